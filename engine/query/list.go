@@ -1,0 +1,286 @@
+package query
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"marquee/engine/document"
+	"marquee/engine/message"
+)
+
+// The sizes of pages, and the bounds of what a list is asked for.
+const (
+	DefaultPageSize = 100
+	MaxPageSize     = 1000
+	MaxPage         = 1_000_000
+	MaxIDs          = 1000
+	MaxSearchWords  = 10
+)
+
+// Fields finds the fields of a type by the names that clients use. Errors are
+// of kind Malformed and name the parameter.
+type Fields interface {
+	Field(parameter, name string) (Field, error)
+	SortField(name string) (Field, error)
+	// Searchable reports whether q is understood.
+	Searchable() bool
+}
+
+// List is what the parameters of a list ask for.
+type List struct {
+	Where Expr
+	Order Order
+	// Page and PageSize as in the specification's part 2.2.
+	Page, PageSize int
+	// Count says that totalCount is wanted.
+	Count  bool
+	Cursor string
+	// Mark tells lists apart that find or order otherwise: a cursor holds for
+	// the list that it came from. Where a list names a relative time, the mark
+	// has the words, not the time.
+	Mark string
+}
+
+// Parameters are the names that ParseList understands.
+var Parameters = []string{"page", "pageSize", "orderBy", "orderByDirection", "includeActive", "includeInactive",
+	"includeHidden", "excludeInvalid", "onlyMine", "q", "filterBy", "filterByValue", "filterByLike", "filterByNotLike",
+	"excludeIfMissing", "count", "cursor", "where", "id"}
+
+// ParseList reads the list parameters. A value that cannot be read or is out
+// of range, and a field that does not exist, is an error of kind Malformed
+// that names it. The user is the caller's id.
+func ParseList(parameters map[string]string, fields Fields, user string, now time.Time) (List, error) {
+	p := &listParser{parameters: parameters, fields: fields, now: now}
+	list := List{
+		Page:     p.integer("page", 0, 0, MaxPage),
+		PageSize: p.integer("pageSize", DefaultPageSize, 1, MaxPageSize),
+		Count:    p.boolean("count", true),
+		Cursor:   parameters["cursor"],
+	}
+	var all And
+	add := func(e Expr) {
+		if e != nil {
+			all = append(all, e)
+		}
+	}
+	ids, byID := p.ids()
+	add(ids)
+	add(p.states(byID))
+	if p.boolean("excludeInvalid", false) {
+		add(Null{Field{System: Warnings, Kind: Object}})
+	}
+	if p.boolean("onlyMine", false) {
+		add(Compare{Field{System: CreateUser}, Equal, user})
+	}
+	add(p.search())
+	add(p.filter())
+	if name, ok := parameters["excludeIfMissing"]; ok {
+		add(Not{Null{p.field("excludeIfMissing", name)}})
+	}
+	if text, ok := parameters["where"]; ok && p.err == nil {
+		where, err := ParseWhere(text, fields.Field, now)
+		p.fail(err)
+		add(where)
+	}
+	list.Order = p.order()
+	if text, given := parameters["cursor"]; given && text == "" {
+		p.fail(message.CursorInvalid.Error(message.Params{"parameter": "cursor"}))
+	}
+	if _, paged := parameters["page"]; paged && list.Cursor != "" {
+		p.fail(message.ParameterConflict.Error(message.Params{"parameter": "cursor", "other": "page"}))
+	}
+	list.Where = all
+	list.Mark = mark(parameters)
+	return list, p.err
+}
+
+func mark(parameters map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		switch name {
+		case "page", "pageSize", "cursor", "count":
+		case "auth_token": // a cursor outlives it, and shows nothing of it
+		default:
+			b.WriteString(strconv.Quote(name) + strconv.Quote(parameters[name]))
+		}
+	}
+	return b.String()
+}
+
+type listParser struct {
+	parameters map[string]string
+	fields     Fields
+	now        time.Time
+	err        error
+}
+
+// fail keeps the first error.
+func (p *listParser) fail(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+func (p *listParser) invalid(name, expected string) {
+	p.fail(message.ParameterInvalid.Error(message.Params{"parameter": name, "value": p.parameters[name], "expected": expected}))
+}
+
+func (p *listParser) integer(name string, otherwise, least, most int) int {
+	text, ok := p.parameters[name]
+	if !ok {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		p.invalid(name, "an integer from "+strconv.Itoa(least)+" to "+strconv.Itoa(most))
+	}
+	return n
+}
+
+func (p *listParser) boolean(name string, otherwise bool) bool {
+	switch text, ok := p.parameters[name]; {
+	case !ok:
+		return otherwise
+	case text == "true":
+		return true
+	case text != "false":
+		p.invalid(name, "true or false")
+	}
+	return false
+}
+
+func (p *listParser) field(parameter, name string) Field {
+	field, err := p.fields.Field(parameter, name)
+	p.fail(err)
+	return field
+}
+
+// ids reads the semicolon-delimited list of ids.
+func (p *listParser) ids() (Expr, bool) {
+	text, ok := p.parameters["id"]
+	if !ok {
+		return nil, false
+	}
+	in := In{Field: Field{System: ID}}
+	for id := range strings.SplitSeq(text, ";") {
+		if !document.ValidID(id) {
+			p.invalid("id", "a list of ids, separated by semicolons")
+			return nil, true
+		}
+		if !slices.Contains(in.Values, any(id)) {
+			in.Values = append(in.Values, id)
+		}
+		if len(in.Values) > MaxIDs {
+			p.invalid("id", "a list of at most "+strconv.Itoa(MaxIDs)+" ids")
+			return nil, true
+		}
+	}
+	return in, true
+}
+
+func (p *listParser) states(byID bool) Expr {
+	active, inactive := p.boolean("includeActive", true), p.boolean("includeInactive", true)
+	hidden := p.boolean("includeHidden", false) || byID
+	if active && inactive && hidden {
+		return nil
+	}
+	in := In{Field: Field{System: State}}
+	for state, included := range map[string]bool{"ACTIVE": active, "INACTIVE": inactive, "HIDDEN": hidden} {
+		if included {
+			in.Values = append(in.Values, state)
+		}
+	}
+	if len(in.Values) == 0 {
+		return Or{}
+	}
+	slices.SortFunc(in.Values, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	return in
+}
+
+func (p *listParser) search() Expr {
+	text, ok := p.parameters["q"]
+	if !ok {
+		return nil
+	}
+	if !p.fields.Searchable() {
+		p.invalid("q", "left out: this type names no fields for search")
+		return nil
+	}
+	words := Words(text)
+	if len(words) == 0 || len(words) > MaxSearchWords {
+		p.invalid("q", "1 to "+strconv.Itoa(MaxSearchWords)+" words")
+		return nil
+	}
+	var all And
+	for _, word := range words {
+		all = append(all, Term{Key: SearchKey, Value: word, Prefix: true})
+	}
+	return all
+}
+
+// filter reads filterBy with one of the parameters that say what it must be.
+func (p *listParser) filter() Expr {
+	name, filtered := p.parameters["filterBy"]
+	var with []string
+	for _, parameter := range []string{"filterByValue", "filterByLike", "filterByNotLike"} {
+		if _, ok := p.parameters[parameter]; ok {
+			with = append(with, parameter)
+		}
+	}
+	switch {
+	case !filtered && len(with) == 0:
+		return nil
+	case !filtered:
+		p.fail(message.ParameterMissing.Error(message.Params{"parameter": "filterBy"}))
+		return nil
+	case len(with) == 0:
+		p.fail(message.ParameterMissing.Error(message.Params{"parameter": "filterByValue"}))
+		return nil
+	case len(with) > 1:
+		p.fail(message.ParameterConflict.Error(message.Params{"parameter": with[0], "other": with[1]}))
+		return nil
+	}
+	field := p.field("filterBy", name)
+	if p.err != nil {
+		return nil
+	}
+	value := p.parameters[with[0]]
+	if with[0] == "filterByValue" {
+		parsed, err := ParseValue(with[0], name, field, value, p.now)
+		p.fail(err)
+		return Compare{field, Equal, parsed}
+	}
+	if field.Kind != String || value == "" {
+		p.invalid(with[0], "text, and filterBy a field that holds text")
+	}
+	contains := Contains{field, value}
+	return negate(contains, with[0] == "filterByNotLike")
+}
+
+func (p *listParser) order() Order {
+	order := Order{Field: Field{System: CreateTime, Kind: Time}}
+	if name, ok := p.parameters["orderBy"]; ok {
+		field, err := p.fields.SortField(name)
+		p.fail(err)
+		order.Field = field
+	}
+	switch direction, ok := p.parameters["orderByDirection"]; {
+	case !ok, direction == "ASCENDING":
+	case direction == "DESCENDING":
+		order.Descending = true
+	default:
+		p.invalid("orderByDirection", "ASCENDING or DESCENDING")
+	}
+	return order
+}
+
+// ParsePage reads page and pageSize alone.
+func ParsePage(parameters map[string]string) (page, pageSize int, err error) {
+	p := &listParser{parameters: parameters}
+	page = p.integer("page", 0, 0, MaxPage)
+	pageSize = p.integer("pageSize", DefaultPageSize, 1, MaxPageSize)
+	return page, pageSize, p.err
+}

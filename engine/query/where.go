@@ -1,0 +1,290 @@
+package query
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"marquee/engine/document"
+	"marquee/engine/message"
+)
+
+// MaxConditions and MaxValues bound a `where`: conditions, and all of the
+// values that its `in` lists name.
+const (
+	MaxConditions = 100
+	MaxValues     = 1000
+)
+
+// Resolver finds the field that a client names in a parameter; it answers
+// with a *message.Error that names both.
+type Resolver func(parameter, name string) (Field, error)
+
+// ParseWhere reads `COND;COND;…`. Faults are of kind Malformed. Relative times
+// count from now.
+func ParseWhere(text string, resolve Resolver, now time.Time) (Expr, error) {
+	p := &whereParser{text: text, resolve: resolve, now: now}
+	var all And
+	for {
+		p.space()
+		if p.done() {
+			return all, nil
+		}
+		if len(all) == MaxConditions {
+			return nil, message.WhereTooLong.Error(message.Params{"parameter": "where", "limit": MaxConditions})
+		}
+		condition, err := p.condition()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, condition)
+		p.space()
+		if !p.done() && !p.take(";") {
+			return nil, p.expected("a semicolon")
+		}
+	}
+}
+
+type whereParser struct {
+	text    string
+	at      int
+	values  int
+	resolve Resolver
+	now     time.Time
+}
+
+func (p *whereParser) done() bool { return p.at >= len(p.text) }
+
+func (p *whereParser) space() {
+	for !p.done() && p.text[p.at] == ' ' {
+		p.at++
+	}
+}
+
+func (p *whereParser) take(token string) bool {
+	if strings.HasPrefix(p.text[p.at:], token) {
+		p.at += len(token)
+		return true
+	}
+	return false
+}
+
+// word takes a keyword, in any case, that ends at a space or the end.
+func (p *whereParser) word(keyword string) bool {
+	end := p.at + len(keyword)
+	if end > len(p.text) || !strings.EqualFold(p.text[p.at:end], keyword) {
+		return false
+	}
+	if end < len(p.text) && p.text[end] != ' ' && p.text[end] != ';' {
+		return false
+	}
+	p.at = end
+	p.space()
+	return true
+}
+
+func (p *whereParser) expected(what string) error {
+	position := utf8.RuneCountInString(p.text[:p.at]) + 1
+	return message.WhereSyntax.Error(message.Params{"parameter": "where", "position": position, "expected": what})
+}
+
+var operators = []struct {
+	token string
+	op    Operator
+}{
+	{"!=", NotEqual}, {">=", GreaterOrEqual}, {"<=", LessOrEqual}, {"=", Equal}, {">", Greater}, {"<", Less},
+}
+
+func (p *whereParser) condition() (Expr, error) {
+	start := p.at
+	for !p.done() && !strings.ContainsRune(" =!<>;", rune(p.text[p.at])) {
+		p.at++
+	}
+	name := p.text[start:p.at]
+	if name == "" {
+		return nil, p.expected("a field")
+	}
+	field, err := p.resolve("where", name)
+	if err != nil {
+		return nil, err
+	}
+	p.space()
+	switch {
+	case p.word("is"):
+		negated := p.word("not")
+		if !p.word("null") {
+			return nil, p.expected("null or not null")
+		}
+		return negate(Null{field}, negated), nil
+	case p.word("in"):
+		return p.in(name, field, false)
+	case p.word("not"):
+		if !p.word("in") {
+			return nil, p.expected("in")
+		}
+		return p.in(name, field, true)
+	}
+	for _, candidate := range operators {
+		if p.take(candidate.token) {
+			value, err := p.value(name, field, ";")
+			if err != nil {
+				return nil, err
+			}
+			return Comparison(field, candidate.op, value), nil
+		}
+	}
+	return nil, p.expected("an operator")
+}
+
+// Comparison compares; NotEqual becomes the negation of Equal.
+func Comparison(field Field, op Operator, value any) Expr {
+	if op == NotEqual {
+		return Not{Compare{field, Equal, value}}
+	}
+	return Compare{field, op, value}
+}
+
+func negate(e Expr, negated bool) Expr {
+	if negated {
+		return Not{e}
+	}
+	return e
+}
+
+func (p *whereParser) in(name string, field Field, negated bool) (Expr, error) {
+	in := In{Field: field}
+	for {
+		if p.values++; p.values > MaxValues {
+			return nil, message.WhereTooLong.Error(message.Params{"parameter": "where", "limit": MaxValues})
+		}
+		value, err := p.value(name, field, ",;")
+		if err != nil {
+			return nil, err
+		}
+		in.Values = append(in.Values, value)
+		if !p.take(",") {
+			return negate(in, negated), nil
+		}
+	}
+}
+
+func (p *whereParser) value(name string, field Field, end string) (any, error) {
+	p.space()
+	text, err := p.valueText(end)
+	if err != nil {
+		return nil, err
+	}
+	return ParseValue("where", name, field, text, p.now)
+}
+
+func (p *whereParser) valueText(end string) (string, error) {
+	if !p.take(`"`) {
+		start := p.at
+		if !p.done() && strings.ContainsRune("=<>", rune(p.text[p.at])) {
+			return "", p.expected("a value; one that begins so stands in quotes")
+		}
+		for !p.done() && !strings.ContainsRune(end, rune(p.text[p.at])) {
+			p.at++
+		}
+		return strings.TrimRight(p.text[start:p.at], " "), nil
+	}
+	var b strings.Builder
+	for !p.done() {
+		c := p.text[p.at]
+		p.at++
+		switch {
+		case c == '"':
+			p.space()
+			return b.String(), nil
+		case c == '\\' && !p.done():
+			b.WriteByte(p.text[p.at])
+			p.at++
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", p.expected("a closing quote")
+}
+
+// ParseValue reads a value of a field's kind as a client writes it in the
+// parameter: times as ISO dates, date-times, or relative to now
+// (`3 days ago`). The name is how the client calls the field.
+func ParseValue(parameter, name string, field Field, text string, now time.Time) (any, error) {
+	invalid := func(expected string) error {
+		return message.ParameterInvalid.Error(message.Params{
+			"parameter": parameter, "field": name, "value": text, "expected": expected + " where it speaks of " + name})
+	}
+	switch field.Kind {
+	case Number:
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n, nil
+		}
+		value, err := strconv.ParseFloat(text, 64)
+		// Go also reads NaN, Inf and 0x1p4, which JSON does not have.
+		if err != nil || strings.Trim(text, "+-.0123456789eE") != "" {
+			return nil, invalid("a number")
+		}
+		return document.Number(value), nil
+	case Boolean:
+		switch text {
+		case "true":
+			return true, nil
+		case "false":
+			return false, nil
+		}
+		return nil, invalid("true or false")
+	case Time:
+		t, ok := parseTime(text, now)
+		if !ok {
+			return nil, invalid("a date, a date-time, or a time such as 3 days ago")
+		}
+		return document.FormatTime(t), nil
+	case Object:
+		return nil, invalid("compared with null alone")
+	}
+	if strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) {
+		return nil, invalid("text")
+	}
+	return text, nil
+}
+
+func parseTime(text string, now time.Time) (time.Time, bool) {
+	if t, err := time.Parse(time.DateOnly, text); err == nil {
+		return t, true
+	}
+	if t, ok := document.ParseTime(text); ok {
+		return t, true
+	}
+	words := strings.Fields(text)
+	if len(words) != 3 {
+		return time.Time{}, false
+	}
+	n, err := strconv.Atoi(words[0])
+	if err != nil || n < 0 || n > 2_000_000 {
+		return time.Time{}, false
+	}
+	switch words[2] {
+	case "ago":
+		n = -n
+	case "later":
+	default:
+		return time.Time{}, false
+	}
+	var t time.Time
+	switch strings.TrimSuffix(words[1], "s") {
+	case "minute":
+		t = now.Add(time.Duration(n) * time.Minute)
+	case "hour":
+		t = now.Add(time.Duration(n) * time.Hour)
+	case "day":
+		t = now.AddDate(0, 0, n)
+	case "month":
+		t = now.AddDate(0, n, 0)
+	case "year":
+		t = now.AddDate(n, 0, 0)
+	default:
+		return time.Time{}, false
+	}
+	return t, t.Year() >= 1 && t.Year() <= 9999
+}

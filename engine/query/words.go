@@ -1,0 +1,42 @@
+package query
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// MaxWordBytes is how much of a word counts in a search.
+const MaxWordBytes = 64
+
+// Words splits text into the words by which it is found: runs of letters and
+// digits, without case and accents, each once.
+func Words(text string) []string {
+	var words []string
+	seen := map[string]bool{}
+	for _, word := range strings.FieldsFunc(fold(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if len(word) > MaxWordBytes {
+			word = strings.ToValidUTF8(word[:MaxWordBytes], "")
+		}
+		if !seen[word] {
+			seen[word] = true
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+func fold(text string) string {
+	for i := range len(text) {
+		if text[i] >= 0x80 {
+			return strings.Map(func(r rune) rune {
+				if unicode.Is(unicode.Mn, r) {
+					return -1
+				}
+				return unicode.ToLower(r)
+			}, norm.NFKD.String(strings.ToValidUTF8(text, " ")))
+		}
+	}
+	return strings.ToLower(text)
+}
