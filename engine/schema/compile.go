@@ -1,0 +1,235 @@
+package schema
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"marquee/engine/document"
+	"marquee/engine/message"
+)
+
+// compile makes a type of each file that is not shared.
+func (l *loader) compile() ([]*Type, []*message.Definition) {
+	compiler, raw := newCompiler(), rawSchemas{}
+	for _, f := range l.inOrder() {
+		prepared, _ := forValidation(f.content).(map[string]any)
+		raw[f.url] = prepared
+		if err := addResource(compiler, f.url, prepared); err != nil {
+			l.problem(f, "", "the schema cannot be read: "+err.Error(), "")
+		}
+	}
+	c := &typeCompiler{l: l, compiler: compiler, raw: raw, shapes: newShapes(l)}
+	var types []*Type
+	for _, f := range l.inOrder() {
+		if f.common {
+			continue
+		}
+		if t := c.compile(f); t != nil {
+			types = append(types, t)
+		}
+	}
+	l.refs = c.shapes.refs
+	return types, c.declared
+}
+
+type typeCompiler struct {
+	l        *loader
+	compiler *jsonschema.Compiler
+	raw      rawSchemas
+	shapes   *shapes
+	declared []*message.Definition
+}
+
+func (c *typeCompiler) compile(f *file) *Type {
+	r, _ := f.content["x-resource"].(map[string]any)
+	t := &Type{File: f.name, Source: f.content, rules: &rules{raw: c.raw}}
+	t.Name, _ = r["path"].(string)
+	t.Title, _ = f.content["title"].(string)
+	t.Description, _ = f.content["description"].(string)
+	t.Group, _ = r["group"].(string)
+	t.Global = r["scope"] == "global"
+	t.IDRequired = r["id"] == "required"
+	t.IDProperty, _ = r["idProperty"].(string)
+	t.Paged = r["page"] != false
+	if t.Methods = stringList(r["methods"]); t.Methods == nil {
+		t.Methods = []string{"GET", "HEAD", "POST", "PUT"}
+	}
+	if t.Permission, _ = r["permission"].(string); t.Permission == "" {
+		t.Permission = "MANAGE_BUSINESS"
+	}
+	t.Search, t.Sort = stringList(r["search"]), stringList(r["sort"])
+	t.Unique, t.Team, t.Paths = stringList(r["unique"]), stringList(r["team"]), stringList(r["paths"])
+	t.Shape = c.shapes.of(location{f, ""})
+	at := places{left: maxPlaces}
+	at.walk(t.Shape, nil, map[*document.Shape]bool{})
+	if at.left < 0 || !mark(t.Shape) {
+		c.l.problem(f, "", "an object can have too many places", "refer to fewer schemas from within each other, and to no x-complete one from within itself")
+		return nil
+	}
+	if t.Label, _ = r["label"].(string); t.Label == "" && t.Shape.Properties["name"] != nil {
+		t.Label = "name"
+	}
+	t.Indexes = indexes(r["index"], at.references)
+	t.prepare()
+	if t.rules.schema = c.schema(f, ""); t.rules.schema == nil {
+		return nil
+	}
+	c.frozen(t, f)
+	c.compare(t, f)
+	c.warnings(t, f)
+	return t
+}
+
+// schema compiles the schema at a pointer; nil when it cannot be.
+func (c *typeCompiler) schema(f *file, pointer string) *jsonschema.Schema {
+	compiled, err := c.compiler.Compile(f.url + "#" + pointer)
+	if err != nil {
+		text := strings.ReplaceAll(err.Error(), baseURL, "")
+		c.l.problem(f, pointer, "the schema cannot be compiled: "+text, "")
+		return nil
+	}
+	return compiled
+}
+
+func (c *typeCompiler) declare(f *file, pointer string, messageType, code, text string) *message.Definition {
+	def := &message.Definition{Code: code, Type: messageType, Text: text}
+	if messageType == message.TypeValidation {
+		def.Kind = message.Invalid
+	}
+	if _, err := message.NewCatalogue(append(c.declared, def)); err != nil {
+		c.l.problem(f, pointer+"/code", err.Error(), "give each code one text")
+		return def
+	}
+	c.declared = append(c.declared, def)
+	return def
+}
+
+func (c *typeCompiler) frozen(t *Type, f *file) {
+	rule, ok := f.content["x-frozen"].(map[string]any)
+	if !ok {
+		return
+	}
+	frozen := &Frozen{Fault: message.PropertyFrozen, Except: stringList(rule["except"]), when: c.schema(f, "/x-frozen/when")}
+	if code, ok := rule["code"].(string); ok {
+		text, _ := rule["text"].(string)
+		if text == "" {
+			text = message.PropertyFrozen.Text
+		}
+		frozen.Fault = c.declare(f, "/x-frozen", message.TypeValidation, code, text)
+	}
+	t.Frozen = frozen
+}
+
+func (c *typeCompiler) compare(t *Type, f *file) {
+	rules, _ := f.content["x-compare"].([]any)
+	for i := range rules {
+		rule, _ := rules[i].(map[string]any)
+		compare := Compare{OrEqual: rule["op"] == "<=", Fault: message.ValueOrder}
+		compare.Left, _ = rule["left"].(string)
+		compare.Right, _ = rule["right"].(string)
+		if code, ok := rule["code"].(string); ok {
+			text, _ := rule["text"].(string)
+			if text == "" {
+				text = message.ValueOrder.Text
+			}
+			compare.Fault = c.declare(f, "/x-compare/"+strconv.Itoa(i), message.TypeValidation, code, text)
+		}
+		t.Compare = append(t.Compare, compare)
+	}
+}
+
+func (c *typeCompiler) warnings(t *Type, f *file) {
+	rules, _ := f.content["x-warnings"].([]any)
+	for i := range rules {
+		rule, _ := rules[i].(map[string]any)
+		at := "/x-warnings/" + strconv.Itoa(i)
+		code, _ := rule["code"].(string)
+		text, _ := rule["text"].(string)
+		params := message.Params{}
+		if field, ok := rule["field"].(string); ok {
+			params["field"] = field
+		}
+		t.Warnings = append(t.Warnings, Warning{
+			Message: c.declare(f, at, message.TypeWarning, code, text).With(params),
+			when:    c.schema(f, at+"/when"),
+		})
+	}
+}
+
+// indexes lists the declared indexes and one for each reference, in a stable
+// order.
+func indexes(declared any, references []string) []Index {
+	var list []Index
+	add := func(index Index) {
+		if !slices.Contains(list, index) {
+			list = append(list, index)
+		}
+	}
+	entries, _ := declared.([]any)
+	for _, entry := range entries {
+		switch v := entry.(type) {
+		case string:
+			add(Index{Property: v})
+		case []any:
+			if pair := stringList(v); len(pair) == 2 {
+				add(Index{Property: pair[0], Order: pair[1]})
+			}
+		}
+	}
+	slices.Sort(references)
+	for _, reference := range references {
+		add(Index{Property: reference})
+	}
+	return list
+}
+
+// maxPlaces bounds the places that an object of a type can have: schemas that
+// refer to each other twice double them at each step.
+const maxPlaces = 10_000
+
+// places walks the places of a shape, each cycle once.
+type places struct {
+	left       int
+	references []string
+}
+
+// walk finds the dotted paths of all references outside free-form and map-like
+// objects.
+func (p *places) walk(shape *document.Shape, at []string, on map[*document.Shape]bool) {
+	if shape.Ref != nil {
+		p.references = append(p.references, strings.Join(at, "."))
+		return
+	}
+	if p.left--; on[shape] || p.left < 0 {
+		return
+	}
+	on[shape] = true
+	for name, member := range shape.Properties {
+		if plainName(name) {
+			p.walk(member, append(at[:len(at):len(at)], name), on)
+		}
+	}
+	if shape.Items != nil {
+		p.walk(shape.Items, at, on)
+	}
+	delete(on, shape)
+}
+
+// fits reports whether the empty form of a complete shape has an end.
+func fits(shape *document.Shape, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
+	if shape.HasDefault || shape.Ref != nil || !shape.Is("object") {
+		return true
+	}
+	for _, member := range shape.Properties {
+		if !fits(member, left) {
+			return false
+		}
+	}
+	return true
+}

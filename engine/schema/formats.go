@@ -1,0 +1,137 @@
+package schema
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+	_ "time/tzdata" // time zones must not depend on the machine
+
+	"golang.org/x/text/language"
+
+	"marquee/engine/document"
+)
+
+// formats are those that JSON Schema lacks, or takes otherwise. A function takes every value; one
+// that the format does not speak of is valid.
+var formats = map[string]func(any) bool{
+	// What can be stored, and so no leap second and no year beyond 9999 in UTC.
+	"date-time": ofString(func(s string) bool {
+		_, ok := document.ParseTime(s)
+		return ok
+	}),
+	"ip-or-cidr": ofString(func(s string) bool {
+		if _, err := netip.ParsePrefix(s); err == nil {
+			return true
+		}
+		address, err := netip.ParseAddr(s)
+		return err == nil && address.Zone() == "" // a zone means something on one machine only
+	}),
+	"country":  ofString(func(s string) bool { return countries[s] }),
+	"currency": ofString(func(s string) bool { return currencies[s] }),
+	"time-zone": ofString(func(s string) bool {
+		_, err := time.LoadLocation(s)
+		return err == nil && s != "" && s != "Local"
+	}),
+	"local-date-time": ofString(func(s string) bool {
+		for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
+			if _, err := time.Parse(layout, s); err == nil {
+				return true
+			}
+		}
+		return false
+	}),
+	"language": ofString(func(s string) bool {
+		_, err := language.Parse(s)
+		return err == nil && !strings.Contains(s, "_") // BCP 47 has hyphens only
+	}),
+	"geojson-geometry-collection": geometryCollection,
+}
+
+func ofString(valid func(string) bool) func(any) bool {
+	return func(value any) bool {
+		s, ok := value.(string)
+		return !ok || valid(s)
+	}
+}
+
+// geometryCollection checks a GeometryCollection of RFC 7946: known geometry
+// types, positions within the world, closed rings.
+func geometryCollection(value any) bool {
+	object, ok := value.(map[string]any)
+	return !ok || object["type"] == "GeometryCollection" && geometry(object)
+}
+
+func geometry(value any) bool {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return false
+	}
+	if object["type"] == "GeometryCollection" {
+		return each(object["geometries"], 0, geometry)
+	}
+	coordinates := object["coordinates"]
+	switch object["type"] {
+	case "Point":
+		return position(coordinates)
+	case "MultiPoint":
+		return each(coordinates, 0, position)
+	case "LineString":
+		return lineString(coordinates)
+	case "MultiLineString":
+		return each(coordinates, 0, lineString)
+	case "Polygon":
+		return each(coordinates, 1, ring)
+	case "MultiPolygon":
+		return each(coordinates, 0, func(polygon any) bool { return each(polygon, 1, ring) })
+	}
+	return false
+}
+
+func each(value any, least int, valid func(any) bool) bool {
+	items, ok := value.([]any)
+	if !ok || len(items) < least {
+		return false
+	}
+	for _, item := range items {
+		if !valid(item) {
+			return false
+		}
+	}
+	return true
+}
+
+func lineString(value any) bool { return each(value, 2, position) }
+
+func ring(value any) bool {
+	if !each(value, 4, position) {
+		return false
+	}
+	positions := value.([]any)
+	return document.Equal(positions[0], positions[len(positions)-1])
+}
+
+func position(value any) bool {
+	numbers, ok := value.([]any)
+	if !ok || len(numbers) < 2 || len(numbers) > 3 {
+		return false
+	}
+	for i, bound := range []float64{180, 90} {
+		if n, ok := asFloat(numbers[i]); !ok || n < -bound || n > bound {
+			return false
+		}
+	}
+	if len(numbers) == 3 {
+		_, ok = asFloat(numbers[2])
+	}
+	return ok
+}
+
+func asFloat(value any) (float64, bool) {
+	switch n := value.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}

@@ -1,0 +1,118 @@
+package schema
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"marquee/engine/document"
+	"marquee/schemas"
+)
+
+func TestBuiltInTypesLoad(t *testing.T) {
+	registry, err := Load(Source{FS: schemas.FS})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(registry.Types()); n != 24 {
+		t.Errorf("%d types", n)
+	}
+}
+
+// The same files always give the same types.
+func TestLoadIsDeterministic(t *testing.T) {
+	describe := func() string {
+		registry, err := Load(Source{FS: schemas.FS})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for _, loaded := range registry.Types() {
+			b.WriteString(loaded.Name + "\n")
+			describeShape(&b, loaded.Shape, 0)
+			for _, index := range loaded.Indexes {
+				b.WriteString(index.Property + " " + index.Order + "\n")
+			}
+		}
+		return b.String()
+	}
+	first := describe()
+	for range 5 {
+		if describe() != first {
+			t.Fatal("another load gives other types")
+		}
+	}
+}
+
+func describeShape(b *strings.Builder, shape *document.Shape, depth int) {
+	if depth > 6 {
+		return
+	}
+	b.WriteString(strings.Join(shape.Types, ",") + string(shape.Empty))
+	for _, flag := range []bool{shape.ReadOnly, shape.WriteOnly, shape.Secret, shape.Immutable, shape.Complete, shape.UniqueItems,
+		shape.HasSecrets, shape.Plain, shape.Time, shape.HasDefault, shape.Ref != nil} {
+		b.WriteByte("01"[map[bool]int{true: 1}[flag]])
+	}
+	for _, name := range sortedNames(shape) {
+		b.WriteString("\n" + name + " ")
+		describeShape(b, shape.Properties[name], depth+1)
+	}
+	for _, inner := range []*document.Shape{shape.Items, shape.Extra} {
+		if inner != nil {
+			b.WriteString("\n[] ")
+			describeShape(b, inner, depth+1)
+		}
+	}
+}
+
+func TestFilesBeyondTheFolder(t *testing.T) {
+	outside, folder := t.TempDir(), t.TempDir()
+	secret := filepath.Join(outside, "secret.json")
+	if err := os.WriteFile(secret, []byte(`{"$schema": "`+dialect+`"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{
+		"absolute.json": secret,
+		"relative.json": filepath.Join("..", filepath.Base(outside), "secret.json"),
+		"common":        outside,
+	} {
+		if err := os.Symlink(target, filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	_, err = Load(Source{Name: "mine", FS: root.FS()})
+	var problems Problems
+	if !errors.As(err, &problems) {
+		t.Fatalf("%v", err)
+	}
+	want := []string{
+		"mine/absolute.json: the file cannot be read: path escapes from parent",
+		"mine/common: the folder cannot be read: path escapes from parent",
+		"mine/relative.json: the file cannot be read: path escapes from parent",
+	}
+	if got := problems.Error(); got != strings.Join(want, "\n") {
+		t.Error(got)
+	}
+}
+
+func TestBoundsOfFiles(t *testing.T) {
+	large := fstest.MapFS{"large.json": {Data: []byte(`{"description": "` + strings.Repeat("x", maxFileBytes) + `"}`)}}
+	if _, err := Load(Source{FS: large}); err == nil || err.Error() != "large.json: the file cannot be read: it is larger than 1048576 bytes" {
+		t.Error(err)
+	}
+	many := fstest.MapFS{}
+	for i := range maxFiles + 1 {
+		many["f"+strings.Repeat("x", i)+".json"] = &fstest.MapFile{}
+	}
+	if _, err := Load(Source{FS: many}); err == nil || !strings.HasPrefix(err.Error(), ".: the folder holds more than 2000 files") {
+		t.Error(err)
+	}
+}
