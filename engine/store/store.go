@@ -1,0 +1,207 @@
+// Package store is the port behind which the engine keeps its records: what a
+// store promises, whatever it is made of. Package storetest proves the promise
+// of an adapter; sqlite and mongo are the adapters.
+//
+// Errors: every method may return an *Error with CodeUnavailable, CodeFull,
+// CodeDeadline or CodeInternal; the codes that it returns besides are named
+// with it. A library's own error is only ever the cause.
+package store
+
+import (
+	"context"
+	"time"
+
+	"marquee/engine/query"
+)
+
+// Store keeps records in collections.
+//
+// Transactions are serializable as far as the engine can tell: a read-write
+// transaction sees one snapshot and its own writes, and of two that write the
+// same record, or claim the same value, one runs again.
+type Store interface {
+	// EnsureCollections makes the collections and their indexes ready. Reads go
+	// on meanwhile; writes may have to wait. What is there already stays; an
+	// index that is named no longer is dropped. It must be called before a
+	// collection is used, and is never part of a transaction.
+	EnsureCollections(ctx context.Context, collections []Collection) error
+
+	// Read runs fn on one snapshot of the whole store. Fn must not keep the
+	// Snapshot, nor what it was lent.
+	Read(ctx context.Context, fn func(Snapshot) error) error
+
+	// Write runs fn in one transaction, and returns nil only when its writes
+	// are durable. Fn is run again, on a newer snapshot, when the transaction
+	// met a transient conflict; it must have no effects besides. An error of
+	// fn rolls back and is returned as it is; ErrRollback rolls back and is
+	// returned as it is, too. Codes: CodeConflict when the retries ended,
+	// CodeTooLarge.
+	Write(ctx context.Context, fn func(Tx) error) error
+
+	// Revision is a value that differs whenever one of the collections has
+	// changed since, also in another process; ok is false when the store
+	// cannot tell without a read. What was computed from reads that began
+	// after Revision was asked may be kept until it differs.
+	Revision(collections ...string) (revision string, ok bool)
+
+	// Changes yields the changes behind a position in commit order, at most
+	// limit of them, and the position behind the last; "" is the beginning.
+	// A change is never inserted before one that was yielded. Codes:
+	// CodeBadPosition.
+	Changes(ctx context.Context, after string, limit int) ([]Change, string, error)
+
+	// Check tells why the store cannot serve at present, nil when it can.
+	Check(ctx context.Context) error
+
+	Close() error
+}
+
+// Snapshot reads a state of the store that does not change. A yield function
+// must not use the snapshot; an error that it returns ends the call and is
+// returned as it is.
+type Snapshot interface {
+	// Get yields those of the keys that exist, in any order. A key that stands
+	// twice is yielded once or twice.
+	Get(ctx context.Context, collection string, keys []Key, yield func(*Record) error) error
+
+	// Labels gives the text of a top-level property for those of the keys that
+	// exist: "" where it is absent.
+	Labels(ctx context.Context, collection, property string, keys []Key) (map[Key]string, error)
+
+	// Find yields a page in its order, in which absent values are less than all
+	// others. With a position, the page begins behind it and the offset does not
+	// count. An empty array counts as absent for query.Null. The record is lent: its memory is used
+	// again after yield returns. An error of yield ends the page and is
+	// returned as it is.
+	Find(ctx context.Context, q query.Query, yield func(*Record) error) error
+
+	// Count counts what the query finds without its page. The answer is exact
+	// for the snapshot.
+	Count(ctx context.Context, q query.Query) (int64, error)
+
+	// Claims tells the owners of those of the unique values that are claimed.
+	Claims(ctx context.Context, claims []Claim) (map[Claim]string, error)
+
+	// History yields the changes that match, newest first.
+	History(ctx context.Context, q HistoryQuery) ([]Change, error)
+
+	// HistoryCount counts them, without their page.
+	HistoryCount(ctx context.Context, q HistoryQuery) (int64, error)
+
+	// Scan yields at most limit records of a collection, of all networks, in
+	// the order of their keys, behind a key. The record is lent.
+	Scan(ctx context.Context, collection string, after Key, limit int, yield func(*Record) error) error
+}
+
+// Tx is a read-write transaction, used by one goroutine. An error of any of
+// its methods ends it: fn must return that error, and later calls fail.
+type Tx interface {
+	Snapshot
+
+	// Put writes the records of one collection. All writes of a call take
+	// effect or none. Codes: CodeConflict when a record is not at its expected
+	// version, and when a claim is taken by another record; the store then
+	// runs the transaction again. Claims are dropped before others are added.
+	Put(ctx context.Context, collection string, writes []Write) error
+
+	// Append adds to the changes, which are both the history and the change
+	// feed. The store gives them their position.
+	Append(ctx context.Context, changes []Change) error
+
+	// Forget drops all terms of the keys, and all claims of the properties, of
+	// a collection.
+	Forget(ctx context.Context, collection string, termKeys, properties []string) error
+
+	// Index adds terms and claims to records without changing them; what a
+	// record has already stays. Codes: CodeConflict when a record is not there,
+	// or a claim is taken by another.
+	Index(ctx context.Context, collection string, entries []Entry) error
+}
+
+// Collection is what the engine asks of the place of one type's records.
+type Collection struct {
+	// Name consists of a–z, digits and _.
+	Name    string
+	Indexes []Index
+}
+
+// Index asks that a query with an equality on each field of Equal, in the
+// order of Order, is answered without walking more records than match. Every
+// index is of one network, ends in the id, and covers the state, so that a
+// count with the usual conditions need not read records. The store has those
+// for each system field's order that it supports without being asked:
+// createTime and updateTime.
+type Index struct {
+	Equal []query.Field
+	Order query.Field
+}
+
+// Key names a record: Network is "" in a global collection.
+type Key struct{ Network, ID string }
+
+// Record is a stored object: what the engine knows of it, and the document.
+type Record struct {
+	Key
+	// Version is 1 for a new record and one more after each write.
+	Version int64
+	State   string
+	// Times are in UTC with milliseconds.
+	CreateTime, UpdateTime time.Time
+	CreateUser, UpdateUser string
+	// Warnings is a JSON array, or empty.
+	Warnings []byte
+	// Document is a JSON object in canonical form (document.Append). The store
+	// gives back the same bytes.
+	Document []byte
+}
+
+// Write is a record to be written.
+type Write struct {
+	Record
+	// Expected is the version that is stored now, 0 for none. The version of
+	// the Record must be one more.
+	Expected int64
+	// AddTerms and DropTerms say how the record's terms change.
+	AddTerms, DropTerms []Term
+	// AddClaims and DropClaims say how its unique values change.
+	AddClaims, DropClaims []Claim
+}
+
+// Entry is what Index adds to the record of a key.
+type Entry struct {
+	Key
+	Terms  []Term
+	Claims []Claim
+}
+
+// Term is a value by which a record is found: an item of a multi-valued
+// property, or a word. Key consists of a–z, A–Z, digits, _ and dots.
+type Term struct{ Key, Value string }
+
+// Claim is a unique value of a property in a collection and network.
+type Claim struct{ Collection, Network, Property, Value string }
+
+// Change says that a record was written.
+type Change struct {
+	// Position is where the change stands in commit order; opaque.
+	Position string
+	Time     time.Time
+	Network  string
+	// Collection and ID name the record, Version what it became.
+	Collection, ID string
+	Version        int64
+	User           string
+	// Fields is a JSON array of what changed, without secrets.
+	Fields []byte
+}
+
+// HistoryQuery asks for changes of a network.
+type HistoryQuery struct {
+	Network string
+	// Collection and ID narrow when they are not empty; ID only with
+	// Collection.
+	Collection, ID string
+	// Collections, when it is not nil, are those whose changes count.
+	Collections   []string
+	Offset, Limit int
+}

@@ -1,0 +1,120 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+
+	"marquee/engine/query"
+	"marquee/engine/store"
+)
+
+// testEnsure proves that collections and indexes come and go while the store
+// is used, and lose nothing.
+func testEnsure(t *testing.T, h Harness) {
+	sets := [][]store.Index{
+		{{Equal: []query.Field{text("group")}, Order: createTime}},
+		nil,
+		{{Equal: []query.Field{text("group")}, Order: createTime}, {Order: text("a-b")}, {Equal: []query.Field{text("it's"), stateField}, Order: idField}},
+		{{Order: number("n.m")}, {Order: number("n.m")}, {Equal: []query.Field{boolean(`quo"te`)}, Order: updateTime}},
+		{{Order: createTime}, {Order: idField}, {Order: createUser}},
+	}
+	t.Run("again and otherwise", func(t *testing.T) {
+		f := open(t, h)
+		for round, indexes := range append(sets, sets...) {
+			for range 2 {
+				f.must(f.s.EnsureCollections(f.ctx, []store.Collection{{Name: "fresh", Indexes: indexes}, {Name: things}}))
+			}
+			f.put("fresh", newRecord(fmt.Sprint(round), `{"group":"g"}`))
+			same(t, "how many there are", len(f.ids(all("fresh", equal(text("group"), "g")))), round+1)
+		}
+		f.must(f.s.EnsureCollections(f.ctx, nil))
+		same(t, "what was named no longer", len(f.ids(all("fresh", nil))), 2*len(sets))
+	})
+
+	t.Run("names that resemble each other", func(t *testing.T) {
+		f := open(t, h)
+		var collections []store.Collection
+		for _, name := range []string{"a", "a_id", "a_b", "b", "id", "changes", "claims", "select", "table", "1", "_", "x_a_0123456789abcdef", "sqlite_x", "system_x"} {
+			collections = append(collections, store.Collection{Name: name, Indexes: sets[0]})
+		}
+		for range 2 {
+			f.must(f.s.EnsureCollections(f.ctx, collections))
+		}
+		for _, c := range collections {
+			f.put(c.Name, newRecord("in-"+c.Name, `{"group":"g"}`))
+		}
+		for _, c := range collections {
+			same(t, c.Name, f.ids(all(c.Name, equal(text("group"), "g"))), []string{"in-" + c.Name})
+		}
+	})
+
+	t.Run("while reads and writes run", func(t *testing.T) {
+		f := open(t, h)
+		const rounds = 12
+		done := make(chan struct{})
+		together(4, func(part int) {
+			switch part {
+			case 0:
+				defer close(done)
+				for i := range rounds {
+					if err := f.s.EnsureCollections(f.ctx, []store.Collection{{Name: things, Indexes: sets[i%len(sets)]}, {Name: fmt.Sprintf("new_%d", i)}}); err != nil {
+						f.Error(err)
+					}
+				}
+			case 1:
+				for i := 0; !closed(done); i++ {
+					if err := f.write(func(tx store.Tx) error {
+						return tx.Put(f.ctx, things, []store.Write{newRecord(fmt.Sprintf("%06d", i), `{"group":"g"}`)})
+					}); err != nil {
+						f.Error(err)
+					}
+				}
+			default:
+				for last := 0; !closed(done); {
+					f.read(func(s store.Snapshot) {
+						q := all(things, equal(text("group"), "g"))
+						n := f.count(s, q)
+						if found := len(f.page(s, q)); n != found || n < last {
+							f.Errorf("%d counted, %d found, %d before", n, found, last)
+						}
+						last = n
+					})
+				}
+			}
+		})
+	})
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// testLife proves what becomes of a store that is closed and opened.
+func testLife(t *testing.T, h Harness) {
+	f := open(t, h)
+	f.put(things, newRecord("kept", `{}`))
+	if h.Reopen != nil {
+		closedStore := f.s
+		f.reopen()
+		same(t, "what is kept", f.ids(all(things, nil)), []string{"kept"})
+		r, _ := f.get(things, "kept")
+		f.put(things, next(r, `{}`))
+		for name, use := range map[string]func() error{
+			"Read":  func() error { return closedStore.Read(f.ctx, func(store.Snapshot) error { return nil }) },
+			"Write": func() error { return closedStore.Write(f.ctx, func(store.Tx) error { return nil }) },
+			"Check": func() error { return closedStore.Check(f.ctx) },
+			"EnsureCollections": func() error {
+				return closedStore.EnsureCollections(f.ctx, []store.Collection{{Name: things}})
+			},
+			"Changes": func() error { _, _, err := closedStore.Changes(f.ctx, "", 1); return err },
+		} {
+			f.run(name+" of a closed store", func(f *fixture) { f.code(use(), store.CodeUnavailable) })
+		}
+	}
+	f.must(f.s.Check(f.ctx))
+}

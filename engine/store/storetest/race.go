@@ -1,0 +1,6 @@
+//go:build race
+
+package storetest
+
+// underRace makes tests smaller that the race detector makes slow.
+const underRace = true
