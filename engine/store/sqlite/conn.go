@@ -1,0 +1,170 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"marquee/engine/store"
+)
+
+// maxStatements is how many prepared statements a connection keeps.
+const maxStatements = 300
+
+// conn is one connection with its prepared statements. It serves one
+// goroutine at a time.
+type conn struct {
+	db         *sqlite3.Conn
+	path       string
+	statements map[string]*stmt
+}
+
+func openConn(path string, cacheKB int) (*conn, error) {
+	db, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{db: db, path: path, statements: map[string]*stmt{}}
+	settings := fmt.Sprintf(`PRAGMA synchronous=FULL; PRAGMA busy_timeout=10000;
+PRAGMA foreign_keys=OFF; PRAGMA trusted_schema=OFF; PRAGMA journal_size_limit=67108864;
+PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d`, cacheKB)
+	if err := db.Exec(settings); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	// Without the query planner stability guarantee, each new binding of a LIMIT
+	// prepares the statement again.
+	if _, err := db.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	err = db.CreateFunction("contains_folded", 2, sqlite3.DETERMINISTIC|sqlite3.INNOCUOUS, containsFolded)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return c, nil
+}
+
+// containsFolded tells whether the first text contains the second, which is in
+// lower case, whatever its own case.
+func containsFolded(ctx sqlite3.Context, arg ...sqlite3.Value) {
+	if arg[0].Type() != sqlite3.TEXT {
+		ctx.ResultBool(false)
+		return
+	}
+	ctx.ResultBool(strings.Contains(strings.ToLower(arg[0].Text()), arg[1].Text()))
+}
+
+func (c *conn) exec(script string) error { return c.db.Exec(script) }
+
+func (c *conn) pragma(name string) (int64, error) { return c.number("PRAGMA " + name) }
+
+// number is the one number that a statement yields.
+func (c *conn) number(sql string, args ...any) (int64, error) {
+	s, err := c.prepare(sql, args...)
+	if err != nil {
+		return 0, err
+	}
+	defer s.reset()
+	if !s.Step() {
+		return 0, c.fault(s.Err())
+	}
+	return s.ColumnInt64(0), nil
+}
+
+// stmt is a prepared statement whose parameters are bound.
+type stmt struct{ *sqlite3.Stmt }
+
+// prepare gives the kept statement of a text, with its parameters bound; it
+// must be reset after use.
+func (c *conn) prepare(sql string, args ...any) (*stmt, error) {
+	s, ok := c.statements[sql]
+	if !ok {
+		prepared, _, err := c.db.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT)
+		if err != nil {
+			return nil, err
+		}
+		s = &stmt{prepared}
+		c.statements[sql] = s
+	}
+	for i, arg := range args {
+		if err := s.bind(i+1, arg); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *stmt) bind(i int, arg any) error {
+	switch v := arg.(type) {
+	case nil:
+		return s.BindNull(i)
+	case string:
+		return s.BindText(i, v)
+	case []byte:
+		if v == nil {
+			return s.BindNull(i)
+		}
+		return s.BindRawText(i, v)
+	case int64:
+		return s.BindInt64(i, v)
+	case int:
+		return s.BindInt64(i, int64(v))
+	case bool:
+		return s.BindBool(i, v)
+	case float64:
+		return s.BindFloat(i, v)
+	}
+	return &store.Error{Code: store.CodeInternal, Text: fmt.Sprintf("SQLite takes no parameter of type %T", arg)}
+}
+
+func (s *stmt) reset() { _ = s.Reset() } // repeats the error of Step, which was seen
+
+// run executes a statement that yields nothing.
+func (c *conn) run(sql string, args ...any) error {
+	s, err := c.prepare(sql, args...)
+	if err != nil {
+		return err
+	}
+	defer s.reset()
+	for s.Step() {
+	}
+	return c.fault(s.Err())
+}
+
+// rows executes a statement and calls row for each row.
+func (c *conn) rows(sql string, args []any, row func(*stmt) error) error {
+	s, err := c.prepare(sql, args...)
+	if err != nil {
+		return err
+	}
+	defer s.reset()
+	for s.Step() {
+		if err := row(s); err != nil {
+			return err
+		}
+	}
+	return c.fault(s.Err())
+}
+
+// tidy forgets statements when there are too many. None may be in use.
+func (c *conn) tidy() {
+	if len(c.statements) <= maxStatements {
+		return
+	}
+	for _, s := range c.statements {
+		_ = s.Close()
+	}
+	clear(c.statements)
+}
+
+// setContext makes statements end with the context.
+func (c *conn) setContext(ctx context.Context) { c.db.SetInterrupt(ctx) }
+
+func (c *conn) close() error {
+	for _, s := range c.statements {
+		_ = s.Close()
+	}
+	return c.db.Close()
+}

@@ -1,0 +1,96 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"marquee/engine/store"
+)
+
+const (
+	codePermission   = sqlite3.PERM
+	codeReadOnly     = sqlite3.READONLY
+	codeInterrupt    = sqlite3.INTERRUPT
+	codeIO           = sqlite3.IOERR
+	codeCorrupt      = sqlite3.CORRUPT
+	codeFull         = sqlite3.FULL
+	codeCantOpen     = sqlite3.CANTOPEN
+	codeConstraint   = sqlite3.CONSTRAINT
+	codeNotADatabase = sqlite3.NOTADB
+)
+
+// primary is the primary result code of an SQLite error, 0 for another one.
+func primary(err error) sqlite3.ErrorCode {
+	var e *sqlite3.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	var code sqlite3.ErrorCode
+	if errors.As(err, &code) {
+		return code
+	}
+	var extended sqlite3.ExtendedErrorCode
+	if errors.As(err, &extended) {
+		return extended.Code()
+	}
+	return 0
+}
+
+// fault tells a full disk from other failures of a write. The driver takes it
+// for any failure (it looks for the errno in what os.File.WriteAt returns, an
+// *fs.PathError), so that the disk is asked.
+func (c *conn) fault(err error) error {
+	if err == nil || !errors.Is(err, sqlite3.IOERR_WRITE) && !errors.Is(err, sqlite3.IOERR_FSYNC) {
+		return err
+	}
+	if probe := probe(filepath.Dir(c.path)); errors.Is(probe, syscall.ENOSPC) || errors.Is(probe, syscall.EDQUOT) {
+		return &store.Error{Code: store.CodeFull, Text: fullText, Cause: errors.Join(err, probe)}
+	}
+	return err
+}
+
+// probe writes a little into a folder.
+func probe(folder string) error {
+	f, err := os.CreateTemp(folder, ".marquee-probe-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 64<<10))
+	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
+}
+
+const fullText = "the disk is full: make room for the store"
+
+// translate turns an error of SQLite into one of the port; others stay.
+func translate(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *store.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	fail := func(code store.Code, text string) error { return &store.Error{Code: code, Text: text, Cause: err} }
+	switch primary(err) {
+	case 0:
+		return err
+	case codeInterrupt:
+		if ctx.Err() != nil {
+			return &store.Error{Code: store.CodeDeadline, Text: "the deadline of the request has passed", Cause: ctx.Err()}
+		}
+	case codeFull:
+		return fail(store.CodeFull, fullText)
+	case codeConstraint:
+		return fail(store.CodeConflict, "a record is not at its expected version, or a unique value is taken")
+	case codeIO, codeReadOnly, codeCantOpen, codePermission:
+		return fail(store.CodeUnavailable, "the store's file cannot be read or written: check the disk and its permissions")
+	case codeCorrupt, codeNotADatabase:
+		return fail(store.CodeUnavailable, "the store's file is corrupt: restore it from a backup")
+	}
+	return fail(store.CodeInternal, "SQLite failed")
+}

@@ -1,0 +1,104 @@
+package sqlite
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"marquee/engine/store"
+)
+
+// limitPages makes the disk full: the file may grow by so many pages.
+func limitPages(t *testing.T, s *Store, more int64) {
+	t.Helper()
+	// Through the writer, whose connection it is.
+	if err := s.writer.submit(t.Context(), func(tx *transaction) error {
+		pages, err := tx.conn.pragma("page_count")
+		if err != nil {
+			return err
+		}
+		_, err = tx.conn.number(fmt.Sprintf("PRAGMA max_page_count=%d", pages+more))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFullDisk: what does not fit is refused, all else goes on.
+func TestFullDisk(t *testing.T) {
+	g := newGate()
+	s := openTest(t, Options{BeforeCommit: g.pass})
+	ensureThings(t, s)
+	put := func(number, n, size int) error {
+		return s.Write(t.Context(), func(tx store.Tx) error { return tx.Put(t.Context(), "things", batch(number, n, size)) })
+	}
+	if err := put(100, 50, 500); err != nil {
+		t.Fatal(err)
+	}
+	limitPages(t, s, 40)
+
+	full := func(err error) bool {
+		code, ok := store.CodeOf(err)
+		return ok && code == store.CodeFull && strings.Contains(err.Error(), "disk is full")
+	}
+	revision, _ := s.Revision("things")
+	if err := put(101, 1000, 4000); !full(err) {
+		t.Fatalf("too much: %v", err)
+	}
+	if now, ok := s.Revision("things"); !ok || now != revision {
+		t.Errorf("the revision was %s and is %s", revision, now)
+	}
+	if n := stored(t, s); n != 50 {
+		t.Fatalf("%d stored, want those from before", n)
+	}
+
+	// Of a group, those that fit are stored, before and behind those that
+	// do not.
+	tooLarge := map[int]bool{3: true, 7: true}
+	for i, err := range g.queue(t, s, 10, func(i int, tx store.Tx) error {
+		if tooLarge[i] {
+			return tx.Put(t.Context(), "things", batch(i, 1000, 4000))
+		}
+		return tx.Put(t.Context(), "things", batch(i, 1, 100))
+	}) {
+		if tooLarge[i] && !full(err) || !tooLarge[i] && err != nil {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+	if n := stored(t, s); n != 58 {
+		t.Errorf("%d stored, want 50 and 8", n)
+	}
+
+	// Room again.
+	limitPages(t, s, 1<<20)
+	if err := put(102, 1000, 4000); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openTest(t, Options{Path: s.options.Path})
+	if n := stored(t, s); n != 1058 {
+		t.Errorf("%d stored after opening again", n)
+	}
+}
+
+// TestFullDiskIsNotOverlooked: SQLite rolls the whole transaction back when the
+// disk is full. A function that goes on as if nothing had happened must not
+// write outside of it.
+func TestFullDiskIsNotOverlooked(t *testing.T) {
+	s := openTest(t, Options{})
+	ensureThings(t, s)
+	limitPages(t, s, 40)
+	err := s.Write(t.Context(), func(tx store.Tx) error {
+		_ = tx.Put(t.Context(), "things", batch(1, 1000, 4000))
+		_ = tx.Put(t.Context(), "things", batch(2, 1, 10))
+		return nil
+	})
+	if code, _ := store.CodeOf(err); code != store.CodeFull {
+		t.Errorf("got %v", err)
+	}
+	if n := stored(t, s); n != 0 {
+		t.Errorf("%d stored", n)
+	}
+}

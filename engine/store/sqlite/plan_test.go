@@ -1,0 +1,260 @@
+package sqlite
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"marquee/engine/query"
+	"marquee/engine/store"
+	"marquee/engine/store/storetest"
+)
+
+// explainQuery is what SQLite says of the statements of a query.
+func explainQuery(t testing.TB, s store.Store, q query.Query, count bool) storetest.Plan {
+	t.Helper()
+	var statements []string
+	var args [][]any
+	planned := planOf(t, s.(*Store), q)
+	if count {
+		sql, a := countSQL(planned)
+		statements, args = []string{sql}, [][]any{a}
+	} else {
+		for _, within := range segments(q) {
+			sql, a := findSQL(planned, within, q.Limit)
+			statements, args = append(statements, sql), append(args, a)
+		}
+	}
+	var plan storetest.Plan
+	for i, sql := range statements {
+		for _, line := range explain(t, s.(*Store), sql, args[i]...) {
+			plan.Text += line + "\n"
+			// A statement's own list of values, and a query that one cannot
+			// answer, are walked whole; so may be a network that is asked for
+			// whole.
+			walks := strings.HasPrefix(line, "SCAN ") && !strings.HasPrefix(line, "SCAN json_each") && line != "SCAN CONSTANT ROW"
+			whole := strings.HasSuffix(line, "(network=?)") && (selective(q.Where) || !count && q.After != nil)
+			plan.Scans = plan.Scans || walks || whole
+			plan.Sorts = plan.Sorts || strings.Contains(line, "TEMP B-TREE")
+		}
+	}
+	return plan
+}
+
+// planOf is the plan that the store makes of a query.
+func planOf(t testing.TB, s *Store, q query.Query) (p plan) {
+	t.Helper()
+	err := s.Read(t.Context(), func(snapshot store.Snapshot) (err error) {
+		p, err = snapshot.(*view).plan(t.Context(), q)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// selective reports whether a condition is one that an index should answer.
+func selective(e query.Expr) bool {
+	switch e := e.(type) {
+	case query.And:
+		for _, e := range e {
+			if selective(e) {
+				return true
+			}
+		}
+	case query.Compare, query.In, query.Term:
+		return true
+	}
+	return false
+}
+
+func explain(t testing.TB, s *Store, sql string, args ...any) []string {
+	t.Helper()
+	var lines []string
+	if err := s.Read(t.Context(), func(snapshot store.Snapshot) error {
+		return snapshot.(*view).conn.rows("EXPLAIN QUERY PLAN "+sql, args, func(s *stmt) error {
+			lines = append(lines, s.ColumnText(3))
+			return nil
+		})
+	}); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return lines
+}
+
+var (
+	id         = query.Field{System: query.ID, Kind: query.String}
+	state      = query.Field{System: query.State, Kind: query.String}
+	createTime = query.Field{System: query.CreateTime, Kind: query.Time}
+	group      = query.Field{Path: []query.Step{{Name: "group"}}}
+	odd        = query.Field{Path: []query.Step{{Name: "o"}, {Name: "it's a-b"}}}
+	size       = query.Field{Path: []query.Step{{Name: "size"}}, Kind: query.Number}
+	tags       = query.Field{Path: []query.Step{{Name: "tags", Array: true}}, Term: "tags"}
+)
+
+// TestIndexes: an index that is named no longer costs every write, and is
+// dropped; one that stays is not built again.
+func TestIndexes(t *testing.T) {
+	s := openTest(t, Options{})
+	have := func(indexes ...store.Index) (names []string) {
+		t.Helper()
+		if err := s.EnsureCollections(t.Context(), []store.Collection{{Name: "things", Indexes: indexes}, {Name: "things_x", Indexes: indexes}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Read(t.Context(), func(snapshot store.Snapshot) error {
+			return snapshot.(*view).conn.rows("SELECT name||rootpage FROM sqlite_master WHERE type='index' AND tbl_name='r_things' ORDER BY 1", nil,
+				func(s *stmt) error { names = append(names, s.ColumnText(0)); return nil })
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	none := have()
+	one := have(store.Index{Order: size})
+	two := have(store.Index{Order: size}, store.Index{Equal: []query.Field{group}, Order: createTime}, store.Index{Order: size}, store.Index{Order: createTime})
+	if len(none) != 3 || len(one) != 4 || len(two) != 5 {
+		t.Errorf("%q, %q, %q", none, one, two)
+	}
+	for _, name := range one {
+		if !slices.Contains(two, name) {
+			t.Errorf("%s was built again", name)
+		}
+	}
+	if again := have(); !slices.Equal(again, none) {
+		t.Errorf("%q, %q at first", again, none)
+	}
+}
+
+// TestPlans holds the plan of each kind of query that an index is declared
+// for, in the words of SQLite.
+func TestPlans(t *testing.T) {
+	s := openTest(t, Options{})
+	if err := s.EnsureCollections(t.Context(), []store.Collection{{Name: "things", Indexes: []store.Index{
+		{Equal: []query.Field{group}, Order: createTime},
+		{Equal: []query.Field{odd, size}, Order: id},
+		{Equal: []query.Field{group}, Order: size},
+		{Order: size},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	usual := query.Not{Of: query.Compare{Field: state, Op: query.Equal, Value: "HIDDEN"}}
+	active := query.In{Field: state, Values: []any{"ACTIVE", "INACTIVE"}}
+	is := func(f query.Field, value any) query.Expr {
+		return query.Compare{Field: f, Op: query.Equal, Value: value}
+	}
+	for _, c := range []struct {
+		name  string
+		where query.Expr
+		order query.Field
+		// find and count must be in the plans; the plan of find must not
+		// sort, that of count must not read records.
+		find, count string
+	}{
+		{"default order", usual, createTime, "(network=?)", "(network=?)"},
+		{"id order", active, id, "(network=?)", "(network=?)"},
+		{"a sort field", usual, size, "(network=?)", "(network=?)"},
+		{"equality, default order", query.And{is(group, "g"), usual}, createTime, "(network=? AND <expr>=?)", "(network=? AND <expr>=?)"},
+		{"equality, states listed", query.And{active, is(group, "g")}, createTime, "(network=? AND <expr>=?", "(network=? AND <expr>=?"},
+		{"equality, sort field", query.And{is(group, "g"), usual}, size, "(network=? AND <expr>=?)", "(network=? AND <expr>=?)"},
+		{"two equalities, id order", query.And{is(size, int64(1)), usual, is(odd, "x")}, id, "(network=? AND <expr>=? AND <expr>=?)", "(network=? AND <expr>=? AND <expr>=?)"},
+		{"a range of a sort field", query.And{query.Compare{Field: size, Op: query.Greater, Value: 1.5}, usual}, size, "(network=? AND <expr>>?)", "(network=? AND <expr>>?)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, descending := range []bool{false, true} {
+				q := query.Query{Collection: "things", Network: "n", Where: c.where, Order: query.Order{Field: c.order, Descending: descending}, Limit: 10}
+				sql, args := findSQL(planOf(t, s, q), segment{}, 10)
+				plan := strings.Join(explain(t, s, sql, args...), "\n")
+				if !strings.Contains(plan, c.find) || strings.Contains(plan, "SCAN") || strings.Contains(plan, "TEMP B-TREE") {
+					t.Errorf("find, descending %t:\n%s\n%s", descending, sql, plan)
+				}
+				sql, args = countSQL(planOf(t, s, q))
+				plan = strings.Join(explain(t, s, sql, args...), "\n")
+				if !strings.Contains(plan, "USING COVERING INDEX") || !strings.Contains(plan, c.count) || strings.Contains(plan, "SCAN") {
+					t.Errorf("count:\n%s\n%s", sql, plan)
+				}
+			}
+		})
+	}
+	t.Run("terms", func(t *testing.T) {
+		for _, where := range []query.Expr{is(tags, "t"), query.And{usual, is(tags, "t")}, query.Term{Key: "q", Value: "w", Prefix: true},
+			query.And{query.And{query.In{Field: tags, Values: []any{"a", "b"}}}}} {
+			q := query.Query{Collection: "things", Network: "n", Where: where, Order: query.Order{Field: createTime}, Limit: 10}
+			find, findArgs := findSQL(planOf(t, s, q), segment{}, 10)
+			count, countArgs := countSQL(planOf(t, s, q))
+			for sql, args := range map[string][]any{find: findArgs, count: countArgs} {
+				plan := strings.Join(explain(t, s, sql, args...), "\n")
+				if !strings.Contains(plan, "SEARCH r_things USING INTEGER PRIMARY KEY (rowid=?)") ||
+					!strings.Contains(plan, "SEARCH t_things USING PRIMARY KEY (network=? AND key=? AND value") {
+					t.Errorf("%s\n%s", sql, plan)
+				}
+			}
+		}
+	})
+	t.Run("get", func(t *testing.T) {
+		for _, ids := range [][]string{{"a"}, {"a", "b"}} {
+			condition, list := idCondition(ids)
+			plan := strings.Join(explain(t, s, "SELECT "+recordColumns+" FROM r_things WHERE network=? AND "+condition, "n", list), "\n")
+			if !strings.Contains(plan, "SEARCH r_things USING INDEX k_things (network=? AND id=?)") {
+				t.Errorf("%v\n%s", ids, plan)
+			}
+		}
+	})
+	t.Run("changes", func(t *testing.T) {
+		for condition, want := range map[string]string{
+			"network=? AND collection=? AND id=? ORDER BY seq DESC":                           "USING INDEX changes_object (network=? AND collection=? AND id=?)",
+			"network=? ORDER BY seq DESC":                                                     "USING INDEX changes_network (network=?)",
+			"network=? AND collection=? ORDER BY seq DESC":                                    "USING INDEX changes_network (network=?)",
+			"network=? AND +collection IN (SELECT value FROM json_each(?)) ORDER BY seq DESC": "USING INDEX changes_network (network=?)",
+			"seq>? ORDER BY seq":                                                              "USING INTEGER PRIMARY KEY (rowid>?)",
+		} {
+			plan := strings.Join(explain(t, s, "SELECT "+changeColumns+" FROM changes WHERE "+condition+" LIMIT 10"), "\n")
+			if !strings.Contains(plan, want) || strings.Contains(plan, "TEMP B-TREE") {
+				t.Errorf("%s\n%s", condition, plan)
+			}
+		}
+	})
+}
+
+// TestCommonTerms finds by another index, or in the order, where many records
+// have a term: not all of them are brought into order for one page.
+func TestCommonTerms(t *testing.T) {
+	s := openTest(t, Options{})
+	s.few = 3
+	tags, group := query.Field{Path: []query.Step{{Name: "tags", Array: true}}, Term: "tags"}, query.Field{Path: []query.Step{{Name: "group"}}}
+	createTime := query.Field{System: query.CreateTime, Kind: query.Time}
+	err := s.EnsureCollections(t.Context(), []store.Collection{{Name: "things", Indexes: []store.Index{{Equal: []query.Field{group}, Order: createTime}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var writes []store.Write
+	for i := range 10 {
+		w := store.Write{Record: store.Record{Key: store.Key{Network: "n", ID: string(rune('a' + i))}, Version: 1, State: "ACTIVE",
+			Document: []byte(`{"group":"g"}`)}, AddTerms: []store.Term{{Key: "tags", Value: "common"}}}
+		if i < 2 {
+			w.AddTerms = append(w.AddTerms, store.Term{Key: "tags", Value: "rare"})
+		}
+		writes = append(writes, w)
+	}
+	if err := s.Write(t.Context(), func(tx store.Tx) error { return tx.Put(t.Context(), "things", writes) }); err != nil {
+		t.Fatal(err)
+	}
+	common, rare := query.Compare{Field: tags, Value: "common"}, query.Compare{Field: tags, Value: "rare"}
+	inGroup := query.Compare{Field: group, Value: "g"}
+	for name, c := range map[string]struct {
+		where query.Expr
+		plan  string
+	}{
+		"common":           {common, "(network=?)"},
+		"common, in group": {query.And{common, inGroup}, "(network=? AND <expr>=?)"},
+		"common and rare":  {query.And{common, rare}, "INTEGER PRIMARY KEY (rowid=?)"},
+		"rare, in group":   {query.And{inGroup, rare}, "INTEGER PRIMARY KEY (rowid=?)"},
+	} {
+		q := query.Query{Collection: "things", Network: "n", Where: c.where, Order: query.Order{Field: createTime}, Limit: 5}
+		sql, args := findSQL(planOf(t, s, q), segment{}, 5)
+		plan := strings.Join(explain(t, s, sql, args...), "\n")
+		if !strings.Contains(plan, c.plan) || strings.Contains(plan, "SCAN r_") {
+			t.Errorf("%s: want %s\n%s\n%s", name, c.plan, sql, plan)
+		}
+	}
+}

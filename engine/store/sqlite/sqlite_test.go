@@ -1,0 +1,52 @@
+package sqlite
+
+import (
+	"path/filepath"
+	"testing"
+
+	"marquee/engine/query"
+	"marquee/engine/store"
+	"marquee/engine/store/storetest"
+)
+
+// openTest opens a store in a folder of the test.
+func openTest(t testing.TB, options Options) *Store {
+	t.Helper()
+	if options.Path == "" {
+		options.Path = filepath.Join(t.TempDir(), "marquee.db")
+	}
+	s, err := Open(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestStore(t *testing.T) { runSuite(t, defaultFew, explainQuery) }
+
+// TestStoreOfCommonTerms runs the suite with all terms taken for common ones,
+// by which no records are found first.
+func TestStoreOfCommonTerms(t *testing.T) { runSuite(t, -1, nil) }
+
+func runSuite(t *testing.T, few int, explain func(testing.TB, store.Store, query.Query, bool) storetest.Plan) {
+	open := func(t testing.TB, options Options) store.Store {
+		s := openTest(t, options)
+		s.few = few
+		return s
+	}
+	storetest.Run(t, storetest.Harness{
+		Open: func(t testing.TB) store.Store { return open(t, Options{}) },
+		Reopen: func(t testing.TB, s store.Store) store.Store {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			return open(t, Options{Path: s.(*Store).options.Path})
+		},
+		Explain: explain,
+	})
+}
