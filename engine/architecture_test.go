@@ -1,0 +1,133 @@
+package engine_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// arrows are what each folder may import of the project, besides itself;
+// the most exact folder counts. Arrows point inward: cmd to resources and
+// auth, these to engine; adapters know the port, and not each other.
+var arrows = map[string][]string{
+	"cmd":             {"auth", "cmd", "engine", "resources", "schemas"},
+	"resources":       {"auth", "engine", "resources", "schemas"},
+	"auth":            {"auth", "engine"},
+	"schemas":         {},
+	"engine":          {"engine/audit", "engine/document", "engine/event", "engine/message", "engine/query", "engine/schema", "engine/store"},
+	"engine/message":  {},
+	"engine/document": {"engine/message"},
+	"engine/query":    {"engine/document", "engine/message"},
+	"engine/schema":   {"engine/document", "engine/message", "engine/query"},
+	"engine/audit":    {"engine/document", "engine/message", "engine/query", "engine/schema", "engine/store"},
+	"engine/event":    {"engine/document", "engine/message", "engine/query", "engine/schema", "engine/store"},
+	"engine/openapi":  {"engine", "engine/document", "engine/message", "engine/query", "engine/schema"},
+	"engine/rest":     {"engine", "engine/audit", "engine/document", "engine/event", "engine/message", "engine/openapi", "engine/query", "engine/schema"},
+	"engine/store":    {"engine/document", "engine/message", "engine/query"},
+	"engine/store/*":  {"engine/document", "engine/query", "engine/store"},
+}
+
+// serving are the folders that may know the web framework.
+var serving = []string{"engine/rest", "auth", "cmd", "resources"}
+
+func TestArrowsPointInward(t *testing.T) {
+	seen := 0
+	eachImport(t, func(file, folder, path string) {
+		if strings.HasPrefix(path, "github.com/gin-gonic/") && !within(folder, serving) {
+			t.Errorf("%s imports %s", file, path)
+		}
+		inner, own := strings.CutPrefix(path, "marquee/")
+		if !own || inner == folder {
+			return
+		}
+		seen++
+		rule := ruleOf(folder)
+		if allowed, known := arrows[rule]; !known || !allows(rule, allowed, inner) {
+			t.Errorf("%s imports %s", file, path)
+		}
+	})
+	if seen < 30 {
+		t.Errorf("%d imports: the scan does not see them", seen)
+	}
+}
+
+// ruleOf finds the folder that a rule is made for.
+func ruleOf(folder string) string {
+	if rest, below := strings.CutPrefix(folder, "engine/store/"); below && rest != "" {
+		return "engine/store/*"
+	}
+	for rule := folder; rule != "."; rule = filepath.ToSlash(filepath.Dir(rule)) {
+		if _, known := arrows[rule]; known {
+			return rule
+		}
+	}
+	return folder
+}
+
+// allows reports whether an import is among those of a rule. Outside the
+// engine, a folder stands for all that is in it; only cmd may choose a store.
+func allows(rule string, allowed []string, inner string) bool {
+	adapter := strings.HasPrefix(inner, "engine/store/")
+	if adapter {
+		return rule == "cmd"
+	}
+	if strings.HasPrefix(rule, "engine") {
+		return slices.Contains(allowed, inner)
+	}
+	return within(inner, allowed)
+}
+
+func within(folder string, roots []string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool { return folder == root || strings.HasPrefix(folder, root+"/") })
+}
+
+// eachImport calls visit for what the program's files import, tests and the
+// suites that are no part of the program left out.
+func eachImport(t *testing.T, visit func(file, folder, path string)) {
+	t.Helper()
+	set := token.NewFileSet()
+	err := filepath.WalkDir("..", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			switch base := entry.Name(); {
+			case strings.HasPrefix(base, ".") && name != "..", base == "testdata", base == "integration", base == "storetest", base == "driverbench":
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel("..", name)
+		for _, spec := range file.Imports {
+			path, _ := strconv.Unquote(spec.Path.Value)
+			visit(filepath.ToSlash(relative), filepath.ToSlash(filepath.Dir(relative)), path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A package is named for the concept that it serves.
+func TestNoGrabBags(t *testing.T) {
+	eachImport(t, func(file, folder, _ string) {
+		for _, part := range strings.Split(folder, "/") {
+			if slices.Contains([]string{"util", "utils", "common", "helper", "helpers", "models"}, part) {
+				t.Errorf("%s is in a package without a concept", file)
+			}
+		}
+	})
+}

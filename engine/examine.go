@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"marquee/engine/audit"
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/store"
+)
+
+// examined is what is found out about a merged change by itself, without the
+// store and the other changes.
+type examined struct {
+	faults []message.Message
+	// failed is an internal fault.
+	failed error
+	// document is what is stored, warnings and fields go with it.
+	document, warnings, fields []byte
+	changed                    bool
+	addTerms, dropTerms        []store.Term
+}
+
+// together is how many changes are examined by one goroutine at least.
+const together = 16
+
+// examineAll examines the changes of the round, large rounds on all
+// processors: the transaction waits for nothing else meanwhile. Once there are
+// as many faults as an answer lists, those of later objects are not looked for.
+func (w *Writing) examineAll() {
+	var next, faults atomic.Int64
+	work := func(examine func(*Change, Sealer)) {
+		for faults.Load() < message.MaxFaults {
+			i := int(next.Add(1)) - 1
+			if i >= len(w.round) {
+				return
+			}
+			examine(w.round[i], w.e.Sealer)
+			faults.Add(int64(len(w.round[i].faults)))
+		}
+	}
+	workers := min(runtime.GOMAXPROCS(0), len(w.round)/together+1)
+	if workers == 1 {
+		work((*Change).examine)
+		return
+	}
+	var wait sync.WaitGroup
+	for range workers {
+		wait.Go(func() { work((*Change).examineSafely) })
+	}
+	wait.Wait()
+}
+
+// examineSafely turns a panic into a fault of the change: outside the writer's
+// goroutine it would end the program.
+func (c *Change) examineSafely(sealer Sealer) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.failed = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	c.examine(sealer)
+}
+
+// examine holds the merged document against its schema and rules, and finds
+// out what there is to store.
+func (c *Change) examine(sealer Sealer) {
+	c.examined = examined{}
+	for _, fault := range c.Type.Validate(c.After) {
+		c.faults = append(c.faults, fault.Adding(c.Fault(fault.Definition(), "", nil).Params()))
+	}
+	for name, member := range c.Type.Shape.Properties {
+		if member.WriteOnly {
+			delete(c.After, name)
+		}
+	}
+	c.checkRules()
+	if len(c.faults) > 0 {
+		return
+	}
+	c.warnings = warningsOf(c)
+	if c.document, c.failed = c.seal(sealer); c.failed != nil {
+		return
+	}
+	c.changed = c.stored == nil || len(c.touched) > 0 || c.State != c.StateBefore ||
+		!bytes.Equal(c.document, c.stored.Document) || !bytes.Equal(c.warnings, c.stored.Warnings)
+	if c.changed {
+		c.addTerms, c.dropTerms = diffTerms(c.terms(c.After), c.terms(c.Before))
+		c.fields = audit.Fields(c.Type.Shape, c.Before, c.After, c.StateBefore, c.State, c.touched...)
+	}
+}
+
+// terms are those of the type, and those by which a registry that is about to
+// be served finds its objects.
+func (c *Change) terms(object map[string]any) map[store.Term]struct{} {
+	terms := termsOf(c.Type, object)
+	if c.pending.t != nil {
+		maps.Copy(terms, c.pending.termsOf(object))
+	}
+	return terms
+}
+
+func warningsOf(c *Change) []byte {
+	if len(c.Type.Warnings) == 0 {
+		return nil
+	}
+	whole := c.whole(c.After, c.State)
+	var warnings []message.Message
+	for i := range c.Type.Warnings {
+		if rule := &c.Type.Warnings[i]; rule.Matches(whole) {
+			warnings = append(warnings, rule.Message)
+		}
+	}
+	if warnings == nil {
+		return nil
+	}
+	text, err := json.Marshal(warnings)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// whole is a document as the conditions of rules see it.
+func (c *Change) whole(object map[string]any, state string) map[string]any {
+	whole := maps.Clone(object)
+	whole["objectState"] = state
+	return whole
+}
+
+// seal is the document as it is stored: a secret that has not changed keeps
+// its ciphertext, so that a write without effect is recognised.
+func (c *Change) seal(sealer Sealer) ([]byte, error) {
+	if !c.Type.Shape.HasSecrets {
+		return document.Append(nil, c.After), nil
+	}
+	sealed, _ := document.Clone(c.After).(map[string]any)
+	err := c.Type.Shape.Secrets(sealed, func(at document.Pointer, plain string) (string, error) {
+		if kept, ok := c.sealed[at.String()+"\x00"+plain]; ok {
+			return kept, nil
+		}
+		return sealer.Seal(plain, c.place(at))
+	})
+	return document.Append(nil, sealed), err
+}

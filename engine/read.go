@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+
+	"marquee/engine/message"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Object is a rendered object.
+type Object struct {
+	// JSON is what the client sees.
+	JSON    []byte
+	Version int64
+	ID      string
+	// Path is the relative GET path.
+	Path string
+}
+
+// ETag is the strong entity tag of a rendered object: its version, and a hash
+// of what was rendered.
+func (o *Object) ETag() string {
+	digest := sha256.Sum256(o.JSON)
+	return `"` + strconv.FormatInt(o.Version, 10) + "-" + hex.EncodeToString(digest[:8]) + `"`
+}
+
+// Get reads one object. An object that is not there, or that the caller does
+// not see, is an error of kind NotFound.
+func (e *Engine) Get(ctx context.Context, caller *Caller, t *schema.Type, network, id string, projection Projection) (*Object, error) {
+	visible := e.Access.Visible(caller, t, network)
+	var found *Object
+	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+		var record *store.Record
+		err := visit(ctx, s, place{t.Name, home(t, network)}, []string{id}, visible, func(r *store.Record) error {
+			record = keep(r)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if record == nil {
+			return message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
+		}
+		found, err = e.render(ctx, s, e.newView(caller, network, projection), t, record)
+		return err
+	})
+	return found, Translate(err)
+}
+
+// keep is a copy of a lent record.
+func keep(r *store.Record) *store.Record {
+	kept := *r
+	kept.Document, kept.Warnings = slices.Clone(r.Document), slices.Clone(r.Warnings)
+	return &kept
+}
+
+func (e *Engine) render(ctx context.Context, s store.Snapshot, v *view, t *schema.Type, r *store.Record) (*Object, error) {
+	if err := v.collect(t, r); err != nil {
+		return nil, err
+	}
+	if err := v.resolve(ctx, s); err != nil {
+		return nil, err
+	}
+	body, err := v.append(make([]byte, 0, len(r.Document)+1024), t, r)
+	return &Object{JSON: body, Version: r.Version, ID: r.ID, Path: Path(t, r.Network, r.ID)}, err
+}
+
+// Render renders what a Write did, in the order of its operations. Names of
+// objects of the same batch are those that were written.
+func (e *Engine) Render(ctx context.Context, caller *Caller, network string, result *Result) ([]*Object, error) {
+	objects := make([]*Object, len(result.Changes))
+	v := e.newView(caller, network, nil)
+	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+		for _, c := range result.Changes {
+			if err := v.collect(c.Type, &c.record); err != nil {
+				return err
+			}
+		}
+		if err := v.resolve(ctx, s); err != nil {
+			return err
+		}
+		for _, c := range result.Changes {
+			if label, ok := c.After[c.Type.Label].(string); ok {
+				v.labels[objectKey{c.Type.Name, c.Network, c.ID}] = label
+			}
+		}
+		for i, c := range result.Changes {
+			body, err := v.append(make([]byte, 0, len(c.record.Document)+1024), c.Type, &c.record)
+			if err != nil {
+				return err
+			}
+			objects[i] = &Object{JSON: body, Version: c.record.Version, ID: c.ID, Path: Path(c.Type, c.Network, c.ID)}
+		}
+		return nil
+	})
+	return objects, Translate(err)
+}

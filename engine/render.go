@@ -1,0 +1,205 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Projection is a tree of the properties to show; nil shows all.
+type Projection map[string]Projection
+
+// ParseProjection reads the parameter fields, `id,name,order.name`. An unknown
+// field is an error of kind Malformed.
+func ParseProjection(t *schema.Type, text string) (Projection, error) {
+	root := Projection{}
+	for name := range strings.SplitSeq(text, ",") {
+		if !t.Shows(name) {
+			return nil, message.FieldUnknown.Error(message.Params{"parameter": "fields", "value": name, "type": t.Name})
+		}
+		at := root
+		parts := strings.Split(name, ".")
+		for i, part := range parts {
+			next, there := at[part]
+			if i == len(parts)-1 {
+				at[part] = nil
+				break
+			}
+			if there && next == nil {
+				break // the whole of it is shown already
+			}
+			if next == nil {
+				next = Projection{}
+				at[part] = next
+			}
+			at = next
+		}
+	}
+	return root, nil
+}
+
+func (p Projection) has(name string) bool {
+	if p == nil {
+		return true
+	}
+	_, ok := p[name]
+	return ok
+}
+
+// Path is the relative GET path of an object, percent-encoded.
+func Path(t *schema.Type, network, id string) string {
+	path := "/api/v1/" + t.Name + "/" + url.PathEscape(id)
+	if !t.Global {
+		path += "?context=" + url.QueryEscape(network)
+	}
+	return path
+}
+
+// view is how one caller sees objects: it renders stored documents to JSON.
+// References are expanded with the names that the snapshot has.
+type view struct {
+	e          *Engine
+	registry   *schema.Registry
+	caller     *Caller
+	network    string
+	projection Projection
+
+	wanted map[place]map[string]bool
+	labels map[objectKey]string
+	// secrets caches, by type, whether the caller is shown secrets.
+	secrets map[*schema.Type]bool
+}
+
+func (e *Engine) newView(caller *Caller, network string, projection Projection) *view {
+	return &view{e: e, registry: e.Registry(), caller: caller, network: network, projection: projection,
+		wanted: map[place]map[string]bool{}, labels: map[objectKey]string{}, secrets: map[*schema.Type]bool{}}
+}
+
+// want notes that the name of a referenced object is needed.
+func (v *view) want(ref, network, id string) {
+	if target, ok := v.registry.Type(ref); ok && target.Label != "" && id != "" {
+		where := place{ref, home(target, network)}
+		if v.wanted[where] == nil {
+			v.wanted[where] = map[string]bool{}
+		}
+		v.wanted[where][id] = true
+	}
+}
+
+// collect lets the type's hook see the record, and finds its references.
+func (v *view) collect(t *schema.Type, r *store.Record) error {
+	if shown := v.e.Hooks[t.Name].Shown; shown != nil {
+		if err := shown(v.caller, r); err != nil {
+			return err
+		}
+	}
+	for _, user := range []struct{ name, id string }{{"createUser", r.CreateUser}, {"updateUser", r.UpdateUser}} {
+		if v.projection.has(user.name) {
+			v.want("users", "", user.id)
+		}
+	}
+	if !t.Global && v.projection.has("network") {
+		v.want("networks", "", r.Network)
+	}
+	if t.Shape.Plain {
+		return nil
+	}
+	w := renderer{v: v, t: t, record: r, collecting: true}
+	return w.document()
+}
+
+// resolve reads the names, one query for each type and network. What the
+// caller does not see has none.
+func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
+	for where, ids := range v.wanted {
+		target, _ := v.registry.Type(where.collection)
+		visible := v.e.Access.Visible(v.caller, target, cmp.Or(where.network, v.network))
+		certain, open := decide(keysOf(ids), visible)
+		err := visitVisible(ctx, s, where, open, visible, func(r *store.Record) error {
+			v.labels[objectKey{where.collection, where.network, r.ID}] = labelOf(target, r.Document)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if len(certain) == 0 {
+			continue
+		}
+		labels, err := s.Labels(ctx, where.collection, target.Label, keysIn(where.network, certain))
+		if err != nil {
+			return err
+		}
+		for key, label := range labels {
+			v.labels[objectKey{where.collection, key.Network, key.ID}] = label
+		}
+	}
+	clear(v.wanted)
+	return nil
+}
+
+func keysOf(set map[string]bool) []string {
+	keys := make([]string, 0, len(set))
+	for key := range set {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// labelOf reads the label out of a stored document.
+func labelOf(t *schema.Type, stored []byte) string {
+	start, _, ok := document.Member(stored, 0, t.Label)
+	if !ok {
+		return ""
+	}
+	return document.Text(stored, start)
+}
+
+// append renders a record behind dst.
+func (v *view) append(dst []byte, t *schema.Type, r *store.Record) ([]byte, error) {
+	w := renderer{v: v, t: t, record: r, out: dst}
+	err := w.object()
+	return w.out, err
+}
+
+func (v *view) showsSecrets(t *schema.Type) bool {
+	shown, known := v.secrets[t]
+	if !known {
+		shown = v.e.Access.MayReadSecrets(v.caller, t, v.network)
+		v.secrets[t] = shown
+	}
+	return shown
+}
+
+// current brings stored messages into the catalogue's present form: the text
+// of a code may have changed since.
+func (v *view) current(stored []byte) []byte {
+	if len(stored) == 0 {
+		return []byte("[]")
+	}
+	var messages []struct {
+		Code   string         `json:"code"`
+		Params message.Params `json:"params"`
+	}
+	if json.Unmarshal(stored, &messages) != nil {
+		return []byte("[]")
+	}
+	known := []message.Message{}
+	for _, m := range messages {
+		if def, ok := v.registry.Catalogue().Lookup(m.Code); ok {
+			known = append(known, def.With(m.Params))
+		}
+	}
+	text, err := json.Marshal(known)
+	if err != nil || bytes.Equal(text, stored) {
+		return stored
+	}
+	return text
+}

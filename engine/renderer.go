@@ -1,0 +1,292 @@
+package engine
+
+import (
+	"marquee/engine/document"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// renderer writes one record in one pass over its stored bytes, or, when it is
+// collecting, finds its references.
+type renderer struct {
+	v          *view
+	t          *schema.Type
+	record     *store.Record
+	out        []byte
+	collecting bool
+	first      bool
+	// enclosing are the starts of the objects that the walk is in.
+	enclosing []int
+	at        document.Pointer
+}
+
+// object writes the record with its common fields.
+func (w *renderer) object() error {
+	r, p := w.record, w.v.projection
+	w.out = append(w.out, '{')
+	w.first = true
+	path := Path(w.t, r.Network, r.ID)
+	if p.has("id") {
+		w.text("id", r.ID)
+	}
+	if w.t.IDProperty != "" && p.has(w.t.IDProperty) {
+		w.text(w.t.IDProperty, r.ID)
+	}
+	if !w.t.Global && p.has("network") {
+		w.name("network")
+		w.reference("networks", r.Network, r.Network, p["network"])
+	}
+	if p.has("objectState") {
+		w.text("objectState", r.State)
+	}
+	if p.has("url") && w.t.Shape.Properties["url"] == nil {
+		w.text("url", path)
+	}
+	if err := w.document(); err != nil {
+		return err
+	}
+	if p.has("createTime") {
+		w.text("createTime", document.FormatTime(r.CreateTime))
+	}
+	if p.has("updateTime") {
+		w.text("updateTime", document.FormatTime(r.UpdateTime))
+	}
+	w.user("createUser", r.CreateUser)
+	w.user("updateUser", r.UpdateUser)
+	if p.has("validationWarnings") {
+		w.name("validationWarnings")
+		w.out = append(w.out, w.v.current(r.Warnings)...)
+	}
+	w.out = append(w.out, '}')
+	return nil
+}
+
+func (w *renderer) user(name, id string) {
+	if id != "" && w.v.projection.has(name) {
+		w.name(name)
+		w.reference("users", "", id, w.v.projection[name])
+	}
+}
+
+func (w *renderer) name(name string) {
+	if !w.first {
+		w.out = append(w.out, ',')
+	}
+	w.first = false
+	w.out = document.AppendString(w.out, name)
+	w.out = append(w.out, ':')
+}
+
+func (w *renderer) text(name, value string) {
+	w.name(name)
+	w.out = document.AppendString(w.out, value)
+}
+
+// document writes the members of the stored document, and those of complete
+// objects that are absent.
+func (w *renderer) document() error {
+	if err := w.members(w.t.Shape, 0, w.v.projection); err != nil || w.collecting {
+		return err
+	}
+	for _, name := range w.t.CompleteMembers() {
+		if _, _, stored := document.Member(w.record.Document, 0, name); !stored && w.v.projection.has(name) {
+			w.name(name)
+			w.empty(w.t.Shape.Properties[name], w.v.projection[name])
+		}
+	}
+	return nil
+}
+
+// members walks the members of the object at i.
+func (w *renderer) members(shape *document.Shape, i int, p Projection) error {
+	doc := w.record.Document
+	w.enclosing = append(w.enclosing, i)
+	for i++; doc[i] != '}'; {
+		nameEnd := document.SkipString(doc, i)
+		start := nameEnd + 1
+		name := document.Text(doc, i)
+		end := document.Skip(doc, start)
+		if p.has(name) {
+			if err := w.member(shape.Member(name), doc[i:nameEnd], name, start, end, p[name]); err != nil {
+				return err
+			}
+		}
+		if i = end; doc[i] == ',' {
+			i++
+		}
+	}
+	w.enclosing = w.enclosing[:len(w.enclosing)-1]
+	return nil
+}
+
+func (w *renderer) member(shape *document.Shape, quoted []byte, name string, start, end int, p Projection) error {
+	if shape == nil || shape.WriteOnly {
+		return nil // the schema no longer shows it
+	}
+	if shape.Secret && (w.collecting || !w.v.showsSecrets(w.t)) {
+		return nil
+	}
+	if w.collecting && shape.Plain {
+		return nil
+	}
+	w.at = append(w.at, name)
+	if !w.collecting {
+		if !w.first {
+			w.out = append(w.out, ',')
+		}
+		w.first = false
+		w.out = append(w.out, quoted...)
+		w.out = append(w.out, ':')
+	}
+	err := w.value(shape, start, end, p)
+	w.at = w.at[:len(w.at)-1]
+	return err
+}
+
+// value writes the value from start to end.
+func (w *renderer) value(shape *document.Shape, start, end int, p Projection) error {
+	doc := w.record.Document
+	switch {
+	case shape.Plain && p == nil:
+		w.out = append(w.out, doc[start:end]...)
+		return nil
+	case shape.Ref != nil && doc[start] == '"':
+		network := w.siblingNetwork(shape.Ref)
+		id := document.Text(doc, start)
+		if w.collecting {
+			w.v.want(shape.Ref.Type, network, id)
+		} else {
+			w.reference(shape.Ref.Type, network, id, p)
+		}
+		return nil
+	case shape.Secret && doc[start] == '"':
+		return w.secret(start)
+	case doc[start] == '{':
+		return w.nested(shape, start, p)
+	case doc[start] == '[':
+		return w.items(shape, start, p)
+	}
+	if !w.collecting {
+		w.out = append(w.out, doc[start:end]...)
+	}
+	return nil
+}
+
+func (w *renderer) nested(shape *document.Shape, start int, p Projection) error {
+	if w.collecting {
+		return w.members(shape, start, p)
+	}
+	w.out = append(w.out, '{')
+	outer := w.first
+	w.first = true
+	err := w.members(shape, start, p)
+	if shape.Complete {
+		for _, name := range shape.Names {
+			if _, _, stored := document.Member(w.record.Document, start, name); !stored && p.has(name) {
+				w.name(name)
+				w.empty(shape.Properties[name], p[name])
+			}
+		}
+	}
+	w.first = outer
+	w.out = append(w.out, '}')
+	return err
+}
+
+// empty writes a member of a complete object that is not stored.
+func (w *renderer) empty(shape *document.Shape, p Projection) {
+	if p == nil {
+		w.out = append(w.out, shape.Empty...)
+		return
+	}
+	w.out = document.Append(w.out, projected(document.Clone(shape.EmptyForm()), p))
+}
+
+func projected(value any, p Projection) any {
+	members, ok := value.(map[string]any)
+	if !ok || p == nil {
+		return value
+	}
+	for name, member := range members {
+		if p.has(name) {
+			members[name] = projected(member, p[name])
+		} else {
+			delete(members, name)
+		}
+	}
+	return members
+}
+
+func (w *renderer) items(shape *document.Shape, i int, p Projection) error {
+	doc := w.record.Document
+	items := shape.Items
+	if items == nil {
+		items = document.AnyShape
+	}
+	if !w.collecting {
+		w.out = append(w.out, '[')
+	}
+	i++
+	for n := 0; doc[i] != ']'; n++ {
+		end := document.Skip(doc, i)
+		w.at = w.at.Index(n)
+		err := w.value(items, i, end, p)
+		w.at = w.at[:len(w.at)-1]
+		if err != nil {
+			return err
+		}
+		if i = end; doc[i] == ',' {
+			if !w.collecting {
+				w.out = append(w.out, ',')
+			}
+			i++
+		}
+	}
+	if !w.collecting {
+		w.out = append(w.out, ']')
+	}
+	return nil
+}
+
+// siblingNetwork is the network of a reference's target.
+func (w *renderer) siblingNetwork(ref *document.Reference) string {
+	if ref.Network == "" {
+		return w.record.Network
+	}
+	for i := len(w.enclosing) - 1; i >= 0; i-- {
+		if start, _, ok := document.Member(w.record.Document, w.enclosing[i], ref.Network); ok {
+			return document.Text(w.record.Document, start)
+		}
+	}
+	return ""
+}
+
+// reference writes {id, name, url}.
+func (w *renderer) reference(ref, network, id string, p Projection) {
+	w.out = append(w.out, '{')
+	outer := w.first
+	w.first = true
+	if p.has("id") {
+		w.text("id", id)
+	}
+	if target, ok := w.v.registry.Type(ref); ok {
+		network = home(target, network)
+		if label, ok := w.v.labels[objectKey{ref, network, id}]; ok && p.has("name") {
+			w.text("name", label)
+		}
+		if p.has("url") {
+			w.text("url", Path(target, network, id))
+		}
+	}
+	w.first = outer
+	w.out = append(w.out, '}')
+}
+
+func (w *renderer) secret(start int) error {
+	sealed := document.Text(w.record.Document, start)
+	plain, err := w.v.e.Sealer.Open(sealed, SecretPlace(w.t.Name, w.record.Network, w.record.ID, w.at))
+	if err == nil {
+		w.out = document.AppendString(w.out, plain)
+	}
+	return err
+}
