@@ -1,0 +1,125 @@
+// Package rest serves the engine over HTTP with Gin: routes, negotiation,
+// rendering, and the one table of statuses.
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"marquee/engine/message"
+)
+
+// statuses is the one table between kinds of fault and HTTP statuses.
+var statuses = map[message.Kind]int{
+	message.Malformed:            http.StatusBadRequest,
+	message.Unauthenticated:      http.StatusUnauthorized,
+	message.Forbidden:            http.StatusForbidden,
+	message.NotFound:             http.StatusNotFound,
+	message.MethodNotAllowed:     http.StatusMethodNotAllowed,
+	message.Conflict:             http.StatusConflict,
+	message.PreconditionFailed:   http.StatusPreconditionFailed,
+	message.TooLarge:             http.StatusRequestEntityTooLarge,
+	message.UnsupportedMediaType: http.StatusUnsupportedMediaType,
+	message.Invalid:              http.StatusUnprocessableEntity,
+	message.TooManyRequests:      http.StatusTooManyRequests,
+	message.Internal:             http.StatusInternalServerError,
+	message.Unavailable:          http.StatusServiceUnavailable,
+}
+
+// Status is the HTTP status of a kind of fault.
+func Status(kind message.Kind) int { return statuses[kind] }
+
+// Kind is the kind of fault that a status stands for, message.None for one
+// that stands for none.
+func Kind(status int) message.Kind {
+	for kind, candidate := range statuses {
+		if candidate == status {
+			return kind
+		}
+	}
+	return message.None
+}
+
+// problem is an RFC 9457 problem with the messages of the specification.
+type problem struct {
+	Type     string            `json:"type"`
+	Title    string            `json:"title"`
+	Status   int               `json:"status"`
+	Detail   string            `json:"detail"`
+	Instance string            `json:"instance"`
+	Messages []message.Message `json:"messages"`
+}
+
+// known turns an error into one that a client may see. What is not of the
+// application is logged under the request's id.
+func known(c *gin.Context, err error) *message.Error {
+	var e *message.Error
+	if errors.As(err, &e) && len(e.Messages) > 0 {
+		if cause := errors.Unwrap(e); cause != nil && c.Request.Context().Err() == nil {
+			logger(c).Warn("request refused", slog.String("code", e.Messages[0].Code()), slog.String("cause", cause.Error()))
+		}
+		return e
+	}
+	if errors.Is(err, context.Canceled) && c.Request.Context().Err() != nil {
+		return message.DeadlineExceeded.Error(nil)
+	}
+	logger(c).Error("internal error", slog.String("cause", err.Error()))
+	return message.InternalError.Error(message.Params{"requestId": requestID(c)})
+}
+
+// Fail answers with an error as a problem.
+func Fail(c *gin.Context, err error) {
+	e := known(c, err)
+	status := Status(e.Kind)
+	header := c.Writer.Header()
+	for _, name := range []string{"ETag", "Location"} {
+		header.Del(name)
+	}
+	if e.Kind == message.Unauthenticated {
+		header.Set("WWW-Authenticate", challenge(e))
+	}
+	if len(e.Allow) > 0 {
+		header.Set("Allow", strings.Join(e.Allow, ", "))
+	}
+	if e.RetryAfter > 0 {
+		header.Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
+	}
+	body, err := json.Marshal(problem{
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Error(),
+		Instance: c.Request.URL.EscapedPath(), Messages: e.Messages,
+	})
+	if err != nil {
+		panic(err)
+	}
+	header.Set("Cache-Control", "no-store")
+	write(c, status, "application/problem+json", body)
+	c.Abort()
+}
+
+// challenge is the header of RFC 6750, part 3.
+func challenge(e *message.Error) string {
+	if message.TokenInvalid.Is(e) {
+		return `Bearer realm="marquee", error="invalid_token"`
+	}
+	return `Bearer realm="marquee"`
+}
+
+// write sends a body of a known length.
+func write(c *gin.Context, status int, contentType string, body []byte) {
+	header := c.Writer.Header()
+	header.Set("Content-Type", contentType)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	c.Writer.WriteHeader(status)
+	if c.Request.Method == http.MethodHead {
+		c.Writer.WriteHeaderNow()
+		return
+	}
+	_, _ = c.Writer.Write(body) // the client may be gone
+}

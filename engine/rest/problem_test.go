@@ -1,0 +1,48 @@
+package rest
+
+import (
+	"net/http"
+	"testing"
+
+	"marquee/engine/message"
+)
+
+// The table maps each kind of fault to one status, and each status back.
+func TestStatuses(t *testing.T) {
+	seen := map[int]message.Kind{}
+	for kind := message.None + 1; kind <= message.Unavailable; kind++ {
+		status := Status(kind)
+		if http.StatusText(status) == "" || status < 400 {
+			t.Errorf("the kind %d has the status %d", kind, status)
+		}
+		if other, taken := seen[status]; taken {
+			t.Errorf("the kinds %d and %d have the status %d", kind, other, status)
+		}
+		seen[status] = kind
+		if back := Kind(status); back != kind {
+			t.Errorf("the status %d of the kind %d is of the kind %d", status, kind, back)
+		}
+	}
+	if len(statuses) != len(seen) {
+		t.Errorf("the table has %d kinds, and there are %d: is Unavailable the last?", len(statuses), len(seen))
+	}
+	for _, status := range []int{http.StatusOK, http.StatusTeapot, http.StatusNotModified} {
+		if kind := Kind(status); kind != message.None {
+			t.Errorf("the status %d is of the kind %d", status, kind)
+		}
+	}
+}
+
+// Each message of the catalogue that is a fault can be answered with.
+func TestEveryFaultHasAStatus(t *testing.T) {
+	catalogue, err := message.NewCatalogue(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, def := range catalogue.All() {
+		fault := def.Type == message.TypeError || def.Type == message.TypeValidation
+		if _, mapped := statuses[def.Kind]; mapped != fault {
+			t.Errorf("%s is of type %s and kind %d", def.Code, def.Type, def.Kind)
+		}
+	}
+}

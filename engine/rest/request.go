@@ -1,0 +1,216 @@
+package rest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/klauspost/compress/gzip"
+
+	"marquee/engine"
+	"marquee/engine/message"
+	"marquee/engine/schema"
+)
+
+// ParseQuery reads a query string. Only & separates parameters: a semicolon
+// belongs to its value. A parameter that stands twice is refused, as nothing
+// tells which one is meant. Errors are of kind Malformed.
+func ParseQuery(raw string) (map[string]string, error) {
+	parameters := map[string]string{}
+	for raw != "" {
+		var part string
+		part, raw, _ = strings.Cut(raw, "&")
+		if part == "" {
+			continue
+		}
+		rawName, rawValue, _ := strings.Cut(part, "=")
+		name, err := url.QueryUnescape(rawName)
+		if err != nil {
+			return nil, message.QuerySyntax.Error(nil)
+		}
+		value, err := url.QueryUnescape(rawValue)
+		if err != nil {
+			return nil, message.QuerySyntax.Error(message.Params{"parameter": name})
+		}
+		if _, twice := parameters[name]; twice {
+			return nil, message.ParameterRepeated.Error(message.Params{"parameter": name})
+		}
+		parameters[name] = value
+	}
+	return parameters, nil
+}
+
+// request is a request to the API on its way through a handler.
+type request struct {
+	s          *Server
+	c          *gin.Context
+	caller     *engine.Caller
+	parameters map[string]string
+}
+
+// only refuses parameters besides those named.
+func (r *request) only(names ...string) error {
+	for name := range r.parameters {
+		if name != "auth_token" && !slices.Contains(names, name) {
+			return message.ParameterUnknown.Error(message.Params{"parameter": name})
+		}
+	}
+	return nil
+}
+
+func (r *request) boolean(name string) (bool, error) {
+	switch value, given := r.parameters[name]; {
+	case !given, value == "false":
+		return false, nil
+	case value == "true":
+		return true, nil
+	}
+	return false, message.ParameterInvalid.Error(message.Params{"parameter": name, "expected": "true or false"})
+}
+
+// authenticate finds the caller by the token of the header or of the query
+// (RFC 6750).
+func (r *request) authenticate() error {
+	token, inQuery := r.parameters["auth_token"]
+	if header := r.c.GetHeader("Authorization"); header != "" {
+		scheme, value, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return message.TokenMissing.Error(nil)
+		}
+		if inQuery {
+			return message.TokenTwice.Error(nil)
+		}
+		token = strings.TrimSpace(value)
+	}
+	if token == "" {
+		return message.TokenMissing.Error(nil)
+	}
+	var err error
+	r.caller, err = r.s.Auth.Caller(r.c.Request.Context(), token)
+	return err
+}
+
+// network checks the parameter context. For a type that belongs to networks it
+// is required; for a global one it may be left out. A nil type is a call that
+// is of a network itself.
+func (r *request) network(t *schema.Type) (string, error) {
+	network, given := r.parameters["context"]
+	if !given {
+		if t != nil && t.Global {
+			return "", nil
+		}
+		return "", message.ParameterMissing.Error(message.Params{"parameter": "context"})
+	}
+	if _, member := r.caller.Grants[network]; !member {
+		return "", message.NetworkForbidden.Error(message.Params{"context": network})
+	}
+	return network, nil
+}
+
+// body reads the body, unpacked, of at most limit bytes.
+func (r *request) body(limit int) ([]byte, error) {
+	if err := mediaType(r.c.GetHeader("Content-Type")); err != nil {
+		return nil, err
+	}
+	tooLarge := message.BodyTooLarge.Error(message.Params{"limit": limit})
+	req := r.c.Request
+	if req.ContentLength > int64(limit) {
+		drain(req)
+		return nil, tooLarge
+	}
+	packed := &io.LimitedReader{R: req.Body, N: int64(limit) + 1}
+	var source io.Reader = packed
+	switch encoding := strings.ToLower(r.c.GetHeader("Content-Encoding")); encoding {
+	case "", "identity":
+	case "gzip":
+		unpacked, err := gzip.NewReader(packed)
+		if err != nil {
+			return nil, message.BodyCompression.Error(nil)
+		}
+		defer unpacked.Close()
+		source = unpacked
+	default:
+		return nil, message.ContentEncoding.Error(message.Params{"value": encoding})
+	}
+	var body bytes.Buffer
+	n, err := io.CopyN(&body, source, smallBody)
+	if err == nil && n == smallBody {
+		select {
+		case r.s.large <- struct{}{}:
+			defer func() { <-r.s.large }()
+		case <-req.Context().Done():
+			return nil, engine.Translate(req.Context().Err())
+		}
+		_, err = io.Copy(&body, io.LimitReader(source, int64(limit-smallBody+1)))
+	}
+	switch {
+	case body.Len() > limit, packed.N <= 0:
+		drain(req)
+		return nil, tooLarge
+	case err == nil, errors.Is(err, io.EOF):
+		return body.Bytes(), nil
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), source != io.Reader(packed):
+		return nil, message.BodyCompression.Error(nil)
+	}
+	return nil, message.BodyIncomplete.Error(nil).Caused(err)
+}
+
+// maxDrain is how much of a body that is too large is read and dropped.
+const maxDrain = 32 << 20
+
+// drain reads what a client goes on sending although it is too much: many see
+// no answer before they have sent all. One that waits to be told has not begun.
+func drain(req *http.Request) {
+	if req.Header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, req.Body, maxDrain) // refused, however it ends
+	}
+}
+
+// mediaType accepts JSON under the names that clients give it.
+func mediaType(header string) error {
+	if header == "" {
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(header)
+	switch {
+	case err != nil:
+	case media == "application/json", strings.HasSuffix(media, "+json"), media == "text/plain", media == "application/x-www-form-urlencoded":
+		return nil
+	}
+	return message.MediaType.Error(message.Params{"value": header})
+}
+
+// segments splits the escaped path behind /api/v1 and unescapes each part. A
+// trailing slash changes nothing.
+func segments(escaped string) ([]string, error) {
+	rest, found := strings.CutPrefix(escaped, "/api/v1/")
+	if !found {
+		return nil, message.PathUnknown.Error(nil)
+	}
+	if rest = strings.TrimSuffix(rest, "/"); rest == "" {
+		return nil, message.PathUnknown.Error(nil)
+	}
+	parts := strings.Split(rest, "/")
+	for i, part := range parts {
+		unescaped, err := url.PathUnescape(part)
+		if err != nil {
+			return nil, message.PathUnknown.Error(nil)
+		}
+		parts[i] = unescaped
+	}
+	return parts, nil
+}
+
+// checkID refuses an id that no object of the type can have.
+func checkID(t *schema.Type, id string) error {
+	if !t.ValidID(id) {
+		return message.BadID.Error(message.Params{"id": strings.ToValidUTF8(id, "\ufffd")})
+	}
+	return nil
+}
