@@ -1,0 +1,178 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"marquee/engine"
+	"marquee/engine/store"
+)
+
+// The internal collections of this package.
+const (
+	credentialCollection = "auth_credentials"
+	keyCollection        = "auth_keys"
+	refreshCollection    = "auth_refresh"
+)
+
+// Collections are what the store must have for this package.
+func Collections() []store.Collection {
+	return []store.Collection{{Name: credentialCollection}, {Name: keyCollection}, {Name: refreshCollection}}
+}
+
+// userDocument is what this package reads of a stored user.
+type userDocument struct {
+	Username  string `json:"username"`
+	UserRoles struct {
+		RolesByNetwork []networkRoles `json:"rolesByNetwork"`
+	} `json:"userRoles"`
+}
+
+type networkRoles struct {
+	Network string     `json:"network"`
+	Roles   []userRole `json:"roles"`
+}
+
+type userRole struct {
+	Role string `json:"role"`
+}
+
+// roleDocument is what this package reads of a stored role.
+type roleDocument struct {
+	Permissions []string `json:"permissions"`
+	Scope       string   `json:"scope"`
+}
+
+// member is a user who can sign in, with what he may do.
+type member struct {
+	caller *engine.Caller
+	// credential is the version of his password: tokens carry it, and end with
+	// it.
+	credential int64
+}
+
+// callers finds what users may do, and keeps it until users, roles, networks
+// or passwords change.
+type callers struct {
+	store    store.Store
+	mu       sync.Mutex
+	revision string
+	kept     map[string]*member
+}
+
+// maxKept is how many users are kept.
+const maxKept = 10_000
+
+// find is the active user of an id, nil when there is none.
+func (c *callers) find(ctx context.Context, id string) (*member, error) {
+	revision, known := c.store.Revision("users", "roles", "networks", credentialCollection)
+	if known {
+		c.mu.Lock()
+		if c.revision != revision || len(c.kept) >= maxKept {
+			c.revision, c.kept = revision, map[string]*member{}
+		}
+		m, ok := c.kept[id]
+		c.mu.Unlock()
+		if ok {
+			return m, nil
+		}
+	}
+	var m *member
+	err := c.store.Read(ctx, func(s store.Snapshot) error {
+		var err error
+		m, err = readMember(ctx, s, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if known && m != nil {
+		c.mu.Lock()
+		if c.revision == revision {
+			c.kept[id] = m
+		}
+		c.mu.Unlock()
+	}
+	return m, nil
+}
+
+func readMember(ctx context.Context, s store.Snapshot, id string) (*member, error) {
+	var user *userDocument
+	err := s.Get(ctx, "users", []store.Key{{ID: id}}, func(r *store.Record) error {
+		if r.State != "ACTIVE" {
+			return nil
+		}
+		user = &userDocument{}
+		return json.Unmarshal(r.Document, user)
+	})
+	if err != nil || user == nil {
+		return nil, err
+	}
+	m := &member{}
+	err = s.Get(ctx, credentialCollection, []store.Key{{ID: id}}, func(r *store.Record) error {
+		m.credential = r.Version
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.caller = &engine.Caller{User: id}
+	return m, grantTo(ctx, s, m.caller, user)
+}
+
+// grantTo gives a caller what a user's roles add up to. Roles that are not
+// ACTIVE, and those in networks that are not, grant nothing; but whoever
+// managed such a network can make it ACTIVE again.
+func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user *userDocument) error {
+	caller.Grants, caller.Dormant = map[string]engine.Grant{}, map[string]bool{}
+	var networks, roles []store.Key
+	for _, entry := range user.UserRoles.RolesByNetwork {
+		networks = append(networks, store.Key{ID: entry.Network})
+		for _, role := range entry.Roles {
+			roles = append(roles, store.Key{Network: entry.Network, ID: role.Role})
+		}
+	}
+	if len(roles) == 0 {
+		return nil
+	}
+	active := map[string]bool{}
+	err := s.Get(ctx, "networks", networks, func(r *store.Record) error {
+		active[r.ID] = r.State == "ACTIVE"
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.Get(ctx, "roles", roles, func(r *store.Record) error {
+		if r.State != "ACTIVE" {
+			return nil
+		}
+		var role roleDocument
+		if err := json.Unmarshal(r.Document, &role); err != nil {
+			return err
+		}
+		if active[r.Network] {
+			caller.Grants[r.Network] = withRole(caller.Grants[r.Network], role)
+		} else if manages(withRole(engine.Grant{}, role)) {
+			caller.Dormant[r.Network] = true
+		}
+		return nil
+	})
+}
+
+func withRole(grant engine.Grant, role roleDocument) engine.Grant {
+	if grant.NetworkPermissions == nil {
+		grant.NetworkPermissions, grant.TeamPermissions = map[string]bool{}, map[string]bool{}
+	}
+	permissions := grant.TeamPermissions
+	if role.Scope == "NETWORK" {
+		grant.Network, permissions = true, grant.NetworkPermissions
+	} else {
+		grant.Team = true
+	}
+	for _, permission := range role.Permissions {
+		permissions[permission] = true
+	}
+	return grant
+}

@@ -1,0 +1,135 @@
+package auth
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"marquee/engine/message"
+	"marquee/engine/store"
+	"marquee/engine/store/sqlite"
+)
+
+var tokenTime = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// keySeed is known, so that tokens of the corpus stay as valid as they are.
+var keySeed = []byte("0123456789abcdef0123456789abcdef")
+
+// serviceWithUser has one user, u, and the signing key k.
+func serviceWithUser(tb testing.TB) *Service {
+	tb.Helper()
+	must := func(err error) {
+		tb.Helper()
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	ctx := context.Background()
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(tb.TempDir(), "store.db"), Readers: 1})
+	must(err)
+	tb.Cleanup(func() { s.Close() })
+	must(s.EnsureCollections(ctx, append(Collections(), store.Collection{Name: "users"}, store.Collection{Name: "roles"}, store.Collection{Name: "networks"})))
+	sealer, err := NewSealer(keySeed)
+	must(err)
+	sealed, err := sealer.Seal(string(keySeed), keyCollection+"\x00k")
+	must(err)
+	key, err := json.Marshal(keyDocument{sealed})
+	must(err)
+	record := func(id, document string) []store.Write {
+		return []store.Write{{Record: store.Record{Key: store.Key{ID: id}, Version: 1, State: "ACTIVE",
+			CreateTime: tokenTime, UpdateTime: tokenTime, Document: []byte(document)}}}
+	}
+	must(s.Write(ctx, func(tx store.Tx) error {
+		if err := tx.Put(ctx, keyCollection, record("k", string(key))); err != nil {
+			return err
+		}
+		return tx.Put(ctx, "users", record("u", `{"username":"u"}`))
+	}))
+	service, err := NewService(ctx, s, sealer, DefaultLifetimes, func() time.Time { return tokenTime })
+	must(err)
+	return service
+}
+
+// signed is a token; change may spoil it.
+func signed(tb testing.TB, change func(*jwt.Token, *claims)) string {
+	tb.Helper()
+	c := claims{RegisteredClaims: jwt.RegisteredClaims{Issuer: issuer, Subject: "u", ID: "t",
+		IssuedAt: jwt.NewNumericDate(tokenTime), ExpiresAt: jwt.NewNumericDate(tokenTime.Add(time.Hour))}}
+	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &c)
+	token.Header["kid"] = "k"
+	var key any = ed25519.NewKeyFromSeed(keySeed)
+	change(token, &c)
+	switch token.Method.Alg() {
+	case "none":
+		key = jwt.UnsafeAllowNoneSignatureType
+	case "HS256":
+		key = []byte(ed25519.NewKeyFromSeed(keySeed).Public().(ed25519.PublicKey))
+	}
+	text, err := token.SignedString(key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return text
+}
+
+func method(m jwt.SigningMethod) func(*jwt.Token, *claims) {
+	return func(t *jwt.Token, _ *claims) { t.Method, t.Header["alg"] = m, m.Alg() }
+}
+
+// spoilt are tokens that are signed, or look so, and hold for nobody.
+var spoilt = map[string]func(*jwt.Token, *claims){
+	"no algorithm":           method(jwt.SigningMethodNone),
+	"public key as a secret": method(jwt.SigningMethodHS256),
+	"no key":                 func(t *jwt.Token, _ *claims) { delete(t.Header, "kid") },
+	"another key":            func(t *jwt.Token, _ *claims) { t.Header["kid"] = "K" },
+	"key of another type":    func(t *jwt.Token, _ *claims) { t.Header["kid"] = 1 },
+	"expired":                func(_ *jwt.Token, c *claims) { c.ExpiresAt = jwt.NewNumericDate(tokenTime) },
+	"for ever":               func(_ *jwt.Token, c *claims) { c.ExpiresAt = nil },
+	"issued later":           func(_ *jwt.Token, c *claims) { c.IssuedAt = jwt.NewNumericDate(tokenTime.Add(time.Second)) },
+	"another issuer":         func(_ *jwt.Token, c *claims) { c.Issuer = "other" },
+	"nobody":                 func(_ *jwt.Token, c *claims) { c.Subject = "" },
+	"unknown user":           func(_ *jwt.Token, c *claims) { c.Subject = "v" },
+	"an older password":      func(_ *jwt.Token, c *claims) { c.Credential = 7 },
+}
+
+func TestSpoiltTokens(t *testing.T) {
+	service := serviceWithUser(t)
+	caller, err := service.Caller(t.Context(), signed(t, func(*jwt.Token, *claims) {}))
+	if err != nil || caller.User != "u" {
+		t.Fatalf("the token itself: %v, %v", caller, err)
+	}
+	for name, change := range spoilt {
+		if caller, err := service.Caller(t.Context(), signed(t, change)); !message.TokenInvalid.Is(err) || caller != nil {
+			t.Errorf("%s: %v, %v", name, caller, err)
+		}
+	}
+}
+
+// FuzzCaller wants every text but the token itself to be refused.
+func FuzzCaller(f *testing.F) {
+	valid := signed(f, func(*jwt.Token, *claims) {})
+	f.Add(valid)
+	for _, change := range spoilt {
+		f.Add(signed(f, change))
+	}
+	for _, text := range []string{"", ".", "..", "a.b.c", "eyJhbGciOiJub25lIn0..", strings.Repeat(".", 1000), "\x00", valid + ".", valid[1:]} {
+		f.Add(text)
+	}
+	service := serviceWithUser(f)
+	content := valid[:strings.LastIndexByte(valid, '.')]
+	f.Fuzz(func(t *testing.T, token string) {
+		caller, err := service.Caller(t.Context(), token)
+		switch {
+		case err == nil && (!strings.HasPrefix(token, content+".") || caller.User != "u"):
+			t.Fatalf("%q is the token of %v", token, caller)
+		case err != nil && !message.TokenInvalid.Is(err):
+			t.Fatalf("%q: %v", token, err)
+		}
+	})
+}
