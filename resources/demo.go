@@ -1,0 +1,33 @@
+// Package resources holds what belongs to the advertising service and is no
+// schema: for now, the demonstration data.
+package resources
+
+import (
+	_ "embed"
+
+	"marquee/engine"
+	"marquee/engine/document"
+	"marquee/engine/schema"
+)
+
+//go:embed demo.json
+var demo []byte
+
+// Demo is a small data set, to be written into an empty network in one batch.
+func Demo(registry *schema.Registry) ([]engine.Operation, error) {
+	content, err := document.DecodeObject(demo, document.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	var operations []engine.Operation
+	list, _ := content["operations"].([]any)
+	for _, entry := range list {
+		members, _ := entry.(map[string]any)
+		name, _ := members["type"].(string)
+		object, _ := members["object"].(map[string]any)
+		if t, served := registry.Type(name); served {
+			operations = append(operations, engine.Operation{Type: t, Object: object})
+		}
+	}
+	return operations, nil
+}
