@@ -1,0 +1,38 @@
+// Command marquee serves a folder of JSON Schemas as a transactional REST
+// service.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/alecthomas/kong"
+)
+
+// version is set when a release is built.
+var version = "dev"
+
+type commands struct {
+	Config  kong.ConfigFlag  `help:"JSON file with settings: the names of the flags, with underscores." placeholder:"FILE"`
+	Version kong.VersionFlag `env:"-" help:"Print the version."`
+
+	Serve  serveCommand  `cmd:"" help:"Serve the API."`
+	Init   initCommand   `cmd:"" help:"Make the first network, role and user of an empty store."`
+	Schema schemaCommand `cmd:"" help:"Work on schemas."`
+}
+
+func main() {
+	var cli commands
+	parsed := kong.Parse(&cli,
+		kong.Name("marquee"),
+		kong.Description("A folder of JSON Schemas, served as a transactional REST API."),
+		kong.ShortUsageOnError(),
+		kong.DefaultEnvars("MARQUEE"),
+		kong.Configuration(readSettings),
+		kong.Vars{"version": version},
+	)
+	if err := parsed.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "marquee: "+err.Error())
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"marquee/auth"
+	"marquee/engine"
+	"marquee/engine/query"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+	"marquee/engine/store/sqlite"
+	"marquee/schemas"
+)
+
+// storeFlags are the settings of every command that opens the store.
+type storeFlags struct {
+	Store         string `default:"sqlite:./marquee-data/marquee.db" help:"Where the records are: sqlite:PATH."`
+	Schemas       string `type:"existingdir" help:"Folder with more resource types; it is watched while the service runs." placeholder:"DIR"`
+	SecretKey     string `help:"Key that secrets are encrypted with: base64 of 32 bytes. Without it, a key file beside the SQLite store is used." placeholder:"BASE64"`
+	SecretKeyFile string `help:"File with that key." placeholder:"FILE"`
+}
+
+// service is the opened store with the engine and the sign-in on it.
+type service struct {
+	store  *sqlite.Store
+	engine *engine.Engine
+	auth   *auth.Service
+
+	mu     sync.Mutex
+	reason string // why the last set of schemas was refused
+}
+
+// open opens the store and serves the types of the schemas on it.
+func (f *storeFlags) open(ctx context.Context) (*service, error) {
+	registry, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	path, ok := strings.CutPrefix(f.Store, "sqlite:")
+	if !ok || path == "" {
+		return nil, fmt.Errorf("the store %q is of no known kind: write sqlite:PATH", redactStore(f.Store))
+	}
+	opened, err := sqlite.Open(ctx, sqlite.Options{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	s := &service{store: opened}
+	if err := s.start(ctx, f, path, registry); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return s, nil
+}
+
+// redactStore keeps a password out of messages: of a URI, the scheme is shown,
+// and of anything else, nothing.
+func redactStore(uri string) string {
+	if kind, _, ok := strings.Cut(uri, "://"); ok {
+		return kind + "://…"
+	}
+	return "…"
+}
+
+func (s *service) start(ctx context.Context, f *storeFlags, path string, registry *schema.Registry) error {
+	if err := s.store.EnsureCollections(ctx, auth.Collections()); err != nil {
+		return err
+	}
+	key, err := s.key(ctx, f, filepath.Join(filepath.Dir(path), "marquee.key"))
+	if err != nil {
+		return fmt.Errorf("the secret key cannot be used: %w", err)
+	}
+	sealer, err := auth.NewSealer(key)
+	if err != nil {
+		return err
+	}
+	if s.auth, err = auth.NewService(ctx, s.store, sealer, auth.DefaultLifetimes, time.Now); err != nil {
+		return err
+	}
+	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer,
+		Hooks: s.auth.Hooks(), Internal: auth.Collections()}, registry)
+	return err
+}
+
+// key finds the key that secrets are encrypted with. A key file is made for a
+// store that has no secrets yet, and for no other: a new key would open none.
+func (s *service) key(ctx context.Context, f *storeFlags, beside string) ([]byte, error) {
+	if f.SecretKey != "" {
+		return auth.ParseKey(f.SecretKey)
+	}
+	path := cmp.Or(f.SecretKeyFile, beside)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		sealed, err := auth.Sealed(ctx, s.store)
+		if err != nil {
+			return nil, err
+		}
+		if sealed {
+			return nil, fmt.Errorf("the store was made with a key, and the file %s is not there: put it back", path)
+		}
+	}
+	return auth.KeyFile(path)
+}
+
+// load compiles the built-in types and those of the folder.
+func (f *storeFlags) load() (*schema.Registry, error) {
+	sources := []schema.Source{{FS: schemas.FS}}
+	if f.Schemas != "" {
+		folder, err := rooted(f.Schemas)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, schema.Source{Name: f.Schemas, FS: folder})
+	}
+	return schema.Load(sources...)
+}
+
+// rooted is a folder out of which no link leads.
+func rooted(dir string) (fs.FS, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return root.FS(), nil
+}
+
+// empty reports whether the store holds no network and no user.
+func (s *service) empty(ctx context.Context) (bool, error) {
+	empty := true
+	err := s.store.Read(ctx, func(r store.Snapshot) error {
+		for _, collection := range []string{"networks", "users"} {
+			n, err := r.Count(ctx, query.Query{Collection: collection})
+			if err != nil {
+				return err
+			}
+			empty = empty && n == 0
+		}
+		return nil
+	})
+	return empty, err
+}
+
+func (s *service) close() error { return s.store.Close() }
