@@ -1,0 +1,127 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// answer is what came back, unpacked.
+type answer struct {
+	method string
+	status int
+	header http.Header
+	body   []byte
+}
+
+// send sends a request as it stands: the path goes out byte for byte.
+func (s *service) send(method, path string, header http.Header, body io.Reader) (*answer, error) {
+	request, err := http.NewRequest(method, s.server.URL+path, body)
+	if err != nil {
+		return nil, err
+	}
+	request.Header = header
+	if request.Header.Get("User-Agent") == "" {
+		request.Header.Set("User-Agent", "")
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	source := io.Reader(response.Body)
+	if response.Header.Get("Content-Encoding") == "gzip" {
+		if source, err = gzip.NewReader(response.Body); err != nil {
+			return nil, err
+		}
+	}
+	a := &answer{method: method, status: response.StatusCode, header: response.Header}
+	a.body, err = io.ReadAll(source)
+	return a, err
+}
+
+// json is the decoded body, nil when it is no JSON.
+func (a *answer) json() any {
+	value, err := decode(a.body)
+	if err != nil {
+		return nil
+	}
+	return value
+}
+
+// decode keeps numbers as they are written.
+func decode(text []byte) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, fmt.Errorf("there is more behind the JSON value")
+	}
+	return value, nil
+}
+
+var placeholder = regexp.MustCompile(`\{\{([^}]*)\}\}`)
+
+// promises lists what is wrong with an answer whatever was asked: what the
+// service promises of all of its answers.
+func (a *answer) promises(oauth bool) []string {
+	var wrong []string
+	must := func(holds bool, format string, args ...any) {
+		if !holds {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	must(a.header.Get("X-Request-Id") != "", "there is no X-Request-Id")
+	must(a.header.Get("X-Content-Type-Options") == "nosniff", "X-Content-Type-Options is not nosniff")
+	must(a.status != http.StatusUnauthorized || strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Bearer"), "401 without WWW-Authenticate")
+	must(a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") != "", "405 without Allow")
+	must(a.status == http.StatusCreated || a.header.Get("Location") == "", "Location in an answer that is not 201")
+	if a.method == http.MethodHead {
+		must(len(a.body) == 0, "the answer to HEAD has a body")
+		return wrong
+	}
+	if a.status < 400 {
+		return wrong
+	}
+	problem, _ := a.json().(map[string]any)
+	if oauth {
+		must(problem["error"] != nil && problem["error_description"] != nil, "no error of RFC 6749: %s", a.body)
+	} else {
+		must(a.header.Get("Content-Type") == "application/problem+json", "Content-Type is %q", a.header.Get("Content-Type"))
+		for _, name := range []string{"type", "title", "detail", "instance"} {
+			text, _ := problem[name].(string)
+			must(text != "", "the problem has no %s", name)
+			must(!strings.Contains(text, "{{") || a.status == http.StatusInternalServerError, "%s has a placeholder: %s", name, text)
+			must(!strings.Contains(text, "auth_token="), "%s shows the token: %s", name, text)
+		}
+		must(fmt.Sprint(problem["status"]) == fmt.Sprint(a.status), "the problem's status is %v", problem["status"])
+	}
+	messages, _ := problem["messages"].([]any)
+	must(len(messages) > 0, "the problem has no messages")
+	for _, entry := range messages {
+		m, _ := entry.(map[string]any)
+		code, _ := m["code"].(string)
+		kind, _ := m["type"].(string)
+		must(strings.HasPrefix(code, "error."), "the code %q does not begin with error.", code)
+		must(kind == "ErrorMessage" || kind == "ValidationErrorMessage", "%s has the type %q", code, kind)
+		params, _ := m["params"].(map[string]any)
+		text, _ := m["text"].(string)
+		for _, name := range placeholder.FindAllStringSubmatch(text, -1) {
+			must(params[name[1]] != nil, "%s has no param %s", code, name[1])
+		}
+		if a.status == http.StatusUnprocessableEntity {
+			_, there := params["field"].(string)
+			must(there, "%s has no params.field", code)
+		}
+	}
+	return wrong
+}

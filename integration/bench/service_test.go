@@ -1,0 +1,175 @@
+// Package bench measures the service against baselines in the same run and
+// prints the ratios (docs/benchmarks.md). `make bench` runs it.
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"marquee/auth"
+	"marquee/engine"
+	"marquee/engine/rest"
+	"marquee/engine/schema"
+	"marquee/engine/store/sqlite"
+	"marquee/schemas"
+)
+
+// service is the whole stack on an SQLite file, in this process.
+type service struct {
+	path   string
+	store  *sqlite.Store
+	engine *engine.Engine
+	auth   *auth.Service
+	rest   *rest.Server
+	server *httptest.Server
+	token  string
+	caller *engine.Caller
+}
+
+const network = "main"
+
+func open(tb testing.TB, path string, beforeCommit func()) *service {
+	tb.Helper()
+	ctx := context.Background()
+	must := func(err error) {
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	registry, err := schema.Load(schema.Source{FS: schemas.FS})
+	must(err)
+	s := &service{path: path}
+	s.store, err = sqlite.Open(ctx, sqlite.Options{Path: path, BeforeCommit: beforeCommit})
+	must(err)
+	key := make([]byte, auth.KeyBytes)
+	rand.Read(key)
+	sealer, err := auth.NewSealer(key)
+	must(err)
+	must(s.store.EnsureCollections(ctx, auth.Collections()))
+	s.auth, err = auth.NewService(ctx, s.store, sealer, auth.DefaultLifetimes, nil)
+	must(err)
+	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer,
+		Hooks: s.auth.Hooks(), Internal: auth.Collections()}, registry)
+	must(err)
+	s.bootstrap(tb)
+	s.rest, err = rest.New(rest.Config{Engine: s.engine, Auth: s.auth, Log: slog.New(slog.DiscardHandler)})
+	must(err)
+	s.server = httptest.NewServer(s.rest)
+	tb.Cleanup(func() {
+		s.server.Close()
+		must(s.store.Close())
+	})
+	return s
+}
+
+func fresh(tb testing.TB, beforeCommit func()) *service {
+	return open(tb, filepath.Join(tb.TempDir(), "bench.db"), beforeCommit)
+}
+
+func (s *service) bootstrap(tb testing.TB) {
+	ctx := context.Background()
+	op := func(name string, object map[string]any) engine.Operation {
+		t, err := s.engine.Type(name)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return engine.Operation{Type: t, Object: object}
+	}
+	_, err := s.engine.Write(ctx, &engine.Caller{System: true, User: "admin"}, engine.Batch{Network: network, Operations: []engine.Operation{
+		op("networks", map[string]any{"id": network, "name": network}),
+		op("roles", map[string]any{"id": "admin", "name": "Administrator", "scope": "NETWORK", "permissions": []any{auth.ManageBusiness, auth.ManageSystem}}),
+		op("users", map[string]any{"id": "admin", "username": "admin", "password": "benchmark", "userRoles": map[string]any{
+			"rolesByNetwork": []any{map[string]any{"network": network, "roles": []any{map[string]any{"role": "admin"}}}}}}),
+	}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tokens, err := s.auth.Password(ctx, "admin", "benchmark", network)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s.token = tokens.AccessToken
+	if s.caller, err = s.auth.Caller(ctx, s.token); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// write stores objects of one type through the engine.
+func (s *service) write(tb testing.TB, name string, objects []map[string]any) {
+	tb.Helper()
+	t, err := s.engine.Type(name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	batch := engine.Batch{Network: network, Listed: true}
+	for _, object := range objects {
+		batch.Operations = append(batch.Operations, engine.Operation{Type: t, Object: object})
+	}
+	if _, err := s.engine.Write(context.Background(), s.caller, batch); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// parties are what line items refer to.
+func (s *service) parties(tb testing.TB, orders int) {
+	s.write(tb, "advertisers", []map[string]any{{"id": "a", "name": "Advertiser"}})
+	s.write(tb, "tiers", []map[string]any{{"id": "t", "name": "Tier"}})
+	var list []map[string]any
+	for i := range orders {
+		list = append(list, map[string]any{"id": fmt.Sprintf("o%d", i), "name": fmt.Sprintf("Order %d", i), "advertiser": "a"})
+	}
+	for len(list) > 0 {
+		n := min(len(list), 1000)
+		s.write(tb, "orders", list[:n])
+		list = list[n:]
+	}
+}
+
+func lineItem(i, orders int) map[string]any {
+	return map[string]any{
+		"id": fmt.Sprintf("li-%08d", i), "name": fmt.Sprintf("Line item %08d", (i*7919)%100_000_007),
+		"order": fmt.Sprintf("o%d", i%orders), "tier": "t", "startDate": "2030-05-01T00:00:00Z", "endDate": "2030-08-31T22:00:00Z",
+		"objectives":       map[string]any{"IMPRESSION": int64(500_000 + i)},
+		"bidSpecification": map[string]any{"cpm": map[string]any{"amount": 4.5, "currency": "EUR"}},
+		"labels":           []any{"summer", "front"},
+		"rateLimits":       []any{map[string]any{"amount": int64(3), "periodType": "DAYS", "scope": "PER_USER", "type": "IMPRESSION"}},
+	}
+}
+
+// load stores n line items, evenly over the orders.
+func (s *service) load(tb testing.TB, n, orders int) {
+	s.parties(tb, orders)
+	batch := make([]map[string]any, 0, 1000)
+	for i := range n {
+		if batch = append(batch, lineItem(i, orders)); len(batch) == cap(batch) || i == n-1 {
+			s.write(tb, "lineitems", batch)
+			batch = batch[:0]
+		}
+	}
+}
+
+func (s *service) request(tb testing.TB, client *http.Client, path string) *http.Request {
+	r, err := http.NewRequest(http.MethodGet, s.server.URL+path, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	return r
+}
+
+// interleaved runs both in turn and returns the ratio of their total times,
+// so that a machine whose speed drifts does not tell for one of them.
+func interleaved(rounds int, ours, baseline func() time.Duration) (a, b time.Duration) {
+	for range rounds {
+		a += ours()
+		b += baseline()
+	}
+	return a, b
+}

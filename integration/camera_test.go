@@ -1,0 +1,79 @@
+package integration
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// camera looks at the store past the service: a refused request must leave
+// every table, index entry and line of history as it was, also where no
+// answer would show it.
+type camera struct {
+	db      *sqlite3.Conn
+	version int64
+	last    [sha256.Size]byte
+}
+
+func newCamera(path string) (*camera, error) {
+	db, err := sqlite3.OpenFlags("file:"+path, sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	if err != nil {
+		return nil, err
+	}
+	return &camera{db: db}, nil
+}
+
+func (c *camera) close() error { return c.db.Close() }
+
+// picture is a digest of all that is stored.
+func (c *camera) picture() ([sha256.Size]byte, error) {
+	version := int64(0)
+	if err := c.rows("PRAGMA data_version", func(s *sqlite3.Stmt) { version = s.ColumnInt64(0) }); err != nil {
+		return c.last, err
+	}
+	if version == c.version {
+		return c.last, nil // nobody has committed anything since
+	}
+	if err := c.db.Exec("BEGIN"); err != nil {
+		return c.last, err
+	}
+	var tables []string
+	err := c.rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name", func(s *sqlite3.Stmt) {
+		tables = append(tables, s.ColumnText(0))
+	})
+	digest := sha256.New()
+	for _, table := range tables {
+		var lines []string
+		err = errors.Join(err, c.rows(`SELECT * FROM "`+table+`"`, func(s *sqlite3.Stmt) { lines = append(lines, line(s)) }))
+		slices.Sort(lines)
+		digest.Write([]byte(table + "\x00" + strings.Join(lines, "\x00")))
+	}
+	err = errors.Join(err, c.db.Exec("COMMIT"))
+	c.version, c.last = version, [sha256.Size]byte(digest.Sum(nil))
+	return c.last, err
+}
+
+func line(s *sqlite3.Stmt) string {
+	var b []byte
+	for i := range s.ColumnCount() {
+		text := s.ColumnRawText(i)
+		b = binary.AppendUvarint(b, uint64(len(text)))
+		b = append(append(b, byte(s.ColumnType(i))), text...)
+	}
+	return string(b)
+}
+
+func (c *camera) rows(sql string, each func(*sqlite3.Stmt)) error {
+	s, _, err := c.db.Prepare(sql)
+	if err != nil {
+		return err
+	}
+	for s.Step() {
+		each(s)
+	}
+	return errors.Join(s.Err(), s.Close())
+}

@@ -1,0 +1,46 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"marquee/engine/rest"
+	"marquee/engine/schema"
+	"marquee/schemas"
+)
+
+// messagesPage is the page that lists every code. MARQUEE_UPDATE=1 writes it.
+const messagesPage = "../docs/messages.md"
+
+// TestMessagesAreDocumented holds the page against the catalogue of the
+// built-in types.
+func TestMessagesAreDocumented(t *testing.T) {
+	registry, err := schema.Load(schema.Source{FS: schemas.FS})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("# Messages\n\nEvery code that the service can answer with, as `/api/v1/messagedefinitions` has it. `MARQUEE_UPDATE=1 go test ./integration -run Messages` writes this page.\n\n")
+	b.WriteString("| Code | Type | Status | Text |\n|---|---|---|---|\n")
+	for _, d := range registry.Catalogue().All() {
+		status := ""
+		if n := rest.Status(d.Kind); n != 0 {
+			status = fmt.Sprint(n)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Code, d.Type, status, strings.ReplaceAll(d.Text, "|", `\|`))
+	}
+	if os.Getenv("MARQUEE_UPDATE") != "" {
+		if err := os.WriteFile(messagesPage, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := os.ReadFile(messagesPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(page) != b.String() {
+		t.Errorf("%s is not what the catalogue says: write it with MARQUEE_UPDATE=1", messagesPage)
+	}
+}

@@ -1,0 +1,207 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestRequestIDs: each request has one line in the log, and every line and
+// the answer have its id.
+func TestRequestIDs(t *testing.T) {
+	t.Parallel()
+	p := procServe(t, procStore(t))
+	p.signIn("admin", procPassword)
+	plain := regexp.MustCompile(`^[a-z0-9]{16}$`)
+	ids := map[string]string{}
+	for i, r := range []struct{ method, path, body, id, kept string }{
+		{"GET", "/healthz", "", "", ""},
+		{"GET", "/readyz", "", "", ""},
+		{"GET", "/nowhere", "", "", ""},
+		{"GET", "/api/v1/orders?context=main", "", "client-1.a_B", "client-1.a_B"},
+		{"GET", "/api/v1/orders/none?context=main", "", strings.Repeat("x", 65), ""},
+		{"GET", "/api/v1/orders?context=main&page=x", "", `a" b`, ""},
+		{"POST", "/api/v1/orders/o?context=main", `{"name": "O"}`, "", ""},
+		{"POST", "/api/v1/orders/o?context=main", `{"name": `, "", ""},
+		{"POST", "/api/v1/orders/o?context=main", `{"name": 1}`, "", ""},
+		{"PATCH", "/api/v1/orders/o?context=main", `{}`, "", ""},
+		{"POST", "/api/authenticate", `grant_type=password`, "", ""},
+		{"GET", "/.well-known/jwks.json", "", "", ""},
+	} {
+		header := http.Header{}
+		if r.id != "" {
+			header.Set("X-Request-Id", r.id)
+		}
+		a, err := p.send(r.method, r.path, header, []byte(r.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := a.header.Get("X-Request-Id")
+		if r.kept != "" && id != r.kept || r.kept == "" && !plain.MatchString(id) {
+			t.Errorf("%s %s is called %q", r.method, r.path, id)
+		}
+		if other, twice := ids[id]; twice {
+			t.Errorf("%s and %s are both called %s", other, r.path, id)
+		}
+		path, _, _ := strings.Cut(r.path, "?")
+		ids[id] = fmt.Sprintf("%d %s %s %d", i, r.method, path, a.status)
+	}
+	p.stop()
+	lines := map[string]int{}
+	for line := range strings.Lines(p.stderr.String()) {
+		entry := procEntry(line)
+		if entry == nil {
+			t.Errorf("this line is no JSON: %s", line)
+			continue
+		}
+		id, _ := entry["requestId"].(string)
+		if id == "" && !slices.Contains([]any{"listening", "shutting down", "stopped"}, entry["msg"]) {
+			t.Errorf("whose is this line? %s", line)
+		}
+		if want, ours := ids[id]; ours && entry["msg"] == "request" {
+			lines[id]++
+			if got := fmt.Sprintf("%s %s %v", entry["method"], entry["path"], entry["status"]); !strings.HasSuffix(want, " "+got) {
+				t.Errorf("%s is logged as %s", want, got)
+			}
+		}
+	}
+	for id, what := range ids {
+		if lines[id] != 1 {
+			t.Errorf("%s has %d lines in the log", what, lines[id])
+		}
+	}
+}
+
+// TestNothingSecretIsPrinted goes through all that takes a secret, in forms
+// that succeed and that fail, and looks for them in what the process printed.
+func TestNothingSecretIsPrinted(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"json", "text"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			store := procStore(t)
+			p := procLaunch(t, procCommand(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword}, "serve", "--demo",
+				"--addr", "127.0.0.1:0", "--store", "sqlite:"+store, "--log-format", format, "--log-level", "debug", "--schemas", t.TempDir()))
+			if format == "json" {
+				p.listens()
+			} else {
+				line := p.stderr.await(t, 0, func(line string) bool { return strings.Contains(line, "msg=listening") })
+				_, after, _ := strings.Cut(line, "url=")
+				p.url, _, _ = strings.Cut(after, " ")
+			}
+			secrets := procSession(t, p)
+			p.stop()
+			key, err := os.ReadFile(filepath.Join(filepath.Dir(store), "marquee.key"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			secrets = append(secrets, strings.TrimSpace(string(key)), procPassword, url.QueryEscape(procPassword), "auth_token", "argon2", "eyJ")
+			procShuns(t, p.stdout.String()+p.stderr.String(), secrets...)
+			procShuns(t, p.stderr.String(), "Bearer")
+		})
+	}
+}
+
+// procSession uses every form of every secret, and returns them.
+func procSession(t *testing.T, p *proc) (secrets []string) {
+	form := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+	send := func(status int, method, path string, header http.Header, body string) *answer {
+		t.Helper()
+		a, err := p.send(method, path, header, []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.status != status {
+			t.Errorf("%s %s %s: %d instead of %d: %s", method, path, body, a.status, status, a.body)
+		}
+		return a
+	}
+	secret := func(text string) string { secrets = append(secrets, text); return text }
+
+	// Signing in.
+	var tokens struct {
+		Access  string `json:"access_token"`
+		Refresh string `json:"refresh_token"`
+	}
+	body, err := json.Marshal(map[string]string{"grant_type": "password", "username": "admin", "password": procPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := send(200, "POST", "/api/authenticate", nil, string(body))
+	if err := json.Unmarshal(a.body, &tokens); err != nil {
+		t.Fatal(err)
+	}
+	token, first := secret(tokens.Access), secret(tokens.Refresh)
+	a = send(200, "POST", "/api/authenticate", form, "grant_type=refresh_token&refresh_token="+first)
+	if err := json.Unmarshal(a.body, &tokens); err != nil {
+		t.Fatal(err)
+	}
+	secret(tokens.Access)
+	secret(tokens.Refresh)
+	send(400, "POST", "/api/authenticate", form, "grant_type=refresh_token&refresh_token="+first)
+	send(400, "POST", "/api/authenticate", form, "grant_type=refresh_token&refresh_token="+secret("refresh-made-up"))
+	send(400, "POST", "/api/authenticate", form, "grant_type=password&username=admin&password="+secret("wrong-password-1"))
+	send(400, "POST", "/api/authenticate", form, "grant_type=password&username=nobody&password="+secret("wrong-password-2"))
+	send(400, "POST", "/api/authenticate", form, "grant_type=password&password="+secret("wrong-password-3"))
+	send(400, "POST", "/api/authenticate", form, "grant_type=magic&username=a&password="+secret("wrong-password-4"))
+	send(400, "POST", "/api/authenticate", form, "grant_type=password&password="+secret("wrong-password-5")+"&password=%zz")
+	send(400, "POST", "/api/authenticate", nil, `{"grant_type": "password", "password": "`+secret("wrong-password-6"))
+	send(400, "POST", "/api/authenticate", nil, `{"grant_type": "password", "password": ["`+secret("wrong-password-7")+`"]}`)
+	send(415, "POST", "/api/authenticate", http.Header{"Content-Type": {"image/png"}}, secret("wrong-password-8"))
+
+	// Tokens in the header and in the query, good and bad.
+	bearer := func(text string) http.Header { return http.Header{"Authorization": {"Bearer " + text}} }
+	list := "/api/v1/orders?context=main"
+	send(200, "GET", list, bearer(token), "")
+	send(200, "GET", list+"&auth_token="+token, nil, "")
+	send(404, "GET", "/api/v1/orders/none?context=main&auth_token="+token, nil, "")
+	send(404, "GET", "/api/v1/nowhere?auth_token="+token, nil, "")
+	send(404, "GET", "/nowhere?auth_token="+token, nil, "")
+	send(200, "GET", "/readyz?auth_token="+token, nil, "")
+	send(400, "GET", list+"&page=x&auth_token="+token, nil, "")
+	send(400, "GET", list+"&auth_token="+token, bearer(token), "")
+	send(400, "GET", list+"&auth_token="+token+"&auth_token="+token, nil, "")
+	send(400, "GET", list+"&auth_token="+token+"%zz", nil, "")
+	send(401, "GET", list+"&auth_token="+secret("made-up-token-1"), nil, "")
+	send(401, "GET", list, bearer(secret("made-up-token-2")), "")
+	send(401, "GET", list, bearer(token[:len(token)-5]), "")
+	send(401, "GET", list, http.Header{"Authorization": {"Basic " + secret("YWRtaW46cGFzc3dvcmQ=")}}, "")
+	a = send(201, "POST", "/api/v1/orders/made?context=main&auth_token="+token, nil, `{"name": "O"}`)
+	procShuns(t, fmt.Sprint(a.header)+string(a.body), token, "auth_token")
+
+	// Passwords and secret properties in writes, good and bad.
+	p.token = token
+	user := func(status int, password string) {
+		t.Helper()
+		send(status, "POST", "/api/v1/users/u?context=main", nil, fmt.Sprintf(`{"username": "u", "password": %s}`, password))
+	}
+	user(422, `"`+secret("pw-1")+`"`)
+	user(422, `["`+secret("password-in-an-array")+`"]`)
+	user(201, `"`+secret("password-of-u")+`"`)
+	user(400, `"`+secret("password-of-u-cut"))
+	send(422, "POST", "/api/v1/users/v?context=main&fieldValidation=Strict", nil, `{"username": "v", "pasword": "`+secret("password-misspelt")+`"}`)
+	own := send(200, "GET", "/api/v1/users?context=main&filterBy=username&filterByValue=admin&fields=id", nil, "")
+	var admins struct{ Results []struct{ ID string } }
+	if err := json.Unmarshal(own.body, &admins); err != nil || len(admins.Results) != 1 {
+		t.Fatalf("%s %v", own.body, err)
+	}
+	send(422, "POST", "/api/v1/users/"+admins.Results[0].ID, nil,
+		`{"password": "`+secret("new-password")+`", "currentPassword": "`+secret("guessed-password")+`"}`)
+	connection := func(status int, more string) {
+		t.Helper()
+		send(status, "POST", "/api/v1/contextserviceconnections/c?context=main", nil, `{"name": "C", "contextService": "X", "username": "u", `+more)
+	}
+	connection(201, `"apiKey": "`+secret("api-key-1")+`"}`)
+	connection(200, `"apiKey": "`+secret("api-key-2")+`"}`)
+	connection(422, `"apiKey": {"a": "`+secret("api-key-3")+`"}}`)
+	connection(400, `"apiKey": "`+secret("api-key-4"))
+	send(400, "GET", "/api/v1/contextserviceconnections?context=main&filterBy=apiKey&filterByValue="+secret("api-key-5"), nil, "")
+	return secrets
+}

@@ -1,0 +1,95 @@
+package integration
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// procPatience is how long something may take that must happen.
+const procPatience = 60 * time.Second
+
+// procOutput keeps what a process prints, and tells when there is more.
+type procOutput struct {
+	mu    sync.Mutex
+	text  []byte
+	ended bool
+	more  chan struct{} // closed at the next change
+}
+
+func newProcOutput() *procOutput { return &procOutput{more: make(chan struct{})} }
+
+func (o *procOutput) Write(text []byte) (int, error) {
+	o.change(func() { o.text = append(o.text, text...) })
+	return len(text), nil
+}
+
+// end says that nothing more will come.
+func (o *procOutput) end() { o.change(func() { o.ended = true }) }
+
+func (o *procOutput) change(do func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	do()
+	close(o.more)
+	o.more = make(chan struct{})
+}
+
+func (o *procOutput) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return string(o.text)
+}
+
+// mark is a place to await lines from: the end of what there is.
+func (o *procOutput) mark() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.text)
+}
+
+// await waits for a whole line behind a place for which match holds, and
+// returns it; "" when the output ends without one.
+func (o *procOutput) await(tb testing.TB, from int, match func(line string) bool) string {
+	tb.Helper()
+	timeout := time.After(procPatience)
+	for {
+		o.mu.Lock()
+		text, ended, more := string(o.text), o.ended, o.more
+		o.mu.Unlock()
+		for {
+			line, _, whole := strings.Cut(text[from:], "\n")
+			if !whole {
+				break
+			}
+			from += len(line) + 1
+			if match(line) {
+				return line
+			}
+		}
+		if ended {
+			return ""
+		}
+		select {
+		case <-more:
+		case <-timeout:
+			tb.Fatalf("the line that is awaited does not come; there is:\n%s", text)
+		}
+	}
+}
+
+// procEntry is a line of the log in JSON, nil when it is none.
+func procEntry(line string) map[string]any {
+	var entry map[string]any
+	if json.Unmarshal([]byte(line), &entry) != nil {
+		return nil
+	}
+	return entry
+}
+
+// procSays matches the log lines with a message.
+func procSays(message string) func(line string) bool {
+	return func(line string) bool { return procEntry(line)["msg"] == message }
+}

@@ -1,0 +1,89 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// race sends the same kind of request from several clients at once and counts
+// the statuses.
+func (c *conversation) race(clients int, request func(client int) (method, path, body string, header http.Header)) map[int]int {
+	c.Helper()
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	for client := range clients {
+		wait.Go(func() {
+			method, path, body, header := request(client)
+			if header == nil {
+				header = http.Header{}
+			}
+			header.Set("Authorization", "Bearer "+c.token)
+			a, err := c.s.send(method, path, header, strings.NewReader(body))
+			if err != nil {
+				c.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[a.status]++
+		})
+	}
+	wait.Wait()
+	return statuses
+}
+
+func (c *conversation) only(statuses map[int]int, want map[int]int) {
+	c.Helper()
+	if fmt.Sprint(statuses) != fmt.Sprint(want) {
+		c.Errorf("statuses are %v, not %v", statuses, want)
+	}
+}
+
+const clients = 16
+
+// TestRacingWrites lets clients write one object at once: one creates it, one
+// of those that name a version wins, and a unique value has one owner.
+func TestRacingWrites(t *testing.T) {
+	c := converse(t)
+	c.only(c.race(clients, func(int) (string, string, string, http.Header) {
+		return "PUT", object, `{"name": "same"}`, nil
+	}), map[int]int{201: 1, 200: clients - 1})
+	etag := c.send("GET", object, "", 200, `{"name": "same"}`).header.Get("ETag")
+	if !strings.HasPrefix(etag, `"1-`) {
+		t.Errorf("the same write has made the version %s", etag)
+	}
+	c.only(c.race(clients, func(client int) (string, string, string, http.Header) {
+		return "PUT", object, fmt.Sprintf(`{"name": "client %d"}`, client), http.Header{"If-Match": {etag}}
+	}), map[int]int{200: 1, 412: clients - 1})
+	c.only(c.race(clients, func(int) (string, string, string, http.Header) {
+		return "PUT", "/api/v1/teams/new?context=main", `{"name": "new"}`, http.Header{"If-None-Match": {"*"}}
+	}), map[int]int{201: 1, 412: clients - 1})
+	c.only(c.race(clients, func(client int) (string, string, string, http.Header) {
+		return "POST", fmt.Sprintf("/api/v1/users/u%d", client), `{"username": "one"}`, nil
+	}), map[int]int{201: 1, 422: clients - 1})
+	c.send("GET", "/api/v1/audit?context=main&type=teams&id=t", "", 200, `{"results": [{"version": 2}, {"version": 1}]}`)
+}
+
+// TestRacingMerges lets clients change different properties of one object at
+// once: none is lost.
+func TestRacingMerges(t *testing.T) {
+	c := converse(t)
+	c.send("PUT", "/api/v1/advertisers/a?context=main", `{"name": "a"}`, 201, "")
+	names := []string{"description", "externalReference", "v1Category", "category", "contact", "advertiserUrl", "phone"}
+	c.only(c.race(len(names), func(client int) (string, string, string, http.Header) {
+		return "POST", "/api/v1/advertisers/a?context=main", fmt.Sprintf(`{"%s": "%s"}`, names[client], names[client]), nil
+	}), map[int]int{200: len(names)})
+	a := c.send("GET", "/api/v1/advertisers/a?context=main", "", 200, "")
+	for _, name := range names {
+		if wrong := match(map[string]any{name: name}, a.json(), "", nil); len(wrong) > 0 {
+			t.Error(wrong)
+		}
+	}
+	if etag := a.header.Get("ETag"); !strings.HasPrefix(etag, fmt.Sprintf(`"%d-`, 1+len(names))) {
+		t.Errorf("the entity tag after %d changes is %s", len(names), etag)
+	}
+}

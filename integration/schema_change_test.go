@@ -1,0 +1,230 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"marquee/engine"
+	"marquee/engine/schema"
+	"marquee/schemas"
+)
+
+// venues is a folder with one type, whose x-resource has more members.
+func venues(resource string) fs.FS {
+	return fstest.MapFS{"venues.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Venue",
+		"x-resource": {"path": "venues"` + resource + `}, "type": "object", "properties": {
+		"name": {"type": "string"}, "code": {"type": "string"}, "labels": {"type": "array", "items": {"type": "string"}}}}`)}}
+}
+
+func (s *service) swap(e *engine.Engine, folder fs.FS) error {
+	registry, err := schema.Load(schema.Source{FS: schemas.FS}, schema.Source{Name: "schemas", FS: folder})
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return e.Swap(context.Background(), registry)
+}
+
+// must sends a request as the administrator, demands a status, and decodes.
+func (s *service) must(token, method, path, body string, status int) map[string]any {
+	s.tb.Helper()
+	a, err := s.send(method, path, http.Header{"Authorization": {"Bearer " + token}}, strings.NewReader(body))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	if a.status != status {
+		s.tb.Fatalf("%s %s: want %d, got %d %s", method, path, status, a.status, a.body)
+	}
+	object, _ := a.json().(map[string]any)
+	return object
+}
+
+func (s *service) found(token, parameters string) int {
+	s.tb.Helper()
+	list := s.must(token, http.MethodGet, "/api/v1/venues?context=main&"+parameters, "", http.StatusOK)
+	return len(list["results"].([]any))
+}
+
+// TestSchemaAsksForMore stores objects, and then serves a schema that finds
+// them by what it did not name before.
+func TestSchemaAsksForMore(t *testing.T) {
+	s := newService(t)
+	s.stop()
+	s.schemas = []fs.FS{venues("")}
+	e := s.start()
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(from, to int, label string) {
+		var list []string
+		for i := from; i < to; i++ {
+			list = append(list, fmt.Sprintf(`{"id": "v%d", "name": "Venue number%d", "code": "c%d", "labels": [%q]}`, i, i, i, label))
+		}
+		s.must(token, http.MethodPost, "/api/v1/venues?context=main", "["+strings.Join(list, ",")+"]", http.StatusOK)
+	}
+	write(0, 1000, "old")
+	if n := s.found(token, "where=labels=old&pageSize=1000"); n != 1000 {
+		t.Fatalf("%d objects by a label without an index", n)
+	}
+	s.must(token, http.MethodGet, "/api/v1/venues?context=main&q=number7", "", http.StatusBadRequest)
+
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for i := range 100 {
+			write(1000+i, 1001+i, "meanwhile")
+			write(i, i+1, "changed")
+		}
+	})
+	if err := s.swap(e, venues(`, "search": ["name"], "index": ["labels"], "unique": ["code"]`)); err != nil {
+		t.Fatal(err)
+	}
+	wait.Wait()
+	for parameters, want := range map[string]int{
+		"q=number7&pageSize=1000":             1 + 10 + 100,
+		"q=venue+number1050":                  1,
+		"where=labels=old&pageSize=1000":      900,
+		"where=labels=changed&pageSize=1000":  100,
+		"where=labels=meanwhile":              100,
+		"where=labels!=changed&pageSize=1000": 1000,
+	} {
+		if n := s.found(token, parameters); n != want {
+			t.Errorf("%s: want %d, got %d", parameters, want, n)
+		}
+	}
+	s.must(token, http.MethodPost, "/api/v1/venues/new?context=main", `{"code": "c500"}`, http.StatusUnprocessableEntity)
+	s.must(token, http.MethodPost, "/api/v1/venues/v500?context=main", `{"code": "free"}`, http.StatusOK)
+	s.must(token, http.MethodPost, "/api/v1/venues/new?context=main", `{"code": "c500"}`, http.StatusCreated)
+
+	s.stop()
+	s.schemas = []fs.FS{venues(`, "search": ["name"], "index": ["labels"], "unique": ["code"]`)}
+	s.start()
+	if n := s.found(token, "q=number999"); n != 1 {
+		t.Errorf("after a restart: %d", n)
+	}
+}
+
+// TestSchemaRefusedByObjects serves a schema whose unique property is not
+// unique among the stored objects: it is refused by name, and the one before
+// stays. Once the objects differ, it is taken.
+func TestSchemaRefusedByObjects(t *testing.T) {
+	s := newService(t)
+	s.stop()
+	s.schemas = []fs.FS{venues("")}
+	e := s.start()
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.must(token, http.MethodPost, "/api/v1/venues?context=main", `[{"id": "a", "code": "x"}, {"id": "b", "code": "x"}]`, http.StatusOK)
+	err = s.swap(e, venues(`, "unique": ["code"]`))
+	var problems schema.Problems
+	if !errors.As(err, &problems) || !strings.Contains(err.Error(), `schemas/venues.json#/x-resource/unique: code cannot be unique: the objects "a" and "b" have the same value`) {
+		t.Fatal(err)
+	}
+	s.must(token, http.MethodPost, "/api/v1/venues/c?context=main", `{"code": "x"}`, http.StatusCreated)
+	s.must(token, http.MethodPost, "/api/v1/venues/"+url.PathEscape("b")+"?context=main", `{"code": "y"}`, http.StatusOK)
+	s.must(token, http.MethodPost, "/api/v1/venues/c?context=main", `{"code": "z"}`, http.StatusOK)
+	if err := s.swap(e, venues(`, "unique": ["code"]`)); err != nil {
+		t.Fatal(err)
+	}
+	s.must(token, http.MethodPost, "/api/v1/venues/d?context=main", `{"code": "x"}`, http.StatusUnprocessableEntity)
+}
+
+// TestSchemaRefusedKeepsSearch serves a schema that is refused after all, and
+// goes on finding by the words of the one before.
+func TestSchemaRefusedKeepsSearch(t *testing.T) {
+	s := newService(t)
+	s.stop()
+	s.schemas = []fs.FS{venues(`, "search": ["name"]`)}
+	e := s.start()
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.must(token, http.MethodPost, "/api/v1/venues?context=main", `[{"id": "a", "name": "north", "code": "x"}, {"id": "b", "name": "south", "code": "x"}]`, http.StatusOK)
+	if err := s.swap(e, venues(`, "search": ["labels"], "unique": ["code"]`)); err == nil {
+		t.Fatal("the schema was taken")
+	}
+	if n := s.found(token, "q=north"); n != 1 {
+		t.Errorf("found %d", n)
+	}
+}
+
+// TestSchemaUniqueWhileWriting serves a schema that makes a property unique
+// while objects are written with values that others have: if it is taken, none
+// of them is.
+func TestSchemaUniqueWhileWriting(t *testing.T) {
+	s := newService(t)
+	s.stop()
+	s.schemas = []fs.FS{venues("")}
+	e := s.start()
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const objects = 1000
+	var list []string
+	for i := range objects {
+		list = append(list, fmt.Sprintf(`{"code": "c%d"}`, i))
+	}
+	s.must(token, http.MethodPost, "/api/v1/venues?context=main", "["+strings.Join(list, ",")+"]", http.StatusOK)
+	for delay := range 10 {
+		var wait sync.WaitGroup
+		var late *answer
+		wait.Go(func() {
+			time.Sleep(time.Duration(delay) * 15 * time.Millisecond)
+			late, err = s.send(http.MethodPost, "/api/v1/venues/late?context=main",
+				http.Header{"Authorization": {"Bearer " + token}}, strings.NewReader(`{"code": "c7"}`))
+		})
+		refused := s.swap(e, venues(`, "unique": ["code"]`))
+		wait.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refused == nil && late.status < 300 {
+			t.Errorf("after %d ms: the schema was taken, and so was a value that another object has", delay*15)
+		}
+		if err := s.swap(e, venues("")); err != nil {
+			t.Fatal(err)
+		}
+		s.must(token, http.MethodPost, "/api/v1/venues?context=main", `{"id": "late", "code": null}`, http.StatusOK)
+	}
+}
+
+// TestSchemaChangeInterrupted ends the change to other searched properties
+// early: with the schema before, all is found again.
+func TestSchemaChangeInterrupted(t *testing.T) {
+	s := newService(t)
+	s.stop()
+	s.schemas = []fs.FS{venues(`, "search": ["name"]`)}
+	e := s.start()
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.must(token, http.MethodPost, "/api/v1/venues?context=main", `[`+strings.Repeat(`{"name": "north"}, `, 999)+`{"name": "south"}]`, http.StatusOK)
+	other, err := schema.Load(schema.Source{FS: schemas.FS}, schema.Source{Name: "schemas", FS: venues(`, "search": ["code"]`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for delay := range 8 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(delay)*5*time.Millisecond)
+		_ = e.Swap(ctx, other)
+		cancel()
+		if err := s.swap(e, venues(`, "search": ["name"]`)); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.found(token, "q=north&pageSize=1000"); n != 999 {
+			t.Fatalf("after %d ms: found %d", 5*delay, n)
+		}
+	}
+}

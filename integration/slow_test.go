@@ -1,0 +1,76 @@
+package integration
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// TestLargePages stores more than is kept in memory at once, and reads it as
+// one page: it comes in pieces, each object once and in order.
+func TestLargePages(t *testing.T) {
+	s := newService(t, scrolls)
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.fillScrolls(token)
+	for _, order := range []string{"ASCENDING", "DESCENDING"} {
+		list := s.must(token, http.MethodGet, "/api/v1/scrolls?context=main&orderBy=id&pageSize=25&orderByDirection="+order, "", http.StatusOK)
+		results := list["results"].([]any)
+		for i, result := range results {
+			want := fmt.Sprintf("n%02d", i)
+			if order == "DESCENDING" {
+				want = fmt.Sprintf("n%02d", scrollCount-1-i)
+			}
+			if id := result.(map[string]any)["id"]; id != want {
+				t.Fatalf("%s: object %d is %v, want %s", order, i, id, want)
+			}
+		}
+		if len(results) != 25 || list["nextCursor"] == nil || fmt.Sprint(list["totalCount"]) != fmt.Sprint(scrollCount) {
+			t.Errorf("%s: %d objects, totalCount %v, nextCursor %v", order, len(results), list["totalCount"], list["nextCursor"])
+		}
+	}
+}
+
+// TestSlowReaders asks for large pages from more clients than the store has
+// readers, none of whom takes the answer: others are answered all the same.
+func TestSlowReaders(t *testing.T) {
+	s := newService(t, scrolls)
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.fillScrolls(token)
+	for range 20 {
+		conn, err := net.Dial("tcp", s.server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET /api/v1/scrolls?context=main HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", token)
+		if _, err := conn.Read(make([]byte, 1)); err != nil { // the answer has begun
+			t.Fatal(err)
+		}
+	}
+	s.must(token, http.MethodGet, "/api/v1/scrolls/n07?context=main&fields=id", "", http.StatusOK)
+	s.must(token, http.MethodPost, "/api/v1/scrolls/more?context=main", `{"text": "More"}`, http.StatusCreated)
+}
+
+// scrolls is a folder with a type of large objects.
+var scrolls = fstest.MapFS{"scrolls.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Scroll",
+	"x-resource": {"path": "scrolls"}, "type": "object", "properties": {"text": {"type": "string"}}}`)}}
+
+const scrollCount = 30
+
+// fillScrolls stores objects of more than half a MiB each.
+func (s *service) fillScrolls(token string) {
+	s.tb.Helper()
+	body := fmt.Sprintf(`{"text": %q}`, strings.Repeat("long text ", 60_000))
+	for i := range scrollCount {
+		s.must(token, http.MethodPut, fmt.Sprintf("/api/v1/scrolls/n%02d?context=main", i), body, http.StatusCreated)
+	}
+}
