@@ -1,0 +1,48 @@
+# The README's commands, and what maintainers need besides. All but lint needs
+# nothing but Go.
+
+GO ?= go
+export CGO_ENABLED ?= 0
+FUZZTIME ?= 10s
+BENCHTIME ?= 3x
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
+
+.PHONY: run build test race lint vuln fuzz bench crash clean
+
+run: ## start the service on the embedded store, with demonstration data
+	$(GO) run ./cmd/marquee serve --demo
+
+build: ## bin/marquee, static
+	$(GO) build -trimpath -ldflags '-s -w' -o bin/marquee ./cmd/marquee
+
+test: ## all tests; TESTFLAGS adds flags
+	$(GO) test $(TESTFLAGS) ./...
+
+race: ## all tests under the race detector, which needs a C compiler
+	CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) ./...
+
+lint: ## formatting, vet, staticcheck
+	@files=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+vuln: ## known vulnerabilities, where their database can be reached
+	$(GO) run $(GOVULNCHECK) ./...
+
+fuzz: ## each fuzz target for FUZZTIME
+	@set -e; for package in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+			echo "$$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package; \
+		done; \
+	done
+
+bench: ## the ratios of docs/benchmarks.md
+	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 60m ./integration/bench
+
+crash: ## kill the process a hundred times under load
+	MARQUEE_CRASHES=100 $(GO) test -count 1 -run Crash -timeout 30m ./integration
+
+clean:
+	rm -rf bin
