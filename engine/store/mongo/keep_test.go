@@ -1,0 +1,2 @@
+package mongo
+import _ "github.com/testcontainers/testcontainers-go"
