@@ -1,2 +1,3 @@
 package mongo
+
 import _ "github.com/testcontainers/testcontainers-go"
