@@ -9,7 +9,7 @@ BENCHTIME ?= 3x
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build test race lint vuln fuzz bench crash clean
+.PHONY: run build test race lint vuln fuzz bench crash mongod clean
 
 run: ## start the service on the embedded store, with demonstration data
 	$(GO) run ./cmd/marquee serve --demo
@@ -44,6 +44,9 @@ bench: ## the ratios of docs/benchmarks.md
 
 crash: ## kill the process a hundred times under load
 	MARQUEE_CRASHES=100 $(GO) test -count 1 -run Crash -timeout 30m ./integration
+
+mongod: ## a mongod for the tests, in .cache
+	integration/mongodb/fetch.sh
 
 clean:
 	rm -rf bin
