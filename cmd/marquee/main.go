@@ -18,6 +18,7 @@ type commands struct {
 
 	Serve  serveCommand  `cmd:"" help:"Serve the API."`
 	Init   initCommand   `cmd:"" help:"Make the first network, role and user of an empty store."`
+	Health healthCommand `cmd:"" help:"Ask a running service whether it is ready."`
 	Schema schemaCommand `cmd:"" help:"Work on schemas."`
 }
 
