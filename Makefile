@@ -6,16 +6,23 @@ export CGO_ENABLED ?= 0
 # A count, as a time now and then ends a run with "context deadline exceeded".
 FUZZTIME ?= 50000x
 BENCHTIME ?= 3x
+IMAGE ?= marquee:latest
+VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build test race lint vuln fuzz bench crash mongod clean
+.PHONY: run build image test race lint vuln fuzz bench crash mongod clean
 
 run: ## start the service on the embedded store, with demonstration data
 	$(GO) run ./cmd/marquee serve --demo
 
 build: ## bin/marquee, static
 	$(GO) build -trimpath -ldflags '-s -w' -o bin/marquee ./cmd/marquee
+
+image: export VERSION := $(VERSION)
+image: ## the container image IMAGE, of a binary for Linux; needs Docker, pulls nothing
+	GOOS=linux $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/image/marquee ./cmd/marquee
+	deploy/image bin/image/marquee $(IMAGE)
 
 test: ## all tests; TESTFLAGS adds flags
 	$(GO) test $(TESTFLAGS) ./...
