@@ -11,7 +11,7 @@ VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test race lint vuln fuzz bench crash mongod clean
+.PHONY: run build image test race lint vuln fuzz bench crash mongod mongod-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	$(GO) run ./cmd/marquee serve --demo
@@ -54,6 +54,9 @@ crash: ## kill the process a hundred times under load
 
 mongod: ## a mongod for the tests, in .cache
 	integration/mongodb/fetch.sh
+
+mongod-image: mongod ## an image of it, for the tests in containers; needs Docker, pulls nothing
+	integration/containers/mongod/build.sh
 
 clean:
 	rm -rf bin
