@@ -72,7 +72,8 @@ func TestConfigurationRefused(t *testing.T) {
 		env, args []string
 		says      []string
 	}{
-		{"kind of store", nil, []string{"serve", "--store", "mongodb://user:" + secret + "@localhost/db"}, []string{"mongodb://…", "sqlite:PATH"}},
+		{"kind of store", nil, []string{"serve", "--store", "mongo://user:" + secret + "@localhost/db"}, []string{"mongo://…", "sqlite:PATH", "mongodb://HOST,…/DATABASE"}},
+		{"kind of store, no slashes", nil, []string{"serve", "--store", "mongodb:" + secret}, []string{"sqlite:PATH"}},
 		{"kind of store, environment", []string{"MARQUEE_STORE=" + secret}, []string{"serve"}, []string{"sqlite:PATH"}},
 		{"kind of store, a user alone", []string{"MARQUEE_STORE=" + secret + ":x"}, []string{"init"}, []string{"sqlite:PATH"}},
 		{"store without path", nil, []string{"serve", "--store", "sqlite:"}, []string{"sqlite:PATH"}},

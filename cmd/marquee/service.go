@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,21 +14,20 @@ import (
 	"marquee/engine/query"
 	"marquee/engine/schema"
 	"marquee/engine/store"
-	"marquee/engine/store/sqlite"
 	"marquee/schemas"
 )
 
 // storeFlags are the settings of every command that opens the store.
 type storeFlags struct {
-	Store         string `default:"sqlite:./marquee-data/marquee.db" help:"Where the records are: sqlite:PATH."`
+	Store         string `default:"sqlite:./marquee-data/marquee.db" help:"Where the records are: sqlite:PATH, or mongodb://HOST,…/DATABASE, or mongodb+srv://HOST/DATABASE."`
 	Schemas       string `type:"existingdir" help:"Folder with more resource types; it is watched while the service runs." placeholder:"DIR"`
-	SecretKey     string `help:"Key that secrets are encrypted with: base64 of 32 bytes. Without it, a key file beside the SQLite store is used." placeholder:"BASE64"`
+	SecretKey     string `help:"Key that secrets are encrypted with: base64 of 32 bytes, the same for all servers of a database. Without it, a key file is used: beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"BASE64"`
 	SecretKeyFile string `help:"File with that key." placeholder:"FILE"`
 }
 
 // service is the opened store with the engine and the sign-in on it.
 type service struct {
-	store  *sqlite.Store
+	store  store.Store
 	engine *engine.Engine
 	auth   *auth.Service
 
@@ -45,35 +41,22 @@ func (f *storeFlags) open(ctx context.Context) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, ok := strings.CutPrefix(f.Store, "sqlite:")
-	if !ok || path == "" {
-		return nil, fmt.Errorf("the store %q is of no known kind: write sqlite:PATH", redactStore(f.Store))
-	}
-	opened, err := sqlite.Open(ctx, sqlite.Options{Path: path})
+	opened, err := openStore(ctx, f.Store)
 	if err != nil {
 		return nil, err
 	}
 	s := &service{store: opened}
-	if err := s.start(ctx, f, path, registry); err != nil {
+	if err := s.start(ctx, f, registry); err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
 	return s, nil
 }
 
-// redactStore keeps a password out of messages: of a URI, the scheme is shown,
-// and of anything else, nothing.
-func redactStore(uri string) string {
-	if kind, _, ok := strings.Cut(uri, "://"); ok {
-		return kind + "://…"
-	}
-	return "…"
-}
-
-func (s *service) start(ctx context.Context, f *storeFlags, path string, registry *schema.Registry) error {
+func (s *service) start(ctx context.Context, f *storeFlags, registry *schema.Registry) error {
 	if err := s.store.EnsureCollections(ctx, auth.Collections()); err != nil {
 		return err
 	}
-	key, err := s.key(ctx, f, filepath.Join(filepath.Dir(path), "marquee.key"))
+	key, err := f.key(ctx, s.store)
 	if err != nil {
 		return fmt.Errorf("the secret key cannot be used: %w", err)
 	}
@@ -87,25 +70,6 @@ func (s *service) start(ctx context.Context, f *storeFlags, path string, registr
 	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer,
 		Hooks: s.auth.Hooks(), Internal: auth.Collections()}, registry)
 	return err
-}
-
-// key finds the key that secrets are encrypted with. A key file is made for a
-// store that has no secrets yet, and for no other: a new key would open none.
-func (s *service) key(ctx context.Context, f *storeFlags, beside string) ([]byte, error) {
-	if f.SecretKey != "" {
-		return auth.ParseKey(f.SecretKey)
-	}
-	path := cmp.Or(f.SecretKeyFile, beside)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		sealed, err := auth.Sealed(ctx, s.store)
-		if err != nil {
-			return nil, err
-		}
-		if sealed {
-			return nil, fmt.Errorf("the store was made with a key, and the file %s is not there: put it back", path)
-		}
-	}
-	return auth.KeyFile(path)
 }
 
 // load compiles the built-in types and those of the folder.
