@@ -41,10 +41,14 @@ func openKeys(ctx context.Context, s store.Store, sealer engine.Sealer, now time
 		if err != nil {
 			return err
 		}
-		return tx.Put(ctx, keyCollection, []store.Write{{Record: record}})
+		return tx.Put(ctx, keyCollection, []store.Write{{Record: record, AddClaims: []store.Claim{firstKey}}})
 	})
 	return ring, err
 }
+
+// firstKey is claimed by the first key, so that of servers that start at once
+// on an empty store one makes it, and the others must be able to read it.
+var firstKey = store.Claim{Collection: keyCollection, Property: "first", Value: "true"}
 
 // Sealed reports whether a store holds keys that were encrypted.
 func Sealed(ctx context.Context, s store.Store) (bool, error) {

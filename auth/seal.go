@@ -62,7 +62,12 @@ func KeyFile(path string) ([]byte, error) {
 	}
 	key := make([]byte, KeyBytes)
 	rand.Read(key)
-	return key, writeKey(path, key)
+	if err := writeKey(path, key); errors.Is(err, os.ErrExist) { // another process was faster
+		return KeyFile(path)
+	} else if err != nil {
+		return nil, err
+	}
+	return key, nil
 }
 
 // writeKey makes a key file that is there whole or not at all, whenever the
@@ -77,7 +82,7 @@ func writeKey(path string, key []byte) error {
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(file.Name(), path); err != nil { // fails where another process was faster
+	if err := os.Link(file.Name(), path); err != nil {
 		return err
 	}
 	folder, err := os.Open(filepath.Dir(path))

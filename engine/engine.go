@@ -147,7 +147,11 @@ func (e *Engine) Swap(ctx context.Context, registry *schema.Registry) error {
 	if err := e.Store.EnsureCollections(ctx, both); err != nil {
 		return err
 	}
-	known, _, err := e.remembered(ctx)
+	var known map[string]findable
+	err = e.Store.Read(ctx, func(s store.Snapshot) (err error) {
+		known, _, err = remembered(ctx, s)
+		return err
+	})
 	if err != nil {
 		return err
 	}

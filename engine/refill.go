@@ -68,45 +68,46 @@ func (m missing) termsOf(object map[string]any) map[store.Term]struct{} {
 }
 
 // remembered reads what the store remembers of the types.
-func (e *Engine) remembered(ctx context.Context) (map[string]findable, map[string]store.Record, error) {
+func remembered(ctx context.Context, s store.Snapshot) (map[string]findable, map[string]store.Record, error) {
 	known, records := map[string]findable{}, map[string]store.Record{}
-	err := e.Store.Read(ctx, func(s store.Snapshot) error {
-		return s.Scan(ctx, typeCollection, store.Key{}, 1<<20, func(r *store.Record) error {
-			var f findable
-			if err := json.Unmarshal(r.Document, &f); err != nil {
-				return err
-			}
-			known[r.ID], records[r.ID] = f, *keep(r)
-			return nil
-		})
+	err := s.Scan(ctx, typeCollection, store.Key{}, 1<<20, func(r *store.Record) error {
+		var f findable
+		if err := json.Unmarshal(r.Document, &f); err != nil {
+			return err
+		}
+		known[r.ID], records[r.ID] = f, *keep(r)
+		return nil
 	})
 	return known, records, err
 }
 
-// remember notes by what the objects of the types can be found now.
+// remember notes by what the objects of the types can be found now. What is
+// there is read in the same transaction: another server may note it, too.
 func (e *Engine) remember(ctx context.Context, types []*schema.Type) error {
-	known, records, err := e.remembered(ctx)
-	if err != nil {
-		return err
-	}
-	var writes []store.Write
-	for _, t := range types {
-		f := findableOf(t)
-		if was, there := known[t.Name]; there && reflect.DeepEqual(f, was) {
-			continue
-		}
-		record := records[t.Name]
-		record.ID = t.Name
-		write, err := e.typeWrite(record, f)
+	return e.Store.Write(ctx, func(tx store.Tx) error {
+		known, records, err := remembered(ctx, tx)
 		if err != nil {
 			return err
 		}
-		writes = append(writes, write)
-	}
-	if len(writes) == 0 {
-		return nil
-	}
-	return e.Store.Write(ctx, func(tx store.Tx) error { return tx.Put(ctx, typeCollection, writes) })
+		var writes []store.Write
+		for _, t := range types {
+			f := findableOf(t)
+			if was, there := known[t.Name]; there && reflect.DeepEqual(f, was) {
+				continue
+			}
+			record := records[t.Name]
+			record.ID = t.Name
+			write, err := e.typeWrite(record, f)
+			if err != nil {
+				return err
+			}
+			writes = append(writes, write)
+		}
+		if len(writes) == 0 {
+			return nil
+		}
+		return tx.Put(ctx, typeCollection, writes)
+	})
 }
 
 // typeWrite notes by what the objects of one type can be found.

@@ -40,6 +40,10 @@ func (c *initCommand) Run() error {
 	return s.bootstrap(ctx, c.bootstrapFlags, nil)
 }
 
+// errMadeMeanwhile says that of several servers that start at once on an empty
+// store, another one was faster.
+var errMadeMeanwhile = errors.New("another server has made the first network and user meanwhile: a password that was printed here is not used")
+
 // bootstrap makes the first network, an administrator role and its user, and
 // more objects with them, in one transaction. A password that it makes is
 // printed, once, before it is stored: a store whose password nobody has seen
@@ -71,6 +75,9 @@ func (s *service) bootstrap(ctx context.Context, f bootstrapFlags, more []engine
 	}}
 	batch.Operations = append(batch.Operations, more...)
 	if _, err := s.engine.Write(ctx, &engine.Caller{System: true, User: user}, batch); err != nil {
+		if empty, unknown := s.empty(ctx); unknown == nil && !empty {
+			return errMadeMeanwhile
+		}
 		return fmt.Errorf("the first network and user cannot be made: %w", err)
 	}
 	fmt.Printf("Made the network %q and the user %q.\n", f.BootstrapNetwork, f.BootstrapUsername)

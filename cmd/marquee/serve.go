@@ -97,7 +97,12 @@ func (c *serveCommand) firstStart(ctx context.Context, s *service) error {
 			return err
 		}
 	}
-	return s.bootstrap(ctx, c.bootstrapFlags, more)
+	err = s.bootstrap(ctx, c.bootstrapFlags, more)
+	if errors.Is(err, errMadeMeanwhile) {
+		fmt.Println("But " + err.Error() + ".")
+		return nil
+	}
+	return err
 }
 
 // listen serves until the context ends, and then finishes every request that
