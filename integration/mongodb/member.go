@@ -1,0 +1,124 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// member is one mongod with a port and a folder, which it keeps when it is
+// killed and started again.
+type member struct {
+	folder  string
+	port    int
+	command []string
+	uri     string // to this member alone
+
+	process *os.Process
+	exited  chan struct{}
+	client  *mongo.Client
+}
+
+func (m *member) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(m.port)) }
+
+// start runs the server and returns when it accepts connections.
+func (m *member) start(ctx context.Context) error {
+	output, err := os.OpenFile(m.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	enter := append([]string{"-c", entering, filepath.Join(m.folder, "pid")}, m.command...)
+	command := exec.Command("sh", enter...)
+	command.Stdout, command.Stderr = output, output
+	setApart(command)
+	if err := command.Start(); err != nil {
+		return err
+	}
+	exited := make(chan struct{})
+	m.process, m.exited = command.Process, exited
+	go func() {
+		command.Wait()
+		close(exited)
+	}()
+	if err := m.awaitPort(ctx); err != nil {
+		m.kill()
+		return fmt.Errorf("mongod on port %d: %w; its log ends with\n%s", m.port, err, m.logTail())
+	}
+	m.client, err = mongo.Connect(options.Client().ApplyURI(m.uri).SetServerSelectionTimeout(5 * time.Second))
+	return err
+}
+
+var errExited = errors.New("it ended at once")
+
+func (m *member) awaitPort(ctx context.Context) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if connection, err := net.Dial("tcp", m.address()); err == nil {
+			return connection.Close()
+		}
+		select {
+		case <-m.exited:
+			return errExited
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// kill ends the server as a power cut would. A server that is down stays so.
+func (m *member) kill() {
+	if m.client != nil {
+		m.client.Disconnect(context.Background())
+		m.client = nil
+	}
+	if m.process != nil {
+		m.process.Kill()
+		<-m.exited
+		m.process = nil
+		os.Remove(filepath.Join(m.folder, "pid")) // the number may be another's soon
+	}
+}
+
+// greeting is what a member says about itself.
+type greeting struct {
+	Primary   bool          `bson:"isWritablePrimary"`
+	Secondary bool          `bson:"secondary"`
+	Election  bson.ObjectID `bson:"electionId"`
+}
+
+func (m *member) hello(ctx context.Context) (greeting, error) {
+	var answer greeting
+	if m.client == nil {
+		return answer, errors.New("the member is down")
+	}
+	// A member that is paused or overwhelmed does not hold up the others.
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	err := m.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&answer)
+	return answer, err
+}
+
+func (m *member) logFile() string { return filepath.Join(m.folder, "log") }
+
+func (m *member) logTail() string {
+	log, err := os.ReadFile(m.logFile())
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+	return strings.Join(lines[max(0, len(lines)-15):], "\n")
+}

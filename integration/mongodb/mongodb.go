@@ -1,0 +1,106 @@
+// Package mongodb has a real MongoDB for tests. It is, in this order: the one
+// that MARQUEE_TEST_MONGODB_URI names; a mongod (MARQUEE_TEST_MONGOD, what
+// `make mongod` fetched, the PATH) that the tests start themselves; a container.
+//
+// Where there is none, a test is skipped, or fails when the word mongodb is in
+// MARQUEE_REQUIRE. Whatever was started ends with the test binary, however that
+// ends, and leaves nothing behind.
+package mongodb
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// startLimit is how long a server may take to be ready. It is generous: tests
+// of many packages may start theirs at the same time.
+const startLimit = time.Minute
+
+var errNone = errors.New("no MongoDB: run 'make mongod', or set MARQUEE_TEST_MONGODB_URI to the URI of a replica set, or start Docker")
+
+// URI is the connection string of a replica set that all tests of the binary
+// share. It names a database that is the caller's alone and is dropped when the
+// test has ended.
+func URI(tb testing.TB) string {
+	tb.Helper()
+	server, err := shared()
+	check(tb, err)
+	database := "marquee_test_" + strings.ToLower(rand.Text())
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+		defer cancel()
+		if err := server.client.Database(database).Drop(ctx); err != nil {
+			tb.Errorf("drop the test's database: %v", err)
+		}
+	})
+	return withDatabase(server.uri, database)
+}
+
+// sharedServer is the server behind URI. What keeps it alive ends with the process.
+type sharedServer struct {
+	uri    string
+	client *mongo.Client
+	keep   any
+}
+
+var shared = sync.OnceValues(func() (*sharedServer, error) {
+	server, err := startShared()
+	if err != nil {
+		return nil, err
+	}
+	server.client, err = mongo.Connect(options.Client().ApplyURI(server.uri))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	if err := server.client.Ping(ctx, nil); err != nil {
+		return nil, fmt.Errorf("the MongoDB for tests does not answer: %w", err)
+	}
+	return server, nil
+})
+
+func startShared() (*sharedServer, error) {
+	if uri := os.Getenv("MARQUEE_TEST_MONGODB_URI"); uri != "" {
+		return &sharedServer{uri: uri}, nil
+	}
+	binary, err := findBinary()
+	if errors.Is(err, errNone) {
+		return startContainer()
+	}
+	if err != nil {
+		return nil, err
+	}
+	own, err := startSet(binary, settings{members: 1})
+	if err != nil {
+		return nil, err
+	}
+	return &sharedServer{uri: own.uri(""), keep: own}, nil
+}
+
+// check ends a test that cannot have its server.
+func check(tb testing.TB, err error) {
+	tb.Helper()
+	switch {
+	case err == nil:
+	case errors.Is(err, errNone) && !required():
+		tb.Skip(err)
+	default:
+		tb.Fatal(err)
+	}
+}
+
+func required() bool {
+	return slices.Contains(strings.Split(os.Getenv("MARQUEE_REQUIRE"), ","), "mongodb")
+}

@@ -1,0 +1,43 @@
+package mongodb
+
+import (
+	"path/filepath"
+	"strconv"
+)
+
+// An Option is what is special about a replica set.
+type Option func(*settings)
+
+type settings struct {
+	members    int
+	standalone bool
+	parameters []string
+}
+
+// WithParameter starts every member with `--setParameter name=value`.
+func WithParameter(name, value string) Option {
+	return func(s *settings) { s.parameters = append(s.parameters, name+"="+value) }
+}
+
+func (s *settings) arguments(m *member) []string {
+	// The smallest caches that leave a test undisturbed. The log of operations
+	// bounds how long a member can be away and still catch up.
+	cache, log := "0.5", "512"
+	if s.members > 1 {
+		cache, log = "0.25", "1024"
+	}
+	arguments := []string{
+		"--dbpath", filepath.Join(m.folder, "data"),
+		"--port", strconv.Itoa(m.port), "--bind_ip", "127.0.0.1", "--nounixsocket",
+		"--wiredTigerCacheSizeGB", cache, "--quiet",
+		"--setParameter", "enableTestCommands=1",
+		"--setParameter", "diagnosticDataCollectionEnabled=false",
+	}
+	if !s.standalone {
+		arguments = append(arguments, "--replSet", setName, "--oplogSize", log)
+	}
+	for _, parameter := range s.parameters {
+		arguments = append(arguments, "--setParameter", parameter)
+	}
+	return arguments
+}
