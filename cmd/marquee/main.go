@@ -20,6 +20,8 @@ type commands struct {
 	Init   initCommand   `cmd:"" help:"Make the first network, role and user of an empty store."`
 	Health healthCommand `cmd:"" help:"Ask a running service whether it is ready."`
 	Schema schemaCommand `cmd:"" help:"Work on schemas."`
+
+	InitReplicaSet initReplicaSetCommand `cmd:"" help:"Make a replica set of new MongoDB servers, and its users."`
 }
 
 func main() {

@@ -1,0 +1,20 @@
+package integration
+
+import "testing"
+
+// TestInitReplicaSetRefuses: what cannot become a replica set is refused with
+// the cure, and no password is repeated. What can is tried in containers.
+func TestInitReplicaSetRefuses(t *testing.T) {
+	t.Parallel()
+	for _, refused := range []struct{ uri, cure string }{
+		{"mongodb://marquee:hush@hush@host/marquee?replicaSet=rs0", "percent-encoded"},
+		{"sqlite:marquee.db", "not a MongoDB URI"},
+		{"mongodb://marquee:hush@host/marquee", "add replicaSet=NAME"},
+		{"mongodb://marquee:hush@host/?replicaSet=rs0", "write mongodb://HOST,…/DATABASE"},
+		{"mongodb://marquee:hush@host/marquee?replicaSet=rs0", "127.0.0.1:1 does not answer"},
+	} {
+		said := procFails(t, []string{"MARQUEE_STORE=" + refused.uri}, "init-replica-set", "--member", "127.0.0.1:1", "--wait", "1s")
+		procWants(t, said, refused.cure)
+		procShuns(t, said, "hush")
+	}
+}
