@@ -9,12 +9,13 @@ package store
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"marquee/engine/query"
 )
 
-// Store keeps records in collections.
+// Store keeps records in collections, and blobs beside them.
 //
 // Transactions are serializable as far as the engine can tell: a read-write
 // transaction sees one snapshot and its own writes, and of two that write the
@@ -91,6 +92,15 @@ type Snapshot interface {
 	// Scan yields at most limit records of a collection, of all networks, in
 	// the order of their keys, behind a key. The record is lent.
 	Scan(ctx context.Context, collection string, after Key, limit int, yield func(*Record) error) error
+
+	// Blob yields the bytes of a blob from an offset on, at most length of
+	// them, in pieces that are lent, and tells the size of the whole. A length
+	// of 0 only asks for it.
+	Blob(ctx context.Context, key Key, offset, length int64, yield func([]byte) error) (size int64, found bool, err error)
+
+	// Blobs yields at most limit blobs, of all networks, in the order of their
+	// keys, behind a key.
+	Blobs(ctx context.Context, after Key, limit int, yield func(Blob) error) error
 }
 
 // Tx is a read-write transaction, used by one goroutine. An error of any of
@@ -116,6 +126,24 @@ type Tx interface {
 	// record has already stays. Codes: CodeConflict when a record is not there,
 	// or a claim is taken by another.
 	Index(ctx context.Context, collection string, entries []Entry) error
+
+	// PutBlob keeps the bytes that open gives, size of them, under a key. A
+	// blob that is there keeps its bytes, and open is not called; it counts as
+	// written all the same, so that of a transaction that puts it and one that
+	// drops it, one runs again. Who makes a record refer to a blob therefore
+	// puts it in the same transaction, and who finds no such record may drop
+	// it.
+	//
+	// Open is called at most once by a call, which closes the reader; neither
+	// may use the transaction, or wait for another. Their errors are returned
+	// as they are. Codes: CodeConflict when the blob meets another transaction,
+	// as with Put; CodeTooLarge; CodeInternal also when there are fewer or more
+	// bytes than size.
+	PutBlob(ctx context.Context, key Key, size int64, open func() (io.ReadCloser, error)) error
+
+	// DropBlobs drops those of the blobs that are there. Codes: CodeConflict
+	// when one meets another transaction, as with Put.
+	DropBlobs(ctx context.Context, keys []Key) error
 }
 
 // Collection is what the engine asks of the place of one type's records.
@@ -136,7 +164,7 @@ type Index struct {
 	Order query.Field
 }
 
-// Key names a record: Network is "" in a global collection.
+// Key names a record or a blob: Network is "" for a global one.
 type Key struct{ Network, ID string }
 
 // Record is a stored object: what the engine knows of it, and the document.

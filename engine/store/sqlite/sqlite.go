@@ -147,7 +147,13 @@ CREATE INDEX changes_object ON changes (network, collection, id);
 CREATE INDEX changes_network ON changes (network);
 CREATE TABLE claims (
 	collection TEXT NOT NULL, network TEXT NOT NULL, property TEXT NOT NULL, value TEXT NOT NULL, id TEXT NOT NULL,
-	PRIMARY KEY (collection, network, property, value)) WITHOUT ROWID;`,
+	PRIMARY KEY (collection, network, property, value)) WITHOUT ROWID;`, `
+CREATE TABLE blobs (
+	network TEXT NOT NULL, id TEXT NOT NULL, size INTEGER NOT NULL, time INTEGER NOT NULL,
+	PRIMARY KEY (network, id)) WITHOUT ROWID;
+CREATE TABLE blob_pieces (
+	network TEXT NOT NULL, id TEXT NOT NULL, n INTEGER NOT NULL, data BLOB NOT NULL,
+	PRIMARY KEY (network, id, n));`,
 }
 
 // migrate brings the tables to the version of this program.

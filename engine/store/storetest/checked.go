@@ -89,7 +89,7 @@ func (c *checked) Write(ctx context.Context, fn func(store.Tx) error) error {
 		c.t.Errorf("Write: lost the function's error %v", own)
 	case own != nil && err != own && !c.retriesEnded(own, err):
 		c.t.Errorf("Write: returned %v instead of the function's own error %v", err, own)
-	case own == nil:
+	case own == nil && (ended == nil || err != ended):
 		fault(c.t, "Write", err, store.CodeConflict, store.CodeTooLarge)
 	}
 	switch {
@@ -170,7 +170,7 @@ func (u *use) done(method string, err, yielded error, besides ...store.Code) {
 		u.t.Errorf("%s: returned %v instead of the error of yield, %v", method, err, yielded)
 	case yielded == nil && u.failed != nil && err == nil:
 		u.t.Errorf("%s: no error in a transaction that had ended: %v", method, u.failed)
-	case yielded == nil && err != nil:
+	case yielded == nil && err != nil && err != u.failed:
 		fault(u.t, method, err, append(besides, codes(u.failed)...)...)
 		if u.failed == nil {
 			u.failed = err

@@ -54,6 +54,9 @@ func Run(t *testing.T, h Harness) {
 		{"Ensure", testEnsure},
 		{"Refill", testRefill},
 		{"Life", testLife},
+		{"Blobs", testBlobs},
+		{"BlobFaults", testBlobFaults},
+		{"BlobConcurrency", testBlobConcurrency},
 		{"Plans", testPlans},
 	} {
 		t.Run(part.name, func(t *testing.T) {
@@ -61,4 +64,6 @@ func Run(t *testing.T, h Harness) {
 			part.run(t, h)
 		})
 	}
+	// Before the others, which wait until Run returns: it watches the memory.
+	t.Run("LargeBlob", func(t *testing.T) { testLargeBlob(t, h) })
 }
