@@ -13,24 +13,28 @@ import (
 // camera looks at the store past the service: a refused request must leave
 // every table, index entry and line of history as it was, also where no
 // answer would show it.
-type camera struct {
+type camera interface {
+	// picture is a digest of all that is stored.
+	picture() (picture, error)
+	close() error
+}
+
+type picture [sha256.Size]byte
+
+func newCamera(uri string) (camera, error) {
+	db, err := sqlite3.OpenFlags("file:"+sqliteFile(uri), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	return &sqliteCamera{db: db}, err
+}
+
+type sqliteCamera struct {
 	db      *sqlite3.Conn
 	version int64
-	last    [sha256.Size]byte
+	last    picture
 }
 
-func newCamera(path string) (*camera, error) {
-	db, err := sqlite3.OpenFlags("file:"+path, sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
-	if err != nil {
-		return nil, err
-	}
-	return &camera{db: db}, nil
-}
+func (c *sqliteCamera) close() error { return c.db.Close() }
 
-func (c *camera) close() error { return c.db.Close() }
-
-// picture is a digest of all that is stored.
-func (c *camera) picture() ([sha256.Size]byte, error) {
+func (c *sqliteCamera) picture() (picture, error) {
 	version := int64(0)
 	if err := c.rows("PRAGMA data_version", func(s *sqlite3.Stmt) { version = s.ColumnInt64(0) }); err != nil {
 		return c.last, err
@@ -53,7 +57,7 @@ func (c *camera) picture() ([sha256.Size]byte, error) {
 		digest.Write([]byte(table + "\x00" + strings.Join(lines, "\x00")))
 	}
 	err = errors.Join(err, c.db.Exec("COMMIT"))
-	c.version, c.last = version, [sha256.Size]byte(digest.Sum(nil))
+	c.version, c.last = version, picture(digest.Sum(nil))
 	return c.last, err
 }
 
@@ -67,7 +71,7 @@ func line(s *sqlite3.Stmt) string {
 	return string(b)
 }
 
-func (c *camera) rows(sql string, each func(*sqlite3.Stmt)) error {
+func (c *sqliteCamera) rows(sql string, each func(*sqlite3.Stmt)) error {
 	s, _, err := c.db.Prepare(sql)
 	if err != nil {
 		return err

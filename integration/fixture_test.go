@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -15,7 +14,9 @@ import (
 )
 
 // TestFixtures runs the cases of testdata.
-func TestFixtures(t *testing.T) {
+func TestFixtures(t *testing.T) { eachStore(t, testFixtures) }
+
+func testFixtures(t *testing.T, fresh newStore) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("there are no cases", err)
@@ -27,7 +28,7 @@ func TestFixtures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, wrong := range runFixture(t, archive) {
+			for _, wrong := range runFixture(t, fresh, archive) {
 				t.Error(wrong)
 			}
 		})
@@ -48,8 +49,8 @@ type fixture struct {
 // stepName is what a step is called: a number, words, and for requests .http.
 var stepName = regexp.MustCompile(`^\d+ (?:(restart)|later (\S+)|(.*)\.http)$`)
 
-// runFixture runs a case on a fresh service and lists what is wrong.
-func runFixture(tb testing.TB, archive *txtar.Archive) []string {
+// runFixture runs a case on a new store and lists what is wrong.
+func runFixture(tb testing.TB, fresh newStore, archive *txtar.Archive) []string {
 	c := &fixture{captures: map[string]string{}, tokens: map[string]string{}}
 	folder := fstest.MapFS{}
 	var steps []txtar.File
@@ -70,7 +71,7 @@ func runFixture(tb testing.TB, archive *txtar.Archive) []string {
 	if len(folder) > 0 {
 		more = append(more, folder)
 	}
-	c.service = newService(tb, more...)
+	c.service = newService(tb, fresh, more...)
 	c.captures["USER"], c.captures["PASSWORD"] = c.service.userID, adminPassword
 	token, err := c.token(admin)
 	if err != nil {
@@ -126,7 +127,7 @@ func (c *fixture) token(username string) (string, error) {
 	return token, err
 }
 
-func (c *fixture) picture() [sha256.Size]byte {
+func (c *fixture) picture() picture {
 	picture, err := c.service.camera.picture()
 	if err != nil {
 		c.fail("the store cannot be looked at: %v", err)

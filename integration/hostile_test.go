@@ -155,8 +155,10 @@ func ids(n int) string {
 
 // TestHostile sends what nobody means well by: each request has its exact
 // status and code, and the store is as before.
-func TestHostile(t *testing.T) {
-	s := newService(t)
+func TestHostile(t *testing.T) { eachStore(t, testHostile) }
+
+func testHostile(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
 	token, err := s.signIn(admin)
 	if err != nil {
 		t.Fatal(err)

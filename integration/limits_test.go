@@ -14,9 +14,9 @@ type conversation struct {
 	token string
 }
 
-func converse(t *testing.T) *conversation {
+func converse(t *testing.T, fresh newStore) *conversation {
 	t.Helper()
-	s := newService(t)
+	s := newService(t, fresh)
 	token, err := s.signIn(admin)
 	if err != nil {
 		t.Fatal(err)
@@ -52,8 +52,10 @@ func (c *conversation) send(method, path, body string, status int, pattern strin
 
 // TestLimitsHold sends what is just within the limits; TestHostile sends what
 // is just beyond.
-func TestLimitsHold(t *testing.T) {
-	c := converse(t)
+func TestLimitsHold(t *testing.T) { eachStore(t, testLimitsHold) }
+
+func testLimitsHold(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
 	c.send("POST", "/api/v1/contextserviceconnections?context=main", "[]", 200, `{"totalCount": 0}`)
 	// 64 levels, of which the free-form part is dropped as an unknown property.
 	c.send("POST", "/api/v1/teams/deep?context=main", `{"name": "a", "x": `+strings.Repeat("[", 63)+strings.Repeat("]", 63)+"}", 201, `{"name": "a"}`)
@@ -74,8 +76,10 @@ func TestLimitsHold(t *testing.T) {
 
 // TestManyNames sends an object with tens of thousands of unknown names: 20
 // are named.
-func TestManyNames(t *testing.T) {
-	c := converse(t)
+func TestManyNames(t *testing.T) { eachStore(t, testManyNames) }
+
+func testManyNames(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
 	var b strings.Builder
 	b.WriteString(`{"name": "a"`)
 	for i := range 80_000 {
@@ -101,8 +105,10 @@ func (c *conversation) faults(a *answer, n int) {
 }
 
 // TestFaultsAreBounded sends more faults than an answer lists.
-func TestFaultsAreBounded(t *testing.T) {
-	c := converse(t)
+func TestFaultsAreBounded(t *testing.T) { eachStore(t, testFaultsAreBounded) }
+
+func testFaultsAreBounded(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
 	objects := "[" + strings.Repeat(`{"labels": [""]},`, 999) + `{"labels": [""]}]`
 	c.faults(c.send("POST", collection, objects, 422, ""), 100)
 	references := `{"name": "a", "notes": [` + strings.Repeat(`"x",`, 5000) + `"y"]}`
@@ -111,8 +117,10 @@ func TestFaultsAreBounded(t *testing.T) {
 
 // TestPagesAreComplete walks a thousand objects of one moment by cursor and by
 // page, in both directions.
-func TestPagesAreComplete(t *testing.T) {
-	c := converse(t)
+func TestPagesAreComplete(t *testing.T) { eachStore(t, testPagesAreComplete) }
+
+func testPagesAreComplete(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
 	var objects []string
 	for i := range 1000 {
 		objects = append(objects, fmt.Sprintf(`{"id": "t%03d", "name": "n%d"}`, i, i%3))

@@ -23,10 +23,11 @@ func (p *proc) madePassword() string {
 
 // TestBootstrapFromEnvironment: an empty store gets its first network and user
 // from the environment.
-func TestBootstrapFromEnvironment(t *testing.T) {
-	t.Parallel()
+func TestBootstrapFromEnvironment(t *testing.T) { eachStore(t, testBootstrapFromEnvironment) }
+
+func testBootstrapFromEnvironment(t *testing.T, fresh newStore) {
 	const network, user = "north & south", "kari o'hara@example.com"
-	store := procStore(t)
+	store := fresh(t)
 	env := []string{"MARQUEE_BOOTSTRAP_NETWORK=" + network, "MARQUEE_BOOTSTRAP_USERNAME=" + user, "MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword}
 	p := procServeWith(t, store, env)
 	p.signIn(user, procPassword)
@@ -59,9 +60,10 @@ func TestBootstrapFromEnvironment(t *testing.T) {
 
 // TestBootstrapMakesPassword: without a password, a random one is made and
 // printed once.
-func TestBootstrapMakesPassword(t *testing.T) {
-	t.Parallel()
-	store := procStore(t)
+func TestBootstrapMakesPassword(t *testing.T) { eachStore(t, testBootstrapMakesPassword) }
+
+func testBootstrapMakesPassword(t *testing.T, fresh newStore) {
+	store := fresh(t)
 	p := procServeWith(t, store, nil)
 	password := p.madePassword()
 	p.signIn("admin", password)
@@ -77,7 +79,7 @@ func TestBootstrapMakesPassword(t *testing.T) {
 		procShuns(t, q.stdout.String()+q.stderr.String(), password, "The password is")
 	}
 	// Each store has its own.
-	other := procServeWith(t, procStore(t), nil)
+	other := procServeWith(t, fresh(t), nil)
 	if other.madePassword() == password {
 		t.Error("two stores have the same password")
 	}
@@ -85,17 +87,18 @@ func TestBootstrapMakesPassword(t *testing.T) {
 }
 
 // TestInit makes the first user, and refuses a store that has users.
-func TestInit(t *testing.T) {
-	t.Parallel()
-	store := procStore(t)
-	first := procLaunch(t, procCommand(t, nil, "init", "--store", "sqlite:"+store, "--bootstrap-network", "first", "--bootstrap-username", "ola"))
+func TestInit(t *testing.T) { eachStore(t, testInit) }
+
+func testInit(t *testing.T, fresh newStore) {
+	store := fresh(t)
+	first := procLaunch(t, procCommand(t, nil, "init", "--store", store, "--bootstrap-network", "first", "--bootstrap-username", "ola"))
 	first.ends(0)
 	out, password := first.stdout.String()+first.stderr.String(), first.madePassword()
 	procWants(t, out, `"first"`, `"ola"`)
 	if strings.Count(out, password) != 1 {
 		t.Errorf("the password is printed more than once:\n%s", out)
 	}
-	refused := procFails(t, nil, "init", "--store", "sqlite:"+store, "--bootstrap-username", "per")
+	refused := procFails(t, nil, "init", "--store", store, "--bootstrap-username", "per")
 	procWants(t, refused, "not empty")
 	procShuns(t, refused, "The password is", password)
 
@@ -105,7 +108,7 @@ func TestInit(t *testing.T) {
 	if a, err := p.authenticate("per", procPassword); err != nil || a.status != http.StatusBadRequest {
 		t.Errorf("the refused init made a user: %v %v", err, a)
 	}
-	procWants(t, procFails(t, nil, "init", "--store", "sqlite:"+store), "another process")
+	procWants(t, procFails(t, nil, "init", "--store", store), "another process")
 	p.stop()
 	if p.stdout.String() != "" {
 		t.Errorf("serve prints %s", p.stdout)
@@ -113,14 +116,15 @@ func TestInit(t *testing.T) {
 }
 
 // TestBootstrapRefuses names what is wrong, and makes nothing.
-func TestBootstrapRefuses(t *testing.T) {
-	t.Parallel()
-	store := procStore(t)
+func TestBootstrapRefuses(t *testing.T) { eachStore(t, testBootstrapRefuses) }
+
+func testBootstrapRefuses(t *testing.T, fresh newStore) {
+	store := fresh(t)
 	for _, wrong := range [][]string{
 		{"MARQUEE_BOOTSTRAP_PASSWORD=short"},
 		{"MARQUEE_BOOTSTRAP_NETWORK=a\tb", "MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword},
 	} {
-		out := procFails(t, wrong, "serve", "--addr", "127.0.0.1:0", "--store", "sqlite:"+store)
+		out := procFails(t, wrong, "serve", "--addr", "127.0.0.1:0", "--store", store)
 		procWants(t, out, "the first network and user cannot be made")
 		procShuns(t, out, "=short", procPassword)
 	}
@@ -130,19 +134,20 @@ func TestBootstrapRefuses(t *testing.T) {
 }
 
 // TestDemo: the greeting tells where, who and how, and its commands work.
-func TestDemo(t *testing.T) {
-	t.Parallel()
+func TestDemo(t *testing.T) { eachStore(t, testDemo) }
+
+func testDemo(t *testing.T, fresh newStore) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")
 	}
-	store, made := procStore(t), ""
+	store, made := fresh(t), ""
 	for _, c := range []struct {
 		name, store string
 		env         []string
 	}{
 		{"made password", store, nil},
 		{"second start", store, nil},
-		{"given password", procStore(t), []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword,
+		{"given password", fresh(t), []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword,
 			"MARQUEE_BOOTSTRAP_NETWORK=a'b & c", "MARQUEE_BOOTSTRAP_USERNAME=o'hara & $(sons)"}},
 	} {
 		p := procServeWith(t, c.store, c.env, "--demo")

@@ -20,7 +20,8 @@ func procFile(tb testing.TB, path, content string) string {
 }
 
 // TestConfigurationOrder: a flag goes before the environment, and that before
-// the file, whose name may come from the environment, too.
+// the file, whose name may come from the environment, too. Which one counted is
+// told by the file that was made, so this is of the embedded store alone.
 func TestConfigurationOrder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -110,12 +111,13 @@ func TestConfigurationRefused(t *testing.T) {
 }
 
 // TestConfigurationKey: the key of the configuration goes before the file
-// beside the store, which is not made then.
+// beside the store, which is not made then. It is of the embedded store alone:
+// TestDatabaseKey is of databases.
 func TestConfigurationKey(t *testing.T) {
 	t.Parallel()
 	key := base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))
 	for _, how := range []string{"environment", "file"} {
-		store := procStore(t)
+		store := newSQLite(t)
 		env, args := []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword}, []string(nil)
 		if how == "environment" {
 			env = append(env, "MARQUEE_SECRET_KEY="+key)
@@ -125,7 +127,7 @@ func TestConfigurationKey(t *testing.T) {
 		p := procServeWith(t, store, env, args...)
 		p.signIn("admin", procPassword)
 		p.stop()
-		if _, err := os.Stat(filepath.Join(filepath.Dir(store), "marquee.key")); !os.IsNotExist(err) {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(sqliteFile(store)), "marquee.key")); !os.IsNotExist(err) {
 			t.Errorf("%s: there is a key file, too: %v", how, err)
 		}
 		procShuns(t, p.stdout.String()+p.stderr.String(), key)
@@ -144,6 +146,6 @@ func TestPortTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	out := procFails(t, nil, "serve", "--demo", "--addr", taken.Addr().String(), "--store", "sqlite:"+procStore(t))
+	out := procFails(t, nil, "serve", "--demo", "--addr", taken.Addr().String(), "--store", newSQLite(t))
 	procWants(t, out, "cannot listen at "+taken.Addr().String())
 }

@@ -23,7 +23,9 @@ const (
 // TestCrash kills the process under load, again and again on one store, and
 // looks whether every answer has kept its promise. MARQUEE_CRASHES is how
 // often, MARQUEE_CRASH_SEED repeats the choices of a run that failed.
-func TestCrash(t *testing.T) {
+func TestCrash(t *testing.T) { eachStore(t, testCrash) }
+
+func testCrash(t *testing.T, fresh newStore) {
 	rounds := 5
 	if testing.Short() {
 		rounds = 2
@@ -33,7 +35,7 @@ func TestCrash(t *testing.T) {
 	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 
-	store := procStore(t)
+	store := fresh(t)
 	p := procServe(t, store)
 	p.signIn("admin", procPassword)
 	token := p.token // stays good over all crashes
@@ -105,14 +107,16 @@ func crashRound(p *proc, m *crashModel, random *rand.Rand) {
 // crashStart kills the process while it starts, at whatever it does then.
 func crashStart(t *testing.T, store string, after time.Duration) {
 	p := procLaunch(t, procCommand(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword}, "serve", "--addr", "127.0.0.1:0",
-		"--store", "sqlite:"+store))
+		"--store", store))
 	<-time.After(after)
 	p.kill()
 }
 
 // TestCrashFirstStart kills the process while it makes a new store. The next
 // start makes what is missing.
-func TestCrashFirstStart(t *testing.T) {
+func TestCrashFirstStart(t *testing.T) { eachStore(t, testCrashFirstStart) }
+
+func testCrashFirstStart(t *testing.T, fresh newStore) {
 	rounds := 5
 	if testing.Short() {
 		rounds = 2
@@ -122,7 +126,7 @@ func TestCrashFirstStart(t *testing.T) {
 	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 1))
 	for range rounds {
-		store := procStore(t)
+		store := fresh(t)
 		crashStart(t, store, time.Duration(random.Int64N(int64(250*time.Millisecond))))
 		p := procServe(t, store)
 		p.signIn("admin", procPassword)
@@ -133,7 +137,7 @@ func TestCrashFirstStart(t *testing.T) {
 
 // crashSweep looks at the whole store when no process has it open.
 func crashSweep(t *testing.T, store string) {
-	db, err := sqlite3.OpenFlags("file:"+store, sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	db, err := sqlite3.OpenFlags("file:"+sqliteFile(store), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 // is not "ready" or nobody listens.
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	p := procServe(t, procStore(t), "--drain-delay", "1h")
+	p := procServe(t, newSQLite(t), "--drain-delay", "1h")
 	env := []string{"MARQUEE_URL=" + p.url}
 	procWants(t, procRun(t, env, "health"), `{"status":"ready"}`)
 	procWants(t, procRun(t, nil, "health", "--url", p.url+"/"), `{"status":"ready"}`)

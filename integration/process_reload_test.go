@@ -55,9 +55,10 @@ const (
 )
 
 // TestReload goes through the life of a folder of schemas while requests run.
-func TestReload(t *testing.T) {
-	t.Parallel()
-	store, dir := procStore(t), t.TempDir()
+func TestReload(t *testing.T) { eachStore(t, testReload) }
+
+func testReload(t *testing.T, fresh newStore) {
+	store, dir := fresh(t), t.TempDir()
 	f := procFolder{procServe(t, store, "--schemas", dir), dir}
 	f.signIn("admin", procPassword)
 	f.ask(http.StatusNotFound, http.MethodPost, "/api/v1/gadgets/g?context=main", `{"name": "G"}`)
@@ -134,7 +135,7 @@ func TestReload(t *testing.T) {
 	}
 	q.stop()
 	procFile(t, filepath.Join(dir, "gizmos.json"), "{")
-	out := procFails(t, nil, "serve", "--addr", "127.0.0.1:0", "--store", "sqlite:"+store, "--schemas", dir)
+	out := procFails(t, nil, "serve", "--addr", "127.0.0.1:0", "--store", store, "--schemas", dir)
 	procWants(t, out, "gizmos.json")
 	procShuns(t, out, "goroutine", "listening")
 }

@@ -64,9 +64,10 @@ func (p *proc) postHead(path string, length int, more ...string) string {
 
 // TestShutdownAnswersRequests: each request whose handler had begun is
 // answered, the process ends with 0, and the next one finds all of it.
-func TestShutdownAnswersRequests(t *testing.T) {
-	t.Parallel()
-	store := procStore(t)
+func TestShutdownAnswersRequests(t *testing.T) { eachStore(t, testShutdownAnswersRequests) }
+
+func testShutdownAnswersRequests(t *testing.T, fresh newStore) {
+	store := fresh(t)
 	p := procServe(t, store)
 	p.signIn("admin", procPassword)
 	const n = 20
@@ -108,9 +109,10 @@ func TestShutdownAnswersRequests(t *testing.T) {
 }
 
 // TestShutdownUnderLoad: what was not answered was not done.
-func TestShutdownUnderLoad(t *testing.T) {
-	t.Parallel()
-	store := procStore(t)
+func TestShutdownUnderLoad(t *testing.T) { eachStore(t, testShutdownUnderLoad) }
+
+func testShutdownUnderLoad(t *testing.T, fresh newStore) {
+	store := fresh(t)
 	p := procServe(t, store)
 	p.signIn("admin", procPassword)
 	// A connection for each request: one that was idle may be closed under a
@@ -163,9 +165,10 @@ func TestShutdownUnderLoad(t *testing.T) {
 
 // TestShutdownIsNotReady: for the drain delay, /readyz tells load balancers to
 // go elsewhere, and requests are still served.
-func TestShutdownIsNotReady(t *testing.T) {
-	t.Parallel()
-	p := procServe(t, procStore(t), "--drain-delay", "1h")
+func TestShutdownIsNotReady(t *testing.T) { eachStore(t, testShutdownIsNotReady) }
+
+func testShutdownIsNotReady(t *testing.T, fresh newStore) {
+	p := procServe(t, fresh(t), "--drain-delay", "1h")
 	p.signIn("admin", procPassword)
 	p.ask(http.StatusOK, http.MethodGet, "/readyz", "")
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -178,16 +181,17 @@ func TestShutdownIsNotReady(t *testing.T) {
 	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/notes/late?context=main", `{"text": "A late note."}`)
 	p.kill()
 
-	p = procServe(t, procStore(t), "--drain-delay", "10ms")
+	p = procServe(t, fresh(t), "--drain-delay", "10ms")
 	p.stop()
 }
 
 // TestShutdownHasAnEnd: a request that goes on is not waited for longer than
 // the shutdown time, nor after a second signal.
-func TestShutdownHasAnEnd(t *testing.T) {
-	t.Parallel()
+func TestShutdownHasAnEnd(t *testing.T) { eachStore(t, testShutdownHasAnEnd) }
+
+func testShutdownHasAnEnd(t *testing.T, fresh newStore) {
 	stuck := func(args ...string) *proc {
-		p := procServe(t, procStore(t), args...)
+		p := procServe(t, fresh(t), args...)
 		p.signIn("admin", procPassword)
 		c := p.dial()
 		c.write(t, p.postHead("/api/v1/notes/stuck?context=main", 20, "Expect: 100-continue"))

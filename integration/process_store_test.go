@@ -16,10 +16,13 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
+// This file is about the files of the embedded store; what is alike with a
+// database is in process_database_test.go.
+
 // procServeFails starts the service on a store that it must refuse.
 func procServeFails(t *testing.T, store string, wanted ...string) string {
 	t.Helper()
-	out := procFails(t, nil, "serve", "--addr", "127.0.0.1:0", "--store", "sqlite:"+store)
+	out := procFails(t, nil, "serve", "--addr", "127.0.0.1:0", "--store", store)
 	procWants(t, out, wanted...)
 	procShuns(t, out, "goroutine", "listening", "The password is")
 	return out
@@ -29,10 +32,10 @@ func procServeFails(t *testing.T, store string, wanted ...string) string {
 // does not notice.
 func TestStoreIsOfOneProcess(t *testing.T) {
 	t.Parallel()
-	store := procStore(t)
+	store := newSQLite(t)
 	p := procServe(t, store)
 	p.signIn("admin", procPassword)
-	procServeFails(t, store, store, "another process has it open", "stop that one first")
+	procServeFails(t, store, sqliteFile(store), "another process has it open", "stop that one first")
 	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/notes/a?context=main", `{"text": "A"}`)
 	p.kill() // a lock does not outlive its process
 	q := procServe(t, store)
@@ -44,11 +47,11 @@ func TestStoreIsOfOneProcess(t *testing.T) {
 // TestStoreFilesArePrivate: nobody else on the machine can read them.
 func TestStoreFilesArePrivate(t *testing.T) {
 	t.Parallel()
-	store := filepath.Join(t.TempDir(), "new", "folder", "marquee.db")
-	p := procServe(t, store)
+	folder := filepath.Join(t.TempDir(), "new", "folder")
+	p := procServe(t, "sqlite:"+filepath.Join(folder, "marquee.db"))
 	for name, mode := range map[string]fs.FileMode{"": 0o700 | fs.ModeDir, "marquee.db": 0o600, "marquee.db-wal": 0o600,
 		"marquee.db-shm": 0o600, "marquee.key": 0o600, "marquee.db.lock": 0o600} {
-		info, err := os.Stat(filepath.Join(filepath.Dir(store), name))
+		info, err := os.Stat(filepath.Join(folder, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +60,7 @@ func TestStoreFilesArePrivate(t *testing.T) {
 		}
 	}
 	p.stop()
-	left, err := filepath.Glob(filepath.Join(filepath.Dir(store), "*"))
+	left, err := filepath.Glob(filepath.Join(folder, "*"))
 	if err != nil || len(left) != 3 { // the database, its lock and the key
 		t.Errorf("what is left is %v %v", left, err)
 	}
@@ -86,7 +89,7 @@ func TestStoreOfSomethingElse(t *testing.T) {
 	sql(path("other.db"), "CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)")
 	sql(path("marked.db"), "PRAGMA application_id=42; CREATE TABLE theirs (a)")
 	newer := path("newer.db")
-	procServe(t, newer).stop()
+	procServe(t, "sqlite:"+newer).stop()
 	sql(newer, "PRAGMA user_version=999")
 	if err := os.Remove(path("marquee.key")); err != nil {
 		t.Fatal(err)
@@ -99,7 +102,7 @@ func TestStoreOfSomethingElse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		procServeFails(t, path(name), path(name), says)
+		procServeFails(t, "sqlite:"+path(name), path(name), says)
 		after, err := os.ReadFile(path(name))
 		if err != nil || !bytes.Equal(before, after) {
 			t.Errorf("%s was changed: %v", name, err)
@@ -109,10 +112,10 @@ func TestStoreOfSomethingElse(t *testing.T) {
 		t.Errorf("a key was made for a store that is none: %v", err)
 	}
 	// A folder, and a path that leads through a file.
-	procServeFails(t, dir, dir, "cannot be opened")
-	procServeFails(t, filepath.Join(path("text.db"), "x.db"), "its folder cannot be made")
+	procServeFails(t, "sqlite:"+dir, dir, "cannot be opened")
+	procServeFails(t, "sqlite:"+filepath.Join(path("text.db"), "x.db"), "its folder cannot be made")
 	// An empty file is a new store.
-	p := procServe(t, procFile(t, path("empty.db"), ""))
+	p := procServe(t, "sqlite:"+procFile(t, path("empty.db"), ""))
 	p.signIn("admin", procPassword)
 	p.stop()
 }
@@ -121,13 +124,13 @@ func TestStoreOfSomethingElse(t *testing.T) {
 // no answer that is wrong: the start names the cure.
 func TestStoreIsTruncated(t *testing.T) {
 	t.Parallel()
-	store := procStore(t)
+	store := newSQLite(t)
 	procServe(t, store, "--demo").stop()
-	info, err := os.Stat(store)
+	info, err := os.Stat(sqliteFile(store))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(store, info.Size()/2); err != nil {
+	if err := os.Truncate(sqliteFile(store), info.Size()/2); err != nil {
 		t.Fatal(err)
 	}
 	procServeFails(t, store, "restore it from a backup")
@@ -170,8 +173,8 @@ func TestStoreIsReadOnly(t *testing.T) {
 // with the right one, all is there again.
 func TestStoreNeedsItsKey(t *testing.T) {
 	t.Parallel()
-	store := procStore(t)
-	key := filepath.Join(filepath.Dir(store), "marquee.key")
+	store := newSQLite(t)
+	key := filepath.Join(filepath.Dir(sqliteFile(store)), "marquee.key")
 	p := procServe(t, store)
 	p.signIn("admin", procPassword)
 	connection := `{"name": "C", "contextService": "X", "username": "u", "apiKey": "the secret of the connection"}`
@@ -199,7 +202,7 @@ func TestStoreNeedsItsKey(t *testing.T) {
 	a := q.ask(http.StatusOK, http.MethodGet, "/api/v1/contextserviceconnections/c?context=main", "")
 	procWants(t, string(a.body), "the secret of the connection")
 	q.stop()
-	for _, file := range []string{store, store + "-wal"} {
+	for _, file := range []string{sqliteFile(store), sqliteFile(store) + "-wal"} {
 		content, err := os.ReadFile(file)
 		if err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -72,12 +73,19 @@ type proc struct {
 	token          string
 }
 
+// procKey is the secret key of the processes that share a database; on an
+// SQLite file, each makes its own.
+const procKey = "a2V5IG9mIHRoZSBwcm9jZXNzZXMgb2YgdGhlIHRlc3Q="
+
 // procCommand is the program with arguments, and no environment but what is
-// given.
+// given and what a store demands.
 func procCommand(tb testing.TB, env []string, args ...string) *exec.Cmd {
 	tb.Helper()
 	cmd := exec.Command(procBinary(tb), args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir()}, env...)
+	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "mongodb://") }) {
+		cmd.Env = append([]string{"MARQUEE_SECRET_KEY=" + procKey}, cmd.Env...)
+	}
 	cmd.Dir = tb.TempDir()
 	return cmd
 }
@@ -111,7 +119,7 @@ func procServe(tb testing.TB, store string, args ...string) *proc {
 
 func procServeWith(tb testing.TB, store string, env []string, args ...string) *proc {
 	tb.Helper()
-	args = append([]string{"serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", "sqlite:" + store}, args...)
+	args = append([]string{"serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", store}, args...)
 	p := procLaunch(tb, procCommand(tb, env, args...))
 	p.listens()
 	return p
@@ -234,9 +242,6 @@ func (p *proc) authenticate(username, password string) (*answer, error) {
 	return p.send(http.MethodPost, "/api/authenticate", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
 		[]byte(form.Encode()))
 }
-
-// procStore is the path of a store that does not exist yet.
-func procStore(tb testing.TB) string { return filepath.Join(tb.TempDir(), "data", "marquee.db") }
 
 // procWants checks that a text says certain things.
 func procWants(tb testing.TB, text string, wanted ...string) {

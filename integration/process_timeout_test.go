@@ -28,9 +28,10 @@ func (c *procConn) ended(tb testing.TB) {
 
 // TestSlowClientsAreCutOff: who sends slowly does not hold a connection
 // longer than the read timeout, whatever he sends.
-func TestSlowClientsAreCutOff(t *testing.T) {
-	t.Parallel()
-	p := procServe(t, procStore(t), "--read-timeout", "300ms", "--idle-timeout", "400ms")
+func TestSlowClientsAreCutOff(t *testing.T) { eachStore(t, testSlowClientsAreCutOff) }
+
+func testSlowClientsAreCutOff(t *testing.T, fresh newStore) {
+	p := procServe(t, fresh(t), "--read-timeout", "300ms", "--idle-timeout", "400ms")
 	p.signIn("admin", procPassword)
 	for name, start := range map[string]string{
 		"nothing":     "",
@@ -81,9 +82,10 @@ func (c *procConn) drip(stop chan struct{}) {
 }
 
 // TestHugeHeadersAreRefused without being read to their end.
-func TestHugeHeadersAreRefused(t *testing.T) {
-	t.Parallel()
-	p := procServe(t, procStore(t))
+func TestHugeHeadersAreRefused(t *testing.T) { eachStore(t, testHugeHeadersAreRefused) }
+
+func testHugeHeadersAreRefused(t *testing.T, fresh newStore) {
+	p := procServe(t, fresh(t))
 	p.signIn("admin", procPassword)
 	get := "GET /api/v1/orders?context=main HTTP/1.1\r\nHost: marquee\r\nAuthorization: Bearer " + p.token + "\r\n"
 	for name, request := range map[string]string{

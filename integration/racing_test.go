@@ -47,8 +47,10 @@ const clients = 16
 
 // TestRacingWrites lets clients write one object at once: one creates it, one
 // of those that name a version wins, and a unique value has one owner.
-func TestRacingWrites(t *testing.T) {
-	c := converse(t)
+func TestRacingWrites(t *testing.T) { eachStore(t, testRacingWrites) }
+
+func testRacingWrites(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
 	c.only(c.race(clients, func(int) (string, string, string, http.Header) {
 		return "PUT", object, `{"name": "same"}`, nil
 	}), map[int]int{201: 1, 200: clients - 1})
@@ -70,8 +72,10 @@ func TestRacingWrites(t *testing.T) {
 
 // TestRacingMerges lets clients change different properties of one object at
 // once: none is lost.
-func TestRacingMerges(t *testing.T) {
-	c := converse(t)
+func TestRacingMerges(t *testing.T) { eachStore(t, testRacingMerges) }
+
+func testRacingMerges(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
 	c.send("PUT", "/api/v1/advertisers/a?context=main", `{"name": "a"}`, 201, "")
 	names := []string{"description", "externalReference", "v1Category", "category", "contact", "advertiserUrl", "phone"}
 	c.only(c.race(len(names), func(client int) (string, string, string, http.Header) {

@@ -9,7 +9,9 @@ import (
 
 // TestRunnerRefuses shows each kind of assertion fail: a case that cannot fail
 // proves nothing.
-func TestRunnerRefuses(t *testing.T) {
+func TestRunnerRefuses(t *testing.T) { eachStore(t, testRunnerRefuses) }
+
+func testRunnerRefuses(t *testing.T, fresh newStore) {
 	const request = "GET /api/v1/networks/main\n\n"
 	const write = "POST /api/v1/teams/north?context=main\n\n{\"name\": \"North\", \"labels\": [\"a\", \"b\"]}\n\n"
 	for name, c := range map[string]struct{ step, want string }{
@@ -45,7 +47,7 @@ func TestRunnerRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			archive := &txtar.Archive{Files: []txtar.File{{Name: "01 step.http", Data: []byte(c.step)}}}
-			failures := strings.Join(runFixture(t, archive), "\n")
+			failures := strings.Join(runFixture(t, fresh, archive), "\n")
 			if !strings.Contains(failures, c.want) {
 				t.Errorf("want a failure that says %q, got %q", c.want, failures)
 			}
@@ -55,7 +57,7 @@ func TestRunnerRefuses(t *testing.T) {
 		"unknown step": {Files: []txtar.File{{Name: "step"}}},
 		"no step":      {},
 	} {
-		if len(runFixture(t, archive)) == 0 {
+		if len(runFixture(t, fresh, archive)) == 0 {
 			t.Errorf("%s: the case was taken", name)
 		}
 	}

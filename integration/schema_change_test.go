@@ -55,8 +55,10 @@ func (s *service) found(token, parameters string) int {
 
 // TestSchemaAsksForMore stores objects, and then serves a schema that finds
 // them by what it did not name before.
-func TestSchemaAsksForMore(t *testing.T) {
-	s := newService(t)
+func TestSchemaAsksForMore(t *testing.T) { eachStore(t, testSchemaAsksForMore) }
+
+func testSchemaAsksForMore(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
 	s.stop()
 	s.schemas = []fs.FS{venues("")}
 	e := s.start()
@@ -115,8 +117,10 @@ func TestSchemaAsksForMore(t *testing.T) {
 // TestSchemaRefusedByObjects serves a schema whose unique property is not
 // unique among the stored objects: it is refused by name, and the one before
 // stays. Once the objects differ, it is taken.
-func TestSchemaRefusedByObjects(t *testing.T) {
-	s := newService(t)
+func TestSchemaRefusedByObjects(t *testing.T) { eachStore(t, testSchemaRefusedByObjects) }
+
+func testSchemaRefusedByObjects(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
 	s.stop()
 	s.schemas = []fs.FS{venues("")}
 	e := s.start()
@@ -141,8 +145,10 @@ func TestSchemaRefusedByObjects(t *testing.T) {
 
 // TestSchemaRefusedKeepsSearch serves a schema that is refused after all, and
 // goes on finding by the words of the one before.
-func TestSchemaRefusedKeepsSearch(t *testing.T) {
-	s := newService(t)
+func TestSchemaRefusedKeepsSearch(t *testing.T) { eachStore(t, testSchemaRefusedKeepsSearch) }
+
+func testSchemaRefusedKeepsSearch(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
 	s.stop()
 	s.schemas = []fs.FS{venues(`, "search": ["name"]`)}
 	e := s.start()
@@ -162,8 +168,10 @@ func TestSchemaRefusedKeepsSearch(t *testing.T) {
 // TestSchemaUniqueWhileWriting serves a schema that makes a property unique
 // while objects are written with values that others have: if it is taken, none
 // of them is.
-func TestSchemaUniqueWhileWriting(t *testing.T) {
-	s := newService(t)
+func TestSchemaUniqueWhileWriting(t *testing.T) { eachStore(t, testSchemaUniqueWhileWriting) }
+
+func testSchemaUniqueWhileWriting(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
 	s.stop()
 	s.schemas = []fs.FS{venues("")}
 	e := s.start()
@@ -202,8 +210,10 @@ func TestSchemaUniqueWhileWriting(t *testing.T) {
 
 // TestSchemaChangeInterrupted ends the change to other searched properties
 // early: with the schema before, all is found again.
-func TestSchemaChangeInterrupted(t *testing.T) {
-	s := newService(t)
+func TestSchemaChangeInterrupted(t *testing.T) { eachStore(t, testSchemaChangeInterrupted) }
+
+func testSchemaChangeInterrupted(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
 	s.stop()
 	s.schemas = []fs.FS{venues(`, "search": ["name"]`)}
 	e := s.start()

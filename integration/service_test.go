@@ -1,5 +1,5 @@
 // Package integration asks the whole service over HTTP: the REST layer, the
-// engine, the sign-in and the real SQLite store, with nothing replaced.
+// engine, the sign-in and each real store, with nothing replaced.
 // testdata/README.md tells how to add a case without Go.
 package integration
 
@@ -21,7 +21,7 @@ import (
 	"marquee/engine"
 	"marquee/engine/rest"
 	"marquee/engine/schema"
-	"marquee/engine/store/sqlite"
+	"marquee/engine/store"
 	"marquee/schemas"
 )
 
@@ -34,15 +34,16 @@ const (
 // service is the service on one store. It can be stopped and started again.
 type service struct {
 	tb      testing.TB
-	dir     string
+	uri     string // of the store
+	key     string // a file
 	schemas []fs.FS
 	clock   *clock
 	userID  string
 
-	store  *sqlite.Store
+	store  store.Store
 	server *httptest.Server
 	client *http.Client
-	camera *camera
+	camera camera
 }
 
 // clock is the real time and what a case adds to it. It never shows a
@@ -70,11 +71,11 @@ func (c *clock) advance(d time.Duration) {
 	c.ahead += d
 }
 
-// newService starts a fresh service with the built-in types and those of more
-// folders, and makes its first network and user.
-func newService(tb testing.TB, more ...fs.FS) *service {
+// newService starts a service on a new store with the built-in types and those
+// of more folders, and makes its first network and user.
+func newService(tb testing.TB, fresh newStore, more ...fs.FS) *service {
 	tb.Helper()
-	s := &service{tb: tb, dir: tb.TempDir(), schemas: more, clock: &clock{}, userID: engine.NewID()}
+	s := &service{tb: tb, uri: fresh(tb), key: filepath.Join(tb.TempDir(), "marquee.key"), schemas: more, clock: &clock{}, userID: engine.NewID()}
 	e := s.start()
 	if err := s.bootstrap(e); err != nil {
 		tb.Fatal(err)
@@ -99,10 +100,9 @@ func (s *service) start() *engine.Engine {
 	}
 	registry, err := schema.Load(sources...)
 	must(err)
-	path := filepath.Join(s.dir, "marquee.db")
-	s.store, err = sqlite.Open(ctx, sqlite.Options{Path: path})
+	s.store, err = openStore(ctx, s.uri)
 	must(err)
-	key, err := auth.KeyFile(filepath.Join(s.dir, "marquee.key"))
+	key, err := auth.KeyFile(s.key)
 	must(err)
 	sealer, err := auth.NewSealer(key)
 	must(err)
@@ -120,7 +120,7 @@ func (s *service) start() *engine.Engine {
 		Transport:     &http.Transport{DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	s.camera, err = newCamera(path)
+	s.camera, err = newCamera(s.uri)
 	must(err)
 	return e
 }

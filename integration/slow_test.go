@@ -11,8 +11,10 @@ import (
 
 // TestLargePages stores more than is kept in memory at once, and reads it as
 // one page: it comes in pieces, each object once and in order.
-func TestLargePages(t *testing.T) {
-	s := newService(t, scrolls)
+func TestLargePages(t *testing.T) { eachStore(t, testLargePages) }
+
+func testLargePages(t *testing.T, fresh newStore) {
+	s := newService(t, fresh, scrolls)
 	token, err := s.signIn(admin)
 	if err != nil {
 		t.Fatal(err)
@@ -38,8 +40,10 @@ func TestLargePages(t *testing.T) {
 
 // TestSlowReaders asks for large pages from more clients than the store has
 // readers, none of whom takes the answer: others are answered all the same.
-func TestSlowReaders(t *testing.T) {
-	s := newService(t, scrolls)
+func TestSlowReaders(t *testing.T) { eachStore(t, testSlowReaders) }
+
+func testSlowReaders(t *testing.T, fresh newStore) {
+	s := newService(t, fresh, scrolls)
 	token, err := s.signIn(admin)
 	if err != nil {
 		t.Fatal(err)
