@@ -158,12 +158,10 @@ const refillBatch = 500
 
 // refill indexes all objects of a type by what they could not be found.
 func (e *Engine) refill(ctx context.Context, m missing) error {
-	err := e.Store.Write(ctx, func(tx store.Tx) error {
-		if err := tx.Forget(ctx, m.t.Name, m.terms, m.unique); err != nil {
-			return err
-		}
-		return e.forgetSearch(ctx, tx, m)
-	})
+	err := e.Store.Write(ctx, func(tx store.Tx) error { return e.forgetSearch(ctx, tx, m) })
+	if err == nil {
+		err = e.Store.Forget(ctx, m.t.Name, m.terms, m.unique)
+	}
 	var last store.Key
 	for err == nil {
 		var keys []store.Key

@@ -28,7 +28,9 @@ type Store interface {
 	EnsureCollections(ctx context.Context, collections []Collection) error
 
 	// Read runs fn on one snapshot of the whole store. Fn must not keep the
-	// Snapshot, nor what it was lent.
+	// Snapshot, nor what it was lent. Fn is run again, on a newer snapshot,
+	// when the store can read the first no longer, as after a change of a
+	// collection's indexes; it must forget what it found before.
 	Read(ctx context.Context, fn func(Snapshot) error) error
 
 	// Write runs fn in one transaction, and returns nil only when its writes
@@ -38,6 +40,11 @@ type Store interface {
 	// returned as it is, too. Codes: CodeConflict when the retries ended,
 	// CodeTooLarge.
 	Write(ctx context.Context, fn func(Tx) error) error
+
+	// Forget drops all terms of the keys, and all claims of the properties, of
+	// a collection. It is not one transaction: after an error some are left,
+	// which another call drops.
+	Forget(ctx context.Context, collection string, termKeys, properties []string) error
 
 	// Revision is a value that differs whenever one of the collections has
 	// changed since, also in another process; ok is false when the store
@@ -118,10 +125,6 @@ type Tx interface {
 	// feed. The store gives them their position.
 	Append(ctx context.Context, changes []Change) error
 
-	// Forget drops all terms of the keys, and all claims of the properties, of
-	// a collection.
-	Forget(ctx context.Context, collection string, termKeys, properties []string) error
-
 	// Index adds terms and claims to records without changing them; what a
 	// record has already stays. Codes: CodeConflict when a record is not there,
 	// or a claim is taken by another.
@@ -178,8 +181,8 @@ type Record struct {
 	CreateUser, UpdateUser string
 	// Warnings is a JSON array, or empty.
 	Warnings []byte
-	// Document is a JSON object in canonical form (document.Append). The store
-	// gives back the same bytes.
+	// Document is a JSON object in canonical form (document.Append), at most 101
+	// levels deep. The store gives back the same bytes.
 	Document []byte
 }
 

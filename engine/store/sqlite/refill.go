@@ -18,23 +18,20 @@ func (v *view) Scan(ctx context.Context, collection string, after store.Key, lim
 	})
 }
 
-// Forget implements store.Tx.
-func (t *transaction) Forget(ctx context.Context, collection string, terms, properties []string) error {
-	if err := t.guard(ctx); err != nil {
+// Forget implements store.Store.
+func (s *Store) Forget(ctx context.Context, collection string, terms, properties []string) error {
+	err := s.writer.submit(ctx, func(t *transaction) error {
+		t.touched[collection] = true
+		var err error
+		for _, key := range terms {
+			err = errors.Join(err, t.conn.run("DELETE FROM "+termTable(collection)+" WHERE key=?", key))
+		}
+		for _, property := range properties {
+			err = errors.Join(err, t.conn.run("DELETE FROM claims WHERE collection=? AND property=?", collection, property))
+		}
 		return err
-	}
-	var err error
-	for _, key := range terms {
-		err = errors.Join(err, t.conn.run("DELETE FROM "+termTable(collection)+" WHERE key=?", key))
-	}
-	for _, property := range properties {
-		err = errors.Join(err, t.conn.run("DELETE FROM claims WHERE collection=? AND property=?", collection, property))
-	}
-	if err != nil {
-		return t.ended(err)
-	}
-	t.touched[collection] = true
-	return nil
+	})
+	return translate(ctx, err)
 }
 
 // Index implements store.Tx.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"marquee/engine/document"
 	"marquee/engine/store"
 )
 
@@ -50,6 +51,9 @@ func testRecords(t *testing.T, h Harness) {
 	f.run("document bytes come back identical", func(f *fixture) {
 		for i, doc := range documents {
 			id := fmt.Sprintf("bytes-%d", i)
+			object, err := document.DecodeObject([]byte(doc), document.Limits{Depth: 1000})
+			f.must(err)
+			doc = string(encode(object))
 			f.put(things, newRecord(id, doc))
 			if got, _ := f.get(things, id); string(got.Document) != doc {
 				f.Errorf("got %s, put %s", shorten(string(got.Document)), shorten(doc))
@@ -120,7 +124,7 @@ var documents = []string{
 	`{"s":"Grüße, 世界, 😀, e` + "\u0301" + `,   ` + "\u2028\ufeff\U0010fffd" + `"}`,
 	`{"-":1,"a b":2,"a-b":3,"a.b":4,"a\"b":5,"a\\b":6,"é":7,"":8,"$":9,"[0]":10}`,
 	`{"long":"` + strings.Repeat("0123456789abcdef", 1<<16) + `"}`,
-	strings.Repeat(`{"a":`, 200) + `{}` + strings.Repeat(`}`, 200),
+	strings.Repeat(`{"a":`, 100) + `{}` + strings.Repeat(`}`, 100),
 }
 
 var oddIDs = []string{"A", "a", "B", "0", "10", "9", "x'y", `x"y`, `x\y`, "x%y", "x_y", "x;--", "x y", " x", "x ", "é", "e\u0301",

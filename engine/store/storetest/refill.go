@@ -9,13 +9,9 @@ import (
 	"marquee/engine/store"
 )
 
-func (v *checkedTx) Forget(ctx context.Context, collection string, termKeys, properties []string) error {
-	v.use.t.Helper()
-	if err := v.use.begin("Forget"); err != nil {
-		return err
-	}
-	err := v.tx.Forget(ctx, collection, termKeys, properties)
-	v.use.done("Forget", err, nil)
+func (c *checked) Forget(ctx context.Context, collection string, termKeys, properties []string) error {
+	err := c.Store.Forget(ctx, collection, termKeys, properties)
+	fault(c.t, "Forget", err)
 	return err
 }
 
@@ -70,9 +66,7 @@ func testRefill(t *testing.T, h Harness) {
 		w := write(net, "c")
 		w.AddClaims = []store.Claim{claim("kept"), {Collection: things, Network: net, Property: "other", Value: "gone"}}
 		f.put(things, w)
-		f.must(f.s.Write(f.ctx, func(tx store.Tx) error {
-			return tx.Forget(f.ctx, things, []string{"colour"}, []string{"other"})
-		}))
+		f.must(f.s.Forget(f.ctx, things, []string{"colour"}, []string{"other"}))
 		same(f, "by a forgotten term", with(f, net, red), []string(nil))
 		same(f, "by a forgotten term in another network", with(f, "n2", red), []string(nil))
 		same(f, "by another term", with(f, net, store.Term{Key: "q", Value: "word"}), []string{"b"})

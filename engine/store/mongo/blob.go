@@ -1,0 +1,128 @@
+package mongo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"marquee/engine/store"
+)
+
+// blobPiece is how many bytes of a blob one document holds. Where a piece
+// begins follows from it, so that it cannot be changed without a migration.
+const blobPiece = 256 << 10
+
+// piecesAtOnce is how many pieces are sent together.
+const piecesAtOnce = 16
+
+// pieceKey is the key of a piece of a blob. Its number has a fixed length, so
+// that no two blobs share one.
+func pieceKey(key store.Key, n int64) store.Key {
+	return store.Key{Network: key.Network, ID: fmt.Sprintf("%s#%08x", key.ID, n)}
+}
+
+// pieces is the filter for pieces of a blob, from one to another.
+func pieces(key store.Key, first, last int64) bson.D {
+	return bson.D{{Key: keyNetwork, Value: key.Network},
+		{Key: keyID, Value: bson.D{{Key: "$gte", Value: pieceKey(key, first).ID}, {Key: "$lte", Value: pieceKey(key, last).ID}}}}
+}
+
+const lastPiece = 1<<32 - 1
+
+// Blob implements store.Snapshot.
+func (v *view) Blob(ctx context.Context, key store.Key, offset, length int64, yield func([]byte) error) (size int64, found bool, err error) {
+	err = v.rows(ctx, blobsCollection, bson.D{{Key: fieldID, Value: idOf(key)}}, func(raw bson.Raw) error {
+		size, found = raw.Lookup("size").AsInt64OK()
+		return nil
+	}, byID(1))
+	end := offset + min(length, size-offset)
+	if err != nil || end <= offset {
+		return size, found, err
+	}
+	at := offset / blobPiece * blobPiece
+	err = v.rows(ctx, piecesCollection, pieces(key, offset/blobPiece, (end-1)/blobPiece), func(raw bson.Raw) error {
+		_, data, _ := raw.Lookup("data").BinaryOK()
+		begin := at
+		at += blobPiece
+		return yield(data[min(int64(len(data)), max(0, offset-begin)):min(int64(len(data)), end-begin)])
+	}, options.Find().SetHint(ownIndex+"key").SetSort(bson.D{{Key: keyID, Value: 1}}).SetBatchSize(piecesAtOnce))
+	return size, found, err
+}
+
+// Blobs implements store.Snapshot.
+func (v *view) Blobs(ctx context.Context, after store.Key, limit int, yield func(store.Blob) error) error {
+	if limit <= 0 {
+		return v.guard(ctx)
+	}
+	return v.rows(ctx, blobsCollection, behind(after), func(raw bson.Raw) error {
+		var blob struct {
+			ID   struct{ Network, ID string } `bson:"_id"`
+			Size int64
+			Time bson.DateTime
+		}
+		if err := bson.Unmarshal(raw, &blob); err != nil {
+			return err
+		}
+		return yield(store.Blob{Key: store.Key{Network: blob.ID.Network, ID: blob.ID.ID}, Size: blob.Size, Time: blob.Time.Time().UTC()})
+	}, options.Find().SetSort(shardKey).SetLimit(int64(limit)).SetBatchSize(batchSize(limit)))
+}
+
+// PutBlob implements store.Tx.
+func (t *transaction) PutBlob(ctx context.Context, key store.Key, size int64, open func() (io.ReadCloser, error)) error {
+	if err := t.guard(ctx); err != nil {
+		return err
+	}
+	t.touch(key.Network, blobsCollection)
+	result, err := t.s.db.Collection(blobsCollection).UpdateOne(t.in(ctx), bson.D{{Key: fieldID, Value: idOf(key)}}, bson.D{
+		{Key: "$set", Value: bson.D{{Key: "time", Value: bson.NewDateTimeFromTime(time.Now())}}},
+		{Key: "$inc", Value: bson.D{{Key: "puts", Value: 1}}}, // a write even within the same millisecond
+		{Key: "$setOnInsert", Value: bson.D{{Key: "size", Value: size}}}}, options.UpdateOne().SetUpsert(true))
+	if err != nil || result.MatchedCount > 0 {
+		return t.ended(ctx, err)
+	}
+	var waiting []mongo.WriteModel
+	// An error of the caller's reader is not translated, but ends the
+	// transaction, too: some of the pieces may be stored.
+	err = store.Pieces(open, size, blobPiece, func(n int, data []byte) error {
+		piece, err := bson.Marshal(bson.D{{Key: fieldID, Value: idOf(pieceKey(key, int64(n)))}, {Key: "data", Value: data}})
+		if err != nil {
+			return err
+		}
+		waiting = append(waiting, mongo.NewInsertOneModel().SetDocument(bson.Raw(piece)))
+		if len(waiting) < piecesAtOnce {
+			return nil
+		}
+		full := waiting
+		waiting = nil
+		return t.bulk(ctx, piecesCollection, full, false)
+	})
+	if err == nil {
+		err = t.bulk(ctx, piecesCollection, waiting, false)
+	}
+	if err != nil && t.broken == nil {
+		t.broken, t.again = err, final
+	}
+	return err
+}
+
+// DropBlobs implements store.Tx.
+func (t *transaction) DropBlobs(ctx context.Context, keys []store.Key) error {
+	if err := t.guard(ctx); err != nil {
+		return err
+	}
+	var blobs, parts []mongo.WriteModel
+	for _, key := range keys {
+		t.touch(key.Network, blobsCollection)
+		blobs = append(blobs, mongo.NewDeleteOneModel().SetFilter(bson.D{{Key: fieldID, Value: idOf(key)}}))
+		parts = append(parts, mongo.NewDeleteManyModel().SetFilter(pieces(key, 0, lastPiece)))
+	}
+	if err := t.bulk(ctx, blobsCollection, blobs, false); err != nil {
+		return err
+	}
+	return t.bulk(ctx, piecesCollection, parts, false)
+}

@@ -1,0 +1,308 @@
+package mongo
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"marquee/engine/document"
+	"marquee/engine/store"
+)
+
+// jsonWriter writes BSON as JSON without anything in between.
+type jsonWriter struct {
+	out []byte
+	// disordered says that members were not in canonical order, which they
+	// always are when this program has written them.
+	disordered bool
+}
+
+// foreignError says that a value is of a type that JSON does not have.
+type foreignError struct {
+	kind  bsoncore.Type
+	where string
+}
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("a value of the BSON type %s at %s", e.kind, e.where)
+}
+
+var errDamaged = &foreignError{where: "an unknown place"}
+
+// object writes the members of a BSON document.
+func (w *jsonWriter) object(doc []byte) error {
+	w.out = append(w.out, '{')
+	var last []byte
+	first := true
+	for rest := members(doc); len(rest) > 1; {
+		name, kind, value, next, err := element(rest)
+		if err != nil {
+			return err
+		}
+		rest = next
+		if bytes.IndexByte(name, '%') >= 0 {
+			name = unescapeName(name)
+		}
+		if !first {
+			w.out = append(w.out, ',')
+			w.disordered = w.disordered || bytes.Compare(last, name) >= 0
+		}
+		first, last = false, name
+		w.out = append(appendText(w.out, name), ':')
+		if err := w.value(kind, value); err != nil {
+			return within(err, string(name))
+		}
+	}
+	w.out = append(w.out, '}')
+	return nil
+}
+
+func (w *jsonWriter) array(doc []byte) error {
+	w.out = append(w.out, '[')
+	first := true
+	for rest := members(doc); len(rest) > 1; {
+		name, kind, value, next, err := element(rest)
+		if err != nil {
+			return err
+		}
+		rest = next
+		if !first {
+			w.out = append(w.out, ',')
+		}
+		first = false
+		if err := w.value(kind, value); err != nil {
+			return within(err, string(name))
+		}
+	}
+	w.out = append(w.out, ']')
+	return nil
+}
+
+func (w *jsonWriter) value(kind bsoncore.Type, value []byte) error {
+	switch kind {
+	case bsoncore.TypeString:
+		w.out = appendText(w.out, value[4:len(value)-1])
+	case bsoncore.TypeInt64:
+		w.out = strconv.AppendInt(w.out, int64(binary.LittleEndian.Uint64(value)), 10)
+	case bsoncore.TypeInt32:
+		w.out = strconv.AppendInt(w.out, int64(int32(binary.LittleEndian.Uint32(value))), 10)
+	case bsoncore.TypeDouble:
+		f := math.Float64frombits(binary.LittleEndian.Uint64(value))
+		if math.IsInf(f, 0) || math.IsNaN(f) {
+			return &foreignError{kind: kind}
+		}
+		w.out = document.Append(w.out, f)
+	case bsoncore.TypeBoolean:
+		w.out = strconv.AppendBool(w.out, value[0] == 1)
+	case bsoncore.TypeNull:
+		w.out = append(w.out, "null"...)
+	case bsoncore.TypeDateTime:
+		at := time.UnixMilli(int64(binary.LittleEndian.Uint64(value)))
+		w.out = document.AppendString(w.out, document.FormatTime(at))
+	case bsoncore.TypeEmbeddedDocument:
+		return w.object(value)
+	case bsoncore.TypeArray:
+		return w.array(value)
+	default:
+		return &foreignError{kind: kind}
+	}
+	return nil
+}
+
+// appendText writes bytes as a JSON string; mostly they need no escape.
+func appendText(dst, text []byte) []byte {
+	for _, c := range text {
+		if c < 0x20 || c == '"' || c == '\\' {
+			return document.AppendString(dst, string(text))
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, text...)
+	return append(dst, '"')
+}
+
+// members are the bytes of a document behind its length.
+func members(doc []byte) []byte {
+	if len(doc) < 5 {
+		return nil
+	}
+	return doc[4:]
+}
+
+// element reads one element: its value is the bytes behind the name.
+func element(rest []byte) (name []byte, kind bsoncore.Type, value, next []byte, err error) {
+	end := bytes.IndexByte(rest[1:], 0)
+	if end < 0 {
+		return nil, 0, nil, nil, errDamaged
+	}
+	kind, name, rest = bsoncore.Type(rest[0]), rest[1:end+1], rest[end+2:]
+	size := -1
+	switch kind {
+	case bsoncore.TypeDouble, bsoncore.TypeInt64, bsoncore.TypeDateTime, bsoncore.TypeTimestamp:
+		size = 8
+	case bsoncore.TypeInt32:
+		size = 4
+	case bsoncore.TypeBoolean:
+		size = 1
+	case bsoncore.TypeNull:
+		size = 0
+	case bsoncore.TypeString:
+		if len(rest) >= 4 {
+			size = 4 + int(int32(binary.LittleEndian.Uint32(rest)))
+		}
+	case bsoncore.TypeEmbeddedDocument, bsoncore.TypeArray:
+		if len(rest) >= 4 {
+			size = int(int32(binary.LittleEndian.Uint32(rest)))
+		}
+	default:
+		return name, kind, nil, nil, &foreignError{kind: kind, where: string(name)}
+	}
+	if size < 0 || size > len(rest) || kind == bsoncore.TypeString && size < 5 {
+		return nil, 0, nil, nil, errDamaged
+	}
+	return name, kind, rest[:size], rest[size:], nil
+}
+
+// within adds a step to the place of a fault.
+func within(err error, name string) error {
+	if foreign, ok := err.(*foreignError); ok {
+		where := name
+		if foreign.where != "" {
+			where += "." + foreign.where
+		}
+		return &foreignError{kind: foreign.kind, where: where}
+	}
+	return err
+}
+
+// decoder reads stored records one after another into the same memory.
+type decoder struct {
+	collection string
+	record     store.Record
+	json       jsonWriter
+	warnings   []byte
+}
+
+// decode reads a stored record. What it returns is used again by the next call.
+func (d *decoder) decode(raw bson.Raw) (*store.Record, error) {
+	d.record = store.Record{}
+	d.json.out, d.json.disordered = d.json.out[:0], false
+	found := false
+	for rest := members(raw); len(rest) > 1; {
+		name, kind, value, next, err := element(rest)
+		if err != nil {
+			return nil, d.changed(err)
+		}
+		rest = next
+		ok := true
+		switch string(name) {
+		case fieldID:
+			ok = kind == bsoncore.TypeEmbeddedDocument && d.key(value)
+		case fieldVersion:
+			d.record.Version, ok = integer(kind, value)
+		case fieldState:
+			d.record.State, ok = text(kind, value)
+		case fieldCreateTime:
+			d.record.CreateTime, ok = instant(kind, value)
+		case fieldUpdateTime:
+			d.record.UpdateTime, ok = instant(kind, value)
+		case fieldCreateUser:
+			d.record.CreateUser, ok = text(kind, value)
+		case fieldUpdateUser:
+			d.record.UpdateUser, ok = text(kind, value)
+		case fieldWarnings:
+			w := jsonWriter{out: d.warnings[:0]}
+			if ok = kind == bsoncore.TypeArray; ok {
+				err = w.array(value)
+			}
+			d.warnings, d.record.Warnings = w.out, w.out
+		case fieldDocument:
+			if ok = kind == bsoncore.TypeEmbeddedDocument; ok {
+				err = d.json.object(value)
+			}
+			found = true
+		}
+		if err == nil && !ok {
+			err = &foreignError{kind: kind}
+		}
+		if err != nil {
+			return nil, d.changed(within(err, string(name)))
+		}
+	}
+	if !found || d.record.ID == "" || d.record.Version < 1 || d.record.State == "" {
+		return nil, d.changed(fmt.Errorf("a member is missing or empty: %s, %s, %s or %s", fieldID, fieldVersion, fieldState, fieldDocument))
+	}
+	if d.json.disordered {
+		object, err := document.DecodeObject(d.json.out, document.Limits{Depth: 1000})
+		if err != nil {
+			return nil, d.changed(err)
+		}
+		d.json.out = document.Append(d.json.out[:0], object)
+	}
+	d.record.Document = d.json.out
+	return &d.record, nil
+}
+
+// changed is the error for a record that Marquee cannot have written.
+func (d *decoder) changed(cause error) error {
+	return &store.Error{Code: store.CodeInternal, Cause: cause,
+		Text: fmt.Sprintf("the record %q of network %q in collection %s was changed by another program and cannot be read: correct it in the database, or restore it from a backup",
+			d.record.ID, d.record.Network, d.collection)}
+}
+
+func (d *decoder) key(doc []byte) bool {
+	for rest := members(doc); len(rest) > 1; {
+		name, kind, value, next, err := element(rest)
+		if err != nil {
+			return false
+		}
+		rest = next
+		var ok bool
+		switch string(name) {
+		case "network":
+			d.record.Network, ok = text(kind, value)
+		case "id":
+			d.record.ID, ok = text(kind, value)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func text(kind bsoncore.Type, value []byte) (string, bool) {
+	if kind != bsoncore.TypeString {
+		return "", false
+	}
+	value = value[4 : len(value)-1]
+	for _, usual := range [...]string{"ACTIVE", "INACTIVE", "HIDDEN"} { // no copy of these
+		if string(value) == usual {
+			return usual, true
+		}
+	}
+	return string(value), true
+}
+
+func integer(kind bsoncore.Type, value []byte) (int64, bool) {
+	switch kind {
+	case bsoncore.TypeInt64:
+		return int64(binary.LittleEndian.Uint64(value)), true
+	case bsoncore.TypeInt32:
+		return int64(int32(binary.LittleEndian.Uint32(value))), true
+	}
+	return 0, false
+}
+
+func instant(kind bsoncore.Type, value []byte) (time.Time, bool) {
+	if kind != bsoncore.TypeDateTime {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(int64(binary.LittleEndian.Uint64(value))).UTC(), true
+}

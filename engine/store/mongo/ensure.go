@@ -1,0 +1,177 @@
+package mongo
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"golang.org/x/sync/errgroup"
+
+	"marquee/engine/store"
+)
+
+// commitsKept is for how many seconds the trace of a commit is kept: far longer
+// than anybody asks for its outcome.
+const commitsKept = 24 * 60 * 60
+
+// shardKey is the one of all collections but the claims, whose shard key is
+// their _id.
+var shardKey = bson.D{{Key: keyNetwork, Value: 1}, {Key: keyID, Value: 1}}
+
+// atOnce is how many collections are made ready at once.
+const atOnce = 8
+
+// ensureSystem makes the store's own collections.
+func (s *Store) ensureSystem(ctx context.Context) error {
+	keys := func(fields ...string) (d bson.D) {
+		for _, field := range fields {
+			d = append(d, bson.E{Key: field, Value: 1})
+		}
+		return d
+	}
+	definition := func(name string, key bson.D, more ...bson.E) bson.D {
+		return append(bson.D{{Key: "name", Value: ownIndex + name}, {Key: "key", Value: key}}, more...)
+	}
+	base := definition("key", shardKey)
+	for _, c := range []struct {
+		name    string
+		indexes []bson.D
+	}{
+		{storeCollection, []bson.D{base}},
+		{changesCollection, []bson.D{base, definition("object", keys(keyNetwork, "collection", "object", keyID)),
+			definition("type", keys(keyNetwork, "collection", keyID)), definition("feed", keys(keyID))}},
+		{claimsCollection, nil},
+		{commitsCollection, []bson.D{base, definition("expiry", keys("time"), bson.E{Key: "expireAfterSeconds", Value: commitsKept})}},
+		{blobsCollection, []bson.D{base}},
+		{piecesCollection, []bson.D{base}},
+	} {
+		if err := s.ensureIndexes(ctx, c.name, c.indexes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EnsureCollections implements store.Store. Indexes are built beside reads and
+// writes.
+func (s *Store) EnsureCollections(ctx context.Context, collections []store.Collection) error {
+	s.ensure.Lock()
+	defer s.ensure.Unlock()
+	known := map[string][]index{}
+	if now := s.known.Load(); now != nil {
+		known = maps.Clone(*now)
+	}
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, c := range collections {
+		wanted := indexes(c)
+		known[c.Name] = wanted
+		definitions := make([]bson.D, len(wanted))
+		for i, index := range wanted {
+			definitions[i] = bson.D{{Key: "name", Value: index.name}, {Key: "key", Value: index.keys}}
+		}
+		group.Go(func() error { return s.ensureIndexes(within, c.Name, definitions) })
+	}
+	if err := group.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return deadline(ctx)
+		}
+		return err
+	}
+	s.known.Store(&known)
+	for _, c := range collections {
+		if err := s.dropIndexes(ctx, c.Name, known[c.Name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexes are those of a collection that was made ready.
+func (s *Store) indexes(collection string) []index {
+	if known := s.known.Load(); known != nil {
+		return (*known)[collection]
+	}
+	return nil
+}
+
+// ensureIndexes makes a collection with its indexes; what is there stays.
+func (s *Store) ensureIndexes(ctx context.Context, collection string, definitions []bson.D) error {
+	return s.patiently(ctx, func() error {
+		if len(definitions) == 0 {
+			err := s.db.CreateCollection(ctx, collection)
+			if err != nil && !hasCode(err, 48) { // NamespaceExists
+				return err
+			}
+		} else {
+			err := s.db.RunCommand(ctx, bson.D{{Key: "createIndexes", Value: collection}, {Key: "indexes", Value: definitions},
+				{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}}).Err()
+			if err != nil {
+				return err
+			}
+		}
+		return s.shard(ctx, collection)
+	})
+}
+
+// shard spreads a collection of a sharded cluster over its shards; one that is
+// spread already stays as it is.
+func (s *Store) shard(ctx context.Context, collection string) error {
+	if !s.sharded {
+		return nil
+	}
+	key := shardKey
+	if collection == claimsCollection {
+		key = bson.D{{Key: fieldID, Value: 1}}
+	}
+	admin := s.client.Database("admin")
+	if err := admin.RunCommand(ctx, bson.D{{Key: "enableSharding", Value: s.db.Name()}}).Err(); err != nil {
+		return err
+	}
+	return admin.RunCommand(ctx, bson.D{{Key: "shardCollection", Value: s.db.Name() + "." + collection}, {Key: "key", Value: key}}).Err()
+}
+
+// dropIndexes drops the indexes that are made here and wanted no longer.
+func (s *Store) dropIndexes(ctx context.Context, collection string, wanted []index) error {
+	keep := map[string]bool{}
+	for _, index := range wanted {
+		keep[index.name] = true
+	}
+	return s.patiently(ctx, func() error {
+		specifications, err := s.db.Collection(collection).Indexes().ListSpecifications(ctx)
+		if err != nil {
+			return err
+		}
+		for _, index := range specifications {
+			if keep[index.Name] || !strings.HasPrefix(index.Name, ownIndex) {
+				continue
+			}
+			if err := s.db.Collection(collection).Indexes().DropOne(ctx, index.Name); err != nil && !hasCode(err, 27) { // IndexNotFound
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// patiently runs what changes a collection, which waits for transactions that
+// are open on it and gives up now and then.
+func (s *Store) patiently(ctx context.Context, change func() error) error {
+	for n := 0; ; n++ {
+		err := change()
+		if err == nil {
+			return nil
+		}
+		translated, again := translate(ctx, err)
+		if hasCode(err, codesInProgress...) {
+			again = conflict
+		}
+		if code, _ := store.CodeOf(translated); code == store.CodeConflict {
+			translated = &store.Error{Code: store.CodeUnavailable, Text: "MongoDB could not change a collection, because of other work on it", Cause: scrub(err)}
+		}
+		if again == final || n == maxConflicts || !pause(ctx, n, lost) {
+			return translated
+		}
+	}
+}

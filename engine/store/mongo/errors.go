@@ -1,0 +1,110 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
+
+	"marquee/engine/store"
+)
+
+// retry says whether what failed may be tried again.
+type retry int
+
+const (
+	final retry = iota
+	// conflict is one with another transaction, which a newer snapshot may not
+	// have.
+	conflict
+	// refused is a conflict with what the transaction's own snapshot holds.
+	refused
+	// lost is a server that cannot be reached, or is no primary any more.
+	lost
+)
+
+// Labels of errors, from the driver's specification of transactions.
+const (
+	labelTransient = "TransientTransactionError"
+	labelUnknown   = "UnknownTransactionCommitResult"
+)
+
+// Codes of the server (error_codes.yml).
+var (
+	codesTooLarge   = []int{388, 257, 10334, 17419, 17420, 17280}
+	codesFull       = []int{14031}
+	codesForbidden  = []int{13, 18, 8000}
+	codesConflict   = []int{112, 251, 24, 46, 244, 267}
+	codesOutdated   = []int{246, 239, 341}
+	codesLost       = []int{6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 133, 134, 150, 63, 234}
+	codesInProgress = []int{285, 12586, 12587, 117}
+)
+
+const codeDuplicate = 11000
+
+func hasCode(err error, codes ...int) bool {
+	var server mongo.ServerError
+	return errors.As(err, &server) && slices.ContainsFunc(codes, server.HasErrorCode)
+}
+
+func hasLabel(err error, label string) bool {
+	var labeled mongo.LabeledError
+	return errors.As(err, &labeled) && labeled.HasErrorLabel(label)
+}
+
+// translate turns an error of the driver into one of the port, and tells
+// whether it may be tried again. What is certain comes before the labels: a
+// transaction that has met such a fault goes on failing with a label.
+func translate(ctx context.Context, err error) (error, retry) {
+	if err == nil {
+		return nil, final
+	}
+	var known *store.Error
+	if errors.As(err, &known) {
+		return err, final
+	}
+	fail := func(code store.Code, text string) error {
+		return &store.Error{Code: code, Text: text, Cause: scrub(err)}
+	}
+	var selection topology.ServerSelectionError
+	switch {
+	case hasCode(err, codesTooLarge...), errors.Is(err, driver.ErrDocumentTooLarge):
+		return fail(store.CodeTooLarge, "the transaction is larger than MongoDB takes: send less at once, or give its servers a larger cache"), final
+	case hasCode(err, codeDuplicate):
+		return fail(store.CodeConflict, "a record is there already, or a unique value is taken"), refused
+	case hasCode(err, codesFull...):
+		return fail(store.CodeFull, "a disk of MongoDB is full: make room on it"), final
+	case hasCode(err, codesForbidden...):
+		return fail(store.CodeUnavailable, "the database user may not do this: grant it the role readWrite on the database"), final
+	case errors.As(err, &selection):
+		return fail(store.CodeUnavailable, "no server of MongoDB can be reached that takes the operation: check that its members run, and that a primary is elected"), lost
+	case ctx.Err() != nil:
+		return &store.Error{Code: store.CodeDeadline, Text: "the deadline of the request has passed, or its client has gone", Cause: ctx.Err()}, final
+	case hasCode(err, codesConflict...):
+		return fail(store.CodeConflict, "the transaction met another one"), conflict
+	case hasCode(err, codesOutdated...):
+		return fail(store.CodeUnavailable, "the snapshot can be read no longer"), conflict
+	case mongo.IsNetworkError(err), mongo.IsTimeout(err), hasCode(err, codesLost...):
+		return fail(store.CodeUnavailable, "the connection to MongoDB was lost, or its primary changed"), lost
+	case hasLabel(err, labelTransient):
+		return fail(store.CodeConflict, "the transaction met another one"), conflict
+	}
+	return fail(store.CodeInternal, "MongoDB failed"), final
+}
+
+// scrub keeps the driver's words about the way to the servers, which repeat
+// the connection string, out of errors.
+func scrub(err error) error {
+	text := err.Error()
+	if at := strings.Index(text, "mongodb://"); at >= 0 {
+		return errors.New(text[:at] + "…")
+	}
+	if at := strings.Index(text, "mongodb+srv://"); at >= 0 {
+		return errors.New(text[:at] + "…")
+	}
+	return err
+}

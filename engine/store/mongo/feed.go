@@ -1,0 +1,173 @@
+package mongo
+
+import (
+	"context"
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"marquee/engine/store"
+)
+
+// A reader of the changes begins with what is stored and goes on with a change
+// stream. The two meet at a horizon: a time before which every transaction has
+// ended. What began before it is read from the collection, in the order of the
+// ids, and is passed over in the stream, which begins there; all else comes
+// from the stream, in commit order.
+type position struct {
+	horizon bson.Timestamp
+	// id is that of the last change from the collection.
+	id string
+	// token is where the stream resumes; nil until it begins.
+	token bson.Raw
+}
+
+// horizonSeconds is more than MongoDB lets a transaction last.
+const horizonSeconds = 120
+
+// String is the position as clients keep it.
+func (p position) String() string {
+	text := hexTime(p.horizon) + "."
+	if p.token == nil {
+		return text + p.id
+	}
+	return text + "." + base64.RawURLEncoding.EncodeToString(p.token)
+}
+
+func parsePosition(text string) (p position, ok bool) {
+	at, rest, found := strings.Cut(text, ".")
+	if !found || len(at) != 16 {
+		return p, false
+	}
+	seconds, err1 := strconv.ParseUint(at[:8], 16, 32)
+	ordinal, err2 := strconv.ParseUint(at[8:], 16, 32)
+	p.horizon = bson.Timestamp{T: uint32(seconds), I: uint32(ordinal)}
+	if encoded, streamed := strings.CutPrefix(rest, "."); streamed {
+		token, err := base64.RawURLEncoding.DecodeString(encoded)
+		p.token = token
+		return p, err1 == nil && err2 == nil && err == nil && p.token.Validate() == nil
+	}
+	p.id = rest
+	return p, err1 == nil && err2 == nil
+}
+
+// within reports whether a change is one of those before the horizon.
+func (p position) within(id string) bool { return id <= hexTime(p.horizon) }
+
+// Changes implements store.Store.
+func (s *Store) Changes(ctx context.Context, after string, limit int) ([]store.Change, string, error) {
+	if ctx.Err() != nil {
+		return nil, "", deadline(ctx)
+	}
+	f := follower{s: s, limit: limit}
+	if after == "" {
+		now, err := s.clusterTime(ctx)
+		if err != nil {
+			err, _ = translate(ctx, err)
+			return nil, "", err
+		}
+		f.at.horizon = bson.Timestamp{T: max(now.T-horizonSeconds, s.created.T), I: s.created.I}
+	} else {
+		var ok bool
+		if f.at, ok = parsePosition(after); !ok {
+			return nil, "", badPosition(nil)
+		}
+	}
+	if f.at.token == nil {
+		if err := f.stored(ctx); err != nil {
+			return nil, "", err
+		}
+	}
+	if len(f.found) < limit {
+		if err := f.streamed(ctx); err != nil {
+			return nil, "", err
+		}
+	}
+	if len(f.found) == 0 && f.at.token == nil {
+		return nil, after, nil
+	}
+	return f.found, f.at.String(), nil
+}
+
+func badPosition(cause error) error {
+	return &store.Error{Code: store.CodeBadPosition, Text: "the position is not one of this store, or so old that MongoDB has forgotten it", Cause: cause}
+}
+
+// follower collects changes behind a position.
+type follower struct {
+	s     *Store
+	at    position
+	limit int
+	found []store.Change
+}
+
+func (f *follower) take(c store.Change) {
+	c.Position = f.at.String()
+	f.found = append(f.found, c)
+}
+
+// stored reads changes before the horizon.
+func (f *follower) stored(ctx context.Context) error {
+	return f.s.Read(ctx, func(snapshot store.Snapshot) error {
+		f.found = nil
+		from := f.at
+		return snapshot.(*view).rows(ctx, changesCollection, bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}},
+			{Key: keyID, Value: bson.D{{Key: "$gt", Value: from.id}, {Key: "$lte", Value: hexTime(from.horizon)}}}}, func(raw bson.Raw) error {
+			c, id, err := change(raw)
+			if err == nil {
+				f.at.id = id
+				f.take(c)
+			}
+			return err
+		}, options.Find().SetHint(ownIndex+"feed").SetSort(bson.D{{Key: keyID, Value: 1}}).SetLimit(int64(f.limit)))
+	})
+}
+
+// patience is how long the stream is asked to wait at its end, where nothing
+// new is.
+const patience = 5 * time.Millisecond
+
+// streamed reads changes from the stream until its end.
+func (f *follower) streamed(ctx context.Context) error {
+	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetBatchSize(int32(min(f.limit, 1000)))
+	if f.at.token != nil {
+		opts.SetResumeAfter(f.at.token)
+	} else {
+		opts.SetStartAtOperationTime(&f.at.horizon)
+	}
+	stream, err := f.s.db.Collection(changesCollection).Watch(ctx, mongo.Pipeline{{{Key: "$match", Value: bson.D{{Key: "operationType", Value: "insert"}}}}}, opts)
+	if err != nil {
+		return f.failed(ctx, err)
+	}
+	defer stream.Close(context.WithoutCancel(ctx))
+	for len(f.found) < f.limit && stream.TryNext(ctx) {
+		raw, _ := stream.Current.Lookup("fullDocument").DocumentOK()
+		c, id, err := change(raw)
+		if err != nil {
+			return f.failed(ctx, err)
+		}
+		f.at.token = stream.ResumeToken()
+		if !f.at.within(id) {
+			f.take(c)
+		}
+	}
+	return f.failed(ctx, stream.Err())
+}
+
+// failed translates an error of the stream. What the server says of a token
+// that it does not know, or knows no longer, has many codes.
+func (f *follower) failed(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if f.at.token != nil && hasCode(err, 2, 9, 14, 15, 260, 280, 286, 40415, 40647, 40649, 50811) {
+		return badPosition(scrub(err))
+	}
+	err, _ = translate(ctx, err)
+	return err
+}

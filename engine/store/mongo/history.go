@@ -1,0 +1,95 @@
+package mongo
+
+import (
+	"context"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"marquee/engine/store"
+)
+
+// storedChange is a change as it is stored. Its id orders changes: one that
+// has seen another comes behind it.
+type storedChange struct {
+	ID         struct{ Network, ID string } `bson:"_id"`
+	Time       bson.DateTime
+	Collection string
+	Object     string
+	Version    int64
+	User       string
+	Fields     bson.RawValue
+}
+
+// change reads a stored change, whose position is for the caller to tell.
+func change(raw bson.Raw) (store.Change, string, error) {
+	var c storedChange
+	if err := bson.Unmarshal(raw, &c); err != nil {
+		return store.Change{}, "", err
+	}
+	w := jsonWriter{}
+	if err := w.value(bsoncore.Type(c.Fields.Type), c.Fields.Value); err != nil {
+		return store.Change{}, "", err
+	}
+	return store.Change{Position: c.ID.ID, Time: c.Time.Time().UTC(), Network: c.ID.Network, Collection: c.Collection, ID: c.Object,
+		Version: c.Version, User: c.User, Fields: w.out}, c.ID.ID, nil
+}
+
+// historyFilter is the condition of a history query.
+func historyFilter(q store.HistoryQuery) bson.D {
+	f := bson.D{{Key: keyNetwork, Value: q.Network}}
+	if q.Collection != "" {
+		f = append(f, bson.E{Key: "collection", Value: q.Collection})
+	}
+	if q.ID != "" {
+		f = append(f, bson.E{Key: "object", Value: q.ID})
+	}
+	if q.Collections != nil {
+		f = append(f, bson.E{Key: "$and", Value: bson.A{bson.D{{Key: "collection", Value: bson.D{{Key: "$in", Value: q.Collections}}}}}})
+	}
+	return f
+}
+
+// historyHint is the index whose order is the history's.
+func historyHint(q store.HistoryQuery) string {
+	switch {
+	case q.ID != "":
+		return ownIndex + "object"
+	case q.Collection != "":
+		return ownIndex + "type"
+	}
+	return ownIndex + "key"
+}
+
+// History implements store.Snapshot.
+func (v *view) History(ctx context.Context, q store.HistoryQuery) ([]store.Change, error) {
+	if q.Limit <= 0 {
+		return nil, v.guard(ctx)
+	}
+	var changes []store.Change
+	err := v.rows(ctx, changesCollection, historyFilter(q), func(raw bson.Raw) error {
+		c, _, err := change(raw)
+		changes = append(changes, c)
+		return err
+	}, options.Find().SetSort(bson.D{{Key: keyID, Value: -1}}).SetHint(historyHint(q)).SetSkip(int64(q.Offset)).SetLimit(int64(q.Limit)).SetBatchSize(batchSize(q.Limit)))
+	return changes, err
+}
+
+// HistoryCount implements store.Snapshot.
+func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64, err error) {
+	if err := v.guard(ctx); err != nil {
+		return 0, err
+	}
+	hint := historyHint(q)
+	if q.ID == "" {
+		hint = ownIndex + "type" // holds the collections
+	}
+	pipeline := bson.A{bson.D{{Key: "$match", Value: historyFilter(q)}}, bson.D{{Key: "$count", Value: "n"}}}
+	cursor, err := v.s.db.Collection(changesCollection).Aggregate(v.in(ctx), pipeline, options.Aggregate().SetHint(hint))
+	err = v.drain(ctx, cursor, err, func(raw bson.Raw) error {
+		n, _ = raw.Lookup("n").AsInt64OK()
+		return nil
+	})
+	return n, err
+}

@@ -1,3 +1,0 @@
-package mongo
-
-import _ "github.com/testcontainers/testcontainers-go"

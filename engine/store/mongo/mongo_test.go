@@ -1,0 +1,45 @@
+package mongo
+
+import (
+	"testing"
+
+	"marquee/engine/store"
+	"marquee/engine/store/storetest"
+	"marquee/integration/mongodb"
+)
+
+// openTest opens a store; its URI names a database of the test's own.
+func openTest(t testing.TB, options Options) *Store {
+	t.Helper()
+	if options.URI == "" {
+		options.URI = mongodb.URI(t)
+	}
+	s, err := Open(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestStore(t *testing.T) {
+	uris := map[store.Store]string{}
+	open := func(t testing.TB, uri string) store.Store {
+		s := openTest(t, Options{URI: uri})
+		uris[s] = uri
+		return s
+	}
+	storetest.Run(t, storetest.Harness{
+		Open: func(t testing.TB) store.Store { return open(t, mongodb.URI(t)) },
+		Reopen: func(t testing.TB, s store.Store) store.Store {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			return open(t, uris[s])
+		},
+	})
+}

@@ -1,0 +1,279 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"marquee/engine/query"
+	"marquee/engine/store"
+)
+
+// view is a store.Snapshot on a session.
+type view struct {
+	s       *Store
+	session *mongo.Session
+	ctx     context.Context
+	// broken is the error that ended the view, again whether what it was part
+	// of may run again.
+	broken error
+	again  retry
+}
+
+var errEnded = &store.Error{Code: store.CodeInternal, Text: "a transaction was used after its function had returned"}
+
+func (v *view) guard(ctx context.Context) error {
+	if v.broken == nil && ctx.Err() != nil {
+		v.broken, v.again = deadline(ctx), final
+	}
+	return v.broken
+}
+
+func deadline(ctx context.Context) error {
+	return &store.Error{Code: store.CodeDeadline, Text: "the deadline of the request has passed, or its client has gone", Cause: ctx.Err()}
+}
+
+// ended translates an error, which ends the view.
+func (v *view) ended(ctx context.Context, err error) error {
+	if err != nil && v.broken == nil {
+		v.broken, v.again = translate(ctx, err)
+	}
+	return v.broken
+}
+
+// in is the context of an operation on the view's session.
+func (v *view) in(ctx context.Context) context.Context {
+	return mongo.NewSessionContext(ctx, v.session)
+}
+
+// maxReads is how often a Read runs again.
+const maxReads = 10
+
+// Read implements store.Store.
+func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
+	for n := 0; ; n++ {
+		err, again := s.read(ctx, fn)
+		if again == final || n == maxReads || !pause(ctx, n, again) {
+			return err
+		}
+	}
+}
+
+func (s *Store) read(ctx context.Context, fn func(store.Snapshot) error) (err error, again retry) {
+	if ctx.Err() != nil {
+		return deadline(ctx), final
+	}
+	session, err := s.client.StartSession(options.Session().SetSnapshot(true))
+	if err != nil {
+		return translate(ctx, err)
+	}
+	defer session.EndSession(context.WithoutCancel(ctx))
+	v := &view{s: s, session: session, ctx: ctx}
+	defer func() { v.broken = errEnded }()
+	if err = fn(v); v.broken == nil {
+		return err, final
+	}
+	return err, v.again
+}
+
+// rows runs a find and yields what it finds. An error of row is not the
+// store's, and comes back as it is; any other ends the view.
+func (v *view) rows(ctx context.Context, collection string, filter any, row func(bson.Raw) error, opts ...options.Lister[options.FindOptions]) error {
+	if err := v.guard(ctx); err != nil {
+		return err
+	}
+	cursor, err := v.s.db.Collection(collection).Find(v.in(ctx), filter, opts...)
+	return v.drain(ctx, cursor, err, row)
+}
+
+func (v *view) drain(ctx context.Context, cursor *mongo.Cursor, err error, row func(bson.Raw) error) error {
+	if err != nil {
+		return v.ended(ctx, err)
+	}
+	for cursor.Next(v.in(ctx)) {
+		if own := row(cursor.Current); own != nil {
+			_ = cursor.Close(v.in(context.WithoutCancel(ctx))) // what was read is all that is wanted
+			return own
+		}
+	}
+	return v.ended(ctx, errors.Join(cursor.Err()))
+}
+
+// records yields records of a find. A record that cannot be read is a fault of
+// the store, and ends the view.
+func (v *view) records(ctx context.Context, collection string, filter any, yield func(*store.Record) error, opts ...options.Lister[options.FindOptions]) error {
+	d := decoder{collection: collection}
+	var damaged error
+	err := v.rows(ctx, collection, filter, func(raw bson.Raw) error {
+		record, err := d.decode(raw)
+		if err != nil {
+			damaged = err
+			return err
+		}
+		return yield(record)
+	}, opts...)
+	if damaged != nil {
+		v.broken, v.again = damaged, final
+	}
+	return err
+}
+
+// byNetwork groups keys; most calls have one network.
+func byNetwork(keys []store.Key) map[string]bson.A {
+	groups, seen := map[string]bson.A{}, make(map[store.Key]bool, len(keys))
+	for _, key := range keys {
+		if !seen[key] {
+			seen[key] = true
+			groups[key.Network] = append(groups[key.Network], idOf(key))
+		}
+	}
+	return groups
+}
+
+// withIDs is the filter for records of one network by their _id.
+func withIDs(network string, ids bson.A) bson.D {
+	if len(ids) == 1 {
+		return bson.D{{Key: fieldID, Value: ids[0]}}
+	}
+	return bson.D{{Key: keyNetwork, Value: network}, {Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}}
+}
+
+// indexID is the name of the index that every collection has.
+const indexID = "_id_"
+
+// byID are the options of a find by _id, of so many at once that they come in
+// one answer.
+func byID(n int) *options.FindOptionsBuilder {
+	return options.Find().SetHint(indexID).SetBatchSize(batchSize(n))
+}
+
+// batchSize is how many documents an answer holds: all, or as many as keep it
+// from being large.
+func batchSize(n int) int32 { return int32(min(n+1, 1000)) }
+
+// Get implements store.Snapshot.
+func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yield func(*store.Record) error) error {
+	for network, ids := range byNetwork(keys) {
+		if err := v.records(ctx, collection, withIDs(network, ids), yield, byID(len(ids)).SetProjection(recordFields)); err != nil {
+			return err
+		}
+	}
+	return v.guard(ctx)
+}
+
+// recordFields leaves out what no reader needs.
+var recordFields = bson.D{{Key: fieldTerms, Value: 0}}
+
+// Labels implements store.Snapshot.
+func (v *view) Labels(ctx context.Context, collection, property string, keys []store.Key) (map[store.Key]string, error) {
+	labels := make(map[store.Key]string, len(keys))
+	name := escapeName(property)
+	for network, ids := range byNetwork(keys) {
+		err := v.rows(ctx, collection, withIDs(network, ids), func(raw bson.Raw) error {
+			id, _ := raw.Lookup(fieldID, "id").StringValueOK()
+			label, _ := raw.Lookup(fieldDocument, name).StringValueOK()
+			labels[store.Key{Network: network, ID: id}] = label
+			return nil
+		}, byID(len(ids)).SetProjection(bson.D{{Key: fieldDocument + "." + name, Value: 1}}))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return labels, v.guard(ctx)
+}
+
+// Find implements store.Snapshot. It walks the order in at most two segments,
+// so that a position behind which it starts is a range of the index: the
+// records whose key is absent, which come first in ascending order, and the
+// others.
+func (v *view) Find(ctx context.Context, q query.Query, yield func(*store.Record) error) error {
+	remaining := q.Limit
+	for _, segment := range segments(q) {
+		if remaining <= 0 {
+			break
+		}
+		filter, opts := v.s.plan(q, segment, remaining)
+		err := v.records(ctx, q.Collection, filter, func(record *store.Record) error {
+			remaining--
+			return yield(record)
+		}, opts)
+		if err != nil {
+			return err
+		}
+	}
+	return v.guard(ctx)
+}
+
+// Count implements store.Snapshot.
+func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
+	if err := v.guard(ctx); err != nil {
+		return 0, err
+	}
+	opts := options.Aggregate()
+	if hint := v.s.countHint(q); hint != "" {
+		opts.SetHint(hint)
+	}
+	cursor, err := v.s.db.Collection(q.Collection).Aggregate(v.in(ctx), countPipeline(q), opts)
+	n := int64(0)
+	err = v.drain(ctx, cursor, err, func(raw bson.Raw) error {
+		n, _ = raw.Lookup("n").AsInt64OK()
+		return nil
+	})
+	return n, err
+}
+
+func countPipeline(q query.Query) bson.A {
+	return bson.A{bson.D{{Key: "$match", Value: filter(q)}}, bson.D{{Key: "$count", Value: "n"}}}
+}
+
+// Claims implements store.Snapshot.
+func (v *view) Claims(ctx context.Context, claims []store.Claim) (map[store.Claim]string, error) {
+	owners := map[store.Claim]string{}
+	if len(claims) == 0 {
+		return owners, v.guard(ctx)
+	}
+	ids := make(bson.A, len(claims))
+	for i, claim := range claims {
+		ids[i] = claimID(claim)
+	}
+	err := v.rows(ctx, claimsCollection, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}}, func(raw bson.Raw) error {
+		var claim struct {
+			ID    claimKey `bson:"_id"`
+			Owner string
+		}
+		if err := bson.Unmarshal(raw, &claim); err != nil {
+			return err
+		}
+		owners[store.Claim(claim.ID)] = claim.Owner
+		return nil
+	}, byID(len(ids)))
+	return owners, err
+}
+
+// claimKey is the _id of a claim, in the order of the shard key.
+type claimKey struct{ Collection, Network, Property, Value string }
+
+func claimID(claim store.Claim) bson.D {
+	return bson.D{{Key: "network", Value: claim.Network}, {Key: "collection", Value: claim.Collection},
+		{Key: "property", Value: claim.Property}, {Key: "value", Value: claim.Value}}
+}
+
+// Scan implements store.Snapshot.
+func (v *view) Scan(ctx context.Context, collection string, after store.Key, limit int, yield func(*store.Record) error) error {
+	if limit <= 0 {
+		return v.guard(ctx)
+	}
+	return v.records(ctx, collection, behind(after), yield, options.Find().SetLimit(int64(limit)).SetBatchSize(batchSize(limit)).
+		SetSort(shardKey).SetProjection(recordFields))
+}
+
+// behind is the filter for all keys behind one, in the order of the shard key.
+func behind(after store.Key) bson.D {
+	return bson.D{{Key: "$or", Value: bson.A{
+		bson.D{{Key: keyNetwork, Value: after.Network}, {Key: keyID, Value: bson.D{{Key: "$gt", Value: after.ID}}}},
+		bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$gt", Value: after.Network}}}},
+	}}}
+}
