@@ -58,10 +58,7 @@ func (s *Store) ensureSystem(ctx context.Context) error {
 func (s *Store) EnsureCollections(ctx context.Context, collections []store.Collection) error {
 	s.ensure.Lock()
 	defer s.ensure.Unlock()
-	known := map[string][]index{}
-	if now := s.known.Load(); now != nil {
-		known = maps.Clone(*now)
-	}
+	known := s.knownIndexes()
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for _, c := range collections {
@@ -94,6 +91,22 @@ func (s *Store) indexes(collection string) []index {
 		return (*known)[collection]
 	}
 	return nil
+}
+
+// knownIndexes are a copy of the indexes of all collections.
+func (s *Store) knownIndexes() map[string][]index {
+	if now := s.known.Load(); now != nil {
+		return maps.Clone(*now)
+	}
+	return map[string][]index{}
+}
+
+// forgetIndexes leaves the choice of an index to MongoDB until the collection
+// is made ready again: a server with other schemas has dropped one.
+func (s *Store) forgetIndexes(collection string) {
+	known := s.knownIndexes()
+	delete(known, collection)
+	s.known.Store(&known)
 }
 
 // ensureIndexes makes a collection with its indexes; what is there stays.

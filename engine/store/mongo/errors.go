@@ -39,7 +39,7 @@ var (
 	codesFull       = []int{14031}
 	codesForbidden  = []int{13, 18, 8000}
 	codesConflict   = []int{112, 251, 24, 46, 244, 267}
-	codesOutdated   = []int{246, 239, 341}
+	codesOutdated   = []int{246, 239, 341, 175}
 	codesLost       = []int{6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 133, 134, 150, 63, 234}
 	codesInProgress = []int{285, 12586, 12587, 117}
 )
@@ -83,7 +83,11 @@ func translate(ctx context.Context, err error) (error, retry) {
 	case errors.As(err, &selection):
 		return fail(store.CodeUnavailable, "no server of MongoDB can be reached that takes the operation: check that its members run, and that a primary is elected"), lost
 	case ctx.Err() != nil:
-		return &store.Error{Code: store.CodeDeadline, Text: "the deadline of the request has passed, or its client has gone", Cause: ctx.Err()}, final
+		return deadline(ctx), final
+	case errors.Is(err, mongo.ErrClientDisconnected):
+		return errClosed, final
+	case isUnknownHint(err):
+		return fail(store.CodeUnavailable, "an index was dropped by another server"), conflict
 	case hasCode(err, codesConflict...):
 		return fail(store.CodeConflict, "the transaction met another one"), conflict
 	case hasCode(err, codesOutdated...):
@@ -94,6 +98,12 @@ func translate(ctx context.Context, err error) (error, retry) {
 		return fail(store.CodeConflict, "the transaction met another one"), conflict
 	}
 	return fail(store.CodeInternal, "MongoDB failed"), final
+}
+
+// isUnknownHint reports whether a find named an index that is there no longer.
+func isUnknownHint(err error) bool {
+	var server mongo.ServerError
+	return errors.As(err, &server) && server.HasErrorCodeWithMessage(2, "hint provided")
 }
 
 // scrub keeps the driver's words about the way to the servers, which repeat

@@ -87,7 +87,7 @@ func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64,
 	}
 	pipeline := bson.A{bson.D{{Key: "$match", Value: historyFilter(q)}}, bson.D{{Key: "$count", Value: "n"}}}
 	cursor, err := v.s.db.Collection(changesCollection).Aggregate(v.in(ctx), pipeline, options.Aggregate().SetHint(hint))
-	err = v.drain(ctx, cursor, err, func(raw bson.Raw) error {
+	err = v.drain(ctx, changesCollection, cursor, err, func(raw bson.Raw) error {
 		n, _ = raw.Lookup("n").AsInt64OK()
 		return nil
 	})

@@ -40,6 +40,7 @@ type Store struct {
 	created bson.Timestamp
 
 	ensure sync.Mutex
+	closed atomic.Bool
 	// known are the indexes of each collection, replaced as a whole.
 	known atomic.Pointer[map[string][]index]
 }
@@ -112,8 +113,24 @@ func (s *Store) Check(ctx context.Context) error {
 
 // Close implements store.Store.
 func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), settling)
 	defer cancel()
 	err, _ := translate(ctx, s.client.Disconnect(ctx))
 	return err
 }
+
+// open fails when the store is closed, or the context has ended.
+func (s *Store) open(ctx context.Context) error {
+	switch {
+	case s.closed.Load():
+		return errClosed
+	case ctx.Err() != nil:
+		return deadline(ctx)
+	}
+	return nil
+}
+
+var errClosed = &store.Error{Code: store.CodeUnavailable, Text: "the store is closed"}

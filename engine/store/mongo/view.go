@@ -2,7 +2,6 @@ package mongo
 
 import (
 	"context"
-	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -63,8 +62,8 @@ func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
 }
 
 func (s *Store) read(ctx context.Context, fn func(store.Snapshot) error) (err error, again retry) {
-	if ctx.Err() != nil {
-		return deadline(ctx), final
+	if err := s.open(ctx); err != nil {
+		return err, final
 	}
 	session, err := s.client.StartSession(options.Session().SetSnapshot(true))
 	if err != nil {
@@ -86,11 +85,14 @@ func (v *view) rows(ctx context.Context, collection string, filter any, row func
 		return err
 	}
 	cursor, err := v.s.db.Collection(collection).Find(v.in(ctx), filter, opts...)
-	return v.drain(ctx, cursor, err, row)
+	return v.drain(ctx, collection, cursor, err, row)
 }
 
-func (v *view) drain(ctx context.Context, cursor *mongo.Cursor, err error, row func(bson.Raw) error) error {
+func (v *view) drain(ctx context.Context, collection string, cursor *mongo.Cursor, err error, row func(bson.Raw) error) error {
 	if err != nil {
+		if isUnknownHint(err) {
+			v.s.forgetIndexes(collection)
+		}
 		return v.ended(ctx, err)
 	}
 	for cursor.Next(v.in(ctx)) {
@@ -99,7 +101,7 @@ func (v *view) drain(ctx context.Context, cursor *mongo.Cursor, err error, row f
 			return own
 		}
 	}
-	return v.ended(ctx, errors.Join(cursor.Err()))
+	return v.ended(ctx, cursor.Err())
 }
 
 // records yields records of a find. A record that cannot be read is a fault of
@@ -218,7 +220,7 @@ func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
 	}
 	cursor, err := v.s.db.Collection(q.Collection).Aggregate(v.in(ctx), countPipeline(q), opts)
 	n := int64(0)
-	err = v.drain(ctx, cursor, err, func(raw bson.Raw) error {
+	err = v.drain(ctx, q.Collection, cursor, err, func(raw bson.Raw) error {
 		n, _ = raw.Lookup("n").AsInt64OK()
 		return nil
 	})

@@ -70,8 +70,8 @@ func (s *Store) Write(ctx context.Context, fn func(store.Tx) error) error {
 
 // attempt runs the function in one transaction.
 func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error) (err error, again retry) {
-	if ctx.Err() != nil {
-		return deadline(ctx), final
+	if err := s.open(ctx); err != nil {
+		return err, final
 	}
 	session, err := s.client.StartSession()
 	if err != nil {

@@ -71,14 +71,23 @@ func testEnsure(t *testing.T, h Harness) {
 				}
 			default:
 				for last := 0; !closed(done); {
-					f.read(func(s store.Snapshot) {
+					// The function may run again, and so returns each error.
+					f.must(f.s.Read(f.ctx, func(s store.Snapshot) error {
 						q := all(things, equal(text("group"), "g"))
-						n := f.count(s, q)
-						if found := len(f.page(s, q)); n != found || n < last {
+						n, err := s.Count(f.ctx, q)
+						if err != nil {
+							return err
+						}
+						found := 0
+						if err := s.Find(f.ctx, q, func(*store.Record) error { found++; return nil }); err != nil {
+							return err
+						}
+						if int(n) != found || found < last {
 							f.Errorf("%d counted, %d found, %d before", n, found, last)
 						}
-						last = n
-					})
+						last = found
+						return nil
+					}))
 				}
 			}
 		})
