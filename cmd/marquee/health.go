@@ -16,7 +16,7 @@ type healthCommand struct {
 }
 
 const (
-	healthTimeout = 5 * time.Second
+	healthTimeout = readyTimeout + 2*time.Second
 	healthBytes   = 8 << 10
 )
 

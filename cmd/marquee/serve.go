@@ -40,6 +40,8 @@ type serveCommand struct {
 const (
 	headerTimeout  = 10 * time.Second
 	maxHeaderBytes = 64 << 10
+	// readyTimeout is less than what load balancers wait for /readyz.
+	readyTimeout = 3 * time.Second
 )
 
 func (c *serveCommand) Run() error {
@@ -115,6 +117,8 @@ func (c *serveCommand) listen(ctx context.Context, s *service, log *slog.Logger)
 			if draining.Load() {
 				return message.ShuttingDown.Error(nil)
 			}
+			ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+			defer cancel()
 			return s.store.Check(ctx)
 		},
 		Notes: s.notes,

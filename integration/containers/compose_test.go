@@ -1,0 +1,126 @@
+package containers
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCompose: the compose file starts whole, with nothing but its secrets. What
+// one server stores, the other reads, also while a member of the set is gone.
+func TestCompose(t *testing.T) {
+	t.Parallel()
+	engine(t, marqueeImage, mongoImage)
+	c := newCompose(t)
+	if said, err := c.try("config", "-q"); err == nil || !strings.Contains(said, "MONGODB_KEY") {
+		t.Errorf("without secrets, compose says %v: %s", err, said)
+	}
+	secrets := map[string]string{}
+	for _, name := range []string{"MONGODB_KEY", "MONGODB_PASSWORD", "MONGODB_ADMIN_PASSWORD", "MARQUEE_BOOTSTRAP_PASSWORD"} {
+		secrets[name] = rand.Text()
+	}
+	secrets["MARQUEE_SECRET_KEY"] = secretKey
+	for name, value := range secrets {
+		c.env = append(c.env, name+"="+value)
+	}
+	t.Cleanup(func() { c.remove(t) })
+	c.do(t, "up", "-d")
+
+	var first, second service
+	first.at("http://" + c.addresses[0])
+	second.at("http://" + c.addresses[1])
+	first.ready(t)
+	second.ready(t)
+	first.signIn(t, secrets["MARQUEE_BOOTSTRAP_PASSWORD"])
+	second.token = first.token
+	if err := first.create(t.Context(), "spring"); err != nil {
+		t.Fatal(err)
+	}
+	second.holds(t, "spring")
+
+	c.do(t, "kill", "mongodb1") // the primary of a set that was just initiated
+	within(t, patience, "a write without a member", func(ctx context.Context) error { return second.create(ctx, "summer") })
+	first.holds(t, "spring", "summer")
+	c.do(t, "up", "-d") // finds its set, and changes nothing
+	first.ready(t)
+	first.holds(t, "spring", "summer")
+
+	said := c.do(t, "logs", "--no-color")
+	for name, value := range secrets {
+		if strings.Contains(said, value) {
+			t.Errorf("%s is in a log", name)
+		}
+	}
+}
+
+// compose is a project of the compose file, with the addresses of its servers.
+type compose struct {
+	program   []string
+	env       []string
+	addresses [2]string
+}
+
+func newCompose(t *testing.T) *compose {
+	t.Helper()
+	c := &compose{program: []string{"docker-compose"}}
+	if _, err := exec.LookPath("docker-compose"); err != nil {
+		c.program = []string{"docker", "compose"}
+	}
+	for i := range c.addresses {
+		c.addresses[i] = freeAddress(t)
+	}
+	c.program = append(c.program, "-p", "marquee-test-"+strings.ToLower(rand.Text()[:8]), "-f", "../../deploy/compose.yaml")
+	c.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"),
+		"MARQUEE_IMAGE=" + marqueeImage, "MONGODB_IMAGE=" + mongoImage, "MONGODB_CACHE_GB=0.25",
+		"MARQUEE_LISTEN_1=" + c.addresses[0], "MARQUEE_LISTEN_2=" + c.addresses[1]}
+	return c
+}
+
+// freeAddress is one that nobody listens at. The compose file publishes fixed
+// ports, so that somebody may take it before.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// try runs a command of compose and returns what it says.
+func (c *compose) try(args ...string) (said string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.program[0], slices.Concat(c.program[1:], args)...)
+	cmd.Env = c.env
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// do runs a command that must succeed.
+func (c *compose) do(t *testing.T, args ...string) string {
+	t.Helper()
+	said, err := c.try(args...)
+	if err != nil {
+		t.Fatalf("compose %v: %v\n%s", args, err, said)
+	}
+	return said
+}
+
+// remove takes the project down with its volumes, and shows the logs of a test
+// that failed.
+func (c *compose) remove(t *testing.T) {
+	if t.Failed() {
+		said, err := c.try("logs", "--no-color", "--tail", "40")
+		t.Logf("the logs (%v):\n%s", err, said)
+	}
+	if said, err := c.try("down", "--volumes", "--timeout", "5"); err != nil {
+		t.Errorf("compose down: %v\n%s", err, said)
+	}
+}
