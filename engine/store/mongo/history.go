@@ -78,18 +78,10 @@ func (v *view) History(ctx context.Context, q store.HistoryQuery) ([]store.Chang
 
 // HistoryCount implements store.Snapshot.
 func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64, err error) {
-	if err := v.guard(ctx); err != nil {
-		return 0, err
-	}
 	hint := historyHint(q)
 	if q.ID == "" {
 		hint = ownIndex + "type" // holds the collections
 	}
 	pipeline := bson.A{bson.D{{Key: "$match", Value: historyFilter(q)}}, bson.D{{Key: "$count", Value: "n"}}}
-	cursor, err := v.s.db.Collection(changesCollection).Aggregate(v.in(ctx), pipeline, options.Aggregate().SetHint(hint))
-	err = v.drain(ctx, changesCollection, cursor, err, func(raw bson.Raw) error {
-		n, _ = raw.Lookup("n").AsInt64OK()
-		return nil
-	})
-	return n, err
+	return v.aggregate(ctx, changesCollection, pipeline, options.Aggregate().SetHint(hint))
 }

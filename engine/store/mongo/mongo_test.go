@@ -34,7 +34,8 @@ func TestStore(t *testing.T) {
 		return s
 	}
 	storetest.Run(t, storetest.Harness{
-		Open: func(t testing.TB) store.Store { return open(t, mongodb.URI(t)) },
+		Open:    func(t testing.TB) store.Store { return open(t, mongodb.URI(t)) },
+		Explain: explainQuery,
 		Reopen: func(t testing.TB, s store.Store) store.Store {
 			if err := s.Close(); err != nil {
 				t.Error(err)

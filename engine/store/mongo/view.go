@@ -192,16 +192,20 @@ func (v *view) Labels(ctx context.Context, collection, property string, keys []s
 // records whose key is absent, which come first in ascending order, and the
 // others.
 func (v *view) Find(ctx context.Context, q query.Query, yield func(*store.Record) error) error {
+	hint, err := v.hint(ctx, q, false)
+	if err != nil {
+		return err
+	}
 	remaining := q.Limit
 	for _, segment := range segments(q) {
 		if remaining <= 0 {
 			break
 		}
-		filter, opts := v.s.plan(q, segment, remaining)
-		err := v.records(ctx, q.Collection, filter, func(record *store.Record) error {
+		find := findingOf(q, segment, remaining, hint)
+		err := v.records(ctx, q.Collection, find.filter, func(record *store.Record) error {
 			remaining--
 			return yield(record)
-		}, opts)
+		}, find.options())
 		if err != nil {
 			return err
 		}
@@ -211,16 +215,24 @@ func (v *view) Find(ctx context.Context, q query.Query, yield func(*store.Record
 
 // Count implements store.Snapshot.
 func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
-	if err := v.guard(ctx); err != nil {
+	hint, err := v.hint(ctx, q, true)
+	if err != nil {
 		return 0, err
 	}
 	opts := options.Aggregate()
-	if hint := v.s.countHint(q); hint != "" {
+	if hint != "" {
 		opts.SetHint(hint)
 	}
-	cursor, err := v.s.db.Collection(q.Collection).Aggregate(v.in(ctx), countPipeline(q), opts)
-	n := int64(0)
-	err = v.drain(ctx, q.Collection, cursor, err, func(raw bson.Raw) error {
+	return v.aggregate(ctx, q.Collection, countPipeline(q), opts)
+}
+
+// aggregate runs a pipeline that ends in a count.
+func (v *view) aggregate(ctx context.Context, collection string, pipeline bson.A, opts ...options.Lister[options.AggregateOptions]) (n int64, err error) {
+	if err := v.guard(ctx); err != nil {
+		return 0, err
+	}
+	cursor, err := v.s.db.Collection(collection).Aggregate(v.in(ctx), pipeline, opts...)
+	err = v.drain(ctx, collection, cursor, err, func(raw bson.Raw) error {
 		n, _ = raw.Lookup("n").AsInt64OK()
 		return nil
 	})

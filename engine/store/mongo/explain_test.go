@@ -1,0 +1,121 @@
+package mongo
+
+import (
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"marquee/engine/query"
+	"marquee/engine/store"
+	"marquee/engine/store/storetest"
+)
+
+// explainQuery is what MongoDB did to answer a query.
+func explainQuery(t testing.TB, opened store.Store, q query.Query, count bool) storetest.Plan {
+	t.Helper()
+	s := opened.(*Store)
+	var matching int64
+	var hint string
+	if err := s.Read(t.Context(), func(snapshot store.Snapshot) (err error) {
+		if matching, err = snapshot.Count(t.Context(), q); err == nil {
+			hint, err = snapshot.(*view).hint(t.Context(), q, count)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var plan storetest.Plan
+	if count {
+		command := bson.D{{Key: "aggregate", Value: q.Collection}, {Key: "pipeline", Value: countPipeline(q)}, {Key: "cursor", Value: bson.D{}}}
+		if hint != "" {
+			command = append(command, bson.E{Key: "hint", Value: hint})
+		}
+		did := explain(t, s, command)
+		// What is counted is in the index; at most half is hidden.
+		plan.Scans = did.walksAll || did.records > 0 && !asked(q).ids || did.keys > 2*matching+20
+		plan.Text = did.text
+		return plan
+	}
+	remaining := q.Limit
+	for _, segment := range segments(q) {
+		if remaining == 0 {
+			break
+		}
+		f := findingOf(q, segment, remaining, hint)
+		did := explain(t, s, f.command(q.Collection))
+		wanted := did.returned
+		if did.sorts || len(asked(q).terms) > 0 { // the records of a common term are met while walking the order
+			wanted = matching
+		}
+		plan.Scans = plan.Scans || did.walksAll || did.records > wanted || did.keys > 2*wanted+20
+		plan.Sorts = plan.Sorts || did.sorts
+		plan.Text += did.text + "\n"
+		remaining -= int(did.returned)
+	}
+	return plan
+}
+
+// command is the find as a command.
+func (f finding) command(collection string) bson.D {
+	command := bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: f.filter}, {Key: "sort", Value: f.sort},
+		{Key: "skip", Value: f.skip}, {Key: "limit", Value: f.limit}, {Key: "projection", Value: recordFields}}
+	if f.hint != "" {
+		command = append(command, bson.E{Key: "hint", Value: f.hint})
+	}
+	return command
+}
+
+// execution is what MongoDB tells of a command that it has run.
+type execution struct {
+	text                    string
+	walksAll, sorts         bool
+	returned, records, keys int64
+}
+
+func explain(t testing.TB, s *Store, command bson.D) (did execution) {
+	t.Helper()
+	raw, err := s.db.RunCommand(t.Context(), bson.D{{Key: "explain", Value: command}, {Key: "verbosity", Value: "executionStats"}}).Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	did.text = raw.String()
+	if stages, err := raw.LookupErr("stages", "0", "$cursor"); err == nil { // of an aggregation that is not one find
+		raw = bson.Raw(stages.Value)
+	}
+	number := func(name string) int64 {
+		n, ok := raw.Lookup("executionStats", name).AsInt64OK()
+		if !ok {
+			t.Fatalf("no %s in %s", name, did.text)
+		}
+		return n
+	}
+	did.returned, did.records, did.keys = number("nReturned"), number("totalDocsExamined"), number("totalKeysExamined")
+	stages(raw.Lookup("queryPlanner", "winningPlan"), func(stage string) {
+		did.walksAll = did.walksAll || stage == "COLLSCAN"
+		did.sorts = did.sorts || stage == "SORT"
+	})
+	return did
+}
+
+// stages calls a function for each stage of a plan.
+func stages(value bson.RawValue, each func(string)) {
+	elements, err := value.Document().Elements()
+	if err != nil {
+		return
+	}
+	for _, e := range elements {
+		switch inner := e.Value(); {
+		case e.Key() == "stage":
+			each(inner.StringValue())
+		case inner.Type == bson.TypeEmbeddedDocument:
+			stages(inner, each)
+		case inner.Type == bson.TypeArray:
+			values, _ := inner.Array().Values()
+			for _, v := range values {
+				if v.Type == bson.TypeEmbeddedDocument {
+					stages(v, each)
+				}
+			}
+		}
+	}
+}
