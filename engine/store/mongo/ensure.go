@@ -42,7 +42,7 @@ func (s *Store) ensureSystem(ctx context.Context) error {
 		{changesCollection, []bson.D{base, definition("object", keys(keyNetwork, "collection", "object", keyID)),
 			definition("type", keys(keyNetwork, "collection", keyID)), definition("feed", keys(keyID))}},
 		{claimsCollection, nil},
-		{commitsCollection, []bson.D{base, definition("expiry", keys("time"), bson.E{Key: "expireAfterSeconds", Value: commitsKept})}},
+		{commitsCollection, []bson.D{base, definition("collections", keys(keyNetwork, "collections", keyID)), definition("expiry", keys("time"), bson.E{Key: "expireAfterSeconds", Value: commitsKept})}},
 		{blobsCollection, []bson.D{base}},
 		{piecesCollection, []bson.D{base}},
 	} {

@@ -41,6 +41,7 @@ type Store struct {
 
 	ensure sync.Mutex
 	closed atomic.Bool
+	counts counts
 	// known are the indexes of each collection, replaced as a whole.
 	known atomic.Pointer[map[string][]index]
 }

@@ -14,6 +14,9 @@ func openTest(t testing.TB, options Options) *Store {
 	if options.URI == "" {
 		options.URI = mongodb.URI(t)
 	}
+	if options.Monitor == nil {
+		options.Monitor = mongodb.ShardKeys(t)
+	}
 	s, err := Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)

@@ -223,7 +223,11 @@ func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
 	if hint != "" {
 		opts.SetHint(hint)
 	}
-	return v.aggregate(ctx, q.Collection, countPipeline(q), opts)
+	count := func() (int64, error) { return v.aggregate(ctx, q.Collection, countPipeline(q), opts) }
+	if v.session.TransactionRunning() || asked(q).ids {
+		return count()
+	}
+	return v.keptCount(ctx, q, count)
 }
 
 // aggregate runs a pipeline that ends in a count.
