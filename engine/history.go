@@ -38,8 +38,9 @@ func (e *Engine) History(ctx context.Context, caller *Caller, h HistoryPage) ([]
 	}
 	v := e.newView(caller, h.Network, nil)
 	q.Collections = v.historyTypes()
-	out := []byte(`{"page":` + strconv.Itoa(h.Page) + `,"pageSize":` + strconv.Itoa(h.PageSize))
+	var out []byte
 	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+		out = []byte(`{"page":` + strconv.Itoa(h.Page) + `,"pageSize":` + strconv.Itoa(h.PageSize))
 		if h.Type != nil && h.ID != "" {
 			found := false
 			err := visit(ctx, s, place{h.Type.Name, q.Network}, []string{h.ID}, e.Access.Visible(caller, h.Type, h.Network),

@@ -60,9 +60,14 @@ func (e *Engine) List(ctx context.Context, caller *Caller, t *schema.Type, netwo
 		p.l.Page = number
 	}
 	for !p.ended {
-		if err := e.Store.Read(ctx, func(s store.Snapshot) error { return p.piece(ctx, s) }); err != nil {
+		var next page
+		if err := e.Store.Read(ctx, func(s store.Snapshot) error {
+			next = *p // as the store may run this again
+			return next.piece(ctx, s)
+		}); err != nil {
 			return Translate(err)
 		}
+		*p = next
 		if err := emit(p.out); err != nil {
 			return err
 		}

@@ -166,6 +166,7 @@ func (e *Engine) refill(ctx context.Context, m missing) error {
 	for err == nil {
 		var keys []store.Key
 		err = e.Store.Read(ctx, func(s store.Snapshot) error {
+			keys = nil
 			return s.Scan(ctx, m.t.Name, last, refillBatch, func(r *store.Record) error {
 				keys = append(keys, r.Key)
 				return nil
