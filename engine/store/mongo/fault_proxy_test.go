@@ -1,0 +1,207 @@
+package mongo
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// mishap is what the way to a server does to a command.
+type mishap int
+
+const (
+	// arrives: the command and its answer do.
+	arrives mishap = iota
+	// unsent: the connection breaks before the command arrives.
+	unsent
+	// unanswered: the command takes effect, and the connection breaks before
+	// its answer arrives.
+	unanswered
+	// silent: the command takes effect; its answer never arrives, and nothing
+	// tells that it will not.
+	silent
+	// stuck: the command does not arrive until it is let go, even if its client
+	// goes away meanwhile.
+	stuck
+)
+
+func (m mishap) String() string {
+	return [...]string{"arrives", "unsent", "unanswered", "silent", "stuck"}[m]
+}
+
+// step is a command that a store sends.
+type step struct{ command, collection string }
+
+func (s step) String() string { return strings.TrimSuffix(s.command+" "+s.collection, " ") }
+
+// proxy is the way from a store to its server. It tells commands apart, and
+// lets something happen to those that a test chooses.
+type proxy struct {
+	listener net.Listener
+	server   string
+
+	mu sync.Mutex
+	// judge is asked about each command, but for those by which the driver
+	// watches its server; then, if it is not nil, is called when the mishap has
+	// happened.
+	judge   func(step) (happens mishap, then func())
+	release chan struct{} // lets go what is stuck
+	open    sync.WaitGroup
+	conns   map[net.Conn]bool
+}
+
+func newProxy(t *testing.T, server string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: listener, server: server, conns: map[net.Conn]bool{}, release: make(chan struct{})}
+	p.open.Go(p.accept)
+	t.Cleanup(func() {
+		listener.Close()
+		p.mu.Lock()
+		for conn := range p.conns {
+			conn.Close()
+		}
+		p.mu.Unlock()
+		p.letGo()
+		p.open.Wait()
+	})
+	return p
+}
+
+// on sets what is to happen from now on; nil is nothing.
+func (p *proxy) on(judge func(step) (mishap, func())) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.judge = judge
+}
+
+// letGo lets the commands that are stuck arrive.
+func (p *proxy) letGo() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.release)
+	p.release = make(chan struct{})
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.server)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns[client], p.conns[server] = true, true
+		p.mu.Unlock()
+		p.open.Go(func() { p.serve(client, server) })
+	}
+}
+
+// serve passes on what one connection says. The driver waits for each answer
+// before it says more.
+func (p *proxy) serve(client, server net.Conn) {
+	defer func() {
+		client.Close()
+		server.Close()
+		p.mu.Lock()
+		delete(p.conns, client)
+		delete(p.conns, server)
+		p.mu.Unlock()
+	}()
+	for {
+		request, err := readMessage(client)
+		if err != nil {
+			return
+		}
+		said := stepOf(request)
+		if strings.EqualFold(said.command, "hello") || strings.EqualFold(said.command, "isMaster") {
+			// What follows may be a stream of answers, and the end of the client.
+			server.Write(request)
+			p.open.Go(func() {
+				io.Copy(server, client)
+				server.Close()
+			})
+			io.Copy(client, server)
+			return
+		}
+		happens, then, release := p.ask(said)
+		if happens == stuck {
+			then()
+			<-release
+		}
+		if happens == unsent {
+			then()
+			return
+		}
+		if _, err := server.Write(request); err != nil {
+			return
+		}
+		answer, err := readMessage(server)
+		if err != nil {
+			return
+		}
+		switch happens {
+		case unanswered:
+			then()
+			return
+		case silent:
+			then()
+			io.Copy(io.Discard, client) // until it goes away
+			return
+		}
+		if _, err := client.Write(answer); err != nil {
+			return
+		}
+	}
+}
+
+func (p *proxy) ask(said step) (happens mishap, then func(), release chan struct{}) {
+	p.mu.Lock()
+	judge, release := p.judge, p.release
+	p.mu.Unlock()
+	if judge != nil {
+		happens, then = judge(said)
+	}
+	if then == nil {
+		then = func() {}
+	}
+	return happens, then, release
+}
+
+// readMessage reads one message of the wire protocol.
+func readMessage(from io.Reader) ([]byte, error) {
+	var size [4]byte
+	if _, err := io.ReadFull(from, size[:]); err != nil {
+		return nil, err
+	}
+	message := slices.Grow(size[:], int(binary.LittleEndian.Uint32(size[:])))[:binary.LittleEndian.Uint32(size[:])]
+	_, err := io.ReadFull(from, message[4:])
+	return message, err
+}
+
+// stepOf is the command of an OP_MSG, whose body the driver sends first.
+func stepOf(message []byte) step {
+	const opMsg, body = 2013, 16 + 4 + 1
+	if len(message) < body || binary.LittleEndian.Uint32(message[12:]) != opMsg || message[body-1] != 0 {
+		return step{command: "hello"} // the greeting is the only other one
+	}
+	elements, err := bson.Raw(message[body:]).Elements()
+	if err != nil || len(elements) == 0 {
+		return step{}
+	}
+	collection, _ := elements[0].Value().StringValueOK()
+	return step{elements[0].Key(), collection}
+}
