@@ -126,17 +126,11 @@ func (p *proxy) serve(client, server net.Conn) {
 		if err != nil {
 			return
 		}
-		said := stepOf(request)
-		if strings.EqualFold(said.command, "hello") || strings.EqualFold(said.command, "isMaster") {
-			// What follows may be a stream of answers, and the end of the client.
-			server.Write(request)
-			p.open.Go(func() {
-				io.Copy(server, client)
-				server.Close()
-			})
-			io.Copy(client, server)
+		if streams(request) {
+			p.stream(client, server, request)
 			return
 		}
+		said := stepOf(request)
 		happens, then, release := p.ask(said)
 		if happens == stuck {
 			then()
@@ -168,11 +162,24 @@ func (p *proxy) serve(client, server net.Conn) {
 	}
 }
 
+// stream passes on a question that is answered again and again.
+func (p *proxy) stream(client, server net.Conn, request []byte) {
+	if _, err := server.Write(request); err != nil {
+		return
+	}
+	p.open.Go(func() {
+		io.Copy(server, client)
+		server.Close()
+	})
+	io.Copy(client, server)
+	client.Close()
+}
+
 func (p *proxy) ask(said step) (happens mishap, then func(), release chan struct{}) {
 	p.mu.Lock()
 	judge, release := p.judge, p.release
 	p.mu.Unlock()
-	if judge != nil {
+	if judge != nil && !watching(said) {
 		happens, then = judge(said)
 	}
 	if then == nil {
@@ -180,6 +187,9 @@ func (p *proxy) ask(said step) (happens mishap, then func(), release chan struct
 	}
 	return happens, then, release
 }
+
+// watching reports whether a command is of the driver's own.
+func watching(s step) bool { return slices.Contains([]string{"", "hello", "isMaster", "ismaster", "endSessions"}, s.command) }
 
 // readMessage reads one message of the wire protocol.
 func readMessage(from io.Reader) ([]byte, error) {
@@ -192,13 +202,30 @@ func readMessage(from io.Reader) ([]byte, error) {
 	return message, err
 }
 
-// stepOf is the command of an OP_MSG, whose body the driver sends first.
+// Messages of the wire protocol: a header, and of an OP_MSG flags and sections,
+// of which the driver sends the body first.
+const (
+	opMsg          = 2013
+	afterHeader    = 16
+	afterFlags     = afterHeader + 4
+	exhaustAllowed = 1 << 16
+)
+
+func isMsg(message []byte) bool {
+	return len(message) > afterFlags && binary.LittleEndian.Uint32(message[12:]) == opMsg && message[afterFlags] == 0
+}
+
+// streams reports whether a message is how the driver watches its server.
+func streams(message []byte) bool {
+	return isMsg(message) && binary.LittleEndian.Uint32(message[afterHeader:])&exhaustAllowed != 0
+}
+
+// stepOf is the command of a message, and its collection.
 func stepOf(message []byte) step {
-	const opMsg, body = 2013, 16 + 4 + 1
-	if len(message) < body || binary.LittleEndian.Uint32(message[12:]) != opMsg || message[body-1] != 0 {
-		return step{command: "hello"} // the greeting is the only other one
+	if !isMsg(message) {
+		return step{} // a greeting
 	}
-	elements, err := bson.Raw(message[body:]).Elements()
+	elements, err := bson.Raw(message[afterFlags+1:]).Elements()
 	if err != nil || len(elements) == 0 {
 		return step{}
 	}

@@ -4,6 +4,7 @@ package mongo
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -90,7 +91,10 @@ func parse(uri string) (database string, opts *options.ClientOptions, err error)
 	}
 	opts = options.Client().ApplyURI(uri).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority())
 	if err := opts.Validate(); err != nil {
-		return "", nil, notUsable("an option of its connection string cannot be used: check the files and names that it refers to", scrub(err))
+		if known.Password != "" && strings.Contains(err.Error(), known.Password) {
+			err = nil
+		}
+		return "", nil, notUsable("an option of its connection string cannot be used: check the files and names that it refers to", err)
 	}
 	if known.AppName == "" {
 		opts.SetAppName("marquee")

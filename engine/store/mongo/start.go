@@ -61,7 +61,7 @@ func startError(ctx context.Context, err error) error {
 		return notUsable("the TLS settings of the connection string do not fit the server's: check tls, tlsCAFile and tlsCertificateKeyFile", scrub(err))
 	case errors.As(err, &selection):
 		return &store.Error{Code: store.CodeUnavailable, Cause: scrub(err),
-			Text: "no server of MongoDB can be reached: check the hosts of the connection string, the option replicaSet, whether the server demands TLS, and that a primary is elected"}
+			Text: "no server of MongoDB can be reached: check the hosts of the connection string, its options replicaSet and tls, and that a primary is elected"}
 	}
 	err, _ = translate(ctx, err)
 	return err
