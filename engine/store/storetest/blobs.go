@@ -103,6 +103,7 @@ func testBlobs(t *testing.T, h Harness) {
 	t.Run("bytes come back", func(t *testing.T) { testBlobBytes(open(t, h)) })
 	t.Run("ranges", func(t *testing.T) { testBlobRanges(open(t, h)) })
 	t.Run("any key", func(t *testing.T) { testBlobKeys(open(t, h)) })
+	t.Run("keys that look alike", func(t *testing.T) { testBlobsAlike(open(t, h)) })
 	t.Run("pages", func(t *testing.T) { testBlobPages(open(t, h)) })
 	t.Run("put again", func(t *testing.T) { testBlobAgain(open(t, h)) })
 	t.Run("own writes", func(t *testing.T) { testBlobOwnWrites(open(t, h)) })
@@ -169,53 +170,81 @@ func testBlobRanges(f *fixture) {
 }
 
 // testBlobKeys: a blob is found by its own key, and dropped by it, whatever
-// characters it is made of, and however a store makes the keys of its pieces.
+// characters it is made of.
 func testBlobKeys(f *fixture) {
 	var keys []store.Key
 	for _, network := range []string{"", net, "n2", "n-1", "n/1", "n1/a", "é"} {
-		for _, id := range append([]string{"a/b", "b", "1/a/b", "/", ":", "a:b", "x", "a#0", "a#00000000", "a/0", "a:0", "a-0", "a 1", "a\uffff"}, oddIDs...) {
+		for _, id := range append([]string{"a/b", "b", "1/a/b", "/", ":", "a:b", "x"}, oddIDs...) {
 			keys = append(keys, store.Key{Network: network, ID: id})
 		}
 	}
-	slices.SortFunc(keys, func(a, b store.Key) int { return cmp.Or(cmp.Compare(a.Network, b.Network), cmp.Compare(a.ID, b.ID)) })
 	data := func(k store.Key) []byte { return fmt.Appendf(nil, "%q in %q", k.ID, k.Network) }
-	// One of three neighbours is missing at a time.
-	for missing := range 3 {
-		var dropped, kept []store.Key
-		for i, k := range keys {
-			if i%3 == missing {
-				dropped = append(dropped, k)
-			} else {
-				kept = append(kept, k)
+	f.must(f.write(func(tx store.Tx) error {
+		for _, k := range keys {
+			if err := tx.PutBlob(f.ctx, k, int64(len(data(k))), opening(data(k))); err != nil {
+				return err
 			}
 		}
-		f.must(f.write(func(tx store.Tx) error {
-			for _, k := range keys {
-				if err := tx.PutBlob(f.ctx, k, int64(len(data(k))), opening(data(k))); err != nil {
-					return err
+		return nil
+	}))
+	slices.SortFunc(keys, func(a, b store.Key) int { return cmp.Or(cmp.Compare(a.Network, b.Network), cmp.Compare(a.ID, b.ID)) })
+	f.read(func(s store.Snapshot) {
+		for _, k := range keys {
+			f.hasBlob(s, k, data(k))
+		}
+		same(f, "in order", blobKeys(f.blobs(s, store.Key{}, everything)), keys)
+	})
+	var dropped, kept []store.Key
+	for i, k := range keys {
+		if i%3 == 0 {
+			dropped = append(dropped, k)
+		} else {
+			kept = append(kept, k)
+		}
+	}
+	f.dropBlobs(dropped...)
+	f.dropBlobs(append(dropped, key("never there"))...)
+	f.dropBlobs()
+	f.read(func(s store.Snapshot) {
+		for _, k := range dropped {
+			f.hasNoBlob(s, k)
+		}
+		for _, k := range kept {
+			f.hasBlob(s, k, data(k))
+		}
+		same(f, "those that are kept", blobKeys(f.blobs(s, store.Key{}, everything)), kept)
+	})
+}
+
+// testBlobsAlike: blobs of several pieces keep apart, although their ids look
+// like those that a store may make for the pieces of another.
+func testBlobsAlike(f *fixture) {
+	var ids []string
+	for _, separator := range []string{"#", "/", ":", "-", "_", ".", " ", ""} {
+		for _, piece := range []string{"", "0", "00000000", "00000001"} {
+			ids = append(ids, "a"+separator+piece)
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	data := func(id string) []byte { return bytes.Repeat([]byte(id+","), (600<<10)/(len(id)+1)) }
+	for _, id := range ids {
+		f.putBlob(key(id), data(id))
+	}
+	for _, id := range ids {
+		f.read(func(s store.Snapshot) { f.hasBlob(s, key(id), data(id)) })
+	}
+	for i, id := range ids {
+		f.dropBlobs(key(id))
+		f.read(func(s store.Snapshot) {
+			f.hasNoBlob(s, key(id))
+			for _, later := range ids[i+1:] {
+				if got, size, _ := f.blobRange(s, key(later), 500<<10, 10); !bytes.Equal(got, data(later)[500<<10:500<<10+10]) {
+					f.Errorf("without %q, %q has %d bytes, and %q among them", id, later, size, got)
 				}
 			}
-			return nil
-		}))
-		f.read(func(s store.Snapshot) {
-			for _, k := range keys {
-				f.hasBlob(s, k, data(k))
-			}
-			same(f, "in order", blobKeys(f.blobs(s, store.Key{}, everything)), keys)
-		})
-		f.dropBlobs(dropped...)
-		f.dropBlobs(append(dropped, key("never there"))...)
-		f.read(func(s store.Snapshot) {
-			for _, k := range dropped {
-				f.hasNoBlob(s, k)
-			}
-			for _, k := range kept {
-				f.hasBlob(s, k, data(k))
-			}
-			same(f, "those that are kept", blobKeys(f.blobs(s, store.Key{}, everything)), kept)
 		})
 	}
-	f.dropBlobs()
 }
 
 func testBlobPages(f *fixture) {
