@@ -3,6 +3,7 @@ package containers
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -68,8 +69,11 @@ type compose struct {
 func newCompose(t *testing.T) *compose {
 	t.Helper()
 	c := &compose{program: []string{"docker-compose"}}
-	if _, err := exec.LookPath("docker-compose"); err != nil {
+	if exec.Command("docker-compose", "version").Run() != nil {
 		c.program = []string{"docker", "compose"}
+		if err := exec.Command("docker", "compose", "version").Run(); err != nil {
+			lacking(t, fmt.Errorf("there is no docker-compose (Debian: apt-get install docker-compose), nor docker compose: %w", err))
+		}
 	}
 	for i := range c.addresses {
 		c.addresses[i] = freeAddress(t)

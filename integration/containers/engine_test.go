@@ -37,7 +37,8 @@ func TestMain(m *testing.M) {
 }
 
 // engine is the Docker engine, which has the images that a test needs. Without
-// it the test is skipped, unless MARQUEE_REQUIRE says that it must not be.
+// it the test is skipped, or fails when the word containers is in
+// MARQUEE_REQUIRE.
 func engine(t *testing.T, images ...string) *testcontainers.DockerClient {
 	t.Helper()
 	if testing.Short() {
@@ -45,13 +46,19 @@ func engine(t *testing.T, images ...string) *testcontainers.DockerClient {
 	}
 	docker, err := newEngine(t.Context(), images)
 	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("MARQUEE_REQUIRE"), ","), "containers") {
-			t.Fatal(err)
-		}
-		t.Skip(err)
+		lacking(t, err)
 	}
 	t.Cleanup(func() { docker.Close() })
 	return docker
+}
+
+// lacking ends a test that cannot have what it needs.
+func lacking(t *testing.T, err error) {
+	t.Helper()
+	if slices.Contains(strings.Split(os.Getenv("MARQUEE_REQUIRE"), ","), "containers") {
+		t.Fatal(err)
+	}
+	t.Skip(err)
 }
 
 func newEngine(ctx context.Context, images []string) (docker *testcontainers.DockerClient, err error) {
