@@ -15,6 +15,7 @@ import (
 const (
 	electionTimeout   = 2 * time.Second
 	heartbeatInterval = 200 * time.Millisecond
+	catchUpTimeout    = 500 * time.Millisecond // which a new primary spends on asking a paused one
 )
 
 // initiate makes the members a replica set and waits until it is whole.
@@ -26,11 +27,17 @@ func (s *set) initiate(ctx context.Context) error {
 	if err := initiate(ctx, s.members[0].client, addresses); err != nil {
 		return err
 	}
-	if _, err := s.primary(ctx); err != nil {
+	first, err := s.primary(ctx)
+	if err != nil {
 		return err
 	}
+	if s.auth {
+		if err := s.admit(ctx, s.members[first].client); err != nil {
+			return err
+		}
+	}
 	for _, m := range s.members {
-		if err := m.awaitRole(ctx); err != nil {
+		if err := s.awaitFollowing(ctx, m); err != nil {
 			return err
 		}
 	}
@@ -48,6 +55,7 @@ func initiate(ctx context.Context, client *mongo.Client, addresses []string) err
 		{Key: "settings", Value: bson.D{
 			{Key: "electionTimeoutMillis", Value: electionTimeout.Milliseconds()},
 			{Key: "heartbeatIntervalMillis", Value: heartbeatInterval.Milliseconds()},
+			{Key: "catchUpTimeoutMillis", Value: catchUpTimeout.Milliseconds()},
 		}},
 	}}}).Err()
 }
@@ -72,15 +80,22 @@ func (s *set) primary(ctx context.Context) (int, error) {
 	return found, err
 }
 
-// awaitRole waits until a member is primary or follows one.
-func (m *member) awaitRole(ctx context.Context) error {
+// awaitFollowing waits until a member has what the primary, if there is one, had
+// when this was called. Before, it counts for no majority.
+func (s *set) awaitFollowing(ctx context.Context, m *member) error {
+	var goal greeting
+	for _, other := range s.members {
+		if said, err := other.hello(ctx); err == nil && said.Primary {
+			goal = said
+		}
+	}
 	return poll(ctx, func() error {
 		said, err := m.hello(ctx)
 		if err != nil {
 			return err
 		}
-		if !said.Primary && !said.Secondary {
-			return fmt.Errorf("the member on port %d is neither primary nor secondary", m.port)
+		if !said.Primary && !said.Secondary || said.written().Before(goal.written()) {
+			return fmt.Errorf("the member on port %d does not follow a primary", m.port)
 		}
 		return nil
 	})

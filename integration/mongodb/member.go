@@ -23,11 +23,12 @@ type member struct {
 	folder  string
 	port    int
 	command []string
-	uri     string // to this member alone
+	uri     string
 
 	process *os.Process
 	exited  chan struct{}
-	client  *mongo.Client
+	paused  bool
+	client  *mongo.Client // to this member alone, without a user
 }
 
 func (m *member) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(m.port)) }
@@ -81,16 +82,41 @@ func (m *member) awaitPort(ctx context.Context) error {
 
 // kill ends the server as a power cut would. A server that is down stays so.
 func (m *member) kill() {
-	if m.client != nil {
-		m.client.Disconnect(context.Background())
-		m.client = nil
-	}
 	if m.process != nil {
 		m.process.Kill()
 		<-m.exited
-		m.process = nil
+		m.process, m.paused = nil, false
 		os.Remove(filepath.Join(m.folder, "pid")) // the number may be another's soon
 	}
+	if m.client != nil {
+		leave(m.client)
+		m.client = nil
+	}
+}
+
+// leave gives a client up without a word to its server, which may not answer.
+func leave(client *mongo.Client) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	client.Disconnect(ctx)
+}
+
+var errDown = errors.New("the member is down")
+
+func (m *member) pause() error {
+	if m.process == nil {
+		return errDown
+	}
+	m.paused = true
+	return pause(m.process)
+}
+
+func (m *member) resume() error {
+	if m.process == nil {
+		return errDown
+	}
+	m.paused = false
+	return resume(m.process)
 }
 
 // greeting is what a member says about itself.
@@ -98,14 +124,21 @@ type greeting struct {
 	Primary   bool          `bson:"isWritablePrimary"`
 	Secondary bool          `bson:"secondary"`
 	Election  bson.ObjectID `bson:"electionId"`
+	LastWrite struct {
+		OpTime struct {
+			Time bson.Timestamp `bson:"ts"`
+		} `bson:"opTime"`
+	} `bson:"lastWrite"`
 }
+
+func (g *greeting) written() bson.Timestamp { return g.LastWrite.OpTime.Time }
 
 func (m *member) hello(ctx context.Context) (greeting, error) {
 	var answer greeting
-	if m.client == nil {
-		return answer, errors.New("the member is down")
+	if m.client == nil || m.paused {
+		return answer, errDown
 	}
-	// A member that is paused or overwhelmed does not hold up the others.
+	// A member that is overwhelmed does not hold up the others.
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	err := m.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&answer)

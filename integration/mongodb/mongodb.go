@@ -86,7 +86,7 @@ func startShared() (*sharedServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sharedServer{uri: own.uri(""), keep: own}, nil
+	return &sharedServer{uri: own.uri(nil, ""), keep: own}, nil
 }
 
 // check ends a test that cannot have its server.

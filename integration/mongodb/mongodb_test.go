@@ -2,12 +2,13 @@ package mongodb_test
 
 import (
 	"context"
+	"slices"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
 	"marquee/integration/mongodb"
 )
@@ -22,36 +23,34 @@ func connect(t *testing.T, uri string) *mongo.Client {
 	return client
 }
 
-func TestSharedRunsTransactions(t *testing.T) {
-	start := time.Now()
-	uri := mongodb.URI(t)
-	t.Log(uri, time.Since(start))
-	client := connect(t, uri)
-	session, err := client.StartSession()
+func TestEachTestHasItsDatabase(t *testing.T) {
+	first, second := parse(t, mongodb.URI(t)), ""
+	t.Run("which goes with it", func(t *testing.T) {
+		uri := mongodb.URI(t)
+		second = parse(t, uri)
+		client := connect(t, uri)
+		err := transaction(t, client, func(ctx context.Context) error {
+			_, err := client.Database(second).Collection("things").InsertOne(ctx, bson.D{})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	names, err := connect(t, mongodb.URI(t)).ListDatabaseNames(t.Context(), bson.D{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer session.EndSession(t.Context())
-	things := client.Database("x").Collection("things")
-	if _, err := session.WithTransaction(t.Context(), func(ctx context.Context) (any, error) {
-		return things.InsertOne(ctx, bson.D{{Key: "_id", Value: 1}})
-	}); err != nil {
-		t.Fatal(err)
+	if first == second || first == "" || slices.Contains(names, second) {
+		t.Errorf("%s and %s of %s", first, second, names)
 	}
 }
 
-func TestSetOfThreeElects(t *testing.T) {
-	start := time.Now()
-	set := mongodb.NewReplicaSet(t, 3)
-	t.Log(set.URI("x"), time.Since(start))
-	for range 3 {
-		first := set.Primary()
-		start = time.Now()
-		set.Kill(first)
-		second := set.Primary()
-		t.Log(first, second, time.Since(start))
-		start = time.Now()
-		set.Start(first)
-		t.Log("back", time.Since(start))
+func parse(t *testing.T, uri string) (database string) {
+	t.Helper()
+	parsed, err := connstring.Parse(uri)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return parsed.Database
 }

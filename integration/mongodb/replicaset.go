@@ -2,6 +2,7 @@ package mongodb
 
 import (
 	"context"
+	"net/url"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -47,7 +48,14 @@ func newReplicaSet(tb testing.TB, s settings, opts []Option) *ReplicaSet {
 }
 
 // URI is the connection string of the set, with a database.
-func (r *ReplicaSet) URI(database string) string { return r.uri(database) }
+func (r *ReplicaSet) URI(database string) string { return r.uri(r.owner(), database) }
+
+// URIAs is URI for another user of the admin database, or, with nil, for nobody.
+func (r *ReplicaSet) URIAs(user *url.Userinfo, database string) string { return r.uri(user, database) }
+
+// X509URI is URI for one who shows a certificate instead of a password, and may
+// do everything, too. The set must be one WithTLS and WithAuth.
+func (r *ReplicaSet) X509URI(database string) string { return r.x509URI(database) }
 
 // Client is for the test's own checks: fault points, what is stored.
 func (r *ReplicaSet) Client() *mongo.Client { return r.client }
@@ -66,27 +74,27 @@ func (r *ReplicaSet) Primary() int {
 func (r *ReplicaSet) Kill(i int) { r.members[i].kill() }
 
 // Start runs a killed member again, on the same port and data, and returns when
-// it has joined the set.
+// it follows the primary, or, without one, when it can become it.
 func (r *ReplicaSet) Start(i int) {
 	r.tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
 	check(r.tb, r.members[i].start(ctx))
 	if !r.standalone {
-		check(r.tb, r.members[i].awaitRole(ctx))
+		check(r.tb, r.awaitFollowing(ctx, r.members[i]))
 	}
 }
 
 // Pause stops a member (SIGSTOP): its connections stay open, and nothing is answered.
 func (r *ReplicaSet) Pause(i int) {
 	r.tb.Helper()
-	check(r.tb, pause(r.members[i].process))
+	check(r.tb, r.members[i].pause())
 }
 
 // Resume lets a paused member go on as if nothing had been.
 func (r *ReplicaSet) Resume(i int) {
 	r.tb.Helper()
-	check(r.tb, resume(r.members[i].process))
+	check(r.tb, r.members[i].resume())
 }
 
 // StepDown makes the primary give up its role to another member.

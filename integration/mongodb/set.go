@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +26,9 @@ type set struct {
 	folder   string
 	guardian *guardian
 	members  []*member
-	client   *mongo.Client
+	client   *mongo.Client // of the whole set, as one who may do everything
+
+	certificates *certificates // nil without TLS
 }
 
 // startSet returns a set that is ready: it has a primary, and all others follow.
@@ -64,28 +68,44 @@ func tryStart(ctx context.Context, binary string, s settings) (own *set, err err
 			return nil, err
 		}
 	}
+	if own.client, err = mongo.Connect(options.Client().ApplyURI(own.uri(own.owner(), ""))); err != nil {
+		return nil, err
+	}
 	if !s.standalone {
 		if err := own.initiate(ctx); err != nil {
 			return nil, fmt.Errorf("initiate the replica set: %w; the log of its first member ends with\n%s", err, own.members[0].logTail())
 		}
 	}
-	own.client, err = mongo.Connect(options.Client().ApplyURI(own.uri("")))
-	return own, err
+	return own, nil
+}
+
+// owner is the user of who started the set.
+func (s *set) owner() *url.Userinfo {
+	if s.auth {
+		return administrator
+	}
+	return nil
 }
 
 func (s *set) addMembers(binary string) error {
+	guarded, err := s.guarded()
+	if err != nil {
+		return err
+	}
 	ports, err := freePorts(s.settings.members)
 	if err != nil {
 		return err
 	}
+	query := s.transport()
+	query.Set("directConnection", "true")
 	for i, port := range ports {
 		folder := filepath.Join(s.folder, strconv.Itoa(i))
 		if err := os.MkdirAll(filepath.Join(folder, "data"), 0o700); err != nil {
 			return err
 		}
 		m := &member{folder: folder, port: port}
-		m.command = append([]string{binary}, s.arguments(m)...)
-		m.uri = "mongodb://" + m.address() + "/?directConnection=true"
+		m.command = slices.Concat([]string{binary}, s.arguments(m), guarded)
+		m.uri = "mongodb://" + m.address() + "/?" + query.Encode()
 		s.members = append(s.members, m)
 	}
 	return nil
@@ -93,25 +113,13 @@ func (s *set) addMembers(binary string) error {
 
 // stop ends all servers and removes what they wrote.
 func (s *set) stop() error {
-	if s.client != nil {
-		s.client.Disconnect(context.Background())
-	}
 	for _, m := range s.members {
 		m.kill()
 	}
+	if s.client != nil {
+		leave(s.client)
+	}
 	return s.guardian.release()
-}
-
-func (s *set) uri(database string) string {
-	addresses := make([]string, len(s.members))
-	for i, m := range s.members {
-		addresses[i] = m.address()
-	}
-	uri := "mongodb://" + strings.Join(addresses, ",") + "/" + database
-	if s.standalone {
-		return uri
-	}
-	return uri + "?replicaSet=" + setName
 }
 
 // place is where servers write: in memory where there is room, because

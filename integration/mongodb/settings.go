@@ -11,14 +11,25 @@ type Option func(*settings)
 type settings struct {
 	members    int
 	standalone bool
+	tls        bool
+	auth       bool
 	parameters []string
 }
+
+// WithTLS makes the servers refuse whoever does not speak TLS. URI trusts the
+// certificate, which is made for these tests.
+func WithTLS() Option { return func(s *settings) { s.tls = true } }
+
+// WithAuth makes the servers ask who a client is. URI and Client are those of a
+// user who may do everything.
+func WithAuth() Option { return func(s *settings) { s.auth = true } }
 
 // WithParameter starts every member with `--setParameter name=value`.
 func WithParameter(name, value string) Option {
 	return func(s *settings) { s.parameters = append(s.parameters, name+"="+value) }
 }
 
+// arguments are those of a member, besides what concerns access.
 func (s *settings) arguments(m *member) []string {
 	// The smallest caches that leave a test undisturbed. The log of operations
 	// bounds how long a member can be away and still catch up.
@@ -35,6 +46,11 @@ func (s *settings) arguments(m *member) []string {
 	}
 	if !s.standalone {
 		arguments = append(arguments, "--replSet", setName, "--oplogSize", log)
+	}
+	if s.members > 1 {
+		// Else members wait up to a minute for one that is paused, which they copied from.
+		arguments = append(arguments, "--setParameter", "oplogInitialFindMaxSeconds=2",
+			"--setParameter", "oplogNetworkTimeoutBufferSeconds=1")
 	}
 	for _, parameter := range s.parameters {
 		arguments = append(arguments, "--setParameter", parameter)
