@@ -162,7 +162,11 @@ func (e *Engine) Swap(ctx context.Context, registry *schema.Registry) error {
 		}
 	}
 	if len(all) > 0 {
-		err = e.prepare(ctx, all)
+		if err = e.prepare(ctx, all); err != nil {
+			if failed := e.noteFailed(context.WithoutCancel(ctx), all); failed != nil {
+				err = errors.Join(err, failed)
+			}
+		}
 	}
 	if err = e.publish(ctx, registry, err); err != nil {
 		return err

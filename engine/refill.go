@@ -24,6 +24,9 @@ type findable struct {
 	Terms  []string `json:"terms"`
 	Search []string `json:"search"`
 	Unique []string `json:"unique"`
+	// Filling is what they will be found by besides, while they are indexed
+	// anew.
+	Filling *findable `json:"filling,omitempty"`
 }
 
 func findableOf(t *schema.Type) findable {
@@ -81,9 +84,46 @@ func remembered(ctx context.Context, s store.Snapshot) (map[string]findable, map
 	return known, records, err
 }
 
-// remember notes by what the objects of the types can be found now. What is
-// there is read in the same transaction: another server may note it, too.
+// remember notes by what the objects of the types can be found now.
 func (e *Engine) remember(ctx context.Context, types []*schema.Type) error {
+	return e.note(ctx, types, func(t *schema.Type, _ findable) findable { return findableOf(t) })
+}
+
+// noteFilling notes what objects are about to be indexed by, so that a server
+// which does not know it writes none of them meanwhile. Words are not filled
+// in until that has ended: it may end early, and the schema before be served
+// again.
+func (e *Engine) noteFilling(ctx context.Context, all []missing) error {
+	terms := map[string][]string{}
+	var types []*schema.Type
+	for _, m := range all {
+		types, terms[m.t.Name] = append(types, m.t), m.terms
+	}
+	return e.note(ctx, types, func(t *schema.Type, was findable) findable {
+		filling := findableOf(t)
+		was.Filling = &filling
+		if slices.Contains(terms[t.Name], query.SearchKey) {
+			was.Search = []string{}
+		}
+		return was
+	})
+}
+
+// noteFailed takes back what noteFilling noted.
+func (e *Engine) noteFailed(ctx context.Context, all []missing) error {
+	var types []*schema.Type
+	for _, m := range all {
+		types = append(types, m.t)
+	}
+	return e.note(ctx, types, func(_ *schema.Type, was findable) findable {
+		was.Filling = nil
+		return was
+	})
+}
+
+// note changes what the store remembers of types. What is there is read in the
+// same transaction: another server may note something, too.
+func (e *Engine) note(ctx context.Context, types []*schema.Type, change func(t *schema.Type, was findable) findable) error {
 	return e.Store.Write(ctx, func(tx store.Tx) error {
 		known, records, err := remembered(ctx, tx)
 		if err != nil {
@@ -91,8 +131,9 @@ func (e *Engine) remember(ctx context.Context, types []*schema.Type) error {
 		}
 		var writes []store.Write
 		for _, t := range types {
-			f := findableOf(t)
-			if was, there := known[t.Name]; there && reflect.DeepEqual(f, was) {
+			was, there := known[t.Name]
+			f := change(t, was)
+			if there && reflect.DeepEqual(f, was) {
 				continue
 			}
 			record := records[t.Name]
@@ -131,6 +172,9 @@ func (e *Engine) prepare(ctx context.Context, all []missing) error {
 	e.writes.Lock()
 	e.pending = pending
 	e.writes.Unlock()
+	if err := e.noteFilling(ctx, all); err != nil {
+		return err
+	}
 	for _, m := range all {
 		if len(m.unique) == 0 {
 			continue
@@ -158,10 +202,7 @@ const refillBatch = 500
 
 // refill indexes all objects of a type by what they could not be found.
 func (e *Engine) refill(ctx context.Context, m missing) error {
-	err := e.Store.Write(ctx, func(tx store.Tx) error { return e.forgetSearch(ctx, tx, m) })
-	if err == nil {
-		err = e.Store.Forget(ctx, m.t.Name, m.terms, m.unique)
-	}
+	err := e.Store.Forget(ctx, m.t.Name, m.terms, m.unique)
 	var last store.Key
 	for err == nil {
 		var keys []store.Key
@@ -179,29 +220,6 @@ func (e *Engine) refill(ctx context.Context, m missing) error {
 		err = e.index(ctx, m, keys)
 	}
 	return err
-}
-
-// forgetSearch notes that no words are filled in: the filling may end early,
-// and the schema before be served again.
-func (e *Engine) forgetSearch(ctx context.Context, tx store.Tx, m missing) error {
-	if !slices.Contains(m.terms, query.SearchKey) {
-		return nil
-	}
-	var writes []store.Write
-	err := tx.Get(ctx, typeCollection, []store.Key{{ID: m.t.Name}}, func(r *store.Record) error {
-		var f findable
-		if err := json.Unmarshal(r.Document, &f); err != nil {
-			return err
-		}
-		f.Search = []string{}
-		write, err := e.typeWrite(*r, f)
-		writes = append(writes, write)
-		return err
-	})
-	if err != nil || len(writes) == 0 {
-		return err
-	}
-	return tx.Put(ctx, typeCollection, writes)
 }
 
 // index makes some objects findable, as they are now.

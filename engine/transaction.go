@@ -21,7 +21,7 @@ const MaxDocumentBytes = 1 << 20
 func (w *Writing) begin(tx store.Tx) {
 	w.tx, w.now = tx, w.e.Now().UTC().Truncate(time.Millisecond)
 	w.faults = w.preparedFaults.Clone()
-	w.round, w.queued = nil, w.prepared
+	w.round, w.queued, w.checked = nil, w.prepared, map[string]bool{}
 	w.byKey = make(map[objectKey]*Change, len(w.prepared))
 }
 
@@ -57,6 +57,9 @@ func (w *Writing) Upsert(t *schema.Type, network, id string, edit func(object ma
 }
 
 func (w *Writing) runRound() error {
+	if err := w.checkOutdated(); err != nil {
+		return err
+	}
 	if err := w.load(); err != nil {
 		return err
 	}

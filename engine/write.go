@@ -176,6 +176,8 @@ type Writing struct {
 	// round is what is being written now; queued is what hooks added since.
 	round, queued []*Change
 	byKey         map[objectKey]*Change
+	// checked are the types whose schema is known to be no older than others.
+	checked map[string]bool
 }
 
 type objectKey struct{ collection, network, id string }

@@ -20,10 +20,10 @@ const blobPiece = 256 << 10
 // piecesAtOnce is how many pieces are sent together.
 const piecesAtOnce = 16
 
-// pieceKey is the key of a piece of a blob. Its number has a fixed length, so
-// that no two blobs share one.
+// pieceKey is the key of a piece of a blob. The length of the id comes first,
+// so that between two pieces of a blob there is none of another.
 func pieceKey(key store.Key, n int64) store.Key {
-	return store.Key{Network: key.Network, ID: fmt.Sprintf("%s#%08x", key.ID, n)}
+	return store.Key{Network: key.Network, ID: fmt.Sprintf("%d:%s#%08x", len(key.ID), key.ID, n)}
 }
 
 // pieces is the filter for pieces of a blob, from one to another.
