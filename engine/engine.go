@@ -280,6 +280,8 @@ func Translate(err error) error {
 		switch code {
 		case store.CodeConflict:
 			return message.ConflictUnresolved.Error(nil).Caused(err)
+		case store.CodeTooLarge:
+			return message.BatchTooLarge.Error(nil).Caused(err)
 		case store.CodeUnavailable, store.CodeFull:
 			e := message.StoreUnavailable.Error(nil).Caused(err)
 			e.RetryAfter = 5 * time.Second

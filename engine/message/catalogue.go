@@ -23,6 +23,7 @@ var (
 	BodyIncomplete    = fault(Malformed, "error.body.incomplete", "The body ended before it was complete.")
 	BodyCompression   = fault(Malformed, "error.body.compression", "The body is not valid gzip.")
 	BodyTooLarge      = fault(TooLarge, "error.body.too.large", "The body is larger than {{limit}} bytes.")
+	BatchTooLarge     = fault(TooLarge, "error.batch.too.large", "The request changes more than the store takes at once; send it in smaller parts.")
 	ObjectTooLarge    = fault(TooLarge, "error.object.too.large", "The object is larger than {{limit}} bytes.")
 	TooManyObjects    = fault(TooLarge, "error.too.many.objects", "A call takes at most {{limit}} objects.")
 	TooManyValues     = fault(TooLarge, "error.too.many.values", "A body takes at most {{limit}} JSON values.")
@@ -121,7 +122,7 @@ var (
 	InternalError      = fault(Internal, "error.internal", "Internal error. The log has it under {{requestId}}.")
 	StoreUnavailable   = fault(Unavailable, "error.store.unavailable", "The store cannot be reached at present; try again later.")
 	DeadlineExceeded   = fault(Unavailable, "error.deadline.exceeded", "The request took longer than its deadline; narrow it, or try again later.")
-	SchemaOutdated     = fault(Unavailable, "error.schema.outdated", "Another server serves a newer schema of {type}; write through that one, or reload the schemas of this one.")
+	SchemaOutdated     = fault(Unavailable, "error.schema.outdated", "Another server serves a newer schema of {{type}}; write through that one, or reload the schemas of this one.")
 	ShuttingDown       = fault(Unavailable, "error.shutting.down", "The service is shutting down.")
 )
 
