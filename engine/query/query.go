@@ -45,6 +45,9 @@ type Field struct {
 	// Path leads to a field of the document.
 	Path []Step
 	Kind Kind
+	// Open says that the schema tells nothing of the value, which may be of any
+	// kind, also below arrays that Path does not know of. Only texts compare.
+	Open bool
 	// Term is the key of a multi-valued field whose values are kept as terms,
 	// so that an equality is answered from an index.
 	Term string

@@ -184,6 +184,7 @@ func (t *Type) resolve(names []string) (query.Field, *document.Shape) {
 		if shape = shape.Member(name); shape == nil || !declared && !plainName(name) {
 			return field, nil
 		}
+		field.Open = field.Open || !declared && shape.Ref == nil && len(shape.Types) == 0
 		step := query.Step{Name: name}
 		if shape.Is("array") {
 			step.Array = true

@@ -68,9 +68,9 @@ func condition(network string, e query.Expr) bson.D {
 		if e.Field.Multiple() {
 			return not(bson.D{{Key: path(e.Field), Value: bson.D{{Key: "$type", Value: present}}}})
 		}
-		return bson.D{{Key: path(e.Field), Value: nil}}
+		return null(e.Field)
 	case query.Contains:
-		return bson.D{{Key: path(e.Field), Value: bson.D{{Key: "$regex", Value: containing(e.Text)}}}}
+		return open(e.Field, bson.D{{Key: path(e.Field), Value: bson.D{{Key: "$regex", Value: containing(e.Text)}}}})
 	case query.Term:
 		if e.Prefix {
 			return bson.D{{Key: fieldTerms, Value: beginning(termText(store.Term{Key: e.Key, Value: e.Value}))}}
@@ -78,6 +78,34 @@ func condition(network string, e query.Expr) bson.D {
 		return bson.D{{Key: fieldTerms, Value: termText(store.Term{Key: e.Key, Value: e.Value})}}
 	}
 	panic(fmt.Sprintf("mongo: a condition of type %T", e))
+}
+
+// open is a condition on a field. MongoDB crosses arrays on the way to it, and
+// at its end, whether the path knows of them or not: in one that is open it
+// must not.
+func open(field query.Field, condition bson.D) bson.D {
+	if !field.Open || field.Multiple() {
+		return condition
+	}
+	return append(condition, bson.E{Key: "$nor", Value: arraysOn(field.Path)})
+}
+
+// arraysOn says, of each step of a path, that an array is there.
+func arraysOn(steps []query.Step) bson.A {
+	arrays := make(bson.A, len(steps))
+	for i := range steps {
+		arrays[i] = bson.D{{Key: path(query.Field{Path: steps[:i+1]}), Value: bson.D{{Key: "$type", Value: "array"}}}}
+	}
+	return arrays
+}
+
+func null(field query.Field) bson.D {
+	absent := bson.D{{Key: path(field), Value: nil}}
+	if !field.Open {
+		return absent
+	}
+	above := arraysOn(field.Path[:len(field.Path)-1])
+	return bson.D{{Key: "$or", Value: append(above, open(field, absent))}}
 }
 
 // present are the types of values that are there, as an item or by themselves.
@@ -109,7 +137,7 @@ func compare(network string, e query.Compare) bson.D {
 	case e.Field.System == query.ID && e.Op == query.Equal:
 		return bson.D{{Key: fieldID, Value: idOf(store.Key{Network: network, ID: asText(e.Value)})}}
 	}
-	return bson.D{{Key: path(e.Field), Value: bson.D{{Key: operators[e.Op], Value: stored(e.Field, e.Value)}}}}
+	return open(e.Field, bson.D{{Key: path(e.Field), Value: bson.D{{Key: operators[e.Op], Value: stored(e.Field, e.Value)}}}})
 }
 
 func in(network string, e query.In) bson.D {
@@ -130,7 +158,7 @@ func in(network string, e query.In) bson.D {
 			values[i] = stored(e.Field, value)
 		}
 	}
-	return bson.D{{Key: name, Value: bson.D{{Key: "$in", Value: values}}}}
+	return open(e.Field, bson.D{{Key: name, Value: bson.D{{Key: "$in", Value: values}}}})
 }
 
 // asText is an id; what is no text is none.

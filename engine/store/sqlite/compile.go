@@ -123,7 +123,7 @@ func (c *compiler) expr(e query.Expr) {
 		c.WriteString(expression(e.Field) + " IS NULL")
 	case query.Contains:
 		c.any(e.Field, func(value string) {
-			c.arg("contains_folded("+value+",?)", strings.ToLower(e.Text))
+			c.arg("contains_folded("+comparable(e.Field, value)+",?)", strings.ToLower(e.Text))
 		})
 	case query.Term:
 		c.hasTerm(e)
@@ -160,7 +160,7 @@ func (c *compiler) compare(e query.Compare) {
 		c.hasTerm(e)
 		return
 	}
-	c.any(e.Field, func(value string) { c.arg(value+sqlOperators[e.Op], column(e.Field, e.Value)) })
+	c.any(e.Field, func(value string) { c.arg(comparable(e.Field, value)+sqlOperators[e.Op], column(e.Field, e.Value)) })
 }
 
 func (c *compiler) in(e query.In) {
@@ -168,7 +168,16 @@ func (c *compiler) in(e query.In) {
 		c.hasTerm(e)
 		return
 	}
-	c.any(e.Field, func(value string) { c.values(value, e) })
+	c.any(e.Field, func(value string) { c.values(comparable(e.Field, value), e) })
+}
+
+// comparable is the value of a field as far as it compares. SQLite gives arrays
+// and objects as their JSON text, and holds numbers to be less than texts.
+func comparable(field query.Field, value string) string {
+	if !field.Open || field.Multiple() {
+		return value
+	}
+	return "iif(json_type(doc," + pathLiteral(field.Path) + ")='text'," + value + ",NULL)"
 }
 
 // maxListed is how many values of a list are parameters of their own. SQLite

@@ -18,7 +18,16 @@ var (
 	sizes    = number("sizes[].w")
 	deep     = text("groups[].items[].name")
 	mixed    = text("mixed[].name")
+	free     = anything("free.a")
+	freeDeep = anything("free.b.c")
 )
+
+// anything is a field of which the schema tells nothing.
+func anything(path string) query.Field {
+	f := text(path)
+	f.Open = true
+	return f
+}
 
 // corpus are the records that conditions are tried on.
 func corpus() []store.Write {
@@ -43,6 +52,10 @@ func corpus() []store.Write {
 		{"dotted", `{"a":{"b":"not the dot"}}`},
 		{"deep", `{"groups":[{"items":[{"name":"one"},{"name":"two"}]},{"items":[]},{},{"items":[{"name":"three"}]}]}`},
 		{"deep2", `{"groups":[{"items":[{"name":"four"}]}]}`},
+		{"free", `{"free":{"a":"x","b":{"c":"x"}}}`},
+		{"free array", `{"free":{"a":["x",null],"b":[{"c":"x"}]}}`},
+		{"free number", `{"free":{"a":5,"b":{"c":["x"]}}}`},
+		{"free object", `{"free":{"a":{"x":"x"},"b":"x"}}`},
 		{"mixed", `{"mixed":["plain",7,null,true,{"name":"inside"},["x"],"{\"name\":\"text\"}"],"groups":["plain",{"items":["plain",{"name":"five"}]}]}`},
 	}
 	terms := map[string][]string{
@@ -174,6 +187,17 @@ func testWhere(t *testing.T, h Harness) {
 		{"contains nothing", query.Contains{Field: name, Text: ""}, "anna bert max nfc nfd odd uni zero"},
 		{"does not contain", query.Not{Of: query.Contains{Field: name, Text: "a"}}, strconv.Itoa(everyone - 4)},
 		{"numbers contain no text", query.Contains{Field: n, Text: "1"}, "0"},
+
+		{"of any kind, a text", equal(free, "x"), "free"},
+		{"of any kind, not a text", query.Not{Of: equal(free, "x")}, strconv.Itoa(everyone - 1)},
+		{"of any kind, one of some texts", query.In{Field: free, Values: []any{"x", "5", `["x",null]`, `{"x":"x"}`}}, "free"},
+		{"of any kind, less", is(free, query.Less, "zzz"), "free"},
+		{"of any kind, greater", is(free, query.Greater, ""), "free"},
+		{"of any kind, contains", query.Contains{Field: free, Text: "X"}, "free"},
+		{"of any kind, that is there", query.Not{Of: query.Null{Field: free}}, "free free array free number free object"},
+		{"below what is of any kind", equal(freeDeep, "x"), "free"},
+		{"below what is of any kind, absent", query.Null{Field: freeDeep}, strconv.Itoa(everyone - 2)},
+		{"below what is of any kind, there", query.Not{Of: query.Null{Field: freeDeep}}, "free free number"},
 
 		{"a word", query.Term{Key: query.SearchKey, Value: "max"}, "max"},
 		{"the beginning of a word", query.Term{Key: query.SearchKey, Value: "ma", Prefix: true}, "max max-1"},
