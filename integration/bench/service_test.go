@@ -3,9 +3,11 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,16 +17,17 @@ import (
 
 	"marquee/auth"
 	"marquee/engine"
+	"marquee/engine/document"
 	"marquee/engine/rest"
 	"marquee/engine/schema"
+	"marquee/engine/store"
 	"marquee/engine/store/sqlite"
 	"marquee/schemas"
 )
 
-// service is the whole stack on an SQLite file, in this process.
+// service is the whole stack on a store, in this process.
 type service struct {
-	path   string
-	store  *sqlite.Store
+	store  store.Store
 	engine *engine.Engine
 	auth   *auth.Service
 	rest   *rest.Server
@@ -35,7 +38,8 @@ type service struct {
 
 const network = "main"
 
-func open(tb testing.TB, path string, beforeCommit func()) *service {
+// serve opens a service on a store, which it closes in the end.
+func serve(tb testing.TB, opened store.Store) *service {
 	tb.Helper()
 	ctx := context.Background()
 	must := func(err error) {
@@ -45,9 +49,7 @@ func open(tb testing.TB, path string, beforeCommit func()) *service {
 	}
 	registry, err := schema.Load(schema.Source{FS: schemas.FS})
 	must(err)
-	s := &service{path: path}
-	s.store, err = sqlite.Open(ctx, sqlite.Options{Path: path, BeforeCommit: beforeCommit})
-	must(err)
+	s := &service{store: opened}
 	key := make([]byte, auth.KeyBytes)
 	rand.Read(key)
 	sealer, err := auth.NewSealer(key)
@@ -69,8 +71,20 @@ func open(tb testing.TB, path string, beforeCommit func()) *service {
 	return s
 }
 
-func fresh(tb testing.TB, beforeCommit func()) *service {
-	return open(tb, filepath.Join(tb.TempDir(), "bench.db"), beforeCommit)
+// onSQLite opens a new SQLite file.
+func onSQLite(tb testing.TB, beforeCommit func()) (opened *sqlite.Store, path string) {
+	path = filepath.Join(tb.TempDir(), "bench.db")
+	opened, err := sqlite.Open(context.Background(), sqlite.Options{Path: path, BeforeCommit: beforeCommit})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return opened, path
+}
+
+// fresh is a service on a new SQLite file.
+func fresh(tb testing.TB) *service {
+	opened, _ := onSQLite(tb, nil)
+	return serve(tb, opened)
 }
 
 func (s *service) bootstrap(tb testing.TB) {
@@ -155,13 +169,50 @@ func (s *service) load(tb testing.TB, n, orders int) {
 	}
 }
 
-func (s *service) request(tb testing.TB, client *http.Client, path string) *http.Request {
+func (s *service) request(tb testing.TB, path string) *http.Request {
 	r, err := http.NewRequest(http.MethodGet, s.server.URL+path, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+s.token)
 	return r
+}
+
+// post writes line items in one call over HTTP, and tells how long it took.
+func (s *service) post(tb testing.TB, list []any) time.Duration {
+	tb.Helper()
+	body := document.Append(nil, list)
+	r, err := http.NewRequest(http.MethodPost, s.server.URL+"/api/v1/lineitems?context="+network, bytes.NewReader(body))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	began := time.Now()
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if err != nil || answer.StatusCode != http.StatusOK {
+		tb.Fatal(answer.StatusCode, string(text[:min(len(text), 500)]), err)
+	}
+	return time.Since(began)
+}
+
+// page reads a page over HTTP, and tells how long it took.
+func (s *service) page(tb testing.TB, path string) time.Duration {
+	tb.Helper()
+	began := time.Now()
+	answer, err := http.DefaultClient.Do(s.request(tb, path))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+		tb.Fatal(answer.StatusCode, err)
+	}
+	answer.Body.Close()
+	return time.Since(began)
 }
 
 // interleaved runs both in turn and returns the ratio of their total times,

@@ -15,7 +15,6 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"marquee/engine/document"
 	"marquee/engine/query"
 	"marquee/engine/store"
 )
@@ -24,9 +23,10 @@ import (
 // HTTP with raw prepared inserts of the same documents in one transaction,
 // into tables with the same indexes, audit rows and terms included.
 func BenchmarkCollectionWrite(b *testing.B) {
-	s := fresh(b, nil)
+	opened, path := onSQLite(b, nil)
+	s := serve(b, opened)
 	s.load(b, 5000, 10)
-	raw := copyTables(b, s)
+	raw := copyTables(b, path)
 	next := 10_000
 	ours := func() time.Duration {
 		list := make([]any, 1000)
@@ -34,23 +34,7 @@ func BenchmarkCollectionWrite(b *testing.B) {
 			list[i] = lineItem(next+i, 10)
 		}
 		next += 1000
-		body := document.Append(nil, list)
-		r, err := http.NewRequest(http.MethodPost, s.server.URL+"/api/v1/lineitems?context="+network, bytes.NewReader(body))
-		if err != nil {
-			b.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+s.token)
-		began := time.Now()
-		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			b.Fatal(err)
-		}
-		text, err := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		if err != nil || answer.StatusCode != http.StatusOK {
-			b.Fatal(answer.StatusCode, string(text[:min(len(text), 500)]), err)
-		}
-		return time.Since(began)
+		return s.post(b, list)
 	}
 	baseline := func() time.Duration { return raw.insert(b, s, next-1000) }
 	interleaved(2, ours, baseline)
@@ -68,13 +52,13 @@ type rawTables struct {
 	record, term, changed *sqlite3.Stmt
 }
 
-func copyTables(b *testing.B, s *service) *rawTables {
+func copyTables(b *testing.B, path string) *rawTables {
 	must := func(err error) {
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
-	source, err := sqlite3.Open(s.path)
+	source, err := sqlite3.Open(path)
 	must(err)
 	defer source.Close()
 	raw := &rawTables{}
@@ -177,7 +161,8 @@ func (raw *rawTables) insert(b *testing.B, s *service, from int) time.Duration {
 // durable, with a delay of 5 ms in each commit: commits a write, and the
 // throughput of 64 clients over that of one.
 func BenchmarkGroupCommit(b *testing.B) {
-	s := fresh(b, func() { time.Sleep(5 * time.Millisecond) })
+	opened, _ := onSQLite(b, func() { time.Sleep(5 * time.Millisecond) })
+	s := serve(b, opened)
 	var next atomic.Int64
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	writes := func(clients, each int) time.Duration {
@@ -212,9 +197,9 @@ func BenchmarkGroupCommit(b *testing.B) {
 	writes(64, 2)
 	b.ResetTimer()
 	for range b.N {
-		commits := s.store.Commits()
+		commits := opened.Commits()
 		many := writes(64, 40)
-		commits = s.store.Commits() - commits
+		commits = opened.Commits() - commits
 		one := writes(1, 100)
 		throughput := 64 * 40 / many.Seconds()
 		b.ReportMetric(float64(commits)/(64*40), "commits/write")

@@ -1,0 +1,134 @@
+package mongo
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"marquee/engine/document"
+	"marquee/engine/store"
+)
+
+// benchRecord is a record as it is stored, of the size of a line item.
+func benchRecord(b *testing.B) bson.Raw {
+	object := map[string]any{
+		"name": "Line item 00000042", "type": "AUCTION", "userState": "APPROVED", "order": "o7", "tier": "t",
+		"startDate": "2030-05-01T00:00:00.000Z", "endDate": "2030-08-31T22:00:00.000Z",
+		"objectives":       map[string]any{"IMPRESSION": int64(500_000)},
+		"bidSpecification": map[string]any{"cpm": map[string]any{"amount": 4.5, "currency": "EUR"}},
+		"labels":           []any{"summer", "front"},
+		"rateLimits":       []any{map[string]any{"amount": int64(3), "periodType": "DAYS", "scope": "PER_USER", "type": "IMPRESSION"}},
+	}
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	w := &store.Write{Record: store.Record{Key: store.Key{Network: "main", ID: "li-00000042"}, Version: 1, State: "ACTIVE",
+		CreateTime: now, UpdateTime: now, CreateUser: "admin", UpdateUser: "admin", Document: document.Append(nil, object)}}
+	doc, err := fromJSON(w.Document)
+	if err != nil {
+		b.Fatal(err)
+	}
+	raw, err := newDocument(w, idOf(w.Key), doc, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return raw
+}
+
+// BenchmarkDecode compares the way from a stored record to the JSON of its
+// document with the naive ones: maps that are written as JSON, and the driver's
+// own Extended JSON, which would still have to be made plain and canonical.
+func BenchmarkDecode(b *testing.B) {
+	raw := benchRecord(b)
+	ours := func() ([]byte, error) {
+		d := decoder{collection: "lineitems"}
+		record, err := d.decode(raw)
+		if err != nil {
+			return nil, err
+		}
+		return record.Document, nil
+	}
+	reused := decoder{collection: "lineitems"}
+	for name, way := range map[string]func() ([]byte, error){
+		"maps": func() ([]byte, error) {
+			var stored bson.M
+			if err := bson.Unmarshal(raw, &stored); err != nil {
+				return nil, err
+			}
+			return json.Marshal(plain(stored["document"]))
+		},
+		"extjson": func() ([]byte, error) { return bson.MarshalExtJSON(raw, false, false) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			if name == "maps" { // the same, but for the order of members and the form of numbers
+				checkSame(b, ours, way)
+			}
+			const documents = 20_000
+			for range b.N {
+				var mine, naive time.Duration
+				for range 10 { // in turn, as the speed of the machine drifts
+					mine += timed(b, documents/10, func() ([]byte, error) {
+						_, err := reused.decode(raw)
+						return nil, err
+					})
+					naive += timed(b, documents/10, way)
+				}
+				b.ReportMetric(float64(mine.Nanoseconds())/documents, "ns/document")
+				b.ReportMetric(float64(naive.Nanoseconds())/documents, "ns/naive")
+				b.ReportMetric(float64(naive)/float64(mine), "naive/ours")
+			}
+		})
+	}
+}
+
+func timed(b *testing.B, n int, way func() ([]byte, error)) time.Duration {
+	began := time.Now()
+	for range n {
+		if _, err := way(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(began)
+}
+
+func checkSame(b *testing.B, ours, naive func() ([]byte, error)) {
+	a, err := ours()
+	if err != nil {
+		b.Fatal(err)
+	}
+	text, err := naive()
+	if err != nil {
+		b.Fatal(err)
+	}
+	object, err := document.DecodeObject(text, document.Limits{})
+	if err != nil || string(document.Append(nil, object)) != string(a) {
+		b.Fatalf("%s is not %s: %v", text, a, err)
+	}
+}
+
+// plain makes values of the driver those of JSON.
+func plain(value any) any {
+	switch value := value.(type) {
+	case bson.D:
+		object := make(map[string]any, len(value))
+		for _, e := range value {
+			object[e.Key] = plain(e.Value)
+		}
+		return object
+	case bson.M:
+		for name, member := range value {
+			value[name] = plain(member)
+		}
+	case bson.A:
+		for i, item := range value {
+			value[i] = plain(item)
+		}
+	case bson.DateTime:
+		return document.FormatTime(value.Time())
+	case nil, string, bool, int64, float64:
+	default:
+		panic(fmt.Sprintf("%T", value))
+	}
+	return value
+}
