@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
@@ -35,16 +36,21 @@ const (
 
 // Codes of the server (error_codes.yml).
 var (
-	codesTooLarge   = []int{388, 257, 10334, 17419, 17420, 17280}
+	codesTooLarge   = []int{388, 257, 10334, 17419, 17420, 17280, 290}
 	codesFull       = []int{14031}
 	codesForbidden  = []int{13, 18, 8000}
-	codesConflict   = []int{112, 251, 24, 46, 244, 267}
-	codesOutdated   = []int{246, 239, 341, 175}
-	codesLost       = []int{6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436, 133, 134, 150, 63, 234}
+	codesStopped    = []int{11601}
+	codesLate       = []int{50}
+	codesConflict   = []int{112, 251, 225, 24, 46, 244, 267}
+	codesOutdated   = []int{246, 239, 341, 175, 43, 237}
+	codesLost       = []int{6, 7, 89, 91, 189, 262, 9001, 10107, 10058, 11600, 11602, 13435, 13436, 133, 134, 150, 63, 234, 64, 79, 100}
 	codesInProgress = []int{285, 12586, 12587, 117}
 )
 
-const codeDuplicate = 11000
+const (
+	codeDuplicate     = 11000
+	codeNoTransaction = 251
+)
 
 func hasCode(err error, codes ...int) bool {
 	var server mongo.ServerError
@@ -82,8 +88,10 @@ func translate(ctx context.Context, err error) (error, retry) {
 		return fail(store.CodeUnavailable, "the database user may not do this: grant it the role readWrite on the database"), final
 	case errors.As(err, &selection):
 		return fail(store.CodeUnavailable, "no server of MongoDB can be reached that takes the operation: check that its members run, and that a primary is elected"), lost
-	case ctx.Err() != nil:
+	case over(ctx), errors.Is(err, driver.ErrDeadlineWouldBeExceeded), hasCode(err, codesLate...):
 		return deadline(ctx), final
+	case hasCode(err, codesStopped...):
+		return fail(store.CodeUnavailable, "an operator of MongoDB has ended the operation"), final
 	case errors.Is(err, mongo.ErrClientDisconnected):
 		return errClosed, final
 	case isUnknownHint(err):
@@ -98,6 +106,13 @@ func translate(ctx context.Context, err error) (error, retry) {
 		return fail(store.CodeConflict, "the transaction met another one"), conflict
 	}
 	return fail(store.CodeInternal, "MongoDB failed"), final
+}
+
+// over reports whether a context has ended. The driver and the server may notice
+// that its deadline has passed before the context itself does.
+func over(ctx context.Context) bool {
+	at, limited := ctx.Deadline()
+	return ctx.Err() != nil || limited && !time.Now().Before(at)
 }
 
 // isUnknownHint reports whether a find named an index that is there no longer.

@@ -189,7 +189,9 @@ func (p *proxy) ask(said step) (happens mishap, then func(), release chan struct
 }
 
 // watching reports whether a command is of the driver's own.
-func watching(s step) bool { return slices.Contains([]string{"", "hello", "isMaster", "ismaster", "endSessions"}, s.command) }
+func watching(s step) bool {
+	return slices.Contains([]string{"", "hello", "isMaster", "ismaster", "endSessions"}, s.command)
+}
 
 // readMessage reads one message of the wire protocol.
 func readMessage(from io.Reader) ([]byte, error) {

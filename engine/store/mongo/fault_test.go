@@ -15,7 +15,6 @@ import (
 
 	"marquee/engine/query"
 	"marquee/engine/store"
-	"marquee/engine/store/storetest"
 	"marquee/integration/mongodb"
 )
 
@@ -26,7 +25,7 @@ type faulty struct {
 	set   *mongodb.ReplicaSet
 	app   string // by which the server knows the commands that are to fail
 	proxy *proxy
-	s     store.Store
+	s     *Store
 	other *Store
 	// at is the version of the hot record, from which all else follows.
 	at int64
@@ -46,8 +45,11 @@ func newFaulty(t *testing.T, set *mongodb.ReplicaSet) *faulty {
 	}
 	f := &faulty{T: t, set: set, app: "faults " + newID(), other: openTest(t, Options{URI: uri.String()})}
 	f.proxy = newProxy(t, uri.Host)
-	uri.Host, uri.RawQuery = f.proxy.listener.Addr().String(), url.Values{"directConnection": {"true"}, "appName": {f.app}}.Encode()
-	f.s = storetest.Checked(openTest(t, Options{URI: uri.String()}), t)
+	// The driver believes a fault point that says that the server is primary no
+	// longer, until it looks again.
+	uri.Host = f.proxy.listener.Addr().String()
+	uri.RawQuery = url.Values{"directConnection": {"true"}, "appName": {f.app}, "heartbeatFrequencyMS": {"500"}}.Encode()
+	f.s = openTest(t, Options{URI: uri.String()})
 	collections := []store.Collection{{Name: faultThings}}
 	f.must(f.s.EnsureCollections(t.Context(), collections))
 	f.must(f.other.EnsureCollections(t.Context(), collections))
@@ -228,7 +230,8 @@ func (f *faulty) found(version int64) (wrong []string) {
 	return wrong
 }
 
-// nothingOpen waits until the server has no transaction of the store.
+// nothingOpen waits until the server does nothing for the store any more, and
+// then has no transaction of it.
 func (f *faulty) nothingOpen(what string, within time.Duration) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), within)
@@ -236,24 +239,27 @@ func (f *faulty) nothingOpen(what string, within time.Duration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		open := f.transactions()
+		open := f.operations()
 		if len(open) == 0 {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			f.Fatalf("%s: a transaction is open still: %v", what, open[0])
+			f.Fatalf("%s: the server still has %v", what, open[0])
 		}
 	}
 }
 
-// transactions are those of the store that are open on the server.
-func (f *faulty) transactions() (open []bson.Raw) {
+// operations are the store's transactions that are open on the server, and
+// what it does for the store, but for telling how it is.
+func (f *faulty) operations() (open []bson.Raw) {
 	f.Helper()
 	cursor, err := f.set.Client().Database("admin").Aggregate(f.Context(), bson.A{
 		bson.D{{Key: "$currentOp", Value: bson.D{{Key: "idleSessions", Value: true}}}},
-		bson.D{{Key: "$match", Value: bson.D{{Key: "appName", Value: f.app}, {Key: "transaction.parameters.autocommit", Value: false}}}}})
+		bson.D{{Key: "$match", Value: bson.D{{Key: "appName", Value: f.app}, {Key: "command.hello", Value: nil}, {Key: "$or", Value: bson.A{
+			bson.D{{Key: "transaction.parameters.autocommit", Value: false}}, bson.D{{Key: "active", Value: true}}}}}}},
+		bson.D{{Key: "$project", Value: bson.D{{Key: "desc", Value: 1}, {Key: "command", Value: 1}, {Key: "transaction.parameters", Value: 1}}}}})
 	f.must(err)
 	f.must(cursor.All(f.Context(), &open))
 	return open

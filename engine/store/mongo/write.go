@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
@@ -29,10 +28,29 @@ const (
 	// maxLost is for how long a transaction without a deadline waits for a
 	// primary.
 	maxLost = 60 * time.Second
-	// settling is how long the outcome of a commit is asked for, also of a
-	// client that has gone.
-	settling = 10 * time.Second
+	// maxCommits is how often a commit is tried again whose outcome is unknown,
+	// and committing for how long, before the outcome is asked for.
+	maxCommits = 3
+	committing = 5 * time.Second
+	// settling is how long the outcome of a commit is asked for: longer than
+	// MongoDB takes to elect a primary.
+	settling = 15 * time.Second
+	// ending is how long the end of a transaction that failed is waited for.
+	// MongoDB itself ends it after a minute.
+	ending = 2 * time.Second
 )
+
+// patient is a context for what has to be done for a client that has gone, too.
+// It ends without a deadline: of an operation that has one, the driver would try
+// again and again, without a pause, until it passes.
+func patient(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	timer := time.AfterFunc(limit, cancel)
+	return ctx, func() {
+		timer.Stop()
+		cancel()
+	}
+}
 
 // pause waits before another try: longer each time, and by chance, so that
 // those who met do not meet again. It returns false when the context ends.
@@ -77,13 +95,7 @@ func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error) (err error
 	if err != nil {
 		return translate(ctx, err)
 	}
-	// Ending the session ends a transaction that is open, also for a client
-	// that has gone.
-	defer func() {
-		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), settling)
-		defer cancel()
-		session.EndSession(detached)
-	}()
+	defer session.EndSession(ctx)
 	err = session.StartTransaction(options.Transaction().SetReadConcern(readconcern.Snapshot()).
 		SetWriteConcern(writeconcern.Majority()).SetReadPreference(readpref.Primary()))
 	if err != nil {
@@ -94,17 +106,13 @@ func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error) (err error
 	if err = t.run(fn); err == nil {
 		err = t.broken
 	}
-	if err != nil {
-		if t.broken == nil {
-			return err, final
-		}
+	if err != nil || len(t.touched) == 0 {
+		t.abort(ctx)
 		return err, t.again
-	}
-	if len(t.touched) == 0 {
-		return nil, final
 	}
 	marker, err := t.mark(ctx)
 	if err != nil {
+		t.abort(ctx)
 		return err, t.again
 	}
 	return t.commit(ctx, marker)
@@ -127,63 +135,100 @@ func (t *transaction) run(fn func(store.Tx) error) (err error) {
 	return fn(t)
 }
 
+// abort ends the transaction without its writes. The abort may be lost, or
+// arrive before a statement that was given up: a newer write of the session,
+// which changes nothing, makes the server end what is open, and refuse what
+// arrives late.
+func (t *transaction) abort(ctx context.Context) {
+	if t.session.OperationTime() == nil && t.broken == nil {
+		return // nothing was sent
+	}
+	patient, cancel := patient(ctx, ending)
+	defer cancel()
+	err := t.s.client.Database("admin").RunCommand(t.in(patient), bson.D{{Key: "abortTransaction", Value: 1}}).Err()
+	t.forget()
+	code, _ := store.CodeOf(t.broken)
+	ended := err == nil || t.broken != nil && hasCode(err, codeNoTransaction)
+	if ended && t.again != lost && code != store.CodeDeadline {
+		return
+	}
+	commits := t.s.db.Collection(commitsCollection, options.Collection().SetWriteConcern(writeconcern.W1()))
+	for n := 0; ; n++ {
+		_, err := commits.UpdateOne(t.in(patient), bson.D{{Key: fieldID, Value: idOf(store.Key{ID: t.id})}}, bson.D{{Key: "$set", Value: bson.D{{Key: "fence", Value: true}}}})
+		if err == nil || !pause(patient, n, lost) {
+			return
+		}
+	}
+}
+
+// forget lets the driver know that the transaction has ended. In a context that
+// has ended, too, it does not tell the server.
+func (t *transaction) forget() {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = t.session.AbortTransaction(ended) // of one that has not begun, or has ended
+}
+
 // commit ends the transaction. It goes on for a client that has gone, so that
 // nothing is left open, and what became of it is known.
 func (t *transaction) commit(ctx context.Context, marker bson.Raw) (error, retry) {
-	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), settling)
+	patient, cancel := patient(ctx, committing)
 	defer cancel()
-	unknown := false
 	for n := 0; ; n++ {
-		err := t.session.CommitTransaction(detached)
-		if err == nil {
+		err := t.session.CommitTransaction(patient)
+		switch {
+		case err == nil:
 			return nil, final
-		}
-		if !hasLabel(err, labelUnknown) && detached.Err() == nil {
-			if unknown {
-				return t.settle(ctx, marker, err)
-			}
-			return translate(detached, err)
-		}
-		unknown = true
-		if !pause(detached, n, lost) {
+		case !hasLabel(err, labelUnknown), n == maxCommits, !pause(patient, n, lost):
 			return t.settle(ctx, marker, err)
 		}
 	}
 }
 
-// settle finds out whether a transaction was committed, by its marker. Where
-// the marker is not, a fence is put into its place, after which the
-// transaction cannot be committed any more, and may run again.
+// settle finds out whether a transaction was committed. Not all errors tell: of
+// some, the server says that it has committed, and cannot promise that it is
+// for ever.
 func (t *transaction) settle(ctx context.Context, marker bson.Raw, cause error) (error, retry) {
-	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), settling)
+	patient, cancel := patient(ctx, settling)
 	defer cancel()
-	commits := t.s.db.Collection(commitsCollection)
 	for n := 0; ; n++ {
 		// A transaction that is still open would hold the marker's place.
 		kill := bson.D{{Key: "killSessions", Value: bson.A{t.session.ID()}}}
-		_ = t.s.client.Database("admin").RunCommand(detached, kill).Err() // the fence tells
-		_, err := commits.InsertOne(detached, bson.D{{Key: fieldID, Value: marker}, {Key: "time", Value: bson.NewDateTimeFromTime(time.Now())}, {Key: "fence", Value: true}})
-		if err == nil {
-			return lostCommit(cause), lost
-		}
-		if hasCode(err, codeDuplicate) {
-			var found struct{ Fence bool }
-			err = commits.FindOne(detached, bson.D{{Key: fieldID, Value: marker}}, options.FindOne()).Decode(&found)
-			switch {
-			case err == nil && found.Fence:
-				return lostCommit(cause), lost
-			case err == nil:
-				return nil, final
-			case errors.Is(err, mongo.ErrNoDocuments): // not yet with the majority
-			}
-		}
-		if !pause(detached, n, lost) {
+		_ = t.s.client.Database("admin").RunCommand(patient, kill).Err() // the fence tells
+		committed, err := t.fence(patient, marker)
+		switch {
+		case err == nil && committed:
+			return nil, final
+		case err == nil:
+			return notCommitted(ctx, cause)
+		case !pause(patient, n, lost):
 			return &store.Error{Code: store.CodeUnavailable, Cause: scrub(cause),
 				Text: "MongoDB was lost while a transaction was committed, and whether it was is not known: read what was to be written"}, final
 		}
 	}
 }
 
-func lostCommit(cause error) error {
-	return &store.Error{Code: store.CodeUnavailable, Cause: scrub(cause), Text: "the connection to MongoDB was lost before a transaction was committed"}
+// fence looks for the transaction's marker. Where it is not, it is put there,
+// so that the transaction cannot be committed any more, and may run again.
+func (t *transaction) fence(ctx context.Context, marker bson.Raw) (committed bool, err error) {
+	commits := t.s.db.Collection(commitsCollection, options.Collection().SetReadPreference(readpref.Primary()))
+	_, err = commits.InsertOne(ctx, bson.D{{Key: fieldID, Value: marker}, {Key: "time", Value: bson.NewDateTimeFromTime(time.Now())}, {Key: "fence", Value: true}})
+	if !hasCode(err, codeDuplicate) {
+		return false, err
+	}
+	// What is there counts as soon as it is with the majority.
+	var found struct{ Fence bool }
+	err = commits.FindOne(ctx, bson.D{{Key: fieldID, Value: marker}}).Decode(&found)
+	return !found.Fence, err
+}
+
+// notCommitted is what becomes of a transaction that was not.
+func notCommitted(ctx context.Context, cause error) (error, retry) {
+	switch {
+	case over(ctx):
+		return deadline(ctx), final
+	case hasLabel(cause, labelUnknown), errors.Is(cause, context.Canceled):
+		return &store.Error{Code: store.CodeUnavailable, Cause: scrub(cause), Text: "the connection to MongoDB was lost before a transaction was committed"}, lost
+	}
+	return translate(ctx, cause)
 }
