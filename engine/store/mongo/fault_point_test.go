@@ -158,14 +158,19 @@ func (f *faulty) statementFails(p failPoint, c class, limit time.Duration) {
 		begun := time.Now()
 		runs, err := f.write(ctx)
 		passes := p.times > 0 && p.times < c.runs
-		late := ctx.Err() != nil // before the store itself gave up
+		at, _ := ctx.Deadline()
+		late := time.Until(at) < short/10 // before the store itself gave up
 		switch code, known := store.CodeOf(err); {
 		case passes && (err != nil || runs != p.times+1),
 			!passes && (err == nil || !known || runs > c.runs || runs < c.runs && !late),
 			err != nil && code != c.code && (!late || code != store.CodeDeadline):
 			f.Errorf("%v: after %d runs: code %d, wanted %v: %v", p, runs, code, c, err)
 		}
-		if took := time.Since(begun); took > limit+ending {
+		patience := 2 * ending
+		if p.at == commitStep {
+			patience = committing + settling
+		}
+		if took := time.Since(begun); took > limit+patience {
 			f.Errorf("%v: took %v", p, took)
 		}
 		f.settled(p.String(), err == nil)

@@ -39,16 +39,26 @@ const (
 // newFaulty opens a store on a database of a set.
 func newFaulty(t *testing.T, set *mongodb.ReplicaSet) *faulty {
 	t.Helper()
-	uri, err := url.Parse(set.URI(fmt.Sprintf("faults_%s", newID())))
+	return openFaulty(t, set, set.URI("faults_"+newID()))
+}
+
+func openFaulty(t *testing.T, set *mongodb.ReplicaSet, direct string) *faulty {
+	t.Helper()
+	uri, err := url.Parse(direct)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &faulty{T: t, set: set, app: "faults " + newID(), other: openTest(t, Options{URI: uri.String()})}
+	f := &faulty{T: t, set: set, app: "faults " + newID(), other: openTest(t, Options{URI: direct})}
 	f.proxy = newProxy(t, uri.Host)
+	uri.Host = f.proxy.listener.Addr().String()
+	options := uri.Query()
+	options.Del("replicaSet")
+	options.Set("directConnection", "true")
+	options.Set("appName", f.app)
 	// The driver believes a fault point that says that the server is primary no
 	// longer, until it looks again.
-	uri.Host = f.proxy.listener.Addr().String()
-	uri.RawQuery = url.Values{"directConnection": {"true"}, "appName": {f.app}, "heartbeatFrequencyMS": {"500"}}.Encode()
+	options.Set("heartbeatFrequencyMS", "500")
+	uri.RawQuery = options.Encode()
 	f.s = openTest(t, Options{URI: uri.String()})
 	collections := []store.Collection{{Name: faultThings}}
 	f.must(f.s.EnsureCollections(t.Context(), collections))

@@ -35,9 +35,9 @@ const (
 	// settling is how long the outcome of a commit is asked for: longer than
 	// MongoDB takes to elect a primary.
 	settling = 15 * time.Second
-	// ending is how long the end of a transaction that failed is waited for.
-	// MongoDB itself ends it after a minute.
-	ending = 2 * time.Second
+	// ending is how long the end of a transaction that failed is waited for, at
+	// each of two tries. MongoDB itself ends it after a minute.
+	ending = time.Second
 )
 
 // patient is a context for what has to be done for a client that has gone, too.
@@ -143,19 +143,21 @@ func (t *transaction) abort(ctx context.Context) {
 	if t.session.OperationTime() == nil && t.broken == nil {
 		return // nothing was sent
 	}
-	patient, cancel := patient(ctx, ending)
+	first, cancel := patient(ctx, ending)
 	defer cancel()
-	err := t.s.client.Database("admin").RunCommand(t.in(patient), bson.D{{Key: "abortTransaction", Value: 1}}).Err()
+	err := t.s.client.Database("admin").RunCommand(t.in(first), bson.D{{Key: "abortTransaction", Value: 1}}).Err()
 	t.forget()
 	code, _ := store.CodeOf(t.broken)
 	ended := err == nil || t.broken != nil && hasCode(err, codeNoTransaction)
 	if ended && t.again != lost && code != store.CodeDeadline {
 		return
 	}
+	second, cancel := patient(ctx, ending)
+	defer cancel()
 	commits := t.s.db.Collection(commitsCollection, options.Collection().SetWriteConcern(writeconcern.W1()))
 	for n := 0; ; n++ {
-		_, err := commits.UpdateOne(t.in(patient), bson.D{{Key: fieldID, Value: idOf(store.Key{ID: t.id})}}, bson.D{{Key: "$set", Value: bson.D{{Key: "fence", Value: true}}}})
-		if err == nil || !pause(patient, n, lost) {
+		_, err := commits.UpdateOne(t.in(second), bson.D{{Key: fieldID, Value: idOf(store.Key{ID: t.id})}}, bson.D{{Key: "$set", Value: bson.D{{Key: "fence", Value: true}}}})
+		if err == nil || !pause(second, n, lost) {
 			return
 		}
 	}
@@ -192,9 +194,6 @@ func (t *transaction) settle(ctx context.Context, marker bson.Raw, cause error) 
 	patient, cancel := patient(ctx, settling)
 	defer cancel()
 	for n := 0; ; n++ {
-		// A transaction that is still open would hold the marker's place.
-		kill := bson.D{{Key: "killSessions", Value: bson.A{t.session.ID()}}}
-		_ = t.s.client.Database("admin").RunCommand(patient, kill).Err() // the fence tells
 		committed, err := t.fence(patient, marker)
 		switch {
 		case err == nil && committed:
@@ -211,6 +210,12 @@ func (t *transaction) settle(ctx context.Context, marker bson.Raw, cause error) 
 // fence looks for the transaction's marker. Where it is not, it is put there,
 // so that the transaction cannot be committed any more, and may run again.
 func (t *transaction) fence(ctx context.Context, marker bson.Raw) (committed bool, err error) {
+	// One that is still open would hold the marker's place for a minute.
+	kill := bson.D{{Key: "killSessions", Value: bson.A{t.session.ID()}}}
+	err = t.s.client.Database("admin").RunCommand(ctx, kill).Err()
+	if _, again := translate(ctx, err); again == lost {
+		return false, err
+	}
 	commits := t.s.db.Collection(commitsCollection, options.Collection().SetReadPreference(readpref.Primary()))
 	_, err = commits.InsertOne(ctx, bson.D{{Key: fieldID, Value: marker}, {Key: "time", Value: bson.NewDateTimeFromTime(time.Now())}, {Key: "fence", Value: true}})
 	if !hasCode(err, codeDuplicate) {

@@ -1,0 +1,187 @@
+package mongo
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"marquee/engine/store"
+	"marquee/integration/mongodb"
+)
+
+// TestFaultPointsOfCommits lets a commit fail with every code. Each of them
+// fails before it takes effect.
+func TestFaultPointsOfCommits(t *testing.T) {
+	t.Parallel()
+	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	for code, class := range codeClasses {
+		if testing.Short() && !slices.Contains(representatives, code) {
+			continue
+		}
+		if class == tooLate { // the server's limit for one command, and not for the request
+			class = loses
+		}
+		f.commitFails(failPoint{commitStep, faultCode(code), 1}, class)
+		if slices.Contains(representatives, code) {
+			f.commitFails(failPoint{commitStep, faultCode(code), 2}, class)
+			f.statementFails(failPoint{commitStep, faultCode(code), 0}, class, 5*short)
+		}
+	}
+}
+
+// commitFails looks at what becomes of a write whose commit fails for a while.
+func (f *faulty) commitFails(p failPoint, c class) {
+	f.Helper()
+	f.failing(p, func() {
+		f.Helper()
+		runs, err := f.write(f.Context())
+		code, _ := store.CodeOf(err)
+		switch passes := c.runs > p.times; {
+		case passes && (err != nil || runs > p.times+1), !passes && (code != c.code || runs != c.runs):
+			f.Errorf("%v: after %d runs: code %d, wanted %v: %v", p, runs, code, c, err)
+		}
+		f.settled(p.String(), err == nil)
+	})
+	f.nothingOpen(p.String(), time.Second)
+}
+
+// TestCommitsWithoutMajority: a commit takes effect, and the server cannot
+// promise that it is for ever. That it is there with the majority is found out.
+func TestCommitsWithoutMajority(t *testing.T) {
+	t.Parallel()
+	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	for _, code := range append(slices.Clone(concernCodes), 6, 7, 50, 189, 9001, 10107, 11600, 11602, 13435, 13436, 2, 13, 112, 251) {
+		for _, times := range []int{1, 0} {
+			p := failPoint{commitStep, concernCode(code), times}
+			f.failing(p, func() {
+				if runs, err := f.write(t.Context()); err != nil || runs != 1 {
+					t.Errorf("%v: after %d runs: %v", p, runs, err)
+				}
+			})
+			f.settled(p.String(), true)
+			f.nothingOpen(p.String(), time.Second)
+		}
+	}
+}
+
+// TestUnknownOutcomes loses the connection at a commit, and then while the
+// store finds out what became of it.
+func TestUnknownOutcomes(t *testing.T) {
+	t.Parallel()
+	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	steps := []step{{"killSessions", ""}, {"insert", commitsCollection}, {"find", commitsCollection}}
+	for _, committing := range []mishap{unsent, unanswered} {
+		for _, at := range steps {
+			for _, happens := range []mishap{arrives, unsent, unanswered} {
+				for _, times := range []int{1, 3} {
+					what := fmt.Sprintf("a commit is %s, then %s is %s %d times", committing, at, happens, times)
+					left, asking := times, false
+					f.proxy.on(func(s step) (mishap, func()) {
+						asking = asking || s == steps[0]
+						switch {
+						case !asking && s == commitStep:
+							return committing, nil
+						case asking && s == at && left > 0:
+							left--
+							return happens, nil
+						}
+						return arrives, nil
+					})
+					want := 1
+					if committing == unsent {
+						want = 2
+					}
+					runs, err := f.write(t.Context())
+					f.proxy.on(nil)
+					if err != nil || runs != want {
+						t.Errorf("%s: after %d runs: %v", what, runs, err)
+					}
+					f.settled(what, true)
+					f.nothingOpen(what, time.Second)
+				}
+			}
+		}
+	}
+}
+
+// TestLateCommits lets a commit arrive when the store has given it up: what it
+// was to commit was written by another run meanwhile, and it has no effect.
+func TestLateCommits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for an answer")
+	}
+	t.Parallel()
+	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f.meeting(commitStep, stuck, 1, nil, func() {
+		if runs, err := f.write(t.Context()); err != nil || runs != 2 {
+			t.Errorf("after %d runs: %v", runs, err)
+		}
+		f.settled("before the command arrives", true)
+		f.proxy.letGo()
+	})
+	f.nothingOpen("at the end", time.Second)
+	f.settled("when the command has arrived", false)
+}
+
+// TestOutcomeStaysUnknown: the server is lost at a commit, and does not come
+// back in time.
+func TestOutcomeStaysUnknown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for the server")
+	}
+	t.Parallel()
+	for _, committing := range []mishap{unsent, unanswered} {
+		t.Run(committing.String(), func(t *testing.T) {
+			t.Parallel()
+			f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+			gone := false
+			f.proxy.on(func(s step) (mishap, func()) {
+				switch {
+				case gone:
+					return unsent, nil
+				case s == commitStep:
+					gone = true
+					return committing, nil
+				}
+				return arrives, nil
+			})
+			begun := time.Now()
+			runs, err := f.write(t.Context())
+			f.proxy.on(nil)
+			if code, _ := store.CodeOf(err); code != store.CodeUnavailable || runs != 1 {
+				t.Errorf("after %d runs: %v", runs, err)
+			}
+			if took := time.Since(begun); took > committingAndSettling {
+				t.Errorf("took %v", took)
+			}
+			f.settled("a commit of unknown outcome", committing == unanswered)
+		})
+	}
+}
+
+const committingAndSettling = committing + settling + time.Second
+
+// TestUnknownOutcomesOfUsers: finding out needs no right but readWrite.
+func TestUnknownOutcomesOfUsers(t *testing.T) {
+	t.Parallel()
+	set := mongodb.NewReplicaSet(t, 1, mongodb.WithAuth())
+	user := bson.D{{Key: "createUser", Value: "writer"}, {Key: "pwd", Value: "writer"},
+		{Key: "roles", Value: bson.A{bson.D{{Key: "role", Value: "readWrite"}, {Key: "db", Value: "rights"}}}}}
+	if err := set.Client().Database("admin").RunCommand(t.Context(), user).Err(); err != nil {
+		t.Fatal(err)
+	}
+	f := openFaulty(t, set, set.URIAs(url.UserPassword("writer", "writer"), "rights"))
+	for _, happens := range []mishap{unsent, unanswered} {
+		f.meeting(commitStep, happens, 2*(maxCommits+1), nil, func() {
+			want := map[mishap]int{unsent: 2, unanswered: 1}[happens]
+			if runs, err := f.write(t.Context()); err != nil || runs != want {
+				t.Errorf("%s: after %d runs: %v", happens, runs, err)
+			}
+		})
+		f.settled(happens.String(), true)
+	}
+}
