@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 )
 
 // camera looks at the store past the service: a refused request must leave
@@ -22,8 +25,24 @@ type camera interface {
 type picture [sha256.Size]byte
 
 func newCamera(uri string) (camera, error) {
-	db, err := sqlite3.OpenFlags("file:"+sqliteFile(uri), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
-	return &sqliteCamera{db: db}, err
+	if path, ok := strings.CutPrefix(uri, "sqlite:"); ok {
+		db, err := sqlite3.OpenFlags("file:"+path, sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+		return &sqliteCamera{db: db}, err
+	}
+	db, err := connectDatabase(uri)
+	return &mongoCamera{db}, err
+}
+
+type mongoCamera struct{ db *mongo.Database }
+
+func (c *mongoCamera) close() error { return c.db.Client().Disconnect(context.Background()) }
+
+// picture asks the server for a digest of each collection. It waits until no
+// transaction is open.
+func (c *mongoCamera) picture() (picture, error) {
+	var answer struct{ Collections bson.Raw }
+	err := c.db.RunCommand(context.Background(), bson.D{{Key: "dbHash", Value: 1}}).Decode(&answer)
+	return sha256.Sum256(answer.Collections), err
 }
 
 type sqliteCamera struct {

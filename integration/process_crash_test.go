@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -10,8 +9,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/ncruces/go-sqlite3"
 )
 
 const (
@@ -35,7 +32,7 @@ func testCrash(t *testing.T, fresh newStore) {
 	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 
-	store := fresh(t)
+	store := crashStore(t, fresh)
 	p := procServe(t, store)
 	p.signIn("admin", procPassword)
 	token := p.token // stays good over all crashes
@@ -48,6 +45,7 @@ func testCrash(t *testing.T, fresh newStore) {
 	for round := range rounds {
 		m := newCrashModel(fmt.Sprintf("r%d", round), 1+random.IntN(crashMost))
 		crashRound(p, m, random)
+		endTransactions(t, store)
 		acks += m.acks
 		if random.IntN(4) == 0 {
 			crashStart(t, store, time.Duration(random.Int64N(int64(150*time.Millisecond))))
@@ -110,6 +108,7 @@ func crashStart(t *testing.T, store string, after time.Duration) {
 		"--store", store))
 	<-time.After(after)
 	p.kill()
+	endTransactions(t, store)
 }
 
 // TestCrashFirstStart kills the process while it makes a new store. The next
@@ -126,67 +125,11 @@ func testCrashFirstStart(t *testing.T, fresh newStore) {
 	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 1))
 	for range rounds {
-		store := fresh(t)
+		store := crashStore(t, fresh)
 		crashStart(t, store, time.Duration(random.Int64N(int64(250*time.Millisecond))))
 		p := procServe(t, store)
 		p.signIn("admin", procPassword)
 		p.ask(http.StatusCreated, http.MethodPost, "/api/v1/notes/first?context=main", `{"text": "The service works."}`)
 		p.stop()
-	}
-}
-
-// crashSweep looks at the whole store when no process has it open.
-func crashSweep(t *testing.T, store string) {
-	db, err := sqlite3.OpenFlags("file:"+sqliteFile(store), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := func(sql string) (lines []string) {
-		s, _, err := db.Prepare(sql)
-		if err != nil {
-			t.Fatalf("%s: %v", sql, err)
-		}
-		for s.Step() {
-			text := ""
-			for i := range s.ColumnCount() {
-				text += s.ColumnText(i) + " "
-			}
-			lines = append(lines, text)
-		}
-		if err := errors.Join(s.Err(), s.Close()); err != nil {
-			t.Fatalf("%s: %v", sql, err)
-		}
-		return lines
-	}
-	none := func(what, sql string) {
-		for _, line := range rows(sql) {
-			t.Errorf("%s: %s", what, line)
-		}
-	}
-	none("the file", "SELECT * FROM pragma_integrity_check WHERE integrity_check <> 'ok'")
-	all := 0
-	for _, kind := range []string{"advertisers", "orders", "tiers", "lineitems", "articles", "networks", "roles", "users"} {
-		none(kind+": a record and its history differ", fmt.Sprintf(`SELECT network, id, version, n FROM r_%[1]s LEFT JOIN
-(SELECT network AS cn, id AS ci, count(DISTINCT version) AS n, count(*) AS a, max(version) AS v FROM changes WHERE collection='%[1]s' GROUP BY 1, 2)
-ON cn = network AND ci = id WHERE n IS NOT version OR a IS NOT version OR v IS NOT version`, kind))
-		none(kind+": history without its record", fmt.Sprintf(`SELECT DISTINCT network, id FROM changes WHERE collection='%[1]s'
-AND NOT EXISTS (SELECT 1 FROM r_%[1]s r WHERE r.network = changes.network AND r.id = changes.id)`, kind))
-		none(kind+": a term without its record", fmt.Sprintf(`SELECT * FROM t_%[1]s WHERE record NOT IN (SELECT seq FROM r_%[1]s)`, kind))
-		all += len(rows("SELECT 1 FROM r_" + kind))
-	}
-	for kind, property := range map[string]string{"articles": "url", "users": "username"} {
-		none(kind+": a claim without its record", fmt.Sprintf(`SELECT * FROM claims c WHERE collection='%[1]s' AND NOT EXISTS
-(SELECT 1 FROM r_%[1]s r WHERE r.network = c.network AND r.id = c.id AND json_quote(r.doc->>'$.%[2]s') = c.value)`, kind, property))
-		none(kind+": a record without its claim", fmt.Sprintf(`SELECT * FROM r_%[1]s r WHERE r.doc->>'$.%[2]s' IS NOT NULL AND NOT EXISTS
-(SELECT 1 FROM claims c WHERE collection='%[1]s' AND r.network = c.network AND r.id = c.id AND json_quote(r.doc->>'$.%[2]s') = c.value)`, kind, property))
-	}
-	for _, ref := range [][3]string{{"orders", "advertiser", "advertisers"}, {"lineitems", "order", "orders"}, {"lineitems", "tier", "tiers"}} {
-		none(ref[0]+": a reference that leads nowhere", fmt.Sprintf(`SELECT network, id, doc FROM r_%[1]s r WHERE r.doc->>'$.%[2]s' IS NOT NULL AND NOT EXISTS
-(SELECT 1 FROM r_%[3]s o WHERE o.network = r.network AND o.id IN (r.doc->>'$.%[2]s', CASE json_type(r.doc, '$.%[2]s') WHEN 'object' THEN r.doc->>'$.%[2]s.id' END))`,
-			ref[0], ref[1], ref[2]))
-	}
-	t.Logf("%d records", all)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
 	}
 }

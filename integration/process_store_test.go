@@ -36,6 +36,7 @@ func TestStoreIsOfOneProcess(t *testing.T) {
 	p := procServe(t, store)
 	p.signIn("admin", procPassword)
 	procServeFails(t, store, sqliteFile(store), "another process has it open", "stop that one first")
+	procWants(t, procFails(t, nil, "init", "--store", store), "another process")
 	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/notes/a?context=main", `{"text": "A"}`)
 	p.kill() // a lock does not outlive its process
 	q := procServe(t, store)

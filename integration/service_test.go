@@ -41,6 +41,7 @@ type service struct {
 	userID  string
 
 	store  store.Store
+	engine *engine.Engine
 	server *httptest.Server
 	client *http.Client
 	camera camera
@@ -122,6 +123,7 @@ func (s *service) start() *engine.Engine {
 	}
 	s.camera, err = newCamera(s.uri)
 	must(err)
+	s.engine = e
 	return e
 }
 
