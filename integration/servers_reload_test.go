@@ -1,0 +1,121 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// writeVenues stores and changes new venues through a server, until the function
+// that it returns is called; that tells how many there are.
+func (s *service) writeVenues(token string) (end func() int) {
+	var done atomic.Bool
+	var n atomic.Int64
+	var writers sync.WaitGroup
+	for writer := range 2 {
+		writers.Go(func() {
+			for i := 0; !done.Load() && !s.tb.Failed(); i++ {
+				for _, label := range []string{"old", "new"} {
+					body := fmt.Sprintf(`[{"id": "w%[1]d-%[2]d", "name": "venue %[2]d", "code": "c%[1]d-%[2]d", "labels": [%[3]q]}]`, writer, i, label)
+					if a := s.ask(token, http.MethodPost, "/api/v1/venues?context=main", body, nil); a.status != http.StatusOK {
+						s.tb.Errorf("beside a reload of another server: %d %s", a.status, a.body)
+					}
+				}
+				n.Add(1)
+			}
+		})
+	}
+	return func() int {
+		done.Store(true)
+		writers.Wait()
+		return int(n.Load())
+	}
+}
+
+// count is how many venues a list finds.
+func (s *service) count(token, parameters string) int {
+	s.tb.Helper()
+	list := s.must(token, http.MethodGet, "/api/v1/venues?context=main&pageSize=1&"+parameters, "", http.StatusOK)
+	n := 0
+	fmt.Sscan(fmt.Sprint(list["totalCount"]), &n)
+	return n
+}
+
+// TestServersReloadType serves a new type on one server while another, which
+// does not know it yet, writes: nothing is in the way of either.
+func TestServersReloadType(t *testing.T) {
+	t.Parallel()
+	servers, token := newServers(t, 2)
+	here, there := servers[0], servers[1]
+	var done atomic.Bool
+	var writers sync.WaitGroup
+	var n atomic.Int64
+	for writer := range 2 {
+		writers.Go(func() {
+			for i := 0; !done.Load(); i++ {
+				a := there.ask(token, http.MethodPost, "/api/v1/batch?context=main", fmt.Sprintf(`{"operations": [
+					{"type": "orders", "object": {"id": "o%[1]d-%[2]d", "name": "O", "advertiser": "a%[1]d-%[2]d"}},
+					{"type": "advertisers", "object": {"id": "a%[1]d-%[2]d", "name": "A"}}]}`, writer, i), nil)
+				if a.status != http.StatusOK {
+					t.Errorf("beside a reload of another server: %d %s", a.status, a.body)
+				}
+				n.Add(1)
+			}
+		})
+	}
+	if err := here.swap(here.engine, venues(`, "search": ["name"], "index": ["labels"], "unique": ["code"]`)); err != nil {
+		t.Error(err)
+	}
+	here.must(token, http.MethodPost, "/api/v1/venues/v?context=main", `{"name": "V", "code": "v", "labels": ["l"]}`, http.StatusCreated)
+	there.must(token, http.MethodGet, "/api/v1/venues/v?context=main", "", http.StatusNotFound)
+	if err := there.swap(there.engine, venues(`, "search": ["name"], "index": ["labels"], "unique": ["code"]`)); err != nil {
+		t.Error(err)
+	}
+	done.Store(true)
+	writers.Wait()
+	there.must(token, http.MethodPost, "/api/v1/venues/w?context=main", `{"code": "v"}`, http.StatusUnprocessableEntity)
+	there.must(token, http.MethodPost, "/api/v1/venues/w?context=main", `{"name": "W", "code": "w", "labels": ["l"]}`, http.StatusCreated)
+	for _, s := range servers {
+		if n := s.count(token, "where=labels=l"); n != 2 {
+			t.Errorf("%d venues", n)
+		}
+		if list := s.must(token, http.MethodGet, "/api/v1/orders?context=main&pageSize=1", "", http.StatusOK); fmt.Sprint(list["totalCount"]) != fmt.Sprint(n.Load()) {
+			t.Errorf("%v orders instead of %d", list["totalCount"], n.Load())
+		}
+	}
+}
+
+// TestServersReloadIndexes serves a schema with more indexes, and then with
+// none of them, on one server while another writes objects of that type.
+func TestServersReloadIndexes(t *testing.T) {
+	t.Parallel()
+	servers, token := newServers(t, 2, venues(""))
+	here, there := servers[0], servers[1]
+	end := there.writeVenues(token)
+	for range 3 {
+		for _, resource := range []string{`, "index": ["name", ["code", "name"]], "sort": ["name", "code"]`, ""} {
+			if err := here.swap(here.engine, venues(resource)); err != nil {
+				t.Error(err)
+			}
+			here.must(token, http.MethodGet, "/api/v1/venues?context=main&where=name=venue%203", "", http.StatusOK)
+		}
+	}
+	if err := here.swap(here.engine, venues(`, "index": ["name"], "sort": ["name"]`)); err != nil {
+		t.Error(err)
+	}
+	n := end()
+	for _, s := range servers {
+		if found := s.count(token, ""); found != n {
+			t.Errorf("%d venues instead of %d", found, n)
+		}
+		if found := s.count(token, "where=name!=nobody"); found != n {
+			t.Errorf("%d venues by name instead of %d", found, n)
+		}
+	}
+	list := here.must(token, http.MethodGet, "/api/v1/venues?context=main&orderBy=name&pageSize=1000", "", http.StatusOK)
+	if got := len(list["results"].([]any)); got != min(n, 1000) {
+		t.Errorf("%d venues in the order of their names instead of %d", got, n)
+	}
+}
