@@ -13,7 +13,7 @@ fail() {
 		make mongod: $1
 		Instead, the tests that need MongoDB take one of these:
 		  - a mongod 5.0 or later on the PATH, or named in MARQUEE_TEST_MONGOD
-		  - Docker: they start mongo:8, or the image that MARQUEE_TEST_MONGODB_IMAGE names
+		  - Docker with mongo:8, or with the image that MARQUEE_TEST_MONGODB_IMAGE names
 		  - the URI of a replica set in MARQUEE_TEST_MONGODB_URI
 	END
 	exit 1

@@ -16,17 +16,24 @@ for pid in $(cat "$0.gone"/*/pid 2>/dev/null); do kill -9 "$pid" 2>/dev/null; do
 for i in 1 2 3 4 5 6 7 8 9 10; do rm -rf "$0.gone" 2>/dev/null && break; sleep 0.1; done
 `
 
+// removing does the same for the container of a name.
+const removing = `
+trap '' HUP INT QUIT TERM
+cat >/dev/null
+docker rm --force --volumes "$0"
+`
+
 // entering makes a server known to the guardian before it is one.
 const entering = `echo $$ >"$0" && exec "$@"`
 
-// guardian watches over a folder until it is released or its process ends.
+// guardian waits until it is released or the test process ends, and cleans up.
 type guardian struct {
 	command *exec.Cmd
 	leash   io.Closer
 }
 
-func guard(folder string) (*guardian, error) {
-	command := exec.Command("sh", "-c", guarding, folder)
+func guard(script, what string) (*guardian, error) {
+	command := exec.Command("sh", "-c", script, what)
 	leash, err := command.StdinPipe()
 	if err != nil {
 		return nil, err

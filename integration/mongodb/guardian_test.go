@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package mongodb
 
 import (
@@ -75,7 +77,7 @@ func defunct(process int) bool {
 func TestDying(t *testing.T) {
 	how := os.Getenv(ending)
 	if how == "" {
-		t.Skip("for a child process")
+		return // it is for a child process
 	}
 	own := NewReplicaSet(t, 1)
 	own.Pause(0) // it would not notice a signal that asks

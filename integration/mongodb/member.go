@@ -1,9 +1,11 @@
 package mongodb
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -25,6 +27,7 @@ type member struct {
 	command []string
 	uri     string
 
+	logged  int64 // how much had been logged when it was started
 	process *os.Process
 	exited  chan struct{}
 	paused  bool
@@ -33,13 +36,19 @@ type member struct {
 
 func (m *member) address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(m.port)) }
 
-// start runs the server and returns when it accepts connections.
-func (m *member) start(ctx context.Context) error {
+// start runs the server; await says when it is there.
+func (m *member) start() error {
+	if m.process != nil {
+		return fmt.Errorf("the member on port %d is running", m.port)
+	}
 	output, err := os.OpenFile(m.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer output.Close()
+	if m.logged, err = output.Seek(0, io.SeekEnd); err != nil {
+		return err
+	}
 	enter := append([]string{"-c", entering, filepath.Join(m.folder, "pid")}, m.command...)
 	command := exec.Command("sh", enter...)
 	command.Stdout, command.Stderr = output, output
@@ -53,22 +62,33 @@ func (m *member) start(ctx context.Context) error {
 		command.Wait()
 		close(exited)
 	}()
-	if err := m.awaitPort(ctx); err != nil {
+	return nil
+}
+
+// await returns when the server accepts connections.
+func (m *member) await(ctx context.Context) error {
+	if err := m.awaitListening(ctx); err != nil {
 		m.kill()
-		return fmt.Errorf("mongod on port %d: %w; its log ends with\n%s", m.port, err, m.logTail())
+		return fmt.Errorf("mongod on port %d: %w; its log says\n%s", m.port, err, m.complaint())
 	}
+	var err error
 	m.client, err = mongo.Connect(options.Client().ApplyURI(m.uri).SetServerSelectionTimeout(5 * time.Second))
 	return err
 }
 
 var errExited = errors.New("it ended at once")
 
-func (m *member) awaitPort(ctx context.Context) error {
+// awaitListening looks into the log: the port alone may be another's.
+func (m *member) awaitListening(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if connection, err := net.Dial("tcp", m.address()); err == nil {
-			return connection.Close()
+		log, err := os.ReadFile(m.logFile())
+		if err != nil {
+			return err
+		}
+		if bytes.Contains(log[m.logged:], []byte("Waiting for connections")) {
+			return nil
 		}
 		select {
 		case <-m.exited:
@@ -147,11 +167,21 @@ func (m *member) hello(ctx context.Context) (greeting, error) {
 
 func (m *member) logFile() string { return filepath.Join(m.folder, "log") }
 
-func (m *member) logTail() string {
+// complaint is what the log says since the start: its errors, or else its end.
+func (m *member) complaint() string {
 	log, err := os.ReadFile(m.logFile())
 	if err != nil {
 		return err.Error()
 	}
-	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
-	return strings.Join(lines[max(0, len(lines)-15):], "\n")
+	lines := strings.Split(strings.TrimSpace(string(log[m.logged:])), "\n")
+	var telling []string
+	for _, line := range lines {
+		if !strings.HasPrefix(line, "{") || strings.Contains(line, `"s":"E"`) || strings.Contains(line, `"s":"F"`) {
+			telling = append(telling, line)
+		}
+	}
+	if len(telling) == 0 {
+		telling = lines
+	}
+	return strings.Join(telling[max(0, len(telling)-15):], "\n")
 }

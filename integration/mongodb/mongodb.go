@@ -27,7 +27,8 @@ import (
 // of many packages may start theirs at the same time.
 const startLimit = time.Minute
 
-var errNone = errors.New("no MongoDB: run 'make mongod', or set MARQUEE_TEST_MONGODB_URI to the URI of a replica set, or start Docker")
+// errNone is the beginning of what says how a test could have its server.
+var errNone = errors.New("no MongoDB")
 
 // URI is the connection string of a replica set that all tests of the binary
 // share. It names a database that is the caller's alone and is dropped when the
@@ -47,11 +48,12 @@ func URI(tb testing.TB) string {
 	return withDatabase(server.uri, database)
 }
 
-// sharedServer is the server behind URI. What keeps it alive ends with the process.
+// sharedServer is the server behind URI. Its guardian, if it has one, is never
+// released, and so holds on until the process ends.
 type sharedServer struct {
-	uri    string
-	client *mongo.Client
-	keep   any
+	uri      string
+	client   *mongo.Client
+	guardian *guardian
 }
 
 var shared = sync.OnceValues(func() (*sharedServer, error) {
@@ -86,7 +88,7 @@ func startShared() (*sharedServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sharedServer{uri: own.uri(nil, ""), keep: own}, nil
+	return &sharedServer{uri: own.uri(nil, ""), guardian: own.guardian}, nil
 }
 
 // check ends a test that cannot have its server.
@@ -94,13 +96,14 @@ func check(tb testing.TB, err error) {
 	tb.Helper()
 	switch {
 	case err == nil:
-	case errors.Is(err, errNone) && !required():
+	case errors.Is(err, errNone) && !required("mongodb"):
 		tb.Skip(err)
 	default:
 		tb.Fatal(err)
 	}
 }
 
-func required() bool {
-	return slices.Contains(strings.Split(os.Getenv("MARQUEE_REQUIRE"), ","), "mongodb")
+// required is whether a suite must not be skipped here.
+func required(suite string) bool {
+	return slices.Contains(strings.Split(os.Getenv("MARQUEE_REQUIRE"), ","), suite)
 }

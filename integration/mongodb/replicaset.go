@@ -79,7 +79,8 @@ func (r *ReplicaSet) Start(i int) {
 	r.tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	check(r.tb, r.members[i].start(ctx))
+	check(r.tb, r.members[i].start())
+	check(r.tb, r.members[i].await(ctx))
 	if !r.standalone {
 		check(r.tb, r.awaitFollowing(ctx, r.members[i]))
 	}

@@ -51,7 +51,7 @@ func tryStart(ctx context.Context, binary string, s settings) (own *set, err err
 		return nil, err
 	}
 	own = &set{settings: s, folder: folder}
-	if own.guardian, err = guard(folder); err != nil {
+	if own.guardian, err = guard(guarding, folder); err != nil {
 		os.RemoveAll(folder)
 		return nil, err
 	}
@@ -64,7 +64,12 @@ func tryStart(ctx context.Context, binary string, s settings) (own *set, err err
 		return nil, err
 	}
 	for _, m := range own.members {
-		if err := m.start(ctx); err != nil {
+		if err := m.start(); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range own.members {
+		if err := m.await(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +78,7 @@ func tryStart(ctx context.Context, binary string, s settings) (own *set, err err
 	}
 	if !s.standalone {
 		if err := own.initiate(ctx); err != nil {
-			return nil, fmt.Errorf("initiate the replica set: %w; the log of its first member ends with\n%s", err, own.members[0].logTail())
+			return nil, fmt.Errorf("initiate the replica set: %w; the log of its first member says\n%s", err, own.members[0].complaint())
 		}
 	}
 	return own, nil

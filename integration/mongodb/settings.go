@@ -31,16 +31,19 @@ func WithParameter(name, value string) Option {
 
 // arguments are those of a member, besides what concerns access.
 func (s *settings) arguments(m *member) []string {
-	// The smallest caches that leave a test undisturbed. The log of operations
-	// bounds how long a member can be away and still catch up.
-	cache, log := "0.5", "512"
+	// A transaction must fit into about a sixth of the cache, and one of 100,000
+	// objects is to be tried: a bound, which is not used otherwise. The log of
+	// operations bounds how long a member can be away and still catch up.
+	cache, log := "4", "512"
 	if s.members > 1 {
-		cache, log = "0.25", "1024"
+		cache, log = "0.5", "1024"
 	}
 	arguments := []string{
 		"--dbpath", filepath.Join(m.folder, "data"),
 		"--port", strconv.Itoa(m.port), "--bind_ip", "127.0.0.1", "--nounixsocket",
 		"--wiredTigerCacheSizeGB", cache, "--quiet",
+		// Else each takes 300 MB of what may be memory before anything is written.
+		"--wiredTigerEngineConfigString", "log=(file_max=16MB,prealloc=false)",
 		"--setParameter", "enableTestCommands=1",
 		"--setParameter", "diagnosticDataCollectionEnabled=false",
 	}
