@@ -4,6 +4,8 @@ package mongo
 
 import (
 	"context"
+	"errors"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -83,6 +85,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 // may repeat the password, so that they are not passed on.
 func parse(uri string) (database string, opts *options.ClientOptions, err error) {
 	known, err := connstring.ParseAndValidate(uri)
+	var lookup *net.DNSError
+	if errors.As(err, &lookup) {
+		return "", nil, &store.Error{Code: store.CodeUnavailable, Cause: lookup, Text: "the servers of MongoDB cannot be looked up: check the name behind mongodb+srv://, and the DNS"}
+	}
 	if err != nil {
 		return "", nil, notUsable("its connection string cannot be read: write mongodb://HOST1,HOST2,HOST3/DATABASE?replicaSet=NAME, with special characters of the user and the password percent-encoded", nil)
 	}
