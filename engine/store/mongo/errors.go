@@ -100,12 +100,21 @@ func translate(ctx context.Context, err error) (error, retry) {
 		return fail(store.CodeConflict, "the transaction met another one"), conflict
 	case hasCode(err, codesOutdated...):
 		return fail(store.CodeUnavailable, "the snapshot can be read no longer"), conflict
-	case mongo.IsNetworkError(err), mongo.IsTimeout(err), hasCode(err, codesLost...):
+	case mongo.IsNetworkError(err), mongo.IsTimeout(err), hasCode(err, codesLost...), isPoolError(err):
 		return fail(store.CodeUnavailable, "the connection to MongoDB was lost, or its primary changed"), lost
 	case hasLabel(err, labelTransient):
 		return fail(store.CodeConflict, "the transaction met another one"), conflict
 	}
 	return fail(store.CodeInternal, "MongoDB failed"), final
+}
+
+// isPoolError reports whether an operation got no connection, because others
+// broke, or the server was given up.
+func isPoolError(err error) bool {
+	var cleared driver.RetryablePoolError
+	var pool topology.PoolError
+	var connection topology.ConnectionError
+	return errors.As(err, &cleared) || errors.As(err, &pool) || errors.As(err, &connection) || errors.Is(err, topology.ErrServerClosed)
 }
 
 // over reports whether a context has ended. The driver and the server may notice
