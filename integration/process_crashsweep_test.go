@@ -85,7 +85,7 @@ var crashUnique = map[string]string{"articles": "url", "users": "username"}
 // record that has it; what is referred to is there.
 func crashSweep(t *testing.T, uri string) {
 	ctx := context.Background()
-	s, err := openStore(ctx, uri)
+	s, err := openStore(t, uri)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func (s *service) start() *engine.Engine {
 	}
 	registry, err := schema.Load(sources...)
 	must(err)
-	s.store, err = openStore(ctx, s.uri)
+	s.store, err = openStore(s.tb, s.uri)
 	must(err)
 	key, err := auth.KeyFile(s.key)
 	must(err)

@@ -103,10 +103,12 @@ func eachStore(t *testing.T, test func(t *testing.T, fresh newStore)) {
 // sqliteFile is the file that the URI of an embedded store names.
 func sqliteFile(uri string) string { return strings.TrimPrefix(uri, "sqlite:") }
 
-// openStore opens a store as the program does.
-func openStore(ctx context.Context, uri string) (store.Store, error) {
+// openStore opens a store as the program does. What it asks of a database must
+// do on a sharded cluster, too.
+func openStore(tb testing.TB, uri string) (store.Store, error) {
+	ctx := context.Background()
 	if path, ok := strings.CutPrefix(uri, "sqlite:"); ok {
 		return sqlite.Open(ctx, sqlite.Options{Path: path})
 	}
-	return mongo.Open(ctx, mongo.Options{URI: uri})
+	return mongo.Open(ctx, mongo.Options{URI: uri, Monitor: mongodb.ShardKeys(tb)})
 }
