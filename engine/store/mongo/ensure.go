@@ -176,7 +176,7 @@ func (s *Store) patiently(ctx context.Context, change func() error) error {
 		if err == nil {
 			return nil
 		}
-		translated, again := translate(ctx, err)
+		again, translated := translate(ctx, err)
 		if hasCode(err, codesInProgress...) {
 			again = conflict
 		}

@@ -65,13 +65,13 @@ func hasLabel(err error, label string) bool {
 // translate turns an error of the driver into one of the port, and tells
 // whether it may be tried again. What is certain comes before the labels: a
 // transaction that has met such a fault goes on failing with a label.
-func translate(ctx context.Context, err error) (error, retry) {
+func translate(ctx context.Context, err error) (retry, error) {
 	if err == nil {
-		return nil, final
+		return final, nil
 	}
 	var known *store.Error
 	if errors.As(err, &known) {
-		return err, final
+		return final, err
 	}
 	fail := func(code store.Code, text string) error {
 		return &store.Error{Code: code, Text: text, Cause: scrub(err)}
@@ -79,33 +79,33 @@ func translate(ctx context.Context, err error) (error, retry) {
 	var selection topology.ServerSelectionError
 	switch {
 	case hasCode(err, codesTooLarge...), errors.Is(err, driver.ErrDocumentTooLarge):
-		return fail(store.CodeTooLarge, "the transaction is larger than MongoDB takes: send less at once, or give its servers a larger cache"), final
+		return final, fail(store.CodeTooLarge, "the transaction is larger than MongoDB takes: send less at once, or give its servers a larger cache")
 	case hasCode(err, codeDuplicate):
-		return fail(store.CodeConflict, "a record is there already, or a unique value is taken"), refused
+		return refused, fail(store.CodeConflict, "a record is there already, or a unique value is taken")
 	case hasCode(err, codesFull...):
-		return fail(store.CodeFull, "a disk of MongoDB is full: make room on it"), final
+		return final, fail(store.CodeFull, "a disk of MongoDB is full: make room on it")
 	case hasCode(err, codesForbidden...):
-		return fail(store.CodeUnavailable, "the database user may not do this: grant it the role readWrite on the database"), final
+		return final, fail(store.CodeUnavailable, "the database user may not do this: grant it the role readWrite on the database")
 	case errors.As(err, &selection):
-		return fail(store.CodeUnavailable, "no server of MongoDB can be reached that takes the operation: check that its members run, and that a primary is elected"), lost
+		return lost, fail(store.CodeUnavailable, "no server of MongoDB can be reached that takes the operation: check that its members run, and that a primary is elected")
 	case over(ctx), errors.Is(err, driver.ErrDeadlineWouldBeExceeded), hasCode(err, codesLate...):
-		return deadline(ctx), final
+		return final, deadline(ctx)
 	case hasCode(err, codesStopped...):
-		return fail(store.CodeUnavailable, "an operator of MongoDB has ended the operation"), final
+		return final, fail(store.CodeUnavailable, "an operator of MongoDB has ended the operation")
 	case errors.Is(err, mongo.ErrClientDisconnected):
-		return errClosed, final
+		return final, errClosed
 	case isUnknownHint(err):
-		return fail(store.CodeUnavailable, "an index was dropped by another server"), conflict
+		return conflict, fail(store.CodeUnavailable, "an index was dropped by another server")
 	case hasCode(err, codesConflict...):
-		return fail(store.CodeConflict, "the transaction met another one"), conflict
+		return conflict, fail(store.CodeConflict, "the transaction met another one")
 	case hasCode(err, codesOutdated...):
-		return fail(store.CodeUnavailable, "the snapshot can be read no longer"), conflict
+		return conflict, fail(store.CodeUnavailable, "the snapshot can be read no longer")
 	case mongo.IsNetworkError(err), mongo.IsTimeout(err), hasCode(err, codesLost...), isPoolError(err):
-		return fail(store.CodeUnavailable, "the connection to MongoDB was lost, or its primary changed"), lost
+		return lost, fail(store.CodeUnavailable, "the connection to MongoDB was lost, or its primary changed")
 	case hasLabel(err, labelTransient):
-		return fail(store.CodeConflict, "the transaction met another one"), conflict
+		return conflict, fail(store.CodeConflict, "the transaction met another one")
 	}
-	return fail(store.CodeInternal, "MongoDB failed"), final
+	return final, fail(store.CodeInternal, "MongoDB failed")
 }
 
 // isPoolError reports whether an operation got no connection, because others

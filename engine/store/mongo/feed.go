@@ -68,7 +68,7 @@ func (s *Store) Changes(ctx context.Context, after string, limit int) ([]store.C
 	if after == "" {
 		now, err := s.clusterTime(ctx)
 		if err != nil {
-			err, _ = translate(ctx, err)
+			_, err = translate(ctx, err)
 			return nil, "", err
 		}
 		f.at.horizon = bson.Timestamp{T: max(now.T-horizonSeconds, s.created.T), I: s.created.I}
@@ -168,6 +168,6 @@ func (f *follower) failed(ctx context.Context, err error) error {
 	if f.at.token != nil && hasCode(err, 2, 9, 14, 15, 260, 280, 286, 40415, 40647, 40649, 50811) {
 		return badPosition(scrub(err))
 	}
-	err, _ = translate(ctx, err)
+	_, err = translate(ctx, err)
 	return err
 }

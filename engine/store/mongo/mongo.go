@@ -118,7 +118,7 @@ func (s *Store) Revision(...string) (string, bool) { return "", false }
 
 // Check implements store.Store: a primary answers.
 func (s *Store) Check(ctx context.Context) error {
-	err, _ := translate(ctx, s.client.Ping(ctx, readpref.Primary()))
+	_, err := translate(ctx, s.client.Ping(ctx, readpref.Primary()))
 	return err
 }
 
@@ -129,7 +129,7 @@ func (s *Store) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), settling)
 	defer cancel()
-	err, _ := translate(ctx, s.client.Disconnect(ctx))
+	_, err := translate(ctx, s.client.Disconnect(ctx))
 	return err
 }
 

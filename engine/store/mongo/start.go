@@ -63,7 +63,7 @@ func startError(ctx context.Context, err error) error {
 		return &store.Error{Code: store.CodeUnavailable, Cause: scrub(err),
 			Text: "no server of MongoDB can be reached: check the hosts of the connection string, its options replicaSet and tls, and that a primary is elected"}
 	}
-	err, _ = translate(ctx, err)
+	_, err = translate(ctx, err)
 	return err
 }
 

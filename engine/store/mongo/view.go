@@ -38,7 +38,7 @@ func deadline(ctx context.Context) error {
 // ended translates an error, which ends the view.
 func (v *view) ended(ctx context.Context, err error) error {
 	if err != nil && v.broken == nil {
-		v.broken, v.again = translate(ctx, err)
+		v.again, v.broken = translate(ctx, err)
 	}
 	return v.broken
 }
@@ -54,16 +54,16 @@ const maxReads = 10
 // Read implements store.Store.
 func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
 	for n := 0; ; n++ {
-		err, again := s.read(ctx, fn)
+		again, err := s.read(ctx, fn)
 		if again == final || n == maxReads || !pause(ctx, n, again) {
 			return err
 		}
 	}
 }
 
-func (s *Store) read(ctx context.Context, fn func(store.Snapshot) error) (err error, again retry) {
+func (s *Store) read(ctx context.Context, fn func(store.Snapshot) error) (again retry, err error) {
 	if err := s.open(ctx); err != nil {
-		return err, final
+		return final, err
 	}
 	session, err := s.client.StartSession(options.Session().SetSnapshot(true))
 	if err != nil {
@@ -73,9 +73,9 @@ func (s *Store) read(ctx context.Context, fn func(store.Snapshot) error) (err er
 	v := &view{s: s, session: session, ctx: ctx}
 	defer func() { v.broken = errEnded }()
 	if err = fn(v); v.broken == nil {
-		return err, final
+		return final, err
 	}
-	return err, v.again
+	return v.again, err
 }
 
 // rows runs a find and yields what it finds. An error of row is not the

@@ -73,7 +73,7 @@ func pause(ctx context.Context, n int, why retry) bool {
 func (s *Store) Write(ctx context.Context, fn func(store.Tx) error) error {
 	begun, tries := time.Now(), map[retry]int{}
 	for n := 0; ; n++ {
-		err, again := s.attempt(ctx, fn)
+		again, err := s.attempt(ctx, fn)
 		tries[again]++
 		switch {
 		case again == final,
@@ -87,9 +87,9 @@ func (s *Store) Write(ctx context.Context, fn func(store.Tx) error) error {
 }
 
 // attempt runs the function in one transaction.
-func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error) (err error, again retry) {
+func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error) (again retry, err error) {
 	if err := s.open(ctx); err != nil {
-		return err, final
+		return final, err
 	}
 	session, err := s.client.StartSession()
 	if err != nil {
@@ -108,12 +108,12 @@ func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error) (err error
 	}
 	if err != nil || len(t.touched) == 0 {
 		t.abort(ctx)
-		return err, t.again
+		return t.again, err
 	}
 	marker, err := t.mark(ctx)
 	if err != nil {
 		t.abort(ctx)
-		return err, t.again
+		return t.again, err
 	}
 	return t.commit(ctx, marker)
 }
@@ -173,14 +173,14 @@ func (t *transaction) forget() {
 
 // commit ends the transaction. It goes on for a client that has gone, so that
 // nothing is left open, and what became of it is known.
-func (t *transaction) commit(ctx context.Context, marker bson.Raw) (error, retry) {
+func (t *transaction) commit(ctx context.Context, marker bson.Raw) (retry, error) {
 	patient, cancel := patient(ctx, committing)
 	defer cancel()
 	for n := 0; ; n++ {
 		err := t.session.CommitTransaction(patient)
 		switch {
 		case err == nil:
-			return nil, final
+			return final, nil
 		case !hasLabel(err, labelUnknown), n == maxCommits, !pause(patient, n, lost):
 			return t.settle(ctx, marker, err)
 		}
@@ -190,19 +190,19 @@ func (t *transaction) commit(ctx context.Context, marker bson.Raw) (error, retry
 // settle finds out whether a transaction was committed. Not all errors tell: of
 // some, the server says that it has committed, and cannot promise that it is
 // for ever.
-func (t *transaction) settle(ctx context.Context, marker bson.Raw, cause error) (error, retry) {
+func (t *transaction) settle(ctx context.Context, marker bson.Raw, cause error) (retry, error) {
 	patient, cancel := patient(ctx, settling)
 	defer cancel()
 	for n := 0; ; n++ {
 		committed, err := t.fence(patient, marker)
 		switch {
 		case err == nil && committed:
-			return nil, final
+			return final, nil
 		case err == nil:
 			return notCommitted(ctx, cause)
 		case !pause(patient, n, lost):
-			return &store.Error{Code: store.CodeUnavailable, Cause: scrub(cause),
-				Text: "MongoDB was lost while a transaction was committed, and whether it was is not known: read what was to be written"}, final
+			return final, &store.Error{Code: store.CodeUnavailable, Cause: scrub(cause),
+				Text: "MongoDB was lost while a transaction was committed, and whether it was is not known: read what was to be written"}
 		}
 	}
 }
@@ -213,7 +213,7 @@ func (t *transaction) fence(ctx context.Context, marker bson.Raw) (committed boo
 	// One that is still open would hold the marker's place for a minute.
 	kill := bson.D{{Key: "killSessions", Value: bson.A{t.session.ID()}}}
 	err = t.s.client.Database("admin").RunCommand(ctx, kill).Err()
-	if _, again := translate(ctx, err); again == lost {
+	if again, _ := translate(ctx, err); again == lost {
 		return false, err
 	}
 	commits := t.s.db.Collection(commitsCollection, options.Collection().SetReadPreference(readpref.Primary()))
@@ -228,12 +228,12 @@ func (t *transaction) fence(ctx context.Context, marker bson.Raw) (committed boo
 }
 
 // notCommitted is what becomes of a transaction that was not.
-func notCommitted(ctx context.Context, cause error) (error, retry) {
+func notCommitted(ctx context.Context, cause error) (retry, error) {
 	switch {
 	case over(ctx):
-		return deadline(ctx), final
+		return final, deadline(ctx)
 	case hasLabel(cause, labelUnknown), errors.Is(cause, context.Canceled):
-		return &store.Error{Code: store.CodeUnavailable, Cause: scrub(cause), Text: "the connection to MongoDB was lost before a transaction was committed"}, lost
+		return lost, &store.Error{Code: store.CodeUnavailable, Cause: scrub(cause), Text: "the connection to MongoDB was lost before a transaction was committed"}
 	}
 	return translate(ctx, cause)
 }
