@@ -25,7 +25,7 @@ import (
 
 // startLimit is how long a server may take to be ready. It is generous: tests
 // of many packages may start theirs at the same time.
-const startLimit = time.Minute
+const startLimit = 2 * time.Minute
 
 // errNone is the beginning of what says how a test could have its server.
 var errNone = errors.New("no MongoDB")

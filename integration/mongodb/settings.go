@@ -51,9 +51,10 @@ func (s *settings) arguments(m *member) []string {
 		arguments = append(arguments, "--replSet", setName, "--oplogSize", log)
 	}
 	if s.members > 1 {
-		// Else members wait up to a minute for one that is paused, which they copied from.
+		// Else members wait up to a minute for one that is paused, which they
+		// copied from; and one that was killed repeats up to a minute of writes.
 		arguments = append(arguments, "--setParameter", "oplogInitialFindMaxSeconds=2",
-			"--setParameter", "oplogNetworkTimeoutBufferSeconds=1")
+			"--setParameter", "oplogNetworkTimeoutBufferSeconds=1", "--syncdelay", "5")
 	}
 	for _, parameter := range s.parameters {
 		arguments = append(arguments, "--setParameter", parameter)
