@@ -25,7 +25,7 @@ type camera interface {
 type picture [sha256.Size]byte
 
 func newCamera(uri string) (camera, error) {
-	if path, ok := strings.CutPrefix(uri, "sqlite:"); ok {
+	if path, ok := strings.CutPrefix(strings.TrimPrefix(uri, again), "sqlite:"); ok {
 		db, err := sqlite3.OpenFlags("file:"+path, sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
 		return &sqliteCamera{db: db}, err
 	}

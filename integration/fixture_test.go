@@ -16,6 +16,13 @@ import (
 // TestFixtures runs the cases of testdata.
 func TestFixtures(t *testing.T) { eachStore(t, testFixtures) }
 
+// TestFixturesAgain: what a transaction or a read found in its first run is not
+// to be seen when the store has run it again.
+func TestFixturesAgain(t *testing.T) {
+	t.Parallel()
+	testFixtures(t, newAgain)
+}
+
 func testFixtures(t *testing.T, fresh newStore) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {

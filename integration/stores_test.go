@@ -16,6 +16,7 @@ import (
 	"marquee/engine/store"
 	"marquee/engine/store/mongo"
 	"marquee/engine/store/sqlite"
+	"marquee/engine/store/storetest"
 	"marquee/integration/mongodb"
 )
 
@@ -100,6 +101,12 @@ func eachStore(t *testing.T, test func(t *testing.T, fresh newStore)) {
 	})
 }
 
+// again begins the URI of a store that runs every function twice, as a store
+// does that met a conflict.
+const again = "again+"
+
+func newAgain(tb testing.TB) string { return again + newSQLite(tb) }
+
 // sqliteFile is the file that the URI of an embedded store names.
 func sqliteFile(uri string) string { return strings.TrimPrefix(uri, "sqlite:") }
 
@@ -107,6 +114,10 @@ func sqliteFile(uri string) string { return strings.TrimPrefix(uri, "sqlite:") }
 // do on a sharded cluster, too.
 func openStore(tb testing.TB, uri string) (store.Store, error) {
 	ctx := context.Background()
+	if uri, ok := strings.CutPrefix(uri, again); ok {
+		s, err := openStore(tb, uri)
+		return storetest.Again(s), err
+	}
 	if path, ok := strings.CutPrefix(uri, "sqlite:"); ok {
 		return sqlite.Open(ctx, sqlite.Options{Path: path})
 	}

@@ -1,0 +1,28 @@
+package storetest
+
+import (
+	"context"
+
+	"marquee/engine/store"
+)
+
+// Again is the store with every function run twice, as a store may that met a
+// conflict: what it found and did the first time must not be seen in the end.
+func Again(s store.Store) store.Store { return again{s} }
+
+type again struct{ store.Store }
+
+func (a again) Read(ctx context.Context, fn func(store.Snapshot) error) error {
+	_ = a.Store.Read(ctx, fn) // the second run tells
+	return a.Store.Read(ctx, fn)
+}
+
+func (a again) Write(ctx context.Context, fn func(store.Tx) error) error {
+	_ = a.Store.Write(ctx, func(tx store.Tx) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return store.ErrRollback
+	})
+	return a.Store.Write(ctx, fn)
+}
