@@ -6,12 +6,13 @@ export CGO_ENABLED ?= 0
 # A count, as a time now and then ends a run with "context deadline exceeded".
 FUZZTIME ?= 50000x
 BENCHTIME ?= 3x
+FAILOVERS ?= 100
 IMAGE ?= marquee:latest
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test race lint vuln fuzz bench crash mongod mongod-image clean
+.PHONY: run build image test race lint vuln fuzz bench crash failover mongod mongod-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	$(GO) run ./cmd/marquee serve --demo
@@ -51,6 +52,9 @@ bench: ## the ratios of docs/benchmarks.md
 
 crash: ## kill the process a hundred times under load
 	MARQUEE_CRASHES=100 $(GO) test -count 1 -run Crash -timeout 30m ./integration
+
+failover: ## kill the primary of a replica set a hundred times under load; needs a mongod
+	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) $(GO) test -count 1 -run Failover -timeout 60m ./integration
 
 mongod: ## a mongod for the tests, in .cache
 	integration/mongodb/fetch.sh

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -18,11 +19,28 @@ type crashWriter struct {
 	claims []*crashObject // acknowledged articles
 }
 
-// run writes this and that. It ends when a request gets no answer.
+// run writes this and that. It ends when a request gets no answer, or when it is
+// to stop.
 func (w *crashWriter) run() {
 	steps := []func() bool{w.single, w.single, w.collection, w.batch, w.update, w.update, w.hot, w.hot, w.claim, w.move}
 	for steps[w.random.IntN(len(steps))]() {
+		select {
+		case <-w.m.ended:
+			return
+		default:
+		}
 	}
+}
+
+// known is one of the objects, nil where there is none: what became of the last
+// write of the others was not told.
+func (w *crashWriter) known(objects []*crashObject) *crashObject {
+	for _, i := range w.random.Perm(len(objects)) {
+		if objects[i].doubt == nil {
+			return objects[i]
+		}
+	}
+	return nil
 }
 
 // object is a new object of this writer.
@@ -41,6 +59,9 @@ func (w *crashWriter) text() string {
 func (w *crashWriter) expect(what string, status int, allowed ...int) bool {
 	if status == 0 {
 		return false
+	}
+	if w.m.outages && status == http.StatusServiceUnavailable {
+		return true
 	}
 	for _, s := range allowed {
 		if s == status {
@@ -75,7 +96,7 @@ func (w *crashWriter) collection() bool {
 		objects = append(objects, posted)
 	}
 	for _, o := range w.own {
-		if o.kind == "advertisers" && len(changes) < size/4 {
+		if o.kind == "advertisers" && o.doubt == nil && len(changes) < size/4 {
 			add(o, map[string]any{"description": w.text()})
 		}
 	}
@@ -122,10 +143,10 @@ func (w *crashWriter) batch() bool {
 
 // update changes an object of this writer, from the version that it knows.
 func (w *crashWriter) update() bool {
-	if len(w.own) == 0 {
+	o := w.known(w.own)
+	if o == nil {
 		return w.single()
 	}
-	o := w.own[w.random.IntN(len(w.own))]
 	patch := map[string]any{"description": w.text()}
 	status := w.m.post(w.p, "an update", o.path()+"?context=main", crashIfMatch(o.version), patch, crashChange{o, patch})
 	return w.expect("an update", status, http.StatusOK)
@@ -143,10 +164,15 @@ func (w *crashWriter) hot() bool {
 	path := "/api/v1/tiers/" + h.id
 	f, err := crashRead(w.p, path)
 	if err != nil {
-		return false
+		return w.m.outages && errors.Is(err, errCrashOutage)
 	}
 	next := f.version + 1
 	status := w.m.post(w.p, "a hot update", path+"?context=main", crashIfMatch(f.version), map[string]any{"description": crashHotText(next)})
+	if w.m.outages && status == http.StatusServiceUnavailable {
+		w.m.mu.Lock()
+		h.doubted[next] = true
+		w.m.mu.Unlock()
+	}
 	if status == http.StatusOK {
 		w.m.mu.Lock()
 		twice := h.acked[next]
@@ -176,10 +202,10 @@ func (w *crashWriter) claim() bool {
 
 // move gives an article another url: one claim is given up, one is made.
 func (w *crashWriter) move() bool {
-	if len(w.claims) == 0 {
+	o := w.known(w.claims)
+	if o == nil {
 		return w.claim()
 	}
-	o := w.claims[w.random.IntN(len(w.claims))]
 	patch := map[string]any{"url": w.place(), "title": w.text()}
 	status := w.m.post(w.p, "a move", o.path()+"?context=main", crashIfMatch(o.version), patch, crashChange{o, patch})
 	return w.expect("a move", status, http.StatusOK, http.StatusUnprocessableEntity)

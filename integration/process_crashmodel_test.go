@@ -2,6 +2,7 @@ package integration
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -41,6 +42,10 @@ type crashWrite struct {
 type crashHot struct {
 	id    string
 	acked map[int]bool
+	// first is the version at the beginning of the round, doubted are those
+	// that were tried and neither acknowledged nor refused.
+	first   int
+	doubted map[int]bool
 }
 
 // crashModel is what the answers of one round promise.
@@ -56,6 +61,11 @@ type crashModel struct {
 	survived, lost int
 	killAt         int           // kill after so many acknowledged writes
 	reached        chan struct{} // closed then
+	// outages says that the process lives on, and loses its store now and then:
+	// what is answered with 503 may or may not have been stored.
+	outages bool
+	refused int           // answers of 503
+	ended   chan struct{} // closed when the writers are to stop
 }
 
 func (m *crashModel) fail(format string, args ...any) {
@@ -104,8 +114,22 @@ func (m *crashModel) post(p *proc, what, path string, header http.Header, body a
 	}
 	m.mu.Unlock()
 	a, err := p.send(http.MethodPost, path, header, text)
+	if m.outages && err != nil {
+		m.fail("%s %s: no answer: %v", what, path, err)
+	}
 	if a == nil {
 		return 0
+	}
+	if err == nil {
+		for _, wrong := range a.promises(false) {
+			m.fail("%s %s: %d: %s", what, path, a.status, wrong)
+		}
+	}
+	if m.outages && a.status == http.StatusServiceUnavailable {
+		m.mu.Lock()
+		m.refused++
+		m.mu.Unlock()
+		return a.status
 	}
 	if a.status >= 500 {
 		m.fail("%s %s: %d %s", what, path, a.status, a.body)
@@ -143,7 +167,9 @@ func crashVersion(etag string) int {
 	return version
 }
 
-// read reads an object back; version 0 is one that is not there.
+var errCrashOutage = errors.New("503")
+
+// crashRead reads an object back; version 0 is one that is not there.
 func crashRead(p *proc, path string) (crashFound, error) {
 	a, err := p.send(http.MethodGet, path+"?context=main", nil, nil)
 	if err != nil {
@@ -155,6 +181,8 @@ func crashRead(p *proc, path string) (crashFound, error) {
 	case http.StatusOK:
 		object, _ := a.json().(map[string]any)
 		return crashFound{crashVersion(a.header.Get("ETag")), object}, nil
+	case http.StatusServiceUnavailable:
+		return crashFound{}, fmt.Errorf("GET %s: %w: %s", path, errCrashOutage, a.body)
 	}
 	return crashFound{}, fmt.Errorf("GET %s: %d %s", path, a.status, a.body)
 }
@@ -255,6 +283,11 @@ func (m *crashModel) checkHot(p *proc, versions map[string]int) {
 		last := slices.Max(append(slices.Collect(maps.Keys(h.acked)), 0))
 		if f.version < last {
 			m.fail("%s is at version %d, acknowledged was %d", h.id, f.version, last)
+		}
+		for version := h.first + 1; m.outages && version <= f.version; version++ {
+			if !h.acked[version] && !h.doubted[version] {
+				m.fail("%s has a version %d that nobody made", h.id, version)
+			}
 		}
 		if want := crashHotText(f.version); f.object["description"] != want {
 			m.fail("%s at version %d says %v instead of %s", h.id, f.version, f.object["description"], want)

@@ -1,0 +1,174 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"marquee/integration/mongodb"
+)
+
+// failover is a replica set that loses its primary again and again, and the
+// real program on it under load.
+type failover struct {
+	*testing.T
+	set                           *mongodb.ReplicaSet
+	p                             *proc
+	random                        *rand.Rand
+	round                         int
+	hot                           map[string]int // versions at the end of the last round
+	acks, refused, survived, lost int
+}
+
+// failoverAcks is up to how many writes are acknowledged before a primary is
+// lost, failoverMore how many have to be afterwards.
+const (
+	failoverAcks = 60
+	failoverMore = 20
+)
+
+// TestFailover takes the primary from under the program, and looks whether
+// every answer has kept its promise. MARQUEE_FAILOVERS is how often it is
+// killed, MARQUEE_FAILOVER_SEED repeats the choices of a run that failed.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	kills := 2
+	if testing.Short() {
+		kills = 1
+	}
+	kills = procNumber(t, "MARQUEE_FAILOVERS", kills)
+	seed := procNumber(t, "MARQUEE_FAILOVER_SEED", int(time.Now().UnixNano()))
+	t.Logf("MARQUEE_FAILOVER_SEED=%d", seed)
+	set := mongodb.NewReplicaSet(t, 3)
+	uri := set.URI("marquee")
+	f := &failover{T: t, set: set, random: rand.New(rand.NewPCG(uint64(seed), 2)), hot: map[string]int{}}
+	// A request that waits for a primary that is paused ends within its deadline.
+	f.p = procServe(t, uri, "--request-timeout", "5s")
+	f.p.signIn("admin", procPassword)
+	f.p.ask(http.StatusCreated, http.MethodPost, "/api/v1/advertisers/base?context=main", `{"name": "Base"}`)
+	for i := range crashHots {
+		id := fmt.Sprintf("hot-%d", i)
+		f.p.ask(http.StatusCreated, http.MethodPost, "/api/v1/tiers/"+id+"?context=main", fmt.Sprintf(`{"name": "Hot", "description": %q}`, crashHotText(1)))
+		f.hot[id] = 1
+	}
+	for n := range kills {
+		f.lose("killed", set.Kill, set.Start)
+		if n%5 == 0 {
+			f.lose("paused", set.Pause, set.Resume)
+			f.lose("stepped down", func(int) { set.StepDown() }, func(int) {})
+		}
+	}
+	f.p.stop()
+	crashSweep(t, uri)
+	t.Logf("%d primaries lost, %d acknowledged writes, %d answers of 503; of those, %d were stored and %d were not", f.round, f.acks, f.refused, f.survived, f.lost)
+}
+
+// lose writes, and goes on writing while the primary is lost, another is
+// elected, and the lost one comes back.
+func (f *failover) lose(how string, loss, end func(member int)) {
+	f.Helper()
+	begun := time.Now()
+	m := newCrashModel(fmt.Sprintf("r%d", f.round), 1+f.random.IntN(failoverAcks))
+	f.round++
+	m.outages, m.ended = true, make(chan struct{})
+	for _, h := range m.hot {
+		h.first, h.doubted = f.hot[h.id], map[int]bool{}
+	}
+	var writers sync.WaitGroup
+	for i := range crashWriters {
+		w := &crashWriter{m: m, p: f.p, name: fmt.Sprintf("%sw%d", m.prefix, i), random: rand.New(rand.NewPCG(f.random.Uint64(), 0))}
+		writers.Go(w.run)
+	}
+	f.await(m, m.reached)
+	primary := f.set.Primary()
+	lost := time.Now()
+	loss(primary)
+	f.await(m, m.further(1))
+	outage := time.Since(lost)
+	f.await(m, m.further(failoverMore))
+	if how != "killed" || f.random.IntN(2) == 0 { // to start takes its time
+		end(primary)
+		end = func(int) {}
+		f.await(m, m.further(failoverMore))
+	}
+	close(m.ended)
+	writers.Wait()
+	end(primary)
+	f.whole()
+	written := time.Since(begun)
+	m.check(f.p)
+	for _, wrong := range m.wrong {
+		f.Errorf("round %d, %s after %d answers: %s", f.round, how, m.killAt, wrong)
+	}
+	f.Logf("round %d, %s: %d writes, none for %v, %d answers of 503; %v and %v to look", f.round, how, m.acks, outage.Round(time.Millisecond),
+		m.refused, written.Round(time.Millisecond), (time.Since(begun) - written).Round(time.Millisecond))
+	for _, h := range m.hot {
+		f.hot[h.id] = m.version(f.p, h)
+	}
+	f.acks, f.refused, f.survived, f.lost = f.acks+m.acks, f.refused+m.refused, f.survived+m.survived, f.lost+m.lost
+	if f.Failed() {
+		f.FailNow()
+	}
+}
+
+// further is closed after so many more acknowledged writes.
+func (m *crashModel) further(n int) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.killAt, m.reached = m.acks+n, make(chan struct{})
+	return m.reached
+}
+
+// version is where a hot object is at the end of a round.
+func (m *crashModel) version(p *proc, h *crashHot) int {
+	found, err := crashRead(p, "/api/v1/tiers/"+h.id)
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	return found.version
+}
+
+// await waits for acknowledged writes.
+func (f *failover) await(m *crashModel, reached <-chan struct{}) {
+	f.Helper()
+	select {
+	case <-reached:
+	case <-time.After(procPatience):
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		f.Fatalf("no writes any more: %d were acknowledged, %d refused; %v\n%s", m.acks, m.refused, m.wrong, f.p.stderr)
+	}
+}
+
+// whole waits until the set has a primary, and the others follow it.
+func (f *failover) whole() {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.Context(), procPatience)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var status struct {
+			Members []struct{ StateStr string }
+		}
+		err := f.set.Client().Database("admin").RunCommand(ctx, bson.D{{Key: "replSetGetStatus", Value: 1}}).Decode(&status)
+		states := map[string]int{}
+		for _, member := range status.Members {
+			states[member.StateStr]++
+		}
+		if err == nil && states["PRIMARY"] == 1 && states["SECONDARY"] == len(status.Members)-1 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			f.Fatalf("the set does not become whole: %v %v", states, err)
+		}
+	}
+}
