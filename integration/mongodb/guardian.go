@@ -23,8 +23,10 @@ cat >/dev/null
 docker rm --force --volumes "$0"
 `
 
-// entering makes a server known to the guardian before it is one.
-const entering = `echo $$ >"$0" && exec "$@"`
+// entering makes a server known to the guardian before it is one. A database
+// has hundreds of files, which outlive it, and a test process may have begun with
+// a limit of 1,024.
+const entering = `echo $$ >"$0" && { ulimit -n "$(ulimit -H -n)" || :; } 2>/dev/null && exec "$@"`
 
 // guardian waits until it is released or the test process ends, and cleans up.
 type guardian struct {

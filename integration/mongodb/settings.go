@@ -44,6 +44,9 @@ func (s *settings) arguments(m *member) []string {
 		"--wiredTigerCacheSizeGB", cache, "--quiet",
 		// Else each takes 300 MB of what may be memory before anything is written.
 		"--wiredTigerEngineConfigString", "log=(file_max=16MB,prealloc=false)",
+		// Else the files of dropped databases stay open for five minutes, and a
+		// member that was killed repeats up to a minute of writes.
+		"--syncdelay", "5", "--setParameter", "minSnapshotHistoryWindowInSeconds=30",
 		"--setParameter", "enableTestCommands=1",
 		"--setParameter", "diagnosticDataCollectionEnabled=false",
 	}
@@ -52,9 +55,9 @@ func (s *settings) arguments(m *member) []string {
 	}
 	if s.members > 1 {
 		// Else members wait up to a minute for one that is paused, which they
-		// copied from; and one that was killed repeats up to a minute of writes.
+		// copied from.
 		arguments = append(arguments, "--setParameter", "oplogInitialFindMaxSeconds=2",
-			"--setParameter", "oplogNetworkTimeoutBufferSeconds=1", "--syncdelay", "5")
+			"--setParameter", "oplogNetworkTimeoutBufferSeconds=1")
 	}
 	for _, parameter := range s.parameters {
 		arguments = append(arguments, "--setParameter", parameter)
