@@ -29,8 +29,9 @@ type failover struct {
 // failoverAcks is up to how many writes are acknowledged before a primary is
 // lost, failoverMore how many have to be afterwards.
 const (
-	failoverAcks = 60
-	failoverMore = 20
+	failoverMembers = 3
+	failoverAcks    = 60
+	failoverMore    = 20
 )
 
 // TestFailover takes the primary from under the program, and looks whether
@@ -45,7 +46,7 @@ func TestFailover(t *testing.T) {
 	kills = procNumber(t, "MARQUEE_FAILOVERS", kills)
 	seed := procNumber(t, "MARQUEE_FAILOVER_SEED", int(time.Now().UnixNano()))
 	t.Logf("MARQUEE_FAILOVER_SEED=%d", seed)
-	set := mongodb.NewReplicaSet(t, 3)
+	set := mongodb.NewReplicaSet(t, failoverMembers)
 	uri := set.URI("marquee")
 	f := &failover{T: t, set: set, random: rand.New(rand.NewPCG(uint64(seed), 2)), hot: map[string]int{}}
 	// A request that waits for a primary that is paused ends within its deadline.
@@ -62,6 +63,7 @@ func TestFailover(t *testing.T) {
 		if n%5 == 0 {
 			f.lose("paused", set.Pause, set.Resume)
 			f.lose("stepped down", func(int) { set.StepDown() }, func(int) {})
+			f.lose("cut off", f.cutOff, set.Start)
 		}
 	}
 	f.p.stop()
@@ -92,7 +94,7 @@ func (f *failover) lose(how string, loss, end func(member int)) {
 	f.await(m, m.further(1))
 	outage := time.Since(lost)
 	f.await(m, m.further(failoverMore))
-	if how != "killed" || f.random.IntN(2) == 0 { // to start takes its time
+	if how == "paused" || f.random.IntN(2) == 0 { // to start takes its time
 		end(primary)
 		end = func(int) {}
 		f.await(m, m.further(failoverMore))
@@ -114,6 +116,36 @@ func (f *failover) lose(how string, loss, end func(member int)) {
 	f.acks, f.refused, f.survived, f.lost = f.acks+m.acks, f.refused+m.refused, f.survived+m.survived, f.lost+m.lost
 	if f.Failed() {
 		f.FailNow()
+	}
+}
+
+// cutOff kills a primary that has committed what no other member has, and which
+// it has to forget when it comes back.
+func (f *failover) cutOff(primary int) {
+	f.Helper()
+	for i := range failoverMembers {
+		if i != primary {
+			f.set.Pause(i)
+		}
+	}
+	var was bson.Timestamp
+	f.until("the primary is ahead of the others, who hear nothing any more", func(ctx context.Context) (bool, error) {
+		var status struct {
+			OpTimes struct {
+				Committed struct{ TS bson.Timestamp } `bson:"lastCommittedOpTime"`
+				Durable   struct{ TS bson.Timestamp } `bson:"durableOpTime"`
+			} `bson:"optimes"`
+		}
+		err := f.status(ctx, &status)
+		ahead := status.OpTimes.Committed.TS.Equal(was) && status.OpTimes.Durable.TS.After(was)
+		was = status.OpTimes.Committed.TS
+		return ahead, err
+	})
+	f.set.Kill(primary)
+	for i := range failoverMembers {
+		if i != primary {
+			f.set.Resume(i)
+		}
 	}
 }
 
@@ -149,26 +181,40 @@ func (f *failover) await(m *crashModel, reached <-chan struct{}) {
 // whole waits until the set has a primary, and the others follow it.
 func (f *failover) whole() {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(f.Context(), procPatience)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	f.until("the set is whole", func(ctx context.Context) (bool, error) {
 		var status struct {
 			Members []struct{ StateStr string }
 		}
-		err := f.set.Client().Database("admin").RunCommand(ctx, bson.D{{Key: "replSetGetStatus", Value: 1}}).Decode(&status)
+		err := f.status(ctx, &status)
 		states := map[string]int{}
 		for _, member := range status.Members {
 			states[member.StateStr]++
 		}
-		if err == nil && states["PRIMARY"] == 1 && states["SECONDARY"] == len(status.Members)-1 {
+		return states["PRIMARY"] == 1 && states["SECONDARY"] == failoverMembers-1, err
+	})
+}
+
+// status is what the primary says of the set.
+func (f *failover) status(ctx context.Context, status any) error {
+	return f.set.Client().Database("admin").RunCommand(ctx, bson.D{{Key: "replSetGetStatus", Value: 1}}).Decode(status)
+}
+
+// until asks until something holds.
+func (f *failover) until(what string, holds func(context.Context) (bool, error)) {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.Context(), procPatience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, err := holds(ctx)
+		if ok && err == nil {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			f.Fatalf("the set does not become whole: %v %v", states, err)
+			f.Fatalf("never holds that %s: %v", what, err)
 		}
 	}
 }
