@@ -1,0 +1,129 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"marquee/integration/mongodb"
+)
+
+// faultStatus is how an answer tells of a fault of the store.
+type faultStatus struct {
+	status int
+	code   string
+}
+
+var (
+	toldUnavailable = faultStatus{http.StatusServiceUnavailable, "error.store.unavailable"}
+	toldLate        = faultStatus{http.StatusServiceUnavailable, "error.deadline.exceeded"}
+	toldInternal    = faultStatus{http.StatusInternalServerError, "error.internal"}
+	toldTooLarge    = faultStatus{http.StatusRequestEntityTooLarge, "error.batch.too.large"}
+	toldConflict    = faultStatus{http.StatusConflict, "error.conflict"}
+)
+
+// told are faults, and how an answer may tell of each: of one that is tried
+// again, the deadline may come first.
+var told = []struct {
+	fault bson.D
+	as    []faultStatus
+	// everywhere says that it is tried with all commands, else with one.
+	everywhere bool
+}{
+	{faultCode(6), []faultStatus{toldUnavailable, toldLate}, false},
+	{faultCode(9001), []faultStatus{toldUnavailable, toldLate}, true},
+	{faultCode(11600), []faultStatus{toldUnavailable, toldLate}, false},
+	{faultCode(246), []faultStatus{toldUnavailable, toldLate}, false},
+	{faultCode(112), []faultStatus{toldConflict, toldLate}, false},
+	{faultCode(251), []faultStatus{toldConflict, toldLate}, false},
+	{faultCode(388), []faultStatus{toldTooLarge}, false},
+	{faultCode(14031), []faultStatus{toldUnavailable}, true},
+	{faultCode(13), []faultStatus{toldUnavailable}, true},
+	{faultCode(11601), []faultStatus{toldUnavailable}, true},
+	{faultCode(2), []faultStatus{toldInternal}, true},
+	{bson.D{{Key: "closeConnection", Value: true}}, []faultStatus{toldUnavailable, toldLate}, true},
+	{bson.D{{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: 1500}}, []faultStatus{toldLate}, false},
+}
+
+func faultCode(code int) bson.D { return bson.D{{Key: "errorCode", Value: code}} }
+
+// TestFaultsAreTold lets commands of the real program fail for as long as a
+// request lasts: its status is true, its body is a problem, nothing of the
+// request is stored, and the next one finds all as it was.
+func TestFaultsAreTold(t *testing.T) {
+	t.Parallel()
+	set := mongodb.NewReplicaSet(t, 1)
+	p := procServe(t, set.URI("marquee")+"&heartbeatFrequencyMS=500", "--request-timeout", "1s")
+	p.signIn("admin", procPassword)
+	const team = "/api/v1/teams/t?context=main"
+	p.ask(http.StatusCreated, http.MethodPut, team, `{"name": "Team"}`)
+	for _, request := range []struct{ command, method, path, body string }{
+		{"insert", http.MethodPost, "/api/v1/teams?context=main", `[{"id": "t", "name": "Other"}, {"id": "new", "name": "New"}]`},
+		{"update", http.MethodPost, "/api/v1/teams?context=main", `[{"id": "new", "name": "New"}, {"id": "t", "name": "Other"}]`},
+		{"commitTransaction", http.MethodPost, team, `{"name": "Other"}`},
+		{"find", http.MethodGet, team, ""},
+	} {
+		for _, c := range told {
+			if !c.everywhere && (request.command != "insert" || testing.Short()) {
+				continue
+			}
+			what := fmt.Sprintf("%s %v", request.command, c.fault)
+			failing(t, set, request.command, c.fault)
+			a, err := p.send(request.method, request.path, nil, []byte(request.body))
+			failing(t, set, request.command, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			for _, wrong := range append(a.promises(false), tells(a, c.as)...) {
+				t.Errorf("%s: %s", what, wrong)
+			}
+			is, _ := p.ask(http.StatusOK, http.MethodGet, team, "").json().(map[string]any)
+			if is["name"] != "Team" {
+				t.Errorf("%s: the name is %v", what, is["name"])
+			}
+			p.ask(http.StatusNotFound, http.MethodGet, "/api/v1/teams/new?context=main", "")
+		}
+	}
+	history, _ := p.ask(http.StatusOK, http.MethodGet, "/api/v1/audit?context=main&type=teams", "").json().(map[string]any)
+	if entries, _ := history["results"].([]any); len(entries) != 1 {
+		t.Errorf("the history is %v", history)
+	}
+	p.stop()
+}
+
+// tells lists what is wrong with how an answer tells of a fault.
+func tells(a *answer, as []faultStatus) (wrong []string) {
+	body := string(a.body)
+	if !slices.ContainsFunc(as, func(s faultStatus) bool { return a.status == s.status && strings.Contains(body, `"`+s.code+`"`) }) {
+		wrong = append(wrong, fmt.Sprintf("told as %d %s", a.status, body))
+	}
+	if a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") == "" {
+		wrong = append(wrong, "there is no Retry-After")
+	}
+	for _, text := range []string{"mongodb://", "failCommand", "failpoint"} {
+		if strings.Contains(body, text) {
+			wrong = append(wrong, fmt.Sprintf("%q is shown: %s", text, body))
+		}
+	}
+	return wrong
+}
+
+// failing sets the fault point of commands, or ends it.
+func failing(t *testing.T, set *mongodb.ReplicaSet, command string, data bson.D) {
+	t.Helper()
+	mode := "off"
+	if data != nil {
+		mode = "alwaysOn"
+	}
+	data = append(bson.D{{Key: "failCommands", Value: bson.A{command}}, {Key: "appName", Value: "marquee"}}, data...)
+	err := set.Client().Database("admin").RunCommand(context.Background(),
+		bson.D{{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: mode}, {Key: "data", Value: data}}).Err()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
