@@ -28,10 +28,11 @@ const (
 	lost
 )
 
-// Labels of errors, from the driver's specification of transactions.
+// Labels of errors, from the driver's specifications.
 const (
-	labelTransient = "TransientTransactionError"
-	labelUnknown   = "UnknownTransactionCommitResult"
+	labelTransient  = "TransientTransactionError"
+	labelUnknown    = "UnknownTransactionCommitResult"
+	labelOverloaded = "SystemOverloadedError"
 )
 
 // Codes of the server (error_codes.yml).
@@ -100,8 +101,8 @@ func translate(ctx context.Context, err error) (retry, error) {
 		return conflict, fail(store.CodeConflict, "the transaction met another one")
 	case hasCode(err, codesOutdated...):
 		return conflict, fail(store.CodeUnavailable, "the snapshot can be read no longer")
-	case mongo.IsNetworkError(err), mongo.IsTimeout(err), hasCode(err, codesLost...), isPoolError(err):
-		return lost, fail(store.CodeUnavailable, "the connection to MongoDB was lost, or its primary changed")
+	case mongo.IsNetworkError(err), mongo.IsTimeout(err), hasCode(err, codesLost...), isPoolError(err), hasLabel(err, labelOverloaded):
+		return lost, fail(store.CodeUnavailable, "the connection to MongoDB was lost, its primary changed, or it has too much to do")
 	case hasLabel(err, labelTransient):
 		return conflict, fail(store.CodeConflict, "the transaction met another one")
 	}

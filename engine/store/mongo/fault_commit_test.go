@@ -185,3 +185,42 @@ func TestUnknownOutcomesOfUsers(t *testing.T) {
 		f.settled(happens.String(), true)
 	}
 }
+
+// TestFaultLabels lets a statement and a commit fail with a code that nobody
+// knows, so that the labels alone tell what to do.
+func TestFaultLabels(t *testing.T) {
+	t.Parallel()
+	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	for _, c := range []struct {
+		labels           bson.A
+		statement, again bool // whether it is tried again at a statement, and at a commit
+	}{
+		{bson.A{}, false, false},
+		{bson.A{labelTransient}, true, true},
+		{bson.A{labelUnknown}, false, true},
+		{bson.A{labelTransient, labelUnknown}, true, true},
+		{bson.A{"RetryableWriteError"}, false, true},
+		{bson.A{"RetryableWriteError", "NoWritesPerformed"}, false, true},
+		{bson.A{labelOverloaded, "RetryableError"}, true, true},
+		{bson.A{labelOverloaded, "RetryableError", labelTransient}, true, true},
+	} {
+		for _, at := range []step{{"find", faultThings}, {"insert", faultThings}, commitStep} {
+			p := failPoint{at, bson.D{{Key: "errorCode", Value: 7654321}, {Key: "errorLabels", Value: c.labels}}, 1}
+			passes := c.statement
+			if at == commitStep {
+				passes = c.again
+			}
+			f.failing(p, func() {
+				runs, err := f.write(t.Context())
+				if code, _ := store.CodeOf(err); passes != (err == nil) || err != nil && code != store.CodeInternal || runs > 2 {
+					t.Errorf("%v: after %d runs: %v", p, runs, err)
+				}
+				f.settled(p.String(), err == nil)
+			})
+			f.nothingOpen(p.String(), time.Second)
+		}
+	}
+	overloaded := bson.D{{Key: "errorCode", Value: 462}, {Key: "errorLabels", Value: bson.A{labelOverloaded, "RetryableError"}}}
+	f.statementFails(failPoint{step{"insert", faultThings}, overloaded, 0}, loses, 5*short)
+	f.statementFails(failPoint{commitStep, overloaded, 0}, loses, 5*short)
+}
