@@ -30,23 +30,30 @@ var (
 func TestFaultSteps(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
-	var sent []step
-	f.proxy.on(func(s step) (mishap, func()) {
-		sent = append(sent, s)
-		return arrives, nil
+	sends := func(do func()) (sent []step) {
+		f.proxy.on(func(s step) (mishap, func()) {
+			sent = append(sent, s)
+			return arrives, nil
+		})
+		defer f.proxy.on(nil)
+		do()
+		return sent
+	}
+	sent := sends(func() {
+		_, err := f.write(t.Context())
+		f.must(err)
 	})
-	_, err := f.write(t.Context())
-	f.must(err)
 	f.settled("a write", true)
 	if want := append(slices.Clone(statements), commitStep); !slices.Equal(sent, want) {
 		t.Errorf("a write sends %v, not %v", sent, want)
 	}
-	sent = nil
-	if _, err := f.giveUp(t.Context()); err != errOwn {
-		t.Error(err)
-	}
+	sent = sends(func() {
+		if _, err := f.giveUp(t.Context()); err != errOwn {
+			t.Error(err)
+		}
+	})
 	f.settled("a write that is rolled back", false)
-	if want := append(statements[:len(statements)-1:len(statements)-1], abortStep); !slices.Equal(sent, want) {
+	if want := append(slices.Clone(statements[:len(statements)-1]), abortStep); !slices.Equal(sent, want) {
 		t.Errorf("a write that is rolled back sends %v, not %v", sent, want)
 	}
 }

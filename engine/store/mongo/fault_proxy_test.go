@@ -47,9 +47,9 @@ type proxy struct {
 	server   string
 
 	mu sync.Mutex
-	// judge is asked about each command, but for those by which the driver
-	// watches its server; then, if it is not nil, is called when the mishap has
-	// happened.
+	// judge is asked about one command after the other, but for those by which
+	// the driver watches its server; then, if it is not nil, is called when the
+	// mishap has happened.
 	judge   func(step) (happens mishap, then func())
 	release chan struct{} // lets go what is stuck
 	open    sync.WaitGroup
@@ -177,15 +177,14 @@ func (p *proxy) stream(client, server net.Conn, request []byte) {
 
 func (p *proxy) ask(said step) (happens mishap, then func(), release chan struct{}) {
 	p.mu.Lock()
-	judge, release := p.judge, p.release
-	p.mu.Unlock()
-	if judge != nil && !watching(said) {
-		happens, then = judge(said)
+	defer p.mu.Unlock()
+	if p.judge != nil && !watching(said) {
+		happens, then = p.judge(said)
 	}
 	if then == nil {
 		then = func() {}
 	}
-	return happens, then, release
+	return happens, then, p.release
 }
 
 // watching reports whether a command is of the driver's own.

@@ -96,6 +96,9 @@ func TestFaultPointsOfReads(t *testing.T) {
 			})
 		}
 		for code, class := range codeClasses {
+			if testing.Short() && !slices.Contains(representatives, code) {
+				continue
+			}
 			if class == refuses || class == tooLarge || class == conflicts {
 				continue // of transactions
 			}
