@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -253,8 +254,8 @@ func (p *listParser) filter() Expr {
 		p.fail(err)
 		return Compare{field, Equal, parsed}
 	}
-	if field.Kind != String || value == "" {
-		p.invalid(with[0], "text, and filterBy a field that holds text")
+	if field.Kind != String || value == "" || len(value) > MaxContains {
+		p.invalid(with[0], fmt.Sprintf("text of at most %d bytes, and filterBy a field that holds text", MaxContains))
 	}
 	contains := Contains{field, value}
 	return negate(contains, with[0] == "filterByNotLike")

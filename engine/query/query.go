@@ -106,6 +106,10 @@ type In struct {
 // Null holds when the field is absent (or null).
 type Null struct{ Field Field }
 
+// MaxContains is how many bytes the text of a Contains may have: MongoDB's
+// expressions are limited.
+const MaxContains = 1000
+
 // Contains holds when any of the field's values contains the text, whatever
 // the case of letters.
 type Contains struct {

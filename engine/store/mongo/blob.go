@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -79,7 +78,7 @@ func (t *transaction) PutBlob(ctx context.Context, key store.Key, size int64, op
 	}
 	t.touch(key.Network, blobsCollection)
 	result, err := t.s.db.Collection(blobsCollection).UpdateOne(t.in(ctx), bson.D{{Key: fieldID, Value: idOf(key)}}, bson.D{
-		{Key: "$set", Value: bson.D{{Key: "time", Value: bson.NewDateTimeFromTime(time.Now())}}},
+		{Key: "$currentDate", Value: bson.D{{Key: "time", Value: true}}},
 		{Key: "$inc", Value: bson.D{{Key: "puts", Value: 1}}}, // a write even within the same millisecond
 		{Key: "$setOnInsert", Value: bson.D{{Key: "size", Value: size}}}}, options.UpdateOne().SetUpsert(true))
 	if err != nil || result.MatchedCount > 0 {

@@ -195,7 +195,10 @@ func stored(field query.Field, value any) any {
 }
 
 // beginning is an anchored expression, which is a range of an index.
-func beginning(text string) bson.Regex { return bson.Regex{Pattern: "^" + regexp.QuoteMeta(text)} }
+func beginning(text string) bson.Regex { return bson.Regex{Pattern: "^" + quote(text)} }
+
+// quote is a pattern for a text. No BSON pattern has a zero byte in it.
+func quote(text string) string { return strings.ReplaceAll(regexp.QuoteMeta(text), "\x00", `\x00`) }
 
 // containing is an expression for a text of which the letters may be of either
 // case. The cases are written out, as MongoDB's own idea of them differs from
@@ -209,7 +212,7 @@ func containing(text string) string {
 			b.WriteString(upper)
 			b.WriteByte(']')
 		} else {
-			b.WriteString(regexp.QuoteMeta(string(r)))
+			b.WriteString(quote(string(r)))
 		}
 	}
 	return b.String()

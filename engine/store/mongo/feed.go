@@ -64,6 +64,9 @@ func (s *Store) Changes(ctx context.Context, after string, limit int) ([]store.C
 	if ctx.Err() != nil {
 		return nil, "", deadline(ctx)
 	}
+	if limit <= 0 {
+		return nil, after, nil
+	}
 	f := follower{s: s, limit: limit}
 	if after == "" {
 		now, err := s.clusterTime(ctx)
@@ -88,8 +91,8 @@ func (s *Store) Changes(ctx context.Context, after string, limit int) ([]store.C
 			return nil, "", err
 		}
 	}
-	if len(f.found) == 0 && f.at.token == nil {
-		return nil, after, nil
+	if len(f.found) == 0 && after == "" {
+		return nil, after, nil // the beginning stays it until something has happened
 	}
 	return f.found, f.at.String(), nil
 }
@@ -113,10 +116,12 @@ func (f *follower) take(c store.Change) {
 
 // stored reads changes before the horizon.
 func (f *follower) stored(ctx context.Context) error {
+	from := f.at
 	return f.s.Read(ctx, func(snapshot store.Snapshot) error {
-		f.found = nil
-		from := f.at
-		return snapshot.(*view).rows(ctx, changesCollection, bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}},
+		f.at, f.found = from, nil
+		v := snapshot.(*view)
+		v.latest = true
+		return v.rows(ctx, changesCollection, bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}},
 			{Key: keyID, Value: bson.D{{Key: "$gt", Value: from.id}, {Key: "$lte", Value: hexTime(from.horizon)}}}}, func(raw bson.Raw) error {
 			c, id, err := change(raw)
 			if err == nil {
@@ -144,7 +149,11 @@ func (f *follower) streamed(ctx context.Context) error {
 	if err != nil {
 		return f.failed(ctx, err)
 	}
-	defer stream.Close(context.WithoutCancel(ctx))
+	defer func() {
+		patient, cancel := patient(ctx, ending)
+		defer cancel()
+		_ = stream.Close(patient) // what was read counts
+	}()
 	for len(f.found) < f.limit && stream.TryNext(ctx) {
 		raw, _ := stream.Current.Lookup("fullDocument").DocumentOK()
 		c, id, err := change(raw)
@@ -156,6 +165,9 @@ func (f *follower) streamed(ctx context.Context) error {
 			f.take(c)
 		}
 	}
+	if token := stream.ResumeToken(); stream.Err() == nil && len(f.found) < f.limit && token != nil {
+		f.at.token = token // behind all that is of other collections, too
+	}
 	return f.failed(ctx, stream.Err())
 }
 
@@ -165,7 +177,7 @@ func (f *follower) failed(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	if f.at.token != nil && hasCode(err, 2, 9, 14, 15, 260, 280, 286, 40415, 40647, 40649, 50811) {
+	if hasCode(err, 286) || f.at.token != nil && hasCode(err, 2, 9, 14, 15, 260, 280, 40415, 40647, 40649, 50811) {
 		return badPosition(scrub(err))
 	}
 	_, err = translate(ctx, err)

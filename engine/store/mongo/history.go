@@ -22,7 +22,8 @@ type storedChange struct {
 	Fields     bson.RawValue
 }
 
-// change reads a stored change, whose position is for the caller to tell.
+// change reads a stored change and its id, which is its position until the feed
+// tells a better one.
 func change(raw bson.Raw) (store.Change, string, error) {
 	var c storedChange
 	if err := bson.Unmarshal(raw, &c); err != nil {

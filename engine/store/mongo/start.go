@@ -9,6 +9,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"marquee/engine/store"
@@ -28,21 +30,16 @@ func (s *Store) start(ctx context.Context) error {
 		return startError(ctx, err)
 	}
 	version, err := s.version(ctx)
-	if err != nil {
-		return startError(ctx, err)
+	if err == nil && version == 0 {
+		err = s.checkEmpty(ctx)
 	}
-	switch {
-	case version > storeVersion:
-		return notUsable(fmt.Sprintf("the database %s was written by a newer Marquee (version %d of the store, this one knows %d): use that program, or restore a backup", s.db.Name(), version, storeVersion), nil)
-	case version == 0:
-		if err := s.checkEmpty(ctx); err != nil {
-			return err
-		}
+	if err == nil {
+		err = s.ensureOwn(ctx)
 	}
-	if err := s.ensureOwn(ctx); err != nil {
-		return startError(ctx, err)
+	if err == nil {
+		err = s.checkWrite(ctx)
 	}
-	return startError(ctx, s.checkWrite(ctx))
+	return startError(ctx, err)
 }
 
 // startError says what to do about an error that keeps the store from being
@@ -105,12 +102,17 @@ type meta struct {
 
 var metaID = idOf(store.Key{ID: "store"})
 
-// version reads the version of the store, 0 when the database has none.
+// version reads the version of the store, 0 when the database has none, and
+// refuses a newer one.
 func (s *Store) version(ctx context.Context) (int64, error) {
 	var found meta
-	err := s.db.Collection(storeCollection).FindOne(ctx, bson.D{{Key: fieldID, Value: metaID}}).Decode(&found)
-	if errors.Is(err, mongo.ErrNoDocuments) {
+	primary := options.Collection().SetReadPreference(readpref.Primary())
+	err := s.db.Collection(storeCollection, primary).FindOne(ctx, bson.D{{Key: fieldID, Value: metaID}}).Decode(&found)
+	switch {
+	case errors.Is(err, mongo.ErrNoDocuments):
 		return 0, nil
+	case err == nil && found.Version > storeVersion:
+		err = notUsable(fmt.Sprintf("the database %s was written by a newer Marquee (version %d of the store, this one knows %d): use that program, or restore a backup", s.db.Name(), found.Version, storeVersion), nil)
 	}
 	s.created = found.Created
 	return found.Version, err
@@ -120,7 +122,10 @@ func (s *Store) version(ctx context.Context) (int64, error) {
 func (s *Store) checkEmpty(ctx context.Context) error {
 	names, err := s.db.ListCollectionNames(ctx, bson.D{})
 	if err != nil {
-		return startError(ctx, err)
+		return err
+	}
+	if version, err := s.version(ctx); err != nil || version > 0 {
+		return err // another server has made the store meanwhile
 	}
 	if slices.ContainsFunc(names, func(name string) bool {
 		return !strings.HasPrefix(name, "marquee.") && !strings.HasPrefix(name, "system.")
@@ -165,8 +170,12 @@ func (s *Store) clusterTime(ctx context.Context) (bson.Timestamp, error) {
 	}
 	defer session.EndSession(ctx)
 	err = s.db.RunCommand(mongo.NewSessionContext(ctx, session), bson.D{{Key: "ping", Value: 1}}).Err()
-	if at := session.OperationTime(); err == nil && at != nil {
-		return *at, nil
+	if err != nil {
+		return bson.Timestamp{}, err
 	}
-	return bson.Timestamp{}, err
+	at := session.OperationTime()
+	if at == nil {
+		return bson.Timestamp{}, errors.New("the server does not tell the cluster's time")
+	}
+	return *at, nil
 }

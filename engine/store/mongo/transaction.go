@@ -231,7 +231,7 @@ func (t *transaction) mark(ctx context.Context) (marker bson.Raw, err error) {
 		if marker == nil {
 			marker = id
 		}
-		models = append(models, mongo.NewInsertOneModel().SetDocument(bson.D{{Key: fieldID, Value: id}, {Key: "time", Value: bson.NewDateTimeFromTime(time.Now())},
+		models = append(models, mongo.NewInsertOneModel().SetDocument(bson.D{{Key: fieldID, Value: id}, {Key: "time", Value: bson.NewDateTimeFromTime(time.Unix(int64(t.at.T), 0))},
 			{Key: "collections", Value: slices.Sorted(maps.Keys(collections))}}))
 	}
 	return marker, t.bulk(ctx, commitsCollection, models, false)

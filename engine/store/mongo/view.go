@@ -6,6 +6,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
 	"marquee/engine/query"
 	"marquee/engine/store"
@@ -20,6 +21,18 @@ type view struct {
 	// of may run again.
 	broken error
 	again  retry
+	// latest says that reads go to the primary, wherever others go: what comes
+	// of them must have seen all that was committed.
+	latest bool
+}
+
+// collection is where the view reads.
+func (v *view) collection(name string) *mongo.Collection {
+	opts := options.Collection()
+	if v.latest {
+		opts.SetReadPreference(readpref.Primary())
+	}
+	return v.s.db.Collection(name, opts)
 }
 
 var errEnded = &store.Error{Code: store.CodeInternal, Text: "a transaction was used after its function had returned"}
@@ -84,7 +97,7 @@ func (v *view) rows(ctx context.Context, collection string, filter any, row func
 	if err := v.guard(ctx); err != nil {
 		return err
 	}
-	cursor, err := v.s.db.Collection(collection).Find(v.in(ctx), filter, opts...)
+	cursor, err := v.collection(collection).Find(v.in(ctx), filter, opts...)
 	return v.drain(ctx, collection, cursor, err, row)
 }
 
@@ -95,13 +108,26 @@ func (v *view) drain(ctx context.Context, collection string, cursor *mongo.Curso
 		}
 		return v.ended(ctx, err)
 	}
+	defer v.close(ctx, collection, cursor)
 	for cursor.Next(v.in(ctx)) {
 		if own := row(cursor.Current); own != nil {
-			_ = cursor.Close(v.in(context.WithoutCancel(ctx))) // what was read is all that is wanted
 			return own
 		}
 	}
 	return v.ended(ctx, cursor.Err())
+}
+
+// close gives back what is left of a cursor, also of a client that has gone. The
+// driver sends the read concern of a snapshot with killCursors, too, which no
+// server takes, so that it is sent without the session.
+func (v *view) close(ctx context.Context, collection string, cursor *mongo.Cursor) {
+	patient, cancel := patient(ctx, ending)
+	defer cancel()
+	if id := cursor.ID(); id != 0 && !v.session.TransactionRunning() {
+		kill := bson.D{{Key: "killCursors", Value: collection}, {Key: "cursors", Value: bson.A{id}}}
+		_ = v.s.db.RunCommand(patient, kill).Err() // the server forgets it after a while
+	}
+	_ = cursor.Close(v.in(patient)) // what was read is all that is wanted
 }
 
 // records yields records of a find. A record that cannot be read is a fault of
@@ -187,10 +213,7 @@ func (v *view) Labels(ctx context.Context, collection, property string, keys []s
 	return labels, v.guard(ctx)
 }
 
-// Find implements store.Snapshot. It walks the order in at most two segments,
-// so that a position behind which it starts is a range of the index: the
-// records whose key is absent, which come first in ascending order, and the
-// others.
+// Find implements store.Snapshot.
 func (v *view) Find(ctx context.Context, q query.Query, yield func(*store.Record) error) error {
 	hint, err := v.hint(ctx, q, false)
 	if err != nil {
@@ -235,7 +258,7 @@ func (v *view) aggregate(ctx context.Context, collection string, pipeline bson.A
 	if err := v.guard(ctx); err != nil {
 		return 0, err
 	}
-	cursor, err := v.s.db.Collection(collection).Aggregate(v.in(ctx), pipeline, opts...)
+	cursor, err := v.collection(collection).Aggregate(v.in(ctx), pipeline, opts...)
 	err = v.drain(ctx, collection, cursor, err, func(raw bson.Raw) error {
 		n, _ = raw.Lookup("n").AsInt64OK()
 		return nil
@@ -284,6 +307,7 @@ func (v *view) Scan(ctx context.Context, collection string, after store.Key, lim
 	if limit <= 0 {
 		return v.guard(ctx)
 	}
+	v.latest = true // who scans misses nothing
 	return v.records(ctx, collection, behind(after), yield, options.Find().SetLimit(int64(limit)).SetBatchSize(batchSize(limit)).
 		SetSort(shardKey).SetProjection(recordFields))
 }
