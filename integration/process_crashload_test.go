@@ -164,7 +164,10 @@ func (w *crashWriter) hot() bool {
 	path := "/api/v1/tiers/" + h.id
 	f, err := crashRead(w.p, path)
 	if err != nil {
-		return w.m.outages && errors.Is(err, errCrashOutage)
+		if w.m.outages && !errors.Is(err, errCrashOutage) {
+			w.m.fail("%v", err)
+		}
+		return w.m.outages
 	}
 	next := f.version + 1
 	status := w.m.post(w.p, "a hot update", path+"?context=main", crashIfMatch(f.version), map[string]any{"description": crashHotText(next)})

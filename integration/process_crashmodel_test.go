@@ -182,6 +182,9 @@ func crashRead(p *proc, path string) (crashFound, error) {
 		object, _ := a.json().(map[string]any)
 		return crashFound{crashVersion(a.header.Get("ETag")), object}, nil
 	case http.StatusServiceUnavailable:
+		if wrong := a.promises(false); len(wrong) > 0 {
+			return crashFound{}, fmt.Errorf("GET %s: %v", path, wrong)
+		}
 		return crashFound{}, fmt.Errorf("GET %s: %w: %s", path, errCrashOutage, a.body)
 	}
 	return crashFound{}, fmt.Errorf("GET %s: %d %s", path, a.status, a.body)
