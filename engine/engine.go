@@ -280,6 +280,8 @@ func Translate(err error) error {
 		switch code {
 		case store.CodeConflict:
 			return message.ConflictUnresolved.Error(nil).Caused(err)
+		case store.CodeUncertain:
+			return message.OutcomeUnknown.Error(nil).Caused(err)
 		case store.CodeTooLarge:
 			return message.BatchTooLarge.Error(nil).Caused(err)
 		case store.CodeUnavailable, store.CodeFull:

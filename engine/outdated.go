@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"time"
 
 	"marquee/engine/message"
 	"marquee/engine/schema"
@@ -45,7 +46,9 @@ func (w *Writing) checkOutdated() error {
 		if have.covers(noted) && (noted.Filling == nil || have.covers(*noted.Filling)) {
 			return nil
 		}
-		return message.SchemaOutdated.Error(message.Params{"type": t.Name})
+		outdated := message.SchemaOutdated.Error(message.Params{"type": t.Name})
+		outdated.RetryAfter = 5 * time.Second
+		return outdated
 	})
 }
 

@@ -71,32 +71,32 @@ func (e *Engine) render(ctx context.Context, s store.Snapshot, v *view, t *schem
 }
 
 // Render renders what a Write did, in the order of its operations. Names of
-// objects of the same batch are those that were written.
+// objects of the same batch are those that were written. What is stored is told
+// even where the store cannot be asked any more: without the names of what it
+// refers to.
 func (e *Engine) Render(ctx context.Context, caller *Caller, network string, result *Result) ([]*Object, error) {
-	objects := make([]*Object, len(result.Changes))
 	v := e.newView(caller, network, nil)
-	err := e.Store.Read(ctx, func(s store.Snapshot) error {
-		for _, c := range result.Changes {
-			if err := v.collect(c.Type, &c.record); err != nil {
-				return err
-			}
+	for _, c := range result.Changes {
+		if err := v.collect(c.Type, &c.record); err != nil {
+			return nil, err
 		}
-		if err := v.resolve(ctx, s); err != nil {
-			return err
+	}
+	err := e.Store.Read(ctx, func(s store.Snapshot) error { return v.resolve(ctx, s) })
+	if _, lost := store.CodeOf(err); err != nil && !lost {
+		return nil, err
+	}
+	for _, c := range result.Changes {
+		if label, ok := c.After[c.Type.Label].(string); ok {
+			v.labels[objectKey{c.Type.Name, c.Network, c.ID}] = label
 		}
-		for _, c := range result.Changes {
-			if label, ok := c.After[c.Type.Label].(string); ok {
-				v.labels[objectKey{c.Type.Name, c.Network, c.ID}] = label
-			}
+	}
+	objects := make([]*Object, len(result.Changes))
+	for i, c := range result.Changes {
+		body, err := v.append(make([]byte, 0, len(c.record.Document)+1024), c.Type, &c.record)
+		if err != nil {
+			return nil, err
 		}
-		for i, c := range result.Changes {
-			body, err := v.append(make([]byte, 0, len(c.record.Document)+1024), c.Type, &c.record)
-			if err != nil {
-				return err
-			}
-			objects[i] = &Object{JSON: body, Version: c.record.Version, ID: c.ID, Path: Path(c.Type, c.Network, c.ID)}
-		}
-		return nil
-	})
-	return objects, Translate(err)
+		objects[i] = &Object{JSON: body, Version: c.record.Version, ID: c.ID, Path: Path(c.Type, c.Network, c.ID)}
+	}
+	return objects, nil
 }

@@ -122,6 +122,7 @@ var (
 	InternalError      = fault(Internal, "error.internal", "Internal error. The log has it under {{requestId}}.")
 	StoreUnavailable   = fault(Unavailable, "error.store.unavailable", "The store cannot be reached at present; try again later.")
 	DeadlineExceeded   = fault(Unavailable, "error.deadline.exceeded", "The request took longer than its deadline; narrow it, or try again later.")
+	OutcomeUnknown     = fault(Unavailable, "error.outcome.unknown", "The store was lost while the request was being stored, and whether it was stored is not known; read what was to be written before trying again.")
 	SchemaOutdated     = fault(Unavailable, "error.schema.outdated", "Another server serves a newer schema of {{type}}; write through that one, or reload the schemas of this one.")
 	ShuttingDown       = fault(Unavailable, "error.shutting.down", "The service is shutting down.")
 )

@@ -62,7 +62,7 @@ type problem struct {
 func known(c *gin.Context, err error) *message.Error {
 	var e *message.Error
 	if errors.As(err, &e) && len(e.Messages) > 0 {
-		if cause := errors.Unwrap(e); cause != nil && c.Request.Context().Err() == nil {
+		if cause := errors.Unwrap(e); cause != nil && !errors.Is(c.Request.Context().Err(), context.Canceled) {
 			logger(c).Warn("request refused", slog.String("code", e.Messages[0].Code()), slog.String("cause", cause.Error()))
 		}
 		return e

@@ -175,7 +175,7 @@ func (r *request) store(batch engine.Batch) (*engine.Result, []*engine.Object, e
 	return result, objects, err
 }
 
-const renderTime = 10 * time.Second
+const renderTime = 5 * time.Second
 
 func (r *request) storeList(batch engine.Batch) error {
 	_, objects, err := r.store(batch)

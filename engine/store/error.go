@@ -14,6 +14,8 @@ const (
 	CodeConflict
 	// CodeUnavailable says that the store cannot be reached at present.
 	CodeUnavailable
+	// CodeUncertain says that whether a transaction was committed is not known.
+	CodeUncertain
 	// CodeFull says that the store has no room; reads go on.
 	CodeFull
 	// CodeTooLarge says that a transaction is larger than the store takes.

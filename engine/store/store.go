@@ -38,7 +38,7 @@ type Store interface {
 	// met a transient conflict; it must have no effects besides. An error of
 	// fn rolls back and is returned as it is; ErrRollback rolls back and is
 	// returned as it is, too. Codes: CodeConflict when the retries ended,
-	// CodeTooLarge.
+	// CodeTooLarge, CodeUncertain.
 	Write(ctx context.Context, fn func(Tx) error) error
 
 	// Forget drops all terms of the keys, and all claims of the properties, of

@@ -99,6 +99,8 @@ func translate(ctx context.Context, err error) (retry, error) {
 		return conflict, fail(store.CodeUnavailable, "an index was dropped by another server")
 	case hasCode(err, codesConflict...):
 		return conflict, fail(store.CodeConflict, "the transaction met another one")
+	case hasCodeWith(err, 246, "No committed OpTime"):
+		return lost, fail(store.CodeUnavailable, "a majority of MongoDB has not come back yet")
 	case hasCode(err, codesOutdated...):
 		return conflict, fail(store.CodeUnavailable, "the snapshot can be read no longer")
 	case mongo.IsNetworkError(err), mongo.IsTimeout(err), hasCode(err, codesLost...), isPoolError(err), hasLabel(err, labelOverloaded):
@@ -126,9 +128,11 @@ func over(ctx context.Context) bool {
 }
 
 // isUnknownHint reports whether a find named an index that is there no longer.
-func isUnknownHint(err error) bool {
+func isUnknownHint(err error) bool { return hasCodeWith(err, 2, "hint provided") }
+
+func hasCodeWith(err error, code int, text string) bool {
 	var server mongo.ServerError
-	return errors.As(err, &server) && server.HasErrorCodeWithMessage(2, "hint provided")
+	return errors.As(err, &server) && server.HasErrorCodeWithMessage(code, text)
 }
 
 // scrub keeps the driver's words about the way to the servers, which repeat

@@ -156,7 +156,7 @@ func TestOutcomeStaysUnknown(t *testing.T) {
 			begun := time.Now()
 			runs, err := f.write(t.Context())
 			f.proxy.on(nil)
-			if code, _ := store.CodeOf(err); code != store.CodeUnavailable || runs != 1 {
+			if code, _ := store.CodeOf(err); code != store.CodeUncertain || runs != 1 {
 				t.Errorf("after %d runs: %v", runs, err)
 			}
 			if took := time.Since(begun); took > committingAndSettling {

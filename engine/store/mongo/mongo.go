@@ -34,7 +34,6 @@ type Options struct {
 
 // Store is a store.Store on a MongoDB database.
 type Store struct {
-	uri    string
 	client *mongo.Client
 	db     *mongo.Database
 	// sharded says that the deployment is a sharded cluster.
@@ -72,7 +71,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, notUsable("its connection string cannot be used", scrub(err))
 	}
-	s := &Store{uri: o.URI, client: client}
+	s := &Store{client: client}
 	s.db = client.Database(database)
 	if err := s.start(ctx); err != nil {
 		s.Close()
@@ -95,7 +94,8 @@ func parse(uri string) (database string, opts *options.ClientOptions, err error)
 	if known.Database == "" {
 		return "", nil, notUsable("its connection string names no database: write it behind the hosts, as in mongodb://HOST/DATABASE", nil)
 	}
-	opts = options.Client().ApplyURI(uri).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority())
+	opts = options.Client().ApplyURI(uri).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority()).
+		SetRetryReads(false).SetRetryWrites(true) // the driver repeats reads without a pause, and Read does with one; a fence is a write that can be repeated
 	if err := opts.Validate(); err != nil {
 		if known.Password != "" && strings.Contains(err.Error(), known.Password) {
 			err = nil

@@ -53,7 +53,7 @@ func startError(ctx context.Context, err error) error {
 	case hasCode(err, 18), strings.Contains(err.Error(), "auth error"), strings.Contains(err.Error(), "AuthenticationFailed"):
 		return notUsable("it does not accept the user and password, or the certificate, of the connection string: check them, and the option authSource", scrubAuth(err))
 	case hasCode(err, codesForbidden...):
-		return notUsable("the database user may not use the database: grant it the role readWrite on it", scrub(err))
+		return notUsable("the database user may not use the database: grant it the role readWrite on it, or name a user in the connection string", scrub(err))
 	case errors.As(err, &selection) && strings.Contains(err.Error(), "tls: "), errors.As(err, &selection) && strings.Contains(err.Error(), "x509: "):
 		return notUsable("the TLS settings of the connection string do not fit the server's: check tls, tlsCAFile and tlsCertificateKeyFile", scrub(err))
 	case errors.As(err, &selection):
@@ -79,7 +79,7 @@ func (s *Store) checkServer(ctx context.Context) error {
 	}
 	s.sharded = hello.Msg == "isdbgrid"
 	if hello.SetName == "" && !s.sharded {
-		return notUsable("the server is standalone, and has no transactions: start it with --replSet rs0, and call rs.initiate() once in mongosh", nil)
+		return notUsable("the server is standalone, and has no transactions: start it with --replSet rs0, and call rs.initiate() once in mongosh, or marquee init-replica-set", nil)
 	}
 	var build struct {
 		Version      string

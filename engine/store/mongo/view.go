@@ -2,6 +2,7 @@ package mongo
 
 import (
 	"context"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -52,6 +53,9 @@ func deadline(ctx context.Context) error {
 func (v *view) ended(ctx context.Context, err error) error {
 	if err != nil && v.broken == nil {
 		v.again, v.broken = translate(ctx, err)
+		if code, _ := store.CodeOf(v.broken); code == store.CodeConflict && !v.session.TransactionRunning() {
+			v.broken = &store.Error{Code: store.CodeUnavailable, Text: "other work on a collection was in the way of a read", Cause: scrub(err)}
+		}
 	}
 	return v.broken
 }
@@ -61,14 +65,18 @@ func (v *view) in(ctx context.Context) context.Context {
 	return mongo.NewSessionContext(ctx, v.session)
 }
 
-// maxReads is how often a Read runs again.
+// maxReads is how often a Read runs again whose snapshot can be read no longer.
 const maxReads = 10
 
 // Read implements store.Store.
 func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
+	begun, conflicts := time.Now(), 0
 	for n := 0; ; n++ {
 		again, err := s.read(ctx, fn)
-		if again == final || n == maxReads || !pause(ctx, n, again) {
+		if again != lost {
+			conflicts++
+		}
+		if again == final || conflicts > maxReads || time.Since(begun) > maxLost || !pause(ctx, n, again) {
 			return err
 		}
 	}

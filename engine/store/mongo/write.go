@@ -201,7 +201,7 @@ func (t *transaction) settle(ctx context.Context, marker bson.Raw, cause error) 
 		case err == nil:
 			return notCommitted(ctx, cause)
 		case !pause(patient, n, lost):
-			return final, &store.Error{Code: store.CodeUnavailable, Cause: scrub(cause),
+			return final, &store.Error{Code: store.CodeUncertain, Cause: scrub(cause),
 				Text: "MongoDB was lost while a transaction was committed, and whether it was is not known: read what was to be written"}
 		}
 	}

@@ -90,7 +90,7 @@ func (c *checked) Write(ctx context.Context, fn func(store.Tx) error) error {
 	case own != nil && err != own && !c.retriesEnded(own, err):
 		c.t.Errorf("Write: returned %v instead of the function's own error %v", err, own)
 	case own == nil && (ended == nil || err != ended):
-		fault(c.t, "Write", err, store.CodeConflict, store.CodeTooLarge)
+		fault(c.t, "Write", err, store.CodeConflict, store.CodeTooLarge, store.CodeUncertain)
 	}
 	switch {
 	case err == nil && (ran == 0 || !returned):
