@@ -147,28 +147,7 @@ func (e *Engine) Swap(ctx context.Context, registry *schema.Registry) error {
 	if err := e.Store.EnsureCollections(ctx, both); err != nil {
 		return err
 	}
-	var known map[string]findable
-	err = e.Store.Read(ctx, func(s store.Snapshot) (err error) {
-		known, _, err = remembered(ctx, s)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	var all []missing
-	for _, t := range registry.Types() {
-		if m := missingIn(t, known[t.Name]); len(m.terms)+len(m.unique) > 0 {
-			all = append(all, m)
-		}
-	}
-	if len(all) > 0 {
-		if err = e.prepare(ctx, all); err != nil {
-			if failed := e.noteFailed(context.WithoutCancel(ctx), all); failed != nil {
-				err = errors.Join(err, failed)
-			}
-		}
-	}
-	if err = e.publish(ctx, registry, err); err != nil {
+	if err := e.alone(ctx, func(ctx context.Context, l *lease) error { return e.serve(ctx, l, registry) }); err != nil {
 		return err
 	}
 	// Indexes that nothing asks for any more cost something and break nothing:
@@ -177,16 +156,44 @@ func (e *Engine) Swap(ctx context.Context, registry *schema.Registry) error {
 	return nil
 }
 
+// serve makes the objects findable as a registry finds them, and serves it.
+func (e *Engine) serve(ctx context.Context, l *lease, registry *schema.Registry) error {
+	var known map[string]findable
+	err := e.Store.Read(ctx, func(s store.Snapshot) (err error) {
+		known, _, err = remembered(ctx, s)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var all []missing
+	for _, t := range registry.Types() {
+		f, noted := known[t.Name]
+		if m := missingIn(t, f); len(m.terms)+len(m.unique) > 0 {
+			m.noted = noted
+			all = append(all, m)
+		}
+	}
+	if len(all) > 0 {
+		if err = e.prepare(ctx, l, all); err != nil {
+			if failed := e.noteFailed(context.WithoutCancel(ctx), l, all); failed != nil {
+				err = errors.Join(err, failed)
+			}
+		}
+	}
+	return e.publish(ctx, l, registry, err)
+}
+
 // publish ends the preparation of a registry, and serves it when nothing was
 // wrong.
-func (e *Engine) publish(ctx context.Context, registry *schema.Registry, wrong error) error {
+func (e *Engine) publish(ctx context.Context, l *lease, registry *schema.Registry, wrong error) error {
 	e.writes.Lock()
 	defer e.writes.Unlock()
 	e.pending = nil
 	if wrong != nil {
 		return wrong
 	}
-	if err := e.remember(ctx, registry.Types()); err != nil {
+	if err := e.remember(ctx, l, registry.Types()); err != nil {
 		return err
 	}
 	e.registry.Store(registry)

@@ -42,6 +42,8 @@ func findableOf(t *schema.Type) findable {
 type missing struct {
 	t             *schema.Type
 	terms, unique []string
+	// noted says that the type was served before, so that it may have objects.
+	noted bool
 }
 
 // missingIn compares what types need with what the store remembers.
@@ -74,6 +76,9 @@ func (m missing) termsOf(object map[string]any) map[store.Term]struct{} {
 func remembered(ctx context.Context, s store.Snapshot) (map[string]findable, map[string]store.Record, error) {
 	known, records := map[string]findable{}, map[string]store.Record{}
 	err := s.Scan(ctx, typeCollection, store.Key{}, 1<<20, func(r *store.Record) error {
+		if r.Key == leaseKey {
+			return nil
+		}
 		var f findable
 		if err := json.Unmarshal(r.Document, &f); err != nil {
 			return err
@@ -85,21 +90,21 @@ func remembered(ctx context.Context, s store.Snapshot) (map[string]findable, map
 }
 
 // remember notes by what the objects of the types can be found now.
-func (e *Engine) remember(ctx context.Context, types []*schema.Type) error {
-	return e.note(ctx, types, func(t *schema.Type, _ findable) findable { return findableOf(t) })
+func (e *Engine) remember(ctx context.Context, l *lease, types []*schema.Type) error {
+	return e.note(ctx, l, types, func(t *schema.Type, _ findable) findable { return findableOf(t) })
 }
 
 // noteFilling notes what objects are about to be indexed by, so that a server
 // which does not know it writes none of them meanwhile. Words are not filled
 // in until that has ended: it may end early, and the schema before be served
 // again.
-func (e *Engine) noteFilling(ctx context.Context, all []missing) error {
+func (e *Engine) noteFilling(ctx context.Context, l *lease, all []missing) error {
 	terms := map[string][]string{}
 	var types []*schema.Type
 	for _, m := range all {
 		types, terms[m.t.Name] = append(types, m.t), m.terms
 	}
-	return e.note(ctx, types, func(t *schema.Type, was findable) findable {
+	return e.note(ctx, l, types, func(t *schema.Type, was findable) findable {
 		filling := findableOf(t)
 		was.Filling = &filling
 		if slices.Contains(terms[t.Name], query.SearchKey) {
@@ -110,21 +115,25 @@ func (e *Engine) noteFilling(ctx context.Context, all []missing) error {
 }
 
 // noteFailed takes back what noteFilling noted.
-func (e *Engine) noteFailed(ctx context.Context, all []missing) error {
+func (e *Engine) noteFailed(ctx context.Context, l *lease, all []missing) error {
 	var types []*schema.Type
 	for _, m := range all {
 		types = append(types, m.t)
 	}
-	return e.note(ctx, types, func(_ *schema.Type, was findable) findable {
+	return e.note(ctx, l, types, func(_ *schema.Type, was findable) findable {
 		was.Filling = nil
 		return was
 	})
 }
 
-// note changes what the store remembers of types. What is there is read in the
-// same transaction: another server may note something, too.
-func (e *Engine) note(ctx context.Context, types []*schema.Type, change func(t *schema.Type, was findable) findable) error {
+// note changes what the store remembers of types, while the lease is held. What
+// is there is read in the same transaction: a server of a version without the
+// lease may note something, too.
+func (e *Engine) note(ctx context.Context, l *lease, types []*schema.Type, change func(t *schema.Type, was findable) findable) error {
 	return e.Store.Write(ctx, func(tx store.Tx) error {
+		if err := l.beat(ctx, tx); err != nil {
+			return err
+		}
 		known, records, err := remembered(ctx, tx)
 		if err != nil {
 			return err
@@ -151,8 +160,8 @@ func (e *Engine) note(ctx context.Context, types []*schema.Type, change func(t *
 	})
 }
 
-// typeWrite notes by what the objects of one type can be found.
-func (e *Engine) typeWrite(record store.Record, f findable) (store.Write, error) {
+// typeWrite writes a record of typeCollection.
+func (e *Engine) typeWrite(record store.Record, f any) (store.Write, error) {
 	content, err := json.Marshal(f)
 	now := e.Now().UTC().Truncate(time.Millisecond)
 	return store.Write{Record: store.Record{Key: record.Key, Version: record.Version + 1, State: "ACTIVE",
@@ -163,8 +172,9 @@ func (e *Engine) typeWrite(record store.Record, f findable) (store.Write, error)
 // them. Unique values, which must be held against all others, are filled in
 // while writes wait: they come first, as they can be refused, and until then
 // nothing is lost. Terms are filled in while writes go on. Writes keep up both
-// from before the filling begins.
-func (e *Engine) prepare(ctx context.Context, all []missing) error {
+// from before the filling begins; those of other servers that began before it
+// was noted, and know nothing of it, are waited for.
+func (e *Engine) prepare(ctx context.Context, l *lease, all []missing) error {
 	pending := map[string]missing{}
 	for _, m := range all {
 		pending[m.t.Name] = m
@@ -172,15 +182,20 @@ func (e *Engine) prepare(ctx context.Context, all []missing) error {
 	e.writes.Lock()
 	e.pending = pending
 	e.writes.Unlock()
-	if err := e.noteFilling(ctx, all); err != nil {
+	if err := e.noteFilling(ctx, l, all); err != nil {
 		return err
+	}
+	if l != nil && slices.ContainsFunc(all, func(m missing) bool { return m.noted }) {
+		if err := e.Store.Settle(ctx); err != nil {
+			return err
+		}
 	}
 	for _, m := range all {
 		if len(m.unique) == 0 {
 			continue
 		}
 		e.writes.Lock()
-		err := e.refill(ctx, missing{t: m.t, unique: m.unique})
+		err := e.refill(ctx, l, missing{t: m.t, unique: m.unique})
 		e.writes.Unlock()
 		if err != nil {
 			return err
@@ -190,7 +205,7 @@ func (e *Engine) prepare(ctx context.Context, all []missing) error {
 		if len(m.terms) == 0 {
 			continue
 		}
-		if err := e.refill(ctx, missing{t: m.t, terms: m.terms}); err != nil {
+		if err := e.refill(ctx, l, missing{t: m.t, terms: m.terms}); err != nil {
 			return err
 		}
 	}
@@ -201,8 +216,11 @@ func (e *Engine) prepare(ctx context.Context, all []missing) error {
 const refillBatch = 500
 
 // refill indexes all objects of a type by what they could not be found.
-func (e *Engine) refill(ctx context.Context, m missing) error {
-	err := e.Store.Forget(ctx, m.t.Name, m.terms, m.unique)
+func (e *Engine) refill(ctx context.Context, l *lease, m missing) error {
+	err := l.check(ctx) // what another has filled in meanwhile must stay
+	if err == nil {
+		err = e.Store.Forget(ctx, m.t.Name, m.terms, m.unique)
+	}
 	var last store.Key
 	for err == nil {
 		var keys []store.Key

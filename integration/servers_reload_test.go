@@ -1,11 +1,15 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"marquee/engine/store"
 )
 
 // writeVenues stores and changes new venues through a server, until the function
@@ -65,12 +69,12 @@ func TestServersReloadType(t *testing.T) {
 			}
 		})
 	}
-	if err := here.swap(here.engine, venues(`, "search": ["name"], "index": ["labels"], "unique": ["code"]`)); err != nil {
+	if err := here.swap(here.engine, venues(moreVenues)); err != nil {
 		t.Error(err)
 	}
 	here.must(token, http.MethodPost, "/api/v1/venues/v?context=main", `{"name": "V", "code": "v", "labels": ["l"]}`, http.StatusCreated)
 	there.must(token, http.MethodGet, "/api/v1/venues/v?context=main", "", http.StatusNotFound)
-	if err := there.swap(there.engine, venues(`, "search": ["name"], "index": ["labels"], "unique": ["code"]`)); err != nil {
+	if err := there.swap(there.engine, venues(moreVenues)); err != nil {
 		t.Error(err)
 	}
 	done.Store(true)
@@ -118,4 +122,99 @@ func TestServersReloadIndexes(t *testing.T) {
 	if got := len(list["results"].([]any)); got != min(n, 1000) {
 		t.Errorf("%d venues in the order of their names instead of %d", got, n)
 	}
+}
+
+// moreVenues asks for all that objects must be made findable by.
+const moreVenues = `, "search": ["name"], "index": ["labels"], "unique": ["code"]`
+
+// TestServersReloadTogether serves a schema that finds objects by more on two
+// servers, on one a little later: what the first one has filled in stays.
+func TestServersReloadTogether(t *testing.T) {
+	t.Parallel()
+	servers, token := newServers(t, 2, venues(""))
+	here, there := servers[0], servers[1]
+	const objects = 900
+	body := ""
+	for i := range objects {
+		body += fmt.Sprintf(`, {"id": "b%d", "code": "c%d", "name": "venue", "labels": ["l"]}`, i, i)
+	}
+	here.must(token, http.MethodPost, "/api/v1/venues?context=main", "["+body[2:]+"]", http.StatusOK)
+	for round := range 8 {
+		var later sync.WaitGroup
+		later.Go(func() {
+			time.Sleep(time.Duration(round*20) * time.Millisecond)
+			if err := there.swap(there.engine, venues(moreVenues)); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := here.swap(here.engine, venues(moreVenues)); err != nil {
+			t.Error(err)
+		}
+		for range 40 {
+			if n := here.count(token, "where=labels=l"); n != objects {
+				t.Errorf("round %d: %d of %d by label", round, n, objects)
+				break
+			}
+		}
+		later.Wait()
+		for _, s := range servers {
+			if err := s.swap(s.engine, venues("")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// held is a store whose first transaction stays open until it is released.
+type held struct {
+	store.Store
+	once          sync.Once
+	open, release chan struct{}
+}
+
+func (h *held) Write(ctx context.Context, fn func(store.Tx) error) error {
+	return h.Store.Write(ctx, func(tx store.Tx) error {
+		err := fn(tx)
+		h.once.Do(func() {
+			close(h.open)
+			<-h.release
+		})
+		return err
+	})
+}
+
+// TestServersReloadBesideTransaction serves a schema that finds objects by more
+// while another server, which does not know it, is in the middle of a write
+// that began before: that object is found, too, and its value is taken.
+func TestServersReloadBesideTransaction(t *testing.T) {
+	t.Parallel()
+	servers, token := newServers(t, 2, venues(""))
+	here, there := servers[0], servers[1]
+	h := &held{Store: there.store, open: make(chan struct{}), release: make(chan struct{})}
+	there.engine.Store = h
+	var both sync.WaitGroup
+	both.Go(func() {
+		a := there.ask(token, http.MethodPost, "/api/v1/venues/a?context=main", `{"name": "A", "code": "x", "labels": ["l"]}`, nil)
+		if a.status != http.StatusCreated {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	})
+	<-h.open
+	served := make(chan struct{})
+	both.Go(func() {
+		defer close(served)
+		if err := here.swap(here.engine, venues(moreVenues)); err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-served:
+	case <-time.After(2 * time.Second): // it waits for the write
+	}
+	close(h.release)
+	both.Wait()
+	if n := here.count(token, "where=labels=l"); n != 1 {
+		t.Errorf("%d of 1 by label", n)
+	}
+	here.must(token, http.MethodPost, "/api/v1/venues/b?context=main", `{"code": "x"}`, http.StatusUnprocessableEntity)
 }

@@ -46,6 +46,10 @@ type Store interface {
 	// which another call drops.
 	Forget(ctx context.Context, collection string, termKeys, properties []string) error
 
+	// Settle returns when every Write that was under way when it was called has
+	// ended, also those of other processes.
+	Settle(ctx context.Context) error
+
 	// Revision is a value that differs whenever one of the collections has
 	// changed since, also in another process; ok is false when the store
 	// cannot tell without a read. What was computed from reads that began

@@ -26,6 +26,7 @@ func TestShardKeyFaults(t *testing.T) {
 		"aggregate":            {bson.D{{Key: "aggregate", Value: "c"}, {Key: "pipeline", Value: bson.A{bson.D{{Key: "$match", Value: other}}}}}, 1},
 		"aggregate by network": {bson.D{{Key: "aggregate", Value: "c"}, {Key: "pipeline", Value: bson.A{bson.D{{Key: "$match", Value: network}}}}}, 0},
 		"change stream":        {bson.D{{Key: "aggregate", Value: "c"}, {Key: "pipeline", Value: bson.A{bson.D{{Key: "$changeStream", Value: bson.D{}}}}}}, 0},
+		"open transactions":    {bson.D{{Key: "aggregate", Value: 1}, {Key: "pipeline", Value: bson.A{bson.D{{Key: "$currentOp", Value: bson.D{}}}}}}, 0},
 		"unique index":         {bson.D{{Key: "createIndexes", Value: "c"}, {Key: "indexes", Value: bson.A{bson.D{{Key: "unique", Value: true}}, bson.D{}}}}, 1},
 		"others":               {bson.D{{Key: "ping", Value: 1}}, 0},
 	} {

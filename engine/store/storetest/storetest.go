@@ -53,6 +53,7 @@ func Run(t *testing.T, h Harness) {
 		{"Revision", testRevision},
 		{"Ensure", testEnsure},
 		{"Refill", testRefill},
+		{"Settle", testSettle},
 		{"Life", testLife},
 		{"Blobs", testBlobs},
 		{"BlobFaults", testBlobFaults},

@@ -1,0 +1,61 @@
+package storetest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"marquee/engine/store"
+)
+
+func (c *checked) Settle(ctx context.Context) error {
+	err := c.Store.Settle(ctx)
+	fault(c.t, "Settle", err)
+	return err
+}
+
+// testSettle proves that transactions can be waited for, and that what they
+// wrote is read then.
+func testSettle(t *testing.T, h Harness) {
+	f := open(t, h)
+	f.must(f.s.Settle(f.ctx))
+
+	open, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	var written, settled sync.WaitGroup
+	written.Go(func() {
+		err := f.s.Write(f.ctx, func(tx store.Tx) error {
+			err := tx.Put(f.ctx, things, []store.Write{newRecord("late", `{}`)})
+			once.Do(func() { close(open) })
+			<-release
+			return err
+		})
+		if err != nil {
+			f.Error(err)
+		}
+	})
+	<-open
+	done := make(chan struct{})
+	settled.Go(func() {
+		defer close(done)
+		if err := f.s.Settle(f.ctx); err != nil {
+			f.Error(err)
+		}
+	})
+	select {
+	case <-done:
+		f.Error("returned while a transaction was open")
+	case <-time.After(300 * time.Millisecond):
+	}
+	close(release)
+	settled.Wait()
+	if _, found := f.get(things, "late"); !found {
+		f.Error("what a transaction wrote that has ended is not read")
+	}
+	written.Wait()
+
+	ended, cancel := context.WithCancel(f.ctx)
+	cancel()
+	f.code(f.s.Settle(ended), store.CodeDeadline)
+}
