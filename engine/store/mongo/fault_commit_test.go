@@ -167,7 +167,7 @@ func TestOutcomeStaysUnknown(t *testing.T) {
 	}
 }
 
-const committingAndSettling = committing + settling + time.Second
+const committingAndSettling = committing + settling + busy
 
 // TestUnknownOutcomesOfUsers: finding out needs no right but readWrite.
 func TestUnknownOutcomesOfUsers(t *testing.T) {

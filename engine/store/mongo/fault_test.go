@@ -240,11 +240,16 @@ func (f *faulty) found(version int64) (wrong []string) {
 	return wrong
 }
 
+// busy is what a machine with much to do may add to a time. Without what is
+// tested, it would be the minute after which MongoDB ends a transaction itself,
+// or no end.
+const busy = 10 * time.Second
+
 // nothingOpen waits until the server does nothing for the store any more, and
 // then has no transaction of it.
 func (f *faulty) nothingOpen(what string, within time.Duration) {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(f.Context(), within)
+	ctx, cancel := context.WithTimeout(f.Context(), within+busy)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
