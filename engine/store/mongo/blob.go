@@ -6,8 +6,8 @@ import (
 	"io"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"marquee/engine/store"
 )
@@ -84,24 +84,17 @@ func (t *transaction) PutBlob(ctx context.Context, key store.Key, size int64, op
 	if err != nil || result.MatchedCount > 0 {
 		return t.ended(ctx, err)
 	}
-	var waiting []mongo.WriteModel
+	inserts := t.inserts(piecesCollection)
 	// An error of the caller's reader is not translated, but ends the
 	// transaction, too: some of the pieces may be stored.
 	err = store.Pieces(open, size, blobPiece, func(n int, data []byte) error {
-		piece, err := bson.Marshal(bson.D{{Key: fieldID, Value: idOf(pieceKey(key, int64(n)))}, {Key: "data", Value: data}})
-		if err != nil {
-			return err
-		}
-		waiting = append(waiting, mongo.NewInsertOneModel().SetDocument(bson.Raw(piece)))
-		if len(waiting) < piecesAtOnce {
-			return nil
-		}
-		full := waiting
-		waiting = nil
-		return t.bulk(ctx, piecesCollection, full, false)
+		return inserts.add(ctx, func(dst []byte) ([]byte, error) {
+			dst = appendID(dst, pieceKey(key, int64(n)))
+			return bsoncore.AppendBinaryElement(dst, "data", bson.TypeBinaryGeneric, data), nil
+		})
 	})
 	if err == nil {
-		err = t.bulk(ctx, piecesCollection, waiting, false)
+		err = inserts.send(ctx)
 	}
 	if err != nil && t.broken == nil {
 		t.broken, t.again = err, final
@@ -114,14 +107,20 @@ func (t *transaction) DropBlobs(ctx context.Context, keys []store.Key) error {
 	if err := t.guard(ctx); err != nil {
 		return err
 	}
-	var blobs, parts []mongo.WriteModel
+	blobs, parts := t.deletes(blobsCollection), t.deletes(piecesCollection)
 	for _, key := range keys {
 		t.touch(key.Network, blobsCollection)
-		blobs = append(blobs, mongo.NewDeleteOneModel().SetFilter(bson.D{{Key: fieldID, Value: idOf(key)}}))
-		parts = append(parts, mongo.NewDeleteManyModel().SetFilter(pieces(key, 0, lastPiece)))
+		if err := blobs.delete(ctx, bson.D{{Key: fieldID, Value: idOf(key)}}, 1); err != nil {
+			return err
+		}
 	}
-	if err := t.bulk(ctx, blobsCollection, blobs, false); err != nil {
+	if err := blobs.send(ctx); err != nil {
 		return err
 	}
-	return t.bulk(ctx, piecesCollection, parts, false)
+	for _, key := range keys {
+		if err := parts.delete(ctx, pieces(key, 0, lastPiece), 0); err != nil {
+			return err
+		}
+	}
+	return parts.send(ctx)
 }

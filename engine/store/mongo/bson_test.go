@@ -24,7 +24,8 @@ func FuzzDocument(f *testing.F) {
 			return
 		}
 		canonical := document.Append(nil, object)
-		raw, err := fromJSON(canonical)
+		encoded, _, err := appendObject(nil, canonical, 0)
+		raw := bson.Raw(encoded)
 		if err != nil {
 			t.Fatalf("%s: %v", canonical, err)
 		}

@@ -3,7 +3,6 @@ package mongo
 import (
 	"context"
 	"crypto/sha256"
-	"slices"
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -14,15 +13,16 @@ import (
 
 // Counting walks an index, so that what was counted is kept. It holds for a
 // later snapshot when no transaction was committed between the two that wrote
-// to the collection: when the later one sees the same traces of commits (mark)
+// to the collection: when the later one sees as many traces of commits (mark)
 // behind a time before which all had ended that the earlier one does not see.
+// The server deletes none of those traces while a count is kept.
 
 const (
 	// maxCounts is how many counts are kept, maxTraces how many traces one may
 	// be compared by, countSeconds for how long one is kept: who changes a
 	// database by hand leaves no trace.
 	maxCounts    = 4096
-	maxTraces    = 200
+	maxTraces    = 2000
 	countSeconds = 600
 )
 
@@ -34,9 +34,9 @@ type counts struct {
 
 type counted struct {
 	n int64
-	// at is the time of the snapshot, traces are those that it saw.
+	// at is the time of the snapshot, traces is how many it saw.
 	at     bson.Timestamp
-	traces []string
+	traces int64
 }
 
 func (c *counts) get(key [sha256.Size]byte) (counted, bool) {
@@ -67,7 +67,7 @@ func (v *view) keptCount(ctx context.Context, q query.Query, count func() (int64
 		if err != nil {
 			return 0, err
 		}
-		if at := v.session.SnapshotTime(); !at.Before(kept.at) && at.T-kept.at.T < countSeconds && slices.Equal(traces, kept.traces) {
+		if at := v.session.SnapshotTime(); !at.Before(kept.at) && at.T-kept.at.T < countSeconds && traces == kept.traces {
 			return kept.n, nil
 		}
 	}
@@ -77,21 +77,17 @@ func (v *view) keptCount(ctx context.Context, q query.Query, count func() (int64
 	}
 	at := v.session.SnapshotTime()
 	traces, err := v.traces(ctx, q, at)
-	if err == nil && len(traces) <= maxTraces {
+	if err == nil && traces <= maxTraces {
 		v.s.counts.put(key, counted{n, at, traces})
 	}
 	return n, err
 }
 
-// traces are those of the commits that wrote to the collection of a query, and
-// may have come after a time: more than maxTraces when there are many.
-func (v *view) traces(ctx context.Context, q query.Query, after bson.Timestamp) (ids []string, err error) {
+// traces is how many commits there are that wrote to the collection of a query
+// and may have come after a time: more than maxTraces when there are many.
+func (v *view) traces(ctx context.Context, q query.Query, after bson.Timestamp) (int64, error) {
 	since := bson.Timestamp{T: after.T - horizonSeconds, I: after.I}
 	filter := bson.D{{Key: keyNetwork, Value: q.Network}, {Key: "collections", Value: q.Collection}, {Key: keyID, Value: bson.D{{Key: "$gt", Value: hexTime(since)}}}}
-	err = v.rows(ctx, commitsCollection, filter, func(raw bson.Raw) error {
-		ids = append(ids, raw.Lookup(fieldID, "id").StringValue())
-		return nil
-	}, options.Find().SetHint(ownIndex+"collections").SetSort(bson.D{{Key: keyID, Value: 1}}).SetLimit(maxTraces+1).
-		SetBatchSize(maxTraces+2).SetProjection(bson.D{{Key: fieldID, Value: 1}}))
-	return ids, err
+	pipeline := bson.A{bson.D{{Key: "$match", Value: filter}}, bson.D{{Key: "$limit", Value: maxTraces + 1}}, bson.D{{Key: "$count", Value: "n"}}}
+	return v.aggregate(ctx, commitsCollection, pipeline, options.Aggregate().SetHint(ownIndex+"collections"))
 }

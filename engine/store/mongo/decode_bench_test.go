@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"marquee/engine/document"
 	"marquee/engine/store"
@@ -26,14 +27,12 @@ func benchRecord(b *testing.B) bson.Raw {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	w := &store.Write{Record: store.Record{Key: store.Key{Network: "main", ID: "li-00000042"}, Version: 1, State: "ACTIVE",
 		CreateTime: now, UpdateTime: now, CreateUser: "admin", UpdateUser: "admin", Document: document.Append(nil, object)}}
-	doc, err := fromJSON(w.Document)
+	start, raw := bsoncore.AppendDocumentStart(nil)
+	raw, err := appendRecord(raw, w)
 	if err != nil {
 		b.Fatal(err)
 	}
-	raw, err := newDocument(w, idOf(w.Key), doc, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	raw, _ = bsoncore.AppendDocumentEnd(raw, start)
 	return raw
 }
 

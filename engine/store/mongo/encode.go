@@ -3,6 +3,7 @@ package mongo
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -80,47 +81,106 @@ func appendArray(dst []byte, doc []byte, i int) ([]byte, int, error) {
 	return dst, i + 1, err
 }
 
-// fromJSON is a JSON object or array as BSON.
-func fromJSON(doc []byte) (bson.Raw, error) {
-	var out []byte
-	var err error
-	if doc[0] == '[' {
-		out, _, err = appendArray(nil, doc, 0)
-	} else {
-		out, _, err = appendObject(make([]byte, 0, len(doc)+len(doc)/2+16), doc, 0)
-	}
-	return out, err
+// appendID writes the _id of what belongs to a key. Its members are always in
+// this order, as BSON documents are compared with it.
+func appendID(dst []byte, key store.Key) []byte {
+	at, dst := bsoncore.AppendDocumentElementStart(dst, fieldID)
+	dst = bsoncore.AppendStringElement(dst, "network", key.Network)
+	dst = bsoncore.AppendStringElement(dst, "id", key.ID)
+	dst, _ = bsoncore.AppendDocumentEnd(dst, at)
+	return dst
 }
 
-// idOf is the _id of what belongs to a key. Its members are always in this
-// order, as BSON documents are compared with it.
+// idOf is the value that appendID writes.
 func idOf(key store.Key) bson.Raw {
-	start, id := bsoncore.AppendDocumentStart(make([]byte, 0, len(key.Network)+len(key.ID)+32))
-	id = bsoncore.AppendStringElement(id, "network", key.Network)
-	id = bsoncore.AppendStringElement(id, "id", key.ID)
-	id, _ = bsoncore.AppendDocumentEnd(id, start)
-	return id
+	id := appendID(make([]byte, 0, len(key.Network)+len(key.ID)+40), key)
+	return bson.Raw(id[1+len(fieldID)+1:])
+}
+
+// appendRecord writes the members of a record that is not stored yet.
+func appendRecord(dst []byte, w *store.Write) ([]byte, error) {
+	dst = appendID(dst, w.Key)
+	dst = bsoncore.AppendDateTimeElement(dst, fieldCreateTime, w.CreateTime.UnixMilli())
+	dst = bsoncore.AppendStringElement(dst, fieldCreateUser, w.CreateUser)
+	dst = appendTerms(dst, fieldTerms, w.AddTerms)
+	return appendState(dst, w)
+}
+
+// appendState writes the members that every write replaces.
+func appendState(dst []byte, w *store.Write) (_ []byte, err error) {
+	dst = bsoncore.AppendInt64Element(dst, fieldVersion, w.Version)
+	dst = bsoncore.AppendStringElement(dst, fieldState, w.State)
+	dst = bsoncore.AppendDateTimeElement(dst, fieldUpdateTime, w.UpdateTime.UnixMilli())
+	dst = bsoncore.AppendStringElement(dst, fieldUpdateUser, w.UpdateUser)
+	if len(w.Warnings) > 0 {
+		if dst, _, err = appendJSON(dst, fieldWarnings, w.Warnings, 0); err != nil {
+			return dst, err
+		}
+	}
+	dst, _, err = appendJSON(dst, fieldDocument, w.Document, 0)
+	return dst, err
+}
+
+// appendUpdate writes the members of an update of a record that is at the
+// version expected. Terms that it adds while it drops others are not in it.
+func appendUpdate(dst []byte, w *store.Write) ([]byte, error) {
+	query, dst := bsoncore.AppendDocumentElementStart(dst, "q")
+	dst = bsoncore.AppendInt64Element(appendID(dst, w.Key), fieldVersion, w.Expected)
+	dst, _ = bsoncore.AppendDocumentEnd(dst, query)
+	update, dst := bsoncore.AppendDocumentElementStart(dst, "u")
+	set, dst := bsoncore.AppendDocumentElementStart(dst, "$set")
+	dst, err := appendState(dst, w)
+	if err != nil {
+		return dst, err
+	}
+	dst, _ = bsoncore.AppendDocumentEnd(dst, set)
+	if len(w.Warnings) == 0 {
+		dst = bsoncore.BuildDocumentElement(dst, "$unset", bsoncore.AppendStringElement(nil, fieldWarnings, ""))
+	}
+	switch {
+	case len(w.DropTerms) > 0:
+		dst = bsoncore.BuildDocumentElement(dst, "$pullAll", appendTerms(nil, fieldTerms, w.DropTerms))
+	case len(w.AddTerms) > 0:
+		each := bsoncore.BuildDocumentElement(nil, fieldTerms, appendTerms(nil, "$each", w.AddTerms))
+		dst = bsoncore.BuildDocumentElement(dst, "$addToSet", each)
+	}
+	return bsoncore.AppendDocumentEnd(dst, update)
+}
+
+// appendTerms writes a set of terms as an array, or nothing for none.
+func appendTerms(dst []byte, name string, terms []store.Term) []byte {
+	if len(terms) == 0 {
+		return dst
+	}
+	at, dst := bsoncore.AppendArrayElementStart(dst, name)
+	for i, text := range termTexts(terms) {
+		dst = bsoncore.AppendStringElement(dst, strconv.Itoa(i), text)
+	}
+	dst, _ = bsoncore.AppendArrayEnd(dst, at)
+	return dst
 }
 
 // termText is how a term is stored: a key holds no equals sign.
 func termText(term store.Term) string { return term.Key + "=" + term.Value }
 
-func termTexts(terms []store.Term) bson.A {
-	texts := make(bson.A, 0, len(terms))
-	for _, term := range terms {
-		texts = append(texts, termText(term))
+// termTexts are terms as they are stored, without repetition.
+func termTexts(terms []store.Term) []string {
+	texts := make([]string, len(terms))
+	for i, term := range terms {
+		texts[i] = termText(term)
 	}
-	return texts
+	slices.Sort(texts)
+	return slices.Compact(texts)
 }
 
-// uniqueTexts are terms without repetition, as a set of a new record.
-func uniqueTexts(terms []store.Term) bson.A {
-	texts, seen := make(bson.A, 0, len(terms)), make(map[store.Term]bool, len(terms))
-	for _, term := range terms {
-		if !seen[term] {
-			seen[term] = true
-			texts = append(texts, termText(term))
-		}
-	}
-	return texts
+// appendChange writes the members of an entry of the history.
+func appendChange(dst []byte, id string, c *store.Change) ([]byte, error) {
+	dst = appendID(dst, store.Key{Network: c.Network, ID: id})
+	dst = bsoncore.AppendDateTimeElement(dst, "time", c.Time.UnixMilli())
+	dst = bsoncore.AppendStringElement(dst, "collection", c.Collection)
+	dst = bsoncore.AppendStringElement(dst, "object", c.ID)
+	dst = bsoncore.AppendInt64Element(dst, fieldVersion, c.Version)
+	dst = bsoncore.AppendStringElement(dst, "user", c.User)
+	dst, _, err := appendJSON(dst, "fields", c.Fields, 0)
+	return dst, err
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"marquee/engine/store"
 )
@@ -26,6 +24,8 @@ type transaction struct {
 	touched map[string]map[string]bool
 	// appended is how many changes there are.
 	appended int
+	// flying brings the error of a command that is under way.
+	flying chan error
 }
 
 var errVersion = &store.Error{Code: store.CodeConflict, Text: "a record is not at its expected version"}
@@ -48,127 +48,67 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 	if err := t.guard(ctx); err != nil {
 		return err
 	}
-	var inserts, updates, drops, adds []mongo.WriteModel
+	drops := t.deletes(claimsCollection)
 	for i := range writes {
 		w := &writes[i]
 		t.touch(w.Network, collection)
-		models, err := recordModels(w)
-		if err != nil {
-			return t.ended(ctx, err)
-		}
-		if w.Expected == 0 {
-			inserts = append(inserts, models...)
-		} else {
-			updates = append(updates, models...)
-		}
 		for _, claim := range w.DropClaims {
-			drops = append(drops, mongo.NewDeleteOneModel().SetFilter(bson.D{{Key: fieldID, Value: claimID(claim)}, {Key: "owner", Value: w.ID}}))
-		}
-		adds = append(adds, claimModels(w.AddClaims, w.ID)...)
-	}
-	if err := t.bulk(ctx, claimsCollection, drops, false); err != nil {
-		return err
-	}
-	if err := t.bulk(ctx, collection, inserts, false); err != nil {
-		return err
-	}
-	if err := t.bulk(ctx, collection, updates, true); err != nil {
-		return err
-	}
-	return t.bulk(ctx, claimsCollection, adds, false)
-}
-
-// bulk writes models in order. Where all must match, one that matches nothing
-// is a record that is not as expected, which MongoDB itself takes no notice of.
-func (t *transaction) bulk(ctx context.Context, collection string, models []mongo.WriteModel, allMatch bool) error {
-	if len(models) == 0 {
-		return nil
-	}
-	result, err := t.s.db.Collection(collection).BulkWrite(t.in(ctx), models)
-	if err != nil {
-		return t.ended(ctx, err)
-	}
-	if allMatch && result.MatchedCount != int64(len(models)) {
-		return t.refuse(errVersion)
-	}
-	return nil
-}
-
-// recordModels are the operations that write one record.
-func recordModels(w *store.Write) ([]mongo.WriteModel, error) {
-	doc, err := fromJSON(w.Document)
-	if err != nil {
-		return nil, err
-	}
-	var warnings bson.Raw
-	if len(w.Warnings) > 0 {
-		if warnings, err = fromJSON(w.Warnings); err != nil {
-			return nil, err
+			if err := drops.delete(ctx, bson.D{{Key: fieldID, Value: claimID(claim)}, {Key: "owner", Value: w.ID}}, 1); err != nil {
+				return err
+			}
 		}
 	}
-	id := idOf(w.Key)
-	if w.Expected == 0 {
-		raw, err := newDocument(w, id, doc, warnings)
-		return []mongo.WriteModel{mongo.NewInsertOneModel().SetDocument(raw)}, err
+	if err := drops.send(ctx); err != nil {
+		return err
 	}
-	set := bson.D{{Key: fieldVersion, Value: w.Version}, {Key: fieldState, Value: w.State}, {Key: fieldUpdateTime, Value: bson.NewDateTimeFromTime(w.UpdateTime)},
-		{Key: fieldUpdateUser, Value: w.UpdateUser}, {Key: fieldDocument, Value: doc}}
-	update := bson.D{}
-	if warnings != nil {
-		set = append(set, bson.E{Key: fieldWarnings, Value: bson.RawValue{Type: bson.TypeArray, Value: warnings}})
-	} else {
-		update = append(update, bson.E{Key: "$unset", Value: bson.D{{Key: fieldWarnings, Value: ""}}})
+	if err := t.putRecords(ctx, collection, writes); err != nil {
+		return err
 	}
-	update = append(update, bson.E{Key: "$set", Value: set})
-	expected := bson.D{{Key: fieldID, Value: id}, {Key: fieldVersion, Value: w.Expected}}
-	add := bson.E{Key: "$addToSet", Value: bson.D{{Key: fieldTerms, Value: bson.D{{Key: "$each", Value: termTexts(w.AddTerms)}}}}}
-	switch {
-	case len(w.DropTerms) > 0:
-		update = append(update, bson.E{Key: "$pullAll", Value: bson.D{{Key: fieldTerms, Value: termTexts(w.DropTerms)}}})
-	case len(w.AddTerms) > 0:
-		update = append(update, add)
+	adds := t.updates(claimsCollection)
+	for i := range writes {
+		if err := addClaims(ctx, adds, writes[i].AddClaims, writes[i].ID); err != nil {
+			return err
+		}
 	}
-	models := []mongo.WriteModel{mongo.NewUpdateOneModel().SetFilter(expected).SetUpdate(update)}
-	if len(w.DropTerms) > 0 && len(w.AddTerms) > 0 { // one update cannot do both to an array
-		models = append(models, mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: fieldID, Value: id}, {Key: fieldVersion, Value: w.Version}}).SetUpdate(bson.D{add}))
-	}
-	return models, nil
+	return adds.send(ctx)
 }
 
-// newDocument is a record that is not stored yet.
-func newDocument(w *store.Write, id, doc, warnings bson.Raw) (bson.Raw, error) {
-	start, raw := bsoncore.AppendDocumentStart(make([]byte, 0, len(doc)+len(warnings)+512))
-	raw = bsoncore.AppendDocumentElement(raw, fieldID, bsoncore.Document(id))
-	raw = bsoncore.AppendInt64Element(raw, fieldVersion, w.Version)
-	raw = bsoncore.AppendStringElement(raw, fieldState, w.State)
-	raw = bsoncore.AppendDateTimeElement(raw, fieldCreateTime, w.CreateTime.UnixMilli())
-	raw = bsoncore.AppendDateTimeElement(raw, fieldUpdateTime, w.UpdateTime.UnixMilli())
-	raw = bsoncore.AppendStringElement(raw, fieldCreateUser, w.CreateUser)
-	raw = bsoncore.AppendStringElement(raw, fieldUpdateUser, w.UpdateUser)
-	if warnings != nil {
-		raw = bsoncore.AppendArrayElement(raw, fieldWarnings, bsoncore.Array(warnings))
-	}
-	if len(w.AddTerms) > 0 {
-		terms, err := bson.Marshal(bson.D{{Key: fieldTerms, Value: uniqueTexts(w.AddTerms)}})
+func (t *transaction) putRecords(ctx context.Context, collection string, writes []store.Write) error {
+	inserts, updates := t.inserts(collection), t.updates(collection)
+	for i := range writes {
+		w, err := &writes[i], error(nil)
+		switch {
+		case w.Expected == 0:
+			err = inserts.add(ctx, func(dst []byte) ([]byte, error) { return appendRecord(dst, w) })
+		default:
+			err = updates.add(ctx, func(dst []byte) ([]byte, error) { return appendUpdate(dst, w) })
+			if err == nil && len(w.DropTerms) > 0 && len(w.AddTerms) > 0 { // one update cannot do both to an array
+				err = updates.update(ctx, bson.D{{Key: fieldID, Value: idOf(w.Key)}, {Key: fieldVersion, Value: w.Version}},
+					bson.D{{Key: "$addToSet", Value: bson.D{{Key: fieldTerms, Value: bson.D{{Key: "$each", Value: termTexts(w.AddTerms)}}}}}})
+			}
+		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		raw = append(raw, terms[4:len(terms)-1]...)
 	}
-	raw = bsoncore.AppendDocumentElement(raw, fieldDocument, bsoncore.Document(doc))
-	return bsoncore.AppendDocumentEnd(raw, start)
+	if err := inserts.send(ctx); err != nil {
+		return err
+	}
+	return updates.all(ctx)
 }
 
-// claimModels make a record the owner of values, which it may be already. The
+// addClaims makes a record the owner of values, which it may be already. The
 // filter of one that another owns matches nothing, and its upsert then meets
 // the _id that is there.
-func claimModels(claims []store.Claim, owner string) []mongo.WriteModel {
-	var models []mongo.WriteModel
+func addClaims(ctx context.Context, b *bulk, claims []store.Claim, owner string) error {
 	for _, claim := range claims {
-		models = append(models, mongo.NewUpdateOneModel().SetUpsert(true).SetFilter(bson.D{{Key: fieldID, Value: claimID(claim)}, {Key: "owner", Value: owner}}).
-			SetUpdate(bson.D{{Key: "$setOnInsert", Value: bson.D{{Key: "owner", Value: owner}}}}))
+		err := b.addD(ctx, bson.D{{Key: "q", Value: bson.D{{Key: fieldID, Value: claimID(claim)}, {Key: "owner", Value: owner}}},
+			{Key: "u", Value: bson.D{{Key: "$setOnInsert", Value: bson.D{{Key: "owner", Value: owner}}}}}, {Key: "upsert", Value: true}})
+		if err != nil {
+			return err
+		}
 	}
-	return models
+	return nil
 }
 
 // Append implements store.Tx.
@@ -179,21 +119,17 @@ func (t *transaction) Append(ctx context.Context, changes []store.Change) error 
 	if err := t.begin(ctx); err != nil {
 		return err
 	}
-	models := make([]mongo.WriteModel, len(changes))
+	inserts, ordinal := t.inserts(changesCollection), t.ordinal()
 	for i := range changes {
 		c := &changes[i]
-		fields, err := fromJSON(c.Fields)
-		if err != nil {
-			return t.ended(ctx, err)
-		}
-		id := fmt.Sprintf("%s-%06x", t.ordinal(), t.appended)
+		id := fmt.Sprintf("%s-%06x", ordinal, t.appended)
 		t.appended++
 		t.touch(c.Network, changesCollection)
-		models[i] = mongo.NewInsertOneModel().SetDocument(bson.D{{Key: fieldID, Value: idOf(store.Key{Network: c.Network, ID: id})},
-			{Key: "time", Value: bson.NewDateTimeFromTime(c.Time)}, {Key: "collection", Value: c.Collection}, {Key: "object", Value: c.ID},
-			{Key: fieldVersion, Value: c.Version}, {Key: "user", Value: c.User}, {Key: "fields", Value: bson.RawValue{Type: bson.TypeArray, Value: fields}}})
+		if err := inserts.add(ctx, func(dst []byte) ([]byte, error) { return appendChange(dst, id, c) }); err != nil {
+			return err
+		}
 	}
-	return t.bulk(ctx, changesCollection, models, false)
+	return inserts.send(ctx)
 }
 
 // ordinal orders transactions: one that has seen what another wrote comes
@@ -225,16 +161,19 @@ func (t *transaction) mark(ctx context.Context) (marker bson.Raw, err error) {
 	if err := t.begin(ctx); err != nil {
 		return nil, err
 	}
-	var models []mongo.WriteModel
+	inserts := t.inserts(commitsCollection)
 	for network, collections := range t.touched {
 		id := idOf(store.Key{Network: network, ID: t.ordinal()})
 		if marker == nil {
 			marker = id
 		}
-		models = append(models, mongo.NewInsertOneModel().SetDocument(bson.D{{Key: fieldID, Value: id}, {Key: "time", Value: bson.NewDateTimeFromTime(time.Unix(int64(t.at.T), 0))},
-			{Key: "collections", Value: slices.Sorted(maps.Keys(collections))}}))
+		err := inserts.addD(ctx, bson.D{{Key: fieldID, Value: id}, {Key: "time", Value: bson.NewDateTimeFromTime(time.Unix(int64(t.at.T), 0))},
+			{Key: "collections", Value: slices.Sorted(maps.Keys(collections))}})
+		if err != nil {
+			return nil, err
+		}
 	}
-	return marker, t.bulk(ctx, commitsCollection, models, false)
+	return marker, inserts.send(ctx)
 }
 
 // Index implements store.Tx.
@@ -242,15 +181,22 @@ func (t *transaction) Index(ctx context.Context, collection string, entries []st
 	if err := t.guard(ctx); err != nil {
 		return err
 	}
-	var updates, claims []mongo.WriteModel
+	updates, claims := t.updates(collection), t.updates(claimsCollection)
 	for _, entry := range entries {
 		t.touch(entry.Network, collection)
-		updates = append(updates, mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: fieldID, Value: idOf(entry.Key)}}).
-			SetUpdate(bson.D{{Key: "$addToSet", Value: bson.D{{Key: fieldTerms, Value: bson.D{{Key: "$each", Value: termTexts(entry.Terms)}}}}}}))
-		claims = append(claims, claimModels(entry.Claims, entry.ID)...)
+		err := updates.update(ctx, bson.D{{Key: fieldID, Value: idOf(entry.Key)}},
+			bson.D{{Key: "$addToSet", Value: bson.D{{Key: fieldTerms, Value: bson.D{{Key: "$each", Value: termTexts(entry.Terms)}}}}}})
+		if err != nil {
+			return err
+		}
 	}
-	if err := t.bulk(ctx, collection, updates, true); err != nil {
+	if err := updates.all(ctx); err != nil {
 		return err
 	}
-	return t.bulk(ctx, claimsCollection, claims, false)
+	for _, entry := range entries {
+		if err := addClaims(ctx, claims, entry.Claims, entry.ID); err != nil {
+			return err
+		}
+	}
+	return claims.send(ctx)
 }

@@ -103,8 +103,9 @@ func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error) (again ret
 	}
 	t := &transaction{view: view{s: s, session: session, ctx: ctx}, id: newID(), touched: map[string]map[string]bool{}}
 	defer func() { t.broken = errEnded }()
-	if err = t.run(fn); err == nil {
-		err = t.broken
+	err = t.run(fn)
+	if landed := t.land(ctx); err == nil { // of a bulk that was not finished, too
+		err = landed
 	}
 	if err != nil || len(t.touched) == 0 {
 		t.abort(ctx)
