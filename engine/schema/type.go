@@ -79,10 +79,10 @@ type Warning struct {
 }
 
 // Matches reports whether a stored object is frozen.
-func (f *Frozen) Matches(object map[string]any) bool { return f.when.Validate(object) == nil }
+func (f *Frozen) Matches(object map[string]any) bool { return accepts(f.when, object) }
 
 // Matches reports whether an object has earned the warning.
-func (w *Warning) Matches(object map[string]any) bool { return w.when.Validate(object) == nil }
+func (w *Warning) Matches(object map[string]any) bool { return accepts(w.when, object) }
 
 // Writable reports whether the type supports POST and PUT.
 func (t *Type) Writable() bool { return slices.Contains(t.Methods, "POST") }
