@@ -26,6 +26,8 @@ type examined struct {
 	document, warnings, fields []byte
 	changed                    bool
 	addTerms, dropTerms        []store.Term
+	// references are those that the change adds.
+	references []referenced
 }
 
 // together is how many changes are examined by one goroutine at least.
@@ -36,13 +38,13 @@ const together = 16
 // as many faults as an answer lists, those of later objects are not looked for.
 func (w *Writing) examineAll() {
 	var next, faults atomic.Int64
-	work := func(examine func(*Change, Sealer)) {
+	work := func(examine func(*Change, *Writing)) {
 		for faults.Load() < message.MaxFaults {
 			i := int(next.Add(1)) - 1
 			if i >= len(w.round) {
 				return
 			}
-			examine(w.round[i], w.e.Sealer)
+			examine(w.round[i], w)
 			faults.Add(int64(len(w.round[i].faults)))
 		}
 	}
@@ -60,18 +62,18 @@ func (w *Writing) examineAll() {
 
 // examineSafely turns a panic into a fault of the change: outside the writer's
 // goroutine it would end the program.
-func (c *Change) examineSafely(sealer Sealer) {
+func (c *Change) examineSafely(w *Writing) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.failed = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	c.examine(sealer)
+	c.examine(w)
 }
 
 // examine holds the merged document against its schema and rules, and finds
 // out what there is to store.
-func (c *Change) examine(sealer Sealer) {
+func (c *Change) examine(w *Writing) {
 	c.examined = examined{}
 	for _, fault := range c.Type.Validate(c.After) {
 		c.faults = append(c.faults, fault.Adding(c.Fault(fault.Definition(), "", nil).Params()))
@@ -82,11 +84,12 @@ func (c *Change) examine(sealer Sealer) {
 		}
 	}
 	c.checkRules()
+	c.references = w.newReferences(c)
 	if len(c.faults) > 0 {
 		return
 	}
 	c.warnings = warningsOf(c)
-	if c.document, c.failed = c.seal(sealer); c.failed != nil {
+	if c.document, c.failed = c.seal(w.e.Sealer); c.failed != nil {
 		return
 	}
 	c.changed = c.stored == nil || len(c.touched) > 0 || c.State != c.StateBefore ||

@@ -29,7 +29,7 @@ type place struct{ collection, network string }
 func (w *Writing) checkReferences() error {
 	wanted := map[place][]referenced{}
 	for _, c := range w.round {
-		for _, r := range w.newReferences(c) {
+		for _, r := range c.references {
 			where := place{r.key.collection, r.key.network}
 			wanted[where] = append(wanted[where], r)
 		}
