@@ -15,9 +15,9 @@ import (
 // does not hold.
 func (s *Service) Hooks() map[string]engine.Hooks {
 	return map[string]engine.Hooks{
-		"users":    {Prepare: s.preparePassword, Merged: s.userMerged, Written: s.userWritten, Shown: userShown, Hidden: []string{"userRoles"}},
-		"roles":    {Merged: roleMerged},
-		"networks": {Prepare: networkPrepared, Written: networkWritten},
+		"users":    {Prepare: s.preparePassword, Merged: engine.Each(s.userMerged), Written: engine.Each(s.userWritten), Shown: userShown, Hidden: []string{"userRoles"}},
+		"roles":    {Merged: engine.Each(roleMerged)},
+		"networks": {Prepare: networkPrepared, Written: engine.Each(networkWritten)},
 	}
 }
 

@@ -68,24 +68,6 @@ type Sealer interface {
 	Open(sealed, place string) (string, error)
 }
 
-// Hooks are the rules of a type that its schema cannot say. Each may be nil.
-type Hooks struct {
-	// Prepare runs once, before the transaction: slow work goes here.
-	Prepare func(ctx context.Context, c *Change) error
-	// Merged runs in the transaction after the merge and before validation,
-	// and may alter c.After. It may run again.
-	Merged func(ctx context.Context, w *Writing, c *Change) error
-	// Written runs in the transaction for a change that is about to be stored;
-	// it may write more through w. It may run again.
-	Written func(ctx context.Context, w *Writing, c *Change) error
-	// Shown runs before a record is rendered for a caller, and may replace its
-	// document.
-	Shown func(caller *Caller, r *store.Record) error
-	// Hidden are the top-level properties of which Shown hides parts. Lists
-	// cannot ask for them: what they find would tell of those parts.
-	Hidden []string
-}
-
 // Config is what an Engine is made of.
 type Config struct {
 	Store  store.Store

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -74,9 +75,12 @@ func (c *Change) examineSafely(w *Writing) {
 // examine holds the merged document against its schema and rules, and finds
 // out what there is to store.
 func (c *Change) examine(w *Writing) {
-	c.examined = examined{}
+	c.examined = examined{faults: slices.Clone(c.refused)}
 	for _, fault := range c.Type.Validate(c.After) {
-		c.faults = append(c.faults, fault.Adding(c.Fault(fault.Definition(), "", nil).Params()))
+		params := maps.Clone(fault.Params())
+		pointer, _ := params["field"].(string)
+		delete(params, "field")
+		c.faults = append(c.faults, c.Fault(fault.Definition(), pointer, params))
 	}
 	for name, member := range c.Type.Shape.Properties {
 		if member.WriteOnly {
@@ -111,17 +115,17 @@ func (c *Change) terms(object map[string]any) map[store.Term]struct{} {
 }
 
 func warningsOf(c *Change) []byte {
-	if len(c.Type.Warnings) == 0 {
+	if len(c.Type.Warnings)+len(c.warned) == 0 {
 		return nil
 	}
 	whole := c.whole(c.After, c.State)
-	var warnings []message.Message
+	warnings := slices.Clone(c.warned)
 	for i := range c.Type.Warnings {
 		if rule := &c.Type.Warnings[i]; rule.Matches(whole) {
 			warnings = append(warnings, rule.Message)
 		}
 	}
-	if warnings == nil {
+	if len(warnings) == 0 {
 		return nil
 	}
 	text, err := json.Marshal(warnings)

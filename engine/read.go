@@ -60,6 +60,12 @@ func keep(r *store.Record) *store.Record {
 }
 
 func (e *Engine) render(ctx context.Context, s store.Snapshot, v *view, t *schema.Type, r *store.Record) (*Object, error) {
+	if err := v.show(t, r); err != nil {
+		return nil, err
+	}
+	if err := v.derive(ctx, s, t, []*store.Record{r}, true); err != nil {
+		return nil, err
+	}
 	if err := v.collect(t, r); err != nil {
 		return nil, err
 	}
@@ -67,36 +73,79 @@ func (e *Engine) render(ctx context.Context, s store.Snapshot, v *view, t *schem
 		return nil, err
 	}
 	body, err := v.append(make([]byte, 0, len(r.Document)+1024), t, r)
-	return &Object{JSON: body, Version: r.Version, ID: r.ID, Path: Path(t, r.Network, r.ID)}, err
+	return &Object{JSON: body, Version: r.Version, ID: r.ID, Path: pathOf(t, r)}, err
+}
+
+func pathOf(t *schema.Type, r *store.Record) string {
+	return Path(t, r.Network, textOf(r.Document, t.Parent), r.ID)
 }
 
 // Render renders what a Write did, in the order of its operations. Names of
 // objects of the same batch are those that were written. What is stored is told
 // even where the store cannot be asked any more: without the names of what it
-// refers to.
+// refers to, and what is derived from other objects.
 func (e *Engine) Render(ctx context.Context, caller *Caller, network string, result *Result) ([]*Object, error) {
 	v := e.newView(caller, network, nil)
-	for _, c := range result.Changes {
-		if err := v.collect(c.Type, &c.record); err != nil {
+	shown, records := make([]store.Record, len(result.Changes)), make([]*store.Record, len(result.Changes))
+	for i, c := range result.Changes {
+		shown[i] = c.record
+		if err := v.show(c.Type, &shown[i]); err != nil {
 			return nil, err
 		}
 	}
-	err := e.Store.Read(ctx, func(s store.Snapshot) error { return v.resolve(ctx, s) })
-	if _, lost := store.CodeOf(err); err != nil && !lost {
+	again := func() {
+		for i := range shown {
+			record := shown[i]
+			records[i] = &record
+		}
+	}
+	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+		again()
+		if err := v.deriveAll(ctx, s, result, records); err != nil {
+			return err
+		}
+		return v.resolve(ctx, s)
+	})
+	if _, lost := store.CodeOf(err); lost {
+		again()
+	} else if err != nil {
 		return nil, err
 	}
 	for _, c := range result.Changes {
 		if label, ok := c.After[c.Type.Label].(string); ok {
 			v.labels[objectKey{c.Type.Name, c.Network, c.ID}] = label
 		}
+		if parent, ok := c.After[c.Type.Parent].(string); ok {
+			v.parents[objectKey{c.Type.Name, c.Network, c.ID}] = parent
+		}
 	}
 	objects := make([]*Object, len(result.Changes))
 	for i, c := range result.Changes {
-		body, err := v.append(make([]byte, 0, len(c.record.Document)+1024), c.Type, &c.record)
+		body, err := v.append(make([]byte, 0, len(records[i].Document)+1024), c.Type, records[i])
 		if err != nil {
 			return nil, err
 		}
-		objects[i] = &Object{JSON: body, Version: c.record.Version, ID: c.ID, Path: Path(c.Type, c.Network, c.ID)}
+		objects[i] = &Object{JSON: body, Version: c.record.Version, ID: c.ID, Path: pathOf(c.Type, &c.record)}
 	}
 	return objects, nil
+}
+
+// deriveAll derives and collects the records of a result, those of one type
+// together.
+func (v *view) deriveAll(ctx context.Context, s store.Snapshot, result *Result, records []*store.Record) error {
+	byType := map[*schema.Type][]*store.Record{}
+	for i, c := range result.Changes {
+		byType[c.Type] = append(byType[c.Type], records[i])
+	}
+	for t, list := range byType {
+		if err := v.derive(ctx, s, t, list, !result.Listed); err != nil {
+			return err
+		}
+		for _, r := range list {
+			if err := v.collect(t, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -45,19 +45,21 @@ func (w *Writing) checkReferences() error {
 	return nil
 }
 
-// newReferences finds the references that a change adds. One that the changed
+// newReferences finds the references that a change adds. What the service itself
+// puts into read-only properties it has looked up. One that the changed
 // property held already, perhaps elsewhere in it, is not new: the caller need
 // not see its target.
 func (w *Writing) newReferences(c *Change) []referenced {
-	changed, held := c.After, map[heldReference]bool{}
-	if c.Before != nil {
-		changed = map[string]any{}
-		before := map[string]any{}
-		for name, value := range c.After {
-			if was, there := c.Before[name]; !there || !document.Equal(was, value) {
-				changed[name], before[name] = value, was
-			}
+	changed, before, held := map[string]any{}, map[string]any{}, map[heldReference]bool{}
+	for name, value := range c.After {
+		if member := c.Type.Shape.Properties[name]; member != nil && (member.Plain || member.ReadOnly) {
+			continue
 		}
+		if was, there := c.Before[name]; !there || !document.Equal(was, value) {
+			changed[name], before[name] = value, was
+		}
+	}
+	if c.Before != nil {
 		c.Type.Shape.References(before, func(_ document.Pointer, ref *document.Reference, id, network string) {
 			held[heldReference{ref, id, network}] = true
 		})

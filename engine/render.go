@@ -54,9 +54,14 @@ func (p Projection) has(name string) bool {
 	return ok
 }
 
-// Path is the relative GET path of an object, percent-encoded.
-func Path(t *schema.Type, network, id string) string {
-	path := "/api/v1/" + t.Name + "/" + url.PathEscape(id)
+// Path is the relative GET path of an object, percent-encoded. The parent is
+// the id that stands before its own, for a type that has one.
+func Path(t *schema.Type, network, parent, id string) string {
+	path := "/api/v1/" + t.Name + "/"
+	if t.Parent != "" {
+		path += url.PathEscape(parent) + "/"
+	}
+	path += url.PathEscape(id)
 	if !t.Global {
 		path += "?context=" + url.QueryEscape(network)
 	}
@@ -74,13 +79,16 @@ type view struct {
 
 	wanted map[place]map[string]bool
 	labels map[objectKey]string
+	// parents are the ids that stand before those of referenced objects in their
+	// paths.
+	parents map[objectKey]string
 	// secrets caches, by type, whether the caller is shown secrets.
 	secrets map[*schema.Type]bool
 }
 
 func (e *Engine) newView(caller *Caller, network string, projection Projection) *view {
 	return &view{e: e, registry: e.Registry(), caller: caller, network: network, projection: projection,
-		wanted: map[place]map[string]bool{}, labels: map[objectKey]string{}, secrets: map[*schema.Type]bool{}}
+		wanted: map[place]map[string]bool{}, labels: map[objectKey]string{}, parents: map[objectKey]string{}, secrets: map[*schema.Type]bool{}}
 }
 
 // want notes that the name of a referenced object is needed.
@@ -94,13 +102,24 @@ func (v *view) want(ref, network, id string) {
 	}
 }
 
-// collect lets the type's hook see the record, and finds its references.
-func (v *view) collect(t *schema.Type, r *store.Record) error {
+// show lets the type's hook hide what the caller is not to see of a record.
+func (v *view) show(t *schema.Type, r *store.Record) error {
 	if shown := v.e.Hooks[t.Name].Shown; shown != nil {
-		if err := shown(v.caller, r); err != nil {
-			return err
-		}
+		return shown(v.caller, r)
 	}
+	return nil
+}
+
+// derive lets the type's hook add what comes of other objects.
+func (v *view) derive(ctx context.Context, s store.Snapshot, t *schema.Type, records []*store.Record, single bool) error {
+	if derived := v.e.Hooks[t.Name].Derived; derived != nil && len(records) > 0 {
+		return derived(ctx, &Reading{v: v, s: s, Single: single}, records)
+	}
+	return nil
+}
+
+// collect finds the references of a record.
+func (v *view) collect(t *schema.Type, r *store.Record) error {
 	for _, user := range []struct{ name, id string }{{"createUser", r.CreateUser}, {"updateUser", r.UpdateUser}} {
 		if v.projection.has(user.name) {
 			v.want("users", "", user.id)
@@ -124,7 +143,7 @@ func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 		visible := v.e.Access.Visible(v.caller, target, cmp.Or(where.network, v.network))
 		certain, open := decide(keysOf(ids), visible)
 		err := visitVisible(ctx, s, where, open, visible, func(r *store.Record) error {
-			v.labels[objectKey{where.collection, where.network, r.ID}] = labelOf(target, r.Document)
+			v.labels[objectKey{where.collection, where.network, r.ID}] = textOf(r.Document, target.Label)
 			return nil
 		})
 		if err != nil {
@@ -141,7 +160,29 @@ func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 			v.labels[objectKey{where.collection, key.Network, key.ID}] = label
 		}
 	}
+	if err := v.resolveParents(ctx, s); err != nil {
+		return err
+	}
 	clear(v.wanted)
+	return nil
+}
+
+// resolveParents reads what the paths of referenced objects hold besides their
+// ids, whether the caller sees them or not.
+func (v *view) resolveParents(ctx context.Context, s store.Snapshot) error {
+	for where, ids := range v.wanted {
+		target, _ := v.registry.Type(where.collection)
+		if target.Parent == "" {
+			continue
+		}
+		parents, err := s.Labels(ctx, where.collection, target.Parent, keysIn(where.network, keysOf(ids)))
+		if err != nil {
+			return err
+		}
+		for key, parent := range parents {
+			v.parents[objectKey{where.collection, key.Network, key.ID}] = parent
+		}
+	}
 	return nil
 }
 
@@ -153,10 +194,10 @@ func keysOf(set map[string]bool) []string {
 	return keys
 }
 
-// labelOf reads the label out of a stored document.
-func labelOf(t *schema.Type, stored []byte) string {
-	start, _, ok := document.Member(stored, 0, t.Label)
-	if !ok {
+// textOf reads a top-level text out of a stored document, "" where it is none.
+func textOf(stored []byte, name string) string {
+	start, _, ok := document.Member(stored, 0, name)
+	if !ok || name == "" || stored[start] != '"' {
 		return ""
 	}
 	return document.Text(stored, start)

@@ -25,7 +25,7 @@ func (w *renderer) object() error {
 	r, p := w.record, w.v.projection
 	w.out = append(w.out, '{')
 	w.first = true
-	path := Path(w.t, r.Network, r.ID)
+	path := Path(w.t, r.Network, textOf(r.Document, w.t.Parent), r.ID)
 	if p.has("id") {
 		w.text("id", r.ID)
 	}
@@ -150,9 +150,12 @@ func (w *renderer) value(shape *document.Shape, start, end int, p Projection) er
 	case shape.Plain && p == nil:
 		w.out = append(w.out, doc[start:end]...)
 		return nil
-	case shape.Ref != nil && doc[start] == '"':
+	case isReference(shape.Ref, doc[start]):
 		network := w.siblingNetwork(shape.Ref)
-		id := document.Text(doc, start)
+		id := textOf(doc[start:], "id")
+		if doc[start] == '"' {
+			id = document.Text(doc, start)
+		}
 		if w.collecting {
 			w.v.want(shape.Ref.Type, network, id)
 		} else {
@@ -170,6 +173,11 @@ func (w *renderer) value(shape *document.Shape, start, end int, p Projection) er
 		w.out = append(w.out, doc[start:end]...)
 	}
 	return nil
+}
+
+// isReference reports whether a value that begins so refers to something.
+func isReference(ref *document.Reference, first byte) bool {
+	return ref != nil && (first == '"' && !ref.Object || first == '{' && ref.Object)
 }
 
 func (w *renderer) nested(shape *document.Shape, start int, p Projection) error {
@@ -275,7 +283,7 @@ func (w *renderer) reference(ref, network, id string, p Projection) {
 			w.text("name", label)
 		}
 		if p.has("url") {
-			w.text("url", Path(target, network, id))
+			w.text("url", Path(target, network, w.v.parents[objectKey{ref, network, id}], id))
 		}
 	}
 	w.first = outer

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -17,43 +18,72 @@ import (
 // MaxDocumentBytes is how large a stored document may be.
 const MaxDocumentBytes = 1 << 20
 
+// roundSize is how many changes that hooks add are written at once: what they
+// take is free again before the next.
+const roundSize = 500
+
 // begin makes ready for a run of the transaction.
 func (w *Writing) begin(tx store.Tx) {
 	w.tx, w.now = tx, w.e.Now().UTC().Truncate(time.Millisecond)
 	w.faults = w.preparedFaults.Clone()
-	w.round, w.queued, w.checked = nil, w.prepared, map[string]bool{}
-	w.byKey = make(map[objectKey]*Change, len(w.prepared))
+	w.round, w.queued, w.checked = nil, nil, map[string]bool{}
+	w.byKey, w.queuedByKey = make(map[objectKey]*Change, len(w.prepared)), map[objectKey]*Change{}
 }
 
 // run writes the prepared changes, and then those that hooks added meanwhile.
 func (w *Writing) run() error {
-	for len(w.queued) > 0 {
-		w.round, w.queued = w.queued, nil
+	if w.round = w.prepared; len(w.round) > 0 {
 		if err := w.runRound(); err != nil {
 			return err
 		}
 	}
-	for _, c := range w.prepared {
-		if last := w.byKey[c.key()]; last != nil {
-			c.record = last.record
+	for len(w.queued) > 0 {
+		n := min(len(w.queued), roundSize)
+		w.round, w.queued = w.queued[:n:n], w.queued[n:]
+		for _, c := range w.round {
+			delete(w.queuedByKey, c.key())
 		}
+		if err := w.runRound(); err != nil {
+			return err
+		}
+		w.release()
 	}
 	return nil
 }
 
-// Upsert adds a change of one object to the transaction, as the service itself
-// makes it: permissions are not asked. Edit alters the document as it is then;
-// it may run again.
-func (w *Writing) Upsert(t *schema.Type, network, id string, edit func(object map[string]any)) {
-	c := &Change{Type: t, Caller: w.caller, Index: -1, Network: home(t, network), Context: network, ID: id}
-	for _, queued := range w.queued {
-		if queued.key() == c.key() {
-			queued.edits = append(queued.edits, edit)
-			return
+// release forgets the changes of the round that hooks made; who looks for them
+// from now on finds them stored. What became of an object that the client sent
+// is part of the answer.
+func (w *Writing) release() {
+	for _, c := range w.round {
+		if !c.Internal() {
+			continue
+		}
+		key := c.key()
+		if sent := w.sent[key]; sent != nil {
+			sent.record, sent.After, sent.State = c.record, c.After, c.State
+			w.byKey[key] = sent
+		} else {
+			delete(w.byKey, key)
 		}
 	}
-	c.edits = []func(map[string]any){edit}
-	w.queued = append(w.queued, c)
+}
+
+// Upsert adds a change of one object to the transaction, as the service itself
+// makes it: permissions are not asked. Edit alters the document as it is then,
+// and may run again; nil leaves it as it is, for the hooks of its type to look
+// at it again.
+func (w *Writing) Upsert(t *schema.Type, network, id string, edit func(object map[string]any)) {
+	key := objectKey{t.Name, home(t, network), id}
+	c := w.queuedByKey[key]
+	if c == nil {
+		c = &Change{Type: t, Caller: w.caller, Index: -1, Network: key.network, Context: network, ID: id}
+		w.queued = append(w.queued, c)
+		w.queuedByKey[key] = c
+	}
+	if edit != nil {
+		c.edits = append(c.edits, edit)
+	}
 }
 
 func (w *Writing) runRound() error {
@@ -75,12 +105,11 @@ func (w *Writing) runRound() error {
 	for _, c := range w.round {
 		w.merge(c)
 	}
-	for _, c := range w.round {
-		if hook := w.e.Hooks[c.Type.Name].Merged; hook != nil {
-			if err := hook(w.ctx, w, c); err != nil {
-				return err
-			}
-		}
+	if err := w.hooks(w.round, func(h Hooks) func(context.Context, *Writing, []*Change) error { return h.Merged }); err != nil {
+		return err
+	}
+	if err := w.hooks(w.round, func(h Hooks) func(context.Context, *Writing, []*Change) error { return h.Judged }); err != nil {
+		return err
 	}
 	w.examineAll()
 	for _, c := range w.round {
@@ -133,7 +162,7 @@ func (w *Writing) load() error {
 // reset forgets what an earlier run of the transaction found.
 func (c *Change) reset() {
 	c.Before, c.After, c.stored, c.sealed, c.changed, c.StateBefore = nil, nil, nil, nil, false, ""
-	c.touched, c.faults = nil, nil
+	c.touched, c.faults, c.refused, c.warned, c.points = nil, nil, nil, nil, nil
 }
 
 // open decodes the stored document and decrypts its secrets.
@@ -239,40 +268,37 @@ func (w *Writing) merge(c *Change) {
 
 // store writes what has changed, in bulk, with its history.
 func (w *Writing) store(claims map[*Change]claimDiff) error {
-	writes := map[string][]store.Write{}
-	var changes []store.Change
+	var changed []*Change
 	for _, c := range w.round {
-		if c.failed != nil {
+		switch {
+		case c.failed != nil:
 			return c.failed
-		}
-		if !c.changed {
+		case !c.changed:
 			c.record = *c.stored
 			continue
-		}
-		if len(c.document) > MaxDocumentBytes {
+		case len(c.document) > MaxDocumentBytes:
 			return badRequest(c, message.ObjectTooLarge, message.Params{"limit": MaxDocumentBytes, "objectId": c.ID})
 		}
 		c.record = w.recordOf(c)
-		if hook := w.e.Hooks[c.Type.Name].Written; hook != nil {
-			if err := hook(w.ctx, w, c); err != nil {
-				return err
-			}
-		}
+		changed = append(changed, c)
+	}
+	if err := w.hooks(changed, func(h Hooks) func(context.Context, *Writing, []*Change) error { return h.Written }); err != nil {
+		return err
+	}
+	if err := w.faults.Err(); err != nil || len(changed) == 0 {
+		return err
+	}
+	writes, changes := map[string][]store.Write{}, make([]store.Change, 0, len(changed))
+	for _, c := range changed {
 		writes[c.Type.Name] = append(writes[c.Type.Name], store.Write{Record: c.record, Expected: c.record.Version - 1,
 			AddTerms: c.addTerms, DropTerms: c.dropTerms, AddClaims: claims[c].add, DropClaims: claims[c].drop})
 		changes = append(changes, store.Change{Time: w.now, Network: c.record.Network, Collection: c.Type.Name, ID: c.ID,
 			Version: c.record.Version, User: w.caller.User, Fields: c.fields})
 	}
-	if err := w.faults.Err(); err != nil {
-		return err
-	}
 	for _, name := range slices.Sorted(maps.Keys(writes)) {
 		if err := w.tx.Put(w.ctx, name, writes[name]); err != nil {
 			return err
 		}
-	}
-	if len(changes) == 0 {
-		return nil
 	}
 	return w.tx.Append(w.ctx, changes)
 }

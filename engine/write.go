@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"marquee/engine/document"
@@ -36,6 +38,11 @@ type Operation struct {
 	IfVersion func(version int64) bool
 	// OnlyNew refuses an object that exists (If-None-Match: *).
 	OnlyNew bool
+	// Set are properties that the service itself gives the object, in their
+	// stored form; also such that a client cannot.
+	Set map[string]any
+	// Kept is carried to the hooks, as Change.Kept.
+	Kept any
 }
 
 // Batch is what one call writes, in one transaction.
@@ -78,6 +85,9 @@ type Change struct {
 	listed  bool
 	edits   []func(map[string]any)
 	touched []string
+	refused []message.Message
+	warned  []message.Message
+	points  map[string]string
 	pending missing
 	examined
 }
@@ -96,9 +106,24 @@ func (c *Change) Touch(property string) { c.touched = append(c.touched, property
 // object has been validated.
 func (c *Change) Changed() bool { return c.changed }
 
+// Point tells faults at a pointer, and below it, at another one: at what the
+// client sent, where a hook has put that elsewhere.
+func (c *Change) Point(from, to string) {
+	if c.points == nil {
+		c.points = map[string]string{}
+	}
+	c.points[from] = to
+}
+
 // Fault is a message about the change: at a pointer, with the place in the
 // batch.
 func (c *Change) Fault(d *message.Definition, pointer string, params message.Params) message.Message {
+	for from, to := range c.points {
+		if rest, below := strings.CutPrefix(pointer, from); below && (rest == "" || rest[0] == '/') {
+			pointer = to + rest
+			break
+		}
+	}
 	place := message.Params{"field": pointer, "type": c.Type.Name}
 	if c.listed {
 		place["index"] = c.Index
@@ -121,6 +146,8 @@ const MaxWarnings = 20
 // Result is what a Write did, in the order of the operations.
 type Result struct {
 	Changes []*Change
+	// Listed is that of the batch.
+	Listed bool
 	// Unknown are the properties that were dropped, at most MaxWarnings.
 	Unknown []Unknown
 }
@@ -130,7 +157,7 @@ type Result struct {
 func (e *Engine) Write(ctx context.Context, caller *Caller, batch Batch) (*Result, error) {
 	e.writes.RLock()
 	defer e.writes.RUnlock()
-	w := &Writing{e: e, ctx: ctx, caller: caller, batch: &batch, registry: e.Registry(), result: &Result{}}
+	w := &Writing{e: e, ctx: ctx, caller: caller, batch: &batch, registry: e.Registry(), result: &Result{Listed: batch.Listed}}
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}
@@ -141,6 +168,10 @@ func (e *Engine) Write(ctx context.Context, caller *Caller, batch Batch) (*Resul
 		return nil, message.ConflictUnresolved.Error(nil)
 	}
 	w.prepared, w.preparedFaults = w.result.Changes, w.faults
+	w.sent = make(map[objectKey]*Change, len(w.prepared))
+	for _, c := range w.prepared {
+		w.sent[c.key()] = c
+	}
 	err := e.Store.Write(ctx, func(tx store.Tx) error {
 		w.begin(tx)
 		if err := w.run(); err != nil {
@@ -157,6 +188,25 @@ func (e *Engine) Write(ctx context.Context, caller *Caller, batch Batch) (*Resul
 	return w.result, nil
 }
 
+// Review runs stored objects of a type through the write path as they are, for
+// what the time alone has changed. Errors are those of Write.
+func (e *Engine) Review(ctx context.Context, name, network string, ids []string) error {
+	e.writes.RLock()
+	defer e.writes.RUnlock()
+	w := &Writing{e: e, ctx: ctx, caller: &Caller{System: true}, batch: &Batch{Network: network}, registry: e.Registry(), result: &Result{}}
+	t, served := w.registry.Type(name)
+	if !served {
+		return nil
+	}
+	return Translate(e.Store.Write(ctx, func(tx store.Tx) error {
+		w.begin(tx)
+		for _, id := range ids {
+			w.Upsert(t, network, id, nil)
+		}
+		return w.run()
+	}))
+}
+
 // Writing is one run of the write path. Hooks read and write through it.
 type Writing struct {
 	e        *Engine
@@ -165,8 +215,9 @@ type Writing struct {
 	batch    *Batch
 	registry *schema.Registry
 	result   *Result
-	// prepared are the changes that the client asked for.
+	// prepared are the changes that the client asked for, also by their key.
 	prepared       []*Change
+	sent           map[objectKey]*Change
 	preparedFaults message.Faults
 
 	// What follows is made anew for each run of the transaction.
@@ -175,6 +226,7 @@ type Writing struct {
 	faults message.Faults
 	// round is what is being written now; queued is what hooks added since.
 	round, queued []*Change
+	queuedByKey   map[objectKey]*Change
 	byKey         map[objectKey]*Change
 	// checked are the types whose schema is known to be no older than others.
 	checked map[string]bool
@@ -337,7 +389,8 @@ func (w *Writing) normalise(c *Change) {
 		},
 	}
 	n.Object(c.Type.Shape, object)
-	c.Patch = object
+	maps.Copy(object, c.op.Set)
+	c.Patch, c.Kept = object, c.op.Kept
 }
 
 func (w *Writing) unknown(c *Change, pointer string) {

@@ -29,6 +29,8 @@ type Shape struct {
 	HasDefault bool
 
 	ReadOnly, WriteOnly, Secret, Immutable, Complete, UniqueItems bool
+	// Derived values are not stored.
+	Derived bool
 	// Transitions maps a value to those that may follow it.
 	Transitions map[string][]string
 	// HasSecrets says that a secret is here or below.
@@ -49,6 +51,9 @@ type Reference struct {
 	// Network names the enclosing sibling that holds the target's network; ""
 	// is the network of the object itself.
 	Network string
+	// Object says that only an object {"id"} refers to something, and is stored
+	// as one; a text stands for itself.
+	Object bool
 }
 
 // AnyShape is free-form: everything is taken, nothing is done.
@@ -174,7 +179,14 @@ func fillDefaults(shape *Shape, object map[string]any) {
 
 func (n *Normaliser) value(shape *Shape, value any, at Pointer) any {
 	if shape.Ref != nil {
-		return n.reference(value, at)
+		object, is := value.(map[string]any)
+		switch {
+		case !shape.Ref.Object:
+			return n.reference(value, at)
+		case is && object["id"] != nil:
+			return map[string]any{"id": n.reference(value, at)}
+		}
+		return value
 	}
 	switch v := value.(type) {
 	case string:
@@ -289,7 +301,7 @@ type referenceWalk struct {
 func (w *referenceWalk) value(shape *Shape, value any, at Pointer) {
 	switch v := value.(type) {
 	case string:
-		if shape.Ref != nil {
+		if shape.Ref != nil && !shape.Ref.Object {
 			w.found(at, shape.Ref, v, w.network(shape.Ref.Network))
 		}
 	case []any:
@@ -299,6 +311,10 @@ func (w *referenceWalk) value(shape *Shape, value any, at Pointer) {
 			}
 		}
 	case map[string]any:
+		if id, ok := v["id"].(string); ok && shape.Ref != nil && shape.Ref.Object {
+			w.found(at, shape.Ref, id, w.network(shape.Ref.Network))
+			return
+		}
 		w.enclosing = append(w.enclosing, v)
 		for name, member := range v {
 			if inner := shape.Member(name); inner != nil && inner != AnyShape {

@@ -98,6 +98,12 @@ func ParseList(parameters map[string]string, fields Fields, user string, now tim
 	return list, p.err
 }
 
+// Below narrows the list to objects that refer to another.
+func (l *List) Below(field Field, id string) {
+	l.Where = And{l.Where, Compare{field, Equal, id}}
+	l.Mark += strconv.Quote(id)
+}
+
 func mark(parameters map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {

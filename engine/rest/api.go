@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"log/slog"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"marquee/engine"
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/schema"
@@ -19,7 +21,7 @@ import (
 // the router, because types come and go while the service runs, and an id may
 // hold a slash.
 func (s *Server) api(c *gin.Context) {
-	r := &request{s: s, c: c}
+	r := &Call{s: s, c: c}
 	err := r.serve()
 	if err != nil && c.Writer.Written() {
 		logger(c).Error("answer broken off", slog.String("cause", err.Error()))
@@ -38,7 +40,7 @@ type endpoint struct {
 	write   func() error
 }
 
-func (r *request) serve() error {
+func (r *Call) serve() error {
 	var err error
 	if r.parameters, err = ParseQuery(r.c.Request.URL.RawQuery); err != nil {
 		return err
@@ -74,11 +76,15 @@ func (e endpoint) allow() []string { return append(slices.Clone(e.methods), http
 
 // resolve finds what the path leads to. An error is of kind NotFound, or
 // Malformed for an id that no object can have.
-func (r *request) resolve() (endpoint, error) {
+func (r *Call) resolve() (endpoint, error) {
 	reading, writing := []string{http.MethodGet, http.MethodHead}, []string{http.MethodPost, http.MethodPut}
 	parts, err := segments(r.c.Request.URL.EscapedPath())
 	if err != nil {
 		return endpoint{}, err
+	}
+	if route := r.s.route(strings.Join(parts, "/")); route != nil {
+		serve := func() error { return route.Serve(r) }
+		return endpoint{methods: route.Methods, read: serve, write: serve}, nil
 	}
 	if len(parts) == 1 {
 		switch parts[0] {
@@ -94,28 +100,66 @@ func (r *request) resolve() (endpoint, error) {
 	if err != nil {
 		return endpoint{}, err
 	}
-	switch len(parts) {
+	parent, below := "", parts[1:]
+	if t.Parent != "" {
+		if len(below) == 0 {
+			return endpoint{}, message.PathUnknown.Error(nil)
+		}
+		parent, below = below[0], below[1:]
+		if !document.ValidID(parent) {
+			return endpoint{}, message.BadID.Error(message.Params{"id": strings.ToValidUTF8(parent, "\ufffd")})
+		}
+	}
+	switch len(below) {
+	case 0:
+		methods := t.Methods
+		if t.Parent != "" {
+			methods = reading
+		}
+		return endpoint{methods, func() error { return r.list(t, parent) }, func() error { return r.writeObjects(t) }}, nil
 	case 1:
-		return endpoint{t.Methods, func() error { return r.list(t) }, func() error { return r.writeObjects(t) }}, nil
-	case 2:
-		if err := checkID(t, parts[1]); err != nil {
+		id := below[0]
+		if err := checkID(t, id); err != nil {
 			return endpoint{}, err
 		}
-		return endpoint{t.Methods, func() error { return r.get(t, parts[1]) }, func() error { return r.writeObject(t, parts[1]) }}, nil
+		return endpoint{t.Methods, func() error { return r.get(t, parent, id) }, func() error { return r.put(t, parent, id) }}, nil
 	}
 	return endpoint{}, message.PathUnknown.Error(nil)
 }
 
-func (r *request) get(t *schema.Type, id string) error {
-	if err := r.only("context", "fields", "includeHidden"); err != nil {
+// put writes the object that a path names, by its JSON or by a file.
+func (r *Call) put(t *schema.Type, parent, id string) error {
+	media, _, _ := mime.ParseMediaType(r.c.GetHeader("Content-Type"))
+	if upload := r.s.Uploads[t.Name]; upload != nil && media == "multipart/form-data" {
+		return upload(r, t, parent, id)
+	}
+	return r.writeObject(t, parent, id)
+}
+
+// checkParent makes sure that there is the object whose id stands before another
+// in the path. An error is of kind NotFound where the caller sees none.
+func (r *Call) checkParent(t *schema.Type, network, parent string) error {
+	if t.Parent == "" {
+		return nil
+	}
+	above, err := r.s.Engine.Type(t.Shape.Properties[t.Parent].Ref.Type)
+	if err != nil {
+		return err
+	}
+	_, err = r.s.Engine.Get(r.c.Request.Context(), r.caller, above, network, parent, engine.Projection{"id": nil})
+	return err
+}
+
+func (r *Call) get(t *schema.Type, parent, id string) error {
+	if err := r.Only("context", "fields", "includeHidden"); err != nil {
 		return err
 	}
 	// A hidden object is shown by its id anyway; a value that says neither is
 	// still refused.
-	if _, err := r.boolean("includeHidden"); err != nil {
+	if _, err := r.Boolean("includeHidden"); err != nil {
 		return err
 	}
-	network, err := r.network(t)
+	network, err := r.Network(t)
 	if err != nil {
 		return err
 	}
@@ -126,6 +170,9 @@ func (r *request) get(t *schema.Type, id string) error {
 	object, err := r.s.Engine.Get(r.c.Request.Context(), r.caller, t, network, id, projection)
 	if err != nil {
 		return err
+	}
+	if object.Path != engine.Path(t, network, parent, id) {
+		return message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
 	}
 	etag := object.ETag()
 	r.c.Header("ETag", etag)
@@ -144,7 +191,7 @@ func (r *request) get(t *schema.Type, id string) error {
 
 const jsonType = "application/json"
 
-func (r *request) projection(t *schema.Type) (engine.Projection, error) {
+func (r *Call) projection(t *schema.Type) (engine.Projection, error) {
 	text, given := r.parameters["fields"]
 	if !given {
 		return nil, nil
@@ -152,11 +199,11 @@ func (r *request) projection(t *schema.Type) (engine.Projection, error) {
 	return engine.ParseProjection(t, text)
 }
 
-func (r *request) list(t *schema.Type) error {
-	if err := r.only(append([]string{"context", "fields"}, query.Parameters...)...); err != nil {
+func (r *Call) list(t *schema.Type, parent string) error {
+	if err := r.Only(append([]string{"context", "fields"}, query.Parameters...)...); err != nil {
 		return err
 	}
-	network, err := r.network(t)
+	network, err := r.Network(t)
 	if err != nil {
 		return err
 	}
@@ -167,6 +214,16 @@ func (r *request) list(t *schema.Type) error {
 	list, err := query.ParseList(r.parameters, r.s.Engine.Fields(t), r.caller.User, r.s.Engine.Now())
 	if err != nil {
 		return err
+	}
+	if t.Parent != "" {
+		if err := r.checkParent(t, network, parent); err != nil {
+			return err
+		}
+		above, err := t.Field("", t.Parent)
+		if err != nil {
+			return err
+		}
+		list.Below(above, parent)
 	}
 	r.c.Header("Content-Type", jsonType)
 	r.c.Header("Cache-Control", "private, no-cache")
@@ -179,11 +236,11 @@ func (r *request) list(t *schema.Type) error {
 	})
 }
 
-func (r *request) history() error {
-	if err := r.only("context", "type", "id", "page", "pageSize"); err != nil {
+func (r *Call) history() error {
+	if err := r.Only("context", "type", "id", "page", "pageSize"); err != nil {
 		return err
 	}
-	network, err := r.network(nil)
+	network, err := r.Network(nil)
 	if err != nil {
 		return err
 	}
@@ -214,8 +271,8 @@ func (r *request) history() error {
 	return nil
 }
 
-func (r *request) definitions() error {
-	if err := r.only(); err != nil {
+func (r *Call) definitions() error {
+	if err := r.Only(); err != nil {
 		return err
 	}
 	all := r.s.Engine.Registry().Catalogue().All()

@@ -35,7 +35,7 @@ func tags(header string) (list []string, ok bool) {
 
 // conditions reads If-Match and If-None-Match of a write. Only the version of
 // a tag counts: the rest speaks of how the caller sees the object.
-func (r *request) conditions(op *engine.Operation, one bool) error {
+func (r *Call) conditions(op *engine.Operation, one bool) error {
 	if header := r.c.GetHeader("If-Match"); header != "" {
 		match, err := ifMatch(header, one)
 		if err != nil {

@@ -82,7 +82,11 @@ func (s *Server) panicked(c *gin.Context, err error) {
 
 // bound gives each request its deadline.
 func (s *Server) bound(c *gin.Context) {
-	ctx, cancel := context.WithTimeout(c.Request.Context(), s.Deadline)
+	deadline := s.Deadline
+	if route := s.route(strings.Trim(strings.TrimPrefix(c.Request.URL.Path, "/api/v1"), "/")); route != nil && route.Deadline > 0 {
+		deadline = route.Deadline
+	}
+	ctx, cancel := context.WithTimeout(c.Request.Context(), deadline)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
 	c.Next()

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -46,16 +47,41 @@ func ParseQuery(raw string) (map[string]string, error) {
 	return parameters, nil
 }
 
-// request is a request to the API on its way through a handler.
-type request struct {
+// Call is a request to the API on its way through a handler. Routes of resources
+// get it when its caller is known.
+type Call struct {
 	s          *Server
 	c          *gin.Context
 	caller     *engine.Caller
 	parameters map[string]string
 }
 
-// only refuses parameters besides those named.
-func (r *request) only(names ...string) error {
+// Context ends with the request, or with its deadline.
+func (r *Call) Context() context.Context { return r.c.Request.Context() }
+
+// Caller is who asks.
+func (r *Call) Caller() *engine.Caller { return r.caller }
+
+// Engine is what the service serves.
+func (r *Call) Engine() *engine.Engine { return r.s.Engine }
+
+// Request is the request itself, whose body has not been read.
+func (r *Call) Request() *http.Request { return r.c.Request }
+
+// Header is that of the answer.
+func (r *Call) Header() http.Header { return r.c.Writer.Header() }
+
+// Parameter is a parameter of the query.
+func (r *Call) Parameter(name string) (value string, given bool) {
+	value, given = r.parameters[name]
+	return value, given
+}
+
+// Answer sends a body of JSON.
+func (r *Call) Answer(status int, body []byte) { write(r.c, status, jsonType, body) }
+
+// Only refuses parameters besides those named.
+func (r *Call) Only(names ...string) error {
 	for name := range r.parameters {
 		if name != "auth_token" && !slices.Contains(names, name) {
 			return message.ParameterUnknown.Error(message.Params{"parameter": name})
@@ -64,7 +90,8 @@ func (r *request) only(names ...string) error {
 	return nil
 }
 
-func (r *request) boolean(name string) (bool, error) {
+// Boolean reads a parameter that is true or false; an absent one is false.
+func (r *Call) Boolean(name string) (bool, error) {
 	switch value, given := r.parameters[name]; {
 	case !given, value == "false":
 		return false, nil
@@ -76,7 +103,7 @@ func (r *request) boolean(name string) (bool, error) {
 
 // authenticate finds the caller by the token of the header or of the query
 // (RFC 6750).
-func (r *request) authenticate() error {
+func (r *Call) authenticate() error {
 	token, inQuery := r.parameters["auth_token"]
 	if header := r.c.GetHeader("Authorization"); header != "" {
 		scheme, value, _ := strings.Cut(header, " ")
@@ -96,10 +123,10 @@ func (r *request) authenticate() error {
 	return err
 }
 
-// network checks the parameter context. For a type that belongs to networks it
+// Network checks the parameter context. For a type that belongs to networks it
 // is required; for a global one it may be left out. A nil type is a call that
 // is of a network itself.
-func (r *request) network(t *schema.Type) (string, error) {
+func (r *Call) Network(t *schema.Type) (string, error) {
 	network, given := r.parameters["context"]
 	if !given {
 		if t != nil && t.Global {
@@ -113,8 +140,8 @@ func (r *request) network(t *schema.Type) (string, error) {
 	return network, nil
 }
 
-// body reads the body, unpacked, of at most limit bytes.
-func (r *request) body(limit int) ([]byte, error) {
+// Body reads the body, unpacked, of at most limit bytes.
+func (r *Call) Body(limit int) ([]byte, error) {
 	if err := mediaType(r.c.GetHeader("Content-Type")); err != nil {
 		return nil, err
 	}

@@ -19,8 +19,8 @@ func TestLargeBodiesWaitUntilTheDeadline(t *testing.T) {
 	defer cancel()
 	c, _ := gin.CreateTestContext(httptest.NewRecorder())
 	c.Request = httptest.NewRequestWithContext(ctx, "POST", "/", strings.NewReader(strings.Repeat(" ", smallBody+1)))
-	r := &request{s: &Server{large: make(chan struct{})}, c: c}
-	if _, err := r.body(MaxBodyBytes); !message.DeadlineExceeded.Is(err) {
+	r := &Call{s: &Server{large: make(chan struct{})}, c: c}
+	if _, err := r.Body(MaxBodyBytes); !message.DeadlineExceeded.Is(err) {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/message"
+	"marquee/engine/schema"
 )
 
 // Authenticator finds the caller that an access token belongs to. Errors are
@@ -28,10 +29,41 @@ type Config struct {
 	Log    *slog.Logger
 	// Deadline is how long a request may take; 0 is DefaultDeadline.
 	Deadline time.Duration
+	// Routes are paths of the API besides those of types.
+	Routes []Route
+	// Open are paths outside the API that need no token, by what stands before
+	// the last slash: below is what stands behind it, unescaped.
+	Open map[string]func(r *Call, below string) error
+	// Uploads write objects of a type whose body is multipart/form-data.
+	Uploads map[string]Upload
 	// Ready tells why the service is not ready, nil when it is.
 	Ready func(ctx context.Context) error
 	// Notes are what /readyz tells besides; nil when there is nothing.
 	Notes func() map[string]string
+}
+
+// Route is a path of the API that a resource answers itself.
+type Route struct {
+	// Path is what stands behind /api/v1/.
+	Path    string
+	Methods []string
+	Serve   func(*Call) error
+	// Deadline is how long a request may take; 0 is that of the others.
+	Deadline time.Duration
+}
+
+// Upload writes the object that a path names: parent is "" for a type that has
+// none.
+type Upload func(r *Call, t *schema.Type, parent, id string) error
+
+// route is that of a path, nil when it has none.
+func (s *Server) route(path string) *Route {
+	for i := range s.Routes {
+		if s.Routes[i].Path == path {
+			return &s.Routes[i]
+		}
+	}
+	return nil
 }
 
 // The limits of requests.
@@ -67,6 +99,9 @@ func New(config Config) (*Server, error) {
 	r.Use(s.identify, s.observe, s.recover, s.bound)
 	Fixed(r, "/healthz", []string{http.MethodGet, http.MethodHead}, s.health)
 	Fixed(r, "/readyz", []string{http.MethodGet, http.MethodHead}, s.ready)
+	for path, serve := range config.Open {
+		Fixed(r, path+"/*below", []string{http.MethodGet, http.MethodHead}, s.open(serve))
+	}
 	r.Any("/api/v1/*path", s.api)
 	r.NoRoute(func(c *gin.Context) {
 		if strings.HasPrefix(c.Request.URL.Path, "/api/v1/") { // a method that the router has never heard of
@@ -87,6 +122,19 @@ func New(config Config) (*Server, error) {
 // the plain one (RFC 9110, part 8.8.1).
 const compressedSuffix = "-gzip"
 
+func (s *Server) open(serve func(*Call, string) error) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		err := serve(&Call{s: s, c: c}, strings.TrimPrefix(c.Param("below"), "/"))
+		if err != nil && c.Writer.Written() {
+			logger(c).Error("answer broken off", slog.String("cause", err.Error()))
+			panic(http.ErrAbortHandler)
+		}
+		if err != nil {
+			Fail(c, err)
+		}
+	}
+}
+
 // Fixed adds a path outside the API, with or without a trailing slash: what
 // answers its methods, OPTIONS, and the refusal of the others.
 func Fixed(r gin.IRoutes, path string, methods []string, answer gin.HandlerFunc) {
@@ -100,7 +148,11 @@ func Fixed(r gin.IRoutes, path string, methods []string, answer gin.HandlerFunc)
 		refused.Allow = e.allow()
 		Fail(c, refused)
 	}
-	for _, path := range []string{path, path + "/"} {
+	both := []string{path, path + "/"}
+	if strings.Contains(path, "*") {
+		both = both[:1]
+	}
+	for _, path := range both {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 			if slices.Contains(methods, method) {
 				r.Handle(method, path, answer)

@@ -18,15 +18,15 @@ import (
 var writeParameters = []string{"context", "fieldValidation", "validateOnly"}
 
 // options reads the parameters of a write.
-func (r *request) options(t *schema.Type, batch *engine.Batch) error {
-	err := r.only(writeParameters...)
+func (r *Call) options(t *schema.Type, batch *engine.Batch) error {
+	err := r.Only(writeParameters...)
 	if err != nil {
 		return err
 	}
-	if batch.Network, err = r.network(t); err != nil {
+	if batch.Network, err = r.Network(t); err != nil {
 		return err
 	}
-	if batch.ValidateOnly, err = r.boolean("validateOnly"); err != nil {
+	if batch.ValidateOnly, err = r.Boolean("validateOnly"); err != nil {
 		return err
 	}
 	switch value, given := r.parameters["fieldValidation"]; {
@@ -42,7 +42,7 @@ func (r *request) options(t *schema.Type, batch *engine.Batch) error {
 }
 
 // writeObject creates or updates the one object that the path names.
-func (r *request) writeObject(t *schema.Type, id string) error {
+func (r *Call) writeObject(t *schema.Type, parent, id string) error {
 	var batch engine.Batch
 	if err := r.options(t, &batch); err != nil {
 		return err
@@ -51,13 +51,40 @@ func (r *request) writeObject(t *schema.Type, id string) error {
 	if err := r.conditions(&op, true); err != nil {
 		return err
 	}
-	body, err := r.body(MaxBodyBytes)
+	body, err := r.Body(MaxBodyBytes)
 	if err != nil {
 		return err
 	}
 	if op.Object, err = document.DecodeObject(body, document.DefaultLimits); err != nil {
 		return err
 	}
+	if err := r.checkParent(t, batch.Network, parent); err != nil {
+		return err
+	}
+	if err := setParent(t, op.Object, parent); err != nil {
+		return err
+	}
+	return r.WriteOne(batch, op)
+}
+
+// setParent puts what the path names into an object that is below another.
+func setParent(t *schema.Type, object map[string]any, parent string) error {
+	if t.Parent == "" {
+		return nil
+	}
+	given := object[t.Parent]
+	if reference, ok := given.(map[string]any); ok {
+		given = reference["id"]
+	}
+	if given != nil && given != parent {
+		return message.IDMismatch.Error(message.Params{"field": "/" + t.Parent, "value": given, "id": parent})
+	}
+	object[t.Parent] = parent
+	return nil
+}
+
+// WriteOne stores one object, and answers with it.
+func (r *Call) WriteOne(batch engine.Batch, op engine.Operation) error {
 	batch.Operations = []engine.Operation{op}
 	result, objects, err := r.store(batch)
 	if err != nil {
@@ -76,12 +103,12 @@ func (r *request) writeObject(t *schema.Type, id string) error {
 }
 
 // writeObjects creates or updates the objects of the body, all or none.
-func (r *request) writeObjects(t *schema.Type) error {
+func (r *Call) writeObjects(t *schema.Type) error {
 	batch := engine.Batch{Listed: true}
 	if err := r.options(t, &batch); err != nil {
 		return err
 	}
-	body, err := r.body(MaxBodyBytes)
+	body, err := r.Body(MaxBodyBytes)
 	if err != nil {
 		return err
 	}
@@ -100,9 +127,9 @@ func (r *request) writeObjects(t *schema.Type) error {
 }
 
 // batch creates or updates objects of several types, all or none.
-func (r *request) batch() error {
+func (r *Call) batch() error {
 	batch := engine.Batch{Listed: true}
-	body, err := r.body(MaxBodyBytes)
+	body, err := r.Body(MaxBodyBytes)
 	if err != nil {
 		return err
 	}
@@ -143,7 +170,7 @@ func (r *request) batch() error {
 	return r.storeList(batch)
 }
 
-func (r *request) operation(i int, entry any, faults *message.Faults) (engine.Operation, error) {
+func (r *Call) operation(i int, entry any, faults *message.Faults) (engine.Operation, error) {
 	members, _ := entry.(map[string]any)
 	name, named := members["type"].(string)
 	object, given := members["object"].(map[string]any)
@@ -159,7 +186,7 @@ func (r *request) operation(i int, entry any, faults *message.Faults) (engine.Op
 	return op, r.conditions(&op, false)
 }
 
-func (r *request) store(batch engine.Batch) (*engine.Result, []*engine.Object, error) {
+func (r *Call) store(batch engine.Batch) (*engine.Result, []*engine.Object, error) {
 	ctx := r.c.Request.Context()
 	result, err := r.s.Engine.Write(ctx, r.caller, batch)
 	if err != nil {
@@ -177,7 +204,7 @@ func (r *request) store(batch engine.Batch) (*engine.Result, []*engine.Object, e
 
 const renderTime = 5 * time.Second
 
-func (r *request) storeList(batch engine.Batch) error {
+func (r *Call) storeList(batch engine.Batch) error {
 	_, objects, err := r.store(batch)
 	if err != nil {
 		return err

@@ -53,6 +53,7 @@ func (c *typeCompiler) compile(f *file) *Type {
 	t.Global = r["scope"] == "global"
 	t.IDRequired = r["id"] == "required"
 	t.IDProperty, _ = r["idProperty"].(string)
+	t.Parent, _ = r["parent"].(string)
 	t.Paged = r["page"] != false
 	if t.Methods = stringList(r["methods"]); t.Methods == nil {
 		t.Methods = []string{"GET", "HEAD", "POST", "PUT"}

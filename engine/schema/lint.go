@@ -97,6 +97,12 @@ func (c *typeLint) names() {
 	if label := c.t.Label; label != "" && (c.t.Shape.Properties[label] == nil || !c.t.Shape.Properties[label].Is("string")) {
 		c.problem("/x-resource/label", "there is no string property "+label, "")
 	}
+	if parent := c.t.Parent; parent != "" {
+		member := c.t.Shape.Properties[parent]
+		if member == nil || member.Ref == nil || !member.Immutable || !slices.Contains(stringList(c.t.Source["required"]), parent) {
+			c.problem("/x-resource/parent", parent+" is no required x-immutable reference", "name one, whose id stands in the path")
+		}
+	}
 	for i, path := range c.t.Team {
 		c.team(fmt.Sprintf("/x-resource/team/%d", i), path)
 	}

@@ -188,6 +188,7 @@ func (s *shapes) annotations(shape *document.Shape, schema map[string]any, at lo
 	set(&shape.Immutable, "x-immutable")
 	set(&shape.Complete, "x-complete")
 	set(&shape.UniqueItems, "uniqueItems")
+	set(&shape.Derived, "x-derived")
 	if schema["format"] == "date-time" {
 		shape.Time = true
 	}
@@ -207,6 +208,7 @@ func (s *shapes) annotations(shape *document.Shape, schema map[string]any, at lo
 		shape.Ref = &document.Reference{}
 		shape.Ref.Type, _ = ref["type"].(string)
 		shape.Ref.Network, _ = ref["network"].(string)
+		shape.Ref.Object = ref["form"] == "object"
 		if where, ok := ref["where"].(map[string]any); ok {
 			shape.Ref.Where = map[string]string{}
 			for name, value := range where {
@@ -242,6 +244,7 @@ func adopt(shape, other *document.Shape) {
 	shape.Immutable = shape.Immutable || other.Immutable
 	shape.Complete = shape.Complete || other.Complete
 	shape.UniqueItems = shape.UniqueItems || other.UniqueItems
+	shape.Derived = shape.Derived || other.Derived
 }
 
 const (

@@ -30,6 +30,9 @@ type Type struct {
 	Permission string
 	// Label is the property shown as the name in references, or "".
 	Label string
+	// Parent is the reference whose id stands before that of an object in its
+	// path, or "".
+	Parent string
 	// Paged says whether lists show page and pageSize.
 	Paged bool
 	// Search, Sort, Unique and Indexes as x-resource has them; Indexes also
@@ -130,13 +133,20 @@ func (t *Type) Field(parameter, name string) (query.Field, error) {
 	if shape == nil {
 		return query.Field{}, fault(message.FieldUnknown)
 	}
-	if shape.Secret || shape.WriteOnly {
+	if shape.Secret || shape.WriteOnly || t.derived(name) {
 		return query.Field{}, fault(message.FieldNotQueryable)
 	}
 	if field.Multiple() && t.indexed(field) {
 		field.Term = TermKey(field)
 	}
 	return field, nil
+}
+
+// derived reports whether a dotted path leads into what is not stored.
+func (t *Type) derived(name string) bool {
+	head, _, _ := strings.Cut(name, ".")
+	member := t.Shape.Properties[head]
+	return member != nil && member.Derived
 }
 
 // SortField finds a field that lists can be ordered by.
@@ -171,7 +181,7 @@ func (t *Type) resolve(names []string) (query.Field, *document.Shape) {
 	var field query.Field
 	shape := t.Shape
 	for i, name := range names {
-		if shape.Ref != nil {
+		if shape.Ref != nil && !shape.Ref.Object {
 			if name == "id" && i == len(names)-1 {
 				break
 			}

@@ -124,6 +124,12 @@ func (l *loader) checkPlaces() {
 	}
 }
 
+// asObject reports whether an x-ref speaks of objects alone.
+func asObject(ref any) bool {
+	members, _ := ref.(map[string]any)
+	return members["form"] == "object"
+}
+
 // forValidation is a schema as documents are validated: a reference is stored
 // as an id, and uniqueItems is checked by the normaliser, which needs one pass
 // where the library compares each item with each other.
@@ -132,7 +138,7 @@ func forValidation(value any) any {
 	if !ok {
 		return value
 	}
-	if ref, ok := schema["x-ref"]; ok {
+	if ref, ok := schema["x-ref"]; ok && !asObject(ref) {
 		return map[string]any{"type": "string", "x-ref": ref}
 	}
 	prepared := make(map[string]any, len(schema))
