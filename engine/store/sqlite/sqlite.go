@@ -82,6 +82,11 @@ func (s *Store) open() error {
 		return openError(path, err)
 	}
 	s.all = append(s.all, c)
+	// What a large transaction has changed is kept for its savepoint, in a
+	// temporary file: in memory there is no place for it.
+	if err := c.exec("PRAGMA temp_store=FILE"); err != nil {
+		return openError(path, err)
+	}
 	if err := c.migrate(path); err != nil {
 		return openError(path, err)
 	}
