@@ -1,0 +1,162 @@
+package article
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func put(t *testing.T, index Index, network, id, tag, text string) {
+	t.Helper()
+	if err := index.Put(Article{Network: network, Language: tag, Text: text, Entry: Entry{ID: id}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func search(t *testing.T, index Index, network string, query Query) Result {
+	t.Helper()
+	result, err := index.Search(context.Background(), network, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// With two articles, a term of both weighs 8 eighths and one of a single
+// article, or of none, 16.
+func TestScoresByHand(t *testing.T) {
+	terms := NewTerms()
+	put(t, terms, "n", "both", "", "apple banana")
+	put(t, terms, "n", "one", "", "apple")
+	low, high := rounded(1/math.Sqrt(5)), rounded(2/math.Sqrt(5))
+	for _, c := range []struct {
+		sentence  string
+		threshold float64
+		want      []Hit
+	}{
+		{"apple", 0.1, []Hit{{"one", 1}, {"both", low}}},
+		{"banana", 0.1, []Hit{{"both", high}}},
+		{"banana", 0, []Hit{{"both", high}, {"one", 0}}},
+		{"banana apple", 0.1, []Hit{{"both", 1}, {"one", low}}},
+		{"apple cherry", 0.1, []Hit{{"one", low}, {"both", 0.2}}},
+		{"cherry", 0, []Hit{{"both", 0}, {"one", 0}}},
+		{"cherry", 1e-9, nil},
+		{"", 0, []Hit{{"both", 0}, {"one", 0}}},
+		{"", 1e-9, nil},
+		{"apple", low, []Hit{{"one", 1}, {"both", low}}},
+		{"apple", low + 1e-9, []Hit{{"one", 1}}},
+		{"apple", 1, []Hit{{"one", 1}}},
+		{"apple", 1.1, nil},
+		{"apple", math.NaN(), nil},
+	} {
+		got := search(t, terms, "n", Query{Sentence: c.sentence, Threshold: c.threshold, Limit: 10})
+		if got.Total != len(c.want) || !sameHits(got.Hits, c.want) {
+			t.Errorf("%q from %v: %v, want %v", c.sentence, c.threshold, got, c.want)
+		}
+	}
+}
+
+func sameHits(got, want []Hit) bool {
+	return len(got) == 0 && len(want) == 0 || reflect.DeepEqual(got, want)
+}
+
+// Twice counts as 1 + ln 2, which is 27 sixteenths.
+func TestFrequentTermsWeighMore(t *testing.T) {
+	terms := NewTerms()
+	put(t, terms, "n", "a", "", "apple apple banana")
+	want := rounded(27 / math.Sqrt(27*27+16*16))
+	if got := search(t, terms, "n", Query{Sentence: "apple", Limit: 1}); got.Hits[0].Score != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestTiesAreInOrderOfIDs(t *testing.T) {
+	terms := NewTerms()
+	for _, id := range []string{"d", "b", "e", "a", "c"} {
+		put(t, terms, "n", id, map[bool]string{true: "en"}[id > "b"], "house")
+	}
+	got := search(t, terms, "n", Query{Sentence: "house", Threshold: 0.5, Limit: 3})
+	if want := []Hit{{"a", 1}, {"b", 1}, {"c", 1}}; got.Total != 5 || !sameHits(got.Hits, want) {
+		t.Errorf("%v", got)
+	}
+	for _, limit := range []int{0, -1} {
+		if got := search(t, terms, "n", Query{Sentence: "house", Limit: limit}); got.Total != 5 || len(got.Hits) != 0 {
+			t.Errorf("limit %d: %v", limit, got)
+		}
+	}
+}
+
+func TestEachArticleIsReadInItsLanguage(t *testing.T) {
+	terms := NewTerms()
+	put(t, terms, "n", "english", "en-US", "They were running the houses")
+	put(t, terms, "n", "norwegian", "nb", "Bilene")
+	put(t, terms, "n", "german", "de", "Die Häuser")
+	for sentence, want := range map[string]string{"runs a house": "english", "en bil": "norwegian", "haus": "german"} {
+		got := search(t, terms, "n", Query{Sentence: sentence, Threshold: 0.9, Limit: 3})
+		if len(got.Hits) != 1 || got.Hits[0].ID != want {
+			t.Errorf("%q finds %v, want %s", sentence, got, want)
+		}
+	}
+}
+
+func TestPutReplacesAndRemoveForgets(t *testing.T) {
+	terms := NewTerms()
+	put(t, terms, "n", "a", "en", "houses")
+	put(t, terms, "other", "a", "en", "houses")
+	put(t, terms, "n", "a", "de", "Gärten")
+	found := func(network, sentence string) int {
+		return search(t, terms, network, Query{Sentence: sentence, Threshold: 0.5, Limit: 1}).Total
+	}
+	if found("n", "house") != 0 || found("n", "Garten") != 1 || found("other", "house") != 1 || found("none", "house") != 0 {
+		t.Error("an article is not where it was put last")
+	}
+	if got := terms.Stats(); got != (Stats{Articles: 2}) {
+		t.Errorf("%+v", got)
+	}
+	for range 2 {
+		terms.Remove("n", "a")
+		terms.Remove("none", "a")
+	}
+	if found("n", "Garten") != 0 || found("other", "house") != 1 || len(terms.networks) != 1 {
+		t.Error("Remove forgets too little, or too much")
+	}
+}
+
+func TestFilterNarrows(t *testing.T) {
+	terms := NewTerms()
+	for id, url := range map[string]string{"a": "https://WWW.Example.com:8443/x", "b": "https://badexample.com/", "c": "https://example.com./y", "d": "::no url"} {
+		if err := terms.Put(Article{Network: "n", Text: "house", Entry: Entry{ID: id, URL: url, Site: "site-" + id, Host: "forged"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	query := Query{Sentence: "house", Threshold: 0.5, Limit: 1, Filter: func(e *Entry) bool { return e.InDomain("Example.COM") }}
+	if got := search(t, terms, "n", query); got.Total != 2 || got.Hits[0].ID != "a" {
+		t.Errorf("%v", got)
+	}
+	query.Filter = func(e *Entry) bool { return e.Site == "site-d" && e.Host == "" && !e.InDomain("") }
+	if got := search(t, terms, "n", query); got.Total != 1 || got.Hits[0].ID != "d" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestSearchEndsWithItsContext(t *testing.T) {
+	terms := NewTerms()
+	put(t, terms, "n", "a", "", "x")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := terms.Search(ctx, "n", Query{Sentence: "x"}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// An index must not keep the request that an id is part of.
+func TestNothingOfTheArticleIsKept(t *testing.T) {
+	body := strings.Repeat("x", 1<<20) + "id"
+	given := Article{Entry: Entry{ID: body[1<<20:]}}
+	if got := given.entry(); got.ID != "id" || sameMemory(got.ID, given.ID) {
+		t.Error("the id is not copied")
+	}
+}
