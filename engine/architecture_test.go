@@ -28,6 +28,7 @@ var arrows = map[string][]string{
 	"engine/event":    {"engine/document", "engine/message", "engine/query", "engine/schema", "engine/store"},
 	"engine/openapi":  {"engine", "engine/document", "engine/message", "engine/query", "engine/schema"},
 	"engine/rest":     {"engine", "engine/audit", "engine/document", "engine/event", "engine/message", "engine/openapi", "engine/query", "engine/schema"},
+	"engine/transfer": {"engine", "engine/document", "engine/message", "engine/schema", "engine/store"},
 	"engine/store":    {"engine/document", "engine/message", "engine/query"},
 	"engine/store/*":  {"engine/document", "engine/query", "engine/store"},
 }

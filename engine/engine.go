@@ -75,11 +75,17 @@ type Config struct {
 	Sealer Sealer
 	// Hooks are the rules by the name of the type.
 	Hooks map[string]Hooks
+	// Lookups are the lists of the service that x-lookup names: each tells what
+	// there is to show of an id, besides the id, in the order of its members.
+	Lookups map[string]func(id int64) (members []Member, found bool)
 	// Internal are collections besides those of the types.
 	Internal []store.Collection
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
+
+// Member is one text that a list tells of an id.
+type Member struct{ Name, Text string }
 
 // Engine serves the types of its registry.
 type Engine struct {
@@ -87,6 +93,8 @@ type Engine struct {
 	registry atomic.Pointer[schema.Registry]
 
 	swap sync.Mutex
+	// streams holds a place for the one Stream that is written at a time.
+	streams chan struct{}
 	// writes is held for reading by each write, and guards pending: what a
 	// registry that is about to be served misses, by the name of the type.
 	writes  sync.RWMutex
@@ -98,7 +106,7 @@ func New(ctx context.Context, config Config, registry *schema.Registry) (*Engine
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	e := &Engine{Config: config}
+	e := &Engine{Config: config, streams: make(chan struct{}, 1)}
 	if err := e.Swap(ctx, registry); err != nil {
 		return nil, err
 	}

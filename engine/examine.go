@@ -89,6 +89,7 @@ func (c *Change) examine(w *Writing) {
 	}
 	c.checkRules()
 	c.references = w.newReferences(c)
+	c.checkLookups(w.e.Lookups)
 	if len(c.faults) > 0 {
 		return
 	}

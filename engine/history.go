@@ -63,6 +63,9 @@ func (e *Engine) History(ctx context.Context, caller *Caller, h HistoryPage) ([]
 		}
 		for _, c := range changes {
 			v.want("users", "", c.User)
+			if t, _ := v.registry.Type(c.Collection); t.Parent != "" {
+				v.want(t.Name, c.Network, c.ID)
+			}
 		}
 		if err := v.resolve(ctx, s); err != nil {
 			return err

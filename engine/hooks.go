@@ -144,8 +144,12 @@ func (w *Writing) See(collection, network string, ids []string) (map[string]Seen
 // condition holds, also of those that are among the changes, as they were
 // stored. Limit 0 is no limit.
 func (w *Writing) Find(t *schema.Type, network string, where query.Expr, limit int, yield func(r *store.Record) error) error {
-	return findAll(w.ctx, w.tx, query.Query{Collection: t.Name, Network: home(t, network), Where: where, Order: query.Order{Field: idField}}, limit, yield)
+	return findAll(w.ctx, w.tx, query.Query{Collection: t.Name, Network: home(t, network), Where: where, Order: oldestFirst}, limit, yield)
 }
+
+// oldestFirst is the order that the index of every reference has, so that all
+// objects which refer to one are found without bringing them into order.
+var oldestFirst = query.Order{Field: query.Field{System: query.CreateTime, Kind: query.Time}}
 
 // findPage is how many objects are found at once where all are wanted.
 const findPage = 1000
@@ -159,7 +163,7 @@ func findAll(ctx context.Context, s store.Snapshot, q query.Query, limit int, yi
 		n := 0
 		err := s.Find(ctx, q, func(r *store.Record) error {
 			n++
-			q.After = &query.Position{Key: r.ID, ID: r.ID}
+			q.After = positionOf(q.Order.Field, r)
 			return yield(r)
 		})
 		if found += n; err != nil || n < q.Limit {
@@ -168,6 +172,21 @@ func findAll(ctx context.Context, s store.Snapshot, q query.Query, limit int, yi
 	}
 	return nil
 }
+
+// Round lists the changes of a type that are merged, but not yet stored.
+func (w *Writing) Round(name string) []*Change {
+	var changes []*Change
+	for _, c := range w.round {
+		if c.Type.Name == name {
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+// Then has something done once the transaction is committed, and not at all
+// when it is not.
+func (w *Writing) Then(do func()) { w.then = append(w.then, do) }
 
 // Reading is one run of the read path, as the hooks see it.
 type Reading struct {
@@ -182,6 +201,9 @@ func (r *Reading) Caller() *Caller { return r.v.caller }
 
 // Shows reports whether the caller has asked for a top-level property.
 func (r *Reading) Shows(property string) bool { return r.v.projection.has(property) }
+
+// Snapshot is what is read from. It must not be kept.
+func (r *Reading) Snapshot() store.Snapshot { return r.s }
 
 // See reads objects of a type in a network by their ids, in one query. Those
 // that the caller does not see are there, too.
@@ -213,4 +235,19 @@ func Set(r *store.Record, properties map[string]any) error {
 	}
 	r.Document = document.Append(nil, object)
 	return nil
+}
+
+// Unseen reports whether there is a stored object of a type in a network for
+// which a condition holds, and which the caller does not see.
+func (w *Writing) Unseen(t *schema.Type, network string, where query.Expr) (bool, error) {
+	visible := w.e.Access.Visible(w.caller, t, network)
+	if w.caller.System || always(visible) {
+		return false, nil
+	}
+	found := false
+	err := w.Find(t, network, query.And{where, query.Not{Of: visible}}, 1, func(*store.Record) error {
+		found = true
+		return nil
+	})
+	return found, err
 }

@@ -176,20 +176,7 @@ func (p *page) find(ctx context.Context, s store.Snapshot) (last *store.Record, 
 
 // flush renders the records that have been read.
 func (p *page) flush(ctx context.Context, s store.Snapshot) error {
-	for _, r := range p.records {
-		if err := p.v.show(p.t, r); err != nil {
-			return err
-		}
-	}
-	if err := p.v.derive(ctx, s, p.t, p.records, false); err != nil {
-		return err
-	}
-	for _, r := range p.records {
-		if err := p.v.collect(p.t, r); err != nil {
-			return err
-		}
-	}
-	if err := p.v.resolve(ctx, s); err != nil {
+	if err := p.v.complete(ctx, s, p.t, p.records); err != nil {
 		return err
 	}
 	for _, r := range p.records {

@@ -86,20 +86,18 @@ func pathOf(t *schema.Type, r *store.Record) string {
 // refers to, and what is derived from other objects.
 func (e *Engine) Render(ctx context.Context, caller *Caller, network string, result *Result) ([]*Object, error) {
 	v := e.newView(caller, network, nil)
-	shown, records := make([]store.Record, len(result.Changes)), make([]*store.Record, len(result.Changes))
-	for i, c := range result.Changes {
-		shown[i] = c.record
-		if err := v.show(c.Type, &shown[i]); err != nil {
-			return nil, err
-		}
+	shown, err := v.showAll(result)
+	if err != nil {
+		return nil, err
 	}
+	records := make([]*store.Record, len(shown))
 	again := func() {
 		for i := range shown {
 			record := shown[i]
 			records[i] = &record
 		}
 	}
-	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+	err = e.Store.Read(ctx, func(s store.Snapshot) error {
 		again()
 		if err := v.deriveAll(ctx, s, result, records); err != nil {
 			return err
@@ -111,6 +109,23 @@ func (e *Engine) Render(ctx context.Context, caller *Caller, network string, res
 	} else if err != nil {
 		return nil, err
 	}
+	return v.appendAll(result, records)
+}
+
+// showAll are copies of the records of a result, as the caller is shown them.
+func (v *view) showAll(result *Result) ([]store.Record, error) {
+	shown := make([]store.Record, len(result.Changes))
+	for i, c := range result.Changes {
+		shown[i] = c.record
+		if err := v.show(c.Type, &shown[i]); err != nil {
+			return nil, err
+		}
+	}
+	return shown, nil
+}
+
+// appendAll renders the records of a result, whose references are resolved.
+func (v *view) appendAll(result *Result, records []*store.Record) ([]*Object, error) {
 	for _, c := range result.Changes {
 		if label, ok := c.After[c.Type.Label].(string); ok {
 			v.labels[objectKey{c.Type.Name, c.Network, c.ID}] = label

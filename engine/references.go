@@ -26,7 +26,7 @@ type place struct{ collection, network string }
 // in the store or in the batch, with one query a place. Nothing is ever
 // deleted, and what a reference demands of its target is immutable, so a
 // reference that held once holds for ever, and its target need not be locked.
-func (w *Writing) checkReferences() error {
+func (w *Writing) checkReferences(s store.Snapshot) error {
 	wanted := map[place][]referenced{}
 	for _, c := range w.round {
 		for _, r := range c.references {
@@ -38,7 +38,7 @@ func (w *Writing) checkReferences() error {
 		return cmp.Or(cmp.Compare(a.collection, b.collection), cmp.Compare(a.network, b.network))
 	})
 	for _, where := range order {
-		if err := w.checkPlace(where, wanted[where]); err != nil {
+		if err := w.checkPlace(s, where, wanted[where]); err != nil {
 			return err
 		}
 	}
@@ -76,13 +76,35 @@ func (w *Writing) newReferences(c *Change) []referenced {
 	return found
 }
 
+// checkLookups refuses ids that are in no list. What has not changed is as it
+// was when the list had it.
+func (c *Change) checkLookups(lists map[string]func(int64) ([]Member, bool)) {
+	if !c.Type.Shape.HasLookups {
+		return
+	}
+	changed := map[string]any{}
+	for name, value := range c.After {
+		if member := c.Type.Shape.Properties[name]; member != nil && member.HasLookups && !document.Equal(c.Before[name], value) {
+			changed[name] = value
+		}
+	}
+	c.Type.Shape.Lookups(changed, func(at document.Pointer, list string, value any) {
+		id, whole := value.(int64)
+		if find := lists[list]; find != nil && whole {
+			if _, found := find(id); !found {
+				c.faults = append(c.faults, c.Fault(message.ReferencedObjectNotFound, at.String(), message.Params{"type": list, "id": id}))
+			}
+		}
+	})
+}
+
 // heldReference is a reference at a place of a shape.
 type heldReference struct {
 	ref         *document.Reference
 	id, network string
 }
 
-func (w *Writing) checkPlace(where place, refs []referenced) error {
+func (w *Writing) checkPlace(s store.Snapshot, where place, refs []referenced) error {
 	target, _ := w.registry.Type(where.collection)
 	demanding := false
 	var ids []string
@@ -99,7 +121,7 @@ func (w *Writing) checkPlace(where place, refs []referenced) error {
 		if w.batchMade(refs) {
 			visible = w.e.Access.Visible(w.caller, target, cmp.Or(where.network, w.batch.Network))
 		}
-		err := visit(w.ctx, w.tx, where, slices.Compact(ids), visible, func(r *store.Record) error {
+		err := visit(w.ctx, s, where, slices.Compact(ids), visible, func(r *store.Record) error {
 			if !demanding {
 				targets[r.ID] = nil
 				return nil

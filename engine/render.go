@@ -91,9 +91,10 @@ func (e *Engine) newView(caller *Caller, network string, projection Projection) 
 		wanted: map[place]map[string]bool{}, labels: map[objectKey]string{}, parents: map[objectKey]string{}, secrets: map[*schema.Type]bool{}}
 }
 
-// want notes that the name of a referenced object is needed.
+// want notes that a referenced object is shown: its name is needed, and what
+// its path holds besides its id.
 func (v *view) want(ref, network, id string) {
-	if target, ok := v.registry.Type(ref); ok && target.Label != "" && id != "" {
+	if target, ok := v.registry.Type(ref); ok && (target.Label != "" || target.Parent != "") && id != "" {
 		where := place{ref, home(target, network)}
 		if v.wanted[where] == nil {
 			v.wanted[where] = map[string]bool{}
@@ -118,6 +119,24 @@ func (v *view) derive(ctx context.Context, s store.Snapshot, t *schema.Type, rec
 	return nil
 }
 
+// complete finds out all that records of a list are rendered with.
+func (v *view) complete(ctx context.Context, s store.Snapshot, t *schema.Type, records []*store.Record) error {
+	for _, r := range records {
+		if err := v.show(t, r); err != nil {
+			return err
+		}
+	}
+	if err := v.derive(ctx, s, t, records, false); err != nil {
+		return err
+	}
+	for _, r := range records {
+		if err := v.collect(t, r); err != nil {
+			return err
+		}
+	}
+	return v.resolve(ctx, s)
+}
+
 // collect finds the references of a record.
 func (v *view) collect(t *schema.Type, r *store.Record) error {
 	for _, user := range []struct{ name, id string }{{"createUser", r.CreateUser}, {"updateUser", r.UpdateUser}} {
@@ -140,6 +159,9 @@ func (v *view) collect(t *schema.Type, r *store.Record) error {
 func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 	for where, ids := range v.wanted {
 		target, _ := v.registry.Type(where.collection)
+		if target.Label == "" {
+			continue
+		}
 		visible := v.e.Access.Visible(v.caller, target, cmp.Or(where.network, v.network))
 		certain, open := decide(keysOf(ids), visible)
 		err := visitVisible(ctx, s, where, open, visible, func(r *store.Record) error {

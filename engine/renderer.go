@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"strconv"
+
 	"marquee/engine/document"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -188,6 +190,7 @@ func (w *renderer) nested(shape *document.Shape, start int, p Projection) error 
 	outer := w.first
 	w.first = true
 	err := w.members(shape, start, p)
+	w.lookup(shape, start, p)
 	if shape.Complete {
 		for _, name := range shape.Names {
 			if _, _, stored := document.Member(w.record.Document, start, name); !stored && p.has(name) {
@@ -199,6 +202,25 @@ func (w *renderer) nested(shape *document.Shape, start int, p Projection) error 
 	w.first = outer
 	w.out = append(w.out, '}')
 	return err
+}
+
+// lookup writes what a list of the service tells of an object.
+func (w *renderer) lookup(shape *document.Shape, start int, p Projection) {
+	find := w.v.e.Lookups[shape.Lookup]
+	at, _, ok := document.Member(w.record.Document, start, "id")
+	if find == nil || !ok {
+		return
+	}
+	id, err := strconv.ParseInt(string(w.record.Document[at:document.Skip(w.record.Document, at)]), 10, 64)
+	if err != nil {
+		return
+	}
+	members, _ := find(id)
+	for _, member := range members {
+		if p.has(member.Name) {
+			w.text(member.Name, member.Text)
+		}
+	}
 }
 
 // empty writes a member of a complete object that is not stored.

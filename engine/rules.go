@@ -45,7 +45,7 @@ func (c *Change) checkMember(name string, member *document.Shape) {
 		return
 	}
 	from, was := c.Before[name]
-	to := c.After[name]
+	to, set := c.After[name]
 	if !was || document.Equal(from, to) {
 		return
 	}
@@ -56,49 +56,22 @@ func (c *Change) checkMember(name string, member *document.Shape) {
 	before, _ := from.(string)
 	after, _ := to.(string)
 	if !slices.Contains(member.Transitions[before], after) {
+		if !set {
+			to = "null"
+		}
 		c.faults = append(c.faults, c.Fault(message.TransitionForbidden, "/"+name, message.Params{"from": from, "to": to}))
 	}
 }
 
 func (c *Change) checkCompare(rule schema.Compare) {
-	order, comparable := compareValues(c.After[rule.Left], c.After[rule.Right])
-	if !comparable || order < 0 || order == 0 && rule.OrEqual {
+	if holds, known := rule.Holds(c.After); holds || !known {
 		return
 	}
 	relation := "less than"
-	if rule.OrEqual {
+	if rule.Op == "<=" {
 		relation = "at most"
 	}
-	c.faults = append(c.faults, c.Fault(rule.Fault, "/"+rule.Left, message.Params{"relation": relation, "other": "/" + rule.Right}))
-}
-
-// compareValues orders two numbers, or two strings such as stored times.
-func compareValues(a, b any) (order int, comparable bool) {
-	if x, ok := number(a); ok {
-		y, ok := number(b)
-		switch {
-		case !ok:
-			return 0, false
-		case x < y:
-			return -1, true
-		case x > y:
-			return 1, true
-		}
-		return 0, true
-	}
-	x, xok := a.(string)
-	y, yok := b.(string)
-	return strings.Compare(x, y), xok && yok
-}
-
-func number(value any) (float64, bool) {
-	switch n := value.(type) {
-	case int64:
-		return float64(n), true
-	case float64:
-		return n, true
-	}
-	return 0, false
+	c.faults = append(c.faults, c.Fault(rule.Fault, "/"+rule.Left[0], message.Params{"relation": relation, "other": "/" + rule.Right[0]}))
 }
 
 // claimDiff is how the unique values of a change differ from the stored ones.

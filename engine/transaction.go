@@ -26,8 +26,15 @@ const roundSize = 500
 func (w *Writing) begin(tx store.Tx) {
 	w.tx, w.now = tx, w.e.Now().UTC().Truncate(time.Millisecond)
 	w.faults = w.preparedFaults.Clone()
-	w.round, w.queued, w.checked = nil, nil, map[string]bool{}
+	w.round, w.queued, w.then, w.checked = nil, nil, nil, map[string]bool{}
 	w.byKey, w.queuedByKey = make(map[objectKey]*Change, len(w.prepared)), map[objectKey]*Change{}
+}
+
+// end does what was to be done after the commit.
+func (w *Writing) end() {
+	for _, do := range w.then {
+		do()
+	}
 }
 
 // run writes the prepared changes, and then those that hooks added meanwhile.
@@ -39,7 +46,9 @@ func (w *Writing) run() error {
 	}
 	for len(w.queued) > 0 {
 		n := min(len(w.queued), roundSize)
-		w.round, w.queued = w.queued[:n:n], w.queued[n:]
+		w.round = slices.Clone(w.queued[:n])
+		clear(w.queued[:n])
+		w.queued = w.queued[n:]
 		for _, c := range w.round {
 			delete(w.queuedByKey, c.key())
 		}
@@ -117,17 +126,23 @@ func (w *Writing) runRound() error {
 			w.faults.Add(fault)
 		}
 	}
-	if err := w.checkReferences(); err != nil {
+	if err := w.checkReferences(w.tx); err != nil {
 		return err
 	}
 	claims, err := w.checkUnique()
 	if err != nil {
 		return err
 	}
-	if err := w.faults.Err(); err != nil {
+	if err := w.refused(); err != nil {
 		return err
 	}
 	return w.store(claims)
+}
+
+// refused is the error of the faults, nil when there are none.
+func (w *Writing) refused() error {
+	w.refusal = w.faults.Err()
+	return w.refusal
 }
 
 // load reads what is there, one query a collection.
@@ -285,7 +300,7 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 	if err := w.hooks(changed, func(h Hooks) func(context.Context, *Writing, []*Change) error { return h.Written }); err != nil {
 		return err
 	}
-	if err := w.faults.Err(); err != nil || len(changed) == 0 {
+	if err := w.refused(); err != nil || len(changed) == 0 {
 		return err
 	}
 	writes, changes := map[string][]store.Write{}, make([]store.Change, 0, len(changed))

@@ -55,6 +55,8 @@ type Batch struct {
 	FieldValidation FieldValidation
 	// ValidateOnly does everything but store.
 	ValidateOnly bool
+	// IDRequired says that no object is given an id, whatever its type.
+	IDRequired bool
 }
 
 // Change is one object on its way through the write path.
@@ -185,6 +187,9 @@ func (e *Engine) Write(ctx context.Context, caller *Caller, batch Batch) (*Resul
 	if err != nil && !(batch.ValidateOnly && errors.Is(err, store.ErrRollback)) {
 		return nil, Translate(err)
 	}
+	if err == nil {
+		w.end()
+	}
 	return w.result, nil
 }
 
@@ -198,13 +203,17 @@ func (e *Engine) Review(ctx context.Context, name, network string, ids []string)
 	if !served {
 		return nil
 	}
-	return Translate(e.Store.Write(ctx, func(tx store.Tx) error {
+	err := e.Store.Write(ctx, func(tx store.Tx) error {
 		w.begin(tx)
 		for _, id := range ids {
 			w.Upsert(t, network, id, nil)
 		}
 		return w.run()
-	}))
+	})
+	if err == nil {
+		w.end()
+	}
+	return Translate(err)
 }
 
 // Writing is one run of the write path. Hooks read and write through it.
@@ -224,10 +233,13 @@ type Writing struct {
 	tx     store.Tx
 	now    time.Time
 	faults message.Faults
+	// refusal is the error of the faults, once they have ended a round.
+	refusal error
 	// round is what is being written now; queued is what hooks added since.
 	round, queued []*Change
 	queuedByKey   map[objectKey]*Change
 	byKey         map[objectKey]*Change
+	then          []func()
 	// checked are the types whose schema is known to be no older than others.
 	checked map[string]bool
 }
@@ -262,17 +274,8 @@ func (w *Writing) Change(collection, network, id string) (*Change, bool) {
 func (w *Writing) prepare() error {
 	seen := map[objectKey]bool{}
 	for i := range w.batch.Operations {
-		op := &w.batch.Operations[i]
-		// The type is that of the registry which writes hold now: the request may
-		// have found it in the one before.
-		t, served := w.registry.Type(op.Type.Name)
-		if !served {
-			return message.TypeUnknown.Error(message.Params{"type": op.Type.Name})
-		}
-		op.Type = t
-		c := &Change{Type: op.Type, Caller: w.caller, Index: i, Context: w.batch.Network,
-			Network: home(op.Type, w.batch.Network), op: op, listed: w.batch.Listed}
-		if err := w.identify(c); err != nil {
+		c, err := w.change(&w.batch.Operations[i], i)
+		if err != nil {
 			return err
 		}
 		if key := c.key(); c.ID != "" {
@@ -284,10 +287,29 @@ func (w *Writing) prepare() error {
 		w.normalise(c)
 		w.result.Changes = append(w.result.Changes, c)
 	}
-	slices.SortFunc(w.result.Unknown, func(a, b Unknown) int {
+	w.result.sort()
+	return nil
+}
+
+// sort orders what was dropped by object, as names come in any order.
+func (r *Result) sort() {
+	slices.SortFunc(r.Unknown, func(a, b Unknown) int {
 		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Path, b.Path))
 	})
-	return nil
+}
+
+// change makes the change of an operation, with its id.
+func (w *Writing) change(op *Operation, index int) (*Change, error) {
+	// The type is that of the registry which writes hold now: the request may
+	// have found it in the one before.
+	t, served := w.registry.Type(op.Type.Name)
+	if !served {
+		return nil, message.TypeUnknown.Error(message.Params{"type": op.Type.Name})
+	}
+	op.Type = t
+	c := &Change{Type: t, Caller: w.caller, Index: index, Context: w.batch.Network,
+		Network: home(t, w.batch.Network), op: op, listed: w.batch.Listed}
+	return c, w.identify(c)
 }
 
 // prepareSlowly runs the hooks that do slow work, while a registry may be
@@ -334,8 +356,8 @@ func (w *Writing) identify(c *Change) error {
 	case c.op.ID != "":
 		c.ID = c.op.ID
 	case c.ID != "":
-	case c.Type.IDRequired:
-		w.faults.Add(c.Fault(message.IDRequired, "/id", nil))
+	case c.Type.IDRequired, w.batch.IDRequired:
+		w.faults.Add(c.Fault(message.IDRequired, "/"+cmp.Or(c.Type.IDProperty, "id"), nil))
 	default:
 		c.ID = NewID()
 	}

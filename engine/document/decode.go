@@ -8,9 +8,11 @@
 package document
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
+	"iter"
 	"maps"
 	"math"
 	"strconv"
@@ -75,45 +77,25 @@ func DecodeObjects(data []byte, limits Limits) (objects []map[string]any, single
 		object, err := DecodeObject(data, limits)
 		return []map[string]any{object}, true, err
 	}
-	d := newDecoder(data, limits)
-	if d.text.PeekKind() != '[' {
-		if _, err := d.value(); err != nil {
-			return nil, false, err
-		}
-		return nil, false, message.BodyNotObjects.Error(nil)
-	}
-	if _, err := d.text.ReadToken(); err != nil {
-		return nil, false, d.syntax(err)
-	}
-	d.list = true
+	r := &ObjectReader{d: newDecoder(data, limits)}
 	objects = []map[string]any{}
-	for d.text.PeekKind() != ']' {
-		if limits.Objects > 0 && len(objects) == limits.Objects {
-			return nil, false, message.TooManyObjects.Error(message.Params{"limit": limits.Objects})
-		}
-		d.index, d.start = len(objects), d.next()
-		value, err := d.value()
-		if err != nil {
+	for {
+		switch object, _, err := r.Next(); {
+		case err == io.EOF:
+			return objects, false, nil
+		case err != nil:
 			return nil, false, err
+		default:
+			objects = append(objects, object)
 		}
-		object, ok := value.(map[string]any)
-		if !ok {
-			return nil, false, message.BodyNotObjects.Error(message.Params{"index": d.index})
-		}
-		objects = append(objects, object)
 	}
-	if _, err := d.text.ReadToken(); err != nil {
-		return nil, false, d.syntax(err)
-	}
-	if err := d.end(); err != nil {
-		return nil, false, err
-	}
-	return objects, false, d.faults.Err()
 }
 
 type decoder struct {
-	text   *jsontext.Decoder
+	text *jsontext.Decoder
+	// data is what is decoded, or file, which is not held in memory.
 	data   []byte
+	file   io.ReaderAt
 	limits Limits
 	values int
 	faults message.Faults
@@ -248,8 +230,9 @@ func (d *decoder) end() error {
 
 // next is where the next token begins.
 func (d *decoder) next() int64 {
-	rest := d.data[d.text.InputOffset():]
-	return int64(len(d.data) - len(bytes.TrimLeft(rest, " \t\r\n,")))
+	d.text.PeekKind() // so that it is there
+	rest := d.text.UnreadBuffer()
+	return d.text.InputOffset() + int64(len(rest)-len(bytes.TrimLeft(rest, " \t\r\n,")))
 }
 
 // place is where the decoder stands, as the parameters of a fault.
@@ -277,6 +260,13 @@ func (d *decoder) withIndex(params message.Params) message.Params {
 
 // syntax translates a fault of the JSON library.
 func (d *decoder) syntax(err error) error {
+	var unread *readError
+	switch {
+	case errors.Is(err, errTooLong):
+		return message.ObjectTooLarge.Error(d.withIndex(message.Params{"limit": d.limits.Object}))
+	case errors.As(err, &unread):
+		return unread
+	}
 	offset := d.text.InputOffset()
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
@@ -289,7 +279,7 @@ func (d *decoder) syntax(err error) error {
 		return message.BodyDuplicateName.Error(params)
 	case d.text.StackDepth() > d.limits.Depth:
 		return message.BodyTooDeep.Error(message.Params{"limit": d.limits.Depth})
-	case !utf8.Valid(d.data):
+	case !d.encoded():
 		return message.BodyEncoding.Error(params)
 	}
 	return message.BodySyntax.Error(params)
@@ -297,8 +287,39 @@ func (d *decoder) syntax(err error) error {
 
 // position is an offset as line and column, in characters.
 func (d *decoder) position(offset int64) message.Params {
-	read := d.data[:min(int(offset), len(d.data))]
-	line := 1 + bytes.Count(read, []byte("\n"))
-	column := 1 + utf8.RuneCount(read[bytes.LastIndexByte(read, '\n')+1:])
+	line, column := 1, 1
+	for c := range d.characters(offset) {
+		if column++; c == '\n' {
+			line, column = line+1, 1
+		}
+	}
 	return message.Params{"line": line, "column": column}
+}
+
+// encoded reports whether all of the input is valid UTF-8.
+func (d *decoder) encoded() bool {
+	for c, size := range d.characters(math.MaxInt64) {
+		if c == utf8.RuneError && size == 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// characters reads the input again, up to an offset: the characters, and how
+// many bytes each has.
+func (d *decoder) characters(end int64) iter.Seq2[rune, int] {
+	var input io.ReaderAt = bytes.NewReader(d.data)
+	if d.file != nil {
+		input = d.file
+	}
+	return func(yield func(rune, int) bool) {
+		r := bufio.NewReaderSize(io.NewSectionReader(input, 0, end), 1<<16)
+		for {
+			c, size, err := r.ReadRune()
+			if err != nil || !yield(c, size) {
+				return
+			}
+		}
+	}
 }

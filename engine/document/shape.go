@@ -31,10 +31,14 @@ type Shape struct {
 	ReadOnly, WriteOnly, Secret, Immutable, Complete, UniqueItems bool
 	// Derived values are not stored.
 	Derived bool
+	// Lookup names a list of the service in which the id of the object is.
+	Lookup string
 	// Transitions maps a value to those that may follow it.
 	Transitions map[string][]string
 	// HasSecrets says that a secret is here or below.
 	HasSecrets bool
+	// HasLookups says that a Lookup is here or below.
+	HasLookups bool
 	// Plain says that here and below the stored bytes are what a client sees.
 	Plain bool
 	// Names are the declared members in order, and Empty is the JSON in which
@@ -291,6 +295,33 @@ func takes(shape *Shape, name string) bool {
 func (s *Shape) References(object map[string]any, found func(at Pointer, ref *Reference, id, network string)) {
 	w := referenceWalk{found: found}
 	w.value(s, object, make(Pointer, 0, 16))
+}
+
+// Lookups calls found for each object whose id is in a list of the service: the
+// place of the id, the list, and the id, which is no integer in a document that
+// is not valid.
+func (s *Shape) Lookups(object map[string]any, found func(at Pointer, list string, id any)) {
+	s.lookups(object, make(Pointer, 0, 16), found)
+}
+
+func (s *Shape) lookups(value any, at Pointer, found func(Pointer, string, any)) {
+	switch v := value.(type) {
+	case []any:
+		if s.Items != nil && s.Items.HasLookups {
+			for i, item := range v {
+				s.Items.lookups(item, at.Index(i), found)
+			}
+		}
+	case map[string]any:
+		if s.Lookup != "" {
+			found(at.At("id"), s.Lookup, v["id"])
+		}
+		for name, member := range v {
+			if inner := s.Member(name); inner != nil && inner.HasLookups {
+				inner.lookups(member, at.At(name), found)
+			}
+		}
+	}
 }
 
 type referenceWalk struct {

@@ -29,6 +29,9 @@ var (
 	TooManyValues     = fault(TooLarge, "error.too.many.values", "A body takes at most {{limit}} JSON values.")
 	MediaType         = fault(UnsupportedMediaType, "error.media.type", "The content type {{value}} is not supported; send application/json.")
 	ContentEncoding   = fault(UnsupportedMediaType, "error.content.encoding", "The content encoding {{value}} is not supported; send gzip, or none.")
+	FormSyntax        = fault(Malformed, "error.form.syntax", "The body is not valid multipart/form-data.")
+	FormPartRepeated  = fault(Malformed, "error.form.part.repeated", "The form has more parts named {{part}} than it may.")
+	FormTooManyParts  = fault(TooLarge, "error.form.too.many.parts", "A form takes at most {{limit}} parts.")
 	QuerySyntax       = fault(Malformed, "error.query.syntax", "The query string cannot be read.")
 	ParameterRepeated = fault(Malformed, "error.parameter.repeated", "The parameter {{parameter}} stands more than once.")
 	ParameterUnknown  = fault(Malformed, "error.parameter.unknown", "The parameter {{parameter}} is not known here.")
@@ -72,6 +75,8 @@ var (
 	PathUnknown       = fault(NotFound, "error.path.unknown", "There is nothing at this path.")
 	MethodUnsupported = fault(MethodNotAllowed, "error.method.not.allowed", "The method {{method}} is not supported here.")
 	VersionMismatch   = fault(PreconditionFailed, "error.version.mismatch", "The object {{id}} has changed since: If-Match does not name its present version.")
+	ContentChanged    = fault(PreconditionFailed, "error.content.changed", "The content is not what the conditions of the request say.")
+	RangeUnsatisfied  = fault(NotSatisfiable, "error.range.not.satisfiable", "None of the ranges asked for is within the {{size}} bytes of the content.")
 	AlreadyExists     = fault(PreconditionFailed, "error.already.exists", "The object {{id}} exists already, and If-None-Match asked for a new one.")
 )
 

@@ -34,6 +34,7 @@ const (
 	PreconditionFailed
 	TooLarge
 	UnsupportedMediaType
+	NotSatisfiable
 	Invalid
 	TooManyRequests
 	Internal

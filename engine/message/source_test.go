@@ -145,8 +145,8 @@ func definitionNames(t *testing.T) map[string]*Definition {
 		byCode[def.Code] = def
 	}
 	names := map[string]*Definition{}
-	sources(t, func(name string, file *ast.File, _ *token.FileSet) {
-		if name != born[0] {
+	sources(t, func(_ string, file *ast.File, _ *token.FileSet) {
+		if file.Name.Name != "message" {
 			return
 		}
 		ast.Inspect(file, func(node ast.Node) bool {

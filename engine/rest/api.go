@@ -83,7 +83,10 @@ func (r *Call) resolve() (endpoint, error) {
 		return endpoint{}, err
 	}
 	if route := r.s.route(strings.Join(parts, "/")); route != nil {
-		serve := func() error { return route.Serve(r) }
+		serve := func() error {
+			r.extend(route.Deadline)
+			return route.Serve(r)
+		}
 		return endpoint{methods: route.Methods, read: serve, write: serve}, nil
 	}
 	if len(parts) == 1 {
@@ -131,7 +134,7 @@ func (r *Call) resolve() (endpoint, error) {
 func (r *Call) put(t *schema.Type, parent, id string) error {
 	media, _, _ := mime.ParseMediaType(r.c.GetHeader("Content-Type"))
 	if upload := r.s.Uploads[t.Name]; upload != nil && media == "multipart/form-data" {
-		return upload(r, t, parent, id)
+		return r.writeUpload(upload, t, parent, id)
 	}
 	return r.writeObject(t, parent, id)
 }
@@ -178,9 +181,7 @@ func (r *Call) get(t *schema.Type, parent, id string) error {
 	r.c.Header("ETag", etag)
 	r.c.Header("Cache-Control", "private, no-cache")
 	if header := r.c.GetHeader("If-None-Match"); header != "" && notModified(header, etag) {
-		if packed := strings.TrimSuffix(etag, `"`) + compressedSuffix + `"`; strings.Contains(header, packed) {
-			r.c.Header("ETag", packed) // what the client holds is the compressed answer
-		}
+		r.c.Header("ETag", heldTag(header, etag))
 		r.c.Status(http.StatusNotModified)
 		r.c.Writer.WriteHeaderNow()
 		return nil

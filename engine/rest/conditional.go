@@ -23,7 +23,7 @@ func tags(header string) (list []string, ok bool) {
 		if end < 0 {
 			return nil, false
 		}
-		list = append(list, weak+strings.TrimSuffix(rest[1:end+1], compressedSuffix))
+		list = append(list, weak+plainTag(rest[1:end+1]))
 		rest = strings.TrimSpace(rest[end+2:])
 		if rest != "" && !strings.HasPrefix(rest, ",") {
 			return nil, false
@@ -31,6 +31,25 @@ func tags(header string) (list []string, ok bool) {
 		rest = strings.TrimSpace(strings.TrimPrefix(rest, ","))
 	}
 	return list, len(list) > 0
+}
+
+// plainTag is the tag of what a compressed answer was before.
+func plainTag(tag string) string {
+	for _, suffix := range compressedSuffixes {
+		tag = strings.TrimSuffix(tag, suffix)
+	}
+	return tag
+}
+
+// heldTag is the tag by which a client names what it holds, as If-None-Match
+// has it: that of the compressed answer, where it holds that one.
+func heldTag(header, etag string) string {
+	for _, suffix := range compressedSuffixes {
+		if packed := strings.TrimSuffix(etag, `"`) + suffix + `"`; strings.Contains(header, packed) {
+			return packed
+		}
+	}
+	return etag
 }
 
 // conditions reads If-Match and If-None-Match of a write. Only the version of

@@ -20,6 +20,7 @@ const (
 	requestIDHeader = "X-Request-Id"
 	requestIDKey    = "requestId"
 	loggerKey       = "logger"
+	unboundKey      = "unbound"
 )
 
 // identify gives each request an id: the client's, where it is a plain one.
@@ -80,12 +81,13 @@ func (s *Server) panicked(c *gin.Context, err error) {
 	Fail(c, message.InternalError.Error(message.Params{"requestId": requestID(c)}))
 }
 
-// bound gives each request its deadline.
+// bound gives each request its deadline. The context without it stays known.
 func (s *Server) bound(c *gin.Context) {
 	deadline := s.Deadline
 	if route := s.route(strings.Trim(strings.TrimPrefix(c.Request.URL.Path, "/api/v1"), "/")); route != nil && route.Deadline > 0 {
 		deadline = route.Deadline
 	}
+	c.Set(unboundKey, c.Request.Context())
 	ctx, cancel := context.WithTimeout(c.Request.Context(), deadline)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)

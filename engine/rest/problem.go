@@ -27,6 +27,7 @@ var statuses = map[message.Kind]int{
 	message.PreconditionFailed:   http.StatusPreconditionFailed,
 	message.TooLarge:             http.StatusRequestEntityTooLarge,
 	message.UnsupportedMediaType: http.StatusUnsupportedMediaType,
+	message.NotSatisfiable:       http.StatusRequestedRangeNotSatisfiable,
 	message.Invalid:              http.StatusUnprocessableEntity,
 	message.TooManyRequests:      http.StatusTooManyRequests,
 	message.Internal:             http.StatusInternalServerError,

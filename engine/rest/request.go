@@ -77,6 +77,9 @@ func (r *Call) Parameter(name string) (value string, given bool) {
 	return value, given
 }
 
+// Parameters are those of the query; they must not be changed.
+func (r *Call) Parameters() map[string]string { return r.parameters }
+
 // Answer sends a body of JSON.
 func (r *Call) Answer(status int, body []byte) { write(r.c, status, jsonType, body) }
 
@@ -142,50 +145,85 @@ func (r *Call) Network(t *schema.Type) (string, error) {
 
 // Body reads the body, unpacked, of at most limit bytes.
 func (r *Call) Body(limit int) ([]byte, error) {
-	if err := mediaType(r.c.GetHeader("Content-Type")); err != nil {
+	in, err := r.incoming(limit)
+	if err != nil {
 		return nil, err
 	}
-	tooLarge := message.BodyTooLarge.Error(message.Params{"limit": limit})
-	req := r.c.Request
-	if req.ContentLength > int64(limit) {
-		drain(req)
-		return nil, tooLarge
-	}
-	packed := &io.LimitedReader{R: req.Body, N: int64(limit) + 1}
-	var source io.Reader = packed
-	switch encoding := strings.ToLower(r.c.GetHeader("Content-Encoding")); encoding {
-	case "", "identity":
-	case "gzip":
-		unpacked, err := gzip.NewReader(packed)
-		if err != nil {
-			return nil, message.BodyCompression.Error(nil)
-		}
-		defer unpacked.Close()
-		source = unpacked
-	default:
-		return nil, message.ContentEncoding.Error(message.Params{"value": encoding})
-	}
+	defer in.close()
 	var body bytes.Buffer
-	n, err := io.CopyN(&body, source, smallBody)
+	n, err := io.CopyN(&body, in, smallBody)
 	if err == nil && n == smallBody {
 		select {
 		case r.s.large <- struct{}{}:
 			defer func() { <-r.s.large }()
-		case <-req.Context().Done():
-			return nil, engine.Translate(req.Context().Err())
+		case <-r.Context().Done():
+			return nil, engine.Translate(r.Context().Err())
 		}
-		_, err = io.Copy(&body, io.LimitReader(source, int64(limit-smallBody+1)))
+		_, err = io.Copy(&body, io.LimitReader(in, int64(limit-smallBody+1)))
 	}
+	if err := in.ended(int64(body.Len()), err); err != nil {
+		return nil, err
+	}
+	return body.Bytes(), nil
+}
+
+// incoming is a body on its way in, unpacked.
+type incoming struct {
+	io.Reader
+	req    *http.Request
+	limit  int
+	packed *io.LimitedReader
+	gzip   *gzip.Reader // nil for one that is not packed
+}
+
+// incoming begins to read the body, of which at most limit bytes are wanted.
+func (r *Call) incoming(limit int) (*incoming, error) {
+	if err := mediaType(r.c.GetHeader("Content-Type")); err != nil {
+		return nil, err
+	}
+	req := r.c.Request
+	in := &incoming{req: req, limit: limit, packed: &io.LimitedReader{R: req.Body, N: int64(limit) + 1}}
+	if req.ContentLength > int64(limit) {
+		return nil, in.tooLarge()
+	}
+	in.Reader = in.packed
+	switch encoding := strings.ToLower(r.c.GetHeader("Content-Encoding")); encoding {
+	case "", "identity":
+	case "gzip":
+		var err error
+		if in.gzip, err = gzip.NewReader(in.packed); err != nil {
+			return nil, message.BodyCompression.Error(nil)
+		}
+		in.Reader = in.gzip
+	default:
+		return nil, message.ContentEncoding.Error(message.Params{"value": encoding})
+	}
+	return in, nil
+}
+
+func (in *incoming) close() {
+	if in.gzip != nil {
+		in.gzip.Close()
+	}
+}
+
+// ended tells what is wrong with a body of which n bytes were read, until an
+// error or its end.
+func (in *incoming) ended(n int64, err error) error {
 	switch {
-	case body.Len() > limit, packed.N <= 0:
-		drain(req)
-		return nil, tooLarge
+	case n > int64(in.limit), in.packed.N <= 0:
+		return in.tooLarge()
 	case err == nil, errors.Is(err, io.EOF):
-		return body.Bytes(), nil
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), source != io.Reader(packed):
-		return nil, message.BodyCompression.Error(nil)
+		return nil
+	case in.gzip != nil:
+		return message.BodyCompression.Error(nil)
 	}
-	return nil, message.BodyIncomplete.Error(nil).Caused(err)
+	return message.BodyIncomplete.Error(nil).Caused(err)
+}
+
+func (in *incoming) tooLarge() error {
+	drain(in.req)
+	return message.BodyTooLarge.Error(message.Params{"limit": in.limit})
 }
 
 // maxDrain is how much of a body that is too large is read and dropped.

@@ -13,7 +13,6 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/message"
-	"marquee/engine/schema"
 )
 
 // Authenticator finds the caller that an access token belongs to. Errors are
@@ -34,7 +33,7 @@ type Config struct {
 	// Open are paths outside the API that need no token, by what stands before
 	// the last slash: below is what stands behind it, unescaped.
 	Open map[string]func(r *Call, below string) error
-	// Uploads write objects of a type whose body is multipart/form-data.
+	// Uploads read what a body of multipart/form-data says of objects of a type.
 	Uploads map[string]Upload
 	// Ready tells why the service is not ready, nil when it is.
 	Ready func(ctx context.Context) error
@@ -51,10 +50,6 @@ type Route struct {
 	// Deadline is how long a request may take; 0 is that of the others.
 	Deadline time.Duration
 }
-
-// Upload writes the object that a path names: parent is "" for a type that has
-// none.
-type Upload func(r *Call, t *schema.Type, parent, id string) error
 
 // route is that of a path, nil when it has none.
 func (s *Server) route(path string) *Route {
@@ -110,7 +105,7 @@ func New(config Config) (*Server, error) {
 		}
 		Fail(c, message.PathUnknown.Error(nil))
 	})
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompress), gzhttp.SuffixETag(compressedSuffix))
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompress), gzhttp.SuffixETag(compressedSuffixes[0]))
 	if err != nil {
 		return nil, err
 	}
@@ -118,9 +113,9 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-// compressedSuffix tells the entity tag of a compressed answer from that of
+// compressedSuffixes tell the entity tags of compressed answers from that of
 // the plain one (RFC 9110, part 8.8.1).
-const compressedSuffix = "-gzip"
+var compressedSuffixes = []string{"-gzip", "-zstd"}
 
 func (s *Server) open(serve func(*Call, string) error) gin.HandlerFunc {
 	return func(c *gin.Context) {

@@ -29,16 +29,28 @@ func (r *Call) options(t *schema.Type, batch *engine.Batch) error {
 	if batch.ValidateOnly, err = r.Boolean("validateOnly"); err != nil {
 		return err
 	}
+	batch.FieldValidation, err = r.FieldValidation()
+	return err
+}
+
+// FieldValidation reads the parameter of that name.
+func (r *Call) FieldValidation() (engine.FieldValidation, error) {
 	switch value, given := r.parameters["fieldValidation"]; {
 	case !given, value == "Warn":
+		return engine.Warn, nil
 	case value == "Strict":
-		batch.FieldValidation = engine.Strict
+		return engine.Strict, nil
 	case value == "Ignore":
-		batch.FieldValidation = engine.Ignore
-	default:
-		return message.ParameterInvalid.Error(message.Params{"parameter": "fieldValidation", "expected": "Warn, Strict or Ignore"})
+		return engine.Ignore, nil
 	}
-	return nil
+	return engine.Warn, message.ParameterInvalid.Error(message.Params{"parameter": "fieldValidation", "expected": "Warn, Strict or Ignore"})
+}
+
+// Dropped names properties that were dropped in the answer's header.
+func (r *Call) Dropped(listed bool, unknown []engine.Unknown) {
+	for _, one := range unknown {
+		r.c.Writer.Header().Add("Warning", warning(listed, one))
+	}
 }
 
 // writeObject creates or updates the one object that the path names.
@@ -192,9 +204,7 @@ func (r *Call) store(batch engine.Batch) (*engine.Result, []*engine.Object, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, unknown := range result.Unknown {
-		r.c.Writer.Header().Add("Warning", warning(batch.Listed, unknown))
-	}
+	r.Dropped(batch.Listed, result.Unknown)
 	// What is stored is answered as stored, even when the deadline has passed.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renderTime)
 	defer cancel()

@@ -128,9 +128,7 @@ func (c *typeCompiler) compare(t *Type, f *file) {
 	rules, _ := f.content["x-compare"].([]any)
 	for i := range rules {
 		rule, _ := rules[i].(map[string]any)
-		compare := Compare{OrEqual: rule["op"] == "<=", Fault: message.ValueOrder}
-		compare.Left, _ = rule["left"].(string)
-		compare.Right, _ = rule["right"].(string)
+		compare := Compare{Relation: relation(rule), Fault: message.ValueOrder}
 		if code, ok := rule["code"].(string); ok {
 			text, _ := rule["text"].(string)
 			if text == "" {
@@ -153,11 +151,23 @@ func (c *typeCompiler) warnings(t *Type, f *file) {
 		if field, ok := rule["field"].(string); ok {
 			params["field"] = field
 		}
-		t.Warnings = append(t.Warnings, Warning{
+		warning := Warning{
 			Message: c.declare(f, at, message.TypeWarning, code, text).With(params),
 			when:    c.schema(f, at+"/when"),
-		})
+		}
+		relations, _ := rule["unless"].([]any)
+		for _, entry := range relations {
+			members, _ := entry.(map[string]any)
+			warning.unless = append(warning.unless, relation(members))
+		}
+		t.Warnings = append(t.Warnings, warning)
 	}
+}
+
+func relation(members map[string]any) Relation {
+	r := Relation{Left: stringList(members["left"]), Right: stringList(members["right"])}
+	r.Op, _ = members["op"].(string)
+	return r
 }
 
 // indexes lists the declared indexes and one for each reference, in a stable
@@ -198,8 +208,11 @@ type places struct {
 }
 
 // walk finds the dotted paths of all references outside free-form and map-like
-// objects.
+// objects, and outside what is not stored.
 func (p *places) walk(shape *document.Shape, at []string, on map[*document.Shape]bool) {
+	if shape.Derived {
+		return
+	}
 	if shape.Ref != nil {
 		p.references = append(p.references, strings.Join(at, "."))
 		return

@@ -19,6 +19,11 @@ var formats = map[string]func(any) bool{
 		_, ok := document.ParseTime(s)
 		return ok
 	}),
+	// Of ISO 8601, which takes P1Y3D and P1M2W.
+	"duration": ofString(func(s string) bool {
+		_, ok := document.ParseDuration(s)
+		return ok
+	}),
 	"ip-or-cidr": ofString(func(s string) bool {
 		if _, err := netip.ParsePrefix(s); err == nil {
 			return true

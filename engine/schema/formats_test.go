@@ -36,7 +36,7 @@ func TestFormats(t *testing.T) {
 			[]string{"2030-01-01T00:00:00Z", "2030-01-01T00:00:00.123+02:00"},
 			[]string{"", "2030-01-01", "2030-13-01T00:00:00Z", "soon"},
 		},
-		"duration": {[]string{"P30D", "PT1H", "P1Y2M"}, []string{"", "30 days", "P", "PT"}},
+		"duration": {[]string{"P30D", "PT1H", "P1Y2M", "P1Y3D", "P1Y2M3W4DT5H6M7.5S", "P0D"}, []string{"", "30 days", "P", "PT", "-P1D", "P1.5D", "P1DT"}},
 		"email":    {[]string{"a@example.com"}, []string{"", "a", "a@", "@b"}},
 		"hostname": {[]string{"example.com", "a"}, []string{"-a.example", "a b", "a_b"}},
 		"uri":      {[]string{"https://example.com/x"}, []string{"", "/x", "example.com"}},

@@ -143,9 +143,43 @@ func (c *typeLint) rules() {
 	}
 	for i, rule := range c.t.Compare {
 		at := fmt.Sprintf("/x-compare/%d", i)
-		property(at+"/left", rule.Left)
-		property(at+"/right", rule.Right)
+		property(at+"/left", rule.Left[0])
+		property(at+"/right", rule.Right[0])
 	}
+	for i, warning := range c.t.Warnings {
+		for k, r := range warning.unless {
+			c.relation(fmt.Sprintf("/x-warnings/%d/unless/%d", i, k), r)
+		}
+	}
+}
+
+// relation checks that two sides can be worked out and compared.
+func (c *typeLint) relation(at string, r Relation) {
+	left, right := c.side(at+"/left", r.Left), c.side(at+"/right", r.Right)
+	if left != "" && right != "" && left != right {
+		c.problem(at, "a "+left+" and a "+right+" cannot be compared", "name properties of one kind")
+	}
+}
+
+// side is what a side of a relation holds, or "" after a problem.
+func (c *typeLint) side(at string, names []string) string {
+	kind := ""
+	for _, name := range names {
+		member := c.t.Shape.Properties[name]
+		switch {
+		case member == nil:
+			c.problem(at, "there is no property "+name, "")
+			return ""
+		case member.Is("number"), member.Is("integer"):
+			kind = "number"
+		case member.Is("string") && len(names) == 1:
+			kind = "text"
+		default:
+			c.problem(at, name+" cannot be worked out here", "name a number or a text, or multiply numbers")
+			return ""
+		}
+	}
+	return kind
 }
 
 // transitions checks that x-transitions speaks of values of the property.

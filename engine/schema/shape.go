@@ -189,6 +189,9 @@ func (s *shapes) annotations(shape *document.Shape, schema map[string]any, at lo
 	set(&shape.Complete, "x-complete")
 	set(&shape.UniqueItems, "uniqueItems")
 	set(&shape.Derived, "x-derived")
+	if list, ok := schema["x-lookup"].(string); ok {
+		shape.Lookup = list
+	}
 	if schema["format"] == "date-time" {
 		shape.Time = true
 	}
@@ -230,6 +233,9 @@ func adopt(shape, other *document.Shape) {
 	}
 	if other.Ref != nil {
 		shape.Ref = other.Ref
+	}
+	if other.Lookup != "" {
+		shape.Lookup = other.Lookup
 	}
 	if other.HasDefault && !shape.HasDefault {
 		shape.Default, shape.HasDefault = other.Default, true
@@ -281,8 +287,8 @@ func mark(root *document.Shape) bool {
 	all := map[*document.Shape]bool{}
 	collectShapes(root, all)
 	for shape := range all {
-		shape.HasSecrets = shape.Secret
-		shape.Plain = !shape.Secret && !shape.WriteOnly && !shape.Complete && shape.Ref == nil
+		shape.HasSecrets, shape.HasLookups = shape.Secret, shape.Lookup != ""
+		shape.Plain = !shape.Secret && !shape.WriteOnly && !shape.Complete && shape.Ref == nil && !shape.HasLookups
 		if shape.Complete {
 			left := maxPlaces
 			if anyChild(shape, func(child *document.Shape) bool { return !fits(child, &left) }) {
@@ -300,6 +306,9 @@ func mark(root *document.Shape) bool {
 		for shape := range all {
 			if !shape.HasSecrets && anyChild(shape, func(child *document.Shape) bool { return child.HasSecrets }) {
 				shape.HasSecrets, changed = true, true
+			}
+			if !shape.HasLookups && anyChild(shape, func(child *document.Shape) bool { return child.HasLookups }) {
+				shape.HasLookups, changed = true, true
 			}
 			if shape.Plain && anyChild(shape, func(child *document.Shape) bool { return !child.Plain }) {
 				shape.Plain, changed = false, true

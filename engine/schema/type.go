@@ -70,22 +70,28 @@ type Frozen struct {
 
 // Compare is one x-compare rule.
 type Compare struct {
-	Left, Right string
-	OrEqual     bool
-	Fault       *message.Definition
+	Relation
+	Fault *message.Definition
 }
 
 // Warning is one x-warnings rule.
 type Warning struct {
 	Message message.Message
 	when    *jsonschema.Schema
+	unless  []Relation
 }
 
 // Matches reports whether a stored object is frozen.
 func (f *Frozen) Matches(object map[string]any) bool { return accepts(f.when, object) }
 
 // Matches reports whether an object has earned the warning.
-func (w *Warning) Matches(object map[string]any) bool { return accepts(w.when, object) }
+func (w *Warning) Matches(object map[string]any) bool {
+	fails := func(r Relation) bool {
+		holds, _ := r.Holds(object)
+		return !holds
+	}
+	return accepts(w.when, object) && (len(w.unless) == 0 || slices.ContainsFunc(w.unless, fails))
+}
 
 // Writable reports whether the type supports POST and PUT.
 func (t *Type) Writable() bool { return slices.Contains(t.Methods, "POST") }

@@ -58,9 +58,17 @@ type Store interface {
 
 	// Changes yields the changes behind a position in commit order, at most
 	// limit of them, and the position behind the last; "" is the beginning.
-	// A change is never inserted before one that was yielded. Codes:
-	// CodeBadPosition.
-	Changes(ctx context.Context, after string, limit int) ([]Change, string, error)
+	// With collections, the changes of others are passed over, and the position
+	// serves only who asks for the same ones. A change is never inserted before
+	// one that was yielded. Fewer than limit are all that there are: those of
+	// every Write that had returned before the call, also in another process,
+	// are among them. Codes: CodeBadPosition.
+	Changes(ctx context.Context, after string, limit int, collections ...string) ([]Change, string, error)
+
+	// End is a position at the end of the changes, of whatever collections: a
+	// Read that begins later sees all that stands before it. What is committed
+	// later stands behind it, and some of what has just been committed may, too.
+	End(ctx context.Context) (string, error)
 
 	// Check tells why the store cannot serve at present, nil when it can.
 	Check(ctx context.Context) error

@@ -18,7 +18,8 @@ import (
 // stream. The two meet at a horizon: a time before which every transaction has
 // ended. What began before it is read from the collection, in the order of the
 // ids, and is passed over in the stream, which begins there; all else comes
-// from the stream, in commit order.
+// from the stream, in commit order. The end of the changes is a place in the
+// stream, where there is no horizon.
 type position struct {
 	horizon bson.Timestamp
 	// id is that of the last change from the collection.
@@ -60,14 +61,14 @@ func parsePosition(text string) (p position, ok bool) {
 func (p position) within(id string) bool { return id <= hexTime(p.horizon) }
 
 // Changes implements store.Store.
-func (s *Store) Changes(ctx context.Context, after string, limit int) ([]store.Change, string, error) {
+func (s *Store) Changes(ctx context.Context, after string, limit int, collections ...string) ([]store.Change, string, error) {
 	if ctx.Err() != nil {
 		return nil, "", deadline(ctx)
 	}
 	if limit <= 0 {
 		return nil, after, nil
 	}
-	f := follower{s: s, limit: limit}
+	f := follower{s: s, limit: limit, collections: collections}
 	if after == "" {
 		now, err := s.clusterTime(ctx)
 		if err != nil {
@@ -103,10 +104,11 @@ func badPosition(cause error) error {
 
 // follower collects changes behind a position.
 type follower struct {
-	s     *Store
-	at    position
-	limit int
-	found []store.Change
+	s           *Store
+	at          position
+	limit       int
+	collections []string // nil for all
+	found       []store.Change
 }
 
 func (f *follower) take(c store.Change) {
@@ -121,8 +123,12 @@ func (f *follower) stored(ctx context.Context) error {
 		f.at, f.found = from, nil
 		v := snapshot.(*view)
 		v.latest = true
-		return v.rows(ctx, changesCollection, bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}},
-			{Key: keyID, Value: bson.D{{Key: "$gt", Value: from.id}, {Key: "$lte", Value: hexTime(from.horizon)}}}}, func(raw bson.Raw) error {
+		filter := bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}},
+			{Key: keyID, Value: bson.D{{Key: "$gt", Value: from.id}, {Key: "$lte", Value: hexTime(from.horizon)}}}}
+		if len(f.collections) > 0 {
+			filter = append(filter, bson.E{Key: "collection", Value: bson.D{{Key: "$in", Value: f.collections}}})
+		}
+		return v.rows(ctx, changesCollection, filter, func(raw bson.Raw) error {
 			c, id, err := change(raw)
 			if err == nil {
 				f.at.id = id
@@ -137,24 +143,37 @@ func (f *follower) stored(ctx context.Context) error {
 // new is.
 const patience = 5 * time.Millisecond
 
-// streamed reads changes from the stream until its end.
+// streamed reads changes from the stream, as far as anything had been committed
+// when it began.
 func (f *follower) streamed(ctx context.Context) error {
+	session, now, err := f.s.present(ctx)
+	if err != nil {
+		return f.failed(ctx, err)
+	}
+	defer session.EndSession(context.WithoutCancel(ctx))
+	within := mongo.NewSessionContext(ctx, session)
 	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetBatchSize(int32(min(f.limit, 1000)))
 	if f.at.token != nil {
 		opts.SetResumeAfter(f.at.token)
 	} else {
 		opts.SetStartAtOperationTime(&f.at.horizon)
 	}
-	stream, err := f.s.db.Collection(changesCollection).Watch(ctx, mongo.Pipeline{{{Key: "$match", Value: bson.D{{Key: "operationType", Value: "insert"}}}}}, opts)
+	wanted := bson.D{{Key: "operationType", Value: "insert"}}
+	if len(f.collections) > 0 {
+		wanted = append(wanted, bson.E{Key: "fullDocument.collection", Value: bson.D{{Key: "$in", Value: f.collections}}})
+	}
+	stream, err := f.s.db.Collection(changesCollection).Watch(within, mongo.Pipeline{{{Key: "$match", Value: wanted}}}, opts)
 	if err != nil {
 		return f.failed(ctx, err)
 	}
-	defer func() {
-		patient, cancel := patient(ctx, ending)
-		defer cancel()
-		_ = stream.Close(patient) // what was read counts
-	}()
-	for len(f.found) < f.limit && stream.TryNext(ctx) {
+	defer closeStream(ctx, session, stream)
+	for len(f.found) < f.limit {
+		if !stream.TryNext(within) {
+			if stream.Err() != nil || stream.ID() == 0 || reaches(stream.ResumeToken(), now) {
+				break
+			}
+			continue
+		}
 		raw, _ := stream.Current.Lookup("fullDocument").DocumentOK()
 		c, id, err := change(raw)
 		if err != nil {
@@ -169,6 +188,48 @@ func (f *follower) streamed(ctx context.Context) error {
 		f.at.token = token // behind all that is of other collections, too
 	}
 	return f.failed(ctx, stream.Err())
+}
+
+// reaches reports whether a token stands at a time or behind it. A token is
+// opaque but for its beginning, which orders tokens: the kind of its first value
+// (82 is a time) and that time. One that begins otherwise counts as if it did.
+func reaches(token bson.Raw, at bson.Timestamp) bool {
+	data, _ := token.Lookup("_data").StringValueOK()
+	if len(data) < 18 || !strings.HasPrefix(data, "82") {
+		return true
+	}
+	return strings.ToLower(data[2:18]) >= hexTime(at)
+}
+
+// End implements store.Store.
+func (s *Store) End(ctx context.Context) (string, error) {
+	session, now, err := s.present(ctx)
+	if err != nil {
+		_, err = translate(ctx, err)
+		return "", err
+	}
+	defer session.EndSession(context.WithoutCancel(ctx))
+	// A stream without events tells how far it has come.
+	none := mongo.Pipeline{{{Key: "$match", Value: bson.D{{Key: "operationType", Value: "none"}}}}}
+	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetStartAtOperationTime(&now)
+	stream, err := s.db.Collection(changesCollection).Watch(mongo.NewSessionContext(ctx, session), none, opts)
+	if err != nil {
+		_, err = translate(ctx, err)
+		return "", err
+	}
+	defer closeStream(ctx, session, stream)
+	token := stream.ResumeToken()
+	if token == nil {
+		return "", &store.Error{Code: store.CodeInternal, Text: "MongoDB does not tell where the changes end"}
+	}
+	return position{token: token}.String(), nil
+}
+
+// closeStream gives back a stream. What was read counts, however it ends.
+func closeStream(ctx context.Context, session *mongo.Session, stream *mongo.ChangeStream) {
+	patient, cancel := patient(ctx, ending)
+	defer cancel()
+	_ = stream.Close(mongo.NewSessionContext(patient, session))
 }
 
 // failed translates an error of the stream. What the server says of a token

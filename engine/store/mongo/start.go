@@ -164,18 +164,28 @@ func (s *Store) checkWrite(ctx context.Context) error {
 
 // clusterTime is the cluster's time at present.
 func (s *Store) clusterTime(ctx context.Context) (bson.Timestamp, error) {
-	session, err := s.client.StartSession()
-	if err != nil {
-		return bson.Timestamp{}, err
+	session, at, err := s.present(ctx)
+	if err == nil {
+		session.EndSession(ctx)
 	}
-	defer session.EndSession(ctx)
+	return at, err
+}
+
+// present begins a session whose reads see all that has been committed, and
+// tells the cluster's time.
+func (s *Store) present(ctx context.Context) (*mongo.Session, bson.Timestamp, error) {
+	session, err := s.client.StartSession(options.Session().SetCausalConsistency(true))
+	if err != nil {
+		return nil, bson.Timestamp{}, err
+	}
 	err = s.db.RunCommand(mongo.NewSessionContext(ctx, session), bson.D{{Key: "ping", Value: 1}}).Err()
-	if err != nil {
-		return bson.Timestamp{}, err
-	}
 	at := session.OperationTime()
-	if at == nil {
-		return bson.Timestamp{}, errors.New("the server does not tell the cluster's time")
+	if err == nil && at == nil {
+		err = errors.New("the server does not tell the cluster's time")
 	}
-	return *at, nil
+	if err != nil {
+		session.EndSession(ctx)
+		return nil, bson.Timestamp{}, err
+	}
+	return session, *at, nil
 }

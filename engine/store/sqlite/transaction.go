@@ -8,11 +8,15 @@ import (
 	"marquee/engine/store"
 )
 
-// transaction is a store.Tx in a savepoint of the writer.
+// transaction is a store.Tx of the writer.
 type transaction struct {
 	view
 	// touched are the collections that are written.
 	touched map[string]bool
+	// shared says that it is in a savepoint, written how many records it has
+	// written.
+	shared  bool
+	written int
 }
 
 const (
@@ -26,9 +30,23 @@ var (
 	errTaken   = &store.Error{Code: store.CodeConflict, Text: "a unique value is taken by another record"}
 )
 
+// errLarge ends a transaction that is to be run again by itself.
+var errLarge error = &store.Error{Code: store.CodeConflict, Text: "a large transaction does not share a commit"}
+
+// grow notes that so many records are about to be written.
+func (t *transaction) grow(n int) error {
+	if t.written += n; t.shared && t.written > maxShared {
+		t.broken = errLarge
+	}
+	return t.broken
+}
+
 // Put implements store.Tx.
 func (t *transaction) Put(ctx context.Context, collection string, writes []store.Write) error {
 	if err := t.guard(ctx); err != nil {
+		return err
+	}
+	if err := t.grow(len(writes)); err != nil {
 		return err
 	}
 	t.touched[collection] = true

@@ -370,7 +370,7 @@ func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64,
 }
 
 // Changes implements store.Store.
-func (s *Store) Changes(ctx context.Context, after string, limit int) ([]store.Change, string, error) {
+func (s *Store) Changes(ctx context.Context, after string, limit int, collections ...string) ([]store.Change, string, error) {
 	position := int64(0)
 	if after != "" {
 		var err error
@@ -378,16 +378,50 @@ func (s *Store) Changes(ctx context.Context, after string, limit int) ([]store.C
 			return nil, "", &store.Error{Code: store.CodeBadPosition, Text: "the position is not one of this store"}
 		}
 	}
+	where, args := " FROM changes WHERE seq>?", []any{position}
+	if len(collections) > 0 {
+		names := make([]any, len(collections))
+		for i, name := range collections {
+			names[i] = name
+		}
+		where, args = where+" AND +collection IN (SELECT value FROM json_each(?))", append(args, document.Append(nil, names))
+	}
 	var changes []store.Change
 	err := s.Read(ctx, func(snapshot store.Snapshot) error {
-		return snapshot.(*view).query(ctx, "SELECT "+changeColumns+" FROM changes WHERE seq>? ORDER BY seq LIMIT ?",
-			[]any{position, limit}, func(s *stmt) error {
-				changes = append(changes, s.change())
-				return nil
-			})
+		v := snapshot.(*view)
+		changes = nil
+		err := v.query(ctx, "SELECT "+changeColumns+where+" ORDER BY seq LIMIT ?", append(args, limit), func(s *stmt) error {
+			changes = append(changes, s.change())
+			return nil
+		})
+		switch {
+		case err != nil:
+			return err
+		case len(changes) < limit && len(collections) > 0:
+			// Those that were passed over need not be passed over again.
+			after, err = v.end(ctx, after)
+		case len(changes) > 0:
+			after = changes[len(changes)-1].Position
+		}
+		return err
 	})
-	if len(changes) > 0 {
-		after = changes[len(changes)-1].Position
-	}
 	return changes, after, err
+}
+
+// End implements store.Store.
+func (s *Store) End(ctx context.Context) (position string, err error) {
+	err = s.Read(ctx, func(snapshot store.Snapshot) error {
+		position, err = snapshot.(*view).end(ctx, "")
+		return err
+	})
+	return position, err
+}
+
+// end is the position of the last change, or another where there is none.
+func (v *view) end(ctx context.Context, otherwise string) (string, error) {
+	err := v.query(ctx, "SELECT seq FROM changes ORDER BY seq DESC LIMIT 1", nil, func(s *stmt) error {
+		otherwise = strconv.FormatInt(s.ColumnInt64(0), 10)
+		return nil
+	})
+	return otherwise, err
 }

@@ -19,11 +19,18 @@ const (
 	groupTime = 50 * time.Millisecond
 	// slowCommit is from when on it is worth to wait for others.
 	slowCommit = time.Millisecond
+	// maxShared is how many records a transaction may write that shares a commit.
+	maxShared = 2000
 )
 
-// writer runs read-write transactions one after the other, each in a savepoint
-// of its own, and commits those that wait at the same time together: the cost
-// of making writes durable is shared, the faults are not.
+// writer runs read-write transactions one after the other, and commits those
+// that wait at the same time together: the cost of making writes durable is
+// shared, the faults are not.
+//
+// The first of a group needs no savepoint to be rolled back, those behind it
+// have one each. To roll one back takes memory for every page that it changed:
+// of a large transaction that is more than there is. One that turns out to be
+// large is therefore run again, as the first of the next group.
 type writer struct {
 	s       *Store
 	conn    *conn
@@ -34,6 +41,8 @@ type writer struct {
 	// to share the next: as many as lately, fewer with each commit.
 	lastCommit time.Duration
 	expected   int
+	// later is the job that the next group begins with, if there is one.
+	later *job
 
 	mu     sync.RWMutex // guards closed against sends
 	closed bool
@@ -43,9 +52,11 @@ type job struct {
 	ctx     context.Context
 	run     func(*transaction) error
 	touched map[string]bool
-	// failed is the job's own error, which ends its savepoint.
+	// failed is the job's own error, which rolls it back.
 	failed error
-	done   chan error
+	// large says that it is not to share a commit with those before it.
+	large bool
+	done  chan error
 }
 
 func startWriter(s *Store, c *conn) *writer {
@@ -96,7 +107,10 @@ func (s *Store) Write(ctx context.Context, fn func(store.Tx) error) error {
 func (w *writer) loop() {
 	defer close(w.ended)
 	for first := range w.jobs {
-		w.group(first)
+		for ; first != nil; first = w.later {
+			w.later = nil
+			w.group(first)
+		}
 		w.conn.tidy()
 	}
 }
@@ -110,9 +124,14 @@ func (w *writer) group(first *job) {
 	var group []*job
 	end := time.Now().Add(groupTime)
 	var gathering <-chan time.Time
+	shared := false
 	for next := first; next != nil; next = w.next(&gathering, len(group)) {
+		if w.perform(next, shared); next.large {
+			w.later = next
+			break
+		}
 		group = append(group, next)
-		w.perform(next)
+		shared = shared || next.failed == nil
 		if !w.alive() || len(group) == maxGroup || time.Now().After(end) {
 			break
 		}
@@ -178,43 +197,54 @@ func (w *writer) alone(group []*job) {
 	for _, j := range group {
 		j.touched = nil
 		if j.failed = w.conn.run("BEGIN IMMEDIATE"); j.failed == nil {
-			w.perform(j)
+			w.perform(j, false)
 		}
 		w.finish([]*job{j})
 	}
 }
 
-// perform runs one job in its savepoint.
-func (w *writer) perform(j *job) {
+// perform runs one job: in a savepoint, when it shares the transaction with
+// what others have written.
+func (w *writer) perform(j *job, shared bool) {
+	j.large = false
 	if j.ctx.Err() != nil {
 		j.failed = deadline(j.ctx)
 		return
 	}
-	if j.failed = w.conn.run("SAVEPOINT one"); j.failed != nil {
-		return
+	if shared {
+		if j.failed = w.conn.run("SAVEPOINT one"); j.failed != nil {
+			return
+		}
 	}
-	j.failed = w.call(j)
+	j.failed = w.call(j, shared)
 	if !w.alive() {
 		return
 	}
-	// The function's own error is returned as it is, joined to another only
-	// where there is one.
-	if j.failed != nil {
-		if err := w.conn.run("ROLLBACK TO one"); err != nil {
+	var end []string
+	switch {
+	case shared && j.failed != nil:
+		end = []string{"ROLLBACK TO one", "RELEASE one"}
+	case shared:
+		end = []string{"RELEASE one"}
+	case j.failed != nil:
+		end = []string{"ROLLBACK", "BEGIN IMMEDIATE"}
+	}
+	for _, sql := range end {
+		// The function's own error is returned as it is, joined to another only
+		// where there is one.
+		if err := w.conn.run(sql); err != nil {
 			j.failed = errors.Join(j.failed, err)
 		}
-	}
-	if err := w.conn.run("RELEASE one"); err != nil {
-		j.failed = errors.Join(j.failed, err)
 	}
 }
 
 // call turns a panic of the job into its error: the other jobs of the group
 // have nothing to do with it.
-func (w *writer) call(j *job) (err error) {
-	t := &transaction{view: view{s: w.s, conn: w.conn, ctx: j.ctx}, touched: map[string]bool{}}
+func (w *writer) call(j *job, shared bool) (err error) {
+	t := &transaction{view: view{s: w.s, conn: w.conn, ctx: j.ctx}, touched: map[string]bool{}, shared: shared}
 	j.touched = t.touched
 	defer func() {
+		j.large = t.broken == errLarge
 		if p := recover(); p != nil {
 			err = &store.Error{Code: store.CodeInternal, Text: "a transaction panicked", Cause: fmt.Errorf("%v\n%s", p, debug.Stack())}
 		}

@@ -208,6 +208,8 @@ func testContext(t *testing.T, h Harness) {
 	f.run("other methods", func(f *fixture) {
 		_, _, err := f.s.Changes(ended, "", 1)
 		f.code(err, store.CodeDeadline)
+		_, err = f.s.End(ended)
+		f.code(err, store.CodeDeadline)
 		f.code(f.s.EnsureCollections(ended, []store.Collection{{Name: "late"}}), store.CodeDeadline)
 		f.must(f.s.Check(f.ctx))
 	})

@@ -109,8 +109,8 @@ func (c *checked) retriesEnded(own, err error) bool {
 	return ok && known && was == store.CodeConflict && now == store.CodeConflict
 }
 
-func (c *checked) Changes(ctx context.Context, after string, limit int) ([]store.Change, string, error) {
-	changes, position, err := c.Store.Changes(ctx, after, limit)
+func (c *checked) Changes(ctx context.Context, after string, limit int, collections ...string) ([]store.Change, string, error) {
+	changes, position, err := c.Store.Changes(ctx, after, limit, collections...)
 	fault(c.t, "Changes", err, store.CodeBadPosition)
 	if len(changes) > limit {
 		c.t.Errorf("Changes: %d of at most %d", len(changes), limit)
@@ -122,6 +122,12 @@ func (c *checked) Changes(ctx context.Context, after string, limit int) ([]store
 		checkChange(c.t, "Changes", &changes[i])
 	}
 	return changes, position, err
+}
+
+func (c *checked) End(ctx context.Context) (string, error) {
+	position, err := c.Store.End(ctx)
+	fault(c.t, "End", err)
+	return position, err
 }
 
 func (c *checked) Check(ctx context.Context) error {

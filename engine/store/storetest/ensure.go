@@ -121,6 +121,7 @@ func testLife(t *testing.T, h Harness) {
 				return closedStore.EnsureCollections(f.ctx, []store.Collection{{Name: things}})
 			},
 			"Changes": func() error { _, _, err := closedStore.Changes(f.ctx, "", 1); return err },
+			"End":     func() error { _, err := closedStore.End(f.ctx); return err },
 		} {
 			f.run(name+" of a closed store", func(f *fixture) { f.code(use(), store.CodeUnavailable) })
 		}

@@ -104,7 +104,81 @@ func testFeed(t *testing.T, h Harness) {
 		}
 	})
 
+	f.run("of some collections", func(f *fixture) { testFeedOf(f, appendAll) })
+	f.run("from the end on", func(f *fixture) { testEnd(f, appendAll) })
+
 	t.Run("followed while others write", func(t *testing.T) { testFollow(open(t, h)) })
+}
+
+// testFeedOf: changes of other collections are passed over, wherever the reader
+// stands.
+func testFeedOf(f *fixture, appendAll func(...store.Change)) {
+	all, _, err := f.s.Changes(f.ctx, "", everything)
+	f.must(err)
+	of := func(collections ...string) (kept []store.Change) {
+		for _, c := range all {
+			if slices.Contains(collections, c.Collection) {
+				kept = append(kept, c)
+			}
+		}
+		return kept
+	}
+	for _, collections := range [][]string{{things}, {others}, {things, others}, {"none"}, {others, "none"}} {
+		for _, limit := range []int{1, 2, 100} {
+			var seen []store.Change
+			position := ""
+			for len(seen) <= len(all) {
+				changes, next, err := f.s.Changes(f.ctx, position, limit, collections...)
+				f.must(err)
+				seen, position = append(seen, changes...), next
+				if len(changes) == 0 {
+					break
+				}
+			}
+			same(f, fmt.Sprintf("%d at a time of %v", limit, collections), names(seen), names(of(collections...)))
+		}
+	}
+	_, position, err := f.s.Changes(f.ctx, "", everything, others)
+	f.must(err)
+	appendAll(change(net, things, "passed", 1), change(net, others, "wanted", 1), change(net, things, "over", 1))
+	changes, position, err := f.s.Changes(f.ctx, position, 10, others)
+	f.must(err)
+	same(f, "what came after the end", names(changes), "n1/others/wanted@1")
+	changes, _, err = f.s.Changes(f.ctx, position, 10, others)
+	f.must(err)
+	same(f, "after that", names(changes), "")
+}
+
+// testEnd: a reader that begins at the end sees what is written from then on,
+// whatever it asks for.
+func testEnd(f *fixture, appendAll func(...store.Change)) {
+	for i := range 5 {
+		end, err := f.s.End(f.ctx)
+		f.must(err)
+		again, err := f.s.End(f.ctx)
+		f.must(err)
+		thing, other := fmt.Sprintf("n1/things/new%d@1", i), fmt.Sprintf("n1/others/new%d@1", i)
+		appendAll(change(net, things, fmt.Sprint("new", i), 1), change(net, others, fmt.Sprint("new", i), 1))
+		for _, position := range []string{end, again} {
+			for want, collections := range map[string][]string{thing + " " + other: nil, thing: {things}, other: {others}} {
+				for _, limit := range []int{1, 100} {
+					var seen []string
+					for at := position; ; {
+						changes, next, err := f.s.Changes(f.ctx, at, limit, collections...)
+						f.must(err)
+						if len(changes) == 0 {
+							break
+						}
+						seen, at = append(seen, strings.Fields(names(changes))...), next
+					}
+					same(f, "what came after the end", strings.HasSuffix(strings.Join(seen, " "), want), true)
+					if len(seen) > 5 { // two, and those of one transaction before
+						f.Errorf("far from the end: %v", seen)
+					}
+				}
+			}
+		}
+	}
 }
 
 func (f *fixture) history(q store.HistoryQuery) (changes []store.Change) {

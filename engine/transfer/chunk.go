@@ -1,0 +1,246 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"marquee/engine"
+	"marquee/engine/message"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+const (
+	// writeTime is how long one transaction may take.
+	writeTime = 5 * time.Minute
+	// attempts is how often a chunk is written that meets other writers.
+	attempts = 5
+)
+
+// chunk reads the lines of the next transaction. It ends before an object that
+// it holds already, as its lines take effect one after the other, and before
+// one of another network.
+func (r *Importer) chunk() (items []item, end bool, err error) {
+	size, bytes, network := r.Chunk, int64(0), ""
+	if r.state.Mode == joined {
+		size = together
+	}
+	seen := map[string]bool{}
+	for lines := 0; lines < size; lines++ {
+		it, ok, err := r.item()
+		if errors.Is(err, io.EOF) {
+			return items, true, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if !ok {
+			continue
+		}
+		key := it.key()
+		bytes += it.length
+		if len(items) > 0 && (seen[key] || bytes > chunkBytes || it.network != "" && network != "" && it.network != network) {
+			r.carried = &it
+			break
+		}
+		if it.network != "" {
+			network = it.network
+		}
+		if it.id != "" {
+			seen[key] = true
+		}
+		items = append(items, it)
+	}
+	return items, false, nil
+}
+
+// item reads one line; ok is false when it holds nothing to be written now.
+func (r *Importer) item() (it item, ok bool, err error) {
+	if r.carried != nil {
+		it, r.carried = *r.carried, nil
+		return r.now(it)
+	}
+	l, err := r.in.next()
+	if errors.Is(err, io.EOF) {
+		return it, false, err
+	}
+	if err != nil {
+		return it, false, fmt.Errorf("%s cannot be read behind line %d: %w", r.Input.Name(), r.state.Line, err)
+	}
+	if blank(l.text) {
+		return it, false, nil
+	}
+	it, faults := r.parser.parse(l)
+	if !r.looked {
+		if err := misread(r.parser.t, it, faults); err != nil {
+			return it, false, err
+		}
+		r.looked = true
+	}
+	if len(faults) > 0 {
+		return it, false, r.refuse(it, faults)
+	}
+	return r.now(it)
+}
+
+// now lets a line wait behind an earlier one of the same object.
+func (r *Importer) now(it item) (item, bool, error) {
+	if r.state.Mode != last && r.held.has(it.key()) {
+		return it, false, r.wait(it)
+	}
+	return it, true, nil
+}
+
+// misread tells by the first line when a file is of another kind than it is
+// said to be: all of its lines would be rejected, or lose what they say.
+func misread(t *schema.Type, it item, faults []message.Message) error {
+	if t == nil {
+		if len(faults) > 0 && faults[0].Definition() == message.BatchMember {
+			return fmt.Errorf(`line %d is no envelope {"type": …, "object": {…}}: name the type of the lines before the file`, it.number)
+		}
+		return nil
+	}
+	_, named := it.object["type"].(string)
+	if _, wrapped := it.object["object"].(map[string]any); named && wrapped && t.Shape.Properties["object"] == nil {
+		return fmt.Errorf("line %d is an envelope, which names its type: leave the type before the file out", it.number)
+	}
+	return nil
+}
+
+// write writes a chunk without the lines at fault.
+func (r *Importer) write(ctx context.Context, items []item) error {
+	for conflicts := 0; ; {
+		items, err := r.settled(ctx, items)
+		if err != nil || len(items) == 0 {
+			return err
+		}
+		result, err := r.attempt(ctx, items)
+		if err == nil {
+			return r.accept(items, result)
+		}
+		var known *message.Error
+		if !errors.As(err, &known) {
+			return stopped(items, err)
+		}
+		switch known.Kind {
+		case message.Conflict:
+			if conflicts++; conflicts < attempts {
+				continue
+			}
+			return stopped(items, err)
+		case message.Unavailable, message.Internal:
+			return stopped(items, err)
+		}
+		rest, wrong := r.reject(items, known)
+		if wrong != nil {
+			return wrong
+		}
+		if len(rest) < len(items) {
+			return r.write(ctx, rest)
+		}
+		// Nothing tells whose fault it is.
+		if r.Strict {
+			return stopped(items, err)
+		}
+		half := len(items) / 2
+		if err := r.write(ctx, items[:half]); err != nil {
+			return err
+		}
+		return r.write(ctx, items[half:])
+	}
+}
+
+func (r *Importer) attempt(ctx context.Context, items []item) (*engine.Result, error) {
+	batch := engine.Batch{Listed: true, FieldValidation: r.FieldValidation, Operations: make([]engine.Operation, len(items))}
+	for i := range items {
+		it := &items[i]
+		if it.object == nil { // the engine has taken it over
+			*it, _ = r.parser.parse(it.line)
+		}
+		if it.network != "" {
+			batch.Network = it.network
+		}
+		batch.Operations[i] = engine.Operation{Type: it.t, Object: it.object}
+		it.object = nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
+	defer cancel()
+	return r.Engine.Write(ctx, &engine.Caller{System: true}, batch)
+}
+
+// settled leaves out objects of a network that is not there, and not made with
+// them.
+func (r *Importer) settled(ctx context.Context, items []item) ([]item, error) {
+	i := slices.IndexFunc(items, func(it item) bool { return it.network != "" })
+	if i < 0 || r.networks[items[i].network] {
+		return items, nil
+	}
+	network := items[i].network
+	made := slices.ContainsFunc(items, func(it item) bool { return it.t.Name == networks && it.id == network })
+	if !made {
+		there, err := hasNetwork(ctx, r.Engine, network)
+		if err != nil {
+			return nil, stopped(items, err)
+		}
+		made, r.networks[network] = there, there
+	}
+	if made {
+		return items, nil
+	}
+	var rest []item
+	for _, it := range items {
+		if it.network == "" {
+			rest = append(rest, it)
+			continue
+		}
+		fault := message.ReferencedObjectNotFound.With(message.Params{"field": "/context", "type": networks, "id": network})
+		if err := r.refuse(it, []message.Message{fault}); err != nil {
+			return nil, err
+		}
+	}
+	return rest, nil
+}
+
+// networks is the type of networks.
+const networks = "networks"
+
+func hasNetwork(ctx context.Context, e *engine.Engine, id string) (there bool, err error) {
+	err = e.Store.Read(ctx, func(s store.Snapshot) error {
+		there = false
+		return s.Get(ctx, networks, []store.Key{{ID: id}}, func(*store.Record) error {
+			there = true
+			return nil
+		})
+	})
+	return there, engine.Translate(err)
+}
+
+// accept counts what was written.
+func (r *Importer) accept(items []item, result *engine.Result) error {
+	r.state.Objects += int64(len(items))
+	r.state.Accepted += int64(len(items))
+	for _, c := range result.Changes {
+		switch {
+		case c.Created():
+			r.state.Created++
+		case c.Changed():
+			r.state.Changed++
+		}
+	}
+	for _, unknown := range result.Unknown {
+		text := fmt.Sprintf("%s is not a property of %s and was dropped", unknown.Path, unknown.Type)
+		if len(r.dropped) < told && !slices.Contains(r.dropped, text) {
+			r.dropped = append(r.dropped, text)
+		}
+	}
+	for _, it := range items {
+		if it.network != "" {
+			r.networks[it.network] = true
+		}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package transfer
+
+import (
+	"slices"
+	"strings"
+
+	"marquee/engine/document"
+	"marquee/engine/schema"
+)
+
+// Order puts types so that those that others refer to come first, and else by
+// name. Of types that refer to each other in a circle, one must come too early.
+func Order(registry *schema.Registry, types []*schema.Type) []*schema.Type {
+	wanted := map[string]*schema.Type{}
+	for _, t := range types {
+		wanted[t.Name] = t
+	}
+	var ordered []*schema.Type
+	seen := map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		t, served := registry.Type(name)
+		if seen[name] || !served {
+			return
+		}
+		seen[name] = true
+		for _, target := range targets(t) {
+			visit(target)
+		}
+		if wanted[name] != nil {
+			ordered = append(ordered, t)
+		}
+	}
+	sorted := slices.SortedFunc(slices.Values(types), func(a, b *schema.Type) int { return strings.Compare(a.Name, b.Name) })
+	for _, t := range sorted {
+		visit(t.Name)
+	}
+	return ordered
+}
+
+// targets are the types that one refers to, in the order of their names. What
+// belongs to a network refers to it.
+func targets(t *schema.Type) []string {
+	found := map[string]bool{networks: !t.Global}
+	eachShape(t.Shape, map[*document.Shape]bool{}, func(s *document.Shape) {
+		if s.Ref != nil {
+			found[s.Ref.Type] = true
+		}
+	})
+	var names []string
+	for name, refers := range found {
+		if refers && name != t.Name {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func eachShape(s *document.Shape, seen map[*document.Shape]bool, visit func(*document.Shape)) {
+	if s == nil || seen[s] {
+		return
+	}
+	seen[s] = true
+	visit(s)
+	for _, member := range s.Properties {
+		eachShape(member, seen, visit)
+	}
+	eachShape(s.Extra, seen, visit)
+	eachShape(s.Items, seen, visit)
+}

@@ -1,0 +1,141 @@
+package transfer
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/schema"
+)
+
+// item is a line that holds an object.
+type item struct {
+	line
+	t *schema.Type
+	// network is "" for an object of a global type.
+	network, id string
+	object      map[string]any
+}
+
+// key names the object of an item.
+func (it *item) key() string { return it.t.Name + "\x00" + it.network + "\x00" + it.id }
+
+// parser makes objects of lines: the same line gives the same object, with the
+// same id, however often it is read.
+type parser struct {
+	registry *schema.Registry
+	t        *schema.Type // nil where each line is an envelope
+	context  string
+	seed     string
+}
+
+// parse reads a line. Faults are what is wrong with it.
+func (p *parser) parse(l line) (it item, faults []message.Message) {
+	it.line = l
+	if l.text == nil {
+		return it, []message.Message{message.ObjectTooLarge.With(message.Params{"limit": MaxLine})}
+	}
+	limits := document.Limits{Depth: document.DefaultLimits.Depth, Values: document.DefaultLimits.Values}
+	if p.t == nil {
+		limits.Depth++
+	}
+	members, err := document.DecodeObject(l.text, limits)
+	if err != nil {
+		return it, faultsOf(err, l.number)
+	}
+	if p.t != nil {
+		it.t, it.object = p.t, members
+		if !p.t.Global {
+			it.network = p.context
+		}
+	} else if fault, ok := p.open(&it, members); !ok {
+		return it, []message.Message{fault}
+	}
+	p.identify(&it)
+	return it, nil
+}
+
+// open takes an envelope apart.
+func (p *parser) open(it *item, members map[string]any) (fault message.Message, ok bool) {
+	name, named := members["type"].(string)
+	object, given := members["object"].(map[string]any)
+	context, placed := members["context"].(string)
+	count := 2
+	if placed {
+		count++
+	}
+	if !named || !given || len(members) != count {
+		return message.BatchMember.With(message.Params{"field": ""}), false
+	}
+	t, served := p.registry.Type(name)
+	if !served {
+		return message.BatchTypeUnknown.With(message.Params{"field": "/type", "type": name}), false
+	}
+	it.t, it.object = t, object
+	switch {
+	case t.Global:
+		return fault, true
+	case !placed && p.context == "":
+		return message.ParameterMissing.With(message.Params{"parameter": "context", "field": "/context"}), false
+	case !placed:
+		context = p.context
+	case p.context != "" && context != p.context:
+		expected := fmt.Sprintf("%q, as the import was told", p.context)
+		return message.ParameterInvalid.With(message.Params{"parameter": "context", "field": "/context", "expected": expected}), false
+	case !document.ValidID(context):
+		return message.BadID.With(message.Params{"field": "/context"}), false
+	}
+	it.network = context
+	return fault, true
+}
+
+// identify finds the id of an object, and gives one to an object without: one
+// that nobody can guess, and that the line has again when the import goes on
+// after a fault.
+func (p *parser) identify(it *item) {
+	for _, name := range []string{"id", it.t.IDProperty} {
+		switch value := it.object[name].(type) {
+		case nil:
+		case string:
+			it.id = value
+		default:
+			return // a fault, which the engine finds
+		}
+	}
+	if it.id != "" || it.t.IDRequired || it.object["id"] != nil {
+		return
+	}
+	const letters = "abcdefghijklmnopqrstuvwxyz234567"
+	random := sha256.Sum256(fmt.Appendf(nil, "%s %d", p.seed, it.number))
+	id := make([]byte, 16)
+	for i := range id {
+		id[i] = letters[random[i]&31]
+	}
+	it.id = string(id)
+	it.object["id"] = it.id
+}
+
+// faultsOf are the messages of an error, with the line of the file where they
+// speak of one.
+func faultsOf(err error, number int64) []message.Message {
+	var known *message.Error
+	if !errors.As(err, &known) {
+		return nil
+	}
+	faults := make([]message.Message, len(known.Messages))
+	for i, m := range known.Messages {
+		params := maps.Clone(m.Params())
+		delete(params, "index") // of a chunk, which the user knows nothing of
+		if _, placed := params["line"]; placed {
+			params["line"] = number
+		}
+		faults[i] = m.Definition().With(params)
+	}
+	return faults
+}
+
+func blank(text []byte) bool { return text != nil && len(bytes.TrimSpace(text)) == 0 }
