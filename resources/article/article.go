@@ -5,8 +5,11 @@ package article
 
 import (
 	"context"
+	"hash/maphash"
 	"net/url"
 	"strings"
+
+	"golang.org/x/net/idna"
 )
 
 // Article is what an index is told of an article.
@@ -15,9 +18,9 @@ type Article struct {
 	// Language is a tag of BCP 47. With none, or one that is not known, words
 	// are compared as they are written.
 	Language string
-	// Text is all that the vector is made of: title and text. An index does
-	// not keep it.
-	Text string
+	// Title and Text are what the vector is made of, one behind the other. An
+	// index does not keep them.
+	Title, Text string
 	Entry
 }
 
@@ -27,7 +30,9 @@ type Entry struct {
 	URL             string
 	Site            string
 	EarningsAccount string
-	// Host is the lower-case host of URL. Put sets it.
+	// Version is that of the article which the vector was made of.
+	Version int64
+	// Host is the host of URL, in lower case and ASCII. Put sets it.
 	Host string
 }
 
@@ -48,8 +53,10 @@ type Query struct {
 type Hit struct {
 	ID string
 	// Score is the cosine of the angle between the vectors, from 0 to 1, to 9
-	// decimals; it is 1 for the article's own text.
+	// decimals. It is 1 for what the article says, with and without its title.
 	Score float64
+	// Version is that of the entry.
+	Version int64
 }
 
 // Result is the answer to a query.
@@ -92,12 +99,53 @@ type Index interface {
 func (a Article) entry() *Entry {
 	entry := &Entry{
 		ID: strings.Clone(a.ID), URL: strings.Clone(a.URL), Site: strings.Clone(a.Site),
-		EarningsAccount: strings.Clone(a.EarningsAccount),
+		EarningsAccount: strings.Clone(a.EarningsAccount), Version: a.Version,
 	}
-	if parsed, err := url.Parse(entry.URL); err == nil {
-		entry.Host = strings.TrimSuffix(strings.ToLower(parsed.Hostname()), ".")
-	}
+	entry.Host = HostOf(entry.URL)
 	return entry
+}
+
+// HostOf is the host that a URL names, in lower case and ASCII; "" for none.
+func HostOf(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	host := strings.TrimSuffix(strings.ToLower(parsed.Hostname()), ".")
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		return ascii
+	}
+	return host
+}
+
+// whole is all that an article says.
+func (a Article) whole() string {
+	switch {
+	case strings.TrimSpace(a.Title) == "":
+		return a.Text
+	case strings.TrimSpace(a.Text) == "":
+		return a.Title
+	}
+	return a.Title + "\n" + a.Text
+}
+
+var textSeed = maphash.MakeSeed()
+
+// fingerprint tells texts apart, whatever the space between their words; it is
+// 0 for a blank one.
+func fingerprint(text string) uint64 {
+	var hash maphash.Hash
+	hash.SetSeed(textSeed)
+	blank := true
+	for word := range strings.FieldsSeq(text) {
+		hash.WriteString(word)
+		hash.WriteByte(' ')
+		blank = false
+	}
+	if blank {
+		return 0
+	}
+	return max(hash.Sum64(), 1)
 }
 
 // InDomain reports whether the entry is on a domain or below it.

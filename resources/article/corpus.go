@@ -32,6 +32,7 @@ type corpus struct {
 	freeTerms []uint32
 
 	entries   []*Entry   // by slot; nil is free
+	texts     []uint64   // by slot: the fingerprint of the text without its title
 	squares   []squares  // by slot
 	terms     [][]uint32 // by slot
 	freeSlots []uint32
@@ -41,7 +42,7 @@ type corpus struct {
 func newCorpus() *corpus { return &corpus{ids: map[string]uint32{}} }
 
 // insert gives an article a slot.
-func (c *corpus) insert(entry *Entry, terms []weighted) (uint32, error) {
+func (c *corpus) insert(entry *Entry, text uint64, terms []weighted) (uint32, error) {
 	slot := uint32(len(c.entries))
 	if free := len(c.freeSlots); free > 0 {
 		slot, c.freeSlots = c.freeSlots[free-1], c.freeSlots[:free-1]
@@ -49,25 +50,26 @@ func (c *corpus) insert(entry *Entry, terms []weighted) (uint32, error) {
 		return 0, ErrFull
 	} else {
 		c.entries = append(c.entries, nil)
+		c.texts = append(c.texts, 0)
 		c.squares = append(c.squares, squares{})
 		c.terms = append(c.terms, nil)
 	}
 	c.size++
-	c.replace(slot, entry, terms)
+	c.replace(slot, entry, text, terms)
 	return slot, nil
 }
 
 // remove frees a slot.
 func (c *corpus) remove(slot uint32) {
-	c.replace(slot, nil, nil)
+	c.replace(slot, nil, 0, nil)
 	c.freeSlots = append(c.freeSlots, slot)
 	c.size--
 }
 
 // replace lets the article in a slot have these terms and no others. Only the
 // postings of terms that it gains or loses change.
-func (c *corpus) replace(slot uint32, entry *Entry, terms []weighted) {
-	c.entries[slot] = entry
+func (c *corpus) replace(slot uint32, entry *Entry, text uint64, terms []weighted) {
+	c.entries[slot], c.texts[slot] = entry, text
 	// The length is computed anew at the end; meanwhile it must be of no term.
 	c.squares[slot] = squares{}
 	ids := make([]uint32, len(terms))

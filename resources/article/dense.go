@@ -50,6 +50,8 @@ type denseNetwork struct {
 type embedded struct {
 	entry  *Entry
 	digest digest
+	// own is the fingerprint of the text without its title.
+	own uint64
 	// text is kept while the vector is pending.
 	text   string
 	vector vector
@@ -62,7 +64,8 @@ func NewDense(embedder Embedder) *Dense {
 
 // Put adds an article, or replaces it. It never fails.
 func (d *Dense) Put(article Article) error {
-	added := &embedded{entry: article.entry(), digest: sha256.Sum256([]byte(article.Text))}
+	whole := article.whole()
+	added := &embedded{entry: article.entry(), digest: sha256.Sum256([]byte(whole)), own: fingerprint(article.Text)}
 	id := added.entry.ID
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,7 +76,7 @@ func (d *Dense) Put(article Article) error {
 	}
 	slot, known := in.slots[id]
 	if known && in.articles[slot].digest == added.digest {
-		in.articles[slot].entry = added.entry
+		in.articles[slot].entry, in.articles[slot].own = added.entry, added.own
 		return nil
 	}
 	if !known {
@@ -84,8 +87,8 @@ func (d *Dense) Put(article Article) error {
 	in.articles[slot] = added
 	delete(in.refused, id)
 	delete(in.pending, id)
-	if strings.TrimSpace(article.Text) != "" {
-		added.text = strings.Clone(article.Text)
+	if strings.TrimSpace(whole) != "" {
+		added.text = strings.Clone(whole)
 		in.pending[id] = added
 	}
 	return nil
@@ -173,11 +176,11 @@ func (n *denseNetwork) search(sentence vector, text digest, query Query) Result 
 
 // scan offers the articles that the query is for.
 func scan(articles []*embedded, sentence vector, text digest, query Query, found *best) {
-	off := blur(len(sentence))
+	off, same := blur(len(sentence)), fingerprint(query.Sentence)
 	for _, article := range articles {
 		score, sure := 0.0, true
 		switch {
-		case article.digest == text && article.vector != nil:
+		case (article.digest == text || same != 0 && article.own == same) && article.vector != nil:
 			score = 1
 		case len(article.vector) > 0 && len(article.vector) == len(sentence):
 			score, sure = min(max(float64(near(sentence, article.vector)), 0), 1), false
@@ -194,7 +197,7 @@ func scan(articles []*embedded, sentence vector, text digest, query Query, found
 			score = exact(sentence, article.vector)
 		}
 		if score >= query.Threshold {
-			found.offer(Hit{ID: article.entry.ID, Score: score})
+			found.offer(Hit{ID: article.entry.ID, Score: score, Version: article.entry.Version})
 		}
 	}
 }

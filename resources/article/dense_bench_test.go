@@ -56,7 +56,7 @@ func BenchmarkDense100k(b *testing.B) {
 				found := best{limit: query.Limit}
 				for _, article := range network.articles {
 					if score := exact(network.articles[7].vector, article.vector); score >= query.Threshold {
-						found.offer(Hit{article.entry.ID, score})
+						found.offer(Hit{ID: article.entry.ID, Score: score})
 					}
 				}
 				b.ReportMetric(float64(time.Since(begin))*float64(b.N)/float64(b.Elapsed()), "times-faster-than-naive")

@@ -84,7 +84,7 @@ func TestDenseScoresAreCosines(t *testing.T) {
 				product, squareA, squareB = product+a[i]*b[i], squareA+a[i]*a[i], squareB+b[i]*b[i]
 			}
 			if score := max(0, product/math.Sqrt(squareA*squareB)); score >= threshold {
-				want = append(want, Hit{id, score})
+				want = append(want, Hit{ID: id, Score: score})
 			}
 		}
 		got := search(t, dense, "n", Query{Sentence: sentence, Threshold: threshold, Limit: limit})
@@ -118,7 +118,7 @@ func TestDenseComparesExactlyWhereThatDecides(t *testing.T) {
 		want := best{limit: query.Limit}
 		for _, article := range close {
 			if score := exact(sentence, article.vector); score >= query.Threshold {
-				want.offer(Hit{article.entry.ID, score})
+				want.offer(Hit{ID: article.entry.ID, Score: score})
 			}
 		}
 		got, expected := network.search(sentence, digest{1}, query), want.result()
@@ -148,7 +148,7 @@ func TestNoArticleIsMissedWhileTheServiceIsDown(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	embedder.down.Store(false)
-	if got := search(t, dense, "n", Query{Sentence: "text 3", Threshold: 0.99, Limit: 5}); got.Total != 1 || got.Hits[0] != (Hit{"3", 1}) {
+	if got := search(t, dense, "n", Query{Sentence: "text 3", Threshold: 0.99, Limit: 5}); got.Total != 1 || got.Hits[0] != (Hit{ID: "3", Score: 1}) {
 		t.Errorf("%v", got)
 	}
 	if got := dense.Stats(); got != (Stats{Articles: 11}) {
@@ -273,7 +273,7 @@ func TestConcurrentDenseWritesAndSearches(t *testing.T) {
 			for n := range 50 {
 				id, text := fmt.Sprintf("%d-%d", worker, n%7), fmt.Sprintf("text %d %d", worker, n%9)
 				put(t, dense, "n", id, "", text)
-				if got := search(t, dense, "n", Query{Sentence: text, Threshold: 1, Limit: 100}); !slices.Contains(got.Hits, Hit{id, 1}) {
+				if got := search(t, dense, "n", Query{Sentence: text, Threshold: 1, Limit: 100}); !slices.Contains(got.Hits, Hit{ID: id, Score: 1}) {
 					t.Errorf("%s is not found: %v", id, got)
 				}
 				dense.Remove("n", fmt.Sprintf("%d-%d", worker, n%5))

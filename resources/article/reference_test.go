@@ -53,7 +53,7 @@ func (r reference) search(sentence string, threshold float64) []Hit {
 			score = math.Round(1e9*min(1, product/math.Sqrt(squareA*squareB))) / 1e9
 		}
 		if score >= threshold {
-			hits = append(hits, Hit{article.ID, score})
+			hits = append(hits, Hit{ID: article.ID, Score: score})
 		}
 	}
 	slices.SortFunc(hits, compare)
@@ -119,7 +119,7 @@ func checkOrderMakesNoDifference(t *testing.T, random *rand.Rand, terms *Terms, 
 			t.Fatal(err)
 		}
 		text := articles[id].Text
-		if got := search(t, terms, "n", Query{Sentence: text, Threshold: 1, Limit: 60}); text != "" && !slices.Contains(got.Hits, Hit{id, 1}) {
+		if got := search(t, terms, "n", Query{Sentence: text, Threshold: 1, Limit: 60}); text != "" && !slices.Contains(got.Hits, Hit{ID: id, Score: 1}) {
 			t.Errorf("%q is not found by its own text: %v", id, got)
 		}
 	}
@@ -172,7 +172,7 @@ func TestConcurrentWritesAndSearches(t *testing.T) {
 				if err := terms.Put(article); err != nil {
 					t.Error(err)
 				}
-				if got := search(t, terms, "n", Query{Sentence: article.Text, Threshold: 1, Limit: 600}); !slices.Contains(got.Hits, Hit{article.ID, 1}) {
+				if got := search(t, terms, "n", Query{Sentence: article.Text, Threshold: 1, Limit: 600}); !slices.Contains(got.Hits, Hit{ID: article.ID, Score: 1}) {
 					t.Errorf("%s is not found: %v", article.ID, got)
 				}
 				gone := fmt.Sprintf("%d-%d", worker, random.IntN(10))

@@ -36,7 +36,7 @@ func NewTerms() *Terms { return &Terms{networks: map[string]*termNetwork{}} }
 // Put adds an article, or replaces it. It fails with ErrFull only.
 func (t *Terms) Put(article Article) error {
 	entry, analysis := article.entry(), analysisOf(article.Language)
-	terms := weigh(analyzerNamed(analysis).counts(article.Text))
+	terms, text := weigh(analyzerNamed(analysis).counts(article.whole())), fingerprint(article.Text)
 
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,7 +47,7 @@ func (t *Terms) Put(article Article) error {
 	}
 	old, known := in.places[entry.ID]
 	if known && old.analysis == analysis {
-		in.corpora[analysis].replace(old.slot, entry, terms)
+		in.corpora[analysis].replace(old.slot, entry, text, terms)
 		return nil
 	}
 	to := in.corpora[analysis]
@@ -55,7 +55,7 @@ func (t *Terms) Put(article Article) error {
 		to = newCorpus()
 		in.corpora[analysis] = to
 	}
-	slot, err := to.insert(entry, terms)
+	slot, err := to.insert(entry, text, terms)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (t *Terms) search(in *corpus, sentence []weighted, query Query, found *best
 	*scratch = products
 
 	length := in.products(sentence, products)
-	all := magnitude(in.size)
+	all, same := magnitude(in.size), fingerprint(query.Sentence)
 	for slot, product := range products {
 		if product == 0 && query.Threshold > 0 {
 			continue
@@ -150,9 +150,12 @@ func (t *Terms) search(in *corpus, sentence []weighted, query Query, found *best
 		if entry == nil {
 			continue
 		}
-		score := cosine(product, length, in.squares[slot].sum(all))
+		score := 1.0
+		if same == 0 || in.texts[slot] != same {
+			score = cosine(product, length, in.squares[slot].sum(all))
+		}
 		if score >= query.Threshold && (query.Filter == nil || query.Filter(entry)) {
-			found.offer(Hit{ID: entry.ID, Score: score})
+			found.offer(Hit{ID: entry.ID, Score: score, Version: entry.Version})
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -37,18 +38,18 @@ func TestScoresByHand(t *testing.T) {
 		threshold float64
 		want      []Hit
 	}{
-		{"apple", 0.1, []Hit{{"one", 1}, {"both", low}}},
-		{"banana", 0.1, []Hit{{"both", high}}},
-		{"banana", 0, []Hit{{"both", high}, {"one", 0}}},
-		{"banana apple", 0.1, []Hit{{"both", 1}, {"one", low}}},
-		{"apple cherry", 0.1, []Hit{{"one", low}, {"both", 0.2}}},
-		{"cherry", 0, []Hit{{"both", 0}, {"one", 0}}},
+		{"apple", 0.1, []Hit{{ID: "one", Score: 1}, {ID: "both", Score: low}}},
+		{"banana", 0.1, []Hit{{ID: "both", Score: high}}},
+		{"banana", 0, []Hit{{ID: "both", Score: high}, {ID: "one", Score: 0}}},
+		{"banana apple", 0.1, []Hit{{ID: "both", Score: 1}, {ID: "one", Score: low}}},
+		{"apple cherry", 0.1, []Hit{{ID: "one", Score: low}, {ID: "both", Score: 0.2}}},
+		{"cherry", 0, []Hit{{ID: "both", Score: 0}, {ID: "one", Score: 0}}},
 		{"cherry", 1e-9, nil},
-		{"", 0, []Hit{{"both", 0}, {"one", 0}}},
+		{"", 0, []Hit{{ID: "both", Score: 0}, {ID: "one", Score: 0}}},
 		{"", 1e-9, nil},
-		{"apple", low, []Hit{{"one", 1}, {"both", low}}},
-		{"apple", low + 1e-9, []Hit{{"one", 1}}},
-		{"apple", 1, []Hit{{"one", 1}}},
+		{"apple", low, []Hit{{ID: "one", Score: 1}, {ID: "both", Score: low}}},
+		{"apple", low + 1e-9, []Hit{{ID: "one", Score: 1}}},
+		{"apple", 1, []Hit{{ID: "one", Score: 1}}},
 		{"apple", 1.1, nil},
 		{"apple", math.NaN(), nil},
 	} {
@@ -79,7 +80,7 @@ func TestTiesAreInOrderOfIDs(t *testing.T) {
 		put(t, terms, "n", id, map[bool]string{true: "en"}[id > "b"], "house")
 	}
 	got := search(t, terms, "n", Query{Sentence: "house", Threshold: 0.5, Limit: 3})
-	if want := []Hit{{"a", 1}, {"b", 1}, {"c", 1}}; got.Total != 5 || !sameHits(got.Hits, want) {
+	if want := []Hit{{ID: "a", Score: 1}, {ID: "b", Score: 1}, {ID: "c", Score: 1}}; got.Total != 5 || !sameHits(got.Hits, want) {
 		t.Errorf("%v", got)
 	}
 	for _, limit := range []int{0, -1} {
@@ -139,6 +140,40 @@ func TestFilterNarrows(t *testing.T) {
 	query.Filter = func(e *Entry) bool { return e.Site == "site-d" && e.Host == "" && !e.InDomain("") }
 	if got := search(t, terms, "n", query); got.Total != 1 || got.Hits[0].ID != "d" {
 		t.Errorf("%v", got)
+	}
+}
+
+// What an article says is its title and its text, and its text alone.
+func TestTitlesCount(t *testing.T) {
+	for name, index := range map[string]Index{"terms": NewTerms(), "dense": NewDense(&fakeEmbedder{})} {
+		for id, article := range map[string]Article{
+			"both": {Title: "Fire on the ferry", Text: "All passengers\nare safe."}, "title": {Title: "Fire on the ferry"}, "text": {Text: "All passengers are safe."},
+		} {
+			article.Network, article.ID, article.Version = "n", id, 7
+			if err := index.Put(article); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for sentence, want := range map[string][]Hit{
+			"Fire on the ferry\nAll passengers\nare safe.": {{ID: "both", Score: 1, Version: 7}},
+			"Fire on the ferry":                            {{ID: "title", Score: 1, Version: 7}},
+			"All passengers are safe.":                     {{ID: "both", Score: 1, Version: 7}, {ID: "text", Score: 1, Version: 7}},
+		} {
+			if got := search(t, index, "n", Query{Sentence: sentence, Threshold: 1, Limit: 3}); !slices.Equal(got.Hits, want) {
+				t.Errorf("%s: %q finds %v, want %v", name, sentence, got, want)
+			}
+		}
+	}
+}
+
+func TestHosts(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://WWW.Example.com:8443/x": "www.example.com", "https://example.com./": "example.com", "https://bl%C3%A5b%C3%A6r.no/": "xn--blbr-roah.no",
+		"https://user@xn--blbr-roah.no": "xn--blbr-roah.no", "https://[2001:db8::1]:80/": "2001:db8::1", "mailto:a@example.com": "", "::no url": "", "https://a_b.example.com/": "a_b.example.com",
+	} {
+		if got := HostOf(address); got != want {
+			t.Errorf("%s is on %q, want %q", address, got, want)
+		}
 	}
 }
 

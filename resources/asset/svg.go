@@ -1,0 +1,137 @@
+package asset
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"marquee/engine/message"
+)
+
+const (
+	svgSpace = "http://www.w3.org/2000/svg"
+	// maxSVGBytes is less than other files may have: a text, or an attribute, is
+	// read into memory.
+	maxSVGBytes = 5 << 20
+	// maxSVGLevels is how deep its elements may be nested.
+	maxSVGLevels = 200
+)
+
+// isSVG reports whether the first element of a text is svg.
+func isSVG(text []byte) bool {
+	if !bytes.HasPrefix(bytes.TrimLeft(text, "\t\n\f\r "), []byte("<")) {
+		return false
+	}
+	decoder := newDecoder(bytes.NewReader(text))
+	for {
+		token, err := decoder.RawToken()
+		if err != nil {
+			return false
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			return start.Name.Local == "svg"
+		}
+	}
+}
+
+// newDecoder knows no encoding but UTF-8 and no entity but those of XML, so
+// that nothing can expand.
+func newDecoder(r io.Reader) *xml.Decoder {
+	decoder := xml.NewDecoder(r)
+	decoder.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
+		if strings.EqualFold(charset, "us-ascii") {
+			return in, nil
+		}
+		return nil, markup()
+	}
+	return decoder
+}
+
+func markup() error { return message.AssetMarkup.Error(message.Params{"limit": maxSVGLevels}) }
+
+// svgSize reads an SVG to its end, and its size in pixels where it tells one:
+// from width and height, or else from viewBox.
+func svgSize(r io.Reader) (width, height int64, err error) {
+	bounded := &io.LimitedReader{R: r, N: maxSVGBytes + 1}
+	width, height, err = svgTokens(newDecoder(bounded))
+	if bounded.N <= 0 {
+		err = message.AssetTooLarge.Error(message.Params{"limit": maxSVGBytes})
+	}
+	return width, height, err
+}
+
+func svgTokens(decoder *xml.Decoder) (width, height int64, err error) {
+	level, roots := 0, 0
+	for {
+		token, err := decoder.Token()
+		if err == io.EOF && roots == 1 {
+			return width, height, nil
+		}
+		if err != nil {
+			return 0, 0, markup()
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			if level++; level > maxSVGLevels {
+				return 0, 0, markup()
+			}
+			if level > 1 {
+				continue
+			}
+			if roots++; roots > 1 || t.Name != (xml.Name{Space: svgSpace, Local: "svg"}) {
+				return 0, 0, markup()
+			}
+			width, height = rootSize(t.Attr)
+		case xml.EndElement:
+			level--
+		case xml.Directive: // a DOCTYPE: with [, it declares something
+			if roots > 0 || !bytes.HasPrefix(t, []byte("DOCTYPE")) || bytes.ContainsRune(t, '[') {
+				return 0, 0, markup()
+			}
+		case xml.CharData:
+			if level == 0 && len(bytes.TrimSpace(bytes.TrimPrefix(t, []byte("\ufeff")))) > 0 {
+				return 0, 0, markup()
+			}
+		}
+	}
+}
+
+func rootSize(attributes []xml.Attr) (width, height int64) {
+	values := map[string]string{}
+	for _, attribute := range attributes {
+		if attribute.Name.Space == "" {
+			values[attribute.Name.Local] = attribute.Value
+		}
+	}
+	width, height = pixels(values["width"]), pixels(values["height"])
+	if width > 0 && height > 0 {
+		return width, height
+	}
+	box := strings.FieldsFunc(values["viewBox"], func(r rune) bool { return r == ',' || strings.ContainsRune(" \t\r\n", r) })
+	if len(box) != 4 {
+		return 0, 0
+	}
+	if width, height = pixels(box[2]), pixels(box[3]); width == 0 || height == 0 {
+		return 0, 0
+	}
+	return width, height
+}
+
+// perUnit are the units that have a size of their own, at 96 pixels an inch.
+var perUnit = map[string]float64{"": 1, "px": 1, "in": 96, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96.0 / 72, "pc": 16}
+
+// pixels reads a length; 0 is one that is not known.
+func pixels(text string) int64 {
+	text = strings.TrimSpace(text)
+	number := strings.TrimRight(text, "abcdfghijklmnopqrstuvwxyz%") // e belongs to numbers
+	unit, known := perUnit[text[len(number):]]
+	value, err := strconv.ParseFloat(number, 64)
+	size := math.Round(value * unit)
+	if !known || err != nil || !(size >= 1 && size <= math.MaxInt32) {
+		return 0
+	}
+	return int64(size)
+}

@@ -1,0 +1,178 @@
+package creative
+
+import (
+	"maps"
+	"slices"
+
+	"marquee/engine"
+	"marquee/engine/document"
+	"marquee/engine/message"
+)
+
+// kind is what a slot of a layout holds.
+type kind int
+
+const (
+	texts kind = iota
+	urls
+	assets
+)
+
+// view is one of the properties that show the slots of one kind.
+type view struct {
+	property    string
+	constraints string
+	kind        kind
+}
+
+var views = []view{
+	{"constraintsToAssets", "assetConstraints", assets},
+	{"constraintsToText", "textConstraints", texts},
+	{"constraintsToUrls", "urlConstraints", urls},
+}
+
+// slots are what a layout says of its slots, by their tags.
+type slots map[string]slot
+
+type slot struct {
+	kind       kind
+	constraint map[string]any
+}
+
+func slotsOf(layout map[string]any) slots {
+	all := slots{}
+	for _, v := range views {
+		list, _ := layout[v.constraints].([]any)
+		for _, entry := range list {
+			constraint, _ := entry.(map[string]any)
+			if tag := text(constraint["tag"]); tag != "" {
+				all[tag] = slot{v.kind, constraint}
+			}
+		}
+	}
+	return all
+}
+
+// kindOf tells what a slot holds: the value where it is an asset, else what the
+// layout says, and a text where it says nothing.
+func (s slots) kindOf(tag string, value any) kind {
+	declared, known := s[tag]
+	switch _, isText := value.(string); {
+	case value == nil && known:
+		return declared.kind
+	case value == nil:
+		return texts
+	case !isText:
+		return assets
+	case known && declared.kind == urls:
+		return urls
+	}
+	return texts
+}
+
+// mergeSlots brings the three properties that show the slots by kind, where the
+// client sent them, into layoutParameters, which is what is stored.
+//
+// What was read can be posted back with a change in either place: of two values
+// of a slot, that which differs from the stored one counts.
+func mergeSlots(c *engine.Change, s slots) {
+	posted := map[kind]map[string]any{}
+	for _, v := range views {
+		if value, sent := c.Patch[v.property]; sent {
+			posted[v.kind] = slotValues(c, v, value)
+		}
+		delete(c.After, v.property)
+	}
+	if len(posted) == 0 {
+		return
+	}
+	stored, _ := c.Before["layoutParameters"].(map[string]any)
+	sent, both := c.Patch["layoutParameters"].(map[string]any)
+	merged, isMap := c.After["layoutParameters"].(map[string]any)
+	if !isMap && c.After["layoutParameters"] != nil {
+		return // a fault, which the schema finds
+	}
+	if merged = maps.Clone(merged); merged == nil {
+		merged = map[string]any{}
+	}
+	isNew := func(tag string) bool {
+		value, has := sent[tag]
+		was, had := stored[tag]
+		return both && has && (!had || !document.Equal(value, was))
+	}
+	for _, v := range views {
+		values, given := posted[v.kind]
+		if !given {
+			continue
+		}
+		for _, tag := range slices.Sorted(maps.Keys(merged)) {
+			if _, kept := values[tag]; !kept && s.kindOf(tag, merged[tag]) == v.kind && !isNew(tag) {
+				delete(merged, tag)
+			}
+		}
+		for tag, value := range values {
+			pointer := "/" + v.property + "/" + document.EscapeToken(tag)
+			present, has := merged[tag]
+			was, had := stored[tag]
+			switch {
+			case !has || document.Equal(present, value) || !isNew(tag):
+				merged[tag] = value
+			case had && document.Equal(value, was):
+				continue // layoutParameters has the change
+			default:
+				c.Refuse(message.SlotAmbiguous, pointer, message.Params{"slot": tag})
+			}
+			c.Point("/layoutParameters/"+document.EscapeToken(tag), pointer)
+		}
+	}
+	c.After["layoutParameters"] = merged
+}
+
+// slotValues are the values that a property gives, in the form in which
+// layoutParameters holds them.
+func slotValues(c *engine.Change, v view, value any) map[string]any {
+	given, isMap := value.(map[string]any)
+	if value != nil && !isMap {
+		c.Refuse(message.ValueType, "/"+v.property, message.Params{"expected": "object"})
+	}
+	values := make(map[string]any, len(given))
+	for tag, value := range given {
+		id, isText := value.(string)
+		switch {
+		case value == nil:
+		case v.kind != assets && !isText:
+			c.Refuse(message.ValueType, "/"+v.property+"/"+document.EscapeToken(tag), message.Params{"expected": "string or null"})
+			continue
+		case v.kind == assets && isText && document.ValidID(id):
+			value = map[string]any{"id": id}
+		case v.kind == assets && assetID(value) == "":
+			c.Refuse(message.ReferenceMalformed, "/"+v.property+"/"+document.EscapeToken(tag), nil)
+			continue
+		}
+		values[tag] = value
+	}
+	return values
+}
+
+// assetID is the id of the asset that a value of a slot refers to, or "".
+func assetID(value any) string {
+	reference, _ := value.(map[string]any)
+	return text(reference["id"])
+}
+
+// assetsIn lists the assets in the slots of an object, each once.
+func assetsIn(object map[string]any) []any {
+	parameters, _ := object["layoutParameters"].(map[string]any)
+	var ids []string
+	for _, value := range parameters {
+		if id := assetID(value); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	var list []any
+	for _, id := range slices.Compact(ids) {
+		list = append(list, id)
+	}
+	return list
+}

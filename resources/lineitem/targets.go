@@ -1,0 +1,92 @@
+package lineitem
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"marquee/engine"
+	"marquee/engine/message"
+)
+
+// target is a place in targeting that refers to objects of a type. The path
+// leads from targeting to an array of references, across other arrays.
+type target struct {
+	collection string
+	path       []string
+}
+
+// targets are all of them.
+var targets = []target{
+	{"earningsaccounts", []string{"publisherTarget", "earningsAccounts"}},
+	{"sites", []string{"siteTarget", "sites"}},
+	{"adunits", []string{"adUnitTarget", "adUnits"}},
+	{"sitegroups", []string{"siteGroupTarget", "siteGroups"}},
+	{"segments", []string{"userSegmentTargets", "userSegments"}},
+	{"segments", []string{"userSegmentTargets", "notUserSegments"}},
+}
+
+// property is the dotted path of a target in a line item.
+func (t target) property() string { return "targeting." + strings.Join(t.path, ".") }
+
+// targeted are the ids of one array of references.
+type targeted struct {
+	collection, pointer string
+	ids                 []string
+}
+
+// targetedBy lists what the targeting of a line item refers to.
+func targetedBy(c *engine.Change) []targeted {
+	if c.After["targeting"] == nil {
+		return nil
+	}
+	var all []targeted
+	for _, t := range targets {
+		all = t.walk(all, c.After["targeting"], t.path, "/targeting")
+	}
+	return all
+}
+
+func (t target) walk(all []targeted, value any, path []string, at string) []targeted {
+	switch v := value.(type) {
+	case map[string]any:
+		if len(path) > 0 {
+			return t.walk(all, v[path[0]], path[1:], at+"/"+path[0])
+		}
+	case []any:
+		if len(path) == 0 {
+			return append(all, targeted{t.collection, at, texts(v)})
+		}
+		for i, item := range v {
+			all = t.walk(all, item, path, at+"/"+strconv.Itoa(i))
+		}
+	}
+	return all
+}
+
+func texts(items []any) []string {
+	var list []string
+	for _, item := range items {
+		if id := text(item); id != "" && !slices.Contains(list, id) {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// named is how many hidden objects a warning names.
+const named = 5
+
+// warnOfHidden warns of the hidden ones among the objects of an array.
+func (s *surroundings) warnOfHidden(c *engine.Change, t targeted) {
+	var ids []string
+	for _, id := range t.ids {
+		if s.targets[t.collection][id].State == hidden {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	c.Warn(message.WarnTargetHidden, t.pointer, message.Params{"type": t.collection, "count": len(ids), "ids": ids[:min(named, len(ids))]})
+}
