@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -19,6 +20,8 @@ type commands struct {
 	Serve  serveCommand  `cmd:"" help:"Serve the API."`
 	Init   initCommand   `cmd:"" help:"Make the first network, role and user of an empty store."`
 	Health healthCommand `cmd:"" help:"Ask a running service whether it is ready."`
+	Import importCommand `cmd:"" help:"Import objects from a file of JSON lines."`
+	Export exportCommand `cmd:"" help:"Export objects as JSON lines."`
 	Schema schemaCommand `cmd:"" help:"Work on schemas."`
 
 	InitReplicaSet initReplicaSetCommand `cmd:"" help:"Make a replica set of new MongoDB servers, and its users."`
@@ -36,6 +39,10 @@ func main() {
 	)
 	if err := parsed.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "marquee: "+err.Error())
+		var coded kong.ExitCoder
+		if errors.As(err, &coded) {
+			os.Exit(coded.ExitCode())
+		}
 		os.Exit(1)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/resources"
+	"marquee/resources/asset"
 )
 
 // serveCommand is marquee serve.
@@ -33,6 +34,9 @@ type serveCommand struct {
 	ReadTimeout     time.Duration `default:"60s" help:"How long the reading of a request may take."`
 	WriteTimeout    time.Duration `default:"120s" help:"How long a request and its answer may take."`
 	IdleTimeout     time.Duration `default:"120s" help:"How long an idle connection is kept."`
+	ClockInterval   time.Duration `default:"10s" help:"How often the service looks for what time has changed, such as end dates that have passed; 0s is never."`
+	CDNURL          *url.URL      `name:"cdn-url" help:"URL from which assets are delivered, such as that of a CDN before this service; without it, their paths here are told." placeholder:"URL"`
+	MaxAssetSize    int64         `default:"20971520" help:"Largest file of an asset, in bytes."`
 	DrainDelay      time.Duration `default:"0s" help:"How long to go on at the end with /readyz answering 503, until load balancers have seen it."`
 	ShutdownTimeout time.Duration `default:"60s" help:"How long requests under way may take at the end."`
 }
@@ -48,6 +52,9 @@ func (c *serveCommand) Run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	log := c.logger()
+	if err := c.checkAssets(); err != nil {
+		return err
+	}
 	var folder *watcher
 	if c.Schemas != "" { // watched before it is read, so that no change is missed
 		var err error
@@ -67,7 +74,52 @@ func (c *serveCommand) Run() error {
 	if folder != nil {
 		go folder.follow(ctx, func() { s.reload(ctx, &c.storeFlags, log) })
 	}
+	c.serveAssets(s.resources.Assets)
+	defer c.keepTime(ctx, s, log)()
 	return c.listen(ctx, s, log)
+}
+
+// checkAssets refuses settings that assets cannot be served with.
+func (c *serveCommand) checkAssets() error {
+	if c.MaxAssetSize < 1 {
+		return errors.New("--max-asset-size must be at least 1")
+	}
+	if at := c.CDNURL; at != nil && (at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "") {
+		return errors.New("--cdn-url must be an http or https URL, without a user, parameters or a fragment")
+	}
+	return nil
+}
+
+func (c *serveCommand) serveAssets(rules *asset.Rules) {
+	rules.MaxBytes = c.MaxAssetSize
+	if c.CDNURL != nil {
+		rules.CDN = strings.TrimRight(c.CDNURL.String(), "/")
+	}
+}
+
+// passEnd is how long the end waits for a pass over what time has changed: one
+// that is left does as much as one that is killed.
+const passEnd = time.Second
+
+// keepTime looks for what time has changed, until the function that it returns
+// is called.
+func (c *serveCommand) keepTime(ctx context.Context, s *service, log *slog.Logger) (end func()) {
+	if c.ClockInterval <= 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.resources.Run(ctx, s.engine, c.ClockInterval, log)
+	}()
+	return func() {
+		cancel()
+		select {
+		case <-ended:
+		case <-time.After(passEnd):
+		}
+	}
 }
 
 // headerTimeout is how long the reading of a request's headers may take; 0 as
@@ -112,7 +164,7 @@ func (c *serveCommand) firstStart(ctx context.Context, s *service) error {
 // can tell of it only before.
 func (c *serveCommand) listen(ctx context.Context, s *service, log *slog.Logger) error {
 	var draining atomic.Bool
-	handler, err := rest.New(rest.Config{Engine: s.engine, Auth: s.auth, Log: log, Deadline: c.RequestTimeout,
+	config := rest.Config{Engine: s.engine, Auth: s.auth, Log: log, Deadline: c.RequestTimeout,
 		Ready: func(ctx context.Context) error {
 			if draining.Load() {
 				return message.ShuttingDown.Error(nil)
@@ -122,7 +174,9 @@ func (c *serveCommand) listen(ctx context.Context, s *service, log *slog.Logger)
 			return s.store.Check(ctx)
 		},
 		Notes: s.notes,
-	})
+	}
+	s.resources.Serve(&config)
+	handler, err := rest.New(config)
 	if err != nil {
 		return err
 	}

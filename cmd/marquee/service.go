@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"marquee/engine/query"
 	"marquee/engine/schema"
 	"marquee/engine/store"
+	"marquee/resources"
 	"marquee/schemas"
 )
 
@@ -30,6 +32,8 @@ type service struct {
 	store  store.Store
 	engine *engine.Engine
 	auth   *auth.Service
+	// resources are the rules of single types.
+	resources *resources.Service
 
 	mu     sync.Mutex
 	reason string // why the last set of schemas was refused
@@ -45,7 +49,7 @@ func (f *storeFlags) open(ctx context.Context) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &service{store: opened}
+	s := &service{store: opened, resources: resources.New()}
 	if err := s.start(ctx, f, registry); err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
@@ -68,8 +72,11 @@ func (s *service) start(ctx context.Context, f *storeFlags, registry *schema.Reg
 		return err
 	}
 	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer,
-		Hooks: s.auth.Hooks(), Internal: auth.Collections()}, registry)
-	return err
+		Hooks: s.resources.Hooks(s.auth.Hooks()), Lookups: s.resources.Lookups(), Internal: slices.Concat(auth.Collections(), resources.Collections())}, registry)
+	if err != nil {
+		return err
+	}
+	return s.resources.Open(ctx, s.engine)
 }
 
 // load compiles the built-in types and those of the folder.

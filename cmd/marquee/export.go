@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"marquee/engine/schema"
+	"marquee/engine/transfer"
+)
+
+// exportCommand is marquee export.
+type exportCommand struct {
+	storeFlags
+	Types       []string `arg:"" optional:"" name:"type" help:"Resource types; all when none is named."`
+	Context     string   `help:"Id of the network whose objects are exported." placeholder:"NETWORK"`
+	AllNetworks bool     `help:"Export all networks, with the networks and users themselves."`
+	Output      string   `help:"File to write, which is replaced; standard output unless given." placeholder:"FILE"`
+	Envelopes   bool     `help:"Name the type in each line also where there is one type only."`
+	AllFields   bool     `help:"Add the times and users of each object, which import ignores."`
+	Secrets     bool     `help:"Write secrets in the clear; they are left out unless asked for."`
+	Quiet       bool     `help:"Print nothing but faults."`
+}
+
+func (c *exportCommand) Run() error {
+	if c.Context != "" && c.AllNetworks {
+		return errors.New("--context and --all-networks cannot be used together: leave one out")
+	}
+	if info, err := os.Stat(c.Output); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no file that can be replaced: name another, or leave --output out to write to standard output", c.Output)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	types, err := c.types(ctx, s)
+	if err != nil {
+		return err
+	}
+	owned := slices.ContainsFunc(types, func(t *schema.Type) bool { return !t.Global })
+	x := transfer.Export{Engine: s.engine, Types: transfer.Order(s.engine.Registry(), types), Context: c.Context,
+		Envelopes: c.Envelopes || len(types) > 1 || owned && c.AllNetworks, AllFields: c.AllFields, Secrets: c.Secrets}
+	count, err := c.write(ctx, x)
+	if ctx.Err() != nil {
+		return errors.New("the export was interrupted")
+	}
+	if err != nil {
+		return fmt.Errorf("the export failed: %w", err)
+	}
+	if !c.Quiet {
+		fmt.Fprintf(os.Stderr, "%s exported\n", counted(count, "object"))
+	}
+	return nil
+}
+
+// types are those to export.
+func (c *exportCommand) types(ctx context.Context, s *service) ([]*schema.Type, error) {
+	var types []*schema.Type
+	registry := s.engine.Registry()
+	for _, name := range c.Types {
+		t, err := findType(registry, name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(types, t) {
+			types = append(types, t)
+		}
+	}
+	if len(types) == 0 {
+		for _, t := range registry.Types() {
+			if !t.Global || c.AllNetworks {
+				types = append(types, t)
+			}
+		}
+	}
+	i := slices.IndexFunc(types, func(t *schema.Type) bool { return !t.Global })
+	switch {
+	case i >= 0 && c.Context == "" && !c.AllNetworks:
+		return nil, s.lacksNetwork(ctx, types[i].Name+" belong to networks: name one with --context NETWORK, or take --all-networks")
+	case i < 0 && c.Context != "":
+		return nil, fmt.Errorf("%s belong to no network: leave --context out", types[0].Name)
+	}
+	return types, s.checkNetwork(ctx, c.Context, false)
+}
+
+// write writes the export where it is wanted, once it is whole: what exists is
+// replaced by a whole file or not at all.
+func (c *exportCommand) write(ctx context.Context, x transfer.Export) (count int64, err error) {
+	file, err := os.CreateTemp(c.folder(), ".marquee-export-*")
+	if err != nil {
+		return 0, fmt.Errorf("a file cannot be made: %w", err)
+	}
+	defer func() {
+		file.Close()
+		if err := os.Remove(file.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintln(os.Stderr, "marquee: a part of the export was left behind:", err)
+		}
+	}()
+	if c.Output == "" {
+		_ = os.Remove(file.Name()) // some systems cannot as long as it is open
+	}
+	if count, err = x.Write(ctx, file); err != nil {
+		return 0, err
+	}
+	if c.Output != "" {
+		if err := errors.Join(file.Sync(), file.Close()); err != nil {
+			return 0, err
+		}
+		return count, os.Rename(file.Name(), c.Output)
+	}
+	if _, err = file.Seek(0, io.SeekStart); err == nil {
+		_, err = io.Copy(os.Stdout, file)
+	}
+	return count, err
+}
+
+// folder is where the export grows: beside the file that it replaces.
+func (c *exportCommand) folder() string {
+	if c.Output == "" {
+		return ""
+	}
+	return filepath.Dir(c.Output)
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"marquee/engine"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+	"marquee/engine/transfer"
+)
+
+// importCommand is marquee import.
+type importCommand struct {
+	storeFlags
+	First           string `arg:"" name:"type-or-file" help:"Resource type of all lines, or locations; or the file, where each line names its own."`
+	Second          string `arg:"" optional:"" name:"file" help:"File of JSON lines; - is standard input."`
+	Context         string `help:"Id of the network that the objects belong to." placeholder:"NETWORK"`
+	FieldValidation string `enum:"Warn,Strict,Ignore" default:"Warn" help:"What happens to unknown properties: Warn drops and names them, Strict refuses, Ignore drops."`
+	Chunk           int    `default:"1000" help:"How many lines are one transaction, at most 10000." placeholder:"N"`
+	Rejected        string `help:"File for the lines that are rejected, with their messages." placeholder:"FILE"`
+	Progress        string `help:"File that keeps the progress; FILE.progress beside the imported one unless given." placeholder:"FILE"`
+	Restart         bool   `help:"Begin anew, although an earlier import did not come to its end."`
+	Strict          bool   `help:"Stop at the first fault, with nothing of its chunk written."`
+	Quiet           bool   `help:"Print nothing but faults."`
+}
+
+// maxChunk bounds a transaction.
+const maxChunk = 10_000
+
+// rejectedLines is the end of an import that left lines out.
+type rejectedLines int64
+
+func (n rejectedLines) Error() string {
+	if n == 1 {
+		return "1 line was rejected, all others are imported"
+	}
+	return fmt.Sprintf("%s lines were rejected, all others are imported", grouped(int64(n)))
+}
+
+// ExitCode tells scripts such an end from others.
+func (rejectedLines) ExitCode() int { return 3 }
+
+func (c *importCommand) Run() error {
+	if c.Chunk < 1 || c.Chunk > maxChunk {
+		return fmt.Errorf("--chunk %d must be from 1 to %d", c.Chunk, maxChunk)
+	}
+	path, name := c.First, ""
+	if c.Second != "" {
+		name, path = c.First, c.Second
+	}
+	input, size, err := c.input(path)
+	if err != nil {
+		return err
+	}
+	defer input.Close()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal does not wait
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if _, served := s.engine.Registry().Type(locations); name == locations && !served {
+		return c.importLocations(ctx, s, input)
+	}
+	t, err := c.check(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	return c.run(ctx, s, t, input, size)
+}
+
+// input opens the file; size is -1 for a stream, which cannot be read again.
+func (c *importCommand) input(path string) (*os.File, int64, error) {
+	input := os.Stdin
+	if path != "-" {
+		var err error
+		if input, err = os.Open(path); err != nil {
+			return nil, 0, fmt.Errorf("the file to import cannot be read: %w", err)
+		}
+	}
+	info, err := input.Stat()
+	switch {
+	case err != nil:
+		return nil, 0, fmt.Errorf("the file to import cannot be read: %w", err)
+	case info.IsDir():
+		return nil, 0, fmt.Errorf("%s is a folder: name a file", path)
+	}
+	if report, err := os.Stat(c.Rejected); err == nil && os.SameFile(info, report) {
+		return nil, 0, fmt.Errorf("%s cannot be both what is imported and the report of --rejected: name another file", path)
+	}
+	if path == "-" || !info.Mode().IsRegular() {
+		if c.Progress != "" || c.Restart {
+			return nil, 0, errors.New("no progress is kept of standard input, as it cannot be read again: write it to a file first, or leave --progress and --restart out")
+		}
+		return input, -1, nil
+	}
+	if c.Progress == "" {
+		c.Progress = path + ".progress"
+	}
+	return input, info.Size(), nil
+}
+
+// check finds the type, and refuses a network that is not there.
+func (c *importCommand) check(ctx context.Context, s *service, name string) (*schema.Type, error) {
+	var t *schema.Type
+	if name != "" {
+		var err error
+		if t, err = findType(s.engine.Registry(), name); err != nil {
+			return nil, err
+		}
+		if t.Global && c.Context != "" {
+			return nil, fmt.Errorf("%s belong to no network: leave --context out", t.Name)
+		}
+		if !t.Global && c.Context == "" {
+			return nil, s.lacksNetwork(ctx, t.Name+" belong to a network: name it with --context NETWORK")
+		}
+	}
+	// Envelopes may bring their networks with them.
+	return t, s.checkNetwork(ctx, c.Context, t == nil)
+}
+
+func findType(registry *schema.Registry, name string) (*schema.Type, error) {
+	t, ok := registry.Type(name)
+	if ok {
+		return t, nil
+	}
+	var names []string
+	for _, t := range registry.Types() {
+		names = append(names, t.Name)
+	}
+	return nil, fmt.Errorf("there is no resource type %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// checkNetwork refuses a network that the store does not have; an empty store
+// may get it.
+func (s *service) checkNetwork(ctx context.Context, network string, mayCome bool) error {
+	if network == "" {
+		return nil
+	}
+	known, err := s.networks(ctx, network)
+	if err != nil || len(known) > 0 {
+		return err
+	}
+	if mayCome {
+		if all, err := s.networks(ctx, ""); err != nil || len(all) == 0 {
+			return err
+		}
+	}
+	return s.lacksNetwork(ctx, fmt.Sprintf("there is no network %q", network))
+}
+
+// lacksNetwork is an error that names the networks that there are.
+func (s *service) lacksNetwork(ctx context.Context, sentence string) error {
+	known, err := s.networks(ctx, "")
+	if err != nil {
+		return err
+	}
+	if len(known) == 0 {
+		return errors.New(sentence + "; the store has no networks yet: make one with marquee init, or import networks")
+	}
+	return errors.New(sentence + "; there are " + strings.Join(known, ", "))
+}
+
+// networks are some of the ids of networks that there are, or the one asked
+// for.
+func (s *service) networks(ctx context.Context, id string) (ids []string, err error) {
+	err = s.store.Read(ctx, func(r store.Snapshot) error {
+		ids = nil
+		found := func(r *store.Record) error {
+			ids = append(ids, fmt.Sprintf("%q", r.ID))
+			return nil
+		}
+		if id != "" {
+			return r.Get(ctx, "networks", []store.Key{{ID: id}}, found)
+		}
+		return r.Scan(ctx, "networks", store.Key{}, 20, found)
+	})
+	return ids, err
+}
+
+func (c *importCommand) run(ctx context.Context, s *service, t *schema.Type, input *os.File, size int64) error {
+	show := newDisplay(c.Quiet, size)
+	im, err := transfer.Import{Engine: s.engine, Input: input, Type: t, Context: c.Context, FieldValidation: fieldValidations[c.FieldValidation],
+		Chunk: c.Chunk, Strict: c.Strict, Progress: c.Progress, Report: c.Rejected, Restart: c.Restart, Store: storeName(c.Store),
+		Each: show.update}.Open()
+	if err != nil {
+		return err
+	}
+	defer im.Close()
+	if line, resumed := im.Resumed(); resumed {
+		show.say("Going on behind line %s of %s, where the import before stopped.", grouped(line), input.Name())
+	}
+	show.begin(im.Status())
+	err = im.Run(ctx)
+	show.end(im.Status())
+	for _, text := range im.Dropped() {
+		show.say("%s", text)
+	}
+	if err != nil {
+		return fmt.Errorf("the import stopped: %w; %s", err, c.cure())
+	}
+	rejected := im.Status().Rejected
+	if rejected == 0 {
+		return nil
+	}
+	c.tell(im.First(), rejected)
+	return rejectedLines(rejected)
+}
+
+// fieldValidations are the values of --field-validation.
+var fieldValidations = map[string]engine.FieldValidation{"Warn": engine.Warn, "Strict": engine.Strict, "Ignore": engine.Ignore}
+
+// cure says how to go on after a fault.
+func (c *importCommand) cure() string {
+	if c.Progress == "" {
+		return "what was written stays: import all of it again, which changes no object that has an id twice"
+	}
+	return "what was written stays, and the same command goes on there"
+}
+
+// tell names rejected lines where no report does.
+func (c *importCommand) tell(first []string, rejected int64) {
+	if c.Rejected != "" {
+		fmt.Fprintf(os.Stderr, "The rejected lines are in %s.\n", c.Rejected)
+		return
+	}
+	for _, text := range first {
+		fmt.Fprintln(os.Stderr, printable(text))
+	}
+	if more := rejected - int64(len(first)); more > 0 {
+		fmt.Fprintf(os.Stderr, "… and %s more: --rejected FILE writes all of them.\n", grouped(more))
+	}
+}
+
+// storeName says which store a URI names, without user and password.
+func storeName(uri string) string {
+	if path := sqlitePath(uri); path != "" {
+		if whole, err := filepath.Abs(path); err == nil {
+			path = whole
+		}
+		return "sqlite:" + path
+	}
+	rest, _, _ := strings.Cut(uri, "?")
+	kind, place, _ := strings.Cut(rest, "://")
+	return kind + "://" + place[strings.LastIndexByte(place, '@')+1:]
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"marquee/resources/location"
+	"marquee/resources/lookup"
+)
+
+// locations is what stands in place of a type to import a gazetteer.
+const locations = "locations"
+
+// locationFaults say what is wrong with a line of a gazetteer, and what to do.
+var locationFaults = map[location.Kind]string{
+	location.LineTooLong:   "is longer than 1 MiB",
+	location.NotAnObject:   "is no JSON object",
+	location.UnknownField:  "has the unknown property %s; leave it out",
+	location.FieldRequired: "lacks %s",
+	location.FieldInvalid:  "has a value of %s that is not allowed",
+	location.DuplicateID:   "has the id of an earlier line",
+	location.TooMany:       "is one too many: a gazetteer has at most 2,000,000 locations",
+}
+
+// importLocations keeps a gazetteer of one's own, all of it or nothing.
+func (c *importCommand) importLocations(ctx context.Context, s *service, input *os.File) error {
+	if c.Context != "" {
+		return errors.New("locations belong to no network: leave --context out")
+	}
+	n, err := lookup.Import(ctx, s.store, input, time.Now().UTC().Truncate(time.Millisecond))
+	var fault *location.FaultError
+	if errors.As(err, &fault) && locationFaults[fault.Kind] != "" {
+		text := locationFaults[fault.Kind]
+		if fault.Field != "" && fault.Kind != location.DuplicateID {
+			text = fmt.Sprintf(text, fault.Field)
+		}
+		return fmt.Errorf("line %d %s; nothing was imported", fault.Line, text)
+	}
+	if err != nil {
+		return fmt.Errorf("the locations cannot be imported: %w", err)
+	}
+	if !c.Quiet {
+		fmt.Printf("%s locations are searched besides those of the program.\n", grouped(int64(n)))
+	}
+	return nil
+}
