@@ -54,7 +54,7 @@ type fixture struct {
 }
 
 // stepName is what a step is called: a number, words, and for requests .http.
-var stepName = regexp.MustCompile(`^\d+ (?:(restart)|later (\S+)|(.*)\.http)$`)
+var stepName = regexp.MustCompile(`^\d+ (?:(restart)|later (\S+)|(pass)|(.*)\.http)$`)
 
 // runFixture runs a case on a new store and lists what is wrong.
 func runFixture(tb testing.TB, fresh newStore, archive *txtar.Archive) []string {
@@ -105,6 +105,10 @@ func (c *fixture) run(step txtar.File) {
 			return
 		}
 		c.service.clock.advance(d)
+	case parts[3] != "":
+		if err := c.service.pass(); err != nil {
+			c.fail("%v", err)
+		}
 	default:
 		exchanges, err := parseExchanges(string(step.Data))
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"marquee/engine/rest"
 	"marquee/engine/schema"
 	"marquee/engine/store"
+	"marquee/resources"
 	"marquee/schemas"
 )
 
@@ -42,6 +44,7 @@ type service struct {
 
 	store  store.Store
 	engine *engine.Engine
+	types  *resources.Service
 	server *httptest.Server
 	client *http.Client
 	camera camera
@@ -110,10 +113,13 @@ func (s *service) start() *engine.Engine {
 	must(s.store.EnsureCollections(ctx, auth.Collections()))
 	authService, err := auth.NewService(ctx, s.store, sealer, auth.DefaultLifetimes, s.clock.now)
 	must(err)
+	types := resources.New()
 	e, err := engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer, Now: s.clock.now,
-		Hooks: authService.Hooks(), Internal: auth.Collections()}, registry)
+		Hooks: types.Hooks(authService.Hooks()), Lookups: types.Lookups(), Internal: slices.Concat(auth.Collections(), resources.Collections())}, registry)
 	must(err)
-	handler, err := rest.New(rest.Config{Engine: e, Auth: authService, Log: slog.New(slog.DiscardHandler), Ready: s.store.Check})
+	config := rest.Config{Engine: e, Auth: authService, Log: slog.New(slog.DiscardHandler), Ready: s.store.Check}
+	types.Serve(&config)
+	handler, err := rest.New(config)
 	must(err)
 	authService.Routes(handler.Router())
 	s.server = httptest.NewServer(handler)
@@ -123,7 +129,7 @@ func (s *service) start() *engine.Engine {
 	}
 	s.camera, err = newCamera(s.uri)
 	must(err)
-	s.engine = e
+	s.engine, s.types = e, types
 	return e
 }
 
@@ -136,6 +142,11 @@ func (s *service) stop() {
 	if err := s.store.Close(); err != nil {
 		s.tb.Error(err)
 	}
+}
+
+// pass does what the service does from time to time.
+func (s *service) pass() error {
+	return s.types.Pass(context.Background(), s.engine, slog.New(slog.DiscardHandler))
 }
 
 // bootstrap makes the first network, role and user.

@@ -41,10 +41,11 @@ func build(b *testing.B) string {
 
 var listening = regexp.MustCompile(`url=(http://[0-9.:]+)`)
 
-// start runs the program until it listens and answers /readyz.
-func start(b *testing.B, binary, store string) *program {
+// start runs the program on a store until it listens and answers /readyz.
+func start(b *testing.B, binary, uri string) *program {
 	began := time.Now()
-	p := &program{command: exec.Command(binary, "serve", "--addr", "127.0.0.1:0", "--store", "sqlite:"+store, "--log-level", "info")}
+	p := &program{command: exec.Command(binary, "serve", "--addr", "127.0.0.1:0", "--store", uri, "--log-level", "info")}
+	p.command.Dir = b.TempDir() // where it makes a key for a database
 	p.command.Env = append(os.Environ(), "MARQUEE_BOOTSTRAP_PASSWORD=benchmark")
 	logs, err := p.command.StderrPipe()
 	if err != nil {
@@ -125,7 +126,7 @@ func (p *program) peak(b *testing.B) float64 {
 // the store.
 func BenchmarkProcess(b *testing.B) {
 	objects := benchObjects(b)
-	binary, store := build(b), filepath.Join(b.TempDir(), "data", "marquee.db")
+	binary, store := build(b), "sqlite:"+filepath.Join(b.TempDir(), "data", "marquee.db")
 	for range b.N {
 		p := start(b, binary, store)
 		p.do(b, http.MethodPost, "/api/v1/batch?context=main", []byte(`{"operations":[{"type":"tiers","object":{"id":"t","name":"T"}},

@@ -23,6 +23,7 @@ import (
 	"marquee/engine/schema"
 	"marquee/engine/store"
 	"marquee/engine/store/sqlite"
+	"marquee/resources"
 	"marquee/schemas"
 )
 
@@ -30,6 +31,7 @@ import (
 type service struct {
 	store  store.Store
 	engine *engine.Engine
+	types  *resources.Service
 	auth   *auth.Service
 	rest   *rest.Server
 	server *httptest.Server
@@ -58,11 +60,15 @@ func serve(tb testing.TB, opened store.Store) *service {
 	must(s.store.EnsureCollections(ctx, auth.Collections()))
 	s.auth, err = auth.NewService(ctx, s.store, sealer, auth.DefaultLifetimes, nil)
 	must(err)
+	types := resources.New()
+	s.types = types
 	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer,
-		Hooks: s.auth.Hooks(), Internal: auth.Collections()}, registry)
+		Hooks: types.Hooks(s.auth.Hooks()), Lookups: types.Lookups(), Internal: slices.Concat(auth.Collections(), resources.Collections())}, registry)
 	must(err)
 	s.bootstrap(tb)
-	s.rest, err = rest.New(rest.Config{Engine: s.engine, Auth: s.auth, Log: slog.New(slog.DiscardHandler)})
+	config := rest.Config{Engine: s.engine, Auth: s.auth, Log: slog.New(slog.DiscardHandler)}
+	types.Serve(&config)
+	s.rest, err = rest.New(config)
 	must(err)
 	s.server = httptest.NewServer(s.rest)
 	tb.Cleanup(func() {

@@ -1,0 +1,186 @@
+package integration
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"marquee/resources/asset"
+	"marquee/resources/asset/assettest"
+)
+
+// later is a time before which every blob was put.
+func later() time.Time { return time.Now().Add(time.Hour) }
+
+func (c *conversation) collect(before time.Time, want int) {
+	c.Helper()
+	n, err := asset.Collect(c.Context(), c.s.store, before)
+	if err != nil || n != want {
+		c.Errorf("%d blobs were dropped, not %d: %v", n, want, err)
+	}
+}
+
+// TestAssetCollect drops what no asset is delivered from, and nothing else.
+func TestAssetCollect(t *testing.T) { eachStore(t, testAssetCollect) }
+
+func testAssetCollect(t *testing.T, fresh newStore) {
+	c := withCreative(t, fresh)
+	one, two := assettest.PNG(1, 1), assettest.PNG(2, 2)
+	began := time.Now()
+	c.upload("a", "a.png", one, 201, "")
+	c.upload("b", "b.png", one, 201, "")
+	c.collect(later(), 0)
+	c.upload("a", "a.png", two, 200, "")
+	c.collect(later(), 0) // b has it
+	c.upload("b", "b.png", two, 200, "")
+	c.collect(began.Add(-time.Minute), 0) // it is too new
+	c.collect(later(), 1)
+	c.collect(later(), 0)
+	if n := c.blobs(); len(n) != 1 {
+		t.Errorf("%d blobs are left", len(n))
+	}
+	// A hidden asset can be shown again, with its file.
+	c.send("POST", "/api/v1/assets/c/a?context=main", `{"objectState": "HIDDEN"}`, 200, "")
+	c.send("POST", "/api/v1/assets/c/b?context=main", `{"objectState": "HIDDEN"}`, 200, "")
+	c.collect(later(), 0)
+	place := c.cdnID(c.send("POST", "/api/v1/assets/c/a?context=main", `{"objectState": "ACTIVE"}`, 200, ""))
+	if got := c.fetch("GET", place); !bytes.Equal(got.body, two) {
+		t.Errorf("%d: %d bytes", got.status, len(got.body))
+	}
+	// What is dropped can be uploaded again.
+	c.upload("a", "a.png", one, 200, "")
+	place = c.cdnID(c.send("GET", "/api/v1/assets/c/a?context=main", "", 200, ""))
+	if got := c.fetch("GET", place); !bytes.Equal(got.body, one) {
+		t.Errorf("%d: %d bytes", got.status, len(got.body))
+	}
+	// More than are looked at in one go, and dropped in one go.
+	for half := range 2 {
+		var entries []assettest.Entry
+		for i := range 600 {
+			entries = append(entries, assettest.Entry{Name: fmt.Sprintf("%d.css", i), Content: fmt.Sprintf("%d %d", half, i)})
+		}
+		entries[0].Name = "index.html"
+		c.upload("z", "z.zip", assettest.ZIP(entries...), 201-half, "")
+	}
+	c.collect(later(), 600)
+	if n := c.blobs(); len(n) != 602 {
+		t.Errorf("%d blobs are left", len(n))
+	}
+}
+
+// TestAssetCollectRaces uploads a few contents to a few assets again and again,
+// while what is unused is dropped: no asset is ever without its bytes.
+func TestAssetCollectRaces(t *testing.T) { eachStore(t, testAssetCollectRaces) }
+
+func testAssetCollectRaces(t *testing.T, fresh newStore) {
+	const uploaders, collectors, readers, rounds = 4, 2, 2, 25
+	c := withCreative(t, fresh)
+	var contents [][]byte
+	for i := range 7 {
+		contents = append(contents, append(assettest.PNG(i+1, 1), pattern(300<<10)...))
+	}
+	for i := range uploaders {
+		c.upload(fmt.Sprint(i), "a.png", contents[0], 201, "")
+	}
+	var running, dropped, checked atomic.Int64
+	running.Store(uploaders)
+	var wait sync.WaitGroup
+	for i := range uploaders {
+		wait.Go(func() {
+			defer running.Add(-1)
+			for n := range rounds {
+				contentType, body := form("a.png", contents[(i+n)%len(contents)])
+				a, err := c.s.send("PUT", fmt.Sprintf("/api/v1/assets/c/%d?context=main", i), c.header("Content-Type", contentType), bytes.NewReader(body))
+				if err != nil || a.status != 200 {
+					t.Errorf("an upload fails: %v %+v", err, a)
+					return
+				}
+			}
+		})
+	}
+	for range collectors {
+		wait.Go(func() {
+			for running.Load() > 0 {
+				n, err := asset.Collect(t.Context(), c.s.store, later())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				dropped.Add(int64(n))
+			}
+		})
+	}
+	for i := range readers {
+		wait.Go(func() {
+			for n := i; running.Load() > 0; n++ {
+				if err := c.checkAsset(fmt.Sprint(n%uploaders), contents); err != nil {
+					t.Error(err)
+					return
+				}
+				checked.Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	for i := range uploaders {
+		if err := c.checkAsset(fmt.Sprint(i), contents); err != nil {
+			t.Error(err)
+		}
+	}
+	if dropped.Load() == 0 || checked.Load() == 0 {
+		t.Errorf("the test tests nothing: %d blobs were dropped, %d assets looked at", dropped.Load(), checked.Load())
+	}
+	t.Logf("%d blobs were dropped, %d assets looked at", dropped.Load(), checked.Load())
+	// In the end, there is what is delivered.
+	if _, err := asset.Collect(t.Context(), c.s.store, later()); err != nil {
+		t.Error(err)
+	}
+	used := map[string]bool{}
+	for i := range uploaders {
+		object, _ := c.send("GET", fmt.Sprintf("/api/v1/assets/c/%d?context=main", i), "", 200, "").json().(map[string]any)
+		used[fmt.Sprint("main ", object["sha256"])] = true
+	}
+	stored := c.blobs()
+	for key := range used {
+		if _, there := stored[key]; !there || len(stored) != len(used) {
+			t.Errorf("stored are %v, not %v", stored, used)
+		}
+	}
+}
+
+// checkAsset reads an asset and its file. A place that is of no use any more
+// has been replaced meanwhile, which the asset tells.
+func (c *conversation) checkAsset(id string, contents [][]byte) error {
+	for {
+		a, err := c.s.send("GET", "/api/v1/assets/c/"+id+"?context=main", c.header(), nil)
+		if err != nil || a.status != 200 {
+			return fmt.Errorf("the asset %s cannot be read: %w %+v", id, err, a)
+		}
+		object, _ := a.json().(map[string]any)
+		place, _ := object["cdnId"].(string)
+		file, err := c.s.send("GET", place, http.Header{}, nil)
+		switch {
+		case err == nil && file.status == 200:
+			for _, content := range contents {
+				if bytes.Equal(content, file.body) && file.header.Get("ETag") == fmt.Sprintf("%q", object["sha256"]) {
+					return nil
+				}
+			}
+			return errors.New("an asset is delivered with other bytes than its own")
+		case err == nil && file.status != 404:
+			return fmt.Errorf("a file cannot be read: %d %s", file.status, file.body)
+		}
+		again, wrong := c.s.send("GET", "/api/v1/assets/c/"+id+"?context=main", c.header(), nil)
+		if wrong != nil {
+			return wrong
+		}
+		if now, _ := again.json().(map[string]any); now["cdnId"] == place {
+			return fmt.Errorf("the asset %s has no bytes: %w %+v", id, err, file)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestLibraryReachesMany changes a library creative that 10,000 creatives use:
+// they all have the change when the call is answered, or none when one of them
+// cannot take it.
+func TestLibraryReachesMany(t *testing.T) { eachStore(t, testLibraryReachesMany) }
+
+func testLibraryReachesMany(t *testing.T, fresh newStore) {
+	const creatives = 10_000
+	c := converse(t, fresh)
+	filler := strings.Repeat("A long description of a creative. ", 250)
+	c.send("POST", "/api/v1/layouts/l?context=main", `{"name": "L", "html": "<p>{{headline}}</p>"}`, 201, "")
+	c.send("POST", "/api/v1/librarycreatives/lib?context=main",
+		`{"name": "Lib", "layout": "l", "layoutParameters": {"headline": "Before"}, "verifiedSafe": true, "dimensionType": "FLEXIBLE"}`, 201, "")
+	for from := 0; from < creatives; from += 1000 {
+		var body strings.Builder
+		for i := range 1000 {
+			fmt.Fprintf(&body, `,{"id": "c%05d", "name": "C", "libraryCreative": "lib", "description": %q}`, from+i, filler)
+		}
+		c.send("POST", "/api/v1/creatives?context=main", "["+body.String()[1:]+"]", 200, "")
+	}
+	c.send("POST", "/api/v1/librarycreatives/lib?context=main", `{"layoutParameters": {"headline": "After"}}`, 200, "")
+	c.send("GET", "/api/v1/creatives?context=main&pageSize=1&where=layoutParameters.headline=After", "", 200, `{"totalCount": 10000}`)
+	c.send("GET", "/api/v1/audit?context=main&type=creatives&pageSize=1", "", 200, `{"totalCount": 20000}`)
+	c.send("POST", "/api/v1/creatives/c09999?context=main", `{"overrideFields": ["width", "height"]}`, 200, "")
+	c.send("POST", "/api/v1/librarycreatives/lib?context=main", `{"dimensionType": "FIXED", "width": 1, "height": 1}`, 422,
+		`{"messages": ["<any order>", {"params": {"objectId": "c09999", "field": "/width"}}, {"params": {"objectId": "c09999", "field": "/height"}}]}`)
+	c.send("GET", "/api/v1/creatives?context=main&pageSize=1&where=dimensionType=FLEXIBLE", "", 200, `{"totalCount": 10000}`)
+}

@@ -1,0 +1,154 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// parts is a type whose objects refer to each other.
+const parts = `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "title": "Part",
+  "x-resource": {"path": "parts"},
+  "type": "object",
+  "properties": {
+    "name": {"type": "string", "maxLength": 255},
+    "parent": {"$ref": "common/reference.json", "x-ref": "parts"},
+    "machine": {"$ref": "common/reference.json", "x-ref": "machines"}
+  }
+}`
+
+// machines refer to parts, which refer to machines.
+const machines = `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "title": "Machine",
+  "x-resource": {"path": "machines"},
+  "type": "object",
+  "properties": {
+    "name": {"type": "string", "maxLength": 255},
+    "motor": {"$ref": "common/reference.json", "x-ref": "parts"}
+  }
+}`
+
+// TestImportOrder: objects may stand in any order, also in circles that are
+// wider than a transaction.
+func TestImportOrder(t *testing.T) { eachStore(t, testImportOrder) }
+
+func testImportOrder(t *testing.T, fresh newStore) {
+	schemas := t.TempDir()
+	procFile(t, filepath.Join(schemas, "parts.json"), parts)
+	procFile(t, filepath.Join(schemas, "machines.json"), machines)
+	var chain, circle, forest []string
+	for i := range 30 { // each refers to the next line
+		chain = append(chain, fmt.Sprintf(`{"id": "c%02d", "parent": "c%02d"}`, i, i+1))
+	}
+	chain = append(chain, `{"id": "c30"}`)
+	for i := range 9 {
+		circle = append(circle, fmt.Sprintf(`{"id": "r%d", "parent": "r%d"}`, i, (i+1)%9))
+	}
+	forest = append(circle[:9:9], `{"id": "lost", "parent": "nowhere"}`, `{"id": "child", "parent": "lost"}`,
+		`{"id": "lost", "name": "Found"}`)
+	for _, c := range []struct {
+		name, chunk string
+		lines       []string
+		code        int
+		says        string
+	}{
+		{"chain", "7", chain, 0, "31 objects: 31 new"},
+		{"circle", "2", circle, 0, "9 objects: 9 new"},
+		{"circle and lost ones", "2", forest, 3, "11 objects: 2 new, 0 changed, 9 as they were; 1 rejected"},
+	} {
+		uri := schemasStore(t, fresh, schemas)
+		if c.name == "circle and lost ones" {
+			importRun(t, 0, uri, "parts", importFile(t, circle...), "--context", "main", "--schemas", schemas)
+		}
+		file := importFile(t, c.lines...)
+		procWants(t, importRun(t, c.code, uri, "parts", file, "--context", "main", "--chunk", c.chunk, "--schemas", schemas), c.says)
+		gone(t, file)
+	}
+
+	// What comes from a circle of types goes back into one.
+	uri := schemasStore(t, fresh, schemas)
+	file := importFile(t, `{"type": "parts", "object": {"id": "p", "machine": "m"}}`, `{"type": "machines", "object": {"id": "m", "motor": "p"}}`)
+	importRun(t, 0, uri, file, "--context", "main", "--schemas", schemas, "--chunk", "1")
+	exported := exportRun(t, uri, "parts", "machines", "--context", "main", "--schemas", schemas)
+	if strings.Count(exported, "\n") != 2 {
+		t.Errorf("the export is %s", exported)
+	}
+	// Through a stream, of which nothing can be read twice.
+	again := schemasStore(t, fresh, schemas)
+	cmd := procCommand(t, importEnv, "import", "--store", again, "--schemas", schemas, "--context", "main", "--chunk", "1", "-")
+	cmd.Stdin = strings.NewReader(exported)
+	p := procLaunch(t, cmd)
+	p.ends(0)
+	if got := exportRun(t, again, "parts", "machines", "--context", "main", "--schemas", schemas); got != exported {
+		t.Errorf("%s\nbecomes\n%s", exported, got)
+	}
+}
+
+func schemasStore(t *testing.T, fresh newStore, schemas string) string {
+	t.Helper()
+	uri := fresh(t)
+	procRun(t, importEnv, "init", "--store", uri, "--schemas", schemas)
+	return uri
+}
+
+// TestImportRefuses names what is wrong, and the cure.
+func TestImportRefuses(t *testing.T) { eachStore(t, testImportRefuses) }
+
+func testImportRefuses(t *testing.T, fresh newStore) {
+	uri := importMade(t, fresh)
+	object, envelope := importFile(t, `{"id": "a", "text": "A"}`), importFile(t, `{"type": "notes", "object": {"id": "a", "text": "A"}}`)
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		says []string
+	}{
+		{[]string{"venues", object, "--context", "main"}, []string{`no resource type "venues"`, "notes, orders"}},
+		{[]string{"notes", object}, []string{"--context NETWORK", `"main"`}},
+		{[]string{"notes", object, "--context", "other"}, []string{`no network "other"`, `there are "main"`}},
+		{[]string{envelope, "--context", "other"}, []string{`no network "other"`}},
+		{[]string{"users", object, "--context", "main"}, []string{"users belong to no network", "leave --context out"}},
+		{[]string{"notes", object + "-no", "--context", "main"}, []string{"cannot be read", "no such file"}},
+		{[]string{"notes", dir, "--context", "main"}, []string{"is a folder"}},
+		{[]string{"notes", object, "--context", "main", "--rejected", object}, []string{"cannot be both"}},
+		{[]string{"notes", object, "--context", "main", "--chunk", "0"}, []string{"from 1 to 10000"}},
+		{[]string{"notes", "-", "--context", "main", "--progress", "p"}, []string{"standard input", "to a file first"}},
+		{[]string{"notes", envelope, "--context", "main"}, []string{"line 1 is an envelope", "leave the type"}},
+		{[]string{object, "--context", "main"}, []string{"line 1 is no envelope", "name the type"}},
+		{[]string{"notes", object, "--context", "main", "--progress", filepath.Join(dir, "no", "p")}, []string{"cannot be kept", "--progress"}},
+		{[]string{"notes", object, "--context", "main", "--progress", procFile(t, filepath.Join(dir, "p"), "{}")}, []string{"cannot be read as the progress", "--restart"}},
+	} {
+		procWants(t, importRun(t, 1, uri, c.args...), c.says...)
+	}
+	// A context that only a line needs.
+	procWants(t, importRun(t, 3, uri, envelope), "context is required")
+	importRun(t, 0, uri, importFile(t, `{"type": "notes", "context": "main", "object": {"id": "b", "text": "B"}}`))
+	procWants(t, importRun(t, 3, uri, importFile(t, `{"type": "notes", "context": "nowhere", "object": {"text": "C"}}`)),
+		"line 1: /context: There is no networks with the id nowhere", "0 objects")
+	procWants(t, importRun(t, 0, uri, "--chunk", "1", importFile(t, `{"type": "notes", "context": "later", "object": {"text": "D"}}`,
+		`{"type": "networks", "object": {"id": "later", "name": "Later"}}`)), "2 objects: 2 new")
+	if got := exportRun(t, uri, "notes", "--context", "main"); got != `{"id":"b","objectState":"ACTIVE","text":"B"}`+"\n" {
+		t.Errorf("there are %s", got)
+	}
+	for _, c := range []struct {
+		args []string
+		says []string
+	}{
+		{[]string{"venues", "--context", "main"}, []string{`no resource type "venues"`, "notes, orders"}},
+		{nil, []string{"--context NETWORK", "--all-networks", `"main"`}},
+		{[]string{"--context", "other"}, []string{`no network "other"`, `there are "later", "main"`}},
+		{[]string{"users", "--context", "main"}, []string{"leave --context out"}},
+		{[]string{"--context", "main", "--all-networks"}, []string{"leave one out"}},
+		{[]string{"--context", "main", "--output", dir}, []string{"no file that can be replaced"}},
+		{[]string{"--context", "main", "--output", filepath.Join(dir, "no", "file")}, []string{"cannot be made"}},
+	} {
+		procWants(t, procFails(t, importEnv, append([]string{"export", "--store", uri}, c.args...)...), c.says...)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("the refused commands left %v %v", left, err)
+	}
+}

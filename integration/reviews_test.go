@@ -1,0 +1,193 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"marquee/engine/document"
+	"marquee/engine/store"
+)
+
+// plant stores a line item past the service, as one that nobody has judged
+// since a time before its end.
+func (c *conversation) plant(network, id string, end time.Time, more map[string]any) {
+	c.Helper()
+	object := map[string]any{"name": "Planted", "type": "AUCTION", "userState": "APPROVED", "endDate": document.FormatTime(end)}
+	for name, value := range more {
+		if object[name] = value; value == nil {
+			delete(object, name)
+		}
+	}
+	written := end.Add(-time.Hour).UTC().Truncate(time.Millisecond)
+	err := c.s.store.Write(context.Background(), func(tx store.Tx) error {
+		return tx.Put(context.Background(), "lineitems", []store.Write{{Record: store.Record{Key: store.Key{Network: network, ID: id}, Version: 1, State: "ACTIVE",
+			CreateTime: written, UpdateTime: written, CreateUser: c.s.userID, UpdateUser: c.s.userID, Document: document.Append(nil, object)}}})
+	})
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// TestPassesGoOn: a pass looks at what has become due since the one before, also
+// after a restart, and not at everything again.
+func TestPassesGoOn(t *testing.T) { eachStore(t, testPassesGoOn) }
+
+func testPassesGoOn(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
+	pass := func() {
+		t.Helper()
+		if err := c.s.pass(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := func(network, id string) bool {
+		t.Helper()
+		return slices.Contains(warnings(c.send("GET", "/api/v1/lineitems/"+id+"?context="+network, "", 200, "").json()), "ended")
+	}
+	now := c.s.clock.now()
+	c.plant("main", "first", now.Add(-1000*time.Hour), nil)
+	pass()
+	if !ended("main", "first") {
+		t.Error("the first pass begins at the beginning")
+	}
+	// Before the pass, and so near to it that whoever judged it may have been
+	// under way.
+	c.plant("main", "before", now.Add(-time.Hour), nil)
+	c.plant("main", "near", now.Add(-time.Minute), nil)
+	c.plant("main", "soon", now.Add(10*time.Minute), nil)
+	c.s.stop()
+	c.s.start()
+	c.s.clock.advance(20 * time.Minute)
+	pass()
+	if ended("main", "before") || !ended("main", "near") || !ended("main", "soon") {
+		t.Errorf("after a restart, before: %t, near: %t, soon: %t", ended("main", "before"), ended("main", "near"), ended("main", "soon"))
+	}
+	// A network that is new has everything before it.
+	c.send("POST", "/api/v1/networks/west", `{"name": "West"}`, 201, "")
+	c.plant("west", "before", now.Add(-time.Hour), nil)
+	pass()
+	if !ended("west", "before") || ended("main", "before") {
+		t.Errorf("in a new network: %t, in the other: %t", ended("west", "before"), ended("main", "before"))
+	}
+	// The mark of a server whose clock was ahead is not waited for.
+	ahead := c.s.clock.now().Add(1000 * time.Hour).UTC()
+	err := c.s.store.Write(t.Context(), func(tx store.Tx) error {
+		key := store.Key{ID: "lineitems:main"}
+		version := int64(0)
+		err := tx.Get(t.Context(), "review_marks", []store.Key{key}, func(r *store.Record) error {
+			version = r.Version
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		record := store.Record{Key: key, Version: version + 1, State: "ACTIVE", CreateTime: now.UTC(), UpdateTime: now.UTC(),
+			Document: document.Append(nil, map[string]any{"network": "main", "through": ahead.Format(time.RFC3339), "type": "lineitems"})}
+		return tx.Put(t.Context(), "review_marks", []store.Write{{Record: record, Expected: version}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.plant("main", "ahead", c.s.clock.now().Add(-time.Second), nil)
+	c.s.stop()
+	c.s.start()
+	pass()
+	if !ended("main", "ahead") {
+		t.Error("a clock that was ahead is waited for")
+	}
+}
+
+// TestReviewLeavesOutWhatIsInvalid: an object that its schema refuses as it is
+// stored keeps no other from being reviewed, and is named in the log.
+func TestReviewLeavesOutWhatIsInvalid(t *testing.T) { eachStore(t, testReviewLeavesOutWhatIsInvalid) }
+
+func testReviewLeavesOutWhatIsInvalid(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
+	end := c.s.clock.now().Add(-time.Minute)
+	for i := range 9 {
+		c.plant("main", fmt.Sprintf("l%d", i), end, nil)
+	}
+	c.plant("main", "wrong", end, map[string]any{"name": nil})
+	c.plant("main", "worse", end, map[string]any{"type": "GIFT"})
+	var log bytes.Buffer
+	if err := c.s.types.Pass(t.Context(), c.s.engine, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(log.String(), "level=WARN"); n != 2 {
+		t.Errorf("%d lines of log: %s", n, &log)
+	}
+	procWants(t, log.String(), "id=wrong", "id=worse", "network=main", "type=lineitems")
+	for i := range 9 {
+		if id := fmt.Sprintf("l%d", i); !slices.Contains(c.warned(id), "ended") {
+			t.Errorf("%s is not warned", id)
+		}
+	}
+	for _, id := range []string{"wrong", "worse"} {
+		if etag := c.send("GET", "/api/v1/lineitems/"+id+"?context=main", "", 200, "").header.Get("ETag"); !strings.HasPrefix(etag, `"1-`) {
+			t.Errorf("%s was written: %s", id, etag)
+		}
+	}
+	// Whoever corrects it has it judged.
+	c.send("POST", "/api/v1/lineitems/wrong?context=main", `{"name": "Right"}`, 200, `{"validationWarnings": ["<some>", {"code": "warning.line.item.ended"}]}`)
+}
+
+// lines counts what is logged.
+type lines struct {
+	mu   sync.Mutex
+	n    int
+	seen chan struct{}
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.n++; l.n == 6 { // three passes of each kind
+		close(l.seen)
+	}
+	return len(p), nil
+}
+
+// TestPassesAreTriedAgain lets passes fail, and go on until they are told to
+// end. What was missed is found by the first pass of the next run.
+func TestPassesAreTriedAgain(t *testing.T) { eachStore(t, testPassesAreTriedAgain) }
+
+func testPassesAreTriedAgain(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
+	c.plant("main", "l", c.s.clock.now().Add(-time.Minute), nil)
+	run := func(every time.Duration, log *slog.Logger) (end func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			c.s.types.Run(ctx, c.s.engine, every, log)
+		}()
+		return func() {
+			cancel()
+			<-ended
+		}
+	}
+	c.s.stop()
+	failed := &lines{seen: make(chan struct{})}
+	end := run(time.Millisecond, slog.New(slog.NewTextHandler(failed, nil)))
+	select {
+	case <-failed.seen:
+	case <-time.After(procPatience):
+		t.Error("passes over a closed store are not logged again and again")
+	}
+	end()
+	c.s.start()
+	end = run(time.Hour, slog.New(slog.DiscardHandler))
+	defer end()
+	for deadline := time.Now().Add(procPatience); !slices.Contains(c.warned("l"), "ended"); {
+		if time.Now().After(deadline) {
+			t.Fatal("the first pass does not come at once")
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package integration
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSSPConnections imports connections with every field, updates one, and
+// reads them back over HTTP, where they are read-only.
+func TestSSPConnections(t *testing.T) { eachStore(t, testSSPConnections) }
+
+func testSSPConnections(t *testing.T, fresh newStore) {
+	uri := importMade(t, fresh)
+	const path = "/api/v1/sspconnections"
+	imported := func(code int, report string, lines ...string) {
+		t.Helper()
+		importRun(t, code, uri, "sspconnections", importFile(t, lines...), "--context", "main", "--field-validation", "Strict", "--rejected", report)
+	}
+	report := filepath.Join(t.TempDir(), "report")
+	imported(0, report,
+		`{"id": "one", "name": "One", "ssp": "EXAMPLE_SSP", "publisherId": "pub-1", "apiKey": "key of one", "ssp_icon": "https://cdn.example.com/one.svg"}`,
+		`{"id": "two", "name": "Two", "ssp": "OTHER_2", "publisherId": "pub-2", "apiKey": "key of two", "ssp_icon": "https://cdn.example.com/two.svg", "objectState": "HIDDEN"}`)
+	imported(0, report, `{"id": "one", "name": "Uno", "ssp": "THIRD", "publisherId": "pub-3", "apiKey": "new key of one", "ssp_icon": null}`)
+	imported(3, report,
+		`{"id": "x"}`,
+		`{"id": "y", "name": "", "ssp": "no identifier", "publisherId": 5, "apiKey": 5, "ssp_icon": 5}`,
+		`{"id": "z", "name": 5, "ssp": 5}`)
+	refused := map[int][]string{
+		1: {"error.property.required /name", "error.property.required /ssp"},
+		2: {"error.value.too.short /name", "error.value.pattern /ssp", "error.value.type /publisherId", "error.value.type /apiKey", "error.value.type /ssp_icon"},
+		3: {"error.value.type /name", "error.value.type /ssp"},
+	}
+	for line, r := range readReport(t, report) {
+		var got []string
+		for _, m := range r.Messages {
+			field, _ := m.Params["field"].(string)
+			got = append(got, m.Code+" "+field)
+		}
+		for _, want := range refused[line] {
+			if !strings.Contains(strings.Join(got, "\n")+"\n", want+"\n") {
+				t.Errorf("line %d is refused with %q, not with %s", line, got, want)
+			}
+		}
+		if len(got) != len(refused[line]) {
+			t.Errorf("line %d is refused with %q", line, got)
+		}
+		delete(refused, line)
+	}
+	if len(refused) > 0 {
+		t.Errorf("these were not refused: %v", refused)
+	}
+	p := procServe(t, uri)
+	p.signIn("admin", procPassword)
+	shows := func(path, pattern string) {
+		t.Helper()
+		expected, err := decode([]byte(pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, wrong := range match(expected, p.ask(http.StatusOK, http.MethodGet, path, "").json(), "", map[string]string{}) {
+			t.Errorf("%s: %s", path, wrong)
+		}
+	}
+	one := `{"<only>": true, "id": "one", "url": "/api/v1/sspconnections/one?context=main", "network": {"id": "main", "name": "main", "url": "/api/v1/networks/main"}, "objectState": "ACTIVE",
+		"createTime": "<time>", "updateTime": "<time>", "validationWarnings": [], "name": "Uno", "ssp": "THIRD", "publisherId": "pub-3", "apiKey": "new key of one"}`
+	shows(path+"/one?context=main", one)
+	shows(path+"?context=main", `{"<only>": true, "totalCount": 1, "results": [`+one+`]}`)
+	shows(path+"?context=main&includeHidden=true&orderBy=name", `{"totalCount": 2, "results": [{"id": "two", "name": "Two", "ssp": "OTHER_2", "publisherId": "pub-2", "apiKey": "key of two", "ssp_icon": "https://cdn.example.com/two.svg", "objectState": "HIDDEN"}, {"id": "one"}]}`)
+	p.ask(http.StatusOK, http.MethodHead, path+"/two?context=main", "")
+	p.ask(http.StatusNotFound, http.MethodHead, path+"/three?context=main", "")
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch} {
+		for _, at := range []string{path, path + "/one"} {
+			if a := p.ask(http.StatusMethodNotAllowed, method, at+"?context=main", "{}"); a.header.Get("Allow") != "GET, HEAD, OPTIONS" {
+				t.Errorf("%s %s allows %q", method, at, a.header.Get("Allow"))
+			}
+		}
+	}
+	// The key is for those who manage the system.
+	p.ask(http.StatusOK, http.MethodPost, "/api/v1/batch?context=main", `{"operations": [
+		{"type": "roles", "object": {"id": "business", "name": "Business", "scope": "NETWORK", "permissions": ["MANAGE_BUSINESS"]}},
+		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "password of kari", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "business"}]}]}}}]}`)
+	p.signIn("kari", "password of kari")
+	shows(path+"/one?context=main", `{"name": "Uno", "publisherId": "pub-3", "apiKey": "<absent>"}`)
+	shows(path+"?context=main", `{"results": [{"apiKey": "<absent>"}]}`)
+	p.stop()
+}
