@@ -90,13 +90,18 @@ func (w *renderer) document() error {
 	if err := w.members(w.t.Shape, 0, w.v.projection); err != nil || w.collecting {
 		return err
 	}
-	for _, name := range w.t.CompleteMembers() {
-		if _, _, stored := document.Member(w.record.Document, 0, name); !stored && w.v.projection.has(name) {
+	w.absent(w.t.Shape, 0, w.t.Shape.Whole, w.v.projection)
+	return nil
+}
+
+// absent writes those of the members that are not stored, empty.
+func (w *renderer) absent(shape *document.Shape, start int, names []string, p Projection) {
+	for _, name := range names {
+		if _, _, stored := document.Member(w.record.Document, start, name); !stored && p.has(name) {
 			w.name(name)
-			w.empty(w.t.Shape.Properties[name], w.v.projection[name])
+			w.empty(shape.Properties[name], p[name])
 		}
 	}
-	return nil
 }
 
 // members walks the members of the object at i.
@@ -191,14 +196,11 @@ func (w *renderer) nested(shape *document.Shape, start int, p Projection) error 
 	w.first = true
 	err := w.members(shape, start, p)
 	w.lookup(shape, start, p)
+	absent := shape.Whole
 	if shape.Complete {
-		for _, name := range shape.Names {
-			if _, _, stored := document.Member(w.record.Document, start, name); !stored && p.has(name) {
-				w.name(name)
-				w.empty(shape.Properties[name], p[name])
-			}
-		}
+		absent = shape.Names
 	}
+	w.absent(shape, start, absent, p)
 	w.first = outer
 	w.out = append(w.out, '}')
 	return err

@@ -29,7 +29,7 @@ type Shape struct {
 	HasDefault bool
 
 	ReadOnly, WriteOnly, Secret, Immutable, Complete, UniqueItems bool
-	// Derived values are not stored.
+	// Derived values are found out, or completed, at reading.
 	Derived bool
 	// Lookup names a list of the service in which the id of the object is.
 	Lookup string
@@ -45,6 +45,9 @@ type Shape struct {
 	// nothing is set: for the members of complete objects alone.
 	Names []string
 	Empty []byte
+	// Whole are the members that are complete objects, in order: they are
+	// returned even when nothing of them is set.
+	Whole []string
 }
 
 // Reference says what an x-ref refers to.

@@ -6,6 +6,7 @@ func warning(code, text string) *Definition { return define(None, TypeWarning, c
 
 // Creatives, library creatives and layouts.
 var (
+	LibraryShared         = fault(Forbidden, "error.library.creative.shared", "Creatives that you do not see use the library creative.")
 	SlotAmbiguous         = invalid("error.creative.slot.ambiguous", "layoutParameters and {{field}} give the slot {{slot}} different new values; send one of them.")
 	LayoutTooLong         = invalid("error.layout.too.long", "The html has more characters than the {{limit}} that are rendered.")
 	LayoutCharacter       = invalid("error.layout.character", "The html holds a character that cannot be rendered (line {{line}}, column {{column}}).")
@@ -65,4 +66,10 @@ var (
 	WarnNoCreative    = warning("warning.line.item.no.creative", "The line item has no creative that is APPROVED and ACTIVE.")
 	WarnEnded         = warning("warning.line.item.ended", "The end date {{endDate}} has passed.")
 	WarnTargetHidden  = warning("warning.line.item.target.hidden", "The targeting points at hidden objects of the type {{type}} ({{count}} in all): {{ids}}.")
+)
+
+// Article search.
+var (
+	ArticleIndexBuilding = fault(Unavailable, "error.article.index.not.ready", "The index of the articles is not ready yet; try again later.")
+	ArticleEmbeddings    = fault(Unavailable, "error.article.embeddings.unavailable", "The embeddings service cannot be reached at present; try again later.")
 )

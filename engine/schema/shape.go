@@ -287,6 +287,13 @@ func mark(root *document.Shape) bool {
 	all := map[*document.Shape]bool{}
 	collectShapes(root, all)
 	for shape := range all {
+		shape.Whole = nil
+		for name, member := range shape.Properties {
+			if member.Complete {
+				shape.Whole = append(shape.Whole, name)
+			}
+		}
+		slices.Sort(shape.Whole)
 		shape.HasSecrets, shape.HasLookups = shape.Secret, shape.Lookup != ""
 		shape.Plain = !shape.Secret && !shape.WriteOnly && !shape.Complete && shape.Ref == nil && !shape.HasLookups
 		if shape.Complete {

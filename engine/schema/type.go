@@ -54,7 +54,6 @@ type Type struct {
 	rules    *rules
 	terms    []query.Field
 	searched [][]query.Step
-	complete []string
 }
 
 // Index is a property with an index, and the property that it orders by ("" is
@@ -254,12 +253,6 @@ func (t *Type) prepare() {
 			t.searched = append(t.searched, field.Path)
 		}
 	}
-	for name, member := range t.Shape.Properties {
-		if member.Complete {
-			t.complete = append(t.complete, name)
-		}
-	}
-	slices.Sort(t.complete)
 }
 
 // ValidID reports whether an object of the type can have an id.
@@ -267,10 +260,6 @@ func (t *Type) ValidID(id string) bool { return document.ValidID(id) && !slices.
 
 // Searchable reports whether the type names fields for search.
 func (t *Type) Searchable() bool { return len(t.searched) > 0 }
-
-// CompleteMembers are the top-level members that are returned even when
-// nothing of them is set, in the order of their names.
-func (t *Type) CompleteMembers() []string { return t.complete }
 
 // Shows reports whether a dotted path is one that a returned object can have.
 // References have id, name and url.

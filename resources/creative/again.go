@@ -11,9 +11,9 @@ import (
 )
 
 // again lets the objects of a type that refer to changed ones look at them
-// again, in the same transaction. What the caller may not see is refused, where
-// refuse says with which error.
-func again(w *engine.Writing, changes []*engine.Change, collection, property string, matters func(*engine.Change) bool, refuse func(*engine.Change) error) error {
+// again, in the same transaction. With refused, that is the error where there is
+// one among them that the caller does not see.
+func again(w *engine.Writing, changes []*engine.Change, collection, property string, matters func(*engine.Change) bool, refused error) error {
 	t, served := w.Type(collection)
 	if !served {
 		return nil
@@ -31,13 +31,13 @@ func again(w *engine.Writing, changes []*engine.Change, collection, property str
 	for network, ids := range byNetwork {
 		for part := range slices.Chunk(ids, 200) {
 			where := query.In{Field: field, Values: part}
-			if refuse != nil {
+			if refused != nil {
 				hidden, err := w.Unseen(t, network, where)
 				if err != nil {
 					return err
 				}
 				if hidden {
-					return refuse(changes[0])
+					return refused
 				}
 			}
 			err := w.Find(t, network, where, 0, func(r *store.Record) error {

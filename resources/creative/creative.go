@@ -139,10 +139,7 @@ func seenAll(w *engine.Writing, collection string, changes []*engine.Change, ids
 // libraryWritten lets the creatives of library creatives take what has changed.
 // Who does not see all of them cannot change their library creative.
 func libraryWritten(_ context.Context, w *engine.Writing, changes []*engine.Change) error {
-	refused := func(c *engine.Change) error {
-		return message.PermissionMissing.Error(message.Params{"type": c.Type.Name, "permission": "MANAGE_BUSINESS"})
-	}
-	err := again(w, changes, "creatives", "libraryCreative", func(c *engine.Change) bool { return !c.Created() && !c.Internal() }, refused)
+	err := again(w, changes, "creatives", "libraryCreative", func(c *engine.Change) bool { return !c.Created() && !c.Internal() }, message.LibraryShared.Error(nil))
 	if err != nil {
 		return err
 	}
