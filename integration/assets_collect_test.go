@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"marquee/resources/asset"
 	"marquee/resources/asset/assettest"
+	"marquee/resources/lookup"
 )
 
 // later is a time before which every blob was put.
@@ -182,5 +184,25 @@ func (c *conversation) checkAsset(id string, contents [][]byte) error {
 		if now, _ := again.json().(map[string]any); now["cdnId"] == place {
 			return fmt.Errorf("the asset %s has no bytes: %w %+v", id, err, file)
 		}
+	}
+}
+
+// TestCollectLeavesLocations: an imported gazetteer is a blob that no asset is
+// delivered from.
+func TestCollectLeavesLocations(t *testing.T) { eachStore(t, testCollectLeavesLocations) }
+
+func testCollectLeavesLocations(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
+	line := strings.NewReader(`{"id": 1, "type": "CITY", "name": "Atlantis"}`)
+	if _, err := lookup.Import(t.Context(), c.s.store, line, time.Now().UTC().Truncate(time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	c.collect(later(), 0)
+	var locations lookup.Locations
+	if err := locations.Refresh(t.Context(), c.s.store); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := locations.Find(1); !found {
+		t.Error("the imported location is gone")
 	}
 }

@@ -162,7 +162,7 @@ func testUploadMemory(t *testing.T, fresh newStore) {
 	if runtime.GOOS != "linux" || procRace {
 		t.Skip("only Linux tells what a process takes, and the race detector takes more")
 	}
-	const uploads, size, most = 16, 20 << 20, 128 << 20
+	const uploads, size, most = 12, 20 << 20, 180 << 20
 	p := procServe(t, fresh(t))
 	p.creative()
 	before := p.peak()

@@ -51,7 +51,8 @@ func Collect(ctx context.Context, s store.Store, before time.Time) (int, error) 
 		err := s.Read(ctx, func(snapshot store.Snapshot) (err error) {
 			old, n := []store.Key{}, 0
 			err = snapshot.Blobs(ctx, after, scanned, func(blob store.Blob) error {
-				if n, last = n+1, blob.Key; blob.Time.Before(before) {
+				// What belongs to no network is not of an asset.
+				if n, last = n+1, blob.Key; blob.Network != "" && blob.Time.Before(before) {
 					old = append(old, blob.Key)
 				}
 				return nil

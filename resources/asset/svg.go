@@ -13,9 +13,9 @@ import (
 
 const (
 	svgSpace = "http://www.w3.org/2000/svg"
-	// maxSVGBytes is less than other files may have: a text, or an attribute, is
-	// read into memory.
-	maxSVGBytes = 5 << 20
+	// maxSVGBytes holds even where other files may be larger: a text, or an
+	// attribute, is read into memory.
+	maxSVGBytes = 20 << 20
 	// maxSVGLevels is how deep its elements may be nested.
 	maxSVGLevels = 200
 )
@@ -81,7 +81,7 @@ func svgTokens(decoder *xml.Decoder) (width, height int64, err error) {
 			if level > 1 {
 				continue
 			}
-			if roots++; roots > 1 || t.Name != (xml.Name{Space: svgSpace, Local: "svg"}) {
+			if roots++; t.Name != (xml.Name{Space: svgSpace, Local: "svg"}) {
 				return 0, 0, markup()
 			}
 			width, height = rootSize(t.Attr)

@@ -6,11 +6,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"time"
 
 	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/rest"
 )
+
+const placeTime = 30 * time.Second
 
 // What a form may hold besides the file, which is little.
 const (
@@ -36,29 +39,36 @@ func (a *Rules) Upload(r *rest.Call, op *engine.Operation) (release func(), err 
 	if err != nil {
 		return nil, err
 	}
-	removed := func() { _ = file.release() } // a file that is left is no fault of the call
+	done := func() { _ = file.release() } // a file that is left is no fault of the call
+	defer func() {
+		if op.Kept == nil {
+			done()
+		}
+	}()
 	part, sent, err := a.receive(r, op, file)
-	if err == nil {
-		err = a.wait(r.Context())
-	}
 	if err != nil {
-		removed()
 		return nil, about(err, op)
 	}
-	release = func() {
+	if err := a.wait(r.Context()); err != nil {
+		return nil, err
+	}
+	remove := done
+	done = func() {
 		<-a.places
-		removed()
+		remove()
 	}
 	found, err := inspect(file, sent)
 	if err != nil {
-		release()
 		return nil, about(err, op, "/"+part)
 	}
 	op.Set, op.Kept = found.properties(), &upload{name: rand.Text(), facts: found}
-	return release, nil
+	return done, nil
 }
 
+// wait waits for a place, but no longer than a client who sees no answer would.
 func (a *Rules) wait(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, placeTime)
+	defer cancel()
 	select {
 	case a.places <- struct{}{}:
 		return nil

@@ -1,0 +1,127 @@
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"strings"
+	"testing"
+
+	"marquee/resources/asset/assettest"
+)
+
+// TestAssetRanges asks for parts of a file that is kept in several pieces, in
+// every way that HTTP knows.
+func TestAssetRanges(t *testing.T) { eachStore(t, testAssetRanges) }
+
+func testAssetRanges(t *testing.T, fresh newStore) {
+	c := withCreative(t, fresh)
+	content := append(assettest.PNG(3, 3), pattern(900<<10)...)
+	place := c.cdnID(c.upload("a", "a.png", content, 201, ""))
+	size, end := len(content), len(content)-1
+	whole := c.fetch("GET", place)
+	etag, modified := whole.header.Get("ETag"), whole.header.Get("Last-Modified")
+	for _, r := range []struct{ header, from, to int }{{0, 0, 0}, {0, 0, end}, {0, 262143, 262144}, {0, 524288, end}, {0, 300000, 800000}} {
+		a := c.fetch("GET", place, "Range", fmt.Sprintf("bytes=%d-%d", r.from, r.to), "If-Range", etag, "Accept-Encoding", "gzip, zstd")
+		if a.status != 206 || !bytes.Equal(a.body, content[r.from:r.to+1]) {
+			t.Errorf("%v: %d, %d bytes", r, a.status, len(a.body))
+		}
+		c.wantHeaders(a, map[string]string{"Content-Range": fmt.Sprintf("bytes %d-%d/%d", r.from, r.to, size), "Content-Encoding": "",
+			"ETag": etag, "Content-Type": "image/png", "No-Gzip-Compression": ""})
+	}
+	for header, want := range map[string]struct {
+		status int
+		body   []byte
+	}{
+		"bytes=-5":                     {206, content[size-5:]},
+		fmt.Sprintf("bytes=%d-", end):  {206, content[end:]},
+		"bytes=5-999999999":            {206, content[5:]},
+		fmt.Sprintf("bytes=%d-", size): {416, nil},
+		"bytes=5-2":                    {416, nil},
+		"bytes=x":                      {416, nil},
+		"lines=1-2":                    {416, nil},
+		"bytes=" + strings.Repeat("0-0,", 16) + "0-0": {200, content},
+		"bytes=0-,0-": {200, content},
+	} {
+		a := c.fetch("GET", place, "Range", header)
+		if a.status != want.status || want.body != nil && !bytes.Equal(a.body, want.body) {
+			t.Errorf("%s: %d, %d bytes", header, a.status, len(a.body))
+		}
+		for _, wrong := range a.promises(false) {
+			t.Error(header, wrong)
+		}
+	}
+	several := c.fetch("GET", place, "Range", fmt.Sprintf("bytes=0-9,%d-,400000-403999", end), "Accept-Encoding", "gzip")
+	c.wantHeaders(several, map[string]string{"Content-Encoding": ""})
+	_, parameters, err := mime.ParseMediaType(several.header.Get("Content-Type"))
+	if several.status != 206 || err != nil {
+		t.Fatal(several.status, err)
+	}
+	parts := multipart.NewReader(bytes.NewReader(several.body), parameters["boundary"])
+	for _, want := range [][]byte{content[:10], content[end:], content[400000:404000]} {
+		part, err := parts.NextPart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(part); err != nil || !bytes.Equal(got, want) || part.Header.Get("Content-Type") != "image/png" {
+			t.Errorf("%d bytes of type %s: %v", len(got), part.Header.Get("Content-Type"), err)
+		}
+	}
+	for _, condition := range []struct {
+		name, value string
+		status      int
+	}{
+		{"If-None-Match", etag, 304}, {"If-None-Match", "W/" + etag, 304}, {"If-None-Match", "*", 304}, {"If-None-Match", `"x"`, 206},
+		{"If-Modified-Since", modified, 304}, {"If-Unmodified-Since", modified, 206}, {"If-Unmodified-Since", "Mon, 02 Jan 2006 15:04:05 GMT", 412},
+		{"If-Match", etag, 206}, {"If-Match", `"x"`, 412}, {"If-Range", `"x"`, 200}, {"If-Range", modified, 206}, {"If-Range", "W/" + etag, 200},
+	} {
+		if a := c.fetch("GET", place, "Range", "bytes=1-1", condition.name, condition.value); a.status != condition.status {
+			t.Errorf("%v: %d", condition, a.status)
+		}
+	}
+	head := c.fetch("HEAD", place)
+	c.wantHeaders(head, map[string]string{"Content-Length": fmt.Sprint(size), "ETag": etag, "Last-Modified": modified, "Accept-Ranges": "bytes"})
+	if head.status != 200 || len(head.body) > 0 {
+		t.Error(head.status, head.body)
+	}
+}
+
+// pattern is bytes of which none is like those beside it.
+func pattern(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 ^ i>>8 ^ i>>16)
+	}
+	return b
+}
+
+// TestAssetCompressed gets pages packed, and is told when they have not changed.
+func TestAssetCompressed(t *testing.T) { eachStore(t, testAssetCompressed) }
+
+func testAssetCompressed(t *testing.T, fresh newStore) {
+	c := withCreative(t, fresh)
+	content := []byte("<!doctype html>" + strings.Repeat("<p>text</p>", 30_000))
+	place := c.cdnID(c.upload("a", "a.html", content, 201, ""))
+	for _, coding := range []string{"gzip", "zstd"} {
+		a := c.fetch("GET", place, "Accept-Encoding", coding)
+		etag := a.header.Get("ETag")
+		if a.status != 200 || a.header.Get("Content-Encoding") != coding || !strings.HasSuffix(etag, "-"+coding+`"`) || coding == "gzip" && !bytes.Equal(a.body, content) {
+			t.Errorf("%s: %d %v", coding, a.status, a.header)
+		}
+		again := c.fetch("GET", place, "Accept-Encoding", coding, "If-None-Match", etag)
+		c.wantHeaders(again, map[string]string{"ETag": etag})
+		if again.status != 304 {
+			t.Errorf("%s: %d", coding, again.status)
+		}
+		// A range is of the bytes as they are, of which the client does not hold any.
+		if part := c.fetch("GET", place, "Accept-Encoding", coding, "If-Range", etag, "Range", "bytes=0-4"); part.status != 200 || !bytes.Equal(part.body, content) {
+			t.Errorf("%s: %d, %d bytes", coding, part.status, len(part.body))
+		}
+		object := c.fetch("GET", "/api/v1/assets/c/a?context=main&auth_token="+c.token, "Accept-Encoding", coding)
+		if object.status != 200 {
+			t.Error(object.status)
+		}
+	}
+}
