@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -32,4 +33,30 @@ func testLibraryReachesMany(t *testing.T, fresh newStore) {
 	c.send("POST", "/api/v1/librarycreatives/lib?context=main", `{"dimensionType": "FIXED", "width": 1, "height": 1}`, 422,
 		`{"messages": ["<any order>", {"params": {"objectId": "c09999", "field": "/width"}}, {"params": {"objectId": "c09999", "field": "/height"}}]}`)
 	c.send("GET", "/api/v1/creatives?context=main&pageSize=1&where=dimensionType=FLEXIBLE", "", 200, `{"totalCount": 10000}`)
+}
+
+// TestRacingLibrary changes a library creative while creatives begin to take its
+// values, so that neither sees the other: the passes of the service make up for
+// that.
+func TestRacingLibrary(t *testing.T) { eachStore(t, testRacingLibrary) }
+
+func testRacingLibrary(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
+	c.send("POST", "/api/v1/layouts/l?context=main", `{"name": "L", "html": "<p>{{headline}}</p>"}`, 201, "")
+	c.send("POST", "/api/v1/librarycreatives/lib?context=main",
+		`{"name": "Lib", "layout": "l", "layoutParameters": {"headline": "0"}, "verifiedSafe": true, "dimensionType": "FLEXIBLE"}`, 201, "")
+	const each = 8
+	for round := 1; round <= 5; round++ {
+		c.only(c.race(each+1, func(client int) (string, string, string, http.Header) {
+			if client == each {
+				return "POST", "/api/v1/librarycreatives/lib?context=main", fmt.Sprintf(`{"layoutParameters": {"headline": "%d"}}`, round), nil
+			}
+			return "POST", "/api/v1/creatives?context=main", fmt.Sprintf(`{"id": "r%dc%d", "name": "C", "libraryCreative": "lib"}`, round, client), nil
+		}), map[int]int{200: each + 1})
+		if err := c.s.pass(); err != nil {
+			t.Fatal(err)
+		}
+		c.send("GET", fmt.Sprintf("/api/v1/creatives?context=main&pageSize=1&where=layoutParameters.headline=%d", round), "", 200,
+			fmt.Sprintf(`{"totalCount": %d}`, round*each))
+	}
 }

@@ -83,7 +83,7 @@ func TestConfigurationRefused(t *testing.T) {
 		{"key file", nil, serve("--secret-key-file", procFile(t, filepath.Join(dir, "bad.key"), secret)), []string{"bad.key", "base64 of 32"}},
 		{"flag", nil, serve("--bootstrap-pasword", secret), []string{"unknown flag --bootstrap-pasword"}},
 		{"command", nil, []string{"server"}, []string{"unexpected argument server"}},
-		{"no command", nil, nil, []string{"serve", "init", "schema"}},
+		{"no command", nil, nil, []string{"serve", "init", "import"}},
 		{"duration", []string{"MARQUEE_READ_TIMEOUT=soon"}, serve(), []string{"--read-timeout", "soon"}},
 		{"log level", nil, serve("--log-level", "loud"), []string{"--log-level", "loud"}},
 		{"log format", nil, serve("--log-format", "xml"), []string{"--log-format", "json"}},

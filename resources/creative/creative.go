@@ -5,21 +5,22 @@ package creative
 
 import (
 	"context"
+	"slices"
 
 	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/query"
+	"marquee/resources/review"
 )
 
-// Hooks are the rules of the three types, and of assets, whose changes their
-// creatives have to see. At tells where a file is delivered that an asset has
-// at a path.
+// Hooks are the rules of the three types. At tells where a file is delivered that
+// an asset has at a path.
 func Hooks(at func(path string) string) map[string]engine.Hooks {
 	return map[string]engine.Hooks{
 		"creatives":        {Merged: creativesMerged, Judged: judged, Derived: derived(at)},
 		"librarycreatives": {Merged: libraryMerged, Judged: judged, Written: libraryWritten},
-		"layouts":          {Merged: layoutsMerged, Written: layoutsWritten},
-		"assets":           {Written: assetsWritten},
+		"layouts":          {Merged: layoutsMerged},
 	}
 }
 
@@ -136,12 +137,50 @@ func seenAll(w *engine.Writing, collection string, changes []*engine.Change, ids
 	return all, nil
 }
 
-// libraryWritten lets the creatives of library creatives take what has changed.
-// Who does not see all of them cannot change their library creative.
+// Rules have creatives and library creatives look again at what they take from
+// library creatives, layouts and assets when that changes.
+func Rules() []review.Rule {
+	shown := func(c *engine.Change) bool {
+		return c.State != c.StateBefore || differs(c, "html", "assetConstraints", "textConstraints", "urlConstraints", "mimeType", "fileSizeBytes", "width", "height")
+	}
+	rules := []review.Rule{{Target: "librarycreatives", Type: "creatives", Property: "libraryCreative", Matters: func(*engine.Change) bool { return true }}}
+	for _, user := range []string{"librarycreatives", "creatives"} {
+		rules = append(rules, review.Rule{Target: "layouts", Type: user, Property: "layout", Matters: shown},
+			review.Rule{Target: "assets", Type: user, Property: "assets", Matters: shown})
+	}
+	return rules
+}
+
+// differs reports whether one of the properties of an object changes.
+func differs(c *engine.Change, properties ...string) bool {
+	return slices.ContainsFunc(properties, func(name string) bool { return !document.Equal(c.Before[name], c.After[name]) })
+}
+
+// libraryWritten refuses the change of a library creative to a caller who does
+// not see all creatives that take it.
 func libraryWritten(_ context.Context, w *engine.Writing, changes []*engine.Change) error {
-	err := again(w, changes, "creatives", "libraryCreative", func(c *engine.Change) bool { return !c.Created() && !c.Internal() }, message.LibraryShared.Error(nil))
+	creatives, served := w.Type("creatives")
+	if !served {
+		return nil
+	}
+	field, err := creatives.Field("", "libraryCreative")
 	if err != nil {
 		return err
 	}
-	return again(w, changes, "creatives", "libraryCreative", (*engine.Change).Internal, nil)
+	ids := map[string][]any{}
+	for _, c := range changes {
+		if !c.Created() && !c.Internal() {
+			ids[c.Network] = append(ids[c.Network], c.ID)
+		}
+	}
+	for network, list := range ids {
+		unseen, err := w.Unseen(creatives, network, query.In{Field: field, Values: list})
+		if err == nil && unseen {
+			err = message.LibraryShared.Error(nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
