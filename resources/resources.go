@@ -8,6 +8,7 @@ import (
 	"marquee/engine"
 	"marquee/engine/rest"
 	"marquee/engine/store"
+	"marquee/resources/articlesearch"
 	"marquee/resources/asset"
 	"marquee/resources/coupon"
 	"marquee/resources/creative"
@@ -31,12 +32,14 @@ type Service struct {
 	locations lookup.Locations
 	// Assets may be configured until the service serves.
 	Assets *asset.Rules
+	// Articles are found by what they say once the search is started.
+	Articles *articlesearch.Search
 }
 
 // New makes the rules of all types.
 func New() *Service {
-	s := &Service{hooks: map[string]engine.Hooks{}, uploads: map[string]rest.Upload{}, open: map[string]func(*rest.Call, string) error{}, Assets: asset.New()}
-	s.routes = append(s.routes, lookup.Devices(), s.locations.Route())
+	s := &Service{hooks: map[string]engine.Hooks{}, uploads: map[string]rest.Upload{}, open: map[string]func(*rest.Call, string) error{}, Assets: asset.New(), Articles: articlesearch.New()}
+	s.routes = append(s.routes, lookup.Devices(), s.locations.Route(), s.Articles.Route())
 	s.add(s.Assets.Hooks())
 	s.uploads["assets"], s.open[asset.Path] = s.Assets.Upload, s.Assets.Deliver
 	s.add(coupon.Hooks())
@@ -45,7 +48,7 @@ func New() *Service {
 	s.add(lineitem.Hooks())
 	s.add(segment.Hooks())
 	s.routes = append(s.routes, segment.Routes()...)
-	s.reviewer = review.New([]review.Due{lineitem.Due(), {Type: "segments", Property: "expiryTime"}}, lineitem.Rules())
+	s.reviewer = review.New([]review.Due{lineitem.Due(), {Type: "segments", Property: "expiryTime"}}, slices.Concat(lineitem.Rules(), creative.Rules()))
 	s.add(s.reviewer.Hooks())
 	return s
 }
