@@ -36,12 +36,14 @@ func (e *Engine) Check(ctx context.Context, caller *Caller, t *schema.Type, prop
 	for _, fault := range c.faults {
 		w.faults.Add(fault)
 	}
-	w.round = []*Change{c}
-	found := w.faults.Clone()
-	err = e.Store.Read(ctx, func(s store.Snapshot) error {
-		w.faults = found.Clone()
-		return w.checkReferences(s)
-	})
+	if len(c.references) > 0 {
+		w.round = []*Change{c}
+		found := w.faults.Clone()
+		err = e.Store.Read(ctx, func(s store.Snapshot) error {
+			w.faults = found.Clone()
+			return w.checkReferences(s)
+		})
+	}
 	if err == nil {
 		err = w.faults.Err()
 	}

@@ -208,6 +208,14 @@ func testEndDatesPass(t *testing.T, fresh newStore) {
 	}
 }
 
+// TestClockInterval: a service that never looks is none.
+func TestClockInterval(t *testing.T) {
+	t.Parallel()
+	for _, interval := range []string{"0s", "-1s", "often"} {
+		procWants(t, procFails(t, nil, "serve", "--store", newSQLite(t), "--clock-interval="+interval), "--clock-interval")
+	}
+}
+
 // TestEndDatePassesInTheProgram waits for the real program to see an end date
 // pass, and to end when it is told to.
 func TestEndDatePassesInTheProgram(t *testing.T) { eachStore(t, testEndDatePassesInTheProgram) }

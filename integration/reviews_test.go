@@ -138,7 +138,7 @@ func testReviewLeavesOutWhatIsInvalid(t *testing.T, fresh newStore) {
 	c.send("POST", "/api/v1/lineitems/wrong?context=main", `{"name": "Right"}`, 200, `{"validationWarnings": ["<some>", {"code": "warning.line.item.ended"}]}`)
 }
 
-// lines counts what is logged.
+// lines counts the passes that fail.
 type lines struct {
 	mu   sync.Mutex
 	n    int
@@ -148,6 +148,9 @@ type lines struct {
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !bytes.Contains(p, []byte("objects cannot be reviewed")) {
+		return len(p), nil
+	}
 	if l.n++; l.n == 6 { // three passes of each kind
 		close(l.seen)
 	}

@@ -24,6 +24,7 @@ import (
 	"marquee/engine/schema"
 	"marquee/engine/store"
 	"marquee/resources"
+	"marquee/resources/article"
 	"marquee/schemas"
 )
 
@@ -45,9 +46,12 @@ type service struct {
 	store  store.Store
 	engine *engine.Engine
 	types  *resources.Service
-	server *httptest.Server
-	client *http.Client
-	camera camera
+	// embedder makes the vectors of articles, if it is set.
+	embedder   article.Embedder
+	stopSearch func()
+	server     *httptest.Server
+	client     *http.Client
+	camera     camera
 }
 
 // clock is the real time and what a case adds to it. It never shows a
@@ -114,6 +118,9 @@ func (s *service) start() *engine.Engine {
 	authService, err := auth.NewService(ctx, s.store, sealer, auth.DefaultLifetimes, s.clock.now)
 	must(err)
 	types := resources.New()
+	if s.embedder != nil {
+		types.Articles.Embed(s.embedder)
+	}
 	e, err := engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer, Now: s.clock.now,
 		Hooks: types.Hooks(authService.Hooks()), Lookups: types.Lookups(), Internal: slices.Concat(auth.Collections(), resources.Collections())}, registry)
 	must(err)
@@ -122,6 +129,7 @@ func (s *service) start() *engine.Engine {
 	handler, err := rest.New(config)
 	must(err)
 	authService.Routes(handler.Router())
+	s.stopSearch = types.Articles.Start(e, slog.New(slog.DiscardHandler))
 	s.server = httptest.NewServer(handler)
 	s.client = &http.Client{
 		Transport:     &http.Transport{DisableCompression: true},
@@ -136,6 +144,7 @@ func (s *service) start() *engine.Engine {
 func (s *service) stop() {
 	s.server.Close()
 	s.client.CloseIdleConnections()
+	s.stopSearch()
 	if err := s.camera.close(); err != nil {
 		s.tb.Error(err)
 	}

@@ -26,6 +26,7 @@ import (
 type serveCommand struct {
 	storeFlags
 	bootstrapFlags
+	embeddingsFlags
 	Addr            string        `default:"127.0.0.1:8080" help:"Address to listen at."`
 	Demo            bool          `help:"Load a small data set into an empty store."`
 	LogFormat       string        `enum:"json,text" default:"text" help:"json or text."`
@@ -34,7 +35,7 @@ type serveCommand struct {
 	ReadTimeout     time.Duration `default:"60s" help:"How long the reading of a request may take."`
 	WriteTimeout    time.Duration `default:"120s" help:"How long a request and its answer may take."`
 	IdleTimeout     time.Duration `default:"120s" help:"How long an idle connection is kept."`
-	ClockInterval   time.Duration `default:"10s" help:"How often the service looks for what time has changed, such as end dates that have passed; 0s is never."`
+	ClockInterval   time.Duration `default:"10s" help:"How often the service looks for what time has changed, such as end dates that have passed."`
 	CDNURL          *url.URL      `name:"cdn-url" help:"URL from which assets are delivered, such as that of a CDN before this service; without it, their paths here are told." placeholder:"URL"`
 	MaxAssetSize    int64         `default:"20971520" help:"Largest file of an asset, in bytes."`
 	DrainDelay      time.Duration `default:"0s" help:"How long to go on at the end with /readyz answering 503, until load balancers have seen it."`
@@ -52,6 +53,9 @@ func (c *serveCommand) Run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	log := c.logger()
+	if c.ClockInterval <= 0 {
+		return errors.New("--clock-interval must be more than nothing")
+	}
 	if err := c.checkAssets(); err != nil {
 		return err
 	}
@@ -75,6 +79,10 @@ func (c *serveCommand) Run() error {
 		go folder.follow(ctx, func() { s.reload(ctx, &c.storeFlags, log) })
 	}
 	c.serveAssets(s.resources.Assets)
+	if err := c.embeddingsFlags.use(s.resources.Articles); err != nil {
+		return err
+	}
+	defer s.resources.Articles.Start(s.engine, log)()
 	defer c.keepTime(ctx, s, log)()
 	return c.listen(ctx, s, log)
 }
@@ -104,9 +112,6 @@ const passEnd = time.Second
 // keepTime looks for what time has changed, until the function that it returns
 // is called.
 func (c *serveCommand) keepTime(ctx context.Context, s *service, log *slog.Logger) (end func()) {
-	if c.ClockInterval <= 0 {
-		return func() {}
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {

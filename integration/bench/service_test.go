@@ -71,8 +71,10 @@ func serve(tb testing.TB, opened store.Store) *service {
 	s.rest, err = rest.New(config)
 	must(err)
 	s.server = httptest.NewServer(s.rest)
+	stopSearch := types.Articles.Start(s.engine, slog.New(slog.DiscardHandler))
 	tb.Cleanup(func() {
 		s.server.Close()
+		stopSearch()
 		must(s.store.Close())
 	})
 	return s

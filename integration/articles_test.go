@@ -1,0 +1,312 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"marquee/engine/document"
+	"marquee/engine/store"
+	"marquee/resources/article"
+)
+
+const articleSearch = "/api/v1/targetingquery/articles2?context=main&pageSize=1000&thresholdScore=0.01&sentence="
+
+// findArticles searches, and gives the ids that were found, in their order.
+func (s *service) findArticles(token, sentence string) string {
+	s.tb.Helper()
+	a := s.ask(token, http.MethodPost, articleSearch+sentence, "", nil)
+	object, _ := a.json().(map[string]any)
+	results, _ := object["results"].([]any)
+	ids := make([]string, len(results))
+	for i, result := range results {
+		ids[i], _ = result.(map[string]any)["id"].(string)
+	}
+	if a.status != http.StatusOK || fmt.Sprint(object["totalCount"]) != fmt.Sprint(len(ids)) {
+		return fmt.Sprintf("%d %s", a.status, a.body)
+	}
+	return strings.Join(ids, " ")
+}
+
+func (s *service) putArticle(token, id, members string, status int) {
+	s.tb.Helper()
+	if a := s.ask(token, http.MethodPost, "/api/v1/articles/"+id+"?context=main", members, nil); a.status != status {
+		s.tb.Errorf("%s: want %d, got %d %s", id, status, a.status, a.body)
+	}
+}
+
+// TestArticlesAreFoundAtOnce: what was answered is found by the next search,
+// and what was hidden is not, whatever others do meanwhile.
+func TestArticlesAreFoundAtOnce(t *testing.T) { eachStore(t, testArticlesAreFoundAtOnce) }
+
+func testArticlesAreFoundAtOnce(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeAndSearch(t, []*service{s}, token, "a", 15)
+}
+
+// writeAndSearch lets clients write articles through one server and search at
+// once through the next. Each series has articles of its own.
+func writeAndSearch(t *testing.T, servers []*service, token, series string, rounds int) {
+	var wait sync.WaitGroup
+	for client := range 4 {
+		wait.Go(func() {
+			for round := range rounds {
+				here, there := servers[(client+round)%len(servers)], servers[(client+round+1)%len(servers)]
+				id, word := fmt.Sprintf("%s%d-%d", series, client, round), fmt.Sprintf("word%s%dx%d", series, client, round)
+				here.putArticle(token, id, fmt.Sprintf(`{"url": "https://example.com/%s", "text": "%s and more"}`, id, word), http.StatusCreated)
+				if found := there.findArticles(token, word); found != id {
+					t.Errorf("%s, new: %s", id, found)
+				}
+				there.putArticle(token, id, fmt.Sprintf(`{"text": "other%s"}`, word), http.StatusOK)
+				if found := here.findArticles(token, word); found != "" {
+					t.Errorf("%s, by the text that it had: %s", id, found)
+				}
+				if found := here.findArticles(token, "other"+word); found != id {
+					t.Errorf("%s, changed: %s", id, found)
+				}
+				here.putArticle(token, id, `{"objectState": "HIDDEN"}`, http.StatusOK)
+				if found := there.findArticles(token, "other"+word); found != "" {
+					t.Errorf("%s, hidden: %s", id, found)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// TestArticlesThroughServers is the same through servers of one database, while
+// transactions of others are open that began before and end after.
+func TestArticlesThroughServers(t *testing.T) {
+	t.Parallel()
+	servers, token := newServers(t, 3)
+	// Each of these writes an article and its change, and waits with the commit.
+	const open = 6
+	var begun, ended sync.WaitGroup
+	commit := make([]chan struct{}, open)
+	done := make([]chan error, open)
+	for i := range open {
+		commit[i], done[i] = make(chan struct{}), make(chan error, 1)
+		begun.Add(1)
+		once := sync.OnceFunc(begun.Done)
+		ended.Go(func() {
+			done[i] <- servers[i%len(servers)].store.Write(context.Background(), func(tx store.Tx) error {
+				err := putRaw(tx, fmt.Sprint("open", i), fmt.Sprint("openword", i))
+				once()
+				<-commit[i]
+				return err
+			})
+		})
+	}
+	begun.Wait()
+	for i := range open {
+		writeAndSearch(t, servers, token, string(rune('a'+i)), 6)
+		for _, s := range servers {
+			if found := s.findArticles(token, fmt.Sprint("openword", i)); found != "" {
+				t.Errorf("before the commit: %s", found)
+			}
+		}
+		close(commit[i])
+		if err := <-done[i]; err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range servers {
+			if found := s.findArticles(token, fmt.Sprint("openword", i)); found != fmt.Sprint("open", i) {
+				t.Errorf("after the commit: %s", found)
+			}
+		}
+	}
+	ended.Wait()
+	// A server that starts now has it all, too.
+	late := &service{tb: t, uri: servers[0].uri, key: servers[0].key, clock: servers[0].clock, userID: servers[0].userID}
+	late.start()
+	t.Cleanup(late.stop)
+	for i := range open {
+		if found := late.findArticles(token, fmt.Sprint("openword", i)); found != fmt.Sprint("open", i) {
+			t.Errorf("at a new server: %s", found)
+		}
+	}
+}
+
+func putRaw(tx store.Tx, id, text string) error {
+	ctx, now := context.Background(), time.Now().UTC().Truncate(time.Millisecond)
+	record := store.Record{Key: store.Key{Network: network, ID: id}, Version: 1, State: "ACTIVE", CreateTime: now, UpdateTime: now,
+		Document: document.Append(nil, map[string]any{"url": "https://example.com/" + id, "text": text})}
+	if err := tx.Put(ctx, "articles", []store.Write{{Record: record}}); err != nil {
+		return err
+	}
+	return tx.Append(ctx, []store.Change{{Time: now, Network: network, Collection: "articles", ID: id, Version: 1, Fields: []byte(`[]`)}})
+}
+
+// embeddingsServer is an embeddings service whose vectors count words: those of
+// texts that share words are close.
+type embeddingsServer struct {
+	*httptest.Server
+	down  atomic.Bool
+	mu    sync.Mutex
+	calls []string // the Authorization headers
+	texts int
+}
+
+var embeddedWords = []string{"ferry", "fire", "soup", "carrot"}
+
+func newEmbeddingsServer(t *testing.T) *embeddingsServer {
+	e := &embeddingsServer{}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			Model string
+			Input []string
+		}
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.Model != "small" || r.URL.Path != "/v1/embeddings" {
+			t.Errorf("%s %+v %v", r.URL, asked, err)
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.calls = append(e.calls, r.Header.Get("Authorization"))
+		if e.down.Load() {
+			http.Error(w, "the secret of the service and "+r.Header.Get("Authorization"), http.StatusInternalServerError)
+			return
+		}
+		e.texts += len(asked.Input)
+		var answer struct {
+			Data []map[string]any `json:"data"`
+		}
+		for i, text := range asked.Input {
+			vector := make([]float64, len(embeddedWords)+1)
+			vector[len(embeddedWords)] = 0.001
+			for n, word := range embeddedWords {
+				vector[n] = float64(strings.Count(strings.ToLower(text), word))
+			}
+			answer.Data = append(answer.Data, map[string]any{"index": i, "embedding": vector})
+		}
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+// TestArticleEmbeddings has an embeddings service make the vectors, which goes
+// down and comes back.
+func TestArticleEmbeddings(t *testing.T) { eachStore(t, testArticleEmbeddings) }
+
+func testArticleEmbeddings(t *testing.T, fresh newStore) {
+	e := newEmbeddingsServer(t)
+	embeddings, err := article.NewEmbeddings(article.EmbeddingsConfig{URL: e.URL, Model: "small", Key: "key-of-the-service"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServiceWith(t, fresh, embeddings)
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.putArticle(token, "a", `{"url": "https://example.com/a", "title": "Ferry", "text": "A fire on board a ferry."}`, http.StatusCreated)
+	s.putArticle(token, "b", `{"url": "https://example.com/b", "title": "Soup", "text": "Carrots."}`, http.StatusCreated)
+	if found := s.findArticles(token, "ferry%20fire"); found != "a" {
+		t.Errorf("found %s", found)
+	}
+	// While the service is down, articles are written, and found later.
+	e.down.Store(true)
+	s.putArticle(token, "c", `{"url": "https://example.com/c", "text": "Ferry, ferry."}`, http.StatusCreated)
+	unavailable := func() {
+		t.Helper()
+		a := s.ask(token, http.MethodPost, articleSearch+"ferry", "", nil)
+		if a.status != http.StatusServiceUnavailable || !strings.Contains(string(a.body), `"error.article.embeddings.unavailable"`) || a.header.Get("Retry-After") != "10" {
+			t.Errorf("%d %v %s", a.status, a.header, a.body)
+		}
+		for _, secret := range []string{"key-of-the-service", "secret", e.URL} {
+			if strings.Contains(string(a.body), secret) {
+				t.Errorf("the answer tells %s: %s", secret, a.body)
+			}
+		}
+	}
+	unavailable()
+	s.stop()
+	s.start()
+	unavailable()
+	e.down.Store(false)
+	for deadline := time.Now().Add(procPatience); ; { // the follower tries again by itself
+		if found := s.findArticles(token, "ferry"); found == "c a" {
+			break
+		} else if !strings.HasPrefix(found, "503") || time.Now().After(deadline) {
+			t.Fatalf("found %s", found)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if slices.ContainsFunc(e.calls, func(sent string) bool { return sent != "Bearer key-of-the-service" }) {
+		t.Errorf("the key was not sent with each call: %q", e.calls)
+	}
+}
+
+// newServiceWith is newService with an embedder.
+func newServiceWith(t *testing.T, fresh newStore, embedder article.Embedder) *service {
+	t.Helper()
+	s := newService(t, fresh)
+	s.stop()
+	s.embedder = embedder
+	s.start()
+	return s
+}
+
+// TestEmbeddingsSettings: the program searches with the embeddings service that
+// it is told of, refuses settings that do not fit, and never prints the key.
+func TestEmbeddingsSettings(t *testing.T) {
+	t.Parallel()
+	e := newEmbeddingsServer(t)
+	const key = "key-of-the-service"
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	uri := newSQLite(t)
+	for what, args := range map[string][]string{
+		"need its --embeddings-url":         {"--embeddings-model", "small"},
+		"the name of a model":               {"--embeddings-url", e.URL},
+		"must begin with http":              {"--embeddings-url", "ftp://example.com", "--embeddings-model", "small"},
+		"not both":                          {"--embeddings-url", e.URL, "--embeddings-model", "small", "--embeddings-key", key, "--embeddings-key-file", file},
+		"cannot be read":                    {"--embeddings-url", e.URL, "--embeddings-model", "small", "--embeddings-key-file", file + "-none"},
+		"characters that a header cannot":   {"--embeddings-url", e.URL, "--embeddings-model", "small", "--embeddings-key", key + " "},
+		"--embeddings-timeout must be more": {"--embeddings-url", e.URL, "--embeddings-model", "small", "--embeddings-timeout", "0s"},
+	} {
+		said := procFails(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword}, append([]string{"serve", "--addr", "127.0.0.1:0", "--store", uri}, args...)...)
+		procWants(t, said, what)
+		procShuns(t, said, key)
+	}
+	e.down.Store(true)
+	p := procServeWith(t, uri, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword, "MARQUEE_EMBEDDINGS_KEY=" + key},
+		"--embeddings-url", e.URL, "--embeddings-model", "small", "--embeddings-timeout", "5s", "--log-level", "debug")
+	p.signIn(admin, procPassword)
+	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/articles/a?context=main", `{"url": "https://example.com/a", "text": "Ferry"}`)
+	p.ask(http.StatusServiceUnavailable, http.MethodPost, articleSearch+"ferry", "")
+	p.stderr.await(t, 0, procSays("article search is behind"))
+	e.down.Store(false)
+	procWants(t, string(p.ask(http.StatusOK, http.MethodPost, articleSearch+"ferry", "").body), `"id":"a"`, `"totalCount":1`)
+	p.stop()
+	procShuns(t, p.stdout.String()+p.stderr.String(), key)
+
+	p = procServeWith(t, uri, nil, "--embeddings-url", e.URL+"/v1/", "--embeddings-model", "small", "--embeddings-key-file", file)
+	p.signIn(admin, procPassword)
+	procWants(t, string(p.ask(http.StatusOK, http.MethodPost, articleSearch+"ferry", "").body), `"id":"a"`)
+	p.stop()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if slices.ContainsFunc(e.calls, func(sent string) bool { return sent != "Bearer "+key }) || e.texts == 0 {
+		t.Errorf("%d texts, with %q", e.texts, e.calls)
+	}
+}
