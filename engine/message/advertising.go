@@ -8,8 +8,6 @@ func warning(code, text string) *Definition { return define(None, TypeWarning, c
 var (
 	LibraryShared         = fault(Forbidden, "error.library.creative.shared", "Creatives that you do not see use the library creative.")
 	SlotAmbiguous         = invalid("error.creative.slot.ambiguous", "layoutParameters and {{field}} give the slot {{slot}} different new values; send one of them.")
-	LayoutTooLong         = invalid("error.layout.too.long", "The html has more characters than the {{limit}} that are rendered.")
-	LayoutCharacter       = invalid("error.layout.character", "The html holds a character that cannot be rendered (line {{line}}, column {{column}}).")
 	LayoutSlotSyntax      = invalid("error.layout.slot.syntax", "Double braces hold a slot, which is letters, digits and _, and nothing else (line {{line}}, column {{column}}).")
 	LayoutSlotOpen        = invalid("error.layout.slot.open", "The double braces in line {{line}}, column {{column}} are not closed.")
 	LayoutPlaceUnsafe     = invalid("error.layout.place.unsafe", "The slot {{slot}} stands where no value can be escaped safely (line {{line}}, column {{column}}).")

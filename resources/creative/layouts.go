@@ -13,10 +13,9 @@ import (
 	"marquee/resources/layout"
 )
 
-// templateFaults are the messages of the faults that a template can have.
+// templateFaults are the messages of the faults that a template can have. Others,
+// as one that is too long, are found by the schema, or with the body.
 var templateFaults = map[layout.Kind]*message.Definition{
-	layout.TooLong:        message.LayoutTooLong,
-	layout.NotText:        message.LayoutCharacter,
 	layout.BadSlot:        message.LayoutSlotSyntax,
 	layout.UnclosedSlot:   message.LayoutSlotOpen,
 	layout.UnsafePlace:    message.LayoutPlaceUnsafe,
@@ -34,7 +33,9 @@ func layoutsMerged(_ context.Context, _ *engine.Writing, changes []*engine.Chang
 		}
 		template, faults := templates.parse(html)
 		for _, fault := range faults {
-			c.Refuse(templateFaults[fault.Kind], "/html", message.Params{"line": fault.Line, "column": fault.Column, "slot": fault.Tag, "limit": layout.MaxHTML})
+			if d := templateFaults[fault.Kind]; d != nil {
+				c.Refuse(d, "/html", message.Params{"line": fault.Line, "column": fault.Column, "slot": fault.Tag})
+			}
 		}
 		if template != nil {
 			warnOfSlots(c, template.Slots())
