@@ -18,11 +18,11 @@ run: ## start the service on the embedded store, with demonstration data
 	$(GO) run ./cmd/marquee serve --demo
 
 build: ## bin/marquee, static
-	$(GO) build -trimpath -ldflags '-s -w' -o bin/marquee ./cmd/marquee
+	$(GO) build -trimpath -tags nomsgpack -ldflags '-s -w' -o bin/marquee ./cmd/marquee
 
 image: export VERSION := $(VERSION)
 image: ## the container image IMAGE, of a binary for Linux; needs Docker, pulls nothing
-	GOOS=linux $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/image/marquee ./cmd/marquee
+	GOOS=linux $(GO) build -trimpath -tags nomsgpack -ldflags '-s -w -X main.version=$(VERSION)' -o bin/image/marquee ./cmd/marquee
 	deploy/image bin/image/marquee $(IMAGE)
 
 test: ## all tests; TESTFLAGS adds flags

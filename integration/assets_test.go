@@ -194,7 +194,7 @@ func testAssetRefused(t *testing.T, fresh newStore) {
 		"lie":       {zip("x.png", "<script>"), 422, `{"code": "error.bundle.entry.type", "params": {"entry": "x.png"}}`},
 		"ratio":     {zip("x.css", strings.Repeat(" ", 4<<20)), 422, `{"code": "error.bundle.ratio", "params": {"entry": "x.css", "limit": 200}}`},
 		"entries":   {assettest.ZIP(many...), 422, `{"code": "error.bundle.entries.too.many", "params": {"limit": 1000}}`},
-		"large svg": {bytes.Join([][]byte{[]byte(`<svg xmlns="http://www.w3.org/2000/svg">`), bytes.Repeat([]byte(" "), 5<<20), []byte("</svg>")}, nil), 413, `{"code": "error.asset.too.large", "params": {"limit": 5242880}}`},
+		"large svg": {bytes.Join([][]byte{[]byte(`<svg xmlns="http://www.w3.org/2000/svg">`), bytes.Repeat([]byte(" "), 20<<20), []byte("</svg>")}, nil), 413, `{"code": "error.asset.too.large", "params": {"limit": 20971520}}`},
 		"large":     {append(assettest.PNG(3, 3), make([]byte, 20<<20)...), 413, `{"code": "error.asset.too.large", "params": {"limit": 20971520}}`},
 		"too large": {append(assettest.PNG(3, 3), make([]byte, 22<<20)...), 413, `{"code": "error.asset.too.large", "params": {"limit": 20971520}}`},
 	} {
