@@ -97,9 +97,6 @@ func (e *Engine) WriteStream(ctx context.Context, caller *Caller, s Stream) (*Re
 		if err == nil {
 			w.end()
 		}
-		if err == nil {
-			w.end()
-		}
 		w.forget()
 		return w.result, nil
 	}

@@ -122,11 +122,14 @@ func appendState(dst []byte, w *store.Write) (_ []byte, err error) {
 }
 
 // appendUpdate writes the members of an update of a record that is at the
-// version expected. Terms that it adds while it drops others are not in it.
+// version expected.
 func appendUpdate(dst []byte, w *store.Write) ([]byte, error) {
 	query, dst := bsoncore.AppendDocumentElementStart(dst, "q")
 	dst = bsoncore.AppendInt64Element(appendID(dst, w.Key), fieldVersion, w.Expected)
 	dst, _ = bsoncore.AppendDocumentEnd(dst, query)
+	if len(w.DropTerms) > 0 && len(w.AddTerms) > 0 {
+		return appendPipeline(dst, w)
+	}
 	update, dst := bsoncore.AppendDocumentElementStart(dst, "u")
 	set, dst := bsoncore.AppendDocumentElementStart(dst, "$set")
 	dst, err := appendState(dst, w)
@@ -145,6 +148,32 @@ func appendUpdate(dst []byte, w *store.Write) ([]byte, error) {
 		dst = bsoncore.BuildDocumentElement(dst, "$addToSet", each)
 	}
 	return bsoncore.AppendDocumentEnd(dst, update)
+}
+
+// appendPipeline writes an update that drops terms and adds others. Only one
+// that is a pipeline can do both to an array, and a second update of a record
+// takes as long as the first.
+func appendPipeline(dst []byte, w *store.Write) ([]byte, error) {
+	at, state := bsoncore.AppendDocumentStart(nil)
+	state, err := appendState(state, w)
+	if err != nil {
+		return dst, err
+	}
+	state, _ = bsoncore.AppendDocumentEnd(state, at)
+	literal := func(value any) bson.D { return bson.D{{Key: "$literal", Value: value}} }
+	stored := bson.D{{Key: "$ifNull", Value: bson.A{"$" + fieldTerms, bson.A{}}}}
+	kept := bson.D{{Key: "$setDifference", Value: bson.A{stored, literal(termTexts(w.DropTerms))}}}
+	terms := bson.D{{Key: "$setUnion", Value: bson.A{kept, literal(termTexts(w.AddTerms))}}}
+	stages := bson.A{bson.D{{Key: "$replaceWith", Value: bson.D{{Key: "$mergeObjects", Value: bson.A{
+		"$$ROOT", literal(bson.Raw(state)), bson.D{{Key: fieldTerms, Value: terms}}}}}}}}
+	if len(w.Warnings) == 0 {
+		stages = append(stages, bson.D{{Key: "$unset", Value: fieldWarnings}})
+	}
+	update, err := bson.Marshal(bson.D{{Key: "u", Value: stages}})
+	if err != nil {
+		return dst, err
+	}
+	return append(dst, update[4:len(update)-1]...), nil
 }
 
 // appendTerms writes a set of terms as an array, or nothing for none.

@@ -82,10 +82,6 @@ func (t *transaction) putRecords(ctx context.Context, collection string, writes 
 			err = inserts.add(ctx, func(dst []byte) ([]byte, error) { return appendRecord(dst, w) })
 		default:
 			err = updates.add(ctx, func(dst []byte) ([]byte, error) { return appendUpdate(dst, w) })
-			if err == nil && len(w.DropTerms) > 0 && len(w.AddTerms) > 0 { // one update cannot do both to an array
-				err = updates.update(ctx, bson.D{{Key: fieldID, Value: idOf(w.Key)}, {Key: fieldVersion, Value: w.Version}},
-					bson.D{{Key: "$addToSet", Value: bson.D{{Key: fieldTerms, Value: bson.D{{Key: "$each", Value: termTexts(w.AddTerms)}}}}}})
-			}
 		}
 		if err != nil {
 			return err
