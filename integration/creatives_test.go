@@ -13,7 +13,12 @@ import (
 func TestLibraryReachesMany(t *testing.T) { eachStore(t, testLibraryReachesMany) }
 
 func testLibraryReachesMany(t *testing.T, fresh newStore) {
-	const creatives = 10_000
+	creatives := 10_000
+	if testing.Short() {
+		creatives = 1000
+	}
+	last := fmt.Sprintf("c%05d", creatives-1)
+	all := fmt.Sprintf(`{"totalCount": %d}`, creatives)
 	c := converse(t, fresh)
 	filler := strings.Repeat("A long description of a creative. ", 250)
 	c.send("POST", "/api/v1/layouts/l?context=main", `{"name": "L", "html": "<p>{{headline}}</p>"}`, 201, "")
@@ -27,12 +32,12 @@ func testLibraryReachesMany(t *testing.T, fresh newStore) {
 		c.send("POST", "/api/v1/creatives?context=main", "["+body.String()[1:]+"]", 200, "")
 	}
 	c.send("POST", "/api/v1/librarycreatives/lib?context=main", `{"layoutParameters": {"headline": "After"}}`, 200, "")
-	c.send("GET", "/api/v1/creatives?context=main&pageSize=1&where=layoutParameters.headline=After", "", 200, `{"totalCount": 10000}`)
-	c.send("GET", "/api/v1/audit?context=main&type=creatives&pageSize=1", "", 200, `{"totalCount": 20000}`)
-	c.send("POST", "/api/v1/creatives/c09999?context=main", `{"overrideFields": ["width", "height"]}`, 200, "")
+	c.send("GET", "/api/v1/creatives?context=main&pageSize=1&where=layoutParameters.headline=After", "", 200, all)
+	c.send("GET", "/api/v1/audit?context=main&type=creatives&pageSize=1", "", 200, fmt.Sprintf(`{"totalCount": %d}`, 2*creatives))
+	c.send("POST", "/api/v1/creatives/"+last+"?context=main", `{"overrideFields": ["width", "height"]}`, 200, "")
 	c.send("POST", "/api/v1/librarycreatives/lib?context=main", `{"dimensionType": "FIXED", "width": 1, "height": 1}`, 422,
-		`{"messages": ["<any order>", {"params": {"objectId": "c09999", "field": "/width"}}, {"params": {"objectId": "c09999", "field": "/height"}}]}`)
-	c.send("GET", "/api/v1/creatives?context=main&pageSize=1&where=dimensionType=FLEXIBLE", "", 200, `{"totalCount": 10000}`)
+		strings.ReplaceAll(`{"messages": ["<any order>", {"params": {"objectId": "LAST", "field": "/width"}}, {"params": {"objectId": "LAST", "field": "/height"}}]}`, "LAST", last))
+	c.send("GET", "/api/v1/creatives?context=main&pageSize=1&where=dimensionType=FLEXIBLE", "", 200, all)
 }
 
 // TestRacingLibrary changes a library creative while creatives begin to take its

@@ -14,6 +14,9 @@ const uploadPath = "/api/v1/segments/upload?context=main"
 func TestSegmentsUploadLimits(t *testing.T) { eachStore(t, testSegmentsUploadLimits) }
 
 func testSegmentsUploadLimits(t *testing.T, fresh newStore) {
+	if testing.Short() {
+		t.Skip("100,000 segments take long; run without -short")
+	}
 	c := converse(t, fresh)
 	const segments, size = 100_000, 128 << 20
 	// Spaces within the objects make the body as long as it may be.

@@ -74,6 +74,7 @@ func TestServersLeaseLost(t *testing.T) {
 	servers, _ := newServers(t, 1, venues(""))
 	s := servers[0]
 	sleeping := &sleeper{Store: s.store, asleep: s.takeLease}
+	s.stopSearch() // which reads the engine's store
 	s.engine.Store = sleeping
 	before := s.engine.Registry()
 	err := s.swap(s.engine, venues(moreVenues))

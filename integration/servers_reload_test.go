@@ -191,6 +191,7 @@ func TestServersReloadBesideTransaction(t *testing.T) {
 	servers, token := newServers(t, 2, venues(""))
 	here, there := servers[0], servers[1]
 	h := &held{Store: there.store, open: make(chan struct{}), release: make(chan struct{})}
+	there.stopSearch() // which reads the engine's store
 	there.engine.Store = h
 	var both sync.WaitGroup
 	both.Go(func() {
