@@ -30,6 +30,18 @@ func testRecords(t *testing.T, h Harness) {
 		f.put(things, second)
 		got, _ = f.get(things, "a")
 		same(f, "the second version", got, second.Record)
+		// With terms, and with and without warnings.
+		one, other := []store.Term{{Key: "t", Value: "one"}}, []store.Term{{Key: "t", Value: "$other"}}
+		for i, terms := range [][2][]store.Term{{nil, one}, {one, other}, {other, one}, {one, other}, {other, nil}} {
+			another := next(got, fmt.Sprintf(`{"name":"version %d"}`, i))
+			another.DropTerms, another.AddTerms = terms[0], terms[1]
+			if another.Warnings = nil; i%2 == 1 {
+				another.Warnings = []byte(`[{"code":"W"}]`)
+			}
+			f.put(things, another)
+			got, _ = f.get(things, "a")
+			same(f, fmt.Sprintf("with terms, version %d", i), got, another.Record)
+		}
 	})
 
 	f.run("networks and collections are apart", func(f *fixture) {
@@ -55,8 +67,15 @@ func testRecords(t *testing.T, h Harness) {
 			f.must(err)
 			doc = string(encode(object))
 			f.put(things, newRecord(id, doc))
-			if got, _ := f.get(things, id); string(got.Document) != doc {
+			got, _ := f.get(things, id)
+			if string(got.Document) != doc {
 				f.Errorf("got %s, put %s", shorten(string(got.Document)), shorten(doc))
+			}
+			again := next(got, doc)
+			again.DropTerms, again.AddTerms = []store.Term{{Key: "t", Value: "one"}}, []store.Term{{Key: "t", Value: "other"}}
+			f.put(things, again)
+			if got, _ := f.get(things, id); string(got.Document) != doc {
+				f.Errorf("got %s, put again %s", shorten(string(got.Document)), shorten(doc))
 			}
 		}
 	})
