@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// maxGroup and groupTime bound how many transactions share a commit, and
-	// for how long the first of them waits for others.
-	maxGroup  = 512
-	groupTime = 50 * time.Millisecond
+	// maxGroup and defaultGroupTime bound how many transactions share a commit,
+	// and for how long the first of them waits for others.
+	maxGroup         = 512
+	defaultGroupTime = 50 * time.Millisecond
 	// slowCommit is from when on it is worth to wait for others.
 	slowCommit = time.Millisecond
 	// maxShared is how many records a transaction may write that shares a commit.
@@ -41,6 +41,7 @@ type writer struct {
 	// to share the next: as many as lately, fewer with each commit.
 	lastCommit time.Duration
 	expected   int
+	groupTime  time.Duration // as defaultGroupTime, which a test makes longer
 	// later is the job that the next group begins with, if there is one.
 	later *job
 
@@ -60,7 +61,7 @@ type job struct {
 }
 
 func startWriter(s *Store, c *conn) *writer {
-	w := &writer{s: s, conn: c, jobs: make(chan *job, 1024), ended: make(chan struct{})}
+	w := &writer{s: s, conn: c, jobs: make(chan *job, 1024), ended: make(chan struct{}), groupTime: defaultGroupTime}
 	go w.loop()
 	return w
 }
@@ -122,7 +123,7 @@ func (w *writer) group(first *job) {
 		return
 	}
 	var group []*job
-	end := time.Now().Add(groupTime)
+	end := time.Now().Add(w.groupTime)
 	var gathering <-chan time.Time
 	shared := false
 	for next := first; next != nil; next = w.next(&gathering, len(group)) {
