@@ -111,13 +111,13 @@ func exportWith(t *testing.T, s *service, from store.Store, now func() time.Time
 	defer file.Close()
 	registry := s.engine.Registry()
 	x := transfer.Export{Engine: e, Types: transfer.Order(registry, registry.Types()), Envelopes: true}
-	count, wrong := x.Write(context.Background(), file)
+	exported, wrong := x.Write(context.Background(), file)
 	content, err := os.ReadFile(file.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Count(string(content), "\n"); wrong == nil && int64(lines) != count {
-		t.Errorf("%d lines are said to be %d", lines, count)
+	if lines := strings.Count(string(content), "\n"); wrong == nil && int64(lines) != exported.Objects {
+		t.Errorf("%d lines are said to be %d", lines, exported.Objects)
 	}
 	return string(content), wrong
 }

@@ -41,13 +41,19 @@ func testImportOrder(t *testing.T, fresh newStore) {
 	schemas := t.TempDir()
 	procFile(t, filepath.Join(schemas, "parts.json"), parts)
 	procFile(t, filepath.Join(schemas, "machines.json"), machines)
-	var chain, circle, forest []string
+	var chain, circle, forest, pairs []string
 	for i := range 30 { // each refers to the next line
 		chain = append(chain, fmt.Sprintf(`{"id": "c%02d", "parent": "c%02d"}`, i, i+1))
 	}
 	chain = append(chain, `{"id": "c30"}`)
 	for i := range 9 {
 		circle = append(circle, fmt.Sprintf(`{"id": "r%d", "parent": "r%d"}`, i, (i+1)%9))
+	}
+	for i := range 50 { // far from each other, and updated later
+		pairs = append(pairs, fmt.Sprintf(`{"id": "a%d", "parent": "b%d"}`, i, i), fmt.Sprintf(`{"id": "a%d", "name": "Again"}`, i))
+	}
+	for i := range 50 {
+		pairs = append(pairs, fmt.Sprintf(`{"id": "b%d", "parent": {"id": "a%d"}}`, i, i))
 	}
 	forest = append(circle[:9:9], `{"id": "lost", "parent": "nowhere"}`, `{"id": "child", "parent": "lost"}`,
 		`{"id": "lost", "name": "Found"}`)
@@ -59,6 +65,7 @@ func testImportOrder(t *testing.T, fresh newStore) {
 	}{
 		{"chain", "7", chain, 0, "31 objects: 31 new"},
 		{"circle", "2", circle, 0, "9 objects: 9 new"},
+		{"pairs", "3", pairs, 0, "150 objects: 100 new, 50 changed"},
 		{"circle and lost ones", "2", forest, 3, "11 objects: 2 new, 0 changed, 9 as they were; 1 rejected"},
 	} {
 		uri := schemasStore(t, fresh, schemas)

@@ -8,6 +8,7 @@ import (
 	"marquee/engine"
 	"marquee/engine/rest"
 	"marquee/engine/store"
+	"marquee/engine/transfer"
 	"marquee/resources/articlesearch"
 	"marquee/resources/asset"
 	"marquee/resources/coupon"
@@ -103,6 +104,9 @@ func (s *Service) Hooks(others map[string]engine.Hooks) map[string]engine.Hooks 
 func Collections() []store.Collection {
 	return append(slices.Concat(asset.Collections(), review.Collections()), store.Collection{Name: lineitem.ApprovedCollection}, lookup.Collection())
 }
+
+// Files are what objects have besides their documents, by the types.
+func Files() map[string]transfer.Files { return asset.Files() }
 
 // Lookups are the lists of the service that schemas name.
 func (s *Service) Lookups() map[string]func(int64) ([]engine.Member, bool) {

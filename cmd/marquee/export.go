@@ -14,6 +14,7 @@ import (
 
 	"marquee/engine/schema"
 	"marquee/engine/transfer"
+	"marquee/resources"
 )
 
 // exportCommand is marquee export.
@@ -23,6 +24,7 @@ type exportCommand struct {
 	Context     string   `help:"Id of the network whose objects are exported." placeholder:"NETWORK"`
 	AllNetworks bool     `help:"Export all networks, with the networks and users themselves."`
 	Output      string   `help:"File to write, which is replaced; standard output unless given." placeholder:"FILE"`
+	Files       string   `help:"Folder that the files of assets are written to; they are left out unless it is given." placeholder:"DIR"`
 	Envelopes   bool     `help:"Name the type in each line also where there is one type only."`
 	AllFields   bool     `help:"Add the times and users of each object, which import ignores."`
 	Secrets     bool     `help:"Write secrets in the clear; they are left out unless asked for."`
@@ -48,9 +50,17 @@ func (c *exportCommand) Run() error {
 		return err
 	}
 	owned := slices.ContainsFunc(types, func(t *schema.Type) bool { return !t.Global })
-	x := transfer.Export{Engine: s.engine, Types: transfer.Order(s.engine.Registry(), types), Context: c.Context,
+	folder, err := c.files()
+	if err != nil {
+		return err
+	}
+	if folder != nil {
+		defer folder.Close()
+	}
+	x := transfer.Export{Files: resources.Files(), Folder: folder,
+		Engine: s.engine, Types: transfer.Order(s.engine.Registry(), types), Context: c.Context,
 		Envelopes: c.Envelopes || len(types) > 1 || owned && c.AllNetworks, AllFields: c.AllFields, Secrets: c.Secrets}
-	count, err := c.write(ctx, x)
+	exported, err := c.write(ctx, x)
 	if ctx.Err() != nil {
 		return errors.New("the export was interrupted")
 	}
@@ -58,9 +68,37 @@ func (c *exportCommand) Run() error {
 		return fmt.Errorf("the export failed: %w", err)
 	}
 	if !c.Quiet {
-		fmt.Fprintf(os.Stderr, "%s exported\n", counted(count, "object"))
+		c.tell(exported)
 	}
 	return nil
+}
+
+// tell says what was exported, and what was not.
+func (c *exportCommand) tell(exported transfer.Exported) {
+	files := ""
+	if c.Files != "" {
+		files = " and " + counted(exported.Files, "file")
+	}
+	fmt.Fprintf(os.Stderr, "%s%s exported\n", counted(exported.Objects, "object"), files)
+	if exported.WithoutFiles > 0 {
+		fmt.Fprintf(os.Stderr, "The files of %s were left out, without which no store takes them that does not have them: --files DIR exports them.\n", counted(exported.WithoutFiles, "asset"))
+	}
+}
+
+// files opens the folder of the files, which is made if it is not there; nil
+// when they are left out.
+func (c *exportCommand) files() (*os.Root, error) {
+	if c.Files == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(c.Files, 0o700); err != nil {
+		return nil, fmt.Errorf("the folder of --files cannot be made: %w", err)
+	}
+	folder, err := os.OpenRoot(c.Files)
+	if err != nil {
+		return nil, fmt.Errorf("the folder of --files cannot be opened: %w", err)
+	}
+	return folder, nil
 }
 
 // types are those to export.
@@ -95,10 +133,10 @@ func (c *exportCommand) types(ctx context.Context, s *service) ([]*schema.Type, 
 
 // write writes the export where it is wanted, once it is whole: what exists is
 // replaced by a whole file or not at all.
-func (c *exportCommand) write(ctx context.Context, x transfer.Export) (count int64, err error) {
+func (c *exportCommand) write(ctx context.Context, x transfer.Export) (exported transfer.Exported, err error) {
 	file, err := os.CreateTemp(c.folder(), ".marquee-export-*")
 	if err != nil {
-		return 0, fmt.Errorf("a file cannot be made: %w", err)
+		return exported, fmt.Errorf("a file cannot be made: %w", err)
 	}
 	defer func() {
 		file.Close()
@@ -109,19 +147,19 @@ func (c *exportCommand) write(ctx context.Context, x transfer.Export) (count int
 	if c.Output == "" {
 		_ = os.Remove(file.Name()) // some systems cannot as long as it is open
 	}
-	if count, err = x.Write(ctx, file); err != nil {
-		return 0, err
+	if exported, err = x.Write(ctx, file); err != nil {
+		return exported, err
 	}
 	if c.Output != "" {
 		if err := errors.Join(file.Sync(), file.Close()); err != nil {
-			return 0, err
+			return exported, err
 		}
-		return count, os.Rename(file.Name(), c.Output)
+		return exported, os.Rename(file.Name(), c.Output)
 	}
 	if _, err = file.Seek(0, io.SeekStart); err == nil {
 		_, err = io.Copy(os.Stdout, file)
 	}
-	return count, err
+	return exported, err
 }
 
 // folder is where the export grows: beside the file that it replaces.

@@ -14,6 +14,7 @@ import (
 	"marquee/engine/schema"
 	"marquee/engine/store"
 	"marquee/engine/transfer"
+	"marquee/resources"
 )
 
 // importCommand is marquee import.
@@ -25,6 +26,7 @@ type importCommand struct {
 	FieldValidation string `enum:"Warn,Strict,Ignore" default:"Warn" help:"What happens to unknown properties: Warn drops and names them, Strict refuses, Ignore drops."`
 	Chunk           int    `default:"1000" help:"How many lines are one transaction, at most 10000." placeholder:"N"`
 	Rejected        string `help:"File for the lines that are rejected, with their messages." placeholder:"FILE"`
+	Files           string `help:"Folder with the files that an export has written." placeholder:"DIR"`
 	Progress        string `help:"File that keeps the progress; FILE.progress beside the imported one unless given." placeholder:"FILE"`
 	Restart         bool   `help:"Begin anew, although an earlier import did not come to its end."`
 	Strict          bool   `help:"Stop at the first fault, with nothing of its chunk written."`
@@ -188,9 +190,17 @@ func (s *service) networks(ctx context.Context, id string) (ids []string, err er
 }
 
 func (c *importCommand) run(ctx context.Context, s *service, t *schema.Type, input *os.File, size int64) error {
+	var folder *os.Root
+	if c.Files != "" {
+		var err error
+		if folder, err = os.OpenRoot(c.Files); err != nil {
+			return fmt.Errorf("the folder of --files cannot be opened: %w", err)
+		}
+		defer folder.Close()
+	}
 	show := newDisplay(c.Quiet, size)
 	im, err := transfer.Import{Engine: s.engine, Input: input, Type: t, Context: c.Context, FieldValidation: fieldValidations[c.FieldValidation],
-		Chunk: c.Chunk, Strict: c.Strict, Progress: c.Progress, Report: c.Rejected, Restart: c.Restart, Store: storeName(c.Store),
+		Chunk: c.Chunk, Strict: c.Strict, Progress: c.Progress, Report: c.Rejected, Restart: c.Restart, Files: resources.Files(), Folder: folder, Store: storeName(c.Store),
 		Each: show.update}.Open()
 	if err != nil {
 		return err

@@ -34,6 +34,8 @@ var CouponExpiry = invalid("error.coupon.expiry.out.of.range", "The period {{fie
 // Assets.
 var (
 	AssetFileMissing = invalid("error.asset.file.missing", "An asset is made by an upload: send multipart/form-data with the file in the part file or asset.")
+	AssetFileOther   = invalid("error.asset.file.other", "The file {{file}} does not hold what was exported.")
+	AssetFileSaid    = invalid("error.asset.file.said", "{{field}} does not tell of files as an export does: name, sha256, size, delivery, and files, their SHA-256 by paths.")
 	AssetTooLarge    = fault(TooLarge, "error.asset.too.large", "The file is larger than {{limit}} bytes.")
 	AssetType        = fault(UnsupportedMediaType, "error.asset.type", "The file is of no type that assets have: {{allowed}}.")
 	AssetDamaged     = invalid("error.asset.damaged", "The file begins as {{value}}, and cannot be read as such.")

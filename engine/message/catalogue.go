@@ -118,6 +118,7 @@ var (
 	ValueNotAllowed          = invalid("error.value.not.allowed", "{{field}} has a value that is not allowed there.")
 	ValueOrder               = invalid("error.value.order", "{{field}} must be {{relation}} {{other}}.")
 	BatchTypeUnknown         = invalid("error.batch.type.unknown", "{{field}} names no resource type that can be written: {{type}}.")
+	FileNotInFolder          = invalid("error.file.not.in.folder", "There is no file {{file}} in the folder of the files.")
 	BatchMember              = fault(Malformed, "error.batch.member", "An operation has the members type and object; the batch has operations.")
 )
 

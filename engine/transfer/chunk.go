@@ -23,14 +23,11 @@ const (
 
 // chunk reads the lines of the next transaction. It ends before an object that
 // it holds already, as its lines take effect one after the other, and before
-// one of another network.
+// one of another network, but not between lines that need each other.
 func (r *Importer) chunk() (items []item, end bool, err error) {
-	size, bytes, network := r.Chunk, int64(0), ""
-	if r.state.Mode == joined {
-		size = together
-	}
+	bytes, network, group := int64(0), "", int64(0)
 	seen := map[string]bool{}
-	for lines := 0; lines < size; lines++ {
+	for lines := 0; lines < r.Chunk || group > 0; lines++ {
 		it, ok, err := r.item()
 		if errors.Is(err, io.EOF) {
 			return items, true, nil
@@ -42,12 +39,22 @@ func (r *Importer) chunk() (items []item, end bool, err error) {
 			continue
 		}
 		key := it.key()
-		bytes += it.length
-		if len(items) > 0 && (seen[key] || bytes > chunkBytes || it.network != "" && network != "" && it.network != network) {
+		bytes += it.length + r.fileBytes(it)
+		full := len(items) >= r.Chunk || bytes > chunkBytes
+		if group > 0 && it.group == group {
+			if seen[key] {
+				if err := r.wait(it); err != nil {
+					return nil, false, err
+				}
+				continue
+			}
+			full = len(items) >= groupLines || bytes > groupBytes
+		}
+		if len(items) > 0 && (full || seen[key] || it.network != "" && network != "" && it.network != network) {
 			r.carried = &it
 			break
 		}
-		if it.network != "" {
+		if group = it.group; it.network != "" {
 			network = it.network
 		}
 		if it.id != "" {
@@ -83,6 +90,9 @@ func (r *Importer) item() (it item, ok bool, err error) {
 	}
 	if len(faults) > 0 {
 		return it, false, r.refuse(it, faults)
+	}
+	if r.filesOf(it) != nil && r.Folder == nil {
+		return it, false, fmt.Errorf("line %d has files with it: name the folder that they were exported to with --files DIR", it.number)
 	}
 	return r.now(it)
 }
@@ -164,8 +174,12 @@ func (r *Importer) attempt(ctx context.Context, items []item) (*engine.Result, e
 		if it.network != "" {
 			batch.Network = it.network
 		}
-		batch.Operations[i] = engine.Operation{Type: it.t, Object: it.object}
+		op := engine.Operation{Type: it.t, Object: it.object}
 		it.object = nil
+		if err := r.attach(&op, i); err != nil {
+			return nil, err
+		}
+		batch.Operations[i] = op
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 	defer cancel()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"marquee/engine"
@@ -30,6 +31,18 @@ type Export struct {
 	AllFields bool
 	// Secrets are written in the clear, or left out.
 	Secrets bool
+	// Files are those of types, by their names, and Folder is where they are
+	// written; nil leaves them out.
+	Files  map[string]Files
+	Folder *os.Root
+}
+
+// Exported counts what was exported.
+type Exported struct {
+	Objects int64
+	// Files were written, or were there; WithoutFiles are the objects whose
+	// files were left out.
+	Files, WithoutFiles int64
 }
 
 const (
@@ -43,9 +56,10 @@ const (
 )
 
 // Write writes the objects as they are at one point in time, whatever is
-// written meanwhile, and tells how many they are. It may begin anew, and then
-// overwrites the file; after an error the file holds a part.
-func (x Export) Write(ctx context.Context, file *os.File) (count int64, err error) {
+// written meanwhile. It may begin anew, and then overwrites the file, but not
+// files in the folder, whose names say what they hold; after an error the file
+// holds a part.
+func (x Export) Write(ctx context.Context, file *os.File) (exported Exported, err error) {
 	var before error
 	var begun time.Time
 	runs := 0
@@ -63,10 +77,10 @@ func (x Export) Write(ctx context.Context, file *os.File) (count int64, err erro
 		if err := w.all(ctx); err != nil {
 			return err
 		}
-		count = w.count
+		exported = w.exported
 		return w.flush()
 	})
-	return count, err
+	return exported, err
 }
 
 // lostSnapshot tells what to do when the state of the store that an export
@@ -89,7 +103,7 @@ type writer struct {
 	Export
 	snapshot store.Snapshot
 	out      *bufio.Writer
-	count    int64
+	exported Exported
 }
 
 // errBehind ends a scan behind the last record that is wanted.
@@ -103,20 +117,28 @@ func (w *writer) all(ctx context.Context) error {
 		}
 		for {
 			found := 0
+			var attached []*store.Record
 			err := w.snapshot.Scan(ctx, t.Name, last, page, func(r *store.Record) error {
 				if !t.Global && w.Context != "" && r.Network != w.Context {
 					return errBehind
 				}
 				found, last = found+1, r.Key
-				return w.object(t, r)
+				if w.Files[t.Name] == nil {
+					return w.object(t, r, nil)
+				}
+				kept := *r
+				kept.Document, kept.Warnings = slices.Clone(r.Document), slices.Clone(r.Warnings)
+				attached = append(attached, &kept)
+				return nil
 			})
-			if errors.Is(err, errBehind) {
-				break
-			}
-			if err != nil {
+			end := errors.Is(err, errBehind)
+			if err != nil && !end {
 				return err
 			}
-			if found < page {
+			if err := w.attached(ctx, t, attached); err != nil {
+				return err
+			}
+			if end || found < page {
 				break
 			}
 		}
@@ -124,10 +146,44 @@ func (w *writer) all(ctx context.Context) error {
 	return nil
 }
 
-func (w *writer) object(t *schema.Type, r *store.Record) error {
+// attached writes objects of a type with files, and their files.
+func (w *writer) attached(ctx context.Context, t *schema.Type, records []*store.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	if w.Folder == nil {
+		w.exported.WithoutFiles += int64(len(records))
+	}
+	all := make([]Attached, len(records))
+	if w.Folder != nil {
+		var err error
+		if all, err = w.Files[t.Name].Export(ctx, w.snapshot, records); err != nil {
+			return fmt.Errorf("the files of %s cannot be exported: %w", t.Name, err)
+		}
+	}
+	for i, r := range records {
+		for _, name := range all[i].Blobs {
+			if err := putFile(ctx, w.snapshot, w.Folder, r.Network, name); err != nil {
+				return err
+			}
+			w.exported.Files++
+		}
+		if err := w.object(t, r, all[i].Says); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// object writes a line; files is what it says of them, nil where it says
+// nothing.
+func (w *writer) object(t *schema.Type, r *store.Record, files map[string]any) error {
 	object, err := w.open(t, r)
 	if err != nil {
 		return fmt.Errorf("%s %q of the network %q cannot be exported: %w", t.Name, r.ID, r.Network, err)
+	}
+	if files != nil {
+		object[fileMember] = files
 	}
 	text := make([]byte, 0, len(r.Document)+256)
 	if w.Envelopes {
@@ -150,7 +206,7 @@ func (w *writer) object(t *schema.Type, r *store.Record) error {
 	if w.Envelopes {
 		text = append(text, '}')
 	}
-	w.count++
+	w.exported.Objects++
 	if _, err := w.out.Write(append(text, '\n')); err != nil {
 		return fmt.Errorf("the export cannot be written: %w", err)
 	}

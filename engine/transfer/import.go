@@ -31,6 +31,10 @@ type Import struct {
 	// of rejected lines, or "". Restart forgets the progress that there is.
 	Progress, Report string
 	Restart          bool
+	// Files are those of types, by their names; Folder is where they are, or
+	// nil.
+	Files  map[string]Files
+	Folder *os.Root
 	// Store names the store in the progress; it must hold no password.
 	Store string
 	// Each is told after every chunk.
@@ -43,9 +47,10 @@ const DefaultChunk = 1000
 const (
 	// chunkBytes is how many bytes of lines are one transaction.
 	chunkBytes = 16 << 20
-	// together is how many waiting lines are written at once where that is the
-	// only way left: they may refer to each other in a circle.
-	together = 10_000
+	// groupLines and groupBytes bound a transaction of lines that refer to each
+	// other in a circle.
+	groupLines = 10_000
+	groupBytes = 256 << 20
 )
 
 // Status is how far an import is.
@@ -63,9 +68,9 @@ type Status struct {
 type mode string
 
 const (
-	waits  mode = ""
-	joined mode = "together"
-	last   mode = "last"
+	waits   mode = ""
+	ordered mode = "ordered"
+	last    mode = "last"
 )
 
 // Importer is an import on its way.
@@ -154,9 +159,13 @@ func (r *Importer) pass(ctx context.Context) error {
 func (r *Importer) turn() error {
 	s := &r.state
 	next := waits
-	if s.Pass > 0 && s.Accepted == 0 {
-		if next = last; s.Mode == waits && s.Waiting > int64(r.Chunk) && s.Waiting <= together {
-			next = joined
+	switch {
+	case s.Pass > 0 && s.Accepted == 0:
+		next = last
+	case s.Waiting <= maxOrdered:
+		next = ordered
+		if err := r.order(); err != nil {
+			return err
 		}
 	}
 	s.Pass++

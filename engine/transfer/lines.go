@@ -16,17 +16,23 @@ const MaxLine = 1<<20 + 64<<10
 
 // line is one line of the input.
 type line struct {
-	number int64
-	// offset and length say where the line stands, with its end, for a later
-	// pass to read it there.
-	offset, length int64
+	place
 	// text is nil when the line is too long.
 	text []byte
 	// start is where the pass stood before the line.
 	start mark
 }
 
-// mark is a place in the input of a pass.
+// place says where a line stands, for a later pass to read it there.
+type place struct {
+	number int64
+	// offset and length are in bytes, with the end of the line.
+	offset, length int64
+	// group is the same for lines that must be written together; 0 for others.
+	group int64
+}
+
+// mark is how far the input of a pass was read.
 type mark struct {
 	// position is a number of bytes, line a number of lines.
 	position, line int64
@@ -73,7 +79,7 @@ func (in *fileInput) mark() mark {
 // next reads a line. One that is too long is skipped in pieces, so that it
 // needs no memory.
 func (in *fileInput) next() (line, error) {
-	l := line{number: in.at.line + 1, offset: in.at.position, start: in.mark()}
+	l := line{place: place{number: in.at.line + 1, offset: in.at.position}, start: in.mark()}
 	for {
 		part, err := in.r.ReadSlice('\n')
 		in.hash.Write(part)
@@ -118,12 +124,12 @@ func (l *line) trim() {
 	}
 }
 
-// waitingSize is what a line takes in a list of waiting lines: its number, and
-// where it stands. The text is not there, as it may hold secrets.
-const waitingSize = 24
+// waitingSize is what a line takes in a list of waiting lines: its place. The
+// text is not there, as it may hold secrets.
+const waitingSize = 32
 
-func appendWaiting(dst []byte, l line) []byte {
-	for _, n := range [...]int64{l.number, l.offset, l.length} {
+func appendWaiting(dst []byte, p place) []byte {
+	for _, n := range [...]int64{p.number, p.offset, p.length, p.group} {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
 	}
 	return dst
@@ -149,7 +155,7 @@ func (in *waitingInput) next() (line, error) {
 		return line{}, err
 	}
 	at := func(i int) int64 { return int64(binary.LittleEndian.Uint64(entry[i:])) }
-	l := line{number: at(0), offset: at(8), length: at(16), start: in.at}
+	l := line{place: place{at(0), at(8), at(16), at(24)}, start: in.at}
 	if l.length < 0 || l.length > MaxLine+2 {
 		return line{}, errors.New("the list of waiting lines is damaged")
 	}

@@ -96,7 +96,7 @@ func (r *Importer) wait(it item) error {
 		}
 		it.length = int64(len(it.text))
 	}
-	if _, err := r.list.Write(appendWaiting(nil, it.line)); err != nil {
+	if _, err := r.list.Write(appendWaiting(nil, it.place)); err != nil {
 		return notKept("the lines that wait", err)
 	}
 	r.state.Waiting++

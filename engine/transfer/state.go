@@ -58,7 +58,7 @@ type state struct {
 	First []string `json:"first,omitempty"`
 }
 
-const stateVersion = 1
+const stateVersion = 2
 
 var (
 	errChanged = errors.New("what was read of it has changed since: put the file back, or begin anew with --restart (objects that were written stay)")

@@ -11,17 +11,39 @@ import (
 
 // merged refuses an asset without a file, and has a new file, or one with a new
 // name, delivered from a new place: what was delivered from one never changes.
-func merged(_ context.Context, _ *engine.Writing, changes []*engine.Change) error {
+func merged(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
+	taken, err := takenNames(ctx, w, changes)
+	if err != nil {
+		return err
+	}
 	for _, c := range changes {
 		up, ok := c.Kept.(*upload)
 		switch {
 		case !ok && c.Created():
 			c.Refuse(message.AssetFileMissing, "/file", nil)
 		case ok && (c.Created() || c.Before["sha256"] != c.After["sha256"] || c.Before["fileName"] != c.After["fileName"]):
+			up.name = up.fresh
+			if up.wanted != "" && !taken[up.wanted] {
+				taken[up.wanted], up.name = true, up.wanted
+			}
 			c.After["cdnId"] = place(up.name, up.primary)
 		}
 	}
 	return nil
+}
+
+// takenNames are those of the names that imported assets want which are those
+// of deliveries already.
+func takenNames(ctx context.Context, w *engine.Writing, changes []*engine.Change) (map[string]bool, error) {
+	taken := map[string]bool{}
+	var names []string
+	for _, c := range changes {
+		if up, ok := c.Kept.(*upload); ok && up.wanted != "" {
+			names = append(names, up.wanted)
+		}
+	}
+	err := readDeliveries(ctx, w.Tx(), names, func(name string, _ *delivery, _ *store.Record) { taken[name] = true })
+	return taken, err
 }
 
 // written stores the files of uploads, and how they are delivered.

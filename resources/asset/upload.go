@@ -24,8 +24,9 @@ const (
 
 // upload is a file on its way through the write path, as Change.Kept.
 type upload struct {
-	// name is that of the delivery, should there be a new one.
-	name string
+	// name is that of the delivery, should there be a new one: wanted, if it is
+	// given and free, or fresh.
+	name, wanted, fresh string
 	facts
 }
 
@@ -61,7 +62,7 @@ func (a *Rules) Upload(r *rest.Call, op *engine.Operation) (release func(), err 
 	if err != nil {
 		return nil, about(err, op, "/"+part)
 	}
-	op.Set, op.Kept = found.properties(), &upload{name: rand.Text(), facts: found}
+	op.Set, op.Kept = found.properties(), &upload{fresh: rand.Text(), facts: found}
 	return done, nil
 }
 

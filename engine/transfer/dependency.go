@@ -1,0 +1,166 @@
+package transfer
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"hash/maphash"
+	"io"
+	"slices"
+
+	"marquee/engine/document"
+	"marquee/engine/message"
+)
+
+// maxOrdered is how many waiting lines are brought into order: it takes some
+// 100 bytes of memory for each. More are tried as they stand, until fewer wait.
+const maxOrdered = 1 << 20
+
+// order lists the waiting lines anew, each behind those that it needs, so that
+// one pass can write them all. Lines that need each other become a group.
+func (r *Importer) order() error {
+	places, needs, err := r.dependencies()
+	if err != nil {
+		return err
+	}
+	list, err := r.scratch.open(r.state.Pass+1, 0)
+	if err != nil {
+		return err
+	}
+	defer r.list.Close()
+	r.list = list
+	out, groups := bufio.NewWriter(r.list), int64(0)
+	components(needs, func(lines []int32) {
+		group := int64(0)
+		if len(lines) > 1 {
+			groups++
+			group = groups
+		}
+		slices.Sort(lines)
+		for _, i := range lines {
+			p := places[i]
+			p.group = group
+			_, _ = out.Write(appendWaiting(nil, p)) // Flush has the error
+		}
+	})
+	if err := out.Flush(); err != nil {
+		return notKept("the lines that wait", err)
+	}
+	r.state.Pass++
+	return nil
+}
+
+// dependencies are the lines that wait, and by their indexes the others that
+// each needs: those of the objects that it refers to, and the one before of its
+// own object.
+func (r *Importer) dependencies() (places []place, needs [][]int32, err error) {
+	seed, latest := maphash.MakeSeed(), make(map[uint64]int32, r.state.Waiting)
+	hash := func(it item) uint64 { return maphash.String(seed, it.key()) }
+	var keys []uint64
+	err = r.eachWaiting(func(it item) {
+		latest[hash(it)] = int32(len(places))
+		places, keys = append(places, it.place), append(keys, hash(it))
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	i, before := 0, make(map[uint64]int32)
+	needs = make([][]int32, len(places))
+	err = r.eachWaiting(func(it item) {
+		need := func(line int32, there bool) {
+			if there && line != int32(i) {
+				needs[i] = append(needs[i], line)
+			}
+		}
+		line, there := before[keys[i]]
+		need(line, there)
+		before[keys[i]] = int32(i)
+		normal := document.Normaliser{Unknown: func(document.Pointer) {}, Fault: func(*message.Definition, document.Pointer, message.Params) {}}
+		normal.Object(it.t.Shape, it.object)
+		it.t.Shape.References(it.object, func(_ document.Pointer, ref *document.Reference, id, network string) {
+			if target, served := r.parser.registry.Type(ref.Type); served {
+				of := item{t: target, id: id}
+				if !target.Global {
+					of.network = cmp.Or(network, it.network)
+				}
+				line, there := latest[hash(of)]
+				need(line, there)
+			}
+		})
+		i++
+	})
+	return places, needs, err
+}
+
+// eachWaiting reads the lines that wait in this pass.
+func (r *Importer) eachWaiting(visit func(item)) error {
+	waiting := newWaitingInput(r.list, r.state.Waiting, 0, r.text)
+	for {
+		l, err := waiting.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if it, faults := r.parser.parse(l); len(faults) == 0 {
+			visit(it)
+		}
+	}
+}
+
+// components yields the strongly connected components of a graph, each behind
+// those that its nodes need (R. Tarjan, 1972).
+func components(needs [][]int32, yield func(nodes []int32)) {
+	// number is when a node was met, from 1; low the earliest that it leads to.
+	number, low := make([]int32, len(needs)), make([]int32, len(needs))
+	type step struct {
+		node int32
+		next int // of its needs
+	}
+	var path []step
+	var open []int32
+	met := int32(0)
+	const done = 1<<31 - 1
+	for root := range needs {
+		if number[root] != 0 {
+			continue
+		}
+		path = append(path, step{node: int32(root)})
+		for len(path) > 0 {
+			at := &path[len(path)-1]
+			node := at.node
+			if number[node] == 0 {
+				met++
+				number[node], low[node] = met, met
+				open = append(open, node)
+			}
+			deeper := false
+			for ; at.next < len(needs[node]); at.next++ {
+				other := needs[node][at.next]
+				if number[other] == 0 {
+					path = append(path, step{node: other})
+					deeper = true
+					break
+				}
+				low[node] = min(low[node], low[other])
+			}
+			if deeper {
+				continue
+			}
+			path = path[:len(path)-1]
+			if low[node] != number[node] {
+				continue
+			}
+			first := len(open) - 1
+			for open[first] != node {
+				first--
+			}
+			for _, member := range open[first:] {
+				low[member] = done
+			}
+			yield(open[first:])
+			open = open[:first]
+		}
+	}
+}

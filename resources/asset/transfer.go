@@ -1,0 +1,172 @@
+package asset
+
+import (
+	"archive/zip"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+
+	"marquee/engine"
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/store"
+	"marquee/engine/transfer"
+)
+
+// said is what the line of an asset says of its files.
+type said struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"`
+	// Delivery is the name that the files are delivered under.
+	Delivery string `json:"delivery"`
+	// Files are the SHA-256 of what is delivered, by paths.
+	Files map[string]string `json:"files"`
+}
+
+// Files bring the files of assets out of a store and in again.
+func Files() map[string]transfer.Files { return map[string]transfer.Files{collection: files{}} }
+
+type files struct{}
+
+// Export implements transfer.Files.
+func (files) Export(ctx context.Context, s store.Snapshot, records []*store.Record) ([]transfer.Attached, error) {
+	assets, names := make([]map[string]any, len(records)), make([]string, len(records))
+	for i, r := range records {
+		asset, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+		if err != nil {
+			return nil, err
+		}
+		place, _ := asset["cdnId"].(string)
+		assets[i], names[i] = asset, nameOf(place)
+	}
+	found := map[string]*delivery{}
+	if err := readDeliveries(ctx, s, names, func(name string, d *delivery, _ *store.Record) { found[name] = d }); err != nil {
+		return nil, err
+	}
+	all := make([]transfer.Attached, len(records))
+	for i, asset := range assets {
+		d := found[names[i]]
+		if d == nil {
+			return nil, fmt.Errorf("%s %q of the network %q: %w", collection, records[i].ID, records[i].Network, errBlobMissing)
+		}
+		paths, blobs := map[string]any{}, map[string]bool{}
+		for _, f := range d.Files {
+			paths[f.Path], blobs[f.SHA256] = f.SHA256, true
+		}
+		all[i] = transfer.Attached{Blobs: slices.Sorted(maps.Keys(blobs)), Says: map[string]any{"name": asset["fileName"],
+			"sha256": asset["sha256"], "size": asset["fileSizeBytes"], "delivery": names[i], "files": paths}}
+	}
+	return all, nil
+}
+
+// read takes apart what a line says; ok is false when it says something else.
+func read(value any) (s said, ok bool) {
+	text, err := json.Marshal(value)
+	if err != nil || json.Unmarshal(text, &s) != nil || len(s.Files) == 0 || !isSum(s.SHA256) || s.Size < 0 || !madeName.MatchString(s.Delivery) {
+		return s, false
+	}
+	for _, sum := range s.Files {
+		if !isSum(sum) {
+			return s, false
+		}
+	}
+	return s, true
+}
+
+// madeName is a name of a delivery as the service makes them.
+var madeName = regexp.MustCompile(`^[A-Z2-7]{26}$`)
+
+func isSum(text string) bool {
+	raw, err := hex.DecodeString(text)
+	return err == nil && len(raw) == 32 && hex.EncodeToString(raw) == text
+}
+
+// Names implements transfer.Files.
+func (files) Names(value any) []string {
+	s, _ := read(value)
+	return slices.Collect(maps.Values(s.Files))
+}
+
+// Import implements transfer.Files. Files are looked into as those of an upload
+// are: what an asset says of them is found out anew.
+func (files) Import(op *engine.Operation, value any, open func(string) (*os.File, error)) error {
+	s, ok := read(value)
+	if !ok {
+		return message.AssetFileSaid.Error(message.Params{"field": "/file"})
+	}
+	found, err := s.inspect(open)
+	if err != nil {
+		return err
+	}
+	op.Set, op.Kept = found.properties(), &upload{fresh: rand.Text(), wanted: s.Delivery, facts: found}
+	return nil
+}
+
+// inspect finds out about the files, and that they are those that were
+// exported.
+func (s said) inspect(open func(string) (*os.File, error)) (facts, error) {
+	file, err := newSpool()
+	if err != nil {
+		return facts{}, err
+	}
+	defer func() { _ = file.release() }()
+	sum, alone := s.Files[s.Name]
+	if alone = alone && sum == s.SHA256; alone {
+		err = copyInto(file, open, sum)
+	} else {
+		err = s.pack(file, open)
+	}
+	if err != nil {
+		return facts{}, err
+	}
+	found, err := inspect(file, s.Name)
+	if err != nil {
+		return facts{}, err
+	}
+	if alone != (found.kind != zipKind) || len(found.files) != len(s.Files) {
+		return facts{}, message.AssetFileSaid.Error(message.Params{"field": "/file"})
+	}
+	if !alone {
+		found.sum, found.size = s.SHA256, s.Size
+	}
+	for i, f := range found.files {
+		if expected := s.Files[f.path]; f.sum != expected {
+			return facts{}, message.AssetFileOther.Error(message.Params{"file": expected})
+		}
+		found.files[i].open = func() (io.ReadCloser, error) { return open(f.sum) }
+	}
+	return found, nil
+}
+
+// pack makes a bundle again of what it was unpacked to.
+func (s said) pack(file *spool, open func(string) (*os.File, error)) error {
+	z := zip.NewWriter(file)
+	for _, path := range slices.Sorted(maps.Keys(s.Files)) {
+		entry, err := z.CreateHeader(&zip.FileHeader{Name: path, Method: zip.Store})
+		if err == nil {
+			err = copyInto(entry, open, s.Files[path])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+func copyInto(w io.Writer, open func(string) (*os.File, error), name string) error {
+	file, err := open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = io.Copy(w, file)
+	return err
+}
