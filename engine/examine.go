@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -40,7 +41,7 @@ const together = 16
 func (w *Writing) examineAll() {
 	var next, faults atomic.Int64
 	work := func(examine func(*Change, *Writing)) {
-		for faults.Load() < message.MaxFaults {
+		for faults.Load() < int64(cmp.Or(w.batch.MaxFaults, message.MaxFaults)) {
 			i := int(next.Add(1)) - 1
 			if i >= len(w.round) {
 				return

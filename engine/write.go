@@ -55,6 +55,8 @@ type Batch struct {
 	FieldValidation FieldValidation
 	// ValidateOnly does everything but store.
 	ValidateOnly bool
+	// MaxFaults is how many faults an error lists, 0 for message.MaxFaults.
+	MaxFaults int
 	// IDRequired says that no object is given an id, whatever its type.
 	IDRequired bool
 }
@@ -159,7 +161,8 @@ type Result struct {
 func (e *Engine) Write(ctx context.Context, caller *Caller, batch Batch) (*Result, error) {
 	e.writes.RLock()
 	defer e.writes.RUnlock()
-	w := &Writing{e: e, ctx: ctx, caller: caller, batch: &batch, registry: e.Registry(), result: &Result{Listed: batch.Listed}}
+	w := &Writing{e: e, ctx: ctx, caller: caller, batch: &batch, registry: e.Registry(), result: &Result{Listed: batch.Listed},
+		faults: message.Faults{Limit: batch.MaxFaults}}
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}

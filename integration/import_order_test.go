@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -77,8 +78,24 @@ func testImportOrder(t *testing.T, fresh newStore) {
 		gone(t, file)
 	}
 
-	// What comes from a circle of types goes back into one.
+	// Those below a lost one are told what they lack, as if each had come alone;
+	// what is stored is not lost.
 	uri := schemasStore(t, fresh, schemas)
+	below := []string{`{"id": "b0", "parent": "nowhere"}`, `{"id": "b1", "parent": "b0"}`, `{"id": "b2", "parent": "b1", "machine": "none"}`,
+		`{"id": "b3", "parent": {"id": "b2"}}`, `{"id": "old", "parent": "nowhere"}`, `{"id": "b5", "parent": "old"}`}
+	importRun(t, 0, uri, "parts", importFile(t, `{"id": "old"}`), "--context", "main", "--schemas", schemas)
+	var reports []map[int]rejected
+	for _, chunk := range []string{"1", "100"} {
+		report := filepath.Join(t.TempDir(), "report")
+		procWants(t, importRun(t, 3, uri, "parts", importFile(t, below...), "--context", "main", "--schemas", schemas, "--chunk", chunk, "--rejected", report), "5 rejected")
+		reports = append(reports, readReport(t, report))
+	}
+	if !reflect.DeepEqual(reports[0], reports[1]) || reports[1][5].Messages == nil || reports[1][6].Messages != nil {
+		t.Errorf("one by one %v, together %v", reports[0], reports[1])
+	}
+
+	// What comes from a circle of types goes back into one.
+	uri = schemasStore(t, fresh, schemas)
 	file := importFile(t, `{"type": "parts", "object": {"id": "p", "machine": "m"}}`, `{"type": "machines", "object": {"id": "m", "motor": "p"}}`)
 	importRun(t, 0, uri, file, "--context", "main", "--schemas", schemas, "--chunk", "1")
 	exported := exportRun(t, uri, "parts", "machines", "--context", "main", "--schemas", schemas)

@@ -62,20 +62,24 @@ const MaxFaults = 100
 
 // Faults collects what is wrong with a batch. The zero value is ready.
 type Faults struct {
+	// Limit is how many are kept, 0 for MaxFaults.
+	Limit int
 	kept  []Message
 	total int
 }
 
-// Add notes a fault; beyond MaxFaults it is counted only.
+// Add notes a fault; beyond the limit it is counted only.
 func (f *Faults) Add(m Message) {
 	f.total++
-	if len(f.kept) < MaxFaults {
+	if len(f.kept) < cmp.Or(f.Limit, MaxFaults) {
 		f.kept = append(f.kept, m)
 	}
 }
 
 // Clone is a copy that can be added to by itself.
-func (f *Faults) Clone() Faults { return Faults{kept: slices.Clone(f.kept), total: f.total} }
+func (f *Faults) Clone() Faults {
+	return Faults{Limit: f.Limit, kept: slices.Clone(f.kept), total: f.total}
+}
 
 // Len is how many faults were added.
 func (f *Faults) Len() int { return f.total }

@@ -19,6 +19,9 @@ const (
 	writeTime = 5 * time.Minute
 	// attempts is how often a chunk is written that meets other writers.
 	attempts = 5
+	// faultsPerLine says how many faults of a chunk are asked for: those of all
+	// lines, as each attempt costs as much as the first.
+	faultsPerLine = 4
 )
 
 // chunk reads the lines of the next transaction. It ends before an object that
@@ -145,7 +148,7 @@ func (r *Importer) write(ctx context.Context, items []item) error {
 		case message.Unavailable, message.Internal:
 			return stopped(items, err)
 		}
-		rest, wrong := r.reject(items, known)
+		rest, wrong := r.reject(ctx, items, known)
 		if wrong != nil {
 			return wrong
 		}
@@ -165,7 +168,7 @@ func (r *Importer) write(ctx context.Context, items []item) error {
 }
 
 func (r *Importer) attempt(ctx context.Context, items []item) (*engine.Result, error) {
-	batch := engine.Batch{Listed: true, FieldValidation: r.FieldValidation, Operations: make([]engine.Operation, len(items))}
+	batch := engine.Batch{Listed: true, FieldValidation: r.FieldValidation, MaxFaults: faultsPerLine * len(items), Operations: make([]engine.Operation, len(items))}
 	for i := range items {
 		it := &items[i]
 		if it.object == nil { // the engine has taken it over

@@ -3,13 +3,18 @@ package transfer
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"hash/maphash"
 	"io"
+	"maps"
 	"slices"
 
+	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/schema"
+	"marquee/engine/store"
 )
 
 // maxOrdered is how many waiting lines are brought into order: it takes some
@@ -75,21 +80,90 @@ func (r *Importer) dependencies() (places []place, needs [][]int32, err error) {
 		line, there := before[keys[i]]
 		need(line, there)
 		before[keys[i]] = int32(i)
-		normal := document.Normaliser{Unknown: func(document.Pointer) {}, Fault: func(*message.Definition, document.Pointer, message.Params) {}}
-		normal.Object(it.t.Shape, it.object)
-		it.t.Shape.References(it.object, func(_ document.Pointer, ref *document.Reference, id, network string) {
-			if target, served := r.parser.registry.Type(ref.Type); served {
-				of := item{t: target, id: id}
-				if !target.Global {
-					of.network = cmp.Or(network, it.network)
-				}
-				line, there := latest[hash(of)]
-				need(line, there)
-			}
+		r.references(it, func(_ document.Pointer, _ *document.Reference, of item) {
+			line, there := latest[hash(of)]
+			need(line, there)
 		})
 		i++
 	})
 	return places, needs, err
+}
+
+// references calls found for each reference of a line that was just read: its
+// place, and an item with the key of what is referred to.
+func (r *Importer) references(it item, found func(at document.Pointer, ref *document.Reference, of item)) {
+	normal := document.Normaliser{Unknown: func(document.Pointer) {}, Fault: func(*message.Definition, document.Pointer, message.Params) {}}
+	normal.Object(it.t.Shape, it.object)
+	it.t.Shape.References(it.object, func(at document.Pointer, ref *document.Reference, id, network string) {
+		target, served := r.parser.registry.Type(ref.Type)
+		if !served {
+			return
+		}
+		of := item{t: target, id: id}
+		if !target.Global {
+			of.network = cmp.Or(network, it.network)
+		}
+		found(at, ref, of)
+	})
+}
+
+// addMissing adds, to the faults of the items of a chunk, that they refer to
+// items which are at fault and are not stored: one attempt would find but the
+// first of a chain of them.
+func (r *Importer) addMissing(ctx context.Context, items []item, faults map[int][]message.Message) error {
+	there, err := r.stored(ctx, items)
+	if err != nil {
+		return err
+	}
+	type dependent struct {
+		index int
+		fault message.Message
+	}
+	dependents := map[string][]dependent{}
+	for i, it := range items {
+		read, _ := r.parser.parse(it.line)
+		r.references(read, func(at document.Pointer, ref *document.Reference, of item) {
+			fault := message.ReferencedObjectNotFound.With(message.Params{"field": at.String(), "type": ref.Type, "id": of.id, "objectId": it.id})
+			dependents[of.key()] = append(dependents[of.key()], dependent{i, fault})
+		})
+	}
+	queue := slices.Collect(maps.Keys(faults))
+	for at := 0; at < len(queue); at++ {
+		key := items[queue[at]].key()
+		if there[key] {
+			continue
+		}
+		for _, d := range dependents[key] {
+			if faults[d.index] == nil {
+				queue = append(queue, d.index)
+			}
+			faults[d.index] = append(faults[d.index], d.fault)
+		}
+	}
+	return nil
+}
+
+// stored tells which of the objects of items are in the store.
+func (r *Importer) stored(ctx context.Context, items []item) (map[string]bool, error) {
+	keys, there := map[*schema.Type][]store.Key{}, map[string]bool{}
+	for _, it := range items {
+		keys[it.t] = append(keys[it.t], store.Key{Network: it.network, ID: it.id})
+	}
+	err := r.Engine.Store.Read(ctx, func(s store.Snapshot) error {
+		clear(there)
+		for t, keys := range keys {
+			err := s.Get(ctx, t.Name, keys, func(record *store.Record) error {
+				found := item{t: t, network: record.Network, id: record.ID}
+				there[found.key()] = true
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return there, engine.Translate(err)
 }
 
 // eachWaiting reads the lines that wait in this pass.

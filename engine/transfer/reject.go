@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,9 +15,9 @@ import (
 // told is how many rejected lines, and dropped properties, are told of.
 const told = 20
 
-// reject refuses the items that messages speak of, and returns the others. A
-// single item is refused whatever they speak of.
-func (r *Importer) reject(items []item, err *message.Error) ([]item, error) {
+// reject refuses the items that messages speak of, and those that refer to them,
+// and returns the others. A single item is refused whatever they speak of.
+func (r *Importer) reject(ctx context.Context, items []item, err *message.Error) ([]item, error) {
 	faults := map[int][]message.Message{}
 	for _, m := range err.Messages {
 		i, indexed := m.Param("index").(int)
@@ -25,6 +26,11 @@ func (r *Importer) reject(items []item, err *message.Error) ([]item, error) {
 		}
 		if indexed {
 			faults[i] = append(faults[i], m)
+		}
+	}
+	if len(items) > 1 && len(faults) > 0 {
+		if err := r.addMissing(ctx, items, faults); err != nil {
+			return nil, err
 		}
 	}
 	var rest []item
