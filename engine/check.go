@@ -22,7 +22,8 @@ func (e *Engine) Check(ctx context.Context, caller *Caller, t *schema.Type, prop
 	c := &Change{Type: &named, Caller: caller, Context: network, Network: home(t, network),
 		op: &Operation{Type: t, Object: map[string]any{property: value}}}
 	c.Point("/"+property, "")
-	w.normalise(c)
+	c.normalise(validation)
+	w.noted(c)
 	c.After = document.Merge(t.Shape, nil, c.Patch)
 	for _, fault := range t.Validate(c.After) {
 		params := maps.Clone(fault.Params())

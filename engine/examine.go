@@ -3,13 +3,8 @@ package engine
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"maps"
-	"runtime"
-	"runtime/debug"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"marquee/engine/audit"
@@ -32,45 +27,21 @@ type examined struct {
 	references []referenced
 }
 
-// together is how many changes are examined by one goroutine at least.
-const together = 16
-
-// examineAll examines the changes of the round, large rounds on all
-// processors: the transaction waits for nothing else meanwhile. Once there are
-// as many faults as an answer lists, those of later objects are not looked for.
-func (w *Writing) examineAll() {
-	var next, faults atomic.Int64
-	work := func(examine func(*Change, *Writing)) {
-		for faults.Load() < int64(cmp.Or(w.batch.MaxFaults, message.MaxFaults)) {
-			i := int(next.Add(1)) - 1
-			if i >= len(w.round) {
-				return
+// examineAll examines the changes of the round: the transaction waits for
+// nothing else meanwhile. Once there are as many faults as an answer lists,
+// those of later objects are not looked for.
+func (w *Writing) examineAll() error {
+	var faults atomic.Int64
+	limit := int64(cmp.Or(w.batch.MaxFaults, message.MaxFaults))
+	return spread(len(w.round), func() func(int) error {
+		return func(i int) error {
+			if faults.Load() < limit {
+				w.round[i].examine(w)
+				faults.Add(int64(len(w.round[i].faults)))
 			}
-			examine(w.round[i], w)
-			faults.Add(int64(len(w.round[i].faults)))
+			return nil
 		}
-	}
-	workers := min(runtime.GOMAXPROCS(0), len(w.round)/together+1)
-	if workers == 1 {
-		work((*Change).examine)
-		return
-	}
-	var wait sync.WaitGroup
-	for range workers {
-		wait.Go(func() { work((*Change).examineSafely) })
-	}
-	wait.Wait()
-}
-
-// examineSafely turns a panic into a fault of the change: outside the writer's
-// goroutine it would end the program.
-func (c *Change) examineSafely(w *Writing) {
-	defer func() {
-		if p := recover(); p != nil {
-			c.failed = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	c.examine(w)
+	})
 }
 
 // examine holds the merged document against its schema and rules, and finds
@@ -120,35 +91,46 @@ func warningsOf(c *Change) []byte {
 	if len(c.Type.Warnings)+len(c.warned) == 0 {
 		return nil
 	}
-	whole := c.whole(c.After, c.State)
 	warnings := slices.Clone(c.warned)
-	for i := range c.Type.Warnings {
-		if rule := &c.Type.Warnings[i]; rule.Matches(whole) {
-			warnings = append(warnings, rule.Message)
+	inState(c.After, c.State, func() {
+		for i := range c.Type.Warnings {
+			if rule := &c.Type.Warnings[i]; rule.Matches(c.After) {
+				warnings = append(warnings, rule.Message)
+			}
 		}
-	}
+	})
 	if len(warnings) == 0 {
 		return nil
 	}
-	text, err := json.Marshal(warnings)
-	if err != nil {
-		panic(err)
+	text := []byte{'['}
+	for i, m := range warnings {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		one, err := m.MarshalJSON()
+		if err != nil {
+			panic(err)
+		}
+		text = append(text, one...)
 	}
-	return text
+	return append(text, ']')
 }
 
-// whole is a document as the conditions of rules see it.
-func (c *Change) whole(object map[string]any, state string) map[string]any {
-	whole := maps.Clone(object)
-	whole["objectState"] = state
-	return whole
+// inState has conditions see a document as they do: with its objectState.
+func inState(object map[string]any, state string, do func()) {
+	object["objectState"] = state
+	do()
+	delete(object, "objectState")
 }
+
+// usualBytes is the room that a document is written into at first.
+const usualBytes = 1 << 10
 
 // seal is the document as it is stored: a secret that has not changed keeps
 // its ciphertext, so that a write without effect is recognised.
 func (c *Change) seal(sealer Sealer) ([]byte, error) {
 	if !c.Type.Shape.HasSecrets {
-		return document.Append(nil, c.After), nil
+		return document.Append(make([]byte, 0, usualBytes), c.After), nil
 	}
 	sealed, _ := document.Clone(c.After).(map[string]any)
 	err := c.Type.Shape.Secrets(sealed, func(at document.Pointer, plain string) (string, error) {

@@ -135,14 +135,16 @@ func (v *view) appendAll(result *Result, records []*store.Record) ([]*Object, er
 		}
 	}
 	objects := make([]*Object, len(result.Changes))
-	for i, c := range result.Changes {
-		body, err := v.append(make([]byte, 0, len(records[i].Document)+1024), c.Type, records[i])
-		if err != nil {
-			return nil, err
+	err := spread(len(objects), func() func(int) error {
+		own := v.worker()
+		return func(i int) error {
+			c := result.Changes[i]
+			body, err := own.append(make([]byte, 0, len(records[i].Document)+1024), c.Type, records[i])
+			objects[i] = &Object{JSON: body, Version: c.record.Version, ID: c.ID, Path: pathOf(c.Type, &c.record)}
+			return err
 		}
-		objects[i] = &Object{JSON: body, Version: c.record.Version, ID: c.ID, Path: pathOf(c.Type, &c.record)}
-	}
-	return objects, nil
+	})
+	return objects, err
 }
 
 // deriveAll derives and collects the records of a result, those of one type

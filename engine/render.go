@@ -82,13 +82,23 @@ type view struct {
 	// parents are the ids that stand before those of referenced objects in their
 	// paths.
 	parents map[objectKey]string
-	// secrets caches, by type, whether the caller is shown secrets.
-	secrets map[*schema.Type]bool
+	// secrets caches, by type, whether the caller is shown secrets, warnings the
+	// present form of stored ones: many objects have the same.
+	secrets  map[*schema.Type]bool
+	warnings map[string][]byte
 }
 
 func (e *Engine) newView(caller *Caller, network string, projection Projection) *view {
-	return &view{e: e, registry: e.Registry(), caller: caller, network: network, projection: projection,
-		wanted: map[place]map[string]bool{}, labels: map[objectKey]string{}, parents: map[objectKey]string{}, secrets: map[*schema.Type]bool{}}
+	v := &view{e: e, registry: e.Registry(), caller: caller, network: network, projection: projection,
+		wanted: map[place]map[string]bool{}, labels: map[objectKey]string{}, parents: map[objectKey]string{}}
+	return v.worker()
+}
+
+// worker is a view that renders beside this one, from what has been resolved.
+func (v *view) worker() *view {
+	own := *v
+	own.secrets, own.warnings = map[*schema.Type]bool{}, map[string][]byte{}
+	return &own
 }
 
 // want notes that a referenced object is shown: its name is needed, and what
@@ -247,6 +257,15 @@ func (v *view) current(stored []byte) []byte {
 	if len(stored) == 0 {
 		return []byte("[]")
 	}
+	text, known := v.warnings[string(stored)]
+	if !known {
+		text = v.renewed(stored)
+		v.warnings[string(stored)] = text
+	}
+	return text
+}
+
+func (v *view) renewed(stored []byte) []byte {
 	var messages []struct {
 		Code   string         `json:"code"`
 		Params message.Params `json:"params"`

@@ -25,8 +25,11 @@ func (c *Change) checkRules() {
 }
 
 func (c *Change) checkFrozen() {
-	frozen := c.Type.Frozen
-	if frozen == nil || !frozen.Matches(c.whole(c.Before, c.StateBefore)) {
+	frozen, is := c.Type.Frozen, false
+	if frozen != nil {
+		inState(c.Before, c.StateBefore, func() { is = frozen.Matches(c.Before) })
+	}
+	if !is {
 		return
 	}
 	changes := document.Diff(c.Before, c.After)

@@ -120,7 +120,9 @@ func (w *Writing) runRound() error {
 	if err := w.hooks(w.round, func(h Hooks) func(context.Context, *Writing, []*Change) error { return h.Judged }); err != nil {
 		return err
 	}
-	w.examineAll()
+	if err := w.examineAll(); err != nil {
+		return err
+	}
 	for _, c := range w.round {
 		for _, fault := range c.faults {
 			w.faults.Add(fault)

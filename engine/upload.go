@@ -192,7 +192,8 @@ func (w *Writing) readChunk(s Stream, objects Objects, from int, last map[string
 		if c.ID != "" && last[c.ID] != to {
 			continue
 		}
-		w.normalise(c)
+		c.normalise(w.batch.FieldValidation)
+		w.noted(c)
 		w.result.Changes = append(w.result.Changes, c)
 		bytes += size
 	}

@@ -89,10 +89,14 @@ type Change struct {
 	listed  bool
 	edits   []func(map[string]any)
 	touched []string
-	refused []message.Message
-	warned  []message.Message
-	points  map[string]string
-	pending missing
+	// malformed and unknown are what was wrong with what the client sent, before
+	// the transaction.
+	malformed []message.Message
+	unknown   []Unknown
+	refused   []message.Message
+	warned    []message.Message
+	points    map[string]string
+	pending   missing
 	examined
 }
 
@@ -287,11 +291,19 @@ func (w *Writing) prepare() error {
 			}
 			seen[key] = true
 		}
-		w.normalise(c)
 		w.result.Changes = append(w.result.Changes, c)
 	}
+	err := spread(len(w.result.Changes), func() func(int) error {
+		return func(i int) error {
+			w.result.Changes[i].normalise(w.batch.FieldValidation)
+			return nil
+		}
+	})
+	for _, c := range w.result.Changes {
+		w.noted(c)
+	}
 	w.result.sort()
-	return nil
+	return err
 }
 
 // sort orders what was dropped by object, as names come in any order.
@@ -389,7 +401,7 @@ func NewID() string {
 
 // normalise takes the common fields out of the object and brings the rest into
 // its stored form.
-func (w *Writing) normalise(c *Change) {
+func (c *Change) normalise(unknown FieldValidation) {
 	object := c.op.Object
 	if state, there := object["objectState"]; there {
 		delete(object, "objectState")
@@ -399,7 +411,7 @@ func (w *Writing) normalise(c *Change) {
 		case nil:
 			c.wanted = "ACTIVE"
 		default:
-			w.faults.Add(c.Fault(message.ValueEnum, "/objectState", message.Params{"allowed": "ACTIVE, INACTIVE, HIDDEN"}))
+			c.malformed = append(c.malformed, c.Fault(message.ValueEnum, "/objectState", message.Params{"allowed": "ACTIVE, INACTIVE, HIDDEN"}))
 		}
 	}
 	for _, name := range []string{"createTime", "updateTime", "createUser", "updateUser", "network", "url", "validationWarnings"} {
@@ -408,9 +420,18 @@ func (w *Writing) normalise(c *Change) {
 		}
 	}
 	n := document.Normaliser{
-		Unknown: func(at document.Pointer) { w.unknown(c, at.String()) },
+		Unknown: func(at document.Pointer) {
+			switch unknown {
+			case Strict:
+				c.malformed = append(c.malformed, c.Fault(message.PropertyUnknown, at.String(), nil))
+			case Warn:
+				if len(c.unknown) < MaxWarnings {
+					c.unknown = append(c.unknown, Unknown{Index: c.Index, Type: c.Type.Name, Path: at.String()})
+				}
+			}
+		},
 		Fault: func(d *message.Definition, at document.Pointer, params message.Params) {
-			w.faults.Add(c.Fault(d, at.String(), params))
+			c.malformed = append(c.malformed, c.Fault(d, at.String(), params))
 		},
 	}
 	n.Object(c.Type.Shape, object)
@@ -418,13 +439,12 @@ func (w *Writing) normalise(c *Change) {
 	c.Patch, c.Kept = object, c.op.Kept
 }
 
-func (w *Writing) unknown(c *Change, pointer string) {
-	switch w.batch.FieldValidation {
-	case Strict:
-		w.faults.Add(c.Fault(message.PropertyUnknown, pointer, nil))
-	case Warn:
-		if len(w.result.Unknown) < MaxWarnings {
-			w.result.Unknown = append(w.result.Unknown, Unknown{Index: c.Index, Type: c.Type.Name, Path: pointer})
-		}
+// noted adds what was found when a change was brought into its stored form to
+// what was found in others.
+func (w *Writing) noted(c *Change) {
+	for _, fault := range c.malformed {
+		w.faults.Add(fault)
 	}
+	left := MaxWarnings - len(w.result.Unknown)
+	w.result.Unknown = append(w.result.Unknown, c.unknown[:min(left, len(c.unknown))]...)
 }

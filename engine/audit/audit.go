@@ -8,11 +8,14 @@ import (
 	"marquee/engine/store"
 )
 
+// usualBytes is the room that changes are written into at first.
+const usualBytes = 1 << 9
+
 // Fields is what a change altered, as a JSON array of {"field", "from", "to"}
 // with field a JSON Pointer: an absent value is left out, and so is every
 // secret. Touched properties are named without values.
 func Fields(shape *document.Shape, before, after map[string]any, stateBefore, state string, touched ...string) []byte {
-	dst := []byte{'['}
+	dst := append(make([]byte, 0, usualBytes), '[')
 	if state != stateBefore {
 		change := document.FieldChange{Field: "objectState", From: stateBefore, To: state, Was: stateBefore != "", Set: true}
 		dst = appendField(dst, change, document.AnyShape)

@@ -91,6 +91,9 @@ func DecodeObjects(data []byte, limits Limits) (objects []map[string]any, single
 	}
 }
 
+// maxNames is how many names of members are kept.
+const maxNames = 1000
+
 type decoder struct {
 	text *jsontext.Decoder
 	// data is what is decoded, or file, which is not held in memory.
@@ -98,6 +101,7 @@ type decoder struct {
 	file   io.ReaderAt
 	limits Limits
 	values int
+	names  map[string]string
 	faults message.Faults
 	list   bool
 	index  int
@@ -108,7 +112,7 @@ func newDecoder(data []byte, limits Limits) *decoder {
 	if limits.Depth == 0 {
 		limits.Depth = DefaultLimits.Depth
 	}
-	return &decoder{text: jsontext.NewDecoder(bytes.NewBuffer(data)), data: data, limits: limits}
+	return &decoder{text: jsontext.NewDecoder(bytes.NewBuffer(data)), data: data, limits: limits, names: map[string]string{}}
 }
 
 func (d *decoder) value() (any, error) {
@@ -180,11 +184,10 @@ func (d *decoder) object() (any, error) {
 			}
 			return members, d.enter()
 		}
-		token, err := d.text.ReadToken()
+		name, err := d.name()
 		if err != nil {
 			return nil, d.syntax(err)
 		}
-		name := token.String()
 		if strings.IndexByte(name, 0) >= 0 {
 			d.faults.Add(message.ValueCharacter.With(d.place()))
 		}
@@ -192,6 +195,33 @@ func (d *decoder) object() (any, error) {
 			return nil, err
 		}
 	}
+}
+
+// name reads the name of a member. Those of a list's objects are the same, and
+// are kept once.
+func (d *decoder) name() (string, error) {
+	if !d.list {
+		token, err := d.text.ReadToken()
+		if err != nil {
+			return "", err
+		}
+		return token.String(), nil
+	}
+	quoted, err := d.text.ReadValue()
+	if err != nil {
+		return "", err
+	}
+	name, known := d.names[string(quoted)]
+	if !known {
+		plain, err := jsontext.AppendUnquote(nil, quoted)
+		if err != nil {
+			return "", err
+		}
+		if name = string(plain); len(d.names) < maxNames {
+			d.names[string(quoted)] = name
+		}
+	}
+	return name, nil
 }
 
 func (d *decoder) number(text string) any {

@@ -121,19 +121,24 @@ type FieldChange struct {
 
 // Diff lists the top-level members that differ, in the order of their names.
 func Diff(from, to map[string]any) []FieldChange {
-	var changes []FieldChange
+	names := make([]string, 0, len(to))
 	for name, was := range from {
-		now, set := to[name]
-		if !set || !Equal(was, now) {
-			changes = append(changes, FieldChange{Field: name, From: was, To: now, Was: true, Set: set})
+		if now, set := to[name]; !set || !Equal(was, now) {
+			names = append(names, name)
 		}
 	}
-	for name, now := range to {
+	for name := range to {
 		if _, was := from[name]; !was {
-			changes = append(changes, FieldChange{Field: name, To: now, Set: true})
+			names = append(names, name)
 		}
 	}
-	slices.SortFunc(changes, func(a, b FieldChange) int { return strings.Compare(a.Field, b.Field) })
+	slices.Sort(names)
+	changes := make([]FieldChange, len(names))
+	for i, name := range names {
+		was, before := from[name]
+		now, set := to[name]
+		changes[i] = FieldChange{Field: name, From: was, To: now, Was: before, Set: set}
+	}
 	return changes
 }
 

@@ -113,14 +113,22 @@ func challenge(e *message.Error) string {
 }
 
 // write sends a body of a known length.
-func write(c *gin.Context, status int, contentType string, body []byte) {
+func write(c *gin.Context, status int, contentType string, body ...[]byte) {
+	size := 0
+	for _, part := range body {
+		size += len(part)
+	}
 	header := c.Writer.Header()
 	header.Set("Content-Type", contentType)
-	header.Set("Content-Length", strconv.Itoa(len(body)))
+	header.Set("Content-Length", strconv.Itoa(size))
 	c.Writer.WriteHeader(status)
 	if c.Request.Method == http.MethodHead {
 		c.Writer.WriteHeaderNow()
 		return
 	}
-	_, _ = c.Writer.Write(body) // the client may be gone
+	for _, part := range body {
+		if _, err := c.Writer.Write(part); err != nil {
+			return // the client is gone
+		}
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -219,20 +218,16 @@ func (r *Call) storeList(batch engine.Batch) error {
 	if err != nil {
 		return err
 	}
-	size := 64
-	for _, object := range objects {
-		size += len(object.JSON) + 1
-	}
-	body := append(make([]byte, 0, size), `{"results":[`...)
+	body := append(make([][]byte, 0, 2*len(objects)+2), []byte(`{"results":[`))
+	comma := []byte{','}
 	for i, object := range objects {
 		if i > 0 {
-			body = append(body, ',')
+			body = append(body, comma)
 		}
-		body = append(body, object.JSON...)
+		body = append(body, object.JSON)
 	}
-	body = append(body, `],"totalCount":`...)
-	body = append(strconv.AppendInt(body, int64(len(objects)), 10), '}')
-	write(r.c, http.StatusOK, jsonType, body)
+	body = append(body, fmt.Appendf(nil, `],"totalCount":%d}`, len(objects)))
+	write(r.c, http.StatusOK, jsonType, body...)
 	return nil
 }
 

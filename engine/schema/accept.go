@@ -165,6 +165,14 @@ func (a *acceptance) object(s *jsonschema.Schema, v map[string]any) bool {
 		}
 	}
 	additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
+	if s.PropertyNames == nil && len(s.PatternProperties) == 0 && additional == nil && s.AdditionalProperties != false && len(s.Properties) < len(v) {
+		for name, sub := range s.Properties {
+			if value, there := v[name]; there && !a.valid(sub, value) {
+				return false
+			}
+		}
+		return true
+	}
 	for name, value := range v {
 		if s.PropertyNames != nil && !a.valid(s.PropertyNames, name) {
 			return false

@@ -15,6 +15,8 @@ const (
 	// MiB, and a record of 1 MiB as JSON may be half of that as BSON.
 	bulkItems = 250
 	bulkBytes = 4 << 20
+	// firstItems is how much the first command holds: the server waits for it.
+	firstItems = 50
 )
 
 // bulk writes to one collection in few commands, which it encodes itself: the
@@ -71,7 +73,7 @@ func (b *bulk) add(ctx context.Context, members func(dst []byte) ([]byte, error)
 	}
 	b.command = dst
 	b.total++
-	if b.n++; b.n == bulkItems {
+	if b.n++; b.n == bulkItems || b.total == firstItems {
 		return b.start(ctx)
 	}
 	return nil
