@@ -111,9 +111,22 @@ func warningsOf(c *Change) []byte {
 		if err != nil {
 			panic(err)
 		}
-		text = append(text, one...)
+		text = append(text, canonical(one)...)
 	}
 	return append(text, ']')
+}
+
+// canonical is an object in the form that every store gives back: without the
+// escapes that encoding/json makes and it does not need.
+func canonical(text []byte) []byte {
+	if bytes.IndexByte(text, '\\') < 0 {
+		return text
+	}
+	object, err := document.DecodeObject(text, document.Limits{})
+	if err != nil {
+		panic(err)
+	}
+	return document.Append(nil, object)
 }
 
 // inState has conditions see a document as they do: with its objectState.

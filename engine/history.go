@@ -40,7 +40,6 @@ func (e *Engine) History(ctx context.Context, caller *Caller, h HistoryPage) ([]
 	q.Collections = v.historyTypes()
 	var out []byte
 	err := e.Store.Read(ctx, func(s store.Snapshot) error {
-		out = []byte(`{"page":` + strconv.Itoa(h.Page) + `,"pageSize":` + strconv.Itoa(h.PageSize))
 		if h.Type != nil && h.ID != "" {
 			found := false
 			err := visit(ctx, s, place{h.Type.Name, q.Network}, []string{h.ID}, e.Access.Visible(caller, h.Type, h.Network),
@@ -56,16 +55,14 @@ func (e *Engine) History(ctx context.Context, caller *Caller, h HistoryPage) ([]
 		if err != nil {
 			return err
 		}
-		out = append(strconv.AppendInt(append(out, `,"totalCount":`...), n, 10), `,"results":[`...)
+		out = pageStart(h.Page, h.PageSize, n)
 		changes, err := s.History(ctx, q)
 		if err != nil {
 			return err
 		}
 		for _, c := range changes {
-			v.want("users", "", c.User)
-			if t, _ := v.registry.Type(c.Collection); t.Parent != "" {
-				v.want(t.Name, c.Network, c.ID)
-			}
+			t, _ := v.registry.Type(c.Collection)
+			v.wantChange(t, &c)
 		}
 		if err := v.resolve(ctx, s); err != nil {
 			return err
@@ -85,6 +82,14 @@ func (e *Engine) History(ctx context.Context, caller *Caller, h HistoryPage) ([]
 		return nil
 	})
 	return append(out, "]}"...), Translate(err)
+}
+
+// wantChange notes what is shown of a change besides itself.
+func (v *view) wantChange(t *schema.Type, c *store.Change) {
+	v.want("users", "", c.User)
+	if t.Parent != "" {
+		v.want(t.Name, c.Network, c.ID)
+	}
 }
 
 // historyTypes lists the types whose history the caller may see at all.
@@ -135,7 +140,14 @@ func (v *view) shownFields(t *schema.Type, c store.Change) ([]byte, error) {
 
 // entry writes one AuditMessage, with who, when and what beside it.
 func (w *renderer) entry(t *schema.Type, c store.Change) {
-	m := audit.Message(c)
+	w.change(t, &c, audit.Message(c))
+	w.name("changes")
+	w.out = append(append(w.out, c.Fields...), '}')
+}
+
+// change writes the beginning of a message about a change: who, when, and of
+// which object.
+func (w *renderer) change(t *schema.Type, c *store.Change, m message.Message) {
 	text, err := m.MarshalJSON()
 	if err != nil {
 		panic(err)
@@ -150,6 +162,4 @@ func (w *renderer) entry(t *schema.Type, c store.Change) {
 		w.name("user")
 		w.reference("users", "", c.User, nil)
 	}
-	w.name("changes")
-	w.out = append(append(w.out, c.Fields...), '}')
 }

@@ -309,8 +309,7 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 	for _, c := range changed {
 		writes[c.Type.Name] = append(writes[c.Type.Name], store.Write{Record: c.record, Expected: c.record.Version - 1,
 			AddTerms: c.addTerms, DropTerms: c.dropTerms, AddClaims: claims[c].add, DropClaims: claims[c].drop})
-		changes = append(changes, store.Change{Time: w.now, Network: c.record.Network, Collection: c.Type.Name, ID: c.ID,
-			Version: c.record.Version, User: w.caller.User, Fields: c.fields})
+		changes = append(changes, w.changeOf(c))
 	}
 	for _, name := range slices.Sorted(maps.Keys(writes)) {
 		if err := w.tx.Put(w.ctx, name, writes[name]); err != nil {
@@ -318,6 +317,24 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 		}
 	}
 	return w.tx.Append(w.ctx, changes)
+}
+
+// changeOf is what the history keeps of a change. Who created the object is told
+// of warnings that have appeared on it.
+func (w *Writing) changeOf(c *Change) store.Change {
+	change := store.Change{Time: w.now, Network: c.record.Network, Collection: c.Type.Name, ID: c.ID,
+		Version: c.record.Version, User: w.caller.User, Fields: c.fields}
+	if notices := appeared(c.warningsBefore(), c.warnings); notices != nil && c.record.CreateUser != "" {
+		change.Owner, change.Notices = c.record.CreateUser, notices
+	}
+	return change
+}
+
+func (c *Change) warningsBefore() []byte {
+	if c.stored == nil {
+		return nil
+	}
+	return c.stored.Warnings
 }
 
 func (w *Writing) recordOf(c *Change) store.Record {

@@ -139,5 +139,8 @@ var (
 	AuditUpdated = define(None, TypeAudit, "audit.object.updated", "{{type}} {{id}} was changed.")
 )
 
+// NotificationWarning tells of a warning that has appeared on an object.
+var NotificationWarning = define(None, TypeNotification, "notification.warning.appeared", "{{type}} {{id}} has a new warning: {{warning}}.")
+
 // WarningUnknownProperty is sent in a Warning header, never stored.
 var WarningUnknownProperty = define(None, TypeWarning, "warning.property.unknown", "{{field}} is not a property of {{type}} and was dropped.")

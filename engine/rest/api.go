@@ -95,6 +95,8 @@ func (r *Call) resolve() (endpoint, error) {
 			return endpoint{methods: writing, write: r.batch}, nil
 		case "audit":
 			return endpoint{methods: reading, read: r.history}, nil
+		case "notifications":
+			return endpoint{methods: reading, read: r.notifications}, nil
 		case "messagedefinitions":
 			return endpoint{methods: reading, read: r.definitions}, nil
 		}
@@ -264,6 +266,28 @@ func (r *Call) history() error {
 		return err
 	}
 	body, err := r.s.Engine.History(r.c.Request.Context(), r.caller, page)
+	if err != nil {
+		return err
+	}
+	r.c.Header("Cache-Control", "private, no-cache")
+	write(r.c, http.StatusOK, jsonType, body)
+	return nil
+}
+
+// notifications answers with what the caller is told of in a network.
+func (r *Call) notifications() error {
+	if err := r.Only("context", "page", "pageSize"); err != nil {
+		return err
+	}
+	network, err := r.Network(nil)
+	if err != nil {
+		return err
+	}
+	page, size, err := query.ParsePage(r.parameters)
+	if err != nil {
+		return err
+	}
+	body, err := r.s.Engine.Notifications(r.c.Request.Context(), r.caller, network, page, size)
 	if err != nil {
 		return err
 	}

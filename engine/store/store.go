@@ -108,6 +108,13 @@ type Snapshot interface {
 	// HistoryCount counts them, without their page.
 	HistoryCount(ctx context.Context, q HistoryQuery) (int64, error)
 
+	// Notices yields the notices of changes that match, those of the newest
+	// change first, and those of one change in their order.
+	Notices(ctx context.Context, q NoticeQuery) ([]Notice, error)
+
+	// NoticeCount counts them, without their page.
+	NoticeCount(ctx context.Context, q NoticeQuery) (int64, error)
+
 	// Scan yields at most limit records of a collection, of all networks, in
 	// the order of their keys, behind a key. The record is lent.
 	Scan(ctx context.Context, collection string, after Key, limit int, yield func(*Record) error) error
@@ -236,6 +243,26 @@ type Change struct {
 	User           string
 	// Fields is a JSON array of what changed, without secrets.
 	Fields []byte
+	// Notices is a JSON array of objects that the Owner is told of because of
+	// the change; both are empty where there is nothing to tell.
+	Owner   string
+	Notices []byte
+}
+
+// Notice is one of the notices of a change.
+type Notice struct {
+	// Change is without its Fields and Notices.
+	Change
+	// Text is the JSON object.
+	Text []byte
+}
+
+// NoticeQuery asks for the notices of an owner about changes of a network.
+type NoticeQuery struct {
+	Network, Owner string
+	// Collections are those whose changes count.
+	Collections   []string
+	Offset, Limit int
 }
 
 // HistoryQuery asks for changes of a network.

@@ -211,5 +211,9 @@ func appendChange(dst []byte, id string, c *store.Change) ([]byte, error) {
 	dst = bsoncore.AppendInt64Element(dst, fieldVersion, c.Version)
 	dst = bsoncore.AppendStringElement(dst, "user", c.User)
 	dst, _, err := appendJSON(dst, "fields", c.Fields, 0)
+	if err == nil && c.Owner != "" {
+		dst = bsoncore.AppendStringElement(dst, "owner", c.Owner)
+		dst, _, err = appendJSON(dst, "notices", c.Notices, 0)
+	}
 	return dst, err
 }

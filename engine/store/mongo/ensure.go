@@ -40,7 +40,8 @@ func (s *Store) ensureSystem(ctx context.Context) error {
 	}{
 		{storeCollection, []bson.D{base}},
 		{changesCollection, []bson.D{base, definition("object", keys(keyNetwork, "collection", "object", keyID)),
-			definition("type", keys(keyNetwork, "collection", keyID)), definition("feed", keys(keyID))}},
+			definition("type", keys(keyNetwork, "collection", keyID)), definition("feed", keys(keyID)),
+			definition("owner", keys(keyNetwork, "owner", keyID), bson.E{Key: "partialFilterExpression", Value: bson.D{{Key: "owner", Value: bson.D{{Key: "$exists", Value: true}}}}})}},
 		{claimsCollection, nil},
 		{commitsCollection, []bson.D{base, definition("collections", keys(keyNetwork, "collections", keyID)), definition("expiry", keys("time"), bson.E{Key: "expireAfterSeconds", Value: commitsKept})}},
 		{blobsCollection, []bson.D{base}},

@@ -20,6 +20,8 @@ type storedChange struct {
 	Version    int64
 	User       string
 	Fields     bson.RawValue
+	Owner      string
+	Notices    bson.RawValue
 }
 
 // change reads a stored change and its id, which is its position until the feed
@@ -29,12 +31,23 @@ func change(raw bson.Raw) (store.Change, string, error) {
 	if err := bson.Unmarshal(raw, &c); err != nil {
 		return store.Change{}, "", err
 	}
-	w := jsonWriter{}
-	if err := w.value(bsoncore.Type(c.Fields.Type), c.Fields.Value); err != nil {
+	fields, err := jsonOf(c.Fields)
+	if err != nil {
 		return store.Change{}, "", err
 	}
+	notices, err := jsonOf(c.Notices)
 	return store.Change{Position: c.ID.ID, Time: c.Time.Time().UTC(), Network: c.ID.Network, Collection: c.Collection, ID: c.Object,
-		Version: c.Version, User: c.User, Fields: w.out}, c.ID.ID, nil
+		Version: c.Version, User: c.User, Owner: c.Owner, Fields: fields, Notices: notices}, c.ID.ID, err
+}
+
+// jsonOf is a value as JSON, nil for none.
+func jsonOf(value bson.RawValue) ([]byte, error) {
+	if value.IsZero() {
+		return nil, nil
+	}
+	w := jsonWriter{}
+	err := w.value(bsoncore.Type(value.Type), value.Value)
+	return w.out, err
 }
 
 // historyFilter is the condition of a history query.
@@ -85,4 +98,40 @@ func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64,
 	}
 	pipeline := bson.A{bson.D{{Key: "$match", Value: historyFilter(q)}}, bson.D{{Key: "$count", Value: "n"}}}
 	return v.aggregate(ctx, changesCollection, pipeline, options.Aggregate().SetHint(hint))
+}
+
+// noticePipeline finds the changes of a notice query, newest first.
+func noticePipeline(q store.NoticeQuery, then ...bson.D) bson.A {
+	match := bson.D{{Key: keyNetwork, Value: q.Network}, {Key: "owner", Value: q.Owner}, {Key: "collection", Value: bson.D{{Key: "$in", Value: q.Collections}}}}
+	pipeline := bson.A{bson.D{{Key: "$match", Value: match}}, bson.D{{Key: "$sort", Value: bson.D{{Key: keyID, Value: -1}}}}}
+	for _, stage := range then {
+		pipeline = append(pipeline, stage)
+	}
+	return pipeline
+}
+
+// Notices implements store.Snapshot.
+func (v *view) Notices(ctx context.Context, q store.NoticeQuery) ([]store.Notice, error) {
+	if err := v.guard(ctx); err != nil || q.Limit <= 0 {
+		return nil, err
+	}
+	pipeline := noticePipeline(q, bson.D{{Key: "$unset", Value: "fields"}}, bson.D{{Key: "$unwind", Value: "$notices"}},
+		bson.D{{Key: "$skip", Value: int64(q.Offset)}}, bson.D{{Key: "$limit", Value: int64(q.Limit)}})
+	var notices []store.Notice
+	cursor, err := v.collection(changesCollection).Aggregate(v.in(ctx), pipeline, options.Aggregate().SetHint(ownIndex+"owner").SetBatchSize(batchSize(q.Limit)))
+	err = v.drain(ctx, changesCollection, cursor, err, func(raw bson.Raw) error {
+		c, _, err := change(raw)
+		notice := store.Notice{Change: c, Text: c.Notices}
+		notice.Notices = nil
+		notices = append(notices, notice)
+		return err
+	})
+	return notices, err
+}
+
+// NoticeCount implements store.Snapshot.
+func (v *view) NoticeCount(ctx context.Context, q store.NoticeQuery) (int64, error) {
+	pipeline := noticePipeline(q, bson.D{{Key: "$group", Value: bson.D{{Key: fieldID, Value: nil},
+		{Key: "n", Value: bson.D{{Key: "$sum", Value: bson.D{{Key: "$size", Value: "$notices"}}}}}}}})
+	return v.aggregate(ctx, changesCollection, pipeline, options.Aggregate().SetHint(ownIndex+"owner"))
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"marquee/engine/store"
 )
@@ -62,7 +61,7 @@ func TestMigrateFirst(t *testing.T) {
 	if err := old.Put(t.Context(), "things", writes); err != nil {
 		t.Fatal(err)
 	}
-	if err := old.Append(t.Context(), []store.Change{{Time: time.Now(), Network: "n", Collection: "things", ID: "1-0", Version: 1, Fields: []byte("[]")}}); err != nil {
+	if err := c.exec("INSERT INTO changes (time,network,collection,id,version,user,fields) VALUES (1,'n','things','1-0',1,'','[]')"); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.close(); err != nil {

@@ -191,6 +191,15 @@ func TestPlans(t *testing.T) {
 			}
 		}
 	})
+	t.Run("notices", func(t *testing.T) {
+		args := noticeArgs(store.NoticeQuery{Network: "n", Owner: "o", Collections: []string{"things"}})
+		for sql, args := range map[string][]any{noticesSQL: append(args[:3:3], 1, 1), noticeCountSQL: args} {
+			plan := strings.Join(explain(t, s, sql, args...), "\n")
+			if !strings.Contains(plan, "SEARCH changes USING INDEX changes_owner (network=? AND owner=?)") || strings.Contains(plan, "TEMP B-TREE") {
+				t.Errorf("%s\n%s", sql, plan)
+			}
+		}
+	})
 	t.Run("get", func(t *testing.T) {
 		for _, ids := range [][]string{{"a"}, {"a", "b"}} {
 			condition, list := idCondition(ids)

@@ -158,7 +158,10 @@ CREATE TABLE blobs (
 	PRIMARY KEY (network, id)) WITHOUT ROWID;
 CREATE TABLE blob_pieces (
 	network TEXT NOT NULL, id TEXT NOT NULL, n INTEGER NOT NULL, data BLOB NOT NULL,
-	PRIMARY KEY (network, id, n));`,
+	PRIMARY KEY (network, id, n));`, `
+ALTER TABLE changes ADD COLUMN owner TEXT;
+ALTER TABLE changes ADD COLUMN notices TEXT;
+CREATE INDEX changes_owner ON changes (network, owner) WHERE owner IS NOT NULL;`,
 }
 
 // migrate brings the tables to the version of this program.

@@ -129,8 +129,12 @@ func (t *transaction) Append(ctx context.Context, changes []store.Change) error 
 	}
 	for i := range changes {
 		c := &changes[i]
-		err := t.conn.run("INSERT INTO changes (time,network,collection,id,version,user,fields) VALUES (?,?,?,?,?,?,?)",
-			c.Time.UnixMilli(), c.Network, c.Collection, c.ID, c.Version, c.User, c.Fields)
+		var owner, notices any
+		if c.Owner != "" {
+			owner, notices = c.Owner, c.Notices
+		}
+		err := t.conn.run("INSERT INTO changes (time,network,collection,id,version,user,fields,owner,notices) VALUES (?,?,?,?,?,?,?,?,?)",
+			c.Time.UnixMilli(), c.Network, c.Collection, c.ID, c.Version, c.User, c.Fields, owner, notices)
 		if err != nil {
 			return t.ended(err)
 		}

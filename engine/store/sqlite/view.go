@@ -319,13 +319,14 @@ func (v *view) Claims(ctx context.Context, claims []store.Claim) (map[store.Clai
 	return owners, nil
 }
 
-const changeColumns = "seq,time,network,collection,id,version,user,fields"
+const changeColumns = "seq,time,network,collection,id,version,user,owner,fields,notices"
 
 func (s *stmt) change() store.Change {
 	return store.Change{
 		Position: strconv.FormatInt(s.ColumnInt64(0), 10), Time: time.UnixMilli(s.ColumnInt64(1)).UTC(),
 		Network: s.ColumnText(2), Collection: s.ColumnText(3), ID: s.ColumnText(4),
-		Version: s.ColumnInt64(5), User: s.ColumnText(6), Fields: slices.Clone(s.ColumnRawText(7)),
+		Version: s.ColumnInt64(5), User: s.ColumnText(6), Owner: s.ColumnText(7),
+		Fields: slices.Clone(s.ColumnRawText(8)), Notices: slices.Clone(s.ColumnRawText(9)),
 	}
 }
 
@@ -363,6 +364,39 @@ func (v *view) History(ctx context.Context, q store.HistoryQuery) ([]store.Chang
 func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64, err error) {
 	where, args := historyWhere(q, "")
 	err = v.query(ctx, "SELECT count(*)"+where, args, func(s *stmt) error {
+		n = s.ColumnInt64(0)
+		return nil
+	})
+	return n, err
+}
+
+// The statements of notices. Those of one change come in their order, as they
+// are found.
+const (
+	noticeWhere    = " WHERE network=? AND owner=? AND +collection IN (SELECT value FROM json_each(?))"
+	noticesSQL     = "SELECT seq,time,network,collection,changes.id,version,user,owner,NULL,NULL,notice.value FROM changes, json_each(changes.notices) AS notice" + noticeWhere + " ORDER BY seq DESC LIMIT ? OFFSET ?"
+	noticeCountSQL = "SELECT total(json_array_length(notices)) FROM changes" + noticeWhere
+)
+
+func noticeArgs(q store.NoticeQuery) []any {
+	names := make([]any, len(q.Collections))
+	for i, name := range q.Collections {
+		names[i] = name
+	}
+	return []any{q.Network, q.Owner, document.Append(nil, names)}
+}
+
+func (v *view) Notices(ctx context.Context, q store.NoticeQuery) ([]store.Notice, error) {
+	var notices []store.Notice
+	err := v.query(ctx, noticesSQL, append(noticeArgs(q), q.Limit, q.Offset), func(s *stmt) error {
+		notices = append(notices, store.Notice{Change: s.change(), Text: slices.Clone(s.ColumnRawText(10))})
+		return nil
+	})
+	return notices, err
+}
+
+func (v *view) NoticeCount(ctx context.Context, q store.NoticeQuery) (n int64, err error) {
+	err = v.query(ctx, noticeCountSQL, noticeArgs(q), func(s *stmt) error {
 		n = s.ColumnInt64(0)
 		return nil
 	})

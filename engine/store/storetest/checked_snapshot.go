@@ -187,6 +187,27 @@ func (v *checkedSnapshot) History(ctx context.Context, q store.HistoryQuery) ([]
 	return changes, err
 }
 
+func (v *checkedSnapshot) Notices(ctx context.Context, q store.NoticeQuery) ([]store.Notice, error) {
+	t := v.use.t
+	t.Helper()
+	if err := v.use.begin("Notices"); err != nil {
+		return nil, err
+	}
+	notices, err := v.Snapshot.Notices(ctx, q)
+	if len(notices) > q.Limit {
+		t.Errorf("Notices: %d of at most %d", len(notices), q.Limit)
+	}
+	for i := range notices {
+		n := &notices[i]
+		checkChange(t, "Notices", &n.Change)
+		if n.Network != q.Network || n.Owner != q.Owner || !slices.Contains(q.Collections, n.Collection) || n.Fields != nil || n.Change.Notices != nil || len(n.Text) == 0 {
+			t.Errorf("Notices: %+v does not match %+v", *n, q)
+		}
+	}
+	v.use.done("Notices", err, nil)
+	return notices, err
+}
+
 // checkedTx watches a store.Tx.
 type checkedTx struct {
 	checkedSnapshot

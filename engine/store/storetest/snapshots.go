@@ -39,6 +39,12 @@ func testSnapshots(t *testing.T, h Harness) {
 			changes, err := s.History(f.ctx, store.HistoryQuery{Network: net, Limit: 10})
 			return fmt.Sprint(len(changes), err)
 		},
+		"Notices": func(f *fixture, s store.Snapshot) string {
+			q := store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things}, Limit: 10}
+			notices, err := s.Notices(f.ctx, q)
+			n, wrong := s.NoticeCount(f.ctx, q)
+			return fmt.Sprint(len(notices), err, n, wrong)
+		},
 	}
 	look := func(f *fixture, s store.Snapshot, first string) map[string]string {
 		seen := map[string]string{first: methods[first](f, s)}
@@ -58,7 +64,7 @@ func testSnapshots(t *testing.T, h Harness) {
 			return err
 		}
 		return tx.Append(f.ctx, []store.Change{{Time: epoch, Network: net, Collection: things, ID: "b", Version: 1,
-			User: "anna", Fields: []byte(`[]`)}})
+			User: "anna", Fields: []byte(`[]`), Owner: "eva", Notices: []byte(`[{}]`)}})
 	}
 	for first := range methods {
 		t.Run(first+" first", func(t *testing.T) {

@@ -50,6 +50,7 @@ func Run(t *testing.T, h Harness) {
 		{"Order", testOrder},
 		{"Count", testCount},
 		{"Feed", testFeed},
+		{"Notices", testNotices},
 		{"Revision", testRevision},
 		{"Ensure", testEnsure},
 		{"Refill", testRefill},
