@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -308,6 +309,7 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 	writes, changes := map[string][]store.Write{}, make([]store.Change, 0, len(changed))
 	for _, c := range changed {
 		writes[c.Type.Name] = append(writes[c.Type.Name], store.Write{Record: c.record, Expected: c.record.Version - 1,
+			Same:     c.stored != nil && bytes.Equal(c.document, c.stored.Document),
 			AddTerms: c.addTerms, DropTerms: c.dropTerms, AddClaims: claims[c].add, DropClaims: claims[c].drop})
 		changes = append(changes, w.changeOf(c))
 	}

@@ -266,12 +266,16 @@ func (r *Call) history() error {
 		return err
 	}
 	body, err := r.s.Engine.History(r.c.Request.Context(), r.caller, page)
-	if err != nil {
-		return err
+	return r.own(body, err)
+}
+
+// own answers with what is for the caller alone.
+func (r *Call) own(body []byte, err error) error {
+	if err == nil {
+		r.c.Header("Cache-Control", "private, no-cache")
+		write(r.c, http.StatusOK, jsonType, body)
 	}
-	r.c.Header("Cache-Control", "private, no-cache")
-	write(r.c, http.StatusOK, jsonType, body)
-	return nil
+	return err
 }
 
 // notifications answers with what the caller is told of in a network.
@@ -288,12 +292,7 @@ func (r *Call) notifications() error {
 		return err
 	}
 	body, err := r.s.Engine.Notifications(r.c.Request.Context(), r.caller, network, page, size)
-	if err != nil {
-		return err
-	}
-	r.c.Header("Cache-Control", "private, no-cache")
-	write(r.c, http.StatusOK, jsonType, body)
-	return nil
+	return r.own(body, err)
 }
 
 func (r *Call) definitions() error {

@@ -211,6 +211,9 @@ type Write struct {
 	// Expected is the version that is stored now, 0 for none. The version of
 	// the Record must be one more.
 	Expected int64
+	// Same says that the Document is the one that is stored at the expected
+	// version, which need not be written again.
+	Same bool
 	// AddTerms and DropTerms say how the record's terms change.
 	AddTerms, DropTerms []Term
 	// AddClaims and DropClaims say how its unique values change.

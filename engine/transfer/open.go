@@ -109,17 +109,5 @@ func (r *Importer) open() error {
 
 // holdAgain finds out which objects have a line that waits.
 func (r *Importer) holdAgain() error {
-	waiting := newWaitingInput(r.list, r.state.Waiting, 0, r.text)
-	for {
-		l, err := waiting.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if it, faults := r.parser.parse(l); len(faults) == 0 {
-			r.held.add(it.key())
-		}
-	}
+	return r.eachWaiting(func(it item) { r.held.add(it.key()) })
 }

@@ -117,7 +117,9 @@ func appendState(dst []byte, w *store.Write) (_ []byte, err error) {
 			return dst, err
 		}
 	}
-	dst, _, err = appendJSON(dst, fieldDocument, w.Document, 0)
+	if !w.Same {
+		dst, _, err = appendJSON(dst, fieldDocument, w.Document, 0)
+	}
 	return dst, err
 }
 

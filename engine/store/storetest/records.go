@@ -30,10 +30,13 @@ func testRecords(t *testing.T, h Harness) {
 		f.put(things, second)
 		got, _ = f.get(things, "a")
 		same(f, "the second version", got, second.Record)
-		// With terms, and with and without warnings.
+		// With terms, with and without warnings, and with the document as it is.
 		one, other := []store.Term{{Key: "t", Value: "one"}}, []store.Term{{Key: "t", Value: "$other"}}
-		for i, terms := range [][2][]store.Term{{nil, one}, {one, other}, {other, one}, {one, other}, {other, nil}} {
+		for i, terms := range [][2][]store.Term{{nil, one}, {one, other}, {other, one}, {one, other}, {other, one}, {one, nil}, {nil, nil}, {nil, nil}, {nil, one}} {
 			another := next(got, fmt.Sprintf(`{"name":"version %d"}`, i))
+			if i > 2 {
+				another.Document, another.Same = got.Document, true
+			}
 			another.DropTerms, another.AddTerms = terms[0], terms[1]
 			if another.Warnings = nil; i%2 == 1 {
 				another.Warnings = []byte(`[{"code":"W"}]`)
