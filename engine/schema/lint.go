@@ -74,6 +74,8 @@ func (c *typeLint) names() {
 			c.problem(at, "only arrays of strings and of references can have an index", "")
 		case shape.Secret, shape.WriteOnly:
 			c.problem(at, name+" is secret, and cannot be asked for", "leave it out")
+		case c.t.derived(name):
+			c.problem(at, name+" is derived and not stored, and cannot be asked for", "leave it out")
 		}
 	}
 	for i, name := range c.t.Sort {
