@@ -40,12 +40,14 @@ func TestLargeAlone(t *testing.T) {
 			t.Errorf("write %d: %v", i, err)
 		}
 	}
+	again := 0
 	for i, n := range runs {
 		if small := i%4 < 2; n > 2 || small && n != 1 {
 			t.Errorf("write %d ran %d times", i, n)
 		}
+		again += n - 1
 	}
-	if runs[2]+runs[6]+runs[10] < 4 {
+	if again == 0 { // in whatever order they came: of three that succeed, two come behind others
 		t.Error("no large transaction ran again")
 	}
 	if n := s.Commits() - before; n < 3 || n > 8 {
