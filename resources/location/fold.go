@@ -100,7 +100,7 @@ func foldRune(r rune) foldedRune {
 	for _, part := range norm.NFKD.String(string(r)) {
 		switch {
 		case unicode.In(part, unicode.Mn, unicode.Me, unicode.Cf):
-		case unicode.In(part, unicode.L, unicode.N, unicode.Mc):
+		case unicode.In(part, unicode.L, unicode.N, unicode.Mc) && !strings.ContainsRune(apostrophes, part):
 			part = unicode.ToLower(part)
 			if known, ok := plain[part]; ok {
 				as += known
