@@ -101,18 +101,19 @@ type decoder struct {
 	file   io.ReaderAt
 	limits Limits
 	values int
-	names  map[string]string
 	faults message.Faults
-	list   bool
-	index  int
-	start  int64
+	// names are those of the members of a list's objects, as they are quoted.
+	names map[string]string
+	list  bool
+	index int
+	start int64
 }
 
 func newDecoder(data []byte, limits Limits) *decoder {
 	if limits.Depth == 0 {
 		limits.Depth = DefaultLimits.Depth
 	}
-	return &decoder{text: jsontext.NewDecoder(bytes.NewBuffer(data)), data: data, limits: limits, names: map[string]string{}}
+	return &decoder{text: jsontext.NewDecoder(bytes.NewBuffer(data)), data: data, limits: limits}
 }
 
 func (d *decoder) value() (any, error) {

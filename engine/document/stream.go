@@ -79,7 +79,7 @@ func (r *ObjectReader) begin() error {
 		r.single = true
 		return nil
 	case '[':
-		r.d.list = true
+		r.d.list, r.d.names = true, map[string]string{}
 		if _, err := r.d.text.ReadToken(); err != nil {
 			return r.d.syntax(err)
 		}

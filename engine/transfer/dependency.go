@@ -28,6 +28,12 @@ func (r *Importer) order() error {
 	if err != nil {
 		return err
 	}
+	// The list that this pass has read is overwritten: an import that goes on
+	// here must not want it again.
+	r.state.Reading, r.state.Position = 0, 0
+	if err := r.keep(); err != nil {
+		return err
+	}
 	list, err := r.scratch.open(r.state.Pass+1, 0)
 	if err != nil {
 		return err
