@@ -12,24 +12,24 @@ VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test race lint vuln fuzz bench crash failover mongod mongod-image clean
+.PHONY: run build image test race lint vuln fuzz bench crash reloads siege failover nightly mongod mongod-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	$(GO) run ./cmd/marquee serve --demo
 
 build: ## bin/marquee, static
-	$(GO) build -trimpath -tags nomsgpack -ldflags '-s -w' -o bin/marquee ./cmd/marquee
+	$(GO) build -trimpath -tags nomsgpack -ldflags '-s -w -X main.version=$(VERSION)' -o bin/marquee ./cmd/marquee
 
 image: export VERSION := $(VERSION)
 image: ## the container image IMAGE, of a binary for Linux; needs Docker, pulls nothing
 	GOOS=linux $(GO) build -trimpath -tags nomsgpack -ldflags '-s -w -X main.version=$(VERSION)' -o bin/image/marquee ./cmd/marquee
 	deploy/image bin/image/marquee $(IMAGE)
 
-test: ## all tests; TESTFLAGS adds flags
-	$(GO) test -timeout=30m $(TESTFLAGS) ./...
+test: ## all tests that this machine can run; TESTFLAGS adds flags of go test
+	@$(GO) run ./integration/gotest -timeout=30m $(TESTFLAGS) ./...
 
 race: ## all tests under the race detector, which needs a C compiler
-	CGO_ENABLED=1 $(GO) test -race -timeout=45m $(TESTFLAGS) ./...
+	@CGO_ENABLED=1 $(GO) run ./integration/gotest -race -timeout=45m $(TESTFLAGS) ./...
 
 lint: ## formatting, vet, staticcheck
 	@files=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
@@ -47,14 +47,22 @@ fuzz: ## each fuzz target for FUZZTIME
 		done; \
 	done
 
-bench: ## the ratios of docs/benchmarks.md
+bench: ## the ratios of docs/contributing/benchmarks.md
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 60m ./integration/bench
 
 crash: ## kill the process a hundred times under load
 	MARQUEE_CRASHES=100 $(GO) test -count 1 -run Crash -timeout 30m ./integration
 
+reloads: ## change schemas for five minutes while clients write, on each store
+	MARQUEE_RELOADS=5m $(GO) test -count 1 -v -run 'ReloadsOfModel' -timeout 30m ./integration
+
+siege: ## attack the service beside an honest client, on each store; judges memory and times
+	MARQUEE_SIEGE=1 $(GO) test -count 1 -v -run 'TestSiege' -timeout 60m ./integration
+
 failover: ## kill the primary of a replica set a hundred times under load; needs a mongod
 	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) $(GO) test -count 1 -run Failover -timeout 60m ./integration
+
+nightly: siege reloads crash failover fuzz ## the suites that take longer than a change can wait
 
 mongod: ## a mongod for the tests, in .cache
 	integration/mongodb/fetch.sh

@@ -10,40 +10,32 @@ import (
 	"marquee/engine/schema"
 )
 
-// The permissions of the specification's part 2.15.
+// The permissions that every application has. The schema of roles lists all of
+// them.
 const (
-	ManageBusiness        = "MANAGE_BUSINESS"
-	ManageLayouts         = "MANAGE_LAYOUTS"
-	ManageReportTemplates = "MANAGE_REPORT_TEMPLATES"
-	ManageSystem          = "MANAGE_SYSTEM"
-	RunReports            = "RUN_REPORTS"
+	// ManageBusiness is the permission of types whose schema names none.
+	ManageBusiness = "MANAGE_BUSINESS"
+	// ManageSystem is the permission to manage networks, users, roles and teams.
+	ManageSystem = "MANAGE_SYSTEM"
 )
 
-// Permissions are all of them.
-var Permissions = []string{ManageBusiness, ManageLayouts, ManageReportTemplates, ManageSystem, RunReports}
-
-// Access is the engine.Access of the service: what a caller's roles let him
-// see and change.
+// Access implements engine.Access by the roles of callers.
 type Access struct{}
 
 var (
-	everything = query.And{}
-	nothing    = query.Or{}
-	byID       = query.Field{System: query.ID}
-	byCreator  = query.Field{System: query.CreateUser}
+	byID      = query.Field{System: query.ID}
+	byCreator = query.Field{System: query.CreateUser}
 	// byUserNetwork finds the users that have a role in a network.
 	byUserNetwork = query.Field{Term: "userRoles.rolesByNetwork.network", Path: []query.Step{
 		{Name: "userRoles"}, {Name: "rolesByNetwork", Array: true}, {Name: "network"}}}
 )
 
-// Visible is the one place where it is decided what a caller sees.
-//
-// A caller of scope TEAM sees the types that belong to no team, as everybody
-// does; what the paths of a schema tie to a team is closed to him.
+// Visible implements engine.Access. A caller whose roles have the scope TEAM sees
+// only types that do not belong to teams.
 func (Access) Visible(caller *engine.Caller, t *schema.Type, network string) query.Expr {
 	switch {
 	case caller.System:
-		return everything
+		return query.All
 	case t.Name == "networks":
 		visible := networksOf(caller, func(engine.Grant) bool { return true })
 		for _, dormant := range slices.Sorted(maps.Keys(caller.Dormant)) {
@@ -51,40 +43,45 @@ func (Access) Visible(caller *engine.Caller, t *schema.Type, network string) que
 		}
 		return in(byID, visible)
 	case t.Name == "users":
-		return visibleUsers(caller, network)
+		return visibleUsers(caller)
 	case t.Global:
-		return everything
+		return query.All
 	}
 	grant, ok := caller.Grants[network]
 	switch {
 	case !ok:
-		return nothing
+		return query.None
 	case grant.Network, len(t.Team) == 0:
-		return everything
+		return query.All
 	}
-	return nothing
+	return query.None
 }
 
-func visibleUsers(caller *engine.Caller, network string) query.Expr {
-	self := query.Compare{Field: byID, Op: query.Equal, Value: caller.User}
-	if network == "" {
-		managed := networksOf(caller, manages)
-		visible := query.Or{in(byUserNetwork, managed), self}
-		if len(managed) > 0 {
-			// Whoever makes a user without a role can still give him one.
-			visible = append(visible, query.And{query.Null{Field: byUserNetwork}, query.Compare{Field: byCreator, Op: query.Equal, Value: caller.User}})
-		}
-		return visible
+// visibleUsers matches the caller, the users with a role in a network of the caller,
+// and the users without a role that the caller has created and can give one.
+func visibleUsers(caller *engine.Caller) query.Expr {
+	by := func(field query.Field) query.Expr {
+		return query.Compare{Field: field, Op: query.Equal, Value: caller.User}
 	}
-	if _, ok := caller.Grants[network]; !ok {
-		return nothing
+	return query.Or{
+		in(byUserNetwork, networksOf(caller, func(engine.Grant) bool { return true })),
+		by(byID),
+		query.And{query.Null{Field: byUserNetwork}, by(byCreator)},
 	}
-	return query.Or{query.Compare{Field: byUserNetwork, Op: query.Equal, Value: network}, self}
+}
+
+// Within implements engine.Access: users belong to the networks where they have a
+// role.
+func (Access) Within(t *schema.Type, network string) query.Expr {
+	if t.Name == "users" {
+		return query.Compare{Field: byUserNetwork, Op: query.Equal, Value: network}
+	}
+	return nil
 }
 
 func in(field query.Field, values []any) query.Expr {
 	if len(values) == 0 {
-		return nothing
+		return query.None
 	}
 	return query.In{Field: field, Values: values}
 }
@@ -114,13 +111,10 @@ func (Access) MayWrite(caller *engine.Caller, t *schema.Type, network, id string
 	if caller.System || t.Name == "users" && id == caller.User {
 		return nil
 	}
-	allowed := holds(caller.Grants[network], t)
-	if t.Global && network == "" {
-		allowed = managesAny(caller)
-	}
+	allowed := holds(caller, t, network)
 	if t.Name == "networks" && exists {
 		grant, member := caller.Grants[id]
-		if allowed && !member && !caller.Dormant[id] { // who could not make it is not told that it exists
+		if allowed && !member && !caller.Dormant[id] { // do not reveal whether it exists
 			return message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
 		}
 		allowed = manages(grant) || caller.Dormant[id]
@@ -131,20 +125,32 @@ func (Access) MayWrite(caller *engine.Caller, t *schema.Type, network, id string
 	return nil
 }
 
-// holds reports whether a grant lets its holder write a type: a permission of
-// a TEAM role holds within what that scope shows.
-func holds(grant engine.Grant, t *schema.Type) bool {
-	return grant.NetworkPermissions[t.Permission] ||
-		grant.TeamPermissions[t.Permission] && len(t.Team) == 0 && !t.Global
+// MayWriteSome implements engine.Access.
+func (a Access) MayWriteSome(caller *engine.Caller, t *schema.Type, network string) error {
+	if t.Name == "users" || t.Name == "networks" && len(caller.Dormant) > 0 { // of which the caller may write one
+		return nil
+	}
+	return a.MayWrite(caller, t, network, "", false)
+}
+
+// holds reports whether a caller has the permission to write objects of a type in a
+// network. A permission of scope TEAM applies to the types visible in that scope. For
+// a global type, the permission counts in whichever network it is held.
+func holds(caller *engine.Caller, t *schema.Type, network string) bool {
+	if t.Global {
+		return len(networksOf(caller, func(grant engine.Grant) bool { return grant.NetworkPermissions[t.Permission] })) > 0
+	}
+	grant := caller.Grants[network]
+	return grant.NetworkPermissions[t.Permission] || grant.TeamPermissions[t.Permission] && len(t.Team) == 0
 }
 
 // MayReadSecrets implements engine.Access.
 func (Access) MayReadSecrets(caller *engine.Caller, t *schema.Type, network string) bool {
-	return caller.System || holds(caller.Grants[network], t)
+	return caller.System || holds(caller, t, network)
 }
 
-// MayReadHistory implements engine.Access: a role in the network, and for the
-// history of users or networks the permission to manage them.
+// MayReadHistory implements engine.Access. The history of global types, such as users
+// and networks, requires the permission to manage them.
 func (Access) MayReadHistory(caller *engine.Caller, t *schema.Type, network string) error {
 	if t != nil && t.Global && !caller.System && !manages(caller.Grants[network]) {
 		return message.ReadForbidden.Error(message.Params{"type": "audit", "permission": ManageSystem})

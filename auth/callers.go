@@ -16,12 +16,12 @@ const (
 	refreshCollection    = "auth_refresh"
 )
 
-// Collections are what the store must have for this package.
+// Collections returns the collections that the store must have for this package.
 func Collections() []store.Collection {
-	return []store.Collection{{Name: credentialCollection}, {Name: keyCollection}, {Name: refreshCollection}}
+	return []store.Collection{{Name: credentialCollection}, {Name: keyCollection}, {Name: refreshCollection}, {Name: guardCollection}}
 }
 
-// userDocument is what this package reads of a stored user.
+// userDocument is the part of a stored user that this package reads.
 type userDocument struct {
 	Username  string `json:"username"`
 	UserRoles struct {
@@ -38,21 +38,20 @@ type userRole struct {
 	Role string `json:"role"`
 }
 
-// roleDocument is what this package reads of a stored role.
+// roleDocument is the part of a stored role that this package reads.
 type roleDocument struct {
 	Permissions []string `json:"permissions"`
 	Scope       string   `json:"scope"`
 }
 
-// member is a user who can sign in, with what he may do.
+// member is an active user with their rights.
 type member struct {
 	caller *engine.Caller
-	// credential is the version of his password: tokens carry it, and end with
-	// it.
+	// credential is the revision of the user's password; a token is valid for one.
 	credential int64
 }
 
-// callers finds what users may do, and keeps it until users, roles, networks
+// callers finds users with their rights, and caches them until users, roles, networks
 // or passwords change.
 type callers struct {
 	store    store.Store
@@ -61,10 +60,10 @@ type callers struct {
 	kept     map[string]*member
 }
 
-// maxKept is how many users are kept.
+// maxKept is the number of users in the cache.
 const maxKept = 10_000
 
-// find is the active user of an id, nil when there is none.
+// find returns the active user with an id, or nil.
 func (c *callers) find(ctx context.Context, id string) (*member, error) {
 	revision, known := c.store.Revision("users", "roles", "networks", credentialCollection)
 	if known {
@@ -111,7 +110,7 @@ func readMember(ctx context.Context, s store.Snapshot, id string) (*member, erro
 	}
 	m := &member{}
 	err = s.Get(ctx, credentialCollection, []store.Key{{ID: id}}, func(r *store.Record) error {
-		m.credential = r.Version
+		m.credential = r.Revision
 		return nil
 	})
 	if err != nil {
@@ -121,9 +120,9 @@ func readMember(ctx context.Context, s store.Snapshot, id string) (*member, erro
 	return m, grantTo(ctx, s, m.caller, user)
 }
 
-// grantTo gives a caller what a user's roles add up to. Roles that are not
-// ACTIVE, and those in networks that are not, grant nothing; but whoever
-// managed such a network can make it ACTIVE again.
+// grantTo gives a caller the rights of a user's roles. Roles that are not ACTIVE, and
+// roles in networks that are not, grant nothing, except that the managers of such a
+// network can make it ACTIVE again.
 func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user *userDocument) error {
 	caller.Grants, caller.Dormant = map[string]engine.Grant{}, map[string]bool{}
 	var networks, roles []store.Key

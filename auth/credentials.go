@@ -3,81 +3,164 @@ package auth
 import (
 	"context"
 	"encoding/json"
+	"unicode/utf8"
 
 	"marquee/engine"
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/store"
+	"marquee/engine/write"
 )
 
-// credentialDocument is a user's password as it is stored, apart from the
-// user: it can never be read through the API.
+// The limits of a password in characters, as in the schema of users.
+const minPassword, maxPassword = 8, 1024
+
+// credentialDocument is a user's stored password. It is not part of the user, so
+// that no request can read it.
 type credentialDocument struct {
 	Hash string `json:"hash"`
 }
 
-// newPassword is what preparePassword found to be set.
-type newPassword struct{ hash string }
+// prepared is the result of prepareUser.
+type prepared struct {
+	// hash is the hash of a new password, or "".
+	hash string
+	// proved says that the user has sent the current password, whose revision was
+	// credential.
+	proved     bool
+	credential int64
+}
 
-// preparePassword hashes a posted password, before the transaction because it
-// is slow. The password that the user has already changes nothing. A user who
-// changes his own must name it.
-func (s *Service) preparePassword(ctx context.Context, c *engine.Change) error {
-	password, ok := c.Patch["password"].(string)
-	if !ok || len(password) < 8 || len(password) > 1024 {
-		return nil // absent, or a fault that the schema finds
+// prepareUser compares and hashes passwords, before the transaction because that is
+// slow. Its duration reveals nothing to callers without permission to set the
+// password.
+//
+// Setting a password to its current value changes nothing. Users who change their own
+// password or name must send their current password, so that a stolen token does not
+// suffice.
+func (s *Service) prepareUser(ctx context.Context, c *engine.Change) error {
+	password, set := c.Patch["password"].(string)
+	if n := utf8.RuneCountInString(password); n < minPassword || n > maxPassword {
+		set = false // absent, or rejected by the schema
 	}
-	// Nobody has passwords hashed, or compared, whom the transaction will refuse.
-	if err := (Access{}).MayWrite(c.Caller, c.Type, c.Context, c.ID, true); err != nil {
-		return err
+	own := c.ID == c.Caller.User && !c.Caller.System
+	name, named := c.Patch["username"].(string)
+	if !set && !(own && named) {
+		return nil
 	}
+	from := "user " + c.Caller.User
+	var user map[string]any
 	var hash string
+	var p prepared
+	managed := true
 	err := s.store.Read(ctx, func(r store.Snapshot) error {
-		var err error
-		hash, _, err = readHash(ctx, r, c.ID)
+		user = nil
+		err := r.Get(ctx, "users", []store.Key{{ID: c.ID}}, func(r *store.Record) (err error) {
+			user, err = document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+			return err
+		})
+		if err != nil || user == nil {
+			return err
+		}
+		if hash, p.credential, err = readHash(ctx, r, c.ID); err != nil {
+			return err
+		}
+		if own || c.Caller.System {
+			return nil
+		}
+		managed, err = manageable(c.Caller, user, func(network, id string) (*roleDocument, error) {
+			return storedRole(ctx, r, network, id)
+		})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if hash != "" {
-		if CheckPassword(password, hash) {
+	switch {
+	case user == nil:
+	case own:
+		if !set && user["username"] == name {
 			return nil
 		}
 		current, _ := c.Patch["currentPassword"].(string)
-		if c.ID == c.Caller.User && !c.Caller.System && !CheckPassword(current, hash) {
+		right, err := CheckPassword(ctx, from, current, hash)
+		if err != nil {
+			return err
+		}
+		if !right {
 			return &message.Error{Kind: message.Invalid, Messages: []message.Message{
 				c.Fault(message.CurrentPasswordWrong, "/currentPassword", nil)}}
 		}
+		p.proved = true
+	case !managed:
+		return message.UserNotManaged.Error(message.Params{"field": "/password"})
 	}
-	c.Kept = newPassword{HashPassword(password)}
+	if set {
+		if p.hash, err = newHash(ctx, from, password, hash); err != nil {
+			return err
+		}
+	}
+	c.Kept = p
 	return nil
 }
 
-func (s *Service) touchPassword(c *engine.Change) {
-	if c.Kept != nil {
+// newHash returns the hash of a password, or "" if it equals the stored one.
+func newHash(ctx context.Context, from, password, stored string) (string, error) {
+	if stored != "" {
+		if same, err := CheckPassword(ctx, from, password, stored); same || err != nil {
+			return "", err
+		}
+	}
+	return HashPassword(ctx, from, password)
+}
+
+// checkProved rejects a change of the caller's own name if another write has replaced
+// the password that was sent as the current one.
+func checkProved(ctx context.Context, w *engine.Writing, c *engine.Change) error {
+	p, _ := c.Kept.(prepared)
+	if !p.proved {
+		if _, named := c.After["username"].(string); named && c.Before["username"] != c.After["username"] {
+			return message.ConflictUnresolved.Error(nil)
+		}
+		return nil
+	}
+	_, credential, err := readHash(ctx, w.Tx(), c.ID)
+	if err == nil && credential != p.credential {
+		err = message.ConflictUnresolved.Error(nil)
+	}
+	return err
+}
+
+func touchPassword(c *engine.Change) {
+	if p, _ := c.Kept.(prepared); p.hash != "" {
 		c.Touch("password")
 	}
 }
 
-// userWritten stores a new password; its new version ends the user's tokens.
-func (s *Service) userWritten(ctx context.Context, w *engine.Writing, c *engine.Change) error {
-	password, ok := c.Kept.(newPassword)
-	if !ok {
+func (s *Service) usersBeforeStore(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
+	if err := guardUsers(ctx, w, changes); err != nil {
+		return err
+	}
+	return write.Each(s.userBeforeStore)(ctx, w, changes)
+}
+
+// userBeforeStore stores a new password, whose revision invalidates the user's tokens.
+func (s *Service) userBeforeStore(ctx context.Context, w *engine.Writing, c *engine.Change) error {
+	p, _ := c.Kept.(prepared)
+	if p.hash == "" {
 		return nil
 	}
-	content, err := json.Marshal(credentialDocument{password.hash})
+	content, err := json.Marshal(credentialDocument{p.hash})
 	if err != nil {
 		return err
 	}
-	key := store.Key{ID: c.ID}
-	write := store.Write{Record: store.Record{Key: key, State: "ACTIVE", CreateTime: w.Now(), UpdateTime: w.Now(), Document: content}}
-	err = w.Tx().Get(ctx, credentialCollection, []store.Key{key}, func(r *store.Record) error {
-		write.Expected, write.CreateTime = r.Version, r.CreateTime
+	was := store.Record{Key: store.Key{ID: c.ID}}
+	err = w.Tx().Get(ctx, credentialCollection, []store.Key{was.Key}, func(r *store.Record) error {
+		was = *r
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	write.Version = write.Expected + 1
-	return w.Tx().Put(ctx, credentialCollection, []store.Write{write})
+	return w.Tx().Put(ctx, credentialCollection, []store.Write{store.InternalWrite(was, "ACTIVE", content, w.Now())})
 }

@@ -3,52 +3,64 @@ package auth
 import (
 	"encoding/json"
 	"errors"
-	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/gin-gonic/gin"
 
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/rest"
 )
 
-// tokenParameters are those that a token request can have.
+// tokenParameters are the parameters of a token request.
 var tokenParameters = []string{"grant_type", "scope", "username", "password", "refresh_token"}
 
-// maxTokenRequest is how large a token request may be.
+// maxTokenRequest is the largest body of a token request.
 const maxTokenRequest = 64 << 10
 
-// Routes adds the token endpoint and the key set.
-func (s *Service) Routes(r gin.IRoutes) {
-	rest.Fixed(r, "/api/authenticate", []string{http.MethodPost}, s.authenticate)
-	rest.Fixed(r, "/.well-known/jwks.json", []string{http.MethodGet, http.MethodHead}, func(c *gin.Context) {
-		c.Header("Cache-Control", "public, max-age=300")
-		c.JSON(http.StatusOK, gin.H{"keys": s.keys.set()})
-	})
-}
-
-// authenticate is the token endpoint of OAuth 2.0 (RFC 6749, parts 4.3 and 6).
-func (s *Service) authenticate(c *gin.Context) {
-	c.Header("Cache-Control", "no-store")
-	c.Header("Pragma", "no-cache")
-	tokens, err := s.grant(c)
-	if err != nil {
-		refuse(c, err)
-		return
+// Routes returns the token endpoint and the key set.
+func (s *Service) Routes() []rest.Route {
+	return []rest.Route{
+		{Path: "/api/authenticate", Methods: []string{http.MethodPost}, Public: true, Serve: s.authenticate},
+		{Path: "/.well-known/jwks.json", Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Serve: s.keySet},
 	}
-	c.JSON(http.StatusOK, tokens)
 }
 
-func (s *Service) grant(c *gin.Context) (*Tokens, error) {
-	parameters, err := rest.ParseQuery(c.Request.URL.RawQuery)
+func (s *Service) keySet(r *rest.Call) error {
+	body, err := json.Marshal(map[string]any{"keys": s.keys.set()})
+	if err != nil {
+		return err
+	}
+	r.Header().Set("Cache-Control", "public, max-age=300")
+	r.Send(http.StatusOK, rest.CharsetJSON, body)
+	return nil
+}
+
+// authenticate is the token endpoint of OAuth 2.0 (RFC 6749, sections 4.3 and 6).
+func (s *Service) authenticate(r *rest.Call) error {
+	r.Header().Set("Cache-Control", "no-store")
+	r.Header().Set("Pragma", "no-cache")
+	tokens, err := s.grant(r)
+	if err != nil {
+		return refuse(r, err)
+	}
+	body, err := json.Marshal(tokens)
+	if err != nil {
+		return err
+	}
+	r.Send(http.StatusOK, rest.CharsetJSON, body)
+	return nil
+}
+
+func (s *Service) grant(r *rest.Call) (*Tokens, error) {
+	parameters, err := rest.ParseQuery(r.Request().URL.RawQuery)
 	if err != nil {
 		return nil, err
 	}
-	fields, err := tokenRequest(c)
+	fields, err := tokenRequest(r)
 	if err != nil {
 		return nil, err
 	}
@@ -70,35 +82,61 @@ func (s *Service) grant(c *gin.Context) (*Tokens, error) {
 		if err := need("username", "password"); err != nil {
 			return nil, err
 		}
-		return s.Password(c.Request.Context(), fields["username"], fields["password"], parameters["context"])
+		tokens, err := s.Password(r.Context(), r.ClientIP(), fields["username"], fields["password"], parameters["context"])
+		logSignIn(r, tokens, err, slog.String("username", truncate(fields["username"])))
+		return tokens, err
 	case "refresh_token":
 		if err := need("refresh_token"); err != nil {
 			return nil, err
 		}
-		return s.Refresh(c.Request.Context(), fields["refresh_token"], parameters["context"])
+		tokens, err := s.Refresh(r.Context(), fields["refresh_token"], parameters["context"])
+		logSignIn(r, tokens, err)
+		return tokens, err
 	}
 	return nil, message.UnsupportedGrant.Error(nil)
 }
 
-// tokenRequest reads the fields of the body, JSON or form-encoded. A body
-// without a content type is what it looks like.
-func tokenRequest(c *gin.Context) (map[string]string, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxTokenRequest))
-	if err != nil {
-		return nil, message.BodyTooLarge.Error(message.Params{"limit": maxTokenRequest})
+// logSignIn logs a rejected sign-in, and sets the user of a successful one.
+func logSignIn(r *rest.Call, tokens *Tokens, err error, who ...slog.Attr) {
+	var refused *message.Error
+	switch {
+	case err == nil:
+		r.SetUser(tokens.user)
+	case errors.As(err, &refused) && rest.Status(refused.Kind) < http.StatusInternalServerError:
+		attributes := append(who, slog.String("code", refused.Messages[0].Code()), slog.String("client", r.ClientIP()))
+		r.Log().LogAttrs(r.Context(), slog.LevelWarn, "sign-in failed", attributes...)
 	}
-	media, _, err := mime.ParseMediaType(c.GetHeader("Content-Type"))
-	if err != nil && c.GetHeader("Content-Type") != "" {
-		return nil, message.MediaType.Error(message.Params{"value": c.GetHeader("Content-Type")})
+}
+
+// truncate shortens a text of the client for the log.
+func truncate(text string) string {
+	const most = 100
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// tokenRequest parses the body, JSON or form-encoded. Without a content type, the
+// first character decides.
+func tokenRequest(r *rest.Call) (map[string]string, error) {
+	body, err := r.ReadBody(maxTokenRequest)
+	if err != nil {
+		return nil, err
+	}
+	contentType := r.Request().Header.Get("Content-Type")
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil && contentType != "" {
+		return nil, message.MediaType.Error(message.Params{"value": contentType})
 	}
 	looksLikeJSON := strings.HasPrefix(strings.TrimSpace(string(body)), "{")
 	switch {
 	case media == "application/json", strings.HasSuffix(media, "+json"), looksLikeJSON:
 		return jsonFields(body)
 	case media == "", media == "application/x-www-form-urlencoded", media == "text/plain":
-		return rest.ParseQuery(strings.TrimSpace(string(body)))
+		return rest.ParseForm(strings.TrimSpace(string(body)))
 	}
-	return nil, message.MediaType.Error(message.Params{"value": c.GetHeader("Content-Type")})
+	return nil, message.MediaType.Error(message.Params{"value": contentType})
 }
 
 func jsonFields(body []byte) (map[string]string, error) {
@@ -107,7 +145,7 @@ func jsonFields(body []byte) (map[string]string, error) {
 		return nil, err
 	}
 	fields := map[string]string{}
-	for name, value := range object { // what is not known is ignored (RFC 6749, part 3.2)
+	for name, value := range object { // unknown parameters are ignored (RFC 6749, section 3.2)
 		if text, ok := value.(string); ok {
 			fields[name] = text
 		} else if slices.Contains(tokenParameters, name) {
@@ -117,28 +155,33 @@ func jsonFields(body []byte) (map[string]string, error) {
 	return fields, nil
 }
 
-// oauthCodes are the error codes of RFC 6749, part 5.2.
+// oauthCodes are the error codes of RFC 6749, sections 5.2 and 4.1.2.1.
 var oauthCodes = map[*message.Definition]string{
 	message.InvalidGrant:     "invalid_grant",
 	message.UnsupportedGrant: "unsupported_grant_type",
 	message.InvalidScope:     "invalid_scope",
+	message.AttemptsTooMany:  "temporarily_unavailable",
+	message.RequestsTooMany:  "temporarily_unavailable",
 }
 
-// refuse answers as RFC 6749 asks, with the messages beside it. A fault of the
-// service is a problem as everywhere.
-func refuse(c *gin.Context, err error) {
+// refuse responds to a client error in the format of RFC 6749, with the messages
+// added. Other errors are problem documents, as everywhere.
+func refuse(r *rest.Call, err error) error {
 	var e *message.Error
 	if !errors.As(err, &e) || rest.Status(e.Kind) >= http.StatusInternalServerError {
-		rest.Fail(c, err)
-		return
+		return err
 	}
 	code, ok := oauthCodes[e.Messages[0].Definition()]
 	if !ok {
 		code = "invalid_request"
 	}
-	body, marshalErr := json.Marshal(map[string]any{"error": code, "error_description": e.Error(), "messages": e.Messages})
-	if marshalErr != nil {
-		panic(marshalErr)
+	body, err := json.Marshal(map[string]any{"error": code, "error_description": e.Error(), "messages": e.Messages})
+	if err != nil {
+		return err
 	}
-	c.Data(rest.Status(e.Kind), "application/json", body)
+	if e.RetryAfter > 0 {
+		r.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
+	}
+	r.Answer(rest.Status(e.Kind), body)
+	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"marquee/engine/store"
 )
 
-// keyRing holds the keys that sign access tokens: the newest signs, all
-// verify. They are kept in the store, the private part encrypted.
+// keyRing has the keys of access tokens: the newest signs, all verify. The store has
+// them with their private parts encrypted.
 type keyRing struct {
 	signer string
 	keys   map[string]ed25519.PrivateKey
@@ -25,8 +25,14 @@ type keyDocument struct {
 	Private string `json:"private"`
 }
 
-// openKeys reads the keys, and makes the first.
+// openKeys reads the keys, and creates the first one. Without a sealer, keys are
+// not stored, and end with the process.
 func openKeys(ctx context.Context, s store.Store, sealer engine.Sealer, now time.Time) (*keyRing, error) {
+	if sealer == nil {
+		ring := &keyRing{keys: map[string]ed25519.PrivateKey{}}
+		ring.generate()
+		return ring, nil
+	}
 	ring := &keyRing{}
 	err := s.Write(ctx, func(tx store.Tx) error {
 		ring.signer, ring.keys = "", map[string]ed25519.PrivateKey{}
@@ -37,20 +43,20 @@ func openKeys(ctx context.Context, s store.Store, sealer engine.Sealer, now time
 		if err != nil || ring.signer != "" {
 			return err
 		}
-		record, err := ring.make(sealer, now)
+		write, err := ring.make(sealer, now)
 		if err != nil {
 			return err
 		}
-		return tx.Put(ctx, keyCollection, []store.Write{{Record: record, AddClaims: []store.Claim{firstKey}}})
+		return tx.Put(ctx, keyCollection, []store.Write{write})
 	})
 	return ring, err
 }
 
-// firstKey is claimed by the first key, so that of servers that start at once
-// on an empty store one makes it, and the others must be able to read it.
+// firstKey is claimed by the first key, so that only one of several servers that
+// start on an empty store creates it.
 var firstKey = store.Claim{Collection: keyCollection, Property: "first", Value: "true"}
 
-// Sealed reports whether a store holds keys that were encrypted.
+// Sealed reports whether a store has encrypted keys.
 func Sealed(ctx context.Context, s store.Store) (bool, error) {
 	var n int64
 	err := s.Read(ctx, func(r store.Snapshot) (err error) {
@@ -73,19 +79,25 @@ func (k *keyRing) read(sealer engine.Sealer, r *store.Record) error {
 	return nil
 }
 
-func (k *keyRing) make(sealer engine.Sealer, now time.Time) (store.Record, error) {
-	seed := make([]byte, ed25519.SeedSize)
-	rand.Read(seed)
-	k.signer = engine.NewID()
-	k.keys[k.signer] = ed25519.NewKeyFromSeed(seed)
+func (k *keyRing) make(sealer engine.Sealer, now time.Time) (store.Write, error) {
+	seed := k.generate()
 	sealed, err := sealer.Seal(string(seed), keyCollection+"\x00"+k.signer)
 	if err != nil {
-		return store.Record{}, err
+		return store.Write{}, err
 	}
 	document, err := json.Marshal(keyDocument{sealed})
-	now = now.UTC().Truncate(time.Millisecond)
-	return store.Record{Key: store.Key{ID: k.signer}, Version: 1, State: "ACTIVE",
-		CreateTime: now, UpdateTime: now, Document: document}, err
+	write := store.InternalWrite(store.Record{Key: store.Key{ID: k.signer}}, "ACTIVE", document, now)
+	write.AddClaims = []store.Claim{firstKey}
+	return write, err
+}
+
+// generate makes a new key, which signs from now on, and returns its seed.
+func (k *keyRing) generate() []byte {
+	seed := make([]byte, ed25519.SeedSize)
+	rand.Read(seed)
+	k.signer = store.NewID()
+	k.keys[k.signer] = ed25519.NewKeyFromSeed(seed)
+	return seed
 }
 
 func (k *keyRing) signing() (string, ed25519.PrivateKey) {
@@ -100,7 +112,7 @@ func (k *keyRing) public(id string) (ed25519.PublicKey, bool) {
 	return key.Public().(ed25519.PublicKey), true
 }
 
-// jwk is a public key as RFC 8037 writes it.
+// jwk is a public key in the format of RFC 8037.
 type jwk struct {
 	KeyType   string `json:"kty"`
 	Curve     string `json:"crv"`
@@ -110,7 +122,7 @@ type jwk struct {
 	Algorithm string `json:"alg"`
 }
 
-// set is the JSON Web Key Set (RFC 7517).
+// set returns the JSON Web Key Set (RFC 7517).
 func (k *keyRing) set() []jwk {
 	set := []jwk{}
 	for id, key := range k.keys {

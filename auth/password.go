@@ -1,15 +1,14 @@
-// Package auth signs users in and decides what they see and may change:
-// passwords, tokens, roles, visibility, and the middleware that finds the
-// caller of a request.
 package auth
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/crypto/argon2"
 )
@@ -24,54 +23,74 @@ const (
 	saltBytes     = 16
 )
 
-// hashing bounds the memory that hashing takes at once.
-var hashing = make(chan struct{}, runtime.NumCPU())
+// hashesAtOnce bounds the processors and the memory that hashing uses: about 40 MB,
+// and as much garbage.
+const hashesAtOnce = 2
 
-func argon(password string, salt []byte) []byte {
-	hashing <- struct{}{}
-	defer func() { <-hashing }()
-	return argon2.IDKey([]byte(password), salt, argonPasses, argonMemoryKB, argonLanes, argonBytes)
+// How many hashes can wait, of one origin and in total.
+const (
+	maxWaitingOfOrigin = 64
+	maxWaiting         = 1024
+)
+
+// hashing is the line for computing hashes, hashes their number.
+var (
+	hashing = newLine(min(hashesAtOnce, runtime.NumCPU()), maxWaitingOfOrigin, maxWaiting)
+	hashes  atomic.Int64
+)
+
+func argon(ctx context.Context, from, password string, salt []byte, passes, memory uint32, lanes uint8, length uint32) ([]byte, error) {
+	if err := hashing.enter(ctx, from); err != nil {
+		return nil, err
+	}
+	defer hashing.leave()
+	hashes.Add(1)
+	return argon2.IDKey([]byte(password), salt, passes, memory, lanes, length), nil
 }
 
-// HashPassword makes the stored form of a password, in the PHC string format.
-func HashPassword(password string) string {
+// HashPassword returns the hash of a password in the PHC string format. It waits in
+// line with others from the same origin, an address or a user. Errors are of type
+// *message.Error: the context has ended, or the line is too long.
+func HashPassword(ctx context.Context, from, password string) (string, error) {
 	salt := make([]byte, saltBytes)
 	rand.Read(salt)
-	encode := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemoryKB, argonPasses, argonLanes,
-		encode(salt), encode(argon(password, salt)))
+	hash, err := argon(ctx, from, password, salt, argonPasses, argonMemoryKB, argonLanes, argonBytes)
+	return phc(salt, hash), err
 }
 
-// nobody is checked in place of a user who does not exist, so that the time
-// does not tell.
-var nobody = HashPassword("nobody")
+func phc(salt, hash []byte) string {
+	encode := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemoryKB, argonPasses, argonLanes, encode(salt), encode(hash))
+}
 
-// CheckPassword compares a password with its stored form. With an empty form
-// it takes the same time and fails.
-func CheckPassword(password, stored string) bool {
+// dummy replaces the hash of a user who does not exist, so that checking it takes the
+// same time. No known password has it.
+var dummy = phc(make([]byte, saltBytes), make([]byte, argonBytes))
+
+// CheckPassword compares a password with a hash; "" is never equal, and takes the same
+// time. It waits and returns errors as HashPassword does.
+func CheckPassword(ctx context.Context, from, password, stored string) (bool, error) {
 	known := stored != ""
 	if !known {
-		stored = nobody
+		stored = dummy
 	}
 	parts := strings.Split(stored, "$")
 	if len(parts) != 6 || parts[1] != "argon2id" {
-		return false
+		return false, nil
 	}
 	var memory, passes uint32
 	var lanes uint8
 	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &passes, &lanes); err != nil {
-		return false
+		return false, nil
 	}
 	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
 	if err != nil {
-		return false
+		return false, nil
 	}
 	want, err := base64.RawStdEncoding.DecodeString(parts[5])
 	if err != nil {
-		return false
+		return false, nil
 	}
-	hashing <- struct{}{}
-	got := argon2.IDKey([]byte(password), salt, passes, memory, lanes, uint32(len(want)))
-	<-hashing
-	return subtle.ConstantTimeCompare(got, want) == 1 && known
+	got, err := argon(ctx, from, password, salt, passes, memory, lanes, uint32(len(want)))
+	return err == nil && subtle.ConstantTimeCompare(got, want) == 1 && known, err
 }

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -12,18 +13,20 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"marquee/engine/catalog"
 )
 
-// KeyBytes is the length of the key that secrets are encrypted with.
+// KeyBytes is the length of the key that encrypts secrets.
 const KeyBytes = 32
 
-// Sealer encrypts secrets with AES-256-GCM. It is an engine.Sealer.
+// Sealer implements engine.Sealer with AES-256-GCM.
 type Sealer struct {
 	aead cipher.AEAD
 	id   string
 }
 
-// NewSealer makes a Sealer of a key of KeyBytes bytes.
+// NewSealer returns a Sealer with a key of KeyBytes bytes.
 func NewSealer(key []byte) (*Sealer, error) {
 	if len(key) != KeyBytes {
 		return nil, fmt.Errorf("the secret key has %d bytes instead of %d", len(key), KeyBytes)
@@ -37,7 +40,7 @@ func NewSealer(key []byte) (*Sealer, error) {
 	return &Sealer{aead: aead, id: hex.EncodeToString(digest[:4])}, err
 }
 
-// ParseKey reads a key as the configuration has it: base64 of KeyBytes bytes.
+// ParseKey decodes a key from base64.
 func ParseKey(text string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(key) != KeyBytes {
@@ -46,8 +49,8 @@ func ParseKey(text string) ([]byte, error) {
 	return key, nil
 }
 
-// KeyFile reads a key from a file, or makes the file, with mode 0600, when it
-// does not exist.
+// KeyFile reads a key from a file, or creates the file, with mode 0600, if it does not
+// exist.
 func KeyFile(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err == nil {
@@ -62,7 +65,7 @@ func KeyFile(path string) ([]byte, error) {
 	}
 	key := make([]byte, KeyBytes)
 	rand.Read(key)
-	if err := writeKey(path, key); errors.Is(err, os.ErrExist) { // another process was faster
+	if err := writeKey(path, key); errors.Is(err, os.ErrExist) { // another process has created it
 		return KeyFile(path)
 	} else if err != nil {
 		return nil, err
@@ -70,8 +73,8 @@ func KeyFile(path string) ([]byte, error) {
 	return key, nil
 }
 
-// writeKey makes a key file that is there whole or not at all, whenever the
-// process ends: half a key would keep the service from starting.
+// writeKey creates a key file atomically: a partial key would keep the service from
+// starting.
 func writeKey(path string, key []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".marquee.key.*") // of mode 0600
 	if err != nil {
@@ -94,7 +97,12 @@ func writeKey(path string, key []byte) error {
 
 const sealVersion = "v1"
 
-// Seal encrypts a secret for one place.
+// Holds implements engine.Sealer.
+func (s *Sealer) Holds(text []byte) bool {
+	return bytes.Contains(text, []byte(sealVersion+"."+s.id+"."))
+}
+
+// Seal encrypts a secret for a place in the store.
 func (s *Sealer) Seal(plain, place string) (string, error) {
 	nonce := make([]byte, s.aead.NonceSize())
 	rand.Read(nonce)
@@ -102,22 +110,26 @@ func (s *Sealer) Seal(plain, place string) (string, error) {
 	return sealVersion + "." + s.id + "." + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-// Open decrypts what Seal made for the same place.
+// Open decrypts the result of Seal for the same place. The error is
+// catalog.ErrNotSealed unless the text may have been sealed with another key.
 func (s *Sealer) Open(sealed, place string) (string, error) {
 	parts := strings.Split(sealed, ".")
 	if len(parts) != 3 || parts[0] != sealVersion {
-		return "", errors.New("a stored secret cannot be read")
-	}
-	if parts[1] != s.id {
-		return "", errors.New("a stored secret was encrypted with another key: configure the secret key that this store was made with")
+		return "", catalog.ErrNotSealed
 	}
 	data, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil || len(data) < s.aead.NonceSize() {
-		return "", errors.New("a stored secret cannot be read")
+	if err != nil || len(data) < s.aead.NonceSize()+s.aead.Overhead() {
+		return "", catalog.ErrNotSealed
+	}
+	if parts[1] != s.id {
+		if id, err := hex.DecodeString(parts[1]); err != nil || hex.EncodeToString(id) != parts[1] || len(parts[1]) != len(s.id) {
+			return "", catalog.ErrNotSealed
+		}
+		return "", errors.New("a stored secret was encrypted with another key: configure the secret key that this store was made with")
 	}
 	plain, err := s.aead.Open(nil, data[:s.aead.NonceSize()], data[s.aead.NonceSize():], []byte(place))
 	if err != nil {
-		return "", errors.New("a stored secret does not belong where it was found")
+		return "", catalog.ErrNotSealed
 	}
 	return string(plain), nil
 }

@@ -6,9 +6,9 @@ import (
 	"marquee/engine/message"
 )
 
-// Another password may be set after the one before has been checked, and
-// before the tokens are made.
-func TestNoTokensForThePasswordBefore(t *testing.T) {
+// A new password can be set after the old one has been checked, and before the tokens
+// are created.
+func TestNoTokensForTheOldPassword(t *testing.T) {
 	service := serviceWithUser(t)
 	if tokens, err := service.issue(t.Context(), "u", 1, "", nil); !message.InvalidGrant.Is(err) {
 		t.Errorf("%v, %v", tokens, err)

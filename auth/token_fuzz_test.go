@@ -18,10 +18,10 @@ import (
 
 var tokenTime = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// keySeed is known, so that tokens of the corpus stay as valid as they are.
+// keySeed is fixed, so that the tokens of the corpus remain valid or invalid.
 var keySeed = []byte("0123456789abcdef0123456789abcdef")
 
-// serviceWithUser has one user, u, and the signing key k.
+// serviceWithUser returns a service with the user u and the signing key k.
 func serviceWithUser(tb testing.TB) *Service {
 	tb.Helper()
 	must := func(err error) {
@@ -56,7 +56,7 @@ func serviceWithUser(tb testing.TB) *Service {
 	return service
 }
 
-// signed is a token; change may spoil it.
+// signed returns a signed token after a change.
 func signed(tb testing.TB, change func(*jwt.Token, *claims)) string {
 	tb.Helper()
 	c := claims{RegisteredClaims: jwt.RegisteredClaims{Issuer: issuer, Subject: "u", ID: "t",
@@ -82,7 +82,7 @@ func method(m jwt.SigningMethod) func(*jwt.Token, *claims) {
 	return func(t *jwt.Token, _ *claims) { t.Method, t.Header["alg"] = m, m.Alg() }
 }
 
-// spoilt are tokens that are signed, or look so, and hold for nobody.
+// spoilt makes tokens invalid.
 var spoilt = map[string]func(*jwt.Token, *claims){
 	"no algorithm":           method(jwt.SigningMethodNone),
 	"public key as a secret": method(jwt.SigningMethodHS256),
@@ -111,7 +111,26 @@ func TestSpoiltTokens(t *testing.T) {
 	}
 }
 
-// FuzzCaller wants every text but the token itself to be refused.
+// TestTokenHasOneSpelling: no other text is accepted as a valid token.
+func TestTokenHasOneSpelling(t *testing.T) {
+	service := serviceWithUser(t)
+	valid := signed(t, func(*jwt.Token, *claims) {})
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	others := []string{valid + "=", valid + "==", valid + "\n", "\r\n" + valid, valid[:10] + "\n" + valid[10:], strings.ReplaceAll(valid, ".", ".\r")}
+	last := len(valid) - 1
+	for _, letter := range alphabet {
+		if other := valid[:last] + string(letter); other != valid {
+			others = append(others, other)
+		}
+	}
+	for _, other := range others {
+		if caller, err := service.Caller(t.Context(), other); !message.TokenInvalid.Is(err) || caller != nil {
+			t.Errorf("%q is accepted for %q", other, valid)
+		}
+	}
+}
+
+// Every text but the token itself is rejected.
 func FuzzCaller(f *testing.F) {
 	valid := signed(f, func(*jwt.Token, *claims) {})
 	f.Add(valid)
@@ -122,11 +141,10 @@ func FuzzCaller(f *testing.F) {
 		f.Add(text)
 	}
 	service := serviceWithUser(f)
-	content := valid[:strings.LastIndexByte(valid, '.')]
 	f.Fuzz(func(t *testing.T, token string) {
 		caller, err := service.Caller(t.Context(), token)
 		switch {
-		case err == nil && (!strings.HasPrefix(token, content+".") || caller.User != "u"):
+		case err == nil && (token != valid || caller.User != "u"):
 			t.Fatalf("%q is the token of %v", token, caller)
 		case err != nil && !message.TokenInvalid.Is(err):
 			t.Fatalf("%q: %v", token, err)

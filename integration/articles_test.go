@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,9 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/store"
-	"marquee/resources/article"
+	"marquee/resources/article/embeddings"
+	"marquee/resources/article/index"
+	"marquee/resources/article/index/judged"
 )
 
 const articleSearch = "/api/v1/targetingquery/articles2?context=main&pageSize=1000&thresholdScore=0.01&sentence="
@@ -151,6 +154,53 @@ func putRaw(tx store.Tx, id, text string) error {
 	return tx.Append(ctx, []store.Change{{Time: now, Network: network, Collection: "articles", ID: id, Version: 1, Fields: []byte(`[]`)}})
 }
 
+// TestJudgedArticles holds the scores of the search to the labelled set: what a
+// sentence is about scores above 0.5, what is like it by chance below 0.2.
+func TestJudgedArticles(t *testing.T) { eachStore(t, testJudgedArticles) }
+
+func testJudgedArticles(t *testing.T, fresh newStore) {
+	articles, sentences, err := judged.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newService(t, fresh)
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []map[string]any
+	for _, a := range articles {
+		object := map[string]any{"id": a.ID, "url": "https://example.com/" + a.ID, "title": a.Title, "text": a.Text}
+		if a.Language != "" {
+			object["language"] = a.Language
+		}
+		objects = append(objects, object)
+	}
+	body, err := json.Marshal(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := s.ask(token, http.MethodPost, "/api/v1/articles?context=main", string(body), nil); a.status != http.StatusOK {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	figures, faults, err := judged.Measure(articles, sentences, func(sentence string) (hits []judged.Hit, err error) {
+		a := s.ask(token, http.MethodPost, "/api/v1/targetingquery/articles2?context=main&pageSize=1000&thresholdScore=1e-9&sentence="+url.QueryEscape(sentence), "", nil)
+		var answer struct{ Results []judged.Hit }
+		if a.status != http.StatusOK {
+			return nil, fmt.Errorf("%q: %d %s", sentence, a.status, a.body)
+		}
+		err = json.Unmarshal(a.body, &answer)
+		return answer.Results, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d sentences: %s", len(sentences), figures)
+	for _, fault := range faults {
+		t.Error(fault)
+	}
+}
+
 // embeddingsServer is an embeddings service whose vectors count words: those of
 // texts that share words are close.
 type embeddingsServer struct {
@@ -206,11 +256,11 @@ func TestArticleEmbeddings(t *testing.T) { eachStore(t, testArticleEmbeddings) }
 
 func testArticleEmbeddings(t *testing.T, fresh newStore) {
 	e := newEmbeddingsServer(t)
-	embeddings, err := article.NewEmbeddings(article.EmbeddingsConfig{URL: e.URL, Model: "small", Key: "key-of-the-service"})
+	client, err := embeddings.New(embeddings.Config{URL: e.URL, Model: "small", Key: "key-of-the-service"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newServiceWith(t, fresh, embeddings)
+	s := newServiceWith(t, fresh, client)
 	token, err := s.signIn(admin)
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +305,7 @@ func testArticleEmbeddings(t *testing.T, fresh newStore) {
 }
 
 // newServiceWith is newService with an embedder.
-func newServiceWith(t *testing.T, fresh newStore, embedder article.Embedder) *service {
+func newServiceWith(t *testing.T, fresh newStore, embedder index.Embedder) *service {
 	t.Helper()
 	s := newService(t, fresh)
 	s.stop()

@@ -74,7 +74,7 @@ func testAssetBundle(t *testing.T, fresh newStore) {
 func TestAssetBundleFull(t *testing.T) { eachStore(t, testAssetBundleFull) }
 
 func testAssetBundleFull(t *testing.T, fresh newStore) {
-	const count, size = 1000, 100 << 20 / 1000
+	const count, size = 1000, 20 << 20 / 1000
 	c := withCreative(t, fresh)
 	entries := make([]assettest.Entry, count)
 	for i := range entries {

@@ -13,7 +13,7 @@ import (
 
 	"marquee/resources/asset"
 	"marquee/resources/asset/assettest"
-	"marquee/resources/lookup"
+	"marquee/resources/location"
 )
 
 // later is a time before which every blob was put.
@@ -194,11 +194,11 @@ func TestCollectLeavesLocations(t *testing.T) { eachStore(t, testCollectLeavesLo
 func testCollectLeavesLocations(t *testing.T, fresh newStore) {
 	c := converse(t, fresh)
 	line := strings.NewReader(`{"id": 1, "type": "CITY", "name": "Atlantis"}`)
-	if _, err := lookup.Import(t.Context(), c.s.store, line, time.Now().UTC().Truncate(time.Millisecond)); err != nil {
+	if _, err := location.Import(t.Context(), c.s.store, line, time.Now().UTC().Truncate(time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	c.collect(later(), 0)
-	var locations lookup.Locations
+	var locations location.Lookup
 	if err := locations.Refresh(t.Context(), c.s.store); err != nil {
 		t.Fatal(err)
 	}

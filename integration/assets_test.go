@@ -175,6 +175,11 @@ func testAssetRefused(t *testing.T, fresh newStore) {
 	for i := range 1001 {
 		many = append(many, assettest.Entry{Name: fmt.Sprintf("%d.css", i)})
 	}
+	// 4 KB when sent, and of no entry that is suspicious by itself.
+	bomb := []assettest.Entry{page}
+	for i := range 21 {
+		bomb = append(bomb, assettest.Entry{Name: fmt.Sprintf("%d.txt", i), Content: strings.Repeat(fmt.Sprint(i%10), 1<<20)})
+	}
 	before := c.s.cameraPicture(t)
 	for name, refused := range map[string]struct {
 		content []byte
@@ -194,6 +199,7 @@ func testAssetRefused(t *testing.T, fresh newStore) {
 		"lie":       {zip("x.png", "<script>"), 422, `{"code": "error.bundle.entry.type", "params": {"entry": "x.png"}}`},
 		"ratio":     {zip("x.css", strings.Repeat(" ", 4<<20)), 422, `{"code": "error.bundle.ratio", "params": {"entry": "x.css", "limit": 200}}`},
 		"entries":   {assettest.ZIP(many...), 422, `{"code": "error.bundle.entries.too.many", "params": {"limit": 1000}}`},
+		"bomb":      {assettest.ZIP(bomb...), 413, `{"code": "error.bundle.too.large", "params": {"limit": 20971520}}`},
 		"large svg": {bytes.Join([][]byte{[]byte(`<svg xmlns="http://www.w3.org/2000/svg">`), bytes.Repeat([]byte(" "), 20<<20), []byte("</svg>")}, nil), 413, `{"code": "error.asset.too.large", "params": {"limit": 20971520}}`},
 		"large":     {append(assettest.PNG(3, 3), make([]byte, 20<<20)...), 413, `{"code": "error.asset.too.large", "params": {"limit": 20971520}}`},
 		"too large": {append(assettest.PNG(3, 3), make([]byte, 22<<20)...), 413, `{"code": "error.asset.too.large", "params": {"limit": 20971520}}`},
@@ -224,6 +230,17 @@ func testAssetRefused(t *testing.T, fresh newStore) {
 			t.Fatal(err)
 		}
 		c.expect(a, 413, `{"messages": [{"code": "error.form.too.many.parts", "params": {"limit": 20}}]}`)
+	})
+	t.Run("too much text in all parts", func(t *testing.T) {
+		var b strings.Builder
+		for i := range 3 {
+			fmt.Fprintf(&b, "--b\r\nContent-Disposition: form-data; name=\"%d\"\r\n\r\n%s\r\n", i, strings.Repeat("x", 30<<10))
+		}
+		a, err := c.s.send("PUT", "/api/v1/assets/c/x?context=main", c.header("Content-Type", "multipart/form-data; boundary=b"), strings.NewReader(b.String()+"--b--"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.expect(a, 413, `{"messages": [{"code": "error.body.too.large", "params": {"limit": 65536}}]}`)
 	})
 	if c.s.cameraPicture(t) != before {
 		t.Error("the store has changed")

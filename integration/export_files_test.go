@@ -73,8 +73,8 @@ func testExportFiles(t *testing.T, fresh newStore) {
 	}
 
 	empty := fresh(t)
-	procWants(t, procFails(t, importEnv, "import", "--store", empty, first), "has files with it", "--files DIR")
-	procWants(t, importRun(t, 0, empty, first, "--restart", "--chunk", "1", "--files", filepath.Join(dir, "files")), "; 0 rejected")
+	procWants(t, procFails(t, importEnv, "import", "--create", "--store", empty, first), "refers to files", "--files DIR")
+	procWants(t, importRun(t, 0, empty, first, "--create", "--restart", "--chunk", "1", "--files", filepath.Join(dir, "files")), "; 0 rejected")
 	exports(empty, "others", second)
 	wanted, err := os.ReadFile(first)
 	if err != nil {

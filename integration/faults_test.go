@@ -22,6 +22,7 @@ type faultStatus struct {
 var (
 	toldUnavailable = faultStatus{http.StatusServiceUnavailable, "error.store.unavailable"}
 	toldLate        = faultStatus{http.StatusServiceUnavailable, "error.deadline.exceeded"}
+	toldFull        = faultStatus{http.StatusServiceUnavailable, "error.store.full"}
 	toldInternal    = faultStatus{http.StatusInternalServerError, "error.internal"}
 	toldTooLarge    = faultStatus{http.StatusRequestEntityTooLarge, "error.batch.too.large"}
 	toldConflict    = faultStatus{http.StatusConflict, "error.conflict"}
@@ -42,7 +43,7 @@ var told = []struct {
 	{faultCode(112), []faultStatus{toldConflict, toldLate}, false},
 	{faultCode(251), []faultStatus{toldConflict, toldLate}, false},
 	{faultCode(388), []faultStatus{toldTooLarge}, false},
-	{faultCode(14031), []faultStatus{toldUnavailable}, true},
+	{faultCode(14031), []faultStatus{toldFull}, true},
 	{faultCode(13), []faultStatus{toldUnavailable}, true},
 	{faultCode(11601), []faultStatus{toldUnavailable}, true},
 	{faultCode(2), []faultStatus{toldInternal}, true},

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"marquee/engine"
+	"marquee"
 	"marquee/engine/store"
 	"marquee/engine/transfer"
 )
@@ -30,10 +30,11 @@ func (f *faultyWrites) Write(ctx context.Context, fn func(store.Tx) error) error
 // importInto imports notes into a service through another store.
 func importInto(ctx context.Context, t *testing.T, s *service, through store.Store, file string) (transfer.Status, error) {
 	t.Helper()
-	e, err := engine.New(context.Background(), s.engine.Config, s.engine.Registry())
+	other, err := marquee.Open(t.Context(), s.options)
 	if err != nil {
 		t.Fatal(err)
 	}
+	e := other.Engine()
 	e.Store = through
 	notes, err := e.Type("notes")
 	if err != nil {

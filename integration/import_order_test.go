@@ -141,15 +141,15 @@ func testImportRefuses(t *testing.T, fresh newStore) {
 		{[]string{"notes", object, "--context", "main", "--rejected", object}, []string{"cannot be both"}},
 		{[]string{"notes", object, "--context", "main", "--chunk", "0"}, []string{"from 1 to 10000"}},
 		{[]string{"notes", "-", "--context", "main", "--progress", "p"}, []string{"standard input", "to a file first"}},
-		{[]string{"notes", envelope, "--context", "main"}, []string{"line 1 is an envelope", "leave the type"}},
-		{[]string{object, "--context", "main"}, []string{"line 1 is no envelope", "name the type"}},
-		{[]string{"notes", object, "--context", "main", "--progress", filepath.Join(dir, "no", "p")}, []string{"cannot be kept", "--progress"}},
-		{[]string{"notes", object, "--context", "main", "--progress", procFile(t, filepath.Join(dir, "p"), "{}")}, []string{"cannot be read as the progress", "--restart"}},
+		{[]string{"notes", envelope, "--context", "main"}, []string{"line 1 is an envelope", "omit the type"}},
+		{[]string{object, "--context", "main"}, []string{"line 1 is not an envelope", "name the type"}},
+		{[]string{"notes", object, "--context", "main", "--progress", filepath.Join(dir, "no", "p")}, []string{"cannot be saved", "--progress"}},
+		{[]string{"notes", object, "--context", "main", "--progress", procFile(t, filepath.Join(dir, "p"), "{}")}, []string{"does not contain the progress", "--restart"}},
 	} {
-		procWants(t, importRun(t, 1, uri, c.args...), c.says...)
+		procWants(t, procFails(t, importEnv, append([]string{"import", "--store", uri}, c.args...)...), c.says...)
 	}
 	// A context that only a line needs.
-	procWants(t, importRun(t, 3, uri, envelope), "context is required")
+	procWants(t, importRun(t, 3, uri, envelope), "/context: The parameter context must be set, in the line or with --context")
 	importRun(t, 0, uri, importFile(t, `{"type": "notes", "context": "main", "object": {"id": "b", "text": "B"}}`))
 	procWants(t, importRun(t, 3, uri, importFile(t, `{"type": "notes", "context": "nowhere", "object": {"text": "C"}}`)),
 		"line 1: /context: There is no networks with the id nowhere", "0 objects")

@@ -54,6 +54,8 @@ func importFile(t *testing.T, lines ...string) string {
 type rejected struct {
 	Line     int
 	Messages []rejectedMessage
+	// Text is the line itself, "" when it is left out.
+	Text string `json:"-"`
 }
 
 type rejectedMessage struct {
@@ -67,16 +69,26 @@ func readReport(t *testing.T, path string) map[int]rejected {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := map[int]rejected{}
+	report, last := map[int]rejected{}, 0
 	for text := range strings.Lines(string(content)) {
-		var r rejected
-		if err := json.Unmarshal([]byte(text), &r); err != nil {
-			t.Fatal(err)
+		text = strings.TrimSuffix(text, "\n")
+		if said, is := strings.CutPrefix(text, "# {"); is {
+			var r rejected
+			if err := json.Unmarshal([]byte("{"+said), &r); err != nil {
+				t.Fatal(err)
+			}
+			if _, twice := report[r.Line]; twice {
+				t.Errorf("line %d is reported twice", r.Line)
+			}
+			report[r.Line], last = r, r.Line
+		} else if !strings.HasPrefix(text, "# ") {
+			r := report[last]
+			if r.Text != "" {
+				t.Errorf("line %d is followed by %q and %q", last, r.Text, text)
+			}
+			r.Text = text
+			report[last] = r
 		}
-		if _, twice := report[r.Line]; twice {
-			t.Errorf("line %d is reported twice", r.Line)
-		}
-		report[r.Line] = r
 	}
 	return report
 }
@@ -148,6 +160,11 @@ func testImportRejects(t *testing.T, fresh newStore) {
 			t.Errorf("line %d is reported as %v instead of %s", line, r, code)
 		}
 	}
+	for line, r := range got {
+		if wanted := lines[line-1]; r.Text != wanted && !(line == 10 && r.Text == "") { // which is too long
+			t.Errorf("line %d is in the report as %q", line, r.Text)
+		}
+	}
 	if len(got) != len(codes) {
 		t.Errorf("%d lines are reported instead of %d", len(got), len(codes))
 	}
@@ -173,12 +190,12 @@ func testImportStrict(t *testing.T, fresh newStore) {
 	file := importFile(t, lines...)
 	args := []string{"notes", file, "--context", "main", "--chunk", "2", "--strict", "--field-validation", "Strict"}
 	out := importRun(t, 1, uri, args...)
-	procWants(t, out, "line 4 is at fault", "/text is required", "the same command goes on")
+	procWants(t, out, "line 4 is invalid", "/text is required", "the same command goes on")
 	if got := exportRun(t, uri, "notes", "--context", "main"); strings.Count(got, "\n") != 2 {
 		t.Errorf("there are %s", got)
 	}
 	for _, other := range [][]string{{"notes", file, "--context", "main"}, {"notes", file, "--context", "main", "--field-validation", "Strict", "--rejected", file + "-r"}} {
-		procWants(t, importRun(t, 1, uri, other...), "give the same again", "--restart")
+		procWants(t, importRun(t, 1, uri, other...), "use the same value", "--restart")
 	}
 	before, err := os.ReadFile(file)
 	if err != nil {
@@ -245,8 +262,8 @@ func testImportGoesOnAfterKill(t *testing.T, fresh newStore) {
 		for _, kind := range []string{"notes", "orders", "advertisers"} {
 			err := r.Scan(context.Background(), kind, store.Key{}, 1<<20, func(r *store.Record) error {
 				written++
-				if versions := history[crashKey(kind, r.Network, r.ID)]; r.Version != 1 || len(versions) != 1 || versions[1] != 1 {
-					t.Errorf("%s %s is at version %d, and its history has %v", kind, r.ID, r.Version, versions)
+				if revisions := history[crashKey(kind, r.Network, r.ID)]; r.Revision != 1 || len(revisions) != 1 || revisions[1] != 1 {
+					t.Errorf("%s %s is at revision %d, and its changes have %v", kind, r.ID, r.Revision, revisions)
 				}
 				return nil
 			})

@@ -16,7 +16,12 @@ type conversation struct {
 
 func converse(t *testing.T, fresh newStore) *conversation {
 	t.Helper()
-	s := newService(t, fresh)
+	return converseWith(t, newService(t, fresh))
+}
+
+// converseWith speaks with a service as its administrator.
+func converseWith(t *testing.T, s *service) *conversation {
+	t.Helper()
 	token, err := s.signIn(admin)
 	if err != nil {
 		t.Fatal(err)

@@ -120,7 +120,7 @@ func (c *conversation) racingStates(servers []*service) {
 	ctx, cancel := context.WithCancel(c.Context())
 	var running sync.WaitGroup
 	for _, s := range servers {
-		running.Go(func() { s.types.Run(ctx, s.engine, time.Hour, slog.New(slog.DiscardHandler)) })
+		running.Go(func() { s.marquee.Run(ctx, time.Hour, slog.New(slog.DiscardHandler)) })
 	}
 	for round := rounds; round < rounds+6; round++ {
 		state := c.raceStates(servers, round)

@@ -58,9 +58,9 @@ func (c *conversation) lineItemsWith(where string) (all, warned int) {
 	return all, all - count("&excludeInvalid=true")
 }
 
-// TestManyLineItemsOfATier changes the state of a tier that many line items
-// use, in one call: each of them is judged anew when it is answered, and none
-// when one of them cannot be stored.
+// TestManyLineItemsOfATier changes the state of a tier that many line items use,
+// more than a call writes: each of them is judged anew once it has followed, and
+// none when the call is refused.
 func TestManyLineItemsOfATier(t *testing.T) { eachStore(t, testManyLineItemsOfATier) }
 
 func testManyLineItemsOfATier(t *testing.T, fresh newStore) {
@@ -87,13 +87,19 @@ func testManyLineItemsOfATier(t *testing.T, fresh newStore) {
 	}
 	expect(0)
 	c.send("POST", "/api/v1/tiers/t?context=main", `{"objectState": "INACTIVE"}`, 200, "")
+	expect(0)
+	c.follow()
 	expect(many)
-	c.send("GET", "/api/v1/audit?context=main&type=lineitems&pageSize=1", "", 200, fmt.Sprintf(`{"totalCount": %d}`, 3*many))
+	// A creative and the tier have changed the warnings of each, and no version.
+	c.send("GET", "/api/v1/audit?context=main&type=lineitems&pageSize=1", "", 200, fmt.Sprintf(`{"totalCount": %d}`, many))
+	c.lineItemRows(3 * many)
 	c.send("POST", "/api/v1/tiers/t?context=main", `{"objectState": "ACTIVE"}`, 200, "")
+	c.follow()
 	expect(0)
 	// The site of none of them, and what follows in the same call, is refused.
 	c.send("POST", "/api/v1/batch?context=main", `{"operations": [{"type": "tiers", "object": {"id": "t", "objectState": "INACTIVE"}},
 		{"type": "tiers", "object": {"id": "u"}}]}`, 422, "")
+	c.follow()
 	expect(0)
 	// All creatives in one call each, of line items that have no other.
 	for from := 0; from < many; from += 1000 {
@@ -104,6 +110,21 @@ func testManyLineItemsOfATier(t *testing.T, fresh newStore) {
 		c.send("POST", "/api/v1/creatives?context=main", "["+strings.Join(list, ",")+"]", 200, "")
 	}
 	expect(many)
+}
+
+// lineItemRows expects the feed to have a number of rows of line items, in all
+// networks.
+func (c *conversation) lineItemRows(want int) {
+	c.Helper()
+	n := 0
+	for key, rows := range c.rowsOfFeed() {
+		if strings.HasPrefix(key, "lineitems") {
+			n += len(rows)
+		}
+	}
+	if n != want {
+		c.Errorf("the feed has %d rows of line items, not %d", n, want)
+	}
 }
 
 // TestManyCreativesOfALineItem pauses all of the thousands of creatives that a
@@ -131,7 +152,8 @@ func testManyCreativesOfALineItem(t *testing.T, fresh newStore) {
 	write(1000, 2000, pause)
 	write(2000, many-1, pause)
 	// Its creatives have written it once, when the first of them came.
-	c.send("GET", "/api/v1/audit?context=main&type=lineitems&id=l", "", 200, `{"totalCount": 2}`)
+	c.send("GET", "/api/v1/audit?context=main&type=lineitems&id=l", "", 200, `{"totalCount": 1}`)
+	c.lineItemRows(2)
 	if codes := c.warned("l"); len(codes) > 0 {
 		t.Error("with one of many left:", codes)
 	}
@@ -194,7 +216,8 @@ func testEndDatesPass(t *testing.T, fresh newStore) {
 		}
 	}
 	// One write each, and none by the passes that found nothing new.
-	c.send("GET", "/api/v1/audit?context=main&type=lineitems&pageSize=1", "", 200, fmt.Sprintf(`{"totalCount": %d}`, 2*many+3))
+	c.send("GET", "/api/v1/audit?context=main&type=lineitems&pageSize=1", "", 200, fmt.Sprintf(`{"totalCount": %d}`, many+2))
+	c.lineItemRows(2*many + 3 + 2*3 + 2 + 1)
 	// A line item that was moved is warned when its new time has come.
 	c.send("POST", "/api/v1/lineitems/l0?context=main", fmt.Sprintf(`{"endDate": %q}`, at(2*time.Minute)), 200, "")
 	pass()

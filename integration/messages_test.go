@@ -7,17 +7,16 @@ import (
 	"testing"
 
 	"marquee/engine/rest"
-	"marquee/engine/schema"
-	"marquee/schemas"
+	"marquee/resources"
 )
 
 // messagesPage is the page that lists every code. MARQUEE_UPDATE=1 writes it.
-const messagesPage = "../docs/messages.md"
+const messagesPage = "../docs/reference/messages.md"
 
 // TestMessagesAreDocumented holds the page against the catalogue of the
 // built-in types.
 func TestMessagesAreDocumented(t *testing.T) {
-	registry, err := schema.Load(schema.Source{FS: schemas.FS})
+	registry, err := resources.LoadSchemas()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,8 @@ func testAssetSettings(t *testing.T, fresh newStore) {
 	if a, err := p.post("c", contentType, slow); err != nil || a.status != http.StatusCreated {
 		t.Error("who takes longer to send a file than a request may take:", err, a)
 	}
-	broken := io.MultiReader(bytes.NewReader(body[:200]), &pausing{err: errors.New("broken off")})
+	contentType, body = form("d.png", append(assettest.PNG(1, 1), make([]byte, 95_000)...))
+	broken := io.MultiReader(bytes.NewReader(body[:90_000]), &pausing{err: errors.New("broken off")})
 	if a, err := p.post("d", contentType, broken); err == nil {
 		t.Error("the client did not break off", a)
 	}
@@ -117,7 +118,7 @@ func (p *proc) openUploads() (open []string) {
 	folder := filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "fd")
 	entries, _ := os.ReadDir(folder)
 	for _, entry := range entries {
-		if target, err := os.Readlink(filepath.Join(folder, entry.Name())); err == nil && strings.Contains(target, "marquee-upload") {
+		if target, err := os.Readlink(filepath.Join(folder, entry.Name())); err == nil && strings.Contains(target, "marquee-spool") {
 			open = append(open, target)
 		}
 	}

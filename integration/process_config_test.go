@@ -93,7 +93,7 @@ func TestConfigurationRefused(t *testing.T) {
 		{"folder as file", nil, serve("--config", dir), []string{dir}},
 		{"no JSON", nil, serve("--config", config(`{"bootstrap_password": "`+secret)), []string{".json", "line 1"}},
 		{"no object", nil, serve("--config", config(`["`+secret+`"]`)), []string{".json", "object"}},
-		{"twice", nil, serve("--config", config(`{"secret_key": "`+secret+`", "secret_key": "`+secret+`"}`)), []string{"/secret_key", "twice"}},
+		{"twice", nil, serve("--config", config(`{"secret_key": "`+secret+`", "secret_key": "`+secret+`"}`)), []string{"/secret_key", "duplicated"}},
 		{"misspelt", nil, serve("--config", config(`{"bootstrap_pasword": "`+secret+`"}`)), []string{".json", `"bootstrap_pasword"`}},
 		{"flag's spelling", nil, serve("--config", config(`{"bootstrap-password": "`+secret+`"}`)), []string{`"bootstrap-password"`}},
 		{"nested", nil, serve("--config", config(`{"secret_key": ["`+secret+`"]}`)), []string{"secret_key must be"}},

@@ -97,8 +97,8 @@ func crashSweep(t *testing.T, uri string) {
 			err := r.Scan(ctx, kind, store.Key{}, 1<<20, func(r *store.Record) error {
 				key := crashKey(kind, r.Network, r.ID)
 				there[key] = true
-				if got, want := history[key], r.Version; int64(len(got)) != want || got[want] != 1 {
-					t.Errorf("%s is at version %d, and its history has %v", key, want, got)
+				if got, want := history[key], r.Revision; int64(len(got)) != want || got[want] != 1 {
+					t.Errorf("%s is at revision %d, and its changes have %v", key, want, got)
 				}
 				object, err := document.DecodeObject(r.Document, document.Limits{})
 				for _, reference := range crashReferences {
@@ -151,7 +151,7 @@ func crashSweep(t *testing.T, uri string) {
 
 func crashKey(kind, network, id string) string { return kind + "/" + network + "/" + id }
 
-// crashHistory counts the changes of each record, by version.
+// crashHistory counts the changes of each record, by revision.
 func crashHistory(t *testing.T, s store.Store) map[string]map[int64]int {
 	history := map[string]map[int64]int{}
 	for after := ""; ; {
@@ -164,8 +164,8 @@ func crashHistory(t *testing.T, s store.Store) map[string]map[int64]int {
 			if history[key] == nil {
 				history[key] = map[int64]int{}
 			}
-			if history[key][c.Version]++; history[key][c.Version] > 1 {
-				t.Errorf("version %d of %s is in the history twice", c.Version, key)
+			if history[key][c.Revision]++; history[key][c.Revision] > 1 {
+				t.Errorf("revision %d of %s is among the changes twice", c.Revision, key)
 			}
 		}
 		if after = next; len(changes) == 0 {

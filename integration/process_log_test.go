@@ -173,12 +173,30 @@ func procSession(t *testing.T, p *proc) (secrets []string) {
 	send(200, "GET", "/readyz?auth_token="+token, nil, "")
 	send(400, "GET", list+"&page=x&auth_token="+token, nil, "")
 	send(400, "GET", list+"&auth_token="+token, bearer(token), "")
-	send(400, "GET", list+"&auth_token="+token+"&auth_token="+token, nil, "")
+	send(200, "GET", list+"&auth_token="+token+"&auth_token="+token, nil, "")
+	send(400, "GET", list+"&auth_token="+token+"&auth_token="+secret("made-up-token-0"), nil, "")
 	send(400, "GET", list+"&auth_token="+token+"%zz", nil, "")
 	send(401, "GET", list+"&auth_token="+secret("made-up-token-1"), nil, "")
 	send(401, "GET", list, bearer(secret("made-up-token-2")), "")
 	send(401, "GET", list, bearer(token[:len(token)-5]), "")
 	send(401, "GET", list, http.Header{"Authorization": {"Basic " + secret("YWRtaW46cGFzc3dvcmQ=")}}, "")
+	// In the path, where none belongs, however it is escaped.
+	for _, name := range []string{"auth_token", "AUTH_TOKEN", "auth%5Ftoken", "%2561uth%255ftoken", "%25zz;auth%5Ftoken"} {
+		for _, path := range []string{"/api/v1/orders/x;", "/api/v1/orders;", "/api/v1/orders&", "/api/v1/nowhere/x/y%3F", "/nowhere;"} {
+			for _, bearers := range []http.Header{bearer(token), nil} {
+				a, err := p.send("GET", path+name+"="+token+"?context=main", bearers, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if a.status < 400 || a.status > 404 {
+					t.Errorf("%s%s: %d %s", path, name, a.status, a.body)
+				}
+				procShuns(t, fmt.Sprint(a.header)+string(a.body), token)
+			}
+		}
+	}
+	send(400, "GET", "/api/v1/orders/"+token+"?context=main", bearer(token), "")
+	send(404, "GET", "/delivery/x/"+token, nil, "")
 	a = send(201, "POST", "/api/v1/orders/made?context=main&auth_token="+token, nil, `{"name": "O"}`)
 	procShuns(t, fmt.Sprint(a.header)+string(a.body), token, "auth_token")
 

@@ -135,7 +135,7 @@ func testReload(t *testing.T, fresh newStore) {
 	}
 	q.stop()
 	procFile(t, filepath.Join(dir, "gizmos.json"), "{")
-	out := procFails(t, nil, "serve", "--addr", "127.0.0.1:0", "--store", store, "--schemas", dir)
+	out := procFails(t, nil, "serve", "--addr", "127.0.0.1:0", "--store", store, "--strict-schemas", "--schemas", dir)
 	procWants(t, out, "gizmos.json")
 	procShuns(t, out, "goroutine", "listening")
 }
@@ -180,7 +180,7 @@ func TestLint(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	procFile(t, filepath.Join(dir, "gadgets.json"), procSchema("gadgets"))
-	procWants(t, procRun(t, nil, "schema", "lint", dir), "types, no mistakes")
+	procWants(t, procRun(t, nil, "schema", "lint", dir), "1 schema, no mistakes")
 
 	procFile(t, filepath.Join(dir, "broken.json"), "{")
 	out := procFails(t, nil, "schema", "lint", dir)
@@ -192,9 +192,28 @@ func TestLint(t *testing.T) {
 	procFile(t, filepath.Join(dir, "widgets.json"), strings.Replace(procSchema("widgets"), `["name"], "sort"`, `["colour"], "sort"`, 1))
 	out = procFails(t, nil, "schema", "lint", dir)
 	procWants(t, out,
-		dir+"/gizmos.json#/properties/order/x-ref: there is no type nowhere (name the path of a type)",
-		dir+"/widgets.json#/x-resource/index/0: there is no property colour (name a property of the schema, by a dotted path)",
+		dir+"/gizmos.json#/properties/order/x-ref: there is no type nowhere (name the path of a type), line 3\n",
+		dir+"/widgets.json#/x-resource/index/0: there is no property colour (name a property of the schema, by a dotted path), line 2\n",
 		"marquee: 2 mistakes\n")
 	procShuns(t, out, "gadgets.json")
 	procWants(t, procFails(t, nil, "schema", "lint", filepath.Join(dir, "none")), "none")
+
+	// All checks at once, and paths as they were given.
+	procFile(t, filepath.Join(dir, "broken.json"), "{")
+	for _, given := range []string{"./my schemas", "my schemas/", "my schemas", "../" + filepath.Base(dir) + "/my schemas"} {
+		cmd := procCommand(t, nil, "schema", "lint", given)
+		cmd.Dir = t.TempDir()
+		if strings.HasPrefix(given, "..") {
+			cmd.Dir = filepath.Join(filepath.Dir(cmd.Dir), filepath.Base(dir))
+		}
+		if err := os.Symlink(dir, filepath.Join(cmd.Dir, "my schemas")); err != nil && !os.IsExist(err) {
+			t.Fatal(err)
+		}
+		given = strings.TrimSuffix(given, "/")
+		procWants(t, "\n"+procRefused(t, cmd), "\n"+given+"/broken.json: ", "\n"+given+"/gizmos.json#/properties/order", "\n"+given+"/widgets.json#/x-resource/index/0", "marquee: 3 mistakes\n")
+	}
+
+	empty := t.TempDir()
+	procFile(t, filepath.Join(empty, "notes.txt"), "")
+	procWants(t, procFails(t, nil, "schema", "lint", empty), empty+" holds no schema")
 }

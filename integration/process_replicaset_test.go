@@ -6,6 +6,8 @@ import "testing"
 // the cure, and no password is repeated. What can is tried in containers.
 func TestInitReplicaSetRefuses(t *testing.T) {
 	t.Parallel()
+	said := procFails(t, []string{"MARQUEE_STORE=mongodb://marquee:hush@host/marquee?replicaSet=rs0"}, "init-replica-set", "--member", "127.0.0.1:1", "--wait", "2s")
+	procWants(t, said, "marquee: 127.0.0.1:1 does not answer; waiting for it (")
 	for _, refused := range []struct{ uri, cure string }{
 		{"mongodb://marquee:hush@hush@host/marquee?replicaSet=rs0", "percent-encoded"},
 		{"sqlite:marquee.db", "not a MongoDB URI"},

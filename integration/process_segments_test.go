@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"marquee/resources/asset/assettest"
 )
 
 // largeSegments is an upload of so many segments, of more than a thousand bytes
@@ -25,8 +28,11 @@ func largeSegments(n int, name string) []byte {
 func (p *proc) upload(status int, body []byte) *answer {
 	p.tb.Helper()
 	a, err := p.send(http.MethodPost, uploadPath, nil, body)
-	if err != nil || a.status != status {
-		p.tb.Fatalf("%v: %d %.300s", err, a.status, a.body)
+	if err != nil {
+		p.tb.Fatal(err)
+	}
+	if a.status != status {
+		p.tb.Fatalf("%d %.300s", a.status, a.body)
 	}
 	return a
 }
@@ -136,7 +142,7 @@ func testSegmentsBrokenOff(t *testing.T, fresh newStore) {
 	if a := slow.answer(t); a == nil || a.status != http.StatusOK || len(a.segments(t)) != 20 {
 		t.Errorf("who sends slowly is answered with %+v", a)
 	}
-	more := segmentsBody(20, 40, "N")
+	more := segmentsBody(20, 5000, "N")
 	for name, head := range map[string]string{
 		"length": p.postHead(uploadPath, len(more)) + more[:len(more)/2],
 		"chunks": strings.Replace(p.postHead(uploadPath, 0), "Content-Length: 0", "Transfer-Encoding: chunked", 1) + "5\r\n[{\"se",
@@ -169,15 +175,38 @@ func testSegmentsBrokenOff(t *testing.T, fresh newStore) {
 // that it cannot take it now, and goes on.
 func TestSegmentsNoRoom(t *testing.T) {
 	t.Parallel()
-	p := procServeWith(t, newSQLite(t), []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword, "TMPDIR=" + t.TempDir() + "/is-not-there"})
-	p.signIn("admin", procPassword)
-	a := p.ask(http.StatusServiceUnavailable, http.MethodPost, uploadPath, segmentsBody(0, 1, "N"))
-	procWants(t, string(a.body), "error.store.unavailable")
-	procShuns(t, string(a.body), "is-not-there")
-	if a.header.Get("Retry-After") == "" {
-		t.Error("there is no Retry-After")
+	gone := t.TempDir() + "/is-not-there"
+	for name, c := range map[string]struct {
+		folder, cause string
+		arguments     []string
+	}{
+		"no folder": {gone, "a temporary file in " + gone, nil},
+		"budget":    {t.TempDir(), "the caller's temporary files hold", []string{"--spool-budget", "300000"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := procServeWith(t, newSQLite(t), []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword, "TMPDIR=" + c.folder}, c.arguments...)
+			p.creative()
+			contentType, body := form("a.png", append(assettest.PNG(1, 1), make([]byte, 200_000)...))
+			file, err := p.post("a", contentType, bytes.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range []*answer{p.upload(http.StatusServiceUnavailable, largeSegments(200, "N")), file} {
+				procWants(t, string(a.body), "error.spool.full")
+				procShuns(t, string(a.body), "is-not-there")
+				if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
+					t.Errorf("%d, and Retry-After is %q", a.status, a.header.Get("Retry-After"))
+				}
+			}
+			// What is small needs no file.
+			p.upload(http.StatusOK, largeSegments(1, "N"))
+			contentType, body = form("a.png", assettest.PNG(1, 1))
+			if a, err := p.post("a", contentType, bytes.NewReader(body)); err != nil || a.status != http.StatusCreated {
+				t.Error(err, a)
+			}
+			p.stop()
+			procWants(t, p.stderr.String(), c.cause)
+		})
 	}
-	p.ask(http.StatusOK, http.MethodPost, "/api/v1/segments?context=main", segmentsBody(0, 1, "N"))
-	p.stop()
-	procWants(t, p.stderr.String(), "temporary file")
 }

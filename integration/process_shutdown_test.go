@@ -206,7 +206,7 @@ func testShutdownHasAnEnd(t *testing.T, fresh newStore) {
 	}
 	p := stuck("--shutdown-timeout", "50ms")
 	p.ends(1)
-	procWants(t, p.stderr.String(), "requests were still under way")
+	procWants(t, p.stderr.String(), "requests were still in progress")
 	p = stuck()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -96,7 +96,7 @@ func TestStoreOfSomethingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, says := range map[string]string{
-		"garbage.db": "no SQLite database", "header.db": "cannot be used", "text.db": "no SQLite database",
+		"garbage.db": "not an SQLite database", "header.db": "cannot be used", "text.db": "not an SQLite database",
 		"other.db": "another program", "marked.db": "another program", "newer.db": "newer Marquee (version 999",
 	} {
 		before, err := os.ReadFile(path(name))
@@ -114,7 +114,7 @@ func TestStoreOfSomethingElse(t *testing.T) {
 	}
 	// A folder, and a path that leads through a file.
 	procServeFails(t, "sqlite:"+dir, dir, "cannot be opened")
-	procServeFails(t, "sqlite:"+filepath.Join(path("text.db"), "x.db"), "its folder cannot be made")
+	procServeFails(t, "sqlite:"+filepath.Join(path("text.db"), "x.db"), "its folder cannot be created")
 	// An empty file is a new store.
 	p := procServe(t, "sqlite:"+procFile(t, path("empty.db"), ""))
 	p.signIn("admin", procPassword)
@@ -153,7 +153,7 @@ func TestStoreIsReadOnly(t *testing.T) {
 	}
 	for store, says := range map[string]string{
 		filepath.Join(dir, "marquee.db"):        "folder is writable",
-		filepath.Join(dir, "new", "marquee.db"): "its folder cannot be made",
+		filepath.Join(dir, "new", "marquee.db"): "its folder cannot be created",
 		filepath.Join(readable, "marquee.db"):   "writable",
 	} {
 		cmd := exec.Command(program, "serve", "--addr", "127.0.0.1:0", "--store", "sqlite:"+store)

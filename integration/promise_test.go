@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"marquee/engine/schema"
+	"marquee/resources"
 	"marquee/schemas"
 )
 
@@ -93,7 +93,7 @@ func promises(t *testing.T) map[string]bool {
 		}
 		p.schema(of, ".", read, 0)
 	}
-	registry, err := schema.Load(schema.Source{FS: schemas.FS})
+	registry, err := resources.LoadSchemas()
 	if err != nil {
 		t.Fatal(err)
 	}

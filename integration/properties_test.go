@@ -16,10 +16,10 @@ import (
 	"marquee/schemas"
 )
 
-// TestEveryProperty holds that the cases and the examples of docs/api use each
+// TestEveryProperty holds that the cases and the examples of docs/reference/types use each
 // property of the built-in types: that it is posted with two values, shown in
 // an answer, and refused with a code and a pointer. A shared definition counts
-// wherever it is used. What is done in Go only is named by docs/conformance.md.
+// wherever it is used. What is done in Go only is named by docs/contributing/conformance.md.
 func TestEveryProperty(t *testing.T) {
 	s := readProperties(t)
 	for _, file := range typeFiles(t) {
@@ -36,7 +36,7 @@ func TestEveryProperty(t *testing.T) {
 		}
 		s.read(archive)
 	}
-	pages, err := filepath.Glob("../docs/api/*.md")
+	pages, err := filepath.Glob("../docs/reference/types/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +54,12 @@ func TestEveryProperty(t *testing.T) {
 		case len(lacks) > 0 && !named:
 			t.Errorf("%s is not %s by any case or example", at, strings.Join(lacks, ", nor "))
 		case len(lacks) == 0 && named:
-			t.Errorf("docs/conformance.md names %s, which cases use as well", at)
+			t.Errorf("docs/contributing/conformance.md names %s, which cases use as well", at)
 		}
 		delete(elsewhere, at)
 	}
 	for at := range elsewhere {
-		t.Errorf("docs/conformance.md names %s, which no schema declares", at)
+		t.Errorf("docs/contributing/conformance.md names %s, which no schema declares", at)
 	}
 }
 
@@ -386,7 +386,7 @@ func (s *properties) lacks(at string) []string {
 	return lacks
 }
 
-// propertiesElsewhere are those for which docs/conformance.md names other
+// propertiesElsewhere are those for which docs/contributing/conformance.md names other
 // proofs.
 func propertiesElsewhere(t *testing.T) map[string]bool {
 	page, err := os.ReadFile(conformancePage)

@@ -14,16 +14,16 @@ func (s *service) takeLease() {
 	ctx := context.Background()
 	err := s.store.Write(ctx, func(tx store.Tx) error {
 		key := store.Key{ID: ".lease"}
-		var version int64
+		var revision int64
 		err := tx.Get(ctx, "engine_types", []store.Key{key}, func(r *store.Record) error {
-			version = r.Version
+			revision = r.Revision
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 		now := time.Now().UTC().Truncate(time.Millisecond)
-		return tx.Put(ctx, "engine_types", []store.Write{{Expected: version, Record: store.Record{Key: key, Version: version + 1,
+		return tx.Put(ctx, "engine_types", []store.Write{{Expected: revision, Record: store.Record{Key: key,
 			State: "ACTIVE", CreateTime: now, UpdateTime: now, Document: []byte(`{"owner":"another"}`)}}})
 	})
 	if err != nil {

@@ -168,17 +168,17 @@ func TestServersReloadTogether(t *testing.T) {
 // held is a store whose first transaction stays open until it is released.
 type held struct {
 	store.Store
-	once          sync.Once
+	held          atomic.Bool
 	open, release chan struct{}
 }
 
 func (h *held) Write(ctx context.Context, fn func(store.Tx) error) error {
 	return h.Store.Write(ctx, func(tx store.Tx) error {
 		err := fn(tx)
-		h.once.Do(func() {
+		if h.held.CompareAndSwap(false, true) {
 			close(h.open)
 			<-h.release
-		})
+		}
 		return err
 	})
 }

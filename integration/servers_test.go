@@ -137,7 +137,7 @@ func TestServersRaceForValues(t *testing.T) {
 		code    string
 	}{
 		{"a username", func(round, client int) (string, string, http.Header) {
-			return fmt.Sprintf("/api/v1/users/u%d-%d", round, client), fmt.Sprintf(`{"username": "one %d"}`, round), nil
+			return fmt.Sprintf("/api/v1/users/u%d-%d", round, client), fmt.Sprintf(`{"username": "one%d"}`, round), nil
 		}, http.StatusCreated, http.StatusUnprocessableEntity, "error.value.not.unique"},
 		{"an url", func(round, client int) (string, string, http.Header) {
 			return fmt.Sprintf("/api/v1/articles/a%d-%d?context=main", round, client), fmt.Sprintf(`{"url": "https://example.com/%d"}`, round), nil

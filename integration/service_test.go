@@ -12,20 +12,18 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"marquee"
 	"marquee/auth"
 	"marquee/engine"
-	"marquee/engine/rest"
 	"marquee/engine/schema"
 	"marquee/engine/store"
 	"marquee/resources"
-	"marquee/resources/article"
-	"marquee/schemas"
+	"marquee/resources/article/index"
 )
 
 const (
@@ -42,12 +40,21 @@ type service struct {
 	schemas []fs.FS
 	clock   *clock
 	userID  string
+	// deadline is how long a request may take, if it is set.
+	deadline time.Duration
+	// memory is how many bytes requests may use together, if it is set.
+	memory int64
 
-	store  store.Store
-	engine *engine.Engine
-	types  *resources.Service
+	// none serves no application, and types is nil.
+	none bool
+
+	store   store.Store
+	marquee *marquee.Server
+	engine  *engine.Engine
+	options marquee.Options
+	types   *resources.Service
 	// embedder makes the vectors of articles, if it is set.
-	embedder   article.Embedder
+	embedder   index.Embedder
 	stopSearch func()
 	server     *httptest.Server
 	client     *http.Client
@@ -79,34 +86,57 @@ func (c *clock) advance(d time.Duration) {
 	c.ahead += d
 }
 
-// newService starts a service on a new store with the built-in types and those
-// of more folders, and makes its first network and user.
+// newService starts the advertising service on a new store, with the types of
+// more folders, and makes its first network and user.
 func newService(tb testing.TB, fresh newStore, more ...fs.FS) *service {
 	tb.Helper()
-	s := &service{tb: tb, uri: fresh(tb), key: filepath.Join(tb.TempDir(), "marquee.key"), schemas: more, clock: &clock{}, userID: engine.NewID()}
-	e := s.start()
-	if err := s.bootstrap(e); err != nil {
-		tb.Fatal(err)
+	return startNew(&service{tb: tb, uri: fresh(tb), schemas: more})
+}
+
+// newPlainService is newService without an application.
+func newPlainService(tb testing.TB, fresh newStore, more ...fs.FS) *service {
+	tb.Helper()
+	return startNew(&service{tb: tb, uri: fresh(tb), schemas: more, none: true})
+}
+
+func startNew(s *service) *service {
+	s.tb.Helper()
+	s.key, s.clock, s.userID = filepath.Join(s.tb.TempDir(), "marquee.key"), &clock{}, store.NewID()
+	s.start()
+	if err := s.bootstrap(); err != nil {
+		s.tb.Fatal(err)
 	}
-	tb.Cleanup(s.stop)
+	s.tb.Cleanup(s.stop)
 	return s
+}
+
+// application is what the service serves besides the types of folders.
+func (s *service) application() marquee.Application {
+	if s.none {
+		return marquee.Application{}
+	}
+	s.types = resources.New()
+	if s.embedder != nil {
+		s.types.Articles.Embed(s.embedder)
+	}
+	return s.types.Application()
 }
 
 // start opens the store and serves it, as the program does.
 func (s *service) start() *engine.Engine {
 	s.tb.Helper()
-	ctx := context.Background()
 	must := func(err error) {
 		s.tb.Helper()
 		if err != nil {
 			s.tb.Fatal(err)
 		}
 	}
-	sources := []schema.Source{{FS: schemas.FS}}
+	app := s.application()
+	var sources []schema.Source
 	for _, folder := range s.schemas {
 		sources = append(sources, schema.Source{Name: "schemas", FS: folder})
 	}
-	registry, err := schema.Load(sources...)
+	registry, err := app.Load(sources...)
 	must(err)
 	s.store, err = openStore(s.tb, s.uri)
 	must(err)
@@ -114,31 +144,26 @@ func (s *service) start() *engine.Engine {
 	must(err)
 	sealer, err := auth.NewSealer(key)
 	must(err)
-	must(s.store.EnsureCollections(ctx, auth.Collections()))
-	authService, err := auth.NewService(ctx, s.store, sealer, auth.DefaultLifetimes, s.clock.now)
+	s.options = marquee.Options{Application: app, Types: registry, Store: s.store, Sealer: sealer,
+		Now: s.clock.now, RequestTimeout: s.deadline, Memory: s.memory}
+	s.marquee, err = marquee.Open(context.Background(), s.options)
 	must(err)
-	types := resources.New()
-	if s.embedder != nil {
-		types.Articles.Embed(s.embedder)
+	s.engine = s.marquee.Engine()
+	s.stopSearch = func() {}
+	if s.types != nil {
+		s.stopSearch = s.types.Articles.Start(s.engine, slog.New(slog.DiscardHandler))
 	}
-	e, err := engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer, Now: s.clock.now,
-		Hooks: types.Hooks(authService.Hooks()), Lookups: types.Lookups(), Internal: slices.Concat(auth.Collections(), resources.Collections())}, registry)
-	must(err)
-	config := rest.Config{Engine: e, Auth: authService, Log: slog.New(slog.DiscardHandler), Ready: s.store.Check}
-	types.Serve(&config)
-	handler, err := rest.New(config)
-	must(err)
-	authService.Routes(handler.Router())
-	s.stopSearch = types.Articles.Start(e, slog.New(slog.DiscardHandler))
-	s.server = httptest.NewServer(handler)
+	s.server = httptest.NewUnstartedServer(nil)
+	s.server.Config.MaxHeaderBytes = 64 << 10
+	s.server.Listener = s.marquee.Listen(s.server.Config, s.server.Listener)
+	s.server.Start()
 	s.client = &http.Client{
 		Transport:     &http.Transport{DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	s.camera, err = newCamera(s.uri)
 	must(err)
-	s.engine, s.types = e, types
-	return e
+	return s.engine
 }
 
 func (s *service) stop() {
@@ -155,31 +180,12 @@ func (s *service) stop() {
 
 // pass does what the service does from time to time.
 func (s *service) pass() error {
-	return s.types.Pass(context.Background(), s.engine, slog.New(slog.DiscardHandler))
+	return s.marquee.Pass(context.Background(), slog.New(slog.DiscardHandler))
 }
 
 // bootstrap makes the first network, role and user.
-func (s *service) bootstrap(e *engine.Engine) error {
-	operation := func(name string, object map[string]any) engine.Operation {
-		t, err := e.Type(name)
-		if err != nil {
-			s.tb.Fatal(err)
-		}
-		return engine.Operation{Type: t, Object: object}
-	}
-	permissions := make([]any, len(auth.Permissions))
-	for i, permission := range auth.Permissions {
-		permissions[i] = permission
-	}
-	_, err := e.Write(context.Background(), &engine.Caller{System: true, User: s.userID}, engine.Batch{
-		Network: network, FieldValidation: engine.Strict, Operations: []engine.Operation{
-			operation("networks", map[string]any{"id": network, "name": network}),
-			operation("roles", map[string]any{"id": "administrator", "name": "Administrator", "scope": "NETWORK", "permissions": permissions}),
-			operation("users", map[string]any{"id": s.userID, "username": admin, "password": adminPassword,
-				"userRoles": map[string]any{"rolesByNetwork": []any{map[string]any{
-					"network": network, "roles": []any{map[string]any{"role": "administrator"}}}}}}),
-		}})
-	return err
+func (s *service) bootstrap() error {
+	return s.marquee.MakeFirst(context.Background(), marquee.First{Network: network, Username: admin, Password: adminPassword, UserID: s.userID, RoleID: "administrator"})
 }
 
 // signIn gets a token for a user, whose password is that of the cases.

@@ -9,35 +9,6 @@ import (
 	"testing/fstest"
 )
 
-// TestLargePages stores more than is kept in memory at once, and reads it as
-// one page: it comes in pieces, each object once and in order.
-func TestLargePages(t *testing.T) { eachStore(t, testLargePages) }
-
-func testLargePages(t *testing.T, fresh newStore) {
-	s := newService(t, fresh, scrolls)
-	token, err := s.signIn(admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.fillScrolls(token)
-	for _, order := range []string{"ASCENDING", "DESCENDING"} {
-		list := s.must(token, http.MethodGet, "/api/v1/scrolls?context=main&orderBy=id&pageSize=25&orderByDirection="+order, "", http.StatusOK)
-		results := list["results"].([]any)
-		for i, result := range results {
-			want := fmt.Sprintf("n%02d", i)
-			if order == "DESCENDING" {
-				want = fmt.Sprintf("n%02d", scrollCount-1-i)
-			}
-			if id := result.(map[string]any)["id"]; id != want {
-				t.Fatalf("%s: object %d is %v, want %s", order, i, id, want)
-			}
-		}
-		if len(results) != 25 || list["nextCursor"] == nil || fmt.Sprint(list["totalCount"]) != fmt.Sprint(scrollCount) {
-			t.Errorf("%s: %d objects, totalCount %v, nextCursor %v", order, len(results), list["totalCount"], list["nextCursor"])
-		}
-	}
-}
-
 // TestSlowReaders asks for large pages from more clients than the store has
 // readers, none of whom takes the answer: others are answered all the same.
 func TestSlowReaders(t *testing.T) { eachStore(t, testSlowReaders) }

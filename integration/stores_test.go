@@ -3,7 +3,9 @@ package integration
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +28,9 @@ type newStore func(tb testing.TB) string
 
 func newSQLite(tb testing.TB) string {
 	tb.Helper()
+	if only := os.Getenv("MARQUEE_STORES"); only != "" && !slices.Contains(strings.Split(only, ","), "sqlite") {
+		tb.Skip("MARQUEE_STORES leaves out the embedded store")
+	}
 	return "sqlite:" + filepath.Join(tb.TempDir(), "data", "marquee.db")
 }
 
@@ -37,6 +42,7 @@ func reusing(owner testing.TB) newStore {
 	var free []string
 	return func(tb testing.TB) (uri string) {
 		tb.Helper()
+		mongodb.Need(tb)
 		mu.Lock()
 		defer mu.Unlock()
 		if len(free) > 0 {

@@ -1,5 +1,3 @@
-// Package resources holds what belongs to the advertising service and is no
-// schema: for now, the demonstration data.
 package resources
 
 import (
@@ -13,7 +11,8 @@ import (
 //go:embed demo.json
 var demo []byte
 
-// Demo is a small data set, to be written into an empty network in one batch.
+// Demo returns the operations that write a small data set into an empty network,
+// in one batch.
 func Demo(registry *schema.Registry) ([]engine.Operation, error) {
 	content, err := document.DecodeObject(demo, document.Limits{})
 	if err != nil {

@@ -1,125 +1,108 @@
+// Package resources is the advertising service: the rules of its types that a
+// JSON Schema cannot express, and its demonstration data. It may import engine,
+// auth, schemas and package marquee, but no store adapter. Begin with Application,
+// which lists the packages of the types.
 package resources
 
 import (
 	"context"
-	"maps"
-	"slices"
+	"log/slog"
+	"time"
 
+	"marquee"
 	"marquee/engine"
-	"marquee/engine/rest"
+	"marquee/engine/review"
+	"marquee/engine/schema"
 	"marquee/engine/store"
-	"marquee/engine/transfer"
-	"marquee/resources/articlesearch"
+	"marquee/resources/article"
 	"marquee/resources/asset"
+	"marquee/resources/catalogue"
 	"marquee/resources/coupon"
 	"marquee/resources/creative"
+	"marquee/resources/device"
 	"marquee/resources/inventory"
 	"marquee/resources/lineitem"
-	"marquee/resources/lookup"
-	"marquee/resources/review"
+	"marquee/resources/location"
 	"marquee/resources/segment"
+	"marquee/schemas"
 )
 
-// Service holds the rules of the advertising service that no schema can say:
-// hooks for the engine, routes for the API.
+// Service holds the rules of the advertising service.
 type Service struct {
-	hooks   map[string]engine.Hooks
-	routes  []rest.Route
-	uploads map[string]rest.Upload
-	open    map[string]func(*rest.Call, string) error
-	// reviewer has objects judged again that nobody writes.
-	reviewer *review.Reviewer
-	// locations are the cities and regions that targeting names.
-	locations lookup.Locations
-	// Assets may be configured until the service serves.
+	// locations are the countries, regions and cities that targeting names.
+	locations location.Lookup
+	// Assets may be configured until the service serves requests.
 	Assets *asset.Rules
-	// Articles are found by what they say once the search is started.
-	Articles *articlesearch.Search
+	// Articles are found by their text once the service has started.
+	Articles *article.Search
 }
 
 // New makes the rules of all types.
-func New() *Service {
-	s := &Service{hooks: map[string]engine.Hooks{}, uploads: map[string]rest.Upload{}, open: map[string]func(*rest.Call, string) error{}, Assets: asset.New(), Articles: articlesearch.New()}
-	s.routes = append(s.routes, lookup.Devices(), s.locations.Route(), s.Articles.Route())
-	s.add(s.Assets.Hooks())
-	s.uploads["assets"], s.open[asset.Path] = s.Assets.Upload, s.Assets.Deliver
-	s.add(coupon.Hooks())
-	s.add(creative.Hooks(s.Assets.URL))
-	s.add(inventory.Hooks())
-	s.add(lineitem.Hooks())
-	s.add(segment.Hooks())
-	s.routes = append(s.routes, segment.Routes()...)
-	s.reviewer = review.New([]review.Due{lineitem.Due(), {Type: "segments", Property: "expiryTime"}}, slices.Concat(lineitem.Rules(), creative.Rules()))
-	s.add(s.reviewer.Hooks())
-	return s
-}
+func New() *Service { return &Service{Assets: asset.New(), Articles: article.New()} }
 
-// add joins hooks to those that there are: an object may matter to the rules of
-// several types.
-func (s *Service) add(hooks map[string]engine.Hooks) {
-	for name, more := range hooks {
-		s.hooks[name] = join(s.hooks[name], more)
+// Application is the service as package marquee serves it.
+func (s *Service) Application() marquee.Application {
+	app := marquee.Application{
+		Schemas:  schemas.FS,
+		Messages: &catalogue.Messages,
+		Hooks:    map[string]engine.Hooks{},
+		Lookups:  map[string]func(int64) ([]engine.Member, bool){"locations": s.locations.Find},
+		Collections: append(asset.Collections(), store.Collection{Name: lineitem.ApprovedCollection},
+			location.Collection()),
+		Due:       []review.Due{lineitem.Due(), {Type: "segments", Property: "expiryTime"}},
+		Files:     asset.Files(),
+		Verifiers: map[string]func(context.Context, store.Snapshot, *store.Record) ([]string, error){"assets": asset.Verify},
+		Demo:      Demo,
+		Open:      func(ctx context.Context, e *engine.Engine) error { return s.locations.Refresh(ctx, e.Store) },
+		Start:     s.start,
+		Pass:      func(ctx context.Context, e *engine.Engine) error { return s.locations.Refresh(ctx, e.Store) },
 	}
+	app.Routes = append(app.Routes, device.Route(), s.locations.Route(), s.Articles.Route())
+	app.Routes = append(app.Routes, s.Assets.Routes()...)
+	app.Routes = append(app.Routes, segment.Routes()...)
+	// An object may matter to the rules of several types.
+	for _, hooks := range []map[string]engine.Hooks{s.Assets.Hooks(), coupon.Hooks(), creative.Hooks(s.Assets.URL),
+		inventory.Hooks(), lineitem.Hooks(), segment.Hooks()} {
+		for name, more := range hooks {
+			app.Hooks[name] = app.Hooks[name].Then(more)
+		}
+	}
+	return app
 }
 
-type writeHook = func(context.Context, *engine.Writing, []*engine.Change) error
+// LoadSchemas loads the types of the service and those of more folders.
+func LoadSchemas(more ...schema.Source) (*schema.Registry, error) {
+	app := New().Application()
+	return app.Load(more...)
+}
 
-func join(a, b engine.Hooks) engine.Hooks {
-	both := func(first, second writeHook) writeHook {
-		switch {
-		case first == nil:
-			return second
-		case second == nil:
-			return first
-		}
-		return func(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
-			if err := first(ctx, w, changes); err != nil {
-				return err
+// stopTime is how long the end waits for work on a store that does not answer.
+const stopTime = time.Second
+
+// start fills the index of articles and follows their changes, takes in locations
+// that are imported, and removes files that no asset has any more once an hour.
+func (s *Service) start(e *engine.Engine, every time.Duration, log *slog.Logger) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	stopSearch := s.Articles.Start(e, log)
+	collected, followed := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(collected)
+		asset.Run(ctx, e.Store, log)
+	}()
+	go func() {
+		defer close(followed)
+		s.locations.Follow(ctx, e.Store, every, log)
+	}()
+	return func() {
+		cancel()
+		stopSearch()
+		late := time.After(stopTime)
+		for _, ended := range []chan struct{}{collected, followed} {
+			select {
+			case <-ended:
+			case <-late:
+				return
 			}
-			return second(ctx, w, changes)
 		}
 	}
-	a.Merged, a.Judged, a.Written = both(a.Merged, b.Merged), both(a.Judged, b.Judged), both(a.Written, b.Written)
-	if b.Prepare != nil {
-		a.Prepare = b.Prepare
-	}
-	if b.Derived != nil {
-		a.Derived = b.Derived
-	}
-	return a
-}
-
-// Hooks are those of the types, besides others.
-func (s *Service) Hooks(others map[string]engine.Hooks) map[string]engine.Hooks {
-	all := maps.Clone(s.hooks)
-	for name, other := range others {
-		joined := join(other, all[name])
-		joined.Shown, joined.Hidden = other.Shown, other.Hidden
-		all[name] = joined
-	}
-	return all
-}
-
-// Collections are what the store must have besides the types.
-func Collections() []store.Collection {
-	return append(slices.Concat(asset.Collections(), review.Collections()), store.Collection{Name: lineitem.ApprovedCollection}, lookup.Collection())
-}
-
-// Files are what objects have besides their documents, by the types.
-func Files() map[string]transfer.Files { return asset.Files() }
-
-// Lookups are the lists of the service that schemas name.
-func (s *Service) Lookups() map[string]func(int64) ([]engine.Member, bool) {
-	return map[string]func(int64) ([]engine.Member, bool){"locations": s.locations.Find}
-}
-
-// Open makes the rules ready: what was imported for them is taken in.
-func (s *Service) Open(ctx context.Context, e *engine.Engine) error {
-	return s.locations.Refresh(ctx, e.Store)
-}
-
-// Serve adds the routes and uploads to those of a server.
-func (s *Service) Serve(config *rest.Config) {
-	config.Routes = append(config.Routes, s.routes...)
-	config.Uploads, config.Open = s.uploads, s.open
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
-	"marquee/resources/article"
-	"marquee/resources/articlesearch"
+	"marquee/resources/article/embeddings"
 )
 
 // embeddingsFlags are the settings of a service that makes vectors of texts.
@@ -17,36 +15,31 @@ type embeddingsFlags struct {
 	EmbeddingsModel   string        `help:"Model of the embeddings service." placeholder:"NAME"`
 	EmbeddingsKey     string        `help:"Key of the embeddings service, sent as a bearer token." placeholder:"KEY"`
 	EmbeddingsKeyFile string        `help:"File with that key." placeholder:"FILE"`
-	EmbeddingsTimeout time.Duration `default:"10s" help:"How long a call of the embeddings service may take."`
+	EmbeddingsTimeout time.Duration `default:"10s" help:"How long a call of the embeddings service may take." placeholder:"TIME"`
 }
 
-// use has the embeddings service make the vectors, if there is one. What is told
-// of an error never holds the key.
-func (f *embeddingsFlags) use(search *articlesearch.Search) error {
+// service is the embeddings service that the settings name, nil when they name
+// none. No error holds the key.
+func (f *embeddingsFlags) service() (*embeddings.Client, error) {
 	if f.EmbeddingsURL == "" {
 		if f.EmbeddingsModel != "" || f.EmbeddingsKey != "" || f.EmbeddingsKeyFile != "" {
-			return errors.New("the settings of an embeddings service need its --embeddings-url")
+			return nil, usagef("the settings of an embeddings service need its --embeddings-url")
 		}
-		return nil
+		return nil, nil
 	}
 	if f.EmbeddingsTimeout <= 0 {
-		return errors.New("--embeddings-timeout must be more than 0s")
+		return nil, usagef("--embeddings-timeout must be more than 0s")
 	}
 	key := f.EmbeddingsKey
 	if f.EmbeddingsKeyFile != "" {
 		if key != "" {
-			return errors.New("give --embeddings-key or --embeddings-key-file, not both")
+			return nil, usagef("give --embeddings-key or --embeddings-key-file, not both")
 		}
 		content, err := os.ReadFile(f.EmbeddingsKeyFile)
 		if err != nil {
-			return fmt.Errorf("the key of the embeddings service cannot be read: %w", err)
+			return nil, fmt.Errorf("the key of the embeddings service cannot be read: %w", err)
 		}
 		key = strings.TrimSpace(string(content))
 	}
-	embeddings, err := article.NewEmbeddings(article.EmbeddingsConfig{URL: f.EmbeddingsURL, Model: f.EmbeddingsModel, Key: key, Timeout: f.EmbeddingsTimeout})
-	if err != nil {
-		return err
-	}
-	search.Embed(embeddings)
-	return nil
+	return embeddings.New(embeddings.Config{URL: f.EmbeddingsURL, Model: f.EmbeddingsModel, Key: key, Timeout: f.EmbeddingsTimeout})
 }

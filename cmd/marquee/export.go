@@ -6,20 +6,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"marquee/engine/schema"
 	"marquee/engine/transfer"
-	"marquee/resources"
 )
 
 // exportCommand is marquee export.
 type exportCommand struct {
 	storeFlags
+	unservedFlags
 	Types       []string `arg:"" optional:"" name:"type" help:"Resource types; all when none is named."`
 	Context     string   `help:"Id of the network whose objects are exported." placeholder:"NETWORK"`
 	AllNetworks bool     `help:"Export all networks, with the networks and users themselves."`
@@ -31,16 +30,20 @@ type exportCommand struct {
 	Quiet       bool     `help:"Print nothing but faults."`
 }
 
-func (c *exportCommand) Run() error {
+// Help implements kong.HelpProvider.
+func (exportCommand) Help() string {
+	return examples("marquee export --context main --output main.ndjson --files files", "marquee export orders lineitems --context main",
+		"marquee export --all-networks --secrets --output all.ndjson --files files")
+}
+
+func (c *exportCommand) Run(ctx context.Context) error {
 	if c.Context != "" && c.AllNetworks {
-		return errors.New("--context and --all-networks cannot be used together: leave one out")
+		return usagef("--context and --all-networks cannot be used together: leave one out")
 	}
 	if info, err := os.Stat(c.Output); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is no file that can be replaced: name another, or leave --output out to write to standard output", c.Output)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	s, err := c.open(ctx)
+	s, err := c.openExisting(ctx, "or make one with marquee init or marquee serve")
 	if err != nil {
 		return err
 	}
@@ -57,8 +60,8 @@ func (c *exportCommand) Run() error {
 	if folder != nil {
 		defer folder.Close()
 	}
-	x := transfer.Export{Files: resources.Files(), Folder: folder,
-		Engine: s.engine, Types: transfer.Order(s.engine.Registry(), types), Context: c.Context,
+	x := transfer.Export{Files: s.Files, Folder: folder, Companions: c.companions(types),
+		Engine: s.Engine(), Types: transfer.Order(s.Engine().Registry(), types), Context: c.Context,
 		Envelopes: c.Envelopes || len(types) > 1 || owned && c.AllNetworks, AllFields: c.AllFields, Secrets: c.Secrets}
 	exported, err := c.write(ctx, x)
 	if ctx.Err() != nil {
@@ -80,9 +83,27 @@ func (c *exportCommand) tell(exported transfer.Exported) {
 		files = " and " + counted(exported.Files, "file")
 	}
 	fmt.Fprintf(os.Stderr, "%s%s exported\n", counted(exported.Objects, "object"), files)
-	if exported.WithoutFiles > 0 {
-		fmt.Fprintf(os.Stderr, "The files of %s were left out, without which no store takes them that does not have them: --files DIR exports them.\n", counted(exported.WithoutFiles, "asset"))
+	if exported.WithoutFiles == 0 {
+		return
 	}
+	fmt.Fprintf(os.Stderr, "The files of %s were left out. Without them, an import into another store rejects the assets", counted(exported.WithoutFiles, "asset"))
+	if len(exported.Lacking) > 0 {
+		var needing []string
+		for _, name := range slices.Sorted(maps.Keys(exported.Lacking)) {
+			needing = append(needing, fmt.Sprintf("%s %s", grouped(exported.Lacking[name]), name))
+		}
+		fmt.Fprintf(os.Stderr, " and what refers to them: %s", listed(needing))
+	}
+	fmt.Fprintln(os.Stderr, ". --files DIR exports the files.")
+}
+
+// companions are the types of which the objects come along that a network needs,
+// where all of it is exported.
+func (c *exportCommand) companions(types []*schema.Type) []*schema.Type {
+	if len(c.Types) > 0 || c.Context == "" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(types), func(t *schema.Type) bool { return !t.Global })
 }
 
 // files opens the folder of the files, which is made if it is not there; nil
@@ -104,7 +125,7 @@ func (c *exportCommand) files() (*os.Root, error) {
 // types are those to export.
 func (c *exportCommand) types(ctx context.Context, s *service) ([]*schema.Type, error) {
 	var types []*schema.Type
-	registry := s.engine.Registry()
+	registry := s.Engine().Registry()
 	for _, name := range c.Types {
 		t, err := findType(registry, name)
 		if err != nil {
@@ -115,11 +136,10 @@ func (c *exportCommand) types(ctx context.Context, s *service) ([]*schema.Type, 
 		}
 	}
 	if len(types) == 0 {
-		for _, t := range registry.Types() {
-			if !t.Global || c.AllNetworks {
-				types = append(types, t)
-			}
+		if err := c.unservedFlags.check(ctx, s); err != nil {
+			return nil, err
 		}
+		types = append(types, registry.Types()...)
 	}
 	i := slices.IndexFunc(types, func(t *schema.Type) bool { return !t.Global })
 	switch {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"marquee"
 )
 
 // healthCommand is marquee health. An image without a shell has no other way
@@ -16,12 +18,17 @@ type healthCommand struct {
 }
 
 const (
-	healthTimeout = readyTimeout + 2*time.Second
+	healthTimeout = marquee.ReadyTimeout + 2*time.Second
 	healthBytes   = 8 << 10
 )
 
-func (c *healthCommand) Run() error {
-	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+// Help implements kong.HelpProvider.
+func (healthCommand) Help() string {
+	return examples("marquee health", "marquee health --url http://127.0.0.1:8081")
+}
+
+func (c *healthCommand) Run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+"/readyz", nil)
 	if err != nil {

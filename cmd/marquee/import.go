@@ -4,26 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"syscall"
+	"time"
 
 	"marquee/engine"
 	"marquee/engine/schema"
 	"marquee/engine/store"
 	"marquee/engine/transfer"
-	"marquee/resources"
 )
 
 // importCommand is marquee import.
 type importCommand struct {
 	storeFlags
+	Create          bool   `help:"Make the store if there is none."`
 	First           string `arg:"" name:"type-or-file" help:"Resource type of all lines, or locations; or the file, where each line names its own."`
 	Second          string `arg:"" optional:"" name:"file" help:"File of JSON lines; - is standard input."`
 	Context         string `help:"Id of the network that the objects belong to." placeholder:"NETWORK"`
-	FieldValidation string `enum:"Warn,Strict,Ignore" default:"Warn" help:"What happens to unknown properties: Warn drops and names them, Strict refuses, Ignore drops."`
+	FieldValidation string `type:"choice" enum:"Warn,Strict,Ignore" default:"Warn" help:"What happens to unknown properties: Warn drops and names them, Strict refuses, Ignore drops." placeholder:"HOW"`
 	Chunk           int    `default:"1000" help:"How many lines are one transaction, at most 10000." placeholder:"N"`
 	Rejected        string `help:"File for the lines that are rejected, with their messages." placeholder:"FILE"`
 	Files           string `help:"Folder with the files that an export has written." placeholder:"DIR"`
@@ -31,6 +33,10 @@ type importCommand struct {
 	Restart         bool   `help:"Begin anew, although an earlier import did not come to its end."`
 	Strict          bool   `help:"Stop at the first fault, with nothing of its chunk written."`
 	Quiet           bool   `help:"Print nothing but faults."`
+
+	// streamed yields how the reading of a stream has ended, before the stream
+	// does; nil for a file.
+	streamed chan error
 }
 
 // maxChunk bounds a transaction.
@@ -46,31 +52,31 @@ func (n rejectedLines) Error() string {
 	return fmt.Sprintf("%s lines were rejected, all others are imported", grouped(int64(n)))
 }
 
-// ExitCode tells scripts such an end from others.
-func (rejectedLines) ExitCode() int { return 3 }
+// Help implements kong.HelpProvider.
+func (importCommand) Help() string {
+	return examples("marquee import orders orders.ndjson --context main --rejected rejected.ndjson", "marquee import all.ndjson --files files --create",
+		"marquee import locations places.ndjson", "cat tiers.ndjson | marquee import tiers - --context main")
+}
 
-func (c *importCommand) Run() error {
+func (c *importCommand) Run(ctx context.Context) error {
 	if c.Chunk < 1 || c.Chunk > maxChunk {
-		return fmt.Errorf("--chunk %d must be from 1 to %d", c.Chunk, maxChunk)
+		return usagef("--chunk %d must be from 1 to %d", c.Chunk, maxChunk)
 	}
 	path, name := c.First, ""
 	if c.Second != "" {
 		name, path = c.First, c.Second
 	}
-	input, size, err := c.input(path)
+	input, size, err := c.input(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer input.Close()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal does not wait
-	s, err := c.open(ctx)
+	s, err := c.openStore(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	if _, served := s.engine.Registry().Type(locations); name == locations && !served {
+	if _, served := s.Engine().Registry().Type(locations); name == locations && !served && s.advertising != nil {
 		return c.importLocations(ctx, s, input)
 	}
 	t, err := c.check(ctx, s, name)
@@ -80,8 +86,16 @@ func (c *importCommand) Run() error {
 	return c.run(ctx, s, t, input, size)
 }
 
+// openStore opens the store: a mistyped name is no reason to make one.
+func (c *importCommand) openStore(ctx context.Context) (*service, error) {
+	if c.Create {
+		return c.open(ctx)
+	}
+	return c.openExisting(ctx, "make one with marquee init, or import into a new one with --create")
+}
+
 // input opens the file; size is -1 for a stream, which cannot be read again.
-func (c *importCommand) input(path string) (*os.File, int64, error) {
+func (c *importCommand) input(ctx context.Context, path string) (*os.File, int64, error) {
 	input := os.Stdin
 	if path != "-" {
 		var err error
@@ -101,9 +115,10 @@ func (c *importCommand) input(path string) (*os.File, int64, error) {
 	}
 	if path == "-" || !info.Mode().IsRegular() {
 		if c.Progress != "" || c.Restart {
-			return nil, 0, errors.New("no progress is kept of standard input, as it cannot be read again: write it to a file first, or leave --progress and --restart out")
+			return nil, 0, usagef("no progress is kept of standard input, as it cannot be read again: write it to a file first, or leave --progress and --restart out")
 		}
-		return input, -1, nil
+		stream, err := c.interruptibly(ctx, input)
+		return stream, -1, err
 	}
 	if c.Progress == "" {
 		c.Progress = path + ".progress"
@@ -111,12 +126,29 @@ func (c *importCommand) input(path string) (*os.File, int64, error) {
 	return input, info.Size(), nil
 }
 
+// interruptibly is a stream whose reads fail when the context ends, as those of
+// standard input do not.
+func (c *importCommand) interruptibly(ctx context.Context, input *os.File) (*os.File, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	c.streamed = make(chan error, 1)
+	go func() {
+		_, err := io.Copy(write, input)
+		c.streamed <- err
+		write.Close()
+	}()
+	context.AfterFunc(ctx, func() { _ = read.SetReadDeadline(time.Now()) })
+	return read, nil
+}
+
 // check finds the type, and refuses a network that is not there.
 func (c *importCommand) check(ctx context.Context, s *service, name string) (*schema.Type, error) {
 	var t *schema.Type
 	if name != "" {
 		var err error
-		if t, err = findType(s.engine.Registry(), name); err != nil {
+		if t, err = findType(s.Engine().Registry(), name); err != nil {
 			return nil, err
 		}
 		if t.Global && c.Context != "" {
@@ -166,6 +198,9 @@ func (s *service) lacksNetwork(ctx context.Context, sentence string) error {
 	if err != nil {
 		return err
 	}
+	for i, id := range known {
+		known[i] = strconv.Quote(id)
+	}
 	if len(known) == 0 {
 		return errors.New(sentence + "; the store has no networks yet: make one with marquee init, or import networks")
 	}
@@ -175,10 +210,10 @@ func (s *service) lacksNetwork(ctx context.Context, sentence string) error {
 // networks are some of the ids of networks that there are, or the one asked
 // for.
 func (s *service) networks(ctx context.Context, id string) (ids []string, err error) {
-	err = s.store.Read(ctx, func(r store.Snapshot) error {
+	err = s.Store().Read(ctx, func(r store.Snapshot) error {
 		ids = nil
 		found := func(r *store.Record) error {
-			ids = append(ids, fmt.Sprintf("%q", r.ID))
+			ids = append(ids, r.ID)
 			return nil
 		}
 		if id != "" {
@@ -199,8 +234,8 @@ func (c *importCommand) run(ctx context.Context, s *service, t *schema.Type, inp
 		defer folder.Close()
 	}
 	show := newDisplay(c.Quiet, size)
-	im, err := transfer.Import{Engine: s.engine, Input: input, Type: t, Context: c.Context, FieldValidation: fieldValidations[c.FieldValidation],
-		Chunk: c.Chunk, Strict: c.Strict, Progress: c.Progress, Report: c.Rejected, Restart: c.Restart, Files: resources.Files(), Folder: folder, Store: storeName(c.Store),
+	im, err := transfer.Import{Engine: s.Engine(), Input: input, Type: t, Context: c.Context, FieldValidation: fieldValidations[c.FieldValidation],
+		Chunk: c.Chunk, Strict: c.Strict, Progress: c.Progress, Report: c.Rejected, Restart: c.Restart, Files: s.Files, Folder: folder, Store: storeName(c.Store),
 		Each: show.update}.Open()
 	if err != nil {
 		return err
@@ -211,11 +246,21 @@ func (c *importCommand) run(ctx context.Context, s *service, t *schema.Type, inp
 	}
 	show.begin(im.Status())
 	err = im.Run(ctx)
+	var bare *transfer.NotEnvelopeError
+	if errors.As(err, &bare) {
+		return c.hint(ctx, s, os.Args[1:], bare)
+	}
+	if err == nil && c.streamed != nil {
+		err = <-c.streamed
+	}
 	show.end(im.Status())
+	if err == nil {
+		c.follow(ctx, s, show)
+	}
 	for _, text := range im.Dropped() {
 		show.say("%s", text)
 	}
-	if err != nil {
+	if err := interruptedBy(ctx, err); err != nil {
 		return fmt.Errorf("the import stopped: %w; %s", err, c.cure())
 	}
 	rejected := im.Status().Rejected
@@ -223,7 +268,16 @@ func (c *importCommand) run(ctx context.Context, s *service, t *schema.Type, inp
 		return nil
 	}
 	c.tell(im.First(), rejected)
-	return rejectedLines(rejected)
+	return statusError{rejectedLines(rejected), statusRejected}
+}
+
+// follow has what depends on imported objects follow, as no server may be running
+// that does. What is left is in the store's queue.
+func (c *importCommand) follow(ctx context.Context, s *service, show *display) {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if err := s.Engine().FollowAll(ctx, log); err != nil {
+		show.say("Not all objects that depend on imported ones have been written anew; the next server that serves the store goes on with it.")
+	}
 }
 
 // fieldValidations are the values of --field-validation.
@@ -240,7 +294,7 @@ func (c *importCommand) cure() string {
 // tell names rejected lines where no report does.
 func (c *importCommand) tell(first []string, rejected int64) {
 	if c.Rejected != "" {
-		fmt.Fprintf(os.Stderr, "The rejected lines are in %s.\n", c.Rejected)
+		fmt.Fprintf(os.Stderr, "The rejected lines are in %s, with the reasons: correct them there, and import that file.\n", c.Rejected)
 		return
 	}
 	for _, text := range first {

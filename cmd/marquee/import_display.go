@@ -84,7 +84,7 @@ func (d *display) line(s transfer.Status) string {
 	}
 	share, known := d.share(s)
 	switch {
-	case s.Again:
+	case s.Retrying:
 		parts = append(parts, counted(s.Waiting, "line")+" tried again")
 	case known:
 		parts = append(parts, fmt.Sprintf("%.0f%%", share*100))

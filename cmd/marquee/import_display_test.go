@@ -17,7 +17,7 @@ func shown(bar bool, size int64) string {
 	now := time.Unix(0, 0)
 	d := &display{out: &out, bar: bar, size: size, now: func() time.Time { return now }}
 	status := func(objects int64, again bool) transfer.Status {
-		s := transfer.Status{Bytes: objects * 10, Lines: objects, Again: again}
+		s := transfer.Status{Bytes: objects * 10, Lines: objects, Retrying: again}
 		s.Objects = objects
 		return s
 	}

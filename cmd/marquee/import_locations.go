@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"marquee/resources/location"
-	"marquee/resources/lookup"
 )
 
 // locations is what stands in place of a type to import a gazetteer.
@@ -30,7 +29,7 @@ func (c *importCommand) importLocations(ctx context.Context, s *service, input *
 	if c.Context != "" {
 		return errors.New("locations belong to no network: leave --context out")
 	}
-	n, err := lookup.Import(ctx, s.store, input, time.Now().UTC().Truncate(time.Millisecond))
+	n, err := location.Import(ctx, s.Store(), input, time.Now().UTC().Truncate(time.Millisecond))
 	var fault *location.FaultError
 	if errors.As(err, &fault) && locationFaults[fault.Kind] != "" {
 		text := locationFaults[fault.Kind]

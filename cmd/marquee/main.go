@@ -3,46 +3,86 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 )
 
-// version is set when a release is built.
-var version = "dev"
-
 type commands struct {
-	Config  kong.ConfigFlag  `help:"JSON file with settings: the names of the flags, with underscores." placeholder:"FILE"`
-	Version kong.VersionFlag `env:"-" help:"Print the version."`
+	Config      kong.ConfigFlag  `help:"JSON file with settings: the names of the flags, with underscores." placeholder:"FILE"`
+	ShowVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version."`
 
 	Serve  serveCommand  `cmd:"" help:"Serve the API."`
 	Init   initCommand   `cmd:"" help:"Make the first network, role and user of an empty store."`
 	Health healthCommand `cmd:"" help:"Ask a running service whether it is ready."`
 	Import importCommand `cmd:"" help:"Import objects from a file of JSON lines."`
 	Export exportCommand `cmd:"" help:"Export objects as JSON lines."`
+	Check  checkCommand  `cmd:"" help:"List what was stored before a rule that it breaks."`
 	Schema schemaCommand `cmd:"" help:"Work on schemas."`
 
 	InitReplicaSet initReplicaSetCommand `cmd:"" help:"Make a replica set of new MongoDB servers, and its users."`
+
+	ShowHelp helpCommand    `cmd:"" name:"help" help:"Show the help of the program, or of a command."`
+	Version  versionCommand `cmd:"" help:"Print the version."`
+}
+
+// Help implements kong.HelpProvider.
+func (commands) Help() string {
+	return examples("marquee serve --demo", "marquee schema lint my-schemas", "marquee help import")
+}
+
+// newParser reads command lines into cli.
+func newParser(cli *commands) *kong.Kong {
+	return kong.Must(cli,
+		kong.Name("marquee"),
+		kong.Description("A folder of JSON Schemas, served as a transactional REST API."),
+		kong.DefaultEnvars("MARQUEE"),
+		kong.Configuration(readSettings),
+		kong.Vars{"version": programVersion()},
+		kong.ValueFormatter(describe),
+		kong.NamedMapper("choice", kong.MapperFunc(decodeChoice)),
+		kong.NamedMapper("folder", kong.MapperFunc(decodeFolder)),
+	)
 }
 
 func main() {
-	var cli commands
-	parsed := kong.Parse(&cli,
-		kong.Name("marquee"),
-		kong.Description("A folder of JSON Schemas, served as a transactional REST API."),
-		kong.ShortUsageOnError(),
-		kong.DefaultEnvars("MARQUEE"),
-		kong.Configuration(readSettings),
-		kong.Vars{"version": version},
-	)
-	if err := parsed.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "marquee: "+err.Error())
-		var coded kong.ExitCoder
-		if errors.As(err, &coded) {
-			os.Exit(coded.ExitCode())
+	hangups := caughtHangups() // before anything else: a SIGHUP during a start must not end it
+	ctx := interruptible()
+	cli := &commands{}
+	parser := newParser(cli)
+	parsed, err := parser.Parse(os.Args[1:])
+	if err == nil {
+		unknown := unknownVariables(parser.Model)
+		if parsed.Command() == "serve" {
+			cli.Serve.hangups, cli.Serve.unknown = hangups, unknown
+		} else {
+			signal.Reset(syscall.SIGHUP) // ends the other commands
+			for _, text := range unknown {
+				fmt.Fprintln(os.Stderr, "marquee: warning: "+text)
+			}
 		}
-		os.Exit(1)
+		parsed.BindTo(ctx, (*context.Context)(nil))
+		err = parsed.Run()
 	}
+	if err == nil {
+		return
+	}
+	var usage *kong.ParseError
+	var known loggedError
+	switch {
+	case errors.As(err, &known):
+	case errors.As(err, &usage) && logsJSON(usage, os.Args[1:]):
+		_ = logged(ctx, newLogger("json", slog.LevelInfo), usagef("%s", usageText(usage)))
+	case errors.As(err, &usage):
+		explainUsage(parser, usage)
+	default:
+		fmt.Fprintln(os.Stderr, "marquee: "+err.Error())
+	}
+	os.Exit(exitStatus(ctx, err))
 }

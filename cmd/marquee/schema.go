@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"marquee/engine/schema"
-	"marquee/schemas"
 )
 
 // schemaCommand is marquee schema.
@@ -13,28 +15,52 @@ type schemaCommand struct {
 	Lint lintCommand `cmd:"" help:"Check a folder of schemas and explain each mistake."`
 }
 
+// Help implements kong.HelpProvider.
+func (schemaCommand) Help() string { return examples("marquee schema lint my-schemas") }
+
 type lintCommand struct {
-	Dir string `arg:"" type:"existingdir" help:"The folder."`
+	applicationFlags
+	Dir string `arg:"" type:"folder" help:"The folder."`
 }
 
+// Help implements kong.HelpProvider.
+func (lintCommand) Help() string { return examples("marquee schema lint my-schemas") }
+
 func (c *lintCommand) Run() error {
-	folder, err := rooted(c.Dir)
+	folder, err := openFolder(c.Dir)
 	if err != nil {
 		return err
 	}
-	registry, err := schema.Load(schema.Source{FS: schemas.FS}, schema.Source{Name: c.Dir, FS: folder})
+	defer folder.close()
+	n, err := schemaFiles(folder)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("%s holds no schema: write one for each type, as NAME.json", c.Dir)
+	}
+	for _, name := range folder.unread() {
+		fmt.Fprintf(os.Stderr, "marquee: warning: the folder %s is not read: only %s is\n", filepath.Join(c.Dir, name), common)
+	}
+	_, err = c.application().Load(schema.Source{Name: c.Dir, FS: folder})
 	var problems schema.Problems
 	if errors.As(err, &problems) {
 		for _, problem := range problems {
 			fmt.Println(problem)
 		}
-		if len(problems) == 1 {
-			return errors.New("1 mistake")
-		}
-		return fmt.Errorf("%d mistakes", len(problems))
+		return errors.New(counted(int64(len(problems)), "mistake"))
 	}
 	if err == nil {
-		fmt.Printf("%d types, no mistakes\n", len(registry.Types()))
+		fmt.Printf("%s, no mistakes\n", counted(int64(n), "schema"))
 	}
 	return err
+}
+
+// schemaFiles counts the schemas of a folder, shared definitions among them.
+func schemaFiles(folder fs.FS) (n int, err error) {
+	for _, pattern := range []string{"*.json", "common/*.json"} {
+		names, wrong := fs.Glob(folder, pattern)
+		n, err = n+len(names), errors.Join(err, wrong)
+	}
+	return n, err
 }

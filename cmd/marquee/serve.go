@@ -7,128 +7,238 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
-	"os/signal"
+	"path/filepath"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"time"
 
+	"marquee"
 	"marquee/engine"
-	"marquee/engine/message"
-	"marquee/engine/rest"
-	"marquee/resources"
+	"marquee/engine/spool"
 	"marquee/resources/asset"
 )
 
 // serveCommand is marquee serve.
 type serveCommand struct {
 	storeFlags
+	unservedFlags
+	StrictSchemas bool `help:"Exit if the schemas of the folder are rejected at startup, instead of serving those that were accepted last."`
 	bootstrapFlags
 	embeddingsFlags
-	Addr            string        `default:"127.0.0.1:8080" help:"Address to listen at."`
-	Demo            bool          `help:"Load a small data set into an empty store."`
-	LogFormat       string        `enum:"json,text" default:"text" help:"json or text."`
-	LogLevel        slog.Level    `default:"info" help:"debug, info, warn or error."`
-	RequestTimeout  time.Duration `default:"30s" help:"How long a request may take."`
-	ReadTimeout     time.Duration `default:"60s" help:"How long the reading of a request may take."`
-	WriteTimeout    time.Duration `default:"120s" help:"How long a request and its answer may take."`
-	IdleTimeout     time.Duration `default:"120s" help:"How long an idle connection is kept."`
-	ClockInterval   time.Duration `default:"10s" help:"How often the service looks for what time has changed, such as end dates that have passed."`
-	CDNURL          *url.URL      `name:"cdn-url" help:"URL from which assets are delivered, such as that of a CDN before this service; without it, their paths here are told." placeholder:"URL"`
-	MaxAssetSize    int64         `default:"20971520" help:"Largest file of an asset, in bytes."`
-	DrainDelay      time.Duration `default:"0s" help:"How long to go on at the end with /readyz answering 503, until load balancers have seen it."`
-	ShutdownTimeout time.Duration `default:"60s" help:"How long requests under way may take at the end."`
+	Addr                     string        `default:"127.0.0.1:8080" help:"Address to listen on." placeholder:"HOST:PORT"`
+	Demo                     bool          `help:"Load a small data set into an empty store."`
+	LogFormat                string        `type:"choice" enum:"json,text" default:"text" help:"Format of the log: json or text." placeholder:"FORMAT"`
+	LogLevel                 string        `type:"choice" enum:"debug,info,warn,error" default:"info" help:"Minimum level to log: debug, info, warn or error." placeholder:"LEVEL"`
+	RequestTimeout           time.Duration `default:"30s" help:"How long a request may take." placeholder:"TIME"`
+	ReadTimeout              time.Duration `default:"60s" help:"How long reading a request may take." placeholder:"TIME"`
+	WriteTimeout             time.Duration `default:"120s" help:"How long a request and its response may take." placeholder:"TIME"`
+	IdleTimeout              time.Duration `default:"120s" help:"How long an idle connection is kept open." placeholder:"TIME"`
+	ClockInterval            time.Duration `default:"10s" help:"How often the service looks for objects that change with time, such as those whose end date has passed." placeholder:"TIME"`
+	CDNURL                   *url.URL      `name:"cdn-url" help:"URL that serves assets, such as that of a CDN in front of this service; without it, objects have their paths on this service." placeholder:"URL"`
+	MaxAssetSize             int64         `default:"20971520" help:"Maximum size of an asset file." placeholder:"BYTES"`
+	NetworkQuota             int64         `default:"0" help:"Maximum size of all asset files of a network; 0 means no quota." placeholder:"BYTES"`
+	MemoryBudget             int64         `default:"0" help:"Memory for all requests together; 0 means 256 MiB, or a third of a container's memory if that is less, of which SQLite's caches get an eighth." placeholder:"BYTES"`
+	SpoolBudget              int64         `default:"0" help:"Disk space for all temporary files together; 0 means 2 GiB, less on a small disk." placeholder:"BYTES"`
+	MaxConnections           int           `default:"2048" help:"Maximum number of open connections." placeholder:"NUMBER"`
+	MaxConnectionsPerAddress int           `default:"512" help:"Maximum number of open connections from one address (IPv6: one /64 network) that is not a trusted proxy." placeholder:"NUMBER"`
+	DrainDelay               time.Duration `default:"0s" help:"How long to continue to serve at shutdown while /readyz returns 503, so that load balancers notice." placeholder:"TIME"`
+	ShutdownTimeout          time.Duration `default:"60s" help:"How long to wait at shutdown for requests in progress." placeholder:"TIME"`
+	TrustedProxies           []string      `help:"Addresses of the proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8,192.0.2.1." placeholder:"CIDR,…"`
+
+	// hangups receives each SIGHUP.
+	hangups <-chan os.Signal
+	// unknown has a warning for each environment variable that is not a setting.
+	unknown []string
 }
 
 const (
 	headerTimeout  = 10 * time.Second
 	maxHeaderBytes = 64 << 10
-	// readyTimeout is less than what load balancers wait for /readyz.
-	readyTimeout = 3 * time.Second
 )
 
-func (c *serveCommand) Run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
+// Help implements kong.HelpProvider.
+func (serveCommand) Help() string {
+	return examples("marquee serve --demo", "marquee serve --schemas my-schemas --log-format json",
+		"marquee serve --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --addr :8080")
+}
+
+func (c *serveCommand) Run(ctx context.Context) error {
 	log := c.logger()
-	if c.ClockInterval <= 0 {
-		return errors.New("--clock-interval must be more than nothing")
+	for _, text := range c.unknown {
+		log.Warn(text)
 	}
-	if err := c.checkAssets(); err != nil {
+	return logged(ctx, log, c.serve(ctx, log))
+}
+
+func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
+	c.log, c.tolerant = log, !c.StrictSchemas
+	c.waiting = func(waited time.Duration) {
+		log.Warn("the database does not answer; waiting for it", slog.String("store", storeName(c.Store)), slog.String("waited", waited.String()))
+	}
+	if c.ClockInterval <= 0 {
+		return usagef("--clock-interval must be greater than 0")
+	}
+	if c.MemoryBudget != 0 && c.MemoryBudget < minMemoryBudget {
+		return usagef("--memory-budget must be 0, or at least %d", minMemoryBudget)
+	}
+	if c.SpoolBudget < 0 {
+		return usagef("--spool-budget must not be less than 0")
+	}
+	if c.MaxConnections < 1 || c.MaxConnectionsPerAddress < 1 {
+		return usagef("--max-connections and --max-connections-per-address must be at least 1")
+	}
+	if err := errors.Join(c.checkApplication(), c.checkAssets(), c.checkProxies()); err != nil {
 		return err
 	}
+	embeddings, err := c.embeddingsFlags.service()
+	if err != nil {
+		return err
+	}
+	// Listen before the store is created and the password printed, which happens only
+	// once, in case the address is in use. Connections wait until they are accepted.
+	listener, err := net.Listen("tcp", c.Addr)
+	var wrong *net.AddrError
+	switch {
+	case errors.As(err, &wrong):
+		return usagef("cannot listen at %s: %w", c.Addr, err)
+	case err != nil:
+		return fmt.Errorf("cannot listen at %s: %w", c.Addr, err)
+	}
+	defer listener.Close()
 	var folder *watcher
-	if c.Schemas != "" { // watched before it is read, so that no change is missed
-		var err error
-		if folder, err = newWatcher(c.Schemas, log); err != nil {
+	if c.Schemas != "" { // watch before reading, so that no change is missed
+		path, err := filepath.Abs(c.Schemas)
+		if err == nil {
+			folder, err = newWatcher(path, log)
+		}
+		if err != nil {
 			return fmt.Errorf("the folder %s cannot be watched: %w", c.Schemas, err)
 		}
 		defer folder.close()
 	}
-	s, err := c.open(ctx)
+	app := c.application()
+	if service := app.advertising; service != nil {
+		c.serveAssets(service.Assets)
+		if embeddings != nil {
+			service.Articles.Embed(embeddings)
+		}
+	}
+	memory := newMemory(hostFiles(), c.MemoryBudget, os.Getenv("GOMEMLIMIT"))
+	if c.MemoryBudget == 0 && sqlitePath(c.Store) != "" {
+		memory = memory.besideCaches()
+	}
+	s, err := c.use(ctx, false, app, marquee.Options{Interval: c.ClockInterval, RequestTimeout: c.RequestTimeout, Memory: memory.budget,
+		Spool: c.spool(log), TrustedProxies: c.TrustedProxies, Version: programVersion(),
+		Connections: c.MaxConnections, AddressConnections: c.MaxConnectionsPerAddress})
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	if err := c.firstStart(ctx, s); err != nil {
+	if err := c.unservedFlags.check(ctx, s); err != nil {
 		return err
 	}
-	if folder != nil {
-		go folder.follow(ctx, func() { s.reload(ctx, &c.storeFlags, log) })
-	}
-	c.serveAssets(s.resources.Assets)
-	if err := c.embeddingsFlags.use(s.resources.Articles); err != nil {
+	generated, err := c.firstStart(ctx, s)
+	if err != nil {
 		return err
 	}
-	defer s.resources.Articles.Start(s.engine, log)()
-	defer c.keepTime(ctx, s, log)()
-	return c.listen(ctx, s, log)
+	defer c.followSchemas(ctx, s, folder, log)()
+	s.Start()
+	return c.answer(ctx, s, listener, log, memory, generated)
 }
 
-// checkAssets refuses settings that assets cannot be served with.
-func (c *serveCommand) checkAssets() error {
-	if c.MaxAssetSize < 1 {
-		return errors.New("--max-asset-size must be at least 1")
+// followSchemas reloads the schemas when the folder changes and at each SIGHUP, until
+// end is called, which waits for a reload in progress.
+func (c *serveCommand) followSchemas(ctx context.Context, s *service, folder *watcher, log *slog.Logger) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if folder != nil {
+			folder.follow(ctx, c.hangups, func() bool { return s.reload(ctx, &c.storeFlags, &c.unservedFlags, log) })
+			return
+		}
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-c.hangups:
+				log.Info("SIGHUP was ignored: without --schemas there are no files to read again")
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
 	}
-	if at := c.CDNURL; at != nil && (at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "") {
-		return errors.New("--cdn-url must be an http or https URL, without a user, parameters or a fragment")
+}
+
+// checkApplication rejects settings of the advertising service if it is not served.
+func (c *serveCommand) checkApplication() error {
+	if c.Application != "none" {
+		return nil
+	}
+	for flag, set := range map[string]bool{"demo": c.Demo, "cdn-url": c.CDNURL != nil, "embeddings-url": c.EmbeddingsURL != "", "network-quota": c.NetworkQuota != 0} {
+		if set {
+			return usagef("--%s belongs to the advertising service, which --application none does not serve", flag)
+		}
 	}
 	return nil
 }
 
+// checkProxies rejects invalid addresses of proxies before the store is created.
+func (c *serveCommand) checkProxies() error {
+	for _, proxy := range c.TrustedProxies {
+		if _, err := netip.ParsePrefix(proxy); err == nil {
+			continue
+		}
+		if _, err := netip.ParseAddr(proxy); err != nil {
+			return usagef("--trusted-proxies: %q is not an address or a CIDR range such as 10.0.0.0/8", proxy)
+		}
+	}
+	return nil
+}
+
+// checkAssets rejects invalid settings of assets.
+func (c *serveCommand) checkAssets() error {
+	if c.MaxAssetSize < 1 {
+		return usagef("--max-asset-size must be at least 1")
+	}
+	if c.NetworkQuota < 0 {
+		return usagef("--network-quota must not be less than 0")
+	}
+	if at := c.CDNURL; at != nil && (at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "") {
+		return usagef("--cdn-url must be an http or https URL, without a user, parameters or a fragment")
+	}
+	return nil
+}
+
+// spool returns where temporary files are kept. A folder that is not writable is only
+// logged, because it affects nothing but large bodies.
+func (c *serveCommand) spool(log *slog.Logger) *spool.Spool {
+	s := spool.New("", c.SpoolBudget)
+	where := []any{slog.String("folder", s.Dir()), slog.Int64("budget", s.Budget())}
+	if n := s.Sweep(); n > 0 {
+		log.Info("temporary files of an earlier process were removed", append(where, slog.Int("files", n))...)
+	}
+	if err := s.Check(); err != nil {
+		log.Warn("temporary files cannot be written, and large bodies are refused: make room, or set TMPDIR to another folder", append(where, slog.String("cause", err.Error()))...)
+	} else if s.InMemory() {
+		log.Info("temporary files are in memory: to keep them on a disk, set TMPDIR to a folder there", where...)
+	}
+	return s
+}
+
 func (c *serveCommand) serveAssets(rules *asset.Rules) {
-	rules.MaxBytes = c.MaxAssetSize
+	rules.MaxBytes, rules.NetworkQuota = c.MaxAssetSize, c.NetworkQuota
 	if c.CDNURL != nil {
 		rules.CDN = strings.TrimRight(c.CDNURL.String(), "/")
 	}
 }
 
-// passEnd is how long the end waits for a pass over what time has changed: one
-// that is left does as much as one that is killed.
-const passEnd = time.Second
-
-// keepTime looks for what time has changed, until the function that it returns
-// is called.
-func (c *serveCommand) keepTime(ctx context.Context, s *service, log *slog.Logger) (end func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.resources.Run(ctx, s.engine, c.ClockInterval, log)
-	}()
-	return func() {
-		cancel()
-		select {
-		case <-ended:
-		case <-time.After(passEnd):
-		}
-	}
-}
-
-// headerTimeout is how long the reading of a request's headers may take; 0 as
-// ReadTimeout sets no limit to the whole.
+// headerTimeout returns how long reading the headers of a request may take, even if
+// ReadTimeout is 0 and sets no limit.
 func (c *serveCommand) headerTimeout() time.Duration {
 	if c.ReadTimeout > 0 {
 		return min(headerTimeout, c.ReadTimeout)
@@ -137,111 +247,73 @@ func (c *serveCommand) headerTimeout() time.Duration {
 }
 
 func (c *serveCommand) logger() *slog.Logger {
-	options := &slog.HandlerOptions{Level: c.LogLevel}
-	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
-	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.LogLevel)) // the value is one of the enum
+	return newLogger(c.LogFormat, level)
 }
 
-// firstStart fills an empty store.
-func (c *serveCommand) firstStart(ctx context.Context, s *service) error {
-	empty, err := s.empty(ctx)
-	if err != nil || !empty {
-		return err
+// firstStart fills an empty store, and returns the generated password, if any.
+func (c *serveCommand) firstStart(ctx context.Context, s *service) (generated string, err error) {
+	empty, err := s.Empty(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !empty {
+		if c.Demo {
+			fmt.Println("--demo did nothing: the store is not empty.")
+		}
+		return "", nil
 	}
 	var more []engine.Operation
 	if c.Demo {
-		if more, err = resources.Demo(s.engine.Registry()); err != nil {
-			return err
+		if more, err = s.Demo(s.Engine().Registry()); err != nil {
+			return "", err
 		}
 	}
-	err = s.bootstrap(ctx, c.bootstrapFlags, more)
+	generated, err = s.bootstrap(ctx, c.bootstrapFlags, more)
 	if errors.Is(err, errMadeMeanwhile) {
 		fmt.Println("But " + err.Error() + ".")
-		return nil
+		return "", nil
 	}
-	return err
+	return generated, err
 }
 
-// listen serves until the context ends, and then finishes every request that
-// was accepted. A server that shuts down takes no new ones, so that /readyz
-// can tell of it only before.
-func (c *serveCommand) listen(ctx context.Context, s *service, log *slog.Logger) error {
-	var draining atomic.Bool
-	config := rest.Config{Engine: s.engine, Auth: s.auth, Log: log, Deadline: c.RequestTimeout,
-		Ready: func(ctx context.Context) error {
-			if draining.Load() {
-				return message.ShuttingDown.Error(nil)
-			}
-			ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-			defer cancel()
-			return s.store.Check(ctx)
-		},
-		Notes: s.notes,
-	}
-	s.resources.Serve(&config)
-	handler, err := rest.New(config)
-	if err != nil {
-		return err
-	}
-	s.auth.Routes(handler.Router())
-	listener, err := net.Listen("tcp", c.Addr)
-	if err != nil {
-		return fmt.Errorf("cannot listen at %s: %w", c.Addr, err)
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: c.headerTimeout(), ReadTimeout: c.ReadTimeout,
+// answer serves until the context ends, and then finishes the requests in progress.
+// /readyz reports the shutdown before the server stops accepting connections.
+func (c *serveCommand) answer(ctx context.Context, s *service, listener net.Listener, log *slog.Logger, memory memory, generated string) error {
+	memory.set(0)
+	go memory.follow(ctx, s.MemoryUsed)
+	server := &http.Server{ReadHeaderTimeout: c.headerTimeout(), ReadTimeout: c.ReadTimeout,
 		WriteTimeout: c.WriteTimeout, IdleTimeout: c.IdleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	log.Info("listening", slog.String("url", "http://"+listener.Addr().String()), slog.Int("types", len(s.engine.Registry().Types())))
+	go func() { ended <- server.Serve(s.Listen(server, listener)) }()
+	log.Info("listening", append([]any{slog.String("url", "http://"+listener.Addr().String()), slog.Int("types", len(s.Engine().Registry().Types())),
+		slog.String("version", programVersion())}, memory.attributes()...)...)
 	if c.Demo {
-		c.greet("http://" + listener.Addr().String())
+		c.greet("http://"+listener.Addr().String(), generated)
+		if generated == "" && c.BootstrapPassword == "" {
+			c.printReset(ctx, s)
+		}
 	}
 	select {
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
 	}
-	signal.Reset(syscall.SIGINT, syscall.SIGTERM) // a second one does not wait
-	draining.Store(true)
+	s.Drain()
 	log.Info("shutting down")
 	if c.DrainDelay > 0 {
 		<-time.After(c.DrainDelay)
 	}
 	within, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
 	defer cancel()
-	err = server.Shutdown(within)
+	err := server.Shutdown(within)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = errors.New("requests were still under way at the end of the shutdown time")
+		err = statusError{errors.New("requests were still in progress at the end of the shutdown timeout"), statusFailed}
 	}
 	if err == nil {
 		log.Info("stopped")
 	}
 	return err
-}
-
-// greet tells a newcomer what to try, as lines for a shell. The password is not
-// among them: it is shown where it is made, and nowhere else.
-func (c *serveCommand) greet(address string) {
-	fmt.Fprintf(os.Stdout, `
-Marquee is running.
-  URL       %[1]s
-  network   %[2]s
-  user      %[3]s
-  password  as it was printed or given at the first start; for the lines below: MARQUEE_BOOTSTRAP_PASSWORD='...'
-
-Try:
-  PASSWORD=${MARQUEE_BOOTSTRAP_PASSWORD:?is the password of the first start}
-  TOKEN=$(curl -s %[1]s/api/authenticate -d grant_type=password -d scope=ng_api --data-urlencode username=%[4]s --data-urlencode "password=$PASSWORD" | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
-  curl -s -H "Authorization: Bearer $TOKEN" %[5]s
-
-`, address, c.BootstrapNetwork, c.BootstrapUsername, shellQuote(c.BootstrapUsername),
-		shellQuote(address+"/api/v1/lineitems?context="+url.QueryEscape(c.BootstrapNetwork)+"&pageSize=2"))
-}
-
-// shellQuote makes one word of a text for a POSIX shell.
-func shellQuote(text string) string {
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

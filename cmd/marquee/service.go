@@ -1,120 +1,171 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"slices"
+	"log/slog"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
+	"marquee"
 	"marquee/auth"
-	"marquee/engine"
-	"marquee/engine/query"
 	"marquee/engine/schema"
 	"marquee/engine/store"
-	"marquee/resources"
-	"marquee/schemas"
 )
 
 // storeFlags are the settings of every command that opens the store.
 type storeFlags struct {
-	Store         string `default:"sqlite:./marquee-data/marquee.db" help:"Where the records are: sqlite:PATH, or mongodb://HOST,…/DATABASE, or mongodb+srv://HOST/DATABASE."`
-	Schemas       string `type:"existingdir" help:"Folder with more resource types; it is watched while the service runs." placeholder:"DIR"`
+	Store         string `default:"sqlite:./marquee-data/marquee.db" help:"Where the records are: sqlite:PATH, or mongodb://HOST,…/DATABASE, or mongodb+srv://HOST/DATABASE." placeholder:"URI"`
+	Schemas       string `type:"folder" help:"Folder with more resource types; marquee serve watches it." placeholder:"DIR"`
 	SecretKey     string `help:"Key that secrets are encrypted with: base64 of 32 bytes, the same for all servers of a database. Without it, a key file is used: beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"BASE64"`
 	SecretKeyFile string `help:"File with that key." placeholder:"FILE"`
+	applicationFlags
+
+	// waiting is called now and then while a database does not answer; nil says
+	// so on standard error.
+	waiting func(waited time.Duration)
+	// log receives what the store logs; nil discards it.
+	log *slog.Logger
+	// tolerant starts with the schemas that were accepted last where those of the
+	// folder are refused, and keeps those that are accepted.
+	tolerant bool
 }
 
-// service is the opened store with the engine and the sign-in on it.
+func (f *storeFlags) logger() *slog.Logger {
+	if f.log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return f.log
+}
+
+// unservedFlags are the settings of commands that would leave out types whose
+// schemas were not given.
+type unservedFlags struct {
+	KnownTypesOnly bool `help:"Leave out the types that the store has objects of and no schema was given for."`
+}
+
+// check refuses to leave out types that nobody said should be left out.
+func (f *unservedFlags) check(ctx context.Context, s *service) error {
+	if f.KnownTypesOnly {
+		return nil
+	}
+	names, err := s.Engine().Unserved(ctx)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	return fmt.Errorf("the store has objects of %s, whose schemas were not given: name their folder with --schemas, or leave them out with --known-types-only", listed(names))
+}
+
+// listed joins names as a sentence does.
+func listed(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// service is the opened store, and the server of the application on it.
 type service struct {
-	store  store.Store
-	engine *engine.Engine
-	auth   *auth.Service
-	// resources are the rules of single types.
-	resources *resources.Service
+	*marquee.Server
+	*application
 
-	mu     sync.Mutex
-	reason string // why the last set of schemas was refused
+	mu   sync.Mutex
+	note string // what is wrong with the folder of schemas, for /readyz
 }
 
-// open opens the store and serves the types of the schemas on it.
+// open opens the store, which is made if it does not exist, and serves the
+// types of the schemas on it.
 func (f *storeFlags) open(ctx context.Context) (*service, error) {
-	registry, err := f.load()
-	if err != nil {
-		return nil, err
+	return f.use(ctx, false, f.application(), marquee.Options{})
+}
+
+// openExisting is open for a store that exists. The error for one that does
+// not ends with the cure.
+func (f *storeFlags) openExisting(ctx context.Context, cure string) (*service, error) {
+	s, err := f.use(ctx, true, f.application(), marquee.Options{})
+	if code, _ := store.CodeOf(err); code == store.CodeNoStore {
+		return nil, fmt.Errorf("there is no store at %s: check --store, %s", storeName(f.Store), cure)
 	}
-	opened, err := openStore(ctx, f.Store)
-	if err != nil {
-		return nil, err
+	return s, err
+}
+
+// use opens the store and serves an application on it, with more options.
+func (f *storeFlags) use(ctx context.Context, mustExist bool, app *application, options marquee.Options) (*service, error) {
+	registry, set, refusal := f.load(app)
+	if refusal != nil && !(f.tolerant && isRefusal(refusal)) {
+		return nil, refusal
 	}
-	s := &service{store: opened, resources: resources.New()}
-	if err := s.start(ctx, f, registry); err != nil {
-		return nil, errors.Join(err, opened.Close())
+	// With nothing to serve, no store is made.
+	opened, err := f.openStore(ctx, mustExist || refusal != nil)
+	if code, _ := store.CodeOf(err); code == store.CodeNoStore && refusal != nil {
+		return nil, refusal
+	}
+	if err != nil {
+		return nil, interruptedBy(ctx, err)
+	}
+	s := &service{application: app}
+	options.Application, options.Store, options.Types, options.Log, options.Notes = app.Application, opened, registry, f.log, s.notes
+	if err := s.start(ctx, f, options, refusal); err != nil {
+		return nil, interruptedBy(ctx, errors.Join(err, opened.Close()))
+	}
+	if s.Engine().Registry() == registry {
+		s.keep(ctx, f, set)
 	}
 	return s, nil
 }
 
-func (s *service) start(ctx context.Context, f *storeFlags, registry *schema.Registry) error {
-	if err := s.store.EnsureCollections(ctx, auth.Collections()); err != nil {
+// start serves a registry, or, where that is refused, the one that was accepted
+// last.
+func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Options, refusal error) error {
+	if err := options.Store.EnsureCollections(ctx, append(auth.Collections(), schemaSets)); err != nil {
 		return err
 	}
-	key, err := f.key(ctx, s.store)
+	key, err := f.key(ctx, options.Store)
 	if err != nil {
 		return fmt.Errorf("the secret key cannot be used: %w", err)
 	}
-	sealer, err := auth.NewSealer(key)
-	if err != nil {
+	if options.Sealer, err = auth.NewSealer(key); err != nil {
 		return err
 	}
-	if s.auth, err = auth.NewService(ctx, s.store, sealer, auth.DefaultLifetimes, time.Now); err != nil {
-		return err
+	options.Application.Collections = append(options.Application.Collections, schemaSets)
+	if refusal == nil {
+		s.Server, err = marquee.Open(ctx, options)
+		if !isRefusal(err) || !f.tolerant {
+			return err
+		}
+		refusal = err
 	}
-	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer,
-		Hooks: s.resources.Hooks(s.auth.Hooks()), Lookups: s.resources.Lookups(), Internal: slices.Concat(auth.Collections(), resources.Collections())}, registry)
-	if err != nil {
-		return err
-	}
-	return s.resources.Open(ctx, s.engine)
+	return s.startWithKept(ctx, f, options, refusal)
 }
 
-// load compiles the built-in types and those of the folder.
-func (f *storeFlags) load() (*schema.Registry, error) {
-	sources := []schema.Source{{FS: schemas.FS}}
+// load compiles the types of an application and those of the folder, whose files
+// it returns; they are nil where no folder is given, or nobody keeps them.
+func (f *storeFlags) load(app *application) (*schema.Registry, *recorder, error) {
+	var sources []schema.Source
+	var set *recorder
 	if f.Schemas != "" {
-		folder, err := rooted(f.Schemas)
+		folder, err := openFolder(f.Schemas)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		sources = append(sources, schema.Source{Name: f.Schemas, FS: folder})
-	}
-	return schema.Load(sources...)
-}
-
-// rooted is a folder out of which no link leads.
-func rooted(dir string) (fs.FS, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	return root.FS(), nil
-}
-
-// empty reports whether the store holds no network and no user.
-func (s *service) empty(ctx context.Context) (bool, error) {
-	empty := true
-	err := s.store.Read(ctx, func(r store.Snapshot) error {
-		for _, collection := range []string{"networks", "users"} {
-			n, err := r.Count(ctx, query.Query{Collection: collection})
-			if err != nil {
-				return err
-			}
-			empty = empty && n == 0
+		defer folder.close()
+		for _, name := range folder.unread() {
+			f.logger().Warn("a folder within the folder of schemas is not read: only "+common+" is", slog.String("folder", filepath.Join(f.Schemas, name)))
 		}
-		return nil
-	})
-	return empty, err
+		source := schema.Source{Name: f.Schemas, FS: folder}
+		if f.tolerant {
+			set = &recorder{folder: folder, texts: map[string]*bytes.Buffer{}}
+			source.FS = set
+		}
+		sources = append(sources, source)
+	}
+	registry, err := app.Load(sources...)
+	return registry, set, err
 }
 
-func (s *service) close() error { return s.store.Close() }
+func (s *service) close() error { return errors.Join(s.Close(), s.Store().Close()) }

@@ -15,18 +15,25 @@ import (
 	"marquee/engine/store/sqlite"
 )
 
-// openStore opens the store that a URI names.
-func openStore(ctx context.Context, uri string) (store.Store, error) {
+// openStore opens the store, and creates it unless it must exist.
+func (f *storeFlags) openStore(ctx context.Context, mustExist bool) (store.Store, error) {
+	uri := f.Store
 	if path := sqlitePath(uri); path != "" {
-		return sqlite.Open(ctx, sqlite.Options{Path: path})
+		return sqlite.Open(ctx, sqlite.Options{Path: path, MustExist: mustExist, Log: f.log})
 	}
 	if strings.HasPrefix(uri, "mongodb://") || strings.HasPrefix(uri, "mongodb+srv://") {
-		return mongo.Open(ctx, mongo.Options{URI: uri})
+		waiting := f.waiting
+		if waiting == nil {
+			waiting = sayWaiting(storeName(uri))
+		}
+		answered := whileWaiting(waiting)
+		defer answered()
+		return mongo.Open(ctx, mongo.Options{URI: uri, MustExist: mustExist, Answered: answered, Log: f.log})
 	}
-	return nil, fmt.Errorf("the store %q is of no known kind: write sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE", redactStore(uri))
+	return nil, usagef("the store %q has an unknown scheme: write sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE", redactStore(uri))
 }
 
-// sqlitePath is the file that a URI names, "" when it is of another kind.
+// sqlitePath returns the file of a URI of SQLite, or "".
 func sqlitePath(uri string) string {
 	if path, ok := strings.CutPrefix(uri, "sqlite:"); ok {
 		return path
@@ -34,8 +41,7 @@ func sqlitePath(uri string) string {
 	return ""
 }
 
-// redactStore keeps a password out of messages: of a URI, the scheme is shown,
-// and of anything else, nothing.
+// redactStore shows only the scheme of a URI, to keep passwords out of messages.
 func redactStore(uri string) string {
 	if kind, _, ok := strings.Cut(uri, "://"); ok {
 		return kind + "://…"
@@ -43,32 +49,28 @@ func redactStore(uri string) string {
 	return "…"
 }
 
-// key finds the key that secrets are encrypted with. A key file is made for a
-// store that has no secrets yet, and for no other: a new key would open none.
+// key returns the key that encrypts secrets. A key file is created only for a store
+// without secrets, because a new key could not decrypt them.
 func (f *storeFlags) key(ctx context.Context, s store.Store) ([]byte, error) {
 	if f.SecretKey != "" {
 		return auth.ParseKey(f.SecretKey)
 	}
 	path := f.keyFile()
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		sealed, err := auth.Sealed(ctx, s)
-		if err != nil {
-			return nil, err
+	key, err := auth.StoreKey(ctx, s, path)
+	if errors.Is(err, fs.ErrNotExist) && f.SecretKeyFile == "" {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, fmt.Errorf("a key file cannot be made: %w: give a key (--secret-key or --secret-key-file)", err)
 		}
-		if sealed {
-			return nil, fmt.Errorf("the store was made with a key, and the file %s is not there: put it back, or give the key that all servers of this store share (--secret-key or --secret-key-file)", path)
-		}
-		if f.SecretKeyFile == "" {
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				return nil, fmt.Errorf("a key file cannot be made: %w: give a key (--secret-key or --secret-key-file)", err)
-			}
-		}
+		key, err = auth.StoreKey(ctx, s, path)
 	}
-	return auth.KeyFile(path)
+	if errors.Is(err, auth.ErrKeyMissing) {
+		return nil, fmt.Errorf("the store was made with a key, and the file %s is not there: put it back, or give the key that all servers of this store share (--secret-key or --secret-key-file)", path)
+	}
+	return key, err
 }
 
-// keyFile is where the key is when none is given. A database has no folder of
-// its own, so that its key is where that of the default store is.
+// keyFile returns the file of the key. The default for a database, which has no
+// folder, is the file of the default store.
 func (f *storeFlags) keyFile() string {
 	if f.SecretKeyFile != "" {
 		return f.SecretKeyFile

@@ -1,10 +1,11 @@
-// Package document holds what can be done with one JSON document without
-// knowing a store or the protocol: decoding, encoding, merging, normalising
-// after a shape, comparing, and walking its references.
+// Package document decodes, encodes, normalises, merges and compares single JSON
+// documents, and finds the references and secrets in them. It knows neither
+// stores nor HTTP, and imports only engine/message. Begin reading with Shape, then
+// Decode, Normaliser and Merge, in the order in which a write uses them.
 //
 // A document is a map[string]any of nil, bool, int64, float64, string, []any
-// and map[string]any. An integer of 64 bits is always an int64, however it is
-// written, so that 1, 1.0 and 1e0 are one value.
+// and map[string]any. A 64-bit integer is always an int64, however it is
+// written: 1, 1.0 and 1e0 are the same value.
 package document
 
 import (
@@ -24,24 +25,30 @@ import (
 	"marquee/engine/message"
 )
 
-// Limits bound what Decode accepts. Zero means no limit, but for Depth.
+// Limits bound what Decode accepts. Zero means no limit, except for Depth, where
+// it means the default.
 type Limits struct {
-	// Depth is how many levels of arrays and objects may be nested.
+	// Depth is the maximum nesting of arrays and objects.
 	Depth int
-	// Values is how many JSON values a body may hold.
+	// Values is the maximum number of JSON values in a body.
 	Values int
-	// Object is how many bytes one object of a DecodeObjects array may have.
+	// Object is the maximum size of one object in bytes.
 	Object int
-	// Objects is how many objects DecodeObjects takes.
+	// Objects is the maximum number of objects that DecodeObjects accepts.
 	Objects int
+	// Interrupt is called at intervals; an error that it returns ends decoding.
+	Interrupt func() error
 }
+
+// interruptEvery is the number of values between two calls of Interrupt.
+const interruptEvery = 1024
 
 // DefaultLimits are the limits of a request body.
 var DefaultLimits = Limits{Depth: 64, Values: 250_000, Object: 1 << 20, Objects: 1000}
 
-// Decode reads one JSON value. Syntax, duplicate names, encoding and depth are
-// faults of kind Malformed; a number outside the range of a double and the
-// character U+0000, which no store keeps faithfully, are of kind Invalid.
+// Decode decodes one JSON value. Invalid syntax or encoding, duplicate names and
+// excessive depth are errors of kind Malformed; a number outside the range of a
+// double and the character U+0000, which stores cannot represent, of kind Invalid.
 func Decode(data []byte, limits Limits) (any, error) {
 	d := newDecoder(data, limits)
 	value, err := d.value()
@@ -54,7 +61,7 @@ func Decode(data []byte, limits Limits) (any, error) {
 	return value, d.faults.Err()
 }
 
-// DecodeObject reads a body that must be one object.
+// DecodeObject decodes a body that must be one object.
 func DecodeObject(data []byte, limits Limits) (map[string]any, error) {
 	if limits.Object > 0 && len(data) > limits.Object {
 		return nil, message.ObjectTooLarge.Error(message.Params{"limit": limits.Object})
@@ -70,8 +77,8 @@ func DecodeObject(data []byte, limits Limits) (map[string]any, error) {
 	return object, nil
 }
 
-// DecodeObjects reads a body that is an array of objects, or one object, which
-// is an array of one; single tells which it was. Faults carry the index.
+// DecodeObjects decodes a body that is an array of objects or, if single is true,
+// one object. Errors include the index of the object.
 func DecodeObjects(data []byte, limits Limits) (objects []map[string]any, single bool, err error) {
 	if start := bytes.TrimLeft(data, " \t\r\n"); len(start) > 0 && start[0] == '{' {
 		object, err := DecodeObject(data, limits)
@@ -91,18 +98,18 @@ func DecodeObjects(data []byte, limits Limits) (objects []map[string]any, single
 	}
 }
 
-// maxNames is how many names of members are kept.
+// maxNames is the maximum number of cached member names.
 const maxNames = 1000
 
 type decoder struct {
 	text *jsontext.Decoder
-	// data is what is decoded, or file, which is not held in memory.
+	// The input is data, or file, which is not held in memory.
 	data   []byte
 	file   io.ReaderAt
 	limits Limits
 	values int
 	faults message.Faults
-	// names are those of the members of a list's objects, as they are quoted.
+	// names caches member names of a list of objects by their quoted form.
 	names map[string]string
 	list  bool
 	index int
@@ -123,6 +130,11 @@ func (d *decoder) value() (any, error) {
 	}
 	if d.values++; d.limits.Values > 0 && d.values > d.limits.Values {
 		return nil, message.TooManyValues.Error(message.Params{"limit": d.limits.Values})
+	}
+	if d.limits.Interrupt != nil && d.values%interruptEvery == 0 {
+		if err := d.limits.Interrupt(); err != nil {
+			return nil, err
+		}
 	}
 	switch token.Kind() {
 	case 'n':
@@ -198,8 +210,8 @@ func (d *decoder) object() (any, error) {
 	}
 }
 
-// name reads the name of a member. Those of a list's objects are the same, and
-// are kept once.
+// name reads a member name. The objects of a list usually have the same names,
+// which are allocated once.
 func (d *decoder) name() (string, error) {
 	if !d.list {
 		token, err := d.text.ReadToken()
@@ -239,8 +251,8 @@ func (d *decoder) number(text string) any {
 	return Number(f)
 }
 
-// Number is the one form of a number: an int64 where the double is an integer
-// of 64 bits, else the double.
+// Number returns a number in its canonical form: an int64 if it is a 64-bit
+// integer, otherwise a float64.
 func Number(f float64) any {
 	if f == math.Trunc(f) && f >= -1<<63 && f < 1<<63 {
 		return int64(f)
@@ -259,18 +271,18 @@ func (d *decoder) end() error {
 	return message.BodySyntax.Error(d.position(next))
 }
 
-// next is where the next token begins.
+// next returns the offset of the next token.
 func (d *decoder) next() int64 {
-	d.text.PeekKind() // so that it is there
+	d.text.PeekKind() // fills the buffer
 	rest := d.text.UnreadBuffer()
 	return d.text.InputOffset() + int64(len(rest)-len(bytes.TrimLeft(rest, " \t\r\n,")))
 }
 
-// place is where the decoder stands, as the parameters of a fault.
+// place returns the current position as message parameters.
 func (d *decoder) place() message.Params { return d.at(string(d.text.StackPointer())) }
 
-// at is a pointer as the parameters of a fault: in a list, relative to the
-// object.
+// at returns a JSON Pointer as message parameters, relative to the object in a
+// list.
 func (d *decoder) at(pointer string) message.Params {
 	if d.list {
 		if _, rest, found := strings.Cut(strings.TrimPrefix(pointer, "/"), "/"); found {
@@ -289,7 +301,7 @@ func (d *decoder) withIndex(params message.Params) message.Params {
 	return params
 }
 
-// syntax translates a fault of the JSON library.
+// syntax translates an error of the JSON library.
 func (d *decoder) syntax(err error) error {
 	var unread *readError
 	switch {
@@ -316,7 +328,8 @@ func (d *decoder) syntax(err error) error {
 	return message.BodySyntax.Error(params)
 }
 
-// position is an offset as line and column, in characters.
+// position returns an offset as line and column, in characters, as message
+// parameters.
 func (d *decoder) position(offset int64) message.Params {
 	line, column := 1, 1
 	for c := range d.characters(offset) {
@@ -327,7 +340,7 @@ func (d *decoder) position(offset int64) message.Params {
 	return message.Params{"line": line, "column": column}
 }
 
-// encoded reports whether all of the input is valid UTF-8.
+// encoded reports whether the entire input is valid UTF-8.
 func (d *decoder) encoded() bool {
 	for c, size := range d.characters(math.MaxInt64) {
 		if c == utf8.RuneError && size == 1 {
@@ -337,8 +350,8 @@ func (d *decoder) encoded() bool {
 	return true
 }
 
-// characters reads the input again, up to an offset: the characters, and how
-// many bytes each has.
+// characters reads the input again up to an offset, and yields each character
+// with its size in bytes.
 func (d *decoder) characters(end int64) iter.Seq2[rune, int] {
 	var input io.ReaderAt = bytes.NewReader(d.data)
 	if d.file != nil {

@@ -22,8 +22,8 @@ var bodies = []string{
 	strings.Repeat("[", 70), strings.Repeat(`{"a":`, 64) + "1" + strings.Repeat("}", 64), strings.Repeat("[", 65) + strings.Repeat("]", 65),
 }
 
-// FuzzDecode holds Decode against encoding/json, which it must agree with
-// where both accept, and against Append.
+// FuzzDecode compares Decode with encoding/json, if both accept the input, and
+// with Append.
 func FuzzDecode(f *testing.F) {
 	for _, body := range bodies {
 		f.Add([]byte(body))
@@ -56,7 +56,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// checkFault wants what is wrong with a body to be told in messages.
+// checkFault checks that an error has messages.
 func checkFault(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {
@@ -73,7 +73,7 @@ func checkFault(t *testing.T, err error) {
 	}
 	for _, m := range fault.Messages {
 		if field, given := m.Param("field").(string); given && field != "" && field[0] != '/' {
-			t.Fatalf("%q is no JSON Pointer", field)
+			t.Fatalf("%q is not a JSON Pointer", field)
 		}
 		if line, given := m.Param("line").(int); given && line < 1 {
 			t.Fatalf("line %d", line)
@@ -94,7 +94,7 @@ func peerDecode(data []byte) (any, error) {
 	return value, nil
 }
 
-// fromPeer turns what encoding/json has read into a document.
+// fromPeer converts a result of encoding/json to a document.
 func fromPeer(value any) any {
 	switch v := value.(type) {
 	case json.Number:
@@ -115,14 +115,14 @@ func fromPeer(value any) any {
 	return value
 }
 
-// checkScan holds the functions that walk canonical bytes against the value
-// that they were written from.
+// checkScan compares the functions that scan canonical bytes with the decoded
+// value.
 func checkScan(t *testing.T, doc []byte, value any) {
 	t.Helper()
 	if end := Skip(doc, 0); end != len(doc) {
 		t.Fatalf("Skip ends at %d of %s", end, doc)
 	}
-	// Behind another value, so that a scan that runs on is seen.
+	// Another value follows, so that a scan that is too long fails.
 	list := append(append([]byte("["), doc...), `,"next"]`...)
 	if end := Skip(list, 1); end != 1+len(doc) {
 		t.Fatalf("Skip ends at %d of %s", end, list)
@@ -161,7 +161,7 @@ func checkScan(t *testing.T, doc []byte, value any) {
 	}
 }
 
-// FuzzDecodeObjects holds the limits of a body of objects.
+// FuzzDecodeObjects checks the limits of a body of objects.
 func FuzzDecodeObjects(f *testing.F) {
 	for _, body := range bodies {
 		f.Add([]byte(body), 5, 40, 3, 20)
@@ -197,8 +197,8 @@ func FuzzDecodeObjects(f *testing.F) {
 			t.Fatalf("%d levels", d)
 		}
 		for _, object := range objects {
-			// Canonical numbers can be longer than what was sent (1e20), so
-			// only a document without numbers has a size that cannot grow.
+			// Canonical numbers can be longer than the input (1e20), so that only
+			// documents without numbers never grow.
 			if size := len(Append(nil, object)); limits.Object > 0 && size > limits.Object && !bytes.ContainsAny(data, "0123456789") {
 				t.Fatalf("an object of %d bytes", size)
 			}

@@ -55,7 +55,7 @@ func TestDecodeObjectsFaults(t *testing.T) {
 	}
 }
 
-// checkMessage wants an error of one message, with these parameters.
+// checkMessage checks that an error has one message with these parameters.
 func checkMessage(t *testing.T, what string, err error, def *message.Definition, want string) {
 	t.Helper()
 	var fault *message.Error
@@ -73,7 +73,7 @@ func checkMessage(t *testing.T, what string, err error, def *message.Definition,
 	}
 }
 
-// What is just within a limit is taken, and what is just beyond is not.
+// Input at a limit is accepted, and input just above it is rejected.
 func TestDecodeLimits(t *testing.T) {
 	object := `{"a":"` + strings.Repeat("x", 92) + `"}`
 	for _, c := range []struct {
@@ -115,7 +115,7 @@ func checkLimit(t *testing.T, name string, err error, def *message.Definition) {
 	}
 }
 
-// A number has one form, however it is written.
+// A number has one form, regardless of its spelling.
 func TestNumbers(t *testing.T) {
 	for _, c := range []struct {
 		text string

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Duration is a span of ISO 8601. Years and months are of the calendar, a day
-// is 24 hours, as all days are in UTC.
+// Duration is an ISO 8601 duration. Years and months are calendar units; a day is
+// 24 hours, as all times are in UTC.
 type Duration struct {
-	// Months holds the years, too.
+	// Months includes the years.
 	Months int64
-	// Days holds the weeks, too.
+	// Days includes the weeks.
 	Days    int64
 	Seconds int64
-	// Nanoseconds are the fraction of a second.
+	// Nanoseconds is the fraction of a second.
 	Nanoseconds int64
 }
 
 var duration = regexp.MustCompile(`^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:[.,](\d{1,9}))?S)?)?$`)
 
-// ParseDuration reads a duration of ISO 8601, such as P1Y2M3W4DT5H6M7.5S: each
-// part is a whole number, of seconds also a fraction, and may be left out, but
-// not all of them. Parts beyond maxDurationPart are taken for that.
+// ParseDuration parses an ISO 8601 duration such as P1Y2M3W4DT5H6M7.5S. At least
+// one part is required, and only seconds may have a fraction. Parts above
+// maxDurationPart are reduced to it.
 func ParseDuration(s string) (Duration, bool) {
 	found := duration.FindStringSubmatch(s)
 	if found == nil || s[len(s)-1] == 'P' || s[len(s)-1] == 'T' {
@@ -44,13 +44,13 @@ func ParseDuration(s string) (Duration, bool) {
 	}, true
 }
 
-// maxDurationPart is longer than stored times reach, whatever it counts, and so
-// short that nothing overflows.
+// maxDurationPart exceeds the range of stored times in any unit without causing
+// overflow.
 const maxDurationPart = 1_000_000_000_000
 
-// After is the time at which the duration ends that begins at a time, in UTC:
-// years and months first, on the last day of a month that lacks the day, then
-// days, then the time of day. Ok is false beyond the year 9999.
+// After returns from plus the duration, in UTC: first months, where the last day
+// of the month replaces a day that does not exist, then days, then the time of
+// day. Ok is false beyond the year 9999.
 func (d Duration) After(from time.Time) (end time.Time, ok bool) {
 	const years = 10_000
 	if d.Months > 12*years || d.Days > 366*years || d.Seconds > 86_400*366*years {
@@ -58,7 +58,7 @@ func (d Duration) After(from time.Time) (end time.Time, ok bool) {
 	}
 	from = from.UTC()
 	end = from.AddDate(0, int(d.Months), 0)
-	if end.Day() != from.Day() { // the days that the month lacks went on into the next
+	if end.Day() != from.Day() { // AddDate continued into the next month
 		end = end.AddDate(0, 0, -end.Day())
 	}
 	end = end.AddDate(0, 0, int(d.Days))

@@ -17,7 +17,7 @@ func TestDurations(t *testing.T) {
 		{"2031-01-01T00:00:00.999Z", "PT0,001S", "2031-01-01T00:00:01.000Z"},
 		{"2031-01-01T00:00:00.000Z", "P0D", "2031-01-01T00:00:00.000Z"},
 		{"2031-01-01T00:00:00.000Z", "PT0S", "2031-01-01T00:00:00.000Z"},
-		// The last day of a month that lacks the day.
+		// The last day of a month replaces a day that it lacks.
 		{"2031-01-31T10:00:00.000Z", "P1M", "2031-02-28T10:00:00.000Z"},
 		{"2032-01-31T10:00:00.000Z", "P1M", "2032-02-29T10:00:00.000Z"},
 		{"2031-01-31T10:00:00.000Z", "P2M", "2031-03-31T10:00:00.000Z"},
@@ -25,10 +25,10 @@ func TestDurations(t *testing.T) {
 		{"2032-02-29T00:00:00.000Z", "P1Y", "2033-02-28T00:00:00.000Z"},
 		{"2032-02-29T00:00:00.000Z", "P4Y", "2036-02-29T00:00:00.000Z"},
 		{"2031-05-31T23:59:59.999Z", "P1MT0.001S", "2031-07-01T00:00:00.000Z"},
-		// In UTC there is no hour that is missing or comes twice.
+		// In UTC, no hour is missing or repeated.
 		{"2031-03-30T00:30:00.000Z", "PT1H", "2031-03-30T01:30:00.000Z"},
 		{"2031-03-29T01:30:00.000Z", "P1D", "2031-03-30T01:30:00.000Z"},
-		// As far as stored times reach.
+		// The range of stored times.
 		{"9999-12-31T23:59:59.998Z", "PT0.001S", "9999-12-31T23:59:59.999Z"},
 		{"9999-12-31T23:59:59.999Z", "PT0.001S", ""},
 		{"9999-12-31T00:00:00.000Z", "P1D", ""},
@@ -46,7 +46,7 @@ func TestDurations(t *testing.T) {
 		from, _ := ParseTime(c.from)
 		d, ok := ParseDuration(c.duration)
 		if !ok {
-			t.Errorf("%s is refused", c.duration)
+			t.Errorf("%s is rejected", c.duration)
 			continue
 		}
 		got := ""
@@ -63,14 +63,13 @@ func TestDurationsRefused(t *testing.T) {
 	for _, s := range []string{"", "P", "PT", "P1", "1D", "P1DT", "p1d", "P-1D", "-P1D", "+P1D", "P1.5D", "P1.5Y", "P1H", "PT1D", "P1D1Y", "P1D1W",
 		"PT1S1M", "P1Y1Y", "P 1D", "P1D ", "P1D\n", "30 days", "PT1.S", "PT.5S", "PT1.0123456789S", "P1Y/2031-01-01", "P٣D"} {
 		if _, ok := ParseDuration(s); ok {
-			t.Errorf("%q is taken", s)
+			t.Errorf("%q is accepted", s)
 		}
 	}
 }
 
-// FuzzDuration: whatever is taken ends no earlier than it begins, at a time
-// that can be stored, or is told to be too long; and one that has more of
-// a part ends no earlier.
+// FuzzDuration checks that a duration ends no earlier than it begins, at a time
+// that can be stored unless it is too long, and that a longer one ends no earlier.
 func FuzzDuration(f *testing.F) {
 	for _, s := range []string{"P1Y2M3W4DT5H6M7.5S", "P1M", "PT999999999999999999999S", "P99999999999W", "P9999Y", "T1M", "P13M30D"} {
 		f.Add(s, int64(1_990_000_000_000))

@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// Append writes a value as JSON in its one canonical form: members in the
-// order of their names, no white space, numbers as short as they can be. Equal
-// values have equal bytes.
+// Append appends a value as canonical JSON: members sorted by name, no white
+// space, numbers as short as possible. Equal values have equal bytes.
 func Append(dst []byte, value any) []byte {
 	switch v := value.(type) {
 	case nil:
@@ -64,7 +63,8 @@ func appendFloat(dst []byte, f float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString writes a JSON string: only what RFC 8259 demands is escaped.
+// AppendString appends a JSON string, in which only the characters are escaped
+// that RFC 8259 requires.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 )
 
-// The functions of this file walk the bytes of a stored document, which are in
-// canonical form (Append): no white space, every escape valid.
+// The functions of this file scan the bytes of a stored document in canonical
+// form (Append): without white space, and with valid escapes only.
 
-// Skip is the position behind the value that begins at i.
+// Skip returns the position after the value at i.
 func Skip(doc []byte, i int) int {
 	switch doc[i] {
 	case '"':
@@ -37,7 +37,7 @@ func Skip(doc []byte, i int) int {
 	return i
 }
 
-// SkipString is the position behind the string that begins at i.
+// SkipString returns the position after the string at i.
 func SkipString(doc []byte, i int) int {
 	for i++; ; i++ {
 		next := bytes.IndexByte(doc[i:], '"')
@@ -52,7 +52,7 @@ func SkipString(doc []byte, i int) int {
 	}
 }
 
-// Text decodes the string that begins at i; "" when it is no string.
+// Text decodes the string at i. It returns "" for any other value.
 func Text(doc []byte, i int) string {
 	if doc[i] != '"' {
 		return ""
@@ -68,7 +68,7 @@ func Text(doc []byte, i int) string {
 	return text
 }
 
-// Member finds the value of a member of the object that begins at i.
+// Member finds the value of a member of the object at i.
 func Member(doc []byte, i int, name string) (start, end int, ok bool) {
 	if doc[i] != '{' {
 		return 0, 0, false

@@ -1,89 +1,183 @@
 package document
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"marquee/engine/message"
 )
 
-// Shape is what a JSON Schema says about the structure of a document, made
-// ready for walking: which members there are and what the engine does with
-// them. It is immutable once compiled, and may be cyclic.
+// Shape is the structure that a JSON Schema gives a document: its members, and
+// how the engine treats them. It is immutable once compiled, and may be cyclic.
 type Shape struct {
-	// Types holds the JSON Schema type names that are allowed; empty is any.
+	// Types are the allowed JSON Schema types; empty allows any.
 	Types []string
 	// Properties are the declared members.
 	Properties map[string]*Shape
-	// Extra is the shape of other members; nil when there may be none.
+	// Patterns are matched against the names of other members. Matching has the
+	// shape of a member for each combination of patterns that its name can match:
+	// its keys are bit sets with one bit for each pattern.
+	Patterns []*regexp.Regexp
+	Matching []*Shape
+	// Extra is the shape of all other members; nil if there can be none.
 	Extra *Shape
-	// Items is the shape of an array's items, nil when anything is taken.
-	Items *Shape
-	// Ref is set where the value is a reference.
+	// Prefix are the shapes of the first items of an array, Items that of the
+	// other items, nil if they can be anything. Item returns the one at an index.
+	Prefix []*Shape
+	Items  *Shape
+	// Element combines Prefix and Items, for uses without an index.
+	Element *Shape
+	// Ref is set if the value is a reference.
 	Ref *Reference
-	// Time says that the value is a date-time, stored in UTC.
+	// Time reports whether the value is a date-time, which is stored in UTC.
 	Time bool
-	// Default is the value of an absent member; only with HasDefault.
+	// Text converts text to its stored form; nil leaves it unchanged.
+	Text func(string) string
+	// Default is the value of an absent member if HasDefault is true.
 	Default    any
 	HasDefault bool
 
 	ReadOnly, WriteOnly, Secret, Immutable, Complete, UniqueItems bool
-	// Derived values are found out, or completed, at reading.
+	// Exposed reports whether the schema states explicitly that the value is not
+	// secret, so that a former secret is stored in plain text.
+	Exposed bool
+	// Derived values are computed or completed when the object is read.
 	Derived bool
-	// Lookup names a list of the service in which the id of the object is.
+	// Lookup names the list of the service that contains the object's id.
 	Lookup string
-	// Transitions maps a value to those that may follow it.
+	// Transitions maps each value to the values that may replace it.
 	Transitions map[string][]string
-	// HasSecrets says that a secret is here or below.
+	// HasSecrets reports whether the value is or contains a secret.
 	HasSecrets bool
-	// HasLookups says that a Lookup is here or below.
+	// HasLookups reports whether the value has or contains a Lookup.
 	HasLookups bool
-	// Plain says that here and below the stored bytes are what a client sees.
+	// Plain reports whether clients see the value exactly as it is stored.
 	Plain bool
-	// Names are the declared members in order, and Empty is the JSON in which
-	// nothing is set: for the members of complete objects alone.
+	// Names are the declared members in order, and Empty is the JSON of the value
+	// with nothing set. They are set for members of complete objects only.
 	Names []string
 	Empty []byte
-	// Whole are the members that are complete objects, in order: they are
-	// returned even when nothing of them is set.
+	// Whole are the members that are complete objects, in order. They are
+	// returned even if nothing in them is set.
 	Whole []string
 }
 
-// Reference says what an x-ref refers to.
+// Reference is the target of an x-ref.
 type Reference struct {
 	Type string
-	// Where is what must hold of the target.
+	// Where is a condition that the target must meet.
 	Where map[string]string
-	// Network names the enclosing sibling that holds the target's network; ""
-	// is the network of the object itself.
+	// Network is the name of a member of an enclosing object that has the target's
+	// network; "" is the network of the object itself.
 	Network string
-	// Object says that only an object {"id"} refers to something, and is stored
-	// as one; a text stands for itself.
+	// Object reports whether only an object {"id"} is a reference, and is stored
+	// as one; a string is an ordinary value.
 	Object bool
 }
 
-// AnyShape is free-form: everything is taken, nothing is done.
+// AnyShape is the shape of a value that can be anything.
 var AnyShape = &Shape{Plain: true}
 
 // Is reports whether the shape allows a JSON Schema type.
 func (s *Shape) Is(name string) bool { return slices.Contains(s.Types, name) }
 
-// HasMembers reports whether a value can be an object.
+// Kinds returns the JSON types that a stored value can have, in alphabetical
+// order: "number" includes integers, and null is not a kind. Nil means any.
+func (s *Shape) Kinds() []string {
+	switch {
+	case s.Ref != nil && s.Ref.Object:
+		return []string{"object", "string"}
+	case s.Ref != nil:
+		return []string{"string"}
+	}
+	var kinds []string
+	for _, name := range s.Types {
+		if name == "integer" {
+			name = "number"
+		}
+		if name != "null" && !slices.Contains(kinds, name) {
+			kinds = append(kinds, name)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// KindOf returns the kind of a decoded value, "" for null.
+func KindOf(value any) string {
+	switch value.(type) {
+	case string:
+		return "string"
+	case bool:
+		return "boolean"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	case nil:
+		return ""
+	}
+	return "number"
+}
+
+// HasMembers reports whether the value can be an object.
 func (s *Shape) HasMembers() bool { return takes(s, "object") }
 
-// Member is the shape of a member, nil for one that is unknown.
+// Member returns the shape of a member, or nil if the member is unknown.
 func (s *Shape) Member(name string) *Shape {
 	if member, ok := s.Properties[name]; ok {
 		return member
 	}
-	if s.Properties == nil && s.Extra == nil {
+	if !s.describesMembers() {
 		return AnyShape
+	}
+	matched := 0
+	for i, pattern := range s.Patterns {
+		if pattern.MatchString(name) {
+			matched |= 1 << i
+		}
+	}
+	if matched > 0 {
+		return s.Matching[matched]
 	}
 	return s.Extra
 }
 
-// EmptyForm is a value in which nothing is set, as a complete object shows it.
+// describesMembers reports whether the shape restricts members.
+func (s *Shape) describesMembers() bool {
+	return s.Properties != nil || s.Extra != nil || s.Patterns != nil
+}
+
+// Item returns the shape of the item at an index, or nil if it can be anything.
+func (s *Shape) Item(i int) *Shape {
+	if i < len(s.Prefix) {
+		return s.Prefix[i]
+	}
+	return s.Items
+}
+
+// Children calls visit for the shape of each member and item until visit returns
+// true, and reports whether it did.
+func (s *Shape) Children(visit func(*Shape) bool) bool {
+	for _, member := range s.Properties {
+		if visit(member) {
+			return true
+		}
+	}
+	for _, member := range s.Matching {
+		if member != nil && visit(member) {
+			return true
+		}
+	}
+	for _, item := range s.Prefix {
+		if visit(item) {
+			return true
+		}
+	}
+	return s.Extra != nil && visit(s.Extra) || s.Items != nil && visit(s.Items)
+}
+
+// EmptyForm returns the value with nothing set, as complete objects show it.
 func (s *Shape) EmptyForm() any {
 	switch {
 	case s.HasDefault:
@@ -104,10 +198,10 @@ func (s *Shape) EmptyForm() any {
 	return nil
 }
 
-// Pointer is a JSON Pointer that is being walked (RFC 6901).
+// Pointer is a JSON Pointer (RFC 6901) under construction.
 type Pointer []string
 
-// String writes the pointer with its tokens escaped.
+// String returns the pointer with escaped tokens.
 func (p Pointer) String() string {
 	var b strings.Builder
 	for _, token := range p {
@@ -126,183 +220,33 @@ func EscapeToken(token string) string {
 	return token
 }
 
-// At adds a token; the result shares the receiver's memory and lives until the
-// receiver is used again.
+// UnescapeToken reverses EscapeToken.
+func UnescapeToken(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+}
+
+// At appends a token. The result shares the receiver's memory, and is valid until
+// the receiver is extended again.
 func (p Pointer) At(token string) Pointer { return append(p, token) }
 
-// Index adds an array index.
+// Index appends an array index, like At.
 func (p Pointer) Index(i int) Pointer { return append(p, strconv.Itoa(i)) }
-
-// Normaliser brings what a client sent into the form in which it is stored.
-type Normaliser struct {
-	// Unknown is told of each unknown property, which is dropped.
-	Unknown func(Pointer)
-	// Fault is told what is wrong.
-	Fault func(*message.Definition, Pointer, message.Params)
-}
-
-// Object normalises the members of an object in place: unknown and read-only
-// members are dropped, references become ids, date-times become UTC, nested
-// defaults are filled in, and what is empty in a complete object is dropped. A
-// top-level member that has become empty in that way is left as nil.
-func (n *Normaliser) Object(shape *Shape, object map[string]any) {
-	n.members(shape, object, make(Pointer, 0, 16), true)
-}
-
-func (n *Normaliser) members(shape *Shape, object map[string]any, at Pointer, top bool) {
-	if shape.Properties == nil && shape.Extra == nil {
-		return
-	}
-	for name, value := range object {
-		member := shape.Member(name)
-		switch {
-		case member == nil:
-			n.Unknown(at.At(name))
-			delete(object, name)
-		case member.ReadOnly:
-			delete(object, name)
-		case value == nil && top:
-		default:
-			value = n.value(member, value, at.At(name))
-			if value == nil && !top && member.Complete {
-				delete(object, name)
-			} else {
-				object[name] = value
-			}
-		}
-	}
-	if !top {
-		fillDefaults(shape, object)
-	}
-}
-
-func fillDefaults(shape *Shape, object map[string]any) {
-	for name, member := range shape.Properties {
-		if _, set := object[name]; !set && member.HasDefault {
-			object[name] = Clone(member.Default)
-		}
-	}
-}
-
-func (n *Normaliser) value(shape *Shape, value any, at Pointer) any {
-	if shape.Ref != nil {
-		object, is := value.(map[string]any)
-		switch {
-		case !shape.Ref.Object:
-			return n.reference(value, at)
-		case is && object["id"] != nil:
-			return map[string]any{"id": n.reference(value, at)}
-		}
-		return value
-	}
-	switch v := value.(type) {
-	case string:
-		if shape.Time {
-			if canonical, ok := CanonicalTime(v); ok {
-				return canonical
-			}
-		}
-	case []any:
-		n.items(shape, v, at)
-	case map[string]any:
-		n.members(shape, v, at, false)
-		if shape.Complete {
-			prune(shape, v)
-			if len(v) == 0 {
-				return nil
-			}
-		}
-	}
-	return value
-}
-
-func (n *Normaliser) items(shape *Shape, items []any, at Pointer) {
-	if shape.Items != nil {
-		for i, item := range items {
-			items[i] = n.value(shape.Items, item, at.Index(i))
-			if items[i] == nil && item != nil {
-				items[i] = map[string]any{} // empty, but the others keep their places
-			}
-		}
-	}
-	if shape.UniqueItems {
-		seen := make(map[string]struct{}, len(items))
-		for i, item := range items {
-			key := string(Append(nil, item))
-			if _, twice := seen[key]; twice {
-				n.Fault(message.ItemsNotUnique, at.Index(i), nil)
-				return
-			}
-			seen[key] = struct{}{}
-		}
-	}
-}
-
-func (n *Normaliser) reference(value any, at Pointer) any {
-	id := value
-	if object, ok := value.(map[string]any); ok {
-		id = object["id"]
-	}
-	s, ok := id.(string)
-	if !ok || !ValidID(s) {
-		n.Fault(message.ReferenceMalformed, at, nil)
-		return ""
-	}
-	return s
-}
-
-// prune drops the members of a complete object that say nothing: empty arrays,
-// nulls, and objects whose members are all empty or at their defaults.
-func prune(shape *Shape, object map[string]any) {
-	for name, value := range object {
-		if empty(shape.Properties[name], value) {
-			delete(object, name)
-		}
-	}
-}
-
-func empty(shape *Shape, value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return true
-	case []any:
-		return len(v) == 0 && takes(shape, "array")
-	case map[string]any:
-		if !takes(shape, "object") {
-			return false // a fault, which the schema finds
-		}
-		for name, member := range v {
-			var inner *Shape
-			if shape != nil {
-				inner = shape.Properties[name]
-			}
-			if inner != nil && inner.HasDefault && Equal(inner.Default, member) {
-				continue
-			}
-			if !empty(inner, member) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
-}
 
 func takes(shape *Shape, name string) bool {
 	return shape == nil || len(shape.Types) == 0 || shape.Is(name)
 }
 
-// References calls found for each reference of a stored document: the place,
-// what is referred to, the id, and the network that a sibling names ("" for
-// the document's own).
+// References calls found for each reference in a stored document, with its
+// position, its target and the id and network of that; "" is the network of the
+// document.
 func (s *Shape) References(object map[string]any, found func(at Pointer, ref *Reference, id, network string)) {
 	w := referenceWalk{found: found}
 	w.value(s, object, make(Pointer, 0, 16))
 }
 
-// Lookups calls found for each object whose id is in a list of the service: the
-// place of the id, the list, and the id, which is no integer in a document that
-// is not valid.
+// Lookups calls found for each object with an id from a list of the service, with
+// the position of the id, the name of the list, and the id, which is not an
+// integer in an invalid document.
 func (s *Shape) Lookups(object map[string]any, found func(at Pointer, list string, id any)) {
 	s.lookups(object, make(Pointer, 0, 16), found)
 }
@@ -310,9 +254,9 @@ func (s *Shape) Lookups(object map[string]any, found func(at Pointer, list strin
 func (s *Shape) lookups(value any, at Pointer, found func(Pointer, string, any)) {
 	switch v := value.(type) {
 	case []any:
-		if s.Items != nil && s.Items.HasLookups {
-			for i, item := range v {
-				s.Items.lookups(item, at.Index(i), found)
+		for i, item := range v {
+			if inner := s.Item(i); inner != nil && inner.HasLookups {
+				inner.lookups(item, at.Index(i), found)
 			}
 		}
 	case map[string]any:
@@ -339,9 +283,9 @@ func (w *referenceWalk) value(shape *Shape, value any, at Pointer) {
 			w.found(at, shape.Ref, v, w.network(shape.Ref.Network))
 		}
 	case []any:
-		if shape.Items != nil {
-			for i, item := range v {
-				w.value(shape.Items, item, at.Index(i))
+		for i, item := range v {
+			if inner := shape.Item(i); inner != nil {
+				w.value(inner, item, at.Index(i))
 			}
 		}
 	case map[string]any:

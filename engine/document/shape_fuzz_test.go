@@ -9,7 +9,7 @@ import (
 	"marquee/engine/message"
 )
 
-// sample is a shape with everything that the normaliser knows.
+// sample is a shape with all features of the normaliser.
 func sample() *Shape {
 	text, team := &Shape{Types: []string{"string"}}, &Shape{Ref: &Reference{Type: "teams"}}
 	moment := &Shape{Types: []string{"string"}, Time: true}
@@ -52,7 +52,7 @@ var samples = []string{
 	`{"byKey":{"a":{},"b":{"teams":["x"]},"c":null}}`, `{"free":{"team":{"id":"x","name":"X"},"a":null}}`,
 }
 
-// normalised normalises a copy, and tells how many faults there were.
+// normalised normalises a copy, and returns the number of faults.
 func normalised(t *testing.T, shape *Shape, object map[string]any) (map[string]any, int) {
 	t.Helper()
 	object, faults := Clone(object).(map[string]any), 0
@@ -74,8 +74,8 @@ func checkPointer(t *testing.T, at Pointer) {
 	}
 }
 
-// FuzzNormalise wants what was normalised to stay as it is: what was read can
-// be posted back.
+// FuzzNormalise checks that normalising again changes nothing, so that clients can
+// send back what they read.
 func FuzzNormalise(f *testing.F) {
 	for _, body := range samples {
 		f.Add([]byte(body))
@@ -105,7 +105,7 @@ func FuzzNormalise(f *testing.F) {
 	})
 }
 
-// FuzzMerge holds the laws of an update.
+// FuzzMerge checks the rules of an update.
 func FuzzMerge(f *testing.F) {
 	for i, stored := range samples {
 		f.Add([]byte(stored), []byte(samples[(i*7+3)%len(samples)]))
@@ -153,7 +153,7 @@ func checkMerge(t *testing.T, shape *Shape, stored, patch map[string]any) {
 	}
 }
 
-// expected is what a merged member must be; nil for one that must be absent.
+// expected returns the value of a merged member; nil if it must be absent.
 func expected(shape *Shape, stored, patch map[string]any, name string) any {
 	value, sent := patch[name]
 	was, there := stored[name]
@@ -169,7 +169,7 @@ func expected(shape *Shape, stored, patch map[string]any, name string) any {
 	return nil
 }
 
-// FuzzTime wants a stored time to stay as it is.
+// FuzzTime checks that converting a stored time does not change it.
 func FuzzTime(f *testing.F) {
 	for _, s := range []string{"2030-01-01T00:00:00Z", "2030-01-01T00:00:00.1234567+14:00", "2030-01-01T00:00", "2030-01-01T24:00:00Z",
 		"0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59.9999-01:00", "2030-06-30T23:59:60Z", "2030-01-01", "now"} {
@@ -189,7 +189,7 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// FuzzValidID holds the rule about ids.
+// FuzzValidID checks the rules for ids.
 func FuzzValidID(f *testing.F) {
 	for _, id := range []string{"", ".", "..", "...", "a", "a/b", "a;b", " ", "é", "\xff", "a\x00", "\u0085", "\u2028", "%2F", "日本語"} {
 		f.Add(id)
@@ -197,12 +197,12 @@ func FuzzValidID(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id string) {
 		if !ValidID(id) {
 			if len(id) > 2 && len(id) <= MaxIDBytes && utf8.ValidString(id) && bytes.IndexFunc([]byte(id), isControl) < 0 {
-				t.Fatalf("%q is refused", id)
+				t.Fatalf("%q is rejected", id)
 			}
 			return
 		}
 		if id == "" || id == "." || id == ".." || len(id) > MaxIDBytes || bytes.IndexFunc([]byte(id), isControl) >= 0 {
-			t.Fatalf("%q is taken", id)
+			t.Fatalf("%q is accepted", id)
 		}
 		if again, err := Decode(AppendString(nil, id), Limits{}); err != nil || again != id {
 			t.Fatalf("%q becomes %#v: %v", id, again, err)

@@ -17,7 +17,7 @@ func TestNormalise(t *testing.T) {
 		{`{"at":"soon"}`, `{"at":"soon"}`},
 		{`{"settings":{"made":"there"}}`, `{"settings":{"list":[1],"made":"here","on":true}}`},
 		{`{"targeting":{"one":{"teams":[]},"many":[]}}`, `{"targeting":null}`},
-		{`{"targeting":{"one":{"teams":["a"],"negated":null},"many":[]}}`, `{"targeting":{"one":{"teams":["a"]}}}`},
+		{`{"targeting":{"one":{"teams":["a"],"negated":null},"many":[]}}`, `{"targeting":{"one":{"negated":false,"teams":["a"]}}}`},
 		{`{"targeting":{"many":[]}}`, `{"targeting":null}`},
 		{`{"targeting":{"many":[{},{"teams":["a"]}]}}`, `{"targeting":{"many":[{"negated":false},{"negated":false,"teams":["a"]}]}}`},
 		{`{"free":{"team":{"id":"x"},"a":null}}`, `{"free":{"a":null,"team":{"id":"x"}}}`},
@@ -33,8 +33,7 @@ func TestNormalise(t *testing.T) {
 	}
 }
 
-// An empty object that is an item of an array is not dropped: the items of an
-// array keep their places.
+// An empty object in an array is not removed, as the items keep their indexes.
 func TestNormaliseEmptyItems(t *testing.T) {
 	inner := &Shape{Types: []string{"object"}, Complete: true, Properties: map[string]*Shape{"a": {}}}
 	shape := &Shape{Properties: map[string]*Shape{"list": {Items: inner}}}

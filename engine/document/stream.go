@@ -10,42 +10,41 @@ import (
 	"marquee/engine/message"
 )
 
-// ObjectReader decodes an array of objects, or one object, one after the other:
-// what it takes does not grow with their number. Faults are those of
-// DecodeObjects.
+// ObjectReader decodes an array of objects, or one object, one at a time, in
+// memory that does not depend on their number. Errors are those of DecodeObjects.
 type ObjectReader struct {
 	d *decoder
-	// near bounds what is held of a file; nil for one that is in memory.
-	near *near
-	// count is how many objects were read, of an array or, when single, of one.
+	// bounded limits how much of a file is buffered; nil for input in memory.
+	bounded *boundedReader
+	// count is the number of objects read; single is true for an input that is
+	// not an array.
 	count         int
 	began, single bool
 }
 
-// NewObjectReader reads a file from its beginning. What is wrong with it is
-// looked for in the file again.
+// NewObjectReader returns a reader of a file. Positions of errors are found by
+// reading the file again.
 func NewObjectReader(file io.ReaderAt, limits Limits) *ObjectReader {
-	r := &ObjectReader{d: newDecoder(nil, limits), near: &near{file: bufio.NewReaderSize(io.NewSectionReader(file, 0, maxFile), 1<<16)}}
-	r.d.file, r.d.text = file, jsontext.NewDecoder(r.near)
+	r := &ObjectReader{d: newDecoder(nil, limits), bounded: &boundedReader{file: bufio.NewReaderSize(io.NewSectionReader(file, 0, maxFile), 1<<16)}}
+	r.d.file, r.d.text = file, jsontext.NewDecoder(r.bounded)
 	return r
 }
 
 const (
-	// maxFile is more than any file has.
+	// maxFile exceeds the size of any file.
 	maxFile = 1 << 62
-	// maxSpace is how much white space may stand before an object whose size is
-	// limited.
+	// maxSpace is the maximum white space before an object of limited size.
 	maxSpace = 1 << 16
 )
 
-// Next decodes the next object, of a number of bytes; io.EOF is the end of an
-// input that is valid as a whole.
+// Next decodes the next object and returns its size in bytes. It returns io.EOF at
+// the end of valid input.
 func (r *ObjectReader) Next() (object map[string]any, size int64, err error) {
 	d := r.d
-	if r.near != nil {
-		r.near.left = maxFile
+	if r.bounded != nil {
+		r.bounded.left = maxFile
 		if d.limits.Object > 0 {
-			r.near.left = int64(d.limits.Object) + maxSpace
+			r.bounded.left = int64(d.limits.Object) + maxSpace
 		}
 	}
 	if !r.began {
@@ -106,26 +105,26 @@ func (r *ObjectReader) end() error {
 	return io.EOF
 }
 
-// near reads a file as far as it may be held: the JSON library holds a text,
-// or white space, until it has all of it.
-type near struct {
+// boundedReader limits how far a file is read at once: the JSON library buffers
+// strings and white space completely.
+type boundedReader struct {
 	file io.Reader
 	left int64
 }
 
 var errTooLong = errors.New("document: an object is too long")
 
-// readError is that of the file.
+// readError is an error of the file itself.
 type readError struct{ error }
 
 func (e *readError) Unwrap() error { return e.error }
 
-func (n *near) Read(p []byte) (int, error) {
-	if n.left == 0 {
+func (r *boundedReader) Read(p []byte) (int, error) {
+	if r.left == 0 {
 		return 0, errTooLong
 	}
-	read, err := n.file.Read(p[:min(int64(len(p)), n.left)])
-	n.left -= int64(read)
+	read, err := r.file.Read(p[:min(int64(len(p)), r.left)])
+	r.left -= int64(read)
 	if err != nil && err != io.EOF {
 		err = &readError{err}
 	}

@@ -11,7 +11,7 @@ import (
 	"marquee/engine/message"
 )
 
-// readObjects reads a file to its end.
+// readObjects reads all objects of a file.
 func readObjects(file io.ReaderAt, limits Limits) (objects []map[string]any, err error) {
 	objects = []map[string]any{}
 	for r := NewObjectReader(file, limits); ; {
@@ -29,8 +29,8 @@ func readObjects(file io.ReaderAt, limits Limits) (objects []map[string]any, err
 	}
 }
 
-// FuzzObjectReader holds what is read from a file against what is read from
-// memory: the same objects, and the same faults at the same places.
+// FuzzObjectReader checks that a file and the same bytes in memory result in the
+// same objects and errors.
 func FuzzObjectReader(f *testing.F) {
 	for _, body := range bodies {
 		f.Add([]byte(body))
@@ -68,7 +68,7 @@ func TestObjectReaderLimits(t *testing.T) {
 		{just, nil, ""},
 		{"[" + just + `,{"a":"` + strings.Repeat("x", 93) + `"}]`, message.ObjectTooLarge, "index=1 limit=100"},
 		{`{"a":"` + strings.Repeat("x", 93) + `"}`, message.ObjectTooLarge, "limit=100"},
-		// What never ends is not read to its end.
+		// Endless input is not read to its end.
 		{"[{}," + strings.Repeat(" ", 2*maxSpace), message.ObjectTooLarge, "index=1 limit=100"},
 		{`[{},{"a":"` + strings.Repeat("x", 2*maxSpace), message.ObjectTooLarge, "index=1 limit=100"},
 		{`[{},{"a":1` + strings.Repeat("0", 2*maxSpace), message.ObjectTooLarge, "index=1 limit=100"},
@@ -89,7 +89,7 @@ func TestObjectReaderLimits(t *testing.T) {
 
 var errBroken = errors.New("broken")
 
-// brokenFile cannot be read behind its text.
+// brokenFile cannot be read after its text.
 type brokenFile struct{ text string }
 
 func (f brokenFile) ReadAt(p []byte, at int64) (int, error) {
@@ -100,8 +100,7 @@ func (f brokenFile) ReadAt(p []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// TestObjectReaderBrokenFile: a file that cannot be read is no fault of a
-// client.
+// A file that cannot be read is not an error of the client.
 func TestObjectReaderBrokenFile(t *testing.T) {
 	for _, text := range []string{"", "[", `[{"a": 1}`, `[{"a": "b`, "[{}]"} {
 		_, err := readObjects(brokenFile{text}, DefaultLimits)

@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// TimeLayout is the one form of a stored time: RFC 3339, UTC, milliseconds.
+// TimeLayout is the layout of stored times: RFC 3339 in UTC with milliseconds.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// CanonicalTime brings an ISO 8601 date-time into its stored form. A time
-// without an offset is in UTC (specification, rule 1.10).
+// CanonicalTime converts an ISO 8601 date-time to its stored form. A time without
+// an offset is in UTC (specification, rule 1.10).
 func CanonicalTime(s string) (string, bool) {
 	t, ok := ParseTime(s)
 	if !ok {
@@ -22,10 +22,22 @@ func CanonicalTime(s string) (string, bool) {
 	return FormatTime(t), true
 }
 
-// ParseTime reads an ISO 8601 date-time, in UTC where it names no offset.
+// timeLayouts are the accepted layouts: RFC 3339, and ISO 8601 without seconds or
+// with an offset without minutes or colon. Seconds may have a fraction.
+var timeLayouts = func() (layouts []string) {
+	for _, clock := range []string{"15:04:05", "15:04"} {
+		for _, offset := range []string{"Z07:00", "", "Z0700", "Z07"} {
+			layouts = append(layouts, "2006-01-02T"+clock+offset)
+		}
+	}
+	return layouts
+}()
+
+// ParseTime parses an ISO 8601 date-time, in UTC if it has no offset.
 func ParseTime(s string) (time.Time, bool) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04"} {
-		t, err := time.Parse(layout, strings.ToUpper(s)) // RFC 3339 takes t and z as well
+	s = strings.ToUpper(s) // RFC 3339 allows t and z
+	for _, layout := range timeLayouts {
+		t, err := time.Parse(layout, s)
 		if err != nil {
 			continue
 		}
@@ -36,20 +48,25 @@ func ParseTime(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// FormatTime writes a time in its stored form.
+// FormatTime formats a time as it is stored.
 func FormatTime(t time.Time) string { return t.UTC().Format(TimeLayout) }
 
-// MaxIDBytes is how long an id may be.
+// AppendTime appends a time, formatted as it is stored, as a JSON string.
+func AppendTime(dst []byte, t time.Time) []byte {
+	return append(t.UTC().AppendFormat(append(dst, '"'), TimeLayout), '"')
+}
+
+// MaxIDBytes is the maximum length of an id.
 const MaxIDBytes = 256
 
-// ValidID reports whether an id can be one of an object's: 1 to MaxIDBytes
-// bytes of UTF-8 without control characters, and no dot segment of a path.
+// ValidID reports whether an object can have the id: 1 to MaxIDBytes bytes of
+// UTF-8 without control characters, other than the path segments "." and "..".
 func ValidID(id string) bool {
 	return id != "" && len(id) <= MaxIDBytes && id != "." && id != ".." &&
 		utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl)
 }
 
-// Clone copies a value deeply.
+// Clone returns a deep copy of a value.
 func Clone(value any) any {
 	switch v := value.(type) {
 	case []any:
@@ -68,7 +85,7 @@ func Clone(value any) any {
 	return value
 }
 
-// Equal compares two values.
+// Equal reports whether two values are equal.
 func Equal(a, b any) bool {
 	switch x := a.(type) {
 	case []any:
@@ -85,11 +102,9 @@ func Equal(a, b any) bool {
 	return a == b
 }
 
-// Merge applies a normalised patch to a stored document, which may be nil for
-// a new one: a member that is absent is left alone, one that is present
-// replaces the stored one whole, and null removes it. Then defaults are filled
-// in: all of them in a new document, otherwise those of removed members. The
-// stored document is not changed.
+// Merge returns a stored document, nil for a new object, with a normalised patch
+// applied: members of the patch replace stored ones as a whole, and null removes
+// them. A new document gets all defaults, a stored one those of removed members.
 func Merge(shape *Shape, stored, patch map[string]any) map[string]any {
 	merged := maps.Clone(stored)
 	if merged == nil {
@@ -111,15 +126,15 @@ func Merge(shape *Shape, stored, patch map[string]any) map[string]any {
 	return merged
 }
 
-// FieldChange is one line of an object's history.
+// FieldChange is the change of one member in an object's history.
 type FieldChange struct {
 	Field    string
 	From, To any
-	// Set and Was tell an absent value from null.
+	// Was and Set report whether From and To are present, rather than null.
 	Was, Set bool
 }
 
-// Diff lists the top-level members that differ, in the order of their names.
+// Diff returns the top-level members that differ, sorted by name.
 func Diff(from, to map[string]any) []FieldChange {
 	names := make([]string, 0, len(to))
 	for name, was := range from {
@@ -142,20 +157,18 @@ func Diff(from, to map[string]any) []FieldChange {
 	return changes
 }
 
-// Redact is a copy of a value without what is never shown: its secrets, and
-// what is only written.
+// Redact returns a copy of a value without secrets and write-only members.
 func (s *Shape) Redact(value any) any {
 	if s == nil || s.Plain {
 		return value
 	}
 	switch v := value.(type) {
 	case []any:
-		if s.Items != nil && s.Items.Secret {
-			return []any{}
-		}
-		items := make([]any, len(v))
+		items := make([]any, 0, len(v))
 		for i, item := range v {
-			items[i] = s.Items.Redact(item)
+			if inner := s.Item(i); inner == nil || !inner.Secret && !inner.WriteOnly {
+				items = append(items, inner.Redact(item))
+			}
 		}
 		return items
 	case map[string]any:
@@ -174,8 +187,33 @@ func (s *Shape) Redact(value any) any {
 	return value
 }
 
-// Secrets calls each for every secret string of a document and replaces it by
-// what each returns.
+// Unsealable calls found with the position of each secret value that cannot be
+// sealed because it is not a string.
+func (s *Shape) Unsealable(value any, found func(at Pointer)) {
+	s.unsealable(value, make(Pointer, 0, 8), found)
+}
+
+func (s *Shape) unsealable(value any, at Pointer, found func(at Pointer)) {
+	if s == nil || !s.HasSecrets || value == nil {
+		return
+	}
+	if _, text := value.(string); s.Secret && !text {
+		found(at)
+		return
+	}
+	switch v := value.(type) {
+	case []any:
+		for i, item := range v {
+			s.Item(i).unsealable(item, at.Index(i), found)
+		}
+	case map[string]any:
+		for name, member := range v {
+			s.Member(name).unsealable(member, at.At(name), found)
+		}
+	}
+}
+
+// Secrets replaces every secret string of a document by the result of each.
 func (s *Shape) Secrets(value any, each func(at Pointer, secret string) (string, error)) error {
 	if !s.HasSecrets {
 		return nil
@@ -187,7 +225,7 @@ func (s *Shape) secrets(value any, at Pointer, each func(Pointer, string) (strin
 	switch v := value.(type) {
 	case []any:
 		for i, item := range v {
-			if err := s.replace(s.Items, item, at.Index(i), each, func(sealed string) { v[i] = sealed }); err != nil {
+			if err := s.replace(s.Item(i), item, at.Index(i), each, func(sealed string) { v[i] = sealed }); err != nil {
 				return err
 			}
 		}

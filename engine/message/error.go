@@ -3,24 +3,25 @@ package message
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Error is the one error type that reaches a client: messages, and the kind
-// that decides the status. Its cause is for the log alone.
+// Error is the only type of error that is sent to clients. Its kind determines the
+// status; its cause is only logged.
 type Error struct {
 	Kind     Kind
 	Messages []Message
-	// Allow lists the methods that a MethodNotAllowed answer names.
+	// Allow are the allowed methods of an error of kind MethodNotAllowed.
 	Allow []string
-	// RetryAfter is when a client may try again, zero when unknown.
+	// RetryAfter is when a client may try again, 0 if unknown.
 	RetryAfter time.Duration
 	cause      error
 }
 
-// Error is the filled-in text of the messages.
+// Error returns the texts of the messages.
 func (e *Error) Error() string {
 	texts := make([]string, len(e.Messages))
 	for i, m := range e.Messages {
@@ -29,21 +30,21 @@ func (e *Error) Error() string {
 	return strings.Join(texts, " ")
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Error makes an error of one message, of the definition's kind.
+// Error returns an error with one message, of the definition's kind.
 func (d *Definition) Error(params Params) *Error {
 	return &Error{Kind: d.Kind, Messages: []Message{d.With(params)}}
 }
 
-// Caused is the error with a cause for the log.
+// Caused sets the cause of the error and returns it.
 func (e *Error) Caused(cause error) *Error {
 	e.cause = cause
 	return e
 }
 
-// Is reports whether err carries a message of this definition.
+// Is reports whether err has a message of this definition.
 func (d *Definition) Is(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -57,18 +58,18 @@ func (d *Definition) Is(err error) bool {
 	return false
 }
 
-// MaxFaults is how many faults an answer lists.
+// MaxFaults is the maximum number of faults in a response.
 const MaxFaults = 100
 
-// Faults collects what is wrong with a batch. The zero value is ready.
+// Faults collects the faults of a batch. The zero value is ready to use.
 type Faults struct {
-	// Limit is how many are kept, 0 for MaxFaults.
+	// Limit is the maximum number of faults that are kept; 0 is MaxFaults.
 	Limit int
 	kept  []Message
 	total int
 }
 
-// Add notes a fault; beyond the limit it is counted only.
+// Add adds a fault. Beyond the limit, it is only counted.
 func (f *Faults) Add(m Message) {
 	f.total++
 	if len(f.kept) < cmp.Or(f.Limit, MaxFaults) {
@@ -76,16 +77,21 @@ func (f *Faults) Add(m Message) {
 	}
 }
 
-// Clone is a copy that can be added to by itself.
+// Holds reports whether the same fault was added.
+func (f *Faults) Holds(m Message) bool {
+	return slices.ContainsFunc(f.kept, func(kept Message) bool { return kept.def == m.def && maps.Equal(kept.params, m.params) })
+}
+
+// Clone returns an independent copy.
 func (f *Faults) Clone() Faults {
 	return Faults{Limit: f.Limit, kept: slices.Clone(f.kept), total: f.total}
 }
 
-// Len is how many faults were added.
+// Len returns the number of faults that were added.
 func (f *Faults) Len() int { return f.total }
 
-// Err is the faults as one error, nil when there are none: in the order of the
-// objects, and of the fields of each. The kind is that of the first fault.
+// Err returns the faults as one error, or nil if there are none. They are sorted by
+// object and field. The kind is that of the first fault.
 func (f *Faults) Err() error {
 	if f.total == 0 {
 		return nil

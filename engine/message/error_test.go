@@ -14,7 +14,7 @@ func TestMessageJSON(t *testing.T) {
 	}{
 		{PropertyRequired.With(Params{"field": "/a"}),
 			`{"type":"ValidationErrorMessage","code":"error.property.required","text":"{{field}} is required.","params":{"field":"/a"}}`},
-		{BodyNotObject.With(nil), `{"type":"ErrorMessage","code":"error.body.not.object","text":"The body must be a JSON object.","params":{}}`},
+		{BodyNotObject.With(nil), `{"type":"ErrorMessage","code":"error.body.not.object","text":"This must be a JSON object.","params":{}}`},
 	} {
 		got, err := json.Marshal(c.message)
 		if err != nil || string(got) != c.want {
@@ -23,12 +23,11 @@ func TestMessageJSON(t *testing.T) {
 	}
 }
 
-// What a client sent is text, and no placeholder: filling in one parameter
-// does not fill in what its value looks like.
+// A parameter whose value looks like a placeholder is not replaced again.
 func TestStringFillsInOnce(t *testing.T) {
 	m := IDMismatch.With(Params{"value": "{{id}}", "id": "{{value}}"})
 	for range 50 {
-		if got, want := m.String(), "The id in the body ({{id}}) is not the id in the path ({{value}})."; got != want {
+		if got, want := m.String(), "The id in the body ({{id}}) differs from the id in the path ({{value}})."; got != want {
 			t.Fatalf("%q, want %q", got, want)
 		}
 	}

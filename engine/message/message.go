@@ -1,15 +1,16 @@
-// Package message owns the translatable messages of the service
-// (specification, part 2.3) and their codes: no code is born elsewhere.
+// Package message defines the translatable messages of the engine (specification,
+// part 2.3), and the catalogue to which applications and schemas add messages. It
+// imports no package of the project. Begin reading with Definition and
+// NewCatalogue.
 package message
 
 import (
 	"encoding/json"
 	"fmt"
-	"sort"
 	"strings"
 )
 
-// The message types of the specification's part 7.
+// Message types (specification, part 7).
 const (
 	TypeError        = "ErrorMessage"
 	TypeValidation   = "ValidationErrorMessage"
@@ -18,11 +19,10 @@ const (
 	TypeNotification = "NotificationMessage"
 )
 
-// Kind says what went wrong in terms of the protocol; package rest maps each
-// kind to one HTTP status.
+// Kind is the kind of an error. Package rest maps each kind to an HTTP status.
 type Kind int
 
-// The kinds of fault. None is for messages that are no faults.
+// The kinds of errors. None is for messages that are not errors.
 const (
 	None Kind = iota
 	Malformed
@@ -30,9 +30,11 @@ const (
 	Forbidden
 	NotFound
 	MethodNotAllowed
+	TooSlow
 	Conflict
 	PreconditionFailed
 	TooLarge
+	HeadersExceeded
 	UnsupportedMediaType
 	NotSatisfiable
 	Invalid
@@ -41,43 +43,44 @@ const (
 	Unavailable
 )
 
-// Definition is one entry of the catalogue.
+// Definition is an entry of the catalogue.
 type Definition struct {
 	Code string `json:"code"`
 	Type string `json:"type"`
-	// Text is English, with placeholders written {{name}}.
+	// Text is English, with placeholders such as {{name}}.
 	Text string `json:"text"`
-	// Kind is the kind of error that a message of this code makes.
+	// Kind is the kind of an error with this message.
 	Kind Kind `json:"-"`
 }
 
-// Params are the values of a message's placeholders, and the place of a
-// fault: field (a JSON Pointer), index, objectId.
+// Params are the values of a message's placeholders and the position of a fault:
+// field (a JSON Pointer), index and objectId.
 type Params map[string]any
 
-// Message is a definition with the values of its placeholders. The zero
-// Message is not valid; only a Definition makes one.
+// Message is a definition with the values of its placeholders. The zero Message is
+// invalid; use Definition.With.
 type Message struct {
 	def    *Definition
 	params Params
 }
 
-// With makes a message of this definition.
+// With returns a message of this definition.
 func (d *Definition) With(params Params) Message { return Message{def: d, params: params} }
 
-// Code is the message's unique key.
+// Code returns the code of the message.
 func (m Message) Code() string { return m.def.Code }
 
-// Definition is the catalogue's entry of the message.
+// Definition returns the definition of the message.
 func (m Message) Definition() *Definition { return m.def }
 
-// Param is the value of a parameter, nil when there is none.
+// Param returns the value of a parameter, or nil.
 func (m Message) Param(name string) any { return m.params[name] }
 
-// Params are the message's parameters; they must not be changed.
+// Params returns the parameters, which must not be changed.
 func (m Message) Params() Params { return m.params }
 
-// Adding is the message with more parameters; those it has already stay.
+// Adding returns the message with more parameters, which do not replace existing
+// ones.
 func (m Message) Adding(more Params) Message {
 	merged := Params{}
 	for name, value := range more {
@@ -89,7 +92,7 @@ func (m Message) Adding(more Params) Message {
 	return Message{def: m.def, params: merged}
 }
 
-// MarshalJSON writes the message as the specification's part 2.3 shows it.
+// MarshalJSON implements json.Marshaler (specification, part 2.3).
 func (m Message) MarshalJSON() ([]byte, error) {
 	params := m.params
 	if params == nil {
@@ -103,8 +106,8 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	}{m.def.Type, m.def.Code, m.def.Text, params})
 }
 
-// String is the text with its placeholders filled in, each once: a value that
-// looks like a placeholder is only text.
+// String returns the text with its placeholders replaced. A value that looks like a
+// placeholder is not replaced again.
 func (m Message) String() string {
 	var b strings.Builder
 	text := m.def.Text
@@ -123,40 +126,4 @@ func (m Message) String() string {
 		}
 		text = after
 	}
-}
-
-// Catalogue is the set of definitions that can leave the service: the built-in
-// ones and those that schemas declare. It is immutable.
-type Catalogue struct{ byCode map[string]*Definition }
-
-// NewCatalogue joins declared definitions to the built-in ones. A code that is
-// taken with another text or type is refused.
-func NewCatalogue(declared []*Definition) (*Catalogue, error) {
-	c := &Catalogue{byCode: make(map[string]*Definition, len(builtIn)+len(declared))}
-	for _, def := range builtIn {
-		c.byCode[def.Code] = def
-	}
-	for _, def := range declared {
-		if other, taken := c.byCode[def.Code]; taken && *other != *def {
-			return nil, fmt.Errorf("the code %s is declared twice, with different texts", def.Code)
-		}
-		c.byCode[def.Code] = def
-	}
-	return c, nil
-}
-
-// Lookup finds a definition by its code.
-func (c *Catalogue) Lookup(code string) (*Definition, bool) {
-	def, ok := c.byCode[code]
-	return def, ok
-}
-
-// All lists the definitions in the order of their codes.
-func (c *Catalogue) All() []*Definition {
-	all := make([]*Definition, 0, len(c.byCode))
-	for _, def := range c.byCode {
-		all = append(all, def)
-	}
-	sort.Slice(all, func(i, j int) bool { return all[i].Code < all[j].Code })
-	return all
 }

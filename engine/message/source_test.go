@@ -15,7 +15,7 @@ import (
 
 const module = "../.."
 
-// sources parses the program's Go files, tests left out.
+// sources parses the program's Go files without tests.
 func sources(t *testing.T, visit func(name string, file *ast.File, set *token.FileSet)) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -45,16 +45,18 @@ func sources(t *testing.T, visit func(name string, file *ast.File, set *token.Fi
 	}
 }
 
-// born are the places where a definition is made: the catalogue, and the
-// compiler of schemas, which adds it to the registry's catalogue.
-var born = []string{"engine/message/catalogue.go", "engine/schema/compile.go"}
+// catalogues are the files that define messages.
+var catalogues = []string{"engine/message/builtin.go", "resources/catalogue/catalogue.go"}
+
+// makers are the files that make a Definition: for a set, and of a schema.
+var makers = []string{"engine/message/set.go", "engine/schema/compile.go"}
 
 var looksLikeCode = regexp.MustCompile(`^(error|warning|audit|notification)(\.[a-z0-9]+)+$`)
 
-// TestCodesAreBornInTheCatalogue proves that no code can leave the service that
-// the catalogue does not hold: nothing else makes a definition, a message has
-// no other source, and no other file spells a code.
-func TestCodesAreBornInTheCatalogue(t *testing.T) {
+// TestCodesAreDefinedOnce checks that the service sends no code that is missing
+// from the catalogue: messages are created from definitions, definitions by sets,
+// and codes occur only in the files of catalogues.
+func TestCodesAreDefinedOnce(t *testing.T) {
 	made := 0
 	sources(t, func(name string, file *ast.File, set *token.FileSet) {
 		own := file.Name.Name == "message" && strings.HasPrefix(name, "engine/message/")
@@ -63,7 +65,7 @@ func TestCodesAreBornInTheCatalogue(t *testing.T) {
 			case *ast.CompositeLit:
 				switch typeName(n.Type, own) {
 				case "Definition":
-					if made++; !slices.Contains(born, name) {
+					if made++; !slices.Contains(makers, name) {
 						t.Errorf("%s makes a definition", set.Position(n.Pos()))
 					}
 				case "Message":
@@ -76,14 +78,14 @@ func TestCodesAreBornInTheCatalogue(t *testing.T) {
 					t.Errorf("%s makes a definition", set.Position(n.Pos()))
 				}
 			case *ast.BasicLit:
-				if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && looksLikeCode.MatchString(text) && !own {
+				if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && looksLikeCode.MatchString(text) && !slices.Contains(catalogues, name) {
 					t.Errorf("%s spells the code %s", set.Position(n.Pos()), text)
 				}
 			}
 			return true
 		})
 	})
-	if made < len(born) {
+	if made < len(makers) {
 		t.Errorf("%d definitions are made: the scan does not see them", made)
 	}
 }
@@ -103,10 +105,10 @@ func typeName(expr ast.Expr, own bool) string {
 	return ""
 }
 
-// TestTextsAreFilledIn wants each text to have its parameters wherever they
-// are written out.
+// TestTextsAreFilledIn checks that all parameters of a text are given wherever
+// they are literals.
 func TestTextsAreFilledIn(t *testing.T) {
-	definitions := definitionNames(t)
+	definitions := definitionTexts(t)
 	used := 0
 	sources(t, func(name string, file *ast.File, set *token.FileSet) {
 		ast.Inspect(file, func(node ast.Node) bool {
@@ -114,19 +116,20 @@ func TestTextsAreFilledIn(t *testing.T) {
 			if !ok || len(call.Args) == 0 {
 				return true
 			}
-			def, given := definitions[defined(call)], []string{}
+			name, given := defined(call), []string{}
 			if fn, ok := call.Fun.(*ast.SelectorExpr); ok && fn.Sel.Name == "Fault" && len(call.Args) == 3 {
 				// A change adds its place.
-				def, given = definitions[selected(call.Args[0])], []string{"field", "type", "objectId"}
+				name, given = selected(call.Args[0]), []string{"field", "type", "objectId"}
 			}
+			text, known := definitions[name]
 			keys, literal := paramNames(call.Args[len(call.Args)-1])
-			if def == nil || !literal {
+			if !known || !literal {
 				return true
 			}
 			used++
-			for _, placeholder := range placeholderForm.FindAllString(def.Text, -1) {
-				if name := strings.Trim(placeholder, "{}"); !slices.Contains(append(given, keys...), name) {
-					t.Errorf("%s: %s lacks %s", set.Position(call.Pos()), def.Code, name)
+			for _, placeholder := range placeholderForm.FindAllString(text, -1) {
+				if param := strings.Trim(placeholder, "{}"); !slices.Contains(append(given, keys...), param) {
+					t.Errorf("%s: %s lacks %s", set.Position(call.Pos()), name, param)
 				}
 			}
 			return true
@@ -137,16 +140,13 @@ func TestTextsAreFilledIn(t *testing.T) {
 	}
 }
 
-// definitionNames maps the variables of the catalogue to its definitions.
-func definitionNames(t *testing.T) map[string]*Definition {
+// definitionTexts are the texts of the definitions, by the package and the name of
+// their variable.
+func definitionTexts(t *testing.T) map[string]string {
 	t.Helper()
-	byCode := map[string]*Definition{}
-	for _, def := range builtIn {
-		byCode[def.Code] = def
-	}
-	names := map[string]*Definition{}
-	sources(t, func(_ string, file *ast.File, _ *token.FileSet) {
-		if file.Name.Name != "message" {
+	texts := map[string]string{}
+	sources(t, func(name string, file *ast.File, _ *token.FileSet) {
+		if !slices.Contains(catalogues, name) {
 			return
 		}
 		ast.Inspect(file, func(node ast.Node) bool {
@@ -154,21 +154,18 @@ func definitionNames(t *testing.T) map[string]*Definition {
 			if !ok || len(spec.Values) != 1 {
 				return true
 			}
-			ast.Inspect(spec.Values[0], func(node ast.Node) bool {
-				if literal, ok := node.(*ast.BasicLit); ok {
-					if code, err := strconv.Unquote(literal.Value); err == nil && byCode[code] != nil {
-						names[spec.Names[0].Name] = byCode[code]
-					}
+			if call, ok := spec.Values[0].(*ast.CallExpr); ok {
+				if literal, ok := call.Args[len(call.Args)-1].(*ast.BasicLit); ok {
+					texts[file.Name.Name+"."+spec.Names[0].Name], _ = strconv.Unquote(literal.Value)
 				}
-				return true
-			})
+			}
 			return true
 		})
 	})
-	if len(names) != len(builtIn) {
-		t.Fatalf("%d of %d definitions have a variable", len(names), len(builtIn))
+	if len(texts) <= len(builtIn.All()) {
+		t.Fatalf("%d definitions have a variable: the scan does not see them", len(texts))
 	}
-	return names
+	return texts
 }
 
 // defined names the definition of a call message.X.Error(…) or
@@ -182,8 +179,10 @@ func defined(call *ast.CallExpr) string {
 }
 
 func selected(expr ast.Expr) string {
-	if s, ok := expr.(*ast.SelectorExpr); ok && typeName(s, false) != "" {
-		return s.Sel.Name
+	if s, ok := expr.(*ast.SelectorExpr); ok {
+		if pkg, ok := s.X.(*ast.Ident); ok {
+			return pkg.Name + "." + s.Sel.Name
+		}
 	}
 	return ""
 }

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"marquee/engine/document"
 	"marquee/engine/message"
 )
 
-// The sizes of pages, and the bounds of what a list is asked for.
+// The limits of a list.
 const (
 	DefaultPageSize = 100
 	MaxPageSize     = 1000
@@ -21,46 +20,43 @@ const (
 	MaxSearchWords  = 10
 )
 
-// Fields finds the fields of a type by the names that clients use. Errors are
+// Fields resolves the names of fields that clients use for a type. Errors are
 // of kind Malformed and name the parameter.
 type Fields interface {
 	Field(parameter, name string) (Field, error)
 	SortField(name string) (Field, error)
-	// Searchable reports whether q is understood.
-	Searchable() bool
+	// ValidID reports whether id can be the id of an object of the type.
+	ValidID(id string) bool
+	// SearchKey is the key of the terms that q searches; "" when the type does
+	// not support q.
+	SearchKey() string
 }
 
-// List is what the parameters of a list ask for.
+// List is a parsed list request.
 type List struct {
 	Where Expr
 	Order Order
-	// Page and PageSize as in the specification's part 2.2.
-	Page, PageSize int
-	// Count says that totalCount is wanted.
-	Count  bool
-	Cursor string
-	// Mark tells lists apart that find or order otherwise: a cursor holds for
-	// the list that it came from. Where a list names a relative time, the mark
-	// has the words, not the time.
+	// Paging follows part 2.2 of the specification.
+	Paging
+	// Count requests totalCount.
+	Count bool
+	// Mark identifies the conditions and the order of the list. A cursor is
+	// valid only for the list that it came from. A relative time is part of the
+	// mark as it was written, not as the time that it stood for.
 	Mark string
 }
 
-// Parameters are the names that ParseList understands.
+// Parameters lists the parameters that ParseList reads.
 var Parameters = []string{"page", "pageSize", "orderBy", "orderByDirection", "includeActive", "includeInactive",
 	"includeHidden", "excludeInvalid", "onlyMine", "q", "filterBy", "filterByValue", "filterByLike", "filterByNotLike",
 	"excludeIfMissing", "count", "cursor", "where", "id"}
 
-// ParseList reads the list parameters. A value that cannot be read or is out
-// of range, and a field that does not exist, is an error of kind Malformed
-// that names it. The user is the caller's id.
+// ParseList parses the list parameters. A value that is malformed or out of
+// range, or a field that does not exist, is an error of kind Malformed that
+// names it. The user is the caller's id.
 func ParseList(parameters map[string]string, fields Fields, user string, now time.Time) (List, error) {
 	p := &listParser{parameters: parameters, fields: fields, now: now}
-	list := List{
-		Page:     p.integer("page", 0, 0, MaxPage),
-		PageSize: p.integer("pageSize", DefaultPageSize, 1, MaxPageSize),
-		Count:    p.boolean("count", true),
-		Cursor:   parameters["cursor"],
-	}
+	list := List{Paging: p.paging(), Count: p.boolean("count", true)}
 	var all And
 	add := func(e Expr) {
 		if e != nil {
@@ -87,29 +83,28 @@ func ParseList(parameters map[string]string, fields Fields, user string, now tim
 		add(where)
 	}
 	list.Order = p.order()
-	if text, given := parameters["cursor"]; given && text == "" {
-		p.fail(message.CursorInvalid.Error(message.Params{"parameter": "cursor"}))
-	}
-	if _, paged := parameters["page"]; paged && list.Cursor != "" {
-		p.fail(message.ParameterConflict.Error(message.Params{"parameter": "cursor", "other": "page"}))
-	}
 	list.Where = all
 	list.Mark = mark(parameters)
 	return list, p.err
 }
 
-// Below narrows the list to objects that refer to another.
-func (l *List) Below(field Field, id string) {
-	l.Where = And{l.Where, Compare{field, Equal, id}}
-	l.Mark += strconv.Quote(id)
+// Below restricts the list to objects that refer to the object id.
+func (l *List) Below(field Field, id string) { l.Narrow(Compare{field, Equal, id}, id) }
+
+// Narrow adds a condition to the list. The mark distinguishes the list from
+// lists with other conditions.
+func (l *List) Narrow(condition Expr, mark string) {
+	l.Where = And{l.Where, condition}
+	l.Mark += strconv.Quote(mark)
 }
 
 func mark(parameters map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
 		switch name {
-		case "page", "pageSize", "cursor", "count":
-		case "auth_token": // a cursor outlives it, and shows nothing of it
+		case "page", "pageSize", "cursor", "count", "fields":
+		case "context": // a cursor holds the network itself
+		case "auth_token": // a cursor outlives the token and must not reveal it
 		default:
 			b.WriteString(strconv.Quote(name) + strconv.Quote(parameters[name]))
 		}
@@ -165,7 +160,7 @@ func (p *listParser) field(parameter, name string) Field {
 	return field
 }
 
-// ids reads the semicolon-delimited list of ids.
+// ids parses a list of ids separated by semicolons.
 func (p *listParser) ids() (Expr, bool) {
 	text, ok := p.parameters["id"]
 	if !ok {
@@ -173,8 +168,12 @@ func (p *listParser) ids() (Expr, bool) {
 	}
 	in := In{Field: Field{System: ID}}
 	for id := range strings.SplitSeq(text, ";") {
-		if !document.ValidID(id) {
+		if id == "" {
 			p.invalid("id", "a list of ids, separated by semicolons")
+			return nil, true
+		}
+		if !p.fields.ValidID(id) {
+			p.fail(message.BadID.Error(message.Params{"parameter": "id", "id": strings.ToValidUTF8(id, "\ufffd")}))
 			return nil, true
 		}
 		if !slices.Contains(in.Values, any(id)) {
@@ -212,8 +211,9 @@ func (p *listParser) search() Expr {
 	if !ok {
 		return nil
 	}
-	if !p.fields.Searchable() {
-		p.invalid("q", "left out: this type names no fields for search")
+	key := p.fields.SearchKey()
+	if key == "" {
+		p.invalid("q", "omitted: this type has no searchable fields")
 		return nil
 	}
 	words := Words(text)
@@ -223,12 +223,12 @@ func (p *listParser) search() Expr {
 	}
 	var all And
 	for _, word := range words {
-		all = append(all, Term{Key: SearchKey, Value: word, Prefix: true})
+		all = append(all, Term{Key: key, Value: word, Prefix: true})
 	}
 	return all
 }
 
-// filter reads filterBy with one of the parameters that say what it must be.
+// filter parses filterBy with the parameter that states its condition.
 func (p *listParser) filter() Expr {
 	name, filtered := p.parameters["filterBy"]
 	var with []string
@@ -261,7 +261,7 @@ func (p *listParser) filter() Expr {
 		return Compare{field, Equal, parsed}
 	}
 	if field.Kind != String || value == "" || len(value) > MaxContains {
-		p.invalid(with[0], fmt.Sprintf("text of at most %d bytes, and filterBy a field that holds text", MaxContains))
+		p.invalid(with[0], fmt.Sprintf("text of at most %d bytes, with a text field in filterBy", MaxContains))
 	}
 	contains := Contains{field, value}
 	return negate(contains, with[0] == "filterByNotLike")
@@ -284,10 +284,29 @@ func (p *listParser) order() Order {
 	return order
 }
 
-// ParsePage reads page and pageSize alone.
-func ParsePage(parameters map[string]string) (page, pageSize int, err error) {
+// Paging selects a page, by number or by cursor.
+type Paging struct {
+	Page, PageSize int
+	Cursor         string
+}
+
+// ParsePaging parses only page, pageSize and cursor.
+func ParsePaging(parameters map[string]string) (Paging, error) {
 	p := &listParser{parameters: parameters}
-	page = p.integer("page", 0, 0, MaxPage)
-	pageSize = p.integer("pageSize", DefaultPageSize, 1, MaxPageSize)
-	return page, pageSize, p.err
+	return p.paging(), p.err
+}
+
+func (p *listParser) paging() Paging {
+	paging := Paging{
+		Page:     p.integer("page", 0, 0, MaxPage),
+		PageSize: p.integer("pageSize", DefaultPageSize, 1, MaxPageSize),
+		Cursor:   p.parameters["cursor"],
+	}
+	if _, given := p.parameters["cursor"]; given && paging.Cursor == "" {
+		p.fail(message.CursorInvalid.Error(message.Params{"parameter": "cursor"}))
+	}
+	if _, paged := p.parameters["page"]; paged && paging.Cursor != "" {
+		p.fail(message.ParameterConflict.Error(message.Params{"parameter": "cursor", "other": "page"}))
+	}
+	return paging
 }

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,18 +12,18 @@ import (
 	"marquee/engine/message"
 )
 
-// MaxConditions and MaxValues bound a `where`: conditions, and all of the
-// values that its `in` lists name.
+// MaxConditions limits the conditions of a `where`, and MaxValues the values of
+// all its `in` lists.
 const (
 	MaxConditions = 100
 	MaxValues     = 1000
 )
 
-// Resolver finds the field that a client names in a parameter; it answers
-// with a *message.Error that names both.
+// Resolver returns the field that a client names in a parameter. Its errors are
+// of type *message.Error and name both.
 type Resolver func(parameter, name string) (Field, error)
 
-// ParseWhere reads `COND;COND;…`. Faults are of kind Malformed. Relative times
+// ParseWhere parses `COND;COND;…`. Errors are of kind Malformed. Relative times
 // count from now.
 func ParseWhere(text string, resolve Resolver, now time.Time) (Expr, error) {
 	p := &whereParser{text: text, resolve: resolve, now: now}
@@ -70,7 +72,8 @@ func (p *whereParser) take(token string) bool {
 	return false
 }
 
-// word takes a keyword, in any case, that ends at a space or the end.
+// word consumes a keyword, in any case, that ends at a space, a semicolon or
+// the end.
 func (p *whereParser) word(keyword string) bool {
 	end := p.at + len(keyword)
 	if end > len(p.text) || !strings.EqualFold(p.text[p.at:end], keyword) {
@@ -137,7 +140,7 @@ func (p *whereParser) condition() (Expr, error) {
 	return nil, p.expected("an operator")
 }
 
-// Comparison compares; NotEqual becomes the negation of Equal.
+// Comparison returns a comparison; NotEqual becomes the negation of Equal.
 func Comparison(field Field, op Operator, value any) Expr {
 	if op == NotEqual {
 		return Not{Compare{field, Equal, value}}
@@ -157,6 +160,9 @@ func (p *whereParser) in(name string, field Field, negated bool) (Expr, error) {
 	for {
 		if p.values++; p.values > MaxValues {
 			return nil, message.WhereTooLong.Error(message.Params{"parameter": "where", "limit": MaxValues})
+		}
+		if p.space(); p.done() || p.text[p.at] == ',' || p.text[p.at] == ';' {
+			return nil, p.expected("a value; quote an empty one")
 		}
 		value, err := p.value(name, field, ",;")
 		if err != nil {
@@ -182,7 +188,7 @@ func (p *whereParser) valueText(end string) (string, error) {
 	if !p.take(`"`) {
 		start := p.at
 		if !p.done() && strings.ContainsRune("=<>", rune(p.text[p.at])) {
-			return "", p.expected("a value; one that begins so stands in quotes")
+			return "", p.expected("a value; quote one that begins with an operator")
 		}
 		for !p.done() && !strings.ContainsRune(end, rune(p.text[p.at])) {
 			p.at++
@@ -207,46 +213,71 @@ func (p *whereParser) valueText(end string) (string, error) {
 	return "", p.expected("a closing quote")
 }
 
-// ParseValue reads a value of a field's kind as a client writes it in the
-// parameter: times as ISO dates, date-times, or relative to now
-// (`3 days ago`). The name is how the client calls the field.
+// ParseValue parses a value of the field's kind. Times are ISO dates,
+// date-times, or relative to now (`3 days ago`). The name is the client's name
+// of the field.
 func ParseValue(parameter, name string, field Field, text string, now time.Time) (any, error) {
 	invalid := func(expected string) error {
 		return message.ParameterInvalid.Error(message.Params{
-			"parameter": parameter, "field": name, "value": text, "expected": expected + " where it speaks of " + name})
+			"parameter": parameter, "field": name, "value": text, "expected": expected + " for the field " + name})
 	}
-	switch field.Kind {
+	value, expected := parseKind(field.Kind, text, now)
+	if expected != "" {
+		return nil, invalid(expected)
+	}
+	if written, is := value.(string); is && field.Text != nil {
+		value = field.Text(written)
+	}
+	if field.Allowed != nil && !slices.Contains(field.Allowed, value) {
+		return nil, invalid("one of " + listed(field.Allowed))
+	}
+	return value, nil
+}
+
+// listed joins values in the order of the schema.
+func listed(values []any) string {
+	names := make([]string, len(values))
+	for i, value := range values {
+		names[i] = fmt.Sprint(value)
+	}
+	return strings.Join(names, ", ")
+}
+
+// parseKind parses a value of a kind; expected describes what is valid when the
+// value is not.
+func parseKind(kind Kind, text string, now time.Time) (value any, expected string) {
+	switch kind {
 	case Number:
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return n, nil
+			return n, ""
 		}
 		value, err := strconv.ParseFloat(text, 64)
-		// Go also reads NaN, Inf and 0x1p4, which JSON does not have.
+		// Go also parses NaN, Inf and 0x1p4, which are not JSON.
 		if err != nil || strings.Trim(text, "+-.0123456789eE") != "" {
-			return nil, invalid("a number")
+			return nil, "a number"
 		}
-		return document.Number(value), nil
+		return document.Number(value), ""
 	case Boolean:
 		switch text {
 		case "true":
-			return true, nil
+			return true, ""
 		case "false":
-			return false, nil
+			return false, ""
 		}
-		return nil, invalid("true or false")
+		return nil, "true or false"
 	case Time:
 		t, ok := parseTime(text, now)
 		if !ok {
-			return nil, invalid("a date, a date-time, or a time such as 3 days ago")
+			return nil, "a date, a date-time, or a time such as 3 days ago"
 		}
-		return document.FormatTime(t), nil
+		return document.FormatTime(t), ""
 	case Object:
-		return nil, invalid("compared with null alone")
+		return nil, "compared only with null"
 	}
 	if strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) {
-		return nil, invalid("text")
+		return nil, "text"
 	}
-	return text, nil
+	return text, ""
 }
 
 func parseTime(text string, now time.Time) (time.Time, bool) {

@@ -42,8 +42,8 @@ var wheres = []string{
 	strings.Repeat("name=x;", 101), "name in " + strings.Repeat("x,", 1001),
 }
 
-// FuzzParseWhere wants every text to be read or refused with its place, within
-// the bounds, and what was read to be what a store can be asked.
+// FuzzParseWhere checks that a text is either refused with its position or
+// parsed into conditions within the limits that a store can evaluate.
 func FuzzParseWhere(f *testing.F) {
 	for _, where := range wheres {
 		f.Add(where)
@@ -65,7 +65,7 @@ func FuzzParseWhere(f *testing.F) {
 		if values > MaxValues+MaxConditions {
 			t.Fatalf("%d values", values)
 		}
-		// A semicolon behind the last condition changes nothing.
+		// A trailing semicolon changes nothing.
 		again, err := ParseWhere(text+";", resolveSample, noon)
 		if trimmed := strings.TrimRight(text, " "); err == nil && trimmed != "" && len(again.(And)) != len(all) {
 			t.Fatalf("%q has %d conditions, with a semicolon %d", text, len(all), len(again.(And)))
@@ -88,8 +88,8 @@ func checkMalformed(t *testing.T, err error, text string) {
 	}
 }
 
-// checkCondition counts the values of a condition, which must be of the
-// field's kind.
+// checkCondition checks that the values of a condition are of the field's kind,
+// and counts them.
 func checkCondition(t *testing.T, e Expr) int {
 	t.Helper()
 	switch e := e.(type) {
@@ -141,8 +141,8 @@ func checkValue(t *testing.T, field Field, value any) {
 	}
 }
 
-// FuzzWords wants words to be found by themselves: a search for a word that a
-// text holds looks for the term that was stored.
+// FuzzWords checks that a search for a word of a text looks for the term that
+// was stored for it.
 func FuzzWords(f *testing.F) {
 	for _, text := range []string{"", "a b a", "Crème Brûlée", "straße", "ﬁne", "x\xffy", "日本語 テスト", "ǅ", "İstanbul", strings.Repeat("é", 100)} {
 		f.Add(text)

@@ -40,8 +40,8 @@ func TestParseWhereFaults(t *testing.T) {
 		expected string
 	}{
 		{`=x`, message.WhereSyntax, 1, "a field"},
-		{`name==x`, message.WhereSyntax, 6, "a value; one that begins so stands in quotes"},
-		{`name<>x`, message.WhereSyntax, 6, "a value; one that begins so stands in quotes"},
+		{`name==x`, message.WhereSyntax, 6, "a value; quote one that begins with an operator"},
+		{`name<>x`, message.WhereSyntax, 6, "a value; quote one that begins with an operator"},
 		{`name`, message.WhereSyntax, 5, "an operator"},
 		{`name=é;size ~ 1`, message.WhereSyntax, 13, "an operator"},
 		{`name is x`, message.WhereSyntax, 9, "null or not null"},
@@ -50,14 +50,14 @@ func TestParseWhereFaults(t *testing.T) {
 		{`name="a" b`, message.WhereSyntax, 10, "a semicolon"},
 		{`name=x;;name=y`, message.WhereSyntax, 8, "a field"},
 		{`nosuch=1`, message.FieldUnknown, 0, ""},
-		{`address=1`, message.ParameterInvalid, 0, "compared with null alone where it speaks of address"},
-		{`size=0x1p4`, message.ParameterInvalid, 0, "a number where it speaks of size"},
-		{`size=NaN`, message.ParameterInvalid, 0, "a number where it speaks of size"},
-		{`size=`, message.ParameterInvalid, 0, "a number where it speaks of size"},
-		{`on=1`, message.ParameterInvalid, 0, "true or false where it speaks of on"},
-		{`at>3 decades ago`, message.ParameterInvalid, 0, "a date, a date-time, or a time such as 3 days ago where it speaks of at"},
-		{`at>9999 years later`, message.ParameterInvalid, 0, "a date, a date-time, or a time such as 3 days ago where it speaks of at"},
-		{"name=\x00", message.ParameterInvalid, 0, "text where it speaks of name"},
+		{`address=1`, message.ParameterInvalid, 0, "compared only with null for the field address"},
+		{`size=0x1p4`, message.ParameterInvalid, 0, "a number for the field size"},
+		{`size=NaN`, message.ParameterInvalid, 0, "a number for the field size"},
+		{`size=`, message.ParameterInvalid, 0, "a number for the field size"},
+		{`on=1`, message.ParameterInvalid, 0, "true or false for the field on"},
+		{`at>3 decades ago`, message.ParameterInvalid, 0, "a date, a date-time, or a time such as 3 days ago for the field at"},
+		{`at>9999 years later`, message.ParameterInvalid, 0, "a date, a date-time, or a time such as 3 days ago for the field at"},
+		{"name=\x00", message.ParameterInvalid, 0, "text for the field name"},
 	} {
 		_, err := ParseWhere(c.text, resolveSample, noon)
 		var fault *message.Error

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MaxWordBytes is how much of a word counts in a search.
+// MaxWordBytes is the number of bytes of a word that a search compares.
 const MaxWordBytes = 64
 
-// Words splits text into the words by which it is found: runs of letters and
-// digits, without case and accents, each once.
+// Words splits text into its search words: runs of letters and digits, without
+// case and accents, each once.
 func Words(text string) []string {
 	var words []string
 	seen := map[string]bool{}

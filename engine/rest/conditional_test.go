@@ -1,8 +1,14 @@
 package rest
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"marquee/engine"
 )
 
 func TestTags(t *testing.T) {
@@ -10,11 +16,14 @@ func TestTags(t *testing.T) {
 		`"1-a"`:                   {"1-a"},
 		`"1-a-gzip", W/"2-b" ,""`: {"1-a", "W/2-b", ""},
 		`"a,b"`:                   {"a,b"},
-		``:                        nil,
+		`, "a",, ,"b",`:           {"a", "b"},
+		``:                        {},
+		` , ,`:                    {},
 		`1-a`:                     nil,
 		`"1-a`:                    nil,
 		`"1-a" "2-b"`:             nil,
 		`*`:                       nil,
+		`*, "a"`:                  nil,
 	} {
 		if got, ok := tags(header); !slices.Equal(got, want) || ok != (want != nil) {
 			t.Errorf("%s: %q, %t", header, got, ok)
@@ -22,28 +31,46 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// Of a tag, a write compares the version alone.
-func TestIfMatch(t *testing.T) {
+// holds reports whether the conditions of a write hold for a version.
+func holds(header http.Header, one bool, version int64) (bool, error) {
+	c, _ := gin.CreateTestContext(httptest.NewRecorder())
+	c.Request = httptest.NewRequest(http.MethodPut, "/", nil)
+	c.Request.Header = header
+	var op engine.Operation
+	err := (&Call{c: c}).conditions(&op, one)
+	return err == nil && (op.IfVersion == nil || op.IfVersion(version)) && !(op.OnlyNew && version > 0), err
+}
+
+// A write compares only the version in a tag.
+func TestConditions(t *testing.T) {
 	for _, c := range []struct {
-		header  string
+		name    string
+		lines   []string
 		version int64
 		want    bool
 	}{
-		{`"3-abc"`, 3, true}, {`"3-other"`, 3, true}, {`"3-abc"`, 4, false}, {`"30-abc"`, 3, false}, {`"03-abc"`, 3, false},
-		{`"3"`, 3, false}, {`"2-a", "3-b"`, 3, true}, {`*`, 3, true}, {`*`, 0, false}, {`"0-a"`, 0, false},
-		{`W/"3-abc"`, 3, false}, {`W/"3-abc", "3-b"`, 3, true},
+		{"If-Match", []string{`"3-abc"`}, 3, true}, {"If-Match", []string{`"3-other"`}, 3, true}, {"If-Match", []string{`"3-abc"`}, 4, false},
+		{"If-Match", []string{`"30-abc"`}, 3, false}, {"If-Match", []string{`"03-abc"`}, 3, false}, {"If-Match", []string{`"3"`}, 3, false},
+		{"If-Match", []string{`"2-a", "3-b"`}, 3, true}, {"If-Match", []string{`*`}, 3, true}, {"If-Match", []string{` * `}, 0, false},
+		{"If-Match", []string{`"0-a"`}, 0, false}, {"If-Match", []string{`W/"3-abc"`}, 3, false}, {"If-Match", []string{`W/"3-abc", "3-b"`}, 3, true},
+		{"If-Match", []string{`"2-a"`, `"3-b"`}, 3, true}, {"If-Match", []string{`"2-a"`, `"3-b"`}, 4, false}, {"If-Match", []string{``, `"3-b"`}, 3, true},
+		{"If-Match", []string{``}, 3, false}, {"If-Match", []string{` , `}, 3, false}, {"If-Match", nil, 3, true},
+		{"If-None-Match", []string{`*`}, 3, false}, {"If-None-Match", []string{`*`}, 0, true}, {"If-None-Match", []string{``}, 3, true},
+		{"If-None-Match", []string{`"3-abc"`}, 3, false}, {"If-None-Match", []string{`W/"3-abc"`}, 3, false}, {"If-None-Match", []string{`"3-abc"`}, 4, true},
+		{"If-None-Match", []string{`"3-abc"`}, 0, true}, {"If-None-Match", []string{`"2-a"`, `"3-b"`}, 3, false}, {"If-None-Match", nil, 3, true},
 	} {
-		match, err := ifMatch(c.header, true)
-		if err != nil || match(c.version) != c.want {
-			t.Errorf("%s and version %d: %v, want %t", c.header, c.version, err, c.want)
+		if got, err := holds(http.Header{c.name: c.lines}, true, c.version); err != nil || got != c.want {
+			t.Errorf("%s %q and version %d: %t, %v", c.name, c.lines, c.version, got, err)
 		}
 	}
-	for _, header := range []string{`3-abc`, `"3-abc`, `,`} {
-		if _, err := ifMatch(header, true); err == nil {
-			t.Errorf("%s is taken", header)
+	for _, lines := range [][]string{{`3-abc`}, {`"3-abc`}, {`*`, `"3-abc"`}, {`*`, `*`}} {
+		for _, name := range []string{"If-Match", "If-None-Match"} {
+			if _, err := holds(http.Header{name: lines}, true, 3); err == nil {
+				t.Errorf("%s %q is accepted", name, lines)
+			}
 		}
 	}
-	if _, err := ifMatch(`"3-abc"`, false); err == nil {
-		t.Error("a tag of one object is taken for many")
+	if _, err := holds(http.Header{"If-Match": {`"3-abc"`}}, false, 3); err == nil {
+		t.Error("a tag of one object is accepted for many")
 	}
 }

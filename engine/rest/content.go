@@ -13,35 +13,41 @@ import (
 	"marquee/engine/message"
 )
 
-// Content is bytes that are sent as they are.
+// Content is a file to send.
 type Content struct {
 	// Type is the media type, ETag a strong entity tag with its quotes.
 	Type, ETag string
 	Modified   time.Time
 	Size       int64
-	// Reader is asked for the parts that are wanted. Its errors break the answer
-	// off.
+	// Reader reads the ranges that the client asks for. Its errors abort the response.
 	Reader io.ReadSeeker
 }
 
-// maxRanges is how many parts a client can ask for at once; one that asks for
-// more gets the whole, as it may (RFC 9110, part 14.2).
+// maxRanges is how many ranges a client can ask for at once. One that asks for more
+// receives the whole content (RFC 9110, section 14.2).
 const maxRanges = 16
 
-// Content answers GET and HEAD with bytes, or with the ranges of them that the
-// request asks for, under its conditions (RFC 9110, parts 13 and 14).
+// Content responds to GET and HEAD with a file, and supports conditional and range
+// requests (RFC 9110, sections 13 and 14).
 func (r *Call) Content(content Content) error {
 	request, header := r.c.Request, r.c.Writer.Header()
 	header.Set("Content-Type", content.Type)
 	header.Set("ETag", content.ETag)
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		if value, given := field(request.Header, name); given { // net/http reads the first line only, and ignores an empty one
+			request.Header.Set(name, value+",")
+		}
+	}
 	if held := request.Header.Get("If-None-Match"); held != "" && request.Header.Get("If-Match") == "" {
 		header.Set("ETag", heldTag(held, content.ETag))
 	}
-	if ranges := request.Header.Get("Range"); ranges != "" {
-		if strings.Count(ranges, ",") >= maxRanges {
-			request.Header.Del("Range")
-		}
-		header.Set(gzhttp.HeaderNoCompression, "1") // ranges are of the bytes as they are
+	ranges := request.Header.Get("Range")
+	if strings.Count(ranges, ",") >= maxRanges {
+		request.Header.Del("Range")
+	}
+	if ranges != "" || !r.compresses(content) { // ranges refer to the uncompressed bytes
+		header.Set(gzhttp.HeaderNoCompression, "1")
+		r.direct()
 	}
 	w, reader := &contentWriter{ResponseWriter: r.c.Writer}, &contentReader{ReadSeeker: content.Reader}
 	http.ServeContent(w, request, "", content.Modified, reader)
@@ -56,8 +62,20 @@ func (r *Call) Content(content Content) error {
 	return errors.Join(errors.New("the content cannot be served"), reader.fault())
 }
 
-// contentWriter holds back what http.ServeContent refuses with: the service has
-// messages of its own.
+// compresses reports whether content is compressed for the client. A compressor takes
+// much memory, which a slow client must not hold, so it is used only if the outbox
+// has room for the result.
+func (r *Call) compresses(content Content) bool {
+	encodings := r.c.GetHeader("Accept-Encoding")
+	if !strings.Contains(encodings, "gzip") && !strings.Contains(encodings, "zstd") || !gzhttp.DefaultContentTypeFilter(content.Type) {
+		return false
+	}
+	out := r.outbox()
+	return out != nil && out.keeps(content.Size+content.Size/16) // compression can add to the size
+}
+
+// contentWriter holds back the errors of http.ServeContent, in whose place the
+// service sends problems.
 type contentWriter struct {
 	http.ResponseWriter
 	refused int
@@ -78,8 +96,14 @@ func (w *contentWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// contentReader keeps an error of its reader. Several ranges are read by another
-// goroutine than the one that answers.
+// ReadFrom implements io.ReaderFrom with a buffer that is no larger than what other
+// responses keep in memory.
+func (w *contentWriter) ReadFrom(src io.Reader) (int64, error) {
+	return io.CopyBuffer(struct{ io.Writer }{w}, src, make([]byte, sentFreely))
+}
+
+// contentReader remembers the error of its reader. It is locked because
+// http.ServeContent reads several ranges in a goroutine.
 type contentReader struct {
 	io.ReadSeeker
 	mu  sync.Mutex

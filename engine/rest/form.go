@@ -15,52 +15,52 @@ import (
 	"marquee/engine/schema"
 )
 
-// Upload reads a body of multipart/form-data into the operation on the object
-// that the path names. What it returns is called when the operation is over,
-// however it ends.
-type Upload func(r *Call, op *engine.Operation) (release func(), err error)
+// FormReader reads a form into the operation on the object that the path names. The
+// function that it returns is called after the operation, even if that fails.
+type FormReader func(r *Call, op *engine.Operation) (release func(), err error)
 
-// maxFraming is how many bytes of a form may stand before the content of a
-// part, and behind it.
+// maxFraming is how many bytes a form may have before the content of a part, and
+// after it.
 const maxFraming = 64 << 10
 
-// writeUpload creates or updates the object that the path names by what a form
-// holds. Who may not is told so before the form has been read. The deadline
-// begins anew behind it: what a client takes to send it has a limit of its own,
-// that of the server.
-func (r *Call) writeUpload(upload Upload, t *schema.Type, parent, id string) error {
+// WriteForm creates or updates an object of a type from a form. The path names the
+// object by the parameter id and, if the type has a parent, the parent by its
+// property. A caller without permission is rejected before the form is read. Reading
+// it is limited by the server's timeouts only, and the deadline of the call starts
+// again afterwards.
+func (r *Call) WriteForm(t *schema.Type, read FormReader) error {
 	var batch engine.Batch
-	op := engine.Operation{Type: t, ID: id}
-	err := r.admitUpload(&batch, &op, parent)
-	unbound := r.c.MustGet(unboundKey).(context.Context)
+	op, parent := engine.Operation{Type: t, ID: r.PathValue("id")}, r.PathValue(t.Parent)
+	err := r.admitForm(&batch, &op, parent)
 	var release func()
 	if err == nil {
-		r.c.Request = r.c.Request.WithContext(unbound)
-		release, err = upload(r, &op)
+		r.c.Request = r.c.Request.WithContext(r.unbound)
+		release, err = read(r, &op)
 	}
 	if err != nil {
-		drain(r.c.Request)
+		r.drain()
 		return err
 	}
 	defer release()
-	ctx, cancel := context.WithTimeout(unbound, r.s.Deadline)
-	defer cancel()
-	r.c.Request = r.c.Request.WithContext(ctx)
+	r.bind(r.s.Deadline)
+	if err := r.take(uploadCost); err != nil {
+		return err
+	}
 	if err := setParent(t, op.Object, parent); err != nil {
 		return err
 	}
-	return r.WriteOne(batch, op)
+	return r.writeOne(batch, op)
 }
 
-// admitUpload reads all of the request but its body.
-func (r *Call) admitUpload(batch *engine.Batch, op *engine.Operation, parent string) error {
+// admitForm reads and checks everything but the body.
+func (r *Call) admitForm(batch *engine.Batch, op *engine.Operation, parent string) error {
 	if err := r.options(op.Type, batch); err != nil {
 		return err
 	}
 	if err := r.conditions(op, true); err != nil {
 		return err
 	}
-	if err := r.s.Engine.Access.MayWrite(r.caller, op.Type, batch.Network, op.ID, false); err != nil {
+	if err := r.admit(op.Type, batch.Network, op.ID); err != nil {
 		return err
 	}
 	return r.checkParent(op.Type, batch.Network, parent)
@@ -72,14 +72,18 @@ type Form struct {
 	body  *allowance
 }
 
-// Form begins to read the body. Errors of a form and its parts are
+// Form starts to read the body as a form. Errors of a form and its parts are of type
 // *message.Error.
 func (r *Call) Form() (*Form, error) {
 	_, parameters, err := mime.ParseMediaType(r.c.GetHeader("Content-Type"))
 	if err != nil || parameters["boundary"] == "" {
 		return nil, message.FormSyntax.Error(nil)
 	}
-	body := &allowance{r: r.c.Request.Body, left: maxFraming, broken: message.BodyIncomplete}
+	in, err := r.incoming()
+	if err != nil {
+		return nil, err
+	}
+	body := &allowance{r: in, left: maxFraming, broken: message.BodyIncomplete}
 	switch encoding := strings.ToLower(r.c.GetHeader("Content-Encoding")); encoding {
 	case "", "identity":
 	case "gzip":
@@ -93,18 +97,18 @@ func (r *Call) Form() (*Form, error) {
 	return &Form{parts: multipart.NewReader(body, parameters["boundary"]), body: body}, nil
 }
 
-// Part is a part of a form. It must be read before the next one.
+// Part is a part of a form, to be read before the next one.
 type Part struct {
 	Name, FileName string
 	form           *Form
 	part           *multipart.Part
 }
 
-// Next goes on to the next part; behind the last one, it answers io.EOF.
+// Next returns the next part, or io.EOF after the last one.
 func (f *Form) Next() (*Part, error) {
 	f.body.left = maxFraming
 	part, err := f.parts.NextPart()
-	if err == io.EOF { // an end that is missing is wrapped
+	if err == io.EOF { // wrapped, it is an end without the final boundary
 		return nil, io.EOF
 	}
 	if err != nil {
@@ -116,18 +120,21 @@ func (f *Form) Next() (*Part, error) {
 	return &Part{Name: part.FormName(), FileName: part.FileName(), form: f, part: part}, nil
 }
 
-// Copy writes the content of the part, but not more than one byte beyond a
-// limit. Errors of dst are returned as they are.
+// Copy copies the content of the part to dst, at most one byte more than limit.
+// Errors of dst are returned unchanged.
 func (p *Part) Copy(dst io.Writer, limit int64) (int64, error) {
 	p.form.body.left = limit + maxFraming
-	return io.Copy(dst, io.LimitReader(reading{p}, limit+1))
+	n, err := io.Copy(dst, io.LimitReader(partReader{p}, limit+1))
+	if errors.Is(err, context.Canceled) { // the client has disconnected
+		err = message.BodyIncomplete.Error(nil).Caused(err)
+	}
+	return n, err
 }
 
-// reading gives a part's errors as messages, which tells them from those of a
-// writer.
-type reading struct{ *Part }
+// partReader reads a part. Its errors are messages, unlike those of the writer.
+type partReader struct{ *Part }
 
-func (r reading) Read(b []byte) (int, error) {
+func (r partReader) Read(b []byte) (int, error) {
 	n, err := r.part.Read(b)
 	if err != nil && err != io.EOF {
 		err = r.form.fault(err)
@@ -137,6 +144,8 @@ func (r reading) Read(b []byte) (int, error) {
 
 func (f *Form) fault(err error) error {
 	switch {
+	case message.BodyTooSlow.Is(f.body.err):
+		return f.body.err
 	case f.body.err != nil:
 		return f.body.broken.Error(nil).Caused(f.body.err)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
@@ -145,12 +154,12 @@ func (f *Form) fault(err error) error {
 	return message.FormSyntax.Error(nil)
 }
 
-// allowance reads a body as far as its next part may go: the header of a part
-// is kept in memory.
+// allowance limits how much of a body is read for the next part, because
+// mime/multipart keeps the header of a part in memory.
 type allowance struct {
 	r    io.Reader
 	left int64
-	// err is that of the body, which the broken message stands for.
+	// err is the error of the body, reported to the client as broken.
 	err    error
 	broken *message.Definition
 }

@@ -13,8 +13,7 @@ import (
 	"marquee/engine/message"
 )
 
-// FuzzForm wants every form to be read to its end, no further than it may be,
-// or to be refused.
+// Every form is read to its end, within the limits, or rejected.
 func FuzzForm(f *testing.F) {
 	const plain = "multipart/form-data; boundary=b"
 	part := "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nabc\r\n"
@@ -31,7 +30,7 @@ func FuzzForm(f *testing.F) {
 		c, _ := gin.CreateTestContext(httptest.NewRecorder())
 		c.Request = httptest.NewRequest("POST", "/", bytes.NewReader(body))
 		c.Request.Header.Set("Content-Type", contentType)
-		form, err := (&Call{c: c}).Form()
+		form, err := (&Call{s: &Server{}, c: c}).Form()
 		for err == nil {
 			var part *Part
 			if part, err = form.Next(); err != nil {

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,22 +11,23 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"marquee/engine"
 	"marquee/engine/message"
+	"marquee/engine/store"
 )
 
 const (
 	requestIDHeader = "X-Request-Id"
 	requestIDKey    = "requestId"
 	loggerKey       = "logger"
-	unboundKey      = "unbound"
+	routeKey        = "route"
+	userKey         = "user"
 )
 
-// identify gives each request an id: the client's, where it is a plain one.
+// identify sets the id of the request: the client's, if that is short and plain.
 func (s *Server) identify(c *gin.Context) {
 	id := c.GetHeader(requestIDHeader)
 	if len(id) == 0 || len(id) > 64 || strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
-		id = engine.NewID()
+		id = store.NewID()
 	}
 	c.Set(requestIDKey, id)
 	c.Set(loggerKey, s.Log.With(slog.String("requestId", id)))
@@ -39,21 +39,38 @@ func requestID(c *gin.Context) string { return c.GetString(requestIDKey) }
 
 func logger(c *gin.Context) *slog.Logger { return c.MustGet(loggerKey).(*slog.Logger) }
 
-// observe logs each request. The query is left out: it may hold a token.
+// maxLoggedPath is how many bytes of a path are logged.
+const maxLoggedPath = 1024
+
+// observe logs each request, without the query and without anything in the path
+// that could be a token. The route is the pattern of the path, by which requests can
+// be grouped.
 func (s *Server) observe(c *gin.Context) {
 	began := time.Now()
+	path, _ := withoutToken(c.Request.URL.Path)
+	if len(path) > maxLoggedPath {
+		path = strings.ToValidUTF8(path[:maxLoggedPath], "") + "…"
+	}
 	c.Next()
 	level := slog.LevelInfo
 	if c.Writer.Status() >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
-	logger(c).LogAttrs(c.Request.Context(), level, "request",
+	attributes := []slog.Attr{
 		slog.String("method", c.Request.Method),
-		slog.String("path", c.Request.URL.Path),
+		slog.String("path", path),
 		slog.Int("status", c.Writer.Status()),
 		slog.Int("bytes", max(c.Writer.Size(), 0)),
-		slog.Duration("took", time.Since(began)),
-	)
+		slog.Float64("durationMs", float64(time.Since(began).Microseconds())/1000),
+		slog.String("client", c.ClientIP()),
+	}
+	if route := c.GetString(routeKey); route != "" {
+		attributes = append(attributes, slog.String("route", route))
+	}
+	if user := c.GetString(userKey); user != "" {
+		attributes = append(attributes, slog.String("user", user))
+	}
+	logger(c).LogAttrs(c.Request.Context(), level, "request", attributes...)
 }
 
 // recover turns a panic into an internal error.
@@ -76,20 +93,7 @@ func (s *Server) recover(c *gin.Context) {
 func (s *Server) panicked(c *gin.Context, err error) {
 	logger(c).Error("panic", slog.String("cause", err.Error()), slog.String("stack", string(debug.Stack())))
 	if c.Writer.Written() {
-		panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+		panic(http.ErrAbortHandler) // an incomplete response must not look complete
 	}
-	Fail(c, message.InternalError.Error(message.Params{"requestId": requestID(c)}))
-}
-
-// bound gives each request its deadline. The context without it stays known.
-func (s *Server) bound(c *gin.Context) {
-	deadline := s.Deadline
-	if route := s.route(strings.Trim(strings.TrimPrefix(c.Request.URL.Path, "/api/v1"), "/")); route != nil && route.Deadline > 0 {
-		deadline = route.Deadline
-	}
-	c.Set(unboundKey, c.Request.Context())
-	ctx, cancel := context.WithTimeout(c.Request.Context(), deadline)
-	defer cancel()
-	c.Request = c.Request.WithContext(ctx)
-	c.Next()
+	fail(c, message.InternalError.Error(message.Params{"requestId": requestID(c)}))
 }

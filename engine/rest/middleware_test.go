@@ -6,19 +6,19 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-
-	"github.com/gin-gonic/gin"
 )
 
-// A panic is an internal error; behind the first bytes of an answer it breaks
-// the connection off.
+// A panic is an internal error; after the first bytes of a response it aborts the
+// connection.
 func TestPanics(t *testing.T) {
-	s, err := New(Config{Log: slog.New(slog.DiscardHandler)})
+	get := []string{http.MethodGet}
+	s, err := New(Config{Log: slog.New(slog.DiscardHandler), Routes: []Route{
+		{Path: "/before", Methods: get, Public: true, Serve: func(*Call) error { panic("before") }},
+		{Path: "/behind", Methods: get, Public: true, Serve: func(r *Call) error { r.Answer(http.StatusOK, []byte("{}")); panic("behind") }},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Router().GET("/before", func(*gin.Context) { panic("before") })
-	s.Router().GET("/behind", func(c *gin.Context) { c.Status(http.StatusOK); c.Writer.WriteHeaderNow(); panic("behind") })
 	answer := httptest.NewRecorder()
 	s.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/before", nil))
 	if answer.Code != http.StatusInternalServerError {

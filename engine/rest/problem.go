@@ -1,5 +1,3 @@
-// Package rest serves the engine over HTTP with Gin: routes, negotiation,
-// rendering, and the one table of statuses.
 package rest
 
 import (
@@ -16,16 +14,18 @@ import (
 	"marquee/engine/message"
 )
 
-// statuses is the one table between kinds of fault and HTTP statuses.
+// statuses has the HTTP status of each kind of error.
 var statuses = map[message.Kind]int{
 	message.Malformed:            http.StatusBadRequest,
 	message.Unauthenticated:      http.StatusUnauthorized,
 	message.Forbidden:            http.StatusForbidden,
 	message.NotFound:             http.StatusNotFound,
 	message.MethodNotAllowed:     http.StatusMethodNotAllowed,
+	message.TooSlow:              http.StatusRequestTimeout,
 	message.Conflict:             http.StatusConflict,
 	message.PreconditionFailed:   http.StatusPreconditionFailed,
 	message.TooLarge:             http.StatusRequestEntityTooLarge,
+	message.HeadersExceeded:      http.StatusRequestHeaderFieldsTooLarge,
 	message.UnsupportedMediaType: http.StatusUnsupportedMediaType,
 	message.NotSatisfiable:       http.StatusRequestedRangeNotSatisfiable,
 	message.Invalid:              http.StatusUnprocessableEntity,
@@ -34,11 +34,11 @@ var statuses = map[message.Kind]int{
 	message.Unavailable:          http.StatusServiceUnavailable,
 }
 
-// Status is the HTTP status of a kind of fault.
+// Status returns the HTTP status of a kind of error.
 func Status(kind message.Kind) int { return statuses[kind] }
 
-// Kind is the kind of fault that a status stands for, message.None for one
-// that stands for none.
+// Kind returns the kind of error that a status represents, message.None for any other
+// status.
 func Kind(status int) message.Kind {
 	for kind, candidate := range statuses {
 		if candidate == status {
@@ -48,7 +48,7 @@ func Kind(status int) message.Kind {
 	return message.None
 }
 
-// problem is an RFC 9457 problem with the messages of the specification.
+// problem is a problem document (RFC 9457) with the messages of the specification.
 type problem struct {
 	Type     string            `json:"type"`
 	Title    string            `json:"title"`
@@ -58,9 +58,11 @@ type problem struct {
 	Messages []message.Message `json:"messages"`
 }
 
-// known turns an error into one that a client may see. What is not of the
-// application is logged under the request's id.
-func known(c *gin.Context, err error) *message.Error {
+const problemType = "application/problem+json"
+
+// clientError turns an error into one that a client can see. An unexpected error is
+// logged, and the client receives the id of the request.
+func clientError(c *gin.Context, err error) *message.Error {
 	var e *message.Error
 	if errors.As(err, &e) && len(e.Messages) > 0 {
 		if cause := errors.Unwrap(e); cause != nil && !errors.Is(c.Request.Context().Err(), context.Canceled) {
@@ -75,12 +77,12 @@ func known(c *gin.Context, err error) *message.Error {
 	return message.InternalError.Error(message.Params{"requestId": requestID(c)})
 }
 
-// Fail answers with an error as a problem.
-func Fail(c *gin.Context, err error) {
-	e := known(c, err)
+// fail responds with an error as a problem document.
+func fail(c *gin.Context, err error) {
+	e := clientError(c, err)
 	status := Status(e.Kind)
 	header := c.Writer.Header()
-	for _, name := range []string{"ETag", "Location"} {
+	for _, name := range []string{"ETag", "Location", "Preference-Applied"} {
 		header.Del(name)
 	}
 	if e.Kind == message.Unauthenticated {
@@ -94,17 +96,17 @@ func Fail(c *gin.Context, err error) {
 	}
 	body, err := json.Marshal(problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Error(),
-		Instance: c.Request.URL.EscapedPath(), Messages: e.Messages,
+		Instance: instance(c.Request.URL), Messages: e.Messages,
 	})
 	if err != nil {
 		panic(err)
 	}
 	header.Set("Cache-Control", "no-store")
-	write(c, status, "application/problem+json", body)
+	write(c, status, problemType, body)
 	c.Abort()
 }
 
-// challenge is the header of RFC 6750, part 3.
+// challenge returns the value of WWW-Authenticate (RFC 6750, section 3).
 func challenge(e *message.Error) string {
 	if message.TokenInvalid.Is(e) {
 		return `Bearer realm="marquee", error="invalid_token"`
@@ -112,7 +114,7 @@ func challenge(e *message.Error) string {
 	return `Bearer realm="marquee"`
 }
 
-// write sends a body of a known length.
+// write sends a body with its length.
 func write(c *gin.Context, status int, contentType string, body ...[]byte) {
 	size := 0
 	for _, part := range body {
@@ -128,7 +130,7 @@ func write(c *gin.Context, status int, contentType string, body ...[]byte) {
 	}
 	for _, part := range body {
 		if _, err := c.Writer.Write(part); err != nil {
-			return // the client is gone
+			return // the client has disconnected
 		}
 	}
 }

@@ -1,10 +1,13 @@
+// Package rest serves an engine over HTTP: it parses requests, limits what they use,
+// and renders responses and problem documents. It is the only package that imports
+// Gin; begin with Server, Route and Call, and with resolve.go for the paths of types.
 package rest
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,98 +15,110 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"marquee/engine"
+	"marquee/engine/budget"
 	"marquee/engine/message"
+	"marquee/engine/spool"
+	"marquee/engine/store"
 )
 
-// Authenticator finds the caller that an access token belongs to. Errors are
-// of kind Unauthenticated.
+// Authenticator returns the caller that an access token belongs to. Errors are of
+// kind Unauthenticated.
 type Authenticator interface {
 	Caller(ctx context.Context, token string) (*engine.Caller, error)
 }
 
-// Config is what a Server is made of.
+// Config configures a Server.
 type Config struct {
 	Engine *engine.Engine
 	Auth   Authenticator
-	Log    *slog.Logger
-	// Deadline is how long a request may take; 0 is DefaultDeadline.
+	// Log receives a line for each request; nil discards it.
+	Log *slog.Logger
+	// Spool creates the temporary files for bodies and responses that are too large
+	// for memory; nil means files in the default folder.
+	Spool *spool.Spool
+	// Memory is how many bytes all requests may use together; 0 means DefaultMemory.
+	Memory int64
+	// Deadline is how long a request may take; 0 means DefaultDeadline.
 	Deadline time.Duration
-	// Routes are paths of the API besides those of types.
+	// Routes are served besides the paths of types and the server's own.
 	Routes []Route
-	// Open are paths outside the API that need no token, by what stands before
-	// the last slash: below is what stands behind it, unescaped.
-	Open map[string]func(r *Call, below string) error
-	// Uploads read what a body of multipart/form-data says of objects of a type.
-	Uploads map[string]Upload
-	// Ready tells why the service is not ready, nil when it is.
+	// Ready returns why load balancers should send requests elsewhere, nil if they
+	// need not; a nil Ready is always ready.
 	Ready func(ctx context.Context) error
-	// Notes are what /readyz tells besides; nil when there is nothing.
+	// Notes returns warnings for operators of a service that is ready. They are
+	// public.
 	Notes func() map[string]string
+	// Version is the version of the program, shown by /healthz.
+	Version string
+	// Connections is how many connections may be open, AddressConnections how many
+	// of one address; 0 is DefaultConnections and DefaultAddressConnections.
+	Connections, AddressConnections int
+	// TrustedProxies are the addresses, or CIDR ranges, of the proxies whose
+	// X-Forwarded-For names the client; none by default.
+	TrustedProxies []string
 }
 
-// Route is a path of the API that a resource answers itself.
-type Route struct {
-	// Path is what stands behind /api/v1/.
-	Path    string
-	Methods []string
-	Serve   func(*Call) error
-	// Deadline is how long a request may take; 0 is that of the others.
-	Deadline time.Duration
-}
-
-// route is that of a path, nil when it has none.
-func (s *Server) route(path string) *Route {
-	for i := range s.Routes {
-		if s.Routes[i].Path == path {
-			return &s.Routes[i]
-		}
-	}
-	return nil
-}
-
-// The limits of requests.
+// Limits of requests.
 const (
 	DefaultDeadline = 30 * time.Second
 	MaxBodyBytes    = 16 << 20
-	// smallBody is how much of a body is read without waiting for a place
-	// among the large ones.
-	smallBody   = 1 << 20
-	largeBodies = 4
-	// minCompress is how large an answer is compressed.
+	// DefaultMemory is the memory budget of all requests.
+	DefaultMemory = 256 << 20
+	// minCompress is the size from which responses are compressed.
 	minCompress = 1024
 )
 
-// Server is the service over HTTP.
+// Server is an http.Handler that serves an engine.
 type Server struct {
 	Config
-	router  *gin.Engine
 	handler http.Handler
-	large   chan struct{}
+	routes  routes
+	// work is the part of Memory for handlers, outboxes the part for responses that
+	// are being sent.
+	work, outboxes *budget.Budget
+	connections    *connections
+	arriving       arriving
 }
 
-// New makes a Server. Routes besides those of the engine are added to Router.
+// New returns a Server. Errors are about routes and trusted proxies.
 func New(config Config) (*Server, error) {
 	if config.Deadline == 0 {
 		config.Deadline = DefaultDeadline
 	}
+	if config.Spool == nil {
+		config.Spool = spool.New("", 0)
+	}
+	if config.Memory == 0 {
+		config.Memory = DefaultMemory
+	}
+	forOutboxes := config.Memory / outboxPart
+	s := &Server{Config: config, work: budget.New(config.Memory - forOutboxes), outboxes: budget.New(forOutboxes),
+		connections: newConnections(config.Connections, config.AddressConnections, config.TrustedProxies)}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	if s.Ready == nil {
+		s.Ready = func(context.Context) error { return nil }
+	}
 	gin.SetMode(gin.ReleaseMode)
-	s := &Server{Config: config, router: gin.New(), large: make(chan struct{}, largeBodies)}
-	r := s.router
+	r := gin.New()
 	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
 	r.HandleMethodNotAllowed = false
-	r.Use(s.identify, s.observe, s.recover, s.bound)
-	Fixed(r, "/healthz", []string{http.MethodGet, http.MethodHead}, s.health)
-	Fixed(r, "/readyz", []string{http.MethodGet, http.MethodHead}, s.ready)
-	for path, serve := range config.Open {
-		Fixed(r, path+"/*below", []string{http.MethodGet, http.MethodHead}, s.open(serve))
+	r.RemoteIPHeaders = []string{"X-Forwarded-For"}
+	if err := r.SetTrustedProxies(config.TrustedProxies); err != nil {
+		return nil, err
 	}
-	r.Any("/api/v1/*path", s.api)
+	r.Use(s.identify, s.observe, s.recover)
+	if err := s.addRoutes(r); err != nil {
+		return nil, err
+	}
+	r.Any(apiPath+"*path", s.api)
 	r.NoRoute(func(c *gin.Context) {
-		if strings.HasPrefix(c.Request.URL.Path, "/api/v1/") { // a method that the router has never heard of
+		if strings.HasPrefix(c.Request.URL.Path, apiPath) { // a method that the router does not know
 			s.api(c)
 			return
 		}
-		Fail(c, message.PathUnknown.Error(nil))
+		fail(c, message.PathUnknown.Error(nil))
 	})
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompress), gzhttp.SuffixETag(compressedSuffixes[0]))
 	if err != nil {
@@ -113,72 +128,28 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-// compressedSuffixes tell the entity tags of compressed answers from that of
-// the plain one (RFC 9110, part 8.8.1).
+// compressedSuffixes distinguish the entity tags of compressed responses (RFC 9110,
+// section 8.8.1).
 var compressedSuffixes = []string{"-gzip", "-zstd"}
 
-func (s *Server) open(serve func(*Call, string) error) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		err := serve(&Call{s: s, c: c}, strings.TrimPrefix(c.Param("below"), "/"))
-		if err != nil && c.Writer.Written() {
-			logger(c).Error("answer broken off", slog.String("cause", err.Error()))
-			panic(http.ErrAbortHandler)
-		}
-		if err != nil {
-			Fail(c, err)
-		}
-	}
+// MemoryUsed returns how much of Config.Memory is in use.
+func (s *Server) MemoryUsed() int64 { return s.work.Used() + s.outboxes.Used() }
+
+func (s *Server) health(r *Call) error {
+	return r.answerJSON(map[string]any{"status": "ok", "version": s.Version})
 }
 
-// Fixed adds a path outside the API, with or without a trailing slash: what
-// answers its methods, OPTIONS, and the refusal of the others.
-func Fixed(r gin.IRoutes, path string, methods []string, answer gin.HandlerFunc) {
-	e := endpoint{methods: methods}
-	options := func(c *gin.Context) {
-		c.Header("Allow", strings.Join(e.allow(), ", "))
-		c.Status(http.StatusNoContent)
-	}
-	refuse := func(c *gin.Context) {
-		refused := message.MethodUnsupported.Error(message.Params{"method": c.Request.Method})
-		refused.Allow = e.allow()
-		Fail(c, refused)
-	}
-	both := []string{path, path + "/"}
-	if strings.Contains(path, "*") {
-		both = both[:1]
-	}
-	for _, path := range both {
-		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
-			if slices.Contains(methods, method) {
-				r.Handle(method, path, answer)
-			} else {
-				r.Handle(method, path, refuse)
+func (s *Server) ready(r *Call) error {
+	if err := s.Ready(r.Context()); err != nil {
+		err = store.Translate(err)
+		for _, known := range []*message.Definition{message.ShuttingDown, message.StoreFull, message.StoreDamaged} {
+			if known.Is(err) {
+				return err
 			}
 		}
-		r.OPTIONS(path, options)
-	}
-}
-
-// Router is where other packages add routes.
-func (s *Server) Router() gin.IRoutes { return s.router }
-
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
-
-func (s *Server) health(c *gin.Context) {
-	write(c, http.StatusOK, "application/json", []byte(`{"status":"ok"}`))
-}
-
-func (s *Server) ready(c *gin.Context) {
-	if err := s.Ready(c.Request.Context()); err != nil {
 		e := message.StoreUnavailable.Error(nil).Caused(err)
-		if message.ShuttingDown.Is(err) {
-			Fail(c, err)
-			return
-		}
 		e.RetryAfter = 5 * time.Second
-		Fail(c, e)
-		return
+		return e
 	}
 	answer := map[string]any{"status": "ready"}
 	if s.Notes != nil {
@@ -186,5 +157,16 @@ func (s *Server) ready(c *gin.Context) {
 			answer["notes"] = notes
 		}
 	}
-	c.JSON(http.StatusOK, answer)
+	return r.answerJSON(answer)
+}
+
+// CharsetJSON is the media type of JSON from the server's own routes outside the API.
+const CharsetJSON = "application/json; charset=utf-8"
+
+func (r *Call) answerJSON(value any) error {
+	body, err := json.Marshal(value)
+	if err == nil {
+		r.Send(http.StatusOK, CharsetJSON, body)
+	}
+	return err
 }

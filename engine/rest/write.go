@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"marquee/engine"
+	"marquee/engine/budget"
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
 )
 
-// writeParameters are those of every write.
-var writeParameters = []string{"context", "fieldValidation", "validateOnly"}
+// writeParameters are the parameters of every write.
+var writeParameters = []string{"fieldValidation", "validateOnly"}
 
 // options reads the parameters of a write.
 func (r *Call) options(t *schema.Type, batch *engine.Batch) error {
@@ -32,7 +32,7 @@ func (r *Call) options(t *schema.Type, batch *engine.Batch) error {
 	return err
 }
 
-// FieldValidation reads the parameter of that name.
+// FieldValidation returns the parameter fieldValidation.
 func (r *Call) FieldValidation() (engine.FieldValidation, error) {
 	switch value, given := r.parameters["fieldValidation"]; {
 	case !given, value == "Warn":
@@ -45,14 +45,27 @@ func (r *Call) FieldValidation() (engine.FieldValidation, error) {
 	return engine.Warn, message.ParameterInvalid.Error(message.Params{"parameter": "fieldValidation", "expected": "Warn, Strict or Ignore"})
 }
 
-// Dropped names properties that were dropped in the answer's header.
+// Dropped adds a Warning header for each unknown property that was dropped. Listed
+// responses have several objects.
 func (r *Call) Dropped(listed bool, unknown []engine.Unknown) {
 	for _, one := range unknown {
-		r.c.Writer.Header().Add("Warning", warning(listed, one))
+		text := "unknown property " + one.Path + " of " + one.Type + " was dropped"
+		if listed {
+			text += fmt.Sprintf(" (object %d)", one.Index)
+		}
+		r.c.Writer.Header().Add("Warning", warning(text))
 	}
 }
 
-// writeObject creates or updates the one object that the path names.
+// warnFollowing adds a Warning header for each type of which more objects will change.
+func (r *Call) warnFollowing(types []string) {
+	for _, name := range types {
+		m := message.WarningDependantsFollow.With(message.Params{"type": name})
+		r.c.Writer.Header().Add("Warning", warning(m.Code()+": "+m.String()))
+	}
+}
+
+// writeObject creates or updates the object that the path names.
 func (r *Call) writeObject(t *schema.Type, parent, id string) error {
 	var batch engine.Batch
 	if err := r.options(t, &batch); err != nil {
@@ -62,11 +75,14 @@ func (r *Call) writeObject(t *schema.Type, parent, id string) error {
 	if err := r.conditions(&op, true); err != nil {
 		return err
 	}
+	if err := r.admit(t, batch.Network, id); err != nil {
+		return err
+	}
 	body, err := r.Body(MaxBodyBytes)
 	if err != nil {
 		return err
 	}
-	if op.Object, err = document.DecodeObject(body, document.DefaultLimits); err != nil {
+	if op.Object, err = document.DecodeObject(body, r.limits()); err != nil {
 		return err
 	}
 	if err := r.checkParent(t, batch.Network, parent); err != nil {
@@ -75,10 +91,10 @@ func (r *Call) writeObject(t *schema.Type, parent, id string) error {
 	if err := setParent(t, op.Object, parent); err != nil {
 		return err
 	}
-	return r.WriteOne(batch, op)
+	return r.writeOne(batch, op)
 }
 
-// setParent puts what the path names into an object that is below another.
+// setParent sets the parent of an object to the one in the path.
 func setParent(t *schema.Type, object map[string]any, parent string) error {
 	if t.Parent == "" {
 		return nil
@@ -94,20 +110,32 @@ func setParent(t *schema.Type, object map[string]any, parent string) error {
 	return nil
 }
 
-// WriteOne stores one object, and answers with it.
-func (r *Call) WriteOne(batch engine.Batch, op engine.Operation) error {
+// writeOne stores one object and responds with it.
+func (r *Call) writeOne(batch engine.Batch, op engine.Operation) error {
 	batch.Operations = []engine.Operation{op}
-	result, objects, err := r.store(batch)
+	result, err := r.store(batch)
 	if err != nil {
 		return err
 	}
-	object, status := objects[0], http.StatusOK
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTime)
+	defer cancel()
+	var answer oneAnswer
+	if err := r.s.Engine.Render(ctx, r.caller, batch.Network, result, &answer); err != nil {
+		return err
+	}
+	object, status := answer.object, http.StatusOK
 	if result.Changes[0].Created() && !batch.ValidateOnly {
 		status = http.StatusCreated
 		r.c.Header("Location", object.Path)
 	}
 	if !batch.ValidateOnly {
 		r.c.Header("ETag", object.ETag())
+	}
+	switch minimal := r.prefersMinimal(); {
+	case minimal && status == http.StatusCreated:
+		return r.empty(status)
+	case minimal:
+		return r.empty(http.StatusNoContent)
 	}
 	write(r.c, status, jsonType, object.JSON)
 	return nil
@@ -119,11 +147,14 @@ func (r *Call) writeObjects(t *schema.Type) error {
 	if err := r.options(t, &batch); err != nil {
 		return err
 	}
+	if err := r.admit(t, batch.Network, ""); err != nil {
+		return err
+	}
 	body, err := r.Body(MaxBodyBytes)
 	if err != nil {
 		return err
 	}
-	objects, _, err := document.DecodeObjects(body, document.DefaultLimits)
+	objects, _, err := document.DecodeObjects(body, r.limits())
 	if err != nil {
 		return err
 	}
@@ -140,11 +171,11 @@ func (r *Call) writeObjects(t *schema.Type) error {
 // batch creates or updates objects of several types, all or none.
 func (r *Call) batch() error {
 	batch := engine.Batch{Listed: true}
-	body, err := r.Body(MaxBodyBytes)
+	body, err := r.Body(r.batchLimit())
 	if err != nil {
 		return err
 	}
-	limits := document.DefaultLimits
+	limits := r.limits()
 	limits.Object = 0
 	envelope, err := document.DecodeObject(body, limits)
 	if err != nil {
@@ -197,47 +228,27 @@ func (r *Call) operation(i int, entry any, faults *message.Faults) (engine.Opera
 	return op, r.conditions(&op, false)
 }
 
-func (r *Call) store(batch engine.Batch) (*engine.Result, []*engine.Object, error) {
-	ctx := r.c.Request.Context()
-	result, err := r.s.Engine.Write(ctx, r.caller, batch)
+func (r *Call) store(batch engine.Batch) (*engine.Result, error) {
+	result, err := r.s.Engine.Write(budget.With(r.Context(), r.share), r.caller, batch)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	r.Dropped(batch.Listed, result.Unknown)
-	// What is stored is answered as stored, even when the deadline has passed.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renderTime)
-	defer cancel()
-	objects, err := r.s.Engine.Render(ctx, r.caller, batch.Network, result)
-	return result, objects, err
+	r.warnFollowing(result.Following)
+	return result, nil
 }
 
-const renderTime = 5 * time.Second
-
 func (r *Call) storeList(batch engine.Batch) error {
-	_, objects, err := r.store(batch)
+	result, err := r.store(batch)
 	if err != nil {
 		return err
 	}
-	body := append(make([][]byte, 0, 2*len(objects)+2), []byte(`{"results":[`))
-	comma := []byte{','}
-	for i, object := range objects {
-		if i > 0 {
-			body = append(body, comma)
-		}
-		body = append(body, object.JSON)
-	}
-	body = append(body, fmt.Appendf(nil, `],"totalCount":%d}`, len(objects)))
-	write(r.c, http.StatusOK, jsonType, body...)
-	return nil
+	return r.answerAll(batch.Network, result)
 }
 
-// warning is a Warning header (code 299, persistent) that names a property
-// that was dropped. What is not printable ASCII is percent-encoded.
-func warning(listed bool, unknown engine.Unknown) string {
-	text := "unknown property " + unknown.Path + " of " + unknown.Type + " was dropped"
-	if listed {
-		text += fmt.Sprintf(" (object %d)", unknown.Index)
-	}
+// warning returns the value of a Warning header (code 299, persistent). All but
+// printable ASCII is percent-encoded.
+func warning(text string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
 		if c < 0x20 || c > 0x7e || c == '"' || c == '\\' || c == '%' {

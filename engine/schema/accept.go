@@ -2,52 +2,116 @@ package schema
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"math/big"
+	"reflect"
 	"slices"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// accepts decides whether a value is valid, without the sets, paths and errors
-// that the library makes on its way, which take ten times as long. It walks
-// what the library has compiled; where it meets what it does not know, the
-// library decides.
-func accepts(s *jsonschema.Schema, v any) bool {
-	var a acceptance
-	if valid := a.valid(s, v); !a.unknown {
-		return valid
+// accepts reports whether a value is valid. It evaluates the schemas that the
+// library has compiled without recording paths and errors, which makes it ten
+// times as fast, and leaves keywords that it does not know to the library. The
+// error is that of the context, or errTooComplex if the library would take too
+// long.
+func accepts(ctx context.Context, s *jsonschema.Schema, v any) (bool, error) {
+	a := acceptance{ctx: ctx}
+	valid := a.valid(s, v)
+	switch {
+	case a.err != nil:
+		return false, a.err
+	case !a.unknown:
+		return valid, nil
 	}
-	return s.Validate(v) == nil
+	if err := withinLibrary(ctx, s, v, maxLibrarySteps); err != nil {
+		return false, err
+	}
+	return s.Validate(v) == nil, nil
 }
 
-// acceptance is one walk. Once it has met what it does not know, its answers
-// count no longer.
+// acceptance is one evaluation. Its results are invalid after an unknown keyword
+// or an error.
 type acceptance struct {
+	ctx     context.Context
+	err     error
 	unknown bool
 	depth   int
+	steps   int
+	// known caches results for objects and arrays after many steps: a schema that
+	// applies itself twice to each member would double the steps at each level.
+	known map[application]bool
 }
 
-// maxAcceptance is how deep schemas apply schemas: one that applies itself to
-// the same value ends here.
+// application is a schema and the object or array to which it is applied.
+type application struct {
+	schema *jsonschema.Schema
+	value  unsafe.Pointer
+}
+
+const (
+	// lookEvery is the number of steps between two checks of the context.
+	lookEvery = 1 << 12
+	// rememberFrom is the number of steps after which results are cached: for most
+	// values, caching takes longer than evaluating them again.
+	rememberFrom = 1 << 18
+)
+
+// maxAcceptance is the maximum depth of schemas that apply schemas: it stops one
+// that applies itself to the same value.
 const maxAcceptance = 1000
 
 func (a *acceptance) valid(s *jsonschema.Schema, v any) bool {
 	a.depth++
 	defer func() { a.depth-- }()
+	if a.steps++; a.steps%lookEvery == 0 && a.err == nil {
+		a.err = a.ctx.Err()
+	}
 	a.unknown = a.unknown || a.depth > maxAcceptance || !isKnown(s)
 	switch {
-	case a.unknown:
+	case a.unknown || a.err != nil:
 		return false
 	case s.Always != nil:
 		return *s.Always
+	case a.steps > rememberFrom:
+		return a.remembered(s, v)
 	}
+	return a.decide(s, v)
+}
+
+func (a *acceptance) decide(s *jsonschema.Schema, v any) bool {
 	return a.typed(s.Types, v) && a.listed(s, v) && a.formed(s, v) && a.whole(s, v) && a.applied(s, v)
 }
 
-// isKnown reports whether a schema has none of the keywords that are left to
-// the library.
+// remembered evaluates a schema for each object and array once.
+func (a *acceptance) remembered(s *jsonschema.Schema, v any) bool {
+	of := application{schema: s}
+	switch v := v.(type) {
+	case map[string]any:
+		of.value = reflect.ValueOf(v).UnsafePointer()
+	case []any:
+		if len(v) > 0 {
+			of.value = unsafe.Pointer(unsafe.SliceData(v))
+		}
+	}
+	if of.value == nil {
+		return a.decide(s, v)
+	}
+	if valid, known := a.known[of]; known {
+		return valid
+	}
+	valid := a.decide(s, v)
+	if a.known == nil {
+		a.known = map[application]bool{}
+	}
+	a.known[of] = valid
+	return valid
+}
+
+// isKnown reports whether a schema has no keyword that is left to the library.
 func isKnown(s *jsonschema.Schema) bool {
 	return s.RecursiveRef == nil && s.DynamicRef == nil && s.UnevaluatedItems == nil && s.UnevaluatedProperties == nil &&
 		s.Contains == nil && s.Items == nil && s.AdditionalItems == nil && !s.UniqueItems && !s.RegexProperties && s.MultipleOf == nil &&
@@ -83,7 +147,7 @@ func (a *acceptance) typed(types []string, v any) bool {
 	return slices.Contains(types, name)
 }
 
-// listed are const and enum.
+// listed checks const and enum.
 func (a *acceptance) listed(s *jsonschema.Schema, v any) bool {
 	same := func(item any) bool {
 		switch item.(type) {
@@ -108,7 +172,7 @@ func (a *acceptance) formed(s *jsonschema.Schema, v any) bool {
 	return known && format(v)
 }
 
-// whole are the keywords of one type of values.
+// whole checks the keywords for the type of the value.
 func (a *acceptance) whole(s *jsonschema.Schema, v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -117,7 +181,7 @@ func (a *acceptance) whole(s *jsonschema.Schema, v any) bool {
 				return false
 			}
 		}
-		return s.Pattern == nil || s.Pattern.MatchString(v)
+		return s.Pattern == nil || a.matches(s.Pattern, v)
 	case int64, float64:
 		return a.compare(v, s.Minimum) >= 0 && a.compare(v, s.Maximum) <= 0 &&
 			(s.ExclusiveMinimum == nil || a.compare(v, s.ExclusiveMinimum) > 0) &&
@@ -141,7 +205,7 @@ func (a *acceptance) whole(s *jsonschema.Schema, v any) bool {
 	return true
 }
 
-// compare compares a number with a bound, 0 when there is none.
+// compare compares a number with a bound; it returns 0 if there is none.
 func (a *acceptance) compare(v any, bound *big.Rat) int {
 	if bound == nil {
 		return 0
@@ -203,7 +267,7 @@ func hasAll(v map[string]any, names []string) bool {
 	})
 }
 
-// applied are the schemas that hold for the same value.
+// applied checks the schemas that apply to the same value.
 func (a *acceptance) applied(s *jsonschema.Schema, v any) bool {
 	holds := func(sub *jsonschema.Schema) bool { return a.valid(sub, v) }
 	if s.Ref != nil && !holds(s.Ref) || s.Not != nil && holds(s.Not) || len(s.AnyOf) > 0 && !slices.ContainsFunc(s.AnyOf, holds) {

@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"errors"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,10 +13,10 @@ import (
 	"marquee/engine/message"
 )
 
-// compile makes a type of each file that is not shared.
+// compile compiles each file outside of common to a type.
 func (l *loader) compile() ([]*Type, []*message.Definition) {
 	compiler, raw := newCompiler(), rawSchemas{}
-	for _, f := range l.inOrder() {
+	for _, f := range l.sound() {
 		prepared, _ := forValidation(f.content).(map[string]any)
 		raw[f.url] = prepared
 		if err := addResource(compiler, f.url, prepared); err != nil {
@@ -22,16 +24,27 @@ func (l *loader) compile() ([]*Type, []*message.Definition) {
 		}
 	}
 	c := &typeCompiler{l: l, compiler: compiler, raw: raw, shapes: newShapes(l)}
+	defer func() { l.checkCosts(c.roots) }()
 	var types []*Type
-	for _, f := range l.inOrder() {
+	for _, f := range l.sound() {
 		if f.common {
 			continue
 		}
-		if t := c.compile(f); t != nil {
-			types = append(types, t)
+		t := c.compile(f)
+		if t == nil {
+			f.unsound = true
+			continue
 		}
+		types = append(types, t)
 	}
-	l.refs = c.shapes.refs
+	l.shapes = c.shapes
+	l.compiled = func(at location) *jsonschema.Schema {
+		compiled, err := compiler.Compile(at.f.url + "#" + (&url.URL{Path: at.pointer}).EscapedPath())
+		if err != nil {
+			return nil // removed by forValidation
+		}
+		return compiled
+	}
 	return types, c.declared
 }
 
@@ -41,6 +54,8 @@ type typeCompiler struct {
 	raw      rawSchemas
 	shapes   *shapes
 	declared []*message.Definition
+	// roots are the schemas that validate objects.
+	roots []*jsonschema.Schema
 }
 
 func (c *typeCompiler) compile(f *file) *Type {
@@ -63,35 +78,42 @@ func (c *typeCompiler) compile(f *file) *Type {
 	}
 	t.Search, t.Sort = stringList(r["search"]), stringList(r["sort"])
 	t.Unique, t.Team, t.Paths = stringList(r["unique"]), stringList(r["team"]), stringList(r["paths"])
-	t.Shape = c.shapes.of(location{f, ""})
+	t.Shape = c.shapes.of(subschemaAt(location{f, ""}))
 	at := places{left: maxPlaces}
 	at.walk(t.Shape, nil, map[*document.Shape]bool{})
 	if at.left < 0 || !mark(t.Shape) {
-		c.l.problem(f, "", "an object can have too many places", "refer to fewer schemas from within each other, and to no x-complete one from within itself")
+		c.l.problem(f, "", "objects can have too many positions", "use fewer references between schemas, and none to an x-complete schema from within itself")
 		return nil
 	}
-	if t.Label, _ = r["label"].(string); t.Label == "" && t.Shape.Properties["name"] != nil {
+	t.UniqueForms = uniqueForms(r["uniqueForm"])
+	if t.Label, _ = r["label"].(string); t.Label == "" && t.Shape.Properties["name"] != nil && !t.Shape.Properties["name"].Secret {
 		t.Label = "name"
 	}
 	t.Indexes = indexes(r["index"], at.references)
 	t.prepare()
-	if t.rules.schema = c.schema(f, ""); t.rules.schema == nil {
-		return nil
-	}
+	t.rules.schema = c.schema(f, "")
 	c.frozen(t, f)
 	c.compare(t, f)
 	c.warnings(t, f)
 	return t
 }
 
-// schema compiles the schema at a pointer; nil when it cannot be.
+// schema compiles the schema at a pointer. It returns nil after a problem.
 func (c *typeCompiler) schema(f *file, pointer string) *jsonschema.Schema {
+	if pointer != "" && lookup(f.content, pointer) == nil {
+		return nil // has been reported
+	}
 	compiled, err := c.compiler.Compile(f.url + "#" + pointer)
 	if err != nil {
+		var endless jsonschema.InfiniteLoopError
+		if !errors.As(err, &endless) && !c.l.omitted.certain(location{f, pointer}) {
+			return nil // a consequence of an omission
+		}
 		text := strings.ReplaceAll(err.Error(), baseURL, "")
 		c.l.problem(f, pointer, "the schema cannot be compiled: "+text, "")
 		return nil
 	}
+	c.roots = append(c.roots, compiled)
 	return compiled
 }
 
@@ -100,7 +122,12 @@ func (c *typeCompiler) declare(f *file, pointer string, messageType, code, text 
 	if messageType == message.TypeValidation {
 		def.Kind = message.Invalid
 	}
-	if _, err := message.NewCatalogue(append(c.declared, def)); err != nil {
+	for _, at := range []string{pointer, pointer + "/code", pointer + "/text"} {
+		if c.l.omitted.at[location{f, at}] {
+			return def
+		}
+	}
+	if _, err := c.l.options.Messages.With(append(c.declared, def)...); err != nil {
 		c.l.problem(f, pointer+"/code", err.Error(), "give each code one text")
 		return def
 	}
@@ -170,7 +197,7 @@ func relation(members map[string]any) Relation {
 	return r
 }
 
-// indexes lists the declared indexes and one for each reference, in a stable
+// indexes returns the declared indexes and one for each reference, in a stable
 // order.
 func indexes(declared any, references []string) []Index {
 	var list []Index
@@ -197,18 +224,18 @@ func indexes(declared any, references []string) []Index {
 	return list
 }
 
-// maxPlaces bounds the places that an object of a type can have: schemas that
-// refer to each other twice double them at each step.
+// maxPlaces is the maximum number of positions in an object of a type: schemas
+// that refer to each other twice double them at each level.
 const maxPlaces = 10_000
 
-// places walks the places of a shape, each cycle once.
+// places walks the positions in a shape, each cycle once.
 type places struct {
 	left       int
 	references []string
 }
 
-// walk finds the dotted paths of all references outside free-form and map-like
-// objects, and outside what is not stored.
+// walk finds the dotted paths of all stored references outside of free-form and
+// map-like objects.
 func (p *places) walk(shape *document.Shape, at []string, on map[*document.Shape]bool) {
 	if shape.Derived {
 		return
@@ -226,13 +253,13 @@ func (p *places) walk(shape *document.Shape, at []string, on map[*document.Shape
 			p.walk(member, append(at[:len(at):len(at)], name), on)
 		}
 	}
-	if shape.Items != nil {
-		p.walk(shape.Items, at, on)
+	if shape.Element != nil {
+		p.walk(shape.Element, at, on)
 	}
 	delete(on, shape)
 }
 
-// fits reports whether the empty form of a complete shape has an end.
+// fits reports whether the empty form of a complete shape is finite.
 func fits(shape *document.Shape, left *int) bool {
 	if *left--; *left < 0 {
 		return false

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is derived is not stored: it has no index, and cannot be asked for.
+// Derived values are not stored: they have no index, and cannot be queried.
 func TestDerived(t *testing.T) {
 	loaded := load(t, `"part": {"x-ref": "things"}, "all": {"type": "object", "readOnly": true, "x-derived": true, "properties": {
 		"first": {"x-ref": "things"}, "rest": {"type": "array", "items": {"x-ref": "things"}}}}`, "")
@@ -17,7 +17,7 @@ func TestDerived(t *testing.T) {
 	}
 	for _, name := range []string{"all", "all.first", "all.first.id", "all.rest"} {
 		if _, err := loaded.Field("where", name); err == nil {
-			t.Errorf("%s can be asked for", name)
+			t.Errorf("%s can be queried", name)
 		}
 		if !loaded.Shows(name) {
 			t.Errorf("%s is not shown", name)

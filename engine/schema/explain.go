@@ -1,6 +1,9 @@
 package schema
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -14,38 +17,63 @@ import (
 	"marquee/engine/message"
 )
 
-// rules validates documents of one type and explains what is wrong.
+// rules validates documents of one type and explains errors.
 type rules struct {
 	schema *jsonschema.Schema
 	raw    rawSchemas
 }
 
-// Validate lists what is wrong with a stored document, in the order of the
-// pointers that each message has in params.field, and no more than an answer
-// lists.
-func (t *Type) Validate(object map[string]any) []message.Message {
-	if accepts(t.rules.schema, object) {
-		return nil
+// Validate returns the errors of a stored document, sorted by params.field and at
+// most as many as a response lists. If explaining them would take too long, the
+// only one is ObjectTooComplex. The error is that of the context.
+func (t *Type) Validate(ctx context.Context, object map[string]any) ([]message.Message, error) {
+	var faults []message.Message
+	t.Shape.Unsealable(object, func(at document.Pointer) {
+		if len(faults) == message.MaxFaults {
+			return
+		}
+		faults = append(faults, message.ValueType.With(message.Params{"field": at.String(), "expected": "string"}))
+	})
+	limit := maxLibrarySteps
+	valid, err := accepts(ctx, t.rules.schema, object)
+	if err == nil && !valid {
+		limit = maxExplained
+		err = withinLibrary(ctx, t.rules.schema, object, limit)
 	}
-	err := t.rules.schema.Validate(object)
-	if err == nil {
-		return nil
+	switch {
+	case errors.Is(err, errTooComplex):
+		faults = append(faults, tooComplex(t.Name, limit))
+	case err != nil:
+		return nil, err
+	case !valid:
+		err := t.rules.schema.Validate(object)
+		var invalid *jsonschema.ValidationError
+		switch {
+		case errors.As(err, &invalid):
+			t.rules.raw.collect(invalid, object, &faults)
+		case err != nil:
+			faults = append(faults, message.ValueExcluded.With(message.Params{"field": "", "keyword": "$ref"}))
+		}
 	}
-	invalid, ok := err.(*jsonschema.ValidationError)
-	if !ok {
-		return []message.Message{message.ValueNotAllowed.With(message.Params{"field": ""})}
-	}
-	faults := t.rules.raw.explain(invalid, object)
-	return slices.Clone(faults[:min(len(faults), message.MaxFaults)])
+	faults = inOrder(faults)
+	return slices.Clone(faults[:min(len(faults), message.MaxFaults)]), nil
 }
 
-// rawSchemas holds the schemas by url, so that the value of the keyword that
-// failed can be named.
+func tooComplex(typeName string, limit int) message.Message {
+	return message.ObjectTooComplex.With(message.Params{"field": "", "type": typeName, "limit": limit})
+}
+
+// rawSchemas are the schemas by URL, for the values of failed keywords.
 type rawSchemas map[string]map[string]any
 
 func (r rawSchemas) explain(err *jsonschema.ValidationError, instance any) []message.Message {
 	var faults []message.Message
 	r.collect(err, instance, &faults)
+	return inOrder(faults)
+}
+
+// inOrder sorts faults by position and removes duplicates.
+func inOrder(faults []message.Message) []message.Message {
 	key := func(m message.Message) string {
 		return fmt.Sprint(m.Param("field"), " ", m.Code())
 	}
@@ -55,17 +83,12 @@ func (r rawSchemas) explain(err *jsonschema.ValidationError, instance any) []mes
 
 func (r rawSchemas) collect(err *jsonschema.ValidationError, instance any, faults *[]message.Message) {
 	keyword := err.KeywordLocation[strings.LastIndexByte(err.KeywordLocation, '/')+1:]
-	switch keyword {
-	case "anyOf", "oneOf":
-		if branch := likelyBranch(err); branch != nil {
-			r.collect(branch, instance, faults)
-		} else {
-			*faults = append(*faults, message.ValueNotAllowed.With(message.Params{"field": place(err)}))
-		}
-		return
-	}
 	if speaksOfNames(err.KeywordLocation) {
 		*faults = append(*faults, message.PropertyName.With(message.Params{"field": place(err)}))
+		return
+	}
+	if keyword == "anyOf" || keyword == "oneOf" {
+		r.branches(err, keyword, instance, faults)
 		return
 	}
 	if len(err.Causes) > 0 && keyword != "contains" && keyword != "minContains" {
@@ -77,34 +100,82 @@ func (r rawSchemas) collect(err *jsonschema.ValidationError, instance any, fault
 	*faults = append(*faults, r.leaf(err, keyword, instance)...)
 }
 
-// speaksOfNames reports whether a keyword is propertyNames or stands below it.
+// speaksOfNames reports whether a keyword is in propertyNames.
 func speaksOfNames(location string) bool {
 	tokens := strings.Split(location, "/")
 	for i := 0; i < len(tokens); i++ {
 		if tokens[i] == "propertyNames" {
 			return true
 		}
-		if slices.Contains(schemaNames, tokens[i]) {
-			i++ // what follows is a name, and no keyword
+		if applicators[tokens[i]].form == schemaNames {
+			i++ // the next token is a name
 		}
 	}
 	return false
 }
 
-// likelyBranch is the one branch of an anyOf or oneOf that takes the value's
-// type: the one that the client is likely to have meant.
-func likelyBranch(err *jsonschema.ValidationError) *jsonschema.ValidationError {
-	var likely *jsonschema.ValidationError
+// branches explains why a value matches no branch of an anyOf or a oneOf. If only
+// one branch accepts its type, the faults are those of that branch. Otherwise they
+// name the keyword, followed by the faults of the closest branch: the one with the
+// fewest among those that accept the type and the discriminating properties.
+func (r rawSchemas) branches(err *jsonschema.ValidationError, keyword string, instance any, faults *[]message.Message) {
+	at := place(err)
+	if len(err.Causes) == 0 { // several branches of a oneOf accept it
+		*faults = append(*faults, message.ValueAmbiguous.With(message.Params{"field": at, "keyword": keyword}))
+		return
+	}
+	var nearest []message.Message
+	var expected []string
+	taking, least := 0, 0
 	for _, branch := range err.Causes {
+		var own []message.Message
+		r.collect(branch, instance, &own)
 		if refusesType(branch, err.InstanceLocation) {
+			expected = append(expected, typesOf(own, at)...)
 			continue
 		}
-		if likely != nil {
-			return nil
+		expected = append(expected, typeOf(lookup(instance, at)))
+		taking++
+		if n := distance(own); nearest == nil || n < least {
+			nearest, least = own, n
 		}
-		likely = branch
 	}
-	return likely
+	if taking != 1 {
+		slices.Sort(expected)
+		*faults = append(*faults, message.ValueNotAllowed.With(message.Params{"field": at, "keyword": keyword,
+			"expected": strings.Join(slices.Compact(expected), " or ")}))
+	}
+	*faults = append(*faults, nearest...)
+}
+
+// typeOf returns the narrowest JSON Schema type of a value.
+func typeOf(value any) string {
+	if _, whole := value.(int64); whole {
+		return "integer"
+	}
+	return cmp.Or(document.KindOf(value), "null")
+}
+
+// typesOf returns the expected types in the faults of a value.
+func typesOf(faults []message.Message, at string) []string {
+	var types []string
+	for _, fault := range faults {
+		if expected, ok := fault.Param("expected").(string); ok && fault.Param("field") == at {
+			types = append(types, strings.Split(expected, " or ")...)
+		}
+	}
+	return types
+}
+
+// distance measures how far a value is from a branch with these faults.
+func distance(faults []message.Message) int {
+	n := len(faults)
+	for _, fault := range faults {
+		if fault.Definition() == message.ValueConst || fault.Definition() == message.ValueEnum {
+			n += message.MaxFaults
+		}
+	}
+	return n
 }
 
 func refusesType(err *jsonschema.ValidationError, at string) bool {
@@ -149,11 +220,17 @@ func (r rawSchemas) leaf(err *jsonschema.ValidationError, keyword string, instan
 	case "const":
 		return one(message.ValueConst, message.Params{"expected": joined(value, ", ")})
 	case "format":
+		if value == localRange {
+			at += "/second"
+			return one(message.ValueOrder, message.Params{"relation": "no earlier than", "other": place(err) + "/first"})
+		}
 		return one(message.ValueFormat, message.Params{"format": value})
 	case "pattern":
 		return one(message.ValuePattern, message.Params{"pattern": value})
 	case "contains", "minContains":
 		return one(message.ItemsMissing, message.Params{})
+	case "maxContains":
+		return one(message.ItemsSurplus, message.Params{"limit": value})
 	case "required":
 		return missing(value, at, instance)
 	case "additionalProperties", "unevaluatedProperties":
@@ -166,10 +243,10 @@ func (r rawSchemas) leaf(err *jsonschema.ValidationError, keyword string, instan
 	if value == false {
 		return one(message.PropertyForbidden, message.Params{})
 	}
-	return one(message.ValueNotAllowed, message.Params{})
+	return one(message.ValueExcluded, message.Params{"keyword": keyword})
 }
 
-// place is the JSON Pointer to the value; the library's are percent-encoded.
+// place returns the JSON Pointer to the value; the library percent-encodes it.
 func place(err *jsonschema.ValidationError) string {
 	if at, invalid := url.PathUnescape(err.InstanceLocation); invalid == nil {
 		return at
@@ -177,10 +254,10 @@ func place(err *jsonschema.ValidationError) string {
 	return err.InstanceLocation
 }
 
-// dependent is where the names stand that another property demands.
+// dependent matches the location of the names that another property requires.
 var dependent = regexp.MustCompile(`/dependentRequired/[^/]*/\d+$`)
 
-// What the library says of a keyword whose schema is its own.
+// Messages of the library for keywords without a subschema.
 var toldBy = map[string]*regexp.Regexp{
 	"type":    regexp.MustCompile(`^expected (.*), but got`),
 	"enum":    regexp.MustCompile(`^value must be one of (.*)$`),
@@ -197,11 +274,11 @@ func told(keyword, text string) any {
 	return nil
 }
 
-// quoted is a name in the library's messages.
+// quoted matches a name in a message of the library.
 var quoted = regexp.MustCompile(`'((?:[^'\\]|\\.)*)'`)
 
-// unknown names the members that should not be there, as the library's message
-// does; without names, it is the value itself.
+// unknown reports the members that the library's message names as not allowed, or
+// the value itself if it names none.
 func unknown(at, text string) []message.Message {
 	fault := func(at string) message.Message {
 		return message.PropertyUnknown.With(message.Params{"field": at, "type": "the schema"})
@@ -246,19 +323,24 @@ func joined(value any, separator string) string {
 	return strings.Join(texts, separator)
 }
 
-// keyword finds the value of a keyword by its absolute location.
+// keyword returns the value of a keyword by its absolute location.
 func (r rawSchemas) keyword(location string) any {
 	base, fragment, _ := strings.Cut(location, "#")
-	if unescaped, err := url.PathUnescape(fragment); err == nil {
-		fragment = unescaped
-	}
 	if content, ok := r[base]; ok {
-		return lookup(content, fragment)
+		return lookup(content, unescaped(fragment))
 	}
 	return nil
 }
 
-// lookup follows a JSON Pointer; nil when it leads nowhere.
+// unescaped returns the JSON Pointer in a fragment.
+func unescaped(fragment string) string {
+	if pointer, err := url.PathUnescape(fragment); err == nil {
+		return pointer
+	}
+	return fragment
+}
+
+// lookup follows a JSON Pointer. It returns nil if there is no value.
 func lookup(value any, pointer string) any {
 	for _, token := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
 		if pointer == "" {

@@ -11,15 +11,15 @@ import (
 	"marquee/engine/document"
 )
 
-// formats are those that JSON Schema lacks, or takes otherwise. A function takes every value; one
-// that the format does not speak of is valid.
+// formats are the formats that JSON Schema lacks or defines differently. A value of
+// a type to which the format does not apply is valid.
 var formats = map[string]func(any) bool{
-	// What can be stored, and so no leap second and no year beyond 9999 in UTC.
+	// Times that can be stored: no leap seconds, and no year beyond 9999 in UTC.
 	"date-time": ofString(func(s string) bool {
 		_, ok := document.ParseTime(s)
 		return ok
 	}),
-	// Of ISO 8601, which takes P1Y3D and P1M2W.
+	// ISO 8601 allows P1Y3D and P1M2W.
 	"duration": ofString(func(s string) bool {
 		_, ok := document.ParseDuration(s)
 		return ok
@@ -29,7 +29,7 @@ var formats = map[string]func(any) bool{
 			return true
 		}
 		address, err := netip.ParseAddr(s)
-		return err == nil && address.Zone() == "" // a zone means something on one machine only
+		return err == nil && address.Zone() == "" // a zone is local to one machine
 	}),
 	"country":  ofString(func(s string) bool { return countries[s] }),
 	"currency": ofString(func(s string) bool { return currencies[s] }),
@@ -38,18 +38,35 @@ var formats = map[string]func(any) bool{
 		return err == nil && s != "" && s != "Local"
 	}),
 	"local-date-time": ofString(func(s string) bool {
-		for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
-			if _, err := time.Parse(layout, s); err == nil {
-				return true
-			}
-		}
-		return false
+		_, ok := localTime(s)
+		return ok
 	}),
+	localRange: func(value any) bool {
+		object, _ := value.(map[string]any)
+		first, known := localTime(object["first"])
+		second, both := localTime(object["second"])
+		return !known || !both || !second.Before(first)
+	},
 	"language": ofString(func(s string) bool {
 		_, err := language.Parse(s)
 		return err == nil && !strings.Contains(s, "_") // BCP 47 has hyphens only
 	}),
 	"geojson-geometry-collection": geometryCollection,
+}
+
+// localRange checks an object whose members first and second are local date-times,
+// the second not before the first.
+const localRange = "local-date-range"
+
+// localTime parses a date and time without a zone.
+func localTime(value any) (time.Time, bool) {
+	s, _ := value.(string)
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
 }
 
 func ofString(valid func(string) bool) func(any) bool {

@@ -95,8 +95,7 @@ func TestGeometryCollection(t *testing.T) {
 	}
 }
 
-// A stored time is one that the format takes: what the service writes can be
-// posted back.
+// The format accepts stored times, so that clients can send back what they read.
 func TestStoredTimesAreValid(t *testing.T) {
 	loaded := load(t, `"a": {"type": "string", "format": "date-time"}`, "")
 	for _, s := range []string{"0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999Z", "2030-01-01T00:00", "2030-01-01T00:00:00+14:00"} {

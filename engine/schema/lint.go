@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,8 +10,8 @@ import (
 	"marquee/engine/query"
 )
 
-// lint checks what a meta-schema cannot say: that names lead somewhere, and
-// that types fit each other.
+// lint checks what a meta-schema cannot express: that names exist, and that types
+// are consistent with each other.
 func (l *loader) lint(types []*Type) {
 	byName := map[string]*Type{}
 	byFile := map[string]*file{}
@@ -18,39 +19,53 @@ func (l *loader) lint(types []*Type) {
 		byFile[f.name] = f
 	}
 	for _, t := range types {
+		if t.Name == "" {
+			continue // has been reported
+		}
 		if other, taken := byName[t.Name]; taken {
-			l.problem(byFile[t.File], "/x-resource/path", "the path "+t.Name+" is taken by "+other.File, "choose another path")
+			f, by := byFile[t.File], byFile[other.File]
+			if f.source < by.source { // the later source has to change
+				f, by = by, f
+			}
+			l.problem(f, "/x-resource/path", "the path "+t.Name+" is taken by "+f.others(by), "choose another path")
 			continue
 		}
 		byName[t.Name] = t
 	}
 	for _, t := range types {
-		c := &typeLint{l: l, f: byFile[t.File], t: t, types: byName}
+		c := &typeLint{l: l, f: byFile[t.File], t: t, types: byName, files: byFile}
 		c.check()
 	}
 }
 
-// reserved are the first segments of /api/v1 that are no types.
-var reserved = []string{"batch", "audit", "messagedefinitions", "notifications", "openapi", "devices", "location", "targetingquery"}
+// reserved are the engine's own paths below /api/v1, which types cannot have.
+var reserved = []string{"batch", "audit", "messagedefinitions", "notifications", "openapi"}
 
 type typeLint struct {
 	l     *loader
 	f     *file
 	t     *Type
 	types map[string]*Type
+	files map[string]*file
 }
 
 func (c *typeLint) problem(pointer, text, cure string) { c.l.problem(c.f, pointer, text, cure) }
 
+// taken reports whether the name of the type is the first segment of a path that
+// belongs to the service.
+func (c *typeLint) taken() bool {
+	return slices.ContainsFunc(slices.Concat(reserved, c.l.options.Paths), func(path string) bool {
+		first, below, _ := strings.Cut(path, "/")
+		return first == c.t.Name && !slices.Contains(c.t.Paths, below)
+	})
+}
+
 func (c *typeLint) check() {
-	if slices.Contains(reserved, c.t.Name) {
+	if c.taken() {
 		c.problem("/x-resource/path", c.t.Name+" is a path of the service", "choose another path")
 	}
-	for name := range c.t.Shape.Properties {
-		if CommonField(name) && name != "url" || name == c.t.IDProperty {
-			c.problem("/properties/"+document.EscapeToken(name), name+" is implied", "leave it out")
-		}
-	}
+	c.permission()
+	c.implied()
 	for name := range c.t.Shape.Properties {
 		if !plainName(name) {
 			c.problem("/properties/"+document.EscapeToken(name), "a property name consists of letters, digits, _ and -", "rename it")
@@ -59,50 +74,87 @@ func (c *typeLint) check() {
 	c.names()
 	c.rules()
 	c.transitions()
-	c.shapes(c.t.Shape, map[*document.Shape]bool{})
+	c.annotations()
 }
 
 func (c *typeLint) names() {
 	scalar := func(at, name string, multiple bool) {
 		field, shape := c.t.resolve(strings.Split(name, "."))
 		switch {
+		case c.uncertain(name):
 		case shape == nil || shape == document.AnyShape:
 			c.problem(at, "there is no property "+name, "name a property of the schema, by a dotted path")
-		case field.Kind == query.Object, field.Multiple() && !multiple:
-			c.problem(at, name+" is no single value", "name a property that holds a string, number or boolean")
+		case field.Multiple() && !multiple, field.Kind == query.Object && len(shape.Kinds()) == 1:
+			c.problem(at, name+" is not a single value", "name a property that holds a string, number or boolean")
 		case field.Multiple() && field.Kind != query.String:
 			c.problem(at, "only arrays of strings and of references can have an index", "")
 		case shape.Secret, shape.WriteOnly:
-			c.problem(at, name+" is secret, and cannot be asked for", "leave it out")
+			c.problem(at, name+" is secret and cannot be queried", "leave it out")
 		case c.t.derived(name):
-			c.problem(at, name+" is derived and not stored, and cannot be asked for", "leave it out")
+			c.problem(at, name+" is derived, not stored, and cannot be queried", "leave it out")
+		}
+	}
+	// ordered checks a field of an index or an order: values of different kinds
+	// have no common order.
+	ordered := func(at, name string, multiple bool) {
+		before := len(c.l.problems)
+		scalar(at, name, multiple)
+		field, shape := c.t.resolve(strings.Split(name, "."))
+		if len(c.l.problems) > before || shape == nil || c.uncertain(name) || CommonField(name) || field.Multiple() {
+			return
+		}
+		if kinds := shape.Kinds(); len(kinds) != 1 {
+			c.problem(at, name+" holds "+cmp.Or(strings.Join(kinds, " or "), "values of any kind")+", and values of different kinds have no common order",
+				"give the property one type, besides null")
 		}
 	}
 	for i, name := range c.t.Sort {
-		scalar(fmt.Sprintf("/x-resource/sort/%d", i), name, false)
+		ordered(fmt.Sprintf("/x-resource/sort/%d", i), name, false)
 	}
 	declared, _ := lookup(c.t.Source, "/x-resource/index").([]any)
 	for i, entry := range declared {
 		at := fmt.Sprintf("/x-resource/index/%d", i)
 		names := stringList(entry)
-		scalar(at, names[0], len(names) == 1)
+		if len(names) == 0 {
+			continue // has been reported
+		}
+		ordered(at, names[0], len(names) == 1)
 		if len(names) == 2 && !CommonField(names[1]) {
-			scalar(at, names[1], false)
+			ordered(at, names[1], false)
 		}
 	}
 	for i, name := range c.t.Unique {
 		scalar(fmt.Sprintf("/x-resource/unique/%d", i), name, false)
 	}
+	for _, f := range c.t.UniqueForms {
+		at := "/x-resource/uniqueForm/" + f.Property
+		if c.l.omitted.covers(c.f, "/x-resource/unique") || c.uncertain(f.Property) {
+			continue
+		}
+		if !slices.Contains(c.t.Unique, f.Property) {
+			c.problem(at, f.Property+" is not unique", "name it in unique, too")
+		} else if _, shape := c.t.resolve(strings.Split(f.Property, ".")); shape != nil && !shape.Is("string") {
+			c.problem(at, f.Property+" is not a string and has no form "+f.Form, "leave it out")
+		}
+	}
 	for i, name := range c.t.Search {
 		scalar(fmt.Sprintf("/x-resource/search/%d", i), name, true)
 	}
-	if label := c.t.Label; label != "" && (c.t.Shape.Properties[label] == nil || !c.t.Shape.Properties[label].Is("string")) {
-		c.problem("/x-resource/label", "there is no string property "+label, "")
+	if label := c.t.Label; label != "" {
+		member := c.t.Shape.Properties[label]
+		switch {
+		case c.uncertain(label):
+		case member == nil || !member.Is("string"):
+			c.problem("/x-resource/label", "there is no string property "+label, "name one, or leave label out")
+		case member.Secret, member.WriteOnly, member.Derived:
+			c.problem("/x-resource/label", label+" is not visible to everyone who can see a reference", "name another property")
+		}
 	}
 	if parent := c.t.Parent; parent != "" {
 		member := c.t.Shape.Properties[parent]
-		if member == nil || member.Ref == nil || !member.Immutable || !slices.Contains(stringList(c.t.Source["required"]), parent) {
-			c.problem("/x-resource/parent", parent+" is no required x-immutable reference", "name one, whose id stands in the path")
+		certain := !c.uncertain(parent) && !c.l.omitted.at[location{c.f, "/required"}]
+		if certain && (member == nil || member.Ref == nil || !member.Immutable || !slices.Contains(stringList(c.t.Source["required"]), parent)) {
+			c.problem("/x-resource/parent", parent+" is not a required x-immutable reference", "name one; its id becomes part of the path")
 		}
 	}
 	for i, path := range c.t.Team {
@@ -110,7 +162,7 @@ func (c *typeLint) names() {
 	}
 }
 
-// team checks that a path leads to teams or sites.
+// team checks that a path leads to teams, or to a type that teams refer to.
 func (c *typeLint) team(at, path string) {
 	t := c.t
 	for _, name := range strings.Split(path, ".") {
@@ -118,142 +170,154 @@ func (c *typeLint) team(at, path string) {
 			break
 		}
 		shape := t.Shape.Properties[name]
-		if shape != nil && shape.Items != nil {
-			shape = shape.Items
+		if c.l.shapes.uncertain(t.Shape) || shape != nil && c.l.shapes.uncertain(shape) {
+			return
+		}
+		if shape != nil && shape.Element != nil {
+			shape = shape.Element
+		}
+		if shape != nil && c.l.shapes.uncertain(shape) {
+			return
+		}
+		if shape != nil && shape.Ref != nil && c.types[shape.Ref.Type] == nil && c.l.mayName(shape.Ref.Type) {
+			return
 		}
 		if shape == nil || shape.Ref == nil || c.types[shape.Ref.Type] == nil {
-			c.problem(at, name+" is no reference of "+t.Name, "a team path leads from reference to reference")
+			c.problem(at, name+" is not a reference of "+t.Name, "a team path leads from reference to reference")
 			return
 		}
 		t = c.types[shape.Ref.Type]
 	}
-	if t.Name != "teams" && t.Name != "sites" {
-		c.problem(at, path+" leads to "+t.Name, "a team path ends at teams or sites")
+	if t.Name != teamType && !c.ofTeams(t) {
+		c.problem(at, path+" leads to "+t.Name, "a team path ends at teams, or at a type that teams refer to")
+	}
+}
+
+// ofTeams reports whether teams have a list of references to a type, besides that
+// of their users.
+func (c *typeLint) ofTeams(t *Type) bool {
+	teams := c.types[teamType]
+	return teams != nil && slices.ContainsFunc(teams.References(), func(name string) bool {
+		return name != "users" && teams.Shape.Properties[name].Element.Ref.Type == t.Name
+	})
+}
+
+// permission checks that roles can hold the permission of the type.
+func (c *typeLint) permission() {
+	if roles := c.types[roleType]; roles != nil {
+		if permissions := roles.Permissions(); len(permissions) > 0 && !slices.Contains(permissions, c.t.Permission) {
+			c.problem("/x-resource/permission", c.t.Permission+" is not a permission that roles can hold", "name one of "+strings.Join(permissions, ", "))
+		}
 	}
 }
 
 func (c *typeLint) rules() {
-	property := func(at, name string) {
-		if c.t.Shape.Properties[name] == nil && !CommonField(name) {
-			c.problem(at, "there is no property "+name, "")
-		}
-	}
 	if c.t.Frozen != nil {
-		for _, name := range c.t.Frozen.Except {
-			property("/x-frozen/except", name)
+		for i, name := range c.t.Frozen.Except {
+			if c.t.Shape.Properties[name] == nil && !CommonField(name) && !c.uncertain(name) {
+				c.problem(fmt.Sprintf("/x-frozen/except/%d", i), "there is no property "+name, "name a property of the schema")
+			}
 		}
 	}
 	for i, rule := range c.t.Compare {
-		at := fmt.Sprintf("/x-compare/%d", i)
-		property(at+"/left", rule.Left[0])
-		property(at+"/right", rule.Right[0])
+		c.relation(fmt.Sprintf("/x-compare/%d", i), "x-compare", rule.Relation)
 	}
 	for i, warning := range c.t.Warnings {
 		for k, r := range warning.unless {
-			c.relation(fmt.Sprintf("/x-warnings/%d/unless/%d", i, k), r)
+			c.relation(fmt.Sprintf("/x-warnings/%d/unless/%d", i, k), "unless", r)
 		}
 	}
 }
 
-// relation checks that two sides can be worked out and compared.
-func (c *typeLint) relation(at string, r Relation) {
-	left, right := c.side(at+"/left", r.Left), c.side(at+"/right", r.Right)
+// relation checks that two sides can be computed and compared.
+func (c *typeLint) relation(at, rule string, r Relation) {
+	left, right := c.side(at+"/left", rule, r.Left), c.side(at+"/right", rule, r.Right)
 	if left != "" && right != "" && left != right {
 		c.problem(at, "a "+left+" and a "+right+" cannot be compared", "name properties of one kind")
 	}
 }
 
-// side is what a side of a relation holds, or "" after a problem.
-func (c *typeLint) side(at string, names []string) string {
+// side returns the kind of a side of a relation, or "" after a problem.
+func (c *typeLint) side(at, rule string, names []string) string {
 	kind := ""
 	for _, name := range names {
-		member := c.t.Shape.Properties[name]
-		switch {
-		case member == nil:
-			c.problem(at, "there is no property "+name, "")
+		if c.uncertain(name) {
 			return ""
+		}
+		member := c.t.Shape.Properties[name]
+		wrong := ""
+		switch {
+		case CommonField(name) && member == nil:
+			wrong = name + " is a common field"
+		case member == nil && strings.Contains(name, "."):
+			wrong = name + " is not a top-level property"
+		case member == nil:
+			wrong = "there is no property " + name
+		case member.Secret, member.WriteOnly, member.Derived:
+			wrong = name + " is not stored in plain text"
 		case member.Is("number"), member.Is("integer"):
 			kind = "number"
-		case member.Is("string") && len(names) == 1:
+		case member.Is("string") && member.Ref == nil && len(names) == 1:
 			kind = "text"
+		case len(names) > 1:
+			wrong = name + " is not a number, and only numbers can be multiplied"
 		default:
-			c.problem(at, name+" cannot be worked out here", "name a number or a text, or multiply numbers")
+			wrong = name + " is neither a number nor a string"
+		}
+		if wrong != "" {
+			c.problem(at, wrong, rule+" supports top-level properties that are numbers or strings")
 			return ""
 		}
 	}
 	return kind
 }
 
-// transitions checks that x-transitions speaks of values of the property.
+// transitions checks that x-transitions names values of the property.
 func (c *typeLint) transitions() {
 	for name, member := range c.t.Shape.Properties {
 		for from, to := range member.Transitions {
 			for _, value := range append([]string{from}, to...) {
 				if !enumHas(c.t, name, value) {
-					c.problem("/properties/"+document.EscapeToken(name)+"/x-transitions", value+" is no value of the property", "name values of its enum")
+					c.problem("/properties/"+document.EscapeToken(name)+"/x-transitions", value+" is not a value of the property", "name values of its enum")
 				}
 			}
 		}
 	}
 }
 
-// shapes checks what can stand anywhere in a type.
-func (c *typeLint) shapes(shape *document.Shape, seen map[*document.Shape]bool) {
-	if shape == document.AnyShape || seen[shape] {
-		return
-	}
-	seen[shape] = true
-	if shape.Ref != nil {
-		c.reference(shape.Ref)
-		return
-	}
-	if shape.Items != nil && shape.Items.Secret {
-		c.problem("", "the items of an array cannot be x-secret", "make each secret a property of its own")
-	}
-	anyChild(shape, func(child *document.Shape) bool {
-		if shape != c.t.Shape && (child.Immutable || child.Transitions != nil) && !c.topLevel(child) {
-			c.problem("", "x-immutable and x-transitions are rules of top-level properties", "put the property there")
-		}
-		c.shapes(child, seen)
-		return false
-	})
-}
-
-// topLevel reports whether a shape is one of a top-level property too.
-func (c *typeLint) topLevel(shape *document.Shape) bool {
-	for _, member := range c.t.Shape.Properties {
-		if member == shape {
-			return true
-		}
-	}
-	return false
-}
-
-// reference checks that an x-ref leads to a type, and that what it demands of
-// its target cannot change there.
+// reference checks that an x-ref leads to a type, and that the conditions for its
+// target cannot change there.
 func (c *typeLint) reference(ref *document.Reference) {
-	at := c.l.refs[ref]
+	at := c.l.shapes.refs[ref]
 	problem := func(below, text, cure string) { c.l.problem(at.f, at.pointer+below, text, cure) }
 	target, ok := c.types[ref.Type]
+	if !ok && c.l.mayName(ref.Type) {
+		return
+	}
 	if !ok {
 		problem("", "there is no type "+ref.Type, "name the path of a type")
 		return
 	}
-	if c.t.Global && !target.Global && ref.Network == "" {
-		problem("", c.t.Name+" are global, and must say in which network "+ref.Type+" are", `add "network"`)
+	scoped := !c.l.omitted.covers(c.f, "/x-resource/scope") && !c.l.omitted.covers(c.files[target.File], "/x-resource/scope")
+	if scoped && c.t.Global && !target.Global && ref.Network == "" {
+		problem("", c.t.Name+" is global and must specify the network of "+ref.Type, `add "network"`)
 	}
 	for name, value := range ref.Where {
 		below := "/where/" + document.EscapeToken(name)
-		if property := target.Shape.Properties[name]; property == nil || !property.Immutable {
-			problem(below, "what is demanded of "+ref.Type+" could change: "+name+" is not x-immutable there", "make it x-immutable")
+		property := target.Shape.Properties[name]
+		if c.l.shapes.uncertain(target.Shape) || property != nil && c.l.shapes.uncertain(property) {
+			continue
+		}
+		if property == nil || !property.Immutable {
+			problem(below, "the condition on "+ref.Type+" could change: "+name+" is not x-immutable there", "make it x-immutable")
 		} else if !enumHas(target, name, value) {
-			problem(below, value+" is no value of "+name+" of "+ref.Type, "name a value of its enum")
+			problem(below, value+" is not a value of "+name+" of "+ref.Type, "name a value of its enum")
 		}
 	}
 }
 
-// enumHas reports whether the enum of a property, if it has one in its own
-// words, holds a value.
+// enumHas reports whether a value is in the enum of a property, or the property
+// itself has none.
 func enumHas(t *Type, property, value string) bool {
 	enum, ok := lookup(t.Source, "/properties/"+document.EscapeToken(property)+"/enum").([]any)
 	return !ok || slices.Contains(enum, any(value))

@@ -3,10 +3,8 @@ package schema
 import (
 	"embed"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -27,65 +25,127 @@ const (
 	maxFiles      = 2000
 )
 
-// Source is a folder of schema files: one type a file, and shared definitions
-// in the folder common.
+// Source is a folder of schema files, one for each type, with shared definitions
+// in its folder common.
 type Source struct {
-	// Name is how problems call the folder; "" is the built-in one.
+	// Name is the name of the folder in problems; "" is the built-in one.
 	Name string
 	FS   fs.FS
 }
 
-// file is one schema file.
-type file struct {
-	// name is path as problems show it, url what $ref resolves against.
-	name, url string
-	common    bool
-	content   map[string]any
+// path returns the path of a file of the source for problems.
+func (s Source) path(name string) string {
+	switch {
+	case s.Name == "":
+		return name
+	case name == ".":
+		return s.Name
+	}
+	return strings.TrimSuffix(s.Name, "/") + "/" + name
 }
 
-// Load reads, checks and compiles the files of all sources together; an error
-// is of type Problems. A later source can add files, and replace none.
-func Load(sources ...Source) (*Registry, error) {
-	l := &loader{files: map[string]*file{}}
-	for _, source := range sources {
-		l.read(source)
+// file is one schema file.
+type file struct {
+	// name is the path in problems, url the base of each $ref.
+	name, url string
+	common    bool
+	// source is the index of the file's source; builtIn reports whether that is the
+	// built-in one.
+	source  int
+	builtIn bool
+	data    []byte
+	content map[string]any
+	// unsound reports whether the file cannot be compiled, even without its faults.
+	unsound bool
+}
+
+// others returns the name of another file in a problem of this one. Built-in files
+// have none, as the author of a folder cannot read them.
+func (f *file) others(other *file) string {
+	if other.builtIn && other.source != f.source {
+		return "a built-in type"
 	}
-	if len(l.problems) == 0 {
-		l.checkVocabulary()
+	return other.name
+}
+
+// Options describe the application whose schemas are loaded.
+type Options struct {
+	// Messages is the catalogue to which schemas add messages; nil is that of the
+	// engine.
+	Messages *message.Catalogue
+	// Paths are the paths below /api/v1 that types cannot have.
+	Paths []string
+	// Permissions are added to those that the schema of roles lists.
+	Permissions []string
+}
+
+// Load is LoadWith without options.
+func Load(sources ...Source) (*Registry, error) { return LoadWith(Options{}, sources...) }
+
+// LoadWith reads, checks and compiles the files of all sources. The error is of
+// type Problems, with the results of all checks. A later source can add files but
+// not replace any.
+func LoadWith(options Options, sources ...Source) (*Registry, error) {
+	if options.Messages == nil {
+		options.Messages = message.BuiltIn()
 	}
-	if len(l.problems) == 0 {
-		l.checkPlaces()
+	l := &loader{options: options, files: map[string]*file{}}
+	for i, source := range sources {
+		l.read(i, source)
 	}
-	if len(l.problems) > 0 {
-		return nil, l.sorted()
-	}
+	l.addPermissions()
+	l.checkVocabulary()
+	l.checkPlaces()
+	l.checkTested()
+	l.checkContradictions()
+	l.omit()
 	types, declared := l.compile()
-	if len(l.problems) == 0 {
-		l.lint(types)
-	}
+	l.lint(types)
 	if len(l.problems) > 0 {
 		return nil, l.sorted()
 	}
-	return newRegistry(types, declared)
+	return newRegistry(types, l.options.Messages, declared)
 }
 
 type loader struct {
-	files    map[string]*file // by url
+	options  Options
+	files    map[string]*file // by URL
+	unread   []*file          // files without content
 	problems Problems
-	// refs tells where each reference was declared, once all is compiled.
-	refs map[*document.Reference]location
+	// faults are the locations of faults that prevent files from being compiled.
+	faults  []location
+	omitted omissions
+	// shapes are the shapes of the types after compilation.
+	shapes *shapes
+	// compiled compiles the schema at a location. It returns nil if there is none.
+	compiled func(location) *jsonschema.Schema
 }
 
+// problem reports a fault that prevents a file from being compiled.
 func (l *loader) problem(f *file, pointer, text, cure string) {
+	l.faults = append(l.faults, location{f, pointer})
+	l.report(f, pointer, text, cure)
+}
+
+func (l *loader) report(f *file, pointer, text, cure string) {
+	if l.omitted.covers(f, pointer) {
+		return
+	}
 	l.problems = append(l.problems, Problem{File: f.name, Pointer: pointer, Text: text, Cure: cure})
 }
 
+// reported reports whether there is a problem at a place.
+func (l *loader) reported(f *file, pointer string) bool {
+	return slices.ContainsFunc(l.problems, func(p Problem) bool { return p.File == f.name && p.Pointer == pointer })
+}
+
 func (l *loader) sorted() Problems {
+	l.number()
 	slices.SortFunc(l.problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(l.problems)
 }
 
-// inOrder lists the files in the order of their urls.
+// inOrder returns the files sorted by URL.
 func (l *loader) inOrder() []*file {
 	files := make([]*file, 0, len(l.files))
 	for _, f := range l.files {
@@ -95,83 +155,24 @@ func (l *loader) inOrder() []*file {
 	return files
 }
 
-func (l *loader) read(source Source) {
-	for _, folder := range []string{".", "common"} {
-		entries, err := fs.ReadDir(source.FS, folder)
-		if errors.Is(err, fs.ErrNotExist) && folder == "common" {
-			continue
-		}
-		if err != nil {
-			l.problems = append(l.problems, Problem{File: path.Join(source.Name, folder), Text: "the folder cannot be read: " + reason(err)})
-			continue
-		}
-		if len(entries) > maxFiles {
-			l.problems = append(l.problems, Problem{File: path.Join(source.Name, folder), Text: fmt.Sprintf("the folder holds more than %d files", maxFiles)})
-			continue
-		}
-		for _, entry := range entries {
-			if path.Ext(entry.Name()) == ".json" && !strings.HasPrefix(entry.Name(), ".") {
-				l.readFile(source, path.Join(folder, entry.Name()), folder == "common")
-			}
-		}
-	}
+// sound returns the files that can be compiled, sorted by URL.
+func (l *loader) sound() []*file {
+	return slices.DeleteFunc(l.inOrder(), func(f *file) bool { return f.unsound })
 }
 
-func (l *loader) readFile(source Source, name string, common bool) {
-	f := &file{name: path.Join(source.Name, name), url: baseURL + name, common: common}
-	if !plainName(strings.TrimSuffix(path.Base(name), ".json")) {
-		l.problem(f, "", "a file name consists of letters, digits, _ and -", "rename it")
-		return
+// mayName reports whether an unsound file may define a type, so that references to
+// that type cannot be checked.
+func (l *loader) mayName(typeName string) bool {
+	for _, f := range l.files {
+		r, _ := f.content["x-resource"].(map[string]any)
+		if f.unsound && !f.common && r["path"] == typeName {
+			return true
+		}
 	}
-	if other, taken := l.files[f.url]; taken {
-		l.problem(f, "", "there is a schema of this name already, "+other.name, "choose another file name")
-		return
-	}
-	data, err := readBounded(source.FS, name)
-	if err != nil {
-		l.problem(f, "", "the file cannot be read: "+reason(err), "")
-		return
-	}
-	content, err := document.DecodeObject(data, document.Limits{Depth: 64})
-	if err != nil {
-		l.problem(f, "", err.Error(), "a schema file is one JSON object")
-		return
-	}
-	f.content = content
-	l.files[f.url] = f
+	return slices.ContainsFunc(l.unread, func(f *file) bool { return f.url == baseURL+typeName+".json" })
 }
 
-// readBounded reads a regular file; a link that leads elsewhere is not
-// followed out of the folder by the sources' file systems (os.Root).
-func readBounded(fsys fs.FS, name string) ([]byte, error) {
-	r, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	info, err := r.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
-	data, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
-	if len(data) > maxFileBytes {
-		err = fmt.Errorf("it is larger than %d bytes", maxFileBytes)
-	}
-	return data, err
-}
-
-func reason(err error) string {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err.Error()
-	}
-	return err.Error()
-}
-
-// checkVocabulary holds every file against the meta-schema.
+// checkVocabulary validates every file against the meta-schema.
 func (l *loader) checkVocabulary() {
 	compiler := newCompiler()
 	data, _ := vocabulary.ReadFile("vocabulary.json")
@@ -186,7 +187,8 @@ func (l *loader) checkVocabulary() {
 	raw := rawSchemas{vocabularyURL: content}
 	for _, f := range l.inOrder() {
 		if declared, ok := f.content["$schema"].(string); ok && declared != dialect {
-			l.problem(f, "/$schema", "only draft 2020-12 is understood", `write "`+dialect+`"`)
+			f.unsound = true
+			l.problem(f, "/$schema", "only draft 2020-12 is supported", `write "`+dialect+`"`)
 			continue
 		}
 		meta := forTypes
@@ -203,31 +205,42 @@ func (l *loader) checkVocabulary() {
 	}
 }
 
-// vocabularyProblem says in the words of a schema's author what the
-// meta-schema has against it.
+// vocabularyProblem explains a fault that the meta-schema finds to the author of a
+// schema. An unknown keyword does not prevent compilation, as later steps ignore
+// it.
 func (l *loader) vocabularyProblem(f *file, fault message.Message) {
 	at, _ := fault.Param("field").(string)
 	parent, name := at[:max(strings.LastIndexByte(at, '/'), 0)], at[strings.LastIndexByte(at, '/')+1:]
-	text, cure := strings.TrimPrefix(fault.String(), at+" "), "see docs/schema-vocabulary.md"
+	text, cure := strings.TrimPrefix(fault.String(), at+" "), "see docs/reference/schema-vocabulary.md"
+	say := l.problem
 	switch fault.Definition() {
 	case message.PropertyUnknown:
-		text = "this keyword is not known here"
+		text, say = "this keyword is not known here", l.report
 	case message.PropertyForbidden:
-		text = "this keyword is not known here"
+		say, text = l.report, "this keyword is not known here"
 		if parent == "/properties" && CommonField(name) {
 			text, cure = name+" is implied", "leave it out"
 		}
 	case message.PropertyName:
 		text = "this name is not allowed here"
 		if strings.HasSuffix(parent, "/patternProperties") {
-			text = "the name must be a regular expression"
+			pattern, _ := cutToken("/" + name)
+			text, cure = badPattern(pattern)
+		}
+	case message.ValueExcluded:
+		if name == "idProperty" {
+			text, cure = "idProperty is a second name of id and cannot be the name of a common field", "choose another name"
+		}
+	case message.ValueFormat:
+		if pattern, ok := lookup(f.content, at).(string); ok && name == "pattern" {
+			text, cure = badPattern(pattern)
 		}
 	case message.ValuePattern:
 		if name == "$ref" {
 			text, cure = notReached, refCure
 		}
 	}
-	l.problem(f, at, text, cure)
+	say(f, at, text, cure)
 }
 
 func newCompiler() *jsonschema.Compiler {

@@ -20,8 +20,8 @@ const common = `{"$schema": "` + dialect + `", "type": "object", "x-complete": t
 
 const others = `{"$schema": "` + dialect + `", "type": "object", "x-resource": {"path": "others"}, "properties": {"name": {"type": "string"}}}`
 
-// FuzzLoad wants any file to be loaded or refused by name, and a type that was
-// loaded to take any document: nothing panics and nothing hangs.
+// FuzzLoad checks that any file is loaded or rejected by name, and that a loaded
+// type handles any document without panics and endless loops.
 func FuzzLoad(f *testing.F) {
 	object := []byte(`{"a": {"id": "x"}, "b": [1, "2030-01-01T00:00:00Z", {}], "name": null, "c": {"a": {"b": {}}}}`)
 	for _, seed := range seeds(f) {
@@ -45,7 +45,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// seeds are the files of the cases, and those of the service.
+// seeds are the files of the test cases and of the service.
 func seeds(f *testing.F) []string {
 	f.Helper()
 	var list []string
@@ -79,7 +79,7 @@ func seeds(f *testing.F) []string {
 	return list
 }
 
-// checkProblems wants each problem to name a file and to say what is wrong.
+// checkProblems checks that each problem has a file and a text.
 func checkProblems(t *testing.T, err error) {
 	t.Helper()
 	var problems Problems
@@ -88,7 +88,7 @@ func checkProblems(t *testing.T, err error) {
 	}
 	for _, p := range problems {
 		if p.File != "fuzzed.json" && p.File != "others.json" && p.File != "common/part.json" {
-			t.Fatalf("%v names no file", p)
+			t.Fatalf("%v has no file", p)
 		}
 		if p.Text == "" || p.Pointer != "" && p.Pointer[0] != '/' {
 			t.Fatalf("%#v", p)
@@ -96,7 +96,7 @@ func checkProblems(t *testing.T, err error) {
 	}
 }
 
-// use does with a document what a write does.
+// use processes a document like a write.
 func use(t *testing.T, loaded *Type, body []byte) {
 	t.Helper()
 	object, err := document.DecodeObject(body, document.DefaultLimits)
@@ -108,25 +108,25 @@ func use(t *testing.T, loaded *Type, body []byte) {
 	merged := document.Merge(loaded.Shape, nil, object)
 	loaded.Shape.References(merged, func(document.Pointer, *document.Reference, string, string) {})
 	loaded.Shape.Redact(merged)
-	for _, fault := range loaded.Validate(merged) {
+	for _, fault := range validate(t, loaded, merged) {
 		if field, ok := fault.Param("field").(string); !ok || field != "" && field[0] != '/' {
 			t.Fatalf("%v has no field", fault)
 		}
 	}
 	if loaded.Frozen != nil {
-		loaded.Frozen.Matches(merged)
+		loaded.Frozen.Matches(t.Context(), merged)
 	}
 	for _, warning := range loaded.Warnings {
-		warning.Matches(merged)
+		warning.Matches(t.Context(), merged)
 	}
 	for name := range merged {
 		if _, err := loaded.Field("where", name); err == nil && !loaded.Shows(name) {
-			t.Fatalf("%q can be asked for and is not shown", name)
+			t.Fatalf("%q can be queried but is not shown", name)
 		}
 	}
 }
 
-// normaliser hears nothing.
+// normaliser ignores faults.
 func normaliser() *document.Normaliser {
 	return &document.Normaliser{
 		Unknown: func(document.Pointer) {},

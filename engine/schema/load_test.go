@@ -22,7 +22,7 @@ func TestBuiltInTypesLoad(t *testing.T) {
 	}
 }
 
-// The same files always give the same types.
+// The same files always result in the same types.
 func TestLoadIsDeterministic(t *testing.T) {
 	describe := func() string {
 		registry, err := Load(Source{FS: schemas.FS})
@@ -77,6 +77,7 @@ func TestFilesBeyondTheFolder(t *testing.T) {
 	for name, target := range map[string]string{
 		"absolute.json": secret,
 		"relative.json": filepath.Join("..", filepath.Base(outside), "secret.json"),
+		"dangling.json": "nowhere.json",
 		"common":        outside,
 	} {
 		if err := os.Symlink(target, filepath.Join(folder, name)); err != nil {
@@ -93,10 +94,13 @@ func TestFilesBeyondTheFolder(t *testing.T) {
 	if !errors.As(err, &problems) {
 		t.Fatalf("%v", err)
 	}
+	const refused = ", which is not followed: path escapes from parent (links must stay within the folder; copy the "
+	relative := filepath.Join("..", filepath.Base(outside), "secret.json")
 	want := []string{
-		"mine/absolute.json: the file cannot be read: path escapes from parent",
-		"mine/common: the folder cannot be read: path escapes from parent",
-		"mine/relative.json: the file cannot be read: path escapes from parent",
+		"mine/absolute.json: the file is a symbolic link to " + secret + refused + "file into it)",
+		"mine/common: the folder is a symbolic link to " + outside + refused + "folder into it)",
+		"mine/dangling.json: the file is a symbolic link to nowhere.json, which does not exist (correct or remove the link)",
+		"mine/relative.json: the file is a symbolic link to " + relative + refused + "file into it)",
 	}
 	if got := problems.Error(); got != strings.Join(want, "\n") {
 		t.Error(got)
@@ -112,7 +116,7 @@ func TestBoundsOfFiles(t *testing.T) {
 	for i := range maxFiles + 1 {
 		many["f"+strings.Repeat("x", i)+".json"] = &fstest.MapFile{}
 	}
-	if _, err := Load(Source{FS: many}); err == nil || !strings.HasPrefix(err.Error(), ".: the folder holds more than 2000 files") {
+	if _, err := Load(Source{FS: many}); err == nil || !strings.HasPrefix(err.Error(), ".: the folder contains more than 2000 files") {
 		t.Error(err)
 	}
 }

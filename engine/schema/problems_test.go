@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write what the loader says into the cases")
 
-// TestProblems loads the folders of schemas in testdata/problems and wants
-// exactly the problems that each names in "want": file, pointer, text, cure.
+// TestProblems loads the folders of schemas in testdata/problems, and expects
+// exactly the problems in the file "want" of each: file, pointer, text and cure.
 func TestProblems(t *testing.T) {
 	cases, err := filepath.Glob("testdata/problems/*.txtar")
 	if err != nil || len(cases) == 0 {
@@ -45,7 +45,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// without lists the lines that another text lacks.
+// without returns the lines that are not in another text.
 func without(text, other string) []string {
 	lines := strings.Split(other, "\n")
 	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return slices.Contains(lines, line) })
@@ -77,9 +77,8 @@ func names(files fstest.MapFS) []string {
 	return list
 }
 
-// parseArchive reads a text archive: a comment, and files that each begin with
-// a line "-- name --". An empty $schema and type are filled in, so that a case
-// shows only what it is about.
+// parseArchive parses a text archive: a comment, and files that each begin with a
+// line "-- name --". It replaces {HEAD by the members that each schema needs.
 func parseArchive(text string) (comment string, files fstest.MapFS) {
 	files = fstest.MapFS{"want": &fstest.MapFile{}}
 	name := ""

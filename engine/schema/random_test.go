@@ -2,7 +2,9 @@ package schema
 
 import (
 	"errors"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/fstest"
@@ -10,8 +12,8 @@ import (
 	"marquee/engine/document"
 )
 
-// schemaMaker makes schemas that are well formed and refer to each other at
-// random, cycles and all.
+// schemaMaker generates well-formed schemas that refer to each other at random,
+// including cycles.
 type schemaMaker struct{ *rand.Rand }
 
 func (m schemaMaker) schema(depth int) any {
@@ -27,11 +29,11 @@ func (m schemaMaker) schema(depth int) any {
 			schema["properties"] = m.members(depth)
 			schema["type"] = "object"
 		case 5:
-			schema[pick(m, schemaList)] = []any{m.schema(depth - 1), m.schema(depth - 1)}
+			schema[pick(m, keywordsOf(schemaList))] = []any{m.schema(depth - 1), m.schema(depth - 1)}
 		case 6:
-			schema[pick(m, oneSchema)] = m.schema(depth - 1)
+			schema[pick(m, keywordsOf(oneSchema))] = m.schema(depth - 1)
 		case 7:
-			schema[pick(m, schemaNames)] = m.members(depth)
+			schema[pick(m, keywordsOf(schemaNames))] = m.members(depth)
 		case 8:
 			return map[string]any{"x-ref": "things"}
 		case 9:
@@ -50,6 +52,16 @@ func (m schemaMaker) schema(depth int) any {
 }
 
 func pick(m schemaMaker, list []string) string { return list[m.IntN(len(list))] }
+
+func keywordsOf(f form) []string {
+	var list []string
+	for _, keyword := range slices.Sorted(maps.Keys(applicators)) {
+		if applicators[keyword].form == f {
+			list = append(list, keyword)
+		}
+	}
+	return list
+}
 
 func (m schemaMaker) name() string { return string(rune('a' + m.IntN(4))) }
 
@@ -81,8 +93,8 @@ func (m schemaMaker) document(depth int) any {
 	return true
 }
 
-// TestRandomSchemas wants schemas of every form to be loaded or refused, and
-// the types that they make to be used without end or panic.
+// TestRandomSchemas checks that schemas of any form are loaded or rejected, and
+// that the resulting types can be used without panics and endless loops.
 func TestRandomSchemas(t *testing.T) {
 	loadedTypes := 0
 	for seed := range uint64(400) {
@@ -110,7 +122,7 @@ func TestRandomSchemas(t *testing.T) {
 	}
 }
 
-// checkIdempotence wants a normalised document to stay as it is.
+// checkIdempotence checks that normalising a document again does not change it.
 func checkIdempotence(t *testing.T, seed string, loaded *Type, value any) {
 	t.Helper()
 	object, ok := value.(map[string]any)
@@ -126,7 +138,7 @@ func checkIdempotence(t *testing.T, seed string, loaded *Type, value any) {
 	}
 }
 
-// A load never fails but by problems.
+// All errors of a load are problems.
 func TestLoadOfNothing(t *testing.T) {
 	var problems Problems
 	if _, err := Load(Source{Name: "mine", FS: fstest.MapFS{}}); err != nil && !errors.As(err, &problems) {

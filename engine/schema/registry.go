@@ -2,13 +2,14 @@ package schema
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"marquee/engine/message"
 )
 
-// Registry is the set of types that are served, with the catalogue of their
-// messages. It is an immutable value, swapped as a whole.
+// Registry is a set of types with the catalogue of their messages. It is
+// immutable, and replaced as a whole.
 type Registry struct {
 	types     map[string]*Type
 	names     []string
@@ -21,7 +22,7 @@ func (r *Registry) Type(name string) (*Type, bool) {
 	return t, ok
 }
 
-// Types lists the types in the order of their names.
+// Types returns the types sorted by name.
 func (r *Registry) Types() []*Type {
 	types := make([]*Type, len(r.names))
 	for i, name := range r.names {
@@ -30,18 +31,20 @@ func (r *Registry) Types() []*Type {
 	return types
 }
 
-// Catalogue holds every message that can leave the service.
+// Catalogue returns the catalogue of all messages that the service can send.
 func (r *Registry) Catalogue() *message.Catalogue { return r.catalogue }
 
 // Problem is a mistake in a schema file.
 type Problem struct {
-	// File and Pointer (a JSON Pointer) say where.
+	// File and Pointer, a JSON Pointer, are the location.
 	File, Pointer string
-	// Text says what is wrong, Cure what to do.
+	// Line is the line in the file, from 1; 0 if unknown.
+	Line int
+	// Text describes the mistake, Cure how to correct it.
 	Text, Cure string
 }
 
-// String is the problem on one line.
+// String returns the problem on one line.
 func (p Problem) String() string {
 	text := p.File
 	if p.Pointer != "" {
@@ -51,13 +54,16 @@ func (p Problem) String() string {
 	if p.Cure != "" {
 		text += " (" + p.Cure + ")"
 	}
+	if p.Line > 0 {
+		text += ", line " + strconv.Itoa(p.Line)
+	}
 	return text
 }
 
-// Problems is the error of Load: all mistakes that were found.
+// Problems is the error of Load: all mistakes found.
 type Problems []Problem
 
-// Error lists the problems, one a line.
+// Error returns the problems, one on each line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
@@ -66,8 +72,8 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func newRegistry(types []*Type, declared []*message.Definition) (*Registry, error) {
-	catalogue, err := message.NewCatalogue(declared)
+func newRegistry(types []*Type, messages *message.Catalogue, declared []*message.Definition) (*Registry, error) {
+	catalogue, err := messages.With(declared...)
 	if err != nil {
 		return nil, Problems{{File: "schemas", Text: err.Error(), Cure: "give each code one text"}}
 	}

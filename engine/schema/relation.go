@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Relation compares two sides of an object. A side is a property, or the
-// product of several.
+// Relation compares two sides, each a property of an object or the product of
+// several.
 type Relation struct {
 	Left, Right []string
-	// Op is <, <= or =.
+	// Op is <, <=, >, >= or =.
 	Op string
 }
 
-// Holds reports whether the relation holds; known is false while a side is not
-// set, or the sides cannot be compared.
+// Holds reports whether the relation holds. Known is false if a side is not set or
+// the sides cannot be compared.
 func (r *Relation) Holds(object map[string]any) (holds, known bool) {
 	order, known := compareValues(side(object, r.Left), side(object, r.Right))
 	switch r.Op {
@@ -23,14 +23,18 @@ func (r *Relation) Holds(object map[string]any) (holds, known bool) {
 		holds = order < 0
 	case "<=":
 		holds = order <= 0
+	case ">":
+		holds = order > 0
+	case ">=":
+		holds = order >= 0
 	default:
 		holds = order == 0
 	}
 	return known && holds, known
 }
 
-// side is the value of one property, or the product of several as a *big.Rat;
-// nil while one of them is no number.
+// side returns the value of one property, or the product of several as a *big.Rat;
+// nil if one of them is not a number.
 func side(object map[string]any, properties []string) any {
 	if len(properties) == 1 {
 		return object[properties[0]]
@@ -46,7 +50,7 @@ func side(object map[string]any, properties []string) any {
 	return product
 }
 
-// compareValues orders two numbers, or two strings such as stored times.
+// compareValues compares two numbers, or two strings such as stored times.
 func compareValues(a, b any) (order int, comparable bool) {
 	if x, ok := exact(a); ok {
 		y, ok := exact(b)
@@ -60,7 +64,7 @@ func compareValues(a, b any) (order int, comparable bool) {
 	return strings.Compare(x, y), xok && yok
 }
 
-// exact is the number that stands in the JSON: three times 0.1 is 0.3.
+// exact returns the decimal number of the JSON text: three times 0.1 is 0.3.
 func exact(value any) (*big.Rat, bool) {
 	switch n := value.(type) {
 	case int64:

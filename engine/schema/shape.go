@@ -1,17 +1,18 @@
 package schema
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"net/url"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"marquee/engine/document"
 )
 
-// location is the place of a schema.
+// location is a place in a file, usually of a schema.
 type location struct {
 	f       *file
 	pointer string
@@ -21,34 +22,62 @@ func (at location) in(tokens ...string) location {
 	return location{at.f, at.pointer + document.Pointer(tokens).String()}
 }
 
-// maxShapes bounds what the files of a load can combine into.
+// maxShapes is the maximum number of shapes of a load.
 const maxShapes = 20_000
 
-// shapes compiles schemas into shapes. What is said of a value stands in
-// several schemas: the one at its place, and those that this one refers to or
-// combines. Each such set has one shape, so a schema that refers to itself
-// gives a cyclic shape.
+// shapes compiles schemas to shapes. Several schemas describe a value: the one at
+// its position, and those that it refers to or combines. Each such set has one
+// shape, so that a recursive schema results in a cyclic shape.
+//
+// Annotations apply whether or not the condition of their subschema holds, as in a
+// branch of anyOf, in then, in dependentSchemas or in contains. A value that can
+// be secret is secret.
 type shapes struct {
 	l    *loader
 	done map[string]*document.Shape
-	// refs tells where a reference was declared.
+	// places are the schemas of each shape.
+	places map[*document.Shape][]subschema
+	// refs are the locations at which references are declared.
 	refs map[*document.Reference]location
 }
 
 func newShapes(l *loader) *shapes {
-	return &shapes{l: l, done: map[string]*document.Shape{}, refs: map[*document.Reference]location{}}
+	return &shapes{l: l, done: map[string]*document.Shape{}, places: map[*document.Shape][]subschema{}, refs: map[*document.Reference]location{}}
 }
 
-// of compiles the schemas at some places, which speak of one value.
-func (s *shapes) of(places ...location) *document.Shape {
-	var all []location
-	seen := map[location]bool{}
-	for _, at := range places {
-		s.closure(at, seen, &all)
-	}
+// subschema is a schema that applies to a value.
+type subschema struct {
+	location
+	// always reports whether the schema applies unconditionally.
+	always bool
+	// closes reports whether undeclared members are unknown.
+	closes bool
+	// some reports whether the schema is within contains, which describes only some
+	// items, so that it makes no member unknown.
+	some bool
+}
+
+func subschemaAt(where location) subschema {
+	return subschema{location: where, always: true, closes: true}
+}
+
+// in returns the location of a schema for a member or an item.
+func (p subschema) in(tokens ...string) subschema {
+	return subschema{location: p.location.in(tokens...), always: p.always, closes: !p.some, some: p.some}
+}
+
+// schema returns the schema at the location, nil for true and false.
+func (at location) schema() map[string]any {
+	schema, _ := lookup(at.f.content, at.pointer).(map[string]any)
+	return schema
+}
+
+// of compiles the schemas that describe one value.
+func (s *shapes) of(places ...subschema) *document.Shape {
+	all := s.closure(places)
 	var key strings.Builder
-	for _, at := range all {
-		key.WriteString(at.f.url + "#" + at.pointer + "\n")
+	for _, p := range all {
+		fmt.Fprintf(&key, "%s#%s %t %t %t\n", p.f.url, p.pointer, p.always, p.closes, p.some)
 	}
 	if shape, ok := s.done[key.String()]; ok {
 		return shape
@@ -58,108 +87,90 @@ func (s *shapes) of(places ...location) *document.Shape {
 		return document.AnyShape
 	}
 	shape := &document.Shape{}
-	s.done[key.String()] = shape
-	for _, at := range places {
-		adopt(shape, s.said(at, map[location]bool{}))
+	s.done[key.String()], s.places[shape] = shape, all
+	for _, p := range places {
+		adopt(shape, s.own(p.location, map[location]bool{}))
 	}
-	s.children(shape, all)
+	s.members(shape, all)
+	s.items(shape, all)
 	return shape
 }
 
-// closure lists a schema and those that add to it: a $ref and the branches of
-// allOf, anyOf, oneOf, if, then and else.
-func (s *shapes) closure(at location, seen map[location]bool, all *[]location) {
-	if seen[at] {
-		return
+// closure returns schemas and all schemas that they apply to the same value, by
+// $ref or by applicators.
+func (s *shapes) closure(places []subschema) []subschema {
+	var all []subschema
+	index := map[location]int{}
+	var add func(p subschema)
+	add = func(p subschema) {
+		i, known := index[p.location]
+		if !known {
+			i = len(all)
+			index[p.location] = i
+			all = append(all, subschema{location: p.location, some: true})
+		}
+		was := all[i]
+		stronger := subschema{location: p.location, always: p.always || was.always, closes: p.closes || was.closes, some: p.some && was.some}
+		if known && stronger == was {
+			return
+		}
+		all[i] = stronger
+		for _, other := range s.applied(stronger) {
+			add(other)
+		}
 	}
-	seen[at] = true
-	*all = append(*all, at)
-	for _, other := range s.applied(at) {
-		s.closure(other, seen, all)
+	for _, p := range places {
+		add(p)
 	}
+	return all
 }
 
-func (s *shapes) applied(at location) []location {
-	schema, _ := lookup(at.f.content, at.pointer).(map[string]any)
-	var list []location
+// applied returns the schemas that a schema applies to the same value.
+func (s *shapes) applied(p subschema) []subschema {
+	schema := p.schema()
+	var list []subschema
 	if ref, ok := schema["$ref"].(string); ok {
-		if target, pointer, text := s.l.resolve(at.f, ref); text == "" {
-			list = append(list, location{target, pointer})
+		if target, pointer, text := s.l.resolve(p.f, ref); text == "" {
+			other := p
+			other.location = location{target, pointer}
+			list = append(list, other)
 		}
 	}
-	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
-		branches, _ := schema[keyword].([]any)
-		for i := range branches {
-			list = append(list, at.in(keyword, strconv.Itoa(i)))
+	for _, keyword := range slices.Sorted(maps.Keys(schema)) {
+		role := applicators[keyword].role
+		if role != always && role != sometimes {
+			continue
 		}
-	}
-	for _, keyword := range []string{"if", "then", "else"} {
-		if _, ok := schema[keyword].(map[string]any); ok {
-			list = append(list, at.in(keyword))
-		}
+		from := len(list)
+		applied(keyword, schema[keyword], func(below string, inner any) {
+			if _, is := inner.(map[string]any); is {
+				other := p
+				other.pointer += below
+				other.always = p.always && role == always
+				other.closes = p.closes && keyword != "dependentSchemas"
+				list = append(list, other)
+			}
+		})
+		slices.SortFunc(list[from:], func(a, b subschema) int { return strings.Compare(a.pointer, b.pointer) })
 	}
 	return list
 }
 
-// said is what a schema says of the value itself. What it says in its own
-// words overrides what the schemas say that it refers to or combines.
-func (s *shapes) said(at location, on map[location]bool) *document.Shape {
+// own returns the annotations of a schema for the value itself. They override
+// those of the schemas that it refers to or combines.
+func (s *shapes) own(where location, on map[location]bool) *document.Shape {
 	shape := &document.Shape{}
-	if on[at] {
+	if on[where] {
 		return shape
 	}
-	on[at] = true
-	for _, other := range s.applied(at) {
-		adopt(shape, s.said(other, on))
+	on[where] = true
+	for _, other := range s.applied(subschemaAt(where)) {
+		adopt(shape, s.own(other.location, on))
 	}
-	if schema, ok := lookup(at.f.content, at.pointer).(map[string]any); ok {
-		s.types(shape, schema)
-		s.annotations(shape, schema, at)
-	}
+	schema := where.schema()
+	s.types(shape, schema)
+	s.annotations(shape, schema, where)
 	return shape
-}
-
-// children compiles what the schemas say of members and items.
-func (s *shapes) children(shape *document.Shape, all []location) {
-	members := map[string][]location{}
-	var extra, items []location
-	closed, open := false, false
-	for _, at := range all {
-		schema, _ := lookup(at.f.content, at.pointer).(map[string]any)
-		properties, declares := schema["properties"].(map[string]any)
-		for name := range properties {
-			members[name] = append(members[name], at.in("properties", name))
-		}
-		patterns, _ := schema["patternProperties"].(map[string]any)
-		for _, pattern := range slices.Sorted(maps.Keys(patterns)) {
-			extra = append(extra, at.in("patternProperties", pattern))
-		}
-		switch additional := schema["additionalProperties"].(type) {
-		case bool:
-			open, closed = open || additional, closed || !additional
-		case map[string]any:
-			extra = append(extra, at.in("additionalProperties"))
-		}
-		if _, ok := schema["items"].(map[string]any); ok {
-			items = append(items, at.in("items"))
-		}
-		closed = closed || declares
-	}
-	if closed {
-		shape.Properties = make(map[string]*document.Shape, len(members))
-	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		shape.Properties[name] = s.of(members[name]...)
-	}
-	switch {
-	case len(extra) > 0:
-		shape.Extra = s.of(extra...)
-	case open:
-		shape.Extra = document.AnyShape
-	}
-	if len(items) > 0 {
-		shape.Items = s.of(items...)
-	}
 }
 
 func (s *shapes) types(shape *document.Shape, schema map[string]any) {
@@ -170,6 +181,19 @@ func (s *shapes) types(shape *document.Shape, schema map[string]any) {
 		shape.Types = nil
 		for _, name := range t {
 			if name, ok := name.(string); ok {
+				shape.Types = append(shape.Types, name)
+			}
+		}
+	case nil:
+		values, listed := schema["enum"].([]any)
+		if value, one := schema["const"]; one {
+			values, listed = []any{value}, true
+		}
+		if listed {
+			shape.Types = nil
+		}
+		for _, value := range values {
+			if name := cmp.Or(document.KindOf(value), "null"); !shape.Is(name) {
 				shape.Types = append(shape.Types, name)
 			}
 		}
@@ -185,6 +209,9 @@ func (s *shapes) annotations(shape *document.Shape, schema map[string]any, at lo
 	set(&shape.ReadOnly, "readOnly")
 	set(&shape.WriteOnly, "writeOnly")
 	set(&shape.Secret, "x-secret")
+	if secret, ok := schema["x-secret"].(bool); ok {
+		shape.Exposed = !secret
+	}
 	set(&shape.Immutable, "x-immutable")
 	set(&shape.Complete, "x-complete")
 	set(&shape.UniqueItems, "uniqueItems")
@@ -192,8 +219,13 @@ func (s *shapes) annotations(shape *document.Shape, schema map[string]any, at lo
 	if list, ok := schema["x-lookup"].(string); ok {
 		shape.Lookup = list
 	}
-	if schema["format"] == "date-time" {
+	switch schema["format"] {
+	case "date-time":
 		shape.Time = true
+	case "hostname":
+		shape.Text = document.ASCIIHost
+	case "uri":
+		shape.Text = document.ASCIIHostOfURL
 	}
 	if value, ok := schema["default"]; ok {
 		shape.Default, shape.HasDefault = value, true
@@ -224,7 +256,7 @@ func (s *shapes) annotations(shape *document.Shape, schema map[string]any, at lo
 	}
 }
 
-// adopt adds what another schema says of the same value.
+// adopt adds the annotations of another schema of the same value.
 func adopt(shape, other *document.Shape) {
 	for _, name := range other.Types {
 		if !shape.Is(name) {
@@ -233,6 +265,9 @@ func adopt(shape, other *document.Shape) {
 	}
 	if other.Ref != nil {
 		shape.Ref = other.Ref
+	}
+	if other.Text != nil {
+		shape.Text = other.Text
 	}
 	if other.Lookup != "" {
 		shape.Lookup = other.Lookup
@@ -247,6 +282,7 @@ func adopt(shape, other *document.Shape) {
 	shape.ReadOnly = shape.ReadOnly || other.ReadOnly
 	shape.WriteOnly = shape.WriteOnly || other.WriteOnly
 	shape.Secret = shape.Secret || other.Secret
+	shape.Exposed = shape.Exposed || other.Exposed
 	shape.Immutable = shape.Immutable || other.Immutable
 	shape.Complete = shape.Complete || other.Complete
 	shape.UniqueItems = shape.UniqueItems || other.UniqueItems
@@ -258,7 +294,7 @@ const (
 	refCure    = "refer to #/… in this file, or to a file of common/"
 )
 
-// resolve finds the file and the pointer of a $ref; text says why it cannot.
+// resolve finds the file and the pointer of a $ref. Text explains why it cannot.
 func (l *loader) resolve(f *file, ref string) (target *file, pointer, text string) {
 	base, fragment, _ := strings.Cut(ref, "#")
 	target = f
@@ -273,76 +309,12 @@ func (l *loader) resolve(f *file, ref string) (target *file, pointer, text strin
 	}
 	pointer, err := url.PathUnescape(fragment)
 	if err != nil || pointer != "" && !strings.HasPrefix(pointer, "/") {
-		return nil, "", "only JSON Pointers are understood behind #"
+		return nil, "", "only JSON Pointers are supported after #"
 	}
 	if schemaAt(target.content, pointer) == nil {
 		return nil, "", "there is no schema at " + ref
 	}
 	return target, pointer, ""
-}
-
-// mark sets what speaks of a shape and all below it. It reports whether it
-// could: a complete object that holds itself has no empty form.
-func mark(root *document.Shape) bool {
-	all := map[*document.Shape]bool{}
-	collectShapes(root, all)
-	for shape := range all {
-		shape.Whole = nil
-		for name, member := range shape.Properties {
-			if member.Complete {
-				shape.Whole = append(shape.Whole, name)
-			}
-		}
-		slices.Sort(shape.Whole)
-		shape.HasSecrets, shape.HasLookups = shape.Secret, shape.Lookup != ""
-		shape.Plain = !shape.Secret && !shape.WriteOnly && !shape.Complete && shape.Ref == nil && !shape.HasLookups
-		if shape.Complete {
-			left := maxPlaces
-			if anyChild(shape, func(child *document.Shape) bool { return !fits(child, &left) }) {
-				return false
-			}
-			shape.Names = slices.Sorted(maps.Keys(shape.Properties))
-			shape.Empty = document.Append(nil, shape.EmptyForm())
-			for _, member := range shape.Properties {
-				member.Empty = document.Append(nil, member.EmptyForm())
-			}
-		}
-	}
-	for changed := true; changed; {
-		changed = false
-		for shape := range all {
-			if !shape.HasSecrets && anyChild(shape, func(child *document.Shape) bool { return child.HasSecrets }) {
-				shape.HasSecrets, changed = true, true
-			}
-			if !shape.HasLookups && anyChild(shape, func(child *document.Shape) bool { return child.HasLookups }) {
-				shape.HasLookups, changed = true, true
-			}
-			if shape.Plain && anyChild(shape, func(child *document.Shape) bool { return !child.Plain }) {
-				shape.Plain, changed = false, true
-			}
-		}
-	}
-	return true
-}
-
-func collectShapes(shape *document.Shape, all map[*document.Shape]bool) {
-	if shape == document.AnyShape || all[shape] {
-		return
-	}
-	all[shape] = true
-	anyChild(shape, func(child *document.Shape) bool {
-		collectShapes(child, all)
-		return false
-	})
-}
-
-func anyChild(shape *document.Shape, test func(*document.Shape) bool) bool {
-	for _, child := range shape.Properties {
-		if test(child) {
-			return true
-		}
-	}
-	return shape.Extra != nil && test(shape.Extra) || shape.Items != nil && test(shape.Items)
 }
 
 func stringList(value any) []string {

@@ -13,8 +13,7 @@ import (
 
 func sortedNames(shape *document.Shape) []string { return slices.Sorted(maps.Keys(shape.Properties)) }
 
-// normalise runs a body through the shape of a type, and lists what was
-// unknown.
+// normalise normalises a body, and returns the unknown members.
 func normalise(t *testing.T, loaded *Type, body string) (string, []string) {
 	t.Helper()
 	object := decode(t, body)
@@ -30,7 +29,7 @@ func normalise(t *testing.T, loaded *Type, body string) (string, []string) {
 	return string(document.Append(nil, object)), unknown
 }
 
-// A schema that refers to itself is known at every depth.
+// The members of a recursive schema are known at every depth.
 func TestRecursiveSchemas(t *testing.T) {
 	for name, more := range map[string]string{
 		"in a property": `"$defs": {"node": {"type": "object", "properties": {
@@ -59,7 +58,7 @@ func TestRecursiveSchemas(t *testing.T) {
 	}
 }
 
-// Schemas that combine others know the members of all.
+// The members of combined schemas are known.
 func TestCombinedSchemas(t *testing.T) {
 	loaded := load(t, `"a": {"$ref": "#/$defs/base", "properties": {"own": {"type": "string"}, "shared": {"readOnly": true}}},
 		"byName": {"type": "object", "properties": {"fixed": {"type": "string"}}, "patternProperties": {"^x": {"x-ref": "things"}}},

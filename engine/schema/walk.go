@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,67 +9,39 @@ import (
 	"marquee/engine/document"
 )
 
-// The keywords that hold schemas: one, a list, or one for each name. Nothing
-// else in a schema file is a schema, whatever its members are called.
-var (
-	oneSchema = []string{"items", "contains", "additionalProperties", "unevaluatedProperties", "unevaluatedItems",
-		"propertyNames", "if", "then", "else", "not", "contentSchema"}
-	schemaList  = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
-	schemaNames = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
-)
-
-// walk calls visit for a schema and each schema within it, with their places.
-func walk(at string, value any, visit func(at string, schema map[string]any)) {
-	schema, ok := value.(map[string]any)
-	if !ok {
-		return
-	}
-	visit(at, schema)
-	for keyword, member := range schema {
-		place := at + "/" + document.EscapeToken(keyword)
-		switch {
-		case slices.Contains(oneSchema, keyword):
-			walk(place, member, visit)
-		case slices.Contains(schemaList, keyword):
-			items, _ := member.([]any)
-			for i, item := range items {
-				walk(place+"/"+strconv.Itoa(i), item, visit)
-			}
-		case slices.Contains(schemaNames, keyword):
-			members, _ := member.(map[string]any)
-			for name, inner := range members {
-				walk(place+"/"+document.EscapeToken(name), inner, visit)
-			}
-		}
+// walkFile calls visit for each schema of a file, including the conditions of its
+// rules.
+func walkFile(f *file, visit func(at string, schema map[string]any)) {
+	walk("", f.content, visit)
+	for _, when := range conditions(f) {
+		walk(when, lookup(f.content, when), visit)
 	}
 }
 
-// walkFile calls visit for each schema of a file, the conditions of its rules
-// among them.
-func walkFile(f *file, visit func(at string, schema map[string]any)) {
-	walk("", f.content, visit)
-	if rule, ok := f.content["x-frozen"].(map[string]any); ok {
-		walk("/x-frozen/when", rule["when"], visit)
+// conditions returns the pointers to the schemas in rules.
+func conditions(f *file) []string {
+	var list []string
+	if _, ok := f.content["x-frozen"].(map[string]any); ok {
+		list = append(list, "/x-frozen/when")
 	}
 	rules, _ := f.content["x-warnings"].([]any)
 	for i := range rules {
-		if rule, ok := rules[i].(map[string]any); ok {
-			walk("/x-warnings/"+strconv.Itoa(i)+"/when", rule["when"], visit)
-		}
+		list = append(list, "/x-warnings/"+strconv.Itoa(i)+"/when")
 	}
+	return list
 }
 
-// schemaAt finds the schema at a pointer; nil when there is none.
+// schemaAt returns the schema at a pointer, or nil.
 func schemaAt(content map[string]any, pointer string) any {
 	var schema any = content
 	for rest := pointer; rest != ""; {
 		var keyword, name string
 		keyword, rest = cutToken(rest)
 		members, _ := schema.(map[string]any)
-		switch {
-		case slices.Contains(oneSchema, keyword):
+		switch applicators[keyword].form {
+		case oneSchema:
 			schema = members[keyword]
-		case slices.Contains(schemaList, keyword), slices.Contains(schemaNames, keyword):
+		case schemaList, schemaNames:
 			name, rest = cutToken(rest)
 			schema = lookup(members[keyword], "/"+document.EscapeToken(name))
 		default:
@@ -82,7 +55,7 @@ func schemaAt(content map[string]any, pointer string) any {
 	return nil
 }
 
-// cutToken takes the first token of a JSON Pointer.
+// cutToken splits off the first token of a JSON Pointer.
 func cutToken(pointer string) (token, rest string) {
 	pointer = strings.TrimPrefix(pointer, "/")
 	if i := strings.IndexByte(pointer, '/'); i >= 0 {
@@ -91,8 +64,8 @@ func cutToken(pointer string) (token, rest string) {
 	return strings.ReplaceAll(strings.ReplaceAll(pointer, "~1", "/"), "~0", "~"), rest
 }
 
-// notUnderstood are keywords by which a schema could be reached other than by
-// its file and place, or that later drafts replaced.
+// notUnderstood are keywords that identify schemas other than by file and JSON
+// Pointer, or that later drafts replaced, with a cure for each.
 var notUnderstood = map[string]string{
 	"$anchor":          "refer to a schema by its place, #/$defs/…",
 	"$dynamicAnchor":   "refer to a schema by its place, #/$defs/…",
@@ -109,14 +82,14 @@ func (l *loader) checkPlaces() {
 		walkFile(f, func(at string, schema map[string]any) {
 			for keyword, cure := range notUnderstood {
 				if _, ok := schema[keyword]; ok {
-					l.problem(f, at+"/"+keyword, "this keyword is not understood", cure)
+					l.problem(f, at+"/"+keyword, "this keyword is not supported", cure)
 				}
 			}
 			if _, named := schema["$id"]; named && at != "" {
-				l.problem(f, at+"/$id", "a schema is named by its file and place alone", "leave it out")
+				l.problem(f, at+"/$id", "a schema is identified by its file and JSON Pointer only", "leave it out")
 			}
 			if ref, ok := schema["$ref"].(string); ok {
-				if _, _, text := l.resolve(f, ref); text != "" {
+				if _, _, text := l.resolve(f, ref); text != "" && !l.leadsToUnread(f, ref) && !l.reported(f, at+"/$ref") {
 					l.problem(f, at+"/$ref", text, refCure)
 				}
 			}
@@ -124,15 +97,22 @@ func (l *loader) checkPlaces() {
 	}
 }
 
-// asObject reports whether an x-ref speaks of objects alone.
+// leadsToUnread reports whether a $ref leads to a file that could not be read.
+func (l *loader) leadsToUnread(f *file, ref string) bool {
+	base, _, _ := strings.Cut(ref, "#")
+	url := baseURL + path.Join(path.Dir(strings.TrimPrefix(f.url, baseURL)), base)
+	return slices.ContainsFunc(l.unread, func(other *file) bool { return other.url == url })
+}
+
+// asObject reports whether an x-ref applies to objects only.
 func asObject(ref any) bool {
 	members, _ := ref.(map[string]any)
 	return members["form"] == "object"
 }
 
-// forValidation is a schema as documents are validated: a reference is stored
-// as an id, and uniqueItems is checked by the normaliser, which needs one pass
-// where the library compares each item with each other.
+// forValidation returns a schema that validates documents as they are stored:
+// references as ids, and without uniqueItems, which the normaliser checks in one
+// pass, while the library compares all pairs of items.
 func forValidation(value any) any {
 	schema, ok := value.(map[string]any)
 	if !ok {
@@ -143,18 +123,21 @@ func forValidation(value any) any {
 	}
 	prepared := make(map[string]any, len(schema))
 	for keyword, member := range schema {
-		switch {
-		case keyword == "uniqueItems", keyword == "$id", keyword == "readOnly", keyword == "writeOnly":
-		case slices.Contains(oneSchema, keyword):
+		switch keyword {
+		case "uniqueItems", "$id", "readOnly", "writeOnly":
+			continue
+		}
+		switch applicators[keyword].form {
+		case oneSchema:
 			prepared[keyword] = forValidation(member)
-		case slices.Contains(schemaList, keyword):
+		case schemaList:
 			items, _ := member.([]any)
 			list := make([]any, len(items))
 			for i, item := range items {
 				list[i] = forValidation(item)
 			}
 			prepared[keyword] = list
-		case slices.Contains(schemaNames, keyword):
+		case schemaNames:
 			members, _ := member.(map[string]any)
 			named := make(map[string]any, len(members))
 			for name, inner := range members {

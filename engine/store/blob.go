@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Blob says which bytes are kept under a key.
+// Blob describes a stored blob.
 type Blob struct {
 	Key
 	Size int64
-	// Time is when it was last put, by the store's clock, in UTC with
+	// Time is when the blob was last put by the store's clock, in UTC with
 	// milliseconds.
 	Time time.Time
 }
 
-// Pieces gives what open yields to piece, for adapters: in order, numbered from
-// 0, each of a length but the last, which may be shorter. A piece is lent. The
-// reader is closed. Errors of open, of its reader and of piece are returned as
-// they are. Codes: CodeInternal when there are fewer or more bytes than size;
-// pieces may have been given by then.
+// Pieces cuts the bytes of a reader into pieces of the given length, numbered
+// from 0; the last may be shorter. A piece is valid until the call of piece
+// returns. Pieces closes the reader, and returns errors of open, of the reader
+// and of piece unchanged. Codes: CodeInternal when the reader yields fewer or
+// more bytes than size, even after pieces were delivered.
 func Pieces(open func() (io.ReadCloser, error), size int64, length int, piece func(n int, data []byte) error) (err error) {
 	r, err := open()
 	if err != nil {
@@ -45,15 +45,15 @@ func Pieces(open func() (io.ReadCloser, error), size int64, length int, piece fu
 	}
 	switch {
 	case read < size:
-		return &Error{Code: CodeInternal, Text: fmt.Sprintf("a blob of %d bytes was given only %d", size, read)}
+		return &Error{Code: CodeInternal, Text: fmt.Sprintf("the reader of a blob of %d bytes ended after %d", size, read)}
 	case read > size:
-		return &Error{Code: CodeInternal, Text: fmt.Sprintf("a blob of %d bytes was given more", size)}
+		return &Error{Code: CodeInternal, Text: fmt.Sprintf("the reader of a blob of %d bytes did not end", size)}
 	}
 	return nil
 }
 
 // fill reads until the buffer is full or the reader ends. Unlike io.ReadFull,
-// it leaves io.ErrUnexpectedEOF to readers, of which it may be the own error.
+// it never makes up io.ErrUnexpectedEOF, which the reader itself may return.
 func fill(r io.Reader, buffer []byte) (n int, err error) {
 	for n < len(buffer) && err == nil {
 		var more int

@@ -12,7 +12,7 @@ import (
 	"marquee/engine/store"
 )
 
-// source is a reader that says whether it was closed, and may fail at that.
+// source is a reader that records whether it was closed, and may fail to close.
 type source struct {
 	io.Reader
 	closed bool
@@ -24,8 +24,8 @@ func (s *source) Close() error {
 	return s.fails
 }
 
-// TestPieces: whatever a reader's ways are, the pieces are the same, and what
-// cannot be cut is told.
+// TestPieces checks that the pieces do not depend on how the reader delivers
+// its bytes, and that errors are returned.
 func TestPieces(t *testing.T) {
 	own := errors.New("own")
 	readers := map[string]func(io.Reader) io.Reader{

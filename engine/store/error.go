@@ -2,42 +2,50 @@ package store
 
 import "errors"
 
-// Code says what went wrong in terms of the port.
+// Code classifies an error of a store.
 type Code int
 
 // The error codes of stores.
 const (
-	// CodeInternal is a fault that is not one of the others.
+	// CodeInternal is an error of no other class.
 	CodeInternal Code = iota
-	// CodeConflict is a conflict with another transaction that the store's own
-	// retries did not resolve.
+	// CodeConflict is a conflict with another transaction that retries did not
+	// resolve.
 	CodeConflict
-	// CodeUnavailable says that the store cannot be reached at present.
+	// CodeUnavailable means that the store cannot be reached at present.
 	CodeUnavailable
-	// CodeUncertain says that whether a transaction was committed is not known.
+	// CodeUncertain means that a transaction may or may not have been
+	// committed.
 	CodeUncertain
-	// CodeFull says that the store has no room; reads go on.
+	// CodeFull means that the store is out of space. Reads still work.
 	CodeFull
-	// CodeTooLarge says that a transaction is larger than the store takes.
+	// CodeDamaged means that stored data is unreadable or cannot be trusted.
+	CodeDamaged
+	// CodeTooLarge means that a transaction exceeds the store's limits.
 	CodeTooLarge
-	// CodeDeadline says that the context ended first.
+	// CodeDeadline means that the context ended first.
 	CodeDeadline
-	// CodeBadPosition says that a position is not one that the store gave.
+	// CodeBusy means that the context ended while the call waited for others.
+	CodeBusy
+	// CodeBadPosition means that a position did not come from the store.
 	CodeBadPosition
-	// CodeNotUsable says that what was opened is not a store that this program
-	// can use: corrupt, of a newer version, not writable, in use.
+	// CodeNotUsable means that the store cannot be opened: it is corrupt, not
+	// writable, in use, of a newer version, or not a store at all.
 	CodeNotUsable
+	// CodeNoStore means that there is no store and that Open was not to create
+	// one.
+	CodeNoStore
 )
 
-// Error is the one error type of stores. Its text is for operators.
+// Error is the error type of all stores. Its text is for operators.
 type Error struct {
 	Code Code
-	// Text says what happened and, where there is one, the cure.
+	// Text states what happened and, if there is one, the remedy.
 	Text  string
 	Cause error
 }
 
-// Error is the text and the cause.
+// Error implements error.
 func (e *Error) Error() string {
 	if e.Cause == nil {
 		return e.Text
@@ -45,11 +53,11 @@ func (e *Error) Error() string {
 	return e.Text + ": " + e.Cause.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// CodeOf is the code of an error, CodeInternal for one that is not a store's;
-// ok tells them apart.
+// CodeOf returns the code of an error; ok is false, and the code is
+// CodeInternal, for an error that is not an *Error.
 func CodeOf(err error) (code Code, ok bool) {
 	var e *Error
 	if errors.As(err, &e) {
@@ -58,6 +66,6 @@ func CodeOf(err error) (code Code, ok bool) {
 	return CodeInternal, false
 }
 
-// ErrRollback is returned by the function of a Write to end the transaction
-// without its writes.
+// ErrRollback is returned by the function of a Write to roll back the
+// transaction.
 var ErrRollback = errors.New("store: roll back")

@@ -1,280 +1,197 @@
-// Package store is the port behind which the engine keeps its records: what a
-// store promises, whatever it is made of. Package storetest proves the promise
-// of an adapter; sqlite and mongo are the adapters.
+// Package store is the port through which the engine keeps its records: what
+// every store promises, and the types of what it stores. It imports query and
+// document only. Begin with Store; package storetest proves the promise of the
+// adapters sqlite and mongo.
 //
-// Errors: every method may return an *Error with CodeUnavailable, CodeFull,
-// CodeDeadline or CodeInternal; the codes that it returns besides are named
-// with it. A library's own error is only ever the cause.
+// Every method may return an *Error with CodeUnavailable, CodeFull,
+// CodeDamaged, CodeBusy, CodeDeadline or CodeInternal; other codes are listed
+// with the method. An error of another library occurs only as a cause.
+//
+// A value passed to a yield function is valid until that function returns,
+// unless stated otherwise: the store reuses its memory. An error that a yield
+// function returns ends the call, which returns it unchanged.
 package store
 
 import (
 	"context"
 	"io"
-	"time"
 
 	"marquee/engine/query"
 )
 
-// Store keeps records in collections, and blobs beside them.
+// Store keeps records in collections, with blobs beside them.
 //
-// Transactions are serializable as far as the engine can tell: a read-write
-// transaction sees one snapshot and its own writes, and of two that write the
-// same record, or claim the same value, one runs again.
+// Transactions are serializable as far as the engine can observe. A read-write
+// transaction sees one snapshot and its own writes. Of two transactions that
+// write the same record or claim the same value, one is retried.
 type Store interface {
-	// EnsureCollections makes the collections and their indexes ready. Reads go
-	// on meanwhile; writes may have to wait. What is there already stays; an
-	// index that is named no longer is dropped. It must be called before a
-	// collection is used, and is never part of a transaction.
+	// EnsureCollections creates collections and their indexes, and drops
+	// indexes that are no longer listed. Reads continue meanwhile; writes may
+	// wait. A collection must not be used before, and a transaction must not
+	// call it.
 	EnsureCollections(ctx context.Context, collections []Collection) error
 
 	// Read runs fn on one snapshot of the whole store. Fn must not keep the
-	// Snapshot, nor what it was lent. Fn is run again, on a newer snapshot,
-	// when the store can read the first no longer, as after a change of a
-	// collection's indexes; it must forget what it found before.
+	// Snapshot. When the snapshot becomes unreadable, for example because an
+	// index has changed, fn runs again on a newer one and must forget what it
+	// has read.
 	Read(ctx context.Context, fn func(Snapshot) error) error
 
-	// Write runs fn in one transaction, and returns nil only when its writes
-	// are durable. Fn is run again, on a newer snapshot, when the transaction
-	// met a transient conflict; it must have no effects besides. An error of
-	// fn rolls back and is returned as it is; ErrRollback rolls back and is
-	// returned as it is, too. Codes: CodeConflict when the retries ended,
-	// CodeTooLarge, CodeUncertain.
+	// Write runs fn in one transaction, and returns nil only when the writes
+	// are durable. After a transient conflict fn runs again on a newer
+	// snapshot, so it must have no other effects. An error of fn, including
+	// ErrRollback, rolls back and is returned unchanged. Codes: CodeConflict
+	// when retries are exhausted, CodeTooLarge, CodeUncertain.
 	Write(ctx context.Context, fn func(Tx) error) error
 
-	// Forget drops all terms of the keys, and all claims of the properties, of
-	// a collection. It is not one transaction: after an error some are left,
-	// which another call drops.
+	// Serial reports whether writes run one at a time, so that all others wait
+	// while fn runs.
+	Serial() bool
+
+	// Forget drops all terms with the keys, and all claims of the properties,
+	// from a collection. It works in many small transactions, between which
+	// writes continue. After an error, call it again to drop the rest.
 	Forget(ctx context.Context, collection string, termKeys, properties []string) error
 
-	// Settle returns when every Write that was under way when it was called has
-	// ended, also those of other processes.
+	// Wipe overwrites data that Rewrite, RewriteHistory and Forget have
+	// replaced or dropped, as far as the store controls where it was kept and
+	// need not block writes for long.
+	Wipe(ctx context.Context) error
+
+	// Settle returns when every Write that was running at the time of the call
+	// has ended, in all processes.
 	Settle(ctx context.Context) error
 
-	// Revision is a value that differs whenever one of the collections has
-	// changed since, also in another process; ok is false when the store
-	// cannot tell without a read. What was computed from reads that began
-	// after Revision was asked may be kept until it differs.
+	// Revision returns a value that changes whenever one of the collections
+	// changes, in any process; ok is false when the store would need a read to
+	// know. The results of reads that began after the call stay valid while the
+	// value is the same.
 	Revision(collections ...string) (revision string, ok bool)
 
-	// Changes yields the changes behind a position in commit order, at most
-	// limit of them, and the position behind the last; "" is the beginning.
-	// With collections, the changes of others are passed over, and the position
-	// serves only who asks for the same ones. A change is never inserted before
-	// one that was yielded. Fewer than limit are all that there are: those of
-	// every Write that had returned before the call, also in another process,
-	// are among them. Codes: CodeBadPosition.
+	// Changes returns at most limit changes after a position in commit order,
+	// and the position after the last; "" is the beginning. With collections,
+	// it skips changes of others, and the returned position is valid only with
+	// the same collections.
+	//
+	// No change is ever inserted before one that was returned. When there are
+	// fewer than limit, they include those of every Write that had returned
+	// before the call, in any process. Codes: CodeBadPosition.
 	Changes(ctx context.Context, after string, limit int, collections ...string) ([]Change, string, error)
 
-	// End is a position at the end of the changes, of whatever collections: a
-	// Read that begins later sees all that stands before it. What is committed
-	// later stands behind it, and some of what has just been committed may, too.
+	// End returns a position at the end of the changes of all collections. A
+	// Read that begins later sees every change before it. Changes committed
+	// later come after it, and so may some that were committed just before.
 	End(ctx context.Context) (string, error)
 
-	// Check tells why the store cannot serve at present, nil when it can.
+	// Check returns an error when the store cannot serve reads and writes at
+	// present. It is cheap and stores nothing.
 	Check(ctx context.Context) error
 
 	Close() error
 }
 
-// Snapshot reads a state of the store that does not change. A yield function
-// must not use the snapshot; an error that it returns ends the call and is
-// returned as it is.
+// Snapshot reads a fixed state of the store. A yield function must not use the
+// snapshot.
 type Snapshot interface {
-	// Get yields those of the keys that exist, in any order. A key that stands
-	// twice is yielded once or twice.
+	// Get yields the records of keys that exist, in any order. A duplicate key
+	// is yielded once or twice.
 	Get(ctx context.Context, collection string, keys []Key, yield func(*Record) error) error
 
-	// Labels gives the text of a top-level property for those of the keys that
-	// exist: "" where it is absent.
+	// Labels returns the text of a top-level property for the keys that exist,
+	// "" where it is absent.
 	Labels(ctx context.Context, collection, property string, keys []Key) (map[Key]string, error)
 
-	// Find yields a page in its order, in which absent values are less than all
-	// others. With a position, the page begins behind it and the offset does not
-	// count. An empty array counts as absent for query.Null. The record is lent: its memory is used
-	// again after yield returns. An error of yield ends the page and is
-	// returned as it is.
+	// Lacking returns, of the terms of entries, those that the records do not
+	// have. Records that do not exist are left out.
+	Lacking(ctx context.Context, collection string, entries []Entry) ([]Entry, error)
+
+	// Find yields a page in order. Absent values sort before all others, and
+	// query.Null holds for an empty array. With a position, the page begins
+	// after it and the offset is ignored.
 	Find(ctx context.Context, q query.Query, yield func(*Record) error) error
 
-	// Count counts what the query finds without its page. The answer is exact
-	// for the snapshot.
+	// Count returns the number of records that match, regardless of the page.
+	// It is exact for the snapshot.
 	Count(ctx context.Context, q query.Query) (int64, error)
 
-	// Claims tells the owners of those of the unique values that are claimed.
+	// Claims returns the owners of the claims that are taken.
 	Claims(ctx context.Context, claims []Claim) (map[Claim]string, error)
 
-	// History yields the changes that match, newest first.
-	History(ctx context.Context, q HistoryQuery) ([]Change, error)
+	// History yields the changes that match, newest first, except FeedOnly
+	// ones. With a position, the page begins after it and the offset is
+	// ignored. Codes: CodeBadPosition.
+	History(ctx context.Context, q HistoryQuery, yield func(*Change) error) error
 
-	// HistoryCount counts them, without their page.
+	// HistoryCount returns their number, regardless of the page.
 	HistoryCount(ctx context.Context, q HistoryQuery) (int64, error)
 
-	// Notices yields the notices of changes that match, those of the newest
-	// change first, and those of one change in their order.
-	Notices(ctx context.Context, q NoticeQuery) ([]Notice, error)
+	// Notices yields the notices of the changes that match: the newest change
+	// first, and the notices of one change in order. With a position, the page
+	// begins after it and the offset is ignored. Codes: CodeBadPosition.
+	Notices(ctx context.Context, q NoticeQuery, yield func(*Notice) error) error
 
-	// NoticeCount counts them, without their page.
+	// NoticeCount returns their number, regardless of the page.
 	NoticeCount(ctx context.Context, q NoticeQuery) (int64, error)
 
-	// Scan yields at most limit records of a collection, of all networks, in
-	// the order of their keys, behind a key. The record is lent.
+	// ScanHistory returns at most limit changes of a collection, in all
+	// networks, after the position of a change that it returned; "" is the
+	// beginning. Each change committed before the first call is returned once.
+	ScanHistory(ctx context.Context, collection, after string, limit int) ([]Change, error)
+
+	// Scan yields at most limit records of a collection, in all networks, in
+	// the order of their keys, after a key.
 	Scan(ctx context.Context, collection string, after Key, limit int, yield func(*Record) error) error
 
-	// Blob yields the bytes of a blob from an offset on, at most length of
-	// them, in pieces that are lent, and tells the size of the whole. A length
-	// of 0 only asks for it.
+	// Blob yields at most length bytes of a blob from an offset, in pieces, and
+	// returns the size of the blob. A length of 0 only asks for the size.
 	Blob(ctx context.Context, key Key, offset, length int64, yield func([]byte) error) (size int64, found bool, err error)
 
-	// Blobs yields at most limit blobs, of all networks, in the order of their
-	// keys, behind a key.
+	// Blobs yields at most limit blobs, in all networks, in the order of their
+	// keys, after a key.
 	Blobs(ctx context.Context, after Key, limit int, yield func(Blob) error) error
 }
 
-// Tx is a read-write transaction, used by one goroutine. An error of any of
-// its methods ends it: fn must return that error, and later calls fail.
+// Tx is a read-write transaction, used by one goroutine. An error of a method
+// ends it: fn must return that error, and later calls fail.
 type Tx interface {
 	Snapshot
 
-	// Put writes the records of one collection. All writes of a call take
-	// effect or none. Codes: CodeConflict when a record is not at its expected
-	// version, and when a claim is taken by another record; the store then
-	// runs the transaction again. Claims are dropped before others are added.
+	// Put writes records of one collection; either all of them are written or
+	// none. Claims are dropped before others are added. Codes: CodeConflict
+	// when a record is not at its expected revision or a claim belongs to
+	// another record; the store then retries the transaction.
 	Put(ctx context.Context, collection string, writes []Write) error
 
-	// Append adds to the changes, which are both the history and the change
-	// feed. The store gives them their position.
+	// Append adds changes to the change feed and, unless they are FeedOnly, to
+	// the history. The store sets their positions.
 	Append(ctx context.Context, changes []Change) error
 
-	// Index adds terms and claims to records without changing them; what a
-	// record has already stays. Codes: CodeConflict when a record is not there,
-	// or a claim is taken by another.
+	// Rewrite replaces the Documents of records by equivalent ones and leaves
+	// the rest unchanged. Codes: CodeConflict when a record is not at its
+	// revision.
+	Rewrite(ctx context.Context, collection string, records []Record) error
+
+	// RewriteHistory replaces the Fields of changes that ScanHistory returned.
+	RewriteHistory(ctx context.Context, changes []Change) error
+
+	// Index adds terms and claims to records without changing them. Existing
+	// ones stay. An entry with claims counts as a write of its record: of this
+	// transaction and one that puts the record, one is retried. Codes:
+	// CodeConflict when a record does not exist or a claim belongs to another.
 	Index(ctx context.Context, collection string, entries []Entry) error
 
-	// PutBlob keeps the bytes that open gives, size of them, under a key. A
-	// blob that is there keeps its bytes, and open is not called; it counts as
-	// written all the same, so that of a transaction that puts it and one that
-	// drops it, one runs again. Who makes a record refer to a blob therefore
-	// puts it in the same transaction, and who finds no such record may drop
-	// it.
+	// PutBlob stores size bytes from a reader under a key. If the blob exists,
+	// its bytes stay and open is not called. It still counts as written, so of
+	// a transaction that puts a blob and one that drops it, one is retried. To
+	// refer to a blob, put it in the same transaction; to drop it, check that
+	// no record refers to it.
 	//
-	// Open is called at most once by a call, which closes the reader; neither
-	// may use the transaction, or wait for another. Their errors are returned
-	// as they are. Codes: CodeConflict when the blob meets another transaction,
-	// as with Put; CodeTooLarge; CodeInternal also when there are fewer or more
-	// bytes than size.
+	// Open is called at most once, and the store closes the reader. Neither may
+	// use the transaction or wait for another. Their errors are returned
+	// unchanged. Codes: CodeConflict as with Put; CodeTooLarge; CodeInternal
+	// also when the reader yields fewer or more bytes than size.
 	PutBlob(ctx context.Context, key Key, size int64, open func() (io.ReadCloser, error)) error
 
-	// DropBlobs drops those of the blobs that are there. Codes: CodeConflict
-	// when one meets another transaction, as with Put.
+	// DropBlobs drops the blobs that exist. Codes: CodeConflict as with Put.
 	DropBlobs(ctx context.Context, keys []Key) error
-}
-
-// Collection is what the engine asks of the place of one type's records.
-type Collection struct {
-	// Name consists of a–z, digits and _.
-	Name    string
-	Indexes []Index
-}
-
-// Index asks that a query with an equality on each field of Equal, in the
-// order of Order, is answered without walking more records than match. Every
-// index is of one network, ends in the id, and covers the state, so that a
-// count with the usual conditions need not read records. The store has those
-// for each system field's order that it supports without being asked:
-// createTime and updateTime.
-type Index struct {
-	Equal []query.Field
-	Order query.Field
-}
-
-// Key names a record or a blob: Network is "" for a global one.
-type Key struct{ Network, ID string }
-
-// Record is a stored object: what the engine knows of it, and the document.
-type Record struct {
-	Key
-	// Version is 1 for a new record and one more after each write.
-	Version int64
-	State   string
-	// Times are in UTC with milliseconds.
-	CreateTime, UpdateTime time.Time
-	CreateUser, UpdateUser string
-	// Warnings is a JSON array, or empty.
-	Warnings []byte
-	// Document is a JSON object in canonical form (document.Append), at most 101
-	// levels deep. The store gives back the same bytes.
-	Document []byte
-}
-
-// Write is a record to be written.
-type Write struct {
-	Record
-	// Expected is the version that is stored now, 0 for none. The version of
-	// the Record must be one more.
-	Expected int64
-	// Same says that the Document is the one that is stored at the expected
-	// version, which need not be written again.
-	Same bool
-	// AddTerms and DropTerms say how the record's terms change.
-	AddTerms, DropTerms []Term
-	// AddClaims and DropClaims say how its unique values change.
-	AddClaims, DropClaims []Claim
-}
-
-// Entry is what Index adds to the record of a key.
-type Entry struct {
-	Key
-	Terms  []Term
-	Claims []Claim
-}
-
-// Term is a value by which a record is found: an item of a multi-valued
-// property, or a word. Key consists of a–z, A–Z, digits, _ and dots.
-type Term struct{ Key, Value string }
-
-// Claim is a unique value of a property in a collection and network.
-type Claim struct{ Collection, Network, Property, Value string }
-
-// Change says that a record was written.
-type Change struct {
-	// Position is where the change stands in commit order; opaque.
-	Position string
-	Time     time.Time
-	Network  string
-	// Collection and ID name the record, Version what it became.
-	Collection, ID string
-	Version        int64
-	User           string
-	// Fields is a JSON array of what changed, without secrets.
-	Fields []byte
-	// Notices is a JSON array of objects that the Owner is told of because of
-	// the change; both are empty where there is nothing to tell.
-	Owner   string
-	Notices []byte
-}
-
-// Notice is one of the notices of a change.
-type Notice struct {
-	// Change is without its Fields and Notices.
-	Change
-	// Text is the JSON object.
-	Text []byte
-}
-
-// NoticeQuery asks for the notices of an owner about changes of a network.
-type NoticeQuery struct {
-	Network, Owner string
-	// Collections are those whose changes count.
-	Collections   []string
-	Offset, Limit int
-}
-
-// HistoryQuery asks for changes of a network.
-type HistoryQuery struct {
-	Network string
-	// Collection and ID narrow when they are not empty; ID only with
-	// Collection.
-	Collection, ID string
-	// Collections, when it is not nil, are those whose changes count.
-	Collections   []string
-	Offset, Limit int
 }

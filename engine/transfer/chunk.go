@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	// writeTime is how long one transaction may take.
+	// writeTime is the deadline of a transaction.
 	writeTime = 5 * time.Minute
-	// attempts is how often a chunk is written that meets other writers.
+	// attempts is the number of attempts to write a chunk that conflicts with other
+	// writes.
 	attempts = 5
-	// faultsPerLine says how many faults of a chunk are asked for: those of all
-	// lines, as each attempt costs as much as the first.
+	// faultsPerLine determines the number of faults that are reported for a chunk:
+	// enough for all lines, as each attempt costs as much as the first.
 	faultsPerLine = 4
 )
 
-// chunk reads the lines of the next transaction. It ends before an object that
-// it holds already, as its lines take effect one after the other, and before
-// one of another network, but not between lines that need each other.
+// chunk reads the lines of the next transaction. A chunk ends before a second line
+// of the same object and before an object of another network, but not within a
+// group.
 func (r *Importer) chunk() (items []item, end bool, err error) {
 	bytes, network, group := int64(0), "", int64(0)
 	seen := map[string]bool{}
@@ -68,66 +69,82 @@ func (r *Importer) chunk() (items []item, end bool, err error) {
 	return items, false, nil
 }
 
-// item reads one line; ok is false when it holds nothing to be written now.
+// item reads one line; ok is false if there is nothing to write now.
 func (r *Importer) item() (it item, ok bool, err error) {
 	if r.carried != nil {
 		it, r.carried = *r.carried, nil
-		return r.now(it)
+		return r.unlessHeld(it)
 	}
 	l, err := r.in.next()
 	if errors.Is(err, io.EOF) {
 		return it, false, err
 	}
 	if err != nil {
-		return it, false, fmt.Errorf("%s cannot be read behind line %d: %w", r.Input.Name(), r.state.Line, err)
+		return it, false, fmt.Errorf("%s cannot be read after line %d: %w", r.Input.Name(), r.state.Line, err)
 	}
-	if blank(l.text) {
+	if skipped(l.text) {
 		return it, false, nil
 	}
 	it, faults := r.parser.parse(l)
 	if !r.looked {
-		if err := misread(r.parser.t, it, faults); err != nil {
+		if err := checkFormat(r.parser.t, it, faults); err != nil {
 			return it, false, err
 		}
 		r.looked = true
 	}
 	if len(faults) > 0 {
-		return it, false, r.refuse(it, faults)
+		return it, false, r.rejectLine(it, faults)
 	}
 	if r.filesOf(it) != nil && r.Folder == nil {
-		return it, false, fmt.Errorf("line %d has files with it: name the folder that they were exported to with --files DIR", it.number)
+		return it, false, fmt.Errorf("line %d refers to files: name the folder to which they were exported with --files DIR", it.number)
 	}
-	return r.now(it)
+	return r.unlessHeld(it)
 }
 
-// now lets a line wait behind an earlier one of the same object.
-func (r *Importer) now(it item) (item, bool, error) {
+// unlessHeld makes a line wait if an earlier line of the same object is waiting.
+func (r *Importer) unlessHeld(it item) (item, bool, error) {
 	if r.state.Mode != last && r.held.has(it.key()) {
 		return it, false, r.wait(it)
 	}
 	return it, true, nil
 }
 
-// misread tells by the first line when a file is of another kind than it is
-// said to be: all of its lines would be rejected, or lose what they say.
-func misread(t *schema.Type, it item, faults []message.Message) error {
+// NotEnvelopeError means that the first line of a file that is imported without a
+// type is not an envelope.
+type NotEnvelopeError struct {
+	Line int64
+	Text []byte
+}
+
+// Error implements error.
+func (e *NotEnvelopeError) Error() string {
+	return fmt.Sprintf(`line %d is not an envelope {"type": …, "object": {…}}`, e.Line)
+}
+
+// checkFormat checks that the first line is an envelope if and only if the import has
+// no type. Otherwise all lines would be rejected, or imported as empty objects.
+func checkFormat(t *schema.Type, it item, faults []message.Message) error {
 	if t == nil {
 		if len(faults) > 0 && faults[0].Definition() == message.BatchMember {
-			return fmt.Errorf(`line %d is no envelope {"type": …, "object": {…}}: name the type of the lines before the file`, it.number)
+			return &NotEnvelopeError{Line: it.number, Text: it.text}
 		}
 		return nil
 	}
 	_, named := it.object["type"].(string)
 	if _, wrapped := it.object["object"].(map[string]any); named && wrapped && t.Shape.Properties["object"] == nil {
-		return fmt.Errorf("line %d is an envelope, which names its type: leave the type before the file out", it.number)
+		return fmt.Errorf("line %d is an envelope, which contains its type: omit the type before the file", it.number)
 	}
 	return nil
 }
 
-// write writes a chunk without the lines at fault.
+// write writes a chunk without its invalid lines.
 func (r *Importer) write(ctx context.Context, items []item) error {
 	for conflicts := 0; ; {
-		items, err := r.settled(ctx, items)
+		items, err := r.withoutStored(ctx, items)
+		if err != nil {
+			return err
+		}
+		items, err = r.withNetwork(ctx, items)
 		if err != nil || len(items) == 0 {
 			return err
 		}
@@ -137,16 +154,16 @@ func (r *Importer) write(ctx context.Context, items []item) error {
 		}
 		var known *message.Error
 		if !errors.As(err, &known) {
-			return stopped(items, err)
+			return writeError(items, err)
 		}
 		switch known.Kind {
 		case message.Conflict:
 			if conflicts++; conflicts < attempts {
 				continue
 			}
-			return stopped(items, err)
+			return writeError(items, err)
 		case message.Unavailable, message.Internal:
-			return stopped(items, err)
+			return writeError(items, err)
 		}
 		rest, wrong := r.reject(ctx, items, known)
 		if wrong != nil {
@@ -155,9 +172,9 @@ func (r *Importer) write(ctx context.Context, items []item) error {
 		if len(rest) < len(items) {
 			return r.write(ctx, rest)
 		}
-		// Nothing tells whose fault it is.
+		// The error does not identify the invalid lines.
 		if r.Strict {
-			return stopped(items, err)
+			return writeError(items, err)
 		}
 		half := len(items) / 2
 		if err := r.write(ctx, items[:half]); err != nil {
@@ -171,7 +188,7 @@ func (r *Importer) attempt(ctx context.Context, items []item) (*engine.Result, e
 	batch := engine.Batch{Listed: true, FieldValidation: r.FieldValidation, MaxFaults: faultsPerLine * len(items), Operations: make([]engine.Operation, len(items))}
 	for i := range items {
 		it := &items[i]
-		if it.object == nil { // the engine has taken it over
+		if it.object == nil { // it belongs to the engine after an attempt
 			*it, _ = r.parser.parse(it.line)
 		}
 		if it.network != "" {
@@ -189,9 +206,9 @@ func (r *Importer) attempt(ctx context.Context, items []item) (*engine.Result, e
 	return r.Engine.Write(ctx, &engine.Caller{System: true}, batch)
 }
 
-// settled leaves out objects of a network that is not there, and not made with
+// withNetwork removes objects of a network that does not exist and is not created with
 // them.
-func (r *Importer) settled(ctx context.Context, items []item) ([]item, error) {
+func (r *Importer) withNetwork(ctx context.Context, items []item) ([]item, error) {
 	i := slices.IndexFunc(items, func(it item) bool { return it.network != "" })
 	if i < 0 || r.networks[items[i].network] {
 		return items, nil
@@ -201,7 +218,7 @@ func (r *Importer) settled(ctx context.Context, items []item) ([]item, error) {
 	if !made {
 		there, err := hasNetwork(ctx, r.Engine, network)
 		if err != nil {
-			return nil, stopped(items, err)
+			return nil, writeError(items, err)
 		}
 		made, r.networks[network] = there, there
 	}
@@ -215,14 +232,14 @@ func (r *Importer) settled(ctx context.Context, items []item) ([]item, error) {
 			continue
 		}
 		fault := message.ReferencedObjectNotFound.With(message.Params{"field": "/context", "type": networks, "id": network})
-		if err := r.refuse(it, []message.Message{fault}); err != nil {
+		if err := r.rejectLine(it, []message.Message{fault}); err != nil {
 			return nil, err
 		}
 	}
 	return rest, nil
 }
 
-// networks is the type of networks.
+// networks is the name of the type of networks.
 const networks = "networks"
 
 func hasNetwork(ctx context.Context, e *engine.Engine, id string) (there bool, err error) {
@@ -233,10 +250,10 @@ func hasNetwork(ctx context.Context, e *engine.Engine, id string) (there bool, e
 			return nil
 		})
 	})
-	return there, engine.Translate(err)
+	return there, store.Translate(err)
 }
 
-// accept counts what was written.
+// accept counts the objects of a written chunk.
 func (r *Importer) accept(items []item, result *engine.Result) error {
 	r.state.Objects += int64(len(items))
 	r.state.Accepted += int64(len(items))
@@ -250,7 +267,7 @@ func (r *Importer) accept(items []item, result *engine.Result) error {
 	}
 	for _, unknown := range result.Unknown {
 		text := fmt.Sprintf("%s is not a property of %s and was dropped", unknown.Path, unknown.Type)
-		if len(r.dropped) < told && !slices.Contains(r.dropped, text) {
+		if len(r.dropped) < maxListed && !slices.Contains(r.dropped, text) {
 			r.dropped = append(r.dropped, text)
 		}
 	}

@@ -10,28 +10,28 @@ import (
 	"maps"
 	"slices"
 
-	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
 	"marquee/engine/store"
 )
 
-// maxOrdered is how many waiting lines are brought into order: it takes some
-// 100 bytes of memory for each. More are tried as they stand, until fewer wait.
+// maxOrdered is the maximum number of waiting lines that are sorted, which takes
+// about 100 bytes of memory for each. More lines are tried in their order until
+// fewer are waiting.
 const maxOrdered = 1 << 20
 
-// order lists the waiting lines anew, each behind those that it needs, so that
-// one pass can write them all. Lines that need each other become a group.
+// order sorts the waiting lines so that each follows those that it depends on, and
+// one pass can write all of them. Lines that depend on each other become a group.
 func (r *Importer) order() error {
 	places, needs, err := r.dependencies()
 	if err != nil {
 		return err
 	}
-	// The list that this pass has read is overwritten: an import that goes on
-	// here must not want it again.
+	// The list that this pass has read is overwritten: an import that is continued
+	// from here must not read it again.
 	r.state.Reading, r.state.Position = 0, 0
-	if err := r.keep(); err != nil {
+	if err := r.saveState(); err != nil {
 		return err
 	}
 	list, err := r.scratch.open(r.state.Pass+1, 0)
@@ -55,15 +55,15 @@ func (r *Importer) order() error {
 		}
 	})
 	if err := out.Flush(); err != nil {
-		return notKept("the lines that wait", err)
+		return cannotSave("the waiting lines", err)
 	}
 	r.state.Pass++
 	return nil
 }
 
-// dependencies are the lines that wait, and by their indexes the others that
-// each needs: those of the objects that it refers to, and the one before of its
-// own object.
+// dependencies returns the waiting lines and, for each, the indexes of the lines
+// on which it depends: those of the objects that it refers to, and the previous
+// line of the same object.
 func (r *Importer) dependencies() (places []place, needs [][]int32, err error) {
 	seed, latest := maphash.MakeSeed(), make(map[uint64]int32, r.state.Waiting)
 	hash := func(it item) uint64 { return maphash.String(seed, it.key()) }
@@ -95,8 +95,8 @@ func (r *Importer) dependencies() (places []place, needs [][]int32, err error) {
 	return places, needs, err
 }
 
-// references calls found for each reference of a line that was just read: its
-// place, and an item with the key of what is referred to.
+// references calls found for each reference of a line that was just parsed, with
+// its position and an item that has the key of its target.
 func (r *Importer) references(it item, found func(at document.Pointer, ref *document.Reference, of item)) {
 	normal := document.Normaliser{Unknown: func(document.Pointer) {}, Fault: func(*message.Definition, document.Pointer, message.Params) {}}
 	normal.Object(it.t.Shape, it.object)
@@ -113,9 +113,9 @@ func (r *Importer) references(it item, found func(at document.Pointer, ref *docu
 	})
 }
 
-// addMissing adds, to the faults of the items of a chunk, that they refer to
-// items which are at fault and are not stored: one attempt would find but the
-// first of a chain of them.
+// addMissing adds faults for items of a chunk that refer to invalid items which
+// are not stored. Otherwise each attempt to write would find only one more item in
+// a chain of references.
 func (r *Importer) addMissing(ctx context.Context, items []item, faults map[int][]message.Message) error {
 	there, err := r.stored(ctx, items)
 	if err != nil {
@@ -149,7 +149,7 @@ func (r *Importer) addMissing(ctx context.Context, items []item, faults map[int]
 	return nil
 }
 
-// stored tells which of the objects of items are in the store.
+// stored returns the keys of the items whose objects are stored.
 func (r *Importer) stored(ctx context.Context, items []item) (map[string]bool, error) {
 	keys, there := map[*schema.Type][]store.Key{}, map[string]bool{}
 	for _, it := range items {
@@ -169,10 +169,10 @@ func (r *Importer) stored(ctx context.Context, items []item) (map[string]bool, e
 		}
 		return nil
 	})
-	return there, engine.Translate(err)
+	return there, store.Translate(err)
 }
 
-// eachWaiting reads the lines that wait in this pass.
+// eachWaiting reads the lines that are waiting in this pass.
 func (r *Importer) eachWaiting(visit func(item)) error {
 	waiting := newWaitingInput(r.list, r.state.Waiting, 0, r.text)
 	for {
@@ -189,10 +189,11 @@ func (r *Importer) eachWaiting(visit func(item)) error {
 	}
 }
 
-// components yields the strongly connected components of a graph, each behind
-// those that its nodes need (R. Tarjan, 1972).
+// components yields the strongly connected components of a graph, each after those
+// on which its nodes depend (R. Tarjan, 1972).
 func components(needs [][]int32, yield func(nodes []int32)) {
-	// number is when a node was met, from 1; low the earliest that it leads to.
+	// number is the order in which nodes are visited, from 1; low is the earliest
+	// node that can be reached.
 	number, low := make([]int32, len(needs)), make([]int32, len(needs))
 	type step struct {
 		node int32

@@ -17,48 +17,55 @@ import (
 	"marquee/engine/store"
 )
 
-// Export says what is exported, and how.
+// Export describes an export.
 type Export struct {
 	Engine *engine.Engine
-	// Types are exported in this order (Order).
+	// Types are exported in this order; see Order.
 	Types []*schema.Type
-	// Context is the network whose objects are exported; "" is all networks,
-	// and then the lines name theirs. Global types are exported whole.
-	Context string
-	// Envelopes says that each line names its type.
+	// Context is the network whose objects are exported; "" exports all networks,
+	// and each line contains its network. All objects of global types are exported,
+	// except those of Companions: of these, only the objects that Context needs,
+	// without references to other networks.
+	Context    string
+	Companions []*schema.Type
+	// Envelopes writes each line as an envelope with its type.
 	Envelopes bool
 	// AllFields adds the times and users of each object.
 	AllFields bool
-	// Secrets are written in the clear, or left out.
+	// Secrets includes secrets in plain text; otherwise they are omitted.
 	Secrets bool
-	// Files are those of types, by their names, and Folder is where they are
-	// written; nil leaves them out.
+	// Files handles the files of each type with files, by type name. They are
+	// written to Folder, or omitted if it is nil.
 	Files  map[string]Files
 	Folder *os.Root
 }
 
-// Exported counts what was exported.
+// Exported are the results of an export.
 type Exported struct {
 	Objects int64
-	// Files were written, or were there; WithoutFiles are the objects whose
-	// files were left out.
+	// Files counts files that were written or existed; WithoutFiles counts objects
+	// whose files were omitted.
 	Files, WithoutFiles int64
+	// Lacking counts the objects that directly or indirectly refer to such an
+	// object, by type name.
+	Lacking map[string]int64
 }
 
 const (
-	// page is how many records are asked for at once.
-	page = 1000
-	// snapshots is how often an export begins anew when the store could read
-	// the state no longer that it began with, and snapshotTime how long it may
-	// have read when it does: a longer one would lose the next state, too.
+	// page is the number of records that are read at once, and pageBytes the
+	// maximum size of those in memory.
+	page      = 1000
+	pageBytes = 4 << 20
+	// snapshots is the number of times that an export is started if the store
+	// discards its snapshot. It is not restarted after snapshotTime, as the next
+	// snapshot would be discarded, too.
 	snapshots    = 3
 	snapshotTime = time.Minute
 )
 
-// Write writes the objects as they are at one point in time, whatever is
-// written meanwhile. It may begin anew, and then overwrites the file, but not
-// files in the folder, whose names say what they hold; after an error the file
-// holds a part.
+// Write writes the objects as they are at one point in time. It may start over and
+// overwrite the file, but not the files in the folder, which are named after their
+// content. After an error, the file is incomplete.
 func (x Export) Write(ctx context.Context, file *os.File) (exported Exported, err error) {
 	var before error
 	var begun time.Time
@@ -74,6 +81,10 @@ func (x Export) Write(ctx context.Context, file *os.File) (exported Exported, er
 			return err
 		}
 		w := &writer{Export: x, snapshot: s, out: bufio.NewWriterSize(file, 256<<10)}
+		w.lacking, w.exported.Lacking = w.newLacking(), map[string]int64{}
+		if w.companions, err = w.gather(ctx); err != nil {
+			return err
+		}
 		if err := w.all(ctx); err != nil {
 			return err
 		}
@@ -83,10 +94,9 @@ func (x Export) Write(ctx context.Context, file *os.File) (exported Exported, er
 	return exported, err
 }
 
-// lostSnapshot tells what to do when the state of the store that an export
-// reads was given up before its end.
+// lostSnapshot returns the error of an export whose snapshot the store discarded.
 func lostSnapshot(took time.Duration, cause error) error {
-	return fmt.Errorf("the store gave up the state that was being exported, after %s (%w): on MongoDB, raise minSnapshotHistoryWindowInSeconds (300 by default) above the time that the export takes, or export fewer types or one network at once",
+	return fmt.Errorf("the store discarded the snapshot of the export after %s (%w): on MongoDB, set minSnapshotHistoryWindowInSeconds (300 by default) to more than the duration of the export, or export fewer types or one network at a time",
 		took.Round(time.Second), cause)
 }
 
@@ -98,55 +108,85 @@ func rewind(file *os.File) error {
 	return err
 }
 
-// writer is one run of an export.
+// writer is one attempt of an export.
 type writer struct {
 	Export
 	snapshot store.Snapshot
 	out      *bufio.Writer
 	exported Exported
+	// companions are the ids of the exported objects of Companions, by type name.
+	companions map[string]map[string]bool
+	lacking    lacking
 }
 
-// errBehind ends a scan behind the last record that is wanted.
-var errBehind = errors.New("behind the network")
+// errEnd ends a scan after the last record of the network, errFull a page after
+// pageBytes.
+var (
+	errEnd  = errors.New("transfer: the network has no more records")
+	errFull = errors.New("transfer: the page is full")
+)
 
 func (w *writer) all(ctx context.Context) error {
 	for _, t := range w.Types {
-		last := store.Key{}
-		if !t.Global {
-			last.Network = w.Context
-		}
-		for {
-			found := 0
-			var attached []*store.Record
-			err := w.snapshot.Scan(ctx, t.Name, last, page, func(r *store.Record) error {
-				if !t.Global && w.Context != "" && r.Network != w.Context {
-					return errBehind
-				}
-				found, last = found+1, r.Key
-				if w.Files[t.Name] == nil {
-					return w.object(t, r, nil)
-				}
-				kept := *r
-				kept.Document, kept.Warnings = slices.Clone(r.Document), slices.Clone(r.Warnings)
-				attached = append(attached, &kept)
+		var attached []*store.Record
+		size := 0
+		err := w.scan(ctx, t, func(r *store.Record) error {
+			if ids := w.companions[t.Name]; ids != nil && !ids[r.ID] {
 				return nil
-			})
-			end := errors.Is(err, errBehind)
-			if err != nil && !end {
-				return err
 			}
-			if err := w.attached(ctx, t, attached); err != nil {
-				return err
+			if w.Files[t.Name] == nil {
+				return w.object(t, r, nil)
 			}
-			if end || found < page {
-				break
+			kept := *r
+			kept.Document, kept.Warnings = slices.Clone(r.Document), slices.Clone(r.Warnings)
+			attached = append(attached, &kept)
+			if size += len(r.Document); size > pageBytes {
+				return errFull
 			}
+			return nil
+		}, func() error {
+			defer func() { attached, size = nil, 0 }()
+			return w.attached(ctx, t, attached)
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// attached writes objects of a type with files, and their files.
+// scan calls each for each record of a type, and then after every page. If each
+// returns errFull, the page ends after that record.
+func (w *writer) scan(ctx context.Context, t *schema.Type, each func(*store.Record) error, then func() error) error {
+	last := store.Key{}
+	if !t.Global {
+		last.Network = w.Context
+	}
+	for {
+		found := 0
+		err := w.snapshot.Scan(ctx, t.Name, last, page, func(r *store.Record) error {
+			if !t.Global && w.Context != "" && r.Network != w.Context {
+				return errEnd
+			}
+			found, last = found+1, r.Key
+			return each(r)
+		})
+		end, full := errors.Is(err, errEnd), errors.Is(err, errFull)
+		if err != nil && !end && !full {
+			return err
+		}
+		if then != nil {
+			if err := then(); err != nil {
+				return err
+			}
+		}
+		if end || !full && found < page {
+			return nil
+		}
+	}
+}
+
+// attached writes objects of a type with files, and the files.
 func (w *writer) attached(ctx context.Context, t *schema.Type, records []*store.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -168,15 +208,14 @@ func (w *writer) attached(ctx context.Context, t *schema.Type, records []*store.
 			}
 			w.exported.Files++
 		}
-		if err := w.object(t, r, all[i].Says); err != nil {
+		if err := w.object(t, r, all[i].Member); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// object writes a line; files is what it says of them, nil where it says
-// nothing.
+// object writes a line. Files is its member "file", nil for none.
 func (w *writer) object(t *schema.Type, r *store.Record, files map[string]any) error {
 	object, err := w.open(t, r)
 	if err != nil {
@@ -185,10 +224,20 @@ func (w *writer) object(t *schema.Type, r *store.Record, files map[string]any) e
 	if files != nil {
 		object[fileMember] = files
 	}
+	companion := w.companions[t.Name] != nil
+	if companion {
+		w.withoutOtherNetworks(t, object)
+	}
+	if w.refers(t, r, object) {
+		w.exported.Lacking[t.Name]++
+	}
 	text := make([]byte, 0, len(r.Document)+256)
 	if w.Envelopes {
 		text = document.AppendString(append(text, `{"type":`...), t.Name)
-		if !t.Global && w.Context == "" {
+		switch {
+		case companion:
+			text = document.AppendString(append(text, `,"`+companionMember+`":`...), w.Context)
+		case !t.Global && w.Context == "":
 			text = document.AppendString(append(text, `,"context":`...), r.Network)
 		}
 		text = append(text, `,"object":`...)
@@ -220,8 +269,8 @@ func (w *writer) flush() error {
 	return nil
 }
 
-// common writes what the service itself knows of an object, but what the type
-// has a property of the same name for.
+// common appends the common fields of an object, except those for which the type
+// has a property of the same name.
 func (w *writer) common(text []byte, t *schema.Type, r *store.Record) []byte {
 	add := func(name string, value []byte) {
 		if t.Shape.Properties[name] == nil && len(value) > 0 {
@@ -244,7 +293,7 @@ func (w *writer) common(text []byte, t *schema.Type, r *store.Record) []byte {
 	return text
 }
 
-// open is the object as import takes it.
+// open returns the object in the form that an import accepts.
 func (w *writer) open(t *schema.Type, r *store.Record) (map[string]any, error) {
 	object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 	if err != nil {
@@ -252,15 +301,15 @@ func (w *writer) open(t *schema.Type, r *store.Record) (map[string]any, error) {
 	}
 	if w.Secrets {
 		err := t.Shape.Secrets(object, func(at document.Pointer, sealed string) (string, error) {
-			return w.Engine.Sealer.Open(sealed, engine.SecretPlace(t.Name, r.Network, r.ID, at))
+			return w.Engine.Reveal(t, sealed, r.Key, at)
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
 	for name := range object {
-		// A property that holds a secret besides others is left out whole: what
-		// is imported replaces a property, and would remove the secret.
+		// A property that contains a secret is omitted as a whole: an import
+		// replaces whole properties, and would remove the secret.
 		if member := t.Shape.Member(name); member != nil && member.HasSecrets && !w.Secrets {
 			delete(object, name)
 		}
@@ -269,13 +318,13 @@ func (w *writer) open(t *schema.Type, r *store.Record) (map[string]any, error) {
 	return object, nil
 }
 
-// writable drops what only the service sets.
+// writable removes read-only and write-only members.
 func writable(shape *document.Shape, value any) {
 	switch v := value.(type) {
 	case []any:
-		if shape.Items != nil {
-			for _, item := range v {
-				writable(shape.Items, item)
+		for i, item := range v {
+			if inner := shape.Item(i); inner != nil {
+				writable(inner, item)
 			}
 		}
 	case map[string]any:

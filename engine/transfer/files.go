@@ -15,34 +15,34 @@ import (
 	"marquee/engine/store"
 )
 
-// Files are what the objects of a type have besides their documents, kept as
-// blobs of their network whose ids are the SHA-256 of their content in
-// hexadecimal digits. In a folder, these are the names of the files.
+// Files handles the files of the objects of a type. They are stored as blobs of
+// the object's network with the hexadecimal SHA-256 of their content as the id,
+// which is the name of the file in a folder.
 type Files interface {
-	// Export tells for each of the records what the line of its object says of
-	// its files, and which they are.
+	// Export returns the files of each record.
 	Export(ctx context.Context, s store.Snapshot, records []*store.Record) ([]Attached, error)
-	// Names are the files that a line names; what it says may be anything.
-	Names(said any) []string
-	// Import makes an operation one that brings the files with it. Errors are
-	// *message.Error where the line or a file is to blame. Open opens a file
-	// of the folder.
-	Import(op *engine.Operation, said any, open func(name string) (*os.File, error)) error
+	// Names returns the names of the files in the member "file" of a line, which
+	// may be invalid.
+	Names(member any) []string
+	// Import adds the files in the member "file" of a line to an operation. Open
+	// opens a file of the folder. An error that the line or a file causes is a
+	// *message.Error.
+	Import(op *engine.Operation, member any, open func(name string) (*os.File, error)) error
 }
 
 // Attached are the files of an object.
 type Attached struct {
-	// Says is the member "file" of the object's line.
-	Says map[string]any
-	// Blobs are the ids.
+	// Member is the member "file" of the object's line.
+	Member map[string]any
+	// Blobs are the ids of the files.
 	Blobs []string
 }
 
-// fileMember is the member of an object's line that tells of its files. No type
+// fileMember is the member of a line that describes the object's files. No type
 // with files has a property of that name.
 const fileMember = "file"
 
-// filesOf are those of a line's type when the line tells of files.
+// filesOf returns the handler for the files of a line, nil if it has none.
 func (r *Importer) filesOf(it item) Files {
 	if _, there := it.object[fileMember]; !there {
 		return nil
@@ -50,7 +50,7 @@ func (r *Importer) filesOf(it item) Files {
 	return r.Files[it.t.Name]
 }
 
-// fileBytes is how much the files of a line hold.
+// fileBytes returns the total size of the files of a line.
 func (r *Importer) fileBytes(it item) (bytes int64) {
 	files := r.filesOf(it)
 	if files == nil {
@@ -64,15 +64,15 @@ func (r *Importer) fileBytes(it item) (bytes int64) {
 	return bytes
 }
 
-// attach gives an operation its files. Index is its place in the batch.
+// attach adds the files to an operation. Index is its index in the batch.
 func (r *Importer) attach(op *engine.Operation, index int) error {
-	said, there := op.Object[fileMember]
+	member, there := op.Object[fileMember]
 	files := r.Files[op.Type.Name]
 	if !there || files == nil {
 		return nil
 	}
 	delete(op.Object, fileMember)
-	err := files.Import(op, said, func(name string) (*os.File, error) {
+	err := files.Import(op, member, func(name string) (*os.File, error) {
 		file, err := r.Folder.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = message.FileNotInFolder.Error(message.Params{"file": name})
@@ -88,11 +88,11 @@ func (r *Importer) attach(op *engine.Operation, index int) error {
 	return err
 }
 
-// filePiece is how much of a file is read at once.
+// filePiece is the maximum number of bytes of a file that are read at once.
 const filePiece = 1 << 20
 
-// putFile writes a blob into the folder, whole or not at all. One that is
-// there stays.
+// putFile writes a blob to the folder, unless it exists there. It never leaves an
+// incomplete file under that name.
 func putFile(ctx context.Context, s store.Snapshot, folder *os.Root, network, name string) (err error) {
 	if _, err := folder.Stat(name); err == nil {
 		return nil
@@ -100,7 +100,7 @@ func putFile(ctx context.Context, s store.Snapshot, folder *os.Root, network, na
 	part := name + ".part"
 	file, err := folder.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return fmt.Errorf("a file cannot be made in the folder of the files: %w", err)
+		return fmt.Errorf("a file cannot be created in the folder for files: %w", err)
 	}
 	defer func() {
 		if err != nil {

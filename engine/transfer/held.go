@@ -2,10 +2,9 @@ package transfer
 
 import "hash/maphash"
 
-// held remembers which objects have a line that waits: a later line of the
-// same object must wait, too, or the older one would undo it. It takes a fixed
-// amount of memory (a Bloom filter): a line that waits without need is only
-// written later.
+// held is the set of objects with a waiting line. A later line of the same object
+// has to wait, too, or the earlier one would overwrite it. It is a Bloom filter of
+// fixed size: a false positive only delays a line.
 type held struct {
 	seed maphash.Seed
 	bits []uint64

@@ -1,5 +1,7 @@
-// Package transfer brings objects into a store and out of it, as lines of
-// JSON (docs/import-export.md). What it writes goes the way of every write.
+// Package transfer imports and exports objects as JSON lines
+// (docs/how-to/import-and-export.md). It imports the engine and its packages, but
+// neither HTTP nor applications, and writes through the engine. Begin reading with
+// Import.Open and Importer.Run, or with Export.Write.
 package transfer
 
 import (
@@ -13,67 +15,69 @@ import (
 	"marquee/engine/schema"
 )
 
-// Import says what is imported, and how.
+// Import describes an import.
 type Import struct {
 	Engine *engine.Engine
-	// Input is the file, or a stream.
+	// Input is a file or a stream.
 	Input *os.File
-	// Type is that of all objects; nil where each line is an envelope.
+	// Type is the type of all objects; nil if each line is an envelope.
 	Type *schema.Type
-	// Context is the network of lines that name none, or "".
+	// Context is the network of lines that specify none, or "".
 	Context         string
 	FieldValidation engine.FieldValidation
-	// Chunk is how many lines are one transaction, 0 for DefaultChunk.
+	// Chunk is the number of lines in a transaction; 0 is DefaultChunk.
 	Chunk int
-	// Strict stops at the first fault.
+	// Strict stops the import at the first invalid line.
 	Strict bool
-	// Progress is the file that keeps the progress, "" for none; Report that
-	// of rejected lines, or "". Restart forgets the progress that there is.
+	// Progress is the progress file and Report the file of rejected lines, each ""
+	// for none. Restart ignores earlier progress.
 	Progress, Report string
 	Restart          bool
-	// Files are those of types, by their names; Folder is where they are, or
-	// nil.
+	// Files handles the files of each type with files, by type name. Folder
+	// contains the files; nil for none.
 	Files  map[string]Files
 	Folder *os.Root
-	// Store names the store in the progress; it must hold no password.
+	// Store identifies the store in the progress file. It must not contain a
+	// password.
 	Store string
-	// Each is told after every chunk.
+	// Each is called after every chunk.
 	Each func(Status)
 }
 
-// DefaultChunk is how many lines are one transaction.
+// DefaultChunk is the default number of lines in a transaction.
 const DefaultChunk = 1000
 
 const (
-	// chunkBytes is how many bytes of lines are one transaction.
+	// chunkBytes is the maximum size of the lines of a transaction.
 	chunkBytes = 16 << 20
-	// groupLines and groupBytes bound a transaction of lines that refer to each
-	// other in a circle.
+	// groupLines and groupBytes bound a transaction of lines with circular
+	// references.
 	groupLines = 10_000
 	groupBytes = 256 << 20
 )
 
-// Status is how far an import is.
+// Status is the progress of an import.
 type Status struct {
 	Counts
-	// Bytes of the file were read, and Lines.
+	// Bytes and Lines are how much of the file has been read.
 	Bytes, Lines int64
-	// Waiting lines refer to what is not there yet.
+	// Waiting is the number of lines that refer to objects which do not exist yet.
 	Waiting int64
-	// Again tells that the file was read and waiting lines are tried again.
-	Again bool
+	// Retrying reports whether the whole file has been read, and waiting lines are
+	// tried again.
+	Retrying bool
 }
 
-// mode is how a pass treats lines that refer to what is not there.
+// mode is how a pass treats lines that refer to missing objects.
 type mode string
 
 const (
-	waits   mode = ""
-	ordered mode = "ordered"
-	last    mode = "last"
+	waits   mode = ""        // they wait for the next pass
+	ordered mode = "ordered" // the same, and the lines are in order of dependency
+	last    mode = "last"    // they are rejected
 )
 
-// Importer is an import on its way.
+// Importer is a running import.
 type Importer struct {
 	Import
 	state    state
@@ -81,55 +85,58 @@ type Importer struct {
 	parser   parser
 	scratch  scratch
 	in       input
-	text     io.ReaderAt // what waiting lines are read from
-	spool    *os.File    // that, for a stream
-	list     *os.File    // of the lines that wait in this pass
-	before   *os.File    // the list that this pass reads
+	text     io.ReaderAt // contains the waiting lines
+	spool    *os.File    // the same for a stream
+	list     *os.File    // lists the lines that wait in this pass
+	before   *os.File    // lists the lines that this pass reads
 	report   *os.File
 	held     held
 	carried  *item
-	looked   bool // at the first line
+	looked   bool // whether the first line has been checked
 	networks map[string]bool
 	dropped  []string
 }
 
-// Resumed tells whether the import goes on where an earlier one stopped, and
-// the line that it had read last.
+// Resumed reports whether the import continues an earlier one, and the last line
+// that was read.
 func (r *Importer) Resumed() (line int64, resumed bool) { return r.state.Line, r.resumed }
 
-// Status tells how far the import is.
+// Status returns the progress of the import.
 func (r *Importer) Status() Status {
-	return Status{Counts: r.state.Counts, Bytes: r.state.Offset, Lines: r.state.Line, Waiting: r.state.Waiting + r.left(), Again: r.state.Pass > 0}
+	return Status{Counts: r.state.Counts, Bytes: r.state.Offset, Lines: r.state.Line, Waiting: r.state.Waiting + r.left(), Retrying: r.state.Pass > 0}
 }
 
-// left is how many lines of a list are still to be read.
+// left returns the number of listed lines that this pass has not read yet.
 func (r *Importer) left() int64 { return r.state.Reading - r.state.Position/waitingSize }
 
-// First tells of the first rejected lines, and Dropped of the first unknown
-// properties that were dropped in this run.
+// First returns descriptions of the first rejected lines, and Dropped of the first
+// unknown properties that were dropped in this run.
 func (r *Importer) First() []string   { return r.state.First }
 func (r *Importer) Dropped() []string { return r.dropped }
 
-// Run imports to the end. After an error, what was written is noted, and
-// another import goes on there where progress is kept.
+// Run imports all lines. After an error, another import with the same progress
+// file continues after the last chunk that was written.
 func (r *Importer) Run(ctx context.Context) error {
 	if err := r.save(); err != nil {
 		return err
 	}
 	for {
 		if err := r.pass(ctx); err != nil {
+			if !r.looked { // there is no progress to continue
+				return errors.Join(err, r.scratch.remove())
+			}
 			return err
 		}
 		if r.state.Waiting == 0 {
 			return r.scratch.remove()
 		}
-		if err := r.turn(); err != nil {
+		if err := r.nextPass(); err != nil {
 			return err
 		}
 	}
 }
 
-// pass reads its input to the end.
+// pass imports the lines of one pass.
 func (r *Importer) pass(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
@@ -154,9 +161,9 @@ func (r *Importer) pass(ctx context.Context) error {
 	}
 }
 
-// turn begins the pass that reads what had to wait in this one. As long as
-// each pass writes something, there is hope for the rest.
-func (r *Importer) turn() error {
+// nextPass begins the pass that reads the lines which had to wait in this one. If a
+// pass writes nothing, the next one is the last.
+func (r *Importer) nextPass() error {
 	s := &r.state
 	next := waits
 	switch {
@@ -175,7 +182,7 @@ func (r *Importer) turn() error {
 	}
 	r.before = r.list
 	r.held.clear()
-	if err := r.keep(); err != nil { // before the list is overwritten that was read
+	if err := r.saveState(); err != nil { // before the list that was read is overwritten
 		return err
 	}
 	var err error
@@ -184,7 +191,7 @@ func (r *Importer) turn() error {
 	return err
 }
 
-// save notes that all before the present place is done.
+// save records that everything before the current position is done.
 func (r *Importer) save() error {
 	s, at := &r.state, r.in.mark()
 	if r.carried != nil {
@@ -195,16 +202,16 @@ func (r *Importer) save() error {
 	} else {
 		s.Position = at.position
 	}
-	return r.keep()
+	return r.saveState()
 }
 
-// keep writes the state, when what it speaks of is on disk.
-func (r *Importer) keep() error {
+// saveState writes the state after the files that it refers to are on disk.
+func (r *Importer) saveState() error {
 	if r.Progress == "" {
 		return nil
 	}
 	if err := r.list.Sync(); err != nil {
-		return notKept("the lines that wait", err)
+		return cannotSave("the waiting lines", err)
 	}
 	if r.report != nil {
 		if err := r.report.Sync(); err != nil {
@@ -214,13 +221,13 @@ func (r *Importer) keep() error {
 	return r.state.write(r.Progress)
 }
 
-// Close gives back the files. The input is the caller's.
+// Close closes all files except the input.
 func (r *Importer) Close() error {
 	for _, f := range []*os.File{r.spool, r.list, r.before} {
 		if f != nil {
 			f.Close()
 			if r.Progress == "" {
-				_ = os.Remove(f.Name()) // where it could not be removed before
+				_ = os.Remove(f.Name()) // if open files cannot be removed on this system
 			}
 		}
 	}

@@ -10,37 +10,36 @@ import (
 	"io"
 )
 
-// MaxLine is how long a line may be: an object of 1 MiB and what an envelope
-// writes around it.
+// MaxLine is the maximum length of a line: an object of 1 MiB and its envelope.
 const MaxLine = 1<<20 + 64<<10
 
 // line is one line of the input.
 type line struct {
 	place
-	// text is nil when the line is too long.
+	// text is nil if the line is too long.
 	text []byte
-	// start is where the pass stood before the line.
+	// start is the position of the pass before the line.
 	start mark
 }
 
-// place says where a line stands, for a later pass to read it there.
+// place is the position of a line, where a later pass can read it.
 type place struct {
 	number int64
-	// offset and length are in bytes, with the end of the line.
+	// offset and length are in bytes, and include the end of the line.
 	offset, length int64
-	// group is the same for lines that must be written together; 0 for others.
+	// group is the same for lines that must be written together; 0 is no group.
 	group int64
 }
 
-// mark is how far the input of a pass was read.
+// mark is a position in the input of a pass.
 type mark struct {
-	// position is a number of bytes, line a number of lines.
+	// position counts bytes, line counts lines.
 	position, line int64
-	// sum is the hash of the bytes before the place, in the first pass.
+	// sum is the hash of all bytes before the position, in the first pass.
 	sum [sha256.Size]byte
 }
 
-// input yields the lines of one pass; io.EOF is its end.
+// input reads the lines of one pass. Its end is io.EOF.
 type input interface {
 	next() (line, error)
 	mark() mark
@@ -55,8 +54,8 @@ type fileInput struct {
 
 const readBuffer = 256 << 10
 
-// newFileInput reads from a place on. What stands before it is read, too: it
-// must be what it was.
+// newFileInput returns an input that begins at a position. It checks that the
+// bytes before that have not changed.
 func newFileInput(r io.Reader, from mark) (*fileInput, error) {
 	in := &fileInput{hash: sha256.New(), at: from}
 	read, err := io.CopyN(in.hash, r, from.position)
@@ -76,15 +75,14 @@ func (in *fileInput) mark() mark {
 	return m
 }
 
-// next reads a line. One that is too long is skipped in pieces, so that it
-// needs no memory.
+// next reads a line. A line that is too long is skipped without buffering it.
 func (in *fileInput) next() (line, error) {
 	l := line{place: place{number: in.at.line + 1, offset: in.at.position}, start: in.mark()}
 	for {
 		part, err := in.r.ReadSlice('\n')
 		in.hash.Write(part)
 		l.length += int64(len(part))
-		if l.length <= MaxLine+2 { // the end of the line does not count
+		if l.length <= MaxLine+2 { // with the end of the line
 			l.text = append(l.text, part...)
 		}
 		switch {
@@ -103,8 +101,7 @@ func (in *fileInput) next() (line, error) {
 	return l, nil
 }
 
-// trim takes off the end of the line; of the first one, also the byte order
-// mark that some editors write.
+// trim removes the end of the line, and a byte order mark from the first one.
 func (l *line) trim() {
 	if int64(len(l.text)) < l.length {
 		l.text = nil
@@ -124,8 +121,8 @@ func (l *line) trim() {
 	}
 }
 
-// waitingSize is what a line takes in a list of waiting lines: its place. The
-// text is not there, as it may hold secrets.
+// waitingSize is the size of an entry in a list of waiting lines. It is the place
+// of the line without its text, which may contain secrets.
 const waitingSize = 32
 
 func appendWaiting(dst []byte, p place) []byte {
@@ -135,7 +132,7 @@ func appendWaiting(dst []byte, p place) []byte {
 	return dst
 }
 
-// waitingInput reads the lines that had to wait in the pass before.
+// waitingInput reads the lines that had to wait in the previous pass.
 type waitingInput struct {
 	list *bufio.Reader
 	text io.ReaderAt

@@ -12,7 +12,7 @@ import (
 	"marquee/engine"
 )
 
-// Open makes an import ready; where progress is kept, to go on there.
+// Open prepares an import. If there is a progress file, it continues from there.
 func (im Import) Open() (*Importer, error) {
 	im.Chunk = cmp.Or(im.Chunk, DefaultChunk)
 	r := &Importer{Import: im, scratch: scratch{im.Progress}, networks: map[string]bool{}}
@@ -26,11 +26,11 @@ func (im Import) Open() (*Importer, error) {
 	return r, nil
 }
 
-// load finds the progress of an earlier run, or begins anew.
+// load reads the progress of an earlier run, or starts a new one.
 func (r *Importer) load() error {
-	told := Told{Context: r.Context, FieldValidation: fieldValidation(r.FieldValidation), Store: r.Store, Report: absolute(r.Report)}
+	settings := Settings{Context: r.Context, FieldValidation: fieldValidation(r.FieldValidation), Store: r.Store, Report: absolute(r.Report)}
 	if r.Type != nil {
-		told.Type = r.Type.Name
+		settings.Type = r.Type.Name
 	}
 	if r.Progress != "" && !r.Restart {
 		kept, err := readState(r.Progress)
@@ -38,15 +38,15 @@ func (r *Importer) load() error {
 			return err
 		}
 		if kept != nil {
-			err := kept.check(r.Progress, told)
+			err := kept.check(r.Progress, settings)
 			if err == nil || kept.Line > 0 {
 				r.state, r.resumed, r.looked = *kept, kept.Line > 0, kept.Line > 0
 				return err
 			}
-			// It had not come further than the first chunk: nothing is lost.
+			// Nothing has been written, so that other settings are harmless.
 		}
 	}
-	r.state = state{Version: stateVersion, Told: told, Seed: rand.Text()}
+	r.state = state{Version: stateVersion, Settings: settings, Seed: rand.Text()}
 	return nil
 }
 
@@ -61,7 +61,7 @@ func absolute(path string) string {
 	return path
 }
 
-// open opens the files at the place that the state tells.
+// open opens the files at the positions in the state.
 func (r *Importer) open() error {
 	s := &r.state
 	r.parser = parser{registry: r.Engine.Registry(), t: r.Type, context: r.Context, seed: s.Seed}
@@ -69,12 +69,12 @@ func (r *Importer) open() error {
 	if r.Progress == "" {
 		spool, err := temporary()
 		if err != nil {
-			return fmt.Errorf("a temporary file cannot be made: %w", err)
+			return fmt.Errorf("a temporary file cannot be created: %w", err)
 		}
 		r.spool, r.text = spool, spool
 	}
 	read := mark{position: s.Offset, line: s.Line}
-	read.sum, _ = sumOf(s.SHA256) // checked by readState; none at the beginning
+	read.sum, _ = sumOf(s.SHA256) // checked by readState; "" at the beginning
 	in, err := newFileInput(r.Input, read)
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.Input.Name(), err)
@@ -82,7 +82,7 @@ func (r *Importer) open() error {
 	r.in = in
 	if s.Pass > 0 {
 		if _, err := in.next(); !errors.Is(err, io.EOF) {
-			return fmt.Errorf("%s has grown since it was read: import what is new by itself, or begin anew with --restart", r.Input.Name())
+			return fmt.Errorf("%s has grown since it was read: import the new lines as a file of their own, or start over with --restart", r.Input.Name())
 		}
 		if r.before, err = r.scratch.open(s.Pass-1, s.Reading); err != nil {
 			return err
@@ -92,7 +92,7 @@ func (r *Importer) open() error {
 	if r.list, err = r.scratch.open(s.Pass, s.Waiting); err != nil {
 		return err
 	}
-	if err := r.holdAgain(); err != nil {
+	if err := r.restoreHeld(); err != nil {
 		return err
 	}
 	if r.Report == "" {
@@ -107,7 +107,7 @@ func (r *Importer) open() error {
 	return nil
 }
 
-// holdAgain finds out which objects have a line that waits.
-func (r *Importer) holdAgain() error {
+// restoreHeld finds the objects with waiting lines.
+func (r *Importer) restoreHeld() error {
 	return r.eachWaiting(func(it item) { r.held.add(it.key()) })
 }

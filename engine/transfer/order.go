@@ -8,8 +8,8 @@ import (
 	"marquee/engine/schema"
 )
 
-// Order puts types so that those that others refer to come first, and else by
-// name. Of types that refer to each other in a circle, one must come too early.
+// Order sorts types by name, but each after the types that it refers to. With
+// circular references, that is impossible for one of the types.
 func Order(registry *schema.Registry, types []*schema.Type) []*schema.Type {
 	wanted := map[string]*schema.Type{}
 	for _, t := range types {
@@ -38,8 +38,8 @@ func Order(registry *schema.Registry, types []*schema.Type) []*schema.Type {
 	return ordered
 }
 
-// targets are the types that one refers to, in the order of their names. What
-// belongs to a network refers to it.
+// targets returns the names of the other types that a type refers to, sorted.
+// Types that belong to a network refer to it.
 func targets(t *schema.Type) []string {
 	found := map[string]bool{networks: !t.Global}
 	eachShape(t.Shape, map[*document.Shape]bool{}, func(s *document.Shape) {
@@ -58,14 +58,13 @@ func targets(t *schema.Type) []string {
 }
 
 func eachShape(s *document.Shape, seen map[*document.Shape]bool, visit func(*document.Shape)) {
-	if s == nil || seen[s] {
+	if seen[s] {
 		return
 	}
 	seen[s] = true
 	visit(s)
-	for _, member := range s.Properties {
-		eachShape(member, seen, visit)
-	}
-	eachShape(s.Extra, seen, visit)
-	eachShape(s.Items, seen, visit)
+	s.Children(func(child *document.Shape) bool {
+		eachShape(child, seen, visit)
+		return false
+	})
 }

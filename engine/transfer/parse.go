@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -12,28 +13,30 @@ import (
 	"marquee/engine/schema"
 )
 
-// item is a line that holds an object.
+// item is a line with an object.
 type item struct {
 	line
 	t *schema.Type
 	// network is "" for an object of a global type.
 	network, id string
 	object      map[string]any
+	// companion reports whether the object is written only if its id is not taken.
+	companion bool
 }
 
-// key names the object of an item.
+// key identifies the object of an item.
 func (it *item) key() string { return it.t.Name + "\x00" + it.network + "\x00" + it.id }
 
-// parser makes objects of lines: the same line gives the same object, with the
-// same id, however often it is read.
+// parser converts lines to objects. The result is the same, including generated
+// ids, each time that a line is read.
 type parser struct {
 	registry *schema.Registry
-	t        *schema.Type // nil where each line is an envelope
+	t        *schema.Type // nil if each line is an envelope
 	context  string
 	seed     string
 }
 
-// parse reads a line. Faults are what is wrong with it.
+// parse parses a line.
 func (p *parser) parse(l line) (it item, faults []message.Message) {
 	it.line = l
 	if l.text == nil {
@@ -59,14 +62,17 @@ func (p *parser) parse(l line) (it item, faults []message.Message) {
 	return it, nil
 }
 
-// open takes an envelope apart.
+// open reads the members of an envelope.
 func (p *parser) open(it *item, members map[string]any) (fault message.Message, ok bool) {
 	name, named := members["type"].(string)
 	object, given := members["object"].(map[string]any)
 	context, placed := members["context"].(string)
+	from, comes := members[companionMember].(string)
 	count := 2
-	if placed {
-		count++
+	for _, given := range []bool{placed, comes} {
+		if given {
+			count++
+		}
 	}
 	if !named || !given || len(members) != count {
 		return message.BatchMember.With(message.Params{"field": ""}), false
@@ -77,14 +83,20 @@ func (p *parser) open(it *item, members map[string]any) (fault message.Message, 
 	}
 	it.t, it.object = t, object
 	switch {
+	case comes && (!t.Global || placed):
+		return message.BatchMember.With(message.Params{"field": "/" + companionMember}), false
+	case comes:
+		it.companion = true
+		moveCompanion(t, object, from, cmp.Or(p.context, from))
+		return fault, true
 	case t.Global:
 		return fault, true
 	case !placed && p.context == "":
-		return message.ParameterMissing.With(message.Params{"parameter": "context", "field": "/context"}), false
+		return message.ParameterInvalid.With(message.Params{"parameter": "context", "field": "/context", "expected": "set, in the line or with --context"}), false
 	case !placed:
 		context = p.context
 	case p.context != "" && context != p.context:
-		expected := fmt.Sprintf("%q, as the import was told", p.context)
+		expected := fmt.Sprintf("%q, the value of --context", p.context)
 		return message.ParameterInvalid.With(message.Params{"parameter": "context", "field": "/context", "expected": expected}), false
 	case !document.ValidID(context):
 		return message.BadID.With(message.Params{"field": "/context"}), false
@@ -93,9 +105,8 @@ func (p *parser) open(it *item, members map[string]any) (fault message.Message, 
 	return fault, true
 }
 
-// identify finds the id of an object, and gives one to an object without: one
-// that nobody can guess, and that the line has again when the import goes on
-// after a fault.
+// identify finds the id of an object, or generates one that cannot be guessed and
+// that is the same if the import is continued.
 func (p *parser) identify(it *item) {
 	for _, name := range []string{"id", it.t.IDProperty} {
 		switch value := it.object[name].(type) {
@@ -103,7 +114,7 @@ func (p *parser) identify(it *item) {
 		case string:
 			it.id = value
 		default:
-			return // a fault, which the engine finds
+			return // invalid, which the engine reports
 		}
 	}
 	if it.id != "" || it.t.IDRequired || it.object["id"] != nil {
@@ -119,8 +130,8 @@ func (p *parser) identify(it *item) {
 	it.object["id"] = it.id
 }
 
-// faultsOf are the messages of an error, with the line of the file where they
-// speak of one.
+// faultsOf returns the messages of an error. Line numbers in them become those of
+// the file.
 func faultsOf(err error, number int64) []message.Message {
 	var known *message.Error
 	if !errors.As(err, &known) {
@@ -129,7 +140,7 @@ func faultsOf(err error, number int64) []message.Message {
 	faults := make([]message.Message, len(known.Messages))
 	for i, m := range known.Messages {
 		params := maps.Clone(m.Params())
-		delete(params, "index") // of a chunk, which the user knows nothing of
+		delete(params, "index") // in the chunk, which users do not see
 		if _, placed := params["line"]; placed {
 			params["line"] = number
 		}
@@ -138,4 +149,8 @@ func faultsOf(err error, number int64) []message.Message {
 	return faults
 }
 
-func blank(text []byte) bool { return text != nil && len(bytes.TrimSpace(text)) == 0 }
+// skipped reports whether a line is blank or a comment.
+func skipped(text []byte) bool {
+	trimmed := bytes.TrimSpace(text)
+	return text != nil && (len(trimmed) == 0 || trimmed[0] == '#')
+}

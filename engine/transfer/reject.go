@@ -8,15 +8,17 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"marquee/engine/message"
 )
 
-// told is how many rejected lines, and dropped properties, are told of.
-const told = 20
+// maxListed is the number of rejected lines, and of dropped properties, that are
+// described.
+const maxListed = 20
 
-// reject refuses the items that messages speak of, and those that refer to them,
-// and returns the others. A single item is refused whatever they speak of.
+// reject rejects the items to which messages apply and the items that refer to
+// these, and returns the others. All messages apply to a single item.
 func (r *Importer) reject(ctx context.Context, items []item, err *message.Error) ([]item, error) {
 	faults := map[int][]message.Message{}
 	for _, m := range err.Messages {
@@ -39,38 +41,35 @@ func (r *Importer) reject(ctx context.Context, items []item, err *message.Error)
 			rest = append(rest, it)
 			continue
 		}
-		if err := r.refuse(it, faultsOf(&message.Error{Messages: faults[i]}, it.number)); err != nil {
+		if err := r.rejectLine(it, faultsOf(&message.Error{Messages: faults[i]}, it.number)); err != nil {
 			return nil, err
 		}
 	}
 	return rest, nil
 }
 
-// refuse lets a line wait that refers to what may stand further below, and
-// rejects others.
-func (r *Importer) refuse(it item, faults []message.Message) error {
+// rejectLine rejects a line, or makes it wait if a later line may create the object
+// that it refers to.
+func (r *Importer) rejectLine(it item, faults []message.Message) error {
 	if r.Strict {
-		return fmt.Errorf("line %d is at fault, and nothing of its chunk was written: %s", it.number, strings.TrimSuffix(sentences(faults), "."))
+		return fmt.Errorf("line %d is invalid, and its chunk was not written: %s", it.number, strings.TrimSuffix(sentences(faults), "."))
 	}
 	missing := !slices.ContainsFunc(faults, func(m message.Message) bool { return m.Definition() != message.ReferencedObjectNotFound })
 	if missing && r.state.Mode != last {
 		return r.wait(it)
 	}
 	r.state.Rejected++
-	if len(r.state.First) < told {
+	if len(r.state.First) < maxListed {
 		r.state.First = append(r.state.First, fmt.Sprintf("line %d: %s", it.number, sentences(faults)))
 	}
 	if r.report == nil {
 		return nil
 	}
-	entry, err := json.Marshal(struct {
-		Line     int64             `json:"line"`
-		Messages []message.Message `json:"messages"`
-	}{it.number, faults})
+	entry, err := rejection(it, faults)
 	if err != nil {
 		return err
 	}
-	n, err := r.report.Write(append(entry, '\n'))
+	n, err := r.report.Write(entry)
 	r.state.ReportBytes += int64(n)
 	if err != nil {
 		return fmt.Errorf("the report of rejected lines cannot be written: %w", err)
@@ -78,7 +77,35 @@ func (r *Importer) refuse(it item, faults []message.Message) error {
 	return nil
 }
 
-// sentences are the texts of messages, with the field where a text has none.
+// rejection returns the entry of the report for a rejected line: its messages as
+// text and as JSON, in comments that an import skips, and the line itself.
+func rejection(it item, faults []message.Message) ([]byte, error) {
+	encoded, err := json.Marshal(struct {
+		Line     int64             `json:"line"`
+		Messages []message.Message `json:"messages"`
+	}{it.number, faults})
+	if err != nil {
+		return nil, err
+	}
+	entry := fmt.Appendf(nil, "# line %d: %s\n# %s\n", it.number, oneLine(sentences(faults)), encoded)
+	if it.text == nil {
+		return fmt.Appendf(entry, "# The line is too long to be included.\n"), nil
+	}
+	return append(append(entry, it.text...), '\n'), nil
+}
+
+// oneLine replaces control characters, which could end a comment.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+// sentences returns the texts of messages, with the field if a text does not
+// include it.
 func sentences(faults []message.Message) string {
 	texts := make([]string, len(faults))
 	for i, m := range faults {
@@ -90,7 +117,7 @@ func sentences(faults []message.Message) string {
 	return strings.Join(texts, " ")
 }
 
-// wait puts a line on the list of those that are tried again.
+// wait adds a line to the list of those that are tried again.
 func (r *Importer) wait(it item) error {
 	if r.spool != nil && r.state.Pass == 0 {
 		var err error
@@ -98,25 +125,25 @@ func (r *Importer) wait(it item) error {
 			_, err = r.spool.Write(it.text)
 		}
 		if err != nil {
-			return notKept("the lines that wait", err)
+			return cannotSave("the waiting lines", err)
 		}
 		it.length = int64(len(it.text))
 	}
 	if _, err := r.list.Write(appendWaiting(nil, it.place)); err != nil {
-		return notKept("the lines that wait", err)
+		return cannotSave("the waiting lines", err)
 	}
 	r.state.Waiting++
 	r.held.add(it.key())
 	return nil
 }
 
-// stopped is an error that ends the import: it is not the lines' fault.
-func stopped(items []item, err error) error {
+// writeError returns an error that ends the import, and is not caused by the lines.
+func writeError(items []item, err error) error {
 	cause := ""
 	var known *message.Error
 	if errors.As(err, &known) && known.Unwrap() != nil {
 		cause = " (" + known.Unwrap().Error() + ")"
 	}
-	return fmt.Errorf("the lines %d to %d could not be written: %s%s", items[0].number, items[len(items)-1].number,
+	return fmt.Errorf("lines %d to %d could not be written: %s%s", items[0].number, items[len(items)-1].number,
 		strings.TrimSuffix(err.Error(), "."), cause)
 }

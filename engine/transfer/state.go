@@ -9,63 +9,64 @@ import (
 	"path/filepath"
 )
 
-// Told is what an import was told: it must not change on the way.
-type Told struct {
+// Settings are the settings of an import that must not change while it is in progress.
+type Settings struct {
 	Type            string `json:"type,omitempty"`
 	Context         string `json:"context,omitempty"`
 	FieldValidation string `json:"fieldValidation"`
-	// Store says which store it is, without a password.
+	// Store identifies the store, without a password.
 	Store string `json:"store"`
 	// Report is the file of rejected lines.
 	Report string `json:"report,omitempty"`
 }
 
-// Counts is what an import has done.
+// Counts are the results of an import.
 type Counts struct {
-	// Objects counts those that were accepted; of these, Created are new and
-	// Changed were there and are different now.
+	// Objects counts accepted objects, of which Created were created and Changed
+	// were updated with a change.
 	Objects int64 `json:"objects"`
 	Created int64 `json:"created"`
 	Changed int64 `json:"changed"`
-	// Rejected counts lines.
+	// Rejected counts rejected lines.
 	Rejected int64 `json:"rejected"`
 }
 
-// state is the progress of an import as it is kept: how far it is, what waits,
-// what was rejected. It holds no property of an object.
+// state is the content of the progress file. It contains no properties of objects.
 type state struct {
-	Version int  `json:"version"`
-	Told    Told `json:"told"`
-	// Seed makes the ids of objects without one.
+	Version  int      `json:"version"`
+	Settings Settings `json:"told"`
+	// Seed is the seed of generated ids.
 	Seed string `json:"seed"`
-	// Offset and Line say how much of the file was read, SHA256 proves it.
+	// Offset and Line are how much of the file has been read, and SHA256 is the
+	// hash of that part.
 	Offset int64  `json:"offset"`
 	Line   int64  `json:"line"`
 	SHA256 string `json:"sha256"`
-	// Pass is 0 while the file is read; later ones read the lines that wait,
-	// Reading of them, from Position in their list.
+	// Pass is 0 while the file is read. A later pass reads waiting lines: Reading
+	// of them, from Position in their list.
 	Pass     int   `json:"pass"`
 	Mode     mode  `json:"mode"`
 	Reading  int64 `json:"reading"`
 	Position int64 `json:"position"`
-	// Waiting lines were found in this pass, and Accepted objects.
+	// Waiting and Accepted count the waiting lines and accepted objects of this
+	// pass.
 	Waiting  int64 `json:"waiting"`
 	Accepted int64 `json:"accepted"`
-	// ReportBytes is how long the report is.
+	// ReportBytes is the length of the report.
 	ReportBytes int64 `json:"reportBytes"`
 	Counts
-	// First tells of the first rejected lines.
+	// First describes the first rejected lines.
 	First []string `json:"first,omitempty"`
 }
 
 const stateVersion = 2
 
 var (
-	errChanged = errors.New("what was read of it has changed since: put the file back, or begin anew with --restart (objects that were written stay)")
-	errDamaged = errors.New("it cannot be read as the progress of an import: begin anew with --restart")
+	errChanged = errors.New("the part that was read has changed since: restore the file, or start over with --restart (objects that were written remain)")
+	errDamaged = errors.New("it does not contain the progress of an import: start over with --restart")
 )
 
-// readState reads what is kept of an import; nil when there is nothing.
+// readState reads a progress file. It returns nil if there is none.
 func readState(path string) (*state, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,23 +86,23 @@ func readState(path string) (*state, error) {
 	return &s, nil
 }
 
-// write keeps the state: the old one is there until the new one is whole.
+// write saves the state. The old file exists until the new one is complete.
 func (s *state) write(path string) error {
 	content, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
 		return err
 	}
 	if err := replace(path, content); err != nil {
-		return notKept("the progress", err)
+		return cannotSave("the progress", err)
 	}
 	return nil
 }
 
-func notKept(what string, err error) error {
-	return fmt.Errorf("%s cannot be kept: %w: make room, or name a file elsewhere with --progress", what, err)
+func cannotSave(what string, err error) error {
+	return fmt.Errorf("%s cannot be saved: %w: free disk space, or name another file with --progress", what, err)
 }
 
-// replace puts a file in place of another in one step.
+// replace replaces a file atomically.
 func replace(path string, content []byte) error {
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -114,34 +115,34 @@ func replace(path string, content []byte) error {
 	return os.Rename(path+".new", path)
 }
 
-// check refuses to go on with an import that was told something else.
-func (s *state) check(path string, told Told) error {
+// check returns an error if an import was started with other settings.
+func (s *state) check(path string, settings Settings) error {
 	for _, c := range []struct{ what, was, is string }{
-		{"the type", s.Told.Type, told.Type},
-		{"--context", s.Told.Context, told.Context},
-		{"--field-validation", s.Told.FieldValidation, told.FieldValidation},
-		{"--store", s.Told.Store, told.Store},
-		{"--rejected", s.Told.Report, told.Report},
+		{"the type", s.Settings.Type, settings.Type},
+		{"--context", s.Settings.Context, settings.Context},
+		{"--field-validation", s.Settings.FieldValidation, settings.FieldValidation},
+		{"--store", s.Settings.Store, settings.Store},
+		{"--rejected", s.Settings.Report, settings.Report},
 	} {
 		if c.was != c.is {
-			return fmt.Errorf("%s was %s when this import began (%s tells), and is %s now: give the same again, or begin anew with --restart",
-				c.what, shown(c.was), path, shown(c.is))
+			return fmt.Errorf("%s was %s when this import started (see %s) and is %s now: use the same value, or start over with --restart",
+				c.what, quotedOrUnset(c.was), path, quotedOrUnset(c.is))
 		}
 	}
 	return nil
 }
 
-func shown(value string) string {
+func quotedOrUnset(value string) string {
 	if value == "" {
-		return "not given"
+		return "not set"
 	}
 	return fmt.Sprintf("%q", value)
 }
 
-// scratch opens the files in which an import keeps lines that wait.
+// scratch manages the lists of waiting lines.
 type scratch struct {
-	// progress is the file that they stand beside; "" for an import that
-	// cannot go on later, whose files are gone with the process.
+	// progress is the progress file, which is in the same folder; "" for an import
+	// that cannot be continued, whose lists do not outlive the process.
 	progress string
 }
 
@@ -149,7 +150,7 @@ func (s scratch) path(pass int) string {
 	return fmt.Sprintf("%s.waiting-%d", s.progress, pass%2)
 }
 
-// open opens the list that a pass makes; count lines of it count.
+// open opens the list that a pass writes, which has count entries.
 func (s scratch) open(pass int, count int64) (*os.File, error) {
 	var f *os.File
 	var err error
@@ -162,19 +163,19 @@ func (s scratch) open(pass int, count int64) (*os.File, error) {
 		err = cut(f, count*waitingSize)
 	}
 	if err != nil {
-		return nil, notKept("the lines that wait", err)
+		return nil, cannotSave("the waiting lines", err)
 	}
 	return f, nil
 }
 
-// cut drops what was written behind a place, and goes on there.
+// cut truncates a file, and continues at its end.
 func cut(f *os.File, length int64) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	if info.Size() < length {
-		return fmt.Errorf("%s is shorter than it was: begin anew with --restart", f.Name())
+		return fmt.Errorf("%s has become shorter: start over with --restart", f.Name())
 	}
 	if err := f.Truncate(length); err != nil {
 		return err
@@ -183,7 +184,7 @@ func cut(f *os.File, length int64) error {
 	return err
 }
 
-// remove ends the keeping.
+// remove removes the progress file and the lists.
 func (s scratch) remove() error {
 	if s.progress == "" {
 		return nil
@@ -197,12 +198,12 @@ func (s scratch) remove() error {
 	return err
 }
 
-// temporary is a file without a name, where that is possible: it may hold
-// secrets, and nothing of it outlives the process.
+// temporary creates a file that does not outlive the process if the system
+// supports that, as it may contain secrets.
 func temporary() (*os.File, error) {
 	f, err := os.CreateTemp("", "marquee-*")
 	if err == nil {
-		_ = os.Remove(filepath.Clean(f.Name())) // some systems cannot
+		_ = os.Remove(filepath.Clean(f.Name())) // fails on some systems
 	}
 	return f, err
 }

@@ -19,7 +19,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/store"
-	"marquee/resources/articlesearch"
+	"marquee/resources/article"
 )
 
 const articleWords = 200_000
@@ -66,7 +66,7 @@ func (s *service) loadArticles(tb testing.TB, n int) {
 			writes = append(writes, store.Write{Record: store.Record{Key: store.Key{Network: network, ID: fmt.Sprintf("a-%08d", i)}, Version: 1, State: "ACTIVE",
 				CreateTime: now, UpdateTime: now, CreateUser: "admin", UpdateUser: "admin", Document: doc}})
 		}
-		if err := s.store.Write(context.Background(), func(tx store.Tx) error { return tx.Put(context.Background(), articlesearch.Name, writes) }); err != nil {
+		if err := s.store.Write(context.Background(), func(tx store.Tx) error { return tx.Put(context.Background(), article.Name, writes) }); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -148,7 +148,7 @@ func searchArticles(b *testing.B, s *service) {
 	// Each search follows a write, which the index has to take in.
 	b.Run("after-write", func(b *testing.B) {
 		percentiles(b, func(n int) time.Duration {
-			s.write(b, articlesearch.Name, []map[string]any{{"id": fmt.Sprintf("a-%08d", n%articles), "title": w.text(8), "text": w.text(400)}})
+			s.write(b, article.Name, []map[string]any{{"id": fmt.Sprintf("a-%08d", n%articles), "title": w.text(8), "text": w.text(400)}})
 			took, _ := s.search(b, "pageSize=20&thresholdScore=0.05&sentence=ring%20tebano", nil)
 			return took
 		})

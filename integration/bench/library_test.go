@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +12,8 @@ import (
 )
 
 // BenchmarkLibraryCreative changes a library creative that 10,000 creatives of
-// 8 KB use, in one transaction: how long it takes, and the most memory that it
-// takes at once.
+// 8 KB use: how long it takes until all have followed, and the most memory that is
+// taken at once.
 func BenchmarkLibraryCreative(b *testing.B) {
 	b.Run("sqlite", func(b *testing.B) { changeLibrary(b, fresh(b)) })
 	b.Run("mongodb", func(b *testing.B) {
@@ -40,6 +41,9 @@ func changeLibrary(b *testing.B, s *service) {
 		before, most := inUse(), watchMemory()
 		began := time.Now()
 		s.write(b, "librarycreatives", []map[string]any{{"id": "lib", "layoutParameters": map[string]any{"headline": fmt.Sprint(i + 1)}}})
+		if err := s.marquee.Pass(context.Background(), slog.New(slog.DiscardHandler)); err != nil {
+			b.Fatal(err)
+		}
 		b.ReportMetric(time.Since(began).Seconds(), "s/10000creatives")
 		b.ReportMetric(most()-before, "MB")
 	}

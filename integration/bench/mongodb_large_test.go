@@ -35,11 +35,14 @@ func BenchmarkMongoDBLargeTransaction(b *testing.B) {
 	var record store.Record
 	var change store.Change
 	err := s.store.Read(ctx, func(view store.Snapshot) error {
-		changes, err := view.History(ctx, store.HistoryQuery{Network: network, Collection: "lineitems", Limit: 1})
+		err := view.History(ctx, store.HistoryQuery{Network: network, Collection: "lineitems", Limit: 1}, func(c *store.Change) error {
+			change = *c
+			change.Fields = bytes.Clone(c.Fields)
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		change = changes[0]
 		return view.Scan(ctx, "lineitems", store.Key{}, 1, func(r *store.Record) error {
 			record = *r
 			record.Document = bytes.Clone(r.Document)

@@ -1,5 +1,5 @@
 // Package bench measures the service against baselines in the same run and
-// prints the ratios (docs/benchmarks.md). `make bench` runs it.
+// prints the ratios (docs/contributing/benchmarks.md). `make bench` runs it.
 package bench
 
 import (
@@ -16,27 +16,25 @@ import (
 	"testing"
 	"time"
 
+	"marquee"
 	"marquee/auth"
 	"marquee/engine"
 	"marquee/engine/document"
-	"marquee/engine/rest"
-	"marquee/engine/schema"
 	"marquee/engine/store"
 	"marquee/engine/store/sqlite"
 	"marquee/resources"
-	"marquee/schemas"
 )
 
 // service is the whole stack on a store, in this process.
 type service struct {
-	store  store.Store
-	engine *engine.Engine
-	types  *resources.Service
-	auth   *auth.Service
-	rest   *rest.Server
-	server *httptest.Server
-	token  string
-	caller *engine.Caller
+	store   store.Store
+	marquee *marquee.Server
+	engine  *engine.Engine
+	types   *resources.Service
+	auth    *auth.Service
+	server  *httptest.Server
+	token   string
+	caller  *engine.Caller
 }
 
 const network = "main"
@@ -50,27 +48,17 @@ func serve(tb testing.TB, opened store.Store) *service {
 			tb.Fatal(err)
 		}
 	}
-	registry, err := schema.Load(schema.Source{FS: schemas.FS})
-	must(err)
-	s := &service{store: opened}
 	key := make([]byte, auth.KeyBytes)
 	rand.Read(key)
 	sealer, err := auth.NewSealer(key)
 	must(err)
-	must(s.store.EnsureCollections(ctx, auth.Collections()))
-	s.auth, err = auth.NewService(ctx, s.store, sealer, auth.DefaultLifetimes, nil)
-	must(err)
 	types := resources.New()
-	s.types = types
-	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer,
-		Hooks: types.Hooks(s.auth.Hooks()), Lookups: types.Lookups(), Internal: slices.Concat(auth.Collections(), resources.Collections())}, registry)
+	s := &service{store: opened, types: types}
+	s.marquee, err = marquee.Open(ctx, marquee.Options{Application: types.Application(), Store: opened, Sealer: sealer})
 	must(err)
+	s.engine, s.auth = s.marquee.Engine(), s.marquee.Auth()
 	s.bootstrap(tb)
-	config := rest.Config{Engine: s.engine, Auth: s.auth, Log: slog.New(slog.DiscardHandler)}
-	types.Serve(&config)
-	s.rest, err = rest.New(config)
-	must(err)
-	s.server = httptest.NewServer(s.rest)
+	s.server = httptest.NewServer(s.marquee)
 	stopSearch := types.Articles.Start(s.engine, slog.New(slog.DiscardHandler))
 	tb.Cleanup(func() {
 		s.server.Close()
@@ -114,7 +102,7 @@ func (s *service) bootstrap(tb testing.TB) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tokens, err := s.auth.Password(ctx, "admin", "benchmark", network)
+	tokens, err := s.auth.Password(ctx, "", "admin", "benchmark", network)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// BenchmarkTier changes the state of a tier that 50,000 line items use, in one
-// transaction: how long it takes, and the most memory that it takes at once;
-// and how long it takes to look at all of them again, as servers of a shared
-// database do behind it.
+// BenchmarkTier changes the state of a tier that 50,000 line items use: how long
+// the call takes, how long it takes until all have followed, and the most memory
+// that is taken at once.
 func BenchmarkTier(b *testing.B) {
 	b.Run("sqlite", func(b *testing.B) { changeTier(b, fresh(b)) })
 	b.Run("mongodb", func(b *testing.B) {
@@ -28,12 +27,11 @@ func changeTier(b *testing.B, s *service) {
 		before, most := inUse(), watchMemory()
 		began := time.Now()
 		s.write(b, "tiers", []map[string]any{{"id": "t", "objectState": state}})
-		b.ReportMetric(time.Since(began).Seconds(), "s/50000lineitems")
-		b.ReportMetric(most()-before, "MB")
-		began = time.Now()
-		if err := s.types.Pass(context.Background(), s.engine, slog.New(slog.DiscardHandler)); err != nil {
+		b.ReportMetric(time.Since(began).Seconds(), "s/call")
+		if err := s.marquee.Pass(context.Background(), slog.New(slog.DiscardHandler)); err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric(time.Since(began).Seconds(), "s/pass")
+		b.ReportMetric(time.Since(began).Seconds(), "s/50000lineitems")
+		b.ReportMetric(most()-before, "MB")
 	}
 }

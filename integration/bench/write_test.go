@@ -111,8 +111,12 @@ func (raw *rawTables) insert(b *testing.B, s *service, from int) time.Duration {
 		if err != nil {
 			return err
 		}
-		changes, err = r.History(ctx, store.HistoryQuery{Network: network, Collection: "lineitems", Limit: 1000})
-		return err
+		return r.History(ctx, store.HistoryQuery{Network: network, Collection: "lineitems", Limit: 1000}, func(c *store.Change) error {
+			kept := *c
+			kept.Fields = bytes.Clone(c.Fields)
+			changes = append(changes, kept)
+			return nil
+		})
 	})
 	if err != nil || len(records) != 1000 || len(changes) != 1000 {
 		b.Fatal(len(records), len(changes), err)

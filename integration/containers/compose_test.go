@@ -43,6 +43,11 @@ func TestCompose(t *testing.T) {
 		t.Fatal(err)
 	}
 	second.holds(t, "spring")
+	first.uploads(t, "banner")
+	second.uploads(t, "skyscraper")
+	if err := first.uploaded(t.Context(), "skyscraper"); err != nil {
+		t.Error(err)
+	}
 
 	c.do(t, "kill", "mongodb1") // the primary of a set that was just initiated
 	within(t, patience, "a write without a member", func(ctx context.Context) error { return second.create(ctx, "summer") })

@@ -46,6 +46,7 @@ func TestEmbeddedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.holds(t, "spring")
+	s.uploads(t, "banner")
 	if code, said := s.exec(t, "health"); code != 0 || !strings.Contains(said, "ready") {
 		t.Errorf("marquee health ends with %d: %s", code, said)
 	}

@@ -5,6 +5,7 @@ package containers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -61,15 +62,22 @@ func lacking(t *testing.T, err error) {
 	t.Skip(err)
 }
 
+var errNoEngine = errors.New("no Docker engine answers: start one (.ci/docker shows how)")
+
 func newEngine(ctx context.Context, images []string) (docker *testcontainers.DockerClient, err error) {
 	defer func() {
 		if r := recover(); r != nil { // how testcontainers says that there is no engine
-			err = fmt.Errorf("no Docker engine answers: start one (.ci/docker shows how): %v", r)
+			err = errNoEngine
 		}
 	}()
 	docker, err = testcontainers.NewDockerClientWithOpts(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("no Docker engine answers: start one (.ci/docker shows how): %w", err)
+		return nil, errNoEngine
+	}
+	// testcontainers falls back to other engines when this one does not answer.
+	if host := os.Getenv("DOCKER_HOST"); host != "" && docker.DaemonHost() != host {
+		docker.Close()
+		return nil, errNoEngine
 	}
 	for _, image := range images {
 		if _, err := docker.ImageInspect(ctx, image); err != nil {

@@ -5,7 +5,7 @@ package indexed
 import (
 	"testing"
 
-	"marquee/engine"
+	"marquee/engine/catalog"
 	"marquee/engine/query"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -25,7 +25,7 @@ func Check(t *testing.T, s store.Store, explain func(t testing.TB, s store.Store
 	createTime := query.Field{System: query.CreateTime, Kind: query.Time}
 	asked := 0
 	for _, kind := range registry.Types() {
-		collection, err := engine.CollectionOf(kind)
+		collection, err := catalog.CollectionOf(kind)
 		if err != nil {
 			t.Fatal(err)
 		}

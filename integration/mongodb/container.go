@@ -23,7 +23,7 @@ func startContainer() (*sharedServer, error) {
 	setDocker()
 	image := cmp.Or(os.Getenv("MARQUEE_TEST_MONGODB_IMAGE"), "mongo:8")
 	if err := findImage(ctx, image); err != nil {
-		return nil, fmt.Errorf("%w: run 'make mongod', or set MARQUEE_TEST_MONGODB_URI to the URI of a replica set, or have Docker with %s (%w)", errNone, image, err)
+		return nil, fmt.Errorf("%w: run 'make mongod', or set MARQUEE_TEST_MONGODB_URI to the URI of a replica set, or start Docker with the image %s", errNone, image)
 	}
 	// Its name is known before it exists, so that it can be removed at any time.
 	name := "marquee-mongod-" + strings.ToLower(rand.Text())

@@ -127,8 +127,22 @@ func (m *member) pause() error {
 	if m.process == nil {
 		return errDown
 	}
+	if err := pause(m.process); err != nil {
+		return err
+	}
+	for m.answers() {
+	}
 	m.paused = true
-	return pause(m.process)
+	return nil
+}
+
+// answers reports whether the server answers soon. One that was told to stop may
+// go on for some milliseconds on a busy machine.
+func (m *member) answers() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	_, err := m.hello(ctx)
+	return err == nil
 }
 
 func (m *member) resume() error {

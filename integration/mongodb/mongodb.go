@@ -30,6 +30,15 @@ const startLimit = 2 * time.Minute
 // errNone is the beginning of what says how a test could have its server.
 var errNone = errors.New("no MongoDB")
 
+// Need skips a test where there is no MongoDB, or fails it when the word mongodb
+// is in MARQUEE_REQUIRE. A test that passes the TB of another one to URI calls
+// it first, because only the running test can be skipped.
+func Need(tb testing.TB) {
+	tb.Helper()
+	_, err := shared()
+	check(tb, err)
+}
+
 // URI is the connection string of a replica set that all tests of the binary
 // share. It names a database that is the caller's alone and is dropped when the
 // test has ended.

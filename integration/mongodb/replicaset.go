@@ -60,6 +60,9 @@ func (r *ReplicaSet) X509URI(database string) string { return r.x509URI(database
 // Client is for the test's own checks: fault points, what is stored.
 func (r *ReplicaSet) Client() *mongo.Client { return r.client }
 
+// Member is a client of one member, for fault points of its own.
+func (r *ReplicaSet) Member(i int) *mongo.Client { return r.members[i].client }
+
 // Primary waits for the set to have a primary, and is its number.
 func (r *ReplicaSet) Primary() int {
 	r.tb.Helper()

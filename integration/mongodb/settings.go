@@ -13,7 +13,6 @@ type settings struct {
 	standalone bool
 	tls        bool
 	auth       bool
-	parameters []string
 }
 
 // WithTLS makes the servers refuse whoever does not speak TLS. URI trusts the
@@ -24,26 +23,22 @@ func WithTLS() Option { return func(s *settings) { s.tls = true } }
 // user who may do everything.
 func WithAuth() Option { return func(s *settings) { s.auth = true } }
 
-// WithParameter starts every member with `--setParameter name=value`.
-func WithParameter(name, value string) Option {
-	return func(s *settings) { s.parameters = append(s.parameters, name+"="+value) }
-}
-
 // arguments are those of a member, besides what concerns access.
 func (s *settings) arguments(m *member) []string {
-	// A transaction must fit into about a sixth of the cache, and one of 100,000
-	// objects is to be tried: a bound, which is not used otherwise. The log of
-	// operations bounds how long a member can be away and still catch up.
-	cache, log := "4", "512"
+	// A transaction of 100,000 objects must fit into the cache of a single server,
+	// which may be uncommitted for the most part, as in the compose file. The
+	// cache of a set is small, so that it is full soon. The log of operations
+	// bounds how long a member can be away and still catch up.
+	cache, log, eviction := "4", "512", ",eviction_dirty_trigger=80,eviction_updates_trigger=80"
 	if s.members > 1 {
-		cache, log = "0.5", "1024"
+		cache, log, eviction = "0.5", "1024", ""
 	}
 	arguments := []string{
 		"--dbpath", filepath.Join(m.folder, "data"),
 		"--port", strconv.Itoa(m.port), "--bind_ip", "127.0.0.1", "--nounixsocket",
 		"--wiredTigerCacheSizeGB", cache, "--quiet",
 		// Else each takes 300 MB of what may be memory before anything is written.
-		"--wiredTigerEngineConfigString", "log=(file_max=16MB,prealloc=false)",
+		"--wiredTigerEngineConfigString", "log=(file_max=16MB,prealloc=false)" + eviction,
 		// Else the files of dropped databases stay open for five minutes, and a
 		// member that was killed repeats up to a minute of writes.
 		"--syncdelay", "5", "--setParameter", "minSnapshotHistoryWindowInSeconds=30",
@@ -58,9 +53,6 @@ func (s *settings) arguments(m *member) []string {
 		// copied from.
 		arguments = append(arguments, "--setParameter", "oplogInitialFindMaxSeconds=2",
 			"--setParameter", "oplogNetworkTimeoutBufferSeconds=1")
-	}
-	for _, parameter := range s.parameters {
-		arguments = append(arguments, "--setParameter", parameter)
 	}
 	return arguments
 }

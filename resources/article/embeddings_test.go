@@ -2,183 +2,110 @@ package article
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"reflect"
-	"runtime"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
+
+	"marquee/engine"
+	"marquee/resources/article/index"
 )
 
-const testKey = "sk-this-is-secret"
+// stuck is an embedder that does not return.
+type stuck struct{ ends chan struct{} }
 
-// service answers as an embeddings service, with the vector (length of the
-// text, 1), unless answer is given.
-func service(t *testing.T, answer http.HandlerFunc) *httptest.Server {
-	t.Helper()
-	if answer == nil {
-		answer = func(w http.ResponseWriter, r *http.Request) {
-			var asked struct {
-				Model string
-				Input []string
-			}
-			if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.Model != "small" || r.Method != http.MethodPost ||
-				r.URL.Path != "/v1/embeddings" || r.Header.Get("Authorization") != "Bearer "+testKey {
-				http.Error(w, "bad call", http.StatusTeapot)
-				return
-			}
-			var items []string
-			for i := len(asked.Input) - 1; i >= 0; i-- {
-				items = append(items, fmt.Sprintf(`{"object": "embedding", "index": %d, "embedding": [%d, 1]}`, i, len(asked.Input[i])))
-			}
-			fmt.Fprintf(w, `{"object": "list", "data": [%s], "usage": {}}`, strings.Join(items, ","))
-		}
+func (stuck) Batch() int { return 10 }
+
+func (s stuck) Embed(ctx context.Context, _ []string) ([][]float64, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.ends:
+		return nil, errors.New("it ends")
 	}
-	server := httptest.NewServer(answer)
-	t.Cleanup(server.Close)
-	return server
 }
 
-func client(t *testing.T, url string, change func(*EmbeddingsConfig)) *Embeddings {
-	t.Helper()
-	config := EmbeddingsConfig{URL: url, Model: "small", Key: testKey, Timeout: 5 * time.Second}
-	if change != nil {
-		change(&config)
+// counting is an embedder that counts texts.
+type counting struct {
+	n    *atomic.Int64
+	down *atomic.Bool
+}
+
+func (counting) Batch() int { return 7 }
+
+func (c counting) Embed(_ context.Context, texts []string) ([][]float64, error) {
+	if c.down.Load() {
+		return nil, &index.UnavailableError{Reason: "it is down"}
 	}
-	embeddings, err := NewEmbeddings(config)
+	c.n.Add(int64(len(texts)))
+	vectors := make([][]float64, len(texts))
+	for i := range texts {
+		vectors[i] = []float64{1, float64(len(texts[i]))}
+	}
+	return vectors, nil
+}
+
+// While the embeddings service is down, at most maxPending texts are in memory, and no
+// text is embedded twice.
+func TestEmbeddingsAreDownWhileFilling(t *testing.T) {
+	f := newFixture(t, builtIn(t))
+	types, err := f.engine.Type(Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(embeddings.Close)
-	return embeddings
-}
-
-func TestEmbeddingsAreInTheOrderOfTexts(t *testing.T) {
-	server := service(t, nil)
-	for _, url := range []string{server.URL, server.URL + "/", server.URL + "/v1", server.URL + "/v1/"} {
-		embeddings := client(t, url, func(c *EmbeddingsConfig) { c.MaxText = 3 })
-		got, err := embeddings.Embed(context.Background(), []string{"a", "éé", "ccccc"})
-		if want := [][]float64{{1, 1}, {4, 1}, {3, 1}}; err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%v, %v", got, err)
+	const total = maxPending + 10*page
+	for from := 0; from < total; from += 1000 {
+		batch := engine.Batch{Network: "main"}
+		for n := from; n < min(from+1000, total); n++ {
+			batch.Operations = append(batch.Operations, engine.Operation{Type: types, Object: map[string]any{
+				"id": fmt.Sprint(n), "url": fmt.Sprint("https://example.com/", n), "text": fmt.Sprint("ferry ", n)}})
+		}
+		if _, err := f.engine.Write(context.Background(), caller, batch); err != nil {
+			t.Fatal(err)
 		}
 	}
-}
-
-func TestFaultsOfTheServiceAreTold(t *testing.T) {
-	const secret = "echoed " + testKey
-	write := func(body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
-	}
-	status := func(code int) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, secret, code) }
-	}
-	one := func(embedding string) http.HandlerFunc {
-		return write(`{"data": [{"index": 0, "embedding": ` + embedding + `}]}`)
-	}
-	for _, c := range []struct {
-		name    string
-		answer  http.HandlerFunc
-		reason  string
-		refused bool
-	}{
-		{"fault", status(500), "(status 500)", false},
-		{"down behind a proxy", status(503), "(status 503)", false},
-		{"wrong key", status(401), "refuses the key", false},
-		{"too often", status(429), "too often", false},
-		{"bad text", status(400), "refuses the request", true},
-		{"long text", status(413), "refuses the request", true},
-		{"unknown model", status(404), "(status 404)", false},
-		{"elsewhere", func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "/v1/embeddings?"+testKey, http.StatusTemporaryRedirect)
-		}, "(status 307)", false},
-		{"no JSON", write("<html>" + secret), "not a list of embeddings", false},
-		{"cut off", write(`{"data": [{"index": 0, "embedding": [1,`), "not a list", false},
-		{"texts for numbers", one(`["` + secret + `"]`), "not a list", false},
-		{"no vector", one("null"), "empty, or not finite", false},
-		{"too large a number", one("[1e999]"), "not a list", false},
-		{"too long a vector", one("[1e200, 1]"), "not finite", false},
-		{"none", write(`{"data": []}`), "0 embeddings for 1 texts", false},
-		{"two", write(`{"data": [{"embedding": [1]}, {"embedding": [1]}]}`), "2 embeddings for 1 texts", false},
-		{"wrong index", write(`{"data": [{"index": 1, "embedding": [1]}]}`), "indexes", false},
-		{"too large", write(`{"data": [{"index": 0, "embedding": [1` + strings.Repeat(",1", 5000) + `]}]}`), "more than 10000 bytes", false},
-		{"no HTTP", func(w http.ResponseWriter, _ *http.Request) {
-			connection, _, err := http.NewResponseController(w).Hijack()
-			if err == nil {
-				_, _ = io.WriteString(connection, secret+"\r\n\r\n")
-				_ = connection.Close()
-			}
-		}, "connection failed", false},
-	} {
-		embeddings := client(t, service(t, c.answer).URL, func(config *EmbeddingsConfig) { config.MaxAnswer = 10_000 })
-		_, err := embeddings.Embed(context.Background(), []string{"the text"})
-		var unavailable *UnavailableError
-		if !errors.As(err, &unavailable) || !strings.Contains(err.Error(), c.reason) || unavailable.Refused != c.refused {
-			t.Errorf("%s: %v", c.name, err)
+	embedder := counting{&atomic.Int64{}, &atomic.Bool{}}
+	embedder.down.Store(true)
+	var articles index.Index
+	f.search.newIndex = func() index.Index { articles = index.NewDense(embedder); return articles }
+	follow := newFollower(f.engine, f.search.newIndex, slog.New(slog.DiscardHandler))
+	var kept *filling
+	for range 5 {
+		var unavailable *index.UnavailableError
+		if err := follow.step(t.Context(), &kept); !errors.As(err, &unavailable) {
+			t.Fatal(err)
 		}
-		for _, leak := range []string{testKey, "echoed", "the text"} {
-			if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), leak) {
-				t.Errorf("%s: %#v tells %q", c.name, err, leak)
-			}
+		if stats := articles.Stats(); stats.Pending != maxPending {
+			t.Fatalf("%+v", stats)
 		}
 	}
-}
-
-func TestASlowServiceIsNotWaitedFor(t *testing.T) {
-	server := service(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		<-r.Context().Done()
-	})
-	embeddings := client(t, server.URL, func(c *EmbeddingsConfig) { c.Timeout = 20 * time.Millisecond })
-	var unavailable *UnavailableError
-	if _, err := embeddings.Embed(context.Background(), []string{"x"}); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "in time") {
-		t.Error(err)
+	if _, err := follow.current(t.Context()); err == nil || !strings.Contains(err.Error(), "it is down") {
+		t.Errorf("the search says %v", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
-	patient := client(t, server.URL, nil)
-	if _, err := patient.Embed(ctx, []string{"x"}); !errors.As(err, &unavailable) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
-	down := service(t, nil)
-	down.Close()
-	if _, err := client(t, down.URL, nil).Embed(context.Background(), []string{"x"}); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "cannot be reached") {
-		t.Error(err)
-	}
-}
-
-func TestConfigurationIsChecked(t *testing.T) {
-	for _, c := range []EmbeddingsConfig{
-		{URL: "", Model: "m"}, {URL: "localhost:80", Model: "m"}, {URL: "ftp://host", Model: "m"}, {URL: "http://", Model: "m"},
-		{URL: "https://user:" + testKey + "@host", Model: "m"}, {URL: "https://host?key=" + testKey, Model: "m"},
-		{URL: "http://host\x00" + testKey, Model: "m"}, {URL: "http://host"},
-		{URL: "http://host", Model: "m", Key: testKey + "\r\nX: y"}, {URL: "http://host", Model: "m", Batch: -1},
-		{URL: "http://host", Model: "m", Timeout: -1},
-	} {
-		if _, err := NewEmbeddings(c); err == nil || strings.Contains(err.Error(), testKey) {
-			t.Errorf("%+v: %v", c, err)
-		}
-	}
-}
-
-func TestNoGoroutineIsLeft(t *testing.T) {
-	server := service(t, nil)
-	before := runtime.NumGoroutine()
-	embeddings := client(t, server.URL, nil)
-	if _, err := embeddings.Embed(context.Background(), []string{"x"}); err != nil {
+	embedder.down.Store(false)
+	if err := follow.step(t.Context(), &kept); err != nil {
 		t.Fatal(err)
 	}
-	embeddings.Close()
-	server.CloseClientConnections()
-	deadline := time.Now().Add(10 * time.Second)
-	for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
-		time.Sleep(time.Millisecond)
+	if stats := articles.Stats(); stats.Articles != total || stats.Pending != 0 || embedder.n.Load() != total {
+		t.Errorf("%+v, %d texts embedded", stats, embedder.n.Load())
 	}
-	if after := runtime.NumGoroutine(); after > before {
-		t.Errorf("%d goroutines, %d before", after, before)
+	// Once the index is filled, the position stays as long as embedding fails.
+	embedder.down.Store(true)
+	for n := range 3 * page {
+		f.write(fmt.Sprint(n), map[string]any{"text": fmt.Sprint("another ferry ", n)})
+	}
+	for range 3 {
+		if err := follow.step(t.Context(), &kept); err == nil {
+			t.Error("the follower does not say that the vectors are missing")
+		}
+	}
+	embedder.down.Store(false)
+	if err := follow.step(t.Context(), &kept); err != nil {
+		t.Fatal(err)
+	}
+	if stats := articles.Stats(); stats.Pending != 0 || embedder.n.Load() != total+3*page {
+		t.Errorf("%+v, %d texts embedded", stats, embedder.n.Load())
 	}
 }

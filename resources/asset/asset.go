@@ -1,53 +1,74 @@
-// Package asset holds the rules of assets: files that are uploaded to
-// creatives, found out about, kept once per content beside the documents, and
-// delivered to everybody who knows where (docs/api/assets.md).
+// Package asset holds the rules of assets: files that are uploaded to creatives,
+// inspected, stored once per content, and delivered to everyone who knows their
+// path (docs/reference/types/assets.md). It may import the engine and catalogue;
+// begin with Rules, then upload.go and deliver.go.
 package asset
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"marquee/engine"
+	"marquee/engine/rest"
 	"marquee/engine/store"
 )
 
-// DefaultMaxBytes is how large a file may be, unless it is configured.
+// DefaultMaxBytes is the default maximum size of a file.
 const DefaultMaxBytes = 20 << 20
 
 const collection = "assets"
 
-// Path is where assets are delivered.
+// Path is the prefix of the paths of delivered files.
 const Path = "/delivery"
 
-// Rules are those of the type. Its fields may be set until it is used.
+// Rules are the rules of the type. The fields may be set before the first use.
 type Rules struct {
-	// MaxBytes is how large a file may be.
+	// MaxBytes is the maximum size of a file.
 	MaxBytes int64
-	// CDN is the URL that stands before the paths of delivered files, without a
-	// slash at its end; "" where the service itself is asked.
+	// CDN is the URL in front of the paths of delivered files, without a trailing
+	// slash, or "" if the service delivers them itself.
 	CDN string
 
-	places chan struct{}
+	// NetworkQuota is the maximum total size of the files of a network's assets; 0
+	// is no quota.
+	NetworkQuota int64
+
+	// uploads limits how many uploads are processed at once.
+	uploads chan struct{}
+	pieces  *pieces
+	// counted has the networks whose usage has been counted. turns has, by network,
+	// the channel that the upload being stored fills.
+	counted, turns sync.Map
 }
 
-// uploadsAtOnce bounds the memory that it takes to look into files and to store
-// them, once they have been received.
+// uploadsAtOnce is how many received files are inspected and stored at once, which
+// bounds the memory for it.
 const uploadsAtOnce = 4
 
-// New makes the rules.
+// New returns rules with default settings.
 func New() *Rules {
-	return &Rules{MaxBytes: DefaultMaxBytes, places: make(chan struct{}, uploadsAtOnce)}
+	return &Rules{MaxBytes: DefaultMaxBytes, uploads: make(chan struct{}, uploadsAtOnce), pieces: newPieces()}
 }
 
-// Hooks are the rules of the write path and the read path.
+// Hooks returns the hooks of the type.
 func (a *Rules) Hooks() map[string]engine.Hooks {
-	return map[string]engine.Hooks{collection: {Merged: merged, Written: written, Derived: a.derived}}
+	return map[string]engine.Hooks{collection: {BeforeValidate: beforeValidate, BeforeStore: a.beforeStore, Derive: a.derive}}
 }
 
-// Collections are what the store must have besides the type.
-func Collections() []store.Collection { return []store.Collection{{Name: deliveries}} }
+// Routes returns the upload of an asset, and the public delivery of files.
+func (a *Rules) Routes() []rest.Route {
+	return []rest.Route{
+		{Path: "/api/v1/assets/{creative}/{id}", Methods: []string{http.MethodPost, http.MethodPut}, ContentType: "multipart/form-data", Serve: a.upload},
+		{Path: Path + "/{below...}", Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Serve: a.deliver},
+	}
+}
 
-// URL is where a file is delivered whose path an asset has as its cdnId.
+// Collections returns the collections that the rules need besides the type's.
+func Collections() []store.Collection { return []store.Collection{{Name: deliveries}, {Name: usages}} }
+
+// URL returns the URL of the file at a path, or "" for the path "".
 func (a *Rules) URL(path string) string {
 	if path == "" {
 		return ""
@@ -55,8 +76,8 @@ func (a *Rules) URL(path string) string {
 	return a.CDN + path
 }
 
-// place is the path at which a file of a delivery is delivered.
-func place(name, path string) string {
+// deliveryPath returns the path of a file of a delivery.
+func deliveryPath(name, path string) string {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
 		parts[i] = url.PathEscape(part)
@@ -64,9 +85,9 @@ func place(name, path string) string {
 	return Path + "/" + name + "/" + strings.Join(parts, "/")
 }
 
-// nameOf is the name of the delivery that a path leads to, or "".
-func nameOf(place string) string {
-	rest, _ := strings.CutPrefix(place, Path+"/")
+// deliveryName returns the name of the delivery at a path, or "".
+func deliveryName(path string) string {
+	rest, _ := strings.CutPrefix(path, Path+"/")
 	name, _, _ := strings.Cut(rest, "/")
 	return name
 }

@@ -16,46 +16,49 @@ import (
 	"unicode/utf8"
 
 	"marquee/engine/message"
+	"marquee/resources/catalogue"
 )
 
-// The limits of bundles.
+// The limits of a bundle.
 const (
 	maxEntries      = 1000
-	maxBundleBytes  = 100 << 20
 	maxEntryPath    = 255
 	maxEntryLevels  = 16
 	maxEntryRatio   = 200
 	ratioCountsFrom = 1 << 20
-	// maxDirectoryBytes is how much of a ZIP is read to list its entries.
+	// maxDirectoryBytes is the maximum size of the directory of a ZIP.
 	maxDirectoryBytes = 2 << 20
 )
 
-// readBundle unpacks a ZIP, without keeping what is in it, and lists the files
-// that it is delivered as.
-func readBundle(r io.ReaderAt, size int64) ([]delivered, error) {
+// readBundle unpacks a ZIP of at most limit unpacked bytes to check it, and returns its
+// files.
+func readBundle(r io.ReaderAt, size, limit int64) ([]delivered, error) {
 	entries, err := listEntries(r, size)
 	if err != nil {
 		return nil, err
 	}
 	seen := map[string]bool{}
 	var files []delivered
-	left := int64(maxBundleBytes)
+	left := limit
 	for _, entry := range entries {
 		switch {
 		case seen[entry.Name]:
-			return nil, refuse(message.BundleRepeated, entry, nil)
+			return nil, refuse(catalogue.BundleRepeated, entry, nil)
 		case !validEntryPath(entry.Name):
-			return nil, refuse(message.BundlePath, entry, message.Params{"limit": maxEntryPath, "levels": maxEntryLevels})
+			return nil, refuse(catalogue.BundlePath, entry, message.Params{"limit": maxEntryPath, "levels": maxEntryLevels})
 		case entry.Flags&1 != 0:
-			return nil, refuse(message.BundleEncrypted, entry, nil)
+			return nil, refuse(catalogue.BundleEncrypted, entry, nil)
 		case entry.Mode()&fs.ModeType&^fs.ModeDir != 0:
-			return nil, refuse(message.BundleLink, entry, nil)
+			return nil, refuse(catalogue.BundleLink, entry, nil)
 		}
 		if seen[entry.Name] = true; strings.HasSuffix(entry.Name, "/") || isLitter(entry.Name) {
 			continue
 		}
 		file, err := readEntry(entry, left)
-		if err != nil {
+		switch {
+		case errors.Is(err, errUnpacked):
+			return nil, catalogue.BundleTooLarge.Error(message.Params{"limit": limit})
+		case err != nil:
 			return nil, err
 		}
 		files, left = append(files, file), left-file.size
@@ -64,7 +67,7 @@ func readBundle(r io.ReaderAt, size int64) ([]delivered, error) {
 	return files, nil
 }
 
-// refuse makes a fault that names an entry.
+// refuse returns an error with the name of an entry.
 func refuse(d *message.Definition, entry *zip.File, params message.Params) error {
 	name := strings.ToValidUTF8(entry.Name, "\ufffd")
 	if runes := []rune(name); len(runes) > maxEntryPath {
@@ -73,17 +76,17 @@ func refuse(d *message.Definition, entry *zip.File, params message.Params) error
 	return &message.Error{Kind: d.Kind, Messages: []message.Message{d.With(params).Adding(message.Params{"entry": name})}}
 }
 
-// listEntries reads the directory of a ZIP, of which only so much is read as
-// the entries that are taken can need.
+// listEntries reads the directory of a ZIP, up to the size that maxEntries entries may
+// need.
 func listEntries(r io.ReaderAt, size int64) ([]*zip.File, error) {
-	tooMany := message.BundleEntries.Error(message.Params{"limit": maxEntries})
+	tooMany := catalogue.BundleEntries.Error(message.Params{"limit": maxEntries})
 	bounded := &boundedReaderAt{r: r, left: maxDirectoryBytes}
 	archive, err := zip.NewReader(bounded, size)
 	switch {
 	case errors.Is(err, errDirectory):
 		return nil, tooMany
-	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // paths are looked at one by one
-		return nil, message.BundleDamaged.Error(nil)
+	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // validEntryPath checks the paths
+		return nil, catalogue.BundleDamaged.Error(nil)
 	case len(archive.File) > maxEntries:
 		return nil, tooMany
 	}
@@ -93,7 +96,7 @@ func listEntries(r io.ReaderAt, size int64) ([]*zip.File, error) {
 
 var errDirectory = errors.New("the directory is too long")
 
-// boundedReaderAt gives at most so many bytes.
+// boundedReaderAt limits the number of bytes read.
 type boundedReaderAt struct {
 	r    io.ReaderAt
 	left int64
@@ -106,8 +109,8 @@ func (b *boundedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
 	return b.r.ReadAt(p, offset)
 }
 
-// validEntryPath reports whether an entry can have a path. That of a folder
-// ends in a slash.
+// validEntryPath reports whether an entry may have a path. That of a folder ends in a
+// slash.
 func validEntryPath(name string) bool {
 	if len(name) > maxEntryPath || !utf8.ValidString(name) || strings.ContainsAny(name, `\:`) || strings.ContainsFunc(name, unicode.IsControl) {
 		return false
@@ -121,8 +124,7 @@ func validEntryPath(name string) bool {
 	return len(parts) <= maxEntryLevels
 }
 
-// isLitter reports whether an entry is one that desktop systems leave behind,
-// and that nobody asked for.
+// isLitter reports whether a desktop system added an entry on its own.
 func isLitter(name string) bool {
 	switch path.Base(name) {
 	case ".DS_Store", "Thumbs.db", "desktop.ini":
@@ -131,16 +133,18 @@ func isLitter(name string) bool {
 	return strings.HasPrefix(name, "__MACOSX/")
 }
 
-// readEntry unpacks an entry to its end, of which there may be at most limit
-// bytes.
+var errUnpacked = errors.New("the unpacked entry is too large")
+
+// readEntry unpacks an entry to check it. The error is errUnpacked if it has more than
+// limit bytes.
 func readEntry(entry *zip.File, limit int64) (delivered, error) {
 	media, known := mediaOf(entry.Name)
 	if !known {
-		return delivered{}, refuse(message.BundleEntryType, entry, message.Params{"allowed": bundledEndings})
+		return delivered{}, refuse(catalogue.BundleEntryType, entry, message.Params{"allowed": bundledExtensions})
 	}
 	in, err := entry.Open()
 	if err != nil {
-		return delivered{}, message.BundleDamaged.Error(nil)
+		return delivered{}, catalogue.BundleDamaged.Error(nil)
 	}
 	defer in.Close()
 	digest, counted := sha256.New(), &counter{}
@@ -150,20 +154,20 @@ func readEntry(entry *zip.File, limit int64) (delivered, error) {
 	_, err = io.Copy(io.Discard, content)
 	switch {
 	case bounded.N <= 0:
-		return delivered{}, message.BundleTooLarge.Error(message.Params{"limit": maxBundleBytes})
+		return delivered{}, errUnpacked
 	case counted.n > ratioCountsFrom && counted.n/maxEntryRatio > int64(entry.CompressedSize64):
-		return delivered{}, refuse(message.BundleRatio, entry, message.Params{"limit": maxEntryRatio})
+		return delivered{}, refuse(catalogue.BundleRatio, entry, message.Params{"limit": maxEntryRatio})
 	case err != nil:
-		return delivered{}, message.BundleDamaged.Error(nil)
-	case message.AssetPixels.Is(fault), message.AssetTooLarge.Is(fault):
+		return delivered{}, catalogue.BundleDamaged.Error(nil)
+	case catalogue.AssetPixels.Is(fault), catalogue.AssetTooLarge.Is(fault):
 		return delivered{}, fault
 	case fault != nil:
-		return delivered{}, refuse(message.BundleEntryType, entry, message.Params{"allowed": bundledEndings})
+		return delivered{}, refuse(catalogue.BundleEntryType, entry, message.Params{"allowed": bundledExtensions})
 	}
 	return delivered{entry.Name, media, hex.EncodeToString(digest.Sum(nil)), counted.n, entry.Open}, nil
 }
 
-// counter counts what is written.
+// counter counts the bytes written to it.
 type counter struct{ n int64 }
 
 func (c *counter) Write(b []byte) (int, error) {
@@ -173,8 +177,8 @@ func (c *counter) Write(b []byte) (int, error) {
 
 var errOtherType = errors.New("the content is of another type")
 
-// checkEntry holds the content of an entry against its type. The rest of it
-// may be left unread.
+// checkEntry checks the content of an entry against its type. It need not read it to
+// the end.
 func checkEntry(media string, content io.Reader) error {
 	switch media {
 	case svgKind.media:
@@ -209,7 +213,7 @@ func readHead(content io.Reader) ([]byte, error) {
 	return head[:n], err
 }
 
-// fontOf is the media type of a font, by how it begins.
+// fontOf returns the media type of a font by its first bytes, or "".
 func fontOf(head []byte) string {
 	switch string(head[:min(4, len(head))]) {
 	case "wOFF":
@@ -224,7 +228,7 @@ func fontOf(head []byte) string {
 	return ""
 }
 
-// primaryOf finds the page that a bundle begins with.
+// primaryOf returns the path of the first page of a bundle.
 func primaryOf(files []delivered) (string, error) {
 	var pages []string
 	for _, file := range files {
@@ -236,7 +240,7 @@ func primaryOf(files []delivered) (string, error) {
 		}
 	}
 	if len(pages) != 1 {
-		return "", message.BundlePrimary.Error(nil)
+		return "", catalogue.BundlePrimary.Error(nil)
 	}
 	return pages[0], nil
 }

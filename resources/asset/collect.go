@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// collectEvery is how often blobs are collected, and grace how long ago they
-	// were put at least: what is being uploaded again and again stays.
+	// collectEvery is the interval between collections, and grace the minimum age of
+	// the blobs dropped, which spares files that are uploaded repeatedly.
 	collectEvery = time.Hour
 	grace        = time.Hour
-	// scanned and dropped are how many blobs are looked at, and dropped, in one
-	// go.
+	// scanned and dropped are the numbers of blobs scanned, and dropped, in one
+	// transaction.
 	scanned = 500
 	dropped = 20
 )
 
-// Run collects blobs until the context ends.
+// Run collects unused blobs every hour until the context ends.
 func Run(ctx context.Context, s store.Store, log *slog.Logger) {
 	ticker := time.NewTicker(collectEvery)
 	defer ticker.Stop()
@@ -33,16 +33,16 @@ func Run(ctx context.Context, s store.Store, log *slog.Logger) {
 		}
 		n, err := Collect(ctx, s, time.Now().Add(-grace))
 		if err != nil && ctx.Err() == nil {
-			log.Warn("files that no asset has any more could not all be dropped; the next hour tries again", slog.String("cause", err.Error()))
+			log.Warn("dropping unused files failed; retrying in an hour", slog.String("cause", err.Error()))
 		}
 		if n > 0 {
-			log.Info("files that no asset had any more were dropped", slog.Int("files", n))
+			log.Info("dropped unused files", slog.Int("files", n))
 		}
 	}
 }
 
-// Collect drops the blobs that were put before a time and that no asset is
-// delivered from, and tells how many.
+// Collect drops the blobs put before a time that have no delivery, and returns their
+// number.
 func Collect(ctx context.Context, s store.Store, before time.Time) (int, error) {
 	total := 0
 	for after, more := (store.Key{}), true; more; {
@@ -51,7 +51,7 @@ func Collect(ctx context.Context, s store.Store, before time.Time) (int, error) 
 		err := s.Read(ctx, func(snapshot store.Snapshot) (err error) {
 			old, n := []store.Key{}, 0
 			err = snapshot.Blobs(ctx, after, scanned, func(blob store.Blob) error {
-				// What belongs to no network is not of an asset.
+				// Blobs of assets belong to a network.
 				if n, last = n+1, blob.Key; blob.Network != "" && blob.Time.Before(before) {
 					old = append(old, blob.Key)
 				}
@@ -77,7 +77,7 @@ func Collect(ctx context.Context, s store.Store, before time.Time) (int, error) 
 	return total, nil
 }
 
-// withoutDelivery are those of the blobs that nothing is delivered from.
+// withoutDelivery returns the blobs that have no delivery.
 func withoutDelivery(ctx context.Context, s store.Snapshot, keys []store.Key) (unused []store.Key, err error) {
 	for _, key := range keys {
 		used := false
@@ -95,9 +95,8 @@ func withoutDelivery(ctx context.Context, s store.Snapshot, keys []store.Key) (u
 	return unused, nil
 }
 
-// drop drops those of the blobs that nothing is delivered from now. An upload
-// that puts one of them at the same time meets this transaction, so that one of
-// the two runs again and sees the other.
+// drop drops the blobs that still have no delivery. A concurrent upload that puts one
+// of them conflicts with the transaction, and one of the two runs again.
 func drop(ctx context.Context, s store.Store, keys []store.Key) (n int, err error) {
 	err = s.Write(ctx, func(tx store.Tx) error {
 		unused, err := withoutDelivery(ctx, tx, keys)

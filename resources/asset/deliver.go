@@ -8,39 +8,39 @@ import (
 	"strings"
 	"time"
 
-	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/engine/store"
 )
 
-// Deliver answers with a file to everybody who knows its place, as long as its
-// asset is ACTIVE.
-func (a *Rules) Deliver(r *rest.Call, below string) error {
-	name, file, _ := strings.Cut(strings.TrimSuffix(below, "/"), "/")
-	content, found, err := find(r.Context(), r.Engine().Store, name, file)
+// deliver serves a file to everyone who knows its path, as long as the asset is
+// ACTIVE.
+func (a *Rules) deliver(r *rest.Call) error {
+	name, file, _ := strings.Cut(strings.TrimSuffix(r.PathValue("below"), "/"), "/")
+	content, found, err := a.find(r.Context(), r.Engine().Store, name, file)
 	if err != nil {
-		return engine.Translate(err)
+		return store.Translate(err)
 	}
 	if !found {
 		return message.PathUnknown.Error(nil)
 	}
 	for name, value := range map[string]string{
-		"Content-Security-Policy":      policyOf(content.Type),
-		"Content-Disposition":          disposition(path.Base(file)),
-		"Cache-Control":                "public, max-age=31536000, immutable",
+		"Content-Security-Policy": policyOf(content.Type),
+		"Content-Disposition":     disposition(path.Base(file)),
+		// Caches must revalidate, so that they do not deliver deactivated assets.
+		"Cache-Control":                "no-cache",
 		"Cross-Origin-Resource-Policy": "cross-origin",
-		// A page in a sandbox has no origin, and still loads the fonts and modules of
-		// its own bundle.
+		// A sandboxed page has an opaque origin, but must load the fonts and modules
+		// of its bundle.
 		"Access-Control-Allow-Origin": "*",
 	} {
 		r.Header().Set(name, value)
 	}
-	return engine.Translate(r.Content(content))
+	return store.Translate(r.Content(content))
 }
 
-// find looks up a file.
-func find(ctx context.Context, s store.Store, name, file string) (content rest.Content, found bool, err error) {
+// find returns the file at a path of a delivery.
+func (a *Rules) find(ctx context.Context, s store.Store, name, file string) (content rest.Content, found bool, err error) {
 	err = s.Read(ctx, func(snapshot store.Snapshot) error {
 		found = false
 		var key store.Key
@@ -67,66 +67,59 @@ func find(ctx context.Context, s store.Store, name, file string) (content rest.C
 		if err == nil && !stored {
 			err = errBlobMissing
 		}
-		content.Size, content.Reader = size, &blobReader{ctx: ctx, store: s, key: key, size: size}
+		content.Size, content.Reader = size, &blobReader{ctx: ctx, store: s, pieces: a.pieces, key: key, size: size}
 		return err
 	})
 	return content, found, err
 }
 
-var errBlobMissing = errors.New("a file that is delivered is not in the store")
+var errBlobMissing = errors.New("a delivered file is missing from the store")
 
-const (
-	// pieceBytes is how much of a file is in memory while it is sent.
-	pieceBytes = 256 << 10
-	// pieceTime is how long the reading of a piece may take. The whole takes as
-	// long as the client wants, within the server's own limits.
-	pieceTime = 30 * time.Second
-)
+// pieceTime is the time limit for reading a piece. The limit for the whole file is
+// the server's.
+const pieceTime = 30 * time.Second
 
-// blobReader reads a blob piece by piece, each from a snapshot of its own: none
-// is held while a client takes its time. What is stored under the hash of its
-// content never changes.
+// blobReader reads a blob in pieces, each from its own snapshot, so that a slow client
+// holds neither.
 type blobReader struct {
-	ctx   context.Context
-	store store.Store
-	key   store.Key
-	size  int64
-
-	at    int64
-	piece []byte
-	begin int64 // of the piece
+	ctx    context.Context
+	store  store.Store
+	pieces *pieces
+	key    store.Key
+	size   int64
+	at     int64
 }
 
 func (b *blobReader) Read(p []byte) (int, error) {
 	if b.at >= b.size {
 		return 0, io.EOF
 	}
-	if b.at < b.begin || b.at >= b.begin+int64(len(b.piece)) {
-		if err := b.load(b.at / pieceBytes * pieceBytes); err != nil {
-			return 0, err
-		}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), pieceTime)
+	defer cancel()
+	begin := b.at / pieceBytes * pieceBytes
+	piece, err := b.pieces.get(ctx, b.key, begin, func() ([]byte, error) { return b.load(ctx, begin) })
+	if err != nil {
+		return 0, err
 	}
-	n := copy(p, b.piece[b.at-b.begin:])
+	n := copy(p, piece[b.at-begin:])
 	b.at += int64(n)
 	return n, nil
 }
 
-func (b *blobReader) load(begin int64) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), pieceTime)
-	defer cancel()
-	b.piece, b.begin = b.piece[:0], begin
+func (b *blobReader) load(ctx context.Context, begin int64) ([]byte, error) {
+	piece := make([]byte, 0, min(pieceBytes, b.size-begin))
 	err := b.store.Read(ctx, func(s store.Snapshot) error {
-		b.piece = b.piece[:0]
+		piece = piece[:0]
 		_, _, err := s.Blob(ctx, b.key, begin, pieceBytes, func(data []byte) error {
-			b.piece = append(b.piece, data...)
+			piece = append(piece, data...)
 			return nil
 		})
 		return err
 	})
-	if err == nil && int64(len(b.piece)) != min(pieceBytes, b.size-begin) {
-		return message.PathUnknown.Error(nil).Caused(errBlobMissing) // dropped since, as the asset has another file
+	if err == nil && int64(len(piece)) != min(pieceBytes, b.size-begin) {
+		return nil, message.PathUnknown.Error(nil).Caused(errBlobMissing) // the file was replaced and collected
 	}
-	return err
+	return piece, err
 }
 
 // Seek implements io.Seeker.
@@ -138,7 +131,7 @@ func (b *blobReader) Seek(offset int64, whence int) (int64, error) {
 		offset += b.size
 	}
 	if offset < 0 {
-		return 0, errors.New("a place before the beginning")
+		return 0, errors.New("negative position")
 	}
 	b.at = offset
 	return offset, nil

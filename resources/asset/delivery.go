@@ -9,14 +9,14 @@ import (
 	"marquee/engine/store"
 )
 
-// deliveries holds what is delivered, by names that nobody can guess. The
-// records are of no network, so that the name alone leads to the asset. One
-// that is not delivered any more has no files left.
+// deliveries is the collection of deliveries, by names that cannot be guessed. Its
+// records belong to no network, so that the name alone identifies the asset. A
+// delivery that has ended has no files.
 const deliveries = "asset_deliveries"
 
-// delivery is such a record.
+// delivery is a record of deliveries.
 type delivery struct {
-	// Network and Asset name the asset whose state decides.
+	// Network and Asset identify the asset, which must be ACTIVE.
 	Network string          `json:"network"`
 	Asset   string          `json:"asset"`
 	Files   []deliveredFile `json:"files"`
@@ -24,20 +24,22 @@ type delivery struct {
 
 type deliveredFile struct {
 	Path string `json:"path"`
-	// Type is the media type, SHA256 the id of the blob.
+	// Type is the media type, and SHA256 the id of the blob.
 	Type   string `json:"type"`
 	SHA256 string `json:"sha256"`
+	// Size may be 0 in records of versions that did not store it.
+	Size int64 `json:"size"`
 }
 
-// key is that of a file's blob: each network has its own.
+// key returns the key of a file's blob. Networks do not share blobs.
 func (d *delivery) key(f deliveredFile) store.Key { return store.Key{Network: d.Network, ID: f.SHA256} }
 
-// blobTerm finds the deliveries that have a file with a blob.
+// blobTerm returns the term of the deliveries of a blob.
 func blobTerm(key store.Key) store.Term {
 	return store.Term{Key: "blob", Value: key.ID + " " + key.Network}
 }
 
-// terms are those of a delivery, each once.
+// terms returns the distinct terms of a delivery.
 func (d *delivery) terms() []store.Term {
 	var terms []store.Term
 	seen := map[string]bool{}
@@ -53,12 +55,12 @@ func (d *delivery) terms() []store.Term {
 func (d *delivery) document() []byte {
 	files := make([]any, len(d.Files))
 	for i, f := range d.Files {
-		files[i] = map[string]any{"path": f.Path, "type": f.Type, "sha256": f.SHA256}
+		files[i] = map[string]any{"path": f.Path, "type": f.Type, "sha256": f.SHA256, "size": f.Size}
 	}
 	return document.Append(nil, map[string]any{"network": d.Network, "asset": d.Asset, "files": files})
 }
 
-// readDeliveries reads those of the deliveries that there are, in one query.
+// readDeliveries yields those deliveries that exist, with one query.
 func readDeliveries(ctx context.Context, s store.Snapshot, names []string, yield func(name string, d *delivery, r *store.Record)) error {
 	var keys []store.Key
 	for _, name := range names {
@@ -79,15 +81,17 @@ func readDeliveries(ctx context.Context, s store.Snapshot, names []string, yield
 	})
 }
 
-// newDelivery is the write of a delivery that there was not.
+// newDelivery returns the write of a new delivery.
 func newDelivery(name string, d *delivery, now time.Time) store.Write {
-	return store.Write{AddTerms: d.terms(), Record: store.Record{Key: store.Key{ID: name}, Version: 1, State: "ACTIVE",
-		CreateTime: now, UpdateTime: now, Document: d.document()}}
+	w := store.InternalWrite(store.Record{Key: store.Key{ID: name}}, "ACTIVE", d.document(), now)
+	w.AddTerms = d.terms()
+	return w
 }
 
-// ended is the write by which a delivery ends.
-func ended(r *store.Record, d *delivery, now time.Time) store.Write {
+// endDelivery returns the write that ends a delivery.
+func endDelivery(r *store.Record, d *delivery, now time.Time) store.Write {
 	none := delivery{Network: d.Network, Asset: d.Asset}
-	return store.Write{Expected: r.Version, DropTerms: d.terms(), Record: store.Record{Key: r.Key, Version: r.Version + 1,
-		State: "HIDDEN", CreateTime: r.CreateTime, UpdateTime: now, Document: none.document()}}
+	w := store.InternalWrite(*r, "HIDDEN", none.document(), now)
+	w.DropTerms = d.terms()
+	return w
 }

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// fileName is the name under which a file was sent, without folders and signs
-// that cannot be seen; one that has none gets one.
+// fileName returns the base name of a sent name without invisible characters, or a
+// default name.
 func fileName(sent string, k *kind) string {
 	name := sent[strings.LastIndexAny(sent, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
@@ -23,7 +23,7 @@ func fileName(sent string, k *kind) string {
 	return name
 }
 
-// disposition is the Content-Disposition header of a file (RFC 6266).
+// disposition returns the Content-Disposition header of a file (RFC 6266).
 func disposition(name string) string {
 	if header := mime.FormatMediaType("inline", map[string]string{"filename": name}); header != "" {
 		return header

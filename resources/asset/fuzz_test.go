@@ -11,7 +11,7 @@ import (
 	"marquee/resources/asset/assettest"
 )
 
-// blamed wants an error to be one for clients.
+// blamed checks that an error is one for clients.
 func blamed(t *testing.T, err error) {
 	t.Helper()
 	var known *message.Error
@@ -20,8 +20,7 @@ func blamed(t *testing.T, err error) {
 	}
 }
 
-// FuzzImage wants every file to be of a kind, with a size within the limits,
-// or to be refused.
+// A file is either refused, or an image with a size within the limits.
 func FuzzImage(f *testing.F) {
 	for _, content := range [][]byte{
 		assettest.JPEG(3, 2), assettest.PNG(3, 2), withChunk(assettest.PNG(3, 2), "acTL", frames(3)), assettest.GIF(3, 2, 2),
@@ -48,7 +47,7 @@ func FuzzImage(f *testing.F) {
 	})
 }
 
-// FuzzVideo wants every file to be a video of some size, or to be refused.
+// A file is either refused, or a video with a size.
 func FuzzVideo(f *testing.F) {
 	f.Add(assettest.MP4(3, 2))
 	f.Add(append(assettest.Box("ftyp", []byte("mp42\x00\x00\x00\x00mp41")), "\x00\x00\x00\x01moov\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00free"...))
@@ -63,14 +62,13 @@ func FuzzVideo(f *testing.F) {
 	})
 }
 
-// FuzzBundle wants every ZIP to be a bundle all of whose files can be read
-// under paths that lead nowhere else, or to be refused.
+// A ZIP is either refused, or a bundle whose files can all be read, with safe paths.
 func FuzzBundle(f *testing.F) {
 	f.Add(assettest.ZIP(page, style, entry("a/b.png", string(assettest.PNG(1, 1)))))
 	f.Add(assettest.ZIP(entry("../index.html", "<p>"), entry(`a\b.css`, ""), entry("/a.css", "")))
 	f.Add(assettest.ZIP(entry("a/", ""), entry("a/index.html", strings.Repeat("x", 1000)), entry("__MACOSX/x", "")))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		files, err := readBundle(bytes.NewReader(content), int64(len(content)))
+		files, err := readBundle(bytes.NewReader(content), int64(len(content)), testUnpacked)
 		if err != nil {
 			blamed(t, err)
 			return
@@ -97,8 +95,8 @@ func FuzzBundle(f *testing.F) {
 	})
 }
 
-// FuzzPlaces wants every name of a file to lead back to the delivery that it is
-// in, and to be no more than a header's value.
+// The path of a file with any name leads to its delivery, and its name is a single
+// value of a header.
 func FuzzPlaces(f *testing.F) {
 	for _, name := range []string{"", "a.png", "../a", `C:\a"b.png`, "a\r\nb", "a b/c?d#e%20", "\xff", "日本.png"} {
 		f.Add(name)
@@ -108,8 +106,8 @@ func FuzzPlaces(f *testing.F) {
 		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00\r\n") {
 			t.Fatalf("%q is called %q", sent, name)
 		}
-		at := place("NAME", name)
-		if nameOf(at) != "NAME" || strings.Count(at, "/") != 3 || strings.ContainsAny(at, "?# \"<>\\") {
+		at := deliveryPath("NAME", name)
+		if deliveryName(at) != "NAME" || strings.Count(at, "/") != 3 || strings.ContainsAny(at, "?# \"<>\\") {
 			t.Fatalf("%q is delivered at %q", name, at)
 		}
 		for _, b := range []byte(disposition(name)) {

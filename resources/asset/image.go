@@ -9,13 +9,14 @@ import (
 	"math"
 
 	"marquee/engine/message"
+	"marquee/resources/catalogue"
 )
 
-// maxPixels is how many pixels all frames of an image may have together: a
-// small file can hold far more than who looks at it has memory for.
+// maxPixels is the maximum number of pixels of all frames of an image. A small file
+// can have more than the memory of its viewers.
 const maxPixels = 100_000_000
 
-// imageSize reads the size of an image out of its headers, and counts frames.
+// imageSize reads the size of an image from its headers, and counts the frames.
 func imageSize(k *kind, r io.Reader) (width, height int64, err error) {
 	if k == svgKind {
 		return svgSize(r)
@@ -40,12 +41,12 @@ func imageSize(k *kind, r io.Reader) (width, height int64, err error) {
 		return 0, 0, damaged(k)
 	}
 	if width > maxPixels || height > maxPixels || frames > maxPixels || width*height > maxPixels/frames {
-		return 0, 0, message.AssetPixels.Error(message.Params{"width": width, "height": height, "frames": frames, "limit": maxPixels})
+		return 0, 0, catalogue.AssetPixels.Error(message.Params{"width": width, "height": height, "frames": frames, "limit": maxPixels})
 	}
 	return width, height, nil
 }
 
-// skip reads past n bytes.
+// skip discards n bytes.
 func skip(in *bufio.Reader, n int64) error {
 	if n < 0 {
 		return io.ErrUnexpectedEOF
@@ -54,8 +55,8 @@ func skip(in *bufio.Reader, n int64) error {
 	return err
 }
 
-// pngSize reads the header, and goes on to the first image data, as an animated
-// PNG tells its frames before it.
+// pngSize reads up to the first image data, because an animated PNG has its number
+// of frames before that.
 func pngSize(in *bufio.Reader) (width, height, frames int64, err error) {
 	var header [33]byte // signature, and the chunk IHDR
 	if _, err := io.ReadFull(in, header[:]); err != nil {
@@ -88,8 +89,8 @@ func pngSize(in *bufio.Reader) (width, height, frames int64, err error) {
 	}
 }
 
-// gifSize walks the blocks of a GIF. One that ends between two of them is
-// shown by all programs, and taken.
+// gifSize walks the blocks of a GIF. A file that ends between two blocks is accepted,
+// as all viewers show it.
 func gifSize(in *bufio.Reader) (width, height, frames int64, err error) {
 	var header [13]byte
 	if _, err := io.ReadFull(in, header[:]); err != nil {
@@ -114,7 +115,7 @@ func gifSize(in *bufio.Reader) (width, height, frames int64, err error) {
 			if _, err = io.ReadFull(in, image[:]); err == nil {
 				err = skip(in, colorTable(image[8])+1)
 			}
-			if frames == 1 && width*height == 0 { // the screen is as large as its first image
+			if frames == 1 && width*height == 0 { // the screen is the size of the first image
 				width, height = int64(binary.LittleEndian.Uint16(image[4:])), int64(binary.LittleEndian.Uint16(image[6:]))
 			}
 		default:
@@ -131,7 +132,7 @@ func gifSize(in *bufio.Reader) (width, height, frames int64, err error) {
 	}
 }
 
-// colorTable is the length of the colour table that packed fields tell of.
+// colorTable returns the length of the colour table according to packed fields.
 func colorTable(packed byte) int64 {
 	if packed&0x80 == 0 {
 		return 0
@@ -139,8 +140,8 @@ func colorTable(packed byte) int64 {
 	return 3 << (packed&7 + 1)
 }
 
-// webpSize walks the chunks of a WebP: the first tells the size, and each ANMF
-// is a frame.
+// webpSize walks the chunks of a WebP. The first has the size, and each ANMF is a
+// frame.
 func webpSize(in *bufio.Reader) (width, height, frames int64, err error) {
 	if err := skip(in, 12); err != nil {
 		return 0, 0, 0, err
@@ -181,7 +182,7 @@ func webpSize(in *bufio.Reader) (width, height, frames int64, err error) {
 	}
 }
 
-// webpHeader reads the size that the first chunk tells (RFC 9649).
+// webpHeader reads the size from the first chunk (RFC 9649).
 func webpHeader(name string, head []byte) (width, height int64) {
 	switch {
 	case len(head) < 5:

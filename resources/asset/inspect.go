@@ -2,38 +2,39 @@ package asset
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"io"
 	"net/http"
 	"strings"
 
 	"marquee/engine/message"
+	"marquee/resources/catalogue"
 )
 
-// facts are what is found out about a file.
+// facts are the results of inspecting a file.
 type facts struct {
 	kind     *kind
 	fileName string
 	size     int64
 	sum      string
-	// width and height are 0 where the file does not tell.
+	// width and height are 0 if the file does not have them.
 	width, height int64
-	// files are what is delivered, and primary the path of the one that cdnId
-	// leads to.
+	// files are the files to deliver, and primary is the path of the one at cdnId.
 	files   []delivered
 	primary string
 }
 
-// delivered is a file that an asset is delivered as, by its path.
+// delivered is a file to deliver.
 type delivered struct {
 	path, media string
-	// sum is the SHA-256 of the content, size its length.
+	// sum is the SHA-256 of the content, and size its length.
 	sum  string
 	size int64
 	open func() (io.ReadCloser, error)
 }
 
-// properties are those of the asset, in their stored form.
+// properties returns the properties of the asset in their stored form.
 func (f *facts) properties() map[string]any {
 	properties := map[string]any{
 		"mimeType": f.kind.id, "fileName": f.fileName, "fileSizeBytes": f.size, "sha256": f.sum,
@@ -45,42 +46,66 @@ func (f *facts) properties() map[string]any {
 	return properties
 }
 
-// headBytes is how much of a file is looked at to find out what it is.
+// headBytes is how much of a file determines its kind.
 const headBytes = 64 << 10
 
-// inspect finds out about a file that was sent under a name. Errors are
-// *message.Error where the file is to blame.
-func inspect(file *spool, sentName string) (facts, error) {
-	head, err := io.ReadAll(io.LimitReader(file.reader(), headBytes))
+// inspect inspects a file and the name it was sent with. A bundle may unpack to at
+// most unpacked bytes. The error is a *message.Error if the file is at fault, or that
+// of the context.
+func inspect(ctx context.Context, file *received, sentName string, unpacked int64) (facts, error) {
+	f, err := inspectFile(ctx, file, sentName, unpacked)
+	if ctx.Err() != nil {
+		return facts{}, ctx.Err()
+	}
+	return f, err
+}
+
+// cancellable is a file that cannot be read after the context has ended.
+type cancellable struct {
+	ctx  context.Context
+	file *received
+}
+
+// ReadAt implements io.ReaderAt.
+func (c cancellable) ReadAt(p []byte, offset int64) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.file.ReadAt(p, offset)
+}
+
+func inspectFile(ctx context.Context, file *received, sentName string, unpacked int64) (facts, error) {
+	content := cancellable{ctx, file}
+	head, err := io.ReadAll(io.LimitReader(file.Reader(), headBytes))
 	if err != nil {
 		return facts{}, err
 	}
 	k := sniff(head)
 	if k == nil {
-		return facts{}, message.AssetType.Error(message.Params{"allowed": allowed()})
+		return facts{}, catalogue.AssetType.Error(message.Params{"allowed": allowed()})
 	}
-	f := facts{kind: k, fileName: fileName(sentName, k), size: file.size, sum: file.sum()}
+	f := facts{kind: k, fileName: fileName(sentName, k), size: file.Size(), sum: file.sum()}
 	switch k {
 	case htmlKind:
 	case zipKind:
-		if f.files, err = readBundle(file, file.size); err == nil {
+		if f.files, err = readBundle(content, file.Size(), unpacked); err == nil {
 			f.primary, err = primaryOf(f.files)
 		}
 		return f, err
 	case mp4Kind:
-		f.width, f.height, err = videoSize(file, file.size)
+		f.width, f.height, err = videoSize(content, file.Size())
 	default:
-		f.width, f.height, err = imageSize(k, file.reader())
+		f.width, f.height, err = imageSize(k, io.NewSectionReader(content, 0, file.Size()))
 	}
 	f.primary = f.fileName
 	f.files = []delivered{{f.fileName, k.media, f.sum, f.size, file.open}}
 	return f, err
 }
 
-// damaged says that a file is not what it seems to be.
-func damaged(k *kind) error { return message.AssetDamaged.Error(message.Params{"value": k.id}) }
+// damaged returns the error of a file that is not a valid one of its kind.
+func damaged(k *kind) error { return catalogue.AssetDamaged.Error(message.Params{"value": k.id}) }
 
-// sniff tells the kind of a file by how it begins, nil when it is none.
+// sniff returns the kind of a file by its first bytes, or nil.
 func sniff(head []byte) *kind {
 	begins := func(signature string) bool { return bytes.HasPrefix(head, []byte(signature)) }
 	switch {
@@ -101,14 +126,14 @@ func sniff(head []byte) *kind {
 	switch {
 	case isSVG(text):
 		return svgKind
-	case strings.HasPrefix(http.DetectContentType(text), htmlKind.media): // as the WHATWG tells pages
+	case strings.HasPrefix(http.DetectContentType(text), htmlKind.media): // the WHATWG algorithm
 		return htmlKind
 	}
 	return nil
 }
 
-// isVideo tells an MP4 by the brands of its first box. Pictures come in boxes
-// of the same form.
+// isVideo recognises an MP4 by the brands of its first box. Some image formats have
+// boxes of the same form.
 func isVideo(head []byte) bool {
 	if len(head) < 16 || string(head[4:8]) != "ftyp" {
 		return false

@@ -3,6 +3,7 @@ package asset
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,18 +15,20 @@ import (
 	"testing"
 
 	"marquee/engine/message"
+	"marquee/engine/spool"
 	"marquee/resources/asset/assettest"
+	"marquee/resources/catalogue"
 )
 
-// spooled is an uploaded file with some content.
-func spooled(t testing.TB, content []byte) *spool {
+// testUnpacked is the maximum unpacked size of bundles.
+const testUnpacked = 32 << 20
+
+// spooled returns an uploaded file with some content.
+func spooled(t testing.TB, content []byte) *received {
 	t.Helper()
-	file, err := newSpool()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := receive(spool.New(t.TempDir(), 0).Create(context.Background(), ""))
 	t.Cleanup(func() {
-		if err := file.release(); err != nil {
+		if err := file.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -37,7 +40,7 @@ func spooled(t testing.TB, content []byte) *spool {
 
 const svgStart = `<svg xmlns="http://www.w3.org/2000/svg" `
 
-// withChunk is a PNG with a chunk behind its header.
+// withChunk returns a PNG with a chunk after its header.
 func withChunk(png []byte, name string, data []byte) []byte {
 	body := append([]byte(name), data...)
 	chunk := append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), body...)
@@ -47,7 +50,7 @@ func withChunk(png []byte, name string, data []byte) []byte {
 
 func frames(n uint32) []byte { return append(binary.BigEndian.AppendUint32(nil, n), 0, 0, 0, 0) }
 
-// pngOf is a PNG whose header tells of a size that it has not.
+// pngOf returns a PNG with a false size in its header.
 func pngOf(width, height uint32) []byte {
 	png := assettest.PNG(1, 1)
 	binary.BigEndian.PutUint32(png[16:], width)
@@ -84,7 +87,7 @@ func TestInspectTakes(t *testing.T) {
 		"html of a comment":      {[]byte("<!-- x --><div>&nbsp;</div>"), htmlKind, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := inspect(spooled(t, c.content), `folder\a.b`)
+			f, err := inspect(t.Context(), spooled(t, c.content), `folder\a.b`, testUnpacked)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +99,7 @@ func TestInspectTakes(t *testing.T) {
 	}
 }
 
-// checkFiles reads what is to be delivered, twice.
+// checkFiles reads the files to deliver twice.
 func checkFiles(t *testing.T, f facts, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}
@@ -127,89 +130,89 @@ func TestInspectRefuses(t *testing.T) {
 		content []byte
 		want    *message.Definition
 	}{
-		"nothing":                      {nil, message.AssetType},
-		"text":                         {[]byte("hello"), message.AssetType},
-		"xml":                          {[]byte(`<?xml version="1.0"?><p/>`), message.AssetType},
-		"pdf":                          {[]byte("%PDF-1.4 ..."), message.AssetType},
-		"avif":                         {assettest.Box("ftyp", []byte("avif\x00\x00\x00\x00avifmif1mp42")), message.AssetType},
-		"quicktime":                    {assettest.Box("ftyp", []byte("qt  \x00\x00\x00\x00qt  ")), message.AssetType},
-		"riff of sound":                {[]byte("RIFF\x10\x00\x00\x00WAVEfmt "), message.AssetType},
-		"jpeg cut off":                 {assettest.JPEG(30, 20)[:30], message.AssetDamaged},
-		"png cut off":                  {assettest.PNG(30, 20)[:40], message.AssetDamaged},
-		"png with a broken header":     {append(assettest.PNG(30, 20)[:32], 0), message.AssetDamaged},
-		"png of no width":              {pngOf(0, 1), message.AssetDamaged},
-		"gif cut off":                  {gif[:len(gif)-5], message.AssetDamaged},
-		"gif without an image":         {append(bytes.Clone(gif[:13]), 0x3b), message.AssetDamaged},
-		"gif with a block of no kind":  {append(bytes.Clone(gif[:len(gif)-1]), 0x77), message.AssetDamaged},
-		"webp cut off":                 {webp[:len(webp)-5], message.AssetDamaged},
-		"webp without an image":        {webp[:30], message.AssetDamaged},
-		"webp with a chunk of no kind": {append(bytes.Clone(webp[:12]), "ABCD\x0a\x00\x00\x00aaaaaaaaaa"...), message.AssetDamaged},
-		"mp4 cut off":                  {mp4[:len(mp4)-5], message.AssetDamaged},
-		"mp4 without a movie":          {mp4[:40], message.AssetDamaged},
-		"mp4 of sound alone":           {bytes.ReplaceAll(mp4, []byte("vide"), []byte("soun")), message.AssetDamaged},
-		"mp4 with a box of no size":    {append(bytes.Clone(mp4), 0, 0, 0, 4, 'f', 'r', 'e', 'e'), message.AssetDamaged},
-		"mp4 of boxes alone":           {append(bytes.Clone(mp4), bytes.Repeat(assettest.Box("free"), maxBoxes)...), message.AssetDamaged},
-		"too many pixels":              {pngOf(10_000, 10_001), message.AssetPixels},
-		"far too many pixels":          {pngOf(1<<31-1, 1<<31-1), message.AssetPixels},
-		"too many frames":              {withChunk(pngOf(10_000, 1000), "acTL", frames(11)), message.AssetPixels},
-		"far too many frames":          {withChunk(pngOf(1, 1), "acTL", frames(1<<32-1)), message.AssetPixels},
-		"too many frames of a gif":     {append(bytes.Clone(gif[:6]), append([]byte("\xff\xff\xff\xff"), gif[10:]...)...), message.AssetPixels},
-		"too many frames of a webp":    {assettest.WebP("extended", 16_000, 6000, 2), message.AssetPixels},
-		"svg that is not closed":       {[]byte(svgStart + `>`), message.AssetMarkup},
-		"svg of another namespace":     {[]byte(`<svg xmlns="http://www.w3.org/2001/svg"/>`), message.AssetMarkup},
-		"svg of no namespace":          {[]byte(`<svg/>`), message.AssetMarkup},
-		"svg and another":              {[]byte(svgStart + `/>` + svgStart + `/>`), message.AssetMarkup},
-		"svg and text":                 {[]byte(svgStart + `/>text`), message.AssetMarkup},
-		"svg that declares entities":   {[]byte(`<!DOCTYPE svg [<!ENTITY a "b">]>` + svgStart + `>&a;</svg>`), message.AssetMarkup},
-		"svg that declares":            {[]byte(`<!DOCTYPE svg [ ]>` + svgStart + `/>`), message.AssetMarkup},
-		"svg with an unknown entity":   {[]byte(svgStart + `>&nbsp;</svg>`), message.AssetMarkup},
-		"svg with a late doctype":      {[]byte(svgStart + `><!DOCTYPE svg></svg>`), message.AssetMarkup},
-		"svg in utf-16":                {[]byte(`<?xml version="1.0" encoding="utf-16"?>` + svgStart + `/>`), message.AssetType},
-		"svg that is no utf-8":         {[]byte(svgStart + ">\xff</svg>"), message.AssetMarkup},
-		"svg nested too deep":          {[]byte(svgStart + ">" + strings.Repeat("<g>", maxSVGLevels) + strings.Repeat("</g>", maxSVGLevels) + "</svg>"), message.AssetMarkup},
-		"svg too large":                {[]byte(svgStart + ">" + strings.Repeat("<g/>", maxSVGBytes/4) + "</svg>"), message.AssetTooLarge},
-		"zip cut off":                  {assettest.ZIP(page, style)[:60], message.BundleDamaged},
-		"zip without entries":          {assettest.ZIP(), message.BundlePrimary},
-		"zip without a page":           {assettest.ZIP(style), message.BundlePrimary},
-		"zip with two pages":           {assettest.ZIP(entry("a.html", ""), entry("b/index.html", "")), message.BundlePrimary},
-		"path upwards":                 {assettest.ZIP(page, entry("../a.css", "")), message.BundlePath},
-		"path with .. in it":           {assettest.ZIP(page, entry("a/../a.css", "")), message.BundlePath},
-		"path with . in it":            {assettest.ZIP(page, entry("./a.css", "")), message.BundlePath},
-		"absolute path":                {assettest.ZIP(page, entry("/a.css", "")), message.BundlePath},
-		"path of a drive":              {assettest.ZIP(page, entry("c:a.css", "")), message.BundlePath},
-		"backslashes":                  {assettest.ZIP(page, entry(`a\a.css`, "")), message.BundlePath},
-		"empty part":                   {assettest.ZIP(page, entry("a//a.css", "")), message.BundlePath},
-		"control character":            {assettest.ZIP(page, entry("a\n.css", "")), message.BundlePath},
-		"no utf-8":                     {assettest.ZIP(page, entry("\xff.css", "")), message.BundlePath},
-		"no name":                      {assettest.ZIP(page, entry("", "")), message.BundlePath},
-		"long path":                    {assettest.ZIP(page, entry(strings.Repeat("a", 252)+".css", "")), message.BundlePath},
-		"deep path":                    {assettest.ZIP(page, entry(strings.Repeat("a/", 16)+"a.css", "")), message.BundlePath},
-		"folder upwards":               {assettest.ZIP(page, entry("../", "")), message.BundlePath},
-		"twice the same":               {assettest.ZIP(page, style, style), message.BundleRepeated},
-		"twice the same folder":        {assettest.ZIP(page, entry("a/", ""), entry("a/", "")), message.BundleRepeated},
+		"nothing":                      {nil, catalogue.AssetType},
+		"text":                         {[]byte("hello"), catalogue.AssetType},
+		"xml":                          {[]byte(`<?xml version="1.0"?><p/>`), catalogue.AssetType},
+		"pdf":                          {[]byte("%PDF-1.4 ..."), catalogue.AssetType},
+		"avif":                         {assettest.Box("ftyp", []byte("avif\x00\x00\x00\x00avifmif1mp42")), catalogue.AssetType},
+		"quicktime":                    {assettest.Box("ftyp", []byte("qt  \x00\x00\x00\x00qt  ")), catalogue.AssetType},
+		"riff of sound":                {[]byte("RIFF\x10\x00\x00\x00WAVEfmt "), catalogue.AssetType},
+		"jpeg cut off":                 {assettest.JPEG(30, 20)[:30], catalogue.AssetDamaged},
+		"png cut off":                  {assettest.PNG(30, 20)[:40], catalogue.AssetDamaged},
+		"png with a broken header":     {append(assettest.PNG(30, 20)[:32], 0), catalogue.AssetDamaged},
+		"png of no width":              {pngOf(0, 1), catalogue.AssetDamaged},
+		"gif cut off":                  {gif[:len(gif)-5], catalogue.AssetDamaged},
+		"gif without an image":         {append(bytes.Clone(gif[:13]), 0x3b), catalogue.AssetDamaged},
+		"gif with a block of no kind":  {append(bytes.Clone(gif[:len(gif)-1]), 0x77), catalogue.AssetDamaged},
+		"webp cut off":                 {webp[:len(webp)-5], catalogue.AssetDamaged},
+		"webp without an image":        {webp[:30], catalogue.AssetDamaged},
+		"webp with a chunk of no kind": {append(bytes.Clone(webp[:12]), "ABCD\x0a\x00\x00\x00aaaaaaaaaa"...), catalogue.AssetDamaged},
+		"mp4 cut off":                  {mp4[:len(mp4)-5], catalogue.AssetDamaged},
+		"mp4 without a movie":          {mp4[:40], catalogue.AssetDamaged},
+		"mp4 of sound alone":           {bytes.ReplaceAll(mp4, []byte("vide"), []byte("soun")), catalogue.AssetDamaged},
+		"mp4 with a box of no size":    {append(bytes.Clone(mp4), 0, 0, 0, 4, 'f', 'r', 'e', 'e'), catalogue.AssetDamaged},
+		"mp4 of boxes alone":           {append(bytes.Clone(mp4), bytes.Repeat(assettest.Box("free"), maxBoxes)...), catalogue.AssetDamaged},
+		"too many pixels":              {pngOf(10_000, 10_001), catalogue.AssetPixels},
+		"far too many pixels":          {pngOf(1<<31-1, 1<<31-1), catalogue.AssetPixels},
+		"too many frames":              {withChunk(pngOf(10_000, 1000), "acTL", frames(11)), catalogue.AssetPixels},
+		"far too many frames":          {withChunk(pngOf(1, 1), "acTL", frames(1<<32-1)), catalogue.AssetPixels},
+		"too many frames of a gif":     {append(bytes.Clone(gif[:6]), append([]byte("\xff\xff\xff\xff"), gif[10:]...)...), catalogue.AssetPixels},
+		"too many frames of a webp":    {assettest.WebP("extended", 16_000, 6000, 2), catalogue.AssetPixels},
+		"svg that is not closed":       {[]byte(svgStart + `>`), catalogue.AssetMarkup},
+		"svg of another namespace":     {[]byte(`<svg xmlns="http://www.w3.org/2001/svg"/>`), catalogue.AssetMarkup},
+		"svg of no namespace":          {[]byte(`<svg/>`), catalogue.AssetMarkup},
+		"svg and another":              {[]byte(svgStart + `/>` + svgStart + `/>`), catalogue.AssetMarkup},
+		"svg and text":                 {[]byte(svgStart + `/>text`), catalogue.AssetMarkup},
+		"svg that declares entities":   {[]byte(`<!DOCTYPE svg [<!ENTITY a "b">]>` + svgStart + `>&a;</svg>`), catalogue.AssetMarkup},
+		"svg that declares":            {[]byte(`<!DOCTYPE svg [ ]>` + svgStart + `/>`), catalogue.AssetMarkup},
+		"svg with an unknown entity":   {[]byte(svgStart + `>&nbsp;</svg>`), catalogue.AssetMarkup},
+		"svg with a late doctype":      {[]byte(svgStart + `><!DOCTYPE svg></svg>`), catalogue.AssetMarkup},
+		"svg in utf-16":                {[]byte(`<?xml version="1.0" encoding="utf-16"?>` + svgStart + `/>`), catalogue.AssetType},
+		"svg that is no utf-8":         {[]byte(svgStart + ">\xff</svg>"), catalogue.AssetMarkup},
+		"svg nested too deep":          {[]byte(svgStart + ">" + strings.Repeat("<g>", maxSVGLevels) + strings.Repeat("</g>", maxSVGLevels) + "</svg>"), catalogue.AssetMarkup},
+		"svg too large":                {[]byte(svgStart + ">" + strings.Repeat("<g/>", maxSVGBytes/4) + "</svg>"), catalogue.AssetTooLarge},
+		"zip cut off":                  {assettest.ZIP(page, style)[:60], catalogue.BundleDamaged},
+		"zip without entries":          {assettest.ZIP(), catalogue.BundlePrimary},
+		"zip without a page":           {assettest.ZIP(style), catalogue.BundlePrimary},
+		"zip with two pages":           {assettest.ZIP(entry("a.html", ""), entry("b/index.html", "")), catalogue.BundlePrimary},
+		"path upwards":                 {assettest.ZIP(page, entry("../a.css", "")), catalogue.BundlePath},
+		"path with .. in it":           {assettest.ZIP(page, entry("a/../a.css", "")), catalogue.BundlePath},
+		"path with . in it":            {assettest.ZIP(page, entry("./a.css", "")), catalogue.BundlePath},
+		"absolute path":                {assettest.ZIP(page, entry("/a.css", "")), catalogue.BundlePath},
+		"path of a drive":              {assettest.ZIP(page, entry("c:a.css", "")), catalogue.BundlePath},
+		"backslashes":                  {assettest.ZIP(page, entry(`a\a.css`, "")), catalogue.BundlePath},
+		"empty part":                   {assettest.ZIP(page, entry("a//a.css", "")), catalogue.BundlePath},
+		"control character":            {assettest.ZIP(page, entry("a\n.css", "")), catalogue.BundlePath},
+		"no utf-8":                     {assettest.ZIP(page, entry("\xff.css", "")), catalogue.BundlePath},
+		"no name":                      {assettest.ZIP(page, entry("", "")), catalogue.BundlePath},
+		"long path":                    {assettest.ZIP(page, entry(strings.Repeat("a", 252)+".css", "")), catalogue.BundlePath},
+		"deep path":                    {assettest.ZIP(page, entry(strings.Repeat("a/", 16)+"a.css", "")), catalogue.BundlePath},
+		"folder upwards":               {assettest.ZIP(page, entry("../", "")), catalogue.BundlePath},
+		"twice the same":               {assettest.ZIP(page, style, style), catalogue.BundleRepeated},
+		"twice the same folder":        {assettest.ZIP(page, entry("a/", ""), entry("a/", "")), catalogue.BundleRepeated},
 		"link": {assettest.ZIP(page, assettest.Entry{Name: "a.css", Content: "/etc/passwd",
-			Change: func(h *zip.FileHeader) { h.SetMode(fs.ModeSymlink | 0o777) }}), message.BundleLink},
+			Change: func(h *zip.FileHeader) { h.SetMode(fs.ModeSymlink | 0o777) }}), catalogue.BundleLink},
 		"device": {assettest.ZIP(page, assettest.Entry{Name: "a.css",
-			Change: func(h *zip.FileHeader) { h.SetMode(fs.ModeDevice | 0o777) }}), message.BundleLink},
+			Change: func(h *zip.FileHeader) { h.SetMode(fs.ModeDevice | 0o777) }}), catalogue.BundleLink},
 		"encrypted": {assettest.ZIP(page, assettest.Entry{Name: "a.css", Content: "x",
-			Change: func(h *zip.FileHeader) { h.Flags |= 1 }}), message.BundleEncrypted},
-		"entry of no type":       {assettest.ZIP(page, entry("a.exe", "")), message.BundleEntryType},
-		"bundle in a bundle":     {assettest.ZIP(page, entry("a.zip", string(assettest.ZIP(page)))), message.BundleEntryType},
-		"entry of another type":  {assettest.ZIP(page, entry("a.png", string(assettest.JPEG(1, 1)))), message.BundleEntryType},
-		"entry that is damaged":  {assettest.ZIP(page, entry("a.png", string(assettest.PNG(1, 1)[:40]))), message.BundleEntryType},
-		"entry that is no video": {assettest.ZIP(page, entry("a.mp4", "text")), message.BundleEntryType},
-		"entry that is no font":  {assettest.ZIP(page, entry("a.woff2", "wOFF")), message.BundleEntryType},
-		"entry that is no svg":   {assettest.ZIP(page, entry("a.svg", "<svg>")), message.BundleEntryType},
-		"entry of too many":      {assettest.ZIP(page, entry("a.png", string(pngOf(1<<20, 1<<20)))), message.AssetPixels},
+			Change: func(h *zip.FileHeader) { h.Flags |= 1 }}), catalogue.BundleEncrypted},
+		"entry of no type":       {assettest.ZIP(page, entry("a.exe", "")), catalogue.BundleEntryType},
+		"bundle in a bundle":     {assettest.ZIP(page, entry("a.zip", string(assettest.ZIP(page)))), catalogue.BundleEntryType},
+		"entry of another type":  {assettest.ZIP(page, entry("a.png", string(assettest.JPEG(1, 1)))), catalogue.BundleEntryType},
+		"entry that is damaged":  {assettest.ZIP(page, entry("a.png", string(assettest.PNG(1, 1)[:40]))), catalogue.BundleEntryType},
+		"entry that is no video": {assettest.ZIP(page, entry("a.mp4", "text")), catalogue.BundleEntryType},
+		"entry that is no font":  {assettest.ZIP(page, entry("a.woff2", "wOFF")), catalogue.BundleEntryType},
+		"entry that is no svg":   {assettest.ZIP(page, entry("a.svg", "<svg>")), catalogue.BundleEntryType},
+		"entry of too many":      {assettest.ZIP(page, entry("a.png", string(pngOf(1<<20, 1<<20)))), catalogue.AssetPixels},
 		"entry that is too large": {assettest.ZIP(page, assettest.Entry{Name: "a.svg", Content: svgStart + ">" + strings.Repeat(" ", maxSVGBytes) + "</svg>",
-			Change: func(h *zip.FileHeader) { h.Method = zip.Store }}), message.AssetTooLarge},
-		"too many entries":     {assettest.ZIP(slices.Collect(many(maxEntries + 1))...), message.BundleEntries},
-		"far too many entries": {assettest.ZIP(slices.Collect(many(60_000))...), message.BundleEntries},
-		"bomb":                 {assettest.ZIP(page, entry("a.css", strings.Repeat(" ", 2<<20))), message.BundleRatio},
-		"entry cut off":        {broken(assettest.ZIP(entry("index.html", strings.Repeat("<p>", 1000)))), message.BundleDamaged},
+			Change: func(h *zip.FileHeader) { h.Method = zip.Store }}), catalogue.AssetTooLarge},
+		"too many entries":     {assettest.ZIP(slices.Collect(many(maxEntries + 1))...), catalogue.BundleEntries},
+		"far too many entries": {assettest.ZIP(slices.Collect(many(60_000))...), catalogue.BundleEntries},
+		"bomb":                 {assettest.ZIP(page, entry("a.css", strings.Repeat(" ", 2<<20))), catalogue.BundleRatio},
+		"entry cut off":        {broken(assettest.ZIP(entry("index.html", strings.Repeat("<p>", 1000)))), catalogue.BundleDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := inspect(spooled(t, c.content), "a")
+			f, err := inspect(t.Context(), spooled(t, c.content), "a", testUnpacked)
 			if !c.want.Is(err) {
 				t.Fatalf("%v, %+v", err, f)
 			}
@@ -239,25 +242,24 @@ func many(n int) func(func(assettest.Entry) bool) {
 	}
 }
 
-// broken is a ZIP in whose first entry a byte is another.
+// broken returns a ZIP with one byte changed in its first entry.
 func broken(file []byte) []byte {
 	file[45] ^= 0xff
 	return file
 }
 
-// TestBundleTooLarge packs more than 100 MiB so that no entry is suspicious by
-// itself.
+// A bundle is too large if its entries are together, although none is by itself.
 func TestBundleTooLarge(t *testing.T) {
 	block := strings.Repeat("0123456789abcdef", 1<<16) // a MiB: the ratio counts beyond it
 	var entries []assettest.Entry
-	for i := range maxBundleBytes >> 20 {
+	for i := range testUnpacked >> 20 {
 		entries = append(entries, entry(fmt.Sprintf("%d.css", i), block))
 	}
 	entries[0].Name = "index.html"
-	if _, err := inspect(spooled(t, assettest.ZIP(entries...)), "a"); err != nil {
-		t.Error("a bundle of 100 MiB:", err)
+	if _, err := inspect(t.Context(), spooled(t, assettest.ZIP(entries...)), "a", testUnpacked); err != nil {
+		t.Error("a bundle of as much as is taken:", err)
 	}
-	if _, err := inspect(spooled(t, assettest.ZIP(append(entries, style)...)), "a"); !message.BundleTooLarge.Is(err) {
+	if _, err := inspect(t.Context(), spooled(t, assettest.ZIP(append(entries, style)...)), "a", testUnpacked); !catalogue.BundleTooLarge.Is(err) {
 		t.Error("a bundle of more:", err)
 	}
 }
@@ -267,7 +269,7 @@ func TestBundle(t *testing.T) {
 		entry("banner/", ""), entry("banner/index.html", "<p>"), entry("banner/a b.CSS", "p {}"), entry("__MACOSX/banner/._index.html", "x"),
 		entry("banner/.DS_Store", "x"), entry("banner/i/p.png", string(assettest.PNG(3, 3))), entry("banner/i/d.svg", string(assettest.SVG(3, 3))),
 		entry("banner/v.mp4", string(assettest.MP4(3, 3))), entry("banner/f.woff2", "wOF2..."), entry("banner/copy.png", string(assettest.PNG(3, 3))))
-	f, err := inspect(spooled(t, content), "banner.zip")
+	f, err := inspect(t.Context(), spooled(t, content), "banner.zip", testUnpacked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +278,7 @@ func TestBundle(t *testing.T) {
 	}
 	checkFiles(t, f, map[string]string{"banner/index.html": "text/html", "banner/a b.CSS": "text/css", "banner/i/p.png": "image/png",
 		"banner/i/d.svg": "image/svg+xml", "banner/v.mp4": "video/mp4", "banner/f.woff2": "font/woff2", "banner/copy.png": "image/png"})
-	two, err := inspect(spooled(t, assettest.ZIP(entry("a.html", ""), page)), "b.zip")
+	two, err := inspect(t.Context(), spooled(t, assettest.ZIP(entry("a.html", ""), page)), "b.zip", testUnpacked)
 	if err != nil || two.primary != "index.html" {
 		t.Error(two.primary, err)
 	}
@@ -297,6 +299,17 @@ func TestFileNames(t *testing.T) {
 	} {
 		if got := disposition(name); got != want {
 			t.Errorf("%q is %q, not %q", name, got, want)
+		}
+	}
+}
+
+// Inspection ends with the context.
+func TestInspectionEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, content := range [][]byte{assettest.ZIP(assettest.Entry{Name: "index.html", Content: "<p>"}), []byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`)} {
+		if _, err := inspect(ctx, spooled(t, content), "a", testUnpacked); !errors.Is(err, context.Canceled) {
+			t.Error(err)
 		}
 	}
 }

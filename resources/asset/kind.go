@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// kind is a type of file that an asset can have.
+// kind is a type of file.
 type kind struct {
-	// id is its name in the API.
+	// id is the name in the API.
 	id string
-	// media is the media type that it is delivered with.
+	// media is the media type in responses.
 	media string
-	// extension is what the names of its files end in.
+	// extension is the usual extension of file names.
 	extension string
 }
 
@@ -28,18 +28,21 @@ var (
 
 var kinds = []*kind{jpegKind, pngKind, gifKind, webpKind, svgKind, mp4Kind, htmlKind, zipKind}
 
-// allowed names the kinds for those who sent another.
-func allowed() string {
+// MimeTypes returns the values of the property mimeType.
+func MimeTypes() []string {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = k.id
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
-// bundled are the files that a bundle may hold, by the endings of their names,
-// with the media types that they are delivered with. The text of a page's
-// parts does not tell of what type it is; all others are held to their names.
+// allowed returns the kinds for messages.
+func allowed() string { return strings.Join(MimeTypes(), ", ") }
+
+// bundled has the media types of the files that a bundle may contain, by the
+// extensions of their names. The type of a text file cannot be told from its
+// content; files of all other types must match their extension.
 var bundled = map[string]string{
 	".html": htmlKind.media, ".htm": htmlKind.media,
 	".css": "text/css", ".js": "text/javascript", ".mjs": "text/javascript", ".json": "application/json", ".txt": "text/plain",
@@ -48,17 +51,17 @@ var bundled = map[string]string{
 	".woff": "font/woff", ".woff2": "font/woff2", ".ttf": "font/ttf", ".otf": "font/otf",
 }
 
-// bundledEndings names them for those who sent others.
-const bundledEndings = "html, htm, css, js, mjs, json, txt, jpg, jpeg, png, gif, webp, svg, mp4, woff, woff2, ttf, otf"
+// bundledExtensions lists the extensions for messages.
+const bundledExtensions = "html, htm, css, js, mjs, json, txt, jpg, jpeg, png, gif, webp, svg, mp4, woff, woff2, ttf, otf"
 
-// mediaOf is the media type of an entry of a bundle, by its name.
+// mediaOf returns the media type of an entry of a bundle by its name.
 func mediaOf(name string) (media string, ok bool) {
 	media, ok = bundled[strings.ToLower(path.Ext(name))]
 	return media, ok
 }
 
-// policyOf is the Content-Security-Policy under which a file is delivered: what
-// a stranger uploaded runs nothing, or, if it is a page, in an origin of its own.
+// policyOf returns the Content-Security-Policy of a file. An uploaded file runs no
+// scripts, or, if it is a page, runs them in an opaque origin.
 func policyOf(media string) string {
 	switch media {
 	case htmlKind.media:

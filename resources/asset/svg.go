@@ -9,14 +9,15 @@ import (
 	"strings"
 
 	"marquee/engine/message"
+	"marquee/resources/catalogue"
 )
 
 const (
 	svgSpace = "http://www.w3.org/2000/svg"
-	// maxSVGBytes holds even where other files may be larger: a text, or an
-	// attribute, is read into memory.
+	// maxSVGBytes applies even if other files may be larger, because the parser reads
+	// texts and attributes into memory.
 	maxSVGBytes = 20 << 20
-	// maxSVGLevels is how deep its elements may be nested.
+	// maxSVGLevels is the maximum nesting of elements.
 	maxSVGLevels = 200
 )
 
@@ -37,8 +38,8 @@ func isSVG(text []byte) bool {
 	}
 }
 
-// newDecoder knows no encoding but UTF-8 and no entity but those of XML, so
-// that nothing can expand.
+// newDecoder returns a decoder that supports only UTF-8 and the entities of XML, so
+// that no entity can expand.
 func newDecoder(r io.Reader) *xml.Decoder {
 	decoder := xml.NewDecoder(r)
 	decoder.CharsetReader = func(charset string, in io.Reader) (io.Reader, error) {
@@ -50,15 +51,15 @@ func newDecoder(r io.Reader) *xml.Decoder {
 	return decoder
 }
 
-func markup() error { return message.AssetMarkup.Error(message.Params{"limit": maxSVGLevels}) }
+func markup() error { return catalogue.AssetMarkup.Error(message.Params{"limit": maxSVGLevels}) }
 
-// svgSize reads an SVG to its end, and its size in pixels where it tells one:
-// from width and height, or else from viewBox.
+// svgSize reads an SVG to its end. It returns the size in pixels from width and height
+// or from viewBox, or 0.
 func svgSize(r io.Reader) (width, height int64, err error) {
 	bounded := &io.LimitedReader{R: r, N: maxSVGBytes + 1}
 	width, height, err = svgTokens(newDecoder(bounded))
 	if bounded.N <= 0 {
-		err = message.AssetTooLarge.Error(message.Params{"limit": maxSVGBytes})
+		err = catalogue.AssetTooLarge.Error(message.Params{"limit": maxSVGBytes})
 	}
 	return width, height, err
 }
@@ -87,7 +88,7 @@ func svgTokens(decoder *xml.Decoder) (width, height int64, err error) {
 			width, height = rootSize(t.Attr)
 		case xml.EndElement:
 			level--
-		case xml.Directive: // a DOCTYPE: with [, it declares something
+		case xml.Directive: // a DOCTYPE without declarations, which follow [
 			if roots > 0 || !bytes.HasPrefix(t, []byte("DOCTYPE")) || bytes.ContainsRune(t, '[') {
 				return 0, 0, markup()
 			}
@@ -120,10 +121,10 @@ func rootSize(attributes []xml.Attr) (width, height int64) {
 	return width, height
 }
 
-// perUnit are the units that have a size of their own, at 96 pixels an inch.
+// perUnit are the pixels of absolute units, at 96 pixels per inch.
 var perUnit = map[string]float64{"": 1, "px": 1, "in": 96, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96.0 / 72, "pc": 16}
 
-// pixels reads a length; 0 is one that is not known.
+// pixels returns a length in pixels, or 0 if it is unknown.
 func pixels(text string) int64 {
 	text = strings.TrimSpace(text)
 	number := strings.TrimRight(text, "abcdfghijklmnopqrstuvwxyz%") // e belongs to numbers

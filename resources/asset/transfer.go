@@ -16,25 +16,29 @@ import (
 	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/spool"
 	"marquee/engine/store"
 	"marquee/engine/transfer"
+	"marquee/resources/catalogue"
 )
 
-// said is what the line of an asset says of its files.
-type said struct {
+// exported is the description of an asset's files in an exported line.
+type exported struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
-	// Delivery is the name that the files are delivered under.
+	// Delivery is the name of the delivery.
 	Delivery string `json:"delivery"`
-	// Files are the SHA-256 of what is delivered, by paths.
+	// Files has the SHA-256 of the delivered files by path.
 	Files map[string]string `json:"files"`
 }
 
-// Files bring the files of assets out of a store and in again.
-func Files() map[string]transfer.Files { return map[string]transfer.Files{collection: files{}} }
+// Files returns the export and import of the files of assets.
+func Files() map[string]transfer.Files {
+	return map[string]transfer.Files{collection: files{spool.New("", 0)}}
+}
 
-type files struct{}
+type files struct{ spool *spool.Spool }
 
 // Export implements transfer.Files.
 func (files) Export(ctx context.Context, s store.Snapshot, records []*store.Record) ([]transfer.Attached, error) {
@@ -45,7 +49,7 @@ func (files) Export(ctx context.Context, s store.Snapshot, records []*store.Reco
 			return nil, err
 		}
 		place, _ := asset["cdnId"].(string)
-		assets[i], names[i] = asset, nameOf(place)
+		assets[i], names[i] = asset, deliveryName(place)
 	}
 	found := map[string]*delivery{}
 	if err := readDeliveries(ctx, s, names, func(name string, d *delivery, _ *store.Record) { found[name] = d }); err != nil {
@@ -61,16 +65,16 @@ func (files) Export(ctx context.Context, s store.Snapshot, records []*store.Reco
 		for _, f := range d.Files {
 			paths[f.Path], blobs[f.SHA256] = f.SHA256, true
 		}
-		all[i] = transfer.Attached{Blobs: slices.Sorted(maps.Keys(blobs)), Says: map[string]any{"name": asset["fileName"],
+		all[i] = transfer.Attached{Blobs: slices.Sorted(maps.Keys(blobs)), Member: map[string]any{"name": asset["fileName"],
 			"sha256": asset["sha256"], "size": asset["fileSizeBytes"], "delivery": names[i], "files": paths}}
 	}
 	return all, nil
 }
 
-// read takes apart what a line says; ok is false when it says something else.
-func read(value any) (s said, ok bool) {
+// read decodes the description in a line.
+func read(value any) (s exported, ok bool) {
 	text, err := json.Marshal(value)
-	if err != nil || json.Unmarshal(text, &s) != nil || len(s.Files) == 0 || !isSum(s.SHA256) || s.Size < 0 || !madeName.MatchString(s.Delivery) {
+	if err != nil || json.Unmarshal(text, &s) != nil || len(s.Files) == 0 || !isSum(s.SHA256) || s.Size < 0 || !deliveryNamePattern.MatchString(s.Delivery) {
 		return s, false
 	}
 	for _, sum := range s.Files {
@@ -81,8 +85,8 @@ func read(value any) (s said, ok bool) {
 	return s, true
 }
 
-// madeName is a name of a delivery as the service makes them.
-var madeName = regexp.MustCompile(`^[A-Z2-7]{26}$`)
+// deliveryNamePattern is the form of the names that uploads get.
+var deliveryNamePattern = regexp.MustCompile(`^[A-Z2-7]{26}$`)
 
 func isSum(text string) bool {
 	raw, err := hex.DecodeString(text)
@@ -95,14 +99,14 @@ func (files) Names(value any) []string {
 	return slices.Collect(maps.Values(s.Files))
 }
 
-// Import implements transfer.Files. Files are looked into as those of an upload
-// are: what an asset says of them is found out anew.
-func (files) Import(op *engine.Operation, value any, open func(string) (*os.File, error)) error {
+// Import implements transfer.Files. It inspects files like those of an upload, and
+// sets the properties of the asset from the result.
+func (f files) Import(op *engine.Operation, value any, open func(string) (*os.File, error)) error {
 	s, ok := read(value)
 	if !ok {
-		return message.AssetFileSaid.Error(message.Params{"field": "/file"})
+		return catalogue.AssetFileSaid.Error(message.Params{"field": "/file"})
 	}
-	found, err := s.inspect(open)
+	found, err := s.inspect(f.spool, open)
 	if err != nil {
 		return err
 	}
@@ -110,14 +114,15 @@ func (files) Import(op *engine.Operation, value any, open func(string) (*os.File
 	return nil
 }
 
-// inspect finds out about the files, and that they are those that were
-// exported.
-func (s said) inspect(open func(string) (*os.File, error)) (facts, error) {
-	file, err := newSpool()
-	if err != nil {
-		return facts{}, err
-	}
-	defer func() { _ = file.release() }()
+// maxImportedBundle is the maximum unpacked size of an imported bundle. It does not
+// depend on the limit of uploads, so that exported assets can be imported.
+const maxImportedBundle = 100 << 20
+
+// inspect inspects the files, and checks that they are the exported ones.
+func (s exported) inspect(temporary *spool.Spool, open func(string) (*os.File, error)) (facts, error) {
+	file := receive(temporary.Create(context.Background(), ""))
+	defer file.Close()
+	var err error
 	sum, alone := s.Files[s.Name]
 	if alone = alone && sum == s.SHA256; alone {
 		err = copyInto(file, open, sum)
@@ -127,27 +132,27 @@ func (s said) inspect(open func(string) (*os.File, error)) (facts, error) {
 	if err != nil {
 		return facts{}, err
 	}
-	found, err := inspect(file, s.Name)
+	found, err := inspect(context.Background(), file, s.Name, maxImportedBundle)
 	if err != nil {
 		return facts{}, err
 	}
 	if alone != (found.kind != zipKind) || len(found.files) != len(s.Files) {
-		return facts{}, message.AssetFileSaid.Error(message.Params{"field": "/file"})
+		return facts{}, catalogue.AssetFileSaid.Error(message.Params{"field": "/file"})
 	}
 	if !alone {
 		found.sum, found.size = s.SHA256, s.Size
 	}
 	for i, f := range found.files {
 		if expected := s.Files[f.path]; f.sum != expected {
-			return facts{}, message.AssetFileOther.Error(message.Params{"file": expected})
+			return facts{}, catalogue.AssetFileOther.Error(message.Params{"file": expected})
 		}
 		found.files[i].open = func() (io.ReadCloser, error) { return open(f.sum) }
 	}
 	return found, nil
 }
 
-// pack makes a bundle again of what it was unpacked to.
-func (s said) pack(file *spool, open func(string) (*os.File, error)) error {
+// pack creates a bundle of its unpacked files.
+func (s exported) pack(file *received, open func(string) (*os.File, error)) error {
 	z := zip.NewWriter(file)
 	for _, path := range slices.Sorted(maps.Keys(s.Files)) {
 		entry, err := z.CreateHeader(&zip.FileHeader{Name: path, Method: zip.Store})

@@ -11,80 +11,124 @@ import (
 	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/rest"
+	"marquee/engine/store"
+	"marquee/resources/catalogue"
 )
 
-const placeTime = 30 * time.Second
+// uploadWait is how long an upload waits for others to finish.
+const uploadWait = 30 * time.Second
 
-// What a form may hold besides the file, which is little.
+// The limits of a form besides its file.
 const (
 	maxParts     = 20
-	maxTextBytes = 64 << 10
+	maxTextBytes = 64 << 10 // of the names and values of all texts together
 	maxFormBytes = 1 << 20
 )
 
-// upload is a file on its way through the write path, as Change.Kept.
+// upload is an inspected file on its way through the write path, as Change.Kept.
 type upload struct {
-	// name is that of the delivery, should there be a new one: wanted, if it is
-	// given and free, or fresh.
+	// name is that of a new delivery: wanted, if that is set and unused, else fresh.
 	name, wanted, fresh string
 	facts
 }
 
-// Upload reads a form: its file, and in its other parts properties of the asset.
-// It holds one of the places for uploads until the operation is over.
-func (a *Rules) Upload(r *rest.Call, op *engine.Operation) (release func(), err error) {
+// upload creates or updates an asset from a form with its file.
+func (a *Rules) upload(r *rest.Call) error {
+	t, err := r.Engine().Type(collection)
+	if err != nil {
+		return err
+	}
+	return r.WriteForm(t, a.readUpload)
+}
+
+// readUpload reads a form, which has a file and, in its other parts, properties of
+// the asset. It counts as one of the concurrent uploads until release is called.
+func (a *Rules) readUpload(r *rest.Call, op *engine.Operation) (release func(), err error) {
 	if r.Request().ContentLength > a.MaxBytes+maxFormBytes {
 		return nil, a.tooLarge()
 	}
-	file, err := newSpool()
-	if err != nil {
-		return nil, err
-	}
-	done := func() { _ = file.release() } // a file that is left is no fault of the call
+	file := receive(r.SpoolBody())
+	done := func() { _ = file.Close() } // a failure leaves a temporary file, which is not the caller's fault
 	defer func() {
 		if op.Kept == nil {
 			done()
 		}
 	}()
-	part, sent, err := a.receive(r, op, file)
+	part, sent, err := a.readForm(r, op, file)
 	if err != nil {
-		return nil, about(err, op)
+		return nil, withObject(err, op)
 	}
-	if err := a.wait(r.Context()); err != nil {
+	next, err := a.awaitTurn(r, op)
+	if err != nil {
 		return nil, err
 	}
-	remove := done
-	done = func() {
-		<-a.places
-		remove()
+	done = both(next, done)
+	if err := a.awaitUpload(r.Context()); err != nil {
+		return nil, err
 	}
-	found, err := inspect(file, sent)
+	done = both(func() { <-a.uploads }, done)
+	found, err := inspect(r.Context(), file, sent, a.MaxBytes)
 	if err != nil {
-		return nil, about(err, op, "/"+part)
+		return nil, withObject(store.Translate(err), op, "/"+part)
 	}
 	op.Set, op.Kept = found.properties(), &upload{fresh: rand.Text(), facts: found}
 	return done, nil
 }
 
-// wait waits for a place, but no longer than a client who sees no answer would.
-func (a *Rules) wait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, placeTime)
+func both(first, then func()) func() {
+	return func() {
+		first()
+		then()
+	}
+}
+
+// awaitTurn waits, in a network with a quota, until this server has stored the
+// uploads before it, because their transactions would conflict. The caller must call
+// next when its own is stored.
+func (a *Rules) awaitTurn(r *rest.Call, op *engine.Operation) (next func(), err error) {
+	if a.NetworkQuota <= 0 {
+		return func() {}, nil
+	}
+	network, err := r.Network(op.Type)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), uploadWait)
+	defer cancel()
+	stored, _ := a.turns.LoadOrStore(network, make(chan struct{}, 1))
+	turn := stored.(chan struct{})
+	select {
+	case turn <- struct{}{}:
+		next = func() { <-turn }
+	case <-ctx.Done():
+		return nil, store.Translate(ctx.Err())
+	}
+	if err := a.countOnce(ctx, r.Engine().Store, network); err != nil {
+		next()
+		return nil, store.Translate(err)
+	}
+	return next, nil
+}
+
+// awaitUpload waits until fewer than uploadsAtOnce uploads are being processed, for
+// at most uploadWait.
+func (a *Rules) awaitUpload(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, uploadWait)
 	defer cancel()
 	select {
-	case a.places <- struct{}{}:
+	case a.uploads <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return engine.Translate(ctx.Err())
+		return store.Translate(ctx.Err())
 	}
 }
 
 func (a *Rules) tooLarge() error {
-	return message.AssetTooLarge.Error(message.Params{"limit": a.MaxBytes})
+	return catalogue.AssetTooLarge.Error(message.Params{"limit": a.MaxBytes})
 }
 
-// about adds to the messages of an error which object they speak of, and which
-// place in it.
-func about(err error, op *engine.Operation, field ...string) error {
+// withObject adds the object, and optionally a property, to the messages of an error.
+func withObject(err error, op *engine.Operation, field ...string) error {
 	params := message.Params{"type": op.Type.Name, "objectId": op.ID}
 	for _, pointer := range field {
 		params["field"] = pointer
@@ -98,9 +142,9 @@ func about(err error, op *engine.Operation, field ...string) error {
 	return err
 }
 
-// receive reads the form, and tells in which part the file was, and under which
-// name.
-func (a *Rules) receive(r *rest.Call, op *engine.Operation, file *spool) (part, sent string, err error) {
+// readForm reads the form. It returns the name of the part with the file, and the
+// name of the file.
+func (a *Rules) readForm(r *rest.Call, op *engine.Operation, file *received) (part, sent string, err error) {
 	form, err := r.Form()
 	if err != nil {
 		return "", "", err
@@ -108,14 +152,14 @@ func (a *Rules) receive(r *rest.Call, op *engine.Operation, file *spool) (part, 
 	op.Object = map[string]any{}
 	part, sent, err = a.read(form, op.Object, file)
 	if err == nil && part == "" {
-		err = message.AssetFileMissing.Error(message.Params{"field": "/file"})
+		err = catalogue.AssetFileMissing.Error(message.Params{"field": "/file"})
 	}
 	return part, sent, err
 }
 
-// read takes the form apart: the file, of which it tells in which part it was
-// and under which name, and texts.
-func (a *Rules) read(form *rest.Form, texts map[string]any, file *spool) (filePart, sentName string, err error) {
+// read reads the parts of the form into file and texts.
+func (a *Rules) read(form *rest.Form, texts map[string]any, file *received) (filePart, sentName string, err error) {
+	left := maxTextBytes
 	for n := 0; ; n++ {
 		part, err := form.Next()
 		if err == io.EOF {
@@ -135,7 +179,10 @@ func (a *Rules) read(form *rest.Form, texts map[string]any, file *spool) (filePa
 			filePart, sentName = part.Name, part.FileName
 			err = a.copyFile(part, file)
 		default:
-			texts[part.Name], err = text(part)
+			var value string
+			value, err = text(part, left-len(part.Name))
+			texts[part.Name] = value
+			left -= len(part.Name) + len(value)
 		}
 		if err != nil {
 			return "", "", err
@@ -143,7 +190,7 @@ func (a *Rules) read(form *rest.Form, texts map[string]any, file *spool) (filePa
 	}
 }
 
-func (a *Rules) copyFile(part *rest.Part, file *spool) error {
+func (a *Rules) copyFile(part *rest.Part, file *received) error {
 	n, err := part.Copy(file, a.MaxBytes)
 	if err == nil && n > a.MaxBytes {
 		return a.tooLarge()
@@ -151,10 +198,11 @@ func (a *Rules) copyFile(part *rest.Part, file *spool) error {
 	return err
 }
 
-func text(part *rest.Part) (string, error) {
+// text reads a part of at most limit bytes.
+func text(part *rest.Part, limit int) (string, error) {
 	var b bytes.Buffer
-	n, err := part.Copy(&b, maxTextBytes)
-	if err == nil && n > maxTextBytes {
+	n, err := part.Copy(&b, int64(max(limit, 0)))
+	if err == nil && n > int64(limit) {
 		return "", message.BodyTooLarge.Error(message.Params{"limit": maxTextBytes})
 	}
 	return b.String(), err

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// maxBoxes is how many boxes of a video are looked at.
+// maxBoxes is the maximum number of boxes of a video.
 const maxBoxes = 10_000
 
 // video walks the boxes of an MP4 (ISO/IEC 14496-12) for its first video track.
@@ -15,7 +15,7 @@ type video struct {
 	width, height int64
 }
 
-// videoSize reads the size of a video out of its headers, wherever they stand.
+// videoSize reads the size of a video from its headers, wherever they are.
 func videoSize(r io.ReaderAt, size int64) (width, height int64, err error) {
 	v := &video{r: r}
 	err = v.walk(0, size, func(name string, from, to int64) error {
@@ -30,7 +30,7 @@ func videoSize(r io.ReaderAt, size int64) (width, height int64, err error) {
 	return v.width, v.height, nil
 }
 
-// walk visits the boxes between two offsets, each of which must be whole.
+// walk visits the boxes between two offsets. Each must be complete.
 func (v *video) walk(from, to int64, visit func(name string, from, to int64) error) error {
 	for from < to {
 		if v.boxes++; v.boxes > maxBoxes {
@@ -61,13 +61,13 @@ func (v *video) walk(from, to int64, visit func(name string, from, to int64) err
 	return nil
 }
 
-// read fills b from an offset, within an end.
+// read fills b from an offset, without reading beyond to.
 func (v *video) read(b []byte, from, to int64) error {
 	if from+int64(len(b)) > to {
 		return io.ErrUnexpectedEOF
 	}
 	_, err := v.r.ReadAt(b, from)
-	if err == io.EOF { // at the end of what was there
+	if err == io.EOF { // all was read
 		return nil
 	}
 	return err
@@ -82,13 +82,13 @@ func (v *video) movie(from, to int64) error {
 	})
 }
 
-// track takes the size of a track if it is one of video.
+// track records the size of a video track.
 func (v *video) track(from, to int64) error {
 	var width, height int64
 	isVideo := false
 	err := v.walk(from, to, func(name string, from, to int64) (err error) {
 		switch name {
-		case "tkhd": // it ends with the two, as 16.16 numbers
+		case "tkhd": // ends with width and height as 16.16 numbers
 			var size [8]byte
 			if err := v.read(size[:], max(from, to-8), to); err != nil {
 				return err
@@ -105,7 +105,7 @@ func (v *video) track(from, to int64) error {
 	return err
 }
 
-// handles reports whether the handler of a media box is that of video.
+// handles reports whether a media box has the handler of video.
 func (v *video) handles(from, to int64) (isVideo bool, err error) {
 	err = v.walk(from, to, func(name string, from, to int64) error {
 		if name != "hdlr" {

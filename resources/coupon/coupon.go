@@ -1,5 +1,5 @@
-// Package coupon has the rule of coupons that their schema cannot say: until
-// when a coupon can be used.
+// Package coupon computes until when a coupon can be used. It may import the
+// engine and catalogue; begin with Hooks.
 package coupon
 
 import (
@@ -8,13 +8,14 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/document"
-	"marquee/engine/message"
+	"marquee/engine/write"
+	"marquee/resources/catalogue"
 )
 
-// Hooks keep usableUntil as the other fields of a coupon say. It is stored, so
-// that lists can be filtered and ordered by it.
+// Hooks returns the hook that sets usableUntil from the other properties of a
+// coupon. The value is stored so that lists can filter and order by it.
 func Hooks() map[string]engine.Hooks {
-	return map[string]engine.Hooks{"coupons": {Merged: engine.Each(setUsableUntil)}}
+	return map[string]engine.Hooks{"coupons": {BeforeValidate: write.Each(setUsableUntil)}}
 }
 
 func setUsableUntil(_ context.Context, _ *engine.Writing, c *engine.Change) error {
@@ -24,8 +25,8 @@ func setUsableUntil(_ context.Context, _ *engine.Writing, c *engine.Change) erro
 	return nil
 }
 
-// usableUntil is not known of a coupon that lacks what it follows from, and
-// that its schema refuses.
+// usableUntil reports known as false if a property that the value depends on is
+// missing; the schema rejects such a coupon.
 func usableUntil(c *engine.Change) (until time.Time, known bool) {
 	validTo, limited := timeAt(c, "validTo")
 	switch c.After["couponEndDateType"] {
@@ -43,8 +44,8 @@ func usableUntil(c *engine.Change) (until time.Time, known bool) {
 	return time.Time{}, false
 }
 
-// expiry is the end of the expiry period, which begins at validFrom. One that
-// no stored time reaches is refused.
+// expiry returns the end of the expiry period, which begins at validFrom. It
+// refuses a period whose end is too late to be stored.
 func expiry(c *engine.Change) (end time.Time, known bool) {
 	text, _ := c.After["expiry"].(string)
 	period, valid := document.ParseDuration(text)
@@ -54,7 +55,7 @@ func expiry(c *engine.Change) (end time.Time, known bool) {
 	}
 	end, reached := period.After(from)
 	if !reached {
-		c.Refuse(message.CouponExpiry, "/expiry", nil)
+		c.Refuse(catalogue.CouponExpiry, "/expiry", nil)
 	}
 	return end, reached
 }

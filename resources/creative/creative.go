@@ -1,70 +1,98 @@
 // Package creative holds the rules of creatives, library creatives and layouts:
-// what a creative takes from its library creative, and what its layout makes of
-// its values (decisions, part 5).
+// which values a creative inherits from its library creative, and which of them its
+// layout cannot use. It may import the engine, catalogue, layout, and asset for the
+// media types; begin with Hooks.
 package creative
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/query"
-	"marquee/resources/review"
+	"marquee/resources/catalogue"
 )
 
-// Hooks are the rules of the three types. At tells where a file is delivered that
-// an asset has at a path.
-func Hooks(at func(path string) string) map[string]engine.Hooks {
+// Hooks returns the hooks of the three types. The function url returns the URL
+// from which the file at a path is delivered.
+func Hooks(url func(path string) string) map[string]engine.Hooks {
 	return map[string]engine.Hooks{
-		"creatives":        {Merged: creativesMerged, Judged: judged, Derived: derived(at)},
-		"librarycreatives": {Merged: libraryMerged, Judged: judged, Written: libraryWritten},
-		"layouts":          {Merged: layoutsMerged},
+		"creatives": {BeforeValidate: creativesBeforeValidate, Validate: validate(url), Derive: derive(url)},
+		"librarycreatives": {BeforeValidate: libraryBeforeValidate, Validate: validate(url), BeforeStore: libraryBeforeStore, Dependants: []engine.Dependants{
+			{Type: "creatives", Property: "libraryCreative", Matters: changesInherited}}},
+		"layouts": {Prepare: prepareLayout, BeforeValidate: layoutsBeforeValidate, Dependants: usersOf("layout")},
+		"assets":  {Dependants: usersOf("assets")},
 	}
 }
 
-// taken are the properties that a library creative gives to its creatives, and
-// whether a creative can override them.
-var taken = map[string]bool{"layout": false, "dimensionType": true, "width": true, "height": true, "layoutParameters": true,
+// inherited are the properties that creatives take from their library creative,
+// and whether a creative can override them.
+var inherited = map[string]bool{"layout": false, "dimensionType": true, "width": true, "height": true, "layoutParameters": true,
 	"targeting": true, "thirdPartyContent": false, "copyrightStatus": true, "source": true, "verifiedSafe": true}
 
-func creativesMerged(_ context.Context, w *engine.Writing, changes []*engine.Change) error {
-	libraries, err := seen(w, "librarycreatives", changes, func(c *engine.Change) string { return text(c.After["libraryCreative"]) })
-	if err != nil {
-		return err
-	}
+func creativesBeforeValidate(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
 	given := map[*engine.Change]bool{}
-	for _, c := range changes {
-		if library, found := libraries[at(c, text(c.After["libraryCreative"]))]; found {
-			given[c] = take(c, library.Object)
+	libraryOf := func(c *engine.Change) string { return text(c.After["libraryCreative"]) }
+	err := forEachTarget(ctx, w, "librarycreatives", changes, libraryOf, func(library engine.Found, changes []*engine.Change) error {
+		for _, c := range changes {
+			given[c] = inherit(c, library.Object)
+			c.SetCause(message.CauseObject, message.Params{"type": "librarycreatives", "id": libraryOf(c)})
 		}
-	}
-	layouts, err := seen(w, "layouts", changes, layoutOf)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
+	var posted []*engine.Change
 	for _, c := range changes {
-		if given[c] {
+		if given[c] || !hasViews(c) {
 			dropViews(c)
-			continue
+		} else {
+			posted = append(posted, c)
 		}
-		mergeSlots(c, slotsOf(layouts[at(c, layoutOf(c))].Object))
 	}
-	noteAssets(changes)
+	merged := map[*engine.Change]bool{}
+	err = forEachTarget(ctx, w, "layouts", posted, layoutOf, func(used engine.Found, changes []*engine.Change) error {
+		s := slotsOf(used.Object)
+		for _, c := range changes {
+			mergeSlots(c, s)
+			merged[c] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, c := range posted {
+		if !merged[c] {
+			mergeSlots(c, nil) // the check of references finds that the layout is missing
+		}
+	}
+	listAssets(changes)
 	return nil
 }
 
-// take overwrites the values of a creative with those of its library creative,
-// but for those that it overrides. It reports whether the values of the slots
-// are among them.
-func take(c *engine.Change, library map[string]any) bool {
+// hasViews reports whether the client sent slots by their kind.
+func hasViews(c *engine.Change) bool {
+	return slices.ContainsFunc(views, func(v view) bool {
+		_, sent := c.Patch[v.property]
+		return sent
+	})
+}
+
+// inherit replaces the values of a creative by those of its library creative,
+// except those that it overrides. It reports whether the creative inherits the
+// values of its slots.
+func inherit(c *engine.Change, library map[string]any) bool {
 	own := map[string]bool{}
 	overridden, _ := c.After["overrideFields"].([]any)
 	for _, name := range overridden {
 		own[text(name)] = true
 	}
-	for name, overridable := range taken {
+	for name, overridable := range inherited {
 		if overridable && own[name] {
 			continue
 		}
@@ -76,19 +104,22 @@ func take(c *engine.Change, library map[string]any) bool {
 	return !own["layoutParameters"]
 }
 
+// dropViews removes the properties that show the slots by kind, which are never
+// stored.
 func dropViews(c *engine.Change) {
 	for _, v := range views {
 		delete(c.After, v.property)
 	}
 }
 
-func libraryMerged(_ context.Context, _ *engine.Writing, changes []*engine.Change) error {
-	noteAssets(changes)
+func libraryBeforeValidate(_ context.Context, _ *engine.Writing, changes []*engine.Change) error {
+	listAssets(changes)
 	return nil
 }
 
-// noteAssets keeps the assets in the slots as a list, by which they are found.
-func noteAssets(changes []*engine.Change) {
+// listAssets stores the ids of the assets in the slots as a list, which is
+// indexed.
+func listAssets(changes []*engine.Change) {
 	for _, c := range changes {
 		if ids := assetsIn(c.After); len(ids) > 0 {
 			c.After["assets"] = ids
@@ -105,60 +136,28 @@ func text(value any) string {
 	return s
 }
 
-// place names an object that changes of several networks may refer to.
-type place struct{ network, id string }
-
-func at(c *engine.Change, id string) place { return place{c.Context, id} }
-
-// seen reads what changes refer to, with one query a network.
-func seen(w *engine.Writing, collection string, changes []*engine.Change, ids func(*engine.Change) string) (map[place]engine.Seen, error) {
-	return seenAll(w, collection, changes, func(c *engine.Change) []string { return []string{ids(c)} })
+// gives reports whether a library creative changes what its creatives take.
+func changesInherited(c *engine.Change) bool {
+	return differs(c, slices.Collect(maps.Keys(inherited))...)
 }
 
-func seenAll(w *engine.Writing, collection string, changes []*engine.Change, ids func(*engine.Change) []string) (map[place]engine.Seen, error) {
-	wanted := map[string][]string{}
-	for _, c := range changes {
-		for _, id := range ids(c) {
-			if id != "" {
-				wanted[c.Context] = append(wanted[c.Context], id)
-			}
-		}
-	}
-	all := map[place]engine.Seen{}
-	for network, ids := range wanted {
-		found, err := w.See(collection, network, ids)
-		if err != nil {
-			return nil, err
-		}
-		for id, object := range found {
-			all[place{network, id}] = object
-		}
-	}
-	return all, nil
-}
-
-// Rules have creatives and library creatives look again at what they take from
-// library creatives, layouts and assets when that changes.
-func Rules() []review.Rule {
-	shown := func(c *engine.Change) bool {
+// usersOf returns the creatives and library creatives whose warnings depend on
+// the layouts, or the assets, that a property refers to.
+func usersOf(property string) []engine.Dependants {
+	relevant := func(c *engine.Change) bool {
 		return c.State != c.StateBefore || differs(c, "html", "assetConstraints", "textConstraints", "urlConstraints", "mimeType", "fileSizeBytes", "width", "height")
 	}
-	rules := []review.Rule{{Target: "librarycreatives", Type: "creatives", Property: "libraryCreative", Matters: func(*engine.Change) bool { return true }}}
-	for _, user := range []string{"librarycreatives", "creatives"} {
-		rules = append(rules, review.Rule{Target: "layouts", Type: user, Property: "layout", Matters: shown},
-			review.Rule{Target: "assets", Type: user, Property: "assets", Matters: shown})
-	}
-	return rules
+	return []engine.Dependants{{Type: "librarycreatives", Property: property, Matters: relevant}, {Type: "creatives", Property: property, Matters: relevant}}
 }
 
-// differs reports whether one of the properties of an object changes.
+// differs reports whether a change alters one of the properties.
 func differs(c *engine.Change, properties ...string) bool {
 	return slices.ContainsFunc(properties, func(name string) bool { return !document.Equal(c.Before[name], c.After[name]) })
 }
 
-// libraryWritten refuses the change of a library creative to a caller who does
-// not see all creatives that take it.
-func libraryWritten(_ context.Context, w *engine.Writing, changes []*engine.Change) error {
+// libraryBeforeStore refuses a change of a library creative if the caller cannot
+// see all creatives that use it.
+func libraryBeforeStore(_ context.Context, w *engine.Writing, changes []*engine.Change) error {
 	creatives, served := w.Type("creatives")
 	if !served {
 		return nil
@@ -174,9 +173,9 @@ func libraryWritten(_ context.Context, w *engine.Writing, changes []*engine.Chan
 		}
 	}
 	for network, list := range ids {
-		unseen, err := w.Unseen(creatives, network, query.In{Field: field, Values: list})
-		if err == nil && unseen {
-			err = message.LibraryShared.Error(nil)
+		hidden, err := w.HasHidden(creatives, network, query.In{Field: field, Values: list})
+		if err == nil && hidden {
+			err = catalogue.LibraryShared.Error(nil)
 		}
 		if err != nil {
 			return err

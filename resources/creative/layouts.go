@@ -2,50 +2,128 @@ package creative
 
 import (
 	"context"
-	"crypto/sha256"
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
+	"strings"
 
 	"marquee/engine"
 	"marquee/engine/message"
-	"marquee/resources/layout"
+	"marquee/resources/asset"
+	"marquee/resources/catalogue"
+	"marquee/resources/creative/layout"
 )
 
-// templateFaults are the messages of the faults that a template can have. Others,
-// as one that is too long, are found by the schema, or with the body.
+// templateFaults are the messages of the faults of a template. The schema finds
+// others, such as excessive length.
 var templateFaults = map[layout.Kind]*message.Definition{
-	layout.BadSlot:        message.LayoutSlotSyntax,
-	layout.UnclosedSlot:   message.LayoutSlotOpen,
-	layout.UnsafePlace:    message.LayoutPlaceUnsafe,
-	layout.AmbiguousPlace: message.LayoutPlaceAmbiguous,
-	layout.UnsafeURL:      message.LayoutURLUnsafe,
+	layout.BadSlot:        catalogue.LayoutSlotSyntax,
+	layout.UnclosedSlot:   catalogue.LayoutSlotOpen,
+	layout.UnsafePlace:    catalogue.LayoutPlaceUnsafe,
+	layout.AmbiguousPlace: catalogue.LayoutPlaceAmbiguous,
+	layout.UnsafeURL:      catalogue.LayoutURLUnsafe,
 }
 
-// layoutsMerged refuses a template that cannot be rendered safely, and warns of
-// slots that are declared and not in it, or in it and not declared.
-func layoutsMerged(_ context.Context, _ *engine.Writing, changes []*engine.Change) error {
+// maxSlots is how many slots the html of a layout may have, counting repetitions.
+const maxSlots = 10_000
+
+// inspected is the result of parsing the html of a layout before the transaction.
+type inspected struct {
+	html string
+	// tooMany reports that the html has too many slots, and was not parsed.
+	tooMany bool
+	faults  []layout.Fault
+	tags    []string
+}
+
+// prepareLayout parses the html that a client sends.
+func prepareLayout(ctx context.Context, c *engine.Change) error {
+	html, isText := c.Patch["html"].(string)
+	if !isText {
+		return nil
+	}
+	found := &inspected{html: html, tooMany: layout.CountSlots(html) > maxSlots}
+	if !found.tooMany {
+		if err := found.parse(ctx); err != nil {
+			return err
+		}
+	}
+	c.Kept = found
+	return nil
+}
+
+func (i *inspected) parse(ctx context.Context) error {
+	template, faults, err := templates.get(ctx, i.html)
+	if template != nil {
+		i.tags = template.Slots()
+	}
+	i.faults = faults
+	return err
+}
+
+// layoutsBeforeValidate refuses a template that cannot be rendered safely, and
+// warns of slots that are declared but missing from the html, or the reverse.
+func layoutsBeforeValidate(ctx context.Context, _ *engine.Writing, changes []*engine.Change) error {
 	for _, c := range changes {
 		html, isText := c.After["html"].(string)
 		if !isText {
 			continue
 		}
-		template, faults := templates.parse(html)
-		for _, fault := range faults {
+		found, prepared := c.Kept.(*inspected)
+		if prepared && found.tooMany && c.Before["html"] != html {
+			c.Refuse(catalogue.LayoutSlotsTooMany, "/html", message.Params{"limit": maxSlots})
+			continue
+		}
+		if !prepared || found.html != html || found.tooMany {
+			// The stored html remains.
+			found = &inspected{html: html}
+			if err := found.parse(ctx); err != nil {
+				return err
+			}
+		}
+		for _, fault := range found.faults {
 			if d := templateFaults[fault.Kind]; d != nil {
 				c.Refuse(d, "/html", message.Params{"line": fault.Line, "column": fault.Column, "slot": fault.Tag})
 			}
 		}
-		if template != nil {
-			warnOfSlots(c, template.Slots())
+		if len(found.faults) == 0 {
+			warnOfSlots(c, found.tags)
 		}
+		warnOfTypes(c)
 	}
 	return nil
 }
 
+// namedTypes is the number of types that a warning names.
+const namedTypes = 5
+
+// warnOfTypes warns of media types in the constraints that no asset can have.
+func warnOfTypes(c *engine.Change) {
+	known := asset.MimeTypes()
+	constraints, _ := c.After["assetConstraints"].([]any)
+	for i, entry := range constraints {
+		constraint, _ := entry.(map[string]any)
+		types, _ := constraint["mimeTypes"].([]any)
+		var unknown []string
+		for _, value := range types {
+			if name := text(value); name != "" && !slices.Contains(known, name) && len(unknown) < namedTypes {
+				unknown = append(unknown, name)
+			}
+		}
+		if len(unknown) > 0 {
+			at := "/assetConstraints/" + strconv.Itoa(i) + "/mimeTypes"
+			c.Warn(catalogue.WarnLayoutMimeType, at, message.Params{"values": strings.Join(unknown, ", "), "allowed": strings.Join(known, ", ")})
+		}
+	}
+}
+
+// warnOfSlots warns of slots that are declared twice, not in the template, or in
+// the template only.
 func warnOfSlots(c *engine.Change, inTemplate []string) {
-	declared := map[string]bool{}
+	declared, present := map[string]bool{}, make(map[string]bool, len(inTemplate))
+	for _, tag := range inTemplate {
+		present[tag] = true
+	}
 	for _, v := range views {
 		list, _ := c.After[v.constraints].([]any)
 		for i, entry := range list {
@@ -55,77 +133,28 @@ func warnOfSlots(c *engine.Change, inTemplate []string) {
 			switch {
 			case tag == "":
 			case declared[tag]:
-				c.Warn(message.WarnLayoutSlotTwice, at, message.Params{"slot": tag})
-			case !slices.Contains(inTemplate, tag):
-				c.Warn(message.WarnLayoutSlotMissing, at, message.Params{"slot": tag})
+				c.Warn(catalogue.WarnLayoutSlotTwice, at, message.Params{"slot": tag})
+			case !present[tag]:
+				c.Warn(catalogue.WarnLayoutSlotMissing, at, message.Params{"slot": tag})
 			}
 			declared[tag] = true
 		}
 	}
 	for _, tag := range inTemplate {
 		if !declared[tag] {
-			c.Warn(message.WarnLayoutUndeclared, "/html", message.Params{"slot": tag})
+			c.Warn(catalogue.WarnLayoutUndeclared, "/html", message.Params{"slot": tag})
 		}
 	}
 }
 
-// templateCache keeps templates: those of the layouts that are in use are asked
-// for with every page of creatives.
-type templateCache struct {
-	mu     sync.Mutex
-	parsed map[[sha256.Size]byte]parsing
-}
-
-type parsing struct {
-	template *layout.Template
-	faults   []layout.Fault
-}
-
-// maxTemplates is how many templates are kept, and maxKept how long the html of
-// one may be.
-const (
-	maxTemplates = 256
-	maxKept      = 64 << 10
-)
-
-var templates = templateCache{parsed: map[[sha256.Size]byte]parsing{}}
-
-func (t *templateCache) parse(html string) (*layout.Template, []layout.Fault) {
-	if len(html) > maxKept {
-		return layout.Parse(html)
-	}
-	key := sha256.Sum256([]byte(html))
-	t.mu.Lock()
-	kept, known := t.parsed[key]
-	t.mu.Unlock()
-	if known {
-		return kept.template, kept.faults
-	}
-	kept.template, kept.faults = layout.Parse(html)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.parsed) >= maxTemplates {
-		clear(t.parsed)
-	}
-	t.parsed[key] = kept
-	return kept.template, kept.faults
-}
-
-// parsed is the template of a layout, nil when it cannot be rendered.
-func parsed(object map[string]any) *layout.Template {
-	template, _ := templates.parse(text(object["html"]))
-	return template
-}
-
-// values are what the slots of a layout are filled with: the texts and URLs, and
-// the places from which assets are delivered.
+// values returns the values to render: texts, URLs, and the URLs of assets.
 func (s slots) values(parameters map[string]any, delivered func(id string) string) map[string]layout.Value {
 	values := make(map[string]layout.Value, len(parameters))
 	for _, tag := range slices.Sorted(maps.Keys(parameters)) {
 		switch value := parameters[tag]; s.kindOf(tag, value) {
 		case assets:
-			if place := delivered(assetID(value)); place != "" {
-				values[tag] = layout.URL(place)
+			if url := delivered(assetID(value)); url != "" {
+				values[tag] = layout.URL(url)
 			}
 		case urls:
 			values[tag] = layout.URL(text(value))

@@ -7,9 +7,10 @@ import (
 	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/resources/catalogue"
 )
 
-// kind is what a slot of a layout holds.
+// kind is the kind of value that a slot of a layout holds.
 type kind int
 
 const (
@@ -18,7 +19,7 @@ const (
 	assets
 )
 
-// view is one of the properties that show the slots of one kind.
+// view is a property of creatives that shows the slots of one kind.
 type view struct {
 	property    string
 	constraints string
@@ -31,7 +32,7 @@ var views = []view{
 	{"constraintsToUrls", "urlConstraints", urls},
 }
 
-// slots are what a layout says of its slots, by their tags.
+// slots are the slots that a layout declares, by tag.
 type slots map[string]slot
 
 type slot struct {
@@ -53,8 +54,8 @@ func slotsOf(layout map[string]any) slots {
 	return all
 }
 
-// kindOf tells what a slot holds: the value where it is an asset, else what the
-// layout says, and a text where it says nothing.
+// kindOf returns the kind of a slot: that of an asset if the value is one,
+// otherwise the declared kind, and text for an undeclared slot.
 func (s slots) kindOf(tag string, value any) kind {
 	declared, known := s[tag]
 	switch _, isText := value.(string); {
@@ -70,11 +71,11 @@ func (s slots) kindOf(tag string, value any) kind {
 	return texts
 }
 
-// mergeSlots brings the three properties that show the slots by kind, where the
-// client sent them, into layoutParameters, which is what is stored.
+// mergeSlots merges the three properties that show the slots by kind, if the
+// client sent them, into layoutParameters, which is stored.
 //
-// What was read can be posted back with a change in either place: of two values
-// of a slot, that which differs from the stored one counts.
+// A client can post back an object that it read, with a change in either place: of
+// two values of a slot, the one that differs from the stored value counts.
 func mergeSlots(c *engine.Change, s slots) {
 	posted := map[kind]map[string]any{}
 	for _, v := range views {
@@ -90,7 +91,7 @@ func mergeSlots(c *engine.Change, s slots) {
 	sent, both := c.Patch["layoutParameters"].(map[string]any)
 	merged, isMap := c.After["layoutParameters"].(map[string]any)
 	if !isMap && c.After["layoutParameters"] != nil {
-		return // a fault, which the schema finds
+		return // the schema rejects it
 	}
 	if merged = maps.Clone(merged); merged == nil {
 		merged = map[string]any{}
@@ -120,16 +121,15 @@ func mergeSlots(c *engine.Change, s slots) {
 			case had && document.Equal(value, was):
 				continue // layoutParameters has the change
 			default:
-				c.Refuse(message.SlotAmbiguous, pointer, message.Params{"slot": tag})
+				c.Refuse(catalogue.SlotAmbiguous, pointer, message.Params{"slot": tag})
 			}
-			c.Point("/layoutParameters/"+document.EscapeToken(tag), pointer)
+			c.RedirectFaults("/layoutParameters/"+document.EscapeToken(tag), pointer)
 		}
 	}
 	c.After["layoutParameters"] = merged
 }
 
-// slotValues are the values that a property gives, in the form in which
-// layoutParameters holds them.
+// slotValues returns the values of a view in the form of layoutParameters.
 func slotValues(c *engine.Change, v view, value any) map[string]any {
 	given, isMap := value.(map[string]any)
 	if value != nil && !isMap {
@@ -154,13 +154,13 @@ func slotValues(c *engine.Change, v view, value any) map[string]any {
 	return values
 }
 
-// assetID is the id of the asset that a value of a slot refers to, or "".
+// assetID returns the id of the asset that a value refers to, or "".
 func assetID(value any) string {
 	reference, _ := value.(map[string]any)
 	return text(reference["id"])
 }
 
-// assetsIn lists the assets in the slots of an object, each once.
+// assetsIn returns the ids of the assets in the slots of an object, each once.
 func assetsIn(object map[string]any) []any {
 	parameters, _ := object["layoutParameters"].(map[string]any)
 	var ids []string

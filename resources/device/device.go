@@ -1,8 +1,9 @@
-// Package device has the fixed lists of the devices lookup: what a line item
-// can target by brand, operating system and type of device.
+// Package device serves the fixed lists of the devices that a line item can
+// target, by brand, operating system and type. It may import engine/rest only;
+// begin with Route.
 package device
 
-// The values that the schema of targeting objects allows, in its order.
+// The values that the schema of targeting allows, in its order.
 var (
 	brands = []string{
 		"UNKNOWN", "DESKTOP", "APPLE", "NOKIA", "HTC", "SAMSUNG", "SONY_ERICSSON", "LG", "MOTOROLA", "RIM", "HUAWEI",
@@ -14,7 +15,7 @@ var (
 	types = []string{"DESKTOP", "TABLET", "MOBILE"}
 )
 
-// Group is a list of the lookup.
+// Group is one of the lists.
 type Group struct {
 	Group      string     `json:"group"`
 	Properties []Property `json:"properties"`
@@ -28,7 +29,7 @@ type Property struct {
 	Example string `json:"example"`
 }
 
-// Groups are the lists. The caller may keep and change them.
+// Groups returns new copies of the lists.
 func Groups() []Group {
 	return []Group{group("targetedBrands", brands), group("targetedOSes", oses), group("targetedDeviceTypes", types)}
 }

@@ -8,7 +8,7 @@ import (
 	"marquee/schemas"
 )
 
-// TestGroups wants the lookup to list what a line item's targeting may hold.
+// The lists have the values that the schema of targeting allows.
 func TestGroups(t *testing.T) {
 	data, err := schemas.FS.ReadFile("common/targeting.json")
 	if err != nil {
@@ -47,7 +47,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-func TestGroupsAreTheCallers(t *testing.T) {
+func TestGroupsAreCopies(t *testing.T) {
 	Groups()[0].Properties[0].Value = "changed"
 	if Groups()[0].Properties[0].Value != "UNKNOWN" {
 		t.Error("a caller changed the list")

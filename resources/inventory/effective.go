@@ -3,53 +3,58 @@ package inventory
 import (
 	"maps"
 	"slices"
+
+	"marquee/engine/store"
 )
 
-// combined are the properties whose rulesets add up.
+// combined are the properties whose rulesets apply at every level.
 var combined = []string{"targetingRulesets", "sizeRulesets", "layoutRulesets"}
 
-// effective are the rulesets that apply.
+// effective are the rulesets that apply to an object.
 type effective struct {
-	// site is the one of type INVENTORY, or "".
+	// site is the ruleset of type INVENTORY, or "".
 	site string
-	// lists are the others, by the property through which they are attached.
+	// lists are the other rulesets, by the property that attaches them.
 	lists map[string][]any
-	// floors are the floor prices in their rules.
+	// floors are the floor prices in the rules of all of them.
 	floors []any
 }
 
-// seenAtOnce bounds the rulesets that are in memory at once.
-const seenAtOnce = 100
-
-// combine finds the rulesets that apply where they are attached to several
-// places, of which the later are the narrower.
-func (r *reading) combine(places ...map[string]any) (effective, error) {
-	var attached []string
-	for _, place := range places {
-		if id, ok := place["siteRuleset"].(string); ok {
-			attached = append(attached, id)
-		}
-		for _, property := range combined {
-			attached = append(attached, ids(place[property])...)
-		}
-	}
-	usable := map[string][]any{}
-	for part := range slices.Chunk(attached, seenAtOnce) {
-		seen, err := r.See(r.ctx, "rulesets", r.network, part)
-		if err != nil {
-			return effective{}, err
-		}
-		for id, s := range seen {
-			if s.State == "ACTIVE" {
-				usable[id] = floorsOf(s.Object)
+// rulesets reads the ACTIVE rulesets attached to records and to what encloses
+// them. It returns their floor prices by network and id.
+func (r *reading) rulesets(records []*store.Record, places [][]map[string]any) (map[string]map[string][]any, error) {
+	attached := map[string][]string{}
+	for i, record := range records {
+		for _, place := range places[i] {
+			if id, ok := place["siteRuleset"].(string); ok {
+				attached[record.Network] = append(attached[record.Network], id)
+			}
+			for _, property := range combined {
+				attached[record.Network] = append(attached[record.Network], ids(place[property])...)
 			}
 		}
 	}
-	return choose(places, usable), nil
+	usable := map[string]map[string][]any{}
+	for network, all := range attached {
+		usable[network] = map[string][]any{}
+		for part := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(all))), readAtOnce) {
+			found, err := r.Lookup(r.ctx, "rulesets", network, part)
+			if err != nil {
+				return nil, err
+			}
+			for id, ruleset := range found {
+				if ruleset.State == "ACTIVE" {
+					usable[network][id] = floorsOf(ruleset.Object)
+				}
+			}
+		}
+	}
+	return usable, nil
 }
 
-// choose applies precedence and combination. Usable has the floor prices of
-// the rulesets that count.
+// choose returns the rulesets that apply to the last place: of siteRuleset, the
+// nearest usable one; of the combined properties, all usable ones, outermost first.
+// Usable has the floor prices of the usable rulesets by id.
 func choose(places []map[string]any, usable map[string][]any) effective {
 	e := effective{lists: map[string][]any{}}
 	counted := map[string]bool{}
@@ -81,20 +86,20 @@ func choose(places []map[string]any, usable map[string][]any) effective {
 	return e
 }
 
-// rulesets is the property effectiveRulesets.
+// rulesets returns the property effectiveRulesets.
 func (e *effective) rulesets() map[string]any {
-	shown := map[string]any{}
+	property := map[string]any{}
 	if e.site != "" {
-		shown["siteRuleset"] = e.site
+		property["siteRuleset"] = e.site
 	}
-	for property, list := range e.lists {
-		shown[property] = list
+	for name, list := range e.lists {
+		property[name] = list
 	}
-	return shown
+	return property
 }
 
-// floorPrice is the property effectiveFloorPrice: for each currency the highest
-// floor price of the rules and of the ad unit itself.
+// floorPrice returns the property effectiveFloorPrice: for each currency, the
+// highest floor price of the rules and of the ad unit itself.
 func (e *effective) floorPrice(own any) []any {
 	highest := map[string]any{}
 	for _, floor := range append([]any{own}, e.floors...) {
@@ -111,7 +116,7 @@ func (e *effective) floorPrice(own any) []any {
 	return prices
 }
 
-// floorsOf lists the floor prices in the rules of a ruleset.
+// floorsOf returns the floor prices in the rules of a ruleset.
 func floorsOf(ruleset map[string]any) []any {
 	floors := []any{}
 	rules, _ := ruleset["rules"].([]any)

@@ -1,54 +1,50 @@
-// Package inventory has the rules of sites and ad units that their schemas
-// cannot say: which rulesets and floor prices apply to them.
+// Package inventory derives which rulesets and floor prices apply to a site or an
+// ad unit. It may import the engine only; begin with Hooks, then read choose in
+// effective.go.
 package inventory
 
 import (
 	"context"
+	"slices"
 
 	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/store"
 )
 
-// Hooks add what applies to a site or an ad unit where it is read by itself.
+// Hooks returns the hooks that add effectiveRulesets and effectiveFloorPrice to a
+// single site or ad unit, and to lists that request them.
 //
-// What is not ACTIVE is not usable: a ruleset, a site or an earnings account
-// that is not adds nothing, and neither does what is reached through it alone.
-// The object that is read counts in any state, so that it shows what applies
-// once it is ACTIVE. Sites see their earnings account as everybody in the
-// network does, and ad units are seen by those who see their site, so that
-// nothing here tells of what the caller does not see.
+// A ruleset, site or earnings account that is not ACTIVE contributes nothing, and
+// neither does anything that is reached through it alone. The object itself counts
+// in any state, so that it shows what will apply once it is ACTIVE.
+//
+// The properties reveal nothing hidden: whoever can see an ad unit can see its
+// site, and earnings accounts are visible to everyone in the network.
 func Hooks() map[string]engine.Hooks {
 	return map[string]engine.Hooks{
-		"sites":   {Derived: single(applyToSite)},
-		"adunits": {Derived: single(applyToAdUnit)},
+		"sites":   {Derive: apply(false)},
+		"adunits": {Derive: apply(true)},
 	}
 }
 
-// reading is one record that is read by itself.
-type reading struct {
-	*engine.Reading
-	ctx     context.Context
-	network string
-}
+const (
+	rulesetsProperty   = "effectiveRulesets"
+	floorPriceProperty = "effectiveFloorPrice"
+)
 
-// single derives properties of a record that was not read in a list, unless
-// the caller has asked for others only.
-func single(apply func(*reading, map[string]any) (map[string]any, error)) func(context.Context, *engine.Reading, []*store.Record) error {
+// readAtOnce is the number of objects in memory at once besides the records.
+const readAtOnce = 50
+
+// apply returns the hook for ad units, or for sites.
+func apply(units bool) func(context.Context, *engine.Reading, []*store.Record) error {
 	return func(ctx context.Context, r *engine.Reading, records []*store.Record) error {
-		if !r.Single || !r.Shows("effectiveRulesets") && !r.Shows("effectiveFloorPrice") {
+		wanted := func(property string) bool { return r.Requested(property) || r.Single && r.Shows(property) }
+		if !wanted(rulesetsProperty) && !wanted(floorPriceProperty) {
 			return nil
 		}
-		for _, record := range records {
-			object, err := document.DecodeObject(record.Document, document.Limits{Depth: 1000})
-			if err != nil {
-				return err
-			}
-			derived, err := apply(&reading{r, ctx, record.Network}, object)
-			if err != nil {
-				return err
-			}
-			if err := engine.Set(record, derived); err != nil {
+		for part := range slices.Chunk(records, readAtOnce) {
+			if err := applyTo(&reading{r, ctx}, part, units); err != nil {
 				return err
 			}
 		}
@@ -56,44 +52,77 @@ func single(apply func(*reading, map[string]any) (map[string]any, error)) func(c
 	}
 }
 
-func applyToSite(r *reading, site map[string]any) (map[string]any, error) {
-	account, err := r.usable("earningsaccounts", site["earningsAccount"])
-	if err != nil {
-		return nil, err
-	}
-	e, err := r.combine(account, site)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"effectiveRulesets": e.rulesets()}, nil
+// reading reads the objects that apply to records.
+type reading struct {
+	*engine.Reading
+	ctx context.Context
 }
 
-func applyToAdUnit(r *reading, unit map[string]any) (map[string]any, error) {
-	site, err := r.usable("sites", unit["site"])
-	if err != nil {
-		return nil, err
+// key identifies an object across networks.
+type key struct{ network, id string }
+
+// applyTo sets the derived properties of records, with one query for each type and
+// network that they refer to.
+func applyTo(r *reading, records []*store.Record, units bool) error {
+	// places are the objects whose rulesets apply to a record, outermost first.
+	places := make([][]map[string]any, len(records))
+	for i, record := range records {
+		object, err := document.DecodeObject(record.Document, document.Limits{Depth: 1000})
+		if err != nil {
+			return err
+		}
+		places[i] = []map[string]any{object}
 	}
-	account, err := r.usable("earningsaccounts", site["earningsAccount"])
-	if err != nil {
-		return nil, err
+	enclosing := []struct{ collection, property string }{{"sites", "site"}, {"earningsaccounts", "earningsAccount"}}
+	if !units {
+		enclosing = enclosing[1:]
 	}
-	e, err := r.combine(account, site, unit)
-	if err != nil {
-		return nil, err
+	for _, e := range enclosing {
+		if err := r.enclose(records, places, e.collection, e.property); err != nil {
+			return err
+		}
 	}
-	return map[string]any{"effectiveRulesets": e.rulesets(), "effectiveFloorPrice": e.floorPrice(unit["floorPrice"])}, nil
+	usable, err := r.rulesets(records, places)
+	if err != nil {
+		return err
+	}
+	for i, record := range records {
+		effective := choose(places[i], usable[record.Network])
+		derived := map[string]any{rulesetsProperty: effective.rulesets()}
+		if units {
+			derived[floorPriceProperty] = effective.floorPrice(places[i][len(places[i])-1]["floorPrice"])
+		}
+		if err := r.Set(record, derived); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// usable reads an object that is referred to, nil when there is none or it is
-// not ACTIVE.
-func (r *reading) usable(collection string, id any) (map[string]any, error) {
-	key, refers := id.(string)
-	if !refers {
-		return nil, nil
+// enclose prepends to the places of each record the object that the first place
+// refers to, or an empty one if there is none or it is not ACTIVE.
+func (r *reading) enclose(records []*store.Record, places [][]map[string]any, collection, property string) error {
+	wanted := map[string][]string{}
+	for i, record := range records {
+		if id, refers := places[i][0][property].(string); refers {
+			wanted[record.Network] = append(wanted[record.Network], id)
+		}
 	}
-	seen, err := r.See(r.ctx, collection, r.network, []string{key})
-	if s := seen[key]; s.State == "ACTIVE" {
-		return s.Object, err
+	found := map[key]map[string]any{}
+	for network, ids := range wanted {
+		objects, err := r.Lookup(r.ctx, collection, network, ids)
+		if err != nil {
+			return err
+		}
+		for id, object := range objects {
+			if object.State == "ACTIVE" {
+				found[key{network, id}] = object.Object
+			}
+		}
 	}
-	return nil, err
+	for i, record := range records {
+		id, _ := places[i][0][property].(string)
+		places[i] = slices.Insert(places[i], 0, found[key{record.Network, id}])
+	}
+	return nil
 }

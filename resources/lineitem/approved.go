@@ -10,32 +10,31 @@ import (
 	"marquee/engine/store"
 )
 
-// ApprovedCollection keeps, for each line item that ever had one, how many
-// creatives it has that are APPROVED and ACTIVE: nobody has to look for one
-// among thousands. Each change of that number writes the record, so that of two
-// transactions which change creatives of one line item one runs again, and sees
-// what the other has left.
+// ApprovedCollection has, for each line item that ever had one, the number of its
+// creatives that are APPROVED and ACTIVE, so that no query has to search for one.
+// Every change of that number writes the record, so that concurrent transactions
+// on creatives of one line item conflict, and one of them runs again.
 const ApprovedCollection = "lineitem_approved"
 
-// line names a line item.
+// line identifies a line item.
 type line struct{ network, id string }
 
 func (l line) key() store.Key { return store.Key{Network: l.network, ID: l.id} }
 
-// count is what a record holds.
+// count is the document of a record.
 type count struct {
 	Approved int64 `json:"approved"`
 }
 
-// gains tells how many approved, active creatives line items gain, or lose, by
-// changes of creatives.
+// gains returns by how much changes of creatives alter the number of approved,
+// active creatives of line items.
 func gains(changes []*engine.Change) map[line]int64 {
 	all := map[line]int64{}
 	for _, c := range changes {
-		if was := shows(c.Before, c.StateBefore); was != "" {
+		if was := showableBy(c.Before, c.StateBefore); was != "" {
 			all[line{c.Network, was}]--
 		}
-		if is := shows(c.After, c.State); is != "" {
+		if is := showableBy(c.After, c.State); is != "" {
 			all[line{c.Network, is}]++
 		}
 	}
@@ -43,17 +42,17 @@ func gains(changes []*engine.Change) map[line]int64 {
 	return all
 }
 
-// shows is the line item that can show a creative, "" when none can.
-func shows(creative map[string]any, state string) string {
+// showableBy returns the line item that can show a creative, or "".
+func showableBy(creative map[string]any, state string) string {
 	if state != active || creative["userState"] != "APPROVED" {
 		return ""
 	}
 	return text(creative["lineItem"])
 }
 
-// creativesWritten counts, and has those line items judged again that have got
-// their first approved, active creative, or lost their last.
-func creativesWritten(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
+// creativesBeforeStore updates the counts, and revisits the line items that gain
+// their first approved, active creative or lose their last.
+func creativesBeforeStore(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
 	lineItems, served := w.Type("lineitems")
 	gained := gains(changes)
 	if !served || len(gained) == 0 {
@@ -64,17 +63,21 @@ func creativesWritten(ctx context.Context, w *engine.Writing, changes []*engine.
 		return err
 	}
 	var writes []store.Write
+	revisited := map[string][]string{}
 	for l, n := range gained {
 		was := stored[l]
 		is := max(0, was.Approved+n)
 		if (was.Approved > 0) != (is > 0) {
-			w.Upsert(lineItems, l.network, l.id, nil)
+			revisited[l.network] = append(revisited[l.network], l.id)
 		}
 		write, err := was.next(l, is, w)
 		if err != nil {
 			return err
 		}
 		writes = append(writes, write)
+	}
+	for network, ids := range revisited {
+		w.Revisit(lineItems, network, ids)
 	}
 	return w.Tx().Put(ctx, ApprovedCollection, writes)
 }
@@ -85,17 +88,14 @@ type counted struct {
 	store.Record
 }
 
-// next is the record with another count.
+// next returns the write of the record with another count.
 func (c counted) next(l line, n int64, w *engine.Writing) (store.Write, error) {
 	content, err := json.Marshal(count{n})
-	record := store.Record{Key: l.key(), Version: c.Version + 1, State: active, CreateTime: c.CreateTime, UpdateTime: w.Now(), Document: content}
-	if c.Version == 0 {
-		record.CreateTime = w.Now()
-	}
-	return store.Write{Record: record, Expected: c.Version}, err
+	c.Key = l.key()
+	return store.InternalWrite(c.Record, active, content, w.Now()), err
 }
 
-// counts reads records, with one query.
+// counts reads the records of line items with one query.
 func counts(ctx context.Context, w *engine.Writing, lines []line) (map[line]counted, error) {
 	keys := make([]store.Key, len(lines))
 	for i, l := range lines {
@@ -103,7 +103,7 @@ func counts(ctx context.Context, w *engine.Writing, lines []line) (map[line]coun
 	}
 	stored := make(map[line]counted, len(lines))
 	err := w.Tx().Get(ctx, ApprovedCollection, keys, func(r *store.Record) error {
-		c := counted{Record: store.Record{Version: r.Version, CreateTime: r.CreateTime}}
+		c := counted{Record: store.Record{Revision: r.Revision, CreateTime: r.CreateTime}}
 		err := json.Unmarshal(r.Document, &c.count)
 		stored[line{r.Network, r.ID}] = c
 		return err
@@ -111,9 +111,9 @@ func counts(ctx context.Context, w *engine.Writing, lines []line) (map[line]coun
 	return stored, err
 }
 
-// approved tells how many approved, active creatives line items have, with the
-// creatives that are merged but not stored yet. A new line item can have no
-// others.
+// approved returns the number of approved, active creatives of line items,
+// including those that the same write is about to store. A new line item can have
+// no others.
 func approved(ctx context.Context, w *engine.Writing, network string, changes []*engine.Change) (map[string]int64, error) {
 	var lines []line
 	for _, c := range changes {

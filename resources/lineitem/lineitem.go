@@ -1,7 +1,7 @@
-// Package lineitem holds the warnings of line items that depend on time and on
-// other objects: orders, tiers, what is targeted, creatives (decisions, part 5).
-// They are stored, and whatever they depend on has them judged again when it
-// changes, in its own transaction.
+// Package lineitem computes the warnings of line items that depend on time and on
+// other objects: orders, tiers, targets and creatives. They are stored, and computed
+// again when such an object changes. It may import the engine and catalogue; begin
+// with Hooks.
 package lineitem
 
 import (
@@ -10,33 +10,40 @@ import (
 	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
-	"marquee/resources/review"
+	"marquee/engine/review"
+	"marquee/resources/catalogue"
 )
 
-// Hooks are the rules of line items, and of creatives, which line items have to
-// count.
+// Hooks returns the hooks of line items, of creatives, which are counted, and of
+// the types that line items refer to.
 func Hooks() map[string]engine.Hooks {
-	return map[string]engine.Hooks{
-		"lineitems": {Judged: judged},
-		"creatives": {Written: creativesWritten},
+	hooks := map[string]engine.Hooks{
+		"lineitems": {Validate: validate},
+		"creatives": {BeforeStore: creativesBeforeStore},
 	}
+	for collection, dependants := range dependants() {
+		hooks[collection] = engine.Hooks{Dependants: dependants}
+	}
+	return hooks
 }
 
-// Due is when line items are to be judged again.
+// Due says that line items are validated again at their end date.
 func Due() review.Due { return review.Due{Type: "lineitems", Property: "endDate"} }
 
-// Rules tell which changes of other objects line items have to see.
-func Rules() []review.Rule {
+// dependants returns, by type, which changes of other objects revisit line items.
+func dependants() map[string][]engine.Dependants {
 	state := func(c *engine.Change) bool { return c.State != c.StateBefore }
 	visibility := func(c *engine.Change) bool { return (c.State == hidden) != (c.StateBefore == hidden) }
-	rules := []review.Rule{
-		{Target: "orders", Type: "lineitems", Property: "order", Matters: state},
-		{Target: "tiers", Type: "lineitems", Property: "tier", Matters: state},
+	all := map[string][]engine.Dependants{
+		"orders": {{Type: "lineitems", Property: "order", Matters: state}},
+		"tiers":  {{Type: "lineitems", Property: "tier", Matters: state}},
+		eventTypes: {{Type: "lineitems", Property: "bidSpecification.cpa.customEventType", New: true,
+			Matters: func(c *engine.Change) bool { return c.Created() }}},
 	}
 	for _, target := range targets {
-		rules = append(rules, review.Rule{Target: target.collection, Type: "lineitems", Property: target.property(), Matters: visibility})
+		all[target.collection] = append(all[target.collection], engine.Dependants{Type: "lineitems", Property: target.property(), Matters: visibility})
 	}
-	return rules
+	return all
 }
 
 const (
@@ -44,38 +51,40 @@ const (
 	hidden = "HIDDEN"
 )
 
-func judged(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
+func validate(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
 	byNetwork := map[string][]*engine.Change{}
 	for _, c := range changes {
 		byNetwork[c.Network] = append(byNetwork[c.Network], c)
 	}
 	for network, list := range byNetwork {
-		s, err := look(ctx, w, network, list)
+		s, err := readSurroundings(ctx, w, network, list)
 		if err != nil {
 			return err
 		}
 		for _, c := range list {
-			s.judge(c)
+			s.warn(c)
 		}
 	}
 	return nil
 }
 
-// surroundings are what the line items of a network are judged by.
+// surroundings are the objects and the time that the warnings of a network's line
+// items depend on.
 type surroundings struct {
-	now           string
-	orders, tiers map[string]engine.Seen
-	targets       map[string]map[string]engine.Seen
-	approved      map[string]int64
+	now string
+	// states are the states of referenced objects by type and id.
+	states map[string]map[string]string
+	// approved are the numbers of approved, active creatives by line item.
+	approved map[string]int64
 }
 
-// look reads the surroundings of line items, with one query a type.
-func look(ctx context.Context, w *engine.Writing, network string, changes []*engine.Change) (surroundings, error) {
-	s := surroundings{now: document.FormatTime(w.Now()), targets: map[string]map[string]engine.Seen{}}
+// readSurroundings reads the surroundings of line items, with one query per type.
+func readSurroundings(ctx context.Context, w *engine.Writing, network string, changes []*engine.Change) (surroundings, error) {
+	s := surroundings{now: document.FormatTime(w.Now()), states: map[string]map[string]string{}}
 	wanted := map[string][]string{}
 	for _, c := range changes {
-		for collection, property := range map[string]string{"orders": "order", "tiers": "tier"} {
-			if id := text(c.After[property]); id != "" {
+		for collection, id := range map[string]string{"orders": text(c.After["order"]), "tiers": text(c.After["tier"]), eventTypes: eventType(c)} {
+			if id != "" {
 				wanted[collection] = append(wanted[collection], id)
 			}
 		}
@@ -85,34 +94,46 @@ func look(ctx context.Context, w *engine.Writing, network string, changes []*eng
 	}
 	for collection, ids := range wanted {
 		var err error
-		if s.targets[collection], err = w.See(collection, network, ids); err != nil {
+		if s.states[collection], err = w.States(collection, network, ids); err != nil {
 			return s, err
 		}
 	}
-	s.orders, s.tiers = s.targets["orders"], s.targets["tiers"]
 	var err error
 	s.approved, err = approved(ctx, w, network, changes)
 	return s, err
 }
 
-// judge warns of what keeps a line item from showing ads. A reference to what
-// does not exist is a fault, which is found elsewhere.
-func (s *surroundings) judge(c *engine.Change) {
-	if order, found := s.orders[text(c.After["order"])]; found && order.State != active {
-		c.Warn(message.WarnOrderInactive, "/order", message.Params{"id": c.After["order"], "state": order.State})
+// warn warns of what keeps a line item from showing ads. It ignores references to
+// missing objects, which the engine refuses.
+func (s *surroundings) warn(c *engine.Change) {
+	if state, found := s.states["orders"][text(c.After["order"])]; found && state != active {
+		c.Warn(catalogue.WarnOrderInactive, "/order", message.Params{"id": c.After["order"], "state": state})
 	}
-	if tier, found := s.tiers[text(c.After["tier"])]; found && tier.State != active {
-		c.Warn(message.WarnTierInactive, "/tier", message.Params{"id": c.After["tier"], "state": tier.State})
+	if state, found := s.states["tiers"][text(c.After["tier"])]; found && state != active {
+		c.Warn(catalogue.WarnTierInactive, "/tier", message.Params{"id": c.After["tier"], "state": state})
+	}
+	if id := eventType(c); id != "" && s.states[eventTypes][id] == "" {
+		c.Warn(catalogue.WarnEventTypeUnknown, "/bidSpecification/cpa/customEventType", message.Params{"id": id})
 	}
 	if s.approved[c.ID] <= 0 {
-		c.Warn(message.WarnNoCreative, "", nil)
+		c.Warn(catalogue.WarnNoCreative, "", nil)
 	}
 	if end := text(c.After["endDate"]); end != "" && end <= s.now {
-		c.Warn(message.WarnEnded, "/endDate", message.Params{"endDate": end})
+		c.Warn(catalogue.WarnEnded, "/endDate", message.Params{"endDate": end})
 	}
 	for _, t := range targetedBy(c) {
 		s.warnOfHidden(c, t)
 	}
+}
+
+const eventTypes = "customeventtypes"
+
+// eventType returns the id of the custom event type that a line item pays for, or
+// "". The property is a string, not a reference: the event type need not exist.
+func eventType(c *engine.Change) string {
+	bid, _ := c.After["bidSpecification"].(map[string]any)
+	cpa, _ := bid["cpa"].(map[string]any)
+	return text(cpa["customEventType"])
 }
 
 func text(value any) string {

@@ -1,22 +1,22 @@
 package lineitem
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
 	"marquee/engine"
 	"marquee/engine/message"
+	"marquee/resources/catalogue"
 )
 
-// target is a place in targeting that refers to objects of a type. The path
-// leads from targeting to an array of references, across other arrays.
+// target is a property of targeting that refers to objects of a type. The path
+// leads from targeting to an array of references, through other arrays.
 type target struct {
 	collection string
 	path       []string
 }
 
-// targets are all of them.
+// targets has every such property of the schema.
 var targets = []target{
 	{"earningsaccounts", []string{"publisherTarget", "earningsAccounts"}},
 	{"sites", []string{"siteTarget", "sites"}},
@@ -26,7 +26,7 @@ var targets = []target{
 	{"segments", []string{"userSegmentTargets", "notUserSegments"}},
 }
 
-// property is the dotted path of a target in a line item.
+// property returns the dotted path of a target in a line item.
 func (t target) property() string { return "targeting." + strings.Join(t.path, ".") }
 
 // targeted are the ids of one array of references.
@@ -35,7 +35,7 @@ type targeted struct {
 	ids                 []string
 }
 
-// targetedBy lists what the targeting of a line item refers to.
+// targetedBy returns the references in the targeting of a line item.
 func targetedBy(c *engine.Change) []targeted {
 	if c.After["targeting"] == nil {
 		return nil
@@ -66,27 +66,28 @@ func (t target) walk(all []targeted, value any, path []string, at string) []targ
 
 func texts(items []any) []string {
 	var list []string
+	seen := make(map[string]bool, len(items))
 	for _, item := range items {
-		if id := text(item); id != "" && !slices.Contains(list, id) {
-			list = append(list, id)
+		if id := text(item); id != "" && !seen[id] {
+			list, seen[id] = append(list, id), true
 		}
 	}
 	return list
 }
 
-// named is how many hidden objects a warning names.
+// named is the number of hidden objects that a warning names.
 const named = 5
 
-// warnOfHidden warns of the hidden ones among the objects of an array.
+// warnOfHidden warns of hidden objects among the references of an array.
 func (s *surroundings) warnOfHidden(c *engine.Change, t targeted) {
 	var ids []string
 	for _, id := range t.ids {
-		if s.targets[t.collection][id].State == hidden {
+		if s.states[t.collection][id] == hidden {
 			ids = append(ids, id)
 		}
 	}
 	if len(ids) == 0 {
 		return
 	}
-	c.Warn(message.WarnTargetHidden, t.pointer, message.Params{"type": t.collection, "count": len(ids), "ids": ids[:min(named, len(ids))]})
+	c.Warn(catalogue.WarnTargetHidden, t.pointer, message.Params{"type": t.collection, "count": len(ids), "ids": ids[:min(named, len(ids))]})
 }

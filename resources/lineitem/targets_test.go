@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"marquee/engine"
 	"marquee/engine/schema"
-	"marquee/resources/review"
 	"marquee/schemas"
 )
 
-// TestTargetsAreThoseOfTheSchema: whatever targeting refers to is looked at,
-// and has line items judged again when it is hidden.
+// The targets are the references in the schema of targeting, and hiding a target
+// revisits line items.
 func TestTargetsAreThoseOfTheSchema(t *testing.T) {
 	registry, err := schema.Load(schema.Source{FS: schemas.FS})
 	if err != nil {
@@ -35,16 +35,16 @@ func TestTargetsAreThoseOfTheSchema(t *testing.T) {
 	}
 	for _, target := range targets {
 		known = append(known, target.collection+" "+target.property())
-		followed := func(r review.Rule) bool {
-			return r.Target == target.collection && r.Type == "lineitems" && r.Property == target.property()
+		followed := func(d engine.Dependants) bool {
+			return d.Type == "lineitems" && d.Property == target.property()
 		}
-		if !slices.ContainsFunc(Rules(), followed) {
-			t.Errorf("nobody follows %s", target.property())
+		if !slices.ContainsFunc(Hooks()[target.collection].Dependants, followed) {
+			t.Errorf("no dependants follow %s", target.property())
 		}
 	}
 	slices.Sort(inSchema)
 	slices.Sort(known)
 	if len(known) == 0 || !slices.Equal(inSchema, known) {
-		t.Errorf("the schema has %v, and known are %v", inSchema, known)
+		t.Errorf("targets %v, the schema has %v", known, inSchema)
 	}
 }

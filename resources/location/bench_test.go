@@ -1,12 +1,15 @@
 package location
 
 import (
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
-// BenchmarkLoad also reports what the gazetteer keeps in memory.
+// BenchmarkLoad also reports the memory of the gazetteer.
 func BenchmarkLoad(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -25,7 +28,29 @@ func BenchmarkLoad(b *testing.B) {
 	runtime.KeepAlive(g)
 }
 
-// BenchmarkSearch asks the embedded gazetteer, and one three times as large.
+// BenchmarkQueries runs typical queries, and reports the slowest.
+func BenchmarkQueries(b *testing.B) {
+	g := Load()
+	slowest := map[string]time.Duration{}
+	for b.Loop() {
+		for line := range strings.Lines(queries) {
+			text, _, isQuery := strings.Cut(line, "\t")
+			if !isQuery {
+				continue
+			}
+			start := time.Now()
+			g.Search(text, 0, 100)
+			took := time.Since(start)
+			if best, known := slowest[text]; !known || took < best {
+				slowest[text] = took
+			}
+		}
+	}
+	b.ReportMetric(float64(slices.Max(slices.Collect(maps.Values(slowest))).Microseconds())/1000, "ms/slowest")
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N*len(slowest)), "ms/query")
+}
+
+// BenchmarkSearch searches the embedded gazetteer, and one three times as large.
 func BenchmarkSearch(b *testing.B) {
 	var large []Location
 	for l := range Load().All() {

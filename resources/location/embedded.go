@@ -14,8 +14,7 @@ import (
 //go:embed gazetteer.tsv.zst
 var compressed []byte
 
-// Load gives the gazetteer of the program. The first call decodes it; the
-// others get the same.
+// Load returns the embedded gazetteer. The first call decodes it.
 func Load() *Gazetteer { return load() }
 
 var load = sync.OnceValue(func() *Gazetteer {
@@ -26,13 +25,15 @@ var load = sync.OnceValue(func() *Gazetteer {
 	return New(locations)
 })
 
-// decode reads what generate writes, a line each for
+// kinds has the types by their letter in the data.
+var kinds = map[string]Type{"C": City, "R": Region, "N": Country}
+
+// decode reads the output of generate, whose lines have tab-separated fields:
 //
-//   - the places around the locations that follow: "=", region, country, and
-//   - a location: id, C or R, name, population, alternate names…
+//   - "=", region, country: the region and country of the following locations
+//   - id, C, R or N (a country), name, population, alternate names…: a location
 //
-// with tabs between. Where many locations have the same places around them,
-// these are one string in memory.
+// Locations with the same region and country share the strings in memory.
 func decode(compressed []byte) ([]Location, error) {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {
@@ -56,9 +57,9 @@ func decode(compressed []byte) ([]Location, error) {
 		if len(fields) < 4 {
 			return nil, fmt.Errorf("line %d has %d fields", n, len(fields))
 		}
-		l := Location{Type: City, Name: fields[2], Region: region, Country: country}
-		if fields[1] == "R" {
-			l.Type = Region
+		l := Location{Type: kinds[fields[1]], Name: fields[2], Region: region, Country: country}
+		if l.Type == "" {
+			return nil, fmt.Errorf("line %d has the type %q", n, fields[1])
 		}
 		if len(fields) > 4 {
 			l.Alternates = fields[4:]

@@ -1,29 +1,31 @@
 package location
 
 import (
+	"regexp"
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
 
-// plain are the letters that no Unicode normal form takes apart, as those
-// write them who lack the key.
+// plain has the usual replacements of letters that no Unicode normal form decomposes.
 var plain = map[rune]string{
 	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th",
 	'ħ': "h", 'ŧ': "t", 'ŋ': "n", 'ı': "i", 'ə': "e", 'ς': "σ",
 }
 
-// apostrophes are what is written for one, the letters of transliterations
-// that look like it included.
+// apostrophes are the characters used as apostrophes, including similar letters of
+// transliterations.
 const apostrophes = "'`’‘‛′ʹʻʼʽʾʿˈ"
 
-// forms reduces a name to what is compared: words without case, accents and
-// punctuation, with one space between them. Where it has apostrophes, they
-// separate words in the first form and join them in the second one: "st john
-// s", "st johns". A name without letters and digits has no form.
+// forms returns the forms of a name that searches compare: lower-case words without
+// accents and punctuation, separated by one space. Apostrophes separate words in the
+// first form and join them in the second: "st john s", "st johns". A name without
+// letters and digits has no form.
 func forms(name string) []string {
+	name = joinInitials(name)
 	split, apostrophe := fold(name, true)
 	if split == "" {
 		return nil
@@ -36,8 +38,32 @@ func forms(name string) []string {
 	return []string{split}
 }
 
-// fold makes a form, and tells whether it met an apostrophe. What is not valid
-// UTF-8 separates words. To fold a form changes nothing.
+// initials are letters each followed by a full stop, except perhaps the last: "U.S.A.",
+// "Washington, D. C.".
+var initials = regexp.MustCompile(`(?:^|[^\p{L}\p{N}])(?:\p{L}\. ?)+\p{L}(?:\.|[^\p{L}\p{N}\p{M}]|$)`)
+
+// joinInitials removes full stops and spaces from initials.
+func joinInitials(name string) string {
+	if !strings.Contains(name, ".") {
+		return name
+	}
+	return initials.ReplaceAllStringFunc(name, func(found string) string {
+		// Keep the characters before and after the initials.
+		_, first := utf8.DecodeRuneInString(found)
+		_, last := utf8.DecodeLastRuneInString(found)
+		if r, _ := utf8.DecodeRuneInString(found); unicode.IsLetter(r) {
+			first = 0
+		}
+		if r, _ := utf8.DecodeLastRuneInString(found); unicode.IsLetter(r) {
+			last = 0
+		}
+		within := found[first : len(found)-last]
+		return found[:first] + strings.NewReplacer(".", "", " ", "").Replace(within) + found[len(found)-last:]
+	})
+}
+
+// fold returns a form, and reports whether the text has an apostrophe. Invalid UTF-8
+// separates words. Folding a form again changes nothing.
 func fold(text string, split bool) (folded string, apostrophe bool) {
 	var b strings.Builder
 	b.Grow(len(text) + 1)
@@ -81,7 +107,7 @@ type foldedRune struct {
 	as   string
 }
 
-// commonRunes has those of the Latin alphabets.
+// commonRunes caches foldRune for the Latin alphabets.
 var commonRunes = sync.OnceValue(func() *[0x250]foldedRune {
 	var table [0x250]foldedRune
 	for r := range table {
@@ -90,8 +116,8 @@ var commonRunes = sync.OnceValue(func() *[0x250]foldedRune {
 	return &table
 })
 
-// foldRune folds a character by itself: what is left out of the normal form
-// are the marks, so their order is of no account.
+// foldRune folds a single character. It drops marks, so that their order in the
+// normal form does not matter.
 func foldRune(r rune) foldedRune {
 	if strings.ContainsRune(apostrophes, r) {
 		return foldedRune{kind: apostrophic}

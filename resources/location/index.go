@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// A posting is a location, as its rank, and what a key is to it.
+// A posting is the rank of a location and the role of a key for it. With
+// isContextWord, it is the number of a container instead.
 type posting uint32
 
 const (
@@ -23,15 +24,17 @@ const (
 
 func (p posting) location() uint32 { return uint32(p >> roleBits) }
 
-// index finds the postings of a key, or of all keys with a prefix: the keys
-// are sorted, and the postings of neighbouring keys lie side by side.
+// index finds the postings of a key, or of all keys with a prefix. The keys are
+// sorted, and the postings of adjacent keys are adjacent.
 type index struct {
 	keys     []string
 	starts   []uint32 // keys[i] has postings[starts[i]:starts[i+1]]
 	postings []posting
+	// first has the first letters of keys by script.
+	first map[int][]string
 }
 
-// exact are the postings of a key.
+// exact returns the postings of a key.
 func (x *index) exact(key string) []posting {
 	i, found := slices.BinarySearch(x.keys, key)
 	if !found {
@@ -40,19 +43,13 @@ func (x *index) exact(key string) []posting {
 	return x.postings[x.starts[i]:x.starts[i+1]]
 }
 
-// prefix are the postings of all keys that begin so.
+// prefix returns the postings of all keys with a prefix.
 func (x *index) prefix(prefix string) []posting {
 	first, _ := slices.BinarySearch(x.keys, prefix)
-	n, _ := slices.BinarySearchFunc(x.keys[first:], prefix, func(key, prefix string) int {
-		if strings.HasPrefix(key, prefix) {
-			return -1
-		}
-		return 1
-	})
-	return x.postings[x.starts[first]:x.starts[first+n]]
+	return x.postings[x.starts[first]:x.starts[x.after(prefix)]]
 }
 
-// builder collects what becomes an index.
+// builder collects the content of an index.
 type builder struct {
 	numbers map[string]uint32
 	keys    []string
@@ -64,7 +61,8 @@ type entry struct {
 	posting
 }
 
-// newBuilder makes room for what the names of so many locations usually take.
+// newBuilder returns a builder with the capacity that the names of a number of
+// locations usually need.
 func newBuilder(locations int) *builder {
 	return &builder{
 		numbers: make(map[string]uint32, 4*locations),
@@ -73,7 +71,7 @@ func newBuilder(locations int) *builder {
 	}
 }
 
-// number is the key's, given when it is first seen.
+// number returns the number of a key.
 func (b *builder) number(key string) uint32 {
 	number, known := b.numbers[key]
 	if !known {
@@ -111,6 +109,7 @@ func (b *builder) index() index {
 		x.keys[place] = b.keys[number]
 		places[number] = uint32(place)
 	}
+	x.first = firstLetters(x.keys)
 	for _, e := range b.entries {
 		x.starts[places[e.key]+1]++
 	}
@@ -126,8 +125,8 @@ func (b *builder) index() index {
 	return x
 }
 
-// sorted are the numbers of the keys in the keys' order. Most of them differ
-// in the first eight bytes, which compare as one number.
+// sorted returns the numbers of the keys in the order of the keys. Most keys differ
+// in the first eight bytes, which are compared as one number.
 func sorted(keys []string) []uint32 {
 	type head struct {
 		bytes  uint64
@@ -152,21 +151,44 @@ func sorted(keys []string) []uint32 {
 	return numbers
 }
 
-// set is a set of locations, a bit each.
+// set is a bit set of locations.
 type set []uint64
 
 func newSet(size int) set { return make(set, (size+63)/64) }
 
 func (s set) add(location uint32) { s[location/64] |= 1 << (location % 64) }
 
-// addAll adds the locations to which the keys have a role. Whether one has is
-// as good as random, so there is no branch to mispredict.
+// addAll adds the locations of postings with a role. It avoids a branch, which would
+// be mispredicted often.
 func (s set) addAll(postings []posting, role posting) {
 	shift := bits.TrailingZeros32(uint32(role))
 	for _, p := range postings {
 		location := p.location()
 		s[location/64] |= uint64(p>>shift&1) << (location % 64)
 	}
+}
+
+// keep removes the locations that are not in the other set.
+func (s set) keep(other set) {
+	for i := range s {
+		s[i] &= other[i]
+	}
+}
+
+// join adds the locations of the other set.
+func (s set) join(other set) {
+	for i := range s {
+		s[i] |= other[i]
+	}
+}
+
+// countIn returns the number of locations in both sets.
+func (s set) countIn(other set) int {
+	n := 0
+	for i, word := range s {
+		n += bits.OnesCount64(word & other[i])
+	}
+	return n
 }
 
 func (s set) count() int {

@@ -1,45 +1,49 @@
-// Package location is the gazetteer: the cities and regions of the world by
-// name and by id. Load gives the one inside the program, Read one's own.
+// Package location searches the countries, regions and cities of the world, which
+// are embedded in the program or imported. Only lookup.go and imported.go may import
+// the engine; begin with Lookup for the service, or Gazetteer.Search for the search.
 //
-// The embedded data is made from the GeoNames geographical database
+// The embedded data is derived from the GeoNames geographical database
 // (https://www.geonames.org), which is licensed under the Creative Commons
 // Attribution 4.0 License (https://creativecommons.org/licenses/by/4.0/).
-// README.md says what was taken and changed.
+// README.md describes the selection and the changes.
 package location
 
 import (
 	"cmp"
 	"iter"
 	"slices"
-	"strings"
 )
 
 //go:generate go run ./generate -o gazetteer.tsv.zst
 
-// Type says what a location is.
+// Type is the type of a location.
 type Type string
 
 const (
-	City   Type = "CITY"
-	Region Type = "REGION"
+	City    Type = "CITY"
+	Region  Type = "REGION"
+	Country Type = "COUNTRY"
 )
 
-// Location is one place. The ids of the embedded ones are GeoNames', which
-// stay the same over releases of the data.
+// Types has all types.
+var Types = []Type{City, Country, Region}
+
+// Location is a country, region or city. The ids of embedded locations are those of
+// GeoNames, which do not change between releases of the data.
 type Location struct {
 	ID   int64
 	Type Type
 	Name string
-	// Alternates are further names, by which it is found and never shown.
+	// Alternates are further names for the search, which are never shown.
 	Alternates []string
-	// Region and Country are the places around it; either may be empty.
+	// Region and Country are the names of those around it; either may be empty.
 	Region, Country string
-	// Population ranks locations of the same name. For the embedded regions
-	// it is the sum of their places, an approximation.
+	// Population ranks locations of the same name. For embedded regions it is
+	// approximate, as the sum over their cities.
 	Population int64
 }
 
-// Context is the places around it: "Region, Country".
+// Context returns "Region, Country".
 func (l Location) Context() string {
 	if l.Region == "" || l.Country == "" {
 		return l.Region + l.Country
@@ -50,18 +54,27 @@ func (l Location) Context() string {
 // Gazetteer answers searches over a fixed set of locations. It is safe for
 // concurrent use.
 type Gazetteer struct {
-	// locations stand in the order of rank: an index into them is a rank, so
-	// that a set of indexes is read best first, and nothing is ever sorted.
+	// locations are in the order of rank. A set of indexes into them is read best
+	// first, so that searches never sort.
 	locations []Location
 	byID      map[int64]uint32
-	regions   set
+	// byType has the locations of each type, and large the cities and countries with
+	// a population above largePopulation.
+	byType map[Type]set
+	large  set
 
 	index index
+	// containers has the locations in each container.
+	containers [][]uint32
 }
 
-// New makes a gazetteer. Of several locations with the same id, the last
-// counts: to change or extend a gazetteer, append to what it holds. The
-// alternates become the gazetteer's: the caller must not change them.
+// largePopulation is the population above which a location that has an alternate name
+// ranks among those with that name.
+const largePopulation = 1_000_000
+
+// New returns a gazetteer. Of several locations with the same id, it uses the last,
+// so that appending to the locations of a gazetteer changes or extends it. The caller
+// must not change the alternates afterwards.
 func New(locations []Location) *Gazetteer {
 	g := &Gazetteer{byID: make(map[int64]uint32, len(locations))}
 	for i, l := range locations {
@@ -73,28 +86,34 @@ func New(locations []Location) *Gazetteer {
 			order = append(order, uint32(i))
 		}
 	}
+	ranks := ranksOf(locations)
 	slices.SortFunc(order, func(i, j uint32) int {
-		a, b := &locations[i], &locations[j]
-		return cmp.Or(cmp.Compare(b.Population, a.Population), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(ranks[j], ranks[i]), cmp.Compare(locations[i].ID, locations[j].ID))
 	})
 	g.locations = make([]Location, len(order))
 	for at, i := range order {
 		g.locations[at] = locations[i]
 	}
-	g.regions = newSet(len(g.locations))
+	g.large, g.byType = newSet(len(g.locations)), map[Type]set{}
+	for _, t := range Types {
+		g.byType[t] = newSet(len(g.locations))
+	}
 	for i, l := range g.locations {
 		g.byID[l.ID] = uint32(i)
-		if l.Type == Region {
-			g.regions.add(uint32(i))
+		if of, known := g.byType[l.Type]; known {
+			of.add(uint32(i))
+		}
+		if l.Population > largePopulation && l.Type != Region {
+			g.large.add(uint32(i))
 		}
 	}
-	g.index = g.makeIndex()
+	g.makeIndex()
 	return g
 }
 
-func (g *Gazetteer) makeIndex() index {
+func (g *Gazetteer) makeIndex() {
 	b := newBuilder(len(g.locations))
-	contexts := map[[2]string][]uint32{}
+	around := newSurroundings(b)
 	for i, l := range g.locations {
 		at := uint32(i)
 		for _, name := range forms(l.Name) {
@@ -105,30 +124,28 @@ func (g *Gazetteer) makeIndex() index {
 				b.addName(name, at, isAlternate, isAlternateWord)
 			}
 		}
-		key := [2]string{l.Region, l.Country}
-		words, known := contexts[key]
-		if !known {
-			for _, form := range append(forms(l.Region), forms(l.Country)...) {
-				for word := range strings.FieldsSeq(form) {
-					words = append(words, b.number(word))
-				}
-			}
-			contexts[key] = words
-		}
-		for _, word := range words {
-			b.add(word, at, isContextWord)
+		around.add(at, l)
+	}
+	// A container has the alternate names of the location that it is.
+	for _, l := range g.locations {
+		switch l.Type {
+		case Country:
+			around.name(container{country: l.Name}, l.Alternates)
+		case Region:
+			around.name(container{l.Name, l.Country}, l.Alternates)
 		}
 	}
-	return b.index()
+	g.containers = around.members
+	g.index = b.index()
 }
 
-// Len is how many locations it holds.
+// Len returns the number of locations.
 func (g *Gazetteer) Len() int { return len(g.locations) }
 
-// All yields the locations, by population.
+// All returns an iterator over the locations in the order of rank.
 func (g *Gazetteer) All() iter.Seq[Location] { return slices.Values(g.locations) }
 
-// ByID finds a location.
+// ByID returns the location with an id.
 func (g *Gazetteer) ByID(id int64) (Location, bool) {
 	at, known := g.byID[id]
 	if !known {

@@ -14,8 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits of Read. An id beyond MaxID is not the same number in every JSON
-// reader.
+// The limits of Read. Not every JSON parser reads an id beyond MaxID exactly.
 const (
 	MaxLineBytes      = 1 << 20
 	MaxLocations      = 2_000_000
@@ -24,13 +23,13 @@ const (
 	MaxID             = 1<<53 - 1
 )
 
-// Kind says what is wrong with a line.
+// Kind is the kind of a fault.
 type Kind string
 
 const (
-	NotReadable   Kind = "NOT_READABLE"   // the reader failed: the cause is wrapped
+	NotReadable   Kind = "NOT_READABLE"   // the reader failed with the wrapped error
 	LineTooLong   Kind = "LINE_TOO_LONG"  // more than MaxLineBytes
-	NotAnObject   Kind = "NOT_AN_OBJECT"  // no JSON object in valid UTF-8, or a name twice in it
+	NotAnObject   Kind = "NOT_AN_OBJECT"  // not a JSON object in valid UTF-8 without duplicate names
 	UnknownField  Kind = "UNKNOWN_FIELD"  // see Field
 	FieldRequired Kind = "FIELD_REQUIRED" // see Field
 	FieldInvalid  Kind = "FIELD_INVALID"  // see Field
@@ -38,7 +37,7 @@ const (
 	TooMany       Kind = "TOO_MANY"       // more than MaxLocations
 )
 
-// FaultError is why a gazetteer cannot be read.
+// FaultError is the reason why a gazetteer cannot be read.
 type FaultError struct {
 	Line  int // from 1
 	Kind  Kind
@@ -55,15 +54,15 @@ func (e *FaultError) Error() string {
 
 func (e *FaultError) Unwrap() error { return e.cause }
 
-// Read reads locations, a JSON object a line:
+// Read reads locations, one JSON object per line:
 //
 //	{"id": 3143244, "type": "CITY", "name": "Oslo", "alternateNames": ["Kristiania"],
 //	 "region": "Oslo", "country": "Norway", "population": 1082575}
 //
-// id, type (CITY or REGION) and name are required. Names are up to
-// MaxNameCharacters long, without control characters, with a letter or digit;
-// region and country may be empty. Lines of white space alone are skipped, and
-// so is a byte order mark. It reads all or fails with a *FaultError.
+// id, type (CITY, REGION or COUNTRY) and name are required. Names have at most
+// MaxNameCharacters, no control characters, and at least one letter or digit; region
+// and country may be empty. Read skips blank lines and a byte order mark. It reads all
+// locations or fails with a *FaultError.
 func Read(r io.Reader) ([]Location, error) { return read(r, MaxLocations) }
 
 func read(r io.Reader, limit int) ([]Location, error) {
@@ -105,7 +104,7 @@ func read(r io.Reader, limit int) ([]Location, error) {
 	return locations, nil
 }
 
-// fields are what a line may hold, in the order in which faults are told.
+// fields are the properties of a line, in the order in which faults are reported.
 var fields = []struct {
 	name     string
 	required bool
@@ -115,7 +114,7 @@ var fields = []struct {
 		return decodeInto(v, '0', &l.ID) && l.ID >= 1 && l.ID <= MaxID
 	}},
 	{"type", true, func(l *Location, v jsontext.Value) bool {
-		return decodeInto(v, '"', &l.Type) && (l.Type == City || l.Type == Region)
+		return decodeInto(v, '"', &l.Type) && slices.Contains(Types, l.Type)
 	}},
 	{"name", true, func(l *Location, v jsontext.Value) bool {
 		return decodeInto(v, '"', &l.Name) && found(l.Name)
@@ -161,12 +160,12 @@ func readLine(line []byte) (Location, *FaultError) {
 	return l, nil
 }
 
-// decodeInto wants a value of a kind, which null is none of.
+// decodeInto decodes a value other than null.
 func decodeInto(value jsontext.Value, kind jsontext.Kind, into any) bool {
 	return value.Kind() == kind && json.Unmarshal(value, into) == nil
 }
 
-// found tells that a name can be shown, and be found.
+// found reports whether a name can be shown and found.
 func found(name string) bool {
 	return utf8.RuneCountInString(name) <= MaxNameCharacters && forms(name) != nil &&
 		!slices.ContainsFunc([]rune(name), unicode.IsControl)

@@ -88,7 +88,7 @@ func TestReadFaults(t *testing.T) {
 	}
 }
 
-// line writes a location as Read reads it.
+// line returns a location in the format of Read.
 func line(t *testing.T, l Location) []byte {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{
@@ -101,8 +101,7 @@ func line(t *testing.T, l Location) []byte {
 	return append(data, '\n')
 }
 
-// TestReadEmbedded writes the embedded locations as a file of one's own, which
-// must make the same gazetteer.
+// The embedded locations, written in the format of Read, make the same gazetteer.
 func TestReadEmbedded(t *testing.T) {
 	var file bytes.Buffer
 	for l := range Load().All() {
@@ -120,8 +119,8 @@ func TestReadEmbedded(t *testing.T) {
 	}
 }
 
-// FuzzRead wants every file to be read or refused with a line of it, and what
-// was read to be found and to be read again.
+// A file is either refused with a line number, or its locations can be found, written
+// and read again.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{oslo, oslo + "\n" + oslo, "", "{}", "\uFEFF{", `{"id":1,"type":"CITY","name":"ß"}`, "\n\n[]", "{\"id\":1e0}", "\xff"} {
 		f.Add([]byte(text))

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Text of more than MaxQueryBytes finds nothing, and text of more words than
-// MaxQueryWords only what it is the beginning of.
+// A text of more than MaxQueryBytes finds nothing. One of more than MaxQueryWords
+// words finds only names that it equals or begins.
 const (
 	MaxQueryBytes = 1024
 	MaxQueryWords = 10
 )
 
-// Hit is a location that was found.
+// Hit is a location that a search found.
 type Hit struct {
 	ID      int64  `json:"id"`
 	Type    Type   `json:"type"`
@@ -21,41 +21,50 @@ type Hit struct {
 	Context string `json:"context"`
 }
 
-// Result is a page of what a search found.
+// Result is a page of hits.
 type Result struct {
-	// TotalHits counts the hits of all pages.
+	// TotalHits is the number of hits on all pages.
 	TotalHits int
-	// PageStart and PageEnd are the places of the first and the last of Hits
-	// among all, counted from 1; both are 0 where Hits is empty.
+	// PageStart and PageEnd are the positions of the first and last of Hits among
+	// all hits, counted from 1. Both are 0 if Hits is empty.
 	PageStart, PageEnd int
 	Hits               []Hit
-	// Types counts the hits of all pages by type; every type has an entry.
+	// Types has the number of hits on all pages for every type.
 	Types map[Type]int
 }
 
-// Search finds locations by text, without regard to case, accents and
-// punctuation. In this order, and by population and id within each, come those
+// Search finds locations by text, ignoring case, accents and punctuation. It orders
+// them by the first of these groups that they belong to, and within a group by
+// population (see ranksOf) and id:
 //
-//   - whose name is the text,
-//   - with an alternate name that is the text,
-//   - whose name begins with the text,
-//   - with an alternate name that begins with the text,
-//   - in whose name words begin with the words of the text, in any order, and
-//   - in whose names and context words begin so, at least one of them in a
-//     name: "paris, texas", "oslo norway".
+//   - The name equals the text, or an alternate name does and the location is a city
+//     or country of more than a million people.
+//   - The text begins with the name, and continues with words of the region and
+//     country: "paris, texas", "london uk".
+//   - An alternate name equals the text.
+//   - The text begins with an alternate name, and continues as above.
+//   - The name begins with the text.
+//   - An alternate name begins with the text.
+//   - The words of the text are beginnings of words of the name, in any order.
+//   - The words of the text are beginnings of words of names and context, at least
+//     one of them of a name.
+//   - The text would find the location if it had no typing error: one in the whole
+//     name, or one in each word of five letters or more.
 //
-// Text without letters and digits finds nothing. The page is counted from 0;
-// a page behind the last one, or of no size, has no hits.
+// A text without letters and digits finds nothing. Pages are counted from 0; one
+// after the last, or of size 0, has no hits.
 func (g *Gazetteer) Search(text string, page, pageSize int) Result {
 	groups := g.groups(text)
-	result := Result{Hits: []Hit{}, Types: map[Type]int{City: 0, Region: 0}}
+	result := Result{Hits: []Hit{}, Types: map[Type]int{}}
+	for _, t := range Types {
+		result.Types[t] = 0
+	}
 	for _, group := range groups {
 		result.TotalHits += group.count()
-		for i, word := range group {
-			result.Types[Region] += bits.OnesCount64(word & g.regions[i])
+		for t, of := range g.byType {
+			result.Types[t] += group.countIn(of)
 		}
 	}
-	result.Types[City] = result.TotalHits - result.Types[Region]
 	if page < 0 || pageSize < 1 || page > result.TotalHits/pageSize {
 		return result
 	}
@@ -78,7 +87,7 @@ func (g *Gazetteer) Search(text string, page, pageSize int) Result {
 	return result
 }
 
-// appendHits adds the best of a group behind the first ones, up to a size.
+// appendHits appends hits of a group, without the first ones, up to a total size.
 func (g *Gazetteer) appendHits(hits []Hit, group set, skip, size int) []Hit {
 	for i, word := range group {
 		if n := bits.OnesCount64(word); skip >= n {
@@ -100,8 +109,8 @@ func (g *Gazetteer) appendHits(hits []Hit, group set, skip, size int) []Hit {
 	return hits
 }
 
-// groups are what a text finds in the order of Search, each location in the
-// first of its groups alone.
+// groups returns the groups of Search. Each location is only in the first that it
+// belongs to.
 func (g *Gazetteer) groups(text string) []set {
 	if len(text) > MaxQueryBytes {
 		return nil
@@ -110,23 +119,43 @@ func (g *Gazetteer) groups(text string) []set {
 	if whole == nil {
 		return nil
 	}
-	size := len(g.regions)
-	byName, byAlternate := make(set, size), make(set, size)
-	nameBegins, alternateBegins := make(set, size), make(set, size)
-	for _, form := range whole {
-		found := g.index.exact(form)
-		byName.addAll(found, isName)
-		byAlternate.addAll(found, isAlternate)
-		found = g.index.prefix(form)
+	name, other := g.newSet(), g.newSet()
+	nameBegins, otherBegins := g.newSet(), g.newSet()
+	nearName, nearOther := g.newSet(), g.newSet()
+	for i, form := range whole {
+		if i == 0 {
+			g.addNamed(name, other, g.index.exact(form))
+		} else {
+			// A name written without its apostrophe counts as an alternate.
+			found := g.index.exact(form)
+			other.addAll(found, isName)
+			other.addAll(found, isAlternate)
+		}
+		found := g.index.prefix(form)
 		nameBegins.addAll(found, isName)
-		alternateBegins.addAll(found, isAlternate)
+		otherBegins.addAll(found, isAlternate)
+		g.addNamed(nearName, nearOther, g.index.near(form))
 	}
-	groups := []set{byName, byAlternate, nameBegins, alternateBegins}
-	if words := wordsOf(whole[0]); len(words) <= MaxQueryWords {
-		inName, anywhere := g.byWords(words)
+	groups := []set{name}
+	words := strings.Fields(whole[0])
+	few := len(words) <= MaxQueryWords
+	if few {
+		nameWithin, otherWithin := g.within(words)
+		groups = append(groups, nameWithin, other, otherWithin)
+	} else {
+		groups = append(groups, other)
+	}
+	groups = append(groups, nameBegins, otherBegins)
+	if needed := wordsOf(words); len(needed) <= MaxQueryWords {
+		inName, anywhere := g.byWords(needed, false)
 		groups = append(groups, inName, anywhere)
 	}
-	all := make(set, size)
+	groups = append(groups, nearName, nearOther)
+	if few && slices.ContainsFunc(words, correctable) {
+		inName, anywhere := g.byWords(words, true)
+		groups = append(groups, inName, anywhere)
+	}
+	all := g.newSet()
 	for _, group := range groups {
 		for i := range group {
 			group[i] &^= all[i]
@@ -136,42 +165,93 @@ func (g *Gazetteer) groups(text string) []set {
 	return groups
 }
 
-// byWords finds the locations with words that begin with all of these in the
-// name, and those with them in names and context.
-func (g *Gazetteer) byWords(words []string) (inName, anywhere set) {
-	size := len(g.regions)
-	inName, anywhere, named := make(set, size), make(set, size), make(set, size)
-	one, more := make(set, size), make(set, size)
-	for n, word := range words {
-		found := g.index.prefix(word)
-		clear(one)
-		one.addAll(found, isNameWord)
-		copy(more, one)
-		more.addAll(found, isAlternateWord)
-		for i := range named {
-			named[i] |= more[i]
+func (g *Gazetteer) newSet() set { return make(set, len(g.large)) }
+
+// addNamed adds the locations with a name to name, and those with it as an alternate
+// to other, or to name if they are large.
+func (g *Gazetteer) addNamed(name, other set, found []posting) {
+	name.addAll(found, isName)
+	other.addAll(found, isAlternate)
+	for i := range name {
+		name[i] |= other[i] & g.large[i]
+	}
+}
+
+// within finds the locations whose name is made of the first words, and whose
+// containers have the other words in their names.
+func (g *Gazetteer) within(words []string) (name, other set) {
+	name, other = g.newSet(), g.newSet()
+	around := make([]set, len(words)) // in containers with the words from i on
+	for i := len(words) - 1; i > 0; i-- {
+		around[i] = g.newSet()
+		g.addContext(around[i], g.index.exact(words[i]))
+		if i+1 < len(words) {
+			around[i].keep(around[i+1])
 		}
-		more.addAll(found, isContextWord)
+		named, otherwise := g.newSet(), g.newSet()
+		g.addNamed(named, otherwise, g.index.exact(strings.Join(words[:i], " ")))
+		named.keep(around[i])
+		otherwise.keep(around[i])
+		name.join(named)
+		other.join(otherwise)
+	}
+	return name, other
+}
+
+// addContext adds the locations in containers. A container may occur in many postings,
+// because it has names in many languages.
+func (g *Gazetteer) addContext(to set, found []posting) {
+	places := newSet(len(g.containers))
+	for _, p := range found {
+		if p&isContextWord != 0 {
+			places.add(p.location())
+		}
+	}
+	for i, word := range places {
+		for ; word != 0; word &= word - 1 {
+			for _, location := range g.containers[i*64+bits.TrailingZeros64(word)] {
+				to.add(location)
+			}
+		}
+	}
+}
+
+// byWords finds the locations in whose name all words occur as beginnings of words,
+// and those in whose names and context they do, optionally with typing errors.
+func (g *Gazetteer) byWords(words []string, typos bool) (inName, anywhere set) {
+	inName, anywhere = g.newSet(), g.newSet()
+	named, one, more := g.newSet(), g.newSet(), g.newSet()
+	for n, word := range words {
+		clear(one)
+		clear(more)
+		found := [][]posting{g.index.prefix(word)}
+		if typos {
+			found = append(found, g.index.near(word))
+		}
+		for _, postings := range found {
+			one.addAll(postings, isNameWord)
+			more.addAll(postings, isAlternateWord)
+		}
+		more.join(one)
+		named.join(more)
+		for _, postings := range found {
+			g.addContext(more, postings)
+		}
 		if n == 0 {
 			copy(inName, one)
 			copy(anywhere, more)
 			continue
 		}
-		for i := range one {
-			inName[i] &= one[i]
-			anywhere[i] &= more[i]
-		}
+		inName.keep(one)
+		anywhere.keep(more)
 	}
-	for i := range anywhere {
-		anywhere[i] &= named[i]
-	}
+	anywhere.keep(named)
 	return inName, anywhere
 }
 
-// wordsOf splits folded text; a word that another one begins with says
-// nothing besides it.
-func wordsOf(text string) []string {
-	words := strings.Fields(text)
+// wordsOf drops words that are beginnings of others, and therefore redundant.
+func wordsOf(words []string) []string {
+	words = slices.Clone(words)
 	slices.Sort(words)
 	var needed []string
 	for i, word := range words {

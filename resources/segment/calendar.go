@@ -6,7 +6,8 @@ import (
 	"marquee/engine"
 )
 
-// calendar says when a life ends that follows the calendar.
+// calendar has, by time-to-live type, the end of a life that depends on the
+// calendar.
 var calendar = map[string]func(now time.Time, zone *time.Location) time.Time{
 	"TODAY":           func(now time.Time, zone *time.Location) time.Time { return daysLater(now, zone, 1) },
 	"THIS_WEEK":       until(time.Monday),
@@ -20,7 +21,8 @@ var calendar = map[string]func(now time.Time, zone *time.Location) time.Time{
 	"UNTIL_SUNDAY":    until(time.Sunday),
 }
 
-// until is the start of the next such day, in a week where it is one today.
+// until returns a function for the start of the next such day of the week, which
+// is in a week if it is that day today.
 func until(day time.Weekday) func(time.Time, *time.Location) time.Time {
 	return func(now time.Time, zone *time.Location) time.Time {
 		days := int(day - now.In(zone).Weekday())
@@ -41,16 +43,16 @@ func daysLater(now time.Time, zone *time.Location, days int) time.Time {
 	return startOfDay(year, month, day+days, zone)
 }
 
-// startOfDay is the first moment at which the date in a zone is that one, or a
-// later one where the day was left out. Midnight will not do: where clocks
-// change at that hour it does not exist, or twice.
+// startOfDay returns the first moment of a date in a zone, or of the next date
+// if the zone skipped that day. It is not always midnight: where clocks change at
+// that hour, midnight may not exist, or exist twice.
 func startOfDay(year int, month time.Month, day int, zone *time.Location) time.Time {
 	midnight := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
-	// No zone is further from UTC than that.
+	// No zone is further from UTC than 36 hours.
 	for from := midnight.Add(-36 * time.Hour).In(zone); ; {
 		_, offset := from.Zone()
 		start := midnight.Add(-time.Duration(offset) * time.Second)
-		if start.Before(from) { // skipped by the change that from is
+		if start.Before(from) { // the change of clocks at from skipped it
 			return from
 		}
 		_, change := from.ZoneBounds()
@@ -61,24 +63,24 @@ func startOfDay(year int, month time.Month, day int, zone *time.Location) time.T
 	}
 }
 
-// zones are the time zones of networks. Each is read once.
+// zones caches the time zones of networks during a hook.
 type zones struct {
 	w    *engine.Writing
 	read map[string]*time.Location
 }
 
-// of is the zone of a network, UTC where it names none.
+// of returns the zone of a network, UTC if it has none.
 func (z *zones) of(network string) (*time.Location, error) {
 	if zone, known := z.read[network]; known {
 		return zone, nil
 	}
-	seen, err := z.w.See("networks", "", []string{network})
+	found, err := z.w.Lookup("networks", "", []string{network})
 	if err != nil {
 		return nil, err
 	}
-	name, _ := seen[network].Object["timeZone"].(string)
+	name, _ := found[network].Object["timeZone"].(string)
 	zone, err := time.LoadLocation(name)
-	if err != nil || name == "Local" { // of a network whose write is refused
+	if err != nil || name == "Local" { // the network is invalid, and its write is refused
 		zone = time.UTC
 	}
 	if z.read == nil {

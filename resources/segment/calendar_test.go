@@ -27,7 +27,7 @@ func TestCalendar(t *testing.T) {
 		// The day on which clocks go forward has 23 hours, the other 25.
 		{"TODAY", "Europe/Oslo", "2031-03-30T12:00:00Z", "2031-03-30T22:00:00Z"},
 		{"TODAY", "Europe/Oslo", "2031-10-26T12:00:00Z", "2031-10-26T23:00:00Z"},
-		// Midnight is skipped in Cairo, and is there twice in Havana.
+		// Midnight is skipped in Cairo, and occurs twice in Havana.
 		{"TODAY", "Africa/Cairo", "2024-04-25T12:00:00Z", "2024-04-25T22:00:00Z"},
 		{"TODAY", "America/Havana", "2024-11-02T12:00:00Z", "2024-11-03T04:00:00Z"},
 		// Samoa had no 30th of December in 2011.
@@ -53,13 +53,13 @@ func TestCalendar(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := calendar[c.kind](now, inZone(t, c.zone)).UTC().Format(time.RFC3339); got != c.want {
-			t.Errorf("%s at %s in %s is to %s, not %s", c.kind, c.now, c.zone, got, c.want)
+			t.Errorf("%s at %s in %s ends at %s, want %s", c.kind, c.now, c.zone, got, c.want)
 		}
 	}
 }
 
-// TestStartOfDay looks for the beginning of the days around each change of
-// clocks by trying every quarter of an hour.
+// The start of each day around a change of clocks is the one found by trying
+// every quarter of an hour.
 func TestStartOfDay(t *testing.T) {
 	day := func(at time.Time, zone *time.Location) string { return at.In(zone).Format(time.DateOnly) }
 	tried := 0
@@ -80,7 +80,7 @@ func TestStartOfDay(t *testing.T) {
 					first = first.Add(15 * time.Minute)
 				}
 				if got := startOfDay(year, month, date+days, zone); !got.Equal(first) {
-					t.Errorf("%s begins at %s in %s, not at %s", want.Format(time.DateOnly), first.In(zone), name, got)
+					t.Errorf("%s in %s begins at %s, want %s", want.Format(time.DateOnly), name, got, first.In(zone))
 				}
 			}
 			at = change
@@ -102,21 +102,21 @@ func TestFixed(t *testing.T) {
 		{int64(1), "Minutes", time.Minute}, {1e-9, "Minutes", time.Millisecond}, {5e-324, "Days", time.Millisecond},
 	} {
 		if got, known := fixed(now, c.number, units[c.unit]); !known || got.Sub(now) != c.want {
-			t.Errorf("%v %s are %v", c.number, c.unit, got.Sub(now))
+			t.Errorf("%v %s = %v, want %v", c.number, c.unit, got.Sub(now), c.want)
 		}
 	}
-	last := float64(end.UnixMilli()-now.UnixMilli()) / 60_000
-	if got, known := fixed(now, last, units["Minutes"]); !known || got.After(end) || end.Sub(got) > time.Second {
-		t.Errorf("as long as can be is to %s", got)
+	last := float64(maxTime.UnixMilli()-now.UnixMilli()) / 60_000
+	if got, known := fixed(now, last, units["Minutes"]); !known || got.After(maxTime) || maxTime.Sub(got) > time.Second {
+		t.Errorf("the longest life ends at %s, want just before %s", got, maxTime)
 	}
 	for _, number := range []any{last + 1, int64(math.MaxInt64), math.MaxFloat64} {
-		if got, known := fixed(now, number, units["Minutes"]); !known || !got.After(end) {
-			t.Errorf("%v minutes are to %s", number, got)
+		if got, known := fixed(now, number, units["Minutes"]); !known || !got.After(maxTime) {
+			t.Errorf("%v minutes end at %s, want after %s", number, got, maxTime)
 		}
 	}
 	for _, number := range []any{nil, "1", int64(0), -1.5, true, []any{}} {
 		if got, known := fixed(now, number, units["Days"]); known {
-			t.Errorf("%v days are to %s", number, got)
+			t.Errorf("%v days end at %s, want no result", number, got)
 		}
 	}
 	if _, known := fixed(now, int64(1), units["Weeks"]); known {

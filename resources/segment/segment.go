@@ -1,5 +1,6 @@
-// Package segment holds the rules of segments that no schema can say: how long
-// they live, and the upload of many.
+// Package segment archives segments at the end of their time to live, and serves
+// the upload of many segments in one call. It may import the engine and catalogue;
+// begin with Hooks, then read settleExpiry in expiry.go.
 package segment
 
 import (
@@ -9,31 +10,31 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/document"
-	"marquee/engine/message"
 	"marquee/engine/rest"
+	"marquee/resources/catalogue"
 )
 
-// Name is the type.
+// Name is the name of the type.
 const Name = "segments"
 
-// Expiry is the property that says when a segment becomes ARCHIVED.
+// Expiry is the property with the time at which a segment becomes ARCHIVED.
 const Expiry = "expiryTime"
 
-// Hooks are those of segments.
+// Hooks returns the hooks of segments.
 func Hooks() map[string]engine.Hooks {
-	return map[string]engine.Hooks{Name: {Merged: merged}}
+	return map[string]engine.Hooks{Name: {BeforeValidate: beforeValidate}}
 }
 
-// The upload takes what a data management platform has.
+// The limits of an upload suit an export of a data management platform.
 const (
 	uploadBytes    = 128 << 20
 	uploadObjects  = 100_000
 	uploadDeadline = 2 * time.Minute
 )
 
-// Routes are those of segments.
+// Routes returns the route of the upload.
 func Routes() []rest.Route {
-	return []rest.Route{{Path: Name + "/upload", Methods: []string{http.MethodPost, http.MethodPut}, Serve: upload, Deadline: uploadDeadline}}
+	return []rest.Route{{Path: "/api/v1/" + Name + "/upload", Methods: []string{http.MethodPost, http.MethodPut}, Serve: upload, Deadline: uploadDeadline}}
 }
 
 func upload(r *rest.Call) error {
@@ -44,32 +45,32 @@ func upload(r *rest.Call) error {
 	return r.WriteStream(t, rest.StreamLimits{Bytes: uploadBytes, Objects: uploadObjects})
 }
 
-func merged(_ context.Context, w *engine.Writing, changes []*engine.Change) error {
+func beforeValidate(_ context.Context, w *engine.Writing, changes []*engine.Change) error {
 	zones := zones{w: w}
 	for _, c := range changes {
-		settleUnits(c)
-		if err := settleLife(w.Now(), c, &zones); err != nil {
+		normalizeUnits(c)
+		if err := settleExpiry(w.Now(), c, &zones); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settleUnits brings both spellings of the unit into one. A unit is of a fixed
-// duration alone: one that is stored goes when the segment lives otherwise.
-func settleUnits(c *engine.Change) {
+// normalizeUnits stores either spelling of the unit as ttlUnits, and removes it
+// from a segment whose time to live is not a fixed duration.
+func normalizeUnits(c *engine.Change) {
 	alias, given := c.Patch["ttlUnit"]
 	units, both := c.Patch["ttlUnits"]
 	delete(c.After, "ttlUnit")
 	switch {
 	case given && both && !document.Equal(alias, units):
-		c.Refuse(message.SegmentUnits, "/ttlUnit", nil)
+		c.Refuse(catalogue.SegmentUnits, "/ttlUnit", nil)
 	case given && alias == nil:
 		delete(c.After, "ttlUnits")
 	case given:
 		c.After["ttlUnits"] = alias
 		if !both {
-			c.Point("/ttlUnits", "/ttlUnit")
+			c.RedirectFaults("/ttlUnits", "/ttlUnit")
 		}
 	case !both && c.After["timeToLiveType"] != fixedDuration:
 		delete(c.After, "ttlUnits")

@@ -12,20 +12,20 @@ import (
 	"marquee/engine/store"
 )
 
-// blobPiece is how many bytes of a blob one document holds. Where a piece
-// begins follows from it, so that it cannot be changed without a migration.
+// blobPiece is the number of bytes of a blob in one document. Changing it needs
+// a migration, because it determines where each piece begins.
 const blobPiece = 256 << 10
 
-// piecesAtOnce is how many pieces are sent together.
+// piecesAtOnce is the number of pieces in one command.
 const piecesAtOnce = 16
 
-// pieceKey is the key of a piece of a blob. The length of the id comes first,
-// so that between two pieces of a blob there is none of another.
+// pieceKey returns the key of a piece of a blob. It begins with the length of
+// the id, so that no piece of another blob sorts between two pieces of one.
 func pieceKey(key store.Key, n int64) store.Key {
 	return store.Key{Network: key.Network, ID: fmt.Sprintf("%d:%s#%08x", len(key.ID), key.ID, n)}
 }
 
-// pieces is the filter for pieces of a blob, from one to another.
+// pieces is the filter for a range of the pieces of a blob.
 func pieces(key store.Key, first, last int64) bson.D {
 	return bson.D{{Key: keyNetwork, Value: key.Network},
 		{Key: keyID, Value: bson.D{{Key: "$gte", Value: pieceKey(key, first).ID}, {Key: "$lte", Value: pieceKey(key, last).ID}}}}
@@ -85,8 +85,8 @@ func (t *transaction) PutBlob(ctx context.Context, key store.Key, size int64, op
 		return t.ended(ctx, err)
 	}
 	inserts := t.inserts(piecesCollection)
-	// An error of the caller's reader is not translated, but ends the
-	// transaction, too: some of the pieces may be stored.
+	// An error of the caller's reader is returned unchanged, but ends the
+	// transaction, because some pieces may be stored.
 	err = store.Pieces(open, size, blobPiece, func(n int, data []byte) error {
 		return inserts.add(ctx, func(dst []byte) ([]byte, error) {
 			dst = appendID(dst, pieceKey(key, int64(n)))

@@ -10,9 +10,9 @@ import (
 	"marquee/engine/store"
 )
 
-// FuzzDocument: every JSON object in canonical form is valid BSON whose bytes
-// come back, and no name of it is one that MongoDB takes for an operator or a
-// path.
+// FuzzDocument checks that every JSON object in canonical form is valid BSON
+// that converts back to the same bytes, and that MongoDB takes none of its
+// names for an operator or a path.
 func FuzzDocument(f *testing.F) {
 	for _, doc := range []string{`{}`, `{"a":null,"b":[[],{}],"c":-0.5,"d":9223372036854775807}`, `{"":1,"$":2,"a.b":{"$set":3},"%":4,"%2E":5,"a%":6,"%41":7}`,
 		`{"s":"\u0001\"\\ é😀","t":true,"f":1e300,"g":1e-300}`, `{"\u0001":{"\u007f":"x"}}`} {
@@ -58,8 +58,8 @@ func checkNames(t *testing.T, raw bson.Raw) {
 	}
 }
 
-// FuzzDecode: whatever is in the database, reading it ends in a record or in an
-// error, and the record is one that the engine can work with.
+// FuzzDecode checks that decoding any stored document returns an error or a
+// record that the engine can use.
 func FuzzDecode(f *testing.F) {
 	add := func(members ...bson.E) {
 		whole := bson.D{{Key: "_id", Value: bson.D{{Key: "network", Value: "n"}, {Key: "id", Value: "i"}}}, {Key: "version", Value: int32(1)}, {Key: "state", Value: "ACTIVE"}}
@@ -83,7 +83,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if bson.Raw(data).Validate() != nil {
-			return // only what is BSON comes from MongoDB
+			return // MongoDB returns only valid BSON
 		}
 		object, err := document.DecodeObject(record.Document, document.Limits{Depth: 1000})
 		if err == nil && string(document.Append(nil, object)) != string(record.Document) {
@@ -92,9 +92,9 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestChangedByHand: a person may write to the database. What is still JSON is
-// read as such, whatever BSON type it has; of anything else the message names
-// the record, the place and the cure.
+// TestChangedByHand checks records that were edited in the database. Values
+// that JSON has are decoded, whatever their BSON type; for others, the message
+// names the record, the place and the remedy.
 func TestChangedByHand(t *testing.T) {
 	whole := func(member string, value any) bson.D {
 		d := bson.D{{Key: "_id", Value: bson.D{{Key: "network", Value: "n"}, {Key: "id", Value: "i"}}}, {Key: "version", Value: int32(1)},
@@ -109,7 +109,7 @@ func TestChangedByHand(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		stored bson.D
-		want   string // the document, or what the message says
+		want   string // the document, or part of the message
 	}{
 		"an int32":             {whole("document", bson.D{{Key: "a", Value: int32(7)}}), `{"a":7}`},
 		"members out of order": {whole("document", bson.D{{Key: "b", Value: true}, {Key: "a", Value: bson.D{{Key: "d", Value: 1.0}, {Key: "c", Value: nil}}}}), `{"a":{"c":null,"d":1},"b":true}`},

@@ -11,27 +11,28 @@ import (
 )
 
 const (
-	// bulkItems and bulkBytes are how much one command holds. The server takes 16
-	// MiB, and a record of 1 MiB as JSON may be half of that as BSON.
+	// bulkItems and bulkBytes limit one command. The server accepts 16 MiB, and
+	// a record of 1 MiB as JSON may take half of that as BSON.
 	bulkItems = 250
 	bulkBytes = 4 << 20
-	// firstItems is how much the first command holds: the server waits for it.
+	// firstItems limits the first command, for which the server waits.
 	firstItems = 50
 )
 
-// bulk writes to one collection in few commands, which it encodes itself: the
-// driver's models are encoded twice, and searched for their _id.
+// bulk writes to one collection in few commands. It encodes them itself: the
+// driver encodes its models twice and searches them for _id.
 type bulk struct {
 	t *transaction
-	// verb is insert, update or delete, and list what the command calls its items.
+	// verb is insert, update or delete, and list the command's name for its
+	// items.
 	verb, list, collection string
 
 	buffer      *[]byte
 	command     []byte
 	whole, open int32
 	n           int
-	// total is how many items there were, matched how many of them the server
-	// found something for.
+	// total is the number of items, matched the number of those for which the
+	// server found a document.
 	total, matched int64
 }
 
@@ -47,8 +48,7 @@ func (t *transaction) deletes(collection string) *bulk {
 	return &bulk{t: t, verb: "delete", list: "deletes", collection: collection}
 }
 
-// add adds an item, whose members members writes. Commands that are full are
-// sent.
+// add adds an item that members encodes, and sends full commands.
 func (b *bulk) add(ctx context.Context, members func(dst []byte) ([]byte, error)) error {
 	if b.n == 0 {
 		b.begin()
@@ -79,7 +79,7 @@ func (b *bulk) add(ctx context.Context, members func(dst []byte) ([]byte, error)
 	return nil
 }
 
-// buffers keeps the memory of large commands, which is dear to come by.
+// buffers reuses the memory of large commands.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func (b *bulk) begin() {
@@ -89,26 +89,29 @@ func (b *bulk) begin() {
 	b.open, b.command = bsoncore.AppendArrayElementStart(b.command, b.list)
 }
 
-// send sends what is left, and waits for the answers to all that was sent.
+// send sends the rest and waits for all answers.
 func (b *bulk) send(ctx context.Context) error {
 	if err := b.start(ctx); err != nil {
 		return err
 	}
-	return b.t.land(ctx)
+	return b.t.await(ctx)
 }
 
-// start sends what is left once the answer to the command before is there.
-// Meanwhile the next command is encoded.
+// start sends the rest once the previous command was answered. Meanwhile the
+// next command is encoded.
 func (b *bulk) start(ctx context.Context) error {
-	if err := b.t.land(ctx); err != nil || b.n == 0 {
+	if err := b.t.await(ctx); err != nil || b.n == 0 {
 		return err
 	}
-	b.n = 0
 	b.command, _ = bsoncore.AppendArrayEnd(b.command, b.open)
 	b.command, _ = bsoncore.AppendDocumentEnd(b.command, b.whole)
+	b.t.items += int64(b.n)
+	b.t.bytes += int64(len(b.command))
+	b.t.place.sent(b.t.items, b.t.bytes)
+	b.n = 0
 	*b.buffer = b.command
-	flying := make(chan error, 1)
-	b.t.flying = flying
+	inFlight := make(chan error, 1)
+	b.t.inFlight = inFlight
 	go func(buffer *[]byte) {
 		answer, err := b.t.s.db.RunCommand(b.t.in(ctx), bson.Raw(*buffer)).Raw()
 		buffers.Put(buffer)
@@ -116,16 +119,16 @@ func (b *bulk) start(ctx context.Context) error {
 			matched, _ := answer.Lookup("n").AsInt64OK()
 			b.matched += matched
 		}
-		flying <- err
+		inFlight <- err
 	}(b.buffer)
 	return nil
 }
 
-// land waits for the answer to a command that is under way.
-func (t *transaction) land(ctx context.Context) error {
-	if t.flying != nil {
-		err := <-t.flying
-		t.flying = nil
+// await waits for the answer to the command in flight.
+func (t *transaction) await(ctx context.Context) error {
+	if t.inFlight != nil {
+		err := <-t.inFlight
+		t.inFlight = nil
 		if err != nil {
 			return t.ended(ctx, err)
 		}
@@ -133,8 +136,9 @@ func (t *transaction) land(ctx context.Context) error {
 	return t.guard(ctx)
 }
 
-// all sends what is left, and refuses the transaction where an item has found
-// nothing, which MongoDB itself takes no notice of: a record is not as expected.
+// all sends the rest, and refuses the transaction when an item matched nothing:
+// a record is not at its expected revision. MongoDB itself reports no error for
+// that.
 func (b *bulk) all(ctx context.Context) error {
 	if err := b.send(ctx); err != nil {
 		return err
@@ -145,7 +149,7 @@ func (b *bulk) all(ctx context.Context) error {
 	return nil
 }
 
-// addD adds an item of few members.
+// addD adds a small item.
 func (b *bulk) addD(ctx context.Context, item bson.D) error {
 	return b.add(ctx, func(dst []byte) ([]byte, error) {
 		raw, err := bson.Marshal(item)
@@ -156,12 +160,12 @@ func (b *bulk) addD(ctx context.Context, item bson.D) error {
 	})
 }
 
-// update adds an update of what a filter finds.
+// update adds an update of the documents of a filter.
 func (b *bulk) update(ctx context.Context, filter, update bson.D) error {
 	return b.addD(ctx, bson.D{{Key: "q", Value: filter}, {Key: "u", Value: update}})
 }
 
-// delete adds a deletion of what a filter finds: one document, or all with 0.
+// delete adds a deletion of one document of a filter, or of all with limit 0.
 func (b *bulk) delete(ctx context.Context, filter bson.D, limit int32) error {
 	return b.addD(ctx, bson.D{{Key: "q", Value: filter}, {Key: "limit", Value: limit}})
 }

@@ -2,11 +2,8 @@ package mongo
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
-	"unicode"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -15,44 +12,93 @@ import (
 	"marquee/engine/store"
 )
 
-// never is a condition that nothing meets.
-var never = bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$in", Value: bson.A{}}}}}
+// compiled is a query whose fields, conditions and position are in MongoDB's
+// terms. The stages that follow, planning and paging, only put these together.
+type compiled struct {
+	query.Query
+	// conditions must all hold.
+	conditions bson.A
+	// terms are filters of the conditions that the index of terms answers, and
+	// fixed the paths that must equal one value.
+	terms []bson.D
+	fixed []string
+	// byID reports whether a condition names records by id, and onlyState
+	// whether all conditions but those on terms are on the state, which every
+	// index holds.
+	byID, onlyState bool
+	// order is the path that the query orders by, after its value at the
+	// position.
+	order string
+	after any
+}
 
-// filter is the condition of a query. It names the network, which is the
-// beginning of every index and of the shard key.
-func filter(q query.Query, more ...bson.D) bson.D {
-	all := bson.A{}
-	for _, e := range conjuncts(q.Where) {
-		all = append(all, condition(q.Network, e))
+// compile translates a query.
+func compile(q query.Query) compiled {
+	c := compiled{Query: q, order: path(q.Order.Field), onlyState: true}
+	if q.After != nil {
+		c.after = stored(q.Order.Field, q.After.Key)
 	}
-	for _, condition := range more {
-		if condition != nil {
-			all = append(all, condition)
+	for _, e := range query.Conjuncts(q.Where) {
+		c.add(e)
+	}
+	return c
+}
+
+// add translates a condition, and keeps what matters for the choice of an index.
+func (c *compiled) add(e query.Expr) {
+	condition := condition(c.Network, e)
+	c.conditions = append(c.conditions, condition)
+	if query.ByTerms(e) {
+		c.terms = append(c.terms, filter(c.Network, bson.A{condition}))
+		return
+	}
+	switch e := e.(type) {
+	case query.Compare:
+		switch {
+		case e.Op != query.Equal:
+		case e.Field.System == query.ID:
+			c.byID = true
+		case !e.Field.Multiple():
+			c.fixed = append(c.fixed, path(e.Field))
 		}
+	case query.In:
+		c.byID = c.byID || e.Field.System == query.ID
 	}
-	f := bson.D{{Key: keyNetwork, Value: q.Network}}
-	if len(all) > 0 {
-		f = append(f, bson.E{Key: "$and", Value: all})
+	c.onlyState = c.onlyState && onState(e)
+}
+
+// onState reports whether a condition is on the state alone.
+func onState(e query.Expr) bool {
+	switch e := e.(type) {
+	case query.Not:
+		return onState(e.Of)
+	case query.Compare:
+		return e.Field.System == query.State
+	case query.In:
+		return e.Field.System == query.State
+	}
+	return false
+}
+
+// filter selects the records of the query. It names the network, with which
+// every index and the shard key begin.
+func (c compiled) filter(more ...any) bson.D {
+	return filter(c.Network, append(c.conditions[:len(c.conditions):len(c.conditions)], more...))
+}
+
+// filter selects the records of a network for which all conditions hold.
+func filter(network string, conditions bson.A) bson.D {
+	f := bson.D{{Key: keyNetwork, Value: network}}
+	if len(conditions) > 0 {
+		f = append(f, bson.E{Key: "$and", Value: conditions})
 	}
 	return f
 }
 
-// conjuncts are the conditions that must all hold.
-func conjuncts(e query.Expr) []query.Expr {
-	switch e := e.(type) {
-	case nil:
-		return nil
-	case query.And:
-		var all []query.Expr
-		for _, part := range e {
-			all = append(all, conjuncts(part)...)
-		}
-		return all
-	}
-	return []query.Expr{e}
-}
-
 func condition(network string, e query.Expr) bson.D {
+	if query.ByTerms(e) {
+		return onTerms(e)
+	}
 	switch e := e.(type) {
 	case query.And:
 		return join("$and", network, e, bson.D{})
@@ -70,46 +116,34 @@ func condition(network string, e query.Expr) bson.D {
 		}
 		return null(e.Field)
 	case query.Contains:
-		return open(e.Field, bson.D{{Key: path(e.Field), Value: bson.D{{Key: "$regex", Value: containing(e.Text)}}}})
-	case query.Term:
-		if e.Prefix {
-			return bson.D{{Key: fieldTerms, Value: beginning(termText(store.Term{Key: e.Key, Value: e.Value}))}}
+		return closed(e.Field, bson.D{{Key: path(e.Field), Value: bson.D{{Key: "$regex", Value: containing(e.Text)}}}})
+	}
+	panic(fmt.Sprintf("mongo: unknown condition type %T", e))
+}
+
+// never is a condition that no record meets.
+var never = bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$in", Value: bson.A{}}}}}
+
+// onTerms is a condition that terms decide.
+func onTerms(e query.Expr) bson.D {
+	switch e := e.(type) {
+	case query.Compare:
+		return bson.D{{Key: fieldTerms, Value: termText(store.Term{Key: e.Field.Term, Value: asText(e.Value)})}}
+	case query.In:
+		values := make(bson.A, len(e.Values))
+		for i, value := range e.Values {
+			values[i] = termText(store.Term{Key: e.Field.Term, Value: asText(value)})
 		}
-		return bson.D{{Key: fieldTerms, Value: termText(store.Term{Key: e.Key, Value: e.Value})}}
+		return closed(e.Field, bson.D{{Key: fieldTerms, Value: bson.D{{Key: "$in", Value: values}}}})
+	case query.Term:
+		text := termText(store.Term{Key: e.Key, Value: e.Value})
+		if e.Prefix {
+			return bson.D{{Key: fieldTerms, Value: beginning(text)}}
+		}
+		return bson.D{{Key: fieldTerms, Value: text}}
 	}
-	panic(fmt.Sprintf("mongo: a condition of type %T", e))
+	panic(fmt.Sprintf("mongo: terms do not decide a condition of type %T", e))
 }
-
-// open is a condition on a field. MongoDB crosses arrays on the way to it, and
-// at its end, whether the path knows of them or not: in one that is open it
-// must not.
-func open(field query.Field, condition bson.D) bson.D {
-	if !field.Open || field.Multiple() {
-		return condition
-	}
-	return append(condition, bson.E{Key: "$nor", Value: arraysOn(field.Path)})
-}
-
-// arraysOn says, of each step of a path, that an array is there.
-func arraysOn(steps []query.Step) bson.A {
-	arrays := make(bson.A, len(steps))
-	for i := range steps {
-		arrays[i] = bson.D{{Key: path(query.Field{Path: steps[:i+1]}), Value: bson.D{{Key: "$type", Value: "array"}}}}
-	}
-	return arrays
-}
-
-func null(field query.Field) bson.D {
-	absent := bson.D{{Key: path(field), Value: nil}}
-	if !field.Open {
-		return absent
-	}
-	above := arraysOn(field.Path[:len(field.Path)-1])
-	return bson.D{{Key: "$or", Value: append(above, open(field, absent))}}
-}
-
-// present are the types of values that are there, as an item or by themselves.
-var present = bson.A{"string", "number", "bool", "object", "date"}
 
 func not(of bson.D) bson.D { return bson.D{{Key: "$nor", Value: bson.A{of}}} }
 
@@ -131,58 +165,81 @@ var operators = map[query.Operator]string{
 func compare(network string, e query.Compare) bson.D {
 	switch {
 	case e.Op == query.NotEqual:
-		return not(compare(network, query.Compare{Field: e.Field, Op: query.Equal, Value: e.Value}))
-	case isTerm(e):
-		return bson.D{{Key: fieldTerms, Value: termText(store.Term{Key: e.Field.Term, Value: e.Value.(string)})}}
+		return not(condition(network, query.Compare{Field: e.Field, Op: query.Equal, Value: e.Value}))
 	case e.Field.System == query.ID && e.Op == query.Equal:
 		return bson.D{{Key: fieldID, Value: idOf(store.Key{Network: network, ID: asText(e.Value)})}}
 	}
-	return open(e.Field, bson.D{{Key: path(e.Field), Value: bson.D{{Key: operators[e.Op], Value: stored(e.Field, e.Value)}}}})
+	return closed(e.Field, bson.D{{Key: path(e.Field), Value: bson.D{{Key: operators[e.Op], Value: stored(e.Field, e.Value)}}}})
 }
 
 func in(network string, e query.In) bson.D {
 	values, name := make(bson.A, len(e.Values)), path(e.Field)
-	switch {
-	case areTerms(e):
-		name = fieldTerms
-		for i, value := range e.Values {
-			values[i] = termText(store.Term{Key: e.Field.Term, Value: value.(string)})
-		}
-	case e.Field.System == query.ID:
+	if e.Field.System == query.ID {
 		name = fieldID
 		for i, value := range e.Values {
 			values[i] = idOf(store.Key{Network: network, ID: asText(value)})
 		}
-	default:
+	} else {
 		for i, value := range e.Values {
 			values[i] = stored(e.Field, value)
 		}
 	}
-	return open(e.Field, bson.D{{Key: name, Value: bson.D{{Key: "$in", Value: values}}}})
+	return closed(e.Field, bson.D{{Key: name, Value: bson.D{{Key: "$in", Value: values}}}})
 }
 
-// asText is an id; what is no text is none.
-func asText(value any) string {
-	text, _ := value.(string)
-	return text
-}
+// present lists the types of values other than null.
+var present = bson.A{"string", "number", "bool", "object", "date"}
 
-// isTerm and areTerms report whether a condition is answered from terms.
-func isTerm(e query.Compare) bool {
-	_, text := e.Value.(string)
-	return text && e.Field.Term != "" && e.Op == query.Equal
-}
-
-func areTerms(e query.In) bool {
-	for _, value := range e.Values {
-		if _, text := value.(string); !text {
-			return false
-		}
+func null(field query.Field) bson.D {
+	absent := bson.D{{Key: path(field), Value: nil}}
+	if !field.Open {
+		return absent
 	}
-	return e.Field.Term != ""
+	above := arraysOn(field.Path[:len(field.Path)-1])
+	return bson.D{{Key: "$or", Value: append(above, closed(field, absent))}}
 }
 
-// stored is a value as it is stored: system times are dates.
+// closed restricts a condition on an open field to values outside arrays.
+// MongoDB looks into arrays on the way to a field, and at its end, whether the
+// path has them or not.
+func closed(field query.Field, condition bson.D) bson.D {
+	if !field.Open || field.Multiple() {
+		return condition
+	}
+	return append(condition, bson.E{Key: "$nor", Value: arraysOn(field.Path)})
+}
+
+// arraysOn returns, for each step of a path, the condition that its value is an
+// array.
+func arraysOn(steps []query.Step) bson.A {
+	arrays := make(bson.A, len(steps))
+	for i := range steps {
+		arrays[i] = bson.D{{Key: path(query.Field{Path: steps[:i+1]}), Value: bson.D{{Key: "$type", Value: "array"}}}}
+	}
+	return arrays
+}
+
+var systemFields = map[query.System]string{
+	query.ID: keyID, query.Network: keyNetwork, query.State: fieldState, query.CreateTime: fieldCreateTime,
+	query.UpdateTime: fieldUpdateTime, query.CreateUser: fieldCreateUser, query.UpdateUser: fieldUpdateUser, query.Warnings: fieldWarnings,
+}
+
+// path is the path of a field in a stored record. MongoDB looks into arrays on
+// the way by itself.
+func path(field query.Field) string {
+	if field.System != query.NotSystem {
+		return systemFields[field.System]
+	}
+	var b strings.Builder
+	b.WriteString(fieldDocument)
+	for _, step := range field.Path {
+		b.WriteByte('.')
+		b.WriteString(escapeName(step.Name))
+	}
+	return b.String()
+}
+
+// stored converts a value to its stored form: system times are dates.
 func stored(field query.Field, value any) any {
 	if field.System != query.NotSystem && field.Kind == query.Time {
 		if text, ok := value.(string); ok {
@@ -194,37 +251,8 @@ func stored(field query.Field, value any) any {
 	return value
 }
 
-// beginning is an anchored expression, which is a range of an index.
-func beginning(text string) bson.Regex { return bson.Regex{Pattern: "^" + quote(text)} }
-
-// quote is a pattern for a text. No BSON pattern has a zero byte in it.
-func quote(text string) string { return strings.ReplaceAll(regexp.QuoteMeta(text), "\x00", `\x00`) }
-
-// containing is an expression for a text of which the letters may be of either
-// case. The cases are written out, as MongoDB's own idea of them differs from
-// strings.ToLower, by which package query defines them.
-func containing(text string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(text) {
-		if upper := uppers()[r]; upper != "" {
-			b.WriteByte('[')
-			b.WriteRune(r)
-			b.WriteString(upper)
-			b.WriteByte(']')
-		} else {
-			b.WriteString(quote(string(r)))
-		}
-	}
-	return b.String()
+// asText returns a string, or "" for a value of another type.
+func asText(value any) string {
+	text, _ := value.(string)
+	return text
 }
-
-// uppers are, for each letter, those of which it is the lower case.
-var uppers = sync.OnceValue(func() map[rune]string {
-	all := map[rune]string{}
-	for r := rune(0); r <= unicode.MaxRune; r++ {
-		if lower := unicode.ToLower(r); lower != r {
-			all[lower] += string(r)
-		}
-	}
-	return all
-})

@@ -6,27 +6,27 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"marquee/engine/query"
 )
 
-// Counting walks an index, so that what was counted is kept. It holds for a
-// later snapshot when no transaction was committed between the two that wrote
-// to the collection: when the later one sees as many traces of commits (mark)
-// behind a time before which all had ended that the earlier one does not see.
-// The server deletes none of those traces while a count is kept.
+// Counting reads a whole index, so counts are cached. A count is valid for a
+// later snapshot if no transaction that wrote to the collection was committed
+// between the two. That is so when the later snapshot sees no more commit
+// markers (transaction.mark) than the earlier one, from a time before which all
+// transactions had ended. The server keeps markers for longer than counts are
+// cached.
 
 const (
-	// maxCounts is how many counts are kept, maxTraces how many traces one may
-	// be compared by, countSeconds for how long one is kept: who changes a
-	// database by hand leaves no trace.
+	// maxCounts is the number of counts kept, maxMarkers the maximum number of
+	// markers that one is compared by, and countSeconds how long one is kept:
+	// changes made by hand leave no marker.
 	maxCounts    = 4096
-	maxTraces    = 2000
+	maxMarkers   = 2000
 	countSeconds = 600
 )
 
-// counts keeps the answers of Count.
+// counts caches the results of Count.
 type counts struct {
 	mu   sync.Mutex
 	kept map[[sha256.Size]byte]counted
@@ -34,9 +34,9 @@ type counts struct {
 
 type counted struct {
 	n int64
-	// at is the time of the snapshot, traces is how many it saw.
-	at     bson.Timestamp
-	traces int64
+	// at is the time of the snapshot, markers the number of markers that it saw.
+	at      bson.Timestamp
+	markers int64
 }
 
 func (c *counts) get(key [sha256.Size]byte) (counted, bool) {
@@ -55,19 +55,34 @@ func (c *counts) put(key [sha256.Size]byte, kept counted) {
 	c.kept[key] = kept
 }
 
-// keptCount answers a count from memory, or counts and keeps the answer.
-func (v *view) keptCount(ctx context.Context, q query.Query, count func() (int64, error)) (int64, error) {
-	raw, err := bson.Marshal(bson.D{{Key: "collection", Value: q.Collection}, {Key: "filter", Value: filter(q)}})
+// Count implements store.Snapshot.
+func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
+	c := compile(q)
+	hint, err := v.chooseIndex(ctx, c, true)
+	if err != nil {
+		return 0, err
+	}
+	filter := c.filter()
+	count := func() (int64, error) { return v.count(ctx, q.Collection, filter, 0, hint) }
+	if v.session.TransactionRunning() || c.byID {
+		return count()
+	}
+	return v.keptCount(ctx, q, filter, count)
+}
+
+// keptCount returns a cached count, or counts and caches the result.
+func (v *view) keptCount(ctx context.Context, q query.Query, filter bson.D, count func() (int64, error)) (int64, error) {
+	raw, err := bson.Marshal(bson.D{{Key: "collection", Value: q.Collection}, {Key: "filter", Value: filter}})
 	if err != nil {
 		return 0, v.ended(ctx, err)
 	}
 	key := sha256.Sum256(raw)
 	if kept, ok := v.s.counts.get(key); ok {
-		traces, err := v.traces(ctx, q, kept.at)
+		markers, err := v.markers(ctx, q, kept.at)
 		if err != nil {
 			return 0, err
 		}
-		if at := v.session.SnapshotTime(); !at.Before(kept.at) && at.T-kept.at.T < countSeconds && traces == kept.traces {
+		if at := v.session.SnapshotTime(); !at.Before(kept.at) && at.T-kept.at.T < countSeconds && markers == kept.markers {
 			return kept.n, nil
 		}
 	}
@@ -76,18 +91,18 @@ func (v *view) keptCount(ctx context.Context, q query.Query, count func() (int64
 		return 0, err
 	}
 	at := v.session.SnapshotTime()
-	traces, err := v.traces(ctx, q, at)
-	if err == nil && traces <= maxTraces {
-		v.s.counts.put(key, counted{n, at, traces})
+	markers, err := v.markers(ctx, q, at)
+	if err == nil && markers <= maxMarkers {
+		v.s.counts.put(key, counted{n, at, markers})
 	}
 	return n, err
 }
 
-// traces is how many commits there are that wrote to the collection of a query
-// and may have come after a time: more than maxTraces when there are many.
-func (v *view) traces(ctx context.Context, q query.Query, after bson.Timestamp) (int64, error) {
+// markers returns the number of markers of commits that wrote to the collection
+// of a query and may have come after a time, or more than maxMarkers when there
+// are many.
+func (v *view) markers(ctx context.Context, q query.Query, after bson.Timestamp) (int64, error) {
 	since := bson.Timestamp{T: after.T - horizonSeconds, I: after.I}
 	filter := bson.D{{Key: keyNetwork, Value: q.Network}, {Key: "collections", Value: q.Collection}, {Key: keyID, Value: bson.D{{Key: "$gt", Value: hexTime(since)}}}}
-	pipeline := bson.A{bson.D{{Key: "$match", Value: filter}}, bson.D{{Key: "$limit", Value: maxTraces + 1}}, bson.D{{Key: "$count", Value: "n"}}}
-	return v.aggregate(ctx, commitsCollection, pipeline, options.Aggregate().SetHint(ownIndex+"collections"))
+	return v.count(ctx, commitsCollection, filter, maxMarkers+1, ownIndex+"collections")
 }

@@ -15,15 +15,15 @@ import (
 	"marquee/engine/store"
 )
 
-// jsonWriter writes BSON as JSON without anything in between.
+// jsonWriter converts BSON to JSON in one pass.
 type jsonWriter struct {
 	out []byte
-	// disordered says that members were not in canonical order, which they
-	// always are when this program has written them.
+	// disordered reports whether members were not in canonical order. Those
+	// that this program wrote are.
 	disordered bool
 }
 
-// foreignError says that a value is of a type that JSON does not have.
+// foreignError is a value of a type that JSON does not have.
 type foreignError struct {
 	kind  bsoncore.Type
 	where string
@@ -115,7 +115,7 @@ func (w *jsonWriter) value(kind bsoncore.Type, value []byte) error {
 	return nil
 }
 
-// appendText writes bytes as a JSON string; mostly they need no escape.
+// appendText appends bytes as a JSON string. Most need no escapes.
 func appendText(dst, text []byte) []byte {
 	for _, c := range text {
 		if c < 0x20 || c == '"' || c == '\\' {
@@ -127,7 +127,7 @@ func appendText(dst, text []byte) []byte {
 	return append(dst, '"')
 }
 
-// members are the bytes of a document behind its length.
+// members returns the bytes of a document after its length.
 func members(doc []byte) []byte {
 	if len(doc) < 5 {
 		return nil
@@ -135,7 +135,7 @@ func members(doc []byte) []byte {
 	return doc[4:]
 }
 
-// element reads one element: its value is the bytes behind the name.
+// element parses one element; value is the bytes after the name.
 func element(rest []byte) (name []byte, kind bsoncore.Type, value, next []byte, err error) {
 	end := bytes.IndexByte(rest[1:], 0)
 	if end < 0 {
@@ -169,7 +169,7 @@ func element(rest []byte) (name []byte, kind bsoncore.Type, value, next []byte, 
 	return name, kind, rest[:size], rest[size:], nil
 }
 
-// within adds a step to the place of a fault.
+// within prepends a step to the location of an error.
 func within(err error, name string) error {
 	if foreign, ok := err.(*foreignError); ok {
 		where := name
@@ -181,7 +181,7 @@ func within(err error, name string) error {
 	return err
 }
 
-// decoder reads stored records one after another into the same memory.
+// decoder decodes stored records, one after another, into the same memory.
 type decoder struct {
 	collection string
 	record     store.Record
@@ -189,7 +189,7 @@ type decoder struct {
 	warnings   []byte
 }
 
-// decode reads a stored record. What it returns is used again by the next call.
+// decode decodes a stored record. The next call reuses the result.
 func (d *decoder) decode(raw bson.Raw) (*store.Record, error) {
 	d.record = store.Record{}
 	d.json.out, d.json.disordered = d.json.out[:0], false
@@ -204,6 +204,8 @@ func (d *decoder) decode(raw bson.Raw) (*store.Record, error) {
 		switch string(name) {
 		case fieldID:
 			ok = kind == bsoncore.TypeEmbeddedDocument && d.key(value)
+		case fieldRevision:
+			d.record.Revision, ok = integer(kind, value)
 		case fieldVersion:
 			d.record.Version, ok = integer(kind, value)
 		case fieldState:
@@ -235,7 +237,10 @@ func (d *decoder) decode(raw bson.Raw) (*store.Record, error) {
 			return nil, d.changed(within(err, string(name)))
 		}
 	}
-	if !found || d.record.ID == "" || d.record.Version < 1 || d.record.State == "" {
+	if d.record.Revision == 0 {
+		d.record.Revision = d.record.Version
+	}
+	if !found || d.record.ID == "" || d.record.Revision < 1 || d.record.Version < 1 || d.record.State == "" {
 		return nil, d.changed(fmt.Errorf("a member is missing or empty: %s, %s, %s or %s", fieldID, fieldVersion, fieldState, fieldDocument))
 	}
 	if d.json.disordered {
@@ -249,7 +254,7 @@ func (d *decoder) decode(raw bson.Raw) (*store.Record, error) {
 	return &d.record, nil
 }
 
-// changed is the error for a record that Marquee cannot have written.
+// changed returns the error for a record that Marquee cannot have written.
 func (d *decoder) changed(cause error) error {
 	return &store.Error{Code: store.CodeInternal, Cause: cause,
 		Text: fmt.Sprintf("the record %q of network %q in collection %s was changed by another program and cannot be read: correct it in the database, or restore it from a backup",

@@ -14,7 +14,7 @@ import (
 	"marquee/engine/store"
 )
 
-// benchRecord is a record as it is stored, of the size of a line item.
+// benchRecord returns a stored record of the size of a line item.
 func benchRecord(b *testing.B) bson.Raw {
 	object := map[string]any{
 		"name": "Line item 00000042", "type": "AUCTION", "userState": "APPROVED", "order": "o7", "tier": "t",
@@ -36,9 +36,9 @@ func benchRecord(b *testing.B) bson.Raw {
 	return raw
 }
 
-// BenchmarkDecode compares the way from a stored record to the JSON of its
-// document with the naive ones: maps that are written as JSON, and the driver's
-// own Extended JSON, which would still have to be made plain and canonical.
+// BenchmarkDecode compares decoding to JSON in one pass with the naive ways:
+// through maps, and through the driver's Extended JSON, which would still have
+// to be simplified and made canonical.
 func BenchmarkDecode(b *testing.B) {
 	raw := benchRecord(b)
 	ours := func() ([]byte, error) {
@@ -67,7 +67,7 @@ func BenchmarkDecode(b *testing.B) {
 			const documents, rounds = 500, 41
 			for range b.N {
 				var mine, naive [rounds]time.Duration
-				for i := range rounds { // in turn, as the speed of the machine drifts
+				for i := range rounds { // alternately, because the speed of the machine drifts
 					mine[i] = timed(b, documents, func() ([]byte, error) {
 						_, err := reused.decode(raw)
 						return nil, err
@@ -110,7 +110,7 @@ func checkSame(b *testing.B, ours, naive func() ([]byte, error)) {
 	}
 }
 
-// plain makes values of the driver those of JSON.
+// plain converts values of the driver to those of JSON.
 func plain(value any) any {
 	switch value := value.(type) {
 	case bson.D:

@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -15,7 +16,7 @@ import (
 
 var errNotCanonical = errors.New("a document is not in canonical form")
 
-// appendJSON writes the JSON value that begins at i as a BSON element, and
+// appendJSON appends the JSON value that begins at i as a BSON element, and
 // returns where the value ends. Integers become int64, other numbers doubles.
 func appendJSON(dst []byte, name string, doc []byte, i int) ([]byte, int, error) {
 	if i >= len(doc) {
@@ -48,7 +49,7 @@ func appendJSON(dst []byte, name string, doc []byte, i int) ([]byte, int, error)
 	return bsoncore.AppendDoubleElement(dst, name, f), end, nil
 }
 
-// appendObject writes the members of the JSON object that begins at i.
+// appendObject appends the members of the JSON object that begins at i.
 func appendObject(dst []byte, doc []byte, i int) ([]byte, int, error) {
 	start, dst := bsoncore.AppendDocumentStart(dst)
 	var err error
@@ -81,8 +82,8 @@ func appendArray(dst []byte, doc []byte, i int) ([]byte, int, error) {
 	return dst, i + 1, err
 }
 
-// appendID writes the _id of what belongs to a key. Its members are always in
-// this order, as BSON documents are compared with it.
+// appendID appends the _id of a key. The order of its members is fixed, because
+// BSON documents are compared with it.
 func appendID(dst []byte, key store.Key) []byte {
 	at, dst := bsoncore.AppendDocumentElementStart(dst, fieldID)
 	dst = bsoncore.AppendStringElement(dst, "network", key.Network)
@@ -91,13 +92,13 @@ func appendID(dst []byte, key store.Key) []byte {
 	return dst
 }
 
-// idOf is the value that appendID writes.
+// idOf returns the value that appendID appends.
 func idOf(key store.Key) bson.Raw {
 	id := appendID(make([]byte, 0, len(key.Network)+len(key.ID)+40), key)
 	return bson.Raw(id[1+len(fieldID)+1:])
 }
 
-// appendRecord writes the members of a record that is not stored yet.
+// appendRecord appends the members of a new record.
 func appendRecord(dst []byte, w *store.Write) ([]byte, error) {
 	dst = appendID(dst, w.Key)
 	dst = bsoncore.AppendDateTimeElement(dst, fieldCreateTime, w.CreateTime.UnixMilli())
@@ -106,9 +107,11 @@ func appendRecord(dst []byte, w *store.Write) ([]byte, error) {
 	return appendState(dst, w)
 }
 
-// appendState writes the members that every write replaces.
+// appendState appends the members that every write replaces.
 func appendState(dst []byte, w *store.Write) (_ []byte, err error) {
-	dst = bsoncore.AppendInt64Element(dst, fieldVersion, w.Version)
+	revision := w.Expected + 1
+	dst = bsoncore.AppendInt64Element(dst, fieldRevision, revision)
+	dst = bsoncore.AppendInt64Element(dst, fieldVersion, cmp.Or(w.Version, revision))
 	dst = bsoncore.AppendStringElement(dst, fieldState, w.State)
 	dst = bsoncore.AppendDateTimeElement(dst, fieldUpdateTime, w.UpdateTime.UnixMilli())
 	dst = bsoncore.AppendStringElement(dst, fieldUpdateUser, w.UpdateUser)
@@ -123,12 +126,22 @@ func appendState(dst []byte, w *store.Write) (_ []byte, err error) {
 	return dst, err
 }
 
-// appendUpdate writes the members of an update of a record that is at the
-// version expected.
-func appendUpdate(dst []byte, w *store.Write) ([]byte, error) {
+// appendAt appends the filter for a record at a revision. The revision of a
+// record that was stored without one is its version.
+func appendAt(dst []byte, key store.Key, revision int64) []byte {
 	query, dst := bsoncore.AppendDocumentElementStart(dst, "q")
-	dst = bsoncore.AppendInt64Element(appendID(dst, w.Key), fieldVersion, w.Expected)
+	dst = appendID(dst, key)
+	counted := bsoncore.BuildDocument(nil, bsoncore.AppendInt64Element(nil, fieldRevision, revision))
+	uncounted := bsoncore.BuildDocument(nil, bsoncore.AppendInt64Element(bsoncore.AppendNullElement(nil, fieldRevision), fieldVersion, revision))
+	dst = bsoncore.BuildArrayElement(dst, "$or", bsoncore.Value{Type: bsoncore.TypeEmbeddedDocument, Data: counted},
+		bsoncore.Value{Type: bsoncore.TypeEmbeddedDocument, Data: uncounted})
 	dst, _ = bsoncore.AppendDocumentEnd(dst, query)
+	return dst
+}
+
+// appendUpdate appends an update of a record at its expected revision.
+func appendUpdate(dst []byte, w *store.Write) ([]byte, error) {
+	dst = appendAt(dst, w.Key, w.Expected)
 	if len(w.DropTerms) > 0 && len(w.AddTerms) > 0 {
 		return appendPipeline(dst, w)
 	}
@@ -152,9 +165,9 @@ func appendUpdate(dst []byte, w *store.Write) ([]byte, error) {
 	return bsoncore.AppendDocumentEnd(dst, update)
 }
 
-// appendPipeline writes an update that drops terms and adds others. Only one
-// that is a pipeline can do both to an array, and a second update of a record
-// takes as long as the first.
+// appendPipeline appends an update that both drops and adds terms. Only a
+// pipeline can do both to an array, and a second update of the record would
+// take as long as the first.
 func appendPipeline(dst []byte, w *store.Write) ([]byte, error) {
 	at, state := bsoncore.AppendDocumentStart(nil)
 	state, err := appendState(state, w)
@@ -178,7 +191,7 @@ func appendPipeline(dst []byte, w *store.Write) ([]byte, error) {
 	return append(dst, update[4:len(update)-1]...), nil
 }
 
-// appendTerms writes a set of terms as an array, or nothing for none.
+// appendTerms appends a set of terms as an array, or nothing for none.
 func appendTerms(dst []byte, name string, terms []store.Term) []byte {
 	if len(terms) == 0 {
 		return dst
@@ -191,10 +204,10 @@ func appendTerms(dst []byte, name string, terms []store.Term) []byte {
 	return dst
 }
 
-// termText is how a term is stored: a key holds no equals sign.
+// termText is the stored form of a term. Keys contain no equals sign.
 func termText(term store.Term) string { return term.Key + "=" + term.Value }
 
-// termTexts are terms as they are stored, without repetition.
+// termTexts returns the stored forms of terms, without duplicates.
 func termTexts(terms []store.Term) []string {
 	texts := make([]string, len(terms))
 	for i, term := range terms {
@@ -204,15 +217,24 @@ func termTexts(terms []store.Term) []string {
 	return slices.Compact(texts)
 }
 
-// appendChange writes the members of an entry of the history.
+// appendChange appends the members of a change. The object of a FeedOnly change
+// is stored below "feed", outside the indexes of the history.
 func appendChange(dst []byte, id string, c *store.Change) ([]byte, error) {
 	dst = appendID(dst, store.Key{Network: c.Network, ID: id})
 	dst = bsoncore.AppendDateTimeElement(dst, "time", c.Time.UnixMilli())
-	dst = bsoncore.AppendStringElement(dst, "collection", c.Collection)
-	dst = bsoncore.AppendStringElement(dst, "object", c.ID)
+	object := bsoncore.AppendStringElement(bsoncore.AppendStringElement(nil, "collection", c.Collection), "object", c.ID)
+	if c.FeedOnly {
+		dst = bsoncore.BuildDocumentElement(dst, "feed", object)
+	} else {
+		dst = append(dst, object...)
+	}
+	dst = bsoncore.AppendInt64Element(dst, fieldRevision, cmp.Or(c.Revision, c.Version))
 	dst = bsoncore.AppendInt64Element(dst, fieldVersion, c.Version)
 	dst = bsoncore.AppendStringElement(dst, "user", c.User)
 	dst, _, err := appendJSON(dst, "fields", c.Fields, 0)
+	if err == nil && len(c.Cause) > 0 {
+		dst, _, err = appendJSON(dst, "cause", c.Cause, 0)
+	}
 	if err == nil && c.Owner != "" {
 		dst = bsoncore.AppendStringElement(dst, "owner", c.Owner)
 		dst, _, err = appendJSON(dst, "notices", c.Notices, 0)

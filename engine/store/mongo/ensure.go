@@ -2,7 +2,6 @@ package mongo
 
 import (
 	"context"
-	"maps"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -11,18 +10,18 @@ import (
 	"marquee/engine/store"
 )
 
-// commitsKept is for how many seconds the trace of a commit is kept: far longer
-// than anybody asks for its outcome.
+// commitsKept is how long the marker of a commit is kept, in seconds: far
+// longer than anyone asks for its outcome.
 const commitsKept = 24 * 60 * 60
 
-// shardKey is the one of all collections but the claims, whose shard key is
-// their _id.
+// shardKey is the shard key of all collections except the claims, whose shard
+// key is _id.
 var shardKey = bson.D{{Key: keyNetwork, Value: 1}, {Key: keyID, Value: 1}}
 
-// atOnce is how many collections are made ready at once.
+// atOnce is the number of collections that are made ready concurrently.
 const atOnce = 8
 
-// ensureSystem makes the store's own collections.
+// ensureSystem creates the store's own collections.
 func (s *Store) ensureSystem(ctx context.Context) error {
 	keys := func(fields ...string) (d bson.D) {
 		for _, field := range fields {
@@ -54,8 +53,8 @@ func (s *Store) ensureSystem(ctx context.Context) error {
 	return nil
 }
 
-// EnsureCollections implements store.Store. Indexes are built beside reads and
-// writes.
+// EnsureCollections implements store.Store. Reads and writes continue while
+// indexes are built.
 func (s *Store) EnsureCollections(ctx context.Context, collections []store.Collection) error {
 	s.ensure.Lock()
 	defer s.ensure.Unlock()
@@ -86,31 +85,7 @@ func (s *Store) EnsureCollections(ctx context.Context, collections []store.Colle
 	return nil
 }
 
-// indexes are those of a collection that was made ready.
-func (s *Store) indexes(collection string) []index {
-	if known := s.known.Load(); known != nil {
-		return (*known)[collection]
-	}
-	return nil
-}
-
-// knownIndexes are a copy of the indexes of all collections.
-func (s *Store) knownIndexes() map[string][]index {
-	if now := s.known.Load(); now != nil {
-		return maps.Clone(*now)
-	}
-	return map[string][]index{}
-}
-
-// forgetIndexes leaves the choice of an index to MongoDB until the collection
-// is made ready again: a server with other schemas has dropped one.
-func (s *Store) forgetIndexes(collection string) {
-	known := s.knownIndexes()
-	delete(known, collection)
-	s.known.Store(&known)
-}
-
-// ensureIndexes makes a collection with its indexes; what is there stays.
+// ensureIndexes creates a collection and its indexes unless they exist.
 func (s *Store) ensureIndexes(ctx context.Context, collection string, definitions []bson.D) error {
 	return s.patiently(ctx, func() error {
 		if len(definitions) == 0 {
@@ -129,8 +104,7 @@ func (s *Store) ensureIndexes(ctx context.Context, collection string, definition
 	})
 }
 
-// shard spreads a collection of a sharded cluster over its shards; one that is
-// spread already stays as it is.
+// shard shards a collection of a sharded cluster unless it is sharded.
 func (s *Store) shard(ctx context.Context, collection string) error {
 	if !s.sharded {
 		return nil
@@ -146,7 +120,7 @@ func (s *Store) shard(ctx context.Context, collection string) error {
 	return admin.RunCommand(ctx, bson.D{{Key: "shardCollection", Value: s.db.Name() + "." + collection}, {Key: "key", Value: key}}).Err()
 }
 
-// dropIndexes drops the indexes that are made here and wanted no longer.
+// dropIndexes drops the store's own indexes that are no longer listed.
 func (s *Store) dropIndexes(ctx context.Context, collection string, wanted []index) error {
 	keep := map[string]bool{}
 	for _, index := range wanted {
@@ -169,8 +143,8 @@ func (s *Store) dropIndexes(ctx context.Context, collection string, wanted []ind
 	})
 }
 
-// patiently runs what changes a collection, which waits for transactions that
-// are open on it and gives up now and then.
+// patiently runs a change of a collection until it succeeds: it waits for open
+// transactions on the collection, and times out now and then.
 func (s *Store) patiently(ctx context.Context, change func() error) error {
 	for n := 0; ; n++ {
 		err := change()
@@ -182,7 +156,7 @@ func (s *Store) patiently(ctx context.Context, change func() error) error {
 			again = conflict
 		}
 		if code, _ := store.CodeOf(translated); code == store.CodeConflict {
-			translated = &store.Error{Code: store.CodeUnavailable, Text: "MongoDB could not change a collection, because of other work on it", Cause: scrub(err)}
+			translated = &store.Error{Code: store.CodeUnavailable, Text: "MongoDB could not change a collection because it was in use", Cause: scrub(err)}
 		}
 		if again == final || n == maxConflicts || !pause(ctx, n, lost) {
 			return translated

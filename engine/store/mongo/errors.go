@@ -14,17 +14,17 @@ import (
 	"marquee/engine/store"
 )
 
-// retry says whether what failed may be tried again.
+// retry tells how a failed operation may be retried.
 type retry int
 
 const (
 	final retry = iota
-	// conflict is one with another transaction, which a newer snapshot may not
-	// have.
+	// conflict means a conflict with another transaction: retry on a newer
+	// snapshot.
 	conflict
-	// refused is a conflict with what the transaction's own snapshot holds.
+	// refused means a conflict with the transaction's own snapshot.
 	refused
-	// lost is a server that cannot be reached, or is no primary any more.
+	// lost means that a server cannot be reached or is no longer primary.
 	lost
 )
 
@@ -63,9 +63,9 @@ func hasLabel(err error, label string) bool {
 	return errors.As(err, &labeled) && labeled.HasErrorLabel(label)
 }
 
-// translate turns an error of the driver into one of the port, and tells
-// whether it may be tried again. What is certain comes before the labels: a
-// transaction that has met such a fault goes on failing with a label.
+// translate converts an error of the driver into a *store.Error, and returns
+// whether to retry. Codes are examined before labels, because a transaction
+// that failed for good keeps failing with a label.
 func translate(ctx context.Context, err error) (retry, error) {
 	if err == nil {
 		return final, nil
@@ -80,39 +80,41 @@ func translate(ctx context.Context, err error) (retry, error) {
 	var selection topology.ServerSelectionError
 	switch {
 	case hasCode(err, codesTooLarge...), errors.Is(err, driver.ErrDocumentTooLarge):
-		return final, fail(store.CodeTooLarge, "the transaction is larger than MongoDB takes: send less at once, or give its servers a larger cache")
+		return final, fail(store.CodeTooLarge, "the transaction is too large for MongoDB: send less at once, or give its servers a larger cache")
 	case hasCode(err, codeDuplicate):
-		return refused, fail(store.CodeConflict, "a record is there already, or a unique value is taken")
+		return refused, fail(store.CodeConflict, "a record already exists, or a unique value is taken")
 	case hasCode(err, codesFull...):
-		return final, fail(store.CodeFull, "a disk of MongoDB is full: make room on it")
+		return final, fail(store.CodeFull, "a disk of MongoDB is full: free space on it")
 	case hasCode(err, codesForbidden...):
-		return final, fail(store.CodeUnavailable, "the database user may not do this: grant it the role readWrite on the database")
+		return final, fail(store.CodeUnavailable, "the database user lacks a permission: grant it the role readWrite on the database")
 	case errors.As(err, &selection):
-		return lost, fail(store.CodeUnavailable, "no server of MongoDB can be reached that takes the operation: check that its members run, and that a primary is elected")
+		return lost, fail(store.CodeUnavailable, "no server of MongoDB that can run the operation is reachable: check that its members run, and that a primary is elected")
+	case errors.Is(context.Cause(ctx), errReplaced), errors.Is(err, context.Canceled) && !over(ctx):
+		return lost, fail(store.CodeUnavailable, "the primary of MongoDB changed")
 	case over(ctx), errors.Is(err, driver.ErrDeadlineWouldBeExceeded), hasCode(err, codesLate...):
 		return final, deadline(ctx)
 	case hasCode(err, codesStopped...):
-		return final, fail(store.CodeUnavailable, "an operator of MongoDB has ended the operation")
+		return final, fail(store.CodeUnavailable, "an operator of MongoDB killed the operation")
 	case errors.Is(err, mongo.ErrClientDisconnected):
 		return final, errClosed
 	case isUnknownHint(err):
 		return conflict, fail(store.CodeUnavailable, "an index was dropped by another server")
 	case hasCode(err, codesConflict...):
-		return conflict, fail(store.CodeConflict, "the transaction met another one")
+		return conflict, fail(store.CodeConflict, "the transaction conflicts with another one")
 	case hasCodeWith(err, 246, "No committed OpTime"):
-		return lost, fail(store.CodeUnavailable, "a majority of MongoDB has not come back yet")
+		return lost, fail(store.CodeUnavailable, "MongoDB has no majority yet")
 	case hasCode(err, codesOutdated...):
-		return conflict, fail(store.CodeUnavailable, "the snapshot can be read no longer")
+		return conflict, fail(store.CodeUnavailable, "the snapshot is no longer readable")
 	case mongo.IsNetworkError(err), mongo.IsTimeout(err), hasCode(err, codesLost...), isPoolError(err), hasLabel(err, labelOverloaded):
-		return lost, fail(store.CodeUnavailable, "the connection to MongoDB was lost, its primary changed, or it has too much to do")
+		return lost, fail(store.CodeUnavailable, "the connection to MongoDB was lost, its primary changed, or it is overloaded")
 	case hasLabel(err, labelTransient):
-		return conflict, fail(store.CodeConflict, "the transaction met another one")
+		return conflict, fail(store.CodeConflict, "the transaction conflicts with another one")
 	}
 	return final, fail(store.CodeInternal, "MongoDB failed")
 }
 
 // isPoolError reports whether an operation got no connection, because others
-// broke, or the server was given up.
+// broke or the server was given up.
 func isPoolError(err error) bool {
 	var cleared driver.RetryablePoolError
 	var pool topology.PoolError
@@ -120,14 +122,14 @@ func isPoolError(err error) bool {
 	return errors.As(err, &cleared) || errors.As(err, &pool) || errors.As(err, &connection) || errors.Is(err, topology.ErrServerClosed)
 }
 
-// over reports whether a context has ended. The driver and the server may notice
-// that its deadline has passed before the context itself does.
+// over reports whether a context has ended. The driver and the server may
+// notice a deadline before the context does.
 func over(ctx context.Context) bool {
 	at, limited := ctx.Deadline()
 	return ctx.Err() != nil || limited && !time.Now().Before(at)
 }
 
-// isUnknownHint reports whether a find named an index that is there no longer.
+// isUnknownHint reports whether a find named an index that no longer exists.
 func isUnknownHint(err error) bool { return hasCodeWith(err, 2, "hint provided") }
 
 func hasCodeWith(err error, code int, text string) bool {
@@ -135,8 +137,8 @@ func hasCodeWith(err error, code int, text string) bool {
 	return errors.As(err, &server) && server.HasErrorCodeWithMessage(code, text)
 }
 
-// scrub keeps the driver's words about the way to the servers, which repeat
-// the connection string, out of errors.
+// scrub removes the driver's descriptions of servers, which repeat the
+// connection string, from an error.
 func scrub(err error) error {
 	text := err.Error()
 	if at := strings.Index(text, "mongodb://"); at >= 0 {

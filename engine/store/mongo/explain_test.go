@@ -10,15 +10,16 @@ import (
 	"marquee/engine/store/storetest"
 )
 
-// explainQuery is what MongoDB did to answer a query.
+// explainQuery returns how MongoDB answered a query.
 func explainQuery(t testing.TB, opened store.Store, q query.Query, count bool) storetest.Plan {
 	t.Helper()
 	s := opened.(*Store)
+	c := compile(q)
 	var matching int64
 	var hint string
 	if err := s.Read(t.Context(), func(snapshot store.Snapshot) (err error) {
 		if matching, err = snapshot.Count(t.Context(), q); err == nil {
-			hint, err = snapshot.(*view).hint(t.Context(), q, count)
+			hint, err = snapshot.(*view).chooseIndex(t.Context(), c, count)
 		}
 		return err
 	}); err != nil {
@@ -26,30 +27,30 @@ func explainQuery(t testing.TB, opened store.Store, q query.Query, count bool) s
 	}
 	var plan storetest.Plan
 	if count {
-		command := bson.D{{Key: "aggregate", Value: q.Collection}, {Key: "pipeline", Value: countPipeline(q)}, {Key: "cursor", Value: bson.D{}}}
+		command := bson.D{{Key: "aggregate", Value: q.Collection}, {Key: "pipeline", Value: countPipeline(c.filter(), 0)}, {Key: "cursor", Value: bson.D{}}}
 		if hint != "" {
 			command = append(command, bson.E{Key: "hint", Value: hint})
 		}
 		did := explain(t, s, command)
-		// What is counted is in the index; at most half is hidden.
-		plan.Scans = did.walksAll || (did.filters || did.records > 0) && !asked(q).ids || did.keys > 2*matching+20
+		// A count reads only the index; at most half of its entries are hidden.
+		plan.Scans = did.walksAll || (did.filters || did.records > 0) && !c.byID || did.keys > 2*matching+20
 		plan.Text = did.text
 		return plan
 	}
 	remaining := q.Limit
-	for _, segment := range segments(q) {
+	for _, segment := range c.segments() {
 		if remaining == 0 {
 			break
 		}
-		f := findingOf(q, segment, remaining, hint)
+		f := c.find(segment, remaining, hint)
 		did := explain(t, s, f.command(q.Collection))
 		wanted := did.returned
-		if did.sorts || len(asked(q).terms) > 0 { // the records of a common term are met while walking the order
+		if did.sorts || len(c.terms) > 0 { // records of a common term are found by reading the order
 			wanted = matching
 		}
-		// Of an index that answers, no record is read to see whether it matches;
-		// but that a value is absent is not to be seen in an index.
-		looks := did.filters && q.After == nil && !asked(q).ids && len(asked(q).terms) == 0
+		// An index that answers a query leaves no condition for the records,
+		// except that a value is absent, which an index does not show.
+		looks := did.filters && q.After == nil && !c.byID && len(c.terms) == 0
 		plan.Scans = plan.Scans || did.walksAll || looks || did.records > wanted || did.keys > 2*wanted+20
 		plan.Sorts = plan.Sorts || did.sorts
 		plan.Text += did.text + "\n"
@@ -58,7 +59,7 @@ func explainQuery(t testing.TB, opened store.Store, q query.Query, count bool) s
 	return plan
 }
 
-// command is the find as a command.
+// command returns the find as a command.
 func (f finding) command(collection string) bson.D {
 	command := bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: f.filter}, {Key: "sort", Value: f.sort},
 		{Key: "skip", Value: f.skip}, {Key: "limit", Value: f.limit}, {Key: "projection", Value: recordFields}}
@@ -68,11 +69,11 @@ func (f finding) command(collection string) bson.D {
 	return command
 }
 
-// execution is what MongoDB tells of a command that it has run.
+// execution is what MongoDB reports about a command that it has run.
 type execution struct {
 	text                    string
 	walksAll, sorts         bool
-	filters                 bool // the records that are read
+	filters                 bool // whether records are read and then filtered
 	returned, records, keys int64
 }
 

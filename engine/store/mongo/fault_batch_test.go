@@ -13,8 +13,8 @@ import (
 	"marquee/integration/mongodb"
 )
 
-// TestSecondBatch: what goes wrong behind the first batch of an answer loses
-// nothing, and leaves nothing open.
+// TestSecondBatch checks that errors after the first batch of an answer lose
+// nothing and leave nothing open.
 func TestSecondBatch(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
@@ -76,8 +76,8 @@ func TestSecondBatch(t *testing.T) {
 	})
 }
 
-// TestPositionAdvances: the position of a reader is behind what is of no
-// interest to it, so that it is not looked at again.
+// TestPositionAdvances checks that the position of a reader passes changes that
+// it skips, so that they are not read again.
 func TestPositionAdvances(t *testing.T) {
 	s := openTest(t, Options{})
 	if err := s.EnsureCollections(t.Context(), []store.Collection{{Name: faultThings}}); err != nil {

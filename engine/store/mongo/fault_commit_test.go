@@ -1,9 +1,11 @@
 package mongo
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,8 +15,8 @@ import (
 	"marquee/integration/mongodb"
 )
 
-// TestFaultPointsOfCommits lets a commit fail with every code. Each of them
-// fails before it takes effect.
+// TestFaultPointsOfCommits makes a commit fail with every code, before it takes
+// effect.
 func TestFaultPointsOfCommits(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
@@ -33,7 +35,7 @@ func TestFaultPointsOfCommits(t *testing.T) {
 	}
 }
 
-// commitFails looks at what becomes of a write whose commit fails for a while.
+// commitFails checks the result of a write whose commit fails for a while.
 func (f *faulty) commitFails(p failPoint, c class) {
 	f.Helper()
 	f.failing(p, func() {
@@ -49,8 +51,8 @@ func (f *faulty) commitFails(p failPoint, c class) {
 	f.nothingOpen(p.String(), time.Second)
 }
 
-// TestCommitsWithoutMajority: a commit takes effect, and the server cannot
-// promise that it is for ever. That it is there with the majority is found out.
+// TestCommitsWithoutMajority checks that the store detects a commit that is
+// durable although the server could not guarantee it.
 func TestCommitsWithoutMajority(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
@@ -72,8 +74,8 @@ func TestCommitsWithoutMajority(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomes loses the connection at a commit, and then while the
-// store finds out what became of it.
+// TestUnknownOutcomes breaks the connection during a commit, and then while the
+// store looks up the outcome.
 func TestUnknownOutcomes(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
@@ -112,8 +114,8 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// TestLateCommits lets a commit arrive when the store has given it up: what it
-// was to commit was written by another run meanwhile, and it has no effect.
+// TestLateCommits delivers a commit after the store has given it up and another
+// run has written: it has no effect.
 func TestLateCommits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for an answer")
@@ -131,8 +133,8 @@ func TestLateCommits(t *testing.T) {
 	f.settled("when the command has arrived", false)
 }
 
-// TestOutcomeStaysUnknown: the server is lost at a commit, and does not come
-// back in time.
+// TestOutcomeStaysUnknown loses the server during a commit, without its return
+// in time.
 func TestOutcomeStaysUnknown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for the server")
@@ -167,9 +169,54 @@ func TestOutcomeStaysUnknown(t *testing.T) {
 	}
 }
 
+// TestCommitOfMuchIsSlow checks that a commit which a majority takes long to
+// copy succeeds, beyond the time limit for small ones.
+func TestCommitOfMuchIsSlow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for longer than for the outcome of a small commit")
+	}
+	t.Parallel()
+	set := mongodb.NewReplicaSet(t, 3)
+	s := openTest(t, Options{URI: set.URI("slow_copies")})
+	if err := s.EnsureCollections(t.Context(), []store.Collection{{Name: faultThings}}); err != nil {
+		t.Fatal(err)
+	}
+	copies := func(mode string) {
+		for i, primary := 0, set.Primary(); i < 3; i++ {
+			if i == primary {
+				continue
+			}
+			err := set.Member(i).Database("admin").RunCommand(t.Context(), bson.D{{Key: "configureFailPoint", Value: "stopReplProducer"}, {Key: "mode", Value: mode}}).Err()
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	copies("alwaysOn")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	runs := 0
+	err := s.Write(ctx, func(tx store.Tx) error {
+		runs++
+		for i := range 48 {
+			record := faultRecord(store.Key{Network: faultNetwork, ID: fmt.Sprint(i)}, 1)
+			record.Document = fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", 1<<20))
+			if err := tx.Put(ctx, faultThings, []store.Write{{Record: record}}); err != nil {
+				return err
+			}
+		}
+		time.AfterFunc(committing+settling+2*time.Second, func() { copies("off") })
+		return nil
+	})
+	if err != nil || runs != 1 {
+		t.Errorf("after %d runs: %v", runs, err)
+	}
+}
+
 const committingAndSettling = committing + settling + busy
 
-// TestUnknownOutcomesOfUsers: finding out needs no right but readWrite.
+// TestUnknownOutcomesOfUsers checks that looking up an outcome needs no
+// permission but readWrite.
 func TestUnknownOutcomesOfUsers(t *testing.T) {
 	t.Parallel()
 	set := mongodb.NewReplicaSet(t, 1, mongodb.WithAuth())
@@ -190,8 +237,8 @@ func TestUnknownOutcomesOfUsers(t *testing.T) {
 	}
 }
 
-// TestFaultLabels lets a statement and a commit fail with a code that nobody
-// knows, so that the labels alone tell what to do.
+// TestFaultLabels makes a statement and a commit fail with an unknown code, so
+// that the labels alone decide.
 func TestFaultLabels(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))

@@ -11,7 +11,7 @@ import (
 	"marquee/integration/mongodb"
 )
 
-// meeting lets a mishap happen to the first commands of a step.
+// meeting applies a mishap to the first commands of a step.
 func (f *faulty) meeting(at step, happens mishap, times int, then func(), do func()) {
 	f.Helper()
 	f.proxy.on(func(s step) (mishap, func()) {
@@ -42,7 +42,7 @@ func TestConnectionsBreak(t *testing.T) {
 				f.meeting(at, happens, times, nil, func() {
 					want := times + 1
 					if at == commitStep {
-						want = 1 // it is sent again, and not what was before it
+						want = 1 // only the commit is sent again
 					}
 					if runs, err := f.write(t.Context()); err != nil || runs != want {
 						t.Errorf("%s: after %d runs: %v", what, runs, err)
@@ -55,7 +55,8 @@ func TestConnectionsBreak(t *testing.T) {
 	}
 }
 
-// TestConnectionsBreakAlways has each step of a write fail until its deadline.
+// TestConnectionsBreakAlways makes each step of a write fail until the
+// deadline.
 func TestConnectionsBreakAlways(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
@@ -66,7 +67,7 @@ func TestConnectionsBreakAlways(t *testing.T) {
 			f.meeting(at, happens, always, nil, func() {
 				_, err := f.write(ctx)
 				code, _ := store.CodeOf(err)
-				// What was committed is found, although nobody said so.
+				// The commit is detected although no answer arrived.
 				stored := at == commitStep && happens == unanswered
 				if stored != (err == nil) || !stored && code != store.CodeUnavailable && code != store.CodeDeadline {
 					t.Errorf("%s: %v", what, err)
@@ -79,8 +80,7 @@ func TestConnectionsBreakAlways(t *testing.T) {
 	}
 }
 
-// TestAbortsAreLost: the abort of a transaction does not arrive, or is not
-// answered.
+// TestAbortsAreLost drops the abort of a transaction, or its answer.
 func TestAbortsAreLost(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
@@ -103,9 +103,9 @@ func TestAbortsAreLost(t *testing.T) {
 	}
 }
 
-// TestClientsGoAway cancels a write at each of its steps: before the command
-// arrives, when it has taken effect, and with a command that arrives only when
-// all is over.
+// TestClientsGoAway cancels a write at each step: before the command arrives,
+// after it took effect, and with a command that arrives when everything is
+// over.
 func TestClientsGoAway(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
@@ -130,8 +130,8 @@ func TestClientsGoAway(t *testing.T) {
 	}
 }
 
-// TestClientsGoAwayAtCommits cancels a write while it is committed, which is
-// finished for it.
+// TestClientsGoAwayAtCommits cancels a write during its commit, which is
+// completed nevertheless.
 func TestClientsGoAwayAtCommits(t *testing.T) {
 	t.Parallel()
 	for _, happens := range []mishap{unsent, unanswered, silent, stuck} {

@@ -15,7 +15,7 @@ import (
 	"marquee/integration/mongodb"
 )
 
-// The steps of a write, in order; TestFaultSteps holds them true.
+// The steps of a write, in order. TestFaultSteps checks them.
 var (
 	statements = []step{
 		{"find", faultThings}, {"find", claimsCollection}, {"aggregate", faultThings}, {"delete", claimsCollection}, {"insert", faultThings},
@@ -26,7 +26,7 @@ var (
 	abortStep  = step{"abortTransaction", ""}
 )
 
-// TestFaultSteps looks which commands a write sends.
+// TestFaultSteps checks which commands a write sends.
 func TestFaultSteps(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
@@ -58,15 +58,15 @@ func TestFaultSteps(t *testing.T) {
 	}
 }
 
-// class is what a store makes of a fault of a statement.
+// class is how the store handles an error of a statement.
 type class struct {
-	// runs is how often the function is run where the fault stays; one that
-	// goes away earlier is not noticed.
+	// runs is the number of runs of the function when the error persists. An
+	// error that ends earlier is not noticed.
 	runs int
 	code store.Code
 }
 
-// unbounded is ended by the deadline alone.
+// unbounded retries end only at the deadline.
 const unbounded = 1 << 20
 
 var (
@@ -81,9 +81,8 @@ var (
 	isBug     = class{1, store.CodeInternal}
 )
 
-// The codes that the specifications of the driver name (transactions,
-// retryable reads and writes, discovery and monitoring), and some that they do
-// not.
+// The codes that the driver's specifications name (transactions, retryable
+// reads and writes, discovery and monitoring), and some others.
 var codeClasses = map[int]class{
 	112: conflicts, 251: conflicts, 24: conflicts, 46: conflicts, 244: conflicts, 267: conflicts, 225: conflicts,
 	246: outdates, 239: outdates, 341: outdates, 175: outdates, 43: outdates, 237: outdates,
@@ -97,20 +96,21 @@ var codeClasses = map[int]class{
 	2:  isBug, 8: isBug, 121: isBug,
 }
 
-// representatives are codes of all classes, where all codes would be too many.
+// representatives are codes of all classes, for tests where all codes would
+// take too long.
 var representatives = []int{112, 246, 9001, 11602, 11000, 388, 14031, 13, 50, 2}
 
-// Labels with which an error comes, other than those that the server gives it.
+// Labels of errors, beyond those that the server adds.
 var (
 	unlabeled = bson.E{Key: "errorLabels", Value: bson.A{}}
 	labeled   = bson.E{Key: "errorLabels", Value: bson.A{labelTransient}}
 )
 
-// failPoint is how commands of a step fail.
+// failPoint makes commands of a step fail.
 type failPoint struct {
 	at   step
 	data bson.D
-	// times is how often; 0 is always.
+	// times is the number of failures; 0 means always.
 	times int
 }
 
@@ -122,7 +122,7 @@ func (p failPoint) String() string {
 	return fmt.Sprintf("%s %v %s", p.at, p.data, times)
 }
 
-// failing sets a fault point while a test does something.
+// failing sets a fail point while do runs.
 func (f *faulty) failing(p failPoint, do func()) {
 	f.Helper()
 	var mode any = "alwaysOn"
@@ -151,11 +151,10 @@ func faultCode(code int, more ...bson.E) bson.D {
 	return data
 }
 
-// short is how long a write may take whose fault does not go away.
+// short is the deadline of a write with a persistent error.
 const short = 100 * time.Millisecond
 
-// statementFails looks at what becomes of a write one of whose statements
-// fails.
+// statementFails checks the result of a write in which a statement fails.
 func (f *faulty) statementFails(p failPoint, c class, limit time.Duration) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), limit)
@@ -166,8 +165,8 @@ func (f *faulty) statementFails(p failPoint, c class, limit time.Duration) {
 		runs, err := f.write(ctx)
 		passes := p.times > 0 && p.times < c.runs
 		at, _ := ctx.Deadline()
-		// The driver gives up when there is less time left than a command takes,
-		// which is much of it on a busy machine.
+		// The driver gives up when less time is left than a command takes,
+		// which may be long on a busy machine.
 		late := time.Until(at) < short/2
 		switch code, known := store.CodeOf(err); {
 		case passes && (err != nil || runs != p.times+1),
@@ -187,8 +186,8 @@ func (f *faulty) statementFails(p failPoint, c class, limit time.Duration) {
 	f.nothingOpen(p.String(), time.Second)
 }
 
-// TestFaultPointsOfStatements lets each statement of a write fail in each way
-// that MongoDB knows: once, twice, and for ever.
+// TestFaultPointsOfStatements makes each statement of a write fail in every way
+// that MongoDB has: once, twice, and always.
 func TestFaultPointsOfStatements(t *testing.T) {
 	t.Parallel()
 	for _, at := range statements {
@@ -212,7 +211,7 @@ func TestFaultPointsOfStatements(t *testing.T) {
 	}
 }
 
-// TestFaultPointsOfCodes lets one statement of each kind fail with every code.
+// TestFaultPointsOfCodes makes one statement of each kind fail with every code.
 func TestFaultPointsOfCodes(t *testing.T) {
 	t.Parallel()
 	for _, at := range []step{{"find", faultThings}, {"insert", faultThings}, {"update", faultThings}, {"delete", claimsCollection}, {"aggregate", faultThings}} {
@@ -228,7 +227,7 @@ func TestFaultPointsOfCodes(t *testing.T) {
 			for _, code := range representatives {
 				f.statementFails(failPoint{at, faultCode(code, unlabeled), 1}, codeClasses[code], time.Minute)
 				class := codeClasses[code]
-				if class == isBug { // the label knows better
+				if class == isBug { // the label decides
 					class = conflicts
 				}
 				f.statementFails(failPoint{at, faultCode(code, labeled), 1}, class, time.Minute)
@@ -238,8 +237,8 @@ func TestFaultPointsOfCodes(t *testing.T) {
 	}
 }
 
-// TestFaultPointsEnd lets a fault stay, and waits until the store gives up
-// although there is time.
+// TestFaultPointsEnd makes an error persist, and waits until the store gives up
+// before the deadline.
 func TestFaultPointsEnd(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
@@ -250,16 +249,16 @@ func TestFaultPointsEnd(t *testing.T) {
 	}
 }
 
-// concernCodes are those of write concerns that are not met.
+// concernCodes are the codes of write concerns that are not met.
 var concernCodes = []int{64, 91, 79, 100}
 
-// concernCode lets a command take effect, and its write concern not be met.
+// concernCode makes a command take effect without its write concern.
 func concernCode(code int) bson.D {
 	return bson.D{{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: code}, {Key: "errmsg", Value: "as asked"}}}}
 }
 
-// TestFaultPointsOfAborts lets the abort of a transaction fail: its error is
-// the function's own, and nothing is left open.
+// TestFaultPointsOfAborts makes the abort of a transaction fail: Write returns
+// the function's error, and nothing stays open.
 func TestFaultPointsOfAborts(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
@@ -286,7 +285,7 @@ func TestFaultPointsOfAborts(t *testing.T) {
 	}
 }
 
-// TestFaultPointsSlow lets each step of a write take longer than the request
+// TestFaultPointsSlow makes each step of a write take longer than the request
 // may.
 func TestFaultPointsSlow(t *testing.T) {
 	t.Parallel()
@@ -302,7 +301,7 @@ func TestFaultPointsSlow(t *testing.T) {
 				begun := time.Now()
 				runs, err := f.write(ctx)
 				code, _ := store.CodeOf(err)
-				// A commit that has begun is waited for.
+				// Write waits for a commit that has begun.
 				if stored := at == commitStep; stored != (err == nil) || !stored && code != store.CodeDeadline || runs != 1 {
 					t.Errorf("%v: after %d runs: %d %v", p, runs, code, err)
 				}
@@ -316,8 +315,8 @@ func TestFaultPointsSlow(t *testing.T) {
 	}
 }
 
-// TestFaultsShowNoAddress: what is told of a fault does not repeat the
-// connection string.
+// TestFaultsShowNoAddress checks that errors do not repeat the connection
+// string.
 func TestFaultsShowNoAddress(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))

@@ -12,22 +12,22 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// mishap is what the way to a server does to a command.
+// mishap is what the proxy does to a command.
 type mishap int
 
 const (
-	// arrives: the command and its answer do.
+	// arrives delivers the command and its answer.
 	arrives mishap = iota
-	// unsent: the connection breaks before the command arrives.
+	// unsent breaks the connection before the command arrives.
 	unsent
-	// unanswered: the command takes effect, and the connection breaks before
-	// its answer arrives.
+	// unanswered delivers the command, and breaks the connection before its
+	// answer.
 	unanswered
-	// silent: the command takes effect; its answer never arrives, and nothing
-	// tells that it will not.
+	// silent delivers the command, and drops its answer without closing the
+	// connection.
 	silent
-	// stuck: the command does not arrive until it is let go, even if its client
-	// goes away meanwhile.
+	// stuck delays the command until it is released, even if the client
+	// disconnects meanwhile.
 	stuck
 )
 
@@ -40,18 +40,18 @@ type step struct{ command, collection string }
 
 func (s step) String() string { return strings.TrimSuffix(s.command+" "+s.collection, " ") }
 
-// proxy is the way from a store to its server. It tells commands apart, and
-// lets something happen to those that a test chooses.
+// proxy forwards commands between a store and its server, and applies mishaps
+// to those that a test selects.
 type proxy struct {
 	listener net.Listener
 	server   string
 
 	mu sync.Mutex
-	// judge is asked about one command after the other, but for those by which
-	// the driver watches its server; then, if it is not nil, is called when the
-	// mishap has happened.
+	// judge is called for every command, one at a time, except those by which
+	// the driver monitors its server. The function that it returns, if any, is
+	// called after the mishap.
 	judge   func(step) (happens mishap, then func())
-	release chan struct{} // lets go what is stuck
+	release chan struct{} // releases stuck commands
 	open    sync.WaitGroup
 	conns   map[net.Conn]bool
 }
@@ -77,14 +77,14 @@ func newProxy(t *testing.T, server string) *proxy {
 	return p
 }
 
-// on sets what is to happen from now on; nil is nothing.
+// on sets the mishaps from now on; nil means none.
 func (p *proxy) on(judge func(step) (mishap, func())) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.judge = judge
 }
 
-// letGo lets the commands that are stuck arrive.
+// letGo releases stuck commands.
 func (p *proxy) letGo() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,8 +110,8 @@ func (p *proxy) accept() {
 	}
 }
 
-// serve passes on what one connection says. The driver waits for each answer
-// before it says more.
+// serve forwards one connection. The driver waits for each answer before it
+// sends more.
 func (p *proxy) serve(client, server net.Conn) {
 	defer func() {
 		client.Close()
@@ -153,7 +153,7 @@ func (p *proxy) serve(client, server net.Conn) {
 			return
 		case silent:
 			then()
-			io.Copy(io.Discard, client) // until it goes away
+			io.Copy(io.Discard, client) // until it disconnects
 			return
 		}
 		if _, err := client.Write(answer); err != nil {
@@ -162,7 +162,7 @@ func (p *proxy) serve(client, server net.Conn) {
 	}
 }
 
-// stream passes on a question that is answered again and again.
+// stream forwards a request that is answered repeatedly.
 func (p *proxy) stream(client, server net.Conn, request []byte) {
 	if _, err := server.Write(request); err != nil {
 		return
@@ -187,7 +187,7 @@ func (p *proxy) ask(said step) (happens mishap, then func(), release chan struct
 	return happens, then, p.release
 }
 
-// watching reports whether a command is of the driver's own.
+// watching reports whether the driver itself sends a command.
 func watching(s step) bool {
 	return slices.Contains([]string{"", "hello", "isMaster", "ismaster", "endSessions"}, s.command)
 }
@@ -203,8 +203,8 @@ func readMessage(from io.Reader) ([]byte, error) {
 	return message, err
 }
 
-// Messages of the wire protocol: a header, and of an OP_MSG flags and sections,
-// of which the driver sends the body first.
+// Messages of the wire protocol have a header and, for OP_MSG, flags and
+// sections, of which the driver sends the body first.
 const (
 	opMsg          = 2013
 	afterHeader    = 16
@@ -216,12 +216,13 @@ func isMsg(message []byte) bool {
 	return len(message) > afterFlags && binary.LittleEndian.Uint32(message[12:]) == opMsg && message[afterFlags] == 0
 }
 
-// streams reports whether a message is how the driver watches its server.
+// streams reports whether a message is one by which the driver monitors its
+// server.
 func streams(message []byte) bool {
 	return isMsg(message) && binary.LittleEndian.Uint32(message[afterHeader:])&exhaustAllowed != 0
 }
 
-// stepOf is the command of a message, and its collection.
+// stepOf returns the command of a message, and its collection.
 func stepOf(message []byte) step {
 	if !isMsg(message) {
 		return step{} // a greeting

@@ -13,8 +13,8 @@ import (
 )
 
 // TestMishapsAtRandom has several clients change the same records over
-// connections that break at any time, some of which go away. What is said to be
-// stored is, once, and what is said not to be is not.
+// connections that break at random; some disconnect. Every write reported as
+// stored is stored once, and every write reported as failed is not.
 func TestMishapsAtRandom(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -79,7 +79,7 @@ func TestMishapsAtRandom(t *testing.T) {
 	t.Logf("%d of %d writes were stored; errors by code: %v", total, writers*writes, codes)
 }
 
-// countUp writes the next version of a record, whatever is there.
+// countUp writes the next version of a record.
 func countUp(ctx context.Context, tx store.Tx, key store.Key) error {
 	version := int64(0)
 	err := tx.Get(ctx, faultThings, []store.Key{key}, func(r *store.Record) error {
@@ -96,7 +96,7 @@ func countUp(ctx context.Context, tx store.Tx, key store.Key) error {
 	return tx.Append(ctx, []store.Change{faultChange(key, version+1)})
 }
 
-// counted is the version of a record, and how many changes it has.
+// counted returns the version of a record and the number of its changes.
 func (f *faulty) counted(key store.Key) (version, changes int64) {
 	f.Helper()
 	f.must(f.other.Read(f.Context(), func(s store.Snapshot) (err error) {

@@ -12,8 +12,8 @@ import (
 	"marquee/integration/mongodb"
 )
 
-// reads are the calls of a store that write no records, with the commands that
-// they send.
+// reads returns the calls of a store that write no records, by the commands
+// that they send.
 func (f *faulty) reads() map[string]func(context.Context) error {
 	hot := query.Query{Collection: faultThings, Network: faultNetwork, Limit: 1}
 	read := func(fn func(context.Context, store.Snapshot) error) func(context.Context) error {
@@ -30,11 +30,10 @@ func (f *faulty) reads() map[string]func(context.Context) error {
 			return err
 		}),
 		"find " + changesCollection: read(func(ctx context.Context, s store.Snapshot) error {
-			_, err := s.History(ctx, store.HistoryQuery{Network: faultNetwork, Limit: 1})
-			return err
+			return s.History(ctx, store.HistoryQuery{Network: faultNetwork, Limit: 1}, func(*store.Change) error { return nil })
 		}),
 		"aggregate " + faultThings: read(func(ctx context.Context, s store.Snapshot) error {
-			// A count that differs is not one that was kept.
+			// Another filter avoids the cached count.
 			f.at++
 			_, err := s.Count(ctx, query.Query{Collection: faultThings, Network: faultNetwork,
 				Where: query.Compare{Field: query.Field{System: query.ID}, Op: query.Equal, Value: fmt.Sprint(f.at)}})
@@ -63,13 +62,11 @@ func (f *faulty) reads() map[string]func(context.Context) error {
 	}
 }
 
-// once are the steps that are not tried again: whoever asks for changes, or
-// whether all is well, asks again.
+// once are the steps without retries: their callers ask again anyway.
 var once = map[step]bool{{"ping", ""}: true, {"aggregate", changesCollection}: true}
 
-// TestFaultPointsOfReads lets what is not a Write fail in each way that MongoDB
-// knows: it is tried again where that may help, and what is told of it is one
-// of the codes that it may have.
+// TestFaultPointsOfReads makes reads fail in every way that MongoDB has: they
+// are retried where that may help, and their errors have documented codes.
 func TestFaultPointsOfReads(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
@@ -105,7 +102,7 @@ func TestFaultPointsOfReads(t *testing.T) {
 			if slices.Contains(representatives, code) {
 				try(failPoint{at, faultCode(code), 0}, class)
 			}
-			// The driver waits half a second until it believes in a primary again.
+			// The driver takes half a second to accept a primary again.
 			if class != loses {
 				try(failPoint{at, faultCode(code), 1}, class)
 			}

@@ -18,16 +18,16 @@ import (
 	"marquee/integration/mongodb"
 )
 
-// faulty is a store whose commands meet mishaps, and another one on the same
-// database that tells what is stored.
+// faulty is a store whose commands meet mishaps, with a second store on the
+// same database that shows what is stored.
 type faulty struct {
 	*testing.T
 	set   *mongodb.ReplicaSet
-	app   string // by which the server knows the commands that are to fail
+	app   string // identifies the commands that fail
 	proxy *proxy
 	s     *Store
 	other *Store
-	// at is the version of the hot record, from which all else follows.
+	// at is the version of the hot record, from which everything else follows.
 	at int64
 }
 
@@ -36,7 +36,7 @@ const (
 	faultNetwork = "n"
 )
 
-// newFaulty opens a store on a database of a set.
+// newFaulty opens a store on a database of a replica set.
 func newFaulty(t *testing.T, set *mongodb.ReplicaSet) *faulty {
 	t.Helper()
 	return openFaulty(t, set, set.URI("faults_"+newID()))
@@ -55,8 +55,8 @@ func openFaulty(t *testing.T, set *mongodb.ReplicaSet, direct string) *faulty {
 	options.Del("replicaSet")
 	options.Set("directConnection", "true")
 	options.Set("appName", f.app)
-	// The driver believes a fault point that says that the server is primary no
-	// longer, until it looks again.
+	// After a fail point that says that the server is no longer primary, the
+	// driver waits for the next heartbeat.
 	options.Set("heartbeatFrequencyMS", "500")
 	uri.RawQuery = options.Encode()
 	f.s = openTest(t, Options{URI: uri.String()})
@@ -77,8 +77,8 @@ func (f *faulty) must(err error) {
 	}
 }
 
-// What is stored at a version of the hot record: the records hot and new, a
-// claim and a term of hot, a change of each record, and a blob.
+// The records at a version of the hot record: hot and new, a claim and a term
+// of hot, a change of each record, and a blob.
 var hotKey = store.Key{Network: faultNetwork, ID: "hot"}
 
 func newKey(version int64) store.Key {
@@ -108,8 +108,8 @@ func faultChange(key store.Key, version int64) store.Change {
 
 var errOwn = errors.New("the function's own")
 
-// write makes the next version of everything in one transaction, with every
-// kind of statement that a transaction has, and tells how often it was run.
+// write writes the next version of everything in one transaction, with every
+// kind of statement, and returns the number of runs.
 func (f *faulty) write(ctx context.Context) (runs int, err error) {
 	err = f.s.Write(ctx, func(tx store.Tx) error {
 		runs++
@@ -118,7 +118,7 @@ func (f *faulty) write(ctx context.Context) (runs int, err error) {
 	return runs, err
 }
 
-// giveUp is a write that is rolled back at its end.
+// giveUp writes and rolls back.
 func (f *faulty) giveUp(ctx context.Context) (runs int, err error) {
 	err = f.s.Write(ctx, func(tx store.Tx) error {
 		runs++
@@ -160,8 +160,8 @@ func (f *faulty) statements(ctx context.Context, tx store.Tx) error {
 	return tx.DropBlobs(ctx, []store.Key{blobKey(f.at)})
 }
 
-// settled looks whether the last write is stored as a whole, or not at all, as
-// it must be, and goes on from there.
+// settled checks that the last write is stored as a whole, or not at all, and
+// continues from there.
 func (f *faulty) settled(what string, stored bool) {
 	f.Helper()
 	want := f.at
@@ -169,12 +169,12 @@ func (f *faulty) settled(what string, stored bool) {
 		want++
 	}
 	if got := f.found(want); len(got) > 0 {
-		f.Fatalf("%s: stored is to be %t, and version %d is not what is there: %s", what, stored, want, strings.Join(got, "; "))
+		f.Fatalf("%s: want stored %t, but version %d differs: %s", what, stored, want, strings.Join(got, "; "))
 	}
 	f.at = want
 }
 
-// found lists what is not as it is at a version.
+// found lists what differs from a version.
 func (f *faulty) found(version int64) (wrong []string) {
 	ctx := f.Context()
 	expect := func(what string, got, want any) {
@@ -215,10 +215,10 @@ func (f *faulty) found(version int64) (wrong []string) {
 			expect(fmt.Sprintf("that there is blob %d", at), there, at == version)
 		}
 		history := func(key store.Key) (versions []int64, err error) {
-			changes, err := s.History(ctx, store.HistoryQuery{Network: key.Network, Collection: faultThings, ID: key.ID, Limit: 3})
-			for _, change := range changes {
-				versions = append(versions, change.Version)
-			}
+			err = s.History(ctx, store.HistoryQuery{Network: key.Network, Collection: faultThings, ID: key.ID, Limit: 3}, func(c *store.Change) error {
+				versions = append(versions, c.Version)
+				return nil
+			})
 			return versions, err
 		}
 		last, err := history(hotKey)
@@ -240,13 +240,13 @@ func (f *faulty) found(version int64) (wrong []string) {
 	return wrong
 }
 
-// busy is what a machine with much to do may add to a time. Without what is
-// tested, it would be the minute after which MongoDB ends a transaction itself,
-// or no end.
+// busy is the delay that a busy machine may add. Without the code under test,
+// the delay would be the minute after which MongoDB ends a transaction, or
+// endless.
 const busy = 10 * time.Second
 
-// nothingOpen waits until the server does nothing for the store any more, and
-// then has no transaction of it.
+// nothingOpen waits until the server runs nothing for the store and has no open
+// transaction of it.
 func (f *faulty) nothingOpen(what string, within time.Duration) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), within+busy)
@@ -266,8 +266,8 @@ func (f *faulty) nothingOpen(what string, within time.Duration) {
 	}
 }
 
-// operations are the store's transactions that are open on the server, and
-// what it does for the store, but for telling how it is.
+// operations returns the store's open transactions on the server and its
+// running commands, except monitoring.
 func (f *faulty) operations() (open []bson.Raw) {
 	f.Helper()
 	cursor, err := f.set.Client().Database("admin").Aggregate(f.Context(), bson.A{

@@ -14,24 +14,24 @@ import (
 	"marquee/engine/store"
 )
 
-// A reader of the changes begins with what is stored and goes on with a change
-// stream. The two meet at a horizon: a time before which every transaction has
-// ended. What began before it is read from the collection, in the order of the
-// ids, and is passed over in the stream, which begins there; all else comes
-// from the stream, in commit order. The end of the changes is a place in the
-// stream, where there is no horizon.
+// A reader of the changes begins with the stored ones and continues with a
+// change stream. The two meet at a horizon, a time before which every
+// transaction has ended. Changes of transactions that began before the horizon
+// are read from the collection, in the order of their ids, and skipped in the
+// stream, which begins there. All others come from the stream, in commit order.
+// The end of the changes is a position in the stream, without a horizon.
 type position struct {
 	horizon bson.Timestamp
-	// id is that of the last change from the collection.
+	// id is that of the last change read from the collection.
 	id string
 	// token is where the stream resumes; nil until it begins.
 	token bson.Raw
 }
 
-// horizonSeconds is more than MongoDB lets a transaction last.
+// horizonSeconds is longer than MongoDB lets a transaction last.
 const horizonSeconds = 120
 
-// String is the position as clients keep it.
+// String returns the position in the form that clients keep.
 func (p position) String() string {
 	text := hexTime(p.horizon) + "."
 	if p.token == nil {
@@ -57,7 +57,7 @@ func parsePosition(text string) (p position, ok bool) {
 	return p, err1 == nil && err2 == nil
 }
 
-// within reports whether a change is one of those before the horizon.
+// within reports whether a change is before the horizon.
 func (p position) within(id string) bool { return id <= hexTime(p.horizon) }
 
 // Changes implements store.Store.
@@ -68,6 +68,8 @@ func (s *Store) Changes(ctx context.Context, after string, limit int, collection
 	if limit <= 0 {
 		return nil, after, nil
 	}
+	ctx, done := s.leader.led(ctx)
+	defer done()
 	f := follower{s: s, limit: limit, collections: collections}
 	if after == "" {
 		now, err := s.clusterTime(ctx)
@@ -93,16 +95,16 @@ func (s *Store) Changes(ctx context.Context, after string, limit int, collection
 		}
 	}
 	if len(f.found) == 0 && after == "" {
-		return nil, after, nil // the beginning stays it until something has happened
+		return nil, after, nil // the position stays the beginning until something was written
 	}
 	return f.found, f.at.String(), nil
 }
 
 func badPosition(cause error) error {
-	return &store.Error{Code: store.CodeBadPosition, Text: "the position is not one of this store, or so old that MongoDB has forgotten it", Cause: cause}
+	return &store.Error{Code: store.CodeBadPosition, Text: "the position does not come from this store, or is too old for MongoDB", Cause: cause}
 }
 
-// follower collects changes behind a position.
+// follower collects changes after a position.
 type follower struct {
 	s           *Store
 	at          position
@@ -126,7 +128,7 @@ func (f *follower) stored(ctx context.Context) error {
 		filter := bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}},
 			{Key: keyID, Value: bson.D{{Key: "$gt", Value: from.id}, {Key: "$lte", Value: hexTime(from.horizon)}}}}
 		if len(f.collections) > 0 {
-			filter = append(filter, bson.E{Key: "collection", Value: bson.D{{Key: "$in", Value: f.collections}}})
+			filter = append(filter, ofCollections("", f.collections))
 		}
 		return v.rows(ctx, changesCollection, filter, func(raw bson.Raw) error {
 			c, id, err := change(raw)
@@ -139,12 +141,10 @@ func (f *follower) stored(ctx context.Context) error {
 	})
 }
 
-// patience is how long the stream is asked to wait at its end, where nothing
-// new is.
+// patience is how long the stream waits for new changes at its end.
 const patience = 5 * time.Millisecond
 
-// streamed reads changes from the stream, as far as anything had been committed
-// when it began.
+// streamed reads changes from the stream that were committed when it began.
 func (f *follower) streamed(ctx context.Context) error {
 	session, now, err := f.s.present(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (f *follower) streamed(ctx context.Context) error {
 	}
 	wanted := bson.D{{Key: "operationType", Value: "insert"}}
 	if len(f.collections) > 0 {
-		wanted = append(wanted, bson.E{Key: "fullDocument.collection", Value: bson.D{{Key: "$in", Value: f.collections}}})
+		wanted = append(wanted, ofCollections("fullDocument.", f.collections))
 	}
 	stream, err := f.s.db.Collection(changesCollection).Watch(within, mongo.Pipeline{{{Key: "$match", Value: wanted}}}, opts)
 	if err != nil {
@@ -185,14 +185,15 @@ func (f *follower) streamed(ctx context.Context) error {
 		}
 	}
 	if token := stream.ResumeToken(); stream.Err() == nil && len(f.found) < f.limit && token != nil {
-		f.at.token = token // behind all that is of other collections, too
+		f.at.token = token // after the changes of other collections, too
 	}
 	return f.failed(ctx, stream.Err())
 }
 
-// reaches reports whether a token stands at a time or behind it. A token is
-// opaque but for its beginning, which orders tokens: the kind of its first value
-// (82 is a time) and that time. One that begins otherwise counts as if it did.
+// reaches reports whether a token is at a time or after it. Tokens are opaque
+// except for the beginning, which orders them: the type of the first value (82
+// is a time) and that time. A token that begins otherwise counts as reaching
+// it.
 func reaches(token bson.Raw, at bson.Timestamp) bool {
 	data, _ := token.Lookup("_data").StringValueOK()
 	if len(data) < 18 || !strings.HasPrefix(data, "82") {
@@ -203,13 +204,15 @@ func reaches(token bson.Raw, at bson.Timestamp) bool {
 
 // End implements store.Store.
 func (s *Store) End(ctx context.Context) (string, error) {
+	ctx, done := s.leader.led(ctx)
+	defer done()
 	session, now, err := s.present(ctx)
 	if err != nil {
 		_, err = translate(ctx, err)
 		return "", err
 	}
 	defer session.EndSession(context.WithoutCancel(ctx))
-	// A stream without events tells how far it has come.
+	// A stream without events returns how far it has read.
 	none := mongo.Pipeline{{{Key: "$match", Value: bson.D{{Key: "operationType", Value: "none"}}}}}
 	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetStartAtOperationTime(&now)
 	stream, err := s.db.Collection(changesCollection).Watch(mongo.NewSessionContext(ctx, session), none, opts)
@@ -220,20 +223,20 @@ func (s *Store) End(ctx context.Context) (string, error) {
 	defer closeStream(ctx, session, stream)
 	token := stream.ResumeToken()
 	if token == nil {
-		return "", &store.Error{Code: store.CodeInternal, Text: "MongoDB does not tell where the changes end"}
+		return "", &store.Error{Code: store.CodeInternal, Text: "MongoDB does not return the end of the changes"}
 	}
 	return position{token: token}.String(), nil
 }
 
-// closeStream gives back a stream. What was read counts, however it ends.
+// closeStream closes a stream. Errors do not matter once the changes were read.
 func closeStream(ctx context.Context, session *mongo.Session, stream *mongo.ChangeStream) {
 	patient, cancel := patient(ctx, ending)
 	defer cancel()
 	_ = stream.Close(mongo.NewSessionContext(patient, session))
 }
 
-// failed translates an error of the stream. What the server says of a token
-// that it does not know, or knows no longer, has many codes.
+// failed translates an error of the stream. The server has many codes for a
+// token that it does not know, or no longer knows.
 func (f *follower) failed(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"marquee/integration/mongodb"
 )
 
-// TestFeedHasWhatWasAnswered: the feed of a process has what another's Write has
-// committed, also where it reads from a member that may be behind, and also of a
-// transaction that was open while others came and went.
+// TestFeedHasWhatWasAnswered checks that the feed of one process has the
+// committed writes of another, even when it reads from a lagging member, and
+// those of a transaction that was open for long.
 func TestFeedHasWhatWasAnswered(t *testing.T) {
 	set := mongodb.NewReplicaSet(t, 3)
 	uri := set.URI("ads")

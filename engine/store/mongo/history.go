@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"cmp"
 	"context"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -10,22 +11,26 @@ import (
 	"marquee/engine/store"
 )
 
-// storedChange is a change as it is stored. Its id orders changes: one that
-// has seen another comes behind it.
+// storedChange is a stored change. Ids are ordered: a transaction's changes
+// come after those that it has seen.
 type storedChange struct {
 	ID         struct{ Network, ID string } `bson:"_id"`
 	Time       bson.DateTime
 	Collection string
 	Object     string
-	Version    int64
-	User       string
-	Fields     bson.RawValue
-	Owner      string
-	Notices    bson.RawValue
+	// Feed holds the object of a FeedOnly change.
+	Feed     struct{ Collection, Object string }
+	Revision int64
+	Version  int64
+	User     string
+	Fields   bson.RawValue
+	Cause    bson.RawValue
+	Owner    string
+	Notices  bson.RawValue
 }
 
-// change reads a stored change and its id, which is its position until the feed
-// tells a better one.
+// change decodes a stored change and its id, which is its position in the
+// history.
 func change(raw bson.Raw) (store.Change, string, error) {
 	var c storedChange
 	if err := bson.Unmarshal(raw, &c); err != nil {
@@ -35,12 +40,17 @@ func change(raw bson.Raw) (store.Change, string, error) {
 	if err != nil {
 		return store.Change{}, "", err
 	}
+	cause, err := jsonOf(c.Cause)
+	if err != nil {
+		return store.Change{}, "", err
+	}
 	notices, err := jsonOf(c.Notices)
-	return store.Change{Position: c.ID.ID, Time: c.Time.Time().UTC(), Network: c.ID.Network, Collection: c.Collection, ID: c.Object,
-		Version: c.Version, User: c.User, Owner: c.Owner, Fields: fields, Notices: notices}, c.ID.ID, err
+	return store.Change{Position: c.ID.ID, Time: c.Time.Time().UTC(), Network: c.ID.Network, Collection: cmp.Or(c.Collection, c.Feed.Collection), ID: cmp.Or(c.Object, c.Feed.Object),
+		Revision: cmp.Or(c.Revision, c.Version), Version: c.Version, User: c.User, FeedOnly: c.Feed.Object != "",
+		Owner: c.Owner, Fields: fields, Cause: cause, Notices: notices}, c.ID.ID, err
 }
 
-// jsonOf is a value as JSON, nil for none.
+// jsonOf returns a value as JSON, nil when it is absent.
 func jsonOf(value bson.RawValue) ([]byte, error) {
 	if value.IsZero() {
 		return nil, nil
@@ -50,7 +60,7 @@ func jsonOf(value bson.RawValue) ([]byte, error) {
 	return w.out, err
 }
 
-// historyFilter is the condition of a history query.
+// historyFilter is the filter of a history query.
 func historyFilter(q store.HistoryQuery) bson.D {
 	f := bson.D{{Key: keyNetwork, Value: q.Network}}
 	if q.Collection != "" {
@@ -59,79 +69,112 @@ func historyFilter(q store.HistoryQuery) bson.D {
 	if q.ID != "" {
 		f = append(f, bson.E{Key: "object", Value: q.ID})
 	}
-	if q.Collections != nil {
+	switch {
+	case q.Collections != nil:
 		f = append(f, bson.E{Key: "$and", Value: bson.A{bson.D{{Key: "collection", Value: bson.D{{Key: "$in", Value: q.Collections}}}}}})
+	case q.Collection == "":
+		f = append(f, bson.E{Key: "collection", Value: bson.D{{Key: "$gt", Value: ""}}})
 	}
 	return f
 }
 
-// historyHint is the index whose order is the history's.
+// ofCollections is the condition that a change belongs to one of some
+// collections. Before is the prefix of the field.
+func ofCollections(before string, collections []string) bson.E {
+	in := bson.D{{Key: "$in", Value: collections}}
+	return bson.E{Key: "$or", Value: bson.A{bson.D{{Key: before + "collection", Value: in}}, bson.D{{Key: before + "feed.collection", Value: in}}}}
+}
+
+// historyHint names the index that has the order of the history. For several
+// collections, MongoDB merges the entries of each.
 func historyHint(q store.HistoryQuery) string {
 	switch {
 	case q.ID != "":
 		return ownIndex + "object"
-	case q.Collection != "":
+	case q.Collection != "", q.Collections != nil:
 		return ownIndex + "type"
 	}
 	return ownIndex + "key"
 }
 
 // History implements store.Snapshot.
-func (v *view) History(ctx context.Context, q store.HistoryQuery) ([]store.Change, error) {
+func (v *view) History(ctx context.Context, q store.HistoryQuery, yield func(*store.Change) error) error {
 	if q.Limit <= 0 {
-		return nil, v.guard(ctx)
+		return v.guard(ctx)
 	}
-	var changes []store.Change
-	err := v.rows(ctx, changesCollection, historyFilter(q), func(raw bson.Raw) error {
+	filter, skip := historyFilter(q), int64(q.Offset)
+	if q.After != "" {
+		filter, skip = append(filter, bson.E{Key: keyID, Value: bson.D{{Key: "$lt", Value: q.After}}}), 0
+	}
+	return v.rows(ctx, changesCollection, filter, func(raw bson.Raw) error {
 		c, _, err := change(raw)
-		changes = append(changes, c)
-		return err
-	}, options.Find().SetSort(bson.D{{Key: keyID, Value: -1}}).SetHint(historyHint(q)).SetSkip(int64(q.Offset)).SetLimit(int64(q.Limit)).SetBatchSize(batchSize(q.Limit)))
-	return changes, err
+		if err != nil {
+			return err
+		}
+		return yield(&c)
+	}, options.Find().SetSort(bson.D{{Key: keyID, Value: -1}}).SetHint(historyHint(q)).SetSkip(skip).SetLimit(int64(q.Limit)).SetBatchSize(batchSize(q.Limit)))
 }
 
 // HistoryCount implements store.Snapshot.
 func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64, err error) {
-	hint := historyHint(q)
-	if q.ID == "" {
-		hint = ownIndex + "type" // holds the collections
-	}
-	pipeline := bson.A{bson.D{{Key: "$match", Value: historyFilter(q)}}, bson.D{{Key: "$count", Value: "n"}}}
-	return v.aggregate(ctx, changesCollection, pipeline, options.Aggregate().SetHint(hint))
+	return v.count(ctx, changesCollection, historyFilter(q), 0, historyCountHint(q))
 }
 
-// noticePipeline finds the changes of a notice query, newest first.
-func noticePipeline(q store.NoticeQuery, then ...bson.D) bson.A {
-	match := bson.D{{Key: keyNetwork, Value: q.Network}, {Key: "owner", Value: q.Owner}, {Key: "collection", Value: bson.D{{Key: "$in", Value: q.Collections}}}}
-	pipeline := bson.A{bson.D{{Key: "$match", Value: match}}, bson.D{{Key: "$sort", Value: bson.D{{Key: keyID, Value: -1}}}}}
-	for _, stage := range then {
-		pipeline = append(pipeline, stage)
+// historyCountHint names an index that holds the collections, so that a count
+// reads no change.
+func historyCountHint(q store.HistoryQuery) string {
+	if q.ID == "" {
+		return ownIndex + "type"
 	}
-	return pipeline
+	return historyHint(q)
+}
+
+// noticeFilter is the filter on changes of a notice query.
+func noticeFilter(q store.NoticeQuery) bson.D {
+	return bson.D{{Key: keyNetwork, Value: q.Network}, {Key: "owner", Value: q.Owner}, ofCollections("", q.Collections)}
+}
+
+// noticesPipeline selects a page of notices, newest first.
+func noticesPipeline(q store.NoticeQuery) bson.A {
+	filter, behind, skip := noticeFilter(q), bson.D{}, int64(q.Offset)
+	if q.After != "" {
+		filter, skip = append(filter, bson.E{Key: keyID, Value: bson.D{{Key: "$lte", Value: q.After}}}), 0
+		behind = bson.D{{Key: "$or", Value: bson.A{
+			bson.D{{Key: keyID, Value: bson.D{{Key: "$lt", Value: q.After}}}},
+			bson.D{{Key: "index", Value: bson.D{{Key: "$gt", Value: q.AfterIndex}}}}}}}
+	}
+	return bson.A{
+		bson.D{{Key: "$match", Value: filter}},
+		bson.D{{Key: "$sort", Value: bson.D{{Key: keyID, Value: -1}}}},
+		bson.D{{Key: "$unset", Value: bson.A{"fields", "cause"}}},
+		bson.D{{Key: "$unwind", Value: bson.D{{Key: "path", Value: "$notices"}, {Key: "includeArrayIndex", Value: "index"}}}},
+		bson.D{{Key: "$match", Value: behind}},
+		bson.D{{Key: "$skip", Value: skip}},
+		bson.D{{Key: "$limit", Value: int64(q.Limit)}},
+	}
 }
 
 // Notices implements store.Snapshot.
-func (v *view) Notices(ctx context.Context, q store.NoticeQuery) ([]store.Notice, error) {
+func (v *view) Notices(ctx context.Context, q store.NoticeQuery, yield func(*store.Notice) error) error {
 	if err := v.guard(ctx); err != nil || q.Limit <= 0 {
-		return nil, err
-	}
-	pipeline := noticePipeline(q, bson.D{{Key: "$unset", Value: "fields"}}, bson.D{{Key: "$unwind", Value: "$notices"}},
-		bson.D{{Key: "$skip", Value: int64(q.Offset)}}, bson.D{{Key: "$limit", Value: int64(q.Limit)}})
-	var notices []store.Notice
-	cursor, err := v.collection(changesCollection).Aggregate(v.in(ctx), pipeline, options.Aggregate().SetHint(ownIndex+"owner").SetBatchSize(batchSize(q.Limit)))
-	err = v.drain(ctx, changesCollection, cursor, err, func(raw bson.Raw) error {
-		c, _, err := change(raw)
-		notice := store.Notice{Change: c, Text: c.Notices}
-		notice.Notices = nil
-		notices = append(notices, notice)
 		return err
+	}
+	cursor, err := v.collection(changesCollection).Aggregate(v.in(ctx), noticesPipeline(q), options.Aggregate().SetHint(ownIndex+"owner").SetBatchSize(batchSize(q.Limit)))
+	return v.drain(ctx, changesCollection, cursor, err, func(raw bson.Raw) error {
+		c, _, err := change(raw)
+		if err != nil {
+			return err
+		}
+		index, _ := raw.Lookup("index").AsInt64OK()
+		notice := store.Notice{Change: c, Index: int(index), Text: c.Notices}
+		notice.Notices = nil
+		return yield(&notice)
 	})
-	return notices, err
 }
 
 // NoticeCount implements store.Snapshot.
 func (v *view) NoticeCount(ctx context.Context, q store.NoticeQuery) (int64, error) {
-	pipeline := noticePipeline(q, bson.D{{Key: "$group", Value: bson.D{{Key: fieldID, Value: nil},
-		{Key: "n", Value: bson.D{{Key: "$sum", Value: bson.D{{Key: "$size", Value: "$notices"}}}}}}}})
-	return v.aggregate(ctx, changesCollection, pipeline, options.Aggregate().SetHint(ownIndex+"owner"))
+	pipeline := bson.A{bson.D{{Key: "$match", Value: noticeFilter(q)}}, bson.D{{Key: "$group", Value: bson.D{{Key: fieldID, Value: nil},
+		{Key: "n", Value: bson.D{{Key: "$sum", Value: bson.D{{Key: "$size", Value: "$notices"}}}}}}}}}
+	return v.sum(ctx, changesCollection, pipeline, ownIndex+"owner")
 }

@@ -1,10 +1,13 @@
-// Package mongo keeps records in a MongoDB database on a replica set or a
-// sharded cluster: the store of production.
+// Package mongo is the store for production: it keeps records in a MongoDB
+// database, on a replica set or a sharded cluster. It imports store and what
+// store is made of. Begin with Store; a write passes through write.go and
+// transaction.go, a query through compile.go, plan.go, page.go and view.go.
 package mongo
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -22,13 +25,20 @@ import (
 	"marquee/engine/store"
 )
 
-// Options are the settings of a store.
+// Options configures a store.
 type Options struct {
 	// URI is a MongoDB connection string that names a database. Its options
-	// are the driver's, but for the read and write concerns, which are
-	// majority.
+	// apply except the read and write concerns, which are majority.
 	URI string
-	// Monitor, when it is set, sees the commands that are sent.
+	// MustExist makes Open fail when there is no store, instead of creating
+	// one.
+	MustExist bool
+	// Answered, if set, is called by Open when the deployment has answered for
+	// the first time.
+	Answered func()
+	// Log receives messages for operators; nil discards them.
+	Log *slog.Logger
+	// Monitor, if set, sees the commands that are sent.
 	Monitor *event.CommandMonitor
 }
 
@@ -36,19 +46,26 @@ type Options struct {
 type Store struct {
 	client *mongo.Client
 	db     *mongo.Database
-	// sharded says that the deployment is a sharded cluster.
+	// sharded reports whether the deployment is a sharded cluster.
 	sharded bool
-	// created is the cluster's time when the store was made.
+	// created is the cluster's time when the store was created.
 	created bson.Timestamp
 
 	ensure sync.Mutex
 	closed atomic.Bool
 	counts counts
-	// known are the indexes of each collection, replaced as a whole.
+	// admission limits how much is written at once.
+	admission *admission
+	leader    *leader
+	answers   answers
+	log       *slog.Logger
+	// note is a message about the deployment for operators.
+	note string
+	// known holds the indexes of each collection; it is replaced as a whole.
 	known atomic.Pointer[map[string][]index]
 }
 
-// The store's own collections. Those of types have no dot in their names.
+// The store's own collections. Names of other collections have no dot.
 const (
 	storeCollection   = "marquee.store"
 	changesCollection = "marquee.changes"
@@ -58,30 +75,34 @@ const (
 	piecesCollection  = "marquee.blob_pieces"
 )
 
-// Open connects to the deployment, checks that it can be used, and makes or
-// migrates what the store needs in the database. Codes: CodeNotUsable,
-// CodeUnavailable.
+// Open connects to the deployment, checks that it is usable, and creates or
+// migrates the store's own collections. Codes: CodeNotUsable, CodeUnavailable,
+// CodeNoStore.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	database, opts, err := parse(o.URI)
 	if err != nil {
 		return nil, err
 	}
-	opts.SetMonitor(o.Monitor)
+	leader := newLeader(*opts.HeartbeatInterval)
+	opts.SetMonitor(o.Monitor).SetServerMonitor(leader.monitor())
 	client, err := mongo.Connect(opts)
 	if err != nil {
 		return nil, notUsable("its connection string cannot be used", scrub(err))
 	}
-	s := &Store{client: client}
+	s := &Store{client: client, admission: newAdmission(), leader: leader, log: o.Log}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
 	s.db = client.Database(database)
-	if err := s.start(ctx); err != nil {
+	if err := s.start(ctx, o); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// parse reads a connection string. The driver's words about one that is wrong
-// may repeat the password, so that they are not passed on.
+// parse parses a connection string. It drops the driver's errors that may
+// repeat the password.
 func parse(uri string) (database string, opts *options.ClientOptions, err error) {
 	known, err := connstring.ParseAndValidate(uri)
 	var lookup *net.DNSError
@@ -92,10 +113,10 @@ func parse(uri string) (database string, opts *options.ClientOptions, err error)
 		return "", nil, notUsable("its connection string cannot be read: write mongodb://HOST1,HOST2,HOST3/DATABASE?replicaSet=NAME, with special characters of the user and the password percent-encoded", nil)
 	}
 	if known.Database == "" {
-		return "", nil, notUsable("its connection string names no database: write it behind the hosts, as in mongodb://HOST/DATABASE", nil)
+		return "", nil, notUsable("its connection string names no database: add it after the hosts, as in mongodb://HOST/DATABASE", nil)
 	}
 	opts = options.Client().ApplyURI(uri).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority()).
-		SetRetryReads(false).SetRetryWrites(true) // the driver repeats reads without a pause, and Read does with one; a fence is a write that can be repeated
+		SetRetryReads(false).SetRetryWrites(true) // Read retries with a pause, the driver without one; a fence is a write that can be retried
 	if err := opts.Validate(); err != nil {
 		if known.Password != "" && strings.Contains(err.Error(), known.Password) {
 			err = nil
@@ -105,6 +126,9 @@ func parse(uri string) (database string, opts *options.ClientOptions, err error)
 	if known.AppName == "" {
 		opts.SetAppName("marquee")
 	}
+	if opts.HeartbeatInterval == nil {
+		opts.SetHeartbeatInterval(heartbeat)
+	}
 	return known.Database, opts, nil
 }
 
@@ -112,11 +136,11 @@ func notUsable(cure string, cause error) error {
 	return &store.Error{Code: store.CodeNotUsable, Text: "the MongoDB store cannot be used: " + cure, Cause: cause}
 }
 
-// Revision implements store.Store. Other processes write to the database too,
-// so that nothing can be told without asking it.
+// Revision implements store.Store. Other processes write to the database, so it
+// takes a read to know.
 func (s *Store) Revision(...string) (string, bool) { return "", false }
 
-// Check implements store.Store: a primary answers.
+// Check implements store.Store. It succeeds when a primary answers.
 func (s *Store) Check(ctx context.Context) error {
 	_, err := translate(ctx, s.client.Ping(ctx, readpref.Primary()))
 	return err
@@ -133,7 +157,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// open fails when the store is closed, or the context has ended.
+// open returns an error when the store is closed or the context has ended.
 func (s *Store) open(ctx context.Context) error {
 	switch {
 	case s.closed.Load():

@@ -8,7 +8,7 @@ import (
 	"marquee/integration/mongodb"
 )
 
-// openTest opens a store; its URI names a database of the test's own.
+// openTest opens a store on a database of its own.
 func openTest(t testing.TB, options Options) *Store {
 	t.Helper()
 	if options.URI == "" {

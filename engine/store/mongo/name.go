@@ -2,17 +2,15 @@ package mongo
 
 import (
 	"strings"
-
-	"marquee/engine/query"
 )
 
-// Names of members are stored as they are, but for what a path cannot hold or
-// BSON does not keep: a dot, a dollar at the beginning, an empty name. These
-// are percent-encoded, and so is the percent sign itself.
+// Names of members are stored unchanged except for characters that a path
+// cannot contain or BSON does not preserve: a dot, a leading dollar, an empty
+// name. These are percent-encoded, and so is the percent sign.
 
 const upperHex = "0123456789ABCDEF"
 
-// escapeName is the stored form of a member's name.
+// escapeName returns the stored form of a member's name.
 func escapeName(name string) string {
 	if name == "" {
 		return "%"
@@ -34,8 +32,8 @@ func escapeName(name string) string {
 	return b.String()
 }
 
-// unescapeName is the name whose stored form is given. A percent sign that is
-// part of none, which only another program can have written, stands for itself.
+// unescapeName reverses escapeName. A percent sign that begins no escape, which
+// only another program can have written, is kept.
 func unescapeName(stored []byte) []byte {
 	if len(stored) == 1 {
 		return nil
@@ -55,9 +53,11 @@ func unescapeName(stored []byte) []byte {
 	return name
 }
 
-// The members of a stored record. The user's own are all below document.
+// The members of a stored record. The object itself is below document.
+// fieldIndexed holds the transaction that added claims without a new revision.
 const (
 	fieldID         = "_id"
+	fieldRevision   = "revision"
 	fieldVersion    = "version"
 	fieldState      = "state"
 	fieldCreateTime = "createTime"
@@ -66,28 +66,9 @@ const (
 	fieldUpdateUser = "updateUser"
 	fieldWarnings   = "warnings"
 	fieldTerms      = "terms"
+	fieldIndexed    = "indexed"
 	fieldDocument   = "document"
 
 	keyNetwork = fieldID + ".network"
 	keyID      = fieldID + ".id"
 )
-
-var systemFields = map[query.System]string{
-	query.ID: keyID, query.Network: keyNetwork, query.State: fieldState, query.CreateTime: fieldCreateTime,
-	query.UpdateTime: fieldUpdateTime, query.CreateUser: fieldCreateUser, query.UpdateUser: fieldUpdateUser, query.Warnings: fieldWarnings,
-}
-
-// path is where a field is in a stored record. Arrays on the way are crossed
-// by MongoDB itself.
-func path(field query.Field) string {
-	if field.System != query.NotSystem {
-		return systemFields[field.System]
-	}
-	var b strings.Builder
-	b.WriteString(fieldDocument)
-	for _, step := range field.Path {
-		b.WriteByte('.')
-		b.WriteString(escapeName(step.Name))
-	}
-	return b.String()
-}

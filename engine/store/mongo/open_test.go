@@ -11,7 +11,7 @@ import (
 	"marquee/integration/mongodb"
 )
 
-// refusedOpen opens a store that cannot be used, and checks what is said.
+// refusedOpen checks that a store cannot be opened, and the error.
 func refusedOpen(t *testing.T, uri string, code store.Code, wanted ...string) {
 	t.Helper()
 	s, err := Open(t.Context(), Options{URI: uri})
@@ -24,12 +24,12 @@ func refusedOpen(t *testing.T, uri string, code store.Code, wanted ...string) {
 	}
 	for _, want := range wanted {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%v says nothing of %q", err, want)
+			t.Errorf("%v does not contain %q", err, want)
 		}
 	}
 	for _, secret := range []string{"s3cret", "p%40ss", "p@ss"} {
 		if strings.Contains(err.Error(), secret) {
-			t.Errorf("%v tells the password", err)
+			t.Errorf("%v contains the password", err)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestConnectionStrings(t *testing.T) {
 		"a port of letters":   {"mongodb://user:s3cret@127.0.0.1:port/db", store.CodeNotUsable, "connection string cannot be read"},
 		"an unescaped secret": {"mongodb://user:s3cret@x@127.0.0.1/db", store.CodeNotUsable, "percent-encoded"},
 		"no database":         {"mongodb://user:s3cret@127.0.0.1/", store.CodeNotUsable, "names no database"},
-		"a file that is not":  {"mongodb://user:s3cret@127.0.0.1/db?tls=true&tlsCAFile=/nowhere/ca.pem", store.CodeNotUsable, "check the files"},
+		"a missing file":      {"mongodb://user:s3cret@127.0.0.1/db?tls=true&tlsCAFile=/nowhere/ca.pem", store.CodeNotUsable, "check the files"},
 		"a wrong option":      {"mongodb://user:s3cret@127.0.0.1/db?readPreference=s3cret", store.CodeNotUsable, "option"},
 		"nobody there":        {"mongodb://user:s3cret@127.0.0.1:1/db?serverSelectionTimeoutMS=100", store.CodeUnavailable, "check the hosts"},
 	} {
@@ -82,8 +82,8 @@ func TestStandalone(t *testing.T) {
 	refusedOpen(t, mongodb.StandaloneURI(t), store.CodeNotUsable, "standalone", "--replSet", "rs.initiate()")
 }
 
-// TestAccess proves on a real server what the connection string says of TLS,
-// users and certificates.
+// TestAccess tests TLS, users and certificates of the connection string on a
+// real server.
 func TestAccess(t *testing.T) {
 	set := mongodb.NewReplicaSet(t, 1, mongodb.WithTLS(), mongodb.WithAuth())
 	user := func(name, role string) *url.Userinfo {

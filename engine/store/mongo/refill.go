@@ -8,8 +8,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// Forget implements store.Store. MongoDB walks the collection; every record is
-// changed by itself.
+// Forget implements store.Store. MongoDB reads the whole collection, and
+// changes each record on its own.
 func (s *Store) Forget(ctx context.Context, collection string, termKeys, properties []string) error {
 	return s.patiently(ctx, func() error {
 		if len(properties) > 0 {

@@ -2,6 +2,7 @@ package mongo
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -13,14 +14,18 @@ import (
 	"marquee/engine/store"
 )
 
-// Settle implements store.Store. The servers tell which transactions are open;
-// MongoDB itself ends each after a while. Where they may not tell, that while
-// is waited for. What has ended may not be with the majority yet, and is not
-// read then: a commit of one's own, which comes behind it, waits for that.
+// settleLogAfter is the time after which Settle logs that it waits.
+const settleLogAfter = 2 * time.Second
+
+// Settle implements store.Store. It asks the servers which transactions are
+// open; MongoDB ends each after a minute. Without the permission to ask, Settle
+// waits for that long. Ended transactions may not be on a majority yet, and are
+// then not readable; a commit of the store's own, which comes after them, waits
+// for that.
 func (s *Store) Settle(ctx context.Context) error {
 	var first map[openTransaction]bool
 	begun := time.Now()
-	answered := begun
+	answered, logged := begun, false
 	for n := 0; first == nil || len(first) > 0; n++ {
 		if err := s.open(ctx); err != nil {
 			return err
@@ -46,6 +51,10 @@ func (s *Store) Settle(ctx context.Context) error {
 		case again == final, time.Since(answered) > maxLost:
 			return translated
 		}
+		if !logged && time.Since(begun) > settleLogAfter {
+			logged = true
+			s.log.Info("waiting for open transactions; MongoDB ends each after a minute, including those of killed servers", slog.Int("open", len(first)))
+		}
 		if len(first) > 0 && !pause(ctx, n, conflict) || first == nil && !pause(ctx, n, lost) {
 			return deadline(ctx)
 		}
@@ -57,19 +66,20 @@ func (s *Store) Settle(ctx context.Context) error {
 	})
 }
 
-// openTransaction names a transaction of a session, which is BSON.
+// openTransaction identifies a transaction of a session, which is BSON.
 type openTransaction struct {
 	session string
 	number  int64
 }
 
-// listings is how often the servers are asked at once: a transaction that goes
-// on while a server lists first what works and then what is idle may be in
-// neither list.
+// listings is the number of listings that are combined. A server lists active
+// transactions before idle ones, so one that changes between may be missing
+// from a listing.
 const listings = 3
 
-// openTransactions names those of all clients with this database user. Those of
-// other databases are among them: the servers do not tell them apart.
+// openTransactions returns the transactions of all clients with this database
+// user. They include those on other databases, which the servers do not
+// distinguish.
 func (s *Store) openTransactions(ctx context.Context) (map[openTransaction]bool, error) {
 	open := map[openTransaction]bool{}
 	for range listings {
@@ -103,7 +113,7 @@ func (s *Store) listTransactions(ctx context.Context, open map[openTransaction]b
 	return nil
 }
 
-// wait waits, and returns false when the context ends before.
+// wait returns false when the context ends first.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -114,3 +124,6 @@ func wait(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
+
+// Serial implements store.Store.
+func (s *Store) Serial() bool { return false }

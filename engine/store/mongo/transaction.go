@@ -15,20 +15,24 @@ import (
 // transaction is a store.Tx in a session.
 type transaction struct {
 	view
-	// id names the transaction; it is made anew for each run of the function.
+	// id identifies the transaction. Each run of the function has a new one.
 	id string
 	// at is the cluster's time when the transaction began: later than the
-	// commit of all that it sees, and earlier than its own.
+	// commits that it sees, earlier than its own.
 	at bson.Timestamp
-	// touched are the collections that are written, by network.
+	// touched holds the collections that were written, by network.
 	touched map[string]map[string]bool
-	// appended is how many changes there are.
+	// appended is the number of changes.
 	appended int
-	// flying brings the error of a command that is under way.
-	flying chan error
+	// inFlight receives the error of the command in flight.
+	inFlight chan error
+	// place is the transaction in the admission; items and bytes are what it
+	// has sent.
+	place        *admitted
+	items, bytes int64
 }
 
-var errVersion = &store.Error{Code: store.CodeConflict, Text: "a record is not at its expected version"}
+var errVersion = &store.Error{Code: store.CodeConflict, Text: "a record is not at its expected revision"}
 
 func (t *transaction) touch(network, collection string) {
 	if t.touched[network] == nil {
@@ -37,7 +41,7 @@ func (t *transaction) touch(network, collection string) {
 	t.touched[network][collection] = true
 }
 
-// refuse ends the transaction for what its own snapshot holds.
+// refuse ends the transaction because of what its own snapshot contains.
 func (t *transaction) refuse(err error) error {
 	t.broken, t.again = err, refused
 	return err
@@ -93,9 +97,9 @@ func (t *transaction) putRecords(ctx context.Context, collection string, writes 
 	return updates.all(ctx)
 }
 
-// addClaims makes a record the owner of values, which it may be already. The
-// filter of one that another owns matches nothing, and its upsert then meets
-// the _id that is there.
+// addClaims makes a record the owner of values; it may own some already. The
+// filter of a value with another owner matches nothing, so its upsert conflicts
+// with the existing _id.
 func addClaims(ctx context.Context, b *bulk, claims []store.Claim, owner string) error {
 	for _, claim := range claims {
 		err := b.addD(ctx, bson.D{{Key: "q", Value: bson.D{{Key: fieldID, Value: claimID(claim)}, {Key: "owner", Value: owner}}},
@@ -128,13 +132,12 @@ func (t *transaction) Append(ctx context.Context, changes []store.Change) error 
 	return inserts.send(ctx)
 }
 
-// ordinal orders transactions: one that has seen what another wrote comes
-// behind it.
+// ordinal orders transactions: each comes after those whose writes it has seen.
 func (t *transaction) ordinal() string { return hexTime(t.at) + "-" + t.id }
 
 func hexTime(at bson.Timestamp) string { return fmt.Sprintf("%08x%08x", at.T, at.I) }
 
-// begin asks for the cluster's time, which comes with any answer of the
+// begin reads the cluster's time, which is part of every answer in the
 // transaction.
 func (t *transaction) begin(ctx context.Context) error {
 	if t.at.T > 0 {
@@ -150,9 +153,9 @@ func (t *transaction) begin(ctx context.Context) error {
 	return nil
 }
 
-// mark leaves a trace of the transaction in each network that it wrote to: by
-// it an unknown outcome is told, and what was counted before is known to be
-// out of date. The server deletes it after a while.
+// mark stores a marker of the transaction in each network that it wrote to. It
+// decides an unknown outcome, and invalidates cached counts. The server deletes
+// it after a day.
 func (t *transaction) mark(ctx context.Context) (marker bson.Raw, err error) {
 	if err := t.begin(ctx); err != nil {
 		return nil, err
@@ -180,8 +183,14 @@ func (t *transaction) Index(ctx context.Context, collection string, entries []st
 	updates, claims := t.updates(collection), t.updates(claimsCollection)
 	for _, entry := range entries {
 		t.touch(entry.Network, collection)
-		err := updates.update(ctx, bson.D{{Key: fieldID, Value: idOf(entry.Key)}},
-			bson.D{{Key: "$addToSet", Value: bson.D{{Key: fieldTerms, Value: bson.D{{Key: "$each", Value: termTexts(entry.Terms)}}}}}})
+		update := bson.D{{Key: "$addToSet", Value: bson.D{{Key: fieldTerms, Value: bson.D{{Key: "$each", Value: termTexts(entry.Terms)}}}}}}
+		if len(entry.Claims) > 0 {
+			// Another transaction may be giving the record another value. The
+			// two must conflict, and MongoDB ignores updates that change
+			// nothing.
+			update = append(update, bson.E{Key: "$set", Value: bson.D{{Key: fieldIndexed, Value: t.id}}})
+		}
+		err := updates.update(ctx, bson.D{{Key: fieldID, Value: idOf(entry.Key)}}, update)
 		if err != nil {
 			return err
 		}

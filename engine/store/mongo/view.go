@@ -18,16 +18,18 @@ type view struct {
 	s       *Store
 	session *mongo.Session
 	ctx     context.Context
-	// broken is the error that ended the view, again whether what it was part
-	// of may run again.
+	// term ends when another primary is elected, and with the view.
+	term context.Context
+	// broken is the error that ended the view, and again whether its Read or
+	// Write may be retried.
 	broken error
 	again  retry
-	// latest says that reads go to the primary, wherever others go: what comes
-	// of them must have seen all that was committed.
+	// latest makes reads go to the primary, because the result must reflect
+	// every commit.
 	latest bool
 }
 
-// collection is where the view reads.
+// collection returns a collection with the read preference of the view.
 func (v *view) collection(name string) *mongo.Collection {
 	opts := options.Collection()
 	if v.latest {
@@ -46,7 +48,7 @@ func (v *view) guard(ctx context.Context) error {
 }
 
 func deadline(ctx context.Context) error {
-	return &store.Error{Code: store.CodeDeadline, Text: "the deadline of the request has passed, or its client has gone", Cause: ctx.Err()}
+	return &store.Error{Code: store.CodeDeadline, Text: "the deadline of the request has passed, or its client has disconnected", Cause: ctx.Err()}
 }
 
 // ended translates an error, which ends the view.
@@ -54,22 +56,25 @@ func (v *view) ended(ctx context.Context, err error) error {
 	if err != nil && v.broken == nil {
 		v.again, v.broken = translate(ctx, err)
 		if code, _ := store.CodeOf(v.broken); code == store.CodeConflict && !v.session.TransactionRunning() {
-			v.broken = &store.Error{Code: store.CodeUnavailable, Text: "other work on a collection was in the way of a read", Cause: scrub(err)}
+			v.broken = &store.Error{Code: store.CodeUnavailable, Text: "a collection could not be read because it was in use", Cause: scrub(err)}
 		}
 	}
 	return v.broken
 }
 
-// in is the context of an operation on the view's session.
+// in returns the context of an operation on the view's session, which is
+// cancelled when another primary is elected.
 func (v *view) in(ctx context.Context) context.Context {
-	return mongo.NewSessionContext(ctx, v.session)
+	return mongo.NewSessionContext(during(ctx, v.term), v.session)
 }
 
-// maxReads is how often a Read runs again whose snapshot can be read no longer.
+// maxReads is the number of retries of a Read whose snapshot is no longer
+// readable.
 const maxReads = 10
 
 // Read implements store.Store.
-func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
+func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) (err error) {
+	defer func() { err = s.leader.explain(ctx, err) }()
 	begun, conflicts := time.Now(), 0
 	for n := 0; ; n++ {
 		again, err := s.read(ctx, fn)
@@ -91,7 +96,9 @@ func (s *Store) read(ctx context.Context, fn func(store.Snapshot) error) (again 
 		return translate(ctx, err)
 	}
 	defer session.EndSession(context.WithoutCancel(ctx))
-	v := &view{s: s, session: session, ctx: ctx}
+	term, done := s.leader.follow()
+	defer done()
+	v := &view{s: s, session: session, ctx: ctx, term: term}
 	defer func() { v.broken = errEnded }()
 	if err = fn(v); v.broken == nil {
 		return final, err
@@ -99,8 +106,8 @@ func (s *Store) read(ctx context.Context, fn func(store.Snapshot) error) (again 
 	return v.again, err
 }
 
-// rows runs a find and yields what it finds. An error of row is not the
-// store's, and comes back as it is; any other ends the view.
+// rows runs a find. An error of row is returned unchanged; any other ends the
+// view.
 func (v *view) rows(ctx context.Context, collection string, filter any, row func(bson.Raw) error, opts ...options.Lister[options.FindOptions]) error {
 	if err := v.guard(ctx); err != nil {
 		return err
@@ -117,7 +124,7 @@ func (v *view) drain(ctx context.Context, collection string, cursor *mongo.Curso
 		return v.ended(ctx, err)
 	}
 	defer v.close(ctx, collection, cursor)
-	for cursor.Next(v.in(ctx)) {
+	for in := v.in(ctx); cursor.Next(in); {
 		if own := row(cursor.Current); own != nil {
 			return own
 		}
@@ -125,25 +132,28 @@ func (v *view) drain(ctx context.Context, collection string, cursor *mongo.Curso
 	return v.ended(ctx, cursor.Err())
 }
 
-// close gives back what is left of a cursor, also of a client that has gone. The
-// driver sends the read concern of a snapshot with killCursors, too, which no
-// server takes, so that it is sent without the session.
+// close releases a cursor, even when the client has disconnected. The driver
+// would send killCursors with the read concern of a snapshot, which servers
+// reject, so it is sent without the session.
 func (v *view) close(ctx context.Context, collection string, cursor *mongo.Cursor) {
 	patient, cancel := patient(ctx, ending)
 	defer cancel()
 	if id := cursor.ID(); id != 0 && !v.session.TransactionRunning() {
 		kill := bson.D{{Key: "killCursors", Value: collection}, {Key: "cursors", Value: bson.A{id}}}
-		_ = v.s.db.RunCommand(patient, kill).Err() // the server forgets it after a while
+		_ = v.s.db.RunCommand(patient, kill).Err() // the server times it out otherwise
 	}
-	_ = cursor.Close(v.in(patient)) // what was read is all that is wanted
+	_ = cursor.Close(mongo.NewSessionContext(patient, v.session)) // everything needed was read
 }
 
-// records yields records of a find. A record that cannot be read is a fault of
-// the store, and ends the view.
+// records yields the records of a find. A record that cannot be decoded is an
+// error of the store, and ends the view.
 func (v *view) records(ctx context.Context, collection string, filter any, yield func(*store.Record) error, opts ...options.Lister[options.FindOptions]) error {
 	d := decoder{collection: collection}
 	var damaged error
+	read, bytes := 0, 0
+	defer func() { v.s.answers.learn(collection, read, bytes) }()
 	err := v.rows(ctx, collection, filter, func(raw bson.Raw) error {
+		read, bytes = read+1, bytes+len(raw)
 		record, err := d.decode(raw)
 		if err != nil {
 			damaged = err
@@ -157,7 +167,7 @@ func (v *view) records(ctx context.Context, collection string, filter any, yield
 	return err
 }
 
-// byNetwork groups keys; most calls have one network.
+// byNetwork groups keys by network. Most calls have one.
 func byNetwork(keys []store.Key) map[string]bson.A {
 	groups, seen := map[string]bson.A{}, make(map[store.Key]bool, len(keys))
 	for _, key := range keys {
@@ -169,7 +179,7 @@ func byNetwork(keys []store.Key) map[string]bson.A {
 	return groups
 }
 
-// withIDs is the filter for records of one network by their _id.
+// withIDs is the filter for records of one network by _id.
 func withIDs(network string, ids bson.A) bson.D {
 	if len(ids) == 1 {
 		return bson.D{{Key: fieldID, Value: ids[0]}}
@@ -177,31 +187,27 @@ func withIDs(network string, ids bson.A) bson.D {
 	return bson.D{{Key: keyNetwork, Value: network}, {Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}}
 }
 
-// indexID is the name of the index that every collection has.
-const indexID = "_id_"
-
-// byID are the options of a find by _id, of so many at once that they come in
-// one answer.
+// byID returns the options of a find by _id.
 func byID(n int) *options.FindOptionsBuilder {
 	return options.Find().SetHint(indexID).SetBatchSize(batchSize(n))
 }
 
-// batchSize is how many documents an answer holds: all, or as many as keep it
-// from being large.
-func batchSize(n int) int32 { return int32(min(n+1, 1000)) }
+// batchSize is the number of documents of an answer: all of them, or as many as
+// keep it from being large.
+func batchSize(n int) int32 { return int32(min(n+1, mostRecords)) }
 
 // Get implements store.Snapshot.
 func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yield func(*store.Record) error) error {
 	for network, ids := range byNetwork(keys) {
-		if err := v.records(ctx, collection, withIDs(network, ids), yield, byID(len(ids)).SetProjection(recordFields)); err != nil {
+		if err := v.records(ctx, collection, withIDs(network, ids), yield, byID(len(ids)).SetBatchSize(v.s.answers.batch(collection, len(ids))).SetProjection(recordFields)); err != nil {
 			return err
 		}
 	}
 	return v.guard(ctx)
 }
 
-// recordFields leaves out what no reader needs.
-var recordFields = bson.D{{Key: fieldTerms, Value: 0}}
+// recordFields excludes fields that no reader needs.
+var recordFields = bson.D{{Key: fieldTerms, Value: 0}, {Key: fieldIndexed, Value: 0}}
 
 // Labels implements store.Snapshot.
 func (v *view) Labels(ctx context.Context, collection, property string, keys []store.Key) (map[store.Key]string, error) {
@@ -223,20 +229,21 @@ func (v *view) Labels(ctx context.Context, collection, property string, keys []s
 
 // Find implements store.Snapshot.
 func (v *view) Find(ctx context.Context, q query.Query, yield func(*store.Record) error) error {
-	hint, err := v.hint(ctx, q, false)
+	c := compile(q)
+	hint, err := v.chooseIndex(ctx, c, false)
 	if err != nil {
 		return err
 	}
 	remaining := q.Limit
-	for _, segment := range segments(q) {
+	for _, segment := range c.segments() {
 		if remaining <= 0 {
 			break
 		}
-		find := findingOf(q, segment, remaining, hint)
+		find := c.find(segment, remaining, hint)
 		err := v.records(ctx, q.Collection, find.filter, func(record *store.Record) error {
 			remaining--
 			return yield(record)
-		}, find.options())
+		}, find.options().SetBatchSize(v.s.answers.batch(q.Collection, int(find.limit))))
 		if err != nil {
 			return err
 		}
@@ -244,38 +251,35 @@ func (v *view) Find(ctx context.Context, q query.Query, yield func(*store.Record
 	return v.guard(ctx)
 }
 
-// Count implements store.Snapshot.
-func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
-	hint, err := v.hint(ctx, q, true)
-	if err != nil {
+// count counts the records of a filter, up to a limit unless it is 0.
+func (v *view) count(ctx context.Context, collection string, filter bson.D, limit int, hint string) (int64, error) {
+	return v.sum(ctx, collection, countPipeline(filter, limit), hint)
+}
+
+// countPipeline is the pipeline of count.
+func countPipeline(filter bson.D, limit int) bson.A {
+	pipeline := bson.A{bson.D{{Key: "$match", Value: filter}}}
+	if limit > 0 {
+		pipeline = append(pipeline, bson.D{{Key: "$limit", Value: limit}})
+	}
+	return append(pipeline, bson.D{{Key: "$count", Value: "n"}})
+}
+
+// sum runs a pipeline whose only document has the result as n.
+func (v *view) sum(ctx context.Context, collection string, pipeline bson.A, hint string) (n int64, err error) {
+	if err := v.guard(ctx); err != nil {
 		return 0, err
 	}
 	opts := options.Aggregate()
 	if hint != "" {
 		opts.SetHint(hint)
 	}
-	count := func() (int64, error) { return v.aggregate(ctx, q.Collection, countPipeline(q), opts) }
-	if v.session.TransactionRunning() || asked(q).ids {
-		return count()
-	}
-	return v.keptCount(ctx, q, count)
-}
-
-// aggregate runs a pipeline that ends in a count.
-func (v *view) aggregate(ctx context.Context, collection string, pipeline bson.A, opts ...options.Lister[options.AggregateOptions]) (n int64, err error) {
-	if err := v.guard(ctx); err != nil {
-		return 0, err
-	}
-	cursor, err := v.collection(collection).Aggregate(v.in(ctx), pipeline, opts...)
+	cursor, err := v.collection(collection).Aggregate(v.in(ctx), pipeline, opts)
 	err = v.drain(ctx, collection, cursor, err, func(raw bson.Raw) error {
 		n, _ = raw.Lookup("n").AsInt64OK()
 		return nil
 	})
 	return n, err
-}
-
-func countPipeline(q query.Query) bson.A {
-	return bson.A{bson.D{{Key: "$match", Value: filter(q)}}, bson.D{{Key: "$count", Value: "n"}}}
 }
 
 // Claims implements store.Snapshot.
@@ -315,12 +319,12 @@ func (v *view) Scan(ctx context.Context, collection string, after store.Key, lim
 	if limit <= 0 {
 		return v.guard(ctx)
 	}
-	v.latest = true // who scans misses nothing
-	return v.records(ctx, collection, behind(after), yield, options.Find().SetLimit(int64(limit)).SetBatchSize(batchSize(limit)).
+	v.latest = true // a scan must not miss a record
+	return v.records(ctx, collection, behind(after), yield, options.Find().SetLimit(int64(limit)).SetBatchSize(v.s.answers.batch(collection, limit)).
 		SetSort(shardKey).SetProjection(recordFields))
 }
 
-// behind is the filter for all keys behind one, in the order of the shard key.
+// behind is the filter for all keys after one, in the order of the shard key.
 func behind(after store.Key) bson.D {
 	return bson.D{{Key: "$or", Value: bson.A{
 		bson.D{{Key: keyNetwork, Value: after.Network}, {Key: keyID, Value: bson.D{{Key: "$gt", Value: after.ID}}}},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
@@ -20,29 +21,34 @@ import (
 )
 
 const (
-	// maxConflicts is how often a transaction runs again that met others.
-	maxConflicts = 20
-	// maxRefused is how often one runs again whose own snapshot refused it: a
-	// function that reads what it relies on does not come here.
+	// maxConflicts is the number of retries after conflicts. They take some
+	// seconds, because a write may conflict with several servers that follow up
+	// a change.
+	maxConflicts = 32
+	// maxRefused is the number of retries of a transaction that its own
+	// snapshot refused. A function that reads what it relies on needs none.
 	maxRefused = 2
-	// maxLost is for how long a transaction without a deadline waits for a
-	// primary.
+	// maxLost is how long a transaction without a deadline waits for a primary.
 	maxLost = 60 * time.Second
-	// maxCommits is how often a commit is tried again whose outcome is unknown,
-	// and committing for how long, before the outcome is asked for.
+	// maxCommits is the minimum number of attempts of a commit with an unknown
+	// outcome, and committing their minimum duration, before the outcome is
+	// looked up.
 	maxCommits = 3
 	committing = 5 * time.Second
-	// settling is how long the outcome of a commit is asked for: longer than
-	// MongoDB takes to elect a primary.
+	// settling is the minimum time for looking up the outcome of a commit:
+	// longer than MongoDB takes to elect a primary.
 	settling = 15 * time.Second
-	// ending is how long the end of a transaction that failed is waited for, at
-	// each of two tries. MongoDB itself ends it after a minute.
+	// copied is the minimum number of bytes per second that a busy majority
+	// replicates. A commit waits for it.
+	copied = 2 << 20
+	// ending is the time limit for ending a failed transaction, at each of two
+	// attempts. MongoDB itself ends it after a minute.
 	ending = time.Second
 )
 
-// patient is a context for what has to be done for a client that has gone, too.
-// It ends without a deadline: of an operation that has one, the driver would try
-// again and again, without a pause, until it passes.
+// patient returns a context for work that must be done even for a client that
+// has disconnected. It ends without a deadline: with one, the driver would
+// retry without a pause until it passes.
 func patient(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	timer := time.AfterFunc(limit, cancel)
@@ -52,8 +58,8 @@ func patient(ctx context.Context, limit time.Duration) (context.Context, context
 	}
 }
 
-// pause waits before another try: longer each time, and by chance, so that
-// those who met do not meet again. It returns false when the context ends.
+// pause waits before a retry, longer each time and with jitter. It returns
+// false when the context ends.
 func pause(ctx context.Context, n int, why retry) bool {
 	longest := min(2*time.Millisecond<<min(n, 7), 250*time.Millisecond)
 	if why == lost {
@@ -69,25 +75,56 @@ func pause(ctx context.Context, n int, why retry) bool {
 	}
 }
 
-// Write implements store.Store.
-func (s *Store) Write(ctx context.Context, fn func(store.Tx) error) error {
-	begun, tries := time.Now(), map[retry]int{}
+// Write implements store.Store. While the client waits, it does not give up
+// after conflicts that may be due to too many writes at once.
+func (s *Store) Write(ctx context.Context, fn func(store.Tx) error) (err error) {
+	defer func() { err = s.leader.explain(ctx, err) }()
+	effort := store.EffortOf(ctx)
+	patient := effort.Records > 0
+	p := s.admission.place(effort.Caller, effort.Records)
+	defer p.end()
+	begun, tries, crowded := time.Now(), map[retry]int{}, false
 	for n := 0; ; n++ {
-		again, err := s.attempt(ctx, fn)
+		if !p.enter(ctx) {
+			return waitedFor(ctx)
+		}
+		again, err := s.attempt(ctx, fn, p)
 		tries[again]++
+		code, _ := store.CodeOf(err)
+		switch {
+		case err == nil:
+			p.committed()
+		case again == conflict && p.conflicted() && patient:
+			crowded, tries[conflict] = true, 0
+		case crowded && code == store.CodeDeadline:
+			return waitedFor(ctx)
+		}
 		switch {
 		case again == final,
 			again == conflict && tries[conflict] > maxConflicts,
 			again == refused && tries[refused] > maxRefused,
-			again == lost && time.Since(begun) > maxLost,
-			!pause(ctx, n, again):
+			again == lost && time.Since(begun) > maxLost:
+			return err
+		case pause(ctx, n, again):
+		case crowded:
+			return waitedFor(ctx)
+		default:
 			return err
 		}
 	}
 }
 
+// waitedFor returns the error of a write whose time ran out while others had
+// the store.
+func waitedFor(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return deadline(ctx) // the client has disconnected
+	}
+	return &store.Error{Code: store.CodeBusy, Text: "the deadline of the request passed while other writes left no room for this one", Cause: ctx.Err()}
+}
+
 // attempt runs the function in one transaction.
-func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error) (again retry, err error) {
+func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error, p *admitted) (again retry, err error) {
 	if err := s.open(ctx); err != nil {
 		return final, err
 	}
@@ -101,11 +138,13 @@ func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error) (again ret
 	if err != nil {
 		return translate(ctx, err)
 	}
-	t := &transaction{view: view{s: s, session: session, ctx: ctx}, id: newID(), touched: map[string]map[string]bool{}}
+	term, done := s.leader.follow()
+	defer done()
+	t := &transaction{view: view{s: s, session: session, ctx: ctx, term: term}, id: newID(), touched: map[string]map[string]bool{}, place: p}
 	defer func() { t.broken = errEnded }()
 	err = t.run(fn)
-	if landed := t.land(ctx); err == nil { // of a bulk that was not finished, too
-		err = landed
+	if awaited := t.await(ctx); err == nil { // even of an unfinished bulk
+		err = awaited
 	}
 	if err != nil || len(t.touched) == 0 {
 		t.abort(ctx)
@@ -119,14 +158,14 @@ func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error) (again ret
 	return t.commit(ctx, marker)
 }
 
-// newID names a transaction.
+// newID returns an id for a transaction.
 func newID() string {
 	var id [8]byte
 	rand.Read(id[:])
 	return hex.EncodeToString(id[:])
 }
 
-// run calls the function, whose panic is an error like others.
+// run calls the function, and converts a panic into an error.
 func (t *transaction) run(fn func(store.Tx) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -136,17 +175,16 @@ func (t *transaction) run(fn func(store.Tx) error) (err error) {
 	return fn(t)
 }
 
-// abort ends the transaction without its writes. The abort may be lost, or
-// arrive before a statement that was given up: a newer write of the session,
-// which changes nothing, makes the server end what is open, and refuse what
-// arrives late.
+// abort rolls back the transaction. The abort may be lost, or arrive before a
+// cancelled statement. So a newer write of the session, which changes nothing,
+// makes the server end what is open and refuse what arrives late.
 func (t *transaction) abort(ctx context.Context) {
 	if t.session.OperationTime() == nil && t.broken == nil {
 		return // nothing was sent
 	}
 	first, cancel := patient(ctx, ending)
 	defer cancel()
-	err := t.s.client.Database("admin").RunCommand(t.in(first), bson.D{{Key: "abortTransaction", Value: 1}}).Err()
+	err := t.s.client.Database("admin").RunCommand(mongo.NewSessionContext(first, t.session), bson.D{{Key: "abortTransaction", Value: 1}}).Err()
 	t.forget()
 	code, _ := store.CodeOf(t.broken)
 	ended := err == nil || t.broken != nil && hasCode(err, codeNoTransaction)
@@ -157,28 +195,38 @@ func (t *transaction) abort(ctx context.Context) {
 	defer cancel()
 	commits := t.s.db.Collection(commitsCollection, options.Collection().SetWriteConcern(writeconcern.W1()))
 	for n := 0; ; n++ {
-		_, err := commits.UpdateOne(t.in(second), bson.D{{Key: fieldID, Value: idOf(store.Key{ID: t.id})}}, bson.D{{Key: "$set", Value: bson.D{{Key: "fence", Value: true}}}})
+		_, err := commits.UpdateOne(mongo.NewSessionContext(second, t.session), bson.D{{Key: fieldID, Value: idOf(store.Key{ID: t.id})}}, bson.D{{Key: "$set", Value: bson.D{{Key: "fence", Value: true}}}})
 		if err == nil || !pause(second, n, lost) {
 			return
 		}
 	}
 }
 
-// forget lets the driver know that the transaction has ended. In a context that
-// has ended, too, it does not tell the server.
+// forget tells the driver, but not the server, that the transaction has ended.
+// An ended context prevents the command.
 func (t *transaction) forget() {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = t.session.AbortTransaction(ended) // of one that has not begun, or has ended
+	_ = t.session.AbortTransaction(ended) // sends nothing
 }
 
-// commit ends the transaction. It goes on for a client that has gone, so that
-// nothing is left open, and what became of it is known.
+// copying returns the time limit of a commit: a large one takes longer than the
+// minimum, and may take as long as the client waits.
+func (t *transaction) copying(ctx context.Context, least time.Duration) time.Duration {
+	limit := least + time.Duration(t.bytes/copied)*time.Second
+	if at, limited := ctx.Deadline(); limited {
+		limit = max(least, min(limit, time.Until(at)))
+	}
+	return limit
+}
+
+// commit commits the transaction. It continues when the client has
+// disconnected, so that nothing stays open and the outcome is known.
 func (t *transaction) commit(ctx context.Context, marker bson.Raw) (retry, error) {
-	patient, cancel := patient(ctx, committing)
+	patient, cancel := patient(ctx, t.copying(ctx, committing))
 	defer cancel()
 	for n := 0; ; n++ {
-		err := t.session.CommitTransaction(patient)
+		err := t.session.CommitTransaction(during(patient, t.term))
 		switch {
 		case err == nil:
 			return final, nil
@@ -188,11 +236,10 @@ func (t *transaction) commit(ctx context.Context, marker bson.Raw) (retry, error
 	}
 }
 
-// settle finds out whether a transaction was committed. Not all errors tell: of
-// some, the server says that it has committed, and cannot promise that it is
-// for ever.
+// settle finds out whether a transaction was committed. Not every error decides
+// that: after some, the server has committed but cannot guarantee durability.
 func (t *transaction) settle(ctx context.Context, marker bson.Raw, cause error) (retry, error) {
-	patient, cancel := patient(ctx, settling)
+	patient, cancel := patient(ctx, t.copying(ctx, settling))
 	defer cancel()
 	for n := 0; ; n++ {
 		committed, err := t.fence(patient, marker)
@@ -203,15 +250,17 @@ func (t *transaction) settle(ctx context.Context, marker bson.Raw, cause error) 
 			return notCommitted(ctx, cause)
 		case !pause(patient, n, lost):
 			return final, &store.Error{Code: store.CodeUncertain, Cause: scrub(cause),
-				Text: "MongoDB was lost while a transaction was committed, and whether it was is not known: read what was to be written"}
+				Text: "the connection to MongoDB was lost during a commit, and the outcome is unknown: read the records that were written"}
 		}
 	}
 }
 
-// fence looks for the transaction's marker. Where it is not, it is put there,
-// so that the transaction cannot be committed any more, and may run again.
+// fence looks for the transaction's marker. If there is none, it inserts one,
+// which prevents a later commit, so that the transaction may run again.
 func (t *transaction) fence(ctx context.Context, marker bson.Raw) (committed bool, err error) {
-	// One that is still open would hold the marker's place for a minute.
+	ctx, done := t.s.leader.led(ctx)
+	defer done()
+	// A transaction that is still open would block the marker for a minute.
 	kill := bson.D{{Key: "killSessions", Value: bson.A{t.session.ID()}}}
 	err = t.s.client.Database("admin").RunCommand(ctx, kill).Err()
 	if again, _ := translate(ctx, err); again == lost {
@@ -222,13 +271,13 @@ func (t *transaction) fence(ctx context.Context, marker bson.Raw) (committed boo
 	if !hasCode(err, codeDuplicate) {
 		return false, err
 	}
-	// What is there counts as soon as it is with the majority.
+	// The marker counts as soon as it is on a majority.
 	var found struct{ Fence bool }
 	err = commits.FindOne(ctx, bson.D{{Key: fieldID, Value: marker}}).Decode(&found)
 	return !found.Fence, err
 }
 
-// notCommitted is what becomes of a transaction that was not.
+// notCommitted returns the error of a transaction that was not committed.
 func notCommitted(ctx context.Context, cause error) (retry, error) {
 	switch {
 	case over(ctx):

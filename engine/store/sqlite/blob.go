@@ -9,10 +9,10 @@ import (
 	"marquee/engine/store"
 )
 
-// blobPiece is how many bytes of a blob one row holds. Where a piece begins
-// follows from it, so that it cannot be changed without a migration. The rows
-// are in a table with row ids, as one without is a tree whose inner nodes hold
-// rows, too, and is slow for large ones (sqlite.org/withoutrowid.html).
+// blobPiece is the number of bytes of a blob in one row. Changing it needs a
+// migration, because it determines where each piece begins. The table has row
+// ids: without them its inner nodes would hold rows, too, and be slow for large
+// ones (sqlite.org/withoutrowid.html).
 const blobPiece = 256 << 10
 
 const (
@@ -60,8 +60,8 @@ func (t *transaction) PutBlob(ctx context.Context, key store.Key, size int64, op
 	if err != nil || stored {
 		return t.ended(err)
 	}
-	// An error of the caller's reader is not translated, but ends the
-	// transaction, too: some of the pieces may be stored.
+	// An error of the caller's reader is returned unchanged, but ends the
+	// transaction, because some pieces may be stored.
 	t.broken = store.Pieces(open, size, blobPiece, func(n int, data []byte) error {
 		if err := t.guard(ctx); err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,14 +13,14 @@ import (
 
 var aBlob = store.Key{Network: "n", ID: "blob"}
 
-// putBlob puts n equal bytes.
+// putBlob puts a blob of n equal bytes.
 func putBlob(t *testing.T, tx store.Tx, key store.Key, n int) error {
 	return tx.PutBlob(t.Context(), key, int64(n), func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(bytes.Repeat([]byte{7}, n))), nil
 	})
 }
 
-// blobSize is how many bytes of a blob come back, -1 for none.
+// blobSize returns the size of a blob, -1 when it does not exist.
 func blobSize(t *testing.T, s *Store, key store.Key) int {
 	t.Helper()
 	n := 0
@@ -40,70 +39,8 @@ func blobSize(t *testing.T, s *Store, key store.Key) int {
 	return n
 }
 
-// TestMigrateFirst: a store of the first version is brought to the last one,
-// with all that it has.
-func TestMigrateFirst(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "marquee.db")
-	c, err := openConn(path, writerCacheKB)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.exec(fmt.Sprintf("PRAGMA journal_mode=WAL; BEGIN; %s PRAGMA application_id=%d; PRAGMA user_version=1; COMMIT",
-		migrations[0], applicationID)); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ensure(store.Collection{Name: "things"}, nil); err != nil {
-		t.Fatal(err)
-	}
-	old := &transaction{view: view{conn: c, ctx: t.Context()}, touched: map[string]bool{}}
-	writes := batch(1, 3, 10)
-	writes[0].AddClaims = []store.Claim{{Collection: "things", Network: "n", Property: "p", Value: "v"}}
-	if err := old.Put(t.Context(), "things", writes); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.exec("INSERT INTO changes (time,network,collection,id,version,user,fields) VALUES (1,'n','things','1-0',1,'','[]')"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.close(); err != nil {
-		t.Fatal(err)
-	}
-
-	for range 2 { // also when there is nothing left to do
-		s := openTest(t, Options{Path: path})
-		ensureThings(t, s)
-		if n := stored(t, s); n != 3 {
-			t.Errorf("%d records, want 3", n)
-		}
-		changes, _, err := s.Changes(t.Context(), "", 10)
-		if err != nil || len(changes) != 1 {
-			t.Errorf("changes %v, %v", changes, err)
-		}
-		if err := s.Read(t.Context(), func(snapshot store.Snapshot) error {
-			owners, err := snapshot.Claims(t.Context(), writes[0].AddClaims)
-			if owners[writes[0].AddClaims[0]] != "1-0" {
-				t.Errorf("owners %v", owners)
-			}
-			if version, err := snapshot.(*view).conn.pragma("user_version"); err != nil || int(version) != len(migrations) {
-				t.Errorf("version %d, %v", version, err)
-			}
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Write(t.Context(), func(tx store.Tx) error { return putBlob(t, tx, aBlob, 1<<20) }); err != nil {
-			t.Fatal(err)
-		}
-		if n := blobSize(t, s, aBlob); n != 1<<20 {
-			t.Errorf("%d bytes of a blob", n)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// TestFullDiskForBlobs: of a group, the blobs that fit are stored, whole, and
-// of those that do not, nothing.
+// TestFullDiskForBlobs checks that, of a group, the blobs that fit are stored
+// whole, and nothing of the others.
 func TestFullDiskForBlobs(t *testing.T) {
 	g := newGate()
 	s := openTest(t, Options{BeforeCommit: g.pass})
@@ -143,7 +80,8 @@ func TestFullDiskForBlobs(t *testing.T) {
 	}
 }
 
-// TestDroppedPagesAreUsedAgain: the file does not grow when blobs come and go.
+// TestDroppedPagesAreUsedAgain checks that the file does not grow when blobs
+// come and go.
 func TestDroppedPagesAreUsedAgain(t *testing.T) {
 	s := openTest(t, Options{})
 	pages := func() (n int64) {
@@ -172,7 +110,7 @@ func TestDroppedPagesAreUsedAgain(t *testing.T) {
 	}
 }
 
-// TestBlobPlans: no more rows are walked than asked for.
+// TestBlobPlans checks that no more rows are read than requested.
 func TestBlobPlans(t *testing.T) {
 	s := openTest(t, Options{})
 	for _, c := range []struct {

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -10,14 +9,269 @@ import (
 	"marquee/engine/query"
 )
 
-// table and termTable are the tables of a collection. Their names hold only
-// the characters of a collection's name.
-func table(collection string) string { return "r_" + collection }
+// compiled is a query whose fields, conditions and position are in SQL. The
+// stages that follow, planning and paging, only put these pieces together.
+type compiled struct {
+	query.Query
+	// conditions must all hold.
+	conditions []condition
+	// order is the expression that the query orders by, after its value at the
+	// position.
+	order string
+	after any
+}
 
-func termTable(collection string) string { return "t_" + collection }
+// condition is one of the conditions of a query that must all hold.
+type condition struct {
+	clause
+	// terms selects the rows of the table of terms that meet the condition; it
+	// is empty when the condition is not on terms.
+	terms clause
+	// prefix reports whether the condition is on the prefix of a term, property
+	// whether it compares a property, which may have an index of its own.
+	prefix, property bool
+}
 
-// expression is what a field is in SQL. An index is used only where the text
-// of the expression is the same, so that it is made here alone.
+// clause is a part of a statement with its parameters.
+type clause struct {
+	sql  string
+	args []any
+}
+
+// compile translates a query.
+func compile(q query.Query) compiled {
+	c := compiled{Query: q, order: expression(q.Order.Field)}
+	if q.After != nil {
+		c.after = column(q.Order.Field, q.After.Key)
+	}
+	for _, e := range query.Conjuncts(q.Where) {
+		c.conditions = append(c.conditions, compileCondition(q, e))
+	}
+	return c
+}
+
+func compileCondition(q query.Query, e query.Expr) condition {
+	w := &compiler{collection: q.Collection, network: q.Network}
+	if query.ByTerms(e) {
+		term, _ := e.(query.Term)
+		terms := w.termRows(e)
+		return condition{clause: hasTerm(terms, term.Prefix), terms: terms, prefix: term.Prefix}
+	}
+	w.expr(e)
+	return condition{clause: w.clause(), property: comparesProperty(e)}
+}
+
+func comparesProperty(e query.Expr) bool {
+	switch e := e.(type) {
+	case query.Compare:
+		return e.Field.System == query.NotSystem
+	case query.In:
+		return e.Field.System == query.NotSystem
+	}
+	return false
+}
+
+// hasTerm holds for the records that have one of the terms. They are looked up
+// for each record, except by a prefix, for which that would walk all terms with
+// the prefix.
+func hasTerm(terms clause, prefix bool) clause {
+	if prefix {
+		return amongTerms(terms)
+	}
+	return clause{"EXISTS(SELECT 1" + terms.sql + " AND record=seq)", terms.args}
+}
+
+// amongTerms holds for the records that have one of the terms, which are
+// listed first.
+func amongTerms(terms clause) clause {
+	return clause{"seq IN (SELECT record" + terms.sql + ")", terms.args}
+}
+
+// compiler writes a condition and collects its parameters.
+type compiler struct {
+	strings.Builder
+	collection, network string
+	args                []any
+}
+
+func (c *compiler) clause() clause { return clause{c.String(), c.args} }
+
+func (c *compiler) add(part clause) { c.arg(part.sql, part.args...) }
+
+func (c *compiler) arg(text string, args ...any) {
+	c.WriteString(text)
+	c.args = append(c.args, args...)
+}
+
+func (c *compiler) expr(e query.Expr) {
+	if query.ByTerms(e) {
+		term, _ := e.(query.Term)
+		c.add(hasTerm(c.termRows(e), term.Prefix))
+		return
+	}
+	switch e := e.(type) {
+	case query.And:
+		c.join(e, " AND ", "1")
+	case query.Or:
+		c.join(e, " OR ", "0")
+	case query.Not:
+		c.WriteByte('(')
+		c.expr(e.Of)
+		c.WriteString(") IS NOT TRUE")
+	case query.Compare:
+		c.compare(e)
+	case query.In:
+		c.any(e.Field, func(value string) { c.values(comparable(e.Field, value), e) })
+	case query.Null:
+		if e.Field.Multiple() {
+			c.WriteString("NOT ")
+			c.any(e.Field, func(value string) { c.WriteString(value + " IS NOT NULL") })
+			return
+		}
+		c.WriteString(expression(e.Field) + " IS NULL")
+	case query.Contains:
+		c.any(e.Field, func(value string) {
+			c.arg("contains_folded("+comparable(e.Field, value)+",?)", strings.ToLower(e.Text))
+		})
+	default:
+		panic(fmt.Sprintf("sqlite: unknown condition type %T", e))
+	}
+}
+
+func (c *compiler) join(list []query.Expr, operator, none string) {
+	if len(list) == 0 {
+		c.WriteString(none)
+		return
+	}
+	c.WriteByte('(')
+	for i, e := range list {
+		if i > 0 {
+			c.WriteString(operator)
+		}
+		c.expr(e)
+	}
+	c.WriteByte(')')
+}
+
+var sqlOperators = map[query.Operator]string{
+	query.Equal: "=?", query.Less: "<?", query.LessOrEqual: "<=?", query.Greater: ">?", query.GreaterOrEqual: ">=?",
+}
+
+func (c *compiler) compare(e query.Compare) {
+	if e.Op == query.NotEqual {
+		c.expr(query.Not{Of: query.Compare{Field: e.Field, Op: query.Equal, Value: e.Value}})
+		return
+	}
+	c.any(e.Field, func(value string) {
+		value = comparable(e.Field, value)
+		c.arg(value+sqlOperators[e.Op], column(e.Field, e.Value))
+		c.WriteString(sameKind(e, value))
+	})
+}
+
+// sameKind excludes values of another kind from a range, because in SQLite
+// numbers are less than strings. As a bound, it stays a range of an index.
+func sameKind(e query.Compare, value string) string {
+	if e.Field.System != query.NotSystem {
+		return ""
+	}
+	_, text := e.Value.(string)
+	switch {
+	case !text && (e.Op == query.Greater || e.Op == query.GreaterOrEqual):
+		return " AND " + value + "<''"
+	case text && (e.Op == query.Less || e.Op == query.LessOrEqual):
+		return " AND " + value + ">=''"
+	}
+	return ""
+}
+
+// termRows selects the rows of terms that meet a condition on terms.
+func (c *compiler) termRows(e query.Expr) clause {
+	w := &compiler{}
+	key := func(key string) {
+		w.arg(" FROM "+termTable(c.collection)+" WHERE network=? AND key=?", c.network, key)
+	}
+	switch e := e.(type) {
+	case query.Compare:
+		key(e.Field.Term)
+		w.arg(" AND value=?", e.Value)
+	case query.In:
+		key(e.Field.Term)
+		w.values(" AND value", e)
+	case query.Term:
+		key(e.Key)
+		if e.Prefix {
+			w.arg(" AND value>=?", e.Value)
+			w.arg(" AND value<?", e.Value+"\xff") // no UTF-8 text has this byte
+		} else {
+			w.arg(" AND value=?", e.Value)
+		}
+	}
+	return w.clause()
+}
+
+// maxListed is the maximum number of values that become parameters of their
+// own. SQLite limits the number of parameters; a longer list is one parameter.
+const maxListed = 50
+
+// values compares an expression with a list of values.
+func (c *compiler) values(expression string, e query.In) {
+	list := make([]any, len(e.Values))
+	for i, value := range e.Values {
+		list[i] = column(e.Field, value)
+	}
+	c.WriteString(expression + " IN (")
+	if len(list) > maxListed {
+		c.arg("SELECT value FROM json_each(?))", document.Append(nil, list))
+		return
+	}
+	for i, value := range list {
+		if i > 0 {
+			c.WriteByte(',')
+		}
+		c.arg("?", value)
+	}
+	c.WriteByte(')')
+}
+
+// any writes a condition on the value of a field, or on any item where the path
+// crosses arrays.
+func (c *compiler) any(field query.Field, condition func(value string)) {
+	if !field.Multiple() {
+		condition(expression(field))
+		return
+	}
+	source, depth := "doc", 0
+	var pending []query.Step
+	for _, step := range field.Path {
+		pending = append(pending, step)
+		if step.Array {
+			fmt.Fprintf(c, "EXISTS(SELECT 1 FROM json_each(%s,%s) AS e%d WHERE ", source, pathLiteral(pending), depth)
+			// The value of an item that is no object is not JSON text.
+			source = fmt.Sprintf("iif(e%[1]d.type='object',e%[1]d.value,'{}')", depth)
+			depth, pending = depth+1, nil
+		}
+	}
+	if len(pending) > 0 {
+		source = "json_extract(" + source + "," + pathLiteral(pending) + ")"
+	} else {
+		source = fmt.Sprintf("e%d.value", depth-1)
+	}
+	condition(source)
+	c.WriteString(strings.Repeat(")", depth))
+}
+
+// comparable restricts an open field to its strings: json_extract returns
+// arrays and objects as their JSON text, and numbers sort before strings.
+func comparable(field query.Field, value string) string {
+	if !field.Open || field.Multiple() {
+		return value
+	}
+	return "iif(json_type(doc," + pathLiteral(field.Path) + ")='text'," + value + ",NULL)"
+}
+
+// expression is a field in SQL. SQLite uses an index on an expression only
+// where the text is the same, so all statements take it from here.
 func expression(field query.Field) string {
 	switch field.System {
 	case query.ID:
@@ -57,181 +311,8 @@ func pathLiteral(path []query.Step) string {
 	return b.String()
 }
 
-// compiler writes a condition and collects its parameters.
-type compiler struct {
-	strings.Builder
-	collection, network string
-	args                []any
-}
-
-// where compiles the condition of a plan: its network, and what it asks.
-func where(p plan) *compiler {
-	c := &compiler{collection: p.Collection, network: p.Network}
-	if p.driver >= 0 {
-		// SQLite thinks little of a list of rows, and would walk the network
-		// instead: the plus keeps it from the indexes, which all begin with it.
-		c.WriteByte('+')
-	}
-	c.WriteString("network=?")
-	c.args = append(c.args, p.Network)
-	for i, e := range p.conjuncts {
-		c.WriteString(" AND ")
-		if i == p.driver {
-			c.drive(e)
-		} else {
-			c.expr(e)
-		}
-	}
-	return c
-}
-
-// isTerm and areTerms report whether a condition is answered from terms.
-func isTerm(e query.Compare) bool {
-	_, text := e.Value.(string)
-	return text && e.Field.Term != "" && e.Op == query.Equal
-}
-
-func areTerms(e query.In) bool {
-	return e.Field.Term != "" && !slices.ContainsFunc(e.Values, func(value any) bool { _, text := value.(string); return !text })
-}
-
-func (c *compiler) arg(text string, arg any) {
-	c.WriteString(text)
-	c.args = append(c.args, arg)
-}
-
-func (c *compiler) expr(e query.Expr) {
-	switch e := e.(type) {
-	case query.And:
-		c.join(e, " AND ", "1")
-	case query.Or:
-		c.join(e, " OR ", "0")
-	case query.Not:
-		c.WriteByte('(')
-		c.expr(e.Of)
-		c.WriteString(") IS NOT TRUE")
-	case query.Compare:
-		c.compare(e)
-	case query.In:
-		c.in(e)
-	case query.Null:
-		if e.Field.Multiple() {
-			c.WriteString("NOT ")
-			c.any(e.Field, func(value string) { c.WriteString(value + " IS NOT NULL") })
-			return
-		}
-		c.WriteString(expression(e.Field) + " IS NULL")
-	case query.Contains:
-		c.any(e.Field, func(value string) {
-			c.arg("contains_folded("+comparable(e.Field, value)+",?)", strings.ToLower(e.Text))
-		})
-	case query.Term:
-		c.hasTerm(e)
-	default:
-		panic(fmt.Sprintf("sqlite: a condition of type %T", e))
-	}
-}
-
-func (c *compiler) join(list []query.Expr, operator, none string) {
-	if len(list) == 0 {
-		c.WriteString(none)
-		return
-	}
-	c.WriteByte('(')
-	for i, e := range list {
-		if i > 0 {
-			c.WriteString(operator)
-		}
-		c.expr(e)
-	}
-	c.WriteByte(')')
-}
-
-var sqlOperators = map[query.Operator]string{
-	query.Equal: "=?", query.Less: "<?", query.LessOrEqual: "<=?", query.Greater: ">?", query.GreaterOrEqual: ">=?",
-}
-
-func (c *compiler) compare(e query.Compare) {
-	if e.Op == query.NotEqual {
-		c.expr(query.Not{Of: query.Compare{Field: e.Field, Op: query.Equal, Value: e.Value}})
-		return
-	}
-	if isTerm(e) {
-		c.hasTerm(e)
-		return
-	}
-	c.any(e.Field, func(value string) { c.arg(comparable(e.Field, value)+sqlOperators[e.Op], column(e.Field, e.Value)) })
-}
-
-func (c *compiler) in(e query.In) {
-	if areTerms(e) {
-		c.hasTerm(e)
-		return
-	}
-	c.any(e.Field, func(value string) { c.values(comparable(e.Field, value), e) })
-}
-
-// comparable is the value of a field as far as it compares. SQLite gives arrays
-// and objects as their JSON text, and holds numbers to be less than texts.
-func comparable(field query.Field, value string) string {
-	if !field.Open || field.Multiple() {
-		return value
-	}
-	return "iif(json_type(doc," + pathLiteral(field.Path) + ")='text'," + value + ",NULL)"
-}
-
-// maxListed is how many values of a list are parameters of their own. SQLite
-// bounds their number; a longer list is one parameter.
-const maxListed = 50
-
-// values writes that what is before is one of the values.
-func (c *compiler) values(before string, e query.In) {
-	list := make([]any, len(e.Values))
-	for i, value := range e.Values {
-		list[i] = column(e.Field, value)
-	}
-	c.WriteString(before + " IN (")
-	if len(list) > maxListed {
-		c.arg("SELECT value FROM json_each(?))", document.Append(nil, list))
-		return
-	}
-	for i, value := range list {
-		if i > 0 {
-			c.WriteByte(',')
-		}
-		c.arg("?", value)
-	}
-	c.WriteByte(')')
-}
-
-// any writes a condition on a field's value: on any item where its path
-// crosses arrays.
-func (c *compiler) any(field query.Field, condition func(value string)) {
-	if !field.Multiple() {
-		condition(expression(field))
-		return
-	}
-	source, depth := "doc", 0
-	var pending []query.Step
-	for _, step := range field.Path {
-		pending = append(pending, step)
-		if step.Array {
-			fmt.Fprintf(c, "EXISTS(SELECT 1 FROM json_each(%s,%s) AS e%d WHERE ", source, pathLiteral(pending), depth)
-			// Only the text of an object is JSON; another item has no members.
-			source = fmt.Sprintf("iif(e%[1]d.type='object',e%[1]d.value,'{}')", depth)
-			depth, pending = depth+1, nil
-		}
-	}
-	if len(pending) > 0 {
-		source = "json_extract(" + source + "," + pathLiteral(pending) + ")"
-	} else {
-		source = fmt.Sprintf("e%d.value", depth-1)
-	}
-	condition(source)
-	c.WriteString(strings.Repeat(")", depth))
-}
-
-// column is a value as its column holds it: system times are milliseconds.
+// column converts a value to the form of its column: system times are stored
+// as milliseconds.
 func column(field query.Field, value any) any {
 	if field.System != query.NotSystem && field.Kind == query.Time {
 		if text, ok := value.(string); ok {

@@ -5,17 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"marquee/engine/store"
 )
 
-// maxStatements is how many prepared statements a connection keeps.
+// maxStatements is the number of prepared statements that a connection keeps.
 const maxStatements = 300
 
-// conn is one connection with its prepared statements. It serves one
-// goroutine at a time.
+// busyTimeout is the maximum time that a statement waits for a lock of the
+// file.
+const busyTimeout = 10 * time.Second
+
+// maxLog is the size to which the write-ahead log is truncated when it is
+// reused.
+const maxLog = 16 << 20
+
+// conn is a connection with its prepared statements. One goroutine at a time
+// uses it.
 type conn struct {
 	db         *sqlite3.Conn
 	path       string
@@ -28,14 +37,14 @@ func openConn(path string, cacheKB int) (*conn, error) {
 		return nil, err
 	}
 	c := &conn{db: db, path: path, statements: map[string]*stmt{}}
-	settings := fmt.Sprintf(`PRAGMA synchronous=FULL; PRAGMA busy_timeout=10000;
-PRAGMA foreign_keys=OFF; PRAGMA trusted_schema=OFF; PRAGMA journal_size_limit=67108864;
-PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d`, cacheKB)
+	settings := fmt.Sprintf(`PRAGMA synchronous=FULL; PRAGMA busy_timeout=%d;
+PRAGMA foreign_keys=OFF; PRAGMA trusted_schema=OFF; PRAGMA journal_size_limit=%d;
+PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d`, busyTimeout.Milliseconds(), maxLog, cacheKB)
 	if err := db.Exec(settings); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	// Without the query planner stability guarantee, each new binding of a LIMIT
-	// prepares the statement again.
+	// Without the query planner stability guarantee, SQLite prepares a
+	// statement again for each new value of a LIMIT.
 	if _, err := db.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -46,8 +55,8 @@ PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d`, cacheKB)
 	return c, nil
 }
 
-// containsFolded tells whether the first text contains the second, which is in
-// lower case, whatever its own case.
+// containsFolded reports whether the first text contains the second, which is
+// in lower case, ignoring the case of the first.
 func containsFolded(ctx sqlite3.Context, arg ...sqlite3.Value) {
 	if arg[0].Type() != sqlite3.TEXT {
 		ctx.ResultBool(false)
@@ -60,7 +69,7 @@ func (c *conn) exec(script string) error { return c.db.Exec(script) }
 
 func (c *conn) pragma(name string) (int64, error) { return c.number("PRAGMA " + name) }
 
-// number is the one number that a statement yields.
+// number returns the number that a statement yields.
 func (c *conn) number(sql string, args ...any) (int64, error) {
 	s, err := c.prepare(sql, args...)
 	if err != nil {
@@ -76,8 +85,8 @@ func (c *conn) number(sql string, args ...any) (int64, error) {
 // stmt is a prepared statement whose parameters are bound.
 type stmt struct{ *sqlite3.Stmt }
 
-// prepare gives the kept statement of a text, with its parameters bound; it
-// must be reset after use.
+// prepare returns the prepared statement of a text with its parameters bound.
+// It must be reset after use.
 func (c *conn) prepare(sql string, args ...any) (*stmt, error) {
 	s, ok := c.statements[sql]
 	if !ok {
@@ -116,12 +125,12 @@ func (s *stmt) bind(i int, arg any) error {
 	case float64:
 		return s.BindFloat(i, v)
 	}
-	return &store.Error{Code: store.CodeInternal, Text: fmt.Sprintf("SQLite takes no parameter of type %T", arg)}
+	return &store.Error{Code: store.CodeInternal, Text: fmt.Sprintf("SQLite has no parameters of type %T", arg)}
 }
 
-func (s *stmt) reset() { _ = s.Reset() } // repeats the error of Step, which was seen
+func (s *stmt) reset() { _ = s.Reset() } // repeats the error of Step
 
-// run executes a statement that yields nothing.
+// run executes a statement that yields no rows.
 func (c *conn) run(sql string, args ...any) error {
 	s, err := c.prepare(sql, args...)
 	if err != nil {
@@ -148,7 +157,7 @@ func (c *conn) rows(sql string, args []any, row func(*stmt) error) error {
 	return c.fault(s.Err())
 }
 
-// tidy forgets statements when there are too many. None may be in use.
+// tidy closes the statements when there are too many. None may be in use.
 func (c *conn) tidy() {
 	if len(c.statements) <= maxStatements {
 		return
@@ -159,7 +168,17 @@ func (c *conn) tidy() {
 	clear(c.statements)
 }
 
-// setContext makes statements end with the context.
+// emptyLog truncates the log, unless a reader needs it: then the first write
+// after that reader overwrites it.
+func (c *conn) emptyLog() error {
+	err := c.db.BusyTimeout(0)
+	if err == nil {
+		err = c.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	}
+	return errors.Join(err, c.db.BusyTimeout(busyTimeout))
+}
+
+// setContext interrupts statements when the context ends.
 func (c *conn) setContext(ctx context.Context) { c.db.SetInterrupt(ctx) }
 
 func (c *conn) close() error {

@@ -5,31 +5,69 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"marquee/engine/store"
 )
 
-// EnsureCollections implements store.Store.
+// EnsureCollections implements store.Store. Writes wait while an index is
+// built, but run between two of them.
 func (s *Store) EnsureCollections(ctx context.Context, collections []store.Collection) error {
 	s.ensure.Lock()
 	defer s.ensure.Unlock()
+	missing := map[string]string{}
 	err := s.writer.submit(ctx, func(t *transaction) error {
 		have, err := t.conn.definitions()
 		if err != nil {
 			return err
 		}
 		for _, c := range collections {
-			if err := t.conn.ensure(c, have); err != nil {
+			made := have[table(c.Name)]
+			if err := t.conn.ensure(c, have, func(sql string) error {
+				if !made { // there are no records yet
+					return t.conn.exec(sql)
+				}
+				missing[sql] = c.Name
+				return nil
+			}); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return translate(ctx, err)
+	for _, sql := range slices.Sorted(maps.Keys(missing)) {
+		if err == nil {
+			err = s.createIndex(ctx, missing[sql], sql)
+		}
+	}
+	return s.observe(ctx, err)
 }
 
-// definitions are the names of all tables and indexes.
+// slowIndex is the time from which the building of an index is logged.
+const slowIndex = 100 * time.Millisecond
+
+func (s *Store) createIndex(ctx context.Context, collection, sql string) error {
+	return s.writer.submit(ctx, func(t *transaction) error {
+		began := time.Now()
+		err := t.conn.exec(sql)
+		if took := time.Since(began); took >= slowIndex && s.options.Log != nil {
+			s.options.Log.Info("writes waited while an index was created", slog.String("type", collection), slog.Duration("took", took))
+		}
+		return err
+	})
+}
+
+// table and termTable are the tables of a collection. The name of a collection
+// needs no quoting.
+func table(collection string) string { return "r_" + collection }
+
+func termTable(collection string) string { return "t_" + collection }
+
+// definitions returns the names of all tables and indexes.
 func (c *conn) definitions() (map[string]bool, error) {
 	have := map[string]bool{}
 	err := c.rows("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'", nil, func(s *stmt) error {
@@ -39,11 +77,13 @@ func (c *conn) definitions() (map[string]bool, error) {
 	return have, err
 }
 
-func (c *conn) ensure(collection store.Collection, have map[string]bool) error {
+// ensure creates the tables of a collection, drops indexes that are no longer
+// listed, and calls create with the statement of each missing index.
+func (c *conn) ensure(collection store.Collection, have map[string]bool, create func(sql string) error) error {
 	name := table(collection.Name)
 	if !have[name] {
 		err := c.exec(fmt.Sprintf(`CREATE TABLE %[1]s (
-	seq INTEGER PRIMARY KEY, network TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, state TEXT NOT NULL,
+	seq INTEGER PRIMARY KEY, network TEXT NOT NULL, id TEXT NOT NULL, revision INTEGER, version INTEGER NOT NULL, state TEXT NOT NULL,
 	create_time INTEGER NOT NULL, update_time INTEGER NOT NULL, create_user TEXT NOT NULL, update_user TEXT NOT NULL,
 	warnings TEXT, doc TEXT NOT NULL);
 CREATE UNIQUE INDEX k_%[3]s ON %[1]s (network, id);
@@ -67,7 +107,7 @@ CREATE TABLE %[2]s (network TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NUL
 	}
 	for index, columns := range wanted {
 		if !have[index] {
-			if err := c.exec(fmt.Sprintf("CREATE INDEX %s ON %s (%s)", index, name, columns)); err != nil {
+			if err := create(fmt.Sprintf("CREATE INDEX %s ON %s (%s)", index, name, columns)); err != nil {
 				return err
 			}
 		}
@@ -75,9 +115,9 @@ CREATE TABLE %[2]s (network TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NUL
 	return nil
 }
 
-// indexColumns are the columns of each index: those that a query fixes, the
-// order, the id that breaks ties, and the state, which nearly every query asks
-// for.
+// indexColumns returns the columns of each index: those compared with a value,
+// the order, the id that breaks ties, and the state, which nearly every query
+// compares.
 func indexColumns(collection store.Collection) []string {
 	all := []string{"network,create_time,id,state", "network,update_time,id,state"}
 	for _, index := range collection.Indexes {

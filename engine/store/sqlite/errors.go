@@ -24,7 +24,8 @@ const (
 	codeNotADatabase = sqlite3.NOTADB
 )
 
-// primary is the primary result code of an SQLite error, 0 for another one.
+// primary returns the primary result code of an SQLite error, 0 for another
+// error.
 func primary(err error) sqlite3.ErrorCode {
 	var e *sqlite3.Error
 	if errors.As(err, &e) {
@@ -41,32 +42,39 @@ func primary(err error) sqlite3.ErrorCode {
 	return 0
 }
 
-// fault tells a full disk from other failures of a write. The driver takes it
-// for any failure (it looks for the errno in what os.File.WriteAt returns, an
-// *fs.PathError), so that the disk is asked.
+// fault distinguishes a full disk from other failures of a write by asking the
+// disk. The driver cannot: it looks for the errno in the error of
+// os.File.WriteAt, which is an *fs.PathError.
 func (c *conn) fault(err error) error {
 	if err == nil || !errors.Is(err, sqlite3.IOERR_WRITE) && !errors.Is(err, sqlite3.IOERR_FSYNC) {
 		return err
 	}
-	if probe := probe(filepath.Dir(c.path)); errors.Is(probe, syscall.ENOSPC) || errors.Is(probe, syscall.EDQUOT) {
+	if probe := probe(filepath.Dir(c.path), true); isFull(probe) {
 		return &store.Error{Code: store.CodeFull, Text: fullText, Cause: errors.Join(err, probe)}
 	}
 	return err
 }
 
-// probe writes a little into a folder.
-func probe(folder string) error {
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// probe writes a small file into a folder, and syncs it if sync is set. Only
+// network file systems need the sync: others reserve the space at once.
+func probe(folder string, sync bool) error {
 	f, err := os.CreateTemp(folder, ".marquee-probe-*")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(make([]byte, 64<<10))
-	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
+	if sync {
+		err = errors.Join(err, f.Sync())
+	}
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-const fullText = "the disk is full: make room for the store"
+const fullText = "the disk is full: free space for the store"
 
-// translate turns an error of SQLite into one of the port; others stay.
+// translate converts an error of SQLite into a *store.Error, and leaves others
+// unchanged.
 func translate(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -86,11 +94,11 @@ func translate(ctx context.Context, err error) error {
 	case codeFull:
 		return fail(store.CodeFull, fullText)
 	case codeConstraint:
-		return fail(store.CodeConflict, "a record is not at its expected version, or a unique value is taken")
+		return fail(store.CodeConflict, "a record is not at its expected revision, or a unique value is taken")
 	case codeIO, codeReadOnly, codeCantOpen, codePermission:
 		return fail(store.CodeUnavailable, "the store's file cannot be read or written: check the disk and its permissions")
 	case codeCorrupt, codeNotADatabase:
-		return fail(store.CodeUnavailable, "the store's file is corrupt: restore it from a backup")
+		return fail(store.CodeDamaged, "the store's file is corrupt: restore it from a backup")
 	}
 	return fail(store.CodeInternal, "SQLite failed")
 }

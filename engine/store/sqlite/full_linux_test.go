@@ -9,9 +9,8 @@ import (
 	"marquee/engine/store"
 )
 
-// TestFullFileSystem fills a real file system. Unlike a limit of pages, it
-// fails where a commit is written, when each transaction of the group has
-// succeeded already.
+// TestFullFileSystem fills a real file system. Unlike a page limit, it fails at
+// the commit, when each transaction of the group has already succeeded.
 func TestFullFileSystem(t *testing.T) {
 	folder := t.TempDir()
 	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=1m"); errors.Is(err, syscall.EPERM) {

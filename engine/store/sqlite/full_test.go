@@ -8,10 +8,10 @@ import (
 	"marquee/engine/store"
 )
 
-// limitPages makes the disk full: the file may grow by so many pages.
+// limitPages limits the growth of the file to a number of pages.
 func limitPages(t *testing.T, s *Store, more int64) {
 	t.Helper()
-	// Through the writer, whose connection it is.
+	// The writer owns the connection.
 	if err := s.writer.submit(t.Context(), func(tx *transaction) error {
 		pages, err := tx.conn.pragma("page_count")
 		if err != nil {
@@ -24,7 +24,8 @@ func limitPages(t *testing.T, s *Store, more int64) {
 	}
 }
 
-// TestFullDisk: what does not fit is refused, all else goes on.
+// TestFullDisk checks that what does not fit is refused, and everything else
+// works.
 func TestFullDisk(t *testing.T) {
 	g := newGate()
 	s := openTest(t, Options{BeforeCommit: g.pass})
@@ -52,8 +53,8 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("%d stored, want those from before", n)
 	}
 
-	// Of a group, those that fit are stored, before and behind those that
-	// do not.
+	// Of a group, those that fit are stored, before and after those that do
+	// not.
 	tooLarge := map[int]bool{3: true, 7: true}
 	for i, err := range g.queue(t, s, 10, func(i int, tx store.Tx) error {
 		if tooLarge[i] {
@@ -69,7 +70,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d stored, want 50 and 8", n)
 	}
 
-	// Room again.
+	// There is room again.
 	limitPages(t, s, 1<<20)
 	if err := put(102, 1000, 4000); err != nil {
 		t.Error(err)
@@ -83,9 +84,9 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsNotOverlooked: SQLite rolls the whole transaction back when the
-// disk is full. A function that goes on as if nothing had happened must not
-// write outside of it.
+// TestFullDiskIsNotOverlooked checks that a function which ignores a full disk,
+// after which SQLite has rolled back the whole transaction, does not write
+// outside of it.
 func TestFullDiskIsNotOverlooked(t *testing.T) {
 	s := openTest(t, Options{})
 	ensureThings(t, s)

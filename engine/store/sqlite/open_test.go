@@ -15,7 +15,7 @@ import (
 	"marquee/engine/store"
 )
 
-// seed makes a store with some records at a path, and closes it.
+// seed creates a store with some records at a path, and closes it.
 func seed(t *testing.T, path string) {
 	t.Helper()
 	s, err := Open(t.Context(), Options{Path: path})
@@ -48,7 +48,7 @@ func overwrite(t *testing.T, path string, at int64, data []byte) {
 	}
 }
 
-// The places of two numbers in the header of an SQLite file.
+// The offsets of two numbers in the header of an SQLite file.
 const (
 	userVersionAt   = 60
 	applicationIDAt = 68
@@ -56,8 +56,8 @@ const (
 
 func bigEndian(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
-// TestOpenRefuses: what is not a store of this program is refused with a
-// reason, and its file stays as it is, byte for byte.
+// TestOpenRefuses checks that a file that is not a store of this program is
+// refused with a reason, and stays unchanged byte for byte.
 func TestOpenRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -84,8 +84,8 @@ func TestOpenRefuses(t *testing.T) {
 		}, "another program"},
 		{"no database", func(t *testing.T, path string) {
 			write(t, path, []byte(strings.Repeat("This is a letter, not a database. ", 300)))
-		}, "no SQLite database"},
-		{"few bytes", func(t *testing.T, path string) { write(t, path, []byte("hello")) }, "no SQLite database"},
+		}, "not an SQLite database"},
+		{"few bytes", func(t *testing.T, path string) { write(t, path, []byte("hello")) }, "not an SQLite database"},
 		{"a truncated file", func(t *testing.T, path string) {
 			seed(t, path)
 			if err := os.Truncate(path, 3*4096); err != nil {
@@ -111,7 +111,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "marquee.db")
 			c.prepare(t, path)
-			before, _ := os.ReadFile(path) // nothing of a folder
+			before, _ := os.ReadFile(path) // nil for a folder
 			s, err := Open(t.Context(), Options{Path: path})
 			if err == nil {
 				s.Close()
@@ -121,7 +121,7 @@ func TestOpenRefuses(t *testing.T) {
 			if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 				t.Errorf("the file has changed: %d bytes, %d before", len(after), len(before))
 			}
-			// The lock is free again: the reason stays the same.
+			// The lock was released: the reason stays the same.
 			_, err = Open(t.Context(), Options{Path: path})
 			notUsableError(t, err, c.want, path)
 		})
@@ -152,7 +152,7 @@ func TestOpenWhereNothingCanBeWritten(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "file")
 		write(t, file, []byte("content"))
 		_, err := Open(t.Context(), Options{Path: filepath.Join(file, "marquee.db")})
-		notUsableError(t, err, "its folder cannot be made")
+		notUsableError(t, err, "its folder cannot be created")
 	})
 	t.Run("a read-only folder", func(t *testing.T) {
 		if os.Geteuid() == 0 {
@@ -179,9 +179,9 @@ func TestOpenWhereNothingCanBeWritten(t *testing.T) {
 	})
 }
 
-// TestOpenTwice: counts and revisions are kept in memory, so that a second
-// process would be told wrong ones. A second Open locks as another process
-// does.
+// TestOpenTwice checks that a second process cannot open the store, because
+// counts and revisions are kept in memory. A second Open locks as another
+// process does.
 func TestOpenTwice(t *testing.T) {
 	s := openTest(t, Options{})
 	_, err := Open(t.Context(), Options{Path: s.options.Path})
@@ -193,7 +193,7 @@ func TestOpenTwice(t *testing.T) {
 	openTest(t, Options{Path: s.options.Path})
 }
 
-// TestFileModes: what is stored is nobody else's to read.
+// TestFileModes checks that other users cannot read the files.
 func TestFileModes(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "made", "deep")
 	s := openTest(t, Options{Path: filepath.Join(folder, "marquee.db")})
@@ -212,8 +212,8 @@ func TestFileModes(t *testing.T) {
 	}
 }
 
-// TestCorruptPages: a fault in the middle of the file is found when it is
-// read, and named; what else there is can still be read.
+// TestCorruptPages checks that a corrupt page is reported when it is read, and
+// that others stay readable.
 func TestCorruptPages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "marquee.db")
 	seed(t, path)
@@ -246,12 +246,15 @@ func TestCorruptPages(t *testing.T) {
 		},
 	} {
 		err := use(t.Context())
-		if code, ok := store.CodeOf(err); !ok || code != store.CodeUnavailable || !strings.Contains(err.Error(), "corrupt: restore it from a backup") {
+		if code, ok := store.CodeOf(err); !ok || code != store.CodeDamaged || !strings.Contains(err.Error(), "corrupt: restore it from a backup") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if code, _ := store.CodeOf(s.Check(t.Context())); code != store.CodeDamaged {
+		t.Errorf("the check says %v", s.Check(t.Context()))
+	}
 	if err := s.Read(t.Context(), func(snapshot store.Snapshot) error {
-		n, err := snapshot.Count(t.Context(), q) // from an index, which is whole
+		n, err := snapshot.Count(t.Context(), q) // from an index, which is intact
 		if n != 300 {
 			t.Errorf("counted %d", n)
 		}

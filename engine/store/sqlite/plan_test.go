@@ -10,18 +10,18 @@ import (
 	"marquee/engine/store/storetest"
 )
 
-// explainQuery is what SQLite says of the statements of a query.
+// explainQuery returns SQLite's plan of a query.
 func explainQuery(t testing.TB, s store.Store, q query.Query, count bool) storetest.Plan {
 	t.Helper()
 	var statements []string
 	var args [][]any
 	planned := planOf(t, s.(*Store), q)
 	if count {
-		sql, a := countSQL(planned)
+		sql, a := planned.countSQL()
 		statements, args = []string{sql}, [][]any{a}
 	} else {
-		for _, within := range segments(q) {
-			sql, a := findSQL(planned, within, q.Limit)
+		for _, within := range planned.segments() {
+			sql, a := planned.findSQL(within, q.Limit)
 			statements, args = append(statements, sql), append(args, a)
 		}
 	}
@@ -29,9 +29,8 @@ func explainQuery(t testing.TB, s store.Store, q query.Query, count bool) storet
 	for i, sql := range statements {
 		for _, line := range explain(t, s.(*Store), sql, args[i]...) {
 			plan.Text += line + "\n"
-			// A statement's own list of values, and a query that one cannot
-			// answer, are walked whole; so may be a network that is asked for
-			// whole.
+			// A list of values and a query without rows are read whole, and so
+			// may be a network when the query asks for all of it.
 			walks := strings.HasPrefix(line, "SCAN ") && !strings.HasPrefix(line, "SCAN json_each") && line != "SCAN CONSTANT ROW"
 			whole := strings.HasSuffix(line, "(network=?)") && (selective(q.Where) || !count && q.After != nil)
 			plan.Scans = plan.Scans || walks || whole
@@ -41,7 +40,7 @@ func explainQuery(t testing.TB, s store.Store, q query.Query, count bool) storet
 	return plan
 }
 
-// planOf is the plan that the store makes of a query.
+// planOf returns the store's plan of a query.
 func planOf(t testing.TB, s *Store, q query.Query) (p plan) {
 	t.Helper()
 	err := s.Read(t.Context(), func(snapshot store.Snapshot) (err error) {
@@ -54,7 +53,7 @@ func planOf(t testing.TB, s *Store, q query.Query) (p plan) {
 	return p
 }
 
-// selective reports whether a condition is one that an index should answer.
+// selective reports whether an index should answer a condition.
 func selective(e query.Expr) bool {
 	switch e := e.(type) {
 	case query.And:
@@ -93,8 +92,8 @@ var (
 	tags       = query.Field{Path: []query.Step{{Name: "tags", Array: true}}, Term: "tags"}
 )
 
-// TestIndexes: an index that is named no longer costs every write, and is
-// dropped; one that stays is not built again.
+// TestIndexes checks that an index that is no longer listed, which would slow
+// down every write, is dropped, and that others are not rebuilt.
 func TestIndexes(t *testing.T) {
 	s := openTest(t, Options{})
 	have := func(indexes ...store.Index) (names []string) {
@@ -126,8 +125,8 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// TestPlans holds the plan of each kind of query that an index is declared
-// for, in the words of SQLite.
+// TestPlans compares SQLite's plan of each kind of query that an index is
+// declared for.
 func TestPlans(t *testing.T) {
 	s := openTest(t, Options{})
 	if err := s.EnsureCollections(t.Context(), []store.Collection{{Name: "things", Indexes: []store.Index{
@@ -140,15 +139,12 @@ func TestPlans(t *testing.T) {
 	}
 	usual := query.Not{Of: query.Compare{Field: state, Op: query.Equal, Value: "HIDDEN"}}
 	active := query.In{Field: state, Values: []any{"ACTIVE", "INACTIVE"}}
-	is := func(f query.Field, value any) query.Expr {
-		return query.Compare{Field: f, Op: query.Equal, Value: value}
-	}
 	for _, c := range []struct {
 		name  string
 		where query.Expr
 		order query.Field
-		// find and count must be in the plans; the plan of find must not
-		// sort, that of count must not read records.
+		// find and count are part of the plans. The plan of find must not sort,
+		// that of count must not read records.
 		find, count string
 	}{
 		{"default order", usual, createTime, "(network=?)", "(network=?)"},
@@ -158,17 +154,17 @@ func TestPlans(t *testing.T) {
 		{"equality, states listed", query.And{active, is(group, "g")}, createTime, "(network=? AND <expr>=?", "(network=? AND <expr>=?"},
 		{"equality, sort field", query.And{is(group, "g"), usual}, size, "(network=? AND <expr>=?)", "(network=? AND <expr>=?)"},
 		{"two equalities, id order", query.And{is(size, int64(1)), usual, is(odd, "x")}, id, "(network=? AND <expr>=? AND <expr>=?)", "(network=? AND <expr>=? AND <expr>=?)"},
-		{"a range of a sort field", query.And{query.Compare{Field: size, Op: query.Greater, Value: 1.5}, usual}, size, "(network=? AND <expr>>?)", "(network=? AND <expr>>?)"},
+		{"a range of a sort field", query.And{query.Compare{Field: size, Op: query.Greater, Value: 1.5}, usual}, size, "(network=? AND <expr>>? AND <expr><?)", "(network=? AND <expr>>? AND <expr><?)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, descending := range []bool{false, true} {
 				q := query.Query{Collection: "things", Network: "n", Where: c.where, Order: query.Order{Field: c.order, Descending: descending}, Limit: 10}
-				sql, args := findSQL(planOf(t, s, q), segment{}, 10)
+				sql, args := planOf(t, s, q).findSQL(segment{}, 10)
 				plan := strings.Join(explain(t, s, sql, args...), "\n")
 				if !strings.Contains(plan, c.find) || strings.Contains(plan, "SCAN") || strings.Contains(plan, "TEMP B-TREE") {
 					t.Errorf("find, descending %t:\n%s\n%s", descending, sql, plan)
 				}
-				sql, args = countSQL(planOf(t, s, q))
+				sql, args = planOf(t, s, q).countSQL()
 				plan = strings.Join(explain(t, s, sql, args...), "\n")
 				if !strings.Contains(plan, "USING COVERING INDEX") || !strings.Contains(plan, c.count) || strings.Contains(plan, "SCAN") {
 					t.Errorf("count:\n%s\n%s", sql, plan)
@@ -180,8 +176,8 @@ func TestPlans(t *testing.T) {
 		for _, where := range []query.Expr{is(tags, "t"), query.And{usual, is(tags, "t")}, query.Term{Key: "q", Value: "w", Prefix: true},
 			query.And{query.And{query.In{Field: tags, Values: []any{"a", "b"}}}}} {
 			q := query.Query{Collection: "things", Network: "n", Where: where, Order: query.Order{Field: createTime}, Limit: 10}
-			find, findArgs := findSQL(planOf(t, s, q), segment{}, 10)
-			count, countArgs := countSQL(planOf(t, s, q))
+			find, findArgs := planOf(t, s, q).findSQL(segment{}, 10)
+			count, countArgs := planOf(t, s, q).countSQL()
 			for sql, args := range map[string][]any{find: findArgs, count: countArgs} {
 				plan := strings.Join(explain(t, s, sql, args...), "\n")
 				if !strings.Contains(plan, "SEARCH r_things USING INTEGER PRIMARY KEY (rowid=?)") ||
@@ -192,10 +188,20 @@ func TestPlans(t *testing.T) {
 		}
 	})
 	t.Run("notices", func(t *testing.T) {
-		args := noticeArgs(store.NoticeQuery{Network: "n", Owner: "o", Collections: []string{"things"}})
-		for sql, args := range map[string][]any{noticesSQL: append(args[:3:3], 1, 1), noticeCountSQL: args} {
+		q := store.NoticeQuery{Network: "n", Owner: "o", Collections: []string{"things"}, Limit: 1}
+		behind := q
+		behind.After = "9"
+		statements := map[string][]any{noticeCountSQL: noticeArgs(q)}
+		for _, q := range []store.NoticeQuery{q, behind} {
+			sql, args, err := noticesSQL(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			statements[sql] = args
+		}
+		for sql, args := range statements {
 			plan := strings.Join(explain(t, s, sql, args...), "\n")
-			if !strings.Contains(plan, "SEARCH changes USING INDEX changes_owner (network=? AND owner=?)") || strings.Contains(plan, "TEMP B-TREE") {
+			if !strings.Contains(plan, "SEARCH changes USING INDEX changes_owner (network=? AND owner=?") || strings.Contains(plan, "TEMP B-TREE") {
 				t.Errorf("%s\n%s", sql, plan)
 			}
 		}
@@ -210,26 +216,48 @@ func TestPlans(t *testing.T) {
 		}
 	})
 	t.Run("changes", func(t *testing.T) {
-		for condition, want := range map[string]string{
-			"network=? AND collection=? AND id=? ORDER BY seq DESC":                           "USING INDEX changes_object (network=? AND collection=? AND id=?)",
-			"network=? ORDER BY seq DESC":                                                     "USING INDEX changes_network (network=?)",
-			"network=? AND collection=? ORDER BY seq DESC":                                    "USING INDEX changes_network (network=?)",
-			"network=? AND +collection IN (SELECT value FROM json_each(?)) ORDER BY seq DESC": "USING INDEX changes_network (network=?)",
-			"seq>? ORDER BY seq":                                                              "USING INTEGER PRIMARY KEY (rowid>?)",
+		for _, c := range []struct {
+			q           store.HistoryQuery
+			page, count string
+		}{
+			{store.HistoryQuery{Network: "n", Collection: "things", ID: "a"}, "changes_object (network=? AND collection=? AND id=? AND feed_only=?)", "changes_object (network=? AND collection=? AND id=? AND feed_only=?)"},
+			{store.HistoryQuery{Network: "n"}, "changes_network (network=? AND feed_only=?)", "changes_network (network=? AND feed_only=?)"},
+			{store.HistoryQuery{Network: "n", Collection: "things"}, "changes_network (network=? AND feed_only=?)", "changes_object (network=? AND collection=?)"},
+			{store.HistoryQuery{Network: "n", Collections: []string{"things"}}, "changes_network (network=? AND feed_only=?)", "changes_object (network=? AND collection=?)"},
 		} {
-			plan := strings.Join(explain(t, s, "SELECT "+changeColumns+" FROM changes WHERE "+condition+" LIMIT 10"), "\n")
-			if !strings.Contains(plan, want) || strings.Contains(plan, "TEMP B-TREE") {
-				t.Errorf("%s\n%s", condition, plan)
+			for _, after := range []string{"", "9"} {
+				q := c.q
+				q.Limit, q.After = 10, after
+				page, args, err := historySQL(q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				index := c.page
+				if after != "" {
+					index = strings.TrimSuffix(index, ")") + " AND rowid<?)"
+				}
+				if plan := strings.Join(explain(t, s, page, args...), "\n"); !strings.Contains(plan, "USING INDEX "+index) || strings.Contains(plan, "TEMP B-TREE") {
+					t.Errorf("a page of %+v\n%s", q, plan)
+				}
 			}
+			count, args := historyWhere(c.q, "")
+			plan := strings.Join(explain(t, s, "SELECT count(*)"+count, args...), "\n")
+			if !strings.Contains(plan, "USING COVERING INDEX "+c.count) {
+				t.Errorf("the count of %+v\n%s", c.q, plan)
+			}
+		}
+		plan := strings.Join(explain(t, s, "SELECT "+changeColumns+" FROM changes WHERE seq>? ORDER BY seq LIMIT 10"), "\n")
+		if !strings.Contains(plan, "USING INTEGER PRIMARY KEY (rowid>?)") || strings.Contains(plan, "TEMP B-TREE") {
+			t.Errorf("the feed\n%s", plan)
 		}
 	})
 }
 
-// TestCommonTerms finds by another index, or in the order, where many records
-// have a term: not all of them are brought into order for one page.
+// TestCommonTerms checks that queries on common terms use another index, or the
+// order: their records are not all sorted for one page.
 func TestCommonTerms(t *testing.T) {
 	s := openTest(t, Options{})
-	s.few = 3
+	s.rare = 3
 	tags, group := query.Field{Path: []query.Step{{Name: "tags", Array: true}}, Term: "tags"}, query.Field{Path: []query.Step{{Name: "group"}}}
 	createTime := query.Field{System: query.CreateTime, Kind: query.Time}
 	err := s.EnsureCollections(t.Context(), []store.Collection{{Name: "things", Indexes: []store.Index{{Equal: []query.Field{group}, Order: createTime}}}})
@@ -260,7 +288,7 @@ func TestCommonTerms(t *testing.T) {
 		"rare, in group":   {query.And{inGroup, rare}, "INTEGER PRIMARY KEY (rowid=?)"},
 	} {
 		q := query.Query{Collection: "things", Network: "n", Where: c.where, Order: query.Order{Field: createTime}, Limit: 5}
-		sql, args := findSQL(planOf(t, s, q), segment{}, 5)
+		sql, args := planOf(t, s, q).findSQL(segment{}, 5)
 		plan := strings.Join(explain(t, s, sql, args...), "\n")
 		if !strings.Contains(plan, c.plan) || strings.Contains(plan, "SCAN r_") {
 			t.Errorf("%s: want %s\n%s\n%s", name, c.plan, sql, plan)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"marquee/engine/store"
 )
@@ -18,20 +19,71 @@ func (v *view) Scan(ctx context.Context, collection string, after store.Key, lim
 	})
 }
 
+// forgetStep is the number of rows that one transaction drops.
+const forgetStep = 1000
+
 // Forget implements store.Store.
 func (s *Store) Forget(ctx context.Context, collection string, terms, properties []string) error {
-	err := s.writer.submit(ctx, func(t *transaction) error {
-		t.touched[collection] = true
-		var err error
-		for _, key := range terms {
-			err = errors.Join(err, t.conn.run("DELETE FROM "+termTable(collection)+" WHERE key=?", key))
+	var all []scope
+	for _, key := range terms {
+		all = append(all, scope{table: termTable(collection), columns: "network,key,value,record", within: "1", fixed: "key=?1", args: []any{key}})
+	}
+	for _, property := range properties {
+		all = append(all, scope{table: "claims", columns: "collection,network,property,value", within: "collection=?1", fixed: "collection=?1 AND property=?2", args: []any{collection, property}})
+	}
+	for _, scope := range all {
+		for more := true; more; {
+			err := s.writer.submit(ctx, func(t *transaction) (err error) {
+				t.touched[collection] = true
+				more, err = t.conn.drop(&scope)
+				return err
+			})
+			if err != nil {
+				return s.observe(ctx, err)
+			}
 		}
-		for _, property := range properties {
-			err = errors.Join(err, t.conn.run("DELETE FROM claims WHERE collection=? AND property=?", collection, property))
+	}
+	return nil
+}
+
+// scope selects the rows to drop.
+type scope struct {
+	// columns are those of the primary key, with the network before the fixed
+	// ones.
+	table, columns string
+	// within is the condition on the columns before the network, fixed that on
+	// all fixed columns.
+	within, fixed string
+	args          []any
+	// network is the first that may have rows left.
+	network string
+}
+
+// drop deletes some rows, and reports whether there may be more.
+func (c *conn) drop(s *scope) (more bool, err error) {
+	args := func() []any { return append(slices.Clone(s.args), s.network) }
+	last := len(s.args) + 1
+	for work := 0; work < forgetStep; {
+		found := false
+		next := fmt.Sprintf("SELECT network FROM %s WHERE %s AND network>=?%d ORDER BY network LIMIT 1", s.table, s.within, last)
+		err := c.rows(next, args(), func(row *stmt) error {
+			s.network, found = row.ColumnText(0), true
+			return nil
+		})
+		if err != nil || !found {
+			return false, err
 		}
-		return err
-	})
-	return translate(ctx, err)
+		sql := fmt.Sprintf("DELETE FROM %[1]s WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s WHERE %[3]s AND network=?%[4]d LIMIT %[5]d)",
+			s.table, s.columns, s.fixed, last, forgetStep)
+		if err := c.run(sql, args()...); err != nil {
+			return false, err
+		}
+		dropped := int(c.db.Changes())
+		if work += dropped + 1; dropped < forgetStep {
+			s.network += "\x00" // the next text
+		}
+	}
+	return true, nil
 }
 
 // Index implements store.Tx.
@@ -40,16 +92,14 @@ func (t *transaction) Index(ctx context.Context, collection string, entries []st
 		return err
 	}
 	t.touched[collection] = true
-	addTerm := fmt.Sprintf(addTermSQL, termTable(collection))
+	var terms termChanges
 	find := "SELECT seq FROM " + table(collection) + " WHERE network=? AND id=?"
 	for _, entry := range entries {
 		record, err := t.conn.number(find, entry.Network, entry.ID)
 		if err == nil && record == 0 {
 			err = errVersion
 		}
-		for _, term := range entry.Terms {
-			err = errors.Join(err, t.conn.run(addTerm, entry.Network, term.Key, term.Value, record))
-		}
+		terms.note(entry.Network, record, entry.Terms, nil)
 		for _, claim := range entry.Claims {
 			err = errors.Join(err, t.claim(claim, entry.ID))
 		}
@@ -57,5 +107,5 @@ func (t *transaction) Index(ctx context.Context, collection string, entries []st
 			return t.ended(err)
 		}
 	}
-	return nil
+	return t.ended(terms.write(t.conn, termTable(collection)))
 }

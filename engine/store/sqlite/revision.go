@@ -1,18 +1,15 @@
 package sqlite
 
 import (
-	"crypto/sha256"
 	"maps"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 )
 
 // revisions counts the commits that touched each collection. A count is odd
-// while such a commit is under way, so that a reader can tell that its
-// snapshot is exactly the one of an even count that was the same before and
-// after it began.
+// while such a commit is running. If it is even and the same before and after a
+// reader took its snapshot, the snapshot is exactly that of the count.
 type revisions struct {
 	counts atomic.Pointer[map[string]uint64]
 }
@@ -24,7 +21,7 @@ func (r *revisions) load() map[string]uint64 {
 	return nil
 }
 
-// step is called by the writer alone, before and after a commit.
+// step is called only by the writer, before and after a commit.
 func (r *revisions) step(touched map[string]bool) {
 	if len(touched) == 0 {
 		return
@@ -51,34 +48,4 @@ func (s *Store) Revision(collections ...string) (string, bool) {
 		b.WriteByte('.')
 	}
 	return b.String(), true
-}
-
-// maxCounts is how many counts are kept.
-const maxCounts = 4096
-
-// counts keeps the answers of Count until their collection changes.
-type counts struct {
-	mu   sync.Mutex
-	kept map[[sha256.Size]byte]counted
-}
-
-type counted struct {
-	revision uint64
-	n        int64
-}
-
-func (c *counts) get(key [sha256.Size]byte, revision uint64) (int64, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	kept, ok := c.kept[key]
-	return kept.n, ok && kept.revision == revision
-}
-
-func (c *counts) put(key [sha256.Size]byte, revision uint64, n int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.kept == nil || len(c.kept) >= maxCounts {
-		c.kept = map[[sha256.Size]byte]counted{}
-	}
-	c.kept[key] = counted{revision, n}
 }

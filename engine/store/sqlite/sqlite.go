@@ -1,31 +1,41 @@
-// Package sqlite keeps records in one SQLite file: the store that needs no
-// server. One writer commits concurrent transactions together, a pool of
-// readers reads snapshots beside it.
+// Package sqlite is the store that needs no server: it keeps records in one
+// SQLite file. One writer commits concurrent transactions together, while a
+// pool of readers reads snapshots. It imports store and what store is made of.
+// Begin with Store; a query passes through compile.go, plan.go, page.go and
+// view.go.
 package sqlite
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gofrs/flock"
 
 	"marquee/engine/store"
 )
 
-// Options are the settings of a store.
+// Options configures a store.
 type Options struct {
-	// Path is the database file; its folder is made when it is missing.
+	// Path is the database file. Its folder is created when it is missing.
 	Path string
-	// Readers is how many reads run at once; 0 is a number fit for the machine.
+	// MustExist makes Open fail when there is no store, instead of creating
+	// one.
+	MustExist bool
+	// Readers is the number of concurrent reads; 0 chooses one for the machine.
 	Readers int
-	// BeforeCommit, when it is set, is called before each commit: tests and
-	// benchmarks delay it.
+	// BeforeCommit, if set, is called before each commit. Tests and benchmarks
+	// use it for a delay.
 	BeforeCommit func()
+	// Log, if set, receives how long writes waited for a new index.
+	Log *slog.Logger
 }
 
 // Store is a store.Store on an SQLite file.
@@ -34,10 +44,15 @@ type Store struct {
 	lock    *flock.Flock
 	writer  *writer
 	readers chan *conn
+	// walking limits extensive reads to half of the readers, so that the read
+	// of a single object does not wait for long lists.
+	walking chan struct{}
 	all     []*conn
 	revs    revisions
 	counts  counts
-	few     int // as defaultFew, which a test makes smaller
+	file    os.FileInfo           // the database file when it was opened
+	damaged atomic.Pointer[error] // the first sign of damage
+	rare    int                   // defaultRare, less in a test
 
 	ensure  sync.Mutex
 	closed  sync.Once
@@ -45,18 +60,19 @@ type Store struct {
 }
 
 const (
-	// applicationID marks the file as Marquee's (PRAGMA application_id).
+	// applicationID identifies the file as Marquee's (PRAGMA application_id).
 	applicationID = 0x4d415251
 	writerCacheKB = 16 << 10
 	readerCacheKB = 4 << 10
 )
 
-// Open opens the store, and makes or migrates it. Codes: CodeNotUsable.
+// Open opens a store, and creates or migrates it. Codes: CodeNotUsable,
+// CodeNoStore.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	if options.Readers == 0 {
 		options.Readers = max(4, 2*runtime.NumCPU())
 	}
-	s := &Store{options: options, few: defaultFew, readers: make(chan *conn, options.Readers), closing: make(chan struct{})}
+	s := &Store{options: options, rare: defaultRare, readers: make(chan *conn, options.Readers), walking: make(chan struct{}, max(1, options.Readers/2)), closing: make(chan struct{})}
 	if err := s.open(); err != nil {
 		s.Close()
 		return nil, err
@@ -66,8 +82,11 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 
 func (s *Store) open() error {
 	path := s.options.Path
+	if s.options.MustExist && missing(path) {
+		return &store.Error{Code: store.CodeNoStore, Text: "there is no store at " + path}
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return notUsable(path, "its folder cannot be made; choose another place or change its permissions", err)
+		return notUsable(path, "its folder cannot be created; choose another place or change its permissions", err)
 	}
 	if err := s.acquire(); err != nil {
 		return err
@@ -76,14 +95,16 @@ func (s *Store) open() error {
 	if err != nil {
 		return notUsable(path, "it cannot be opened for writing; check that the file and its folder are writable", err)
 	}
-	file.Close()
+	s.file, err = file.Stat()
+	if err := errors.Join(err, file.Close()); err != nil {
+		return openError(path, err)
+	}
 	c, err := openConn(path, writerCacheKB)
 	if err != nil {
 		return openError(path, err)
 	}
 	s.all = append(s.all, c)
-	// What a large transaction has changed is kept for its savepoint, in a
-	// temporary file: in memory there is no place for it.
+	// The savepoint of a large transaction does not fit into memory.
 	if err := c.exec("PRAGMA temp_store=FILE"); err != nil {
 		return openError(path, err)
 	}
@@ -105,7 +126,15 @@ func (s *Store) open() error {
 	return nil
 }
 
-// acquire keeps other processes out: counts and revisions are kept in memory.
+// missing reports whether there is no store at a path. An empty file is a new
+// store.
+func missing(path string) bool {
+	info, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0
+}
+
+// acquire locks the store against other processes, because counts and revisions
+// are kept in memory.
 func (s *Store) acquire() error {
 	s.lock = flock.New(s.options.Path+".lock", flock.SetPermissions(0o600))
 	held, err := s.lock.TryLock()
@@ -131,20 +160,28 @@ func openError(path string, err error) error {
 	}
 	switch primary(err) {
 	case codeNotADatabase:
-		return notUsable(path, "it is no SQLite database of a version that is known here; restore it from a backup, or choose another path", err)
+		return notUsable(path, "it is not an SQLite database of a supported version; restore it from a backup, or choose another path", err)
 	case codeCorrupt:
 		return notUsable(path, "it is corrupt; restore it from a backup", err)
 	case codeReadOnly, codeCantOpen, codePermission:
 		return notUsable(path, "it cannot be written; check that the file and its folder are writable", err)
 	case codeFull, codeIO:
-		return notUsable(path, "the disk is full or fails; make room, or check the disk", err)
+		return notUsable(path, "the disk is full or failing; free space, or check the disk", err)
 	}
 	return notUsable(path, "it cannot be opened", err)
 }
 
-// migrations are the steps from each version of the store's own tables to the
-// next; the version is PRAGMA user_version.
-var migrations = []string{`
+// migration upgrades the store's own tables by one version.
+type migration struct {
+	script string
+	// each is a script for every table of records, with %s for its name.
+	each string
+}
+
+// migrations lists all upgrades; PRAGMA user_version is the number of those
+// done. The indexes of the history hold feed_only, which is NULL in all of
+// their rows, so that a count reads nothing else.
+var migrations = []migration{{script: `
 CREATE TABLE changes (
 	seq INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL, network TEXT NOT NULL,
 	collection TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, user TEXT NOT NULL, fields TEXT NOT NULL);
@@ -152,19 +189,41 @@ CREATE INDEX changes_object ON changes (network, collection, id);
 CREATE INDEX changes_network ON changes (network);
 CREATE TABLE claims (
 	collection TEXT NOT NULL, network TEXT NOT NULL, property TEXT NOT NULL, value TEXT NOT NULL, id TEXT NOT NULL,
-	PRIMARY KEY (collection, network, property, value)) WITHOUT ROWID;`, `
+	PRIMARY KEY (collection, network, property, value)) WITHOUT ROWID;`}, {script: `
 CREATE TABLE blobs (
 	network TEXT NOT NULL, id TEXT NOT NULL, size INTEGER NOT NULL, time INTEGER NOT NULL,
 	PRIMARY KEY (network, id)) WITHOUT ROWID;
 CREATE TABLE blob_pieces (
 	network TEXT NOT NULL, id TEXT NOT NULL, n INTEGER NOT NULL, data BLOB NOT NULL,
-	PRIMARY KEY (network, id, n));`, `
+	PRIMARY KEY (network, id, n));`}, {script: `
 ALTER TABLE changes ADD COLUMN owner TEXT;
 ALTER TABLE changes ADD COLUMN notices TEXT;
-CREATE INDEX changes_owner ON changes (network, owner) WHERE owner IS NOT NULL;`,
+CREATE INDEX changes_owner ON changes (network, owner) WHERE owner IS NOT NULL;`}, {script: `
+ALTER TABLE changes ADD COLUMN revision INTEGER;
+ALTER TABLE changes ADD COLUMN cause TEXT;
+ALTER TABLE changes ADD COLUMN feed_only INTEGER;
+DROP INDEX changes_object;
+DROP INDEX changes_network;
+CREATE INDEX changes_object ON changes (network, collection, id, feed_only) WHERE feed_only IS NULL;
+CREATE INDEX changes_network ON changes (network, feed_only) WHERE feed_only IS NULL;`,
+	each: `
+ALTER TABLE %s ADD COLUMN revision INTEGER;`},
 }
 
-// migrate brings the tables to the version of this program.
+// scriptOf returns the statements of a migration for this store.
+func (c *conn) scriptOf(m migration) (string, error) {
+	script := m.script
+	if m.each == "" {
+		return script, nil
+	}
+	err := c.rows("SELECT name FROM sqlite_master WHERE type='table' AND name GLOB 'r_*'", nil, func(s *stmt) error {
+		script += fmt.Sprintf(m.each, s.ColumnText(0))
+		return nil
+	})
+	return script, err
+}
+
+// migrate upgrades the tables to the version of this program.
 func (c *conn) migrate(path string) error {
 	id, err := c.pragma("application_id")
 	if err != nil {
@@ -183,9 +242,10 @@ func (c *conn) migrate(path string) error {
 	case id != applicationID:
 		return notUsable(path, "it is an SQLite database of another program; choose another path", nil)
 	case int(version) > len(migrations):
-		return notUsable(path, fmt.Sprintf("it was written by a newer Marquee (version %d of the store, this one knows %d); use that program, or restore a backup", version, len(migrations)), nil)
+		return notUsable(path, fmt.Sprintf("it was written by a newer Marquee (version %d of the store, this one supports %d); use that program, or restore a backup", version, len(migrations)), nil)
 	}
-	// Only now, as it changes the file, which may have been another program's.
+	// This changes the file, so it must follow the check that the file is
+	// Marquee's.
 	if err := c.exec("PRAGMA journal_mode=WAL"); err != nil {
 		return err
 	}
@@ -193,10 +253,14 @@ func (c *conn) migrate(path string) error {
 		return err
 	}
 	if err := restrict(path); err != nil {
-		return notUsable(path, "its files cannot be kept from other users; check that they are this program's own", err)
+		return notUsable(path, "the permissions of its files cannot be restricted; check that this program owns them", err)
 	}
 	for ; int(version) < len(migrations); version++ {
-		script := fmt.Sprintf("BEGIN IMMEDIATE;%s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT;", migrations[version], applicationID, version+1)
+		script, err := c.scriptOf(migrations[version])
+		if err != nil {
+			return err
+		}
+		script = fmt.Sprintf("BEGIN IMMEDIATE;%s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT;", script, applicationID, version+1)
 		if err := c.exec(script); err != nil {
 			return errors.Join(err, c.exec("ROLLBACK"))
 		}
@@ -204,9 +268,8 @@ func (c *conn) migrate(path string) error {
 	return nil
 }
 
-// restrict keeps other users from the files beside the database, which hold
-// documents too. SQLite makes them as open as the umask lets it, with nothing
-// in them yet.
+// restrict keeps other users from the files beside the database, which also
+// hold documents. SQLite creates them empty, with the permissions of the umask.
 func restrict(path string) error {
 	for _, suffix := range []string{"-wal", "-shm"} {
 		if err := os.Chmod(path+suffix, 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -216,16 +279,7 @@ func restrict(path string) error {
 	return nil
 }
 
-// Check reads from the store.
-func (s *Store) Check(ctx context.Context) error {
-	return s.Read(ctx, func(snapshot store.Snapshot) error {
-		_, err := snapshot.(*view).conn.number("SELECT count(*) FROM (SELECT 1 FROM changes LIMIT 1)")
-		return err
-	})
-}
-
-// Close ends the writer after the transactions that it has accepted, and
-// closes the file.
+// Close waits for accepted transactions, and closes the file.
 func (s *Store) Close() error {
 	var err error
 	s.closed.Do(func() {
@@ -246,5 +300,5 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Commits is how many commits the store has made since it was opened.
+// Commits returns the number of commits since the store was opened.
 func (s *Store) Commits() int64 { return s.writer.commits.Load() }

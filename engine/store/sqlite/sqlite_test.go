@@ -9,7 +9,7 @@ import (
 	"marquee/engine/store/storetest"
 )
 
-// openTest opens a store in a folder of the test.
+// openTest opens a store in a temporary folder.
 func openTest(t testing.TB, options Options) *Store {
 	t.Helper()
 	if options.Path == "" {
@@ -27,16 +27,16 @@ func openTest(t testing.TB, options Options) *Store {
 	return s
 }
 
-func TestStore(t *testing.T) { runSuite(t, defaultFew, explainQuery) }
+func TestStore(t *testing.T) { runSuite(t, defaultRare, explainQuery) }
 
-// TestStoreOfCommonTerms runs the suite with all terms taken for common ones,
-// by which no records are found first.
+// TestStoreOfCommonTerms runs the suite with every term treated as common, so
+// that none drives a query.
 func TestStoreOfCommonTerms(t *testing.T) { runSuite(t, -1, nil) }
 
-func runSuite(t *testing.T, few int, explain func(testing.TB, store.Store, query.Query, bool) storetest.Plan) {
+func runSuite(t *testing.T, rare int, explain func(testing.TB, store.Store, query.Query, bool) storetest.Plan) {
 	open := func(t testing.TB, options Options) store.Store {
 		s := openTest(t, options)
-		s.few = few
+		s.rare = rare
 		return s
 	}
 	storetest.Run(t, storetest.Harness{

@@ -1,39 +1,41 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"marquee/engine/store"
 )
 
-// transaction is a store.Tx of the writer.
+// transaction is a store.Tx on the writer's connection.
 type transaction struct {
 	view
-	// touched are the collections that are written.
+	// touched holds the collections that were written.
 	touched map[string]bool
-	// shared says that it is in a savepoint, written how many records it has
-	// written.
+	// shared marks a transaction in a savepoint; written is the number of
+	// records it has written.
 	shared  bool
 	written int
 }
 
 const (
-	insertSQL  = `INSERT INTO %s (network,id,version,state,create_time,update_time,create_user,update_user,warnings,doc) VALUES (?,?,?,?,?,?,?,?,?,?)`
-	addTermSQL = `INSERT INTO %s (network,key,value,record) VALUES (?,?,?,?) ON CONFLICT DO NOTHING`
-	updateSQL  = `UPDATE %s SET version=?,state=?,update_time=?,update_user=?,warnings=?,doc=? WHERE network=? AND id=? AND version=? RETURNING seq`
+	insertSQL = `INSERT INTO %s (network,id,revision,version,state,create_time,update_time,create_user,update_user,warnings,doc) VALUES (?,?,1,?,?,?,?,?,?,?,?)`
+	updateSQL = `UPDATE %s SET revision=?,version=?,state=?,update_time=?,update_user=?,warnings=?,doc=? WHERE seq=?`
+	// rowsSQL finds the rows of records. It is a statement of its own because
+	// an UPDATE with RETURNING first copies every page that it changes.
+	rowsSQL = `SELECT id,seq,coalesce(revision,version) FROM %s WHERE network=? AND `
 )
 
 var (
-	errVersion = &store.Error{Code: store.CodeConflict, Text: "a record is not at its expected version"}
+	errVersion = &store.Error{Code: store.CodeConflict, Text: "a record is not at its expected revision"}
 	errTaken   = &store.Error{Code: store.CodeConflict, Text: "a unique value is taken by another record"}
 )
 
-// errLarge ends a transaction that is to be run again by itself.
+// errLarge ends a transaction that must run again alone.
 var errLarge error = &store.Error{Code: store.CodeConflict, Text: "a large transaction does not share a commit"}
 
-// grow notes that so many records are about to be written.
+// grow records that the transaction will write more records.
 func (t *transaction) grow(n int) error {
 	if t.written += n; t.shared && t.written > maxShared {
 		t.broken = errLarge
@@ -59,55 +61,89 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 			}
 		}
 	}
+	rows, err := t.rowsOf(collection, writes)
+	if err != nil {
+		return t.ended(err)
+	}
 	insert, update := fmt.Sprintf(insertSQL, table(collection)), fmt.Sprintf(updateSQL, table(collection))
-	addTerm := fmt.Sprintf(addTermSQL, termTable(collection))
-	dropTerm := "DELETE FROM " + termTable(collection) + " WHERE network=? AND key=? AND value=? AND record=?"
+	var terms termChanges
 	for i := range writes {
+		if err := t.guard(ctx); err != nil {
+			return err
+		}
 		write := &writes[i]
-		record, err := t.put(insert, update, write)
+		if rows[write.Key].written { // its terms change twice
+			if err := terms.write(t.conn, termTable(collection)); err != nil {
+				return t.ended(err)
+			}
+		}
+		record, err := t.put(insert, update, write, rows)
 		if err != nil {
 			return t.ended(err)
 		}
-		for _, term := range write.DropTerms {
-			err = errors.Join(err, t.conn.run(dropTerm, write.Network, term.Key, term.Value, record))
-		}
-		for _, term := range write.AddTerms {
-			err = errors.Join(err, t.conn.run(addTerm, write.Network, term.Key, term.Value, record))
-		}
+		terms.note(write.Network, record, write.AddTerms, write.DropTerms)
 		for _, claim := range write.AddClaims {
-			err = errors.Join(err, t.claim(claim, write.ID))
-		}
-		if err != nil {
-			return t.ended(err)
+			if err := t.claim(claim, write.ID); err != nil {
+				return t.ended(err)
+			}
 		}
 	}
-	return nil
+	return t.ended(terms.write(t.conn, termTable(collection)))
+}
+
+// row is the place of a stored record, its revision, and whether the current
+// call has written it.
+type row struct {
+	seq, revision int64
+	written       bool
+}
+
+// rowsOf finds the records that exist, with one query per network.
+func (t *transaction) rowsOf(collection string, writes []store.Write) (map[store.Key]row, error) {
+	there := map[string][]string{}
+	for i := range writes {
+		if writes[i].Expected > 0 {
+			there[writes[i].Network] = append(there[writes[i].Network], writes[i].ID)
+		}
+	}
+	rows := map[store.Key]row{}
+	for network, ids := range there {
+		condition, list := idCondition(ids)
+		err := t.conn.rows(fmt.Sprintf(rowsSQL, table(collection))+condition, []any{network, list}, func(s *stmt) error {
+			rows[store.Key{Network: network, ID: s.ColumnText(0)}] = row{seq: s.ColumnInt64(1), revision: s.ColumnInt64(2)}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
 }
 
 // put writes one record and returns its row.
-func (t *transaction) put(insert, update string, w *store.Write) (row int64, err error) {
+func (t *transaction) put(insert, update string, w *store.Write, rows map[store.Key]row) (seq int64, err error) {
 	var warnings []byte
 	if len(w.Warnings) > 0 {
 		warnings = w.Warnings
 	}
 	created, updated := w.CreateTime.UnixMilli(), w.UpdateTime.UnixMilli()
+	revision := w.Expected + 1
+	version := cmp.Or(w.Version, revision)
 	if w.Expected == 0 {
-		err := t.conn.run(insert, w.Network, w.ID, w.Version, w.State, created, updated, w.CreateUser, w.UpdateUser, warnings, w.Document)
-		return t.conn.db.LastInsertRowID(), err
+		err := t.conn.run(insert, w.Network, w.ID, version, w.State, created, updated, w.CreateUser, w.UpdateUser, warnings, w.Document)
+		seq = t.conn.db.LastInsertRowID()
+		rows[w.Key] = row{seq, revision, true}
+		return seq, err
 	}
-	err = errVersion
-	found := t.conn.rows(update, []any{w.Version, w.State, updated, w.UpdateUser, warnings, w.Document, w.Network, w.ID, w.Expected},
-		func(s *stmt) error {
-			row, err = s.ColumnInt64(0), nil
-			return nil
-		})
-	if found != nil {
-		return 0, found
+	found := rows[w.Key]
+	if found.revision != w.Expected {
+		return 0, errVersion
 	}
-	return row, err
+	rows[w.Key] = row{found.seq, revision, true}
+	return found.seq, t.conn.run(update, revision, version, w.State, updated, w.UpdateUser, warnings, w.Document, found.seq)
 }
 
-// claim makes a record the owner of a value, which it may be already.
+// claim makes a record the owner of a value. It may own it already.
 func (t *transaction) claim(claim store.Claim, id string) error {
 	err := errTaken
 	failed := t.conn.rows(`INSERT INTO claims (collection,network,property,value,id) VALUES (?,?,?,?,?)
@@ -128,13 +164,22 @@ func (t *transaction) Append(ctx context.Context, changes []store.Change) error 
 		return err
 	}
 	for i := range changes {
+		if err := t.guard(ctx); err != nil {
+			return err
+		}
 		c := &changes[i]
-		var owner, notices any
+		var owner, notices, cause, feedOnly any
 		if c.Owner != "" {
 			owner, notices = c.Owner, c.Notices
 		}
-		err := t.conn.run("INSERT INTO changes (time,network,collection,id,version,user,fields,owner,notices) VALUES (?,?,?,?,?,?,?,?,?)",
-			c.Time.UnixMilli(), c.Network, c.Collection, c.ID, c.Version, c.User, c.Fields, owner, notices)
+		if len(c.Cause) > 0 {
+			cause = c.Cause
+		}
+		if c.FeedOnly {
+			feedOnly = true
+		}
+		err := t.conn.run("INSERT INTO changes (time,network,collection,id,revision,version,user,fields,owner,notices,cause,feed_only) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+			c.Time.UnixMilli(), c.Network, c.Collection, c.ID, cmp.Or(c.Revision, c.Version), c.Version, c.User, c.Fields, owner, notices, cause, feedOnly)
 		if err != nil {
 			return t.ended(err)
 		}

@@ -1,11 +1,12 @@
 package sqlite
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,83 +14,89 @@ import (
 )
 
 const (
-	// maxGroup and defaultGroupTime bound how many transactions share a commit,
-	// and for how long the first of them waits for others.
+	// maxGroup limits the transactions of a commit, and defaultGroupTime the
+	// time for which the first waits for others.
 	maxGroup         = 512
 	defaultGroupTime = 50 * time.Millisecond
-	// slowCommit is from when on it is worth to wait for others.
+	// slowCommit is the time of a commit from which waiting for others pays.
 	slowCommit = time.Millisecond
-	// maxShared is how many records a transaction may write that shares a commit.
+	// maxShared is the maximum number of records of a transaction that shares a
+	// commit.
 	maxShared = 2000
 )
 
-// writer runs read-write transactions one after the other, and commits those
-// that wait at the same time together: the cost of making writes durable is
-// shared, the faults are not.
+// writer runs read-write transactions one at a time, and commits those that
+// wait at the same time together. They share the cost of a durable commit, but
+// not each other's errors.
 //
-// The first of a group needs no savepoint to be rolled back, those behind it
-// have one each. To roll one back takes memory for every page that it changed:
-// of a large transaction that is more than there is. One that turns out to be
-// large is therefore run again, as the first of the next group.
+// The first transaction of a group needs no savepoint to be rolled back; the
+// others have one each. Rolling back to a savepoint takes memory for every page
+// changed since, too much for a large transaction. So a transaction that turns
+// out to be large runs again, as the first of the next group.
 type writer struct {
 	s       *Store
 	conn    *conn
-	jobs    chan *job
+	queue   *queue
 	ended   chan struct{}
 	commits atomic.Int64
-	// lastCommit is how long the last commit took, expected how many are likely
-	// to share the next: as many as lately, fewer with each commit.
+	// lastCommit is the duration of the last commit, expected the likely number
+	// of transactions of the next: as many as lately, fewer with each commit.
 	lastCommit time.Duration
 	expected   int
-	groupTime  time.Duration // as defaultGroupTime, which a test makes longer
-	// later is the job that the next group begins with, if there is one.
+	groupTime  time.Duration // defaultGroupTime, more in a test
+	// later is the job that the next group begins with, or nil.
 	later *job
-
-	mu     sync.RWMutex // guards closed against sends
-	closed bool
+	// grown reports whether a large transaction has grown the log.
+	grown bool
 }
 
 type job struct {
-	ctx     context.Context
-	run     func(*transaction) error
+	ctx context.Context
+	run func(*transaction) error
+	// extensive is Effort.Extensive.
+	extensive bool
+	// waits is the list of the queue that holds the job, and place its element;
+	// nil once the writer has taken the job.
+	waits   *list.List
+	place   *list.Element
 	touched map[string]bool
-	// failed is the job's own error, which rolls it back.
+	// failed is the error that rolls the job back.
 	failed error
-	// large says that it is not to share a commit with those before it.
+	// large makes the job begin a group.
 	large bool
 	done  chan error
 }
 
 func startWriter(s *Store, c *conn) *writer {
-	w := &writer{s: s, conn: c, jobs: make(chan *job, 1024), ended: make(chan struct{}), groupTime: defaultGroupTime}
+	w := &writer{s: s, conn: c, queue: newQueue(), ended: make(chan struct{}), groupTime: defaultGroupTime}
 	go w.loop()
 	return w
 }
 
 func (w *writer) stop() {
-	w.mu.Lock()
-	w.closed = true
-	close(w.jobs)
-	w.mu.Unlock()
+	w.queue.close()
 	<-w.ended
 }
 
-// submit runs fn in a transaction and waits for its commit.
+// submit runs fn in a transaction and waits for its commit. If the context ends
+// before the writer takes it, fn does not run.
 func (w *writer) submit(ctx context.Context, run func(*transaction) error) error {
-	j := &job{ctx: ctx, run: run, done: make(chan error, 1)}
-	w.mu.RLock()
-	if w.closed {
-		w.mu.RUnlock()
+	if ctx.Err() != nil {
+		return deadline(ctx)
+	}
+	j := &job{ctx: ctx, run: run, extensive: store.EffortOf(ctx).Extensive, done: make(chan error, 1)}
+	if !w.queue.push(j) {
 		return errClosed
 	}
 	select {
-	case w.jobs <- j:
-		w.mu.RUnlock()
+	case err := <-j.done:
+		return err
 	case <-ctx.Done():
-		w.mu.RUnlock()
-		return &store.Error{Code: store.CodeDeadline, Text: "the writer was busy until the deadline", Cause: ctx.Err()}
+		if w.queue.leave(j) {
+			return busy(ctx)
+		}
+		return <-j.done
 	}
-	return <-j.done
 }
 
 var errClosed = &store.Error{Code: store.CodeUnavailable, Text: "the store is closed"}
@@ -98,25 +105,37 @@ func deadline(ctx context.Context) error {
 	return &store.Error{Code: store.CodeDeadline, Text: "the deadline of the request has passed", Cause: ctx.Err()}
 }
 
-// Write implements store.Store. A transaction that has been accepted is
-// waited for, whatever the context, so that its outcome is always known.
+// busy returns the error of a transaction that did not begin before its
+// deadline.
+func busy(ctx context.Context) error {
+	return &store.Error{Code: store.CodeBusy, Text: "the writer was busy until the deadline", Cause: ctx.Err()}
+}
+
+// Write implements store.Store. Once a transaction has begun, Write waits for
+// its end whatever the context, so that the outcome is certain.
 func (s *Store) Write(ctx context.Context, fn func(store.Tx) error) error {
 	err := s.writer.submit(ctx, func(t *transaction) error { return fn(t) })
-	return translate(ctx, err)
+	return s.observe(ctx, err)
 }
 
 func (w *writer) loop() {
 	defer close(w.ended)
-	for first := range w.jobs {
+	for first := w.queue.first(); first != nil; first = w.queue.first() {
 		for ; first != nil; first = w.later {
 			w.later = nil
 			w.group(first)
+		}
+		if w.grown {
+			w.grown = false
+			if err := w.conn.emptyLog(); err != nil && w.s.options.Log != nil {
+				w.s.options.Log.Warn("the log of the store cannot be truncated", slog.String("cause", err.Error()))
+			}
 		}
 		w.conn.tidy()
 	}
 }
 
-// group runs the first job and those that wait behind it, and commits.
+// group runs the first job and those that wait, and commits.
 func (w *writer) group(first *job) {
 	if err := w.conn.run("BEGIN IMMEDIATE"); err != nil {
 		first.done <- err
@@ -144,16 +163,16 @@ func (w *writer) group(first *job) {
 	w.finish(group)
 }
 
-var errLost error = &store.Error{Code: store.CodeInternal, Text: "SQLite has rolled the transaction back"}
+var errLost error = &store.Error{Code: store.CodeInternal, Text: "SQLite rolled back the transaction"}
 
-// finish commits, and tells each job what became of it.
+// finish commits, and reports the result to each job.
 func (w *writer) finish(group []*job) {
 	err := errLost
 	if w.alive() {
 		err = w.commit(group)
 	}
 	if code, _ := store.CodeOf(translate(context.Background(), err)); code == store.CodeFull && len(group) > 1 {
-		w.alone(group) // nothing is stored; without the others, some may fit
+		w.alone(group) // nothing was stored; alone, some may fit
 		return
 	}
 	for _, j := range group {
@@ -164,36 +183,35 @@ func (w *writer) finish(group []*job) {
 	}
 }
 
-// next is a job to join a group of n, nil when it is time to commit. Where
-// commits are slow, it waits for at most the time of one for the clients that
-// the last commits have answered: otherwise the clients split into two halves
-// that wait for each other's commits. One client alone never waits.
+// next returns a job to join a group of n, or nil to commit. Where commits are
+// slow, it waits up to the time of one for the clients that the last commits
+// answered: otherwise the clients split into two halves that wait for each
+// other's commits. A single client never waits.
 func (w *writer) next(gathering *<-chan time.Time, n int) *job {
-	select {
-	case j := <-w.jobs:
-		return j
-	default:
-	}
-	if n >= w.expected || w.lastCommit < slowCommit {
-		return nil
-	}
-	if *gathering == nil {
-		*gathering = time.After(w.lastCommit)
-	}
-	select {
-	case j := <-w.jobs:
-		return j
-	case <-*gathering:
-		return nil
+	for {
+		if j := w.queue.next(); j != nil {
+			return j
+		}
+		if n >= w.expected || w.lastCommit < slowCommit {
+			return nil
+		}
+		if *gathering == nil {
+			*gathering = time.After(w.lastCommit)
+		}
+		select {
+		case <-w.queue.arrived:
+		case <-*gathering:
+			return nil
+		}
 	}
 }
 
-// alive reports whether the transaction is still open: a full disk or a
-// failing one rolls back all of it, savepoints included.
+// alive reports whether the transaction is still open. When the disk is full or
+// failing, SQLite rolls back all of it, including the savepoints.
 func (w *writer) alive() bool { return !w.conn.db.GetAutocommit() }
 
-// alone runs the jobs of a group that was lost again, each in a transaction
-// of its own, so that only those fail that cannot be stored.
+// alone reruns the jobs of a failed group one by one, so that only those fail
+// that cannot be stored.
 func (w *writer) alone(group []*job) {
 	for _, j := range group {
 		j.touched = nil
@@ -204,12 +222,11 @@ func (w *writer) alone(group []*job) {
 	}
 }
 
-// perform runs one job: in a savepoint, when it shares the transaction with
-// what others have written.
+// perform runs one job, in a savepoint when it shares the transaction.
 func (w *writer) perform(j *job, shared bool) {
 	j.large = false
 	if j.ctx.Err() != nil {
-		j.failed = deadline(j.ctx)
+		j.failed = busy(j.ctx)
 		return
 	}
 	if shared {
@@ -231,21 +248,22 @@ func (w *writer) perform(j *job, shared bool) {
 		end = []string{"ROLLBACK", "BEGIN IMMEDIATE"}
 	}
 	for _, sql := range end {
-		// The function's own error is returned as it is, joined to another only
-		// where there is one.
+		// The error of the function is returned unchanged, and joined only to a
+		// second error.
 		if err := w.conn.run(sql); err != nil {
 			j.failed = errors.Join(j.failed, err)
 		}
 	}
 }
 
-// call turns a panic of the job into its error: the other jobs of the group
-// have nothing to do with it.
+// call converts a panic of the job into its error, because the other jobs of
+// the group continue.
 func (w *writer) call(j *job, shared bool) (err error) {
 	t := &transaction{view: view{s: w.s, conn: w.conn, ctx: j.ctx}, touched: map[string]bool{}, shared: shared}
 	j.touched = t.touched
 	defer func() {
 		j.large = t.broken == errLarge
+		w.grown = w.grown || t.written > maxShared
 		if p := recover(); p != nil {
 			err = &store.Error{Code: store.CodeInternal, Text: "a transaction panicked", Cause: fmt.Errorf("%v\n%s", p, debug.Stack())}
 		}
@@ -254,7 +272,7 @@ func (w *writer) call(j *job, shared bool) (err error) {
 	if err := j.run(t); err != nil {
 		return err
 	}
-	// A function that overlooks an error must not commit half of its writes.
+	// A function that ignores an error must not commit half of its writes.
 	return t.broken
 }
 

@@ -2,14 +2,15 @@ package sqlite
 
 import (
 	"errors"
+	"os"
 	"testing"
 
 	"marquee/engine/store"
 )
 
-// TestLargeAlone: a transaction that turns out to be large while others have
-// written before it in the same commit runs again as the first of the next,
-// and neither it nor the others know.
+// TestLargeAlone checks that a transaction which turns out to be large after
+// others have written in the same commit runs again as the first of the next,
+// unnoticed by all of them.
 func TestLargeAlone(t *testing.T) {
 	g := newGate()
 	s := openTest(t, Options{BeforeCommit: g.pass})
@@ -28,7 +29,7 @@ func TestLargeAlone(t *testing.T) {
 		switch i % 4 {
 		case 1:
 			return own
-		case 2: // which overlooks its errors
+		case 2: // ignores its errors
 			_ = tx.Put(t.Context(), "things", batch(100+i, n, 10))
 			return nil
 		case 3:
@@ -58,8 +59,8 @@ func TestLargeAlone(t *testing.T) {
 	}
 }
 
-// TestFirstFails: what the first of a group wrote is rolled back without a
-// savepoint, and those behind it are none the worse for it.
+// TestFirstFails checks that the writes of the first transaction of a group are
+// rolled back without a savepoint, and those after it are unaffected.
 func TestFirstFails(t *testing.T) {
 	g := newGate()
 	s := openTest(t, Options{BeforeCommit: g.pass})
@@ -84,5 +85,51 @@ func TestFirstFails(t *testing.T) {
 	}
 	if n := stored(t, s); n != 3*3 {
 		t.Errorf("%d stored", n)
+	}
+}
+
+// TestLargeLog checks that the log of a large transaction is truncated
+// afterwards, or with the next write after a reader that needs it.
+func TestLargeLog(t *testing.T) {
+	s := openTest(t, Options{})
+	ensureThings(t, s)
+	put := func(number, n int) {
+		t.Helper()
+		if err := s.Write(t.Context(), func(tx store.Tx) error { return tx.Put(t.Context(), "things", batch(number, n, 5000)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	size := func() int64 {
+		if err := s.Settle(t.Context()); err != nil { // waits for what the writer does after a commit
+			t.Fatal(err)
+		}
+		info, err := os.Stat(s.options.Path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	const large = maxLog/5000 + maxShared
+	put(1, large)
+	if n := size(); n > 1<<20 {
+		t.Errorf("the log has %d bytes", n)
+	}
+	err := s.Read(t.Context(), func(store.Snapshot) error {
+		put(2, large)
+		if n := size(); n < maxLog {
+			t.Errorf("the log that a reader needs has %d bytes", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(3, 1) // copies what the reader held
+	put(4, 1)
+	if n := size(); n > maxLog {
+		t.Errorf("the log has %d bytes after the reader has ended", n)
+	}
+	if n := stored(t, s); n != 2*large+2 {
+		t.Errorf("%d are stored", n)
 	}
 }

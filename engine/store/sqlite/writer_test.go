@@ -18,8 +18,8 @@ func ensureThings(t *testing.T, s *Store) {
 	}
 }
 
-// batch are n new records, told apart by the number of the batch, of so many
-// bytes each.
+// batch returns n new records of a size, with ids that contain the number of
+// the batch.
 func batch(number, n, size int) []store.Write {
 	writes := make([]store.Write, n)
 	at := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -30,7 +30,7 @@ func batch(number, n, size int) []store.Write {
 	return writes
 }
 
-// stored is how many records there are, counted and found.
+// stored returns the number of records, counted and found.
 func stored(t *testing.T, s *Store) int {
 	t.Helper()
 	found := 0
@@ -50,7 +50,7 @@ func stored(t *testing.T, s *Store) int {
 	return found
 }
 
-// gate holds the first commit after it was armed until it is opened.
+// gate holds the first commit after it was armed, until it is opened.
 type gate struct {
 	armed         bool
 	held, release chan struct{}
@@ -58,7 +58,7 @@ type gate struct {
 
 func newGate() *gate { return &gate{held: make(chan struct{}), release: make(chan struct{})} }
 
-// pass is a BeforeCommit; the writer alone calls it.
+// pass is a BeforeCommit, called only by the writer.
 func (g *gate) pass() {
 	if g.armed {
 		g.armed = false
@@ -67,9 +67,9 @@ func (g *gate) pass() {
 	}
 }
 
-// queue submits writes while the first of them is held at its commit, waits
-// until all others stand behind it, lets it go, and returns what became of
-// each. The first is number 0.
+// queue submits writes while the first is held at its commit, waits until all
+// others are queued, releases it, and returns the results. The first is number
+// 0.
 func (g *gate) queue(t *testing.T, s *Store, n int, fn func(i int, tx store.Tx) error) []error {
 	t.Helper()
 	results, done := make([]error, n), make(chan int, n)
@@ -84,11 +84,11 @@ func (g *gate) queue(t *testing.T, s *Store, n int, fn func(i int, tx store.Tx) 
 	for i := 1; i < n; i++ {
 		go submit(i)
 	}
-	for len(s.writer.jobs) < n-1 {
+	for s.writer.queue.len() < n-1 {
 		select {
 		case i := <-done:
 			t.Fatalf("write %d is done before it was queued: %v", i, results[i])
-		case <-time.After(time.Millisecond): // nothing tells that a job has been queued
+		case <-time.After(time.Millisecond): // there is no signal that a job was queued
 		}
 	}
 	close(g.release)
@@ -98,7 +98,8 @@ func (g *gate) queue(t *testing.T, s *Store, n int, fn func(i int, tx store.Tx) 
 	return results
 }
 
-// TestGroupCommit: those that wait while one commits share the next commit.
+// TestGroupCommit checks that transactions that wait during a commit share the
+// next one.
 func TestGroupCommit(t *testing.T) {
 	g := newGate()
 	s := openTest(t, Options{BeforeCommit: g.pass})
@@ -120,7 +121,8 @@ func TestGroupCommit(t *testing.T) {
 	}
 }
 
-// TestGroupFaults: those that fail in a group fail alone.
+// TestGroupFaults checks that a failing transaction of a group does not affect
+// the others.
 func TestGroupFaults(t *testing.T) {
 	g := newGate()
 	s := openTest(t, Options{BeforeCommit: g.pass})
@@ -165,8 +167,8 @@ func TestGroupFaults(t *testing.T) {
 	}
 }
 
-// TestCloseWaits: what was accepted before Close is stored, what comes later
-// is refused.
+// TestCloseWaits checks that what was accepted before Close is stored, and what
+// comes later is refused.
 func TestCloseWaits(t *testing.T) {
 	g := newGate()
 	s := openTest(t, Options{BeforeCommit: g.pass})

@@ -6,14 +6,15 @@ import (
 	"marquee/engine/store"
 )
 
-// Again is the store with every function run twice, as a store may that met a
-// conflict: what it found and did the first time must not be seen in the end.
+// Again returns a store that runs every function twice, as a store may after a
+// conflict: results and effects of the first run must not be visible in the
+// end.
 func Again(s store.Store) store.Store { return again{s} }
 
 type again struct{ store.Store }
 
 func (a again) Read(ctx context.Context, fn func(store.Snapshot) error) error {
-	_ = a.Store.Read(ctx, fn) // the second run tells
+	_ = a.Store.Read(ctx, fn) // the second run counts
 	return a.Store.Read(ctx, fn)
 }
 

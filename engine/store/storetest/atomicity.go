@@ -11,14 +11,14 @@ import (
 	"marquee/engine/store"
 )
 
-// steps are a transaction that touches all that a store keeps.
+// steps returns the steps of a transaction that uses everything a store keeps.
 func steps(f *fixture) []func(store.Tx) error {
 	first := newRecord("first", `{"name":"first"}`)
 	first.AddTerms = []store.Term{{Key: "t", Value: "first"}}
 	first.AddClaims = []store.Claim{claim("first")}
 	second := newRecord("second", `{"name":"second"}`)
 	second.AddTerms = []store.Term{{Key: "t", Value: "second"}}
-	change := store.Change{Time: epoch, Network: net, Collection: things, ID: "first", Version: 1, User: "anna", Fields: []byte(`[]`)}
+	change := store.Change{Time: epoch, Network: net, Collection: things, ID: "first", Revision: 1, Version: 1, User: "anna", Fields: []byte(`[]`)}
 	return []func(store.Tx) error{
 		func(tx store.Tx) error { return tx.Put(f.ctx, things, []store.Write{first}) },
 		func(tx store.Tx) error { return tx.Append(f.ctx, []store.Change{change}) },
@@ -30,7 +30,7 @@ func steps(f *fixture) []func(store.Tx) error {
 	}
 }
 
-// state is all that a store keeps of steps.
+// state describes everything that steps may store.
 func state(f *fixture) string {
 	var b strings.Builder
 	f.read(func(s store.Snapshot) {
@@ -40,9 +40,9 @@ func state(f *fixture) string {
 		}
 		owners, err := s.Claims(f.ctx, []store.Claim{claim("first")})
 		f.must(err)
-		history, err := s.History(f.ctx, store.HistoryQuery{Network: net, Limit: everything})
+		changes, err := history(f.ctx, s, store.HistoryQuery{Network: net, Limit: everything})
 		f.must(err)
-		fmt.Fprintln(&b, owners, len(history))
+		fmt.Fprintln(&b, owners, len(changes))
 	})
 	changes, _, err := f.s.Changes(f.ctx, "", everything)
 	f.must(err)
@@ -50,12 +50,12 @@ func state(f *fixture) string {
 	return b.String()
 }
 
-// testAtomicity puts a fault into every position of a transaction: it leaves
-// nothing, and the same transaction succeeds afterwards.
+// testAtomicity injects an error at every position of a transaction: nothing of
+// it is stored, and the same transaction succeeds afterwards.
 func testAtomicity(t *testing.T, h Harness) {
-	own := errors.New("the function's own")
+	own := errors.New("an error of the function")
 	wrong := newRecord("wrong", `{}`)
-	wrong.Expected, wrong.Version = 7, 8
+	wrong.Expected, wrong.Revision = 7, 8
 	faults := map[string]struct {
 		fail func(f *fixture, tx store.Tx, cancel func()) error
 		want func(f *fixture, err error)
@@ -64,14 +64,14 @@ func testAtomicity(t *testing.T, h Harness) {
 			func(*fixture, store.Tx, func()) error { return own },
 			func(f *fixture, err error) {
 				if err != own {
-					f.Errorf("got %v (%T), want the function's own error as it is", err, err)
+					f.Errorf("got %v (%T), want the error of the function unchanged", err, err)
 				}
 			}},
 		"ErrRollback": {
 			func(*fixture, store.Tx, func()) error { return store.ErrRollback },
 			func(f *fixture, err error) {
 				if err != store.ErrRollback {
-					f.Errorf("got %v (%T), want ErrRollback as it is", err, err)
+					f.Errorf("got %v (%T), want ErrRollback unchanged", err, err)
 				}
 			}},
 		"a panic": {
@@ -108,7 +108,7 @@ func testAtomicity(t *testing.T, h Harness) {
 				cancel()
 				fault.want(f, err)
 				if after := state(f); after != before {
-					t.Fatalf("a fault after %d steps left\n%s", position, after)
+					t.Fatalf("an error after %d steps left\n%s", position, after)
 				}
 			}
 			f.must(f.write(func(tx store.Tx) error {
@@ -123,12 +123,12 @@ func testAtomicity(t *testing.T, h Harness) {
 				fmt.Sprintln(map[store.Claim]string{claim("first"): "first"}, 3)+"3\n")
 		})
 	}
-	t.Run("a method's error that is ignored", func(t *testing.T) { testIgnoredError(open(t, h), wrong) })
+	t.Run("an ignored error of a method", func(t *testing.T) { testIgnoredError(open(t, h), wrong) })
 	t.Run("other transactions", func(t *testing.T) { testOtherTransactions(open(t, h)) })
 }
 
-// testIgnoredError: a transaction whose Put failed cannot be committed, even
-// when its function says that all is well.
+// testIgnoredError proves that a transaction whose Put failed is not committed,
+// even when its function ignores the error.
 func testIgnoredError(f *fixture, wrong store.Write) {
 	before := state(f)
 	err := f.raw.Write(f.ctx, func(tx store.Tx) error {
@@ -145,10 +145,11 @@ func testIgnoredError(f *fixture, wrong store.Write) {
 		return nil
 	})
 	f.code(err, store.CodeConflict)
-	same(f, "what is stored", state(f), before)
+	same(f, "records", state(f), before)
 }
 
-// testOtherTransactions: those that fail beside the others do not touch them.
+// testOtherTransactions proves that a failing transaction does not affect
+// concurrent ones.
 func testOtherTransactions(f *fixture) {
 	const n = 40
 	own := errors.New("own")
@@ -175,10 +176,10 @@ func testOtherTransactions(f *fixture) {
 			want = append(want, fmt.Sprintf("t%02d", i))
 		}
 	}
-	same(f, "what is stored", f.ids(all(things, nil)), want)
+	same(f, "records", f.ids(all(things, nil)), want)
 }
 
-// testContext proves that a context that has ended ends the call.
+// testContext proves that calls end with their context.
 func testContext(t *testing.T, h Harness) {
 	f := open(t, h)
 	f.put(things, newRecord("there", `{}`))
@@ -189,7 +190,7 @@ func testContext(t *testing.T, h Harness) {
 		f.code(f.s.Write(ended, func(tx store.Tx) error {
 			return tx.Put(ended, things, []store.Write{newRecord("late", `{}`)})
 		}), store.CodeDeadline)
-		same(f, "what is stored", f.ids(all(things, nil)), []string{"there"})
+		same(f, "records", f.ids(all(things, nil)), []string{"there"})
 	})
 	f.run("before a Read", func(f *fixture) {
 		f.code(f.s.Read(ended, func(s store.Snapshot) error {

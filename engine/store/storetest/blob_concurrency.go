@@ -14,14 +14,14 @@ import (
 	"marquee/engine/store"
 )
 
-// testBlobConcurrency proves what transactions promise each other of blobs.
+// testBlobConcurrency proves the isolation of transactions that use blobs.
 func testBlobConcurrency(t *testing.T, h Harness) {
-	t.Run("many put the same", func(t *testing.T) { testSameBlob(open(t, h)) })
-	t.Run("no reference to a blob dangles", func(t *testing.T) { testBlobReferences(open(t, h)) })
+	t.Run("concurrent puts of one blob", func(t *testing.T) { testSameBlob(open(t, h)) })
+	t.Run("no dangling references", func(t *testing.T) { testBlobReferences(open(t, h)) })
 }
 
-// testSameBlob: those who put the same bytes at once all succeed, and there is
-// one blob.
+// testSameBlob proves that concurrent puts of the same bytes all succeed and
+// store one blob.
 func testSameBlob(f *fixture) {
 	const writers, rounds = 12, 4
 	for round := range rounds {
@@ -43,22 +43,21 @@ func testSameBlob(f *fixture) {
 		})
 		f.dropBlobs(blob)
 		f.read(func(s store.Snapshot) { f.hasNoBlob(s, blob) })
-		f.putBlob(blob, data[:1]) // nothing of what was dropped is left behind it
+		f.putBlob(blob, data[:1]) // nothing of the dropped blob is left after it
 		f.read(func(s store.Snapshot) { f.hasBlob(s, blob, data[:1]) })
 	}
 }
 
-// errBlobLost says that a record refers to a blob that is not there, or not as
-// it was put.
+// errBlobLost is a reference to a blob that is missing or has other bytes.
 var errBlobLost = errors.New("a record refers to a blob that is not there")
 
-// sharedBlobs are a few blobs to which many records come to refer, and cease
-// to, while collectors drop those to which none does.
+// sharedBlobs are a few blobs. Writers add and remove references to them, while
+// collectors drop those without any.
 type sharedBlobs struct {
 	*fixture
 	data map[string][]byte
-	// dropped and restored count the blobs that were collected, and put again
-	// after that.
+	// dropped counts the blobs that were collected, restored those that were
+	// put again afterwards.
 	dropped, restored, checked atomic.Int64
 }
 
@@ -99,14 +98,14 @@ func (b *sharedBlobs) refer(record, blob string) error {
 	return err
 }
 
-// blobOf is the blob to which a record refers, or "".
+// blobOf returns the blob that a record refers to, or "".
 func blobOf(r *store.Record) (string, error) {
 	object, err := document.DecodeObject(r.Document, document.DefaultLimits)
 	blob, _ := object["blob"].(string)
 	return blob, err
 }
 
-// collect drops a blob to which no record refers.
+// collect drops a blob unless a record refers to it.
 func (b *sharedBlobs) collect(blob string) error {
 	dropped := false
 	err := b.write(func(tx store.Tx) error {
@@ -130,7 +129,7 @@ func (b *sharedBlobs) collect(blob string) error {
 	return err
 }
 
-// check reads all records, and the blobs to which they refer.
+// check reads all records and the blobs that they refer to.
 func (b *sharedBlobs) check() error {
 	return b.s.Read(b.ctx, func(s store.Snapshot) error {
 		var refers []string
@@ -161,9 +160,9 @@ func (b *sharedBlobs) check() error {
 	})
 }
 
-// testBlobReferences: who makes a record refer to a blob puts it in the same
-// transaction, and who finds no such record drops it. So no snapshot has a
-// record without its blob.
+// testBlobReferences proves that no snapshot has a record without its blob,
+// provided that a transaction which adds a reference puts the blob, and one
+// which drops a blob has found no reference.
 func testBlobReferences(f *fixture) {
 	const blobs, writers, collectors, times = 3, 4, 2, 25
 	b := &sharedBlobs{fixture: f, data: map[string][]byte{}}
@@ -200,11 +199,11 @@ func testBlobReferences(f *fixture) {
 	})
 	f.must(b.check())
 	if b.dropped.Load() == 0 || b.restored.Load() <= blobs || b.checked.Load() == 0 {
-		f.Errorf("the test tests nothing: %d blobs were dropped, %d stored, %d references checked",
+		f.Errorf("the test is vacuous: %d blobs were dropped, %d stored, %d references checked",
 			b.dropped.Load(), b.restored.Load(), b.checked.Load())
 	}
 	for i := range blobs {
 		f.must(b.collect(id(i)))
 	}
-	f.read(func(s store.Snapshot) { same(f, "what is left", len(f.blobs(s, store.Key{}, everything)), 0) })
+	f.read(func(s store.Snapshot) { same(f, "remaining blobs", len(f.blobs(s, store.Key{}, everything)), 0) })
 }

@@ -15,17 +15,17 @@ import (
 	"marquee/engine/store"
 )
 
-// testLargeBlob: a blob of any size passes through in bounded memory.
+// testLargeBlob proves that a large blob passes through bounded memory.
 func testLargeBlob(t *testing.T, h Harness) {
 	if testing.Short() {
 		t.Skip("a large blob takes some seconds")
 	}
 	if underRace {
-		t.Skip("the race detector takes memory itself")
+		t.Skip("the race detector uses memory itself")
 	}
 	const size, bound = 64 << 20, 40 << 20
 	f := open(t, h)
-	f.putBlob(key("small"), bytesOf(1, 1<<20)) // what is made once
+	f.putBlob(key("small"), bytesOf(1, 1<<20)) // one-time allocations
 	before := resident(f)
 	watch := &watcher{hash: sha256.New()}
 	watch.look = func() {
@@ -41,7 +41,7 @@ func testLargeBlob(t *testing.T, h Harness) {
 	}))
 	watch.look()
 	if watch.most > bound {
-		t.Errorf("to put %d MB, %d MB more were taken", size>>20, watch.most>>20)
+		t.Errorf("putting %d MB took %d MB of memory", size>>20, watch.most>>20)
 	}
 	put := watch.hash.Sum(nil)
 	watch.most = 0
@@ -55,14 +55,14 @@ func testLargeBlob(t *testing.T, h Harness) {
 		same(f, "the size", n, size)
 	})
 	if watch.most > bound {
-		t.Errorf("to read %d MB, %d MB more were taken", size>>20, watch.most>>20)
+		t.Errorf("reading %d MB took %d MB of memory", size>>20, watch.most>>20)
 	}
 	if !bytes.Equal(put, watch.hash.Sum(nil)) {
-		t.Error("other bytes came back than were put")
+		t.Error("the bytes read differ from those put")
 	}
 }
 
-// watcher looks at the memory now and then while bytes pass.
+// watcher samples the memory while bytes pass.
 type watcher struct {
 	hash hash.Hash
 	look func()
@@ -79,8 +79,8 @@ func (w *watcher) Write(p []byte) (int, error) {
 	return w.hash.Write(p)
 }
 
-// resident is the memory that the process cannot do without: also what is not
-// Go's, where the system tells it.
+// resident returns the memory that the process needs, including memory outside
+// of Go where the system reports it.
 func resident(t testing.TB) int64 {
 	debug.FreeOSMemory()
 	if text, err := os.ReadFile("/proc/self/statm"); err == nil {

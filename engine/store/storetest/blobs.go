@@ -15,7 +15,7 @@ import (
 	"marquee/engine/store"
 )
 
-// bytesOf are n random bytes, the same for the same seed.
+// bytesOf returns n random bytes, the same for the same seed.
 func bytesOf(seed byte, n int) []byte {
 	data := make([]byte, n)
 	_, _ = stream(seed).Read(data) // never fails
@@ -24,14 +24,14 @@ func bytesOf(seed byte, n int) []byte {
 
 func stream(seed byte) io.Reader { return rand.NewChaCha8([32]byte{seed}) }
 
-// opening opens some bytes, as often as it is asked.
+// opening returns a function that opens the bytes, any number of times.
 func opening(data []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }
 
-// unopened is what a blob that is there is put with.
+// unopened is the reader for a put of an existing blob, which must not open it.
 func (f *fixture) unopened() (io.ReadCloser, error) {
-	f.Error("a blob that is there was opened")
+	f.Error("the reader for an existing blob was opened")
 	return opening(nil)()
 }
 
@@ -45,7 +45,7 @@ func (f *fixture) dropBlobs(keys ...store.Key) {
 	f.must(f.write(func(tx store.Tx) error { return tx.DropBlobs(f.ctx, keys) }))
 }
 
-// blobRange is a copy of a part of a blob.
+// blobRange returns a copy of a part of a blob.
 func (f *fixture) blobRange(s store.Snapshot, key store.Key, offset, length int64) (data []byte, size int64, found bool) {
 	f.Helper()
 	size, found, err := s.Blob(f.ctx, key, offset, length, func(piece []byte) error {
@@ -58,7 +58,7 @@ func (f *fixture) blobRange(s store.Snapshot, key store.Key, offset, length int6
 	return data, size, found
 }
 
-// hasBlob checks that a blob is there, with these bytes.
+// hasBlob checks that a blob exists with these bytes.
 func (f *fixture) hasBlob(s store.Snapshot, key store.Key, want []byte) {
 	f.Helper()
 	data, size, found := f.blobRange(s, key, 0, math.MaxInt64)
@@ -67,7 +67,7 @@ func (f *fixture) hasBlob(s store.Snapshot, key store.Key, want []byte) {
 	}
 }
 
-// hasNoBlob checks that a blob is not there.
+// hasNoBlob checks that a blob does not exist.
 func (f *fixture) hasNoBlob(s store.Snapshot, key store.Key) {
 	f.Helper()
 	if data, size, found := f.blobRange(s, key, 0, math.MaxInt64); found || size != 0 || len(data) != 0 {
@@ -75,14 +75,14 @@ func (f *fixture) hasNoBlob(s store.Snapshot, key store.Key) {
 	}
 }
 
-// blobs are a page of those that are kept.
+// blobs returns a page of the blobs.
 func (f *fixture) blobs(s store.Snapshot, after store.Key, limit int) (all []store.Blob) {
 	f.Helper()
 	if err := s.Blobs(f.ctx, after, limit, func(b store.Blob) error {
 		all = append(all, b)
 		return nil
 	}); err != nil {
-		f.Errorf("listing blobs behind %v: %v", after, err)
+		f.Errorf("listing blobs after %v: %v", after, err)
 	}
 	return all
 }
@@ -95,23 +95,23 @@ func blobKeys(blobs []store.Blob) []store.Key {
 	return keys
 }
 
-// likelyPieces are sizes of which stores may make the pieces of a blob.
+// likelyPieces are sizes that stores may choose for the pieces of a blob.
 var likelyPieces = []int{64 << 10, 255 << 10, 256 << 10, 1 << 20}
 
-// testBlobs proves that blobs are kept as they are, and found.
+// testBlobs proves that blobs are stored unchanged and found.
 func testBlobs(t *testing.T, h Harness) {
-	t.Run("bytes come back", func(t *testing.T) { testBlobBytes(open(t, h)) })
+	t.Run("bytes of any size", func(t *testing.T) { testBlobBytes(open(t, h)) })
 	t.Run("ranges", func(t *testing.T) { testBlobRanges(open(t, h)) })
 	t.Run("any key", func(t *testing.T) { testBlobKeys(open(t, h)) })
-	t.Run("keys that look alike", func(t *testing.T) { testBlobsAlike(open(t, h)) })
+	t.Run("similar keys", func(t *testing.T) { testBlobsAlike(open(t, h)) })
 	t.Run("pages", func(t *testing.T) { testBlobPages(open(t, h)) })
 	t.Run("put again", func(t *testing.T) { testBlobAgain(open(t, h)) })
 	t.Run("own writes", func(t *testing.T) { testBlobOwnWrites(open(t, h)) })
 	t.Run("snapshots", func(t *testing.T) { testBlobSnapshots(open(t, h)) })
 }
 
-// testBlobBytes: of any size, within the transaction, after it, and after the
-// store was opened again.
+// testBlobBytes reads blobs of many sizes within the transaction, after it, and
+// after the store was reopened.
 func testBlobBytes(f *fixture) {
 	sizes := []int{0, 1, 5<<20 + 17}
 	for _, n := range likelyPieces {
@@ -163,14 +163,14 @@ func testBlobRanges(f *fixture) {
 		}
 		own := errors.New("enough")
 		if _, _, err := s.Blob(f.ctx, blob, 0, math.MaxInt64, func([]byte) error { return own }); err != own {
-			f.Errorf("the error of yield came back as %v", err)
+			f.Errorf("the error of yield was returned as %v", err)
 		}
 		f.hasBlob(s, blob, data)
 	})
 }
 
-// testBlobKeys: a blob is found by its own key, and dropped by it, whatever
-// characters it is made of.
+// testBlobKeys proves that a blob is found and dropped by its key alone,
+// whatever characters the key has.
 func testBlobKeys(f *fixture) {
 	var keys []store.Key
 	for _, network := range []string{"", net, "n2", "n-1", "n/1", "n1/a", "é"} {
@@ -212,12 +212,12 @@ func testBlobKeys(f *fixture) {
 		for _, k := range kept {
 			f.hasBlob(s, k, data(k))
 		}
-		same(f, "those that are kept", blobKeys(f.blobs(s, store.Key{}, everything)), kept)
+		same(f, "the other blobs", blobKeys(f.blobs(s, store.Key{}, everything)), kept)
 	})
 }
 
-// testBlobsAlike: blobs of several pieces keep apart, although their ids look
-// like those that a store may make for the pieces of another.
+// testBlobsAlike proves that blobs of several pieces do not mix, although their
+// ids resemble those that a store may give to pieces of another.
 func testBlobsAlike(f *fixture) {
 	var ids []string
 	for _, separator := range []string{"#", "/", ":", "-", "_", ".", " ", ""} {
@@ -250,7 +250,7 @@ func testBlobsAlike(f *fixture) {
 func testBlobPages(f *fixture) {
 	const n = 7
 	var want []store.Key
-	before := time.Now().Add(-time.Minute) // the store's clock may be another
+	before := time.Now().Add(-time.Minute) // the store's clock may differ
 	for i := range n {
 		k := store.Key{Network: fmt.Sprintf("n%d", i/3), ID: fmt.Sprintf("id-%d", i)}
 		want = append(want, k)
@@ -267,23 +267,24 @@ func testBlobPages(f *fixture) {
 				f.Errorf("blob %d is %+v", i, b)
 			}
 		}
-		same(f, "behind a key that is not there", blobKeys(f.blobs(s, store.Key{Network: "n1", ID: "id-4+"}, 1)), want[5:6])
-		same(f, "behind the last", len(f.blobs(s, want[n-1], 2)), 0)
-		same(f, "of nothing", len(f.blobs(s, store.Key{}, 0)), 0)
+		same(f, "after a missing key", blobKeys(f.blobs(s, store.Key{Network: "n1", ID: "id-4+"}, 1)), want[5:6])
+		same(f, "after the last", len(f.blobs(s, want[n-1], 2)), 0)
+		same(f, "with limit 0", len(f.blobs(s, store.Key{}, 0)), 0)
 		own := errors.New("enough")
 		if err := s.Blobs(f.ctx, store.Key{}, 2, func(store.Blob) error { return own }); err != own {
-			f.Errorf("the error of yield came back as %v", err)
+			f.Errorf("the error of yield was returned as %v", err)
 		}
 	})
 }
 
-// testBlobAgain: what is there stays, and counts as put.
+// testBlobAgain proves that a put of an existing blob keeps its bytes and
+// updates its time.
 func testBlobAgain(f *fixture) {
 	data, blob := bytesOf(1, 300<<10), key("blob")
 	f.putBlob(blob, data)
 	var first, last store.Blob
 	f.read(func(s store.Snapshot) { first = f.blobs(s, store.Key{}, 1)[0] })
-	// As often as it takes for the store's clock to go on.
+	// Repeat until the store's clock has advanced.
 	for deadline := time.Now().Add(10 * time.Second); !last.Time.After(first.Time) && time.Now().Before(deadline); {
 		f.must(f.write(func(tx store.Tx) error { return tx.PutBlob(f.ctx, blob, 7, f.unopened) }))
 		f.read(func(s store.Snapshot) { last = f.blobs(s, store.Key{}, 1)[0] })
@@ -298,8 +299,8 @@ func testBlobAgain(f *fixture) {
 	})
 }
 
-// testBlobOwnWrites: a transaction sees what it put and dropped, and another
-// does not until it is committed.
+// testBlobOwnWrites proves that a transaction sees the blobs that it put and
+// dropped, and others do not before the commit.
 func testBlobOwnWrites(f *fixture) {
 	old, data, other := key("old"), key("new"), bytesOf(2, 400<<10)
 	f.putBlob(old, bytesOf(1, 10))
@@ -335,8 +336,8 @@ func testBlobOwnWrites(f *fixture) {
 	})
 }
 
-// testBlobSnapshots: what a snapshot has can be read to its end, whoever drops
-// it, and puts others in its place.
+// testBlobSnapshots proves that a blob of a snapshot can be read to its end,
+// although others drop it or replace it.
 func testBlobSnapshots(f *fixture) {
 	data, blob := bytesOf(1, 1<<20), key("blob")
 	for name, first := range map[string]func(*fixture, store.Snapshot){

@@ -11,9 +11,9 @@ import (
 	"marquee/engine/store"
 )
 
-// Checked is the store with its contract watched: the test fails when the
-// store, or who uses it, breaks the port's promise. It changes nothing of what
-// passes through, so that any test of the engine can run on it.
+// Checked returns a store that checks the contract: the test fails when the
+// store or its user breaks it. It changes nothing that passes through, so any
+// test of the engine can run on it.
 func Checked(s store.Store, t testing.TB) store.Store { return &checked{Store: s, t: t} }
 
 type checked struct {
@@ -21,11 +21,11 @@ type checked struct {
 	t testing.TB
 }
 
-// always are the codes that every method may return.
-var always = []store.Code{store.CodeUnavailable, store.CodeFull, store.CodeDeadline, store.CodeInternal}
+// always lists the codes that every method may return.
+var always = []store.Code{store.CodeUnavailable, store.CodeFull, store.CodeDamaged, store.CodeBusy, store.CodeDeadline, store.CodeInternal}
 
-// fault checks that an error is one of the store's, of a documented code.
-func fault(t testing.TB, method string, err error, besides ...store.Code) {
+// fault checks that an error is an *store.Error with a documented code.
+func fault(t testing.TB, method string, err error, documented ...store.Code) {
 	t.Helper()
 	if err == nil {
 		return
@@ -34,7 +34,7 @@ func fault(t testing.TB, method string, err error, besides ...store.Code) {
 	switch {
 	case !ok:
 		t.Errorf("%s: the error is not a *store.Error: %T %v", method, err, err)
-	case !slices.Contains(always, code) && !slices.Contains(besides, code):
+	case !slices.Contains(always, code) && !slices.Contains(documented, code):
 		t.Errorf("%s: code %d is not documented: %v", method, code, err)
 	case err.Error() == "":
 		t.Errorf("%s: an error without text", method)
@@ -101,8 +101,8 @@ func (c *checked) Write(ctx context.Context, fn func(store.Tx) error) error {
 	return err
 }
 
-// retriesEnded tells a conflict of the function's last run from another error:
-// the store may say it in its own words.
+// retriesEnded reports whether an error replaces a conflict of the function's
+// last run: the store may use its own text.
 func (c *checked) retriesEnded(own, err error) bool {
 	was, ok := store.CodeOf(own)
 	now, known := store.CodeOf(err)
@@ -142,7 +142,7 @@ func (c *checked) Close() error {
 	return err
 }
 
-// use watches how a snapshot is used: by one goroutine at a time, not from a
+// use checks how a snapshot is used: by one goroutine at a time, not from a
 // yield function, and not after its function has returned.
 type use struct {
 	t      testing.TB
@@ -167,9 +167,9 @@ func (u *use) begin(method string) error {
 	return nil
 }
 
-// done ends a call. What came from a yield function is not the store's, and
-// does not end a transaction.
-func (u *use) done(method string, err, yielded error, besides ...store.Code) {
+// done ends a call. An error of a yield function is not the store's, and does
+// not end a transaction.
+func (u *use) done(method string, err, yielded error, documented ...store.Code) {
 	u.t.Helper()
 	switch {
 	case yielded != nil && err != yielded:
@@ -177,7 +177,7 @@ func (u *use) done(method string, err, yielded error, besides ...store.Code) {
 	case yielded == nil && u.failed != nil && err == nil:
 		u.t.Errorf("%s: no error in a transaction that had ended: %v", method, u.failed)
 	case yielded == nil && err != nil && err != u.failed:
-		fault(u.t, method, err, append(besides, codes(u.failed)...)...)
+		fault(u.t, method, err, append(documented, codes(u.failed)...)...)
 		if u.failed == nil {
 			u.failed = err
 		}
@@ -187,8 +187,8 @@ func (u *use) done(method string, err, yielded error, besides ...store.Code) {
 
 func (u *use) end() { u.over.Store(true) }
 
-// codes is the code of the error that ended a transaction: later calls may
-// return it again.
+// codes returns the code of the error that ended a transaction, which later
+// calls may return again.
 func codes(err error) []store.Code {
 	if code, ok := store.CodeOf(err); ok {
 		return []store.Code{code}
@@ -198,7 +198,7 @@ func codes(err error) []store.Code {
 
 func checkChange(t testing.TB, method string, c *store.Change) {
 	t.Helper()
-	if c.Position == "" || c.Collection == "" || c.ID == "" || c.Version < 1 || c.Time.IsZero() {
+	if c.Position == "" || c.Collection == "" || c.ID == "" || c.Version < 1 || c.Revision < 1 || c.Time.IsZero() {
 		t.Errorf("%s: an incomplete change: %s", method, fmt.Sprintf("%+v", *c))
 	}
 }

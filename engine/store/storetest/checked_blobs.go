@@ -90,7 +90,7 @@ func (v *checkedTx) PutBlob(ctx context.Context, key store.Key, size int64, open
 		t.Error("PutBlob: the reader was not closed")
 	}
 	v.use.done("PutBlob", err, r.failed, store.CodeTooLarge, store.CodeConflict)
-	// Unlike one of yield, an error of the reader ends the transaction.
+	// Unlike an error of yield, one of the reader ends the transaction.
 	if r.failed != nil && v.use.failed == nil {
 		v.use.failed = r.failed
 	}
@@ -107,12 +107,12 @@ func (v *checkedTx) DropBlobs(ctx context.Context, keys []store.Key) error {
 	return err
 }
 
-// checkedReader watches how a store reads what PutBlob was given.
+// checkedReader checks how a store uses the reader of PutBlob.
 type checkedReader struct {
 	io.ReadCloser
 	t              testing.TB
 	opened, closed bool
-	// failed is the first error of the reader or of opening it.
+	// failed is the first error of opening, reading or closing.
 	failed error
 }
 

@@ -11,7 +11,7 @@ import (
 	"marquee/engine/store"
 )
 
-// checkedSnapshot watches a store.Snapshot.
+// checkedSnapshot checks a store.Snapshot.
 type checkedSnapshot struct {
 	store.Snapshot
 	use *use
@@ -33,7 +33,7 @@ func (v *checkedSnapshot) Get(ctx context.Context, collection string, keys []sto
 			t.Error("Get: yielded after an error of yield")
 		}
 		if !asked[r.Key] {
-			t.Errorf("Get: yielded %+v, which was not asked for", r.Key)
+			t.Errorf("Get: yielded %+v, which was not requested", r.Key)
 		}
 		checkRecord(t, "Get", r)
 		own = yield(r)
@@ -51,11 +51,21 @@ func (v *checkedSnapshot) Labels(ctx context.Context, collection, property strin
 	labels, err := v.Snapshot.Labels(ctx, collection, property, keys)
 	for key := range labels {
 		if !slices.Contains(keys, key) {
-			v.use.t.Errorf("Labels: has %+v, which was not asked for", key)
+			v.use.t.Errorf("Labels: returned %+v, which was not requested", key)
 		}
 	}
 	v.use.done("Labels", err, nil)
 	return labels, err
+}
+
+func (v *checkedSnapshot) Lacking(ctx context.Context, collection string, entries []store.Entry) ([]store.Entry, error) {
+	v.use.t.Helper()
+	if err := v.use.begin("Lacking"); err != nil {
+		return nil, err
+	}
+	lacking, err := v.Snapshot.Lacking(ctx, collection, entries)
+	v.use.done("Lacking", err, nil)
+	return lacking, err
 }
 
 func (v *checkedSnapshot) Find(ctx context.Context, q query.Query, yield func(*store.Record) error) error {
@@ -85,19 +95,19 @@ func (v *checkedSnapshot) Find(ctx context.Context, q query.Query, yield func(*s
 	return err
 }
 
-// checkPlace checks that a record of a page stands behind the one before, and
-// is one that the query asks for.
+// checkPlace checks that a record of a page comes after the last one and
+// matches the query.
 func (v *checkedSnapshot) checkPlace(q query.Query, last *query.Position, r *store.Record) *query.Position {
 	v.use.t.Helper()
 	m, err := newModel(r, nil)
 	if err != nil {
-		return last // checkRecord has complained
+		return last // checkRecord has reported it
 	}
 	at := m.position(q.Order.Field)
 	if q.Order.Field.System == query.ID && last != nil {
 		last = &query.Position{Key: at.Key, ID: last.ID} // an id is its own key
 	}
-	at.ID = string([]byte(at.ID)) // the record is lent
+	at.ID = string([]byte(at.ID)) // the store reuses the record
 	if key, ok := at.Key.(string); ok {
 		at.Key = string([]byte(key))
 	}
@@ -110,8 +120,8 @@ func (v *checkedSnapshot) checkPlace(q query.Query, last *query.Position, r *sto
 	return &at
 }
 
-// hasTerms reports whether a condition speaks of terms, which a record that
-// was read does not show.
+// hasTerms reports whether a condition uses terms, which a record does not
+// contain.
 func hasTerms(e query.Expr) bool {
 	switch e := e.(type) {
 	case query.And:
@@ -154,61 +164,74 @@ func (v *checkedSnapshot) Claims(ctx context.Context, claims []store.Claim) (map
 	return owners, err
 }
 
-func (v *checkedSnapshot) History(ctx context.Context, q store.HistoryQuery) ([]store.Change, error) {
+func (v *checkedSnapshot) History(ctx context.Context, q store.HistoryQuery, yield func(*store.Change) error) error {
 	t := v.use.t
 	t.Helper()
 	if err := v.use.begin("History"); err != nil {
-		return nil, err
+		return err
 	}
-	changes, err := v.Snapshot.History(ctx, q)
-	if len(changes) > q.Limit {
-		t.Errorf("History: %d of at most %d", len(changes), q.Limit)
-	}
-	version := map[[2]string]int64{}
-	for i := range changes {
-		c := &changes[i]
+	revision := map[[2]string]int64{}
+	var own error
+	n := 0
+	err := v.Snapshot.History(ctx, q, func(c *store.Change) error {
+		if own != nil {
+			t.Error("History: yielded after an error of yield")
+		}
+		if n++; n > q.Limit {
+			t.Errorf("History: yielded %d of at most %d", n, q.Limit)
+		}
 		checkChange(t, "History", c)
 		if c.Network != q.Network || q.Collection != "" && c.Collection != q.Collection || q.ID != "" && c.ID != q.ID ||
 			q.Collections != nil && !slices.Contains(q.Collections, c.Collection) {
 			t.Errorf("History: %+v does not match %+v", *c, q)
 		}
-		newer, seen := version[[2]string{c.Collection, c.ID}]
-		if seen && c.Version > newer {
-			t.Errorf("History: version %d of %s after version %d", c.Version, c.ID, newer)
+		if c.FeedOnly {
+			t.Errorf("History: %+v is FeedOnly", *c)
 		}
-		version[[2]string{c.Collection, c.ID}] = c.Version
-	}
-	v.use.done("History", err, nil)
-	if err == nil && q.Offset == 0 && len(changes) < q.Limit {
-		if n, err := v.Snapshot.HistoryCount(ctx, q); err != nil || n != int64(len(changes)) {
-			t.Errorf("HistoryCount: %d, %v; History has %d", n, err, len(changes))
+		newer, seen := revision[[2]string{c.Collection, c.ID}]
+		if seen && c.Revision > newer {
+			t.Errorf("History: revision %d of %s after revision %d", c.Revision, c.ID, newer)
+		}
+		revision[[2]string{c.Collection, c.ID}] = c.Revision
+		own = yield(c)
+		return own
+	})
+	v.use.done("History", err, own)
+	if err == nil && q.Offset == 0 && q.After == "" && n < q.Limit {
+		if count, err := v.Snapshot.HistoryCount(ctx, q); err != nil || count != int64(n) {
+			t.Errorf("HistoryCount: %d, %v; History has %d", count, err, n)
 		}
 	}
-	return changes, err
+	return err
 }
 
-func (v *checkedSnapshot) Notices(ctx context.Context, q store.NoticeQuery) ([]store.Notice, error) {
+func (v *checkedSnapshot) Notices(ctx context.Context, q store.NoticeQuery, yield func(*store.Notice) error) error {
 	t := v.use.t
 	t.Helper()
 	if err := v.use.begin("Notices"); err != nil {
-		return nil, err
+		return err
 	}
-	notices, err := v.Snapshot.Notices(ctx, q)
-	if len(notices) > q.Limit {
-		t.Errorf("Notices: %d of at most %d", len(notices), q.Limit)
-	}
-	for i := range notices {
-		n := &notices[i]
+	var own error
+	count := 0
+	err := v.Snapshot.Notices(ctx, q, func(n *store.Notice) error {
+		if own != nil {
+			t.Error("Notices: yielded after an error of yield")
+		}
+		if count++; count > q.Limit {
+			t.Errorf("Notices: yielded %d of at most %d", count, q.Limit)
+		}
 		checkChange(t, "Notices", &n.Change)
-		if n.Network != q.Network || n.Owner != q.Owner || !slices.Contains(q.Collections, n.Collection) || n.Fields != nil || n.Change.Notices != nil || len(n.Text) == 0 {
+		if n.Network != q.Network || n.Owner != q.Owner || !slices.Contains(q.Collections, n.Collection) || n.Fields != nil || n.Cause != nil || n.Change.Notices != nil || len(n.Text) == 0 {
 			t.Errorf("Notices: %+v does not match %+v", *n, q)
 		}
-	}
-	v.use.done("Notices", err, nil)
-	return notices, err
+		own = yield(n)
+		return own
+	})
+	v.use.done("Notices", err, own)
+	return err
 }
 
-// checkedTx watches a store.Tx.
+// checkedTx checks a store.Tx.
 type checkedTx struct {
 	checkedSnapshot
 	tx store.Tx
@@ -222,8 +245,8 @@ func (v *checkedTx) Put(ctx context.Context, collection string, writes []store.W
 	}
 	for i := range writes {
 		checkRecord(t, "Put", &writes[i].Record)
-		if writes[i].Version != writes[i].Expected+1 {
-			t.Errorf("Put: version %d of %s on %d", writes[i].Version, writes[i].ID, writes[i].Expected)
+		if revision := writes[i].Revision; revision != 0 && revision != writes[i].Expected && revision != writes[i].Expected+1 {
+			t.Errorf("Put: revision %d of %s on %d", revision, writes[i].ID, writes[i].Expected)
 		}
 	}
 	err := v.tx.Put(ctx, collection, writes)
@@ -241,11 +264,11 @@ func (v *checkedTx) Append(ctx context.Context, changes []store.Change) error {
 	return err
 }
 
-// checkRecord checks that a record has what every record has.
+// checkRecord checks the members that every record must have.
 func checkRecord(t testing.TB, method string, r *store.Record) {
 	t.Helper()
 	switch {
-	case r.ID == "", r.Version < 1, r.State == "":
+	case r.ID == "", r.State == "", method != "Put" && (r.Revision < 1 || r.Version < 1):
 		t.Errorf("%s: an incomplete record: %+v", method, *r)
 	case !json.Valid(r.Document) || r.Document[0] != '{':
 		t.Errorf("%s: the document of %s is not an object: %q", method, r.ID, shorten(string(r.Document)))

@@ -15,28 +15,28 @@ import (
 	"marquee/engine/store/storetest"
 )
 
-// recorder keeps what a test is told instead of failing it.
+// recorder keeps the errors of a test instead of failing it.
 type recorder struct {
 	testing.TB
-	said []string
+	reported []string
 }
 
 func (r *recorder) Helper()           {}
-func (r *recorder) Error(args ...any) { r.said = append(r.said, fmt.Sprint(args...)) }
+func (r *recorder) Error(args ...any) { r.reported = append(r.reported, fmt.Sprint(args...)) }
 func (r *recorder) Errorf(format string, args ...any) {
-	r.said = append(r.said, fmt.Sprintf(format, args...))
+	r.reported = append(r.reported, fmt.Sprintf(format, args...))
 }
 
-// broken is a store that keeps its promise but for what is set.
+// broken is a store that keeps its promise except in the ways that are set.
 type broken struct {
 	store.Store
 	err     error                 // of Write, Read and Check
 	write   error                 // instead of the error of Write
 	swallow bool                  // returns no error of Write
-	record  func(r *store.Record) // changes what is found
-	reverse bool                  // finds in another order
-	more    bool                  // finds more than the limit
-	again   bool                  // goes on after an error of yield
+	record  func(r *store.Record) // changes the records found
+	reverse bool                  // uses another order
+	more    bool                  // exceeds the limit
+	again   bool                  // continues after an error of yield
 }
 
 func (b *broken) Check(ctx context.Context) error {
@@ -85,8 +85,86 @@ func (v *brokenSnapshot) Find(ctx context.Context, q query.Query, yield func(*st
 	})
 }
 
-// TestChecked: the decorator says nothing of a store that keeps its promise,
-// and names each breach of one that does not.
+var errOwn = errors.New("own")
+
+// threeOf finds two of the three records of TestChecked.
+var threeOf = query.Query{Collection: "things", Network: "n", Order: query.Order{Field: query.Field{System: query.ID}}, Limit: 2,
+	Where: query.Compare{Field: query.Field{Path: []query.Step{{Name: "n"}}}, Op: query.Equal, Value: int64(1)}}
+
+func newWrite(id string) store.Write {
+	at := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	return store.Write{Record: store.Record{Key: store.Key{Network: "n", ID: id}, State: "ACTIVE",
+		CreateTime: at, UpdateTime: at, Document: []byte(`{"n":1}`)}}
+}
+
+func find(ctx context.Context, s store.Store) {
+	_ = s.Read(ctx, func(snapshot store.Snapshot) error {
+		return snapshot.Find(ctx, threeOf, func(*store.Record) error { return nil })
+	})
+}
+
+func fails(ctx context.Context, s store.Store) {
+	_ = s.Write(ctx, func(store.Tx) error { return errOwn })
+}
+
+func check(ctx context.Context, s store.Store) { _ = s.Check(ctx) }
+
+// breaches are stores that break their promise, and what Checked reports.
+var breaches = []struct {
+	name   string
+	breach broken
+	use    use
+	want   string // part of the report; "" when there is none
+}{
+	{"no breach of Find", broken{}, find, ""},
+	{"no breach of Write", broken{}, fails, ""},
+	{"no breach of Check", broken{}, check, ""},
+	{"another library's error", broken{err: errOwn}, check, "not a *store.Error"},
+	{"a code that is not documented", broken{err: &store.Error{Code: store.CodeConflict, Text: "x"}}, check, "not documented"},
+	{"an error that is swallowed", broken{swallow: true}, fails, "lost the function's error"},
+	{"an error that is wrapped", broken{write: fmt.Errorf("wrapped: %w", errOwn)}, fails, "instead of the function's own"},
+	{"another order", broken{reverse: true}, find, "yielded {<nil> b} after {<nil> c}"},
+	{"more than the limit", broken{more: true}, find, "yielded 3 of at most 2"},
+	{"a record twice", broken{again: true}, find, "yielded {<nil> a} after {<nil> a}"},
+	{"after an error of yield", broken{again: true}, func(ctx context.Context, s store.Store) {
+		_ = s.Read(ctx, func(snapshot store.Snapshot) error {
+			return snapshot.Find(ctx, threeOf, func(*store.Record) error { return errOwn })
+		})
+	}, "yielded after an error of yield"},
+	{"another network", broken{record: func(r *store.Record) { r.Network = "m" }}, find, `for network "n"`},
+	{"no revision", broken{record: func(r *store.Record) { r.Revision = 0 }}, find, "incomplete record"},
+	{"no version", broken{record: func(r *store.Record) { r.Version = 0 }}, find, "incomplete record"},
+	{"no state", broken{record: func(r *store.Record) { r.State = "" }}, find, "incomplete record"},
+	{"a document that is none", broken{record: func(r *store.Record) { r.Document = []byte("[]") }}, find, "not an object"},
+	{"a local time", broken{record: func(r *store.Record) { r.CreateTime = r.CreateTime.In(time.FixedZone("east", 60)) }}, find, "not in UTC"},
+	{"what was not asked for", broken{record: func(r *store.Record) { r.Document = []byte(`{"n":2}`) }}, find, "does not match"},
+	{"a snapshot used after its function", broken{}, func(ctx context.Context, s store.Store) {
+		var kept store.Snapshot
+		_ = s.Read(ctx, func(snapshot store.Snapshot) error { kept = snapshot; return nil })
+		_, _ = kept.Count(ctx, threeOf)
+	}, "used after its function returned"},
+	{"a transaction used after its function", broken{}, func(ctx context.Context, s store.Store) {
+		var kept store.Tx
+		_ = s.Write(ctx, func(tx store.Tx) error { kept = tx; return nil })
+		_ = kept.Append(ctx, nil)
+	}, "used after its function returned"},
+	{"a snapshot used from yield", broken{}, func(ctx context.Context, s store.Store) {
+		_ = s.Read(ctx, func(snapshot store.Snapshot) error {
+			return snapshot.Find(ctx, threeOf, func(*store.Record) error { _, err := snapshot.Count(ctx, threeOf); return err })
+		})
+	}, "while another call is under way"},
+	{"a revision out of step", broken{}, func(ctx context.Context, s store.Store) {
+		w := newWrite("d")
+		w.Revision = 7
+		_ = s.Write(ctx, func(tx store.Tx) error { return errors.Join(tx.Put(ctx, "things", []store.Write{w}), errOwn) })
+	}, "revision 7 of d on 0"},
+	{"an error that the function ignores", broken{swallow: true}, func(ctx context.Context, s store.Store) {
+		_ = s.Write(ctx, func(tx store.Tx) error { _ = tx.Put(ctx, "things", []store.Write{newWrite("a")}); return nil })
+	}, "committed although a method had failed"},
+}
+
+// TestChecked: the decorator reports nothing of a store that keeps its promise,
+// and each breach of one that does not.
 func TestChecked(t *testing.T) {
 	ctx := t.Context()
 	s, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(t.TempDir(), "marquee.db")})
@@ -97,85 +175,28 @@ func TestChecked(t *testing.T) {
 	if err := s.EnsureCollections(ctx, []store.Collection{{Name: "things"}}); err != nil {
 		t.Fatal(err)
 	}
-	record := func(id string) store.Write {
-		at := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-		return store.Write{Record: store.Record{Key: store.Key{Network: "n", ID: id}, Version: 1, State: "ACTIVE",
-			CreateTime: at, UpdateTime: at, Document: []byte(`{"n":1}`)}}
-	}
 	if err := s.Write(ctx, func(tx store.Tx) error {
-		return tx.Put(ctx, "things", []store.Write{record("a"), record("b"), record("c")})
+		return tx.Put(ctx, "things", []store.Write{newWrite("a"), newWrite("b"), newWrite("c")})
 	}); err != nil {
 		t.Fatal(err)
 	}
-	q := query.Query{Collection: "things", Network: "n", Order: query.Order{Field: query.Field{System: query.ID}}, Limit: 2,
-		Where: query.Compare{Field: query.Field{Path: []query.Step{{Name: "n"}}}, Op: query.Equal, Value: int64(1)}}
-	own := errors.New("own")
-	ignore := func(*store.Record) error { return nil }
-	find := func(s store.Store) {
-		_ = s.Read(ctx, func(snapshot store.Snapshot) error { return snapshot.Find(ctx, q, ignore) })
-	}
-	fails := func(s store.Store) { _ = s.Write(ctx, func(store.Tx) error { return own }) }
-	for _, c := range []struct {
-		name   string
-		breach broken
-		use    func(store.Store)
-		want   string // of what is said; "" is nothing
-	}{
-		{"no breach of Find", broken{}, find, ""},
-		{"no breach of Write", broken{}, fails, ""},
-		{"no breach of Check", broken{}, func(s store.Store) { _ = s.Check(ctx) }, ""},
-		{"another library's error", broken{err: own}, func(s store.Store) { _ = s.Check(ctx) }, "not a *store.Error"},
-		{"a code that is not documented", broken{err: &store.Error{Code: store.CodeConflict, Text: "x"}}, func(s store.Store) { _ = s.Check(ctx) }, "not documented"},
-		{"an error that is swallowed", broken{swallow: true}, fails, "lost the function's error"},
-		{"an error that is wrapped", broken{write: fmt.Errorf("wrapped: %w", own)}, fails, "instead of the function's own"},
-		{"another order", broken{reverse: true}, find, "yielded {<nil> b} after {<nil> c}"},
-		{"more than the limit", broken{more: true}, find, "yielded 3 of at most 2"},
-		{"a record twice", broken{again: true}, find, "yielded {<nil> a} after {<nil> a}"},
-		{"after an error of yield", broken{again: true}, func(s store.Store) {
-			_ = s.Read(ctx, func(snapshot store.Snapshot) error {
-				return snapshot.Find(ctx, q, func(*store.Record) error { return own })
-			})
-		}, "yielded after an error of yield"},
-		{"another network", broken{record: func(r *store.Record) { r.Network = "m" }}, find, `for network "n"`},
-		{"no version", broken{record: func(r *store.Record) { r.Version = 0 }}, find, "incomplete record"},
-		{"no state", broken{record: func(r *store.Record) { r.State = "" }}, find, "incomplete record"},
-		{"a document that is none", broken{record: func(r *store.Record) { r.Document = []byte("[]") }}, find, "not an object"},
-		{"a local time", broken{record: func(r *store.Record) { r.CreateTime = r.CreateTime.In(time.FixedZone("east", 60)) }}, find, "not in UTC"},
-		{"what was not asked for", broken{record: func(r *store.Record) { r.Document = []byte(`{"n":2}`) }}, find, "does not match"},
-		{"a snapshot used after its function", broken{}, func(s store.Store) {
-			var kept store.Snapshot
-			_ = s.Read(ctx, func(snapshot store.Snapshot) error { kept = snapshot; return nil })
-			_, _ = kept.Count(ctx, q)
-		}, "used after its function returned"},
-		{"a transaction used after its function", broken{}, func(s store.Store) {
-			var kept store.Tx
-			_ = s.Write(ctx, func(tx store.Tx) error { kept = tx; return nil })
-			_ = kept.Append(ctx, nil)
-		}, "used after its function returned"},
-		{"a snapshot used from yield", broken{}, func(s store.Store) {
-			_ = s.Read(ctx, func(snapshot store.Snapshot) error {
-				return snapshot.Find(ctx, q, func(*store.Record) error { _, err := snapshot.Count(ctx, q); return err })
-			})
-		}, "while another call is under way"},
-		{"a version out of step", broken{}, func(s store.Store) {
-			w := record("d")
-			w.Version = 7
-			_ = s.Write(ctx, func(tx store.Tx) error { return errors.Join(tx.Put(ctx, "things", []store.Write{w}), own) })
-		}, "version 7 of d on 0"},
-		{"an error that the function ignores", broken{swallow: true}, func(s store.Store) {
-			_ = s.Write(ctx, func(tx store.Tx) error { _ = tx.Put(ctx, "things", []store.Write{record("a")}); return nil })
-		}, "committed although a method had failed"},
-	} {
+	for _, c := range breaches {
 		t.Run(c.name, func(t *testing.T) {
-			told := &recorder{TB: t}
 			c.breach.Store = s
-			c.use(storetest.Checked(&c.breach, told))
-			switch said := strings.Join(told.said, "\n"); {
-			case c.want == "" && said != "":
-				t.Errorf("said of a store that keeps its promise: %s", said)
-			case !strings.Contains(said, c.want):
-				t.Errorf("said %q, want %q", said, c.want)
-			}
+			reports(t, &c.breach, c.use, c.want)
 		})
+	}
+}
+
+// reports uses a store, and checks what Checked reports of it.
+func reports(t *testing.T, s store.Store, use use, want string) {
+	t.Helper()
+	r := &recorder{TB: t}
+	use(t.Context(), storetest.Checked(s, r))
+	switch reported := strings.Join(r.reported, "\n"); {
+	case want == "" && reported != "":
+		t.Errorf("reported of a store that keeps its promise: %s", reported)
+	case !strings.Contains(reported, want):
+		t.Errorf("reported %q, want %q", reported, want)
 	}
 }

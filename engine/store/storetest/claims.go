@@ -13,111 +13,122 @@ func claim(value string) store.Claim {
 	return store.Claim{Collection: things, Network: net, Property: "name", Value: value}
 }
 
+// owners returns the owners of those of the claims that are taken.
+func (f *fixture) owners(claims ...store.Claim) (owners map[store.Claim]string) {
+	f.Helper()
+	f.read(func(s store.Snapshot) {
+		var err error
+		owners, err = s.Claims(f.ctx, claims)
+		f.must(err)
+	})
+	return owners
+}
+
+// claiming returns the write of a new record with claims.
+func claiming(id string, claims ...store.Claim) store.Write {
+	w := newRecord(id, `{}`)
+	w.AddClaims = claims
+	return w
+}
+
 // testClaims proves that a unique value has one owner.
 func testClaims(t *testing.T, h Harness) {
 	f := open(t, h)
-	owners := func(f *fixture, claims ...store.Claim) (owners map[store.Claim]string) {
-		f.read(func(s store.Snapshot) {
-			var err error
-			owners, err = s.Claims(f.ctx, claims)
-			f.must(err)
-		})
-		return owners
+	f.run("a taken claim", testTakenClaim)
+	f.run("the owner claims again", testRepeatedClaim)
+	f.run("claims that differ in one part", testNearClaims)
+	f.run("dropped, then taken by another", testDroppedClaim)
+	f.run("two records swap claims", testSwappedClaims)
+	f.run("many transactions want one claim", testContestedClaim)
+}
+
+func testTakenClaim(f *fixture) {
+	f.put(things, claiming("a", claim("x")))
+	f.code(f.tryPut(things, claiming("b", claim("free"), claim("x"))), store.CodeConflict)
+	same(f, "the owners", f.owners(claim("x"), claim("free")), map[store.Claim]string{claim("x"): "a"})
+	if _, stored := f.get(things, "b"); stored {
+		f.Error("the record without its claim was stored")
 	}
-	claiming := func(id string, claims ...store.Claim) store.Write {
-		w := newRecord(id, `{}`)
-		w.AddClaims = claims
-		return w
+	f.code(f.tryPut(things, claiming("c", claim("y")), claiming("d", claim("y"))), store.CodeConflict)
+}
+
+func testRepeatedClaim(f *fixture) {
+	a, _ := f.get(things, "a")
+	w := next(a, `{}`)
+	w.AddClaims = []store.Claim{claim("x")}
+	f.put(things, w)
+	same(f, "the owner", f.owners(claim("x"))[claim("x")], "a")
+}
+
+func testNearClaims(f *fixture) {
+	near := []store.Claim{
+		{Collection: others, Network: net, Property: "name", Value: "x"},
+		{Collection: things, Network: "n2", Property: "name", Value: "x"},
+		{Collection: things, Network: net, Property: "other", Value: "x"},
+		claim("X"), claim("x "), claim(""), claim("é"), claim("e\u0301"), claim(`x'"\;%`),
 	}
+	want := map[store.Claim]string{claim("x"): "a"}
+	for i, c := range near {
+		id := fmt.Sprintf("near-%d", i)
+		f.put(things, claiming(id, c))
+		want[c] = id
+	}
+	if got := f.owners(append(near, claim("nobody's"), claim("x"))...); !maps.Equal(got, want) {
+		f.Errorf("got %v, want %v", got, want)
+	}
+}
 
-	f.run("a taken value", func(f *fixture) {
-		f.put(things, claiming("a", claim("x")))
-		f.code(f.tryPut(things, claiming("b", claim("free"), claim("x"))), store.CodeConflict)
-		same(f, "the owners", owners(f, claim("x"), claim("free")), map[store.Claim]string{claim("x"): "a"})
-		if _, stored := f.get(things, "b"); stored {
-			f.Error("the record without its claim was stored")
-		}
-		f.code(f.tryPut(things, claiming("c", claim("y")), claiming("d", claim("y"))), store.CodeConflict)
-	})
+func testDroppedClaim(f *fixture) {
+	a, _ := f.get(things, "a")
+	w := next(a, `{}`)
+	w.DropClaims = []store.Claim{claim("x")}
+	f.put(things, w)
+	same(f, "the owners", len(f.owners(claim("x"))), 0)
+	f.put(things, claiming("heir", claim("x")))
+	a, _ = f.get(things, "a")
+	w = next(a, `{}`)
+	w.DropClaims = []store.Claim{claim("x")} // now owned by another
+	f.put(things, w)
+	same(f, "the owner", f.owners(claim("x"))[claim("x")], "heir")
+}
 
-	f.run("one's own value again", func(f *fixture) {
-		a, _ := f.get(things, "a")
-		w := next(a, `{}`)
-		w.AddClaims = []store.Claim{claim("x")}
-		f.put(things, w)
-		same(f, "the owner", owners(f, claim("x"))[claim("x")], "a")
-	})
+func testSwappedClaims(f *fixture) {
+	f.put(things, claiming("left", claim("l")), claiming("right", claim("r")))
+	left, _ := f.get(things, "left")
+	right, _ := f.get(things, "right")
+	l, r := next(left, `{}`), next(right, `{}`)
+	l.DropClaims, l.AddClaims = []store.Claim{claim("l")}, []store.Claim{claim("r")}
+	r.DropClaims, r.AddClaims = []store.Claim{claim("r")}, []store.Claim{claim("l")}
+	f.put(things, l, r)
+	same(f, "the owners", f.owners(claim("l"), claim("r")), map[store.Claim]string{claim("l"): "right", claim("r"): "left"})
+}
 
-	f.run("each part counts", func(f *fixture) {
-		near := []store.Claim{
-			{Collection: others, Network: net, Property: "name", Value: "x"},
-			{Collection: things, Network: "n2", Property: "name", Value: "x"},
-			{Collection: things, Network: net, Property: "other", Value: "x"},
-			claim("X"), claim("x "), claim(""), claim("é"), claim("e\u0301"), claim(`x'"\;%`),
-		}
-		want := map[store.Claim]string{claim("x"): "a"}
-		for i, c := range near {
-			id := fmt.Sprintf("near-%d", i)
-			f.put(things, claiming(id, c))
-			want[c] = id
-		}
-		if got := owners(f, append(near, claim("nobody's"), claim("x"))...); !maps.Equal(got, want) {
-			f.Errorf("got %v, want %v", got, want)
-		}
-	})
-
-	f.run("dropped, and taken by another", func(f *fixture) {
-		a, _ := f.get(things, "a")
-		w := next(a, `{}`)
-		w.DropClaims = []store.Claim{claim("x")}
-		f.put(things, w)
-		same(f, "the owners", len(owners(f, claim("x"))), 0)
-		f.put(things, claiming("heir", claim("x")))
-		a, _ = f.get(things, "a")
-		w = next(a, `{}`)
-		w.DropClaims = []store.Claim{claim("x")} // another's by now
-		f.put(things, w)
-		same(f, "the owner", owners(f, claim("x"))[claim("x")], "heir")
-	})
-
-	f.run("two swap their values in one Put", func(f *fixture) {
-		f.put(things, claiming("left", claim("l")), claiming("right", claim("r")))
-		left, _ := f.get(things, "left")
-		right, _ := f.get(things, "right")
-		l, r := next(left, `{}`), next(right, `{}`)
-		l.DropClaims, l.AddClaims = []store.Claim{claim("l")}, []store.Claim{claim("r")}
-		r.DropClaims, r.AddClaims = []store.Claim{claim("r")}, []store.Claim{claim("l")}
-		f.put(things, l, r)
-		same(f, "the owners", owners(f, claim("l"), claim("r")), map[store.Claim]string{claim("l"): "right", claim("r"): "left"})
-	})
-
-	f.run("many want one value", func(f *fixture) {
-		taken := errors.New("taken")
-		const racers = 16
-		results := make([]error, racers)
-		together(racers, func(i int) {
-			results[i] = f.write(func(tx store.Tx) error {
-				owners, err := tx.Claims(f.ctx, []store.Claim{claim("prize")})
-				if err != nil {
-					return err
-				}
-				if owners[claim("prize")] != "" {
-					return taken
-				}
-				return tx.Put(f.ctx, things, []store.Write{claiming(fmt.Sprintf("racer-%d", i), claim("prize"))})
-			})
-		})
-		winner := ""
-		for i, err := range results {
-			id := fmt.Sprintf("racer-%d", i)
-			_, stored := f.get(things, id)
-			switch {
-			case err == nil && winner == "" && stored:
-				winner = id
-			case err != taken || stored:
-				f.Errorf("%s: %v, stored: %t, after the winner %q", id, err, stored, winner)
+func testContestedClaim(f *fixture) {
+	taken := errors.New("taken")
+	const racers = 16
+	results := make([]error, racers)
+	together(racers, func(i int) {
+		results[i] = f.write(func(tx store.Tx) error {
+			owners, err := tx.Claims(f.ctx, []store.Claim{claim("prize")})
+			if err != nil {
+				return err
 			}
-		}
-		same(f, "the owner", owners(f, claim("prize"))[claim("prize")], winner)
+			if owners[claim("prize")] != "" {
+				return taken
+			}
+			return tx.Put(f.ctx, things, []store.Write{claiming(fmt.Sprintf("racer-%d", i), claim("prize"))})
+		})
 	})
+	winner := ""
+	for i, err := range results {
+		id := fmt.Sprintf("racer-%d", i)
+		_, stored := f.get(things, id)
+		switch {
+		case err == nil && winner == "" && stored:
+			winner = id
+		case err != taken || stored:
+			f.Errorf("%s: %v, stored: %t, after the winner %q", id, err, stored, winner)
+		}
+	}
+	same(f, "the owner", f.owners(claim("prize"))[claim("prize")], winner)
 }

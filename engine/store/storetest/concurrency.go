@@ -9,7 +9,7 @@ import (
 	"marquee/engine/store"
 )
 
-// testConcurrency proves what transactions promise each other.
+// testConcurrency proves the isolation of transactions.
 func testConcurrency(t *testing.T, h Harness) {
 	t.Run("no update is lost", func(t *testing.T) { testLostUpdates(open(t, h)) })
 	t.Run("no torn transaction is seen", func(t *testing.T) { testTornReads(open(t, h)) })
@@ -22,7 +22,7 @@ func testConcurrency(t *testing.T, h Harness) {
 	})
 }
 
-// increment adds one to the number of a record within a transaction.
+// increment adds one to the number of a record.
 func (f *fixture) increment(tx store.Tx, collection, id string) error {
 	r, ok := f.records(tx, collection, key(id))[key(id)]
 	if !ok {
@@ -31,7 +31,7 @@ func (f *fixture) increment(tx store.Tx, collection, id string) error {
 	return tx.Put(f.ctx, collection, []store.Write{next(r, fmt.Sprintf(`{"n":%d}`, f.n(r)+1))})
 }
 
-// n is the number of a record.
+// n returns the number of a record.
 func (f *fixture) n(r store.Record) int64 {
 	object, err := document.DecodeObject(r.Document, document.DefaultLimits)
 	if err != nil {
@@ -56,8 +56,8 @@ func testLostUpdates(f *fixture) {
 	same(f, "the version", counter.Version, writers*times+1)
 }
 
-// testTornReads: two records of two collections change together, and are
-// equal in every snapshot.
+// testTornReads proves that two records of two collections, which change
+// together, are equal in every snapshot.
 func testTornReads(f *fixture) {
 	const writers, times = 4, 15
 	f.put(things, newRecord("twin", `{"n":0}`))
@@ -94,9 +94,9 @@ func testTornReads(f *fixture) {
 	same(f, "the number", f.n(twin), writers*times)
 }
 
-// testReferences: who reads a target before it writes what refers to it may
-// rely on it, as nothing is ever deleted. So no snapshot has a record without
-// its target.
+// testReferences proves that a transaction may rely on a target that it has
+// read, because nothing is ever deleted: no snapshot has a record without its
+// target.
 func testReferences(f *fixture) {
 	const targets = 40
 	var running atomic.Int64
@@ -105,7 +105,7 @@ func testReferences(f *fixture) {
 	id := func(i int) string { return fmt.Sprintf("%03d", i) }
 	together(4, func(part int) {
 		switch part {
-		case 0: // makes the targets
+		case 0: // creates the targets
 			defer running.Add(-1)
 			defer made.Store(true)
 			for i := range targets {
@@ -115,7 +115,7 @@ func testReferences(f *fixture) {
 					f.Error(err)
 				}
 			}
-		case 1: // refers to those that it sees
+		case 1: // adds references to targets that it sees
 			defer running.Add(-1)
 			for i := 0; i < targets && !f.Failed(); {
 				exists, must := false, made.Load()
@@ -133,7 +133,7 @@ func testReferences(f *fixture) {
 					f.Errorf("%s was stored and is not there", id(i))
 				}
 			}
-		default: // reads what refers first, then the targets
+		default: // reads the references first, then the targets
 			for running.Load() > 0 {
 				f.read(func(s store.Snapshot) {
 					for _, r := range f.page(s, all(others, nil)) {

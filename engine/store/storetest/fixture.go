@@ -22,15 +22,15 @@ const (
 	net = "n1"
 )
 
-// everything is a limit that no test's collection reaches.
+// everything is a limit that no test reaches.
 const everything = 1 << 30
 
-// fixture is a store with collections, and short words for what tests do.
+// fixture is a store with collections and helpers for tests.
 type fixture struct {
 	testing.TB
 	h   Harness
 	ctx context.Context
-	// raw is the adapter's store, s the same one watched by Checked.
+	// raw is the adapter's store, and s is raw wrapped by Checked.
 	raw, s store.Store
 }
 
@@ -57,7 +57,7 @@ func (f *fixture) ensure() {
 
 func (f *fixture) use(raw store.Store) { f.raw, f.s = raw, Checked(raw, f.TB) }
 
-// run is a subtest on the same store.
+// run runs a subtest on the same store.
 func (f *fixture) run(name string, test func(*fixture)) {
 	f.TB.(*testing.T).Run(name, func(t *testing.T) {
 		sub := *f
@@ -80,7 +80,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// code fails the test when an error has another code.
+// code fails the test unless an error has the code.
 func (f *fixture) code(err error, want store.Code) {
 	f.Helper()
 	if got, ok := store.CodeOf(err); !ok || got != want {
@@ -88,8 +88,8 @@ func (f *fixture) code(err error, want store.Code) {
 	}
 }
 
-// write runs a transaction until it meets no other: adapters differ in how
-// long they try by themselves.
+// write runs a transaction until it has no conflict. Adapters differ in how
+// often they retry.
 func (f *fixture) write(fn func(store.Tx) error) error {
 	for range 1000 {
 		err := f.s.Write(f.ctx, fn)
@@ -97,7 +97,7 @@ func (f *fixture) write(fn func(store.Tx) error) error {
 			return err
 		}
 	}
-	return errors.New("a transaction met others 1000 times")
+	return errors.New("a transaction had 1000 conflicts")
 }
 
 // put stores writes in a transaction of their own.
@@ -119,7 +119,7 @@ func (f *fixture) read(fn func(store.Snapshot)) {
 	}))
 }
 
-// records are copies of those of the keys that exist, by key.
+// records returns copies of the records of keys that exist.
 func (f *fixture) records(s store.Snapshot, collection string, keys ...store.Key) map[store.Key]store.Record {
 	f.Helper()
 	found := map[store.Key]store.Record{}
@@ -132,14 +132,14 @@ func (f *fixture) records(s store.Snapshot, collection string, keys ...store.Key
 	return found
 }
 
-// get is the record of the network of most tests, or none.
+// get returns the record of an id in the default network.
 func (f *fixture) get(collection, id string) (r store.Record, ok bool) {
 	f.Helper()
 	f.read(func(s store.Snapshot) { r, ok = f.records(s, collection, key(id))[key(id)] })
 	return r, ok
 }
 
-// page is what a query finds, in order.
+// page returns the records that a query finds, in order.
 func (f *fixture) page(s store.Snapshot, q query.Query) []store.Record {
 	f.Helper()
 	var found []store.Record
@@ -172,7 +172,7 @@ func (f *fixture) count(s store.Snapshot, q query.Query) int {
 	return int(n)
 }
 
-// keep copies a record that was lent.
+// keep copies a record out of the store's memory.
 func keep(r *store.Record) store.Record {
 	kept := *r
 	kept.ID, kept.Network, kept.State = strings.Clone(r.ID), strings.Clone(r.Network), strings.Clone(r.State)
@@ -191,24 +191,26 @@ func idsOf(records []store.Record) []string {
 
 func key(id string) store.Key { return store.Key{Network: net, ID: id} }
 
-// epoch is when the records of tests were made.
+// epoch is the default time of records.
 var epoch = time.Date(2024, 2, 29, 12, 30, 15, 123e6, time.UTC)
 
-// newRecord is a record at its first version.
+// newRecord returns the write of a new record.
 func newRecord(id, doc string) store.Write {
-	return store.Write{Record: store.Record{Key: key(id), Version: 1, State: "ACTIVE", CreateTime: epoch, UpdateTime: epoch,
+	return store.Write{Record: store.Record{Key: key(id), Revision: 1, Version: 1, State: "ACTIVE", CreateTime: epoch, UpdateTime: epoch,
 		CreateUser: "anna", UpdateUser: "anna", Document: []byte(doc)}}
 }
 
-// next is the write after one, with another document.
+// next returns the next write of a record, with another document.
 func next(r store.Record, doc string) store.Write {
-	w := store.Write{Record: r, Expected: r.Version}
+	w := store.Write{Record: r, Expected: r.Revision}
+	w.Revision++
 	w.Version++
 	w.UpdateTime, w.UpdateUser, w.Document = r.UpdateTime.Add(time.Second), "bert", []byte(doc)
 	return w
 }
 
-// all finds a whole collection of the network by id.
+// all returns a query for a whole collection of the default network, ordered by
+// id.
 func all(collection string, where query.Expr) query.Query {
 	return query.Query{Collection: collection, Network: net, Where: where, Order: query.Order{Field: idField}, Limit: everything}
 }
@@ -222,7 +224,7 @@ var (
 	updateUser = query.Field{System: query.UpdateUser, Kind: query.String}
 )
 
-// field is the one at a dotted path, in which [] marks arrays.
+// field returns the field at a dotted path, in which [] marks arrays.
 func field(path string, kind query.Kind) query.Field {
 	f := query.Field{Kind: kind}
 	for _, name := range strings.Split(path, ".") {
@@ -259,7 +261,7 @@ func shorten(s string) string {
 	return s
 }
 
-// together runs n functions at once and waits for them.
+// together runs n functions concurrently and waits for them.
 func together(n int, run func(i int)) {
 	start, done := make(chan struct{}), make(chan struct{})
 	for i := range n {

@@ -12,12 +12,13 @@ import (
 	"marquee/engine/store"
 )
 
-// model is what the conditions of package query mean, written as plainly as
-// can be: what stores answer is compared with it.
+// model defines the conditions of package query as plainly as possible; the
+// results of stores are compared with it.
 type model struct {
 	record *store.Record
 	object map[string]any
-	// terms are those of the record; a record that came from a store has none.
+	// terms are those of the record; unknown for a record that a store
+	// returned.
 	terms []store.Term
 }
 
@@ -26,7 +27,7 @@ func newModel(r *store.Record, terms []store.Term) (*model, error) {
 	return &model{record: r, object: object, terms: terms}, err
 }
 
-// values are those of a field that are there.
+// values returns the values of a field that are present.
 func (m *model) values(f query.Field) []any {
 	r := m.record
 	switch f.System {
@@ -99,7 +100,7 @@ func (m *model) matches(e query.Expr) bool {
 			return t.Key == e.Key && (t.Value == e.Value || e.Prefix && strings.HasPrefix(t.Value, e.Value))
 		})
 	}
-	panic("storetest: an unknown condition")
+	panic("storetest: unknown condition")
 }
 
 func (m *model) any(f query.Field, value any, op query.Operator) bool {
@@ -122,8 +123,8 @@ func (m *model) any(f query.Field, value any, op query.Operator) bool {
 	})
 }
 
-// compare orders two values of one kind: texts by their bytes, numbers by what
-// they are worth, whichever type holds them.
+// compare orders two values of one kind: strings by bytes, numbers by value,
+// whatever their type.
 func compare(a, b any) (order int, comparable bool) {
 	switch x := a.(type) {
 	case string:
@@ -157,7 +158,7 @@ func exact(value any) *big.Rat {
 	return nil
 }
 
-// position is where the record stands in an order.
+// position returns the place of the record in an order.
 func (m *model) position(f query.Field) query.Position {
 	p := query.Position{ID: m.record.ID}
 	if values := m.values(f); len(values) > 0 && f.System != query.ID {
@@ -166,8 +167,8 @@ func (m *model) position(f query.Field) query.Position {
 	return p
 }
 
-// precedes compares two places in an order: what is absent comes before all
-// that is there, and ids break ties, in the same direction.
+// precedes compares two places in an order. Absent values come first, and ids
+// break ties in the same direction.
 func precedes(a, b query.Position, descending bool) int {
 	order := cmp.Or(rank(a.Key != nil)-rank(b.Key != nil), strings.Compare(a.ID, b.ID))
 	if a.Key != nil && b.Key != nil {

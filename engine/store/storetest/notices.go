@@ -1,47 +1,60 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"marquee/engine/store"
 )
 
-// testNotices proves that owners are told of changes, each of his own.
+// notified adds notices for an owner to a change.
+func notified(c store.Change, owner string, texts ...string) store.Change {
+	c.Owner = owner
+	for i, text := range texts {
+		texts[i] = fmt.Sprintf(`{"code":"w.%s","params":{"a.b":1,"$c":"ä"}}`, text)
+	}
+	c.Notices = []byte("[" + strings.Join(texts, ",") + "]")
+	return c
+}
+
+// noticeCases are queries, the notices that they find as id@version:text, and
+// their number regardless of the page.
+var noticeCases = []struct {
+	q     store.NoticeQuery
+	want  string
+	count int64
+}{
+	{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things, others}, Limit: 9}, "a@2:6 a@2:7 a@2:8 o@1:5 a@1:1 a@1:2", 6},
+	{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things, others}, Offset: 1, Limit: 4}, "a@2:7 a@2:8 o@1:5 a@1:1", 6},
+	{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things, others}, Offset: 6, Limit: 4}, "", 6},
+	{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things}, Limit: 9}, "a@2:6 a@2:7 a@2:8 a@1:1 a@1:2", 5},
+	{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{}, Limit: 9}, "", 0},
+	{store.NoticeQuery{Network: "n2", Owner: "eva", Collections: []string{things}, Limit: 9}, "a@1:4", 1},
+	{store.NoticeQuery{Network: net, Owner: "kari", Collections: []string{things, others}, Limit: 9}, "b@1:3", 1},
+	{store.NoticeQuery{Network: net, Owner: "ola", Collections: []string{things, others}, Limit: 9}, "s@1:9", 1},
+	{store.NoticeQuery{Network: net, Owner: "ola", Collections: []string{others}, Limit: 9}, "", 0},
+	{store.NoticeQuery{Network: net, Owner: "", Collections: []string{things, others}, Limit: 9}, "", 0},
+}
+
+// testNotices proves that each owner finds their own notices.
 func testNotices(t *testing.T, h Harness) {
 	f := open(t, h)
-	told := func(c store.Change, owner string, texts ...string) store.Change {
-		c.Owner = owner
-		for i, text := range texts {
-			texts[i] = fmt.Sprintf(`{"code":"w.%s","params":{"a.b":1,"$c":"ä"}}`, text)
-		}
-		c.Notices = []byte("[" + strings.Join(texts, ",") + "]")
-		return c
-	}
 	f.must(f.write(func(tx store.Tx) error {
-		return tx.Append(f.ctx, []store.Change{change(net, things, "none", 1), told(change(net, things, "a", 1), "eva", "1", "2"),
-			told(change(net, things, "b", 1), "kari", "3"), told(change("n2", things, "a", 1), "eva", "4")})
+		return tx.Append(f.ctx, []store.Change{change(net, things, "none", 1), notified(change(net, things, "a", 1), "eva", "1", "2"),
+			notified(change(net, things, "b", 1), "kari", "3"), notified(change("n2", things, "a", 1), "eva", "4")})
 	}))
 	f.must(f.write(func(tx store.Tx) error {
-		return tx.Append(f.ctx, []store.Change{told(change(net, others, "o", 1), "eva", "5"), told(change(net, things, "a", 2), "eva", "6", "7", "8")})
+		return tx.Append(f.ctx, []store.Change{notified(change(net, others, "o", 1), "eva", "5"), notified(change(net, things, "a", 2), "eva", "6", "7", "8")})
 	}))
-	for _, c := range []struct {
-		q     store.NoticeQuery
-		want  string
-		count int64
-	}{
-		{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things, others}, Limit: 9}, "a@2:6 a@2:7 a@2:8 o@1:5 a@1:1 a@1:2", 6},
-		{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things, others}, Offset: 1, Limit: 4}, "a@2:7 a@2:8 o@1:5 a@1:1", 6},
-		{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things, others}, Offset: 6, Limit: 4}, "", 6},
-		{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things}, Limit: 9}, "a@2:6 a@2:7 a@2:8 a@1:1 a@1:2", 5},
-		{store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{}, Limit: 9}, "", 0},
-		{store.NoticeQuery{Network: "n2", Owner: "eva", Collections: []string{things}, Limit: 9}, "a@1:4", 1},
-		{store.NoticeQuery{Network: net, Owner: "kari", Collections: []string{things, others}, Limit: 9}, "b@1:3", 1},
-		{store.NoticeQuery{Network: net, Owner: "", Collections: []string{things, others}, Limit: 9}, "", 0},
-	} {
+	silent := notified(change(net, things, "s", 1), "ola", "9")
+	silent.Revision, silent.FeedOnly = 2, true
+	f.must(f.write(func(tx store.Tx) error { return tx.Append(f.ctx, []store.Change{silent}) }))
+	for _, c := range noticeCases {
 		f.read(func(s store.Snapshot) {
-			notices, err := s.Notices(f.ctx, c.q)
+			notices, err := noticesOf(f.ctx, s, c.q)
 			f.must(err)
 			var seen []string
 			for _, n := range notices {
@@ -55,14 +68,50 @@ func testNotices(t *testing.T, h Harness) {
 		})
 	}
 	f.read(func(s store.Snapshot) {
-		notices, err := s.Notices(f.ctx, store.NoticeQuery{Network: net, Owner: "kari", Collections: []string{things}, Limit: 1})
+		notices, err := noticesOf(f.ctx, s, store.NoticeQuery{Network: net, Owner: "kari", Collections: []string{things}, Limit: 1})
 		f.must(err)
-		want := told(change(net, things, "b", 1), "kari", "3")
+		want := notified(change(net, things, "b", 1), "kari", "3")
 		text := want.Notices[1 : len(want.Notices)-1]
 		want.Position, want.Fields, want.Notices = notices[0].Position, nil, nil
 		same(f, "a notice", notices[0].Change, want)
 		same(f, "its text", string(notices[0].Text), string(text))
 	})
+	f.read(func(s store.Snapshot) { testNoticePages(f, s) })
 	changes := f.history(store.HistoryQuery{Network: net, Collection: things, ID: "b", Limit: 1})
 	same(f, "the owner in the history", changes[0].Owner, "kari")
+}
+
+// testNoticePages reads the notices of an owner page by page.
+func testNoticePages(f *fixture, s store.Snapshot) {
+	for _, limit := range []int{1, 2, 4, 5} {
+		q := store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things, others}, Limit: limit}
+		var seen []string
+		for len(seen) <= 6 {
+			notices, err := noticesOf(f.ctx, s, q)
+			f.must(err)
+			if len(notices) == 0 {
+				break
+			}
+			for _, n := range notices {
+				seen = append(seen, fmt.Sprintf("%s@%d.%d", n.ID, n.Version, n.Index))
+			}
+			last := notices[len(notices)-1]
+			q.After, q.AfterIndex, q.Offset = last.Position, last.Index, 3 // ignored
+			n, err := s.NoticeCount(f.ctx, q)
+			f.must(err)
+			same(f, "the count of all, behind a position", n, int64(6))
+		}
+		same(f, fmt.Sprintf("%d at a time", limit), strings.Join(seen, " "), "a@2.0 a@2.1 a@2.2 o@1.0 a@1.0 a@1.1")
+	}
+}
+
+// noticesOf returns copies of the notices that a snapshot yields.
+func noticesOf(ctx context.Context, s store.Snapshot, q store.NoticeQuery) (notices []store.Notice, err error) {
+	err = s.Notices(ctx, q, func(n *store.Notice) error {
+		kept := *n
+		kept.Text = slices.Clone(n.Text)
+		notices = append(notices, kept)
+		return nil
+	})
+	return notices, err
 }

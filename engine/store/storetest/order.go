@@ -9,23 +9,13 @@ import (
 	"marquee/engine/store"
 )
 
-// testOrder proves that a list is in its order, ties and absent values
-// included, and that its pages are the whole of it, each record once.
+// testOrder proves that a list is ordered, including ties and absent values,
+// and that its pages contain each record once.
 func testOrder(t *testing.T, h Harness) {
 	f := open(t, h)
-	docs := []string{`{}`, `{"flag":true,"n":1,"name":"b"}`, `{"n":1,"name":"B"}`, `{"flag":false,"n":-1.5,"name":"b"}`, `{"n":null,"name":null}`,
-		`{"n":9223372036854775807,"name":"é"}`, `{"flag":true,"n":9223372036854775806,"name":""}`, `{"n":1,"name":"b"}`, `{"n":0.1,"name":"10"}`,
-		`{"n":1,"name":"9"}`, `{}`, `{"flag":false,"n":2,"name":"世"}`, `{"n":9007199254740993,"name":"😀"}`, `{"n":9007199254740992,"name":"` + "\uffff" + `"}`}
-	var models []*model
-	var writes []store.Write
-	for i := range 3 * len(docs) {
-		w := newRecord(fmt.Sprintf("%03d", (i*29)%101), docs[i%len(docs)])
-		w.CreateTime, w.UpdateTime = epoch.AddDate(0, 0, i%4), epoch.AddDate(0, 0, i%3-5)
-		w.CreateUser, w.UpdateUser = string(rune('a'+i%5)), string(rune('A'+i%2))
-		w.State = []string{"ACTIVE", "ACTIVE", "HIDDEN"}[i%3]
-		writes = append(writes, w)
-	}
+	writes := unordered()
 	f.put(things, writes...)
+	var models []*model
 	for i := range writes {
 		m, err := newModel(&writes[i].Record, nil)
 		f.must(err)
@@ -33,71 +23,96 @@ func testOrder(t *testing.T, h Harness) {
 	}
 	for name, by := range map[string]query.Field{"id": idField, "createTime": createTime, "updateTime": updateTime, "createUser": createUser,
 		"updateUser": updateUser, "objectState": stateField, "an indexed text": text("name"), "an indexed number": number("n"), "a boolean": boolean("flag"),
-		"a property that no one has": text("none")} {
+		"a property that no record has": text("none")} {
 		for _, descending := range []bool{false, true} {
 			f.run(fmt.Sprintf("%s, descending %t", name, descending), func(f *fixture) {
-				for where, condition := range map[string]query.Expr{"all": nil, "some": equal(stateField, "ACTIVE"), "none": query.Or{}} {
-					q := query.Query{Collection: things, Network: net, Where: condition, Limit: everything,
-						Order: query.Order{Field: by, Descending: descending}}
-					var want []query.Position
-					for _, m := range models {
-						if m.matches(condition) {
-							want = append(want, m.position(by))
-						}
-					}
-					slices.SortFunc(want, func(a, b query.Position) int { return precedes(a, b, descending) })
-					ids := make([]string, len(want))
-					for i := range want {
-						ids[i] = want[i].ID
-					}
-					same(f, where, f.ids(q), ids)
-					for _, size := range []int{1, 2, 5, len(ids) + 1} {
-						same(f, fmt.Sprintf("%s, pages of %d by offset", where, size), f.byOffset(q, size), ids)
-						same(f, fmt.Sprintf("%s, pages of %d by position", where, size), f.byPosition(q, size), ids)
-					}
-				}
+				testOneOrder(f, models, query.Order{Field: by, Descending: descending})
 			})
 		}
 	}
-	f.run("no limit, no records", func(f *fixture) {
-		q := all(things, nil)
-		q.Limit = 0
-		same(f, "found", f.ids(q), []string{})
-	})
-	f.run("a position takes the place of the offset", func(f *fixture) {
-		for _, by := range []query.Field{idField, number("n")} {
-			q := query.Query{Collection: things, Network: net, Limit: 3, Order: query.Order{Field: by}}
-			first := f.find(q)
-			m, err := newModel(&first[2], nil)
-			f.must(err)
-			at := m.position(by)
-			q.After = &at
-			want := f.ids(q)
-			q.Offset = 2
-			same(f, "the page", f.ids(q), want)
-		}
-	})
-	f.run("records that come between pages", func(f *fixture) {
-		q := query.Query{Collection: things, Network: net, Limit: 4, Order: query.Order{Field: number("n"), Descending: true}}
-		before := f.byPosition(q, 4)
-		var seen []string
-		for i := 0; ; i++ {
-			page := f.find(q)
-			if len(page) == 0 {
-				break
-			}
-			seen = append(seen, idsOf(page)...)
-			m, err := newModel(&page[len(page)-1], nil)
-			f.must(err)
-			at := m.position(q.Order.Field)
-			q.After = &at
-			f.put(things, newRecord(fmt.Sprintf("new-%d", i), `{"n":9223372036854775807}`)) // before the page
-		}
-		same(f, "what was there", seen, before)
-	})
+	f.run("no limit, no records", testNoLimit)
+	f.run("a position replaces the offset", testPositionBeforeOffset)
+	f.run("records added between pages", testNewRecordsBetweenPages)
 }
 
-// byOffset are the ids of all pages of a query.
+// unordered returns records with equal, absent and unsorted values.
+func unordered() (writes []store.Write) {
+	docs := []string{`{}`, `{"flag":true,"n":1,"name":"b"}`, `{"n":1,"name":"B"}`, `{"flag":false,"n":-1.5,"name":"b"}`, `{"n":null,"name":null}`,
+		`{"n":9223372036854775807,"name":"é"}`, `{"flag":true,"n":9223372036854775806,"name":""}`, `{"n":1,"name":"b"}`, `{"n":0.1,"name":"10"}`,
+		`{"n":1,"name":"9"}`, `{}`, `{"flag":false,"n":2,"name":"世"}`, `{"n":9007199254740993,"name":"😀"}`, `{"n":9007199254740992,"name":"` + "\uffff" + `"}`}
+	for i := range 3 * len(docs) {
+		w := newRecord(fmt.Sprintf("%03d", (i*29)%101), docs[i%len(docs)])
+		w.CreateTime, w.UpdateTime = epoch.AddDate(0, 0, i%4), epoch.AddDate(0, 0, i%3-5)
+		w.CreateUser, w.UpdateUser = string(rune('a'+i%5)), string(rune('A'+i%2))
+		w.State = []string{"ACTIVE", "ACTIVE", "HIDDEN"}[i%3]
+		writes = append(writes, w)
+	}
+	return writes
+}
+
+// testOneOrder compares the pages of a list with the model.
+func testOneOrder(f *fixture, models []*model, order query.Order) {
+	for where, condition := range map[string]query.Expr{"all": nil, "some": equal(stateField, "ACTIVE"), "none": query.None} {
+		q := query.Query{Collection: things, Network: net, Where: condition, Limit: everything, Order: order}
+		var want []query.Position
+		for _, m := range models {
+			if m.matches(condition) {
+				want = append(want, m.position(order.Field))
+			}
+		}
+		slices.SortFunc(want, func(a, b query.Position) int { return precedes(a, b, order.Descending) })
+		ids := make([]string, len(want))
+		for i := range want {
+			ids[i] = want[i].ID
+		}
+		same(f, where, f.ids(q), ids)
+		for _, size := range []int{1, 2, 5, len(ids) + 1} {
+			same(f, fmt.Sprintf("%s, pages of %d by offset", where, size), f.byOffset(q, size), ids)
+			same(f, fmt.Sprintf("%s, pages of %d by position", where, size), f.byPosition(q, size), ids)
+		}
+	}
+}
+
+func testNoLimit(f *fixture) {
+	q := all(things, nil)
+	q.Limit = 0
+	same(f, "found", f.ids(q), []string{})
+}
+
+func testPositionBeforeOffset(f *fixture) {
+	for _, by := range []query.Field{idField, number("n")} {
+		q := query.Query{Collection: things, Network: net, Limit: 3, Order: query.Order{Field: by}}
+		first := f.find(q)
+		m, err := newModel(&first[2], nil)
+		f.must(err)
+		at := m.position(by)
+		q.After = &at
+		want := f.ids(q)
+		q.Offset = 2
+		same(f, "the page", f.ids(q), want)
+	}
+}
+
+func testNewRecordsBetweenPages(f *fixture) {
+	q := query.Query{Collection: things, Network: net, Limit: 4, Order: query.Order{Field: number("n"), Descending: true}}
+	before := f.byPosition(q, 4)
+	var seen []string
+	for i := 0; ; i++ {
+		page := f.find(q)
+		if len(page) == 0 {
+			break
+		}
+		seen = append(seen, idsOf(page)...)
+		m, err := newModel(&page[len(page)-1], nil)
+		f.must(err)
+		at := m.position(q.Order.Field)
+		q.After = &at
+		f.put(things, newRecord(fmt.Sprintf("new-%d", i), `{"n":9223372036854775807}`)) // before the page
+	}
+	same(f, "the records from before", seen, before)
+}
+
+// byOffset returns the ids of all pages of a query.
 func (f *fixture) byOffset(q query.Query, size int) []string {
 	ids := []string{}
 	f.read(func(s store.Snapshot) {
@@ -112,8 +127,8 @@ func (f *fixture) byOffset(q query.Query, size int) []string {
 	return ids
 }
 
-// byPosition are the ids of all pages of a query, each behind the last record
-// of the one before.
+// byPosition returns the ids of all pages of a query, each of which begins
+// after the last record of the previous one.
 func (f *fixture) byPosition(q query.Query, size int) []string {
 	ids := []string{}
 	f.read(func(s store.Snapshot) {

@@ -2,5 +2,5 @@
 
 package storetest
 
-// underRace makes tests smaller that the race detector makes slow.
+// underRace reduces tests that the race detector makes slow.
 const underRace = true

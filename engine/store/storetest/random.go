@@ -10,7 +10,7 @@ import (
 	"marquee/engine/store"
 )
 
-// generator makes records and conditions whose values often meet.
+// generator creates random records and conditions with values that often match.
 type generator struct{ *rand.Rand }
 
 func pick[T any](g generator, list ...T) T { return list[g.IntN(len(list))] }
@@ -64,7 +64,7 @@ func (g generator) record(i int) store.Write {
 	return w
 }
 
-// fieldAndValue is a field and a value of its kind.
+// fieldAndValue returns a field and a function for values of its kind.
 func (g generator) fieldAndValue() (query.Field, func() any) {
 	word := func() any { return pick(g, words...) }
 	f := pick(g, text("name"), text("group"), text("o.p"), tags, termTags, number("n"), sizes, boolean("flag"),
@@ -117,8 +117,8 @@ func (g generator) condition(depth int) query.Expr {
 	return query.Or(list)
 }
 
-// testRandomQueries compares what a store finds and counts with the model, on
-// queries that nobody would think of. The seed is fixed: a failure stays.
+// testRandomQueries compares what a store finds and counts with the model, for
+// random queries. The seed is fixed, so that failures repeat.
 func testRandomQueries(t *testing.T, h Harness) {
 	f := open(t, h)
 	g := generator{rand.New(rand.NewPCG(20, 26))}

@@ -15,8 +15,8 @@ func (c *checked) Settle(ctx context.Context) error {
 	return err
 }
 
-// testSettle proves that transactions can be waited for, and that what they
-// wrote is read then.
+// testSettle proves that Settle waits for running transactions, and that their
+// writes are readable afterwards.
 func testSettle(t *testing.T, h Harness) {
 	f := open(t, h)
 	f.must(f.s.Settle(f.ctx))
@@ -45,13 +45,13 @@ func testSettle(t *testing.T, h Harness) {
 	})
 	select {
 	case <-done:
-		f.Error("returned while a transaction was open")
+		f.Error("Settle returned while a transaction was open")
 	case <-time.After(300 * time.Millisecond):
 	}
 	close(release)
 	settled.Wait()
 	if _, found := f.get(things, "late"); !found {
-		f.Error("what a transaction wrote that has ended is not read")
+		f.Error("a write of an ended transaction is not readable")
 	}
 	written.Wait()
 

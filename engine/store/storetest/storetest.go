@@ -1,6 +1,7 @@
-// Package storetest proves that a store keeps the promise of the port: one
-// suite, run on every adapter, and a decorator that watches the contract while
-// any other test runs.
+// Package storetest proves that a store keeps the promise of package store: one
+// suite, run on every adapter, and a decorator that checks the contract while
+// other tests run. It imports store and what store is made of, and no adapter.
+// Begin with Run; each part of the suite has a file of its own.
 package storetest
 
 import (
@@ -10,36 +11,35 @@ import (
 	"marquee/engine/store"
 )
 
-// Harness says how to come by stores of an adapter, and what it can do.
+// Harness opens stores of an adapter.
 type Harness struct {
-	// Open makes an empty store; the harness closes it when the test ends.
+	// Open returns an empty store, and closes it when the test ends.
 	Open func(t testing.TB) store.Store
-	// Reopen closes a store of Open and opens again what it has kept. It is
-	// nil for a store that keeps nothing.
+	// Reopen closes a store that Open returned and opens it again with its
+	// contents. It is nil for a store that keeps nothing.
 	Reopen func(t testing.TB, s store.Store) store.Store
-	// Explain tells how a store answers a query, or counts it. It is nil when
-	// the adapter cannot tell.
+	// Explain returns how a store answers a query, or counts it. It is nil when
+	// the adapter cannot know.
 	Explain func(t testing.TB, s store.Store, q query.Query, count bool) Plan
 }
 
 // Plan is how a store answers a query.
 type Plan struct {
 	Text string
-	// Scans says that more records are walked than match, or than a page of
-	// an order that has an index needs. Sorts says that what was found is
-	// brought into its order afterwards.
+	// Scans reports whether more records are read than match, or than a page in
+	// the order of an index needs. Sorts reports whether the result is sorted
+	// afterwards.
 	Scans, Sorts bool
 }
 
-// Run proves each promise. Every test has a store of its own, watched by
-// Checked.
+// Run runs the suite. Every test has a store of its own, watched by Checked.
 func Run(t *testing.T, h Harness) {
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T, Harness)
 	}{
 		{"Records", testRecords},
-		{"Versions", testVersions},
+		{"Revisions", testRevisions},
 		{"Claims", testClaims},
 		{"Atomicity", testAtomicity},
 		{"Context", testContext},
@@ -54,6 +54,8 @@ func Run(t *testing.T, h Harness) {
 		{"Revision", testRevision},
 		{"Ensure", testEnsure},
 		{"Refill", testRefill},
+		{"IndexMeetsPut", testIndexMeetsPut},
+		{"Rewrite", testRewrite},
 		{"Settle", testSettle},
 		{"Life", testLife},
 		{"Blobs", testBlobs},
@@ -66,6 +68,7 @@ func Run(t *testing.T, h Harness) {
 			part.run(t, h)
 		})
 	}
-	// Before the others, which wait until Run returns: it watches the memory.
+	// LargeBlob measures memory, so it runs before the parallel tests, which
+	// wait until Run returns.
 	t.Run("LargeBlob", func(t *testing.T) { testLargeBlob(t, h) })
 }

@@ -1,5 +1,5 @@
-// Package assettest makes small files of every type that assets can have, for
-// tests.
+// Package assettest creates small files of every type of asset for tests. It imports
+// nothing of the project; begin with any function.
 package assettest
 
 import (
@@ -24,21 +24,21 @@ func must(err error) {
 	}
 }
 
-// JPEG is a picture.
+// JPEG returns an image.
 func JPEG(width, height int) []byte {
 	var b bytes.Buffer
 	must(jpeg.Encode(&b, picture(width, height), nil))
 	return b.Bytes()
 }
 
-// PNG is a picture.
+// PNG returns an image.
 func PNG(width, height int) []byte {
 	var b bytes.Buffer
 	must(png.Encode(&b, picture(width, height)))
 	return b.Bytes()
 }
 
-// GIF is a picture of some frames.
+// GIF returns an image with frames.
 func GIF(width, height, frames int) []byte {
 	all := &gif.GIF{}
 	for range frames {
@@ -49,7 +49,7 @@ func GIF(width, height, frames int) []byte {
 	return b.Bytes()
 }
 
-// chunk is a chunk of a RIFF file.
+// chunk returns a chunk of a RIFF file.
 func chunk(name string, data []byte) []byte {
 	b := append(binary.LittleEndian.AppendUint32([]byte(name), uint32(len(data))), data...)
 	if len(data)%2 == 1 {
@@ -62,8 +62,7 @@ func riff(chunks ...[]byte) []byte {
 	return chunk("RIFF", append([]byte("WEBP"), bytes.Join(chunks, nil)...))
 }
 
-// WebP is the headers of a picture: lossy, lossless, or extended with some
-// frames.
+// WebP returns the headers of an image: lossy, lossless, or extended with frames.
 func WebP(form string, width, height, frames int) []byte {
 	w, h := uint16(width), uint16(height)
 	lossy := append([]byte{0x10, 0, 0, 0x9d, 1, 0x2a}, byte(w), byte(w>>8), byte(h), byte(h>>8), 0)
@@ -82,13 +81,13 @@ func WebP(form string, width, height, frames int) []byte {
 	return riff(chunks...)
 }
 
-// Box is a box of an MP4.
+// Box returns a box of an MP4.
 func Box(name string, content ...[]byte) []byte {
 	data := bytes.Join(content, nil)
 	return append(append(binary.BigEndian.AppendUint32(nil, uint32(len(data)+8)), name...), data...)
 }
 
-// MP4 is the boxes of a video with a track of sound before that of its picture.
+// MP4 returns the boxes of a video whose sound track precedes its video track.
 func MP4(width, height int) []byte {
 	track := func(handler string, width, height int) []byte {
 		size := binary.BigEndian.AppendUint32(make([]byte, 76), uint32(width)<<16)
@@ -102,19 +101,19 @@ func MP4(width, height int) []byte {
 	}, nil)
 }
 
-// SVG is a drawing.
+// SVG returns an empty drawing.
 func SVG(width, height int) []byte {
 	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"/>`, width, height)
 }
 
-// Entry is one of a ZIP.
+// Entry is an entry of a ZIP.
 type Entry struct {
 	Name, Content string
-	// Change alters its header.
+	// Change, if any, alters the header.
 	Change func(*zip.FileHeader)
 }
 
-// ZIP is a bundle.
+// ZIP returns a ZIP file.
 func ZIP(entries ...Entry) []byte {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)

@@ -15,7 +15,7 @@ import (
 // opener opens a file of a package.
 type opener func() (io.ReadCloser, error)
 
-// openZip lists a wheel's files.
+// openZip returns the files of a wheel.
 func openZip(file string) (map[string]opener, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -32,7 +32,7 @@ func openZip(file string) (map[string]opener, error) {
 	return files, nil
 }
 
-// openTar reads the files of a gzipped archive.
+// openTar returns the files of a gzipped archive.
 func openTar(file string) (map[string]opener, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -73,8 +73,7 @@ func read(files map[string]opener, name string) ([]byte, error) {
 	return io.ReadAll(file)
 }
 
-// table reads lines of fields with tabs between, of which each has some at
-// least.
+// table reads lines of tab-separated fields, each with a minimum number of fields.
 func table(files map[string]opener, name string, fields int) ([][]string, error) {
 	data, err := read(files, name)
 	if err != nil {

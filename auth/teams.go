@@ -1,0 +1,121 @@
+package auth
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"marquee/engine"
+	"marquee/engine/message"
+)
+
+// validateTeams rejects a change of a team by which its members gain or lose rights
+// that the caller does not have: permissions of scope TEAM apply to the objects of the
+// team. It runs after the users of the same transaction have been merged.
+func validateTeams(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
+	affected := map[*engine.Change][]string{}
+	users := map[string]bool{}
+	for _, c := range changes {
+		if c.Internal() || c.Caller.System {
+			continue
+		}
+		grant := c.Caller.Grants[c.Network]
+		members, err := affectedMembers(w, c, grant)
+		if err != nil {
+			return err
+		}
+		if holdsAll(grant, w) {
+			continue
+		}
+		affected[c] = members
+		for _, id := range members {
+			users[id] = true
+		}
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	held, err := teamPermissions(ctx, w, slices.Sorted(maps.Keys(users)))
+	if err != nil {
+		return err
+	}
+	for c, members := range affected {
+		grant := c.Caller.Grants[c.Network]
+		for _, id := range members {
+			for _, permission := range held[memberOf{c.Network, id}] {
+				if !grant.Holds(permission) {
+					return message.GrantNotHeld.Error(message.Params{"field": "/users", "value": permission})
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// affectedMembers returns the users whose rights a change of a team affects.
+func affectedMembers(w *engine.Writing, c *engine.Change, grant engine.Grant) ([]string, error) {
+	before, after := texts(c.Before["users"]), texts(c.After["users"])
+	members := slices.Concat(without(before, after), without(after, before))
+	rebound := slices.ContainsFunc(boundProperties(c.Type), func(property string) bool {
+		before, after := texts(c.Before[property]), texts(c.After[property])
+		return len(without(before, after))+len(without(after, before)) > 0
+	})
+	if rebound || c.Before != nil && c.State != c.StateBefore {
+		members = slices.Concat(without(before, after), after)
+	} else if len(members) == 0 {
+		return nil, nil
+	}
+	// Only the members and callers of scope NETWORK see the objects of the team.
+	if c.Before != nil && !grant.Network && !slices.Contains(before, c.Caller.User) {
+		return nil, message.GrantUnseen.Error(message.Params{"field": "/users"})
+	}
+	return members, checkHiddenKept(w, c, grant)
+}
+
+func holdsAll(grant engine.Grant, w *engine.Writing) bool {
+	roles, _ := w.Type("roles")
+	return !slices.ContainsFunc(roles.Permissions(), func(p string) bool { return !grant.NetworkPermissions[p] })
+}
+
+type memberOf struct{ network, user string }
+
+// teamPermissions returns the permissions of users in scope TEAM of each network.
+func teamPermissions(ctx context.Context, w *engine.Writing, ids []string) (map[memberOf][]string, error) {
+	users, err := w.Lookup("users", "", ids)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]map[string]bool{}
+	for _, user := range users {
+		for network, roles := range rolesOf(user.Object) {
+			if wanted[network] == nil {
+				wanted[network] = map[string]bool{}
+			}
+			for _, id := range roles {
+				wanted[network][id] = true
+			}
+		}
+	}
+	granted := map[memberOf][]string{} // by network and role
+	for network, ids := range wanted {
+		roles, err := w.Lookup("roles", network, slices.Sorted(maps.Keys(ids)))
+		if err != nil {
+			return nil, err
+		}
+		for id, role := range roles {
+			if role.Object["scope"] != "NETWORK" {
+				granted[memberOf{network, id}] = texts(role.Object["permissions"])
+			}
+		}
+	}
+	held := map[memberOf][]string{}
+	for id, user := range users {
+		for network, roles := range rolesOf(user.Object) {
+			for _, role := range roles {
+				key := memberOf{network, id}
+				held[key] = append(held[key], granted[memberOf{network, role}]...)
+			}
+		}
+	}
+	return held, nil
+}

@@ -1,0 +1,128 @@
+package auth
+
+import (
+	"context"
+	"slices"
+
+	"marquee/engine"
+	"marquee/engine/document"
+	"marquee/engine/message"
+)
+
+// rolesOf returns the roles of a user by network. A network in userRoles without roles
+// has an empty list.
+func rolesOf(object map[string]any) map[string][]string {
+	roles := map[string][]string{}
+	userRoles, _ := object["userRoles"].(map[string]any)
+	list, _ := userRoles["rolesByNetwork"].([]any)
+	for _, entry := range list {
+		network := networkOf(entry)
+		members, _ := entry.(map[string]any)
+		held, _ := members["roles"].([]any)
+		if roles[network] == nil {
+			roles[network] = []string{}
+		}
+		for _, item := range held {
+			role, _ := item.(map[string]any)
+			if id, ok := role["role"].(string); ok {
+				roles[network] = append(roles[network], id)
+			}
+		}
+	}
+	return roles
+}
+
+func entriesOf(object map[string]any) []any {
+	userRoles, _ := object["userRoles"].(map[string]any)
+	list, _ := userRoles["rolesByNetwork"].([]any)
+	return list
+}
+
+func networkOf(entry any) string {
+	members, _ := entry.(map[string]any)
+	network, _ := members["network"].(string)
+	return network
+}
+
+// wellFormed reports whether each entry of posted userRoles names a network.
+func wellFormed(userRoles any) bool {
+	members, ok := userRoles.(map[string]any)
+	list, set := members["rolesByNetwork"]
+	entries, listed := list.([]any)
+	return userRoles == nil || ok && (!set || listed) &&
+		!slices.ContainsFunc(entries, func(entry any) bool { return networkOf(entry) == "" })
+}
+
+// mergeRoles keeps the entries of networks that the caller does not manage.
+func mergeRoles(c *engine.Change) error {
+	before, after := rolesOf(c.Before), rolesOf(c.After)
+	held, kept := splitEntries(c.Caller, c.Before)
+	posted, others := splitEntries(c.Caller, c.After)
+	for _, entry := range others {
+		if network := networkOf(entry); !slices.Equal(before[network], after[network]) {
+			return message.NetworkNotManaged.Error(message.Params{"field": "/userRoles", "context": network})
+		}
+	}
+	merged := slices.Concat(kept, posted)
+	if document.Equal(held, posted) { // posting what was read does not reorder it
+		merged = entriesOf(c.Before)
+	}
+	userRoles, _ := document.Clone(c.After["userRoles"]).(map[string]any)
+	if userRoles == nil {
+		userRoles = map[string]any{}
+	}
+	if merged == nil {
+		merged = []any{}
+	}
+	if c.After["userRoles"] != nil || len(merged) > 0 {
+		userRoles["rolesByNetwork"] = merged
+		c.After["userRoles"] = userRoles
+	}
+	return nil
+}
+
+// splitEntries separates a user's entries of networks that the caller manages
+// from the others.
+func splitEntries(caller *engine.Caller, object map[string]any) (managed, others []any) {
+	for _, entry := range entriesOf(object) {
+		if manages(caller.Grants[networkOf(entry)]) {
+			managed = append(managed, entry)
+		} else {
+			others = append(others, entry)
+		}
+	}
+	return managed, others
+}
+
+// checkGranted rejects giving or taking a role that has more permissions than the
+// caller.
+func checkGranted(ctx context.Context, w *engine.Writing, c *engine.Change) error {
+	before, after := rolesOf(c.Before), rolesOf(c.After)
+	for _, change := range []struct{ from, to map[string][]string }{{before, after}, {after, before}} {
+		for network, roles := range change.to {
+			for _, id := range without(roles, change.from[network]) {
+				if err := checkRole(ctx, w, c, network, id); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func checkRole(ctx context.Context, w *engine.Writing, c *engine.Change, network, id string) error {
+	role, err := readRole(ctx, w, network, id)
+	if err != nil || role == nil { // the reference is rejected elsewhere
+		return err
+	}
+	grant := c.Caller.Grants[network]
+	for _, permission := range role.Permissions {
+		if !canGrant(grant, role.Scope, permission) {
+			return message.GrantNotHeld.Error(message.Params{"field": "/userRoles", "value": permission})
+		}
+	}
+	if !manages(grant) || role.Scope == "NETWORK" && !grant.Network {
+		return message.GrantNotHeld.Error(message.Params{"field": "/userRoles", "value": id})
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package auth
+
+import (
+	"context"
+	"slices"
+
+	"marquee/engine"
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/store"
+)
+
+// userBeforeRender hides roles in networks that the caller does not manage, unless
+// they are the caller's own.
+func userBeforeRender(caller *engine.Caller, r *store.Record) error {
+	if caller.System || r.ID == caller.User {
+		return nil
+	}
+	object, err := document.DecodeObject(r.Document, document.Limits{})
+	if err != nil {
+		return err
+	}
+	userRoles, _ := object["userRoles"].(map[string]any)
+	list, _ := userRoles["rolesByNetwork"].([]any)
+	shown := slices.DeleteFunc(list, func(entry any) bool {
+		return !manages(caller.Grants[networkOf(entry)])
+	})
+	if len(shown) != len(list) {
+		userRoles["rolesByNetwork"] = shown
+		r.Document = document.Append(nil, object)
+	}
+	return nil
+}
+
+// userBeforeValidate checks that the caller can grant the roles and manage the user.
+// A posted userRoles replaces only the entries of networks that the caller manages.
+func (s *Service) userBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change) error {
+	if c.Internal() || c.Caller.System {
+		touchPassword(c)
+		return nil
+	}
+	if _, posted := c.Patch["userRoles"]; posted && wellFormed(c.After["userRoles"]) { // otherwise the schema rejects it
+		if err := mergeRoles(c); err != nil {
+			return err
+		}
+		if err := checkGranted(ctx, w, c); err != nil {
+			return err
+		}
+	}
+	touchPassword(c)
+	switch {
+	case c.Before == nil:
+		return nil
+	case c.ID == c.Caller.User:
+		return checkProved(ctx, w, c)
+	}
+	field := ownField(c)
+	if field == "" {
+		return nil
+	}
+	managed, err := manageable(c.Caller, c.Before, func(network, id string) (*roleDocument, error) {
+		return readRole(ctx, w, network, id)
+	})
+	if err == nil && !managed {
+		err = message.UserNotManaged.Error(message.Params{"field": field})
+	}
+	return err
+}
+
+// ownField returns the JSON Pointer of a changed property other than the roles, or "".
+// A password counts even if it is the current one, which could be guessed otherwise.
+func ownField(c *engine.Change) string {
+	if _, set := c.Patch["password"].(string); set {
+		return "/password"
+	}
+	if c.State != c.StateBefore {
+		return "/objectState"
+	}
+	for _, change := range document.Diff(c.Before, c.After) {
+		if change.Field != "userRoles" && change.Field != "currentPassword" {
+			return "/" + change.Field
+		}
+	}
+	return ""
+}
+
+// manageable reports whether a caller manages all networks of a user and has every
+// permission of the user.
+func manageable(caller *engine.Caller, user map[string]any, read func(network, id string) (*roleDocument, error)) (bool, error) {
+	for network, roles := range rolesOf(user) {
+		grant := caller.Grants[network]
+		if !manages(grant) {
+			return false, nil
+		}
+		for _, id := range roles {
+			role, err := read(network, id)
+			if err != nil {
+				return false, err
+			}
+			if role != nil && slices.ContainsFunc(role.Permissions, func(p string) bool { return !canGrant(grant, role.Scope, p) }) {
+				return false, nil
+			}
+		}
+	}
+	return managesAny(caller), nil
+}

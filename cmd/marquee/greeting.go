@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"marquee/engine/document"
+	"marquee/engine/store"
+)
+
+// greet prints commands to try, to be pasted into a shell. They contain the password
+// only at the start that generated it, on standard output, which is not the log; later
+// they read it from the environment.
+func (c *serveCommand) greet(address, generated string) {
+	password := generated
+	if generated == "" {
+		password = "${MARQUEE_BOOTSTRAP_PASSWORD:?set it to the password that the first start printed or was given}"
+	}
+	fmt.Fprintf(os.Stdout, `
+Marquee is running.
+  URL       %[1]s
+  network   %[2]s
+  user      %[3]s
+
+Try, in another terminal:
+  PASSWORD=%[6]s
+  TOKEN=$(curl -s %[1]s/api/authenticate -d grant_type=password -d scope=ng_api --data-urlencode username=%[4]s --data-urlencode "password=$PASSWORD" | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
+  curl -s -H "Authorization: Bearer $TOKEN" %[5]s
+
+`, address, c.BootstrapNetwork, c.BootstrapUsername, shellQuote(c.BootstrapUsername),
+		shellQuote(address+"/api/v1/lineitems?context="+url.QueryEscape(c.BootstrapNetwork)+"&pageSize=2"), password)
+}
+
+// printReset prints a command that gives the first user a new password, because a
+// later start does not know the generated one.
+func (c *serveCommand) printReset(ctx context.Context, s *service) {
+	claim := store.Claim{Collection: "users", Property: "username", Value: string(document.AppendString(nil, c.BootstrapUsername))}
+	var id string
+	err := s.Store().Read(ctx, func(r store.Snapshot) error {
+		owners, err := r.Claims(ctx, []store.Claim{claim})
+		id = owners[claim]
+		return err
+	})
+	if err != nil || id == "" {
+		return
+	}
+	program := os.Args[0]
+	if strings.Contains(program, "go-build") {
+		program = "go run ./cmd/marquee" // as it was started
+	} else {
+		program = shellQuote(program)
+	}
+	user := string(document.Append(nil, map[string]any{"id": id, "password": "A NEW PASSWORD"}))
+	given := ""
+	if sqlitePath(c.Store) != "" {
+		given = " --store " + shellQuote(c.Store)
+	}
+	fmt.Fprintf(os.Stdout, `If the password is lost, stop the service and set another:
+  (umask 077; echo %s >user.ndjson) && %s import users user.ndjson%s; rm user.ndjson
+
+`, shellQuote(user), program, given)
+}
+
+// shellQuote quotes a text as one word for a POSIX shell.
+func shellQuote(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

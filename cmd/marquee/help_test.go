@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// TestExamples: the command lines that help shows are accepted.
+func TestExamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("my-schemas", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var cli commands
+	n := 0
+	if err := kong.Visit(newParser(&cli).Model, func(node kong.Visitable, next kong.Next) error {
+		if command, ok := node.(*kong.Node); ok && command.Type != kong.ArgumentNode {
+			found := 0
+			for line := range strings.Lines(command.Detail) {
+				if i := strings.Index(line, "marquee "); i >= 0 {
+					args := strings.Fields(strings.ReplaceAll(line[i:], "'", ""))[1:]
+					if _, err := newParser(&commands{}).Parse(args); err != nil {
+						t.Errorf("%s: %v", strings.TrimSpace(line), err)
+					}
+					found++
+				}
+			}
+			if n++; found == 0 {
+				t.Errorf("%s has no example", command.Name)
+			}
+		}
+		return next(nil)
+	}); err != nil || n < 9 {
+		t.Errorf("%d commands were found: %v", n, err)
+	}
+}

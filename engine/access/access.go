@@ -1,0 +1,59 @@
+// Package access defines who calls, what a caller may do and see, and how a
+// condition of visibility is applied to objects that are known by their ids. It
+// imports schema, query and store. Begin with Access, which the application
+// implements.
+package access
+
+import (
+	"marquee/engine/query"
+	"marquee/engine/schema"
+)
+
+// Caller is the authenticated sender of a request.
+type Caller struct {
+	// User is the id of the user, "" for the service itself.
+	User string
+	// System callers may do everything, as in a bootstrap or an import.
+	System bool
+	// Grants holds what the caller may do, by network.
+	Grants map[string]Grant
+	// Dormant lists networks that are not ACTIVE and that the caller would manage: the
+	// caller may see and change the network itself, and nothing in it.
+	Dormant map[string]bool
+}
+
+// Grant is what a caller's roles allow in one network.
+type Grant struct {
+	// Network and Team report whether a role has that scope.
+	Network, Team bool
+	// NetworkPermissions come from roles of scope NETWORK and apply to the whole
+	// network; TeamPermissions apply to what the TEAM scope shows.
+	NetworkPermissions, TeamPermissions map[string]bool
+}
+
+// Holds reports whether the grant includes a permission, in either scope.
+func (g Grant) Holds(permission string) bool {
+	return g.NetworkPermissions[permission] || g.TeamPermissions[permission]
+}
+
+// Access decides what callers see and may change. Every read and every new reference
+// asks it.
+type Access interface {
+	// Visible returns the condition that objects of a type must meet for the caller to
+	// see them. For a global type the network makes no difference, here and below.
+	Visible(caller *Caller, t *schema.Type, network string) query.Expr
+	// Within returns the condition that objects of a global type must meet to belong
+	// to a network, nil for a type whose objects belong to none.
+	Within(t *schema.Type, network string) query.Expr
+	// MayWrite returns an error of kind Forbidden when the caller may not write the
+	// object; exists reports whether it is stored.
+	MayWrite(caller *Caller, t *schema.Type, network, id string, exists bool) error
+	// MayWriteSome returns an error of kind Forbidden when MayWrite would for every
+	// object of the type.
+	MayWriteSome(caller *Caller, t *schema.Type, network string) error
+	// MayReadSecrets reports whether the caller is shown secret properties.
+	MayReadSecrets(caller *Caller, t *schema.Type, network string) bool
+	// MayReadHistory returns an error of kind Forbidden when the caller may not read
+	// the history of a network, or of one type in it when t is not nil.
+	MayReadHistory(caller *Caller, t *schema.Type, network string) error
+}

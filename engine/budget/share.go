@@ -1,0 +1,139 @@
+package budget
+
+import "context"
+
+// Share is the part of the budget that a request holds. It is not safe for
+// concurrent use.
+type Share struct {
+	b     *Budget
+	a     *account
+	bytes int64
+}
+
+// add changes the size of a share, which may change its class.
+func (s *Share) add(n int64) {
+	b := s.b
+	b.held[b.class(s.bytes)] -= s.bytes
+	s.bytes += n
+	s.a.held += n
+	b.held[b.class(s.bytes)] += s.bytes
+}
+
+// Bytes returns the size of the share.
+func (s *Share) Bytes() int64 { return s.bytes }
+
+// Grow adds n bytes to the share. One share at a time may exceed the budget, so
+// that growing shares never deadlock; while another one does, Grow waits, ahead of
+// requests without a share. After an error, which is one of Take, the share is
+// unchanged.
+func (s *Share) Grow(ctx context.Context, n int64) error {
+	b := s.b
+	b.mu.Lock()
+	if s.grow(n) {
+		b.mu.Unlock()
+		return nil
+	}
+	r := &request{share: s, bytes: n, granted: make(chan struct{})}
+	b.growing = append(b.growing, r)
+	b.mu.Unlock()
+	select {
+	case <-r.granted:
+		return nil
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-r.granted:
+		return nil
+	default:
+	}
+	b.growing = remove(b.growing, r)
+	b.grant()
+	return busy(ctx.Err())
+}
+
+// grow adds n bytes if it need not wait.
+func (s *Share) grow(n int64) bool {
+	b := s.b
+	switch {
+	case b.overdrawn == s, len(b.growing) == 0 && b.all()+n <= b.Total():
+	case b.overdrawn == nil:
+		b.overdrawn = s
+	default:
+		return false
+	}
+	s.add(n)
+	return true
+}
+
+// Shrink reduces the share to n bytes, unless it is smaller.
+func (s *Share) Shrink(n int64) {
+	b := s.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n >= s.bytes {
+		return
+	}
+	s.add(max(n, 0) - s.bytes)
+	if b.overdrawn == s && b.all() <= b.Total() {
+		b.overdrawn = nil
+	}
+	b.grant()
+}
+
+// Release returns the share to the budget. It has no effect on a released or nil
+// share.
+func (s *Share) Release() {
+	if s == nil || s.a == nil {
+		return
+	}
+	b := s.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.add(-s.bytes)
+	if b.overdrawn == s {
+		b.overdrawn = nil
+	}
+	s.a.shares--
+	b.forget(s.a)
+	s.a = nil
+	b.grant()
+}
+
+type contextKey struct{}
+
+// With returns a context with a share, for Reserve.
+func With(ctx context.Context, s *Share) context.Context {
+	return context.WithValue(ctx, contextKey{}, s)
+}
+
+// Reserve grows the share of a context to n bytes, or to the maximum size if that
+// is less. Without a share, it has no effect. Errors are those of Grow.
+func Reserve(ctx context.Context, n int64) error {
+	s, more := lacking(ctx, n)
+	if more <= 0 {
+		return nil
+	}
+	return s.Grow(ctx, more)
+}
+
+// TryReserve is Reserve for work that must not wait. It reports false, and reserves
+// nothing, if it would have to.
+func TryReserve(ctx context.Context, n int64) bool {
+	s, more := lacking(ctx, n)
+	if more <= 0 {
+		return true
+	}
+	s.b.mu.Lock()
+	defer s.b.mu.Unlock()
+	return s.grow(more)
+}
+
+// lacking returns the share of a context, and how many bytes less than n it has.
+func lacking(ctx context.Context, n int64) (s *Share, more int64) {
+	if s, _ = ctx.Value(contextKey{}).(*Share); s == nil {
+		return nil, 0
+	}
+	return s, min(n, s.b.Most()) - s.bytes
+}

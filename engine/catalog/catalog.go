@@ -1,0 +1,61 @@
+// Package catalog holds what the service knows of each type while it runs: its
+// schema, the keys that its objects are indexed by, and the form in which its
+// strings are stored. Every write obeys what the store notes of a type in
+// engine_types, whichever schemas the server has. It imports schema and store.
+// Begin with Catalog and Indexing.
+package catalog
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"marquee/engine/message"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Catalog is the service's knowledge of the types that it serves.
+type Catalog struct {
+	Store  store.Store
+	Sealer Sealer
+	// Lookups are the lists that x-lookup names.
+	Lookups map[string]LookupList
+	Now     func() time.Time
+
+	registry atomic.Pointer[schema.Registry]
+	// mixed holds the types whose secrets are stored partly in plain text while they
+	// are being rewritten.
+	mixed sync.Map
+	// indexings caches the decoded records of TypeCollection, by the name of the type.
+	indexings sync.Map
+}
+
+// LookupList returns the properties that a list of the service adds to an id.
+type LookupList = func(id int64) (members []Member, found bool)
+
+// Member is one property that a lookup list adds.
+type Member struct{ Name, Text string }
+
+// New returns a catalog that serves no types yet. A nil clock is time.Now.
+func New(s store.Store, sealer Sealer, lookups map[string]LookupList, now func() time.Time) *Catalog {
+	if now == nil {
+		now = time.Now
+	}
+	return &Catalog{Store: s, Sealer: sealer, Lookups: lookups, Now: now}
+}
+
+// Registry returns the types that are served now.
+func (c *Catalog) Registry() *schema.Registry { return c.registry.Load() }
+
+// Serve replaces the types that are served.
+func (c *Catalog) Serve(registry *schema.Registry) { c.registry.Store(registry) }
+
+// Type returns the type with a name, or an error of kind NotFound.
+func (c *Catalog) Type(name string) (*schema.Type, error) {
+	t, ok := c.Registry().Type(name)
+	if !ok {
+		return nil, message.TypeUnknown.Error(message.Params{"type": name})
+	}
+	return t, nil
+}

@@ -1,0 +1,300 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"marquee/engine/document"
+	"marquee/engine/query"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Indexing lists the keys that the objects of a type are indexed by. The store keeps
+// it for each type, and every write reads it in its own transaction and obeys it,
+// whichever schema its server has: several servers, and a schema that is about to be
+// served, can rely on it.
+//
+// The terms of a key depend on the key and the document alone. A type that searches
+// other properties than before has another key, maintained beside the one that
+// searches still use.
+type Indexing struct {
+	// Format is the version of this structure, 0 for servers that knew no other.
+	Format int `json:"format"`
+	// Keys are those that all objects have: of terms, and of unique properties.
+	Keys
+	// Searches lists the properties whose words are the terms of a key.
+	Searches map[string][]string `json:"searches,omitempty"`
+	// Retired lists keys of Terms that the schema served last does not use. They are
+	// maintained for a while, as other servers may use them. The value is new each
+	// time that a key is retired.
+	Retired map[string]string `json:"retired,omitempty"`
+	// Filling are keys that some objects still lack. Objects that are written get
+	// them.
+	Filling *Keys `json:"filling,omitempty"`
+	// Leftover are keys that writes no longer maintain and some objects still have.
+	// They must be forgotten before they can be filled again.
+	Leftover *Keys `json:"leftover,omitempty"`
+	// Said maps places to what the schema served last declares there, where an earlier
+	// one declared something else: the target of references, the type that lists are
+	// ordered by, the form of strings.
+	Said map[string]string `json:"said,omitempty"`
+	// Asked is the same for a schema that will be served if the stored values suit it.
+	Asked map[string]string `json:"asked,omitempty"`
+	// Witness is an encrypted text, present while secrets are stored in both forms:
+	// only a server that can decrypt it goes on with them.
+	Witness string `json:"witness,omitempty"`
+	// Search is what format 0 has instead of Searches, for the key "q".
+	Search []string `json:"search"`
+
+	// fields are computed from the above by Prepare.
+	fields []termField
+}
+
+// IndexingFormat is the newest format that this program knows.
+const IndexingFormat = 1
+
+// Keys are keys of terms, and properties with unique values.
+type Keys struct {
+	Terms  []string `json:"terms"`
+	Unique []string `json:"unique"`
+}
+
+func (k *Keys) Empty() bool { return k == nil || len(k.Terms)+len(k.Unique) == 0 }
+
+// With returns the union of both; k may be nil.
+func (k *Keys) With(others *Keys) *Keys {
+	sum := &Keys{}
+	for _, part := range []*Keys{k, others} {
+		if part != nil {
+			sum.Terms, sum.Unique = append(sum.Terms, part.Terms...), append(sum.Unique, part.Unique...)
+		}
+	}
+	return sum.tidy()
+}
+
+// Without returns the keys that others does not have.
+func (k *Keys) Without(others *Keys) *Keys {
+	rest := &Keys{}
+	if k == nil {
+		return rest
+	}
+	if others == nil {
+		others = &Keys{}
+	}
+	lacks := func(held []string) func(string) bool {
+		return func(one string) bool { return !slices.Contains(held, one) }
+	}
+	rest.Terms, rest.Unique = Filter(k.Terms, lacks(others.Terms)), Filter(k.Unique, lacks(others.Unique))
+	return rest.tidy()
+}
+
+func Filter(list []string, keep func(string) bool) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(one string) bool { return !keep(one) })
+}
+
+func (k *Keys) tidy() *Keys {
+	for _, list := range []*[]string{&k.Terms, &k.Unique} {
+		slices.Sort(*list)
+		if *list = slices.Compact(*list); *list == nil {
+			*list = []string{}
+		}
+	}
+	return k
+}
+
+// termField is a key with the properties whose values are its terms.
+type termField struct {
+	key   string
+	paths [][]string
+	// words reports that the terms are the words of the values.
+	words bool
+	// filling reports that objects may lack the terms.
+	filling bool
+}
+
+// IndexingOf returns the indexing that a type asks for.
+func IndexingOf(t *schema.Type) *Indexing {
+	n := &Indexing{Format: IndexingFormat, Search: []string{}, Searches: map[string][]string{}}
+	for _, field := range t.TermFields() {
+		n.Terms = append(n.Terms, field.Term)
+	}
+	if key := t.SearchKey(); key != "" {
+		n.Terms = append(n.Terms, key)
+		n.Searches[key] = t.Searched()
+	}
+	n.Unique = slices.Clone(t.UniqueKeys())
+	n.tidy()
+	n.Prepare()
+	return n
+}
+
+// upgrade converts an indexing of format 0 to the present one.
+func (n *Indexing) upgrade() {
+	if n.Searches == nil {
+		n.Searches = map[string][]string{}
+	}
+	if n.Format > 0 {
+		return
+	}
+	n.Format = IndexingFormat
+	words := &Keys{Terms: []string{query.SearchKey}}
+	if len(n.Search) > 0 {
+		n.Keys = *n.Keys.With(words)
+		n.Searches[query.SearchKey] = n.Search
+	} else {
+		n.Leftover = words
+	}
+	n.tidy()
+}
+
+// tidy sorts the lists and drops empty parts, so that equal indexings encode equally.
+func (n *Indexing) tidy() {
+	n.Keys.tidy()
+	n.Search = []string{}
+	for _, k := range []**Keys{&n.Filling, &n.Leftover} {
+		if (*k).Empty() {
+			*k = nil
+		}
+	}
+	maps.DeleteFunc(n.Searches, func(key string, _ []string) bool {
+		return !slices.Contains(n.Terms, key) && (n.Filling == nil || !slices.Contains(n.Filling.Terms, key))
+	})
+}
+
+// Prepare computes the fields after a change.
+func (n *Indexing) Prepare() {
+	n.fields = nil
+	add := func(list []string, filling bool) {
+		for _, key := range list {
+			field := termField{key: key, filling: filling}
+			paths, searched := n.Searches[key]
+			if field.words = searched; !searched {
+				paths = []string{key}
+			}
+			for _, path := range paths {
+				if !n.Seals(path) {
+					field.paths = append(field.paths, strings.Split(path, "."))
+				}
+			}
+			n.fields = append(n.fields, field)
+		}
+	}
+	add(n.Terms, false)
+	if n.Filling != nil {
+		add(n.Filling.Terms, true)
+	}
+}
+
+// Claimed returns the properties whose values are claimed.
+func (n *Indexing) Claimed() []string {
+	unique := n.Unique
+	if !n.Filling.Empty() {
+		unique = slices.Concat(n.Unique, n.Filling.Unique)
+	}
+	if len(n.Said) > 0 {
+		unique = Filter(unique, func(path string) bool { return !n.Seals(path) })
+	}
+	return unique
+}
+
+// Seals reports whether the value at a dotted path is a secret by any server's schema.
+// Objects are not indexed by it.
+func (n *Indexing) Seals(path string) bool {
+	for place, form := range n.Said {
+		if dotted := dottedPlace(place); form == SealedForm && (path == dotted || strings.HasPrefix(path, dotted+".")) {
+			return true
+		}
+	}
+	return false
+}
+
+// Fills reports whether objects may lack the claims of a property.
+func (n *Indexing) Fills(property string) bool {
+	return n.Filling != nil && slices.Contains(n.Filling.Unique, property)
+}
+
+// Abandon ends a filling that failed: its keys are left over.
+func (n *Indexing) Abandon() { n.Leftover, n.Filling = n.Leftover.With(n.Filling), nil }
+
+// terms adds the terms of a document.
+func (f *termField) terms(object map[string]any, terms map[store.Term]struct{}) {
+	for _, path := range f.paths {
+		eachValue(object, path, func(value string) {
+			if !f.words {
+				terms[store.Term{Key: f.key, Value: value}] = struct{}{}
+				return
+			}
+			for _, word := range query.Words(value) {
+				terms[store.Term{Key: f.key, Value: word}] = struct{}{}
+			}
+		})
+	}
+}
+
+func eachValue(value any, path []string, found func(string)) {
+	if items, ok := value.([]any); ok {
+		for _, item := range items {
+			eachValue(item, path, found)
+		}
+		return
+	}
+	if len(path) == 0 {
+		if s, ok := value.(string); ok {
+			found(s)
+		}
+		return
+	}
+	if members, ok := value.(map[string]any); ok {
+		eachValue(members[path[0]], path[1:], found)
+	}
+}
+
+// DiffTerms returns the terms that a write adds and drops. Unchanged terms are added
+// where the object may lack them, so that an object that has been written lacks none.
+func (n *Indexing) DiffTerms(after, before map[string]any) (add, drop []store.Term) {
+	for i := range n.fields {
+		field := &n.fields[i]
+		now, was := map[store.Term]struct{}{}, map[store.Term]struct{}{}
+		field.terms(after, now)
+		if before != nil {
+			field.terms(before, was)
+		}
+		for term := range now {
+			if _, kept := was[term]; !kept || field.filling {
+				add = append(add, term)
+			}
+		}
+		for term := range was {
+			if _, kept := now[term]; !kept {
+				drop = append(drop, term)
+			}
+		}
+	}
+	return add, drop
+}
+
+// ClaimsOf returns the claims of an object, by property.
+func ClaimsOf(t *schema.Type, properties []string, network string, object map[string]any) map[string]store.Claim {
+	claims := map[string]store.Claim{}
+	for _, property := range properties {
+		if value := document.ValueAt(object, property); value != nil {
+			claims[property] = store.Claim{Collection: t.Name, Network: network, Property: property, Value: string(document.Append(nil, value))}
+		}
+	}
+	return claims
+}
+
+// Note adds declarations to Said.
+func (n *Indexing) Note(said map[string]string) {
+	if len(said) == 0 {
+		return
+	}
+	all := maps.Clone(n.Said)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, said)
+	n.Said = all
+}

@@ -1,0 +1,62 @@
+package catalog
+
+import (
+	"errors"
+	"strings"
+
+	"marquee/engine/document"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Sealer encrypts secrets at rest. A secret is bound to the place of its property and
+// cannot be decrypted for another.
+type Sealer interface {
+	Seal(plain, place string) (string, error)
+	// Open returns ErrNotSealed for a text that was certainly not encrypted for the
+	// place, such as a plain value that looks like a ciphertext.
+	Open(sealed, place string) (string, error)
+	// Holds reports whether a JSON text may contain an encrypted value.
+	Holds(text []byte) bool
+}
+
+// ErrNotSealed reports that a text is not an encrypted one.
+var ErrNotSealed = errors.New("a stored secret is not encrypted for the place where it was found")
+
+// Reveal decrypts a secret of an object. While the values of a property that has
+// become a secret are being encrypted, a plain value is returned as it is.
+func (c *Catalog) Reveal(t *schema.Type, text string, key store.Key, at document.Pointer) (string, error) {
+	return c.RevealAt(t.Name, text, SecretPlace(t.Name, key.Network, key.ID, at))
+}
+
+// RevealAt decrypts a secret at a place returned by SecretPlace.
+func (c *Catalog) RevealAt(name, text, place string) (string, error) {
+	plain, err := c.Sealer.Open(text, place)
+	if err == nil {
+		return plain, nil
+	}
+	if c.Mixed(name) || errors.Is(err, ErrNotSealed) {
+		return text, nil
+	}
+	return "", err
+}
+
+// SecretPlace returns the place that a secret of an object is bound to.
+func SecretPlace(collection, network, id string, at document.Pointer) string {
+	return strings.Join([]string{collection, network, id, at.String()}, "\x00")
+}
+
+// SetMixed records whether some secrets of a type are stored in plain text.
+func (c *Catalog) SetMixed(name string, mixed bool) {
+	if mixed {
+		c.mixed.Store(name, true)
+	} else {
+		c.mixed.Delete(name)
+	}
+}
+
+// Mixed reports whether some secrets of a type may be stored in plain text.
+func (c *Catalog) Mixed(name string) bool {
+	_, mixed := c.mixed.Load(name)
+	return mixed
+}

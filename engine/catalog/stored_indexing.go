@@ -1,0 +1,77 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"marquee/engine/document"
+	"marquee/engine/store"
+)
+
+// ReadIndexing decodes the record of a type, which is only lent. The result must not
+// be changed.
+func (c *Catalog) ReadIndexing(r *store.Record) (*Indexing, error) {
+	if known, ok := c.indexings.Load(r.ID); ok && bytes.Equal(known.(*knownIndexing).document, r.Document) {
+		return known.(*knownIndexing).indexing, nil
+	}
+	n, err := decodeIndexing(r.Document)
+	if err == nil {
+		c.indexings.Store(r.ID, &knownIndexing{document: slices.Clone(r.Document), indexing: n})
+	}
+	return n, err
+}
+
+// knownIndexing is a decoded indexing with the document it was decoded from.
+type knownIndexing struct {
+	document []byte
+	indexing *Indexing
+}
+
+func decodeIndexing(text []byte) (*Indexing, error) {
+	n := &Indexing{}
+	if err := json.Unmarshal(text, n); err != nil {
+		return nil, err
+	}
+	n.upgrade()
+	n.Prepare()
+	return n, nil
+}
+
+// Encode returns the stored form.
+func (n *Indexing) Encode() ([]byte, error) {
+	n.tidy()
+	text, err := json.Marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	object, err := document.DecodeObject(text, document.Limits{})
+	return document.Append(nil, object), err
+}
+
+// StoredIndexing is an indexing with the record that holds it.
+type StoredIndexing struct {
+	*Indexing
+	Record store.Record
+}
+
+// ReadAll reads the indexings of all types.
+func ReadAll(ctx context.Context, s store.Snapshot) (map[string]StoredIndexing, error) {
+	all := map[string]StoredIndexing{}
+	err := s.Scan(ctx, TypeCollection, store.Key{}, 1<<20, func(r *store.Record) error {
+		if r.Key == LeaseKey {
+			return nil
+		}
+		n, err := decodeIndexing(r.Document)
+		all[r.ID] = StoredIndexing{Indexing: n, Record: *r.Clone()}
+		return err
+	})
+	return all, err
+}
+
+// TypeCollection holds the indexing of each type.
+const TypeCollection = "engine_types"
+
+// LeaseKey is the key of the lease in TypeCollection. No type has such a name.
+var LeaseKey = store.Key{ID: ".lease"}

@@ -1,0 +1,117 @@
+// Package history encodes what a change did: the altered properties and the
+// warnings that appeared, as they are stored with the change, and as messages of
+// the specification. It imports document, message and store.
+package history
+
+import (
+	"strings"
+
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/store"
+)
+
+// usualBytes is the initial capacity of an encoded change.
+const usualBytes = 1 << 9
+
+// Fields encodes what a change altered as a JSON array of {"field", "from", "to"},
+// with field a JSON Pointer. Absent values and secrets are left out; touched
+// properties are named without values.
+func Fields(shape *document.Shape, differences []document.FieldChange, stateBefore, state string, touched ...string) []byte {
+	dst := append(make([]byte, 0, usualBytes), '[')
+	if state != stateBefore {
+		change := document.FieldChange{Field: "objectState", From: stateBefore, To: state, Was: stateBefore != "", Set: true}
+		dst = appendField(dst, change, document.AnyShape)
+	}
+	for _, change := range differences {
+		member := shape.Member(change.Field)
+		if member == nil {
+			member = document.AnyShape
+		}
+		dst = appendField(dst, change, member)
+	}
+	for _, name := range touched {
+		dst = appendField(dst, document.FieldChange{Field: name}, document.AnyShape)
+	}
+	return append(dst, ']')
+}
+
+func appendField(dst []byte, change document.FieldChange, shape *document.Shape) []byte {
+	if len(dst) > 1 {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `{"field":`...)
+	dst = document.AppendString(dst, "/"+document.EscapeToken(change.Field))
+	if change.Was && !shape.Secret {
+		dst = append(dst, `,"from":`...)
+		dst = document.Append(dst, shape.Redact(change.From))
+	}
+	if change.Set && !shape.Secret {
+		dst = append(dst, `,"to":`...)
+		dst = document.Append(dst, shape.Redact(change.To))
+	}
+	return append(dst, '}')
+}
+
+// Redact removes the values of present secrets from encoded fields, and reports
+// whether there were any.
+func Redact(shape *document.Shape, fields []byte) (redacted []byte, changed bool, err error) {
+	if !shape.HasSecrets {
+		return fields, false, nil
+	}
+	decoded, err := document.Decode(fields, document.Limits{Depth: 1000})
+	if err != nil {
+		return nil, false, err
+	}
+	entries, _ := decoded.([]any)
+	for _, entry := range entries {
+		members, _ := entry.(map[string]any)
+		field, _ := members["field"].(string)
+		member := shape.Member(document.UnescapeToken(strings.TrimPrefix(field, "/")))
+		if member == nil || !member.HasSecrets {
+			continue
+		}
+		for _, side := range []string{"from", "to"} {
+			value, there := members[side]
+			switch {
+			case !there:
+			case member.Secret:
+				delete(members, side)
+				changed = true
+			default:
+				shown := member.Redact(value)
+				changed = changed || !document.Equal(shown, value)
+				members[side] = shown
+			}
+		}
+	}
+	if !changed {
+		return fields, false, nil
+	}
+	// In the order in which Fields writes them.
+	dst := []byte{'['}
+	for i, entry := range entries {
+		members, _ := entry.(map[string]any)
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"field":`...)
+		dst = document.Append(dst, members["field"])
+		for _, side := range []string{"from", "to"} {
+			if value, there := members[side]; there {
+				dst = append(append(dst, `,"`+side+`":`...), document.Append(nil, value)...)
+			}
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, ']'), true, nil
+}
+
+// Message returns the AuditMessage of a change.
+func Message(c store.Change) message.Message {
+	definition := message.AuditUpdated
+	if c.Version == 1 {
+		definition = message.AuditCreated
+	}
+	return definition.With(message.Params{"type": c.Collection, "id": c.ID})
+}

@@ -1,0 +1,175 @@
+package message
+
+// builtIn are the messages of the engine itself.
+var builtIn Set
+
+func define(kind Kind, messageType, code, text string) *Definition {
+	return builtIn.define(kind, messageType, code, text)
+}
+
+func fault(kind Kind, code, text string) *Definition { return builtIn.Fault(kind, code, text) }
+
+func invalid(code, text string) *Definition { return builtIn.Invalid(code, text) }
+
+// Requests that cannot be read.
+var (
+	BodySyntax        = fault(Malformed, "error.body.syntax", "This is not valid JSON: see line {{line}}, column {{column}}.")
+	BodyDuplicateName = fault(Malformed, "error.body.duplicate.name", "The name at {{field}} is duplicated in its object (line {{line}}, column {{column}}).")
+	BodyEncoding      = fault(Malformed, "error.body.encoding", "The body is not valid UTF-8 (line {{line}}, column {{column}}).")
+	BodyTooDeep       = fault(Malformed, "error.body.too.deep", "The body is nested more than {{limit}} levels deep.")
+	BodyNotObject     = fault(Malformed, "error.body.not.object", "This must be a JSON object.")
+	BodyNotObjects    = fault(Malformed, "error.body.not.objects", "The body must be a JSON object or an array of objects.")
+	BodyIncomplete    = fault(Malformed, "error.body.incomplete", "The body ended before it was complete.")
+	BodyTooSlow       = fault(TooSlow, "error.body.too.slow", "The body was sent too slowly: at least {{rate}} bytes a second are required.")
+	BodyCompression   = fault(Malformed, "error.body.compression", "The body is not valid gzip.")
+	BodyTooLarge      = fault(TooLarge, "error.body.too.large", "The body is larger than {{limit}} bytes.")
+	BatchTooLarge     = fault(TooLarge, "error.batch.too.large", "The request changes more than the store can write at once; send it in smaller parts.")
+	ObjectTooLarge    = fault(TooLarge, "error.object.too.large", "The object is larger than {{limit}} bytes.")
+	TooManyObjects    = fault(TooLarge, "error.too.many.objects", "A request can contain at most {{limit}} objects.")
+	TooManyValues     = fault(TooLarge, "error.too.many.values", "A body can contain at most {{limit}} JSON values.")
+	MediaType         = fault(UnsupportedMediaType, "error.media.type", "The content type {{value}} is not supported; send application/json.")
+	ContentEncoding   = fault(UnsupportedMediaType, "error.content.encoding", "The content encoding {{value}} is not supported; send gzip or none.")
+	FormSyntax        = fault(Malformed, "error.form.syntax", "The body is not valid multipart/form-data.")
+	FormPartRepeated  = fault(Malformed, "error.form.part.repeated", "The form has too many parts named {{part}}.")
+	FormTooManyParts  = fault(TooLarge, "error.form.too.many.parts", "A form can have at most {{limit}} parts.")
+	RequestSyntax     = fault(Malformed, "error.request.syntax", "The request is not valid HTTP: its path has an invalid escape, or its first line or headers cannot be read.")
+	RequestsTooMany   = fault(TooManyRequests, "error.requests.too.many", "Too many requests are open at once; try again later.")
+	HeadersTooLarge   = fault(HeadersExceeded, "error.headers.too.large", "The first line and the headers of the request are too large.")
+	QuerySyntax       = fault(Malformed, "error.query.syntax", "The query string cannot be read.")
+	ParameterRepeated = fault(Malformed, "error.parameter.repeated", "The parameter {{parameter}} is given more than once, with different values.")
+	ParameterUnknown  = fault(Malformed, "error.parameter.unknown", "The parameter {{parameter}} is not known here.")
+	ParameterMissing  = fault(Malformed, "error.parameter.missing", "The parameter {{parameter}} is required.")
+	ParameterInvalid  = fault(Malformed, "error.parameter.invalid", "The parameter {{parameter}} must be {{expected}}.")
+	ParameterConflict = fault(Malformed, "error.parameter.conflict", "The parameters {{parameter}} and {{other}} cannot be used together.")
+	FieldUnknown      = fault(Malformed, "error.field.unknown", "{{parameter}} names the field {{value}}, which {{type}} does not have.")
+	FieldNotSortable  = fault(Malformed, "error.field.not.sortable", "{{type}} cannot be ordered by {{value}}.")
+	FieldNotQueryable = fault(Malformed, "error.field.not.queryable", "{{value}} of {{type}} cannot be used in a query.")
+	WhereSyntax       = fault(Malformed, "error.where.syntax", "where cannot be read at character {{position}}: expected {{expected}}.")
+	WhereTooLong      = fault(Malformed, "error.where.too.long", "where can contain at most {{limit}} conditions and values.")
+	CursorInvalid     = fault(Malformed, "error.cursor.invalid", "The cursor does not belong to this query.")
+	BadID             = fault(Malformed, "error.id.invalid", "An id must be 1 to 256 bytes of UTF-8 without control characters, and must not be . or .. or a reserved path of its type.")
+	IDMismatch        = fault(Malformed, "error.id.mismatch", "The id in the body ({{value}}) differs from the id in the path ({{id}}).")
+	HeaderInvalid     = fault(Malformed, "error.header.invalid", "The header {{header}} must be {{expected}}.")
+)
+
+// Access.
+var (
+	TokenMissing         = fault(Unauthenticated, "error.token.missing", "An access token is required.")
+	TokenInvalid         = fault(Unauthenticated, "error.token.invalid", "The access token is not valid, has expired or was revoked.")
+	TokenTwice           = fault(Malformed, "error.token.twice", "Send the access token only once: in the Authorization header or as auth_token.")
+	TokenInPath          = fault(Malformed, "error.token.in.path", "Send the access token in the Authorization header or as the query parameter auth_token, not in the path.")
+	InvalidGrant         = fault(Malformed, "error.grant.invalid", "The user name or password is wrong, or the refresh token is not valid.")
+	AttemptsTooMany      = fault(TooManyRequests, "error.attempts.too.many", "Too many sign-ins and passwords are waiting to be checked; try again later.")
+	UnsupportedGrant     = fault(Malformed, "error.grant.unsupported", "grant_type must be password or refresh_token.")
+	InvalidTokenRequest  = fault(Malformed, "error.token.request.invalid", "The token request requires {{parameter}}.")
+	InvalidScope         = fault(Malformed, "error.scope.invalid", "scope must be ng_api.")
+	NetworkForbidden     = fault(Forbidden, "error.network.forbidden", "There is no network {{context}} in which you have a role.")
+	PermissionMissing    = fault(Forbidden, "error.permission.missing", "Writing {{type}} requires the permission {{permission}}.")
+	ReadForbidden        = fault(Forbidden, "error.read.forbidden", "Reading {{type}} requires the permission {{permission}}.")
+	ResultInvisible      = fault(Forbidden, "error.result.invisible", "The write was rejected because you could not read its result.")
+	GrantNotHeld         = fault(Forbidden, "error.grant.not.held", "You cannot grant or revoke {{value}}, as you do not hold it yourself.")
+	GrantUnseen          = fault(Forbidden, "error.grant.unseen", "You cannot change {{field}}, as that would grant or revoke something that you cannot see.")
+	UserNotManaged       = fault(Forbidden, "error.user.not.managed", "{{field}} can be changed by the user, or by a manager of all the user's networks who holds every permission that the user holds.")
+	NetworkNotManaged    = fault(Forbidden, "error.network.not.managed", "You cannot change roles in the network {{context}}.")
+	LastAdministrator    = invalid("error.last.administrator", "The network {{context}} would be left without an administrator: an ACTIVE user with an ACTIVE role of scope NETWORK that holds MANAGE_SYSTEM.")
+	CurrentPasswordWrong = invalid("error.current.password.wrong", "currentPassword is required to change your own password or username, and must be correct.")
+)
+
+// Resources and methods.
+var (
+	TypeUnknown       = fault(NotFound, "error.type.unknown", "There is no resource type {{type}}.")
+	ObjectNotFound    = fault(NotFound, "error.object.not.found", "There is no object {{id}} of type {{type}}.")
+	PathUnknown       = fault(NotFound, "error.path.unknown", "There is nothing at this path.")
+	MethodUnsupported = fault(MethodNotAllowed, "error.method.not.allowed", "The method {{method}} is not supported here.")
+	VersionMismatch   = fault(PreconditionFailed, "error.version.mismatch", "The version of the object {{id}} does not meet If-Match or If-None-Match.")
+	ContentChanged    = fault(PreconditionFailed, "error.content.changed", "The content does not meet the conditions of the request.")
+	RangeUnsatisfied  = fault(NotSatisfiable, "error.range.not.satisfiable", "None of the requested ranges is within the {{size}} bytes of the content.")
+	AlreadyExists     = fault(PreconditionFailed, "error.already.exists", "The object {{id}} already exists, and If-None-Match requires a new one.")
+)
+
+// Faults of the objects that a client sends. Each has params.field.
+var (
+	ReferencedObjectNotFound = fault(Invalid, "error.referenced.object.not.found", "There is no {{type}} with the id {{id}}.")
+	ReferenceMalformed       = invalid("error.reference.malformed", "{{field}} must be an id, or an object with an id.")
+	ReferenceMismatch        = invalid("error.reference.mismatch", "{{field}} must refer to {{type}} whose {{property}} is {{expected}}.")
+	PropertyRequired         = invalid("error.property.required", "{{field}} is required.")
+	PropertyUnknown          = invalid("error.property.unknown", "{{field}} is not a property of {{type}}.")
+	PropertyImmutable        = invalid("error.property.immutable", "{{field}} cannot change once it is set.")
+	PropertyForbidden        = invalid("error.property.forbidden", "{{field}} cannot be set here.")
+	PropertyFrozen           = invalid("error.property.frozen", "{{field}} cannot change while the object is in its current state.")
+	TransitionForbidden      = invalid("error.transition.forbidden", "{{field}} cannot change from {{from}} to {{to}}.")
+	ValueNotUnique           = invalid("error.value.not.unique", "Another object has the same {{field}}.")
+	ValueForm                = invalid("error.value.form", "{{field}} does not conform to {{form}}: letters, digits and ASCII punctuation, without spaces.")
+	DuplicateID              = invalid("error.id.duplicate", "The id {{objectId}} is duplicated in the request.")
+	IDRequired               = invalid("error.id.required", "An object of type {{type}} requires an id.")
+	ValueType                = invalid("error.value.type", "{{field}} must be of type {{expected}}.")
+	ValueEnum                = invalid("error.value.enum", "{{field}} must be one of {{allowed}}.")
+	ValueConst               = invalid("error.value.const", "{{field}} must be {{expected}}.")
+	ValueFormat              = invalid("error.value.format", "{{field}} must be a valid {{format}}.")
+	ValuePattern             = invalid("error.value.pattern", "{{field}} must match {{pattern}}.")
+	ValueTooShort            = invalid("error.value.too.short", "{{field}} must have at least {{limit}} characters.")
+	ValueTooLong             = invalid("error.value.too.long", "{{field}} must have at most {{limit}} characters.")
+	ValueTooSmall            = invalid("error.value.too.small", "{{field}} must be at least {{limit}}.")
+	ValueTooLarge            = invalid("error.value.too.large", "{{field}} must be at most {{limit}}.")
+	ValueNotAbove            = invalid("error.value.not.above", "{{field}} must be greater than {{limit}}.")
+	ValueNotBelow            = invalid("error.value.not.below", "{{field}} must be less than {{limit}}.")
+	ValueMultiple            = invalid("error.value.multiple", "{{field}} must be a multiple of {{limit}}.")
+	ValueOutOfRange          = invalid("error.value.out.of.range", "The number at {{field}} is outside the range of a double.")
+	ValueCharacter           = invalid("error.value.character", "{{field}} contains the character U+0000, which cannot be stored.")
+	TooFewItems              = invalid("error.items.too.few", "{{field}} must have at least {{limit}} items.")
+	TooManyItems             = invalid("error.items.too.many", "{{field}} must have at most {{limit}} items.")
+	ItemsNotUnique           = invalid("error.items.not.unique", "{{field}} contains a duplicated item.")
+	ItemsMissing             = invalid("error.items.missing", "{{field}} lacks a required item.")
+	ItemsSurplus             = invalid("error.items.surplus", "{{field}} must have at most {{limit}} items that match the keyword contains.")
+	TooFewProperties         = invalid("error.properties.too.few", "{{field}} must have at least {{limit}} properties.")
+	TooManyProperties        = invalid("error.properties.too.many", "{{field}} must have at most {{limit}} properties.")
+	PropertyName             = invalid("error.property.name", "The name of {{field}} is not allowed.")
+	ValueNotAllowed          = invalid("error.value.not.allowed", "{{field}} matches none of the schemas of {{keyword}}, which accept {{expected}}.")
+	ValueAmbiguous           = invalid("error.value.ambiguous", "{{field}} matches more than one of the schemas of {{keyword}}.")
+	ValueExcluded            = invalid("error.value.excluded", "{{field}} has a value that the keyword {{keyword}} excludes.")
+	ValueOrder               = invalid("error.value.order", "{{field}} must be {{relation}} {{other}}.")
+	ObjectTooComplex         = invalid("error.object.too.complex", "Validating the object takes more than {{limit}} steps; make it smaller.")
+	BatchTypeUnknown         = invalid("error.batch.type.unknown", "{{field}} is not a resource type that can be written: {{type}}.")
+	FileNotInFolder          = invalid("error.file.not.in.folder", "There is no file {{file}} in the folder for files.")
+	BatchMember              = fault(Malformed, "error.batch.member", "An operation must have the members type and object, and a batch the member operations.")
+)
+
+// The service itself.
+var (
+	ConflictUnresolved = fault(Conflict, "error.conflict", "The write conflicted with another one, and retries by the service failed; try again.")
+	InternalError      = fault(Internal, "error.internal", "Internal error. The log contains details under {{requestId}}.")
+	StoreUnavailable   = fault(Unavailable, "error.store.unavailable", "The store cannot be reached at present; try again later.")
+	SpoolFull          = fault(Unavailable, "error.spool.full", "There is no room for temporary files at present; try again later.")
+	StoreFull          = fault(Unavailable, "error.store.full", "Nothing can be stored at present because the disk of the store is full; objects can still be read.")
+	StoreDamaged       = fault(Unavailable, "error.store.damaged", "The store is damaged; it must be restored from a backup.")
+	DeadlineExceeded   = fault(Unavailable, "error.deadline.exceeded", "The request exceeded its deadline; narrow it or try again later.")
+	OutcomeUnknown     = fault(Unavailable, "error.outcome.unknown", "The connection to the store was lost during the write, and it is unknown whether the write succeeded; read the objects before trying again.")
+	SchemaOutdated     = fault(Unavailable, "error.schema.outdated", "Another server uses a newer schema of {{type}}; write through that server, or reload the schemas of this one.")
+	ServerBusy         = fault(Unavailable, "error.server.busy", "The service is too busy at present; try again later.")
+	ShuttingDown       = fault(Unavailable, "error.shutting.down", "The service is shutting down.")
+)
+
+// Audit history.
+var (
+	AuditCreated = define(None, TypeAudit, "audit.object.created", "{{type}} {{id}} was created.")
+	AuditUpdated = define(None, TypeAudit, "audit.object.updated", "{{type}} {{id}} was changed.")
+)
+
+// Causes of changes by the service itself, in the history.
+var (
+	CauseObject = define(None, TypeAudit, "audit.cause.object", "The service made this change because {{type}} {{id}} was written.")
+	CauseTime   = define(None, TypeAudit, "audit.cause.time", "The service made this change because the time at {{field}}, {{time}}, has passed.")
+)
+
+// NotificationWarning reports a new warning of an object.
+var NotificationWarning = define(None, TypeNotification, "notification.warning.appeared", "{{type}} {{id}} has a new warning: {{warning}}.")
+
+// WarnUnlisted is the last warning of an object with more warnings than are
+// listed.
+var WarnUnlisted = define(None, TypeWarning, "warning.others.unlisted", "The object has {{count}} more warnings, which are not listed.")
+
+// WarningUnknownProperty is sent in a Warning header, never stored.
+var WarningUnknownProperty = define(None, TypeWarning, "warning.property.unknown", "{{field}} is not a property of {{type}} and was dropped.")
+
+// WarningDependantsFollow is sent in a Warning header, never stored.
+var WarningDependantsFollow = define(None, TypeWarning, "warning.dependants.follow", "More {{type}} depend on this change than one request can write; they will follow soon.")

@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"marquee/engine/access"
+	"marquee/engine/catalog"
+	"marquee/engine/read"
+	"marquee/engine/store"
+	"marquee/engine/write"
+)
+
+// The names that applications use, with the packages that define them.
+type (
+	Caller = access.Caller
+	Grant  = access.Grant
+	Access = access.Access
+
+	Sealer     = catalog.Sealer
+	LookupList = catalog.LookupList
+	Member     = catalog.Member
+
+	Operation       = write.Operation
+	Batch           = write.Batch
+	FieldValidation = write.FieldValidation
+	Result          = write.Result
+	Unknown         = write.Unknown
+	Stream          = write.Stream
+	StreamAnswer    = write.StreamAnswer
+	Objects         = write.Objects
+	Change          = write.Change
+	Writing         = write.Writing
+	Dependants      = write.Dependants
+	Following       = write.Following
+	Weight          = write.Weight
+
+	Reading     = read.Reading
+	Found       = store.Found
+	Object      = read.Object
+	Answer      = read.Answer
+	Projection  = read.Projection
+	Listing     = read.Listing
+	HistoryPage = read.HistoryPage
+	Page        = read.Page
+	PageWriter  = read.PageWriter
+)
+
+// What happens to unknown properties.
+const (
+	Warn   = write.Warn
+	Strict = write.Strict
+	Ignore = write.Ignore
+)

@@ -1,0 +1,140 @@
+package query
+
+// Expr is a condition on a record. A nil Expr holds for every record.
+type Expr interface{ expr() }
+
+// And holds when all of its conditions hold; an empty And always holds.
+type And []Expr
+
+// Or holds when any of its conditions holds; an empty Or never holds.
+type Or []Expr
+
+// Not holds when its condition does not.
+type Not struct{ Of Expr }
+
+// Compare holds when the comparison with Value holds for any of the field's
+// values. Value is a string, int64, float64 or bool.
+type Compare struct {
+	Field Field
+	Op    Operator
+	Value any
+}
+
+// Operator compares a field with a value.
+type Operator int
+
+// The operators. NotEqual is the negation of Equal: it holds for an absent
+// value, and for an array of which no item is equal.
+const (
+	Equal Operator = iota
+	NotEqual
+	Less
+	LessOrEqual
+	Greater
+	GreaterOrEqual
+)
+
+// In holds when any of the field's values is one of Values.
+type In struct {
+	Field  Field
+	Values []any
+}
+
+// Null holds when the field is absent or null.
+type Null struct{ Field Field }
+
+// Contains holds when any of the field's values contains Text, ignoring case.
+type Contains struct {
+	Field Field
+	Text  string
+}
+
+// MaxContains is the maximum length of Contains.Text in bytes. MongoDB limits
+// the length of a regular expression.
+const MaxContains = 1000
+
+// Term holds when the object has a term under Key that equals Value or, with
+// Prefix, begins with it.
+type Term struct {
+	Key, Value string
+	Prefix     bool
+}
+
+// SearchKey is the prefix of the keys under which the words of objects are
+// kept. The rest of a key depends on the properties that are searched.
+const SearchKey = "q"
+
+func (And) expr()      {}
+func (Or) expr()       {}
+func (Not) expr()      {}
+func (Compare) expr()  {}
+func (In) expr()       {}
+func (Null) expr()     {}
+func (Contains) expr() {}
+func (Term) expr()     {}
+
+// All holds for every record, None for no record.
+var (
+	All  Expr = And{}
+	None Expr = Or{}
+)
+
+// IsAll reports whether e imposes no condition, as All and nil do.
+func IsAll(e Expr) bool { return len(Conjuncts(e)) == 0 }
+
+// IsNone reports whether e is None.
+func IsNone(e Expr) bool {
+	or, ok := e.(Or)
+	return ok && len(or) == 0
+}
+
+// Both returns a condition that holds when a and b hold, in its simplest form.
+func Both(a, b Expr) Expr {
+	switch {
+	case IsAll(a), IsNone(b):
+		return b
+	case IsAll(b), IsNone(a):
+		return a
+	}
+	return And{a, b}
+}
+
+// Conjuncts returns the conditions that must all hold for e to hold: the
+// members of nested Ands, in order.
+func Conjuncts(e Expr) []Expr {
+	switch e := e.(type) {
+	case nil:
+		return nil
+	case And:
+		var all []Expr
+		for _, part := range e {
+			all = append(all, Conjuncts(part)...)
+		}
+		return all
+	}
+	return []Expr{e}
+}
+
+// ByTerms reports whether the terms of a record alone decide if e holds: a Term,
+// or an equality with strings on a field whose values are kept as terms.
+func ByTerms(e Expr) bool {
+	switch e := e.(type) {
+	case Term:
+		return true
+	case Compare:
+		return e.Field.Term != "" && e.Op == Equal && isString(e.Value)
+	case In:
+		for _, value := range e.Values {
+			if !isString(value) {
+				return false
+			}
+		}
+		return e.Field.Term != ""
+	}
+	return false
+}
+
+func isString(value any) bool {
+	_, ok := value.(string)
+	return ok
+}

@@ -1,0 +1,240 @@
+package read
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"marquee/engine/access"
+	"marquee/engine/document"
+	"marquee/engine/history"
+	"marquee/engine/message"
+	"marquee/engine/query"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// HistoryPage asks for a page of the history of a network, of a type when it is not
+// nil, and of one object when the id is not "".
+type HistoryPage struct {
+	Network string
+	Type    *schema.Type
+	ID      string
+	query.Paging
+}
+
+// History renders a page of AuditMessages, newest first, in one snapshot. It shows
+// only what the caller sees of the objects themselves.
+func (e *Reader) History(ctx context.Context, caller *access.Caller, h HistoryPage) (page Page, err error) {
+	if err := e.access.MayReadHistory(caller, h.Type, h.Network); err != nil {
+		return Page{}, err
+	}
+	q := store.HistoryQuery{Network: h.Network, ID: h.ID, Offset: h.Page * h.PageSize}
+	if h.Type != nil {
+		q.Collection, q.Network = h.Type.Name, h.Type.NetworkOf(h.Network)
+		if h.Type.Global && h.ID == "" {
+			// The history of a global type belongs to no network: callers may read only
+			// that of an object they see.
+			return Page{}, message.ParameterMissing.Error(message.Params{"parameter": "id"})
+		}
+	}
+	mark := digestOf("audit\x00" + h.Network + "\x00" + q.Collection + "\x00" + h.ID)
+	if h.Cursor != "" {
+		c, err := parseCursor(h.Cursor, mark)
+		if err != nil {
+			return Page{}, err
+		}
+		h.Page, q.After = c.page, c.at.ID
+	}
+	err = e.Store.Read(store.LongRunning(ctx), func(s store.Snapshot) error {
+		if h.Type != nil && h.ID != "" {
+			if err := e.mustSee(ctx, s, caller, h.Type, h.Network, h.ID); err != nil {
+				return err
+			}
+		}
+		run := historyRun{v: e.newView(caller, h.Network, nil), q: q}
+		page, err = run.render(ctx, s, h.Paging, mark)
+		return err
+	})
+	return page, translateCursor(err)
+}
+
+// mustSee returns an error of kind NotFound unless the caller sees the object and it
+// belongs to the network.
+func (e *Reader) mustSee(ctx context.Context, s store.Snapshot, caller *access.Caller, t *schema.Type, network, id string) error {
+	found := false
+	err := access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: t.NetworkOf(network)}, []string{id}, e.readable(caller, t, network),
+		func(*store.Record) error { found = true; return nil })
+	if err == nil && !found {
+		err = message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
+	}
+	return err
+}
+
+// translateCursor is store.Translate for reads from a position that a client has sent.
+func translateCursor(err error) error {
+	if code, _ := store.CodeOf(err); code == store.CodeBadPosition {
+		return message.CursorInvalid.Error(message.Params{"parameter": "cursor"})
+	}
+	return store.Translate(err)
+}
+
+// historyRun is one run of History.
+type historyRun struct {
+	PageWriter
+	v *view
+	// q finds the changes that remain to be shown.
+	q store.HistoryQuery
+}
+
+func (p *historyRun) render(ctx context.Context, s store.Snapshot, paging query.Paging, mark string) (Page, error) {
+	p.q.Collections = p.v.historyTypes()
+	total, err := s.HistoryCount(ctx, p.q)
+	if err != nil {
+		return Page{}, err
+	}
+	p.start(paging, total)
+	more, err := fill(&p.PageWriter, paging.PageSize, source[*store.Change]{
+		find: func(limit int, yield func(*store.Change) error) error {
+			p.q.Limit = limit
+			return s.History(ctx, p.q, yield)
+		},
+		size: func(c *store.Change) int { return len(c.Fields) + len(c.Cause) + len(c.Notices) },
+		keep: func(c *store.Change) *store.Change {
+			kept := *c
+			kept.Fields, kept.Cause, kept.Notices = slices.Clone(c.Fields), slices.Clone(c.Cause), nil
+			return &kept
+		},
+		show: func(changes []*store.Change) error { return p.show(ctx, s, changes) },
+	})
+	next := ""
+	if more {
+		next = makeCursor(mark, &query.Position{ID: p.q.After}, paging.Page+1)
+	}
+	return p.finish(next), err
+}
+
+func (p *historyRun) show(ctx context.Context, s store.Snapshot, changes []*store.Change) error {
+	for _, c := range changes {
+		t, _ := p.v.registry.Type(c.Collection)
+		p.v.wantChange(t, c)
+	}
+	if err := p.v.resolve(ctx, s); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		t, _ := p.v.registry.Type(c.Collection)
+		fields, err := p.v.shownFields(t, *c)
+		if err != nil {
+			return err
+		}
+		c.Fields = fields
+		err = p.Add(func(dst []byte) ([]byte, error) {
+			w := renderer{v: p.v, out: dst, first: true}
+			w.entry(t, *c)
+			return w.out, nil
+		})
+		if err != nil || p.truncated {
+			return err
+		}
+		p.q.After, p.q.Offset = c.Position, 0
+	}
+	return nil
+}
+
+// readable returns the condition under which the history of an object can be read in a
+// network.
+func (e *Reader) readable(caller *access.Caller, t *schema.Type, network string) query.Expr {
+	visible, within := e.access.Visible(caller, t, network), query.Expr(nil)
+	if t.Global {
+		within = e.access.Within(t, network)
+	}
+	return query.Both(within, visible)
+}
+
+// wantChange notes the objects that a message about a change refers to.
+func (v *view) wantChange(t *schema.Type, c *store.Change) {
+	v.want("users", "", c.User)
+	if t.Parent != "" {
+		v.want(t.Name, c.Network, c.ID)
+	}
+}
+
+// historyTypes returns the types of which the caller may see any object.
+func (v *view) historyTypes() []string {
+	names := []string{}
+	for _, t := range v.registry.Types() {
+		if !query.IsNone(v.e.access.Visible(v.caller, t, v.network)) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// shownFields applies the type's BeforeRender hook to the values of a change.
+func (v *view) shownFields(t *schema.Type, c store.Change) ([]byte, error) {
+	// What has become a secret may not be left out yet of what is stored.
+	fields, _, err := history.Redact(t.Shape, c.Fields)
+	shown := v.e.hooks[t.Name].BeforeRender
+	if shown == nil || err != nil {
+		return fields, err
+	}
+	decoded, err := document.Decode(fields, document.Limits{Depth: 1000})
+	if err != nil {
+		return nil, err
+	}
+	entries, _ := decoded.([]any)
+	for _, entry := range entries {
+		members, _ := entry.(map[string]any)
+		pointer, _ := members["field"].(string)
+		name := strings.TrimPrefix(pointer, "/")
+		for _, side := range []string{"from", "to"} {
+			value, there := members[side]
+			if !there {
+				continue
+			}
+			record := store.Record{Key: store.Key{Network: c.Network, ID: c.ID}, Document: document.Append(nil, map[string]any{name: value})}
+			if err := shown(v.caller, &record); err != nil {
+				return nil, err
+			}
+			object, err := document.DecodeObject(record.Document, document.Limits{Depth: 1000})
+			if err != nil {
+				return nil, err
+			}
+			members[side] = object[name]
+		}
+	}
+	return document.Append(nil, entries), nil
+}
+
+// entry writes an AuditMessage.
+func (w *renderer) entry(t *schema.Type, c store.Change) {
+	w.change(t, &c, history.Message(c))
+	if len(c.Cause) > 0 {
+		w.name("cause")
+		w.out = append(w.out, w.v.currentOne(c.Cause)...)
+	}
+	w.name("changes")
+	w.out = append(append(w.out, c.Fields...), '}')
+}
+
+// change writes the beginning of a message about a change: its time, object and user.
+func (w *renderer) change(t *schema.Type, c *store.Change, m message.Message) {
+	text, err := m.MarshalJSON()
+	if err != nil {
+		panic(err)
+	}
+	w.out = append(append(w.out, text[:len(text)-1]...), ',')
+	w.text("time", document.FormatTime(c.Time))
+	w.name("object")
+	w.reference(t.Name, c.Network, c.ID, Projection{"id": nil, "url": nil})
+	w.name("version")
+	w.out = strconv.AppendInt(w.out, c.Version, 10)
+	w.name("revision")
+	w.out = strconv.AppendInt(w.out, c.Revision, 10)
+	if c.User != "" {
+		w.name("user")
+		w.reference("users", "", c.User, nil)
+	}
+}

@@ -1,0 +1,109 @@
+package read
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"marquee/engine/access"
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/query"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Notifications renders a page of NotificationMessages, newest first, in one snapshot:
+// one for each warning that has appeared on an object created by the caller.
+func (e *Reader) Notifications(ctx context.Context, caller *access.Caller, network string, paging query.Paging) (page Page, err error) {
+	q := store.NoticeQuery{Network: network, Owner: caller.User, Offset: paging.Page * paging.PageSize}
+	mark := digestOf("notifications\x00" + network + "\x00" + caller.User)
+	if paging.Cursor != "" {
+		c, err := parseCursor(paging.Cursor, mark)
+		if err != nil {
+			return Page{}, err
+		}
+		index, numbered := c.at.Key.(int64)
+		if !numbered {
+			return Page{}, message.CursorInvalid.Error(message.Params{"parameter": "cursor"})
+		}
+		paging.Page, q.After, q.AfterIndex = c.page, c.at.ID, int(index)
+	}
+	err = e.Store.Read(store.LongRunning(ctx), func(s store.Snapshot) error {
+		run := notifications{v: e.newView(caller, network, nil), q: q}
+		page, err = run.render(ctx, s, paging, mark)
+		return err
+	})
+	return page, translateCursor(err)
+}
+
+// notifications is one run of Notifications.
+type notifications struct {
+	PageWriter
+	v *view
+	// q finds the notices that remain to be shown.
+	q store.NoticeQuery
+}
+
+func (p *notifications) render(ctx context.Context, s store.Snapshot, paging query.Paging, mark string) (Page, error) {
+	p.q.Collections = p.v.historyTypes()
+	total, err := s.NoticeCount(ctx, p.q)
+	if err != nil {
+		return Page{}, err
+	}
+	p.start(paging, total)
+	more, err := fill(&p.PageWriter, paging.PageSize, source[*store.Notice]{
+		find: func(limit int, yield func(*store.Notice) error) error {
+			p.q.Limit = limit
+			return s.Notices(ctx, p.q, yield)
+		},
+		size: func(n *store.Notice) int { return len(n.Text) },
+		keep: func(n *store.Notice) *store.Notice {
+			kept := *n
+			kept.Text = slices.Clone(n.Text)
+			return &kept
+		},
+		show: func(notices []*store.Notice) error { return p.show(ctx, s, notices) },
+	})
+	next := ""
+	if more {
+		next = makeCursor(mark, &query.Position{Key: int64(p.q.AfterIndex), ID: p.q.After}, paging.Page+1)
+	}
+	return p.finish(next), err
+}
+
+func (p *notifications) show(ctx context.Context, s store.Snapshot, notices []*store.Notice) error {
+	for _, n := range notices {
+		t, _ := p.v.registry.Type(n.Collection)
+		p.v.wantChange(t, &n.Change)
+	}
+	if err := p.v.resolve(ctx, s); err != nil {
+		return err
+	}
+	for _, n := range notices {
+		err := p.Add(func(dst []byte) ([]byte, error) {
+			t, _ := p.v.registry.Type(n.Collection)
+			w := renderer{v: p.v, out: dst, first: true}
+			w.notice(t, n)
+			return w.out, nil
+		})
+		if err != nil || p.truncated {
+			return err
+		}
+		p.q.After, p.q.AfterIndex, p.q.Offset = n.Position, n.Index, 0
+	}
+	return nil
+}
+
+// start writes the beginning of a page of messages.
+func (w *PageWriter) start(paging query.Paging, total int64) {
+	w.Begin(fmt.Appendf(nil, `{"page":%d,"pageSize":%d,"totalCount":%d,"results":[`, paging.Page, paging.PageSize, total))
+}
+
+// notice writes a NotificationMessage.
+func (w *renderer) notice(t *schema.Type, n *store.Notice) {
+	warning := w.v.currentOne(n.Text)
+	w.change(t, &n.Change, message.NotificationWarning.With(message.Params{"type": t.Name, "id": n.ID, "warning": document.MemberText(warning, "code")}))
+	w.name("warning")
+	w.out = append(append(w.out, warning...), '}')
+}

@@ -1,0 +1,65 @@
+package read
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+
+	"marquee/engine/access"
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Object is a rendered object.
+type Object struct {
+	// JSON is the response body.
+	JSON    []byte
+	Version int64
+	ID      string
+	// Path is the relative GET path.
+	Path string
+}
+
+// ETag returns the strong entity tag: the version, and a hash of the rendered object.
+func (o *Object) ETag() string {
+	digest := sha256.Sum256(o.JSON)
+	return `"` + strconv.FormatInt(o.Version, 10) + "-" + hex.EncodeToString(digest[:8]) + `"`
+}
+
+// Get renders one object. An object that does not exist or is not visible is an error
+// of kind NotFound.
+func (e *Reader) Get(ctx context.Context, caller *access.Caller, t *schema.Type, network, id string, projection Projection) (*Object, error) {
+	visible := e.access.Visible(caller, t, network)
+	var found *Object
+	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+		var record *store.Record
+		err := access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: t.NetworkOf(network)}, []string{id}, visible, func(r *store.Record) error {
+			record = r.Clone()
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if record == nil {
+			return message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
+		}
+		found, err = e.render(ctx, s, e.newView(caller, network, projection), t, record)
+		return err
+	})
+	return found, store.Translate(err)
+}
+
+func (e *Reader) render(ctx context.Context, s store.Snapshot, v *view, t *schema.Type, r *store.Record) (*Object, error) {
+	if err := v.completeTogether(ctx, s, t, []*store.Record{r}, true); err != nil {
+		return nil, err
+	}
+	body, err := v.append(make([]byte, 0, len(r.Document)+1024), t, r)
+	return &Object{JSON: body, Version: r.Version, ID: r.ID, Path: pathOf(t, r)}, err
+}
+
+func pathOf(t *schema.Type, r *store.Record) string {
+	return Path(t, r.Network, document.MemberText(r.Document, t.Parent), r.ID)
+}

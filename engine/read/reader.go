@@ -1,0 +1,38 @@
+// Package read answers reads: objects, lists, histories and notifications, rendered
+// from stored bytes for one caller. Of the write path it uses the result alone.
+// Begin with Reader and view.
+package read
+
+import (
+	"context"
+
+	"marquee/engine/access"
+	"marquee/engine/catalog"
+	"marquee/engine/store"
+)
+
+// Reader renders objects, lists and histories for callers.
+type Reader struct {
+	*catalog.Catalog
+	access access.Access
+	hooks  map[string]Hooks
+}
+
+// Hooks are the rules of a type for reading. Each may be nil.
+type Hooks struct {
+	// BeforeRender runs before a record is rendered for a caller, and may replace
+	// its document.
+	BeforeRender func(caller *access.Caller, r *store.Record) error
+	// Derive adds properties to records that are about to be rendered, with
+	// Reading.Set, in the snapshot that they were read in. It must return errors of
+	// Reading: it then runs again with fewer records.
+	Derive func(ctx context.Context, r *Reading, records []*store.Record) error
+	// Hidden are the top-level properties that BeforeRender hides in part. Lists
+	// cannot filter by them, as the result would reveal the hidden part.
+	Hidden []string
+}
+
+// New returns a reader. The hooks are by the name of the type.
+func New(c *catalog.Catalog, access access.Access, hooks map[string]Hooks) *Reader {
+	return &Reader{Catalog: c, access: access, hooks: hooks}
+}

@@ -1,0 +1,42 @@
+package rest
+
+import (
+	"marquee/engine/document"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// admit rejects, before the body is read, a caller without permission to write any
+// object that the path can lead to. With the id "", the body names the objects. The
+// error is the one that the write itself would return.
+func (r *Call) admit(t *schema.Type, network, id string) error {
+	access := r.s.Engine.Access
+	if id == "" {
+		return access.MayWriteSome(r.caller, t, network)
+	}
+	err := access.MayWrite(r.caller, t, network, id, false)
+	if err != nil && access.MayWrite(r.caller, t, network, id, true) == nil {
+		return nil
+	}
+	return err
+}
+
+// batchLimit is the largest body of a batch. A caller without permission to create
+// objects can only change a few objects, such as their own user, for which a small
+// body suffices.
+func (r *Call) batchLimit() int {
+	access, network := r.s.Engine.Access, r.parameters["context"]
+	for _, t := range r.s.Engine.Registry().Types() {
+		if t.Writable() && access.MayWrite(r.caller, t, network, "", false) == nil {
+			return MaxBodyBytes
+		}
+	}
+	return document.DefaultLimits.Object
+}
+
+// limits returns the limits of a body. Decoding it ends with the call.
+func (r *Call) limits() document.Limits {
+	limits, ctx := document.DefaultLimits, r.Context()
+	limits.Interrupt = func() error { return store.Translate(ctx.Err()) }
+	return limits
+}

@@ -1,0 +1,249 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"marquee/engine"
+	"marquee/engine/message"
+	"marquee/engine/spool"
+	"marquee/engine/store"
+)
+
+// Body reads and decompresses a body of at most limit bytes. Once it is complete,
+// the call takes the share of the memory budget that writing its objects needs. If
+// receiving it took more than a second, the deadline of the call starts again.
+func (r *Call) Body(limit int) ([]byte, error) {
+	began := time.Now()
+	b, err := r.receive(limit)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	if time.Since(began) > time.Second {
+		r.bind(r.s.Deadline)
+	}
+	w, err := r.weigh(b)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.take(w.Cost()); err != nil {
+		return nil, err
+	}
+	return b.read(r.Context(), w)
+}
+
+// body is a complete body as the client sent it.
+type body struct {
+	file  *spool.File
+	gzip  bool
+	limit int64
+}
+
+func (b *body) close() { _ = b.file.Close() } // a file that remains is not the caller's fault
+
+// receive writes the body of the request to a temporary file.
+func (r *Call) receive(limit int) (*body, error) {
+	if err := checkMediaType(r.c.GetHeader("Content-Type")); err != nil {
+		return nil, err
+	}
+	b := &body{limit: int64(limit)}
+	switch encoding := strings.ToLower(r.c.GetHeader("Content-Encoding")); encoding {
+	case "", "identity":
+	case "gzip":
+		b.gzip = true
+	default:
+		return nil, message.ContentEncoding.Error(message.Params{"value": encoding})
+	}
+	var err error
+	if b.file, err = r.arrive(b.limit); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// arrive writes what the client sends to a temporary file.
+func (r *Call) arrive(limit int64) (*spool.File, error) {
+	in, err := r.incoming()
+	if err != nil {
+		return nil, err
+	}
+	if r.c.Request.ContentLength > limit {
+		return nil, r.tooLarge(in, limit)
+	}
+	file := r.SpoolBody()
+	n, err := copyTo(r.Context(), file, io.LimitReader(in, limit+1))
+	if err == nil && n > limit {
+		err = r.tooLarge(in, limit)
+	}
+	if err != nil {
+		_ = file.Close() // a file that remains is not the caller's fault
+		return nil, r.incomplete(err)
+	}
+	return file, nil
+}
+
+// ReadBody reads the body as it was sent. The limit is small: the call needs no
+// share of the memory budget.
+func (r *Call) ReadBody(limit int64) ([]byte, error) {
+	file, err := r.arrive(limit)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(file.Reader())
+}
+
+// incomplete returns the error for a body that did not arrive completely.
+func (r *Call) incomplete(err error) error {
+	var e *message.Error
+	if !errors.As(err, &e) || errors.Is(err, context.Canceled) {
+		return message.BodyIncomplete.Error(nil).Caused(err)
+	}
+	if message.BodyTooSlow.Is(err) {
+		r.c.Header("Connection", "close")
+	}
+	return err
+}
+
+// bind starts the deadline of the call, again if it has one.
+func (r *Call) bind(deadline time.Duration) {
+	ctx, cancel := context.WithTimeout(r.unbound, deadline)
+	r.cancels = append(r.cancels, cancel)
+	r.c.Request = r.c.Request.WithContext(ctx)
+}
+
+// bufferSize is the size of the buffers of copyTo. It is small because a client that
+// stops sending or reading occupies one.
+const bufferSize = 8 << 10
+
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+// copyTo copies src to dst until the context ends.
+func copyTo(ctx context.Context, dst io.Writer, src io.Reader) (n int64, err error) {
+	buffer := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buffer)
+	for {
+		if err := ctx.Err(); err != nil {
+			return n, store.Translate(err)
+		}
+		read, err := src.Read(buffer[:])
+		if read > 0 {
+			written, err := dst.Write(buffer[:read])
+			n += int64(written)
+			if err != nil {
+				return n, err
+			}
+		}
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+// gzipReaders are idle.
+var gzipReaders sync.Pool
+
+// unpack writes the decompressed body to dst.
+func (b *body) unpack(ctx context.Context, dst io.Writer) error {
+	if !b.gzip {
+		_, err := copyTo(ctx, dst, b.file.Reader())
+		return err
+	}
+	r, _ := gzipReaders.Get().(*gzip.Reader)
+	if r == nil {
+		r = new(gzip.Reader)
+	}
+	defer gzipReaders.Put(r)
+	if err := r.Reset(b.file.Reader()); err != nil {
+		return message.BodyCompression.Error(nil)
+	}
+	n, err := copyTo(ctx, dst, io.LimitReader(r, b.limit+1))
+	var known *message.Error
+	switch {
+	case n > b.limit:
+		return message.BodyTooLarge.Error(message.Params{"limit": b.limit})
+	case err != nil && !errors.As(err, &known):
+		return message.BodyCompression.Error(nil)
+	}
+	return err
+}
+
+// weigh estimates what writing the body will cost. A compressed body is decompressed
+// for that without being kept.
+func (r *Call) weigh(b *body) (engine.Weight, error) {
+	var w engine.Weight
+	if b.gzip {
+		if err := r.take(unpackCost); err != nil {
+			return w, err
+		}
+		defer r.give()
+	}
+	err := b.unpack(r.Context(), &w)
+	return w, err
+}
+
+// read returns the decompressed content of a body that was weighed.
+func (b *body) read(ctx context.Context, w engine.Weight) ([]byte, error) {
+	content := make(collected, 0, w.Bytes)
+	err := b.unpack(ctx, &content)
+	return content, err
+}
+
+// collected is an io.Writer that keeps what is written.
+type collected []byte
+
+func (c *collected) Write(p []byte) (int, error) {
+	*c = append(*c, p...)
+	return len(p), nil
+}
+
+func (r *Call) tooLarge(in io.Reader, limit int64) error {
+	r.discard(in)
+	return message.BodyTooLarge.Error(message.Params{"limit": limit})
+}
+
+// maxDrain is how much of a rejected body is read and discarded.
+const maxDrain = 32 << 20
+
+// drain reads the rest of a rejected body, because many clients read no response
+// before they have sent everything.
+func (r *Call) drain() {
+	if in, err := r.incoming(); err == nil {
+		r.discard(in)
+	}
+}
+
+func (r *Call) discard(in io.Reader) {
+	if r.c.GetHeader("Expect") != "" { // the client has not begun to send
+		return
+	}
+	_, err := copyTo(r.unbound, io.Discard, io.LimitReader(in, maxDrain)) // the body is rejected in any case
+	if message.BodyTooSlow.Is(err) {
+		r.c.Header("Connection", "close")
+	}
+}
+
+// checkMediaType accepts the content types that clients send with JSON.
+func checkMediaType(header string) error {
+	if header == "" {
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(header)
+	switch {
+	case err != nil:
+	case media == "application/json", strings.HasSuffix(media, "+json"), media == "text/plain", media == "application/x-www-form-urlencoded":
+		return nil
+	}
+	return message.MediaType.Error(message.Params{"value": header})
+}

@@ -1,0 +1,171 @@
+package rest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"marquee/engine"
+	"marquee/engine/budget"
+	"marquee/engine/message"
+	"marquee/engine/schema"
+)
+
+// Call is a request that a route serves. It must not be used after Route.Serve has
+// returned.
+type Call struct {
+	s          *Server
+	c          *gin.Context
+	caller     *engine.Caller
+	parameters map[string]string
+	// path has the values of the path's parameters.
+	path []pathValue
+	// unbound is the context of the request without its deadline.
+	unbound context.Context
+	// share is the call's part of the memory budget, or nil.
+	share *budget.Share
+	// in is the body while it arrives, or nil.
+	in *arrival
+	// cancels end the contexts that have been bound.
+	cancels []context.CancelFunc
+}
+
+// close releases what the call holds, once its response is complete.
+func (r *Call) close() {
+	r.give()
+	if r.in != nil {
+		r.in.end()
+	}
+	for _, cancel := range r.cancels {
+		cancel()
+	}
+}
+
+// Context returns the context of the request, which ends at the deadline of the call.
+func (r *Call) Context() context.Context { return r.c.Request.Context() }
+
+// Caller returns the user who sends the request, nil for a public route.
+func (r *Call) Caller() *engine.Caller { return r.caller }
+
+// Engine returns the engine that the server serves.
+func (r *Call) Engine() *engine.Engine { return r.s.Engine }
+
+// Request returns the request, whose body has not been read.
+func (r *Call) Request() *http.Request { return r.c.Request }
+
+// Header returns the header of the response.
+func (r *Call) Header() http.Header { return r.c.Writer.Header() }
+
+// Parameter returns a parameter of the query. A public route outside /api/v1 has
+// none, and parses the query itself (ParseQuery).
+func (r *Call) Parameter(name string) (value string, given bool) {
+	value, given = r.parameters[name]
+	return value, given
+}
+
+// Parameters returns the parameters of the query, which must not be changed.
+func (r *Call) Parameters() map[string]string { return r.parameters }
+
+// PathValue returns the value of a parameter of Route.Path, unescaped.
+func (r *Call) PathValue(name string) string {
+	for _, value := range r.path {
+		if value.name == name {
+			return value.value
+		}
+	}
+	return ""
+}
+
+// ClientIP returns the address of the client, as trusted proxies report it.
+func (r *Call) ClientIP() string { return r.c.ClientIP() }
+
+// Log returns the logger of the request, which adds its id to each line.
+func (r *Call) Log() *slog.Logger { return logger(r.c) }
+
+// SetUser sets the user in the log line of the request. The server sets it for
+// routes that are not public.
+func (r *Call) SetUser(id string) { r.c.Set(userKey, id) }
+
+// Answer sends a JSON body.
+func (r *Call) Answer(status int, body []byte) { r.Send(status, jsonType, body) }
+
+// Send sends a body with its media type.
+func (r *Call) Send(status int, contentType string, body []byte) {
+	write(r.c, status, contentType, body)
+}
+
+// Only rejects parameters of the query other than these and those of all routes.
+func (r *Call) Only(names ...string) error {
+	for name := range r.parameters {
+		if name != "auth_token" && name != "context" && !slices.Contains(names, name) {
+			return message.ParameterUnknown.Error(message.Params{"parameter": name})
+		}
+	}
+	return nil
+}
+
+// Boolean returns a parameter that is true or false, false if it is absent.
+func (r *Call) Boolean(name string) (bool, error) {
+	switch value, given := r.parameters[name]; {
+	case !given, value == "false":
+		return false, nil
+	case value == "true":
+		return true, nil
+	}
+	return false, message.ParameterInvalid.Error(message.Params{"parameter": name, "expected": "true or false"})
+}
+
+// authenticate sets the caller by the token in the header or the query (RFC 6750).
+func (r *Call) authenticate() error {
+	token, inQuery := r.parameters["auth_token"]
+	if header := r.c.GetHeader("Authorization"); header != "" {
+		scheme, value, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return message.TokenMissing.Error(nil)
+		}
+		if inQuery || len(r.c.Request.Header.Values("Authorization")) > 1 {
+			return message.TokenTwice.Error(nil)
+		}
+		token = strings.TrimSpace(value)
+	}
+	if token == "" {
+		return message.TokenMissing.Error(nil)
+	}
+	var err error
+	if r.caller, err = r.s.Auth.Caller(r.c.Request.Context(), token); err != nil {
+		return err
+	}
+	r.SetUser(r.caller.User)
+	return nil
+}
+
+// Network returns the network that the parameter context names, in which the caller
+// must have a role. For a global type, context is ignored and the network is "". A
+// nil type stands for a call about the network itself.
+func (r *Call) Network(t *schema.Type) (string, error) {
+	if t != nil && t.Global {
+		return "", nil
+	}
+	network, err := r.contextNetwork()
+	if err == nil && network == "" {
+		err = message.ParameterMissing.Error(message.Params{"parameter": "context"})
+	}
+	return network, err
+}
+
+// contextNetwork returns the network that the parameter context names, "" if it is
+// absent or empty. An error is of kind Forbidden: the caller has no role in it.
+func (r *Call) contextNetwork() (string, error) {
+	network := r.parameters["context"]
+	if network == "" {
+		return "", nil
+	}
+	if _, member := r.caller.Grants[network]; !member {
+		return "", message.NetworkForbidden.Error(message.Params{"context": network})
+	}
+	return network, nil
+}

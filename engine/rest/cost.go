@@ -1,0 +1,43 @@
+package rest
+
+import "net/netip"
+
+// What calls take of the memory budget; writes take what engine.Weight estimates.
+// TestCallsCostNoMoreThanTheirShare measures that it is enough.
+const (
+	// unpackCost is for decompressing a body.
+	unpackCost = 128 << 10
+	// readCost is for one object.
+	readCost = 2 << 20
+	// pageCost is for a page of a list, which is at most engine.MaxPageBytes long.
+	pageCost = 14 << 20
+	// uploadCost is for a form whose file has been received.
+	uploadCost = 2 << 20
+	// streamCost is for an upload whose objects are written in parts.
+	streamCost = 24 << 20
+)
+
+// take waits for a share of the memory budget, which the call holds until give, or
+// until it is closed.
+func (r *Call) take(n int64) (err error) {
+	r.share, err = r.s.work.Take(r.Context(), r.account(), n)
+	return err
+}
+
+// give returns the share of the call.
+func (r *Call) give() {
+	r.share.Release()
+	r.share = nil
+}
+
+// account returns who is charged for the call: the user, or else the address.
+func (r *Call) account() string {
+	if r.caller != nil {
+		return r.caller.User
+	}
+	address, err := netip.ParseAddr(r.c.ClientIP())
+	if err != nil {
+		return r.c.ClientIP()
+	}
+	return clientOf(address).String()
+}

@@ -1,0 +1,179 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"marquee/engine/budget"
+	"marquee/engine/spool"
+)
+
+// Bounds of the memory that responses take while they are sent.
+const (
+	// Each response may take sentFreely bytes, and up to maxInMemory of the part
+	// of the memory budget for responses, 1/outboxPart. The rest is written to a
+	// temporary file.
+	sentFreely  = 16 << 10
+	outboxPart  = 16
+	maxInMemory = 1 << 20
+	// minPart and maxSharedPart bound the capacity of a part that several writes
+	// share. A larger write has a part of its own.
+	minPart, maxSharedPart = 512, 4 << 10
+	// crowdedTime is how long a client may take to receive a response for which
+	// there is neither memory nor disk space.
+	crowdedTime = 10 * time.Second
+)
+
+// outbox holds a response until its handler has returned, so that a slow client
+// occupies nothing that the handler needed. It receives compressed data.
+type outbox struct {
+	http.ResponseWriter
+	s      *Server
+	r      *http.Request
+	caller string
+	body   *sentBody // nil for none
+
+	status int
+	parts  [][]byte
+	size   int64 // of the parts
+	share  *budget.Share
+	file   *spool.File
+	// direct reports whether the response is sent as it is written.
+	direct bool
+}
+
+type outboxKey struct{}
+
+func (r *Call) outbox() *outbox {
+	out, _ := r.Context().Value(outboxKey{}).(*outbox)
+	return out
+}
+
+// direct sends the response as it is written, for one that is not in memory.
+func (r *Call) direct() {
+	if out := r.outbox(); out != nil {
+		out.pass()
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	out := &outbox{ResponseWriter: w, s: s}
+	out.r = r.WithContext(context.WithValue(r.Context(), outboxKey{}, out))
+	if r.Body != nil && r.Body != http.NoBody {
+		out.body = &sentBody{ReadCloser: r.Body}
+		out.r.Body = out.body
+	}
+	defer out.close()
+	s.handler.ServeHTTP(out, out.r)
+	out.send()
+}
+
+func (o *outbox) close() {
+	o.share.Release()
+	if o.file != nil {
+		_ = o.file.Close() // a file that remains is not the caller's fault
+	}
+}
+
+// Unwrap is for http.ResponseController.
+func (o *outbox) Unwrap() http.ResponseWriter { return o.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (o *outbox) WriteHeader(status int) {
+	if o.direct {
+		o.ResponseWriter.WriteHeader(status)
+		return
+	}
+	if o.status == 0 {
+		o.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (o *outbox) Write(p []byte) (int, error) {
+	if o.direct {
+		return o.ResponseWriter.Write(p)
+	}
+	if o.status == 0 {
+		o.status = http.StatusOK
+	}
+	if o.file == nil && o.keeps(o.size+int64(len(p))) {
+		o.keep(p)
+		return len(p), nil
+	}
+	if o.file == nil {
+		o.file = o.s.Spool.Create(o.r.Context(), o.caller)
+	}
+	if n, err := o.file.Write(p); err != nil {
+		// The write has been stored: without room for the response, it is sent at
+		// once, to a client that receives it soon, as the handler keeps its share.
+		_ = http.NewResponseController(o.ResponseWriter).SetWriteDeadline(time.Now().Add(crowdedTime)) // a connection without deadlines does not block
+		o.pass()
+		rest, err := o.ResponseWriter.Write(p[n:])
+		return n + rest, err
+	}
+	return len(p), nil
+}
+
+// keep appends p to the parts. Small writes, such as a compressor's, share a part.
+func (o *outbox) keep(p []byte) {
+	last := len(o.parts) - 1
+	if last < 0 || cap(o.parts[last])-len(o.parts[last]) < len(p) {
+		o.parts = append(o.parts, make([]byte, 0, max(len(p), minPart, min(int(o.size), maxSharedPart))))
+		last++
+	}
+	o.parts[last] = append(o.parts[last], p...)
+	o.size += int64(len(p))
+}
+
+// keeps reports whether a response of this size can be kept in memory. Beyond
+// sentFreely, it takes its share of the budget once, for the maximum size.
+func (o *outbox) keeps(size int64) bool {
+	if size > sentFreely && size <= maxInMemory && o.share == nil {
+		o.share, _ = o.s.outboxes.Try(o.caller, maxInMemory)
+	}
+	return size <= sentFreely || size <= maxInMemory && o.share != nil
+}
+
+// send sends the complete response.
+func (o *outbox) send() {
+	if o.direct {
+		return
+	}
+	size := o.size
+	if o.share != nil {
+		o.share.Shrink(size)
+	}
+	if o.file != nil {
+		size += o.file.Size()
+	}
+	if header := o.Header(); size > 0 && header.Get("Content-Length") == "" {
+		header.Set("Content-Length", strconv.FormatInt(size, 10))
+	}
+	o.pass()
+}
+
+// pass sends what has been written so far, and passes on later writes.
+func (o *outbox) pass() {
+	if o.direct {
+		return
+	}
+	o.direct = true
+	if o.status == 0 {
+		return
+	}
+	o.body.finish(o.ResponseWriter, o.r)
+	o.ResponseWriter.WriteHeader(o.status)
+	for _, part := range o.parts {
+		if _, err := o.ResponseWriter.Write(part); err != nil {
+			return // the client is gone
+		}
+	}
+	o.parts = nil
+	if o.file != nil {
+		_, _ = copyTo(o.r.Context(), o.ResponseWriter, o.file.Reader())
+	}
+}

@@ -1,0 +1,200 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"marquee/engine"
+	"marquee/engine/message"
+	"marquee/engine/query"
+	"marquee/engine/read"
+	"marquee/engine/schema"
+)
+
+// checkParent checks that the parent in the path exists. An error is of kind NotFound
+// if the caller cannot see it.
+func (r *Call) checkParent(t *schema.Type, network, parent string) error {
+	if t.Parent == "" {
+		return nil
+	}
+	above, err := r.s.Engine.Type(t.Shape.Properties[t.Parent].Ref.Type)
+	if err != nil {
+		return err
+	}
+	_, err = r.s.Engine.Get(r.c.Request.Context(), r.caller, above, network, parent, engine.Projection{"id": nil})
+	return err
+}
+
+func (r *Call) get(t *schema.Type, parent, id string) error {
+	if err := r.Only("fields", "includeHidden"); err != nil {
+		return err
+	}
+	// Hidden objects are returned by id in any case, but the value is checked.
+	if _, err := r.Boolean("includeHidden"); err != nil {
+		return err
+	}
+	network, err := r.Network(t)
+	if err != nil {
+		return err
+	}
+	projection, err := r.projection(t)
+	if err != nil {
+		return err
+	}
+	object, err := r.s.Engine.Get(r.c.Request.Context(), r.caller, t, network, id, projection)
+	if err != nil {
+		return err
+	}
+	if object.Path != read.Path(t, network, parent, id) {
+		return message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
+	}
+	etag := object.ETag()
+	r.c.Header("ETag", etag)
+	r.c.Header("Cache-Control", "private, no-cache")
+	if err := r.checkMatch(etag, id); err != nil {
+		return err
+	}
+	if header, given := field(r.c.Request.Header, "If-None-Match"); given && notModified(header, etag) {
+		r.c.Header("ETag", heldTag(header, etag))
+		r.c.Status(http.StatusNotModified)
+		r.c.Writer.WriteHeaderNow()
+		return nil
+	}
+	write(r.c, http.StatusOK, jsonType, object.JSON)
+	return nil
+}
+
+const jsonType = "application/json"
+
+func (r *Call) projection(t *schema.Type) (engine.Projection, error) {
+	text, given := r.parameters["fields"]
+	if !given {
+		return nil, nil
+	}
+	return read.ParseProjection(t, text)
+}
+
+func (r *Call) list(t *schema.Type, parent string) error {
+	if err := r.Only(append([]string{"fields"}, query.Parameters...)...); err != nil {
+		return err
+	}
+	network, err := r.Network(t)
+	if err != nil {
+		return err
+	}
+	projection, err := r.projection(t)
+	if err != nil {
+		return err
+	}
+	list, err := query.ParseList(r.parameters, r.s.Engine.Fields(t), r.caller.User, r.s.Engine.Now())
+	if err != nil {
+		return err
+	}
+	if err := r.narrow(t, &list); err != nil {
+		return err
+	}
+	if t.Parent != "" {
+		if err := r.checkParent(t, network, parent); err != nil {
+			return err
+		}
+		above, err := t.Field("", t.Parent)
+		if err != nil {
+			return err
+		}
+		list.Below(above, parent)
+	}
+	page, err := r.s.Engine.List(r.c.Request.Context(), r.caller, t, network, engine.Listing{List: list, Projection: projection})
+	return r.page(page, err)
+}
+
+// narrow restricts a list of a global type to the network that the parameter context
+// names, if objects of the type belong to networks in some way.
+func (r *Call) narrow(t *schema.Type, list *query.List) error {
+	within := r.s.Engine.Access.Within(t, r.parameters["context"])
+	if !t.Global || within == nil {
+		return nil
+	}
+	network, err := r.contextNetwork()
+	if err == nil && network != "" {
+		list.Narrow(within, network)
+	}
+	return err
+}
+
+func (r *Call) history() error {
+	if err := r.Only("type", "id", "page", "pageSize", "cursor"); err != nil {
+		return err
+	}
+	network, err := r.Network(nil)
+	if err != nil {
+		return err
+	}
+	page := engine.HistoryPage{Network: network}
+	if name, given := r.parameters["type"]; given {
+		if page.Type, err = r.s.Engine.Type(name); err != nil {
+			return err
+		}
+	}
+	if id, given := r.parameters["id"]; given {
+		if page.Type == nil {
+			return message.ParameterMissing.Error(message.Params{"parameter": "type"})
+		}
+		if err := checkID(page.Type, id); err != nil {
+			return err
+		}
+		page.ID = id
+	}
+	if page.Paging, err = query.ParsePaging(r.parameters); err != nil {
+		return err
+	}
+	return r.page(r.s.Engine.History(r.c.Request.Context(), r.caller, page))
+}
+
+// truncatedWarning is the Warning header (code 299, persistent) of a truncated page.
+const truncatedWarning = `299 marquee "the page ends early, as its answer would be larger than 8 MiB"`
+
+// page sends a page unless there is an error.
+func (r *Call) page(page engine.Page, err error) error {
+	if err == nil {
+		r.Page(page)
+	}
+	return err
+}
+
+// Page sends a page of a list, which shared caches must not keep.
+func (r *Call) Page(page engine.Page) {
+	r.c.Header("Cache-Control", "private, no-cache")
+	if page.Truncated {
+		r.c.Writer.Header().Add("Warning", truncatedWarning)
+	}
+	write(r.c, http.StatusOK, jsonType, page.Body...)
+}
+
+// notifications sends the notifications of the caller in a network.
+func (r *Call) notifications() error {
+	if err := r.Only("page", "pageSize", "cursor"); err != nil {
+		return err
+	}
+	network, err := r.Network(nil)
+	if err != nil {
+		return err
+	}
+	paging, err := query.ParsePaging(r.parameters)
+	if err != nil {
+		return err
+	}
+	return r.page(r.s.Engine.Notifications(r.c.Request.Context(), r.caller, network, paging))
+}
+
+func (r *Call) definitions() error {
+	if err := r.Only(); err != nil {
+		return err
+	}
+	all := r.s.Engine.Registry().Catalogue().All()
+	body, err := json.Marshal(map[string]any{"results": all, "totalCount": len(all)})
+	if err != nil {
+		return err
+	}
+	write(r.c, http.StatusOK, jsonType, body)
+	return nil
+}

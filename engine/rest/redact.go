@@ -1,0 +1,50 @@
+package rest
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// tokenInPath matches the beginning of an access token in a path: a parameter
+// with its name, or a JSON Web Token.
+var tokenInPath = regexp.MustCompile(`(?i:auth_token\s*=)|eyJ[\w-]{8,}\.[\w-]{8,}\.`)
+
+var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+
+// maxUnescape is how many times a path is unescaped in search of a token.
+const maxUnescape = 4
+
+// withoutToken returns a path that can be logged and sent to clients: it is cut
+// off where a token begins. Found reports whether there was one.
+func withoutToken(path string) (safe string, found bool) {
+	if !strings.ContainsAny(path, "%=") && !strings.Contains(path, "eyJ") {
+		return path, false // no token, without the cost of the regular expression
+	}
+	text := path
+	for range maxUnescape {
+		if at := tokenInPath.FindStringIndex(text); at != nil {
+			return text[:at[0]] + "[redacted]", true
+		}
+		if !strings.Contains(text, "%") {
+			break
+		}
+		text = escaped.ReplaceAllStringFunc(text, func(code string) string {
+			plain, err := url.PathUnescape(code)
+			if err != nil {
+				return code
+			}
+			return plain
+		})
+	}
+	return path, false
+}
+
+// instance returns the escaped path of a request for a problem document.
+func instance(path *url.URL) string {
+	safe, found := withoutToken(path.Path)
+	if !found {
+		return path.EscapedPath()
+	}
+	return (&url.URL{Path: safe}).EscapedPath()
+}

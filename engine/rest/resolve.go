@@ -1,0 +1,218 @@
+package rest
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/schema"
+)
+
+const apiPath = "/api/v1/"
+
+// ownRoutes are the routes of every server.
+func (s *Server) ownRoutes() []Route {
+	return []Route{
+		{Path: "/healthz", Methods: readMethods, Public: true, Serve: s.health},
+		{Path: "/readyz", Methods: readMethods, Public: true, Serve: s.ready},
+		{Path: apiPath + "batch", Methods: writeMethods, Serve: (*Call).batch},
+		{Path: apiPath + "audit", Methods: readMethods, Serve: (*Call).history},
+		{Path: apiPath + "notifications", Methods: readMethods, Serve: (*Call).notifications},
+		{Path: apiPath + "messagedefinitions", Methods: readMethods, Serve: (*Call).definitions},
+	}
+}
+
+// addRoutes registers all routes: those outside the API with the router, and the
+// others to be found by resolve.
+func (s *Server) addRoutes(router gin.IRoutes) (err error) {
+	all := append(s.ownRoutes(), s.Routes...)
+	if err := checkRoutes(all); err != nil {
+		return err
+	}
+	defer func() {
+		if p := recover(); p != nil { // by which the router rejects patterns that overlap
+			err = fmt.Errorf("routes: %v", p)
+		}
+	}()
+	s.routes.literal = map[string]*Route{}
+	for i := range all {
+		route := &all[i]
+		if strings.HasPrefix(route.Path, apiPath) {
+			s.routes.add(route)
+			continue
+		}
+		paths := []string{routerPath(route.Path)}
+		if !strings.Contains(route.Path, "...}") {
+			paths = append(paths, paths[0]+"/")
+		}
+		for _, path := range paths {
+			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
+				router.Handle(method, path, func(c *gin.Context) { s.fixed(c, route) })
+			}
+		}
+	}
+	return nil
+}
+
+// routerPath is a pattern as the router writes it.
+func routerPath(path string) string {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if name, ok := strings.CutPrefix(segment, "{"); ok {
+			name = strings.TrimSuffix(name, "}")
+			if rest, all := strings.CutSuffix(name, "..."); all {
+				segments[i] = "*" + rest
+			} else {
+				segments[i] = ":" + name
+			}
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// fixed serves a route outside the API.
+func (s *Server) fixed(c *gin.Context, route *Route) {
+	s.answer(c, func(r *Call) (err error) {
+		for _, param := range c.Params {
+			r.path = append(r.path, pathValue{param.Key, strings.TrimPrefix(param.Value, "/")})
+		}
+		if !route.Public { // the query may hold a token
+			if r.parameters, err = ParseQuery(c.Request.URL.RawQuery); err != nil {
+				return err
+			}
+		}
+		return r.serve(route, nil)
+	})
+}
+
+// api serves everything below /api/v1. It resolves paths itself, because types
+// come and go while the service runs, and because an id may hold a slash.
+func (s *Server) api(c *gin.Context) {
+	s.answer(c, func(r *Call) (err error) {
+		if r.parameters, err = ParseQuery(c.Request.URL.RawQuery); err != nil {
+			return err
+		}
+		return r.serve(r.resolve())
+	})
+}
+
+// answer runs a call, and answers with the error that it returns.
+func (s *Server) answer(c *gin.Context, run func(*Call) error) {
+	r := &Call{s: s, c: c, unbound: c.Request.Context()}
+	defer r.close()
+	err := run(r)
+	if err != nil && c.Writer.Written() {
+		logger(c).Error("answer broken off", slog.String("cause", err.Error()))
+		panic(http.ErrAbortHandler)
+	}
+	if err != nil {
+		fail(c, err)
+	}
+}
+
+// resolve finds the route that a path below /api/v1 leads to, and makes that of a
+// type. An error is of kind NotFound, or Malformed for an id that no object can
+// have.
+func (r *Call) resolve() (*Route, error) {
+	// A token must not become an id, and with it a part of a url.
+	if _, found := withoutToken(r.c.Request.URL.Path); found {
+		return nil, message.TokenInPath.Error(nil)
+	}
+	path, err := segments(r.c.Request.URL.EscapedPath())
+	if err != nil {
+		return nil, err
+	}
+	if route, values := r.s.routes.find(path); route != nil {
+		r.path = values
+		return route, nil
+	}
+	t, err := r.s.Engine.Type(path[0])
+	if err != nil {
+		return nil, err
+	}
+	parent, below, template := "", path[1:], apiPath+t.Name
+	if t.Parent != "" {
+		if len(below) == 0 {
+			return nil, message.PathUnknown.Error(nil)
+		}
+		parent, below, template = below[0], below[1:], template+"/{"+t.Parent+"}"
+		if !document.ValidID(parent) {
+			return nil, message.BadID.Error(message.Params{"id": strings.ToValidUTF8(parent, "\ufffd")})
+		}
+	}
+	switch len(below) {
+	case 0:
+		return r.collection(t, parent, template), nil
+	case 1:
+		return r.object(t, parent, below[0], template+"/{id}")
+	}
+	return nil, message.PathUnknown.Error(nil)
+}
+
+// collection is the route of the objects of a type, or of those below a parent.
+func (r *Call) collection(t *schema.Type, parent, template string) *Route {
+	methods := t.Methods
+	if t.Parent != "" {
+		methods = readMethods
+	}
+	return &Route{Path: template, Methods: methods, Serve: func(r *Call) error {
+		if r.reads() {
+			return r.list(t, parent)
+		}
+		return r.writeObjects(t)
+	}}
+}
+
+// object is the route of one object, or the Route of its content type.
+func (r *Call) object(t *schema.Type, parent, id, template string) (*Route, error) {
+	if err := checkID(t, id); err != nil {
+		return nil, err
+	}
+	method := r.c.Request.Method
+	if form := r.s.routes.form(template, method, r.c.GetHeader("Content-Type")); form != nil && slices.Contains(t.Methods, method) {
+		r.path = []pathValue{{"id", id}, {t.Parent, parent}}
+		return form, nil
+	}
+	return &Route{Path: template, Methods: t.Methods, cost: readCost, Serve: func(r *Call) error {
+		if r.reads() {
+			return r.get(t, parent, id)
+		}
+		return r.writeObject(t, parent, id)
+	}}, nil
+}
+
+// segments splits the escaped path after /api/v1 and unescapes each segment. A
+// trailing slash is ignored.
+func segments(escaped string) ([]string, error) {
+	rest, found := strings.CutPrefix(escaped, "/api/v1/")
+	if !found {
+		return nil, message.PathUnknown.Error(nil)
+	}
+	if rest = strings.TrimSuffix(rest, "/"); rest == "" {
+		return nil, message.PathUnknown.Error(nil)
+	}
+	parts := strings.Split(rest, "/")
+	for i, part := range parts {
+		unescaped, err := url.PathUnescape(part)
+		if err != nil {
+			return nil, message.PathUnknown.Error(nil)
+		}
+		parts[i] = unescaped
+	}
+	return parts, nil
+}
+
+// checkID rejects an id that no object of the type can have.
+func checkID(t *schema.Type, id string) error {
+	if !t.ValidID(id) {
+		return message.BadID.Error(message.Params{"id": strings.ToValidUTF8(id, "\ufffd")})
+	}
+	return nil
+}

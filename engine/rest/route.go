@@ -1,0 +1,199 @@
+package rest
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"marquee/engine/message"
+)
+
+// Route is a path and what serves it. Everything that a Server answers is a
+// Route, except the paths of types, which change with the schemas.
+type Route struct {
+	// Path is a pattern: a parameter such as {id} matches one segment, and
+	// {rest...} at the end matches all remaining segments. A trailing slash in a
+	// request is ignored.
+	Path string
+	// Methods are the methods that Serve answers. The server itself answers
+	// OPTIONS, and rejects other methods with the status 405.
+	Methods []string
+	// Public routes are served without an access token: Call.Caller is nil.
+	Public bool
+	// ContentType restricts the route to writes whose body has this media type. Its
+	// Path repeats the path of a type's objects, such as /api/v1/orders/{id}, and
+	// all other requests to it remain with the type.
+	ContentType string
+	// Deadline is the longest that a request may take; 0 means Config.Deadline.
+	Deadline time.Duration
+	// Serve writes the answer, or returns an error that the server answers with.
+	// While it serves GET or HEAD of a route that is not public, the call holds a
+	// share of the memory budget for a page; a write takes its share in Body,
+	// WriteStream or WriteForm.
+	Serve func(*Call) error
+
+	// cost replaces the cost of a page.
+	cost int64
+}
+
+// The methods of routes that only read, and of those that only write.
+var (
+	readMethods  = []string{http.MethodGet, http.MethodHead}
+	writeMethods = []string{http.MethodPost, http.MethodPut}
+)
+
+func (route *Route) allow() []string { return append(slices.Clone(route.Methods), http.MethodOptions) }
+
+// template is the path as logs name it.
+func (route *Route) template() string { return strings.ReplaceAll(route.Path, "...}", "}") }
+
+// readCost is what GET and HEAD take of the memory budget.
+func (route *Route) readCost() int64 {
+	switch {
+	case route.Public:
+		return 0
+	case route.cost > 0:
+		return route.cost
+	}
+	return pageCost
+}
+
+// routes finds the Route of a path below /api/v1/.
+type routes struct {
+	// literal has the routes without parameters, by path.
+	literal map[string]*Route
+	// patterns has those with parameters, with the segments of their paths.
+	patterns []pattern
+	// forms has those that share a type's path.
+	forms []*Route
+}
+
+type pattern struct {
+	route    *Route
+	segments []string
+}
+
+func (s *routes) add(route *Route) {
+	switch below, _ := strings.CutPrefix(route.Path, apiPath); {
+	case route.ContentType != "":
+		s.forms = append(s.forms, route)
+	case strings.Contains(below, "{"):
+		s.patterns = append(s.patterns, pattern{route, strings.Split(below, "/")})
+	default:
+		s.literal[below] = route
+	}
+}
+
+// find returns the route of a path and the values of its parameters, or nil.
+func (s *routes) find(path []string) (*Route, []pathValue) {
+	if route := s.literal[strings.Join(path, "/")]; route != nil {
+		return route, nil
+	}
+	for _, p := range s.patterns {
+		if values, ok := p.match(path); ok {
+			return p.route, values
+		}
+	}
+	return nil, nil
+}
+
+// form returns the route that takes a write away from the objects of a type, or
+// nil.
+func (s *routes) form(path, method, contentType string) *Route {
+	for _, route := range s.forms {
+		if route.Path == path && slices.Contains(route.Methods, method) {
+			if media, _, _ := mime.ParseMediaType(contentType); media == route.ContentType {
+				return route
+			}
+		}
+	}
+	return nil
+}
+
+// pathValue is the value of a parameter in a path.
+type pathValue struct{ name, value string }
+
+// match compares a path with the pattern, segment by segment.
+func (p pattern) match(path []string) (values []pathValue, ok bool) {
+	for i, segment := range p.segments {
+		name, parameter := strings.CutPrefix(segment, "{")
+		name = strings.TrimSuffix(name, "}")
+		switch rest, all := strings.CutSuffix(name, "..."); {
+		case i >= len(path):
+			return nil, false
+		case parameter && all:
+			return append(values, pathValue{rest, strings.Join(path[i:], "/")}), true
+		case parameter && path[i] != "":
+			values = append(values, pathValue{name, path[i]})
+		case segment != path[i]:
+			return nil, false
+		}
+	}
+	return values, len(path) == len(p.segments)
+}
+
+// checkRoutes returns an error for routes that cannot be served.
+func checkRoutes(all []Route) error {
+	seen := map[string]bool{}
+	for _, route := range all {
+		key := route.Path + " " + route.ContentType
+		switch {
+		case !strings.HasPrefix(route.Path, "/"), route.Serve == nil, len(route.Methods) == 0:
+			return fmt.Errorf("route %q: it needs a path that begins with a slash, methods and Serve", route.Path)
+		case route.ContentType != "" && !strings.HasPrefix(route.Path, apiPath):
+			return fmt.Errorf("route %q: only a path below %s can have a ContentType", route.Path, apiPath)
+		case seen[key]:
+			return fmt.Errorf("route %q: there are two of them", route.Path)
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// serve answers with the route that a path led to; err says why it led to none.
+func (r *Call) serve(route *Route, err error) error {
+	method, deadline := r.c.Request.Method, r.s.Deadline
+	if err == nil {
+		r.c.Set(routeKey, route.template())
+		if route.Deadline > 0 {
+			deadline = route.Deadline
+		}
+	}
+	r.bind(deadline)
+	if method == http.MethodOptions {
+		if err != nil {
+			return err
+		}
+		r.c.Header("Allow", strings.Join(route.allow(), ", "))
+		return r.empty(http.StatusNoContent)
+	}
+	if err != nil || !route.Public {
+		if failed := r.authenticate(); failed != nil {
+			return failed
+		}
+	}
+	if out := r.outbox(); out != nil {
+		out.caller = r.account()
+	}
+	switch {
+	case err != nil:
+		return err
+	case !slices.Contains(route.Methods, method):
+		refused := message.MethodUnsupported.Error(message.Params{"method": method})
+		refused.Allow = route.allow()
+		return refused
+	}
+	if cost := route.readCost(); cost > 0 && r.reads() {
+		if err := r.take(cost); err != nil {
+			return err
+		}
+	}
+	r.extend(route.Deadline)
+	return route.Serve(r)
+}
+
+// reads reports whether the request reads.
+func (r *Call) reads() bool { return slices.Contains(readMethods, r.c.Request.Method) }

@@ -1,0 +1,107 @@
+package rest
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"marquee/engine"
+	"marquee/engine/budget"
+	"marquee/engine/document"
+	"marquee/engine/schema"
+	"marquee/engine/spool"
+)
+
+// StreamLimits bound a body that is not held in memory: its bytes after
+// decompression, and its objects.
+type StreamLimits struct{ Bytes, Objects int }
+
+// WriteStream stores the objects of the body, all or none, and responds as a
+// collection write does. Body and response are kept in temporary files.
+func (r *Call) WriteStream(t *schema.Type, limits StreamLimits) error {
+	var batch engine.Batch
+	if err := r.options(t, &batch); err != nil {
+		return err
+	}
+	like := engine.Operation{Type: t}
+	if err := r.conditions(&like, false); err != nil {
+		return err
+	}
+	if err := r.admit(t, batch.Network, ""); err != nil {
+		return err
+	}
+	sent, err := r.receive(limits.Bytes)
+	if err != nil {
+		return err
+	}
+	defer sent.close()
+	if err := r.take(streamCost); err != nil {
+		return err
+	}
+	body, err := r.unpacked(sent)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	minimal := r.prefersMinimal()
+	var answer *streamAnswer
+	var kept engine.StreamAnswer
+	if !minimal {
+		answer = &streamAnswer{file: r.Spool()}
+		defer answer.file.Close()
+		kept = r.s.Engine.StreamAnswer(r.caller, batch.Network, answer)
+	}
+	scratch := r.Spool()
+	defer scratch.Close()
+	shape := document.Limits{Depth: document.DefaultLimits.Depth, Object: document.DefaultLimits.Object, Objects: limits.Objects}
+	result, err := r.s.Engine.WriteStream(budget.With(r.Context(), r.share), r.caller, engine.Stream{
+		Like: like, Network: batch.Network, FieldValidation: batch.FieldValidation, ValidateOnly: batch.ValidateOnly,
+		Open:   func() engine.Objects { return document.NewObjectReader(body.Reader(), shape) },
+		Answer: kept, Scratch: scratch,
+	})
+	if err != nil {
+		return err
+	}
+	r.Dropped(true, result.Unknown)
+	r.warnFollowing(result.Following)
+	if minimal {
+		return r.empty(http.StatusNoContent)
+	}
+	return answer.send(r)
+}
+
+// answerTime is how long a response may take that was complete at the deadline.
+const answerTime = time.Minute
+
+// extend replaces the timeouts of the connection for a route whose deadline is
+// longer than the server's.
+func (r *Call) extend(deadline time.Duration) {
+	if deadline <= r.s.Deadline {
+		return
+	}
+	control, until := http.NewResponseController(r.c.Writer), time.Now().Add(deadline)
+	// An error means that the connection has no deadlines to extend.
+	_ = control.SetReadDeadline(until)
+	_ = control.SetWriteDeadline(until.Add(answerTime))
+}
+
+// Spool creates a temporary file for the call, which must be closed.
+func (r *Call) Spool() *spool.File { return r.s.Spool.Create(r.Context(), r.account()) }
+
+// SpoolBody creates a temporary file for data that the client sends (see
+// spool.Receive).
+func (r *Call) SpoolBody() *spool.File { return r.s.Spool.Receive(r.Context(), r.account()) }
+
+// unpacked returns a file with the decompressed body, and closes the body if that is
+// another file.
+func (r *Call) unpacked(b *body) (*spool.File, error) {
+	if !b.gzip {
+		return b.file, nil
+	}
+	file := r.Spool()
+	if err := b.unpack(r.Context(), file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	b.close()
+	return file, nil
+}

@@ -1,0 +1,54 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+
+	"marquee/engine/document"
+)
+
+// bounds are pairs of keywords of which the first must not exceed the second. If
+// strict, they must differ.
+var bounds = []struct {
+	lower, upper string
+	strict       bool
+}{
+	{"minimum", "maximum", false},
+	{"exclusiveMinimum", "maximum", true},
+	{"minimum", "exclusiveMaximum", true},
+	{"exclusiveMinimum", "exclusiveMaximum", true},
+	{"minLength", "maxLength", false},
+	{"minItems", "maxItems", false},
+	{"minProperties", "maxProperties", false},
+	{"minContains", "maxContains", false},
+}
+
+// checkContradictions finds schemas that the meta-schema accepts although no
+// value can be valid, or a keyword is misspelt.
+func (l *loader) checkContradictions() {
+	for _, f := range l.inOrder() {
+		walkFile(f, func(at string, schema map[string]any) {
+			for keyword := range schema {
+				if known := misspelt(keyword, allKeywords); known != "" {
+					place := at + "/" + document.EscapeToken(keyword)
+					l.drop(f, place)
+					l.report(f, place, keyword+" is not a keyword and would have no effect", "write "+known)
+				}
+			}
+			if values, ok := schema["enum"].([]any); ok && len(values) == 0 {
+				l.report(f, at+"/enum", "an empty enum allows no value", "list the values, or remove it")
+			}
+			for _, b := range bounds {
+				if order, known := compareValues(schema[b.lower], schema[b.upper]); known && (order > 0 || b.strict && order == 0) {
+					l.report(f, at+"/"+b.lower, fmt.Sprintf("%s %v and %s %v allow no value", b.lower, schema[b.lower], b.upper, schema[b.upper]),
+						"correct one of them")
+				}
+			}
+		})
+	}
+}
+
+// drop removes the problems at a place, which a better explanation replaces.
+func (l *loader) drop(f *file, pointer string) {
+	l.problems = slices.DeleteFunc(l.problems, func(p Problem) bool { return p.File == f.name && p.Pointer == pointer })
+}

@@ -1,0 +1,64 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+
+	"marquee/engine/document"
+)
+
+// mark sets the properties of a shape that depend on all shapes within it. It
+// reports false for a complete object that contains itself, which has no finite
+// empty form.
+func mark(root *document.Shape) bool {
+	all := map[*document.Shape]bool{}
+	collectShapes(root, all)
+	for shape := range all {
+		shape.Whole = nil
+		for name, member := range shape.Properties {
+			if member.Complete {
+				shape.Whole = append(shape.Whole, name)
+			}
+		}
+		slices.Sort(shape.Whole)
+		shape.HasSecrets, shape.HasLookups = shape.Secret, shape.Lookup != ""
+		shape.Plain = !shape.Secret && !shape.WriteOnly && !shape.Complete && shape.Ref == nil && !shape.HasLookups
+		if shape.Complete {
+			left := maxPlaces
+			if shape.Children(func(child *document.Shape) bool { return !fits(child, &left) }) {
+				return false
+			}
+			shape.Names = slices.Sorted(maps.Keys(shape.Properties))
+			shape.Empty = document.Append(nil, shape.EmptyForm())
+			for _, member := range shape.Properties {
+				member.Empty = document.Append(nil, member.EmptyForm())
+			}
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for shape := range all {
+			if !shape.HasSecrets && shape.Children(func(child *document.Shape) bool { return child.HasSecrets }) {
+				shape.HasSecrets, changed = true, true
+			}
+			if !shape.HasLookups && shape.Children(func(child *document.Shape) bool { return child.HasLookups }) {
+				shape.HasLookups, changed = true, true
+			}
+			if shape.Plain && shape.Children(func(child *document.Shape) bool { return !child.Plain }) {
+				shape.Plain, changed = false, true
+			}
+		}
+	}
+	return true
+}
+
+func collectShapes(shape *document.Shape, all map[*document.Shape]bool) {
+	if shape == document.AnyShape || all[shape] {
+		return
+	}
+	all[shape] = true
+	shape.Children(func(child *document.Shape) bool {
+		collectShapes(child, all)
+		return false
+	})
+}

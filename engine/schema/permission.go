@@ -1,0 +1,50 @@
+package schema
+
+import "slices"
+
+// The types by which access is granted.
+const (
+	roleType = "roles"
+	teamType = "teams"
+)
+
+const permissionsAt = "/properties/permissions/items"
+
+// addPermissions adds those of the application to the permissions that the schema
+// of roles lists.
+func (l *loader) addPermissions() {
+	roles := l.files[baseURL+roleType+".json"]
+	if roles == nil || len(l.options.Permissions) == 0 {
+		return
+	}
+	items, _ := lookup(roles.content, permissionsAt).(map[string]any)
+	listed, ok := items["enum"].([]any)
+	if !ok {
+		return
+	}
+	names := slices.Concat(stringList(listed), l.options.Permissions)
+	slices.Sort(names)
+	permissions := []any{}
+	for _, name := range slices.Compact(names) {
+		permissions = append(permissions, name)
+	}
+	items["enum"] = permissions
+}
+
+// Permissions lists the permissions that objects of the type, which is roles, can
+// hold.
+func (t *Type) Permissions() []string {
+	items, _ := lookup(t.Source, permissionsAt).(map[string]any)
+	return stringList(items["enum"])
+}
+
+// References lists the top-level properties that are lists of references.
+func (t *Type) References() (names []string) {
+	for name, shape := range t.Shape.Properties {
+		if shape.Element != nil && shape.Element.Ref != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

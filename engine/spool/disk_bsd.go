@@ -1,0 +1,7 @@
+//go:build darwin || freebsd
+
+package spool
+
+import "syscall"
+
+func isInMemory(*syscall.Statfs_t) bool { return false }

@@ -1,0 +1,14 @@
+package spool
+
+import "syscall"
+
+// Types of file systems in memory (statfs(2)).
+const (
+	tmpfs = 0x01021994
+	ramfs = 0x858458f6
+)
+
+func isInMemory(s *syscall.Statfs_t) bool {
+	kind := uint32(s.Type)
+	return kind == tmpfs || kind == ramfs
+}

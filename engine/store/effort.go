@@ -1,0 +1,31 @@
+package store
+
+import "context"
+
+// Effort describes a Write or Read in advance, so that a store can choose which
+// waiting call runs next, and how many run at once.
+type Effort struct {
+	// Caller is the user on whose behalf the Write runs. Waiting Writes of
+	// different callers take turns.
+	Caller string
+	// Records is the likely number of records written, 0 when it is unknown. A
+	// Write with a known number is retried until the context's deadline while
+	// other writes leave it no room.
+	Records int
+	// Extensive marks a call that takes long. A store that runs few of these at
+	// once lets others pass.
+	Extensive bool
+}
+
+type effortKey struct{}
+
+// WithEffort returns a context that carries the effort of a Write or Read.
+func WithEffort(ctx context.Context, e Effort) context.Context {
+	return context.WithValue(ctx, effortKey{}, e)
+}
+
+// EffortOf returns the effort that a context carries.
+func EffortOf(ctx context.Context) Effort {
+	e, _ := ctx.Value(effortKey{}).(Effort)
+	return e
+}

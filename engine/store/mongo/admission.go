@@ -1,0 +1,265 @@
+package mongo
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+)
+
+// MongoDB keeps a transaction in its cache until the commit. When uncommitted
+// data takes too much of the cache, the server aborts transactions as if they
+// had conflicts, and their retries make it worse. So large transactions are
+// admitted only within a window of bytes. It grows by one transaction for each
+// window that was committed, and shrinks when the server aborts one (additive
+// increase, multiplicative decrease). Small transactions are admitted at once.
+
+const (
+	// recordWeight is the space that a new record takes in the cache with its
+	// history, index entries and oplog entry, and byteWeight that of one byte
+	// of a command. Measured with segments, which have 22 index entries: 6.8 KB
+	// each.
+	recordWeight = 6 << 10
+	byteWeight   = 2
+	// smallWeight is the maximum weight of a transaction that need not wait.
+	smallWeight = 256 << 10
+	// firstWindow is the initial window: half of the updates that a cache of
+	// 0.5 GB holds before writers have to evict pages. The other half is for
+	// updates that are committed but not yet on disk. The window stays between
+	// leastWindow, which has room for one transaction of a collection write,
+	// and mostWindow or the known size.
+	firstWindow = 24 << 20
+	leastWindow = 8 << 20
+	mostWindow  = 1 << 30
+	// shrinking is the factor by which the window shrinks.
+	shrinking = 0.75
+)
+
+// admission decides which large transactions run.
+type admission struct {
+	mu     sync.Mutex
+	window float64
+	// most is the upper limit of the window.
+	most float64
+	// held is the weight of the large transactions that run, large their
+	// number.
+	held  int64
+	large int
+	// shrunk counts how often the window has shrunk.
+	shrunk int
+	// returning are aborted transactions that wait to run again, oldest first.
+	// They go before the line.
+	returning []*admitted
+	// line holds the callers that wait, in the order of their turns.
+	line []*waiting
+	// arrived counts the transactions.
+	arrived int64
+}
+
+// waiting holds the transactions of one caller that have not run yet.
+type waiting struct {
+	caller string
+	first  []*admitted
+}
+
+// admitted is a transaction that runs or waits.
+type admitted struct {
+	a      *admission
+	caller string
+	// number orders transactions by arrival.
+	number int64
+	// weight is the space that the transaction takes in the cache as far as is
+	// known, and held the part of it that counts now.
+	weight, held int64
+	// shrunk is the value of admission.shrunk when the transaction was
+	// admitted.
+	shrunk int
+	turn   chan struct{}
+}
+
+func newAdmission() *admission { return &admission{window: firstWindow, most: mostWindow} }
+
+// fit limits the window to the room in a cache.
+func (a *admission) fit(bytes int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.most = max(leastWindow, min(float64(bytes), mostWindow))
+	a.window = min(a.window, a.most)
+}
+
+// place registers a transaction, which does not run yet.
+func (a *admission) place(caller string, records int) *admitted {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.arrived++
+	return &admitted{a: a, caller: caller, number: a.arrived, weight: int64(records) * recordWeight}
+}
+
+// enter waits until there is room for the transaction. It returns false when
+// the context ends first.
+func (p *admitted) enter(ctx context.Context) bool {
+	select {
+	case <-p.ask():
+		return true
+	case <-ctx.Done():
+		return !p.leave()
+	}
+}
+
+// ask puts the transaction in the line, unless it is small. The returned
+// channel is closed when it may run. An aborted transaction gives back its room
+// meanwhile.
+func (p *admitted) ask() <-chan struct{} {
+	a := p.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p.turn = make(chan struct{})
+	switch {
+	case p.weight <= smallWeight:
+		p.shrunk = a.shrunk
+		close(p.turn)
+		return p.turn
+	case p.held > 0:
+		a.release(p)
+		at, _ := slices.BinarySearchFunc(a.returning, p, func(one, other *admitted) int { return cmp.Compare(one.number, other.number) })
+		a.returning = slices.Insert(a.returning, at, p)
+	default:
+		a.wait(p)
+	}
+	a.admit()
+	return p.turn
+}
+
+// leave removes the transaction from the line. It returns false when the
+// transaction may already run.
+func (p *admitted) leave() bool {
+	a := p.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p.held > 0 || p.weight <= smallWeight {
+		return false
+	}
+	same := func(other *admitted) bool { return other == p }
+	a.returning = slices.DeleteFunc(a.returning, same)
+	for _, w := range a.line {
+		w.first = slices.DeleteFunc(w.first, same)
+	}
+	a.line = slices.DeleteFunc(a.line, func(w *waiting) bool { return len(w.first) == 0 })
+	a.admit() // the next may fit
+	return true
+}
+
+// wait puts a transaction after the others of its caller.
+func (a *admission) wait(p *admitted) {
+	at := slices.IndexFunc(a.line, func(w *waiting) bool { return w.caller == p.caller })
+	if at < 0 {
+		at, a.line = len(a.line), append(a.line, &waiting{caller: p.caller})
+	}
+	a.line[at].first = append(a.line[at].first, p)
+}
+
+// admit admits the next transactions while there is room.
+func (a *admission) admit() {
+	for {
+		switch {
+		case len(a.returning) > 0:
+			p := a.returning[0]
+			if !a.let(p) {
+				return
+			}
+			a.returning = a.returning[1:]
+		case len(a.line) > 0:
+			w := a.line[0]
+			if !a.let(w.first[0]) {
+				return
+			}
+			a.line, w.first = a.line[1:], w.first[1:]
+			if len(w.first) > 0 {
+				a.line = append(a.line, w)
+			}
+		default:
+			return
+		}
+	}
+}
+
+// let admits a transaction if there is room for it. One always runs.
+func (a *admission) let(p *admitted) bool {
+	counts := a.counts(p.weight)
+	if a.large > 0 && float64(a.held+counts) > a.window {
+		return false
+	}
+	a.hold(p, counts)
+	p.shrunk = a.shrunk
+	close(p.turn)
+	return true
+}
+
+// counts returns the part of a weight that counts: a transaction larger than
+// the window leaves room for others.
+func (a *admission) counts(weight int64) int64 { return min(weight, int64(a.window)/2) }
+
+func (a *admission) hold(p *admitted, counts int64) {
+	if p.held == 0 {
+		a.large++
+	}
+	a.held += counts - p.held
+	p.held = counts
+}
+
+func (a *admission) release(p *admitted) {
+	if p.held > 0 {
+		a.held -= p.held
+		a.large--
+		p.held = 0
+	}
+}
+
+// sent records what a transaction has sent. If that is more than expected, the
+// transaction continues and fewer others begin.
+func (p *admitted) sent(records, bytes int64) {
+	weight := records*recordWeight/2 + bytes*byteWeight // each object is a record and a change
+	a := p.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p.weight = max(p.weight, weight); p.weight > smallWeight {
+		a.hold(p, max(p.held, a.counts(p.weight)))
+	}
+}
+
+// conflicted records that the server has aborted the transaction. It returns
+// whether that may have been for lack of room, which is possible while large
+// transactions run.
+func (p *admitted) conflicted() (crowded bool) {
+	a := p.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.large == 0 {
+		return false
+	}
+	if p.held > 0 && p.shrunk == a.shrunk { // otherwise the window has shrunk since
+		a.window = max(a.window*shrinking, leastWindow)
+		a.shrunk++
+	}
+	return true
+}
+
+// committed records that the transaction was committed.
+func (p *admitted) committed() {
+	a := p.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p.held > 0 && len(a.line) > 0 && p.shrunk == a.shrunk {
+		held := float64(p.held)
+		a.window = min(a.window+held*held/a.window, a.most)
+	}
+}
+
+// end gives back the room of the transaction.
+func (p *admitted) end() {
+	a := p.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.release(p)
+	a.admit()
+}

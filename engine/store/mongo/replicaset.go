@@ -1,0 +1,270 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+)
+
+// ReplicaSetOptions configures InitReplicaSet.
+type ReplicaSetOptions struct {
+	// URI is the connection string that servers will be given: its hosts become the
+	// members of the set, its option replicaSet the name, and its user, if
+	// AdminPassword is set, a user that can read and write its database.
+	URI string
+	// Member is the HOST:PORT that receives the commands. A MongoDB server without
+	// users accepts them from its own machine only.
+	Member string
+	// AdminPassword, if set, is that of a new user admin with the role root.
+	AdminPassword string
+	// Waiting, if set, is called with the name of something to wait for; the
+	// function that it returns is called when the wait is over.
+	Waiting func(name string) (answered func())
+}
+
+// ReplicaSet describes a replica set that can be used.
+type ReplicaSet struct {
+	Name    string
+	Members []string
+	// Existed reports whether the set was usable before, so that nothing was
+	// changed.
+	Existed bool
+}
+
+// Errors of connection strings. They do not repeat the string, any part of
+// which may belong to a password.
+var (
+	ErrURI           = errors.New("not a MongoDB connection string, or letters in its user or password are not percent-encoded")
+	ErrURINoSet      = errors.New("the connection string does not name the replica set")
+	ErrURINoDatabase = errors.New("the connection string does not name a database")
+)
+
+// The codes of MongoDB's errors that InitReplicaSet expects.
+const (
+	codeUnauthorized         = 13 // users exist, so a sign-in is needed
+	codeAuthenticationFailed = 18
+	codeAlreadyInitiated     = 23 // by another process
+	codeNodeNotFound         = 74 // a member does not answer yet
+	codeNoReplication        = 76 // started without --replSet
+	codeNotPrimary           = 10107
+	codeUserExists           = 51003
+)
+
+// initSelection is how long one attempt looks for a server.
+const initSelection = 5 * time.Second
+
+// InitReplicaSet initiates a replica set of new servers and creates its users, as
+// far as that has not been done. It waits for the members and for the election of
+// a primary until the context ends; the error is then that of the last attempt.
+func InitReplicaSet(ctx context.Context, o ReplicaSetOptions) (ReplicaSet, error) {
+	s, err := newSetup(o)
+	if err != nil {
+		return ReplicaSet{}, err
+	}
+	defer disconnect(s.member)
+	waiting := o.Waiting
+	if waiting == nil {
+		waiting = func(string) func() { return func() {} }
+	}
+	answered := waiting(o.Member)
+	current, err := s.currentName(ctx)
+	answered()
+	if err != nil {
+		return ReplicaSet{}, fmt.Errorf("%s does not answer: %w", o.Member, err)
+	}
+	result := ReplicaSet{Name: *s.options.ReplicaSet, Members: s.options.Hosts}
+	defer waiting("the replica set " + result.Name)()
+	switch current {
+	case result.Name:
+		if s.usable(ctx) == nil {
+			result.Existed = true
+			return result, nil
+		}
+	case "":
+		if err := s.initiate(ctx); err != nil {
+			return result, fmt.Errorf("the replica set %s cannot be initiated: %w", result.Name, err)
+		}
+	default:
+		return result, fmt.Errorf("%s belongs to the replica set %s, not %s", o.Member, current, result.Name)
+	}
+	if o.AdminPassword != "" {
+		if err := s.createUsers(ctx, o.AdminPassword); err != nil {
+			return result, fmt.Errorf("the users cannot be created: %w", err)
+		}
+	}
+	if err := repeat(ctx, func() error { return s.usable(ctx) }); err != nil {
+		return result, fmt.Errorf("the replica set %s cannot be used: %w", result.Name, err)
+	}
+	return result, nil
+}
+
+// setup initiates a replica set.
+type setup struct {
+	uri      string
+	options  *options.ClientOptions
+	database string
+	// member is connected to one member alone.
+	member *mongo.Client
+}
+
+func newSetup(o ReplicaSetOptions) (*setup, error) {
+	uri := options.Client().ApplyURI(o.URI)
+	if err := uri.Validate(); err != nil {
+		return nil, ErrURI
+	}
+	if uri.ReplicaSet == nil || *uri.ReplicaSet == "" {
+		return nil, ErrURINoSet
+	}
+	_, path, _ := strings.Cut(o.URI[strings.Index(o.URI, "://")+3:], "/")
+	path, _, _ = strings.Cut(path, "?")
+	database, err := url.PathUnescape(path)
+	if err != nil || database == "" {
+		return nil, ErrURINoDatabase
+	}
+	direct := options.Client().SetHosts([]string{o.Member}).SetDirect(true).SetServerSelectionTimeout(initSelection)
+	if uri.TLSConfig != nil {
+		direct.SetTLSConfig(uri.TLSConfig)
+	}
+	member, err := mongo.Connect(direct)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Member, err)
+	}
+	return &setup{uri: o.URI, options: uri, database: database, member: member}, nil
+}
+
+func disconnect(client *mongo.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), initSelection)
+	defer cancel()
+	_ = client.Disconnect(ctx) // nothing is in progress
+}
+
+// currentName returns the name of the set that the member belongs to, as soon as
+// it answers; "" means none.
+func (s *setup) currentName(ctx context.Context) (string, error) {
+	var hello struct{ SetName string }
+	err := repeat(ctx, func() error {
+		return s.member.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+	})
+	return hello.SetName, err
+}
+
+// initiate makes the hosts of the connection string the members of the set, as
+// soon as they answer the member.
+func (s *setup) initiate(ctx context.Context) error {
+	members := bson.A{}
+	for i, host := range s.options.Hosts {
+		members = append(members, bson.D{{Key: "_id", Value: i}, {Key: "host", Value: host}})
+	}
+	config := bson.D{{Key: "_id", Value: *s.options.ReplicaSet}, {Key: "members", Value: members}}
+	err := repeat(ctx, func() error {
+		err := s.member.Database("admin").RunCommand(ctx, bson.D{{Key: "replSetInitiate", Value: config}}).Err()
+		if hasCode(err, codeNodeNotFound) {
+			return err
+		}
+		return permanent(err)
+	})
+	switch {
+	case hasCode(err, codeAlreadyInitiated, codeUnauthorized):
+		return nil // usable decides
+	case hasCode(err, codeNoReplication):
+		return fmt.Errorf("%w: start its members with --replSet %s", err, *s.options.ReplicaSet)
+	}
+	return err
+}
+
+// createUsers creates an administrator and, signed in as that, the user of the
+// connection string. The administrator needs no sign-in: MongoDB allows the first
+// user to be created from its own machine.
+func (s *setup) createUsers(ctx context.Context, adminPassword string) error {
+	err := repeat(ctx, func() error {
+		err := createUser(ctx, s.member.Database("admin"), "admin", adminPassword, role("root", "admin"))
+		if hasCode(err, codeNotPrimary) { // a primary is elected when the others have copied the configuration
+			return err
+		}
+		return permanent(err)
+	})
+	if err != nil && !hasCode(err, codeUnauthorized) {
+		return err
+	}
+	own := s.options.Auth
+	if own == nil || own.Password == "" { // users with certificates have no password
+		return nil
+	}
+	admin, err := mongo.Connect(options.Client().ApplyURI(s.uri).SetServerSelectionTimeout(initSelection).
+		SetAuth(options.Credential{AuthSource: "admin", Username: "admin", Password: adminPassword}))
+	if err != nil {
+		return err
+	}
+	defer disconnect(admin)
+	// The second role lets the store check whether the members' caches are large enough.
+	return createUser(ctx, admin.Database(own.AuthSource), own.Username, own.Password, role("readWrite", s.database), role("clusterMonitor", "admin"))
+}
+
+func role(name, database string) bson.D {
+	return bson.D{{Key: "role", Value: name}, {Key: "db", Value: database}}
+}
+
+// createUser creates a user unless it exists.
+func createUser(ctx context.Context, db *mongo.Database, name, password string, roles ...bson.D) error {
+	err := db.RunCommand(ctx, bson.D{{Key: "createUser", Value: name}, {Key: "pwd", Value: password}, {Key: "roles", Value: roles},
+		{Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}}).Err()
+	if hasCode(err, codeUserExists) {
+		return nil
+	}
+	return err
+}
+
+// usable checks that a server with the connection string would find a primary and
+// could sign in.
+func (s *setup) usable(ctx context.Context) error {
+	client, err := mongo.Connect(options.Client().ApplyURI(s.uri).SetServerSelectionTimeout(initSelection))
+	if err != nil {
+		return err
+	}
+	defer disconnect(client)
+	err = client.Ping(ctx, readpref.Primary())
+	if hasCode(err, codeAuthenticationFailed) {
+		return permanent(err)
+	}
+	return err
+}
+
+// permanentError is an error that another attempt would not cure.
+type permanentError struct{ error }
+
+func (e permanentError) Unwrap() error { return e.error }
+
+func permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return permanentError{err}
+}
+
+// repeat calls f until it succeeds, fails permanently, or the context ends, and
+// returns the last error of f.
+func repeat(ctx context.Context, f func() error) error {
+	for {
+		err := f()
+		var last permanentError
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &last):
+			return last.error
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package store
+
+import "slices"
+
+// Place names the records of one collection in one network.
+type Place struct{ Collection, Network string }
+
+// KeysIn returns the keys of records of a network.
+func KeysIn(network string, ids []string) []Key {
+	keys := make([]Key, len(ids))
+	for i, id := range ids {
+		keys[i] = Key{Network: network, ID: id}
+	}
+	return keys
+}
+
+// Clone copies a record that the store only lends.
+func (r *Record) Clone() *Record {
+	clone := *r
+	clone.Document, clone.Warnings = slices.Clone(r.Document), slices.Clone(r.Warnings)
+	return &clone
+}

@@ -1,0 +1,137 @@
+package store
+
+import (
+	"time"
+
+	"marquee/engine/query"
+)
+
+// Collection describes the collection of one type.
+type Collection struct {
+	// Name consists of the characters a–z, 0–9 and _.
+	Name    string
+	Indexes []Index
+}
+
+// Index makes the store answer a query that compares each field of Equal with a
+// value, ordered by Order, without reading more records than match. Every index
+// is per network, ends with the id, and covers the state, so that a count with
+// the usual conditions reads no records. Indexes ordered by createTime and
+// updateTime always exist.
+type Index struct {
+	Equal []query.Field
+	Order query.Field
+}
+
+// Key identifies a record or a blob. Network is "" for a global one.
+type Key struct{ Network, ID string }
+
+// Record is a stored object: its system fields and its document.
+type Record struct {
+	Key
+	// Revision is 1 for a new record and increases by one with each write. The
+	// store maintains it. For records from before revisions existed, it is the
+	// Version.
+	Revision int64
+	// Version is maintained by the writer. Writing version 0 stores the
+	// revision.
+	Version int64
+	State   string
+	// The times are in UTC with milliseconds.
+	CreateTime, UpdateTime time.Time
+	CreateUser, UpdateUser string
+	// Warnings is a JSON array or empty.
+	Warnings []byte
+	// Document is a JSON object in canonical form (document.Append), at most
+	// 101 levels deep. The store returns the same bytes.
+	Document []byte
+}
+
+// Write is a write of a record.
+type Write struct {
+	Record
+	// Expected is the stored revision, 0 for a new record. The record is stored
+	// with the next revision, whatever its own says.
+	Expected int64
+	// Same marks a Document that equals the stored one and need not be written.
+	Same bool
+	// AddTerms and DropTerms change the record's terms.
+	AddTerms, DropTerms []Term
+	// AddClaims and DropClaims change the record's unique values.
+	AddClaims, DropClaims []Claim
+}
+
+// Entry holds what Index adds to a record.
+type Entry struct {
+	Key
+	Terms  []Term
+	Claims []Claim
+}
+
+// Term is a search value of a record: an item of a multi-valued property, or a
+// word. Key consists of a–z, A–Z, 0–9, _ and dots.
+type Term struct{ Key, Value string }
+
+// Claim reserves a unique value of a property in a collection and network.
+type Claim struct{ Collection, Network, Property, Value string }
+
+// Change records one write of a record.
+type Change struct {
+	// Position is the place of the change in commit order. It is opaque.
+	Position string
+	Time     time.Time
+	Network  string
+	// Collection and ID identify the record; Revision and Version are those
+	// after the write. For changes from before revisions existed, Revision is
+	// the Version.
+	Collection, ID    string
+	Revision, Version int64
+	User              string
+	// FeedOnly excludes the change from the history, because it did not raise
+	// the version.
+	FeedOnly bool
+	// Fields is a JSON array of the changed fields, without secrets.
+	Fields []byte
+	// Cause is a JSON object that explains why the service made the change;
+	// empty for a user's change.
+	Cause []byte
+	// Notices is a JSON array of notices for the Owner; both are empty when
+	// there are none.
+	Owner   string
+	Notices []byte
+}
+
+// Notice is one notice of a change.
+type Notice struct {
+	// Change has no Fields, Cause and Notices here.
+	Change
+	// Index is the index of the notice in its change.
+	Index int
+	// Text is the notice as a JSON object.
+	Text []byte
+}
+
+// NoticeQuery selects notices for an owner about changes in a network.
+type NoticeQuery struct {
+	Network, Owner string
+	// Collections lists the collections to include.
+	Collections []string
+	// After and AfterIndex are the Position and Index of a notice that Notices
+	// yielded, or After is "".
+	After         string
+	AfterIndex    int
+	Offset, Limit int
+}
+
+// HistoryQuery selects the changes in a network that are not FeedOnly.
+type HistoryQuery struct {
+	Network string
+	// Collection and ID restrict the query unless they are empty. ID requires
+	// Collection.
+	Collection, ID string
+	// Collections lists the collections to include; nil includes all.
+	Collections []string
+	// After is the Position of a change that History yielded, or "".
+	After         string
+	Offset, Limit int
+}

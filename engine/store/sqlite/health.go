@@ -1,0 +1,65 @@
+package sqlite
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"marquee/engine/store"
+)
+
+// Check implements store.Store. It reads, and writes a little beside the file,
+// because only a write detects a disk that is full or read-only. Damage is
+// reported for good, although other pages may still be readable.
+func (s *Store) Check(ctx context.Context) error {
+	if damage := s.damaged.Load(); damage != nil {
+		return *damage
+	}
+	err := s.Read(ctx, func(snapshot store.Snapshot) error {
+		_, err := snapshot.(*view).conn.number("SELECT count(*) FROM (SELECT 1 FROM changes LIMIT 1)")
+		return snapshot.(*view).ended(err)
+	})
+	if err != nil {
+		return err
+	}
+	if now, err := os.Stat(s.options.Path); err != nil || !os.SameFile(s.file, now) {
+		return &store.Error{Code: store.CodeUnavailable, Cause: err, Text: "the store's file was moved or deleted while it is open, and writes are lost: stop the service and put the file back"}
+	}
+	switch err := probe(filepath.Dir(s.options.Path), false); {
+	case isFull(err):
+		return &store.Error{Code: store.CodeFull, Text: fullText, Cause: err}
+	case err != nil:
+		return &store.Error{Code: store.CodeUnavailable, Cause: err, Text: "the store's folder cannot be written: check the disk and its permissions"}
+	}
+	return nil
+}
+
+// observe translates an error, and remembers the first sign of damage.
+func (s *Store) observe(ctx context.Context, err error) error {
+	err = translate(ctx, err)
+	if code, _ := store.CodeOf(err); code == store.CodeDamaged {
+		s.damaged.CompareAndSwap(nil, &err)
+	}
+	return err
+}
+
+// Verify reports damage of the file itself: unreadable pages, and indexes that
+// disagree with their tables. It reads the whole file.
+func (s *Store) Verify(ctx context.Context, yield func(fault string) error) error {
+	return s.Read(ctx, func(snapshot store.Snapshot) error {
+		v := snapshot.(*view)
+		return v.query(ctx, "PRAGMA integrity_check(100)", nil, func(row *stmt) error {
+			// A row may have many lines, of which the first is a heading.
+			for fault := range strings.Lines(row.ColumnText(0)) {
+				if fault = strings.TrimSpace(fault); fault == "ok" || strings.HasPrefix(fault, "***") {
+					continue
+				}
+				if err := yield(fault); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}

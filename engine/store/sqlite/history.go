@@ -1,0 +1,209 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"marquee/engine/document"
+	"marquee/engine/store"
+)
+
+const changeColumns = "seq,time,network,collection,changes.id,coalesce(revision,version),version,user,owner,feed_only"
+
+// contentColumns are the columns of a change that are not part of a notice.
+const contentColumns = ",fields,cause,notices"
+
+// change reads a row of changeColumns, and content one that also has
+// contentColumns. Both return SQLite's memory.
+func (s *stmt) change() store.Change {
+	return store.Change{
+		Position: strconv.FormatInt(s.ColumnInt64(0), 10), Time: time.UnixMilli(s.ColumnInt64(1)).UTC(),
+		Network: s.ColumnText(2), Collection: s.ColumnText(3), ID: s.ColumnText(4),
+		Revision: s.ColumnInt64(5), Version: s.ColumnInt64(6), User: s.ColumnText(7), Owner: s.ColumnText(8), FeedOnly: s.ColumnBool(9),
+	}
+}
+
+func (s *stmt) content() store.Change {
+	c := s.change()
+	c.Fields, c.Cause, c.Notices = s.ColumnRawText(10), s.ColumnRawText(11), s.ColumnRawText(12)
+	return c
+}
+
+// kept copies a change out of SQLite's memory.
+func kept(c store.Change) store.Change {
+	c.Fields, c.Cause, c.Notices = slices.Clone(c.Fields), slices.Clone(c.Cause), slices.Clone(c.Notices)
+	return c
+}
+
+// historyWhere returns the condition of a history query with its parameters. It
+// repeats the condition of the indexes, which hold no FeedOnly changes: SQLite
+// uses them only then.
+//
+// Unindexed is written before a list of collections: a plus keeps SQLite from
+// choosing an index by the list where the order of the changes is wanted.
+func historyWhere(q store.HistoryQuery, unindexed string) (string, []any) {
+	sql, args := " FROM changes WHERE feed_only IS NULL AND network=?", []any{q.Network}
+	if q.Collection != "" {
+		sql, args = sql+" AND collection=?", append(args, q.Collection)
+	}
+	if q.ID != "" {
+		sql, args = sql+" AND id=?", append(args, q.ID)
+	}
+	if q.Collections != nil {
+		names := make([]any, len(q.Collections))
+		for i, name := range q.Collections {
+			names[i] = name
+		}
+		sql, args = sql+" AND "+unindexed+"collection IN (SELECT value FROM json_each(?))", append(args, document.Append(nil, names))
+	}
+	return sql, args
+}
+
+// historySQL returns the statement of a page of the history with its
+// parameters.
+func historySQL(q store.HistoryQuery) (string, []any, error) {
+	where, args := historyWhere(q, "+")
+	offset := q.Offset
+	if q.After != "" {
+		seq, err := seqOf(q.After)
+		if err != nil {
+			return "", nil, err
+		}
+		where, args, offset = where+" AND seq<?", append(args, seq), 0
+	}
+	return "SELECT " + changeColumns + contentColumns + where + " ORDER BY seq DESC LIMIT ? OFFSET ?", append(args, q.Limit, offset), nil
+}
+
+// seqOf parses a position.
+func seqOf(position string) (int64, error) {
+	seq, err := strconv.ParseInt(position, 10, 64)
+	if err != nil || seq < 0 {
+		return 0, &store.Error{Code: store.CodeBadPosition, Text: "the position does not come from this store"}
+	}
+	return seq, nil
+}
+
+func (v *view) History(ctx context.Context, q store.HistoryQuery, yield func(*store.Change) error) error {
+	sql, args, err := historySQL(q)
+	if err != nil {
+		return err
+	}
+	return v.query(ctx, sql, args, func(s *stmt) error {
+		c := s.content()
+		return yield(&c)
+	})
+}
+
+func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64, err error) {
+	where, args := historyWhere(q, "")
+	err = v.query(ctx, "SELECT count(*)"+where, args, func(s *stmt) error {
+		n = s.ColumnInt64(0)
+		return nil
+	})
+	return n, err
+}
+
+// The statements of notices. The notices of one change are found in their
+// order.
+const (
+	noticeWhere    = " WHERE network=? AND owner=? AND +collection IN (SELECT value FROM json_each(?))"
+	noticeColumns  = "SELECT " + changeColumns + ",notice.key,notice.value FROM changes, json_each(changes.notices) AS notice" + noticeWhere
+	noticePage     = " ORDER BY seq DESC LIMIT ? OFFSET ?"
+	noticeBehind   = " AND seq<=? AND (seq<? OR notice.key>?)"
+	noticeCountSQL = "SELECT total(json_array_length(notices)) FROM changes" + noticeWhere
+)
+
+// noticesSQL returns the statement of a page of notices with its parameters.
+func noticesSQL(q store.NoticeQuery) (string, []any, error) {
+	args := noticeArgs(q)
+	if q.After == "" {
+		return noticeColumns + noticePage, append(args, q.Limit, q.Offset), nil
+	}
+	seq, err := seqOf(q.After)
+	return noticeColumns + noticeBehind + noticePage, append(args, seq, seq, q.AfterIndex, q.Limit, 0), err
+}
+
+func noticeArgs(q store.NoticeQuery) []any {
+	names := make([]any, len(q.Collections))
+	for i, name := range q.Collections {
+		names[i] = name
+	}
+	return []any{q.Network, q.Owner, document.Append(nil, names)}
+}
+
+func (v *view) Notices(ctx context.Context, q store.NoticeQuery, yield func(*store.Notice) error) error {
+	sql, args, err := noticesSQL(q)
+	if err != nil {
+		return err
+	}
+	return v.query(ctx, sql, args, func(s *stmt) error {
+		return yield(&store.Notice{Change: s.change(), Index: int(s.ColumnInt64(10)), Text: s.ColumnRawText(11)})
+	})
+}
+
+func (v *view) NoticeCount(ctx context.Context, q store.NoticeQuery) (n int64, err error) {
+	err = v.query(ctx, noticeCountSQL, noticeArgs(q), func(s *stmt) error {
+		n = s.ColumnInt64(0)
+		return nil
+	})
+	return n, err
+}
+
+// Changes implements store.Store.
+func (s *Store) Changes(ctx context.Context, after string, limit int, collections ...string) ([]store.Change, string, error) {
+	position := int64(0)
+	if after != "" {
+		var err error
+		if position, err = seqOf(after); err != nil {
+			return nil, "", err
+		}
+	}
+	where, args := " FROM changes WHERE seq>?", []any{position}
+	if len(collections) > 0 {
+		names := make([]any, len(collections))
+		for i, name := range collections {
+			names[i] = name
+		}
+		where, args = where+" AND +collection IN (SELECT value FROM json_each(?))", append(args, document.Append(nil, names))
+	}
+	var changes []store.Change
+	err := s.Read(ctx, func(snapshot store.Snapshot) error {
+		v := snapshot.(*view)
+		changes = nil
+		err := v.query(ctx, "SELECT "+changeColumns+contentColumns+where+" ORDER BY seq LIMIT ?", append(args, limit), func(s *stmt) error {
+			changes = append(changes, kept(s.content()))
+			return nil
+		})
+		switch {
+		case err != nil:
+			return err
+		case len(changes) < limit && len(collections) > 0:
+			// The next call need not skip the same changes again.
+			after, err = v.end(ctx, after)
+		case len(changes) > 0:
+			after = changes[len(changes)-1].Position
+		}
+		return err
+	})
+	return changes, after, err
+}
+
+// End implements store.Store.
+func (s *Store) End(ctx context.Context) (position string, err error) {
+	err = s.Read(ctx, func(snapshot store.Snapshot) error {
+		position, err = snapshot.(*view).end(ctx, "")
+		return err
+	})
+	return position, err
+}
+
+// end returns the position of the last change, or otherwise when there is none.
+func (v *view) end(ctx context.Context, otherwise string) (string, error) {
+	err := v.query(ctx, "SELECT seq FROM changes ORDER BY seq DESC LIMIT 1", nil, func(s *stmt) error {
+		otherwise = strconv.FormatInt(s.ColumnInt64(0), 10)
+		return nil
+	})
+	return otherwise, err
+}

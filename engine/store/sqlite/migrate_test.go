@@ -1,0 +1,97 @@
+package sqlite
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"marquee/engine/store"
+)
+
+// firstThings creates the tables of a collection as of version 1, with a record
+// at its fifth version and its history.
+const firstThings = `
+CREATE TABLE r_things (
+	seq INTEGER PRIMARY KEY, network TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, state TEXT NOT NULL,
+	create_time INTEGER NOT NULL, update_time INTEGER NOT NULL, create_user TEXT NOT NULL, update_user TEXT NOT NULL,
+	warnings TEXT, doc TEXT NOT NULL);
+CREATE UNIQUE INDEX k_things ON r_things (network, id);
+CREATE TABLE t_things (network TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, record INTEGER NOT NULL,
+	PRIMARY KEY (network, key, value, record)) WITHOUT ROWID;
+INSERT INTO r_things (network,id,version,state,create_time,update_time,create_user,update_user,warnings,doc)
+	VALUES ('n','old',5,'ACTIVE',1,2,'u','u',NULL,'{"n":1}');
+INSERT INTO changes (time,network,collection,id,version,user,fields) VALUES (1,'n','things','old',5,'','[]');
+INSERT INTO claims (collection,network,property,value,id) VALUES ('things','n','p','v','old');`
+
+// TestMigrateFirst checks that a store of version 1 is upgraded with all its
+// data. The revision of its records is their version.
+func TestMigrateFirst(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "marquee.db")
+	c, err := openConn(path, writerCacheKB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.exec(fmt.Sprintf("PRAGMA journal_mode=WAL; BEGIN; %s %s PRAGMA application_id=%d; PRAGMA user_version=1; COMMIT",
+		migrations[0].script, firstThings, applicationID)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+
+	key := store.Key{Network: "n", ID: "old"}
+	claim := store.Claim{Collection: "things", Network: "n", Property: "p", Value: "v"}
+	for revision := int64(5); revision < 8; revision++ { // the second time, there is nothing to do
+		s := openTest(t, Options{Path: path})
+		ensureThings(t, s)
+		var record store.Record
+		if err := s.Read(t.Context(), func(snapshot store.Snapshot) error {
+			owners, err := snapshot.Claims(t.Context(), []store.Claim{claim})
+			if owners[claim] != "old" {
+				t.Errorf("owners %v", owners)
+			}
+			if version, err := snapshot.(*view).conn.pragma("user_version"); err != nil || int(version) != len(migrations) {
+				t.Errorf("version %d, %v", version, err)
+			}
+			n, failed := snapshot.HistoryCount(t.Context(), store.HistoryQuery{Network: "n", Collection: "things", ID: "old"})
+			if n != 1 || failed != nil {
+				t.Errorf("%d changes in the history, %v", n, failed)
+			}
+			if err != nil {
+				return err
+			}
+			return snapshot.Get(t.Context(), "things", []store.Key{key}, func(r *store.Record) error {
+				record = *r
+				record.Document, record.Warnings = []byte(string(r.Document)), nil
+				return nil
+			})
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if record.Revision != revision || record.Version != 5 {
+			t.Errorf("the record is at revision %d of version %d, want %d of 5", record.Revision, record.Version, revision)
+		}
+		changes, _, err := s.Changes(t.Context(), "", 10)
+		if err != nil || len(changes) != int(revision)-4 || changes[len(changes)-1].Revision != revision || changes[len(changes)-1].Version != 5 {
+			t.Errorf("changes %+v, %v", changes, err)
+		}
+		if err := s.Write(t.Context(), func(tx store.Tx) error {
+			if err := tx.Put(t.Context(), "things", []store.Write{{Record: record, Expected: revision}}); err != nil {
+				return err
+			}
+			return tx.Append(t.Context(), []store.Change{{Time: record.UpdateTime, Network: "n", Collection: "things", ID: "old",
+				Revision: revision + 1, Version: 5, FeedOnly: true, Fields: []byte("[]")}})
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Write(t.Context(), func(tx store.Tx) error { return putBlob(t, tx, aBlob, 1<<20) }); err != nil {
+			t.Fatal(err)
+		}
+		if n := blobSize(t, s, aBlob); n != 1<<20 {
+			t.Errorf("%d bytes of a blob", n)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

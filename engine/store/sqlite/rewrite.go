@@ -1,0 +1,106 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"marquee/engine/store"
+)
+
+// ScanHistory implements store.Snapshot.
+func (v *view) ScanHistory(ctx context.Context, collection, after string, limit int) ([]store.Change, error) {
+	var seq int64
+	if after != "" {
+		var err error
+		if seq, err = strconv.ParseInt(after, 10, 64); err != nil {
+			return nil, &store.Error{Code: store.CodeInternal, Text: "the position does not come from the history"}
+		}
+	}
+	var changes []store.Change
+	err := v.query(ctx, "SELECT "+changeColumns+contentColumns+" FROM changes WHERE seq>? AND +collection=? ORDER BY seq LIMIT ?", []any{seq, collection, limit}, func(s *stmt) error {
+		changes = append(changes, kept(s.content()))
+		return nil
+	})
+	return changes, err
+}
+
+// Rewrite implements store.Tx.
+func (t *transaction) Rewrite(ctx context.Context, collection string, records []store.Record) error {
+	if err := t.guard(ctx); err != nil {
+		return err
+	}
+	if err := t.grow(len(records)); err != nil {
+		return err
+	}
+	t.touched[collection] = true
+	sql := "UPDATE " + table(collection) + " SET doc=? WHERE network=? AND id=? AND coalesce(revision,version)=? RETURNING 1"
+	return t.wipe(func() error {
+		for i := range records {
+			r, found := &records[i], false
+			err := t.conn.rows(sql, []any{r.Document, r.Network, r.ID, r.Revision}, func(*stmt) error {
+				found = true
+				return nil
+			})
+			if err == nil && !found {
+				err = errVersion
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// RewriteHistory implements store.Tx.
+func (t *transaction) RewriteHistory(ctx context.Context, changes []store.Change) error {
+	if err := t.guard(ctx); err != nil {
+		return err
+	}
+	if err := t.grow(len(changes)); err != nil {
+		return err
+	}
+	return t.wipe(func() error {
+		for i := range changes {
+			if err := t.conn.run("UPDATE changes SET fields=? WHERE seq=?", changes[i].Fields, changes[i].Position); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// maxWiped is the maximum size of a file that Wipe rewrites as a whole, because
+// writes wait meanwhile.
+const maxWiped = 256 << 20
+
+// Wipe implements store.Store. Free space within pages keeps old data, and so
+// does the log until it is reused.
+func (s *Store) Wipe(ctx context.Context) error {
+	c, err := openConn(s.options.Path, writerCacheKB)
+	if err != nil {
+		return s.observe(ctx, err)
+	}
+	defer c.close()
+	c.setContext(ctx)
+	size, err := c.number("SELECT page_count*page_size FROM pragma_page_count, pragma_page_size")
+	if err == nil && size <= maxWiped {
+		err = c.exec("PRAGMA temp_store=FILE; VACUUM")
+	}
+	if err == nil {
+		err = c.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	}
+	return s.observe(ctx, err)
+}
+
+// wipe makes SQLite overwrite what replace deletes, because it may hold a
+// secret.
+func (t *transaction) wipe(replace func() error) error {
+	err := t.conn.exec("PRAGMA secure_delete=ON")
+	if err == nil {
+		err = replace()
+		err = errors.Join(err, t.conn.exec("PRAGMA secure_delete=OFF"))
+	}
+	return t.ended(err)
+}

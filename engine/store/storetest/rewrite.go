@@ -1,0 +1,131 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"marquee/engine/query"
+	"marquee/engine/store"
+)
+
+func (v *checkedSnapshot) ScanHistory(ctx context.Context, collection, after string, limit int) ([]store.Change, error) {
+	t := v.use.t
+	t.Helper()
+	if err := v.use.begin("ScanHistory"); err != nil {
+		return nil, err
+	}
+	changes, err := v.Snapshot.ScanHistory(ctx, collection, after, limit)
+	if len(changes) > limit {
+		t.Errorf("ScanHistory: %d of at most %d", len(changes), limit)
+	}
+	for i := range changes {
+		checkChange(t, "ScanHistory", &changes[i])
+		if changes[i].Collection != collection {
+			t.Errorf("ScanHistory: %+v is not of %s", changes[i], collection)
+		}
+	}
+	v.use.done("ScanHistory", err, nil)
+	return changes, err
+}
+
+func (v *checkedTx) Rewrite(ctx context.Context, collection string, records []store.Record) error {
+	t := v.use.t
+	t.Helper()
+	if err := v.use.begin("Rewrite"); err != nil {
+		return err
+	}
+	for i := range records {
+		checkRecord(t, "Rewrite", &records[i])
+	}
+	err := v.tx.Rewrite(ctx, collection, records)
+	v.use.done("Rewrite", err, nil, store.CodeConflict)
+	return err
+}
+
+func (v *checkedTx) RewriteHistory(ctx context.Context, changes []store.Change) error {
+	v.use.t.Helper()
+	if err := v.use.begin("RewriteHistory"); err != nil {
+		return err
+	}
+	err := v.tx.RewriteHistory(ctx, changes)
+	v.use.done("RewriteHistory", err, nil, store.CodeConflict)
+	return err
+}
+
+func (c *checked) Wipe(ctx context.Context) error {
+	err := c.Store.Wipe(ctx)
+	fault(c.t, "Wipe", err)
+	return err
+}
+
+// testRewrite proves that documents and changes can be replaced by another
+// form.
+func testRewrite(t *testing.T, h Harness) {
+	f := open(t, h)
+	red := store.Term{Key: "colour", Value: "red"}
+	w := newRecord("a", `{"name":"plain"}`)
+	w.AddTerms, w.AddClaims = []store.Term{red}, []store.Claim{claim("x")}
+	f.put(things, w, newRecord("b", `{"name":"other"}`))
+
+	f.run("records", func(f *fixture) {
+		before, _ := f.get(things, "a")
+		other := before
+		other.Document = []byte(`{"name":"sealed"}`)
+		f.must(f.write(func(tx store.Tx) error { return tx.Rewrite(f.ctx, things, []store.Record{other}) }))
+		after, _ := f.get(things, "a")
+		same(f, "the record", after, other)
+		found := f.ids(query.Query{Collection: things, Network: net, Where: query.Term{Key: red.Key, Value: red.Value}, Order: query.Order{Field: query.Field{System: query.ID}}, Limit: 9})
+		same(f, "by its term", fmt.Sprint(found), "[a]")
+		found = f.ids(query.Query{Collection: things, Network: net, Where: equal(text("name"), "sealed"), Order: query.Order{Field: query.Field{System: query.ID}}, Limit: 9})
+		same(f, "by its new form", fmt.Sprint(found), "[a]")
+		f.read(func(s store.Snapshot) {
+			owners, err := s.Claims(f.ctx, w.AddClaims)
+			f.must(err)
+			same(f, "the claims", owners, map[store.Claim]string{claim("x"): "a"})
+		})
+		f.must(f.s.Wipe(f.ctx))
+		wiped, _ := f.get(things, "a")
+		same(f, "the record, wiped", wiped, after)
+		wrong := after
+		wrong.Revision++
+		f.code(f.s.Write(f.ctx, func(tx store.Tx) error { return tx.Rewrite(f.ctx, things, []store.Record{wrong}) }), store.CodeConflict)
+		wrong.ID = "nobody"
+		f.code(f.s.Write(f.ctx, func(tx store.Tx) error { return tx.Rewrite(f.ctx, things, []store.Record{wrong}) }), store.CodeConflict)
+	})
+
+	f.run("history", func(f *fixture) {
+		f.must(f.write(func(tx store.Tx) error {
+			return tx.Append(f.ctx, []store.Change{change(net, things, "a", 1), change("n2", things, "a", 1), change(net, others, "o", 1), change(net, things, "a", 2)})
+		}))
+		_, position, err := f.s.Changes(f.ctx, "", everything)
+		f.must(err)
+		scan := func(limit int) (all []store.Change) {
+			f.read(func(s store.Snapshot) {
+				all = nil
+				for after := ""; ; {
+					changes, err := s.ScanHistory(f.ctx, things, after, limit)
+					f.must(err)
+					if all = append(all, changes...); len(changes) < limit {
+						return
+					}
+					after = changes[len(changes)-1].Position
+				}
+			})
+			return all
+		}
+		all := scan(2)
+		same(f, "the changes", len(all), 3)
+		all[0].Fields, all[2].Fields = []byte(`[{"field":"/a.b"}]`), []byte(`[]`)
+		f.must(f.write(func(tx store.Tx) error { return tx.RewriteHistory(f.ctx, []store.Change{all[0], all[2]}) }))
+		same(f, "the changes after", scan(1), all)
+		f.read(func(s store.Snapshot) {
+			n, err := s.HistoryCount(f.ctx, store.HistoryQuery{Network: net, Collection: things})
+			f.must(err)
+			same(f, "the count", n, int64(2))
+		})
+		changes, _, err := f.s.Changes(f.ctx, position, 10)
+		f.must(err)
+		same(f, "the feed behind", len(changes), 0)
+	})
+}

@@ -1,0 +1,186 @@
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"marquee/engine/catalog"
+	"marquee/engine/document"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+	"marquee/engine/walk"
+)
+
+// fillAll gives the objects of types the keys that they lack, and then changes the
+// indexings with filled, unless it is nil. If it fails, the indexings are as before.
+func (e *Swapper) fillAll(ctx context.Context, l *lease, todo []reindexing, filled func(name string, n *catalog.Indexing)) error {
+	if len(todo) == 0 {
+		return nil
+	}
+	lacks := map[string]reindexing{}
+	for _, r := range todo {
+		lacks[r.t.Name] = r
+	}
+	names := slices.Sorted(maps.Keys(lacks))
+	err := e.beginFilling(ctx, l, names, lacks)
+	for i := 0; i < len(todo) && err == nil; i++ {
+		err = e.fill(ctx, todo[i])
+	}
+	if err == nil && filled != nil {
+		err = e.changeIndexings(ctx, l, names, filled)
+	}
+	if err != nil {
+		abandon := func(_ string, n *catalog.Indexing) { n.Abandon() }
+		err = errors.Join(err, e.changeIndexings(context.WithoutCancel(ctx), l, names, abandon))
+	}
+	return err
+}
+
+// beginFilling drops what is left over of the missing keys and then has all writes of
+// all servers maintain them: it returns when the transactions that began before have
+// ended.
+func (e *Swapper) beginFilling(ctx context.Context, l *lease, names []string, lacks map[string]reindexing) error {
+	if err := e.changeIndexings(ctx, l, names, func(_ string, n *catalog.Indexing) { n.Abandon() }); err != nil {
+		return err
+	}
+	if err := e.Store.Settle(ctx); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := e.forget(ctx, l, name, lacks[name].lacks); err != nil {
+			return err
+		}
+	}
+	err := e.changeIndexings(ctx, l, names, func(name string, n *catalog.Indexing) {
+		r := lacks[name]
+		n.Filling, n.Leftover = r.lacks, n.Leftover.Without(r.lacks)
+		maps.Copy(n.Searches, r.searches)
+	})
+	if err != nil {
+		return err
+	}
+	return e.Store.Settle(ctx)
+}
+
+// forget drops keys that no write maintains any more.
+func (e *Swapper) forget(ctx context.Context, l *lease, collection string, k *catalog.Keys) error {
+	if err := l.check(ctx); err != nil { // what another has filled in meanwhile must stay
+		return err
+	}
+	return e.Store.Forget(ctx, collection, k.Terms, k.Unique)
+}
+
+// fill gives all objects of a type the keys that they lack.
+func (e *Swapper) fill(ctx context.Context, r reindexing) error {
+	lacks := &catalog.Indexing{Searches: r.searches, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
+	lacks.Prepare()
+	return walk.Collection(ctx, e.Store, r.t.Name, func(tx store.Tx, records []walk.Record) error {
+		if err := e.checkFilling(ctx, tx, r); err != nil {
+			return err
+		}
+		return index(ctx, tx, r.t, lacks, records)
+	})
+}
+
+// checkFilling fails when the type is no longer noted as being filled, because the
+// lease was lost. A step that still finds the note ends before the keys are forgotten,
+// as every write does.
+func (e *Swapper) checkFilling(ctx context.Context, s store.Snapshot, r reindexing) error {
+	noted := false
+	err := s.Get(ctx, catalog.TypeCollection, []store.Key{{ID: r.t.Name}}, func(record *store.Record) error {
+		n, err := e.ReadIndexing(record)
+		noted = err == nil && r.lacks.Without(n.Filling).Empty()
+		return err
+	})
+	if err == nil && !noted {
+		err = errLeaseLost
+	}
+	return err
+}
+
+// index gives some objects the keys that they lack. Objects written since the walk
+// first read them have them already, except for unique values that several objects
+// share.
+func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Indexing, records []walk.Record) error {
+	var entries []store.Entry
+	var claims []store.Claim
+	forms := map[store.Key][][]store.Claim{}
+	for _, r := range records {
+		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+		if err != nil {
+			return err
+		}
+		entry := store.Entry{Key: r.Key}
+		if !r.Changed {
+			entry.Terms, _ = lacks.DiffTerms(object, nil)
+		}
+		for _, claim := range catalog.ClaimsOf(t, lacks.Unique, r.Network, object) {
+			entry.Claims = append(entry.Claims, claim)
+		}
+		claims = append(claims, entry.Claims...)
+		for _, f := range catalog.FormsOf(lacks.Unique) {
+			shared := catalog.FormClaims(t.Name, r.Network, f, catalog.TextAt(object, f.Property))
+			forms[r.Key], claims = append(forms[r.Key], shared), append(claims, shared...)
+		}
+		entries = append(entries, entry)
+	}
+	owners, err := tx.Claims(ctx, claims)
+	if err != nil {
+		return err
+	}
+	if err := checkOwners(t, entries, owners); err != nil {
+		return err
+	}
+	for i := range entries {
+		for _, shared := range forms[entries[i].Key] {
+			if claim, ok := catalog.FreeForm(shared, owners, entries[i].ID); ok {
+				entries[i].Claims = append(entries[i].Claims, claim)
+				owners[claim] = entries[i].ID
+			}
+		}
+	}
+	entries = slices.DeleteFunc(entries, func(entry store.Entry) bool { return len(entry.Terms)+len(entry.Claims) == 0 })
+	if len(entries) == 0 {
+		return nil
+	}
+	return tx.Index(ctx, t.Name, entries)
+}
+
+// checkOwners refuses objects that share a unique value and drops the claims that are
+// held already.
+func checkOwners(t *schema.Type, entries []store.Entry, owners map[store.Claim]string) error {
+	for i := range entries {
+		entry := &entries[i]
+		entry.Claims = slices.DeleteFunc(entry.Claims, func(claim store.Claim) bool { return owners[claim] == entry.ID })
+		for _, claim := range entry.Claims {
+			if other, taken := owners[claim]; taken {
+				return schema.Problems{{File: t.File, Pointer: "/x-resource/unique", Cure: "change one of them, or leave the property out",
+					Text: fmt.Sprintf("%s cannot be unique: the objects %q and %q have the same value", claim.Property, other, entry.ID)}}
+			}
+			owners[claim] = entry.ID
+		}
+	}
+	return nil
+}
+
+// Repair gives all objects the terms and claims that they lack. It changes no object
+// and skips those that cannot be decoded.
+func (e *Swapper) Repair(ctx context.Context) error {
+	for _, t := range e.Registry().Types() {
+		n := catalog.IndexingOf(t)
+		err := walk.Collection(ctx, e.Store, t.Name, func(tx store.Tx, records []walk.Record) error {
+			records = slices.DeleteFunc(records, func(r walk.Record) bool {
+				_, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+				return err != nil
+			})
+			return index(ctx, tx, t, n, records)
+		})
+		if err != nil {
+			return store.Translate(err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package swap
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"marquee/engine/schema"
+	"marquee/schemas"
+)
+
+func loadTypes(t *testing.T, properties string) *schema.Registry {
+	t.Helper()
+	folder := fstest.MapFS{"things.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "T",
+		"x-resource": {"path": "things"}, "type": "object", "properties": {` + properties + `},
+		"$defs": {"node": {"type": "object", "properties": {"to": {"x-ref": "things"}, "key": {"type": "string", "x-secret": true}, "child": {"$ref": "#/$defs/node"}}},
+			"plain": {"type": "object", "properties": {"to": {"x-ref": "things"}, "key": {"type": "string"}, "child": {"$ref": "#/$defs/plain"}}}}}`)}}
+	registry, err := schema.Load(schema.Source{FS: schemas.FS}, schema.Source{Name: "s", FS: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry
+}
+
+func loadThings(t *testing.T, properties string) *schema.Type {
+	t.Helper()
+	things, _ := loadTypes(t, properties).Type("things")
+	return things
+}
+
+// recalled is an outline as it comes back from the store.
+func recalled(t *testing.T, o *outline) *outline {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := &outline{}
+	if err := json.Unmarshal(text, back); err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+// TestOutlinesStay: the outline of each type of the service differs in nothing
+// from what was remembered of it, and is remembered in the same form.
+func TestOutlinesStay(t *testing.T) {
+	for _, typ := range loadTypes(t, `"node": {"$ref": "#/$defs/node"}, "map": {"type": "object", "patternProperties": {"^a": {"x-ref": "tiers"}, "b$": {"type": "string"}}, "additionalProperties": {"x-ref": "things"}},
+		"tuple": {"type": "array", "prefixItems": [{"x-ref": "tiers"}, {"type": "number"}], "items": {"x-ref": "things"}}`).Types() {
+		now := outlineOf(typ)
+		was := recalled(t, now)
+		for range 3 {
+			if changed := was.differences(now); len(changed) > 0 {
+				t.Errorf("%s: %v", typ.Name, changed)
+			}
+			if said, refused := was.forms(now); len(said)+len(refused) > 0 {
+				t.Errorf("%s: %v %v", typ.Name, said, refused)
+			}
+			before, _ := json.Marshal(was)
+			was = recalled(t, was.settle(now))
+			after, _ := json.Marshal(was)
+			if string(before) != string(after) {
+				t.Errorf("%s: %s\nbecame %s", typ.Name, before, after)
+			}
+			if len(after) > 64<<10 {
+				t.Errorf("%s: %d bytes", typ.Name, len(after))
+			}
+		}
+	}
+}
+
+// TestOutlineDifferences: what a schema says of values that may be stored.
+func TestOutlineDifferences(t *testing.T) {
+	for _, c := range []struct{ before, after, want string }{
+		{`"a": {"x-ref": "tiers"}`, `"a": {"x-ref": "things"}`, "/properties/a"},
+		{`"a": {"x-ref": "tiers"}`, `"b": {"x-ref": "things"}`, ""},
+		{`"a": {"type": "object"}`, `"a": {"type": "object", "properties": {"b": {"x-ref": "things"}}}`, "/properties/a/properties/b"},
+		{`"a": {"type": "object", "additionalProperties": {"x-ref": "tiers"}}`, `"a": {"type": "object", "properties": {"b": {"x-ref": "things"}}}`, "/properties/a/properties/b"},
+		{`"a": {"type": "object", "properties": {"b": {"x-ref": "tiers"}}}`, `"a": {"type": "object", "additionalProperties": {"x-ref": "things"}}`, "/properties/a/properties/b"},
+		{`"a": {"type": "object", "patternProperties": {"^b": {"x-ref": "tiers"}}}`, `"a": {"type": "object", "patternProperties": {"^b": {"x-ref": "things"}}}`, "/properties/a/patternProperties/^b"},
+		{`"a": {"type": "object", "patternProperties": {"^b": {"x-ref": "tiers"}}}`, `"a": {"type": "object", "patternProperties": {"^c": {"x-ref": "things"}}}`, "/properties/a/patternProperties/^c"},
+		{`"a": {"type": "array", "items": {"x-ref": "tiers"}}`, `"a": {"type": "array", "prefixItems": [{"x-ref": "things"}]}`, "/properties/a/prefixItems/0"},
+		{`"a": {"type": "string"}`, `"a": {"type": "array", "items": {"x-ref": "things"}}`, ""},
+		{`"a": {"$ref": "#/$defs/node"}`, `"a": {"$ref": "#/$defs/plain"}`, "refused /properties/a/properties/child/properties/key, refused /properties/a/properties/key"},
+		{`"a": {"$ref": "#/$defs/plain"}`, `"a": {"$ref": "#/$defs/node"}`, "/properties/a/properties/child/properties/key=sealed, /properties/a/properties/key=sealed"},
+		{`"a": {"type": "string"}`, `"a": {"type": "string", "x-secret": true}`, "/properties/a=sealed"},
+		{`"a": {"type": "object"}`, `"a": {"type": "object", "properties": {"b": {"type": "string", "x-secret": true}}}`, "/properties/a/properties/b=sealed"},
+		{`"a": {"type": "string", "x-secret": true}`, `"a": {"type": "string"}`, "refused /properties/a"},
+		{`"a": {"type": "string", "x-secret": true}`, `"a": {"type": "string", "x-secret": false}`, "/properties/a=plain"},
+		{`"a": {"type": "string", "x-secret": true}`, `"b": {"type": "string"}`, ""},
+		{`"a": {"type": "object", "properties": {"b": {"type": "string", "x-secret": true}}}`, `"a": {"type": "object"}`, "refused /properties/a/properties/b"},
+	} {
+		was, now := recalled(t, outlineOf(loadThings(t, c.before))), outlineOf(loadThings(t, c.after))
+		got := slices.Collect(maps.Keys(was.differences(now)))
+		said, refused := was.forms(now)
+		for place, form := range said {
+			got = append(got, place+"="+form)
+		}
+		for _, place := range refused {
+			got = append(got, "refused "+place)
+		}
+		slices.Sort(got)
+		if text := strings.Join(got, ", "); text != c.want {
+			t.Errorf("%s became %s: %s", c.before, c.after, text)
+		}
+		// What is not declared for a while is remembered.
+		gap := recalled(t, was.settle(outlineOf(loadThings(t, `"z": {"type": "string"}`))))
+		if again := fmt.Sprint(gap.differences(now)); again != fmt.Sprint(was.differences(now)) {
+			t.Errorf("%s became %s, after a while: %s", c.before, c.after, again)
+		}
+		if again, _ := gap.forms(now); fmt.Sprint(again) != fmt.Sprint(said) {
+			t.Errorf("%s became %s, after a while: %s", c.before, c.after, again)
+		}
+	}
+}

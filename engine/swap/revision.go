@@ -1,0 +1,358 @@
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"marquee/engine/catalog"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+	"marquee/engine/walk"
+)
+
+// revision adapts stored values to a registry whose types declare something else for
+// them than the types before.
+type revision struct {
+	e     *Swapper
+	types []*schema.Type
+	// asked are the differences, seals and opens the places whose strings change their
+	// form, all by the name of the type.
+	asked, seals, opens map[string]map[string]string
+	inspections         []*inspection
+}
+
+// revise checks the stored values against a registry, and decrypts what is no longer a
+// secret. Values that do not suit it are an error of type schema.Problems.
+func (e *Swapper) revise(ctx context.Context, l *lease, registry *schema.Registry) (*revision, error) {
+	v, err := e.compare(ctx, registry)
+	if err == nil {
+		err = v.ask(ctx, l)
+	}
+	if err == nil {
+		err = v.open(ctx, l)
+	}
+	if err != nil {
+		return nil, errors.Join(err, v.withdraw(context.WithoutCancel(ctx), l))
+	}
+	return v, nil
+}
+
+// compare finds the differences between a registry and the stored outlines.
+func (e *Swapper) compare(ctx context.Context, registry *schema.Registry) (*revision, error) {
+	v := &revision{e: e, types: registry.Types()}
+	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+		v.asked, v.seals, v.opens, v.inspections = map[string]map[string]string{}, map[string]map[string]string{}, map[string]map[string]string{}, nil
+		noted, err := catalog.ReadAll(ctx, s)
+		if err != nil {
+			return err
+		}
+		outlines, _, err := rememberedOutlines(ctx, s)
+		if err != nil {
+			return err
+		}
+		var problems schema.Problems
+		for _, t := range v.types {
+			now := outlineOf(t)
+			was := outlines[t.Name]
+			if _, served := noted[t.Name]; was == nil && !served {
+				continue // nobody has written any
+			} else if was == nil {
+				was = unremembered(t)
+			}
+			if changed := was.differences(now); len(changed) > 0 {
+				v.asked[t.Name] = changed
+				v.inspections = append(v.inspections, &inspection{e: e, t: t, registry: registry, was: was, changed: changed})
+			}
+			said, shown := was.forms(now)
+			for _, place := range shown {
+				problems = append(problems, schema.Problem{File: t.File, Pointer: place, Text: "what is stored here is secret, and would be shown",
+					Cure: `say "x-secret": true, use a new property, or say "x-secret": false to have the stored values decrypted`})
+			}
+			for place, form := range said {
+				by := v.opens
+				if form == catalog.SealedForm {
+					by = v.seals
+				}
+				if by[t.Name] == nil {
+					by[t.Name] = map[string]string{}
+				}
+				by[t.Name][place] = form
+			}
+		}
+		if len(problems) > 0 {
+			return problems
+		}
+		return nil
+	})
+	return v, err
+}
+
+// unremembered returns the outline of a type that only earlier versions of the program
+// have served, which stored none: any secret may be stored in plain text.
+func unremembered(t *schema.Type) *outline {
+	o := outlineOf(t)
+	seen := map[*outlineNode]bool{}
+	var visit func(n *outlineNode)
+	visit = func(n *outlineNode) {
+		if n == nil || n == anything || seen[n] {
+			return
+		}
+		seen[n] = true
+		if n.forms[0] == catalog.SealedForm {
+			n.forms = []string{catalog.PlainForm, catalog.SealedForm}
+		}
+		for _, member := range n.members {
+			visit(member)
+		}
+		for _, member := range n.matching {
+			visit(member)
+		}
+		for _, item := range n.prefix {
+			visit(item)
+		}
+		visit(n.extra)
+		visit(n.items)
+	}
+	visit(o.root)
+	return o
+}
+
+// ask checks the stored values of all differences, after it has made writes of all
+// servers respect them.
+func (v *revision) ask(ctx context.Context, l *lease) error {
+	if len(v.asked) == 0 {
+		return nil
+	}
+	err := v.e.changeIndexings(ctx, l, slices.Sorted(maps.Keys(v.asked)), func(name string, n *catalog.Indexing) { n.Asked = v.asked[name] })
+	if err != nil {
+		return err
+	}
+	if err := v.e.Store.Settle(ctx); err != nil {
+		return err
+	}
+	for _, inspection := range v.inspections {
+		if err := inspection.inspect(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open decrypts what is no longer a secret. The registry before reads both forms.
+func (v *revision) open(ctx context.Context, l *lease) error {
+	if len(v.opens) == 0 {
+		return nil
+	}
+	if err := v.begin(ctx, l, v.opens); err != nil {
+		return err
+	}
+	for _, t := range v.typesOf(v.opens) {
+		if err := v.e.rewriteAll(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin notes the new forms of strings and waits for the writes that do not know them.
+func (v *revision) begin(ctx context.Context, l *lease, forms map[string]map[string]string) error {
+	err := v.e.Store.Write(ctx, func(tx store.Tx) error {
+		var wrong error
+		err := v.e.changeIndexingsIn(ctx, tx, l, slices.Sorted(maps.Keys(forms)), func(name string, n *catalog.Indexing) {
+			wrong = errors.Join(wrong, v.e.witness(name, n))
+			n.Note(forms[name])
+		})
+		if err != nil || wrong != nil {
+			return errors.Join(err, wrong)
+		}
+		return v.e.noteOutlines(ctx, tx, v.typesOf(forms), (*outline).withForms)
+	})
+	if err != nil {
+		return err
+	}
+	for name := range forms {
+		v.e.SetMixed(name, true)
+	}
+	return v.e.Store.Settle(ctx)
+}
+
+// witness encrypts a text where secrets begin to be stored in both forms, and checks
+// it afterwards: a server with another key would take secrets for plain text.
+func (e *Swapper) witness(name string, n *catalog.Indexing) (err error) {
+	place := catalog.SecretPlace(catalog.TypeCollection, "", name, nil)
+	if n.Witness == "" {
+		n.Witness, err = e.Sealer.Seal("", place)
+	} else if _, err = e.Sealer.Open(n.Witness, place); err != nil {
+		err = fmt.Errorf("the secrets of %s: %w", name, err)
+	}
+	return err
+}
+
+func (v *revision) typesOf(forms map[string]map[string]string) (types []*schema.Type) {
+	for _, t := range v.types {
+		if forms[t.Name] != nil {
+			types = append(types, t)
+		}
+	}
+	return types
+}
+
+// withdraw removes what ask noted. What was decrypted is encrypted again by Maintain.
+func (v *revision) withdraw(ctx context.Context, l *lease) error {
+	names := slices.Concat(slices.Collect(maps.Keys(v.asked)), slices.Collect(maps.Keys(v.opens)))
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return v.e.changeIndexings(ctx, l, slices.Compact(names), func(name string, n *catalog.Indexing) {
+		n.Asked = nil
+		sealed := map[string]string{}
+		for place := range v.opens[name] {
+			if n.Said[place] == catalog.PlainForm {
+				sealed[place] = catalog.SealedForm
+			}
+		}
+		n.Note(sealed)
+	})
+}
+
+// publish notes that the registry is served and that objects may be written under it.
+func (v *revision) publish(ctx context.Context, l *lease, serve func(name string, n *catalog.Indexing)) error {
+	return v.e.Store.Write(ctx, func(tx store.Tx) error {
+		var wrong error
+		names := make([]string, len(v.types))
+		for i, t := range v.types {
+			names[i] = t.Name
+		}
+		err := v.e.changeIndexingsIn(ctx, tx, l, names, func(name string, n *catalog.Indexing) {
+			serve(name, n)
+			if n.Asked = nil; v.seals[name] != nil {
+				wrong = errors.Join(wrong, v.e.witness(name, n))
+			} else if v.opens[name] != nil {
+				n.Witness = ""
+			}
+			n.Note(v.asked[name])
+			n.Note(v.seals[name])
+		})
+		if err != nil || wrong != nil {
+			return errors.Join(err, wrong)
+		}
+		return v.e.noteOutlines(ctx, tx, v.types, (*outline).with)
+	})
+}
+
+// end encrypts what has become a secret, once the registry is served, and stores the
+// outlines that hold from now on.
+func (v *revision) end(ctx context.Context, l *lease) error {
+	if err := v.sealAll(ctx, l); err != nil {
+		return err
+	}
+	for name := range v.opens {
+		v.e.SetMixed(name, false)
+	}
+	return v.e.Store.Write(ctx, func(tx store.Tx) error {
+		if err := l.beat(ctx, tx); err != nil {
+			return err
+		}
+		return v.e.noteOutlines(ctx, tx, v.types, (*outline).settle)
+	})
+}
+
+func (v *revision) sealAll(ctx context.Context, l *lease) error {
+	if len(v.seals) == 0 {
+		return nil
+	}
+	if err := v.begin(ctx, l, v.seals); err != nil {
+		return err
+	}
+	types := v.typesOf(v.seals)
+	for _, t := range types {
+		if err := v.e.seal(ctx, l, t); err != nil {
+			return err
+		}
+	}
+	if err := v.e.Store.Wipe(ctx); err != nil {
+		return err
+	}
+	err := v.e.changeIndexings(ctx, l, slices.Sorted(maps.Keys(v.seals)), func(_ string, n *catalog.Indexing) { n.Witness = "" })
+	if err != nil {
+		return err
+	}
+	for _, t := range types {
+		v.e.SetMixed(t.Name, false)
+	}
+	return nil
+}
+
+// sealLeft encrypts secrets that an interrupted Swap has left in plain text.
+func (e *Swapper) sealLeft(ctx context.Context, l *lease) error {
+	v, err := e.compare(ctx, e.Registry())
+	if err != nil || len(v.seals) == 0 {
+		return err
+	}
+	v.types = v.typesOf(v.seals)
+	v.types = slices.DeleteFunc(v.types, func(t *schema.Type) bool { return v.asked[t.Name] != nil })
+	return v.end(ctx, l)
+}
+
+// seal encrypts the stored values of new secrets and drops them from the indexes and
+// the history.
+func (e *Swapper) seal(ctx context.Context, l *lease, t *schema.Type) error {
+	leftover := map[string]*catalog.Keys{}
+	err := e.changeIndexings(ctx, l, []string{t.Name}, func(name string, n *catalog.Indexing) {
+		found := &catalog.Keys{Unique: catalog.Filter(n.Unique, n.Seals)}
+		for _, key := range n.Terms {
+			paths, searched := n.Searches[key]
+			if !searched {
+				paths = []string{key}
+			}
+			if slices.ContainsFunc(paths, n.Seals) {
+				found.Terms = append(found.Terms, key)
+				delete(n.Retired, key)
+			}
+		}
+		n.Keys, n.Leftover = *n.Keys.Without(found), n.Leftover.With(found)
+		leftover[name] = n.Leftover
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.dropLeftover(ctx, l, leftover); err != nil {
+		return err
+	}
+	if err := e.rewriteAll(ctx, t); err != nil {
+		return err
+	}
+	return e.rewriteHistory(ctx, t)
+}
+
+// rewriteAll gives the secrets of all objects the form that a type asks for.
+func (e *Swapper) rewriteAll(ctx context.Context, t *schema.Type) error {
+	return walk.Collection(ctx, e.Store, t.Name, func(tx store.Tx, records []walk.Record) error {
+		list := make([]*store.Record, len(records))
+		for i, r := range records {
+			list[i] = r.Record
+		}
+		return e.rewrite(ctx, tx, t, list)
+	})
+}
+
+// saidOtherwise reports whether other schemas keep the served one from changing some
+// properties of a type.
+func (e *Swapper) saidOtherwise(name string, n *catalog.Indexing) bool {
+	t, served := e.Registry().Type(name)
+	if !served {
+		return false
+	}
+	for _, said := range []map[string]string{n.Said, n.Asked} {
+		for place, what := range said {
+			if what != catalog.SealedForm && what != catalog.PlainForm && !catalog.Agrees(t, place, what) {
+				return true
+			}
+		}
+	}
+	return false
+}

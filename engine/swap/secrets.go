@@ -1,0 +1,123 @@
+package swap
+
+import (
+	"context"
+
+	"marquee/engine/catalog"
+	"marquee/engine/document"
+	"marquee/engine/history"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// rewrite gives the secrets of some records the form that a type asks for.
+func (e *Swapper) rewrite(ctx context.Context, tx store.Tx, t *schema.Type, records []*store.Record) error {
+	var changed []store.Record
+	for _, r := range records {
+		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+		if err != nil {
+			return err
+		}
+		w := formWalk{e: e, t: t, key: r.Key}
+		if err := w.value(t.Shape, object, make(document.Pointer, 0, 16), nil); err != nil {
+			return err
+		}
+		if w.changed {
+			other := *r
+			other.Document = document.Append(nil, object)
+			changed = append(changed, other)
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return tx.Rewrite(ctx, t.Name, changed)
+}
+
+// formWalk encrypts the plain secrets of an object, and decrypts what ceases to be a
+// secret.
+type formWalk struct {
+	e       *Swapper
+	t       *schema.Type
+	key     store.Key
+	changed bool
+}
+
+func (w *formWalk) value(shape *document.Shape, value any, at document.Pointer, set func(string)) error {
+	switch v := value.(type) {
+	case string:
+		if set == nil || !shape.Secret && !shape.Exposed {
+			return nil
+		}
+		place := catalog.SecretPlace(w.t.Name, w.key.Network, w.key.ID, at)
+		plain, err := w.e.Sealer.Open(v, place)
+		switch {
+		case shape.Secret && err != nil: // what does not open here is plain
+			w.changed = true
+			sealed, err := w.e.Sealer.Seal(v, place)
+			set(sealed)
+			return err
+		case !shape.Secret && err == nil:
+			w.changed = true
+			set(plain)
+		}
+	case []any:
+		for i, item := range v {
+			inner := shape.Item(i)
+			if inner == nil {
+				continue
+			}
+			if err := w.value(inner, item, at.Index(i), func(text string) { v[i] = text }); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for name, member := range v {
+			inner := shape.Member(name)
+			if inner == nil || inner == document.AnyShape {
+				continue
+			}
+			if err := w.value(inner, member, at.At(name), func(text string) { v[name] = text }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rewriteHistory removes new secrets from the history, in steps. It reads outside of
+// the transactions that write, as there may be many changes of other types in between.
+func (e *Swapper) rewriteHistory(ctx context.Context, t *schema.Type) error {
+	after := ""
+	for {
+		var changes []store.Change
+		err := e.Store.Read(ctx, func(s store.Snapshot) (err error) {
+			changes, err = s.ScanHistory(ctx, t.Name, after, rewriteStep)
+			return err
+		})
+		if err != nil || len(changes) == 0 {
+			return err
+		}
+		after = changes[len(changes)-1].Position
+		var changed []store.Change
+		for _, c := range changes {
+			fields, redacted, err := history.Redact(t.Shape, c.Fields)
+			if err != nil {
+				return err
+			}
+			if redacted {
+				c.Fields = fields
+				changed = append(changed, c)
+			}
+		}
+		if len(changed) == 0 {
+			continue
+		}
+		if err := e.Store.Write(ctx, func(tx store.Tx) error { return tx.RewriteHistory(ctx, changed) }); err != nil {
+			return err
+		}
+	}
+}
+
+// rewriteStep is the number of changes rewritten in one transaction.
+const rewriteStep = 200

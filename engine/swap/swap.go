@@ -1,0 +1,198 @@
+// Package swap replaces the schemas that are served while reads and writes go on:
+// it indexes the stored objects as the new schemas need it, checks them, and
+// encrypts or decrypts what becomes or ceases to be a secret. Of several servers
+// one at a time does so, under a lease. It imports catalog and walk, and neither
+// the read path nor the write path. Begin with Swapper.Swap.
+package swap
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"marquee/engine/catalog"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Swapper adapts the store to changes of schemas.
+type Swapper struct {
+	*catalog.Catalog
+	internal []store.Collection
+	// swapping is held while indexings change.
+	swapping sync.Mutex
+	// retired is when each retired key was first met; swapping guards it.
+	retired map[string]time.Time
+	// outdated is the result of Outdated.
+	outdated atomic.Pointer[[]string]
+}
+
+// New returns a swapper. Internal are collections besides those of the types.
+func New(c *catalog.Catalog, internal []store.Collection) *Swapper {
+	return &Swapper{Catalog: c, internal: internal}
+}
+
+// Swap prepares the store for a new registry and then serves it. Meanwhile reads and
+// writes go on under the registry before, and a request ends with the registry that it
+// began with.
+//
+// Stored objects that do not suit the registry are an error of type schema.Problems:
+// they share a value of a property that becomes unique, refer to something else, or
+// hold secrets that would be shown. After such an error the registry before is served
+// unchanged. New secrets are hidden first and encrypted afterwards; if that fails,
+// Maintain or the next Swap goes on.
+func (e *Swapper) Swap(ctx context.Context, registry *schema.Registry) error {
+	e.swapping.Lock()
+	defer e.swapping.Unlock()
+	collections, err := e.collections(registry)
+	if err != nil {
+		return err
+	}
+	// The indexes of the registry before stay until the new one is served.
+	both, err := e.withIndexesBefore(collections)
+	if err != nil {
+		return err
+	}
+	if err := e.Store.EnsureCollections(ctx, both); err != nil {
+		return err
+	}
+	if err := e.withLease(ctx, func(ctx context.Context, l *lease) error { return e.serve(ctx, l, registry) }); err != nil {
+		return err
+	}
+	// Indexes that nothing asks for any more cost something and break nothing:
+	// those that cannot be dropped now are by the next swap.
+	_ = e.Store.EnsureCollections(ctx, collections)
+	return nil
+}
+
+// serve indexes all objects as a registry asks for, and serves it.
+func (e *Swapper) serve(ctx context.Context, l *lease, registry *schema.Registry) error {
+	v, err := e.revise(ctx, l, registry)
+	if err != nil {
+		return err
+	}
+	if err := e.index(ctx, l, v); err != nil {
+		return errors.Join(err, v.withdraw(context.WithoutCancel(ctx), l))
+	}
+	e.Serve(registry)
+	return v.end(ctx, l)
+}
+
+// reindexing is a type whose objects lack keys.
+type reindexing struct {
+	t        *schema.Type
+	lacks    *catalog.Keys
+	searches map[string][]string
+}
+
+// index gives all objects the keys that the types ask for. Keys in use so far stay and
+// are maintained for the searches under way. If it fails, the indexings are as before.
+func (e *Swapper) index(ctx context.Context, l *lease, v *revision) error {
+	todo, err := e.lacking(ctx, v.types)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]*catalog.Indexing{}
+	for _, t := range v.types {
+		wanted[t.Name] = catalog.IndexingOf(t)
+	}
+	if err := e.fillAll(ctx, l, todo, nil); err != nil {
+		return err
+	}
+	return v.publish(ctx, l, func(name string, n *catalog.Indexing) { serveIndexing(n, wanted[name]) })
+}
+
+// lacking compares what types ask for with what their objects have.
+func (e *Swapper) lacking(ctx context.Context, types []*schema.Type) (todo []reindexing, err error) {
+	err = e.Store.Read(ctx, func(s store.Snapshot) error {
+		todo = nil
+		all, err := catalog.ReadAll(ctx, s)
+		if err != nil {
+			return err
+		}
+		for _, t := range types {
+			have, empty := &catalog.Keys{}, false
+			if noted, stored := all[t.Name]; stored {
+				if have = &noted.Keys; noted.Format > catalog.IndexingFormat {
+					continue
+				}
+			} else if empty, err = isEmpty(ctx, s, t.Name); err != nil {
+				return err
+			}
+			wanted := catalog.IndexingOf(t)
+			if lacks := wanted.Keys.Without(have); !empty && !lacks.Empty() {
+				todo = append(todo, reindexing{t: t, lacks: lacks, searches: wanted.Searches})
+			}
+		}
+		return nil
+	})
+	return todo, err
+}
+
+// isEmpty reports whether a collection has no records.
+func isEmpty(ctx context.Context, s store.Snapshot, collection string) (bool, error) {
+	empty := true
+	err := s.Scan(ctx, collection, store.Key{}, 1, func(*store.Record) error {
+		empty = false
+		return nil
+	})
+	return empty, err
+}
+
+// serveIndexing changes an indexing to what a schema asks for, once all objects have
+// it.
+func serveIndexing(n, wanted *catalog.Indexing) {
+	n.Leftover = n.Leftover.With((&catalog.Keys{Unique: n.Claimed()}).Without(&wanted.Keys)).Without(&wanted.Keys)
+	n.Filling = nil
+	n.Unique = wanted.Unique
+	retired := map[string]string{}
+	for _, key := range n.Terms {
+		if slices.Contains(wanted.Terms, key) {
+			continue
+		}
+		if retired[key] = n.Retired[key]; retired[key] == "" {
+			retired[key] = store.NewID()
+		}
+	}
+	n.Retired = retired
+	n.Terms = (&n.Keys).With(&wanted.Keys).Terms
+	maps.Copy(n.Searches, wanted.Searches)
+}
+
+// collections returns the collections that a registry needs.
+func (e *Swapper) collections(registry *schema.Registry) ([]store.Collection, error) {
+	collections := append([]store.Collection{{Name: catalog.TypeCollection}, {Name: outlineCollection}}, e.internal...)
+	for _, t := range registry.Types() {
+		collection, err := catalog.CollectionOf(t)
+		if err != nil {
+			return nil, err
+		}
+		collections = append(collections, collection)
+	}
+	return collections, nil
+}
+
+// withIndexesBefore adds the indexes of the registry that is served now.
+func (e *Swapper) withIndexesBefore(collections []store.Collection) ([]store.Collection, error) {
+	before := e.Registry()
+	if before == nil {
+		return collections, nil
+	}
+	both := slices.Clone(collections)
+	for i, collection := range both {
+		t, served := before.Type(collection.Name)
+		if !served {
+			continue
+		}
+		old, err := catalog.CollectionOf(t)
+		if err != nil {
+			return nil, err
+		}
+		both[i].Indexes = slices.Concat(collection.Indexes, old.Indexes)
+	}
+	return both, nil
+}

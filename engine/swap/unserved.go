@@ -1,0 +1,36 @@
+package swap
+
+import (
+	"context"
+	"slices"
+
+	"marquee/engine/catalog"
+	"marquee/engine/store"
+)
+
+// Unserved returns the sorted names of types that have stored objects and no schema.
+func (e *Swapper) Unserved(ctx context.Context) ([]string, error) {
+	var names []string
+	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+		names = nil
+		known, err := catalog.ReadAll(ctx, s)
+		if err != nil {
+			return err
+		}
+		for name := range known {
+			if _, served := e.Registry().Type(name); served {
+				continue
+			}
+			empty, err := isEmpty(ctx, s, name)
+			if err != nil {
+				return err
+			}
+			if !empty {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return nil
+	})
+	return names, store.Translate(err)
+}

@@ -1,0 +1,342 @@
+// Package verify checks stored objects against their schemas, indexes, references
+// and history. It imports catalog, and changes nothing. Begin with Verify.
+package verify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"marquee/engine/catalog"
+	"marquee/engine/document"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Fault is an inconsistency of the stored data.
+type Fault struct {
+	Type string
+	// Network and ID name the object; they are empty for a fault of the type.
+	Network, ID string
+	// Text describes the fault, Cure what an operator can do.
+	Text, Cure string
+}
+
+// Verification holds the callbacks of Verify.
+type Verification struct {
+	// Files checks what objects of a type have besides their documents.
+	Files map[string]func(ctx context.Context, s store.Snapshot, r *store.Record) (faults []string, err error)
+	// Fault is called with each fault, Progress with the number of objects of a type
+	// checked so far.
+	Fault    func(Fault) error
+	Progress func(t *schema.Type, objects int64)
+}
+
+const (
+	// A page has at most verifyPage objects and about verifyBytes bytes.
+	verifyPage  = 500
+	verifyBytes = 16 << 20
+	// maxObjectFaults is the number of schema faults reported of one object.
+	maxObjectFaults = 5
+
+	cureWrite  = "write the object again with a value that suits, or correct the schema"
+	cureIndex  = "run marquee check --repair"
+	cureTarget = "create the object that is missing, or write this one with another reference"
+	cureBackup = "restore it from a backup"
+)
+
+// Verify checks all objects of the served types: whether they can be decoded, conform
+// to their schemas, refer to existing objects, have all their terms and claims, and
+// agree with the history.
+func Verify(ctx context.Context, e *catalog.Catalog, v Verification) error {
+	for _, t := range e.Registry().Types() {
+		verifier := &verifier{Verification: v, e: e, ctx: ctx, t: t, indexing: catalog.IndexingOf(t), shape: t.Shape, networks: map[string]int64{}}
+		if err := verifier.run(); err != nil {
+			return store.Translate(err)
+		}
+	}
+	return nil
+}
+
+type verifier struct {
+	Verification
+	e        *catalog.Catalog
+	ctx      context.Context
+	t        *schema.Type
+	indexing *catalog.Indexing
+	shape    *document.Shape
+	objects  int64
+	networks map[string]int64
+}
+
+// verified is an object of the page.
+type verified struct {
+	*store.Record
+	object map[string]any
+}
+
+var errPageFull = errors.New("the page is full")
+
+func (v *verifier) run() error {
+	var last store.Key
+	for {
+		var faults []Fault
+		var page []verified
+		err := v.e.Store.Read(v.ctx, func(s store.Snapshot) (err error) {
+			if page, err = v.page(s, last); err == nil {
+				faults, err = v.look(s, page)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, fault := range faults {
+			if err := v.Fault(fault); err != nil {
+				return err
+			}
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, r := range page {
+			v.networks[r.Network]++
+		}
+		last = page[len(page)-1].Key
+		v.objects += int64(len(page))
+		v.Progress(v.t, v.objects)
+	}
+	return v.counts()
+}
+
+// page reads the objects behind a key.
+func (v *verifier) page(s store.Snapshot, after store.Key) (page []verified, err error) {
+	size := 0
+	err = s.Scan(v.ctx, v.t.Name, after, verifyPage, func(r *store.Record) error {
+		page = append(page, verified{Record: r.Clone()})
+		if size += len(r.Document); size > verifyBytes {
+			return errPageFull
+		}
+		return nil
+	})
+	if errors.Is(err, errPageFull) {
+		err = nil
+	}
+	return page, err
+}
+
+// look checks the objects of a page.
+func (v *verifier) look(s store.Snapshot, page []verified) (faults []Fault, err error) {
+	found := func(r *store.Record, text, cure string) {
+		faults = append(faults, Fault{v.t.Name, r.Network, r.ID, text, cure})
+	}
+	var sound []verified
+	for _, r := range page {
+		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+		if err != nil {
+			found(r.Record, "its document cannot be read: "+err.Error(), cureBackup)
+			continue
+		}
+		r.object = object
+		sound = append(sound, r)
+	}
+	for _, look := range []func(store.Snapshot, []verified, func(*store.Record, string, string)) error{
+		v.references, v.terms, v.claims, v.history, v.files, v.schema, // the last one opens the secrets
+	} {
+		if err := look(s, sound, found); err != nil {
+			return nil, err
+		}
+	}
+	return faults, v.ctx.Err()
+}
+
+// schema decrypts the secrets and validates the objects.
+func (v *verifier) schema(_ store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
+	sealing := v.e.Mixed(v.t.Name)
+	for _, r := range page {
+		err := v.shape.Secrets(r.object, func(at document.Pointer, secret string) (string, error) {
+			plain, err := v.e.Sealer.Open(secret, catalog.SecretPlace(v.t.Name, r.Network, r.ID, at))
+			switch {
+			case err == nil:
+				return plain, nil
+			case errors.Is(err, catalog.ErrNotSealed) && !sealing:
+				found(r.Record, at.String()+" is a secret, and is not encrypted", "write the secret again")
+			case !errors.Is(err, catalog.ErrNotSealed):
+				found(r.Record, at.String()+" is a secret that the key does not open", "give the key that it was encrypted with, or write the secret again")
+			}
+			return secret, nil
+		})
+		if err != nil {
+			return err
+		}
+		faults, err := v.t.Validate(v.ctx, r.object)
+		if err != nil {
+			return err
+		}
+		for i, fault := range faults {
+			if i == maxObjectFaults {
+				found(r.Record, "more of its values do not suit the schema", cureWrite)
+				break
+			}
+			found(r.Record, "it does not suit its schema: "+fault.String(), cureWrite)
+		}
+	}
+	return nil
+}
+
+// references checks that the objects refer to existing objects.
+func (v *verifier) references(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
+	type reference struct {
+		r  *store.Record
+		at string
+		to *document.Reference
+		id string
+	}
+	wanted := map[store.Place][]reference{}
+	for _, r := range page {
+		v.shape.References(r.object, func(at document.Pointer, ref *document.Reference, id, network string) {
+			target, served := v.e.Registry().Type(ref.Type)
+			network = cmp.Or(network, r.Network)
+			if !served || id == "" || network == "" && !target.Global {
+				return
+			}
+			where := store.Place{Collection: ref.Type, Network: target.NetworkOf(network)}
+			wanted[where] = append(wanted[where], reference{r.Record, at.String(), ref, id})
+		})
+	}
+	for where, references := range wanted {
+		ids := map[string]bool{}
+		for _, reference := range references {
+			ids[reference.id] = true
+		}
+		var list []string
+		for id := range ids {
+			list = append(list, id)
+		}
+		slices.Sort(list)
+		targets := map[string]map[string]any{}
+		err := s.Get(v.ctx, where.Collection, store.KeysIn(where.Network, list), func(r *store.Record) error {
+			object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+			if err != nil {
+				object = nil // which is told where it is looked at itself
+			}
+			kept := map[string]any{}
+			for _, reference := range references {
+				for name := range reference.to.Where {
+					kept[name] = object[name]
+				}
+			}
+			targets[r.ID] = kept
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, reference := range references {
+			target, there := targets[reference.id]
+			if !there {
+				found(reference.r, fmt.Sprintf("%s refers to %s %q, which is not there", reference.at, where.Collection, reference.id), cureTarget)
+				continue
+			}
+			for name, expected := range reference.to.Where {
+				if target[name] != expected {
+					found(reference.r, fmt.Sprintf("%s refers to %s %q, whose %s is not %q", reference.at, where.Collection, reference.id, name, expected), "write the object with another reference")
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// terms reports missing terms.
+func (v *verifier) terms(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
+	entries := make([]store.Entry, len(page))
+	records := map[store.Key]*store.Record{}
+	for i, r := range page {
+		entries[i].Key = r.Key
+		entries[i].Terms, _ = v.indexing.DiffTerms(r.object, nil)
+		records[r.Key] = r.Record
+	}
+	lacking, err := s.Lacking(v.ctx, v.t.Name, entries)
+	for _, entry := range lacking {
+		found(records[entry.Key], fmt.Sprintf("searches do not find it by %d of its values, such as %q", len(entry.Terms), entry.Terms[0].Value), cureIndex)
+	}
+	return err
+}
+
+// claims reports missing claims, and claims of other objects.
+func (v *verifier) claims(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
+	var all []store.Claim
+	for _, r := range page {
+		for _, claim := range catalog.ClaimsOf(v.t, v.indexing.Unique, r.Network, r.object) {
+			all = append(all, claim)
+		}
+		for _, f := range catalog.FormsOf(v.indexing.Unique) {
+			all = append(all, catalog.FormClaims(v.t.Name, r.Network, f, catalog.TextAt(r.object, f.Property))...)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	owners, err := s.Claims(v.ctx, all)
+	if err != nil {
+		return err
+	}
+	for _, r := range page {
+		for property, claim := range catalog.ClaimsOf(v.t, v.indexing.Unique, r.Network, r.object) {
+			switch owner, claimed := owners[claim]; {
+			case !claimed:
+				found(r.Record, property+" is unique, and its value is not reserved for this object", cureIndex)
+			case owner != r.ID:
+				found(r.Record, fmt.Sprintf("%s is unique, and %q has the same value", property, owner), "give one of them another value")
+			}
+		}
+		for _, f := range catalog.FormsOf(v.indexing.Unique) {
+			shared := catalog.FormClaims(v.t.Name, r.Network, f, catalog.TextAt(r.object, f.Property))
+			owned := slices.ContainsFunc(shared, func(claim store.Claim) bool { return owners[claim] == r.ID })
+			if len(shared) > 0 && !owned && len(catalog.OthersOf(shared, owners, r.ID)) == 0 {
+				found(r.Record, f.Property+" is unique, and its value is not reserved for this object in its form", cureIndex)
+			}
+		}
+	}
+	return nil
+}
+
+// history compares versions with the last changes.
+func (v *verifier) history(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
+	for _, r := range page {
+		last := int64(-1)
+		err := s.History(v.ctx, store.HistoryQuery{Network: r.Network, Collection: v.t.Name, ID: r.ID, Limit: 1}, func(c *store.Change) error {
+			last = c.Version
+			return nil
+		})
+		switch {
+		case err != nil:
+			return err
+		case last < 0:
+			found(r.Record, "the history has nothing of it", cureBackup+" if the history is needed; a write adds to it")
+		case last != r.Version:
+			found(r.Record, fmt.Sprintf("it has the version %d, and the history ends with %d", r.Version, last), cureBackup+" if the history is needed; a write adds to it")
+		}
+	}
+	return nil
+}
+
+func (v *verifier) files(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
+	look := v.Files[v.t.Name]
+	if look == nil {
+		return nil
+	}
+	for _, r := range page {
+		faults, err := look(v.ctx, s, r.Record)
+		if err != nil {
+			return err
+		}
+		for _, fault := range faults {
+			found(r.Record, fault, "upload the file again, or "+cureBackup)
+		}
+	}
+	return nil
+}

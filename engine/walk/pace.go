@@ -1,0 +1,29 @@
+package walk
+
+import "time"
+
+// leastTimed is the size below which a transaction is not made smaller for the
+// time that it takes: beginning and committing it then takes most of that time.
+const leastTimed = 16
+
+// Pace adjusts the number of objects in a transaction to the time that the
+// transaction should take, which is how long a write may have to wait for it.
+type Pace struct {
+	Target time.Duration
+	Size   int
+	Max    int
+}
+
+// Again halves the size after the transaction met a write, so that writes cannot
+// keep it from its end.
+func (p *Pace) Again() { p.Size = max(1, p.Size/2) }
+
+// Took adjusts the size to the duration of the last run and the number of runs.
+func (p *Pace) Took(d time.Duration, runs int) {
+	switch {
+	case d > 2*p.Target:
+		p.Size = max(min(p.Size, leastTimed), p.Size/2)
+	case d < p.Target && runs == 1:
+		p.Size = min(2*p.Size, p.Max)
+	}
+}

@@ -1,0 +1,134 @@
+package write
+
+import (
+	"strings"
+
+	"marquee/engine/access"
+	"marquee/engine/catalog"
+	"marquee/engine/history"
+	"marquee/engine/message"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Change is one object on its way through the write path. Its parts have three
+// lifetimes: what was requested, what the current run of the transaction found, and
+// what is stored.
+type Change struct {
+	Type   *schema.Type
+	Caller *access.Caller
+	// Index is the place in the batch, -1 for a change that a hook added.
+	Index int
+	// Network is where the record is kept, "" for a global type; Context is the
+	// network of the call.
+	Network, Context, ID string
+	// Patch is what the client sent, in normal form; a null removes a property.
+	Patch map[string]any
+	// Kept carries a value from a type's Prepare hook to its other hooks.
+	Kept any
+
+	request
+	found
+	// record is what is stored, once the change has been written.
+	record store.Record
+}
+
+// request is what the client, or a hook, asked for.
+type request struct {
+	// op is nil for a change that a hook added.
+	op     *Operation
+	listed bool
+	// wanted is the objectState that the client sent, or "".
+	wanted string
+	// malformed and unknown are the faults found while the object was brought into
+	// normal form.
+	malformed []message.Message
+	unknown   []Unknown
+	// edits, size and cause are those of a hook's change: how it alters the document,
+	// the size of the stored document, 0 if unknown, and the reason, a message.
+	edits []func(map[string]any)
+	size  int
+	cause []byte
+}
+
+// found is what one run of the transaction finds out about a change. Each run
+// begins with a new value.
+type found struct {
+	// Before and After are the stored document and the one to be stored, with secrets
+	// in plain text; Before is nil for a new object.
+	Before, After map[string]any
+	// StateBefore and State are the objectState.
+	StateBefore, State string
+
+	stored *store.Record
+	// index lists the keys that the object is indexed by.
+	index *catalog.Indexing
+	// sealed maps the place and text of each secret to its stored form; otherForm
+	// reports that a secret is stored in a form that no write would give it now.
+	sealed    map[string]string
+	otherForm bool
+	// redirects, refused, warned, unlisted and touched are set by hooks. Warned holds
+	// the warnings as they are stored, unlisted the number of those left out.
+	redirects map[string]string
+	refused   []message.Message
+	warned    [][]byte
+	unlisted  int
+	touched   []string
+	examined
+}
+
+// Record returns what is stored of the object once the change has been written.
+func (c *Change) Record() *store.Record { return &c.record }
+
+// Created reports whether the object is new.
+func (c *Change) Created() bool { return c.stored == nil }
+
+// Internal reports whether a hook made the change, and not the caller.
+func (c *Change) Internal() bool { return c.op == nil }
+
+// Touch stores the object even if its document is unchanged. The history names the
+// property without values.
+func (c *Change) Touch(property string) { c.touched = append(c.touched, property) }
+
+// SetCause sets the reason for a change by the service, which the history keeps. It
+// has no effect on a client's change.
+func (c *Change) SetCause(cause *message.Definition, params message.Params) {
+	if c.Internal() {
+		c.cause = history.Encode(cause.With(params))
+	}
+}
+
+// Changed reports whether there is anything to store. It is valid after validation.
+func (c *Change) Changed() bool { return c.changed }
+
+// RedirectFaults moves faults at a pointer and below it to another one, at which the
+// client sent the value.
+func (c *Change) RedirectFaults(from, to string) {
+	if c.redirects == nil {
+		c.redirects = map[string]string{}
+	}
+	c.redirects[from] = to
+}
+
+// Fault returns a message about the change, with a pointer and the index in the batch.
+func (c *Change) Fault(d *message.Definition, pointer string, params message.Params) message.Message {
+	// The nearest place that was put elsewhere is found by going up.
+	for above := pointer; above != "" && len(c.redirects) > 0; above = above[:max(strings.LastIndexByte(above, '/'), 0)] {
+		if to, elsewhere := c.redirects[above]; elsewhere {
+			pointer = to + pointer[len(above):]
+			break
+		}
+	}
+	place := message.Params{"field": pointer, "type": c.Type.Name}
+	if c.listed {
+		place["index"] = c.Index
+	}
+	if c.ID != "" {
+		place["objectId"] = c.ID
+	}
+	return d.With(params).Adding(place)
+}
+
+type objectKey struct{ collection, network, id string }
+
+func (c *Change) key() objectKey { return objectKey{c.Type.Name, c.Network, c.ID} }

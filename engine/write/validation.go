@@ -1,0 +1,207 @@
+package write
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"marquee/engine/catalog"
+	"marquee/engine/document"
+	"marquee/engine/history"
+	"marquee/engine/message"
+	"marquee/engine/parallel"
+	"marquee/engine/store"
+)
+
+// examined is what validation finds out about a merged change without the store and
+// other changes.
+type examined struct {
+	faults []message.Message
+	// failed is an internal error.
+	failed error
+	// document, warnings and fields are what is stored.
+	document, warnings, fields []byte
+	changed                    bool
+	// derived reports that only warnings and read-only properties change, which the
+	// service itself computes.
+	derived             bool
+	addTerms, dropTerms []store.Term
+	// references are those that the change adds.
+	references []referenced
+}
+
+// examineAll examines the changes of the round. When there are as many faults as an
+// error lists, the remaining objects are skipped. It ends with the context.
+func (w *Writing) examineAll() error {
+	var faults, bytes atomic.Int64
+	limit := int64(cmp.Or(w.batch.MaxFaults, message.MaxFaults))
+	return parallel.Do(len(w.round), func() func(int) error {
+		return func(i int) error {
+			if w.ctx.Err() != nil {
+				return store.Translate(w.ctx.Err())
+			}
+			if faults.Load() < limit {
+				if err := w.round[i].examine(w); err != nil {
+					return store.Translate(err)
+				}
+				faults.Add(int64(len(w.round[i].faults)))
+				if bytes.Add(int64(len(w.round[i].document))) > maxRoundBytes && len(w.round) > 1 {
+					return errRoundTooLarge
+				}
+			}
+			return nil
+		}
+	})
+}
+
+// examine validates the merged document and computes what is stored. The error is that
+// of the context.
+func (c *Change) examine(w *Writing) error {
+	c.examined = examined{faults: slices.Clone(c.refused)}
+	faults, err := c.Type.Validate(w.ctx, c.After)
+	if err != nil {
+		return err
+	}
+	for _, fault := range faults {
+		params := maps.Clone(fault.Params())
+		pointer, _ := params["field"].(string)
+		delete(params, "field")
+		c.faults = append(c.faults, c.Fault(fault.Definition(), pointer, params))
+	}
+	for name := range c.After {
+		if member := c.Type.Shape.Member(name); member != nil && member.WriteOnly {
+			delete(c.After, name)
+		}
+	}
+	if err := c.checkRules(w.ctx); err != nil {
+		return err
+	}
+	c.references = w.newReferences(c)
+	c.checkLookups(w.e.Lookups)
+	if len(c.faults) > 0 {
+		return nil
+	}
+	if c.failed = c.checkSaid(); c.failed != nil {
+		return nil
+	}
+	if c.warnings, err = warningsOf(w.ctx, c); err != nil {
+		return err
+	}
+	if c.document, c.failed = c.seal(w.e.Sealer); c.failed != nil {
+		return nil
+	}
+	same := c.stored != nil && c.sameDocument()
+	c.changed = !same || len(c.touched) > 0 || c.State != c.StateBefore || !bytes.Equal(c.warnings, c.stored.Warnings)
+	if !c.changed {
+		return nil
+	}
+	var differences []document.FieldChange
+	if !same {
+		differences = document.Diff(c.Before, c.After)
+	}
+	if !same || !c.index.Filling.Empty() {
+		c.addTerms, c.dropTerms = c.index.DiffTerms(c.findable(), c.Before)
+	}
+	c.derived = c.stored != nil && len(c.touched) == 0 && c.State == c.StateBefore && !slices.ContainsFunc(differences, c.willed)
+	if c.derived {
+		c.fields = []byte("[]")
+	} else {
+		c.fields = history.Fields(c.audited(), differences, c.StateBefore, c.State, c.touched...)
+	}
+	return nil
+}
+
+// findable returns the new document without the values stored as secrets by any
+// server's schema. Indexes that are maintained for a while may name a property that is
+// secret by now, and a property may be about to become readable.
+func (c *Change) findable() map[string]any {
+	shape := c.shape()
+	if !shape.HasSecrets {
+		return c.After
+	}
+	object, _ := shape.Redact(c.After).(map[string]any)
+	return object
+}
+
+// willed reports whether a difference is more than a computed value: part of a
+// client's write, or of a property that clients can write.
+func (c *Change) willed(difference document.FieldChange) bool {
+	member := c.Type.Shape.Properties[difference.Field]
+	return !c.Internal() || member == nil || !member.ReadOnly
+}
+
+// sameDocument reports whether the document equals the stored one.
+func (c *Change) sameDocument() bool {
+	return bytes.Equal(c.document, c.stored.Document) || c.otherForm && document.Equal(c.Before, c.After)
+}
+
+func warningsOf(ctx context.Context, c *Change) ([]byte, error) {
+	if len(c.Type.Warnings)+len(c.warned) == 0 {
+		return nil, nil
+	}
+	warnings, more := slices.Clone(c.warned), c.unlisted
+	var err error
+	inState(c.After, c.State, func() {
+		for i := range c.Type.Warnings {
+			var earned bool
+			rule := &c.Type.Warnings[i]
+			if earned, err = rule.Matches(ctx, c.After); err != nil {
+				return
+			}
+			switch {
+			case !earned:
+			case len(warnings) == history.MaxWarnings:
+				more++
+			default:
+				warnings = append(warnings, history.Encode(rule.Message))
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if more > 0 {
+		warnings = append(warnings, history.Encode(history.Unlisted(more)))
+	}
+	if len(warnings) == 0 {
+		return nil, nil
+	}
+	text := []byte{'['}
+	for i, warning := range warnings {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, warning...)
+	}
+	return append(text, ']'), nil
+}
+
+// inState calls do while the document has its objectState, as conditions see it.
+func inState(object map[string]any, state string, do func()) {
+	object["objectState"] = state
+	do()
+	delete(object, "objectState")
+}
+
+// usualBytes is the initial capacity of an encoded document.
+const usualBytes = 1 << 10
+
+// seal returns the document as it is stored. Unchanged secrets keep their ciphertext,
+// so that a write without effect is recognised.
+func (c *Change) seal(sealer catalog.Sealer) ([]byte, error) {
+	shape := c.shape()
+	if !shape.HasSecrets {
+		return document.Append(make([]byte, 0, usualBytes), c.After), nil
+	}
+	sealed, _ := document.Clone(c.After).(map[string]any)
+	err := shape.Secrets(sealed, func(at document.Pointer, plain string) (string, error) {
+		if kept, ok := c.sealed[at.String()+"\x00"+plain]; ok {
+			return kept, nil
+		}
+		return sealer.Seal(plain, c.place(at))
+	})
+	return document.Append(nil, sealed), err
+}

@@ -1,0 +1,315 @@
+package write
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"marquee/engine/access"
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/parallel"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// FieldValidation selects what happens to unknown properties.
+type FieldValidation int
+
+// The values of the parameter fieldValidation.
+const (
+	Warn FieldValidation = iota
+	Strict
+	Ignore
+)
+
+// Operation is one object to create or update.
+type Operation struct {
+	Type *schema.Type
+	// Object is what the client sent. The engine takes ownership.
+	Object map[string]any
+	// ID is the id in the path, or "".
+	ID string
+	// IfVersion, if not nil, reports whether the stored version is one that the client
+	// expects (If-Match, If-None-Match); version 0 means no object.
+	IfVersion func(version int64) bool
+	// OnlyNew refuses an existing object (If-None-Match: *).
+	OnlyNew bool
+	// Set are properties that the service sets, in stored form, including read-only
+	// ones.
+	Set map[string]any
+	// Kept is passed to the hooks as Change.Kept.
+	Kept any
+}
+
+// Batch is what one call writes in one transaction.
+type Batch struct {
+	// Network is the context, "" when all types are global.
+	Network    string
+	Operations []Operation
+	// Listed adds the index of the object to faults.
+	Listed          bool
+	FieldValidation FieldValidation
+	// ValidateOnly does everything except storing.
+	ValidateOnly bool
+	// MaxFaults bounds the faults of an error, 0 for message.MaxFaults.
+	MaxFaults int
+	// IDRequired requires ids, whatever the type says.
+	IDRequired bool
+}
+
+// Unknown is an unknown property that was dropped.
+type Unknown struct {
+	Index      int
+	Type, Path string
+}
+
+// Result is what a Write did, in the order of the operations.
+type Result struct {
+	Changes []*Change
+	// Listed is that of the batch.
+	Listed bool
+	// Unknown lists at most MaxWarnings dropped properties.
+	Unknown []Unknown
+	// Following lists the types with dependants that the transaction has left to the
+	// queue.
+	Following []string
+}
+
+// shortBatch is the number of operations for which others need not be let through.
+const shortBatch = 50
+
+// Write stores a batch: all of it or nothing. Errors are of type *message.Error,
+// except for internal ones.
+func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) (*Result, error) {
+	w := &Writing{e: e, ctx: ctx, caller: caller, batch: &batch, registry: e.Registry(), result: &Result{Listed: batch.Listed},
+		transaction: transaction{faults: message.Faults{Limit: batch.MaxFaults}}}
+	if err := w.prepare(); err != nil {
+		return nil, err
+	}
+	if err := w.prepareSlowly(); err != nil {
+		return nil, err
+	}
+	w.prepared, w.preparedFaults = w.result.Changes, w.faults
+	w.sent = make(map[objectKey]*Change, len(w.prepared))
+	for _, c := range w.prepared {
+		w.sent[c.key()] = c
+	}
+	n := len(batch.Operations)
+	effort := store.WithEffort(ctx, store.Effort{Caller: caller.User, Records: n, Extensive: n > shortBatch})
+	err := withMemory(ctx, func() error {
+		return e.Store.Write(effort, func(tx store.Tx) error {
+			w.begin(tx)
+			if err := w.run(); err != nil {
+				return err
+			}
+			if err := w.conclude(); err != nil {
+				return err
+			}
+			if batch.ValidateOnly {
+				return store.ErrRollback
+			}
+			return nil
+		})
+	})
+	if err != nil && !(batch.ValidateOnly && errors.Is(err, store.ErrRollback)) {
+		return nil, store.Translate(err)
+	}
+	if err == nil {
+		w.end()
+	}
+	return w.result, nil
+}
+
+// Review runs stored objects of a type through the write path as they are, for what
+// has changed with time alone. Dependants are left to the queue. Errors are those of
+// Write.
+func (e *Writer) Review(ctx context.Context, name, network string, ids []string) error {
+	w := e.background(ctx, network, "")
+	t, served := w.registry.Type(name)
+	if !served {
+		return nil
+	}
+	err := e.Store.Write(store.LongRunning(ctx), func(tx store.Tx) error {
+		w.begin(tx)
+		for _, id := range ids {
+			w.Upsert(t, network, id, nil)
+		}
+		if err := w.run(); err != nil {
+			return err
+		}
+		return w.conclude()
+	})
+	if err == nil {
+		w.end()
+	}
+	return store.Translate(err)
+}
+
+// prepare does what needs no transaction, once: ids, unknown properties, normal form.
+func (w *Writing) prepare() error {
+	seen := map[objectKey]bool{}
+	for i := range w.batch.Operations {
+		c, err := w.change(&w.batch.Operations[i], i)
+		if err != nil {
+			return err
+		}
+		if key := c.key(); c.ID != "" {
+			if seen[key] {
+				w.faults.Add(c.Fault(message.DuplicateID, "/id", nil))
+			}
+			seen[key] = true
+		}
+		w.result.Changes = append(w.result.Changes, c)
+	}
+	err := parallel.Do(len(w.result.Changes), func() func(int) error {
+		return func(i int) error {
+			w.result.Changes[i].normalise(w.batch.FieldValidation)
+			return nil
+		}
+	})
+	for _, c := range w.result.Changes {
+		w.collectFindings(c)
+	}
+	w.result.sort()
+	return err
+}
+
+// sort orders the dropped properties by object, as members come in random order.
+func (r *Result) sort() {
+	slices.SortFunc(r.Unknown, func(a, b Unknown) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Path, b.Path))
+	})
+}
+
+// change returns the change of an operation, with its id.
+func (w *Writing) change(op *Operation, index int) (*Change, error) {
+	// The type is that of the registry of the whole batch: the request may have
+	// found it in the one before.
+	t, served := w.registry.Type(op.Type.Name)
+	if !served {
+		return nil, message.TypeUnknown.Error(message.Params{"type": op.Type.Name})
+	}
+	op.Type = t
+	c := &Change{Type: t, Caller: w.caller, Index: index, Context: w.batch.Network,
+		Network: t.NetworkOf(w.batch.Network), request: request{op: op, listed: w.batch.Listed}}
+	return c, w.identify(c)
+}
+
+// prepareSlowly runs the Prepare hooks.
+func (w *Writing) prepareSlowly() error {
+	hooked := slices.DeleteFunc(slices.Clone(w.result.Changes), func(c *Change) bool {
+		return w.e.hooks[c.Type.Name].Prepare == nil
+	})
+	if len(hooked) == 0 {
+		return nil
+	}
+	if err := w.admitEarly(hooked); err != nil {
+		return store.Translate(err)
+	}
+	for _, c := range hooked {
+		if err := w.e.hooks[c.Type.Name].Prepare(w.ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// identify determines the id of an object: that of the path, of the body, or a new
+// one.
+func (w *Writing) identify(c *Change) error {
+	for _, name := range []string{"id", c.Type.IDProperty} {
+		value, there := c.op.Object[name]
+		if name == "" || !there {
+			continue
+		}
+		delete(c.op.Object, name)
+		if value == nil {
+			continue
+		}
+		id, ok := value.(string)
+		if !ok || !c.Type.ValidID(id) {
+			return badRequest(c, message.BadID, message.Params{"field": "/" + name})
+		}
+		if c.ID != "" && c.ID != id || c.op.ID != "" && c.op.ID != id {
+			return badRequest(c, message.IDMismatch, message.Params{"field": "/" + name, "value": id, "id": cmp.Or(c.op.ID, c.ID)})
+		}
+		c.ID = id
+	}
+	switch {
+	case c.op.ID != "":
+		c.ID = c.op.ID
+	case c.ID != "":
+	case c.Type.IDRequired, w.batch.IDRequired:
+		w.faults.Add(c.Fault(message.IDRequired, "/"+cmp.Or(c.Type.IDProperty, "id"), nil))
+	default:
+		c.ID = store.NewID()
+	}
+	return nil
+}
+
+func badRequest(c *Change, d *message.Definition, params message.Params) error {
+	if c.listed {
+		params["index"] = c.Index
+	}
+	return d.Error(params)
+}
+
+// normalise removes the common fields from the object and brings the rest into normal
+// form.
+func (c *Change) normalise(unknown FieldValidation) {
+	object := c.op.Object
+	malformed := func(d *message.Definition, pointer string, params message.Params) {
+		if len(c.malformed) < message.MaxFaults {
+			c.malformed = append(c.malformed, c.Fault(d, pointer, params))
+		}
+	}
+	if state, there := object["objectState"]; there {
+		delete(object, "objectState")
+		switch state {
+		case "ACTIVE", "INACTIVE", "HIDDEN":
+			c.wanted = state.(string)
+		case nil:
+			c.wanted = "ACTIVE"
+		default:
+			malformed(message.ValueEnum, "/objectState", message.Params{"allowed": "ACTIVE, INACTIVE, HIDDEN"})
+		}
+	}
+	for _, name := range []string{"createTime", "updateTime", "createUser", "updateUser", "network", "url", "validationWarnings"} {
+		if c.Type.Shape.Properties[name] == nil {
+			delete(object, name)
+		}
+	}
+	n := document.Normaliser{
+		Unknown: func(at document.Pointer) {
+			switch unknown {
+			case Strict:
+				malformed(message.PropertyUnknown, at.String(), nil)
+			case Warn:
+				if len(c.unknown) < MaxWarnings {
+					c.unknown = append(c.unknown, Unknown{Index: c.Index, Type: c.Type.Name, Path: at.String()})
+				}
+			}
+		},
+		Fault: func(d *message.Definition, at document.Pointer, params message.Params) {
+			malformed(d, at.String(), params)
+		},
+	}
+	n.Object(c.Type.Shape, object)
+	maps.Copy(object, c.op.Set)
+	c.Patch, c.Kept = object, c.op.Kept
+}
+
+// collectFindings adds the findings of normalise to those of the batch.
+func (w *Writing) collectFindings(c *Change) {
+	for _, fault := range c.malformed {
+		w.faults.Add(fault)
+	}
+	left := MaxWarnings - len(w.result.Unknown)
+	w.result.Unknown = append(w.result.Unknown, c.unknown[:min(left, len(c.unknown))]...)
+}
+
+// MaxWarnings is the number of dropped properties that are listed.
+const MaxWarnings = 20

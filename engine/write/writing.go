@@ -1,0 +1,172 @@
+package write
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"marquee/engine/access"
+	"marquee/engine/catalog"
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/query"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Writing is one call of the write path. Hooks read and write through it.
+type Writing struct {
+	e        *Writer
+	ctx      context.Context
+	caller   *access.Caller
+	batch    *Batch
+	registry *schema.Registry
+	result   *Result
+	// prepared are the changes that the client asked for, sent the same by their key.
+	prepared       []*Change
+	sent           map[objectKey]*Change
+	preparedFaults message.Faults
+	// quiet says that no client waits for the result.
+	quiet bool
+
+	transaction
+}
+
+// transaction is one run of the transaction. Each run begins with a new value.
+type transaction struct {
+	tx     store.Tx
+	now    time.Time
+	faults message.Faults
+	// refusal is the error of the faults, once they have ended a round.
+	refusal error
+	// round is being written; queued are the changes that hooks have added since.
+	round, queued []*Change
+	queuedByKey   map[objectKey]*Change
+	byKey         map[objectKey]*Change
+	afterCommit   []func()
+	// beforeCommit are the checks of BeforeCommit, beforeCommitKeys their keys.
+	beforeCommit     []func() error
+	beforeCommitKeys map[string]bool
+	// affected are objects of the round whose dependants must be found, left is how
+	// many of these the transaction still writes, and followUps are queue entries for
+	// the others, whose types are in following.
+	affected  []*affected
+	left      following
+	followUps map[store.Key]*followUp
+	following []string
+	// indexings caches what objects are indexed by, by the name of the type.
+	indexings map[string]*catalog.Indexing
+}
+
+// Caller returns the caller of the write.
+func (w *Writing) Caller() *access.Caller { return w.caller }
+
+// Tx returns the transaction.
+func (w *Writing) Tx() store.Tx { return w.tx }
+
+// Now returns the time of the transaction.
+func (w *Writing) Now() time.Time { return w.now }
+
+// Type returns a type of the registry that the call is served with.
+func (w *Writing) Type(name string) (*schema.Type, bool) { return w.registry.Type(name) }
+
+// Add adds a fault, so that nothing of the call is stored.
+func (w *Writing) Add(m message.Message) { w.faults.Add(m) }
+
+// Change returns the change of an object in this transaction.
+func (w *Writing) Change(collection, network, id string) (*Change, bool) {
+	c, ok := w.byKey[objectKey{collection, network, id}]
+	return c, ok
+}
+
+// Lookup reads objects of a type in a network by their ids, with one query, as the
+// transaction leaves them.
+func (w *Writing) Lookup(collection, network string, ids []string) (map[string]store.Found, error) {
+	seen := make(map[string]store.Found, len(ids))
+	err := w.lookup(collection, network, ids, func(c *Change) { seen[c.ID] = store.Found{Object: c.After, State: c.State} }, func(r *store.Record) error {
+		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+		seen[r.ID] = store.Found{Object: object, State: r.State}
+		return err
+	})
+	return seen, err
+}
+
+// States reads the objectState of objects of a type in a network by their ids, with
+// one query, as the transaction leaves them.
+func (w *Writing) States(collection, network string, ids []string) (map[string]string, error) {
+	states := make(map[string]string, len(ids))
+	err := w.lookup(collection, network, ids, func(c *Change) { states[c.ID] = c.State }, func(r *store.Record) error {
+		states[r.ID] = r.State
+		return nil
+	})
+	return states, err
+}
+
+// lookup calls changed for the ids that the transaction changes, and stored with a
+// lent record for the others that exist.
+func (w *Writing) lookup(collection, network string, ids []string, changed func(*Change), stored func(*store.Record) error) error {
+	t, served := w.registry.Type(collection)
+	if !served {
+		return nil
+	}
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	keys := make([]store.Key, 0, len(ids))
+	for _, id := range ids {
+		if c, changes := w.Change(collection, t.NetworkOf(network), id); changes {
+			if c.After != nil {
+				changed(c)
+			}
+			continue
+		}
+		keys = append(keys, store.Key{Network: t.NetworkOf(network), ID: id})
+	}
+	return w.tx.Get(w.ctx, collection, keys, stored)
+}
+
+// Find yields the stored objects of a type in a network that meet a condition, as they
+// were before the changes of the round. Limit 0 is no limit.
+func (w *Writing) Find(t *schema.Type, network string, where query.Expr, limit int, yield func(r *store.Record) error) error {
+	return store.FindAll(w.ctx, w.tx, query.Query{Collection: t.Name, Network: t.NetworkOf(network), Where: where, Order: store.OldestFirst}, limit, yield)
+}
+
+// Round returns the changes of a type that are merged and not yet stored.
+func (w *Writing) Round(name string) []*Change {
+	var changes []*Change
+	for _, c := range w.round {
+		if c.Type.Name == name {
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+// BeforeCommit adds a check that runs once per key when everything is written and
+// before the transaction commits. It may add faults, and read and write through
+// Tx, but not add changes.
+func (w *Writing) BeforeCommit(key string, check func() error) {
+	if !w.HasBeforeCommit(key) {
+		w.beforeCommit = append(w.beforeCommit, check)
+		w.beforeCommitKeys[key] = true
+	}
+}
+
+// HasBeforeCommit reports whether a check was added under a key.
+func (w *Writing) HasBeforeCommit(key string) bool { return w.beforeCommitKeys[key] }
+
+// AfterCommit adds a function that runs once the transaction is committed.
+func (w *Writing) AfterCommit(do func()) { w.afterCommit = append(w.afterCommit, do) }
+
+// HasHidden reports whether a stored object of a type in a network meets a condition
+// and is not visible to the caller.
+func (w *Writing) HasHidden(t *schema.Type, network string, where query.Expr) (bool, error) {
+	visible := w.e.access.Visible(w.caller, t, network)
+	if w.caller.System || query.IsAll(visible) {
+		return false, nil
+	}
+	found := false
+	err := w.Find(t, network, query.And{where, query.Not{Of: visible}}, 1, func(*store.Record) error {
+		found = true
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,213 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// pageBlocks are the indented blocks of a page.
+func pageBlocks(t *testing.T, page string) []string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return indentedBlocks(string(text))
+}
+
+// shellBlocks are the indented blocks between two headings of a page.
+func shellBlocks(t *testing.T, page, from string) []string {
+	t.Helper()
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut("\n"+string(text), "\n"+from+"\n")
+	if !found {
+		t.Fatalf("%s has no %q", page, from)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	return indentedBlocks(section)
+}
+
+func indentedBlocks(text string) (blocks []string) {
+	inside := false
+	for line := range strings.Lines(text) {
+		code, indented := strings.CutPrefix(line, "    ")
+		switch {
+		case indented && inside:
+			blocks[len(blocks)-1] += code
+		case indented:
+			blocks = append(blocks, code)
+		}
+		inside = indented || inside && line == "\n" && strings.HasPrefix(code, "    ")
+	}
+	return blocks
+}
+
+func needPrograms(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("there is no %s", name)
+		}
+	}
+}
+
+// shellIn runs a script in a folder, as the shell of a user does.
+func shellIn(t *testing.T, dir, script string, env ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = append([]string{"PATH=" + filepath.Dir(procBinary(t)) + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}, env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+const tutorial = "../docs/tutorial/"
+
+// TestFirstTenMinutes runs the commands of the tutorial with another address and
+// password.
+func TestFirstTenMinutes(t *testing.T) { eachStore(t, testFirstTenMinutes) }
+
+func testFirstTenMinutes(t *testing.T, fresh newStore) {
+	needPrograms(t, "curl", "sed")
+	p := procServeWith(t, fresh(t), nil, "--demo")
+	blocks := pageBlocks(t, tutorial+"first-ten-minutes.md")[1:] // the first one is make run
+	if len(blocks) < 8 {
+		t.Fatalf("there are %d blocks", len(blocks))
+	}
+	first := strings.NewReplacer("http://127.0.0.1:8080", p.url, "THE PASSWORD", p.madePassword()).Replace(blocks[0])
+	if !strings.Contains(blocks[0], "http://127.0.0.1:8080") || !strings.Contains(blocks[0], "'password=THE PASSWORD'") {
+		t.Fatalf("the first block is\n%s", blocks[0])
+	}
+	const next = "---- next block"
+	script := first
+	for _, block := range blocks[1:] {
+		if !strings.HasPrefix(block, "{") {
+			script += "echo; echo '" + next + "'\n" + block
+		}
+	}
+	out, err := shellIn(t, t.TempDir(), script)
+	if err != nil {
+		t.Fatalf("%s%v", out, err)
+	}
+	outputs := strings.Split(out, next+"\n")
+	for i, n := 1, 0; i < len(blocks); i++ {
+		if strings.HasPrefix(blocks[i], "{") { // what the block before prints
+			looksLike(t, outputs[n], blocks[i])
+			continue
+		}
+		n++
+		answered := i+1 < len(blocks) && strings.HasPrefix(blocks[i+1], "{")
+		if !answered && (strings.Contains(outputs[n], `"messages"`) || !strings.Contains(outputs[n], `"id"`)) {
+			t.Errorf("%s\nis answered with\n%s", blocks[i], outputs[n])
+		}
+		if strings.Contains(blocks[i], "curl -i ") && !strings.Contains(outputs[n], "HTTP/1.1 2") {
+			t.Errorf("%s\nis answered with\n%s", blocks[i], outputs[n])
+		}
+	}
+	procWants(t, out, `"name":"Spring!"`)
+}
+
+// looksLike compares JSON with an excerpt, in which … stands for what is left
+// out.
+func looksLike(t *testing.T, whole, excerpt string) {
+	t.Helper()
+	dense := regexp.MustCompile(`\s`)
+	rest := dense.ReplaceAllString(whole, "")
+	for part := range strings.SplitSeq(dense.ReplaceAllString(excerpt, ""), "…") {
+		part = strings.Trim(part, ",")
+		at := strings.Index(rest, part)
+		if at < 0 {
+			t.Fatalf("%s is not in %s\nof %s", part, rest, whole)
+		}
+		rest = rest[at+len(part):]
+	}
+}
+
+// TestFirstType adds the type of the tutorial, uses it, and changes it, as the
+// tutorial does.
+func TestFirstType(t *testing.T) {
+	t.Parallel()
+	needPrograms(t, "curl", "sed")
+	blocks, dir := pageBlocks(t, tutorial+"first-type.md"), t.TempDir()
+	if len(blocks) != 4 {
+		t.Fatalf("there are the blocks %q", blocks)
+	}
+	create, serve, found := strings.Cut(strings.ReplaceAll(blocks[0], "go run ./cmd/marquee", "marquee"), "marquee serve ")
+	if !found {
+		t.Fatalf("it ends without marquee serve:\n%s", blocks[0])
+	}
+	out, err := shellIn(t, dir, create)
+	if err != nil {
+		t.Fatalf("%s%v", out, err)
+	}
+	procWants(t, out, "1 schema, no mistakes")
+	cmd := procCommand(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword, "MARQUEE_ADDR=127.0.0.1:0", "MARQUEE_LOG_FORMAT=json"},
+		append([]string{"serve"}, strings.Fields(serve)...)...)
+	cmd.Dir = dir
+	p := procLaunch(t, cmd)
+	p.listens()
+	p.signIn("admin", procPassword)
+	session := "URL=" + p.url + "\nAUTH='Authorization: Bearer " + p.token + "'\n"
+	tried := func(block, want string) {
+		t.Helper()
+		out, err := shellIn(t, dir, session+block)
+		if err != nil || !strings.Contains(out, want) {
+			t.Fatalf("%s\nprints\n%s%v", block, out, err)
+		}
+	}
+	tried(blocks[1], `"opened":"2008-04-12T10:00:00.000Z"`)
+	tried(blocks[1], `"totalCount":1`)
+	from := p.stderr.mark()
+	tried(blocks[2], "")
+	p.stderr.await(t, from, procSays(procLoaded))
+	tried(blocks[3], `"seats":1364`)
+	p.stop()
+}
+
+// TestBackupAsPrinted: the commands that copy an embedded store work while it
+// is served, from the folder in which the service was started.
+func TestBackupAsPrinted(t *testing.T) {
+	t.Parallel()
+	needPrograms(t, "sqlite3")
+	dir := t.TempDir()
+	p := procServe(t, "sqlite:"+filepath.Join(dir, "marquee-data", "marquee.db"))
+	p.signIn("admin", procPassword)
+	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/contextserviceconnections/c?context=main", `{"name": "C", "contextService": "X", "username": "u", "apiKey": "k"}`)
+	line := regexp.MustCompile("`(sqlite3 [^`]*)`")
+	text, err := os.ReadFile("../docs/how-to/backup.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	backup := line.FindStringSubmatch(string(text))
+	if backup == nil {
+		t.Fatal("backup.md has no line for a backup")
+	}
+	blocks := shellBlocks(t, "../docs/how-to/import-and-export.md", "# Import and export")
+	for i, script := range []string{backup[1], blocks[0]} {
+		out, err := shellIn(t, dir, script)
+		if err != nil {
+			t.Fatalf("%s\n%s%v", script, out, err)
+		}
+		copied := filepath.Join(dir, "marquee-data", "copy.db")
+		if got := exportRun(t, "sqlite:"+copied, "contextserviceconnections", "--context", "main", "--secrets"); !strings.Contains(got, `"apiKey":"k"`) {
+			t.Errorf("the copy has %s", got)
+		}
+		if err := os.Remove(copied); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "all.ndjson")); (err == nil) != (i == 1) {
+			t.Error(fmt.Sprint("the export: ", err))
+		}
+	}
+	p.stop()
+}

@@ -1,0 +1,132 @@
+// Package marqueetest gives tests a server with an empty store: in the process
+// (Start), or from the image (Container). It may import everything that a program
+// does; begin with Start.
+package marqueetest
+
+import (
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"marquee"
+	"marquee/engine/document"
+)
+
+// The network, user and password of every server.
+const (
+	Network  = "main"
+	Username = "admin"
+	Password = "password of admin"
+)
+
+// Server is a running server. It ends with the test.
+type Server struct {
+	// URL is where the server listens, without a slash at the end.
+	URL string
+	// Client sends requests as the administrator of Network.
+	Client *http.Client
+	// Marquee is the server in the process, nil for one in a container.
+	Marquee *marquee.Server
+
+	tb testing.TB
+}
+
+// Start serves the types of a folder of schemas, which may be nil, in the process on
+// an empty store.
+func Start(tb testing.TB, schemas fs.FS) *Server {
+	tb.Helper()
+	return StartWith(tb, marquee.Options{Schemas: schemas})
+}
+
+// StartWith is Start with options. The store is a new one unless they have one, which
+// must be empty; Network and its user are made.
+func StartWith(tb testing.TB, options marquee.Options) *Server {
+	tb.Helper()
+	if options.Folder == "" {
+		options.Folder = tb.TempDir()
+	}
+	options.First = marquee.First{Network: Network, Username: Username, Password: Password}
+	server, err := marquee.New(options)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	web := httptest.NewUnstartedServer(nil)
+	web.Listener = server.Listen(web.Config, web.Listener)
+	web.Start()
+	tb.Cleanup(func() {
+		web.Close()
+		if err := server.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	s := &Server{URL: web.URL, Marquee: server, tb: tb}
+	s.signIn()
+	return s
+}
+
+// signed adds the access token to requests.
+type signed struct {
+	http.RoundTripper
+	token string
+}
+
+func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+s.token)
+	return s.RoundTripper.RoundTrip(r)
+}
+
+// signIn makes the client of the administrator.
+func (s *Server) signIn() {
+	s.tb.Helper()
+	transport := &http.Transport{}
+	s.tb.Cleanup(transport.CloseIdleConnections)
+	s.Client = &http.Client{Transport: transport}
+	form := url.Values{"grant_type": {"password"}, "username": {Username}, "password": {Password}}
+	answer := s.send(http.MethodPost, "/api/authenticate", "application/x-www-form-urlencoded", form.Encode(), http.StatusOK)
+	token, _ := answer["access_token"].(string)
+	s.Client = &http.Client{Transport: signed{transport, token}}
+}
+
+// Do sends a request with a JSON body, or none for "", and returns the JSON object
+// of the answer, nil if it has none. Another status than the wanted one ends the
+// test.
+func (s *Server) Do(method, path, body string, status int) map[string]any {
+	s.tb.Helper()
+	return s.send(method, path, "application/json", body, status)
+}
+
+func (s *Server) send(method, path, contentType, body string, status int) map[string]any {
+	s.tb.Helper()
+	request, err := http.NewRequestWithContext(s.tb.Context(), method, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	response, err := s.Client.Do(request)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	if response.StatusCode != status {
+		s.tb.Fatalf("%s %s: the status is %d, want %d: %s", method, path, response.StatusCode, status, answer)
+	}
+	if len(answer) == 0 {
+		return nil
+	}
+	object, err := document.DecodeObject(answer, document.Limits{})
+	if err != nil {
+		s.tb.Fatalf("%s %s: %v: %s", method, path, err, answer)
+	}
+	return object
+}

@@ -1,0 +1,93 @@
+package integration
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// awaitReady asks /readyz until it answers with a status; what it found before
+// is given again for a second.
+func (p *proc) awaitReady(status int) string {
+	p.tb.Helper()
+	for end := time.Now().Add(procPatience); ; <-time.After(50 * time.Millisecond) {
+		a, err := p.send(http.MethodGet, "/readyz", nil, nil)
+		if err != nil {
+			p.tb.Fatal(err)
+		}
+		if a.status == status {
+			return string(a.body)
+		}
+		if time.Now().After(end) {
+			p.tb.Fatalf("/readyz goes on answering %d instead of %d: %s", a.status, status, a.body)
+		}
+	}
+}
+
+// TestReadyWithDamage: a store that was found damaged takes no more requests,
+// and a client is told what it is.
+func TestReadyWithDamage(t *testing.T) {
+	t.Parallel()
+	store := newSQLite(t)
+	procServe(t, store, "--demo").stop() // which leaves everything in the file
+	p := procServe(t, store)
+	p.signIn("admin", procPassword)
+	p.awaitReady(http.StatusOK)
+	file, err := os.OpenFile(sqliteFile(store), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.WriteAt(bytes.Repeat([]byte{0xee}, int(info.Size())-4096), 4096)
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	said := string(p.ask(http.StatusServiceUnavailable, http.MethodGet, "/api/v1/notes?context=main&q=anything", "").body)
+	procWants(t, said, "error.store.damaged")
+	said = p.awaitReady(http.StatusServiceUnavailable)
+	procWants(t, said, "error.store.damaged")
+	procShuns(t, said, filepath.Dir(sqliteFile(store)))
+	p.kill()
+}
+
+// TestReadyWithoutItsFile: what is written to a file that was deleted is lost.
+func TestReadyWithoutItsFile(t *testing.T) {
+	t.Parallel()
+	store := newSQLite(t)
+	p := procServe(t, store)
+	p.awaitReady(http.StatusOK)
+	moved := sqliteFile(store) + ".moved"
+	if err := os.Rename(sqliteFile(store), moved); err != nil {
+		t.Fatal(err)
+	}
+	procWants(t, p.awaitReady(http.StatusServiceUnavailable), "error.store.unavailable")
+	if err := os.Rename(moved, sqliteFile(store)); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitReady(http.StatusOK)
+	p.stop()
+}
+
+// TestReadyNotes: schemas that were refused are something to look at, and no
+// reason to send requests elsewhere; nobody learns the folder's path.
+func TestReadyNotes(t *testing.T) {
+	t.Parallel()
+	dir := procFolderOf(t, filepath.Join(t.TempDir(), "schemas"), "a")
+	f := procFolder{procServe(t, newSQLite(t), "--schemas", dir), dir}
+	f.drop("broken.json", `{"type": 7}`, procRefusedSet)
+	said := f.awaitReady(http.StatusOK)
+	procWants(t, said, `"status":"ready"`, "schemas/broken.json", "refused, those before stay")
+	procShuns(t, said, filepath.Dir(dir))
+	if !strings.Contains(f.stderr.String(), dir) {
+		t.Error("the log does not say where the folder is")
+	}
+	f.stop()
+}

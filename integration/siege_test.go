@@ -1,0 +1,296 @@
+package integration
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// What the process may take, whoever asks for whatever, with default settings.
+const siegeMemory = 400 << 20
+
+// siege is a service under attack, with an honest client beside the attackers.
+type siege struct {
+	t *testing.T
+	// p is the service; requests through it are the administrator's.
+	p *proc
+	// dialer dials from the address that p's requests come from.
+	dialer net.Dialer
+	// schemas is the folder that the service watches.
+	schemas string
+	// reader may read and nothing else, author writes what advertising needs.
+	reader, author string
+	// file is where a large file is delivered.
+	file string
+	// authors are users with the role of author.
+	authors []string
+
+	answers *tally
+}
+
+// tally counts the attackers' answers, by status and code.
+type tally struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+func (c *tally) add(answer string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count[answer]++
+}
+
+// from is the siege for a client at another address of the machine.
+func (s *siege) from(last byte) *siege {
+	other, p := *s, *s.p
+	other.dialer = net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, last)}}
+	p.client = &http.Client{Timeout: s.p.client.Timeout, Transport: &http.Transport{DialContext: other.dialer.DialContext}}
+	other.p = &p
+	return &other
+}
+
+// dial connects to the service.
+func (s *siege) dial() net.Conn {
+	s.t.Helper()
+	conn, err := s.dialer.Dial("tcp", strings.TrimPrefix(s.p.url, "http://"))
+	if err != nil {
+		s.t.Error(err)
+		return nil
+	}
+	return conn
+}
+
+// attack is a way to take the service from everybody else.
+type attack struct {
+	name string
+	// prepare makes what the attack needs, before it is measured.
+	prepare func(*siege)
+	strike  func(*siege)
+	// hold is how long the attack may hold honest writes on the embedded store,
+	// which has one writer; 0 is as short as all others.
+	hold time.Duration
+}
+
+// TestSiege sends what costs most for its size, beside honest reads and writes:
+// memory is bounded, what is refused has a code, and the honest client is served.
+// All attacks are sent at once; MARQUEE_SIEGE has each sent by itself as well,
+// and judges the times that requests take.
+func TestSiege(t *testing.T) {
+	for _, on := range []struct {
+		store string
+		fresh newStore
+	}{{"sqlite", newSQLite}, {"mongodb", reusing(t)}} {
+		t.Run(on.store, func(t *testing.T) {
+			if runtime.GOOS != "linux" || procRace {
+				t.Skip("the memory of a process is measured on Linux, and the race detector takes more")
+			}
+			for _, a := range attacks {
+				if siegeWhole() {
+					t.Run(a.name, func(t *testing.T) { newSiege(t, on.fresh(t)).endure(siegeMemory, a) })
+				}
+			}
+			t.Run("all at once", func(t *testing.T) { newSiege(t, on.fresh(t)).endure(siegeMemory, attacks...) })
+		})
+	}
+}
+
+// siegeWhole reports whether the suite runs at full size.
+func siegeWhole() bool { return os.Getenv("MARQUEE_SIEGE") != "" }
+
+// newSiege starts the service on a store; within changes how the program is run.
+func newSiege(t *testing.T, store string, within ...func(*exec.Cmd)) *siege {
+	t.Helper()
+	s := &siege{t: t, schemas: t.TempDir(), answers: &tally{count: map[string]int{}}}
+	cmd := procCommand(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword},
+		"serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", store, "--schemas", s.schemas)
+	for _, change := range within {
+		change(cmd)
+	}
+	s.p = procLaunch(t, cmd)
+	s.p.client.Timeout = 3 * time.Minute // an upload may take two
+	s.p.listens()
+	s.p.signIn("admin", procPassword)
+	s.p.ask(http.StatusCreated, http.MethodPost, "/api/v1/roles/reader?context=main", `{"name": "Reader", "scope": "NETWORK"}`)
+	s.p.ask(http.StatusCreated, http.MethodPost, "/api/v1/roles/author?context=main",
+		`{"name": "Author", "scope": "NETWORK", "permissions": ["MANAGE_BUSINESS", "MANAGE_LAYOUTS"]}`)
+	s.reader, s.author = s.user("reader", "reader"), s.user("author", "author")
+	return s
+}
+
+// user makes a user with a role, and returns a token.
+func (s *siege) user(name, role string) string {
+	s.t.Helper()
+	const password = "a password that is long"
+	s.p.ask(http.StatusCreated, http.MethodPost, "/api/v1/users/"+name+"?context=main", fmt.Sprintf(
+		`{"username": %q, "password": %q, "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": %q}]}]}}`, name, password, role))
+	a, err := s.p.authenticate(name, password)
+	if err != nil || a.status != http.StatusOK {
+		s.t.Fatalf("%s cannot sign in: %v %v", name, err, a)
+	}
+	object, _ := a.json().(map[string]any)
+	return object["access_token"].(string)
+}
+
+// endure sends attacks at once, each from an address of its own, beside the honest
+// client, and judges what both were answered and how much memory the process took.
+func (s *siege) endure(memory int64, attacks ...attack) {
+	s.t.Helper()
+	limit := s.patience()
+	writeLimit := limit
+	for _, a := range attacks {
+		if a.prepare != nil {
+			a.prepare(s)
+		}
+		writeLimit = max(writeLimit, a.hold)
+	}
+	before := s.p.peak()
+	defer s.guard()()
+	h := s.honest()
+	began := time.Now()
+	atOnce(len(attacks), func(i int) { attacks[i].strike(s.from(byte(i + 2))) })
+	took := time.Since(began)
+	h.end()
+	select {
+	case <-s.p.exited:
+		s.t.Fatalf("the process ended with %d", s.p.code)
+	default:
+	}
+	peak := s.p.peak()
+	s.t.Logf("peak %d MiB (%d before), %.1f s; reads %s; writes %s; lists %s; answers %v", peak>>20, before>>20, took.Seconds(), h.reads, h.writes, h.lists, s.answers.count)
+	if peak > memory {
+		s.t.Errorf("the process took %d MiB", peak>>20)
+	}
+	if p99 := h.reads.percentile(99); p99 > limit {
+		s.t.Errorf("an honest read took %v at the 99th percentile", p99)
+	}
+	if p99 := h.writes.percentile(99); p99 > writeLimit {
+		s.t.Errorf("an honest write took %v at the 99th percentile", p99)
+	}
+	if len(attacks) > 1 {
+		limit = max(limit, listHold)
+	}
+	if p99 := h.lists.percentile(99); p99 > limit {
+		s.t.Errorf("an honest list took %v at the 99th percentile", p99)
+	}
+	s.p.ask(http.StatusOK, http.MethodGet, "/readyz", "")
+	s.p.stop()
+}
+
+// patience is within which time an honest client is answered.
+func (s *siege) patience() time.Duration {
+	if siegeWhole() {
+		return 2 * time.Second
+	}
+	return procPatience // beside other tests, on a machine that may be busy
+}
+
+// guard ends the process before it takes the memory of the machine, until the
+// function that it returns is called.
+func (s *siege) guard() (end func()) {
+	done := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-s.p.exited:
+				return
+			case <-tick.C:
+				if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.p.cmd.Process.Pid)); err == nil {
+					var total, resident int64
+					fmt.Sscan(string(status), &total, &resident)
+					if resident*int64(os.Getpagesize()) > 4*siegeMemory {
+						s.t.Errorf("the process takes %d MiB, and is ended", resident*int64(os.Getpagesize())>>20)
+						_ = s.p.cmd.Process.Kill() // it may have ended
+						return
+					}
+				}
+			}
+		}
+	})
+	return func() { close(done); wait.Wait() }
+}
+
+// as sends a request with the token of a user. What is refused must be a
+// problem with a code.
+func (s *siege) as(token, method, path string, header http.Header, body []byte) *answer {
+	all := http.Header{"Authorization": {"Bearer " + token}}
+	for name, values := range header {
+		all[name] = values
+	}
+	a, err := s.p.send(method, path, all, body)
+	if err != nil {
+		s.t.Errorf("%s %s: %v", method, path, err)
+		return &answer{}
+	}
+	what := fmt.Sprint(a.status)
+	if a.status >= 400 {
+		what += " " + s.refusal(method+" "+path, a)
+	}
+	s.answers.add(what)
+	return a
+}
+
+// refusal is the code of a refusal, which must not be a fault of the service.
+func (s *siege) refusal(what string, a *answer) string {
+	var problem struct{ Messages []struct{ Code string } }
+	if err := json.Unmarshal(a.body, &problem); err != nil || len(problem.Messages) == 0 || problem.Messages[0].Code == "" {
+		s.t.Errorf("%s: %d without a code: %.200s", what, a.status, a.body)
+		return ""
+	}
+	code := problem.Messages[0].Code
+	if a.status == http.StatusInternalServerError {
+		s.t.Errorf("%s: %d %s", what, a.status, code)
+	}
+	if a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") == "" {
+		s.t.Errorf("%s: %s without Retry-After", what, code)
+	}
+	return code
+}
+
+// atOnce calls attack n times, side by side.
+func atOnce(n int, attack func(i int)) {
+	var wait sync.WaitGroup
+	for i := range n {
+		wait.Go(func() { attack(i) })
+	}
+	wait.Wait()
+}
+
+// gzipped is a body as gzip makes it, and the header that says so.
+func gzipped(body string) ([]byte, http.Header) {
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	_, _ = w.Write([]byte(body)) // into memory
+	_ = w.Close()
+	return b.Bytes(), http.Header{"Content-Encoding": {"gzip"}, "Content-Type": {"application/json"}}
+}
+
+// listing is a JSON array of n objects.
+func listing(n int, object func(i int) string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteByte(',')
+		b.WriteString(object(i))
+	}
+	return "[" + b.String()[1:] + "]"
+}
+
+// quoted is a text as JSON.
+func quoted(text string) string {
+	b, _ := json.Marshal(text)
+	return string(b)
+}

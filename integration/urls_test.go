@@ -1,0 +1,95 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"marquee/engine"
+	"marquee/resources"
+)
+
+// TestReturnedURLsAnswer follows every url that lists, single reads, the history
+// and notifications show: it answers whoever got it, as it is.
+func TestReturnedURLsAnswer(t *testing.T) { eachStore(t, testReturnedURLsAnswer) }
+
+func testReturnedURLsAnswer(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	demo, err := resources.Demo(s.engine.Registry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.engine.Write(context.Background(), &engine.Caller{System: true, User: s.userID}, engine.Batch{Network: network, Operations: demo}); err != nil {
+		t.Fatal(err)
+	}
+	s.must(token, http.MethodPost, "/api/v1/batch?context=main", `{"operations": [
+		{"type": "roles", "object": {"id": "reader", "name": "Reader", "scope": "NETWORK"}},
+		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "password of kari",
+			"userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}},
+		{"type": "teams", "object": {"id": "a team", "name": "T", "users": ["kari", "`+s.userID+`"]}}]}`, http.StatusOK)
+	reader, err := s.signIn("kari")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for who, token := range map[string]string{admin: token, "kari": reader} {
+		u := urls{t: t, s: s, who: who, token: token, seen: map[string]bool{}}
+		for _, of := range s.engine.Registry().Types() {
+			if of.Parent == "" {
+				u.follow("/api/v1/" + of.Name + "?context=main&includeHidden=true")
+			}
+		}
+		u.follow("/api/v1/users")
+		u.follow("/api/v1/audit?context=main")
+		u.follow("/api/v1/notifications?context=main")
+		if len(u.seen) < 30 {
+			t.Errorf("%s got only %d urls", who, len(u.seen))
+		}
+	}
+}
+
+// urls follows what a user is shown.
+type urls struct {
+	t          *testing.T
+	s          *service
+	who, token string
+	seen       map[string]bool
+}
+
+func (u *urls) follow(path string) {
+	if u.seen[path] {
+		return
+	}
+	u.seen[path] = true
+	a := u.s.ask(u.token, http.MethodGet, path, "", nil)
+	if a.status != http.StatusOK {
+		u.t.Errorf("%s gets %d from %s: %.300s", u.who, a.status, path, a.body)
+	}
+	u.walk(path, a.json())
+}
+
+func (u *urls) walk(from string, value any) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			u.walk(from, item)
+		}
+	case map[string]any:
+		for name, member := range v {
+			if url := fmt.Sprint(member); name == "url" && strings.HasPrefix(url, "/api/v1/") {
+				global := strings.HasPrefix(url, "/api/v1/users/") || strings.HasPrefix(url, "/api/v1/networks/")
+				if global == strings.Contains(url, "?context=main") {
+					u.t.Errorf("%s shows the url %s", from, url)
+				}
+				u.follow(url)
+				continue
+			}
+			u.walk(from, member)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+// Package marquee embeds the engine into a program: types from JSON Schemas, rules
+// in Go, and a store become an http.Handler. It imports the engine, the sign-in and
+// the embedded store, and no application; begin with New and Application.
+package marquee
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"marquee/auth"
+	"marquee/engine"
+	"marquee/engine/catalog"
+	"marquee/engine/rest"
+	"marquee/engine/review"
+	"marquee/engine/schema"
+	"marquee/engine/spool"
+	"marquee/engine/store"
+	"marquee/engine/store/sqlite"
+)
+
+// Options configure a Server. Each field may be left out.
+type Options struct {
+	// Application is what the program brings: types, rules, routes, messages.
+	Application Application
+	// Schemas adds types, one a file, to those of the application.
+	Schemas fs.FS
+	// Types are compiled types, in place of those of Application and Schemas.
+	Types *schema.Registry
+
+	// Folder is where the default store and its key are kept; "" is marquee-data.
+	Folder string
+	// Store keeps the records; nil is an SQLite file in Folder. Close does not close
+	// a store that was given.
+	Store store.Store
+	// Sealer encrypts secrets and the keys that sign access tokens. Nil is one with
+	// the key in Folder if the store is the default one. Without a sealer, types
+	// cannot have secrets, and access tokens end with the process.
+	Sealer engine.Sealer
+
+	// First is made in an empty store if it has a password.
+	First First
+
+	// Log receives what an operator should see; nil discards it.
+	Log *slog.Logger
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Interval is how often work in the background looks for something to do; 0 is
+	// ten seconds.
+	Interval time.Duration
+
+	// RequestTimeout is the longest that a request may take; 0 is 30 seconds.
+	RequestTimeout time.Duration
+	// Memory is how many bytes all requests may use together; 0 is 256 MiB.
+	Memory int64
+	// Spool keeps large bodies and answers; nil keeps them in the folder for
+	// temporary files.
+	Spool *spool.Spool
+	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
+	TrustedProxies []string
+	// Connections is how many connections may be open, AddressConnections how many
+	// of one address, on the listener that Listen returns; 0 are the defaults of
+	// package rest.
+	Connections, AddressConnections int
+	// Version is shown by /healthz.
+	Version string
+	// Notes are added to the answer of /readyz, which everybody can read.
+	Notes func() map[string]string
+}
+
+// DefaultInterval is that of Options.Interval.
+const DefaultInterval = 10 * time.Second
+
+func (o *Options) setDefaults() {
+	if o.Folder == "" {
+		o.Folder = "marquee-data"
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Interval <= 0 {
+		o.Interval = DefaultInterval
+	}
+	o.First.setDefaults()
+}
+
+// New opens a store, serves the types on it, and begins the work in the background.
+func New(options Options) (*Server, error) {
+	s, err := Open(context.Background(), options)
+	if err != nil {
+		return nil, err
+	}
+	s.Start()
+	return s, nil
+}
+
+// Open is New without the work in the background, for which there is Start. Ctx
+// bounds the opening alone.
+func Open(ctx context.Context, options Options) (*Server, error) {
+	options.setDefaults()
+	if options.Types == nil {
+		var sources []schema.Source
+		if options.Schemas != nil {
+			sources = append(sources, schema.Source{Name: "schemas", FS: options.Schemas})
+		}
+		var err error
+		if options.Types, err = options.Application.Load(sources...); err != nil {
+			return nil, err
+		}
+	}
+	s := &Server{options: options, store: options.Store}
+	if s.store == nil {
+		opened, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(options.Folder, "marquee.db"), Log: options.Log})
+		if err != nil {
+			return nil, err
+		}
+		s.store, s.owned = opened, opened
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) open(ctx context.Context) error {
+	o := &s.options
+	if err := s.store.EnsureCollections(ctx, auth.Collections()); err != nil {
+		return err
+	}
+	if o.Sealer == nil && s.owned != nil {
+		key, err := auth.StoreKey(ctx, s.store, filepath.Join(o.Folder, "marquee.key"))
+		if err == nil {
+			o.Sealer, err = auth.NewSealer(key)
+		}
+		if err != nil {
+			return fmt.Errorf("the secret key cannot be used: %w", err)
+		}
+	}
+	sealer := o.Sealer
+	if sealer == nil {
+		if name := typeWithSecrets(o.Types); name != "" {
+			return fmt.Errorf("the type %s has secrets, and there is no key to encrypt them with: set Options.Sealer", name)
+		}
+		sealer = noSealer{}
+	}
+	var err error
+	if s.auth, err = auth.NewService(ctx, s.store, o.Sealer, auth.DefaultLifetimes, o.Now); err != nil {
+		return err
+	}
+	app := &o.Application
+	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer, Now: o.Now,
+		Hooks: app.hooks(s.auth.Hooks()), Lookups: app.Lookups, Internal: slices.Concat(auth.Collections(), app.collections())}, o.Types)
+	if err != nil {
+		return err
+	}
+	if app.Open != nil {
+		if err := app.Open(ctx, s.engine); err != nil {
+			return err
+		}
+	}
+	s.reviewer, s.ready = review.New(app.Due), newProbe(s.store.Check)
+	s.rest, err = rest.New(rest.Config{Engine: s.engine, Auth: s.auth, Log: o.Log, Spool: o.Spool, Memory: o.Memory, Deadline: o.RequestTimeout,
+		Routes: slices.Concat(s.auth.Routes(), app.Routes), Ready: s.check, Notes: o.Notes, Version: o.Version, TrustedProxies: o.TrustedProxies,
+		Connections: o.Connections, AddressConnections: o.AddressConnections})
+	if err != nil || o.First.Password == "" {
+		return err
+	}
+	empty, err := s.Empty(ctx)
+	if err == nil && empty {
+		err = s.MakeFirst(ctx, o.First)
+	}
+	return err
+}
+
+// typeWithSecrets is the name of a type that has secrets, or "".
+func typeWithSecrets(types *schema.Registry) string {
+	for _, t := range types.Types() {
+		if t.Shape.HasSecrets {
+			return t.Name
+		}
+	}
+	return ""
+}
+
+// noSealer is the sealer of an engine whose types have no secrets.
+type noSealer struct{}
+
+var errNoSealer = errors.New("there is no key to encrypt secrets with: set Options.Sealer")
+
+func (noSealer) Seal(string, string) (string, error) { return "", errNoSealer }
+func (noSealer) Open(string, string) (string, error) { return "", catalog.ErrNotSealed }
+func (noSealer) Holds([]byte) bool                   { return false }

@@ -1,0 +1,121 @@
+package article
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/rest"
+)
+
+const (
+	maxPageSize = 1000
+	maxSentence = 10_000
+)
+
+// request is a decoded search request.
+type request struct {
+	network   string
+	sentence  string
+	threshold float64
+	pageSize  int
+	targets   targets
+}
+
+// readRequest decodes a request. Query parameters take precedence over properties of
+// the body; the other properties of the body are a targeting object.
+func readRequest(r *rest.Call) (*request, error) {
+	if err := r.Only("pageSize", "sentence", "thresholdScore", "fieldValidation"); err != nil {
+		return nil, err
+	}
+	q := &request{}
+	var err error
+	if q.network, err = r.Network(nil); err != nil {
+		return nil, err
+	}
+	validation, err := r.FieldValidation()
+	if err != nil {
+		return nil, err
+	}
+	body, err := r.Body(document.DefaultLimits.Object)
+	if err != nil {
+		return nil, err
+	}
+	object := map[string]any{}
+	if len(bytes.TrimSpace(body)) > 0 {
+		if object, err = document.DecodeObject(body, document.DefaultLimits); err != nil {
+			return nil, err
+		}
+	}
+	if err := q.parameters(r, object); err != nil {
+		return nil, err
+	}
+	// Targeting here is what it is anywhere else.
+	like, err := r.Engine().Type("lineitems")
+	if err != nil {
+		return nil, err
+	}
+	stored, unknown, err := r.Engine().CheckProperty(r.Context(), r.Caller(), like, "targeting", q.network, object, validation)
+	if err != nil {
+		return nil, err
+	}
+	r.Dropped(false, unknown)
+	members, _ := stored.(map[string]any)
+	q.targets = targetsOf(members)
+	return q, nil
+}
+
+// parameters reads the three parameters from the query or the body, and removes them
+// from the body.
+func (q *request) parameters(r *rest.Call, object map[string]any) error {
+	values := map[string]any{}
+	for _, name := range []string{"pageSize", "sentence", "thresholdScore"} {
+		value := object[name]
+		delete(object, name)
+		if text, given := r.Parameter(name); given {
+			value = text
+			if name != "sentence" {
+				value = number(text)
+			}
+		} else if value == nil {
+			return message.ParameterMissing.Error(message.Params{"parameter": name})
+		}
+		values[name] = value
+	}
+	invalid := func(name, expected string) error {
+		return message.ParameterInvalid.Error(message.Params{"parameter": name, "expected": expected})
+	}
+	size, is := float(values["pageSize"])
+	if q.pageSize = int(size); !is || size < 1 || size > maxPageSize || float64(q.pageSize) != size {
+		return invalid("pageSize", "a whole number from 1 to 1000")
+	}
+	q.sentence, is = values["sentence"].(string)
+	if !is || strings.TrimSpace(q.sentence) == "" || !utf8.ValidString(q.sentence) || utf8.RuneCountInString(q.sentence) > maxSentence {
+		return invalid("sentence", "a text of 1 to 10000 characters that is not blank")
+	}
+	if q.threshold, is = float(values["thresholdScore"]); !is || q.threshold < 0 || q.threshold > 1 {
+		return invalid("thresholdScore", "a number from 0 to 1")
+	}
+	return nil
+}
+
+// number decodes a JSON number, or returns nil.
+func number(text string) any {
+	value, err := document.Decode([]byte(text), document.Limits{})
+	if err != nil || strings.TrimSpace(text) != text {
+		return nil
+	}
+	return value
+}
+
+func float(value any) (float64, bool) {
+	switch v := value.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}

@@ -1,0 +1,162 @@
+package marquee
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"marquee/auth"
+	"marquee/engine"
+	"marquee/engine/message"
+	"marquee/engine/rest"
+	"marquee/engine/review"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Server serves types over HTTP, and to Go code with Write and Read. It is safe for
+// use by several goroutines.
+type Server struct {
+	options  Options
+	store    store.Store
+	owned    io.Closer // the store, if Close closes it
+	engine   *engine.Engine
+	auth     *auth.Service
+	rest     *rest.Server
+	reviewer *review.Reviewer
+	ready    *probe
+	draining atomic.Bool
+	stop     func()
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.rest.ServeHTTP(w, r) }
+
+// Listen makes the server the handler of an http.Server, and returns the listener
+// to serve with: on it, also the requests that net/http refuses by itself are
+// answered as all others.
+func (s *Server) Listen(server *http.Server, l net.Listener) net.Listener {
+	return s.rest.Listen(server, l)
+}
+
+// Engine is the engine that serves the types.
+func (s *Server) Engine() *engine.Engine { return s.engine }
+
+// Auth is the sign-in of users.
+func (s *Server) Auth() *auth.Service { return s.auth }
+
+// Store is where the records are.
+func (s *Server) Store() store.Store { return s.store }
+
+// MemoryUsed is how many bytes of Options.Memory requests use at present.
+func (s *Server) MemoryUsed() int64 { return s.rest.MemoryUsed() }
+
+// Swap serves other types, which Application.Load has compiled.
+func (s *Server) Swap(ctx context.Context, types *schema.Registry) error {
+	if s.options.Sealer == nil && typeWithSecrets(types) != "" {
+		return errNoSealer
+	}
+	return s.engine.Swap(ctx, types)
+}
+
+// Drain makes /readyz answer 503 from now on, while everything else is served.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+func (s *Server) check(ctx context.Context) error {
+	if s.draining.Load() {
+		return message.ShuttingDown.Error(nil)
+	}
+	return s.ready.check(ctx)
+}
+
+// stopTime is how long Close waits for a pass that is under way. A pass that is
+// left does as much as one whose process was killed.
+const stopTime = time.Second
+
+// Start begins the work in the background: changes of objects that depend on
+// others, reviews of objects whose time has passed, indexes, and the work of the
+// application. Close ends it.
+func (s *Server) Start() {
+	if s.stop != nil {
+		return
+	}
+	log, every := s.options.Log, s.options.Interval
+	end := func() {}
+	if start := s.options.Application.Start; start != nil {
+		end = start(s.engine, every, log)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Run(ctx, every, log)
+	}()
+	s.stop = func() {
+		cancel()
+		end()
+		select {
+		case <-ended:
+		case <-time.After(stopTime):
+		}
+	}
+}
+
+// Run does the work of the engine in the background until the context ends, as
+// Start does together with that of the application. The zero interval and log are
+// those of Options.
+func (s *Server) Run(ctx context.Context, every time.Duration, log *slog.Logger) {
+	every, log = cmp.Or(every, s.options.Interval), cmp.Or(log, s.options.Log)
+	var work sync.WaitGroup
+	work.Go(func() { s.maintain(ctx, every, log) })
+	work.Go(func() { s.engine.FollowUp(ctx, log) })
+	s.reviewer.Run(ctx, s.engine, every, log)
+	work.Wait()
+}
+
+// maintain looks after the indexes once in every interval.
+func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Logger) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := s.engine.Maintain(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("what objects are indexed by could not be maintained", slog.String("cause", err.Error()))
+		}
+	}
+}
+
+// Pass does at once what the work in the background does in every interval.
+func (s *Server) Pass(ctx context.Context, log *slog.Logger) error {
+	log = cmp.Or(log, s.options.Log)
+	var err error
+	if pass := s.options.Application.Pass; pass != nil {
+		err = pass(ctx, s.engine)
+	}
+	return errors.Join(err, s.reviewer.Pass(ctx, s.engine, log), s.engine.FollowAll(ctx, log), s.engine.Maintain(ctx))
+}
+
+// Close ends the work in the background, and closes the store if New opened it.
+// Requests must have ended.
+func (s *Server) Close() error {
+	if s.stop != nil {
+		s.stop()
+		s.stop = nil
+	}
+	if s.owned == nil {
+		return nil
+	}
+	owned := s.owned
+	s.owned = nil
+	return owned.Close()
+}
