@@ -192,11 +192,17 @@ func TestCommitOfMuchIsSlow(t *testing.T) {
 			}
 		}
 	}
+	// What no majority has stays in the primary's cache.
+	err := set.Client().Database("admin").RunCommand(t.Context(), bson.D{{Key: "setParameter", Value: 1},
+		{Key: "wiredTigerEngineRuntimeConfig", Value: "cache_size=2G"}}).Err()
+	if err != nil {
+		t.Fatal(err)
+	}
 	copies("alwaysOn")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	runs := 0
-	err := s.Write(ctx, func(tx store.Tx) error {
+	err = s.Write(ctx, func(tx store.Tx) error {
 		runs++
 		for i := range 48 {
 			record := faultRecord(store.Key{Network: faultNetwork, ID: fmt.Sprint(i)}, 1)
