@@ -1,7 +1,6 @@
 package marquee
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -9,23 +8,6 @@ import (
 	"marquee/engine/query"
 	"marquee/engine/store"
 )
-
-// First is the first network of a store, and its administrator, who has a role with
-// every permission there.
-type First struct {
-	// Network is the id and name of the network; "" is main.
-	Network string
-	// Username and Password are those to sign in with; "" is admin, and no
-	// administrator.
-	Username, Password string
-	// UserID and RoleID are ids; "" is a new one.
-	UserID, RoleID string
-}
-
-func (f *First) setDefaults() {
-	f.Network, f.Username = cmp.Or(f.Network, "main"), cmp.Or(f.Username, "admin")
-	f.UserID, f.RoleID = cmp.Or(f.UserID, store.NewID()), cmp.Or(f.RoleID, store.NewID())
-}
 
 // ErrNotEmpty says that a store has networks or users already.
 var ErrNotEmpty = errors.New("the store is not empty: it has its networks and users already")

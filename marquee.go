@@ -7,11 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"marquee/auth"
 	"marquee/engine"
@@ -19,78 +16,8 @@ import (
 	"marquee/engine/rest"
 	"marquee/engine/review"
 	"marquee/engine/schema"
-	"marquee/engine/spool"
-	"marquee/engine/store"
 	"marquee/engine/store/sqlite"
 )
-
-// Options configure a Server. Each field may be left out.
-type Options struct {
-	// Application is what the program brings: types, rules, routes, messages.
-	Application Application
-	// Schemas adds types, one a file, to those of the application.
-	Schemas fs.FS
-	// Types are compiled types, in place of those of Application and Schemas.
-	Types *schema.Registry
-
-	// Folder is where the default store and its key are kept; "" is marquee-data.
-	Folder string
-	// Store keeps the records; nil is an SQLite file in Folder. Close does not close
-	// a store that was given.
-	Store store.Store
-	// Sealer encrypts secrets and the keys that sign access tokens. Nil is one with
-	// the key in Folder if the store is the default one. Without a sealer, types
-	// cannot have secrets, and access tokens end with the process.
-	Sealer engine.Sealer
-
-	// First is made in an empty store if it has a password.
-	First First
-
-	// Log receives what an operator should see; nil discards it.
-	Log *slog.Logger
-	// Now is the clock; nil is time.Now.
-	Now func() time.Time
-	// Interval is how often work in the background looks for something to do; 0 is
-	// ten seconds.
-	Interval time.Duration
-
-	// RequestTimeout is the longest that a request may take; 0 is 30 seconds.
-	RequestTimeout time.Duration
-	// Memory is how many bytes all requests may use together; 0 is 256 MiB.
-	Memory int64
-	// Spool keeps large bodies and answers; nil keeps them in the folder for
-	// temporary files.
-	Spool *spool.Spool
-	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
-	TrustedProxies []string
-	// Connections is how many connections may be open, AddressConnections how many
-	// of one address, on the listener that Listen returns; 0 are the defaults of
-	// package rest.
-	Connections, AddressConnections int
-	// Version is shown by /healthz.
-	Version string
-	// Notes are added to the answer of /readyz, which everybody can read.
-	Notes func() map[string]string
-}
-
-// DefaultInterval is that of Options.Interval.
-const DefaultInterval = 10 * time.Second
-
-func (o *Options) setDefaults() {
-	if o.Folder == "" {
-		o.Folder = "marquee-data"
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Interval <= 0 {
-		o.Interval = DefaultInterval
-	}
-	o.First.setDefaults()
-}
 
 // New opens a store, serves the types on it, and begins the work in the background.
 func New(options Options) (*Server, error) {

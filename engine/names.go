@@ -6,6 +6,7 @@ import (
 	"marquee/engine/read"
 	"marquee/engine/store"
 	"marquee/engine/write"
+	"marquee/engine/written"
 )
 
 // The names that applications use, with the packages that define them.
@@ -24,7 +25,7 @@ type (
 	Result          = write.Result
 	Unknown         = write.Unknown
 	Stream          = write.Stream
-	StreamAnswer    = write.StreamAnswer
+	StreamAnswer    = written.Answer
 	Objects         = write.Objects
 	Change          = write.Change
 	Writing         = write.Writing

@@ -36,12 +36,13 @@ type Indexing struct {
 	// Leftover are keys that writes no longer maintain and some objects still have.
 	// They must be forgotten before they can be filled again.
 	Leftover *Keys `json:"leftover,omitempty"`
-	// Said maps places to what the schema served last declares there, where an earlier
-	// one declared something else: the target of references, the type that lists are
-	// ordered by, the form of strings.
-	Said map[string]string `json:"said,omitempty"`
-	// Asked is the same for a schema that will be served if the stored values suit it.
-	Asked map[string]string `json:"asked,omitempty"`
+	// Declared maps places to what the schema served last declares there, where an
+	// earlier one declared something else: the target of references, the type that
+	// lists are ordered by, the form of strings.
+	Declared map[string]string `json:"said,omitempty"`
+	// Proposed is the same for a schema that will be served if the stored values suit
+	// it.
+	Proposed map[string]string `json:"asked,omitempty"`
 	// Witness is an encrypted text, present while secrets are stored in both forms:
 	// only a server that can decrypt it goes on with them.
 	Witness string `json:"witness,omitempty"`
@@ -193,7 +194,7 @@ func (n *Indexing) Claimed() []string {
 	if !n.Filling.Empty() {
 		unique = slices.Concat(n.Unique, n.Filling.Unique)
 	}
-	if len(n.Said) > 0 {
+	if len(n.Declared) > 0 {
 		unique = Filter(unique, func(path string) bool { return !n.Seals(path) })
 	}
 	return unique
@@ -202,7 +203,7 @@ func (n *Indexing) Claimed() []string {
 // Seals reports whether the value at a dotted path is a secret by any server's schema.
 // Objects are not indexed by it.
 func (n *Indexing) Seals(path string) bool {
-	for place, form := range n.Said {
+	for place, form := range n.Declared {
 		if dotted := dottedPlace(place); form == SealedForm && (path == dotted || strings.HasPrefix(path, dotted+".")) {
 			return true
 		}
@@ -286,15 +287,15 @@ func ClaimsOf(t *schema.Type, properties []string, network string, object map[st
 	return claims
 }
 
-// Note adds declarations to Said.
-func (n *Indexing) Note(said map[string]string) {
-	if len(said) == 0 {
+// Note adds declarations to Declared.
+func (n *Indexing) Note(declared map[string]string) {
+	if len(declared) == 0 {
 		return
 	}
-	all := maps.Clone(n.Said)
+	all := maps.Clone(n.Declared)
 	if all == nil {
 		all = map[string]string{}
 	}
-	maps.Copy(all, said)
-	n.Said = all
+	maps.Copy(all, declared)
+	n.Declared = all
 }

@@ -51,7 +51,7 @@ func itemOr(shape *document.Shape, i int) *document.Shape {
 	return document.AnyShape
 }
 
-// Agrees reports whether a schema declares at a place what Said holds for it, or
+// Agrees reports whether a schema declares at a place what Indexing.Declared holds, or
 // allows no value there.
 func Agrees(t *schema.Type, place, what string) bool {
 	shape := shapeAt(t.Shape, place)

@@ -12,10 +12,10 @@ import (
 // ApplyForms returns a shape whose secrets follow what is noted for all servers:
 // places noted as sealed become secret and, with open, places noted as plain cease to
 // be.
-func ApplyForms(shape *document.Shape, said map[string]string, open bool) *document.Shape {
-	for _, place := range slices.Sorted(maps.Keys(said)) {
-		secret := said[place] == SealedForm
-		if !secret && (said[place] != PlainForm || !open) {
+func ApplyForms(shape *document.Shape, declared map[string]string, open bool) *document.Shape {
+	for _, place := range slices.Sorted(maps.Keys(declared)) {
+		secret := declared[place] == SealedForm
+		if !secret && (declared[place] != PlainForm || !open) {
 			continue
 		}
 		if at := shapeAt(shape, place); at != nil && at.Secret != secret {

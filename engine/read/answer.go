@@ -8,7 +8,7 @@ import (
 	"marquee/engine/parallel"
 	"marquee/engine/schema"
 	"marquee/engine/store"
-	"marquee/engine/write"
+	"marquee/engine/written"
 )
 
 // Answer receives the rendered objects of a write. Begin discards what was added, as
@@ -19,30 +19,30 @@ type Answer interface {
 	End() error
 }
 
-// Render renders the objects that a Write stored, in the order of its operations and
+// Render renders the objects that a write stored, in the order of its operations and
 // some at a time. Objects of the batch have the names that were written. If the store
 // fails meanwhile, the objects are rendered without the names of others and without
 // derived properties, as the write itself has succeeded. Other errors are those of the
 // answer.
-func (e *Reader) Render(ctx context.Context, caller *access.Caller, network string, result *write.Result, answer Answer) error {
+func (e *Reader) Render(ctx context.Context, caller *access.Caller, network string, objects written.Objects, answer Answer) error {
 	err := e.Store.Read(ctx, func(s store.Snapshot) error {
-		return e.newView(caller, network, nil).answer(ctx, s, result, answer)
+		return e.newView(caller, network, nil).answer(ctx, s, objects, answer)
 	})
 	if _, lost := store.CodeOf(err); lost {
-		return e.newView(caller, network, nil).answer(ctx, nil, result, answer)
+		return e.newView(caller, network, nil).answer(ctx, nil, objects, answer)
 	}
 	return err
 }
 
-// Outline renders only the ids and urls of what a Write stored, without reading the
-// store.
-func (e *Reader) Outline(caller *access.Caller, network string, result *write.Result, answer Answer) error {
-	return e.newView(caller, network, Projection{"id": nil, "url": nil}).answer(context.Background(), nil, result, answer)
+// Outline renders only the ids and urls of the objects that a write stored, without
+// reading the store.
+func (e *Reader) Outline(caller *access.Caller, network string, objects written.Objects, answer Answer) error {
+	return e.newView(caller, network, Projection{"id": nil, "url": nil}).answer(context.Background(), nil, objects, answer)
 }
 
-// StreamAnswer returns a write.StreamAnswer that renders the objects of a stream into
+// StreamAnswer returns a written.Answer that renders the objects of a stream into
 // an answer.
-func (e *Reader) StreamAnswer(caller *access.Caller, network string, answer Answer) write.StreamAnswer {
+func (e *Reader) StreamAnswer(caller *access.Caller, network string, answer Answer) written.Answer {
 	return &streamAnswer{Answer: answer, e: e, caller: caller, network: network}
 }
 
@@ -53,66 +53,66 @@ type streamAnswer struct {
 	network string
 }
 
-// Add implements write.StreamAnswer.
-func (a *streamAnswer) Add(ctx context.Context, s store.Snapshot, result *write.Result) error {
-	return a.e.newView(a.caller, a.network, nil).answerChanges(ctx, s, result, a.Answer)
+// Add implements written.Answer.
+func (a *streamAnswer) Add(ctx context.Context, s store.Snapshot, objects written.Objects) error {
+	return a.e.newView(a.caller, a.network, nil).answerObjects(ctx, s, objects, a.Answer)
 }
 
-func (v *view) answer(ctx context.Context, s store.Snapshot, result *write.Result, answer Answer) error {
+func (v *view) answer(ctx context.Context, s store.Snapshot, objects written.Objects, answer Answer) error {
 	if err := answer.Begin(); err != nil {
 		return err
 	}
-	if err := v.answerChanges(ctx, s, result, answer); err != nil {
+	if err := v.answerObjects(ctx, s, objects, answer); err != nil {
 		return err
 	}
 	return answer.End()
 }
 
-// answerChanges adds the changes of a result to an answer. Without a snapshot they are
-// rendered without names of other objects.
-func (v *view) answerChanges(ctx context.Context, s store.Snapshot, result *write.Result, answer Answer) error {
-	for changes := result.Changes; len(changes) > 0; {
-		some := leading(changes[:min(v.together, len(changes))], maxPieceBytes)
-		records, err := v.completeChanges(ctx, s, some, !result.Listed)
+// answerObjects adds stored objects to an answer. Without a snapshot they are rendered
+// without names of other objects.
+func (v *view) answerObjects(ctx context.Context, s store.Snapshot, stored written.Objects, answer Answer) error {
+	for objects := stored.Objects; len(objects) > 0; {
+		some := leading(objects[:min(v.atOnce, len(objects))], maxPieceBytes)
+		records, err := v.completeObjects(ctx, s, some, !stored.Listed)
 		if errors.Is(err, errTooMuch) {
-			v.together = len(some) / 2
+			v.atOnce = len(some) / 2
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		v.nameWritten(result)
-		if err := v.appendChanges(some, records, answer); err != nil {
+		v.addLabels(stored.Objects)
+		if err := v.appendObjects(some, records, answer); err != nil {
 			return err
 		}
-		changes = changes[len(some):]
+		objects = objects[len(some):]
 	}
 	return nil
 }
 
-// leading returns the first changes whose documents have at most a number of bytes
+// leading returns the first objects whose documents have at most a number of bytes
 // together, at least one.
-func leading(changes []*write.Change, bytes int) []*write.Change {
-	for i, c := range changes {
-		if bytes -= len(c.Record().Document); bytes < 0 {
-			return changes[:max(i, 1)]
+func leading(objects []written.Object, bytes int) []written.Object {
+	for i, o := range objects {
+		if bytes -= len(o.Record.Document); bytes < 0 {
+			return objects[:max(i, 1)]
 		}
 	}
-	return changes
+	return objects
 }
 
-// completeChanges reads everything that changes are rendered with, and returns copies
-// of their records as they are shown. It returns errTooMuch for several changes that
+// completeObjects reads everything that objects are rendered with, and returns copies
+// of their records as they are shown. It returns errTooMuch for several objects that
 // need too much memory together.
-func (v *view) completeChanges(ctx context.Context, s store.Snapshot, changes []*write.Change, single bool) ([]*store.Record, error) {
+func (v *view) completeObjects(ctx context.Context, s store.Snapshot, objects []written.Object, single bool) ([]*store.Record, error) {
 	v.forget()
-	records, byType := make([]*store.Record, len(changes)), map[*schema.Type][]*store.Record{}
-	for i, c := range changes {
-		record := *c.Record()
-		if err := v.show(c.Type, &record); err != nil {
+	records, byType := make([]*store.Record, len(objects)), map[*schema.Type][]*store.Record{}
+	for i, o := range objects {
+		record := *o.Record
+		if err := v.beforeRender(o.Type, &record); err != nil {
 			return nil, err
 		}
-		records[i], byType[c.Type] = &record, append(byType[c.Type], &record)
+		records[i], byType[o.Type] = &record, append(byType[o.Type], &record)
 	}
 	if s == nil {
 		return records, nil
@@ -122,22 +122,24 @@ func (v *view) completeChanges(ctx context.Context, s store.Snapshot, changes []
 			return nil, err
 		}
 	}
-	for i, c := range changes {
-		if err := v.collect(c.Type, records[i]); err != nil {
+	for i, o := range objects {
+		if err := v.collect(o.Type, records[i]); err != nil {
 			return nil, err
 		}
 	}
-	return records, v.resolveFor(ctx, s, len(changes))
+	return records, v.resolveFor(ctx, s, len(objects))
 }
 
-// nameWritten enters the names of a result's objects as they were written.
-func (v *view) nameWritten(result *write.Result) {
-	for _, c := range result.Changes {
-		if label, ok := c.After[c.Type.Label].(string); ok {
-			v.labels[referenceKey{c.Type.Name, c.Network, c.ID}] = label
+// addLabels sets the names and parents of stored objects, so that objects of a batch
+// that refer to each other show the values that were written.
+func (v *view) addLabels(objects []written.Object) {
+	for _, o := range objects {
+		key := referenceKey{o.Type.Name, o.Record.Network, o.Record.ID}
+		if o.Label != "" {
+			v.labels[key] = o.Label
 		}
-		if parent, ok := c.After[c.Type.Parent].(string); ok {
-			v.parents[referenceKey{c.Type.Name, c.Network, c.ID}] = parent
+		if o.Parent != "" {
+			v.parents[key] = o.Parent
 		}
 	}
 }
@@ -146,11 +148,11 @@ func (v *view) nameWritten(result *write.Result) {
 // processors, as the output may be much larger.
 const renderedAtOnce = 256 << 10
 
-// appendChanges renders changes whose references are resolved.
-func (v *view) appendChanges(changes []*write.Change, records []*store.Record, answer Answer) error {
-	for len(changes) > 0 {
+// appendObjects renders objects whose references are resolved.
+func (v *view) appendObjects(stored []written.Object, records []*store.Record, answer Answer) error {
+	for len(stored) > 0 {
 		n, size := 0, 0
-		for n < len(changes) && (n == 0 || size+len(records[n].Document) <= renderedAtOnce) {
+		for n < len(stored) && (n == 0 || size+len(records[n].Document) <= renderedAtOnce) {
 			size += len(records[n].Document)
 			n++
 		}
@@ -158,9 +160,9 @@ func (v *view) appendChanges(changes []*write.Change, records []*store.Record, a
 		err := parallel.Do(n, func() func(int) error {
 			own := v.worker()
 			return func(i int) error {
-				c := changes[i]
-				body, err := own.append(make([]byte, 0, len(records[i].Document)+1024), c.Type, records[i])
-				objects[i] = &Object{JSON: body, Version: c.Record().Version, ID: c.ID, Path: pathOf(c.Type, c.Record())}
+				t, r := stored[i].Type, stored[i].Record
+				body, err := own.append(make([]byte, 0, len(records[i].Document)+1024), t, records[i])
+				objects[i] = &Object{JSON: body, Version: r.Version, ID: r.ID, Path: pathOf(t, r)}
 				return err
 			}
 		})
@@ -172,7 +174,7 @@ func (v *view) appendChanges(changes []*write.Change, records []*store.Record, a
 				return err
 			}
 		}
-		changes, records = changes[n:], records[n:]
+		stored, records = stored[n:], records[n:]
 	}
 	return nil
 }

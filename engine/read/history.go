@@ -213,7 +213,7 @@ func (w *renderer) entry(t *schema.Type, c store.Change) {
 	w.change(t, &c, history.Message(c))
 	if len(c.Cause) > 0 {
 		w.name("cause")
-		w.out = append(w.out, w.v.currentOne(c.Cause)...)
+		w.out = append(w.out, w.v.currentText(c.Cause)...)
 	}
 	w.name("changes")
 	w.out = append(append(w.out, c.Fields...), '}')

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"net/url"
 	"strconv"
 
 	"marquee/engine/access"
@@ -62,4 +63,18 @@ func (e *Reader) render(ctx context.Context, s store.Snapshot, v *view, t *schem
 
 func pathOf(t *schema.Type, r *store.Record) string {
 	return Path(t, r.Network, document.MemberText(r.Document, t.Parent), r.ID)
+}
+
+// Path returns the relative GET path of an object. Parent is the id of its parent, for
+// a type that has one.
+func Path(t *schema.Type, network, parent, id string) string {
+	if t.Parent != "" {
+		parent = url.PathEscape(parent) + "/"
+	} else {
+		parent = ""
+	}
+	if t.Global {
+		return "/api/v1/" + t.Name + "/" + parent + url.PathEscape(id)
+	}
+	return "/api/v1/" + t.Name + "/" + parent + url.PathEscape(id) + "?context=" + url.QueryEscape(network)
 }

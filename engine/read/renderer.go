@@ -63,7 +63,7 @@ func (w *renderer) object() error {
 	w.user("updateUser", r.UpdateUser)
 	if p.has("validationWarnings") {
 		w.name("validationWarnings")
-		w.out = append(w.out, w.v.current(r.Warnings)...)
+		w.out = append(w.out, w.v.currentTexts(r.Warnings)...)
 	}
 	w.out = append(w.out, '}')
 	return nil

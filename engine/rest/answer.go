@@ -119,7 +119,7 @@ func (r *Call) answerAll(network string, result *engine.Result) error {
 	defer cancel()
 	answer := r.spooledAnswer()
 	defer answer.file.Close()
-	err := r.s.Engine.Render(ctx, r.caller, network, result, answer)
+	err := r.s.Engine.Render(ctx, r.caller, network, result.Stored(), answer)
 	if message.SpoolFull.Is(err) {
 		logger(r.c).Warn("a response shows its objects by id and url only", "cause", err)
 		return r.answerOutline(network, result)
@@ -132,7 +132,7 @@ func (r *Call) answerAll(network string, result *engine.Result) error {
 
 func (r *Call) answerOutline(network string, result *engine.Result) error {
 	var outline outlineAnswer
-	if err := r.s.Engine.Outline(r.caller, network, result, &outline); err != nil {
+	if err := r.s.Engine.Outline(r.caller, network, result.Stored(), &outline); err != nil {
 		return err
 	}
 	page := outline.PageWriter.End(fmt.Appendf(nil, `,"totalCount":%d,"truncated":true`, outline.count))

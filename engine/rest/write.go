@@ -120,7 +120,7 @@ func (r *Call) writeOne(batch engine.Batch, op engine.Operation) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTime)
 	defer cancel()
 	var answer oneAnswer
-	if err := r.s.Engine.Render(ctx, r.caller, batch.Network, result, &answer); err != nil {
+	if err := r.s.Engine.Render(ctx, r.caller, batch.Network, result.Stored(), &answer); err != nil {
 		return err
 	}
 	object, status := answer.object, http.StatusOK

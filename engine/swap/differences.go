@@ -125,18 +125,18 @@ func placeOf(t *schema.Type, value document.Pointer) string {
 // forms returns the places of which a newer outline stores strings in another form,
 // with that form. Refused are those that cease to be secret without an explicit
 // "x-secret": false.
-func (o *outline) forms(newer *outline) (said map[string]string, refused []string) {
-	f := forms{on: map[[2]*outlineNode]bool{}, said: map[string]string{}}
+func (o *outline) forms(newer *outline) (declared map[string]string, refused []string) {
+	f := forms{on: map[[2]*outlineNode]bool{}, declared: map[string]string{}}
 	f.compare(o.root, newer.root, nil)
-	return f.said, f.refused
+	return f.declared, f.refused
 }
 
 // forms compares all places, not only all nodes, as each must be named.
 type forms struct {
-	on      map[[2]*outlineNode]bool
-	visited int
-	said    map[string]string
-	refused []string
+	on       map[[2]*outlineNode]bool
+	visited  int
+	declared map[string]string
+	refused  []string
 }
 
 func (f *forms) compare(old, newer *outlineNode, at document.Pointer) {
@@ -148,9 +148,9 @@ func (f *forms) compare(old, newer *outlineNode, at document.Pointer) {
 	defer delete(f.on, pair)
 	switch form := newer.forms[0]; {
 	case form == catalog.SealedForm && slices.Contains(old.forms, catalog.PlainForm):
-		f.said[at.String()] = catalog.SealedForm
+		f.declared[at.String()] = catalog.SealedForm
 	case form == catalog.PlainForm && slices.Contains(old.forms, catalog.SealedForm) && newer.exposed:
-		f.said[at.String()] = catalog.PlainForm
+		f.declared[at.String()] = catalog.PlainForm
 	case form == catalog.PlainForm && slices.Contains(old.forms, catalog.SealedForm):
 		f.refused = append(f.refused, at.String())
 	}

@@ -18,10 +18,10 @@ import (
 type revision struct {
 	e     *Swapper
 	types []*schema.Type
-	// asked are the differences, seals and opens the places whose strings change their
+	// proposed are the differences, seals and opens the places whose strings change their
 	// form, all by the name of the type.
-	asked, seals, opens map[string]map[string]string
-	inspections         []*inspection
+	proposed, seals, opens map[string]map[string]string
+	inspections            []*inspection
 }
 
 // revise checks the stored values against a registry, and decrypts what is no longer a
@@ -44,7 +44,7 @@ func (e *Swapper) revise(ctx context.Context, l *lease, registry *schema.Registr
 func (e *Swapper) compare(ctx context.Context, registry *schema.Registry) (*revision, error) {
 	v := &revision{e: e, types: registry.Types()}
 	err := e.Store.Read(ctx, func(s store.Snapshot) error {
-		v.asked, v.seals, v.opens, v.inspections = map[string]map[string]string{}, map[string]map[string]string{}, map[string]map[string]string{}, nil
+		v.proposed, v.seals, v.opens, v.inspections = map[string]map[string]string{}, map[string]map[string]string{}, map[string]map[string]string{}, nil
 		noted, err := catalog.ReadAll(ctx, s)
 		if err != nil {
 			return err
@@ -63,15 +63,15 @@ func (e *Swapper) compare(ctx context.Context, registry *schema.Registry) (*revi
 				was = unremembered(t)
 			}
 			if changed := was.differences(now); len(changed) > 0 {
-				v.asked[t.Name] = changed
+				v.proposed[t.Name] = changed
 				v.inspections = append(v.inspections, &inspection{e: e, t: t, registry: registry, was: was, changed: changed})
 			}
-			said, shown := was.forms(now)
+			declared, shown := was.forms(now)
 			for _, place := range shown {
 				problems = append(problems, schema.Problem{File: t.File, Pointer: place, Text: "what is stored here is secret, and would be shown",
 					Cure: `say "x-secret": true, use a new property, or say "x-secret": false to have the stored values decrypted`})
 			}
-			for place, form := range said {
+			for place, form := range declared {
 				by := v.opens
 				if form == catalog.SealedForm {
 					by = v.seals
@@ -123,10 +123,10 @@ func unremembered(t *schema.Type) *outline {
 // ask checks the stored values of all differences, after it has made writes of all
 // servers respect them.
 func (v *revision) ask(ctx context.Context, l *lease) error {
-	if len(v.asked) == 0 {
+	if len(v.proposed) == 0 {
 		return nil
 	}
-	err := v.e.changeIndexings(ctx, l, slices.Sorted(maps.Keys(v.asked)), func(name string, n *catalog.Indexing) { n.Asked = v.asked[name] })
+	err := v.e.changeIndexings(ctx, l, slices.Sorted(maps.Keys(v.proposed)), func(name string, n *catalog.Indexing) { n.Proposed = v.proposed[name] })
 	if err != nil {
 		return err
 	}
@@ -202,16 +202,16 @@ func (v *revision) typesOf(forms map[string]map[string]string) (types []*schema.
 
 // withdraw removes what ask noted. What was decrypted is encrypted again by Maintain.
 func (v *revision) withdraw(ctx context.Context, l *lease) error {
-	names := slices.Concat(slices.Collect(maps.Keys(v.asked)), slices.Collect(maps.Keys(v.opens)))
+	names := slices.Concat(slices.Collect(maps.Keys(v.proposed)), slices.Collect(maps.Keys(v.opens)))
 	if len(names) == 0 {
 		return nil
 	}
 	slices.Sort(names)
 	return v.e.changeIndexings(ctx, l, slices.Compact(names), func(name string, n *catalog.Indexing) {
-		n.Asked = nil
+		n.Proposed = nil
 		sealed := map[string]string{}
 		for place := range v.opens[name] {
-			if n.Said[place] == catalog.PlainForm {
+			if n.Declared[place] == catalog.PlainForm {
 				sealed[place] = catalog.SealedForm
 			}
 		}
@@ -229,12 +229,12 @@ func (v *revision) publish(ctx context.Context, l *lease, serve func(name string
 		}
 		err := v.e.changeIndexingsIn(ctx, tx, l, names, func(name string, n *catalog.Indexing) {
 			serve(name, n)
-			if n.Asked = nil; v.seals[name] != nil {
+			if n.Proposed = nil; v.seals[name] != nil {
 				wrong = errors.Join(wrong, v.e.witness(name, n))
 			} else if v.opens[name] != nil {
 				n.Witness = ""
 			}
-			n.Note(v.asked[name])
+			n.Note(v.proposed[name])
 			n.Note(v.seals[name])
 		})
 		if err != nil || wrong != nil {
@@ -294,7 +294,7 @@ func (e *Swapper) sealLeft(ctx context.Context, l *lease) error {
 		return err
 	}
 	v.types = v.typesOf(v.seals)
-	v.types = slices.DeleteFunc(v.types, func(t *schema.Type) bool { return v.asked[t.Name] != nil })
+	v.types = slices.DeleteFunc(v.types, func(t *schema.Type) bool { return v.proposed[t.Name] != nil })
 	return v.end(ctx, l)
 }
 
@@ -347,8 +347,8 @@ func (e *Swapper) saidOtherwise(name string, n *catalog.Indexing) bool {
 	if !served {
 		return false
 	}
-	for _, said := range []map[string]string{n.Said, n.Asked} {
-		for place, what := range said {
+	for _, declared := range []map[string]string{n.Declared, n.Proposed} {
+		for place, what := range declared {
 			if what != catalog.SealedForm && what != catalog.PlainForm && !catalog.Agrees(t, place, what) {
 				return true
 			}

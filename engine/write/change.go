@@ -74,7 +74,7 @@ type found struct {
 	warned    [][]byte
 	unlisted  int
 	touched   []string
-	examined
+	validated
 }
 
 // Record returns what is stored of the object once the change has been written.

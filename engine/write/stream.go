@@ -10,6 +10,7 @@ import (
 	"marquee/engine/message"
 	"marquee/engine/store"
 	"marquee/engine/walk"
+	"marquee/engine/written"
 )
 
 // Stream is a batch of any size. Its objects are read again in each run of the
@@ -28,19 +29,9 @@ type Stream struct {
 	// Open returns the objects from the first one on.
 	Open func() Objects
 	// Answer receives what is written before it is committed; nil for none.
-	Answer StreamAnswer
+	Answer written.Answer
 	// Scratch allows staging; nil for none.
 	Scratch Scratch
-}
-
-// StreamAnswer receives the objects that a stream writes.
-type StreamAnswer interface {
-	// Begin discards what was added, as the transaction may run again.
-	Begin() error
-	// Add receives the changes written since the last call, in the snapshot that has
-	// them.
-	Add(ctx context.Context, s store.Snapshot, result *Result) error
-	End() error
 }
 
 // Objects returns objects one after the other, each with the number of bytes of its
@@ -108,7 +99,7 @@ func (e *Writer) WriteStream(ctx context.Context, caller *access.Caller, s Strea
 // writeStream is one transaction that stores a stream, staged if st is not nil.
 func (w *Writing) writeStream(ctx context.Context, s Stream, last map[string]int, st *staged) error {
 	if st != nil && (st.writes == 0 || s.ValidateOnly) {
-		return nil // the snapshot has told all
+		return nil // nothing to store: the run on the snapshot found all faults
 	}
 	effort := store.Effort{Caller: w.caller.User, Records: len(last), Extensive: true}
 	err := w.e.Store.Write(store.WithEffort(ctx, effort), func(tx store.Tx) error {
@@ -245,5 +236,5 @@ func (w *Writing) answer(s Stream, snapshot store.Snapshot) error {
 	if s.Answer == nil {
 		return nil
 	}
-	return s.Answer.Add(w.ctx, snapshot, w.result)
+	return s.Answer.Add(w.ctx, snapshot, w.result.Stored())
 }

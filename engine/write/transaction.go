@@ -154,7 +154,7 @@ func (w *Writing) runRound() error {
 	if err := w.hooks(w.round, func(h Hooks) func(context.Context, *Writing, []*Change) error { return h.Validate }); err != nil {
 		return err
 	}
-	if err := w.examineAll(); err != nil {
+	if err := w.validateAll(); err != nil {
 		return err
 	}
 	for _, c := range w.round {

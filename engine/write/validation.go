@@ -16,9 +16,9 @@ import (
 	"marquee/engine/store"
 )
 
-// examined is what validation finds out about a merged change without the store and
+// validated is what validation finds out about a merged change without the store and
 // other changes.
-type examined struct {
+type validated struct {
 	faults []message.Message
 	// failed is an internal error.
 	failed error
@@ -33,9 +33,9 @@ type examined struct {
 	references []referenced
 }
 
-// examineAll examines the changes of the round. When there are as many faults as an
+// validateAll validates the changes of the round. When there are as many faults as an
 // error lists, the remaining objects are skipped. It ends with the context.
-func (w *Writing) examineAll() error {
+func (w *Writing) validateAll() error {
 	var faults, bytes atomic.Int64
 	limit := int64(cmp.Or(w.batch.MaxFaults, message.MaxFaults))
 	return parallel.Do(len(w.round), func() func(int) error {
@@ -44,7 +44,7 @@ func (w *Writing) examineAll() error {
 				return store.Translate(w.ctx.Err())
 			}
 			if faults.Load() < limit {
-				if err := w.round[i].examine(w); err != nil {
+				if err := w.round[i].validate(w); err != nil {
 					return store.Translate(err)
 				}
 				faults.Add(int64(len(w.round[i].faults)))
@@ -57,10 +57,10 @@ func (w *Writing) examineAll() error {
 	})
 }
 
-// examine validates the merged document and computes what is stored. The error is that
+// validate checks the merged document and computes what is stored. The error is that
 // of the context.
-func (c *Change) examine(w *Writing) error {
-	c.examined = examined{faults: slices.Clone(c.refused)}
+func (c *Change) validate(w *Writing) error {
+	c.validated = validated{faults: slices.Clone(c.refused)}
 	faults, err := c.Type.Validate(w.ctx, c.After)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (c *Change) examine(w *Writing) error {
 	if len(c.faults) > 0 {
 		return nil
 	}
-	if c.failed = c.checkSaid(); c.failed != nil {
+	if c.failed = c.checkDeclared(); c.failed != nil {
 		return nil
 	}
 	if c.warnings, err = warningsOf(w.ctx, c); err != nil {

@@ -13,6 +13,7 @@ import (
 	"marquee/engine/parallel"
 	"marquee/engine/schema"
 	"marquee/engine/store"
+	"marquee/engine/written"
 )
 
 // FieldValidation selects what happens to unknown properties.
@@ -76,6 +77,17 @@ type Result struct {
 	// Following lists the types with dependants that the transaction has left to the
 	// queue.
 	Following []string
+}
+
+// Stored returns the objects of the result as the read path renders them.
+func (r *Result) Stored() written.Objects {
+	objects := written.Objects{Objects: make([]written.Object, len(r.Changes)), Listed: r.Listed}
+	for i, c := range r.Changes {
+		label, _ := c.After[c.Type.Label].(string)
+		parent, _ := c.After[c.Type.Parent].(string)
+		objects.Objects[i] = written.Object{Type: c.Type, Record: &c.record, Label: label, Parent: parent}
+	}
+	return objects
 }
 
 // shortBatch is the number of operations for which others need not be let through.

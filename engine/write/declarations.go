@@ -9,11 +9,11 @@ import (
 	"marquee/engine/message"
 )
 
-// checkSaid refuses to change values for which another schema, served or about to be,
+// checkDeclared refuses to change values for which another schema, served or about to be,
 // declares something else.
-func (c *Change) checkSaid() error {
-	for _, said := range []map[string]string{c.index.Said, c.index.Asked} {
-		for place, what := range said {
+func (c *Change) checkDeclared() error {
+	for _, declared := range []map[string]string{c.index.Declared, c.index.Proposed} {
+		for place, what := range declared {
 			if what == catalog.SealedForm || what == catalog.PlainForm || catalog.Agrees(c.Type, place, what) {
 				continue
 			}
@@ -47,10 +47,12 @@ func outdated(name string) error {
 
 // shape returns the type's shape with the secrets noted for all servers, which is how
 // the document is stored.
-func (c *Change) shape() *document.Shape { return catalog.ApplyForms(c.Type.Shape, c.index.Said, true) }
+func (c *Change) shape() *document.Shape {
+	return catalog.ApplyForms(c.Type.Shape, c.index.Declared, true)
+}
 
 // audited returns the type's shape with the type's secrets and those noted for all
 // servers, which the history leaves out.
 func (c *Change) audited() *document.Shape {
-	return catalog.ApplyForms(c.Type.Shape, c.index.Said, false)
+	return catalog.ApplyForms(c.Type.Shape, c.index.Declared, false)
 }

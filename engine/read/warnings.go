@@ -1,0 +1,75 @@
+package read
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"marquee/engine/document"
+	"marquee/engine/history"
+	"marquee/engine/message"
+)
+
+// currentTexts returns stored messages with the present texts of their codes.
+func (v *view) currentTexts(stored []byte) []byte {
+	if len(stored) == 0 {
+		return []byte("[]")
+	}
+	stored = boundWarnings(stored)
+	text, known := v.warnings[string(stored)]
+	if !known {
+		text = v.translate(stored)
+		v.warnings[string(stored)] = text
+	}
+	return text
+}
+
+// boundWarnings returns the warnings of an object that are shown. Objects written before
+// there was a bound may have more.
+func boundWarnings(warnings []byte) []byte {
+	n, end, last := 0, 0, []byte(nil)
+	document.EachItem(warnings, func(item []byte) {
+		n++
+		if last = item; n <= history.MaxWarnings {
+			end += len(item) + 1 // and the bracket or comma before it
+		}
+	})
+	if n <= history.MaxWarnings || n == history.MaxWarnings+1 && document.MemberText(last, "code") == message.WarnUnlisted.Code {
+		return warnings
+	}
+	cut := append(slices.Clone(warnings[:end]), ',')
+	return append(append(cut, history.Encode(history.Unlisted(n-history.MaxWarnings))...), ']')
+}
+
+// currentText returns one stored message with the present text of its code, unchanged
+// if the code is unknown.
+func (v *view) currentText(stored []byte) []byte {
+	text := v.currentTexts(append(append([]byte{'['}, stored...), ']'))
+	if text = text[1 : len(text)-1]; len(text) == 0 {
+		return stored
+	}
+	return text
+}
+
+// translate renders stored messages again from their codes. Unknown codes are left
+// out; stored bytes that are equal are returned as they are.
+func (v *view) translate(stored []byte) []byte {
+	var messages []struct {
+		Code   string         `json:"code"`
+		Params message.Params `json:"params"`
+	}
+	if json.Unmarshal(stored, &messages) != nil {
+		return []byte("[]")
+	}
+	known := []message.Message{}
+	for _, m := range messages {
+		if def, ok := v.registry.Catalogue().Lookup(m.Code); ok {
+			known = append(known, def.With(m.Params))
+		}
+	}
+	text, err := json.Marshal(known)
+	if err != nil || bytes.Equal(text, stored) {
+		return stored
+	}
+	return text
+}

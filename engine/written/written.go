@@ -1,0 +1,36 @@
+// Package written is what the write path passes to the read path: the objects that a
+// call has stored. It imports the schemas and the store port; begin with Objects.
+package written
+
+import (
+	"context"
+
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Objects are the objects that a call has stored, in the order of its operations.
+type Objects struct {
+	Objects []Object
+	// Listed reports whether the call wrote a list, and not a single object.
+	Listed bool
+}
+
+// Object is one stored object.
+type Object struct {
+	Type   *schema.Type
+	Record *store.Record
+	// Label is the value of the property that names the object, Parent the id of its
+	// parent; "" without one.
+	Label, Parent string
+}
+
+// Answer receives the objects that a stream writes.
+type Answer interface {
+	// Begin discards what was added, as the transaction may run again.
+	Begin() error
+	// Add receives the objects stored since the last call, in the snapshot that has
+	// them.
+	Add(ctx context.Context, s store.Snapshot, objects Objects) error
+	End() error
+}
