@@ -79,7 +79,7 @@ func (s *Server) open(ctx context.Context) error {
 		sealer = noSealer{}
 	}
 	var err error
-	if s.auth, err = auth.NewService(ctx, s.store, o.Sealer, auth.DefaultLifetimes, o.Now); err != nil {
+	if s.auth, err = auth.NewService(ctx, s.store, o.Sealer, o.Lifetimes, o.Now); err != nil {
 		return err
 	}
 	app := &o.Application

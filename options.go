@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"marquee/auth"
 	"marquee/engine"
 	"marquee/engine/schema"
 	"marquee/engine/spool"
@@ -30,6 +31,10 @@ type Options struct {
 	// the key in Folder if the store is the default one. Without a sealer, types
 	// cannot have secrets, and access tokens end with the process.
 	Sealer engine.Sealer
+
+	// Lifetimes are those of tokens and of the keys that sign them; the zero value is
+	// auth.DefaultLifetimes.
+	Lifetimes auth.Lifetimes
 
 	// First is made in an empty store if it has a password.
 	First First
@@ -76,6 +81,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Interval <= 0 {
 		o.Interval = DefaultInterval
+	}
+	if o.Lifetimes == (auth.Lifetimes{}) {
+		o.Lifetimes = auth.DefaultLifetimes
 	}
 	o.First.setDefaults()
 }

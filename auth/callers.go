@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"encoding/json"
-	"sync"
 
 	"marquee/engine"
 	"marquee/engine/store"
@@ -14,11 +13,14 @@ const (
 	credentialCollection = "auth_credentials"
 	keyCollection        = "auth_keys"
 	refreshCollection    = "auth_refresh"
+	sessionCollection    = "auth_sessions"
+	secretCollection     = "auth_secrets"
 )
 
 // Collections returns the collections that the store must have for this package.
 func Collections() []store.Collection {
-	return []store.Collection{{Name: credentialCollection}, {Name: keyCollection}, {Name: refreshCollection}, {Name: guardCollection}}
+	return []store.Collection{{Name: credentialCollection}, {Name: keyCollection}, {Name: refreshCollection}, {Name: guardCollection},
+		{Name: sessionCollection}, {Name: secretCollection}}
 }
 
 // userDocument is the part of a stored user that this package reads.
@@ -51,49 +53,25 @@ type member struct {
 	credential int64
 }
 
-// callers finds users with their rights, and caches them until users, roles, networks
-// or passwords change.
-type callers struct {
-	store    store.Store
-	mu       sync.Mutex
-	revision string
-	kept     map[string]*member
-}
+// callers finds users with their rights, and remembers them until a user, role, team,
+// network or password changes.
+type callers struct{ kept kept[string, *member] }
 
-// maxKept is the number of users in the cache.
+// maxKept is the number of users that are remembered.
 const maxKept = 10_000
+
+func newCallers(s store.Store) *callers {
+	c := &callers{kept[string, *member]{store: s, collections: []string{"users", "roles", "teams", "networks", credentialCollection}}}
+	c.kept.entries.most = maxKept
+	return c
+}
 
 // find returns the active user with an id, or nil.
 func (c *callers) find(ctx context.Context, id string) (*member, error) {
-	revision, known := c.store.Revision("users", "roles", "networks", credentialCollection)
-	if known {
-		c.mu.Lock()
-		if c.revision != revision || len(c.kept) >= maxKept {
-			c.revision, c.kept = revision, map[string]*member{}
-		}
-		m, ok := c.kept[id]
-		c.mu.Unlock()
-		if ok {
-			return m, nil
-		}
-	}
-	var m *member
-	err := c.store.Read(ctx, func(s store.Snapshot) error {
-		var err error
-		m, err = readMember(ctx, s, id)
-		return err
+	return c.kept.find(ctx, id, func(s store.Snapshot) (*member, bool, error) {
+		m, err := readMember(ctx, s, id)
+		return m, m != nil, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	if known && m != nil {
-		c.mu.Lock()
-		if c.revision == revision {
-			c.kept[id] = m
-		}
-		c.mu.Unlock()
-	}
-	return m, nil
 }
 
 func readMember(ctx context.Context, s store.Snapshot, id string) (*member, error) {

@@ -9,14 +9,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/rest"
+	"marquee/engine/store"
 )
 
 // tokenParameters are the parameters of a token request.
-var tokenParameters = []string{"grant_type", "scope", "username", "password", "refresh_token"}
+var tokenParameters = []string{"grant_type", "scope", "username", "password", "refresh_token", "token", "token_type_hint"}
 
 // maxTokenRequest is the largest body of a token request.
 const maxTokenRequest = 64 << 10
@@ -25,16 +27,25 @@ const maxTokenRequest = 64 << 10
 func (s *Service) Routes() []rest.Route {
 	return []rest.Route{
 		{Path: "/api/authenticate", Methods: []string{http.MethodPost}, Public: true, Serve: s.authenticate},
+		{Path: "/api/authenticate/revoke", Methods: []string{http.MethodPost}, Public: true, Serve: s.revoke},
+		{Path: "/api/v1/users/{id}/logout", Methods: []string{http.MethodPost}, Serve: s.logout},
 		{Path: "/.well-known/jwks.json", Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Serve: s.keySet},
 	}
 }
 
+// keySetAge is how long clients may cache the key set.
+const keySetAge = 5 * time.Minute
+
 func (s *Service) keySet(r *rest.Call) error {
-	body, err := json.Marshal(map[string]any{"keys": s.keys.set()})
+	set, err := s.keys.current(r.Context())
+	if err != nil && set == nil {
+		return store.Translate(err)
+	}
+	body, err := json.Marshal(map[string]any{"keys": set.valid(s.now(), s.lifetimes.Access).jwks()})
 	if err != nil {
 		return err
 	}
-	r.Header().Set("Cache-Control", "public, max-age=300")
+	r.Header().Set("Cache-Control", "public, max-age="+seconds(keySetAge))
 	r.Send(http.StatusOK, rest.CharsetJSON, body)
 	return nil
 }
@@ -52,6 +63,24 @@ func (s *Service) authenticate(r *rest.Call) error {
 		return err
 	}
 	r.Send(http.StatusOK, rest.CharsetJSON, body)
+	return nil
+}
+
+// revoke is the revocation endpoint (RFC 7009). Whoever has a token may revoke it.
+func (s *Service) revoke(r *rest.Call) error {
+	r.Header().Set("Cache-Control", "no-store")
+	r.Header().Set("Pragma", "no-cache")
+	fields, err := tokenRequest(r)
+	if err == nil && fields["token"] == "" {
+		err = message.InvalidTokenRequest.Error(message.Params{"parameter": "token"})
+	}
+	if err == nil {
+		err = s.Revoke(r.Context(), fields["token"])
+	}
+	if err != nil {
+		return refuse(r, err)
+	}
+	r.Answer(http.StatusOK, []byte("{}"))
 	return nil
 }
 
@@ -99,7 +128,11 @@ func (s *Service) grant(r *rest.Call) (*Tokens, error) {
 // logSignIn logs a rejected sign-in, and sets the user of a successful one.
 func logSignIn(r *rest.Call, tokens *Tokens, err error, who ...slog.Attr) {
 	var refused *message.Error
+	var again replayed
 	switch {
+	case errors.As(err, &again):
+		r.Log().LogAttrs(r.Context(), slog.LevelWarn, "a refresh token was used again; its session has been ended",
+			slog.String("user", again.user), slog.String("client", r.ClientIP()))
 	case err == nil:
 		r.SetUser(tokens.user)
 	case errors.As(err, &refused) && rest.Status(refused.Kind) < http.StatusInternalServerError:

@@ -6,7 +6,10 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"marquee/engine"
@@ -14,47 +17,89 @@ import (
 	"marquee/engine/store"
 )
 
-// keyRing has the keys of access tokens: the newest signs, all verify. The store has
-// them with their private parts encrypted.
-type keyRing struct {
-	signer string
-	keys   map[string]ed25519.PrivateKey
+// Access tokens are signed with Ed25519 keys, which are stored with their private parts
+// encrypted. There is always a next key, which is published before it signs anything.
+// A rotation decides when the next key begins to sign, and makes another next key. The
+// key before remains valid until the last token that it signed has expired.
+
+const (
+	// publishedAhead is how long a key is published before it signs: twice as long as
+	// clients may cache the key set.
+	publishedAhead = 2 * keySetAge
+	// maxKeys limits the keys of a store, and with them the size of the key set.
+	maxKeys = 50
+)
+
+// signingKey is a key of a set.
+type signingKey struct {
+	id      string
+	private ed25519.PrivateKey
+	public  ed25519.PublicKey
+	// from is when the key begins to sign; zero for the next key.
+	from    time.Time
+	created time.Time
 }
 
 type keyDocument struct {
-	Private string `json:"private"`
+	Private string     `json:"private"`
+	From    *time.Time `json:"from,omitempty"`
 }
 
-// openKeys reads the keys, and creates the first one. Without a sealer, keys are
-// not stored, and end with the process.
-func openKeys(ctx context.Context, s store.Store, sealer engine.Sealer, now time.Time) (*keyRing, error) {
-	if sealer == nil {
-		ring := &keyRing{keys: map[string]ed25519.PrivateKey{}}
-		ring.generate()
-		return ring, nil
+// keySet is the set of keys at one time, which does not change: those that sign or have
+// signed, in this order, and then the next one.
+type keySet []*signingKey
+
+// signer returns the key that signs.
+func (set keySet) signer(now time.Time) *signingKey {
+	signer := set[0]
+	for _, key := range set {
+		if !key.from.IsZero() && !key.from.After(now) {
+			signer = key
+		}
 	}
-	ring := &keyRing{}
-	err := s.Write(ctx, func(tx store.Tx) error {
-		ring.signer, ring.keys = "", map[string]ed25519.PrivateKey{}
-		order := query.Order{Field: query.Field{System: query.CreateTime, Kind: query.Time}}
-		err := tx.Find(ctx, query.Query{Collection: keyCollection, Order: order, Limit: 1000}, func(r *store.Record) error {
-			return ring.read(sealer, r)
-		})
-		if err != nil || ring.signer != "" {
-			return err
-		}
-		write, err := ring.make(sealer, now)
-		if err != nil {
-			return err
-		}
-		return tx.Put(ctx, keyCollection, []store.Write{write})
-	})
-	return ring, err
+	return signer
 }
 
-// firstKey is claimed by the first key, so that only one of several servers that
-// start on an empty store creates it.
-var firstKey = store.Claim{Collection: keyCollection, Property: "first", Value: "true"}
+// valid returns the keys whose tokens are accepted: a key is retired when another has
+// signed for the lifetime of a token.
+func (set keySet) valid(now time.Time, access time.Duration) keySet {
+	for len(set) > 1 && !set[1].from.IsZero() && set[1].from.Add(access+2*clockSkew).Before(now) {
+		set = set[1:]
+	}
+	return set
+}
+
+func (set keySet) find(id string) *signingKey {
+	for _, key := range set {
+		if key.id == id {
+			return key
+		}
+	}
+	return nil
+}
+
+// next returns the key that does not sign yet, or nil.
+func (set keySet) next() *signingKey {
+	if last := set[len(set)-1]; last.from.IsZero() {
+		return last
+	}
+	return nil
+}
+
+// last returns the key that signs last of those whose time is known.
+func (set keySet) last() *signingKey {
+	if set.next() != nil {
+		return set[len(set)-2]
+	}
+	return set[len(set)-1]
+}
+
+// The claims of the first key and of the next key, by which only one of several
+// servers creates it.
+var (
+	firstKey = store.Claim{Collection: keyCollection, Property: "first", Value: "true"}
+	nextKey  = store.Claim{Collection: keyCollection, Property: "next", Value: "true"}
+)
 
 // Sealed reports whether a store has encrypted keys.
 func Sealed(ctx context.Context, s store.Store) (bool, error) {
@@ -66,50 +111,90 @@ func Sealed(ctx context.Context, s store.Store) (bool, error) {
 	return n > 0, err
 }
 
-func (k *keyRing) read(sealer engine.Sealer, r *store.Record) error {
+// readKeys reads the keys of a store. The records are those of the keys, by id.
+func readKeys(ctx context.Context, s store.Snapshot, sealer engine.Sealer) (set keySet, records map[string]store.Record, err error) {
+	records = map[string]store.Record{}
+	order := query.Order{Field: query.Field{System: query.CreateTime, Kind: query.Time}}
+	err = s.Find(ctx, query.Query{Collection: keyCollection, Order: order, Limit: 1000}, func(r *store.Record) error {
+		key, err := readKey(sealer, r)
+		if err != nil {
+			return err
+		}
+		record := *r
+		record.Document = slices.Clone(r.Document)
+		set, records[r.ID] = append(set, key), record
+		return nil
+	})
+	set.sort()
+	return set, records, err
+}
+
+func (set keySet) sort() {
+	slices.SortStableFunc(set, func(a, b *signingKey) int {
+		switch {
+		case a.from.IsZero() != b.from.IsZero():
+			if a.from.IsZero() {
+				return 1
+			}
+			return -1
+		case !a.from.Equal(b.from):
+			return a.from.Compare(b.from)
+		}
+		return strings.Compare(a.id, b.id)
+	})
+}
+
+func readKey(sealer engine.Sealer, r *store.Record) (*signingKey, error) {
 	var stored keyDocument
 	if err := json.Unmarshal(r.Document, &stored); err != nil {
-		return err
+		return nil, err
 	}
 	seed, err := sealer.Open(stored.Private, keyCollection+"\x00"+r.ID)
 	if err != nil {
-		return fmt.Errorf("the key that signs tokens cannot be read: %w", err)
+		return nil, fmt.Errorf("the key that signs tokens cannot be read: %w", err)
 	}
-	k.keys[r.ID], k.signer = ed25519.NewKeyFromSeed([]byte(seed)), r.ID
-	return nil
+	if len(seed) != ed25519.SeedSize {
+		return nil, errors.New("the key that signs tokens has another length")
+	}
+	key := newKey(r.ID, []byte(seed))
+	key.created = r.CreateTime
+	switch {
+	case stored.From != nil:
+		key.from = *stored.From
+	case r.State == "ACTIVE": // of a version without rotation
+		key.from = r.CreateTime
+	}
+	return key, nil
 }
 
-func (k *keyRing) make(sealer engine.Sealer, now time.Time) (store.Write, error) {
-	seed := k.generate()
-	sealed, err := sealer.Seal(string(seed), keyCollection+"\x00"+k.signer)
+func newKey(id string, seed []byte) *signingKey {
+	private := ed25519.NewKeyFromSeed(seed)
+	return &signingKey{id: id, private: private, public: private.Public().(ed25519.PublicKey)}
+}
+
+// generateKey returns a new key.
+func generateKey(now time.Time) *signingKey {
+	seed := make([]byte, ed25519.SeedSize)
+	rand.Read(seed)
+	key := newKey(store.NewID(), seed)
+	key.created = now
+	return key
+}
+
+// write returns the write of a key over its record, which is empty for a new one.
+func (key *signingKey) write(sealer engine.Sealer, was store.Record, now time.Time) (store.Write, error) {
+	sealed, err := sealer.Seal(string(key.private.Seed()), keyCollection+"\x00"+key.id)
 	if err != nil {
 		return store.Write{}, err
 	}
-	document, err := json.Marshal(keyDocument{sealed})
-	write := store.InternalWrite(store.Record{Key: store.Key{ID: k.signer}}, "ACTIVE", document, now)
-	write.AddClaims = []store.Claim{firstKey}
-	return write, err
-}
-
-// generate makes a new key, which signs from now on, and returns its seed.
-func (k *keyRing) generate() []byte {
-	seed := make([]byte, ed25519.SeedSize)
-	rand.Read(seed)
-	k.signer = store.NewID()
-	k.keys[k.signer] = ed25519.NewKeyFromSeed(seed)
-	return seed
-}
-
-func (k *keyRing) signing() (string, ed25519.PrivateKey) {
-	return k.signer, k.keys[k.signer]
-}
-
-func (k *keyRing) public(id string) (ed25519.PublicKey, bool) {
-	key, ok := k.keys[id]
-	if !ok {
-		return nil, false
+	stored, state := keyDocument{Private: sealed}, "INACTIVE"
+	if !key.from.IsZero() {
+		from := key.from.UTC()
+		stored.From, state = &from, "ACTIVE"
 	}
-	return key.Public().(ed25519.PublicKey), true
+	document, err := json.Marshal(stored)
+	was.Key = store.Key{ID: key.id}
+	return store.InternalWrite(was, state, document, now), err
 }
 
 // jwk is a public key in the format of RFC 8037.
@@ -122,12 +207,12 @@ type jwk struct {
 	Algorithm string `json:"alg"`
 }
 
-// set returns the JSON Web Key Set (RFC 7517).
-func (k *keyRing) set() []jwk {
-	set := []jwk{}
-	for id, key := range k.keys {
-		x := base64.RawURLEncoding.EncodeToString(key.Public().(ed25519.PublicKey))
-		set = append(set, jwk{KeyType: "OKP", Curve: "Ed25519", X: x, KeyID: id, Use: "sig", Algorithm: "EdDSA"})
+// jwks returns the keys as a JSON Web Key Set (RFC 7517).
+func (set keySet) jwks() []jwk {
+	keys := []jwk{}
+	for _, key := range set {
+		x := base64.RawURLEncoding.EncodeToString(key.public)
+		keys = append(keys, jwk{KeyType: "OKP", Curve: "Ed25519", X: x, KeyID: key.id, Use: "sig", Algorithm: "EdDSA"})
 	}
-	return set
+	return keys
 }

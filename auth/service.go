@@ -6,8 +6,6 @@ package auth
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -17,63 +15,60 @@ import (
 	"marquee/engine/store"
 )
 
-// Lifetimes are how long tokens are valid.
-type Lifetimes struct{ Access, Refresh time.Duration }
+// Lifetimes are how long tokens and keys are valid.
+type Lifetimes struct {
+	// Access and Refresh are those of the tokens.
+	Access, Refresh time.Duration
+	// Reuse is how long a refresh token that was used can be sent again and is
+	// replaced by the same token. With 0, it ends its session at once.
+	Reuse time.Duration
+	// Key is how long a key signs access tokens before the next one does; 0 means
+	// until RotateKeys is called.
+	Key time.Duration
+}
 
 // DefaultLifetimes are the lifetimes of the interface decisions.
-var DefaultLifetimes = Lifetimes{Access: time.Hour, Refresh: 30 * 24 * time.Hour}
+var DefaultLifetimes = Lifetimes{Access: time.Hour, Refresh: 30 * 24 * time.Hour, Reuse: 30 * time.Second, Key: 30 * 24 * time.Hour}
+
+// clockSkew is by how much the clocks of the servers of a store may differ.
+const clockSkew = time.Minute
 
 // Service signs users in, and finds the callers of access tokens.
 type Service struct {
 	store     store.Store
 	keys      *keyRing
 	callers   *callers
+	sessions  *sessions
+	verified  verified
 	lifetimes Lifetimes
 	now       func() time.Time
 	parser    *jwt.Parser
+	// secret is what refresh tokens are derived with.
+	secret []byte
 }
 
 // NewService returns a Service on a store that has the collections of this package,
-// and creates the signing key if there is none. A nil now means time.Now.
+// and creates the signing keys if there are none. A nil now means time.Now.
 func NewService(ctx context.Context, s store.Store, sealer engine.Sealer, lifetimes Lifetimes, now func() time.Time) (*Service, error) {
 	if now == nil {
 		now = time.Now
 	}
-	keys, err := openKeys(ctx, s, sealer, now())
-	if err != nil {
+	service := &Service{store: s, callers: newCallers(s), sessions: newSessions(s), lifetimes: lifetimes, now: now,
+		parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithIssuer(issuer),
+			jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now))}
+	var err error
+	if service.keys, err = openKeys(ctx, s, sealer, lifetimes, now()); err != nil {
 		return nil, err
 	}
-	return &Service{store: s, keys: keys, callers: &callers{store: s}, lifetimes: lifetimes, now: now,
-		parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithIssuer(issuer),
-			jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithIssuedAt(), jwt.WithTimeFunc(now))}, nil
-}
-
-const issuer = "marquee"
-
-// claims are the claims of an access token. Credential is the revision of the password
-// that the user signed in with: a new password invalidates the token.
-type claims struct {
-	jwt.RegisteredClaims
-	Credential int64 `json:"cred"`
+	return service, openSecret(ctx, s, sealer, service)
 }
 
 // Caller returns the caller of an access token. An error is of kind Unauthenticated,
 // or of the store.
 func (s *Service) Caller(ctx context.Context, token string) (*engine.Caller, error) {
-	if strings.ContainsAny(token, "\r\n") { // the base64 decoder ignores them
-		return nil, message.TokenInvalid.Error(nil)
-	}
-	var c claims
-	_, err := s.parser.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) {
-		id, _ := t.Header["kid"].(string)
-		key, ok := s.keys.public(id)
-		if !ok {
-			return nil, errors.New("no such key")
-		}
-		return key, nil
-	})
-	if err != nil || c.Subject == "" {
-		return nil, message.TokenInvalid.Error(nil)
+	c, err := s.verify(ctx, token)
+	if err != nil {
+		return nil, err
 	}
 	m, err := s.callers.find(ctx, c.Subject)
 	if err != nil {
@@ -82,5 +77,21 @@ func (s *Service) Caller(ctx context.Context, token string) (*engine.Caller, err
 	if m == nil || m.credential != c.Credential {
 		return nil, message.TokenInvalid.Error(nil)
 	}
+	session, err := s.sessions.find(ctx, c.Subject, c.session())
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	if session.ended || session.epoch != c.Epoch {
+		return nil, message.TokenInvalid.Error(nil)
+	}
 	return m.caller, nil
+}
+
+// Maintain rotates the signing keys when their time has come, and drops what has
+// expired. Every server of a store may call it.
+func (s *Service) Maintain(ctx context.Context) error {
+	if err := s.keys.maintain(ctx, s.now()); err != nil {
+		return err
+	}
+	return s.Sweep(ctx)
 }

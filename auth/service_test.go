@@ -10,10 +10,10 @@ import (
 // are created.
 func TestNoTokensForTheOldPassword(t *testing.T) {
 	service := serviceWithUser(t)
-	if tokens, err := service.issue(t.Context(), "u", 1, "", nil); !message.InvalidGrant.Is(err) {
+	if tokens, err := service.signIn(t.Context(), "u", 1, ""); !message.InvalidGrant.Is(err) {
 		t.Errorf("%v, %v", tokens, err)
 	}
-	if _, err := service.issue(t.Context(), "u", 0, "", nil); err != nil {
+	if _, err := service.signIn(t.Context(), "u", 0, ""); err != nil {
 		t.Error(err)
 	}
 }

@@ -36,7 +36,7 @@ func (s *Service) Password(ctx context.Context, address, username, password, net
 	if !right {
 		return nil, message.InvalidGrant.Error(nil)
 	}
-	return s.issue(ctx, id, credential, network, nil)
+	return s.signIn(ctx, id, credential, network)
 }
 
 // originOf returns the origin of an address: for IPv6, the /64 network, because one

@@ -39,7 +39,7 @@ func serviceWithUser(tb testing.TB) *Service {
 	must(err)
 	sealed, err := sealer.Seal(string(keySeed), keyCollection+"\x00k")
 	must(err)
-	key, err := json.Marshal(keyDocument{sealed})
+	key, err := json.Marshal(keyDocument{Private: sealed})
 	must(err)
 	record := func(id, document string) []store.Write {
 		return []store.Write{{Record: store.Record{Key: store.Key{ID: id}, Version: 1, State: "ACTIVE",
@@ -91,8 +91,11 @@ var spoilt = map[string]func(*jwt.Token, *claims){
 	"key of another type":    func(t *jwt.Token, _ *claims) { t.Header["kid"] = 1 },
 	"expired":                func(_ *jwt.Token, c *claims) { c.ExpiresAt = jwt.NewNumericDate(tokenTime) },
 	"for ever":               func(_ *jwt.Token, c *claims) { c.ExpiresAt = nil },
-	"issued later":           func(_ *jwt.Token, c *claims) { c.IssuedAt = jwt.NewNumericDate(tokenTime.Add(time.Second)) },
+	"issued later":           func(_ *jwt.Token, c *claims) { c.IssuedAt = jwt.NewNumericDate(tokenTime.Add(2 * time.Minute)) },
 	"another issuer":         func(_ *jwt.Token, c *claims) { c.Issuer = "other" },
+	"another audience":       func(_ *jwt.Token, c *claims) { c.Audience = jwt.ClaimStrings{"other"} },
+	"a critical extension":   func(t *jwt.Token, _ *claims) { t.Header["crit"] = []string{"exp"} },
+	"an ended session":       func(_ *jwt.Token, c *claims) { c.Epoch = 1 },
 	"nobody":                 func(_ *jwt.Token, c *claims) { c.Subject = "" },
 	"unknown user":           func(_ *jwt.Token, c *claims) { c.Subject = "v" },
 	"an older password":      func(_ *jwt.Token, c *claims) { c.Credential = 7 },

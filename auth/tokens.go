@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"strconv"
 	"time"
 
@@ -27,100 +26,86 @@ type Tokens struct {
 	user string // the id of the user
 }
 
+// refreshDocument is a stored refresh token. Its record has the hash of the token as
+// its id, and is INACTIVE since its UpdateTime once the token has been used.
 type refreshDocument struct {
-	User       string    `json:"user"`
-	Credential int64     `json:"credential"`
-	Expires    time.Time `json:"expires"`
+	User string `json:"user"`
+	// Credential is the revision of the password that the session began with, and
+	// Epoch that of session.epoch.
+	Credential int64 `json:"credential"`
+	Epoch      int64 `json:"epoch,omitempty"`
+	// Session is "" for tokens of versions without sessions.
+	Session string    `json:"session,omitempty"`
+	Expires time.Time `json:"expires"`
 }
 
-// Refresh is the refresh_token grant: the token is used up and replaced.
-func (s *Service) Refresh(ctx context.Context, token, network string) (*Tokens, error) {
-	key := store.Key{ID: hashToken(token)}
-	var used *store.Record
-	var grant refreshDocument
-	err := s.store.Read(ctx, func(r store.Snapshot) error {
-		return r.Get(ctx, refreshCollection, []store.Key{key}, func(r *store.Record) error {
-			record := *r
-			record.Document = append([]byte(nil), r.Document...)
-			used = &record
-			return json.Unmarshal(r.Document, &grant)
-		})
+// signIn begins a session of an active user who has proved to know the password with
+// the revision credential. A new password invalidates the tokens.
+func (s *Service) signIn(ctx context.Context, user string, credential int64, network string) (*Tokens, error) {
+	grant := refreshDocument{User: user, Credential: credential, Session: store.NewID()}
+	err := s.store.Read(latest(ctx), func(r store.Snapshot) error {
+		found, err := readSession(ctx, r, user, "")
+		if err == nil {
+			grant.Epoch = found.epoch
+			err = checkMember(ctx, r, grant, network)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, store.Translate(err)
 	}
-	if used == nil || used.State != "ACTIVE" || s.now().After(grant.Expires) {
-		return nil, message.InvalidGrant.Error(nil)
-	}
-	return s.issue(ctx, grant.User, grant.Credential, network, &key)
-}
-
-// errUsed says that another request has used the refresh token.
-var errUsed = errors.New("the refresh token is used up")
-
-// issue creates tokens for an active user who has proved to know the password with
-// the revision credential; a new password invalidates them. The refresh token used, if
-// any, is used up in the same transaction, so that only one request can replace it.
-func (s *Service) issue(ctx context.Context, user string, credential int64, network string, used *store.Key) (*Tokens, error) {
-	m, err := s.callers.find(ctx, user)
+	refresh := newToken()
+	err = s.store.Write(ctx, func(tx store.Tx) error { return s.putRefresh(ctx, tx, refresh, grant) })
 	if err != nil {
 		return nil, store.Translate(err)
 	}
-	if m == nil || m.credential != credential {
-		return nil, message.InvalidGrant.Error(nil)
+	return s.issue(ctx, grant, refresh)
+}
+
+// checkMember returns message.InvalidGrant unless the user is active, has the password
+// of the grant, and, with a network, has a role in it.
+func checkMember(ctx context.Context, s store.Snapshot, grant refreshDocument, network string) error {
+	m, err := readMember(ctx, s, grant.User)
+	if err != nil {
+		return err
+	}
+	if m == nil || m.credential != grant.Credential {
+		return message.InvalidGrant.Error(nil)
 	}
 	if _, member := m.caller.Grants[network]; network != "" && !member {
-		return nil, message.InvalidGrant.Error(nil)
+		return message.InvalidGrant.Error(nil)
 	}
-	now := s.now().UTC().Truncate(time.Millisecond)
-	kid, key := s.keys.signing()
-	access := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{Credential: m.credential, RegisteredClaims: jwt.RegisteredClaims{
-		Issuer: issuer, Subject: user, ID: store.NewID(),
-		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(s.lifetimes.Access))}})
+	return nil
+}
+
+// issue returns the tokens of a session, with a new access token.
+func (s *Service) issue(ctx context.Context, grant refreshDocument, refresh string) (*Tokens, error) {
+	now := s.now().UTC()
+	kid, key, err := s.keys.signing(ctx, now)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	access := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{Credential: grant.Credential, Epoch: grant.Epoch, Session: grant.Session,
+		RegisteredClaims: jwt.RegisteredClaims{Issuer: issuer, Audience: jwt.ClaimStrings{audience}, Subject: grant.User, ID: store.NewID(),
+			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(s.lifetimes.Access))}})
 	access.Header["kid"] = kid
 	signed, err := access.SignedString(key)
 	if err != nil {
 		return nil, err
 	}
-	refresh := newToken()
-	content, err := json.Marshal(refreshDocument{User: user, Credential: m.credential, Expires: now.Add(s.lifetimes.Refresh)})
-	if err != nil {
-		return nil, err
-	}
-	token := store.InternalWrite(store.Record{Key: store.Key{ID: hashToken(refresh)}}, "ACTIVE", content, now)
-	err = s.store.Write(ctx, func(tx store.Tx) error {
-		writes := []store.Write{token}
-		if used != nil {
-			spent, err := useUp(ctx, tx, *used, now)
-			if err != nil {
-				return err
-			}
-			writes = append(writes, spent)
-		}
-		return tx.Put(ctx, refreshCollection, writes)
-	})
-	if errors.Is(err, errUsed) {
-		return nil, message.InvalidGrant.Error(nil)
-	}
-	if err != nil {
-		return nil, store.Translate(err)
-	}
-	return &Tokens{AccessToken: signed, TokenType: "bearer", ExpiresIn: seconds(s.lifetimes.Access), RefreshToken: refresh, user: user}, nil
+	return &Tokens{AccessToken: signed, TokenType: "bearer", ExpiresIn: seconds(s.lifetimes.Access), RefreshToken: refresh, user: grant.User}, nil
 }
 
-func useUp(ctx context.Context, tx store.Tx, key store.Key, now time.Time) (store.Write, error) {
-	var write store.Write
-	err := tx.Get(ctx, refreshCollection, []store.Key{key}, func(r *store.Record) error {
-		if r.State != "ACTIVE" {
-			return errUsed
-		}
-		write.Record = *r
-		write.Document = append([]byte(nil), r.Document...)
-		return nil
-	})
-	write.Expected, write.Version = write.Revision, 0
-	write.State, write.UpdateTime = "INACTIVE", now
-	return write, err
+// putRefresh stores a new refresh token.
+func (s *Service) putRefresh(ctx context.Context, tx store.Tx, token string, grant refreshDocument) error {
+	now := s.now().UTC().Truncate(time.Millisecond)
+	grant.Expires = now.Add(s.lifetimes.Refresh)
+	content, err := json.Marshal(grant)
+	if err != nil {
+		return err
+	}
+	write := store.InternalWrite(store.Record{Key: store.Key{ID: hashToken(token)}}, "ACTIVE", content, now)
+	return tx.Put(ctx, refreshCollection, []store.Write{write})
 }
 
 // newToken returns an opaque token of 256 bits.

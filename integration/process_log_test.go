@@ -151,7 +151,7 @@ func procSession(t *testing.T, p *proc) (secrets []string) {
 	}
 	secret(tokens.Access)
 	secret(tokens.Refresh)
-	send(400, "POST", "/api/authenticate", form, "grant_type=refresh_token&refresh_token="+first)
+	send(200, "POST", "/api/authenticate", form, "grant_type=refresh_token&refresh_token="+first)
 	send(400, "POST", "/api/authenticate", form, "grant_type=refresh_token&refresh_token="+secret("refresh-made-up"))
 	send(400, "POST", "/api/authenticate", form, "grant_type=password&username=admin&password="+secret("wrong-password-1"))
 	send(400, "POST", "/api/authenticate", form, "grant_type=password&username=nobody&password="+secret("wrong-password-2"))

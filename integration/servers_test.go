@@ -192,7 +192,7 @@ func TestServersShareTokens(t *testing.T) {
 		t.Errorf("the keys are %v and %v", here, there)
 	}
 
-	// A refresh token is good once, whichever server is asked.
+	// A refresh token has one successor, whichever server is asked.
 	form := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
 	a, err := here.send(http.MethodPost, "/api/authenticate", form, strings.NewReader("grant_type=password&username=admin&password="+strings.ReplaceAll(adminPassword, " ", "+")))
 	if err != nil {
@@ -202,6 +202,7 @@ func TestServersShareTokens(t *testing.T) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	statuses := map[int]int{}
+	successors := map[any]int{}
 	for client := range 6 {
 		wait.Go(func() {
 			a, err := servers[client%2].send(http.MethodPost, "/api/authenticate", form.Clone(), strings.NewReader(fmt.Sprintf("grant_type=refresh_token&refresh_token=%v", granted["refresh_token"])))
@@ -212,11 +213,13 @@ func TestServersShareTokens(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			statuses[a.status]++
+			object, _ := a.json().(map[string]any)
+			successors[object["refresh_token"]]++
 		})
 	}
 	wait.Wait()
-	if fmt.Sprint(statuses) != fmt.Sprint(map[int]int{200: 1, 400: 5}) {
-		t.Errorf("a refresh token that is used six times is answered with %v", statuses)
+	if statuses[200] != 6 || len(successors) != 1 {
+		t.Errorf("a refresh token that is used six times at once is answered with %v and %d tokens", statuses, len(successors))
 	}
 
 	// A new password, set through one, ends the tokens at the other.
@@ -227,14 +230,14 @@ func TestServersShareTokens(t *testing.T) {
 	}
 	here.must(kari, http.MethodGet, "/api/v1/users/kari", "", http.StatusOK)
 	here.must(token, http.MethodPost, "/api/v1/users/kari", `{"password": "another password of kari"}`, http.StatusOK)
-	there.must(kari, http.MethodGet, "/api/v1/users/kari", "", http.StatusUnauthorized)
+	there.within(kari, http.MethodGet, "/api/v1/users/kari", "", http.StatusUnauthorized)
 	if _, err := there.signIn("kari"); err == nil {
 		t.Error("the old password is taken")
 	}
 }
 
 // TestServersShareRights changes through one server what a user may do, and
-// asks the other: the very next request is answered by it.
+// asks the other: a second later at most, requests are answered by it.
 func TestServersShareRights(t *testing.T) {
 	t.Parallel()
 	servers, token := newServers(t, 2)
@@ -253,7 +256,7 @@ func TestServersShareRights(t *testing.T) {
 	for i := range 10 {
 		write := func(s *service, status int) {
 			t.Helper()
-			s.must(kari, http.MethodPost, "/api/v1/notes/kari?context=main", fmt.Sprintf(`{"text": "note %d"}`, i), status)
+			s.within(kari, http.MethodPost, "/api/v1/notes/kari?context=main", fmt.Sprintf(`{"text": "note %d"}`, i), status)
 		}
 		write(there, http.StatusForbidden)
 		role(here, `"MANAGE_BUSINESS"`, "ACTIVE")
@@ -266,10 +269,10 @@ func TestServersShareRights(t *testing.T) {
 		write(here, http.StatusForbidden)
 		here.must(kari, http.MethodGet, "/api/v1/notes/kari?context=main", "", http.StatusForbidden)
 		role(here, ``, "ACTIVE")
-		there.must(kari, http.MethodGet, "/api/v1/notes/kari?context=main", "", http.StatusOK)
+		there.within(kari, http.MethodGet, "/api/v1/notes/kari?context=main", "", http.StatusOK)
 	}
 	here.must(token, http.MethodPost, "/api/v1/users/kari", `{"objectState": "INACTIVE"}`, http.StatusOK)
-	there.must(kari, http.MethodGet, "/api/v1/notes/kari?context=main", "", http.StatusUnauthorized)
+	there.within(kari, http.MethodGet, "/api/v1/notes/kari?context=main", "", http.StatusUnauthorized)
 	// What one server counts, the other has written.
 	for n := range 5 {
 		servers[n%2].must(token, http.MethodPost, fmt.Sprintf("/api/v1/tiers/t%d?context=main", n), `{"name": "T"}`, http.StatusCreated)

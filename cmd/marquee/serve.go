@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"marquee"
+	"marquee/auth"
 	"marquee/engine"
 	"marquee/engine/spool"
 	"marquee/resources/asset"
@@ -31,6 +32,8 @@ type serveCommand struct {
 	Demo                     bool          `help:"Load a small data set into an empty store."`
 	LogFormat                string        `type:"choice" enum:"json,text" default:"text" help:"Format of the log: json or text." placeholder:"FORMAT"`
 	LogLevel                 string        `type:"choice" enum:"debug,info,warn,error" default:"info" help:"Minimum level to log: debug, info, warn or error." placeholder:"LEVEL"`
+	RefreshReuseInterval     time.Duration `default:"30s" help:"How long a refresh token that was used can be sent again, and is answered with the same successor; after that, it ends its session." placeholder:"TIME"`
+	SigningKeyLifetime       time.Duration `default:"720h" help:"How long a key signs access tokens before the next one replaces it; 0 means until it is rotated by command." placeholder:"TIME"`
 	RequestTimeout           time.Duration `default:"30s" help:"How long a request may take." placeholder:"TIME"`
 	ReadTimeout              time.Duration `default:"60s" help:"How long reading a request may take." placeholder:"TIME"`
 	WriteTimeout             time.Duration `default:"120s" help:"How long a request and its response may take." placeholder:"TIME"`
@@ -56,6 +59,8 @@ type serveCommand struct {
 const (
 	headerTimeout  = 10 * time.Second
 	maxHeaderBytes = 64 << 10
+	// minKeyLifetime keeps the number of keys small that are valid at once.
+	minKeyLifetime = time.Hour
 )
 
 // Help implements kong.HelpProvider.
@@ -79,6 +84,12 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	}
 	if c.ClockInterval <= 0 {
 		return usagef("--clock-interval must be greater than 0")
+	}
+	if c.RefreshReuseInterval < 0 || c.SigningKeyLifetime < 0 {
+		return usagef("--refresh-reuse-interval and --signing-key-lifetime must not be less than 0")
+	}
+	if c.SigningKeyLifetime > 0 && c.SigningKeyLifetime < minKeyLifetime {
+		return usagef("--signing-key-lifetime must be 0, or at least %s", minKeyLifetime)
 	}
 	if c.MemoryBudget != 0 && c.MemoryBudget < minMemoryBudget {
 		return usagef("--memory-budget must be 0, or at least %d", minMemoryBudget)
@@ -129,7 +140,9 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	if c.MemoryBudget == 0 && sqlitePath(c.Store) != "" {
 		memory = memory.besideCaches()
 	}
-	s, err := c.use(ctx, false, app, marquee.Options{Interval: c.ClockInterval, RequestTimeout: c.RequestTimeout, Memory: memory.budget,
+	lifetimes := auth.DefaultLifetimes
+	lifetimes.Reuse, lifetimes.Key = c.RefreshReuseInterval, c.SigningKeyLifetime
+	s, err := c.use(ctx, false, app, marquee.Options{Lifetimes: lifetimes, Interval: c.ClockInterval, RequestTimeout: c.RequestTimeout, Memory: memory.budget,
 		Spool: c.spool(log), TrustedProxies: c.TrustedProxies, Version: programVersion(),
 		Connections: c.MaxConnections, AddressConnections: c.MaxConnectionsPerAddress})
 	if err != nil {

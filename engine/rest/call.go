@@ -98,6 +98,9 @@ func (r *Call) Send(status int, contentType string, body []byte) {
 	write(r.c, status, contentType, body)
 }
 
+// NoContent sends the status 204.
+func (r *Call) NoContent() error { return r.empty(http.StatusNoContent) }
+
 // Only rejects parameters of the query other than these and those of all routes.
 func (r *Call) Only(names ...string) error {
 	for name := range r.parameters {

@@ -15,6 +15,7 @@ package store
 import (
 	"context"
 	"io"
+	"time"
 
 	"marquee/engine/query"
 )
@@ -68,6 +69,14 @@ type Store interface {
 	// value is the same.
 	Revision(collections ...string) (revision string, ok bool)
 
+	// Recent is Revision for readers that may be late by Freshness: the value
+	// changes before a Write of this process returns, and within Freshness
+	// after a Write of another process has returned; ok is false when the
+	// store cannot guarantee that at present. It does not wait, and ok may be
+	// false for the first calls. Results that are kept by the value must come
+	// from a Read with Effort.Latest.
+	Recent(collections ...string) (revision string, ok bool)
+
 	// Changes returns at most limit changes after a position in commit order,
 	// and the position after the last; "" is the beginning. With collections,
 	// it skips changes of others, and the returned position is valid only with
@@ -89,6 +98,9 @@ type Store interface {
 
 	Close() error
 }
+
+// Freshness is how late Store.Recent may notice a Write of another process.
+const Freshness = time.Second
 
 // Snapshot reads a fixed state of the store. A yield function must not use the
 // snapshot.
@@ -161,6 +173,12 @@ type Tx interface {
 	// when a record is not at its expected revision or a claim belongs to
 	// another record; the store then retries the transaction.
 	Put(ctx context.Context, collection string, writes []Write) error
+
+	// Drop deletes records of an internal collection that own no claims and
+	// have no terms. Records that do not exist are ignored. It counts as a
+	// write: of a transaction that drops a record and one that puts it, one is
+	// retried. Codes: CodeConflict as with Put.
+	Drop(ctx context.Context, collection string, keys []Key) error
 
 	// Append adds changes to the change feed and, unless they are FeedOnly, to
 	// the history. The store sets their positions.

@@ -79,6 +79,10 @@ func (unstaged) PutBlob(context.Context, store.Key, int64, func() (io.ReadCloser
 	return errUnstaged
 }
 
+func (unstaged) Drop(context.Context, string, []store.Key) error {
+	return errUnstaged
+}
+
 func (unstaged) DropBlobs(context.Context, []store.Key) error {
 	return errUnstaged
 }

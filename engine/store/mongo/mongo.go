@@ -58,6 +58,7 @@ type Store struct {
 	admission *admission
 	leader    *leader
 	answers   answers
+	recent    recent
 	log       *slog.Logger
 	// note is a message about the deployment for operators.
 	note string
@@ -151,6 +152,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	s.recent.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), settling)
 	defer cancel()
 	_, err := translate(ctx, s.client.Disconnect(ctx))

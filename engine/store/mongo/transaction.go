@@ -97,6 +97,21 @@ func (t *transaction) putRecords(ctx context.Context, collection string, writes 
 	return updates.all(ctx)
 }
 
+// Drop implements store.Tx.
+func (t *transaction) Drop(ctx context.Context, collection string, keys []store.Key) error {
+	if err := t.guard(ctx); err != nil {
+		return err
+	}
+	records := t.deletes(collection)
+	for _, key := range keys {
+		t.touch(key.Network, collection)
+		if err := records.delete(ctx, bson.D{{Key: fieldID, Value: idOf(key)}}, 1); err != nil {
+			return err
+		}
+	}
+	return records.send(ctx)
+}
+
 // addClaims makes a record the owner of values; it may own some already. The
 // filter of a value with another owner matches nothing, so its upsert conflicts
 // with the existing _id.

@@ -98,7 +98,7 @@ func (s *Store) read(ctx context.Context, fn func(store.Snapshot) error) (again 
 	defer session.EndSession(context.WithoutCancel(ctx))
 	term, done := s.leader.follow()
 	defer done()
-	v := &view{s: s, session: session, ctx: ctx, term: term}
+	v := &view{s: s, session: session, ctx: ctx, term: term, latest: store.EffortOf(ctx).Latest}
 	defer func() { v.broken = errEnded }()
 	if err = fn(v); v.broken == nil {
 		return final, err

@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	mathrand "math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -155,7 +157,15 @@ func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error, p *admitte
 		t.abort(ctx)
 		return t.again, err
 	}
+	defer t.count()
 	return t.commit(ctx, marker)
+}
+
+// count notes what the transaction has written, or may have.
+func (t *transaction) count() {
+	for _, collections := range t.touched {
+		t.s.recent.count(slices.Collect(maps.Keys(collections))...)
+	}
 }
 
 // newID returns an id for a transaction.

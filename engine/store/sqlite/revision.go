@@ -36,6 +36,9 @@ func (r *revisions) step(touched map[string]bool) {
 	r.counts.Store(&next)
 }
 
+// Recent implements store.Store. No other process writes to the file.
+func (s *Store) Recent(collections ...string) (string, bool) { return s.Revision(collections...) }
+
 // Revision implements store.Store.
 func (s *Store) Revision(collections ...string) (string, bool) {
 	now := s.revs.load()

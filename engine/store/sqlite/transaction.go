@@ -91,6 +91,23 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 	return t.ended(terms.write(t.conn, termTable(collection)))
 }
 
+// Drop implements store.Tx.
+func (t *transaction) Drop(ctx context.Context, collection string, keys []store.Key) error {
+	if err := t.guard(ctx); err != nil {
+		return err
+	}
+	if err := t.grow(len(keys)); err != nil {
+		return err
+	}
+	t.touched[collection] = true
+	for _, key := range keys {
+		if err := t.conn.run("DELETE FROM "+table(collection)+" WHERE network=? AND id=?", key.Network, key.ID); err != nil {
+			return t.ended(err)
+		}
+	}
+	return nil
+}
+
 // row is the place of a stored record, its revision, and whether the current
 // call has written it.
 type row struct {

@@ -52,6 +52,8 @@ func Run(t *testing.T, h Harness) {
 		{"Feed", testFeed},
 		{"Notices", testNotices},
 		{"Revision", testRevision},
+		{"Recent", testRecent},
+		{"Drop", testDrop},
 		{"Ensure", testEnsure},
 		{"Refill", testRefill},
 		{"IndexMeetsPut", testIndexMeetsPut},

@@ -1,0 +1,490 @@
+package integration
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/event"
+
+	"marquee"
+	"marquee/auth"
+	"marquee/engine/query"
+	"marquee/engine/store"
+	"marquee/engine/store/mongo"
+	"marquee/integration/mongodb"
+)
+
+// grant sends a token request and returns the answer with its members.
+func (s *service) grant(fields map[string]string) (int, map[string]string) {
+	s.tb.Helper()
+	body, err := json.Marshal(fields)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	a, err := s.send(http.MethodPost, "/api/authenticate", http.Header{"Content-Type": {"application/json"}}, strings.NewReader(string(body)))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	members := map[string]string{}
+	_ = json.Unmarshal(a.body, &members) // an error has other members
+	return a.status, members
+}
+
+func (s *service) session(username string) (access, refresh string) {
+	s.tb.Helper()
+	status, tokens := s.grant(map[string]string{"grant_type": "password", "username": username, "password": "password of " + username})
+	if status != http.StatusOK {
+		s.tb.Fatalf("%s cannot sign in: %d", username, status)
+	}
+	return tokens["access_token"], tokens["refresh_token"]
+}
+
+// remembers waits until what a service has read of callers is remembered.
+func (s *service) remembers() {
+	s.tb.Helper()
+	for s.tb.Context().Err() == nil {
+		if _, known := s.store.Recent("users"); known {
+			return
+		}
+		select {
+		case <-s.tb.Context().Done():
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	s.tb.Fatal("the store never knows what is recent")
+}
+
+// within asks until the status is the expected one. A request that begins a second
+// after the change must be answered with it.
+func (s *service) within(token, method, path, body string, statuses ...int) {
+	s.tb.Helper()
+	for changed := time.Now(); ; {
+		began := time.Now()
+		a := s.ask(token, method, path, body, nil)
+		if slices.Contains(statuses, a.status) {
+			return
+		}
+		if began.Sub(changed) > store.Freshness {
+			s.tb.Fatalf("%s %s %v after the change: %d instead of %d %s", method, path, began.Sub(changed), a.status, statuses, a.body)
+		}
+	}
+}
+
+// TestChangesHoldAtOnce: callers are remembered, and what changes their rights holds for
+// the next request to the same server.
+func TestChangesHoldAtOnce(t *testing.T) { eachStore(t, testChangesHoldAtOnce) }
+
+func testChangesHoldAtOnce(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post := func(path, body string) {
+		t.Helper()
+		if a := s.ask(token, http.MethodPost, path, body, nil); a.status >= 300 {
+			t.Fatalf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	post("/api/v1/networks/other", `{"name": "Other"}`)
+	post("/api/v1/roles/r?context=other", `{"name": "R", "scope": "NETWORK", "permissions": ["MANAGE_BUSINESS"]}`)
+	post("/api/v1/users/kari", `{"username": "kari", "password": "password of kari", "userRoles": {"rolesByNetwork": [{"network": "other", "roles": [{"role": "r"}]}]}}`)
+	const notes = "/api/v1/notes?context=other"
+	s.remembers()
+	for range 5 {
+		kari, refresh := s.session("kari")
+		sees := func(status int) {
+			t.Helper()
+			s.must(kari, http.MethodGet, notes, "", status)
+		}
+		writes := func(status int) {
+			t.Helper()
+			s.must(kari, http.MethodPost, notes, `{"text": "x"}`, status)
+		}
+		sees(http.StatusOK)
+		sees(http.StatusOK)
+		post("/api/v1/users/kari", `{"objectState": "INACTIVE"}`)
+		sees(http.StatusUnauthorized)
+		post("/api/v1/users/kari", `{"objectState": "ACTIVE"}`)
+		sees(http.StatusOK)
+		post("/api/v1/users/kari", `{"objectState": "HIDDEN"}`)
+		sees(http.StatusUnauthorized)
+		post("/api/v1/users/kari", `{"objectState": "ACTIVE"}`)
+		writes(http.StatusOK)
+		post("/api/v1/roles/r?context=other", `{"permissions": []}`)
+		writes(http.StatusForbidden)
+		post("/api/v1/roles/r?context=other", `{"permissions": ["MANAGE_BUSINESS"]}`)
+		writes(http.StatusOK)
+		post("/api/v1/networks/other", `{"objectState": "INACTIVE"}`)
+		sees(http.StatusForbidden)
+		post("/api/v1/networks/other", `{"objectState": "ACTIVE"}`)
+		sees(http.StatusOK)
+		if a := s.ask("", http.MethodPost, "/api/authenticate/revoke", `{"token": "`+refresh+`"}`, nil); a.status != http.StatusOK {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+		sees(http.StatusUnauthorized)
+		kari, _ = s.session("kari")
+		sees(http.StatusOK)
+		if err := s.marquee.Auth().EndSessions(t.Context(), "kari"); err != nil {
+			t.Fatal(err)
+		}
+		sees(http.StatusUnauthorized)
+		kari, _ = s.session("kari")
+		sees(http.StatusOK)
+		post("/api/v1/users/kari", `{"password": "another password"}`)
+		sees(http.StatusUnauthorized)
+		post("/api/v1/users/kari", `{"password": "password of kari"}`)
+	}
+}
+
+// TestServersEndSessions ends sessions through one server, and asks another.
+func TestServersEndSessions(t *testing.T) {
+	t.Parallel()
+	servers, token := newServers(t, 2)
+	here, there := servers[0], servers[1]
+	here.must(token, http.MethodPost, "/api/v1/users/kari", `{"username": "kari", "password": "password of kari"}`, http.StatusCreated)
+	there.remembers()
+	const self = "/api/v1/users/kari"
+	for range 3 {
+		kari, refresh := there.session("kari")
+		there.must(kari, http.MethodGet, self, "", http.StatusOK)
+		here.must("", http.MethodPost, "/api/authenticate/revoke", `{"token": "`+refresh+`"}`, http.StatusOK)
+		there.within(kari, http.MethodGet, self, "", http.StatusUnauthorized)
+		if status, _ := there.grant(map[string]string{"grant_type": "refresh_token", "refresh_token": refresh}); status != http.StatusBadRequest {
+			t.Errorf("a revoked refresh token is answered with %d", status)
+		}
+		kari, refresh = there.session("kari")
+		there.must(kari, http.MethodGet, self, "", http.StatusOK)
+		if err := here.marquee.Auth().EndSessions(t.Context(), "kari"); err != nil {
+			t.Fatal(err)
+		}
+		there.within(kari, http.MethodGet, self, "", http.StatusUnauthorized)
+		if status, _ := there.grant(map[string]string{"grant_type": "refresh_token", "refresh_token": refresh}); status != http.StatusBadRequest {
+			t.Errorf("the refresh token of an ended session is answered with %d", status)
+		}
+	}
+}
+
+// TestRefreshesRace sends one refresh token many times at once, while the session is
+// being ended: there is one successor, and nothing survives.
+func TestRefreshesRace(t *testing.T) { eachStore(t, testRefreshesRace) }
+
+func testRefreshesRace(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
+	_, refresh := s.session(admin)
+	for round := range 4 {
+		revoking := round == 3
+		var mu sync.Mutex
+		successors, access := map[string]int{}, ""
+		var all sync.WaitGroup
+		for range 6 {
+			all.Go(func() {
+				status, tokens := s.grant(map[string]string{"grant_type": "refresh_token", "refresh_token": refresh})
+				mu.Lock()
+				defer mu.Unlock()
+				if status == http.StatusOK {
+					successors[tokens["refresh_token"]]++
+					access = tokens["access_token"]
+				} else if !revoking {
+					t.Errorf("status %d", status)
+				}
+			})
+		}
+		if revoking {
+			all.Go(func() {
+				s.must("", http.MethodPost, "/api/authenticate/revoke", `{"token": "`+refresh+`"}`, http.StatusOK)
+			})
+		}
+		all.Wait()
+		if len(successors) != 1 && !revoking {
+			t.Fatalf("round %d: %d successors", round, len(successors))
+		}
+		for successor := range successors {
+			refresh = successor
+		}
+		if revoking {
+			if status, _ := s.grant(map[string]string{"grant_type": "refresh_token", "refresh_token": refresh}); status != http.StatusBadRequest {
+				t.Errorf("after the revocation, the status is %d", status)
+			}
+			if access != "" {
+				s.must(access, http.MethodGet, "/api/v1/networks/main", "", http.StatusUnauthorized)
+			}
+		}
+	}
+}
+
+// TestExpiredTokensAreSwept: what has expired leaves the store.
+func TestExpiredTokensAreSwept(t *testing.T) { eachStore(t, testExpiredTokensAreSwept) }
+
+func testExpiredTokensAreSwept(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
+	count := func() map[string]int64 {
+		counts := map[string]int64{}
+		err := s.store.Read(t.Context(), func(r store.Snapshot) error {
+			for _, name := range []string{"auth_refresh", "auth_sessions"} {
+				n, err := r.Count(t.Context(), query.Query{Collection: name})
+				if err != nil {
+					return err
+				}
+				counts[name] = n
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return counts
+	}
+	var first, last string
+	for range 30 {
+		_, first = s.session(admin)
+		_, tokens := s.grant(map[string]string{"grant_type": "refresh_token", "refresh_token": first})
+		last = tokens["refresh_token"]
+	}
+	s.must("", http.MethodPost, "/api/authenticate/revoke", `{"token": "`+last+`"}`, http.StatusOK)
+	s.clock.advance(20 * 24 * time.Hour)
+	if err := s.pass(); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(); n["auth_refresh"] != 60 || n["auth_sessions"] != 1 {
+		t.Errorf("before anything has expired: %v", n)
+	}
+	_, late := s.session(admin)
+	s.clock.advance(11 * 24 * time.Hour)
+	if err := s.pass(); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(); n["auth_refresh"] != 1 || n["auth_sessions"] != 0 {
+		t.Errorf("after all but one have expired: %v", n)
+	}
+	if status, _ := s.grant(map[string]string{"grant_type": "refresh_token", "refresh_token": late}); status != http.StatusOK {
+		t.Errorf("the remaining token is answered with %d", status)
+	}
+}
+
+// published returns the ids of the keys that a service publishes.
+func (s *service) published() (ids []string) {
+	s.tb.Helper()
+	for _, key := range s.must("", http.MethodGet, "/.well-known/jwks.json", "", http.StatusOK)["keys"].([]any) {
+		ids = append(ids, key.(map[string]any)["kid"].(string))
+	}
+	return ids
+}
+
+// keyOf returns the key that a token names.
+func keyOf(tb testing.TB, token string) string {
+	tb.Helper()
+	header, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0])
+	var fields struct{ Kid, Alg string }
+	if err == nil {
+		err = json.Unmarshal(header, &fields)
+	}
+	if err != nil || fields.Alg != "EdDSA" {
+		tb.Fatalf("%s %v", header, err)
+	}
+	return fields.Kid
+}
+
+// TestSigningKeysRotate: the next key is published before it signs, and a key remains
+// valid until its last token has expired.
+func TestSigningKeysRotate(t *testing.T) { eachStore(t, testSigningKeysRotate) }
+
+func testSigningKeysRotate(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
+	const self = "/api/v1/networks/main"
+	signs := func(key string) string {
+		t.Helper()
+		token, _ := s.session(admin)
+		if got := keyOf(t, token); got != key {
+			t.Fatalf("%s signs instead of %s", got, key)
+		}
+		s.must(token, http.MethodGet, self, "", http.StatusOK)
+		return token
+	}
+	publishes := func(keys ...string) {
+		t.Helper()
+		if got := s.published(); !slices.Equal(got, keys) {
+			t.Fatalf("%s are published instead of %s", got, keys)
+		}
+	}
+	pass := func(after time.Duration) {
+		t.Helper()
+		s.clock.advance(after)
+		if err := s.pass(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys := s.published()
+	if len(keys) != 2 {
+		t.Fatalf("the keys are %s", keys)
+	}
+	one, two := keys[0], keys[1]
+	signs(one)
+	// The next key has just been published, and has to wait.
+	if err := s.marquee.Auth().RotateKeys(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	three := s.published()[2]
+	publishes(one, two, three)
+	signs(one)
+	pass(9 * time.Minute)
+	signs(one)
+	pass(2 * time.Minute)
+	old := signs(two)
+	s.stop()
+	s.start()
+	publishes(one, two, three)
+	pass(time.Hour - time.Minute)
+	publishes(one, two, three)
+	s.must(old, http.MethodGet, self, "", http.StatusOK)
+	pass(5 * time.Minute)
+	publishes(two, three)
+	// By the schedule, a key that was published long ago signs at once.
+	pass(30 * 24 * time.Hour)
+	four := s.published()[2]
+	publishes(two, three, four)
+	before := signs(three)
+	pass(2 * time.Hour)
+	publishes(three, four)
+	// After a replacement, tokens of all other keys are refused at once.
+	_, refresh := s.session(admin)
+	before = signs(three)
+	if err := s.marquee.Auth().ReplaceKeys(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.must(before, http.MethodGet, self, "", http.StatusUnauthorized)
+	keys = s.published()
+	if len(keys) != 2 || slices.Contains(keys, three) || slices.Contains(keys, four) {
+		t.Errorf("after a replacement, the keys are %s", keys)
+	}
+	status, tokens := s.grant(map[string]string{"grant_type": "refresh_token", "refresh_token": refresh})
+	if status != http.StatusOK || keyOf(t, tokens["access_token"]) != keys[0] {
+		t.Errorf("after a replacement, a refresh token is answered with %d", status)
+	}
+	s.stop()
+	s.start()
+	signs(keys[0])
+	publishes(keys...)
+	// There is an end to rotations.
+	var err error
+	for range 100 {
+		if err = s.marquee.Auth().RotateKeys(t.Context()); err != nil {
+			break
+		}
+	}
+	if n := len(s.published()); err == nil || n > 60 {
+		t.Errorf("100 rotations leave %d keys (%v)", n, err)
+	}
+	signs(keys[0])
+}
+
+// TestSigningKeysOnServers: every server of a store follows a rotation within a second,
+// and several servers do not rotate twice.
+func TestSigningKeysOnServers(t *testing.T) {
+	t.Parallel()
+	servers, token := newServers(t, 2)
+	here, there := servers[0], servers[1]
+	const self = "/api/v1/networks/main"
+	there.must(token, http.MethodGet, self, "", http.StatusOK)
+	for range 3 {
+		if err := here.marquee.Auth().ReplaceKeys(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		here.must(token, http.MethodGet, self, "", http.StatusUnauthorized)
+		fresh, _ := here.session(admin)
+		there.within(fresh, http.MethodGet, self, "", http.StatusOK)
+		there.within(token, http.MethodGet, self, "", http.StatusUnauthorized)
+		if a, b := here.published(), there.published(); !slices.Equal(a, b) {
+			t.Errorf("the keys are %s and %s", a, b)
+		}
+		token = fresh
+	}
+	keys := here.published()
+	here.clock.advance(31 * 24 * time.Hour)
+	var all sync.WaitGroup
+	for _, s := range servers {
+		all.Go(func() {
+			if err := s.pass(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	fresh, _ := here.session(admin)
+	there.within(fresh, http.MethodGet, self, "", http.StatusOK)
+	if got := here.published(); len(got) != 3 || keyOf(t, fresh) != keys[1] {
+		t.Errorf("after %s, the keys are %s, and %s signs", keys, got, keyOf(t, fresh))
+	}
+}
+
+// TestCallersNeedNoCommands: on MongoDB, a request whose caller is remembered reads
+// nothing of users, roles and sessions.
+func TestCallersNeedNoCommands(t *testing.T) {
+	t.Parallel()
+	uri := mongodb.URI(t)
+	var mu sync.Mutex
+	var commands []string
+	monitor := &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+		mu.Lock()
+		defer mu.Unlock()
+		name, _ := e.Command.Lookup(e.CommandName).StringValueOK()
+		commands = append(commands, e.CommandName+" "+name)
+	}}
+	opened, err := mongo.Open(t.Context(), mongo.Options{URI: uri, Monitor: monitor})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { opened.Close() })
+	sealer, err := auth.NewSealer(make([]byte, auth.KeyBytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := marquee.Open(t.Context(), marquee.Options{Store: opened, Sealer: sealer, First: marquee.First{Password: adminPassword}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := s.Auth().Password(t.Context(), "192.0.2.1", "admin", adminPassword, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	during := func() (counted []string) {
+		mu.Lock()
+		commands = nil
+		mu.Unlock()
+		if _, err := s.Auth().Caller(t.Context(), tokens.AccessToken); err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, command := range commands {
+			if !strings.HasSuffix(command, " marquee.store") && !strings.HasSuffix(command, " marquee.commits") && !strings.HasPrefix(command, "getMore") {
+				counted = append(counted, command)
+			}
+		}
+		return counted
+	}
+	first := during()
+	if len(first) < 4 {
+		t.Errorf("the first request has %s", first)
+	}
+	(&service{tb: t, store: opened}).remembers()
+	during()
+	none := 0
+	for range 20 {
+		if len(during()) == 0 {
+			none++
+		}
+	}
+	if none < 15 {
+		t.Errorf("%d of 20 requests need no commands", none)
+	}
+	t.Log(fmt.Sprint(first))
+}
