@@ -12,7 +12,7 @@ VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test race lint vuln fuzz bench crash reloads siege failover nightly mongod mongod-image clean
+.PHONY: run build image test race lint vuln fuzz bench crash reloads siege interference timing failover nightly mongod mongod-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	$(GO) run ./cmd/marquee serve --demo
@@ -59,10 +59,16 @@ reloads: ## change schemas for five minutes while clients write, on each store
 siege: ## attack the service beside an honest client, on each store; judges memory and times
 	MARQUEE_SIEGE=1 $(GO) test -count 1 -v -run 'TestSiege' -timeout 60m ./integration
 
+interference: ## a million requests to each of two worlds that their sender cannot tell apart, on each store
+	MARQUEE_INTERFERENCE=1000000 $(GO) test -count 1 -v -run 'TestNonInterference' -timeout 600m ./integration
+
+timing: ## measure that refusals take the same time, whatever they refuse; needs a machine that does nothing else
+	MARQUEE_TIMING=1 $(GO) test -count 1 -v -run 'TestTiming' -timeout 60m ./integration
+
 failover: ## kill the primary of a replica set a hundred times under load; needs a mongod
 	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) $(GO) test -count 1 -run Failover -timeout 60m ./integration
 
-nightly: siege reloads crash failover fuzz ## the suites that take longer than a change can wait
+nightly: siege reloads crash failover interference timing fuzz ## the suites that take longer than a change can wait
 
 mongod: ## a mongod for the tests, in .cache
 	integration/mongodb/fetch.sh

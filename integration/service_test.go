@@ -45,6 +45,9 @@ type service struct {
 	// memory is how many bytes requests may use together, if it is set.
 	memory int64
 
+	// wrap is between the service and its store, if it is set.
+	wrap func(store.Store) store.Store
+
 	// none serves no application, and types is nil.
 	none bool
 
@@ -67,17 +70,29 @@ type clock struct {
 	mu    sync.Mutex
 	ahead time.Duration
 	last  time.Time
+	// stopped is the time that a clock shows that has been stopped.
+	stopped time.Time
 }
 
 func (c *clock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.stopped.IsZero() {
+		return c.stopped
+	}
 	now := time.Now().Add(c.ahead).Truncate(time.Millisecond)
 	if !now.After(c.last) {
 		now = c.last.Add(time.Millisecond)
 	}
 	c.last = now
 	return now
+}
+
+// stop lets the clock show one time until the next.
+func (c *clock) stop(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = at
 }
 
 func (c *clock) advance(d time.Duration) {
@@ -101,7 +116,10 @@ func newPlainService(tb testing.TB, fresh newStore, more ...fs.FS) *service {
 
 func startNew(s *service) *service {
 	s.tb.Helper()
-	s.key, s.clock, s.userID = filepath.Join(s.tb.TempDir(), "marquee.key"), &clock{}, store.NewID()
+	s.key = filepath.Join(s.tb.TempDir(), "marquee.key")
+	if s.clock == nil {
+		s.clock, s.userID = &clock{}, store.NewID()
+	}
 	s.start()
 	if err := s.bootstrap(); err != nil {
 		s.tb.Fatal(err)
@@ -140,6 +158,9 @@ func (s *service) start() *engine.Engine {
 	must(err)
 	s.store, err = openStore(s.tb, s.uri)
 	must(err)
+	if s.wrap != nil {
+		s.store = s.wrap(s.store)
+	}
 	key, err := auth.KeyFile(s.key)
 	must(err)
 	sealer, err := auth.NewSealer(key)

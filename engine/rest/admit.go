@@ -21,6 +21,20 @@ func (r *Call) admit(t *schema.Type, network, id string) error {
 	return err
 }
 
+// confirm finds the caller again when the body is complete and the memory is there:
+// rights that were withdrawn meanwhile do not apply.
+func (r *Call) confirm() error {
+	if r.caller == nil {
+		return nil
+	}
+	_, member := r.caller.Grants[r.parameters["context"]]
+	if err := r.authenticate(); err != nil || !member {
+		return err
+	}
+	_, err := r.contextNetwork()
+	return err
+}
+
 // batchLimit is the largest body of a batch. A caller without permission to create
 // objects can only change a few objects, such as their own user, for which a small
 // body suffices.

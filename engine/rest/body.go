@@ -19,7 +19,8 @@ import (
 
 // Body reads and decompresses a body of at most limit bytes. Once it is complete,
 // the call takes the share of the memory budget that writing its objects needs. If
-// receiving it took more than a second, the deadline of the call starts again.
+// receiving it took more than a second, the deadline of the call starts again. The
+// caller is found again (confirm).
 func (r *Call) Body(limit int) ([]byte, error) {
 	began := time.Now()
 	b, err := r.receive(limit)
@@ -35,6 +36,9 @@ func (r *Call) Body(limit int) ([]byte, error) {
 		return nil, err
 	}
 	if err := r.take(w.Cost()); err != nil {
+		return nil, err
+	}
+	if err := r.confirm(); err != nil {
 		return nil, err
 	}
 	return b.read(r.Context(), w)

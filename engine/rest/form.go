@@ -46,6 +46,9 @@ func (r *Call) WriteForm(t *schema.Type, read FormReader) error {
 	if err := r.take(uploadCost); err != nil {
 		return err
 	}
+	if err := r.confirm(); err != nil {
+		return err
+	}
 	if err := setParent(t, op.Object, parent); err != nil {
 		return err
 	}

@@ -38,6 +38,9 @@ func (r *Call) WriteStream(t *schema.Type, limits StreamLimits) error {
 	if err := r.take(streamCost); err != nil {
 		return err
 	}
+	if err := r.confirm(); err != nil {
+		return err
+	}
 	body, err := r.unpacked(sent)
 	if err != nil {
 		return err

@@ -1,0 +1,223 @@
+package integration
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// rawRequest sends a request line and headers byte for byte, and reads one
+// answer, or nil where the connection ends. It fails where more than one answer
+// comes.
+func rawRequest(t *testing.T, s *service, line string, headers ...string) *answer {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	request := line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + strings.Join(append(headers, ""), "\r\n") + "\r\n"
+	if _, err := io.WriteString(conn, request); err != nil {
+		return nil
+	}
+	reader := bufio.NewReader(conn)
+	response, err := http.ReadResponse(reader, &http.Request{Method: strings.Fields(line)[0]})
+	if err != nil {
+		return nil
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Errorf("%s: %v", line, err)
+	}
+	if more, _ := io.ReadAll(reader); strings.HasPrefix(string(more), "HTTP/") {
+		t.Errorf("%s is answered twice: %.200s", line, more)
+	}
+	return &answer{method: strings.Fields(line)[0], status: response.StatusCode, header: response.Header, body: body}
+}
+
+// trickyPaths lead to what is protected in ways that a router, a proxy or a
+// file system might take for another.
+func trickyPaths() (paths []string) {
+	target := "/api/v1/teams/secret"
+	for _, before := range []string{
+		"", "/.", "/..", "/../..", "//", "/%2e", "/%2e%2e", "/%2E%2E", "/.%2e", "/%252e%252e", "/;", "/;/", "/x/..", "/x/%2e%2e", "/x/..;", "/x/..%2f", "/x%2f..",
+		"/healthz/..", "/healthz/%2e%2e", "/healthz;", "/healthz%2f..", "/delivery/..", "/delivery/%2e%2e", "/delivery/..%2f..", "/delivery/x/..;", "/.well-known/..",
+		"/.well-known/jwks.json/..", "/api/authenticate/..", "/api/authenticate/../..", "/api/authenticate/%2e%2e/%2e%2e", "/%00", "/%5c..", "/\\..", "/%c0%ae%c0%ae", "/%u002e",
+	} {
+		paths = append(paths, before+target)
+	}
+	for _, whole := range []string{
+		"/api/v1/tiers/../teams/secret", "/api/v1/tiers/%2e%2e/teams/secret", "/api/v1/tiers/..%2fteams/secret", "/api/v1/tiers/..;/teams/secret", "/api/v1/./teams/secret",
+		"/api//v1/teams/secret", "/api/v1//teams/secret", "/api/v1/teams//secret", "/api/v1/teams/./secret", "/api/v1/teams/secret/.", "/api/v1/teams/secret/..", "/api/v1/teams/x/../secret",
+		"/API/v1/teams/secret", "/api/V1/teams/secret", "/api/v1/Teams/secret", "/api/v1/TEAMS/secret", "/api/v1/teams/SECRET", "/api/v1/teams./secret", "/api/v1/teams%20/secret", "/api/v1/%20teams/secret",
+		"/api/v1/teams/secret.", "/api/v1/teams/secret..", "/api/v1/teams/secret%00", "/api/v1/teams/secret%00.json", "/api/v1/teams%00/secret", "/api/v1/teams/secret%20", "/api/v1/teams/secret%0a",
+		"/api/v1/teams;x=y/secret", "/api/v1/teams/secret;x=y", "/api/v1;/teams/secret", "/api;/v1/teams/secret", "/api/v1/teams/secret.json", "/api/v1/teams/secret/x", "/api/v1/teams%2fsecret", "/api%2fv1%2fteams%2fsecret",
+		"/api/v1/t%65ams/secret", "/api/v1/teams/s%65cret", "/api/v1/teams\\secret", "/api/v1/teams%5csecret", "/api/v1/teams/%2e/secret", "/api/v1/teams/secret#x", "/api/v1/teams/secret/?x", "/api/v2/teams/secret", "/api/v01/teams/secret",
+		"/delivery/../marquee.key", "/delivery/..%2f..%2fmarquee.key", "/delivery/%2e%2e/%2e%2e/marquee.key", "/delivery//etc/passwd", "/delivery/%00", "/delivery/%2fetc%2fpasswd",
+		"/.git/config", "/debug/pprof/", "/debug/vars", "/metrics", "/.env", "/marquee.key", "/%2e%2e/marquee.key", "//evil.example/%2e%2e", "http://evil.example/api/v1/teams/secret", "*",
+	} {
+		paths = append(paths, whole)
+	}
+	return paths
+}
+
+// TestPathTricks asks for a protected object by every spelling of its path,
+// without a token, with one of a user who has no role, and with one of a user who
+// has: nothing of it is shown without a right, no answer leads elsewhere, and
+// nothing but an error is said of what is no path.
+func TestPathTricks(t *testing.T) {
+	t.Parallel()
+	c := converse(t, newSQLite)
+	c.send("POST", "/api/v1/teams/secret?context=main", `{"name": "Confidential"}`, 201, "")
+	c.send("POST", "/api/v1/users/eve", `{"username": "eve", "password": "password of eve"}`, 201, "")
+	eve, err := c.s.signIn("eve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := c.s.camera.picture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reached := 0
+	for _, path := range trickyPaths() {
+		for _, method := range []string{"GET", "HEAD", "PUT", "OPTIONS", "DELETE", "TRACE"} {
+			for who, token := range map[string]string{"nobody": "", "eve": eve, admin: c.token} {
+				if who == admin && method == "PUT" {
+					continue // who may create what is called like that
+				}
+				headers := []string{"Content-Type: application/json", "Content-Length: 2"}
+				if token != "" {
+					headers = append(headers, "Authorization: Bearer "+token)
+				}
+				query := "?context=main"
+				if path == "*" {
+					query = ""
+				}
+				a := rawRequestWith(t, c.s, method+" "+path+query, "{}", headers...)
+				if a == nil {
+					continue
+				}
+				shown := strings.Contains(string(a.body), "Confidential")
+				if shown && who == admin {
+					reached++
+				}
+				if shown && who != admin {
+					t.Errorf("%s %s shows it to %s: %d %s", method, path, who, a.status, a.body)
+				}
+				if a.status < 400 && who != admin && method != "OPTIONS" {
+					t.Errorf("%s %s is answered with %d to %s: %.300s", method, path, a.status, who, a.body)
+				}
+				if a.status >= 500 || a.header.Get("Location") != "" || a.status >= 300 && a.status < 400 {
+					t.Errorf("%s %s by %s: %d, to %q: %.300s", method, path, who, a.status, a.header.Get("Location"), a.body)
+				}
+				if method == "TRACE" && a.status < 400 {
+					t.Errorf("TRACE %s is answered with %d", path, a.status)
+				}
+			}
+		}
+	}
+	if reached < 3 || reached > 8 { // its own path, and what RFC 3986 calls the same
+		t.Errorf("%d spellings lead to the object", reached)
+	}
+	if after, err := c.s.camera.picture(); err != nil || after != before {
+		t.Errorf("the store is not as before: %v", err)
+	}
+}
+
+// rawRequestWith is rawRequest with a body, whose length the headers say.
+func rawRequestWith(t *testing.T, s *service, line, body string, headers ...string) *answer {
+	t.Helper()
+	return rawRequest(t, s, line, append(headers, "", body)...)
+}
+
+// TestHeaderInjection puts line breaks and names of headers into all that a
+// client can choose: none of it becomes a header, a second answer, or a place
+// where a client is sent.
+func TestHeaderInjection(t *testing.T) {
+	t.Parallel()
+	c := converse(t, newSQLite)
+	evil := "x\r\nInjected: yes\r\nSet-Cookie: a=b\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"
+	escaped := url.PathEscape(evil)
+	clean := func(what string, a *answer) {
+		t.Helper()
+		if a == nil {
+			return
+		}
+		for name, values := range a.header {
+			for _, value := range values {
+				if name == "Injected" || name == "Set-Cookie" || strings.ContainsAny(value, "\r\n\x00") {
+					t.Errorf("%s: the answer has the header %s: %q", what, name, value)
+				}
+				if strings.Contains(value, "evil.example") {
+					t.Errorf("%s: the header %s is %q", what, name, value)
+				}
+			}
+		}
+		if strings.Contains(string(a.body), "evil.example") && a.status < 400 {
+			t.Errorf("%s: the answer names the host: %s", what, a.body)
+		}
+		if a.status >= 500 {
+			t.Errorf("%s: %d %s", what, a.status, a.body)
+		}
+	}
+	bearer := http.Header{"Authorization": {"Bearer " + c.token}, "Content-Type": {"application/json"}}
+	for _, r := range []struct{ method, path, body string }{
+		{"GET", "/api/v1/teams/" + escaped + "?context=main", ""},
+		{"PUT", "/api/v1/teams/" + escaped + "?context=main", `{"name": "x"}`},
+		{"PUT", "/api/v1/teams/t?context=main", `{"name": "x", "a\r\nInjected: yes": 1, "b\u0000": 1, "c\u2028d": 2, "\"e\\": 3}`},
+		{"POST", "/api/v1/teams?context=main", `[{"id": "a\r\nInjected: yes", "name": "x"}]`},
+		{"PUT", "/api/v1/teams/t?context=main", jsonText(map[string]any{"name": evil})},
+		{"GET", "/api/v1/teams?context=" + escaped, ""},
+		{"GET", "/api/v1/teams?context=main&" + escaped + "=1", ""},
+		{"GET", "/api/v1/teams?context=main&orderBy=" + escaped, ""},
+		{"GET", "/api/v1/teams?context=main&fields=" + escaped, ""},
+		{"GET", "/api/v1/teams?context=main&cursor=" + escaped, ""},
+		{"GET", "/api/v1/" + escaped, ""},
+		{"GET", "/" + escaped, ""},
+		{"GET", "/delivery/" + escaped, ""},
+		{"FORGED", "/api/v1/teams?context=main", ""},
+		{"GET", "/api/v1/networks/main?auth_token=" + escaped, ""},
+	} {
+		header := bearer.Clone()
+		if strings.Contains(r.path, "auth_token") {
+			header.Del("Authorization")
+		}
+		a, err := c.s.send(r.method, r.path, header, strings.NewReader(r.body))
+		if err != nil {
+			t.Fatal(r.path, err)
+		}
+		clean(r.method+" "+r.path+" "+r.body, a)
+	}
+	// Headers of clients and proxies that nothing was told to trust.
+	auth := "Authorization: Bearer " + c.token
+	for i, header := range []string{
+		"X-Request-Id: evil.example\tInjected: yes", "X-Request-Id: " + strings.Repeat("evil.example", 500), "X-Forwarded-Host: evil.example", "X-Forwarded-Proto: evil.example",
+		"Forwarded: host=evil.example;for=127.0.0.1", "X-Original-URL: /api/v1/networks/main", "X-Rewrite-URL: /api/v1/networks/main", "X-HTTP-Method-Override: DELETE",
+		"X-Forwarded-For: evil.example", "Origin: http://evil.example", "Referer: http://evil.example/", "Prefer: return=evil.example", "Accept: evil.example/x", "Accept-Encoding: evil.example",
+		"Range: bytes=0-1", "Expect: evil.example", "Upgrade: h2c\r\nConnection: Upgrade", "Cookie: auth_token=" + c.token,
+	} {
+		clean(header, rawRequest(t, c.s, fmt.Sprintf("PUT /api/v1/teams/h%d?context=main", i), auth, header, "Content-Type: application/json", "Content-Length: 13", "", `{"name": "x"}`))
+		clean(header, rawRequest(t, c.s, "GET /api/v1/teams/h0?context=main", auth, header))
+		clean(header, rawRequest(t, c.s, "GET /api/v1/teams/h0?context=main", header))
+	}
+	// A token in a cookie is none, and a rewritten path is not looked at.
+	if a := rawRequest(t, c.s, "GET /api/v1/networks/main", "Cookie: auth_token="+c.token); a == nil || a.status != 401 {
+		t.Errorf("a cookie: %+v", a)
+	}
+	for _, smuggled := range [][]string{
+		{"Content-Length: 5", "Content-Length: 6"}, {"Content-Length: 5", "Transfer-Encoding: chunked"}, {"Transfer-Encoding: chunked", "Transfer-Encoding: identity"},
+		{"Transfer-Encoding: xchunked"}, {"Content-Length: +5"}, {"Content-Length: -1"}, {"Content-Length: 5, 5"}, {" Folded: x"},
+	} {
+		a := rawRequest(t, c.s, "POST /api/v1/teams/smuggled?context=main", append(append([]string{auth}, smuggled...), "", "0\r\n\r\nGET /api/v1/networks/main HTTP/1.1\r\nHost: x\r\n"+auth+"\r\n\r\n")...)
+		clean(strings.Join(smuggled, ", "), a)
+		if a != nil && a.status < 400 {
+			t.Errorf("%q is answered with %d", smuggled, a.status)
+		}
+	}
+}
