@@ -1,6 +1,7 @@
 package marquee
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"log/slog"
@@ -23,13 +24,19 @@ import (
 // schemas cannot express. Each field may be left out. The zero Application serves
 // networks, users, roles and teams alone.
 type Application struct {
+	// Name is stored in the store, which cannot be opened for an application of another
+	// name. Do not change it.
+	Name string
 	// Schemas holds one type a file, and shared definitions in the folder common. A
 	// file that has the name of one of package base takes its place.
 	Schemas fs.FS
 	// Messages are the messages of the hooks and routes.
 	Messages *message.Set
-	// Permissions are permissions that roles can hold, besides MANAGE_BUSINESS,
-	// MANAGE_SYSTEM and those that the schema of roles lists.
+	// DefaultPermission is required to write types whose schemas name no permission;
+	// "" is schema.DefaultPermission.
+	DefaultPermission string
+	// Permissions are permissions that roles can hold, besides DefaultPermission and
+	// those that the schema of roles lists, such as MANAGE_SYSTEM.
 	Permissions []string
 	// Hooks are the rules of types, by name.
 	Hooks map[string]engine.Hooks
@@ -70,7 +77,7 @@ func (a *Application) Load(more ...schema.Source) (*schema.Registry, error) {
 	if a.Schemas != nil {
 		files = base.Extend(a.Schemas)
 	}
-	options := schema.Options{Messages: messages, Paths: a.paths(), Permissions: a.Permissions}
+	options := schema.Options{Messages: messages, Paths: a.paths(), DefaultPermission: a.DefaultPermission, Permissions: a.Permissions}
 	return schema.LoadWith(options, append([]schema.Source{{FS: files}}, more...)...)
 }
 
@@ -94,5 +101,8 @@ func (a *Application) hooks(others map[string]engine.Hooks) map[string]engine.Ho
 }
 
 func (a *Application) collections() []store.Collection {
-	return slices.Concat(review.Collections(), a.Collections)
+	return slices.Concat(review.Collections(), []store.Collection{{Name: applicationCollection}}, a.Collections)
 }
+
+// name is Name, or "none".
+func (a *Application) name() string { return cmp.Or(a.Name, "none") }

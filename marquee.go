@@ -33,21 +33,22 @@ func New(options Options) (*Server, error) {
 // bounds the opening alone.
 func Open(ctx context.Context, options Options) (*Server, error) {
 	options.setDefaults()
+	s := &Server{options: options, store: options.Store}
 	if options.Types == nil {
-		var sources []schema.Source
-		if options.Schemas != nil {
-			sources = append(sources, schema.Source{Name: "schemas", FS: options.Schemas})
+		if options.SchemaFolder != "" { // before the files are read
+			if err := s.watchFolder(); err != nil {
+				return nil, err
+			}
 		}
 		var err error
-		if options.Types, err = options.Application.Load(sources...); err != nil {
-			return nil, err
+		if s.options.Types, err = options.load(); err != nil {
+			return nil, errors.Join(err, s.Close())
 		}
 	}
-	s := &Server{options: options, store: options.Store}
 	if s.store == nil {
 		opened, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(options.Folder, "marquee.db"), Log: options.Log})
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, s.Close())
 		}
 		s.store, s.owned = opened, opened
 	}
@@ -59,6 +60,9 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 
 func (s *Server) open(ctx context.Context) error {
 	o := &s.options
+	if err := checkApplication(ctx, s.store, &o.Application, o.Types); err != nil {
+		return err
+	}
 	if err := s.store.EnsureCollections(ctx, auth.Collections()); err != nil {
 		return err
 	}

@@ -1,9 +1,13 @@
 package marquee_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -165,5 +169,79 @@ func TestHooksOfUsers(t *testing.T) {
 	}
 	if _, err := s.Auth().Password(t.Context(), "", "kari", "correct horse", ""); err != nil {
 		t.Errorf("the password is not set: %v", err)
+	}
+}
+
+// A folder of schemas is watched: a new type is served without a restart, and a set
+// with a mistake leaves the previous one.
+func TestSchemaFolder(t *testing.T) {
+	dir := t.TempDir()
+	logged := make(chan string, 100)
+	s := open(t, marquee.Options{Store: ownStore(t), SchemaFolder: dir, Log: slog.New(logMessages(logged))})
+	write := func(name, text, want string) {
+		t.Helper()
+		// The file is renamed into the folder, so that no half of it is read.
+		file := filepath.Join(t.TempDir(), name)
+		if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Rename(file, filepath.Join(dir, name))); err != nil {
+			t.Fatal(err)
+		}
+		for message := range logged {
+			if strings.Contains(message, want) {
+				return
+			}
+		}
+	}
+	write("wards.json", `{"$schema": "https://json-schema.org/draft/2020-12/schema", "x-resource": {"path": "wards"}, "type": "object", "properties": {"name": {"type": "string"}}}`, "schemas loaded")
+	if _, err := s.Engine().Type("wards"); err != nil {
+		t.Error(err)
+	}
+	write("wards.json", `{`, "the schemas were refused; the previous ones remain")
+	if _, err := s.Engine().Type("wards"); err != nil {
+		t.Error(err)
+	}
+	if _, err := marquee.New(marquee.Options{Store: ownStore(t), SchemaFolder: filepath.Join(dir, "missing")}); err == nil {
+		t.Error("a folder that does not exist was accepted")
+	}
+}
+
+// logMessages is a log that passes on its messages.
+type logMessages chan<- string
+
+func (m logMessages) Enabled(context.Context, slog.Level) bool { return true }
+
+func (m logMessages) Handle(_ context.Context, r slog.Record) error {
+	select {
+	case m <- r.Message:
+	default:
+	}
+	return nil
+}
+
+func (m logMessages) WithAttrs([]slog.Attr) slog.Handler { return m }
+func (m logMessages) WithGroup(string) slog.Handler      { return m }
+
+// A store is opened only for the application that it was made for.
+func TestStoreOfAnotherApplication(t *testing.T) {
+	for made, opened := range map[string]string{"hospital": "", "": "hospital"} {
+		own := ownStore(t)
+		for range 2 { // the second time on a store that has its name
+			s, err := marquee.New(marquee.Options{Store: own, Application: marquee.Application{Name: made}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := marquee.New(marquee.Options{Store: own, Application: marquee.Application{Name: opened, Schemas: notes}})
+		var other *marquee.ApplicationError
+		if !errors.As(err, &other) || other.Stored != cmp.Or(made, "none") || other.Opened != cmp.Or(opened, "none") {
+			t.Errorf("the store of %q was opened for %q: %v", made, opened, err)
+		}
+		if s, err := marquee.New(marquee.Options{Store: own, Application: marquee.Application{Name: made}}); err != nil {
+			t.Errorf("the store is not as it was: %v", err)
+		} else if _, err := s.Engine().Type("notes"); err == nil {
+			t.Error("types of the refused application are served")
+		}
 	}
 }

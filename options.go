@@ -19,7 +19,12 @@ type Options struct {
 	Application Application
 	// Schemas adds types, one a file, to those of the application.
 	Schemas fs.FS
-	// Types are compiled types, in place of those of Application and Schemas.
+	// SchemaFolder is a folder on disk that adds types, too. Start watches it: when its
+	// files change, they are served without a restart. A set with a mistake is logged,
+	// and the previous one remains.
+	SchemaFolder string
+	// Types are compiled types, in place of those of Application, Schemas and
+	// SchemaFolder.
 	Types *schema.Registry
 
 	// Folder is where the default store and its key are kept; "" is marquee-data.

@@ -14,6 +14,7 @@ import (
 
 	"marquee/auth"
 	"marquee/engine"
+	"marquee/engine/folder"
 	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/engine/review"
@@ -32,6 +33,7 @@ type Server struct {
 	rest     *rest.Server
 	reviewer *review.Reviewer
 	ready    *probe
+	watcher  *folder.Watcher // nil without Options.SchemaFolder
 	draining atomic.Bool
 	stop     func()
 }
@@ -94,9 +96,14 @@ func (s *Server) Start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
+	var work sync.WaitGroup
+	work.Go(func() { s.Run(ctx, every, log) })
+	if s.watcher != nil {
+		work.Go(func() { s.followFolder(ctx) })
+	}
 	go func() {
-		defer close(ended)
-		s.Run(ctx, every, log)
+		work.Wait()
+		close(ended)
 	}()
 	s.stop = func() {
 		cancel()
@@ -131,7 +138,7 @@ func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Lo
 		case <-tick.C:
 		}
 		if err := s.engine.Maintain(ctx); err != nil && ctx.Err() == nil {
-			log.Warn("what objects are indexed by could not be maintained", slog.String("cause", err.Error()))
+			log.Warn("indexes could not be maintained", slog.String("cause", err.Error()))
 		}
 		if err := s.auth.Maintain(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("the signing keys could not be rotated, or expired tokens not be deleted", slog.String("cause", err.Error()))
@@ -156,10 +163,14 @@ func (s *Server) Close() error {
 		s.stop()
 		s.stop = nil
 	}
-	if s.owned == nil {
-		return nil
+	var err error
+	if s.watcher != nil {
+		err = s.watcher.Close()
+		s.watcher = nil
 	}
-	owned := s.owned
-	s.owned = nil
-	return owned.Close()
+	if s.owned != nil {
+		err = errors.Join(err, s.owned.Close())
+		s.owned = nil
+	}
+	return err
 }

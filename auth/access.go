@@ -10,14 +10,9 @@ import (
 	"marquee/engine/schema"
 )
 
-// The permissions that every application has. The schema of roles lists all of
-// them.
-const (
-	// ManageBusiness is the permission of types whose schema names none.
-	ManageBusiness = "MANAGE_BUSINESS"
-	// ManageSystem is the permission to manage networks, users, roles and teams.
-	ManageSystem = "MANAGE_SYSTEM"
-)
+// ManageSystem is the permission to manage networks, users, roles and teams, which
+// every application has.
+const ManageSystem = "MANAGE_SYSTEM"
 
 // Access implements engine.Access by the roles of callers.
 type Access struct{}

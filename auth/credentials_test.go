@@ -38,7 +38,7 @@ func engineWithUsers(t *testing.T) (*engine.Engine, *Service) {
 	must(err)
 	for _, network := range []string{"east", "west"} {
 		batch := engine.Batch{Network: network, Operations: []engine.Operation{operation(t, e, "networks", map[string]any{"id": network, "name": network})}}
-		for role, permissions := range map[string][]any{"all": anyList([]string{ManageBusiness, ManageSystem}), "boss": {ManageSystem}, "reader": {}} {
+		for role, permissions := range map[string][]any{"all": anyList([]string{schema.DefaultPermission, ManageSystem}), "boss": {ManageSystem}, "reader": {}} {
 			batch.Operations = append(batch.Operations,
 				operation(t, e, "roles", map[string]any{"id": role, "name": role, "scope": "NETWORK", "permissions": permissions}),
 				operation(t, e, "users", map[string]any{"id": role + " " + network, "username": role + "-" + network, "password": "right password",

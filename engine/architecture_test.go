@@ -41,6 +41,7 @@ var arrows = map[string][]string{
 	"engine/review":   {"engine", "engine/document", "engine/message", "engine/query", "engine/store"},
 	"engine/transfer": {"engine", "engine/document", "engine/message", "engine/schema", "engine/store"},
 	"engine/spool":    {"engine/message"},
+	"engine/folder":   {"engine/store"},
 	"engine/store":    {"engine/document", "engine/message", "engine/query"},
 	"engine/store/*":  {"engine/document", "engine/query", "engine/store"},
 }
@@ -51,6 +52,7 @@ var walls = map[string]string{
 	"github.com/gin-gonic/": "engine/rest",
 	"go.mongodb.org/":       "engine/store/mongo",
 	"github.com/ncruces/":   "engine/store/sqlite",
+	"github.com/fsnotify/":  "engine/folder",
 }
 
 func TestArrowsPointInward(t *testing.T) {

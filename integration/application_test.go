@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// hospital is the folder of the types of a hospital, two of which are called like
-// types of the advertising service.
+// hospital is the folder of the types of a hospital, two of which have the names of
+// types of the advertising application.
 const hospital = "testdata/hospital"
 
 // TestWithoutAnApplication serves the types of a hospital alone.
@@ -27,7 +27,7 @@ func testWithoutAnApplication(t *testing.T, fresh newStore) {
 	c.send("GET", "/api/v1/orders?context=main&where=dose%3E3", "", 200, `{"results": []}`)
 	c.send("POST", "/api/v1/orders/o?context=main", `{"dose": 0}`, 422, `{"messages": [{"code": "error.value.too.small", "params": {"field": "/dose"}}]}`)
 	c.send("POST", "/api/v1/roles/r?context=main", `{"name": "R", "permissions": ["MANAGE_LAYOUTS"]}`, 422, `{"messages": [{"code": "error.value.enum"}]}`)
-	c.send("GET", "/api/v1/roles/administrator?context=main", "", 200, `{"permissions": ["MANAGE_BUSINESS", "MANAGE_SYSTEM"]}`)
+	c.send("GET", "/api/v1/roles/administrator?context=main", "", 200, `{"permissions": ["MANAGE_OBJECTS", "MANAGE_SYSTEM"]}`)
 	c.send("GET", "/api/v1/audit?context=main&type=orders&id=o", "", 200, `{"results": [{"code": "audit.object.created"}]}`)
 	for _, path := range []string{"sites", "lineitems", "advertisers", "devices", "location", "segments", "assets"} {
 		c.send("GET", "/api/v1/"+path+"?context=main", "", 404, `{"messages": [{"code": "error.type.unknown"}]}`)
@@ -68,6 +68,14 @@ func TestApplicationOfCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	run("import", file, "--context", "main")
+	for _, args := range [][]string{{"serve"}, {"check"}, {"export", "--context", "main"}, {"import", file, "--context", "main"}} {
+		cmd := procCommand(t, nil, append(args, "--store", store)...)
+		out, err := cmd.CombinedOutput()
+		if err == nil || cmd.ProcessState.ExitCode() != 2 {
+			t.Errorf("%q of another application: %v", args, err)
+		}
+		procWants(t, string(out), "the store was made for the application none, and cannot be opened for advertising: use --application none, or another store")
+	}
 	p = procServe(t, store, none...)
 	p.signIn(admin, procPassword)
 	procWants(t, string(p.ask(200, "GET", "/api/v1/orders/o?context=main", "").body), `"patient":"Ola"`)

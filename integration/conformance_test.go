@@ -10,11 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"golang.org/x/tools/txtar"
 )
 
-// conformancePage maps each rule to what proves it.
+// conformancePage maps each rule to the tests that prove it.
 const conformancePage = "../docs/contributing/conformance.md"
 
 // conformance are the parts of the page in its order, with how many rules each
@@ -36,9 +34,8 @@ var (
 	goTest         = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(\w+ \*testing\.[TF]\)`)
 )
 
-// TestConformance holds the page against the tests that there are: no rule is
-// left out, each is proved by tests that exist or open with a reason, and those
-// that are open are counted.
+// TestConformance compares the page with the tests: it lists every rule, each is
+// proved by tests that exist or is open with a reason, and it counts the open ones.
 func TestConformance(t *testing.T) {
 	page, err := os.ReadFile(conformancePage)
 	if err != nil {
@@ -128,25 +125,17 @@ func firstDifference(got, want []string) string {
 // with examples, and tests.
 func provers(t *testing.T) map[string]bool {
 	known := map[string]bool{}
-	cases, err := filepath.Glob("testdata/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range cases {
-		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range archive.Files {
+	for _, c := range cases(t) {
+		for _, file := range c.Files {
 			if step, found := strings.CutSuffix(file.Name, ".http"); found {
-				known[strings.TrimSuffix(filepath.Base(name), ".txtar")+"/"+step] = true
+				known[c.name+"/"+step] = true
 			}
 		}
 	}
 	for name := range typePages(t) {
 		known["docs/reference/types/"+name] = true
 	}
-	err = fs.WalkDir(os.DirFS(".."), ".", func(path string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(".."), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -3,43 +3,85 @@ package integration
 import (
 	"fmt"
 	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"golang.org/x/tools/txtar"
+
+	"marquee"
 )
 
 // TestFixtures runs the cases of testdata.
 func TestFixtures(t *testing.T) { eachStore(t, testFixtures) }
 
-// TestFixturesAgain: what a transaction or a read found in its first run is not
-// to be seen when the store has run it again.
+// TestFixturesAgain runs the cases on a store that runs each transaction and each read
+// twice: nothing that the first run found has an effect on the second.
 func TestFixturesAgain(t *testing.T) {
 	t.Parallel()
 	testFixtures(t, newAgain)
 }
 
 func testFixtures(t *testing.T, fresh newStore) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("there are no cases", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+	for _, c := range cases(t) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, wrong := range runFixture(t, fresh, archive) {
+			for _, wrong := range runFixture(t, fresh, c.Archive) {
 				t.Error(wrong)
 			}
 		})
 	}
+}
+
+// caseFolders are the folders of cases, with the application that each runs on unless
+// a case names another.
+var caseFolders = map[string]string{"testdata": "advertising", "testdata/engine": "hospital"}
+
+// applications are those that cases can run on. The advertising application is nil.
+var applications = map[string]*marquee.Application{
+	"advertising": nil,
+	"hospital":    {Schemas: os.DirFS("testdata/engine/schemas"), Permissions: []string{"READ_CHARTS"}},
+	"none":        {},
+}
+
+// A testCase is a case of testdata. Its name is that of its file.
+type testCase struct {
+	name string
+	*txtar.Archive
+}
+
+// cases reads all cases. Each has the file application.
+func cases(t *testing.T) (all []testCase) {
+	t.Helper()
+	names := map[string]bool{}
+	for _, folder := range slices.Sorted(maps.Keys(caseFolders)) {
+		files, err := filepath.Glob(folder + "/*.txtar")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("there are no cases in %s: %v", folder, err)
+		}
+		for _, file := range files {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+			if names[name] {
+				t.Errorf("two cases are called %s", name)
+			}
+			names[name] = true
+			if !slices.ContainsFunc(archive.Files, func(f txtar.File) bool { return f.Name == "application" }) {
+				archive.Files = append(archive.Files, txtar.File{Name: "application", Data: []byte(caseFolders[folder])})
+			}
+			all = append(all, testCase{name, archive})
+		}
+	}
+	return all
 }
 
 // fixture is a case that is running.
@@ -53,21 +95,25 @@ type fixture struct {
 	failures []string
 }
 
-// stepName is what a step is called: a number, words, and for requests .http.
+// stepName matches the names of steps: a number, words, and .http for requests.
 var stepName = regexp.MustCompile(`^\d+ (?:(restart)|later (\S+)|(pass)|(.*)\.http)$`)
 
 // runFixture runs a case on a new store and lists what is wrong.
 func runFixture(tb testing.TB, fresh newStore, archive *txtar.Archive) []string {
 	c := &fixture{captures: map[string]string{}, tokens: map[string]string{}}
-	folder := fstest.MapFS{}
+	folder, application := fstest.MapFS{}, "advertising"
 	var steps []txtar.File
 	for _, file := range archive.Files {
 		if name, found := strings.CutPrefix(file.Name, "schemas/"); found {
 			folder[name] = &fstest.MapFile{Data: file.Data}
 			continue
 		}
+		if file.Name == "application" {
+			application = strings.TrimSpace(string(file.Data))
+			continue
+		}
 		if !stepName.MatchString(file.Name) {
-			return []string{fmt.Sprintf("%q is neither a step nor a schema", file.Name)}
+			return []string{fmt.Sprintf("%q is not a step, a schema or the application", file.Name)}
 		}
 		steps = append(steps, file)
 	}
@@ -78,7 +124,11 @@ func runFixture(tb testing.TB, fresh newStore, archive *txtar.Archive) []string 
 	if len(folder) > 0 {
 		more = append(more, folder)
 	}
-	c.service = newService(tb, fresh, more...)
+	plain, known := applications[application]
+	if !known {
+		return []string{fmt.Sprintf("there is no application %q", application)}
+	}
+	c.service = startNew(&service{tb: tb, uri: fresh(tb), schemas: more, plain: plain})
 	c.captures["USER"], c.captures["PASSWORD"] = c.service.userID, adminPassword
 	token, err := c.token(admin)
 	if err != nil {
@@ -126,7 +176,7 @@ func (c *fixture) fail(format string, args ...any) {
 	c.failures = append(c.failures, fmt.Sprintf("%s: %s: ", c.step, c.where)+fmt.Sprintf(format, args...))
 }
 
-// token is the access token of a user, who signs in when he is first needed.
+// token returns the access token of a user, who signs in before the first request.
 func (c *fixture) token(username string) (string, error) {
 	if token, ok := c.tokens[username]; ok {
 		return token, nil

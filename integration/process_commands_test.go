@@ -42,7 +42,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"marquee: name a command", "lint"}, []string{"schema"}},
 		{[]string{"<dir>"}, []string{"schema", "lint"}},
 		{[]string{"there is no folder " + dir + "/none"}, []string{"schema", "lint", dir + "/none"}},
-		{[]string{file + " is no folder"}, []string{"schema", "lint", file}},
+		{[]string{file + " is not a folder"}, []string{"schema", "lint", file}},
 		{[]string{"there is no folder none"}, []string{"serve", "--schemas", "none"}},
 		{[]string{"--log-format", `"json"`, `"xml"`}, []string{"serve", "--log-format", "xml"}},
 		{[]string{"--context and --all-networks"}, []string{"export", "--context", "a", "--all-networks"}},

@@ -195,6 +195,6 @@ func TestFolderIsAFile(t *testing.T) {
 	f := procFolder{procServe(t, newSQLite(t), "--schemas", dir), dir}
 	f.signIn("admin", procPassword)
 	entry := f.change(procRefusedSet, steps(rename(dir, dir+"~"), func() error { return os.WriteFile(dir, nil, 0o600) }))
-	procWants(t, fmt.Sprint(entry["reason"]), dir+" is no folder")
+	procWants(t, fmt.Sprint(entry["reason"]), dir+" is not a folder")
 	f.serves("a")
 }

@@ -25,16 +25,8 @@ func TestEveryProperty(t *testing.T) {
 	for _, file := range typeFiles(t) {
 		s.declare(file, "", s.schema(file+".json"), traits{})
 	}
-	cases, err := filepath.Glob("testdata/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range cases {
-		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.read(archive)
+	for _, c := range cases(t) {
+		s.read(c.Archive)
 	}
 	pages, err := filepath.Glob("../docs/reference/types/*.md")
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package integration asks the whole service over HTTP: the REST layer, the
 // engine, the sign-in and each real store, with nothing replaced.
-// testdata/README.md tells how to add a case without Go.
+// testdata/README.md describes how to add a case without Go.
 package integration
 
 import (
@@ -48,8 +48,9 @@ type service struct {
 	// wrap is between the service and its store, if it is set.
 	wrap func(store.Store) store.Store
 
-	// none serves no application, and types is nil.
-	none bool
+	// plain is served in place of the advertising application, if it is set; types is
+	// then nil.
+	plain *marquee.Application
 
 	store   store.Store
 	marquee *marquee.Server
@@ -111,7 +112,7 @@ func newService(tb testing.TB, fresh newStore, more ...fs.FS) *service {
 // newPlainService is newService without an application.
 func newPlainService(tb testing.TB, fresh newStore, more ...fs.FS) *service {
 	tb.Helper()
-	return startNew(&service{tb: tb, uri: fresh(tb), schemas: more, none: true})
+	return startNew(&service{tb: tb, uri: fresh(tb), schemas: more, plain: &marquee.Application{}})
 }
 
 func startNew(s *service) *service {
@@ -130,8 +131,8 @@ func startNew(s *service) *service {
 
 // application is what the service serves besides the types of folders.
 func (s *service) application() marquee.Application {
-	if s.none {
-		return marquee.Application{}
+	if s.plain != nil {
+		return *s.plain
 	}
 	s.types = resources.New()
 	if s.embedder != nil {

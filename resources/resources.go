@@ -40,13 +40,18 @@ type Service struct {
 // New makes the rules of all types.
 func New() *Service { return &Service{Assets: asset.New(), Articles: article.New()} }
 
+// ManageBusiness is the permission to write types whose schemas name none.
+const ManageBusiness = "MANAGE_BUSINESS"
+
 // Application is the service as package marquee serves it.
 func (s *Service) Application() marquee.Application {
 	app := marquee.Application{
-		Schemas:  schemas.FS,
-		Messages: &catalogue.Messages,
-		Hooks:    map[string]engine.Hooks{},
-		Lookups:  map[string]func(int64) ([]engine.Member, bool){"locations": s.locations.Find},
+		Name:              "advertising",
+		Schemas:           schemas.FS,
+		Messages:          &catalogue.Messages,
+		DefaultPermission: ManageBusiness,
+		Hooks:             map[string]engine.Hooks{},
+		Lookups:           map[string]func(int64) ([]engine.Member, bool){"locations": s.locations.Find},
 		Collections: append(asset.Collections(), store.Collection{Name: lineitem.ApprovedCollection},
 			location.Collection()),
 		Due:       []review.Due{lineitem.Due(), {Type: "segments", Property: "expiryTime"}},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"marquee/engine/folder"
 	"marquee/engine/schema"
 )
 
@@ -27,22 +28,22 @@ type lintCommand struct {
 func (lintCommand) Help() string { return examples("marquee schema lint my-schemas") }
 
 func (c *lintCommand) Run() error {
-	folder, err := openFolder(c.Dir)
+	opened, err := folder.Open(c.Dir)
 	if err != nil {
 		return err
 	}
-	defer folder.close()
-	n, err := schemaFiles(folder)
+	defer opened.Close()
+	n, err := schemaFiles(opened)
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return fmt.Errorf("%s holds no schema: write one for each type, as NAME.json", c.Dir)
 	}
-	for _, name := range folder.unread() {
-		fmt.Fprintf(os.Stderr, "marquee: warning: the folder %s is not read: only %s is\n", filepath.Join(c.Dir, name), common)
+	for _, name := range opened.Unread() {
+		fmt.Fprintf(os.Stderr, "marquee: warning: the folder %s is not read: only %s is\n", filepath.Join(c.Dir, name), folder.Common)
 	}
-	_, err = c.application().Load(schema.Source{Name: c.Dir, FS: folder})
+	_, err = c.application().Load(schema.Source{Name: c.Dir, FS: opened})
 	var problems schema.Problems
 	if errors.As(err, &problems) {
 		for _, problem := range problems {

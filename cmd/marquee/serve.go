@@ -10,13 +10,13 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"marquee"
 	"marquee/auth"
 	"marquee/engine"
+	"marquee/engine/folder"
 	"marquee/engine/spool"
 	"marquee/resources/asset"
 )
@@ -118,16 +118,12 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("cannot listen at %s: %w", c.Addr, err)
 	}
 	defer listener.Close()
-	var folder *watcher
+	var watcher *folder.Watcher
 	if c.Schemas != "" { // watch before reading, so that no change is missed
-		path, err := filepath.Abs(c.Schemas)
-		if err == nil {
-			folder, err = newWatcher(path, log)
-		}
-		if err != nil {
+		if watcher, err = folder.Watch(c.Schemas, log); err != nil {
 			return fmt.Errorf("the folder %s cannot be watched: %w", c.Schemas, err)
 		}
-		defer folder.close()
+		defer watcher.Close()
 	}
 	app := c.application()
 	if service := app.advertising; service != nil {
@@ -156,20 +152,20 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	defer c.followSchemas(ctx, s, folder, log)()
+	defer c.followSchemas(ctx, s, watcher, log)()
 	s.Start()
 	return c.answer(ctx, s, listener, log, memory, generated)
 }
 
 // followSchemas reloads the schemas when the folder changes and at each SIGHUP, until
 // end is called, which waits for a reload in progress.
-func (c *serveCommand) followSchemas(ctx context.Context, s *service, folder *watcher, log *slog.Logger) (end func()) {
+func (c *serveCommand) followSchemas(ctx context.Context, s *service, watcher *folder.Watcher, log *slog.Logger) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if folder != nil {
-			folder.follow(ctx, c.hangups, func() bool { return s.reload(ctx, &c.storeFlags, &c.unservedFlags, log) })
+		if watcher != nil {
+			watcher.Follow(ctx, c.hangups, func() bool { return s.reload(ctx, &c.storeFlags, &c.unservedFlags, log) })
 			return
 		}
 		for {

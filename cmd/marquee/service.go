@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"marquee"
 	"marquee/auth"
+	"marquee/engine/folder"
 	"marquee/engine/schema"
 	"marquee/engine/store"
 )
@@ -111,6 +111,10 @@ func (f *storeFlags) use(ctx context.Context, mustExist bool, app *application, 
 	s := &service{application: app}
 	options.Application, options.Store, options.Types, options.Log, options.Notes = app.Application, opened, registry, f.log, s.notes
 	if err := s.start(ctx, f, options, refusal); err != nil {
+		var other *marquee.ApplicationError
+		if errors.As(err, &other) {
+			err = usagef("%w: %s", err, cureFor(other))
+		}
 		return nil, interruptedBy(ctx, errors.Join(err, opened.Close()))
 	}
 	if s.Engine().Registry() == registry {
@@ -119,10 +123,18 @@ func (f *storeFlags) use(ctx context.Context, mustExist bool, app *application, 
 	return s, nil
 }
 
+// cureFor returns what to do about a store of another application.
+func cureFor(err *marquee.ApplicationError) string {
+	if err.Stored == "advertising" || err.Stored == "none" {
+		return "use --application " + err.Stored + ", or another store"
+	}
+	return "use the program of that application, or another store"
+}
+
 // start serves a registry, or, where that is refused, the one that was accepted
 // last.
 func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Options, refusal error) error {
-	if err := options.Store.EnsureCollections(ctx, append(auth.Collections(), schemaSets)); err != nil {
+	if err := options.Store.EnsureCollections(ctx, append(auth.Collections(), folder.Collection)); err != nil {
 		return err
 	}
 	key, err := f.key(ctx, options.Store)
@@ -132,7 +144,7 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 	if options.Sealer, err = auth.NewSealer(key); err != nil {
 		return err
 	}
-	options.Application.Collections = append(options.Application.Collections, schemaSets)
+	options.Application.Collections = append(options.Application.Collections, folder.Collection)
 	if refusal == nil {
 		s.Server, err = marquee.Open(ctx, options)
 		if !isRefusal(err) || !f.tolerant {
@@ -145,21 +157,21 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 
 // load compiles the types of an application and those of the folder, whose files
 // it returns; they are nil where no folder is given, or nobody keeps them.
-func (f *storeFlags) load(app *application) (*schema.Registry, *recorder, error) {
+func (f *storeFlags) load(app *application) (*schema.Registry, *folder.Recorder, error) {
 	var sources []schema.Source
-	var set *recorder
+	var set *folder.Recorder
 	if f.Schemas != "" {
-		folder, err := openFolder(f.Schemas)
+		opened, err := folder.Open(f.Schemas)
 		if err != nil {
 			return nil, nil, err
 		}
-		defer folder.close()
-		for _, name := range folder.unread() {
-			f.logger().Warn("a folder within the folder of schemas is not read: only "+common+" is", slog.String("folder", filepath.Join(f.Schemas, name)))
+		defer opened.Close()
+		for _, name := range opened.Unread() {
+			f.logger().Warn("a folder within the folder of schemas is not read: only "+folder.Common+" is", slog.String("folder", filepath.Join(f.Schemas, name)))
 		}
-		source := schema.Source{Name: f.Schemas, FS: folder}
+		source := schema.Source{Name: f.Schemas, FS: opened}
 		if f.tolerant {
-			set = &recorder{folder: folder, texts: map[string]*bytes.Buffer{}}
+			set = folder.Record(opened)
 			source.FS = set
 		}
 		sources = append(sources, source)

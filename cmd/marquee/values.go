@@ -44,7 +44,7 @@ func decodeFolder(ctx *kong.DecodeContext, target reflect.Value) error {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return fmt.Errorf("%s is no folder", path)
+		return fmt.Errorf("%s is not a folder", path)
 	}
 	target.SetString(path)
 	return nil

@@ -74,7 +74,7 @@ func (c *typeCompiler) compile(f *file) *Type {
 		t.Methods = []string{"GET", "HEAD", "POST", "PUT"}
 	}
 	if t.Permission, _ = r["permission"].(string); t.Permission == "" {
-		t.Permission = "MANAGE_BUSINESS"
+		t.Permission = c.l.options.defaultPermission()
 	}
 	t.Search, t.Sort = stringList(r["search"]), stringList(r["sort"])
 	t.Unique, t.Team, t.Paths = stringList(r["unique"]), stringList(r["team"]), stringList(r["paths"])

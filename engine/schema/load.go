@@ -75,7 +75,11 @@ type Options struct {
 	Messages *message.Catalogue
 	// Paths are the paths below /api/v1 that types cannot have.
 	Paths []string
-	// Permissions are added to those that the schema of roles lists.
+	// DefaultPermission is required to write types that name no permission; "" is the
+	// constant DefaultPermission.
+	DefaultPermission string
+	// Permissions are added to those that the schema of roles lists, as is
+	// DefaultPermission.
 	Permissions []string
 }
 

@@ -1,6 +1,9 @@
 package schema
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // The types by which access is granted.
 const (
@@ -8,13 +11,19 @@ const (
 	teamType = "teams"
 )
 
+// DefaultPermission is required to write types whose schemas name no permission, if
+// the application does not name another one.
+const DefaultPermission = "MANAGE_OBJECTS"
+
+func (o *Options) defaultPermission() string { return cmp.Or(o.DefaultPermission, DefaultPermission) }
+
 const permissionsAt = "/properties/permissions/items"
 
-// addPermissions adds those of the application to the permissions that the schema
-// of roles lists.
+// addPermissions adds the default permission and those of the application to the
+// permissions that the schema of roles lists.
 func (l *loader) addPermissions() {
 	roles := l.files[baseURL+roleType+".json"]
-	if roles == nil || len(l.options.Permissions) == 0 {
+	if roles == nil {
 		return
 	}
 	items, _ := lookup(roles.content, permissionsAt).(map[string]any)
@@ -22,7 +31,7 @@ func (l *loader) addPermissions() {
 	if !ok {
 		return
 	}
-	names := slices.Concat(stringList(listed), l.options.Permissions)
+	names := append(slices.Concat(stringList(listed), l.options.Permissions), l.options.defaultPermission())
 	slices.Sort(names)
 	permissions := []any{}
 	for _, name := range slices.Compact(names) {

@@ -13,7 +13,7 @@ func TestPermissions(t *testing.T) {
 	wards := fstest.MapFS{"wards.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema",
 		"x-resource": {"path": "wards", "permission": "MANAGE_WARDS"}, "type": "object", "properties": {}}`)}}
 	sources := []Source{{FS: base.FS}, {Name: "s", FS: wards}}
-	if _, err := Load(sources...); err == nil || !strings.Contains(err.Error(), "s/wards.json#/x-resource/permission: MANAGE_WARDS is not a permission that roles can hold (name one of MANAGE_BUSINESS, MANAGE_SYSTEM)") {
+	if _, err := Load(sources...); err == nil || !strings.Contains(err.Error(), "s/wards.json#/x-resource/permission: MANAGE_WARDS is not a permission that roles can hold (name one of MANAGE_OBJECTS, MANAGE_SYSTEM)") {
 		t.Errorf("a permission that no role can hold: %v", err)
 	}
 	registry, err := LoadWith(Options{Permissions: []string{"MANAGE_WARDS", "MANAGE_SYSTEM"}}, sources...)
@@ -21,8 +21,18 @@ func TestPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	roles, _ := registry.Type("roles")
-	if got, want := roles.Permissions(), []string{"MANAGE_BUSINESS", "MANAGE_SYSTEM", "MANAGE_WARDS"}; !slices.Equal(got, want) {
+	if got, want := roles.Permissions(), []string{"MANAGE_OBJECTS", "MANAGE_SYSTEM", "MANAGE_WARDS"}; !slices.Equal(got, want) {
 		t.Errorf("the permissions are %v, want %v", got, want)
+	}
+	other, err := LoadWith(Options{DefaultPermission: "MANAGE_WARDS"}, sources...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"wards", "networks"} {
+		found, _ := other.Type(name)
+		if want := map[string]string{"wards": "MANAGE_WARDS", "networks": "MANAGE_SYSTEM"}[name]; found.Permission != want {
+			t.Errorf("writing %s requires %s, want %s", name, found.Permission, want)
+		}
 	}
 	if names := roles.References(); len(names) > 0 {
 		t.Errorf("roles have the lists of references %v", names)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"marquee/engine/folder"
 	"marquee/engine/store"
 )
 
@@ -32,29 +33,29 @@ func (u *unready) EnsureCollections(ctx context.Context, collections []store.Col
 func TestReloadIsTriedAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	folder, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	flags := &storeFlags{Store: "sqlite:" + filepath.Join(t.TempDir(), "marquee.db"), Schemas: folder}
+	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	flags := &storeFlags{Store: "sqlite:" + filepath.Join(t.TempDir(), "marquee.db"), Schemas: dir}
 	s, err := flags.open(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.close()
 	s.Engine().Store = &unready{s.Store(), 2}
-	w, err := newWatcher(folder, log)
+	w, err := folder.Watch(dir, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.close()
+	defer w.Close()
 	served := errors.New("served")
 	var notes []string
 	ended, end := context.WithCancelCause(ctx)
 	go func() {
 		text := `{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "T", "x-resource": {"path": "things"}, "type": "object", "properties": {"name": {"type": "string"}}}`
-		if err := os.WriteFile(filepath.Join(folder, "things.json"), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "things.json"), []byte(text), 0o600); err != nil {
 			end(err)
 		}
 	}()
-	w.follow(ended, nil, func() bool {
+	w.Follow(ended, nil, func() bool {
 		again := s.reload(ctx, flags, &unservedFlags{}, log)
 		notes = append(notes, fmt.Sprint(s.notes()))
 		if !again {
