@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"marquee/engine"
 	"marquee/engine/message"
@@ -85,6 +86,10 @@ func (s *Service) rotate(ctx context.Context, tx store.Tx, key store.Key, succes
 	}
 	if used.State == "ACTIVE" {
 		stored.Session = grant.Session
+		*grant = stored
+		if err := grant.refreshed(s.now().UTC().Truncate(time.Millisecond)); err != nil {
+			return false, err
+		}
 		content, err := json.Marshal(stored)
 		if err != nil {
 			return false, err

@@ -107,6 +107,15 @@ func TestSpoiltTokens(t *testing.T) {
 	if err != nil || caller.User != "u" {
 		t.Fatalf("the token itself: %v, %v", caller, err)
 	}
+	for name, change := range map[string]func(*jwt.Token, *claims){
+		"of a server whose clock is ahead": func(_ *jwt.Token, c *claims) { c.IssuedAt = jwt.NewNumericDate(tokenTime.Add(30 * time.Second)) },
+		"with its audience":                func(_ *jwt.Token, c *claims) { c.Audience = jwt.ClaimStrings{audience} },
+		"of a session":                     func(_ *jwt.Token, c *claims) { c.Session = "s" },
+	} {
+		if _, err := service.Caller(t.Context(), signed(t, change)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	for name, change := range spoilt {
 		if caller, err := service.Caller(t.Context(), signed(t, change)); !message.TokenInvalid.Is(err) || caller != nil {
 			t.Errorf("%s: %v, %v", name, caller, err)

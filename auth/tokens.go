@@ -37,6 +37,31 @@ type refreshDocument struct {
 	// Session is "" for tokens of versions without sessions.
 	Session string    `json:"session,omitempty"`
 	Expires time.Time `json:"expires"`
+	// Since is when the refreshes of the session were last counted from, and Count
+	// their number.
+	Since time.Time `json:"since,omitzero"`
+	Count int       `json:"count,omitempty"`
+}
+
+// maxRefreshes is how often a session can be refreshed in refreshWindow. Each time
+// leaves a record until it expires.
+const (
+	maxRefreshes  = 1000
+	refreshWindow = 24 * time.Hour
+)
+
+// refreshed counts a refresh of the session.
+func (grant *refreshDocument) refreshed(now time.Time) error {
+	if now.Sub(grant.Since) >= refreshWindow {
+		grant.Since, grant.Count = now, 0
+	}
+	if grant.Count >= maxRefreshes {
+		refused := message.AttemptsTooMany.Error(nil)
+		refused.RetryAfter = grant.Since.Add(refreshWindow).Sub(now)
+		return refused
+	}
+	grant.Count++
+	return nil
 }
 
 // signIn begins a session of an active user who has proved to know the password with

@@ -3,7 +3,10 @@
 // requests answered in a second and, on Linux, of the processor time that each
 // request takes. The latter depends less on what else the machine does.
 //
-//	go run ./integration/bench/versions OLD NEW
+//	go run ./integration/bench/versions OLD NEW [MONGODB]
+//
+// With the URI of a replica set, such as mongodb://127.0.0.1:27017/?replicaSet=rs0,
+// each has a new database there, which stays.
 package main
 
 import (
@@ -62,20 +65,29 @@ func collection(n int) string {
 }
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: versions OLD NEW")
+	if len(os.Args) != 3 && len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: versions OLD NEW [MONGODB]")
 		os.Exit(2)
 	}
-	if err := compare(os.Args[1], os.Args[2]); err != nil {
+	if err := compare(os.Args[3:], os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "versions:", err)
 		os.Exit(1)
 	}
 }
 
-func compare(paths ...string) error {
+func compare(databases []string, paths ...string) error {
 	var servers []*server
-	for _, path := range paths {
-		s, err := start(path)
+	for i, path := range paths {
+		store := ""
+		for _, database := range databases {
+			at, err := url.Parse(database)
+			if err != nil {
+				return err
+			}
+			at.Path = fmt.Sprintf("/versions-%d-%d", time.Now().Unix(), i)
+			store = at.String()
+		}
+		s, err := start(path, store)
 		if err != nil {
 			return err
 		}
@@ -116,7 +128,8 @@ type server struct {
 	client             http.Client
 }
 
-func start(path string) (*server, error) {
+// start starts a build, on an embedded store if store is "".
+func start(path, store string) (*server, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -133,7 +146,10 @@ func start(path string) (*server, error) {
 	if s.folder, err = os.MkdirTemp("", "marquee-versions-"); err != nil {
 		return nil, err
 	}
-	s.cmd = exec.Command(path, "serve", "--addr", address, "--store", "sqlite:"+filepath.Join(s.folder, "marquee.db"), "--log-level", "error")
+	if store == "" {
+		store = "sqlite:" + filepath.Join(s.folder, "marquee.db")
+	}
+	s.cmd = exec.Command(path, "serve", "--addr", address, "--store", store, "--log-level", "error")
 	s.cmd.Env, s.cmd.Dir, s.cmd.Stderr = append(os.Environ(), "MARQUEE_BOOTSTRAP_PASSWORD="+password), s.folder, os.Stderr
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
