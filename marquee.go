@@ -100,7 +100,8 @@ func (s *Server) open(ctx context.Context) error {
 	s.reviewer, s.ready = review.New(app.Due), newProbe(s.store.Check)
 	s.rest, err = rest.New(rest.Config{Engine: s.engine, Auth: s.auth, Log: o.Log, Spool: o.Spool, Memory: o.Memory, Deadline: o.RequestTimeout,
 		Routes: slices.Concat(s.auth.Routes(), app.Routes), Ready: s.check, Notes: o.Notes, Version: o.Version, TrustedProxies: o.TrustedProxies,
-		Connections: o.Connections, AddressConnections: o.AddressConnections})
+		Connections: o.Connections, AddressConnections: o.AddressConnections,
+		ProxyHeader: o.ProxyHeader, Certificate: o.Certificate, StrictTransport: o.StrictTransport, CORS: o.CORS, RateLimits: o.RateLimits})
 	if err != nil || o.First.Password == "" {
 		return err
 	}

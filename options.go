@@ -2,12 +2,14 @@ package marquee
 
 import (
 	"cmp"
+	"crypto/tls"
 	"io/fs"
 	"log/slog"
 	"time"
 
 	"marquee/auth"
 	"marquee/engine"
+	"marquee/engine/rest"
 	"marquee/engine/schema"
 	"marquee/engine/spool"
 	"marquee/engine/store"
@@ -59,8 +61,19 @@ type Options struct {
 	// Spool keeps large bodies and answers; nil keeps them in the folder for
 	// temporary files.
 	Spool *spool.Spool
-	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
+	// TrustedProxies are the addresses of proxies, whose ProxyHeader names the client:
+	// X-Forwarded-For, which is the default, or Forwarded.
 	TrustedProxies []string
+	ProxyHeader    string
+	// Certificate makes the listener of Listen one for TLS, with HTTP/2, such as
+	// rest.Certificate.Get. StrictTransport is how long browsers shall then use the
+	// host over TLS alone; 0 does not tell them.
+	Certificate     func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	StrictTransport time.Duration
+	// CORS are the origins whose scripts may call the service.
+	CORS rest.CORS
+	// RateLimits bound what callers and addresses can use in a time.
+	RateLimits rest.RateLimits
 	// Connections is how many connections may be open, AddressConnections how many
 	// of one address, on the listener that Listen returns; 0 are the defaults of
 	// package rest.

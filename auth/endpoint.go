@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -213,7 +212,7 @@ func refuse(r *rest.Call, err error) error {
 		return err
 	}
 	if e.RetryAfter > 0 {
-		r.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
+		r.Header().Set("Retry-After", rest.RetryAfter(e.RetryAfter))
 	}
 	r.Answer(rest.Status(e.Kind), body)
 	return nil

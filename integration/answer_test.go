@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
+
+	"marquee/engine/rest"
 )
 
 // answer is what came back, unpacked.
@@ -82,6 +84,11 @@ func (a *answer) promises(oauth bool) []string {
 	}
 	must(a.header.Get("X-Request-Id") != "", "there is no X-Request-Id")
 	must(a.header.Get("X-Content-Type-Options") == "nosniff", "X-Content-Type-Options is not nosniff")
+	for _, name := range []string{"Content-Security-Policy", "Referrer-Policy", "Cross-Origin-Resource-Policy"} {
+		must(a.header.Get(name) != "", "there is no %s", name)
+	}
+	must(a.status < 400 || a.header.Get("Content-Security-Policy") == rest.APIPolicy, "the policy of an error is %q", a.header.Get("Content-Security-Policy"))
+	must(a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "", "429 without Retry-After")
 	must(a.status != http.StatusUnauthorized || strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Bearer"), "401 without WWW-Authenticate")
 	must(a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") != "", "405 without Allow")
 	must(a.status == http.StatusCreated || a.header.Get("Location") == "", "Location in an answer that is not 201")

@@ -45,6 +45,9 @@ type service struct {
 	// memory is how many bytes requests may use together, if it is set.
 	memory int64
 
+	// configure changes the options of the server, if it is set.
+	configure func(*marquee.Options)
+
 	// wrap is between the service and its store, if it is set.
 	wrap func(store.Store) store.Store
 
@@ -168,6 +171,9 @@ func (s *service) start() *engine.Engine {
 	must(err)
 	s.options = marquee.Options{Application: app, Types: registry, Store: s.store, Sealer: sealer,
 		Now: s.clock.now, RequestTimeout: s.deadline, Memory: s.memory}
+	if s.configure != nil {
+		s.configure(&s.options)
+	}
 	s.marquee, err = marquee.Open(context.Background(), s.options)
 	must(err)
 	s.engine = s.marquee.Engine()

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
@@ -48,7 +47,7 @@ type serveCommand struct {
 	MaxConnectionsPerAddress int           `default:"512" help:"Maximum number of open connections from one address (IPv6: one /64 network) that is not a trusted proxy." placeholder:"NUMBER"`
 	DrainDelay               time.Duration `default:"0s" help:"How long to continue to serve at shutdown while /readyz returns 503, so that load balancers notice." placeholder:"TIME"`
 	ShutdownTimeout          time.Duration `default:"60s" help:"How long to wait at shutdown for requests in progress." placeholder:"TIME"`
-	TrustedProxies           []string      `help:"Addresses of the proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8,192.0.2.1." placeholder:"CIDR,…"`
+	edgeFlags
 
 	// hangups receives each SIGHUP.
 	hangups <-chan os.Signal
@@ -100,7 +99,11 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	if c.MaxConnections < 1 || c.MaxConnectionsPerAddress < 1 {
 		return usagef("--max-connections and --max-connections-per-address must be at least 1")
 	}
-	if err := errors.Join(c.checkApplication(), c.checkAssets(), c.checkProxies()); err != nil {
+	if err := errors.Join(c.checkApplication(), c.checkAssets(), c.edgeFlags.check()); err != nil {
+		return err
+	}
+	certificate, err := c.certificate(log)
+	if err != nil {
 		return err
 	}
 	embeddings, err := c.embeddingsFlags.service()
@@ -138,9 +141,11 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	}
 	lifetimes := auth.DefaultLifetimes
 	lifetimes.Reuse, lifetimes.Key = c.RefreshReuseInterval, c.SigningKeyLifetime
-	s, err := c.use(ctx, false, app, marquee.Options{Lifetimes: lifetimes, Interval: c.ClockInterval, RequestTimeout: c.RequestTimeout, Memory: memory.budget,
-		Spool: c.spool(log), TrustedProxies: c.TrustedProxies, Version: programVersion(),
-		Connections: c.MaxConnections, AddressConnections: c.MaxConnectionsPerAddress})
+	options := marquee.Options{Lifetimes: lifetimes, Interval: c.ClockInterval, RequestTimeout: c.RequestTimeout, Memory: memory.budget,
+		Spool: c.spool(log), Version: programVersion(),
+		Connections: c.MaxConnections, AddressConnections: c.MaxConnectionsPerAddress}
+	c.edgeFlags.set(&options, certificate)
+	s, err := c.use(ctx, false, app, options)
 	if err != nil {
 		return err
 	}
@@ -153,6 +158,7 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	defer c.followSchemas(ctx, s, watcher, log)()
+	defer followCertificate(ctx, certificate, log)()
 	s.Start()
 	return c.answer(ctx, s, listener, log, memory, generated)
 }
@@ -191,19 +197,6 @@ func (c *serveCommand) checkApplication() error {
 	for flag, set := range map[string]bool{"demo": c.Demo, "cdn-url": c.CDNURL != nil, "embeddings-url": c.EmbeddingsURL != "", "network-quota": c.NetworkQuota != 0} {
 		if set {
 			return usagef("--%s belongs to the advertising service, which --application none does not serve", flag)
-		}
-	}
-	return nil
-}
-
-// checkProxies rejects invalid addresses of proxies before the store is created.
-func (c *serveCommand) checkProxies() error {
-	for _, proxy := range c.TrustedProxies {
-		if _, err := netip.ParsePrefix(proxy); err == nil {
-			continue
-		}
-		if _, err := netip.ParseAddr(proxy); err != nil {
-			return usagef("--trusted-proxies: %q is not an address or a CIDR range such as 10.0.0.0/8", proxy)
 		}
 	}
 	return nil
@@ -297,10 +290,10 @@ func (c *serveCommand) answer(ctx context.Context, s *service, listener net.List
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(s.Listen(server, listener)) }()
-	log.Info("listening", append([]any{slog.String("url", "http://"+listener.Addr().String()), slog.Int("types", len(s.Engine().Registry().Types())),
+	log.Info("listening", append([]any{slog.String("url", c.scheme()+"://"+listener.Addr().String()), slog.Int("types", len(s.Engine().Registry().Types())),
 		slog.String("version", programVersion())}, memory.attributes()...)...)
 	if c.Demo {
-		c.greet("http://"+listener.Addr().String(), generated)
+		c.greet(c.scheme()+"://"+listener.Addr().String(), generated)
 		if generated == "" && c.BootstrapPassword == "" {
 			c.printReset(ctx, s)
 		}

@@ -33,6 +33,8 @@ var (
 	FormPartRepeated  = fault(Malformed, "error.form.part.repeated", "The form has too many parts named {{part}}.")
 	FormTooManyParts  = fault(TooLarge, "error.form.too.many.parts", "A form can have at most {{limit}} parts.")
 	RequestSyntax     = fault(Malformed, "error.request.syntax", "The request is not valid HTTP: its path has an invalid escape, or its first line or headers cannot be read.")
+	TLSRequired       = fault(Malformed, "error.tls.required", "The server expects TLS: use https.")
+	RateExceeded      = fault(TooManyRequests, "error.rate.exceeded", "The rate limit of {{limit}} objects in {{seconds}} s is exceeded; try again when Retry-After has passed.")
 	RequestsTooMany   = fault(TooManyRequests, "error.requests.too.many", "Too many requests are open at once; try again later.")
 	HeadersTooLarge   = fault(HeadersExceeded, "error.headers.too.large", "The first line and the headers of the request are too large.")
 	QuerySyntax       = fault(Malformed, "error.query.syntax", "The query string cannot be read.")

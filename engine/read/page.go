@@ -15,6 +15,8 @@ const MaxPageBytes = 8 << 20
 type Page struct {
 	// Body is the response body, in parts.
 	Body [][]byte
+	// Items is how many items the page has.
+	Items int
 	// Truncated reports whether the page ended early because of MaxPageBytes.
 	Truncated bool
 }
@@ -85,7 +87,7 @@ func (w *PageWriter) End(members []byte) Page {
 	if w.truncated {
 		w.out = append(w.out, `,"truncated":true`...)
 	}
-	return Page{Body: append(w.parts, append(w.out, '}')), Truncated: w.truncated}
+	return Page{Body: append(w.parts, append(w.out, '}')), Items: w.items, Truncated: w.truncated}
 }
 
 // finish completes a page with the cursor of the next one, "" for none.

@@ -112,7 +112,7 @@ func (r *Call) incomplete(err error) error {
 		return message.BodyIncomplete.Error(nil).Caused(err)
 	}
 	if message.BodyTooSlow.Is(err) {
-		r.c.Header("Connection", "close")
+		r.hangUp()
 	}
 	return err
 }
@@ -234,7 +234,7 @@ func (r *Call) discard(in io.Reader) {
 	}
 	_, err := copyTo(r.unbound, io.Discard, io.LimitReader(in, maxDrain)) // the body is rejected in any case
 	if message.BodyTooSlow.Is(err) {
-		r.c.Header("Connection", "close")
+		r.hangUp()
 	}
 }
 

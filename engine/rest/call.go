@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -30,6 +31,10 @@ type Call struct {
 	share *budget.Share
 	// in is the body while it arrives, or nil.
 	in *arrival
+	// charges are what the call has taken of the rate limits, one for each limit that
+	// applies; spent is how many objects of each.
+	charges []charge
+	spent   int
 	// cancels end the contexts that have been bound.
 	cancels []context.CancelFunc
 }
@@ -80,8 +85,20 @@ func (r *Call) PathValue(name string) string {
 	return ""
 }
 
-// ClientIP returns the address of the client, as trusted proxies report it.
-func (r *Call) ClientIP() string { return r.c.ClientIP() }
+// ClientIP returns the address of the client, as trusted proxies report it; it is ""
+// if the connection has no addresses.
+func (r *Call) ClientIP() string { return clientIP(r.c) }
+
+// client returns the address of the client, as trusted proxies report it.
+func (r *Call) client() netip.Addr { return clientAddr(r.c) }
+
+// hangUp closes the connection after the response, on which a client has not sent
+// what it announced. On one with HTTP/2, only the stream ends.
+func (r *Call) hangUp() {
+	if r.c.Request.ProtoMajor < 2 {
+		r.c.Header("Connection", "close")
+	}
+}
 
 // Log returns the logger of the request, which adds its id to each line.
 func (r *Call) Log() *slog.Logger { return logger(r.c) }

@@ -18,11 +18,74 @@ const (
 // close when a new one exceeds a limit.
 type connections struct {
 	most, mostOfAddress int
-	proxies             []netip.Prefix
+	proxies             *proxies
 
 	mu      sync.Mutex
 	count   int
 	origins map[origin]map[*conn]struct{}
+	// multiplexed are the connections that may use HTTP/2, streams the requests on
+	// them that are being handled.
+	multiplexed, streams tally
+}
+
+// tally counts something by origin, and in total.
+type tally struct {
+	total int
+	of    map[origin]int
+}
+
+// add counts one more, unless there are most in total, or mostOfAddress of an origin
+// that is not a proxy. It returns the error for a client that is over a limit.
+func (t *tally) add(from origin, most, mostOfAddress int) *message.Error {
+	switch {
+	case !from.proxy && t.of[from] >= mostOfAddress:
+		return tooManyRequests()
+	case t.total >= most:
+		return tooManyConnections()
+	}
+	if t.of == nil {
+		t.of = map[origin]int{}
+	}
+	t.total++
+	t.of[from]++
+	return nil
+}
+
+func (t *tally) remove(from origin) {
+	t.total--
+	if t.of[from]--; t.of[from] == 0 {
+		delete(t.of, from)
+	}
+}
+
+// multiplex reports whether a connection may use HTTP/2, and counts it if so.
+func (cs *connections) multiplex(c *conn) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if _, counted := cs.origins[c.from][c]; !counted || c.multiplexed.Load() {
+		return false // it has been closed meanwhile, or is asked about again
+	}
+	if cs.multiplexed.add(c.from, max(1, cs.most/multiplexedPart), max(1, cs.mostOfAddress/multiplexedPart)) != nil {
+		return false
+	}
+	c.multiplexed.Store(true)
+	return true
+}
+
+// beginStream counts a request on a connection with HTTP/2 until end is called: there
+// can be as many, in total and of an address, as there can be connections. Otherwise,
+// refused is the error for the request.
+func (cs *connections) beginStream(from origin) (end func(), refused *message.Error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if refused := cs.streams.add(from, cs.most, cs.mostOfAddress); refused != nil {
+		return nil, refused
+	}
+	return func() {
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		cs.streams.remove(from)
+	}, nil
 }
 
 // origin is the source of connections. Those of a proxy belong to many clients, so
@@ -32,49 +95,28 @@ type origin struct {
 	proxy   bool
 }
 
-// newConnections returns an empty set with its limits; 0 means the default. Proxies
-// are addresses or CIDR ranges.
-func newConnections(most, mostOfAddress int, proxies []string) *connections {
-	cs := &connections{most: most, mostOfAddress: mostOfAddress, origins: map[origin]map[*conn]struct{}{}}
+// newConnections returns an empty set with its limits; 0 means the default.
+func newConnections(most, mostOfAddress int, proxies *proxies) *connections {
+	cs := &connections{most: most, mostOfAddress: mostOfAddress, proxies: proxies, origins: map[origin]map[*conn]struct{}{}}
 	if cs.most <= 0 {
 		cs.most = DefaultConnections
 	}
 	if cs.mostOfAddress <= 0 {
 		cs.mostOfAddress = DefaultAddressConnections
 	}
-	for _, proxy := range proxies {
-		if prefix, err := netip.ParsePrefix(proxy); err == nil {
-			cs.proxies = append(cs.proxies, prefix)
-		} else if address, err := netip.ParseAddr(proxy); err == nil {
-			cs.proxies = append(cs.proxies, netip.PrefixFrom(address, address.BitLen()))
-		}
-	}
 	return cs
 }
 
 // origin returns the origin of a remote address.
 func (cs *connections) origin(remote net.Addr) origin {
-	parsed, err := netip.ParseAddrPort(remote.String())
-	if err != nil {
+	address := remoteAddr(remote.String())
+	if !address.IsValid() {
 		return origin{}
 	}
-	address := parsed.Addr().Unmap().WithZone("")
-	for _, proxy := range cs.proxies {
-		if proxy.Contains(address) {
-			return origin{address, true}
-		}
+	if cs.proxies.trusts(address) {
+		return origin{address, true}
 	}
 	return origin{clientOf(address), false}
-}
-
-// clientOf returns the address of a client, or for IPv6 the /64 network, because one
-// client can have all of its addresses.
-func clientOf(address netip.Addr) netip.Addr {
-	address = address.Unmap().WithZone("")
-	if address.Is6() {
-		return netip.PrefixFrom(address, 64).Masked().Addr()
-	}
-	return address
 }
 
 // add counts a connection. If it exceeds a limit, the caller must close idle, the
@@ -117,6 +159,9 @@ func (cs *connections) drop(c *conn) {
 		return
 	}
 	cs.count--
+	if c.multiplexed.Load() {
+		cs.multiplexed.remove(c.from)
+	}
 	if delete(same, c); len(same) == 0 {
 		delete(cs.origins, c.from)
 	}

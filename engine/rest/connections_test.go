@@ -16,7 +16,7 @@ import (
 )
 
 func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
-	cs := newConnections(10, 3, nil)
+	cs := newConnections(10, 3, &proxies{})
 	a, b := origin{address: netip.MustParseAddr("192.0.2.1")}, origin{address: netip.MustParseAddr("192.0.2.2")}
 	add := func(from origin, handled bool, since int64) *conn {
 		t.Helper()
@@ -49,7 +49,11 @@ func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 }
 
 func TestConnectionsAreLimited(t *testing.T) {
-	cs := newConnections(3, 2, []string{"198.51.100.7", "2001:db8:1::/48"})
+	trusted, err := newProxies([]string{"198.51.100.7", "2001:db8:1::/48"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs := newConnections(3, 2, &trusted)
 	proxy := origin{netip.MustParseAddr("198.51.100.7"), true}
 	for _, from := range []origin{proxy, proxy, proxy} {
 		if _, refused := cs.add(&conn{from: from}); refused != nil {

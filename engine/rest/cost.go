@@ -1,7 +1,5 @@
 package rest
 
-import "net/netip"
-
 // What calls take of the memory budget; writes take what engine.Weight estimates.
 // TestCallsCostNoMoreThanTheirShare measures that it is enough.
 const (
@@ -35,9 +33,9 @@ func (r *Call) account() string {
 	if r.caller != nil {
 		return r.caller.User
 	}
-	address, err := netip.ParseAddr(r.c.ClientIP())
-	if err != nil {
-		return r.c.ClientIP()
+	address := r.client()
+	if !address.IsValid() {
+		return ""
 	}
 	return clientOf(address).String()
 }

@@ -52,7 +52,7 @@ func (r *Call) incoming() (io.Reader, error) {
 	}
 	end, ok := r.s.arriving.begin(r.account())
 	if !ok {
-		r.c.Header("Connection", "close")
+		r.hangUp()
 		return nil, tooManyRequests()
 	}
 	r.in = &arrival{leastRate(r.c.Writer, r.c.Request.Body), end}
@@ -101,7 +101,7 @@ func (b *sentBody) Read(p []byte) (int, error) {
 // but at a minimum rate. If the connection will be closed, the client has a moment to
 // receive the response.
 func (b *sentBody) finish(w http.ResponseWriter, r *http.Request) {
-	if b == nil || b.ended {
+	if b == nil || b.ended || r.ProtoMajor >= 2 { // HTTP/2 can end a stream without its connection
 		return
 	}
 	if r.Header.Get("Expect") == "" && w.Header().Get("Connection") != "close" {

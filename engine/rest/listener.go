@@ -3,41 +3,75 @@ package rest
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // Listen sets up an HTTP server to serve s, and wraps the listener for server.Serve.
-// The listener limits open connections. It replaces the text with which net/http
-// itself rejects some requests (invalid escapes in a path, oversized headers) by a
-// problem document.
+// The listener limits open connections, and ends TLS if Config.Certificate is set. It
+// replaces the text with which net/http itself rejects some requests (invalid escapes
+// in a path, oversized headers) by a problem document.
 func (s *Server) Listen(server *http.Server, l net.Listener) net.Listener {
-	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(connKey{}).(*conn); ok {
-			c.handled.Store(true)
-		}
-		s.ServeHTTP(w, r)
-	})
+	server.Handler = http.HandlerFunc(s.serveConn)
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, connKey{}, c)
 	}
 	server.ConnState = func(c net.Conn, state http.ConnState) {
-		if c, ok := c.(*conn); ok && state == http.StateIdle { // the response has been sent
-			c.since.Store(time.Now().UnixNano())
-			c.handled.Store(false)
+		c2, ok := c.(*conn)
+		switch {
+		case !ok:
+		case state == http.StateIdle: // all responses have been sent
+			c2.since.Store(time.Now().UnixNano())
+			c2.handled.Store(false)
+		case state == http.StateActive && c2.multiplexed.Load():
+			c2.handled.Store(true)
 		}
 	}
-	return &listener{Listener: l, s: s}
+	listening := &listener{Listener: l, s: s, encryption: s.encryption()}
+	if listening.multiplexed != nil {
+		serveMultiplexed(server)
+	}
+	return listening
 }
+
+// serveConn serves a request of a connection that was accepted by a listener.
+func (s *Server) serveConn(w http.ResponseWriter, r *http.Request) {
+	c, ok := r.Context().Value(connKey{}).(*conn)
+	if !ok {
+		s.ServeHTTP(w, r)
+		return
+	}
+	r.TLS = c.state()
+	if r.ProtoMajor < 2 {
+		c.handled.Store(true)
+		s.ServeHTTP(w, r)
+		return
+	}
+	end, refused := s.connections.beginStream(c.from)
+	if refused != nil {
+		// A connection without deadlines does not block.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(refusalTime))
+		s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), refusalKey{}, refused)))
+		return
+	}
+	defer end()
+	s.ServeHTTP(w, r)
+}
+
+// refusalKey is the key of the error that a request is refused with.
+type refusalKey struct{}
 
 type connKey struct{}
 
 type listener struct {
 	net.Listener
 	s *Server
+	encryption
 	// refusing is how many rejected connections are being answered, refused how
 	// many there have been since the last log line.
 	refusing atomic.Int64
@@ -52,7 +86,11 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: accepted, s: l.s, from: l.s.connections.origin(accepted.RemoteAddr())}
+		c := &conn{Conn: accepted, raw: accepted, s: l.s, from: l.s.connections.origin(accepted.RemoteAddr())}
+		if l.multiplexed != nil {
+			c.encrypted = tls.Server(&rawConn{accepted, c}, l.multiplexed)
+			c.Conn = c.encrypted
+		}
 		c.since.Store(time.Now().UnixNano())
 		idle, refused := l.s.connections.add(c)
 		if refused != nil {
@@ -60,7 +98,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			continue
 		}
 		if idle != nil {
-			_ = idle.Close() // net/http closes it again
+			idle.abort()
 		}
 		return c, nil
 	}
@@ -69,18 +107,21 @@ func (l *listener) Accept() (net.Conn, error) {
 // conn replaces the responses of net/http to requests that reach no handler.
 type conn struct {
 	net.Conn
-	s    *Server
-	from origin
+	// raw is the connection beneath TLS, or else the connection; encrypted is nil
+	// without TLS.
+	raw       net.Conn
+	encrypted *tls.Conn
+	s         *Server
+	from      origin
 	// handled says that a handler has a request; since is when the connection began
 	// to wait for one, in nanoseconds.
 	handled atomic.Bool
 	since   atomic.Int64
-}
+	// multiplexed says that the connection may use HTTP/2.
+	multiplexed atomic.Bool
 
-// Close implements net.Conn.
-func (c *conn) Close() error {
-	c.s.connections.remove(c)
-	return c.Conn.Close()
+	stateOnce sync.Once
+	tlsState  *tls.ConnectionState
 }
 
 // Write implements net.Conn. Until a request reaches the handler, all that the server
@@ -94,8 +135,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	if err != nil || status < http.StatusBadRequest {
 		return c.Conn.Write(b)
 	}
-	client, _, _ := net.SplitHostPort(c.RemoteAddr().String())
-	if _, err := c.Conn.Write(c.s.refusal(status, client)); err != nil {
+	if _, err := c.Conn.Write(c.s.refusal(status, remoteAddr(c.RemoteAddr().String()).String(), c.encrypted != nil)); err != nil {
 		return 0, err
 	}
 	return len(b), nil

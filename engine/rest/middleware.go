@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ const (
 	loggerKey       = "logger"
 	routeKey        = "route"
 	userKey         = "user"
+	clientKey       = "client"
 )
 
 // identify sets the id of the request: the client's, if that is short and plain.
@@ -32,7 +34,30 @@ func (s *Server) identify(c *gin.Context) {
 	c.Set(requestIDKey, id)
 	c.Set(loggerKey, s.Log.With(slog.String("requestId", id)))
 	c.Writer.Header().Set(requestIDHeader, id)
-	c.Writer.Header().Set("X-Content-Type-Options", "nosniff")
+	s.secure(c.Writer.Header(), c.Request.TLS != nil)
+	c.Set(clientKey, s.proxies.client(c.Request))
+}
+
+// clientAddr returns the address of the client, as trusted proxies report it.
+func clientAddr(c *gin.Context) netip.Addr {
+	value, _ := c.Get(clientKey)
+	address, _ := value.(netip.Addr)
+	return address
+}
+
+// clientIP is clientAddr as a text, "" for none.
+func clientIP(c *gin.Context) string {
+	if address := clientAddr(c); address.IsValid() {
+		return address.String()
+	}
+	return ""
+}
+
+// refuseStream rejects a request that the listener has found to be one too many.
+func refuseStream(c *gin.Context) {
+	if refused, ok := c.Request.Context().Value(refusalKey{}).(*message.Error); ok {
+		fail(c, refused)
+	}
 }
 
 func requestID(c *gin.Context) string { return c.GetString(requestIDKey) }
@@ -62,7 +87,7 @@ func (s *Server) observe(c *gin.Context) {
 		slog.Int("status", c.Writer.Status()),
 		slog.Int("bytes", max(c.Writer.Size(), 0)),
 		slog.Float64("durationMs", float64(time.Since(began).Microseconds())/1000),
-		slog.String("client", c.ClientIP()),
+		slog.String("client", clientIP(c)),
 	}
 	if route := c.GetString(routeKey); route != "" {
 		attributes = append(attributes, slog.String("route", route))

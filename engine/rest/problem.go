@@ -92,7 +92,7 @@ func fail(c *gin.Context, err error) {
 		header.Set("Allow", strings.Join(e.Allow, ", "))
 	}
 	if e.RetryAfter > 0 {
-		header.Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
+		header.Set("Retry-After", RetryAfter(e.RetryAfter))
 	}
 	body, err := json.Marshal(problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Error(),
@@ -102,6 +102,7 @@ func fail(c *gin.Context, err error) {
 		panic(err)
 	}
 	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Security-Policy", APIPolicy)
 	write(c, status, problemType, body)
 	c.Abort()
 }

@@ -103,6 +103,7 @@ func (r *Call) list(t *schema.Type, parent string) error {
 		}
 		list.Below(above, parent)
 	}
+	r.Spend(list.PageSize)
 	page, err := r.s.Engine.List(r.c.Request.Context(), r.caller, t, network, engine.Listing{List: list, Projection: projection})
 	return r.page(page, err)
 }
@@ -147,6 +148,7 @@ func (r *Call) history() error {
 	if page.Paging, err = query.ParsePaging(r.parameters); err != nil {
 		return err
 	}
+	r.Spend(page.PageSize)
 	return r.page(r.s.Engine.History(r.c.Request.Context(), r.caller, page))
 }
 
@@ -163,6 +165,7 @@ func (r *Call) page(page engine.Page, err error) error {
 
 // Page sends a page of a list, which shared caches must not keep.
 func (r *Call) Page(page engine.Page) {
+	r.Spend(page.Items)
 	r.c.Header("Cache-Control", "private, no-cache")
 	if page.Truncated {
 		r.c.Writer.Header().Add("Warning", truncatedWarning)
@@ -183,6 +186,7 @@ func (r *Call) notifications() error {
 	if err != nil {
 		return err
 	}
+	r.Spend(paging.PageSize)
 	return r.page(r.s.Engine.Notifications(r.c.Request.Context(), r.caller, network, paging))
 }
 

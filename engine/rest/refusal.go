@@ -1,11 +1,14 @@
 package rest
 
 import (
+	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"marquee/engine/message"
@@ -43,6 +46,9 @@ func (l *listener) refuse(c net.Conn, e *message.Error) {
 		_ = c.Close() // it is rejected in any case
 		return
 	}
+	if l.plain != nil {
+		c = tls.Server(c, l.plain)
+	}
 	go func() {
 		defer l.refusing.Add(-1)
 		defer c.Close()
@@ -51,7 +57,7 @@ func (l *listener) refuse(c net.Conn, e *message.Error) {
 		if _, err := c.Read(buffer); err != nil {
 			return
 		}
-		if _, err := c.Write(plainProblem(e, store.NewID())); err != nil {
+		if _, err := c.Write(l.s.plainProblem(e, store.NewID(), l.plain != nil)); err != nil {
 			return
 		}
 		// Closing the connection while data arrives would discard the response.
@@ -77,29 +83,47 @@ func (l *listener) logRefused(c net.Conn, e *message.Error) {
 }
 
 // refusal logs and returns the response to a request that cannot be parsed.
-func (s *Server) refusal(status int, client string) []byte {
+func (s *Server) refusal(status int, client string, overTLS bool) []byte {
 	e := message.RequestSyntax.Error(nil)
 	if status == http.StatusRequestHeaderFieldsTooLarge {
 		e = message.HeadersTooLarge.Error(nil)
 	}
 	id := store.NewID()
 	s.Log.Info("request", slog.String("requestId", id), slog.Int("status", Status(e.Kind)), slog.String("code", e.Messages[0].Code()), slog.String("client", client))
-	return plainProblem(e, id)
+	return s.plainProblem(e, id, overTLS)
 }
 
 // plainProblem returns a complete response with an error, after which the connection
 // is closed.
-func plainProblem(e *message.Error, id string) []byte {
-	status, retry := Status(e.Kind), ""
+func (s *Server) plainProblem(e *message.Error, id string, overTLS bool) []byte {
+	status := Status(e.Kind)
 	body, err := json.Marshal(problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Error(), Instance: "/", Messages: e.Messages,
 	})
 	if err != nil {
 		panic(err)
 	}
-	if e.RetryAfter > 0 {
-		retry = fmt.Sprintf("Retry-After: %d\r\n", int(e.RetryAfter.Seconds()))
+	header := http.Header{}
+	s.secure(header, overTLS)
+	for name, value := range map[string]string{
+		"Date": time.Now().UTC().Format(http.TimeFormat), "Content-Type": problemType, "Content-Length": strconv.Itoa(len(body)),
+		"Cache-Control": "no-store", "Connection": "close", requestIDHeader: id,
+	} {
+		header.Set(name, value)
 	}
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n%s%s: %s\r\nConnection: close\r\n\r\n%s",
-		status, http.StatusText(status), time.Now().UTC().Format(http.TimeFormat), problemType, len(body), retry, requestIDHeader, id, body)
+	if e.RetryAfter > 0 {
+		header.Set("Retry-After", RetryAfter(e.RetryAfter))
+	}
+	var response bytes.Buffer
+	fmt.Fprintf(&response, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
+	_ = header.Write(&response) // a buffer has no errors
+	response.WriteString("\r\n")
+	response.Write(body)
+	return response.Bytes()
+}
+
+// RetryAfter returns the value of Retry-After, in whole seconds: a client that waits
+// as long is not too early.
+func RetryAfter(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

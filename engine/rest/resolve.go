@@ -20,8 +20,8 @@ const apiPath = "/api/v1/"
 // ownRoutes are the routes of every server.
 func (s *Server) ownRoutes() []Route {
 	return []Route{
-		{Path: "/healthz", Methods: readMethods, Public: true, Serve: s.health},
-		{Path: "/readyz", Methods: readMethods, Public: true, Serve: s.ready},
+		{Path: "/healthz", Methods: readMethods, Public: true, Unlimited: true, Serve: s.health},
+		{Path: "/readyz", Methods: readMethods, Public: true, Unlimited: true, Serve: s.ready},
 		{Path: apiPath + "batch", Methods: writeMethods, Serve: (*Call).batch},
 		{Path: apiPath + "audit", Methods: readMethods, Serve: (*Call).history},
 		{Path: apiPath + "notifications", Methods: readMethods, Serve: (*Call).notifications},

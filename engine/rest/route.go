@@ -29,6 +29,11 @@ type Route struct {
 	ContentType string
 	// Deadline is the longest that a request may take; 0 means Config.Deadline.
 	Deadline time.Duration
+	// ContentSecurityPolicy replaces APIPolicy in the responses of Serve, for a route
+	// that serves pages. Errors keep APIPolicy.
+	ContentSecurityPolicy string
+	// Unlimited routes do not count towards Config.RateLimits.
+	Unlimited bool
 	// Serve writes the answer, or returns an error that the server answers with.
 	// While it serves GET or HEAD of a route that is not public, the call holds a
 	// share of the memory budget for a page; a write takes its share in Body,
@@ -170,8 +175,16 @@ func (r *Call) serve(route *Route, err error) error {
 		r.c.Header("Allow", strings.Join(route.allow(), ", "))
 		return r.empty(http.StatusNoContent)
 	}
+	if err != nil || !route.Unlimited {
+		if failed := r.limitAddress(); failed != nil {
+			return failed
+		}
+	}
 	if err != nil || !route.Public {
 		if failed := r.authenticate(); failed != nil {
+			return failed
+		}
+		if failed := r.limitCaller(); failed != nil {
 			return failed
 		}
 	}
@@ -192,6 +205,9 @@ func (r *Call) serve(route *Route, err error) error {
 		}
 	}
 	r.extend(route.Deadline)
+	if route.ContentSecurityPolicy != "" {
+		r.Header().Set("Content-Security-Policy", route.ContentSecurityPolicy)
+	}
 	return route.Serve(r)
 }
 

@@ -5,6 +5,7 @@ package rest
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzhttp"
+	"github.com/rs/cors"
 
 	"marquee/engine"
 	"marquee/engine/budget"
@@ -54,8 +56,21 @@ type Config struct {
 	// of one address; 0 is DefaultConnections and DefaultAddressConnections.
 	Connections, AddressConnections int
 	// TrustedProxies are the addresses, or CIDR ranges, of the proxies whose
-	// X-Forwarded-For names the client; none by default.
+	// ProxyHeader names the client; none by default.
 	TrustedProxies []string
+	// ProxyHeader is XForwardedFor, which is the default, or Forwarded. The other one
+	// is ignored, because a proxy that does not know it passes on what clients wrote.
+	ProxyHeader string
+	// Certificate makes the listener of Listen one for TLS, with HTTP/2; it returns
+	// the certificate for each handshake.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// StrictTransport is how long browsers shall use the host over TLS alone (RFC
+	// 6797), once they have a response over TLS; 0 does not tell them.
+	StrictTransport time.Duration
+	// CORS are the origins whose scripts may call the service; none by default.
+	CORS CORS
+	// RateLimits bound what callers and addresses can use in a time; none by default.
+	RateLimits RateLimits
 }
 
 // Limits of requests.
@@ -76,11 +91,15 @@ type Server struct {
 	// work is the part of Memory for handlers, outboxes the part for responses that
 	// are being sent.
 	work, outboxes *budget.Budget
+	proxies        proxies
 	connections    *connections
 	arriving       arriving
+	handshakes     handshakes
+	cors           *cors.Cors // nil for none
+	limiters       limiters
 }
 
-// New returns a Server. Errors are about routes and trusted proxies.
+// New returns a Server. Errors are about routes, trusted proxies, origins and limits.
 func New(config Config) (*Server, error) {
 	if config.Deadline == 0 {
 		config.Deadline = DefaultDeadline
@@ -92,8 +111,18 @@ func New(config Config) (*Server, error) {
 		config.Memory = DefaultMemory
 	}
 	forOutboxes := config.Memory / outboxPart
-	s := &Server{Config: config, work: budget.New(config.Memory - forOutboxes), outboxes: budget.New(forOutboxes),
-		connections: newConnections(config.Connections, config.AddressConnections, config.TrustedProxies)}
+	s := &Server{Config: config, work: budget.New(config.Memory - forOutboxes), outboxes: budget.New(forOutboxes)}
+	var err error
+	if s.proxies, err = newProxies(config.TrustedProxies, config.ProxyHeader); err != nil {
+		return nil, err
+	}
+	if s.cors, err = config.CORS.handler(); err != nil {
+		return nil, err
+	}
+	if s.limiters, err = newLimiters(config.RateLimits); err != nil {
+		return nil, err
+	}
+	s.connections = newConnections(config.Connections, config.AddressConnections, &s.proxies)
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
@@ -104,11 +133,12 @@ func New(config Config) (*Server, error) {
 	r := gin.New()
 	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
 	r.HandleMethodNotAllowed = false
-	r.RemoteIPHeaders = []string{"X-Forwarded-For"}
-	if err := r.SetTrustedProxies(config.TrustedProxies); err != nil {
-		return nil, err
-	}
+	r.ForwardedByClientIP = false // proxies.client finds the client
 	r.Use(s.identify, s.observe, s.recover)
+	if s.cors != nil {
+		r.Use(s.crossOrigin)
+	}
+	r.Use(refuseStream)
 	if err := s.addRoutes(r); err != nil {
 		return nil, err
 	}
@@ -118,7 +148,12 @@ func New(config Config) (*Server, error) {
 			s.api(c)
 			return
 		}
-		fail(c, message.PathUnknown.Error(nil))
+		s.answer(c, func(r *Call) error {
+			if err := r.limitAddress(); err != nil {
+				return err
+			}
+			return message.PathUnknown.Error(nil)
+		})
 	})
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompress), gzhttp.SuffixETag(compressedSuffixes[0]))
 	if err != nil {

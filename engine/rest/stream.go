@@ -57,9 +57,13 @@ func (r *Call) WriteStream(t *schema.Type, limits StreamLimits) error {
 	scratch := r.Spool()
 	defer scratch.Close()
 	shape := document.Limits{Depth: document.DefaultLimits.Depth, Object: document.DefaultLimits.Object, Objects: limits.Objects}
+	sentObjects := 0
+	defer func() { r.Spend(sentObjects) }()
 	result, err := r.s.Engine.WriteStream(budget.With(r.Context(), r.share), r.caller, engine.Stream{
 		Like: like, Network: batch.Network, FieldValidation: batch.FieldValidation, ValidateOnly: batch.ValidateOnly,
-		Open:   func() engine.Objects { return document.NewObjectReader(body.Reader(), shape) },
+		Open: func() engine.Objects {
+			return &countedObjects{Objects: document.NewObjectReader(body.Reader(), shape), most: &sentObjects}
+		},
 		Answer: kept, Scratch: scratch,
 	})
 	if err != nil {
@@ -71,6 +75,23 @@ func (r *Call) WriteStream(t *schema.Type, limits StreamLimits) error {
 		return r.empty(http.StatusNoContent)
 	}
 	return answer.send(r)
+}
+
+// countedObjects counts the objects that are read; most is the largest of the counts.
+type countedObjects struct {
+	engine.Objects
+	count int
+	most  *int
+}
+
+// Next implements engine.Objects.
+func (o *countedObjects) Next() (object map[string]any, size int64, err error) {
+	object, size, err = o.Objects.Next()
+	if err == nil {
+		o.count++
+		*o.most = max(*o.most, o.count)
+	}
+	return object, size, err
 }
 
 // answerTime is how long a response may take that was complete at the deadline.

@@ -229,6 +229,7 @@ func (r *Call) operation(i int, entry any, faults *message.Faults) (engine.Opera
 }
 
 func (r *Call) store(batch engine.Batch) (*engine.Result, error) {
+	r.Spend(len(batch.Operations))
 	result, err := r.s.Engine.Write(budget.With(r.Context(), r.share), r.caller, batch)
 	if err != nil {
 		return nil, err

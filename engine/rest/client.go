@@ -1,0 +1,157 @@
+package rest
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// The headers in which a proxy can name the client: Config.ProxyHeader.
+const (
+	XForwardedFor = "X-Forwarded-For"
+	Forwarded     = "Forwarded"
+)
+
+// proxies are the trusted proxies, and the header in which they name their client.
+type proxies struct {
+	trusted []netip.Prefix
+	header  string
+}
+
+// newProxies parses addresses and CIDR ranges. An empty header is XForwardedFor.
+func newProxies(addresses []string, header string) (proxies, error) {
+	p := proxies{header: XForwardedFor}
+	switch {
+	case header == "" || strings.EqualFold(header, XForwardedFor):
+	case strings.EqualFold(header, Forwarded):
+		p.header = Forwarded
+	default:
+		return p, fmt.Errorf("the header %q of proxies is neither %s nor %s", header, XForwardedFor, Forwarded)
+	}
+	for _, text := range addresses {
+		prefix, err := parseProxy(text)
+		if err != nil {
+			return p, err
+		}
+		p.trusted = append(p.trusted, prefix)
+	}
+	return p, nil
+}
+
+func parseProxy(text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		address, wrong := netip.ParseAddr(text)
+		if wrong != nil || address.Zone() != "" {
+			return prefix, fmt.Errorf("%q is not an address or a CIDR range such as 10.0.0.0/8", text)
+		}
+		prefix = netip.PrefixFrom(address, address.BitLen())
+	}
+	if address := prefix.Addr(); address.Is4In6() && prefix.Bits() >= 96 {
+		prefix = netip.PrefixFrom(address.Unmap(), prefix.Bits()-96)
+	}
+	return prefix, nil
+}
+
+// CheckProxies returns an error for an address that is neither one nor a CIDR range.
+func CheckProxies(addresses []string) error {
+	_, err := newProxies(addresses, "")
+	return err
+}
+
+// trusts reports whether an address, which is not a mapped one, is a proxy's.
+func (p *proxies) trusts(address netip.Addr) bool {
+	for _, prefix := range p.trusted {
+		if prefix.Contains(address) {
+			return true
+		}
+	}
+	return false
+}
+
+// client returns the address of the client that sent a request: of the connection,
+// or, if that is a trusted proxy's, the last address in the proxies' header that is
+// not a trusted proxy's. What stands before that address was written by the client,
+// and is not looked at. If the header has no such address, the client is the proxy
+// next to where it was expected. The zero Addr is of a connection without addresses.
+func (p *proxies) client(r *http.Request) netip.Addr {
+	last := remoteAddr(r.RemoteAddr)
+	if !last.IsValid() || !p.trusts(last) {
+		return last
+	}
+	value, given := field(r.Header, p.header)
+	for rest := value; given; {
+		var hop string
+		hop, rest, given = p.lastHop(rest)
+		address, ok := parseHop(hop)
+		if !ok {
+			return last
+		}
+		last = address
+		if !p.trusts(last) {
+			return last
+		}
+	}
+	return last
+}
+
+// remoteAddr parses the address of a connection, without its port.
+func remoteAddr(text string) netip.Addr {
+	parsed, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return parsed.Addr().Unmap().WithZone("")
+}
+
+// lastHop returns the last address in the value of the proxies' header, as it is
+// written there, and the value before it; more is false if that was the first. It
+// reads from the end, so that a quote that the client left open cannot hide what a
+// proxy has added behind it.
+func (p *proxies) lastHop(value string) (hop, before string, more bool) {
+	comma, quoted := len(value)-1, false
+	for ; comma >= 0 && (value[comma] != ',' || quoted); comma-- {
+		if value[comma] == '"' && p.header == Forwarded {
+			quoted = !quoted
+		}
+	}
+	element := value[comma+1:]
+	before, more = value[:max(comma, 0)], comma >= 0
+	if p.header == XForwardedFor {
+		return element, before, more
+	}
+	for _, pair := range splitQuoted(element, ';') {
+		if name, node, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && strings.EqualFold(name, "for") {
+			hop = node
+		}
+	}
+	return hop, before, more
+}
+
+// parseHop parses an address, which can be quoted, in brackets and with a port (RFC
+// 7239, section 6).
+func parseHop(text string) (netip.Addr, bool) {
+	text = strings.TrimSpace(text)
+	if len(text) > 1 && text[0] == '"' && text[len(text)-1] == '"' {
+		text = text[1 : len(text)-1]
+	}
+	if host, _, err := net.SplitHostPort(text); err == nil {
+		text = host
+	} else if len(text) > 1 && text[0] == '[' && text[len(text)-1] == ']' {
+		text = text[1 : len(text)-1]
+	}
+	address, err := netip.ParseAddr(text)
+	return address.Unmap().WithZone(""), err == nil
+}
+
+// clientOf returns the address of a client, or for IPv6 the /64 network, because one
+// client can have all of its addresses.
+func clientOf(address netip.Addr) netip.Addr {
+	address = address.Unmap().WithZone("")
+	if address.Is6() {
+		return netip.PrefixFrom(address, 64).Masked().Addr()
+	}
+	return address
+}

@@ -1,0 +1,261 @@
+package rest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"marquee/engine/message"
+)
+
+// RateLimits bound what callers and addresses can use in a time. Each server counts
+// for itself.
+type RateLimits struct {
+	// Caller is the limit of a caller, with all of the caller's access tokens
+	// together, so that another sign-in does not begin anew.
+	Caller Rate
+	// Address is the limit of an address (IPv6: of a /64 network), with and without
+	// a token.
+	Address Rate
+}
+
+// Rate is a number of objects in a time: those that a request writes, or that the
+// response to it lists, and one for any other request. The zero value is no limit.
+//
+// It is a bucket that holds Objects and is refilled at a constant rate, in Window if
+// it was empty. A request is served while the bucket holds one object. What it costs
+// beyond that is taken from what will be refilled.
+type Rate struct {
+	Objects int64
+	Window  time.Duration
+}
+
+const (
+	maxRateObjects = 1_000_000_000
+	maxRateWindow  = 24 * time.Hour
+)
+
+// ParseRate parses a rate such as 6000/1m: a number of objects, and a time of one
+// second to 24 hours, in which the unit alone means one of it (6000/m).
+func ParseRate(text string) (Rate, error) {
+	count, window, ok := strings.Cut(text, "/")
+	objects, err := strconv.ParseInt(count, 10, 64)
+	if window != "" && strings.Trim(window[:1], "0123456789.+-") != "" {
+		window = "1" + window
+	}
+	d, wrong := time.ParseDuration(window)
+	rate := Rate{objects, d}
+	if !ok || err != nil || wrong != nil || objects == 0 || rate.check() != nil {
+		return Rate{}, fmt.Errorf("%q is not a number of objects and a time, such as 6000/1m", text)
+	}
+	return rate, nil
+}
+
+func (r Rate) check() error {
+	if r == (Rate{}) {
+		return nil
+	}
+	if r.Objects < 1 || r.Objects > maxRateObjects || r.Window < time.Second || r.Window > maxRateWindow || r.Window%time.Second != 0 {
+		return errors.New("a rate limit must be of 1 to 1000000000 objects in whole seconds, from 1 s to 24 h")
+	}
+	return nil
+}
+
+// The response fields of the Internet draft "RateLimit header fields for HTTP"
+// (draft-ietf-httpapi-ratelimit-headers-11), and the names of the policies in them.
+const (
+	rateLimitHeader       = "RateLimit"
+	rateLimitPolicyHeader = "RateLimit-Policy"
+	callerPolicy          = "objects-per-caller"
+	addressPolicy         = "objects-per-address"
+)
+
+// limiters are those of a server, nil for those without a limit.
+type limiters struct {
+	caller, address *limiter
+	policies        string // the value of RateLimit-Policy
+}
+
+func newLimiters(rates RateLimits) (l limiters, err error) {
+	if err := errors.Join(rates.Caller.check(), rates.Address.check()); err != nil {
+		return l, err
+	}
+	began := time.Now()
+	clock := func() time.Duration { return time.Since(began) }
+	l.caller, l.address = newLimiter(callerPolicy, rates.Caller, clock), newLimiter(addressPolicy, rates.Address, clock)
+	var policies []string
+	for _, limiter := range []*limiter{l.caller, l.address} {
+		if limiter != nil {
+			policies = append(policies, fmt.Sprintf("%q;q=%d;w=%d", limiter.name, limiter.rate.Objects, int64(limiter.rate.Window.Seconds())))
+		}
+	}
+	l.policies = strings.Join(policies, ", ")
+	return l, nil
+}
+
+// maxBuckets is how many buckets a limiter keeps. Full ones need not be kept.
+const maxBuckets = 1 << 16
+
+// limiter limits the rate of each of many keys.
+type limiter struct {
+	name string
+	rate Rate
+	// now is the time since any moment.
+	now func() time.Duration
+
+	mu      sync.Mutex
+	buckets map[string]bucket
+}
+
+// bucket is how many objects there were at a time; fewer than none are a debt.
+type bucket struct {
+	level float64
+	at    time.Duration
+}
+
+// newLimiter returns nil for the zero Rate.
+func newLimiter(name string, rate Rate, now func() time.Duration) *limiter {
+	if rate == (Rate{}) {
+		return nil
+	}
+	return &limiter{name: name, rate: rate, now: now, buckets: map[string]bucket{}}
+}
+
+// perSecond is how many objects are refilled.
+func (l *limiter) perSecond() float64 { return float64(l.rate.Objects) / l.rate.Window.Seconds() }
+
+// level is how many objects a bucket has at a time.
+func (l *limiter) level(b bucket, now time.Duration) float64 {
+	return min(float64(l.rate.Objects), b.level+(now-b.at).Seconds()*l.perSecond())
+}
+
+// admit takes one object from the bucket of a key. If it has none, wait is how long it
+// takes until it has one.
+func (l *limiter) admit(key string) (level float64, wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	level, now := l.find(key)
+	if level < 1 {
+		seconds := (1 - level) / l.perSecond()
+		return level, max(1, time.Duration(min(seconds, maxWaitSeconds)*float64(time.Second)))
+	}
+	l.buckets[key] = bucket{level - 1, now}
+	return level - 1, 0
+}
+
+// maxWaitSeconds bounds a wait, which a time.Duration must be able to hold.
+const maxWaitSeconds = 100 * 365 * 24 * 60 * 60
+
+// take takes more objects, or returns some if there are fewer than none of them.
+func (l *limiter) take(key string, objects int) (level float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	level, now := l.find(key)
+	level = min(level-float64(objects), float64(l.rate.Objects))
+	l.buckets[key] = bucket{level, now}
+	return level
+}
+
+// samples is how many buckets are compared to find one to give up.
+const samples = 16
+
+// find returns the level of a key's bucket, and makes room for the bucket: of some
+// others it gives up the fullest, whose owner gains least. Whoever has spent much
+// cannot clear that by having many buckets made.
+func (l *limiter) find(key string) (level float64, now time.Duration) {
+	now = l.now()
+	b, known := l.buckets[key]
+	if known {
+		return l.level(b, now), now
+	}
+	if len(l.buckets) >= maxBuckets {
+		fullest, most, looked := "", math.Inf(-1), 0
+		for other, b := range l.buckets {
+			if level := l.level(b, now); level > most {
+				fullest, most = other, level
+			}
+			if looked++; looked == samples {
+				break
+			}
+		}
+		delete(l.buckets, fullest)
+	}
+	return float64(l.rate.Objects), now
+}
+
+// field returns the limit as an item of RateLimit: what is left, and the seconds until
+// the bucket is full again.
+func (l *limiter) field(level float64) string {
+	full := math.Ceil((float64(l.rate.Objects) - level) / l.perSecond())
+	return fmt.Sprintf("%q;r=%d;t=%d", l.name, int64(max(0, math.Floor(level))), int64(min(full, maxWaitSeconds)))
+}
+
+// charge is what a call has taken of a limiter.
+type charge struct {
+	limiter *limiter
+	key     string
+	level   float64
+}
+
+// admitRate takes one object for the call from a limiter. An error is of kind
+// TooManyRequests.
+func (r *Call) admitRate(l *limiter, key string) error {
+	if l == nil {
+		return nil
+	}
+	level, wait := l.admit(key)
+	r.charges = append(r.charges, charge{l, key, level})
+	r.showRates()
+	if wait == 0 {
+		r.spent = 1
+		return nil
+	}
+	refused := message.RateExceeded.Error(message.Params{"limit": l.rate.Objects, "seconds": int64(l.rate.Window.Seconds())})
+	refused.RetryAfter = wait
+	return refused
+}
+
+// Spend states how many objects the call has read or written in total, for the rate
+// limits: before the work where the number is known, and again where it turns out to
+// be another.
+func (r *Call) Spend(objects int) {
+	objects = max(1, objects)
+	if len(r.charges) == 0 || objects == r.spent {
+		return
+	}
+	for i := range r.charges {
+		c := &r.charges[i]
+		c.level = c.limiter.take(c.key, objects-r.spent)
+	}
+	r.spent = objects
+	r.showRates()
+}
+
+// showRates sets the fields about rate limits.
+func (r *Call) showRates() {
+	items := make([]string, len(r.charges))
+	for i, c := range r.charges {
+		items[i] = c.limiter.field(c.level)
+	}
+	header := r.Header()
+	header.Set(rateLimitPolicyHeader, r.s.limiters.policies)
+	header.Set(rateLimitHeader, strings.Join(items, ", "))
+}
+
+// limitAddress counts the call for the address that it comes from.
+func (r *Call) limitAddress() error {
+	address := r.client()
+	if !address.IsValid() { // a connection without addresses is a local one
+		return nil
+	}
+	return r.admitRate(r.s.limiters.address, clientOf(address).String())
+}
+
+// limitCaller counts the call for the caller.
+func (r *Call) limitCaller() error {
+	return r.admitRate(r.s.limiters.caller, r.account())
+}

@@ -1,0 +1,129 @@
+package rest
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+func TestParseRate(t *testing.T) {
+	for text, want := range map[string]Rate{"6000/1m": {6000, time.Minute}, "10/s": {10, time.Second}, "1/24h": {1, 24 * time.Hour}, "5/1h30m": {5, 90 * time.Minute}} {
+		if got, err := ParseRate(text); err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "/", "10", "10/", "/1m", "0/1m", "-1/1m", "10/0s", "10/500ms", "10/1500ms", "10/25h", "10/-1m", "10/1", "1e9/1m", "10000000000/1m", "10/1m/1m"} {
+		if got, err := ParseRate(text); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}
+
+// A client that waits as long as it is told is served, and one that waits less is not.
+func TestWaitIsHonest(t *testing.T) {
+	now := time.Duration(0)
+	l := newLimiter("test", Rate{10, time.Minute}, func() time.Duration { return now })
+	for i := range 10 {
+		if level, wait := l.admit("a"); wait != 0 || int(level) != 9-i {
+			t.Fatalf("%d: %v, %v", i, level, wait)
+		}
+	}
+	for _, debt := range []int{0, 1, 25} {
+		l.take("a", debt)
+		_, wait := l.admit("a")
+		if want := time.Duration(debt+1) * 6 * time.Second; (wait - want).Abs() > 100*time.Millisecond {
+			t.Errorf("a debt of %d: %v", debt, wait)
+		}
+		now += wait - 10*time.Millisecond
+		if _, wait := l.admit("a"); wait == 0 {
+			t.Errorf("a debt of %d: admitted early", debt)
+		}
+		now += 20 * time.Millisecond
+		if _, wait := l.admit("a"); wait != 0 {
+			t.Errorf("a debt of %d: not admitted, wait %v more", debt, wait)
+		}
+	}
+	now += 10 * time.Hour
+	if level, _ := l.admit("a"); int(level) != 9 {
+		t.Errorf("the bucket holds %v", level)
+	}
+	if level := l.take("a", -100); level != 10 {
+		t.Errorf("more is returned than the bucket holds: %v", level)
+	}
+	if level, _ := l.admit("b"); int(level) != 9 {
+		t.Errorf("another key: %v", level)
+	}
+}
+
+// Whoever sends from many addresses makes no limiter grow, and pays no debt by it.
+func TestLimiterIsBounded(t *testing.T) {
+	now := time.Duration(0)
+	l := newLimiter("test", Rate{10, time.Hour}, func() time.Duration { return now })
+	l.take("debtor", 1000)
+	for i := range 3 * maxBuckets {
+		l.admit(fmt.Sprint(i))
+	}
+	if len(l.buckets) > maxBuckets {
+		t.Errorf("%d buckets are kept", len(l.buckets))
+	}
+	if _, wait := l.admit("debtor"); wait == 0 {
+		t.Error("the debt has been forgotten")
+	}
+}
+
+func TestAddressesAreLimited(t *testing.T) {
+	get := []string{http.MethodGet}
+	s, err := New(Config{Log: slog.New(slog.DiscardHandler), TrustedProxies: []string{"10.0.0.0/8"}, RateLimits: RateLimits{Address: Rate{5, 24 * time.Hour}},
+		Routes: []Route{
+			{Path: "/one", Methods: get, Public: true, Serve: func(r *Call) error { return r.empty(http.StatusNoContent) }},
+			{Path: "/four", Methods: get, Public: true, Serve: func(r *Call) error {
+				r.Spend(100) // at first
+				r.Spend(4)
+				return r.empty(http.StatusNoContent)
+			}},
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(path, remote, forwarded string) *httptest.ResponseRecorder {
+		request := httptest.NewRequest(http.MethodGet, path, nil)
+		request.RemoteAddr = remote
+		if forwarded != "" {
+			request.Header.Set("X-Forwarded-For", forwarded)
+		}
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, request)
+		return answer
+	}
+	for i, c := range []struct {
+		path, remote, forwarded string
+		status                  int
+		limit                   string
+	}{
+		{"/four", "192.0.2.1:1", "", 204, `"objects-per-address";r=1;t=69120`},
+		{"/nothing", "192.0.2.1:2", "198.51.100.9", 404, `"objects-per-address";r=0;t=86400`}, // the header is not trusted
+		{"/one", "192.0.2.1:3", "", 429, `"objects-per-address";r=0;t=86400`},
+		{"/healthz", "192.0.2.1:3", "", 200, ""},
+		{"/one", "192.0.2.2:1", "", 204, `"objects-per-address";r=4;t=17280`},
+		{"/four", "10.0.0.1:1", "203.0.113.5", 204, `"objects-per-address";r=1;t=69120`},
+		{"/four", "10.0.0.2:1", "203.0.113.5, 10.0.0.9", 204, `"objects-per-address";r=0;t=138240`}, // served, with a debt
+		{"/one", "10.0.0.1:1", "203.0.113.5", 429, `"objects-per-address";r=0;t=138240`},
+		{"/one", "10.0.0.1:1", "203.0.113.6", 204, `"objects-per-address";r=4;t=17280`},
+		{"/four", "[2001:db8::1]:1", "", 204, `"objects-per-address";r=1;t=69120`},
+		{"/one", "[2001:db8::ffff:2]:1", "", 204, `"objects-per-address";r=0;t=86400`}, // the same /64
+	} {
+		answer := send(c.path, c.remote, c.forwarded)
+		if answer.Code != c.status || answer.Header().Get("RateLimit") != c.limit {
+			t.Errorf("%d: %d, %q", i, answer.Code, answer.Header().Get("RateLimit"))
+		}
+		if policy := answer.Header().Get("RateLimit-Policy"); c.limit != "" && policy != `"objects-per-address";q=5;w=86400` {
+			t.Errorf("%d: RateLimit-Policy is %q", i, policy)
+		}
+		if retry := answer.Header().Get("Retry-After"); (retry != "") != (c.status == 429) {
+			t.Errorf("%d: Retry-After is %q", i, retry)
+		}
+	}
+}
