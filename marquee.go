@@ -67,9 +67,9 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	if o.Sealer == nil && s.owned != nil {
-		key, err := auth.StoreKey(ctx, s.store, filepath.Join(o.Folder, "marquee.key"))
+		keys, err := auth.StoreKey(ctx, s.store, filepath.Join(o.Folder, "marquee.key"))
 		if err == nil {
-			o.Sealer, err = auth.NewSealer(key)
+			o.Sealer, err = auth.NewSealer(keys...)
 		}
 		if err != nil {
 			return fmt.Errorf("the secret key cannot be used: %w", err)

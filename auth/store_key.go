@@ -12,9 +12,10 @@ import (
 // ErrKeyMissing says that the key file of a store that has secrets does not exist.
 var ErrKeyMissing = errors.New("the store was made with a key, and the key file does not exist: put it back")
 
-// StoreKey reads the key file of a store. It makes the file for a store that
-// has no secrets yet, and for no other: a new key would open none.
-func StoreKey(ctx context.Context, s store.Store, path string) ([]byte, error) {
+// StoreKey reads the key file of a store, and the retired keys after it (KeyFiles). It
+// makes the file for a store that has no secrets yet, and for no other: a new key would
+// open none.
+func StoreKey(ctx context.Context, s store.Store, path string) ([][]byte, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		sealed, err := Sealed(ctx, s)
 		if err != nil {
@@ -23,6 +24,9 @@ func StoreKey(ctx context.Context, s store.Store, path string) ([]byte, error) {
 		if sealed {
 			return nil, ErrKeyMissing
 		}
+		if _, err := KeyFile(path); err != nil {
+			return nil, err
+		}
 	}
-	return KeyFile(path)
+	return KeyFiles(path)
 }

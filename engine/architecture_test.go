@@ -25,7 +25,7 @@ var arrows = map[string][]string{
 	"engine/read":     {"engine/access", "engine/catalog", "engine/document", "engine/history", "engine/message", "engine/parallel", "engine/query", "engine/schema", "engine/store", "engine/written"},
 	"engine/write":    {"engine/access", "engine/budget", "engine/catalog", "engine/document", "engine/history", "engine/message", "engine/parallel", "engine/query", "engine/schema", "engine/store", "engine/walk", "engine/written"},
 	"engine/written":  {"engine/schema", "engine/store"},
-	"engine/swap":     {"engine/catalog", "engine/document", "engine/history", "engine/schema", "engine/store", "engine/walk"},
+	"engine/swap":     {"engine/catalog", "engine/document", "engine/history", "engine/query", "engine/schema", "engine/store", "engine/walk"},
 	"engine/verify":   {"engine/catalog", "engine/document", "engine/query", "engine/schema", "engine/store"},
 	"engine/walk":     {"engine/store"},
 	"engine/catalog":  {"engine/document", "engine/message", "engine/query", "engine/schema", "engine/store"},

@@ -5,6 +5,7 @@ import (
 	"marquee/engine/catalog"
 	"marquee/engine/read"
 	"marquee/engine/store"
+	"marquee/engine/swap"
 	"marquee/engine/write"
 	"marquee/engine/written"
 )
@@ -15,9 +16,13 @@ type (
 	Grant  = access.Grant
 	Access = access.Access
 
-	Sealer     = catalog.Sealer
-	LookupList = catalog.LookupList
-	Member     = catalog.Member
+	Sealer = catalog.Sealer
+	// Resealing is the progress of Engine.Reseal.
+	Resealing = swap.Resealing
+	// RotatingSealer is a Sealer whose key can be replaced.
+	RotatingSealer = catalog.RotatingSealer
+	LookupList     = catalog.LookupList
+	Member         = catalog.Member
 
 	Operation       = write.Operation
 	Batch           = write.Batch

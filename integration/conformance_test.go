@@ -75,6 +75,29 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// TestConformanceOfSecurity: each promise of the security page names tests that there
+// are.
+func TestConformanceOfSecurity(t *testing.T) {
+	page, err := os.ReadFile("../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, promises, found := strings.Cut(string(page), "## Promises")
+	promises, _, ended := strings.Cut(promises, "## What is not promised")
+	rows := conformanceRows(promises)
+	if !found || !ended || len(rows) < 15 {
+		t.Fatalf("the page has %d promises", len(rows))
+	}
+	known := provers(t)
+	for _, row := range rows {
+		if len(row) != 2 {
+			t.Errorf("%q is no promise with its tests", row)
+			continue
+		}
+		checkProofs(t, row[0], row[1], known)
+	}
+}
+
 // conformanceRows are the cells of the tables, without their heads.
 func conformanceRows(text string) [][]string {
 	var rows [][]string

@@ -18,13 +18,14 @@ type commands struct {
 	Config      kong.ConfigFlag  `help:"JSON file with settings: the names of the flags, with underscores." placeholder:"FILE"`
 	ShowVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version."`
 
-	Serve  serveCommand  `cmd:"" help:"Serve the API."`
-	Init   initCommand   `cmd:"" help:"Make the first network, role and user of an empty store."`
-	Health healthCommand `cmd:"" help:"Ask a running service whether it is ready."`
-	Import importCommand `cmd:"" help:"Import objects from a file of JSON lines."`
-	Export exportCommand `cmd:"" help:"Export objects as JSON lines."`
-	Check  checkCommand  `cmd:"" help:"List what was stored before a rule that it breaks."`
-	Schema schemaCommand `cmd:"" help:"Work on schemas."`
+	Serve   serveCommand   `cmd:"" help:"Serve the API."`
+	Init    initCommand    `cmd:"" help:"Make the first network, role and user of an empty store."`
+	Health  healthCommand  `cmd:"" help:"Ask a running service whether it is ready."`
+	Import  importCommand  `cmd:"" help:"Import objects from a file of JSON lines."`
+	Export  exportCommand  `cmd:"" help:"Export objects as JSON lines."`
+	Check   checkCommand   `cmd:"" help:"List what was stored before a rule that it breaks."`
+	Schema  schemaCommand  `cmd:"" help:"Work on schemas."`
+	Secrets secretsCommand `cmd:"" help:"Rotate the key that encrypts secrets."`
 
 	InitReplicaSet initReplicaSetCommand `cmd:"" help:"Make a replica set of new MongoDB servers, and its users."`
 

@@ -36,6 +36,9 @@ func (s *service) notes() map[string]string {
 	if f := s.Engine().Following(); f.Changed > 0 {
 		notes["following"] = fmt.Sprintf("changed objects whose dependants have not all followed yet: %d, the oldest for %s", f.Changed, max(0, time.Since(f.Since)).Round(time.Second))
 	}
+	if note := s.resealing.note(); note != "" {
+		notes["secrets"] = note
+	}
 	if noted, ok := s.Store().(interface{ Note() string }); ok && noted.Note() != "" {
 		notes["store"] = noted.Note()
 	}

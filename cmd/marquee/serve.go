@@ -158,6 +158,7 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	defer c.followSchemas(ctx, s, watcher, log)()
+	defer c.followKey(ctx, s, log)()
 	defer followCertificate(ctx, certificate, log)()
 	s.Start()
 	return c.answer(ctx, s, listener, log, memory, generated)

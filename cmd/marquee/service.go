@@ -21,7 +21,7 @@ import (
 type storeFlags struct {
 	Store         string `default:"sqlite:./marquee-data/marquee.db" help:"Where the records are: sqlite:PATH, or mongodb://HOST,…/DATABASE, or mongodb+srv://HOST/DATABASE." placeholder:"URI"`
 	Schemas       string `type:"folder" help:"Folder with more resource types; marquee serve watches it." placeholder:"DIR"`
-	SecretKey     string `help:"Key that secrets are encrypted with: base64 of 32 bytes, the same for all servers of a database. Without it, a key file is used: beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"BASE64"`
+	SecretKey     string `help:"Key that secrets are encrypted with: base64 of 32 bytes, the same for all servers of a database; more keys after it, separated by commas, only decrypt. Without it, a key file is used: beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"BASE64"`
 	SecretKeyFile string `help:"File with that key." placeholder:"FILE"`
 	applicationFlags
 
@@ -73,6 +73,9 @@ func listed(names []string) string {
 type service struct {
 	*marquee.Server
 	*application
+
+	sealer    *auth.Sealer
+	resealing resealer
 
 	mu   sync.Mutex
 	note string // what is wrong with the folder of schemas, for /readyz
@@ -137,13 +140,14 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 	if err := options.Store.EnsureCollections(ctx, append(auth.Collections(), folder.Collection)); err != nil {
 		return err
 	}
-	key, err := f.key(ctx, options.Store)
+	keys, err := f.keys(ctx, options.Store)
 	if err != nil {
 		return fmt.Errorf("the secret key cannot be used: %w", err)
 	}
-	if options.Sealer, err = auth.NewSealer(key); err != nil {
+	if s.sealer, err = auth.NewSealer(keys...); err != nil {
 		return err
 	}
+	options.Sealer = s.sealer
 	options.Application.Collections = append(options.Application.Collections, folder.Collection)
 	if refusal == nil {
 		s.Server, err = marquee.Open(ctx, options)

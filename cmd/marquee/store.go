@@ -49,24 +49,25 @@ func redactStore(uri string) string {
 	return "…"
 }
 
-// key returns the key that encrypts secrets. A key file is created only for a store
-// without secrets, because a new key could not decrypt them.
-func (f *storeFlags) key(ctx context.Context, s store.Store) ([]byte, error) {
+// keys returns the key that encrypts secrets, and after it those that only decrypt. A
+// key file is created only for a store without secrets, because a new key could not
+// decrypt them.
+func (f *storeFlags) keys(ctx context.Context, s store.Store) ([][]byte, error) {
 	if f.SecretKey != "" {
-		return auth.ParseKey(f.SecretKey)
+		return auth.ParseKeys(f.SecretKey)
 	}
 	path := f.keyFile()
-	key, err := auth.StoreKey(ctx, s, path)
+	keys, err := auth.StoreKey(ctx, s, path)
 	if errors.Is(err, fs.ErrNotExist) && f.SecretKeyFile == "" {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, fmt.Errorf("a key file cannot be made: %w: give a key (--secret-key or --secret-key-file)", err)
 		}
-		key, err = auth.StoreKey(ctx, s, path)
+		keys, err = auth.StoreKey(ctx, s, path)
 	}
 	if errors.Is(err, auth.ErrKeyMissing) {
 		return nil, fmt.Errorf("the store was made with a key, and the file %s is not there: put it back, or give the key that all servers of this store share (--secret-key or --secret-key-file)", path)
 	}
-	return key, err
+	return keys, err
 }
 
 // keyFile returns the file of the key. The default for a database, which has no

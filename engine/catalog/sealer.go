@@ -20,6 +20,15 @@ type Sealer interface {
 	Holds(text []byte) bool
 }
 
+// RotatingSealer is a Sealer whose key can be replaced, while the keys before it still
+// decrypt.
+type RotatingSealer interface {
+	Sealer
+	// Outdated reports whether a text may contain a value that was encrypted with
+	// another key than the one that encrypts.
+	Outdated(text []byte) bool
+}
+
 // ErrNotSealed reports that a text is not an encrypted one.
 var ErrNotSealed = errors.New("a stored secret is not encrypted for the place where it was found")
 

@@ -133,6 +133,9 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0
 }
 
+// ErrInUse is the cause of the error for a store that another process has open.
+var ErrInUse = errors.New("in use")
+
 // acquire locks the store against other processes, because counts and revisions
 // are kept in memory.
 func (s *Store) acquire() error {
@@ -144,7 +147,7 @@ func (s *Store) acquire() error {
 	}
 	if !held {
 		s.lock = nil
-		return notUsable(s.options.Path, "another process has it open; stop that one first", nil)
+		return notUsable(s.options.Path, "another process has it open; stop that one first", ErrInUse)
 	}
 	return nil
 }

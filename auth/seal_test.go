@@ -1,0 +1,98 @@
+package auth
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"marquee/engine/catalog"
+)
+
+func TestSealerRotates(t *testing.T) {
+	first, second := bytes.Repeat([]byte{1}, KeyBytes), bytes.Repeat([]byte{2}, KeyBytes)
+	s, err := NewSealer(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(s *Sealer, sealed, place, want string, wantErr error) {
+		t.Helper()
+		if plain, err := s.Open(sealed, place); plain != want || wantErr != nil && !errors.Is(err, wantErr) || (err != nil) != (want == "") {
+			t.Errorf("%q, %v", plain, err)
+		}
+	}
+	old, _ := s.Seal("secret", "place")
+	if s.Rotates() || s.Outdated([]byte(old)) || !s.Holds([]byte(old)) {
+		t.Error("one key rotates")
+	}
+	if err := s.Use(second); err != nil {
+		t.Fatal(err)
+	}
+	fresh, _ := s.Seal("secret", "place")
+	if !s.Rotates() || !s.Outdated([]byte(old)) || s.Outdated([]byte(fresh)) || !s.Holds([]byte(old)) || !s.Holds([]byte(fresh)) {
+		t.Error("what is outdated is not told from what is not")
+	}
+	open(s, old, "place", "secret", nil)
+	open(s, fresh, "place", "secret", nil)
+	open(s, old, "elsewhere", "", catalog.ErrNotSealed)
+	both, _ := NewSealer(first, second)
+	open(both, fresh, "place", "secret", nil)
+	if sealed, _ := both.Seal("secret", "place"); both.Outdated([]byte(sealed)) {
+		t.Error("the first key does not encrypt")
+	}
+	alone, _ := NewSealer(first)
+	if _, err := alone.Open(fresh, "place"); err == nil || errors.Is(err, catalog.ErrNotSealed) {
+		t.Errorf("another key: %v", err)
+	}
+	if _, err := NewSealer(); err == nil {
+		t.Error("a sealer without keys")
+	}
+}
+
+// A rotation that is interrupted between its steps leaves files with which everything
+// can be decrypted.
+func TestKeyFilesAreRotated(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "marquee.key")
+	first, err := KeyFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(n int) [][]byte {
+		t.Helper()
+		keys, err := KeyFiles(path)
+		if err != nil || len(keys) != n {
+			t.Fatalf("%d keys instead of %d, %v", len(keys), n, err)
+		}
+		return keys
+	}
+	for n := 2; n < 4; n++ {
+		before := want(n - 1)
+		if err := RotateKeyFile(path); err != nil {
+			t.Fatal(err)
+		}
+		keys := want(n)
+		if bytes.Equal(keys[0], before[0]) || !bytes.Equal(keys[1], before[0]) || !bytes.Equal(keys[n-1], first) {
+			t.Errorf("%x after %x", keys, before)
+		}
+	}
+	for _, name := range []string{path, RetiredKeys(path)} {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+	// The retired key was written, and the new one was not.
+	text, _ := os.ReadFile(RetiredKeys(path))
+	current, _ := os.ReadFile(path)
+	if err := os.WriteFile(RetiredKeys(path), append(current, text...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want(3)
+	if err := os.WriteFile(RetiredKeys(path), []byte("c2hvcnQ=\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := KeyFiles(path); err == nil || strings.Contains(err.Error(), "c2hvcnQ") {
+		t.Errorf("an invalid key: %v", err)
+	}
+}

@@ -1,0 +1,201 @@
+package swap
+
+import (
+	"context"
+	"slices"
+
+	"marquee/engine/catalog"
+	"marquee/engine/document"
+	"marquee/engine/query"
+	"marquee/engine/store"
+	"marquee/engine/walk"
+)
+
+// Resealing is what Reseal has done so far.
+type Resealing struct {
+	// Records is how many of Total records have been looked at in this pass. Total is
+	// how many there were when the pass began.
+	Records, Total int64
+	// Resealed is how many records were encrypted anew, in all passes.
+	Resealed int64
+}
+
+// Reseal encrypts all stored secrets with the key that encrypts, if they were encrypted
+// with another one, beside reads and writes. It looks at the objects of all types, also
+// of those without a schema, and at the internal collections, until a pass finds
+// nothing to do. It can be interrupted at any point, and several servers can reseal at
+// the same time. Progress may be nil.
+//
+// A server that still encrypts with another key can add more; its own Reseal, once it
+// has the new key, finds that.
+func (e *Swapper) Reseal(ctx context.Context, progress func(Resealing)) error {
+	sealer, ok := e.Sealer.(catalog.RotatingSealer)
+	if !ok {
+		return nil
+	}
+	var done Resealing
+	for {
+		// What was encrypted in a transaction that is under way must be stored to be found.
+		if err := e.Store.Settle(ctx); err != nil {
+			return store.Translate(err)
+		}
+		before := done.Resealed
+		if err := e.resealAll(ctx, sealer, &done, progress); err != nil {
+			return store.Translate(err)
+		}
+		if done.Resealed == before {
+			return nil
+		}
+	}
+}
+
+func (e *Swapper) resealAll(ctx context.Context, sealer catalog.RotatingSealer, done *Resealing, progress func(Resealing)) error {
+	names, err := e.Unserved(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range e.Registry().Types() {
+		names = append(names, t.Name)
+	}
+	for _, c := range e.internal {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	done.Records, done.Total = 0, 0
+	err = e.Store.Read(ctx, func(s store.Snapshot) error {
+		done.Total = 0
+		for _, name := range names {
+			n, err := s.Count(ctx, query.Query{Collection: name})
+			if err != nil {
+				return err
+			}
+			done.Total += n
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := e.resealCollection(ctx, sealer, name, done, progress); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resealCollection looks at all records of a collection. It reads them outside of
+// transactions, and begins one only for those that it has to encrypt anew.
+func (e *Swapper) resealCollection(ctx context.Context, sealer catalog.RotatingSealer, name string, done *Resealing, progress func(Resealing)) error {
+	var after store.Key
+	for {
+		var outdated []store.Key
+		met := 0
+		last := after
+		err := e.Store.Read(ctx, func(s store.Snapshot) error {
+			outdated, met = nil, 0
+			return s.Scan(ctx, name, after, resealStep, func(r *store.Record) error {
+				met, last = met+1, r.Clone().Key
+				if sealer.Outdated(r.Document) {
+					outdated = append(outdated, last)
+				}
+				return nil
+			})
+		})
+		if err != nil || met == 0 {
+			return err
+		}
+		if len(outdated) > 0 {
+			var resealed int
+			err := walk.RetryConflicts(ctx, e.Store, func(tx store.Tx) (err error) {
+				resealed, err = resealRecords(ctx, tx, sealer, name, outdated)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			done.Resealed += int64(resealed)
+		}
+		after = last
+		done.Records += int64(met)
+		if progress != nil {
+			progress(*done)
+		}
+	}
+}
+
+// resealStep is how many records are read at once, and at most encrypted anew in one
+// transaction.
+const resealStep = 100
+
+// resealRecords encrypts the secrets of some records anew, and returns how many of
+// them it has rewritten.
+func resealRecords(ctx context.Context, tx store.Tx, sealer catalog.RotatingSealer, name string, keys []store.Key) (int, error) {
+	var changed []store.Record
+	err := tx.Get(ctx, name, keys, func(r *store.Record) error {
+		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+		if err != nil {
+			return err
+		}
+		w := resealWalk{sealer: sealer, collection: name, key: r.Key}
+		if err := w.value(object, make(document.Pointer, 0, 16), nil); err != nil {
+			return err
+		}
+		if w.changed {
+			other := *r.Clone()
+			other.Document = document.Append(nil, object)
+			changed = append(changed, other)
+		}
+		return nil
+	})
+	if err != nil || len(changed) == 0 {
+		return 0, err
+	}
+	return len(changed), tx.Rewrite(ctx, name, changed)
+}
+
+// resealWalk encrypts the secrets of a document anew. It needs no schema: what was not
+// encrypted for its place does not open there.
+type resealWalk struct {
+	sealer     catalog.RotatingSealer
+	collection string
+	key        store.Key
+	changed    bool
+}
+
+func (w *resealWalk) value(value any, at document.Pointer, set func(string)) error {
+	switch v := value.(type) {
+	case string:
+		if set == nil || !w.sealer.Outdated([]byte(v)) {
+			return nil
+		}
+		// Documents of internal collections have one secret each.
+		for _, place := range []string{catalog.SecretPlace(w.collection, w.key.Network, w.key.ID, at), w.collection + "\x00" + w.key.ID} {
+			plain, err := w.sealer.Open(v, place)
+			if err != nil { // a text that only looks like a secret
+				continue
+			}
+			sealed, err := w.sealer.Seal(plain, place)
+			if err != nil {
+				return err
+			}
+			set(sealed)
+			w.changed = true
+			return nil
+		}
+	case []any:
+		for i, item := range v {
+			if err := w.value(item, at.Index(i), func(text string) { v[i] = text }); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for name, member := range v {
+			if err := w.value(member, at.At(name), func(text string) { v[name] = text }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
