@@ -41,7 +41,7 @@ func temporary() string {
 func Example() {
 	folder := temporary()
 	defer os.RemoveAll(folder)
-	server, err := marquee.New(marquee.Options{Folder: folder, Schemas: notes, First: marquee.First{Password: "correct horse"}})
+	server, err := marquee.New(marquee.Options{Folder: folder, Schemas: notes, First: marquee.First{Password: "correct horse battery"}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -51,7 +51,7 @@ func Example() {
 	defer web.Close()
 
 	answer, err := http.Post(web.URL+"/api/authenticate", "application/x-www-form-urlencoded",
-		strings.NewReader("grant_type=password&username=admin&password=correct+horse"))
+		strings.NewReader("grant_type=password&username=admin&password=correct+horse+battery"))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -161,7 +161,7 @@ func ExampleApplication_messages() {
 func example(application marquee.Application, run func(*marquee.Server)) {
 	folder := temporary()
 	defer os.RemoveAll(folder)
-	server, err := marquee.New(marquee.Options{Folder: folder, Application: application, First: marquee.First{Password: "correct horse"}})
+	server, err := marquee.New(marquee.Options{Folder: folder, Application: application, First: marquee.First{Password: "correct horse battery"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -86,6 +86,10 @@ func (s *Server) open(ctx context.Context) error {
 	if s.auth, err = auth.NewService(ctx, s.store, o.Sealer, o.Lifetimes, o.Now); err != nil {
 		return err
 	}
+	if err := o.Passwords.Check(); err != nil {
+		return err
+	}
+	s.auth.Passwords, s.auth.SignIns = o.Passwords, o.SignIns
 	app := &o.Application
 	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer, Now: o.Now,
 		Hooks: app.hooks(s.auth.Hooks()), Lookups: app.Lookups, Internal: slices.Concat(auth.Collections(), app.collections())}, o.Types)

@@ -76,7 +76,7 @@ func TestDefaults(t *testing.T) {
 func TestOwnStore(t *testing.T) {
 	own := ownStore(t)
 	for i := range 2 {
-		s, err := marquee.New(marquee.Options{Store: own, Schemas: notes, First: marquee.First{Network: "ward", Username: "kari", Password: "correct horse"}})
+		s, err := marquee.New(marquee.Options{Store: own, Schemas: notes, First: marquee.First{Network: "ward", Username: "kari", Password: "correct horse battery"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestOwnStore(t *testing.T) {
 		if note, err := s.Read(t.Context(), "ward", "notes", "n"); err != nil || note["text"] != "First" {
 			t.Errorf("the note is %v (%v)", note, err)
 		}
-		tokens, err := s.Auth().Password(t.Context(), "", "kari", "correct horse", "ward")
+		tokens, err := s.Auth().Password(t.Context(), "", "kari", "correct horse battery", "ward")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,10 +164,10 @@ func TestHooksOfUsers(t *testing.T) {
 	if _, err := s.Write(t.Context(), "", "users", map[string]any{"username": "Kari"}); !mustBeLower.Is(err) {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := s.Write(t.Context(), "", "users", map[string]any{"id": "k", "username": "kari", "password": "correct horse"}); err != nil {
+	if _, err := s.Write(t.Context(), "", "users", map[string]any{"id": "k", "username": "kari", "password": "correct horse battery"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Auth().Password(t.Context(), "", "kari", "correct horse", ""); err != nil {
+	if _, err := s.Auth().Password(t.Context(), "", "kari", "correct horse battery", ""); err != nil {
 		t.Errorf("the password is not set: %v", err)
 	}
 }

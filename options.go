@@ -46,6 +46,11 @@ type Options struct {
 	// First is made in an empty store if it has a password.
 	First First
 
+	// Passwords is what passwords must satisfy when they are set.
+	Passwords auth.PasswordPolicy
+	// SignIns limits failed sign-ins.
+	SignIns auth.SignInLimits
+
 	// Log receives what an operator should see; nil discards it.
 	Log *slog.Logger
 	// Now is the clock; nil is time.Now.

@@ -12,9 +12,6 @@ import (
 	"marquee/engine/write"
 )
 
-// The limits of a password in characters, as in the schema of users.
-const minPassword, maxPassword = 8, 1024
-
 // credentialDocument is a user's stored password. It is not part of the user, so
 // that no request can read it.
 type credentialDocument struct {
@@ -40,8 +37,8 @@ type prepared struct {
 // suffice.
 func (s *Service) prepareUser(ctx context.Context, c *engine.Change) error {
 	password, set := c.Patch["password"].(string)
-	if n := utf8.RuneCountInString(password); n < minPassword || n > maxPassword {
-		set = false // absent, or rejected by the schema
+	if n := utf8.RuneCountInString(password); n < s.Passwords.minLength() || n > maxPassword {
+		set = false // absent, or refused by the policy or the schema
 	}
 	own := c.ID == c.Caller.User && !c.Caller.System
 	name, named := c.Patch["username"].(string)
@@ -145,6 +142,7 @@ func (s *Service) usersBeforeStore(ctx context.Context, w *engine.Writing, chang
 }
 
 // userBeforeStore stores a new password, whose revision invalidates the user's tokens.
+// Failed sign-ins with the one before no longer count.
 func (s *Service) userBeforeStore(ctx context.Context, w *engine.Writing, c *engine.Change) error {
 	p, _ := c.Kept.(prepared)
 	if p.hash == "" {
@@ -162,5 +160,37 @@ func (s *Service) userBeforeStore(ctx context.Context, w *engine.Writing, c *eng
 	if err != nil {
 		return err
 	}
-	return w.Tx().Put(ctx, credentialCollection, []store.Write{store.InternalWrite(was, "ACTIVE", content, w.Now())})
+	err = w.Tx().Put(ctx, credentialCollection, []store.Write{store.InternalWrite(was, "ACTIVE", content, w.Now())})
+	if err != nil {
+		return err
+	}
+	username, _ := c.After["username"].(string)
+	return s.forgive(ctx, w.Tx(), s.nameCounter(countedName(username)))
+}
+
+// raise replaces a hash that was computed with earlier parameters by one with those of
+// HashPassword. The revision of the password stays, so that sessions go on. If it
+// fails, the next sign-in tries again.
+func (s *Service) raise(ctx context.Context, from, id, password, stored string) {
+	hash, err := HashPassword(ctx, from, password)
+	if err != nil {
+		return
+	}
+	content, err := json.Marshal(credentialDocument{hash})
+	if err != nil {
+		return
+	}
+	_ = s.store.Write(ctx, func(tx store.Tx) error {
+		var record store.Record
+		var present credentialDocument
+		err := tx.Get(ctx, credentialCollection, []store.Key{{ID: id}}, func(r *store.Record) error {
+			record = *r
+			return json.Unmarshal(r.Document, &present)
+		})
+		if err != nil || present.Hash != stored { // replaced meanwhile
+			return err
+		}
+		record.Document, record.Warnings = content, nil
+		return tx.Rewrite(ctx, credentialCollection, []store.Record{record})
+	})
 }

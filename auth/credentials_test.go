@@ -14,7 +14,7 @@ import (
 
 // engineWithUsers has two networks, each with a user with all permissions (all), one
 // with MANAGE_SYSTEM only (boss) and one without any (reader). Their ids end with the
-// network, and their password is "right password".
+// network, and their password is "the right word 4".
 func engineWithUsers(t *testing.T) (*engine.Engine, *Service) {
 	t.Helper()
 	must := func(err error) {
@@ -41,7 +41,7 @@ func engineWithUsers(t *testing.T) (*engine.Engine, *Service) {
 		for role, permissions := range map[string][]any{"all": anyList([]string{schema.DefaultPermission, ManageSystem}), "boss": {ManageSystem}, "reader": {}} {
 			batch.Operations = append(batch.Operations,
 				operation(t, e, "roles", map[string]any{"id": role, "name": role, "scope": "NETWORK", "permissions": permissions}),
-				operation(t, e, "users", map[string]any{"id": role + " " + network, "username": role + "-" + network, "password": "right password",
+				operation(t, e, "users", map[string]any{"id": role + " " + network, "username": role + "-" + network, "password": "the right word 4",
 					"userRoles": map[string]any{"rolesByNetwork": []any{map[string]any{"network": network, "roles": []any{map[string]any{"role": role}}}}}}))
 		}
 		_, err := e.Write(ctx, &engine.Caller{System: true}, batch)
@@ -87,14 +87,14 @@ func TestRejectionsTakeTheSameTime(t *testing.T) {
 		{"by a caller without permission, and there is no such user", "reader east", "", "nobody", message.PermissionMissing, 0},
 		{"by the user, without the current password", "reader east", "", "reader east", message.CurrentPasswordWrong, 1},
 	} {
-		for _, guess := range []string{"right password", "wrong password"} {
+		for _, guess := range []string{"the right word 4", "the wrong word 4"} {
 			n, err := write(c.caller, c.network, c.user, map[string]any{"password": guess})
 			if !c.code.Is(err) || n != c.hashes {
 				t.Errorf("%s: %s hashes %d times, not %d: %v", c.title, guess, n, c.hashes, err)
 			}
 		}
 	}
-	if n, err := write("boss east", "east", "reader east", map[string]any{"password": "wrong password"}); err != nil || n != 2 {
+	if n, err := write("boss east", "east", "reader east", map[string]any{"password": "the wrong word 4"}); err != nil || n != 2 {
 		t.Errorf("a caller with permission: %d, %v", n, err)
 	}
 }
@@ -106,8 +106,8 @@ func TestSignInTakesTheSameTime(t *testing.T) {
 	if _, err := e.Write(t.Context(), &engine.Caller{System: true}, engine.Batch{Operations: []engine.Operation{off}}); err != nil {
 		t.Fatal(err)
 	}
-	for name, password := range map[string]string{"all-east": "wrong password", "nobody": "right password", "all east": "right password",
-		"\x00": "right password", "": "", "reader-east": "right password", "reader-EAST": "wrong password"} {
+	for name, password := range map[string]string{"all-east": "the wrong word 4", "nobody": "the right word 4", "all east": "the right word 4",
+		"\x00": "the right word 4", "": "", "reader-east": "the right word 4", "reader-EAST": "the wrong word 4"} {
 		before := hashes.Load()
 		if _, err := service.Password(t.Context(), "192.0.2.1", name, password, ""); !message.InvalidGrant.Is(err) || hashes.Load()-before != 1 {
 			t.Errorf("%q: %d, %v", name, hashes.Load()-before, err)

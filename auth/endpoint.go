@@ -193,6 +193,7 @@ var oauthCodes = map[*message.Definition]string{
 	message.UnsupportedGrant: "unsupported_grant_type",
 	message.InvalidScope:     "invalid_scope",
 	message.AttemptsTooMany:  "temporarily_unavailable",
+	message.SignInsFailed:    "temporarily_unavailable",
 	message.RequestsTooMany:  "temporarily_unavailable",
 }
 

@@ -37,14 +37,14 @@ func signInServer(t *testing.T, mostOfOrigin int) (address string, l *line, rele
 }
 
 // signIn sends a sign-in and does not wait for the response.
-func signIn(t *testing.T, address, password string) net.Conn {
+func signIn(t *testing.T, address, name, password string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	body := url.Values{"grant_type": {"password"}, "username": {"all-east"}, "password": {password}}.Encode()
+	body := url.Values{"grant_type": {"password"}, "username": {name}, "password": {password}}.Encode()
 	if _, err := fmt.Fprintf(c, "POST /api/authenticate HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
 		t.Fatal(err)
 	}
@@ -82,11 +82,11 @@ func eventually(l *line, n int) {
 func TestSignInEndsWithItsConnection(t *testing.T) {
 	address, l, release := signInServer(t, 64)
 	var gone []net.Conn
-	for range 20 {
-		gone = append(gone, signIn(t, address, "wrong password"))
+	for i := range 20 {
+		gone = append(gone, signIn(t, address, fmt.Sprint("nobody ", i), "wrong password"))
 	}
 	eventually(l, 20)
-	honest := signIn(t, address, "right password")
+	honest := signIn(t, address, "all-east", "the right word 4")
 	eventually(l, 21)
 	for _, c := range gone {
 		if err := c.Close(); err != nil {
@@ -105,11 +105,11 @@ func TestSignInEndsWithItsConnection(t *testing.T) {
 func TestSignInsOfAnAddressAreBounded(t *testing.T) {
 	address, l, release := signInServer(t, 3)
 	var waiting []net.Conn
-	for range 3 {
-		waiting = append(waiting, signIn(t, address, "right password"))
+	for _, name := range []string{"all-east", "boss-east", "reader-east"} {
+		waiting = append(waiting, signIn(t, address, name, "the right word 4"))
 	}
 	eventually(l, 3)
-	a, body := answered(t, signIn(t, address, "right password"))
+	a, body := answered(t, signIn(t, address, "all-west", "the right word 4"))
 	if a.StatusCode != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "5" || !strings.Contains(body, `"error":"temporarily_unavailable"`) || !strings.Contains(body, "error.attempts.too.many") {
 		t.Errorf("%d, %v: %s", a.StatusCode, a.Header, body)
 	}

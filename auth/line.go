@@ -142,6 +142,48 @@ func (l *line) leave() {
 	p.turn <- nil
 }
 
+// lines are queues with one seat each, by name.
+type lines struct {
+	mu   sync.Mutex
+	open map[string]*namedLine
+}
+
+type namedLine struct {
+	*line
+	// uses is how many wait or have the seat.
+	uses int
+}
+
+// enter waits for the seat of a line, as line.enter does.
+func (l *lines) enter(ctx context.Context, name, from string) (leave func(), err error) {
+	l.mu.Lock()
+	if l.open == nil {
+		l.open = map[string]*namedLine{}
+	}
+	own := l.open[name]
+	if own == nil {
+		own = &namedLine{line: newLine(1, maxWaitingOfOrigin, maxWaiting)}
+		l.open[name] = own
+	}
+	own.uses++
+	l.mu.Unlock()
+	done := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if own.uses--; own.uses == 0 {
+			delete(l.open, name)
+		}
+	}
+	if err := own.enter(ctx, from); err != nil {
+		done()
+		return nil, err
+	}
+	return func() {
+		own.leave()
+		done()
+	}, nil
+}
+
 // retryAfter is when a client can try again after the line was full.
 const retryAfter = 5 * time.Second
 

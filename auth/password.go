@@ -74,23 +74,41 @@ func CheckPassword(ctx context.Context, from, password, stored string) (bool, er
 	if !known {
 		stored = dummy
 	}
+	p, ok := parseHash(stored)
+	if !ok {
+		return false, nil
+	}
+	got, err := argon(ctx, from, password, p.salt, p.passes, p.memory, p.lanes, uint32(len(p.hash)))
+	return err == nil && subtle.ConstantTimeCompare(got, p.hash) == 1 && known, err
+}
+
+// parsedHash is a hash with the parameters that it was computed with.
+type parsedHash struct {
+	memory, passes uint32
+	lanes          uint8
+	salt, hash     []byte
+}
+
+func parseHash(stored string) (p parsedHash, ok bool) {
 	parts := strings.Split(stored, "$")
 	if len(parts) != 6 || parts[1] != "argon2id" {
-		return false, nil
+		return p, false
 	}
-	var memory, passes uint32
-	var lanes uint8
-	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &passes, &lanes); err != nil {
-		return false, nil
-	}
-	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
+	_, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.memory, &p.passes, &p.lanes)
 	if err != nil {
-		return false, nil
+		return p, false
 	}
-	want, err := base64.RawStdEncoding.DecodeString(parts[5])
-	if err != nil {
-		return false, nil
+	if p.salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err != nil {
+		return p, false
 	}
-	got, err := argon(ctx, from, password, salt, passes, memory, lanes, uint32(len(want)))
-	return err == nil && subtle.ConstantTimeCompare(got, want) == 1 && known, err
+	p.hash, err = base64.RawStdEncoding.DecodeString(parts[5])
+	return p, err == nil
+}
+
+// outdated reports whether a hash was computed with other parameters than those of
+// HashPassword.
+func outdated(stored string) bool {
+	p, ok := parseHash(stored)
+	return !ok || p.memory != argonMemoryKB || p.passes != argonPasses || p.lanes != argonLanes ||
+		len(p.salt) != saltBytes || len(p.hash) != argonBytes
 }

@@ -35,12 +35,18 @@ const clockSkew = time.Minute
 
 // Service signs users in, and finds the callers of access tokens.
 type Service struct {
+	// Passwords may be set until the service is used.
+	Passwords PasswordPolicy
+	// SignIns may be set until the service is used.
+	SignIns SignInLimits
+
 	store     store.Store
 	keys      *keyRing
 	callers   *callers
 	sessions  *sessions
 	verified  verified
 	lifetimes Lifetimes
+	signIns   lines
 	now       func() time.Time
 	parser    *jwt.Parser
 	// secret is what refresh tokens are derived with.

@@ -35,6 +35,7 @@ func userBeforeRender(caller *engine.Caller, r *store.Record) error {
 // userBeforeValidate checks that the caller can grant the roles and manage the user.
 // A posted userRoles replaces only the entries of networks that the caller manages.
 func (s *Service) userBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change) error {
+	s.checkPolicy(c)
 	if c.Internal() || c.Caller.System {
 		touchPassword(c)
 		return nil

@@ -287,7 +287,7 @@ func testAnnotations(t *testing.T, fresh newStore, folders map[string]fs.FS, typ
 	c := &conversation{t, s, token}
 	c.send("POST", "/api/v1/teams/north?context=main", `{"name": "North"}`, 201, "")
 	c.send("POST", "/api/v1/roles/reader?context=main", `{"name": "Reader", "scope": "NETWORK"}`, 201, "")
-	c.send("POST", "/api/v1/users/kari", `{"username": "kari", "password": "password of kari",
+	c.send("POST", "/api/v1/users/kari", `{"username": "kari", "password": "a password to test with",
 		"userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}`, 201, "")
 	reader, err := s.signIn("kari")
 	if err != nil {

@@ -105,8 +105,8 @@ func testPropertiesOfOthers(t *testing.T, fresh newStore) {
 	c := converse(t, fresh)
 	c.send("POST", "/api/v1/batch?context=main", `{"operations": [
 		{"type": "roles", "object": {"id": "reader", "name": "R", "scope": "NETWORK"}},
-		{"type": "users", "object": {"id": "eve", "username": "eve", "password": "password of eve", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}},
-		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "password of kari", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}}]}`, 200, "")
+		{"type": "users", "object": {"id": "eve", "username": "eve", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}},
+		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}}]}`, 200, "")
 	eve, err := c.s.signIn("eve")
 	if err != nil {
 		t.Fatal(err)
@@ -117,16 +117,16 @@ func testPropertiesOfOthers(t *testing.T, fresh newStore) {
 		status     int
 	}{
 		{"/api/v1/users/kari", `{"displayName": "forged"}`, 403},
-		{"/api/v1/users/kari", `{"password": "password of eve"}`, 403},
-		{"/api/v1/users/kari", `{"password": "password of eve", "currentPassword": "password of eve"}`, 403},
+		{"/api/v1/users/kari", `{"password": "a password to test with"}`, 403},
+		{"/api/v1/users/kari", `{"password": "a password to test with", "currentPassword": "a password to test with"}`, 403},
 		{"/api/v1/users/eve", `{"id": "kari", "displayName": "forged"}`, 400},
 		{"/api/v1/users", `[{"id": "eve", "displayName": "E"}, {"id": "kari", "displayName": "forged"}]`, 403},
-		{"/api/v1/batch?context=main", `{"operations": [{"type": "users", "object": {"id": "eve", "displayName": "E"}}, {"type": "users", "object": {"id": "kari", "password": "password of eve"}}]}`, 403},
+		{"/api/v1/batch?context=main", `{"operations": [{"type": "users", "object": {"id": "eve", "displayName": "E"}}, {"type": "users", "object": {"id": "kari", "password": "a password to test with"}}]}`, 403},
 		{"/api/v1/users/eve", `{"userRoles": ` + all + `}`, 403},
 		{"/api/v1/users/eve", `{"userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}, {"role": "administrator"}]}]}}`, 403},
 		{"/api/v1/users/eve", `{"username": "kari"}`, 422},
 		{"/api/v1/users/eve", `{"username": "eva"}`, 422},
-		{"/api/v1/users/eve", `{"password": "another password"}`, 422},
+		{"/api/v1/users/eve", `{"password": "another password to test with"}`, 422},
 		{"/api/v1/users/new", `{"username": "new", "userRoles": ` + all + `}`, 403},
 		{"/api/v1/users/admin", `{"displayName": "forged"}`, 403},
 		{"/api/v1/roles/reader?context=main", `{"permissions": ["MANAGE_SYSTEM"]}`, 403},

@@ -25,7 +25,7 @@ func testExportOfOneNetwork(t *testing.T, fresh newStore) {
 	write("networks/second", `{"name": "Second"}`)
 	write("roles/seller?context=main", `{"name": "Seller", "permissions": ["RUN_REPORTS"]}`)
 	write("roles/other?context=second", `{"name": "Other"}`)
-	write("users/both", `{"username": "both", "password": "password of both", "userRoles": {"rolesByNetwork": [
+	write("users/both", `{"username": "both", "password": "a password to test with", "userRoles": {"rolesByNetwork": [
 		{"network": "second", "roles": [{"role": "other"}]}, {"network": "main", "roles": [{"role": "seller"}]}]}}`)
 	write("users/named", `{"username": "named", "userRoles": {"rolesByNetwork": [{"network": "second", "roles": [{"role": "other"}]}]}}`)
 	write("users/stranger", `{"username": "stranger", "userRoles": {"rolesByNetwork": [{"network": "second", "roles": [{"role": "other"}]}]}}`)

@@ -124,7 +124,7 @@ func testForeignIDs(t *testing.T, fresh newStore) {
 	c.send("POST", "/api/v1/batch?context=main", fmt.Sprintf(objects, "own"), 200, "")
 	c.send("POST", "/api/v1/batch?context=main", `{"operations": [
 		{"type": "roles", "object": {"id": "all", "name": "All", "scope": "NETWORK", "permissions": ["MANAGE_BUSINESS", "MANAGE_SYSTEM", "MANAGE_LAYOUTS"]}},
-		{"type": "users", "object": {"id": "eve", "username": "eve", "password": "password of eve", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "all"}]}]}}},
+		{"type": "users", "object": {"id": "eve", "username": "eve", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "all"}]}]}}},
 		{"type": "users", "object": {"id": "kari", "username": "kari", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "own-role"}]}]}}}]}`, 200, "")
 	foreign := c.send("GET", "/api/v1/orders?context=other&pageSize=1", "", 200, "").json().(map[string]any)
 	foreignHistory := c.send("GET", "/api/v1/audit?context=other&pageSize=1", "", 200, "").json().(map[string]any)

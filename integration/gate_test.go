@@ -18,7 +18,7 @@ func TestRightsComeBeforeBodies(t *testing.T) { eachStore(t, testRightsComeBefor
 func testRightsComeBeforeBodies(t *testing.T, fresh newStore) {
 	c := converse(t, fresh)
 	c.send("POST", "/api/v1/roles/reader?context=main", `{"name": "reader", "scope": "NETWORK", "permissions": ["MANAGE_LAYOUTS"]}`, 201, "")
-	c.send("POST", "/api/v1/users/reader", `{"username": "reader", "password": "password of reader",
+	c.send("POST", "/api/v1/users/reader", `{"username": "reader", "password": "a password to test with",
 		"userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}`, 201, "")
 	token, err := c.s.signIn("reader")
 	if err != nil {
@@ -105,7 +105,7 @@ func TestLittleRightsLittleBatches(t *testing.T) { eachStore(t, testLittleBatche
 func testLittleBatches(t *testing.T, fresh newStore) {
 	c := converse(t, fresh)
 	c.send("POST", "/api/v1/roles/none?context=main", `{"name": "none", "scope": "NETWORK"}`, 201, "")
-	c.send("POST", "/api/v1/users/none", `{"username": "none", "password": "password of none",
+	c.send("POST", "/api/v1/users/none", `{"username": "none", "password": "a password to test with",
 		"userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "none"}]}]}}`, 201, "")
 	token, err := c.s.signIn("none")
 	if err != nil {

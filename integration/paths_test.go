@@ -75,7 +75,7 @@ func TestPathTricks(t *testing.T) {
 	t.Parallel()
 	c := converse(t, newSQLite)
 	c.send("POST", "/api/v1/teams/secret?context=main", `{"name": "Confidential"}`, 201, "")
-	c.send("POST", "/api/v1/users/eve", `{"username": "eve", "password": "password of eve"}`, 201, "")
+	c.send("POST", "/api/v1/users/eve", `{"username": "eve", "password": "a password to test with"}`, 201, "")
 	eve, err := c.s.signIn("eve")
 	if err != nil {
 		t.Fatal(err)

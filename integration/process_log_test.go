@@ -208,7 +208,7 @@ func procSession(t *testing.T, p *proc) (secrets []string) {
 	}
 	user(422, `"`+secret("pw-1")+`"`)
 	user(422, `["`+secret("password-in-an-array")+`"]`)
-	user(201, `"`+secret("password-of-u")+`"`)
+	user(201, `"`+secret("password-of-u-4417")+`"`)
 	user(400, `"`+secret("password-of-u-cut"))
 	send(422, "POST", "/api/v1/users/v?context=main&fieldValidation=Strict", nil, `{"username": "v", "pasword": "`+secret("password-misspelt")+`"}`)
 	own := send(200, "GET", "/api/v1/users?context=main&filterBy=username&filterByValue=admin&fields=id", nil, "")
@@ -217,7 +217,7 @@ func procSession(t *testing.T, p *proc) (secrets []string) {
 		t.Fatalf("%s %v", own.body, err)
 	}
 	send(422, "POST", "/api/v1/users/"+admins.Results[0].ID, nil,
-		`{"password": "`+secret("new-password")+`", "currentPassword": "`+secret("guessed-password")+`"}`)
+		`{"password": "`+secret("new-password-4417")+`", "currentPassword": "`+secret("guessed-password")+`"}`)
 	connection := func(status int, more string) {
 		t.Helper()
 		send(status, "POST", "/api/v1/contextserviceconnections/c?context=main", nil, `{"name": "C", "contextService": "X", "username": "u", `+more)

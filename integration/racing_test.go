@@ -124,7 +124,7 @@ func testRacingAdministrators(t *testing.T, fresh newStore) {
 				"userRoles": map[string]any{"rolesByNetwork": []any{map[string]any{"network": network, "roles": []any{map[string]any{"role": name}}}}}}
 			maps.Copy(user, more)
 			if len(more) > 0 {
-				user["password"] = "password of " + name
+				user["password"] = "a password to test with"
 			}
 			batch = append(batch, c.operation("users", user), c.operation("roles", map[string]any{
 				"id": name, "name": name, "scope": "NETWORK", "objectState": "ACTIVE", "permissions": []any{auth.ManageSystem}}))

@@ -187,8 +187,8 @@ func testReloadsOfModel(t *testing.T, servers []*service) {
 		{"type": "teams", "object": {"id": "t1", "name": "One"}}, {"type": "teams", "object": {"id": "t2", "name": "Two"}},
 		{"type": "roles", "object": {"id": "reader", "name": "R", "scope": "NETWORK"}},
 		{"type": "roles", "object": {"id": "member", "name": "M", "scope": "TEAM"}},
-		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "password of kari", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}},
-		{"type": "users", "object": {"id": "ola", "username": "ola", "password": "password of ola", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "member"}]}]}}}]}`, http.StatusOK)
+		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}},
+		{"type": "users", "object": {"id": "ola", "username": "ola", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "member"}]}]}}}]}`, http.StatusOK)
 	servers[0].fillVenues(token, reloadObjects)
 	r := &reloads{T: t, servers: servers, token: token}
 	if r.reader, err = servers[0].signIn("kari"); err != nil {

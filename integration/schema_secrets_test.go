@@ -45,7 +45,7 @@ func newVault(t *testing.T, fresh newStore, folder fs.FS) *vault {
 	}
 	s.must(token, http.MethodPost, "/api/v1/batch?context=main", `{"operations": [
 		{"type": "roles", "object": {"id": "reader", "name": "R", "scope": "NETWORK", "permissions": ["MANAGE_LAYOUTS"]}},
-		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "password of kari", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}}]}`, http.StatusOK)
+		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}}]}`, http.StatusOK)
 	v := &vault{service: s, t: t, token: token}
 	if v.reader, err = s.signIn("kari"); err != nil {
 		t.Fatal(err)

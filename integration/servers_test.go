@@ -223,17 +223,38 @@ func TestServersShareTokens(t *testing.T) {
 	}
 
 	// A new password, set through one, ends the tokens at the other.
-	here.must(token, http.MethodPost, "/api/v1/users/kari", `{"username": "kari", "password": "password of kari"}`, http.StatusCreated)
+	here.must(token, http.MethodPost, "/api/v1/users/kari", `{"username": "kari", "password": "a password to test with"}`, http.StatusCreated)
 	kari, err := there.signIn("kari")
 	if err != nil {
 		t.Fatal(err)
 	}
 	here.must(kari, http.MethodGet, "/api/v1/users/kari", "", http.StatusOK)
-	here.must(token, http.MethodPost, "/api/v1/users/kari", `{"password": "another password of kari"}`, http.StatusOK)
+	here.must(token, http.MethodPost, "/api/v1/users/kari", `{"password": "another password to test with"}`, http.StatusOK)
 	there.within(kari, http.MethodGet, "/api/v1/users/kari", "", http.StatusUnauthorized)
 	if _, err := there.signIn("kari"); err == nil {
 		t.Error("the old password is taken")
 	}
+}
+
+// TestFailedSignInsAcrossServers lets sign-ins fail at one server: the other one
+// refuses the next.
+func TestFailedSignInsAcrossServers(t *testing.T) {
+	t.Parallel()
+	servers, token := newServers(t, 2)
+	here, there := servers[0], servers[1]
+	here.must(token, http.MethodPost, "/api/v1/users/kari", `{"username": "kari", "password": "a password to test with"}`, http.StatusCreated)
+	signIn := func(s *service, password string, status int) {
+		t.Helper()
+		a, err := s.send(http.MethodPost, "/api/authenticate", http.Header{}, strings.NewReader(fmt.Sprintf(`{"grant_type": "password", "username": "kari", "password": %q}`, password)))
+		if err != nil || a.status != status {
+			t.Fatalf("%d, %v", a.status, err)
+		}
+	}
+	for range 5 {
+		signIn(here, "the wrong word 4", http.StatusBadRequest)
+	}
+	signIn(there, "a password to test with", http.StatusTooManyRequests)
+	signIn(here, "a password to test with", http.StatusTooManyRequests)
 }
 
 // TestServersShareRights changes through one server what a user may do, and
@@ -247,7 +268,7 @@ func TestServersShareRights(t *testing.T) {
 		s.must(token, http.MethodPost, "/api/v1/roles/r?context=main", fmt.Sprintf(`{"permissions": [%s], "objectState": %q}`, permissions, state), http.StatusOK)
 	}
 	here.must(token, http.MethodPost, "/api/v1/roles/r?context=main", `{"name": "R", "scope": "NETWORK"}`, http.StatusCreated)
-	here.must(token, http.MethodPost, "/api/v1/users/kari", `{"username": "kari", "password": "password of kari",
+	here.must(token, http.MethodPost, "/api/v1/users/kari", `{"username": "kari", "password": "a password to test with",
 		"userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "r"}]}]}}`, http.StatusCreated)
 	kari, err := there.signIn("kari")
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 const (
 	network       = "main"
 	admin         = "admin"
-	adminPassword = "password of admin"
+	adminPassword = "a password to test with"
 )
 
 // service is the service on one store. It can be stopped and started again.
@@ -218,7 +218,7 @@ func (s *service) bootstrap() error {
 
 // signIn gets a token for a user, whose password is that of the cases.
 func (s *service) signIn(username string) (string, error) {
-	form := url.Values{"grant_type": {"password"}, "username": {username}, "password": {"password of " + username}}
+	form := url.Values{"grant_type": {"password"}, "username": {username}, "password": {"a password to test with"}}
 	a, err := s.send(http.MethodPost, "/api/authenticate", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
 		strings.NewReader(form.Encode()))
 	if err != nil {

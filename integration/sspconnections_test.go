@@ -80,8 +80,8 @@ func testSSPConnections(t *testing.T, fresh newStore) {
 	// The key is for those who manage the system.
 	p.ask(http.StatusOK, http.MethodPost, "/api/v1/batch?context=main", `{"operations": [
 		{"type": "roles", "object": {"id": "business", "name": "Business", "scope": "NETWORK", "permissions": ["MANAGE_BUSINESS"]}},
-		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "password of kari", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "business"}]}]}}}]}`)
-	p.signIn("kari", "password of kari")
+		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "business"}]}]}}}]}`)
+	p.signIn("kari", "a password to test with")
 	shows(path+"/one?context=main", `{"name": "Uno", "publisherId": "pub-3", "apiKey": "<absent>"}`)
 	shows(path+"?context=main", `{"results": [{"apiKey": "<absent>"}]}`)
 	p.stop()

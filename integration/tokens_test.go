@@ -40,7 +40,7 @@ func (s *service) grant(fields map[string]string) (int, map[string]string) {
 
 func (s *service) session(username string) (access, refresh string) {
 	s.tb.Helper()
-	status, tokens := s.grant(map[string]string{"grant_type": "password", "username": username, "password": "password of " + username})
+	status, tokens := s.grant(map[string]string{"grant_type": "password", "username": username, "password": "a password to test with"})
 	if status != http.StatusOK {
 		s.tb.Fatalf("%s cannot sign in: %d", username, status)
 	}
@@ -96,7 +96,7 @@ func testChangesHoldAtOnce(t *testing.T, fresh newStore) {
 	}
 	post("/api/v1/networks/other", `{"name": "Other"}`)
 	post("/api/v1/roles/r?context=other", `{"name": "R", "scope": "NETWORK", "permissions": ["MANAGE_BUSINESS"]}`)
-	post("/api/v1/users/kari", `{"username": "kari", "password": "password of kari", "userRoles": {"rolesByNetwork": [{"network": "other", "roles": [{"role": "r"}]}]}}`)
+	post("/api/v1/users/kari", `{"username": "kari", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "other", "roles": [{"role": "r"}]}]}}`)
 	const notes = "/api/v1/notes?context=other"
 	s.remembers()
 	for range 5 {
@@ -139,9 +139,9 @@ func testChangesHoldAtOnce(t *testing.T, fresh newStore) {
 		sees(http.StatusUnauthorized)
 		kari, _ = s.session("kari")
 		sees(http.StatusOK)
-		post("/api/v1/users/kari", `{"password": "another password"}`)
+		post("/api/v1/users/kari", `{"password": "another password to test with"}`)
 		sees(http.StatusUnauthorized)
-		post("/api/v1/users/kari", `{"password": "password of kari"}`)
+		post("/api/v1/users/kari", `{"password": "a password to test with"}`)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestServersEndSessions(t *testing.T) {
 	t.Parallel()
 	servers, token := newServers(t, 2)
 	here, there := servers[0], servers[1]
-	here.must(token, http.MethodPost, "/api/v1/users/kari", `{"username": "kari", "password": "password of kari"}`, http.StatusCreated)
+	here.must(token, http.MethodPost, "/api/v1/users/kari", `{"username": "kari", "password": "a password to test with"}`, http.StatusCreated)
 	there.remembers()
 	const self = "/api/v1/users/kari"
 	for range 3 {

@@ -98,7 +98,7 @@ func (tx notedTx) Count(ctx context.Context, q query.Query) (int64, error) {
 func unseenWorld(c *conversation) {
 	c.send("POST", "/api/v1/batch?context=main", `{"operations": [
 		{"type": "roles", "object": {"id": "team", "name": "T", "permissions": ["MANAGE_BUSINESS"]}},
-		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "password of kari", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "team"}]}]}}},
+		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "team"}]}]}}},
 		{"type": "teams", "object": {"id": "own", "name": "Own", "users": ["kari"]}}, {"type": "teams", "object": {"id": "others", "name": "Others"}},
 		{"type": "layouts", "object": {"id": "l", "name": "L", "html": "<p></p>"}}, {"type": "sites", "object": {"id": "unseen", "name": "S"}},
 		{"type": "adunits", "object": {"id": "unseen", "name": "U", "site": "unseen"}},
@@ -188,7 +188,7 @@ func TestTiming(t *testing.T) {
 func testTiming(t *testing.T, fresh newStore) {
 	c := converse(t, fresh)
 	unseenWorld(c)
-	c.send("POST", "/api/v1/users?context=main", `[{"id": "idle", "username": "idle", "password": "password of idle", "objectState": "INACTIVE"}]`, 200, "")
+	c.send("POST", "/api/v1/users?context=main", `[{"id": "idle", "username": "idle", "password": "a password to test with", "objectState": "INACTIVE"}]`, 200, "")
 	token, err := c.s.signIn("kari")
 	if err != nil {
 		t.Fatal(err)
@@ -209,8 +209,8 @@ func testTiming(t *testing.T, fresh newStore) {
 		return func() { grant(url.Values{"grant_type": {"password"}, "username": {user}, "password": {password}}) }
 	}
 	wrong := guess("kari", "a wrong guess")
-	for what, other := range map[string]func(){"an unknown user": guess("nobody", "a wrong guess"), "an inactive user": guess("idle", "password of idle"),
-		"a longer guess": guess("kari", strings.Repeat("a wrong guess ", 50)), "a guess that is nearly right": guess("kari", "password of karj")} {
+	for what, other := range map[string]func(){"an unknown user": guess("nobody", "a wrong guess"), "an inactive user": guess("idle", "a password to test with"),
+		"a longer guess": guess("kari", strings.Repeat("a wrong guess ", 50)), "a guess that is nearly right": guess("kari", "a password to test witi")} {
 		c.alike(what, 60, func(second bool) {
 			if second {
 				other()

@@ -30,7 +30,7 @@ func testReturnedURLsAnswer(t *testing.T, fresh newStore) {
 	}
 	s.must(token, http.MethodPost, "/api/v1/batch?context=main", `{"operations": [
 		{"type": "roles", "object": {"id": "reader", "name": "Reader", "scope": "NETWORK"}},
-		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "password of kari",
+		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "a password to test with",
 			"userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}},
 		{"type": "teams", "object": {"id": "a team", "name": "T", "users": ["kari", "`+s.userID+`"]}}]}`, http.StatusOK)
 	reader, err := s.signIn("kari")

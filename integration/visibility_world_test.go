@@ -224,7 +224,7 @@ func (p placed) body() map[string]any {
 		delete(body, "elsewhere")
 		body["userRoles"] = map[string]any{"rolesByNetwork": entries}
 		if body["username"] != nil {
-			body["password"] = fmt.Sprintf("password of %s", p.id)
+			body["password"] = "a password to test with"
 		}
 	}
 	body["id"] = p.id

@@ -28,7 +28,7 @@ var withdrawals = map[string]struct {
 	"the role":                   {"/api/v1/users/eve", `{"userRoles": {"rolesByNetwork": []}}`, `{"userRoles": {"rolesByNetwork": [{"network": "east", "roles": [{"role": "worker"}]}]}}`, 403},
 	"the network":                {"/api/v1/networks/east", `{"objectState": "INACTIVE"}`, `{"objectState": "ACTIVE"}`, 403},
 	"the user":                   {"/api/v1/users/eve", `{"objectState": "HIDDEN"}`, `{"objectState": "ACTIVE"}`, 401},
-	"the password":               {"/api/v1/users/eve", `{"password": "another password"}`, `{"password": "password of eve"}`, 401},
+	"the password":               {"/api/v1/users/eve", `{"password": "another password to test with"}`, `{"password": "a password to test with"}`, 401},
 }
 
 func testWithdrawnRights(t *testing.T, fresh newStore) {
@@ -37,7 +37,7 @@ func testWithdrawnRights(t *testing.T, fresh newStore) {
 	c.send("POST", "/api/v1/roles/worker?context=east", `{"name": "W", "scope": "NETWORK", "permissions": ["MANAGE_BUSINESS"]}`, 201, "")
 	c.send("POST", "/api/v1/batch?context=east", `{"operations": [{"type": "layouts", "object": {"id": "l", "name": "L", "html": "<p></p>"}},
 		{"type": "creatives", "object": {"id": "c", "name": "C", "layout": "l", "dimensionType": "FLEXIBLE", "verifiedSafe": true}},
-		{"type": "users", "object": {"id": "eve", "username": "eve", "password": "password of eve", "userRoles": {"rolesByNetwork": [{"network": "east", "roles": [{"role": "worker"}]}]}}}]}`, 200, "")
+		{"type": "users", "object": {"id": "eve", "username": "eve", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "east", "roles": [{"role": "worker"}]}]}}}]}`, 200, "")
 	c.send("POST", "/api/v1/tiers?context=east", `[`+strings.Repeat(`{"name": "T"},`, 9)+`{"name": "T"}]`, 200, "")
 	for name, way := range withdrawals {
 		t.Run(name, func(t *testing.T) {

@@ -45,6 +45,9 @@ type serveCommand struct {
 	SpoolBudget              int64         `default:"0" help:"Disk space for all temporary files together; 0 means 2 GiB, less on a small disk." placeholder:"BYTES"`
 	MaxConnections           int           `default:"2048" help:"Maximum number of open connections." placeholder:"NUMBER"`
 	MaxConnectionsPerAddress int           `default:"512" help:"Maximum number of open connections from one address (IPv6: one /64 network) that is not a trusted proxy." placeholder:"NUMBER"`
+	MaxFailedSignIns         int           `default:"5" help:"How many sign-ins with a username can fail before further ones are refused for a time." placeholder:"NUMBER"`
+	MaxFailedFromAddress     int           `name:"max-failed-sign-ins-per-address" default:"100" help:"The same for an address (IPv6: one /64 network)." placeholder:"NUMBER"`
+	FailedSignInWindow       time.Duration `default:"15m" help:"How long a failed sign-in counts." placeholder:"TIME"`
 	DrainDelay               time.Duration `default:"0s" help:"How long to continue to serve at shutdown while /readyz returns 503, so that load balancers notice." placeholder:"TIME"`
 	ShutdownTimeout          time.Duration `default:"60s" help:"How long to wait at shutdown for requests in progress." placeholder:"TIME"`
 	edgeFlags
@@ -99,6 +102,9 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	if c.MaxConnections < 1 || c.MaxConnectionsPerAddress < 1 {
 		return usagef("--max-connections and --max-connections-per-address must be at least 1")
 	}
+	if c.MaxFailedSignIns < 1 || c.MaxFailedFromAddress < 1 || c.FailedSignInWindow < time.Minute {
+		return usagef("--max-failed-sign-ins and --max-failed-sign-ins-per-address must be at least 1, and --failed-sign-in-window at least 1m")
+	}
 	if err := errors.Join(c.checkApplication(), c.checkAssets(), c.edgeFlags.check()); err != nil {
 		return err
 	}
@@ -141,7 +147,9 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	}
 	lifetimes := auth.DefaultLifetimes
 	lifetimes.Reuse, lifetimes.Key = c.RefreshReuseInterval, c.SigningKeyLifetime
-	options := marquee.Options{Lifetimes: lifetimes, Interval: c.ClockInterval, RequestTimeout: c.RequestTimeout, Memory: memory.budget,
+	options := marquee.Options{Lifetimes: lifetimes, Interval: c.ClockInterval,
+		SignIns:        auth.SignInLimits{Name: c.MaxFailedSignIns, Address: c.MaxFailedFromAddress, Window: c.FailedSignInWindow},
+		RequestTimeout: c.RequestTimeout, Memory: memory.budget,
 		Spool: c.spool(log), Version: programVersion(),
 		Connections: c.MaxConnections, AddressConnections: c.MaxConnectionsPerAddress}
 	c.edgeFlags.set(&options, certificate)

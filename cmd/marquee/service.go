@@ -23,6 +23,8 @@ type storeFlags struct {
 	Schemas       string `type:"folder" help:"Folder with more resource types; marquee serve watches it." placeholder:"DIR"`
 	SecretKey     string `help:"Key that secrets are encrypted with: base64 of 32 bytes, the same for all servers of a database; more keys after it, separated by commas, only decrypt. Without it, a key file is used: beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"BASE64"`
 	SecretKeyFile string `help:"File with that key." placeholder:"FILE"`
+
+	MinPasswordLength int `default:"12" help:"Minimum number of characters of a new password, from 8 to 64." placeholder:"NUMBER"`
 	applicationFlags
 
 	// waiting is called now and then while a database does not answer; nil says
@@ -99,6 +101,10 @@ func (f *storeFlags) openExisting(ctx context.Context, cure string) (*service, e
 
 // use opens the store and serves an application on it, with more options.
 func (f *storeFlags) use(ctx context.Context, mustExist bool, app *application, options marquee.Options) (*service, error) {
+	options.Passwords = auth.PasswordPolicy{MinLength: f.MinPasswordLength}
+	if options.Passwords.Check() != nil {
+		return nil, usagef("--min-password-length must be from %d to %d", auth.LeastMinPassword, auth.MostMinPassword)
+	}
 	registry, set, refusal := f.load(app)
 	if refusal != nil && !(f.tolerant && isRefusal(refusal)) {
 		return nil, refusal

@@ -62,6 +62,7 @@ var (
 	TokenInPath          = fault(Malformed, "error.token.in.path", "Send the access token in the Authorization header or as the query parameter auth_token, not in the path.")
 	InvalidGrant         = fault(Malformed, "error.grant.invalid", "The user name or password is wrong, or the refresh token is not valid.")
 	AttemptsTooMany      = fault(TooManyRequests, "error.attempts.too.many", "Too many sign-ins and passwords are waiting to be checked; try again later.")
+	SignInsFailed        = fault(TooManyRequests, "error.sign.ins.failed", "Too many sign-ins with this username or from this address have failed; try again later.")
 	UnsupportedGrant     = fault(Malformed, "error.grant.unsupported", "grant_type must be password or refresh_token.")
 	InvalidTokenRequest  = fault(Malformed, "error.token.request.invalid", "The token request requires {{parameter}}.")
 	InvalidScope         = fault(Malformed, "error.scope.invalid", "scope must be ng_api.")
@@ -74,6 +75,8 @@ var (
 	UserNotManaged       = fault(Forbidden, "error.user.not.managed", "{{field}} can be changed by the user, or by a manager of all the user's networks who holds every permission that the user holds.")
 	NetworkNotManaged    = fault(Forbidden, "error.network.not.managed", "You cannot change roles in the network {{context}}.")
 	LastAdministrator    = invalid("error.last.administrator", "The network {{context}} would be left without an administrator: an ACTIVE user with an ACTIVE role of scope NETWORK that holds MANAGE_SYSTEM.")
+	PasswordCommon       = invalid("error.password.common", "{{field}} is too easy to guess: it is a common password, or differs from one by what is tried first, such as a digit or a capital.")
+	PasswordHasUsername  = invalid("error.password.has.username", "{{field}} must not contain the username.")
 	CurrentPasswordWrong = invalid("error.current.password.wrong", "currentPassword is required to change your own password or username, and must be correct.")
 )
 

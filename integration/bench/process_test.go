@@ -46,7 +46,7 @@ func start(b *testing.B, binary, uri string) *program {
 	began := time.Now()
 	p := &program{command: exec.Command(binary, "serve", "--addr", "127.0.0.1:0", "--store", uri, "--log-level", "info")}
 	p.command.Dir = b.TempDir() // where it makes a key for a database
-	p.command.Env = append(os.Environ(), "MARQUEE_BOOTSTRAP_PASSWORD=benchmark")
+	p.command.Env = append(os.Environ(), "MARQUEE_BOOTSTRAP_PASSWORD=a password to test with")
 	logs, err := p.command.StderrPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -67,7 +67,7 @@ func start(b *testing.B, binary, uri string) *program {
 	}
 	answer.Body.Close()
 	p.started = time.Since(began)
-	answer, err = http.PostForm(p.url+"/api/authenticate", url.Values{"grant_type": {"password"}, "username": {"admin"}, "password": {"benchmark"}})
+	answer, err = http.PostForm(p.url+"/api/authenticate", url.Values{"grant_type": {"password"}, "username": {"admin"}, "password": {"a password to test with"}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 const (
 	Network  = "main"
 	Username = "admin"
-	Password = "password of admin"
+	Password = "a password to test with"
 )
 
 // Server is a running server. It ends with the test.

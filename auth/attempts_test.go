@@ -1,0 +1,276 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"marquee/engine"
+	"marquee/engine/message"
+	"marquee/engine/store"
+)
+
+const rightWord, wrongWord = "the right word 4", "the wrong word 4"
+
+// limited returns a service with low limits and a clock that a test can put forward.
+func limited(t *testing.T) (*engine.Engine, *Service, func(time.Duration)) {
+	t.Helper()
+	e, service := engineWithUsers(t)
+	now := time.Date(2026, 3, 1, 12, 0, 30, 0, time.UTC)
+	service.now = func() time.Time { return now }
+	service.SignIns = SignInLimits{Name: 2, Address: 3, Window: 15 * time.Minute}
+	return e, service, func(d time.Duration) { now = now.Add(d) }
+}
+
+func tried(t *testing.T, s *Service, address, name, password string) error {
+	t.Helper()
+	_, err := s.Password(t.Context(), address, name, password, "")
+	return err
+}
+
+// The failures of a name are counted whether or not a user has it, in whatever case it
+// is written, until they are a quarter of an hour old; then the user can sign in.
+func TestFailuresOfAName(t *testing.T) {
+	_, service, advance := limited(t)
+	other := &Service{SignIns: service.SignIns, store: service.store, keys: service.keys, callers: service.callers, lifetimes: service.lifetimes, now: service.now}
+	for _, name := range []string{"reader-east", "nobody"} {
+		for i, server := range []*Service{service, other} {
+			if err := tried(t, server, fmt.Sprintf("192.0.2.%d", i), strings.ToUpper(name), wrongWord); !message.InvalidGrant.Is(err) {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		for _, server := range []*Service{service, other} {
+			before := hashes.Load()
+			err := tried(t, server, "192.0.2.9", name, rightWord)
+			if !message.SignInsFailed.Is(err) || hashes.Load() != before {
+				t.Fatalf("%s: %v, and %d hashes", name, err, hashes.Load()-before)
+			}
+			if wait := err.(*message.Error).RetryAfter; wait < 15*time.Minute || wait > 16*time.Minute {
+				t.Errorf("%s: wait %v", name, wait)
+			}
+		}
+	}
+	if err := tried(t, service, "192.0.2.9", "boss-east", rightWord); err != nil {
+		t.Errorf("another user: %v", err)
+	}
+	advance(14 * time.Minute)
+	if err := tried(t, service, "192.0.2.9", "reader-east", rightWord); !message.SignInsFailed.Is(err) {
+		t.Errorf("too early: %v", err)
+	}
+	advance(2 * time.Minute)
+	if err := tried(t, service, "192.0.2.9", "reader-east", rightWord); err != nil {
+		t.Errorf("later: %v", err)
+	}
+}
+
+// An address where the user has signed in before has a counter of its own, which others
+// cannot reach, and which a success clears.
+func TestAddressWhereTheUserHasSignedIn(t *testing.T) {
+	_, service, _ := limited(t)
+	home, away := "2001:db8:1:2::1", "192.0.2.1"
+	if err := tried(t, service, home, "reader-east", rightWord); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := tried(t, service, away, "reader-east", wrongWord); !message.InvalidGrant.Is(err) {
+			t.Fatal(err)
+		}
+	}
+	if err := tried(t, service, away, "reader-east", rightWord); !message.SignInsFailed.Is(err) {
+		t.Errorf("away: %v", err)
+	}
+	for range 2 { // another address of the same network
+		if err := tried(t, service, "2001:db8:1:2:ffff::7", "reader-east", wrongWord); !message.InvalidGrant.Is(err) {
+			t.Errorf("a mistake at home: %v", err)
+		}
+		if err := tried(t, service, home, "reader-east", rightWord); err != nil {
+			t.Errorf("at home: %v", err)
+		}
+	}
+	for range 2 {
+		_ = tried(t, service, home, "reader-east", wrongWord)
+	}
+	if err := tried(t, service, home, "reader-east", rightWord); !message.SignInsFailed.Is(err) {
+		t.Errorf("two mistakes at home: %v", err)
+	}
+}
+
+// The failures of an address are counted over all names; IPv6 addresses of a /64
+// network are one.
+func TestFailuresOfAnAddress(t *testing.T) {
+	_, service, _ := limited(t)
+	for i := range 3 {
+		if err := tried(t, service, fmt.Sprintf("2001:db8::%d", i), fmt.Sprintf("name-%d", i), wrongWord); !message.InvalidGrant.Is(err) {
+			t.Fatal(err)
+		}
+	}
+	if err := tried(t, service, "2001:db8::ffff", "reader-east", rightWord); !message.SignInsFailed.Is(err) {
+		t.Errorf("the same network: %v", err)
+	}
+	if err := tried(t, service, "2001:db8:0:1::1", "reader-east", rightWord); err != nil {
+		t.Errorf("another network: %v", err)
+	}
+}
+
+// A new password ends the wait, so that a manager can help a user who is locked out.
+func TestNewPasswordEndsTheWait(t *testing.T) {
+	e, service, _ := limited(t)
+	for range 2 {
+		_ = tried(t, service, "192.0.2.1", "reader-east", wrongWord)
+	}
+	object := operation(t, e, "users", map[string]any{"id": "reader east", "password": "a new word, and long"})
+	if _, err := e.Write(t.Context(), &engine.Caller{System: true}, engine.Batch{Operations: []engine.Operation{object}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tried(t, service, "192.0.2.1", "reader-east", "a new word, and long"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Guesses that are sent at once do not outrun the count.
+func TestRacingGuesses(t *testing.T) {
+	_, service, _ := limited(t)
+	before := hashes.Load()
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() { _ = tried(t, service, fmt.Sprintf("192.0.2.%d", i), "reader-east", wrongWord) })
+	}
+	all.Wait()
+	if n := hashes.Load() - before; n != 2 {
+		t.Errorf("%d passwords were checked", n)
+	}
+	if len(service.signIns.open) != 0 {
+		t.Errorf("%d lines are left", len(service.signIns.open))
+	}
+}
+
+// However many names and addresses are tried, the size of a record is bounded, and
+// those that are tried once do not displace one that is tried often.
+func TestAttemptsAreBounded(t *testing.T) {
+	var d attemptDocument
+	now := time.Unix(1_800_000_000, 0)
+	for range 5 {
+		d.add("victim", now, 15*time.Minute)
+	}
+	for i := range 1000 {
+		d.add(fmt.Sprint(i), now, 15*time.Minute)
+	}
+	if len(d.Entries) != attemptEntries {
+		t.Errorf("%d entries", len(d.Entries))
+	}
+	if entry := d.find("victim"); entry == nil || entry.count() != 5 || len(entry.Parts) != 1 {
+		t.Errorf("the victim has %v", entry)
+	}
+	for i := range 100 {
+		d.add("victim", now.Add(time.Duration(i)*time.Minute), 15*time.Minute)
+		d.prune(now.Add(time.Duration(i)*time.Minute), 15*time.Minute)
+	}
+	if entry := d.find("victim"); len(entry.Parts) > windowParts+1 || len(d.Entries) != 1 {
+		t.Errorf("%d entries, the victim's with %d parts", len(d.Entries), len(entry.Parts))
+	}
+}
+
+// Only some addresses of a user are remembered.
+func TestAddressesAreBounded(t *testing.T) {
+	_, service, advance := limited(t)
+	for i := range maxAddresses + 5 {
+		if err := service.remember(t.Context(), "u", fmt.Sprint(i), newCounter(1, "own", fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+		advance(24 * time.Hour)
+	}
+	err := service.store.Read(t.Context(), func(r store.Snapshot) error {
+		_, d, err := readAddresses(t.Context(), r, "u")
+		_, first := d.Addresses["0"]
+		_, last := d.Addresses[fmt.Sprint(maxAddresses+4)]
+		if len(d.Addresses) != maxAddresses || first || !last {
+			t.Errorf("%v", d.Addresses)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// traced records what is asked of a store.
+type traced struct {
+	store.Store
+	calls []string
+}
+
+func (s *traced) Read(ctx context.Context, fn func(store.Snapshot) error) error {
+	s.calls = append(s.calls, "read")
+	return s.Store.Read(ctx, func(r store.Snapshot) error { return fn(&tracedSnapshot{r, s}) })
+}
+
+func (s *traced) Write(ctx context.Context, fn func(store.Tx) error) error {
+	s.calls = append(s.calls, "write")
+	return s.Store.Write(ctx, func(tx store.Tx) error { return fn(&tracedTx{tx, s}) })
+}
+
+type tracedSnapshot struct {
+	store.Snapshot
+	s *traced
+}
+
+func (r *tracedSnapshot) Get(ctx context.Context, collection string, keys []store.Key, yield func(*store.Record) error) error {
+	r.s.calls = append(r.s.calls, fmt.Sprintf("get %d of %s", len(keys), collection))
+	return r.Snapshot.Get(ctx, collection, keys, yield)
+}
+
+func (r *tracedSnapshot) Claims(ctx context.Context, claims []store.Claim) (map[store.Claim]string, error) {
+	r.s.calls = append(r.s.calls, "claims")
+	return r.Snapshot.Claims(ctx, claims)
+}
+
+type tracedTx struct {
+	store.Tx
+	s *traced
+}
+
+func (tx *tracedTx) Get(ctx context.Context, collection string, keys []store.Key, yield func(*store.Record) error) error {
+	tx.s.calls = append(tx.s.calls, fmt.Sprintf("get %d of %s", len(keys), collection))
+	return tx.Tx.Get(ctx, collection, keys, yield)
+}
+
+func (tx *tracedTx) Put(ctx context.Context, collection string, writes []store.Write) error {
+	tx.s.calls = append(tx.s.calls, fmt.Sprintf("put %d of %s", len(writes), collection))
+	return tx.Tx.Put(ctx, collection, writes)
+}
+
+// A refused sign-in does the same work whether or not the user exists: the same calls
+// of the store, and one hash with the same parameters. A refusal without a look at the
+// password does the same work, too.
+func TestSignInDoesTheSameWork(t *testing.T) {
+	e, service, _ := limited(t)
+	never := operation(t, e, "users", map[string]any{"id": "never", "username": "never-signed-in"})
+	if _, err := e.Write(t.Context(), &engine.Caller{System: true}, engine.Batch{Operations: []engine.Operation{never}}); err != nil {
+		t.Fatal(err)
+	}
+	tracing := &traced{Store: service.store}
+	service.store = tracing
+	work := map[string][]string{}
+	names := []string{"reader-east", "nobody at all", "never-signed-in"}
+	for i, name := range names {
+		tracing.calls = nil
+		for range 3 {
+			before := hashes.Load()
+			err := tried(t, service, fmt.Sprintf("192.0.2.%d", i), name, wrongWord)
+			tracing.calls = append(tracing.calls, fmt.Sprintf("%d hashes: %v", hashes.Load()-before, err))
+		}
+		work[name] = tracing.calls
+	}
+	for _, name := range names[1:] {
+		if !slices.Equal(work[name], work[names[0]]) {
+			t.Errorf("%s:\n%s\n%s:\n%s", name, strings.Join(work[name], "\n"), names[0], strings.Join(work[names[0]], "\n"))
+		}
+	}
+	if parsed, ok := parseHash(dummy); !ok || outdated(dummy) || parsed.memory != argonMemoryKB {
+		t.Error("the hash of nobody has other parameters")
+	}
+}

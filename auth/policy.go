@@ -1,0 +1,105 @@
+package auth
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ccojocar/zxcvbn-go"
+	"golang.org/x/text/unicode/norm"
+
+	"marquee/engine"
+	"marquee/engine/message"
+)
+
+// PasswordPolicy is what a password must satisfy when it is set. Passwords that were
+// stored under another policy can still be used to sign in.
+type PasswordPolicy struct {
+	// MinLength is the minimum number of characters; 0 is DefaultMinPassword.
+	MinLength int
+}
+
+// The limits of PasswordPolicy.MinLength, and its default.
+const (
+	LeastMinPassword   = 8
+	DefaultMinPassword = 12
+	MostMinPassword    = 64
+)
+
+// maxPassword is the maximum number of characters of a password, as in the schema of
+// users.
+const maxPassword = 1024
+
+// Check returns an error if the policy itself is out of its limits.
+func (p PasswordPolicy) Check() error {
+	if p.MinLength != 0 && (p.MinLength < LeastMinPassword || p.MinLength > MostMinPassword) {
+		return fmt.Errorf("the minimum length of passwords must be from %d to %d", LeastMinPassword, MostMinPassword)
+	}
+	return nil
+}
+
+func (p PasswordPolicy) minLength() int {
+	if p.MinLength == 0 {
+		return DefaultMinPassword
+	}
+	return p.MinLength
+}
+
+// shortest name that a password must not contain: shorter ones are part of many words.
+const shortestName = 3
+
+// broken returns the first rule that a password breaks: how, and its parameters. It is
+// nil if the password can be set. A password that is too long is left to the schema.
+func (p PasswordPolicy) broken(password, username string) (*message.Definition, message.Params) {
+	switch n := utf8.RuneCountInString(password); {
+	case n > maxPassword:
+		return nil, nil
+	case n < p.minLength():
+		return message.ValueTooShort, message.Params{"limit": p.minLength()}
+	case utf8.RuneCountInString(username) >= shortestName && strings.Contains(folded(password), folded(username)):
+		return message.PasswordHasUsername, nil
+	case guessable(password):
+		return message.PasswordCommon, nil
+	}
+	return nil, nil
+}
+
+// folded is the form in which a name is searched for in a password: neither case nor
+// width matters.
+func folded(text string) string { return strings.ToLower(norm.NFKC.String(text)) }
+
+const (
+	// guessableScore is the score of zxcvbn up to which a password is refused: it is
+	// found within a million guesses on average.
+	guessableScore = 0
+	// estimated is how many characters of a password are looked at. The time of the
+	// estimate grows with the square, and longer passwords are not common.
+	estimated = 40
+)
+
+// guessable reports whether a password is common, or differs from a common one in what
+// those who guess passwords try: capitals, digits for letters, years, sequences, rows
+// of the keyboard, repetition.
+func guessable(password string) bool {
+	end, n := len(password), 0
+	for i := range password {
+		if n == estimated {
+			end = i
+			break
+		}
+		n++
+	}
+	return zxcvbn.PasswordStrength(password[:end], nil).Score <= guessableScore
+}
+
+// checkPolicy refuses a new password that breaks the policy.
+func (s *Service) checkPolicy(c *engine.Change) {
+	password, set := c.Patch["password"].(string)
+	if !set || c.Internal() {
+		return
+	}
+	username, _ := c.After["username"].(string)
+	if rule, params := s.Passwords.broken(password, username); rule != nil {
+		c.Refuse(rule, "/password", params)
+	}
+}
