@@ -57,10 +57,10 @@ func (s *Server) reload(ctx context.Context) (again bool) {
 	case err == nil:
 		log.Info("schemas loaded", slog.Int("types", len(types.Types())))
 	case served: // the values of new secrets are encrypted after the set is served
-		log.Warn("schemas loaded, but stored secrets are not all encrypted yet; trying again", slog.String("cause", err.Error()))
+		log.Warn("schemas loaded, but not all stored secrets are encrypted yet; retrying", slog.String("cause", err.Error()))
 		again = true
 	case again:
-		log.Warn("the schemas cannot be served yet; the previous ones remain; trying again", slog.String("cause", err.Error()))
+		log.Warn("the schemas cannot be served yet; the previous ones remain; retrying", slog.String("cause", err.Error()))
 	case errors.Is(err, folder.ErrNotFound):
 		log.Error("the folder of schemas does not exist; the previous schemas remain", slog.String("folder", s.options.SchemaFolder))
 	default:

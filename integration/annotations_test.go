@@ -16,7 +16,7 @@ import (
 	"unicode"
 
 	"marquee/engine/schema"
-	"marquee/schemas"
+	"marquee/resources"
 )
 
 // applicatorCase wraps a schema into one applicator.
@@ -241,7 +241,7 @@ func refusals(t *testing.T, annotation string) map[string]string {
 	refused := map[string]string{}
 	for {
 		folder, _ := generate(annotation, refused)
-		_, err := schema.Load(schema.Source{FS: schemas.FS}, schema.Source{FS: folder})
+		_, err := resources.LoadSchemas(schema.Source{FS: folder})
 		if err == nil {
 			return refused
 		}

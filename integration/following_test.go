@@ -109,7 +109,7 @@ func testDependantsFollow(t *testing.T, fresh newStore) {
 	c.send("POST", "/api/v1/creatives/late?context=main", `{"name": "C", "libraryCreative": "lib"}`, 201, `{"layoutParameters": {"headline": "1"}}`)
 	log := c.follow()
 	c.wantHeadlines("1", many+1)
-	procWants(t, log, "begin to follow", "have followed", "librarycreatives lib", "type=creatives", fmt.Sprintf("objects=%d", many+1), "refused=0")
+	procWants(t, log, "updating the objects that depend on a changed one", "are up to date", "librarycreatives lib", "type=creatives", fmt.Sprintf("objects=%d", many+1), "refused=0")
 	last := fmt.Sprintf("c%05d", many-1)
 	c.send("GET", "/api/v1/audit?context=main&type=creatives&id="+last, "", 200, `{"totalCount": 2, "results": [{"user": {"id": "`+c.s.userID+`"},
 		"cause": {"code": "audit.cause.object", "params": {"type": "librarycreatives", "id": "lib"}}, "version": 2}, "<any>"]}`)

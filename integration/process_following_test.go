@@ -34,14 +34,14 @@ func testFollowingSurvivesKills(t *testing.T, fresh newStore) {
 		state := []string{"INACTIVE", "ACTIVE"}[round%2]
 		mark := p.stderr.mark()
 		p.ask(http.StatusOK, "POST", "/api/v1/tiers/t?context=main", `{"objectState": "`+state+`"}`)
-		if p.stderr.await(t, mark, procSays("the objects that depend on a changed one begin to follow")) == "" {
+		if p.stderr.await(t, mark, procSays("updating the objects that depend on a changed one")) == "" {
 			t.Fatal("the program has ended")
 		}
 		p.kill()
 		endTransactions(t, store)
 		p = procServe(t, store)
 		p.token = token
-		if p.stderr.await(t, 0, procSays("the objects that depend on a changed one have followed")) == "" {
+		if p.stderr.await(t, 0, procSays("the objects that depend on a changed one are up to date")) == "" {
 			t.Fatal("the program has ended")
 		}
 		if n := p.tiersSeen(many, state == "INACTIVE"); n != many {

@@ -84,7 +84,7 @@ func TestReadyNotes(t *testing.T) {
 	f := procFolder{procServe(t, newSQLite(t), "--schemas", dir), dir}
 	f.drop("broken.json", `{"type": 7}`, procRefusedSet)
 	said := f.awaitReady(http.StatusOK)
-	procWants(t, said, `"status":"ready"`, "schemas/broken.json", "refused, those before stay")
+	procWants(t, said, `"status":"ready"`, "schemas/broken.json", "refused, the previous ones remain")
 	procShuns(t, said, filepath.Dir(dir))
 	if !strings.Contains(f.stderr.String(), dir) {
 		t.Error("the log does not say where the folder is")

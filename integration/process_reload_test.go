@@ -51,7 +51,7 @@ func (f procFolder) change(says string, do func() error) map[string]any {
 
 const (
 	procLoaded     = "schemas loaded"
-	procRefusedSet = "the schemas were refused; those before stay"
+	procRefusedSet = "the schemas were refused; the previous ones remain"
 )
 
 // TestReload goes through the life of a folder of schemas while requests run.
@@ -92,7 +92,7 @@ func testReload(t *testing.T, fresh newStore) {
 			t.Errorf("%s: the log says %v", name, entry)
 		}
 		ready := f.ask(http.StatusOK, http.MethodGet, "/readyz", "")
-		procWants(t, string(ready.body), "widgets.json", "those before stay", `"status":"ready"`)
+		procWants(t, string(ready.body), "widgets.json", "the previous ones remain", `"status":"ready"`)
 		f.ask(http.StatusOK, http.MethodGet, "/api/v1/gadgets/g?context=main", "")
 		f.ask(http.StatusNotFound, http.MethodGet, "/api/v1/widgets?context=main", "")
 	}

@@ -15,7 +15,7 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/schema"
-	"marquee/schemas"
+	"marquee/resources"
 )
 
 // venues is a folder with one type, whose x-resource has more members.
@@ -26,7 +26,7 @@ func venues(resource string) fs.FS {
 }
 
 func (s *service) swap(e *engine.Engine, folder fs.FS) error {
-	registry, err := schema.Load(schema.Source{FS: schemas.FS}, schema.Source{Name: "schemas", FS: folder})
+	registry, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: folder})
 	if err != nil {
 		s.tb.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func testSchemaChangeInterrupted(t *testing.T, fresh newStore) {
 		t.Fatal(err)
 	}
 	s.must(token, http.MethodPost, "/api/v1/venues?context=main", `[`+strings.Repeat(`{"name": "north"}, `, 999)+`{"name": "south"}]`, http.StatusOK)
-	other, err := schema.Load(schema.Source{FS: schemas.FS}, schema.Source{Name: "schemas", FS: venues(`, "search": ["code"]`)})
+	other, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: venues(`, "search": ["code"]`)})
 	if err != nil {
 		t.Fatal(err)
 	}

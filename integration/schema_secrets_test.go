@@ -13,7 +13,7 @@ import (
 
 	"marquee/engine/schema"
 	"marquee/engine/store"
-	"marquee/schemas"
+	"marquee/resources"
 )
 
 // safes is a folder with one type that has a key, at the top and below.
@@ -298,7 +298,7 @@ func testSchemaSecretInterrupted(t *testing.T, fresh newStore) {
 	v.stopSearch() // which reads the engine's store
 	own := v.engine.Store
 	load := func(folder fs.FS) *schema.Registry {
-		registry, err := schema.Load(schema.Source{FS: schemas.FS}, schema.Source{Name: "schemas", FS: folder})
+		registry, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: folder})
 		if err != nil {
 			t.Fatal(err)
 		}

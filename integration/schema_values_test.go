@@ -13,7 +13,7 @@ import (
 
 	"marquee"
 	"marquee/engine/schema"
-	"marquee/schemas"
+	"marquee/resources"
 )
 
 // typeWith is a folder with one type that has these properties.
@@ -25,7 +25,7 @@ func typeWith(path, resource, properties string) fs.FS {
 // restart opens another engine on the store, as the next start of the program
 // does with a folder of schemas.
 func (s *service) restart(folder fs.FS) error {
-	registry, err := schema.Load(schema.Source{FS: schemas.FS}, schema.Source{Name: "schemas", FS: folder})
+	registry, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: folder})
 	if err != nil {
 		s.tb.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func newDisplay(quiet bool, size int64) *display {
 
 func (d *display) begin(s transfer.Status) { d.begun, d.shown, d.first = d.now(), d.now(), s }
 
-// update is told after every chunk.
+// update is called after every chunk.
 func (d *display) update(s transfer.Status) {
 	every := lineEvery
 	if d.bar {

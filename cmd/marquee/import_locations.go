@@ -10,7 +10,7 @@ import (
 	"marquee/resources/location"
 )
 
-// locations is what stands in place of a type to import a gazetteer.
+// locations is given instead of a type to import a gazetteer.
 const locations = "locations"
 
 // locationFaults say what is wrong with a line of a gazetteer, and what to do.

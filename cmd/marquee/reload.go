@@ -32,18 +32,18 @@ func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedF
 	defer s.mu.Unlock()
 	switch {
 	case served && err != nil: // the values of new secrets are sealed after the set is served
-		s.note = "served, but stored secrets are not all encrypted yet; that is tried again"
-		log.Warn("schemas loaded, but stored secrets are not all encrypted yet; that is tried again", slog.String("cause", err.Error()))
+		s.note = "served, but not all stored secrets are encrypted yet; retrying"
+		log.Warn("schemas loaded, but not all stored secrets are encrypted yet; retrying", slog.String("cause", err.Error()))
 		again = true
 	case again:
-		s.note = "not served yet, those before stay: the store is in the way (the log says how), and they are tried again"
-		log.Warn("the schemas cannot be served yet; those before stay, and they are tried again", slog.String("cause", err.Error()))
+		s.note = "not served yet, the previous ones remain: the store is not ready (see the log); retrying"
+		log.Warn("the schemas cannot be served yet; the previous ones remain; retrying", slog.String("cause", err.Error()))
 	case errors.Is(err, folder.ErrNotFound):
 		s.note = "the folder " + filepath.Base(f.Schemas) + " does not exist; the last set is served"
 		log.Error("the folder of schemas does not exist; the last set is served", slog.String("folder", f.Schemas))
 	case err != nil:
-		s.note = "refused, those before stay: " + withoutPaths(err.Error(), f.Schemas)
-		log.Error("the schemas were refused; those before stay", slog.String("reason", err.Error()))
+		s.note = "refused, the previous ones remain: " + withoutPaths(err.Error(), f.Schemas)
+		log.Error("the schemas were refused; the previous ones remain", slog.String("reason", err.Error()))
 	default:
 		s.note = ""
 		log.Info("schemas loaded", slog.Int("types", len(registry.Types())))
@@ -90,6 +90,6 @@ func (s *service) keep(ctx context.Context, f *storeFlags, set *folder.Recorder)
 		return
 	}
 	if err := folder.Keep(ctx, s.Store(), set); err != nil {
-		f.logger().Warn("the set of schemas is served, but cannot be kept for a start with a wrong one", slog.String("cause", err.Error()))
+		f.logger().Warn("the schemas are served, but cannot be stored for a start with a mistake in the folder", slog.String("cause", err.Error()))
 	}
 }

@@ -70,7 +70,7 @@ func TestReloadIsTriedAgain(t *testing.T) {
 		t.Errorf("served: %t, after %q", found, notes)
 	}
 	for _, note := range notes[:2] {
-		if !strings.Contains(note, "not served yet, those before stay: the store is in the way") {
+		if !strings.Contains(note, "not served yet, the previous ones remain: the store is not ready") {
 			t.Errorf("the note is %s", note)
 		}
 	}

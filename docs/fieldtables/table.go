@@ -26,7 +26,7 @@ func (t table) write(s schema) string {
 }
 
 // members writes the rows of the properties of an object, and of what they
-// hold: nested names are joined by dots, and [] stands for the items of an array.
+// hold: nested names are joined by dots, and [] means the items of an array.
 func (t *table) members(prefix string, s schema) {
 	for _, variant := range variants(s, "anyOf") {
 		if variant.has("properties") {

@@ -174,7 +174,7 @@ func (v *view) historyTypes() []string {
 
 // shownFields applies the type's BeforeRender hook to the values of a change.
 func (v *view) shownFields(t *schema.Type, c store.Change) ([]byte, error) {
-	// What has become a secret may not be left out yet of what is stored.
+	// The stored changes may still contain values that have become secrets.
 	fields, _, err := history.Redact(t.Shape, c.Fields)
 	shown := v.e.hooks[t.Name].BeforeRender
 	if shown == nil || err != nil {

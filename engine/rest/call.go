@@ -165,7 +165,7 @@ func (r *Call) authenticate() error {
 
 // Network returns the network that the parameter context names, in which the caller
 // must have a role. For a global type, context is ignored and the network is "". A
-// nil type stands for a call about the network itself.
+// nil type means a call about the network itself.
 func (r *Call) Network(t *schema.Type) (string, error) {
 	if t != nil && t.Global {
 		return "", nil

@@ -68,7 +68,7 @@ func (e *Swapper) compare(ctx context.Context, registry *schema.Registry) (*revi
 			}
 			declared, shown := was.forms(now)
 			for _, place := range shown {
-				problems = append(problems, schema.Problem{File: t.File, Pointer: place, Text: "what is stored here is secret, and would be shown",
+				problems = append(problems, schema.Problem{File: t.File, Pointer: place, Text: "the stored values are secret, and would be shown",
 					Cure: `say "x-secret": true, use a new property, or say "x-secret": false to have the stored values decrypted`})
 			}
 			for place, form := range declared {

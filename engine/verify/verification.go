@@ -220,7 +220,7 @@ func (v *verifier) references(s store.Snapshot, page []verified, found func(*sto
 		err := s.Get(v.ctx, where.Collection, store.KeysIn(where.Network, list), func(r *store.Record) error {
 			object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 			if err != nil {
-				object = nil // which is told where it is looked at itself
+				object = nil // reported when that object is checked
 			}
 			kept := map[string]any{}
 			for _, reference := range references {

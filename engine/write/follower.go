@@ -79,7 +79,7 @@ func (e *Writer) FollowUp(ctx context.Context, log *slog.Logger) {
 		busy, err := f.cycle(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			log.Warn("the objects that depend on changed ones cannot be written at present; it will be tried again", slog.Any("error", message.Explained(err)))
+			log.Warn("writing the objects that depend on changed ones failed; retrying", slog.Any("error", message.Explained(err)))
 			if !walk.Sleep(ctx, backoff(failures)) {
 				return
 			}
@@ -109,7 +109,7 @@ func (e *Writer) FollowUp(ctx context.Context, log *slog.Logger) {
 func (f *follower) ended(ctx context.Context, err error) {
 	f.settling = false
 	if err != nil && ctx.Err() == nil {
-		f.log.Warn("the ends of transactions cannot be waited for at present; it will be tried again", slog.Any("error", message.Explained(err)))
+		f.log.Warn("waiting for open transactions failed; retrying", slog.Any("error", message.Explained(err)))
 		walk.Sleep(ctx, followRetry)
 	}
 }
@@ -377,13 +377,13 @@ func (f *follower) failed(ctx context.Context, r *round, err error) (again bool,
 		return true, nil
 	case len(r.found) == 1 && t.skip != r.found[0].ID && (refused || t.tries >= followTries):
 		t.limit, t.skip = 1, r.found[0].ID
-		f.log.Warn("an object that depends on a changed one is left as it is, as it cannot be written", r.attributes(
+		f.log.Warn("an object that depends on a changed one cannot be written, and is left unchanged", r.attributes(
 			slog.String("id", r.found[0].ID), slog.Any("error", message.Explained(err)))...)
 		return true, nil
 	}
 	t.until = time.Now().Add(backoff(t.tries))
 	t.tries++
-	f.log.Warn("the objects that depend on a changed one cannot be written at present; it will be tried again",
+	f.log.Warn("writing the objects that depend on a changed one failed; retrying",
 		r.attributes(slog.Any("error", message.Explained(err)))...)
 	return false, nil
 }

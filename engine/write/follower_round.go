@@ -117,10 +117,10 @@ func (r *round) log() {
 		return
 	}
 	if r.entry.Done == len(r.found) {
-		r.f.log.Info("the objects that depend on a changed one begin to follow", r.attributes()...)
+		r.f.log.Info("updating the objects that depend on a changed one", r.attributes()...)
 	}
 	if len(r.entry.Walks) == 0 {
-		r.f.log.Info("the objects that depend on a changed one have followed", r.attributes(slog.Int("objects", r.entry.Done),
+		r.f.log.Info("the objects that depend on a changed one are up to date", r.attributes(slog.Int("objects", r.entry.Done),
 			slog.Int("refused", r.entry.Refused), slog.String("after", r.f.now().Sub(r.entry.Since).String()))...)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // type, as a write by the caller would, and returns its normal form, nil for none.
 // Pointers in faults begin at the value.
 func (e *Writer) CheckProperty(ctx context.Context, caller *access.Caller, t *schema.Type, property, network string, value any, validation FieldValidation) (stored any, unknown []Unknown, err error) {
-	// What is wrong is told of the property: the type is not what was sent.
+	// Faults name the property, as the client did not send an object of the type.
 	named := *t
 	named.Name = property
 	w := &Writing{e: e, ctx: ctx, caller: caller, batch: &Batch{Network: network, FieldValidation: validation}, registry: e.Registry(), result: &Result{}}

@@ -152,8 +152,8 @@ func (w *Writing) survey(s Stream) (last map[string]int, err error) {
 }
 
 // runStream runs the write path on all objects. All of them are validated; once there
-// is a fault, nothing more is stored. Each is called after every chunk and told
-// whether it was written.
+// is a fault, nothing more is stored. Each is called after every chunk and
+// learns whether it was written.
 func (w *Writing) runStream(s Stream, last map[string]int, each func(written bool) error) error {
 	w.result.Unknown = nil
 	if s.Answer != nil {

@@ -14,7 +14,7 @@ import (
 	"marquee/engine/store"
 )
 
-// retry tells how a failed operation may be retried.
+// retry is how a failed operation may be retried.
 type retry int
 
 const (

@@ -212,7 +212,7 @@ func (t *transaction) abort(ctx context.Context) {
 	}
 }
 
-// forget tells the driver, but not the server, that the transaction has ended.
+// forget ends the transaction in the driver, but not on the server.
 // An ended context prevents the command.
 func (t *transaction) forget() {
 	ended, cancel := context.WithCancel(context.Background())

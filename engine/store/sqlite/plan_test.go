@@ -128,16 +128,7 @@ func TestIndexes(t *testing.T) {
 // TestPlans compares SQLite's plan of each kind of query that an index is
 // declared for.
 func TestPlans(t *testing.T) {
-	s := openTest(t, Options{})
-	if err := s.EnsureCollections(t.Context(), []store.Collection{{Name: "things", Indexes: []store.Index{
-		{Equal: []query.Field{group}, Order: createTime},
-		{Equal: []query.Field{odd, size}, Order: id},
-		{Equal: []query.Field{group}, Order: size},
-		{Order: size},
-	}}}); err != nil {
-		t.Fatal(err)
-	}
-	usual := query.Not{Of: query.Compare{Field: state, Op: query.Equal, Value: "HIDDEN"}}
+	s := openPlanned(t)
 	active := query.In{Field: state, Values: []any{"ACTIVE", "INACTIVE"}}
 	for _, c := range []struct {
 		name  string
@@ -172,85 +163,115 @@ func TestPlans(t *testing.T) {
 			}
 		})
 	}
-	t.Run("terms", func(t *testing.T) {
-		for _, where := range []query.Expr{is(tags, "t"), query.And{usual, is(tags, "t")}, query.Term{Key: "q", Value: "w", Prefix: true},
-			query.And{query.And{query.In{Field: tags, Values: []any{"a", "b"}}}}} {
-			q := query.Query{Collection: "things", Network: "n", Where: where, Order: query.Order{Field: createTime}, Limit: 10}
-			find, findArgs := planOf(t, s, q).findSQL(segment{}, 10)
-			count, countArgs := planOf(t, s, q).countSQL()
-			for sql, args := range map[string][]any{find: findArgs, count: countArgs} {
-				plan := strings.Join(explain(t, s, sql, args...), "\n")
-				if !strings.Contains(plan, "SEARCH r_things USING INTEGER PRIMARY KEY (rowid=?)") ||
-					!strings.Contains(plan, "SEARCH t_things USING PRIMARY KEY (network=? AND key=? AND value") {
-					t.Errorf("%s\n%s", sql, plan)
-				}
-			}
-		}
-	})
-	t.Run("notices", func(t *testing.T) {
-		q := store.NoticeQuery{Network: "n", Owner: "o", Collections: []string{"things"}, Limit: 1}
-		behind := q
-		behind.After = "9"
-		statements := map[string][]any{noticeCountSQL: noticeArgs(q)}
-		for _, q := range []store.NoticeQuery{q, behind} {
-			sql, args, err := noticesSQL(q)
-			if err != nil {
-				t.Fatal(err)
-			}
-			statements[sql] = args
-		}
-		for sql, args := range statements {
+}
+
+// A term is found in the table of terms, and its record by its number.
+func TestPlansOfTerms(t *testing.T) {
+	s := openPlanned(t)
+	for _, where := range []query.Expr{is(tags, "t"), query.And{usual, is(tags, "t")}, query.Term{Key: "q", Value: "w", Prefix: true},
+		query.And{query.And{query.In{Field: tags, Values: []any{"a", "b"}}}}} {
+		q := query.Query{Collection: "things", Network: "n", Where: where, Order: query.Order{Field: createTime}, Limit: 10}
+		find, findArgs := planOf(t, s, q).findSQL(segment{}, 10)
+		count, countArgs := planOf(t, s, q).countSQL()
+		for sql, args := range map[string][]any{find: findArgs, count: countArgs} {
 			plan := strings.Join(explain(t, s, sql, args...), "\n")
-			if !strings.Contains(plan, "SEARCH changes USING INDEX changes_owner (network=? AND owner=?") || strings.Contains(plan, "TEMP B-TREE") {
+			if !strings.Contains(plan, "SEARCH r_things USING INTEGER PRIMARY KEY (rowid=?)") ||
+				!strings.Contains(plan, "SEARCH t_things USING PRIMARY KEY (network=? AND key=? AND value") {
 				t.Errorf("%s\n%s", sql, plan)
 			}
 		}
-	})
-	t.Run("get", func(t *testing.T) {
-		for _, ids := range [][]string{{"a"}, {"a", "b"}} {
-			condition, list := idCondition(ids)
-			plan := strings.Join(explain(t, s, "SELECT "+recordColumns+" FROM r_things WHERE network=? AND "+condition, "n", list), "\n")
-			if !strings.Contains(plan, "SEARCH r_things USING INDEX k_things (network=? AND id=?)") {
-				t.Errorf("%v\n%s", ids, plan)
+	}
+}
+
+// Notifications are found and counted by their owner.
+func TestPlansOfNotices(t *testing.T) {
+	s := openPlanned(t)
+	q := store.NoticeQuery{Network: "n", Owner: "o", Collections: []string{"things"}, Limit: 1}
+	behind := q
+	behind.After = "9"
+	statements := map[string][]any{noticeCountSQL: noticeArgs(q)}
+	for _, q := range []store.NoticeQuery{q, behind} {
+		sql, args, err := noticesSQL(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		statements[sql] = args
+	}
+	for sql, args := range statements {
+		plan := strings.Join(explain(t, s, sql, args...), "\n")
+		if !strings.Contains(plan, "SEARCH changes USING INDEX changes_owner (network=? AND owner=?") || strings.Contains(plan, "TEMP B-TREE") {
+			t.Errorf("%s\n%s", sql, plan)
+		}
+	}
+}
+
+// Records are read by their ids.
+func TestPlansOfGet(t *testing.T) {
+	s := openPlanned(t)
+	for _, ids := range [][]string{{"a"}, {"a", "b"}} {
+		condition, list := idCondition(ids)
+		plan := strings.Join(explain(t, s, "SELECT "+recordColumns+" FROM r_things WHERE network=? AND "+condition, "n", list), "\n")
+		if !strings.Contains(plan, "SEARCH r_things USING INDEX k_things (network=? AND id=?)") {
+			t.Errorf("%v\n%s", ids, plan)
+		}
+	}
+}
+
+// The history is read and counted by an index, the feed by its position.
+func TestPlansOfChanges(t *testing.T) {
+	s := openPlanned(t)
+	for _, c := range []struct {
+		q           store.HistoryQuery
+		page, count string
+	}{
+		{store.HistoryQuery{Network: "n", Collection: "things", ID: "a"}, "changes_object (network=? AND collection=? AND id=? AND feed_only=?)", "changes_object (network=? AND collection=? AND id=? AND feed_only=?)"},
+		{store.HistoryQuery{Network: "n"}, "changes_network (network=? AND feed_only=?)", "changes_network (network=? AND feed_only=?)"},
+		{store.HistoryQuery{Network: "n", Collection: "things"}, "changes_network (network=? AND feed_only=?)", "changes_object (network=? AND collection=?)"},
+		{store.HistoryQuery{Network: "n", Collections: []string{"things"}}, "changes_network (network=? AND feed_only=?)", "changes_object (network=? AND collection=?)"},
+	} {
+		for _, after := range []string{"", "9"} {
+			q := c.q
+			q.Limit, q.After = 10, after
+			page, args, err := historySQL(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			index := c.page
+			if after != "" {
+				index = strings.TrimSuffix(index, ")") + " AND rowid<?)"
+			}
+			if plan := strings.Join(explain(t, s, page, args...), "\n"); !strings.Contains(plan, "USING INDEX "+index) || strings.Contains(plan, "TEMP B-TREE") {
+				t.Errorf("a page of %+v\n%s", q, plan)
 			}
 		}
-	})
-	t.Run("changes", func(t *testing.T) {
-		for _, c := range []struct {
-			q           store.HistoryQuery
-			page, count string
-		}{
-			{store.HistoryQuery{Network: "n", Collection: "things", ID: "a"}, "changes_object (network=? AND collection=? AND id=? AND feed_only=?)", "changes_object (network=? AND collection=? AND id=? AND feed_only=?)"},
-			{store.HistoryQuery{Network: "n"}, "changes_network (network=? AND feed_only=?)", "changes_network (network=? AND feed_only=?)"},
-			{store.HistoryQuery{Network: "n", Collection: "things"}, "changes_network (network=? AND feed_only=?)", "changes_object (network=? AND collection=?)"},
-			{store.HistoryQuery{Network: "n", Collections: []string{"things"}}, "changes_network (network=? AND feed_only=?)", "changes_object (network=? AND collection=?)"},
-		} {
-			for _, after := range []string{"", "9"} {
-				q := c.q
-				q.Limit, q.After = 10, after
-				page, args, err := historySQL(q)
-				if err != nil {
-					t.Fatal(err)
-				}
-				index := c.page
-				if after != "" {
-					index = strings.TrimSuffix(index, ")") + " AND rowid<?)"
-				}
-				if plan := strings.Join(explain(t, s, page, args...), "\n"); !strings.Contains(plan, "USING INDEX "+index) || strings.Contains(plan, "TEMP B-TREE") {
-					t.Errorf("a page of %+v\n%s", q, plan)
-				}
-			}
-			count, args := historyWhere(c.q, "")
-			plan := strings.Join(explain(t, s, "SELECT count(*)"+count, args...), "\n")
-			if !strings.Contains(plan, "USING COVERING INDEX "+c.count) {
-				t.Errorf("the count of %+v\n%s", c.q, plan)
-			}
+		count, args := historyWhere(c.q, "")
+		plan := strings.Join(explain(t, s, "SELECT count(*)"+count, args...), "\n")
+		if !strings.Contains(plan, "USING COVERING INDEX "+c.count) {
+			t.Errorf("the count of %+v\n%s", c.q, plan)
 		}
-		plan := strings.Join(explain(t, s, "SELECT "+changeColumns+" FROM changes WHERE seq>? ORDER BY seq LIMIT 10"), "\n")
-		if !strings.Contains(plan, "USING INTEGER PRIMARY KEY (rowid>?)") || strings.Contains(plan, "TEMP B-TREE") {
-			t.Errorf("the feed\n%s", plan)
-		}
-	})
+	}
+	plan := strings.Join(explain(t, s, "SELECT "+changeColumns+" FROM changes WHERE seq>? ORDER BY seq LIMIT 10"), "\n")
+	if !strings.Contains(plan, "USING INTEGER PRIMARY KEY (rowid>?)") || strings.Contains(plan, "TEMP B-TREE") {
+		t.Errorf("the feed\n%s", plan)
+	}
+}
+
+// usual is the condition of lists without parameters.
+var usual = query.Not{Of: query.Compare{Field: state, Op: query.Equal, Value: "HIDDEN"}}
+
+// openPlanned opens a store with the indexes that the plans use.
+func openPlanned(t *testing.T) *Store {
+	t.Helper()
+	s := openTest(t, Options{})
+	if err := s.EnsureCollections(t.Context(), []store.Collection{{Name: "things", Indexes: []store.Index{
+		{Equal: []query.Field{group}, Order: createTime},
+		{Equal: []query.Field{odd, size}, Order: id},
+		{Equal: []query.Field{group}, Order: size},
+		{Order: size},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // TestCommonTerms checks that queries on common terms use another index, or the

@@ -34,7 +34,7 @@ func testEnsureAgain(f *fixture) {
 		same(f, "how many there are", len(f.ids(all("fresh", equal(text("group"), "g")))), round+1)
 	}
 	f.must(f.s.EnsureCollections(f.ctx, nil))
-	same(f, "what was named no longer", len(f.ids(all("fresh", nil))), 2*len(indexSets))
+	same(f, "an index that is no longer listed", len(f.ids(all("fresh", nil))), 2*len(indexSets))
 }
 
 func testSimilarNames(f *fixture) {
