@@ -280,6 +280,8 @@ func testNonInterference(t *testing.T, fresh newStore) {
 		}
 	case testing.Short():
 		total /= 10
+	case !strings.HasSuffix(t.Name(), "sqlite"): // where each takes several times as long
+		total = programLength
 	}
 	statuses := map[int]int{}
 	began := time.Now()
@@ -302,6 +304,7 @@ func runProgram(t *testing.T, fresh newStore, seed uint64, length int, statuses 
 		difference, status := p.ask(r)
 		statuses[status]++
 		if difference != "" {
+			t.Logf("as %s, request %d: %s\n%s", p.caller, i, r.curl(), difference)
 			least := shrink(t, fresh, seed, program[:i+1])
 			var b strings.Builder
 			for _, r := range least {
@@ -317,8 +320,12 @@ func runProgram(t *testing.T, fresh newStore, seed uint64, length int, statuses 
 // shrink leaves out what a program does not need for its last request to be
 // answered differently.
 func shrink(t *testing.T, fresh newStore, seed uint64, program []programmed) []programmed {
+	left := 40 // attempts, each of which makes two worlds
 	differs := func(candidate []programmed) (yes bool) {
-		t.Run("shrink", func(t *testing.T) {
+		if left--; left < 0 {
+			return false
+		}
+		t.Run(fmt.Sprintf("shrink-%d", left), func(t *testing.T) {
 			p := newTwins(t, fresh, seed)
 			for i, r := range candidate {
 				if difference, _ := p.ask(r); difference != "" {
