@@ -83,5 +83,8 @@ func newRegistry(types []*Type, messages *message.Catalogue, declared []*message
 		r.names = append(r.names, t.Name)
 	}
 	slices.Sort(r.names)
+	for _, t := range types {
+		t.resolveTeam(r.types)
+	}
 	return r, nil
 }

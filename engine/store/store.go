@@ -117,6 +117,10 @@ type Snapshot interface {
 	// have. Records that do not exist are left out.
 	Lacking(ctx context.Context, collection string, entries []Entry) ([]Entry, error)
 
+	// OrderedTerms returns the terms under ordered keys (query.OrderedKey) of the
+	// records that exist and have any.
+	OrderedTerms(ctx context.Context, collection string, keys []Key) (map[Key][]Term, error)
+
 	// Find yields a page in order. Absent values sort before all others, and
 	// query.Null holds for an empty array. With a position, the page begins
 	// after it and the offset is ignored.

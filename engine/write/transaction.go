@@ -37,11 +37,12 @@ func (w *Writing) begin(tx store.Tx) {
 		queuedByKey:      map[objectKey]*Change{},
 		beforeCommitKeys: map[string]bool{},
 		left:             following{MaxFollowing, MaxFollowingBytes},
+		leftOwned:        MaxFollowing,
 		followUps:        map[store.Key]*followUp{},
 		indexings:        map[string]*catalog.Indexing{},
 	}
 	if w.quiet {
-		w.left = following{}
+		w.left, w.leftOwned = following{}, 0
 	}
 }
 
@@ -175,6 +176,9 @@ func (w *Writing) runRound() error {
 	if err := w.refused(); err != nil {
 		return err
 	}
+	if err := w.own(); err != nil {
+		return err
+	}
 	return w.store(claims)
 }
 
@@ -269,7 +273,10 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 			return err
 		}
 	}
-	return w.tx.Append(w.ctx, changes)
+	if err := w.tx.Append(w.ctx, changes); err != nil {
+		return err
+	}
+	return w.moveOwned(changed)
 }
 
 // changeOf returns the entry of the history. The creator of the object is notified of

@@ -19,6 +19,10 @@ func (unstaged) Lacking(context.Context, string, []store.Entry) ([]store.Entry, 
 	return nil, errUnstaged
 }
 
+func (unstaged) OrderedTerms(context.Context, string, []store.Key) (map[store.Key][]store.Term, error) {
+	return nil, errUnstaged
+}
+
 func (unstaged) Find(context.Context, query.Query, func(*store.Record) error) error {
 	return errUnstaged
 }

@@ -6,11 +6,13 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"marquee/engine/document"
+	"marquee/engine/query"
 	"marquee/engine/store"
 )
 
@@ -103,7 +105,9 @@ func appendRecord(dst []byte, w *store.Write) ([]byte, error) {
 	dst = appendID(dst, w.Key)
 	dst = bsoncore.AppendDateTimeElement(dst, fieldCreateTime, w.CreateTime.UnixMilli())
 	dst = bsoncore.AppendStringElement(dst, fieldCreateUser, w.CreateUser)
-	dst = appendTerms(dst, fieldTerms, w.AddTerms)
+	terms, ordered := split(w.AddTerms)
+	dst = appendTerms(dst, fieldTerms, terms)
+	dst = appendTerms(dst, fieldOrdered, ordered)
 	return appendState(dst, w)
 }
 
@@ -157,10 +161,11 @@ func appendUpdate(dst []byte, w *store.Write) ([]byte, error) {
 	}
 	switch {
 	case len(w.DropTerms) > 0:
-		dst = bsoncore.BuildDocumentElement(dst, "$pullAll", appendTerms(nil, fieldTerms, w.DropTerms))
+		terms, ordered := split(w.DropTerms)
+		dst = bsoncore.BuildDocumentElement(dst, "$pullAll", appendTerms(appendTerms(nil, fieldTerms, terms), fieldOrdered, ordered))
 	case len(w.AddTerms) > 0:
-		each := bsoncore.BuildDocumentElement(nil, fieldTerms, appendTerms(nil, "$each", w.AddTerms))
-		dst = bsoncore.BuildDocumentElement(dst, "$addToSet", each)
+		terms, ordered := split(w.AddTerms)
+		dst = bsoncore.BuildDocumentElement(dst, "$addToSet", appendEach(appendEach(nil, fieldTerms, terms), fieldOrdered, ordered))
 	}
 	return bsoncore.AppendDocumentEnd(dst, update)
 }
@@ -176,11 +181,20 @@ func appendPipeline(dst []byte, w *store.Write) ([]byte, error) {
 	}
 	state, _ = bsoncore.AppendDocumentEnd(state, at)
 	literal := func(value any) bson.D { return bson.D{{Key: "$literal", Value: value}} }
-	stored := bson.D{{Key: "$ifNull", Value: bson.A{"$" + fieldTerms, bson.A{}}}}
-	kept := bson.D{{Key: "$setDifference", Value: bson.A{stored, literal(termTexts(w.DropTerms))}}}
-	terms := bson.D{{Key: "$setUnion", Value: bson.A{kept, literal(termTexts(w.AddTerms))}}}
+	changed := bson.D{}
+	set := func(name string, drop, add []store.Term) {
+		if len(drop)+len(add) > 0 {
+			stored := bson.D{{Key: "$ifNull", Value: bson.A{"$" + name, bson.A{}}}}
+			kept := bson.D{{Key: "$setDifference", Value: bson.A{stored, literal(termTexts(drop))}}}
+			changed = append(changed, bson.E{Key: name, Value: bson.D{{Key: "$setUnion", Value: bson.A{kept, literal(termTexts(add))}}}})
+		}
+	}
+	dropped, droppedOrdered := split(w.DropTerms)
+	added, addedOrdered := split(w.AddTerms)
+	set(fieldTerms, dropped, added)
+	set(fieldOrdered, droppedOrdered, addedOrdered)
 	stages := bson.A{bson.D{{Key: "$replaceWith", Value: bson.D{{Key: "$mergeObjects", Value: bson.A{
-		"$$ROOT", literal(bson.Raw(state)), bson.D{{Key: fieldTerms, Value: terms}}}}}}}}
+		"$$ROOT", literal(bson.Raw(state)), changed}}}}}}
 	if len(w.Warnings) == 0 {
 		stages = append(stages, bson.D{{Key: "$unset", Value: fieldWarnings}})
 	}
@@ -203,6 +217,32 @@ func appendTerms(dst []byte, name string, terms []store.Term) []byte {
 	dst, _ = bsoncore.AppendArrayEnd(dst, at)
 	return dst
 }
+
+// appendEach appends the addition of terms to a set, or nothing for none.
+func appendEach(dst []byte, name string, terms []store.Term) []byte {
+	if len(terms) == 0 {
+		return dst
+	}
+	return bsoncore.BuildDocumentElement(dst, name, appendTerms(nil, "$each", terms))
+}
+
+// split separates the terms with ordered keys, which have a field and an index of
+// their own.
+func split(terms []store.Term) (plain, ordered []store.Term) {
+	if !slices.ContainsFunc(terms, isOrdered) {
+		return terms, nil
+	}
+	for _, term := range terms {
+		if isOrdered(term) {
+			ordered = append(ordered, term)
+		} else {
+			plain = append(plain, term)
+		}
+	}
+	return plain, ordered
+}
+
+func isOrdered(term store.Term) bool { return strings.HasPrefix(term.Key, query.OrderedKey) }
 
 // termText is the stored form of a term. Keys contain no equals sign.
 func termText(term store.Term) string { return term.Key + "=" + term.Value }

@@ -10,7 +10,7 @@ import (
 )
 
 func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
-	p, err := v.plan(ctx, q)
+	p, err := v.plan(ctx, q, true)
 	if err != nil {
 		return 0, err
 	}

@@ -193,9 +193,12 @@ func (v *view) Labels(ctx context.Context, collection, property string, keys []s
 
 // Find implements store.Snapshot.
 func (v *view) Find(ctx context.Context, q query.Query, yield func(*store.Record) error) error {
-	p, err := v.plan(ctx, q)
+	p, err := v.plan(ctx, q, false)
 	if err != nil {
 		return err
+	}
+	if p.merged >= 0 {
+		return v.findMerged(ctx, p, yield)
 	}
 	remaining := q.Limit
 	var record store.Record

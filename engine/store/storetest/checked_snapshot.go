@@ -68,6 +68,21 @@ func (v *checkedSnapshot) Lacking(ctx context.Context, collection string, entrie
 	return lacking, err
 }
 
+func (v *checkedSnapshot) OrderedTerms(ctx context.Context, collection string, keys []store.Key) (map[store.Key][]store.Term, error) {
+	v.use.t.Helper()
+	if err := v.use.begin("OrderedTerms"); err != nil {
+		return nil, err
+	}
+	terms, err := v.Snapshot.OrderedTerms(ctx, collection, keys)
+	for key, held := range terms {
+		if !slices.Contains(keys, key) || len(held) == 0 {
+			v.use.t.Errorf("OrderedTerms: returned %v of %+v", held, key)
+		}
+	}
+	v.use.done("OrderedTerms", err, nil)
+	return terms, err
+}
+
 func (v *checkedSnapshot) Find(ctx context.Context, q query.Query, yield func(*store.Record) error) error {
 	t := v.use.t
 	t.Helper()
@@ -133,7 +148,8 @@ func hasTerms(e query.Expr) bool {
 	case query.Term:
 		return true
 	}
-	return false
+	_, _, ordered := query.Ordered(e)
+	return ordered
 }
 
 func (v *checkedSnapshot) Count(ctx context.Context, q query.Query) (int64, error) {
