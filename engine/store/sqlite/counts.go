@@ -17,6 +17,9 @@ func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
 	if err := v.guard(ctx); err != nil {
 		return 0, err
 	}
+	if err := v.take(); err != nil { // the count may be answered from memory
+		return 0, v.ended(err)
+	}
 	sql, args := p.countSQL()
 	revision := v.begun[q.Collection]
 	key := countKey(sql, args)

@@ -50,6 +50,9 @@ func (c *termChanges) write(conn *conn, collection string) error {
 	if err := c.ordered.write(conn, collection); err != nil {
 		return err
 	}
+	if len(c.add)+len(c.drop) == 0 {
+		return nil
+	}
 	table := termTable(collection)
 	drop := "DELETE FROM " + table + " WHERE network=? AND key=? AND value=? AND record=?"
 	for _, r := range sortTerms(c.drop) {
@@ -58,15 +61,17 @@ func (c *termChanges) write(conn *conn, collection string) error {
 		}
 	}
 	insert := "INSERT OR IGNORE INTO " + table + " (network,key,value,record) VALUES (?,?,?,?)"
-	many := insert + strings.Repeat(",(?,?,?,?)", termsAtOnce-1)
-	add, args := sortTerms(c.add), make([]any, 0, 4*termsAtOnce)
-	for ; len(add) >= termsAtOnce; add = add[termsAtOnce:] {
-		args = args[:0]
-		for _, r := range add[:termsAtOnce] {
-			args = append(args, r.network, r.key, r.value, r.record)
-		}
-		if err := conn.run(many, args...); err != nil {
-			return err
+	add := sortTerms(c.add)
+	if len(add) >= termsAtOnce {
+		many, args := insert+strings.Repeat(",(?,?,?,?)", termsAtOnce-1), make([]any, 0, 4*termsAtOnce)
+		for ; len(add) >= termsAtOnce; add = add[termsAtOnce:] {
+			args = args[:0]
+			for _, r := range add[:termsAtOnce] {
+				args = append(args, r.network, r.key, r.value, r.record)
+			}
+			if err := conn.run(many, args...); err != nil {
+				return err
+			}
 		}
 	}
 	for _, r := range add {

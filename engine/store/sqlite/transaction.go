@@ -107,11 +107,22 @@ func (t *transaction) Drop(ctx context.Context, collection string, keys []store.
 	}
 	t.touched[collection] = true
 	for _, key := range keys {
+		delete(t.rows, place{collection, key})
 		if err := t.conn.run("DELETE FROM "+table(collection)+" WHERE network=? AND id=?", key.Network, key.ID); err != nil {
 			return t.ended(err)
 		}
 	}
 	return nil
+}
+
+// maxRows is the number of records whose rows a transaction remembers after
+// reading them.
+const maxRows = 50
+
+// place identifies a record.
+type place struct {
+	collection string
+	key        store.Key
 }
 
 // row is the place of a stored record, its revision, what ordered terms repeat of
@@ -122,15 +133,19 @@ type row struct {
 	written                bool
 }
 
-// rowsOf finds the records that exist, with one query per network.
+// rowsOf finds the records that exist, with one query per network for those that
+// the transaction has not read before.
 func (t *transaction) rowsOf(collection string, writes []store.Write) (map[store.Key]row, error) {
-	there := map[string][]string{}
+	there, rows := map[string][]string{}, map[store.Key]row{}
 	for i := range writes {
-		if writes[i].Expected > 0 {
-			there[writes[i].Network] = append(there[writes[i].Network], writes[i].ID)
+		at := place{collection, writes[i].Key}
+		if read, ok := t.rows[at]; ok {
+			delete(t.rows, at) // its revision is about to change
+			rows[at.key] = read
+		} else if writes[i].Expected > 0 {
+			there[at.key.Network] = append(there[at.key.Network], at.key.ID)
 		}
 	}
-	rows := map[store.Key]row{}
 	for network, ids := range there {
 		condition, list := idCondition(ids)
 		err := t.conn.rows(fmt.Sprintf(rowsSQL, table(collection))+condition, []any{network, list}, func(s *stmt) error {
