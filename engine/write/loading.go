@@ -59,19 +59,31 @@ type shortage struct{ bytes int64 }
 // Error implements error.
 func (s *shortage) Error() string { return "engine: the transaction needs more memory" }
 
-// withMemory runs a transaction and repeats it with the memory that it lacked. It also
+// withMemory runs a transaction and repeats it with the memory that it lacked. While
+// it waits for that, it keeps neither what the run has loaded nor its memory. It also
 // returns the errors of budget.Reserve.
-func withMemory(ctx context.Context, transaction func() error) error {
+func (w *Writing) withMemory(ctx context.Context, run func() error) error {
+	w.reserved = budget.Held(ctx)
 	for {
-		err := transaction()
+		err := run()
 		var short *shortage
 		if !errors.As(err, &short) {
 			return err
 		}
+		w.transaction = transaction{}
 		if err := budget.Reserve(ctx, short.bytes); err != nil {
 			return err
 		}
 	}
+}
+
+// unload drops what a run of the transaction that cannot go on has loaded, for some
+// changes and for those that the client asked for, and returns the memory.
+func (w *Writing) unload(changes []*Change) {
+	for _, c := range slices.Concat(w.prepared, changes) {
+		c.found, c.record = found{}, store.Record{}
+	}
+	budget.Return(w.ctx, w.reserved)
 }
 
 // loadSome reads the objects of changes, with one query for each collection, and
@@ -80,7 +92,7 @@ func (w *Writing) loadSome(changes []*Change) (bytes int, err error) {
 	keys := map[string][]store.Key{}
 	round := make(map[objectKey]*Change, len(changes))
 	for _, c := range changes {
-		c.found = found{index: w.indexings[c.Type.Name]}
+		c.found, c.record = found{index: w.indexings[c.Type.Name]}, store.Record{}
 		if c.ID == "" {
 			continue
 		}
@@ -98,7 +110,14 @@ func (w *Writing) loadSome(changes []*Change) (bytes int, err error) {
 			if _, err := weight.Write(r.Document); err != nil {
 				return err
 			}
-			if enough = enough && budget.TryReserve(w.ctx, weight.Cost()); !enough {
+			if enough && !budget.TryReserve(w.ctx, weight.Cost()) {
+				enough = false
+				w.unload(changes)
+			}
+			switch {
+			case !enough && weight.Cost() >= budget.Most(w.ctx):
+				return &shortage{weight.Cost()}
+			case !enough:
 				return nil // the others are weighed, too
 			}
 			stored := *r

@@ -1,7 +1,6 @@
 package write
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -264,7 +263,7 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 	writes, changes := map[string][]store.Write{}, make([]store.Change, 0, len(changed))
 	for _, c := range changed {
 		writes[c.Type.Name] = append(writes[c.Type.Name], store.Write{Record: c.record, Expected: c.record.Revision - 1,
-			Same:     c.stored != nil && bytes.Equal(c.document, c.stored.Document),
+			Same:     c.sameText,
 			AddTerms: c.addTerms, DropTerms: c.dropTerms, AddClaims: claims[c].add, DropClaims: claims[c].drop})
 		changes = append(changes, w.changeOf(c))
 	}

@@ -28,6 +28,8 @@ type Writing struct {
 	preparedFaults message.Faults
 	// quiet says that no client waits for the result.
 	quiet bool
+	// reserved is the memory that the call had before it ran the transaction.
+	reserved int64
 
 	transaction
 }

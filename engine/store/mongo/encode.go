@@ -172,14 +172,8 @@ func appendUpdate(dst []byte, w *store.Write) ([]byte, error) {
 
 // appendPipeline appends an update that both drops and adds terms. Only a
 // pipeline can do both to an array, and a second update of the record would
-// take as long as the first.
-func appendPipeline(dst []byte, w *store.Write) ([]byte, error) {
-	at, state := bsoncore.AppendDocumentStart(nil)
-	state, err := appendState(state, w)
-	if err != nil {
-		return dst, err
-	}
-	state, _ = bsoncore.AppendDocumentEnd(state, at)
+// take as long as the first. The state may be large, so it is encoded in place.
+func appendPipeline(dst []byte, w *store.Write) (_ []byte, err error) {
 	literal := func(value any) bson.D { return bson.D{{Key: "$literal", Value: value}} }
 	changed := bson.D{}
 	set := func(name string, drop, add []store.Term) {
@@ -193,16 +187,31 @@ func appendPipeline(dst []byte, w *store.Write) ([]byte, error) {
 	added, addedOrdered := split(w.AddTerms)
 	set(fieldTerms, dropped, added)
 	set(fieldOrdered, droppedOrdered, addedOrdered)
-	stages := bson.A{bson.D{{Key: "$replaceWith", Value: bson.D{{Key: "$mergeObjects", Value: bson.A{
-		"$$ROOT", literal(bson.Raw(state)), changed}}}}}}
-	if len(w.Warnings) == 0 {
-		stages = append(stages, bson.D{{Key: "$unset", Value: fieldWarnings}})
-	}
-	update, err := bson.Marshal(bson.D{{Key: "u", Value: stages}})
+	terms, err := bson.Marshal(changed)
 	if err != nil {
 		return dst, err
 	}
-	return append(dst, update[4:len(update)-1]...), nil
+	update, dst := bsoncore.AppendArrayElementStart(dst, "u")
+	stage, dst := bsoncore.AppendDocumentElementStart(dst, "0")
+	replace, dst := bsoncore.AppendDocumentElementStart(dst, "$replaceWith")
+	merge, dst := bsoncore.AppendArrayElementStart(dst, "$mergeObjects")
+	dst = bsoncore.AppendStringElement(dst, "0", "$$ROOT")
+	state, dst := bsoncore.AppendDocumentElementStart(dst, "1")
+	value, dst := bsoncore.AppendDocumentElementStart(dst, "$literal")
+	if dst, err = appendState(dst, w); err != nil {
+		return dst, err
+	}
+	for _, open := range []int32{value, state} {
+		dst, _ = bsoncore.AppendDocumentEnd(dst, open)
+	}
+	dst = bsoncore.AppendDocumentElement(dst, "2", terms)
+	for _, open := range []int32{merge, replace, stage} { // arrays and documents end alike
+		dst, _ = bsoncore.AppendDocumentEnd(dst, open)
+	}
+	if len(w.Warnings) == 0 {
+		dst = bsoncore.BuildDocumentElement(dst, "1", bsoncore.AppendStringElement(nil, "$unset", fieldWarnings))
+	}
+	return bsoncore.AppendArrayEnd(dst, update)
 }
 
 // appendTerms appends a set of terms as an array, or nothing for none.
