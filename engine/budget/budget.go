@@ -12,9 +12,10 @@
 // ones, nor these for large ones. A request that needs more than the maximum gets
 // the maximum, and runs alone among the large ones.
 //
-// A share may grow, and waits for that like a request without a share, but before
-// those of its class. What it holds meanwhile does not count for others that grow,
-// so that they cannot block each other, only for requests without a share.
+// A share may grow, and waits for that like a request without a share. It takes
+// turns with those of its class whose callers hold little, and goes before the
+// others. What it holds meanwhile does not count for the shares that grow, so that
+// they cannot block each other, nor for callers who hold little.
 package budget
 
 import (
@@ -62,6 +63,9 @@ type Budget struct {
 	// and parked the sizes of their shares, by the present class.
 	growing [classes][]*request
 	parked  [classes]int64
+	// grew reports, for each class, that a share has grown since a caller who holds
+	// little had a turn.
+	grew [classes]bool
 	// grants counts the requests to grow that were granted.
 	grants int64
 }
@@ -228,17 +232,23 @@ func (a *account) count() int {
 
 // fits reports whether a new request can get a share without waiting.
 func (b *Budget) fits(a *account, class int, n int64) bool {
-	return len(b.growing[class])+len(b.lines[class]) == 0 && b.room(class, n) && b.spares(a, class, n)
+	return len(b.growing[class])+len(b.lines[class]) == 0 && b.room(a, class, n) && b.spares(a, class, n)
 }
 
 // room reports whether there is room for a share of a class. While requests for
-// larger shares are waiting, smaller ones do not use more than their own part.
-func (b *Budget) room(class int, n int64) bool {
-	if class == small && b.held[small]+n <= b.Total()-b.limits[medium] {
-		return true // their part is theirs even while parked shares exceed the budget
+// larger shares are waiting, smaller ones do not use more than their own part. A
+// caller who holds little need not wait for parked shares, of which there may be
+// many: they are rarely used for more than a decoded body.
+func (b *Budget) room(a *account, class int, n int64) bool {
+	counted := b.from
+	if b.modest(a, n) {
+		counted = b.running
+	}
+	if class == small && counted(small)-counted(medium)+n <= b.Total()-b.limits[medium] {
+		return true // small shares always have their part
 	}
 	for c := range class + 1 {
-		if b.from(c)+n > b.limits[c] {
+		if counted(c)+n > b.limits[c] {
 			return false
 		}
 	}
@@ -249,6 +259,9 @@ func (b *Budget) room(class int, n int64) bool {
 	}
 	return true
 }
+
+// modest reports whether a caller holds little, with another share.
+func (b *Budget) modest(a *account, n int64) bool { return a.held+n <= b.Total()/sparePart }
 
 // running is from without the shares that wait to grow.
 func (b *Budget) running(class int) int64 {
@@ -266,7 +279,7 @@ func (b *Budget) roomToGrow(s *Share, n int64) bool {
 	own, class := b.class(s.bytes), b.class(s.bytes+n)
 	b.held[own] -= s.bytes
 	defer func() { b.held[own] += s.bytes }()
-	if class == small && b.held[small]+s.bytes+n <= b.Total()-b.limits[medium] {
+	if class == small && b.running(small)-b.running(medium)+s.bytes+n <= b.Total()-b.limits[medium] {
 		return true
 	}
 	if b.running(class)+s.bytes+n > b.limits[class] || b.running(small)+s.bytes+n > b.Total() {
@@ -284,7 +297,7 @@ func (b *Budget) roomToGrow(s *Share, n int64) bool {
 // little, of the budget and of the part for medium shares.
 func (b *Budget) spares(a *account, class int, n int64) bool {
 	spare := b.Total() / sparePart
-	if a.shares == 0 || a.held+n <= spare {
+	if a.shares == 0 || b.modest(a, n) {
 		return true
 	}
 	return b.all()+n <= b.Total()-spare && (class != medium || b.from(medium)+n <= b.limits[medium]-spare)
@@ -293,9 +306,15 @@ func (b *Budget) spares(a *account, class int, n int64) bool {
 // grant serves waiting requests as far as the budget allows.
 func (b *Budget) grant() {
 	for class := range classes {
-		for b.growNext(class) {
-		}
-		for len(b.growing[class]) == 0 && b.grantNext(class) {
+		for granted := true; granted; {
+			switch {
+			case b.grew[class] && b.grantNext(class, true):
+				b.grew[class] = false
+			case b.growNext(class):
+				b.grew[class] = true
+			default:
+				granted = b.grantNext(class, len(b.growing[class]) > 0)
+			}
 		}
 	}
 }
@@ -325,13 +344,17 @@ func (b *Budget) park(r *request) { b.parked[b.class(r.share.bytes)] += r.share.
 
 func (b *Budget) unpark(r *request) { b.parked[b.class(r.share.bytes)] -= r.share.bytes }
 
-// grantNext serves the first caller in line who can get a share. Others cannot
-// overtake a request for which there is no room, but one that waits for its own
-// caller's shares.
-func (b *Budget) grantNext(class int) bool {
+// grantNext serves the first caller in line who can get a share, or the first such
+// one who holds little. Others cannot overtake a request for which there is no room,
+// but one that waits for its own caller's shares, or a small or medium one of a
+// caller who holds much.
+func (b *Budget) grantNext(class int, modest bool) bool {
 	for i, a := range b.lines[class] {
 		r := a.waiting[class][0]
-		if !b.room(class, r.bytes) {
+		if !b.modest(a, r.bytes) && (modest || class != large && !b.room(a, class, r.bytes)) {
+			continue
+		}
+		if !b.room(a, class, r.bytes) {
 			return false
 		}
 		if !b.spares(a, class, r.bytes) {

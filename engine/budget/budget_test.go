@@ -401,6 +401,41 @@ func TestCallersTakeTurnsToGrow(t *testing.T) {
 	})
 }
 
+// A caller who holds little gets a share however many shares of another wait to grow.
+func TestGrowingSharesTakeTurnsWithOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(total)
+		holder := take(t, b, "x", 4800)
+		var shares []*Share
+		var growing []*growth
+		for range 8 {
+			shares = append(shares, take(t, b, "a", 100))
+		}
+		for _, s := range shares {
+			growing = append(growing, grow(t.Context(), s, 650))
+		}
+		growing[0].check(t, true)
+		growing[1].check(t, false)
+		small := take(t, b, "b", 100)
+		page := wait(t.Context(), b, "b", 400)
+		page.check(t, false)
+		shares[0].Release()
+		synctest.Wait()
+		page.check(t, true)
+		growing[1].check(t, false)
+		page.share.Release()
+		growing[1].check(t, true)
+		growing[2].check(t, false)
+		holder.Release()
+		small.Release()
+		for _, s := range shares[1:] {
+			synctest.Wait()
+			s.Release()
+		}
+		b.empty(t)
+	})
+}
+
 // TestBudgetAtRandom has callers take, grow, shrink, release and leave at random;
 // what works must stay within the budget, but for the part of small shares, and
 // everybody must come to an end.

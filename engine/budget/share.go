@@ -23,7 +23,7 @@ func (s *Share) add(n int64) {
 func (s *Share) Bytes() int64 { return s.bytes }
 
 // Grow adds n bytes to the share, or as many as make it the largest, and waits for
-// them ahead of requests without a share. Meanwhile the caller must not hold anything
+// them if there is no room. Meanwhile the caller must not hold anything
 // that others need to go on, and should use little of the share. After an error, which
 // is one of Take, the share is unchanged.
 func (s *Share) Grow(ctx context.Context, n int64) error {
@@ -61,11 +61,12 @@ func (s *Share) Grow(ctx context.Context, n int64) error {
 
 // grow adds n bytes if it need not wait.
 func (s *Share) grow(n int64) bool {
-	b := s.b
-	if len(b.growing[b.class(s.bytes+n)]) > 0 || !b.roomToGrow(s, n) {
+	b, class := s.b, s.b.class(s.bytes+n)
+	if len(b.growing[class]) > 0 || !b.roomToGrow(s, n) {
 		return false
 	}
 	s.add(n)
+	b.grew[class] = true
 	return true
 }
 
@@ -130,14 +131,6 @@ func TryReserve(ctx context.Context, n int64) bool {
 func Held(ctx context.Context) int64 {
 	if s, _ := ctx.Value(contextKey{}).(*Share); s != nil {
 		return s.bytes
-	}
-	return 0
-}
-
-// Most returns how large the share of a context can be, 0 without one.
-func Most(ctx context.Context) int64 {
-	if s, _ := ctx.Value(contextKey{}).(*Share); s != nil {
-		return s.b.Most()
 	}
 	return 0
 }

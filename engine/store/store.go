@@ -109,6 +109,10 @@ type Snapshot interface {
 	// is yielded once or twice.
 	Get(ctx context.Context, collection string, keys []Key, yield func(*Record) error) error
 
+	// Versions returns the versions of the keys that exist, without reading
+	// their documents.
+	Versions(ctx context.Context, collection string, keys []Key) (map[Key]int64, error)
+
 	// Labels returns the text of a top-level property for the keys that exist,
 	// "" where it is absent.
 	Labels(ctx context.Context, collection, property string, keys []Key) (map[Key]string, error)

@@ -109,12 +109,12 @@ func (w *Writing) admitEarly(changes []*Change) error {
 		w.sight = access.Sight{}
 		versions := map[objectKey]int64{}
 		for _, name := range slices.Sorted(maps.Keys(keys)) {
-			err := s.Get(w.ctx, name, keys[name], func(r *store.Record) error {
-				versions[objectKey{name, r.Network, r.ID}] = r.Version
-				return nil
-			})
+			found, err := s.Versions(w.ctx, name, keys[name])
 			if err != nil {
 				return err
+			}
+			for key, version := range found {
+				versions[objectKey{name, key.Network, key.ID}] = version
 			}
 		}
 		return w.admit(s, changes, func(c *Change) int64 { return versions[c.key()] })

@@ -268,6 +268,7 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 		changes = append(changes, w.changeOf(c))
 	}
 	for _, name := range slices.Sorted(maps.Keys(writes)) {
+		w.e.sizes.learnWritten(name, writes[name])
 		if err := w.tx.Put(w.ctx, name, writes[name]); err != nil {
 			return err
 		}

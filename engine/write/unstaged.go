@@ -11,6 +11,10 @@ import (
 // unstaged refuses every operation of a transaction.
 type unstaged struct{}
 
+func (unstaged) Versions(context.Context, string, []store.Key) (map[store.Key]int64, error) {
+	return nil, errUnstaged
+}
+
 func (unstaged) Labels(context.Context, string, string, []store.Key) (map[store.Key]string, error) {
 	return nil, errUnstaged
 }

@@ -212,6 +212,23 @@ func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yie
 	return nil
 }
 
+// Versions implements store.Snapshot.
+func (v *view) Versions(ctx context.Context, collection string, keys []store.Key) (map[store.Key]int64, error) {
+	versions := make(map[store.Key]int64, len(keys))
+	for network, ids := range byNetwork(keys) {
+		condition, list := idCondition(ids)
+		sql := "SELECT id,version FROM " + table(collection) + " WHERE network=? AND " + condition
+		err := v.query(ctx, sql, []any{network, list}, func(s *stmt) error {
+			versions[store.Key{Network: network, ID: s.ColumnText(0)}] = s.ColumnInt64(1)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return versions, nil
+}
+
 func (v *view) Labels(ctx context.Context, collection, property string, keys []store.Key) (map[store.Key]string, error) {
 	labels := make(map[store.Key]string, len(keys))
 	label := expression(query.Field{Path: []query.Step{{Name: property}}})
