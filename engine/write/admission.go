@@ -37,6 +37,7 @@ func (w *Writing) admit(s store.Snapshot, changes []*Change, version func(*Chang
 // not exist.
 func (w *Writing) admitVisible(s store.Snapshot, changes []*Change, version func(*Change) int64) error {
 	existing := map[store.Place][]string{}
+	var places []store.Place // in the order of the changes, so that the first fault is always the same
 	for _, c := range changes {
 		visible := w.e.access.Visible(w.caller, c.Type, c.Context)
 		switch {
@@ -44,11 +45,14 @@ func (w *Writing) admitVisible(s store.Snapshot, changes []*Change, version func
 			return message.ResultInvisible.Error(message.Params{"type": c.Type.Name, "id": c.ID})
 		case version(c) > 0 && !(query.IsAll(visible) && query.IsAll(w.e.access.Writable(w.caller, c.Type, c.Context))):
 			where := store.Place{Collection: c.Type.Name, Network: c.Network}
+			if existing[where] == nil {
+				places = append(places, where)
+			}
 			existing[where] = append(existing[where], c.ID)
 		}
 	}
-	for where, ids := range existing {
-		if err := w.admitExisting(s, where, ids); err != nil {
+	for _, where := range places {
+		if err := w.admitExisting(s, where, existing[where]); err != nil {
 			return err
 		}
 	}

@@ -215,11 +215,11 @@ func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yie
 // Versions implements store.Snapshot.
 func (v *view) Versions(ctx context.Context, collection string, keys []store.Key) (map[store.Key]int64, error) {
 	versions := make(map[store.Key]int64, len(keys))
-	for network, ids := range byNetwork(keys) {
-		condition, list := idCondition(ids)
+	for _, group := range byNetwork(keys) {
+		condition, list := idCondition(group.ids)
 		sql := "SELECT id,version FROM " + table(collection) + " WHERE network=? AND " + condition
-		err := v.query(ctx, sql, []any{network, list}, func(s *stmt) error {
-			versions[store.Key{Network: network, ID: s.ColumnText(0)}] = s.ColumnInt64(1)
+		err := v.query(ctx, sql, []any{group.network, list}, func(s *stmt) error {
+			versions[store.Key{Network: group.network, ID: s.ColumnText(0)}] = s.ColumnInt64(1)
 			return nil
 		})
 		if err != nil {
