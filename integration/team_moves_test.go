@@ -15,8 +15,8 @@ func (c *conversation) teamMembers() (anna, bert *conversation) {
 	c.Helper()
 	c.send("POST", "/api/v1/batch?context=main", `{"operations": [
 		{"type": "roles", "object": {"id": "team", "name": "T", "permissions": ["MANAGE_BUSINESS"]}},
-		{"type": "users", "object": {"id": "anna", "username": "anna", "password": "password of anna", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "team"}]}]}}},
-		{"type": "users", "object": {"id": "bert", "username": "bert", "password": "password of bert", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "team"}]}]}}},
+		{"type": "users", "object": {"id": "anna", "username": "anna", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "team"}]}]}}},
+		{"type": "users", "object": {"id": "bert", "username": "bert", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "team"}]}]}}},
 		{"type": "teams", "object": {"id": "a", "name": "A", "users": [{"id": "anna"}]}},
 		{"type": "teams", "object": {"id": "b", "name": "B", "users": [{"id": "bert"}]}},
 		{"type": "layouts", "object": {"id": "l", "name": "L", "html": "<p></p>"}},
