@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,16 +79,16 @@ func (m *matrix) callersOf(permission string, all []string) []matrixCaller {
 	m.Helper()
 	others := slices.DeleteFunc(slices.Clone(all), func(p string) bool { return p == permission })
 	kinds := []matrixCaller{
-		{name: "team with", team: []string{permission}},
-		{name: "team without", team: others},
-		{name: "network with", network: []string{permission}},
-		{name: "network without", network: others},
+		{name: "with", team: []string{permission}},
+		{name: "less", team: others},
+		{name: "wide", network: []string{permission}},
+		{name: "wider", network: others},
 		{name: "both", network: others, team: []string{permission}},
-		{name: "nothing"},
-		{name: "outside", outside: true},
+		{name: "none"},
+		{name: "out", outside: true},
 	}
 	for i, c := range kinds {
-		c.name = strings.ReplaceAll(c.name+" "+permission, " ", ".")
+		c.name = c.name + "." + strconv.Itoa(slices.Index(all, permission))
 		kinds[i] = c
 		var held []any
 		role := func(scope, state string, permissions []string) {
@@ -111,7 +112,7 @@ func (m *matrix) callersOf(permission string, all []string) []matrixCaller {
 			role("NETWORK", "INACTIVE", all)
 			role("TEAM", "HIDDEN", all)
 		}
-		m.write("users", at, map[string]any{"id": c.name, "username": c.name, "password": "password of " + c.name,
+		m.write("users", at, map[string]any{"id": c.name, "username": c.name, "password": "a password to test with",
 			"userRoles": map[string]any{"rolesByNetwork": []any{map[string]any{"network": at, "roles": held}}}})
 	}
 	return kinds
@@ -307,9 +308,9 @@ func (m *matrix) askAccounts(of *schema.Type, c matrixCaller) {
 		mine, theirs = theirs, mine
 	}
 	if of.Name == "users" {
-		mine, theirs = c.name, strings.Replace(c.name, "outside", "nothing", 1)
-		if !c.outside {
-			theirs = "outside." + of.Permission
+		mine, theirs = c.name, strings.Replace(c.name, "out", "none", 1)
+		if _, number, _ := strings.Cut(c.name, "."); !c.outside {
+			theirs = "out." + number
 		}
 		member = true
 	}
