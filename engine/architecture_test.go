@@ -44,6 +44,7 @@ var arrows = map[string][]string{
 	"engine/query":                 {"engine/document", "engine/message"},
 	"engine/schema":                {"engine/document", "engine/message", "engine/query"},
 	"engine/rest":                  {"engine", "engine/budget", "engine/document", "engine/message", "engine/query", "engine/read", "engine/schema", "engine/spool", "engine/store"},
+	"engine/openapi":               {"engine", "engine/document", "engine/message", "engine/query", "engine/rest", "engine/schema"},
 	"engine/review":                {"engine", "engine/document", "engine/message", "engine/query", "engine/store"},
 	"engine/transfer":              {"engine", "engine/document", "engine/message", "engine/schema", "engine/store"},
 	"engine/spool":                 {"engine/message"},

@@ -143,6 +143,15 @@ func (r *Call) Boolean(name string) (bool, error) {
 	return false, message.ParameterInvalid.Error(message.Params{"parameter": name, "expected": "true or false"})
 }
 
+// Authenticate sets the caller and the parameters of a public route, for which a
+// token is optional. An error is of kind Malformed or Unauthenticated.
+func (r *Call) Authenticate() (err error) {
+	if r.parameters, err = ParseQuery(r.c.Request.URL.RawQuery); err != nil {
+		return err
+	}
+	return r.authenticate()
+}
+
 // authenticate sets the caller by the token in the header or the query (RFC 6750).
 func (r *Call) authenticate() error {
 	token, inQuery := r.parameters["auth_token"]
