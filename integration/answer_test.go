@@ -32,7 +32,6 @@ func (s *service) send(method, path string, header http.Header, body io.Reader) 
 	if request.Header.Get("User-Agent") == "" {
 		request.Header.Set("User-Agent", "")
 	}
-	types := s.engine.Registry()
 	response, err := s.client.Do(request)
 	if err != nil {
 		return nil, err
@@ -45,9 +44,7 @@ func (s *service) send(method, path string, header http.Header, body io.Reader) 
 		}
 	}
 	a := &answer{method: method, status: response.StatusCode, header: response.Header}
-	if a.body, err = io.ReadAll(source); err == nil {
-		s.judge(types, path, a)
-	}
+	a.body, err = io.ReadAll(source)
 	return a, err
 }
 

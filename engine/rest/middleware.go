@@ -16,7 +16,14 @@ import (
 	"marquee/engine/store"
 )
 
-const requestIDHeader = "X-Request-Id"
+const (
+	requestIDHeader = "X-Request-Id"
+	requestIDKey    = "requestId"
+	loggerKey       = "logger"
+	routeKey        = "route"
+	userKey         = "user"
+	clientKey       = "client"
+)
 
 // identify sets the id of the request: the client's, if that is short and plain.
 func (s *Server) identify(c *gin.Context) {
@@ -24,19 +31,18 @@ func (s *Server) identify(c *gin.Context) {
 	if len(id) == 0 || len(id) > 64 || strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
 		id = store.NewID()
 	}
+	c.Set(requestIDKey, id)
+	c.Set(loggerKey, s.Log.With(slog.String("requestId", id)))
 	c.Writer.Header().Set(requestIDHeader, id)
 	s.secure(c.Writer.Header(), c.Request.TLS != nil)
-	if out := outboxOf(c.Writer); out != nil {
-		out.client = s.proxies.client(c.Request)
-	}
+	c.Set(clientKey, s.proxies.client(c.Request))
 }
 
 // clientAddr returns the address of the client, as trusted proxies report it.
 func clientAddr(c *gin.Context) netip.Addr {
-	if out := outboxOf(c.Writer); out != nil {
-		return out.client
-	}
-	return netip.Addr{}
+	value, _ := c.Get(clientKey)
+	address, _ := value.(netip.Addr)
+	return address
 }
 
 // clientIP is clientAddr as a text, "" for none.
@@ -48,18 +54,15 @@ func clientIP(c *gin.Context) string {
 }
 
 // refuseStream rejects a request that the listener has found to be one too many.
-func (s *Server) refuseStream(c *gin.Context) {
+func refuseStream(c *gin.Context) {
 	if refused, ok := c.Request.Context().Value(refusalKey{}).(*message.Error); ok {
-		s.fail(c, refused)
+		fail(c, refused)
 	}
 }
 
-func requestID(c *gin.Context) string { return c.Writer.Header().Get(requestIDHeader) }
+func requestID(c *gin.Context) string { return c.GetString(requestIDKey) }
 
-// logger returns a logger that adds the id of the request to each line.
-func (s *Server) logger(c *gin.Context) *slog.Logger {
-	return s.Log.With(slog.String("requestId", requestID(c)))
-}
+func logger(c *gin.Context) *slog.Logger { return c.MustGet(loggerKey).(*slog.Logger) }
 
 // maxLoggedPath is how many bytes of a path are logged.
 const maxLoggedPath = 1024
@@ -69,17 +72,14 @@ const maxLoggedPath = 1024
 // be grouped.
 func (s *Server) observe(c *gin.Context) {
 	began := time.Now()
+	path, _ := withoutToken(c.Request.URL.Path)
+	if len(path) > maxLoggedPath {
+		path = strings.ToValidUTF8(path[:maxLoggedPath], "") + "…"
+	}
 	c.Next()
 	level := slog.LevelInfo
 	if c.Writer.Status() >= http.StatusInternalServerError {
 		level = slog.LevelError
-	}
-	if !s.Log.Enabled(c.Request.Context(), level) {
-		return
-	}
-	path, _ := withoutToken(c.Request.URL.Path)
-	if len(path) > maxLoggedPath {
-		path = strings.ToValidUTF8(path[:maxLoggedPath], "") + "…"
 	}
 	attributes := []slog.Attr{
 		slog.String("method", c.Request.Method),
@@ -89,15 +89,13 @@ func (s *Server) observe(c *gin.Context) {
 		slog.Float64("durationMs", float64(time.Since(began).Microseconds())/1000),
 		slog.String("client", clientIP(c)),
 	}
-	if out := outboxOf(c.Writer); out != nil {
-		if out.route != "" {
-			attributes = append(attributes, slog.String("route", out.route))
-		}
-		if out.user != "" {
-			attributes = append(attributes, slog.String("user", out.user))
-		}
+	if route := c.GetString(routeKey); route != "" {
+		attributes = append(attributes, slog.String("route", route))
 	}
-	s.logger(c).LogAttrs(c.Request.Context(), level, "request", attributes...)
+	if user := c.GetString(userKey); user != "" {
+		attributes = append(attributes, slog.String("user", user))
+	}
+	logger(c).LogAttrs(c.Request.Context(), level, "request", attributes...)
 }
 
 // recover turns a panic into an internal error.
@@ -118,9 +116,9 @@ func (s *Server) recover(c *gin.Context) {
 }
 
 func (s *Server) panicked(c *gin.Context, err error) {
-	s.logger(c).Error("panic", slog.String("cause", err.Error()), slog.String("stack", string(debug.Stack())))
+	logger(c).Error("panic", slog.String("cause", err.Error()), slog.String("stack", string(debug.Stack())))
 	if c.Writer.Written() {
 		panic(http.ErrAbortHandler) // an incomplete response must not look complete
 	}
-	s.fail(c, message.InternalError.Error(message.Params{"requestId": requestID(c)}))
+	fail(c, message.InternalError.Error(message.Params{"requestId": requestID(c)}))
 }

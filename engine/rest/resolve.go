@@ -109,11 +109,11 @@ func (s *Server) answer(c *gin.Context, run func(*Call) error) {
 	defer r.close()
 	err := run(r)
 	if err != nil && c.Writer.Written() {
-		s.logger(c).Error("answer broken off", slog.String("cause", err.Error()))
+		logger(c).Error("answer broken off", slog.String("cause", err.Error()))
 		panic(http.ErrAbortHandler)
 	}
 	if err != nil {
-		s.fail(c, err)
+		fail(c, err)
 	}
 }
 

@@ -68,10 +68,8 @@ type Entry struct {
 	Claims []Claim
 }
 
-// Term is a search value of a record: an item of a multi-valued property, a
-// word, or a value that the engine derives. Key consists of a–z, A–Z, 0–9, _ and
-// dots. Terms whose key begins with query.OrderedKey are kept in the order of
-// creation of their records.
+// Term is a search value of a record: an item of a multi-valued property, or a
+// word. Key consists of a–z, A–Z, 0–9, _ and dots.
 type Term struct{ Key, Value string }
 
 // Claim reserves a unique value of a property in a collection and network.

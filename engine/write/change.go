@@ -74,8 +74,6 @@ type found struct {
 	warned    [][]byte
 	unlisted  int
 	touched   []string
-	// owners are the values of the type's OwnerField, nil where they stay.
-	owners []string
 	validated
 }
 

@@ -116,10 +116,7 @@ func (w *Writing) checkPlace(s store.Snapshot, where store.Place, refs []referen
 	if len(ids) > 0 {
 		visible := query.All
 		if w.batchMade(refs) {
-			var err error
-			if visible, err = w.visible(w.ctx, s, target, cmp.Or(where.Network, w.batch.Network)); err != nil {
-				return err
-			}
+			visible = w.e.access.Visible(w.caller, target, cmp.Or(where.Network, w.batch.Network))
 		}
 		err := access.GetVisible(w.ctx, s, where, slices.Compact(ids), visible, func(r *store.Record) error {
 			if !demanding {

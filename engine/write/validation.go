@@ -24,9 +24,7 @@ type validated struct {
 	failed error
 	// document, warnings and fields are what is stored.
 	document, warnings, fields []byte
-	// sameText reports that document is the stored one.
-	sameText bool
-	changed  bool
+	changed                    bool
 	// derived reports that only warnings and read-only properties change, which the
 	// service itself computes.
 	derived             bool
@@ -95,7 +93,7 @@ func (c *Change) validate(w *Writing) error {
 	if c.document, c.failed = c.seal(w.e.Sealer); c.failed != nil {
 		return nil
 	}
-	same := c.compareDocument()
+	same := c.stored != nil && c.sameDocument()
 	c.changed = !same || len(c.touched) > 0 || c.State != c.StateBefore || !bytes.Equal(c.warnings, c.stored.Warnings)
 	if !c.changed {
 		return nil
@@ -135,21 +133,9 @@ func (c *Change) willed(difference document.FieldChange) bool {
 	return !c.Internal() || member == nil || !member.ReadOnly
 }
 
-// compareDocument reports whether the document equals the stored one. Of equal texts,
-// and of the stored text once another one replaces it, no second copy is kept: large
-// objects in large numbers take little else.
-func (c *Change) compareDocument() bool {
-	switch {
-	case c.stored == nil:
-		return false
-	case bytes.Equal(c.document, c.stored.Document):
-		c.sameText, c.document = true, c.stored.Document
-		return true
-	case c.otherForm && document.Equal(c.Before, c.After):
-		return true // if nothing else changes, the stored text is part of the answer
-	}
-	c.stored.Document = nil
-	return false
+// sameDocument reports whether the document equals the stored one.
+func (c *Change) sameDocument() bool {
+	return bytes.Equal(c.document, c.stored.Document) || c.otherForm && document.Equal(c.Before, c.After)
 }
 
 func warningsOf(ctx context.Context, c *Change) ([]byte, error) {
@@ -200,7 +186,7 @@ func inState(object map[string]any, state string, do func()) {
 	delete(object, "objectState")
 }
 
-// usualBytes is the initial capacity of an encoded document, besides what is stored.
+// usualBytes is the initial capacity of an encoded document.
 const usualBytes = 1 << 10
 
 // seal returns the document as it is stored. Unchanged secrets keep their ciphertext,
@@ -208,11 +194,7 @@ const usualBytes = 1 << 10
 func (c *Change) seal(sealer catalog.Sealer) ([]byte, error) {
 	shape := c.shape()
 	if !shape.HasSecrets {
-		capacity := usualBytes
-		if c.stored != nil {
-			capacity += len(c.stored.Document)
-		}
-		return document.Append(make([]byte, 0, capacity), c.After), nil
+		return document.Append(make([]byte, 0, usualBytes), c.After), nil
 	}
 	sealed, _ := document.Clone(c.After).(map[string]any)
 	err := shape.Secrets(sealed, func(at document.Pointer, plain string) (string, error) {

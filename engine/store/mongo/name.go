@@ -66,7 +66,6 @@ const (
 	fieldUpdateUser = "updateUser"
 	fieldWarnings   = "warnings"
 	fieldTerms      = "terms"
-	fieldOrdered    = "ordered"
 	fieldIndexed    = "indexed"
 	fieldDocument   = "document"
 

@@ -47,7 +47,6 @@ func Run(t *testing.T, h Harness) {
 		{"Snapshots", testSnapshots},
 		{"Where", testWhere},
 		{"RandomQueries", testRandomQueries},
-		{"Ordered", testOrdered},
 		{"Order", testOrder},
 		{"Count", testCount},
 		{"Feed", testFeed},
