@@ -158,14 +158,14 @@ func testSchemaBecomesSecret(t *testing.T, fresh newStore) {
 	v.holds(n)
 
 	// Nothing is shown without a word.
-	refusedBy(t, v.swap(v.engine, safes("", plainKey)), `schemas/safes.json#/properties/key: what is stored here is secret, and would be shown`, `"x-secret": false`,
+	refusedBy(t, v.swap(v.engine, safes("", plainKey)), `schemas/safes.json#/properties/key: the stored values are secret, and would be shown`, `"x-secret": false`,
 		"#/properties/parts/items/properties/key", "#/properties/map/additionalProperties")
-	refusedBy(t, v.restart(safes("", plainKey)), `what is stored here is secret`)
-	refusedBy(t, v.swap(v.engine, typeWith("safes", "", `"map": {"type": "object"}, "key": {"x-ref": "tiers"}`)), `#/properties/map/additionalProperties: what is stored here is secret`)
+	refusedBy(t, v.restart(safes("", plainKey)), `the stored values are secret`)
+	refusedBy(t, v.swap(v.engine, typeWith("safes", "", `"map": {"type": "object"}, "key": {"x-ref": "tiers"}`)), `#/properties/map/additionalProperties: the stored values are secret`)
 	if err := v.swap(v.engine, typeWith("safes", "", `"name": {"type": "string"}`)); err != nil {
 		t.Fatal(err)
 	}
-	refusedBy(t, v.swap(v.engine, safes("", plainKey)), `what is stored here is secret`)
+	refusedBy(t, v.swap(v.engine, safes("", plainKey)), `the stored values are secret`)
 	v.hides2()
 
 	if err := v.swap(v.engine, safes(foundKey, openKey)); err != nil {

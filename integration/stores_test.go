@@ -103,6 +103,7 @@ func eachStore(t *testing.T, test func(t *testing.T, fresh newStore)) {
 	})
 	t.Run("mongodb", func(t *testing.T) {
 		t.Parallel()
+		mongodb.Need(t)
 		test(t, reusing(t))
 	})
 }
