@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"marquee/auth"
 	"marquee/engine"
 	"marquee/engine/message"
+	"marquee/engine/openapi"
 	"marquee/engine/rest"
 	"marquee/engine/review"
 	"marquee/engine/schema"
@@ -42,6 +44,8 @@ type Application struct {
 	Hooks map[string]engine.Hooks
 	// Routes are paths besides those of the types.
 	Routes []rest.Route
+	// OpenAPI documents Routes, as openapi.Fragment describes.
+	OpenAPI openapi.Fragment
 	// Lookups are the lists that x-lookup names in schemas.
 	Lookups map[string]func(id int64) (members []engine.Member, found bool)
 	// Collections are those that hooks and routes keep records in by themselves.
@@ -79,6 +83,21 @@ func (a *Application) Load(more ...schema.Source) (*schema.Registry, error) {
 	}
 	options := schema.Options{Messages: messages, Paths: a.paths(), DefaultPermission: a.DefaultPermission, Permissions: a.Permissions}
 	return schema.LoadWith(options, append([]schema.Source{{FS: files}}, more...)...)
+}
+
+// Document returns the OpenAPI document of some types as a server of the application
+// serves them.
+func (a *Application) Document(types *schema.Registry, version string) ([]byte, error) {
+	return openapi.Build(types, version, a.fragments()...)
+}
+
+// fragments document the routes besides those of the types.
+func (a *Application) fragments() []openapi.Fragment {
+	fragments := []openapi.Fragment{auth.OpenAPI}
+	if a.OpenAPI != nil {
+		fragments = append(fragments, a.OpenAPI)
+	}
+	return fragments
 }
 
 // paths are those of the routes below /api/v1 that no type can have.

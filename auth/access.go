@@ -3,6 +3,7 @@ package auth
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"marquee/engine"
 	"marquee/engine/message"
@@ -25,8 +26,9 @@ var (
 		{Name: "userRoles"}, {Name: "rolesByNetwork", Array: true}, {Name: "network"}}}
 )
 
-// Visible implements engine.Access. A caller whose roles have the scope TEAM sees
-// only types that do not belong to teams.
+// Visible implements engine.Access. A caller whose roles have the scope TEAM sees the
+// objects of the caller's teams, those that hang on what these teams or the roles name,
+// those that belong to no team, and all objects of types without teams.
 func (Access) Visible(caller *engine.Caller, t *schema.Type, network string) query.Expr {
 	switch {
 	case caller.System:
@@ -46,10 +48,60 @@ func (Access) Visible(caller *engine.Caller, t *schema.Type, network string) que
 	switch {
 	case !ok:
 		return query.None
-	case grant.Network, len(t.Team) == 0:
+	case grant.Network, len(t.TeamPaths()) == 0:
 		return query.All
 	}
-	return query.None
+	return ownedBy(t, grant, grant.TeamRoles)
+}
+
+// ownedBy matches the objects that a grant shows through some of its roles of scope TEAM.
+func ownedBy(t *schema.Type, grant engine.Grant, roles []engine.TeamRole) query.Expr {
+	values := []any{schema.Unowned}
+	add := func(owner string, ids []string) {
+		for _, id := range ids {
+			values = append(values, schema.OwnerValue(owner, id))
+		}
+	}
+	seen := map[string]bool{}
+	for _, path := range t.TeamPaths() {
+		if seen[path.Owner] {
+			continue
+		}
+		seen[path.Owner] = true
+		if path.Owner == "teams" {
+			add(path.Owner, grant.Teams)
+			continue
+		}
+		for _, property := range t.Named(path.Owner) {
+			add(path.Owner, grant.Bound[property])
+			for _, role := range roles {
+				add(path.Owner, role.Bound[property])
+			}
+		}
+	}
+	slices.SortFunc(values, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	return query.In{Field: t.OwnerField(), Values: slices.Compact(values)}
+}
+
+// Writable implements engine.Access. A permission holds for what its role shows.
+func (Access) Writable(caller *engine.Caller, t *schema.Type, network string) query.Expr {
+	grant := caller.Grants[network]
+	if caller.System || t.Global || len(t.TeamPaths()) == 0 || grant.NetworkPermissions[t.Permission] {
+		return query.All
+	}
+	var holding []engine.TeamRole
+	for _, role := range grant.TeamRoles {
+		if role.Permissions[t.Permission] {
+			holding = append(holding, role)
+		}
+	}
+	switch {
+	case len(holding) == 0:
+		return query.None
+	case !grant.Network && len(holding) == len(grant.TeamRoles):
+		return query.All // of what the caller sees
+	}
+	return ownedBy(t, grant, holding)
 }
 
 // visibleUsers matches the caller, the users with a role in a network of the caller,
@@ -129,19 +181,20 @@ func (a Access) MayWriteSome(caller *engine.Caller, t *schema.Type, network stri
 }
 
 // holds reports whether a caller has the permission to write objects of a type in a
-// network. A permission of scope TEAM applies to the types visible in that scope. For
-// a global type, the permission counts in whichever network it is held.
+// network, or those among them that Writable matches. For a global type, the permission
+// counts in whichever network it is held.
 func holds(caller *engine.Caller, t *schema.Type, network string) bool {
 	if t.Global {
 		return len(networksOf(caller, func(grant engine.Grant) bool { return grant.NetworkPermissions[t.Permission] })) > 0
 	}
 	grant := caller.Grants[network]
-	return grant.NetworkPermissions[t.Permission] || grant.TeamPermissions[t.Permission] && len(t.Team) == 0
+	return grant.Holds(t.Permission)
 }
 
-// MayReadSecrets implements engine.Access.
-func (Access) MayReadSecrets(caller *engine.Caller, t *schema.Type, network string) bool {
-	return caller.System || holds(caller, t, network)
+// MayReadSecrets implements engine.Access. Where the permission holds for a part of what
+// the caller sees, no secrets of the type are shown.
+func (a Access) MayReadSecrets(caller *engine.Caller, t *schema.Type, network string) bool {
+	return caller.System || holds(caller, t, network) && query.IsAll(a.Writable(caller, t, network))
 }
 
 // MayReadHistory implements engine.Access. The history of global types, such as users

@@ -3,6 +3,8 @@ package auth
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"marquee/engine"
 	"marquee/engine/store"
@@ -44,6 +46,8 @@ type userRole struct {
 type roleDocument struct {
 	Permissions []string `json:"permissions"`
 	Scope       string   `json:"scope"`
+	// bound are the objects that the role names, by property.
+	bound map[string][]string
 }
 
 // member is an active user with their rights.
@@ -121,13 +125,19 @@ func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user 
 	if err != nil {
 		return err
 	}
-	return s.Get(ctx, "roles", roles, func(r *store.Record) error {
+	err = s.Get(ctx, "roles", roles, func(r *store.Record) error {
 		if r.State != "ACTIVE" {
 			return nil
 		}
 		var role roleDocument
 		if err := json.Unmarshal(r.Document, &role); err != nil {
 			return err
+		}
+		if role.Scope != "NETWORK" {
+			var err error
+			if role.bound, err = boundBy(r.Document); err != nil {
+				return err
+			}
 		}
 		if active[r.Network] {
 			caller.Grants[r.Network] = withRole(caller.Grants[r.Network], role)
@@ -136,6 +146,20 @@ func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user 
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	for _, network := range slices.Sorted(maps.Keys(caller.Grants)) {
+		grant := caller.Grants[network]
+		if !grant.Team {
+			continue
+		}
+		if err := withTeams(ctx, s, caller.User, network, &grant); err != nil {
+			return err
+		}
+		caller.Grants[network] = grant
+	}
+	return nil
 }
 
 func withRole(grant engine.Grant, role roleDocument) engine.Grant {
@@ -146,7 +170,11 @@ func withRole(grant engine.Grant, role roleDocument) engine.Grant {
 	if role.Scope == "NETWORK" {
 		grant.Network, permissions = true, grant.NetworkPermissions
 	} else {
-		grant.Team = true
+		own := map[string]bool{}
+		for _, permission := range role.Permissions {
+			own[permission] = true
+		}
+		grant.Team, grant.TeamRoles = true, append(grant.TeamRoles, engine.TeamRole{Permissions: own, Bound: role.bound})
 	}
 	for _, permission := range role.Permissions {
 		permissions[permission] = true

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -21,6 +22,11 @@ var tokenParameters = []string{"grant_type", "scope", "username", "password", "r
 
 // maxTokenRequest is the largest body of a token request.
 const maxTokenRequest = 64 << 10
+
+// OpenAPI documents the routes, as openapi.Fragment describes.
+//
+//go:embed openapi.json
+var OpenAPI []byte
 
 // Routes returns the token endpoint and the key set.
 func (s *Service) Routes() []rest.Route {

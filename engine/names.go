@@ -12,9 +12,10 @@ import (
 
 // The names that applications use, with the packages that define them.
 type (
-	Caller = access.Caller
-	Grant  = access.Grant
-	Access = access.Access
+	Caller   = access.Caller
+	Grant    = access.Grant
+	TeamRole = access.TeamRole
+	Access   = access.Access
 
 	Sealer = catalog.Sealer
 	// Resealing is the progress of Engine.Reseal.

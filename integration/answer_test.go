@@ -32,6 +32,7 @@ func (s *service) send(method, path string, header http.Header, body io.Reader) 
 	if request.Header.Get("User-Agent") == "" {
 		request.Header.Set("User-Agent", "")
 	}
+	types := s.engine.Registry()
 	response, err := s.client.Do(request)
 	if err != nil {
 		return nil, err
@@ -44,7 +45,9 @@ func (s *service) send(method, path string, header http.Header, body io.Reader) 
 		}
 	}
 	a := &answer{method: method, status: response.StatusCode, header: response.Header}
-	a.body, err = io.ReadAll(source)
+	if a.body, err = io.ReadAll(source); err == nil {
+		s.judge(types, path, a)
+	}
 	return a, err
 }
 

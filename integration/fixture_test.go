@@ -128,7 +128,7 @@ func runFixture(tb testing.TB, fresh newStore, archive *txtar.Archive) []string 
 	if !known {
 		return []string{fmt.Sprintf("there is no application %q", application)}
 	}
-	c.service = startNew(&service{tb: tb, uri: fresh(tb), schemas: more, plain: plain})
+	c.service = startNew(&service{tb: tb, uri: fresh(tb), schemas: more, plain: plain, judged: true})
 	c.captures["USER"], c.captures["PASSWORD"] = c.service.userID, adminPassword
 	token, err := c.token(admin)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // procCommands are the commands of the program.
-var procCommands = []string{"serve", "init", "health", "import", "export", "check", "schema lint", "init-replica-set", "help", "version"}
+var procCommands = []string{"serve", "init", "health", "import", "export", "check", "schema lint", "openapi", "init-replica-set", "help", "version"}
 
 // procAnswer runs a command and returns what it prints to standard output and
 // to standard error.

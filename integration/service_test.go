@@ -66,6 +66,9 @@ type service struct {
 	server     *httptest.Server
 	client     *http.Client
 	camera     camera
+	// judged services answer as the OpenAPI document says.
+	judged    bool
+	contracts contractCache
 }
 
 // clock is the real time and what a case adds to it. It never shows a

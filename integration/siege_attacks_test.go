@@ -41,6 +41,7 @@ var attacks = []attack{
 	{name: "beginnings of bodies", strike: strikeBeginnings},
 	{name: "pages that nobody reads", prepare: prepareLayouts, strike: strikeUnreadPages},
 	{name: "changes of many large layouts", prepare: prepareLayouts, strike: strikeLayouts, hold: uploadHold},
+	{name: "a hundred such changes", prepare: prepareLayouts, strike: strikeLayoutsOften, hold: uploadHold},
 }
 
 // A page of creatives, each of which would be rendered to megabytes.

@@ -104,8 +104,21 @@ func prepareLayouts(s *siege) {
 
 // strikeLayouts has each of four users change all large layouts by little.
 func strikeLayouts(s *siege) {
-	atOnce(len(s.authors), func(i int) {
-		s.as(s.authors[i], http.MethodPost, "/api/v1/layouts?context=main", http.Header{"Prefer": {"return=minimal"}},
+	s.changeLayouts(1)
+}
+
+// strikeLayoutsOften sends more of these changes at once than can be made before
+// their deadline, which takes as long.
+func strikeLayoutsOften(s *siege) {
+	if siegeWhole() {
+		s.changeLayouts(25)
+	}
+}
+
+// changeLayouts has users change all large layouts, each a number of times at once.
+func (s *siege) changeLayouts(times int) {
+	atOnce(times*len(s.authors), func(i int) {
+		s.as(s.authors[i%len(s.authors)], http.MethodPost, "/api/v1/layouts?context=main", http.Header{"Prefer": {"return=minimal"}},
 			[]byte(listing(largeLayouts(), func(k int) string { return fmt.Sprintf(`{"id": "big%02d", "name": "By %d"}`, k, i) })))
 	})
 }

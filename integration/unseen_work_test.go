@@ -31,14 +31,13 @@ func (s *ledger) note(what string, args ...any) {
 	s.calls = append(s.calls, fmt.Sprintf(what, args...))
 }
 
-// taken returns what has been noted, and forgets it. Now and then a request also
-// reads whether the signing keys have changed, whatever it asks for.
+// taken returns what has been noted, and forgets it.
 func (s *ledger) taken() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	calls := strings.Join(s.calls, ", ")
 	s.calls = nil
-	return strings.TrimPrefix(calls, "read, find in auth_keys, ")
+	return calls
 }
 
 func (s *ledger) Read(ctx context.Context, fn func(store.Snapshot) error) error {

@@ -90,13 +90,32 @@ func (w world) within(user, kind, id string) bool {
 	case "assets":
 		return through("creative", "creatives")
 	case "segments":
-		teams := w.list(kind, id, "teams")
 		if team := w.text(kind, id, "team"); team != "" {
-			teams = append([]string{team}, teams...)
+			return mine(team)
 		}
+		teams := w.list(kind, id, "teams")
 		return len(teams) == 0 || slices.ContainsFunc(teams, mine)
 	}
 	return true
+}
+
+// seesAll reports whether a user sees every object of a type, whatever it is.
+// Only of such types are there lists of what happened.
+func (w world) seesAll(user, kind string) bool {
+	return len(w.roles(user, "NETWORK")) > 0 || !slices.Contains(teamTypes, kind)
+}
+
+// teamTypes are those whose objects belong to teams.
+var teamTypes = []string{"adunits", "advertisers", "assets", "creatives", "lineitems", "orders", "segments", "sites"}
+
+// mayWrite reports whether a role of a user that has a permission applies to an
+// object that is seen.
+func (w world) mayWrite(user, permission, kind, id string) bool {
+	return w.holds(user, permission, "NETWORK") || w.holds(user, permission, "TEAM") && w.within(user, kind, id)
+}
+
+func (w world) holds(user, permission, scope string) bool {
+	return slices.ContainsFunc(w.roles(user, scope), func(role string) bool { return slices.Contains(w.list("roles", role, "permissions"), permission) })
 }
 
 func (w world) clone() world {

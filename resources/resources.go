@@ -6,6 +6,7 @@ package resources
 
 import (
 	"context"
+	_ "embed"
 	"log/slog"
 	"time"
 
@@ -26,6 +27,11 @@ import (
 	"marquee/resources/segment"
 	"marquee/schemas"
 )
+
+// routes documents the routes of the types.
+//
+//go:embed openapi.json
+var routes []byte
 
 // Service holds the rules of the advertising service.
 type Service struct {
@@ -57,6 +63,7 @@ func (s *Service) Application() marquee.Application {
 		Due:       []review.Due{lineitem.Due(), {Type: "segments", Property: "expiryTime"}},
 		Files:     asset.Files(),
 		Verifiers: map[string]func(context.Context, store.Snapshot, *store.Record) ([]string, error){"assets": asset.Verify},
+		OpenAPI:   routes,
 		Demo:      Demo,
 		Open:      func(ctx context.Context, e *engine.Engine) error { return s.locations.Refresh(ctx, e.Store) },
 		Start:     s.start,

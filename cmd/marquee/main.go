@@ -27,6 +27,8 @@ type commands struct {
 	Schema  schemaCommand  `cmd:"" help:"Work on schemas."`
 	Secrets secretsCommand `cmd:"" help:"Rotate the key that encrypts secrets."`
 
+	OpenAPI openapiCommand `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`
+
 	InitReplicaSet initReplicaSetCommand `cmd:"" help:"Make a replica set of new MongoDB servers, and its users."`
 
 	ShowHelp helpCommand    `cmd:"" name:"help" help:"Show the help of the program, or of a command."`

@@ -40,6 +40,23 @@ const (
 	slack   = 2 << 20
 )
 
+// headroom is memory that the collector counts as in use, and that takes no room
+// because nothing is written to it. Without it, a heap of 4 MiB, as most have, is
+// collected after every further 4 MiB, which takes up to 5 % of the processor time
+// of single requests. With it, the heap may grow by headroom more before it is
+// collected, and by no more than that if it is large.
+var headroom []byte
+
+const headroomSize = 16 << 20
+
+// addHeadroom adds the headroom, unless the environment has set the limit of the Go
+// runtime. It is called before memory has been used that could be given to it again.
+func (m memory) addHeadroom() {
+	if !m.fixed {
+		headroom = make([]byte, headroomSize)
+	}
+}
+
 // newMemory is the memory of a process with a budget, 0 for the default.
 func newMemory(files fs.FS, budget int64, variable string) memory {
 	m := memory{container: containerLimit(files), budget: budget, fixed: variable != ""}
@@ -72,7 +89,7 @@ func (m memory) limit(kept int64) int64 {
 // set sets the limit of the Go runtime, unless the environment has.
 func (m memory) set(kept int64) {
 	if !m.fixed {
-		debug.SetMemoryLimit(m.limit(kept))
+		debug.SetMemoryLimit(m.limit(kept) + int64(len(headroom)))
 	}
 }
 
@@ -95,11 +112,11 @@ func (m memory) follow(ctx context.Context, used func() int64) {
 	}
 }
 
-// live is what the last collection has found to be in use.
+// live is what the last collection has found to be in use, without the headroom.
 func live() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
-	return int64(min(sample[0].Value.Uint64(), math.MaxInt64/4))
+	return max(0, int64(min(sample[0].Value.Uint64(), math.MaxInt64/4))-int64(len(headroom)))
 }
 
 // keeps is what the process keeps besides what requests use, when it kept a
@@ -121,7 +138,7 @@ func (m memory) keeps(before int64, live, used func() int64, collect func()) int
 
 // attributes are what the log says of the memory.
 func (m memory) attributes() []any {
-	attributes := []any{slog.Int64("memoryBudget", m.budget), slog.Int64("memoryLimit", debug.SetMemoryLimit(-1))}
+	attributes := []any{slog.Int64("memoryBudget", m.budget), slog.Int64("memoryLimit", debug.SetMemoryLimit(-1)-int64(len(headroom)))}
 	if m.container > 0 {
 		attributes = append(attributes, slog.Int64("containerLimit", m.container))
 	}

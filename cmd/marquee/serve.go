@@ -145,6 +145,7 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	if c.MemoryBudget == 0 && sqlitePath(c.Store) != "" {
 		memory = memory.besideCaches()
 	}
+	memory.addHeadroom()
 	lifetimes := auth.DefaultLifetimes
 	lifetimes.Reuse, lifetimes.Key = c.RefreshReuseInterval, c.SigningKeyLifetime
 	options := marquee.Options{Lifetimes: lifetimes, Interval: c.ClockInterval,

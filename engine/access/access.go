@@ -1,6 +1,6 @@
 // Package access defines who calls, what a caller may do and see, and how a
 // condition of visibility is applied to objects that are known by their ids. It
-// imports schema, query and store. Begin with Access, which the application
+// imports catalog, schema, query and store. Begin with Access, which the application
 // implements.
 package access
 
@@ -26,9 +26,22 @@ type Caller struct {
 type Grant struct {
 	// Network and Team report whether a role has that scope.
 	Network, Team bool
+	// Teams are the ids of the caller's ACTIVE teams, and Bound the objects that these
+	// name, by property.
+	Teams []string
+	Bound map[string][]string
+	// TeamRoles are the roles of scope TEAM.
+	TeamRoles []TeamRole
 	// NetworkPermissions come from roles of scope NETWORK and apply to the whole
 	// network; TeamPermissions apply to what the TEAM scope shows.
 	NetworkPermissions, TeamPermissions map[string]bool
+}
+
+// TeamRole is a role of scope TEAM: its permissions, and the objects that it names, by
+// property.
+type TeamRole struct {
+	Permissions map[string]bool
+	Bound       map[string][]string
 }
 
 // Holds reports whether the grant includes a permission, in either scope.
@@ -42,6 +55,9 @@ type Access interface {
 	// Visible returns the condition that objects of a type must meet for the caller to
 	// see them. For a global type the network makes no difference, here and below.
 	Visible(caller *Caller, t *schema.Type, network string) query.Expr
+	// Writable returns a condition that objects of a type which the caller sees must
+	// meet, before a write and after it, for the caller to write them.
+	Writable(caller *Caller, t *schema.Type, network string) query.Expr
 	// Within returns the condition that objects of a global type must meet to belong
 	// to a network, nil for a type whose objects belong to none.
 	Within(t *schema.Type, network string) query.Expr

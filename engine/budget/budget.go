@@ -6,14 +6,20 @@
 // need. Waiting is fair between callers: the next share goes to the caller who got
 // one the longest time ago, however many requests of a caller are waiting.
 //
-// Shares are small, medium or large. All large shares together have at most
-// thirteen sixteenths of the budget, which is also the maximum of one share, and
-// large and medium ones at most seven eighths, so that small requests do not wait
-// for medium ones, nor these for large ones. A request that needs more than the
-// maximum gets the maximum, and runs alone among the large ones.
+// Shares are small, medium or large. All large shares together have at most three
+// quarters of the budget, which is also the maximum of one share, and large and
+// medium ones at most seven eighths, so that small requests do not wait for medium
+// ones, nor these for large ones. A request that needs more than the maximum gets
+// the maximum, and runs alone among the large ones.
+//
+// A share may grow, and waits for that like a request without a share. It takes
+// turns with those of its class whose callers hold little, and goes before the
+// others. What it holds meanwhile does not count for the shares that grow, so that
+// they cannot block each other, nor for callers who hold little.
 package budget
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -53,10 +59,15 @@ type Budget struct {
 	// lines are the accounts with waiting requests, the next one first.
 	lines   [classes][]*account
 	waiting int
-	// overdrawn is the share that may exceed the budget; growing are the requests
-	// to grow that wait for it.
-	overdrawn *Share
-	growing   []*request
+	// growing are the waiting requests to grow, by the class of the larger share,
+	// and parked the sizes of their shares, by the present class.
+	growing [classes][]*request
+	parked  [classes]int64
+	// grew reports, for each class, that a share has grown since a caller who holds
+	// little had a turn.
+	grew [classes]bool
+	// grants counts the requests to grow that were granted.
+	grants int64
 }
 
 // Classes of shares.
@@ -74,9 +85,13 @@ type account struct {
 	shares  int
 	held    int64
 	waiting [classes][]*request
+	// grew is the value of Budget.grants when one of the shares last grew after
+	// waiting.
+	grew int64
 }
 
-// request is a waiting request. Its channel is closed when it gets its bytes.
+// request is a waiting request. Its channel is closed when it gets its bytes, which
+// are added to the share.
 type request struct {
 	share   *Share
 	bytes   int64
@@ -86,7 +101,7 @@ type request struct {
 // New returns a budget of total bytes.
 func New(total int64) *Budget {
 	total = max(total, smallPart)
-	return &Budget{limits: [classes]int64{total, total - total/8, total - 3*(total/16)}, accounts: map[string]*account{}}
+	return &Budget{limits: [classes]int64{total, total - total/8, total - 2*(total/8)}, accounts: map[string]*account{}}
 }
 
 // Total returns the size of the budget.
@@ -217,19 +232,61 @@ func (a *account) count() int {
 
 // fits reports whether a new request can get a share without waiting.
 func (b *Budget) fits(a *account, class int, n int64) bool {
-	return len(b.growing) == 0 && len(b.lines[class]) == 0 && b.room(class, n) && b.spares(a, class, n)
+	return len(b.growing[class])+len(b.lines[class]) == 0 && b.room(a, class, n) && b.spares(a, class, n)
 }
 
 // room reports whether there is room for a share of a class. While requests for
-// larger shares are waiting, smaller ones do not use more than their own part.
-func (b *Budget) room(class int, n int64) bool {
+// larger shares are waiting, smaller ones do not use more than their own part. A
+// caller who holds little need not wait for parked shares, of which there may be
+// many: they are rarely used for more than a decoded body.
+func (b *Budget) room(a *account, class int, n int64) bool {
+	counted := b.from
+	if b.modest(a, n) {
+		counted = b.running
+	}
+	if class == small && counted(small)-counted(medium)+n <= b.Total()-b.limits[medium] {
+		return true // small shares always have their part
+	}
 	for c := range class + 1 {
-		if b.from(c)+n > b.limits[c] {
+		if counted(c)+n > b.limits[c] {
 			return false
 		}
 	}
 	for c := class + 1; c < classes; c++ {
-		if len(b.lines[c]) > 0 && b.all()-b.from(c)+n > b.Total()-b.limits[c] {
+		if len(b.lines[c])+len(b.growing[c]) > 0 && b.running(small)-b.running(c)+n > b.Total()-b.limits[c] {
+			return false
+		}
+	}
+	return true
+}
+
+// modest reports whether a caller holds little, with another share.
+func (b *Budget) modest(a *account, n int64) bool { return a.held+n <= b.Total()/sparePart }
+
+// running is from without the shares that wait to grow.
+func (b *Budget) running(class int) int64 {
+	sum := b.from(class)
+	for _, parked := range b.parked[class:] {
+		sum -= parked
+	}
+	return sum
+}
+
+// roomToGrow reports whether there is room for a share that grows by n bytes beside
+// those that do not wait for the same. It may use the part of medium shares that
+// they have left, because these could keep it from growing forever.
+func (b *Budget) roomToGrow(s *Share, n int64) bool {
+	own, class := b.class(s.bytes), b.class(s.bytes+n)
+	b.held[own] -= s.bytes
+	defer func() { b.held[own] += s.bytes }()
+	if class == small && b.running(small)-b.running(medium)+s.bytes+n <= b.Total()-b.limits[medium] {
+		return true
+	}
+	if b.running(class)+s.bytes+n > b.limits[class] || b.running(small)+s.bytes+n > b.Total() {
+		return false
+	}
+	for c := class + 1; c < classes; c++ {
+		if len(b.growing[c]) > 0 && b.running(small)-b.running(c)+s.bytes+n > b.Total()-b.limits[c] {
 			return false
 		}
 	}
@@ -240,7 +297,7 @@ func (b *Budget) room(class int, n int64) bool {
 // little, of the budget and of the part for medium shares.
 func (b *Budget) spares(a *account, class int, n int64) bool {
 	spare := b.Total() / sparePart
-	if a.shares == 0 || a.held+n <= spare {
+	if a.shares == 0 || b.modest(a, n) {
 		return true
 	}
 	return b.all()+n <= b.Total()-spare && (class != medium || b.from(medium)+n <= b.limits[medium]-spare)
@@ -248,31 +305,56 @@ func (b *Budget) spares(a *account, class int, n int64) bool {
 
 // grant serves waiting requests as far as the budget allows.
 func (b *Budget) grant() {
-	for len(b.growing) > 0 {
-		r := b.growing[0]
-		if b.all()+r.bytes > b.Total() {
-			if b.overdrawn != nil {
-				return // released bytes go to growing shares first
-			}
-			b.overdrawn = r.share
-		}
-		b.growing = b.growing[1:]
-		r.share.add(r.bytes)
-		close(r.granted)
-	}
 	for class := range classes {
-		for b.grantNext(class) {
+		for granted := true; granted; {
+			switch {
+			case b.grew[class] && b.grantNext(class, true):
+				b.grew[class] = false
+			case b.growNext(class):
+				b.grew[class] = true
+			default:
+				granted = b.grantNext(class, len(b.growing[class]) > 0)
+			}
 		}
 	}
 }
 
-// grantNext serves the first caller in line who can get a share. Others cannot
-// overtake a request for which there is no room, but one that waits for its own
-// caller's shares.
-func (b *Budget) grantNext(class int) bool {
+// growNext serves the request to grow of the caller who has waited longest since
+// the last one, if there is room for it.
+func (b *Budget) growNext(class int) bool {
+	if len(b.growing[class]) == 0 {
+		return false
+	}
+	r := slices.MinFunc(b.growing[class], func(one, other *request) int { return cmp.Compare(one.share.a.grew, other.share.a.grew) })
+	b.unpark(r)
+	if !b.roomToGrow(r.share, r.bytes) {
+		b.park(r)
+		return false
+	}
+	b.growing[class] = remove(b.growing[class], r)
+	r.share.add(r.bytes)
+	b.grants++
+	r.share.a.grew = b.grants
+	close(r.granted)
+	return true
+}
+
+// park notes that a share does not use what it holds, until unpark.
+func (b *Budget) park(r *request) { b.parked[b.class(r.share.bytes)] += r.share.bytes }
+
+func (b *Budget) unpark(r *request) { b.parked[b.class(r.share.bytes)] -= r.share.bytes }
+
+// grantNext serves the first caller in line who can get a share, or the first such
+// one who holds little. Others cannot overtake a request for which there is no room,
+// but one that waits for its own caller's shares, or a small or medium one of a
+// caller who holds much.
+func (b *Budget) grantNext(class int, modest bool) bool {
 	for i, a := range b.lines[class] {
 		r := a.waiting[class][0]
-		if !b.room(class, r.bytes) {
+		if !b.modest(a, r.bytes) && (modest || class != large && !b.room(a, class, r.bytes)) {
+			continue
+		}
+		if !b.room(a, class, r.bytes) {
 			return false
 		}
 		if !b.spares(a, class, r.bytes) {

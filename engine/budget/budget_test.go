@@ -14,7 +14,7 @@ import (
 )
 
 // The tests' budget: shares up to 100 bytes are small, up to 800 medium. Large
-// ones have 5200 bytes together, and 5600 with the medium ones; 800 are spared.
+// ones have 4800 bytes together, and 5600 with the medium ones; 800 are spared.
 const total = 6400
 
 func take(t *testing.T, b *Budget, caller string, n int64) *Share {
@@ -63,7 +63,8 @@ func (w *waiter) check(t *testing.T, granted bool) {
 // empty checks that nothing is held any more, and nothing remembered.
 func (b *Budget) empty(t *testing.T) {
 	t.Helper()
-	if b.all() != 0 || b.from(large) != 0 || len(b.accounts) != 0 || b.waiting != 0 || len(b.lines[0])+len(b.lines[1])+len(b.lines[2]) != 0 || b.overdrawn != nil || len(b.growing) != 0 {
+	if b.all() != 0 || b.from(large) != 0 || len(b.accounts) != 0 || b.waiting != 0 || len(b.lines[0])+len(b.lines[1])+len(b.lines[2]) != 0 ||
+		len(b.growing[0])+len(b.growing[1])+len(b.growing[2]) != 0 || b.parked != [classes]int64{} {
 		t.Errorf("something is left: %+v", b)
 	}
 }
@@ -74,7 +75,7 @@ func TestSharesWaitForOthers(t *testing.T) {
 		first := take(t, b, "a", 3000)
 		second := wait(t.Context(), b, "b", 2300)
 		second.check(t, false)
-		first.Shrink(2800)
+		first.Shrink(2400)
 		synctest.Wait()
 		second.check(t, true)
 		first.Release()
@@ -105,11 +106,11 @@ func TestMoreThanTheBudgetIsTheLargestShare(t *testing.T) {
 func TestCallersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(total)
-		holder := take(t, b, "x", 5200)
+		holder := take(t, b, "x", 4800)
 		callers := []string{"a", "a", "a", "a", "b", "c", "b"}
 		var waiters []*waiter
 		for _, caller := range callers {
-			waiters = append(waiters, wait(t.Context(), b, caller, 5200))
+			waiters = append(waiters, wait(t.Context(), b, caller, 4800))
 		}
 		var order []string
 		for next := holder; next != nil; {
@@ -135,7 +136,7 @@ func TestALargeRequestIsNotPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(total)
 		holder := take(t, b, "a", 1200)
-		larger := wait(t.Context(), b, "b", 5200)
+		larger := wait(t.Context(), b, "b", 4800)
 		after := wait(t.Context(), b, "c", 900)
 		larger.check(t, false)
 		after.check(t, false)
@@ -156,10 +157,10 @@ func TestALargeRequestIsNotPassed(t *testing.T) {
 func TestSmallSharesDoNotWaitForLargeOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(total)
-		held := []*Share{take(t, b, "a", 5200)}
-		larger := wait(t.Context(), b, "b", 5200)
-		held = append(held, take(t, b, "c", 400))
-		mediumOne := wait(t.Context(), b, "d", 400)
+		held := []*Share{take(t, b, "a", 4800)}
+		larger := wait(t.Context(), b, "b", 4800)
+		held = append(held, take(t, b, "c", 800))
+		mediumOne := wait(t.Context(), b, "d", 800)
 		for i := range 8 {
 			held = append(held, take(t, b, string(rune('e'+i)), 100))
 		}
@@ -250,7 +251,7 @@ func TestTheLineIsLeftWithTheContext(t *testing.T) {
 		holder := take(t, b, "a", 3500)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		leaving := wait(ctx, b, "b", 5200)
+		leaving := wait(ctx, b, "b", 4800)
 		behind := wait(t.Context(), b, "c", 900)
 		behind.check(t, false)
 		time.Sleep(2 * time.Second)
@@ -275,17 +276,17 @@ func refused(t *testing.T, err error) {
 func TestTheLineIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(total)
-		holder := take(t, b, "x", 5200)
+		holder := take(t, b, "x", 4800)
 		ctx, cancel := context.WithCancel(t.Context())
 		for i := range MaxWaiting {
-			go b.Take(ctx, string(rune('a'+i/MaxCallerWaiting)), 5200)
+			go b.Take(ctx, string(rune('a'+i/MaxCallerWaiting)), 4800)
 		}
 		synctest.Wait()
-		_, err := b.Take(t.Context(), "a", 5200)
+		_, err := b.Take(t.Context(), "a", 4800)
 		refused(t, err)
-		_, err = b.Take(t.Context(), "z", 5200)
+		_, err = b.Take(t.Context(), "z", 4800)
 		refused(t, err)
-		if _, ok := b.Try("z", 5200); ok {
+		if _, ok := b.Try("z", 4800); ok {
 			t.Error("Try passed those who wait")
 		}
 		cancel()
@@ -295,66 +296,148 @@ func TestTheLineIsBounded(t *testing.T) {
 	})
 }
 
-// Shares that grow do not wait for each other: one of them may go beyond the
-// budget.
+// growth is a request to grow in the background.
+type growth struct{ done chan error }
+
+func grow(ctx context.Context, s *Share, n int64) *growth {
+	g := &growth{done: make(chan error, 1)}
+	go func() { g.done <- s.Grow(ctx, n) }()
+	synctest.Wait()
+	return g
+}
+
+func (g *growth) check(t *testing.T, granted bool) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case err := <-g.done:
+		if err != nil || !granted {
+			t.Fatalf("granted, %v", err)
+		}
+		g.done <- nil
+	default:
+		if granted {
+			t.Fatal("not granted")
+		}
+	}
+}
+
+// Shares grow before requests without one get theirs, but only within the part of
+// their class: smaller requests do not wait for them.
 func TestSharesGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(total)
-		first, second, third := take(t, b, "a", 2400), take(t, b, "b", 2300), take(t, b, "c", 50)
-		for _, grown := range []int64{4000, 3000} {
-			if err := first.Grow(t.Context(), grown); err != nil {
-				t.Fatal(err)
-			}
-		}
-		order := make(chan string, 3)
-		grow := func(name string, s *Share, n int64) {
-			go func() {
-				if err := s.Grow(t.Context(), n); err == nil {
-					order <- name
-				}
-			}()
-			synctest.Wait()
-		}
-		grow("second", second, 5000)
-		grow("third", third, 3000)
+		first, second, third := take(t, b, "a", 2400), take(t, b, "b", 2000), take(t, b, "c", 50)
+		grow(t.Context(), first, 400).check(t, true)
+		growing, next := grow(t.Context(), second, 2700), grow(t.Context(), third, 3000)
+		larger := wait(t.Context(), b, "d", 900)
+		smaller := []*Share{take(t, b, "e", 50), take(t, b, "f", 400)}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		newcomer := wait(t.Context(), b, "d", 50)
-		refused(t, take0(t, b).Grow(ctx, 1)) // nothing is free, so it waits
-		newcomer.check(t, false)
+		refused(t, smaller[0].Grow(ctx, 5000))
+		if smaller[0].Bytes() != 50 {
+			t.Errorf("the share has %d bytes", smaller[0].Bytes())
+		}
+		growing.check(t, false)
+		larger.check(t, false)
 		first.Release()
-		synctest.Wait()
-		if next := <-order; next != "second" {
-			t.Errorf("%s grew first", next)
-		}
-		select {
-		case name := <-order:
-			t.Errorf("%s grew beyond the budget beside another", name)
-		default:
-		}
+		growing.check(t, true)
+		next.check(t, false)
 		second.Release()
-		synctest.Wait()
-		if next := <-order; next != "third" {
-			t.Errorf("%s grew", next)
+		next.check(t, true)
+		larger.check(t, true)
+		for _, s := range append(smaller, third, larger.share) {
+			s.Release()
 		}
-		newcomer.check(t, true)
-		third.Release()
-		newcomer.share.Release()
+		b.empty(t)
 	})
 }
 
-// take0 is a share of nothing, which is there although nothing is free.
-func take0(t *testing.T, b *Budget) *Share {
-	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := &Share{b: b, a: b.account("e")}
-	s.a.shares++
-	return s
+// Shares that grow do not wait for each other. The part of small shares is left to
+// them all the while.
+func TestSharesThatGrowDoNotBlockEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(total)
+		shares := []*Share{take(t, b, "a", 2400), take(t, b, "b", 2400)}
+		first := grow(t.Context(), shares[0], 2000)
+		first.check(t, false) // the other works, and will end
+		second := grow(t.Context(), shares[1], 2000)
+		first.check(t, true)
+		second.check(t, false)
+		for range 8 {
+			shares = append(shares, take(t, b, "c", 100))
+		}
+		more := wait(t.Context(), b, "c", 100)
+		more.check(t, false)
+		shares[0].Release()
+		second.check(t, true)
+		for _, s := range shares[1:] {
+			s.Release()
+		}
+		synctest.Wait()
+		more.share.Release()
+		b.empty(t)
+	})
+}
+
+func TestCallersTakeTurnsToGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(total)
+		holder := take(t, b, "x", 4800)
+		callers := []string{"a", "a", "a", "b"}
+		shares, waiters := make([]*Share, len(callers)), make([]*growth, len(callers))
+		for i, caller := range callers {
+			shares[i] = take(t, b, caller, 50)
+			waiters[i] = grow(t.Context(), shares[i], 4500)
+		}
+		for _, next := range []int{0, 3, 1, 2} {
+			waiters[next].check(t, false)
+			holder.Release()
+			waiters[next].check(t, true)
+			holder = shares[next]
+		}
+		holder.Release()
+		b.empty(t)
+	})
+}
+
+// A caller who holds little gets a share however many shares of another wait to grow.
+func TestGrowingSharesTakeTurnsWithOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(total)
+		holder := take(t, b, "x", 4800)
+		var shares []*Share
+		var growing []*growth
+		for range 8 {
+			shares = append(shares, take(t, b, "a", 100))
+		}
+		for _, s := range shares {
+			growing = append(growing, grow(t.Context(), s, 650))
+		}
+		growing[0].check(t, true)
+		growing[1].check(t, false)
+		small := take(t, b, "b", 100)
+		page := wait(t.Context(), b, "b", 400)
+		page.check(t, false)
+		shares[0].Release()
+		synctest.Wait()
+		page.check(t, true)
+		growing[1].check(t, false)
+		page.share.Release()
+		growing[1].check(t, true)
+		growing[2].check(t, false)
+		holder.Release()
+		small.Release()
+		for _, s := range shares[1:] {
+			synctest.Wait()
+			s.Release()
+		}
+		b.empty(t)
+	})
 }
 
 // TestBudgetAtRandom has callers take, grow, shrink, release and leave at random;
-// what is held must stay within the budget but for one share that grew, and
+// what works must stay within the budget, but for the part of small shares, and
 // everybody must come to an end.
 func TestBudgetAtRandom(t *testing.T) {
 	b := New(total)
@@ -390,7 +473,7 @@ func TestBudgetAtRandom(t *testing.T) {
 func (b *Budget) within(t *testing.T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.overdrawn == nil && b.all() > b.Total() || b.all() < 0 || b.from(large) < 0 {
+	if b.running(small) > b.Total()+b.Total()/8 || b.running(large) > b.Most() || b.running(large) < 0 {
 		t.Errorf("%d bytes are held, %d in large shares", b.all(), b.from(large))
 	}
 }
@@ -430,17 +513,33 @@ func TestTryReserve(t *testing.T) {
 			t.Error("a share that holds enough has to wait")
 		}
 	}
-	if !TryReserve(With(t.Context(), first), b.Most()) || b.Used() <= total {
-		t.Errorf("the first beyond the budget has to wait; %d bytes are held", b.Used())
-	}
-	if TryReserve(With(t.Context(), second), total/2) || second.Bytes() != total/4 {
-		t.Errorf("a second beyond the budget has %d bytes", second.Bytes())
-	}
-	first.Release()
-	if !TryReserve(With(t.Context(), second), total/2) || second.Bytes() != total/2 {
-		t.Errorf("behind the first, it has %d bytes", second.Bytes())
+	if TryReserve(With(t.Context(), first), b.Most()) || first.Bytes() != total/2 {
+		t.Errorf("more than there is room for: the first has %d bytes", first.Bytes())
 	}
 	second.Release()
+	if !TryReserve(With(t.Context(), first), b.Most()) || first.Bytes() != b.Most() {
+		t.Errorf("alone, the first has %d bytes", first.Bytes())
+	}
+	first.Release()
+	b.empty(t)
+}
+
+// What was reserved is returned, but not what the share had before.
+func TestReturn(t *testing.T) {
+	b := New(total)
+	Return(t.Context(), 1)
+	s := take(t, b, "a", 100)
+	ctx := With(t.Context(), s)
+	held := Held(ctx)
+	if err := Reserve(ctx, 5000); err != nil || held != 100 || Held(t.Context()) != 0 {
+		t.Errorf("%v; %d bytes are held", err, held)
+	}
+	Return(ctx, held)
+	take(t, b, "b", 5000).Release()
+	if Return(ctx, 500); s.Bytes() != 100 {
+		t.Errorf("the share has %d bytes", s.Bytes())
+	}
+	s.Release()
 	b.empty(t)
 }
 

@@ -22,19 +22,24 @@ func (s *Share) add(n int64) {
 // Bytes returns the size of the share.
 func (s *Share) Bytes() int64 { return s.bytes }
 
-// Grow adds n bytes to the share. One share at a time may exceed the budget, so
-// that growing shares never deadlock; while another one does, Grow waits, ahead of
-// requests without a share. After an error, which is one of Take, the share is
-// unchanged.
+// Grow adds n bytes to the share, or as many as make it the largest, and waits for
+// them if there is no room. Meanwhile the caller must not hold anything
+// that others need to go on, and should use little of the share. After an error, which
+// is one of Take, the share is unchanged.
 func (s *Share) Grow(ctx context.Context, n int64) error {
 	b := s.b
+	if n = min(n, b.Most()-s.bytes); n <= 0 {
+		return nil
+	}
 	b.mu.Lock()
 	if s.grow(n) {
 		b.mu.Unlock()
 		return nil
 	}
-	r := &request{share: s, bytes: n, granted: make(chan struct{})}
-	b.growing = append(b.growing, r)
+	r, class := &request{share: s, bytes: n, granted: make(chan struct{})}, b.class(s.bytes+n)
+	b.growing[class] = append(b.growing[class], r)
+	b.park(r)
+	b.grant() // the others may grow beside a share that waits
 	b.mu.Unlock()
 	select {
 	case <-r.granted:
@@ -48,22 +53,20 @@ func (s *Share) Grow(ctx context.Context, n int64) error {
 		return nil
 	default:
 	}
-	b.growing = remove(b.growing, r)
+	b.unpark(r)
+	b.growing[class] = remove(b.growing[class], r)
 	b.grant()
 	return busy(ctx.Err())
 }
 
 // grow adds n bytes if it need not wait.
 func (s *Share) grow(n int64) bool {
-	b := s.b
-	switch {
-	case b.overdrawn == s, len(b.growing) == 0 && b.all()+n <= b.Total():
-	case b.overdrawn == nil:
-		b.overdrawn = s
-	default:
+	b, class := s.b, s.b.class(s.bytes+n)
+	if len(b.growing[class]) > 0 || !b.roomToGrow(s, n) {
 		return false
 	}
 	s.add(n)
+	b.grew[class] = true
 	return true
 }
 
@@ -76,9 +79,6 @@ func (s *Share) Shrink(n int64) {
 		return
 	}
 	s.add(max(n, 0) - s.bytes)
-	if b.overdrawn == s && b.all() <= b.Total() {
-		b.overdrawn = nil
-	}
 	b.grant()
 }
 
@@ -92,9 +92,6 @@ func (s *Share) Release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s.add(-s.bytes)
-	if b.overdrawn == s {
-		b.overdrawn = nil
-	}
 	s.a.shares--
 	b.forget(s.a)
 	s.a = nil
@@ -128,6 +125,21 @@ func TryReserve(ctx context.Context, n int64) bool {
 	s.b.mu.Lock()
 	defer s.b.mu.Unlock()
 	return s.grow(more)
+}
+
+// Held returns the size of the share of a context, 0 without one.
+func Held(ctx context.Context) int64 {
+	if s, _ := ctx.Value(contextKey{}).(*Share); s != nil {
+		return s.bytes
+	}
+	return 0
+}
+
+// Return shrinks the share of a context to n bytes, unless it is smaller.
+func Return(ctx context.Context, n int64) {
+	if s, _ := ctx.Value(contextKey{}).(*Share); s != nil {
+		s.Shrink(n)
+	}
 }
 
 // lacking returns the share of a context, and how many bytes less than n it has.

@@ -29,6 +29,8 @@ type Catalog struct {
 	mixed sync.Map
 	// indexings caches the decoded records of TypeCollection, by the name of the type.
 	indexings sync.Map
+	// wanted caches what types ask for, by the name of the type.
+	wanted sync.Map
 }
 
 // LookupList returns the properties that a list of the service adds to an id.

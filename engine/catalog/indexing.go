@@ -26,6 +26,8 @@ type Indexing struct {
 	Keys
 	// Searches lists the properties whose words are the terms of a key.
 	Searches map[string][]string `json:"searches,omitempty"`
+	// Teams maps each key of owners to the paths that lead to them.
+	Teams map[string][]schema.TeamPath `json:"teams,omitempty"`
 	// Retired lists keys of Terms that the schema served last does not use. They are
 	// maintained for a while, as other servers may use them. The value is new each
 	// time that a key is retired.
@@ -53,8 +55,9 @@ type Indexing struct {
 	fields []termField
 }
 
-// IndexingFormat is the newest format that this program knows.
-const IndexingFormat = 1
+// IndexingFormat is the newest format that this program knows. Indexings with Teams
+// have format 2, so that a server of a version without them writes no such object.
+const IndexingFormat = 2
 
 // Keys are keys of terms, and properties with unique values.
 type Keys struct {
@@ -125,6 +128,11 @@ func IndexingOf(t *schema.Type) *Indexing {
 		n.Terms = append(n.Terms, key)
 		n.Searches[key] = t.Searched()
 	}
+	if paths := t.TeamPaths(); paths != nil {
+		key := t.OwnerField().Term
+		n.Terms = append(n.Terms, key)
+		n.Teams = map[string][]schema.TeamPath{key: paths}
+	}
 	n.Unique = slices.Clone(t.UniqueKeys())
 	n.tidy()
 	n.Prepare()
@@ -159,9 +167,27 @@ func (n *Indexing) tidy() {
 			*k = nil
 		}
 	}
-	maps.DeleteFunc(n.Searches, func(key string, _ []string) bool {
-		return !slices.Contains(n.Terms, key) && (n.Filling == nil || !slices.Contains(n.Filling.Terms, key))
-	})
+	maps.DeleteFunc(n.Searches, func(key string, _ []string) bool { return !n.maintains(key) })
+	maps.DeleteFunc(n.Teams, func(key string, _ []schema.TeamPath) bool { return !n.maintains(key) })
+	if n.Format = IndexingFormat; len(n.Teams) == 0 {
+		n.Format, n.Teams = 1, nil
+	}
+}
+
+// maintains reports whether writes maintain the terms of a key.
+func (n *Indexing) maintains(key string) bool {
+	return slices.Contains(n.Terms, key) || n.Filling != nil && slices.Contains(n.Filling.Terms, key)
+}
+
+// Define adds the meaning of the keys that another indexing has.
+func (n *Indexing) Define(searches map[string][]string, teams map[string][]schema.TeamPath) {
+	maps.Copy(n.Searches, searches)
+	if len(teams) > 0 {
+		if n.Teams = maps.Clone(n.Teams); n.Teams == nil {
+			n.Teams = map[string][]schema.TeamPath{}
+		}
+		maps.Copy(n.Teams, teams)
+	}
 }
 
 // Prepare computes the fields after a change.
@@ -169,6 +195,9 @@ func (n *Indexing) Prepare() {
 	n.fields = nil
 	add := func(list []string, filling bool) {
 		for _, key := range list {
+			if strings.HasPrefix(key, query.OrderedKey) {
+				continue // which depends on other documents
+			}
 			field := termField{key: key, filling: filling}
 			paths, searched := n.Searches[key]
 			if field.words = searched; !searched {

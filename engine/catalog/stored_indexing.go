@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"marquee/engine/document"
+	"marquee/engine/schema"
 	"marquee/engine/store"
 )
 
@@ -26,6 +27,23 @@ func (c *Catalog) ReadIndexing(r *store.Record) (*Indexing, error) {
 // knownIndexing is a decoded indexing with the document it was decoded from.
 type knownIndexing struct {
 	document []byte
+	indexing *Indexing
+}
+
+// WantedIndexing is IndexingOf for a type that is written often. The result must not
+// be changed.
+func (c *Catalog) WantedIndexing(t *schema.Type) *Indexing {
+	if known, ok := c.wanted.Load(t.Name); ok && known.(*wantedIndexing).t == t {
+		return known.(*wantedIndexing).indexing
+	}
+	n := IndexingOf(t)
+	c.wanted.Store(t.Name, &wantedIndexing{t, n})
+	return n
+}
+
+// wantedIndexing is the indexing that a type asks for.
+type wantedIndexing struct {
+	t        *schema.Type
 	indexing *Indexing
 }
 

@@ -1,5 +1,7 @@
 package query
 
+import "strings"
+
 // Expr is a condition on a record. A nil Expr holds for every record.
 type Expr interface{ expr() }
 
@@ -63,6 +65,27 @@ type Term struct {
 // SearchKey is the prefix of the keys under which the words of objects are
 // kept. The rest of a key depends on the properties that are searched.
 const SearchKey = "q"
+
+// OrderedKey is the prefix of the keys whose terms a store keeps in the order of
+// creation of their records: a list of the records that have one of a few such
+// terms, oldest or newest first, reads no others. The path of a property never has
+// two consecutive dots.
+const OrderedKey = "o.."
+
+// Ordered reports whether a condition is decided by terms with an ordered key, and
+// returns their values.
+func Ordered(e Expr) (key string, values []any, ok bool) {
+	if !ByTerms(e) {
+		return "", nil, false
+	}
+	switch e := e.(type) {
+	case Compare:
+		key, values = e.Field.Term, []any{e.Value}
+	case In:
+		key, values = e.Field.Term, e.Values
+	}
+	return key, values, strings.HasPrefix(key, OrderedKey)
+}
 
 func (And) expr()      {}
 func (Or) expr()       {}

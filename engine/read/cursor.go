@@ -74,7 +74,7 @@ func parseCursor(text, mark string) (cursor, error) {
 // resume returns the position of a cursor. If the key of its object is too long for a
 // cursor and has changed since, the list continues before all keys with the same
 // beginning: objects may be repeated but none is left out.
-func (e *Reader) resume(ctx context.Context, c cursor, t *schema.Type, q *query.Query, visible query.Expr) (*query.Position, error) {
+func (e *Reader) resume(ctx context.Context, caller *access.Caller, c cursor, t *schema.Type, q *query.Query) (*query.Position, error) {
 	beginning, cut := c.at.Key.(string)
 	if c.digest == "" || !cut {
 		return &c.at, nil
@@ -84,6 +84,11 @@ func (e *Reader) resume(ctx context.Context, c cursor, t *schema.Type, q *query.
 		after.Key = beginning + "\U0010ffff"
 	}
 	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+		var sight access.Sight
+		visible, err := sight.Visible(ctx, s, e.access, caller, t, q.Network)
+		if err != nil {
+			return err
+		}
 		return access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: q.Network}, []string{c.at.ID}, visible, func(r *store.Record) error {
 			if key, ok := store.PositionOf(q.Order.Field, r).Key.(string); ok && digestOf(key) == c.digest {
 				after = query.Position{Key: key, ID: c.at.ID}

@@ -63,8 +63,12 @@ func (e *Reader) History(ctx context.Context, caller *access.Caller, h HistoryPa
 // mustSee returns an error of kind NotFound unless the caller sees the object and it
 // belongs to the network.
 func (e *Reader) mustSee(ctx context.Context, s store.Snapshot, caller *access.Caller, t *schema.Type, network, id string) error {
+	readable, err := e.readable(ctx, s, caller, t, network)
+	if err != nil {
+		return err
+	}
 	found := false
-	err := access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: t.NetworkOf(network)}, []string{id}, e.readable(caller, t, network),
+	err = access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: t.NetworkOf(network)}, []string{id}, readable,
 		func(*store.Record) error { found = true; return nil })
 	if err == nil && !found {
 		err = message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
@@ -89,7 +93,9 @@ type historyRun struct {
 }
 
 func (p *historyRun) render(ctx context.Context, s store.Snapshot, paging query.Paging, mark string) (Page, error) {
-	p.q.Collections = p.v.historyTypes()
+	if p.q.ID == "" { // otherwise the caller sees the object
+		p.q.Collections = p.v.historyTypes()
+	}
 	total, err := s.HistoryCount(ctx, p.q)
 	if err != nil {
 		return Page{}, err
@@ -145,12 +151,13 @@ func (p *historyRun) show(ctx context.Context, s store.Snapshot, changes []*stor
 
 // readable returns the condition under which the history of an object can be read in a
 // network.
-func (e *Reader) readable(caller *access.Caller, t *schema.Type, network string) query.Expr {
-	visible, within := e.access.Visible(caller, t, network), query.Expr(nil)
-	if t.Global {
-		within = e.access.Within(t, network)
+func (e *Reader) readable(ctx context.Context, s store.Snapshot, caller *access.Caller, t *schema.Type, network string) (query.Expr, error) {
+	var sight access.Sight
+	visible, err := sight.Visible(ctx, s, e.access, caller, t, network)
+	if err != nil || !t.Global {
+		return visible, err
 	}
-	return query.Both(within, visible)
+	return query.Both(e.access.Within(t, network), visible), nil
 }
 
 // wantChange notes the objects that a message about a change refers to.
@@ -165,7 +172,7 @@ func (v *view) wantChange(t *schema.Type, c *store.Change) {
 func (v *view) historyTypes() []string {
 	names := []string{}
 	for _, t := range v.registry.Types() {
-		if !query.IsNone(v.e.access.Visible(v.caller, t, v.network)) {
+		if visible := v.e.access.Visible(v.caller, t, v.network); query.IsAll(visible) || t.Global && !query.IsNone(visible) {
 			names = append(names, t.Name)
 		}
 	}

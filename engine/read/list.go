@@ -38,15 +38,14 @@ func (f fields) Field(parameter, name string) (query.Field, error) {
 
 // List renders a page of a type in one snapshot.
 func (e *Reader) List(ctx context.Context, caller *access.Caller, t *schema.Type, network string, l Listing) (page Page, err error) {
-	visible := e.access.Visible(caller, t, network)
 	p := &list{t: t, l: l, mark: listMark(t, network, &l), q: query.Query{Collection: t.Name, Network: t.NetworkOf(network), Order: l.Order,
-		Where: query.Both(l.Where, visible), Offset: l.Page * l.PageSize}}
+		Where: l.Where, Offset: l.Page * l.PageSize}}
 	if l.Cursor != "" {
 		c, err := parseCursor(l.Cursor, p.mark)
 		if err != nil {
 			return Page{}, err
 		}
-		if p.q.After, err = e.resume(ctx, c, t, &p.q, visible); err != nil {
+		if p.q.After, err = e.resume(ctx, caller, c, t, &p.q); err != nil {
 			return Page{}, err
 		}
 		p.l.Page, p.q.Offset = c.page, 0
@@ -54,6 +53,11 @@ func (e *Reader) List(ctx context.Context, caller *access.Caller, t *schema.Type
 	err = e.Store.Read(store.LongRunning(ctx), func(s store.Snapshot) error {
 		run := *p // as the store may run this again
 		run.v = e.newView(caller, network, l.Projection)
+		visible, err := run.v.visible(ctx, s, t, network)
+		if err != nil {
+			return err
+		}
+		run.q.Where = query.Both(l.Where, visible)
 		page, err = run.render(ctx, s)
 		return err
 	})

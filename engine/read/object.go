@@ -33,11 +33,15 @@ func (o *Object) ETag() string {
 // Get renders one object. An object that does not exist or is not visible is an error
 // of kind NotFound.
 func (e *Reader) Get(ctx context.Context, caller *access.Caller, t *schema.Type, network, id string, projection Projection) (*Object, error) {
-	visible := e.access.Visible(caller, t, network)
 	var found *Object
 	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+		v := e.newView(caller, network, projection)
+		visible, err := v.visible(ctx, s, t, network)
+		if err != nil {
+			return err
+		}
 		var record *store.Record
-		err := access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: t.NetworkOf(network)}, []string{id}, visible, func(r *store.Record) error {
+		err = access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: t.NetworkOf(network)}, []string{id}, visible, func(r *store.Record) error {
 			record = r.Clone()
 			return nil
 		})
@@ -47,7 +51,7 @@ func (e *Reader) Get(ctx context.Context, caller *access.Caller, t *schema.Type,
 		if record == nil {
 			return message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
 		}
-		found, err = e.render(ctx, s, e.newView(caller, network, projection), t, record)
+		found, err = e.render(ctx, s, v, t, record)
 		return err
 	})
 	return found, store.Translate(err)

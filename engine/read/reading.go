@@ -28,16 +28,19 @@ func (r *Reading) Find(ctx context.Context, t *schema.Type, where query.Expr, yi
 // Visible yields the objects of a type that the caller sees, in any order. A record is
 // valid until yield returns.
 func (r *Reading) Visible(ctx context.Context, t *schema.Type, ids []string, yield func(*store.Record) error) error {
-	visible := r.v.e.access.Visible(r.v.caller, t, r.v.network)
+	visible, err := r.v.visible(ctx, r.s, t, r.v.network)
+	if err != nil {
+		return err
+	}
 	return access.GetVisible(ctx, r.s, store.Place{Collection: t.Name, Network: t.NetworkOf(r.v.network)}, ids, visible, yield)
 }
 
 // Scope reports whether the caller sees all objects of a type, and otherwise returns
 // the ids of the visible ones.
 func (r *Reading) Scope(ctx context.Context, t *schema.Type) (everything bool, ids map[string]bool, err error) {
-	visible := r.v.e.access.Visible(r.v.caller, t, r.v.network)
-	if query.IsAll(visible) || query.IsNone(visible) {
-		return query.IsAll(visible), nil, nil
+	visible, err := r.v.visible(ctx, r.s, t, r.v.network)
+	if err != nil || query.IsAll(visible) || query.IsNone(visible) {
+		return err == nil && query.IsAll(visible), nil, err
 	}
 	ids = map[string]bool{}
 	err = r.Find(ctx, t, visible, func(record *store.Record) error {

@@ -81,7 +81,10 @@ func (v *view) resolveNames(ctx context.Context, s store.Snapshot, where store.P
 	if len(ids) > namesAtOnce {
 		slices.Sort(ids) // so that always the same ones have names
 	}
-	visible := v.e.access.Visible(v.caller, target, cmp.Or(where.Network, v.network))
+	visible, err := v.visible(ctx, s, target, cmp.Or(where.Network, v.network))
+	if err != nil {
+		return err
+	}
 	found := func(id, label string) {
 		v.labels[referenceKey{where.Collection, where.Network, id}] = label
 		v.labelBytes += len(label)

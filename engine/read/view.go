@@ -1,9 +1,11 @@
 package read
 
 import (
+	"context"
 	"math"
 
 	"marquee/engine/access"
+	"marquee/engine/query"
 	"marquee/engine/schema"
 	"marquee/engine/store"
 )
@@ -16,6 +18,8 @@ type view struct {
 	network    string
 	projection Projection
 
+	// sight is what the caller sees in the snapshot of the view.
+	sight access.Sight
 	references
 	// secrets caches whether the caller is shown the secrets of a type, warnings the
 	// current text of stored warnings, which many objects share.
@@ -34,6 +38,7 @@ func (e *Reader) newView(caller *access.Caller, network string, projection Proje
 // worker returns a view for another goroutine, with the references resolved so far.
 func (v *view) worker() *view {
 	own := *v
+	own.sight = access.Sight{}
 	own.secrets, own.warnings = map[*schema.Type]bool{}, map[string][]byte{}
 	return &own
 }
@@ -43,6 +48,12 @@ func (v *view) append(dst []byte, t *schema.Type, r *store.Record) ([]byte, erro
 	w := renderer{v: v, t: t, record: r, out: dst, start: len(dst), sealed: v.e.Sealer != nil && v.e.Sealer.Holds(r.Document)}
 	err := w.object()
 	return w.out, err
+}
+
+// visible returns the condition that objects of a type must meet for the caller to see
+// them.
+func (v *view) visible(ctx context.Context, s store.Snapshot, t *schema.Type, network string) (query.Expr, error) {
+	return v.sight.Visible(ctx, s, v.e.access, v.caller, t, network)
 }
 
 func (v *view) showsSecrets(t *schema.Type) bool {

@@ -121,7 +121,7 @@ func (r *Call) answerAll(network string, result *engine.Result) error {
 	defer answer.file.Close()
 	err := r.s.Engine.Render(ctx, r.caller, network, result.Stored(), answer)
 	if message.SpoolFull.Is(err) {
-		logger(r.c).Warn("a response shows its objects by id and url only", "cause", err)
+		r.Log().Warn("a response shows its objects by id and url only", "cause", err)
 		return r.answerOutline(network, result)
 	}
 	if err != nil {

@@ -23,9 +23,8 @@ import (
 // sent returns a call with a body, on a server with a memory budget.
 func sent(t *testing.T, w http.ResponseWriter, ctx context.Context, body io.Reader) *Call {
 	c, _ := gin.CreateTestContext(w)
-	c.Set(loggerKey, slog.New(slog.DiscardHandler))
 	c.Request = httptest.NewRequestWithContext(ctx, "POST", "/", body)
-	return &Call{s: &Server{Config: Config{Spool: spool.New(t.TempDir(), 1<<30), Deadline: DefaultDeadline}, work: budget.New(1 << 20), outboxes: budget.New(1 << 20)}, c: c, unbound: t.Context()}
+	return &Call{s: &Server{Config: Config{Log: slog.New(slog.DiscardHandler), Spool: spool.New(t.TempDir(), 1<<30), Deadline: DefaultDeadline}, work: budget.New(1 << 20), outboxes: budget.New(1 << 20)}, c: c, unbound: t.Context()}
 }
 
 // A body for which there is no memory until the deadline is not the client's fault,

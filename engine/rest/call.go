@@ -101,11 +101,15 @@ func (r *Call) hangUp() {
 }
 
 // Log returns the logger of the request, which adds its id to each line.
-func (r *Call) Log() *slog.Logger { return logger(r.c) }
+func (r *Call) Log() *slog.Logger { return r.s.logger(r.c) }
 
 // SetUser sets the user in the log line of the request. The server sets it for
 // routes that are not public.
-func (r *Call) SetUser(id string) { r.c.Set(userKey, id) }
+func (r *Call) SetUser(id string) {
+	if out := r.outbox(); out != nil {
+		out.user = id
+	}
+}
 
 // Answer sends a JSON body.
 func (r *Call) Answer(status int, body []byte) { r.Send(status, jsonType, body) }
@@ -137,6 +141,15 @@ func (r *Call) Boolean(name string) (bool, error) {
 		return true, nil
 	}
 	return false, message.ParameterInvalid.Error(message.Params{"parameter": name, "expected": "true or false"})
+}
+
+// Authenticate sets the caller and the parameters of a public route, for which a
+// token is optional. An error is of kind Malformed or Unauthenticated.
+func (r *Call) Authenticate() (err error) {
+	if r.parameters, err = ParseQuery(r.c.Request.URL.RawQuery); err != nil {
+		return err
+	}
+	return r.authenticate()
 }
 
 // authenticate sets the caller by the token in the header or the query (RFC 6750).

@@ -16,14 +16,7 @@ import (
 	"marquee/engine/store"
 )
 
-const (
-	requestIDHeader = "X-Request-Id"
-	requestIDKey    = "requestId"
-	loggerKey       = "logger"
-	routeKey        = "route"
-	userKey         = "user"
-	clientKey       = "client"
-)
+const requestIDHeader = "X-Request-Id"
 
 // identify sets the id of the request: the client's, if that is short and plain.
 func (s *Server) identify(c *gin.Context) {
@@ -31,18 +24,19 @@ func (s *Server) identify(c *gin.Context) {
 	if len(id) == 0 || len(id) > 64 || strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != "" {
 		id = store.NewID()
 	}
-	c.Set(requestIDKey, id)
-	c.Set(loggerKey, s.Log.With(slog.String("requestId", id)))
 	c.Writer.Header().Set(requestIDHeader, id)
 	s.secure(c.Writer.Header(), c.Request.TLS != nil)
-	c.Set(clientKey, s.proxies.client(c.Request))
+	if out := outboxOf(c.Writer); out != nil {
+		out.client = s.proxies.client(c.Request)
+	}
 }
 
 // clientAddr returns the address of the client, as trusted proxies report it.
 func clientAddr(c *gin.Context) netip.Addr {
-	value, _ := c.Get(clientKey)
-	address, _ := value.(netip.Addr)
-	return address
+	if out := outboxOf(c.Writer); out != nil {
+		return out.client
+	}
+	return netip.Addr{}
 }
 
 // clientIP is clientAddr as a text, "" for none.
@@ -54,15 +48,18 @@ func clientIP(c *gin.Context) string {
 }
 
 // refuseStream rejects a request that the listener has found to be one too many.
-func refuseStream(c *gin.Context) {
+func (s *Server) refuseStream(c *gin.Context) {
 	if refused, ok := c.Request.Context().Value(refusalKey{}).(*message.Error); ok {
-		fail(c, refused)
+		s.fail(c, refused)
 	}
 }
 
-func requestID(c *gin.Context) string { return c.GetString(requestIDKey) }
+func requestID(c *gin.Context) string { return c.Writer.Header().Get(requestIDHeader) }
 
-func logger(c *gin.Context) *slog.Logger { return c.MustGet(loggerKey).(*slog.Logger) }
+// logger returns a logger that adds the id of the request to each line.
+func (s *Server) logger(c *gin.Context) *slog.Logger {
+	return s.Log.With(slog.String("requestId", requestID(c)))
+}
 
 // maxLoggedPath is how many bytes of a path are logged.
 const maxLoggedPath = 1024
@@ -72,14 +69,17 @@ const maxLoggedPath = 1024
 // be grouped.
 func (s *Server) observe(c *gin.Context) {
 	began := time.Now()
-	path, _ := withoutToken(c.Request.URL.Path)
-	if len(path) > maxLoggedPath {
-		path = strings.ToValidUTF8(path[:maxLoggedPath], "") + "…"
-	}
 	c.Next()
 	level := slog.LevelInfo
 	if c.Writer.Status() >= http.StatusInternalServerError {
 		level = slog.LevelError
+	}
+	if !s.Log.Enabled(c.Request.Context(), level) {
+		return
+	}
+	path, _ := withoutToken(c.Request.URL.Path)
+	if len(path) > maxLoggedPath {
+		path = strings.ToValidUTF8(path[:maxLoggedPath], "") + "…"
 	}
 	attributes := []slog.Attr{
 		slog.String("method", c.Request.Method),
@@ -89,13 +89,15 @@ func (s *Server) observe(c *gin.Context) {
 		slog.Float64("durationMs", float64(time.Since(began).Microseconds())/1000),
 		slog.String("client", clientIP(c)),
 	}
-	if route := c.GetString(routeKey); route != "" {
-		attributes = append(attributes, slog.String("route", route))
+	if out := outboxOf(c.Writer); out != nil {
+		if out.route != "" {
+			attributes = append(attributes, slog.String("route", out.route))
+		}
+		if out.user != "" {
+			attributes = append(attributes, slog.String("user", out.user))
+		}
 	}
-	if user := c.GetString(userKey); user != "" {
-		attributes = append(attributes, slog.String("user", user))
-	}
-	logger(c).LogAttrs(c.Request.Context(), level, "request", attributes...)
+	s.logger(c).LogAttrs(c.Request.Context(), level, "request", attributes...)
 }
 
 // recover turns a panic into an internal error.
@@ -116,9 +118,9 @@ func (s *Server) recover(c *gin.Context) {
 }
 
 func (s *Server) panicked(c *gin.Context, err error) {
-	logger(c).Error("panic", slog.String("cause", err.Error()), slog.String("stack", string(debug.Stack())))
+	s.logger(c).Error("panic", slog.String("cause", err.Error()), slog.String("stack", string(debug.Stack())))
 	if c.Writer.Written() {
 		panic(http.ErrAbortHandler) // an incomplete response must not look complete
 	}
-	fail(c, message.InternalError.Error(message.Params{"requestId": requestID(c)}))
+	s.fail(c, message.InternalError.Error(message.Params{"requestId": requestID(c)}))
 }

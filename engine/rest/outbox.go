@@ -1,8 +1,8 @@
 package rest
 
 import (
-	"context"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -34,6 +34,9 @@ type outbox struct {
 	r      *http.Request
 	caller string
 	body   *sentBody // nil for none
+	client netip.Addr
+	// route and user are for the log.
+	route, user string
 
 	status int
 	parts  [][]byte
@@ -44,11 +47,20 @@ type outbox struct {
 	direct bool
 }
 
-type outboxKey struct{}
+func (r *Call) outbox() *outbox { return outboxOf(r.c.Writer) }
 
-func (r *Call) outbox() *outbox {
-	out, _ := r.Context().Value(outboxKey{}).(*outbox)
-	return out
+// outboxOf returns the outbox beneath a writer, nil for none.
+func outboxOf(w http.ResponseWriter) *outbox {
+	for {
+		switch inner := w.(type) {
+		case *outbox:
+			return inner
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = inner.Unwrap()
+		default:
+			return nil
+		}
+	}
 }
 
 // direct sends the response as it is written, for one that is not in memory.
@@ -60,10 +72,10 @@ func (r *Call) direct() {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	out := &outbox{ResponseWriter: w, s: s}
-	out.r = r.WithContext(context.WithValue(r.Context(), outboxKey{}, out))
+	out := &outbox{ResponseWriter: w, s: s, r: r}
 	if r.Body != nil && r.Body != http.NoBody {
 		out.body = &sentBody{ReadCloser: r.Body}
+		out.r = r.WithContext(r.Context()) // a handler must not change its request
 		out.r.Body = out.body
 	}
 	defer out.close()

@@ -62,24 +62,24 @@ const problemType = "application/problem+json"
 
 // clientError turns an error into one that a client can see. An unexpected error is
 // logged, and the client receives the id of the request.
-func clientError(c *gin.Context, err error) *message.Error {
+func (s *Server) clientError(c *gin.Context, err error) *message.Error {
 	var e *message.Error
 	if errors.As(err, &e) && len(e.Messages) > 0 {
 		if cause := errors.Unwrap(e); cause != nil && !errors.Is(c.Request.Context().Err(), context.Canceled) {
-			logger(c).Warn("request refused", slog.String("code", e.Messages[0].Code()), slog.String("cause", cause.Error()))
+			s.logger(c).Warn("request refused", slog.String("code", e.Messages[0].Code()), slog.String("cause", cause.Error()))
 		}
 		return e
 	}
 	if errors.Is(err, context.Canceled) && c.Request.Context().Err() != nil {
 		return message.DeadlineExceeded.Error(nil)
 	}
-	logger(c).Error("internal error", slog.String("cause", err.Error()))
+	s.logger(c).Error("internal error", slog.String("cause", err.Error()))
 	return message.InternalError.Error(message.Params{"requestId": requestID(c)})
 }
 
 // fail responds with an error as a problem document.
-func fail(c *gin.Context, err error) {
-	e := clientError(c, err)
+func (s *Server) fail(c *gin.Context, err error) {
+	e := s.clientError(c, err)
 	status := Status(e.Kind)
 	header := c.Writer.Header()
 	for _, name := range []string{"ETag", "Location", "Preference-Applied"} {

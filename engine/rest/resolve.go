@@ -109,11 +109,11 @@ func (s *Server) answer(c *gin.Context, run func(*Call) error) {
 	defer r.close()
 	err := run(r)
 	if err != nil && c.Writer.Written() {
-		logger(c).Error("answer broken off", slog.String("cause", err.Error()))
+		s.logger(c).Error("answer broken off", slog.String("cause", err.Error()))
 		panic(http.ErrAbortHandler)
 	}
 	if err != nil {
-		fail(c, err)
+		s.fail(c, err)
 	}
 }
 

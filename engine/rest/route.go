@@ -162,7 +162,9 @@ func checkRoutes(all []Route) error {
 func (r *Call) serve(route *Route, err error) error {
 	method, deadline := r.c.Request.Method, r.s.Deadline
 	if err == nil {
-		r.c.Set(routeKey, route.template())
+		if out := r.outbox(); out != nil {
+			out.route = route.template()
+		}
 		if route.Deadline > 0 {
 			deadline = route.Deadline
 		}

@@ -138,7 +138,7 @@ func New(config Config) (*Server, error) {
 	if s.cors != nil {
 		r.Use(s.crossOrigin)
 	}
-	r.Use(refuseStream)
+	r.Use(s.refuseStream)
 	if err := s.addRoutes(r); err != nil {
 		return nil, err
 	}

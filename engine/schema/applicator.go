@@ -56,6 +56,30 @@ var applicators = map[string]struct {
 	"definitions":           {schemaNames, definitions},
 }
 
+// Subschemas returns the value of a keyword with each schema in it replaced. The
+// value of a keyword that contains no schemas is returned as it is.
+func Subschemas(keyword string, value any, replace func(schema any) any) any {
+	switch applicators[keyword].form {
+	case oneSchema:
+		return replace(value)
+	case schemaList:
+		list, _ := value.([]any)
+		replaced := make([]any, len(list))
+		for i, schema := range list {
+			replaced[i] = replace(schema)
+		}
+		return replaced
+	case schemaNames:
+		named, _ := value.(map[string]any)
+		replaced := map[string]any{}
+		for name, schema := range named {
+			replaced[name] = replace(schema)
+		}
+		return replaced
+	}
+	return value
+}
+
 // applied calls visit for each schema in the keywords of a schema, with its
 // pointer relative to that schema.
 func applied(keyword string, value any, visit func(at string, schema any)) {

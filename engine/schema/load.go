@@ -108,7 +108,18 @@ func LoadWith(options Options, sources ...Source) (*Registry, error) {
 	if len(l.problems) > 0 {
 		return nil, l.sorted()
 	}
-	return newRegistry(types, l.options.Messages, declared)
+	return newRegistry(types, l.shared(), l.options.Messages, declared)
+}
+
+// shared returns the content of the files in the folder common.
+func (l *loader) shared() map[string]map[string]any {
+	shared := map[string]map[string]any{}
+	for url, f := range l.files {
+		if f.common {
+			shared[strings.TrimPrefix(url, baseURL)] = f.content
+		}
+	}
+	return shared
 }
 
 type loader struct {

@@ -13,6 +13,7 @@ import (
 type Registry struct {
 	types     map[string]*Type
 	names     []string
+	shared    map[string]map[string]any
 	catalogue *message.Catalogue
 }
 
@@ -30,6 +31,10 @@ func (r *Registry) Types() []*Type {
 	}
 	return types
 }
+
+// Shared returns the definitions in the folder common, by paths such as
+// common/money.json. They must not be changed.
+func (r *Registry) Shared() map[string]map[string]any { return r.shared }
 
 // Catalogue returns the catalogue of all messages that the service can send.
 func (r *Registry) Catalogue() *message.Catalogue { return r.catalogue }
@@ -72,16 +77,19 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func newRegistry(types []*Type, messages *message.Catalogue, declared []*message.Definition) (*Registry, error) {
+func newRegistry(types []*Type, shared map[string]map[string]any, messages *message.Catalogue, declared []*message.Definition) (*Registry, error) {
 	catalogue, err := messages.With(declared...)
 	if err != nil {
 		return nil, Problems{{File: "schemas", Text: err.Error(), Cure: "give each code one text"}}
 	}
-	r := &Registry{types: map[string]*Type{}, catalogue: catalogue}
+	r := &Registry{types: map[string]*Type{}, shared: shared, catalogue: catalogue}
 	for _, t := range types {
 		r.types[t.Name] = t
 		r.names = append(r.names, t.Name)
 	}
 	slices.Sort(r.names)
+	for _, t := range types {
+		t.resolveTeam(r.types)
+	}
 	return r, nil
 }

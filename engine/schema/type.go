@@ -63,6 +63,10 @@ type Type struct {
 	terms     []query.Field
 	searched  []string
 	searchKey string
+
+	teamPaths  []TeamPath
+	ownerField query.Field
+	named      map[string][]string
 }
 
 // Index is an index on a property, ordered by another one; "" is createTime.

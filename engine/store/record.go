@@ -68,8 +68,10 @@ type Entry struct {
 	Claims []Claim
 }
 
-// Term is a search value of a record: an item of a multi-valued property, or a
-// word. Key consists of a–z, A–Z, 0–9, _ and dots.
+// Term is a search value of a record: an item of a multi-valued property, a
+// word, or a value that the engine derives. Key consists of a–z, A–Z, 0–9, _ and
+// dots. Terms whose key begins with query.OrderedKey are kept in the order of
+// creation of their records.
 type Term struct{ Key, Value string }
 
 // Claim reserves a unique value of a property in a collection and network.

@@ -109,6 +109,10 @@ type Snapshot interface {
 	// is yielded once or twice.
 	Get(ctx context.Context, collection string, keys []Key, yield func(*Record) error) error
 
+	// Versions returns the versions of the keys that exist, without reading
+	// their documents.
+	Versions(ctx context.Context, collection string, keys []Key) (map[Key]int64, error)
+
 	// Labels returns the text of a top-level property for the keys that exist,
 	// "" where it is absent.
 	Labels(ctx context.Context, collection, property string, keys []Key) (map[Key]string, error)
@@ -116,6 +120,10 @@ type Snapshot interface {
 	// Lacking returns, of the terms of entries, those that the records do not
 	// have. Records that do not exist are left out.
 	Lacking(ctx context.Context, collection string, entries []Entry) ([]Entry, error)
+
+	// OrderedTerms returns the terms under ordered keys (query.OrderedKey) of the
+	// records that exist and have any.
+	OrderedTerms(ctx context.Context, collection string, keys []Key) (map[Key][]Term, error)
 
 	// Find yields a page in order. Absent values sort before all others, and
 	// query.Null holds for an empty array. With a position, the page begins

@@ -57,7 +57,7 @@ func (e *Swapper) beginFilling(ctx context.Context, l *lease, names []string, la
 	err := e.changeIndexings(ctx, l, names, func(name string, n *catalog.Indexing) {
 		r := lacks[name]
 		n.Filling, n.Leftover = r.lacks, n.Leftover.Without(r.lacks)
-		maps.Copy(n.Searches, r.searches)
+		n.Define(r.searches, r.teams)
 	})
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (e *Swapper) forget(ctx context.Context, l *lease, collection string, k *ca
 
 // fill gives all objects of a type the keys that they lack.
 func (e *Swapper) fill(ctx context.Context, r reindexing) error {
-	lacks := &catalog.Indexing{Searches: r.searches, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
+	lacks := &catalog.Indexing{Searches: r.searches, Teams: r.teams, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
 	lacks.Prepare()
 	return walk.Collection(ctx, e.Store, r.t.Name, func(tx store.Tx, records []walk.Record) error {
 		if err := e.checkFilling(ctx, tx, r); err != nil {
@@ -105,6 +105,10 @@ func (e *Swapper) checkFilling(ctx context.Context, s store.Snapshot, r reindexi
 // first read them have them already, except for unique values that several objects
 // share.
 func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Indexing, records []walk.Record) error {
+	owners, err := ownersOf(ctx, tx, lacks, records)
+	if err != nil {
+		return err
+	}
 	var entries []store.Entry
 	var claims []store.Claim
 	forms := map[store.Key][][]store.Claim{}
@@ -116,6 +120,7 @@ func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Inde
 		entry := store.Entry{Key: r.Key}
 		if !r.Changed {
 			entry.Terms, _ = lacks.DiffTerms(object, nil)
+			entry.Terms = append(entry.Terms, owners[r.Key]...)
 		}
 		for _, claim := range catalog.ClaimsOf(t, lacks.Unique, r.Network, object) {
 			entry.Claims = append(entry.Claims, claim)
@@ -127,18 +132,18 @@ func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Inde
 		}
 		entries = append(entries, entry)
 	}
-	owners, err := tx.Claims(ctx, claims)
+	claimed, err := tx.Claims(ctx, claims)
 	if err != nil {
 		return err
 	}
-	if err := checkOwners(t, entries, owners); err != nil {
+	if err := checkOwners(t, entries, claimed); err != nil {
 		return err
 	}
 	for i := range entries {
 		for _, shared := range forms[entries[i].Key] {
-			if claim, ok := catalog.FreeForm(shared, owners, entries[i].ID); ok {
+			if claim, ok := catalog.FreeForm(shared, claimed, entries[i].ID); ok {
 				entries[i].Claims = append(entries[i].Claims, claim)
-				owners[claim] = entries[i].ID
+				claimed[claim] = entries[i].ID
 			}
 		}
 	}
@@ -147,6 +152,19 @@ func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Inde
 		return nil
 	}
 	return tx.Index(ctx, t.Name, entries)
+}
+
+// ownersOf returns the terms by which records are found by their owners.
+func ownersOf(ctx context.Context, s store.Snapshot, n *catalog.Indexing, records []walk.Record) (map[store.Key][]store.Term, error) {
+	keys := n.OwnerKeys()
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	objects := make([]catalog.Owned, len(records))
+	for i, r := range records {
+		objects[i] = catalog.OwnedRecord(r.Record)
+	}
+	return catalog.OwnerTerms(keys, objects, catalog.ReadStored(ctx, s))
 }
 
 // checkOwners refuses objects that share a unique value and drops the claims that are
@@ -176,11 +194,45 @@ func (e *Swapper) Repair(ctx context.Context) error {
 				_, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 				return err != nil
 			})
-			return index(ctx, tx, t, n, records)
+			if err := index(ctx, tx, t, n, records); err != nil {
+				return err
+			}
+			return disown(ctx, tx, t, n, records)
 		})
 		if err != nil {
 			return store.Translate(err)
 		}
 	}
 	return nil
+}
+
+// disown drops the terms of owners that objects no longer have.
+func disown(ctx context.Context, tx store.Tx, t *schema.Type, n *catalog.Indexing, records []walk.Record) error {
+	wanted, err := ownersOf(ctx, tx, n, records)
+	if err != nil || wanted == nil {
+		return err
+	}
+	keys := make([]store.Key, len(records))
+	for i, r := range records {
+		keys[i] = r.Key
+	}
+	held, err := tx.OrderedTerms(ctx, t.Name, keys)
+	if err != nil {
+		return err
+	}
+	var writes []store.Write
+	var changes []store.Change
+	for _, r := range records {
+		if _, drop := catalog.DiffOwners(n.OwnerKeys(), held[r.Key], wanted[r.Key]); len(drop) > 0 {
+			write, change := catalog.OwnerWrite(t.Name, r.Record, nil, drop)
+			writes, changes = append(writes, write), append(changes, change)
+		}
+	}
+	if len(writes) == 0 {
+		return nil
+	}
+	if err := tx.Put(ctx, t.Name, writes); err != nil {
+		return err
+	}
+	return tx.Append(ctx, changes)
 }

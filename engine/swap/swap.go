@@ -8,7 +8,6 @@ package swap
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -87,6 +86,7 @@ type reindexing struct {
 	t        *schema.Type
 	lacks    *catalog.Keys
 	searches map[string][]string
+	teams    map[string][]schema.TeamPath
 }
 
 // index gives all objects the keys that the types ask for. Keys in use so far stay and
@@ -125,7 +125,7 @@ func (e *Swapper) lacking(ctx context.Context, types []*schema.Type) (todo []rei
 			}
 			wanted := catalog.IndexingOf(t)
 			if lacks := wanted.Keys.Without(have); !empty && !lacks.Empty() {
-				todo = append(todo, reindexing{t: t, lacks: lacks, searches: wanted.Searches})
+				todo = append(todo, reindexing{t: t, lacks: lacks, searches: wanted.Searches, teams: wanted.Teams})
 			}
 		}
 		return nil
@@ -160,7 +160,7 @@ func serveIndexing(n, wanted *catalog.Indexing) {
 	}
 	n.Retired = retired
 	n.Terms = (&n.Keys).With(&wanted.Keys).Terms
-	maps.Copy(n.Searches, wanted.Searches)
+	n.Define(wanted.Searches, wanted.Teams)
 }
 
 // collections returns the collections that a registry needs.

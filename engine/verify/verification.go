@@ -11,6 +11,7 @@ import (
 
 	"marquee/engine/catalog"
 	"marquee/engine/document"
+	"marquee/engine/query"
 	"marquee/engine/schema"
 	"marquee/engine/store"
 )
@@ -252,6 +253,9 @@ func (v *verifier) references(s store.Snapshot, page []verified, found func(*sto
 
 // terms reports missing terms.
 func (v *verifier) terms(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
+	if err := v.owners(s, page, found); err != nil {
+		return err
+	}
 	entries := make([]store.Entry, len(page))
 	records := map[store.Key]*store.Record{}
 	for i, r := range page {
@@ -264,6 +268,38 @@ func (v *verifier) terms(s store.Snapshot, page []verified, found func(*store.Re
 		found(records[entry.Key], fmt.Sprintf("searches do not find it by %d of its values, such as %q", len(entry.Terms), entry.Terms[0].Value), cureIndex)
 	}
 	return err
+}
+
+// owners reports objects that are found by other owners than they have. While objects
+// follow a change of others, that is as it should be.
+func (v *verifier) owners(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
+	keys := v.indexing.OwnerKeys()
+	if len(keys) == 0 || len(page) == 0 {
+		return nil
+	}
+	following, err := s.Count(v.ctx, query.Query{Collection: catalog.FollowUps, Where: query.Not{Of: query.Null{Field: catalog.ByMoving}},
+		Order: store.OldestFirst})
+	if err != nil || following > 0 {
+		return err
+	}
+	objects, ids := make([]catalog.Owned, len(page)), make([]store.Key, len(page))
+	for i, r := range page {
+		objects[i], ids[i] = catalog.OwnedObject(r.Key, r.object), r.Key
+	}
+	wanted, err := catalog.OwnerTerms(keys, objects, catalog.ReadStored(v.ctx, s))
+	if err != nil {
+		return err
+	}
+	held, err := s.OrderedTerms(v.ctx, v.t.Name, ids)
+	if err != nil {
+		return err
+	}
+	for _, r := range page {
+		if add, drop := catalog.DiffOwners(keys, held[r.Key], wanted[r.Key]); len(add)+len(drop) > 0 {
+			found(r.Record, "it is shown to other teams than those that it belongs to", cureIndex)
+		}
+	}
+	return nil
 }
 
 // claims reports missing claims, and claims of other objects.

@@ -37,30 +37,64 @@ func (w *Writing) admit(s store.Snapshot, changes []*Change, version func(*Chang
 // not exist.
 func (w *Writing) admitVisible(s store.Snapshot, changes []*Change, version func(*Change) int64) error {
 	existing := map[store.Place][]string{}
+	var places []store.Place // in the order of the changes, so that the first fault is always the same
 	for _, c := range changes {
 		visible := w.e.access.Visible(w.caller, c.Type, c.Context)
 		switch {
 		case query.IsNone(visible):
 			return message.ResultInvisible.Error(message.Params{"type": c.Type.Name, "id": c.ID})
-		case version(c) > 0 && !query.IsAll(visible):
+		case version(c) > 0 && !(query.IsAll(visible) && query.IsAll(w.e.access.Writable(w.caller, c.Type, c.Context))):
 			where := store.Place{Collection: c.Type.Name, Network: c.Network}
+			if existing[where] == nil {
+				places = append(places, where)
+			}
 			existing[where] = append(existing[where], c.ID)
 		}
 	}
-	for where, ids := range existing {
-		t, _ := w.registry.Type(where.Collection)
-		seen := map[string]bool{}
-		err := access.GetVisible(w.ctx, s, where, ids, w.e.access.Visible(w.caller, t, w.batch.Network), func(r *store.Record) error {
-			seen[r.ID] = true
-			return nil
-		})
-		if err != nil {
+	for _, where := range places {
+		if err := w.admitExisting(s, where, existing[where]); err != nil {
 			return err
 		}
-		for _, id := range ids {
-			if !seen[id] {
-				return message.ObjectNotFound.Error(message.Params{"type": where.Collection, "id": id})
-			}
+	}
+	return nil
+}
+
+// admitExisting refuses changes of stored objects that the caller does not see, and
+// those for which the permission does not hold.
+func (w *Writing) admitExisting(s store.Snapshot, where store.Place, ids []string) error {
+	t, _ := w.registry.Type(where.Collection)
+	visible, err := w.visible(w.ctx, s, t, w.batch.Network)
+	if err != nil {
+		return err
+	}
+	find := func(condition query.Expr) (map[string]bool, error) {
+		found := map[string]bool{}
+		err := access.GetVisible(w.ctx, s, where, ids, condition, func(r *store.Record) error {
+			found[r.ID] = true
+			return nil
+		})
+		return found, err
+	}
+	seen, err := find(visible)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if !seen[id] {
+			return message.ObjectNotFound.Error(message.Params{"type": where.Collection, "id": id})
+		}
+	}
+	writable := w.e.access.Writable(w.caller, t, w.batch.Network)
+	if query.IsAll(writable) {
+		return nil
+	}
+	may, err := find(writable)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if !may[id] {
+			return message.PermissionMissing.Error(message.Params{"type": t.Name, "permission": t.Permission})
 		}
 	}
 	return nil
@@ -76,14 +110,15 @@ func (w *Writing) admitEarly(changes []*Change) error {
 		}
 	}
 	return w.e.Store.Read(w.ctx, func(s store.Snapshot) error {
+		w.sight = access.Sight{}
 		versions := map[objectKey]int64{}
 		for _, name := range slices.Sorted(maps.Keys(keys)) {
-			err := s.Get(w.ctx, name, keys[name], func(r *store.Record) error {
-				versions[objectKey{name, r.Network, r.ID}] = r.Version
-				return nil
-			})
+			found, err := s.Versions(w.ctx, name, keys[name])
 			if err != nil {
 				return err
+			}
+			for key, version := range found {
+				versions[objectKey{name, key.Network, key.ID}] = version
 			}
 		}
 		return w.admit(s, changes, func(c *Change) int64 { return versions[c.key()] })

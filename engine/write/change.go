@@ -74,6 +74,8 @@ type found struct {
 	warned    [][]byte
 	unlisted  int
 	touched   []string
+	// owners are the values of the type's OwnerField, nil where they stay.
+	owners []string
 	validated
 }
 

@@ -116,7 +116,7 @@ func (w *Writing) followAll(a *affected) error {
 	serial := w.e.Store.Serial()
 	for ids := range slices.Chunk(a.ids, n) {
 		left := w.left
-		found, all, err := w.dependants(t, a.network, refersTo(field, ids), nil, following{left.objects + 1, max(left.bytes, 1)})
+		found, all, err := w.dependants(t.Name, t.NetworkOf(a.network), refersTo(field, ids), nil, following{left.objects + 1, max(left.bytes, 1)})
 		if err != nil {
 			return err
 		}
@@ -157,8 +157,8 @@ const dependantsPage = 250
 
 // dependants finds stored objects after a position, oldest first, until there are
 // enough of them. It reports whether there are no more.
-func (w *Writing) dependants(t *schema.Type, network string, where query.Expr, after *query.Position, enough following) (found []dependant, end bool, err error) {
-	q := query.Query{Collection: t.Name, Network: t.NetworkOf(network), Where: where, Order: store.OldestFirst, After: after}
+func (w *Writing) dependants(collection, network string, where query.Expr, after *query.Position, enough following) (found []dependant, end bool, err error) {
+	q := query.Query{Collection: collection, Network: network, Where: where, Order: store.OldestFirst, After: after}
 	for bytes := 0; len(found) < enough.objects && bytes < enough.bytes; {
 		q.Limit = min(dependantsPage, enough.objects-len(found))
 		n := 0

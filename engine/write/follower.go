@@ -375,7 +375,7 @@ func (f *follower) failed(ctx context.Context, r *round, err error) (again bool,
 	case len(r.found) > 1:
 		t.limit = (len(r.found) + 1) / 2
 		return true, nil
-	case len(r.found) == 1 && t.skip != r.found[0].ID && (refused || t.tries >= followTries):
+	case len(r.found) == 1 && !r.walk.ofOwners() && t.skip != r.found[0].ID && (refused || t.tries >= followTries):
 		t.limit, t.skip = 1, r.found[0].ID
 		f.log.Warn("an object that depends on a changed one cannot be written, and is left unchanged", r.attributes(
 			slog.String("id", r.found[0].ID), slog.Any("error", message.Explained(err)))...)

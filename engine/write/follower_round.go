@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"marquee/engine/catalog"
 	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/schema"
@@ -28,6 +29,8 @@ type round struct {
 	walk    dependence
 	found   []dependant
 	skipped bool
+	// indexing is that of the objects of a walk of owners.
+	indexing *catalog.Indexing
 }
 
 func (r *round) run(tx store.Tx) error {
@@ -62,7 +65,13 @@ func (r *round) run(tx store.Tx) error {
 	if err := tx.Put(r.ctx, followUpCollection, []store.Write{write}); err != nil {
 		return err
 	}
-	if !r.skipped {
+	switch {
+	case r.skipped:
+	case r.walk.ofOwners():
+		if err := w.ownStored(r.walk.Type, r.entry.Network, r.indexing, r.found); err != nil {
+			return err
+		}
+	default:
 		for _, d := range r.found {
 			w.Upsert(t, r.entry.Network, d.ID, nil).size = d.size
 		}
@@ -77,7 +86,7 @@ func (r *round) run(tx store.Tx) error {
 // step finds the objects of the round and advances the entry.
 func (r *round) step(w *Writing) (*schema.Type, error) {
 	t, served := w.registry.Type(r.walk.Type)
-	if !served {
+	if !served && !r.walk.ofOwners() {
 		return nil, message.TypeUnknown.Error(message.Params{"type": r.walk.Type})
 	}
 	limit := r.f.pace(r.walk.Type).Size
@@ -86,14 +95,28 @@ func (r *round) step(w *Writing) (*schema.Type, error) {
 		limit = min(limit, trouble.limit)
 	}
 	end := true
-	if r.walk.Property == "" {
+	switch {
+	case r.walk.ofOwners():
+		all, err := w.allIndexings()
+		if err != nil {
+			return nil, err
+		}
+		if r.indexing = all[r.walk.Type]; r.indexing == nil {
+			r.indexing = &catalog.Indexing{}
+		}
+		where := catalog.ByOwner(r.walk.Property, []any{schema.ViaValue(r.entry.Type, r.entry.ID)})
+		r.found, end, err = w.dependants(r.walk.Type, r.entry.Network, where, r.walk.position(), following{limit, followBytes})
+		if err != nil {
+			return nil, err
+		}
+	case r.walk.Property == "":
 		r.found = []dependant{{Position: query.Position{ID: r.entry.ID}}}
-	} else {
+	default:
 		field, err := t.Field("index", r.walk.Property)
 		if err != nil {
 			return nil, err
 		}
-		r.found, end, err = w.dependants(t, r.entry.Network, refersTo(field, []string{r.entry.ID}), r.walk.position(), following{limit, followBytes})
+		r.found, end, err = w.dependants(t.Name, t.NetworkOf(r.entry.Network), refersTo(field, []string{r.entry.ID}), r.walk.position(), following{limit, followBytes})
 		if err != nil {
 			return nil, err
 		}

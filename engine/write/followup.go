@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"marquee/engine/access"
+	"marquee/engine/catalog"
 	"marquee/engine/document"
 	"marquee/engine/query"
 	"marquee/engine/store"
@@ -17,14 +18,15 @@ import (
 // followUpCollection is the queue of follow-ups: a record for each object whose
 // dependants must be revisited, ACTIVE until that is done. The records belong to no
 // network, so that one query finds all of them.
-const followUpCollection = "engine_followups"
+const followUpCollection = catalog.FollowUps
 
 var (
 	stateField      = query.Field{System: query.State, Kind: query.String}
 	updateTimeField = query.Field{System: query.UpdateTime, Kind: query.Time}
 )
 
-var FollowUps = store.Collection{Name: followUpCollection, Indexes: []store.Index{{Equal: []query.Field{stateField}, Order: updateTimeField}}}
+var FollowUps = store.Collection{Name: followUpCollection, Indexes: []store.Index{
+	{Equal: []query.Field{stateField}, Order: updateTimeField}, {Equal: []query.Field{catalog.ByMoving}, Order: updateTimeField}}}
 
 // followUp is an entry of the queue. A further change of the same object restarts its
 // walks, so that the last values reach all dependants.
@@ -34,8 +36,11 @@ type followUp struct {
 	Behind bool `json:"behind,omitempty"`
 	// Done counts the dependants visited, Refused those among them that were left as
 	// they are because they would be invalid.
-	Done    int    `json:"done,omitempty"`
-	ID      string `json:"id"`
+	Done int    `json:"done,omitempty"`
+	ID   string `json:"id"`
+	// Moving is the network while objects may have owners that they no longer have
+	// because of the change: access.Sight hides these meanwhile.
+	Moving  string `json:"moving,omitempty"`
 	Network string `json:"network,omitempty"`
 	Refused int    `json:"refused,omitempty"`
 	// Server names the follower that ran the last round, to which others leave the
@@ -53,7 +58,9 @@ type followUp struct {
 }
 
 // dependence is a walk over the objects of a type that refer to the entry's object
-// through a property; without a property, over that object alone.
+// through a property; without a property, over that object alone. Where the property is
+// a key of owners, it is over the objects whose path to their owners leads through the
+// entry's object.
 type dependence struct {
 	// After and At are the id and creation time of the last object visited.
 	After    string `json:"after,omitempty"`
@@ -65,6 +72,9 @@ type dependence struct {
 func (d *dependence) same(other dependence) bool {
 	return d.Type == other.Type && d.Property == other.Property
 }
+
+// ofOwners reports whether the walk gives objects other owners.
+func (d dependence) ofOwners() bool { return catalog.IsOwnerKey(d.Property) }
 
 // position returns where the walk continues, nil for the beginning.
 func (d *dependence) position() *query.Position {
@@ -165,6 +175,10 @@ func (f *followUp) write(r *store.Record, now time.Time) (store.Write, error) {
 	content, state := f, "ACTIVE"
 	if len(f.Walks) == 0 {
 		state, content = "INACTIVE", &followUp{Type: f.Type, Network: f.Network, ID: f.ID, Since: f.Since}
+	}
+	content.Moving = ""
+	if slices.ContainsFunc(content.Walks, dependence.ofOwners) {
+		content.Moving = f.Network
 	}
 	text, err := json.Marshal(content)
 	if err != nil {

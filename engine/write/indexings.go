@@ -34,7 +34,7 @@ func (w *Writing) readIndexings() error {
 	for name, t := range types {
 		n := w.indexings[name]
 		if n == nil {
-			w.indexings[name] = catalog.IndexingOf(t)
+			w.indexings[name] = w.e.WantedIndexing(t)
 		} else if n.Format > catalog.IndexingFormat {
 			return outdated(name)
 		}

@@ -59,60 +59,141 @@ type shortage struct{ bytes int64 }
 // Error implements error.
 func (s *shortage) Error() string { return "engine: the transaction needs more memory" }
 
-// withMemory runs a transaction and repeats it with the memory that it lacked. It also
+// withMemory runs a transaction and repeats it with the memory that it lacked. While
+// it waits for that, it keeps neither what the run has loaded nor its memory. It also
 // returns the errors of budget.Reserve.
-func withMemory(ctx context.Context, transaction func() error) error {
+func (w *Writing) withMemory(ctx context.Context, run func() error) error {
+	w.reserved = budget.Held(ctx)
 	for {
-		err := transaction()
+		err := run()
 		var short *shortage
 		if !errors.As(err, &short) {
 			return err
 		}
+		w.transaction = transaction{}
 		if err := budget.Reserve(ctx, short.bytes); err != nil {
 			return err
 		}
 	}
 }
 
-// loadSome reads the objects of changes, with one query for each collection, and
-// returns the size of their documents.
+// unload drops what a run of the transaction that cannot go on has loaded, for some
+// changes and for those that the client asked for, and returns the memory.
+func (w *Writing) unload(changes []*Change) {
+	for _, c := range slices.Concat(w.prepared, changes) {
+		c.found, c.record = found{}, store.Record{}
+	}
+	budget.Return(w.ctx, w.reserved)
+}
+
+// loadSome reads the objects of changes, with one query for each collection unless
+// they are large, and returns the size of their documents.
 func (w *Writing) loadSome(changes []*Change) (bytes int, err error) {
 	keys := map[string][]store.Key{}
-	round := make(map[objectKey]*Change, len(changes))
+	l := loading{w: w, changes: changes, round: make(map[objectKey]*Change, len(changes))}
 	for _, c := range changes {
-		c.found = found{index: w.indexings[c.Type.Name]}
+		c.found, c.record = found{index: w.indexings[c.Type.Name]}, store.Record{}
 		if c.ID == "" {
 			continue
 		}
-		round[c.key()] = c
+		l.round[c.key()] = c
 		keys[c.Type.Name] = append(keys[c.Type.Name], store.Key{Network: c.Network, ID: c.ID})
+		l.total++
 	}
-	var weight Weight
-	enough := true
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		err := w.tx.Get(w.ctx, name, keys[name], func(r *store.Record) error {
-			c := round[objectKey{name, r.Network, r.ID}]
-			if bytes += len(r.Document); bytes > maxRoundBytes && len(changes) > 1 {
-				return errRoundTooLarge
-			}
-			if _, err := weight.Write(r.Document); err != nil {
-				return err
-			}
-			if enough = enough && budget.TryReserve(w.ctx, weight.Cost()); !enough {
-				return nil // the others are weighed, too
-			}
-			stored := *r
-			stored.Document, stored.Warnings = slices.Clone(r.Document), slices.Clone(r.Warnings)
-			c.stored, c.StateBefore = &stored, stored.State
-			return w.open(c)
-		})
-		if err != nil {
-			return bytes, err
+		if err := l.load(name, keys[name]); err != nil {
+			return l.bytes, err
 		}
 	}
-	if !enough {
-		return bytes, &shortage{weight.Cost()}
+	maps.Copy(w.byKey, l.round)
+	return l.bytes, nil
+}
+
+const (
+	// partBytes is about how much is read at once. Memory is reserved before: many
+	// calls at once that had read without it would fill the memory with what the
+	// database answers.
+	partBytes = 1 << 20
+	// partGrowth is how many times as many objects the next part has at most.
+	partGrowth = 8
+)
+
+// readingCost is the memory for reading documents of n bytes, besides keeping them.
+func readingCost(n int) int64 { return int64(n) * 5 / 2 }
+
+// loading reads the objects of some changes.
+type loading struct {
+	w       *Writing
+	changes []*Change
+	round   map[objectKey]*Change
+	// total is the number of objects to read, and asked how many of these have been
+	// asked for.
+	total, asked int
+	// weight is that of the documents, and bytes their size.
+	weight Weight
+	bytes  int
+}
+
+// load reads objects of a type in parts.
+func (l *loading) load(name string, keys []store.Key) error {
+	sizes := &l.w.e.sizes
+	size := sizes.of(name)
+	n := max(1, partBytes/size)
+	if _, staging := l.w.tx.(*stagingTx); staging {
+		n = len(keys) // which it reads once
 	}
-	maps.Copy(w.byKey, round)
-	return bytes, nil
+	for len(keys) > 0 {
+		n = min(n, len(keys))
+		found, bytes, err := l.part(name, keys[:n], min(n*size, max(size, partBytes)))
+		if err != nil {
+			return err
+		}
+		sizes.learn(name, found, bytes)
+		l.asked += n
+		keys, n = keys[n:], n*partGrowth
+		if found > 0 {
+			size = max(1, bytes/found)
+			n = max(1, min(n, partBytes/size))
+		}
+	}
+	return nil
+}
+
+// part reads objects with one query, whose documents are expected to have a number of
+// bytes together. It returns how many it has found, and their size.
+func (l *loading) part(name string, keys []store.Key, expected int) (found, bytes int, err error) {
+	w := l.w
+	if need := l.weight.Cost() + readingCost(expected); !budget.TryReserve(w.ctx, need) {
+		return 0, 0, l.short(need, l.asked)
+	}
+	before := l.bytes
+	err = w.tx.Get(w.ctx, name, keys, func(r *store.Record) error {
+		c := l.round[objectKey{name, r.Network, r.ID}]
+		if l.bytes += len(r.Document); l.bytes > maxRoundBytes && len(l.changes) > 1 {
+			return errRoundTooLarge
+		}
+		if _, err := l.weight.Write(r.Document); err != nil {
+			return err
+		}
+		found++
+		if need := l.weight.Cost(); !budget.TryReserve(w.ctx, need) {
+			return l.short(need, l.asked+found)
+		}
+		stored := *r
+		stored.Document, stored.Warnings = slices.Clone(r.Document), slices.Clone(r.Warnings)
+		c.stored, c.StateBefore = &stored, stored.State
+		return w.open(c)
+	})
+	return found, l.bytes - before, err
+}
+
+// short gives up what was loaded, and returns the error for memory that was lacking.
+// The objects that were not read are taken to be like those that were.
+func (l *loading) short(need int64, read int) error {
+	l.w.unload(l.changes)
+	if read > 0 {
+		all := l.weight.scaled(int64(l.total), int64(read))
+		need = max(need, all.Cost())
+	}
+	return &shortage{need}
 }

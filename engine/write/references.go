@@ -116,7 +116,10 @@ func (w *Writing) checkPlace(s store.Snapshot, where store.Place, refs []referen
 	if len(ids) > 0 {
 		visible := query.All
 		if w.batchMade(refs) {
-			visible = w.e.access.Visible(w.caller, target, cmp.Or(where.Network, w.batch.Network))
+			var err error
+			if visible, err = w.visible(w.ctx, s, target, cmp.Or(where.Network, w.batch.Network)); err != nil {
+				return err
+			}
 		}
 		err := access.GetVisible(w.ctx, s, where, slices.Compact(ids), visible, func(r *store.Record) error {
 			if !demanding {

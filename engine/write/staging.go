@@ -71,7 +71,7 @@ func (w *Writing) stage(s Stream, last map[string]int) (*staged, error) {
 		return nil, nil
 	}
 	var found *staged
-	err := withMemory(w.ctx, func() error {
+	err := w.withMemory(w.ctx, func() error {
 		return w.e.Store.Read(store.LongRunning(w.ctx), func(snapshot store.Snapshot) (err error) {
 			found, err = w.stageOn(snapshot, s, last)
 			return err

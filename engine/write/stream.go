@@ -81,7 +81,7 @@ func (e *Writer) WriteStream(ctx context.Context, caller *access.Caller, s Strea
 				staging = maxStagings
 			}
 		}
-		err := withMemory(ctx, func() error { return w.writeStream(ctx, s, last, st) })
+		err := w.withMemory(ctx, func() error { return w.writeStream(ctx, s, last, st) })
 		code, _ := store.CodeOf(err)
 		switch {
 		case st != nil && (code == store.CodeConflict || errors.Is(err, errStale)):

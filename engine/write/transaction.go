@@ -1,7 +1,6 @@
 package write
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -37,11 +36,12 @@ func (w *Writing) begin(tx store.Tx) {
 		queuedByKey:      map[objectKey]*Change{},
 		beforeCommitKeys: map[string]bool{},
 		left:             following{MaxFollowing, MaxFollowingBytes},
+		leftOwned:        MaxFollowing,
 		followUps:        map[store.Key]*followUp{},
 		indexings:        map[string]*catalog.Indexing{},
 	}
 	if w.quiet {
-		w.left = following{}
+		w.left, w.leftOwned = following{}, 0
 	}
 }
 
@@ -175,6 +175,9 @@ func (w *Writing) runRound() error {
 	if err := w.refused(); err != nil {
 		return err
 	}
+	if err := w.own(); err != nil {
+		return err
+	}
 	return w.store(claims)
 }
 
@@ -260,16 +263,20 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 	writes, changes := map[string][]store.Write{}, make([]store.Change, 0, len(changed))
 	for _, c := range changed {
 		writes[c.Type.Name] = append(writes[c.Type.Name], store.Write{Record: c.record, Expected: c.record.Revision - 1,
-			Same:     c.stored != nil && bytes.Equal(c.document, c.stored.Document),
+			Same:     c.sameText,
 			AddTerms: c.addTerms, DropTerms: c.dropTerms, AddClaims: claims[c].add, DropClaims: claims[c].drop})
 		changes = append(changes, w.changeOf(c))
 	}
 	for _, name := range slices.Sorted(maps.Keys(writes)) {
+		w.e.sizes.learnWritten(name, writes[name])
 		if err := w.tx.Put(w.ctx, name, writes[name]); err != nil {
 			return err
 		}
 	}
-	return w.tx.Append(w.ctx, changes)
+	if err := w.tx.Append(w.ctx, changes); err != nil {
+		return err
+	}
+	return w.moveOwned(changed)
 }
 
 // changeOf returns the entry of the history. The creator of the object is notified of

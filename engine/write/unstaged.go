@@ -11,11 +11,19 @@ import (
 // unstaged refuses every operation of a transaction.
 type unstaged struct{}
 
+func (unstaged) Versions(context.Context, string, []store.Key) (map[store.Key]int64, error) {
+	return nil, errUnstaged
+}
+
 func (unstaged) Labels(context.Context, string, string, []store.Key) (map[store.Key]string, error) {
 	return nil, errUnstaged
 }
 
 func (unstaged) Lacking(context.Context, string, []store.Entry) ([]store.Entry, error) {
+	return nil, errUnstaged
+}
+
+func (unstaged) OrderedTerms(context.Context, string, []store.Key) (map[store.Key][]store.Term, error) {
 	return nil, errUnstaged
 }
 

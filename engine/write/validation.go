@@ -24,7 +24,9 @@ type validated struct {
 	failed error
 	// document, warnings and fields are what is stored.
 	document, warnings, fields []byte
-	changed                    bool
+	// sameText reports that document is the stored one.
+	sameText bool
+	changed  bool
 	// derived reports that only warnings and read-only properties change, which the
 	// service itself computes.
 	derived             bool
@@ -93,7 +95,7 @@ func (c *Change) validate(w *Writing) error {
 	if c.document, c.failed = c.seal(w.e.Sealer); c.failed != nil {
 		return nil
 	}
-	same := c.stored != nil && c.sameDocument()
+	same := c.compareDocument()
 	c.changed = !same || len(c.touched) > 0 || c.State != c.StateBefore || !bytes.Equal(c.warnings, c.stored.Warnings)
 	if !c.changed {
 		return nil
@@ -133,9 +135,21 @@ func (c *Change) willed(difference document.FieldChange) bool {
 	return !c.Internal() || member == nil || !member.ReadOnly
 }
 
-// sameDocument reports whether the document equals the stored one.
-func (c *Change) sameDocument() bool {
-	return bytes.Equal(c.document, c.stored.Document) || c.otherForm && document.Equal(c.Before, c.After)
+// compareDocument reports whether the document equals the stored one. Of equal texts,
+// and of the stored text once another one replaces it, no second copy is kept: large
+// objects in large numbers take little else.
+func (c *Change) compareDocument() bool {
+	switch {
+	case c.stored == nil:
+		return false
+	case bytes.Equal(c.document, c.stored.Document):
+		c.sameText, c.document = true, c.stored.Document
+		return true
+	case c.otherForm && document.Equal(c.Before, c.After):
+		return true // if nothing else changes, the stored text is part of the answer
+	}
+	c.stored.Document = nil
+	return false
 }
 
 func warningsOf(ctx context.Context, c *Change) ([]byte, error) {
@@ -186,7 +200,7 @@ func inState(object map[string]any, state string, do func()) {
 	delete(object, "objectState")
 }
 
-// usualBytes is the initial capacity of an encoded document.
+// usualBytes is the initial capacity of an encoded document, besides what is stored.
 const usualBytes = 1 << 10
 
 // seal returns the document as it is stored. Unchanged secrets keep their ciphertext,
@@ -194,7 +208,11 @@ const usualBytes = 1 << 10
 func (c *Change) seal(sealer catalog.Sealer) ([]byte, error) {
 	shape := c.shape()
 	if !shape.HasSecrets {
-		return document.Append(make([]byte, 0, usualBytes), c.After), nil
+		capacity := usualBytes
+		if c.stored != nil {
+			capacity += len(c.stored.Document)
+		}
+		return document.Append(make([]byte, 0, capacity), c.After), nil
 	}
 	sealed, _ := document.Clone(c.After).(map[string]any)
 	err := shape.Secrets(sealed, func(at document.Pointer, plain string) (string, error) {

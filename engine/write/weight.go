@@ -78,5 +78,11 @@ func (w *Weight) Cost() int64 {
 		perObject*w.objects + perArray*w.arrays + perEmpty*w.empties + perEntry*w.entries
 }
 
+// scaled returns the weight of a text that is times/of times as long.
+func (w *Weight) scaled(times, of int64) *Weight {
+	return &Weight{Bytes: w.Bytes * times / of, objects: w.objects * times / of, arrays: w.arrays * times / of,
+		empties: w.empties * times / of, entries: w.entries * times / of}
+}
+
 // maxOperations is the number of objects written at once.
 const maxOperations = 1000

@@ -111,7 +111,7 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 	}
 	n := len(batch.Operations)
 	effort := store.WithEffort(ctx, store.Effort{Caller: caller.User, Records: n, Extensive: n > shortBatch})
-	err := withMemory(ctx, func() error {
+	err := w.withMemory(ctx, func() error {
 		return e.Store.Write(effort, func(tx store.Tx) error {
 			w.begin(tx)
 			if err := w.run(); err != nil {

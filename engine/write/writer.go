@@ -16,6 +16,7 @@ type Writer struct {
 	*catalog.Catalog
 	access access.Access
 	hooks  map[string]Hooks
+	sizes  sizes
 	// streams holds a place for the one Stream that is written at a time.
 	streams chan struct{}
 	// followed has an item when the queue may be longer than when it was last read;

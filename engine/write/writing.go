@@ -28,6 +28,8 @@ type Writing struct {
 	preparedFaults message.Faults
 	// quiet says that no client waits for the result.
 	quiet bool
+	// reserved is the memory that the call had before it ran the transaction.
+	reserved int64
 
 	transaction
 }
@@ -54,6 +56,10 @@ type transaction struct {
 	left      following
 	followUps map[store.Key]*followUp
 	following []string
+	// leftOwned is how many objects the transaction still gives other owners, and
+	// sight what the caller sees in its snapshot.
+	leftOwned int
+	sight     access.Sight
 	// indexings caches what objects are indexed by, by the name of the type.
 	indexings map[string]*catalog.Indexing
 }
@@ -159,12 +165,12 @@ func (w *Writing) AfterCommit(do func()) { w.afterCommit = append(w.afterCommit,
 // HasHidden reports whether a stored object of a type in a network meets a condition
 // and is not visible to the caller.
 func (w *Writing) HasHidden(t *schema.Type, network string, where query.Expr) (bool, error) {
-	visible := w.e.access.Visible(w.caller, t, network)
-	if w.caller.System || query.IsAll(visible) {
-		return false, nil
+	visible, err := w.visible(w.ctx, w.tx, t, network)
+	if err != nil || w.caller.System || query.IsAll(visible) {
+		return false, err
 	}
 	found := false
-	err := w.Find(t, network, query.And{where, query.Not{Of: visible}}, 1, func(*store.Record) error {
+	err = w.Find(t, network, query.And{where, query.Not{Of: visible}}, 1, func(*store.Record) error {
 		found = true
 		return nil
 	})

@@ -22,6 +22,8 @@ type compiled struct {
 	// fixed the paths that must equal one value.
 	terms []bson.D
 	fixed []string
+	// ordered is the number of values of a condition on ordered terms, 0 for none.
+	ordered int
 	// byID reports whether a condition names records by id, and onlyState
 	// whether all conditions but those on terms are on the state, which every
 	// index holds.
@@ -48,6 +50,10 @@ func compile(q query.Query) compiled {
 func (c *compiled) add(e query.Expr) {
 	condition := condition(c.Network, e)
 	c.conditions = append(c.conditions, condition)
+	if _, values, ordered := query.Ordered(e); ordered {
+		c.ordered = len(values)
+		return
+	}
 	if query.ByTerms(e) {
 		c.terms = append(c.terms, filter(c.Network, bson.A{condition}))
 		return
@@ -126,15 +132,19 @@ var never = bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$in", Value: bson.A{}}
 
 // onTerms is a condition that terms decide.
 func onTerms(e query.Expr) bson.D {
+	field := fieldTerms
+	if _, _, ordered := query.Ordered(e); ordered {
+		field = fieldOrdered
+	}
 	switch e := e.(type) {
 	case query.Compare:
-		return bson.D{{Key: fieldTerms, Value: termText(store.Term{Key: e.Field.Term, Value: asText(e.Value)})}}
+		return bson.D{{Key: field, Value: termText(store.Term{Key: e.Field.Term, Value: asText(e.Value)})}}
 	case query.In:
 		values := make(bson.A, len(e.Values))
 		for i, value := range e.Values {
 			values[i] = termText(store.Term{Key: e.Field.Term, Value: asText(value)})
 		}
-		return closed(e.Field, bson.D{{Key: fieldTerms, Value: bson.D{{Key: "$in", Value: values}}}})
+		return closed(e.Field, bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}})
 	case query.Term:
 		text := termText(store.Term{Key: e.Key, Value: e.Value})
 		if e.Prefix {

@@ -226,6 +226,9 @@ func (d *decoder) decode(raw bson.Raw) (*store.Record, error) {
 			d.warnings, d.record.Warnings = w.out, w.out
 		case fieldDocument:
 			if ok = kind == bsoncore.TypeEmbeddedDocument; ok {
+				if cap(d.json.out) < len(value) { // a large one would be copied again and again
+					d.json.out = make([]byte, 0, len(value)+len(value)/8)
+				}
 				err = d.json.object(value)
 			}
 			found = true

@@ -6,11 +6,13 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"marquee/engine/document"
+	"marquee/engine/query"
 	"marquee/engine/store"
 )
 
@@ -103,7 +105,9 @@ func appendRecord(dst []byte, w *store.Write) ([]byte, error) {
 	dst = appendID(dst, w.Key)
 	dst = bsoncore.AppendDateTimeElement(dst, fieldCreateTime, w.CreateTime.UnixMilli())
 	dst = bsoncore.AppendStringElement(dst, fieldCreateUser, w.CreateUser)
-	dst = appendTerms(dst, fieldTerms, w.AddTerms)
+	terms, ordered := split(w.AddTerms)
+	dst = appendTerms(dst, fieldTerms, terms)
+	dst = appendTerms(dst, fieldOrdered, ordered)
 	return appendState(dst, w)
 }
 
@@ -157,38 +161,57 @@ func appendUpdate(dst []byte, w *store.Write) ([]byte, error) {
 	}
 	switch {
 	case len(w.DropTerms) > 0:
-		dst = bsoncore.BuildDocumentElement(dst, "$pullAll", appendTerms(nil, fieldTerms, w.DropTerms))
+		terms, ordered := split(w.DropTerms)
+		dst = bsoncore.BuildDocumentElement(dst, "$pullAll", appendTerms(appendTerms(nil, fieldTerms, terms), fieldOrdered, ordered))
 	case len(w.AddTerms) > 0:
-		each := bsoncore.BuildDocumentElement(nil, fieldTerms, appendTerms(nil, "$each", w.AddTerms))
-		dst = bsoncore.BuildDocumentElement(dst, "$addToSet", each)
+		terms, ordered := split(w.AddTerms)
+		dst = bsoncore.BuildDocumentElement(dst, "$addToSet", appendEach(appendEach(nil, fieldTerms, terms), fieldOrdered, ordered))
 	}
 	return bsoncore.AppendDocumentEnd(dst, update)
 }
 
 // appendPipeline appends an update that both drops and adds terms. Only a
 // pipeline can do both to an array, and a second update of the record would
-// take as long as the first.
-func appendPipeline(dst []byte, w *store.Write) ([]byte, error) {
-	at, state := bsoncore.AppendDocumentStart(nil)
-	state, err := appendState(state, w)
-	if err != nil {
-		return dst, err
-	}
-	state, _ = bsoncore.AppendDocumentEnd(state, at)
+// take as long as the first. The state may be large, so it is encoded in place.
+func appendPipeline(dst []byte, w *store.Write) (_ []byte, err error) {
 	literal := func(value any) bson.D { return bson.D{{Key: "$literal", Value: value}} }
-	stored := bson.D{{Key: "$ifNull", Value: bson.A{"$" + fieldTerms, bson.A{}}}}
-	kept := bson.D{{Key: "$setDifference", Value: bson.A{stored, literal(termTexts(w.DropTerms))}}}
-	terms := bson.D{{Key: "$setUnion", Value: bson.A{kept, literal(termTexts(w.AddTerms))}}}
-	stages := bson.A{bson.D{{Key: "$replaceWith", Value: bson.D{{Key: "$mergeObjects", Value: bson.A{
-		"$$ROOT", literal(bson.Raw(state)), bson.D{{Key: fieldTerms, Value: terms}}}}}}}}
-	if len(w.Warnings) == 0 {
-		stages = append(stages, bson.D{{Key: "$unset", Value: fieldWarnings}})
+	changed := bson.D{}
+	set := func(name string, drop, add []store.Term) {
+		if len(drop)+len(add) > 0 {
+			stored := bson.D{{Key: "$ifNull", Value: bson.A{"$" + name, bson.A{}}}}
+			kept := bson.D{{Key: "$setDifference", Value: bson.A{stored, literal(termTexts(drop))}}}
+			changed = append(changed, bson.E{Key: name, Value: bson.D{{Key: "$setUnion", Value: bson.A{kept, literal(termTexts(add))}}}})
+		}
 	}
-	update, err := bson.Marshal(bson.D{{Key: "u", Value: stages}})
+	dropped, droppedOrdered := split(w.DropTerms)
+	added, addedOrdered := split(w.AddTerms)
+	set(fieldTerms, dropped, added)
+	set(fieldOrdered, droppedOrdered, addedOrdered)
+	terms, err := bson.Marshal(changed)
 	if err != nil {
 		return dst, err
 	}
-	return append(dst, update[4:len(update)-1]...), nil
+	update, dst := bsoncore.AppendArrayElementStart(dst, "u")
+	stage, dst := bsoncore.AppendDocumentElementStart(dst, "0")
+	replace, dst := bsoncore.AppendDocumentElementStart(dst, "$replaceWith")
+	merge, dst := bsoncore.AppendArrayElementStart(dst, "$mergeObjects")
+	dst = bsoncore.AppendStringElement(dst, "0", "$$ROOT")
+	state, dst := bsoncore.AppendDocumentElementStart(dst, "1")
+	value, dst := bsoncore.AppendDocumentElementStart(dst, "$literal")
+	if dst, err = appendState(dst, w); err != nil {
+		return dst, err
+	}
+	for _, open := range []int32{value, state} {
+		dst, _ = bsoncore.AppendDocumentEnd(dst, open)
+	}
+	dst = bsoncore.AppendDocumentElement(dst, "2", terms)
+	for _, open := range []int32{merge, replace, stage} { // arrays and documents end alike
+		dst, _ = bsoncore.AppendDocumentEnd(dst, open)
+	}
+	if len(w.Warnings) == 0 {
+		dst = bsoncore.BuildDocumentElement(dst, "1", bsoncore.AppendStringElement(nil, "$unset", fieldWarnings))
+	}
+	return bsoncore.AppendArrayEnd(dst, update)
 }
 
 // appendTerms appends a set of terms as an array, or nothing for none.
@@ -203,6 +226,32 @@ func appendTerms(dst []byte, name string, terms []store.Term) []byte {
 	dst, _ = bsoncore.AppendArrayEnd(dst, at)
 	return dst
 }
+
+// appendEach appends the addition of terms to a set, or nothing for none.
+func appendEach(dst []byte, name string, terms []store.Term) []byte {
+	if len(terms) == 0 {
+		return dst
+	}
+	return bsoncore.BuildDocumentElement(dst, name, appendTerms(nil, "$each", terms))
+}
+
+// split separates the terms with ordered keys, which have a field and an index of
+// their own.
+func split(terms []store.Term) (plain, ordered []store.Term) {
+	if !slices.ContainsFunc(terms, isOrdered) {
+		return terms, nil
+	}
+	for _, term := range terms {
+		if isOrdered(term) {
+			ordered = append(ordered, term)
+		} else {
+			plain = append(plain, term)
+		}
+	}
+	return plain, ordered
+}
+
+func isOrdered(term store.Term) bool { return strings.HasPrefix(term.Key, query.OrderedKey) }
 
 // termText is the stored form of a term. Keys contain no equals sign.
 func termText(term store.Term) string { return term.Key + "=" + term.Value }

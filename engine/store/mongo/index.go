@@ -25,7 +25,7 @@ type index struct {
 
 // indexes returns the indexes of a collection, without the one of _id.
 func indexes(c store.Collection) []index {
-	all := []index{newIndex(nil, keyID), newIndex(nil, fieldCreateTime), newIndex(nil, fieldUpdateTime), newIndex(nil, fieldTerms)}
+	all := []index{newIndex(nil, keyID), newIndex(nil, fieldCreateTime), newIndex(nil, fieldUpdateTime), newIndex(nil, fieldTerms), orderedIndex}
 	for _, wanted := range c.Indexes {
 		var equal []string
 		for _, field := range wanted.Equal {
@@ -44,6 +44,9 @@ const indexID = "_id_"
 
 // termsIndex is the index of terms, the same in each collection.
 var termsIndex = newIndex(nil, fieldTerms)
+
+// orderedIndex is the index of ordered terms, the same in each collection.
+var orderedIndex = newIndex([]string{fieldOrdered}, fieldCreateTime)
 
 // ownIndex is the prefix of the names of the store's indexes. Others were made
 // by an operator, and stay.

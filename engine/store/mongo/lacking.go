@@ -2,6 +2,7 @@ package mongo
 
 import (
 	"context"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -19,19 +20,15 @@ func (v *view) Lacking(ctx context.Context, collection string, entries []store.E
 		err := v.rows(ctx, collection, withIDs(network, ids), func(raw bson.Raw) error {
 			id, _ := raw.Lookup(fieldID, "id").StringValueOK()
 			terms := map[string]bool{}
-			if array, ok := raw.Lookup(fieldTerms).ArrayOK(); ok {
-				values, err := array.Values()
+			for _, field := range []string{fieldTerms, fieldOrdered} {
+				err := eachTerm(raw, field, func(text string) { terms[text] = true })
 				if err != nil {
 					return err
-				}
-				for _, value := range values {
-					text, _ := value.StringValueOK()
-					terms[text] = true
 				}
 			}
 			held[store.Key{Network: network, ID: id}] = terms
 			return nil
-		}, byID(len(ids)).SetProjection(bson.D{{Key: fieldTerms, Value: 1}}))
+		}, byID(len(ids)).SetProjection(bson.D{{Key: fieldTerms, Value: 1}, {Key: fieldOrdered, Value: 1}}))
 		if err != nil {
 			return nil, err
 		}
@@ -49,4 +46,37 @@ func (v *view) Lacking(ctx context.Context, collection string, entries []store.E
 		}
 	}
 	return lacking, v.guard(ctx)
+}
+
+// eachTerm calls found with the stored forms of a record's terms.
+func eachTerm(raw bson.Raw, field string, found func(text string)) error {
+	array, ok := raw.Lookup(field).ArrayOK()
+	if !ok {
+		return nil
+	}
+	values, err := array.Values()
+	for _, value := range values {
+		text, _ := value.StringValueOK()
+		found(text)
+	}
+	return err
+}
+
+// OrderedTerms implements store.Snapshot.
+func (v *view) OrderedTerms(ctx context.Context, collection string, keys []store.Key) (map[store.Key][]store.Term, error) {
+	found := map[store.Key][]store.Term{}
+	for network, ids := range byNetwork(keys) {
+		err := v.rows(ctx, collection, withIDs(network, ids), func(raw bson.Raw) error {
+			id, _ := raw.Lookup(fieldID, "id").StringValueOK()
+			key := store.Key{Network: network, ID: id}
+			return eachTerm(raw, fieldOrdered, func(text string) {
+				name, value, _ := strings.Cut(text, "=")
+				found[key] = append(found[key], store.Term{Key: name, Value: value})
+			})
+		}, byID(len(ids)).SetProjection(bson.D{{Key: fieldOrdered, Value: 1}}))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, v.guard(ctx)
 }

@@ -66,6 +66,7 @@ const (
 	fieldUpdateUser = "updateUser"
 	fieldWarnings   = "warnings"
 	fieldTerms      = "terms"
+	fieldOrdered    = "ordered"
 	fieldIndexed    = "indexed"
 	fieldDocument   = "document"
 

@@ -10,6 +10,10 @@ import (
 // term of each record.
 const maxRare = 2000
 
+// maxMerged is the number of ordered terms whose ranges MongoDB merges. It sorts the
+// records of more than 200.
+const maxMerged = 200
+
 // chooseIndex names the index that is certain to be best for finding the records
 // of a query, or for counting them; "" leaves the choice to MongoDB, which tries
 // several and keeps one for all queries that differ in their values alone.
@@ -38,9 +42,13 @@ func (v *view) chooseIndex(ctx context.Context, c compiled, count bool) (string,
 			return termsIndex.name, nil
 		}
 	}
+	if c.ordered > 0 && (count || c.order == fieldCreateTime && c.ordered <= maxMerged) {
+		return orderedIndex.name, nil
+	}
 	switch {
 	case best == nil,
 		count && (!c.onlyState || len(c.terms) > 0),
+		c.ordered > 0,
 		!c.onlyState && len(c.terms) == 0 && c.After == nil:
 		return "", nil
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"marquee/engine/store"
 )
 
 // Forget implements store.Store. MongoDB reads the whole collection, and
@@ -19,17 +21,28 @@ func (s *Store) Forget(ctx context.Context, collection string, termKeys, propert
 				return err
 			}
 		}
-		if len(termKeys) == 0 {
-			return nil
+		for field, keys := range byField(termKeys) {
+			pattern := bson.Regex{Pattern: "^(" + strings.Join(keys, "|") + ")="}
+			_, err := s.db.Collection(collection).UpdateMany(ctx,
+				bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}}, {Key: field, Value: pattern}},
+				bson.D{{Key: "$pull", Value: bson.D{{Key: field, Value: pattern}}}})
+			if err != nil {
+				return err
+			}
 		}
-		quoted := make([]string, len(termKeys))
-		for i, key := range termKeys {
-			quoted[i] = regexp.QuoteMeta(key)
-		}
-		pattern := bson.Regex{Pattern: "^(" + strings.Join(quoted, "|") + ")="}
-		_, err := s.db.Collection(collection).UpdateMany(ctx,
-			bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}}, {Key: fieldTerms, Value: pattern}},
-			bson.D{{Key: "$pull", Value: bson.D{{Key: fieldTerms, Value: pattern}}}})
-		return err
+		return nil
 	})
+}
+
+// byField returns the patterns of keys of terms by the field that holds them.
+func byField(termKeys []string) map[string][]string {
+	fields := map[string][]string{}
+	for _, key := range termKeys {
+		field := fieldTerms
+		if isOrdered(store.Term{Key: key}) {
+			field = fieldOrdered
+		}
+		fields[field] = append(fields[field], regexp.QuoteMeta(key))
+	}
+	return fields
 }

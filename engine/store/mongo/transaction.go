@@ -198,7 +198,12 @@ func (t *transaction) Index(ctx context.Context, collection string, entries []st
 	updates, claims := t.updates(collection), t.updates(claimsCollection)
 	for _, entry := range entries {
 		t.touch(entry.Network, collection)
-		update := bson.D{{Key: "$addToSet", Value: bson.D{{Key: fieldTerms, Value: bson.D{{Key: "$each", Value: termTexts(entry.Terms)}}}}}}
+		terms, ordered := split(entry.Terms)
+		sets := bson.D{{Key: fieldTerms, Value: bson.D{{Key: "$each", Value: termTexts(terms)}}}}
+		if len(ordered) > 0 {
+			sets = append(sets, bson.E{Key: fieldOrdered, Value: bson.D{{Key: "$each", Value: termTexts(ordered)}}})
+		}
+		update := bson.D{{Key: "$addToSet", Value: sets}}
 		if len(entry.Claims) > 0 {
 			// Another transaction may be giving the record another value. The
 			// two must conflict, and MongoDB ignores updates that change

@@ -207,7 +207,23 @@ func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yie
 }
 
 // recordFields excludes fields that no reader needs.
-var recordFields = bson.D{{Key: fieldTerms, Value: 0}, {Key: fieldIndexed, Value: 0}}
+var recordFields = bson.D{{Key: fieldTerms, Value: 0}, {Key: fieldOrdered, Value: 0}, {Key: fieldIndexed, Value: 0}}
+
+// Versions implements store.Snapshot.
+func (v *view) Versions(ctx context.Context, collection string, keys []store.Key) (map[store.Key]int64, error) {
+	versions := make(map[store.Key]int64, len(keys))
+	for network, ids := range byNetwork(keys) {
+		err := v.rows(ctx, collection, withIDs(network, ids), func(raw bson.Raw) error {
+			id, _ := raw.Lookup(fieldID, "id").StringValueOK()
+			versions[store.Key{Network: network, ID: id}], _ = raw.Lookup(fieldVersion).AsInt64OK()
+			return nil
+		}, byID(len(ids)).SetProjection(bson.D{{Key: fieldVersion, Value: 1}}))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return versions, v.guard(ctx)
+}
 
 // Labels implements store.Snapshot.
 func (v *view) Labels(ctx context.Context, collection, property string, keys []store.Key) (map[store.Key]string, error) {

@@ -30,6 +30,13 @@ type condition struct {
 	// prefix reports whether the condition is on the prefix of a term, property
 	// whether it compares a property, which may have an index of its own.
 	prefix, property bool
+	// ordered is the condition on ordered terms, nil for another one; multiple
+	// reports whether a record may have several of these.
+	ordered  *ordered
+	multiple bool
+	// byID reports whether the condition names records by id, onState whether it is
+	// on the state alone.
+	byID, onState bool
 }
 
 // clause is a part of a statement with its parameters.
@@ -52,13 +59,52 @@ func compile(q query.Query) compiled {
 
 func compileCondition(q query.Query, e query.Expr) condition {
 	w := &compiler{collection: q.Collection, network: q.Network}
+	if key, values, is := query.Ordered(e); is {
+		w.expr(e)
+		rows := &compiler{}
+		rows.arg(" FROM (SELECT o_record AS record FROM "+orderedTable(q.Collection)+" WHERE o_network=? AND o_key=? AND o_value ", q.Network, key)
+		rows.oneOf(values)
+		rows.WriteByte(')')
+		return condition{clause: w.clause(), terms: rows.clause(), ordered: &ordered{key, values}, multiple: severalTerms(e)}
+	}
 	if query.ByTerms(e) {
 		term, _ := e.(query.Term)
 		terms := w.termRows(e)
 		return condition{clause: hasTerm(terms, term.Prefix), terms: terms, prefix: term.Prefix}
 	}
 	w.expr(e)
-	return condition{clause: w.clause(), property: comparesProperty(e)}
+	return condition{clause: w.clause(), property: comparesProperty(e), byID: namesIDs(e), onState: onState(e)}
+}
+
+// severalTerms reports whether a record may have several values of the field of a
+// condition.
+func severalTerms(e query.Expr) bool {
+	in, ok := e.(query.In)
+	return ok && in.Field.Multiple() && len(in.Values) > 1
+}
+
+// onState reports whether a condition is on the state alone.
+func onState(e query.Expr) bool {
+	switch e := e.(type) {
+	case query.Not:
+		return onState(e.Of)
+	case query.Compare:
+		return e.Field.System == query.State
+	case query.In:
+		return e.Field.System == query.State && len(e.Values) <= maxListed
+	}
+	return false
+}
+
+// namesIDs reports whether a condition names the records by id.
+func namesIDs(e query.Expr) bool {
+	switch e := e.(type) {
+	case query.Compare:
+		return e.Field.System == query.ID && e.Op == query.Equal
+	case query.In:
+		return e.Field.System == query.ID
+	}
+	return false
 }
 
 func comparesProperty(e query.Expr) bool {
@@ -104,6 +150,12 @@ func (c *compiler) arg(text string, args ...any) {
 }
 
 func (c *compiler) expr(e query.Expr) {
+	if key, values, ordered := query.Ordered(e); ordered {
+		c.arg("EXISTS(SELECT 1 FROM "+orderedTable(c.collection)+" WHERE o_record=seq AND o_key=? AND o_value ", key)
+		c.oneOf(values)
+		c.WriteByte(')')
+		return
+	}
 	if query.ByTerms(e) {
 		term, _ := e.(query.Term)
 		c.add(hasTerm(c.termRows(e), term.Prefix))
@@ -220,7 +272,13 @@ func (c *compiler) values(expression string, e query.In) {
 	for i, value := range e.Values {
 		list[i] = column(e.Field, value)
 	}
-	c.WriteString(expression + " IN (")
+	c.WriteString(expression + " ")
+	c.oneOf(list)
+}
+
+// oneOf writes the comparison of what stands before it with a list of values.
+func (c *compiler) oneOf(list []any) {
+	c.WriteString("IN (")
 	if len(list) > maxListed {
 		c.arg("SELECT value FROM json_each(?))", document.Append(nil, list))
 		return

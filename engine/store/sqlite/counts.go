@@ -10,12 +10,15 @@ import (
 )
 
 func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
-	p, err := v.plan(ctx, q)
+	p, err := v.plan(ctx, q, true)
 	if err != nil {
 		return 0, err
 	}
 	if err := v.guard(ctx); err != nil {
 		return 0, err
+	}
+	if err := v.take(); err != nil { // the count may be answered from memory
+		return 0, v.ended(err)
 	}
 	sql, args := p.countSQL()
 	revision := v.begun[q.Collection]

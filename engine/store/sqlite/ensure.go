@@ -93,6 +93,11 @@ CREATE TABLE %[2]s (network TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NUL
 			return err
 		}
 	}
+	if !have[orderedTable(collection.Name)] {
+		if err := c.ensureOrdered(collection.Name); err != nil {
+			return err
+		}
+	}
 	prefix, wanted := "x_"+collection.Name+"_", map[string]string{}
 	for _, columns := range indexColumns(collection) {
 		digest := sha256.Sum256([]byte(columns))

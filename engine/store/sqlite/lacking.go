@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"strings"
 
+	"marquee/engine/query"
 	"marquee/engine/store"
 )
 
@@ -24,8 +26,11 @@ func (v *view) Lacking(ctx context.Context, collection string, entries []store.E
 		}
 		missing := store.Entry{Key: entry.Key}
 		for _, term := range entry.Terms {
-			found := false
-			err := v.query(ctx, held, []any{entry.Network, term.Key, term.Value, record}, func(*stmt) error {
+			found, sql, args := false, held, []any{entry.Network, term.Key, term.Value, record}
+			if strings.HasPrefix(term.Key, query.OrderedKey) {
+				sql, args = "SELECT 1 FROM "+orderedTable(collection)+" WHERE o_record=? AND o_key=? AND o_value=?", []any{record, term.Key, term.Value}
+			}
+			err := v.query(ctx, sql, args, func(*stmt) error {
 				found = true
 				return nil
 			})

@@ -78,6 +78,9 @@ func (p plan) findSQL(within segment, limit int) (string, []any) {
 
 // countSQL is the statement that counts the records of a query.
 func (p plan) countSQL() (string, []any) {
+	if p.merged >= 0 {
+		return p.countMergedSQL()
+	}
 	c := p.where()
 	return "SELECT count(*) FROM " + table(p.Collection) + " WHERE " + c.String(), c.args
 }

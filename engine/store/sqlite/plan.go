@@ -7,10 +7,11 @@ import (
 )
 
 // plan is a compiled query and the index of the condition on terms whose
-// records are listed first; -1 leaves the choice to SQLite.
+// records are listed first; -1 leaves the choice to SQLite. Merged is the index of
+// the condition on ordered terms whose ranges are merged, or -1.
 type plan struct {
 	compiled
-	driver int
+	driver, merged int
 }
 
 // defaultRare is the maximum number of records of a rare term. Listing and
@@ -18,12 +19,14 @@ type plan struct {
 // look up the term of each record.
 const defaultRare = 2000
 
-// plan chooses the rarest of the terms that the query demands.
-func (v *view) plan(ctx context.Context, q query.Query) (plan, error) {
-	p := plan{compiled: compile(q), driver: -1}
+// plan chooses the rarest of the terms that the query demands, for finding its
+// records or for counting them.
+func (v *view) plan(ctx context.Context, q query.Query, count bool) (plan, error) {
+	p := plan{compiled: compile(q), driver: -1, merged: -1}
 	least := v.s.rare + 1
+	ordered := p.chooseOrdered(count)
 	for i, condition := range p.conditions {
-		if condition.terms.sql == "" {
+		if condition.terms.sql == "" || condition.ordered != nil && (ordered >= 0 || p.byID()) {
 			continue
 		}
 		n, err := v.countRows(ctx, condition.terms, least)
@@ -36,6 +39,9 @@ func (v *view) plan(ctx context.Context, q query.Query) (plan, error) {
 	}
 	if p.driver < 0 {
 		p.driver = p.onlyPrefix()
+	}
+	if p.driver < 0 {
+		p.merged = ordered
 	}
 	return p, nil
 }

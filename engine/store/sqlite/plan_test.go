@@ -44,7 +44,7 @@ func explainQuery(t testing.TB, s store.Store, q query.Query, count bool) storet
 func planOf(t testing.TB, s *Store, q query.Query) (p plan) {
 	t.Helper()
 	err := s.Read(t.Context(), func(snapshot store.Snapshot) (err error) {
-		p, err = snapshot.(*view).plan(t.Context(), q)
+		p, err = snapshot.(*view).plan(t.Context(), q, false)
 		return err
 	})
 	if err != nil {

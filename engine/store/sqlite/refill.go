@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"marquee/engine/query"
 	"marquee/engine/store"
 )
 
@@ -26,10 +28,14 @@ const forgetStep = 1000
 func (s *Store) Forget(ctx context.Context, collection string, terms, properties []string) error {
 	var all []scope
 	for _, key := range terms {
-		all = append(all, scope{table: termTable(collection), columns: "network,key,value,record", within: "1", fixed: "key=?1", args: []any{key}})
+		s := scope{table: termTable(collection), networkColumn: "network", columns: "network,key,value,record", within: "1", fixed: "key=?1", args: []any{key}}
+		if strings.HasPrefix(key, query.OrderedKey) {
+			s.table, s.networkColumn, s.columns, s.fixed = orderedTable(collection), "o_network", "o_network,o_key,o_value,o_time,o_id", "o_key=?1"
+		}
+		all = append(all, s)
 	}
 	for _, property := range properties {
-		all = append(all, scope{table: "claims", columns: "collection,network,property,value", within: "collection=?1", fixed: "collection=?1 AND property=?2", args: []any{collection, property}})
+		all = append(all, scope{table: "claims", networkColumn: "network", columns: "collection,network,property,value", within: "collection=?1", fixed: "collection=?1 AND property=?2", args: []any{collection, property}})
 	}
 	for _, scope := range all {
 		for more := true; more; {
@@ -51,6 +57,8 @@ type scope struct {
 	// columns are those of the primary key, with the network before the fixed
 	// ones.
 	table, columns string
+	// networkColumn is the column of the network.
+	networkColumn string
 	// within is the condition on the columns before the network, fixed that on
 	// all fixed columns.
 	within, fixed string
@@ -65,7 +73,7 @@ func (c *conn) drop(s *scope) (more bool, err error) {
 	last := len(s.args) + 1
 	for work := 0; work < forgetStep; {
 		found := false
-		next := fmt.Sprintf("SELECT network FROM %s WHERE %s AND network>=?%d ORDER BY network LIMIT 1", s.table, s.within, last)
+		next := fmt.Sprintf("SELECT %[4]s FROM %[1]s WHERE %[2]s AND %[4]s>=?%[3]d ORDER BY %[4]s LIMIT 1", s.table, s.within, last, s.networkColumn)
 		err := c.rows(next, args(), func(row *stmt) error {
 			s.network, found = row.ColumnText(0), true
 			return nil
@@ -73,8 +81,8 @@ func (c *conn) drop(s *scope) (more bool, err error) {
 		if err != nil || !found {
 			return false, err
 		}
-		sql := fmt.Sprintf("DELETE FROM %[1]s WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s WHERE %[3]s AND network=?%[4]d LIMIT %[5]d)",
-			s.table, s.columns, s.fixed, last, forgetStep)
+		sql := fmt.Sprintf("DELETE FROM %[1]s WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s WHERE %[3]s AND %[6]s=?%[4]d LIMIT %[5]d)",
+			s.table, s.columns, s.fixed, last, forgetStep, s.networkColumn)
 		if err := c.run(sql, args()...); err != nil {
 			return false, err
 		}
@@ -93,13 +101,17 @@ func (t *transaction) Index(ctx context.Context, collection string, entries []st
 	}
 	t.touched[collection] = true
 	var terms termChanges
-	find := "SELECT seq FROM " + table(collection) + " WHERE network=? AND id=?"
+	find := "SELECT seq,create_time,state FROM " + table(collection) + " WHERE network=? AND id=?"
 	for _, entry := range entries {
-		record, err := t.conn.number(find, entry.Network, entry.ID)
-		if err == nil && record == 0 {
+		var found row
+		err := t.conn.rows(find, []any{entry.Network, entry.ID}, func(s *stmt) error {
+			found = row{seq: s.ColumnInt64(0), created: s.ColumnInt64(1), state: s.ColumnText(2)}
+			return nil
+		})
+		if err == nil && found.seq == 0 {
 			err = errVersion
 		}
-		terms.note(entry.Network, record, entry.Terms, nil)
+		terms.note(entry.Network, entry.ID, found, entry.Terms, nil)
 		for _, claim := range entry.Claims {
 			err = errors.Join(err, t.claim(claim, entry.ID))
 		}
@@ -107,5 +119,5 @@ func (t *transaction) Index(ctx context.Context, collection string, entries []st
 			return t.ended(err)
 		}
 	}
-	return t.ended(terms.write(t.conn, termTable(collection)))
+	return t.ended(terms.write(t.conn, collection))
 }

@@ -5,25 +5,38 @@ import (
 	"slices"
 	"strings"
 
+	"marquee/engine/query"
 	"marquee/engine/store"
 )
 
 // termChanges collects rows to add to a table of terms and to drop from it.
 // They are written in the order of the table, so that rows of many records
 // share pages.
-type termChanges struct{ add, drop []termRow }
+type termChanges struct {
+	add, drop []termRow
+	ordered   orderedChanges
+}
 
 type termRow struct {
 	network, key, value string
 	record              int64
 }
 
-func (c *termChanges) note(network string, record int64, add, drop []store.Term) {
-	for _, term := range add {
-		c.add = append(c.add, termRow{network, term.Key, term.Value, record})
-	}
-	for _, term := range drop {
-		c.drop = append(c.drop, termRow{network, term.Key, term.Value, record})
+// note adds the changes of a record. Of the row, it uses what ordered terms repeat.
+func (c *termChanges) note(network, id string, r row, add, drop []store.Term) {
+	for _, side := range []struct {
+		terms   []store.Term
+		plain   *[]termRow
+		ordered *[]orderedRow
+	}{{add, &c.add, &c.ordered.add}, {drop, &c.drop, &c.ordered.drop}} {
+		for _, term := range side.terms {
+			changed := termRow{network, term.Key, term.Value, r.seq}
+			if strings.HasPrefix(term.Key, query.OrderedKey) {
+				*side.ordered = append(*side.ordered, orderedRow{changed, r.created, id, r.state})
+			} else {
+				*side.plain = append(*side.plain, changed)
+			}
+		}
 	}
 }
 
@@ -32,8 +45,15 @@ const termsAtOnce = 64
 
 // write drops and adds the rows, and clears them. Adding a term that a record
 // has is no error.
-func (c *termChanges) write(conn *conn, table string) error {
+func (c *termChanges) write(conn *conn, collection string) error {
 	defer func() { c.add, c.drop = c.add[:0], c.drop[:0] }()
+	if err := c.ordered.write(conn, collection); err != nil {
+		return err
+	}
+	if len(c.add)+len(c.drop) == 0 {
+		return nil
+	}
+	table := termTable(collection)
 	drop := "DELETE FROM " + table + " WHERE network=? AND key=? AND value=? AND record=?"
 	for _, r := range sortTerms(c.drop) {
 		if err := conn.run(drop, r.network, r.key, r.value, r.record); err != nil {
@@ -41,15 +61,17 @@ func (c *termChanges) write(conn *conn, table string) error {
 		}
 	}
 	insert := "INSERT OR IGNORE INTO " + table + " (network,key,value,record) VALUES (?,?,?,?)"
-	many := insert + strings.Repeat(",(?,?,?,?)", termsAtOnce-1)
-	add, args := sortTerms(c.add), make([]any, 0, 4*termsAtOnce)
-	for ; len(add) >= termsAtOnce; add = add[termsAtOnce:] {
-		args = args[:0]
-		for _, r := range add[:termsAtOnce] {
-			args = append(args, r.network, r.key, r.value, r.record)
-		}
-		if err := conn.run(many, args...); err != nil {
-			return err
+	add := sortTerms(c.add)
+	if len(add) >= termsAtOnce {
+		many, args := insert+strings.Repeat(",(?,?,?,?)", termsAtOnce-1), make([]any, 0, 4*termsAtOnce)
+		for ; len(add) >= termsAtOnce; add = add[termsAtOnce:] {
+			args = args[:0]
+			for _, r := range add[:termsAtOnce] {
+				args = append(args, r.network, r.key, r.value, r.record)
+			}
+			if err := conn.run(many, args...); err != nil {
+				return err
+			}
 		}
 	}
 	for _, r := range add {

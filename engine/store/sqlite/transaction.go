@@ -24,7 +24,7 @@ const (
 	updateSQL = `UPDATE %s SET revision=?,version=?,state=?,update_time=?,update_user=?,warnings=?,doc=? WHERE seq=?`
 	// rowsSQL finds the rows of records. It is a statement of its own because
 	// an UPDATE with RETURNING first copies every page that it changes.
-	rowsSQL = `SELECT id,seq,coalesce(revision,version) FROM %s WHERE network=? AND `
+	rowsSQL = `SELECT id,seq,coalesce(revision,version),create_time,state FROM %s WHERE network=? AND `
 )
 
 var (
@@ -73,22 +73,28 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 		}
 		write := &writes[i]
 		if rows[write.Key].written { // its terms change twice
-			if err := terms.write(t.conn, termTable(collection)); err != nil {
+			if err := terms.write(t.conn, collection); err != nil {
 				return t.ended(err)
 			}
 		}
-		record, err := t.put(insert, update, write, rows)
-		if err != nil {
+		before := rows[write.Key]
+		if err := t.put(insert, update, write, rows); err != nil {
 			return t.ended(err)
 		}
-		terms.note(write.Network, record, write.AddTerms, write.DropTerms)
+		after := rows[write.Key]
+		if write.Expected > 0 && before.state != after.state {
+			if err := t.conn.restate(collection, after.seq, after.state); err != nil {
+				return t.ended(err)
+			}
+		}
+		terms.note(write.Network, write.ID, after, write.AddTerms, write.DropTerms)
 		for _, claim := range write.AddClaims {
 			if err := t.claim(claim, write.ID); err != nil {
 				return t.ended(err)
 			}
 		}
 	}
-	return t.ended(terms.write(t.conn, termTable(collection)))
+	return t.ended(terms.write(t.conn, collection))
 }
 
 // Drop implements store.Tx.
@@ -101,6 +107,7 @@ func (t *transaction) Drop(ctx context.Context, collection string, keys []store.
 	}
 	t.touched[collection] = true
 	for _, key := range keys {
+		delete(t.rows, place{collection, key})
 		if err := t.conn.run("DELETE FROM "+table(collection)+" WHERE network=? AND id=?", key.Network, key.ID); err != nil {
 			return t.ended(err)
 		}
@@ -108,26 +115,42 @@ func (t *transaction) Drop(ctx context.Context, collection string, keys []store.
 	return nil
 }
 
-// row is the place of a stored record, its revision, and whether the current
-// call has written it.
-type row struct {
-	seq, revision int64
-	written       bool
+// maxRows is the number of records whose rows a transaction remembers after
+// reading them.
+const maxRows = 50
+
+// place identifies a record.
+type place struct {
+	collection string
+	key        store.Key
 }
 
-// rowsOf finds the records that exist, with one query per network.
+// row is the place of a stored record, its revision, what ordered terms repeat of
+// it, and whether the current call has written it.
+type row struct {
+	seq, revision, created int64
+	state                  string
+	written                bool
+}
+
+// rowsOf finds the records that exist, with one query per network for those that
+// the transaction has not read before.
 func (t *transaction) rowsOf(collection string, writes []store.Write) (map[store.Key]row, error) {
-	there := map[string][]string{}
+	there, rows := map[string][]string{}, map[store.Key]row{}
 	for i := range writes {
-		if writes[i].Expected > 0 {
-			there[writes[i].Network] = append(there[writes[i].Network], writes[i].ID)
+		at := place{collection, writes[i].Key}
+		if read, ok := t.rows[at]; ok {
+			delete(t.rows, at) // its revision is about to change
+			rows[at.key] = read
+		} else if writes[i].Expected > 0 {
+			there[at.key.Network] = append(there[at.key.Network], at.key.ID)
 		}
 	}
-	rows := map[store.Key]row{}
 	for network, ids := range there {
 		condition, list := idCondition(ids)
 		err := t.conn.rows(fmt.Sprintf(rowsSQL, table(collection))+condition, []any{network, list}, func(s *stmt) error {
-			rows[store.Key{Network: network, ID: s.ColumnText(0)}] = row{seq: s.ColumnInt64(1), revision: s.ColumnInt64(2)}
+			rows[store.Key{Network: network, ID: s.ColumnText(0)}] = row{seq: s.ColumnInt64(1), revision: s.ColumnInt64(2),
+				created: s.ColumnInt64(3), state: s.ColumnText(4)}
 			return nil
 		})
 		if err != nil {
@@ -137,8 +160,8 @@ func (t *transaction) rowsOf(collection string, writes []store.Write) (map[store
 	return rows, nil
 }
 
-// put writes one record and returns its row.
-func (t *transaction) put(insert, update string, w *store.Write, rows map[store.Key]row) (seq int64, err error) {
+// put writes one record and notes its row.
+func (t *transaction) put(insert, update string, w *store.Write, rows map[store.Key]row) error {
 	var warnings []byte
 	if len(w.Warnings) > 0 {
 		warnings = w.Warnings
@@ -148,16 +171,15 @@ func (t *transaction) put(insert, update string, w *store.Write, rows map[store.
 	version := cmp.Or(w.Version, revision)
 	if w.Expected == 0 {
 		err := t.conn.run(insert, w.Network, w.ID, version, w.State, created, updated, w.CreateUser, w.UpdateUser, warnings, w.Document)
-		seq = t.conn.db.LastInsertRowID()
-		rows[w.Key] = row{seq, revision, true}
-		return seq, err
+		rows[w.Key] = row{t.conn.db.LastInsertRowID(), revision, created, w.State, true}
+		return err
 	}
 	found := rows[w.Key]
 	if found.revision != w.Expected {
-		return 0, errVersion
+		return errVersion
 	}
-	rows[w.Key] = row{found.seq, revision, true}
-	return found.seq, t.conn.run(update, revision, version, w.State, updated, w.UpdateUser, warnings, w.Document, found.seq)
+	rows[w.Key] = row{found.seq, revision, found.created, w.State, true}
+	return t.conn.run(update, revision, version, w.State, updated, w.UpdateUser, warnings, w.Document, found.seq)
 }
 
 // claim makes a record the owner of a value. It may own it already.

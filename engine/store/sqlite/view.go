@@ -19,6 +19,11 @@ type view struct {
 	// exactly at that revision. They are nil in a write transaction, which
 	// caches no counts.
 	begun, fixed map[string]uint64
+	// untaken reports whether the snapshot has yet to be taken, which SQLite
+	// does at the first read.
+	untaken bool
+	// rows has the places of some records that a write transaction has read.
+	rows map[place]row
 	// broken is the error that ended the view.
 	broken error
 }
@@ -41,13 +46,32 @@ func (v *view) query(ctx context.Context, sql string, args []any, row func(*stmt
 	defer v.interruptible()()
 	var own error
 	err := v.conn.rows(sql, args, func(s *stmt) error {
+		v.taken()
 		own = row(s)
 		return own
 	})
+	v.taken()
 	if own != nil {
 		return own
 	}
 	return v.ended(err)
+}
+
+// taken notes that SQLite has taken the snapshot.
+func (v *view) taken() {
+	if v.untaken {
+		v.fixed, v.untaken = v.s.revs.load(), false
+	}
+}
+
+// take makes SQLite take the snapshot.
+func (v *view) take() error {
+	if !v.untaken {
+		return nil
+	}
+	_, err := v.conn.number("SELECT 1 FROM claims LIMIT 1")
+	v.taken()
+	return err
 }
 
 // interruptible makes statements that read end with the context, until end is
@@ -93,16 +117,10 @@ func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
 		c.tidy()
 		s.readers <- c
 	}()
-	v := &view{s: s, conn: c, ctx: ctx, begun: s.revs.load()}
+	v := &view{s: s, conn: c, ctx: ctx, begun: s.revs.load(), untaken: true}
 	if err := c.run("BEGIN"); err != nil {
 		return s.observe(ctx, err)
 	}
-	// SQLite takes the snapshot at the first read, which must not be left to
-	// fn: its first count may be answered from memory.
-	if _, err := c.number("SELECT 1 FROM claims LIMIT 1"); err != nil {
-		return s.observe(ctx, err)
-	}
-	v.fixed = s.revs.load()
 	defer func() { v.broken = errEnded }()
 	return fn(v)
 }
@@ -112,6 +130,9 @@ func readersBusy(ctx context.Context) error {
 }
 
 const recordColumns = "network,id,coalesce(revision,version),version,state,create_time,update_time,create_user,update_user,warnings,doc"
+
+// seqColumn is the column that follows those of the record in a Get.
+const seqColumn = 11
 
 // record reads a row of recordColumns. Its byte slices are SQLite's memory,
 // which the next step reuses.
@@ -133,11 +154,24 @@ func stateOf(text []byte) string {
 	return string(text)
 }
 
+// idsOf are ids of one network.
+type idsOf struct {
+	network string
+	ids     []string
+}
+
 // byNetwork groups keys by network. Most calls have one.
-func byNetwork(keys []store.Key) map[string][]string {
-	groups := map[string][]string{}
+func byNetwork(keys []store.Key) []idsOf {
+	var groups []idsOf
+	number := map[string]int{} // of the group of a network
 	for _, key := range keys {
-		groups[key.Network] = append(groups[key.Network], key.ID)
+		i, known := number[key.Network]
+		if !known {
+			i = len(groups)
+			number[key.Network] = i
+			groups = append(groups, idsOf{key.Network, nil})
+		}
+		groups[i].ids = append(groups[i].ids, key.ID)
 	}
 	return groups
 }
@@ -160,11 +194,15 @@ func idCondition(ids []string) (string, any) {
 
 func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yield func(*store.Record) error) error {
 	var record store.Record
-	for network, ids := range byNetwork(keys) {
-		condition, list := idCondition(ids)
-		sql := "SELECT " + recordColumns + " FROM " + table(collection) + " WHERE network=? AND " + condition
-		err := v.query(ctx, sql, []any{network, list}, func(s *stmt) error {
+	for _, group := range byNetwork(keys) {
+		condition, list := idCondition(group.ids)
+		sql := "SELECT " + recordColumns + ",seq FROM " + table(collection) + " WHERE network=? AND " + condition
+		err := v.query(ctx, sql, []any{group.network, list}, func(s *stmt) error {
 			s.record(&record)
+			if v.rows != nil && len(v.rows) < maxRows {
+				v.rows[place{collection, record.Key}] = row{seq: s.ColumnInt64(seqColumn), revision: record.Revision,
+					created: record.CreateTime.UnixMilli(), state: record.State}
+			}
 			return yield(&record)
 		})
 		if err != nil {
@@ -174,14 +212,31 @@ func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yie
 	return nil
 }
 
+// Versions implements store.Snapshot.
+func (v *view) Versions(ctx context.Context, collection string, keys []store.Key) (map[store.Key]int64, error) {
+	versions := make(map[store.Key]int64, len(keys))
+	for _, group := range byNetwork(keys) {
+		condition, list := idCondition(group.ids)
+		sql := "SELECT id,version FROM " + table(collection) + " WHERE network=? AND " + condition
+		err := v.query(ctx, sql, []any{group.network, list}, func(s *stmt) error {
+			versions[store.Key{Network: group.network, ID: s.ColumnText(0)}] = s.ColumnInt64(1)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return versions, nil
+}
+
 func (v *view) Labels(ctx context.Context, collection, property string, keys []store.Key) (map[store.Key]string, error) {
 	labels := make(map[store.Key]string, len(keys))
 	label := expression(query.Field{Path: []query.Step{{Name: property}}})
-	for network, ids := range byNetwork(keys) {
-		condition, list := idCondition(ids)
+	for _, group := range byNetwork(keys) {
+		condition, list := idCondition(group.ids)
 		sql := "SELECT id," + label + " FROM " + table(collection) + " WHERE network=? AND " + condition
-		err := v.query(ctx, sql, []any{network, list}, func(s *stmt) error {
-			labels[store.Key{Network: network, ID: s.ColumnText(0)}] = s.ColumnText(1)
+		err := v.query(ctx, sql, []any{group.network, list}, func(s *stmt) error {
+			labels[store.Key{Network: group.network, ID: s.ColumnText(0)}] = s.ColumnText(1)
 			return nil
 		})
 		if err != nil {
@@ -193,9 +248,12 @@ func (v *view) Labels(ctx context.Context, collection, property string, keys []s
 
 // Find implements store.Snapshot.
 func (v *view) Find(ctx context.Context, q query.Query, yield func(*store.Record) error) error {
-	p, err := v.plan(ctx, q)
+	p, err := v.plan(ctx, q, false)
 	if err != nil {
 		return err
+	}
+	if p.merged >= 0 {
+		return v.findMerged(ctx, p, yield)
 	}
 	remaining := q.Limit
 	var record store.Record

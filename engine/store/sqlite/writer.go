@@ -259,7 +259,7 @@ func (w *writer) perform(j *job, shared bool) {
 // call converts a panic of the job into its error, because the other jobs of
 // the group continue.
 func (w *writer) call(j *job, shared bool) (err error) {
-	t := &transaction{view: view{s: w.s, conn: w.conn, ctx: j.ctx}, touched: map[string]bool{}, shared: shared}
+	t := &transaction{view: view{s: w.s, conn: w.conn, ctx: j.ctx, rows: map[place]row{}}, touched: map[string]bool{}, shared: shared}
 	j.touched = t.touched
 	defer func() {
 		j.large = t.broken == errLarge

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"marquee/engine/query"
 	"marquee/engine/store"
 )
 
@@ -114,7 +115,10 @@ func TestLargeLog(t *testing.T) {
 	if n := size(); n > 1<<20 {
 		t.Errorf("the log has %d bytes", n)
 	}
-	err := s.Read(t.Context(), func(store.Snapshot) error {
+	err := s.Read(t.Context(), func(snapshot store.Snapshot) error {
+		if _, err := snapshot.Count(t.Context(), query.Query{Collection: "things"}); err != nil {
+			return err
+		}
 		put(2, large)
 		if n := size(); n < maxLog {
 			t.Errorf("the log that a reader needs has %d bytes", n)

@@ -43,6 +43,21 @@ func (v *checkedSnapshot) Get(ctx context.Context, collection string, keys []sto
 	return err
 }
 
+func (v *checkedSnapshot) Versions(ctx context.Context, collection string, keys []store.Key) (map[store.Key]int64, error) {
+	v.use.t.Helper()
+	if err := v.use.begin("Versions"); err != nil {
+		return nil, err
+	}
+	versions, err := v.Snapshot.Versions(ctx, collection, keys)
+	for key, version := range versions {
+		if !slices.Contains(keys, key) || version < 1 {
+			v.use.t.Errorf("Versions: returned %+v at version %d, which was not requested, or is none", key, version)
+		}
+	}
+	v.use.done("Versions", err, nil)
+	return versions, err
+}
+
 func (v *checkedSnapshot) Labels(ctx context.Context, collection, property string, keys []store.Key) (map[store.Key]string, error) {
 	v.use.t.Helper()
 	if err := v.use.begin("Labels"); err != nil {
@@ -66,6 +81,21 @@ func (v *checkedSnapshot) Lacking(ctx context.Context, collection string, entrie
 	lacking, err := v.Snapshot.Lacking(ctx, collection, entries)
 	v.use.done("Lacking", err, nil)
 	return lacking, err
+}
+
+func (v *checkedSnapshot) OrderedTerms(ctx context.Context, collection string, keys []store.Key) (map[store.Key][]store.Term, error) {
+	v.use.t.Helper()
+	if err := v.use.begin("OrderedTerms"); err != nil {
+		return nil, err
+	}
+	terms, err := v.Snapshot.OrderedTerms(ctx, collection, keys)
+	for key, held := range terms {
+		if !slices.Contains(keys, key) || len(held) == 0 {
+			v.use.t.Errorf("OrderedTerms: returned %v of %+v", held, key)
+		}
+	}
+	v.use.done("OrderedTerms", err, nil)
+	return terms, err
 }
 
 func (v *checkedSnapshot) Find(ctx context.Context, q query.Query, yield func(*store.Record) error) error {
@@ -133,7 +163,8 @@ func hasTerms(e query.Expr) bool {
 	case query.Term:
 		return true
 	}
-	return false
+	_, _, ordered := query.Ordered(e)
+	return ordered
 }
 
 func (v *checkedSnapshot) Count(ctx context.Context, q query.Query) (int64, error) {

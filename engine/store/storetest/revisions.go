@@ -69,6 +69,28 @@ func testRevisions(t *testing.T, h Harness) {
 		same(f, "the revision", got.Revision, 3)
 	})
 
+	f.run("a record that the transaction has read", func(f *fixture) {
+		f.put(things, newRecord("read", `{"v":1}`))
+		for what, change := range map[string]func(store.Tx, store.Write) error{
+			"changed": func(tx store.Tx, w store.Write) error { return tx.Put(f.ctx, things, []store.Write{w}) },
+			"dropped": func(tx store.Tx, w store.Write) error { return tx.Drop(f.ctx, things, []store.Key{w.Key}) },
+		} {
+			f.code(f.s.Write(f.ctx, func(tx store.Tx) error {
+				seen, ok := f.records(tx, things, key("read"))[key("read")]
+				if !ok {
+					f.Errorf("the record is gone before it was %s", what)
+				}
+				w := next(seen, `{"v":2}`)
+				if err := change(tx, w); err != nil {
+					return err
+				}
+				return tx.Put(f.ctx, things, []store.Write{w})
+			}), store.CodeConflict)
+			got, _ := f.get(things, "read")
+			same(f, "the revision after it was "+what+" twice", got.Revision, 1)
+		}
+	})
+
 	f.run("versions belong to the writer", func(f *fixture) {
 		w := newRecord("own", `{}`)
 		for revision, version := range []int64{1, 1, 2, 2, 2, 7} {

@@ -23,6 +23,10 @@ var reads = map[string]func(*fixture, store.Snapshot) string{
 	"terms": func(f *fixture, s store.Snapshot) string {
 		return fmt.Sprint(idsOf(f.page(s, all(things, query.Term{Key: "t", Value: "v"}))))
 	},
+	"Versions": func(f *fixture, s store.Snapshot) string {
+		versions, err := s.Versions(f.ctx, things, []store.Key{key("a"), key("b")})
+		return fmt.Sprint(versions, err)
+	},
 	"Labels": func(f *fixture, s store.Snapshot) string {
 		labels, err := s.Labels(f.ctx, things, "name", []store.Key{key("a"), key("b")})
 		return fmt.Sprint(labels, err)

@@ -47,6 +47,7 @@ func Run(t *testing.T, h Harness) {
 		{"Snapshots", testSnapshots},
 		{"Where", testWhere},
 		{"RandomQueries", testRandomQueries},
+		{"Ordered", testOrdered},
 		{"Order", testOrder},
 		{"Count", testCount},
 		{"Feed", testFeed},

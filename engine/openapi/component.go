@@ -1,0 +1,293 @@
+package openapi
+
+import (
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"marquee/engine/document"
+	"marquee/engine/schema"
+)
+
+// form is the side of an exchange that a schema describes. The two differ: a
+// response has read-only properties and expanded references, a request has
+// write-only properties and references in every form that is accepted.
+type form int
+
+const (
+	response form = iota
+	request
+)
+
+// suffix distinguishes the component for requests.
+func (f form) suffix() string {
+	if f == request {
+		return "Input"
+	}
+	return ""
+}
+
+// location is a schema in a file: the path of the file, relative to the folder of
+// schemas, and a JSON Pointer.
+type location struct{ file, pointer string }
+
+// components are the schemas of a document. A schema is added when something first
+// refers to it.
+type components struct {
+	files map[string]map[string]any
+	// named has the component names of each location, without suffixes.
+	named map[location]string
+	taken map[string]bool
+	done  map[string]object
+}
+
+func newComponents(types *schema.Registry) *components {
+	c := &components{files: maps.Clone(types.Shared()), named: map[location]string{}, taken: map[string]bool{}, done: map[string]object{}}
+	for _, t := range types.Types() {
+		c.files[typeFile(t)] = t.Source
+		c.named[location{file: typeFile(t)}] = c.unused(names(t).one)
+	}
+	for _, file := range slices.Sorted(maps.Keys(types.Shared())) {
+		c.named[location{file: file}] = c.unused(camel(strings.TrimSuffix(path.Base(file), ".json")))
+	}
+	return c
+}
+
+// typeFile is the path that stands for the file of a type. It cannot be that of a
+// shared definition.
+func typeFile(t *schema.Type) string { return t.Name + ".json" }
+
+// unused returns a name that no other component has.
+func (c *components) unused(name string) string {
+	unique := name
+	for i := 2; c.taken[unique] || c.taken[strings.TrimSuffix(unique, request.suffix())]; i++ {
+		unique = name + strconv.Itoa(i)
+	}
+	c.taken[unique] = true
+	return unique
+}
+
+// ref returns a reference to the component of a location, which it adds.
+func (c *components) ref(at location, as form) object {
+	name := c.named[at]
+	if name == "" {
+		token := at.pointer[strings.LastIndexByte(at.pointer, '/')+1:]
+		name = c.unused(c.named[location{file: at.file}] + camel(document.UnescapeToken(token)))
+		c.named[at] = name
+	}
+	if name += as.suffix(); c.done[name] == nil {
+		c.done[name] = object{}
+		content := c.value(at.file, lookup(c.files[at.file], at.pointer), as)
+		if written, ok := content.(object); ok {
+			c.done[name] = written
+		}
+	}
+	return refTo("schemas", name)
+}
+
+func refTo(kind, name string) object { return object{"$ref": "#/components/" + kind + "/" + name} }
+
+// lookup returns the value at a JSON Pointer.
+func lookup(value any, pointer string) any {
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[document.UnescapeToken(token)]
+		case []any:
+			if i, err := strconv.Atoi(token); err == nil && i < len(v) {
+				value = v[i]
+			} else {
+				return nil
+			}
+		}
+	}
+	return value
+}
+
+// target resolves a $ref in a file.
+func target(file, ref string) location {
+	other, pointer, _ := strings.Cut(ref, "#")
+	if other == "" {
+		return location{file, pointer}
+	}
+	return location{path.Join(path.Dir(file), other), pointer}
+}
+
+// conditions are the keywords that hold for stored objects as a whole. A response
+// may show a part of an object, and a request may change a part of one.
+var conditions = []string{"required", "if", "then", "else", "not", "dependentRequired", "dependentSchemas", "minProperties", "maxProperties",
+	"contains", "minContains", "maxContains", "minItems", "unevaluatedProperties", "unevaluatedItems", "propertyNames"}
+
+// leftOut are the keywords that a component does not repeat: those of the file, and
+// definitions, which are components of their own.
+var leftOut = []string{"$schema", "$id", "$comment", "$defs", "definitions", "x-resource"}
+
+// value returns a schema in one form.
+func (c *components) value(file string, value any, as form) any {
+	s, ok := value.(map[string]any)
+	if !ok {
+		return value
+	}
+	if s["x-ref"] != nil && as == response {
+		return c.reference(s)
+	}
+	out, inner := object{}, func(s any) any { return c.value(file, s, as) }
+	for keyword, value := range s {
+		switch {
+		case slices.Contains(leftOut, keyword):
+		case as == response && slices.Contains(conditions, keyword):
+		case keyword == "$ref":
+			maps.Copy(out, c.ref(target(file, value.(string)), as))
+		case keyword == "oneOf" && as == response: // without conditions, several may hold
+			out["anyOf"] = schema.Subschemas(keyword, value, inner)
+		case keyword == "properties":
+			out[keyword] = c.properties(file, value, as)
+		default:
+			out[keyword] = schema.Subschemas(keyword, value, inner)
+		}
+	}
+	if as == request {
+		c.withoutReadOnly(out, s)
+	}
+	withoutEmpty(out)
+	return out
+}
+
+// withoutEmpty removes combinations of schemas that say nothing.
+func withoutEmpty(s object) {
+	says := func(part any) bool {
+		o, is := part.(object)
+		return !is || len(o) > 0
+	}
+	if all, ok := s["allOf"].([]any); ok {
+		all = slices.DeleteFunc(slices.Clone(all), func(part any) bool { return !says(part) })
+		if s["allOf"] = all; len(all) == 0 {
+			delete(s, "allOf")
+		}
+	}
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		if any, ok := s[keyword].([]any); ok && !slices.ContainsFunc(any, says) {
+			delete(s, keyword)
+		}
+	}
+}
+
+// withoutConditions removes the conditions from a schema, and from those that always
+// apply with it.
+func withoutConditions(s object) {
+	for _, keyword := range conditions {
+		delete(s, keyword)
+	}
+	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
+		parts, _ := s[keyword].([]any)
+		for _, part := range parts {
+			if inner, ok := part.(object); ok {
+				withoutConditions(inner)
+			}
+		}
+	}
+	withoutEmpty(s)
+}
+
+// reference returns the schema of a reference in a response. Where a string is an
+// ordinary value, only an object is a reference.
+func (c *components) reference(s map[string]any) object {
+	out := refTo("schemas", "ObjectReference")
+	if target, ok := s["x-ref"].(map[string]any); ok && target["form"] == "object" {
+		out = object{"anyOf": []any{object{"type": []any{"string", "null"}}, out}}
+	}
+	for _, keyword := range []string{"x-ref", "description", "x-immutable", "x-derived", "readOnly"} {
+		if s[keyword] != nil {
+			out[keyword] = s[keyword]
+		}
+	}
+	return out
+}
+
+// join replaces the components for requests that are the same as those for
+// responses.
+func (c *components) join() {
+	for same := true; same; {
+		same = false
+		for name, s := range c.done {
+			other := name + request.suffix()
+			if written := c.done[other]; written != nil && reflect.DeepEqual(s, written) {
+				delete(c.done, other)
+				redirect(c.done, other, name)
+				same = true
+			}
+		}
+	}
+}
+
+// redirect makes the references to one component lead to another.
+func redirect(value any, from, to string) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			redirect(item, from, to)
+		}
+	case map[string]object:
+		for _, s := range v {
+			redirect(s, from, to)
+		}
+	case object:
+		if v["$ref"] == "#/components/schemas/"+from {
+			v["$ref"] = "#/components/schemas/" + to
+		}
+		for _, member := range v {
+			redirect(member, from, to)
+		}
+	}
+}
+
+// properties returns the properties that are in exchanges of one form.
+func (c *components) properties(file string, value any, as form) object {
+	out := object{}
+	named, _ := value.(map[string]any)
+	for name, member := range named {
+		if s, ok := member.(map[string]any); ok && hidden(s, as) {
+			continue
+		}
+		out[name] = c.value(file, member, as)
+	}
+	return out
+}
+
+// hidden reports whether a property is in exchanges of the other form alone.
+func hidden(s map[string]any, as form) bool {
+	if as == request {
+		return s["readOnly"] == true || s["x-derived"] == true
+	}
+	return s["writeOnly"] == true
+}
+
+// withoutReadOnly removes what is not in requests from the required properties.
+func (c *components) withoutReadOnly(out object, s map[string]any) {
+	required, _ := s["required"].([]any)
+	properties, _ := s["properties"].(map[string]any)
+	if required == nil || properties == nil {
+		return
+	}
+	kept := slices.DeleteFunc(slices.Clone(required), func(name any) bool {
+		property, ok := properties[name.(string)].(map[string]any)
+		return ok && hidden(property, request)
+	})
+	if out["required"] = kept; len(kept) == 0 {
+		delete(out, "required")
+	}
+}
+
+// camel returns words as one name, such as LineItem.
+func camel(text string) string {
+	var b strings.Builder
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	}) {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
+}

@@ -1,0 +1,124 @@
+package openapi
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"marquee/engine/query"
+	"marquee/engine/schema"
+)
+
+// get describes the read of an object.
+func (b *builder) get(t *schema.Type, name string) object {
+	return object{
+		"summary":    "Get " + article(t.Title),
+		"parameters": []any{refTo("parameters", "fields"), refTo("parameters", "includeHidden"), refTo("parameters", "ifMatchRead"), refTo("parameters", "ifNoneMatchRead")},
+		"responses": b.responses(reading, t, object{
+			"200": answer("The object.", refTo("schemas", name), "ETag"),
+			"304": object{"description": "The object has the entity tag in If-None-Match.", "headers": headers("ETag")},
+		}),
+	}
+}
+
+// list describes the list of objects.
+func (b *builder) list(t *schema.Type, name string) object {
+	parameters := []any{refTo("parameters", "fields")}
+	for _, parameter := range query.Parameters {
+		switch {
+		case parameter == "orderBy":
+			parameters = append(parameters, orderBy(t))
+		case parameter != "q" || len(t.Searched()) > 0:
+			parameters = append(parameters, refTo("parameters", parameter))
+		}
+	}
+	return object{
+		"summary":    "List " + strings.ToLower(plural(t.Title)),
+		"parameters": parameters,
+		"responses":  b.responses(listing, t, object{"200": answer("A page of objects.", refTo("schemas", name+"Page"), "Warning")}),
+	}
+}
+
+// orderBy is the parameter with what lists of a type can be ordered by.
+func orderBy(t *schema.Type) object {
+	var fields []any
+	for _, name := range slices.Concat(sortable, t.Sort) {
+		if _, err := t.SortField(name); err == nil && !slices.Contains(fields, any(name)) {
+			fields = append(fields, name)
+		}
+	}
+	return object{"name": "orderBy", "in": "query", "description": "The property by which the list is ordered; objects with equal values are ordered by id.",
+		"schema": object{"type": "string", "enum": fields, "default": "createTime"}}
+}
+
+// sortable are the common fields by which lists can be ordered.
+var sortable = []string{"createTime", "updateTime", "id", "network", "objectState", "createUser", "updateUser"}
+
+// save describes the write of an object.
+func (b *builder) save(t *schema.Type, name string) object {
+	return object{
+		"summary": "Create or update " + article(t.Title),
+		"parameters": []any{refTo("parameters", "fieldValidation"), refTo("parameters", "validateOnly"),
+			refTo("parameters", "ifMatchWrite"), refTo("parameters", "ifNoneMatchWrite"), refTo("parameters", "prefer")},
+		"requestBody": jsonBody(refTo("schemas", name+request.suffix())),
+		"responses": b.responses(writing, t, object{
+			"200": answer("The object was updated, or is unchanged.", refTo("schemas", name), "ETag", "Warning", "Preference-Applied"),
+			"201": answer("The object was created. There is no body if Prefer was return=minimal.", refTo("schemas", name), "ETag", "Location", "Warning", "Preference-Applied"),
+			"204": object{"description": "The object was updated, or is unchanged; Prefer was return=minimal.", "headers": headers("ETag", "Warning", "Preference-Applied")},
+		}),
+		"x-permission": t.Permission,
+	}
+}
+
+// saveAll describes the write of several objects.
+func (b *builder) saveAll(t *schema.Type, name string) object {
+	one := refTo("schemas", name+request.suffix())
+	return object{
+		"summary":     "Create or update " + strings.ToLower(plural(t.Title)),
+		"description": "Writes all objects of the array, or one object, in one transaction: if one of them is refused, none is written.",
+		"parameters": []any{refTo("parameters", "fieldValidation"), refTo("parameters", "validateOnly"),
+			refTo("parameters", "ifMatchWrite"), refTo("parameters", "ifNoneMatchWrite"), refTo("parameters", "prefer")},
+		"requestBody": jsonBody(object{"oneOf": []any{object{"type": "array", "items": one, "maxItems": maxObjects}, one}}),
+		"responses": b.responses(writing, t, object{
+			"200": answer("The objects in the order of the request.", refTo("schemas", name+"Results"), "Warning", "Preference-Applied"),
+			"204": object{"description": "The objects were written; Prefer was return=minimal.", "headers": headers("Warning", "Preference-Applied")},
+		}),
+		"x-permission": t.Permission,
+	}
+}
+
+// maxObjects is how many objects a request can write.
+const maxObjects = 1000
+
+// article is a title in a sentence, with its indefinite article.
+func article(title string) string {
+	lower := strings.ToLower(title)
+	if strings.ContainsAny(lower[:min(1, len(lower))], "aeio") {
+		return "an " + lower
+	}
+	return "a " + lower
+}
+
+func jsonBody(schema object) object {
+	return object{"required": true, "description": "JSON, also compressed with gzip (Content-Encoding).", "content": object{"application/json": object{"schema": schema}}}
+}
+
+// answer is a response with a JSON body.
+func answer(description string, schema object, with ...string) object {
+	return object{"description": description, "content": object{"application/json": object{"schema": schema}}, "headers": headers(with...)}
+}
+
+func headers(names ...string) object {
+	out := object{}
+	for _, name := range names {
+		out[name] = refTo("headers", name)
+	}
+	return out
+}
+
+// responses adds those of refused requests to the others.
+func (b *builder) responses(c class, t *schema.Type, others object) object {
+	all := maps.Clone(others)
+	maps.Copy(all, b.refusals(c, t))
+	return all
+}

@@ -1,0 +1,155 @@
+package openapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"marquee/engine"
+	"marquee/engine/document"
+	"marquee/engine/rest"
+	"marquee/engine/schema"
+)
+
+// Documents serves the document of the types that an engine serves at the time.
+type Documents struct {
+	version   string
+	fragments []Fragment
+
+	mu sync.Mutex
+	// types are those of made, which has documents by what they include: the names
+	// of the types that can be written.
+	types *schema.Registry
+	made  map[string]*made
+}
+
+// maxMade is the number of documents that are kept. Each has the operations of one
+// set of roles.
+const maxMade = 16
+
+// made is a document in its two formats.
+type made struct{ json, yaml content }
+
+type content struct {
+	body []byte
+	etag string
+}
+
+// NewDocuments returns the documents of a server of some version, whose other routes
+// the fragments document.
+func NewDocuments(version string, fragments ...Fragment) *Documents {
+	return &Documents{version: version, fragments: fragments}
+}
+
+// Routes returns the routes of the document.
+func (s *Documents) Routes() []rest.Route {
+	read := []string{http.MethodGet, http.MethodHead}
+	return []rest.Route{
+		{Path: "/api/openapi.json", Methods: read, Public: true, Serve: func(r *rest.Call) error {
+			return s.serve(r, "application/json", func(m *made) (content, error) { return m.json, nil })
+		}},
+		{Path: "/api/openapi.yaml", Methods: read, Public: true, Serve: func(r *rest.Call) error {
+			return s.serve(r, "application/yaml", s.asYAML)
+		}},
+	}
+}
+
+func (s *Documents) serve(r *rest.Call, mediaType string, format func(*made) (content, error)) error {
+	may, err := writable(r)
+	if err != nil {
+		return err
+	}
+	c, err := s.document(r.Engine(), may, format)
+	if err != nil {
+		return err
+	}
+	r.Header().Set("Cache-Control", "no-cache")
+	return r.Content(rest.Content{Type: mediaType, ETag: c.etag, Modified: time.Time{}, Size: int64(len(c.body)), Reader: bytes.NewReader(c.body)})
+}
+
+// writable returns what decides whether the document of a call has the writes of a
+// type: with the parameter mine, whether the caller may make some of them.
+func writable(r *rest.Call) (func(*schema.Type) bool, error) {
+	parameters, err := rest.ParseQuery(r.Request().URL.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	if parameters["mine"] == "" || parameters["mine"] == "false" {
+		return func(*schema.Type) bool { return true }, nil
+	}
+	if err := r.Authenticate(); err != nil {
+		return nil, err
+	}
+	if err := r.Only("mine"); err != nil {
+		return nil, err
+	}
+	if _, err := r.Boolean("mine"); err != nil {
+		return nil, err
+	}
+	caller, access := r.Caller(), r.Engine().Access
+	return func(t *schema.Type) bool {
+		for network := range caller.Grants {
+			if given, chosen := r.Parameter("context"); chosen && given != "" && given != network {
+				continue
+			}
+			if access.MayWriteSome(caller, t, network) == nil {
+				return true
+			}
+		}
+		return false
+	}, nil
+}
+
+// document returns the document of the types that an engine serves. It is made once
+// for each set of types that can be written.
+func (s *Documents) document(e *engine.Engine, may func(*schema.Type) bool, format func(*made) (content, error)) (content, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	types := e.Registry()
+	if s.types != types || len(s.made) >= maxMade {
+		s.types, s.made = types, map[string]*made{}
+	}
+	var names []string
+	for _, t := range types.Types() {
+		if may(t) {
+			names = append(names, t.Name)
+		}
+	}
+	key := strings.Join(names, " ")
+	if s.made[key] == nil {
+		body, err := build(types, s.version, func(t *schema.Type) bool { return slices.Contains(names, t.Name) }, s.fragments)
+		if err != nil {
+			return content{}, err
+		}
+		s.made[key] = &made{json: newContent(body)}
+	}
+	return format(s.made[key])
+}
+
+func (s *Documents) asYAML(m *made) (content, error) {
+	if m.yaml.body == nil {
+		// It keeps integers, which YAML would not read back from 1e+06.
+		whole, err := document.DecodeObject(m.json.body, document.Limits{Depth: 1000})
+		if err != nil {
+			return content{}, err
+		}
+		body, err := yaml.Marshal(whole)
+		if err != nil {
+			return content{}, err
+		}
+		m.yaml = newContent(body)
+	}
+	return m.yaml, nil
+}
+
+func newContent(body []byte) content {
+	digest := sha256.Sum256(body)
+	return content{body, `"` + hex.EncodeToString(digest[:16]) + `"`}
+}

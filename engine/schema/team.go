@@ -1,0 +1,111 @@
+package schema
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"marquee/engine/query"
+)
+
+// TeamPath leads from an object to its owners: teams, or objects that teams refer to.
+type TeamPath struct {
+	// Hops lead from reference to reference; there are none where the object is its
+	// own owner.
+	Hops []Hop `json:"hops"`
+	// Owner is the type of the owners.
+	Owner string `json:"owner"`
+}
+
+// Hop is one reference on a path.
+type Hop struct {
+	Property string `json:"property"`
+	// Type is the type that the property refers to; Global reports whether it is
+	// global.
+	Type   string `json:"type"`
+	Global bool   `json:"global,omitempty"`
+}
+
+// TeamPaths returns the paths to the owners of an object, of which the first that is
+// set counts; nil for a type whose objects all callers see.
+func (t *Type) TeamPaths() []TeamPath { return t.teamPaths }
+
+// OwnerField is the field by which objects are found by their owners. Its values are
+// those of OwnerValue and ViaValue. It depends on the paths and on what they lead
+// through, so that objects can be found by two sets of paths while they change.
+func (t *Type) OwnerField() query.Field { return t.ownerField }
+
+// Named returns the properties of teams, and of roles, that name owners of a type.
+func (t *Type) Named(owner string) []string { return t.named[owner] }
+
+// Indirect reports whether the owners of an object depend on other objects.
+func (t *Type) Indirect() bool {
+	for _, path := range t.teamPaths {
+		if len(path.Hops) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// Unowned is the value of objects whose paths end without an owner.
+const Unowned = "-"
+
+// Undecided is the value of objects whose owners cannot be found out. Nobody who sees
+// only what teams own sees them.
+const Undecided = "?"
+
+// OwnerValue is the value of objects that belong to an object of a type.
+func OwnerValue(owner, id string) string { return owner + "/" + id }
+
+// ViaValue is the value of objects whose path leads through an object of a type.
+func ViaValue(name, id string) string { return "@" + name + "/" + id }
+
+// OwnerKey returns the key of the owners that paths lead to.
+func OwnerKey(paths []TeamPath) string {
+	var b strings.Builder
+	for _, path := range paths {
+		for _, hop := range path.Hops {
+			b.WriteString(hop.Property + "\x00" + hop.Type + "\x00")
+		}
+		b.WriteString("\n" + path.Owner + "\n")
+	}
+	digest := sha256.Sum256([]byte(b.String()))
+	return query.OrderedKey + "team." + hex.EncodeToString(digest[:8])
+}
+
+// resolveTeam finds out where the paths of a type lead.
+func (t *Type) resolveTeam(types map[string]*Type) {
+	several := false
+	for _, text := range t.Team {
+		path, at := TeamPath{Hops: []Hop{}, Owner: t.Name}, t
+		for _, name := range strings.Split(text, ".") {
+			if text == "id" {
+				break
+			}
+			shape := at.Shape.Properties[name]
+			if shape != nil && shape.Element != nil {
+				several, shape = true, shape.Element
+			}
+			if shape == nil || shape.Ref == nil || types[shape.Ref.Type] == nil {
+				return // has been reported
+			}
+			at = types[shape.Ref.Type]
+			path.Hops, path.Owner = append(path.Hops, Hop{name, at.Name, at.Global}), at.Name
+		}
+		t.teamPaths = append(t.teamPaths, path)
+	}
+	if len(t.teamPaths) == 0 {
+		return
+	}
+	t.ownerField = query.Field{Kind: query.String, Term: OwnerKey(t.teamPaths), Path: []query.Step{{Name: "id", Array: several}}}
+	t.named = map[string][]string{}
+	if teams := types[teamType]; teams != nil {
+		for _, name := range teams.References() {
+			if name != "users" {
+				owner := teams.Shape.Properties[name].Element.Ref.Type
+				t.named[owner] = append(t.named[owner], name)
+			}
+		}
+	}
+}

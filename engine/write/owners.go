@@ -1,0 +1,339 @@
+package write
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"marquee/engine/access"
+	"marquee/engine/catalog"
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/query"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// The owners of an object, which schemas name by a path, are terms of the object. They
+// are computed when it is written, from the objects that the path leads through. When
+// one of those refers to something else, the terms of the objects that hang on it are
+// computed again: up to MaxFollowing of them in the same transaction, and the rest from
+// the queue (followUp).
+//
+// Where transactions run side by side, another one may write an object that hangs on the
+// changed one without either seeing the other. So each such change leaves a queue entry
+// there, as that of dependants does. While the entry is open, those who see only what
+// teams own do not see what hangs on the changed object (access.Sight): it is found by
+// the terms of what its path led through when it was written.
+
+// own computes the owners of the objects of the round.
+func (w *Writing) own() error {
+	byType := map[string][]*Change{}
+	for _, c := range w.round {
+		if keys := c.ownerKeys(); len(keys) > 0 && c.moves(keys) {
+			byType[c.Type.Name] = append(byType[c.Type.Name], c)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byType)) {
+		if err := w.ownAll(name, byType[name]); err != nil {
+			return err
+		}
+	}
+	return w.checkResults()
+}
+
+func (w *Writing) ownAll(name string, changes []*Change) error {
+	keys := changes[0].ownerKeys()
+	objects := make([]catalog.Owned, len(changes))
+	var stored []store.Key
+	for i, c := range changes {
+		key := store.Key{Network: c.Network, ID: c.ID}
+		objects[i] = catalog.OwnedObject(key, c.After)
+		if c.stored != nil {
+			stored = append(stored, key)
+		}
+	}
+	wanted, err := catalog.OwnerTerms(keys, objects, w.readOwned)
+	if err != nil {
+		return err
+	}
+	held := map[store.Key][]store.Term{}
+	if len(stored) > 0 {
+		if held, err = w.tx.OrderedTerms(w.ctx, name, stored); err != nil {
+			return err
+		}
+	}
+	maintained := changes[0].index.OwnerKeys()
+	for i, c := range changes {
+		c.setOwners(maintained, held[objects[i].Key], wanted[objects[i].Key])
+	}
+	return nil
+}
+
+// ownerKeys returns the keys by which an object is found by its owners: those that are
+// maintained, and that of its type.
+func (c *Change) ownerKeys() map[string][]schema.TeamPath {
+	keys := c.index.OwnerKeys()
+	if paths := c.Type.TeamPaths(); paths != nil && keys[c.Type.OwnerField().Term] == nil {
+		if keys == nil {
+			keys = map[string][]schema.TeamPath{}
+		}
+		keys[c.Type.OwnerField().Term] = paths
+	}
+	return keys
+}
+
+// moves reports whether a change may give the object other owners, or terms that it
+// lacks.
+func (c *Change) moves(keys map[string][]schema.TeamPath) bool {
+	if c.After == nil || len(c.faults) > 0 || c.failed != nil {
+		return false
+	}
+	if c.stored == nil {
+		return true
+	}
+	for key, paths := range keys {
+		if c.index.FillsTerms(key) {
+			return true
+		}
+		for _, path := range paths {
+			if len(path.Hops) > 0 && !document.Equal(c.Before[path.Hops[0].Property], c.After[path.Hops[0].Property]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// setOwners notes the owners of an object, and the difference to the stored terms.
+func (c *Change) setOwners(maintained map[string][]schema.TeamPath, held, wanted []store.Term) {
+	c.owners = []string{}
+	for _, term := range wanted {
+		if term.Key == c.Type.OwnerField().Term {
+			c.owners = append(c.owners, term.Value)
+		}
+	}
+	add, drop := catalog.DiffOwners(maintained, held, wanted)
+	if len(add)+len(drop) == 0 {
+		return
+	}
+	if !c.changed {
+		c.changed, c.derived, c.fields = true, c.stored != nil, []byte("[]")
+	}
+	c.addTerms, c.dropTerms = append(c.addTerms, add...), append(c.dropTerms, drop...)
+}
+
+// readOwned reads objects as the transaction leaves them.
+func (w *Writing) readOwned(name, network string, ids []string, yield func(catalog.Owned)) error {
+	var stored []string
+	for _, id := range ids {
+		if c := w.byKey[objectKey{name, network, id}]; c != nil && c.After != nil {
+			yield(catalog.OwnedObject(store.Key{Network: network, ID: id}, c.After))
+		} else {
+			stored = append(stored, id)
+		}
+	}
+	if len(stored) == 0 {
+		return nil
+	}
+	return catalog.ReadStored(w.ctx, w.tx)(name, network, stored, yield)
+}
+
+// checkResults rejects changes by the caller whose results the caller could not see, or
+// not write.
+func (w *Writing) checkResults() error {
+	for _, c := range w.round {
+		if c.Internal() || c.owners == nil {
+			continue
+		}
+		params := message.Params{"type": c.Type.Name, "id": c.ID}
+		if !access.Meets(w.e.access.Visible(w.caller, c.Type, c.Context), c.ID, c.Type.OwnerField(), c.owners) {
+			return message.ResultInvisible.Error(params)
+		}
+		if !access.Meets(w.e.access.Writable(w.caller, c.Type, c.Context), c.ID, c.Type.OwnerField(), c.owners) {
+			return message.PermissionMissing.Error(message.Params{"type": c.Type.Name, "permission": c.Type.Permission})
+		}
+	}
+	return nil
+}
+
+// moved is what hangs on changed objects: the objects of a type that have terms under a
+// key.
+type moved struct{ name, key, network, target string }
+
+// moveOwned gives the objects that hang on changed ones other owners.
+func (w *Writing) moveOwned(changed []*Change) error {
+	changed = slices.DeleteFunc(slices.Clone(changed), func(c *Change) bool { return c.Created() || c.derived || !c.refersElsewhere() })
+	if len(changed) == 0 {
+		return nil
+	}
+	indexings, err := w.allIndexings()
+	if err != nil {
+		return err
+	}
+	all, order := map[moved][]string{}, []moved{}
+	for _, c := range changed {
+		for _, name := range slices.Sorted(maps.Keys(indexings)) {
+			for key, paths := range indexings[name].OwnerKeys() {
+				if !c.carries(paths) {
+					continue
+				}
+				m := moved{name, key, c.Network, c.Type.Name}
+				if all[m] == nil {
+					order = append(order, m)
+				}
+				all[m] = append(all[m], c.ID)
+			}
+		}
+	}
+	for _, m := range order {
+		if err := w.moveAll(m, indexings[m.name], all[m]); err != nil {
+			return err
+		}
+	}
+	return w.putFollowUps()
+}
+
+// refersElsewhere reports whether a change alters a top-level reference, or a list of
+// references.
+func (c *Change) refersElsewhere() bool {
+	for name, shape := range c.Type.Shape.Properties {
+		if shape.Element != nil {
+			shape = shape.Element
+		}
+		if shape.Ref != nil && !document.Equal(c.Before[name], c.After[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+// carries reports whether a change alters a step of paths that lead through the object.
+func (c *Change) carries(paths []schema.TeamPath) bool {
+	for _, path := range paths {
+		for n := 1; n < len(path.Hops); n++ {
+			property := path.Hops[n].Property
+			if path.Hops[n-1].Type == c.Type.Name && !document.Equal(c.Before[property], c.After[property]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// allIndexings returns what the objects of all types are indexed by, also of types that
+// another server alone serves.
+func (w *Writing) allIndexings() (map[string]*catalog.Indexing, error) {
+	all := map[string]*catalog.Indexing{}
+	err := w.tx.Scan(w.ctx, catalog.TypeCollection, store.Key{}, 1<<20, func(r *store.Record) error {
+		if r.Key == catalog.LeaseKey {
+			return nil
+		}
+		n, err := w.e.ReadIndexing(r)
+		if err == nil && n.Format > catalog.IndexingFormat {
+			err = outdated(r.ID)
+		}
+		all[strings.Clone(r.ID)] = n
+		return err
+	})
+	return all, err
+}
+
+// ownersAtOnce is the number of objects whose owners are computed together.
+const ownersAtOnce = 50
+
+// moveAll computes the owners of the objects that hang on some, as many as there is room
+// for, and leaves the rest to the queue.
+func (w *Writing) moveAll(m moved, n *catalog.Indexing, targets []string) error {
+	serial := w.e.Store.Serial()
+	for some := range slices.Chunk(targets, ownersAtOnce) {
+		values := make([]any, len(some))
+		for i, id := range some {
+			values[i] = schema.ViaValue(m.target, id)
+		}
+		found, all, err := w.dependants(m.name, m.network, catalog.ByOwner(m.key, values), nil, following{w.leftOwned + 1, MaxFollowingBytes})
+		if err != nil {
+			return err
+		}
+		behind := !all || len(found) > w.leftOwned
+		if behind {
+			w.leftOwned = 0
+		} else {
+			w.leftOwned -= len(found)
+			if err := w.ownStored(m.name, m.network, n, found); err != nil {
+				return err
+			}
+		}
+		if behind || !serial {
+			for _, id := range some {
+				w.followUp(m.target, m.network, id, dependence{Type: m.name, Property: m.key}, behind)
+			}
+		}
+	}
+	return nil
+}
+
+// ownStored computes the owners of stored objects again.
+func (w *Writing) ownStored(name, network string, n *catalog.Indexing, found []dependant) error {
+	keys := n.OwnerKeys()
+	for some := range slices.Chunk(found, ownersAtOnce) {
+		ids := make([]string, len(some))
+		for i, d := range some {
+			ids[i] = d.ID
+		}
+		var records []*store.Record
+		var objects []catalog.Owned
+		err := w.tx.Get(w.ctx, name, store.KeysIn(network, ids), func(r *store.Record) error {
+			kept := r.Clone()
+			records, objects = append(records, kept), append(objects, catalog.OwnedRecord(kept))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		wanted, err := catalog.OwnerTerms(keys, objects, w.readOwned)
+		if err != nil {
+			return err
+		}
+		held, err := w.tx.OrderedTerms(w.ctx, name, store.KeysIn(network, ids))
+		if err != nil {
+			return err
+		}
+		if err := w.putOwners(name, keys, records, held, wanted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putOwners stores the terms of records that differ.
+func (w *Writing) putOwners(name string, keys map[string][]schema.TeamPath, records []*store.Record, held, wanted map[store.Key][]store.Term) error {
+	var writes []store.Write
+	var changes []store.Change
+	for _, r := range records {
+		add, drop := catalog.DiffOwners(keys, held[r.Key], wanted[r.Key])
+		if len(add)+len(drop) == 0 {
+			continue
+		}
+		write, change := catalog.OwnerWrite(name, r, add, drop)
+		change.Time, change.User = w.now, w.caller.User
+		writes, changes = append(writes, write), append(changes, change)
+		if c := w.byKey[objectKey{name, r.Network, r.ID}]; c != nil {
+			c.record.Revision = write.Revision
+		}
+	}
+	if len(writes) == 0 {
+		return nil
+	}
+	if err := w.tx.Put(w.ctx, name, writes); err != nil {
+		return err
+	}
+	return w.tx.Append(w.ctx, changes)
+}
+
+// visible returns the condition that objects of a type must meet for the caller to see
+// them, as it was before the transaction wrote.
+func (w *Writing) visible(ctx context.Context, s store.Snapshot, t *schema.Type, network string) (query.Expr, error) {
+	return w.sight.Visible(ctx, s, w.e.access, w.caller, t, network)
+}

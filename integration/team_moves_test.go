@@ -1,0 +1,235 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"marquee/engine"
+	"marquee/integration/mongodb"
+)
+
+// teamMembers makes the teams a and b with one member each, anna and bert, and
+// what hangs on an advertiser of team a: an order, a line item and a creative.
+func (c *conversation) teamMembers() (anna, bert *conversation) {
+	c.Helper()
+	c.send("POST", "/api/v1/batch?context=main", `{"operations": [
+		{"type": "roles", "object": {"id": "team", "name": "T", "permissions": ["MANAGE_BUSINESS"]}},
+		{"type": "users", "object": {"id": "anna", "username": "anna", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "team"}]}]}}},
+		{"type": "users", "object": {"id": "bert", "username": "bert", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "team"}]}]}}},
+		{"type": "teams", "object": {"id": "a", "name": "A", "users": [{"id": "anna"}]}},
+		{"type": "teams", "object": {"id": "b", "name": "B", "users": [{"id": "bert"}]}},
+		{"type": "layouts", "object": {"id": "l", "name": "L", "html": "<p></p>"}},
+		{"type": "advertisers", "object": {"id": "adv", "name": "A", "team": "a"}},
+		{"type": "advertisers", "object": {"id": "advb", "name": "B", "team": "b"}},
+		{"type": "orders", "object": {"id": "o", "name": "O", "advertiser": "adv"}},
+		{"type": "lineitems", "object": {"id": "li", "name": "L", "order": "o"}},
+		{"type": "creatives", "object": {"id": "c", "name": "C", "layout": "l", "layoutParameters": {}, "width": 1, "height": 1, "verifiedSafe": true, "lineItem": "li"}}]}`, 200, "")
+	as := func(name string) *conversation {
+		token, err := c.s.signIn(name)
+		if err != nil {
+			c.Fatal(err)
+		}
+		return &conversation{c.T, c.s, token}
+	}
+	return as("anna"), as("bert")
+}
+
+// wantSeen expects objects, as paths below the API, to be found one by one and in
+// lists, or to be hidden in both.
+func (c *conversation) wantSeen(seen bool, paths ...string) {
+	c.Helper()
+	for _, path := range paths {
+		status, total := 404, 0
+		if seen {
+			status, total = 200, 1
+		}
+		c.send("GET", "/api/v1/"+path+"?context=main", "", status, "")
+		c.send("HEAD", "/api/v1/"+path+"?context=main", "", status, "")
+		name, id, _ := strings.Cut(path, "/")
+		c.send("GET", "/api/v1/"+name+"?context=main&id="+id, "", 200, fmt.Sprintf(`{"totalCount": %d}`, total))
+		c.send("GET", "/api/v1/"+name+"?context=main&pageSize=1000&where=id="+id, "", 200, fmt.Sprintf(`{"totalCount": %d}`, total))
+	}
+}
+
+// TestTeamMoves changes the team of what others hang on, directly and through other
+// objects: all of them follow, without a new version or an entry in their history.
+func TestTeamMoves(t *testing.T) { eachStoreTwice(t, testTeamMoves) }
+
+func testTeamMoves(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
+	anna, bert := c.teamMembers()
+	all := []string{"advertisers/adv", "orders/o", "lineitems/li", "creatives/c"}
+	anna.wantSeen(true, all...)
+	bert.wantSeen(false, all...)
+	tag := c.send("GET", "/api/v1/creatives/c?context=main", "", 200, "").header.Get("ETag")
+	for _, step := range []struct {
+		path, body string
+		a, b       []string
+	}{
+		{"advertisers/adv", `{"team": "b"}`, nil, all},
+		{"orders/o", `{"team": "a"}`, all[1:], all[:1]},
+		{"advertisers/adv", `{"team": "a"}`, all, nil},
+		{"orders/o", `{"team": null, "advertiser": "advb"}`, all[:1], all[1:]},
+		{"advertisers/advb", `{"team": null}`, all, all[1:]},
+		{"orders/o", `{"advertiser": null}`, all, all[1:]},
+		{"orders/o", `{"team": "b"}`, all[:1], all[1:]},
+		{"lineitems/li", `{"order": null}`, []string{all[0], all[2], all[3]}, all[1:]},
+		{"lineitems/li", `{"order": "o"}`, all[:1], all[1:]},
+	} {
+		c.send("POST", "/api/v1/"+step.path+"?context=main", step.body, 200, "")
+		c.follow()
+		for who, sees := range map[*conversation][]string{anna: step.a, bert: step.b} {
+			for _, path := range all {
+				who.wantSeen(strings.Contains(" "+strings.Join(sees, " ")+" ", " "+path+" "), path)
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("after %s %s", step.path, step.body)
+		}
+	}
+	c.send("GET", "/api/v1/audit?context=main&type=creatives&id=c", "", 200, `{"totalCount": 1}`)
+	if now := c.send("GET", "/api/v1/creatives/c?context=main", "", 200, "").header.Get("ETag"); now[:3] != tag[:3] {
+		t.Errorf("the version is in %s, and was in %s", now, tag)
+	}
+}
+
+// TestManyTeamMoves moves more than a transaction gives other owners: who sees what
+// teams own sees none of it until all have followed, and others all of it always.
+func TestManyTeamMoves(t *testing.T) { eachStoreTwice(t, testManyTeamMoves) }
+
+func testManyTeamMoves(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
+	anna, bert := c.teamMembers()
+	const many = 1200
+	for from := 0; from < many; from += 600 {
+		var body strings.Builder
+		for i := from; i < from+600; i++ {
+			fmt.Fprintf(&body, `,{"id": "m%05d", "name": "M", "order": "o"}`, i)
+		}
+		c.send("POST", "/api/v1/lineitems?context=main", "["+body.String()[1:]+"]", 200, "")
+	}
+	counts := func(a, b int) {
+		t.Helper()
+		for who, n := range map[*conversation]int{c: many + 1, anna: a, bert: b} {
+			who.send("GET", "/api/v1/lineitems?context=main&pageSize=1", "", 200, fmt.Sprintf(`{"totalCount": %d}`, n))
+		}
+	}
+	counts(many+1, 0)
+	c.send("POST", "/api/v1/advertisers/adv?context=main", `{"team": "b"}`, 200, "")
+	counts(0, 0)
+	anna.wantSeen(false, "lineitems/m00000", "lineitems/m01199", "creatives/c", "orders/o")
+	bert.wantSeen(false, "lineitems/m01199")
+	// What does not hang on it is seen meanwhile, and what is written is right.
+	c.send("POST", "/api/v1/lineitems/free?context=main", `{"name": "F"}`, 201, "")
+	anna.wantSeen(true, "lineitems/free")
+	c.follow()
+	bert.wantSeen(true, "lineitems/m00000", "lineitems/m01199", "creatives/c", "orders/o")
+	for who, n := range map[*conversation]int{c: many + 2, anna: 1, bert: many + 2} {
+		who.send("GET", "/api/v1/lineitems?context=main&pageSize=1", "", 200, fmt.Sprintf(`{"totalCount": %d}`, n))
+	}
+}
+
+// held runs a write of the service itself whose transaction has read what it relies on,
+// and waits. Release lets it go on, and returns when it is committed.
+func (c *conversation) held(s *service, name string, object map[string]any) (release func()) {
+	c.Helper()
+	t, err := s.engine.Type(name)
+	if err != nil {
+		c.Fatal(err)
+	}
+	begun, proceed, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	first := true
+	op := engine.Operation{Type: t, Object: object, IfVersion: func(int64) bool {
+		if first {
+			first = false
+			close(begun)
+			<-proceed
+		}
+		return true
+	}}
+	go func() {
+		_, err := s.engine.Write(c.Context(), &engine.Caller{System: true}, engine.Batch{Network: "main", Operations: []engine.Operation{op}})
+		done <- err
+	}()
+	select {
+	case <-begun:
+	case err := <-done:
+		c.Fatal("the write has ended: ", err)
+	}
+	return func() {
+		c.Helper()
+		close(proceed)
+		if err := <-done; err != nil {
+			c.Error(err)
+		}
+	}
+}
+
+// TestTeamChangeMeetsWrites changes the team of an advertiser while other transactions,
+// which do not see that, write what hangs on it: once the change is answered, nobody
+// sees these through the old team.
+func TestTeamChangeMeetsWrites(t *testing.T) {
+	t.Parallel()
+	for n, name := range map[int]string{1: "one server", 2: "two servers"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mongodb.Need(t)
+			servers, token := newServers(t, n)
+			c := &conversation{t, servers[n-1], token}
+			testTeamChangeMeetsWrites(c, servers[0])
+		})
+	}
+}
+
+func testTeamChangeMeetsWrites(c *conversation, other *service) {
+	anna, bert := c.teamMembers()
+	creative := func(id string) map[string]any {
+		return map[string]any{"id": id, "name": "C", "layout": "l", "layoutParameters": map[string]any{}, "width": int64(1), "height": int64(1),
+			"verifiedSafe": true, "lineItem": "li"}
+	}
+	for _, schedule := range []struct {
+		name string
+		held map[string]map[string]any
+		move [2]string
+		path string
+	}{
+		{"a new line item", map[string]map[string]any{"lineitems": {"id": "n1", "name": "N", "order": "o"}},
+			[2]string{"advertisers/adv", `{"team": "b"}`}, "lineitems/n1"},
+		{"a new creative, far below", map[string]map[string]any{"creatives": creative("n2")},
+			[2]string{"advertisers/adv", `{"team": "b"}`}, "creatives/n2"},
+		{"a new creative, and the order moves", map[string]map[string]any{"creatives": creative("n3")},
+			[2]string{"orders/o", `{"advertiser": "advb"}`}, "creatives/n3"},
+		{"a line item comes", map[string]map[string]any{"lineitems": {"id": "free", "order": "o"}},
+			[2]string{"orders/o", `{"team": "b"}`}, "lineitems/free"},
+		{"a chain: a creative comes, its line item comes, and the advertiser moves",
+			map[string]map[string]any{"creatives": creative("n4"), "lineitems": {"id": "li", "order": "o2"}},
+			[2]string{"advertisers/adv2", `{"team": "b"}`}, "creatives/n4"},
+	} {
+		c.send("POST", "/api/v1/batch?context=main", `{"operations": [
+			{"type": "advertisers", "object": {"id": "adv", "name": "A", "team": "a"}},
+			{"type": "advertisers", "object": {"id": "adv2", "name": "A2", "team": "a"}},
+			{"type": "orders", "object": {"id": "o", "name": "O", "advertiser": "adv", "team": null}},
+			{"type": "orders", "object": {"id": "o2", "name": "O2", "advertiser": "adv2"}},
+			{"type": "lineitems", "object": {"id": "free", "name": "F", "order": null}},
+			{"type": "lineitems", "object": {"id": "li", "name": "L", "order": "o"}}]}`, 200, "")
+		c.follow()
+		anna.wantSeen(true, "lineitems/li", "creatives/c")
+		var release []func()
+		for name, object := range schedule.held {
+			release = append(release, c.held(other, name, object))
+		}
+		c.send("POST", "/api/v1/"+schedule.move[0]+"?context=main", schedule.move[1], 200, "")
+		for _, now := range release {
+			now()
+		}
+		anna.wantSeen(false, schedule.path)
+		c.send("GET", "/api/v1/"+schedule.path+"?context=main", "", 200, "")
+		c.follow()
+		anna.wantSeen(false, schedule.path)
+		bert.wantSeen(true, schedule.path)
+		if c.Failed() {
+			c.Fatal("in the schedule: ", schedule.name)
+		}
+	}
+}
