@@ -222,11 +222,14 @@ func (c *Change) carries(paths []schema.TeamPath) bool {
 	return false
 }
 
+// maxTypes is a number of types that no store has.
+const maxTypes = 1 << 20
+
 // allIndexings returns what the objects of all types are indexed by, also of types that
 // another server alone serves.
 func (w *Writing) allIndexings() (map[string]*catalog.Indexing, error) {
 	all := map[string]*catalog.Indexing{}
-	err := w.tx.Scan(w.ctx, catalog.TypeCollection, store.Key{}, 1<<20, func(r *store.Record) error {
+	err := w.tx.Scan(w.ctx, catalog.TypeCollection, store.Key{}, maxTypes, func(r *store.Record) error {
 		if r.Key == catalog.LeaseKey {
 			return nil
 		}

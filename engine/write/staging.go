@@ -5,9 +5,12 @@ import (
 	"encoding/gob"
 	"errors"
 	"io"
+	"maps"
+	"strings"
 
 	"github.com/klauspost/compress/s2"
 
+	"marquee/engine/catalog"
 	"marquee/engine/document"
 	"marquee/engine/store"
 )
@@ -48,6 +51,8 @@ type staged struct {
 	// read holds the revisions of the other objects that were read, 0 for one that
 	// does not exist.
 	read map[store.Place]map[string]int64
+	// types holds the revisions of the indexings of all types, where they were read.
+	types map[string]int64
 	// writes is the number of objects to write.
 	writes int
 }
@@ -124,12 +129,34 @@ func (w *Writing) refersTo(collection string) (refers bool) {
 	return refers
 }
 
+// readTypes notes the revisions of the indexings of all types.
+func readTypes(ctx context.Context, s store.Snapshot, yield func(*store.Record) error) (map[string]int64, error) {
+	revisions := map[string]int64{}
+	err := s.Scan(ctx, catalog.TypeCollection, store.Key{}, maxTypes, func(r *store.Record) error {
+		if r.Key == catalog.LeaseKey {
+			return nil
+		}
+		revisions[strings.Clone(r.ID)] = r.Revision
+		return yield(r)
+	})
+	return revisions, err
+}
+
 // store writes what was staged. Unchanged objects, and others that the stream depends
 // on, must still have the same revisions; Put compares those of the rest.
 func (st *staged) store(ctx context.Context, tx store.Tx) error {
 	for where, revisions := range st.read {
 		if err := unchanged(ctx, tx, where, revisions); err != nil {
 			return err
+		}
+	}
+	if st.types != nil {
+		types, err := readTypes(ctx, tx, func(*store.Record) error { return nil })
+		if err != nil {
+			return err
+		}
+		if !maps.Equal(types, st.types) {
+			return errStale
 		}
 	}
 	return st.each(ctx, func(chunk *stagedChunk) error {
@@ -256,6 +283,26 @@ func (tx *stagingTx) Get(ctx context.Context, collection string, keys []store.Ke
 		note(r.Key, r.Revision)
 		return yield(r)
 	})
+}
+
+// OrderedTerms implements store.Snapshot. An object has a new revision when its terms
+// change, so that comparing the revisions of the chunk's objects is enough.
+func (tx *stagingTx) OrderedTerms(ctx context.Context, collection string, keys []store.Key) (map[store.Key][]store.Term, error) {
+	if collection != tx.staged.own {
+		tx.broken = true
+		return nil, errUnstaged
+	}
+	return tx.snapshot.OrderedTerms(ctx, collection, keys)
+}
+
+// Scan implements store.Snapshot for the indexings of all types.
+func (tx *stagingTx) Scan(ctx context.Context, collection string, after store.Key, limit int, yield func(*store.Record) error) (err error) {
+	if collection != catalog.TypeCollection || after != (store.Key{}) || limit != maxTypes {
+		tx.broken = true
+		return errUnstaged
+	}
+	tx.staged.types, err = readTypes(ctx, tx.snapshot, yield)
+	return err
 }
 
 // Put implements store.Tx.
