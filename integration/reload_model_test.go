@@ -30,7 +30,7 @@ type reloads struct {
 	*testing.T
 	servers []*service
 	token   string
-	// reader may not see secrets, and member sees no type that has teams.
+	// reader may not see secrets, and member belongs to no team.
 	reader, member string
 	model          reloadModel
 
