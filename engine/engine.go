@@ -75,7 +75,7 @@ func New(ctx context.Context, config Config, registry *schema.Registry) (*Engine
 	for name, h := range config.Hooks {
 		readHooks[name] = read.Hooks{BeforeRender: h.BeforeRender, Derive: h.Derive, Hidden: h.Hidden}
 		writeHooks[name] = write.Hooks{Prepare: h.Prepare, BeforeValidate: h.BeforeValidate, Validate: h.Validate, BeforeStore: h.BeforeStore,
-			Dependants: h.Dependants, Derived: h.Derive != nil}
+			Dependants: h.Dependants, Derived: h.Derive != nil, Hide: readHooks[name].Hide()}
 	}
 	e := &Engine{
 		Catalog: c,

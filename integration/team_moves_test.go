@@ -140,7 +140,7 @@ func (c *conversation) held(s *service, name string, object map[string]any) (rel
 	}
 	begun, proceed, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	first := true
-	op := engine.Operation{Type: t, Object: object, IfVersion: func(int64) bool {
+	op := engine.Operation{Type: t, Object: object, IfVersion: func(string) bool {
 		if first {
 			first = false
 			close(begun)

@@ -162,7 +162,10 @@ func (v *view) appendObjects(stored []written.Object, records []*store.Record, a
 			return func(i int) error {
 				t, r := stored[i].Type, stored[i].Record
 				body, err := own.append(make([]byte, 0, len(records[i].Document)+1024), t, records[i])
-				objects[i] = &Object{JSON: body, Version: r.Version, ID: r.ID, Path: pathOf(t, r)}
+				if err != nil {
+					return err
+				}
+				objects[i], err = own.object(t, r, body)
 				return err
 			}
 		})

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
-	"strconv"
 
 	"marquee/engine/access"
 	"marquee/engine/document"
@@ -17,8 +16,9 @@ import (
 // Object is a rendered object.
 type Object struct {
 	// JSON is the response body.
-	JSON    []byte
-	Version int64
+	JSON []byte
+	// Version is access.Version of the object.
+	Version string
 	ID      string
 	// Path is the relative GET path.
 	Path string
@@ -27,7 +27,7 @@ type Object struct {
 // ETag returns the strong entity tag: the version, and a hash of the rendered object.
 func (o *Object) ETag() string {
 	digest := sha256.Sum256(o.JSON)
-	return `"` + strconv.FormatInt(o.Version, 10) + "-" + hex.EncodeToString(digest[:8]) + `"`
+	return `"` + o.Version + "-" + hex.EncodeToString(digest[:8]) + `"`
 }
 
 // Get renders one object. An object that does not exist or is not visible is an error
@@ -62,7 +62,16 @@ func (e *Reader) render(ctx context.Context, s store.Snapshot, v *view, t *schem
 		return nil, err
 	}
 	body, err := v.append(make([]byte, 0, len(r.Document)+1024), t, r)
-	return &Object{JSON: body, Version: r.Version, ID: r.ID, Path: pathOf(t, r)}, err
+	if err != nil {
+		return nil, err
+	}
+	return v.object(t, r, body)
+}
+
+// object is a rendered record.
+func (v *view) object(t *schema.Type, r *store.Record, body []byte) (*Object, error) {
+	version, err := access.Version(v.caller, r, v.e.hooks[t.Name].Hide())
+	return &Object{JSON: body, Version: version, ID: r.ID, Path: pathOf(t, r)}, err
 }
 
 func pathOf(t *schema.Type, r *store.Record) string {

@@ -32,6 +32,14 @@ type Hooks struct {
 	Hidden []string
 }
 
+// Hide returns BeforeRender if it hides parts of records, and otherwise nil.
+func (h Hooks) Hide() func(caller *access.Caller, r *store.Record) error {
+	if len(h.Hidden) == 0 {
+		return nil
+	}
+	return h.BeforeRender
+}
+
 // New returns a reader. The hooks are by the name of the type.
 func New(c *catalog.Catalog, access access.Access, hooks map[string]Hooks) *Reader {
 	return &Reader{Catalog: c, access: access, hooks: hooks}

@@ -3,7 +3,6 @@ package rest
 import (
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"marquee/engine"
@@ -79,7 +78,7 @@ func (r *Call) conditions(op *engine.Operation, one bool) error {
 		op.OnlyNew, other = true, nil
 	}
 	if match != nil || other != nil {
-		op.IfVersion = func(version int64) bool {
+		op.IfVersion = func(version string) bool {
 			return (match == nil || match(version)) && (other == nil || !other(version))
 		}
 	}
@@ -94,22 +93,22 @@ func strongly(tag string) string { return tag }
 func weakly(tag string) string   { return strings.TrimPrefix(tag, "W/") }
 
 // versions returns whether a header names a version of the object, or nil if the
-// header is absent. An object that does not exist has the version 0.
-func (r *Call) versions(name string, one bool, compared func(tag string) string) (func(version int64) bool, error) {
+// header is absent. The version of an object that does not exist is "".
+func (r *Call) versions(name string, one bool, compared func(tag string) string) (func(version string) bool, error) {
 	value, given := field(r.c.Request.Header, name)
 	if !given {
 		return nil, nil
 	}
 	if isAny(value) {
-		return func(version int64) bool { return version > 0 }, nil
+		return func(version string) bool { return version != "" }, nil
 	}
 	list, ok := tags(value)
 	if !ok || !one && len(list) > 0 {
 		return nil, message.HeaderInvalid.Error(message.Params{"header": name, "expected": "entity tags of one object, or *"})
 	}
-	return func(version int64) bool {
+	return func(version string) bool {
 		for _, tag := range list {
-			if text, _, found := strings.Cut(compared(tag), "-"); found && version > 0 && text == strconv.FormatInt(version, 10) {
+			if text, _, found := strings.Cut(compared(tag), "-"); found && version != "" && text == version {
 				return true
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/gin-gonic/gin"
@@ -38,7 +39,11 @@ func holds(header http.Header, one bool, version int64) (bool, error) {
 	c.Request.Header = header
 	var op engine.Operation
 	err := (&Call{c: c}).conditions(&op, one)
-	return err == nil && (op.IfVersion == nil || op.IfVersion(version)) && !(op.OnlyNew && version > 0), err
+	stored := ""
+	if version > 0 {
+		stored = strconv.FormatInt(version, 10)
+	}
+	return err == nil && (op.IfVersion == nil || op.IfVersion(stored)) && !(op.OnlyNew && version > 0), err
 }
 
 // A write compares only the version in a tag.

@@ -3,6 +3,7 @@ package write
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	"marquee/engine/access"
 	"marquee/engine/message"
@@ -26,11 +27,36 @@ func (w *Writing) admit(s store.Snapshot, changes []*Change, version func(*Chang
 		if c.op.OnlyNew && version(c) > 0 {
 			return message.AlreadyExists.Error(message.Params{"type": c.Type.Name, "id": c.ID})
 		}
-		if c.op.IfVersion != nil && !c.op.IfVersion(version(c)) {
+		if c.op.IfVersion == nil {
+			continue
+		}
+		is, err := w.versionShown(s, c, version(c))
+		if err != nil {
+			return err
+		}
+		if !c.op.IfVersion(is) {
 			return message.VersionMismatch.Error(message.Params{"type": c.Type.Name, "id": c.ID})
 		}
 	}
 	return nil
+}
+
+// versionShown returns access.Version of the stored object, "" if there is none.
+func (w *Writing) versionShown(s store.Snapshot, c *Change, version int64) (shown string, err error) {
+	hide := w.e.hooks[c.Type.Name].Hide
+	switch {
+	case version == 0:
+		return "", nil
+	case hide == nil:
+		return strconv.FormatInt(version, 10), nil
+	case c.stored != nil:
+		return access.Version(w.caller, c.stored, hide)
+	}
+	err = s.Get(w.ctx, c.Type.Name, store.KeysIn(c.Network, []string{c.ID}), func(r *store.Record) error {
+		shown, err = access.Version(w.caller, r, hide)
+		return err
+	})
+	return shown, err
 }
 
 // admitVisible refuses changes of objects that the caller does not see, as if they did

@@ -33,9 +33,10 @@ type Operation struct {
 	Object map[string]any
 	// ID is the id in the path, or "".
 	ID string
-	// IfVersion, if not nil, reports whether the stored version is one that the client
-	// expects (If-Match, If-None-Match); version 0 means no object.
-	IfVersion func(version int64) bool
+	// IfVersion, if not nil, reports whether the stored version, as in the object's
+	// entity tag, is one that the client expects (If-Match, If-None-Match); "" means no
+	// object.
+	IfVersion func(version string) bool
 	// OnlyNew refuses an existing object (If-None-Match: *).
 	OnlyNew bool
 	// Set are properties that the service sets, in stored form, including read-only

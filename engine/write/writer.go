@@ -9,6 +9,7 @@ import (
 
 	"marquee/engine/access"
 	"marquee/engine/catalog"
+	"marquee/engine/store"
 )
 
 // Writer stores batches and streams of objects.
@@ -45,6 +46,8 @@ type Hooks struct {
 	// Derived reports that answers contain what is read from other objects, so that
 	// they cannot be rendered before the transaction.
 	Derived bool
+	// Hide hides parts of a record from a caller; nil for a type without such parts.
+	Hide func(caller *access.Caller, r *store.Record) error
 }
 
 // New returns a writer. The hooks are by the name of the type.
