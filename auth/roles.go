@@ -34,6 +34,13 @@ func roleBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change
 			}
 		}
 	}
+	if c.Before != nil && c.State != c.StateBefore && !grant.Network {
+		for _, property := range boundProperties(c.Type) {
+			if err := checkSeen(w, c.Type, c.Network, property, texts(c.After[property]), "/objectState"); err != nil {
+				return err
+			}
+		}
+	}
 	return checkHiddenKept(w, c, grant)
 }
 
@@ -83,16 +90,23 @@ func checkHiddenKept(w *engine.Writing, c *engine.Change, grant engine.Grant) er
 		return nil
 	}
 	for _, property := range boundProperties(c.Type) {
-		taken := without(texts(c.Before[property]), texts(c.After[property]))
-		target, _ := w.Type(c.Type.Shape.Properties[property].Element.Ref.Type)
-		for part := range slices.Chunk(taken, 500) {
-			hidden, err := w.HasHidden(target, c.Network, in(byID, anyList(part)))
-			if err != nil {
-				return err
-			}
-			if hidden {
-				return message.GrantUnseen.Error(message.Params{"field": "/" + property})
-			}
+		if err := checkSeen(w, c.Type, c.Network, property, without(texts(c.Before[property]), texts(c.After[property])), "/"+property); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSeen rejects objects that the caller cannot see, to which a property refers.
+func checkSeen(w *engine.Writing, t *schema.Type, network, property string, ids []string, field string) error {
+	target, _ := w.Type(t.Shape.Properties[property].Element.Ref.Type)
+	for part := range slices.Chunk(ids, 500) {
+		hidden, err := w.HasHidden(target, network, in(byID, anyList(part)))
+		if err != nil {
+			return err
+		}
+		if hidden {
+			return message.GrantUnseen.Error(message.Params{"field": field})
 		}
 	}
 	return nil

@@ -65,8 +65,8 @@ func affectedMembers(w *engine.Writing, c *engine.Change, grant engine.Grant) ([
 	} else if len(members) == 0 {
 		return nil, nil
 	}
-	// Only the members and callers of scope NETWORK see the objects of the team.
-	if c.Before != nil && !grant.Network && !slices.Contains(before, c.Caller.User) {
+	// Only members of the ACTIVE team and callers of scope NETWORK see its objects.
+	if c.Before != nil && !grant.Network && !slices.Contains(grant.Teams, c.ID) {
 		return nil, message.GrantUnseen.Error(message.Params{"field": "/users"})
 	}
 	return members, checkHiddenKept(w, c, grant)

@@ -19,7 +19,7 @@ var (
 	forms    = map[string]*regexp.Regexp{
 		"time": regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`),
 		"id":   regexp.MustCompile(`^[a-z0-9]{16}$`),
-		"etag": regexp.MustCompile(`^"\d+-[0-9a-f]{16}(-gzip)?"$`),
+		"etag": regexp.MustCompile(`^"(\d+|[0-9a-f]{16})-[0-9a-f]{16}(-gzip)?"$`),
 		"text": regexp.MustCompile(`(?s).`),
 	}
 )
