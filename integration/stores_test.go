@@ -28,10 +28,16 @@ type newStore func(tb testing.TB) string
 
 func newSQLite(tb testing.TB) string {
 	tb.Helper()
+	needSQLite(tb)
+	return "sqlite:" + filepath.Join(tb.TempDir(), "data", "marquee.db")
+}
+
+// needSQLite skips a test where MARQUEE_STORES leaves out the embedded store.
+func needSQLite(tb testing.TB) {
+	tb.Helper()
 	if only := os.Getenv("MARQUEE_STORES"); only != "" && !slices.Contains(strings.Split(only, ","), "sqlite") {
 		tb.Skip("MARQUEE_STORES leaves out the embedded store")
 	}
-	return "sqlite:" + filepath.Join(tb.TempDir(), "data", "marquee.db")
 }
 
 // reusing gives databases that are emptied after use and then used again, as
@@ -99,6 +105,7 @@ func eachStore(t *testing.T, test func(t *testing.T, fresh newStore)) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
+		needSQLite(t)
 		test(t, newSQLite)
 	})
 	t.Run("mongodb", func(t *testing.T) {
