@@ -36,7 +36,7 @@ func roleBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change
 	}
 	if c.Before != nil && c.State != c.StateBefore && !grant.Network {
 		for _, property := range boundProperties(c.Type) {
-			if err := checkSeen(w, c.Type, c.Network, property, texts(c.After[property]), "/objectState"); err != nil {
+			if err := checkSeen(w, c.Type, c.Network, property, texts(c.Before[property]), "/objectState"); err != nil {
 				return err
 			}
 		}

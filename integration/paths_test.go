@@ -52,7 +52,7 @@ func trickyPaths() (paths []string) {
 	} {
 		paths = append(paths, before+target)
 	}
-	for _, whole := range []string{
+	return append(paths,
 		"/api/v1/tiers/../teams/secret", "/api/v1/tiers/%2e%2e/teams/secret", "/api/v1/tiers/..%2fteams/secret", "/api/v1/tiers/..;/teams/secret", "/api/v1/./teams/secret",
 		"/api//v1/teams/secret", "/api/v1//teams/secret", "/api/v1/teams//secret", "/api/v1/teams/./secret", "/api/v1/teams/secret/.", "/api/v1/teams/secret/..", "/api/v1/teams/x/../secret",
 		"/API/v1/teams/secret", "/api/V1/teams/secret", "/api/v1/Teams/secret", "/api/v1/TEAMS/secret", "/api/v1/teams/SECRET", "/api/v1/teams./secret", "/api/v1/teams%20/secret", "/api/v1/%20teams/secret",
@@ -61,10 +61,7 @@ func trickyPaths() (paths []string) {
 		"/api/v1/t%65ams/secret", "/api/v1/teams/s%65cret", "/api/v1/teams\\secret", "/api/v1/teams%5csecret", "/api/v1/teams/%2e/secret", "/api/v1/teams/secret#x", "/api/v1/teams/secret/?x", "/api/v2/teams/secret", "/api/v01/teams/secret",
 		"/delivery/../marquee.key", "/delivery/..%2f..%2fmarquee.key", "/delivery/%2e%2e/%2e%2e/marquee.key", "/delivery//etc/passwd", "/delivery/%00", "/delivery/%2fetc%2fpasswd",
 		"/.git/config", "/debug/pprof/", "/debug/vars", "/metrics", "/.env", "/marquee.key", "/%2e%2e/marquee.key", "//evil.example/%2e%2e", "http://evil.example/api/v1/teams/secret", "*",
-	} {
-		paths = append(paths, whole)
-	}
-	return paths
+	)
 }
 
 // TestPathTricks asks for a protected object by every spelling of its path,

@@ -99,12 +99,6 @@ func (w world) within(user, kind, id string) bool {
 	return true
 }
 
-// seesAll reports whether a user sees every object of a type, whatever it is.
-// Only of such types are there lists of what happened.
-func (w world) seesAll(user, kind string) bool {
-	return len(w.roles(user, "NETWORK")) > 0 || !slices.Contains(teamTypes, kind)
-}
-
 // teamTypes are those whose objects belong to teams.
 var teamTypes = []string{"adunits", "advertisers", "assets", "creatives", "lineitems", "orders", "segments", "sites"}
 

@@ -93,18 +93,24 @@ type historyRun struct {
 }
 
 func (p *historyRun) render(ctx context.Context, s store.Snapshot, paging query.Paging, mark string) (Page, error) {
+	var types seenTypes
+	count := func() (int64, error) { return s.HistoryCount(ctx, p.q) }
 	if p.q.ID == "" { // otherwise the caller sees the object
-		p.q.Collections = p.v.historyTypes()
+		var err error
+		if types, err = p.v.seenTypes(ctx, s); err != nil {
+			return Page{}, err
+		}
+		p.q.Collections = types.all()
+		count = func() (int64, error) { return types.countHistory(ctx, s, p.q) }
 	}
-	total, err := s.HistoryCount(ctx, p.q)
+	total, err := count()
 	if err != nil {
 		return Page{}, err
 	}
 	p.start(paging, total)
 	more, err := fill(&p.PageWriter, paging.PageSize, source[*store.Change]{
 		find: func(limit int, yield func(*store.Change) error) error {
-			p.q.Limit = limit
-			return s.History(ctx, p.q, yield)
+			return p.find(ctx, s, types, limit, yield)
 		},
 		size: func(c *store.Change) int { return len(c.Fields) + len(c.Cause) + len(c.Notices) },
 		keep: func(c *store.Change) *store.Change {
@@ -119,6 +125,23 @@ func (p *historyRun) render(ctx context.Context, s store.Snapshot, paging query.
 		next = makeCursor(mark, &query.Position{ID: p.q.After}, paging.Page+1)
 	}
 	return p.finish(next), err
+}
+
+// find yields up to limit of the changes that remain to be shown.
+func (p *historyRun) find(ctx context.Context, s store.Snapshot, types seenTypes, limit int, yield func(*store.Change) error) error {
+	q := p.q
+	read := func(limit int, yield func(*store.Change) error) error {
+		q.Limit = limit
+		return s.History(ctx, q, yield)
+	}
+	if len(types.parts) == 0 {
+		return read(limit, yield)
+	}
+	q.Offset = 0
+	return seenChanges[*store.Change]{types, q.Network, read,
+		func(c *store.Change) { q.After = c.Position },
+		func(c *store.Change) changed { return changed{c.Collection, c.ID} },
+	}.find(ctx, s, p.q.Offset, limit, yield)
 }
 
 func (p *historyRun) show(ctx context.Context, s store.Snapshot, changes []*store.Change) error {
@@ -166,17 +189,6 @@ func (v *view) wantChange(t *schema.Type, c *store.Change) {
 	if t.Parent != "" {
 		v.want(t.Name, c.Network, c.ID)
 	}
-}
-
-// historyTypes returns the types of which the caller may see any object.
-func (v *view) historyTypes() []string {
-	names := []string{}
-	for _, t := range v.registry.Types() {
-		if visible := v.e.access.Visible(v.caller, t, v.network); query.IsAll(visible) || t.Global && !query.IsNone(visible) {
-			names = append(names, t.Name)
-		}
-	}
-	return names
 }
 
 // shownFields applies the type's BeforeRender hook to the values of a change.

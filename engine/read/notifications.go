@@ -3,6 +3,8 @@ package read
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"marquee/engine/access"
@@ -46,16 +48,19 @@ type notifications struct {
 }
 
 func (p *notifications) render(ctx context.Context, s store.Snapshot, paging query.Paging, mark string) (Page, error) {
-	p.q.Collections = p.v.historyTypes()
-	total, err := s.NoticeCount(ctx, p.q)
+	types, err := p.v.seenTypes(ctx, s)
 	if err != nil {
 		return Page{}, err
 	}
+	total, err := p.count(ctx, s, types)
+	if err != nil {
+		return Page{}, err
+	}
+	p.q.Collections = types.all()
 	p.start(paging, total)
 	more, err := fill(&p.PageWriter, paging.PageSize, source[*store.Notice]{
 		find: func(limit int, yield func(*store.Notice) error) error {
-			p.q.Limit = limit
-			return s.Notices(ctx, p.q, yield)
+			return p.find(ctx, s, types, limit, yield)
 		},
 		size: func(n *store.Notice) int { return len(n.Text) },
 		keep: func(n *store.Notice) *store.Notice {
@@ -70,6 +75,37 @@ func (p *notifications) render(ctx context.Context, s store.Snapshot, paging que
 		next = makeCursor(mark, &query.Position{Key: int64(p.q.AfterIndex), ID: p.q.After}, paging.Page+1)
 	}
 	return p.finish(next), err
+}
+
+// count returns the number of notices that the caller sees.
+func (p *notifications) count(ctx context.Context, s store.Snapshot, types seenTypes) (int64, error) {
+	whole, parts := p.q, notifications{v: p.v, q: p.q}
+	whole.Collections = types.whole
+	total, err := s.NoticeCount(ctx, whole)
+	if err != nil || len(types.parts) == 0 {
+		return total, err
+	}
+	parts.q.Collections = slices.Sorted(maps.Keys(types.parts))
+	parts.q.Offset, parts.q.After, parts.q.AfterIndex = 0, "", 0
+	err = parts.find(ctx, s, types, math.MaxInt, func(*store.Notice) error { total++; return nil })
+	return total, err
+}
+
+// find yields up to limit of the notices that remain to be shown.
+func (p *notifications) find(ctx context.Context, s store.Snapshot, types seenTypes, limit int, yield func(*store.Notice) error) error {
+	q := p.q
+	read := func(limit int, yield func(*store.Notice) error) error {
+		q.Limit = limit
+		return s.Notices(ctx, q, yield)
+	}
+	if len(types.parts) == 0 {
+		return read(limit, yield)
+	}
+	q.Offset = 0
+	return seenChanges[*store.Notice]{types, q.Network, read,
+		func(n *store.Notice) { q.After, q.AfterIndex = n.Position, n.Index },
+		func(n *store.Notice) changed { return changed{n.Collection, n.ID} },
+	}.find(ctx, s, p.q.Offset, limit, yield)
 }
 
 func (p *notifications) show(ctx context.Context, s store.Snapshot, notices []*store.Notice) error {

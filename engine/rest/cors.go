@@ -46,8 +46,8 @@ func (c CORS) handler() (*cors.Cors, error) {
 	}
 	return cors.New(cors.Options{
 		// The library compares origins without regard to case, and allows wildcards.
-		AllowOriginRequestFunc: func(r *http.Request, origin string) bool {
-			return allowed[origin] && len(r.Header.Values("Origin")) == 1
+		AllowOriginVaryRequestFunc: func(r *http.Request, origin string) (bool, []string) {
+			return allowed[origin] && len(r.Header.Values("Origin")) == 1, nil
 		},
 		AllowedMethods:   []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut},
 		AllowedHeaders:   corsRequestHeaders,

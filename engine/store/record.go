@@ -131,6 +131,9 @@ type HistoryQuery struct {
 	// Collection and ID restrict the query unless they are empty. ID requires
 	// Collection.
 	Collection, ID string
+	// IDs restricts the query to several objects unless it is nil, and requires
+	// Collection.
+	IDs []string
 	// Collections lists the collections to include; nil includes all.
 	Collections []string
 	// After is the Position of a change that History yielded, or "".

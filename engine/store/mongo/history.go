@@ -69,6 +69,9 @@ func historyFilter(q store.HistoryQuery) bson.D {
 	if q.ID != "" {
 		f = append(f, bson.E{Key: "object", Value: q.ID})
 	}
+	if q.IDs != nil {
+		f = append(f, bson.E{Key: "object", Value: bson.D{{Key: "$in", Value: q.IDs}}})
+	}
 	switch {
 	case q.Collections != nil:
 		f = append(f, bson.E{Key: "$and", Value: bson.A{bson.D{{Key: "collection", Value: bson.D{{Key: "$in", Value: q.Collections}}}}}})
@@ -89,7 +92,7 @@ func ofCollections(before string, collections []string) bson.E {
 // collections, MongoDB merges the entries of each.
 func historyHint(q store.HistoryQuery) string {
 	switch {
-	case q.ID != "":
+	case q.ID != "", q.IDs != nil:
 		return ownIndex + "object"
 	case q.Collection != "", q.Collections != nil:
 		return ownIndex + "type"
@@ -123,7 +126,7 @@ func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64,
 // historyCountHint names an index that holds the collections, so that a count
 // reads no change.
 func historyCountHint(q store.HistoryQuery) string {
-	if q.ID == "" {
+	if q.ID == "" && q.IDs == nil {
 		return ownIndex + "type"
 	}
 	return historyHint(q)

@@ -51,14 +51,22 @@ func historyWhere(q store.HistoryQuery, unindexed string) (string, []any) {
 	if q.ID != "" {
 		sql, args = sql+" AND id=?", append(args, q.ID)
 	}
+	if q.IDs != nil {
+		sql, args = sql+" AND id IN (SELECT value FROM json_each(?))", append(args, listed(q.IDs))
+	}
 	if q.Collections != nil {
-		names := make([]any, len(q.Collections))
-		for i, name := range q.Collections {
-			names[i] = name
-		}
-		sql, args = sql+" AND "+unindexed+"collection IN (SELECT value FROM json_each(?))", append(args, document.Append(nil, names))
+		sql, args = sql+" AND "+unindexed+"collection IN (SELECT value FROM json_each(?))", append(args, listed(q.Collections))
 	}
 	return sql, args
+}
+
+// listed returns texts as a parameter of json_each.
+func listed(texts []string) []byte {
+	list := make([]any, len(texts))
+	for i, text := range texts {
+		list[i] = text
+	}
+	return document.Append(nil, list)
 }
 
 // historySQL returns the statement of a page of the history with its
@@ -126,11 +134,7 @@ func noticesSQL(q store.NoticeQuery) (string, []any, error) {
 }
 
 func noticeArgs(q store.NoticeQuery) []any {
-	names := make([]any, len(q.Collections))
-	for i, name := range q.Collections {
-		names[i] = name
-	}
-	return []any{q.Network, q.Owner, document.Append(nil, names)}
+	return []any{q.Network, q.Owner, listed(q.Collections)}
 }
 
 func (v *view) Notices(ctx context.Context, q store.NoticeQuery, yield func(*store.Notice) error) error {
@@ -162,11 +166,7 @@ func (s *Store) Changes(ctx context.Context, after string, limit int, collection
 	}
 	where, args := " FROM changes WHERE seq>?", []any{position}
 	if len(collections) > 0 {
-		names := make([]any, len(collections))
-		for i, name := range collections {
-			names[i] = name
-		}
-		where, args = where+" AND +collection IN (SELECT value FROM json_each(?))", append(args, document.Append(nil, names))
+		where, args = where+" AND +collection IN (SELECT value FROM json_each(?))", append(args, listed(collections))
 	}
 	var changes []store.Change
 	err := s.Read(ctx, func(snapshot store.Snapshot) error {

@@ -213,7 +213,7 @@ func (v *checkedSnapshot) History(ctx context.Context, q store.HistoryQuery, yie
 		}
 		checkChange(t, "History", c)
 		if c.Network != q.Network || q.Collection != "" && c.Collection != q.Collection || q.ID != "" && c.ID != q.ID ||
-			q.Collections != nil && !slices.Contains(q.Collections, c.Collection) {
+			q.IDs != nil && !slices.Contains(q.IDs, c.ID) || q.Collections != nil && !slices.Contains(q.Collections, c.Collection) {
 			t.Errorf("History: %+v does not match %+v", *c, q)
 		}
 		if c.FeedOnly {
