@@ -35,7 +35,7 @@ var arrows = map[string][]string{
 	"engine/verify":                {"engine/catalog", "engine/document", "engine/query", "engine/schema", "engine/store"},
 	"engine/walk":                  {"engine/store"},
 	"engine/catalog":               {"engine/document", "engine/message", "engine/query", "engine/schema", "engine/store"},
-	"engine/access":                {"engine/catalog", "engine/query", "engine/schema", "engine/store"},
+	"engine/access":                {"engine/document", "engine/catalog", "engine/query", "engine/schema", "engine/store"},
 	"engine/history":               {"engine/document", "engine/message", "engine/store"},
 	"engine/parallel":              {},
 	"engine/budget":                {"engine/message"},

@@ -1,7 +1,7 @@
 // Package access defines who calls, what a caller may do and see, and how a
 // condition of visibility is applied to objects that are known by their ids. It
-// imports catalog, schema, query and store. Begin with Access, which the application
-// implements.
+// imports catalog, document, schema, query and store. Begin with Access, which the
+// application implements.
 package access
 
 import (

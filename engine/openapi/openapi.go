@@ -1,6 +1,6 @@
 // Package openapi describes what a server serves as an OpenAPI 3.1 document, made
 // from the schemas of its types and from fragments that document its other routes.
-// It imports rest and schema; begin with Build.
+// A page shows it. The package imports rest and schema; begin with Build.
 package openapi
 
 import (
@@ -79,7 +79,7 @@ func build(types *schema.Registry, version string, may func(*schema.Type) bool, 
 	}
 	b.components.join()
 	whole := object{
-		"openapi": "3.1.0", "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+		"openapi":    "3.1.0",
 		"paths":      b.paths,
 		"components": object{"schemas": b.schemas(), "responses": b.answers},
 	}

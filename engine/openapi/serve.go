@@ -48,17 +48,17 @@ func NewDocuments(version string, fragments ...Fragment) *Documents {
 	return &Documents{version: version, fragments: fragments}
 }
 
-// Routes returns the routes of the document.
+// Routes returns the routes of the document, and of a page that shows it.
 func (s *Documents) Routes() []rest.Route {
 	read := []string{http.MethodGet, http.MethodHead}
-	return []rest.Route{
+	return append(pageRoutes(), []rest.Route{
 		{Path: "/api/openapi.json", Methods: read, Public: true, Serve: func(r *rest.Call) error {
 			return s.serve(r, "application/json", func(m *made) (content, error) { return m.json, nil })
 		}},
 		{Path: "/api/openapi.yaml", Methods: read, Public: true, Serve: func(r *rest.Call) error {
 			return s.serve(r, "application/yaml", s.asYAML)
 		}},
-	}
+	}...)
 }
 
 func (s *Documents) serve(r *rest.Call, mediaType string, format func(*made) (content, error)) error {

@@ -1,0 +1,87 @@
+package openapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"sync"
+
+	"github.com/swaggest/swgui/v5/static"
+
+	"marquee/engine/message"
+	"marquee/engine/rest"
+)
+
+// pagePolicy lets the page load its own scripts and call its own server, and nothing
+// else. Swagger UI sets the style of elements.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+//go:embed page
+var page embed.FS
+
+// pageTypes are the media types of the files of the page.
+var pageTypes = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+
+// pageFiles returns the files of the page by their names. They are unpacked when the
+// first of them is asked for.
+var pageFiles = sync.OnceValues(func() (map[string]content, error) {
+	files := map[string]content{}
+	for _, name := range []string{"index.html", "page.css", "page.js"} {
+		body, err := page.ReadFile("page/" + name)
+		if err != nil {
+			return nil, err
+		}
+		files[name] = newContent(body)
+	}
+	for _, name := range []string{"swagger-ui.css", "swagger-ui-bundle.js"} {
+		body, err := unpacked(name + ".gz")
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		files[name] = newContent(body)
+	}
+	return files, nil
+})
+
+func unpacked(name string) ([]byte, error) {
+	packed, err := static.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer packed.Close()
+	reader, err := gzip.NewReader(packed)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
+}
+
+// pageRoutes are the routes of the documentation page.
+func pageRoutes() []rest.Route {
+	read := []string{http.MethodGet, http.MethodHead}
+	serve := func(name func(*rest.Call) string) func(*rest.Call) error {
+		return func(r *rest.Call) error { return servePage(r, name(r)) }
+	}
+	return []rest.Route{
+		{Path: "/docs", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: serve(func(*rest.Call) string { return "index.html" })},
+		{Path: "/docs/{file}", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: serve(func(r *rest.Call) string { return r.PathValue("file") })},
+	}
+}
+
+func servePage(r *rest.Call, name string) error {
+	files, err := pageFiles()
+	if err != nil {
+		return err
+	}
+	file, ok := files[name]
+	if !ok {
+		return message.PathUnknown.Error(nil)
+	}
+	r.Header().Set("Cache-Control", "no-cache")
+	return r.Content(rest.Content{Type: pageTypes[path.Ext(name)], ETag: file.etag, Size: int64(len(file.body)), Reader: bytes.NewReader(file.body)})
+}
