@@ -41,6 +41,10 @@ type Server struct {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.rest.ServeHTTP(w, r) }
 
+// Operator is the handler of requests of the operator, who needs no token and may do
+// everything. Serve it only where nobody else can connect.
+func (s *Server) Operator() http.Handler { return s.rest.Operator() }
+
 // Listen makes the server the handler of an http.Server, and returns the listener
 // to serve with: on it, also the requests that net/http refuses by itself are
 // answered as all others.

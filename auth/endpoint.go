@@ -28,14 +28,14 @@ const maxTokenRequest = 64 << 10
 //go:embed openapi.json
 var OpenAPI []byte
 
-// Routes returns the token endpoint and the key set.
+// Routes returns the token endpoint, the key set, and the routes of the operator.
 func (s *Service) Routes() []rest.Route {
-	return []rest.Route{
+	return append(s.operatorRoutes(), []rest.Route{
 		{Path: "/api/authenticate", Methods: []string{http.MethodPost}, Public: true, Serve: s.authenticate},
 		{Path: "/api/authenticate/revoke", Methods: []string{http.MethodPost}, Public: true, Serve: s.revoke},
 		{Path: "/api/v1/users/{id}/logout", Methods: []string{http.MethodPost}, Serve: s.logout},
 		{Path: "/.well-known/jwks.json", Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Serve: s.keySet},
-	}
+	}...)
 }
 
 // keySetAge is how long clients may cache the key set.

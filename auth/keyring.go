@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"marquee/engine"
+	"marquee/engine/message"
 	"marquee/engine/store"
 )
 
@@ -162,9 +163,6 @@ func (k *keyRing) signing(ctx context.Context, now time.Time) (string, ed25519.P
 	return key.id, key.private, nil
 }
 
-// errManyKeys is the error of rotations in quick succession.
-var errManyKeys = errors.New("too many keys are still valid: wait until tokens that they have signed have expired")
-
 // RotateKeys makes the next key sign access tokens, as soon as it has been published
 // for ten minutes, and publishes another next key. Tokens that were signed before remain
 // valid until they expire.
@@ -205,7 +203,7 @@ func (k *keyRing) maintain(ctx context.Context, now time.Time) error {
 // rotate returns the set after a rotation.
 func (set keySet) rotate(now time.Time) (keySet, error) {
 	if len(set) >= maxKeys {
-		return nil, errManyKeys
+		return nil, message.SigningKeysTooMany.Error(nil)
 	}
 	rotated := append(keySet{}, set...)
 	if next := set.next(); next != nil {

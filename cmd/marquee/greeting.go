@@ -54,15 +54,14 @@ func (c *serveCommand) printReset(ctx context.Context, s *service) {
 	} else {
 		program = shellQuote(program)
 	}
-	user := string(document.Append(nil, map[string]any{"id": id, "password": "A NEW PASSWORD"}))
 	given := ""
 	if sqlitePath(c.Store) != "" {
 		given = " --store " + shellQuote(c.Store)
 	}
-	fmt.Fprintf(os.Stdout, `If the password is lost, stop the service and set another:
-  (umask 077; echo %s >user.ndjson) && %s import users user.ndjson%s; rm user.ndjson
+	fmt.Fprintf(os.Stdout, `If the password is lost, set another:
+  %s user passwd %s%s
 
-`, shellQuote(user), program, given)
+`, program, shellQuote(c.BootstrapUsername), given)
 }
 
 // shellQuote quotes a text as one word for a POSIX shell.

@@ -25,6 +25,9 @@ type commands struct {
 	Export  exportCommand  `cmd:"" help:"Export objects as JSON lines."`
 	Check   checkCommand   `cmd:"" help:"List what was stored before a rule that it breaks."`
 	Schema  schemaCommand  `cmd:"" help:"Work on schemas."`
+	User    userCommand    `cmd:"" help:"Manage users, also while the store is being served."`
+	Role    roleCommand    `cmd:"" help:"Manage roles, also while the store is being served."`
+	Key     keyCommand     `cmd:"" help:"Rotate the keys that sign access tokens."`
 	Secrets secretsCommand `cmd:"" help:"Rotate the key that encrypts secrets."`
 
 	OpenAPI openapiCommand `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`

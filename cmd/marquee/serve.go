@@ -298,6 +298,8 @@ func (c *serveCommand) answer(ctx context.Context, s *service, listener net.List
 	server := &http.Server{ReadHeaderTimeout: c.headerTimeout(), ReadTimeout: c.ReadTimeout,
 		WriteTimeout: c.WriteTimeout, IdleTimeout: c.IdleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	operator := c.serveOperator(s, log)
+	defer operator.Close()
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(s.Listen(server, listener)) }()
 	log.Info("listening", append([]any{slog.String("url", c.scheme()+"://"+listener.Addr().String()), slog.Int("types", len(s.Engine().Registry().Types())),
@@ -320,7 +322,7 @@ func (c *serveCommand) answer(ctx context.Context, s *service, listener net.List
 	}
 	within, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
 	defer cancel()
-	err := server.Shutdown(within)
+	err := errors.Join(operator.Shutdown(within), server.Shutdown(within))
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = statusError{errors.New("requests were still in progress at the end of the shutdown timeout"), statusFailed}
 	}

@@ -15,6 +15,9 @@ type Caller struct {
 	User string
 	// System callers may do everything, as in a bootstrap or an import.
 	System bool
+	// Operator says that a System caller is a person who administers the service
+	// where it runs. The history says so.
+	Operator bool
 	// Grants holds what the caller may do, by network.
 	Grants map[string]Grant
 	// Dormant lists networks that are not ACTIVE and that the caller would manage: the

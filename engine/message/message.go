@@ -108,9 +108,11 @@ func (m Message) MarshalJSON() ([]byte, error) {
 
 // String returns the text with its placeholders replaced. A value that looks like a
 // placeholder is not replaced again.
-func (m Message) String() string {
+func (m Message) String() string { return Expand(m.def.Text, m.params) }
+
+// Expand returns a text of a message with its placeholders replaced, as String does.
+func Expand(text string, params Params) string {
 	var b strings.Builder
-	text := m.def.Text
 	for {
 		before, rest, found := strings.Cut(text, "{{")
 		name, after, closed := strings.Cut(rest, "}}")
@@ -119,7 +121,7 @@ func (m Message) String() string {
 			b.WriteString(text[len(before):])
 			return b.String()
 		}
-		if value, given := m.params[name]; given {
+		if value, given := params[name]; given {
 			fmt.Fprint(&b, value)
 		} else {
 			b.WriteString("{{" + name + "}}")

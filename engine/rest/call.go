@@ -154,6 +154,10 @@ func (r *Call) Authenticate() (err error) {
 
 // authenticate sets the caller by the token in the header or the query (RFC 6750).
 func (r *Call) authenticate() error {
+	if r.operated() {
+		r.authenticateOperator()
+		return nil
+	}
 	token, inQuery := r.parameters["auth_token"]
 	if header := r.c.GetHeader("Authorization"); header != "" {
 		scheme, value, _ := strings.Cut(header, " ")
@@ -191,11 +195,15 @@ func (r *Call) Network(t *schema.Type) (string, error) {
 }
 
 // contextNetwork returns the network that the parameter context names, "" if it is
-// absent or empty. An error is of kind Forbidden: the caller has no role in it.
+// absent or empty. An error is of kind Forbidden if the caller has no role in it, or of
+// kind NotFound if it does not exist and the caller is the operator.
 func (r *Call) contextNetwork() (string, error) {
 	network := r.parameters["context"]
-	if network == "" {
+	switch {
+	case network == "":
 		return "", nil
+	case r.caller.Operator:
+		return r.existingNetwork(network)
 	}
 	if _, member := r.caller.Grants[network]; !member {
 		return "", message.NetworkForbidden.Error(message.Params{"context": network})

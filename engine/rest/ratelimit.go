@@ -257,5 +257,8 @@ func (r *Call) limitAddress() error {
 
 // limitCaller counts the call for the caller.
 func (r *Call) limitCaller() error {
+	if r.operated() {
+		return nil
+	}
 	return r.admitRate(r.s.limiters.caller, r.account())
 }

@@ -23,6 +23,9 @@ type Route struct {
 	Methods []string
 	// Public routes are served without an access token: Call.Caller is nil.
 	Public bool
+	// Operator routes exist for the operator alone (Server.Operator): for all others,
+	// the path is unknown.
+	Operator bool
 	// ContentType restricts the route to writes whose body has this media type. Its
 	// Path repeats the path of a type's objects, such as /api/v1/orders/{id}, and
 	// all other requests to it remain with the type.
@@ -170,6 +173,12 @@ func (r *Call) serve(route *Route, err error) error {
 		}
 	}
 	r.bind(deadline)
+	if err == nil && route.Operator && !r.operated() {
+		if err := r.limitAddress(); err != nil {
+			return err
+		}
+		return message.PathUnknown.Error(nil)
+	}
 	if method == http.MethodOptions {
 		if err != nil {
 			return err

@@ -287,6 +287,9 @@ func (w *Writing) changeOf(c *Change) store.Change {
 	if !c.derived {
 		change.Cause = c.cause
 	}
+	if w.caller.Operator && change.Cause == nil && !c.derived {
+		change.Cause = history.Encode(message.CauseOperator.With(nil))
+	}
 	if notices := history.Appeared(c.warningsBefore(), c.warnings); notices != nil && c.record.CreateUser != "" {
 		change.Owner, change.Notices = c.record.CreateUser, notices
 	}
