@@ -31,8 +31,8 @@ var OpenAPI []byte
 // Routes returns the token endpoint, the key set, and the routes of the operator.
 func (s *Service) Routes() []rest.Route {
 	return append(s.operatorRoutes(), []rest.Route{
-		{Path: "/api/authenticate", Methods: []string{http.MethodPost}, Public: true, Serve: s.authenticate},
-		{Path: "/api/authenticate/revoke", Methods: []string{http.MethodPost}, Public: true, Serve: s.revoke},
+		{Path: "/api/authenticate", Methods: []string{http.MethodPost}, Public: true, Refuse: refuse, Serve: s.authenticate},
+		{Path: "/api/authenticate/revoke", Methods: []string{http.MethodPost}, Public: true, Refuse: refuse, Serve: s.revoke},
 		{Path: "/api/v1/users/{id}/logout", Methods: []string{http.MethodPost}, Serve: s.logout},
 		{Path: "/.well-known/jwks.json", Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Serve: s.keySet},
 	}...)
@@ -57,13 +57,12 @@ func (s *Service) keySet(r *rest.Call) error {
 
 // authenticate is the token endpoint of OAuth 2.0 (RFC 6749, sections 4.3 and 6).
 func (s *Service) authenticate(r *rest.Call) error {
-	r.Header().Set("Cache-Control", "no-store")
-	r.Header().Set("Pragma", "no-cache")
+	forbidCaching(r)
 	tokens, err := s.grant(r)
 	if err != nil {
 		return refuse(r, err)
 	}
-	body, err := json.Marshal(tokens)
+	body, err := json.Marshal(tokens) // #nosec G117 -- this is the response that the tokens are for
 	if err != nil {
 		return err
 	}
@@ -73,8 +72,7 @@ func (s *Service) authenticate(r *rest.Call) error {
 
 // revoke is the revocation endpoint (RFC 7009). Whoever has a token may revoke it.
 func (s *Service) revoke(r *rest.Call) error {
-	r.Header().Set("Cache-Control", "no-store")
-	r.Header().Set("Pragma", "no-cache")
+	forbidCaching(r)
 	fields, err := tokenRequest(r)
 	if err == nil && fields["token"] == "" {
 		err = message.InvalidTokenRequest.Error(message.Params{"parameter": "token"})
@@ -87,6 +85,12 @@ func (s *Service) revoke(r *rest.Call) error {
 	}
 	r.Answer(http.StatusOK, []byte("{}"))
 	return nil
+}
+
+// forbidCaching sets the headers that RFC 6749, section 5.1, requires.
+func forbidCaching(r *rest.Call) {
+	r.Header().Set("Cache-Control", "no-store")
+	r.Header().Set("Pragma", "no-cache")
 }
 
 func (s *Service) grant(r *rest.Call) (*Tokens, error) {
@@ -201,6 +205,7 @@ var oauthCodes = map[*message.Definition]string{
 	message.AttemptsTooMany:  "temporarily_unavailable",
 	message.SignInsFailed:    "temporarily_unavailable",
 	message.RequestsTooMany:  "temporarily_unavailable",
+	message.RateExceeded:     "temporarily_unavailable",
 }
 
 // refuse responds to a client error in the format of RFC 6749, with the messages
@@ -218,6 +223,7 @@ func refuse(r *rest.Call, err error) error {
 	if err != nil {
 		return err
 	}
+	forbidCaching(r)
 	if e.RetryAfter > 0 {
 		r.Header().Set("Retry-After", rest.RetryAfter(e.RetryAfter))
 	}

@@ -82,13 +82,15 @@ func TestRateLimitOfAddresses(t *testing.T) {
 		o.TrustedProxies = []string{"127.0.0.0/8"}
 		o.RateLimits = rest.RateLimits{Address: rest.Rate{Objects: 3, Window: 24 * time.Hour}}
 	}})
-	from := func(address string) int {
-		form := url.Values{"grant_type": {"password"}, "username": {admin}, "password": {"wrong"}}
-		a, err := s.send(http.MethodPost, "/api/authenticate", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "X-Forwarded-For": {address}}, strings.NewReader(form.Encode()))
+	send := func(path, address string, form url.Values) *answer {
+		a, err := s.send(http.MethodPost, path, http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "X-Forwarded-For": {address}}, strings.NewReader(form.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return a.status
+		return a
+	}
+	from := func(address string) int {
+		return send("/api/authenticate", address, url.Values{"grant_type": {"password"}, "username": {admin}, "password": {"wrong"}}).status
 	}
 	for _, want := range []int{http.StatusBadRequest, http.StatusBadRequest, http.StatusBadRequest, http.StatusTooManyRequests} {
 		if got := from("203.0.113.1"); got != want {
@@ -100,5 +102,24 @@ func TestRateLimitOfAddresses(t *testing.T) {
 	}
 	if got := from("203.0.113.2, 203.0.113.1"); got != http.StatusTooManyRequests {
 		t.Errorf("an address that names another: %d", got)
+	}
+	// The token endpoint and the revocation endpoint refuse in their own format.
+	for _, path := range []string{"/api/authenticate", "/api/authenticate/revoke"} {
+		a := send(path, "203.0.113.1", url.Values{"token": {"unknown"}})
+		said, _ := a.json().(map[string]any)
+		messages, _ := said["messages"].([]any)
+		if a.status != http.StatusTooManyRequests || said["error"] != "temporarily_unavailable" || said["error_description"] == "" || len(messages) != 1 ||
+			a.header.Get("Content-Type") != "application/json" || a.header.Get("Cache-Control") != "no-store" || a.header.Get("Pragma") != "no-cache" {
+			t.Errorf("%s: %d %v\n%s", path, a.status, a.header, a.body)
+		}
+		if seconds, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 86400/3 {
+			t.Errorf("%s: Retry-After is %q", path, a.header.Get("Retry-After"))
+		}
+		if got := a.header.Get("RateLimit"); !strings.HasPrefix(got, `"objects-per-address";r=0;t=`) {
+			t.Errorf("%s: RateLimit is %q", path, got)
+		}
+	}
+	if a := send("/api/v1/tiers", "203.0.113.1", nil); a.status != http.StatusTooManyRequests || a.header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("elsewhere: %d %s", a.status, a.header.Get("Content-Type"))
 	}
 }

@@ -32,9 +32,8 @@ type Call struct {
 	// in is the body while it arrives, or nil.
 	in *arrival
 	// charges are what the call has taken of the rate limits, one for each limit that
-	// applies; spent is how many objects of each.
+	// applies.
 	charges []charge
-	spent   int
 	// cancels end the contexts that have been bound.
 	cancels []context.CancelFunc
 }
@@ -42,6 +41,7 @@ type Call struct {
 // close releases what the call holds, once its response is complete.
 func (r *Call) close() {
 	r.give()
+	r.settleRates()
 	if r.in != nil {
 		r.in.end()
 	}

@@ -28,7 +28,9 @@ type RateLimits struct {
 //
 // It is a bucket that holds Objects and is refilled at a constant rate, in Window if
 // it was empty. A request is served while the bucket holds one object. What it costs
-// beyond that is taken from what will be refilled.
+// beyond that is taken from what will be refilled, up to a bound: a request costs
+// Objects at most, and once the requests in progress have ended, a bucket holds one
+// object again within Window, whatever they cost.
 type Rate struct {
 	Objects int64
 	Window  time.Duration
@@ -115,6 +117,9 @@ type limiter struct {
 type bucket struct {
 	level float64
 	at    time.Duration
+	// open is what calls in progress have taken. They may return some of it, so the
+	// debt is bounded without it.
+	open float64
 }
 
 // newLimiter returns nil for the zero Rate.
@@ -138,13 +143,14 @@ func (l *limiter) level(b bucket, now time.Duration) float64 {
 func (l *limiter) admit(key string) (level float64, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	level, now := l.find(key)
-	if level < 1 {
-		seconds := (1 - level) / l.perSecond()
-		return level, max(1, time.Duration(min(seconds, maxWaitSeconds)*float64(time.Second)))
+	b := l.find(key)
+	if b.level < 1 {
+		seconds := (1 - b.level) / l.perSecond()
+		return b.level, max(1, time.Duration(min(seconds, maxWaitSeconds)*float64(time.Second)))
 	}
-	l.buckets[key] = bucket{level - 1, now}
-	return level - 1, 0
+	b.level, b.open = b.level-1, b.open+1
+	l.buckets[key] = b
+	return b.level, 0
 }
 
 // maxWaitSeconds bounds a wait, which a time.Duration must be able to hold.
@@ -154,23 +160,33 @@ const maxWaitSeconds = 100 * 365 * 24 * 60 * 60
 func (l *limiter) take(key string, objects int) (level float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	level, now := l.find(key)
-	level = min(level-float64(objects), float64(l.rate.Objects))
-	l.buckets[key] = bucket{level, now}
-	return level
+	b := l.find(key)
+	b.level, b.open = min(b.level-float64(objects), float64(l.rate.Objects)), max(0, b.open+float64(objects))
+	l.buckets[key] = b
+	return b.level
+}
+
+// settle ends a call that has taken objects. It bounds the debt, so that the bucket
+// holds one object again after the window.
+func (l *limiter) settle(key string, objects int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.find(key)
+	b.open = max(0, b.open-float64(objects))
+	b.level = max(b.level, 1-float64(l.rate.Objects)-b.open)
+	l.buckets[key] = b
 }
 
 // samples is how many buckets are compared to find one to give up.
 const samples = 16
 
-// find returns the level of a key's bucket, and makes room for the bucket: of some
-// others it gives up the fullest, whose owner gains least. Whoever has spent much
+// find returns a key's bucket as it is at present, and makes room for the bucket: of
+// some others it gives up the fullest, whose owner gains least. Whoever has spent much
 // cannot clear that by having many buckets made.
-func (l *limiter) find(key string) (level float64, now time.Duration) {
-	now = l.now()
-	b, known := l.buckets[key]
-	if known {
-		return l.level(b, now), now
+func (l *limiter) find(key string) bucket {
+	now := l.now()
+	if b, known := l.buckets[key]; known {
+		return bucket{l.level(b, now), now, b.open}
 	}
 	if len(l.buckets) >= maxBuckets {
 		fullest, most, looked := "", math.Inf(-1), 0
@@ -184,7 +200,7 @@ func (l *limiter) find(key string) (level float64, now time.Duration) {
 		}
 		delete(l.buckets, fullest)
 	}
-	return float64(l.rate.Objects), now
+	return bucket{level: float64(l.rate.Objects), at: now}
 }
 
 // field returns the limit as an item of RateLimit: what is left, and the seconds until
@@ -199,6 +215,8 @@ type charge struct {
 	limiter *limiter
 	key     string
 	level   float64
+	// taken is how many objects.
+	taken int
 }
 
 // admitRate takes one object for the call from a limiter. An error is of kind
@@ -208,10 +226,10 @@ func (r *Call) admitRate(l *limiter, key string) error {
 		return nil
 	}
 	level, wait := l.admit(key)
-	r.charges = append(r.charges, charge{l, key, level})
+	r.charges = append(r.charges, charge{limiter: l, key: key, level: level})
 	r.showRates()
 	if wait == 0 {
-		r.spent = 1
+		r.charges[len(r.charges)-1].taken = 1
 		return nil
 	}
 	refused := message.RateExceeded.Error(message.Params{"limit": l.rate.Objects, "seconds": int64(l.rate.Window.Seconds())})
@@ -223,16 +241,26 @@ func (r *Call) admitRate(l *limiter, key string) error {
 // limits: before the work where the number is known, and again where it turns out to
 // be another.
 func (r *Call) Spend(objects int) {
-	objects = max(1, objects)
-	if len(r.charges) == 0 || objects == r.spent {
-		return
-	}
 	for i := range r.charges {
 		c := &r.charges[i]
-		c.level = c.limiter.take(c.key, objects-r.spent)
+		cost := int(min(max(1, int64(objects)), c.limiter.rate.Objects))
+		if cost != c.taken {
+			c.level = c.limiter.take(c.key, cost-c.taken)
+			c.taken = cost
+		}
 	}
-	r.spent = objects
-	r.showRates()
+	if len(r.charges) > 0 {
+		r.showRates()
+	}
+}
+
+// settleRates ends what the call has taken of the rate limits.
+func (r *Call) settleRates() {
+	for _, c := range r.charges {
+		if c.taken > 0 {
+			c.limiter.settle(c.key, c.taken)
+		}
+	}
 }
 
 // showRates sets the fields about rate limits.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 )
@@ -126,4 +127,88 @@ func TestAddressesAreLimited(t *testing.T) {
 			t.Errorf("%d: Retry-After is %q", i, retry)
 		}
 	}
+}
+
+// One expensive request delays others from the same address by the window at most, and
+// so do several of them at once. What a call returns of its estimate is not lost.
+func TestDebtIsBounded(t *testing.T) {
+	get := []string{http.MethodGet}
+	inFlight, cost, proceed := make(chan bool), make(chan bool), make(chan bool)
+	s, err := New(Config{Log: slog.New(slog.DiscardHandler), RateLimits: RateLimits{Address: Rate{60, time.Minute}},
+		Routes: []Route{
+			{Path: "/one", Methods: get, Public: true, Serve: func(r *Call) error { return r.empty(http.StatusNoContent) }},
+			{Path: "/million", Methods: get, Public: true, Serve: func(r *Call) error {
+				r.Spend(1_000_000)
+				return r.empty(http.StatusNoContent)
+			}},
+			{Path: "/waiting", Methods: get, Public: true, Serve: func(r *Call) error {
+				inFlight <- true
+				<-cost
+				r.Spend(1_000_000)
+				return r.empty(http.StatusNoContent)
+			}},
+			{Path: "/estimate", Methods: get, Public: true, Serve: func(r *Call) error {
+				r.Spend(1_000_000)
+				inFlight <- true
+				<-proceed
+				r.Spend(1)
+				return r.empty(http.StatusNoContent)
+			}},
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Duration(0)
+	s.limiters.address.now = func() time.Duration { return now }
+	send := func(path string) *httptest.ResponseRecorder {
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		return answer
+	}
+	wants := func(path string, status int, retry, limit string) {
+		t.Helper()
+		a := send(path)
+		if a.Code != status || a.Header().Get("Retry-After") != retry || a.Header().Get("RateLimit") != `"objects-per-address";`+limit {
+			t.Errorf("%s: %d, Retry-After %q, RateLimit %q", path, a.Code, a.Header().Get("Retry-After"), a.Header().Get("RateLimit"))
+		}
+	}
+	empty := func() {
+		t.Helper()
+		now += time.Hour
+		for i := range 59 {
+			wants("/one", http.StatusNoContent, "", fmt.Sprintf("r=%d;t=%d", 59-i, i+1))
+		}
+	}
+
+	empty()
+	wants("/million", http.StatusNoContent, "", "r=0;t=119")
+	wants("/one", http.StatusTooManyRequests, "60", "r=0;t=119")
+	now += time.Minute - time.Second
+	wants("/one", http.StatusTooManyRequests, "1", "r=0;t=60")
+	now += time.Second
+	wants("/one", http.StatusNoContent, "", "r=0;t=60")
+
+	now += time.Hour // five at once
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() { send("/waiting") })
+		<-inFlight
+	}
+	for range 5 {
+		cost <- true
+	}
+	all.Wait()
+	wants("/one", http.StatusTooManyRequests, "60", "r=0;t=119")
+
+	now += time.Hour // an estimate that is returned does not pay for what others cost meanwhile
+	all.Go(func() { send("/waiting") })
+	<-inFlight
+	var estimate sync.WaitGroup
+	estimate.Go(func() { send("/estimate") })
+	<-inFlight
+	cost <- true
+	all.Wait()
+	proceed <- true
+	estimate.Wait()
+	wants("/one", http.StatusTooManyRequests, "2", "r=0;t=61")
 }

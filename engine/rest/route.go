@@ -37,6 +37,9 @@ type Route struct {
 	ContentSecurityPolicy string
 	// Unlimited routes do not count towards Config.RateLimits.
 	Unlimited bool
+	// Refuse answers a request that a rate limit refuses, or returns an error that the
+	// server answers with; nil means a problem document.
+	Refuse func(*Call, error) error
 	// Serve writes the answer, or returns an error that the server answers with.
 	// While it serves GET or HEAD of a route that is not public, the call holds a
 	// share of the memory budget for a page; a write takes its share in Body,
@@ -188,6 +191,9 @@ func (r *Call) serve(route *Route, err error) error {
 	}
 	if err != nil || !route.Unlimited {
 		if failed := r.limitAddress(); failed != nil {
+			if err == nil && route.Refuse != nil {
+				return route.Refuse(r, failed)
+			}
 			return failed
 		}
 	}
@@ -196,6 +202,9 @@ func (r *Call) serve(route *Route, err error) error {
 			return failed
 		}
 		if failed := r.limitCaller(); failed != nil {
+			if err == nil && route.Refuse != nil {
+				return route.Refuse(r, failed)
+			}
 			return failed
 		}
 	}
