@@ -50,6 +50,9 @@ type Options struct {
 	Passwords auth.PasswordPolicy
 	// SignIns limits failed sign-ins.
 	SignIns auth.SignInLimits
+	// MaxSessions is how many sessions a user can have, beyond which the oldest ends
+	// when a new one begins; 0 means auth.DefaultMaxSessions.
+	MaxSessions int
 
 	// Log receives what an operator should see; nil discards it.
 	Log *slog.Logger

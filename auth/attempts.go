@@ -76,7 +76,7 @@ type counter struct {
 func newCounter(limit int, kind, value string) counter {
 	digest := sha256.Sum256([]byte(kind + "\x00" + value))
 	record := (int(digest[0])<<8 | int(digest[1])) % attemptRecords
-	return counter{hex.EncodeToString([]byte{byte(record >> 8), byte(record)}), hex.EncodeToString(digest[2:14]), limit}
+	return counter{hex.EncodeToString([]byte{byte(record >> 8), byte(record)}), hex.EncodeToString(digest[2:14]), limit} // #nosec G115 -- attemptRecords has 11 bits
 }
 
 // countedName is the form of a username in which failures are counted: the one by which

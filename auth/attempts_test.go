@@ -274,3 +274,57 @@ func TestSignInDoesTheSameWork(t *testing.T) {
 		t.Error("the hash of nobody has other parameters")
 	}
 }
+
+// changesOwn sends a change of the own password of a user of engineWithUsers.
+func changesOwn(t *testing.T, e *engine.Engine, id, current, password string) error {
+	t.Helper()
+	object := operation(t, e, "users", map[string]any{"id": id, "password": password, "currentPassword": current})
+	_, err := e.Write(t.Context(), &engine.Caller{User: id}, engine.Batch{Operations: []engine.Operation{object}})
+	return err
+}
+
+// Wrong values of currentPassword are counted apart from sign-ins, until the user has a
+// new password. Those that are sent at once do not outrun the count.
+func TestGuessesOfTheCurrentPassword(t *testing.T) {
+	e, service, advance := limited(t)
+	for range 3 {
+		_ = tried(t, service, "192.0.2.1", "reader-east", wrongWord)
+	}
+	before := hashes.Load()
+	var all sync.WaitGroup
+	for range 12 {
+		all.Go(func() {
+			if err := changesOwn(t, e, "reader east", wrongWord, "a new word, and long"); !message.CurrentPasswordWrong.Is(err) && !message.SignInsFailed.Is(err) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := hashes.Load() - before; n != 2 {
+		t.Errorf("%d guesses were compared", n)
+	}
+	err := changesOwn(t, e, "reader east", rightWord, "a new word, and long")
+	if !message.SignInsFailed.Is(err) {
+		t.Fatalf("after two guesses: %v", err)
+	}
+	if wait := err.(*message.Error).RetryAfter; wait < 15*time.Minute || wait > 16*time.Minute {
+		t.Errorf("wait %v", wait)
+	}
+	if err := changesOwn(t, e, "reader west", rightWord, "a new word, and long"); err != nil {
+		t.Errorf("another user: %v", err)
+	}
+	object := operation(t, e, "users", map[string]any{"id": "reader east", "password": "set by a manager"})
+	if _, err := e.Write(t.Context(), &engine.Caller{System: true}, engine.Batch{Operations: []engine.Operation{object}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := changesOwn(t, e, "reader east", "set by a manager", "a new word, and long"); err != nil {
+		t.Errorf("after a new password: %v", err)
+	}
+	for range 2 {
+		_ = changesOwn(t, e, "boss east", wrongWord, "a new word, and long")
+	}
+	advance(16 * time.Minute)
+	if err := changesOwn(t, e, "boss east", rightWord, "a new word, and long"); err != nil {
+		t.Errorf("later: %v", err)
+	}
+}

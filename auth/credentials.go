@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"encoding/json"
+	"time"
 	"unicode/utf8"
 
 	"marquee/engine"
@@ -79,14 +80,8 @@ func (s *Service) prepareUser(ctx context.Context, c *engine.Change) error {
 		if !set && user["username"] == name {
 			return nil
 		}
-		current, _ := c.Patch["currentPassword"].(string)
-		right, err := CheckPassword(ctx, from, current, hash)
-		if err != nil {
+		if err := s.checkCurrent(ctx, c, from, hash); err != nil {
 			return err
-		}
-		if !right {
-			return &message.Error{Kind: message.Invalid, Messages: []message.Message{
-				c.Fault(message.CurrentPasswordWrong, "/currentPassword", nil)}}
 		}
 		p.proved = true
 	case !managed:
@@ -99,6 +94,55 @@ func (s *Service) prepareUser(ctx context.Context, c *engine.Change) error {
 	}
 	c.Kept = p
 	return nil
+}
+
+// checkCurrent returns an error unless a change of the caller's own user has the
+// password with a hash as its currentPassword. Wrong ones are counted, with a counter
+// of their own: failed sign-ins, which anybody can cause, do not keep users from
+// changing their passwords, and whoever has stolen a token does not keep the user from
+// signing in.
+func (s *Service) checkCurrent(ctx context.Context, c *engine.Change, from, hash string) error {
+	wrong := &message.Error{Kind: message.Invalid, Messages: []message.Message{
+		c.Fault(message.CurrentPasswordWrong, "/currentPassword", nil)}}
+	current, _ := c.Patch["currentPassword"].(string)
+	if current == "" { // which is no guess, and takes as long
+		if _, err := CheckPassword(ctx, from, current, hash); err != nil {
+			return err
+		}
+		return wrong
+	}
+	// One after the other, so that guesses cannot outrun the count.
+	leave, err := s.signIns.enter(ctx, "current password\x00"+c.ID, from)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	counter, now, window := s.currentCounter(c.ID), s.now(), s.SignIns.orDefault().Window
+	var wait time.Duration
+	err = s.store.Read(latest(ctx), func(r store.Snapshot) error {
+		counts, _, err := readAttempts(ctx, r, now, window, counter)
+		wait = counts.wait(counter, now, window)
+		return err
+	})
+	switch {
+	case err != nil:
+		return store.Translate(err)
+	case wait > 0:
+		return refused(wait)
+	}
+	right, err := CheckPassword(ctx, from, current, hash)
+	if err != nil || right {
+		return err
+	}
+	if err := s.fail(ctx, counter); err != nil {
+		return err
+	}
+	return wrong
+}
+
+// currentCounter counts wrong currentPasswords of a user.
+func (s *Service) currentCounter(user string) counter {
+	return newCounter(s.SignIns.orDefault().Name, "current", user)
 }
 
 // newHash returns the hash of a password, or "" if it equals the stored one.
@@ -142,7 +186,7 @@ func (s *Service) usersBeforeStore(ctx context.Context, w *engine.Writing, chang
 }
 
 // userBeforeStore stores a new password, whose revision invalidates the user's tokens.
-// Failed sign-ins with the one before no longer count.
+// Failed sign-ins, and wrong currentPasswords, no longer count.
 func (s *Service) userBeforeStore(ctx context.Context, w *engine.Writing, c *engine.Change) error {
 	p, _ := c.Kept.(prepared)
 	if p.hash == "" {
@@ -165,7 +209,10 @@ func (s *Service) userBeforeStore(ctx context.Context, w *engine.Writing, c *eng
 		return err
 	}
 	username, _ := c.After["username"].(string)
-	return s.forgive(ctx, w.Tx(), s.nameCounter(countedName(username)))
+	if err := s.forgive(ctx, w.Tx(), s.nameCounter(countedName(username))); err != nil {
+		return err
+	}
+	return s.forgive(ctx, w.Tx(), s.currentCounter(c.ID))
 }
 
 // raise replaces a hash that was computed with earlier parameters by one with those of

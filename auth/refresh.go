@@ -90,6 +90,7 @@ func (s *Service) rotate(ctx context.Context, tx store.Tx, key store.Key, succes
 		if err := grant.refreshed(s.now().UTC().Truncate(time.Millisecond)); err != nil {
 			return false, err
 		}
+		stored.Next = hashToken(successor)
 		content, err := json.Marshal(stored)
 		if err != nil {
 			return false, err
@@ -169,7 +170,7 @@ func openSecret(ctx context.Context, s store.Store, sealer engine.Sealer, servic
 		if stored.Secret, err = sealer.Seal(fresh, place); err != nil {
 			return err
 		}
-		content, err := json.Marshal(stored)
+		content, err := json.Marshal(stored) // #nosec G117 -- the secret is sealed
 		if err != nil {
 			return err
 		}
@@ -198,8 +199,15 @@ func (s *Service) Sweep(ctx context.Context) error {
 	ended := func(r *store.Record) (bool, error) {
 		return s.now().After(r.CreateTime.Add(s.lifetimes.Refresh + s.lifetimes.Access + clockSkew)), nil
 	}
+	forgotten := func(r *store.Record) (bool, error) {
+		return s.now().After(r.CreateTime.Add(s.lifetimes.Access + clockSkew)), nil
+	}
+	in := func(state string) query.Expr {
+		return query.Compare{Field: query.Field{System: query.State}, Op: query.Equal, Value: state}
+	}
 	return errors.Join(s.sweep(ctx, refreshCollection, nil, refresh),
-		s.sweep(ctx, sessionCollection, query.Compare{Field: query.Field{System: query.State}, Op: query.Equal, Value: "INACTIVE"}, ended))
+		s.sweep(ctx, sessionCollection, in("INACTIVE"), ended),
+		s.sweep(ctx, sessionCollection, in(stateForgotten), forgotten))
 }
 
 // sweep drops the oldest records of a collection while they have expired.

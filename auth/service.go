@@ -39,6 +39,10 @@ type Service struct {
 	Passwords PasswordPolicy
 	// SignIns may be set until the service is used.
 	SignIns SignInLimits
+	// MaxSessions is how many sessions a user can have, beyond which the oldest ends
+	// when a new one begins; 0 means DefaultMaxSessions. It may be set until the service
+	// is used.
+	MaxSessions int
 
 	store     store.Store
 	keys      *keyRing

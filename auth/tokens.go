@@ -41,6 +41,8 @@ type refreshDocument struct {
 	// their number.
 	Since time.Time `json:"since,omitzero"`
 	Count int       `json:"count,omitempty"`
+	// Next is the hash of the token that has replaced this one.
+	Next string `json:"next,omitempty"`
 }
 
 // maxRefreshes is how often a session can be refreshed in refreshWindow. Each time
@@ -80,9 +82,18 @@ func (s *Service) signIn(ctx context.Context, user string, credential int64, net
 		return nil, store.Translate(err)
 	}
 	refresh := newToken()
-	err = s.store.Write(ctx, func(tx store.Tx) error { return s.putRefresh(ctx, tx, refresh, grant) })
+	forget := false
+	err = s.store.Write(ctx, func(tx store.Tx) (err error) {
+		if forget, err = s.beginSession(ctx, tx, grant, refresh); err != nil {
+			return err
+		}
+		return s.putRefresh(ctx, tx, refresh, grant)
+	})
 	if err != nil {
 		return nil, store.Translate(err)
+	}
+	if forget {
+		_ = s.forgetSessions(ctx, user) // what is left is deleted at the next sign-in
 	}
 	return s.issue(ctx, grant, refresh)
 }

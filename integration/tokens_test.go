@@ -488,3 +488,45 @@ func TestCallersNeedNoCommands(t *testing.T) {
 	}
 	t.Log(fmt.Sprint(first))
 }
+
+// TestRacingSignInsAreBounded: of sessions that begin at once, on one server or two, as
+// many remain as a user can have.
+func TestRacingSignInsAreBounded(t *testing.T) { eachStore(t, testRacingSignInsAreBounded) }
+
+func testRacingSignInsAreBounded(t *testing.T, fresh newStore) {
+	const most, clients = 5, 16
+	limit := func(o *marquee.Options) { o.MaxSessions = most }
+	first := startNew(&service{tb: t, uri: fresh(t), configure: limit})
+	servers := []*service{first}
+	if !first.store.Serial() { // another server can have the same database
+		second := &service{tb: t, uri: first.uri, key: first.key, clock: first.clock, userID: first.userID, configure: limit}
+		second.start()
+		t.Cleanup(second.stop)
+		servers = append(servers, second)
+	}
+	token, err := first.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.must(token, http.MethodPost, "/api/v1/users/kari", `{"username": "kari", "password": "a password to test with"}`, http.StatusCreated)
+	refresh := make([]string, clients)
+	var wait sync.WaitGroup
+	for i := range refresh {
+		s := servers[i%len(servers)]
+		wait.Go(func() { _, refresh[i] = s.session("kari") })
+	}
+	wait.Wait()
+	remain := 0
+	for i, token := range refresh {
+		switch status, _ := servers[i%len(servers)].grant(map[string]string{"grant_type": "refresh_token", "refresh_token": token}); status {
+		case http.StatusOK:
+			remain++
+		case http.StatusBadRequest:
+		default:
+			t.Errorf("a refresh is answered with %d", status)
+		}
+	}
+	if remain != most {
+		t.Errorf("%d sessions remain instead of %d", remain, most)
+	}
+}

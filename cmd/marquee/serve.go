@@ -48,6 +48,7 @@ type serveCommand struct {
 	MaxFailedSignIns         int           `default:"5" help:"How many sign-ins with a username can fail before further ones are refused for a time." placeholder:"NUMBER"`
 	MaxFailedFromAddress     int           `name:"max-failed-sign-ins-per-address" default:"100" help:"The same for an address (IPv6: one /64 network)." placeholder:"NUMBER"`
 	FailedSignInWindow       time.Duration `default:"15m" help:"How long a failed sign-in counts." placeholder:"TIME"`
+	MaxSessions              int           `default:"100" help:"How many sessions a user can have; beyond that, the oldest ends when a new one begins." placeholder:"NUMBER"`
 	DrainDelay               time.Duration `default:"0s" help:"How long to continue to serve at shutdown while /readyz returns 503, so that load balancers notice." placeholder:"TIME"`
 	ShutdownTimeout          time.Duration `default:"60s" help:"How long to wait at shutdown for requests in progress." placeholder:"TIME"`
 	edgeFlags
@@ -105,6 +106,9 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	if c.MaxFailedSignIns < 1 || c.MaxFailedFromAddress < 1 || c.FailedSignInWindow < time.Minute {
 		return usagef("--max-failed-sign-ins and --max-failed-sign-ins-per-address must be at least 1, and --failed-sign-in-window at least 1m")
 	}
+	if c.MaxSessions < 1 || c.MaxSessions > 1000 {
+		return usagef("--max-sessions must be from 1 to 1000")
+	}
 	if err := errors.Join(c.checkApplication(), c.checkAssets(), c.edgeFlags.check()); err != nil {
 		return err
 	}
@@ -150,6 +154,7 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	lifetimes.Reuse, lifetimes.Key = c.RefreshReuseInterval, c.SigningKeyLifetime
 	options := marquee.Options{Lifetimes: lifetimes, Interval: c.ClockInterval,
 		SignIns:        auth.SignInLimits{Name: c.MaxFailedSignIns, Address: c.MaxFailedFromAddress, Window: c.FailedSignInWindow},
+		MaxSessions:    c.MaxSessions,
 		RequestTimeout: c.RequestTimeout, Memory: memory.budget,
 		Spool: c.spool(log), Version: programVersion(),
 		Connections: c.MaxConnections, AddressConnections: c.MaxConnectionsPerAddress}

@@ -40,7 +40,7 @@ var (
 		message.MediaType, message.ContentEncoding, message.HeaderInvalid, message.IDMismatch, message.BatchMember,
 		message.PermissionMissing, message.ResultInvisible, message.GrantNotHeld, message.GrantUnseen, message.UserNotManaged,
 		message.NetworkNotManaged, message.VersionMismatch, message.AlreadyExists, message.ConflictUnresolved,
-		message.OutcomeUnknown, message.SchemaOutdated, message.AttemptsTooMany}
+		message.OutcomeUnknown, message.SchemaOutdated, message.AttemptsTooMany, message.SignInsFailed}
 )
 
 // messages are those of a class, without those about values, which depend on the
