@@ -17,14 +17,13 @@ import (
 func (c *serveCommand) greet(address, generated string) {
 	password := generated
 	if generated == "" {
-		password = "${MARQUEE_BOOTSTRAP_PASSWORD:?set it to the password that the first start printed or was given}"
+		password = "${MARQUEE_BOOTSTRAP_PASSWORD:?set it to the password that the first start printed or was given}" // #nosec G101 -- this is the name of a variable, for a shell
 	}
 	fmt.Fprintf(os.Stdout, `
 Marquee is running.
   URL       %[1]s
   network   %[2]s
   user      %[3]s
-  API docs  %[1]s/docs
 
 Try, in another terminal:
   PASSWORD=%[6]s

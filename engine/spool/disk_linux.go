@@ -9,6 +9,6 @@ const (
 )
 
 func isInMemory(s *syscall.Statfs_t) bool {
-	kind := uint32(s.Type)
+	kind := uint32(s.Type) // #nosec G115 -- magic numbers have 32 bits
 	return kind == tmpfs || kind == ramfs
 }

@@ -11,5 +11,5 @@ func look(dir string) (d disk, ok bool) {
 		return disk{}, false
 	}
 	block := int64(s.Bsize)
-	return disk{size: int64(s.Blocks) * block, free: int64(s.Bavail) * block, inMemory: isInMemory(&s)}, true
+	return disk{size: int64(s.Blocks) * block, free: int64(s.Bavail) * block, inMemory: isInMemory(&s)}, true // #nosec G115 -- no disk has 2^63 blocks
 }

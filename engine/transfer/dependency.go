@@ -69,7 +69,7 @@ func (r *Importer) dependencies() (places []place, needs [][]int32, err error) {
 	hash := func(it item) uint64 { return maphash.String(seed, it.key()) }
 	var keys []uint64
 	err = r.eachWaiting(func(it item) {
-		latest[hash(it)] = int32(len(places))
+		latest[hash(it)] = int32(len(places)) // #nosec G115 -- 2^31 waiting lines would need 64 GiB of memory
 		places, keys = append(places, it.place), append(keys, hash(it))
 	})
 	if err != nil {
@@ -79,13 +79,13 @@ func (r *Importer) dependencies() (places []place, needs [][]int32, err error) {
 	needs = make([][]int32, len(places))
 	err = r.eachWaiting(func(it item) {
 		need := func(line int32, there bool) {
-			if there && line != int32(i) {
+			if there && line != int32(i) { // #nosec G115 -- 2^31 waiting lines would need 64 GiB of memory
 				needs[i] = append(needs[i], line)
 			}
 		}
 		line, there := before[keys[i]]
 		need(line, there)
-		before[keys[i]] = int32(i)
+		before[keys[i]] = int32(i) // #nosec G115 -- 2^31 waiting lines would need 64 GiB of memory
 		r.references(it, func(_ document.Pointer, _ *document.Reference, of item) {
 			line, there := latest[hash(of)]
 			need(line, there)

@@ -127,7 +127,7 @@ const waitingSize = 32
 
 func appendWaiting(dst []byte, p place) []byte {
 	for _, n := range [...]int64{p.number, p.offset, p.length, p.group} {
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(n)) // #nosec G115 -- what next reads is what appendWaiting wrote
 	}
 	return dst
 }
@@ -151,7 +151,7 @@ func (in *waitingInput) next() (line, error) {
 	if _, err := io.ReadFull(in.list, entry[:]); err != nil {
 		return line{}, err
 	}
-	at := func(i int) int64 { return int64(binary.LittleEndian.Uint64(entry[i:])) }
+	at := func(i int) int64 { return int64(binary.LittleEndian.Uint64(entry[i:])) } // #nosec G115 -- what next reads is what appendWaiting wrote
 	l := line{place: place{at(0), at(8), at(16), at(24)}, start: in.at}
 	if l.length < 0 || l.length > MaxLine+2 {
 		return line{}, errors.New("the list of waiting lines is damaged")

@@ -155,7 +155,7 @@ func readEntry(entry *zip.File, limit int64) (delivered, error) {
 	switch {
 	case bounded.N <= 0:
 		return delivered{}, errUnpacked
-	case counted.n > ratioCountsFrom && counted.n/maxEntryRatio > int64(entry.CompressedSize64):
+	case counted.n > ratioCountsFrom && counted.n/maxEntryRatio > int64(entry.CompressedSize64): // #nosec G115 -- a size that becomes negative is refused
 		return delivered{}, refuse(catalogue.BundleRatio, entry, message.Params{"limit": maxEntryRatio})
 	case err != nil:
 		return delivered{}, catalogue.BundleDamaged.Error(nil)

@@ -48,7 +48,7 @@ func (v *video) walk(from, to int64, visit func(name string, from, to int64) err
 			if err := v.read(header[8:], from+8, to); err != nil {
 				return err
 			}
-			length, content = int64(binary.BigEndian.Uint64(header[8:])), from+16
+			length, content = int64(binary.BigEndian.Uint64(header[8:])), from+16 // #nosec G115 -- a negative length is refused below
 		}
 		if length < content-from || length > to-from {
 			return io.ErrUnexpectedEOF

@@ -75,7 +75,7 @@ func newBuilder(locations int) *builder {
 func (b *builder) number(key string) uint32 {
 	number, known := b.numbers[key]
 	if !known {
-		number = uint32(len(b.keys))
+		number = uint32(len(b.keys)) // #nosec G115 -- memory bounds the number of keys far below 2^32
 		b.numbers[key] = number
 		b.keys = append(b.keys, key)
 	}

@@ -30,7 +30,7 @@ func (s *surroundings) add(location uint32, l Location) {
 func (s *surroundings) put(location uint32, c container, name string) {
 	number, known := s.numbers[c]
 	if !known {
-		number = uint32(len(s.members))
+		number = uint32(len(s.members)) // #nosec G115 -- memory bounds the number of members far below 2^32
 		s.numbers[c] = number
 		s.members = append(s.members, nil)
 		s.name(c, []string{name})

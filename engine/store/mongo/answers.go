@@ -23,7 +23,7 @@ func (a *answers) batch(collection string, n int) int32 {
 	if size, known := a.sizes.Load(collection); known {
 		most = max(1, min(most, answerBytes/max(1, size.(int))))
 	}
-	return int32(min(n+1, most))
+	return int32(min(n+1, most)) // #nosec G115 -- most is the largest
 }
 
 // learn takes note of the records of answers. Large ones are forgotten slowly.

@@ -89,9 +89,9 @@ func (w *jsonWriter) value(kind bsoncore.Type, value []byte) error {
 	case bsoncore.TypeString:
 		w.out = appendText(w.out, value[4:len(value)-1])
 	case bsoncore.TypeInt64:
-		w.out = strconv.AppendInt(w.out, int64(binary.LittleEndian.Uint64(value)), 10)
+		w.out = strconv.AppendInt(w.out, int64(binary.LittleEndian.Uint64(value)), 10) // #nosec G115 -- BSON integers are two's complement
 	case bsoncore.TypeInt32:
-		w.out = strconv.AppendInt(w.out, int64(int32(binary.LittleEndian.Uint32(value))), 10)
+		w.out = strconv.AppendInt(w.out, int64(int32(binary.LittleEndian.Uint32(value))), 10) // #nosec G115 -- BSON integers are two's complement
 	case bsoncore.TypeDouble:
 		f := math.Float64frombits(binary.LittleEndian.Uint64(value))
 		if math.IsInf(f, 0) || math.IsNaN(f) {
@@ -103,7 +103,7 @@ func (w *jsonWriter) value(kind bsoncore.Type, value []byte) error {
 	case bsoncore.TypeNull:
 		w.out = append(w.out, "null"...)
 	case bsoncore.TypeDateTime:
-		at := time.UnixMilli(int64(binary.LittleEndian.Uint64(value)))
+		at := time.UnixMilli(int64(binary.LittleEndian.Uint64(value))) // #nosec G115 -- BSON integers are two's complement
 		w.out = document.AppendString(w.out, document.FormatTime(at))
 	case bsoncore.TypeEmbeddedDocument:
 		return w.object(value)
@@ -154,11 +154,11 @@ func element(rest []byte) (name []byte, kind bsoncore.Type, value, next []byte, 
 		size = 0
 	case bsoncore.TypeString:
 		if len(rest) >= 4 {
-			size = 4 + int(int32(binary.LittleEndian.Uint32(rest)))
+			size = 4 + int(int32(binary.LittleEndian.Uint32(rest))) // #nosec G115 -- BSON integers are two's complement
 		}
 	case bsoncore.TypeEmbeddedDocument, bsoncore.TypeArray:
 		if len(rest) >= 4 {
-			size = int(int32(binary.LittleEndian.Uint32(rest)))
+			size = int(int32(binary.LittleEndian.Uint32(rest))) // #nosec G115 -- BSON integers are two's complement
 		}
 	default:
 		return name, kind, nil, nil, &foreignError{kind: kind, where: string(name)}
@@ -301,9 +301,9 @@ func text(kind bsoncore.Type, value []byte) (string, bool) {
 func integer(kind bsoncore.Type, value []byte) (int64, bool) {
 	switch kind {
 	case bsoncore.TypeInt64:
-		return int64(binary.LittleEndian.Uint64(value)), true
+		return int64(binary.LittleEndian.Uint64(value)), true // #nosec G115 -- BSON integers are two's complement
 	case bsoncore.TypeInt32:
-		return int64(int32(binary.LittleEndian.Uint32(value))), true
+		return int64(int32(binary.LittleEndian.Uint32(value))), true // #nosec G115 -- BSON integers are two's complement
 	}
 	return 0, false
 }
@@ -312,5 +312,5 @@ func instant(kind bsoncore.Type, value []byte) (time.Time, bool) {
 	if kind != bsoncore.TypeDateTime {
 		return time.Time{}, false
 	}
-	return time.UnixMilli(int64(binary.LittleEndian.Uint64(value))).UTC(), true
+	return time.UnixMilli(int64(binary.LittleEndian.Uint64(value))).UTC(), true // #nosec G115 -- BSON integers are two's complement
 }

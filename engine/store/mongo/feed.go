@@ -152,7 +152,7 @@ func (f *follower) streamed(ctx context.Context) error {
 	}
 	defer session.EndSession(context.WithoutCancel(ctx))
 	within := mongo.NewSessionContext(ctx, session)
-	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetBatchSize(int32(min(f.limit, 1000)))
+	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetBatchSize(int32(min(f.limit, 1000))) // #nosec G115 -- 1000 is the largest
 	if f.at.token != nil {
 		opts.SetResumeAfter(f.at.token)
 	} else {

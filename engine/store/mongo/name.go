@@ -43,7 +43,7 @@ func unescapeName(stored []byte) []byte {
 		if stored[i] == '%' && i+2 < len(stored) {
 			high, low := strings.IndexByte(upperHex, stored[i+1]), strings.IndexByte(upperHex, stored[i+2])
 			if high >= 0 && low >= 0 {
-				name = append(name, byte(high<<4|low))
+				name = append(name, byte(high<<4|low)) // #nosec G115 -- both are positions in 16 digits
 				i += 2
 				continue
 			}

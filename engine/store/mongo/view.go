@@ -194,7 +194,7 @@ func byID(n int) *options.FindOptionsBuilder {
 
 // batchSize is the number of documents of an answer: all of them, or as many as
 // keep it from being large.
-func batchSize(n int) int32 { return int32(min(n+1, mostRecords)) }
+func batchSize(n int) int32 { return int32(min(n+1, mostRecords)) } // #nosec G115 -- mostRecords is the largest
 
 // Get implements store.Snapshot.
 func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yield func(*store.Record) error) error {

@@ -91,7 +91,7 @@ func (s *Store) open() error {
 	if err := s.acquire(); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // #nosec G304 -- the operator chooses the file
 	if err != nil {
 		return notUsable(path, "it cannot be opened for writing; check that the file and its folder are writable", err)
 	}

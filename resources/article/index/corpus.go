@@ -21,7 +21,7 @@ func newPosting(slot uint32, frequency uint8) posting {
 }
 
 func (p posting) slot() uint32     { return uint32(p) >> 8 }
-func (p posting) frequency() uint8 { return uint8(p) }
+func (p posting) frequency() uint8 { return uint8(p) } // #nosec G115 -- the frequency is the lowest byte
 
 // corpus is the inverted index of the articles of a network and language. It reuses
 // the numbers of removed articles and terms.
@@ -60,7 +60,7 @@ func newCorpus() *corpus { return &corpus{ids: map[string]uint32{}, families: ma
 
 // insert adds an article, and returns its slot.
 func (c *corpus) insert(entry *Entry, prints fingerprints, terms []weighted) (uint32, error) {
-	slot := uint32(len(c.entries))
+	slot := uint32(len(c.entries)) // #nosec G115 -- maxSlots bounds the number
 	if free := len(c.freeSlots); free > 0 {
 		slot, c.freeSlots = c.freeSlots[free-1], c.freeSlots[:free-1]
 	} else if slot == maxSlots {
@@ -123,7 +123,7 @@ func (c *corpus) id(term string) uint32 {
 		id, c.freeTerms = c.freeTerms[free-1], c.freeTerms[:free-1]
 		c.names[id] = term
 	} else {
-		id = uint32(len(c.names))
+		id = uint32(len(c.names)) // #nosec G115 -- memory bounds the number of terms far below 2^32
 		c.names = append(c.names, term)
 		c.postings = append(c.postings, nil)
 	}
