@@ -227,11 +227,11 @@ func TestLostPassword(t *testing.T) {
 	first.stop()
 	procShuns(t, first.stdout.String(), "If the password is lost")
 	next := procServeWith(t, store, nil, "--demo")
-	line := next.stdout.await(t, 0, func(line string) bool { return strings.Contains(line, " import users ") })
-	next.stop()
-	if _, err := procShell(t, "cd "+t.TempDir()+" && "+strings.ReplaceAll(line, "A NEW PASSWORD", "a new password")); err != nil {
+	line := next.stdout.await(t, 0, func(line string) bool { return strings.Contains(line, " user passwd ") })
+	if _, err := procShell(t, "cd "+t.TempDir()+" && echo a new password | "+line); err != nil {
 		t.Fatal(err)
 	}
+	next.stop()
 	last := procServe(t, store)
 	last.signIn("admin", "a new password")
 	last.stop()
