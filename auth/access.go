@@ -46,7 +46,7 @@ func (Access) Visible(caller *engine.Caller, t *schema.Type, network string) que
 	}
 	grant, ok := caller.Grants[network]
 	switch {
-	case !ok:
+	case !ok, t.Name == tokenType && !manages(grant):
 		return query.None
 	case grant.Network, len(t.TeamPaths()) == 0:
 		return query.All
@@ -110,8 +110,12 @@ func visibleUsers(caller *engine.Caller) query.Expr {
 	by := func(field query.Field) query.Expr {
 		return query.Compare{Field: field, Op: query.Equal, Value: caller.User}
 	}
+	shared := in(byUserNetwork, networksOf(caller, func(engine.Grant) bool { return true }))
+	if caller.Token != nil { // which shows nothing that belongs to its user in person
+		return shared
+	}
 	return query.Or{
-		in(byUserNetwork, networksOf(caller, func(engine.Grant) bool { return true })),
+		shared,
 		by(byID),
 		query.And{query.Null{Field: byUserNetwork}, by(byCreator)},
 	}
@@ -155,10 +159,17 @@ func managesAny(caller *engine.Caller) bool { return len(networksOf(caller, mana
 
 // MayWrite implements engine.Access.
 func (Access) MayWrite(caller *engine.Caller, t *schema.Type, network, id string, exists bool) error {
-	if caller.System || t.Name == "users" && id == caller.User {
+	if caller.System || t.Name == "users" && caller.Is(id) {
 		return nil
 	}
 	allowed := holds(caller, t, network)
+	switch {
+	case t.Name == tokenType:
+		allowed = manages(caller.Grants[network])
+	case t.Name == "networks" && !exists && caller.Token != nil:
+		// The user, and not the token, would become its administrator.
+		return message.UserRequired.Error(message.Params{"type": t.Name})
+	}
 	if t.Name == "networks" && exists {
 		grant, member := caller.Grants[id]
 		if allowed && !member && !caller.Dormant[id] { // do not reveal whether it exists
@@ -174,7 +185,7 @@ func (Access) MayWrite(caller *engine.Caller, t *schema.Type, network, id string
 
 // MayWriteSome implements engine.Access.
 func (a Access) MayWriteSome(caller *engine.Caller, t *schema.Type, network string) error {
-	if t.Name == "users" || t.Name == "networks" && len(caller.Dormant) > 0 { // of which the caller may write one
+	if t.Name == "users" || t.Name == "networks" && (len(caller.Dormant) > 0 || caller.Token != nil && managesAny(caller)) { // of which the caller may write one
 		return nil
 	}
 	return a.MayWrite(caller, t, network, "", false)

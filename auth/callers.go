@@ -22,7 +22,8 @@ const (
 // Collections returns the collections that the store must have for this package.
 func Collections() []store.Collection {
 	return []store.Collection{{Name: credentialCollection}, {Name: keyCollection}, {Name: refreshCollection}, {Name: guardCollection},
-		{Name: sessionCollection}, {Name: secretCollection}, {Name: attemptCollection}, {Name: addressCollection}, {Name: userSessionCollection}}
+		{Name: sessionCollection}, {Name: secretCollection}, {Name: attemptCollection}, {Name: addressCollection}, {Name: userSessionCollection},
+		{Name: tokenCollection}, {Name: useCollection}}
 }
 
 // userDocument is the part of a stored user that this package reads.

@@ -41,8 +41,11 @@ func (s *Service) prepareUser(ctx context.Context, c *engine.Change) error {
 	if n := utf8.RuneCountInString(password); n < s.Passwords.minLength() || n > maxPassword {
 		set = false // absent, or refused by the policy or the schema
 	}
-	own := c.ID == c.Caller.User && !c.Caller.System
+	own := c.Caller.Is(c.ID) && !c.Caller.System
 	name, named := c.Patch["username"].(string)
+	if _, sent := c.Patch["password"]; sent && c.Caller.Token != nil {
+		return message.UserRequired.Error(message.Params{"field": "/password"})
+	}
 	if !set && !(own && named) {
 		return nil
 	}

@@ -78,7 +78,11 @@ func (s *Service) revoke(r *rest.Call) error {
 		err = message.InvalidTokenRequest.Error(message.Params{"parameter": "token"})
 	}
 	if err == nil {
-		err = s.Revoke(r.Context(), fields["token"])
+		if token := fields["token"]; isAPIToken(token) {
+			err = s.revokeAPIToken(r.Context(), r.Engine(), token)
+		} else {
+			err = s.Revoke(r.Context(), token)
+		}
 	}
 	if err != nil {
 		return refuse(r, err)

@@ -10,12 +10,13 @@ import (
 	"marquee/engine/write"
 )
 
-// Hooks returns the rules of users, roles, teams and networks: callers can grant only
-// permissions that they hold.
+// Hooks returns the rules of users, roles, tokens, teams and networks: callers can grant
+// only permissions that they hold.
 func (s *Service) Hooks() map[string]engine.Hooks {
 	return map[string]engine.Hooks{
 		"users":    {Prepare: s.prepareUser, BeforeValidate: write.Each(s.userBeforeValidate), BeforeStore: s.usersBeforeStore, BeforeRender: userBeforeRender, Hidden: []string{"userRoles"}},
 		"roles":    {BeforeValidate: write.Each(roleBeforeValidate), BeforeStore: guardRoles},
+		tokenType:  {Prepare: prepareToken, BeforeValidate: write.Each(s.tokenBeforeValidate), BeforeStore: write.Each(storeToken), Derive: s.deriveUses},
 		"teams":    {Validate: validateTeams},
 		"networks": {Prepare: prepareNetwork, BeforeStore: write.Each(networkBeforeStore)},
 	}

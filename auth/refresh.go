@@ -205,7 +205,12 @@ func (s *Service) Sweep(ctx context.Context) error {
 	in := func(state string) query.Expr {
 		return query.Compare{Field: query.Field{System: query.State}, Op: query.Equal, Value: state}
 	}
-	return errors.Join(s.sweep(ctx, refreshCollection, nil, refresh),
+	secrets := func(r *store.Record) (bool, error) {
+		var secret secretOfToken
+		err := json.Unmarshal(r.Document, &secret)
+		return s.now().After(secret.Expires.Add(clockSkew)), err
+	}
+	return errors.Join(s.sweep(ctx, refreshCollection, nil, refresh), s.sweep(ctx, tokenCollection, nil, secrets),
 		s.sweep(ctx, sessionCollection, in("INACTIVE"), ended),
 		s.sweep(ctx, sessionCollection, in(stateForgotten), forgotten))
 }

@@ -6,6 +6,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -48,6 +49,8 @@ type Service struct {
 	keys      *keyRing
 	callers   *callers
 	sessions  *sessions
+	apiTokens kept[string, *apiToken]
+	uses      uses
 	verified  verified
 	lifetimes Lifetimes
 	signIns   lines
@@ -66,6 +69,9 @@ func NewService(ctx context.Context, s store.Store, sealer engine.Sealer, lifeti
 	service := &Service{store: s, callers: newCallers(s), sessions: newSessions(s), lifetimes: lifetimes, now: now,
 		parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithIssuer(issuer),
 			jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now))}
+	service.apiTokens.store, service.apiTokens.collections = s, []string{tokenType, tokenCollection, "users", "roles", "teams", "networks"}
+	service.apiTokens.entries.most = maxKept
+	service.uses.init()
 	var err error
 	if service.keys, err = openKeys(ctx, s, sealer, lifetimes, now()); err != nil {
 		return nil, err
@@ -73,9 +79,12 @@ func NewService(ctx context.Context, s store.Store, sealer engine.Sealer, lifeti
 	return service, openSecret(ctx, s, sealer, service)
 }
 
-// Caller returns the caller of an access token. An error is of kind Unauthenticated,
-// or of the store.
+// Caller returns the caller of an access token, or of an API token. An error
+// is of kind Unauthenticated, or of the store.
 func (s *Service) Caller(ctx context.Context, token string) (*engine.Caller, error) {
+	if isAPIToken(token) {
+		return s.apiCaller(ctx, token)
+	}
 	c, err := s.verify(ctx, token)
 	if err != nil {
 		return nil, err
@@ -97,11 +106,11 @@ func (s *Service) Caller(ctx context.Context, token string) (*engine.Caller, err
 	return m.caller, nil
 }
 
-// Maintain rotates the signing keys when their time has come, and drops what has
-// expired. Every server of a store may call it.
+// Maintain rotates the signing keys when their time has come, drops what has expired,
+// and stores the uses of API tokens that RecordUses could not store. Every server of a store may call it.
 func (s *Service) Maintain(ctx context.Context) error {
 	if err := s.keys.maintain(ctx, s.now()); err != nil {
 		return err
 	}
-	return s.Sweep(ctx)
+	return errors.Join(s.Sweep(ctx), s.storeUses(ctx))
 }

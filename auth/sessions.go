@@ -113,7 +113,7 @@ func (s *Service) logout(r *rest.Call) error {
 		return err
 	}
 	id := r.PathValue("id")
-	if id != r.Caller().User && !r.Caller().Operator {
+	if !r.Caller().Is(id) && !r.Caller().Operator {
 		if err := s.mayEndSessions(r.Context(), r.Caller(), id, r.Engine()); err != nil {
 			return err
 		}

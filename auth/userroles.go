@@ -101,7 +101,7 @@ func checkGranted(ctx context.Context, w *engine.Writing, c *engine.Change) erro
 	for _, change := range []struct{ from, to map[string][]string }{{before, after}, {after, before}} {
 		for network, roles := range change.to {
 			for _, id := range without(roles, change.from[network]) {
-				if err := checkRole(ctx, w, c, network, id); err != nil {
+				if err := checkRole(ctx, w, c, network, id, "/userRoles"); err != nil {
 					return err
 				}
 			}
@@ -110,7 +110,9 @@ func checkGranted(ctx context.Context, w *engine.Writing, c *engine.Change) erro
 	return nil
 }
 
-func checkRole(ctx context.Context, w *engine.Writing, c *engine.Change, network, id string) error {
+// checkRole returns an error unless the caller may give others a role, which a property
+// names.
+func checkRole(ctx context.Context, w *engine.Writing, c *engine.Change, network, id, field string) error {
 	role, err := readRole(ctx, w, network, id)
 	if err != nil || role == nil { // the reference is rejected elsewhere
 		return err
@@ -118,11 +120,11 @@ func checkRole(ctx context.Context, w *engine.Writing, c *engine.Change, network
 	grant := c.Caller.Grants[network]
 	for _, permission := range role.Permissions {
 		if !canGrant(grant, role.Scope, permission) {
-			return message.GrantNotHeld.Error(message.Params{"field": "/userRoles", "value": permission})
+			return message.GrantNotHeld.Error(message.Params{"field": field, "value": permission})
 		}
 	}
 	if !manages(grant) || role.Scope == "NETWORK" && !grant.Network {
-		return message.GrantNotHeld.Error(message.Params{"field": "/userRoles", "value": id})
+		return message.GrantNotHeld.Error(message.Params{"field": field, "value": id})
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 // userBeforeRender hides roles in networks that the caller does not manage, unless
 // they are the caller's own.
 func userBeforeRender(caller *engine.Caller, r *store.Record) error {
-	if caller.System || r.ID == caller.User {
+	if caller.System || caller.Is(r.ID) {
 		return nil
 	}
 	object, err := document.DecodeObject(r.Document, document.Limits{})
@@ -52,7 +52,7 @@ func (s *Service) userBeforeValidate(ctx context.Context, w *engine.Writing, c *
 	switch {
 	case c.Before == nil:
 		return nil
-	case c.ID == c.Caller.User:
+	case c.Caller.Is(c.ID):
 		return checkProved(ctx, w, c)
 	}
 	field := ownField(c)

@@ -13,6 +13,7 @@ import (
 // The names that applications use, with the packages that define them.
 type (
 	Caller   = access.Caller
+	Token    = access.Token
 	Grant    = access.Grant
 	TeamRole = access.TeamRole
 	Access   = access.Access

@@ -90,6 +90,10 @@ func compareAssigned(t *testing.T, step string, of *schema.Type, plain, got map[
 			if strings.HasPrefix(b, `"2001`) || len(b) != len(a) {
 				t.Errorf("%s: %s is %s", step, name, b)
 			}
+		case of.Name == "tokens" && (name == "token" || name == "expiryTime"): // which each token has its own of
+			if strings.Contains(b, "forged") || strings.Contains(b, "2001") || step != "created" && name == "token" && b != "null" {
+				t.Errorf("%s: %s is %s", step, name, b)
+			}
 		case slices.Contains(of.Unique, name) || of.IDProperty != "" && name == of.IDProperty:
 		case strings.ReplaceAll(a, "plain", "forged") != b:
 			t.Errorf("%s: %s is %s, not %s", step, name, b, a)

@@ -197,6 +197,25 @@ func procSession(t *testing.T, p *proc) (secrets []string) {
 	}
 	send(400, "GET", "/api/v1/orders/"+token+"?context=main", bearer(token), "")
 	send(404, "GET", "/delivery/x/"+token, nil, "")
+
+	// An API token.
+	send(201, "POST", "/api/v1/roles/r?context=main", bearer(token), `{"name": "R", "scope": "NETWORK"}`)
+	var made struct{ Token string }
+	a = send(201, "POST", "/api/v1/tokens/t?context=main", bearer(token), `{"name": "T", "role": "r"}`)
+	if err := json.Unmarshal(a.body, &made); err != nil {
+		t.Fatal(err)
+	}
+	api := secret(made.Token)
+	secret(apiHash(api))
+	send(200, "GET", list, bearer(api), "")
+	send(401, "GET", list+"&auth_token="+api, nil, "")
+	send(400, "GET", "/api/v1/orders/"+api+"?context=main", bearer(token), "")
+	send(404, "GET", "/delivery/x/"+api, nil, "")
+	send(404, "GET", "/nowhere/"+api, nil, "")
+	send(401, "GET", list, bearer(secret(api[:len(api)-1])), "")
+	send(400, "POST", "/api/authenticate", form, "grant_type=refresh_token&refresh_token="+api)
+	send(200, "POST", "/api/authenticate/revoke", form, "token="+api)
+	send(401, "GET", list, bearer(api), "")
 	a = send(201, "POST", "/api/v1/orders/made?context=main&auth_token="+token, nil, `{"name": "O"}`)
 	procShuns(t, fmt.Sprint(a.header)+string(a.body), token, "auth_token")
 

@@ -18,11 +18,28 @@ type Caller struct {
 	// Operator says that a System caller is a person who administers the service
 	// where it runs. The history says so.
 	Operator bool
+	// Token is the API token with which a program acts for the user, nil for users
+	// themselves.
+	Token *Token
 	// Grants holds what the caller may do, by network.
 	Grants map[string]Grant
 	// Dormant lists networks that are not ACTIVE and that the caller would manage: the
 	// caller may see and change the network itself, and nothing in it.
 	Dormant map[string]bool
+}
+
+// Token identifies an API token.
+type Token struct{ Network, ID string }
+
+// Is reports whether the caller is a user, and not a program that acts for one.
+func (c *Caller) Is(user string) bool { return c.Token == nil && c.User == user }
+
+// Account distinguishes callers from each other where they share something limited.
+func (c *Caller) Account() string {
+	if c.Token == nil {
+		return c.User
+	}
+	return "token\x00" + c.Token.Network + "\x00" + c.Token.ID
 }
 
 // Grant is what a caller's roles allow in one network.

@@ -59,6 +59,7 @@ var (
 var (
 	TokenMissing         = fault(Unauthenticated, "error.token.missing", "An access token is required.")
 	TokenInvalid         = fault(Unauthenticated, "error.token.invalid", "The access token is not valid, has expired or was revoked.")
+	TokenInURL           = fault(Unauthenticated, "error.token.in.url", "An API token is only accepted in the Authorization header. This one has been in a URL: revoke it.")
 	TokenTwice           = fault(Malformed, "error.token.twice", "Send the access token only once: in the Authorization header or as auth_token.")
 	TokenInPath          = fault(Malformed, "error.token.in.path", "Send the access token in the Authorization header or as the query parameter auth_token, not in the path.")
 	InvalidGrant         = fault(Malformed, "error.grant.invalid", "The user name or password is wrong, or the refresh token is not valid.")
@@ -72,12 +73,14 @@ var (
 	ReadForbidden        = fault(Forbidden, "error.read.forbidden", "Reading {{type}} requires the permission {{permission}}.")
 	ResultInvisible      = fault(Forbidden, "error.result.invisible", "The write was rejected because you could not read its result.")
 	GrantNotHeld         = fault(Forbidden, "error.grant.not.held", "You cannot grant or revoke {{value}}, as you do not hold it yourself.")
+	UserRequired         = fault(Forbidden, "error.user.required", "An API token cannot be used for this: sign in as a user.")
 	GrantUnseen          = fault(Forbidden, "error.grant.unseen", "You cannot change {{field}}, as that would grant or revoke something that you cannot see.")
 	UserNotManaged       = fault(Forbidden, "error.user.not.managed", "{{field}} can be changed by the user, or by a manager of all the user's networks who holds every permission that the user holds.")
 	NetworkNotManaged    = fault(Forbidden, "error.network.not.managed", "You cannot change roles in the network {{context}}.")
 	LastAdministrator    = invalid("error.last.administrator", "The network {{context}} would be left without an administrator: an ACTIVE user with an ACTIVE role of scope NETWORK that holds MANAGE_SYSTEM.")
 	PasswordCommon       = invalid("error.password.common", "{{field}} is too easy to guess: it is a common password, or differs from one by what is tried first, such as a digit or a capital.")
 	PasswordHasUsername  = invalid("error.password.has.username", "{{field}} must not contain the username.")
+	TokenExpiry          = invalid("error.token.expiry", "{{field}} must be in the future, and at most {{limit}} days from now.")
 	CurrentPasswordWrong = invalid("error.current.password.wrong", "currentPassword is required to change your own password or username, and must be correct.")
 )
 
@@ -161,10 +164,11 @@ var (
 	AuditUpdated = define(None, TypeAudit, "audit.object.updated", "{{type}} {{id}} was changed.")
 )
 
-// Causes of changes that no user made, in the history.
+// Causes of changes that no user made in person, in the history.
 var (
 	CauseObject   = define(None, TypeAudit, "audit.cause.object", "The service made this change because {{type}} {{id}} was written.")
 	CauseOperator = define(None, TypeAudit, "audit.cause.operator", "The operator of the service made this change where it runs.")
+	CauseToken    = define(None, TypeAudit, "audit.cause.token", "The API token {{id}} of the network {{context}} was used.")
 	CauseTime     = define(None, TypeAudit, "audit.cause.time", "The service made this change because the time at {{field}}, {{time}}, has passed.")
 )
 

@@ -27,7 +27,7 @@ const (
 var (
 	anyRequest = []*message.Definition{message.RequestSyntax, message.RequestsTooMany, message.HeadersTooLarge, message.PathUnknown,
 		message.MethodUnsupported, message.InternalError, message.DeadlineExceeded, message.ShuttingDown}
-	authenticated = []*message.Definition{message.TokenMissing, message.TokenInvalid, message.TokenTwice, message.TokenInPath,
+	authenticated = []*message.Definition{message.TokenMissing, message.TokenInvalid, message.TokenTwice, message.TokenInPath, message.TokenInURL,
 		message.QuerySyntax, message.ParameterRepeated, message.ParameterUnknown, message.ParameterInvalid, message.ParameterMissing,
 		message.NetworkForbidden, message.ReadForbidden, message.ServerBusy, message.SpoolFull, message.StoreUnavailable, message.StoreDamaged, message.StoreFull}
 	ofTypes = []*message.Definition{message.TypeUnknown, message.ObjectNotFound, message.BadID}
@@ -38,7 +38,7 @@ var (
 		message.BodyNotObject, message.BodyNotObjects, message.BodyIncomplete, message.BodyTooSlow, message.BodyCompression,
 		message.BodyTooLarge, message.BatchTooLarge, message.ObjectTooLarge, message.TooManyObjects, message.TooManyValues,
 		message.MediaType, message.ContentEncoding, message.HeaderInvalid, message.IDMismatch, message.BatchMember,
-		message.PermissionMissing, message.ResultInvisible, message.GrantNotHeld, message.GrantUnseen, message.UserNotManaged,
+		message.PermissionMissing, message.ResultInvisible, message.GrantNotHeld, message.GrantUnseen, message.UserNotManaged, message.UserRequired,
 		message.NetworkNotManaged, message.VersionMismatch, message.AlreadyExists, message.ConflictUnresolved,
 		message.OutcomeUnknown, message.SchemaOutdated, message.AttemptsTooMany, message.SignInsFailed}
 )

@@ -34,10 +34,16 @@ func (e *Reader) Render(ctx context.Context, caller *access.Caller, network stri
 	return err
 }
 
-// Outline renders only the ids and urls of the objects that a write stored, without
-// reading the store.
+// Outline renders only the ids and urls of the objects that a write stored, and what no
+// other answer will have, without reading the store.
 func (e *Reader) Outline(caller *access.Caller, network string, objects written.Objects, answer Answer) error {
-	return e.newView(caller, network, Projection{"id": nil, "url": nil}).answer(context.Background(), nil, objects, answer)
+	shown := Projection{"id": nil, "url": nil}
+	for _, o := range objects.Objects {
+		for name := range o.Shown {
+			shown[name] = nil
+		}
+	}
+	return e.newView(caller, network, shown).answer(context.Background(), nil, objects, answer)
 }
 
 // StreamAnswer returns a written.Answer that renders the objects of a stream into
@@ -111,6 +117,11 @@ func (v *view) completeObjects(ctx context.Context, s store.Snapshot, objects []
 		record := *o.Record
 		if err := v.beforeRender(o.Type, &record); err != nil {
 			return nil, err
+		}
+		if o.Shown != nil {
+			if err := set(&record, o.Shown); err != nil {
+				return nil, err
+			}
 		}
 		records[i], byType[o.Type] = &record, append(byType[o.Type], &record)
 	}

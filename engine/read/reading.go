@@ -120,6 +120,13 @@ func (r *Reading) Lookup(ctx context.Context, collection, network string, ids []
 
 // Set sets properties of the document of a record; nil removes one.
 func (r *Reading) Set(record *store.Record, properties map[string]any) error {
+	if err := set(record, properties); err != nil {
+		return err
+	}
+	return r.take(len(record.Document))
+}
+
+func set(record *store.Record, properties map[string]any) error {
 	object, err := document.DecodeObject(record.Document, document.Limits{Depth: 1000})
 	if err != nil {
 		return err
@@ -130,5 +137,5 @@ func (r *Reading) Set(record *store.Record, properties map[string]any) error {
 		}
 	}
 	record.Document = document.Append(nil, object)
-	return r.take(len(record.Document))
+	return nil
 }

@@ -37,7 +37,7 @@ type streamAnswer struct {
 // spooledAnswer creates a streamAnswer, which can be written after the deadline of
 // the call: a write that has been stored is reported as stored.
 func (r *Call) spooledAnswer() *streamAnswer {
-	return &streamAnswer{file: r.s.Spool.Create(context.WithoutCancel(r.Context()), r.caller.User)}
+	return &streamAnswer{file: r.s.Spool.Create(context.WithoutCancel(r.Context()), r.account())}
 }
 
 // Begin implements engine.Answer.
@@ -112,7 +112,7 @@ func (a *outlineAnswer) End() error { return nil }
 
 // answerAll sends the response to a successful write of several objects.
 func (r *Call) answerAll(network string, result *engine.Result) error {
-	if r.prefersMinimal() {
+	if r.prefersMinimal(result.Stored().Once()) {
 		return r.empty(http.StatusNoContent)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTime)

@@ -172,11 +172,20 @@ func (r *Call) authenticate() error {
 	if token == "" {
 		return message.TokenMissing.Error(nil)
 	}
-	var err error
-	if r.caller, err = r.s.Auth.Caller(r.c.Request.Context(), token); err != nil {
+	caller, err := r.s.Auth.Caller(r.c.Request.Context(), token)
+	if r.caller = caller; err != nil {
 		return err
 	}
-	r.SetUser(r.caller.User)
+	if caller.Token != nil {
+		if inQuery {
+			r.caller = nil
+			return message.TokenInURL.Error(nil)
+		}
+		if out := r.outbox(); out != nil {
+			out.token = caller.Token.ID
+		}
+	}
+	r.SetUser(caller.User)
 	return nil
 }
 

@@ -28,10 +28,11 @@ func (r *Call) give() {
 	r.share = nil
 }
 
-// account returns who is charged for the call: the user, or else the address.
+// account returns who is charged for the call: the user, an API token, or
+// else the address.
 func (r *Call) account() string {
 	if r.caller != nil {
-		return r.caller.User
+		return r.caller.Account()
 	}
 	address := r.client()
 	if !address.IsValid() {

@@ -96,6 +96,9 @@ func (s *Server) observe(c *gin.Context) {
 		if out.user != "" {
 			attributes = append(attributes, slog.String("user", out.user))
 		}
+		if out.token != "" {
+			attributes = append(attributes, slog.String("token", out.token))
+		}
 	}
 	s.logger(c).LogAttrs(c.Request.Context(), level, "request", attributes...)
 }

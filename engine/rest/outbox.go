@@ -35,8 +35,8 @@ type outbox struct {
 	caller string
 	body   *sentBody // nil for none
 	client netip.Addr
-	// route and user are for the log.
-	route, user string
+	// route, user and token, the id of an API token, are for the log.
+	route, user, token string
 
 	status int
 	parts  [][]byte

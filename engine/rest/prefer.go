@@ -57,9 +57,16 @@ func splitQuoted(value string, separator byte) []string {
 }
 
 // prefersMinimal reports whether the client prefers a successful write to have a
-// minimal response, and sets Preference-Applied.
-func (r *Call) prefersMinimal() bool {
+// minimal response, and sets Preference-Applied. A response that shows something once is
+// never minimal, and must not be cached.
+func (r *Call) prefersMinimal(once bool) bool {
 	preference := returnPreference(r.c.Request.Header)
+	if once {
+		r.c.Header("Cache-Control", "no-store")
+		if preference == returnMinimal {
+			preference = noPreference
+		}
+	}
 	if preference != noPreference {
 		r.c.Header("Preference-Applied", preference)
 	}

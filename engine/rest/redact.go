@@ -7,8 +7,8 @@ import (
 )
 
 // tokenInPath matches the beginning of an access token in a path: a parameter
-// with its name, or a JSON Web Token.
-var tokenInPath = regexp.MustCompile(`(?i:auth_token\s*=)|eyJ[\w-]{8,}\.[\w-]{8,}\.`)
+// with its name, a JSON Web Token, or an API token.
+var tokenInPath = regexp.MustCompile(`(?i:auth_token\s*=)|eyJ[\w-]{8,}\.[\w-]{8,}\.|mq_[\w-]{40,}`)
 
 var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
@@ -18,7 +18,7 @@ const maxUnescape = 4
 // withoutToken returns a path that can be logged and sent to clients: it is cut
 // off where a token begins. Found reports whether there was one.
 func withoutToken(path string) (safe string, found bool) {
-	if !strings.ContainsAny(path, "%=") && !strings.Contains(path, "eyJ") {
+	if !strings.ContainsAny(path, "%=") && !strings.Contains(path, "eyJ") && !strings.Contains(path, "mq_") {
 		return path, false // no token, without the cost of the regular expression
 	}
 	text := path

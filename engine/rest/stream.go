@@ -46,7 +46,7 @@ func (r *Call) WriteStream(t *schema.Type, limits StreamLimits) error {
 		return err
 	}
 	defer body.Close()
-	minimal := r.prefersMinimal()
+	minimal := r.prefersMinimal(false)
 	var answer *streamAnswer
 	var kept engine.StreamAnswer
 	if !minimal {

@@ -131,7 +131,7 @@ func (r *Call) writeOne(batch engine.Batch, op engine.Operation) error {
 	if !batch.ValidateOnly {
 		r.c.Header("ETag", object.ETag())
 	}
-	switch minimal := r.prefersMinimal(); {
+	switch minimal := r.prefersMinimal(result.Stored().Once()); {
 	case minimal && status == http.StatusCreated:
 		return r.empty(status)
 	case minimal:

@@ -94,8 +94,8 @@ type Change struct {
 	FeedOnly bool
 	// Fields is a JSON array of the changed fields, without secrets.
 	Fields []byte
-	// Cause is a JSON object that explains why the service made the change;
-	// empty for a user's change.
+	// Cause is a JSON object that explains why the service made the change, or
+	// names the API token that was used; empty for a user's change.
 	Cause []byte
 	// Notices is a JSON array of notices for the Owner; both are empty when
 	// there are none.

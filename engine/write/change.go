@@ -74,6 +74,8 @@ type found struct {
 	warned    [][]byte
 	unlisted  int
 	touched   []string
+	// shown are properties of the answer that are not stored.
+	shown map[string]any
 	// owners are the values of the type's OwnerField, nil where they stay.
 	owners []string
 	validated
@@ -91,6 +93,15 @@ func (c *Change) Internal() bool { return c.op == nil }
 // Touch stores the object even if its document is unchanged. The history names the
 // property without values.
 func (c *Change) Touch(property string) { c.touched = append(c.touched, property) }
+
+// Show adds a property to the object in the answer to this write, and nowhere else: it
+// is not stored, and no later answer has it.
+func (c *Change) Show(property string, value any) {
+	if c.shown == nil {
+		c.shown = map[string]any{}
+	}
+	c.shown[property] = value
+}
 
 // SetCause sets the reason for a change by the service, which the history keeps. It
 // has no effect on a client's change.

@@ -286,14 +286,25 @@ func (w *Writing) changeOf(c *Change) store.Change {
 		Version: c.record.Version, User: w.caller.User, FeedOnly: c.derived, Fields: c.fields}
 	if !c.derived {
 		change.Cause = c.cause
-	}
-	if w.caller.Operator && change.Cause == nil && !c.derived {
-		change.Cause = history.Encode(message.CauseOperator.With(nil))
+		if len(c.cause) == 0 {
+			change.Cause = w.callerCause()
+		}
 	}
 	if notices := history.Appeared(c.warningsBefore(), c.warnings); notices != nil && c.record.CreateUser != "" {
 		change.Owner, change.Notices = c.record.CreateUser, notices
 	}
 	return change
+}
+
+// callerCause returns what the history says of a caller that is no user in person, or nil.
+func (w *Writing) callerCause() []byte {
+	switch token := w.caller.Token; {
+	case w.caller.Operator:
+		return history.Encode(message.CauseOperator.With(nil))
+	case token != nil:
+		return history.Encode(message.CauseToken.With(message.Params{"type": "tokens", "id": token.ID, "context": token.Network}))
+	}
+	return nil
 }
 
 func (c *Change) warningsBefore() []byte {

@@ -86,7 +86,7 @@ func (r *Result) Stored() written.Objects {
 	for i, c := range r.Changes {
 		label, _ := c.After[c.Type.Label].(string)
 		parent, _ := c.After[c.Type.Parent].(string)
-		objects.Objects[i] = written.Object{Type: c.Type, Record: &c.record, Label: label, Parent: parent}
+		objects.Objects[i] = written.Object{Type: c.Type, Record: &c.record, Label: label, Parent: parent, Shown: c.shown}
 	}
 	return objects
 }

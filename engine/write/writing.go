@@ -67,6 +67,9 @@ type transaction struct {
 // Caller returns the caller of the write.
 func (w *Writing) Caller() *access.Caller { return w.caller }
 
+// ValidateOnly reports whether nothing of the call will be stored.
+func (w *Writing) ValidateOnly() bool { return w.batch.ValidateOnly }
+
 // Tx returns the transaction.
 func (w *Writing) Tx() store.Tx { return w.tx }
 

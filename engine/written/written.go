@@ -4,6 +4,7 @@ package written
 
 import (
 	"context"
+	"slices"
 
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -23,6 +24,13 @@ type Object struct {
 	// Label is the value of the property that names the object, Parent the id of its
 	// parent; "" without one.
 	Label, Parent string
+	// Shown are properties that only this answer has; nil for none.
+	Shown map[string]any
+}
+
+// Once reports whether any of the objects has properties that no other answer will have.
+func (o Objects) Once() bool {
+	return slices.ContainsFunc(o.Objects, func(one Object) bool { return one.Shown != nil })
 }
 
 // Answer receives the objects that a stream writes.

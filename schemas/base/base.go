@@ -1,5 +1,5 @@
 // Package base holds the JSON Schemas of the types that every application has:
-// networks, users, roles and teams, with the shared definitions common/labels.json
+// networks, users, roles, teams and tokens, with the shared definitions common/labels.json
 // and common/reference.json. It imports nothing of the project; begin with Extend.
 package base
 

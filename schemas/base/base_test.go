@@ -39,7 +39,7 @@ func TestBaseLoadsAlone(t *testing.T) {
 	for _, loaded := range registry.Types() {
 		names = append(names, loaded.Name)
 	}
-	if want := []string{"networks", "roles", "teams", "users"}; !slices.Equal(names, want) {
+	if want := []string{"networks", "roles", "teams", "tokens", "users"}; !slices.Equal(names, want) {
 		t.Errorf("the types are %v, want %v", names, want)
 	}
 }

@@ -1,0 +1,102 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"marquee/engine"
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/store"
+)
+
+// The lifetime of an API token, and the longest one.
+const (
+	tokenDays    = 90
+	maxTokenDays = 366
+)
+
+// prepareToken generates the secret of an API token before the transaction, which can
+// run more than once.
+func prepareToken(ctx context.Context, c *engine.Change) error {
+	c.Kept = newAPIToken()
+	return nil
+}
+
+// tokenBeforeValidate checks that the caller can grant the role of a new API token. A
+// token that is no longer ACTIVE has been revoked for ever.
+func (s *Service) tokenBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change) error {
+	if c.Before != nil {
+		if c.StateBefore != "ACTIVE" && c.State == "ACTIVE" {
+			w.Add(c.Fault(message.TransitionForbidden, "/objectState", message.Params{"from": c.StateBefore, "to": c.State}))
+		}
+		return nil
+	}
+	now := w.Now()
+	if c.After["expiryTime"] == nil {
+		c.After["expiryTime"] = document.FormatTime(now.AddDate(0, 0, tokenDays))
+	}
+	if c.Caller.System {
+		return nil
+	}
+	if c.Caller.Token != nil { // it would outlive its own revocation
+		return message.UserRequired.Error(message.Params{"type": c.Type.Name})
+	}
+	if text, ok := c.After["expiryTime"].(string); ok {
+		// The schema rejects what is no time.
+		expiry, valid := document.ParseTime(text)
+		if valid && (!expiry.After(now) || expiry.After(now.AddDate(0, 0, maxTokenDays))) {
+			w.Add(c.Fault(message.TokenExpiry, "/expiryTime", message.Params{"limit": maxTokenDays}))
+		}
+	}
+	if role, ok := c.After["role"].(string); ok {
+		return checkRole(ctx, w, c, c.Network, role, "/role")
+	}
+	return nil
+}
+
+// storeToken stores the hash of the secret of a new API token, and shows the secret in
+// the response. Imported tokens have none.
+func storeToken(ctx context.Context, w *engine.Writing, c *engine.Change) error {
+	token, ok := c.Kept.(string)
+	if !ok || !c.Created() || c.Caller.System || c.State != "ACTIVE" {
+		return nil
+	}
+	text, _ := c.After["expiryTime"].(string)
+	expires, _ := document.ParseTime(text)
+	content, err := json.Marshal(secretOfToken{Network: c.Network, ID: c.ID, Expires: expires})
+	if err != nil {
+		return err
+	}
+	write := store.InternalWrite(store.Record{Key: store.Key{ID: hashToken(token)}}, "ACTIVE", content, w.Now())
+	if err := w.Tx().Put(ctx, tokenCollection, []store.Write{write}); err != nil {
+		return err
+	}
+	if !w.ValidateOnly() {
+		c.Show("token", token)
+	}
+	return nil
+}
+
+// deriveUses adds the times when API tokens were last used.
+func (s *Service) deriveUses(ctx context.Context, r *engine.Reading, records []*store.Record) error {
+	if !r.Shows("lastUsedTime") {
+		return nil
+	}
+	byKey, keys := map[store.Key]*store.Record{}, make([]store.Key, 0, len(records))
+	for _, record := range records {
+		byKey[record.Key], keys = record, append(keys, record.Key)
+	}
+	used := map[*store.Record]time.Time{}
+	err := r.Snapshot().Get(ctx, useCollection, keys, func(use *store.Record) error {
+		used[byKey[use.Key]] = use.UpdateTime
+		return nil
+	})
+	for record, at := range used {
+		if err == nil {
+			err = r.Set(record, map[string]any{"lastUsedTime": document.FormatTime(at)})
+		}
+	}
+	return err
+}
