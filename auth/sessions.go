@@ -16,7 +16,7 @@ import (
 // tokens that follow from it, which name it: the family of RFC 9700, section 4.14.2.
 //
 // The session collection has a record for each session that was ended, in the state
-// INACTIVE until all of its tokens have expired (or stateForgotten); and a record for each user whose
+// INACTIVE (or stateForgotten) until all of its tokens have expired; and a record for each user whose
 // sessions were all ended, whose revision tokens must have been issued for.
 
 // userPrefix distinguishes the ids of users from those of sessions.

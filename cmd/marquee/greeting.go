@@ -24,6 +24,7 @@ Marquee is running.
   URL       %[1]s
   network   %[2]s
   user      %[3]s
+  API docs  %[1]s/docs
 
 Try, in another terminal:
   PASSWORD=%[6]s
