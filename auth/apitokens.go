@@ -23,7 +23,7 @@ const (
 	// tokenType is the type of API tokens.
 	tokenType = "tokens"
 	// tokenCollection has the tokens by the hashes of their secrets.
-	tokenCollection = "auth_tokens"
+	tokenCollection = "auth_tokens" // #nosec G101 -- the name of a collection
 )
 
 // apiPrefix is how every API token begins, so that people and scanners recognise it.

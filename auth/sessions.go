@@ -16,8 +16,9 @@ import (
 // tokens that follow from it, which name it: the family of RFC 9700, section 4.14.2.
 //
 // The session collection has a record for each session that was ended, in the state
-// INACTIVE (or stateForgotten) until all of its tokens have expired; and a record for each user whose
-// sessions were all ended, whose revision tokens must have been issued for.
+// INACTIVE (or stateForgotten) until all of its tokens have expired; and a record for
+// each user whose sessions were all ended, whose revision tokens must have been issued
+// for.
 
 // userPrefix distinguishes the ids of users from those of sessions.
 const userPrefix = "user:"
