@@ -17,7 +17,7 @@ func TestBuiltInTypesLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(registry.Types()); n != 25 {
+	if n := len(registry.Types()); n != 26 {
 		t.Errorf("%d types", n)
 	}
 }

@@ -60,7 +60,7 @@ func TestOrder(t *testing.T) {
 	for _, found := range Order(registry, registry.Types()) {
 		names = append(names, found.Name)
 	}
-	if got := strings.Join(names, " "); got != "networks folders notes roles users teams" {
+	if got := strings.Join(names, " "); got != "networks folders notes roles users teams tokens" {
 		t.Errorf("the order is %s", got)
 	}
 }
