@@ -31,7 +31,7 @@ var pageTypes = map[string]string{".html": "text/html; charset=utf-8", ".css": "
 // first of them is asked for.
 var pageFiles = sync.OnceValues(func() (map[string]content, error) {
 	files := map[string]content{}
-	for _, name := range []string{"index.html", "page.css", "page.js"} {
+	for _, name := range []string{"index.html", "page.css", "page.js", "type.css"} {
 		body, err := page.ReadFile("page/" + name)
 		if err != nil {
 			return nil, err
@@ -61,8 +61,8 @@ func unpacked(name string) ([]byte, error) {
 	return io.ReadAll(reader)
 }
 
-// pageRoutes are the routes of the documentation page.
-func pageRoutes() []rest.Route {
+// pageRoutes are the routes of the documentation page, and of those of types.
+func (s *Documents) pageRoutes() []rest.Route {
 	read := []string{http.MethodGet, http.MethodHead}
 	serve := func(name func(*rest.Call) string) func(*rest.Call) error {
 		return func(r *rest.Call) error { return servePage(r, name(r)) }
@@ -70,6 +70,13 @@ func pageRoutes() []rest.Route {
 	return []rest.Route{
 		{Path: "/docs", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: serve(func(*rest.Call) string { return "index.html" })},
 		{Path: "/docs/{file}", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: serve(func(r *rest.Call) string { return r.PathValue("file") })},
+		{Path: "/docs/types/{type}", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: func(r *rest.Call) error {
+			page, err := s.typePage(r.Engine(), r.PathValue("type"))
+			if err != nil {
+				return err
+			}
+			return serveFile(r, pageTypes[".html"], page)
+		}},
 	}
 }
 
@@ -82,6 +89,10 @@ func servePage(r *rest.Call, name string) error {
 	if !ok {
 		return message.PathUnknown.Error(nil)
 	}
+	return serveFile(r, pageTypes[path.Ext(name)], file)
+}
+
+func serveFile(r *rest.Call, mediaType string, file content) error {
 	r.Header().Set("Cache-Control", "no-cache")
-	return r.Content(rest.Content{Type: pageTypes[path.Ext(name)], ETag: file.etag, Size: int64(len(file.body)), Reader: bytes.NewReader(file.body)})
+	return r.Content(rest.Content{Type: mediaType, ETag: file.etag, Size: int64(len(file.body)), Reader: bytes.NewReader(file.body)})
 }

@@ -14,6 +14,7 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/document"
+	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/engine/schema"
 )
@@ -28,6 +29,8 @@ type Documents struct {
 	// of the types that can be written.
 	types *schema.Registry
 	made  map[string]*made
+	// pages has the pages of these types, by their names.
+	pages map[string]content
 }
 
 // maxMade is the number of documents that are kept. Each has the operations of one
@@ -51,7 +54,7 @@ func NewDocuments(version string, fragments ...Fragment) *Documents {
 // Routes returns the routes of the document, and of a page that shows it.
 func (s *Documents) Routes() []rest.Route {
 	read := []string{http.MethodGet, http.MethodHead}
-	return append(pageRoutes(), []rest.Route{
+	return append(s.pageRoutes(), []rest.Route{
 		{Path: "/api/openapi.json", Methods: read, Public: true, Serve: func(r *rest.Call) error {
 			return s.serve(r, "application/json", func(m *made) (content, error) { return m.json, nil })
 		}},
@@ -112,9 +115,9 @@ func writable(r *rest.Call) (func(*schema.Type) bool, error) {
 func (s *Documents) document(e *engine.Engine, may func(*schema.Type) bool, format func(*made) (content, error)) (content, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	types := e.Registry()
-	if s.types != types || len(s.made) >= maxMade {
-		s.types, s.made = types, map[string]*made{}
+	types := s.follow(e)
+	if len(s.made) >= maxMade {
+		clear(s.made)
 	}
 	var names []string
 	for _, t := range types.Types() {
@@ -131,6 +134,34 @@ func (s *Documents) document(e *engine.Engine, may func(*schema.Type) bool, form
 		s.made[key] = &made{json: newContent(body)}
 	}
 	return format(s.made[key])
+}
+
+// follow returns the types that an engine serves, and forgets what was made of others.
+func (s *Documents) follow(e *engine.Engine) *schema.Registry {
+	if types := e.Registry(); s.types != types {
+		s.types, s.made, s.pages = types, map[string]*made{}, map[string]content{}
+	}
+	return s.types
+}
+
+// typePage returns the page of a type that an engine serves.
+func (s *Documents) typePage(e *engine.Engine, name string) (content, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	types := s.follow(e)
+	if page, ok := s.pages[name]; ok {
+		return page, nil
+	}
+	t, ok := types.Type(name)
+	if !ok {
+		return content{}, message.TypeUnknown.Error(message.Params{"type": name})
+	}
+	body, err := renderType(types, t)
+	if err != nil {
+		return content{}, err
+	}
+	s.pages[name] = newContent(body)
+	return s.pages[name], nil
 }
 
 func (s *Documents) asYAML(m *made) (content, error) {
