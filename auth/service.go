@@ -106,6 +106,16 @@ func (s *Service) Caller(ctx context.Context, token string) (*engine.Caller, err
 	return m.caller, nil
 }
 
+// Member returns a user with the user's rights, or nil if there is no ACTIVE user with
+// the id.
+func (s *Service) Member(ctx context.Context, user string) (*engine.Caller, error) {
+	m, err := s.callers.find(ctx, user)
+	if err != nil || m == nil {
+		return nil, store.Translate(err)
+	}
+	return m.caller, nil
+}
+
 // Maintain rotates the signing keys when their time has come, drops what has expired,
 // and stores the uses of API tokens that RecordUses could not store. Every server of a store may call it.
 func (s *Service) Maintain(ctx context.Context) error {

@@ -27,6 +27,7 @@ type commands struct {
 	Schema  schemaCommand  `cmd:"" help:"Work on schemas."`
 	User    userCommand    `cmd:"" help:"Manage users, also while the store is being served."`
 	Role    roleCommand    `cmd:"" help:"Manage roles, also while the store is being served."`
+	Token   tokenCommand   `cmd:"" help:"Manage API tokens for programs, also while the store is being served."`
 	Key     keyCommand     `cmd:"" help:"Rotate the keys that sign access tokens."`
 	Secrets secretsCommand `cmd:"" help:"Rotate the key that encrypts secrets."`
 

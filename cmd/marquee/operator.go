@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"marquee/engine/message"
+	"marquee/engine/rest"
 	"marquee/engine/store/sqlite"
 )
 
@@ -27,6 +28,8 @@ import (
 type operator struct {
 	client *http.Client
 	close  func() error
+	// user is the id of the user for whom it acts, or "".
+	user string
 }
 
 const (
@@ -225,6 +228,9 @@ func (o *operator) call(ctx context.Context, method, path string, parameters url
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if o.user != "" {
+		request.Header.Set(rest.OnBehalfOf, o.user)
+	}
 	response, err := o.client.Do(request)
 	if err != nil {
 		return interruptedBy(ctx, fmt.Errorf("the service does not answer: %w", err))

@@ -15,8 +15,8 @@ type Caller struct {
 	User string
 	// System callers may do everything, as in a bootstrap or an import.
 	System bool
-	// Operator says that a System caller is a person who administers the service
-	// where it runs. The history says so.
+	// Operator says that the caller is a person who administers the service where it
+	// runs: a System caller, or one who acts for the User. The history says so.
 	Operator bool
 	// Token is the API token with which a program acts for the user, nil for users
 	// themselves.

@@ -155,8 +155,7 @@ func (r *Call) Authenticate() (err error) {
 // authenticate sets the caller by the token in the header or the query (RFC 6750).
 func (r *Call) authenticate() error {
 	if r.operated() {
-		r.authenticateOperator()
-		return nil
+		return r.authenticateOperator()
 	}
 	token, inQuery := r.parameters["auth_token"]
 	if header := r.c.GetHeader("Authorization"); header != "" {

@@ -31,10 +31,30 @@ func (r *Call) operated() bool {
 	return operated
 }
 
+// OnBehalfOf is the header with which the operator acts for a user, whose id it holds:
+// with the rights of that user, whose objects the new ones are. It means nothing in the
+// requests of others.
+const OnBehalfOf = "Marquee-User"
+
 // authenticateOperator sets the caller of a request of the operator.
-func (r *Call) authenticateOperator() {
+func (r *Call) authenticateOperator() error {
 	r.caller = &engine.Caller{System: true, Operator: true}
 	r.SetUser(operatorName)
+	user := r.c.GetHeader(OnBehalfOf)
+	if user == "" {
+		return nil
+	}
+	member, err := r.s.Auth.Member(r.Context(), user)
+	if err != nil {
+		return err
+	}
+	if member == nil {
+		return message.ObjectNotFound.Error(message.Params{"type": "users", "id": user})
+	}
+	caller := *member
+	caller.Operator = true
+	r.caller = &caller
+	return nil
 }
 
 // existingNetwork returns a network of which the caller needs no membership.

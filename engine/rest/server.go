@@ -27,6 +27,9 @@ import (
 // kind Unauthenticated.
 type Authenticator interface {
 	Caller(ctx context.Context, token string) (*engine.Caller, error)
+	// Member returns a user with the user's rights, or nil if there is no ACTIVE user
+	// with the id.
+	Member(ctx context.Context, user string) (*engine.Caller, error)
 }
 
 // Config configures a Server.
