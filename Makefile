@@ -35,7 +35,7 @@ test: ## all tests that this machine can run; TESTFLAGS adds flags of go test
 	@$(GO) run ./integration/gotest -timeout=30m $(TESTFLAGS) ./...
 
 race: ## all tests under the race detector, which needs a C compiler
-	@CGO_ENABLED=1 $(GO) run ./integration/gotest -race -timeout=45m $(TESTFLAGS) ./...
+	@CGO_ENABLED=1 $(GO) run ./integration/gotest -race -timeout=120m $(TESTFLAGS) ./...
 
 lint: ## formatting, vet, staticcheck
 	@files=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
@@ -77,7 +77,7 @@ timing: ## measure that refusals take the same time, whatever they refuse; needs
 failover: ## kill the primary of a replica set a hundred times under load; needs a mongod
 	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) $(GO) test -count 1 -run Failover -timeout 60m ./integration
 
-nightly: siege reloads crash failover interference timing fuzz ## the suites that take longer than a change can wait
+nightly: race siege reloads crash failover interference timing fuzz ## the suites that take longer than a change can wait
 
 mongod: ## a mongod for the tests, in .cache
 	integration/mongodb/fetch.sh

@@ -28,15 +28,15 @@ type newStore func(tb testing.TB) string
 
 func newSQLite(tb testing.TB) string {
 	tb.Helper()
-	needSQLite(tb)
+	needStore(tb, "sqlite")
 	return "sqlite:" + filepath.Join(tb.TempDir(), "data", "marquee.db")
 }
 
-// needSQLite skips a test where MARQUEE_STORES leaves out the embedded store.
-func needSQLite(tb testing.TB) {
+// needStore skips a test where MARQUEE_STORES leaves out a kind of store.
+func needStore(tb testing.TB, name string) {
 	tb.Helper()
-	if only := os.Getenv("MARQUEE_STORES"); only != "" && !slices.Contains(strings.Split(only, ","), "sqlite") {
-		tb.Skip("MARQUEE_STORES leaves out the embedded store")
+	if only := os.Getenv("MARQUEE_STORES"); only != "" && !slices.Contains(strings.Split(only, ","), name) {
+		tb.Skipf("MARQUEE_STORES leaves out %s", name)
 	}
 }
 
@@ -105,11 +105,12 @@ func eachStore(t *testing.T, test func(t *testing.T, fresh newStore)) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		needSQLite(t)
+		needStore(t, "sqlite")
 		test(t, newSQLite)
 	})
 	t.Run("mongodb", func(t *testing.T) {
 		t.Parallel()
+		needStore(t, "mongodb")
 		mongodb.Need(t)
 		test(t, reusing(t))
 	})
