@@ -31,6 +31,9 @@ var procBuild struct {
 // procBinary is the program, built once per run of the tests.
 func procBinary(tb testing.TB) string {
 	tb.Helper()
+	if procRace && testing.Short() {
+		tb.Skip("the program starts slowly under the race detector: run 'make race'")
+	}
 	b := &procBuild
 	b.once.Do(func() {
 		if b.dir, b.err = os.MkdirTemp("", "marquee-program-"); b.err != nil {
