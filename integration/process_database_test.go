@@ -129,6 +129,7 @@ func TestDatabaseFirstStarts(t *testing.T) {
 // others are refused at once instead of failing later.
 func TestDatabaseFirstStartsWithKeys(t *testing.T) {
 	t.Parallel()
+	procBinary(t) // only this goroutine can skip the test
 	for range 2 {
 		store := mongodb.URI(t)
 		servers, dirs := make([]*proc, 3), []string{t.TempDir(), t.TempDir(), t.TempDir()}
