@@ -39,9 +39,9 @@ func validateTeams(ctx context.Context, w *engine.Writing, changes []*engine.Cha
 	if err != nil {
 		return err
 	}
-	for c, members := range affected {
+	for _, c := range changes {
 		grant := c.Caller.Grants[c.Network]
-		for _, id := range members {
+		for _, id := range affected[c] {
 			for _, permission := range held[memberOf{c.Network, id}] {
 				if !grant.Holds(permission) {
 					return message.GrantNotHeld.Error(message.Params{"field": "/users", "value": permission})

@@ -104,10 +104,10 @@ func testAssetSettings(t *testing.T, fresh newStore) {
 		t.Error("the client did not break off", a)
 	}
 	p.ask(http.StatusNotFound, http.MethodGet, "/api/v1/assets/c/d?context=main", "")
-	left, err := os.ReadDir(temporary)
-	if err != nil || len(left) > 0 {
-		t.Errorf("%v is left in the folder: %v", left, err)
-	}
+	p.eventually("the folder of temporary files is not empty", func() bool {
+		left, err := os.ReadDir(temporary)
+		return err == nil && len(left) == 0
+	})
 	p.eventually("an uploaded file is still open", func() bool { return len(p.openUploads()) == 0 })
 	p.stop()
 }

@@ -156,6 +156,7 @@ func testDemo(t *testing.T, fresh newStore) {
 		if !found {
 			t.Fatal(out)
 		}
+		commands, _, _ = strings.Cut(commands, "\n\n") // what to do about a lost password is TestLostPassword's
 		procWants(t, out, "URL       "+p.url, "network ", "user ")
 		procShuns(t, out+p.stderr.String(), procPassword)
 		env := c.env

@@ -84,6 +84,7 @@ func TestDatabaseKey(t *testing.T) {
 // one of them makes the first network and user, and all serve.
 func TestDatabaseFirstStarts(t *testing.T) {
 	t.Parallel()
+	procBinary(t) // only this goroutine can skip the test
 	for range 2 {
 		store := mongodb.URI(t)
 		servers := make([]*proc, 3)
