@@ -14,7 +14,7 @@ import (
 	"marquee/engine/store/storetest"
 )
 
-// countingStore is a store of one's own: it counts the transactions of another.
+// countingStore is a custom store: it counts the transactions of another.
 type countingStore struct {
 	store.Store
 	writes atomic.Int64
@@ -45,7 +45,7 @@ func TestCountingStore(t *testing.T) {
 	}})
 }
 
-// A server on a store of one's own. A store must pass the suite of package
+// A server on a custom store. A store must pass the suite of package
 // storetest, as TestCountingStore in the file of this example shows.
 func Example_store() {
 	folder := temporary()

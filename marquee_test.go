@@ -72,7 +72,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// A store of one's own stays open, and its data is served by the next server.
+// A store that the program has opened stays open, and its data is served by the next server.
 func TestOwnStore(t *testing.T) {
 	own := ownStore(t)
 	for i := range 2 {

@@ -22,7 +22,7 @@ type answer struct {
 	body   []byte
 }
 
-// send sends a request as it stands: the path goes out byte for byte.
+// send sends a request unchanged: the path goes out byte for byte.
 func (s *service) send(method, path string, header http.Header, body io.Reader) (*answer, error) {
 	request, err := http.NewRequest(method, s.server.URL+path, body)
 	if err != nil {

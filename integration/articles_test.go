@@ -281,7 +281,7 @@ func testArticleEmbeddings(t *testing.T, fresh newStore) {
 		}
 		for _, secret := range []string{"key-of-the-service", "secret", e.URL} {
 			if strings.Contains(string(a.body), secret) {
-				t.Errorf("the answer tells %s: %s", secret, a.body)
+				t.Errorf("the answer reveals %s: %s", secret, a.body)
 			}
 		}
 	}

@@ -156,7 +156,7 @@ func testAssetCollectRaces(t *testing.T, fresh newStore) {
 }
 
 // checkAsset reads an asset and its file. A place that is of no use any more
-// has been replaced meanwhile, which the asset tells.
+// has been replaced meanwhile, as the asset shows.
 func (c *conversation) checkAsset(id string, contents [][]byte) error {
 	for {
 		a, err := c.s.send("GET", "/api/v1/assets/c/"+id+"?context=main", c.header(), nil)

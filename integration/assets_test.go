@@ -129,7 +129,7 @@ func testAssetKinds(t *testing.T, fresh newStore) {
 		"a.mp4":  {assettest.MP4(1920, 1080), "VIDEO_MP4", `"width": 1920, "height": 1080`, "video/mp4", closed},
 		"a.svg":  {assettest.SVG(34, 24), "IMAGE_SVG", `"width": 34, "height": 24`, "image/svg+xml", drawing},
 		"a.html": {[]byte("<!doctype html><p>"), "TEXT_HTML", `"width": "<absent>", "height": "<absent>"`, "text/html", page},
-		// What a file is called, and what its part says, tells nothing of it.
+		// The name of a file and the headers of its part say nothing about its content.
 		"png.html": {assettest.PNG(31, 21), "IMAGE_PNG", `"width": 31, "height": 21`, "image/png", closed},
 	} {
 		a := c.upload(name, name, kind.content, 201, fmt.Sprintf(`{"mimeType": %q, "fileName": %q, "fileSizeBytes": %d, %s}`, kind.mimeType, name, len(kind.content), kind.size))

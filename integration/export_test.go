@@ -100,7 +100,7 @@ func (s *meddled) Scan(ctx context.Context, collection string, after store.Key, 
 	return s.m.meddle(collection)
 }
 
-// exportWith exports everything from a store that stands for the service's.
+// exportWith exports everything from a store in place of the service's.
 func exportWith(t *testing.T, s *service, from store.Store, now func() time.Time) (string, error) {
 	t.Helper()
 	e := &engine.Engine{Catalog: catalog.New(from, s.engine.Sealer, nil, now)}

@@ -13,7 +13,7 @@ import (
 	"marquee/integration/mongodb"
 )
 
-// faultStatus is how an answer tells of a fault of the store.
+// faultStatus is the status of the answer to a fault of the store.
 type faultStatus struct {
 	status int
 	code   string
@@ -97,7 +97,7 @@ func TestFaultsAreTold(t *testing.T) {
 	p.stop()
 }
 
-// tells lists what is wrong with how an answer tells of a fault.
+// tells lists what is wrong with the answer to a fault.
 func tells(a *answer, as []faultStatus) (wrong []string) {
 	body := string(a.body)
 	if !slices.ContainsFunc(as, func(s faultStatus) bool { return a.status == s.status && strings.Contains(body, `"`+s.code+`"`) }) {

@@ -133,7 +133,7 @@ func testForeignIDs(t *testing.T, fresh newStore) {
 		t.Fatal(err)
 	}
 	none := `{"totalCount": 0, "results": []}`
-	for _, id := range []string{"alien", "nobody"} { // what is of another network is told as what is nowhere
+	for _, id := range []string{"alien", "nobody"} { // an object of another network is reported as one that does not exist
 		for _, r := range []struct {
 			method, path, body string
 			status             int

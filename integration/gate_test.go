@@ -99,7 +99,7 @@ func testStoppedBodies(t *testing.T, fresh newStore) {
 }
 
 // TestLittleRightsLittleBatches sends a large batch as a user who can change
-// nobody but himself.
+// nobody else.
 func TestLittleRightsLittleBatches(t *testing.T) { eachStore(t, testLittleBatches) }
 
 func testLittleBatches(t *testing.T, fresh newStore) {

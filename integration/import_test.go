@@ -225,7 +225,7 @@ func testImportGoesOnAfterKill(t *testing.T, fresh newStore) {
 	uri := crashStore(t, func(tb testing.TB) string { return importMade(t, fresh) })
 	var lines []string
 	for i := range objects {
-		// Those of the first half wait for what stands in the second, and
+		// Those of the first half wait for objects in the second, and
 		// every other one has no id of its own.
 		id := fmt.Sprintf(`"id": "o%d", `, i)
 		if i%2 == 1 {

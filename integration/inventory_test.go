@@ -98,7 +98,7 @@ func testSSPConfigurations(t *testing.T, fresh newStore) {
 }
 
 // TestManyRulesets reads an ad unit to which more rulesets apply than are in
-// memory at once: each stands where it is first attached, and every floor price
+// memory at once: each is placed where it is first attached, and every floor price
 // counts.
 func TestManyRulesets(t *testing.T) { eachStore(t, testManyRulesets) }
 

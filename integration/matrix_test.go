@@ -22,7 +22,7 @@ type matrixCaller struct {
 	// network and team are the permissions of the roles of each scope; nil is no
 	// role.
 	network, team []string
-	// outside is a user of another network, where he holds everything.
+	// outside is a user of another network, who has all permissions there.
 	outside bool
 }
 

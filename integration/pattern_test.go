@@ -70,7 +70,7 @@ func show(value any) string {
 	return string(text)
 }
 
-// missing stands for a member that is not there.
+// missing represents an absent member.
 type missing struct{}
 
 func sameNumber(a, b json.Number) bool {

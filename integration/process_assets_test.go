@@ -28,7 +28,7 @@ func (p *proc) creative() {
 		`{"name": "C", "layout": "l", "verifiedSafe": true, "dimensionType": "FLEXIBLE"}`)
 }
 
-// post sends a form as a stream, of which nothing tells the length.
+// post sends a form as a stream of unknown length.
 func (p *proc) post(id, contentType string, body io.Reader) (*answer, error) {
 	request, err := http.NewRequest(http.MethodPost, p.url+"/api/v1/assets/c/"+id+"?context=main", body)
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *pausing) Read(b []byte) (int, error) {
 
 // TestAssetSettings: files are delivered from where the configuration says, as
 // large as it says, and are received for as long as a client takes to send
-// them; what was on the disk for that is gone, also when he breaks off.
+// them; temporary files are removed, also when the client disconnects.
 func TestAssetSettings(t *testing.T) { eachStore(t, testAssetSettings) }
 
 func testAssetSettings(t *testing.T, fresh newStore) {
@@ -161,7 +161,7 @@ func TestUploadMemory(t *testing.T) { eachStore(t, testUploadMemory) }
 
 func testUploadMemory(t *testing.T, fresh newStore) {
 	if runtime.GOOS != "linux" || procRace {
-		t.Skip("only Linux tells what a process takes, and the race detector takes more")
+		t.Skip("only Linux reports the memory of a process, and the race detector needs more")
 	}
 	const uploads, size = 12, 20 << 20
 	p := procServe(t, fresh(t))

@@ -132,7 +132,7 @@ func testBootstrapRefuses(t *testing.T, fresh newStore) {
 	p.stop()
 }
 
-// TestDemo: the greeting tells where, who and how, and its commands work.
+// TestDemo: the greeting names the address, the network and the user, and its commands work.
 func TestDemo(t *testing.T) { eachStore(t, testDemo) }
 
 func testDemo(t *testing.T, fresh newStore) {

@@ -55,7 +55,7 @@ func (w *crashWriter) text() string {
 	return fmt.Sprintf("text %d of %s", w.n, w.name)
 }
 
-// expect judges a status, and tells whether to go on.
+// expect judges a status, and reports whether to go on.
 func (w *crashWriter) expect(what string, status int, allowed ...int) bool {
 	if status == 0 {
 		return false

@@ -38,7 +38,7 @@ type crashWrite struct {
 }
 
 // crashHot is an object that all writers update with If-Match. Its content
-// tells its version.
+// says its version.
 type crashHot struct {
 	id    string
 	acked map[int]bool

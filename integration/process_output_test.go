@@ -11,7 +11,7 @@ import (
 // procPatience is how long something may take that must happen.
 const procPatience = 60 * time.Second
 
-// procOutput keeps what a process prints, and tells when there is more.
+// procOutput keeps what a process prints, and signals when there is more.
 type procOutput struct {
 	mu    sync.Mutex
 	text  []byte

@@ -141,7 +141,7 @@ func testReload(t *testing.T, fresh newStore) {
 }
 
 // procTraffic asks and writes without a pause, until the function that it
-// returns is called, which tells how many requests there were. Each must
+// returns is called, which returns the number of requests. Each must
 // succeed.
 func procTraffic(p *proc) (end func() int64) {
 	var done atomic.Bool

@@ -44,7 +44,7 @@ func TestSegmentsMemory(t *testing.T) { eachStore(t, testSegmentsMemory) }
 
 func testSegmentsMemory(t *testing.T, fresh newStore) {
 	if runtime.GOOS != "linux" || procRace {
-		t.Skip("only Linux tells what a process takes, and the race detector takes more")
+		t.Skip("only Linux reports the memory of a process, and the race detector needs more")
 	}
 	const n, most = 30_000, 60 << 20
 	p := procServe(t, fresh(t))
@@ -124,7 +124,7 @@ func testSegmentsKilled(t *testing.T, fresh newStore) {
 }
 
 // TestSegmentsBrokenOff: a client may take longer to send an upload than other
-// requests may take; of one that he does not finish, nothing is stored or left.
+// requests may take; of one that the client does not finish, nothing is stored or left.
 func TestSegmentsBrokenOff(t *testing.T) { eachStore(t, testSegmentsBrokenOff) }
 
 func testSegmentsBrokenOff(t *testing.T, fresh newStore) {

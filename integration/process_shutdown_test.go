@@ -163,7 +163,7 @@ func testShutdownUnderLoad(t *testing.T, fresh newStore) {
 	q.stop()
 }
 
-// TestShutdownIsNotReady: for the drain delay, /readyz tells load balancers to
+// TestShutdownIsNotReady: for the drain delay, /readyz asks load balancers to
 // go elsewhere, and requests are still served.
 func TestShutdownIsNotReady(t *testing.T) { eachStore(t, testShutdownIsNotReady) }
 

@@ -27,7 +27,7 @@ func (c *procConn) ended(tb testing.TB) {
 }
 
 // TestSlowClientsAreCutOff: who sends slowly does not hold a connection
-// longer than the read timeout, whatever he sends.
+// longer than the read timeout, whatever it sends.
 func TestSlowClientsAreCutOff(t *testing.T) { eachStore(t, testSlowClientsAreCutOff) }
 
 func testSlowClientsAreCutOff(t *testing.T, fresh newStore) {

@@ -14,7 +14,7 @@ import (
 
 // staging is a store in which something is done between the staging of an
 // upload and its transaction, so many times. It counts the transactions of
-// uploads, and tells whether they examined anything.
+// uploads, and reports whether they examined anything.
 type staging struct {
 	store.Store
 	meddle  func(n int)
@@ -110,7 +110,7 @@ func TestSegmentsStaged(t *testing.T) {
 }
 
 // TestSegmentsStagedRacing uploads while others write the same segments and
-// single ones: every answer holds, and the history tells of each change once.
+// single ones: every answer holds, and the history has each change once.
 func TestSegmentsStagedRacing(t *testing.T) {
 	t.Parallel()
 	c := converse(t, newSQLite)

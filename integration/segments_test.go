@@ -207,7 +207,7 @@ func TestUploadOrder(t *testing.T) { eachStore(t, testUploadOrder) }
 func testUploadOrder(t *testing.T, fresh newStore) {
 	c := converse(t, fresh)
 	const n = 2500
-	// Each tenth of the first chunk stands again in the last one, and one in
+	// Each tenth of the first chunk is repeated in the last one, and one in
 	// three chunks.
 	var body strings.Builder
 	var want []string

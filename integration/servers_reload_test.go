@@ -13,7 +13,7 @@ import (
 )
 
 // writeVenues stores and changes new venues through a server, until the function
-// that it returns is called; that tells how many there are.
+// that it returns is called, which returns their number.
 func (s *service) writeVenues(token string) (end func() int) {
 	var done atomic.Bool
 	var n atomic.Int64

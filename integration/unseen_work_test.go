@@ -141,7 +141,7 @@ func (r programmed) of(id string) programmed {
 
 // TestUnseenIsTheWorkOfMissing: what a user does not see and what does not exist
 // are told in the same words, and after the same work of the store, so that no
-// clock tells them apart. How long each takes is measured by TestTiming.
+// clock can distinguish them. How long each takes is measured by TestTiming.
 func TestUnseenIsTheWorkOfMissing(t *testing.T) { eachStore(t, testUnseenIsTheWorkOfMissing) }
 
 func testUnseenIsTheWorkOfMissing(t *testing.T, fresh newStore) {

@@ -24,7 +24,7 @@ var locationFaults = map[location.Kind]string{
 	location.TooMany:       "is one too many: a gazetteer has at most 2,000,000 locations",
 }
 
-// importLocations keeps a gazetteer of one's own, all of it or nothing.
+// importLocations stores a gazetteer from a file, all of it or nothing.
 func (c *importCommand) importLocations(ctx context.Context, s *service, input *os.File) error {
 	if c.Context != "" {
 		return errors.New("locations belong to no network: leave --context out")

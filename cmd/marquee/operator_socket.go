@@ -90,7 +90,7 @@ func listenOperator(path string, log *slog.Logger) (*operatorListener, error) {
 }
 
 // Accept implements net.Listener. It accepts only processes of the same user and of
-// root, where the system tells whose they are.
+// root, where the system reports their owner.
 func (l *operatorListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.UnixListener.Accept()

@@ -203,7 +203,7 @@ func DiffOwners(keys map[string][]schema.TeamPath, held, wanted []store.Term) (a
 }
 
 // OwnerWrite returns the write by which a record gets other owners, and the entry of the
-// feed. Neither its version nor its history tells of it.
+// feed. It changes neither its version nor its history.
 func OwnerWrite(collection string, r *store.Record, add, drop []store.Term) (store.Write, store.Change) {
 	w := store.Write{Record: *r, Expected: r.Revision, Same: true, AddTerms: add, DropTerms: drop}
 	w.Revision++

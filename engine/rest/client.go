@@ -73,7 +73,7 @@ func (p *proxies) trusts(address netip.Addr) bool {
 
 // client returns the address of the client that sent a request: of the connection,
 // or, if that is a trusted proxy's, the last address in the proxies' header that is
-// not a trusted proxy's. What stands before that address was written by the client,
+// not a trusted proxy's. What precedes that address was written by the client,
 // and is not looked at. If the header has no such address, the client is the proxy
 // next to where it was expected. The zero Addr is of a connection without addresses.
 func (p *proxies) client(r *http.Request) netip.Addr {

@@ -72,7 +72,7 @@ func (s *service) loadArticles(tb testing.TB, n int) {
 	}
 }
 
-// search asks for articles over HTTP until there is an index, and tells how long
+// search asks for articles over HTTP until there is an index, and returns how long
 // the last answer took, and how many articles reach the threshold.
 func (s *service) search(tb testing.TB, parameters string, body []byte) (took time.Duration, total int) {
 	for {

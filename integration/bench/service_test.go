@@ -175,7 +175,7 @@ func (s *service) request(tb testing.TB, path string) *http.Request {
 	return r
 }
 
-// post writes line items in one call over HTTP, and tells how long it took.
+// post writes line items in one call over HTTP, and returns how long it took.
 func (s *service) post(tb testing.TB, list []any) time.Duration {
 	tb.Helper()
 	body := document.Append(nil, list)
@@ -197,7 +197,7 @@ func (s *service) post(tb testing.TB, list []any) time.Duration {
 	return time.Since(began)
 }
 
-// page reads a page over HTTP, and tells how long it took.
+// page reads a page over HTTP, and returns how long it took.
 func (s *service) page(tb testing.TB, path string) time.Duration {
 	tb.Helper()
 	began := time.Now()

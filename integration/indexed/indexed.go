@@ -1,4 +1,4 @@
-// Package indexed tells what the built-in schemas want to be answered from
+// Package indexed lists what the built-in schemas want to be answered from
 // indexes, so that each store can be asked how it answers.
 package indexed
 

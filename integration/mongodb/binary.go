@@ -24,7 +24,7 @@ func findBinary() (string, error) {
 	if path, err := exec.LookPath("mongod"); err == nil {
 		return path, nil
 	}
-	return "", fmt.Errorf("%w of one's own: run 'make mongod', or name one in MARQUEE_TEST_MONGOD", errNone)
+	return "", fmt.Errorf("%w server of their own: run 'make mongod', or name one in MARQUEE_TEST_MONGOD", errNone)
 }
 
 // moduleRoot is the folder of go.mod. Tests run in their package's folder.

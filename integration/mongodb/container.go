@@ -52,7 +52,7 @@ func startContainer() (*sharedServer, error) {
 	return &sharedServer{uri: uri, guardian: guardian}, nil
 }
 
-// setDocker tells testcontainers what holds here if nobody said otherwise: the
+// setDocker configures testcontainers for this machine unless the environment does: the
 // guardian of the library would be another image to pull, where ours needs the
 // docker command, and published ports are on this machine.
 func setDocker() {

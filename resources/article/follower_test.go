@@ -171,7 +171,7 @@ func TestSchemasAreReloaded(t *testing.T) {
 	f.finds("ferry", "404 error.type.unknown")
 	stop()
 	if f.log.Len() > 0 {
-		t.Errorf("the log tells of a fault: %s", f.log.String())
+		t.Errorf("the log has a fault: %s", f.log.String())
 	}
 }
 

@@ -276,7 +276,7 @@ func (c *compiler) values(expression string, e query.In) {
 	c.oneOf(list)
 }
 
-// oneOf writes the comparison of what stands before it with a list of values.
+// oneOf writes the comparison of the preceding expression with a list of values.
 func (c *compiler) oneOf(list []any) {
 	c.WriteString("IN (")
 	if len(list) > maxListed {

@@ -125,7 +125,7 @@ func TestFaultsOfTheServiceAreTold(t *testing.T) {
 		}
 		for _, leak := range []string{testKey, "echoed", "the text"} {
 			if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), leak) {
-				t.Errorf("%s: %#v tells %q", c.name, err, leak)
+				t.Errorf("%s: %#v reveals %q", c.name, err, leak)
 			}
 		}
 	}

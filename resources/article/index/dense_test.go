@@ -252,7 +252,7 @@ func TestAVectorOfAnOlderTextIsNotKept(t *testing.T) {
 	if got := dense.Stats(); got.Pending != 1 {
 		t.Errorf("%+v", got)
 	}
-	// Who waits for the turn does not wait longer than he wants to.
+	// A caller that waits for its turn does not wait past its deadline.
 	waiting, stop := context.WithCancel(context.Background())
 	stop()
 	if _, err := dense.Search(waiting, "n", Query{Sentence: "x"}); !errors.Is(err, context.Canceled) {
