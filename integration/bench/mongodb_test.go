@@ -137,8 +137,9 @@ func (c *commands) during(call func() time.Duration) (list string, n int) {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// BenchmarkMongoDBCommands counts the commands of a collection write and of a
-// page, and with -v lists them: when each began, and how long it took.
+// BenchmarkMongoDBCommands counts the commands of a collection write, of a page and of
+// requests for one object, and with -v lists them: when each began, and how long it
+// took.
 func BenchmarkMongoDBCommands(b *testing.B) {
 	noted := &commands{}
 	s, _ := onMongoDB(b, noted.monitor())
@@ -149,15 +150,27 @@ func BenchmarkMongoDBCommands(b *testing.B) {
 		return s.post(b, lineItems(next, 0))
 	}
 	page := func() time.Duration { return s.page(b, "/api/v1/lineitems?context=main") }
+	create := func() time.Duration {
+		next++
+		return s.post(b, []any{lineItem(next, 10)})
+	}
+	update := func() time.Duration {
+		changed := lineItem(next, 10)
+		changed["name"] = fmt.Sprint("Changed in ", time.Now())
+		return s.post(b, []any{changed})
+	}
+	get := func() time.Duration { return s.page(b, "/api/v1/lineitems/li-00000001?context=main") }
 	uncounted := func() time.Duration { return s.page(b, "/api/v1/lineitems?context=main&count=false") }
 	interleaved(3, write, page)
 	interleaved(3, write, uncounted)
 	page()
+	interleaved(3, create, get)
+	update()
 	for i := range b.N {
 		for _, call := range []struct {
 			name string
 			run  func() time.Duration
-		}{{"write", write}, {"page", page}, {"page-again", page}, {"page-uncounted", uncounted}} {
+		}{{"write", write}, {"page", page}, {"page-again", page}, {"page-uncounted", uncounted}, {"create", create}, {"update", update}, {"get", get}} {
 			list, n := noted.during(call.run)
 			b.ReportMetric(float64(n), "commands/"+call.name)
 			if i == b.N-1 && testing.Verbose() { // b.Log leaves out what is behind ten lines
