@@ -1,6 +1,6 @@
 // Command gotest runs go test, prints what go test prints without -v, and then
-// one line for each reason for which tests were skipped: go test shows those
-// only with -v, among everything else.
+// one line for each reason for which tests were skipped, and for each of the slowest
+// tests: go test shows those only with -v, among everything else.
 //
 // The arguments are those of go test. The exit status is that of go test.
 package main

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 // event is a line that go test -json prints (go doc test2json).
 type event struct {
 	Action, Package, Test, Output string
+	Elapsed                       float64 // in seconds
 }
 
 // key identifies a test; Test is "" for the package itself.
@@ -29,10 +31,22 @@ type results struct {
 	order map[string][]key
 	// skipped holds the names of tests by the reason why they were skipped.
 	skipped map[string][]string
+	slow    []slowTest
 }
 
-// report copies to w what go test prints without -v, from a stream of events,
-// and the reasons of skipped tests at its end.
+// A slowTest has taken slow seconds or longer; at most maxSlow of them are listed.
+type slowTest struct {
+	name    string
+	elapsed float64
+}
+
+const (
+	slow    = 30
+	maxSlow = 20
+)
+
+// report copies to w what go test prints without -v, from a stream of events, and at
+// its end the reasons of skipped tests and the slowest tests.
 func report(events io.Reader, w io.Writer) error {
 	r := &results{w: w, outputs: map[key][]string{}, order: map[string][]key{}, skipped: map[string][]string{}}
 	lines := bufio.NewReader(events)
@@ -44,7 +58,7 @@ func report(events io.Reader, w io.Writer) error {
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			return r.printSkipped()
+			return errors.Join(r.printSkipped(), r.printSlow())
 		}
 		if err != nil {
 			return err
@@ -74,6 +88,9 @@ func (r *results) line(line []byte) error {
 	case "pass", "skip", "fail":
 		if e.Test == "" {
 			return r.end(e.Package, e.Action == "fail")
+		}
+		if e.Elapsed >= slow && !strings.Contains(e.Test, "/") {
+			r.slow = append(r.slow, slowTest{e.Test, e.Elapsed})
 		}
 		if e.Action == "skip" {
 			reason := skipReason(r.outputs[k])
@@ -139,6 +156,16 @@ func (r *results) printSkipped() error {
 			what = fmt.Sprintf("%d tests", len(tests))
 		}
 		if _, err := fmt.Fprintf(r.w, "SKIPPED %s: %s\n", what, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *results) printSlow() error {
+	slices.SortFunc(r.slow, func(a, b slowTest) int { return cmp.Compare(b.elapsed, a.elapsed) })
+	for _, t := range r.slow[:min(len(r.slow), maxSlow)] {
+		if _, err := fmt.Fprintf(r.w, "SLOW %s: %.0f s\n", t.name, t.elapsed); err != nil {
 			return err
 		}
 	}

@@ -53,6 +53,13 @@ func TestReport(t *testing.T) {
 			{"Action":"skip","Package":"b","Test":"TestZ"}`,
 			"SKIPPED TestX: no curl\nSKIPPED 2 tests: no database: run it\n",
 		},
+		"slow tests, the slowest first": {
+			`{"Action":"pass","Package":"a","Test":"TestX","Elapsed":29.9}
+			{"Action":"pass","Package":"a","Test":"TestY/part","Elapsed":31}
+			{"Action":"pass","Package":"a","Test":"TestY","Elapsed":31}
+			{"Action":"fail","Package":"b","Test":"TestZ","Elapsed":64.2}`,
+			"SLOW TestZ: 64 s\nSLOW TestY: 31 s\n",
+		},
 		"what is not JSON": {"go: cannot find main module\n", "go: cannot find main module\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
