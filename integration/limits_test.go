@@ -37,7 +37,7 @@ func (c *conversation) send(method, path, body string, status int, pattern strin
 		c.Fatal(err)
 	}
 	if a.status != status {
-		c.Fatalf("%s %.80s: status is %d, not %d: %.500s", method, path, a.status, status, a.body)
+		c.Fatalf("%s %.80s: status is %d, not %d: %.500s\n%s", method, path, a.status, status, a.body, c.s.errors)
 	}
 	for _, wrong := range a.promises(false) {
 		c.Error(wrong)

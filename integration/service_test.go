@@ -66,6 +66,8 @@ type service struct {
 	server     *httptest.Server
 	client     *http.Client
 	camera     camera
+	// errors is what the service has logged as errors.
+	errors *procOutput
 	// judged services answer as the OpenAPI document says.
 	judged    bool
 	contracts contractCache
@@ -172,7 +174,8 @@ func (s *service) start() *engine.Engine {
 	must(err)
 	sealer, err := auth.NewSealer(key)
 	must(err)
-	s.options = marquee.Options{Application: app, Types: registry, Store: s.store, Sealer: sealer,
+	s.errors = newProcOutput()
+	s.options = marquee.Options{Log: slog.New(slog.NewTextHandler(s.errors, &slog.HandlerOptions{Level: slog.LevelError})), Application: app, Types: registry, Store: s.store, Sealer: sealer,
 		Now: s.clock.now, RequestTimeout: s.deadline, Memory: s.memory}
 	if s.configure != nil {
 		s.configure(&s.options)
