@@ -25,7 +25,8 @@ const (
 	CodeTooLarge
 	// CodeDeadline means that the context ended first.
 	CodeDeadline
-	// CodeBusy means that the context ended while the call waited for others.
+	// CodeBusy means that the context ended while the call waited for others, or that
+	// another program held a lock on the store for long.
 	CodeBusy
 	// CodeBadPosition means that a position did not come from the store.
 	CodeBadPosition

@@ -22,6 +22,10 @@ const (
 	codeCantOpen     = sqlite3.CANTOPEN
 	codeConstraint   = sqlite3.CONSTRAINT
 	codeNotADatabase = sqlite3.NOTADB
+	codeBusy         = sqlite3.BUSY
+	codeLocked       = sqlite3.LOCKED
+	codeProtocol     = sqlite3.PROTOCOL // a lock was not free for about ten seconds
+	codeNoMemory     = sqlite3.NOMEM
 )
 
 // primary returns the primary result code of an SQLite error, 0 for another
@@ -91,6 +95,10 @@ func translate(ctx context.Context, err error) error {
 		if ctx.Err() != nil {
 			return &store.Error{Code: store.CodeDeadline, Text: "the deadline of the request has passed", Cause: ctx.Err()}
 		}
+	case codeBusy, codeLocked, codeProtocol:
+		return fail(store.CodeBusy, "the store's file was locked for longer than a statement waits")
+	case codeNoMemory:
+		return fail(store.CodeBusy, "SQLite has too little memory")
 	case codeFull:
 		return fail(store.CodeFull, fullText)
 	case codeConstraint:
