@@ -100,6 +100,8 @@ func TestTypePages(t *testing.T) {
 	}
 	for address, parts := range map[string][]string{
 		"/docs/types/coupons": {"<code>PENDING</code>: <code>PUBLISHED</code>, <code>STOPPED</code>", "error.coupon.published", "<code>validFrom &lt; validTo</code>", "read-only",
+			"string (date-time)", "one of PENDING, PUBLISHED, STOPPED", "from 1 to 255 characters", "array of string", "each item: one of SIGN_UP, CAMPAIGN_CREATION",
+			"<code>discountMonetary.amount</code>", "string (currency)",
 			`<a href="/docs/types/places">places</a>: <code>coupon</code>`},
 		"/docs/types/lineitems": {"warning.line.item.no.order", `reference to <a href="/docs/types/orders">`, "<code>order.team</code>"},
 		"/docs/types/users":     {"never returned", "MANAGE_SYSTEM", "<code>context</code> is optional"},

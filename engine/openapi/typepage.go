@@ -25,6 +25,8 @@ type typePage struct {
 	// Conditions are the members of allOf, as they are written.
 	Conditions string
 	ReferredBy []link
+	// files are the schemas that a $ref can refer to.
+	files map[string]map[string]any
 }
 
 // property is a property of a type, with the names of those around it.
@@ -63,8 +65,8 @@ var typeTemplate = template.Must(template.New("type").Funcs(template.FuncMap{"jo
 
 // renderType returns the page of a type.
 func renderType(types *schema.Registry, t *schema.Type) ([]byte, error) {
-	p := typePage{Type: t}
-	p.walk("", t.Shape, t.Source, nil)
+	p := newTypePage(types, t)
+	p.walk("", t.Shape, p.meant(definition{typeFile(t), t.Source}), nil)
 	for _, c := range t.Compare {
 		p.Comparisons = append(p.Comparisons, rule{Text: strings.Join(c.Left, ".") + " " + c.Op + " " + strings.Join(c.Right, "."), Code: c.Fault.Code})
 	}
@@ -87,8 +89,8 @@ func renderType(types *schema.Registry, t *schema.Type) ([]byte, error) {
 		p.Conditions = indented(t.Source["allOf"])
 	}
 	for _, other := range types.Types() {
-		q := typePage{}
-		q.walk("", other.Shape, other.Source, nil)
+		q := newTypePage(types, other)
+		q.walk("", other.Shape, q.meant(definition{typeFile(other), other.Source}), nil)
 		for _, property := range q.Properties {
 			if property.Target == t.Name {
 				p.ReferredBy = append(p.ReferredBy, link{other.Name, property.Path})
@@ -103,38 +105,47 @@ func renderType(types *schema.Registry, t *schema.Type) ([]byte, error) {
 // maxPageDepth is how deep properties are listed.
 const maxPageDepth = 8
 
-// walk adds the properties below a place. Source is the schema of the place as it is
-// written, nil where that is in another file.
-func (p *typePage) walk(prefix string, shape *document.Shape, source object, above []*document.Shape) {
+func newTypePage(types *schema.Registry, t *schema.Type) typePage {
+	files := maps.Clone(types.Shared())
+	files[typeFile(t)] = t.Source
+	return typePage{Type: t, files: files}
+}
+
+// walk adds the properties below a place, which the definitions describe.
+func (p *typePage) walk(prefix string, shape *document.Shape, definitions []definition, above []*document.Shape) {
 	if shape == nil || slices.Contains(above, shape) || len(above) == maxPageDepth {
 		return
 	}
 	above = append(slices.Clip(above), shape)
-	written, _ := source["properties"].(object)
-	required, _ := source["required"].([]any)
 	for _, name := range slices.Sorted(maps.Keys(shape.Properties)) {
-		inner, definition := shape.Properties[name], object{}
-		if found, ok := written[name].(object); ok {
-			definition = found
-		}
-		at := prefix + name
+		inner, at := shape.Properties[name], prefix+name
+		outer := p.member(definitions, "properties", name)
+		described := outer
 		for inner.Element != nil && inner.Ref == nil {
 			inner, at = inner.Element, at+"[]"
-			definition, _ = definition["items"].(object)
+			described = p.member(described, "items", "")
 		}
-		p.add(at, shape.Properties[name], inner, written[name], slices.Contains(required, any(name)))
+		required := slices.ContainsFunc(definitions, func(d definition) bool {
+			names, _ := d.source["required"].([]any)
+			return slices.Contains(names, any(name))
+		})
+		p.add(at, shape.Properties[name], inner, outer, described, required)
 		if inner.Ref == nil { // what a reference shows is the target's
-			p.walk(at+".", inner, definition, above)
-			p.walk(at+".*.", inner.Extra, nil, above)
+			p.walk(at+".", inner, described, above)
+			p.walk(at+".*.", inner.Extra, p.member(described, "additionalProperties", ""), above)
 		}
 	}
 }
 
-// add adds a property. Inner is its shape, or that of its items.
-func (p *typePage) add(at string, shape, inner *document.Shape, definition any, required bool) {
-	added := property{Path: at, Kind: strings.Join(shape.Types, " or ")}
-	if members, ok := definition.(object); ok {
-		added.Description, _ = members["description"].(string)
+// add adds a property. Inner is its shape, or that of its items, and each is described
+// by the definitions that follow.
+func (p *typePage) add(at string, shape, inner *document.Shape, outer, described []definition, required bool) {
+	added := property{Path: at, Kind: kind(shape, outer)}
+	if inner != shape && len(inner.Types) > 0 {
+		added.Kind = "array of " + kind(inner, described)
+	}
+	if len(outer) > 0 {
+		added.Description, _ = outer[0].source["description"].(string)
 	}
 	if inner.Ref != nil {
 		added.Target = inner.Ref.Type
@@ -149,6 +160,14 @@ func (p *typePage) add(at string, shape, inner *document.Shape, definition any, 
 	} {
 		if is.holds {
 			added.Rules = append(added.Rules, is.text)
+		}
+	}
+	if inner.Ref == nil {
+		added.Rules = append(added.Rules, bounds(outer)...)
+		if inner != shape {
+			for _, bound := range bounds(described) {
+				added.Rules = append(added.Rules, "each item: "+bound)
+			}
 		}
 	}
 	if shape.HasDefault {

@@ -105,7 +105,7 @@ func (b *builder) context(t *schema.Type) []any {
 // tag describes a type.
 func (b *builder) tag(t *schema.Type) {
 	b.tags[t.Title] = object{"name": t.Title, "description": t.Description, "x-group": t.Group, "x-permission": t.Permission,
-		"externalDocs": object{"url": "/docs/types/" + t.Name, "description": "Properties, transitions, warnings and references of the type"}}
+		"externalDocs": object{"url": "/docs/types/" + t.Name, "description": "Rules and references"}}
 }
 
 // object adds the components of a type's objects: what is returned, and what can be
