@@ -111,7 +111,7 @@ func testExportFiles(t *testing.T, fresh newStore) {
 		procShuns(t, copied, strings.Split(path, "/")[2])
 	}
 	// Again, nothing changes.
-	procWants(t, importRun(t, 0, empty, second, "--context", "second", "--files", filepath.Join(dir, "files")), "5 objects: 0 new, 0 changed, 5 as they were")
+	procWants(t, importRun(t, 0, empty, second, "--context", "second", "--files", filepath.Join(dir, "files")), "5 objects: 0 new, 0 changed, 5 unchanged")
 }
 
 // deliveredPlaces are the paths in a list of assets, with the status that they

@@ -42,7 +42,7 @@ func testExportOfOneNetwork(t *testing.T, fresh newStore) {
 	procShuns(t, wanted, "stranger", `"second"`, "Elsewhere", "password", "argon2")
 
 	empty := fresh(t)
-	procWants(t, importRun(t, 0, empty, first, "--context", "main", "--files", files, "--create"), "0 changed, 0 as they were; 0 rejected")
+	procWants(t, importRun(t, 0, empty, first, "--context", "main", "--files", files, "--create"), "0 changed, 0 unchanged; 0 rejected")
 	exportRun(t, empty, "--context", "main", "--output", second, "--files", filepath.Join(dir, "again"))
 	if got := readFile(t, second); got != wanted {
 		t.Errorf("%s\nbecomes\n%s", wanted, got)
@@ -62,7 +62,7 @@ func testExportOfOneNetwork(t *testing.T, fresh newStore) {
 
 	// Under another name, in an empty store.
 	renamed := fresh(t)
-	procWants(t, importRun(t, 0, renamed, first, "--context", "north", "--files", files, "--create"), "0 changed, 0 as they were; 0 rejected")
+	procWants(t, importRun(t, 0, renamed, first, "--context", "north", "--files", files, "--create"), "0 changed, 0 unchanged; 0 rejected")
 	all := exportRun(t, renamed, "--all-networks")
 	procWants(t, all, `{"type":"networks","object":{"id":"north",`, `[{"network":"north","roles":[{"role":"seller"}]}]`)
 	procShuns(t, all, `"id":"main"`, `"network":"main"`)

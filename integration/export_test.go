@@ -38,7 +38,7 @@ func testExportRoundTrip(t *testing.T, fresh newStore) {
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
 	procWants(t, procRun(t, importEnv, "export", "--store", uri, "--all-networks", "--secrets", "--output", first), "objects exported")
 	empty := fresh(t)
-	procWants(t, importRun(t, 0, empty, first, "--create"), "0 changed, 0 as they were; 0 rejected")
+	procWants(t, importRun(t, 0, empty, first, "--create"), "0 changed, 0 unchanged; 0 rejected")
 	exportRun(t, empty, "--all-networks", "--secrets", "--output", second)
 	wanted, err := os.ReadFile(first)
 	if err != nil {

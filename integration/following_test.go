@@ -18,7 +18,7 @@ import (
 
 // followWarning is what an answer says when more creatives depend on what was
 // changed than a call writes.
-const followWarning = `299 marquee "warning.dependants.follow: More creatives depend on this change than one request can write; they will follow soon."`
+const followWarning = `299 marquee "warning.dependants.follow: More creatives depend on this change than one request can write; they are updated soon afterwards."`
 
 // manyDependants is more than a call writes.
 func manyDependants() int {

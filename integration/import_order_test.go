@@ -67,7 +67,7 @@ func testImportOrder(t *testing.T, fresh newStore) {
 		{"chain", "7", chain, 0, "31 objects: 31 new"},
 		{"circle", "2", circle, 0, "9 objects: 9 new"},
 		{"pairs", "3", pairs, 0, "150 objects: 100 new, 50 changed"},
-		{"circle and lost ones", "2", forest, 3, "11 objects: 2 new, 0 changed, 9 as they were; 1 rejected"},
+		{"circle and lost ones", "2", forest, 3, "11 objects: 2 new, 0 changed, 9 unchanged; 1 rejected"},
 	} {
 		uri := schemasStore(t, fresh, schemas)
 		if c.name == "circle and lost ones" {
@@ -133,7 +133,7 @@ func testImportRefuses(t *testing.T, fresh newStore) {
 	}{
 		{[]string{"venues", object, "--context", "main"}, []string{`no resource type "venues"`, "notes, orders"}},
 		{[]string{"notes", object}, []string{"--context NETWORK", `"main"`}},
-		{[]string{"notes", object, "--context", "other"}, []string{`no network "other"`, `there are "main"`}},
+		{[]string{"notes", object, "--context", "other"}, []string{`no network "other"`, `the networks are "main"`}},
 		{[]string{envelope, "--context", "other"}, []string{`no network "other"`}},
 		{[]string{"users", object, "--context", "main"}, []string{"users belong to no network", "leave --context out"}},
 		{[]string{"notes", object + "-no", "--context", "main"}, []string{"cannot be read", "no such file"}},
@@ -152,7 +152,7 @@ func testImportRefuses(t *testing.T, fresh newStore) {
 	procWants(t, importRun(t, 3, uri, envelope), "/context: The parameter context must be set, in the line or with --context")
 	importRun(t, 0, uri, importFile(t, `{"type": "notes", "context": "main", "object": {"id": "b", "text": "B"}}`))
 	procWants(t, importRun(t, 3, uri, importFile(t, `{"type": "notes", "context": "nowhere", "object": {"text": "C"}}`)),
-		"line 1: /context: There is no networks with the id nowhere", "0 objects")
+		"line 1: The object nowhere of type networks that /context refers to does not exist.", "0 objects")
 	procWants(t, importRun(t, 0, uri, "--chunk", "1", importFile(t, `{"type": "notes", "context": "later", "object": {"text": "D"}}`,
 		`{"type": "networks", "object": {"id": "later", "name": "Later"}}`)), "2 objects: 2 new")
 	if got := exportRun(t, uri, "notes", "--context", "main"); got != `{"id":"b","objectState":"ACTIVE","text":"B"}`+"\n" {
@@ -164,7 +164,7 @@ func testImportRefuses(t *testing.T, fresh newStore) {
 	}{
 		{[]string{"venues", "--context", "main"}, []string{`no resource type "venues"`, "notes, orders"}},
 		{nil, []string{"--context NETWORK", "--all-networks", `"main"`}},
-		{[]string{"--context", "other"}, []string{`no network "other"`, `there are "later", "main"`}},
+		{[]string{"--context", "other"}, []string{`no network "other"`, `the networks are "later", "main"`}},
 		{[]string{"users", "--context", "main"}, []string{"leave --context out"}},
 		{[]string{"--context", "main", "--all-networks"}, []string{"leave one out"}},
 		{[]string{"--context", "main", "--output", dir}, []string{"no file that can be replaced"}},

@@ -178,7 +178,7 @@ func testImportRejects(t *testing.T, fresh newStore) {
 	// Without a report, the first lines are named.
 	out = importRun(t, 3, uri, file, "--context", "main")
 	procWants(t, out, "line 6: /name must have at least 1 characters.", "… and 239 more")
-	procWants(t, importRun(t, 3, uri, importFile(t, lines[:2]...), "--context", "main"), "line 2: /advertiser: There is no advertisers with the id nobody.", "1 line was rejected")
+	procWants(t, importRun(t, 3, uri, importFile(t, lines[:2]...), "--context", "main"), "line 2: The object nobody of type advertisers that /advertiser refers to does not exist.", "1 line was rejected")
 }
 
 // TestImportStrict stops at the first fault, and goes on when it is mended.
@@ -206,13 +206,13 @@ func testImportStrict(t *testing.T, fresh newStore) {
 	procFile(t, file, string(before[:20]))
 	procWants(t, importRun(t, 1, uri, args...), "has changed since")
 	procFile(t, file, strings.Replace(string(before), `texts`, `text`, 1))
-	procWants(t, importRun(t, 0, uri, args...), "Going on behind line 2", "5 objects: 5 new")
+	procWants(t, importRun(t, 0, uri, args...), "Continuing after line 2", "5 objects: 5 new")
 	gone(t, file)
 	// A mended beginning is what --restart is for.
 	procFile(t, file, strings.Replace(string(before), `{"id": "b"`, `{"id": "."`, 1))
 	importRun(t, 1, uri, args...)
 	procFile(t, file, `{"id": "a", "text": "A"}`+"\n")
-	procWants(t, importRun(t, 0, uri, append(args, "--restart")...), "1 object: 0 new, 0 changed, 1 as they were")
+	procWants(t, importRun(t, 0, uri, append(args, "--restart")...), "1 object: 0 new, 0 changed, 1 unchanged")
 	gone(t, file)
 }
 
@@ -246,7 +246,7 @@ func testImportGoesOnAfterKill(t *testing.T, fresh newStore) {
 	endTransactions(t, uri)
 	procFile(t, file+".progress", early) // as if what came behind had not been noted
 	out := importRun(t, 3, uri, args...)
-	procWants(t, out, "Going on behind line", fmt.Sprintf("%d,999 objects", objects/1000-1), "1 line was rejected")
+	procWants(t, out, "Continuing after line", fmt.Sprintf("%d,999 objects", objects/1000-1), "1 line was rejected")
 	gone(t, file)
 	if got := readReport(t, report); len(got) != 1 || len(got[551].Messages) != 1 {
 		t.Errorf("the report is %v", got)

@@ -21,7 +21,7 @@ func TestMessagesAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	b.WriteString("# Messages\n\nEvery code that the service can answer with, as `/api/v1/messagedefinitions` has it. `MARQUEE_UPDATE=1 go test ./integration -run Messages` writes this page.\n\n")
+	b.WriteString("# Messages\n\nThis page lists the code of every message, as `GET /api/v1/messagedefinitions` returns them. A name in double braces stands for the value in `params` with that name. The status is that of a response with the message; warnings, notifications and messages of the history have none. [Errors](http.md#errors) describes the responses.\n\n<!-- MARQUEE_UPDATE=1 go test ./integration -run Messages writes this page. -->\n\n")
 	b.WriteString("| Code | Type | Status | Text |\n|---|---|---|---|\n")
 	for _, d := range registry.Catalogue().All() {
 		status := ""

@@ -164,7 +164,7 @@ func testDemo(t *testing.T, fresh newStore) {
 			made = p.madePassword()
 			procShuns(t, p.stderr.String(), made)
 		}
-		if did := strings.Contains(out, "--demo did nothing: the store is not empty"); did != (c.name == "second start") {
+		if did := strings.Contains(out, "The store is not empty, so --demo adds nothing to it."); did != (c.name == "second start") {
 			t.Errorf("%s: it prints\n%s", c.name, out)
 		}
 		if c.name == "second start" {

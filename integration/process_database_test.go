@@ -99,7 +99,7 @@ func TestDatabaseFirstStarts(t *testing.T) {
 		for _, p := range servers {
 			p.listens()
 			p.stdout.await(t, 0, func(line string) bool { return strings.Contains(line, "pageSize=2") }) // the greeting's end
-			if out := p.stdout.String(); strings.Contains(out, "Made the network") {
+			if out := p.stdout.String(); strings.Contains(out, "Created the network") {
 				if maker != nil {
 					t.Error("two servers made the first user")
 				}

@@ -7,7 +7,7 @@ import (
 
 // applicationFlags choose the application that is served.
 type applicationFlags struct {
-	Application string `type:"choice" enum:"advertising,none" default:"advertising" help:"Types and rules that are served besides those of --schemas: advertising, or none, which has networks, users, roles and teams alone." placeholder:"NAME"`
+	Application string `type:"choice" enum:"advertising,none" default:"advertising" help:"Types and rules that are served besides those of --schemas: advertising, or none, which has only networks, users, roles, teams and tokens." placeholder:"NAME"`
 }
 
 // application is what is served.

@@ -14,7 +14,7 @@ import (
 type bootstrapFlags struct {
 	BootstrapNetwork  string `default:"main" help:"Id and name of the first network." placeholder:"NETWORK"`
 	BootstrapUsername string `default:"admin" help:"Name of the first user." placeholder:"NAME"`
-	BootstrapPassword string `help:"Password of the first user; without one, a random one is made and printed once." placeholder:"PASSWORD"`
+	BootstrapPassword string `help:"Password of the first user; without it, a random one is generated and printed once." placeholder:"PASSWORD"`
 }
 
 // initCommand is marquee init.
@@ -69,6 +69,6 @@ func (s *service) bootstrap(ctx context.Context, f bootstrapFlags, more []engine
 	case err != nil:
 		return "", fmt.Errorf("the first network and user cannot be made: %w", err)
 	}
-	fmt.Printf("Made the network %q and the user %q.\n", f.BootstrapNetwork, f.BootstrapUsername)
+	fmt.Printf("Created the network %q and the user %q.\n", f.BootstrapNetwork, f.BootstrapUsername)
 	return generated, nil
 }

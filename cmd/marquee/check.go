@@ -27,7 +27,7 @@ func (checkCommand) Help() string {
 }
 
 func (c *checkCommand) Run(ctx context.Context) error {
-	s, err := c.openExisting(ctx, "or make one with marquee init or marquee serve")
+	s, err := c.openExisting(ctx, "or create one with marquee init or marquee serve")
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (c *exportCommand) Run(ctx context.Context) error {
 	if info, err := os.Stat(c.Output); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is no file that can be replaced: name another, or leave --output out to write to standard output", c.Output)
 	}
-	s, err := c.openExisting(ctx, "or make one with marquee init or marquee serve")
+	s, err := c.openExisting(ctx, "or create one with marquee init or marquee serve")
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (c *exportCommand) types(ctx context.Context, s *service) ([]*schema.Type, 
 	i := slices.IndexFunc(types, func(t *schema.Type) bool { return !t.Global })
 	switch {
 	case i >= 0 && c.Context == "" && !c.AllNetworks:
-		return nil, s.lacksNetwork(ctx, types[i].Name+" belong to networks: name one with --context NETWORK, or take --all-networks")
+		return nil, s.lacksNetwork(ctx, types[i].Name+" belong to networks: name one with --context NETWORK, or use --all-networks")
 	case i < 0 && c.Context != "":
 		return nil, fmt.Errorf("%s belong to no network: leave --context out", types[0].Name)
 	}

@@ -21,7 +21,7 @@ import (
 // importCommand is marquee import.
 type importCommand struct {
 	storeFlags
-	Create          bool   `help:"Make the store if there is none."`
+	Create          bool   `help:"Create the store if there is none."`
 	First           string `arg:"" name:"type-or-file" help:"Resource type of all lines, or locations; or the file, where each line names its own."`
 	Second          string `arg:"" optional:"" name:"file" help:"File of JSON lines; - is standard input."`
 	Context         string `help:"Id of the network that the objects belong to." placeholder:"NETWORK"`
@@ -91,7 +91,7 @@ func (c *importCommand) openStore(ctx context.Context) (*service, error) {
 	if c.Create {
 		return c.open(ctx)
 	}
-	return c.openExisting(ctx, "make one with marquee init, or import into a new one with --create")
+	return c.openExisting(ctx, "create one with marquee init, or import into a new one with --create")
 }
 
 // input opens the file; size is -1 for a stream, which cannot be read again.
@@ -202,9 +202,9 @@ func (s *service) lacksNetwork(ctx context.Context, sentence string) error {
 		known[i] = strconv.Quote(id)
 	}
 	if len(known) == 0 {
-		return errors.New(sentence + "; the store has no networks yet: make one with marquee init, or import networks")
+		return errors.New(sentence + "; the store has no networks yet: create one with marquee init, or import networks")
 	}
-	return errors.New(sentence + "; there are " + strings.Join(known, ", "))
+	return errors.New(sentence + "; the networks are " + strings.Join(known, ", "))
 }
 
 // networks are some of the ids of networks that there are, or the one asked
@@ -242,7 +242,7 @@ func (c *importCommand) run(ctx context.Context, s *service, t *schema.Type, inp
 	}
 	defer im.Close()
 	if line, resumed := im.Resumed(); resumed {
-		show.say("Going on behind line %s of %s, where the import before stopped.", grouped(line), input.Name())
+		show.say("Continuing after line %s of %s, where the previous import stopped.", grouped(line), input.Name())
 	}
 	show.begin(im.Status())
 	err = im.Run(ctx)

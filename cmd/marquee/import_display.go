@@ -108,7 +108,7 @@ func (d *display) end(s transfer.Status) {
 	}
 	took := d.now().Sub(d.begun)
 	unchanged := s.Objects - s.Created - s.Changed
-	d.say("%s: %s new, %s changed, %s as they were; %s rejected (%s, %s)", counted(s.Objects, "object"), grouped(s.Created), grouped(s.Changed),
+	d.say("%s: %s new, %s changed, %s unchanged; %s rejected (%s, %s)", counted(s.Objects, "object"), grouped(s.Created), grouped(s.Changed),
 		grouped(unchanged), grouped(s.Rejected), took.Round(10*time.Millisecond), d.rate(s, took))
 }
 

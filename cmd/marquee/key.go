@@ -18,7 +18,7 @@ type keyCommand struct {
 
 // Help implements kong.HelpProvider.
 func (keyCommand) Help() string {
-	return "The commands can be used while the store is being served, and while it is not. The key that encrypts secrets is another one: see the command secrets.\n\n" +
+	return "The commands work whether or not the store is being served. The key that encrypts secrets is another one: see the command secrets.\n\n" +
 		examples("marquee key rotate", "marquee key list")
 }
 

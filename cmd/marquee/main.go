@@ -19,21 +19,21 @@ type commands struct {
 	ShowVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version."`
 
 	Serve   serveCommand   `cmd:"" help:"Serve the API."`
-	Init    initCommand    `cmd:"" help:"Make the first network, role and user of an empty store."`
+	Init    initCommand    `cmd:"" help:"Create the first network, role and user of an empty store."`
 	Health  healthCommand  `cmd:"" help:"Ask a running service whether it is ready."`
 	Import  importCommand  `cmd:"" help:"Import objects from a file of JSON lines."`
 	Export  exportCommand  `cmd:"" help:"Export objects as JSON lines."`
-	Check   checkCommand   `cmd:"" help:"List what was stored before a rule that it breaks."`
+	Check   checkCommand   `cmd:"" help:"Verify a store: list what is damaged, invalid or missing."`
 	Schema  schemaCommand  `cmd:"" help:"Work on schemas."`
-	User    userCommand    `cmd:"" help:"Manage users, also while the store is being served."`
-	Role    roleCommand    `cmd:"" help:"Manage roles, also while the store is being served."`
-	Token   tokenCommand   `cmd:"" help:"Manage API tokens for programs, also while the store is being served."`
+	User    userCommand    `cmd:"" help:"Manage users."`
+	Role    roleCommand    `cmd:"" help:"Manage roles."`
+	Token   tokenCommand   `cmd:"" help:"Manage API tokens for programs."`
 	Key     keyCommand     `cmd:"" help:"Rotate the keys that sign access tokens."`
 	Secrets secretsCommand `cmd:"" help:"Rotate the key that encrypts secrets."`
 
 	OpenAPI openapiCommand `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`
 
-	InitReplicaSet initReplicaSetCommand `cmd:"" help:"Make a replica set of new MongoDB servers, and its users."`
+	InitReplicaSet initReplicaSetCommand `cmd:"" help:"Initialise a replica set from new MongoDB servers, and create its users."`
 
 	ShowHelp helpCommand    `cmd:"" name:"help" help:"Show the help of the program, or of a command."`
 	Version  versionCommand `cmd:"" help:"Print the version."`

@@ -56,7 +56,7 @@ func firstLine(r io.Reader) (string, error) {
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
 	if line = strings.TrimSuffix(line, "\r"); line == "" {
-		return "", errors.New("the password is empty")
+		return "", errors.New("the password is empty: write it to the first line of standard input or of --password-file, or use --generate-password")
 	}
 	return line, nil
 }

@@ -21,7 +21,7 @@ type roleCommand struct {
 
 // Help implements kong.HelpProvider.
 func (roleCommand) Help() string {
-	return "The commands can be used while the store is being served, and while it is not. Users get roles when they are created, and through the API.\n\n" +
+	return "The commands work whether or not the store is being served. Users get roles when they are created, and through the API.\n\n" +
 		examples("marquee role list --network main", "marquee role add Trafficker --permission MANAGE_BUSINESS")
 }
 

@@ -126,7 +126,7 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	var wrong *net.AddrError
 	switch {
 	case errors.As(err, &wrong):
-		return usagef("cannot listen at %s: %w", c.Addr, err)
+		return usagef("cannot listen at %s: --addr must be a host and a port, such as 127.0.0.1:8080 or :8080", c.Addr)
 	case err != nil:
 		return fmt.Errorf("cannot listen at %s: %w", c.Addr, err)
 	}
@@ -277,7 +277,7 @@ func (c *serveCommand) firstStart(ctx context.Context, s *service) (generated st
 	}
 	if !empty {
 		if c.Demo {
-			fmt.Println("--demo did nothing: the store is not empty.")
+			fmt.Println("The store is not empty, so --demo adds nothing to it.")
 		}
 		return "", nil
 	}

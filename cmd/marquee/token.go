@@ -13,12 +13,12 @@ import (
 type tokenCommand struct {
 	Add    tokenAddCommand    `cmd:"" help:"Create an API token and print it once."`
 	List   tokenListCommand   `cmd:"" help:"List the API tokens of a network, without the tokens themselves."`
-	Revoke tokenRevokeCommand `cmd:"" help:"Revoke an API token for ever."`
+	Revoke tokenRevokeCommand `cmd:"" help:"Revoke an API token permanently."`
 }
 
 // Help implements kong.HelpProvider.
 func (tokenCommand) Help() string {
-	return "The commands can be used while the store is being served, and while it is not. A token has the rights of one role, and works while the user to whom it belongs manages the network.\n\n" +
+	return "The commands work whether or not the store is being served. A token has the rights of one role, and works while the user to whom it belongs manages the network.\n\n" +
 		examples("marquee token add Backup --user admin --role Reader", "marquee token list")
 }
 

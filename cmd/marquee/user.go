@@ -23,7 +23,7 @@ type userCommand struct {
 
 // Help implements kong.HelpProvider.
 func (userCommand) Help() string {
-	return "The commands can be used while the store is being served, and while it is not.\n\n" +
+	return "The commands work whether or not the store is being served.\n\n" +
 		examples("marquee user add kari --role Administrator --network main", "marquee user passwd kari", "marquee user list")
 }
 

@@ -49,7 +49,7 @@ var (
 	FieldNotQueryable  = fault(Malformed, "error.field.not.queryable", "{{value}} of {{type}} cannot be used in a query.")
 	WhereSyntax        = fault(Malformed, "error.where.syntax", "where cannot be read at character {{position}}: expected {{expected}}.")
 	WhereTooLong       = fault(Malformed, "error.where.too.long", "where can contain at most {{limit}} conditions and values.")
-	CursorInvalid      = fault(Malformed, "error.cursor.invalid", "The cursor does not belong to this query.")
+	CursorInvalid      = fault(Malformed, "error.cursor.invalid", "The cursor does not belong to this query; send a nextCursor with the parameters of the request that returned it.")
 	BadID              = fault(Malformed, "error.id.invalid", "An id must be 1 to 256 bytes of UTF-8 without control characters, and must not be . or .. or a reserved path of its type.")
 	IDMismatch         = fault(Malformed, "error.id.mismatch", "The id in the body ({{value}}) differs from the id in the path ({{id}}).")
 	HeaderInvalid      = fault(Malformed, "error.header.invalid", "The header {{header}} must be {{expected}}.")
@@ -57,18 +57,18 @@ var (
 
 // Access.
 var (
-	TokenMissing         = fault(Unauthenticated, "error.token.missing", "An access token is required.")
-	TokenInvalid         = fault(Unauthenticated, "error.token.invalid", "The access token is not valid, has expired or was revoked.")
+	TokenMissing         = fault(Unauthenticated, "error.token.missing", "An access token is required; send it in the header Authorization: Bearer.")
+	TokenInvalid         = fault(Unauthenticated, "error.token.invalid", "The access token is not valid, has expired or was revoked; get a new one.")
 	TokenInURL           = fault(Unauthenticated, "error.token.in.url", "An API token is only accepted in the Authorization header. This one has been in a URL: revoke it.")
 	TokenTwice           = fault(Malformed, "error.token.twice", "Send the access token only once: in the Authorization header or as auth_token.")
 	TokenInPath          = fault(Malformed, "error.token.in.path", "Send the access token in the Authorization header or as the query parameter auth_token, not in the path.")
-	InvalidGrant         = fault(Malformed, "error.grant.invalid", "The user name or password is wrong, or the refresh token is not valid.")
+	InvalidGrant         = fault(Malformed, "error.grant.invalid", "The username or password is wrong, the refresh token is not valid, or the user has no role in the network that context names.")
 	AttemptsTooMany      = fault(TooManyRequests, "error.attempts.too.many", "Too many sign-ins and passwords are waiting to be checked; try again later.")
 	SignInsFailed        = fault(TooManyRequests, "error.sign.ins.failed", "Too many sign-ins with this username or from this address have failed; try again later.")
 	UnsupportedGrant     = fault(Malformed, "error.grant.unsupported", "grant_type must be password or refresh_token.")
 	InvalidTokenRequest  = fault(Malformed, "error.token.request.invalid", "The token request requires {{parameter}}.")
 	InvalidScope         = fault(Malformed, "error.scope.invalid", "scope must be ng_api.")
-	NetworkForbidden     = fault(Forbidden, "error.network.forbidden", "There is no network {{context}} in which you have a role.")
+	NetworkForbidden     = fault(Forbidden, "error.network.forbidden", "The network {{context}} does not exist, or you have no role in it.")
 	PermissionMissing    = fault(Forbidden, "error.permission.missing", "Writing {{type}} requires the permission {{permission}}.")
 	ReadForbidden        = fault(Forbidden, "error.read.forbidden", "Reading {{type}} requires the permission {{permission}}.")
 	ResultInvisible      = fault(Forbidden, "error.result.invisible", "The write was rejected because you could not read its result.")
@@ -78,7 +78,7 @@ var (
 	UserNotManaged       = fault(Forbidden, "error.user.not.managed", "{{field}} can be changed by the user, or by a manager of all the user's networks who holds every permission that the user holds.")
 	NetworkNotManaged    = fault(Forbidden, "error.network.not.managed", "You cannot change roles in the network {{context}}.")
 	LastAdministrator    = invalid("error.last.administrator", "The network {{context}} would be left without an administrator: an ACTIVE user with an ACTIVE role of scope NETWORK that holds MANAGE_SYSTEM.")
-	PasswordCommon       = invalid("error.password.common", "{{field}} is too easy to guess: it is a common password, or differs from one by what is tried first, such as a digit or a capital.")
+	PasswordCommon       = invalid("error.password.common", "{{field}} is too easy to guess; choose a longer one, such as a phrase of several unrelated words.")
 	PasswordHasUsername  = invalid("error.password.has.username", "{{field}} must not contain the username.")
 	TokenExpiry          = invalid("error.token.expiry", "{{field}} must be in the future, and at most {{limit}} days from now.")
 	CurrentPasswordWrong = invalid("error.current.password.wrong", "currentPassword is required to change your own password or username, and must be correct.")
@@ -89,8 +89,8 @@ var (
 	TypeUnknown       = fault(NotFound, "error.type.unknown", "There is no resource type {{type}}.")
 	ObjectNotFound    = fault(NotFound, "error.object.not.found", "There is no object {{id}} of type {{type}}.")
 	PathUnknown       = fault(NotFound, "error.path.unknown", "There is nothing at this path.")
-	MethodUnsupported = fault(MethodNotAllowed, "error.method.not.allowed", "The method {{method}} is not supported here.")
-	VersionMismatch   = fault(PreconditionFailed, "error.version.mismatch", "The version of the object {{id}} does not meet If-Match or If-None-Match.")
+	MethodUnsupported = fault(MethodNotAllowed, "error.method.not.allowed", "The method {{method}} is not supported here; the header Allow lists those that are.")
+	VersionMismatch   = fault(PreconditionFailed, "error.version.mismatch", "The condition in If-Match or If-None-Match does not hold for the object {{id}}; read the object again before you repeat the request.")
 	ContentChanged    = fault(PreconditionFailed, "error.content.changed", "The content does not meet the conditions of the request.")
 	RangeUnsatisfied  = fault(NotSatisfiable, "error.range.not.satisfiable", "None of the requested ranges is within the {{size}} bytes of the content.")
 	AlreadyExists     = fault(PreconditionFailed, "error.already.exists", "The object {{id}} already exists, and If-None-Match requires a new one.")
@@ -98,7 +98,7 @@ var (
 
 // Faults of the objects that a client sends. Each has params.field.
 var (
-	ReferencedObjectNotFound = fault(Invalid, "error.referenced.object.not.found", "There is no {{type}} with the id {{id}}.")
+	ReferencedObjectNotFound = fault(Invalid, "error.referenced.object.not.found", "The object {{id}} of type {{type}} that {{field}} refers to does not exist.")
 	ReferenceMalformed       = invalid("error.reference.malformed", "{{field}} must be an id, or an object with an id.")
 	ReferenceMismatch        = invalid("error.reference.mismatch", "{{field}} must refer to {{type}} whose {{property}} is {{expected}}.")
 	PropertyRequired         = invalid("error.property.required", "{{field}} is required.")
@@ -138,8 +138,8 @@ var (
 	ValueExcluded            = invalid("error.value.excluded", "{{field}} has a value that the keyword {{keyword}} excludes.")
 	ValueOrder               = invalid("error.value.order", "{{field}} must be {{relation}} {{other}}.")
 	ObjectTooComplex         = invalid("error.object.too.complex", "Validating the object takes more than {{limit}} steps; make it smaller.")
-	BatchTypeUnknown         = invalid("error.batch.type.unknown", "{{field}} is not a resource type that can be written: {{type}}.")
-	FileNotInFolder          = invalid("error.file.not.in.folder", "There is no file {{file}} in the folder for files.")
+	BatchTypeUnknown         = invalid("error.batch.type.unknown", "{{field}} names the type {{type}}, which does not exist or cannot be written.")
+	FileNotInFolder          = invalid("error.file.not.in.folder", "The folder that --files names does not contain the file {{file}}.")
 	BatchMember              = fault(Malformed, "error.batch.member", "An operation must have the members type and object, and a batch the member operations.")
 )
 
@@ -155,7 +155,7 @@ var (
 	OutcomeUnknown     = fault(Unavailable, "error.outcome.unknown", "The connection to the store was lost during the write, and it is unknown whether the write succeeded; read the objects before trying again.")
 	SchemaOutdated     = fault(Unavailable, "error.schema.outdated", "Another server uses a newer schema of {{type}}; write through that server, or reload the schemas of this one.")
 	ServerBusy         = fault(Unavailable, "error.server.busy", "The service is too busy at present; try again later.")
-	ShuttingDown       = fault(Unavailable, "error.shutting.down", "The service is shutting down.")
+	ShuttingDown       = fault(Unavailable, "error.shutting.down", "The service is shutting down; try again later.")
 )
 
 // Audit history.
@@ -183,4 +183,4 @@ var WarnUnlisted = define(None, TypeWarning, "warning.others.unlisted", "The obj
 var WarningUnknownProperty = define(None, TypeWarning, "warning.property.unknown", "{{field}} is not a property of {{type}} and was dropped.")
 
 // WarningDependantsFollow is sent in a Warning header, never stored.
-var WarningDependantsFollow = define(None, TypeWarning, "warning.dependants.follow", "More {{type}} depend on this change than one request can write; they will follow soon.")
+var WarningDependantsFollow = define(None, TypeWarning, "warning.dependants.follow", "More {{type}} depend on this change than one request can write; they are updated soon afterwards.")

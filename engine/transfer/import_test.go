@@ -157,7 +157,7 @@ func TestImportRejectsInvalidLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"# line 2: /name must be of type string.\n", "# line 3: /folder: There is no folders with the id b.\n", `"error.value.type"`} {
+	for _, want := range []string{"# line 2: /name must be of type string.\n", "# line 3: The object b of type folders that /folder refers to does not exist.\n", `"error.value.type"`} {
 		if !strings.Contains(string(report), want) {
 			t.Errorf("the report lacks %q:\n%s", want, report)
 		}
