@@ -36,9 +36,9 @@ type stagedTx struct {
 	s *staging
 }
 
-func (tx stagedTx) Labels(ctx context.Context, collection, property string, keys []store.Key) (map[store.Key]string, error) {
+func (tx stagedTx) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[store.Key]string, error) {
 	tx.s.reading = true // names are only read to render the answer
-	return tx.Tx.Labels(ctx, collection, property, keys)
+	return tx.Tx.Labels(ctx, queries...)
 }
 
 // TestSegmentsStaged changes what an upload to the embedded store was prepared

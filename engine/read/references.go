@@ -48,27 +48,32 @@ func (v *view) want(ref, network, id string) {
 	}
 }
 
-// resolve reads the names, with one query for each type and network. Objects that are
-// not visible have none.
+// resolve reads the names of the objects that are visible, and the parents in the paths
+// of all of them, with one query as far as the ids decide what is visible.
 func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 	places := slices.SortedFunc(maps.Keys(v.wanted), func(a, b store.Place) int {
 		return cmp.Or(cmp.Compare(a.Collection, b.Collection), cmp.Compare(a.Network, b.Network))
 	})
+	var names, parents []store.LabelQuery
 	for _, where := range places {
-		ids := v.wanted[where]
 		target, _ := v.registry.Type(where.Collection)
+		ids := keysOf(v.wanted[where])
+		if target.Parent != "" {
+			parents = append(parents, store.LabelQuery{Collection: where.Collection, Property: target.Parent, Keys: store.KeysIn(where.Network, ids)})
+		}
 		if target.Label == "" {
 			continue
 		}
-		if err := v.resolveNames(ctx, s, where, target, keysOf(ids)); err != nil {
+		certain, err := v.resolveUncertain(ctx, s, where, target, ids)
+		if err != nil {
 			return err
 		}
-	}
-	if err := v.resolveParents(ctx, s); err != nil {
-		return err
+		if len(certain) > 0 {
+			names = append(names, store.LabelQuery{Collection: where.Collection, Property: target.Label, Keys: store.KeysIn(where.Network, certain)})
+		}
 	}
 	v.forgetWanted()
-	return nil
+	return v.readLabels(ctx, s, names, parents)
 }
 
 func (v *view) forgetWanted() {
@@ -76,62 +81,84 @@ func (v *view) forgetWanted() {
 	v.wantedCount = 0
 }
 
-// resolveNames reads the names of objects of a type, up to maxNameBytes.
-func (v *view) resolveNames(ctx context.Context, s store.Snapshot, where store.Place, target *schema.Type, ids []string) error {
+// resolveUncertain reads the names of the objects of a type whose visibility depends on
+// more than their ids, and returns the ids that are visible without a query.
+func (v *view) resolveUncertain(ctx context.Context, s store.Snapshot, where store.Place, target *schema.Type, ids []string) (certain []string, err error) {
 	if len(ids) > namesAtOnce {
 		slices.Sort(ids) // so that always the same ones have names
 	}
 	visible, err := v.visible(ctx, s, target, cmp.Or(where.Network, v.network))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	found := func(id, label string) {
-		v.labels[referenceKey{where.Collection, where.Network, id}] = label
-		v.labelBytes += len(label)
-	}
-	for atOnce := namesAtOnce; len(ids) > 0 && v.labelBytes <= maxNameBytes; {
-		some := ids[:min(atOnce, len(ids))]
-		ids = ids[len(some):]
-		before := v.labelBytes
-		certain, open := access.DecideByID(some, visible)
-		err := access.FindVisible(ctx, s, where, open, visible, func(r *store.Record) error {
-			found(r.ID, document.MemberText(r.Document, target.Label))
+	certain, uncertain := access.DecideByID(ids, visible)
+	for some := range slices.Chunk(uncertain, namesAtOnce) {
+		if v.labelBytes > maxNameBytes {
+			break
+		}
+		err := access.FindVisible(ctx, s, where, some, visible, func(r *store.Record) error {
+			v.addLabel(referenceKey{where.Collection, where.Network, r.ID}, document.MemberText(r.Document, target.Label))
 			return nil
 		})
 		if err != nil {
+			return nil, err
+		}
+	}
+	return certain, nil
+}
+
+func (v *view) addLabel(of referenceKey, label string) {
+	v.labels[of] = label
+	v.labelBytes += len(label)
+}
+
+// readLabels reads the parents, and the names up to maxNameBytes.
+func (v *view) readLabels(ctx context.Context, s store.Snapshot, names, parents []store.LabelQuery) error {
+	for atOnce := namesAtOnce; len(names)+len(parents) > 0; {
+		var some []store.LabelQuery
+		if v.labelBytes <= maxNameBytes {
+			some, names = takeKeys(names, atOnce)
+		} else {
+			names = nil
+		}
+		queries := slices.Concat(parents, some)
+		results, err := s.Labels(ctx, queries...)
+		if err != nil {
 			return err
 		}
-		if len(certain) > 0 {
-			labels, err := s.Labels(ctx, where.Collection, target.Label, store.KeysIn(where.Network, certain))
-			if err != nil {
-				return err
-			}
-			for key, label := range labels {
-				found(key.ID, label)
+		before, read := v.labelBytes, 0
+		for i, found := range results {
+			for key, text := range found {
+				of := referenceKey{queries[i].Collection, key.Network, key.ID}
+				if i < len(parents) {
+					v.parents[of] = text
+				} else {
+					v.addLabel(of, text)
+					read++
+				}
 			}
 		}
-		atOnce = max(1, maxNameBytes/max(1, (v.labelBytes-before)/len(some)))
+		parents = nil
+		atOnce = max(1, maxNameBytes/max(1, (v.labelBytes-before)/max(1, read)))
 	}
 	return nil
 }
 
-// resolveParents reads the parents in the paths of referenced objects, whether visible
-// or not.
-func (v *view) resolveParents(ctx context.Context, s store.Snapshot) error {
-	for where, ids := range v.wanted {
-		target, _ := v.registry.Type(where.Collection)
-		if target.Parent == "" {
-			continue
+// takeKeys splits queries: the first n keys, and the others.
+func takeKeys(queries []store.LabelQuery, n int) (first, others []store.LabelQuery) {
+	for i, q := range queries {
+		if n == 0 {
+			return first, queries[i:]
 		}
-		parents, err := s.Labels(ctx, where.Collection, target.Parent, store.KeysIn(where.Network, keysOf(ids)))
-		if err != nil {
-			return err
+		if len(q.Keys) > n {
+			first, others = append(first, q), slices.Clone(queries[i:])
+			first[i].Keys, others[0].Keys = q.Keys[:n], q.Keys[n:]
+			return first, others
 		}
-		for key, parent := range parents {
-			v.parents[referenceKey{where.Collection, key.Network, key.ID}] = parent
-		}
+		first = append(first, q)
+		n -= len(q.Keys)
 	}
-	return nil
+	return first, nil
 }
 
 func keysOf(set map[string]bool) []string {

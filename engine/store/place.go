@@ -14,6 +14,12 @@ func KeysIn(network string, ids []string) []Key {
 	return keys
 }
 
+// LabelQuery asks for the text of a top-level property of the records of keys.
+type LabelQuery struct {
+	Collection, Property string
+	Keys                 []Key
+}
+
 // Clone copies a record that the store only lends.
 func (r *Record) Clone() *Record {
 	clone := *r

@@ -113,9 +113,9 @@ type Snapshot interface {
 	// their documents.
 	Versions(ctx context.Context, collection string, keys []Key) (map[Key]int64, error)
 
-	// Labels returns the text of a top-level property for the keys that exist,
-	// "" where it is absent.
-	Labels(ctx context.Context, collection, property string, keys []Key) (map[Key]string, error)
+	// Labels returns the results of queries in their order: the text of the
+	// property for the keys that exist, "" where it is absent.
+	Labels(ctx context.Context, queries ...LabelQuery) ([]map[Key]string, error)
 
 	// Lacking returns, of the terms of entries, those that the records do not
 	// have. Records that do not exist are left out.

@@ -15,7 +15,7 @@ func (unstaged) Versions(context.Context, string, []store.Key) (map[store.Key]in
 	return nil, errUnstaged
 }
 
-func (unstaged) Labels(context.Context, string, string, []store.Key) (map[store.Key]string, error) {
+func (unstaged) Labels(context.Context, ...store.LabelQuery) ([]map[store.Key]string, error) {
 	return nil, errUnstaged
 }
 

@@ -225,24 +225,6 @@ func (v *view) Versions(ctx context.Context, collection string, keys []store.Key
 	return versions, v.guard(ctx)
 }
 
-// Labels implements store.Snapshot.
-func (v *view) Labels(ctx context.Context, collection, property string, keys []store.Key) (map[store.Key]string, error) {
-	labels := make(map[store.Key]string, len(keys))
-	name := escapeName(property)
-	for network, ids := range byNetwork(keys) {
-		err := v.rows(ctx, collection, withIDs(network, ids), func(raw bson.Raw) error {
-			id, _ := raw.Lookup(fieldID, "id").StringValueOK()
-			label, _ := raw.Lookup(fieldDocument, name).StringValueOK()
-			labels[store.Key{Network: network, ID: id}] = label
-			return nil
-		}, byID(len(ids)).SetProjection(bson.D{{Key: fieldDocument + "." + name, Value: 1}}))
-		if err != nil {
-			return nil, err
-		}
-	}
-	return labels, v.guard(ctx)
-}
-
 // Find implements store.Snapshot.
 func (v *view) Find(ctx context.Context, q query.Query, yield func(*store.Record) error) error {
 	c := compile(q)

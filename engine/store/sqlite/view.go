@@ -229,12 +229,25 @@ func (v *view) Versions(ctx context.Context, collection string, keys []store.Key
 	return versions, nil
 }
 
-func (v *view) Labels(ctx context.Context, collection, property string, keys []store.Key) (map[store.Key]string, error) {
-	labels := make(map[store.Key]string, len(keys))
-	label := expression(query.Field{Path: []query.Step{{Name: property}}})
-	for _, group := range byNetwork(keys) {
+// Labels implements store.Snapshot.
+func (v *view) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[store.Key]string, error) {
+	results := make([]map[store.Key]string, len(queries))
+	for i, q := range queries {
+		labels, err := v.labels(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		results[i] = labels
+	}
+	return results, nil
+}
+
+func (v *view) labels(ctx context.Context, q store.LabelQuery) (map[store.Key]string, error) {
+	labels := make(map[store.Key]string, len(q.Keys))
+	label := expression(query.Field{Path: []query.Step{{Name: q.Property}}})
+	for _, group := range byNetwork(q.Keys) {
 		condition, list := idCondition(group.ids)
-		sql := "SELECT id," + label + " FROM " + table(collection) + " WHERE network=? AND " + condition
+		sql := "SELECT id," + label + " FROM " + table(q.Collection) + " WHERE network=? AND " + condition
 		err := v.query(ctx, sql, []any{group.network, list}, func(s *stmt) error {
 			labels[store.Key{Network: group.network, ID: s.ColumnText(0)}] = s.ColumnText(1)
 			return nil

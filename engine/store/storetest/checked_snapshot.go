@@ -58,19 +58,24 @@ func (v *checkedSnapshot) Versions(ctx context.Context, collection string, keys 
 	return versions, err
 }
 
-func (v *checkedSnapshot) Labels(ctx context.Context, collection, property string, keys []store.Key) (map[store.Key]string, error) {
+func (v *checkedSnapshot) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[store.Key]string, error) {
 	v.use.t.Helper()
 	if err := v.use.begin("Labels"); err != nil {
 		return nil, err
 	}
-	labels, err := v.Snapshot.Labels(ctx, collection, property, keys)
-	for key := range labels {
-		if !slices.Contains(keys, key) {
-			v.use.t.Errorf("Labels: returned %+v, which was not requested", key)
+	results, err := v.Snapshot.Labels(ctx, queries...)
+	if err == nil && len(results) != len(queries) {
+		v.use.t.Errorf("Labels: %d results of %d queries", len(results), len(queries))
+	}
+	for i, labels := range results {
+		for key := range labels {
+			if !slices.Contains(queries[i].Keys, key) {
+				v.use.t.Errorf("Labels: returned %+v, which was not requested", key)
+			}
 		}
 	}
 	v.use.done("Labels", err, nil)
-	return labels, err
+	return results, err
 }
 
 func (v *checkedSnapshot) Lacking(ctx context.Context, collection string, entries []store.Entry) ([]store.Entry, error) {

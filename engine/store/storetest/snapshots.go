@@ -28,7 +28,7 @@ var reads = map[string]func(*fixture, store.Snapshot) string{
 		return fmt.Sprint(versions, err)
 	},
 	"Labels": func(f *fixture, s store.Snapshot) string {
-		labels, err := s.Labels(f.ctx, things, "name", []store.Key{key("a"), key("b")})
+		labels, err := s.Labels(f.ctx, store.LabelQuery{Collection: things, Property: "name", Keys: []store.Key{key("a"), key("b")}})
 		return fmt.Sprint(labels, err)
 	},
 	"Claims": func(f *fixture, s store.Snapshot) string {
