@@ -209,9 +209,17 @@ func (a Access) MayReadSecrets(caller *engine.Caller, t *schema.Type, network st
 }
 
 // MayReadHistory implements engine.Access. The history of global types, such as users
-// and networks, requires the permission to manage them.
-func (Access) MayReadHistory(caller *engine.Caller, t *schema.Type, network string) error {
-	if t != nil && t.Global && !caller.System && !manages(caller.Grants[network]) {
+// and networks, requires the permission to manage them: that of a network, in the network
+// itself.
+func (Access) MayReadHistory(caller *engine.Caller, t *schema.Type, network, id string) error {
+	if t == nil || !t.Global || caller.System {
+		return nil
+	}
+	allowed := manages(caller.Grants[network])
+	if grant, member := caller.Grants[id]; allowed && member && t.Name == "networks" {
+		allowed = manages(grant)
+	}
+	if !allowed {
 		return message.ReadForbidden.Error(message.Params{"type": "audit", "permission": ManageSystem})
 	}
 	return nil

@@ -29,7 +29,9 @@ func roleBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change
 			return message.GrantNotHeld.Error(message.Params{"field": "/scope", "value": "NETWORK"})
 		}
 		for _, permission := range texts(role["permissions"]) {
-			if slices.Contains(permissions, permission) && !canGrant(grant, role["scope"], permission) { // the schema rejects others
+			switch {
+			case !slices.Contains(permissions, permission): // which the schema rejects
+			case role["scope"] == "NETWORK" && !grant.NetworkPermissions[permission], !holdsFor(grant, permission, affectedBounds(c, permission)):
 				return message.GrantNotHeld.Error(message.Params{"field": "/permissions", "value": permission})
 			}
 		}
@@ -49,13 +51,65 @@ func unchanged(c *engine.Change) bool {
 	return c.Before != nil && c.State == c.StateBefore && document.Equal(c.Before, c.After)
 }
 
-// canGrant reports whether a caller with a grant can give a permission to a role of a
-// scope.
-func canGrant(grant engine.Grant, scope any, permission string) bool {
-	if scope == "NETWORK" {
-		return grant.NetworkPermissions[permission]
+// holdsFor reports whether a caller with a grant holds a permission for the objects that
+// a role or a team names, by property. The permission of a role of scope TEAM holds for
+// what that role and the caller's teams name.
+func holdsFor(grant engine.Grant, permission string, named map[string][]string) bool {
+	if grant.NetworkPermissions[permission] {
+		return true
 	}
-	return grant.Holds(permission)
+	if !grant.TeamPermissions[permission] {
+		return false
+	}
+	holding := slices.DeleteFunc(slices.Clone(grant.TeamRoles), func(role engine.TeamRole) bool { return !role.Permissions[permission] })
+	for property, ids := range named {
+		if len(without(ids, namedBy(grant, property, holding))) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// affectedBounds returns the objects for which the holders of a changed role gain or lose
+// a permission, by the property that names them.
+func affectedBounds(c *engine.Change, permission string) map[string][]string {
+	grants := func(role map[string]any) bool { return slices.Contains(texts(role["permissions"]), permission) }
+	if c.Before != nil && c.State == c.StateBefore && c.Before["scope"] == c.After["scope"] && grants(c.Before) && grants(c.After) {
+		return changedBounds(c)
+	}
+	affected := changedBounds(c)
+	for property, ids := range affected {
+		before := texts(c.Before[property])
+		affected[property] = slices.Concat(before, without(ids, before))
+	}
+	return affected
+}
+
+// changedBounds returns the objects that a change adds to a role or a team, or removes
+// from it, by the property that names them. Added objects that the caller does not see
+// are left out: they are refused like any reference to them.
+func changedBounds(c *engine.Change) map[string][]string {
+	grant := c.Caller.Grants[c.Network]
+	changed := map[string][]string{}
+	for _, property := range boundProperties(c.Type) {
+		before, after := texts(c.Before[property]), texts(c.After[property])
+		added := without(after, before)
+		if !grant.Network {
+			added = without(added, without(added, namedBy(grant, property, grant.TeamRoles)))
+		}
+		changed[property] = slices.Concat(without(before, after), added)
+	}
+	return changed
+}
+
+// namedBy returns the objects that a property of the caller's teams, or of some of the
+// caller's roles, names.
+func namedBy(grant engine.Grant, property string, roles []engine.TeamRole) []string {
+	named := slices.Clone(grant.Bound[property])
+	for _, role := range roles {
+		named = append(named, role.Bound[property]...)
+	}
+	return named
 }
 
 // readRole returns a role in the state of the transaction, or nil.

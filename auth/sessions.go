@@ -142,7 +142,7 @@ func (s *Service) mayEndSessions(ctx context.Context, caller *engine.Caller, id 
 		managed, err = manageable(caller, user, func(network, id string) (*roleDocument, error) {
 			return storedRole(ctx, r, network, id)
 		})
-		if err != nil || managed {
+		if err != nil {
 			return err
 		}
 		users, _ := e.Registry().Type("users")
@@ -154,12 +154,12 @@ func (s *Service) mayEndSessions(ctx context.Context, caller *engine.Caller, id 
 	switch {
 	case err != nil:
 		return store.Translate(err)
-	case managed:
-		return nil
-	case visible:
+	case !visible:
+		return message.ObjectNotFound.Error(message.Params{"type": "users", "id": id})
+	case !managed:
 		return message.UserNotManaged.Error(message.Params{"field": "/password"})
 	}
-	return message.ObjectNotFound.Error(message.Params{"type": "users", "id": id})
+	return nil
 }
 
 // Revoke ends the session of a refresh token or an access token (RFC 7009). A token

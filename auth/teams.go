@@ -40,10 +40,9 @@ func validateTeams(ctx context.Context, w *engine.Writing, changes []*engine.Cha
 		return err
 	}
 	for _, c := range changes {
-		grant := c.Caller.Grants[c.Network]
 		for _, id := range affected[c] {
 			for _, permission := range held[memberOf{c.Network, id}] {
-				if !grant.Holds(permission) {
+				if !holdsForTeam(c, permission) {
 					return message.GrantNotHeld.Error(message.Params{"field": "/users", "value": permission})
 				}
 			}
@@ -52,14 +51,23 @@ func validateTeams(ctx context.Context, w *engine.Writing, changes []*engine.Cha
 	return nil
 }
 
+// holdsForTeam reports whether the caller holds a permission for what the members of a
+// team gain or lose by a change: the objects that belong to the team, and those that it
+// names.
+func holdsForTeam(c *engine.Change, permission string) bool {
+	grant := c.Caller.Grants[c.Network]
+	own := c.Before == nil || slices.Contains(grant.Teams, c.ID) // nothing belongs to a new team
+	return grant.NetworkPermissions[permission] || own && holdsFor(grant, permission, changedBounds(c))
+}
+
 // affectedMembers returns the users whose rights a change of a team affects.
 func affectedMembers(w *engine.Writing, c *engine.Change, grant engine.Grant) ([]string, error) {
 	before, after := texts(c.Before["users"]), texts(c.After["users"])
 	members := slices.Concat(without(before, after), without(after, before))
-	rebound := slices.ContainsFunc(boundProperties(c.Type), func(property string) bool {
-		before, after := texts(c.Before[property]), texts(c.After[property])
-		return len(without(before, after))+len(without(after, before)) > 0
-	})
+	rebound := false
+	for _, ids := range changedBounds(c) {
+		rebound = rebound || len(ids) > 0
+	}
 	if rebound || c.Before != nil && c.State != c.StateBefore {
 		members = slices.Concat(without(before, after), after)
 	} else if len(members) == 0 {

@@ -111,7 +111,8 @@ func checkGranted(ctx context.Context, w *engine.Writing, c *engine.Change) erro
 }
 
 // checkRole returns an error unless the caller may give others a role, which a property
-// names.
+// names. What the caller holds only in scope TEAM cannot be given: a role shows others
+// the objects of their teams, and not those of the caller's.
 func checkRole(ctx context.Context, w *engine.Writing, c *engine.Change, network, id, field string) error {
 	role, err := readRole(ctx, w, network, id)
 	if err != nil || role == nil { // the reference is rejected elsewhere
@@ -119,11 +120,11 @@ func checkRole(ctx context.Context, w *engine.Writing, c *engine.Change, network
 	}
 	grant := c.Caller.Grants[network]
 	for _, permission := range role.Permissions {
-		if !canGrant(grant, role.Scope, permission) {
+		if !grant.NetworkPermissions[permission] {
 			return message.GrantNotHeld.Error(message.Params{"field": field, "value": permission})
 		}
 	}
-	if !manages(grant) || role.Scope == "NETWORK" && !grant.Network {
+	if !manages(grant) {
 		return message.GrantNotHeld.Error(message.Params{"field": field, "value": id})
 	}
 	return nil

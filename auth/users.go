@@ -86,7 +86,7 @@ func ownField(c *engine.Change) string {
 }
 
 // manageable reports whether a caller manages all networks of a user and has every
-// permission of the user.
+// permission of the user there, with scope NETWORK.
 func manageable(caller *engine.Caller, user map[string]any, read func(network, id string) (*roleDocument, error)) (bool, error) {
 	for network, roles := range rolesOf(user) {
 		grant := caller.Grants[network]
@@ -98,7 +98,7 @@ func manageable(caller *engine.Caller, user map[string]any, read func(network, i
 			if err != nil {
 				return false, err
 			}
-			if role != nil && slices.ContainsFunc(role.Permissions, func(p string) bool { return !canGrant(grant, role.Scope, p) }) {
+			if role != nil && slices.ContainsFunc(role.Permissions, func(p string) bool { return !grant.NetworkPermissions[p] }) {
 				return false, nil
 			}
 		}

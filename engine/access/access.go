@@ -90,6 +90,7 @@ type Access interface {
 	// MayReadSecrets reports whether the caller is shown secret properties.
 	MayReadSecrets(caller *Caller, t *schema.Type, network string) bool
 	// MayReadHistory returns an error of kind Forbidden when the caller may not read
-	// the history of a network, or of one type in it when t is not nil.
-	MayReadHistory(caller *Caller, t *schema.Type, network string) error
+	// the history of a network, of one type in it when t is not nil, or of one object
+	// when id is not "". Whether the caller sees the object is not decided here.
+	MayReadHistory(caller *Caller, t *schema.Type, network, id string) error
 }

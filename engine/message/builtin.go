@@ -72,7 +72,7 @@ var (
 	PermissionMissing    = fault(Forbidden, "error.permission.missing", "Writing {{type}} requires the permission {{permission}}.")
 	ReadForbidden        = fault(Forbidden, "error.read.forbidden", "Reading {{type}} requires the permission {{permission}}.")
 	ResultInvisible      = fault(Forbidden, "error.result.invisible", "The write was rejected because you could not read its result.")
-	GrantNotHeld         = fault(Forbidden, "error.grant.not.held", "You cannot grant or revoke {{value}}, as you do not hold it yourself.")
+	GrantNotHeld         = fault(Forbidden, "error.grant.not.held", "You cannot grant or revoke {{value}}, as you do not hold it yourself, or not for everything that it would apply to.")
 	UserRequired         = fault(Forbidden, "error.user.required", "An API token cannot be used for this: sign in as a user.")
 	GrantUnseen          = fault(Forbidden, "error.grant.unseen", "You cannot change {{field}}, as that would grant or revoke something that you cannot see.")
 	UserNotManaged       = fault(Forbidden, "error.user.not.managed", "{{field}} can be changed by the user, or by a manager of all the user's networks who holds every permission that the user holds.")

@@ -27,7 +27,7 @@ type HistoryPage struct {
 // History renders a page of AuditMessages, newest first, in one snapshot. It shows
 // only what the caller sees of the objects themselves.
 func (e *Reader) History(ctx context.Context, caller *access.Caller, h HistoryPage) (page Page, err error) {
-	if err := e.access.MayReadHistory(caller, h.Type, h.Network); err != nil {
+	if err := e.access.MayReadHistory(caller, h.Type, h.Network, h.ID); err != nil {
 		return Page{}, err
 	}
 	q := store.HistoryQuery{Network: h.Network, ID: h.ID, Offset: h.Page * h.PageSize}
