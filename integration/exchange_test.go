@@ -168,6 +168,9 @@ func (e *exchange) run(c *fixture) {
 		c.fail("%s", wrong)
 	}
 	e.compareStore(c, a, same)
+	if err := c.service.judgePlainly(path, body, a); err != nil && !e.pack {
+		c.fail("%v", err)
+	}
 	for _, token := range c.tokens {
 		if strings.Contains(fmt.Sprint(a.header, string(a.body)), token) {
 			c.fail("the answer shows an access token that was sent")

@@ -1,6 +1,7 @@
 // Package openapi describes what a server serves as an OpenAPI 3.1 document, made
 // from the schemas of its types and from fragments that document its other routes.
-// A page shows it. The package imports rest and schema; begin with Build.
+// A page shows it. It also serves the schemas themselves. The package imports rest and
+// schema; begin with Build, and for schemas with renderSchema.
 package openapi
 
 import (
@@ -34,7 +35,25 @@ type object = map[string]any
 //
 // An operation with x-type is a write of that type, for which the same permission is
 // needed.
+//
+// The member x-supplied of the document lists, by type, the properties that the
+// application may set on objects which do not have them: the plain form of the type's
+// schema requires none of them.
 type Fragment []byte
+
+// supplied returns the properties of a type that fragments list in x-supplied.
+func supplied(t *schema.Type, fragments []Fragment) (all []string, err error) {
+	for i, fragment := range fragments {
+		var part struct {
+			Supplied map[string][]string `json:"x-supplied"`
+		}
+		if err := json.Unmarshal(fragment, &part); err != nil {
+			return nil, fmt.Errorf("fragment %d: %w", i, err)
+		}
+		all = append(all, part.Supplied[t.Name]...)
+	}
+	return all, nil
+}
 
 // own documents the routes of every server, and has what the operations of types
 // refer to.
@@ -92,6 +111,7 @@ func build(types *schema.Registry, version string, may func(*schema.Type) bool, 
 		more, _ := part["tags"].([]any)
 		tags = append(tags, more...)
 		delete(part, "tags")
+		delete(part, "x-supplied")
 		if err := b.refuse(part); err != nil {
 			return nil, fmt.Errorf("fragment %d: %w", i, err)
 		}

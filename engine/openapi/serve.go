@@ -29,8 +29,9 @@ type Documents struct {
 	// of the types that can be written.
 	types *schema.Registry
 	made  map[string]*made
-	// pages has the pages of these types, by their names.
-	pages map[string]content
+	// pages has the pages of these types, and schemas their schemas, by their names.
+	pages   map[string]content
+	schemas map[schemaForm]map[string]content
 }
 
 // maxMade is the number of documents that are kept. Each has the operations of one
@@ -61,6 +62,7 @@ func (s *Documents) Routes() []rest.Route {
 		{Path: "/api/openapi.yaml", Methods: read, Public: true, Serve: func(r *rest.Call) error {
 			return s.serve(r, "application/yaml", s.asYAML)
 		}},
+		{Path: "/api/schemas/{type}", Methods: read, Public: true, Serve: s.serveSchema},
 	}...)
 }
 
@@ -140,6 +142,7 @@ func (s *Documents) document(e *engine.Engine, may func(*schema.Type) bool, form
 func (s *Documents) follow(e *engine.Engine) *schema.Registry {
 	if types := e.Registry(); s.types != types {
 		s.types, s.made, s.pages = types, map[string]*made{}, map[string]content{}
+		s.schemas = map[schemaForm]map[string]content{writtenForm: {}, plainForm: {}}
 	}
 	return s.types
 }
@@ -162,6 +165,54 @@ func (s *Documents) typePage(e *engine.Engine, name string) (content, error) {
 	}
 	s.pages[name] = newContent(body)
 	return s.pages[name], nil
+}
+
+// serveSchema answers with the schema of a type, in the form that is asked for.
+func (s *Documents) serveSchema(r *rest.Call) error {
+	parameters, err := rest.ParseQuery(r.Request().URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	for name := range parameters {
+		if !slices.Contains([]string{"form", "context", "auth_token"}, name) {
+			return message.ParameterUnknown.Error(message.Params{"parameter": name})
+		}
+	}
+	form := writtenForm
+	if value, given := parameters["form"]; given {
+		if form = schemaForm(value); form != plainForm {
+			return message.ParameterInvalid.Error(message.Params{"parameter": "form", "expected": string(plainForm)})
+		}
+	}
+	c, err := s.schema(r.Engine(), r.PathValue("type"), form)
+	if err != nil {
+		return err
+	}
+	return serveFile(r, "application/schema+json", c)
+}
+
+// schema returns the schema of a type that an engine serves, in some form.
+func (s *Documents) schema(e *engine.Engine, name string, form schemaForm) (content, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	types := s.follow(e)
+	if made, ok := s.schemas[form][name]; ok {
+		return made, nil
+	}
+	t, ok := types.Type(name)
+	if !ok {
+		return content{}, message.TypeUnknown.Error(message.Params{"type": name})
+	}
+	names, err := supplied(t, s.fragments)
+	if err != nil {
+		return content{}, err
+	}
+	body, err := renderSchema(types, t, form, names)
+	if err != nil {
+		return content{}, err
+	}
+	s.schemas[form][name] = newContent(body)
+	return s.schemas[form][name], nil
 }
 
 func (s *Documents) asYAML(m *made) (content, error) {

@@ -1,0 +1,163 @@
+package openapi
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"marquee/engine/document"
+	"marquee/engine/schema"
+)
+
+// schemaForm is a form in which the schema of a type is served.
+type schemaForm string
+
+const (
+	// writtenForm is the schema as it is written.
+	writtenForm schemaForm = ""
+	// plainForm describes what a client may send, with the keywords of JSON Schema
+	// alone.
+	plainForm schemaForm = "plain"
+)
+
+// draft is the draft of JSON Schema of all schemas.
+const draft = "https://json-schema.org/draft/2020-12/schema"
+
+// bundle makes the schema of a type a document of its own: the schemas that it refers
+// to become members of $defs.
+type bundle struct {
+	files map[string]object
+	root  string
+	// found are the schemas that others refer to, and defs definitions that are in no
+	// file.
+	found map[use]*bundled
+	defs  object
+}
+
+// use is a schema in a file as it is used at places of one scope.
+type use struct {
+	location
+	at scope
+}
+
+// bundled is a member of $defs. The reference to it is known when all have been found,
+// so that it does not depend on the order in which they are.
+type bundled struct {
+	ref    string
+	schema any
+}
+
+func newBundle(types *schema.Registry, t *schema.Type) *bundle {
+	b := &bundle{files: maps.Clone(types.Shared()), root: typeFile(t), found: map[use]*bundled{}, defs: object{}}
+	b.files[b.root] = t.Source
+	return b
+}
+
+// ref returns the reference, within the document, to what a $ref of a file leads to.
+// Translate makes the definition when something in a scope first refers to it.
+func (b *bundle) ref(file, ref string, at scope, translate func(file string, definition any) any) *string {
+	to := use{target(file, ref), at}
+	if to.location == (location{file: b.root}) {
+		root := "#"
+		return &root
+	}
+	d := b.found[to]
+	if d == nil {
+		d = &bundled{}
+		b.found[to] = d
+		d.schema = translate(to.file, lookup(b.files[to.file], to.pointer))
+	}
+	return &d.ref
+}
+
+// name names the definitions after their files and pointers.
+func (b *bundle) name() {
+	uses := slices.SortedFunc(maps.Keys(b.found), func(x, y use) int {
+		return cmp.Or(cmp.Compare(x.file, y.file), cmp.Compare(x.pointer, y.pointer), cmp.Compare(x.at, y.at))
+	})
+	for _, u := range uses {
+		name := ""
+		if u.file != b.root {
+			name = camel(strings.TrimSuffix(path.Base(u.file), ".json"))
+		}
+		if u.pointer != "" {
+			name += camel(document.UnescapeToken(u.pointer[strings.LastIndexByte(u.pointer, '/')+1:]))
+		}
+		unique := name
+		for i := 2; unique == "" || b.defs[unique] != nil; i++ {
+			unique = name + strconv.Itoa(i)
+		}
+		b.defs[unique] = b.found[u].schema
+		b.found[u].ref = "#/$defs/" + unique
+	}
+}
+
+// written returns a schema as it is written, but for references.
+func (b *bundle) written(file string, value any) any {
+	s, ok := value.(object)
+	if !ok {
+		return value
+	}
+	inner := func(value any) any { return b.written(file, value) }
+	out := object{}
+	for keyword, value := range s {
+		switch keyword {
+		case "$schema", "$id", "$defs", "definitions":
+		case "$ref":
+			out[keyword] = b.ref(file, value.(string), inside, b.written)
+		case "x-frozen":
+			out[keyword] = withCondition(value, inner)
+		case "x-warnings":
+			rules := []any{}
+			for _, rule := range value.([]any) {
+				rules = append(rules, withCondition(rule, inner))
+			}
+			out[keyword] = rules
+		default:
+			out[keyword] = schema.Subschemas(keyword, value, inner)
+		}
+	}
+	return out
+}
+
+// withCondition returns a rule whose condition is replaced.
+func withCondition(rule any, replace func(any) any) any {
+	members, ok := rule.(object)
+	if !ok || members["when"] == nil {
+		return rule
+	}
+	members = maps.Clone(members)
+	members["when"] = replace(members["when"])
+	return members
+}
+
+// text returns the document of a root.
+func (b *bundle) text(root object) ([]byte, error) {
+	root["$schema"] = draft
+	b.name()
+	if len(b.defs) > 0 {
+		root["$defs"] = b.defs
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(root)
+	return out.Bytes(), err
+}
+
+// renderSchema returns the schema of a type in some form. The properties that an
+// application supplies are those of supplied.
+func renderSchema(types *schema.Registry, t *schema.Type, form schemaForm, supplied []string) ([]byte, error) {
+	b := newBundle(types, t)
+	if form == plainForm {
+		p := &plainSchema{bundle: b, t: t, supplied: supplied}
+		return b.text(p.object())
+	}
+	return b.text(b.written(b.root, t.Source).(object))
+}

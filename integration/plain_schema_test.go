@@ -1,0 +1,206 @@
+package integration
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"marquee/engine/document"
+	"marquee/resources"
+)
+
+// plainSchemas has the compiled plain schemas, by their texts.
+var plainSchemas sync.Map
+
+// plainSchema returns the plain schema of a type that the service serves.
+func (s *service) plainSchema(kind string) (*jsonschema.Schema, error) {
+	response, err := http.Get(s.server.URL + "/api/schemas/" + kind + "?form=plain")
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	var text bytes.Buffer
+	if _, err := text.ReadFrom(response.Body); err != nil || response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the plain schema of %s: %d %s %w", kind, response.StatusCode, text.String(), err)
+	}
+	if known, ok := plainSchemas.Load(text.String()); ok {
+		return known.(*jsonschema.Schema), nil
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.Draft = jsonschema.Draft2020
+	compiler.LoadURL = nil
+	if err := compiler.AddResource("plain.json", &text); err != nil {
+		return nil, err
+	}
+	compiled, err := compiler.Compile("plain.json")
+	if err == nil {
+		plainSchemas.Store(text.String(), compiled)
+	}
+	return compiled, err
+}
+
+// judgePlainly returns an error for a body that has created an object, or what was
+// returned of it, if the plain schema of its type refuses that.
+func (s *service) judgePlainly(path string, body []byte, a *answer) error {
+	below, isObject := strings.CutPrefix(path, "/api/v1/")
+	kind, _, one := strings.Cut(below, "/")
+	value, err := decode(body)
+	if _, is := value.(map[string]any); err != nil || !is || !isObject || !one || a.status != http.StatusCreated || procRace || depthOf(value) > maxJudgedDepth {
+		return nil
+	}
+	compiled, err := s.plainSchema(kind)
+	if err != nil {
+		return err
+	}
+	if err := compiled.Validate(value); err != nil {
+		return fmt.Errorf("the plain schema of %s refuses what was sent: %#v", kind, err)
+	}
+	if returned := a.json(); len(a.body) > 0 {
+		if err := compiled.Validate(returned); err != nil {
+			return fmt.Errorf("the plain schema of %s refuses what was returned: %#v", kind, err)
+		}
+	}
+	return nil
+}
+
+// TestPlainSchemasOfSamples makes an object of each type, dropped-in ones too, of what
+// its schema says, and compares with the plain schema, which is one document of JSON
+// Schema's own keywords. It says the same of what is required as the service.
+func TestPlainSchemasOfSamples(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t, newSQLite)
+	if m.s.judgePlainly("/api/v1/orders/x?context=main", []byte(`{"name": 7}`), &answer{status: http.StatusCreated}) == nil {
+		t.Error("objects that fixtures create are not compared")
+	}
+	for _, of := range m.s.engine.Registry().Types() {
+		compiled, err := m.s.plainSchema(of.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := m.s.ask("", http.MethodGet, "/api/schemas/"+of.Name+"?form=plain", "", nil).body
+		var schema map[string]any
+		if err := json.Unmarshal(text, &schema); err != nil {
+			t.Fatal(err)
+		}
+		for _, wrong := range notPlain(schema) {
+			t.Errorf("%s: %s", of.Name, wrong)
+		}
+		properties, _ := schema["properties"].(map[string]any)
+		for name, member := range of.Shape.Properties {
+			definition, _ := properties[name].(map[string]any)
+			given, has := definition["default"]
+			if definition == nil || has != member.HasDefault || has && !document.Equal(decoded(t, given), decoded(t, member.Default)) {
+				t.Errorf("%s: the plain schema says of %s: %v", of.Name, name, definition)
+			}
+			if readOnly := definition["readOnly"] == true; readOnly != member.ReadOnly {
+				t.Errorf("%s: readOnly of %s is %v", of.Name, name, readOnly)
+			}
+		}
+		if !of.Writable() {
+			if schema["readOnly"] != true {
+				t.Errorf("%s cannot be written, and is not readOnly", of.Name)
+			}
+			continue
+		}
+		sample := m.sample(of, "sample", network)
+		if err := compiled.Validate(decoded(t, sample)); err != nil {
+			t.Errorf("%s: %s: %#v", of.Name, jsonText(sample), err)
+		}
+		required, _ := schema["required"].([]any)
+		for _, name := range required {
+			without := decoded(t, sample).(map[string]any)
+			delete(without, name.(string))
+			if compiled.Validate(without) == nil {
+				t.Errorf("%s without %s is accepted", of.Name, name)
+			}
+		}
+		wrong := decoded(t, sample).(map[string]any)
+		wrong["objectState"] = "GONE"
+		if compiled.Validate(wrong) == nil {
+			t.Errorf("%s of another state is accepted", of.Name)
+		}
+	}
+}
+
+// TestPlainSchemasOfDemo compares the demonstration data, as they are sent and as they
+// are returned, with the plain schemas.
+func TestPlainSchemasOfDemo(t *testing.T) { eachStore(t, testPlainSchemasOfDemo) }
+
+func testPlainSchemasOfDemo(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
+	operations, err := resources.Demo(c.s.engine.Registry())
+	if err != nil || len(operations) < 10 {
+		t.Fatal(len(operations), err)
+	}
+	var entries []map[string]any
+	for _, operation := range operations {
+		entries = append(entries, map[string]any{"type": operation.Type.Name, "object": operation.Object})
+	}
+	c.send("POST", "/api/v1/batch?context="+network, jsonText(map[string]any{"operations": entries}), 200, "")
+	kinds := map[string]bool{}
+	for _, operation := range operations {
+		kind, object := operation.Type.Name, operation.Object
+		kinds[kind] = true
+		compiled, err := c.s.plainSchema(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiled.Validate(decoded(t, object)); err != nil {
+			t.Errorf("%s %v: %#v", kind, object["id"], err)
+		}
+		path := fmt.Sprintf("/api/v1/%s/%v?context=%s", kind, object["id"], network)
+		if err := compiled.Validate(c.s.ask(c.token, http.MethodGet, path, "", nil).json()); err != nil {
+			t.Errorf("%s as it is returned: %#v", path, err)
+		}
+	}
+	if len(kinds) < 8 {
+		t.Errorf("the demonstration data are of %d types", len(kinds))
+	}
+}
+
+// decoded is a value as a validator takes it.
+func decoded(t *testing.T, value any) any {
+	t.Helper()
+	again, err := decode([]byte(jsonText(value)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+// keywordsOfSchemas are those in which a plain schema contains schemas.
+var keywordsOfSchemas = map[string]bool{"properties": true, "patternProperties": true, "$defs": true}
+
+// notPlain lists what is in a schema that no plain one has: keywords of our own, and
+// references to other documents.
+func notPlain(value any) (wrong []string) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			wrong = append(wrong, notPlain(item)...)
+		}
+	case map[string]any:
+		for keyword, member := range v {
+			switch ref, _ := member.(string); {
+			case strings.HasPrefix(keyword, "x-"):
+				wrong = append(wrong, keyword)
+			case keyword == "$ref" && !strings.HasPrefix(ref, "#/$defs/") && ref != "#":
+				wrong = append(wrong, "$ref "+ref)
+			case keyword == "examples", keyword == "default", keyword == "const", keyword == "enum":
+			case keywordsOfSchemas[keyword]:
+				for _, inner := range member.(map[string]any) {
+					wrong = append(wrong, notPlain(inner)...)
+				}
+			default:
+				wrong = append(wrong, notPlain(member)...)
+			}
+		}
+	}
+	return wrong
+}
