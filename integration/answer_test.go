@@ -113,6 +113,8 @@ func (a *answer) promises(oauth bool) []string {
 			must(!strings.Contains(text, "{{") || a.status == http.StatusInternalServerError, "%s has a placeholder: %s", name, text)
 			must(!strings.Contains(text, "auth_token="), "%s shows the token: %s", name, text)
 		}
+		code, isPage := strings.CutPrefix(fmt.Sprint(problem["type"]), "/docs/messages/")
+		must(isPage && strings.Contains(string(a.body), `"code":"`+code+`"`), "the type %v is not the page of a message", problem["type"])
 		must(fmt.Sprint(problem["status"]) == fmt.Sprint(a.status), "the problem's status is %v", problem["status"])
 	}
 	messages, _ := problem["messages"].([]any)

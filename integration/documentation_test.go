@@ -5,8 +5,12 @@ import (
 	"html"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"marquee/engine/rest"
 )
 
 // TestDocumentationPage asks for the page that shows the API, and for all that it loads:
@@ -115,5 +119,73 @@ func TestTypePages(t *testing.T) {
 	}
 	if a := s.ask("", http.MethodGet, "/docs/types/unknown", "", nil); a.status != http.StatusNotFound || !strings.Contains(string(a.body), "error.type.unknown") {
 		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// TestMessagePages asks for the page of each message, to which problems refer, and for
+// that of a message whose text is no HTML.
+func TestMessagePages(t *testing.T) {
+	t.Parallel()
+	dropped := fstest.MapFS{"places.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Place <b>", "x-resource": {"path": "places"}, "type": "object",
+		"properties": {"name": {"type": "string"}}, "x-warnings": [{"code": "warning.place.odd", "text": "<script>alert(1)</script> & {{field}}", "field": "/name", "when": {"required": ["name"]}}]}`)}}
+	s := newService(t, newSQLite, dropped)
+	index := s.ask("", http.MethodGet, "/docs/messages", "", nil)
+	for _, d := range s.engine.Registry().Catalogue().All() {
+		path := rest.MessagePage(d.Code)
+		if !strings.Contains(string(index.body), `<a href="`+path+`">`) {
+			t.Errorf("the list lacks %s", path)
+		}
+		a := s.ask("", http.MethodGet, path, "", nil)
+		body := string(a.body)
+		if a.status != http.StatusOK || a.header.Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Errorf("%s: %d %v", path, a.status, a.header)
+		}
+		parts := []string{"<code>" + d.Code + "</code>", "<code>" + d.Type + "</code>", d.Text, d.Help()}
+		if status := rest.Status(d.Kind); status != 0 {
+			parts = append(parts, "<dd>"+strconv.Itoa(status)+" "+http.StatusText(status)+"</dd>")
+		}
+		for _, name := range d.Placeholders() {
+			parts = append(parts, "<code>"+name+"</code>")
+		}
+		for _, part := range parts {
+			if part == "" || !strings.Contains(body, part) && !strings.Contains(html.UnescapeString(body), part) {
+				t.Errorf("%s lacks %q", path, part)
+			}
+		}
+		if again := s.ask("", http.MethodGet, path, "", http.Header{"If-None-Match": {a.header.Get("ETag")}}); again.status != http.StatusNotModified {
+			t.Errorf("%s again: %d", path, again.status)
+		}
+	}
+	odd := s.ask("", http.MethodGet, "/docs/messages/warning.place.odd", "", nil)
+	for _, part := range []string{"&lt;script&gt;alert(1)&lt;/script&gt; &amp; {{field}}", `<a href="/docs/types/places">Place &lt;b&gt;</a>`} {
+		if !strings.Contains(string(odd.body), part) || strings.Contains(string(odd.body), "<script") {
+			t.Errorf("the page lacks %s, or has scripts: %s", part, odd.body)
+		}
+	}
+	for _, page := range []*answer{index, odd} {
+		policy := page.header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(policy, "default-src 'none'; style-src 'self'; img-src data:;") || strings.Contains(policy, "script-src") {
+			t.Errorf("the policy is %q", policy)
+		}
+		for _, match := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(string(page.body), -1) {
+			address := match[1]
+			if address == "data:," || strings.HasPrefix(address, "#") || strings.HasPrefix(address, rest.MessagePage("")) {
+				continue
+			}
+			if a := s.ask("", http.MethodGet, address, "", nil); !strings.HasPrefix(address, "/docs") || a.status != http.StatusOK {
+				t.Errorf("the page refers to %s: %d", address, a.status)
+			}
+		}
+	}
+	const unknown = "/docs/messages/error.%3Cscript%3E"
+	browser := http.Header{"Accept": {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}}
+	if a := s.ask("", http.MethodGet, unknown, "", browser); a.status != http.StatusNotFound || !strings.Contains(string(a.body), "error.&lt;script&gt;") || a.header.Get("Vary") == "" {
+		t.Errorf("an unknown code: %d %v %s", a.status, a.header, a.body)
+	}
+	if a := s.ask("", http.MethodGet, unknown, "", nil); a.status != http.StatusNotFound || !strings.Contains(string(a.body), "error.path.unknown") {
+		t.Errorf("an unknown code, for a program: %d %s", a.status, a.body)
+	}
+	if a := s.ask("", http.MethodPost, "/docs/messages/error.path.unknown", "{}", nil); a.status != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", a.status)
 	}
 }

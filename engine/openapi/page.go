@@ -61,7 +61,8 @@ func unpacked(name string) ([]byte, error) {
 	return io.ReadAll(reader)
 }
 
-// pageRoutes are the routes of the documentation page, and of those of types.
+// pageRoutes are the routes of the documentation page, and of those of types. Those of
+// messages are in messageRoutes.
 func (s *Documents) pageRoutes() []rest.Route {
 	read := []string{http.MethodGet, http.MethodHead}
 	serve := func(name func(*rest.Call) string) func(*rest.Call) error {

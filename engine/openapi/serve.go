@@ -29,8 +29,10 @@ type Documents struct {
 	// of the types that can be written.
 	types *schema.Registry
 	made  map[string]*made
-	// pages has the pages of these types, and schemas their schemas, by their names.
+	// pages has the pages of these types, and schemas their schemas, by their names;
+	// texts has other pages, by their paths.
 	pages   map[string]content
+	texts   map[string]content
 	schemas map[schemaForm]map[string]content
 }
 
@@ -55,7 +57,7 @@ func NewDocuments(version string, fragments ...Fragment) *Documents {
 // Routes returns the routes of the document, and of a page that shows it.
 func (s *Documents) Routes() []rest.Route {
 	read := []string{http.MethodGet, http.MethodHead}
-	return append(s.pageRoutes(), []rest.Route{
+	return slices.Concat(s.pageRoutes(), s.messageRoutes(), []rest.Route{
 		{Path: "/api/openapi.json", Methods: read, Public: true, Serve: func(r *rest.Call) error {
 			return s.serve(r, "application/json", func(m *made) (content, error) { return m.json, nil })
 		}},
@@ -63,7 +65,7 @@ func (s *Documents) Routes() []rest.Route {
 			return s.serve(r, "application/yaml", s.asYAML)
 		}},
 		{Path: "/api/schemas/{type}", Methods: read, Public: true, Serve: s.serveSchema},
-	}...)
+	})
 }
 
 func (s *Documents) serve(r *rest.Call, mediaType string, format func(*made) (content, error)) error {
@@ -142,6 +144,7 @@ func (s *Documents) document(e *engine.Engine, may func(*schema.Type) bool, form
 func (s *Documents) follow(e *engine.Engine) *schema.Registry {
 	if types := e.Registry(); s.types != types {
 		s.types, s.made, s.pages = types, map[string]*made{}, map[string]content{}
+		s.texts = map[string]content{}
 		s.schemas = map[schemaForm]map[string]content{writtenForm: {}, plainForm: {}}
 	}
 	return s.types

@@ -48,6 +48,24 @@ func Kind(status int) message.Kind {
 	return message.None
 }
 
+// MessagePage returns the path of the page that explains a message, which is the type of
+// a problem. Package openapi serves it.
+func MessagePage(code string) string { return "/docs/messages/" + code }
+
+// newProblem returns the problem document of an error with messages, in response to a
+// request for a path. Its type is the page of the first message that has its status; for
+// want of one, of the first message.
+func newProblem(e *message.Error, instance string) problem {
+	status, decides := Status(e.Kind), e.Messages[0]
+	for _, m := range e.Messages {
+		if Status(m.Definition().Kind) == status {
+			decides = m
+			break
+		}
+	}
+	return problem{Type: MessagePage(decides.Code()), Title: http.StatusText(status), Status: status, Detail: e.Error(), Instance: instance, Messages: e.Messages}
+}
+
 // problem is a problem document (RFC 9457) with the messages of the specification.
 type problem struct {
 	Type     string            `json:"type"`
@@ -94,10 +112,7 @@ func (s *Server) fail(c *gin.Context, err error) {
 	if e.RetryAfter > 0 {
 		header.Set("Retry-After", RetryAfter(e.RetryAfter))
 	}
-	body, err := json.Marshal(problem{
-		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Error(),
-		Instance: instance(c.Request.URL), Messages: e.Messages,
-	})
+	body, err := json.Marshal(newProblem(e, instance(c.Request.URL)))
 	if err != nil {
 		panic(err)
 	}

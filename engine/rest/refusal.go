@@ -97,9 +97,7 @@ func (s *Server) refusal(status int, client string, overTLS bool) []byte {
 // is closed.
 func (s *Server) plainProblem(e *message.Error, id string, overTLS bool) []byte {
 	status := Status(e.Kind)
-	body, err := json.Marshal(problem{
-		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Error(), Instance: "/", Messages: e.Messages,
-	})
+	body, err := json.Marshal(newProblem(e, "/"))
 	if err != nil {
 		panic(err)
 	}

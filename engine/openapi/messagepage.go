@@ -1,0 +1,160 @@
+package openapi
+
+import (
+	"bytes"
+	_ "embed"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+
+	"marquee/engine/message"
+	"marquee/engine/rest"
+	"marquee/engine/schema"
+)
+
+// textPolicy is the policy of pages without scripts.
+const textPolicy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+//go:embed page/messages.html
+var messagesTemplateText string
+
+//go:embed page/message.html
+var messageTemplateText string
+
+//go:embed page/nomessage.html
+var noMessageTemplateText string
+
+var (
+	messagesTemplate  = template.Must(template.New("messages").Parse(messagesTemplateText))
+	messageTemplate   = template.Must(template.New("message").Parse(messageTemplateText))
+	noMessageTemplate = template.Must(template.New("nomessage").Parse(noMessageTemplateText))
+)
+
+// messagePage is what the page of a message shows.
+type messagePage struct {
+	*message.Definition
+	// Status is the HTTP status of an error, 0 for other messages; Reason is its name.
+	Status int
+	Reason string
+	// Types are the types whose schemas declare the message.
+	Types []*schema.Type
+}
+
+func newMessagePage(types *schema.Registry, d *message.Definition) messagePage {
+	p := messagePage{Definition: d, Status: rest.Status(d.Kind), Reason: http.StatusText(rest.Status(d.Kind))}
+	for _, t := range types.Types() {
+		declares := slices.ContainsFunc(declared(t), func(other *message.Definition) bool { return other.Code == d.Code })
+		for _, w := range t.Warnings {
+			declares = declares || w.Message.Code() == d.Code
+		}
+		if _, builtIn := engineMessages.Lookup(d.Code); declares && !builtIn {
+			p.Types = append(p.Types, t)
+		}
+	}
+	return p
+}
+
+// engineMessages are those of the engine, which schemas can use, too.
+var engineMessages = message.BuiltIn()
+
+// messageGroups are the sections of the page that lists all messages.
+var messageGroups = []struct {
+	Title, ID string
+	Types     []string
+}{
+	{"Errors", "errors", []string{message.TypeError, message.TypeValidation}},
+	{"Warnings", "warnings", []string{message.TypeWarning}},
+	{"Notifications", "notifications", []string{message.TypeNotification}},
+	{"History", "history", []string{message.TypeAudit}},
+}
+
+type messageGroup struct {
+	Title, ID string
+	Messages  []messagePage
+}
+
+// renderMessages returns the page that lists the messages of a catalogue.
+func renderMessages(types *schema.Registry) ([]byte, error) {
+	var groups []messageGroup
+	for _, g := range messageGroups {
+		group := messageGroup{Title: g.Title, ID: g.ID}
+		for _, d := range types.Catalogue().All() {
+			if slices.Contains(g.Types, d.Type) {
+				group.Messages = append(group.Messages, newMessagePage(types, d))
+			}
+		}
+		if len(group.Messages) > 0 {
+			groups = append(groups, group)
+		}
+	}
+	var b bytes.Buffer
+	err := messagesTemplate.Execute(&b, groups)
+	return b.Bytes(), err
+}
+
+// messagesPath is the path of the page that lists all messages.
+const messagesPath = "/docs/messages"
+
+// messageRoutes are the routes of the pages of messages. The type of a problem names one
+// of them (rest.MessagePage).
+func (s *Documents) messageRoutes() []rest.Route {
+	read := []string{http.MethodGet, http.MethodHead}
+	return []rest.Route{
+		{Path: messagesPath, Methods: read, Public: true, ContentSecurityPolicy: textPolicy, Serve: func(r *rest.Call) error {
+			return s.serveText(r, messagesPath, func(types *schema.Registry) ([]byte, error) { return renderMessages(types) })
+		}},
+		{Path: messagesPath + "/{code}", Methods: read, Public: true, ContentSecurityPolicy: textPolicy, Serve: func(r *rest.Call) error {
+			code := r.PathValue("code")
+			d, known := r.Engine().Registry().Catalogue().Lookup(code)
+			if !known {
+				return serveNoMessage(r, code)
+			}
+			return s.serveText(r, rest.MessagePage(code), func(types *schema.Registry) ([]byte, error) {
+				var b bytes.Buffer
+				err := messageTemplate.Execute(&b, newMessagePage(types, d))
+				return b.Bytes(), err
+			})
+		}},
+	}
+}
+
+// serveText answers with the page of a path, which is rendered once for the types that
+// the engine serves.
+func (s *Documents) serveText(r *rest.Call, path string, render func(*schema.Registry) ([]byte, error)) error {
+	page, err := s.text(r, path, render)
+	if err != nil {
+		return err
+	}
+	return serveFile(r, pageTypes[".html"], page)
+}
+
+func (s *Documents) text(r *rest.Call, path string, render func(*schema.Registry) ([]byte, error)) (content, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	types := s.follow(r.Engine())
+	if page, ok := s.texts[path]; ok {
+		return page, nil
+	}
+	body, err := render(types)
+	if err != nil {
+		return content{}, err
+	}
+	s.texts[path] = newContent(body)
+	return s.texts[path], nil
+}
+
+// serveNoMessage says that there is no such code: to browsers with a page.
+func serveNoMessage(r *rest.Call, code string) error {
+	r.Header().Add("Vary", "Accept")
+	if !prefersHTML(strings.Join(r.Request().Header.Values("Accept"), ",")) {
+		return message.PathUnknown.Error(nil)
+	}
+	var b bytes.Buffer
+	if err := noMessageTemplate.Execute(&b, code); err != nil {
+		return err
+	}
+	r.Header().Set("Cache-Control", "no-store")
+	r.Send(http.StatusNotFound, pageTypes[".html"], b.Bytes())
+	return nil
+}
