@@ -91,6 +91,17 @@ func (a *Application) Document(types *schema.Registry, version string) ([]byte, 
 	return openapi.Build(types, version, a.fragments()...)
 }
 
+// documents are the routes of the OpenAPI document and of its pages. An application can
+// have a page of its own at the path /.
+func (a *Application) documents(version string) []rest.Route {
+	isHome := func(route rest.Route) bool { return route.Path == openapi.HomePath }
+	routes := openapi.NewDocuments(version, a.fragments()...).Routes()
+	if slices.ContainsFunc(a.Routes, isHome) {
+		routes = slices.DeleteFunc(routes, isHome)
+	}
+	return routes
+}
+
 // fragments document the routes besides those of the types.
 func (a *Application) fragments() []openapi.Fragment {
 	fragments := []openapi.Fragment{auth.OpenAPI}

@@ -13,7 +13,6 @@ import (
 	"marquee/auth"
 	"marquee/engine"
 	"marquee/engine/catalog"
-	"marquee/engine/openapi"
 	"marquee/engine/rest"
 	"marquee/engine/review"
 	"marquee/engine/schema"
@@ -104,7 +103,7 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.reviewer, s.ready = review.New(app.Due), newProbe(s.store.Check)
 	s.rest, err = rest.New(rest.Config{Engine: s.engine, Auth: s.auth, Log: o.Log, Spool: o.Spool, Memory: o.Memory, Deadline: o.RequestTimeout,
-		Routes: slices.Concat(s.auth.Routes(), openapi.NewDocuments(o.Version, app.fragments()...).Routes(), app.Routes), Ready: s.check, Notes: o.Notes, Version: o.Version, TrustedProxies: o.TrustedProxies,
+		Routes: slices.Concat(s.auth.Routes(), app.documents(o.Version), app.Routes), Ready: s.check, Notes: o.Notes, Version: o.Version, TrustedProxies: o.TrustedProxies,
 		Connections: o.Connections, AddressConnections: o.AddressConnections,
 		ProxyHeader: o.ProxyHeader, Certificate: o.Certificate, StrictTransport: o.StrictTransport, CORS: o.CORS, RateLimits: o.RateLimits})
 	if err != nil || o.First.Password == "" {

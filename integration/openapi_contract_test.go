@@ -89,7 +89,7 @@ func newContract(text []byte) (*contract, error) {
 	}
 	paths, _ := c.document["paths"].(map[string]any)
 	for path, item := range paths {
-		c.paths = append(c.paths, pathTemplate{path, strings.Split(path, "/"), item.(map[string]any)})
+		c.paths = append(c.paths, pathTemplate{path, strings.Split(strings.TrimSuffix(path, "/"), "/"), item.(map[string]any)})
 	}
 	// Of templates that match, the one with fewer parameters is meant.
 	slices.SortFunc(c.paths, func(a, b pathTemplate) int {

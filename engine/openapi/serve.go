@@ -64,6 +64,7 @@ func (s *Documents) Routes() []rest.Route {
 		{Path: "/api/openapi.yaml", Methods: read, Public: true, Serve: func(r *rest.Call) error {
 			return s.serve(r, "application/yaml", s.asYAML)
 		}},
+		s.homeRoute(),
 		{Path: "/api/schemas/{type}", Methods: read, Public: true, Serve: s.serveSchema},
 	})
 }

@@ -49,7 +49,7 @@ func (s *Server) addRoutes(router gin.IRoutes) (err error) {
 			continue
 		}
 		paths := []string{routerPath(route.Path)}
-		if !strings.Contains(route.Path, "...}") {
+		if !strings.Contains(route.Path, "...}") && route.Path != "/" {
 			paths = append(paths, paths[0]+"/")
 		}
 		for _, path := range paths {
