@@ -290,13 +290,17 @@ func TestFaultPointsOfAborts(t *testing.T) {
 func TestFaultPointsSlow(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
-	const block = 2 * short
-	slow := bson.D{{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: block.Milliseconds()}}
 	for _, at := range append(slices.Clone(statements), commitStep) {
+		deadline := short
+		if at == commitStep {
+			deadline = time.Second // so that the commit begins before it
+		}
+		block := deadline + short
+		slow := bson.D{{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: block.Milliseconds()}}
 		for _, times := range []int{1, 0} {
 			p := failPoint{at, slow, times}
 			f.failing(p, func() {
-				ctx, cancel := context.WithTimeout(t.Context(), short)
+				ctx, cancel := context.WithTimeout(t.Context(), deadline)
 				defer cancel()
 				begun := time.Now()
 				runs, err := f.write(ctx)

@@ -35,7 +35,11 @@ func (v *view) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[s
 			parts = append(parts, labelPart{i, q.Collection, network, ids, escapeName(q.Property)})
 		}
 	}
-	for some := range slices.Chunk(parts, maxUnion) {
+	atOnce := maxUnion
+	if v.session.TransactionRunning() { // in which MongoDB does not support $unionWith
+		atOnce = 1
+	}
+	for some := range slices.Chunk(parts, atOnce) {
 		err := v.readLabels(ctx, some, func(part labelPart, raw bson.Raw) {
 			id, _ := raw.Lookup(fieldID, "id").StringValueOK()
 			label, _ := raw.Lookup(fieldDocument, part.property).StringValueOK()

@@ -231,7 +231,7 @@ func testLabels(f *fixture) {
 			wants[3*i+1] = map[store.Key]string{there: "another"}
 		}
 	}
-	f.read(func(s store.Snapshot) {
+	check := func(s store.Snapshot) {
 		got, err := s.Labels(f.ctx, queries...)
 		f.must(err)
 		if !slices.EqualFunc(got, wants, maps.Equal) {
@@ -240,5 +240,10 @@ func testLabels(f *fixture) {
 		none, err := s.Labels(f.ctx)
 		f.must(err)
 		same(f, "no queries", len(none), 0)
-	})
+	}
+	f.read(check)
+	f.must(f.s.Write(f.ctx, func(tx store.Tx) error {
+		check(tx)
+		return nil
+	}))
 }
