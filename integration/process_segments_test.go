@@ -130,7 +130,7 @@ func TestSegmentsBrokenOff(t *testing.T) { eachStore(t, testSegmentsBrokenOff) }
 func testSegmentsBrokenOff(t *testing.T, fresh newStore) {
 	temporary := t.TempDir()
 	p := procServeWith(t, fresh(t), []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword, "TMPDIR=" + temporary},
-		"--read-timeout", "300ms", "--write-timeout", "400ms", "--request-timeout", "2s")
+		"--read-timeout", "600ms", "--write-timeout", "800ms", "--request-timeout", "2s")
 	p.signIn("admin", procPassword)
 	body := segmentsBody(0, 20, "N")
 	slow := p.dial()
