@@ -25,6 +25,7 @@ func TestFixtures(t *testing.T) { eachStore(t, testFixtures) }
 // twice: nothing that the first run found has an effect on the second.
 func TestFixturesAgain(t *testing.T) {
 	t.Parallel()
+	skipSequential(t)
 	testFixtures(t, newAgain)
 }
 

@@ -271,6 +271,7 @@ func TestNonInterference(t *testing.T) { eachStore(t, testNonInterference) }
 const programLength = 2500
 
 func testNonInterference(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	// The same programs in each run, but for those that run for long.
 	seed, total := uint64(1), 10_000
 	if os.Getenv("MARQUEE_INTERFERENCE") != "" || os.Getenv("MARQUEE_SEED") != "" {

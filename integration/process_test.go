@@ -28,6 +28,15 @@ var procBuild struct {
 	err  error
 }
 
+// skipSequential skips a long test that sends one request after another where only
+// races are looked for.
+func skipSequential(tb testing.TB) {
+	tb.Helper()
+	if procRace && testing.Short() {
+		tb.Skip("many requests, one after another, are slow under the race detector: run 'make race'")
+	}
+}
+
 // procBinary is the program, built once per run of the tests.
 func procBinary(tb testing.TB) string {
 	tb.Helper()

@@ -16,6 +16,7 @@ func TestCallsAreBoundedByWhatTheyChange(t *testing.T) {
 }
 
 func testCallsAreBoundedByWhatTheyChange(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	c := converse(t, fresh)
 	many := func(from, to int, object string) string {
 		var b strings.Builder

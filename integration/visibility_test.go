@@ -34,6 +34,7 @@ type witness struct {
 func TestVisibilityModel(t *testing.T) { eachStore(t, testVisibilityModel) }
 
 func testVisibilityModel(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	seed, changes := testSeed(t), 30
 	if testing.Short() {
 		changes /= 3
