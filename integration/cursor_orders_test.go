@@ -16,6 +16,7 @@ import (
 func TestCursorsOfEveryOrder(t *testing.T) { eachStore(t, testCursorsOfEveryOrder) }
 
 func testCursorsOfEveryOrder(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	s := newService(t, fresh)
 	token, err := s.signIn(admin)
 	if err != nil {

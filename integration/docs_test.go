@@ -18,6 +18,7 @@ import (
 func TestExamples(t *testing.T) { eachStore(t, testExamples) }
 
 func testExamples(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	for _, page := range apiPages(t) {
 		t.Run(strings.TrimSuffix(page, ".md"), func(t *testing.T) {
 			t.Parallel()
@@ -34,6 +35,7 @@ func testExamples(t *testing.T, fresh newStore) {
 func TestExamplesInOrder(t *testing.T) { eachStore(t, testExamplesInOrder) }
 
 func testExamplesInOrder(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	all := &txtar.Archive{}
 	for _, page := range apiPages(t) {
 		for _, step := range examples(apiPage(t, page)).Files {

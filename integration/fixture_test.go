@@ -25,11 +25,11 @@ func TestFixtures(t *testing.T) { eachStore(t, testFixtures) }
 // twice: nothing that the first run found has an effect on the second.
 func TestFixturesAgain(t *testing.T) {
 	t.Parallel()
-	skipSequential(t)
 	testFixtures(t, newAgain)
 }
 
 func testFixtures(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	for _, c := range cases(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

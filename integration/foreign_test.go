@@ -53,6 +53,7 @@ func placedAt(place string, value any) map[string]any {
 func TestForeignReferences(t *testing.T) { eachStore(t, testForeignReferences) }
 
 func testForeignReferences(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	m := newMatrix(t, fresh)
 	tried := 0
 	for _, of := range m.s.engine.Registry().Types() {
@@ -111,6 +112,7 @@ func testForeignReferences(t *testing.T, fresh newStore) {
 func TestForeignIDs(t *testing.T) { eachStore(t, testForeignIDs) }
 
 func testForeignIDs(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	c := converse(t, fresh)
 	c.send("POST", "/api/v1/networks/other", `{"name": "Other"}`, 201, "")
 	objects := `{"operations": [

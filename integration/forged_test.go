@@ -179,6 +179,7 @@ func (f *forger) forged() map[string]string {
 func TestForgedTokens(t *testing.T) { eachStore(t, testForgedTokens) }
 
 func testForgedTokens(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	c := converse(t, fresh)
 	tokens := newForger(t, c.s, c.token).forged()
 	before, err := c.s.camera.picture()

@@ -158,6 +158,7 @@ func ids(n int) string {
 func TestHostile(t *testing.T) { eachStore(t, testHostile) }
 
 func testHostile(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	s := newService(t, fresh)
 	token, err := s.signIn(admin)
 	if err != nil {

@@ -37,6 +37,7 @@ var briefly = []string{"adunits", "lineitems", "sites", "tiers", "networks"}
 func TestAccessMatrix(t *testing.T) { eachStore(t, testAccessMatrix) }
 
 func testAccessMatrix(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	m := newMatrix(t, fresh)
 	roles, err := m.s.engine.Type("roles")
 	if err != nil {

@@ -82,6 +82,7 @@ func idOf(result map[string]any) string { return fmt.Sprint(result["id"]) }
 func TestPagesEndEarly(t *testing.T) { eachStore(t, testPagesEndEarly) }
 
 func testPagesEndEarly(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	s := newService(t, fresh, papers)
 	token, err := s.signIn(admin)
 	if err != nil {
@@ -145,6 +146,7 @@ func testPagesEndEarly(t *testing.T, fresh newStore) {
 func TestRenderedIsCounted(t *testing.T) { eachStore(t, testRenderedIsCounted) }
 
 func testRenderedIsCounted(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	s := newService(t, fresh, papers)
 	token, err := s.signIn(admin)
 	if err != nil {
@@ -247,6 +249,7 @@ func testLargeObjectIsBounded(t *testing.T, fresh newStore) {
 func TestHistoryEndsEarly(t *testing.T) { eachStore(t, testHistoryEndsEarly) }
 
 func testHistoryEndsEarly(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	s := newService(t, fresh, papers)
 	token, err := s.signIn(admin)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 func TestEveryPropertyCanBeAskedFor(t *testing.T) { eachStore(t, testEveryPropertyCanBeAskedFor) }
 
 func testEveryPropertyCanBeAskedFor(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	c := converse(t, fresh)
 	c.send("POST", "/api/v1/batch?context=main", `{"operations": [{"type": "layouts", "object": {"id": "l", "name": "L", "html": "<p></p>"}},
 		{"type": "creatives", "object": {"id": "c", "name": "C", "layout": "l", "dimensionType": "FLEXIBLE", "verifiedSafe": true}}]}`, 200, "")

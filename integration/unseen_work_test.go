@@ -145,6 +145,7 @@ func (r programmed) of(id string) programmed {
 func TestUnseenIsTheWorkOfMissing(t *testing.T) { eachStore(t, testUnseenIsTheWorkOfMissing) }
 
 func testUnseenIsTheWorkOfMissing(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	var calls *ledger
 	s := startNew(&service{tb: t, uri: fresh(t), wrap: func(s store.Store) store.Store {
 		calls = &ledger{Store: s}
