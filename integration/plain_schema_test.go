@@ -75,7 +75,7 @@ func (s *service) judgePlainly(path string, body []byte, a *answer) error {
 func TestPlainSchemasOfSamples(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t, newSQLite)
-	if m.s.judgePlainly("/api/v1/orders/x?context=main", []byte(`{"name": 7}`), &answer{status: http.StatusCreated}) == nil {
+	if !procRace && m.s.judgePlainly("/api/v1/orders/x?context=main", []byte(`{"name": 7}`), &answer{status: http.StatusCreated}) == nil {
 		t.Error("objects that fixtures create are not compared")
 	}
 	for _, of := range m.s.engine.Registry().Types() {

@@ -120,7 +120,7 @@ func (r *Call) answerAll(network string, result *engine.Result) error {
 	answer := r.spooledAnswer()
 	defer answer.file.Close()
 	err := r.s.Engine.Render(ctx, r.caller, network, result.Stored(), answer)
-	if message.SpoolFull.Is(err) {
+	if err != nil && (message.SpoolFull.Is(err) || ctx.Err() != nil) {
 		r.Log().Warn("a response shows its objects by id and url only", "cause", err)
 		return r.answerOutline(network, result)
 	}

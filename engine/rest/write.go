@@ -121,6 +121,9 @@ func (r *Call) writeOne(batch engine.Batch, op engine.Operation) error {
 	defer cancel()
 	var answer oneAnswer
 	if err := r.s.Engine.Render(ctx, r.caller, batch.Network, result.Stored(), &answer); err != nil {
+		if ctx.Err() != nil {
+			return message.DeadlineExceeded.Error(nil).Caused(err)
+		}
 		return err
 	}
 	object, status := answer.object, http.StatusOK
