@@ -75,9 +75,6 @@ func testRacingCreatives(t *testing.T, fresh newStore) {
 // side may see the other: the passes of the service make up for that.
 func TestRacingStates(t *testing.T) {
 	t.Parallel()
-	if procRace && testing.Short() {
-		t.Skip("transactions conflict for longer than they are retried: run 'make race'")
-	}
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		c := converse(t, newSQLite)

@@ -92,7 +92,7 @@ type outlineAnswer struct {
 }
 
 // outlineWarning is the Warning header of an outlineAnswer.
-const outlineWarning = `299 marquee "the objects are stored, and shown by id and url alone, as there is no room for the whole answer"`
+const outlineWarning = `299 marquee "the objects are stored, and shown by id and url alone, as the whole answer has no room or takes too long"`
 
 // Begin implements engine.Answer.
 func (a *outlineAnswer) Begin() error {
