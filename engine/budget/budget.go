@@ -1,21 +1,6 @@
 // Package budget limits the memory that requests use at the same time: they take
 // shares of one budget of bytes, or wait for them. It imports only engine/message.
 // Begin reading with Budget.Take.
-//
-// A request takes one share at a time, for the number of bytes that its work will
-// need. Waiting is fair between callers: the next share goes to the caller who got
-// one the longest time ago, however many requests of a caller are waiting.
-//
-// Shares are small, medium or large. All large shares together have at most three
-// quarters of the budget, which is also the maximum of one share, and large and
-// medium ones at most seven eighths, so that small requests do not wait for medium
-// ones, nor these for large ones. A request that needs more than the maximum gets
-// the maximum, and runs alone among the large ones.
-//
-// A share may grow, and waits for that like a request without a share. It takes
-// turns with those of its class whose callers hold little, and goes before the
-// others. What it holds meanwhile does not count for the shares that grow, so that
-// they cannot block each other, nor for callers who hold little.
 package budget
 
 import (
@@ -35,6 +20,8 @@ const (
 	smallPart, mediumPart = 64, 8
 	// 1/sparePart of the budget is reserved for callers who hold less than that.
 	sparePart = 8
+	// 1/extraPart of the budget is added to it for callers who hold nothing.
+	extraPart = 32
 	// RetryAfter is when a client may try again after a request failed.
 	RetryAfter = 5 * time.Second
 )
@@ -47,6 +34,23 @@ const (
 
 // Budget is a number of bytes from which shares are taken. It is safe for
 // concurrent use.
+//
+// A request takes one share at a time, for the number of bytes that its work will
+// need. Waiting is fair between callers: the next share goes to the caller who got
+// one the longest time ago, however many requests of a caller are waiting.
+//
+// Shares are small, medium or large. All large shares together have at most three
+// quarters of the budget, which is also the maximum of one share, and large and
+// medium ones at most seven eighths, so that small requests do not wait for medium
+// ones, nor these for large ones. A request that needs more than the maximum gets
+// the maximum, and runs alone among the large ones. A small share of a caller who
+// holds none may come on top of the budget, up to 1/32 of it, so that such callers do
+// not wait for what others do.
+//
+// A share may grow, and waits for that like a request without a share. It takes
+// turns with those of its class whose callers hold little, and goes before the
+// others. What it holds meanwhile does not count for the shares that grow, so that
+// they cannot block each other, nor for callers who hold little.
 type Budget struct {
 	// limits are the maximum sizes of all shares of a class and of larger ones
 	// together; the first is the whole budget.
@@ -56,6 +60,9 @@ type Budget struct {
 	// held is the size of all shares of each class.
 	held     [classes]int64
 	accounts map[string]*account
+	// extra is the size of the shares that came on top of the budget, which are not in
+	// held.
+	extra int64
 	// lines are the accounts with waiting requests, the next one first.
 	lines   [classes][]*account
 	waiting int
@@ -114,7 +121,7 @@ func (b *Budget) Most() int64 { return b.limits[large] }
 func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.all()
+	return b.all() + b.extra
 }
 
 // Take waits for a share of n bytes, or of the maximum size if that is less. The
@@ -125,13 +132,14 @@ func (b *Budget) Take(ctx context.Context, caller string, n int64) (*Share, erro
 	b.mu.Lock()
 	s := &Share{b: b, a: b.account(caller)}
 	class := b.class(n)
-	if b.fits(s.a, class, n) {
+	full := b.waiting >= MaxWaiting || s.a.count() >= MaxCallerWaiting
+	if b.fits(s.a, class, n) || full && s.takeExtra(n) {
 		s.add(n)
 		s.a.shares++
 		b.mu.Unlock()
 		return s, nil
 	}
-	if b.waiting >= MaxWaiting || s.a.count() >= MaxCallerWaiting {
+	if full {
 		b.forget(s.a)
 		b.mu.Unlock()
 		return nil, busy(errors.New("too many requests wait for a share of the memory budget"))
@@ -277,8 +285,10 @@ func (b *Budget) running(class int) int64 {
 // they have left, because these could keep it from growing forever.
 func (b *Budget) roomToGrow(s *Share, n int64) bool {
 	own, class := b.class(s.bytes), b.class(s.bytes+n)
-	b.held[own] -= s.bytes
-	defer func() { b.held[own] += s.bytes }()
+	if !s.extra {
+		b.held[own] -= s.bytes
+		defer func() { b.held[own] += s.bytes }()
+	}
 	if class == small && b.running(small)-b.running(medium)+s.bytes+n <= b.Total()-b.limits[medium] {
 		return true
 	}
@@ -340,24 +350,29 @@ func (b *Budget) growNext(class int) bool {
 }
 
 // park notes that a share does not use what it holds, until unpark.
-func (b *Budget) park(r *request) { b.parked[b.class(r.share.bytes)] += r.share.bytes }
+func (b *Budget) park(r *request) {
+	r.share.leaveExtra()
+	b.parked[b.class(r.share.bytes)] += r.share.bytes
+}
 
 func (b *Budget) unpark(r *request) { b.parked[b.class(r.share.bytes)] -= r.share.bytes }
 
 // grantNext serves the first caller in line who can get a share, or the first such
 // one who holds little. Others cannot overtake a request for which there is no room,
 // but one that waits for its own caller's shares, or a small or medium one of a
-// caller who holds much.
+// caller who holds much, and unless what they get comes on top of the budget.
 func (b *Budget) grantNext(class int, modest bool) bool {
+	full := false
 	for i, a := range b.lines[class] {
-		r := a.waiting[class][0]
-		if !b.modest(a, r.bytes) && (modest || class != large && !b.room(a, class, r.bytes)) {
-			continue
+		r, fits := a.waiting[class][0], false
+		if !full && (b.modest(a, r.bytes) || !modest && (class == large || b.room(a, class, r.bytes))) {
+			full = !b.room(a, class, r.bytes)
+			fits = !full && b.spares(a, class, r.bytes)
 		}
-		if !b.room(a, class, r.bytes) {
-			return false
-		}
-		if !b.spares(a, class, r.bytes) {
+		if !fits && !r.share.takeExtra(r.bytes) {
+			if full && class != small {
+				return false
+			}
 			continue
 		}
 		b.lines[class] = append(b.lines[class][:i], b.lines[class][i+1:]...)

@@ -14,7 +14,8 @@ import (
 )
 
 // The tests' budget: shares up to 100 bytes are small, up to 800 medium. Large
-// ones have 4800 bytes together, and 5600 with the medium ones; 800 are spared.
+// ones have 4800 bytes together, and 5600 with the medium ones; 800 are spared. First
+// shares have 200 besides.
 const total = 6400
 
 func take(t *testing.T, b *Budget, caller string, n int64) *Share {
@@ -63,7 +64,7 @@ func (w *waiter) check(t *testing.T, granted bool) {
 // empty checks that nothing is held any more, and nothing remembered.
 func (b *Budget) empty(t *testing.T) {
 	t.Helper()
-	if b.all() != 0 || b.from(large) != 0 || len(b.accounts) != 0 || b.waiting != 0 || len(b.lines[0])+len(b.lines[1])+len(b.lines[2]) != 0 ||
+	if b.Used() != 0 || b.from(large) != 0 || len(b.accounts) != 0 || b.waiting != 0 || len(b.lines[0])+len(b.lines[1])+len(b.lines[2]) != 0 ||
 		len(b.growing[0])+len(b.growing[1])+len(b.growing[2]) != 0 || b.parked != [classes]int64{} {
 		t.Errorf("something is left: %+v", b)
 	}
@@ -164,6 +165,8 @@ func TestSmallSharesDoNotWaitForLargeOnes(t *testing.T) {
 		for i := range 8 {
 			held = append(held, take(t, b, string(rune('e'+i)), 100))
 		}
+		// Those of callers who hold nothing come on top of it, up to a limit.
+		held = append(held, take(t, b, "x", 100), take(t, b, "y", 100))
 		smallOne := wait(t.Context(), b, "z", 100)
 		for _, w := range []*waiter{larger, mediumOne, smallOne} {
 			w.check(t, false)
@@ -181,6 +184,54 @@ func TestSmallSharesDoNotWaitForLargeOnes(t *testing.T) {
 		larger.check(t, true)
 		for _, s := range append(held, larger.share, mediumOne.share, smallOne.share) {
 			s.Release()
+		}
+		b.empty(t)
+	})
+}
+
+// A caller who holds nothing gets a small share at once, however many small ones the
+// others have and whoever waits before. It counts like theirs as soon as it grows.
+func TestFirstSharesDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(total)
+		var held []*Share
+		for i := range 64 {
+			held = append(held, take(t, b, string(rune('a'+i%8)), 100))
+		}
+		second := wait(t.Context(), b, "a", 100)
+		larger := wait(t.Context(), b, "b", 4800)
+		second.check(t, false)
+		larger.check(t, false)
+		firsts := []*waiter{wait(t.Context(), b, "x", 100), wait(t.Context(), b, "y", 100)}
+		for _, w := range firsts {
+			w.check(t, true)
+		}
+		more := wait(t.Context(), b, "y", 100)
+		third := wait(t.Context(), b, "z", 100)
+		more.check(t, false)
+		third.check(t, false)
+		firsts[0].share.Release()
+		synctest.Wait()
+		third.check(t, true) // and not those that wait before it
+		second.check(t, false)
+		more.check(t, false)
+		grows := grow(t.Context(), firsts[1].share, 100)
+		if b.extra != 100 || b.all() != total+100 {
+			t.Errorf("beside a share that grows, %d of %d are on top of the budget", b.extra, b.all())
+		}
+		for _, s := range held {
+			s.Release()
+		}
+		synctest.Wait()
+		for _, w := range []*waiter{second, larger, more} {
+			w.check(t, true)
+		}
+		if b.extra != 100 {
+			t.Errorf("%d are on top of the budget", b.extra)
+		}
+		<-grows.done
+		for _, w := range []*waiter{second, larger, more, third, firsts[1]} {
+			w.share.Release()
 		}
 		b.empty(t)
 	})

@@ -8,14 +8,44 @@ type Share struct {
 	b     *Budget
 	a     *account
 	bytes int64
+	// extra reports whether it came on top of the budget.
+	extra bool
 }
 
-// add changes the size of a share, which may change its class.
+// takeExtra reports whether a share that was not granted yet can come on top of the
+// budget with n bytes, and notes it.
+func (s *Share) takeExtra(n int64) bool {
+	b := s.b
+	s.extra = b.class(n) == small && s.a.shares == 0 && b.extra+n <= b.Total()/extraPart
+	return s.extra
+}
+
+// leaveExtra counts a share that came on top of the budget as part of it.
+func (s *Share) leaveExtra() {
+	if !s.extra {
+		return
+	}
+	b := s.b
+	s.extra = false
+	b.extra -= s.bytes
+	b.held[b.class(s.bytes)] += s.bytes
+}
+
+// add changes the size of a share, which may change its class. A share that grows is
+// part of the budget.
 func (s *Share) add(n int64) {
 	b := s.b
+	if s.bytes > 0 && n > 0 {
+		s.leaveExtra()
+	}
+	s.a.held += n
+	if s.extra {
+		s.bytes += n
+		b.extra += n
+		return
+	}
 	b.held[b.class(s.bytes)] -= s.bytes
 	s.bytes += n
-	s.a.held += n
 	b.held[b.class(s.bytes)] += s.bytes
 }
 

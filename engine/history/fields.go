@@ -1,6 +1,7 @@
 // Package history encodes what a change did: the altered properties and the
 // warnings that appeared, as they are stored with the change, and as messages of
-// the specification. It imports document, message and store.
+// the specification. It imports document, message and store. Begin with Fields and
+// Appeared.
 package history
 
 import (

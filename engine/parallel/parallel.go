@@ -1,5 +1,5 @@
 // Package parallel runs many short pieces of work on all processors. It imports
-// nothing of the project.
+// nothing of the project. Begin with Do.
 package parallel
 
 import (

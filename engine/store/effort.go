@@ -15,6 +15,9 @@ type Effort struct {
 	// Extensive marks a call that takes long. A store that runs few of these at
 	// once lets others pass.
 	Extensive bool
+	// Reads lists records that the Write will probably read with Get, so that a store
+	// can read them together.
+	Reads []Lookup
 	// Latest marks a Read that must see every Write that had returned before it,
 	// even where the store is configured to read from copies that lag behind.
 	Latest bool

@@ -20,6 +20,12 @@ type LabelQuery struct {
 	Keys                 []Key
 }
 
+// Lookup names records of a collection.
+type Lookup struct {
+	Collection string
+	Keys       []Key
+}
+
 // Clone copies a record that the store only lends.
 func (r *Record) Clone() *Record {
 	clone := *r

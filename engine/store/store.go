@@ -171,6 +171,13 @@ type Snapshot interface {
 	Blobs(ctx context.Context, after Key, limit int, yield func(Blob) error) error
 }
 
+// Ahead is implemented by a Tx that can read the records of Effort.Reads together.
+type Ahead interface {
+	// ReadAhead yields those of them that it has read so far without being asked for
+	// each, and that exist, in any order. There may be none.
+	ReadAhead(yield func(collection string, r *Record) error) error
+}
+
 // Tx is a read-write transaction, used by one goroutine. An error of a method
 // ends it: fn must return that error, and later calls fail.
 type Tx interface {

@@ -14,7 +14,7 @@ import (
 )
 
 // round is one transaction that writes dependants of a changed object. Each run of it
-// finds everything anew.
+// reads everything again.
 type round struct {
 	f    *follower
 	ctx  context.Context

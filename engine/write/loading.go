@@ -14,6 +14,10 @@ import (
 // many objects of the maximum size would need many times the size of its body.
 const maxRoundBytes = 64 << 20
 
+// maxRoundTerms bounds the index terms that a round adds and drops, such as the words of
+// texts that are searched: SQLite's one writer stores some 100,000 in a second.
+const maxRoundTerms = 500_000
+
 // errRoundTooLarge ends a round before any of it is written.
 var errRoundTooLarge = errors.New("engine: the documents of a round are too large together")
 

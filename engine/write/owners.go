@@ -17,15 +17,15 @@ import (
 
 // The owners of an object, which schemas name by a path, are terms of the object. They
 // are computed when it is written, from the objects that the path leads through. When
-// one of those refers to something else, the terms of the objects that hang on it are
-// computed again: up to MaxFollowing of them in the same transaction, and the rest from
-// the queue (followUp).
+// one of those refers to something else, the terms of the objects that belong to it,
+// directly or indirectly, are computed again: up to MaxFollowing of them in the same
+// transaction, and the rest from the queue (followUp).
 //
-// Where transactions run side by side, another one may write an object that hangs on the
-// changed one without either seeing the other. So each such change leaves a queue entry
-// there, as that of dependants does. While the entry is open, those who see only what
-// teams own do not see what hangs on the changed object (access.Sight): it is found by
-// the terms of what its path led through when it was written.
+// Where transactions run side by side, another one may write an object that belongs to
+// the changed one without either seeing the other. So each such change leaves a queue
+// entry there, as that of dependants does. While the entry is open, callers who see only
+// what teams own do not see the objects that belong to the changed one (access.Sight).
+// They are found by the terms of what their path led through when they were written.
 
 // own computes the owners of the objects of the round.
 func (w *Writing) own() error {
@@ -158,11 +158,11 @@ func (w *Writing) checkResults() error {
 	return nil
 }
 
-// moved is what hangs on changed objects: the objects of a type that have terms under a
-// key.
+// moved are objects that belong to changed ones: those of a type that have terms under
+// a key.
 type moved struct{ name, key, network, target string }
 
-// moveOwned gives the objects that hang on changed ones other owners.
+// moveOwned gives the objects that belong to changed ones other owners.
 func (w *Writing) moveOwned(changed []*Change) error {
 	changed = slices.DeleteFunc(slices.Clone(changed), func(c *Change) bool { return c.Created() || c.derived || !c.refersElsewhere() })
 	if len(changed) == 0 {
@@ -246,8 +246,8 @@ func (w *Writing) allIndexings() (map[string]*catalog.Indexing, error) {
 // ownersAtOnce is the number of objects whose owners are computed together.
 const ownersAtOnce = 50
 
-// moveAll computes the owners of the objects that hang on some, as many as there is room
-// for, and leaves the rest to the queue.
+// moveAll computes the owners of the objects that belong to some others, as many as there
+// is room for, and leaves the rest to the queue.
 func (w *Writing) moveAll(m moved, n *catalog.Indexing, targets []string) error {
 	serial := w.e.Store.Serial()
 	for some := range slices.Chunk(targets, ownersAtOnce) {

@@ -122,6 +122,7 @@ func (w *Writing) checkPlace(s store.Snapshot, where store.Place, refs []referen
 			}
 		}
 		err := access.GetVisible(w.ctx, s, where, slices.Compact(ids), visible, func(r *store.Record) error {
+			w.noteTarget(target, r)
 			if !demanding {
 				targets[r.ID] = nil
 				return nil

@@ -14,6 +14,7 @@ import (
 	"marquee/engine/message"
 	"marquee/engine/schema"
 	"marquee/engine/store"
+	"marquee/engine/written"
 )
 
 // MaxDocumentBytes is the maximum size of a stored document.
@@ -28,9 +29,13 @@ const (
 
 // begin starts a run of the transaction.
 func (w *Writing) begin(tx store.Tx) {
+	now := w.e.Now()
+	if !w.batch.Time.IsZero() {
+		now = w.batch.Time
+	}
 	w.transaction = transaction{
 		tx:               tx,
-		now:              w.e.Now().UTC().Truncate(time.Millisecond),
+		now:              now.UTC().Truncate(time.Millisecond),
 		faults:           w.preparedFaults.Clone(),
 		byKey:            make(map[objectKey]*Change, len(w.prepared)),
 		queuedByKey:      map[objectKey]*Change{},
@@ -48,7 +53,7 @@ func (w *Writing) begin(tx store.Tx) {
 // conclude ends a run of the transaction when everything is written. It runs the
 // checks of BeforeCommit and returns the error of all faults.
 func (w *Writing) conclude() error {
-	w.result.Following = w.following
+	w.result.Following, w.result.targets = w.following, w.targets
 	if err := w.refused(); err != nil {
 		return err
 	}
@@ -138,6 +143,9 @@ func (w *Writing) runRound() error {
 		return err
 	}
 	if err := w.load(); err != nil {
+		return err
+	}
+	if err := w.noteAhead(); err != nil {
 		return err
 	}
 	sent := slices.DeleteFunc(slices.Clone(w.round), (*Change).Internal)
@@ -262,6 +270,7 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 	}
 	writes, changes := map[string][]store.Write{}, make([]store.Change, 0, len(changed))
 	for _, c := range changed {
+		delete(w.targets, written.Key{Collection: c.Type.Name, Network: c.Network, ID: c.ID})
 		writes[c.Type.Name] = append(writes[c.Type.Name], store.Write{Record: c.record, Expected: c.record.Revision - 1,
 			Same:     c.sameText,
 			AddTerms: c.addTerms, DropTerms: c.dropTerms, AddClaims: claims[c].add, DropClaims: claims[c].drop})
@@ -315,7 +324,8 @@ func (c *Change) warningsBefore() []byte {
 }
 
 // recordOf returns the record to be stored. Derived changes raise only the revision. A
-// change of values by the service is a version without a new updateUser.
+// change of values by the service is a version without a new updateUser, and one of
+// properties that some callers do not see leaves updateTime, too, which they see.
 func (w *Writing) recordOf(c *Change) store.Record {
 	record := store.Record{Key: store.Key{Network: c.Network, ID: c.ID}, Revision: 1, Version: 1, State: c.State,
 		CreateTime: w.now, UpdateTime: w.now, CreateUser: w.caller.User, UpdateUser: w.caller.User,
@@ -325,12 +335,13 @@ func (w *Writing) recordOf(c *Change) store.Record {
 	}
 	record.Revision, record.Version = c.stored.Revision+1, c.stored.Version
 	record.CreateTime, record.CreateUser = c.stored.CreateTime, c.stored.CreateUser
-	if c.derived || c.Internal() {
+	if c.derived || c.partly || c.Internal() {
 		record.UpdateUser = c.stored.UpdateUser
 	}
-	if c.derived {
+	if c.derived || c.partly {
 		record.UpdateTime = c.stored.UpdateTime
-	} else {
+	}
+	if !c.derived {
 		record.Version++
 	}
 	return record

@@ -29,7 +29,10 @@ type validated struct {
 	changed  bool
 	// derived reports that only warnings and read-only properties change, which the
 	// service itself computes.
-	derived             bool
+	derived bool
+	// partly reports that only properties change of which parts are hidden from some
+	// callers.
+	partly              bool
 	addTerms, dropTerms []store.Term
 	// references are those that the change adds.
 	references []referenced
@@ -38,7 +41,7 @@ type validated struct {
 // validateAll validates the changes of the round. When there are as many faults as an
 // error lists, the remaining objects are skipped. It ends with the context.
 func (w *Writing) validateAll() error {
-	var faults, bytes atomic.Int64
+	var faults, bytes, terms atomic.Int64
 	limit := int64(cmp.Or(w.batch.MaxFaults, message.MaxFaults))
 	return parallel.Do(len(w.round), func() func(int) error {
 		return func(i int) error {
@@ -50,7 +53,9 @@ func (w *Writing) validateAll() error {
 					return store.Translate(err)
 				}
 				faults.Add(int64(len(w.round[i].faults)))
-				if bytes.Add(int64(len(w.round[i].document))) > maxRoundBytes && len(w.round) > 1 {
+				c := w.round[i]
+				large := bytes.Add(int64(len(c.document))) > maxRoundBytes || terms.Add(int64(len(c.addTerms)+len(c.dropTerms))) > maxRoundTerms
+				if large && len(w.round) > 1 {
 					return errRoundTooLarge
 				}
 			}
@@ -108,6 +113,8 @@ func (c *Change) validate(w *Writing) error {
 		c.addTerms, c.dropTerms = c.index.DiffTerms(c.findable(), c.Before)
 	}
 	c.derived = c.stored != nil && len(c.touched) == 0 && c.State == c.StateBefore && !slices.ContainsFunc(differences, c.willed)
+	c.partly = c.stored != nil && len(c.touched) == 0 && c.State == c.StateBefore && !same &&
+		!slices.ContainsFunc(differences, func(d document.FieldChange) bool { return !slices.Contains(w.e.hooks[c.Type.Name].Hidden, d.Field) })
 	if c.derived {
 		c.fields = []byte("[]")
 	} else {

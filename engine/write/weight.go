@@ -58,12 +58,12 @@ func (w *Weight) Write(p []byte) (int, error) {
 
 // The memory that writing takes, in bytes; TestCallsCostNoMoreThanTheirShare measures
 // that it suffices. A text is in memory as sent, decoded, encoded, stored, in the
-// history and in the answer; a single object, which may be a layout, also as parsed.
+// history and in the answer; a single object, which can be large, also as parsed.
 const (
 	perCall      = 512 << 10
 	perOperation = 8 << 10
 	perByte      = 11
-	perByteOfOne = 26
+	perByteOfOne = 25
 	perObject    = 100
 	perArray     = 80
 	perEmpty     = 48

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"marquee/engine/access"
 	"marquee/engine/document"
@@ -58,6 +59,9 @@ type Batch struct {
 	ValidateOnly bool
 	// MaxFaults bounds the faults of an error, 0 for message.MaxFaults.
 	MaxFaults int
+	// Time is when the objects appear to have been written, for demonstration data; zero
+	// is the present.
+	Time time.Time
 	// IDRequired requires ids, whatever the type says.
 	IDRequired bool
 }
@@ -78,11 +82,13 @@ type Result struct {
 	// Following lists the types with dependants that the transaction has left to the
 	// queue.
 	Following []string
+	// targets are what the transaction has read of referenced objects.
+	targets map[written.Key]written.Target
 }
 
 // Stored returns the objects of the result as the read path renders them.
 func (r *Result) Stored() written.Objects {
-	objects := written.Objects{Objects: make([]written.Object, len(r.Changes)), Listed: r.Listed}
+	objects := written.Objects{Objects: make([]written.Object, len(r.Changes)), Listed: r.Listed, Targets: r.targets}
 	for i, c := range r.Changes {
 		label, _ := c.After[c.Type.Label].(string)
 		parent, _ := c.After[c.Type.Parent].(string)
@@ -111,7 +117,7 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 		w.sent[c.key()] = c
 	}
 	n := len(batch.Operations)
-	effort := store.WithEffort(ctx, store.Effort{Caller: caller.User, Records: n, Extensive: n > shortBatch})
+	effort := store.WithEffort(ctx, store.Effort{Caller: caller.User, Records: n, Extensive: n > shortBatch, Reads: w.reads()})
 	err := w.withMemory(ctx, func() error {
 		return e.Store.Write(effort, func(tx store.Tx) error {
 			w.begin(tx)

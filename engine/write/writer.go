@@ -1,6 +1,7 @@
 // Package write stores what clients send, all of it or nothing, in one transaction
-// of the store. It imports neither the read path nor the swapping of schemas.
-// Begin with Writer.Write and Writing.runRound.
+// of the store: merge, rules, no-op detection, references, unique values, history. It
+// imports neither the read path nor the swapping of schemas. Begin with Writer.Write
+// and Writing.runRound.
 package write
 
 import (
@@ -46,7 +47,9 @@ type Hooks struct {
 	// Derived reports that answers contain what is read from other objects, so that
 	// they cannot be rendered before the transaction.
 	Derived bool
-	// Hide hides parts of a record from a caller; nil for a type without such parts.
+	// Hidden are the top-level properties of which parts are hidden from some callers.
+	Hidden []string
+	// Hide hides these parts from a caller; nil for a type without them.
 	Hide func(caller *access.Caller, r *store.Record) error
 }
 

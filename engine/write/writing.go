@@ -12,6 +12,7 @@ import (
 	"marquee/engine/query"
 	"marquee/engine/schema"
 	"marquee/engine/store"
+	"marquee/engine/written"
 )
 
 // Writing is one call of the write path. Hooks read and write through it.
@@ -26,7 +27,7 @@ type Writing struct {
 	prepared       []*Change
 	sent           map[objectKey]*Change
 	preparedFaults message.Faults
-	// quiet says that no client waits for the result.
+	// quiet reports whether no client waits for the result.
 	quiet bool
 	// reserved is the memory that the call had before it ran the transaction.
 	reserved int64
@@ -62,6 +63,8 @@ type transaction struct {
 	sight     access.Sight
 	// indexings caches what objects are indexed by, by the name of the type.
 	indexings map[string]*catalog.Indexing
+	// targets are the names and parents of referenced objects that the answer may show.
+	targets map[written.Key]written.Target
 }
 
 // Caller returns the caller of the write.

@@ -15,7 +15,16 @@ type Objects struct {
 	Objects []Object
 	// Listed reports whether the call wrote a list, and not a single object.
 	Listed bool
+	// Targets are objects that the call has read because stored objects refer to them.
+	Targets map[Key]Target
 }
+
+// Key identifies an object.
+type Key struct{ Collection, Network, ID string }
+
+// Target is what an answer shows of a referenced object: the property that names it,
+// and its parent, as they were in the snapshot of the write.
+type Target struct{ Label, Parent string }
 
 // Object is one stored object.
 type Object struct {

@@ -17,8 +17,7 @@ import (
 const (
 	// recordWeight is the space that a new record takes in the cache with its
 	// history, index entries and oplog entry, and byteWeight that of one byte
-	// of a command. Measured with segments, which have 22 index entries: 6.8 KB
-	// each.
+	// of a command. Measured with objects that have 22 index entries: 6.8 KB each.
 	recordWeight = 6 << 10
 	byteWeight   = 2
 	// smallWeight is the maximum weight of a transaction that need not wait.
@@ -75,6 +74,8 @@ type admitted struct {
 	// admitted.
 	shrunk int
 	turn   chan struct{}
+	// apart is set when what the transaction reads is too large for one answer.
+	apart bool
 }
 
 func newAdmission() *admission { return &admission{window: firstWindow, most: mostWindow} }

@@ -26,6 +26,15 @@ func (a *answers) batch(collection string, n int) int32 {
 	return int32(min(n+1, most)) // #nosec G115 -- most is the largest
 }
 
+// size returns how large a record of a collection is, if that is known.
+func (a *answers) size(collection string) (bytes int, known bool) {
+	size, known := a.sizes.Load(collection)
+	if !known {
+		return 0, false
+	}
+	return size.(int), true
+}
+
 // learn takes note of the records of answers. Large ones are forgotten slowly.
 func (a *answers) learn(collection string, records, bytes int) {
 	if records == 0 {

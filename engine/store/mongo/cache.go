@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// largestUncommitted is the space that the largest transaction of the
-	// service takes in the cache: 100,000 segments of 1,300 bytes, each 13 KB
-	// with its history, 22 index entries and oplog entry.
+	// largestUncommitted is the space that the largest transaction takes in the
+	// cache: 100,000 objects of 1,300 bytes, each 13 KB with its history, 22 index
+	// entries and oplog entry.
 	largestUncommitted = 1_350 << 20
 	// dirtyTrigger is the default percentage of a cache that uncommitted data
 	// may take.
@@ -82,7 +82,7 @@ func (s *Store) checkCache(ctx context.Context, log *slog.Logger) {
 	// The other half is for updates that are committed but not yet evicted.
 	s.admission.fit(updates(cache, configuration) / 2)
 	if holds := uncommitted(cache, configuration); holds < largestUncommitted {
-		s.note = fmt.Sprintf("the cache of MongoDB has %d MiB and holds %d MiB of uncommitted data: uploads of 100,000 segments take up to %d MiB, and those that do not fit are refused",
+		s.note = fmt.Sprintf("the MongoDB cache of %d MiB can hold %d MiB of uncommitted data; the largest uploads need up to %d MiB, and those that do not fit are refused",
 			cache>>20, holds>>20, int64(largestUncommitted)>>20)
 		log.Warn("the cache of MongoDB is too small for the largest uploads", slog.Int64("cacheMiB", cache>>20),
 			slog.Int64("uncommittedMiB", holds>>20), slog.Int64("neededMiB", largestUncommitted>>20))

@@ -15,6 +15,8 @@ import (
 // transaction is a store.Tx in a session.
 type transaction struct {
 	view
+	// done ends the view's term.
+	done context.CancelFunc
 	// id identifies the transaction. Each run of the function has a new one.
 	id string
 	// at is the cluster's time when the transaction began: later than the
@@ -30,6 +32,8 @@ type transaction struct {
 	// has sent.
 	place        *admitted
 	items, bytes int64
+	// ahead are the records that were read before they were asked for.
+	ahead ahead
 }
 
 var errVersion = &store.Error{Code: store.CodeConflict, Text: "a record is not at its expected revision"}
@@ -39,6 +43,7 @@ func (t *transaction) touch(network, collection string) {
 		t.touched[network] = map[string]bool{}
 	}
 	t.touched[network][collection] = true
+	t.ahead.forget(collection)
 }
 
 // refuse ends the transaction because of what its own snapshot contains.
@@ -79,11 +84,17 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 
 func (t *transaction) putRecords(ctx context.Context, collection string, writes []store.Write) error {
 	inserts, updates := t.inserts(collection), t.updates(collection)
+	created, bytes := 0, 0
 	for i := range writes {
 		w, err := &writes[i], error(nil)
 		switch {
 		case w.Expected == 0:
-			err = inserts.add(ctx, func(dst []byte) ([]byte, error) { return appendRecord(dst, w) })
+			err = inserts.add(ctx, func(dst []byte) ([]byte, error) {
+				before := len(dst)
+				dst, err := appendRecord(dst, w)
+				created, bytes = created+1, bytes+len(dst)-before
+				return dst, err
+			})
 		default:
 			err = updates.add(ctx, func(dst []byte) ([]byte, error) { return appendUpdate(dst, w) })
 		}
@@ -91,6 +102,7 @@ func (t *transaction) putRecords(ctx context.Context, collection string, writes 
 			return err
 		}
 	}
+	t.s.answers.learn(collection, created, bytes)
 	if err := inserts.send(ctx); err != nil {
 		return err
 	}

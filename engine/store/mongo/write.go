@@ -127,24 +127,48 @@ func waitedFor(ctx context.Context) error {
 
 // attempt runs the function in one transaction.
 func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error, p *admitted) (again retry, err error) {
+	t, again, err := s.transact(ctx, p)
+	if err != nil {
+		return again, err
+	}
+	defer t.end(ctx)
+	if !s.sharded && !p.apart { // a sharded cluster has $lookup in transactions from MongoDB 8 on
+		t.ahead.announced = store.EffortOf(ctx).Reads
+		t.ahead.wanted = t.ahead.announced
+	}
+	return t.finish(ctx, run(fn, t))
+}
+
+// transact begins a transaction, which end must end.
+func (s *Store) transact(ctx context.Context, p *admitted) (*transaction, retry, error) {
 	if err := s.open(ctx); err != nil {
-		return final, err
+		return nil, final, err
 	}
 	session, err := s.client.StartSession()
-	if err != nil {
-		return translate(ctx, err)
+	if err == nil {
+		err = session.StartTransaction(options.Transaction().SetReadConcern(readconcern.Snapshot()).
+			SetWriteConcern(writeconcern.Majority()).SetReadPreference(readpref.Primary()))
+		if err != nil {
+			session.EndSession(ctx)
+		}
 	}
-	defer session.EndSession(ctx)
-	err = session.StartTransaction(options.Transaction().SetReadConcern(readconcern.Snapshot()).
-		SetWriteConcern(writeconcern.Majority()).SetReadPreference(readpref.Primary()))
 	if err != nil {
-		return translate(ctx, err)
+		again, err := translate(ctx, err)
+		return nil, again, err
 	}
 	term, done := s.leader.follow()
-	defer done()
-	t := &transaction{view: view{s: s, session: session, ctx: ctx, term: term}, id: newID(), touched: map[string]map[string]bool{}, place: p}
-	defer func() { t.broken = errEnded }()
-	err = t.run(fn)
+	return &transaction{view: view{s: s, session: session, ctx: ctx, term: term}, done: done, id: newID(), touched: map[string]map[string]bool{}, place: p}, final, nil
+}
+
+// end releases what a finished transaction has.
+func (t *transaction) end(ctx context.Context) {
+	t.broken = errEnded
+	t.done()
+	t.session.EndSession(ctx)
+}
+
+// finish commits the transaction, or rolls it back after an error.
+func (t *transaction) finish(ctx context.Context, err error) (again retry, _ error) {
 	if awaited := t.await(ctx); err == nil { // even of an unfinished bulk
 		err = awaited
 	}
@@ -176,13 +200,13 @@ func newID() string {
 }
 
 // run calls the function, and converts a panic into an error.
-func (t *transaction) run(fn func(store.Tx) error) (err error) {
+func run(fn func(store.Tx) error, tx store.Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &store.Error{Code: store.CodeInternal, Text: "the function of a transaction panicked", Cause: fmt.Errorf("%v\n%s", p, debug.Stack())}
 		}
 	}()
-	return fn(t)
+	return fn(tx)
 }
 
 // abort rolls back the transaction. The abort may be lost, or arrive before a

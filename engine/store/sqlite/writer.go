@@ -157,7 +157,7 @@ func (w *writer) group(first *job) {
 		}
 	}
 	if !w.alive() && len(group) > 1 {
-		w.alone(group)
+		w.runSeparately(group)
 		return
 	}
 	w.finish(group)
@@ -172,7 +172,7 @@ func (w *writer) finish(group []*job) {
 		err = w.commit(group)
 	}
 	if code, _ := store.CodeOf(translate(context.Background(), err)); code == store.CodeFull && len(group) > 1 {
-		w.alone(group) // nothing was stored; alone, some may fit
+		w.runSeparately(group) // nothing was stored; separately, some may fit
 		return
 	}
 	for _, j := range group {
@@ -210,9 +210,9 @@ func (w *writer) next(gathering *<-chan time.Time, n int) *job {
 // failing, SQLite rolls back all of it, including the savepoints.
 func (w *writer) alive() bool { return !w.conn.db.GetAutocommit() }
 
-// alone reruns the jobs of a failed group one by one, so that only those fail
+// runSeparately reruns the jobs of a failed group one by one, so that only those fail
 // that cannot be stored.
-func (w *writer) alone(group []*job) {
+func (w *writer) runSeparately(group []*job) {
 	for _, j := range group {
 		j.touched = nil
 		if j.failed = w.conn.run("BEGIN IMMEDIATE"); j.failed == nil {

@@ -273,6 +273,26 @@ type checkedTx struct {
 	tx store.Tx
 }
 
+// ReadAhead implements store.Ahead for a store that does.
+func (v *checkedTx) ReadAhead(yield func(collection string, r *store.Record) error) error {
+	ahead, ok := v.tx.(store.Ahead)
+	if !ok {
+		return nil
+	}
+	v.use.t.Helper()
+	if err := v.use.begin("ReadAhead"); err != nil {
+		return err
+	}
+	var own error
+	err := ahead.ReadAhead(func(collection string, r *store.Record) error {
+		checkRecord(v.use.t, "ReadAhead", r)
+		own = yield(collection, r)
+		return own
+	})
+	v.use.done("ReadAhead", err, own)
+	return err
+}
+
 func (v *checkedTx) Put(ctx context.Context, collection string, writes []store.Write) error {
 	t := v.use.t
 	t.Helper()

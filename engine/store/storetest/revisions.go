@@ -50,62 +50,66 @@ func testRevisions(t *testing.T, h Harness) {
 		})
 	}
 
-	f.run("several writes in a transaction", func(f *fixture) {
-		f.must(f.write(func(tx store.Tx) error {
-			w := newRecord("chain", `{"v":1}`)
-			for range 3 {
-				if err := tx.Put(f.ctx, things, []store.Write{w}); err != nil {
-					return err
-				}
-				seen := f.records(tx, things, w.Key)[w.Key]
-				if seen.Revision != w.Revision {
-					f.Errorf("the transaction sees revision %d of its own write %d", seen.Revision, w.Revision)
-				}
-				w = next(w.Record, `{"v":2}`)
+	f.run("several writes in a transaction", testSeveralPuts)
+	f.run("a record that the transaction has read", testPutAfterRead)
+	f.run("versions belong to the writer", testOwnVersions)
+}
+
+func testSeveralPuts(f *fixture) {
+	f.must(f.write(func(tx store.Tx) error {
+		w := newRecord("chain", `{"v":1}`)
+		for range 3 {
+			if err := tx.Put(f.ctx, things, []store.Write{w}); err != nil {
+				return err
 			}
-			return nil
-		}))
-		got, _ := f.get(things, "chain")
-		same(f, "the revision", got.Revision, 3)
-	})
-
-	f.run("a record that the transaction has read", func(f *fixture) {
-		f.put(things, newRecord("read", `{"v":1}`))
-		for what, change := range map[string]func(store.Tx, store.Write) error{
-			"changed": func(tx store.Tx, w store.Write) error { return tx.Put(f.ctx, things, []store.Write{w}) },
-			"dropped": func(tx store.Tx, w store.Write) error { return tx.Drop(f.ctx, things, []store.Key{w.Key}) },
-		} {
-			f.code(f.s.Write(f.ctx, func(tx store.Tx) error {
-				seen, ok := f.records(tx, things, key("read"))[key("read")]
-				if !ok {
-					f.Errorf("the record is gone before it was %s", what)
-				}
-				w := next(seen, `{"v":2}`)
-				if err := change(tx, w); err != nil {
-					return err
-				}
-				return tx.Put(f.ctx, things, []store.Write{w})
-			}), store.CodeConflict)
-			got, _ := f.get(things, "read")
-			same(f, "the revision after it was "+what+" twice", got.Revision, 1)
+			seen := f.records(tx, things, w.Key)[w.Key]
+			if seen.Revision != w.Revision {
+				f.Errorf("the transaction sees revision %d of its own write %d", seen.Revision, w.Revision)
+			}
+			w = next(w.Record, `{"v":2}`)
 		}
-	})
+		return nil
+	}))
+	got, _ := f.get(things, "chain")
+	same(f, "the revision", got.Revision, 3)
+}
 
-	f.run("versions belong to the writer", func(f *fixture) {
-		w := newRecord("own", `{}`)
-		for revision, version := range []int64{1, 1, 2, 2, 2, 7} {
-			w.Revision, w.Version, w.Expected = 0, version, int64(revision)
-			f.put(things, w)
-			got, _ := f.get(things, "own")
-			same(f, "revision and version", []int64{got.Revision, got.Version}, []int64{int64(revision) + 1, version})
-		}
-		w.Version, w.Expected = 2, 7 // the version, not the revision
-		f.code(f.tryPut(things, w), store.CodeConflict)
-		w.Version, w.Expected = 0, 6
+func testPutAfterRead(f *fixture) {
+	f.put(things, newRecord("read", `{"v":1}`))
+	for what, change := range map[string]func(store.Tx, store.Write) error{
+		"changed": func(tx store.Tx, w store.Write) error { return tx.Put(f.ctx, things, []store.Write{w}) },
+		"dropped": func(tx store.Tx, w store.Write) error { return tx.Drop(f.ctx, things, []store.Key{w.Key}) },
+	} {
+		f.code(f.s.Write(f.ctx, func(tx store.Tx) error {
+			seen, ok := f.records(tx, things, key("read"))[key("read")]
+			if !ok {
+				f.Errorf("the record is gone before it was %s", what)
+			}
+			w := next(seen, `{"v":2}`)
+			if err := change(tx, w); err != nil {
+				return err
+			}
+			return tx.Put(f.ctx, things, []store.Write{w})
+		}), store.CodeConflict)
+		got, _ := f.get(things, "read")
+		same(f, "the revision after it was "+what+" twice", got.Revision, 1)
+	}
+}
+
+func testOwnVersions(f *fixture) {
+	w := newRecord("own", `{}`)
+	for revision, version := range []int64{1, 1, 2, 2, 2, 7} {
+		w.Revision, w.Version, w.Expected = 0, version, int64(revision)
 		f.put(things, w)
 		got, _ := f.get(things, "own")
-		same(f, "a version that is not given", []int64{got.Revision, got.Version}, []int64{7, 7})
-	})
+		same(f, "revision and version", []int64{got.Revision, got.Version}, []int64{int64(revision) + 1, version})
+	}
+	w.Version, w.Expected = 2, 7 // the version, not the revision
+	f.code(f.tryPut(things, w), store.CodeConflict)
+	w.Version, w.Expected = 0, 6
+	f.put(things, w)
+	got, _ := f.get(things, "own")
+	same(f, "a version that is not given", []int64{got.Revision, got.Version}, []int64{7, 7})
 }
 
 func otherNetwork(r store.Record) store.Record {

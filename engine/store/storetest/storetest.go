@@ -5,6 +5,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 
 	"marquee/engine/query"
@@ -32,6 +33,9 @@ type Plan struct {
 	Scans, Sorts bool
 }
 
+// sequential are long parts that make one call after another.
+var sequential = []string{"Where", "Order", "Blobs", "BlobFaults"}
+
 // Run runs the suite. Every test has a store of its own, watched by Checked.
 func Run(t *testing.T, h Harness) {
 	for _, part := range []struct {
@@ -40,6 +44,7 @@ func Run(t *testing.T, h Harness) {
 	}{
 		{"Records", testRecords},
 		{"Revisions", testRevisions},
+		{"Ahead", testAhead},
 		{"Claims", testClaims},
 		{"Atomicity", testAtomicity},
 		{"Context", testContext},
@@ -67,6 +72,9 @@ func Run(t *testing.T, h Harness) {
 		{"Plans", testPlans},
 	} {
 		t.Run(part.name, func(t *testing.T) {
+			if underRace && testing.Short() && slices.Contains(sequential, part.name) {
+				t.Skip("one call after another is slow under the race detector: run without -short")
+			}
 			t.Parallel()
 			part.run(t, h)
 		})

@@ -1,0 +1,87 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"marquee/engine/store"
+)
+
+// testAhead proves that a transaction reads the same whether it has said in advance what
+// it will read (store.Effort.Reads) or not.
+func testAhead(t *testing.T, h Harness) {
+	t.Run("what was announced", func(t *testing.T) { testAnnounced(open(t, h)) })
+	t.Run("more than an answer holds", func(t *testing.T) {
+		if h.Reopen == nil {
+			t.Skip("the store keeps nothing")
+		}
+		testAnnouncedLarge(open(t, h))
+	})
+}
+
+func testAnnounced(f *fixture) {
+	f.put(things, newRecord("a", `{"n":1}`), newRecord("b", `{"n":2}`))
+	f.put(others, newRecord("c", `{"n":3}`))
+	elsewhere := newRecord("a", `{"n":4}`)
+	elsewhere.Network = "elsewhere"
+	f.put(others, elsewhere)
+	ctx := store.WithEffort(f.ctx, store.Effort{Records: 1, Reads: []store.Lookup{
+		{Collection: things, Keys: []store.Key{key("a"), key("missing"), key("b")}},
+		{Collection: others, Keys: []store.Key{key("c"), elsewhere.Key}},
+	}})
+	f.must(f.s.Write(ctx, func(tx store.Tx) error {
+		read := func(what, collection, want string, keys ...store.Key) {
+			f.Helper()
+			got := ""
+			records := f.records(tx, collection, keys...)
+			for _, k := range keys {
+				got += string(records[k].Document)
+			}
+			same(f, what, got, want)
+		}
+		read("what is stored", things, `{"n":1}{"n":2}`, key("a"), key("b"), key("missing"))
+		read("some that were not announced", others, `{"n":3}{"n":4}`, key("a"), key("c"), elsewhere.Key)
+		a, b := f.records(tx, things, key("a"))[key("a")], f.records(tx, things, key("b"))[key("b")]
+		if err := tx.Put(ctx, things, []store.Write{next(a, `{"n":5}`), newRecord("missing", `{"n":6}`)}); err != nil {
+			return err
+		}
+		read("after a put", things, `{"n":5}{"n":2}{"n":6}`, key("a"), key("b"), key("missing"))
+		b.Document = []byte(`{"n":7}`)
+		if err := tx.Rewrite(ctx, things, []store.Record{b}); err != nil {
+			return err
+		}
+		read("after a rewrite", things, `{"n":7}`, key("b"))
+		if err := tx.Drop(ctx, others, []store.Key{elsewhere.Key}); err != nil {
+			return err
+		}
+		read("after a drop", others, `{"n":3}`, elsewhere.Key, key("c"))
+		return nil
+	}))
+}
+
+// testAnnouncedLarge reads 20 MB in a store that does not know how large the records are.
+func testAnnouncedLarge(f *fixture) {
+	const n = 20
+	document := fmt.Sprintf(`{"text":%q}`, strings.Repeat("x", 1<<20))
+	var keys []store.Key
+	for i := range n {
+		id := fmt.Sprintf("large%02d", i)
+		f.put(things, newRecord(id, document))
+		keys = append(keys, key(id))
+	}
+	f.put(others, newRecord("a", `{}`))
+	f.reopen()
+	ctx := store.WithEffort(f.ctx, store.Effort{Records: 1, Reads: []store.Lookup{{Collection: things, Keys: keys}, {Collection: others, Keys: []store.Key{key("a")}}}})
+	f.must(f.s.Write(ctx, func(tx store.Tx) error {
+		read := 0
+		if err := tx.Get(ctx, things, keys, func(r *store.Record) error {
+			read += len(r.Document)
+			return nil
+		}); err != nil {
+			return err
+		}
+		same(f, "the bytes read", read, n*len(document))
+		return tx.Put(ctx, others, []store.Write{newRecord("b", `{}`)})
+	}))
+}
