@@ -1,6 +1,7 @@
 // Package engine serves the objects of every resource type. It joins the write
 // path, the read path and the swapping of schemas, and names what applications
-// use of them. See docs/contributing/architecture.md.
+// use of them. It imports neither an adapter nor a protocol. Begin with Engine and
+// Hooks; docs/contributing/architecture.md explains the whole.
 package engine
 
 import (
@@ -54,8 +55,10 @@ type Hooks struct {
 	// Reading.Set, in the snapshot that they were read in. It must return errors of
 	// Reading: it then runs again with fewer records.
 	Derive func(ctx context.Context, r *Reading, records []*store.Record) error
-	// Hidden are the top-level properties that BeforeRender hides in part. Lists
-	// cannot filter by them, as the result would reveal the hidden part.
+	// Hidden are the top-level properties that BeforeRender hides in part. Nothing
+	// reveals changes of the hidden part: lists cannot filter by these properties, a
+	// change of nothing else leaves updateTime and updateUser, and the history shows a
+	// caller only what the caller sees.
 	Hidden []string
 }
 
@@ -75,7 +78,7 @@ func New(ctx context.Context, config Config, registry *schema.Registry) (*Engine
 	for name, h := range config.Hooks {
 		readHooks[name] = read.Hooks{BeforeRender: h.BeforeRender, Derive: h.Derive, Hidden: h.Hidden}
 		writeHooks[name] = write.Hooks{Prepare: h.Prepare, BeforeValidate: h.BeforeValidate, Validate: h.Validate, BeforeStore: h.BeforeStore,
-			Dependants: h.Dependants, Derived: h.Derive != nil, Hide: readHooks[name].Hide()}
+			Dependants: h.Dependants, Derived: h.Derive != nil, Hidden: h.Hidden, Hide: readHooks[name].Hide()}
 	}
 	e := &Engine{
 		Catalog: c,

@@ -15,8 +15,9 @@ type Caller struct {
 	User string
 	// System callers may do everything, as in a bootstrap or an import.
 	System bool
-	// Operator says that the caller is a person who administers the service where it
-	// runs: a System caller, or one who acts for the User. The history says so.
+	// Operator reports whether the caller is a person who administers the service on
+	// its machine: a System caller, or one who acts for the User. The history names it
+	// as the cause.
 	Operator bool
 	// Token is the API token with which a program acts for the user, nil for users
 	// themselves.

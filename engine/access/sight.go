@@ -11,23 +11,24 @@ import (
 	"marquee/engine/store"
 )
 
-// maxMoving is the number of changed objects of which a query excludes what hangs on
-// them. While there are more in a network, nothing is shown there of the types whose
-// owners depend on other objects.
+// maxMoving is the number of changed objects up to which a query excludes the objects
+// that belong to them. While there are more in a network, nothing is shown there of the
+// types whose owners depend on other objects.
 const maxMoving = 100
 
 // Sight decides what a caller sees in one snapshot. The zero value is ready.
 type Sight struct{ moving map[string]moving }
 
 // moving are the objects of a network that have other owners than before, while it is
-// not certain that all that hangs on them has followed.
+// not certain that all objects that belong to them have been updated.
 type moving struct {
 	values []any
 	many   bool
 }
 
 // Visible is Access.Visible without the objects whose owners are in doubt: those that
-// hang on an object that has another owner than before, until all of them have followed.
+// belong, directly or indirectly, to an object that has another owner than before, until
+// all of them have been updated.
 // Only callers who see what certain owners have are concerned.
 func (v *Sight) Visible(ctx context.Context, s store.Snapshot, a Access, caller *Caller, t *schema.Type, network string) (query.Expr, error) {
 	visible := a.Visible(caller, t, network)

@@ -1,8 +1,8 @@
 // Package catalog holds what the service knows of each type while it runs: its
 // schema, the keys that its objects are indexed by, and the form in which its
 // strings are stored. Every write obeys what the store notes of a type in
-// engine_types, whichever schemas the server has. It imports schema and store.
-// Begin with Catalog and Indexing.
+// engine_types, whichever schemas the server has. It imports document, message, query,
+// schema and store. Begin with Catalog and Indexing.
 package catalog
 
 import (

@@ -13,7 +13,7 @@ var helps = map[Kind]string{
 	NotFound:             "The path, the type or the object does not exist, or the caller may not see it. Check the path, the id and the parameter context.",
 	MethodNotAllowed:     "The path exists, but does not support the method. The header Allow lists the methods that it supports.",
 	TooSlow:              "The body arrived too slowly, and nothing was stored. Send it again over a faster connection, or in smaller parts.",
-	Conflict:             "The request conflicts with others, or with the state of the service. Read what it is about, and try again later.",
+	Conflict:             "The request conflicts with another one or with the state of the service. The message describes the conflict; try again later.",
 	PreconditionFailed:   "A condition in the headers of the request does not hold. Read the object again, and repeat the request with its current ETag if it still makes sense.",
 	TooLarge:             "The request, or what it would change, exceeds a limit. Send it in smaller parts, or send a smaller object or file.",
 	HeadersExceeded:      "The request line and the headers exceed a limit. Shorten the URL, or send fewer or shorter headers.",
@@ -21,7 +21,7 @@ var helps = map[Kind]string{
 	NotSatisfiable:       "The file does not have the bytes that the header Range asks for. Ask for a range within its size, or for the whole file.",
 	Invalid:              "An object of the request is not valid, and nothing was stored. The parameter field is a JSON Pointer to the value; index is the position of the object in the request, if it has several. Correct the object, and send the request again.",
 	TooManyRequests:      "Too much was requested in a short time, or is in progress. Wait as long as the header Retry-After says, and try again.",
-	Internal:             "The service failed unexpectedly. Give the id of the request (header X-Request-Id) to the operator, whose log contains the cause under it.",
+	Internal:             "The service failed unexpectedly. Report the request id (header X-Request-Id) to the operator, who can find the cause in the log.",
 	Unavailable:          "The service cannot answer at present. Wait as long as the header Retry-After says, or a few seconds if there is none, and try again.",
 }
 

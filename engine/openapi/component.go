@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"reflect"
@@ -44,8 +45,10 @@ type components struct {
 	done  map[string]object
 }
 
-func newComponents(types *schema.Registry) *components {
-	c := &components{files: maps.Clone(types.Shared()), named: map[location]string{}, taken: map[string]bool{}, done: map[string]object{}}
+// newComponents returns no components. The taken names are those of components and
+// operations that fragments define.
+func newComponents(types *schema.Registry, taken map[string]bool) *components {
+	c := &components{files: maps.Clone(types.Shared()), named: map[location]string{}, taken: taken, done: map[string]object{}}
 	for _, t := range types.Types() {
 		c.files[typeFile(t)] = t.Source
 		c.named[location{file: typeFile(t)}] = c.unused(names(t).one)
@@ -60,15 +63,30 @@ func newComponents(types *schema.Registry) *components {
 // shared definition.
 func typeFile(t *schema.Type) string { return t.Name + ".json" }
 
-// unused returns a name that no other component has.
+// unused returns a name that no other component has, nor one that is derived from it:
+// those of the form for requests, of envelopes, and of operations.
 func (c *components) unused(name string) string {
+	name = cmp.Or(name, "Schema")
 	unique := name
-	for i := 2; c.taken[unique] || c.taken[strings.TrimSuffix(unique, request.suffix())]; i++ {
+	for i := 2; slices.ContainsFunc(derived(unique), func(name string) bool { return c.taken[name] }); i++ {
 		unique = name + strconv.Itoa(i)
 	}
-	c.taken[unique] = true
+	for _, name := range derived(unique) {
+		c.taken[name] = true
+	}
 	return unique
 }
+
+// operationSuffix distinguishes the component for an operation of a batch.
+const operationSuffix = "Operation"
+
+// derived are a name, and those that are derived from it.
+func derived(name string) []string {
+	return []string{name, name + request.suffix(), name + "Page", name + "Results", name + operationSuffix, operationOf(name), operationOf(plural(name))}
+}
+
+// operationOf marks a name as that of operations, which is no component.
+func operationOf(name string) string { return name + "()" }
 
 // ref returns a reference to the component of a location, which it adds.
 func (c *components) ref(at location, as form) object {
@@ -82,6 +100,10 @@ func (c *components) ref(at location, as form) object {
 		c.done[name] = object{}
 		content := c.value(at.file, lookup(c.files[at.file], at.pointer), as)
 		if written, ok := content.(object); ok {
+			// Generators name classes after titles, which must differ.
+			if written["title"] != nil {
+				written["title"] = name
+			}
 			c.done[name] = written
 		}
 	}
@@ -131,8 +153,11 @@ func (c *components) value(file string, value any, as form) any {
 	if !ok {
 		return value
 	}
-	if s["x-ref"] != nil && as == response {
+	switch {
+	case s["x-ref"] != nil && as == response:
 		return c.reference(s)
+	case s["x-ref"] != nil && s["$ref"] == nil && linked(s):
+		return written(s)
 	}
 	out, inner := object{}, func(s any) any { return c.value(file, s, as) }
 	for keyword, value := range s {
@@ -192,11 +217,30 @@ func withoutConditions(s object) {
 	withoutEmpty(s)
 }
 
+// linked reports whether every value of a reference is a link to an object. Otherwise,
+// a string is an ordinary value.
+func linked(s object) bool {
+	target, is := s["x-ref"].(map[string]any)
+	return !is || target["form"] != "object"
+}
+
+// written returns the schema of a reference in a request, which accepts more forms than
+// the schema that declares it.
+func written(s object) object {
+	out := refTo("schemas", "ReferenceToWrite")
+	for _, keyword := range []string{"x-ref", "description", "x-immutable", "x-derived", "default", "examples"} {
+		if s[keyword] != nil {
+			out[keyword] = s[keyword]
+		}
+	}
+	return out
+}
+
 // reference returns the schema of a reference in a response. Where a string is an
 // ordinary value, only an object is a reference.
 func (c *components) reference(s map[string]any) object {
 	out := refTo("schemas", "ObjectReference")
-	if target, ok := s["x-ref"].(map[string]any); ok && target["form"] == "object" {
+	if !linked(s) {
 		out = object{"anyOf": []any{object{"type": []any{"string", "null"}}, out}}
 	}
 	for _, keyword := range []string{"x-ref", "description", "x-immutable", "x-derived", "readOnly"} {
@@ -210,17 +254,27 @@ func (c *components) reference(s map[string]any) object {
 // join replaces the components for requests that are the same as those for
 // responses.
 func (c *components) join() {
-	for same := true; same; {
-		same = false
+	for found := true; found; {
+		found = false
 		for name, s := range c.done {
 			other := name + request.suffix()
-			if written := c.done[other]; written != nil && reflect.DeepEqual(s, written) {
+			if written := c.done[other]; written != nil && same(s, written) {
 				delete(c.done, other)
 				redirect(c.done, other, name)
-				same = true
+				found = true
 			}
 		}
 	}
+}
+
+// same reports whether two components differ in their titles alone.
+func same(a, b object) bool {
+	untitled := func(s object) object {
+		s = maps.Clone(s)
+		delete(s, "title")
+		return s
+	}
+	return reflect.DeepEqual(untitled(a), untitled(b))
 }
 
 // redirect makes the references to one component lead to another.
@@ -260,7 +314,7 @@ func (c *components) properties(file string, value any, as form) object {
 // hidden reports whether a property is in exchanges of the other form alone.
 func hidden(s map[string]any, as form) bool {
 	if as == request {
-		return s["readOnly"] == true || s["x-derived"] == true
+		return s["readOnly"] == true
 	}
 	return s["writeOnly"] == true
 }
@@ -281,7 +335,7 @@ func (c *components) withoutReadOnly(out object, s map[string]any) {
 	}
 }
 
-// camel returns words as one name, such as LineItem.
+// camel returns words as one name, such as WorkOrder.
 func camel(text string) string {
 	var b strings.Builder
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool {

@@ -144,7 +144,7 @@ func (s *Documents) text(r *rest.Call, path string, render func(*schema.Registry
 	return s.texts[path], nil
 }
 
-// serveNoMessage says that there is no such code: to browsers with a page.
+// serveNoMessage responds that a code does not exist: to browsers with a page.
 func serveNoMessage(r *rest.Call, code string) error {
 	r.Header().Add("Vary", "Accept")
 	if !prefersHTML(strings.Join(r.Request().Header.Values("Accept"), ",")) {

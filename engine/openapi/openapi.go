@@ -1,7 +1,8 @@
 // Package openapi describes what a server serves as an OpenAPI 3.1 document, made
 // from the schemas of its types and from fragments that document its other routes.
-// A page shows it. It also serves the schemas themselves. The package imports rest and
-// schema; begin with Build, and for schemas with renderSchema.
+// A page shows it. It also serves the schemas themselves. The package imports engine,
+// document, message, query, rest and schema; begin with Build, and for schemas with
+// renderSchema.
 package openapi
 
 import (
@@ -13,6 +14,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"marquee/engine/message"
 	"marquee/engine/rest"
@@ -41,8 +43,9 @@ type object = map[string]any
 // schema requires none of them.
 type Fragment []byte
 
-// supplied returns the properties of a type that fragments list in x-supplied.
-func supplied(t *schema.Type, fragments []Fragment) (all []string, err error) {
+// suppliedBy returns the properties of types that fragments list in x-supplied.
+func suppliedBy(fragments []Fragment) (map[string][]string, error) {
+	all := map[string][]string{}
 	for i, fragment := range fragments {
 		var part struct {
 			Supplied map[string][]string `json:"x-supplied"`
@@ -50,7 +53,44 @@ func supplied(t *schema.Type, fragments []Fragment) (all []string, err error) {
 		if err := json.Unmarshal(fragment, &part); err != nil {
 			return nil, fmt.Errorf("fragment %d: %w", i, err)
 		}
-		all = append(all, part.Supplied[t.Name]...)
+		for name, properties := range part.Supplied {
+			all[name] = append(all[name], properties...)
+		}
+	}
+	return all, nil
+}
+
+// takenBy returns the names of the components of fragments, and those of their
+// operations after a verb that operations of types have. Types must not have them.
+func takenBy(fragments []Fragment) (map[string]bool, error) {
+	all := map[string]bool{"Batch": true}
+	for i, fragment := range fragments {
+		var part struct {
+			Components struct{ Schemas, Parameters map[string]any }
+			Paths      map[string]map[string]json.RawMessage
+		}
+		if err := json.Unmarshal(fragment, &part); err != nil {
+			return nil, fmt.Errorf("fragment %d: %w", i, err)
+		}
+		for name := range part.Components.Schemas {
+			all[name] = true
+		}
+		for name := range part.Components.Parameters { // generators make types of them, too
+			all[camel(name)] = true
+		}
+		for _, item := range part.Paths {
+			for _, operation := range item {
+				var named struct{ OperationID string }
+				if json.Unmarshal(operation, &named) != nil {
+					continue // parameters are no operation
+				}
+				for _, verb := range []string{"get", "list", "head", "save", "put"} {
+					if name, has := strings.CutPrefix(named.OperationID, verb); has {
+						all[operationOf(name)] = true
+					}
+				}
+			}
+		}
 	}
 	return all, nil
 }
@@ -67,6 +107,8 @@ type builder struct {
 	// may reports whether the document has the writes of a type.
 	may        func(*schema.Type) bool
 	components *components
+	// supplied has the properties that the application may set, by type.
+	supplied map[string][]string
 	// values are the messages with which a write can be refused for its values.
 	values  []*message.Definition
 	paths   object
@@ -92,7 +134,17 @@ func Build(types *schema.Registry, version string, fragments ...Fragment) ([]byt
 
 // build leaves out the writes of the types that may not be written.
 func build(types *schema.Registry, version string, may func(*schema.Type) bool, fragments []Fragment) ([]byte, error) {
-	b := &builder{types: types, may: may, components: newComponents(types), values: ofValues(types), paths: object{}, tags: map[string]object{}, answers: object{}}
+	parts := append([]Fragment{own}, fragments...)
+	taken, err := takenBy(parts)
+	if err != nil {
+		return nil, err
+	}
+	properties, err := suppliedBy(parts)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{types: types, may: may, components: newComponents(types, taken), supplied: properties, values: ofValues(types),
+		paths: object{}, tags: map[string]object{}, answers: object{}}
 	for _, t := range types.Types() {
 		b.addType(t)
 	}
@@ -103,7 +155,7 @@ func build(types *schema.Registry, version string, may func(*schema.Type) bool, 
 		"components": object{"schemas": b.schemas(), "responses": b.answers},
 	}
 	var tags []any
-	for i, fragment := range append([]Fragment{own}, fragments...) {
+	for i, fragment := range parts {
 		var part object
 		if err := json.Unmarshal(fragment, &part); err != nil {
 			return nil, fmt.Errorf("fragment %d: %w", i, err)
@@ -126,7 +178,7 @@ func build(types *schema.Registry, version string, may func(*schema.Type) bool, 
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(whole)
+	err = encoder.Encode(whole)
 	return out.Bytes(), err
 }
 
@@ -135,21 +187,29 @@ func (b *builder) schemas() object {
 	for name, s := range b.components.done {
 		all[name] = s
 	}
-	all["Batch"] = b.batch()
+	all["Batch"] = b.batch(all)
 	return all
 }
 
-// batch is the body of a write of several types.
-func (b *builder) batch() object {
+// batch is the body of a write of several types. Each type has an operation of its own,
+// whose member type tells it from the others.
+func (b *builder) batch(all object) object {
 	var operations []any
+	byType := object{}
 	for _, t := range b.types.Types() {
-		if t.Writable() && b.may(t) {
-			operations = append(operations, object{"type": "object", "title": t.Title, "required": []any{"type", "object"}, "additionalProperties": false,
-				"properties": object{"type": object{"const": t.Name}, "object": refTo("schemas", b.components.named[location{file: typeFile(t)}]+request.suffix())}})
+		if !t.Writable() || !b.may(t) {
+			continue
 		}
+		name := b.components.named[location{file: typeFile(t)}]
+		operation := refTo("schemas", name+operationSuffix)
+		all[name+operationSuffix] = object{"type": "object", "required": []any{"type", "object"}, "additionalProperties": false,
+			"properties": object{"type": object{"type": "string", "enum": []any{t.Name}}, "object": refTo("schemas", name+request.suffix())}}
+		operations = append(operations, operation)
+		byType[t.Name] = operation["$ref"]
 	}
 	return object{"type": "object", "required": []any{"operations"}, "additionalProperties": false, "properties": object{
-		"operations": object{"type": "array", "maxItems": maxObjects, "items": object{"oneOf": operations}}}}
+		"operations": object{"type": "array", "maxItems": maxObjects, "items": object{"oneOf": operations,
+			"discriminator": object{"propertyName": "type", "mapping": byType}}}}}
 }
 
 // refuse adds the responses of refused requests to the operations of a fragment.

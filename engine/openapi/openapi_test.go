@@ -3,8 +3,11 @@ package openapi_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"marquee/engine/openapi"
 	"marquee/engine/schema"
@@ -74,6 +77,116 @@ func TestReferencesLead(t *testing.T) {
 	visit(whole)
 	if references < 1000 || len(seen) < 100 {
 		t.Errorf("%d references and %d operations: the walk does not see them", references, len(seen))
+	}
+}
+
+// TestTitlesThatAreTaken checks that types whose titles are names of the document itself
+// get names of their own, and change nothing about the others.
+func TestTitlesThatAreTaken(t *testing.T) {
+	files := fstest.MapFS{}
+	for i, title := range []string{"Message", "Health", "Batch", "Order page", "Order input", "Ids", "Object id", "_", "Order operation", "History", "Context"} {
+		files[fmt.Sprintf("t%d.json", i)] = &fstest.MapFile{Data: []byte(fmt.Sprintf(`{"$schema": "https://json-schema.org/draft/2020-12/schema",
+			"title": %q, "x-resource": {"path": "t%d"}, "type": "object", "properties": {"own%d": {"type": "string"}}}`, title, i, i))}
+	}
+	types, err := resources.LoadSchemas(schema.Source{Name: "titles", FS: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := openapi.Build(types, "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type document struct {
+		Paths      map[string]map[string]json.RawMessage
+		Components struct {
+			Schemas map[string]struct {
+				Title      string
+				Properties map[string]any
+			}
+		}
+	}
+	var plain, whole document
+	if err := json.Unmarshal(text, &whole); err != nil {
+		t.Fatal(err)
+	}
+	text, err = openapi.Build(load(t), "1")
+	if err != nil || json.Unmarshal(text, &plain) != nil {
+		t.Fatal(err)
+	}
+	for name, before := range plain.Components.Schemas {
+		if after := whole.Components.Schemas[name]; len(after.Properties) != len(before.Properties) {
+			t.Errorf("%s has the properties %v", name, after.Properties)
+		}
+	}
+	owns, ids := 0, map[string]bool{}
+	for name, s := range whole.Components.Schemas {
+		if s.Title != "" && s.Title != name {
+			t.Errorf("the title of %s is %s", name, s.Title)
+		}
+		for property := range s.Properties {
+			if strings.HasPrefix(property, "own") {
+				owns++
+			}
+		}
+	}
+	if owns != 22 {
+		t.Errorf("the types are described %d times, and not once for each direction", owns)
+	}
+	for _, item := range whole.Paths {
+		for method, operation := range item {
+			var named struct{ OperationID string }
+			if method == "parameters" || json.Unmarshal(operation, &named) != nil {
+				continue
+			}
+			if ids[named.OperationID] {
+				t.Errorf("there are two operations %s", named.OperationID)
+			}
+			ids[named.OperationID] = true
+		}
+	}
+}
+
+// TestInputs checks what the schemas for requests say of references, of properties that
+// reading completes, and of those that the application supplies.
+func TestInputs(t *testing.T) {
+	types, err := resources.LoadSchemas(schema.Source{Name: "inline", FS: fstest.MapFS{"gadgets.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"title": "Gadget", "x-resource": {"path": "gadgets"}, "type": "object", "required": ["kind", "order"],
+		"properties": {"order": {"type": "string", "x-ref": "orders"}, "kind": {"type": "string", "default": "SMALL"}}}`)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	supplying := openapi.Fragment(`{"x-supplied": {"creatives": ["layout", "verifiedSafe"]}}`)
+	text, err := openapi.Build(types, "1", supplying)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole struct {
+		Components struct {
+			Schemas map[string]struct {
+				Required   []string `json:"x-required-on-create"`
+				Properties map[string]struct {
+					Ref      string `json:"$ref"`
+					Default  any
+					OnCreate any `json:"x-default-on-create"`
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &whole); err != nil {
+		t.Fatal(err)
+	}
+	creative, gadget := whole.Components.Schemas["CreativeInput"], whole.Components.Schemas["GadgetInput"]
+	if _, written := creative.Properties["constraintsToText"]; !written || slices.Contains(creative.Required, "layout") || !slices.Contains(creative.Required, "name") {
+		t.Errorf("a creative is written as %+v", creative)
+	}
+	if _, written := creative.Properties["renderedHtml"]; written {
+		t.Error("a property that is read-only is written")
+	}
+	if kind := gadget.Properties["kind"]; kind.Default != nil || kind.OnCreate != "SMALL" {
+		t.Errorf("a kind is written as %+v", kind)
+	}
+	if gadget.Properties["order"].Ref != "#/components/schemas/ReferenceToWrite" || !slices.Equal(gadget.Required, []string{"order"}) {
+		t.Errorf("a gadget is written as %+v", gadget)
 	}
 }
 

@@ -89,13 +89,13 @@ func writable(r *rest.Call) (func(*schema.Type) bool, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := rest.OnlyParameters(parameters, "mine"); err != nil {
+		return nil, err
+	}
 	if parameters["mine"] == "" || parameters["mine"] == "false" {
 		return func(*schema.Type) bool { return true }, nil
 	}
 	if err := r.Authenticate(); err != nil {
-		return nil, err
-	}
-	if err := r.Only("mine"); err != nil {
 		return nil, err
 	}
 	if _, err := r.Boolean("mine"); err != nil {
@@ -177,10 +177,8 @@ func (s *Documents) serveSchema(r *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	for name := range parameters {
-		if !slices.Contains([]string{"form", "context", "auth_token"}, name) {
-			return message.ParameterUnknown.Error(message.Params{"parameter": name})
-		}
+	if err := rest.OnlyParameters(parameters, "form"); err != nil {
+		return err
 	}
 	form := writtenForm
 	if value, given := parameters["form"]; given {
@@ -207,11 +205,11 @@ func (s *Documents) schema(e *engine.Engine, name string, form schemaForm) (cont
 	if !ok {
 		return content{}, message.TypeUnknown.Error(message.Params{"type": name})
 	}
-	names, err := supplied(t, s.fragments)
+	supplied, err := suppliedBy(s.fragments)
 	if err != nil {
 		return content{}, err
 	}
-	body, err := renderSchema(types, t, form, names)
+	body, err := renderSchema(types, t, form, supplied[t.Name])
 	if err != nil {
 		return content{}, err
 	}

@@ -12,8 +12,8 @@ import (
 // typeNames are the names of a type in operationIds and components.
 type typeNames struct{ one, many string }
 
-// names derives the names of a type from its title, such as LineItem and LineItems
-// from "Line item".
+// names derives the names of a type from its title, such as WorkOrder and WorkOrders
+// from "Work order".
 func names(t *schema.Type) typeNames {
 	one := camel(t.Title)
 	if one == "" || !unicode.IsLetter(rune(one[0])) {
@@ -64,7 +64,7 @@ func (b *builder) addType(t *schema.Type) {
 	b.put(path+"/{id}", t, "PUT", "put"+name, b.save(t, name), below)
 }
 
-func idSchema() object { return refTo("schemas", "Id") }
+func idSchema() object { return refTo("schemas", "ObjectId") }
 
 // put adds an operation that the type supports to a path.
 func (b *builder) put(path string, t *schema.Type, method, id string, operation object, parameters []any) {
@@ -123,7 +123,7 @@ func (b *builder) object(t *schema.Type, name string) {
 	read["x-resource"] = t.Source["x-resource"]
 	if t.Writable() {
 		b.components.ref(at, request)
-		b.input(t, b.components.done[name+request.suffix()])
+		b.input(t, name+request.suffix())
 	}
 }
 
@@ -145,11 +145,18 @@ func (b *builder) common(t *schema.Type) object {
 // input completes the schema of what can be written. Absent properties of a stored
 // object are left alone, so that none is required; those that a new object needs are
 // named.
-func (b *builder) input(t *schema.Type, s object) {
-	required, _ := s["required"].([]any)
+func (b *builder) input(t *schema.Type, name string) {
+	s := b.components.done[name]
+	declared, _ := s["required"].([]any)
+	required := slices.DeleteFunc(slices.Clone(declared), func(name any) bool {
+		member := t.Shape.Properties[name.(string)]
+		return slices.Contains(b.supplied[t.Name], name.(string)) || member != nil && member.HasDefault
+	})
 	withoutConditions(s)
 	properties := s["properties"].(object)
 	for name, value := range properties {
+		value = onCreate(value)
+		properties[name] = value
 		if !slices.Contains(required, any(name)) {
 			properties[name] = orNull(value)
 		}
@@ -159,13 +166,26 @@ func (b *builder) input(t *schema.Type, s object) {
 		properties[t.IDProperty] = refTo("schemas", "CommonId")
 	}
 	if t.IDRequired && t.Parent == "" {
-		required = append(slices.Clone(required), "id")
+		required = append(required, "id")
 	}
 	if len(required) > 0 {
 		s["x-required-on-create"] = required
 	}
-	s["title"] = t.Title + " to be written"
+	s["title"] = name
 	s["description"] = t.Description + " An absent property is left as it is, and null removes a value."
+}
+
+// onCreate returns the schema of a property whose default is that of a new object: a
+// client that added the default to an update would change the object.
+func onCreate(value any) any {
+	s, ok := value.(object)
+	if !ok || s["default"] == nil {
+		return value
+	}
+	out := maps.Clone(s)
+	out["x-default-on-create"] = s["default"]
+	delete(out, "default")
+	return out
 }
 
 // orNull returns a schema that also accepts null.
@@ -175,7 +195,7 @@ func orNull(value any) any {
 		return value
 	}
 	out := object{}
-	for _, keyword := range []string{"description", "default", "examples", "x-ref", "x-immutable", "x-transitions", "x-secret"} {
+	for _, keyword := range []string{"description", "x-default-on-create", "examples", "x-ref", "x-immutable", "x-transitions", "x-secret"} {
 		if s[keyword] != nil {
 			out[keyword] = s[keyword]
 		}
@@ -201,7 +221,7 @@ func (b *builder) page(t *schema.Type, name string) {
 		"nextCursor": refTo("schemas", "NextCursor")}}
 	if t.Paged {
 		page["properties"].(object)["page"] = refTo("schemas", "PageNumber")
-		page["properties"].(object)["pageSize"] = refTo("schemas", "PageSize")
+		page["properties"].(object)["pageSize"] = refTo("schemas", "PageLength")
 	}
 	b.components.done[name+"Page"] = page
 	if t.Writable() {

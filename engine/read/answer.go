@@ -68,6 +68,7 @@ func (v *view) answer(ctx context.Context, s store.Snapshot, objects written.Obj
 	if err := answer.Begin(); err != nil {
 		return err
 	}
+	v.targets = objects.Targets
 	if err := v.answerObjects(ctx, s, objects, answer); err != nil {
 		return err
 	}

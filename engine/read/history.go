@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 
 	"marquee/engine/access"
 	"marquee/engine/document"
@@ -90,12 +89,20 @@ type historyRun struct {
 	v *view
 	// q finds the changes that remain to be shown.
 	q store.HistoryQuery
+	// parts decides which changes of the object are shown, and numbers them; nil if the
+	// caller sees them all.
+	parts *shownParts
 }
 
 func (p *historyRun) render(ctx context.Context, s store.Snapshot, paging query.Paging, mark string) (Page, error) {
 	var types seenTypes
 	count := func() (int64, error) { return s.HistoryCount(ctx, p.q) }
-	if p.q.ID == "" { // otherwise the caller sees the object
+	if p.q.ID != "" { // and the caller sees the object
+		if t, _ := p.v.registry.Type(p.q.Collection); t != nil && p.v.e.hooks[t.Name].Hide() != nil && !p.v.caller.System {
+			p.parts = &shownParts{v: p.v, t: t}
+			count = func() (int64, error) { return p.parts.begin(ctx, s, &p.q) }
+		}
+	} else {
 		var err error
 		if types, err = p.v.seenTypes(ctx, s); err != nil {
 			return Page{}, err
@@ -134,6 +141,9 @@ func (p *historyRun) find(ctx context.Context, s store.Snapshot, types seenTypes
 		q.Limit = limit
 		return s.History(ctx, q, yield)
 	}
+	if p.parts != nil {
+		return p.parts.find(ctx, s, q, limit, yield)
+	}
 	if len(types.parts) == 0 {
 		return read(limit, yield)
 	}
@@ -159,14 +169,17 @@ func (p *historyRun) show(ctx context.Context, s store.Snapshot, changes []*stor
 			return err
 		}
 		c.Fields = fields
+		text := history.Message(*c)
+		p.parts.number(c)
 		err = p.Add(func(dst []byte) ([]byte, error) {
 			w := renderer{v: p.v, out: dst, first: true}
-			w.entry(t, *c)
+			w.entry(t, c, text)
 			return w.out, nil
 		})
 		if err != nil || p.truncated {
 			return err
 		}
+		p.parts.next()
 		p.q.After, p.q.Offset = c.Position, 0
 	}
 	return nil
@@ -191,45 +204,9 @@ func (v *view) wantChange(t *schema.Type, c *store.Change) {
 	}
 }
 
-// shownFields applies the type's BeforeRender hook to the values of a change.
-func (v *view) shownFields(t *schema.Type, c store.Change) ([]byte, error) {
-	// The stored changes may still contain values that have become secrets.
-	fields, _, err := history.Redact(t.Shape, c.Fields)
-	shown := v.e.hooks[t.Name].BeforeRender
-	if shown == nil || err != nil {
-		return fields, err
-	}
-	decoded, err := document.Decode(fields, document.Limits{Depth: 1000})
-	if err != nil {
-		return nil, err
-	}
-	entries, _ := decoded.([]any)
-	for _, entry := range entries {
-		members, _ := entry.(map[string]any)
-		pointer, _ := members["field"].(string)
-		name := strings.TrimPrefix(pointer, "/")
-		for _, side := range []string{"from", "to"} {
-			value, there := members[side]
-			if !there {
-				continue
-			}
-			record := store.Record{Key: store.Key{Network: c.Network, ID: c.ID}, Document: document.Append(nil, map[string]any{name: value})}
-			if err := shown(v.caller, &record); err != nil {
-				return nil, err
-			}
-			object, err := document.DecodeObject(record.Document, document.Limits{Depth: 1000})
-			if err != nil {
-				return nil, err
-			}
-			members[side] = object[name]
-		}
-	}
-	return document.Append(nil, entries), nil
-}
-
 // entry writes an AuditMessage.
-func (w *renderer) entry(t *schema.Type, c store.Change) {
-	w.change(t, &c, history.Message(c))
+func (w *renderer) entry(t *schema.Type, c *store.Change, text message.Message) {
+	w.change(t, c, text)
 	if len(c.Cause) > 0 {
 		w.name("cause")
 		w.out = append(w.out, w.v.currentText(c.Cause)...)

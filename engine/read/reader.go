@@ -1,6 +1,6 @@
 // Package read answers reads: objects, lists, histories and notifications, rendered
-// from stored bytes for one caller. Of the write path it uses the result alone.
-// Begin with Reader and view.
+// from stored bytes for one caller. It imports access, catalog, history and parallel,
+// and of the write path only its result (written). Begin with Reader and view.
 package read
 
 import (
@@ -28,7 +28,8 @@ type Hooks struct {
 	// Reading: it then runs again with fewer records.
 	Derive func(ctx context.Context, r *Reading, records []*store.Record) error
 	// Hidden are the top-level properties that BeforeRender hides in part. Lists
-	// cannot filter by them, as the result would reveal the hidden part.
+	// cannot filter by them, and the history leaves out changes of the hidden part,
+	// as these would reveal it.
 	Hidden []string
 }
 

@@ -10,6 +10,7 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/schema"
 	"marquee/engine/store"
+	"marquee/engine/written"
 )
 
 // referenceKey identifies a referenced object.
@@ -27,6 +28,8 @@ type references struct {
 	labelBytes int
 	// parents are the parents in the paths of referenced objects.
 	parents map[referenceKey]string
+	// targets are referenced objects that were read before.
+	targets map[written.Key]written.Target
 }
 
 func newReferences() references {
@@ -49,7 +52,8 @@ func (v *view) want(ref, network, id string) {
 }
 
 // resolve reads the names of the objects that are visible, and the parents in the paths
-// of all of them, with one query as far as the ids decide what is visible.
+// of all of them, with one query as far as the ids decide what is visible. What was read
+// before is not read again.
 func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 	places := slices.SortedFunc(maps.Keys(v.wanted), func(a, b store.Place) int {
 		return cmp.Or(cmp.Compare(a.Collection, b.Collection), cmp.Compare(a.Network, b.Network))
@@ -59,7 +63,9 @@ func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 		target, _ := v.registry.Type(where.Collection)
 		ids := keysOf(v.wanted[where])
 		if target.Parent != "" {
-			parents = append(parents, store.LabelQuery{Collection: where.Collection, Property: target.Parent, Keys: store.KeysIn(where.Network, ids)})
+			if unread := v.takeTargets(where, ids, func(of referenceKey, t written.Target) { v.parents[of] = t.Parent }); len(unread) > 0 {
+				parents = append(parents, store.LabelQuery{Collection: where.Collection, Property: target.Parent, Keys: store.KeysIn(where.Network, unread)})
+			}
 		}
 		if target.Label == "" {
 			continue
@@ -68,12 +74,29 @@ func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 		if err != nil {
 			return err
 		}
+		certain = v.takeTargets(where, certain, func(of referenceKey, t written.Target) { v.addLabel(of, t.Label) })
 		if len(certain) > 0 {
 			names = append(names, store.LabelQuery{Collection: where.Collection, Property: target.Label, Keys: store.KeysIn(where.Network, certain)})
 		}
 	}
 	v.forgetWanted()
 	return v.readLabels(ctx, s, names, parents)
+}
+
+// takeTargets calls use for those of the ids that were read before, and returns the
+// others.
+func (v *view) takeTargets(where store.Place, ids []string, use func(referenceKey, written.Target)) (unread []string) {
+	if len(v.targets) == 0 {
+		return ids
+	}
+	for _, id := range ids {
+		if target, known := v.targets[written.Key{Collection: where.Collection, Network: where.Network, ID: id}]; known {
+			use(referenceKey{where.Collection, where.Network, id}, target)
+		} else {
+			unread = append(unread, id)
+		}
+	}
+	return unread
 }
 
 func (v *view) forgetWanted() {

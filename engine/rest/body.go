@@ -67,14 +67,14 @@ func (r *Call) receive(limit int) (*body, error) {
 		return nil, message.ContentEncoding.Error(message.Params{"value": encoding})
 	}
 	var err error
-	if b.file, err = r.arrive(b.limit); err != nil {
+	if b.file, err = r.receiveFile(b.limit); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
-// arrive writes what the client sends to a temporary file.
-func (r *Call) arrive(limit int64) (*spool.File, error) {
+// receiveFile writes what the client sends to a temporary file.
+func (r *Call) receiveFile(limit int64) (*spool.File, error) {
 	in, err := r.incoming()
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (r *Call) arrive(limit int64) (*spool.File, error) {
 // ReadBody reads the body as it was sent. The limit is small: the call needs no
 // share of the memory budget.
 func (r *Call) ReadBody(limit int64) ([]byte, error) {
-	file, err := r.arrive(limit)
+	file, err := r.receiveFile(limit)
 	if err != nil {
 		return nil, err
 	}

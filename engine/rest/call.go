@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -124,9 +125,17 @@ func (r *Call) NoContent() error { return r.empty(http.StatusNoContent) }
 
 // Only rejects parameters of the query other than these and those of all routes.
 func (r *Call) Only(names ...string) error {
-	for name := range r.parameters {
-		if name != "auth_token" && name != "context" && !slices.Contains(names, name) {
-			return message.ParameterUnknown.Error(message.Params{"parameter": name})
+	return OnlyParameters(r.parameters, names...)
+}
+
+// OnlyParameters rejects parameters of a query, as ParseQuery returns it, other than
+// these and those of all routes. The error names what is allowed.
+func OnlyParameters(parameters map[string]string, names ...string) error {
+	allowed := append([]string{"auth_token", "context"}, names...)
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		if !slices.Contains(allowed, name) {
+			slices.Sort(allowed)
+			return message.ParameterUnknown.Error(message.Params{"parameter": name, "allowed": strings.Join(slices.Compact(allowed), ", ")})
 		}
 	}
 	return nil

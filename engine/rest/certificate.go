@@ -82,7 +82,7 @@ func (c *Certificate) Follow(ctx context.Context, ticks <-chan time.Time, log *s
 			reported = ""
 		case err.Error() != reported:
 			reported = err.Error()
-			log.Error("the new certificate cannot be used, and the old one is still served", slog.String("file", c.certFile), slog.Time("expires", c.Expires()), slog.String("cause", reported))
+			log.Error("the new certificate cannot be used; the previous one remains in use", slog.String("file", c.certFile), slog.Time("expires", c.Expires()), slog.String("cause", reported))
 		}
 	}
 }

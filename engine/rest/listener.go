@@ -113,11 +113,11 @@ type conn struct {
 	encrypted *tls.Conn
 	s         *Server
 	from      origin
-	// handled says that a handler has a request; since is when the connection began
-	// to wait for one, in nanoseconds.
+	// handled reports whether a handler has a request; since is when the connection
+	// began to wait for one, in nanoseconds.
 	handled atomic.Bool
 	since   atomic.Int64
-	// multiplexed says that the connection may use HTTP/2.
+	// multiplexed reports whether the connection may use HTTP/2.
 	multiplexed atomic.Bool
 
 	stateOnce sync.Once

@@ -9,7 +9,7 @@ import (
 	"marquee/engine/store"
 )
 
-// operatorKey is the key by which a context says that its request is the operator's.
+// operatorKey is the key of the context value that marks a request of the operator.
 type operatorKey struct{}
 
 // operatorName is how the log names the operator, who is no user.

@@ -33,6 +33,9 @@ func ParseForm(raw string) (map[string]string, error) {
 		parameters[name] = value
 		return !twice
 	})
+	if message.QuerySyntax.Is(err) {
+		err = message.BodyForm.Error(nil)
+	}
 	return parameters, err
 }
 

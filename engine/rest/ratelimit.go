@@ -16,7 +16,7 @@ import (
 // for itself.
 type RateLimits struct {
 	// Caller is the limit of a caller, with all of the caller's access tokens
-	// together, so that another sign-in does not begin anew.
+	// together, so that another sign-in does not reset it.
 	Caller Rate
 	// Address is the limit of an address (IPv6: of a /64 network), with and without
 	// a token.

@@ -428,7 +428,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 	if served() != 10 {
 		t.Error("a certificate is served without its key")
 	}
-	if !strings.Contains(log.String(), "old one is still served") {
+	if !strings.Contains(log.String(), "previous one remains in use") {
 		t.Errorf("log: %s", log.String())
 	}
 	a.write(keyFile, key)

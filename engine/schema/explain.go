@@ -202,7 +202,7 @@ var limits = map[string]*message.Definition{
 func (r rawSchemas) leaf(err *jsonschema.ValidationError, keyword string, instance any) []message.Message {
 	value := r.keyword(err.AbsoluteKeywordLocation)
 	if value == nil {
-		value = told(keyword, err.Message)
+		value = expectedOf(keyword, err.Message)
 	}
 	at := place(err)
 	one := func(d *message.Definition, params message.Params) []message.Message {
@@ -258,15 +258,16 @@ func place(err *jsonschema.ValidationError) string {
 var dependent = regexp.MustCompile(`/dependentRequired/[^/]*/\d+$`)
 
 // Messages of the library for keywords without a subschema.
-var toldBy = map[string]*regexp.Regexp{
+var expectations = map[string]*regexp.Regexp{
 	"type":    regexp.MustCompile(`^expected (.*), but got`),
 	"enum":    regexp.MustCompile(`^value must be one of (.*)$`),
 	"format":  regexp.MustCompile(`is not valid '([^']*)'$`),
 	"pattern": regexp.MustCompile(`^does not match pattern '(.*)'$`),
 }
 
-func told(keyword, text string) any {
-	if pattern, ok := toldBy[keyword]; ok {
+// expectedOf returns what a message of the library names as expected, nil for none.
+func expectedOf(keyword, text string) any {
+	if pattern, ok := expectations[keyword]; ok {
 		if match := pattern.FindStringSubmatch(text); match != nil {
 			return match[1]
 		}

@@ -226,7 +226,7 @@ func (l *loader) checkVocabulary() {
 func (l *loader) vocabularyProblem(f *file, fault message.Message) {
 	at, _ := fault.Param("field").(string)
 	parent, name := at[:max(strings.LastIndexByte(at, '/'), 0)], at[strings.LastIndexByte(at, '/')+1:]
-	text, cure := strings.TrimPrefix(fault.String(), at+" "), "see docs/reference/schema-vocabulary.md"
+	text, cure := strings.TrimSuffix(strings.TrimPrefix(fault.String(), at+" "), "."), "see docs/reference/schema-vocabulary.md"
 	say := l.problem
 	switch fault.Definition() {
 	case message.PropertyUnknown:

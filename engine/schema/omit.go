@@ -51,7 +51,7 @@ func (l *loader) omit() {
 		}
 	}
 	if len(l.omitted.changed) > 0 {
-		l.spread()
+		l.addUsers()
 	}
 }
 
@@ -212,9 +212,9 @@ func (c *typeLint) uncertain(path string) bool {
 	return c.l.shapes.uncertain(shape)
 }
 
-// spread finds the schemas that directly or indirectly apply or refer to a changed
+// addUsers finds the schemas that directly or indirectly apply or refer to a changed
 // one.
-func (l *loader) spread() {
+func (l *loader) addUsers() {
 	users := map[location][]location{}
 	for _, f := range l.sound() {
 		walkFile(f, func(at string, schema map[string]any) {

@@ -39,7 +39,7 @@ func TestDiskKeepsItsReserve(t *testing.T) {
 	if err := write(t, f, 100<<20); !message.SpoolFull.Is(err) {
 		t.Fatalf("%v", err)
 	}
-	d, _ := look(dir)
+	d, _ := diskOf(dir)
 	if d.free < 1<<20 || f.Size() < 13<<20 {
 		t.Errorf("%d bytes are free, %d were written", d.free, f.Size())
 	}
@@ -49,7 +49,7 @@ func TestDiskKeepsItsReserve(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	if d, _ = look(dir); d.free < 15<<20 {
+	if d, _ = diskOf(dir); d.free < 15<<20 {
 		t.Errorf("after the file was closed, %d bytes are free", d.free)
 	}
 	if err := s.Check(); err != nil {

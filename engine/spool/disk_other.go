@@ -2,5 +2,5 @@
 
 package spool
 
-// look describes nothing: that the disk is full is noticed by writing.
-func look(string) (disk, bool) { return disk{}, false }
+// diskOf describes nothing: that the disk is full is noticed by writing.
+func diskOf(string) (disk, bool) { return disk{}, false }

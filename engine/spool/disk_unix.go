@@ -4,8 +4,8 @@ package spool
 
 import "syscall"
 
-// look describes the file system of a folder; ok is false if that fails.
-func look(dir string) (d disk, ok bool) {
+// diskOf describes the file system of a folder; ok is false if that fails.
+func diskOf(dir string) (d disk, ok bool) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return disk{}, false

@@ -79,7 +79,7 @@ func New(dir string, budget int64) *Spool {
 // DefaultBudget returns the default budget for a folder: 2 GiB, less on a small
 // disk, and at most 256 MiB if the folder is in memory.
 func DefaultBudget(dir string) int64 {
-	d, ok := look(dir)
+	d, ok := diskOf(dir)
 	if !ok {
 		return MaxDefaultBudget
 	}
@@ -106,7 +106,7 @@ func (s *Spool) Used() int64 {
 // InMemory reports whether the folder is in a file system in memory (tmpfs), so
 // that files count as memory of the machine or container.
 func (s *Spool) InMemory() bool {
-	d, ok := look(s.dir)
+	d, ok := diskOf(s.dir)
 	return ok && d.inMemory
 }
 
@@ -266,7 +266,7 @@ func (s *Spool) giveMemory(caller string, n int64) {
 
 // room returns an error if the disk has no room for n more bytes.
 func (s *Spool) room(n int64) error {
-	if d, ok := look(s.dir); ok && d.free-n < d.reserve() {
+	if d, ok := diskOf(s.dir); ok && d.free-n < d.reserve() {
 		return fmt.Errorf("the disk of %s has %d bytes free, of which %d are kept: there is no room for %d", s.dir, d.free, d.reserve(), n)
 	}
 	return nil

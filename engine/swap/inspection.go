@@ -51,10 +51,10 @@ func (n *inspection) inspect(ctx context.Context) error {
 func (n *inspection) step(ctx context.Context, find func(store.Snapshot, func(*store.Record) error) error) error {
 	return n.e.Store.Read(ctx, func(s store.Snapshot) error {
 		f := findings{inspection: n, problems: map[string]schema.Problem{}, wanted: map[store.Place][]wantedTarget{}}
-		if err := find(s, f.look); err != nil {
+		if err := find(s, f.compare); err != nil {
 			return err
 		}
-		if err := f.lookAtTargets(ctx, s); err != nil || len(f.problems) == 0 {
+		if err := f.checkTargets(ctx, s); err != nil || len(f.problems) == 0 {
 			return err
 		}
 		var problems schema.Problems
@@ -87,8 +87,8 @@ func (f *findings) problem(at, text, cure string) {
 
 const newProperty = "use a new property, or take the values out of the stored objects first"
 
-// look checks one object.
-func (f *findings) look(r *store.Record) error {
+// compare checks one object.
+func (f *findings) compare(r *store.Record) error {
 	object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 	if err != nil {
 		return err
@@ -128,8 +128,8 @@ func (f *findings) look(r *store.Record) error {
 	return nil
 }
 
-// lookAtTargets checks the objects that values will refer to.
-func (f *findings) lookAtTargets(ctx context.Context, s store.Snapshot) error {
+// checkTargets checks the objects that values will refer to.
+func (f *findings) checkTargets(ctx context.Context, s store.Snapshot) error {
 	for where, wanted := range f.wanted {
 		found := map[string]map[string]any{}
 		var ids []string

@@ -21,7 +21,7 @@ const (
 	leaseEnd = 5 * time.Second
 )
 
-var errLeaseLost = &store.Error{Code: store.CodeUnavailable, Text: "another server makes objects findable by its schemas, as this one did not answer for a while: load the schemas again"}
+var errLeaseLost = &store.Error{Code: store.CodeUnavailable, Text: "another server took over the schema change because this one did not renew its lease in time: load the schemas again"}
 
 // lease is held for one call of withLease. It is nil for a store that belongs to this
 // process, where Swapper.swapping suffices.
@@ -88,7 +88,7 @@ func (l *lease) acquire(ctx context.Context) error {
 		looked = time.Now()
 		select {
 		case <-ctx.Done():
-			return &store.Error{Code: store.CodeDeadline, Text: "another server makes objects findable by its schemas", Cause: ctx.Err()}
+			return &store.Error{Code: store.CodeDeadline, Text: "another server is still indexing objects for its schemas", Cause: ctx.Err()}
 		case <-time.After(leasePoll):
 		}
 	}

@@ -16,7 +16,7 @@ type Resealing struct {
 	// Records is how many of Total records have been looked at in this pass. Total is
 	// how many there were when the pass began.
 	Records, Total int64
-	// Resealed is how many records were encrypted anew, in all passes.
+	// Resealed is how many records were encrypted again, in all passes.
 	Resealed int64
 }
 
@@ -86,7 +86,7 @@ func (e *Swapper) resealAll(ctx context.Context, sealer catalog.RotatingSealer, 
 }
 
 // resealCollection looks at all records of a collection. It reads them outside of
-// transactions, and begins one only for those that it has to encrypt anew.
+// transactions, and begins one only for those that it has to encrypt again.
 func (e *Swapper) resealCollection(ctx context.Context, sealer catalog.RotatingSealer, name string, done *Resealing, progress func(Resealing)) error {
 	var after store.Key
 	for {
@@ -125,12 +125,12 @@ func (e *Swapper) resealCollection(ctx context.Context, sealer catalog.RotatingS
 	}
 }
 
-// resealStep is how many records are read at once, and at most encrypted anew in one
+// resealStep is how many records are read at once, and at most encrypted again in one
 // transaction.
 const resealStep = 100
 
-// resealRecords encrypts the secrets of some records anew, and returns how many of
-// them it has rewritten.
+// resealRecords encrypts the secrets of some records with the current key, and returns
+// how many of them it has rewritten.
 func resealRecords(ctx context.Context, tx store.Tx, sealer catalog.RotatingSealer, name string, keys []store.Key) (int, error) {
 	var changed []store.Record
 	err := tx.Get(ctx, name, keys, func(r *store.Record) error {
@@ -155,8 +155,8 @@ func resealRecords(ctx context.Context, tx store.Tx, sealer catalog.RotatingSeal
 	return len(changed), tx.Rewrite(ctx, name, changed)
 }
 
-// resealWalk encrypts the secrets of a document anew. It needs no schema: what was not
-// encrypted for its place does not open there.
+// resealWalk encrypts the secrets of a document with the current key. It needs no
+// schema: what was not encrypted for its place does not open there.
 type resealWalk struct {
 	sealer     catalog.RotatingSealer
 	collection string

@@ -29,7 +29,7 @@ type revision struct {
 func (e *Swapper) revise(ctx context.Context, l *lease, registry *schema.Registry) (*revision, error) {
 	v, err := e.compare(ctx, registry)
 	if err == nil {
-		err = v.ask(ctx, l)
+		err = v.inspectAll(ctx, l)
 	}
 	if err == nil {
 		err = v.open(ctx, l)
@@ -68,8 +68,8 @@ func (e *Swapper) compare(ctx context.Context, registry *schema.Registry) (*revi
 			}
 			declared, shown := was.forms(now)
 			for _, place := range shown {
-				problems = append(problems, schema.Problem{File: t.File, Pointer: place, Text: "the stored values are secret, and would be shown",
-					Cure: `say "x-secret": true, use a new property, or say "x-secret": false to have the stored values decrypted`})
+				problems = append(problems, schema.Problem{File: t.File, Pointer: place, Text: "the stored values are secret and would become readable",
+					Cure: `keep "x-secret": true, use a new property, or set "x-secret": false to decrypt the stored values`})
 			}
 			for place, form := range declared {
 				by := v.opens
@@ -120,9 +120,9 @@ func unremembered(t *schema.Type) *outline {
 	return o
 }
 
-// ask checks the stored values of all differences, after it has made writes of all
+// inspectAll checks the stored values of all differences, after it has made writes of all
 // servers respect them.
-func (v *revision) ask(ctx context.Context, l *lease) error {
+func (v *revision) inspectAll(ctx context.Context, l *lease) error {
 	if len(v.proposed) == 0 {
 		return nil
 	}

@@ -1,5 +1,6 @@
 // Package verify checks stored objects against their schemas, indexes, references
-// and history. It imports catalog, and changes nothing. Begin with Verify.
+// and history, and changes nothing. It imports catalog, document, query, schema and
+// store. Begin with Verify.
 package verify
 
 import (
@@ -7,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"marquee/engine/catalog"
@@ -87,7 +89,7 @@ func (v *verifier) run() error {
 		var page []verified
 		err := v.e.Store.Read(v.ctx, func(s store.Snapshot) (err error) {
 			if page, err = v.page(s, last); err == nil {
-				faults, err = v.look(s, page)
+				faults, err = v.checkPage(s, page)
 			}
 			return err
 		})
@@ -128,8 +130,8 @@ func (v *verifier) page(s store.Snapshot, after store.Key) (page []verified, err
 	return page, err
 }
 
-// look checks the objects of a page.
-func (v *verifier) look(s store.Snapshot, page []verified) (faults []Fault, err error) {
+// checkPage checks the objects of a page.
+func (v *verifier) checkPage(s store.Snapshot, page []verified) (faults []Fault, err error) {
 	found := func(r *store.Record, text, cure string) {
 		faults = append(faults, Fault{v.t.Name, r.Network, r.ID, text, cure})
 	}
@@ -143,10 +145,10 @@ func (v *verifier) look(s store.Snapshot, page []verified) (faults []Fault, err 
 		r.object = object
 		sound = append(sound, r)
 	}
-	for _, look := range []func(store.Snapshot, []verified, func(*store.Record, string, string)) error{
+	for _, check := range []func(store.Snapshot, []verified, func(*store.Record, string, string)) error{
 		v.references, v.terms, v.claims, v.history, v.files, v.schema, // the last one opens the secrets
 	} {
-		if err := look(s, sound, found); err != nil {
+		if err := check(s, sound, found); err != nil {
 			return nil, err
 		}
 	}
@@ -181,20 +183,22 @@ func (v *verifier) schema(_ store.Snapshot, page []verified, found func(*store.R
 				found(r.Record, "more of its values do not suit the schema", cureWrite)
 				break
 			}
-			found(r.Record, "it does not suit its schema: "+fault.String(), cureWrite)
+			found(r.Record, "it is invalid by its schema: "+fault.String(), cureWrite)
 		}
 	}
 	return nil
 }
 
+// reference is a reference of a stored object, at a place in its document.
+type reference struct {
+	r  *store.Record
+	at string
+	to *document.Reference
+	id string
+}
+
 // references checks that the objects refer to existing objects.
 func (v *verifier) references(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
-	type reference struct {
-		r  *store.Record
-		at string
-		to *document.Reference
-		id string
-	}
 	wanted := map[store.Place][]reference{}
 	for _, r := range page {
 		v.shape.References(r.object, func(at document.Pointer, ref *document.Reference, id, network string) {
@@ -208,30 +212,7 @@ func (v *verifier) references(s store.Snapshot, page []verified, found func(*sto
 		})
 	}
 	for where, references := range wanted {
-		ids := map[string]bool{}
-		for _, reference := range references {
-			ids[reference.id] = true
-		}
-		var list []string
-		for id := range ids {
-			list = append(list, id)
-		}
-		slices.Sort(list)
-		targets := map[string]map[string]any{}
-		err := s.Get(v.ctx, where.Collection, store.KeysIn(where.Network, list), func(r *store.Record) error {
-			object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
-			if err != nil {
-				object = nil // reported when that object is checked
-			}
-			kept := map[string]any{}
-			for _, reference := range references {
-				for name := range reference.to.Where {
-					kept[name] = object[name]
-				}
-			}
-			targets[r.ID] = kept
-			return nil
-		})
+		targets, err := v.targets(s, where, references)
 		if err != nil {
 			return err
 		}
@@ -249,6 +230,31 @@ func (v *verifier) references(s store.Snapshot, page []verified, found func(*sto
 		}
 	}
 	return nil
+}
+
+// targets reads the objects at a place that references lead to. It returns the values
+// that the references require, by id.
+func (v *verifier) targets(s store.Snapshot, where store.Place, references []reference) (map[string]map[string]any, error) {
+	ids := map[string]bool{}
+	for _, reference := range references {
+		ids[reference.id] = true
+	}
+	targets := map[string]map[string]any{}
+	err := s.Get(v.ctx, where.Collection, store.KeysIn(where.Network, slices.Sorted(maps.Keys(ids))), func(r *store.Record) error {
+		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+		if err != nil {
+			object = nil // reported when that object is checked
+		}
+		kept := map[string]any{}
+		for _, reference := range references {
+			for name := range reference.to.Where {
+				kept[name] = object[name]
+			}
+		}
+		targets[r.ID] = kept
+		return nil
+	})
+	return targets, err
 }
 
 // terms reports missing terms.
@@ -361,12 +367,12 @@ func (v *verifier) history(s store.Snapshot, page []verified, found func(*store.
 }
 
 func (v *verifier) files(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
-	look := v.Files[v.t.Name]
-	if look == nil {
+	check := v.Files[v.t.Name]
+	if check == nil {
 		return nil
 	}
 	for _, r := range page {
-		faults, err := look(v.ctx, s, r.Record)
+		faults, err := check(v.ctx, s, r.Record)
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func TestVerify(t *testing.T) {
 	}{
 		{"sound", func(context.Context, store.Tx, store.Record) error { return nil }, nil},
 		{"wrong-type", replaceDocument(`{"floor":"ground","name":"wrong-type","tags":7}`),
-			[]string{"it does not suit its schema: /tags"}},
+			[]string{"it is invalid by its schema: /tags"}},
 		{"missing-target", replaceDocument(`{"floor":"cellar","name":"missing-target"}`),
 			[]string{`/floor refers to floors "cellar", which is not there`}},
 		{"version-without-a-change", func(ctx context.Context, tx store.Tx, room store.Record) error {
