@@ -27,8 +27,8 @@ var (
 )
 
 // Visible implements engine.Access. A caller whose roles have the scope TEAM sees the
-// objects of the caller's teams, those that hang on what these teams or the roles name,
-// those that belong to no team, and all objects of types without teams.
+// objects of the caller's teams, those that belong to what these teams or the roles
+// name, those that belong to no team, and all objects of types without teams.
 func (Access) Visible(caller *engine.Caller, t *schema.Type, network string) query.Expr {
 	switch {
 	case caller.System:

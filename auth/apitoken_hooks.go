@@ -8,6 +8,7 @@ import (
 	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/rest"
 	"marquee/engine/store"
 )
 
@@ -38,6 +39,9 @@ func (s *Service) tokenBeforeValidate(ctx context.Context, w *engine.Writing, c 
 		c.After["expiryTime"] = document.FormatTime(now.AddDate(0, 0, tokenDays))
 	}
 	if c.Caller.System {
+		if c.Caller.Operator { // whose rights it would have
+			return message.HeaderInvalid.Error(message.Params{"header": rest.OnBehalfOf, "expected": "the id of the user for whom the token acts"})
+		}
 		return nil
 	}
 	if c.Caller.Token != nil { // it would outlive its own revocation

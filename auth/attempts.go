@@ -278,31 +278,28 @@ func readAddresses(ctx context.Context, s store.Snapshot, user string) (store.Re
 
 // remember stores that a user has signed in at an address, and forgets the failures
 // that were counted apart for it.
-func (s *Service) remember(ctx context.Context, user, address string, own counter) error {
-	today := s.now().Unix() / secondsOfDay
-	return s.store.Write(ctx, func(tx store.Tx) error {
-		record, d, err := readAddresses(ctx, tx, user)
-		if err != nil {
-			return err
-		}
-		if _, known := d.Addresses[address]; !known && len(d.Addresses) >= maxAddresses {
-			oldest := ""
-			for known, day := range d.Addresses {
-				if oldest == "" || day < d.Addresses[oldest] || day == d.Addresses[oldest] && known < oldest {
-					oldest = known
-				}
+func (s *Service) remember(ctx context.Context, tx store.Tx, a *attempt) error {
+	record, d, err := readAddresses(ctx, tx, a.user)
+	if err != nil {
+		return err
+	}
+	if _, known := d.Addresses[a.address]; !known && len(d.Addresses) >= maxAddresses {
+		oldest := ""
+		for known, day := range d.Addresses {
+			if oldest == "" || day < d.Addresses[oldest] || day == d.Addresses[oldest] && known < oldest {
+				oldest = known
 			}
-			delete(d.Addresses, oldest)
 		}
-		d.Addresses[address] = today
-		list := map[string]any{}
-		for address, day := range d.Addresses {
-			list[address] = day
-		}
-		content := document.Append(nil, map[string]any{"addresses": list})
-		if err := tx.Put(ctx, addressCollection, []store.Write{store.InternalWrite(record, "ACTIVE", content, s.now())}); err != nil {
-			return err
-		}
-		return s.forgive(ctx, tx, own)
-	})
+		delete(d.Addresses, oldest)
+	}
+	d.Addresses[a.address] = s.now().Unix() / secondsOfDay
+	list := map[string]any{}
+	for address, day := range d.Addresses {
+		list[address] = day
+	}
+	content := document.Append(nil, map[string]any{"addresses": list})
+	if err := tx.Put(ctx, addressCollection, []store.Write{store.InternalWrite(record, "ACTIVE", content, s.now())}); err != nil {
+		return err
+	}
+	return s.forgive(ctx, tx, a.own)
 }

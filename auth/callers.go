@@ -62,12 +62,34 @@ type member struct {
 // network or password changes.
 type callers struct{ kept kept[string, *member] }
 
-// maxKept is the number of users that are remembered.
+// maxKept is the number of users that are remembered, fewer if their roles and teams
+// name many objects.
 const maxKept = 10_000
+
+// namedPerWeight is the number of objects that take as much memory as a caller.
+const namedPerWeight = 100
+
+// weightOf returns what a caller counts towards maxKept.
+func weightOf(c *engine.Caller) int {
+	named := 0
+	for _, grant := range c.Grants {
+		named += len(grant.Teams)
+		for _, ids := range grant.Bound {
+			named += len(ids)
+		}
+		for _, role := range grant.TeamRoles {
+			for _, ids := range role.Bound {
+				named += len(ids)
+			}
+		}
+	}
+	return 1 + named/namedPerWeight
+}
 
 func newCallers(s store.Store) *callers {
 	c := &callers{kept[string, *member]{store: s, collections: []string{"users", "roles", "teams", "networks", credentialCollection}}}
 	c.kept.entries.most = maxKept
+	c.kept.entries.weigh = func(e entry[*member]) int { return weightOf(e.value.caller) }
 	return c
 }
 
@@ -126,26 +148,12 @@ func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user 
 	if err != nil {
 		return err
 	}
-	err = s.Get(ctx, "roles", roles, func(r *store.Record) error {
-		if r.State != "ACTIVE" {
-			return nil
-		}
-		var role roleDocument
-		if err := json.Unmarshal(r.Document, &role); err != nil {
-			return err
-		}
-		if role.Scope != "NETWORK" {
-			var err error
-			if role.bound, err = boundBy(r.Document); err != nil {
-				return err
-			}
-		}
-		if active[r.Network] {
-			caller.Grants[r.Network] = withRole(caller.Grants[r.Network], role)
+	err = readRoles(ctx, s, roles, func(network string, role roleDocument) {
+		if active[network] {
+			caller.Grants[network] = withRole(caller.Grants[network], role)
 		} else if manages(withRole(engine.Grant{}, role)) {
-			caller.Dormant[r.Network] = true
+			caller.Dormant[network] = true
 		}
-		return nil
 	})
 	if err != nil {
 		return err
@@ -163,6 +171,8 @@ func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user 
 	return nil
 }
 
+// withRole adds a role to a grant. Of what the roles name, the first maxBound objects of
+// a property count.
 func withRole(grant engine.Grant, role roleDocument) engine.Grant {
 	if grant.NetworkPermissions == nil {
 		grant.NetworkPermissions, grant.TeamPermissions = map[string]bool{}, map[string]bool{}
@@ -175,7 +185,7 @@ func withRole(grant engine.Grant, role roleDocument) engine.Grant {
 		for _, permission := range role.Permissions {
 			own[permission] = true
 		}
-		grant.Team, grant.TeamRoles = true, append(grant.TeamRoles, engine.TeamRole{Permissions: own, Bound: role.bound})
+		grant.Team, grant.TeamRoles = true, append(grant.TeamRoles, engine.TeamRole{Permissions: own, Bound: bounded(role.bound, grant.TeamRoles)})
 	}
 	for _, permission := range role.Permissions {
 		permissions[permission] = true

@@ -10,7 +10,6 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/store"
-	"marquee/engine/write"
 )
 
 // credentialDocument is a user's stored password. It is not part of the user, so
@@ -23,8 +22,8 @@ type credentialDocument struct {
 type prepared struct {
 	// hash is the hash of a new password, or "".
 	hash string
-	// proved says that the user has sent the current password, whose revision was
-	// credential.
+	// proved reports whether the user has sent the current password, whose revision
+	// was credential.
 	proved     bool
 	credential int64
 }
@@ -185,7 +184,7 @@ func (s *Service) usersBeforeStore(ctx context.Context, w *engine.Writing, chang
 	if err := guardUsers(ctx, w, changes); err != nil {
 		return err
 	}
-	return write.Each(s.userBeforeStore)(ctx, w, changes)
+	return engine.Each(s.userBeforeStore)(ctx, w, changes)
 }
 
 // userBeforeStore stores a new password, whose revision invalidates the user's tokens.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"marquee/engine/document"
 	"marquee/engine/message"
@@ -97,6 +98,9 @@ func forbidCaching(r *rest.Call) {
 	r.Header().Set("Pragma", "no-cache")
 }
 
+// tokenScope is the only OAuth 2.0 scope that a token request may name.
+const tokenScope = "ng_api"
+
 func (s *Service) grant(r *rest.Call) (*Tokens, error) {
 	parameters, err := rest.ParseQuery(r.Request().URL.RawQuery)
 	if err != nil {
@@ -106,8 +110,8 @@ func (s *Service) grant(r *rest.Call) (*Tokens, error) {
 	if err != nil {
 		return nil, err
 	}
-	if scope := fields["scope"]; scope != "" && scope != "ng_api" {
-		return nil, message.InvalidScope.Error(nil)
+	if scope := fields["scope"]; scope != "" && scope != tokenScope {
+		return nil, message.InvalidScope.Error(message.Params{"expected": tokenScope})
 	}
 	need := func(names ...string) error {
 		for _, name := range names {
@@ -180,9 +184,23 @@ func tokenRequest(r *rest.Call) (map[string]string, error) {
 	case media == "application/json", strings.HasSuffix(media, "+json"), looksLikeJSON:
 		return jsonFields(body)
 	case media == "", media == "application/x-www-form-urlencoded", media == "text/plain":
-		return rest.ParseForm(strings.TrimSpace(string(body)))
+		return formFields(body)
 	}
 	return nil, message.MediaType.Error(message.Params{"value": contentType})
+}
+
+// formFields parses a form. Its values must be such that JSON could have them, too.
+func formFields(body []byte) (map[string]string, error) {
+	fields, err := rest.ParseForm(strings.TrimSpace(string(body)))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range tokenParameters {
+		if value := fields[name]; strings.ContainsRune(value, 0) || !utf8.ValidString(value) {
+			return nil, message.ParameterInvalid.Error(message.Params{"parameter": name, "expected": "UTF-8 without the character U+0000"})
+		}
+	}
+	return fields, nil
 }
 
 func jsonFields(body []byte) (map[string]string, error) {
@@ -213,7 +231,8 @@ var oauthCodes = map[*message.Definition]string{
 }
 
 // refuse responds to a client error in the format of RFC 6749, with the messages
-// added. Other errors are problem documents, as everywhere.
+// added. Other errors are problem documents, as everywhere. A value that no object could
+// have is a request that is malformed (RFC 6749, section 5.2).
 func refuse(r *rest.Call, err error) error {
 	var e *message.Error
 	if !errors.As(err, &e) || rest.Status(e.Kind) >= http.StatusInternalServerError {
@@ -231,6 +250,10 @@ func refuse(r *rest.Call, err error) error {
 	if e.RetryAfter > 0 {
 		r.Header().Set("Retry-After", rest.RetryAfter(e.RetryAfter))
 	}
-	r.Answer(rest.Status(e.Kind), body)
+	status := rest.Status(e.Kind)
+	if e.Kind == message.Invalid {
+		status = http.StatusBadRequest
+	}
+	r.Answer(status, body)
 	return nil
 }

@@ -7,18 +7,17 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/store"
-	"marquee/engine/write"
 )
 
 // Hooks returns the rules of users, roles, tokens, teams and networks: callers can grant
 // only permissions that they hold.
 func (s *Service) Hooks() map[string]engine.Hooks {
 	return map[string]engine.Hooks{
-		"users":    {Prepare: s.prepareUser, BeforeValidate: write.Each(s.userBeforeValidate), BeforeStore: s.usersBeforeStore, BeforeRender: userBeforeRender, Hidden: []string{"userRoles"}},
-		"roles":    {BeforeValidate: write.Each(roleBeforeValidate), BeforeStore: guardRoles},
-		tokenType:  {Prepare: prepareToken, BeforeValidate: write.Each(s.tokenBeforeValidate), BeforeStore: write.Each(storeToken), Derive: s.deriveUses},
+		"users":    {Prepare: s.prepareUser, BeforeValidate: engine.Each(s.userBeforeValidate), BeforeStore: s.usersBeforeStore, BeforeRender: userBeforeRender, Hidden: []string{"userRoles"}},
+		"roles":    {BeforeValidate: engine.Each(roleBeforeValidate), BeforeStore: guardRoles},
+		tokenType:  {Prepare: prepareToken, BeforeValidate: engine.Each(s.tokenBeforeValidate), BeforeStore: engine.Each(storeToken), Derive: s.deriveUses},
 		"teams":    {Validate: validateTeams},
-		"networks": {Prepare: prepareNetwork, BeforeStore: write.Each(networkBeforeStore)},
+		"networks": {Prepare: prepareNetwork, BeforeStore: engine.Each(networkBeforeStore)},
 	}
 }
 

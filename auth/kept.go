@@ -10,9 +10,13 @@ import (
 
 // generations is a bounded map that forgets what has not been used for longest.
 type generations[K comparable, V any] struct {
-	// most is the number of entries at most.
-	most       int
+	// most is what all entries weigh at most.
+	most int
+	// weigh returns what an entry weighs; nil means 1.
+	weigh      func(V) int
 	young, old map[K]V
+	// weight is that of young.
+	weight int
 }
 
 func (g *generations[K, V]) get(key K) (V, bool) {
@@ -27,13 +31,25 @@ func (g *generations[K, V]) get(key K) (V, bool) {
 }
 
 func (g *generations[K, V]) put(key K, value V) {
-	if g.young == nil || len(g.young) >= g.most/2 {
-		g.old, g.young = g.young, map[K]V{}
+	weight := g.weightOf(value)
+	if before, ok := g.young[key]; ok {
+		g.weight -= g.weightOf(before)
+	}
+	if g.young == nil || g.weight > 0 && g.weight+weight > g.most/2 {
+		g.old, g.young, g.weight = g.young, map[K]V{}, 0
 	}
 	g.young[key] = value
+	g.weight += weight
 }
 
-func (g *generations[K, V]) clear() { g.young, g.old = nil, nil }
+func (g *generations[K, V]) weightOf(value V) int {
+	if g.weigh == nil {
+		return 1
+	}
+	return g.weigh(value)
+}
+
+func (g *generations[K, V]) clear() { g.young, g.old, g.weight = nil, nil, 0 }
 
 // maxAge is how long values are kept at most. Changes that were made by hand, or by
 // restoring a backup, are not announced by the store.

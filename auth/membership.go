@@ -9,13 +9,6 @@ import (
 	"marquee/engine/store"
 )
 
-// Of a user's ACTIVE teams in a network, the maxTeams that were created first show what
-// belongs to them, and of what they name, the first maxBound objects of a property.
-const (
-	maxTeams = 1000
-	maxBound = 10_000
-)
-
 // byMember finds the teams of a user.
 var byMember = query.Field{Term: "users", Path: []query.Step{{Name: "users", Array: true}}}
 

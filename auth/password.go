@@ -105,9 +105,9 @@ func parseHash(stored string) (p parsedHash, ok bool) {
 	return p, err == nil
 }
 
-// outdated reports whether a hash was computed with other parameters than those of
+// needsRehash reports whether a hash was computed with other parameters than those of
 // HashPassword.
-func outdated(stored string) bool {
+func needsRehash(stored string) bool {
 	p, ok := parseHash(stored)
 	return !ok || p.memory != argonMemoryKB || p.passes != argonPasses || p.lanes != argonLanes ||
 		len(p.salt) != saltBytes || len(p.hash) != argonBytes

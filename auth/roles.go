@@ -16,11 +16,15 @@ import (
 // the caller has. Removing a permission counts, because all users with the role lose
 // it.
 func roleBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change) error {
+	if !asStored(c) {
+		checkNamed(w, c)
+	}
 	if c.Internal() || c.Caller.System || unchanged(c) {
 		return nil
 	}
 	grant := c.Caller.Grants[c.Network]
 	permissions := c.Type.Permissions()
+	var granted []string // or revoked, of those that the caller holds in scope TEAM alone
 	for _, role := range []map[string]any{c.Before, c.After} {
 		if role == nil {
 			continue
@@ -33,7 +37,18 @@ func roleBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change
 			case !slices.Contains(permissions, permission): // which the schema rejects
 			case role["scope"] == "NETWORK" && !grant.NetworkPermissions[permission], !holdsFor(grant, permission, affectedBounds(c, permission)):
 				return message.GrantNotHeld.Error(message.Params{"field": "/permissions", "value": permission})
+			case !grant.NetworkPermissions[permission] && !keeps(c, permission):
+				granted = append(granted, permission)
 			}
+		}
+	}
+	if len(granted) > 0 {
+		apart, err := heldApart(w, c.Network, c.ID, grant)
+		if err == nil && apart {
+			err = message.GrantNotHeld.Error(message.Params{"field": "/permissions", "value": granted[0]})
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if c.Before != nil && c.State != c.StateBefore && !grant.Network {
@@ -70,11 +85,16 @@ func holdsFor(grant engine.Grant, permission string, named map[string][]string) 
 	return true
 }
 
+// keeps reports whether a change of a role leaves its holders a permission.
+func keeps(c *engine.Change, permission string) bool {
+	grants := func(role map[string]any) bool { return slices.Contains(texts(role["permissions"]), permission) }
+	return c.Before != nil && c.State == c.StateBefore && c.Before["scope"] == c.After["scope"] && grants(c.Before) && grants(c.After)
+}
+
 // affectedBounds returns the objects for which the holders of a changed role gain or lose
 // a permission, by the property that names them.
 func affectedBounds(c *engine.Change, permission string) map[string][]string {
-	grants := func(role map[string]any) bool { return slices.Contains(texts(role["permissions"]), permission) }
-	if c.Before != nil && c.State == c.StateBefore && c.Before["scope"] == c.After["scope"] && grants(c.Before) && grants(c.After) {
+	if keeps(c, permission) {
 		return changedBounds(c)
 	}
 	affected := changedBounds(c)

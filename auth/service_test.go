@@ -13,10 +13,10 @@ import (
 // are created.
 func TestNoTokensForTheOldPassword(t *testing.T) {
 	service := serviceWithUser(t)
-	if tokens, err := service.signIn(t.Context(), "u", 1, ""); !message.InvalidGrant.Is(err) {
+	if tokens, err := service.signIn(t.Context(), &attempt{user: "u", credential: 1}, ""); !message.InvalidGrant.Is(err) {
 		t.Errorf("%v, %v", tokens, err)
 	}
-	if _, err := service.signIn(t.Context(), "u", 0, ""); err != nil {
+	if _, err := service.signIn(t.Context(), &attempt{user: "u", credential: 0}, ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -66,5 +66,24 @@ func TestGenerations(t *testing.T) {
 	}
 	if _, ok := g.get(500); ok {
 		t.Error("an unused value is remembered")
+	}
+}
+
+// A value that is large counts as several.
+func TestGenerationsByWeight(t *testing.T) {
+	g := generations[int, int]{most: 100, weigh: func(value int) int { return value }}
+	for i := range 1000 {
+		g.put(i, 20)
+		if n := len(g.young) + len(g.old); n > 5 {
+			t.Fatalf("%d are remembered", n)
+		}
+	}
+	g.put(1000, 500)
+	if _, ok := g.get(1000); !ok {
+		t.Error("the latest value is forgotten")
+	}
+	g.put(1001, 1)
+	if _, ok := g.get(1001); !ok || len(g.young)+len(g.old) > 2 {
+		t.Error("more is remembered than the latest values")
 	}
 }

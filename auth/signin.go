@@ -39,7 +39,7 @@ func (s *Service) Password(ctx context.Context, address, username, password, net
 	err = message.InvalidGrant.Error(nil)
 	var tokens *Tokens
 	if right {
-		tokens, err = s.signIn(ctx, a.user, a.credential, network)
+		tokens, err = s.signIn(ctx, &a, network)
 	}
 	switch {
 	case message.InvalidGrant.Is(err):
@@ -50,11 +50,7 @@ func (s *Service) Password(ctx context.Context, address, username, password, net
 	case err != nil:
 		return nil, err
 	}
-	// The user has signed in: what fails from here on is tried again the next time.
-	if a.news {
-		_ = s.remember(ctx, a.user, hashAddress(from), a.own)
-	}
-	if outdated(a.hash) {
+	if needsRehash(a.hash) {
 		s.raise(ctx, from, a.user, password, a.hash)
 	}
 	return tokens, nil
@@ -72,7 +68,7 @@ type attempt struct {
 	wait time.Duration
 	// counters are those that count a failure.
 	counters []counter
-	// news says that a success has to be remembered.
+	// news reports whether a success has to be remembered.
 	news bool
 }
 

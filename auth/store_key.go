@@ -9,8 +9,8 @@ import (
 	"marquee/engine/store"
 )
 
-// ErrKeyMissing says that the key file of a store that has secrets does not exist.
-var ErrKeyMissing = errors.New("the store was made with a key, and the key file does not exist: put it back")
+// ErrKeyMissing is returned if the key file of a store that has secrets does not exist.
+var ErrKeyMissing = errors.New("the store was created with a key, but the key file does not exist: restore it")
 
 // StoreKey reads the key file of a store, and the retired keys after it (KeyFiles). It
 // makes the file for a store that has no secrets yet, and for no other: a new key would

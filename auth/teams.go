@@ -16,6 +16,9 @@ func validateTeams(ctx context.Context, w *engine.Writing, changes []*engine.Cha
 	affected := map[*engine.Change][]string{}
 	users := map[string]bool{}
 	for _, c := range changes {
+		if !asStored(c) {
+			checkNamed(w, c)
+		}
 		if c.Internal() || c.Caller.System {
 			continue
 		}

@@ -66,12 +66,12 @@ func (grant *refreshDocument) refreshed(now time.Time) error {
 	return nil
 }
 
-// signIn begins a session of an active user who has proved to know the password with
-// the revision credential. A new password invalidates the tokens.
-func (s *Service) signIn(ctx context.Context, user string, credential int64, network string) (*Tokens, error) {
-	grant := refreshDocument{User: user, Credential: credential, Session: store.NewID()}
+// signIn begins a session of an active user after an attempt with the right password.
+// A new password invalidates the tokens.
+func (s *Service) signIn(ctx context.Context, a *attempt, network string) (*Tokens, error) {
+	grant := refreshDocument{User: a.user, Credential: a.credential, Session: store.NewID()}
 	err := s.store.Read(latest(ctx), func(r store.Snapshot) error {
-		found, err := readSession(ctx, r, user, "")
+		found, err := readSession(ctx, r, a.user, "")
 		if err == nil {
 			grant.Epoch = found.epoch
 			err = checkMember(ctx, r, grant, network)
@@ -87,13 +87,18 @@ func (s *Service) signIn(ctx context.Context, user string, credential int64, net
 		if forget, err = s.beginSession(ctx, tx, grant, refresh); err != nil {
 			return err
 		}
+		if a.news {
+			if err := s.remember(ctx, tx, a); err != nil {
+				return err
+			}
+		}
 		return s.putRefresh(ctx, tx, refresh, grant)
 	})
 	if err != nil {
 		return nil, store.Translate(err)
 	}
 	if forget {
-		_ = s.forgetSessions(ctx, user) // what is left is deleted at the next sign-in
+		_ = s.forgetSessions(ctx, a.user) // what is left is deleted at the next sign-in
 	}
 	return s.issue(ctx, grant, refresh)
 }

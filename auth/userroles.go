@@ -53,39 +53,65 @@ func wellFormed(userRoles any) bool {
 		!slices.ContainsFunc(entries, func(entry any) bool { return networkOf(entry) == "" })
 }
 
-// mergeRoles keeps the entries of networks that the caller does not manage.
+// mergeRoles keeps the entries of networks that the caller does not manage. Entries
+// without roles are left out: they would make the user one of a network without a role
+// there. So is userRoles if nothing remains of it.
 func mergeRoles(c *engine.Change) error {
 	before, after := rolesOf(c.Before), rolesOf(c.After)
 	held, kept := splitEntries(c.Caller, c.Before)
 	posted, others := splitEntries(c.Caller, c.After)
-	for _, entry := range others {
-		if network := networkOf(entry); !slices.Equal(before[network], after[network]) {
+	for _, entry := range withRoles(others) {
+		// Only users see what roles they have in these networks. For others, the answer
+		// must not depend on that.
+		if network := networkOf(entry); !c.Caller.Is(c.ID) || !slices.Equal(before[network], after[network]) {
 			return message.NetworkNotManaged.Error(message.Params{"field": "/userRoles", "context": network})
 		}
 	}
-	merged := slices.Concat(kept, posted)
-	if document.Equal(held, posted) { // posting what was read does not reorder it
-		merged = entriesOf(c.Before)
+	merged := withRoles(slices.Concat(kept, posted))
+	if document.Equal(withRoles(held), withRoles(posted)) { // posting what was read does not reorder it
+		merged = withRoles(entriesOf(c.Before))
 	}
 	userRoles, _ := document.Clone(c.After["userRoles"]).(map[string]any)
-	if userRoles == nil {
-		userRoles = map[string]any{}
-	}
-	if merged == nil {
-		merged = []any{}
-	}
-	if c.After["userRoles"] != nil || len(merged) > 0 {
+	if len(merged) > 0 {
+		if userRoles == nil {
+			userRoles = map[string]any{}
+		}
 		userRoles["rolesByNetwork"] = merged
+	} else {
+		delete(userRoles, "rolesByNetwork")
+	}
+	if len(userRoles) > 0 {
 		c.After["userRoles"] = userRoles
+	} else {
+		delete(c.After, "userRoles")
 	}
 	return nil
 }
 
+// dropEmpty leaves out the entries without roles, and nothing else.
+func dropEmpty(c *engine.Change) {
+	userRoles, _ := document.Clone(c.After["userRoles"]).(map[string]any)
+	if list, listed := userRoles["rolesByNetwork"].([]any); listed {
+		userRoles["rolesByNetwork"] = withRoles(list)
+		c.After["userRoles"] = userRoles
+	}
+}
+
+// withRoles returns the entries that have roles. What is no list is for the schema to
+// reject.
+func withRoles(entries []any) []any {
+	return slices.DeleteFunc(slices.Clone(entries), func(entry any) bool {
+		members, _ := entry.(map[string]any)
+		roles, listed := members["roles"].([]any)
+		return members["roles"] == nil || listed && len(roles) == 0
+	})
+}
+
 // splitEntries separates a user's entries of networks that the caller manages
-// from the others.
+// from the others. The operator of the service manages all.
 func splitEntries(caller *engine.Caller, object map[string]any) (managed, others []any) {
 	for _, entry := range entriesOf(object) {
-		if manages(caller.Grants[networkOf(entry)]) {
+		if caller.System || manages(caller.Grants[networkOf(entry)]) {
 			managed = append(managed, entry)
 		} else {
 			others = append(others, entry)

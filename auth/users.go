@@ -11,7 +11,8 @@ import (
 )
 
 // userBeforeRender hides roles in networks that the caller does not manage, unless
-// they are the caller's own.
+// they are the caller's own. Whether there are others does not show: a user without roles
+// has an empty list, too.
 func userBeforeRender(caller *engine.Caller, r *store.Record) error {
 	if caller.System || caller.Is(r.ID) {
 		return nil
@@ -22,11 +23,11 @@ func userBeforeRender(caller *engine.Caller, r *store.Record) error {
 	}
 	userRoles, _ := object["userRoles"].(map[string]any)
 	list, _ := userRoles["rolesByNetwork"].([]any)
-	shown := slices.DeleteFunc(list, func(entry any) bool {
+	shown := slices.DeleteFunc(withRoles(list), func(entry any) bool {
 		return !manages(caller.Grants[networkOf(entry)])
 	})
-	if len(shown) != len(list) {
-		userRoles["rolesByNetwork"] = shown
+	if userRoles == nil || len(shown) != len(list) {
+		object["userRoles"] = map[string]any{"rolesByNetwork": shown}
 		r.Document = document.Append(nil, object)
 	}
 	return nil
@@ -36,21 +37,14 @@ func userBeforeRender(caller *engine.Caller, r *store.Record) error {
 // A posted userRoles replaces only the entries of networks that the caller manages.
 func (s *Service) userBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change) error {
 	s.checkPolicy(c)
-	if c.Internal() || c.Caller.System {
-		touchPassword(c)
-		return nil
-	}
-	if _, posted := c.Patch["userRoles"]; posted && wellFormed(c.After["userRoles"]) { // otherwise the schema rejects it
-		if err := mergeRoles(c); err != nil {
-			return err
-		}
-		if err := checkGranted(ctx, w, c); err != nil {
-			return err
-		}
-	}
 	touchPassword(c)
+	if _, posted := c.Patch["userRoles"]; posted && wellFormed(c.After["userRoles"]) { // otherwise the schema rejects it
+		if err := writeRoles(ctx, w, c); err != nil {
+			return err
+		}
+	}
 	switch {
-	case c.Before == nil:
+	case c.Before == nil, c.Internal(), c.Caller.System:
 		return nil
 	case c.Caller.Is(c.ID):
 		return checkProved(ctx, w, c)
@@ -66,6 +60,29 @@ func (s *Service) userBeforeValidate(ctx context.Context, w *engine.Writing, c *
 		err = message.UserNotManaged.Error(message.Params{"field": field})
 	}
 	return err
+}
+
+// writeRoles checks posted roles, and keeps those that the caller does not manage.
+func writeRoles(ctx context.Context, w *engine.Writing, c *engine.Change) error {
+	if asStored(c) {
+		dropEmpty(c)
+		return nil
+	}
+	if err := mergeRoles(c); err != nil {
+		return err
+	}
+	if !c.Caller.System {
+		if err := checkGranted(ctx, w, c); err != nil {
+			return err
+		}
+	}
+	return checkNamedTogether(w, c)
+}
+
+// asStored reports whether a change by the service itself, such as an import, is taken as
+// it is: bounds do not apply to it.
+func asStored(c *engine.Change) bool {
+	return c.Internal() || c.Caller.System && !c.Caller.Operator
 }
 
 // ownField returns the JSON Pointer of a changed property other than the roles, or "".
@@ -90,7 +107,7 @@ func ownField(c *engine.Change) string {
 func manageable(caller *engine.Caller, user map[string]any, read func(network, id string) (*roleDocument, error)) (bool, error) {
 	for network, roles := range rolesOf(user) {
 		grant := caller.Grants[network]
-		if !manages(grant) {
+		if len(roles) > 0 && !manages(grant) {
 			return false, nil
 		}
 		for _, id := range roles {

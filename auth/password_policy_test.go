@@ -96,7 +96,7 @@ func TestHashesAreRaised(t *testing.T) {
 		t.Fatal(err)
 	}
 	strong, after := stored()
-	if strong == weak || outdated(strong) || after != before {
+	if strong == weak || needsRehash(strong) || after != before {
 		t.Errorf("%s of revision %d, and then %s of revision %d", weak, before, strong, after)
 	}
 	if _, err := service.Caller(t.Context(), tokens.AccessToken); err != nil {
