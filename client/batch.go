@@ -1,0 +1,34 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Operation writes an object of some type in a batch.
+type Operation struct {
+	// Type is the path of the type, such as orders.
+	Type string `json:"type"`
+	// Object is encoded as a JSON object.
+	Object any `json:"object"`
+}
+
+// Batch writes objects of several types in one transaction, at most 1,000, and returns
+// them in their order, in JSON. They can refer to each other in any order. If each has
+// an id, the request is sent again if its response is lost.
+func (n *Network) Batch(ctx context.Context, operations []Operation, options ...WriteOption) ([]json.RawMessage, error) {
+	objects := make([]any, 0, len(operations))
+	for _, o := range operations {
+		objects = append(objects, o.Object)
+	}
+	encoded, err := json.Marshal(objects)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	var answer struct {
+		Results []json.RawMessage `json:"results"`
+	}
+	err = n.write(ctx, "/api/v1/batch", map[string]any{"operations": operations}, &answer, haveIDs(encoded), options)
+	return answer.Results, err
+}
