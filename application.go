@@ -55,8 +55,8 @@ type Application struct {
 	// Files import and export the files of objects, by type; Verifiers check them.
 	Files     map[string]transfer.Files
 	Verifiers map[string]func(context.Context, store.Snapshot, *store.Record) ([]string, error)
-	// Demo is a small data set for the first network of an empty store.
-	Demo func(types *schema.Registry) ([]engine.Operation, error)
+	// Demo returns demonstration data for an empty store.
+	Demo func(DemoOptions) ([]DemoStep, error)
 	// Open prepares the rules, before anything is served.
 	Open func(ctx context.Context, e *engine.Engine) error
 	// Start begins work in the background, some of which is done once in every

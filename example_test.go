@@ -14,7 +14,6 @@ import (
 	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/rest"
-	"marquee/engine/write"
 )
 
 // notes is a folder of schemas, as os.DirFS and embed.FS are.
@@ -140,7 +139,7 @@ var noteIsShouting = messages.Invalid("error.note.shouting", "{{field}} is writt
 
 // A rule with a message of its own.
 func ExampleApplication_messages() {
-	quiet := write.Each(func(ctx context.Context, w *engine.Writing, c *engine.Change) error {
+	quiet := engine.Each(func(ctx context.Context, w *engine.Writing, c *engine.Change) error {
 		if text, _ := c.After["text"].(string); text != "" && text == strings.ToUpper(text) {
 			c.Refuse(noteIsShouting, "/text", message.Params{"text": text})
 		}

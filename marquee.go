@@ -30,7 +30,7 @@ func New(options Options) (*Server, error) {
 }
 
 // Open is New without the work in the background, for which there is Start. Ctx
-// bounds the opening alone.
+// applies only to opening.
 func Open(ctx context.Context, options Options) (*Server, error) {
 	options.setDefaults()
 	s := &Server{options: options, store: options.Store}

@@ -20,7 +20,6 @@ import (
 	"marquee/engine/schema"
 	"marquee/engine/store"
 	"marquee/engine/store/sqlite"
-	"marquee/engine/write"
 )
 
 func open(t *testing.T, options marquee.Options) *marquee.Server {
@@ -155,7 +154,7 @@ func TestHooksOfUsers(t *testing.T) {
 	var lower message.Set
 	mustBeLower := lower.Invalid("error.username.upper", "{{field}} must be lower-case.")
 	s := open(t, marquee.Options{Folder: t.TempDir(), Application: marquee.Application{Messages: &lower, Hooks: map[string]engine.Hooks{
-		"users": {Validate: write.Each(func(ctx context.Context, w *engine.Writing, c *engine.Change) error {
+		"users": {Validate: engine.Each(func(ctx context.Context, w *engine.Writing, c *engine.Change) error {
 			if name, _ := c.After["username"].(string); name != strings.ToLower(name) {
 				c.Refuse(mustBeLower, "/username", nil)
 			}

@@ -74,8 +74,8 @@ type Options struct {
 	TrustedProxies []string
 	ProxyHeader    string
 	// Certificate makes the listener of Listen one for TLS, with HTTP/2, such as
-	// rest.Certificate.Get. StrictTransport is how long browsers shall then use the
-	// host over TLS alone; 0 does not tell them.
+	// rest.Certificate.Get. StrictTransport is the max-age of the
+	// Strict-Transport-Security header; 0 omits it.
 	Certificate     func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	StrictTransport time.Duration
 	// CORS are the origins whose scripts may call the service.

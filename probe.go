@@ -13,10 +13,10 @@ const (
 	readyAge = time.Second
 )
 
-// probe looks at the store for /readyz, at most once in readyAge however many
+// probe checks the store for /readyz, at most once in readyAge however many
 // ask.
 type probe struct {
-	look func(ctx context.Context) error
+	run func(ctx context.Context) error
 
 	// turn holds one value while somebody looks.
 	turn   chan struct{}
@@ -24,8 +24,8 @@ type probe struct {
 	found  error
 }
 
-func newProbe(look func(ctx context.Context) error) *probe {
-	return &probe{look: look, turn: make(chan struct{}, 1)}
+func newProbe(run func(ctx context.Context) error) *probe {
+	return &probe{run: run, turn: make(chan struct{}, 1)}
 }
 
 // check returns what was found last, or looks again.
@@ -42,7 +42,7 @@ func (p *probe) check(ctx context.Context) error {
 	// What is found is for others, too, and must not depend on this client.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ReadyTimeout)
 	defer cancel()
-	p.found = p.look(ctx)
+	p.found = p.run(ctx)
 	p.looked = time.Now()
 	return p.found
 }

@@ -46,8 +46,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.rest.Serv
 func (s *Server) Operator() http.Handler { return s.rest.Operator() }
 
 // Listen makes the server the handler of an http.Server, and returns the listener
-// to serve with: on it, also the requests that net/http refuses by itself are
-// answered as all others.
+// to serve with. Requests that net/http itself rejects then get the same error
+// responses as others.
 func (s *Server) Listen(server *http.Server, l net.Listener) net.Listener {
 	return s.rest.Listen(server, l)
 }

@@ -1,6 +1,6 @@
 // Package resources is the advertising service: the rules of its types that a
 // JSON Schema cannot express, and its demonstration data. It may import engine,
-// auth, schemas and package marquee, but no store adapter. Begin with Application,
+// schemas and package marquee, but no store adapter. Begin with Application,
 // which lists the packages of the types.
 package resources
 

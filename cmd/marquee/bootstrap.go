@@ -5,9 +5,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"time"
 
 	"marquee"
-	"marquee/engine"
+	"marquee/engine/store"
 )
 
 // bootstrapFlags say what the first network and user of an empty store are.
@@ -45,15 +46,15 @@ func (c *initCommand) Run(ctx context.Context) error {
 	return err
 }
 
-// errMadeMeanwhile says that of several servers that start at once on an empty
+// errMadeMeanwhile is returned if, of several servers that start at once on an empty
 // store, another one was faster.
-var errMadeMeanwhile = errors.New("another server has made the first network and user meanwhile: a password that was printed here is not used")
+var errMadeMeanwhile = errors.New("another server has already created the first network and user; ignore any password printed here")
 
 // bootstrap makes the first network, an administrator role and its user, and
-// more objects with them, in one transaction. Without a given password it
-// generates one, which it prints and returns. The password is printed before it
-// is stored, because nobody could sign in to a store whose password was lost.
-func (s *service) bootstrap(ctx context.Context, f bootstrapFlags, more []engine.Operation) (generated string, err error) {
+// demonstration data with them. Without a given password it generates one, which it
+// prints and returns. The password is printed before it is stored, because nobody could
+// sign in to a store whose password was lost.
+func (s *service) bootstrap(ctx context.Context, f bootstrapFlags, demo func(marquee.DemoOptions) ([]marquee.DemoStep, error)) (generated string, err error) {
 	password := f.BootstrapPassword
 	if password == "" {
 		generated = rand.Text()
@@ -62,7 +63,15 @@ func (s *service) bootstrap(ctx context.Context, f bootstrapFlags, more []engine
 			return "", fmt.Errorf("the password cannot be printed: %w", err)
 		}
 	}
-	err = s.MakeFirst(ctx, marquee.First{Network: f.BootstrapNetwork, Username: f.BootstrapUsername, Password: password}, more...)
+	first := marquee.First{Network: f.BootstrapNetwork, Username: f.BootstrapUsername, Password: password, UserID: store.NewID(), RoleID: store.NewID()}
+	var steps []marquee.DemoStep
+	reading := rand.Text()
+	if demo != nil {
+		if steps, err = demo(marquee.DemoOptions{Types: s.Engine().Registry(), First: first, Password: reading, Now: time.Now()}); err != nil {
+			return "", err
+		}
+	}
+	err = s.MakeFirst(ctx, first, steps...)
 	switch {
 	case errors.Is(err, marquee.ErrNotEmpty):
 		return "", errMadeMeanwhile
@@ -70,5 +79,8 @@ func (s *service) bootstrap(ctx context.Context, f bootstrapFlags, more []engine
 		return "", fmt.Errorf("the first network and user cannot be made: %w", err)
 	}
 	fmt.Printf("Created the network %q and the user %q.\n", f.BootstrapNetwork, f.BootstrapUsername)
+	if demo != nil {
+		fmt.Printf("Created the user \"reader\", who only reads, with the password %s.\n", reading)
+	}
 	return generated, nil
 }

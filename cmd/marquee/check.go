@@ -16,13 +16,13 @@ import (
 type checkCommand struct {
 	storeFlags
 	unservedFlags
-	Repair bool `help:"Give objects the terms and the reservations of unique values that they lack, and check then."`
-	Quiet  bool `help:"Print nothing but faults."`
+	Repair bool `help:"Add missing index terms and reservations of unique values before checking."`
+	Quiet  bool `help:"Print errors only."`
 }
 
 // Help implements kong.HelpProvider.
 func (checkCommand) Help() string {
-	return "Verifies a store: the SQLite file, and of each object its document, schema, secrets, references, what it is found by, unique values, history and files; how many there are; and usernames from before they were compared by RFC 8265. Each fault is a line, with its cure.\n\n" +
+	return "Checks the SQLite file; the document, schema, secrets, references, index terms, unique values, history and files of each object; the object counts; and usernames that predate RFC 8265 comparison. Prints one line per fault, with its remedy.\n\n" +
 		examples("marquee check", "marquee check --store sqlite:copy.db --secret-key-file marquee.key")
 }
 
@@ -46,7 +46,7 @@ func (c *checkCommand) Run(ctx context.Context) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("the check did not come to its end: %w", err)
+		return fmt.Errorf("the check failed: %w", err)
 	case found > 0:
 		return errors.New(counted(found, "fault"))
 	}

@@ -16,9 +16,9 @@ type edgeFlags struct {
 	ProxyHeader      string        `type:"choice" enum:"X-Forwarded-For,Forwarded" default:"X-Forwarded-For" help:"Header in which trusted proxies name the client: X-Forwarded-For or Forwarded." placeholder:"NAME"`
 	TLSCert          string        `name:"tls-cert" help:"PEM file with the certificate and its chain: serve HTTPS, with HTTP/2. Read again when it changes." placeholder:"FILE"`
 	TLSKey           string        `name:"tls-key" help:"PEM file with the key of --tls-cert." placeholder:"FILE"`
-	HSTSMaxAge       time.Duration `name:"hsts-max-age" default:"8760h" help:"With --tls-cert, how long browsers shall use the host over HTTPS only (Strict-Transport-Security); 0 does not tell them." placeholder:"TIME"`
+	HSTSMaxAge       time.Duration `name:"hsts-max-age" default:"8760h" help:"With --tls-cert, the max-age of Strict-Transport-Security; 0 omits the header." placeholder:"TIME"`
 	CORSOrigins      []string      `name:"cors-origins" help:"Origins of web pages that may call the service, such as https://app.example.com." placeholder:"ORIGIN,…"`
-	CORSCredentials  bool          `name:"cors-credentials" help:"Let those pages send cookies, which only a proxy in front of the service can need."`
+	CORSCredentials  bool          `name:"cors-credentials" help:"Allow those pages to send credentials. The service uses no cookies; a proxy in front of it may."`
 	RateLimitCaller  string        `help:"Rate limit of each caller, in objects written or returned, such as 6000/1m." placeholder:"OBJECTS/TIME"`
 	RateLimitAddress string        `help:"Rate limit of each address (IPv6: one /64 network), in objects written or returned." placeholder:"OBJECTS/TIME"`
 }

@@ -11,7 +11,7 @@ import (
 
 // embeddingsFlags are the settings of a service that makes vectors of texts.
 type embeddingsFlags struct {
-	EmbeddingsURL     string        `name:"embeddings-url" help:"URL of an embeddings service, which /v1/embeddings follows, for the search for articles; without it, words are compared." placeholder:"URL"`
+	EmbeddingsURL     string        `name:"embeddings-url" help:"Base URL of an embeddings service for the article search (/v1/embeddings is appended). Without it, the search compares words." placeholder:"URL"`
 	EmbeddingsModel   string        `help:"Model of the embeddings service." placeholder:"NAME"`
 	EmbeddingsKey     string        `help:"Key of the embeddings service, sent as a bearer token." placeholder:"KEY"`
 	EmbeddingsKeyFile string        `help:"File with that key." placeholder:"FILE"`

@@ -24,10 +24,10 @@ type exportCommand struct {
 	AllNetworks bool     `help:"Export all networks, with the networks and users themselves."`
 	Output      string   `help:"File to write, which is replaced; standard output unless given." placeholder:"FILE"`
 	Files       string   `help:"Folder that the files of assets are written to; they are left out unless it is given." placeholder:"DIR"`
-	Envelopes   bool     `help:"Name the type in each line also where there is one type only."`
+	Envelopes   bool     `help:"Write envelopes, which name the type, even if only one type is exported."`
 	AllFields   bool     `help:"Add the times and users of each object, which import ignores."`
-	Secrets     bool     `help:"Write secrets in the clear; they are left out unless asked for."`
-	Quiet       bool     `help:"Print nothing but faults."`
+	Secrets     bool     `help:"Include secrets, in plain text. By default, they are omitted."`
+	Quiet       bool     `help:"Print errors only."`
 }
 
 // Help implements kong.HelpProvider.
@@ -41,7 +41,7 @@ func (c *exportCommand) Run(ctx context.Context) error {
 		return usagef("--context and --all-networks cannot be used together: leave one out")
 	}
 	if info, err := os.Stat(c.Output); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file that can be replaced: name another, or leave --output out to write to standard output", c.Output)
+		return fmt.Errorf("%s is not a regular file: choose another, or omit --output to write to standard output", c.Output)
 	}
 	s, err := c.openExisting(ctx, "or create one with marquee init or marquee serve")
 	if err != nil {
@@ -71,13 +71,13 @@ func (c *exportCommand) Run(ctx context.Context) error {
 		return fmt.Errorf("the export failed: %w", err)
 	}
 	if !c.Quiet {
-		c.tell(exported)
+		c.report(exported)
 	}
 	return nil
 }
 
-// tell says what was exported, and what was not.
-func (c *exportCommand) tell(exported transfer.Exported) {
+// report prints what was exported, and what was not.
+func (c *exportCommand) report(exported transfer.Exported) {
 	files := ""
 	if c.Files != "" {
 		files = " and " + counted(exported.Files, "file")

@@ -19,6 +19,9 @@ func (c *serveCommand) greet(address, generated string) {
 	if generated == "" {
 		password = "${MARQUEE_BOOTSTRAP_PASSWORD:?set it to the password that the first start printed or was given}" // #nosec G101 -- this is the name of a variable, for a shell
 	}
+	to := func(path, more string) string {
+		return shellQuote(address + path + "?context=" + url.QueryEscape(c.BootstrapNetwork) + more)
+	}
 	fmt.Fprintf(os.Stdout, `
 Marquee is running.
   URL       %[1]s
@@ -26,13 +29,15 @@ Marquee is running.
   user      %[3]s
   API docs  %[1]s/docs
 
-Try, in another terminal:
-  PASSWORD=%[6]s
-  TOKEN=$(curl -s %[1]s/api/authenticate -d grant_type=password -d scope=ng_api --data-urlencode username=%[4]s --data-urlencode "password=$PASSWORD" | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
-  curl -s -H "Authorization: Bearer $TOKEN" %[5]s
+Try, in another terminal: a batch that is refused with every fault, articles found by a sentence, who changed what.
+  PASSWORD=%[4]s
+  TOKEN=$(curl -s %[1]s/api/authenticate -d grant_type=password -d scope=ng_api --data-urlencode username=%[5]s --data-urlencode "password=$PASSWORD" | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
+  curl -s -H "Authorization: Bearer $TOKEN" %[6]s -d '{"operations": [{"type": "orders", "object": {"name": "", "advertiser": "nobody"}}, {"type": "lineitems", "object": {"name": "New", "startDate": "tomorrow"}}]}'
+  curl -s -H "Authorization: Bearer $TOKEN" -X POST %[7]s
+  curl -s -H "Authorization: Bearer $TOKEN" %[8]s
 
-`, address, c.BootstrapNetwork, c.BootstrapUsername, shellQuote(c.BootstrapUsername),
-		shellQuote(address+"/api/v1/lineitems?context="+url.QueryEscape(c.BootstrapNetwork)+"&pageSize=2"), password)
+`, address, c.BootstrapNetwork, c.BootstrapUsername, password, shellQuote(c.BootstrapUsername),
+		to("/api/v1/batch", ""), to("/api/v1/targetingquery/articles2", "&pageSize=2&thresholdScore=0.1&sentence=a+storm+keeps+the+ferries+in+port"), to("/api/v1/audit", "&pageSize=2"))
 }
 
 // printReset prints a command that gives the first user a new password, because a

@@ -19,7 +19,7 @@ import (
 type healthCommand struct {
 	URL     string `help:"Where the service listens; by default, the address that --addr and --tls-cert describe." placeholder:"URL"`
 	Addr    string `default:"127.0.0.1:8080" help:"The --addr of marquee serve on this machine." placeholder:"HOST:PORT"`
-	TLSCert string `name:"tls-cert" help:"The --tls-cert of marquee serve: ask over HTTPS." placeholder:"FILE"`
+	TLSCert string `name:"tls-cert" help:"The --tls-cert of marquee serve; the request then uses HTTPS." placeholder:"FILE"`
 }
 
 const (
@@ -50,7 +50,7 @@ func (c *healthCommand) Run(ctx context.Context) error {
 	defer response.Body.Close()
 	reason, err := io.ReadAll(io.LimitReader(response.Body, healthBytes))
 	if err != nil {
-		return fmt.Errorf("the service does not answer to the end: %w", err)
+		return fmt.Errorf("the response of the service is incomplete: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("the service is not ready: %s: %s", response.Status, reason)

@@ -1,17 +1,27 @@
 package main
 
 import (
+	"bytes"
+	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"marquee/schemas"
 )
 
-// TestExamples: the command lines that help shows are accepted.
+// TestExamples: the command lines that help shows are accepted, and name permissions
+// that exist.
 func TestExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("my-schemas", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	roles, err := fs.ReadFile(schemas.FS, "roles.json")
+	if err != nil {
 		t.Fatal(err)
 	}
 	var cli commands
@@ -24,6 +34,11 @@ func TestExamples(t *testing.T) {
 					args := strings.Fields(strings.ReplaceAll(line[i:], "'", ""))[1:]
 					if _, err := newParser(&commands{}).Parse(args); err != nil {
 						t.Errorf("%s: %v", strings.TrimSpace(line), err)
+					}
+					for i, arg := range args {
+						if arg == "--permission" && !bytes.Contains(roles, []byte(strconv.Quote(args[i+1]))) {
+							t.Errorf("%s: no role of the advertising service can hold %s", strings.TrimSpace(line), args[i+1])
+						}
 					}
 					found++
 				}

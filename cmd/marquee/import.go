@@ -30,9 +30,9 @@ type importCommand struct {
 	Rejected        string `help:"File for the lines that are rejected, with their messages." placeholder:"FILE"`
 	Files           string `help:"Folder with the files that an export has written." placeholder:"DIR"`
 	Progress        string `help:"File that keeps the progress; FILE.progress beside the imported one unless given." placeholder:"FILE"`
-	Restart         bool   `help:"Begin anew, although an earlier import did not come to its end."`
-	Strict          bool   `help:"Stop at the first fault, with nothing of its chunk written."`
-	Quiet           bool   `help:"Print nothing but faults."`
+	Restart         bool   `help:"Start from the beginning and ignore the progress of an earlier import."`
+	Strict          bool   `help:"Stop at the first error and write nothing of its chunk."`
+	Quiet           bool   `help:"Print errors only."`
 
 	// streamed yields how the reading of a stream has ended, before the stream
 	// does; nil for a file.
@@ -267,7 +267,7 @@ func (c *importCommand) run(ctx context.Context, s *service, t *schema.Type, inp
 	if rejected == 0 {
 		return nil
 	}
-	c.tell(im.First(), rejected)
+	c.report(im.First(), rejected)
 	return statusError{rejectedLines(rejected), statusRejected}
 }
 
@@ -276,7 +276,7 @@ func (c *importCommand) run(ctx context.Context, s *service, t *schema.Type, inp
 func (c *importCommand) follow(ctx context.Context, s *service, show *display) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if err := s.Engine().FollowAll(ctx, log); err != nil {
-		show.say("Not all objects that depend on imported ones have been written anew; the next server that serves the store goes on with it.")
+		show.say("Some objects that depend on imported ones have not been updated yet; the next server that uses the store updates them.")
 	}
 }
 
@@ -286,13 +286,13 @@ var fieldValidations = map[string]engine.FieldValidation{"Warn": engine.Warn, "S
 // cure says how to go on after a fault.
 func (c *importCommand) cure() string {
 	if c.Progress == "" {
-		return "what was written stays: import all of it again, which changes no object that has an id twice"
+		return "objects written so far are kept: import the whole file again (objects with ids do not change)"
 	}
-	return "what was written stays, and the same command goes on there"
+	return "objects written so far are kept: run the same command again to continue"
 }
 
-// tell names rejected lines where no report does.
-func (c *importCommand) tell(first []string, rejected int64) {
+// report prints rejected lines, or the file that has them.
+func (c *importCommand) report(first []string, rejected int64) {
 	if c.Rejected != "" {
 		fmt.Fprintf(os.Stderr, "The rejected lines are in %s, with the reasons: correct them there, and import that file.\n", c.Rejected)
 		return

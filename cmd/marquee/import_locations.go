@@ -16,10 +16,10 @@ const locations = "locations"
 // locationFaults say what is wrong with a line of a gazetteer, and what to do.
 var locationFaults = map[location.Kind]string{
 	location.LineTooLong:   "is longer than 1 MiB",
-	location.NotAnObject:   "is no JSON object",
+	location.NotAnObject:   "is not a JSON object",
 	location.UnknownField:  "has the unknown property %s; leave it out",
 	location.FieldRequired: "lacks %s",
-	location.FieldInvalid:  "has a value of %s that is not allowed",
+	location.FieldInvalid:  "has an invalid value of %s",
 	location.DuplicateID:   "has the id of an earlier line",
 	location.TooMany:       "is one too many: a gazetteer has at most 2,000,000 locations",
 }
@@ -42,7 +42,7 @@ func (c *importCommand) importLocations(ctx context.Context, s *service, input *
 		return fmt.Errorf("the locations cannot be imported: %w", err)
 	}
 	if !c.Quiet {
-		fmt.Printf("%s locations are searched besides those of the program.\n", grouped(int64(n)))
+		fmt.Printf("%s locations were imported, in addition to the built-in ones.\n", grouped(int64(n)))
 	}
 	return nil
 }

@@ -1,5 +1,6 @@
-// Command marquee serves a folder of JSON Schemas as a transactional REST
-// service.
+// Command marquee serves a folder of JSON Schemas as a transactional REST service, and
+// administers its store. It may import everything except the schemas and the database
+// drivers. Begin with main.go, which lists the commands, and serve.go.
 package main
 
 import (

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"marquee/engine/rest"
+	"marquee/resources/article"
 )
 
 // memory is how much the process may use.
@@ -24,7 +25,7 @@ type memory struct {
 	// container is the limit of the control groups that the process is in, 0 for
 	// none, and budget what requests may use together.
 	container, budget int64
-	// fixed says that the environment has set the limit of the Go runtime.
+	// fixed reports whether the environment has set the limit of the Go runtime.
 	fixed bool
 }
 
@@ -69,6 +70,14 @@ func newMemory(files fs.FS, budget int64, variable string) memory {
 	return m
 }
 
+// articles returns the most memory for the index of articles.
+func (m memory) articles() int64 {
+	if m.container > 0 {
+		return min(article.DefaultIndexBytes, m.container/4)
+	}
+	return article.DefaultIndexBytes
+}
+
 // besideCaches returns the memory with an eighth of a default budget left to the
 // caches of the embedded store, which are not in the memory of the Go runtime.
 func (m memory) besideCaches() memory {
@@ -93,7 +102,7 @@ func (m memory) set(kept int64) {
 	}
 }
 
-// followEvery is how often the runtime's limit is set anew.
+// followEvery is how often the runtime's limit is set again.
 const followEvery = 10 * time.Second
 
 // follow lets the limit follow what the process keeps, until the context ends.

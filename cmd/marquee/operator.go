@@ -238,7 +238,7 @@ func (o *operator) call(ctx context.Context, method, path string, parameters url
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxOperatorResponse))
 	if err != nil {
-		return interruptedBy(ctx, fmt.Errorf("the service does not answer to the end: %w", err))
+		return interruptedBy(ctx, fmt.Errorf("the response of the service is incomplete: %w", err))
 	}
 	if response.StatusCode >= http.StatusBadRequest {
 		return refusalOf(response.Status, response.StatusCode, text)

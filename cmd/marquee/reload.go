@@ -90,6 +90,6 @@ func (s *service) keep(ctx context.Context, f *storeFlags, set *folder.Recorder)
 		return
 	}
 	if err := folder.Keep(ctx, s.Store(), set); err != nil {
-		f.logger().Warn("the schemas are served, but cannot be stored for a start with a mistake in the folder", slog.String("cause", err.Error()))
+		f.logger().Warn("the schemas are served, but could not be saved as the fallback for the next start", slog.String("cause", err.Error()))
 	}
 }

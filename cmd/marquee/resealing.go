@@ -86,29 +86,29 @@ const resealingInterval = time.Second
 // reseal encrypts all secrets with the key that encrypts, and shows the progress.
 func (s *service) reseal(ctx context.Context, show func(resealing)) error {
 	state := resealing{Key: s.sealer.KeyID()}
-	tell := func() {
+	report := func() {
 		s.resealing.set(state)
 		show(state)
 	}
-	tell()
+	report()
 	shown := time.Now()
 	err := s.Engine().Reseal(ctx, func(p engine.Resealing) {
 		state.Records, state.Total, state.Resealed = p.Records, p.Total, p.Resealed
 		if time.Since(shown) >= resealingInterval {
 			shown = time.Now()
-			tell()
+			report()
 		}
 	})
 	if state.Complete = err == nil; err != nil {
 		state.Error = "the log of the server has the reason"
 	}
-	tell()
+	report()
 	return err
 }
 
 // followKey reads the key file again when it changes, and encrypts all secrets with the
-// new key, until end is called. Where keys only decrypt from the start, such as those
-// after the first of --secret-key, what they have encrypted is encrypted anew, too.
+// new key, until end is called. Values encrypted with keys that only decrypt from the
+// start, such as those after the first of --secret-key, are encrypted again, too.
 func (c *serveCommand) followKey(ctx context.Context, s *service, log *slog.Logger) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -137,7 +137,7 @@ func (c *serveCommand) followKey(ctx context.Context, s *service, log *slog.Logg
 			switch {
 			case err != nil && err.Error() != reported:
 				reported = err.Error()
-				log.Error("the key file cannot be used, and the keys from before still are", slog.String("file", c.keyFile()), slog.String("cause", reported))
+				log.Error("the key file cannot be used; the previous keys remain in use", slog.String("file", c.keyFile()), slog.String("cause", reported))
 			case err == nil:
 				reported, due = "", due || s.sealer.KeyID() != before
 			}
@@ -166,7 +166,7 @@ func (s *service) resealLogged(ctx context.Context, f *storeFlags, log *slog.Log
 	case err == nil:
 		log.Info("all secrets are encrypted with the new key", slog.String("key", last.Key), slog.Int64("records", last.Resealed))
 	case ctx.Err() == nil:
-		log.Error("secrets could not be encrypted with the new key, which is tried again", slog.String("cause", err.Error()))
+		log.Error("encrypting secrets with the new key failed; retrying", slog.String("cause", err.Error()))
 	}
 	return err
 }

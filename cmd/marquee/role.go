@@ -89,7 +89,7 @@ type roleAddCommand struct {
 
 // Help implements kong.HelpProvider.
 func (roleAddCommand) Help() string {
-	return examples("marquee role add Trafficker --network main --scope NETWORK --permission MANAGE_BUSINESS --permission MANAGE_OBJECTS")
+	return examples("marquee role add Trafficker --network main --scope NETWORK --permission MANAGE_BUSINESS")
 }
 
 func (c *roleAddCommand) Run(ctx context.Context) error {

@@ -28,7 +28,7 @@ type rotateSecretsCommand struct {
 
 // Help implements kong.HelpProvider.
 func (rotateSecretsCommand) Help() string {
-	return "Makes a new key in the key file, keeps the old one in a file beside it, and encrypts all stored secrets and signing keys with the new key; a running server of an SQLite file does so itself. With --secret-key, it makes no key: the first one encrypts, and what the others have encrypted is encrypted with it. It can be interrupted and run again at any time.\n\n" +
+	return "Creates a new key, keeps the old one in a file beside it, and encrypts all secrets and signing keys with the new key; a running server of an SQLite file does this itself. With --secret-key, no key is created: everything is encrypted with the first key. You can interrupt the command and run it again.\n\n" +
 		examples("marquee secrets rotate", "marquee secrets rotate --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --secret-key NEW,OLD")
 }
 
@@ -120,7 +120,7 @@ func (c *rotateSecretsCommand) await(ctx context.Context, path string) error {
 func (c *rotateSecretsCommand) show(state resealing) {
 	switch {
 	case state.Complete:
-		c.say("all secrets are encrypted with the new key: %s encrypted anew", counted(state.Resealed, "record"))
+		c.say("all secrets are encrypted with the new key: %s rewritten", counted(state.Resealed, "record"))
 	case state.Total > 0:
 		c.say("looked at %s of %s", grouped(state.Records), counted(state.Total, "record"))
 	}

@@ -14,7 +14,6 @@ import (
 
 	"marquee"
 	"marquee/auth"
-	"marquee/engine"
 	"marquee/engine/folder"
 	"marquee/engine/spool"
 	"marquee/resources/asset"
@@ -31,7 +30,7 @@ type serveCommand struct {
 	Demo                     bool          `help:"Load a small data set into an empty store."`
 	LogFormat                string        `type:"choice" enum:"json,text" default:"text" help:"Format of the log: json or text." placeholder:"FORMAT"`
 	LogLevel                 string        `type:"choice" enum:"debug,info,warn,error" default:"info" help:"Minimum level to log: debug, info, warn or error." placeholder:"LEVEL"`
-	RefreshReuseInterval     time.Duration `default:"30s" help:"How long a refresh token that was used can be sent again, and is answered with the same successor; after that, it ends its session." placeholder:"TIME"`
+	RefreshReuseInterval     time.Duration `default:"30s" help:"How long a used refresh token can be sent again for the same successor. Later use ends the session." placeholder:"TIME"`
 	SigningKeyLifetime       time.Duration `default:"720h" help:"How long a key signs access tokens before the next one replaces it; 0 means until it is rotated by command." placeholder:"TIME"`
 	RequestTimeout           time.Duration `default:"30s" help:"How long a request may take." placeholder:"TIME"`
 	ReadTimeout              time.Duration `default:"60s" help:"How long reading a request may take." placeholder:"TIME"`
@@ -138,14 +137,15 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 		}
 		defer watcher.Close()
 	}
+	memory := newMemory(hostFiles(), c.MemoryBudget, os.Getenv("GOMEMLIMIT"))
 	app := c.application()
 	if service := app.advertising; service != nil {
 		c.serveAssets(service.Assets)
+		service.Articles.Limit(memory.articles())
 		if embeddings != nil {
 			service.Articles.Embed(embeddings)
 		}
 	}
-	memory := newMemory(hostFiles(), c.MemoryBudget, os.Getenv("GOMEMLIMIT"))
 	if c.MemoryBudget == 0 && sqlitePath(c.Store) != "" {
 		memory = memory.besideCaches()
 	}
@@ -281,15 +281,13 @@ func (c *serveCommand) firstStart(ctx context.Context, s *service) (generated st
 		}
 		return "", nil
 	}
-	var more []engine.Operation
+	var demo func(marquee.DemoOptions) ([]marquee.DemoStep, error)
 	if c.Demo {
-		if more, err = s.Demo(s.Engine().Registry()); err != nil {
-			return "", err
-		}
+		demo = s.Demo
 	}
-	generated, err = s.bootstrap(ctx, c.bootstrapFlags, more)
+	generated, err = s.bootstrap(ctx, c.bootstrapFlags, demo)
 	if errors.Is(err, errMadeMeanwhile) {
-		fmt.Println("But " + err.Error() + ".")
+		fmt.Println("Note: " + err.Error() + ".")
 		return "", nil
 	}
 	return generated, err

@@ -47,7 +47,7 @@ func (f *storeFlags) logger() *slog.Logger {
 // unservedFlags are the settings of commands that would leave out types whose
 // schemas were not given.
 type unservedFlags struct {
-	KnownTypesOnly bool `help:"Leave out the types that the store has objects of and no schema was given for."`
+	KnownTypesOnly bool `help:"Omit types that have objects in the store but no schema."`
 }
 
 // check refuses to leave out types that nobody said should be left out.

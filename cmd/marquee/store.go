@@ -65,7 +65,7 @@ func (f *storeFlags) keys(ctx context.Context, s store.Store) ([][]byte, error) 
 		keys, err = auth.StoreKey(ctx, s, path)
 	}
 	if errors.Is(err, auth.ErrKeyMissing) {
-		return nil, fmt.Errorf("the store was made with a key, and the file %s is not there: put it back, or give the key that all servers of this store share (--secret-key or --secret-key-file)", path)
+		return nil, fmt.Errorf("the store was created with a key, but the key file %s does not exist: restore it, or pass the key that all servers of this store share (--secret-key or --secret-key-file)", path)
 	}
 	return keys, err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -26,16 +27,16 @@ func (tokenCommand) Help() string {
 type tokenAddCommand struct {
 	storeFlags
 	inNetwork
-	Name string `arg:"" help:"Name of the token: what it is used by."`
-	User string `required:"" env:"-" help:"Name that the user signs in with to whom the token belongs. The user must manage the network and hold what the role grants." placeholder:"USERNAME"`
+	Name string `arg:"" help:"Name of the token, such as the program that uses it."`
+	User string `required:"" env:"-" help:"Username of the user to whom the token belongs. The user must manage the network and hold every permission of the role." placeholder:"USERNAME"`
 	Role string `required:"" env:"-" help:"Id or name of the role whose rights the token has." placeholder:"ROLE"`
-	Days int    `env:"-" help:"Days until the token expires: at most 366, and 90 unless they are given." placeholder:"DAYS"`
+	Days int    `env:"-" help:"Days until the token expires (default 90, at most 366)." placeholder:"DAYS"`
 	JSON bool   `name:"json" env:"-" help:"Print JSON."`
 }
 
 // Help implements kong.HelpProvider.
 func (tokenAddCommand) Help() string {
-	return "The token is printed on standard output, and cannot be shown again. It belongs into the header Authorization, as in \"Authorization: Bearer mq_…\".\n\n" +
+	return "The token is printed on standard output, and cannot be shown again. Send it in the Authorization header, as in \"Authorization: Bearer mq_…\".\n\n" +
 		examples("marquee token add Backup --user admin --role Reader --network main", "marquee token add pipeline --user admin --role Trafficker --days 30 --json")
 }
 
@@ -71,7 +72,7 @@ func (c *tokenAddCommand) Run(ctx context.Context) error {
 			return err
 		}
 		if len(made.Results) != 1 || made.Results[0].Token == "" {
-			return fmt.Errorf("the service does not answer with a token")
+			return errors.New("the response does not contain a token")
 		}
 		created := made.Results[0]
 		if c.JSON {

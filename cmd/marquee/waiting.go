@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// When a command says that it waits for a database: first, and then again.
+// When a command reports that it is waiting for a database: first, and then again.
 const (
 	firstWaiting = 1500 * time.Millisecond
 	everyWaiting = 5 * time.Second

@@ -66,7 +66,7 @@ func (f *follower) more(ctx context.Context, now *filling) error {
 	if err != nil {
 		return err
 	}
-	if err := put(ctx, now.index, all); err != nil {
+	if err := f.put(ctx, now.index, all); err != nil {
 		return err
 	}
 	if now.ended = len(all) < page; len(all) > 0 {

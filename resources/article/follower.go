@@ -50,6 +50,8 @@ type follower struct {
 	begun, caught atomic.Int64
 	// applied is the number of applied changes.
 	applied atomic.Int64
+	// full reports whether the log says that the index is full.
+	full atomic.Bool
 
 	mu sync.Mutex
 	// index is nil until it is filled; then filled is closed. fault is the last error
@@ -239,7 +241,7 @@ func (f *follower) apply(ctx context.Context, articles index.Index, changes []st
 		return err
 	}
 	f.applied.Add(int64(len(changes)))
-	return put(ctx, articles, now)
+	return f.put(ctx, articles, now)
 }
 
 // lag is how long to wait for reads to return changes, as a secondary of MongoDB may be
@@ -294,7 +296,7 @@ func entryOf(r *store.Record) entry {
 }
 
 // put indexes distinct articles on all processors.
-func put(ctx context.Context, articles index.Index, all []entry) error {
+func (f *follower) put(ctx context.Context, articles index.Index, all []entry) error {
 	var next atomic.Int64
 	workers := min(runtime.GOMAXPROCS(0), len(all))
 	faults := make([]error, workers)
@@ -305,7 +307,13 @@ func put(ctx context.Context, articles index.Index, all []entry) error {
 				if s := all[i]; s.article == nil {
 					articles.Remove(s.key.Network, s.key.ID)
 				} else {
-					faults[worker] = articles.Put(*s.article)
+					err := articles.Put(*s.article)
+					switch {
+					case !errors.Is(err, index.ErrFull):
+						faults[worker] = err
+					case f.full.CompareAndSwap(false, true):
+						f.log.Warn("the index of the article search has no room for all articles: some are not found")
+					}
 				}
 			}
 		})

@@ -35,7 +35,19 @@ type Search struct {
 
 // New returns a search that compares the words of sentences and articles.
 func New() *Search {
-	return &Search{newIndex: func() index.Index { return index.NewTerms() }, release: func() {}}
+	s := &Search{release: func() {}}
+	s.Limit(DefaultIndexBytes)
+	return s
+}
+
+// DefaultIndexBytes is the most memory that an index of words uses by default: for some
+// 140,000 articles of 400 words.
+const DefaultIndexBytes = 480 << 20
+
+// Limit bounds the memory of an index of words. It must be called before Start, and not
+// after Embed.
+func (s *Search) Limit(bytes int64) {
+	s.newIndex = func() index.Index { return index.NewTerms(bytes) }
 }
 
 // Embed makes the search use the vectors of an embedder. It must be called before

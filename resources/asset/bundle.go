@@ -159,7 +159,7 @@ func readEntry(entry *zip.File, limit int64) (delivered, error) {
 		return delivered{}, refuse(catalogue.BundleRatio, entry, message.Params{"limit": maxEntryRatio})
 	case err != nil:
 		return delivered{}, catalogue.BundleDamaged.Error(nil)
-	case catalogue.AssetPixels.Is(fault), catalogue.AssetTooLarge.Is(fault):
+	case catalogue.AssetPixels.Is(fault), catalogue.AssetTooLarge.Is(fault), catalogue.AssetToken.Is(fault):
 		return delivered{}, fault
 	case fault != nil:
 		return delivered{}, refuse(catalogue.BundleEntryType, entry, message.Params{"allowed": bundledExtensions})

@@ -14,8 +14,7 @@ import (
 
 const (
 	svgSpace = "http://www.w3.org/2000/svg"
-	// maxSVGBytes applies even if other files may be larger, because the parser reads
-	// texts and attributes into memory.
+	// maxSVGBytes applies even if other files may be larger, because they are parsed.
 	maxSVGBytes = 20 << 20
 	// maxSVGLevels is the maximum nesting of elements.
 	maxSVGLevels = 200
@@ -57,16 +56,21 @@ func markup() error { return catalogue.AssetMarkup.Error(message.Params{"limit":
 // or from viewBox, or 0.
 func svgSize(r io.Reader) (width, height int64, err error) {
 	bounded := &io.LimitedReader{R: r, N: maxSVGBytes + 1}
-	width, height, err = svgTokens(newDecoder(bounded))
-	if bounded.N <= 0 {
+	tokens := newTokenReader(bounded)
+	width, height, err = svgTokens(newDecoder(tokens), tokens)
+	switch {
+	case bounded.N <= 0:
 		err = catalogue.AssetTooLarge.Error(message.Params{"limit": maxSVGBytes})
+	case tokens.err != nil:
+		err = catalogue.AssetToken.Error(message.Params{"limit": maxTokenBytes, "attributes": maxAttributes})
 	}
 	return width, height, err
 }
 
-func svgTokens(decoder *xml.Decoder) (width, height int64, err error) {
+func svgTokens(decoder *xml.Decoder, tokens *tokenReader) (width, height int64, err error) {
 	level, roots := 0, 0
 	for {
+		tokens.next()
 		token, err := decoder.Token()
 		if err == io.EOF && roots == 1 {
 			return width, height, nil

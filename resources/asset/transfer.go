@@ -2,6 +2,7 @@ package asset
 
 import (
 	"archive/zip"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -111,6 +112,24 @@ func (f files) Import(op *engine.Operation, value any, open func(string) (*os.Fi
 		return err
 	}
 	op.Set, op.Kept = found.properties(), &upload{fresh: rand.Text(), wanted: s.Delivery, facts: found}
+	return nil
+}
+
+// Attach gives the operation of an asset a file, which is not a bundle.
+func Attach(op *engine.Operation, name string, content []byte) error {
+	file := receive(spool.New("", 0).Create(context.Background(), ""))
+	defer file.Close()
+	if _, err := file.Write(content); err != nil {
+		return err
+	}
+	found, err := inspect(context.Background(), file, name, maxImportedBundle)
+	if err != nil {
+		return err
+	}
+	for i := range found.files {
+		found.files[i].open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+	}
+	op.Set, op.Kept = found.properties(), &upload{fresh: rand.Text(), facts: found}
 	return nil
 }
 

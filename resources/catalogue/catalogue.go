@@ -43,11 +43,12 @@ var CouponExpiry = Messages.Invalid("error.coupon.expiry.out.of.range", "The per
 var (
 	AssetFileMissing = Messages.Invalid("error.asset.file.missing", "An asset is created by an upload: send multipart/form-data with the file in the part file or asset.")
 	AssetFileOther   = Messages.Invalid("error.asset.file.other", "The content of the file {{file}} differs from what was exported.")
-	AssetFileSaid    = Messages.Invalid("error.asset.file.said", "{{field}} must describe a file as an export does: with name, sha256, size, delivery and files, which has the SHA-256 of each file by its path.")
+	AssetFileSaid    = Messages.Invalid("error.asset.file.said", "{{field}} must describe an exported file: name, sha256, size, delivery, and files, which maps each path to its SHA-256.")
 	AssetTooLarge    = Messages.Fault(message.TooLarge, "error.asset.too.large", "The file is larger than {{limit}} bytes.")
 	AssetType        = Messages.Fault(message.UnsupportedMediaType, "error.asset.type", "The type of the file is not supported; assets can be {{allowed}}.")
-	AssetDamaged     = Messages.Invalid("error.asset.damaged", "The file looks like {{value}} but cannot be read as that.")
+	AssetDamaged     = Messages.Invalid("error.asset.damaged", "The file appears to be {{value}}, but it is damaged.")
 	AssetPixels      = Messages.Invalid("error.asset.pixels", "The image is {{width}} by {{height}} pixels in {{frames}} frames; all frames together can have at most {{limit}} pixels.")
+	AssetToken       = Messages.Invalid("error.asset.token.too.large", "A tag, text or comment of an SVG can have at most {{limit}} bytes, and an element at most {{attributes}} attributes.")
 	AssetMarkup      = Messages.Invalid("error.asset.markup", "An SVG must be well-formed XML in UTF-8 with the root svg of http://www.w3.org/2000/svg, at most {{limit}} levels deep and without declarations in a DOCTYPE.")
 	BundleDamaged    = Messages.Invalid("error.bundle.damaged", "The ZIP cannot be read.")
 	BundleEntries    = Messages.Invalid("error.bundle.entries.too.many", "A bundle can have at most {{limit}} entries.")
@@ -65,7 +66,7 @@ var (
 // Segments.
 var (
 	SegmentUnits       = Messages.Invalid("error.segment.units.ambiguous", "ttlUnits and {{field}} are the same property but have different values; send one of them.")
-	SegmentLifeTooLong = Messages.Invalid("error.segment.life.too.long", "With {{field}}, the segment would live beyond the year 9999.")
+	SegmentLifeTooLong = Messages.Invalid("error.segment.life.too.long", "With {{field}}, the segment would expire after the year 9999.")
 )
 
 // Line items.

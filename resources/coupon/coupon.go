@@ -8,14 +8,13 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/document"
-	"marquee/engine/write"
 	"marquee/resources/catalogue"
 )
 
 // Hooks returns the hook that sets usableUntil from the other properties of a
 // coupon. The value is stored so that lists can filter and order by it.
 func Hooks() map[string]engine.Hooks {
-	return map[string]engine.Hooks{"coupons": {BeforeValidate: write.Each(setUsableUntil)}}
+	return map[string]engine.Hooks{"coupons": {BeforeValidate: engine.Each(setUsableUntil)}}
 }
 
 func setUsableUntil(_ context.Context, _ *engine.Writing, c *engine.Change) error {

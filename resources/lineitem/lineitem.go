@@ -27,7 +27,7 @@ func Hooks() map[string]engine.Hooks {
 	return hooks
 }
 
-// Due says that line items are validated again at their end date.
+// Due makes line items be validated again at their end date.
 func Due() review.Due { return review.Due{Type: "lineitems", Property: "endDate"} }
 
 // dependants returns, by type, which changes of other objects revisit line items.

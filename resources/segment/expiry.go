@@ -25,9 +25,9 @@ var maxTime = time.Date(9999, time.December, 31, 23, 59, 59, 999e6, time.UTC)
 // settleExpiry sets the time at which a segment becomes ARCHIVED, and archives it
 // when that has passed.
 //
-// A client's write that changes the segment starts its life anew. One that changes
-// nothing leaves the time as it is, unless it has passed: then life starts anew,
-// and the segment is ACTIVE unless the client sets its state. An ARCHIVED segment
+// A client's write that changes the segment restarts its time to live. One that changes
+// nothing leaves the time as it is, unless it has passed: then it restarts, too, and
+// the segment is ACTIVE unless the client sets its state. An ARCHIVED segment
 // keeps the time at which it was archived, and never has a later one.
 func settleExpiry(now time.Time, c *engine.Change, zones *zones) error {
 	expired := hasExpired(c.Before, now)

@@ -100,7 +100,7 @@ func sentences() map[string]string {
 }
 
 func BenchmarkSearch100k(b *testing.B) {
-	articles := index.NewTerms()
+	articles := index.NewTerms(0)
 	load(b, articles)
 	search := func(b *testing.B, query index.Query) {
 		for b.Loop() {

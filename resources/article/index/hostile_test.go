@@ -27,7 +27,7 @@ var hostile = map[string]string{
 func TestHostileTextsAreFound(t *testing.T) {
 	for name, text := range hostile {
 		for _, tag := range []string{"", "en"} {
-			terms := NewTerms()
+			terms := NewTerms(0)
 			put(t, terms, "n", "hostile", tag, text)
 			if got := search(t, terms, "n", Query{Sentence: text, Threshold: 1, Limit: 1}); got.Total != 1 || got.Hits[0].Score != 1 {
 				t.Errorf("%s, %s: %v", name, tag, got)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 
@@ -76,7 +77,8 @@ type Stats struct {
 	Articles int
 	// Pending articles have no vectors yet.
 	Pending int
-	// Refused articles are not found until their text changes, because the
+	// Refused articles are not found until they change, because there was no room for
+	// them, or because the
 	// embeddings service refuses it.
 	Refused int
 }
@@ -211,9 +213,25 @@ func (a Article) analysis() string {
 	return language.Of(a.Language)
 }
 
+// maxCompared is the number of bytes of a text that searches compare, so that the
+// memory for an article is limited. Most articles are shorter.
+const maxCompared = 32 << 10
+
+// beginning returns the part of a text that searches compare.
+func beginning(text string) string {
+	if len(text) <= maxCompared {
+		return text
+	}
+	end := maxCompared
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
 // terms returns the weighted terms of the article.
 func (a Article) terms(by *language.Analyzer) []weighted {
-	counts := by.Counts(a.fullText())
+	counts := by.Counts(beginning(a.fullText()))
 	for term, times := range by.Counts(a.Title) {
 		if counts[term] > 0 {
 			counts[term] += inTitle * times

@@ -15,7 +15,7 @@ func TestJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	terms := index.NewTerms()
+	terms := index.NewTerms(0)
 	for _, a := range articles {
 		if err := terms.Put(index.Article{Network: "n", Language: a.Language, Title: a.Title, Text: a.Text, Entry: index.Entry{ID: a.ID}}); err != nil {
 			t.Fatal(err)

@@ -20,8 +20,8 @@ type queryTerm struct {
 	postings       []posting
 }
 
-// ask returns the vector of a sentence.
-func (c *corpus) ask(analysis string, sentence []weighted) *queryVector {
+// queryVector returns the vector of a sentence.
+func (c *corpus) queryVector(analysis string, sentence []weighted) *queryVector {
 	sentence = c.replaceUnknown(analysis, sentence)
 	slices.SortFunc(sentence, func(a, b weighted) int { return cmp.Compare(a.term, b.term) })
 	q, all := &queryVector{}, magnitude(c.size)

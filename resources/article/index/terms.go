@@ -16,6 +16,10 @@ type Terms struct {
 	networks map[string]*termNetwork
 	// overlaps pools the memory of searches.
 	overlaps sync.Pool
+	// used is about how much memory the index uses, limit the most that it should, 0 for
+	// any, and left the number of articles for which there was no room.
+	used, limit int64
+	left        int
 }
 
 var _ Index = (*Terms)(nil)
@@ -32,8 +36,9 @@ type place struct {
 	slot     uint32
 }
 
-// NewTerms returns an empty index.
-func NewTerms() *Terms { return &Terms{networks: map[string]*termNetwork{}} }
+// NewTerms returns an empty index that uses about limit bytes of memory at most; 0 is
+// any number.
+func NewTerms(limit int64) *Terms { return &Terms{networks: map[string]*termNetwork{}, limit: limit} }
 
 // Put adds or replaces an article. The only possible error is ErrFull.
 func (t *Terms) Put(article Article) error {
@@ -48,13 +53,17 @@ func (t *Terms) Put(article Article) error {
 		t.networks[strings.Clone(article.Network)] = in
 	}
 	old, known := in.places[entry.ID]
+	if !known && t.limit > 0 && t.used >= t.limit {
+		t.left++
+		return ErrFull
+	}
 	if known && old.analysis == analysis {
 		in.corpora[analysis].replace(old.slot, entry, prints, terms)
 		return nil
 	}
 	to := in.corpora[analysis]
 	if to == nil {
-		to = newCorpus()
+		to = newCorpus(&t.used)
 		in.corpora[analysis] = to
 	}
 	slot, err := to.insert(entry, prints, terms)
@@ -105,7 +114,7 @@ func (t *Terms) Search(ctx context.Context, network string, query Query) (Result
 		t.mu.RUnlock()
 		for _, analysis := range lacking {
 			analyzer := language.Named(analysis)
-			sentences[analysis] = weigh(analyzer, analyzer.Counts(query.Sentence))
+			sentences[analysis] = weigh(analyzer, analyzer.Counts(beginning(query.Sentence)))
 		}
 		t.mu.RLock()
 	}
@@ -118,7 +127,7 @@ func (t *Terms) Search(ctx context.Context, network string, query Query) (Result
 		if err := ctx.Err(); err != nil {
 			return Result{}, err
 		}
-		t.search(corpus, corpus.ask(analysis, sentences[analysis]), query, same, &found)
+		t.search(corpus, corpus.queryVector(analysis, sentences[analysis]), query, same, &found)
 	}
 	return found.result(), nil
 }
@@ -194,5 +203,6 @@ func (t *Terms) Stats() Stats {
 	for _, in := range t.networks {
 		stats.Articles += len(in.places)
 	}
+	stats.Refused = t.left
 	return stats
 }

@@ -29,7 +29,7 @@ func search(t *testing.T, index Index, network string, query Query) Result {
 // With two articles, a term of both weighs 8 eighths and one of a single
 // article, or of none, 16. A sentence of one term has no pairs.
 func TestScoresByHand(t *testing.T) {
-	terms := NewTerms()
+	terms := NewTerms(0)
 	put(t, terms, "n", "both", "", "apple banana")
 	put(t, terms, "n", "one", "", "apple")
 	low := calibrated(1 / math.Sqrt(1+0.03*4))
@@ -89,7 +89,7 @@ func TestFrequentTermsWeighMore(t *testing.T) {
 		title, text string
 		weight      float64
 	}{{"", "apple apple banana", 27}, {"apple", "banana", 34}} {
-		terms := NewTerms()
+		terms := NewTerms(0)
 		if err := terms.Put(Article{Network: "n", Title: c.title, Text: c.text, Entry: Entry{ID: "a"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestFrequentTermsWeighMore(t *testing.T) {
 }
 
 func TestTiesAreInOrderOfIDs(t *testing.T) {
-	terms := NewTerms()
+	terms := NewTerms(0)
 	for _, id := range []string{"d", "b", "e", "a", "c"} {
 		put(t, terms, "n", id, map[bool]string{true: "en"}[id > "b"], "house")
 	}
@@ -117,7 +117,7 @@ func TestTiesAreInOrderOfIDs(t *testing.T) {
 }
 
 func TestEachArticleIsReadInItsLanguage(t *testing.T) {
-	terms := NewTerms()
+	terms := NewTerms(0)
 	put(t, terms, "n", "english", "en-US", "They were running the houses")
 	put(t, terms, "n", "norwegian", "nb", "Bilene")
 	put(t, terms, "n", "german", "de", "Die Häuser")
@@ -130,7 +130,7 @@ func TestEachArticleIsReadInItsLanguage(t *testing.T) {
 }
 
 func TestPutReplacesAndRemoveForgets(t *testing.T) {
-	terms := NewTerms()
+	terms := NewTerms(0)
 	put(t, terms, "n", "a", "en", "houses")
 	put(t, terms, "other", "a", "en", "houses")
 	put(t, terms, "n", "a", "de", "Gärten")
@@ -153,7 +153,7 @@ func TestPutReplacesAndRemoveForgets(t *testing.T) {
 }
 
 func TestFilterNarrows(t *testing.T) {
-	terms := NewTerms()
+	terms := NewTerms(0)
 	for id, url := range map[string]string{"a": "https://WWW.Example.com:8443/x", "b": "https://badexample.com/", "c": "https://example.com./y", "d": "::no url"} {
 		if err := terms.Put(Article{Network: "n", Text: "house", Entry: Entry{ID: id, URL: url, Site: "site-" + id, Host: "forged"}}); err != nil {
 			t.Fatal(err)
@@ -171,7 +171,7 @@ func TestFilterNarrows(t *testing.T) {
 
 // What an article says is its title and its text, and its text alone.
 func TestTitlesCount(t *testing.T) {
-	for name, index := range map[string]Index{"terms": NewTerms(), "dense": NewDense(&fakeEmbedder{})} {
+	for name, index := range map[string]Index{"terms": NewTerms(0), "dense": NewDense(&fakeEmbedder{})} {
 		for id, article := range map[string]Article{
 			"both": {Title: "Fire on the ferry", Text: "All passengers\nare safe."}, "title": {Title: "Fire on the ferry"}, "text": {Text: "All passengers are safe."},
 		} {
@@ -204,7 +204,7 @@ func TestHosts(t *testing.T) {
 }
 
 func TestSearchEndsWithItsContext(t *testing.T) {
-	terms := NewTerms()
+	terms := NewTerms(0)
 	put(t, terms, "n", "a", "", "x")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -4,7 +4,8 @@
 //
 //	go generate ./resources/location
 //
-// The same versions of the packages result in the same file.
+// The same versions of the packages result in the same file. It imports nothing of the
+// project.
 package main
 
 import (
