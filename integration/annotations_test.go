@@ -26,7 +26,7 @@ type applicatorCase struct {
 	// value is an instance around one of the inner schema, and at leads to it.
 	value func(inner any) any
 	at    []string
-	// inPlace says that the applicator speaks of the value itself.
+	// inPlace reports whether the applicator concerns the value itself.
 	inPlace bool
 	// variant cases are not combined with others.
 	variant bool
@@ -267,6 +267,7 @@ func refusals(t *testing.T, annotation string) map[string]string {
 // TestAnnotations puts each annotation under each applicator, and each two of
 // them: it works there, or is refused with the reason.
 func TestAnnotations(t *testing.T) {
+	skipSequential(t)
 	folders, types := map[string]fs.FS{}, map[string]map[string][]annotated{}
 	for annotation := range annotationLeaves {
 		refused := refusals(t, annotation)

@@ -159,6 +159,7 @@ func putRaw(tx store.Tx, id, text string) error {
 func TestJudgedArticles(t *testing.T) { eachStore(t, testJudgedArticles) }
 
 func testJudgedArticles(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	articles, sentences, err := judged.Load()
 	if err != nil {
 		t.Fatal(err)

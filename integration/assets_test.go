@@ -164,6 +164,7 @@ func (c *conversation) blobs() map[string]int64 {
 func TestAssetRefused(t *testing.T) { eachStore(t, testAssetRefused) }
 
 func testAssetRefused(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	c := withCreative(t, fresh)
 	gif := assettest.GIF(3, 3, 4)
 	copy(gif[6:], "\xff\xff\xff\xff")

@@ -13,6 +13,7 @@ import (
 func TestLibraryReachesMany(t *testing.T) { eachStore(t, testLibraryReachesMany) }
 
 func testLibraryReachesMany(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	const creatives = 1000
 	last := fmt.Sprintf("c%05d", creatives-1)
 	all := fmt.Sprintf(`{"totalCount": %d}`, creatives)

@@ -1,14 +1,10 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"testing"
-
-	"marquee/engine"
-	"marquee/resources"
 )
 
 // TestCursorsOfEveryOrder follows the cursors of each type in each of its orders:
@@ -22,13 +18,7 @@ func testCursorsOfEveryOrder(t *testing.T, fresh newStore) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	demo, err := resources.Demo(s.engine.Registry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.engine.Write(context.Background(), &engine.Caller{System: true}, engine.Batch{Network: network, Operations: demo}); err != nil {
-		t.Fatal(err)
-	}
+	s.writeDemo()
 	s.must(token, http.MethodPut, "/api/v1/networks/a%20network", `{"name": "å \"quoted\"\\n"}`, http.StatusCreated)
 	s.must(token, http.MethodPost, "/api/v1/users", `[{"username": "ü"}, {"username": "u"}]`, http.StatusOK)
 	s.must(token, http.MethodPost, "/api/v1/tiers?context=main", `[{"name": "\u0001"}, {"name": "🙂", "priority": 9223372036854775807}, {"name": "x", "priority": -5}]`, http.StatusOK)

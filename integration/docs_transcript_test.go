@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,8 +17,9 @@ func TestImportExportTranscripts(t *testing.T) {
 	t.Parallel()
 	needPrograms(t, "sed")
 	dir := t.TempDir()
-	p := procServe(t, "sqlite:"+filepath.Join(dir, "marquee-data", "marquee.db"), "--demo")
+	p := procServe(t, "sqlite:"+filepath.Join(dir, "marquee-data", "marquee.db"))
 	p.creative()
+	p.ask(http.StatusOK, http.MethodPost, "/api/v1/tiers?context=main", `[{"id": "guaranteed", "name": "Guaranteed", "priority": 1}, {"id": "standard", "name": "Standard", "priority": 5}]`)
 	p.uploads("banner", "banner.png", assettest.PNG(300, 250))
 	p.stop()
 

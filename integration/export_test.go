@@ -26,8 +26,11 @@ func TestExportRoundTrip(t *testing.T) { eachStore(t, testExportRoundTrip) }
 func testExportRoundTrip(t *testing.T, fresh newStore) {
 	const secret = "the secret of the connection"
 	uri, dir := fresh(t), t.TempDir()
-	p := procServe(t, uri, "--demo")
+	p := procServe(t, uri)
 	p.signIn("admin", procPassword)
+	p.ask(http.StatusOK, http.MethodPost, "/api/v1/batch?context=main", `{"operations": [
+		{"type": "lineitems", "object": {"id": "l", "name": "L", "order": "o", "tier": "t"}}, {"type": "orders", "object": {"id": "o", "name": "O", "advertiser": "a"}},
+		{"type": "tiers", "object": {"id": "t", "name": "T"}}, {"type": "advertisers", "object": {"id": "a", "name": "A"}}]}`)
 	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/notes/hidden?context=main", `{"text": "H\u2028\"", "objectState": "HIDDEN"}`)
 	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/networks/second", `{"name": "Second"}`)
 	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/notes/hidden?context=second", `{"text": "Another"}`)

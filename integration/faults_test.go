@@ -33,7 +33,7 @@ var (
 var told = []struct {
 	fault bson.D
 	as    []faultStatus
-	// everywhere says that it is tried with all commands, else with one.
+	// everywhere reports whether it is tried with all commands, or with one.
 	everywhere bool
 }{
 	{faultCode(6), []faultStatus{toldUnavailable, toldLate}, false},

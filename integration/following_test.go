@@ -140,6 +140,7 @@ func testDependantsFollow(t *testing.T, fresh newStore) {
 func TestDependantsThatAreLarge(t *testing.T) { eachStore(t, testDependantsThatAreLarge) }
 
 func testDependantsThatAreLarge(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	c := converse(t, fresh)
 	c.libraryCreative(1, "")
 	var slots []string
@@ -170,6 +171,7 @@ func testDependantsThatAreLarge(t *testing.T, fresh newStore) {
 func TestDependantsThatAreRefused(t *testing.T) { eachStoreTwice(t, testDependantsThatAreRefused) }
 
 func testDependantsThatAreRefused(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	c := converse(t, fresh)
 	const many = 1100
 	c.libraryCreative(many, "")
@@ -197,6 +199,7 @@ func testDependantsThatAreRefused(t *testing.T, fresh newStore) {
 func TestDependantsOfDependants(t *testing.T) { eachStore(t, testDependantsOfDependants) }
 
 func testDependantsOfDependants(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	c := converse(t, fresh)
 	c.lineItemParts()
 	const many = 1000

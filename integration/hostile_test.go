@@ -115,7 +115,7 @@ var hostileBodies = map[string]hostile{
 	"prototype":                {path: object + "&fieldValidation=Strict", body: text(`{"name": "a", "__proto__": {"admin": true}}`), status: 422, code: "error.property.unknown"},
 	"token request of 1 MB":    {path: "/api/authenticate", body: repeated("grant_type=password&username=", "x", 1<<20, ""), status: 413, code: "error.body.too.large"},
 	"token request too deep":   {path: "/api/authenticate", body: nested(70), status: 400, code: "error.body.too.deep"},
-	"token request with a NUL": {path: "/api/authenticate", body: text(`{"grant_type": "password", "username": "a\u0000", "password": "b"}`), status: 422, code: "error.value.character"},
+	"token request with a NUL": {path: "/api/authenticate", body: text(`{"grant_type": "password", "username": "a\u0000", "password": "b"}`), status: 400, code: "error.value.character"},
 }
 
 var hostileQueries = map[string]hostile{

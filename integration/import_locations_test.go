@@ -19,14 +19,14 @@ func testImportLocations(t *testing.T, fresh newStore) {
 		running.signIn("admin", procPassword)
 	}
 	out := importRun(t, 1, uri, "locations", importFile(t, `{"id": 1, "type": "CITY", "name": "Atlantis"}`, `{"id": 2, "type": "TOWN", "name": "Ys"}`))
-	procWants(t, out, "line 2 has a value of type that is not allowed; nothing was imported")
+	procWants(t, out, "line 2 has an invalid value of type; nothing was imported")
 	out = importRun(t, 1, uri, "locations", importFile(t, `{"id": 1, "type": "CITY", "name": "Atlantis"}`, `{"id": 1, "type": "CITY", "name": "Ys"}`))
 	procWants(t, out, "line 2 has the id of an earlier line; nothing was imported")
 	procWants(t, importRun(t, 1, uri, "locations", importFile(t, `{}`), "--context", "main"), "leave --context out")
 
 	out = importRun(t, 0, uri, "locations", importFile(t, `{"id": 1, "type": "CITY", "name": "Atlantis", "region": "Ocean", "country": "Nowhere", "population": 7}`,
 		`{"id": 3143244, "type": "CITY", "name": "Oslo the Great"}`))
-	procWants(t, out, "2 locations are searched")
+	procWants(t, out, "2 locations were imported")
 	sees := func(p *proc) bool {
 		a := p.ask(http.StatusOK, http.MethodGet, "/api/v1/location?q=atlantis", "")
 		return strings.Contains(string(a.body), `"id":1,"type":"CITY","name":"Atlantis","context":"Ocean, Nowhere"`)

@@ -167,7 +167,7 @@ func testImportRefuses(t *testing.T, fresh newStore) {
 		{[]string{"--context", "other"}, []string{`no network "other"`, `the networks are "later", "main"`}},
 		{[]string{"users", "--context", "main"}, []string{"leave --context out"}},
 		{[]string{"--context", "main", "--all-networks"}, []string{"leave one out"}},
-		{[]string{"--context", "main", "--output", dir}, []string{"no file that can be replaced"}},
+		{[]string{"--context", "main", "--output", dir}, []string{"is not a regular file"}},
 		{[]string{"--context", "main", "--output", filepath.Join(dir, "no", "file")}, []string{"cannot be made"}},
 	} {
 		procWants(t, procFails(t, importEnv, append([]string{"export", "--store", uri}, c.args...)...), c.says...)

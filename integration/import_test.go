@@ -190,7 +190,7 @@ func testImportStrict(t *testing.T, fresh newStore) {
 	file := importFile(t, lines...)
 	args := []string{"notes", file, "--context", "main", "--chunk", "2", "--strict", "--field-validation", "Strict"}
 	out := importRun(t, 1, uri, args...)
-	procWants(t, out, "line 4 is invalid", "/text is required", "the same command goes on")
+	procWants(t, out, "line 4 is invalid", "/text is required", "run the same command again to continue")
 	if got := exportRun(t, uri, "notes", "--context", "main"); strings.Count(got, "\n") != 2 {
 		t.Errorf("there are %s", got)
 	}

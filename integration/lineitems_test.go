@@ -64,6 +64,7 @@ func (c *conversation) lineItemsWith(where string) (all, warned int) {
 func TestManyLineItemsOfATier(t *testing.T) { eachStore(t, testManyLineItemsOfATier) }
 
 func testManyLineItemsOfATier(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	many := 5000
 	if testing.Short() || procRace {
 		many = 2000
@@ -132,6 +133,7 @@ func (c *conversation) lineItemRows(want int) {
 func TestManyCreativesOfALineItem(t *testing.T) { eachStore(t, testManyCreativesOfALineItem) }
 
 func testManyCreativesOfALineItem(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	const many = 3000
 	c := converse(t, fresh)
 	c.lineItemParts()
@@ -168,6 +170,7 @@ func testManyCreativesOfALineItem(t *testing.T, fresh newStore) {
 func TestEndDatesPass(t *testing.T) { eachStore(t, testEndDatesPass) }
 
 func testEndDatesPass(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	const many = 1200 // more than are reviewed in one transaction
 	c := converse(t, fresh)
 	at := func(d time.Duration) string { return c.s.clock.now().Add(d).UTC().Format(time.RFC3339) }

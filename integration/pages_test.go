@@ -210,6 +210,7 @@ func testRenderedIsCounted(t *testing.T, fresh newStore) {
 func TestLargeObjectIsBounded(t *testing.T) { eachStore(t, testLargeObjectIsBounded) }
 
 func testLargeObjectIsBounded(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	s := newService(t, fresh, papers)
 	token, err := s.signIn(admin)
 	if err != nil {

@@ -152,7 +152,7 @@ func testDemo(t *testing.T, fresh newStore) {
 		p := procServeWith(t, c.store, c.env, "--demo")
 		p.stdout.await(t, 0, func(line string) bool { return strings.Contains(line, "pageSize=2") })
 		out := p.stdout.String()
-		_, commands, found := strings.Cut(out, "Try, in another terminal:\n")
+		_, commands, found := strings.Cut(out, "who changed what.\n")
 		if !found {
 			t.Fatal(out)
 		}
@@ -177,12 +177,25 @@ func testDemo(t *testing.T, fresh newStore) {
 			env = []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + made}
 		}
 		printed, err := procShell(t, commands, env...)
-		var list struct {
-			TotalCount int
-			Results    []struct{ Name string }
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
 		}
-		if err != nil || json.Unmarshal([]byte(printed), &list) != nil || len(list.Results) != 2 || list.Results[0].Name == "" {
-			t.Errorf("%s: the commands print %s, %v\n%s", c.name, printed, err, commands)
+		// A problem, articles, and the history.
+		var answers [3]struct {
+			Status   int
+			Messages []struct{ Code string }
+			Results  []struct{ ID, Title, Code string }
+		}
+		decoder := json.NewDecoder(strings.NewReader(printed))
+		for i := range answers {
+			if err := decoder.Decode(&answers[i]); err != nil {
+				t.Fatalf("%s: the commands print %s, %v\n%s", c.name, printed, err, commands)
+			}
+		}
+		refused, articles, changes := answers[0], answers[1].Results, answers[2].Results
+		if refused.Status != http.StatusUnprocessableEntity || len(refused.Messages) != 3 ||
+			len(articles) == 0 || articles[0].ID != "ferry-delays" || len(changes) != 2 || !strings.HasPrefix(changes[0].Code, "audit.") {
+			t.Errorf("%s: the commands print %s\n%s", c.name, printed, commands)
 		}
 		p.stop()
 	}

@@ -22,7 +22,7 @@ type damage struct {
 	collection     string
 	filter, update bson.D
 	says           []string
-	// repaired says that --repair is the cure.
+	// repaired reports whether --repair is the cure.
 	repaired bool
 }
 
@@ -35,7 +35,7 @@ func setting(name string, value any) bson.D {
 var damages = []damage{
 	{"Schema", `UPDATE r_orders SET doc=json_set(doc,'$.name',7) WHERE id='o'`,
 		"orders", byIDs("o"), setting("document.name", int64(7)),
-		[]string{`orders "o" of the network "main": it does not suit its schema: /name`, "write the object again"}, false},
+		[]string{`orders "o" of the network "main": it is invalid by its schema: /name`, "write the object again"}, false},
 	{"Reference", `DELETE FROM r_advertisers WHERE id='a'`,
 		"advertisers", byIDs("a"), nil,
 		[]string{`orders "o" of the network "main": /advertiser refers to advertisers "a", which is not there`, "create the object"}, false},

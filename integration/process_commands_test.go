@@ -148,7 +148,7 @@ func TestInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.ends(130)
-	procWants(t, p.stderr.String(), "interrupted", "what was written stays")
+	procWants(t, p.stderr.String(), "interrupted", "objects written so far are kept")
 }
 
 // TestDatabaseIsWaitedFor checks that a command which waits for a database says

@@ -61,8 +61,8 @@ type crashModel struct {
 	survived, lost int
 	killAt         int           // kill after so many acknowledged writes
 	reached        chan struct{} // closed then
-	// outages says that the process lives on, and loses its store now and then:
-	// what is answered with 503 may or may not have been stored.
+	// outages reports whether the process keeps running and loses its store from time
+	// to time: what is answered with 503 may or may not have been stored.
 	outages bool
 	refused int           // answers of 503
 	ended   chan struct{} // closed when the writers are to stop

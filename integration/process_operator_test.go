@@ -2,7 +2,10 @@ package integration
 
 import (
 	"bufio"
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -232,6 +235,54 @@ func TestOperatorOnlyThroughTheSocket(t *testing.T) {
 	p.signIn(admin, procPassword) // an administrator is not the operator
 	p.ask(http.StatusNotFound, http.MethodGet, "/operator/keys", "")
 	p.ask(http.StatusNotFound, http.MethodPost, "/operator/keys/rotate", "")
+	p.stop()
+}
+
+// TestOperatorTokensActForAUser: the operator creates API tokens on behalf of a user, and
+// none that would act for nobody, which nobody could use.
+func TestOperatorTokensActForAUser(t *testing.T) {
+	t.Parallel()
+	uri := newSQLite(t)
+	p := procServe(t, uri)
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", sqliteFile(uri)+".sock")
+	}}}
+	defer client.CloseIdleConnections()
+	ask := func(method, path, user, body string, status int) map[string]any {
+		t.Helper()
+		r, err := http.NewRequest(method, "http://operator"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if user != "" {
+			r.Header.Set("Marquee-User", user)
+		}
+		a, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		var answer map[string]any
+		if err := json.NewDecoder(a.Body).Decode(&answer); err != nil || a.StatusCode != status {
+			t.Fatalf("%s %s: %d instead of %d: %v %v", method, path, a.StatusCode, status, answer, err)
+		}
+		return answer
+	}
+	admin, _ := ask(http.MethodGet, "/operator/user?username=admin", "", "", http.StatusOK)["id"].(string)
+	roles, _ := ask(http.MethodGet, "/api/v1/roles?context=main", "", "", http.StatusOK)["results"].([]any)
+	role, _ := roles[0].(map[string]any)
+	body := jsonText(map[string]any{"name": "T", "role": role["id"]})
+	refused := ask(http.MethodPost, "/api/v1/tokens/t?context=main", "", body, http.StatusBadRequest)
+	if text := fmt.Sprint(refused["messages"]); !strings.Contains(text, "error.header.invalid") || !strings.Contains(text, "Marquee-User") {
+		t.Errorf("a token that acts for nobody: %s", text)
+	}
+	token, _ := ask(http.MethodPost, "/api/v1/tokens/t?context=main", admin, body, http.StatusCreated)["token"].(string)
+	p.token = token
+	p.ask(http.StatusOK, http.MethodGet, "/api/v1/roles?context=main", "")
+	// What exists is changed without a user.
+	ask(http.MethodPost, "/api/v1/tokens/t?context=main", "", `{"objectState": "INACTIVE"}`, http.StatusOK)
+	p.ask(http.StatusUnauthorized, http.MethodGet, "/api/v1/roles?context=main", "")
 	p.stop()
 }
 

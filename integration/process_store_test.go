@@ -193,7 +193,7 @@ func TestStoreNeedsItsKey(t *testing.T) {
 	if err := os.Remove(key); err != nil {
 		t.Fatal(err)
 	}
-	procServeFails(t, store, key, "put it back")
+	procServeFails(t, store, key, "restore it")
 	if _, err := os.Stat(key); !os.IsNotExist(err) {
 		t.Error("a start without the key made another one")
 	}

@@ -58,6 +58,7 @@ func (s *service) found(token, parameters string) int {
 func TestSchemaAsksForMore(t *testing.T) { eachStore(t, testSchemaAsksForMore) }
 
 func testSchemaAsksForMore(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	s := newService(t, fresh)
 	s.stop()
 	s.schemas = []fs.FS{venues("")}

@@ -158,7 +158,7 @@ func testSchemaBecomesSecret(t *testing.T, fresh newStore) {
 	v.holds(n)
 
 	// Nothing is shown without a word.
-	refusedBy(t, v.swap(v.engine, safes("", plainKey)), `schemas/safes.json#/properties/key: the stored values are secret, and would be shown`, `"x-secret": false`,
+	refusedBy(t, v.swap(v.engine, safes("", plainKey)), `schemas/safes.json#/properties/key: the stored values are secret and would become readable`, `"x-secret": false`,
 		"#/properties/parts/items/properties/key", "#/properties/map/additionalProperties")
 	refusedBy(t, v.restart(safes("", plainKey)), `the stored values are secret`)
 	refusedBy(t, v.swap(v.engine, typeWith("safes", "", `"map": {"type": "object"}, "key": {"x-ref": "tiers"}`)), `#/properties/map/additionalProperties: the stored values are secret`)
@@ -215,6 +215,7 @@ func (v *vault) hides2() {
 func TestSchemaSecretLookalikes(t *testing.T) { eachStore(t, testSchemaSecretLookalikes) }
 
 func testSchemaSecretLookalikes(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	v := newVault(t, fresh, safes("", secretKey))
 	v.must(v.token, http.MethodPost, "/api/v1/safes?context=main", `{"id": "sealed", "key": "the first"}`, http.StatusOK)
 	at := bytes.Split(atRestOf(t, v), []byte(`v1.`))
@@ -292,6 +293,7 @@ func (u unscanned) ScanHistory(ctx context.Context, collection, after string, li
 func TestSchemaSecretInterrupted(t *testing.T) { eachStore(t, testSchemaSecretInterrupted) }
 
 func testSchemaSecretInterrupted(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	const n = 200
 	v := newVault(t, fresh, safes(foundKey, plainKey))
 	v.fill(n)

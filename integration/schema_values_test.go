@@ -54,6 +54,7 @@ func refusedBy(t *testing.T, err error, want ...string) {
 func TestSchemaOtherTarget(t *testing.T) { eachStore(t, testSchemaOtherTarget) }
 
 func testSchemaOtherTarget(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	const text, advertisers, orders = `{"type": "string"}`, `{"x-ref": "advertisers"}`, `{"x-ref": "orders"}`
 	owned := func(path, owner string) fs.FS {
 		return typeWith(path, "", `"name": {"type": "string"}, "owner": `+owner+`, "parts": {"type": "array", "items": {"type": "object", "properties": {"owner": `+owner+`}}},
@@ -176,6 +177,7 @@ func testSchemaOtherTargetWhileWriting(t *testing.T, fresh newStore) {
 func TestSchemaOtherKind(t *testing.T) { eachStore(t, testSchemaOtherKind) }
 
 func testSchemaOtherKind(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	const sorted, indexed = `, "sort": ["p"]`, `, "index": ["p"]`
 	s := newService(t, fresh)
 	token, err := s.signIn(admin)

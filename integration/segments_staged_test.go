@@ -45,6 +45,7 @@ func (tx stagedTx) Labels(ctx context.Context, queries ...store.LabelQuery) ([]m
 // on before it is stored: it is prepared again, and stored as if it had come
 // later. Other writes do not matter.
 func TestSegmentsStaged(t *testing.T) {
+	skipSequential(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		meddle string // a write: path and body

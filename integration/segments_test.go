@@ -164,6 +164,7 @@ func testSegmentsPass(t *testing.T, fresh newStore) {
 func TestUploadAtomic(t *testing.T) { eachStore(t, testUploadAtomic) }
 
 func testUploadAtomic(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	c := converse(t, fresh)
 	c.send("POST", uploadPath, segmentsBody(0, 10, "Stored"), 200, "")
 	before := c.s.cameraPicture(t)
@@ -205,6 +206,7 @@ func testUploadAtomic(t *testing.T, fresh newStore) {
 func TestUploadOrder(t *testing.T) { eachStore(t, testUploadOrder) }
 
 func testUploadOrder(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	c := converse(t, fresh)
 	const n = 2500
 	// Each tenth of the first chunk is repeated in the last one, and one in
@@ -254,6 +256,7 @@ func testUploadOrder(t *testing.T, fresh newStore) {
 func TestUploadRefused(t *testing.T) { eachStore(t, testUploadRefused) }
 
 func testUploadRefused(t *testing.T, fresh newStore) {
+	skipSequential(t)
 	c := converse(t, fresh)
 	good := `[{"segmentId":"a","name":"A","dataSource":"ADOBE"},`
 	for name, h := range map[string]hostile{

@@ -1,6 +1,7 @@
-// Package integration asks the whole service over HTTP: the REST layer, the
-// engine, the sign-in and each real store, with nothing replaced.
-// testdata/README.md describes how to add a case without Go.
+// Package integration tests the whole service over HTTP: the REST layer, the engine,
+// the sign-in and each real store, with nothing replaced. It may import every package.
+// Begin with testdata/README.md, which describes how to add a case without Go, and
+// fixture_test.go, which runs them.
 package integration
 
 import (

@@ -34,6 +34,8 @@ type siege struct {
 	file string
 	// authors are users with the role of author.
 	authors []string
+	// together reports whether several attacks are sent at once.
+	together bool
 
 	answers *tally
 }
@@ -147,6 +149,7 @@ func (s *siege) endure(memory int64, attacks ...attack) {
 	s.t.Helper()
 	limit := s.patience()
 	writeLimit := limit
+	s.together = len(attacks) > 1
 	for _, a := range attacks {
 		if a.prepare != nil {
 			a.prepare(s)
@@ -176,7 +179,7 @@ func (s *siege) endure(memory int64, attacks ...attack) {
 	if p99 := h.writes.percentile(99); p99 > writeLimit {
 		s.t.Errorf("an honest write took %v at the 99th percentile", p99)
 	}
-	if len(attacks) > 1 {
+	if s.together {
 		limit = max(limit, listHold)
 	}
 	if p99 := h.lists.percentile(99); p99 > limit {
@@ -192,6 +195,14 @@ func (s *siege) patience() time.Duration {
 		return 2 * time.Second
 	}
 	return procPatience // beside other tests, on a machine that may be busy
+}
+
+// probeLimit is within which time an attack's own honest request is answered.
+func (s *siege) probeLimit() time.Duration {
+	if s.together {
+		return deadline + s.patience()
+	}
+	return max(s.patience(), uploadHold)
 }
 
 // guard ends the process before it takes the memory of the machine, until the

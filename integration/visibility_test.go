@@ -23,8 +23,8 @@ type witness struct {
 	tokens map[string]string
 	asked  map[string]int // by kind of question
 	shown  int            // objects of types with teams that were shown in scope TEAM
-	// doubt is whether a change may not have reached all that hangs on it, which
-	// may be hidden meanwhile.
+	// doubt reports whether a change may not have reached all objects that belong to
+	// the changed one, which may be hidden meanwhile.
 	doubt bool
 }
 
@@ -89,8 +89,8 @@ func testVisibilityModel(t *testing.T, fresh newStore) {
 	}
 }
 
-// follow lets what hangs on a changed object follow it, and looks before that, when
-// nothing is shown that should not be.
+// follow lets the objects that belong to a changed one follow it, and looks before that,
+// when nothing is shown that should not be.
 func (w *witness) follow() {
 	w.doubt = true
 	for _, user := range slices.Sorted(maps.Keys(w.tokens)) {

@@ -219,7 +219,7 @@ func (p placed) body() map[string]any {
 		delete(body, "roles")
 		entries := []any{map[string]any{"network": network, "roles": held}}
 		if elsewhere, _ := body["elsewhere"].(string); elsewhere != "" {
-			entries = append(entries, map[string]any{"network": elsewhere, "roles": []any{}})
+			entries = append(entries, map[string]any{"network": elsewhere, "roles": []any{map[string]any{"role": "r"}}})
 		}
 		delete(body, "elsewhere")
 		body["userRoles"] = map[string]any{"rolesByNetwork": entries}

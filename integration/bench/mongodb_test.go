@@ -144,18 +144,18 @@ func BenchmarkMongoDBCommands(b *testing.B) {
 	noted := &commands{}
 	s, _ := onMongoDB(b, noted.monitor())
 	s.load(b, 5000, 10)
-	next := 10_000
+	next, created := 10_000, 50_000_000
 	write := func() time.Duration {
 		next += 1000
 		return s.post(b, lineItems(next, 0))
 	}
 	page := func() time.Duration { return s.page(b, "/api/v1/lineitems?context=main") }
 	create := func() time.Duration {
-		next++
-		return s.post(b, []any{lineItem(next, 10)})
+		created++
+		return s.post(b, []any{lineItem(created, 10)})
 	}
 	update := func() time.Duration {
-		changed := lineItem(next, 10)
+		changed := lineItem(created, 10)
 		changed["name"] = fmt.Sprint("Changed in ", time.Now())
 		return s.post(b, []any{changed})
 	}

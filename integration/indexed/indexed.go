@@ -1,5 +1,5 @@
-// Package indexed lists what the built-in schemas want to be answered from
-// indexes, so that each store can be asked how it answers.
+// Package indexed lists the queries that the built-in schemas expect to be answered
+// from indexes, so that each store can be asked how it answers them. Begin with Check.
 package indexed
 
 import (

@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 
 	"marquee"
+	"marquee/client"
 	"marquee/engine/document"
 )
 
@@ -27,7 +27,9 @@ const (
 type Server struct {
 	// URL is where the server listens, without a slash at the end.
 	URL string
-	// Client sends requests as the administrator of Network.
+	// API is signed in as the administrator of Network.
+	API *client.Client
+	// Client sends requests as the same user, for what API has no function for.
 	Client *http.Client
 	// Marquee is the server in the process, nil for one in a container.
 	Marquee *marquee.Server
@@ -68,28 +70,19 @@ func StartWith(tb testing.TB, options marquee.Options) *Server {
 	return s
 }
 
-// signed adds the access token to requests.
-type signed struct {
-	http.RoundTripper
-	token string
-}
-
-func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+s.token)
-	return s.RoundTripper.RoundTrip(r)
-}
-
-// signIn makes the client of the administrator.
+// signIn makes the clients of the administrator.
 func (s *Server) signIn() {
 	s.tb.Helper()
 	transport := &http.Transport{}
 	s.tb.Cleanup(transport.CloseIdleConnections)
-	s.Client = &http.Client{Transport: transport}
-	form := url.Values{"grant_type": {"password"}, "username": {Username}, "password": {Password}}
-	answer := s.send(http.MethodPost, "/api/authenticate", "application/x-www-form-urlencoded", form.Encode(), http.StatusOK)
-	token, _ := answer["access_token"].(string)
-	s.Client = &http.Client{Transport: signed{transport, token}}
+	api, err := client.New(s.URL, client.Options{HTTP: &http.Client{Transport: transport}})
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	if err := api.SignIn(s.tb.Context(), Username, Password); err != nil {
+		s.tb.Fatal(err)
+	}
+	s.API, s.Client = api, &http.Client{Transport: api.Transport()}
 }
 
 // Do sends a request with a JSON body, or none for "", and returns the JSON object
@@ -97,17 +90,12 @@ func (s *Server) signIn() {
 // test.
 func (s *Server) Do(method, path, body string, status int) map[string]any {
 	s.tb.Helper()
-	return s.send(method, path, "application/json", body, status)
-}
-
-func (s *Server) send(method, path, contentType, body string, status int) map[string]any {
-	s.tb.Helper()
 	request, err := http.NewRequestWithContext(s.tb.Context(), method, s.URL+path, strings.NewReader(body))
 	if err != nil {
 		s.tb.Fatal(err)
 	}
 	if body != "" {
-		request.Header.Set("Content-Type", contentType)
+		request.Header.Set("Content-Type", "application/json")
 	}
 	response, err := s.Client.Do(request)
 	if err != nil {

@@ -47,6 +47,12 @@ var kinds = []struct {
 	}},
 	{"write, 1 client", 1, func(s *server, n int) error { return s.send(http.MethodPost, order(n), renamed(n)) }},
 	{"write, 16 clients", 16, func(s *server, n int) error { return s.send(http.MethodPost, order(n), renamed(n)) }},
+	{"create, 1 client", 1, func(s *server, n int) error {
+		return s.send(http.MethodPost, "/api/v1/orders?context=main", created(n))
+	}},
+	{"create, 64 clients", 64, func(s *server, n int) error {
+		return s.send(http.MethodPost, "/api/v1/orders?context=main", created(n))
+	}},
 	{"collection of 1,000, 1 client", 1, func(s *server, n int) error {
 		return s.send(http.MethodPost, "/api/v1/orders?context=main", collection(n))
 	}},
@@ -55,6 +61,10 @@ var kinds = []struct {
 func order(n int) string { return fmt.Sprintf("/api/v1/orders/o%d?context=main", n*7%objects) }
 
 func renamed(n int) string { return fmt.Sprintf(`{"name": "Order %d %d"}`, n, time.Now().UnixNano()) }
+
+func created(n int) string {
+	return fmt.Sprintf(`{"name": "New %d %d", "advertiser": "a", "labels": ["x", "y"]}`, n, time.Now().UnixNano())
+}
 
 func collection(n int) string {
 	var b bytes.Buffer
