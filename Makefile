@@ -6,6 +6,7 @@ export CGO_ENABLED ?= 0
 # A count, as a time now and then ends a run with "context deadline exceeded".
 FUZZTIME ?= 50000x
 BENCHTIME ?= 3x
+CRASHES ?= 100
 FAILOVERS ?= 100
 IMAGE ?= marquee:latest
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
@@ -16,9 +17,12 @@ GOSEC_UNCHECKED = integration engine/store/storetest resources/asset/assettest r
 # G104 (unhandled errors) does not know methods that never fail, such as those of
 # strings.Builder in a type that embeds it: most of what it reports.
 GOSEC_RULES = -exclude=G104
+OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
+# The OpenAPI document of the last release.
+RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test race lint gosec vuln fuzz bench crash reloads siege interference timing failover nightly mongod mongod-image clean
+.PHONY: run build image test race lint gosec vuln compat release-document fuzz bench crash reloads siege interference timing failover nightly mongod mongod-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	$(GO) run ./cmd/marquee serve --demo
@@ -48,6 +52,15 @@ gosec: ## patterns of insecure code; explained exceptions have a comment "#nosec
 vuln: ## known vulnerabilities, where their database can be reached
 	$(GO) run $(GOVULNCHECK) ./...
 
+compat: ## the OpenAPI document takes back nothing that the one of the last release has
+	@mkdir -p .cache/compat
+	@gzip -dc $(RELEASED) >.cache/compat/released.json
+	@$(GO) run ./cmd/marquee openapi >.cache/compat/current.json
+	$(GO) run $(OASDIFF) breaking --fail-on WARN --format singleline .cache/compat/released.json .cache/compat/current.json
+
+release-document: compat ## keep the OpenAPI document as that of the last release
+	@gzip -9 -n -c .cache/compat/current.json >$(RELEASED)
+
 fuzz: ## each fuzz target for FUZZTIME
 	@set -e; for package in $$($(GO) list ./...); do \
 		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
@@ -60,7 +73,7 @@ bench: ## the ratios of docs/contributing/benchmarks.md
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 60m ./integration/bench
 
 crash: ## kill the process a hundred times under load
-	MARQUEE_CRASHES=100 $(GO) test -count 1 -run Crash -timeout 30m ./integration
+	MARQUEE_CRASHES=$(CRASHES) $(GO) test -count 1 -run Crash -timeout 30m ./integration
 
 reloads: ## change schemas for five minutes while clients write, on each store
 	MARQUEE_RELOADS=5m $(GO) test -count 1 -v -run 'ReloadsOfModel' -timeout 30m ./integration
