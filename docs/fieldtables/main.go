@@ -1,6 +1,6 @@
 // Command fieldtables writes the field tables of the reference pages from the
-// built-in schemas. Run it from the root of the repository after a change of a
-// schema: go run ./docs/fieldtables.
+// built-in schemas. It imports package schemas alone; begin with main. Run it from the
+// root of the repository after a change of a schema: go run ./docs/fieldtables.
 package main
 
 import (
