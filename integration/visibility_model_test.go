@@ -58,22 +58,22 @@ func (w world) member(user, team string) bool {
 // sees reports whether a user is shown an object.
 func (w world) sees(user, kind, id string) bool {
 	_, exists := w[kind][id]
-	return exists && (len(w.roles(user, "NETWORK")) > 0 || w.within(user, kind, id))
+	return exists && (len(w.roles(user, "NETWORK")) > 0 || w.within(user, w.roles(user, "TEAM"), kind, id))
 }
 
-// within reports whether scope TEAM shows an object to a user.
-func (w world) within(user, kind, id string) bool {
+// within reports whether these roles, which have scope TEAM, show an object to a user.
+func (w world) within(user string, roles []string, kind, id string) bool {
 	through := func(property, parent string) bool {
 		to := w.text(kind, id, property)
-		return to == "" || w.within(user, parent, to)
+		return to == "" || w.within(user, roles, parent, to)
 	}
 	mine := func(team string) bool { return w.member(user, team) }
-	if len(w.roles(user, "TEAM")) == 0 {
+	if len(roles) == 0 {
 		return false
 	}
 	switch kind {
 	case "sites":
-		return slices.ContainsFunc(w.roles(user, "TEAM"), func(role string) bool { return slices.Contains(w.list("roles", role, "sites"), id) }) ||
+		return slices.ContainsFunc(roles, func(role string) bool { return slices.Contains(w.list("roles", role, "sites"), id) }) ||
 			slices.ContainsFunc(slices.Sorted(maps.Keys(w["teams"])), func(team string) bool { return mine(team) && slices.Contains(w.list("teams", team, "sites"), id) })
 	case "adunits":
 		return through("site", "sites")
@@ -105,11 +105,16 @@ var teamTypes = []string{"adunits", "advertisers", "assets", "creatives", "linei
 // mayWrite reports whether a role of a user that has a permission applies to an
 // object that is seen.
 func (w world) mayWrite(user, permission, kind, id string) bool {
-	return w.holds(user, permission, "NETWORK") || w.holds(user, permission, "TEAM") && w.within(user, kind, id)
+	return w.holds(user, permission, "NETWORK") || w.within(user, w.granting(user, permission, "TEAM"), kind, id)
 }
 
 func (w world) holds(user, permission, scope string) bool {
-	return slices.ContainsFunc(w.roles(user, scope), func(role string) bool { return slices.Contains(w.list("roles", role, "permissions"), permission) })
+	return len(w.granting(user, permission, scope)) > 0
+}
+
+// granting are the ACTIVE roles of a user that have a scope and a permission.
+func (w world) granting(user, permission, scope string) []string {
+	return slices.DeleteFunc(w.roles(user, scope), func(role string) bool { return !slices.Contains(w.list("roles", role, "permissions"), permission) })
 }
 
 func (w world) clone() world {
