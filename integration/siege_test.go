@@ -199,7 +199,7 @@ func (s *siege) patience() time.Duration {
 
 // probeLimit is within which time an attack's own honest request is answered.
 func (s *siege) probeLimit() time.Duration {
-	if s.together {
+	if s.together && siegeWhole() {
 		return deadline + s.patience()
 	}
 	return max(s.patience(), uploadHold)
