@@ -53,12 +53,8 @@ func (s *Service) prepareUser(ctx context.Context, c *engine.Change) error {
 	var hash string
 	var p prepared
 	managed := true
-	err := s.store.Read(ctx, func(r store.Snapshot) error {
-		user = nil
-		err := r.Get(ctx, "users", []store.Key{{ID: c.ID}}, func(r *store.Record) (err error) {
-			user, err = document.DecodeObject(r.Document, document.Limits{Depth: 1000})
-			return err
-		})
+	err := s.store.Read(ctx, func(r store.Snapshot) (err error) {
+		user, err = storedUser(ctx, r, c.ID)
 		if err != nil || user == nil {
 			return err
 		}
@@ -96,6 +92,15 @@ func (s *Service) prepareUser(ctx context.Context, c *engine.Change) error {
 	}
 	c.Kept = p
 	return nil
+}
+
+// storedUser returns the document of a user, or nil if there is none.
+func storedUser(ctx context.Context, r store.Snapshot, id string) (user map[string]any, err error) {
+	err = r.Get(ctx, "users", []store.Key{{ID: id}}, func(r *store.Record) (err error) {
+		user, err = document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+		return err
+	})
+	return user, err
 }
 
 // checkCurrent returns an error unless a change of the caller's own user has the

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"marquee/engine"
-	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/rest"
@@ -131,11 +130,7 @@ func (s *Service) mayEndSessions(ctx context.Context, caller *engine.Caller, id 
 	managed, visible := false, false
 	err := s.store.Read(ctx, func(r store.Snapshot) error {
 		managed, visible = false, false
-		var user map[string]any
-		err := r.Get(ctx, "users", []store.Key{{ID: id}}, func(r *store.Record) (err error) {
-			user, err = document.DecodeObject(r.Document, document.Limits{Depth: 1000})
-			return err
-		})
+		user, err := storedUser(ctx, r, id)
 		if err != nil || user == nil {
 			return err
 		}

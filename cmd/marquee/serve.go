@@ -84,29 +84,8 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	c.waiting = func(waited time.Duration) {
 		log.Warn("the database does not answer; waiting for it", slog.String("store", storeName(c.Store)), slog.String("waited", waited.String()))
 	}
-	if c.ClockInterval <= 0 {
-		return usagef("--clock-interval must be greater than 0")
-	}
-	if c.RefreshReuseInterval < 0 || c.SigningKeyLifetime < 0 {
-		return usagef("--refresh-reuse-interval and --signing-key-lifetime must not be less than 0")
-	}
-	if c.SigningKeyLifetime > 0 && c.SigningKeyLifetime < minKeyLifetime {
-		return usagef("--signing-key-lifetime must be 0, or at least %s", minKeyLifetime)
-	}
-	if c.MemoryBudget != 0 && c.MemoryBudget < minMemoryBudget {
-		return usagef("--memory-budget must be 0, or at least %d", minMemoryBudget)
-	}
-	if c.SpoolBudget < 0 {
-		return usagef("--spool-budget must not be less than 0")
-	}
-	if c.MaxConnections < 1 || c.MaxConnectionsPerAddress < 1 {
-		return usagef("--max-connections and --max-connections-per-address must be at least 1")
-	}
-	if c.MaxFailedSignIns < 1 || c.MaxFailedFromAddress < 1 || c.FailedSignInWindow < time.Minute {
-		return usagef("--max-failed-sign-ins and --max-failed-sign-ins-per-address must be at least 1, and --failed-sign-in-window at least 1m")
-	}
-	if c.MaxSessions < 1 || c.MaxSessions > 1000 {
-		return usagef("--max-sessions must be from 1 to 1000")
+	if err := c.check(); err != nil {
+		return err
 	}
 	if err := errors.Join(c.checkApplication(), c.checkAssets(), c.edgeFlags.check()); err != nil {
 		return err
@@ -121,13 +100,9 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	}
 	// Listen before the store is created and the password printed, which happens only
 	// once, in case the address is in use. Connections wait until they are accepted.
-	listener, err := net.Listen("tcp", c.Addr)
-	var wrong *net.AddrError
-	switch {
-	case errors.As(err, &wrong):
-		return usagef("cannot listen at %s: --addr must be a host and a port, such as 127.0.0.1:8080 or :8080", c.Addr)
-	case err != nil:
-		return fmt.Errorf("cannot listen at %s: %w", c.Addr, err)
+	listener, err := c.listen()
+	if err != nil {
+		return err
 	}
 	defer listener.Close()
 	var watcher *folder.Watcher
@@ -150,14 +125,8 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 		memory = memory.besideCaches()
 	}
 	memory.addHeadroom()
-	lifetimes := auth.DefaultLifetimes
-	lifetimes.Reuse, lifetimes.Key = c.RefreshReuseInterval, c.SigningKeyLifetime
-	options := marquee.Options{Lifetimes: lifetimes, Interval: c.ClockInterval,
-		SignIns:        auth.SignInLimits{Name: c.MaxFailedSignIns, Address: c.MaxFailedFromAddress, Window: c.FailedSignInWindow},
-		MaxSessions:    c.MaxSessions,
-		RequestTimeout: c.RequestTimeout, Memory: memory.budget,
-		Spool: c.spool(log), Version: programVersion(),
-		Connections: c.MaxConnections, AddressConnections: c.MaxConnectionsPerAddress}
+	options := c.options(log)
+	options.Memory = memory.budget
 	c.edgeFlags.set(&options, certificate)
 	s, err := c.use(ctx, false, app, options)
 	if err != nil {
@@ -176,6 +145,57 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	defer followCertificate(ctx, certificate, log)()
 	s.Start()
 	return c.answer(ctx, s, listener, log, memory, generated)
+}
+
+// check reports the first number or duration that is out of its range.
+func (c *serveCommand) check() error {
+	switch {
+	case c.ClockInterval <= 0:
+		return usagef("--clock-interval must be greater than 0")
+	case c.RefreshReuseInterval < 0 || c.SigningKeyLifetime < 0:
+		return usagef("--refresh-reuse-interval and --signing-key-lifetime must not be less than 0")
+	case c.SigningKeyLifetime > 0 && c.SigningKeyLifetime < minKeyLifetime:
+		return usagef("--signing-key-lifetime must be 0, or at least %s", minKeyLifetime)
+	case c.MemoryBudget != 0 && c.MemoryBudget < minMemoryBudget:
+		return usagef("--memory-budget must be 0, or at least %d", minMemoryBudget)
+	case c.SpoolBudget < 0:
+		return usagef("--spool-budget must not be less than 0")
+	case c.MaxConnections < 1 || c.MaxConnectionsPerAddress < 1:
+		return usagef("--max-connections and --max-connections-per-address must be at least 1")
+	case c.MaxFailedSignIns < 1 || c.MaxFailedFromAddress < 1 || c.FailedSignInWindow < time.Minute:
+		return usagef("--max-failed-sign-ins and --max-failed-sign-ins-per-address must be at least 1, and --failed-sign-in-window at least 1m")
+	case c.MaxSessions < 1 || c.MaxSessions > 1000:
+		return usagef("--max-sessions must be from 1 to 1000")
+	}
+	return nil
+}
+
+func (c *serveCommand) listen() (net.Listener, error) {
+	listener, err := net.Listen("tcp", c.Addr)
+	var wrong *net.AddrError
+	switch {
+	case errors.As(err, &wrong):
+		return nil, usagef("cannot listen at %s: --addr must be a host and a port, such as 127.0.0.1:8080 or :8080", c.Addr)
+	case err != nil:
+		return nil, fmt.Errorf("cannot listen at %s: %w", c.Addr, err)
+	}
+	return listener, nil
+}
+
+func (c *serveCommand) options(log *slog.Logger) marquee.Options {
+	lifetimes := auth.DefaultLifetimes
+	lifetimes.Reuse, lifetimes.Key = c.RefreshReuseInterval, c.SigningKeyLifetime
+	return marquee.Options{
+		Lifetimes:          lifetimes,
+		Interval:           c.ClockInterval,
+		SignIns:            auth.SignInLimits{Name: c.MaxFailedSignIns, Address: c.MaxFailedFromAddress, Window: c.FailedSignInWindow},
+		MaxSessions:        c.MaxSessions,
+		RequestTimeout:     c.RequestTimeout,
+		Spool:              c.spool(log),
+		Version:            programVersion(),
+		Connections:        c.MaxConnections,
+		AddressConnections: c.MaxConnectionsPerAddress,
+	}
 }
 
 // followSchemas reloads the schemas when the folder changes and at each SIGHUP, until

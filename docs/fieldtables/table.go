@@ -151,7 +151,6 @@ func constraints(s schema) []string {
 		}
 	}
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
-	value := func(name string) string { return string(s.members[name]) }
 	if s.isTrue("readOnly") {
 		add("Read-only.")
 	}
@@ -173,6 +172,23 @@ func constraints(s schema) []string {
 	if names := s.child("propertyNames").texts("enum"); len(names) > 0 {
 		add("The keys are %s.", codes(names))
 	}
+	notes = append(notes, bounds(s)...)
+	if s.isTrue("uniqueItems") {
+		add("No duplicates.")
+	}
+	if s.has("pattern") {
+		add("Matches `%s`.", s.text("pattern"))
+	}
+	if s.has("default") {
+		add("Default: `%s`.", s.members["default"])
+	}
+	return notes
+}
+
+// bounds describes the lengths and the numbers that a schema allows.
+func bounds(s schema) (notes []string) {
+	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	value := func(name string) string { return string(s.members[name]) }
 	for _, bound := range []struct{ least, most, format, equal string }{
 		{"minLength", "maxLength", "%s characters.", "Exactly %s characters."},
 		{"minItems", "maxItems", "%s items.", "Exactly %s items."},
@@ -200,15 +216,6 @@ func constraints(s schema) []string {
 	}
 	if s.has("exclusiveMinimum") {
 		add("Greater than %s.", value("exclusiveMinimum"))
-	}
-	if s.isTrue("uniqueItems") {
-		add("No duplicates.")
-	}
-	if s.has("pattern") {
-		add("Matches `%s`.", s.text("pattern"))
-	}
-	if s.has("default") {
-		add("Default: `%s`.", value("default"))
 	}
 	return notes
 }

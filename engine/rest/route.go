@@ -189,12 +189,15 @@ func (r *Call) serve(route *Route, err error) error {
 		r.c.Header("Allow", strings.Join(route.allow(), ", "))
 		return r.empty(http.StatusNoContent)
 	}
+	refuse := func(failed error) error {
+		if err == nil && route.Refuse != nil {
+			return route.Refuse(r, failed)
+		}
+		return failed
+	}
 	if err != nil || !route.Unlimited {
 		if failed := r.limitAddress(); failed != nil {
-			if err == nil && route.Refuse != nil {
-				return route.Refuse(r, failed)
-			}
-			return failed
+			return refuse(failed)
 		}
 	}
 	if err != nil || !route.Public {
@@ -202,10 +205,7 @@ func (r *Call) serve(route *Route, err error) error {
 			return failed
 		}
 		if failed := r.limitCaller(); failed != nil {
-			if err == nil && route.Refuse != nil {
-				return route.Refuse(r, failed)
-			}
-			return failed
+			return refuse(failed)
 		}
 	}
 	if out := r.outbox(); out != nil {

@@ -132,6 +132,19 @@ func New(config Config) (*Server, error) {
 	if s.Ready == nil {
 		s.Ready = func(context.Context) error { return nil }
 	}
+	r, err := s.router()
+	if err != nil {
+		return nil, err
+	}
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompress), gzhttp.SuffixETag(compressedSuffixes[0]))
+	if err != nil {
+		return nil, err
+	}
+	s.handler = wrap(r)
+	return s, nil
+}
+
+func (s *Server) router() (*gin.Engine, error) {
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
 	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
@@ -158,12 +171,7 @@ func New(config Config) (*Server, error) {
 			return message.PathUnknown.Error(nil)
 		})
 	})
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompress), gzhttp.SuffixETag(compressedSuffixes[0]))
-	if err != nil {
-		return nil, err
-	}
-	s.handler = wrap(r)
-	return s, nil
+	return r, nil
 }
 
 // compressedSuffixes distinguish the entity tags of compressed responses (RFC 9110,

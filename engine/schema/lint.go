@@ -78,38 +78,8 @@ func (c *typeLint) check() {
 }
 
 func (c *typeLint) names() {
-	scalar := func(at, name string, multiple bool) {
-		field, shape := c.t.resolve(strings.Split(name, "."))
-		switch {
-		case c.uncertain(name):
-		case shape == nil || shape == document.AnyShape:
-			c.problem(at, "there is no property "+name, "name a property of the schema, by a dotted path")
-		case field.Multiple() && !multiple, field.Kind == query.Object && len(shape.Kinds()) == 1:
-			c.problem(at, name+" is not a single value", "name a property that holds a string, number or boolean")
-		case field.Multiple() && field.Kind != query.String:
-			c.problem(at, "only arrays of strings and of references can have an index", "")
-		case shape.Secret, shape.WriteOnly:
-			c.problem(at, name+" is secret and cannot be queried", "leave it out")
-		case c.t.derived(name):
-			c.problem(at, name+" is derived, not stored, and cannot be queried", "leave it out")
-		}
-	}
-	// ordered checks a field of an index or an order: values of different kinds
-	// have no common order.
-	ordered := func(at, name string, multiple bool) {
-		before := len(c.l.problems)
-		scalar(at, name, multiple)
-		field, shape := c.t.resolve(strings.Split(name, "."))
-		if len(c.l.problems) > before || shape == nil || c.uncertain(name) || CommonField(name) || field.Multiple() {
-			return
-		}
-		if kinds := shape.Kinds(); len(kinds) != 1 {
-			c.problem(at, name+" holds "+cmp.Or(strings.Join(kinds, " or "), "values of any kind")+", and values of different kinds have no common order",
-				"give the property one type, besides null")
-		}
-	}
 	for i, name := range c.t.Sort {
-		ordered(fmt.Sprintf("/x-resource/sort/%d", i), name, false)
+		c.ordered(fmt.Sprintf("/x-resource/sort/%d", i), name, false)
 	}
 	declared, _ := lookup(c.t.Source, "/x-resource/index").([]any)
 	for i, entry := range declared {
@@ -118,14 +88,59 @@ func (c *typeLint) names() {
 		if len(names) == 0 {
 			continue // has been reported
 		}
-		ordered(at, names[0], len(names) == 1)
+		c.ordered(at, names[0], len(names) == 1)
 		if len(names) == 2 && !CommonField(names[1]) {
-			ordered(at, names[1], false)
+			c.ordered(at, names[1], false)
 		}
 	}
 	for i, name := range c.t.Unique {
-		scalar(fmt.Sprintf("/x-resource/unique/%d", i), name, false)
+		c.scalar(fmt.Sprintf("/x-resource/unique/%d", i), name, false)
 	}
+	c.uniqueForms()
+	for i, name := range c.t.Search {
+		c.scalar(fmt.Sprintf("/x-resource/search/%d", i), name, true)
+	}
+	c.label()
+	c.parent()
+	for i, path := range c.t.Team {
+		c.team(fmt.Sprintf("/x-resource/team/%d", i), path)
+	}
+}
+
+// scalar checks a property that can be queried.
+func (c *typeLint) scalar(at, name string, multiple bool) {
+	field, shape := c.t.resolve(strings.Split(name, "."))
+	switch {
+	case c.uncertain(name):
+	case shape == nil || shape == document.AnyShape:
+		c.problem(at, "there is no property "+name, "name a property of the schema, by a dotted path")
+	case field.Multiple() && !multiple, field.Kind == query.Object && len(shape.Kinds()) == 1:
+		c.problem(at, name+" is not a single value", "name a property that holds a string, number or boolean")
+	case field.Multiple() && field.Kind != query.String:
+		c.problem(at, "only arrays of strings and of references can have an index", "")
+	case shape.Secret, shape.WriteOnly:
+		c.problem(at, name+" is secret and cannot be queried", "leave it out")
+	case c.t.derived(name):
+		c.problem(at, name+" is derived, not stored, and cannot be queried", "leave it out")
+	}
+}
+
+// ordered checks a field of an index or an order: values of different kinds have no
+// common order.
+func (c *typeLint) ordered(at, name string, multiple bool) {
+	before := len(c.l.problems)
+	c.scalar(at, name, multiple)
+	field, shape := c.t.resolve(strings.Split(name, "."))
+	if len(c.l.problems) > before || shape == nil || c.uncertain(name) || CommonField(name) || field.Multiple() {
+		return
+	}
+	if kinds := shape.Kinds(); len(kinds) != 1 {
+		c.problem(at, name+" holds "+cmp.Or(strings.Join(kinds, " or "), "values of any kind")+", and values of different kinds have no common order",
+			"give the property one type, besides null")
+	}
+}
+
+func (c *typeLint) uniqueForms() {
 	for _, f := range c.t.UniqueForms {
 		at := "/x-resource/uniqueForm/" + f.Property
 		if c.l.omitted.covers(c.f, "/x-resource/unique") || c.uncertain(f.Property) {
@@ -137,28 +152,28 @@ func (c *typeLint) names() {
 			c.problem(at, f.Property+" is not a string and has no form "+f.Form, "leave it out")
 		}
 	}
-	for i, name := range c.t.Search {
-		scalar(fmt.Sprintf("/x-resource/search/%d", i), name, true)
+}
+
+func (c *typeLint) label() {
+	label := c.t.Label
+	member := c.t.Shape.Properties[label]
+	switch {
+	case label == "", c.uncertain(label):
+	case member == nil || !member.Is("string"):
+		c.problem("/x-resource/label", "there is no string property "+label, "name one, or leave label out")
+	case member.Secret, member.WriteOnly, member.Derived:
+		c.problem("/x-resource/label", label+" is not visible to everyone who can see a reference", "name another property")
 	}
-	if label := c.t.Label; label != "" {
-		member := c.t.Shape.Properties[label]
-		switch {
-		case c.uncertain(label):
-		case member == nil || !member.Is("string"):
-			c.problem("/x-resource/label", "there is no string property "+label, "name one, or leave label out")
-		case member.Secret, member.WriteOnly, member.Derived:
-			c.problem("/x-resource/label", label+" is not visible to everyone who can see a reference", "name another property")
-		}
+}
+
+func (c *typeLint) parent() {
+	parent := c.t.Parent
+	if parent == "" || c.uncertain(parent) || c.l.omitted.at[location{c.f, "/required"}] {
+		return
 	}
-	if parent := c.t.Parent; parent != "" {
-		member := c.t.Shape.Properties[parent]
-		certain := !c.uncertain(parent) && !c.l.omitted.at[location{c.f, "/required"}]
-		if certain && (member == nil || member.Ref == nil || !member.Immutable || !slices.Contains(stringList(c.t.Source["required"]), parent)) {
-			c.problem("/x-resource/parent", parent+" is not a required x-immutable reference", "name one; its id becomes part of the path")
-		}
-	}
-	for i, path := range c.t.Team {
-		c.team(fmt.Sprintf("/x-resource/team/%d", i), path)
+	member := c.t.Shape.Properties[parent]
+	if member == nil || member.Ref == nil || !member.Immutable || !slices.Contains(stringList(c.t.Source["required"]), parent) {
+		c.problem("/x-resource/parent", parent+" is not a required x-immutable reference", "name one; its id becomes part of the path")
 	}
 }
 
