@@ -6,6 +6,7 @@ export CGO_ENABLED ?= 0
 # A count, as a time now and then ends a run with "context deadline exceeded".
 FUZZTIME ?= 50000x
 BENCHTIME ?= 3x
+PACKAGES ?= ./...
 CRASHES ?= 100
 FAILOVERS ?= 100
 IMAGE ?= marquee:latest
@@ -38,8 +39,8 @@ image: ## the container image IMAGE, of a binary for Linux; needs Docker, pulls 
 test: ## all tests that this machine can run; TESTFLAGS adds flags of go test
 	@$(GO) run ./integration/gotest -timeout=30m $(TESTFLAGS) ./...
 
-race: ## all tests under the race detector, which needs a C compiler
-	@CGO_ENABLED=1 $(GO) run ./integration/gotest -race -timeout=120m $(TESTFLAGS) ./...
+race: ## the tests of PACKAGES under the race detector, which needs a C compiler
+	@CGO_ENABLED=1 $(GO) run ./integration/gotest -race -timeout=120m $(TESTFLAGS) $(PACKAGES)
 
 lint: ## formatting, vet, staticcheck
 	@files=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
