@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// findBinary is the path of a mongod, or errNone.
-func findBinary() (string, error) {
+// Binary is the path of a mongod, for programs that start it themselves.
+func Binary() (string, error) {
 	if named := os.Getenv("MARQUEE_TEST_MONGOD"); named != "" {
 		path, err := exec.LookPath(named)
 		if err != nil {

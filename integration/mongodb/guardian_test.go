@@ -20,7 +20,7 @@ import (
 const ending = "MARQUEE_TEST_ENDING"
 
 func TestNothingIsLeftOfTestsThatDie(t *testing.T) {
-	if _, err := findBinary(); err != nil {
+	if _, err := Binary(); err != nil {
 		check(t, err)
 	}
 	for _, how := range []string{"panic", "kill"} {

@@ -86,7 +86,7 @@ func startShared() (*sharedServer, error) {
 	if uri := os.Getenv("MARQUEE_TEST_MONGODB_URI"); uri != "" {
 		return &sharedServer{uri: uri}, nil
 	}
-	binary, err := findBinary()
+	binary, err := Binary()
 	if errors.Is(err, errNone) {
 		return startContainer()
 	}

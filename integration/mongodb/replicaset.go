@@ -35,7 +35,7 @@ func newReplicaSet(tb testing.TB, s settings, opts []Option) *ReplicaSet {
 	for _, option := range opts {
 		option(&s)
 	}
-	binary, err := findBinary()
+	binary, err := Binary()
 	check(tb, err)
 	own, err := startSet(binary, s)
 	check(tb, err)
