@@ -23,7 +23,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test race lint gosec vuln compat release-document fuzz bench crash reloads siege interference timing failover nightly mongod mongod-image clean
+.PHONY: run build image test race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege interference timing failover nightly mongod mongod-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	$(GO) run ./cmd/marquee serve --demo
@@ -72,6 +72,9 @@ fuzz: ## each fuzz target for FUZZTIME
 
 bench: ## the ratios of docs/contributing/benchmarks.md
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 60m ./integration/bench
+
+bench-peers: ## compare with PocketBase, Parse Server and Eve on this machine (docs/contributing/peers.md); PEERSFLAGS adds flags
+	$(GO) run ./integration/bench/peers -page docs/contributing/peers.md $(PEERSFLAGS)
 
 crash: ## kill the process a hundred times under load
 	MARQUEE_CRASHES=$(CRASHES) $(GO) test -count 1 -run Crash -timeout 30m ./integration
