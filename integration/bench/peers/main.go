@@ -70,7 +70,7 @@ func compare(ctx context.Context, s settings) (err error) {
 	if err != nil {
 		return err
 	}
-	w := &workshop{data: dataset{objects: s.objects, folders: s.objects / c.FolderSize}}
+	w := &workshop{data: dataset{objects: s.objects, folders: s.objects / c.FolderSize}, installed: map[string]bool{}}
 	if w.root, err = moduleRoot(); err != nil {
 		return err
 	}

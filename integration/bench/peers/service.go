@@ -35,6 +35,8 @@ type workshop struct {
 	folder  string // temporary, for the data of this run
 	mongodb *database
 	data    dataset
+
+	installed map[string]bool // folders of peers
 }
 
 // open installs a peer, starts it and loads its objects.
@@ -48,8 +50,11 @@ func (w *workshop) open(ctx context.Context, p *peer) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.run(ctx, folder, p.Install...); err != nil {
-		return nil, fmt.Errorf("install: %w", err)
+	if !w.installed[p.Folder] {
+		if err := s.run(ctx, folder, p.Install...); err != nil {
+			return nil, fmt.Errorf("install: %w", err)
+		}
+		w.installed[p.Folder] = true
 	}
 	if err := s.run(ctx, folder, p.Before...); err != nil {
 		return nil, fmt.Errorf("before the start: %w", err)
