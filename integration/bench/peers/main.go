@@ -107,7 +107,7 @@ func compare(ctx context.Context, s settings) (err error) {
 	}
 	r.measure(ctx, all)
 	if err := ctx.Err(); err != nil {
-		return err
+		return errors.Join(err, r.write(os.Stdout, "")) // what there is
 	}
 	return r.write(os.Stdout, s.page)
 }

@@ -39,6 +39,9 @@ func (m measurement) compare(ctx context.Context, sc scenario, all []*service, b
 				continue
 			}
 			rate, err := s.rate(ctx, sc, m.slice)
+			if ctx.Err() != nil {
+				break // what was measured before counts
+			}
 			if err != nil {
 				figures[s] = figure{err: err}
 			} else if round >= 0 {
@@ -49,7 +52,7 @@ func (m measurement) compare(ctx context.Context, sc scenario, all []*service, b
 	for _, s := range all {
 		base := rates[baseline(s)]
 		if figures[s].err != nil || len(rates[s]) == 0 {
-			figures[s] = figure{err: cmp.Or(figures[s].err, ctx.Err())}
+			figures[s] = figure{err: cmp.Or(ctx.Err(), figures[s].err)}
 			continue
 		}
 		var ratios []float64

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -128,6 +129,8 @@ func (r *report) table(b *bytes.Buffer, store, title string) {
 
 func (f figure) String() string {
 	switch {
+	case errors.Is(f.err, context.Canceled):
+		return "interrupted"
 	case f.err != nil:
 		return "failed"
 	case f.ratio == 0:
