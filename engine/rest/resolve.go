@@ -48,17 +48,48 @@ func (s *Server) addRoutes(router gin.IRoutes) (err error) {
 			s.routes.add(route)
 			continue
 		}
+		s.outside = append(s.outside, pattern{route, strings.Split(route.Path, "/")})
 		paths := []string{routerPath(route.Path)}
 		if !strings.Contains(route.Path, "...}") && route.Path != "/" {
 			paths = append(paths, paths[0]+"/")
 		}
 		for _, path := range paths {
-			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
+			for _, method := range routerMethods {
 				router.Handle(method, path, func(c *gin.Context) { s.fixed(c, route) })
 			}
 		}
 	}
 	return nil
+}
+
+// routerMethods are those that the router knows for each route.
+var routerMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+
+// otherMethod serves a request that the router has no route for: another method than
+// routerMethods, or a path that does not exist.
+func (s *Server) otherMethod(c *gin.Context) {
+	path := c.Request.URL.Path
+	if strings.HasPrefix(path, apiPath) {
+		s.api(c)
+		return
+	}
+	if !slices.Contains(routerMethods, c.Request.Method) {
+		if len(path) > 1 {
+			path = strings.TrimSuffix(path, "/")
+		}
+		for _, p := range s.outside {
+			if _, ok := p.match(strings.Split(path, "/")); ok {
+				s.fixed(c, p.route)
+				return
+			}
+		}
+	}
+	s.answer(c, func(r *Call) error {
+		if err := r.limitAddress(); err != nil {
+			return err
+		}
+		return message.PathUnknown.Error(nil)
+	})
 }
 
 // routerPath is a pattern as the router writes it.

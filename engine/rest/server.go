@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -91,6 +90,8 @@ type Server struct {
 	Config
 	handler http.Handler
 	routes  routes
+	// outside has the routes outside the API.
+	outside []pattern
 	// work is the part of Memory for handlers, outboxes the part for responses that
 	// are being sent.
 	work, outboxes *budget.Budget
@@ -159,18 +160,7 @@ func (s *Server) router() (*gin.Engine, error) {
 		return nil, err
 	}
 	r.Any(apiPath+"*path", s.api)
-	r.NoRoute(func(c *gin.Context) {
-		if strings.HasPrefix(c.Request.URL.Path, apiPath) { // a method that the router does not know
-			s.api(c)
-			return
-		}
-		s.answer(c, func(r *Call) error {
-			if err := r.limitAddress(); err != nil {
-				return err
-			}
-			return message.PathUnknown.Error(nil)
-		})
-	})
+	r.NoRoute(s.otherMethod)
 	return r, nil
 }
 
