@@ -3,6 +3,7 @@ package integration
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -85,6 +86,37 @@ func TestOpenAPI(t *testing.T) {
 	}
 	if a := get("/api/openapi.json?mine=perhaps", http.Header{"Authorization": {"Bearer " + reader}}); a.status != http.StatusBadRequest {
 		t.Errorf("mine=perhaps: %d", a.status)
+	}
+}
+
+// TestExamplesOfParameters sends the example of each parameter of the lists of types:
+// a client that takes it from the document is answered.
+func TestExamplesOfParameters(t *testing.T) {
+	t.Parallel()
+	s := newService(t, newSQLite)
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document := s.must(token, http.MethodGet, "/api/openapi.json", "", http.StatusOK)
+	parameters := lookUp(document, "/components/parameters")
+	sent := 0
+	for _, of := range s.engine.Registry().Types() {
+		path := "/api/v1/" + of.Name
+		listed, _ := lookUp(document, "/paths/"+strings.ReplaceAll(path, "/", "~1")+"/get")["parameters"].([]any)
+		for _, each := range listed {
+			ref, _ := each.(map[string]any)["$ref"].(string)
+			parameter, _ := parameters[strings.TrimPrefix(ref, "#/components/parameters/")].(map[string]any)
+			examples, _ := lookUp(parameter, "/schema")["examples"].([]any)
+			for _, example := range examples {
+				query := url.Values{"context": {network}, parameter["name"].(string): {example.(string)}}
+				s.must(token, http.MethodGet, path+"?"+query.Encode(), "", http.StatusOK)
+				sent++
+			}
+		}
+	}
+	if sent < 40 {
+		t.Errorf("only %d examples were sent", sent)
 	}
 }
 
