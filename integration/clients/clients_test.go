@@ -3,20 +3,16 @@
 package clients
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"marquee"
+	"marquee/integration/installed"
 	"marquee/integration/marqueetest"
 	"marquee/resources"
 )
@@ -42,14 +38,8 @@ func section(t *testing.T, heading string) map[string]string {
 	return blocks
 }
 
-// missing ends a test whose tools are not there.
-func missing(t *testing.T, reason string) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("MARQUEE_REQUIRE"), ","), "clients") {
-		t.Fatal(reason)
-	}
-	t.Skip(reason)
-}
+// suite installs the generators.
+const suite = installed.Suite("clients")
 
 // need ends a test if one of its programs is not there.
 func need(t *testing.T, how string, programs ...string) {
@@ -57,78 +47,14 @@ func need(t *testing.T, how string, programs ...string) {
 	if testing.Short() {
 		t.Skip("clients are generated and compiled")
 	}
-	for _, name := range programs {
-		if _, err := exec.LookPath(name); err != nil {
-			missing(t, fmt.Sprintf("there is no %s for the generated clients: %s", name, how))
-		}
-	}
+	suite.Need(t, how, programs...)
 }
-
-// cached returns a folder in .cache that has what install puts there, once for each
-// content of the files that name the versions.
-func cached(t *testing.T, name string, install func(folder string) error, files ...string) string {
-	t.Helper()
-	digest := sha256.New()
-	for _, file := range files {
-		content, err := os.ReadFile(filepath.Join(name, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		digest.Write(content)
-	}
-	root, err := filepath.Abs("../../.cache/clients")
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(root, name+"-"+hex.EncodeToString(digest.Sum(nil)[:8]))
-	done := filepath.Join(folder, ".installed")
-	if _, err := os.Stat(done); err == nil {
-		return folder
-	}
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		content, err := os.ReadFile(filepath.Join(name, file))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, file), content, 0o644)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := install(folder); err != nil {
-		missing(t, fmt.Sprintf("the generators of %s cannot be installed: %v", name, err))
-	}
-	if err := os.WriteFile(done, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return folder
-}
-
-// run runs a program in a folder. The error has what it prints.
-func run(ctx context.Context, folder string, env []string, program string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.Env = folder, append(os.Environ(), env...)
-	cmd.WaitDelay = 10 * time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w\n%s", program, strings.Join(args, " "), err, tail(out))
-	}
-	return string(out), nil
-}
-
-// tail is the end of what a program has printed.
-func tail(out []byte) []byte { return out[max(0, len(out)-4000):] }
 
 // must runs a program of a test.
 func must(t *testing.T, folder string, env []string, program string, args ...string) string {
 	t.Helper()
 	began := time.Now()
-	out, err := run(t.Context(), folder, env, program, args...)
+	out, err := installed.Run(t.Context(), folder, env, program, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,14 +103,14 @@ func printed(t *testing.T, out string) {
 func TestTypeScript(t *testing.T) {
 	t.Parallel()
 	need(t, "install Node.js 20 with npm", "node", "npm")
-	installed := cached(t, "typescript", func(folder string) error {
-		_, err := run(t.Context(), folder, nil, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	folder := suite.Folder(t, "typescript", func(folder string) error {
+		_, err := installed.Run(t.Context(), folder, nil, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
 		return err
 	}, "package.json", "package-lock.json", ".npmrc")
 	blocks := section(t, "TypeScript")
 	s, env := start(t)
 	dir := t.TempDir()
-	if err := os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+	if err := os.Symlink(filepath.Join(folder, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
 	write(t, dir, "package.json", `{"type": "module"}`)
@@ -196,18 +122,11 @@ func TestTypeScript(t *testing.T) {
 
 func TestPython(t *testing.T) {
 	t.Parallel()
-	need(t, "install Python 3.11 with venv and pip (Debian: apt-get install python3-venv)", "python3")
-	installed := cached(t, "python", func(folder string) error {
-		if _, err := run(t.Context(), folder, nil, "python3", "-m", "venv", "venv"); err != nil {
-			return err
-		}
-		_, err := run(t.Context(), folder, nil, "venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-			"--require-hashes", "--only-binary", ":all:", "--requirement", "requirements.txt")
-		return err
-	}, "requirements.txt")
+	need(t, "")
+	bin := suite.Python(t, "python")
 	blocks := section(t, "Python")
 	s, env := start(t)
-	dir, bin := t.TempDir(), filepath.Join(installed, "venv", "bin")
+	dir := t.TempDir()
 	must(t, dir, []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, "sh", "-c", generate(t, blocks["sh"], s))
 	must(t, dir, nil, filepath.Join(bin, "python"), "-m", "compileall", "-q", "marquee_client")
 	write(t, dir, "main.py", blocks["python"])
@@ -227,8 +146,8 @@ func TestGo(t *testing.T) {
 		}
 		write(t, dir, name, string(content))
 	}
-	if _, err := run(t.Context(), dir, nil, "go", "mod", "download"); err != nil {
-		missing(t, fmt.Sprintf("the modules of the generated client cannot be downloaded: %v", err))
+	if _, err := installed.Run(t.Context(), dir, nil, "go", "mod", "download"); err != nil {
+		suite.Missing(t, fmt.Sprintf("the modules of the generated client cannot be downloaded: %v", err))
 	}
 	must(t, dir, nil, "sh", "-c", generate(t, blocks["sh"], s))
 	write(t, dir, "main.go", blocks["go"])
