@@ -8,6 +8,7 @@ FUZZTIME ?= 50000x
 BENCHTIME ?= 3x
 PACKAGES ?= ./...
 CRASHES ?= 100
+EXAMPLES ?= 50
 FAILOVERS ?= 100
 IMAGE ?= marquee:latest
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
@@ -23,7 +24,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege interference timing failover nightly mongod mongod-image clean
+.PHONY: run build image test race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege interference timing failover schemathesis nightly mongod mongod-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	$(GO) run ./cmd/marquee serve --demo
@@ -94,7 +95,10 @@ timing: ## measure that refusals take the same time, whatever they refuse; needs
 failover: ## kill the primary of a replica set a hundred times under load; needs a mongod
 	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) $(GO) test -count 1 -run Failover -timeout 60m ./integration
 
-nightly: race siege reloads crash failover interference timing fuzz ## the suites that take longer than a change can wait
+schemathesis: ## requests generated from the OpenAPI document, EXAMPLES for each operation, with another seed each time
+	MARQUEE_REQUIRE=schemathesis MARQUEE_SCHEMATHESIS=$(EXAMPLES) MARQUEE_SEED=$${MARQUEE_SEED:-$$(date +%s)} $(GO) test -count 1 -v -timeout 600m ./integration/schemathesis
+
+nightly: race siege reloads crash failover interference timing schemathesis fuzz ## the suites that take longer than a change can wait
 
 mongod: ## a mongod for the tests, in .cache
 	integration/mongodb/fetch.sh
