@@ -243,7 +243,7 @@ func followUps(t *testing.T, s store.Store, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
 		id := fmt.Sprintf("w%d", i)
-		put(t, s, store.Place{Collection: catalog.FollowUps}, id, map[string]any{"type": "wards", "id": id, "moving": "house"})
+		put(t, s, store.Place{Collection: catalog.FollowUps}, catalog.FollowUpKey("wards", "house", id).ID, map[string]any{"type": "wards", "id": id, "moving": "house"})
 	}
 }
 

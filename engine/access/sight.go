@@ -2,7 +2,7 @@ package access
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"slices"
 
 	"marquee/engine/catalog"
@@ -16,8 +16,19 @@ import (
 // types whose owners depend on other objects.
 const maxMoving = 100
 
+// ErrDoubt reports that owners are in doubt of which a Sight has supposed that they are
+// not. What was read by it must not be shown, and is read again by Sight.Known.
+var ErrDoubt = errors.New("access: owners are in doubt")
+
 // Sight decides what a caller sees in one snapshot. The zero value is ready.
-type Sight struct{ moving map[string]moving }
+type Sight struct {
+	moving map[string]moving
+	// supposing reports whether no owners are supposed to be in doubt where that is not
+	// known. Supposed lists the networks of which that has yet to be confirmed, and
+	// mistaken reports whether it was wrong of one.
+	supposing, mistaken bool
+	supposed            []string
+}
 
 // moving are the objects of a network that have other owners than before, while it is
 // not certain that all objects that belong to them have been updated.
@@ -36,15 +47,20 @@ func (v *Sight) Visible(ctx context.Context, s store.Snapshot, a Access, caller 
 		return visible, nil
 	}
 	now, known := v.moving[network]
+	if !known && v.supposing {
+		if !slices.Contains(v.supposed, network) {
+			v.supposed = append(v.supposed, network)
+		}
+		return visible, nil
+	}
 	if !known {
-		var err error
-		if now, err = readMoving(ctx, s, network); err != nil {
+		found, err := s.Labels(ctx, findMoving(network))
+		if err != nil {
 			return nil, err
 		}
-		if v.moving == nil {
-			v.moving = map[string]moving{}
+		if now, err = v.learn(network, found[0]); err != nil {
+			return nil, err
 		}
-		v.moving[network] = now
 	}
 	switch {
 	case now.many:
@@ -55,19 +71,71 @@ func (v *Sight) Visible(ctx context.Context, s store.Snapshot, a Access, caller 
 	return query.And{visible, query.Not{Of: query.In{Field: t.OwnerField(), Values: now.values}}}, nil
 }
 
-func readMoving(ctx context.Context, s store.Snapshot, network string) (now moving, err error) {
-	q := query.Query{Collection: catalog.FollowUps, Where: query.Compare{Field: catalog.ByMoving, Op: query.Equal, Value: network},
-		Order: query.Order{Field: query.Field{System: query.UpdateTime, Kind: query.Time}}, Limit: maxMoving + 1}
-	err = s.Find(ctx, q, func(r *store.Record) error {
-		var changed struct{ Type, ID string }
-		if err := json.Unmarshal(r.Document, &changed); err != nil {
+// Suppose makes Visible suppose that no owners are in doubt where that is not known yet.
+// Nothing may be shown before Confirm has returned nil.
+func (v *Sight) Suppose() { v.supposing = true }
+
+// Unconfirmed returns the queries that find out whether what was supposed is true.
+func (v *Sight) Unconfirmed() []store.LabelQuery {
+	queries := make([]store.LabelQuery, len(v.supposed))
+	for i, network := range v.supposed {
+		queries[i] = findMoving(network)
+	}
+	return queries
+}
+
+// Confirm takes the results of Unconfirmed, in the same snapshot. It returns ErrDoubt if
+// anything was ever supposed that is not true.
+func (v *Sight) Confirm(results []map[store.Key]string) error {
+	for i, network := range v.supposed {
+		now, err := v.learn(network, results[i])
+		if err != nil {
 			return err
 		}
-		now.values = append(now.values, schema.ViaValue(changed.Type, changed.ID))
-		return nil
-	})
+		v.mistaken = v.mistaken || len(now.values) > 0
+	}
+	v.supposed = nil
+	if v.mistaken {
+		return ErrDoubt
+	}
+	return nil
+}
+
+// Known returns a Sight of the same snapshot that supposes nothing.
+func (v *Sight) Known() Sight { return Sight{moving: v.moving} }
+
+// Moving reports whether owners are known to be in doubt, and whether that is known of
+// any network.
+func (v *Sight) Moving() (moving, known bool) {
+	for _, now := range v.moving {
+		moving = moving || len(now.values) > 0
+	}
+	return moving, len(v.moving) > 0
+}
+
+// findMoving finds the entries of the objects of a network that have other owners than
+// before.
+func findMoving(network string) store.LabelQuery {
+	return store.LabelQuery{Property: catalog.ByMoving.Path[0].Name, Find: &query.Query{Collection: catalog.FollowUps,
+		Where: query.Compare{Field: catalog.ByMoving, Op: query.Equal, Value: network},
+		Order: query.Order{Field: query.Field{System: query.UpdateTime, Kind: query.Time}}, Limit: maxMoving + 1}}
+}
+
+// learn notes what findMoving has found.
+func (v *Sight) learn(network string, found map[store.Key]string) (now moving, err error) {
+	for key := range found {
+		name, id, err := catalog.FollowedUp(key)
+		if err != nil {
+			return now, err
+		}
+		now.values = append(now.values, schema.ViaValue(name, id))
+	}
 	now.many = len(now.values) > maxMoving
-	return now, err
+	if v.moving == nil {
+		v.moving = map[string]moving{}
+	}
+	v.moving[network] = now
+	return now, nil
 }
 
 // Meets reports whether an object with an id and owners, the values of a field, meets a

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -224,3 +225,15 @@ func IsOwnerKey(key string) bool { return strings.HasPrefix(key, query.OrderedKe
 const FollowUps = "engine_followups"
 
 var ByMoving = query.Field{Kind: query.String, Path: []query.Step{{Name: "moving"}}}
+
+// FollowUpKey is the key of the entry of a changed object.
+func FollowUpKey(collection, network, id string) store.Key {
+	return store.Key{ID: string(document.Append(nil, []any{collection, network, id}))}
+}
+
+// FollowedUp returns the type and the id of the object that has an entry.
+func FollowedUp(key store.Key) (collection, id string, err error) {
+	var of [3]string
+	err = json.Unmarshal([]byte(key.ID), &of)
+	return of[0], of[2], err
+}

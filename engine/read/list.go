@@ -51,15 +51,18 @@ func (e *Reader) List(ctx context.Context, caller *access.Caller, t *schema.Type
 		p.l.Page, p.q.Offset = c.page, 0
 	}
 	err = e.Store.Read(store.LongRunning(ctx), func(s store.Snapshot) error {
-		run := *p // as the store may run this again
-		run.v = e.newView(caller, network, l.Projection)
-		visible, err := run.v.visible(ctx, s, t, network)
-		if err != nil {
+		return e.look(ctx, s, caller, network, l.Projection, func(v *view) error {
+			run := *p // as this may run again
+			page = Page{}
+			run.v = v
+			visible, err := v.visible(ctx, s, t, network)
+			if err != nil {
+				return err
+			}
+			run.q.Where = query.Both(l.Where, visible)
+			page, err = run.render(ctx, s)
 			return err
-		}
-		run.q.Where = query.Both(l.Where, visible)
-		page, err = run.render(ctx, s)
-		return err
+		})
 	})
 	return page, store.Translate(err)
 }

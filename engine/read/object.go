@@ -35,24 +35,26 @@ func (o *Object) ETag() string {
 func (e *Reader) Get(ctx context.Context, caller *access.Caller, t *schema.Type, network, id string, projection Projection) (*Object, error) {
 	var found *Object
 	err := e.Store.Read(ctx, func(s store.Snapshot) error {
-		v := e.newView(caller, network, projection)
-		visible, err := v.visible(ctx, s, t, network)
-		if err != nil {
+		return e.look(ctx, s, caller, network, projection, func(v *view) error {
+			found = nil // as this may run again
+			visible, err := v.visible(ctx, s, t, network)
+			if err != nil {
+				return err
+			}
+			var record *store.Record
+			err = access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: t.NetworkOf(network)}, []string{id}, visible, func(r *store.Record) error {
+				record = r.Clone()
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if record == nil {
+				return message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
+			}
+			found, err = e.render(ctx, s, v, t, record)
 			return err
-		}
-		var record *store.Record
-		err = access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: t.NetworkOf(network)}, []string{id}, visible, func(r *store.Record) error {
-			record = r.Clone()
-			return nil
 		})
-		if err != nil {
-			return err
-		}
-		if record == nil {
-			return message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
-		}
-		found, err = e.render(ctx, s, v, t, record)
-		return err
 	})
 	return found, store.Translate(err)
 }

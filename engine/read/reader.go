@@ -5,6 +5,7 @@ package read
 
 import (
 	"context"
+	"sync/atomic"
 
 	"marquee/engine/access"
 	"marquee/engine/catalog"
@@ -16,6 +17,9 @@ type Reader struct {
 	*catalog.Catalog
 	access access.Access
 	hooks  map[string]Hooks
+	// moving reports whether owners were in doubt lately, so that it is better to read
+	// that first than to suppose that they are not.
+	moving atomic.Bool
 }
 
 // Hooks are the rules of a type for reading. Each may be nil.

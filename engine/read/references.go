@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"marquee/engine/access"
-	"marquee/engine/document"
-	"marquee/engine/schema"
 	"marquee/engine/store"
 	"marquee/engine/written"
 )
@@ -52,8 +50,7 @@ func (v *view) want(ref, network, id string) {
 }
 
 // resolve reads the names of the objects that are visible, and the parents in the paths
-// of all of them, with one query as far as the ids decide what is visible. What was read
-// before is not read again.
+// of all of them, together. What was read before is not read again.
 func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 	places := slices.SortedFunc(maps.Keys(v.wanted), func(a, b store.Place) int {
 		return cmp.Or(cmp.Compare(a.Collection, b.Collection), cmp.Compare(a.Network, b.Network))
@@ -70,13 +67,20 @@ func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 		if target.Label == "" {
 			continue
 		}
-		certain, err := v.resolveUncertain(ctx, s, where, target, ids)
+		visible, err := v.visible(ctx, s, target, cmp.Or(where.Network, v.network))
 		if err != nil {
 			return err
 		}
+		if len(ids) > namesAtOnce {
+			slices.Sort(ids) // so that always the same ones have names
+		}
+		certain, uncertain := access.DecideByID(ids, visible)
 		certain = v.takeTargets(where, certain, func(of referenceKey, t written.Target) { v.addLabel(of, t.Label) })
 		if len(certain) > 0 {
 			names = append(names, store.LabelQuery{Collection: where.Collection, Property: target.Label, Keys: store.KeysIn(where.Network, certain)})
+		}
+		if len(uncertain) > 0 {
+			names = append(names, store.LabelQuery{Collection: where.Collection, Property: target.Label, Keys: store.KeysIn(where.Network, uncertain), Where: visible})
 		}
 	}
 	v.forgetWanted()
@@ -104,32 +108,6 @@ func (v *view) forgetWanted() {
 	v.wantedCount = 0
 }
 
-// resolveUncertain reads the names of the objects of a type whose visibility depends on
-// more than their ids, and returns the ids that are visible without a query.
-func (v *view) resolveUncertain(ctx context.Context, s store.Snapshot, where store.Place, target *schema.Type, ids []string) (certain []string, err error) {
-	if len(ids) > namesAtOnce {
-		slices.Sort(ids) // so that always the same ones have names
-	}
-	visible, err := v.visible(ctx, s, target, cmp.Or(where.Network, v.network))
-	if err != nil {
-		return nil, err
-	}
-	certain, uncertain := access.DecideByID(ids, visible)
-	for some := range slices.Chunk(uncertain, namesAtOnce) {
-		if v.labelBytes > maxNameBytes {
-			break
-		}
-		err := access.FindVisible(ctx, s, where, some, visible, func(r *store.Record) error {
-			v.addLabel(referenceKey{where.Collection, where.Network, r.ID}, document.MemberText(r.Document, target.Label))
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return certain, nil
-}
-
 func (v *view) addLabel(of referenceKey, label string) {
 	v.labels[of] = label
 	v.labelBytes += len(label)
@@ -145,10 +123,14 @@ func (v *view) readLabels(ctx context.Context, s store.Snapshot, names, parents 
 			names = nil
 		}
 		queries := slices.Concat(parents, some)
-		results, err := s.Labels(ctx, queries...)
+		results, err := s.Labels(ctx, append(queries, v.sight.Unconfirmed()...)...)
 		if err != nil {
 			return err
 		}
+		if err := v.sight.Confirm(results[len(queries):]); err != nil {
+			return err
+		}
+		results = results[:len(queries)]
 		before, read := v.labelBytes, 0
 		for i, found := range results {
 			for key, text := range found {

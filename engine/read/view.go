@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"marquee/engine/access"
@@ -54,6 +55,47 @@ func (v *view) append(dst []byte, t *schema.Type, r *store.Record) ([]byte, erro
 // them.
 func (v *view) visible(ctx context.Context, s store.Snapshot, t *schema.Type, network string) (query.Expr, error) {
 	return v.sight.Visible(ctx, s, v.e.access, v.caller, t, network)
+}
+
+// look runs a function with a view of a snapshot. The view supposes that no owners are in
+// doubt, which is read with the names or at the end, because a round trip for it alone
+// takes long on some stores. If it was wrong, the function runs again.
+func (e *Reader) look(ctx context.Context, s store.Snapshot, caller *access.Caller, network string, projection Projection, run func(*view) error) error {
+	var sight access.Sight
+	if !e.moving.Load() {
+		sight.Suppose()
+	}
+	for {
+		v := e.newView(caller, network, projection)
+		v.sight = sight
+		err := run(v)
+		if _, failed := store.CodeOf(err); failed {
+			return err
+		}
+		wrong := v.confirm(ctx, s)
+		if moving, known := v.sight.Moving(); known {
+			e.moving.Store(moving)
+		}
+		switch {
+		case errors.Is(wrong, access.ErrDoubt):
+			sight = v.sight.Known()
+		case err != nil:
+			return err
+		default:
+			return wrong
+		}
+	}
+}
+
+// confirm finds out whether what is still supposed is true.
+func (v *view) confirm(ctx context.Context, s store.Snapshot) (err error) {
+	var results []map[store.Key]string
+	if unconfirmed := v.sight.Unconfirmed(); len(unconfirmed) > 0 {
+		if results, err = s.Labels(ctx, unconfirmed...); err != nil {
+			return err
+		}
+	}
+	return v.sight.Confirm(results)
 }
 
 func (v *view) showsSecrets(t *schema.Type) bool {

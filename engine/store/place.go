@@ -1,6 +1,10 @@
 package store
 
-import "slices"
+import (
+	"slices"
+
+	"marquee/engine/query"
+)
 
 // Place names the records of one collection in one network.
 type Place struct{ Collection, Network string }
@@ -18,6 +22,11 @@ func KeysIn(network string, ids []string) []Key {
 type LabelQuery struct {
 	Collection, Property string
 	Keys                 []Key
+	// Where, unless it is nil, leaves out the records that do not meet it.
+	Where query.Expr
+	// Find, unless it is nil, takes the place of Collection, Keys and Where: it asks for
+	// the records that a query without a position finds.
+	Find *query.Query
 }
 
 // Lookup names records of a collection.

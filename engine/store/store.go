@@ -114,7 +114,8 @@ type Snapshot interface {
 	Versions(ctx context.Context, collection string, keys []Key) (map[Key]int64, error)
 
 	// Labels returns the results of queries in their order: the text of the
-	// property for the keys that exist, "" where it is absent.
+	// property for the records that exist and meet the condition, "" where it is
+	// absent. A store for which a round trip takes long reads them together.
 	Labels(ctx context.Context, queries ...LabelQuery) ([]map[Key]string, error)
 
 	// Lacking returns, of the terms of entries, those that the records do not

@@ -88,13 +88,9 @@ func compareKeys(a, b store.Key) int {
 	return cmp.Or(cmp.Compare(a.Network, b.Network), cmp.Compare(a.ID, b.ID))
 }
 
-func followUpKey(collection, network, id string) store.Key {
-	return store.Key{ID: string(document.Append(nil, []any{collection, network, id}))}
-}
-
 // followUp adds a walk to the entry of an object. putFollowUps stores it.
 func (w *Writing) followUp(collection, network, id string, d dependence, behind bool) {
-	key := followUpKey(collection, network, id)
+	key := catalog.FollowUpKey(collection, network, id)
 	f := w.followUps[key]
 	if f == nil {
 		f = &followUp{Type: collection, Network: network, ID: id, Since: w.now, User: w.caller.User, Settled: w.e.Store.Serial()}

@@ -16,12 +16,14 @@ const maxUnion = 20
 // fieldQuery is the member of a result that holds the index of its query.
 const fieldQuery = "query"
 
-// labelPart is a part of a query for labels: the keys of one network.
+// labelPart is a part of a query for labels: the keys of one network, or what a query
+// finds.
 type labelPart struct {
 	query               int
 	collection, network string
-	ids                 bson.A
-	property            string // as it is stored
+	finding
+	most     int    // records
+	property string // as it is stored
 }
 
 // Labels implements store.Snapshot. The queries are sent together, as a round trip takes
@@ -31,8 +33,23 @@ func (v *view) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[s
 	var parts []labelPart
 	for i, q := range queries {
 		results[i] = make(map[store.Key]string, len(q.Keys))
+		if q.Find != nil {
+			if q.Find.Limit <= 0 {
+				continue
+			}
+			part, err := v.foundPart(ctx, i, q)
+			if err != nil {
+				return nil, err
+			}
+			parts = slices.Insert(parts, 0, part) // only the first can be given an index
+			continue
+		}
 		for network, ids := range byNetwork(q.Keys) {
-			parts = append(parts, labelPart{i, q.Collection, network, ids, escapeName(q.Property)})
+			filter := withIDs(network, ids)
+			if q.Where != nil {
+				filter = append(filter, bson.E{Key: "$and", Value: bson.A{condition(network, q.Where)}})
+			}
+			parts = append(parts, labelPart{i, q.Collection, network, finding{filter: filter, hint: indexID}, len(ids), escapeName(q.Property)})
 		}
 	}
 	atOnce := maxUnion
@@ -52,25 +69,40 @@ func (v *view) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[s
 	return results, v.guard(ctx)
 }
 
+// foundPart is the part for the records that a query finds.
+func (v *view) foundPart(ctx context.Context, i int, q store.LabelQuery) (labelPart, error) {
+	c := compile(*q.Find)
+	hint, err := v.chooseIndex(ctx, c, false)
+	return labelPart{i, q.Find.Collection, q.Find.Network, c.find(segment{}, q.Find.Limit, hint), q.Find.Limit, escapeName(q.Property)}, err
+}
+
 // readLabels sends one command for some parts.
 func (v *view) readLabels(ctx context.Context, parts []labelPart, found func(labelPart, bson.Raw)) error {
 	first := parts[0]
 	if len(parts) == 1 {
-		return v.rows(ctx, first.collection, withIDs(first.network, first.ids), func(raw bson.Raw) error {
+		opts := byID(first.most)
+		if first.limit > 0 {
+			opts = first.options().SetBatchSize(batchSize(first.most))
+		}
+		return v.rows(ctx, first.collection, first.filter, func(raw bson.Raw) error {
 			found(first, raw)
 			return nil
-		}, byID(len(first.ids)).SetProjection(bson.D{{Key: fieldDocument + "." + first.property, Value: 1}}))
+		}, opts.SetProjection(bson.D{{Key: fieldDocument + "." + first.property, Value: 1}}))
 	}
 	if err := v.guard(ctx); err != nil {
 		return err
 	}
-	pipeline, n := first.stages(0), len(first.ids)
+	pipeline, n := first.stages(0), first.most
 	for i, part := range parts[1:] {
 		pipeline = append(pipeline, bson.D{{Key: "$unionWith", Value: bson.D{
 			{Key: "coll", Value: part.collection}, {Key: "pipeline", Value: part.stages(i + 1)}}}})
-		n += len(part.ids)
+		n += part.most
 	}
-	cursor, err := v.collection(first.collection).Aggregate(v.in(ctx), pipeline, options.Aggregate().SetHint(indexID).SetBatchSize(batchSize(n)))
+	opts := options.Aggregate().SetBatchSize(batchSize(n))
+	if first.hint != "" {
+		opts.SetHint(first.hint)
+	}
+	cursor, err := v.collection(first.collection).Aggregate(v.in(ctx), pipeline, opts)
 	return v.drain(ctx, first.collection, cursor, err, func(raw bson.Raw) error {
 		i, _ := raw.Lookup(fieldQuery).AsInt64OK()
 		found(parts[i], raw)
@@ -80,8 +112,9 @@ func (v *view) readLabels(ctx context.Context, parts []labelPart, found func(lab
 
 // stages selects the labels of a part, and marks them with its index.
 func (p labelPart) stages(index int) bson.A {
-	return bson.A{
-		bson.D{{Key: "$match", Value: withIDs(p.network, p.ids)}},
-		bson.D{{Key: "$project", Value: bson.D{{Key: fieldDocument + "." + p.property, Value: 1}, {Key: fieldQuery, Value: bson.D{{Key: "$literal", Value: index}}}}}},
+	stages := bson.A{bson.D{{Key: "$match", Value: p.filter}}}
+	if p.limit > 0 {
+		stages = append(stages, bson.D{{Key: "$sort", Value: p.sort}}, bson.D{{Key: "$skip", Value: p.skip}}, bson.D{{Key: "$limit", Value: p.limit}})
 	}
+	return append(stages, bson.D{{Key: "$project", Value: bson.D{{Key: fieldDocument + "." + p.property, Value: 1}, {Key: fieldQuery, Value: bson.D{{Key: "$literal", Value: index}}}}}})
 }

@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"marquee/engine/document"
@@ -244,6 +246,12 @@ func (v *view) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[s
 
 func (v *view) labels(ctx context.Context, q store.LabelQuery) (map[store.Key]string, error) {
 	labels := make(map[store.Key]string, len(q.Keys))
+	switch {
+	case q.Find != nil:
+		return labels, v.findLabels(ctx, *q.Find, q.Property, labels)
+	case q.Where != nil:
+		return labels, v.labelsWhere(ctx, q, labels)
+	}
 	label := expression(query.Field{Path: []query.Step{{Name: q.Property}}})
 	for _, group := range byNetwork(q.Keys) {
 		condition, list := idCondition(group.ids)
@@ -257,6 +265,36 @@ func (v *view) labels(ctx context.Context, q store.LabelQuery) (map[store.Key]st
 		}
 	}
 	return labels, nil
+}
+
+// labelsAtOnce is the number of ids in a statement that also has a condition.
+const labelsAtOnce = 500
+
+// labelsWhere adds the labels of the records of keys that meet a condition.
+func (v *view) labelsWhere(ctx context.Context, q store.LabelQuery, labels map[store.Key]string) error {
+	id := query.Field{System: query.ID, Kind: query.String}
+	for _, group := range byNetwork(q.Keys) {
+		for some := range slices.Chunk(group.ids, labelsAtOnce) {
+			among := query.In{Field: id}
+			for _, id := range some {
+				among.Values = append(among.Values, id)
+			}
+			err := v.findLabels(ctx, query.Query{Collection: q.Collection, Network: group.network, Where: query.And{among, q.Where},
+				Order: query.Order{Field: id}, Limit: len(some)}, q.Property, labels)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// findLabels adds the labels of the records that a query finds.
+func (v *view) findLabels(ctx context.Context, q query.Query, property string, labels map[store.Key]string) error {
+	return v.Find(ctx, q, func(r *store.Record) error {
+		labels[store.Key{Network: q.Network, ID: strings.Clone(r.ID)}] = document.MemberText(r.Document, property)
+		return nil
+	})
 }
 
 // Find implements store.Snapshot.

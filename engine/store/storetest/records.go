@@ -26,6 +26,7 @@ func testRecords(t *testing.T, h Harness) {
 	f.run("many keys at once", testManyKeys)
 	f.run("versions", testVersions)
 	f.run("labels", testLabels)
+	f.run("labels of some", testLabelsOfSome)
 }
 
 func testRoundTrip(f *fixture) {
@@ -199,51 +200,4 @@ func testVersions(f *fixture) {
 		f.must(err)
 		same(f, "no keys", len(got), 0)
 	})
-}
-
-func testLabels(f *fixture) {
-	names := []string{"name", "a-b", "with space", "it's", `quo"te`, `back\slash`, "ünï", "a.b", "$x", "100%"}
-	label := `Zoë "the" \ 'first' 😀`
-	for i, name := range names {
-		f.put(things, newRecord(fmt.Sprintf("label-%d", i), string(encode(map[string]any{name: label, "other": "x"}))))
-	}
-	for i, name := range names {
-		f.read(func(s store.Snapshot) {
-			with, without := key(fmt.Sprintf("label-%d", i)), key(fmt.Sprintf("label-%d", (i+1)%len(names)))
-			got, err := s.Labels(f.ctx, store.LabelQuery{Collection: things, Property: name, Keys: []store.Key{with, without, key("none"), with}})
-			f.must(err)
-			if want := map[store.Key]string{with: label, without: ""}; len(got) != 1 || !maps.Equal(got[0], want) {
-				f.Errorf("%s: got %q, want %q", name, got, want)
-			}
-		})
-	}
-	// Several queries, some for the same collection, network or key, more than one
-	// command holds, and one without keys.
-	f.put(others, newRecord("label-1", string(encode(map[string]any{names[1]: "another"}))))
-	var queries []store.LabelQuery
-	var wants []map[store.Key]string
-	for i := range 50 {
-		name, there := names[i%len(names)], key(fmt.Sprintf("label-%d", i%len(names)))
-		queries = append(queries, store.LabelQuery{Collection: things, Property: name, Keys: []store.Key{there, {Network: "elsewhere", ID: there.ID}}},
-			store.LabelQuery{Collection: others, Property: name, Keys: []store.Key{there}}, store.LabelQuery{Collection: things, Property: name})
-		wants = append(wants, map[store.Key]string{there: label}, map[store.Key]string{}, map[store.Key]string{})
-		if i%len(names) == 1 {
-			wants[3*i+1] = map[store.Key]string{there: "another"}
-		}
-	}
-	check := func(s store.Snapshot) {
-		got, err := s.Labels(f.ctx, queries...)
-		f.must(err)
-		if !slices.EqualFunc(got, wants, maps.Equal) {
-			f.Errorf("got %q, want %q", got, wants)
-		}
-		none, err := s.Labels(f.ctx)
-		f.must(err)
-		same(f, "no queries", len(none), 0)
-	}
-	f.read(check)
-	f.must(f.s.Write(f.ctx, func(tx store.Tx) error {
-		check(tx)
-		return nil
-	}))
 }
