@@ -4,14 +4,18 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"marquee"
+	"marquee/client"
+	"marquee/engine/store"
 	"marquee/engine/store/mongo"
 	"marquee/integration/marqueetest"
 	"marquee/integration/mongodb"
@@ -28,6 +32,16 @@ var ferries = fstest.MapFS{
 		"line": {"type": "string", "x-ref": "lines"}, "home": {"type": "string", "x-ref": "ports"}, "sister": {"type": "string", "x-ref": "ferries"}}}`)},
 }
 
+// teamFerries are types whose objects belong to teams, the ferries by their line.
+var teamFerries = fstest.MapFS{
+	"ports.json": ferries["ports.json"],
+	"lines.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Line", "x-resource": {"path": "lines", "label": "name", "team": ["team"]},
+		"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "team": {"type": "string", "x-ref": "teams"}}}`)},
+	"ferries.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Ferry", "x-resource": {"path": "ferries", "label": "name", "team": ["line.team"]},
+		"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "line": {"type": "string", "x-ref": "lines"}, "home": {"type": "string", "x-ref": "ports"},
+		"sister": {"type": "string", "x-ref": "ferries"}}}`)},
+}
+
 // commandLog is the commands that a store sends.
 type commandLog struct {
 	mu       sync.Mutex
@@ -37,14 +51,31 @@ type commandLog struct {
 func (n *commandLog) monitor() *event.CommandMonitor {
 	return &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
 		name, _ := e.Command.Lookup(e.CommandName).StringValueOK()
+		if follows(e.CommandName, name, e.Command) {
+			return
+		}
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.commands = append(n.commands, strings.TrimSpace(e.CommandName+" "+name))
 	}}
 }
 
-// during returns the commands of a call, without those by which a server follows what
-// others write, and what is left to follow up.
+// follows reports whether a command is one by which a server follows what others write,
+// and what is left to follow up.
+func follows(command, collection string, content bson.Raw) bool {
+	switch command {
+	case "getMore":
+		return true
+	case "find":
+		return collection == "marquee.store" || collection == "engine_followups" && !strings.Contains(content.String(), `"document.moving"`)
+	case "aggregate":
+		_, err := content.LookupErr("pipeline", "0", "$changeStream")
+		return err == nil
+	}
+	return false
+}
+
+// during returns the commands of a call.
 func (n *commandLog) during(call func()) (own []string) {
 	n.mu.Lock()
 	n.commands = nil
@@ -52,12 +83,7 @@ func (n *commandLog) during(call func()) (own []string) {
 	call()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, command := range n.commands {
-		if command != "find marquee.store" && command != "find engine_followups" && command != "aggregate marquee.commits" && !strings.HasPrefix(command, "getMore") {
-			own = append(own, command)
-		}
-	}
-	return own
+	return slices.Clone(n.commands)
 }
 
 // TestCommandsOfASingleWrite: on MongoDB, a write of one object takes at most six
@@ -102,5 +128,82 @@ func TestCommandsOfASingleWrite(t *testing.T) {
 		shows(answer, "line", c.line)
 		shows(answer, "home", "Bergen")
 		shows(answer, "sister", "First")
+	}
+}
+
+// ferryCallers serves ferries of two teams, and returns a user with scope NETWORK, and a
+// member of one team.
+func ferryCallers(t *testing.T, opened store.Store) map[string]*marqueetest.Server {
+	t.Helper()
+	s := marqueetest.StartWith(t, marquee.Options{Store: opened, Schemas: teamFerries})
+	s.Do(http.MethodPost, "/api/v1/batch?context="+marqueetest.Network, `{"operations": [
+		{"type": "roles", "object": {"id": "crew", "name": "Crew", "scope": "TEAM"}},
+		{"type": "users", "object": {"id": "anna", "username": "anna", "password": "a password to test with",
+			"userRoles": {"rolesByNetwork": [{"network": "`+marqueetest.Network+`", "roles": [{"role": "crew"}]}]}}},
+		{"type": "teams", "object": {"id": "north", "name": "North", "users": [{"id": "anna"}]}},
+		{"type": "teams", "object": {"id": "south", "name": "South"}},
+		{"type": "lines", "object": {"id": "l", "name": "Coast", "team": "north"}},
+		{"type": "lines", "object": {"id": "m", "name": "Fjord", "team": "south"}},
+		{"type": "ports", "object": {"id": "p", "name": "Bergen"}},
+		{"type": "ferries", "object": {"id": "first", "name": "First", "line": "l", "home": "p", "sister": "other"}},
+		{"type": "ferries", "object": {"id": "other", "name": "Other", "line": "m", "home": "p"}},
+		{"type": "ferries", "object": {"id": "second", "name": "Second", "line": "l", "home": "p", "sister": "first"}}]}`, http.StatusOK)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	anna, err := client.New(s.URL, client.Options{HTTP: &http.Client{Transport: transport}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := anna.SignIn(t.Context(), "anna", "a password to test with"); err != nil {
+		t.Fatal(err)
+	}
+	member := *s
+	member.Client = &http.Client{Transport: anna.Transport()}
+	return map[string]*marqueetest.Server{"NETWORK": s, "TEAM": &member}
+}
+
+// TestCommandsOfReads: on MongoDB, one object takes two commands and a page three, for
+// callers who see the network and for those who see what their teams have, and both show
+// the names that the caller sees.
+func TestCommandsOfReads(t *testing.T) {
+	t.Parallel()
+	var sent commandLog
+	opened, err := mongo.Open(t.Context(), mongo.Options{URI: mongodb.URI(t), Monitor: sent.monitor()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sisters := map[string]any{"NETWORK": "Other", "TEAM": nil}
+	for scope, caller := range ferryCallers(t, opened) {
+		(&service{tb: t, store: opened}).remembers()
+		for _, c := range []struct {
+			what, path string
+			most       int
+		}{
+			{"an object", "/first?", 2},
+			{"a property of an object", "/first?fields=sister.id&", 2},
+			{"a page", "?", 3},
+			{"a page without a count", "?count=false&", 2},
+		} {
+			var answer map[string]any
+			var fewest []string
+			for n := range 20 { // now and then the caller is read again, or the objects are counted
+				commands := sent.during(func() {
+					answer = caller.Do(http.MethodGet, "/api/v1/ferries"+c.path+"context="+marqueetest.Network, "", http.StatusOK)
+				})
+				if n == 0 || len(commands) < len(fewest) {
+					fewest = commands
+				}
+			}
+			if len(fewest) > c.most {
+				t.Errorf("scope %s: %s takes %d commands, at most %d are expected: %s", scope, c.what, len(fewest), c.most, strings.Join(fewest, ", "))
+			}
+			t.Log(scope, c.what, fewest)
+			if results, listed := answer["results"].([]any); listed {
+				answer = results[0].(map[string]any)
+			}
+			if sister := answer["sister"].(map[string]any); sister["id"] != "other" || !strings.Contains(c.path, "fields") && sister["name"] != sisters[scope] {
+				t.Errorf("scope %s: in %s, the sister is shown as %v, want the name %v", scope, c.what, sister, sisters[scope])
+			}
+		}
 	}
 }
