@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -161,6 +162,48 @@ func TestSight(t *testing.T) {
 					t.Errorf("%s: %v is visible, want %v", at, got, c.visible)
 				}
 			}
+		}
+	}
+}
+
+// A Sight that supposes that no owners are in doubt finds out whether it was right.
+func TestSightSupposes(t *testing.T) {
+	beds := bedsOfWards(t)
+	s := open(t)
+	member := always{visible: query.In{Field: beds.OwnerField(), Values: []any{schema.OwnerValue("teams", "x")}}}
+	for _, moving := range []int{0, 1} {
+		followUps(t, s, 0, moving)
+		err := s.Read(t.Context(), func(snapshot store.Snapshot) error {
+			var sight access.Sight
+			sight.Suppose()
+			for _, network := range []string{"other", "house", "house"} {
+				got, err := sight.Visible(t.Context(), snapshot, member, &access.Caller{}, beds, network)
+				if err != nil || !reflect.DeepEqual(got, member.visible) {
+					t.Errorf("%d moving: in %s, %v is supposed to be visible (%v)", moving, network, got, err)
+				}
+			}
+			if n := len(sight.Unconfirmed()); n != 2 {
+				t.Errorf("%d moving: %d networks are to be confirmed, want 2", moving, n)
+			}
+			results, err := snapshot.Labels(t.Context(), sight.Unconfirmed()...)
+			if err != nil {
+				return err
+			}
+			for range 2 { // also when it is asked again
+				if err := sight.Confirm(results); errors.Is(err, access.ErrDoubt) != (moving > 0) {
+					t.Errorf("%d moving: confirmed with %v", moving, err)
+				}
+				results = nil
+			}
+			known := sight.Known()
+			got, err := known.Visible(t.Context(), snapshot, member, &access.Caller{}, beds, "house")
+			if err != nil || reflect.DeepEqual(got, member.visible) != (moving == 0) || known.Confirm(nil) != nil {
+				t.Errorf("%d moving: then %v is visible (%v)", moving, got, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }
