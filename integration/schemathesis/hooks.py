@@ -4,6 +4,7 @@ import atexit
 import collections
 import json
 import os
+from datetime import datetime, timedelta, timezone
 
 import schemathesis
 
@@ -42,6 +43,7 @@ REFUSALS = {
     "error.id.invalid": "a control character",
     "error.reference.malformed": "a control character",
     "error.header.invalid": "no entity tag",
+    "error.form.syntax": "a part has no name",
     "error.value.format": "a format of the service, such as currency",
     "error.parameter.invalid": "a text that is blank, or no condition",
     "error.range.not.satisfiable": "not within the content",
@@ -62,10 +64,33 @@ def rename(value):
             rename([item.get("object") for item in value["operations"] if isinstance(item, dict)])
 
 
+# Objects that schemathesis_test.go has written: a schema cannot say of which type a
+# ruleset has to be.
+RULESETS = {"layoutRulesets": ["layout"], "sizeRulesets": ["size"], "siteRuleset": "inventory"}
+
+
+def complete(body):
+    """Makes right, of an object that its schema allows, what the schema cannot say."""
+    for name, value in RULESETS.items():
+        if body.get(name):
+            body[name] = value
+    if "expiryTime" in body:
+        body["expiryTime"] = (datetime.now(timezone.utc) + timedelta(days=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if "password" in body:
+        body["password"] = "correct horse battery"
+    if isinstance(body.get("userRoles"), dict):
+        body["userRoles"] = {"rolesByNetwork": [{"network": "main", "roles": []}]}
+    if isinstance(body.get("layoutParameters"), dict):
+        body["layoutParameters"].pop("image", None)
+    body.pop("sspConfigurations", None)  # sspconnections are made elsewhere
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs):
     if case.method.upper() not in WRITES:
         return
+    if case.meta is not None and case.meta.generation.mode.is_positive and isinstance(case.body, dict):
+        complete(case.body)
     rename(case.body)
     id = (case.path_parameters or {}).get("id")
     if isinstance(id, str) and id in OWN:
@@ -77,6 +102,13 @@ def before_call(context, case, kwargs):
             case.body[name] = id
 
 
+def has_null(value):
+    """Whether a property is null, at any depth."""
+    if isinstance(value, list):
+        return any(has_null(item) for item in value)
+    return isinstance(value, dict) and any(item is None or has_null(item) for item in value.values())
+
+
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
     kind = type(failure).__name__
@@ -84,6 +116,9 @@ def filter_failure(context, failure, case, response):
         return False  # a part of a document is not a document
     if case.path == "/api/openapi.yaml" and kind == "JsonSchemaError":
         return False  # the document says that it is text, which is what YAML is before it is read
+    if case.path.endswith("/articles2") and kind == "AcceptedNegativeData" and isinstance(case.body, dict):
+        # The description says so: null is nothing, and the query takes precedence.
+        return not (has_null(case.body) or set(case.query or {}) & set(case.body))
     minimal = "return=minimal" in response.headers.get("preference-applied", [])
     if minimal and not response.content and kind in ("MissingContentType", "MalformedJson"):
         return False  # the client asked for no body

@@ -102,12 +102,17 @@ func (f *fuzzing) writeExamples() {
 		{"lineitems", `{"name": "Example"}`},
 		{"librarycreatives", `{"name": "Example", "layout": "` + example + `", "layoutParameters": {}, "width": 300, "height": 250, "verifiedSafe": true}`},
 		{"creatives", `{"name": "Example", "layout": "` + example + `", "lineItem": "` + example + `", "width": 300, "height": 250, "verifiedSafe": true}`},
+		{"rulesets", `{"id": "layout", "name": "Layouts", "type": "LAYOUT"}`},
+		{"rulesets", `{"id": "size", "name": "Sizes", "type": "SIZE"}`},
+		{"rulesets", `{"id": "inventory", "name": "Inventory", "type": "INVENTORY"}`},
 	} {
 		var object map[string]any
 		if err := json.Unmarshal([]byte(of.object), &object); err != nil {
 			panic(err)
 		}
-		object["id"] = example
+		if object["id"] == nil {
+			object["id"] = example
+		}
 		operations = append(operations, map[string]any{"type": of.name, "object": object})
 	}
 	f.Do("POST", "/api/v1/batch?context="+marqueetest.Network, jsonText(map[string]any{"operations": operations}), 200)
