@@ -15,9 +15,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
+
+// installing is held while tools are installed: tests that run at the same time use the
+// same ones.
+var installing sync.Mutex
 
 // Suite is the word of a suite, which is also the name of its folder in .cache.
 type Suite string
@@ -45,6 +50,8 @@ func (s Suite) Need(t *testing.T, how string, programs ...string) {
 // are in a folder of the suite, name the versions, and are copied.
 func (s Suite) Folder(t *testing.T, name string, install func(folder string) error, files ...string) string {
 	t.Helper()
+	installing.Lock()
+	defer installing.Unlock()
 	digest := sha256.New()
 	for _, file := range files {
 		content, err := os.ReadFile(filepath.Join(name, file))
