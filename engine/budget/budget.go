@@ -50,7 +50,8 @@ const (
 // A share may grow, and waits for that like a request without a share. It takes
 // turns with those of its class whose callers hold little, and goes before the
 // others. What it holds meanwhile does not count for the shares that grow, so that
-// they cannot block each other, nor for callers who hold little.
+// they cannot block each other, nor for callers who hold little. If it gives up, that
+// holds until it is released, as others may have taken its place.
 type Budget struct {
 	// limits are the maximum sizes of all shares of a class and of larger ones
 	// together; the first is the whole budget.
@@ -67,7 +68,8 @@ type Budget struct {
 	lines   [classes][]*account
 	waiting int
 	// growing are the waiting requests to grow, by the class of the larger share,
-	// and parked the sizes of their shares, by the present class.
+	// and parked the sizes of their shares and of those that gave up, by the present
+	// class.
 	growing [classes][]*request
 	parked  [classes]int64
 	// grew reports, for each class, that a share has grown since a caller who holds
@@ -271,7 +273,7 @@ func (b *Budget) room(a *account, class int, n int64) bool {
 // modest reports whether a caller holds little, with another share.
 func (b *Budget) modest(a *account, n int64) bool { return a.held+n <= b.Total()/sparePart }
 
-// running is from without the shares that wait to grow.
+// running is from without the parked shares.
 func (b *Budget) running(class int) int64 {
 	sum := b.from(class)
 	for _, parked := range b.parked[class:] {
@@ -336,9 +338,9 @@ func (b *Budget) growNext(class int) bool {
 		return false
 	}
 	r := slices.MinFunc(b.growing[class], func(one, other *request) int { return cmp.Compare(one.share.a.grew, other.share.a.grew) })
-	b.unpark(r)
+	r.share.unpark()
 	if !b.roomToGrow(r.share, r.bytes) {
-		b.park(r)
+		r.share.park()
 		return false
 	}
 	b.growing[class] = remove(b.growing[class], r)
@@ -348,14 +350,6 @@ func (b *Budget) growNext(class int) bool {
 	close(r.granted)
 	return true
 }
-
-// park notes that a share does not use what it holds, until unpark.
-func (b *Budget) park(r *request) {
-	r.share.leaveExtra()
-	b.parked[b.class(r.share.bytes)] += r.share.bytes
-}
-
-func (b *Budget) unpark(r *request) { b.parked[b.class(r.share.bytes)] -= r.share.bytes }
 
 // grantNext serves the first caller in line who can get a share, or the first such
 // one who holds little. Others cannot overtake a request for which there is no room,

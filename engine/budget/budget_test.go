@@ -487,6 +487,37 @@ func TestGrowingSharesTakeTurnsWithOthers(t *testing.T) {
 	})
 }
 
+// A share that gives up growing has lost its place to those that grew meanwhile, until it
+// is released.
+func TestSharesGiveUpGrowing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(total)
+		first, second := take(t, b, "a", 1000), take(t, b, "b", 3800)
+		waiting := grow(t.Context(), first, 1400)
+		second.Shrink(2400)
+		waiting.check(t, true) // so that the next turn is of the second
+		ctx, cancel := context.WithCancel(t.Context())
+		waiting = grow(ctx, first, 2000)
+		waiting.check(t, false)
+		grow(t.Context(), second, 2400).check(t, true)
+		cancel()
+		refused(t, <-waiting.done)
+		b.within(t)
+		if TryReserve(With(t.Context(), first), 2500) {
+			t.Error("the share grows although there is no room")
+		}
+		b.within(t)
+		first.Shrink(1000)
+		b.within(t)
+		second.Shrink(1000)
+		grow(t.Context(), first, 2000).check(t, true)
+		b.within(t)
+		first.Release()
+		second.Release()
+		b.empty(t)
+	})
+}
+
 // TestBudgetAtRandom has callers take, grow, shrink, release and leave at random;
 // what works must stay within the budget, but for the part of small shares, and
 // everybody must come to an end.

@@ -10,6 +10,8 @@ type Share struct {
 	bytes int64
 	// extra reports whether it came on top of the budget.
 	extra bool
+	// parked reports whether it waits to grow, or has given up.
+	parked bool
 }
 
 // takeExtra reports whether a share that was not granted yet can come on top of the
@@ -31,10 +33,31 @@ func (s *Share) leaveExtra() {
 	b.held[b.class(s.bytes)] += s.bytes
 }
 
+// park notes that a share does not use what it holds, until unpark.
+func (s *Share) park() {
+	if s.parked {
+		return
+	}
+	s.leaveExtra()
+	s.parked = true
+	s.b.parked[s.b.class(s.bytes)] += s.bytes
+}
+
+func (s *Share) unpark() {
+	if s.parked {
+		s.parked = false
+		s.b.parked[s.b.class(s.bytes)] -= s.bytes
+	}
+}
+
 // add changes the size of a share, which may change its class. A share that grows is
 // part of the budget.
 func (s *Share) add(n int64) {
 	b := s.b
+	if s.parked {
+		s.unpark()
+		defer s.park()
+	}
 	if s.bytes > 0 && n > 0 {
 		s.leaveExtra()
 	}
@@ -68,7 +91,7 @@ func (s *Share) Grow(ctx context.Context, n int64) error {
 	}
 	r, class := &request{share: s, bytes: n, granted: make(chan struct{})}, b.class(s.bytes+n)
 	b.growing[class] = append(b.growing[class], r)
-	b.park(r)
+	s.park()
 	b.grant() // the others may grow beside a share that waits
 	b.mu.Unlock()
 	select {
@@ -83,7 +106,6 @@ func (s *Share) Grow(ctx context.Context, n int64) error {
 		return nil
 	default:
 	}
-	b.unpark(r)
 	b.growing[class] = remove(b.growing[class], r)
 	b.grant()
 	return busy(ctx.Err())
@@ -92,7 +114,12 @@ func (s *Share) Grow(ctx context.Context, n int64) error {
 // grow adds n bytes if it need not wait.
 func (s *Share) grow(n int64) bool {
 	b, class := s.b, s.b.class(s.bytes+n)
+	gaveUp := s.parked
+	s.unpark()
 	if len(b.growing[class]) > 0 || !b.roomToGrow(s, n) {
+		if gaveUp {
+			s.park()
+		}
 		return false
 	}
 	s.add(n)
