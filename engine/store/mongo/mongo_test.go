@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"sync"
 	"testing"
 
 	"marquee/engine/store"
@@ -30,10 +31,10 @@ func openTest(t testing.TB, options Options) *Store {
 }
 
 func TestStore(t *testing.T) {
-	uris := map[store.Store]string{}
+	var uris sync.Map // by store: the parts of the suite run at the same time
 	open := func(t testing.TB, uri string) store.Store {
 		s := openTest(t, Options{URI: uri})
-		uris[s] = uri
+		uris.Store(s, uri)
 		return s
 	}
 	storetest.Run(t, storetest.Harness{
@@ -43,7 +44,8 @@ func TestStore(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
-			return open(t, uris[s])
+			uri, _ := uris.Load(s)
+			return open(t, uri.(string))
 		},
 	})
 }
