@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"marquee"
+	"marquee/integration/installed"
 	"marquee/integration/marqueetest"
 	"marquee/resources"
 )
@@ -35,11 +35,7 @@ func find(t *testing.T) string {
 			return path
 		}
 	}
-	const reason = "there is no Chromium: install chromium, or name one in MARQUEE_TEST_CHROMIUM"
-	if slices.Contains(strings.Split(os.Getenv("MARQUEE_REQUIRE"), ","), "browser") {
-		t.Fatal(reason)
-	}
-	t.Skip(reason)
+	installed.Suite("browser").Missing(t, "there is no Chromium: install chromium, or name one in MARQUEE_TEST_CHROMIUM")
 	return ""
 }
 

@@ -102,11 +102,8 @@ func printed(t *testing.T, out string) {
 
 func TestTypeScript(t *testing.T) {
 	t.Parallel()
-	need(t, "install Node.js 20 with npm", "node", "npm")
-	folder := suite.Folder(t, "typescript", func(folder string) error {
-		_, err := installed.Run(t.Context(), folder, nil, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-		return err
-	}, "package.json", "package-lock.json", ".npmrc")
+	need(t, "")
+	folder := suite.Node(t, "typescript")
 	blocks := section(t, "TypeScript")
 	s, env := start(t)
 	dir := t.TempDir()

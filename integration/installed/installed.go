@@ -109,6 +109,17 @@ func (s Suite) Python(t *testing.T, name string) string {
 	return filepath.Join(folder, "venv", "bin")
 }
 
+// Node is Folder for the packages of name/package.json and its lock file. More files may
+// be scripts that use them.
+func (s Suite) Node(t *testing.T, name string, more ...string) string {
+	t.Helper()
+	s.Need(t, "install Node.js 20 with npm", "node", "npm")
+	return s.Folder(t, name, func(folder string) error {
+		_, err := Run(t.Context(), folder, nil, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+		return err
+	}, append([]string{"package.json", "package-lock.json", ".npmrc"}, more...)...)
+}
+
 // Run runs a program in a folder, and returns what it prints. The error has the end of
 // that.
 func Run(ctx context.Context, folder string, env []string, program string, args ...string) (string, error) {
