@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -31,14 +32,17 @@ func (s *ledger) note(what string, args ...any) {
 	s.calls = append(s.calls, fmt.Sprintf(what, args...))
 }
 
-// taken returns what has been noted, and forgets it. Now and then a request also
-// reads whether the signing keys have changed, whatever it asks for.
+// readAgain is how a request reads the signing keys or its caller again, whatever it
+// asks for, when the store does not know whether they have changed.
+var readAgain = regexp.MustCompile(`read, (find in auth_keys|get 1 of users, get 1 of auth_credentials, get 1 of networks, get 1 of roles, find in teams)(, |$)`)
+
+// taken returns what has been noted but for what is read again, and forgets it.
 func (s *ledger) taken() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	calls := strings.Join(s.calls, ", ")
 	s.calls = nil
-	return strings.TrimPrefix(calls, "read, find in auth_keys, ")
+	return readAgain.ReplaceAllString(calls, "")
 }
 
 func (s *ledger) Read(ctx context.Context, fn func(store.Snapshot) error) error {
