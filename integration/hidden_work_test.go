@@ -32,9 +32,9 @@ func (s *ledger) note(what string, args ...any) {
 	s.calls = append(s.calls, fmt.Sprintf(what, args...))
 }
 
-// readAgain is how a request reads the signing keys or its caller again, whatever it
-// asks for, when the store does not know whether they have changed.
-var readAgain = regexp.MustCompile(`read, (find in auth_keys|get 1 of users, get 1 of auth_credentials, get 1 of networks, get 1 of roles, find in teams)(, |$)`)
+// readAgain is how a request reads the signing keys, its session or its caller again,
+// whatever it asks for, when the store does not know whether they have changed.
+var readAgain = regexp.MustCompile(`read, (find in auth_keys|get 2 of auth_sessions|get 1 of users, get 1 of auth_credentials, get 1 of networks, get 1 of roles, find in teams)(, |$)`)
 
 // taken returns what has been noted but for what is read again, and forgets it.
 func (s *ledger) taken() string {
