@@ -3,8 +3,9 @@
 // requests answered in a second and, on Linux, of the processor time that each
 // request takes. The latter depends less on what else the machine does.
 //
-//	go run ./integration/bench/versions OLD NEW [MONGODB]
+//	go run ./integration/bench/versions [-only EXPRESSION] OLD NEW [MONGODB]
 //
+// Only kinds of requests that match the expression are sent.
 // With the URI of a replica set, such as mongodb://127.0.0.1:27017/?replicaSet=rs0,
 // each has a new database there, which stays.
 package main
@@ -12,6 +13,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -20,6 +22,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -75,17 +78,20 @@ func collection(n int) string {
 }
 
 func main() {
-	if len(os.Args) != 3 && len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: versions OLD NEW [MONGODB]")
+	only := flag.String("only", "", "kinds of requests that match this `expression`")
+	flag.Parse()
+	matching, err := regexp.Compile(*only)
+	if n := flag.NArg(); err != nil || n != 2 && n != 3 {
+		fmt.Fprintln(os.Stderr, "usage: versions [-only EXPRESSION] OLD NEW [MONGODB]")
 		os.Exit(2)
 	}
-	if err := compare(os.Args[3:], os.Args[1], os.Args[2]); err != nil {
+	if err := compare(matching, flag.Args()[2:], flag.Arg(0), flag.Arg(1)); err != nil {
 		fmt.Fprintln(os.Stderr, "versions:", err)
 		os.Exit(1)
 	}
 }
 
-func compare(databases []string, paths ...string) error {
+func compare(only *regexp.Regexp, databases []string, paths ...string) error {
 	var servers []*server
 	for i, path := range paths {
 		store := ""
@@ -105,6 +111,9 @@ func compare(databases []string, paths ...string) error {
 		servers = append(servers, s)
 	}
 	for _, kind := range kinds {
+		if !only.MatchString(kind.name) {
+			continue
+		}
 		var ratios, rates, costs []float64
 		for round := range rounds {
 			var rate, cost [2]float64
