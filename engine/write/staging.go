@@ -95,6 +95,7 @@ func (w *Writing) stageOn(snapshot store.Snapshot, s Stream, last map[string]int
 	out := s2.NewWriter(s.Scratch, s2.WriterConcurrency(1))
 	encoder := gob.NewEncoder(out)
 	tx := &stagingTx{snapshot: snapshot, staged: &staged{file: s.Scratch, own: s.Like.Type.Name, read: map[store.Place]map[string]int64{}}}
+	tx.Refuse = tx.refuse
 	w.begin(tx)
 	err := w.runStream(s, last, func(written bool) error {
 		chunk, err := tx.chunk()
@@ -250,9 +251,9 @@ func (st *staged) each(ctx context.Context, yield func(*stagedChunk) error) erro
 // stagingTx records what is read from a snapshot and what would be written. It refuses
 // operations whose results cannot be compared later, and everything after one of them.
 type stagingTx struct {
-	unstaged
-	snapshot store.Snapshot
-	staged   *staged
+	store.Refusing // refuse
+	snapshot       store.Snapshot
+	staged         *staged
 	// loaded holds the revisions of the chunk's objects once they have been read,
 	// which happens once.
 	loaded map[store.Key]int64
@@ -261,12 +262,16 @@ type stagingTx struct {
 	broken bool
 }
 
+func (tx *stagingTx) refuse() error {
+	tx.broken = true
+	return errUnstaged
+}
+
 // Get implements store.Snapshot.
 func (tx *stagingTx) Get(ctx context.Context, collection string, keys []store.Key, yield func(*store.Record) error) error {
 	own := collection == tx.staged.own
 	if tx.count += len(keys); own && tx.loaded != nil || !own && tx.count > maxStagedReads {
-		tx.broken = true
-		return errUnstaged
+		return tx.refuse()
 	}
 	note := func(key store.Key, revision int64) {
 		noteRevision(tx.staged.read, store.Place{Collection: collection, Network: key.Network}, key.ID, revision)
@@ -289,8 +294,7 @@ func (tx *stagingTx) Get(ctx context.Context, collection string, keys []store.Ke
 // change, so that comparing the revisions of the chunk's objects is enough.
 func (tx *stagingTx) OrderedTerms(ctx context.Context, collection string, keys []store.Key) (map[store.Key][]store.Term, error) {
 	if collection != tx.staged.own {
-		tx.broken = true
-		return nil, errUnstaged
+		return nil, tx.refuse()
 	}
 	return tx.snapshot.OrderedTerms(ctx, collection, keys)
 }
@@ -298,8 +302,7 @@ func (tx *stagingTx) OrderedTerms(ctx context.Context, collection string, keys [
 // Scan implements store.Snapshot for the indexings of all types.
 func (tx *stagingTx) Scan(ctx context.Context, collection string, after store.Key, limit int, yield func(*store.Record) error) (err error) {
 	if collection != catalog.TypeCollection || after != (store.Key{}) || limit != maxTypes {
-		tx.broken = true
-		return errUnstaged
+		return tx.refuse()
 	}
 	tx.staged.types, err = readTypes(ctx, tx.snapshot, yield)
 	return err
@@ -308,8 +311,7 @@ func (tx *stagingTx) Scan(ctx context.Context, collection string, after store.Ke
 // Put implements store.Tx.
 func (tx *stagingTx) Put(_ context.Context, collection string, writes []store.Write) error {
 	if collection != tx.staged.own || tx.kept.Writes != nil {
-		tx.broken = true
-		return errUnstaged
+		return tx.refuse()
 	}
 	tx.kept.Writes = writes
 	return nil

@@ -17,6 +17,16 @@ import (
 // stored is stored once, and every write reported as failed is not.
 func TestMishapsAtRandom(t *testing.T) {
 	t.Parallel()
+	t.Run("alone", func(t *testing.T) { testMishaps(t, func(store.Key) store.Effort { return store.Effort{} }) })
+	t.Run("in groups", func(t *testing.T) {
+		testMishaps(t, func(key store.Key) store.Effort {
+			return store.Effort{Records: 1, Reads: []store.Lookup{{Collection: faultThings, Keys: []store.Key{key}}}}
+		})
+	})
+}
+
+func testMishaps(t *testing.T, effort func(store.Key) store.Effort) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
@@ -47,7 +57,7 @@ func TestMishapsAtRandom(t *testing.T) {
 				if leaves {
 					ctx, cancel = context.WithTimeout(ctx, time.Duration(random.Int64N(int64(30*time.Millisecond))))
 				}
-				err := f.s.Write(ctx, func(tx store.Tx) error { return countUp(ctx, tx, key) })
+				err := f.s.Write(store.WithEffort(ctx, effort(key)), func(tx store.Tx) error { return countUp(ctx, tx, key) })
 				cancel()
 				mu.Lock()
 				code, known := store.CodeOf(err)
@@ -56,7 +66,7 @@ func TestMishapsAtRandom(t *testing.T) {
 					stored[key]++
 				case !leaves:
 					t.Errorf("a write that had time: %v", err)
-				case !known || code != store.CodeConflict && code != store.CodeDeadline && code != store.CodeUnavailable:
+				case !known || code != store.CodeConflict && code != store.CodeBusy && code != store.CodeDeadline && code != store.CodeUnavailable:
 					t.Errorf("a write: %v", err)
 				default:
 					codes[code]++

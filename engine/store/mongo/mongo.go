@@ -59,6 +59,7 @@ type Store struct {
 	leader    *leader
 	answers   answers
 	recent    recent
+	groups    groups
 	log       *slog.Logger
 	// note is a message about the deployment for operators.
 	note string
@@ -91,6 +92,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, notUsable("its connection string cannot be used", scrub(err))
 	}
 	s := &Store{client: client, admission: newAdmission(), leader: leader, log: o.Log}
+	s.groups.s = s
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -77,10 +77,18 @@ func pause(ctx context.Context, n int, why retry) bool {
 	}
 }
 
-// Write implements store.Store. While the client waits, it does not give up
-// after conflicts that may be due to too many writes at once.
+// Write implements store.Store.
 func (s *Store) Write(ctx context.Context, fn func(store.Tx) error) (err error) {
 	defer func() { err = s.leader.explain(ctx, err) }()
+	if !s.sharded && mayShare(store.EffortOf(ctx)) {
+		return s.groups.write(ctx, fn)
+	}
+	return s.writeAlone(ctx, fn)
+}
+
+// writeAlone runs a function in a transaction of its own. While the client waits, it
+// does not give up after conflicts that may be due to too many writes at once.
+func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err error) {
 	effort := store.EffortOf(ctx)
 	patient := effort.Records > 0
 	p := s.admission.place(effort.Caller, effort.Records)

@@ -9,17 +9,26 @@ import (
 	"marquee/engine/store"
 )
 
-// testConcurrency proves the isolation of transactions.
+// testConcurrency proves the isolation of transactions, among them those that a store
+// may run together because they have announced what they read.
 func testConcurrency(t *testing.T, h Harness) {
-	t.Run("no update is lost", func(t *testing.T) { testLostUpdates(open(t, h)) })
-	t.Run("no torn transaction is seen", func(t *testing.T) { testTornReads(open(t, h)) })
-	t.Run("no reference dangles", func(t *testing.T) { testReferences(open(t, h)) })
-	t.Run("what was committed is durable", func(t *testing.T) {
-		if h.Reopen == nil {
-			t.Skip("the store keeps nothing")
-		}
-		testDurable(open(t, h))
-	})
+	both := func(name string, test func(*fixture)) {
+		t.Run(name, func(t *testing.T) { test(open(t, h)) })
+		t.Run(name+", announced", func(t *testing.T) {
+			f := open(t, h)
+			f.ctx = store.WithEffort(f.ctx, store.Effort{Records: 1, Reads: []store.Lookup{{Collection: things, Keys: []store.Key{key("counter"), key("twin")}},
+				{Collection: others, Keys: []store.Key{key("twin")}}}})
+			test(f)
+		})
+	}
+	both("no update is lost", testLostUpdates)
+	both("no torn transaction is seen", testTornReads)
+	both("no reference dangles", testReferences)
+	if h.Reopen == nil {
+		t.Log("not tested: what was committed is durable, as the store keeps nothing")
+		return
+	}
+	both("what was committed is durable", testDurable)
 }
 
 // increment adds one to the number of a record.

@@ -1,0 +1,200 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"marquee/engine/store"
+)
+
+// A small transaction takes MongoDB as many commands as a large one. Calls that write
+// a few records and wait at the same time therefore share a transaction. Its first
+// command reads what all of them have announced, each function runs on that snapshot
+// and keeps what it would write, and then the writes of all are sent together, with
+// one command for each collection.
+//
+// Nothing is sent before the functions have returned, so a call that fails has no
+// effect on the others. The calls are serializable in the order in which their
+// functions return: one that uses what a call before it writes waits for the next
+// group. One that needs more than memberTx supports, or whose group fails, runs in a
+// transaction of its own.
+
+// groupAttempts is the number of attempts of a group that has conflicts.
+const groupAttempts = 2
+
+// errDivided ends a group whose calls go on in transactions of their own.
+var errDivided = errors.New("mongo: a group is divided")
+
+// sharedTransaction is the calls of a group while they run.
+type sharedTransaction struct {
+	attempts int
+	// open are the calls of which nothing is decided. In an attempt, later are those
+	// that wait for the next group, and accepted those that are written.
+	open, later, accepted []*member
+}
+
+// turn asks a member to run its function in a transaction.
+type turn struct {
+	tx      *memberTx
+	reports chan<- report
+}
+
+// report is the result of a member's function.
+type report struct {
+	m   *member
+	tx  *memberTx
+	err error
+}
+
+// run runs calls in one transaction.
+func (g *groups) run(members []*member, done func()) {
+	defer done()
+	all := &sharedTransaction{open: members}
+	ctx, cancel := all.context()
+	defer cancel()
+	err := g.s.writeAlone(ctx, func(tx store.Tx) error { return all.attempt(ctx, tx.(*transaction)) })
+	if code, _ := store.CodeOf(err); err == nil || code == store.CodeUncertain {
+		g.again(all.later)
+		for _, m := range all.accepted {
+			m.ended <- outcome{err: err}
+		}
+		return
+	}
+	for _, m := range slices.Concat(all.open, all.later, all.accepted) {
+		m.ended <- outcome{apart: true}
+	}
+}
+
+// context returns the context of the transaction: it ends with the first deadline of a
+// call, and not when a client disconnects.
+func (g *sharedTransaction) context() (context.Context, context.CancelFunc) {
+	effort := store.Effort{Reads: g.reads()}
+	var first time.Time
+	for _, m := range g.open {
+		effort.Records += m.effort.Records
+		if at, limited := m.ctx.Deadline(); limited && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	ctx := store.WithEffort(context.Background(), effort)
+	if first.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, first)
+}
+
+// reads returns what the calls have announced, once each.
+func (g *sharedTransaction) reads() (all []store.Lookup) {
+	at, seen := map[string]int{}, map[object]bool{}
+	for _, m := range g.open {
+		for _, l := range m.effort.Reads {
+			i, there := at[l.Collection]
+			if !there {
+				i = len(all)
+				at[l.Collection] = i
+				all = append(all, store.Lookup{Collection: l.Collection})
+			}
+			for _, key := range l.Keys {
+				if o := (object{l.Collection, key}); !seen[o] {
+					seen[o] = true
+					all[i].Keys = append(all[i].Keys, key)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// attempt runs the functions of the calls in a transaction, and sends what they write.
+func (g *sharedTransaction) attempt(ctx context.Context, t *transaction) error {
+	g.open, g.later, g.accepted = slices.Concat(g.open, g.accepted, g.later), nil, nil
+	if g.attempts++; g.attempts > groupAttempts {
+		return errDivided
+	}
+	kept := g.functions(&snapshot{ctx: ctx, t: t})
+	if t.broken != nil {
+		return t.broken
+	}
+	return send(ctx, t, kept)
+}
+
+// functions runs the functions of the calls, and returns the transactions of those
+// that are accepted.
+func (g *sharedTransaction) functions(s *snapshot) (kept []*memberTx) {
+	defer s.close()
+	reports := make(chan report, len(g.open))
+	running := g.open
+	for _, m := range running {
+		m.runs <- turn{newMemberTx(s, m.effort.Reads), reports}
+	}
+	g.open = nil
+	late := time.NewTimer(straggling)
+	defer late.Stop()
+	var written footprint
+	for len(running) > 0 {
+		select {
+		case r := <-reports:
+			running = slices.DeleteFunc(running, func(m *member) bool { return m == r.m })
+			if g.judge(r, s.broken(), &written) {
+				kept = append(kept, r.tx)
+			}
+		case <-late.C:
+			for _, m := range running {
+				m.ended <- outcome{apart: true}
+			}
+			running = nil
+		}
+	}
+	return kept
+}
+
+// judge decides about a call whose function has returned. It reports whether the call
+// is accepted, and then adds to what is written.
+func (g *sharedTransaction) judge(r report, broken bool, written *footprint) bool {
+	m := r.m
+	m.footprint = r.tx.footprint
+	switch {
+	case broken: // by the store or another call, perhaps
+		g.open = append(g.open, m)
+	case errors.Is(r.tx.broken, errApart):
+		m.ended <- outcome{apart: true}
+	case r.err == nil && r.tx.broken != nil:
+		m.ended <- outcome{err: r.tx.broken}
+	case r.err != nil, len(r.tx.puts)+len(r.tx.changes) == 0:
+		m.ended <- outcome{err: r.err}
+	case m.footprint.meets(written):
+		g.later = append(g.later, m)
+	default:
+		written.add(&m.footprint)
+		g.accepted = append(g.accepted, m)
+		return true
+	}
+	return false
+}
+
+// send sends what calls write, collection by collection.
+func send(ctx context.Context, t *transaction, kept []*memberTx) error {
+	var order []string
+	writes := map[string][]store.Write{}
+	var changes []store.Change
+	for _, tx := range kept {
+		for _, p := range tx.puts {
+			if writes[p.collection] == nil {
+				order = append(order, p.collection)
+			}
+			writes[p.collection] = append(writes[p.collection], p.writes...)
+		}
+		changes = append(changes, tx.changes...)
+	}
+	for _, collection := range order {
+		if err := t.Put(ctx, collection, writes[collection]); err != nil {
+			return err
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return t.Append(ctx, changes)
+}

@@ -1,0 +1,204 @@
+package mongo
+
+import (
+	"context"
+	"sync"
+
+	"marquee/engine/store"
+)
+
+// errApart ends the run of a call that runs again in a transaction of its own.
+var errApart = &store.Error{Code: store.CodeConflict, Text: "a call needs a transaction of its own"}
+
+// snapshot is the snapshot of a group's transaction, which its members read in turn.
+type snapshot struct {
+	mu sync.Mutex
+	// ctx is that of the group: a command that is cancelled ends the transaction.
+	ctx context.Context
+	t   *transaction
+	// closed refuses further reads.
+	closed bool
+}
+
+// close refuses further reads.
+func (s *snapshot) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}
+
+// broken reports whether the transaction cannot go on.
+func (s *snapshot) broken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.t.broken != nil
+}
+
+// memberTx is the store.Tx of a member. It keeps what the member writes. It does not
+// support what groups need not: reads by a condition, and of what the member has
+// written.
+type memberTx struct {
+	store.Refusing // refuse
+	snapshot       *snapshot
+	announced      []store.Lookup
+	footprint      footprint
+	// broken is the error that ended the run; errApart in a call that needs a
+	// transaction of its own.
+	broken  error
+	puts    []put
+	changes []store.Change
+}
+
+// put is a call of Put.
+type put struct {
+	collection string
+	writes     []store.Write
+}
+
+func newMemberTx(s *snapshot, announced []store.Lookup) *memberTx {
+	tx := &memberTx{snapshot: s, announced: announced}
+	tx.Refuse = tx.refuse
+	return tx
+}
+
+func (tx *memberTx) refuse() error {
+	if tx.broken == nil {
+		tx.broken = errApart
+	}
+	return tx.broken
+}
+
+// uses notes that the member reads records.
+func (tx *memberTx) uses(collection string, keys []store.Key) error {
+	for _, key := range keys {
+		o := object{collection, key}
+		if tx.footprint.objects[o] == writes {
+			return tx.refuse()
+		}
+		tx.footprint.object(o, reads)
+	}
+	return nil
+}
+
+// read runs a read on the snapshot. The member's own deadline ends only the member.
+func (tx *memberTx) read(ctx context.Context, do func(ctx context.Context, t *transaction) error) error {
+	if tx.broken == nil && ctx.Err() != nil {
+		tx.broken = deadline(ctx)
+	}
+	if tx.broken != nil {
+		return tx.broken
+	}
+	s := tx.snapshot
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return tx.refuse()
+	}
+	err := do(s.ctx, s.t)
+	if s.t.broken != nil {
+		tx.broken = s.t.broken
+	}
+	return err
+}
+
+// Get implements store.Snapshot.
+func (tx *memberTx) Get(ctx context.Context, collection string, keys []store.Key, yield func(*store.Record) error) error {
+	if err := tx.uses(collection, keys); err != nil {
+		return err
+	}
+	return tx.read(ctx, func(ctx context.Context, t *transaction) error { return t.Get(ctx, collection, keys, yield) })
+}
+
+// ReadAhead implements store.Ahead.
+func (tx *memberTx) ReadAhead(yield func(collection string, r *store.Record) error) error {
+	for _, l := range tx.announced {
+		if err := tx.uses(l.Collection, l.Keys); err != nil {
+			return err
+		}
+	}
+	return tx.read(tx.snapshot.ctx, func(_ context.Context, t *transaction) error { return t.ahead.each(tx.announced, yield) })
+}
+
+// Versions implements store.Snapshot.
+func (tx *memberTx) Versions(ctx context.Context, collection string, keys []store.Key) (versions map[store.Key]int64, err error) {
+	if err := tx.uses(collection, keys); err != nil {
+		return nil, err
+	}
+	err = tx.read(ctx, func(ctx context.Context, t *transaction) error {
+		versions, err = t.Versions(ctx, collection, keys)
+		return err
+	})
+	return versions, err
+}
+
+// Labels implements store.Snapshot.
+func (tx *memberTx) Labels(ctx context.Context, queries ...store.LabelQuery) (labels []map[store.Key]string, err error) {
+	for _, q := range queries {
+		if q.Find != nil {
+			return nil, tx.refuse()
+		}
+		if err := tx.uses(q.Collection, q.Keys); err != nil {
+			return nil, err
+		}
+	}
+	err = tx.read(ctx, func(ctx context.Context, t *transaction) error {
+		labels, err = t.Labels(ctx, queries...)
+		return err
+	})
+	return labels, err
+}
+
+// OrderedTerms implements store.Snapshot.
+func (tx *memberTx) OrderedTerms(ctx context.Context, collection string, keys []store.Key) (terms map[store.Key][]store.Term, err error) {
+	if err := tx.uses(collection, keys); err != nil {
+		return nil, err
+	}
+	err = tx.read(ctx, func(ctx context.Context, t *transaction) error {
+		terms, err = t.OrderedTerms(ctx, collection, keys)
+		return err
+	})
+	return terms, err
+}
+
+// Claims implements store.Snapshot.
+func (tx *memberTx) Claims(ctx context.Context, claims []store.Claim) (owners map[store.Claim]string, err error) {
+	for _, c := range claims {
+		if tx.footprint.claims[c] == writes {
+			return nil, tx.refuse()
+		}
+		tx.footprint.claim(c, reads)
+	}
+	err = tx.read(ctx, func(ctx context.Context, t *transaction) error {
+		owners, err = t.Claims(ctx, claims)
+		return err
+	})
+	return owners, err
+}
+
+// Put implements store.Tx.
+func (tx *memberTx) Put(_ context.Context, collection string, records []store.Write) error {
+	if tx.broken != nil {
+		return tx.broken
+	}
+	for i := range records {
+		w := &records[i]
+		o := object{collection, w.Key}
+		if tx.footprint.objects[o] == writes {
+			return tx.refuse()
+		}
+		tx.footprint.object(o, writes)
+		for _, claims := range [][]store.Claim{w.AddClaims, w.DropClaims} {
+			for _, c := range claims {
+				tx.footprint.claim(c, writes)
+			}
+		}
+	}
+	tx.puts = append(tx.puts, put{collection, records})
+	return nil
+}
+
+// Append implements store.Tx.
+func (tx *memberTx) Append(_ context.Context, changes []store.Change) error {
+	tx.changes = append(tx.changes, changes...)
+	return tx.broken
+}
