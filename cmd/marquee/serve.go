@@ -16,6 +16,7 @@ import (
 	"marquee/auth"
 	"marquee/engine/folder"
 	"marquee/engine/spool"
+	"marquee/resources/article/embeddings"
 	"marquee/resources/asset"
 )
 
@@ -112,19 +113,7 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 		}
 		defer watcher.Close()
 	}
-	memory := newMemory(hostFiles(), c.MemoryBudget, os.Getenv("GOMEMLIMIT"))
-	app := c.application()
-	if service := app.advertising; service != nil {
-		c.serveAssets(service.Assets)
-		service.Articles.Limit(memory.articles())
-		if embeddings != nil {
-			service.Articles.Embed(embeddings)
-		}
-	}
-	if c.MemoryBudget == 0 && sqlitePath(c.Store) != "" {
-		memory = memory.besideCaches()
-	}
-	memory.addHeadroom()
+	app, memory := c.configure(embeddings)
 	options := c.options(log)
 	options.Memory = memory.budget
 	c.edgeFlags.set(&options, certificate)
@@ -145,6 +134,25 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	defer followCertificate(ctx, certificate, log)()
 	s.Start()
 	return c.answer(ctx, s, listener, log, memory, generated)
+}
+
+// configure returns the application with its settings, and the memory that the process
+// may use, of which the application has its part.
+func (c *serveCommand) configure(embeddings *embeddings.Client) (*application, memory) {
+	memory := newMemory(hostFiles(), c.MemoryBudget, os.Getenv("GOMEMLIMIT"))
+	app := c.application()
+	if service := app.advertising; service != nil {
+		c.serveAssets(service.Assets)
+		service.Articles.Limit(memory.articles())
+		if embeddings != nil {
+			service.Articles.Embed(embeddings)
+		}
+	}
+	if c.MemoryBudget == 0 && sqlitePath(c.Store) != "" {
+		memory = memory.besideCaches()
+	}
+	memory.addHeadroom()
+	return app, memory
 }
 
 // check reports the first number or duration that is out of its range.

@@ -100,59 +100,58 @@ func (p *plainSchema) schema(file string, value any, shape *document.Shape, at s
 	if to, _ := s["x-ref"].(object); s["x-ref"] != nil && to["form"] != "object" {
 		return p.reference(s)
 	}
-	// Such a text is stored in another form, which is the one that is validated.
-	converted := shape.Time || shape.Text != nil
-	out, same := object{}, func(value any) any { return p.schema(file, value, shape, at.within()) }
-	for keyword, value := range s {
-		switch keyword {
-		case "$schema", "$id", "$comment", "$defs", "definitions", "unevaluatedProperties", "unevaluatedItems", "contentSchema",
-			"if", "then", "else", "not", "oneOf", "dependentRequired", "dependentSchemas", "maxContains":
-		case "$ref":
-			out[keyword] = p.ref(file, value.(string), at.within(), func(file string, definition any) any { return p.schema(file, definition, shape, at.within()) })
-		case "format":
-			if name, _ := value.(string); slices.Contains(formats, name) {
-				out[keyword] = value
-			}
-		case "required":
-			if names := p.required(value, shape, at); len(names) > 0 {
-				out[keyword] = names
-			}
-		case "properties":
-			out[keyword] = p.members(file, s, shape)
-		case "patternProperties", "additionalProperties":
-			if kept, any := p.others(file, keyword, value, shape, at); any {
-				out[keyword] = kept
-			}
-		case "pattern", "const", "enum", "minLength":
-			if !converted {
-				out[keyword] = value
-			}
-		case "maxLength":
-			if !shape.Time {
-				out[keyword] = value
-			}
-		case "minProperties", "maxProperties", "propertyNames":
-			if at == inside && (keyword != "minProperties" || !hasDefaults(shape)) {
-				out[keyword] = value
-			}
-		case "items", "contains":
-			out[keyword] = p.schema(file, value, shape.Element, inside)
-		case "prefixItems":
-			items := []any{}
-			for i, item := range value.([]any) {
-				items = append(items, p.schema(file, item, shape.Item(i), inside))
-			}
-			out[keyword] = items
-		case "allOf", "anyOf":
-			out[keyword] = schema.Subschemas(keyword, value, same)
-		default:
-			if !strings.HasPrefix(keyword, "x-") {
-				out[keyword] = value
-			}
+	out := object{}
+	for keyword := range s {
+		if kept, ok := p.keyword(keyword, file, s, shape, at); ok {
+			out[keyword] = kept
 		}
 	}
+	same := func(value any) any { return p.schema(file, value, shape, at.within()) }
 	p.conditions(out, s, shape, at, same)
 	return out
+}
+
+// keyword returns the value that a keyword of a schema has in the plain form, and
+// whether it remains. Conditions are added by conditions.
+func (p *plainSchema) keyword(keyword, file string, s object, shape *document.Shape, at scope) (kept any, ok bool) {
+	// Such a text is stored in another form, which is the one that is validated.
+	converted := shape.Time || shape.Text != nil
+	same := func(file string, value any) any { return p.schema(file, value, shape, at.within()) }
+	value := s[keyword]
+	switch keyword {
+	case "$schema", "$id", "$comment", "$defs", "definitions", "unevaluatedProperties", "unevaluatedItems", "contentSchema",
+		"if", "then", "else", "not", "oneOf", "dependentRequired", "dependentSchemas", "maxContains":
+		return nil, false
+	case "$ref":
+		return p.ref(file, value.(string), at.within(), same), true
+	case "format":
+		name, _ := value.(string)
+		return value, slices.Contains(formats, name)
+	case "required":
+		names := p.required(value, shape, at)
+		return names, len(names) > 0
+	case "properties":
+		return p.members(file, s, shape), true
+	case "patternProperties", "additionalProperties":
+		return p.others(file, keyword, value, shape, at)
+	case "pattern", "const", "enum", "minLength":
+		return value, !converted
+	case "maxLength":
+		return value, !shape.Time
+	case "minProperties", "maxProperties", "propertyNames":
+		return value, at == inside && (keyword != "minProperties" || !hasDefaults(shape))
+	case "items", "contains":
+		return p.schema(file, value, shape.Element, inside), true
+	case "prefixItems":
+		items := []any{}
+		for i, item := range value.([]any) {
+			items = append(items, p.schema(file, item, shape.Item(i), inside))
+		}
+		return items, true
+	case "allOf", "anyOf":
+		return schema.Subschemas(keyword, value, func(value any) any { return same(file, value) }), true
+	}
+	return value, !strings.HasPrefix(keyword, "x-")
 }
 
 func hasDefaults(shape *document.Shape) bool {

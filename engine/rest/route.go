@@ -189,27 +189,8 @@ func (r *Call) serve(route *Route, err error) error {
 		r.c.Header("Allow", strings.Join(route.allow(), ", "))
 		return r.empty(http.StatusNoContent)
 	}
-	refuse := func(failed error) error {
-		if err == nil && route.Refuse != nil {
-			return route.Refuse(r, failed)
-		}
+	if failed := r.identify(route, err); failed != nil {
 		return failed
-	}
-	if err != nil || !route.Unlimited {
-		if failed := r.limitAddress(); failed != nil {
-			return refuse(failed)
-		}
-	}
-	if err != nil || !route.Public {
-		if failed := r.authenticate(); failed != nil {
-			return failed
-		}
-		if failed := r.limitCaller(); failed != nil {
-			return refuse(failed)
-		}
-	}
-	if out := r.outbox(); out != nil {
-		out.caller = r.account()
 	}
 	switch {
 	case err != nil:
@@ -229,6 +210,35 @@ func (r *Call) serve(route *Route, err error) error {
 		r.Header().Set("Content-Security-Policy", route.ContentSecurityPolicy)
 	}
 	return route.Serve(r)
+}
+
+// identify authenticates the caller and applies the rate limits, as far as the route
+// demands them. A path that leads to no route, as err says, demands both.
+func (r *Call) identify(route *Route, err error) error {
+	found := err == nil
+	refuse := func(failed error) error {
+		if found && route.Refuse != nil {
+			return route.Refuse(r, failed)
+		}
+		return failed
+	}
+	if !found || !route.Unlimited {
+		if failed := r.limitAddress(); failed != nil {
+			return refuse(failed)
+		}
+	}
+	if !found || !route.Public {
+		if failed := r.authenticate(); failed != nil {
+			return failed
+		}
+		if failed := r.limitCaller(); failed != nil {
+			return refuse(failed)
+		}
+	}
+	if out := r.outbox(); out != nil {
+		out.caller = r.account()
+	}
+	return nil
 }
 
 // reads reports whether the request reads.

@@ -13,72 +13,96 @@ import (
 	"marquee/schemas"
 )
 
+// Explain asks a store how it answers a query, or counts its records.
+type Explain func(t testing.TB, s store.Store, q query.Query, count bool) storetest.Plan
+
 // Check asks by every property that a built-in schema names in index, sort or
 // x-ref, as a list does, and fails where the index that the schema asks for
 // does not answer. The store is empty.
-func Check(t *testing.T, s store.Store, explain func(t testing.TB, s store.Store, q query.Query, count bool) storetest.Plan) {
+func Check(t *testing.T, s store.Store, explain Explain) {
 	registry, err := schema.Load(schema.Source{FS: schemas.FS})
-	if err != nil {
-		t.Fatal(err)
-	}
-	states := query.In{Field: query.Field{System: query.State}, Values: []any{"ACTIVE", "INACTIVE"}}
-	createTime := query.Field{System: query.CreateTime, Kind: query.Time}
-	asked := 0
+	must(t, err)
+	c := &check{t: t, store: s, explain: explain}
 	for _, kind := range registry.Types() {
 		collection, err := catalog.CollectionOf(kind)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.EnsureCollections(t.Context(), []store.Collection{collection}); err != nil {
-			t.Fatal(err)
-		}
-		ask := func(what string, where query.And, order query.Order, sorted bool) {
-			asked++
-			if where != nil {
-				where = append(where, states)
-			}
-			q := query.Query{Collection: kind.Name, Network: "n", Where: where, Order: order, Limit: 100}
-			if plan := explain(t, s, q, false); plan.Scans || plan.Sorts && sorted {
-				t.Errorf("%s by %s:\n%s", kind.Name, what, plan.Text)
-			}
-			if plan := explain(t, s, q, true); plan.Scans {
-				t.Errorf("%s counted by %s:\n%s", kind.Name, what, plan.Text)
-			}
-		}
-		for _, index := range kind.Indexes {
-			field, err := kind.Field("index", index.Property)
-			if err != nil {
-				t.Fatal(err)
-			}
-			order := createTime
-			if index.Order != "" {
-				if order, err = kind.SortField(index.Order); err != nil {
-					t.Fatal(err)
-				}
-			}
-			var value any = "x"
-			switch field.Kind {
-			case query.Number:
-				value = int64(1)
-			case query.Boolean:
-				value = true
-			}
-			equal := query.And{query.Compare{Field: field, Op: query.Equal, Value: value}}
-			ask(index.Property, equal, query.Order{Field: order}, !field.Multiple())
-			ask(index.Property, equal, query.Order{Field: order, Descending: true}, !field.Multiple())
-		}
-		for _, name := range kind.Sort {
-			field, err := kind.SortField(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ask(name, nil, query.Order{Field: field}, true)
-			ask(name, nil, query.Order{Field: field, Descending: true}, true)
-		}
-		ask("its newest", nil, query.Order{Field: createTime, Descending: true}, true)
-		ask("its words", query.And{query.Term{Key: query.SearchKey, Value: "a", Prefix: true}}, query.Order{Field: createTime}, false)
+		must(t, err)
+		must(t, s.EnsureCollections(t.Context(), []store.Collection{collection}))
+		c.filters(kind)
+		c.orders(kind)
+		c.ask(kind, "its words", query.And{query.Term{Key: query.SearchKey, Value: "a", Prefix: true}}, query.Order{Field: createTime}, false)
 	}
-	if asked < 200 {
-		t.Errorf("only %d queries: the schemas are not seen", asked)
+	if c.asked < 200 {
+		t.Errorf("only %d queries: the schemas are not seen", c.asked)
+	}
+}
+
+var createTime = query.Field{System: query.CreateTime, Kind: query.Time}
+
+type check struct {
+	t       *testing.T
+	store   store.Store
+	explain Explain
+	asked   int
+}
+
+// filters asks by each property in index or x-ref, in both directions of its order.
+func (c *check) filters(kind *schema.Type) {
+	c.t.Helper()
+	for _, index := range kind.Indexes {
+		field, err := kind.Field("index", index.Property)
+		must(c.t, err)
+		order := createTime
+		if index.Order != "" {
+			order, err = kind.SortField(index.Order)
+			must(c.t, err)
+		}
+		var value any = "x"
+		switch field.Kind {
+		case query.Number:
+			value = int64(1)
+		case query.Boolean:
+			value = true
+		}
+		for _, descending := range []bool{false, true} {
+			equal := query.And{query.Compare{Field: field, Op: query.Equal, Value: value}}
+			c.ask(kind, index.Property, equal, query.Order{Field: order, Descending: descending}, !field.Multiple())
+		}
+	}
+}
+
+// orders asks for all objects by each property in sort, in both directions, and by
+// their age.
+func (c *check) orders(kind *schema.Type) {
+	c.t.Helper()
+	for _, name := range kind.Sort {
+		field, err := kind.SortField(name)
+		must(c.t, err)
+		c.ask(kind, name, nil, query.Order{Field: field}, true)
+		c.ask(kind, name, nil, query.Order{Field: field, Descending: true}, true)
+	}
+	c.ask(kind, "its newest", nil, query.Order{Field: createTime, Descending: true}, true)
+}
+
+// ask fails if a list or its count scans the collection, or if the list sorts although
+// the index is sorted.
+func (c *check) ask(kind *schema.Type, what string, where query.And, order query.Order, sorted bool) {
+	c.t.Helper()
+	c.asked++
+	if where != nil {
+		where = append(where, query.In{Field: query.Field{System: query.State}, Values: []any{"ACTIVE", "INACTIVE"}})
+	}
+	q := query.Query{Collection: kind.Name, Network: "n", Where: where, Order: order, Limit: 100}
+	if plan := c.explain(c.t, c.store, q, false); plan.Scans || plan.Sorts && sorted {
+		c.t.Errorf("%s by %s:\n%s", kind.Name, what, plan.Text)
+	}
+	if plan := c.explain(c.t, c.store, q, true); plan.Scans {
+		c.t.Errorf("%s counted by %s:\n%s", kind.Name, what, plan.Text)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

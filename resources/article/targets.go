@@ -42,14 +42,26 @@ func targetsOf(members map[string]any) targets {
 	}
 }
 
-// filter returns a condition for the targets and for what the caller can see, or nil
-// if all articles match. It reads the sites, so that changes of sites take effect
-// immediately.
-func (n *targets) filter(ctx context.Context, e *engine.Engine, r *engine.Reading, t *schema.Type) (func(*index.Entry) bool, error) {
-	var conditions []func(*index.Entry) bool
-	add := func(t target, matches func(*index.Entry) bool) {
-		conditions = append(conditions, func(e *index.Entry) bool { return matches(e) != t.negated })
+// filter are conditions of a search, all of which an article must meet.
+type filter []func(*index.Entry) bool
+
+func (f *filter) add(t target, matches func(*index.Entry) bool) {
+	*f = append(*f, func(e *index.Entry) bool { return matches(e) != t.negated })
+}
+
+func (f filter) holds(e *index.Entry) bool {
+	for _, holds := range f {
+		if !holds(e) {
+			return false
+		}
 	}
+	return true
+}
+
+// filter returns a condition for the targets and for what the caller can see, or nil
+// if all articles match.
+func (n *targets) filter(ctx context.Context, e *engine.Engine, r *engine.Reading, t *schema.Type) (func(*index.Entry) bool, error) {
+	var conditions filter
 	everything, visible, err := r.Scope(ctx, t)
 	if err != nil {
 		return nil, err
@@ -58,27 +70,36 @@ func (n *targets) filter(ctx context.Context, e *engine.Engine, r *engine.Readin
 		conditions = append(conditions, func(e *index.Entry) bool { return visible[e.ID] })
 	}
 	if names := setOf(n.sites.names); len(names) > 0 {
-		add(n.sites, func(e *index.Entry) bool { return names[e.Site] })
+		conditions.add(n.sites, func(e *index.Entry) bool { return names[e.Site] })
 	}
 	if names := setOf(n.urls.names); len(names) > 0 {
-		add(n.urls, func(e *index.Entry) bool { return names[e.URL] })
+		conditions.add(n.urls, func(e *index.Entry) bool { return names[e.URL] })
 	}
 	if names := n.domains.names; len(names) > 0 {
-		add(n.domains, index.DomainsOf(names).Hold)
+		conditions.add(n.domains, index.DomainsOf(names).Hold)
 	}
+	if err := n.filterBySites(ctx, e, r, &conditions); err != nil || len(conditions) == 0 {
+		return nil, err
+	}
+	return conditions.holds, nil
+}
+
+// filterBySites adds the conditions that depend on properties of an article's site. It
+// reads the sites, so that changes of sites take effect immediately.
+func (n *targets) filterBySites(ctx context.Context, e *engine.Engine, r *engine.Reading, conditions *filter) error {
 	if len(n.groups.names) > 0 {
 		sites, err := sitesOf(ctx, e, r, "siteGroup", n.groups.names)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		add(n.groups, func(e *index.Entry) bool { return sites[e.Site] })
+		conditions.add(n.groups, func(e *index.Entry) bool { return sites[e.Site] })
 	}
 	if names := setOf(n.publishers.names); len(names) > 0 {
 		sites, err := sitesOf(ctx, e, r, "earningsAccount", n.publishers.names)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		add(n.publishers, func(e *index.Entry) bool {
+		conditions.add(n.publishers, func(e *index.Entry) bool {
 			if e.EarningsAccount != "" {
 				return names[e.EarningsAccount]
 			}
@@ -88,9 +109,9 @@ func (n *targets) filter(ctx context.Context, e *engine.Engine, r *engine.Readin
 	if names := setOf(n.countries.names); len(names) > 0 {
 		hosts, err := siteHosts(ctx, e, r)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		add(n.countries, func(e *index.Entry) bool {
+		conditions.add(n.countries, func(e *index.Entry) bool {
 			host := hosts[e.Site]
 			if host == "" {
 				host = e.Host
@@ -98,17 +119,7 @@ func (n *targets) filter(ctx context.Context, e *engine.Engine, r *engine.Readin
 			return names[countryOf(host)]
 		})
 	}
-	if len(conditions) == 0 {
-		return nil, nil
-	}
-	return func(e *index.Entry) bool {
-		for _, holds := range conditions {
-			if !holds(e) {
-				return false
-			}
-		}
-		return true
-	}, nil
+	return nil
 }
 
 func setOf(names []string) map[string]bool {

@@ -53,13 +53,26 @@ func state(f *fixture) string {
 // testAtomicity injects an error at every position of a transaction: nothing of
 // it is stored, and the same transaction succeeds afterwards.
 func testAtomicity(t *testing.T, h Harness) {
-	own := errors.New("an error of the function")
 	wrong := newRecord("wrong", `{}`)
 	wrong.Expected, wrong.Revision = 7, 8
-	faults := map[string]struct {
-		fail func(f *fixture, tx store.Tx, cancel func()) error
-		want func(f *fixture, err error)
-	}{
+	for name, fault := range injectedFaults(wrong) {
+		t.Run(name, func(t *testing.T) { testInjected(open(t, h), fault) })
+	}
+	t.Run("an ignored error of a method", func(t *testing.T) { testIgnoredError(open(t, h), wrong) })
+	t.Run("other transactions", func(t *testing.T) { testOtherTransactions(open(t, h)) })
+}
+
+// injectedFault ends a transaction, and checks the error that Write then returns.
+type injectedFault struct {
+	fail func(f *fixture, tx store.Tx, cancel func()) error
+	want func(f *fixture, err error)
+}
+
+// injectedFaults returns the ways in which a transaction can fail, by name; wrong is a
+// record that conflicts with what is stored.
+func injectedFaults(wrong store.Write) map[string]injectedFault {
+	own := errors.New("an error of the function")
+	return map[string]injectedFault{
 		"an error": {
 			func(*fixture, store.Tx, func()) error { return own },
 			func(f *fixture, err error) {
@@ -89,42 +102,39 @@ func testAtomicity(t *testing.T, h Harness) {
 			},
 			func(f *fixture, err error) { f.code(err, store.CodeDeadline) }},
 	}
-	for name, fault := range faults {
-		t.Run(name, func(t *testing.T) {
-			f := open(t, h)
-			before := state(f)
-			for position := range len(steps(f)) + 1 {
-				ctx, cancel := context.WithCancel(f.ctx)
-				err := f.s.Write(ctx, func(tx store.Tx) error {
-					inside := *f
-					inside.ctx = ctx
-					for _, step := range steps(&inside)[:position] {
-						if err := step(tx); err != nil {
-							return err
-						}
-					}
-					return fault.fail(&inside, tx, cancel)
-				})
-				cancel()
-				fault.want(f, err)
-				if after := state(f); after != before {
-					t.Fatalf("an error after %d steps left\n%s", position, after)
+}
+
+// testInjected fails after each number of steps, and then takes all of them.
+func testInjected(f *fixture, fault injectedFault) {
+	before := state(f)
+	for position := range len(steps(f)) + 1 {
+		ctx, cancel := context.WithCancel(f.ctx)
+		err := f.s.Write(ctx, func(tx store.Tx) error {
+			inside := *f
+			inside.ctx = ctx
+			for _, step := range steps(&inside)[:position] {
+				if err := step(tx); err != nil {
+					return err
 				}
 			}
-			f.must(f.write(func(tx store.Tx) error {
-				for _, step := range steps(f) {
-					if err := step(tx); err != nil {
-						return err
-					}
-				}
-				return nil
-			}))
-			same(f, "in the end", state(f), "things [first second] 2 [first second]\nothers [first second] 2 [first second]\n"+
-				fmt.Sprintln(map[store.Claim]string{claim("first"): "first"}, 3)+"3\n")
+			return fault.fail(&inside, tx, cancel)
 		})
+		cancel()
+		fault.want(f, err)
+		if after := state(f); after != before {
+			f.Fatalf("an error after %d steps left\n%s", position, after)
+		}
 	}
-	t.Run("an ignored error of a method", func(t *testing.T) { testIgnoredError(open(t, h), wrong) })
-	t.Run("other transactions", func(t *testing.T) { testOtherTransactions(open(t, h)) })
+	f.must(f.write(func(tx store.Tx) error {
+		for _, step := range steps(f) {
+			if err := step(tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	same(f, "in the end", state(f), "things [first second] 2 [first second]\nothers [first second] 2 [first second]\n"+
+		fmt.Sprintln(map[store.Claim]string{claim("first"): "first"}, 3)+"3\n")
 }
 
 // testIgnoredError proves that a transaction whose Put failed is not committed,

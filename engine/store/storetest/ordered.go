@@ -15,7 +15,7 @@ const orderedKey = query.OrderedKey + "k"
 
 var byOrdered = query.Field{Term: orderedKey, Path: []query.Step{{Name: "k", Array: true}}}
 
-// ordered is a record as testOrdered expects it.
+// orderedRecord is a record as testOrdered expects it.
 type orderedRecord struct {
 	store.Record
 	values []string
@@ -87,17 +87,49 @@ func changeOrdered(f *fixture, random *rand.Rand, records map[string]*orderedRec
 	records[id] = &orderedRecord{stored, values}
 }
 
-// checkOrdered reads a list to its end, page by page, by positions or offsets.
+// checkOrdered compares a list with random conditions, and its count, with what a scan
+// of the records finds.
 func checkOrdered(f *fixture, random *rand.Rand, records map[string]*orderedRecord, q query.Query) {
 	f.Helper()
+	conditions, holds := orderedConditions(random)
+	q.Where = conditions
+	var want []*orderedRecord
+	for _, r := range records {
+		if holds(r) {
+			want = append(want, r)
+		}
+	}
+	slices.SortFunc(want, func(a, b *orderedRecord) int {
+		order := precedesRecord(a, b, q.Order.Field.System == query.CreateTime)
+		if q.Order.Descending {
+			order = -order
+		}
+		return order
+	})
+	ids := []string{}
+	for _, r := range want {
+		ids = append(ids, r.ID)
+	}
+	byOffset := random.IntN(2) == 0
+	var got []string
+	f.read(func(s store.Snapshot) {
+		same(f, fmt.Sprintf("the count of %+v", q.Where), f.count(s, q), len(want))
+		got = orderedList(f, s, q, byOffset)
+	})
+	same(f, fmt.Sprintf("the list of %+v", q), got, ids)
+}
+
+// orderedConditions returns random conditions with ordered terms, and a function that
+// reports whether a record meets them.
+func orderedConditions(random *rand.Rand) (conditions query.And, holds func(*orderedRecord) bool) {
 	in := query.In{Field: byOrdered}
 	for _, value := range []string{"a", "b", "c", "d", "none"} {
 		if random.IntN(2) == 0 {
 			in.Values = append(in.Values, value)
 		}
 	}
-	conditions := query.And{in}
-	holds := func(r *orderedRecord) bool {
+	conditions = query.And{in}
+	holds = func(r *orderedRecord) bool {
 		return slices.ContainsFunc(r.values, func(v string) bool { return slices.Contains(in.Values, any(v)) })
 	}
 	and := func(e query.Expr, also func(r *orderedRecord) bool) {
@@ -117,42 +149,24 @@ func checkOrdered(f *fixture, random *rand.Rand, records map[string]*orderedReco
 	case 2:
 		and(query.Term{Key: "tags", Value: "x"}, func(*orderedRecord) bool { return true })
 	}
-	q.Where = conditions
-	var want []*orderedRecord
-	for _, r := range records {
-		if holds(r) {
-			want = append(want, r)
+	return conditions, holds
+}
+
+// orderedList reads a list to its end, page by page, by positions or offsets.
+func orderedList(f *fixture, s store.Snapshot, q query.Query, byOffset bool) (ids []string) {
+	f.Helper()
+	for {
+		page := f.page(s, q)
+		ids = append(ids, idsOf(page)...)
+		if len(page) < q.Limit {
+			return ids
+		}
+		if byOffset {
+			q.Offset += q.Limit
+		} else {
+			q.After = store.PositionOf(q.Order.Field, &page[len(page)-1])
 		}
 	}
-	slices.SortFunc(want, func(a, b *orderedRecord) int {
-		order := precedesRecord(a, b, q.Order.Field.System == query.CreateTime)
-		if q.Order.Descending {
-			order = -order
-		}
-		return order
-	})
-	var got []string
-	f.read(func(s store.Snapshot) {
-		same(f, fmt.Sprintf("the count of %+v", q.Where), f.count(s, q), len(want))
-		byOffset := random.IntN(2) == 0
-		for {
-			page := f.page(s, q)
-			got = append(got, idsOf(page)...)
-			if len(page) < q.Limit {
-				break
-			}
-			if byOffset {
-				q.Offset += q.Limit
-			} else {
-				q.After = store.PositionOf(q.Order.Field, &page[len(page)-1])
-			}
-		}
-	})
-	ids := []string{}
-	for _, r := range want {
-		ids = append(ids, r.ID)
-	}
-	same(f, fmt.Sprintf("the list of %+v", q), got, ids)
 }
 
 func precedesRecord(a, b *orderedRecord, byTime bool) int {

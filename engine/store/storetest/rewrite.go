@@ -63,69 +63,71 @@ func (c *checked) Wipe(ctx context.Context) error {
 // form.
 func testRewrite(t *testing.T, h Harness) {
 	f := open(t, h)
+	f.run("records", testRewriteRecords)
+	f.run("history", testRewriteHistory)
+}
+
+func testRewriteRecords(f *fixture) {
 	red := store.Term{Key: "colour", Value: "red"}
 	w := newRecord("a", `{"name":"plain"}`)
 	w.AddTerms, w.AddClaims = []store.Term{red}, []store.Claim{claim("x")}
 	f.put(things, w, newRecord("b", `{"name":"other"}`))
-
-	f.run("records", func(f *fixture) {
-		before, _ := f.get(things, "a")
-		other := before
-		other.Document = []byte(`{"name":"sealed"}`)
-		f.must(f.write(func(tx store.Tx) error { return tx.Rewrite(f.ctx, things, []store.Record{other}) }))
-		after, _ := f.get(things, "a")
-		same(f, "the record", after, other)
-		found := f.ids(query.Query{Collection: things, Network: net, Where: query.Term{Key: red.Key, Value: red.Value}, Order: query.Order{Field: query.Field{System: query.ID}}, Limit: 9})
-		same(f, "by its term", fmt.Sprint(found), "[a]")
-		found = f.ids(query.Query{Collection: things, Network: net, Where: equal(text("name"), "sealed"), Order: query.Order{Field: query.Field{System: query.ID}}, Limit: 9})
-		same(f, "by its new form", fmt.Sprint(found), "[a]")
-		f.read(func(s store.Snapshot) {
-			owners, err := s.Claims(f.ctx, w.AddClaims)
-			f.must(err)
-			same(f, "the claims", owners, map[store.Claim]string{claim("x"): "a"})
-		})
-		f.must(f.s.Wipe(f.ctx))
-		wiped, _ := f.get(things, "a")
-		same(f, "the record, wiped", wiped, after)
-		wrong := after
-		wrong.Revision++
-		f.code(f.s.Write(f.ctx, func(tx store.Tx) error { return tx.Rewrite(f.ctx, things, []store.Record{wrong}) }), store.CodeConflict)
-		wrong.ID = "nobody"
-		f.code(f.s.Write(f.ctx, func(tx store.Tx) error { return tx.Rewrite(f.ctx, things, []store.Record{wrong}) }), store.CodeConflict)
-	})
-
-	f.run("history", func(f *fixture) {
-		f.must(f.write(func(tx store.Tx) error {
-			return tx.Append(f.ctx, []store.Change{change(net, things, "a", 1), change("n2", things, "a", 1), change(net, others, "o", 1), change(net, things, "a", 2)})
-		}))
-		_, position, err := f.s.Changes(f.ctx, "", everything)
+	before, _ := f.get(things, "a")
+	other := before
+	other.Document = []byte(`{"name":"sealed"}`)
+	f.must(f.write(func(tx store.Tx) error { return tx.Rewrite(f.ctx, things, []store.Record{other}) }))
+	after, _ := f.get(things, "a")
+	same(f, "the record", after, other)
+	found := f.ids(query.Query{Collection: things, Network: net, Where: query.Term{Key: red.Key, Value: red.Value}, Order: query.Order{Field: query.Field{System: query.ID}}, Limit: 9})
+	same(f, "by its term", fmt.Sprint(found), "[a]")
+	found = f.ids(query.Query{Collection: things, Network: net, Where: equal(text("name"), "sealed"), Order: query.Order{Field: query.Field{System: query.ID}}, Limit: 9})
+	same(f, "by its new form", fmt.Sprint(found), "[a]")
+	f.read(func(s store.Snapshot) {
+		owners, err := s.Claims(f.ctx, w.AddClaims)
 		f.must(err)
-		scan := func(limit int) (all []store.Change) {
-			f.read(func(s store.Snapshot) {
-				all = nil
-				for after := ""; ; {
-					changes, err := s.ScanHistory(f.ctx, things, after, limit)
-					f.must(err)
-					if all = append(all, changes...); len(changes) < limit {
-						return
-					}
-					after = changes[len(changes)-1].Position
+		same(f, "the claims", owners, map[store.Claim]string{claim("x"): "a"})
+	})
+	f.must(f.s.Wipe(f.ctx))
+	wiped, _ := f.get(things, "a")
+	same(f, "the record, wiped", wiped, after)
+	wrong := after
+	wrong.Revision++
+	f.code(f.s.Write(f.ctx, func(tx store.Tx) error { return tx.Rewrite(f.ctx, things, []store.Record{wrong}) }), store.CodeConflict)
+	wrong.ID = "nobody"
+	f.code(f.s.Write(f.ctx, func(tx store.Tx) error { return tx.Rewrite(f.ctx, things, []store.Record{wrong}) }), store.CodeConflict)
+}
+
+func testRewriteHistory(f *fixture) {
+	f.must(f.write(func(tx store.Tx) error {
+		return tx.Append(f.ctx, []store.Change{change(net, things, "a", 1), change("n2", things, "a", 1), change(net, others, "o", 1), change(net, things, "a", 2)})
+	}))
+	_, position, err := f.s.Changes(f.ctx, "", everything)
+	f.must(err)
+	scan := func(limit int) (all []store.Change) {
+		f.read(func(s store.Snapshot) {
+			all = nil
+			for after := ""; ; {
+				changes, err := s.ScanHistory(f.ctx, things, after, limit)
+				f.must(err)
+				if all = append(all, changes...); len(changes) < limit {
+					return
 				}
-			})
-			return all
-		}
-		all := scan(2)
-		same(f, "the changes", len(all), 3)
-		all[0].Fields, all[2].Fields = []byte(`[{"field":"/a.b"}]`), []byte(`[]`)
-		f.must(f.write(func(tx store.Tx) error { return tx.RewriteHistory(f.ctx, []store.Change{all[0], all[2]}) }))
-		same(f, "the changes after", scan(1), all)
-		f.read(func(s store.Snapshot) {
-			n, err := s.HistoryCount(f.ctx, store.HistoryQuery{Network: net, Collection: things})
-			f.must(err)
-			same(f, "the count", n, int64(2))
+				after = changes[len(changes)-1].Position
+			}
 		})
-		changes, _, err := f.s.Changes(f.ctx, position, 10)
+		return all
+	}
+	all := scan(2)
+	same(f, "the changes", len(all), 3)
+	all[0].Fields, all[2].Fields = []byte(`[{"field":"/a.b"}]`), []byte(`[]`)
+	f.must(f.write(func(tx store.Tx) error { return tx.RewriteHistory(f.ctx, []store.Change{all[0], all[2]}) }))
+	same(f, "the changes after", scan(1), all)
+	f.read(func(s store.Snapshot) {
+		n, err := s.HistoryCount(f.ctx, store.HistoryQuery{Network: net, Collection: things})
 		f.must(err)
-		same(f, "the feed behind", len(changes), 0)
+		same(f, "the count", n, int64(2))
 	})
+	changes, _, err := f.s.Changes(f.ctx, position, 10)
+	f.must(err)
+	same(f, "the feed behind", len(changes), 0)
 }

@@ -1,0 +1,122 @@
+package walk_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"marquee/engine/store"
+	"marquee/engine/store/sqlite"
+	"marquee/engine/walk"
+)
+
+// A walk visits each record once, in the order of their keys and in all networks.
+func TestCollection(t *testing.T) {
+	s := openThings(t)
+	var want []store.Key
+	var writes []store.Write
+	for i := range 3 * walk.FirstStep {
+		key := store.Key{Network: fmt.Sprint("n", i/100), ID: fmt.Sprintf("r%03d", i)}
+		want = append(want, key)
+		writes = append(writes, newThing(key))
+	}
+	put(t, s, writes...)
+	var visited []store.Key
+	steps := 0
+	err := walk.Collection(t.Context(), s, "things", func(tx store.Tx, records []walk.Record) error {
+		steps++
+		for _, r := range records {
+			visited = append(visited, r.Key)
+			if r.Changed {
+				t.Errorf("%v has changed", r.Key)
+			}
+		}
+		return nil
+	})
+	if err != nil || !slices.Equal(visited, want) {
+		t.Errorf("the walk visited %v (%v), want %v", visited, err, want)
+	}
+	if steps < 2 {
+		t.Errorf("all records were visited in %d steps", steps)
+	}
+}
+
+// A step that meets another write runs again with fewer records, and sees which of
+// them the other write has changed.
+func TestCollectionMeetsAnotherWrite(t *testing.T) {
+	s := openThings(t)
+	first := store.Key{Network: "n", ID: "r000"}
+	var writes []store.Write
+	for i := range walk.FirstStep {
+		writes = append(writes, newThing(store.Key{Network: "n", ID: fmt.Sprintf("r%03d", i)}))
+	}
+	put(t, s, writes...)
+	other := make(chan error, 1)
+	var sizes []int
+	var changed []string
+	err := walk.Collection(t.Context(), s, "things", func(tx store.Tx, records []walk.Record) error {
+		sizes = append(sizes, len(records))
+		if len(sizes) == 1 {
+			again := newThing(first)
+			again.Expected, again.Version = 1, 2
+			go func() {
+				other <- s.Write(context.Background(), func(tx store.Tx) error {
+					return tx.Put(context.Background(), "things", []store.Write{again})
+				})
+			}()
+		}
+		if records[0].Key == first && records[0].Revision == 1 {
+			return &store.Error{Code: store.CodeConflict}
+		}
+		for _, r := range records {
+			if r.Changed {
+				changed = append(changed, r.ID)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-other; err != nil {
+		t.Fatal(err)
+	}
+	if sizes[0] != walk.FirstStep || sizes[1] != walk.FirstStep/2 {
+		t.Errorf("the steps have %v records, want %d and then half as many", sizes, walk.FirstStep)
+	}
+	if !slices.Equal(changed, []string{"r000"}) {
+		t.Errorf("%v have changed, want r000", changed)
+	}
+}
+
+func openThings(t *testing.T) store.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "marquee.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.EnsureCollections(t.Context(), []store.Collection{{Name: "things"}}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func newThing(key store.Key) store.Write {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	return store.Write{Record: store.Record{Key: key, Version: 1, State: "ACTIVE", CreateTime: now, UpdateTime: now, Document: []byte(`{}`)}}
+}
+
+func put(t *testing.T, s store.Store, writes ...store.Write) {
+	t.Helper()
+	if err := s.Write(t.Context(), func(tx store.Tx) error { return tx.Put(t.Context(), "things", writes) }); err != nil {
+		t.Fatal(err)
+	}
+}
