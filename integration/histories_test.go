@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"marquee/integration/histories"
+	"marquee/integration/mongodb"
 )
 
 const (
@@ -31,9 +32,9 @@ const (
 func TestHistories(t *testing.T) { eachStore(t, testHistories) }
 
 func testHistories(t *testing.T, fresh newStore) {
-	operations := historyRound
+	operations := 1500
 	if testing.Short() {
-		operations = 1000
+		operations = 500
 	}
 	operations = procNumber(t, "MARQUEE_HISTORIES", operations)
 	store := crashStore(t, fresh)
@@ -43,6 +44,36 @@ func testHistories(t *testing.T, fresh newStore) {
 		h.observe(min(historyRound, operations-h.operations), func() { h.p.kill() }, func() {
 			endTransactions(t, store)
 			h.serve()
+		})
+	}
+	h.finish()
+}
+
+// TestHistoriesWithoutPrimary is TestHistories with a replica set that loses its primary,
+// in one way after the other, while the program goes on. Of the operations of
+// MARQUEE_HISTORIES, it makes a tenth.
+func TestHistoriesWithoutPrimary(t *testing.T) {
+	t.Parallel()
+	operations := procNumber(t, "MARQUEE_HISTORIES", 0) / 10
+	if operations == 0 {
+		t.Skip("the loss of primaries under recorded histories takes minutes: run 'make histories'")
+	}
+	needStore(t, "mongodb")
+	set := mongodb.NewReplicaSet(t, failoverMembers)
+	f := &failover{T: t, set: set}
+	h := newHistorian(t, set.URI("marquee"))
+	h.serve()
+	losses := []struct{ begin, end func(member int) }{
+		{set.Kill, set.Start}, {set.Pause, set.Resume}, {func(int) { set.StepDown() }, func(int) {}}, {f.cutOff, set.Start},
+	}
+	for h.operations < operations {
+		loss, primary := losses[h.rounds%len(losses)], 0
+		h.observe(min(historyRound, operations-h.operations), func() {
+			primary = set.Primary()
+			loss.begin(primary)
+		}, func() {
+			loss.end(primary)
+			f.whole()
 		})
 	}
 	h.finish()
@@ -130,14 +161,12 @@ func (h *historian) observe(operations int, begin, end func()) {
 	case <-y.disturb:
 	case <-clients:
 	}
-	lap := y.lap()
 	begin()
 	<-clients
-	lap("clients ended")
 	end()
-	lap("repaired")
-	<-y.start()
-	lap("rest")
+	for left := int64(-1); left != y.left.Load(); <-y.start() {
+		left = y.left.Load()
+	}
 	if left := y.left.Load(); left > 0 {
 		h.Fatalf("round %d: %d operations were not made\n%s", y.round, left, h.p.stderr)
 	}
@@ -147,9 +176,7 @@ func (h *historian) observe(operations int, begin, end func()) {
 		last.readRegister(i)
 		last.readList(i)
 	}
-	lap("read")
 	y.judge()
-	lap("judged")
 	if h.Failed() {
 		h.FailNow()
 	}
@@ -318,8 +345,4 @@ func (y *history) judge() {
 		}
 		h.Errorf("round %d: %s", y.round, what)
 	}
-}
-
-func (y *history) lap() func(string) {
-	return func(what string) { y.h.Logf("%s %v", what, time.Since(y.began)) }
 }
