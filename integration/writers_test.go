@@ -136,8 +136,8 @@ func expect(a *answer, status int, parts ...string) string {
 }
 
 // checkFeed: the feed has each revision of each record once, and those of a record in
-// their order.
-func checkFeed(t *testing.T, s store.Store) {
+// their order. It returns the last ones.
+func checkFeed(t *testing.T, s store.Store) (last map[string]int64) {
 	t.Helper()
 	last, position := map[string]int64{}, ""
 	for {
@@ -146,7 +146,7 @@ func checkFeed(t *testing.T, s store.Store) {
 			t.Fatal(err)
 		}
 		for _, c := range changes {
-			key := c.Collection + " " + c.Network + " " + c.ID
+			key := crashKey(c.Collection, c.Network, c.ID)
 			if c.Revision != last[key]+1 {
 				t.Errorf("the feed has revision %d of %s after %d", c.Revision, key, last[key])
 			}
@@ -160,6 +160,7 @@ func checkFeed(t *testing.T, s store.Store) {
 	if len(last) == 0 {
 		t.Error("the feed is empty")
 	}
+	return last
 }
 
 // TestWritersWhoLeave: clients that disconnect while their calls wait or run beside
