@@ -10,6 +10,7 @@ PACKAGES ?= ./...
 CRASHES ?= 100
 EXAMPLES ?= 50
 FAILOVERS ?= 100
+HISTORIES ?= 1000000
 IMAGE ?= marquee:latest
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -24,7 +25,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege interference timing failover schemathesis nightly mongod mongod-image clean
+.PHONY: run build image test race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege interference timing failover schemathesis histories nightly mongod mongod-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	$(GO) run ./cmd/marquee serve --demo
@@ -98,7 +99,10 @@ failover: ## kill the primary of a replica set a hundred times under load; needs
 schemathesis: ## requests generated from the OpenAPI document, EXAMPLES for each operation, with another seed each time
 	MARQUEE_REQUIRE=schemathesis MARQUEE_SCHEMATHESIS=$(EXAMPLES) MARQUEE_SEED=$${MARQUEE_SEED:-$$(date +%s)} $(GO) test -count 1 -v -timeout 600m ./integration/schemathesis
 
-nightly: race siege reloads crash failover interference timing schemathesis fuzz ## the suites that take longer than a change can wait
+histories: ## HISTORIES operations of 64 clients on a few objects while the program is killed, judged for linearizability and isolation
+	MARQUEE_HISTORIES=$(HISTORIES) $(GO) test -count 1 -v -timeout 600m -run 'TestHistories$$' ./integration
+
+nightly: race siege reloads crash failover histories interference timing schemathesis fuzz ## the suites that take longer than a change can wait
 
 mongod: ## a mongod for the tests, in .cache
 	integration/mongodb/fetch.sh

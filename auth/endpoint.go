@@ -189,7 +189,7 @@ func tokenRequest(r *rest.Call) (map[string]string, error) {
 	return nil, message.MediaType.Error(message.Params{"value": contentType})
 }
 
-// formFields parses a form. Its values must be such that JSON could have them, too.
+// formFields parses a form. Its values must be valid in JSON, too.
 func formFields(body []byte) (map[string]string, error) {
 	fields, err := rest.ParseForm(strings.TrimSpace(string(body)))
 	if err != nil {

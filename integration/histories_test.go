@@ -32,9 +32,9 @@ const (
 func TestHistories(t *testing.T) { eachStore(t, testHistories) }
 
 func testHistories(t *testing.T, fresh newStore) {
-	operations := 1500
+	operations := 800
 	if testing.Short() {
-		operations = 500
+		operations = 400
 	}
 	operations = procNumber(t, "MARQUEE_HISTORIES", operations)
 	store := crashStore(t, fresh)
@@ -56,7 +56,7 @@ func TestHistoriesWithoutPrimary(t *testing.T) {
 	t.Parallel()
 	operations := procNumber(t, "MARQUEE_HISTORIES", 0) / 10
 	if operations == 0 {
-		t.Skip("the loss of primaries under recorded histories takes minutes: run 'make histories'")
+		t.Skip("the loss of primaries under recorded histories takes minutes: set MARQUEE_HISTORIES")
 	}
 	needStore(t, "mongodb")
 	set := mongodb.NewReplicaSet(t, failoverMembers)

@@ -192,7 +192,7 @@ func (b *builder) schemas() object {
 }
 
 // batch is the body of a write of several types. Each type has an operation of its own,
-// whose member type tells it from the others.
+// whose member type distinguishes it from the others.
 func (b *builder) batch(all object) object {
 	var operations []any
 	byType := object{}
