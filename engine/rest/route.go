@@ -189,7 +189,7 @@ func (r *Call) serve(route *Route, err error) error {
 		r.c.Header("Allow", strings.Join(route.allow(), ", "))
 		return r.empty(http.StatusNoContent)
 	}
-	if failed := r.identify(route, err); failed != nil {
+	if refused, failed := r.identify(route, err); refused {
 		return failed
 	}
 	switch {
@@ -213,14 +213,15 @@ func (r *Call) serve(route *Route, err error) error {
 }
 
 // identify authenticates the caller and applies the rate limits, as far as the route
-// demands them. A path that leads to no route, as err says, demands both.
-func (r *Call) identify(route *Route, err error) error {
+// demands them. A path that leads to no route, as err says, demands both. A refusal has
+// an error, unless the route has answered it.
+func (r *Call) identify(route *Route, err error) (refused bool, _ error) {
 	found := err == nil
-	refuse := func(failed error) error {
+	refuse := func(failed error) (bool, error) {
 		if found && route.Refuse != nil {
-			return route.Refuse(r, failed)
+			return true, route.Refuse(r, failed)
 		}
-		return failed
+		return true, failed
 	}
 	if !found || !route.Unlimited {
 		if failed := r.limitAddress(); failed != nil {
@@ -229,7 +230,7 @@ func (r *Call) identify(route *Route, err error) error {
 	}
 	if !found || !route.Public {
 		if failed := r.authenticate(); failed != nil {
-			return failed
+			return true, failed
 		}
 		if failed := r.limitCaller(); failed != nil {
 			return refuse(failed)
@@ -238,7 +239,7 @@ func (r *Call) identify(route *Route, err error) error {
 	if out := r.outbox(); out != nil {
 		out.caller = r.account()
 	}
-	return nil
+	return false, nil
 }
 
 // reads reports whether the request reads.
