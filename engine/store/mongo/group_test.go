@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/event"
 
@@ -37,7 +37,7 @@ func gathered(s *Store, calls ...func() error) []error {
 		return len(g.line)+len(ended) >= len(calls)
 	}
 	for !joined() {
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	g.mu.Lock()
 	g.running -= groupsAtOnce
