@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"marquee/engine/store"
@@ -31,6 +32,13 @@ type leader struct {
 	end  context.CancelCauseFunc
 	// heard is when each server last answered.
 	heard map[string]time.Time
+	// seen is the newest time of the cluster that a client may have seen: that of a
+	// confirmed commit, or of a snapshot that was read.
+	seen bson.Timestamp
+	// required is what a snapshot of the current primary must have reached, or zero
+	// after one has. A new primary does not know at once which of its predecessor's
+	// commits are on a majority, and its snapshots leave out those that it does not know.
+	required bson.Timestamp
 }
 
 // heartbeat is the interval of the driver's heartbeats unless the connection
@@ -74,8 +82,13 @@ func (l *leader) monitor() *event.ServerMonitor {
 func (l *leader) found(primary string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	before := l.known
 	l.known = primary != ""
-	if !l.known || primary == l.primary {
+	if !l.known || before && primary == l.primary {
+		return
+	}
+	l.required = l.seen
+	if primary == l.primary {
 		return
 	}
 	if l.primary != "" {
@@ -91,6 +104,32 @@ func (l *leader) follow() (term context.Context, done context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return context.WithCancel(l.term)
+}
+
+// saw records the time of a confirmed commit.
+func (l *leader) saw(at *bson.Timestamp) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at != nil && at.After(l.seen) {
+		l.seen = *at
+	}
+}
+
+// shows reports whether a snapshot of the primary, read in a term, has all that clients
+// have seen. If not, it will when the primary has committed something of its own.
+func (l *leader) shows(at bson.Timestamp, term context.Context) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.required.After(at) {
+		return false
+	}
+	if term.Err() == nil {
+		l.required = bson.Timestamp{}
+	}
+	if at.After(l.seen) {
+		l.seen = at
+	}
+	return true
 }
 
 // during returns a context that also ends with a term.

@@ -61,6 +61,8 @@ type Store struct {
 	recent    recent
 	groups    groups
 	log       *slog.Logger
+	// readsPrimary is false if the connection string lets reads go to secondaries.
+	readsPrimary bool
 	// note is a message about the deployment for operators.
 	note string
 	// known holds the indexes of each collection; it is replaced as a whole.
@@ -92,6 +94,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, notUsable("its connection string cannot be used", scrub(err))
 	}
 	s := &Store{client: client, admission: newAdmission(), leader: leader, log: o.Log}
+	s.readsPrimary = opts.ReadPreference == nil || opts.ReadPreference.Mode() == readpref.PrimaryMode
 	s.groups.s = s
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -124,12 +124,27 @@ func (v *view) drain(ctx context.Context, collection string, cursor *mongo.Curso
 		return v.ended(ctx, err)
 	}
 	defer v.close(ctx, collection, cursor)
+	if !v.current() {
+		v.broken, v.again = errOutdated, lost
+		return v.broken
+	}
 	for in := v.in(ctx); cursor.Next(in); {
 		if own := row(cursor.Current); own != nil {
 			return own
 		}
 	}
 	return v.ended(ctx, cursor.Err())
+}
+
+var errOutdated = &store.Error{Code: store.CodeUnavailable, Text: "the new primary of MongoDB does not know yet which writes a majority has"}
+
+// current reports whether a snapshot has the commits that clients have seen. It may lack
+// some after an election, and on a secondary, which the connection string must ask for.
+func (v *view) current() bool {
+	if v.session.TransactionRunning() || !v.latest && !v.s.readsPrimary {
+		return true
+	}
+	return v.s.leader.shows(v.session.SnapshotTime(), v.term)
 }
 
 // close releases a cursor, even when the client has disconnected. The driver

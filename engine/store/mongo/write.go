@@ -271,6 +271,7 @@ func (t *transaction) commit(ctx context.Context, marker bson.Raw) (retry, error
 		err := t.session.CommitTransaction(during(patient, t.term))
 		switch {
 		case err == nil:
+			t.s.leader.saw(t.session.OperationTime())
 			return final, nil
 		case !hasLabel(err, labelUnknown), n == maxCommits, !pause(patient, n, lost):
 			return t.settle(ctx, marker, err)
@@ -302,6 +303,12 @@ func (t *transaction) settle(ctx context.Context, marker bson.Raw, cause error) 
 func (t *transaction) fence(ctx context.Context, marker bson.Raw) (committed bool, err error) {
 	ctx, done := t.s.leader.led(ctx)
 	defer done()
+	session, err := t.s.client.StartSession()
+	if err != nil {
+		return false, err
+	}
+	defer session.EndSession(context.WithoutCancel(ctx))
+	ctx = mongo.NewSessionContext(ctx, session)
 	// A transaction that is still open would block the marker for a minute.
 	kill := bson.D{{Key: "killSessions", Value: bson.A{t.session.ID()}}}
 	err = t.s.client.Database("admin").RunCommand(ctx, kill).Err()
@@ -316,6 +323,7 @@ func (t *transaction) fence(ctx context.Context, marker bson.Raw) (committed boo
 	// The marker counts as soon as it is on a majority.
 	var found struct{ Fence bool }
 	err = commits.FindOne(ctx, bson.D{{Key: fieldID, Value: marker}}).Decode(&found)
+	t.s.leader.saw(session.OperationTime())
 	return !found.Fence, err
 }
 
