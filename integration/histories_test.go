@@ -37,12 +37,14 @@ func testHistories(t *testing.T, fresh newStore) {
 		operations = 400
 	}
 	operations = procNumber(t, "MARQUEE_HISTORIES", operations)
-	store := crashStore(t, fresh)
+	store := fresh(t)
 	h := newHistorian(t, store)
 	h.serve()
 	for h.operations < operations {
 		h.observe(min(historyRound, operations-h.operations), func() { h.p.kill() }, func() {
-			endTransactions(t, store)
+			if err := endTransactions(store); err != nil {
+				t.Fatal(err)
+			}
 			h.serve()
 		})
 	}

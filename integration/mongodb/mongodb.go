@@ -44,17 +44,26 @@ func Need(tb testing.TB) {
 // test has ended.
 func URI(tb testing.TB) string {
 	tb.Helper()
-	server, err := shared()
-	check(tb, err)
-	database := "marquee_test_" + strings.ToLower(rand.Text())
+	uri, drop := Database(tb)
 	tb.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-		defer cancel()
-		if err := server.client.Database(database).Drop(ctx); err != nil {
+		if err := drop(); err != nil {
 			tb.Errorf("drop the test's database: %v", err)
 		}
 	})
-	return withDatabase(server.uri, database)
+	return uri
+}
+
+// Database is URI for a database that outlives the test: the caller drops it.
+func Database(tb testing.TB) (uri string, drop func() error) {
+	tb.Helper()
+	server, err := shared()
+	check(tb, err)
+	name := "marquee_test_" + strings.ToLower(rand.Text())
+	return withDatabase(server.uri, name), func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+		defer cancel()
+		return server.client.Database(name).Drop(ctx)
+	}
 }
 
 // sharedServer is the server behind URI. Its guardian, if it has one, is never
