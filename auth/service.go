@@ -1,7 +1,7 @@
 // Package auth signs users in and decides what they can see and change: passwords,
-// tokens, roles and visibility. It implements the engine's Access, Sealer and hooks
-// and rest's Authenticator, and imports only these two and what they are built on;
-// begin with Service.
+// tokens, roles and visibility. It implements the engine's Access, Sealer and hooks,
+// and rest's Authenticator. It imports engine, rest, catalog, document, message, query,
+// schema and store. Begin with Service.
 package auth
 
 import (

@@ -1,6 +1,7 @@
 // Package rest serves an engine over HTTP: it parses requests, limits what they use,
-// and renders responses and problem documents. It is the only package that imports
-// Gin; begin with Server, Route and Call, and with resolve.go for the paths of types.
+// and renders responses and problem documents. It imports engine, read, budget, document,
+// message, query, schema, spool and store, and is the only package that imports Gin.
+// Begin with Server, Route and Call, and with resolve.go for the paths of types.
 package rest
 
 import (

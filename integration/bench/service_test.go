@@ -1,5 +1,7 @@
-// Package bench measures the service against baselines in the same run and
-// prints the ratios (docs/contributing/benchmarks.md). `make bench` runs it.
+// Package bench measures the service against baselines in the same run and prints the
+// ratios (docs/contributing/benchmarks.md); `make bench` runs it. It may import everything
+// that the program does, and the drivers, which the baselines use. Begin with this file,
+// which starts the service, and read_test.go.
 package bench
 
 import (

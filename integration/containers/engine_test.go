@@ -1,5 +1,6 @@
-// Package containers tests the image and the compose file as they are
-// deployed: on a Docker engine, over published ports.
+// Package containers tests the image and the compose file as they are deployed: on a
+// Docker engine, over published ports. It imports marqueetest, and otherwise nothing of
+// the project, since the program under test is in the image. Begin with embedded_test.go.
 package containers
 
 import (

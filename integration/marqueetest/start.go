@@ -1,6 +1,6 @@
 // Package marqueetest gives tests a server with an empty store: in the process
-// (Start), or from the image (Container). It may import everything that a program
-// does; begin with Start.
+// (Start), or from the image (Container). It imports package marquee, client and document,
+// and Docker's libraries. Begin with Start.
 package marqueetest
 
 import (
