@@ -315,8 +315,8 @@ func testAnnotations(t *testing.T, fresh newStore, folders map[string]fs.FS, typ
 	}
 }
 
-// checkRefusal wants what may be refused: what only tests, what is not
-// understood, and the annotations that speak of declared properties or of
+// checkRefusal expects refusals only where they are allowed: of keywords that only test,
+// of those that are not understood, and of the annotations that speak of declared properties or of
 // members alone.
 func checkRefusal(t *testing.T, annotation, place, reason string) {
 	t.Helper()

@@ -315,8 +315,8 @@ func newServiceWith(t *testing.T, fresh newStore, embedder index.Embedder) *serv
 	return s
 }
 
-// TestEmbeddingsSettings: the program searches with the embeddings service that
-// it is told of, refuses settings that do not fit, and never prints the key.
+// TestEmbeddingsSettings: the program searches with the configured embeddings
+// service, refuses settings that do not fit, and never prints the key.
 func TestEmbeddingsSettings(t *testing.T) {
 	t.Parallel()
 	e := newEmbeddingsServer(t)

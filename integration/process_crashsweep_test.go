@@ -16,7 +16,7 @@ import (
 	"marquee/engine/store"
 )
 
-// crashStore is a new store whose processes' transactions can be told from
+// crashStore is a new store whose processes' transactions can be distinguished from
 // those of others.
 func crashStore(t *testing.T, fresh newStore) string {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// What the process may take, whoever asks for whatever, with default settings.
+// The limits of the process with default settings, under any requests.
 const siegeMemory = 400 << 20
 
 // siege is a service under attack, with an honest client beside the attackers.

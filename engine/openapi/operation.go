@@ -47,11 +47,11 @@ func orderBy(t *schema.Type) object {
 			fields = append(fields, name)
 		}
 	}
-	return object{"name": "orderBy", "in": "query", "description": "The property by which the list is ordered; objects with equal values are ordered by id.",
+	return object{"name": "orderBy", "in": "query", "description": "The property that the list is ordered by; objects with equal values are ordered by id.",
 		"schema": object{"type": "string", "enum": fields, "default": "createTime"}}
 }
 
-// sortable are the common fields by which lists can be ordered.
+// sortable are the common fields that lists can be ordered by.
 var sortable = []string{"createTime", "updateTime", "id", "network", "objectState", "createUser", "updateUser"}
 
 // save describes the write of an object.

@@ -68,7 +68,7 @@ type Config struct {
 	// the certificate for each handshake.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// StrictTransport is how long browsers shall use the host over TLS alone (RFC
-	// 6797), once they have a response over TLS; 0 does not tell them.
+	// 6797), once they have a response over TLS; 0 sends no such header.
 	StrictTransport time.Duration
 	// CORS are the origins whose scripts may call the service; none by default.
 	CORS CORS

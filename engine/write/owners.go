@@ -71,7 +71,7 @@ func (w *Writing) ownAll(name string, changes []*Change) error {
 	return nil
 }
 
-// ownerKeys returns the keys by which an object is found by its owners: those that are
+// ownerKeys returns the index keys for the owners of an object: those that are
 // maintained, and that of its type.
 func (c *Change) ownerKeys() map[string][]schema.TeamPath {
 	keys := c.index.OwnerKeys()

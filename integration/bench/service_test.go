@@ -215,7 +215,7 @@ func (s *service) page(tb testing.TB, path string) time.Duration {
 }
 
 // interleaved runs both in turn and returns the ratio of their total times,
-// so that a machine whose speed drifts does not tell for one of them.
+// so that a machine whose speed drifts favours none of them.
 func interleaved(rounds int, ours, baseline func() time.Duration) (a, b time.Duration) {
 	for range rounds {
 		a += ours()
