@@ -80,8 +80,8 @@ func NewService(ctx context.Context, s store.Store, sealer engine.Sealer, lifeti
 	return service, openSecret(ctx, s, sealer, service)
 }
 
-// Caller returns the caller of an access token, or of an API token. An error
-// is of kind Unauthenticated, or of the store.
+// Caller returns the caller of an access token, or of an API token. An error is
+// of kind Unauthenticated, or comes from the store.
 func (s *Service) Caller(ctx context.Context, token string) (*engine.Caller, error) {
 	if isAPIToken(token) {
 		return s.apiCaller(ctx, token)

@@ -39,7 +39,7 @@ func (b *builder) list(t *schema.Type, name string) object {
 	}
 }
 
-// orderBy is the parameter with what lists of a type can be ordered by.
+// orderBy returns the parameter with the properties that lists of a type can be ordered by.
 func orderBy(t *schema.Type) object {
 	var fields []any
 	for _, name := range slices.Concat(sortable, t.Sort) {

@@ -28,7 +28,7 @@ import (
 // of many packages may start theirs at the same time.
 const startLimit = 2 * time.Minute
 
-// errNone is the beginning of what says how a test could have its server.
+// errNone is the beginning of messages that say how to provide a server.
 var errNone = errors.New("no MongoDB")
 
 // Need skips a test where there is no MongoDB, or fails it when the word mongodb
