@@ -48,8 +48,8 @@ func (s *service) putArticle(token, id, members string, status int) {
 	}
 }
 
-// TestArticlesAreFoundAtOnce: what was answered is found by the next search,
-// and what was hidden is not, whatever others do meanwhile.
+// TestArticlesAreFoundAtOnce: an article is found by the next search after the
+// answer to its write, and a hidden one is not, whatever others do meanwhile.
 func TestArticlesAreFoundAtOnce(t *testing.T) { eachStore(t, testArticlesAreFoundAtOnce) }
 
 func testArticlesAreFoundAtOnce(t *testing.T, fresh newStore) {

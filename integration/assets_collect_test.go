@@ -27,7 +27,7 @@ func (c *conversation) collect(before time.Time, want int) {
 	}
 }
 
-// TestAssetCollect drops what no asset is delivered from, and nothing else.
+// TestAssetCollect drops the blobs that no asset is delivered from, and no others.
 func TestAssetCollect(t *testing.T) { eachStore(t, testAssetCollect) }
 
 func testAssetCollect(t *testing.T, fresh newStore) {

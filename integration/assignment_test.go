@@ -70,7 +70,7 @@ func testMassAssignment(t *testing.T, fresh newStore) {
 	}
 }
 
-// compareAssigned expects two objects to be alike but for what they are called.
+// compareAssigned expects two objects to be equal except for their names.
 func compareAssigned(t *testing.T, step string, of *schema.Type, plain, got map[string]any) {
 	t.Helper()
 	if plain["id"] != "plain" || got["id"] != "forged" {

@@ -179,7 +179,7 @@ func testUnseenIsTheWorkOfMissing(t *testing.T, fresh newStore) {
 	}
 }
 
-// TestTiming measures how long it takes to refuse what a user may not know: the
+// TestTiming measures how long refusals take that must not reveal anything: the
 // medians of many samples, in random order, differ by less than a tenth. It
 // runs where MARQUEE_TIMING is set, on a machine that does nothing else.
 func TestTiming(t *testing.T) {

@@ -219,7 +219,7 @@ var (
 	entityTag    = regexp.MustCompile(`-[^"]*"`)
 )
 
-// comparableText is an answer without what is allowed to differ: positions, the names of
+// comparableText is an answer without the parts that may differ: positions, the names of
 // files that nobody can guess, generated ids, and tags that are made of them.
 func comparableText(r programmed, a *answer) string {
 	var b strings.Builder

@@ -182,7 +182,7 @@ func (m *matrix) askAll(of *schema.Type, c matrixCaller) {
 // wanted are the statuses of requests for an object.
 type wanted struct{ get, put, create int }
 
-// wants derives the statuses from the schema of a type.
+// wants derives the expected statuses from the schema of a type.
 func (m *matrix) wants(of *schema.Type, c matrixCaller, at, relation, path string, member bool) wanted {
 	inNetwork := slices.Contains(c.network, of.Permission) || c.outside
 	inTeam := slices.Contains(c.team, of.Permission)

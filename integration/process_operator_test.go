@@ -31,7 +31,7 @@ func procInput(tb testing.TB, input string, args ...string) string {
 	return p.stdout.String() + p.stderr.String()
 }
 
-// refusesSignIn wants the password of a user to be refused.
+// refusesSignIn checks that the password of a user is refused.
 func (p *proc) refusesSignIn(username, password string) {
 	p.tb.Helper()
 	if a, err := p.authenticate(username, password); err != nil || a.status != http.StatusBadRequest {

@@ -58,7 +58,7 @@ func TestReadyWithDamage(t *testing.T) {
 	p.kill()
 }
 
-// TestReadyWithoutItsFile: what is written to a file that was deleted is lost.
+// TestReadyWithoutItsFile: writes to a file that was deleted would be lost.
 func TestReadyWithoutItsFile(t *testing.T) {
 	t.Parallel()
 	store := newSQLite(t)

@@ -108,7 +108,7 @@ func testShutdownAnswersRequests(t *testing.T, fresh newStore) {
 	q.stop()
 }
 
-// TestShutdownUnderLoad: what was not answered was not done.
+// TestShutdownUnderLoad: a write without an answer has not been stored.
 func TestShutdownUnderLoad(t *testing.T) { eachStore(t, testShutdownUnderLoad) }
 
 func testShutdownUnderLoad(t *testing.T, fresh newStore) {

@@ -356,7 +356,7 @@ func shownObjects(file string, sent []typedObject, pattern any) []typedObject {
 	return objects
 }
 
-// lacks lists what no exchange does with a property.
+// lacks lists the actions on a property that no exchange covers.
 func (s *properties) lacks(at string) []string {
 	own := s.declared[at]
 	var lacks []string

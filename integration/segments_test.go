@@ -251,8 +251,8 @@ func testUploadOrder(t *testing.T, fresh newStore) {
 	}
 }
 
-// TestUploadRefused: what is too large is refused before it has been read, or
-// unpacked, to its end.
+// TestUploadRefused: an upload that is too large is refused before it has been read,
+// or unpacked, to its end.
 func TestUploadRefused(t *testing.T) { eachStore(t, testUploadRefused) }
 
 func testUploadRefused(t *testing.T, fresh newStore) {

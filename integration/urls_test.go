@@ -42,7 +42,7 @@ func testReturnedURLsAnswer(t *testing.T, fresh newStore) {
 	}
 }
 
-// urls follows what a user is shown.
+// urls requests each URL that a user is shown.
 type urls struct {
 	t          *testing.T
 	s          *service

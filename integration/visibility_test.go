@@ -131,7 +131,7 @@ func (w *witness) signedIn(user string) bool {
 	return len(w.world.roles(user, "TEAM"))+len(w.world.roles(user, "NETWORK")) > 0
 }
 
-// why says what a user has.
+// why lists the roles and teams of a user, for failures.
 func (w *witness) why(user string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s has the roles", user)

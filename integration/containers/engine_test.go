@@ -54,7 +54,7 @@ func engine(t *testing.T, images ...string) *testcontainers.DockerClient {
 	return docker
 }
 
-// lacking ends a test that cannot have what it needs.
+// lacking skips or fails a test whose requirements are missing.
 func lacking(t *testing.T, err error) {
 	t.Helper()
 	if slices.Contains(strings.Split(os.Getenv("MARQUEE_REQUIRE"), ","), "containers") {

@@ -37,7 +37,7 @@ var validators = map[string]func(t *testing.T, document string) error{
 	},
 }
 
-// applications are what a server serves.
+// applications are the applications whose documents are checked.
 var applications = map[string]marquee.Options{
 	"advertising":    {Application: resources.New().Application()},
 	"no application": {},
