@@ -87,7 +87,7 @@ reloads: ## change schemas for five minutes while clients write, on each store
 siege: ## attack the service beside an honest client, on each store; judges memory and times
 	MARQUEE_SIEGE=1 $(GO) test -count 1 -v -run 'TestSiege' -timeout 60m ./integration
 
-interference: ## a million requests to each of two worlds that their sender cannot tell apart, on each store
+interference: ## a million requests to each of two worlds that their sender cannot distinguish, on each store
 	MARQUEE_INTERFERENCE=1000000 MARQUEE_VISIBILITY=3000 $(GO) test -count 1 -v -run 'TestNonInterference|TestVisibilityModel' -timeout 600m ./integration
 
 timing: ## measure that refusals take the same time, whatever they refuse; needs a machine that does nothing else

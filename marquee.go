@@ -1,6 +1,6 @@
 // Package marquee embeds the engine into a program: types from JSON Schemas, rules
-// in Go, and a store become an http.Handler. It imports the engine, the sign-in and
-// the embedded store, and no application; begin with New and Application.
+// in Go, and a store become an http.Handler. It imports the engine, auth, the base
+// schemas and the embedded store, and no application. Begin with New and Application.
 package marquee
 
 import (

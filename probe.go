@@ -39,7 +39,7 @@ func (p *probe) check(ctx context.Context) error {
 	if time.Since(p.looked) < readyAge {
 		return p.found
 	}
-	// What is found is for others, too, and must not depend on this client.
+	// The result is for other clients, too, and must not depend on this one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ReadyTimeout)
 	defer cancel()
 	p.found = p.run(ctx)

@@ -83,7 +83,8 @@ func ownedBy(t *schema.Type, grant engine.Grant, roles []engine.TeamRole) query.
 	return query.In{Field: t.OwnerField(), Values: slices.Compact(values)}
 }
 
-// Writable implements engine.Access. A permission holds for what its role shows.
+// Writable implements engine.Access. A permission holds for the objects that its role
+// shows.
 func (Access) Writable(caller *engine.Caller, t *schema.Type, network string) query.Expr {
 	grant := caller.Grants[network]
 	if caller.System || t.Global || len(t.TeamPaths()) == 0 || grant.NetworkPermissions[t.Permission] {
@@ -202,8 +203,8 @@ func holds(caller *engine.Caller, t *schema.Type, network string) bool {
 	return grant.Holds(t.Permission)
 }
 
-// MayReadSecrets implements engine.Access. Where the permission holds for a part of what
-// the caller sees, no secrets of the type are shown.
+// MayReadSecrets implements engine.Access. If the permission holds for only some of the
+// objects that the caller sees, no secrets of the type are shown.
 func (a Access) MayReadSecrets(caller *engine.Caller, t *schema.Type, network string) bool {
 	return caller.System || holds(caller, t, network) && query.IsAll(a.Writable(caller, t, network))
 }

@@ -48,7 +48,7 @@ func (s *Service) tokenBeforeValidate(ctx context.Context, w *engine.Writing, c 
 		return message.UserRequired.Error(message.Params{"type": c.Type.Name})
 	}
 	if text, ok := c.After["expiryTime"].(string); ok {
-		// The schema rejects what is no time.
+		// The schema rejects values that are not times.
 		expiry, valid := document.ParseTime(text)
 		if valid && (!expiry.After(now) || expiry.After(now.AddDate(0, 0, maxTokenDays))) {
 			w.Add(c.Fault(message.TokenExpiry, "/expiryTime", message.Params{"limit": maxTokenDays}))

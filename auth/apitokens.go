@@ -29,8 +29,8 @@ const (
 // apiPrefix is how every API token begins, so that people and scanners recognise it.
 const apiPrefix = "mq_"
 
-// An API token has apiRandom random bytes and a checksum of these, by which a text that
-// was cut off or made up is refused without reading the store.
+// An API token has apiRandom random bytes and a checksum of these, so that a truncated
+// or invented text is refused without reading the store.
 const (
 	apiRandom = 32
 	apiBytes  = apiRandom + crc32.Size

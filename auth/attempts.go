@@ -79,8 +79,8 @@ func newCounter(limit int, kind, value string) counter {
 	return counter{hex.EncodeToString([]byte{byte(record >> 8), byte(record)}), hex.EncodeToString(digest[2:14]), limit} // #nosec G115 -- attemptRecords has 11 bits
 }
 
-// countedName is the form of a username in which failures are counted: the one by which
-// a user is found.
+// countedName returns the form of a username under which failures are counted, which is
+// the one that identifies the user.
 func countedName(username string) string {
 	form := schema.UniqueForm{Property: "username", Form: schema.UsernameForm}
 	if name, ok := form.Of(username); ok {

@@ -199,7 +199,7 @@ func TestAddressesAreBounded(t *testing.T) {
 	}
 }
 
-// traced records what is asked of a store.
+// traced records the calls of a store.
 type traced struct {
 	store.Store
 	calls []string

@@ -56,7 +56,7 @@ func (g *generations[K, V]) clear() { g.young, g.old, g.weight = nil, nil, 0 }
 const maxAge = time.Minute
 
 // kept remembers what was read from some collections, until one of them changes.
-// While the store cannot tell, everything is read.
+// While the store does not know, everything is read.
 type kept[K comparable, V any] struct {
 	store       store.Store
 	collections []string

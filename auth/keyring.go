@@ -29,7 +29,7 @@ type keyRing struct {
 	changes int
 }
 
-// keysAge is how long keys are used while the store cannot tell whether they have
+// keysAge is how long keys are used while the store does not know whether they have
 // changed.
 const keysAge = 500 * time.Millisecond
 

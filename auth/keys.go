@@ -94,8 +94,8 @@ func (set keySet) last() *signingKey {
 	return set[len(set)-1]
 }
 
-// The claims of the first key and of the next key, by which only one of several
-// servers creates it.
+// The claims of the first key and of the next key. They ensure that only one of several
+// servers creates each.
 var (
 	firstKey = store.Claim{Collection: keyCollection, Property: "first", Value: "true"}
 	nextKey  = store.Claim{Collection: keyCollection, Property: "next", Value: "true"}

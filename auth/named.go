@@ -17,12 +17,12 @@ import (
 // roles of a user name in a network is bounded when rights are read, because each query
 // of the user has all of it, and so are the teams of a user. Writes that would exceed a
 // bound are refused where they concern one user, role or team. A role that many users
-// hold can still grow; of what it names, they then see what fits.
-
-// Of a user's ACTIVE teams in a network, the maxTeams that were created first show what
-// belongs to them, and of what they name, the first maxBound objects of a property. Of
-// what the roles of a user name in a network, the first maxBound objects of a property
-// count, in the order of the ids of the roles.
+// hold can still grow; those users then see a part of the objects that it names.
+//
+// Of a user's ACTIVE teams in a network, the maxTeams that were created first count, and
+// for each property, the first maxBound objects that they name. Of the objects that the
+// roles of a user name in a network, the first maxBound of each property count, in the
+// order of the ids of the roles.
 const (
 	maxTeams = 1000
 	maxBound = 10_000

@@ -32,7 +32,7 @@ func TestSealerRotates(t *testing.T) {
 	}
 	fresh, _ := s.Seal("secret", "place")
 	if !s.Rotates() || !s.Outdated([]byte(old)) || s.Outdated([]byte(fresh)) || !s.Holds([]byte(old)) || !s.Holds([]byte(fresh)) {
-		t.Error("what is outdated is not told from what is not")
+		t.Error("an outdated value is not distinguished from a current one")
 	}
 	open(s, old, "place", "secret", nil)
 	open(s, fresh, "place", "secret", nil)

@@ -1,7 +1,7 @@
 // Package auth signs users in and decides what they can see and change: passwords,
-// tokens, roles and visibility. It implements the engine's Access, Sealer and hooks
-// and rest's Authenticator, and imports only these two and what they are built on;
-// begin with Service.
+// tokens, roles and visibility. It implements the engine's Access, Sealer and hooks,
+// and rest's Authenticator. It imports engine, rest, catalog, document, message, query,
+// schema and store. Begin with Service.
 package auth
 
 import (
@@ -80,8 +80,8 @@ func NewService(ctx context.Context, s store.Store, sealer engine.Sealer, lifeti
 	return service, openSecret(ctx, s, sealer, service)
 }
 
-// Caller returns the caller of an access token, or of an API token. An error
-// is of kind Unauthenticated, or of the store.
+// Caller returns the caller of an access token, or of an API token. An error is
+// of kind Unauthenticated, or comes from the store.
 func (s *Service) Caller(ctx context.Context, token string) (*engine.Caller, error) {
 	if isAPIToken(token) {
 		return s.apiCaller(ctx, token)

@@ -52,7 +52,7 @@ func TestRefreshesAreBounded(t *testing.T) {
 	}
 }
 
-// What is remembered is bounded, and what is used stays.
+// The number of entries is bounded, and used entries stay.
 func TestGenerations(t *testing.T) {
 	g := generations[int, int]{most: 10}
 	for i := range 1000 {

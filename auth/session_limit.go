@@ -12,7 +12,7 @@ import (
 // The sessions of a user are bounded in number, so that sign-ins without end do not
 // fill the store: beyond the limit, the oldest session ends when a new one begins. The
 // record of a user in userSessionCollection lists the sessions since this limit exists.
-// Whatever leaves that list, for any reason, leaves no refresh token behind.
+// A session that leaves that list, for any reason, leaves no refresh token behind.
 
 // DefaultMaxSessions is how many sessions a user can have.
 const DefaultMaxSessions = 100

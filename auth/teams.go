@@ -9,7 +9,7 @@ import (
 	"marquee/engine/message"
 )
 
-// validateTeams rejects a change of a team by which its members gain or lose rights
+// validateTeams rejects a change of a team if its members would gain or lose rights
 // that the caller does not have: permissions of scope TEAM apply to the objects of the
 // team. It runs after the users of the same transaction have been merged.
 func validateTeams(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {

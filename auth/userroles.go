@@ -97,8 +97,8 @@ func dropEmpty(c *engine.Change) {
 	}
 }
 
-// withRoles returns the entries that have roles. What is no list is for the schema to
-// reject.
+// withRoles returns the entries that have roles. The schema rejects
+// values that are not lists.
 func withRoles(entries []any) []any {
 	return slices.DeleteFunc(slices.Clone(entries), func(entry any) bool {
 		members, _ := entry.(map[string]any)

@@ -515,7 +515,7 @@ func TestForeignServers(t *testing.T) {
 	}
 }
 
-// TestCodes: the server has the codes by which the client decides.
+// TestCodes: the server has the codes that the client looks for.
 func TestCodes(t *testing.T) {
 	for _, code := range []string{client.CodeConflict, client.CodeOutcomeUnknown} {
 		if _, known := message.BuiltIn().Lookup(code); !known {

@@ -1,6 +1,6 @@
 package client
 
-// The codes by which the client decides whether a request is sent again.
+// The codes that decide whether the client sends a request again.
 const (
 	// CodeConflict: the request conflicts with others, and nothing was stored.
 	CodeConflict = "error.conflict"

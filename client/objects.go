@@ -127,8 +127,8 @@ func haveIDs(encoded []byte) bool {
 // maxUpdates is how often Update begins anew.
 const maxUpdates = 20
 
-// Update changes an object by what it is: it reads the object, and writes what change
-// returns for it, unless somebody else has changed the object meanwhile. In that case it
+// Update changes an object depending on its state: it reads the object, and writes what
+// change returns for it, unless somebody else has changed the object meanwhile. In that case it
 // begins anew, at most 20 times. The change has the properties that are written, and may
 // be a map; nil leaves the object as it is. An error of change is returned.
 //

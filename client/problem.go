@@ -11,7 +11,7 @@ import (
 )
 
 // ErrOutcomeUnknown says that a write may have been carried out although its response
-// was lost, or the server could not tell. Read what is stored before it is sent again.
+// was lost, or the server did not know. Read what is stored before it is sent again.
 var ErrOutcomeUnknown = errors.New("client: the outcome of the request is unknown")
 
 // Error is a refused request: a problem (RFC 9457) with a message for each fault, or an

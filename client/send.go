@@ -70,7 +70,7 @@ func pause(ctx context.Context, wait time.Duration) bool {
 }
 
 // again reports whether a request that has failed is sent again, and after which time.
-// What the server has not carried out is repeated whatever it is. What it may have
+// A request that the server has not carried out is always repeated. What it may have
 // carried out is repeated if that changes nothing.
 func (c *Client) again(r *request, err error, attempt int) (wait time.Duration, again bool) {
 	var refused *Error

@@ -1,7 +1,8 @@
 // Package engine serves the objects of every resource type. It joins the write
 // path, the read path and the swapping of schemas, and names what applications
-// use of them. It imports neither an adapter nor a protocol. Begin with Engine and
-// Hooks; docs/contributing/architecture.md explains the whole.
+// use of them. It imports write, read, swap, written, access, catalog, schema and store,
+// and neither an adapter nor a protocol. Begin with Engine and Hooks;
+// docs/contributing/architecture.md explains the whole.
 package engine
 
 import (

@@ -51,7 +51,7 @@ type (
 	PageWriter  = read.PageWriter
 )
 
-// What happens to unknown properties.
+// The ways to treat unknown properties.
 const (
 	Warn   = write.Warn
 	Strict = write.Strict

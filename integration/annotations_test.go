@@ -315,9 +315,9 @@ func testAnnotations(t *testing.T, fresh newStore, folders map[string]fs.FS, typ
 	}
 }
 
-// checkRefusal wants what may be refused: what only tests, what is not
-// understood, and the annotations that speak of declared properties or of
-// members alone.
+// checkRefusal expects refusals only where they are allowed: of keywords that only test,
+// of those that are not understood, and of the annotations that apply to declared
+// properties or to members alone.
 func checkRefusal(t *testing.T, annotation, place, reason string) {
 	t.Helper()
 	_, types := generate(annotation, nil)
@@ -350,7 +350,7 @@ func checkRefusal(t *testing.T, annotation, place, reason string) {
 	}
 }
 
-// annotationsWork stores an object of a type, and wants each annotation to be
+// annotationsWork stores an object of a type, and checks that each annotation is
 // obeyed.
 func (c *conversation) annotationsWork(path, annotation string, cases []annotated, reader string) {
 	c.Helper()
@@ -380,7 +380,7 @@ func (c *conversation) annotationsWork(path, annotation string, cases []annotate
 			}
 		}
 	}
-	// faults wants a fault at each case, with a code.
+	// faults expects a fault with a code in each case.
 	faults := func(a *answer, code, below string) {
 		c.Helper()
 		found := map[string]string{}

@@ -48,8 +48,8 @@ func (s *service) putArticle(token, id, members string, status int) {
 	}
 }
 
-// TestArticlesAreFoundAtOnce: what was answered is found by the next search,
-// and what was hidden is not, whatever others do meanwhile.
+// TestArticlesAreFoundAtOnce: an article is found by the next search after the
+// answer to its write, and a hidden one is not, whatever others do meanwhile.
 func TestArticlesAreFoundAtOnce(t *testing.T) { eachStore(t, testArticlesAreFoundAtOnce) }
 
 func testArticlesAreFoundAtOnce(t *testing.T, fresh newStore) {
@@ -315,8 +315,8 @@ func newServiceWith(t *testing.T, fresh newStore, embedder index.Embedder) *serv
 	return s
 }
 
-// TestEmbeddingsSettings: the program searches with the embeddings service that
-// it is told of, refuses settings that do not fit, and never prints the key.
+// TestEmbeddingsSettings: the program searches with the configured embeddings
+// service, refuses settings that do not fit, and never prints the key.
 func TestEmbeddingsSettings(t *testing.T) {
 	t.Parallel()
 	e := newEmbeddingsServer(t)

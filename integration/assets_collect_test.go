@@ -27,7 +27,7 @@ func (c *conversation) collect(before time.Time, want int) {
 	}
 }
 
-// TestAssetCollect drops what no asset is delivered from, and nothing else.
+// TestAssetCollect drops the blobs that no asset is delivered from, and no others.
 func TestAssetCollect(t *testing.T) { eachStore(t, testAssetCollect) }
 
 func testAssetCollect(t *testing.T, fresh newStore) {
@@ -138,7 +138,7 @@ func testAssetCollectRaces(t *testing.T, fresh newStore) {
 		t.Errorf("the test tests nothing: %d blobs were dropped, %d assets looked at", dropped.Load(), checked.Load())
 	}
 	t.Logf("%d blobs were dropped, %d assets looked at", dropped.Load(), checked.Load())
-	// In the end, there is what is delivered.
+	// In the end, only the delivered files exist.
 	if _, err := asset.Collect(t.Context(), c.s.store, later()); err != nil {
 		t.Error(err)
 	}

@@ -97,7 +97,7 @@ func pattern(n int) []byte {
 	return b
 }
 
-// TestAssetCompressed gets pages packed, and is told when they have not changed.
+// TestAssetCompressed gets compressed pages, and 304 when they have not changed.
 func TestAssetCompressed(t *testing.T) { eachStore(t, testAssetCompressed) }
 
 func testAssetCompressed(t *testing.T, fresh newStore) {

@@ -10,7 +10,7 @@ import (
 	"marquee/engine/schema"
 )
 
-// assigned is what no client may set, whatever the type.
+// assigned returns properties that no client may set, of any type.
 func assigned(id string) map[string]any {
 	return map[string]any{"createUser": map[string]any{"id": "victim"}, "updateUser": "victim", "createTime": "2001-01-01T00:00:00.000Z",
 		"updateTime": "2001-01-01T00:00:00.000Z", "network": map[string]any{"id": "other"}, "url": "/api/v1/elsewhere/" + id,
@@ -70,7 +70,7 @@ func testMassAssignment(t *testing.T, fresh newStore) {
 	}
 }
 
-// compareAssigned expects two objects to be alike but for what they are called.
+// compareAssigned expects two objects to be equal except for their names.
 func compareAssigned(t *testing.T, step string, of *schema.Type, plain, got map[string]any) {
 	t.Helper()
 	if plain["id"] != "plain" || got["id"] != "forged" {
@@ -102,7 +102,7 @@ func compareAssigned(t *testing.T, step string, of *schema.Type, plain, got map[
 }
 
 // TestPropertiesOfOthers: nobody sets what belongs to another user by naming it
-// in a body, whatever the path says.
+// in a body, on any path.
 func TestPropertiesOfOthers(t *testing.T) { eachStore(t, testPropertiesOfOthers) }
 
 func testPropertiesOfOthers(t *testing.T, fresh newStore) {

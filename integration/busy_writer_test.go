@@ -46,7 +46,7 @@ func TestBusyWriter(t *testing.T) {
 		}
 		a := c.send("POST", path, body, http.StatusServiceUnavailable, `{"messages": [{"code": "error.server.busy"}]}`)
 		if a.header.Get("Retry-After") == "" {
-			t.Error("a write that was refused for being late is not told when to try again")
+			t.Error("the refusal of a late write does not say when to try again")
 		}
 	}
 	c.send("GET", "/api/v1/advertisers/there?context=main", "", http.StatusOK, "")

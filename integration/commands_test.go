@@ -60,8 +60,8 @@ func (n *commandLog) monitor() *event.CommandMonitor {
 	}}
 }
 
-// follows reports whether a command is one by which a server follows what others write,
-// and what is left to follow up.
+// follows reports whether a server sends a command to follow the writes of others, and
+// the queue of follow-ups.
 func follows(command, collection string, content bson.Raw) bool {
 	switch command {
 	case "getMore":

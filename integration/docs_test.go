@@ -86,7 +86,7 @@ func examples(page string) *txtar.Archive {
 	return archive
 }
 
-// notation are the words of the examples that do not stand for themselves.
+// notation are the words of the examples that are not literal.
 var notation = regexp.MustCompile(`(?m)"(<[a-z]+)(?::\w+)?>"|"(<any order>)"|"(<~) |^(As: )|(\$\{)\w|^(###)|^(=>)`)
 
 // TestNotationIsExplained: the first page explains the notation that the pages

@@ -82,11 +82,11 @@ func readFile(t *testing.T, path string) string {
 	return string(content)
 }
 
-// TestExportTellsWhatIsMissing: an export without files names the assets that
-// it lacks, and all that an empty store will not take without them.
-func TestExportTellsWhatIsMissing(t *testing.T) { eachStore(t, testExportTellsWhatIsMissing) }
+// TestExportNamesWhatIsMissing: an export without files names the assets that
+// it lacks, and everything that an empty store does not accept without them.
+func TestExportNamesWhatIsMissing(t *testing.T) { eachStore(t, testExportNamesWhatIsMissing) }
 
-func testExportTellsWhatIsMissing(t *testing.T, fresh newStore) {
+func testExportNamesWhatIsMissing(t *testing.T, fresh newStore) {
 	uri, file := fresh(t), filepath.Join(t.TempDir(), "export")
 	p := procServe(t, uri)
 	p.creative()

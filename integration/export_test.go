@@ -19,8 +19,8 @@ import (
 	"marquee/engine/transfer"
 )
 
-// TestExportRoundTrip: what is exported from a store, imported into an empty
-// one and exported again is the same, byte for byte.
+// TestExportRoundTrip: an export that is imported into an empty store and exported
+// again is the same, byte for byte.
 func TestExportRoundTrip(t *testing.T) { eachStore(t, testExportRoundTrip) }
 
 func testExportRoundTrip(t *testing.T, fresh newStore) {
@@ -125,8 +125,8 @@ func exportWith(t *testing.T, s *service, from store.Store, now func() time.Time
 	return string(content), wrong
 }
 
-// TestExportIsOfOneTime: what is written while an export is under way is not
-// in it, whatever it has read by then.
+// TestExportIsOfOneTime: an export does not contain what is written while it is under
+// way.
 func TestExportIsOfOneTime(t *testing.T) { eachStore(t, testExportIsOfOneTime) }
 
 func testExportIsOfOneTime(t *testing.T, fresh newStore) {
@@ -216,8 +216,8 @@ func TestExportLosesItsState(t *testing.T) {
 	}
 }
 
-// TestExportOrder: what is referred to comes first, also over types that are
-// not asked for.
+// TestExportOrder: referenced objects come first, also through types that are not
+// exported.
 func TestExportOrder(t *testing.T) {
 	t.Parallel()
 	s := newService(t, newSQLite)

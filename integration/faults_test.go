@@ -20,43 +20,43 @@ type faultStatus struct {
 }
 
 var (
-	toldUnavailable = faultStatus{http.StatusServiceUnavailable, "error.store.unavailable"}
-	toldLate        = faultStatus{http.StatusServiceUnavailable, "error.deadline.exceeded"}
-	toldFull        = faultStatus{http.StatusServiceUnavailable, "error.store.full"}
-	toldInternal    = faultStatus{http.StatusInternalServerError, "error.internal"}
-	toldTooLarge    = faultStatus{http.StatusRequestEntityTooLarge, "error.batch.too.large"}
-	toldConflict    = faultStatus{http.StatusConflict, "error.conflict"}
+	reportedUnavailable = faultStatus{http.StatusServiceUnavailable, "error.store.unavailable"}
+	reportedLate        = faultStatus{http.StatusServiceUnavailable, "error.deadline.exceeded"}
+	reportedFull        = faultStatus{http.StatusServiceUnavailable, "error.store.full"}
+	reportedInternal    = faultStatus{http.StatusInternalServerError, "error.internal"}
+	reportedTooLarge    = faultStatus{http.StatusRequestEntityTooLarge, "error.batch.too.large"}
+	reportedConflict    = faultStatus{http.StatusConflict, "error.conflict"}
 )
 
-// told are faults, and how an answer may tell of each: of one that is tried
+// injected are faults, and the answers that may report each: when the service tries
 // again, the deadline may come first.
-var told = []struct {
+var injected = []struct {
 	fault bson.D
 	as    []faultStatus
 	// everywhere reports whether it is tried with all commands, or with one.
 	everywhere bool
 }{
-	{faultCode(6), []faultStatus{toldUnavailable, toldLate}, false},
-	{faultCode(9001), []faultStatus{toldUnavailable, toldLate}, true},
-	{faultCode(11600), []faultStatus{toldUnavailable, toldLate}, false},
-	{faultCode(246), []faultStatus{toldUnavailable, toldLate}, false},
-	{faultCode(112), []faultStatus{toldConflict, toldLate}, false},
-	{faultCode(251), []faultStatus{toldConflict, toldLate}, false},
-	{faultCode(388), []faultStatus{toldTooLarge}, false},
-	{faultCode(14031), []faultStatus{toldFull}, true},
-	{faultCode(13), []faultStatus{toldUnavailable}, true},
-	{faultCode(11601), []faultStatus{toldUnavailable}, true},
-	{faultCode(2), []faultStatus{toldInternal}, true},
-	{bson.D{{Key: "closeConnection", Value: true}}, []faultStatus{toldUnavailable, toldLate}, true},
-	{bson.D{{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: 1500}}, []faultStatus{toldLate}, false},
+	{faultCode(6), []faultStatus{reportedUnavailable, reportedLate}, false},
+	{faultCode(9001), []faultStatus{reportedUnavailable, reportedLate}, true},
+	{faultCode(11600), []faultStatus{reportedUnavailable, reportedLate}, false},
+	{faultCode(246), []faultStatus{reportedUnavailable, reportedLate}, false},
+	{faultCode(112), []faultStatus{reportedConflict, reportedLate}, false},
+	{faultCode(251), []faultStatus{reportedConflict, reportedLate}, false},
+	{faultCode(388), []faultStatus{reportedTooLarge}, false},
+	{faultCode(14031), []faultStatus{reportedFull}, true},
+	{faultCode(13), []faultStatus{reportedUnavailable}, true},
+	{faultCode(11601), []faultStatus{reportedUnavailable}, true},
+	{faultCode(2), []faultStatus{reportedInternal}, true},
+	{bson.D{{Key: "closeConnection", Value: true}}, []faultStatus{reportedUnavailable, reportedLate}, true},
+	{bson.D{{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: 1500}}, []faultStatus{reportedLate}, false},
 }
 
 func faultCode(code int) bson.D { return bson.D{{Key: "errorCode", Value: code}} }
 
-// TestFaultsAreTold lets commands of the real program fail for as long as a
-// request lasts: its status is true, its body is a problem, nothing of the
-// request is stored, and the next one finds all as it was.
-func TestFaultsAreTold(t *testing.T) {
+// TestFaultsAreReported lets commands of the real program fail for as long as a
+// request lasts: its status is right, its body is a problem, nothing of the
+// request is stored, and the next one finds everything as it was.
+func TestFaultsAreReported(t *testing.T) {
 	t.Parallel()
 	set := mongodb.NewReplicaSet(t, 1)
 	p := procServe(t, set.URI("marquee")+"&heartbeatFrequencyMS=500", "--request-timeout", "1s")
@@ -69,7 +69,7 @@ func TestFaultsAreTold(t *testing.T) {
 		{"commitTransaction", http.MethodPost, team, `{"name": "Other"}`},
 		{"find", http.MethodGet, team, ""},
 	} {
-		for _, c := range told {
+		for _, c := range injected {
 			if !c.everywhere && (request.command != "insert" || testing.Short()) {
 				continue
 			}
@@ -80,7 +80,7 @@ func TestFaultsAreTold(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
-			for _, wrong := range append(a.promises(false), tells(a, c.as)...) {
+			for _, wrong := range append(a.promises(false), notReported(a, c.as)...) {
 				t.Errorf("%s: %s", what, wrong)
 			}
 			is, _ := p.ask(http.StatusOK, http.MethodGet, team, "").json().(map[string]any)
@@ -97,11 +97,11 @@ func TestFaultsAreTold(t *testing.T) {
 	p.stop()
 }
 
-// tells lists what is wrong with the answer to a fault.
-func tells(a *answer, as []faultStatus) (wrong []string) {
+// notReported lists the mistakes in the answer to a fault.
+func notReported(a *answer, as []faultStatus) (wrong []string) {
 	body := string(a.body)
 	if !slices.ContainsFunc(as, func(s faultStatus) bool { return a.status == s.status && strings.Contains(body, `"`+s.code+`"`) }) {
-		wrong = append(wrong, fmt.Sprintf("told as %d %s", a.status, body))
+		wrong = append(wrong, fmt.Sprintf("reported as %d %s", a.status, body))
 	}
 	if a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") == "" {
 		wrong = append(wrong, "there is no Retry-After")

@@ -104,7 +104,7 @@ func testDependantsFollow(t *testing.T, fresh newStore) {
 	c.wantHeadlines("0", many)
 	c.headline("1", true)
 	c.wantHeadlines("0", many)
-	// Whoever writes one meanwhile gets the new values at once.
+	// A write of one of them meanwhile gets the new values at once.
 	c.send("POST", "/api/v1/creatives/c00003?context=main", `{"name": "Written"}`, 200, `{"layoutParameters": {"headline": "1"}}`)
 	c.send("POST", "/api/v1/creatives/late?context=main", `{"name": "C", "libraryCreative": "lib"}`, 201, `{"layoutParameters": {"headline": "1"}}`)
 	log := c.follow()
@@ -239,7 +239,7 @@ func testDependantsOfDependants(t *testing.T, fresh newStore) {
 }
 
 // TestDependantsThroughServers: what one server leaves is done by all of them,
-// also by those that were not told.
+// also by those that were not notified.
 func TestDependantsThroughServers(t *testing.T) {
 	t.Parallel()
 	servers, token := newServers(t, 2)

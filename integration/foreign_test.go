@@ -48,8 +48,8 @@ func placedAt(place string, value any) map[string]any {
 }
 
 // TestForeignReferences names an object of another network at every place of
-// every schema that can name one, targeting included: it is not there, whoever
-// sends it, on each way to write, and in the same words as what exists nowhere.
+// every schema that can name one, targeting included: for every caller and each way
+// to write, the answer has the same words as for an object that does not exist.
 func TestForeignReferences(t *testing.T) { eachStore(t, testForeignReferences) }
 
 func testForeignReferences(t *testing.T, fresh newStore) {

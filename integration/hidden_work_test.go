@@ -113,8 +113,8 @@ func unseenWorld(c *conversation) {
 		{"type": "segments", "object": {"id": "unseen", "name": "S", "dataSource": "ADOBE", "team": "others"}}]}`, 200, "")
 }
 
-// unseenRequests name an object in every position where one that is not seen is
-// told as one that is missing; the id is {id}.
+// unseenRequests name an object in every position where an invisible one must be
+// answered like a missing one; the id is {id}.
 func unseenRequests() (requests []programmed) {
 	add := func(method, path, body string) {
 		requests = append(requests, programmed{method: method, path: path, body: body})
@@ -143,8 +143,8 @@ func (r programmed) of(id string) programmed {
 	return r
 }
 
-// TestUnseenIsTheWorkOfMissing: what a user does not see and what does not exist
-// are told in the same words, and after the same work of the store, so that no
+// TestUnseenIsTheWorkOfMissing: objects that a user does not see and objects that do
+// not exist are answered in the same words, and after the same work of the store, so that no
 // clock can distinguish them. How long each takes is measured by TestTiming.
 func TestUnseenIsTheWorkOfMissing(t *testing.T) { eachStore(t, testUnseenIsTheWorkOfMissing) }
 
@@ -179,7 +179,7 @@ func testUnseenIsTheWorkOfMissing(t *testing.T, fresh newStore) {
 	}
 }
 
-// TestTiming measures how long it takes to refuse what a user may not know: the
+// TestTiming measures how long refusals take that must not reveal anything: the
 // medians of many samples, in random order, differ by less than a tenth. It
 // runs where MARQUEE_TIMING is set, on a machine that does nothing else.
 func TestTiming(t *testing.T) {

@@ -34,7 +34,7 @@ func testImportLocations(t *testing.T, fresh newStore) {
 	if running != nil {
 		for end := time.Now().Add(30 * time.Second); !sees(running); {
 			if time.Now().After(end) {
-				t.Fatal("a server that runs does not find what was imported")
+				t.Fatal("a running server does not find the imported locations")
 			}
 		}
 		running.stop()

@@ -34,7 +34,7 @@ const machines = `{
   }
 }`
 
-// TestImportOrder: objects may stand in any order, also in circles that are
+// TestImportOrder: objects may come in any order, also in cycles that are
 // wider than a transaction.
 func TestImportOrder(t *testing.T) { eachStore(t, testImportOrder) }
 
@@ -78,8 +78,8 @@ func testImportOrder(t *testing.T, fresh newStore) {
 		gone(t, file)
 	}
 
-	// Those below a lost one are told what they lack, as if each had come alone;
-	// what is stored is not lost.
+	// Objects below a lost one are rejected for the references that they lack, as if each
+	// had come alone; stored objects are not lost.
 	uri := schemasStore(t, fresh, schemas)
 	below := []string{`{"id": "b0", "parent": "nowhere"}`, `{"id": "b1", "parent": "b0"}`, `{"id": "b2", "parent": "b1", "machine": "none"}`,
 		`{"id": "b3", "parent": {"id": "b2"}}`, `{"id": "old", "parent": "nowhere"}`, `{"id": "b5", "parent": "old"}`}

@@ -269,8 +269,8 @@ func (r *programmer) write() programmed {
 	return q
 }
 
-// other asks for what is no object of the network, in ways that are refused as
-// often as not.
+// other returns requests for anything but objects of the network, of which many are
+// refused.
 func (r *programmer) other() programmed {
 	kind := pick(r.Rand, r.kinds)
 	id := r.any(kind)

@@ -49,7 +49,7 @@ type twin struct {
 	etag, cursor string
 }
 
-// newTwins makes the worlds of a seed. They are told apart by nothing but what
+// newTwins makes the worlds of a seed. They differ in nothing but what
 // the caller does not see.
 func newTwins(tb testing.TB, fresh newStore, seed uint64) *twins {
 	tb.Helper()
@@ -148,7 +148,7 @@ func (p *twins) other(m *maker) (made, late []placed) {
 		for i := 0; i < of.n && of.kind != "assets"; i++ {
 			id := fmt.Sprintf("extra-%s-%d", of.kind, i)
 			object := second.object(of.kind, id)
-			delete(object, "libraryCreative") // by which a change of what all see is refused
+			delete(object, "libraryCreative") // with it, a change of what all see is refused
 			second.world.put(of.kind, id, object)
 			if slices.Contains([]string{"roles", "users", "teams"}, of.kind) || !hidden(of.kind, id) {
 				delete(second.world[of.kind], id)
@@ -219,7 +219,7 @@ var (
 	entityTag    = regexp.MustCompile(`-[^"]*"`)
 )
 
-// comparableText is an answer without what is allowed to differ: positions, the names of
+// comparableText is an answer without the parts that may differ: positions, the names of
 // files that nobody can guess, generated ids, and tags that are made of them.
 func comparableText(r programmed, a *answer) string {
 	var b strings.Builder

@@ -88,8 +88,8 @@ func TestRacingStates(t *testing.T) {
 	})
 }
 
-// racingStates lets the servers make up for what was missed when they are told
-// to, and then by themselves.
+// racingStates has the servers catch up with missed states on demand, and then by
+// themselves.
 func (c *conversation) racingStates(servers []*service) {
 	c.lineItemParts()
 	c.send("POST", "/api/v1/batch?context=main", `{"operations": [{"type": "orders", "object": {"id": "p", "name": "P"}}, {"type": "tiers", "object": {"id": "u", "name": "U"}}]}`, 200, "")

@@ -242,8 +242,8 @@ func TestClockInterval(t *testing.T) {
 	}
 }
 
-// TestEndDatePassesInTheProgram waits for the real program to see an end date
-// pass, and to end when it is told to.
+// TestEndDatePassesInTheProgram waits until the real program has noticed that an
+// end date has passed, and stops the program.
 func TestEndDatePassesInTheProgram(t *testing.T) { eachStore(t, testEndDatePassesInTheProgram) }
 
 func testEndDatePassesInTheProgram(t *testing.T, fresh newStore) {

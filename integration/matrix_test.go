@@ -179,10 +179,10 @@ func (m *matrix) askAll(of *schema.Type, c matrixCaller) {
 	}
 }
 
-// wanted are the statuses of what is asked of an object.
+// wanted are the statuses of requests for an object.
 type wanted struct{ get, put, create int }
 
-// wants derives the statuses from the schema of a type.
+// wants derives the expected statuses from the schema of a type.
 func (m *matrix) wants(of *schema.Type, c matrixCaller, at, relation, path string, member bool) wanted {
 	inNetwork := slices.Contains(c.network, of.Permission) || c.outside
 	inTeam := slices.Contains(c.team, of.Permission)
@@ -196,7 +196,7 @@ func (m *matrix) wants(of *schema.Type, c matrixCaller, at, relation, path strin
 	if !member {
 		return wanted{403, 403, 403}
 	}
-	if of.Name == "tokens" { // for those who manage the whole network alone
+	if of.Name == "tokens" { // only for administrators of the whole network
 		if inNetwork {
 			return wanted{200, 200, 200}
 		}
@@ -215,7 +215,7 @@ func (m *matrix) wants(of *schema.Type, c matrixCaller, at, relation, path strin
 	} else if !inNetwork && !within {
 		w.put, w.create = 403, 403
 	}
-	if path == "id" && !inNetwork && sees { // no team names what is new
+	if path == "id" && !inNetwork && sees { // a new object belongs to no team yet
 		w.create = 403
 	}
 	if !inNetwork && !inTeam {

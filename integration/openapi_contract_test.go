@@ -17,7 +17,7 @@ import (
 	"marquee/engine/schema"
 )
 
-// contract is an OpenAPI document by which answers are judged.
+// contract is an OpenAPI document that answers are compared with.
 type contract struct {
 	document map[string]any
 	paths    []pathTemplate

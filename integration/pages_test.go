@@ -141,8 +141,8 @@ func testPagesEndEarly(t *testing.T, fresh newStore) {
 	}
 }
 
-// TestRenderedIsCounted: what counts is what is shown and not what is stored,
-// html that is made of a small object or names of what it refers to.
+// TestRenderedIsCounted: the size of a page is that of the rendered objects, with
+// html made of a small object and the names of referenced ones, not the stored size.
 func TestRenderedIsCounted(t *testing.T) { eachStore(t, testRenderedIsCounted) }
 
 func testRenderedIsCounted(t *testing.T, fresh newStore) {
@@ -292,7 +292,7 @@ func testHistoryEndsEarly(t *testing.T, fresh newStore) {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
 	}
-	// What is written meanwhile does not move what comes behind a cursor.
+	// Writes meanwhile do not move the objects behind a cursor.
 	s.must(token, http.MethodPost, "/api/v1/papers/p?context=main", `{"rank": 5}`, http.StatusOK)
 	behind := s.must(token, http.MethodGet, one+"&pageSize=2&cursor="+next, "", http.StatusOK)
 	if got := entry(behind["results"].([]any)[0].(map[string]any)); got != want[2] || fmt.Sprint(behind["totalCount"]) != fmt.Sprint(n+1) {

@@ -67,7 +67,7 @@ func trickyPaths() (paths []string) {
 // TestPathTricks asks for a protected object by every spelling of its path,
 // without a token, with one of a user who has no role, and with one of a user who
 // has: nothing of it is shown without a right, no answer leads elsewhere, and
-// nothing but an error is said of what is no path.
+// a text that is no path is answered with an error alone.
 func TestPathTricks(t *testing.T) {
 	t.Parallel()
 	c := converse(t, newSQLite)
@@ -86,7 +86,7 @@ func TestPathTricks(t *testing.T) {
 		for _, method := range []string{"GET", "HEAD", "PUT", "OPTIONS", "DELETE", "TRACE"} {
 			for who, token := range map[string]string{"nobody": "", "eve": eve, admin: c.token} {
 				if who == admin && method == "PUT" {
-					continue // who may create what is called like that
+					continue // a caller who may create an object of that name
 				}
 				headers := []string{"Content-Type: application/json", "Content-Length: 2"}
 				if token != "" {
@@ -191,7 +191,7 @@ func TestHeaderInjection(t *testing.T) {
 		}
 		clean(r.method+" "+r.path+" "+r.body, a)
 	}
-	// Headers of clients and proxies that nothing was told to trust.
+	// Headers of clients and proxies that no setting trusts.
 	auth := "Authorization: Bearer " + c.token
 	for i, header := range []string{
 		"X-Request-Id: evil.example\tInjected: yes", "X-Request-Id: " + strings.Repeat("evil.example", 500), "X-Forwarded-Host: evil.example", "X-Forwarded-Proto: evil.example",

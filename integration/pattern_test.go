@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// The words of a pattern that stand for more than themselves
-// (testdata/README.md).
+// The words of a pattern that are not literal (testdata/README.md).
 var (
 	wildcard = regexp.MustCompile(`^<(any|text|number|time|id|etag|absent)(?::(\w+))?>$`)
 	likeText = regexp.MustCompile(`^<~ (.*)>$`)

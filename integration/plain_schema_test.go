@@ -71,7 +71,7 @@ func (s *service) judgePlainly(path string, body []byte, a *answer) error {
 
 // TestPlainSchemasOfSamples makes an object of each type, dropped-in ones too, of what
 // its schema says, and compares with the plain schema, which is one document of JSON
-// Schema's own keywords. It says the same of what is required as the service.
+// Schema's own keywords. It requires the same properties as the service.
 func TestPlainSchemasOfSamples(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t, newSQLite)

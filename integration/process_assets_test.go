@@ -112,8 +112,8 @@ func testAssetSettings(t *testing.T, fresh newStore) {
 	p.stop()
 }
 
-// openUploads are the uploaded files that the process has not closed, where the
-// system tells.
+// openUploads lists the uploaded files that the process has not closed, on systems
+// with /proc.
 func (p *proc) openUploads() (open []string) {
 	folder := filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "fd")
 	entries, _ := os.ReadDir(folder)

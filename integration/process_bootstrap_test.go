@@ -114,7 +114,7 @@ func testInit(t *testing.T, fresh newStore) {
 	}
 }
 
-// TestBootstrapRefuses names what is wrong, and makes nothing.
+// TestBootstrapRefuses: a refusal names the mistake, and nothing is created.
 func TestBootstrapRefuses(t *testing.T) { eachStore(t, testBootstrapRefuses) }
 
 func testBootstrapRefuses(t *testing.T, fresh newStore) {

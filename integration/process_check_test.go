@@ -141,7 +141,7 @@ func TestRepairBesideUnreadable(t *testing.T) {
 	procShuns(t, out, "searches do not find it")
 }
 
-// TestCheckOfDamagedFile: damage of the file itself is found, whatever is in it.
+// TestCheckOfDamagedFile: damage of the file itself is found.
 func TestCheckOfDamagedFile(t *testing.T) {
 	t.Parallel()
 	store := newSQLite(t)

@@ -93,8 +93,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestValuesInAnyCase: the case of a value that is one of a few does not count,
-// wherever it comes from.
+// TestValuesInAnyCase: the case of an enumerated value does not matter, in flags,
+// the environment and files.
 func TestValuesInAnyCase(t *testing.T) {
 	t.Parallel()
 	config := procFile(t, filepath.Join(t.TempDir(), "config.json"), `{"log_format": "JSON"}`)

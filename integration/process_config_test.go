@@ -20,8 +20,8 @@ func procFile(tb testing.TB, path, content string) string {
 }
 
 // TestConfigurationOrder: a flag goes before the environment, and that before
-// the file, whose name may come from the environment, too. Which one counted is
-// told by the file that was made, so this is of the embedded store alone.
+// the file, whose name may come from the environment, too. The file that was
+// created shows which one counted, so the test uses the embedded store alone.
 func TestConfigurationOrder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -104,7 +104,7 @@ func crashRound(p *proc, m *crashModel, random *rand.Rand) {
 	writers.Wait()
 }
 
-// crashStart kills the process while it starts, at whatever it does then.
+// crashStart kills the process while it starts, at any point.
 func crashStart(t *testing.T, store string, after time.Duration) {
 	p := procLaunch(t, procCommand(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword}, "serve", "--addr", "127.0.0.1:0",
 		"--store", store))

@@ -32,8 +32,8 @@ func (w *crashWriter) run() {
 	}
 }
 
-// known is one of the objects, nil where there is none: what became of the last
-// write of the others was not told.
+// known returns one of the objects, or nil if there is none: the outcome of the last
+// write of the others is unknown.
 func (w *crashWriter) known(objects []*crashObject) *crashObject {
 	for _, i := range w.random.Perm(len(objects)) {
 		if objects[i].doubt == nil {
@@ -182,7 +182,7 @@ func (w *crashWriter) hot() bool {
 		h.acked[next] = true
 		w.m.mu.Unlock()
 		if twice {
-			w.m.fail("two writers were told that they made version %d of %s", next, h.id)
+			w.m.fail("two writers got version %d of %s in their answers", next, h.id)
 		}
 	}
 	return w.expect("a hot update", status, http.StatusOK, http.StatusPreconditionFailed)

@@ -57,7 +57,7 @@ type crashModel struct {
 	urls    map[string]bool // that were tried to claim
 	acks    int
 	wrong   []string
-	// survived and lost count the writes whose outcome nobody was told.
+	// survived and lost count the writes without an answer.
 	survived, lost int
 	killAt         int           // kill after so many acknowledged writes
 	reached        chan struct{} // closed then

@@ -15,7 +15,7 @@ import (
 
 // crashReloads are the sets that the process is killed in the middle of: one
 // that has words and unique values filled in, one that seals secrets, and one
-// that opens them and fills in what they are found by.
+// that opens them and fills in index entries.
 var crashReloads = []struct{ name, resource, code string }{
 	{"fills", `, "search": ["name", "code"], "index": ["labels"], "unique": ["code"]`, plainKey},
 	{"seals", `, "search": ["name"], "index": ["name"]`, secretKey},

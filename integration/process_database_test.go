@@ -180,7 +180,7 @@ func TestDatabaseFirstStartsWithKeys(t *testing.T) {
 	}
 }
 
-// TestDatabaseRefused: what is wrong with a database or its URI is named, with
+// TestDatabaseRefused: mistakes in a database or its URI are named, with
 // the cure, and without the password.
 func TestDatabaseRefused(t *testing.T) {
 	t.Parallel()

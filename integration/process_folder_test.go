@@ -24,7 +24,7 @@ func (f procFolder) awaits(says string, do func() error) {
 	f.stderr.await(f.tb, from, procSays(says))
 }
 
-// serves wants exactly these of the types a, b and c.
+// serves checks that exactly these of the types a, b and c are served.
 func (f procFolder) serves(types string) {
 	f.tb.Helper()
 	for _, name := range []string{"a", "b", "c"} {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestReadyWithFullDisk: a client is told that the disk is full, reads go on,
-// and so does everything when there is room again.
+// TestReadyWithFullDisk: answers report that the disk is full, reads continue,
+// and so do writes when there is space again.
 func TestReadyWithFullDisk(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

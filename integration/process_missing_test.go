@@ -54,7 +54,7 @@ func testNoStore(t *testing.T, fresh newStore) {
 	}
 	gone(t, file)
 
-	// Import can be told to make one.
+	// The flag --create makes one.
 	procWants(t, importRun(t, 0, uri, file, "--create"), "1 object: 1 new")
 	procWants(t, importRun(t, 0, uri, file, "--create"), "1 object: 0 new")
 	procWants(t, exportRun(t, uri, "networks"), `"north"`)

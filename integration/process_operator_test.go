@@ -31,7 +31,7 @@ func procInput(tb testing.TB, input string, args ...string) string {
 	return p.stdout.String() + p.stderr.String()
 }
 
-// refusesSignIn wants the password of a user to be refused.
+// refusesSignIn checks that the password of a user is refused.
 func (p *proc) refusesSignIn(username, password string) {
 	p.tb.Helper()
 	if a, err := p.authenticate(username, password); err != nil || a.status != http.StatusBadRequest {
@@ -142,8 +142,8 @@ func testOperatorManagesUsers(t *testing.T, fresh newStore) {
 	procWants(t, procRun(t, nil, "check", "--store", uri), "nothing is wrong")
 }
 
-// TestOperatorSocket: the socket is there while a server serves, whatever ended the one
-// before, and only its owner can use it.
+// TestOperatorSocket: the socket exists while a server serves, however the one before
+// ended, and only its owner can use it.
 func TestOperatorSocket(t *testing.T) {
 	t.Parallel()
 	uri := newSQLite(t)
@@ -170,7 +170,7 @@ func TestOperatorSocket(t *testing.T) {
 	if _, err := os.Lstat(socket); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a server that has stopped leaves its socket: %v", err)
 	}
-	// What is no socket stays, and the service is served all the same.
+	// Anything but a socket stays, and the server starts all the same.
 	for _, place := range []func() error{
 		func() error { return os.WriteFile(socket, []byte("a file"), 0o600) },
 		func() error { return os.Symlink("elsewhere", socket) },

@@ -30,7 +30,7 @@ func (p *proc) awaitReady(status int) string {
 }
 
 // TestReadyWithDamage: a store that was found damaged takes no more requests,
-// and a client is told what it is.
+// and the answer says which.
 func TestReadyWithDamage(t *testing.T) {
 	t.Parallel()
 	store := newSQLite(t)
@@ -58,7 +58,7 @@ func TestReadyWithDamage(t *testing.T) {
 	p.kill()
 }
 
-// TestReadyWithoutItsFile: what is written to a file that was deleted is lost.
+// TestReadyWithoutItsFile: writes to a file that was deleted would be lost.
 func TestReadyWithoutItsFile(t *testing.T) {
 	t.Parallel()
 	store := newSQLite(t)

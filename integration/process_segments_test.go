@@ -156,7 +156,7 @@ func testSegmentsBrokenOff(t *testing.T, fresh newStore) {
 			t.Fatal("half of a connection cannot be closed")
 		}
 		if a := c.answer(t); a == nil || a.status != http.StatusBadRequest || !strings.Contains(string(a.body), "error.body.") {
-			t.Errorf("%s: what is broken off is answered with %+v", name, a)
+			t.Errorf("%s: an upload that is broken off is answered with %+v", name, a)
 		}
 		gone := p.dial()
 		gone.write(t, head)
@@ -202,7 +202,7 @@ func TestSegmentsNoRoom(t *testing.T) {
 					t.Errorf("%d, and Retry-After is %q", a.status, a.header.Get("Retry-After"))
 				}
 			}
-			// What is small needs no file.
+			// A small upload needs no file.
 			p.upload(http.StatusOK, largeSegments(1, "N"))
 			contentType, body = form("a.png", assettest.PNG(1, 1))
 			if a, err := p.post("a", contentType, bytes.NewReader(body)); err != nil || a.status != http.StatusCreated {

@@ -108,7 +108,7 @@ func testShutdownAnswersRequests(t *testing.T, fresh newStore) {
 	q.stop()
 }
 
-// TestShutdownUnderLoad: what was not answered was not done.
+// TestShutdownUnderLoad: a write without an answer has not been stored.
 func TestShutdownUnderLoad(t *testing.T) { eachStore(t, testShutdownUnderLoad) }
 
 func testShutdownUnderLoad(t *testing.T, fresh newStore) {
@@ -116,7 +116,7 @@ func testShutdownUnderLoad(t *testing.T, fresh newStore) {
 	p := procServe(t, store)
 	p.signIn("admin", procPassword)
 	// A connection for each request: one that was idle may be closed under a
-	// request that is on its way, and nobody could tell whether it was accepted.
+	// request that is on its way, and nobody could know whether it was accepted.
 	p.client.Transport = &http.Transport{DisableKeepAlives: true}
 	var mu sync.Mutex
 	answered := map[string]bool{}

@@ -273,7 +273,7 @@ func (s *properties) exchange(e *exchange, own map[string]bool) {
 			continue
 		}
 		for i, o := range sent {
-			if index, told := params["index"].(json.Number); told && index.String() != fmt.Sprint(i) || !told && o.file != sent[0].file {
+			if index, given := params["index"].(json.Number); given && index.String() != fmt.Sprint(i) || !given && o.file != sent[0].file {
 				continue
 			}
 			if s.has(o.file) {
@@ -356,7 +356,7 @@ func shownObjects(file string, sent []typedObject, pattern any) []typedObject {
 	return objects
 }
 
-// lacks lists what no exchange does with a property.
+// lacks lists the actions on a property that no exchange covers.
 func (s *properties) lacks(at string) []string {
 	own := s.declared[at]
 	var lacks []string

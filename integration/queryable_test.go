@@ -8,7 +8,7 @@ import (
 
 // TestEveryPropertyCanBeAskedFor: each declared property and common field of
 // each built-in type can be filtered on, in lists that are counted; those that
-// cannot are told with 400.
+// cannot are refused with 400.
 func TestEveryPropertyCanBeAskedFor(t *testing.T) { eachStore(t, testEveryPropertyCanBeAskedFor) }
 
 func testEveryPropertyCanBeAskedFor(t *testing.T, fresh newStore) {

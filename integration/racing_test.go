@@ -73,7 +73,7 @@ func testRacingWrites(t *testing.T, fresh newStore) {
 	c.only(c.race(clients, func(client int) (string, string, string, http.Header) {
 		return "POST", fmt.Sprintf("/api/v1/users/u%d", client), `{"username": "one"}`, nil
 	}), map[int]int{201: 1, 422: clients - 1})
-	// … in whatever letters it is written
+	// … in upper or lower case
 	c.only(c.race(clients, func(client int) (string, string, string, http.Header) {
 		name := []byte("spelling")
 		for i := range 4 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestRefusals: what no handler can get, because it is not HTTP, is a problem
+// TestRefusals: a request that reaches no handler, because it is not HTTP, is a problem
 // with a request id all the same.
 func TestRefusals(t *testing.T) {
 	t.Parallel()

@@ -235,8 +235,8 @@ func TestServersSearchDifferently(t *testing.T) {
 	}
 }
 
-// TestServersAgreeOnUnique serves a schema on one server by which a property is
-// unique: the other keeps to it, too.
+// TestServersAgreeOnUnique serves a schema with a unique property on one server: the
+// other server maintains its values, too.
 func TestServersAgreeOnUnique(t *testing.T) {
 	t.Parallel()
 	servers, token := newServers(t, 2, venues(""))

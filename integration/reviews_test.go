@@ -169,7 +169,7 @@ func testReviewLeavesOutWhatIsInvalid(t *testing.T, fresh newStore) {
 			t.Errorf("%s was written: %s", id, etag)
 		}
 	}
-	// Whoever corrects it has it judged.
+	// A write that corrects it is reviewed.
 	c.send("POST", "/api/v1/lineitems/wrong?context=main", `{"name": "Right"}`, 200, `{"validationWarnings": ["<some>", {"code": "warning.line.item.ended"}]}`)
 }
 
@@ -192,8 +192,8 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestPassesAreTriedAgain lets passes fail, and go on until they are told to
-// end. What was missed is found by the first pass of the next run.
+// TestPassesAreTriedAgain lets passes fail: they are repeated until the reviewer is
+// stopped. The first pass of the next run finds the objects that were missed.
 func TestPassesAreTriedAgain(t *testing.T) { eachStore(t, testPassesAreTriedAgain) }
 
 func testPassesAreTriedAgain(t *testing.T, fresh newStore) {

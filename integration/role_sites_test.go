@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestSitesOfRolesAreBounded gives a user roles that name more sites than count, by which
-// the user would cost the service more with each request: what one write would exceed is
-// refused, and of what roles name that have grown since, the first 10,000 sites count.
+// TestSitesOfRolesAreBounded gives a user roles that name more sites than the limit, which
+// would make each request of the user more expensive. A write that exceeds the limit is
+// refused; of roles that have grown beyond it since, the first 10,000 sites count.
 func TestSitesOfRolesAreBounded(t *testing.T) { eachStore(t, testSitesOfRolesAreBounded) }
 
 func testSitesOfRolesAreBounded(t *testing.T, fresh newStore) {

@@ -191,7 +191,7 @@ func firstPath(of *schema.Type) string {
 	return of.Team[0]
 }
 
-// faultFields are the pointers of what a validation refuses.
+// faultFields returns the pointers of the values that a validation refuses.
 func faultFields(err error) (fields []string) {
 	var refused *message.Error
 	if !errors.As(err, &refused) {

@@ -54,7 +54,7 @@ func (s *service) found(token, parameters string) int {
 }
 
 // TestSchemaAsksForMore stores objects, and then serves a schema that finds
-// them by what it did not name before.
+// them by properties that it did not name before.
 func TestSchemaAsksForMore(t *testing.T) { eachStore(t, testSchemaAsksForMore) }
 
 func testSchemaAsksForMore(t *testing.T, fresh newStore) {

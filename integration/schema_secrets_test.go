@@ -254,7 +254,7 @@ func testSchemaSecretLookalikes(t *testing.T, fresh newStore) {
 	}
 }
 
-// atRestOf is what a store keeps while it is open.
+// atRestOf returns everything that a store keeps while it is open.
 func atRestOf(t *testing.T, v *vault) []byte {
 	return atRest(t, v.uri)
 }

@@ -160,7 +160,7 @@ func testSegmentsPass(t *testing.T, fresh newStore) {
 }
 
 // TestUploadAtomic: a fault in the last object of many leaves nothing of the
-// others, and faults of objects that are far apart are told together.
+// others, and faults of objects that are far apart are reported together.
 func TestUploadAtomic(t *testing.T) { eachStore(t, testUploadAtomic) }
 
 func testUploadAtomic(t *testing.T, fresh newStore) {
@@ -251,8 +251,8 @@ func testUploadOrder(t *testing.T, fresh newStore) {
 	}
 }
 
-// TestUploadRefused: what is too large is refused before it has been read, or
-// unpacked, to its end.
+// TestUploadRefused: an upload that is too large is refused before it has been read,
+// or unpacked, to its end.
 func TestUploadRefused(t *testing.T) { eachStore(t, testUploadRefused) }
 
 func testUploadRefused(t *testing.T, fresh newStore) {

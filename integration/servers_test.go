@@ -124,7 +124,7 @@ func TestServersMergeUpdates(t *testing.T) {
 
 // TestServersRaceForValues lets clients of all servers want the same unique
 // value, the same new object, and both at once in batches: one gets it, and the
-// others are told why they do not.
+// answers to the others say why they do not.
 func TestServersRaceForValues(t *testing.T) {
 	t.Parallel()
 	servers, token := newServers(t, 3)

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// What the process may take, whoever asks for whatever, with default settings.
+// The limits of the process with default settings, under any requests.
 const siegeMemory = 400 << 20
 
 // siege is a service under attack, with an honest client beside the attackers.
@@ -83,8 +83,8 @@ type attack struct {
 	hold time.Duration
 }
 
-// TestSiege sends what costs most for its size, beside honest reads and writes:
-// memory is bounded, what is refused has a code, and the honest client is served.
+// TestSiege sends the requests that cost most for their size, beside honest ones:
+// memory is bounded, refusals have a code, and the honest client is served.
 // All attacks are sent at once; MARQUEE_SIEGE has each sent by itself as well,
 // and judges the times that requests take.
 func TestSiege(t *testing.T) {

@@ -32,8 +32,9 @@ func halls(paths string) fs.FS {
 var hallPaths = []string{`"venue.team"`, `["team", "venue.team"]`, `["venue.team", "team"]`}
 
 // TestTeamMovesBesideReloads changes the path to the team of a type, so that its objects
-// are indexed again, while what they hang on changes teams: nobody sees through the old
-// team what another one has got, and in the end all is seen that belongs to one.
+// are indexed again, while the objects that they belong to move to other teams: nobody
+// sees through the old team what another one has got, and in the end each team sees all
+// of its objects.
 func TestTeamMovesBesideReloads(t *testing.T) {
 	eachStore(t, func(t *testing.T, fresh newStore) {
 		testTeamMovesBesideReloads(t, []*service{newService(t, fresh, halls(""))})

@@ -47,7 +47,7 @@ func (s *service) session(username string) (access, refresh string) {
 	return tokens["access_token"], tokens["refresh_token"]
 }
 
-// remembers waits until what a service has read of callers is remembered.
+// remembers waits until the service keeps callers that it has read.
 func (s *service) remembers() {
 	s.tb.Helper()
 	for s.tb.Context().Err() == nil {
@@ -59,7 +59,7 @@ func (s *service) remembers() {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	s.tb.Fatal("the store never knows what is recent")
+	s.tb.Fatal("the store never knows whether collections have changed")
 }
 
 // within asks until the status is the expected one. A request that begins a second

@@ -8,7 +8,7 @@ import (
 )
 
 // TestReturnedURLsAnswer follows every url that lists, single reads, the history
-// and notifications show: it answers whoever got it, as it is.
+// and notifications show: each answers the user who got it, unchanged.
 func TestReturnedURLsAnswer(t *testing.T) { eachStore(t, testReturnedURLsAnswer) }
 
 func testReturnedURLsAnswer(t *testing.T, fresh newStore) {
@@ -42,7 +42,7 @@ func testReturnedURLsAnswer(t *testing.T, fresh newStore) {
 	}
 }
 
-// urls follows what a user is shown.
+// urls requests each URL that a user is shown.
 type urls struct {
 	t          *testing.T
 	s          *service

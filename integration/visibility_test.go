@@ -131,7 +131,7 @@ func (w *witness) signedIn(user string) bool {
 	return len(w.world.roles(user, "TEAM"))+len(w.world.roles(user, "NETWORK")) > 0
 }
 
-// why says what a user has.
+// why lists the roles and teams of a user, for failures.
 func (w *witness) why(user string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s has the roles", user)
@@ -205,7 +205,7 @@ func (w *witness) list(user, kind, parameters string, meets func(id string) bool
 		w.Errorf("%s gets %v, not %v, from %s (%d are hidden)%s", user, got, want, path, hidden, w.why(user))
 	}
 	if count := fmt.Sprint(page["totalCount"]); count != strconv.Itoa(len(want)) {
-		w.Errorf("%s is told of %s objects, not %d, by %s%s", user, count, len(want), path, w.why(user))
+		w.Errorf("%s is shown a count of %s objects, not %d, by %s%s", user, count, len(want), path, w.why(user))
 	}
 	if len(w.world.roles(user, "NETWORK")) == 0 && slices.Contains(teamTypes, kind) {
 		w.shown += len(got)

@@ -14,7 +14,7 @@ import (
 // writerCount is the number of clients that write at once.
 const writerCount = 64
 
-// TestWritersTogether lets clients write at once what is valid and what is not, so that
+// TestWritersTogether lets clients send valid and invalid writes at once, so that
 // their calls can share a commit: each gets the answer that it would get alone, and
 // nothing is stored of those that are refused.
 func TestWritersTogether(t *testing.T) { eachStore(t, testWritersTogether) }

@@ -98,8 +98,8 @@ func (d demonstration) fill(value any) any {
 			v[i] = d.fill(item)
 		}
 	case string:
-		if stands, is := d.values[v]; is {
-			return stands
+		if value, found := d.values[v]; found {
+			return value
 		}
 		if days := daysFromNow.FindStringSubmatch(v); days != nil {
 			var number [3]int

@@ -129,7 +129,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// counted writes how many there are of what a noun names.
+// counted returns a number with a noun, in the plural if need be.
 func counted(n int64, noun string) string {
 	if n != 1 {
 		noun += "s"

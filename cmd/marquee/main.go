@@ -1,6 +1,7 @@
 // Command marquee serves a folder of JSON Schemas as a transactional REST service, and
-// administers its store. It may import everything except the schemas and the database
-// drivers. Begin with main.go, which lists the commands, and serve.go.
+// administers its store. It may import package marquee, auth, the engine, both adapters
+// and resources, but neither schemas nor a database driver. Begin with main.go, which
+// lists the commands, and serve.go.
 package main
 
 import (

@@ -35,8 +35,8 @@ const (
 	containerPart = 3
 	// minMemoryBudget is the least that lets a body of the largest size be written.
 	minMemoryBudget = 16 << 20
-	// minKept is what the process keeps besides requests at least, and slack what
-	// it may have besides that is no longer used.
+	// minKept is the least memory that the process keeps besides that of requests, and
+	// slack the memory that it may have although it is no longer used.
 	minKept = 14 << 20
 	slack   = 2 << 20
 )
@@ -106,7 +106,7 @@ func (m memory) set(kept int64) {
 const followEvery = 10 * time.Second
 
 // follow lets the limit follow what the process keeps, until the context ends.
-// Used is what requests use, which may be less than what they have taken.
+// Used returns the memory that requests use, which may be less than they have taken.
 func (m memory) follow(ctx context.Context, used func() int64) {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
@@ -128,8 +128,8 @@ func live() int64 {
 	return max(0, int64(min(sample[0].Value.Uint64(), math.MaxInt64/4))-int64(len(headroom)))
 }
 
-// keeps is what the process keeps besides what requests use, when it kept a
-// number of bytes before. What was live at the last collection may have been in
+// keeps returns the memory that the process keeps besides that of requests, when it kept a
+// number of bytes before. Memory that was live at the last collection may have been in
 // use by requests that are over: before it raises the limit, it is collected.
 func (m memory) keeps(before int64, live, used func() int64, collect func()) int64 {
 	taken := used()

@@ -200,7 +200,7 @@ type refusal struct {
 // Error implements error.
 func (r *refusal) Error() string { return strings.Join(r.messages, "\n") }
 
-// isMissing reports whether an error is the refusal of what does not exist.
+// isMissing reports whether an error says that an object does not exist.
 func isMissing(err error) bool {
 	var refused *refusal
 	return errors.As(err, &refused) && refused.status == http.StatusNotFound

@@ -7,7 +7,7 @@ import (
 )
 
 // peerUser returns the id of the user whose process is at the other end of a Unix
-// socket; known is false where the system does not tell.
+// socket; known is false if the system does not report it.
 func peerUser(c net.Conn) (id int, known bool) {
 	socket, ok := c.(*net.UnixConn)
 	if !ok {

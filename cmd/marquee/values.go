@@ -11,7 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// decodeChoice reads one of the values of an enum, in whatever case; another
+// decodeChoice reads one of the values of an enum, in any case; another
 // value is kept, and refused with the list of them.
 func decodeChoice(ctx *kong.DecodeContext, target reflect.Value) error {
 	var text string

@@ -77,7 +77,7 @@ func cell(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\n", " "), "|", `\|`)
 }
 
-// kind is the type of a value, with links to what it is described by.
+// kind returns the type of a value, with links to its description.
 func (t *table) kind(s schema) string {
 	if ref := s.child("x-ref"); ref.text("form") == "object" && !refers(s) {
 		return "string or reference to " + t.typeLink(ref.text("type"))

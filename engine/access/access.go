@@ -1,7 +1,6 @@
-// Package access defines who calls, what a caller may do and see, and how a
-// condition of visibility is applied to objects that are known by their ids. It
-// imports catalog, document, schema, query and store. Begin with Access, which the
-// application implements.
+// Package access defines who calls, what a caller may do and see (visibility), and how
+// a condition of visibility is applied to objects whose ids are known. It imports catalog,
+// document, query, schema and store. Begin with Access, which the application implements.
 package access
 
 import (

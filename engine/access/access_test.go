@@ -62,13 +62,13 @@ func TestMeets(t *testing.T) {
 		condition query.Expr
 		want      bool
 	}{
-		"all":            {query.All, true},
-		"none":           {query.None, false},
-		"owner":          {ownedBy("teams/x", "teams/y"), true},
-		"another owner":  {ownedBy("teams/x"), false},
-		"named by id":    {query.Or{ownedBy("teams/x"), ids("a")}, true},
-		"both":           {query.And{ownedBy("teams/y"), ids("b")}, false},
-		"cannot be told": {onFloor("1"), false},
+		"all":           {query.All, true},
+		"none":          {query.None, false},
+		"owner":         {ownedBy("teams/x", "teams/y"), true},
+		"another owner": {ownedBy("teams/x"), false},
+		"named by id":   {query.Or{ownedBy("teams/x"), ids("a")}, true},
+		"both":          {query.And{ownedBy("teams/y"), ids("b")}, false},
+		"is unknown":    {onFloor("1"), false},
 	} {
 		if got := access.Meets(c.condition, "a", ownerField, []string{"teams/y"}); got != c.want {
 			t.Errorf("%s: %t", name, got)

@@ -16,8 +16,8 @@ import (
 // types whose owners depend on other objects.
 const maxMoving = 100
 
-// ErrDoubt reports that owners are in doubt of which a Sight has supposed that they are
-// not. What was read by it must not be shown, and is read again by Sight.Known.
+// ErrDoubt reports that owners are in doubt that a Sight has assumed to be certain. What
+// was read on this assumption must not be shown, and is read again by Sight.Known.
 var ErrDoubt = errors.New("access: owners are in doubt")
 
 // Sight decides what a caller sees in one snapshot. The zero value is ready.

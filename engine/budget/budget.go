@@ -45,7 +45,7 @@ const (
 // ones, nor these for large ones. A request that needs more than the maximum gets
 // the maximum, and runs alone among the large ones. A small share of a caller who
 // holds none may come on top of the budget, up to 1/32 of it, so that such callers do
-// not wait for what others do.
+// not wait for others.
 //
 // A share may grow, and waits for that like a request without a share. It takes
 // turns with those of its class whose callers hold little, and goes before the

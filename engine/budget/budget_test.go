@@ -103,7 +103,7 @@ func TestMoreThanTheBudgetIsTheLargestShare(t *testing.T) {
 	})
 }
 
-// Callers take turns, whoever has more requests in the line.
+// Callers take turns, even if one has more requests in the line.
 func TestCallersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(total)

@@ -95,7 +95,7 @@ func TestSecretsAreNotIndexed(t *testing.T) {
 	}
 	n.Note(map[string]string{"/properties/code": PlainForm})
 	if claimed := n.Claimed(); !slices.Equal(claimed, []string{"code"}) {
-		t.Errorf("what is no secret for any server is not claimed: %v", claimed)
+		t.Errorf("a property that is secret for no server is not claimed: %v", claimed)
 	}
 }
 

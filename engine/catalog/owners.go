@@ -203,7 +203,7 @@ func DiffOwners(keys map[string][]schema.TeamPath, held, wanted []store.Term) (a
 	return slices.DeleteFunc(slices.Clone(wanted), lacks(held)), slices.DeleteFunc(slices.Clone(held), lacks(wanted))
 }
 
-// OwnerWrite returns the write by which a record gets other owners, and the entry of the
+// OwnerWrite returns the write that gives a record other owners, and the entry of the
 // feed. It changes neither its version nor its history.
 func OwnerWrite(collection string, r *store.Record, add, drop []store.Term) (store.Write, store.Change) {
 	w := store.Write{Record: *r, Expected: r.Revision, Same: true, AddTerms: add, DropTerms: drop}

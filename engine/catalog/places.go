@@ -94,7 +94,7 @@ func ReferenceText(ref *document.Reference) string {
 	return string(document.Append(nil, map[string]any{"type": ref.Type, "where": where, "network": ref.Network, "object": ref.Object}))
 }
 
-// dottedPlace returns the name by which queries know the property at a place.
+// dottedPlace returns the name in queries of the property at a place.
 func dottedPlace(place string) string {
 	var names []string
 	tokens := strings.Split(place, "/")[1:]

@@ -59,7 +59,7 @@ func newComponents(types *schema.Registry, taken map[string]bool) *components {
 	return c
 }
 
-// typeFile is the path that stands for the file of a type. It cannot be that of a
+// typeFile is the path of the file of a type in references. It cannot be that of a
 // shared definition.
 func typeFile(t *schema.Type) string { return t.Name + ".json" }
 

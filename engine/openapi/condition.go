@@ -12,7 +12,7 @@ import (
 // notNull accepts any value but null.
 var notNull = object{"not": object{"type": "null"}}
 
-// conditions adds the conditions of a schema that can be said of what a client sends.
+// conditions adds the conditions of a schema that apply to what a client sends.
 // Same returns the plain form of a schema that applies to the same value.
 func (p *plainSchema) conditions(out, s object, shape *document.Shape, at scope, same func(any) any) {
 	and := func(condition any) {

@@ -1,8 +1,7 @@
 // Package openapi describes what a server serves as an OpenAPI 3.1 document, made
-// from the schemas of its types and from fragments that document its other routes.
-// A page shows it. It also serves the schemas themselves. The package imports engine,
-// document, message, query, rest and schema; begin with Build, and for schemas with
-// renderSchema.
+// from the schemas of its types and from fragments that document its other routes, and
+// serves that, the schemas, and pages that show them. It imports engine, document, message,
+// query, rest and schema. Begin with Build, and for schemas with renderSchema.
 package openapi
 
 import (

@@ -39,7 +39,7 @@ func (b *builder) list(t *schema.Type, name string) object {
 	}
 }
 
-// orderBy is the parameter with what lists of a type can be ordered by.
+// orderBy returns the parameter with the properties that lists of a type can be ordered by.
 func orderBy(t *schema.Type) object {
 	var fields []any
 	for _, name := range slices.Concat(sortable, t.Sort) {
@@ -47,11 +47,11 @@ func orderBy(t *schema.Type) object {
 			fields = append(fields, name)
 		}
 	}
-	return object{"name": "orderBy", "in": "query", "description": "The property by which the list is ordered; objects with equal values are ordered by id.",
+	return object{"name": "orderBy", "in": "query", "description": "The property that the list is ordered by; objects with equal values are ordered by id.",
 		"schema": object{"type": "string", "enum": fields, "default": "createTime"}}
 }
 
-// sortable are the common fields by which lists can be ordered.
+// sortable are the common fields that lists can be ordered by.
 var sortable = []string{"createTime", "updateTime", "id", "network", "objectState", "createUser", "updateUser"}
 
 // save describes the write of an object.

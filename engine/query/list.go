@@ -42,7 +42,7 @@ type List struct {
 	Count bool
 	// Mark identifies the conditions and the order of the list. A cursor is
 	// valid only for the list that it came from. A relative time is part of the
-	// mark as it was written, not as the time that it stood for.
+	// mark as it was written, not as the time that it meant.
 	Mark string
 }
 

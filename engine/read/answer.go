@@ -34,8 +34,8 @@ func (e *Reader) Render(ctx context.Context, caller *access.Caller, network stri
 	return err
 }
 
-// Outline renders only the ids and urls of the objects that a write stored, and what no
-// other answer will have, without reading the store.
+// Outline renders only the ids and urls of the objects that a write stored, and the
+// properties that no other answer has (Change.Show), without reading the store.
 func (e *Reader) Outline(caller *access.Caller, network string, objects written.Objects, answer Answer) error {
 	shown := Projection{"id": nil, "url": nil}
 	for _, o := range objects.Objects {

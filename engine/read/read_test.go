@@ -58,8 +58,8 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// What an object shows is what its entity tag stands for: the tag changes with the
-// object, with the names that it shows, and with nothing else.
+// The entity tag changes with the object, with the names that it shows, and with nothing
+// else.
 func TestETag(t *testing.T) {
 	e := open(t)
 	beds := e.typeOf(t, "beds")

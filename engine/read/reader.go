@@ -1,6 +1,7 @@
 // Package read answers reads: objects, lists, histories and notifications, rendered
-// from stored bytes for one caller. It imports access, catalog, history and parallel,
-// and of the write path only its result (written). Begin with Reader and view.
+// from stored bytes for one caller. It imports access, catalog, document, history,
+// message, parallel, query, schema and store, and of the write path only its result
+// (written). Begin with Reader, then list.go, and view.go and renderer.go for rendering.
 package read
 
 import (

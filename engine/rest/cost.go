@@ -1,6 +1,7 @@
 package rest
 
-// What calls take of the memory budget; writes take what engine.Weight estimates.
+// The shares of the memory budget that calls take; those of writes are estimated by
+// engine.Weight.
 // TestCallsCostNoMoreThanTheirShare measures that it is enough.
 const (
 	// unpackCost is for decompressing a body.

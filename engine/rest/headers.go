@@ -6,7 +6,7 @@ import (
 )
 
 // APIPolicy is the Content-Security-Policy of every response whose route has no other:
-// nothing in it is loaded, run or framed, whatever a browser takes it for.
+// nothing in it is loaded, run or framed, even if a browser takes it for a page.
 const APIPolicy = "default-src 'none'; frame-ancestors 'none'"
 
 // securityHeaders are the headers of every response. Routes can replace those that

@@ -65,8 +65,8 @@ func (s *Server) logger(c *gin.Context) *slog.Logger {
 const maxLoggedPath = 1024
 
 // observe logs each request, without the query and without anything in the path
-// that could be a token. The route is the pattern of the path, by which requests can
-// be grouped.
+// that could be a token. The route is the pattern of the path, for grouping
+// requests.
 func (s *Server) observe(c *gin.Context) {
 	began := time.Now()
 	c.Next()

@@ -23,7 +23,7 @@ func TestParseRate(t *testing.T) {
 	}
 }
 
-// A client that waits as long as it is told is served, and one that waits less is not.
+// A client that waits for Retry-After is served, and one that waits less is not.
 func TestWaitIsHonest(t *testing.T) {
 	now := time.Duration(0)
 	l := newLimiter("test", Rate{10, time.Minute}, func() time.Duration { return now })
@@ -59,7 +59,7 @@ func TestWaitIsHonest(t *testing.T) {
 	}
 }
 
-// Whoever sends from many addresses makes no limiter grow, and pays no debt by it.
+// A client with many addresses makes no limiter grow, and pays no debt by it.
 func TestLimiterIsBounded(t *testing.T) {
 	now := time.Duration(0)
 	l := newLimiter("test", Rate{10, time.Hour}, func() time.Duration { return now })
@@ -129,8 +129,8 @@ func TestAddressesAreLimited(t *testing.T) {
 	}
 }
 
-// One expensive request delays others from the same address by the window at most, and
-// so do several of them at once. What a call returns of its estimate is not lost.
+// One expensive request, or several at once, delay others from the same address by the
+// window at most. What a call returns of its estimate is not lost.
 func TestDebtIsBounded(t *testing.T) {
 	get := []string{http.MethodGet}
 	inFlight, cost, proceed := make(chan bool), make(chan bool), make(chan bool)

@@ -37,7 +37,7 @@ func (s *Server) addRoutes(router gin.IRoutes) (err error) {
 		return err
 	}
 	defer func() {
-		if p := recover(); p != nil { // by which the router rejects patterns that overlap
+		if p := recover(); p != nil { // the router rejects overlapping patterns by panicking
 			err = fmt.Errorf("routes: %v", p)
 		}
 	}()

@@ -1,6 +1,7 @@
 // Package rest serves an engine over HTTP: it parses requests, limits what they use,
-// and renders responses and problem documents. It is the only package that imports
-// Gin; begin with Server, Route and Call, and with resolve.go for the paths of types.
+// and renders responses and problem documents. It imports engine, read, budget, document,
+// message, query, schema, spool and store, and is the only package that imports Gin.
+// Begin with Server, Route and Call, and with resolve.go for the paths of types.
 package rest
 
 import (
@@ -67,7 +68,7 @@ type Config struct {
 	// the certificate for each handshake.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// StrictTransport is how long browsers shall use the host over TLS alone (RFC
-	// 6797), once they have a response over TLS; 0 does not tell them.
+	// 6797), once they have a response over TLS; 0 sends no such header.
 	StrictTransport time.Duration
 	// CORS are the origins whose scripts may call the service; none by default.
 	CORS CORS

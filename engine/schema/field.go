@@ -135,7 +135,7 @@ func (t *Type) derived(name string) bool {
 	return member != nil && member.Derived
 }
 
-// SortField returns a field by which lists can be ordered.
+// SortField returns the field with a name, if lists can be ordered by it.
 func (t *Type) SortField(name string) (query.Field, error) {
 	field, err := t.Field("orderBy", name)
 	if err != nil {

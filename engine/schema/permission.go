@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The types by which access is granted.
+// The types that grant access.
 const (
 	roleType = "roles"
 	teamType = "teams"

@@ -12,6 +12,30 @@ import (
 	"marquee/engine/document"
 )
 
+const (
+	maxFileBytes = 1 << 20
+	maxFiles     = 2000
+)
+
+// Source is a folder of schema files, one for each type, with shared definitions
+// in its folder common.
+type Source struct {
+	// Name is the name of the folder in problems; "" is the built-in one.
+	Name string
+	FS   fs.FS
+}
+
+// path returns the path of a file of the source for problems.
+func (s Source) path(name string) string {
+	switch {
+	case s.Name == "":
+		return name
+	case name == ".":
+		return s.Name
+	}
+	return strings.TrimSuffix(s.Name, "/") + "/" + name
+}
+
 // read reads the files of a source.
 func (l *loader) read(index int, source Source) {
 	for _, folder := range []string{".", "common"} {

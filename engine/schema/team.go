@@ -30,7 +30,7 @@ type Hop struct {
 // set counts; nil for a type whose objects all callers see.
 func (t *Type) TeamPaths() []TeamPath { return t.teamPaths }
 
-// OwnerField is the field by which objects are found by their owners. Its values are
+// OwnerField returns the field that finds objects by their owners. Its values are
 // those of OwnerValue and ViaValue. It depends on the paths and on what they lead
 // through, so that objects can be found by two sets of paths while they change.
 func (t *Type) OwnerField() query.Field { return t.ownerField }

@@ -57,7 +57,7 @@ func TestDiskKeepsItsReserve(t *testing.T) {
 	}
 }
 
-// What the look at the disk does not see is told by the write.
+// A full disk that the check before did not see is reported by the write.
 func TestFolderThatTakesNothing(t *testing.T) {
 	for options, want := range map[string]error{"size=16m,nr_inodes=1": syscall.ENOSPC, "size=16m": syscall.EROFS} {
 		t.Run(options, func(t *testing.T) {

@@ -37,8 +37,8 @@ const (
 	lookEvery = 1 << 20
 	// retryAfter is when a client may try again after there was no room.
 	retryAfter = 5 * time.Second
-	// prefix is the prefix of file names, by which Sweep finds the files of earlier
-	// processes.
+	// prefix is the prefix of file names. Sweep finds the files of earlier processes
+	// by it.
 	prefix = "marquee-spool-"
 )
 

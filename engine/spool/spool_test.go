@@ -138,7 +138,7 @@ func TestBudgetLeavesRoomForOthers(t *testing.T) {
 	}
 }
 
-// The budget is exact whoever writes and closes at once.
+// The budget is exact when many files are written and closed at once.
 func TestBudgetTakenAtOnce(t *testing.T) {
 	s := New(t.TempDir(), 4<<20)
 	var all sync.WaitGroup

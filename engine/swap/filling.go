@@ -154,7 +154,7 @@ func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Inde
 	return tx.Index(ctx, t.Name, entries)
 }
 
-// ownersOf returns the terms by which records are found by their owners.
+// ownersOf returns the owner terms of records.
 func ownersOf(ctx context.Context, s store.Snapshot, n *catalog.Indexing, records []walk.Record) (map[store.Key][]store.Term, error) {
 	keys := n.OwnerKeys()
 	if len(keys) == 0 {

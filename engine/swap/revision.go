@@ -24,8 +24,8 @@ type revision struct {
 	inspections            []*inspection
 }
 
-// revise checks the stored values against a registry, and decrypts what is no longer a
-// secret. Values that do not suit it are an error of type schema.Problems.
+// revise checks the stored values against a registry, and decrypts values that are no
+// longer secret. Values that do not suit it are an error of type schema.Problems.
 func (e *Swapper) revise(ctx context.Context, l *lease, registry *schema.Registry) (*revision, error) {
 	v, err := e.compare(ctx, registry)
 	if err == nil {
@@ -141,7 +141,7 @@ func (v *revision) inspectAll(ctx context.Context, l *lease) error {
 	return nil
 }
 
-// open decrypts what is no longer a secret. The registry before reads both forms.
+// open decrypts values that are no longer secret. The registry before reads both forms.
 func (v *revision) open(ctx context.Context, l *lease) error {
 	if len(v.opens) == 0 {
 		return nil

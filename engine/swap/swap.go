@@ -1,8 +1,9 @@
 // Package swap replaces the schemas that are served while reads and writes go on:
 // it indexes the stored objects as the new schemas need it, checks them, and
-// encrypts or decrypts what becomes or ceases to be a secret. Of several servers
-// one at a time does so, under a lease. It imports catalog, walk, history and what
-// these import, and neither the read path nor the write path. Begin with Swapper.Swap.
+// encrypts or decrypts values that become or cease to be secrets. Of several servers,
+// one at a time does so, under a lease. It imports catalog, document, history, query,
+// schema, store and walk, and neither the read path nor the write path. Begin with
+// Swapper.Swap.
 package swap
 
 import (

@@ -1,6 +1,6 @@
 // Package transfer imports and exports objects as JSON lines
-// (docs/how-to/import-and-export.md). It imports the engine and its packages, but
-// neither HTTP nor applications, and writes through the engine. Begin reading with
+// (docs/how-to/import-and-export.md), and writes through the engine. It imports engine,
+// document, message, schema and store, but neither HTTP nor applications. Begin with
 // Import.Open and Importer.Run, or with Export.Write.
 package transfer
 

@@ -25,7 +25,8 @@ import (
 // the changed one without either seeing the other. So each such change leaves a queue
 // entry there, as that of dependants does. While the entry is open, callers who see only
 // what teams own do not see the objects that belong to the changed one (access.Sight).
-// They are found by the terms of what their path led through when they were written.
+// They are found by terms for the objects that their paths led through when they were
+// written.
 
 // own computes the owners of the objects of the round.
 func (w *Writing) own() error {
@@ -71,7 +72,7 @@ func (w *Writing) ownAll(name string, changes []*Change) error {
 	return nil
 }
 
-// ownerKeys returns the keys by which an object is found by its owners: those that are
+// ownerKeys returns the index keys for the owners of an object: those that are
 // maintained, and that of its type.
 func (c *Change) ownerKeys() map[string][]schema.TeamPath {
 	keys := c.index.OwnerKeys()

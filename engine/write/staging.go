@@ -27,7 +27,7 @@ var (
 	// errUnstaged reports that the stream depends on more than revisions can compare.
 	errUnstaged = errors.New("engine: the stream cannot be staged")
 	// errStale reports that objects have changed since the stream was staged.
-	errStale = errors.New("engine: what the stream was staged on has changed")
+	errStale = errors.New("engine: objects that the stream was staged on have changed")
 )
 
 const (

@@ -1,7 +1,6 @@
 package write
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"maps"
@@ -101,7 +100,7 @@ func (c *Change) validate(w *Writing) error {
 		return nil
 	}
 	same := c.compareDocument()
-	c.changed = !same || len(c.touched) > 0 || c.State != c.StateBefore || !bytes.Equal(c.warnings, c.stored.Warnings)
+	c.changed = !c.isUnchanged(same)
 	if !c.changed {
 		return nil
 	}
@@ -112,9 +111,7 @@ func (c *Change) validate(w *Writing) error {
 	if !same || !c.index.Filling.Empty() {
 		c.addTerms, c.dropTerms = c.index.DiffTerms(c.findable(), c.Before)
 	}
-	c.derived = c.stored != nil && len(c.touched) == 0 && c.State == c.StateBefore && !slices.ContainsFunc(differences, c.willed)
-	c.partly = c.stored != nil && len(c.touched) == 0 && c.State == c.StateBefore && !same &&
-		!slices.ContainsFunc(differences, func(d document.FieldChange) bool { return !slices.Contains(w.e.hooks[c.Type.Name].Hidden, d.Field) })
+	c.derived, c.partly = c.isDerived(differences), !same && c.isPartly(differences, w.e.hooks[c.Type.Name].Hidden)
 	if c.derived {
 		c.fields = []byte("[]")
 	} else {
@@ -133,30 +130,6 @@ func (c *Change) findable() map[string]any {
 	}
 	object, _ := shape.Redact(c.After).(map[string]any)
 	return object
-}
-
-// willed reports whether a difference is more than a computed value: part of a
-// client's write, or of a property that clients can write.
-func (c *Change) willed(difference document.FieldChange) bool {
-	member := c.Type.Shape.Properties[difference.Field]
-	return !c.Internal() || member == nil || !member.ReadOnly
-}
-
-// compareDocument reports whether the document equals the stored one. Of equal texts,
-// and of the stored text once another one replaces it, no second copy is kept: large
-// objects in large numbers take little else.
-func (c *Change) compareDocument() bool {
-	switch {
-	case c.stored == nil:
-		return false
-	case bytes.Equal(c.document, c.stored.Document):
-		c.sameText, c.document = true, c.stored.Document
-		return true
-	case c.otherForm && document.Equal(c.Before, c.After):
-		return true // if nothing else changes, the stored text is part of the answer
-	}
-	c.stored.Document = nil
-	return false
 }
 
 func warningsOf(ctx context.Context, c *Change) ([]byte, error) {

@@ -1,7 +1,8 @@
-// Package write stores what clients send, all of it or nothing, in one transaction
-// of the store: merge, rules, no-op detection, references, unique values, history. It
-// imports neither the read path nor the swapping of schemas. Begin with Writer.Write
-// and Writing.runRound.
+// Package write stores what clients send, all of it or nothing, in one transaction of
+// the store: merge, rules, no-op detection (unchanged.go), references and their visibility,
+// unique values, index terms, history. It imports access, budget, catalog, document,
+// history, message, parallel, query, schema, store, walk and written, and neither the read
+// path nor the swapping of schemas. Begin with Writer.Write and Writing.runRound.
 package write
 
 import (

@@ -1,5 +1,5 @@
 // Package written is what the write path passes to the read path: the objects that a
-// call has stored. It imports the schemas and the store port; begin with Objects.
+// call has stored. It imports schema and store. Begin with Objects.
 package written
 
 import (

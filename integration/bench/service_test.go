@@ -1,5 +1,7 @@
-// Package bench measures the service against baselines in the same run and
-// prints the ratios (docs/contributing/benchmarks.md). `make bench` runs it.
+// Package bench measures the service against baselines in the same run and prints the
+// ratios (docs/contributing/benchmarks.md); `make bench` runs it. It may import everything
+// that the program does, and the drivers, which the baselines use. Begin with this file,
+// which starts the service, and read_test.go.
 package bench
 
 import (
@@ -213,7 +215,7 @@ func (s *service) page(tb testing.TB, path string) time.Duration {
 }
 
 // interleaved runs both in turn and returns the ratio of their total times,
-// so that a machine whose speed drifts does not tell for one of them.
+// so that a machine whose speed drifts favours none of them.
 func interleaved(rounds int, ours, baseline func() time.Duration) (a, b time.Duration) {
 	for range rounds {
 		a += ours()

@@ -1,4 +1,5 @@
-// Package browser tries the documentation pages in a browser without a window.
+// Package browser tests the documentation pages in a headless Chromium. It may import
+// package marquee, resources, marqueetest and installed. Begin with TestDocumentation.
 package browser
 
 import (

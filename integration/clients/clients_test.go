@@ -1,5 +1,6 @@
 // Package clients generates clients from the OpenAPI document of a server, as
-// docs/how-to/generated-clients.md describes, and runs the programs of that page.
+// docs/how-to/generated-clients.md describes, and runs the programs of that page. It may
+// import package marquee, resources, marqueetest and installed. Begin with TestGo.
 package clients
 
 import (

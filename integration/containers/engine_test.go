@@ -1,5 +1,6 @@
-// Package containers tests the image and the compose file as they are
-// deployed: on a Docker engine, over published ports.
+// Package containers tests the image and the compose file as they are deployed: on a
+// Docker engine, over published ports. It imports marqueetest, and otherwise nothing of
+// the project, since the program under test is in the image. Begin with embedded_test.go.
 package containers
 
 import (
@@ -53,7 +54,7 @@ func engine(t *testing.T, images ...string) *testcontainers.DockerClient {
 	return docker
 }
 
-// lacking ends a test that cannot have what it needs.
+// lacking skips or fails a test whose requirements are missing.
 func lacking(t *testing.T, err error) {
 	t.Helper()
 	if slices.Contains(strings.Split(os.Getenv("MARQUEE_REQUIRE"), ","), "containers") {

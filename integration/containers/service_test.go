@@ -60,7 +60,7 @@ func (s *service) at(address string) {
 	s.client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 }
 
-// stopAndStart is what an operator's restart does.
+// stopAndStart restarts a container as an operator does.
 func stopAndStart(t *testing.T, c *testcontainers.DockerContainer) {
 	t.Helper()
 	stop(t, c)

@@ -12,8 +12,8 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 )
 
-// readOnly gives a container what a hardened deployment does: no file system to
-// write to but what it mounts, and no rights.
+// readOnly restricts a container like a hardened deployment: it can write to mounted
+// file systems only, and has no capabilities.
 func readOnly(tmpfs map[string]string) testcontainers.ContainerCustomizer {
 	return testcontainers.WithHostConfigModifier(func(config *container.HostConfig) {
 		config.ReadonlyRootfs, config.Tmpfs = true, tmpfs

@@ -1,8 +1,8 @@
-// Command gotest runs go test, prints what go test prints without -v, and then
-// one line for each reason for which tests were skipped, and for each of the slowest
-// tests: go test shows those only with -v, among everything else.
+// Command gotest runs go test, prints what go test prints without -v, and then one line
+// for each reason why tests were skipped, and one for each of the slowest tests, which go
+// test shows only with -v. It imports the standard library alone. Begin with report.
 //
-// The arguments are those of go test. The exit status is that of go test.
+// The arguments are those of go test, and so is the exit status.
 package main
 
 import (

@@ -185,7 +185,7 @@ func (t *tarjan) follow(at int) (to int, more bool) {
 	return 0, false
 }
 
-// close makes a component of what was visited since a transaction.
+// close makes a component of the transactions that were visited since one of them.
 func (t *tarjan) close(first int) {
 	t.sets++
 	for {

@@ -90,7 +90,7 @@ func (c *checker) addTimes(add func(from, to int, why relation, key string)) {
 			moments = append(moments, moment{t.End, true, i})
 		}
 	}
-	// What ends when another begins is beside it.
+	// A transaction that ends when another begins is concurrent with it.
 	slices.SortFunc(moments, func(a, b moment) int {
 		if a.at == b.at && a.ended != b.ended {
 			if b.ended {

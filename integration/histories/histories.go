@@ -27,7 +27,7 @@ func (o Outcome) String() string { return [...]string{"unknown", "committed", "a
 
 // Transaction is what a client has asked for and learned in one atomic step.
 type Transaction struct {
-	// Begin and End are the times before the request and after its answer. End is of
+	// Begin and End are the times before the request and after its answer. End has
 	// no meaning if the outcome is unknown.
 	Begin, End int64
 	Outcome    Outcome
@@ -82,7 +82,7 @@ const (
 	// G1c is a cycle of writes and reads: two transactions see each other.
 	G1c Kind = "G1c"
 	// GSingle is a cycle with one anti-dependency, for example a snapshot that has one
-	// half of a transaction. Where it is of one list and of two transactions, it is a
+	// half of a transaction. With one list and two transactions, it is a
 	// LostUpdate.
 	GSingle Kind = "G-single"
 	// G2 is a cycle with several anti-dependencies, for example write skew.

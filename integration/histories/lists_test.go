@@ -105,7 +105,7 @@ func TestCheckLists(t *testing.T) {
 	}
 }
 
-// TestCheckListsSerial compares the checker with what is certain: transactions that ran
+// TestCheckListsSerial compares the checker with known results: transactions that ran
 // one after another have no anomaly, and one that moves to another time has.
 func TestCheckListsSerial(t *testing.T) {
 	t.Parallel()

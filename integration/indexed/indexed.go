@@ -1,5 +1,6 @@
-// Package indexed lists the queries that the built-in schemas expect to be answered
-// from indexes, so that each store can be asked how it answers them. Begin with Check.
+// Package indexed lists the queries that the built-in schemas expect to be answered from
+// indexes, so that each adapter can test its plans for them. It imports catalog, query,
+// schema, store, storetest and schemas, and no adapter. Begin with Check.
 package indexed
 
 import (

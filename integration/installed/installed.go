@@ -1,8 +1,8 @@
-// Package installed gives tests tools in other languages, whose versions are fixed.
-// They are installed into .cache, once for each content of the files that name them.
+// Package installed provides tools in other languages to tests, in fixed versions. They
+// are installed into .cache, once for each content of the files that name them. It imports
+// the standard library alone. Begin with Suite.
 //
-// Where they cannot be had, a test is skipped, or fails when the word of its suite is
-// in MARQUEE_REQUIRE.
+// If a tool is missing, the test is skipped, or fails if MARQUEE_REQUIRE names its suite.
 package installed
 
 import (

@@ -1,6 +1,6 @@
 // Package marqueetest gives tests a server with an empty store: in the process
-// (Start), or from the image (Container). It may import everything that a program
-// does; begin with Start.
+// (Start), or from the image (Container). It imports package marquee, client and document,
+// and Docker's libraries. Begin with Start.
 package marqueetest
 
 import (
@@ -29,7 +29,7 @@ type Server struct {
 	URL string
 	// API is signed in as the administrator of Network.
 	API *client.Client
-	// Client sends requests as the same user, for what API has no function for.
+	// Client sends requests as the same user, where API has no function.
 	Client *http.Client
 	// Marquee is the server in the process, nil for one in a container.
 	Marquee *marquee.Server

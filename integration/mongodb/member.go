@@ -136,7 +136,7 @@ func (m *member) pause() error {
 	return nil
 }
 
-// answers reports whether the server answers soon. One that was told to stop may
+// answers reports whether the server answers soon. One that was asked to stop may
 // go on for some milliseconds on a busy machine.
 func (m *member) answers() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)

@@ -1,10 +1,11 @@
-// Package mongodb has a real MongoDB for tests. It is, in this order: the one
-// that MARQUEE_TEST_MONGODB_URI names; a mongod (MARQUEE_TEST_MONGOD, what
-// `make mongod` fetched, the PATH) that the tests start themselves; a container.
+// Package mongodb provides a real MongoDB to tests. It uses the first that exists: the
+// one that MARQUEE_TEST_MONGODB_URI names; a mongod (MARQUEE_TEST_MONGOD, the one that
+// `make mongod` downloaded, or one on the PATH) that the tests start; a container. It
+// imports nothing of the project. Begin with URI and NewReplicaSet.
 //
-// Where there is none, a test is skipped, or fails when the word mongodb is in
-// MARQUEE_REQUIRE. Whatever was started ends with the test binary, however that
-// ends, and leaves nothing behind.
+// If there is none, the test is skipped, or fails if MARQUEE_REQUIRE names mongodb. A
+// server that was started ends with the test binary, however that ends, and leaves
+// nothing behind.
 package mongodb
 
 import (
@@ -27,7 +28,7 @@ import (
 // of many packages may start theirs at the same time.
 const startLimit = 2 * time.Minute
 
-// errNone is the beginning of what says how a test could have its server.
+// errNone is the beginning of messages that say how to provide a server.
 var errNone = errors.New("no MongoDB")
 
 // Need skips a test where there is no MongoDB, or fails it when the word mongodb

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// An Option is what is special about a replica set.
+// An Option changes the settings of a replica set.
 type Option func(*settings)
 
 type settings struct {
@@ -15,7 +15,7 @@ type settings struct {
 	auth       bool
 }
 
-// WithTLS makes the servers refuse whoever does not speak TLS. URI trusts the
+// WithTLS makes the servers refuse connections without TLS. URI trusts the
 // certificate, which is made for these tests.
 func WithTLS() Option { return func(s *settings) { s.tls = true } }
 

@@ -1,5 +1,7 @@
-// Package schemathesis sends the requests that schemathesis makes of the OpenAPI document
-// of a server to each of its operations, and compares the answers with the document.
+// Package schemathesis sends requests that schemathesis generates from the OpenAPI document
+// of a server to each of its operations, and compares the answers with the document. It may
+// import everything that the program does, marqueetest, mongodb and installed. Begin with
+// TestAdvertising; folder_test.go makes random types.
 package schemathesis
 
 import (

@@ -1,5 +1,6 @@
-// Package validators has the OpenAPI document judged by two validators that know nothing
-// of each other. Both have the official schema of OpenAPI 3.1, and validate with it.
+// Package validators checks the OpenAPI document with two independent validators, which
+// have the official schema of OpenAPI 3.1. It may import package marquee, resources,
+// marqueetest and installed. Begin with TestDocumentIsValid.
 package validators
 
 import (
@@ -36,7 +37,7 @@ var validators = map[string]func(t *testing.T, document string) error{
 	},
 }
 
-// applications are what a server serves.
+// applications are the applications whose documents are checked.
 var applications = map[string]marquee.Options{
 	"advertising":    {Application: resources.New().Application()},
 	"no application": {},

@@ -48,7 +48,7 @@ func TestStoreIsLost(t *testing.T) {
 	f.finds("ferry", "200 a")
 	stop()
 	if text := f.log.String(); strings.Count(text, "article search is behind") == 0 || strings.Count(text, "article search has caught up") == 0 {
-		t.Errorf("the log does not tell: %s", text)
+		t.Errorf("the log does not report it: %s", text)
 	}
 }
 

@@ -41,7 +41,7 @@ func MimeTypes() []string {
 func allowed() string { return strings.Join(MimeTypes(), ", ") }
 
 // bundled has the media types of the files that a bundle may contain, by the
-// extensions of their names. The type of a text file cannot be told from its
+// extensions of their names. The type of a text file cannot be recognised by its
 // content; files of all other types must match their extension.
 var bundled = map[string]string{
 	".html": htmlKind.media, ".htm": htmlKind.media,

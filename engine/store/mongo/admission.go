@@ -30,7 +30,7 @@ const (
 	firstWindow = 24 << 20
 	leastWindow = 8 << 20
 	mostWindow  = 1 << 30
-	// shrinking is the factor by which the window shrinks.
+	// shrinking is the factor that the window is multiplied by when it shrinks.
 	shrinking = 0.75
 )
 

@@ -87,7 +87,7 @@ func (a *ahead) get(collection string, keys []store.Key, yield func(*store.Recor
 func (a *ahead) each(lookups []store.Lookup, yield func(string, *store.Record) error) error {
 	for _, l := range lookups {
 		_, damaged, err := a.get(l.Collection, l.Keys, func(r *store.Record) error { return yield(l.Collection, r) })
-		if err != nil && !damaged { // a damaged one is the fault of whoever asks for it
+		if err != nil && !damaged { // a damaged record fails the call that asks for it
 			return err
 		}
 	}

@@ -47,7 +47,7 @@ type proxy struct {
 	server   string
 
 	mu sync.Mutex
-	// judge is called for every command, one at a time, except those by which
+	// judge is called for every command, one at a time, except those with which
 	// the driver monitors its server. The function that it returns, if any, is
 	// called after the mishap.
 	judge   func(step) (happens mishap, then func())
@@ -216,8 +216,7 @@ func isMsg(message []byte) bool {
 	return len(message) > afterFlags && binary.LittleEndian.Uint32(message[12:]) == opMsg && message[afterFlags] == 0
 }
 
-// streams reports whether a message is one by which the driver monitors its
-// server.
+// streams reports whether the driver monitors its server with a message.
 func streams(message []byte) bool {
 	return isMsg(message) && binary.LittleEndian.Uint32(message[afterHeader:])&exhaustAllowed != 0
 }

@@ -34,9 +34,8 @@ func (s *snapshot) broken() bool {
 	return s.t.broken != nil
 }
 
-// memberTx is the store.Tx of a member. It keeps what the member writes. It does not
-// support what groups need not: reads by a condition, and of what the member has
-// written.
+// memberTx is the store.Tx of a member. It keeps what the member writes. It
+// supports neither reads by a condition nor reads of what the member has written.
 type memberTx struct {
 	store.Refusing // refuse
 	snapshot       *snapshot

@@ -1,7 +1,8 @@
 // Package mongo is the store for production: it keeps records in a MongoDB
-// database, on a replica set or a sharded cluster. It imports store and what
-// store is made of. Begin with Store; a write passes through write.go and
-// transaction.go, a query through compile.go, plan.go, page.go and view.go.
+// database, on a replica set or a sharded cluster. Small transactions that wait at the same
+// time are committed together (group commit, group.go). It imports store, document and
+// query. Begin with Store; a write passes through transaction.go and write.go, a query
+// through compile.go, plan.go, page.go and view.go.
 package mongo
 
 import (

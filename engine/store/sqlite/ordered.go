@@ -124,7 +124,7 @@ func (p *plan) byID() bool {
 }
 
 // mergedColumns are recordColumns with the values that the table of ordered terms
-// repeats, by which SQLite merges the ranges without sorting.
+// repeats, so that SQLite merges the ranges without sorting.
 var mergedColumns = strings.NewReplacer(",id,", ",o_id,", ",create_time,", ",o_time,").Replace(recordColumns)
 
 // mergedSQL is the statement that selects the records of a plan by its ordered terms.

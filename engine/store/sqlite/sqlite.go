@@ -1,7 +1,7 @@
 // Package sqlite is the store that needs no server: it keeps records in one
 // SQLite file. One writer commits concurrent transactions together (group commit,
-// writer.go), while a pool of readers reads snapshots. It imports store and what store is made of.
-// Begin with Store; a query passes through compile.go, plan.go, page.go and
+// writer.go), while a pool of readers reads snapshots. It imports store, document and
+// query. Begin with Store; a query passes through compile.go, plan.go, page.go and
 // view.go.
 package sqlite
 

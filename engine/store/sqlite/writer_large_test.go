@@ -49,7 +49,7 @@ func TestLargeAlone(t *testing.T) {
 		}
 		again += n - 1
 	}
-	if again == 0 { // in whatever order they came: of three that succeed, two come behind others
+	if again == 0 { // in any order: of three that succeed, two come behind others
 		t.Error("no large transaction ran again")
 	}
 	if n := s.Commits() - before; n < 3 || n > 8 {

@@ -137,7 +137,7 @@ var breaches = []struct {
 	{"no state", broken{record: func(r *store.Record) { r.State = "" }}, find, "incomplete record"},
 	{"a document that is none", broken{record: func(r *store.Record) { r.Document = []byte("[]") }}, find, "not an object"},
 	{"a local time", broken{record: func(r *store.Record) { r.CreateTime = r.CreateTime.In(time.FixedZone("east", 60)) }}, find, "not in UTC"},
-	{"what was not asked for", broken{record: func(r *store.Record) { r.Document = []byte(`{"n":2}`) }}, find, "does not match"},
+	{"records that were not asked for", broken{record: func(r *store.Record) { r.Document = []byte(`{"n":2}`) }}, find, "does not match"},
 	{"a snapshot used after its function", broken{}, func(ctx context.Context, s store.Store) {
 		var kept store.Snapshot
 		_ = s.Read(ctx, func(snapshot store.Snapshot) error { kept = snapshot; return nil })

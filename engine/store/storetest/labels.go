@@ -58,7 +58,7 @@ func testLabels(f *fixture) {
 	}))
 }
 
-// labelOwner is a field by which records are found by an ordered term.
+// labelOwner is a field with ordered terms.
 var labelOwner = query.Field{Kind: query.String, Term: query.OrderedKey + "owner", Path: []query.Step{{Name: "owners", Array: true}}}
 
 // testLabelsOfSome asks for the labels of the records that meet a condition, and of

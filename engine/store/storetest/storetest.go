@@ -1,7 +1,7 @@
 // Package storetest proves that a store keeps the promise of package store: one
 // suite, run on every adapter, and a decorator that checks the contract while
-// other tests run. It imports store and what store is made of, and no adapter.
-// Begin with Run; each part of the suite has a file of its own.
+// other tests run. It imports store, document and query, and no adapter. Begin with Run;
+// each part of the suite has a file of its own.
 package storetest
 
 import (

@@ -1,11 +1,12 @@
 // Command peers compares Marquee with services that do similar things, on the machine
 // that it runs on: `make bench-peers`. It installs each with its own package manager into
 // .cache/peers, gives all of them the same objects, and sends them the same requests,
-// a short time to each in turn.
+// a short time to each in turn. It imports integration/mongodb alone, as the peers are
+// programs. Begin with compare.
 //
 //	go run ./integration/bench/peers -objects 100000
 //
-// A peer is a file peer-*.json with the fields of the type peer; to add one needs no Go.
+// A peer is a file peer-*.json with the fields of the type peer; adding one needs no Go.
 package main
 
 import (

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// password is of all users of the peers, which listen on this machine alone.
+// password is that of all users of the peers, which listen on this machine alone.
 const password = "correct-horse-battery-staple"
 
 // service is a peer that is running.

@@ -1,13 +1,14 @@
 // Command versions compares two builds of the program: it sends ordinary requests
 // to each in turn, on an embedded store of its own, and prints the ratios of the
 // requests answered in a second and, on Linux, of the processor time that each
-// request takes. The latter depends less on what else the machine does.
+// request takes. The latter depends less on the load of the machine. It imports nothing
+// of the project. Begin with compare.
 //
 //	go run ./integration/bench/versions [-only EXPRESSION] OLD NEW [MONGODB]
 //
 // Only kinds of requests that match the expression are sent.
 // With the URI of a replica set, such as mongodb://127.0.0.1:27017/?replicaSet=rs0,
-// each has a new database there, which stays.
+// each has a new database there, which is not removed.
 package main
 
 import (

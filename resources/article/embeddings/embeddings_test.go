@@ -72,7 +72,7 @@ func TestEmbeddingsAreInTheOrderOfTexts(t *testing.T) {
 	}
 }
 
-func TestFaultsOfTheServiceAreTold(t *testing.T) {
+func TestFaultsOfTheServiceAreReported(t *testing.T) {
 	const secret = "echoed " + testKey
 	write := func(body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }

@@ -252,7 +252,7 @@ func checkNothingIsLeft(t *testing.T, terms *Terms, articles reference) {
 	}
 }
 
-// What one goroutine puts, it finds, whatever the others do; in the end the
+// A goroutine finds what it has put, whatever the others do; in the end the
 // scores are those of the reference.
 func TestConcurrentWritesAndSearches(t *testing.T) {
 	terms, want := NewTerms(0), reference{}

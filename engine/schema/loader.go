@@ -1,0 +1,112 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// baseURL is the beginning of the URLs of files.
+const baseURL = "marquee:///"
+
+// file is one schema file.
+type file struct {
+	// name is the path in problems, url the base of each $ref.
+	name, url string
+	common    bool
+	// source is the index of the file's source; builtIn reports whether that is the
+	// built-in one.
+	source  int
+	builtIn bool
+	data    []byte
+	content map[string]any
+	// unsound reports whether the file cannot be compiled, even without its faults.
+	unsound bool
+}
+
+// others returns the name of another file in a problem of this one. Built-in files
+// have none, as the author of a folder cannot read them.
+func (f *file) others(other *file) string {
+	if other.builtIn && other.source != f.source {
+		return "a built-in type"
+	}
+	return other.name
+}
+
+// loader holds the files of a load and the problems found in them, for all its steps.
+type loader struct {
+	options  Options
+	files    map[string]*file // by URL
+	unread   []*file          // files without content
+	problems Problems
+	// faults are the locations of faults that prevent files from being compiled.
+	faults  []location
+	omitted omissions
+	// shapes are the shapes of the types after compilation.
+	shapes *shapes
+	// compiled compiles the schema at a location. It returns nil if there is none.
+	compiled func(location) *jsonschema.Schema
+}
+
+// problem reports a fault that prevents a file from being compiled.
+func (l *loader) problem(f *file, pointer, text, cure string) {
+	l.faults = append(l.faults, location{f, pointer})
+	l.report(f, pointer, text, cure)
+}
+
+func (l *loader) report(f *file, pointer, text, cure string) {
+	if l.omitted.covers(f, pointer) {
+		return
+	}
+	l.problems = append(l.problems, Problem{File: f.name, Pointer: pointer, Text: text, Cure: cure})
+}
+
+// reported reports whether there is a problem at a place.
+func (l *loader) reported(f *file, pointer string) bool {
+	return slices.ContainsFunc(l.problems, func(p Problem) bool { return p.File == f.name && p.Pointer == pointer })
+}
+
+func (l *loader) sorted() Problems {
+	l.number()
+	slices.SortFunc(l.problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(l.problems)
+}
+
+// inOrder returns the files sorted by URL.
+func (l *loader) inOrder() []*file {
+	files := make([]*file, 0, len(l.files))
+	for _, f := range l.files {
+		files = append(files, f)
+	}
+	slices.SortFunc(files, func(a, b *file) int { return strings.Compare(a.url, b.url) })
+	return files
+}
+
+// sound returns the files that can be compiled, sorted by URL.
+func (l *loader) sound() []*file {
+	return slices.DeleteFunc(l.inOrder(), func(f *file) bool { return f.unsound })
+}
+
+// mayName reports whether an unsound file may define a type, so that references to
+// that type cannot be checked.
+func (l *loader) mayName(typeName string) bool {
+	for _, f := range l.files {
+		r, _ := f.content["x-resource"].(map[string]any)
+		if f.unsound && !f.common && r["path"] == typeName {
+			return true
+		}
+	}
+	return slices.ContainsFunc(l.unread, func(f *file) bool { return f.url == baseURL+typeName+".json" })
+}
+
+// shared returns the content of the files in the folder common.
+func (l *loader) shared() map[string]map[string]any {
+	shared := map[string]map[string]any{}
+	for url, f := range l.files {
+		if f.common {
+			shared[strings.TrimPrefix(url, baseURL)] = f.content
+		}
+	}
+	return shared
+}

@@ -1,0 +1,91 @@
+package schema
+
+import (
+	"embed"
+	"errors"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"marquee/engine/document"
+	"marquee/engine/message"
+)
+
+//go:embed vocabulary.json
+var vocabulary embed.FS
+
+const (
+	vocabularyURL = "https://marquee.dev/schema/vocabulary"
+	dialect       = "https://json-schema.org/draft/2020-12/schema"
+)
+
+// checkVocabulary validates every file against the meta-schema.
+func (l *loader) checkVocabulary() {
+	compiler := newCompiler()
+	data, _ := vocabulary.ReadFile("vocabulary.json")
+	content, err := document.DecodeObject(data, document.Limits{Depth: 64})
+	if err == nil {
+		err = addResource(compiler, vocabularyURL, content)
+	}
+	if err != nil {
+		panic("schema: vocabulary.json: " + err.Error())
+	}
+	forTypes, forCommon := compiler.MustCompile(vocabularyURL), compiler.MustCompile(vocabularyURL+"#/$defs/common")
+	raw := rawSchemas{vocabularyURL: content}
+	for _, f := range l.inOrder() {
+		if declared, ok := f.content["$schema"].(string); ok && declared != dialect {
+			f.unsound = true
+			l.problem(f, "/$schema", "only draft 2020-12 is supported", `write "`+dialect+`"`)
+			continue
+		}
+		meta := forTypes
+		if f.common {
+			meta = forCommon
+		}
+		err := meta.Validate(f.content)
+		var invalid *jsonschema.ValidationError
+		if errors.As(err, &invalid) {
+			for _, fault := range raw.explain(invalid, f.content) {
+				l.vocabularyProblem(f, fault)
+			}
+		}
+	}
+}
+
+// vocabularyProblem explains a fault that the meta-schema finds to the author of a
+// schema. An unknown keyword does not prevent compilation, as later steps ignore
+// it.
+func (l *loader) vocabularyProblem(f *file, fault message.Message) {
+	at, _ := fault.Param("field").(string)
+	parent, name := at[:max(strings.LastIndexByte(at, '/'), 0)], at[strings.LastIndexByte(at, '/')+1:]
+	text, cure := strings.TrimSuffix(strings.TrimPrefix(fault.String(), at+" "), "."), "see docs/reference/schema-vocabulary.md"
+	say := l.problem
+	switch fault.Definition() {
+	case message.PropertyUnknown:
+		text, say = "this keyword is not known here", l.report
+	case message.PropertyForbidden:
+		say, text = l.report, "this keyword is not known here"
+		if parent == "/properties" && CommonField(name) {
+			text, cure = name+" is implied", "leave it out"
+		}
+	case message.PropertyName:
+		text = "this name is not allowed here"
+		if strings.HasSuffix(parent, "/patternProperties") {
+			pattern, _ := cutToken("/" + name)
+			text, cure = badPattern(pattern)
+		}
+	case message.ValueExcluded:
+		if name == "idProperty" {
+			text, cure = "idProperty is a second name of id and cannot be the name of a common field", "choose another name"
+		}
+	case message.ValueFormat:
+		if pattern, ok := lookup(f.content, at).(string); ok && name == "pattern" {
+			text, cure = badPattern(pattern)
+		}
+	case message.ValuePattern:
+		if name == "$ref" {
+			text, cure = notReached, refCure
+		}
+	}
+	say(f, at, text, cure)
+}
