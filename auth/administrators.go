@@ -18,7 +18,7 @@ import (
 
 // guardCollection has a record for each network, written by every transaction that
 // may remove an administrator. Two transactions that each rely on the administrator
-// that the other removes therefore conflict.
+// that the other removes therefore conflict. So do those of guardGrants.
 const guardCollection = "auth_administrators"
 
 // guardUsers guards the networks where users lose roles or are deactivated.

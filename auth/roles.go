@@ -43,6 +43,7 @@ func roleBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change
 		}
 	}
 	if len(granted) > 0 {
+		guardGrants(ctx, w, c.Network)
 		apart, err := heldApart(w, c.Network, c.ID, grant)
 		if err == nil && apart {
 			err = message.GrantNotHeld.Error(message.Params{"field": "/permissions", "value": granted[0]})

@@ -30,6 +30,9 @@ func validateTeams(ctx context.Context, w *engine.Writing, changes []*engine.Cha
 		if holdsAll(grant, w) {
 			continue
 		}
+		if len(members) > 0 {
+			guardGrants(ctx, w, c.Network)
+		}
 		affected[c] = members
 		for _, id := range members {
 			users[id] = true
