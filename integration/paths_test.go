@@ -68,9 +68,10 @@ func trickyPaths() (paths []string) {
 // without a token, with one of a user who has no role, and with one of a user who
 // has: nothing of it is shown without a right, no answer leads elsewhere, and
 // a text that is no path is answered with an error alone.
-func TestPathTricks(t *testing.T) {
-	t.Parallel()
-	c := converse(t, newSQLite)
+func TestPathTricks(t *testing.T) { eachStore(t, testPathTricks) }
+
+func testPathTricks(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
 	c.send("POST", "/api/v1/teams/secret?context=main", `{"name": "Confidential"}`, 201, "")
 	c.send("POST", "/api/v1/users/eve", `{"username": "eve", "password": "a password to test with"}`, 201, "")
 	eve, err := c.s.signIn("eve")
@@ -136,9 +137,10 @@ func rawRequestWith(t *testing.T, s *service, line, body string, headers ...stri
 // TestHeaderInjection puts line breaks and names of headers into all that a
 // client can choose: none of it becomes a header, a second answer, or a place
 // where a client is sent.
-func TestHeaderInjection(t *testing.T) {
-	t.Parallel()
-	c := converse(t, newSQLite)
+func TestHeaderInjection(t *testing.T) { eachStore(t, testHeaderInjection) }
+
+func testHeaderInjection(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
 	evil := "x\r\nInjected: yes\r\nSet-Cookie: a=b\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"
 	escaped := url.PathEscape(evil)
 	clean := func(what string, a *answer) {
