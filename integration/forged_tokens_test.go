@@ -262,3 +262,70 @@ func testTokensOfOthers(t *testing.T, fresh newStore) {
 	is(here, access, http.StatusUnauthorized)
 	is(here, here.token, http.StatusUnauthorized)
 }
+
+// TestForgedOpaqueTokens sends what can be made of a refresh token and of an API token, and
+// what the store has of them: all are refused in the same words, change nothing, and leave
+// the tokens themselves valid.
+func TestForgedOpaqueTokens(t *testing.T) { eachStore(t, testForgedOpaqueTokens) }
+
+func testForgedOpaqueTokens(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
+	grant := func(form url.Values) *answer {
+		a, err := c.s.send(http.MethodPost, "/api/authenticate", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	refreshed := func(token string) *answer {
+		return grant(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}})
+	}
+	used := func(token string) *answer {
+		return c.s.ask(token, http.MethodGet, "/api/v1/networks/main", "", nil)
+	}
+	signedIn, _ := grant(url.Values{"grant_type": {"password"}, "username": {admin}, "password": {adminPassword}}).json().(map[string]any)
+	refresh := fmt.Sprint(signedIn["refresh_token"])
+	c.send("PUT", "/api/v1/roles/reader?context=main", `{"name": "R", "scope": "NETWORK"}`, 201, "")
+	made, _ := c.send("PUT", "/api/v1/tokens/t?context=main", `{"name": "T", "role": "reader"}`, 201, "").json().(map[string]any)
+	api := fmt.Sprint(made["token"])
+	for _, kind := range []struct {
+		token, other string
+		send         func(string) *answer
+		status       int
+	}{{refresh, api, refreshed, http.StatusBadRequest}, {api, refresh, used, http.StatusUnauthorized}} {
+		before, err := c.s.camera.picture()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256([]byte(kind.token))
+		forged := []string{kind.other, kind.token[1:], kind.token + "A", kind.token + "=", kind.token + ".", " " + kind.token + "x", kind.token + kind.token,
+			strings.ToUpper(kind.token), strings.ToLower(kind.token), strings.Repeat("A", len(kind.token)), url.QueryEscape("' OR '1'='1"), "null", "mq_" + kind.token, strings.TrimPrefix(kind.token, "mq_") + "x",
+			base64.RawURLEncoding.EncodeToString(sum[:]), base64.StdEncoding.EncodeToString(sum[:]), apiHash(kind.token), "mq_" + base64.RawURLEncoding.EncodeToString(sum[:])}
+		for _, length := range []int{1, len(kind.token) / 2, len(kind.token) - 1} {
+			forged = append(forged, kind.token[:length])
+		}
+		for i := range kind.token {
+			letter := "A"
+			if kind.token[i] == 'A' {
+				letter = "B"
+			}
+			forged = append(forged, kind.token[:i]+letter+kind.token[i+1:])
+		}
+		one := ""
+		for _, token := range forged {
+			a := kind.send(token)
+			if one == "" {
+				one = string(a.body)
+			}
+			if a.status != kind.status || string(a.body) != one {
+				t.Errorf("%q for %q: %d, not %d: %s", token, kind.token, a.status, kind.status, a.body)
+			}
+		}
+		if after, err := c.s.camera.picture(); err != nil || after != before {
+			t.Errorf("the store is not as before: %v", err)
+		}
+		if a := kind.send(kind.token); a.status != http.StatusOK {
+			t.Errorf("the token itself: %d %s", a.status, a.body)
+		}
+	}
+}
