@@ -136,7 +136,7 @@ func testImportRefuses(t *testing.T, fresh newStore) {
 		{[]string{"notes", object, "--context", "other"}, []string{`no network "other"`, `the networks are "main"`}},
 		{[]string{envelope, "--context", "other"}, []string{`no network "other"`}},
 		{[]string{"users", object, "--context", "main"}, []string{"users belong to no network", "leave --context out"}},
-		{[]string{"notes", object + "-no", "--context", "main"}, []string{"cannot be read", "no such file"}},
+		{[]string{"notes", object + "-no", "--context", "main"}, []string{"cannot be read: there is no "}},
 		{[]string{"notes", dir, "--context", "main"}, []string{"is a folder"}},
 		{[]string{"notes", object, "--context", "main", "--rejected", object}, []string{"cannot be both"}},
 		{[]string{"notes", object, "--context", "main", "--chunk", "0"}, []string{"from 1 to 10000"}},

@@ -89,7 +89,7 @@ func TestConfigurationRefused(t *testing.T) {
 		{"log format", nil, serve("--log-format", "xml"), []string{"--log-format", "json"}},
 		{"folder", nil, serve("--schemas", schemas), []string{"--schemas", "none"}},
 		{"address", nil, serve("--addr", "127.0.0.1:99999"), []string{"99999"}},
-		{"no file", nil, serve("--config", filepath.Join(dir, "missing.json")), []string{"missing.json", "no such file"}},
+		{"no file", nil, serve("--config", filepath.Join(dir, "missing.json")), []string{"there is no ", "missing.json"}},
 		{"folder as file", nil, serve("--config", dir), []string{dir}},
 		{"no JSON", nil, serve("--config", config(`{"bootstrap_password": "`+secret)), []string{".json", "line 1"}},
 		{"no object", nil, serve("--config", config(`["`+secret+`"]`)), []string{".json", "object"}},

@@ -98,7 +98,7 @@ func TestEdgeSettings(t *testing.T) {
 	selfSigned(t, filepath.Join(t.TempDir(), "cert.pem"), other, 2)
 	for wants, args := range map[string][]string{
 		"belong together":            {"--tls-cert", certFile},
-		"no such file":               {"--tls-cert", certFile + "x", "--tls-key", keyFile},
+		"there is no ":               {"--tls-cert", certFile + "x", "--tls-key", keyFile},
 		"private key does not match": {"--tls-cert", certFile, "--tls-key", other},
 		"hsts-max-age":               {"--hsts-max-age", "-1s"},
 		"is not an origin":           {"--cors-origins", "*"},

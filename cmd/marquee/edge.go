@@ -70,7 +70,7 @@ func (f *edgeFlags) certificate(log *slog.Logger) (*rest.Certificate, error) {
 	}
 	certificate, err := rest.LoadCertificate(f.TLSCert, f.TLSKey)
 	if err != nil {
-		return nil, fmt.Errorf("the certificate cannot be used: %w", err)
+		return nil, fmt.Errorf("the certificate cannot be used: %w", causeOf(err))
 	}
 	if expires := certificate.Expires(); time.Now().After(expires) {
 		log.Error("the certificate has expired", slog.String("file", f.TLSCert), slog.Time("expires", expires))

@@ -37,7 +37,7 @@ func (f *embeddingsFlags) service() (*embeddings.Client, error) {
 		}
 		content, err := os.ReadFile(f.EmbeddingsKeyFile)
 		if err != nil {
-			return nil, fmt.Errorf("the key of the embeddings service cannot be read: %w", err)
+			return nil, fmt.Errorf("the key of the embeddings service cannot be read: %w", causeOf(err))
 		}
 		key = strings.TrimSpace(string(content))
 	}

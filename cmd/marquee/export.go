@@ -113,11 +113,11 @@ func (c *exportCommand) files() (*os.Root, error) {
 		return nil, nil
 	}
 	if err := os.MkdirAll(c.Files, 0o700); err != nil {
-		return nil, fmt.Errorf("the folder of --files cannot be made: %w", err)
+		return nil, fmt.Errorf("the folder of --files cannot be made: %w", causeOf(err))
 	}
 	folder, err := os.OpenRoot(c.Files)
 	if err != nil {
-		return nil, fmt.Errorf("the folder of --files cannot be opened: %w", err)
+		return nil, fmt.Errorf("the folder of --files cannot be opened: %w", causeOf(err))
 	}
 	return folder, nil
 }
@@ -156,7 +156,7 @@ func (c *exportCommand) types(ctx context.Context, s *service) ([]*schema.Type, 
 func (c *exportCommand) write(ctx context.Context, x transfer.Export) (exported transfer.Exported, err error) {
 	file, err := os.CreateTemp(c.folder(), ".marquee-export-*")
 	if err != nil {
-		return exported, fmt.Errorf("a file cannot be made: %w", err)
+		return exported, fmt.Errorf("a file cannot be made: %w", causeOf(err))
 	}
 	defer func() {
 		file.Close()

@@ -45,12 +45,12 @@ func (c *healthCommand) Run(ctx context.Context) error {
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("the service does not answer: %w", err)
+		return fmt.Errorf("the service does not answer: %w", causeOf(err))
 	}
 	defer response.Body.Close()
 	reason, err := io.ReadAll(io.LimitReader(response.Body, healthBytes))
 	if err != nil {
-		return fmt.Errorf("the response of the service is incomplete: %w", err)
+		return fmt.Errorf("the response of the service is incomplete: %w", causeOf(err))
 	}
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("the service is not ready: %s: %s", response.Status, reason)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -49,13 +48,13 @@ func describe(value *kong.Value) string {
 	return strings.TrimSuffix(value.Help, ".") + " (" + strings.Join(notes, ", ") + ")."
 }
 
-// withoutValue matches what the flag library says of a flag that needs a value and
-// is the last argument, or comes before another flag.
-var withoutValue = regexp.MustCompile(`^(--[a-z-]+): expected \S+ value but got .*`)
-
 // usageText is what is wrong with a command line.
 func usageText(wrong *kong.ParseError) string {
-	return withoutValue.ReplaceAllString(wrong.Error(), "$1 needs a value")
+	text := causeOf(wrong.Unwrap()).Error()
+	for _, value := range valueTexts {
+		text = value.said.ReplaceAllString(text, value.says)
+	}
+	return text
 }
 
 // explainUsage says on standard error what is wrong with a command line.

@@ -100,13 +100,13 @@ func (c *importCommand) input(ctx context.Context, path string) (*os.File, int64
 	if path != "-" {
 		var err error
 		if input, err = os.Open(path); err != nil { // #nosec G304 -- the operator chooses the file
-			return nil, 0, fmt.Errorf("the file to import cannot be read: %w", err)
+			return nil, 0, fmt.Errorf("the file to import cannot be read: %w", causeOf(err))
 		}
 	}
 	info, err := input.Stat()
 	switch {
 	case err != nil:
-		return nil, 0, fmt.Errorf("the file to import cannot be read: %w", err)
+		return nil, 0, fmt.Errorf("the file to import cannot be read: %w", causeOf(err))
 	case info.IsDir():
 		return nil, 0, fmt.Errorf("%s is a folder: name a file", path)
 	}
@@ -229,7 +229,7 @@ func (c *importCommand) run(ctx context.Context, s *service, t *schema.Type, inp
 	if c.Files != "" {
 		var err error
 		if folder, err = os.OpenRoot(c.Files); err != nil {
-			return fmt.Errorf("the folder of --files cannot be opened: %w", err)
+			return fmt.Errorf("the folder of --files cannot be opened: %w", causeOf(err))
 		}
 		defer folder.Close()
 	}

@@ -79,7 +79,7 @@ func connectOperator(ctx context.Context, database string) (*operator, error) {
 	case errors.Is(err, fs.ErrNotExist), err == nil && info.Mode().Type() != fs.ModeSocket:
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("the socket of the server cannot be reached: %w: run the command as the user of the server", err)
+		return nil, fmt.Errorf("the socket of the server cannot be reached: %w: run the command as the user of the server", causeOf(err))
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dialOperator(ctx, database) }
 	c, err := dial(ctx, "", "")
@@ -233,12 +233,12 @@ func (o *operator) call(ctx context.Context, method, path string, parameters url
 	}
 	response, err := o.client.Do(request)
 	if err != nil {
-		return interruptedBy(ctx, fmt.Errorf("the service does not answer: %w", err))
+		return interruptedBy(ctx, fmt.Errorf("the service does not answer: %w", causeOf(err)))
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxOperatorResponse))
 	if err != nil {
-		return interruptedBy(ctx, fmt.Errorf("the response of the service is incomplete: %w", err))
+		return interruptedBy(ctx, fmt.Errorf("the response of the service is incomplete: %w", causeOf(err)))
 	}
 	if response.StatusCode >= http.StatusBadRequest {
 		return refusalOf(response.Status, response.StatusCode, text)

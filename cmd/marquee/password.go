@@ -35,7 +35,7 @@ func (f *passwordFlags) password(ctx context.Context) (string, error) {
 	case f.PasswordFile != "" && f.PasswordFile != "-":
 		file, err := os.Open(f.PasswordFile)
 		if err != nil {
-			return "", fmt.Errorf("the password cannot be read: %w", err)
+			return "", fmt.Errorf("the password cannot be read: %w", causeOf(err))
 		}
 		defer file.Close()
 		return firstLine(file)
@@ -49,7 +49,7 @@ func (f *passwordFlags) password(ctx context.Context) (string, error) {
 func firstLine(r io.Reader) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxPasswordFile+1))
 	if err != nil {
-		return "", fmt.Errorf("the password cannot be read: %w", err)
+		return "", fmt.Errorf("the password cannot be read: %w", causeOf(err))
 	}
 	if len(text) > maxPasswordFile {
 		return "", errors.New("the password cannot be read: its file is too large")

@@ -49,10 +49,10 @@ func (c *rotateSecretsCommand) Run(ctx context.Context) error {
 	}
 	keys, err := auth.KeyFiles(path)
 	if err != nil {
-		return fmt.Errorf("the key file cannot be read: %w", err)
+		return fmt.Errorf("the key file cannot be read: %w", causeOf(err))
 	}
 	if err := auth.RotateKeyFile(path); err != nil {
-		return fmt.Errorf("the key file cannot be replaced: %w", err)
+		return fmt.Errorf("the key file cannot be replaced: %w", causeOf(err))
 	}
 	c.say("%s has a new key; %s keeps %s", path, auth.RetiredKeys(path), counted(int64(len(keys)), "key")+" from before")
 	err = c.reseal(ctx)

@@ -148,7 +148,7 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 	}
 	keys, err := f.keys(ctx, options.Store)
 	if err != nil {
-		return fmt.Errorf("the secret key cannot be used: %w", err)
+		return fmt.Errorf("the secret key cannot be used: %w", causeOf(err))
 	}
 	if s.sealer, err = auth.NewSealer(keys...); err != nil {
 		return err
