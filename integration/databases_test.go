@@ -70,8 +70,8 @@ func dropDatabases() (err error) {
 	return err
 }
 
-// emptyDatabase leaves nothing in a database but its collections and what marks them as
-// those of a store. It reports whether all collections are of types that come with the
+// emptyDatabase leaves nothing in a database but the collections of types, their indexes,
+// and the document that marks the database as a store. It reports whether all collections are of types that come with the
 // program, as others would be in the way of the next test.
 func emptyDatabase(uri string) (usual bool, err error) {
 	if err := endTransactions(uri); err != nil {
@@ -87,7 +87,12 @@ func emptyDatabase(uri string) (usual bool, err error) {
 	usual = true
 	for _, name := range names {
 		usual = usual && (internal.MatchString(name) || slices.Contains(usualTypes(), name))
-		_, wrong := db.Collection(name).DeleteMany(ctx, bson.D{})
+		var wrong error
+		if strings.HasPrefix(name, "marquee.") {
+			wrong = db.Collection(name).Drop(ctx)
+		} else {
+			_, wrong = db.Collection(name).DeleteMany(ctx, bson.D{})
+		}
 		err = errors.Join(err, wrong)
 	}
 	return usual, err

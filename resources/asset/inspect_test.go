@@ -128,6 +128,8 @@ func checkFiles(t *testing.T, f facts, want map[string]string) {
 
 func TestInspectRefuses(t *testing.T) {
 	gif, mp4, webp := assettest.GIF(7, 5, 2), assettest.MP4(10, 10), assettest.WebP("extended", 10, 10, 2)
+	comment := "<!--" + strings.Repeat("a", maxTokenBytes/2) + "-->" // few tokens, as each takes time
+	largeSVG := []byte(svgStart + ">" + strings.Repeat(comment, maxSVGBytes/len(comment)+1) + "</svg>")
 	for name, c := range map[string]struct {
 		content []byte
 		want    *message.Definition
@@ -176,7 +178,7 @@ func TestInspectRefuses(t *testing.T) {
 		"svg with a text too large":       {[]byte(svgStart + `>` + strings.Repeat("a", maxTokenBytes+1) + `</svg>`), catalogue.AssetToken},
 		"svg with a comment too large":    {[]byte(svgStart + `><!--` + strings.Repeat("a>", maxTokenBytes/2) + `--></svg>`), catalogue.AssetToken},
 		"svg with too many attributes":    {[]byte(svgStart + `><a>text<b ` + strings.Repeat(`a="" `, maxAttributes+1) + `/></a></svg>`), catalogue.AssetToken},
-		"svg too large":                   {[]byte(svgStart + ">" + strings.Repeat("<g/>", maxSVGBytes/4) + "</svg>"), catalogue.AssetTooLarge},
+		"svg too large":                   {largeSVG, catalogue.AssetTooLarge},
 		"zip cut off":                     {assettest.ZIP(page, style)[:60], catalogue.BundleDamaged},
 		"zip without entries":             {assettest.ZIP(), catalogue.BundlePrimary},
 		"zip without a page":              {assettest.ZIP(style), catalogue.BundlePrimary},
@@ -210,7 +212,7 @@ func TestInspectRefuses(t *testing.T) {
 		"entry that is no font":  {assettest.ZIP(page, entry("a.woff2", "wOFF")), catalogue.BundleEntryType},
 		"entry that is no svg":   {assettest.ZIP(page, entry("a.svg", "<svg>")), catalogue.BundleEntryType},
 		"entry of too many":      {assettest.ZIP(page, entry("a.png", string(pngOf(1<<20, 1<<20)))), catalogue.AssetPixels},
-		"entry that is too large": {assettest.ZIP(page, assettest.Entry{Name: "a.svg", Content: svgStart + ">" + strings.Repeat("<g/>", maxSVGBytes/4) + "</svg>",
+		"entry that is too large": {assettest.ZIP(page, assettest.Entry{Name: "a.svg", Content: string(largeSVG),
 			Change: func(h *zip.FileHeader) { h.Method = zip.Store }}), catalogue.AssetTooLarge},
 		"too many entries":     {assettest.ZIP(slices.Collect(many(maxEntries + 1))...), catalogue.BundleEntries},
 		"far too many entries": {assettest.ZIP(slices.Collect(many(60_000))...), catalogue.BundleEntries},
