@@ -71,8 +71,8 @@ func dropDatabases() (err error) {
 }
 
 // emptyDatabase leaves nothing in a database but the collections of types, their indexes,
-// and the document that marks the database as a store. It reports whether all collections are of types that come with the
-// program, as others would be in the way of the next test.
+// and the document that marks the database as a store. It reports whether all types come
+// with the program, as collections of others would be in the way of the next test.
 func emptyDatabase(uri string) (usual bool, err error) {
 	if err := endTransactions(uri); err != nil {
 		return false, err
