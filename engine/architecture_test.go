@@ -26,6 +26,7 @@ var arrows = map[string][]string{
 	"resources/catalogue":          {"engine/message"},
 	".":                            {"auth", "engine", "schemas/base"},
 	"auth":                         {"auth", "engine"},
+	"auth/commonpasswords":         {},
 	"client":                       {},
 	"schemas":                      {"schemas/base"},
 	"docs":                         {"schemas"},
