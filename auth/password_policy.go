@@ -8,6 +8,7 @@ import (
 	"github.com/ccojocar/zxcvbn-go"
 	"golang.org/x/text/unicode/norm"
 
+	"marquee/auth/commonpasswords"
 	"marquee/engine"
 	"marquee/engine/message"
 )
@@ -58,7 +59,7 @@ func (p PasswordPolicy) broken(password, username string) (*message.Definition, 
 		return message.ValueTooShort, message.Params{"limit": p.minLength()}
 	case utf8.RuneCountInString(username) >= shortestName && strings.Contains(folded(password), folded(username)):
 		return message.PasswordHasUsername, nil
-	case guessable(password):
+	case commonpasswords.Contains(password), guessable(password):
 		return message.PasswordCommon, nil
 	}
 	return nil, nil
@@ -77,9 +78,9 @@ const (
 	estimated = 40
 )
 
-// guessable reports whether a password is common, or differs from a common one in what
-// those who guess passwords try: capitals, digits for letters, years, sequences, rows
-// of the keyboard, repetition.
+// guessable reports whether a password is made of common passwords, words or names, or
+// differs from them in what those who guess passwords try: capitals, digits for letters,
+// years, sequences, rows of the keyboard, repetition.
 func guessable(password string) bool {
 	end, n := len(password), 0
 	for i := range password {

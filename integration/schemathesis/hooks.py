@@ -23,7 +23,7 @@ REFUSALS = {
     "error.field.unknown": "the parameter is a text of any property",
     # How the server is configured decides.
     "error.value.too.short /password": "--min-password-length",
-    "error.password.common": "it estimates how easily one is guessed",
+    "error.password.common": "it has a list of common ones, and estimates how easily one is guessed",
     # Schemas of updates, which can leave out what a new object must have.
     "error.property.required": "a new object needs it",
     "error.id.required": "a new object of this type needs it",
