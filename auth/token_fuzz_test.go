@@ -59,7 +59,7 @@ func serviceWithUser(tb testing.TB) *Service {
 // signed returns a signed token after a change.
 func signed(tb testing.TB, change func(*jwt.Token, *claims)) string {
 	tb.Helper()
-	c := claims{RegisteredClaims: jwt.RegisteredClaims{Issuer: issuer, Subject: "u", ID: "t",
+	c := claims{RegisteredClaims: jwt.RegisteredClaims{Issuer: issuer, Audience: jwt.ClaimStrings{audience}, Subject: "u", ID: "t",
 		IssuedAt: jwt.NewNumericDate(tokenTime), ExpiresAt: jwt.NewNumericDate(tokenTime.Add(time.Hour))}}
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &c)
 	token.Header["kid"] = "k"
@@ -94,6 +94,7 @@ var spoilt = map[string]func(*jwt.Token, *claims){
 	"issued later":           func(_ *jwt.Token, c *claims) { c.IssuedAt = jwt.NewNumericDate(tokenTime.Add(2 * time.Minute)) },
 	"another issuer":         func(_ *jwt.Token, c *claims) { c.Issuer = "other" },
 	"another audience":       func(_ *jwt.Token, c *claims) { c.Audience = jwt.ClaimStrings{"other"} },
+	"no audience":            func(_ *jwt.Token, c *claims) { c.Audience = nil },
 	"a critical extension":   func(t *jwt.Token, _ *claims) { t.Header["crit"] = []string{"exp"} },
 	"an ended session":       func(_ *jwt.Token, c *claims) { c.Epoch = 1 },
 	"nobody":                 func(_ *jwt.Token, c *claims) { c.Subject = "" },
@@ -109,7 +110,7 @@ func TestSpoiltTokens(t *testing.T) {
 	}
 	for name, change := range map[string]func(*jwt.Token, *claims){
 		"of a server whose clock is ahead": func(_ *jwt.Token, c *claims) { c.IssuedAt = jwt.NewNumericDate(tokenTime.Add(30 * time.Second)) },
-		"with its audience":                func(_ *jwt.Token, c *claims) { c.Audience = jwt.ClaimStrings{audience} },
+		"for another audience, too":        func(_ *jwt.Token, c *claims) { c.Audience = append(c.Audience, "other") },
 		"of a session":                     func(_ *jwt.Token, c *claims) { c.Session = "s" },
 	} {
 		if _, err := service.Caller(t.Context(), signed(t, change)); err != nil {

@@ -14,8 +14,7 @@ import (
 	"marquee/engine/store"
 )
 
-// The issuer and the audience of access tokens. Tokens of earlier versions have no
-// audience.
+// The issuer and the audience of access tokens.
 const issuer, audience = "marquee", "marquee"
 
 // claims are the claims of an access token.
@@ -103,7 +102,7 @@ func (s *Service) verify(ctx context.Context, token string) (*claims, error) {
 		return nil, store.Translate(failed)
 	case err != nil, c.Subject == "",
 		c.IssuedAt != nil && c.IssuedAt.After(now.Add(clockSkew)),
-		len(c.Audience) > 0 && !slices.Contains(c.Audience, audience):
+		!slices.Contains(c.Audience, audience):
 		return nil, message.TokenInvalid.Error(nil)
 	}
 	s.verified.put(digest, &verifiedToken{c, id})
