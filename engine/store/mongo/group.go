@@ -31,8 +31,19 @@ var errDivided = errors.New("mongo: a group is divided")
 type sharedTransaction struct {
 	attempts int
 	// open are the calls of which nothing is decided. In an attempt, later are those
-	// that wait for the next group, and accepted those that are written.
+	// that wait for the next group, accepted those that are written, and unchanged those
+	// that write nothing: their results are true when the transaction is committed.
 	open, later, accepted []*member
+	unchanged             []report
+}
+
+// all returns the calls that have not ended.
+func (g *sharedTransaction) all() []*member {
+	all := slices.Concat(g.open, g.accepted, g.later)
+	for _, r := range g.unchanged {
+		all = append(all, r.m)
+	}
+	return all
 }
 
 // turn asks a member to run its function in a transaction.
@@ -60,9 +71,12 @@ func (g *groups) run(members []*member, done func()) {
 		for _, m := range all.accepted {
 			m.ended <- outcome{err: err}
 		}
+		for _, r := range all.unchanged {
+			r.m.ended <- outcome{err: r.err, apart: err != nil}
+		}
 		return
 	}
-	for _, m := range slices.Concat(all.open, all.later, all.accepted) {
+	for _, m := range all.all() {
 		m.ended <- outcome{apart: true}
 	}
 }
@@ -109,7 +123,7 @@ func (g *sharedTransaction) reads() (all []store.Lookup) {
 
 // attempt runs the functions of the calls in a transaction, and sends what they write.
 func (g *sharedTransaction) attempt(ctx context.Context, t *transaction) error {
-	g.open, g.later, g.accepted = slices.Concat(g.open, g.accepted, g.later), nil, nil
+	g.open, g.later, g.accepted, g.unchanged = g.all(), nil, nil, nil
 	if g.attempts++; g.attempts > groupAttempts {
 		return errDivided
 	}
@@ -141,6 +155,10 @@ func (g *sharedTransaction) functions(s *snapshot) (kept []*memberTx) {
 				kept = append(kept, r.tx)
 			}
 		case <-late.C:
+			if left := straggling - s.idle(); left > 0 {
+				late.Reset(left)
+				continue
+			}
 			for _, m := range running {
 				m.ended <- outcome{apart: true}
 			}
@@ -163,7 +181,7 @@ func (g *sharedTransaction) judge(r report, broken bool, written *footprint) boo
 	case r.err == nil && r.tx.broken != nil:
 		m.ended <- outcome{err: r.tx.broken}
 	case r.err != nil, len(r.tx.puts)+len(r.tx.changes) == 0:
-		m.ended <- outcome{err: r.err}
+		g.unchanged = append(g.unchanged, r)
 	case m.footprint.meets(written):
 		g.later = append(g.later, m)
 	default:

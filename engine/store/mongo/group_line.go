@@ -18,8 +18,8 @@ const (
 	// groupsAtOnce is the number of groups, and of calls without company, that run at
 	// once. The calls that wait meanwhile form the next groups.
 	groupsAtOnce = 2
-	// straggling is how long the others wait for a group or a call, and a group for the
-	// functions of its calls.
+	// straggling is how long the others wait for a group or a call, and a group for
+	// functions of its calls that do not read.
 	straggling = 250 * time.Millisecond
 )
 

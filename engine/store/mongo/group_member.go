@@ -2,7 +2,10 @@ package mongo
 
 import (
 	"context"
+	"math"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"marquee/engine/store"
 )
@@ -18,6 +21,32 @@ type snapshot struct {
 	t   *transaction
 	// closed refuses further reads.
 	closed bool
+	// reading is the number of members that read or wait to read, and last when one of
+	// them has ended.
+	reading atomic.Int64
+	last    atomic.Pointer[time.Time]
+}
+
+// idle returns for how long no member has been reading.
+func (s *snapshot) idle() time.Duration {
+	switch last := s.last.Load(); {
+	case s.reading.Load() > 0:
+		return 0
+	case last == nil:
+		return math.MaxInt64
+	default:
+		return time.Since(*last)
+	}
+}
+
+// began counts a read, and returns a function that ends it.
+func (s *snapshot) began() (end func()) {
+	s.reading.Add(1)
+	return func() {
+		now := time.Now()
+		s.last.Store(&now)
+		s.reading.Add(-1)
+	}
 }
 
 // close refuses further reads.
@@ -88,6 +117,7 @@ func (tx *memberTx) read(ctx context.Context, do func(ctx context.Context, t *tr
 		return tx.broken
 	}
 	s := tx.snapshot
+	defer s.began()()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

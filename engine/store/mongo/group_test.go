@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/event"
 
@@ -109,6 +110,24 @@ func (g *grouped) stored(key store.Key, want int64) {
 	f := &faulty{T: g.T, other: g.s}
 	if version, changes := f.counted(key); version != want || changes != want {
 		g.Errorf("%s is at version %d with %d changes, want %d", key.ID, version, changes, want)
+	}
+}
+
+// TestGroupWaitsForReads: a slow read does not divide a group.
+func TestGroupWaitsForReads(t *testing.T) {
+	g := newGrouped(t)
+	calls := []func() error{g.call(hotKey, func(ctx context.Context, tx store.Tx) error {
+		return tx.Get(ctx, faultThings, []store.Key{hotKey}, func(*store.Record) error {
+			time.Sleep(2 * straggling)
+			return nil
+		})
+	})}
+	for i := range 5 {
+		calls = append(calls, g.counting(numbered(i)))
+	}
+	sent, errs := g.during(calls...)
+	if err := errors.Join(errs...); err != nil || sent["commitTransaction"] != 1 {
+		t.Errorf("calls beside a slow read take %v: %v", sent, err)
 	}
 }
 

@@ -81,8 +81,22 @@ func TestSnapshotsAfterElection(t *testing.T) {
 		break
 	}
 
-	elect(time.Hour)
-	_, err := read(time.Second)
+	key, asked := store.Key{Network: faultNetwork, ID: "1"}, 0
+	err := s.Read(t.Context(), func(snapshot store.Snapshot) error {
+		for range 2 {
+			asked++
+			if err := snapshot.Get(t.Context(), faultThings, []store.Key{key}, func(*store.Record) error { return nil }); err != nil {
+				return err
+			}
+			elect(time.Hour)
+		}
+		return nil
+	})
+	if asked != 2 || err != nil {
+		t.Errorf("a snapshot that was current when it began is asked %d times: %v", asked, err)
+	}
+
+	_, err = read(time.Second)
 	if code, _ := store.CodeOf(err); code != store.CodeUnavailable {
 		t.Errorf("a snapshot that lacks commits until the deadline: %v", err)
 	}

@@ -24,6 +24,9 @@ type view struct {
 	// Write may be retried.
 	broken error
 	again  retry
+	// begun is set by the first read: a snapshot that was current then may be used for
+	// as long as it lasts.
+	begun bool
 	// latest makes reads go to the primary, because the result must reflect
 	// every commit.
 	latest bool
@@ -124,10 +127,11 @@ func (v *view) drain(ctx context.Context, collection string, cursor *mongo.Curso
 		return v.ended(ctx, err)
 	}
 	defer v.close(ctx, collection, cursor)
-	if !v.current() {
+	if !v.begun && !v.current() {
 		v.broken, v.again = errOutdated, lost
 		return v.broken
 	}
+	v.begun = true
 	for in := v.in(ctx); cursor.Next(in); {
 		if own := row(cursor.Current); own != nil {
 			return own

@@ -180,6 +180,12 @@ func (t *transaction) finish(ctx context.Context, err error) (again retry, _ err
 	if awaited := t.await(ctx); err == nil { // even of an unfinished bulk
 		err = awaited
 	}
+	if t.broken == nil && len(t.touched) == 0 && t.session.OperationTime() != nil {
+		if again, unconfirmed := t.confirm(ctx); unconfirmed != nil {
+			return again, unconfirmed
+		}
+		return final, err
+	}
 	if err != nil || len(t.touched) == 0 {
 		t.abort(ctx)
 		return t.again, err
@@ -191,6 +197,17 @@ func (t *transaction) finish(ctx context.Context, err error) (again retry, _ err
 	}
 	defer t.count()
 	return t.commit(ctx, marker)
+}
+
+// confirm commits a transaction that has only read. It may have seen writes that are not
+// on a majority yet, and could be lost; the commit waits until they are.
+func (t *transaction) confirm(ctx context.Context) (retry, error) {
+	err := t.session.CommitTransaction(during(ctx, t.term))
+	if err == nil {
+		return final, nil
+	}
+	t.forget()
+	return notCommitted(ctx, err)
 }
 
 // count notes what the transaction has written, or may have.
@@ -322,8 +339,9 @@ func (t *transaction) fence(ctx context.Context, marker bson.Raw) (committed boo
 	}
 	// The marker counts as soon as it is on a majority.
 	var found struct{ Fence bool }
-	err = commits.FindOne(ctx, bson.D{{Key: fieldID, Value: marker}}).Decode(&found)
-	t.s.leader.saw(session.OperationTime())
+	if err = commits.FindOne(ctx, bson.D{{Key: fieldID, Value: marker}}).Decode(&found); err == nil {
+		t.s.leader.saw(session.OperationTime())
+	}
 	return !found.Fence, err
 }
 
