@@ -70,7 +70,7 @@ func (s *Service) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 			described.State, state = "SIGNING", "NEXT"
 		}
 		if !key.from.IsZero() {
-			from := key.from.UTC()
+			from := key.from.UTC().Truncate(time.Millisecond)
 			described.SignsFrom = &from
 		}
 		keys = append(keys, described)

@@ -152,7 +152,7 @@ func (s *Service) mayEndSessions(ctx context.Context, caller *engine.Caller, id 
 	case !visible:
 		return message.ObjectNotFound.Error(message.Params{"type": "users", "id": id})
 	case !managed:
-		return message.UserNotManaged.Error(message.Params{"field": "/password"})
+		return message.UserNotManaged.Error(message.Params{"type": "users", "objectId": id})
 	}
 	return nil
 }

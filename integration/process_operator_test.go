@@ -72,7 +72,7 @@ func testOperatorManagesUsers(t *testing.T, fresh newStore) {
 		p.signIn(strings.ToUpper(kari), operatorPassword)
 		p.ask(http.StatusOK, http.MethodGet, "/api/v1/roles?context=main", "")
 		do(func() {
-			procWants(t, fails("user", "add", kari, "--no-password"), "Another object has the same /username")
+			procWants(t, fails("user", "add", kari, "--no-password", "--role", "Administrator"), "Another object has the same /username")
 			procWants(t, fails("user", "add", "x", "--no-password", "--role", "Nothing"), `there is no role "Nothing" in the network "main"`)
 			procWants(t, fails("user", "passwd", "nobody", "--generate-password"), `there is no user "nobody"`)
 			procWants(t, run("user", "list"), "USERNAME", kari, "Kari Nordmann", "main: Administrator")

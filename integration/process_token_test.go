@@ -46,11 +46,14 @@ func testOperatorManagesTokens(t *testing.T, fresh newStore) {
 	procWants(t, history, `"code":"audit.cause.operator"`, `"name":"admin"`)
 	procShuns(t, history, first.Token)
 
-	run("user", "add", "kari", "--no-password")
+	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/roles/reader?context=main", `{"name": "Reader", "permissions": []}`)
+	procWants(t, fails("user", "add", "kari", "--no-password"), "--role is missing")
+	run("user", "add", "kari", "--no-password", "--role", "Reader")
 	fails("token", "add", "x", "--user", "kari", "--role", "Administrator")
 	procWants(t, fails("token", "add", "x", "--user", "nobody", "--role", "Administrator"), `there is no user "nobody"`)
 	procWants(t, fails("token", "add", "x", "--user", "admin", "--role", "Nothing"), `there is no role "Nothing"`)
 	procWants(t, fails("token", "add", "x", "--user", "admin", "--role", "Administrator", "--days", "367"), "366")
+	procWants(t, fails("token", "add", "x", "--user", "admin", "--role", "Administrator", "--days", "0"), "at least 1")
 	procWants(t, fails("token", "revoke", "nothing"), `there is no token with the id "nothing"`)
 
 	procWants(t, run("token", "revoke", first.ID), "Revoked the token "+first.ID)

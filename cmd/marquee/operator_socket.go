@@ -120,7 +120,7 @@ func (c *serveCommand) serveOperator(s *service, log *slog.Logger) (server *http
 	database := sqlitePath(c.Store)
 	server = &http.Server{Handler: s.Operator(), ReadHeaderTimeout: c.headerTimeout(), ReadTimeout: c.ReadTimeout,
 		WriteTimeout: c.WriteTimeout, IdleTimeout: c.IdleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true}
 	if database == "" {
 		return server
 	}

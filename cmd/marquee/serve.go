@@ -328,7 +328,7 @@ func (c *serveCommand) answer(ctx context.Context, s *service, listener net.List
 	go memory.follow(ctx, s.MemoryUsed)
 	server := &http.Server{ReadHeaderTimeout: c.headerTimeout(), ReadTimeout: c.ReadTimeout,
 		WriteTimeout: c.WriteTimeout, IdleTimeout: c.IdleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true}
 	operator := c.serveOperator(s, log)
 	defer operator.Close()
 	ended := make(chan error, 1)

@@ -30,7 +30,7 @@ type tokenAddCommand struct {
 	Name string `arg:"" help:"Name of the token, such as the program that uses it."`
 	User string `required:"" env:"-" help:"Username of the user to whom the token belongs. The user must manage the network and hold every permission of the role." placeholder:"USERNAME"`
 	Role string `required:"" env:"-" help:"Id or name of the role whose rights the token has." placeholder:"ROLE"`
-	Days int    `env:"-" help:"Days until the token expires (default 90, at most 366)." placeholder:"DAYS"`
+	Days *int   `env:"-" help:"Days until the token expires (default 90, at most 366)." placeholder:"DAYS"`
 	JSON bool   `name:"json" env:"-" help:"Print JSON."`
 }
 
@@ -48,7 +48,7 @@ type createdToken struct {
 }
 
 func (c *tokenAddCommand) Run(ctx context.Context) error {
-	if c.Days < 0 {
+	if c.Days != nil && *c.Days < 1 {
 		return usagef("--days must be at least 1")
 	}
 	return c.as(ctx, func(o *operator) error {
@@ -64,8 +64,8 @@ func (c *tokenAddCommand) Run(ctx context.Context) error {
 			return err
 		}
 		token := map[string]any{"name": c.Name, "role": role}
-		if c.Days > 0 {
-			token["expiryTime"] = time.Now().AddDate(0, 0, c.Days).UTC().Format(time.RFC3339)
+		if c.Days != nil {
+			token["expiryTime"] = time.Now().AddDate(0, 0, *c.Days).UTC().Format(time.RFC3339)
 		}
 		var made struct{ Results []createdToken }
 		if err := o.call(ctx, http.MethodPost, "/api/v1/tokens", url.Values{"context": {network}}, []any{token}, &made); err != nil {

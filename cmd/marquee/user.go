@@ -58,7 +58,7 @@ type userAddCommand struct {
 	passwordFlags
 	NoPassword bool     `env:"-" help:"Create the user without a password: nobody can sign in as this user until one is set."`
 	Name       string   `env:"-" help:"Full name of the user." placeholder:"TEXT"`
-	Role       []string `env:"-" sep:"none" help:"A role that the user gets, by its id or name; can be repeated." placeholder:"ROLE"`
+	Role       []string `env:"-" sep:"none" help:"A role that the user gets, by its id or name; can be repeated. At least one is needed." placeholder:"ROLE"`
 	Network    []string `env:"-" sep:"none" help:"Id of the network of the role: one for all roles, or one for each. Not needed if there is only one network." placeholder:"NETWORK"`
 	JSON       bool     `name:"json" env:"-" help:"Print JSON."`
 }
@@ -66,7 +66,7 @@ type userAddCommand struct {
 // Help implements kong.HelpProvider.
 func (userAddCommand) Help() string {
 	return passwordHelp + "\n\n" + examples("marquee user add kari --name 'Kari' --role Administrator --network main",
-		"marquee user add ola --role Trafficker --generate-password", "marquee user add pipeline --no-password")
+		"marquee user add ola --role Trafficker --generate-password", "marquee user add pipeline --role Reader --no-password")
 }
 
 func (c *userAddCommand) Run(ctx context.Context) error {
@@ -76,8 +76,8 @@ func (c *userAddCommand) Run(ctx context.Context) error {
 	if len(c.Network) > 1 && len(c.Network) != len(c.Role) {
 		return usagef("give one --network for all roles, or one for each --role")
 	}
-	if len(c.Network) > 0 && len(c.Role) == 0 {
-		return usagef("--network needs a --role")
+	if len(c.Role) == 0 {
+		return usagef("--role is missing: nobody sees a user who has no role, and nobody could add one")
 	}
 	user := map[string]any{"username": c.Username}
 	if c.Name != "" {
