@@ -1,0 +1,51 @@
+package auth_test
+
+import (
+	"bytes"
+	"fmt"
+
+	"marquee/auth"
+	"marquee/engine/catalog"
+	"marquee/engine/document"
+)
+
+// A secret can only be decrypted at its place in the store. When the key is replaced,
+// the key before it still decrypts what it has encrypted.
+func ExampleSealer() {
+	first := bytes.Repeat([]byte{1}, auth.KeyBytes) // a real one comes from KeyFile
+	second := bytes.Repeat([]byte{2}, auth.KeyBytes)
+	sealer, err := auth.NewSealer(first)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	at := catalog.SecretPlace("accounts", "main", "a1", document.Pointer{"password"})
+	sealed, err := sealer.Seal("hunter2", at)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(sealer.Open(sealed, at))
+	_, err = sealer.Open(sealed, catalog.SecretPlace("accounts", "main", "a2", document.Pointer{"password"}))
+	fmt.Println("opens elsewhere:", err == nil)
+
+	if err := sealer.Use(second); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("outdated:", sealer.Outdated([]byte(`{"password":"`+sealed+`"}`)))
+	fmt.Println(sealer.Open(sealed, at))
+
+	later, err := auth.NewSealer(second) // lacks the first key
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = later.Open(sealed, at)
+	fmt.Println("opens without the first key:", err == nil)
+	// Output:
+	// hunter2 <nil>
+	// opens elsewhere: false
+	// outdated: true
+	// hunter2 <nil>
+	// opens without the first key: false
+}
