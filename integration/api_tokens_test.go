@@ -35,7 +35,7 @@ func (s *service) apiToken(as, id, role string) string {
 
 // TestAPITokensHoldAtOnce: API tokens are remembered with their rights, and what changes
 // these holds for the next request to the same server.
-func TestAPITokensHoldAtOnce(t *testing.T) { eachNewStore(t, testAPITokensHoldAtOnce) }
+func TestAPITokensHoldAtOnce(t *testing.T) { eachStore(t, testAPITokensHoldAtOnce) }
 
 func testAPITokensHoldAtOnce(t *testing.T, fresh newStore) {
 	s := newService(t, fresh)
@@ -76,7 +76,7 @@ func testAPITokensHoldAtOnce(t *testing.T, fresh newStore) {
 
 // TestAPITokensExpire: the time that a client sets is when a token stops working, also
 // one that is remembered, and its hash leaves the store.
-func TestAPITokensExpire(t *testing.T) { eachNewStore(t, testAPITokensExpire) }
+func TestAPITokensExpire(t *testing.T) { eachStore(t, testAPITokensExpire) }
 
 func testAPITokensExpire(t *testing.T, fresh newStore) {
 	s := newService(t, fresh)
@@ -116,7 +116,7 @@ func testAPITokensExpire(t *testing.T, fresh newStore) {
 
 // TestAPITokenIsRevokedMeanwhile revokes a token in the middle of a body that is sent
 // with it.
-func TestAPITokenIsRevokedMeanwhile(t *testing.T) { eachNewStore(t, testAPITokenIsRevokedMeanwhile) }
+func TestAPITokenIsRevokedMeanwhile(t *testing.T) { eachStore(t, testAPITokenIsRevokedMeanwhile) }
 
 func testAPITokenIsRevokedMeanwhile(t *testing.T, fresh newStore) {
 	s := newService(t, fresh)
@@ -154,7 +154,7 @@ func testAPITokenIsRevokedMeanwhile(t *testing.T, fresh newStore) {
 
 // TestAPITokenIsShownOnce: neither the store nor an export has an API token, and in
 // another store an imported one does not work.
-func TestAPITokenIsShownOnce(t *testing.T) { eachNewStore(t, testAPITokenIsShownOnce) }
+func TestAPITokenIsShownOnce(t *testing.T) { eachStore(t, testAPITokenIsShownOnce) }
 
 func testAPITokenIsShownOnce(t *testing.T, fresh newStore) {
 	uri := fresh(t)

@@ -13,7 +13,7 @@ import (
 const hospital = "testdata/hospital"
 
 // TestWithoutAnApplication serves the types of a hospital alone.
-func TestWithoutAnApplication(t *testing.T) { eachNewStore(t, testWithoutAnApplication) }
+func TestWithoutAnApplication(t *testing.T) { eachStore(t, testWithoutAnApplication) }
 
 func testWithoutAnApplication(t *testing.T, fresh newStore) {
 	c := converseWith(t, newPlainService(t, fresh, os.DirFS(hospital)))

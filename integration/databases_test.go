@@ -34,12 +34,6 @@ type database struct {
 	drop func() error
 }
 
-// newDatabase returns the URI of a database of MongoDB that only this test uses.
-func newDatabase(tb testing.TB) string {
-	tb.Helper()
-	return withAppName(mongodb.URI(tb))
-}
-
 // newMongoDB returns the URI of an empty database, which an earlier test may have used.
 func newMongoDB(tb testing.TB) (uri string) {
 	tb.Helper()

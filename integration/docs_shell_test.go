@@ -75,7 +75,7 @@ const tutorial = "../docs/tutorial/"
 
 // TestFirstTenMinutes runs the commands of the tutorial with another address and
 // password.
-func TestFirstTenMinutes(t *testing.T) { eachNewStore(t, testFirstTenMinutes) }
+func TestFirstTenMinutes(t *testing.T) { eachStore(t, testFirstTenMinutes) }
 
 func testFirstTenMinutes(t *testing.T, fresh newStore) {
 	needPrograms(t, "curl", "sed")

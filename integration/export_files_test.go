@@ -28,7 +28,7 @@ func (p *proc) uploads(id, name string, content []byte) *answer {
 // TestExportFiles: a store with assets is exported with their files and
 // imported into an empty one, which is then the same, and delivers them at the
 // same places.
-func TestExportFiles(t *testing.T) { eachNewStore(t, testExportFiles) }
+func TestExportFiles(t *testing.T) { eachStore(t, testExportFiles) }
 
 func testExportFiles(t *testing.T, fresh newStore) {
 	uri, dir := fresh(t), t.TempDir()
@@ -138,7 +138,7 @@ func deliveredPlaces(list string) map[string]int {
 
 // TestImportFilesRefused: what a line says of its files, and what the files
 // hold, is not believed.
-func TestImportFilesRefused(t *testing.T) { eachNewStore(t, testImportFilesRefused) }
+func TestImportFilesRefused(t *testing.T) { eachStore(t, testImportFilesRefused) }
 
 func testImportFilesRefused(t *testing.T, fresh newStore) {
 	uri, dir := importMade(t, fresh), t.TempDir()

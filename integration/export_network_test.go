@@ -12,7 +12,7 @@ import (
 
 // TestExportOfOneNetwork imports an export of one network into an empty store,
 // which then holds that network, the users that it needs, and nothing of others.
-func TestExportOfOneNetwork(t *testing.T) { eachNewStore(t, testExportOfOneNetwork) }
+func TestExportOfOneNetwork(t *testing.T) { eachStore(t, testExportOfOneNetwork) }
 
 func testExportOfOneNetwork(t *testing.T, fresh newStore) {
 	uri, dir := fresh(t), t.TempDir()
@@ -84,7 +84,7 @@ func readFile(t *testing.T, path string) string {
 
 // TestExportNamesWhatIsMissing: an export without files names the assets that
 // it lacks, and everything that an empty store does not accept without them.
-func TestExportNamesWhatIsMissing(t *testing.T) { eachNewStore(t, testExportNamesWhatIsMissing) }
+func TestExportNamesWhatIsMissing(t *testing.T) { eachStore(t, testExportNamesWhatIsMissing) }
 
 func testExportNamesWhatIsMissing(t *testing.T, fresh newStore) {
 	uri, file := fresh(t), filepath.Join(t.TempDir(), "export")

@@ -21,7 +21,7 @@ import (
 
 // TestExportRoundTrip: an export that is imported into an empty store and exported
 // again is the same, byte for byte.
-func TestExportRoundTrip(t *testing.T) { eachNewStore(t, testExportRoundTrip) }
+func TestExportRoundTrip(t *testing.T) { eachStore(t, testExportRoundTrip) }
 
 func testExportRoundTrip(t *testing.T, fresh newStore) {
 	const secret = "the secret of the connection"
@@ -127,7 +127,7 @@ func exportWith(t *testing.T, s *service, from store.Store, now func() time.Time
 
 // TestExportIsOfOneTime: an export does not contain what is written while it is under
 // way.
-func TestExportIsOfOneTime(t *testing.T) { eachNewStore(t, testExportIsOfOneTime) }
+func TestExportIsOfOneTime(t *testing.T) { eachStore(t, testExportIsOfOneTime) }
 
 func testExportIsOfOneTime(t *testing.T, fresh newStore) {
 	s := newService(t, fresh)

@@ -29,7 +29,7 @@ const (
 // killed, and judges what they have seen: operations on single objects are linearizable,
 // transactions serializable, and the history has each of them. MARQUEE_HISTORIES is the
 // number of operations, MARQUEE_HISTORIES_SEED repeats the choices of a run that failed.
-func TestHistories(t *testing.T) { eachNewStore(t, testHistories) }
+func TestHistories(t *testing.T) { eachStore(t, testHistories) }
 
 func testHistories(t *testing.T, fresh newStore) {
 	operations := 800

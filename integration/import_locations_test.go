@@ -9,7 +9,7 @@ import (
 
 // TestImportLocations puts a gazetteer beside that of the program: a server
 // that starts, and on MongoDB one that runs, searches both.
-func TestImportLocations(t *testing.T) { eachNewStore(t, testImportLocations) }
+func TestImportLocations(t *testing.T) { eachStore(t, testImportLocations) }
 
 func testImportLocations(t *testing.T, fresh newStore) {
 	uri := importMade(t, fresh)

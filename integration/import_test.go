@@ -104,7 +104,7 @@ func gone(t *testing.T, file string) {
 
 // TestImportReadOnly: a type that is read-only over HTTP gets its objects by
 // import, with their secrets.
-func TestImportReadOnly(t *testing.T) { eachNewStore(t, testImportReadOnly) }
+func TestImportReadOnly(t *testing.T) { eachStore(t, testImportReadOnly) }
 
 func testImportReadOnly(t *testing.T, fresh newStore) {
 	uri := importMade(t, fresh)
@@ -124,7 +124,7 @@ func testImportReadOnly(t *testing.T, fresh newStore) {
 }
 
 // TestImportRejects leaves out the lines at fault, and those only.
-func TestImportRejects(t *testing.T) { eachNewStore(t, testImportRejects) }
+func TestImportRejects(t *testing.T) { eachStore(t, testImportRejects) }
 
 func testImportRejects(t *testing.T, fresh newStore) {
 	uri := importMade(t, fresh)
@@ -182,7 +182,7 @@ func testImportRejects(t *testing.T, fresh newStore) {
 }
 
 // TestImportStrict stops at the first fault, and goes on when it is mended.
-func TestImportStrict(t *testing.T) { eachNewStore(t, testImportStrict) }
+func TestImportStrict(t *testing.T) { eachStore(t, testImportStrict) }
 
 func testImportStrict(t *testing.T, fresh newStore) {
 	uri := importMade(t, fresh)
@@ -218,7 +218,7 @@ func testImportStrict(t *testing.T, fresh newStore) {
 
 // TestImportGoesOnAfterKill: what was written when the process was killed is
 // not written twice, whether it was noted or not.
-func TestImportGoesOnAfterKill(t *testing.T) { eachNewStore(t, testImportGoesOnAfterKill) }
+func TestImportGoesOnAfterKill(t *testing.T) { eachStore(t, testImportGoesOnAfterKill) }
 
 func testImportGoesOnAfterKill(t *testing.T, fresh newStore) {
 	const objects, perChunk = 3000, 100

@@ -61,7 +61,7 @@ func (c *conversation) lineItemsWith(where string) (all, warned int) {
 // TestManyLineItemsOfATier changes the state of a tier that many line items use,
 // more than a call writes: each of them is judged anew once it has followed, and
 // none when the call is refused.
-func TestManyLineItemsOfATier(t *testing.T) { eachNewStore(t, testManyLineItemsOfATier) }
+func TestManyLineItemsOfATier(t *testing.T) { eachStore(t, testManyLineItemsOfATier) }
 
 func testManyLineItemsOfATier(t *testing.T, fresh newStore) {
 	skipSequential(t)
@@ -130,7 +130,7 @@ func (c *conversation) lineItemRows(want int) {
 
 // TestManyCreativesOfALineItem pauses all of the thousands of creatives that a
 // line item has but one, and then that one.
-func TestManyCreativesOfALineItem(t *testing.T) { eachNewStore(t, testManyCreativesOfALineItem) }
+func TestManyCreativesOfALineItem(t *testing.T) { eachStore(t, testManyCreativesOfALineItem) }
 
 func testManyCreativesOfALineItem(t *testing.T, fresh newStore) {
 	skipSequential(t)
@@ -167,7 +167,7 @@ func testManyCreativesOfALineItem(t *testing.T, fresh newStore) {
 
 // TestEndDatesPass lets the end dates of many line items pass at once, in
 // several networks, while other times go on.
-func TestEndDatesPass(t *testing.T) { eachNewStore(t, testEndDatesPass) }
+func TestEndDatesPass(t *testing.T) { eachStore(t, testEndDatesPass) }
 
 func testEndDatesPass(t *testing.T, fresh newStore) {
 	skipSequential(t)
@@ -244,7 +244,7 @@ func TestClockInterval(t *testing.T) {
 
 // TestEndDatePassesInTheProgram waits until the real program has noticed that an
 // end date has passed, and stops the program.
-func TestEndDatePassesInTheProgram(t *testing.T) { eachNewStore(t, testEndDatePassesInTheProgram) }
+func TestEndDatePassesInTheProgram(t *testing.T) { eachStore(t, testEndDatePassesInTheProgram) }
 
 func testEndDatePassesInTheProgram(t *testing.T, fresh newStore) {
 	store := fresh(t)

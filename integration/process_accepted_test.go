@@ -9,7 +9,7 @@ import (
 
 // TestStartWithRefusedSchemas: a schema file that a running service would refuse
 // does not stop it at its next start: the set that was accepted last is served.
-func TestStartWithRefusedSchemas(t *testing.T) { eachNewStore(t, testStartWithRefusedSchemas) }
+func TestStartWithRefusedSchemas(t *testing.T) { eachStore(t, testStartWithRefusedSchemas) }
 
 func testStartWithRefusedSchemas(t *testing.T, fresh newStore) {
 	uri, dir := fresh(t), filepath.Join(t.TempDir(), "schemas")

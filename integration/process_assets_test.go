@@ -63,7 +63,7 @@ func (p *pausing) Read(b []byte) (int, error) {
 // TestAssetSettings: files are delivered from where the configuration says, as
 // large as it says, and are received for as long as a client takes to send
 // them; temporary files are removed, also when the client disconnects.
-func TestAssetSettings(t *testing.T) { eachNewStore(t, testAssetSettings) }
+func TestAssetSettings(t *testing.T) { eachStore(t, testAssetSettings) }
 
 func testAssetSettings(t *testing.T, fresh newStore) {
 	const requestTime = 2 * time.Second
@@ -157,7 +157,7 @@ func TestAssetSettingsRefused(t *testing.T) {
 
 // TestUploadMemory uploads more, at once, than the process takes memory for,
 // and gets it again by clients who take their time.
-func TestUploadMemory(t *testing.T) { eachNewStore(t, testUploadMemory) }
+func TestUploadMemory(t *testing.T) { eachStore(t, testUploadMemory) }
 
 func testUploadMemory(t *testing.T, fresh newStore) {
 	if runtime.GOOS != "linux" || procRace {

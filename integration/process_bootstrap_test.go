@@ -23,7 +23,7 @@ func (p *proc) madePassword() string {
 
 // TestBootstrapFromEnvironment: an empty store gets its first network and user
 // from the environment.
-func TestBootstrapFromEnvironment(t *testing.T) { eachNewStore(t, testBootstrapFromEnvironment) }
+func TestBootstrapFromEnvironment(t *testing.T) { eachStore(t, testBootstrapFromEnvironment) }
 
 func testBootstrapFromEnvironment(t *testing.T, fresh newStore) {
 	const network, user = "north & south", "kari.o'hara@example.com"
@@ -60,7 +60,7 @@ func testBootstrapFromEnvironment(t *testing.T, fresh newStore) {
 
 // TestBootstrapMakesPassword: without a password, a random one is made and
 // printed once.
-func TestBootstrapMakesPassword(t *testing.T) { eachNewStore(t, testBootstrapMakesPassword) }
+func TestBootstrapMakesPassword(t *testing.T) { eachStore(t, testBootstrapMakesPassword) }
 
 func testBootstrapMakesPassword(t *testing.T, fresh newStore) {
 	store := fresh(t)
@@ -87,7 +87,7 @@ func testBootstrapMakesPassword(t *testing.T, fresh newStore) {
 }
 
 // TestInit makes the first user, and refuses a store that has users.
-func TestInit(t *testing.T) { eachNewStore(t, testInit) }
+func TestInit(t *testing.T) { eachStore(t, testInit) }
 
 func testInit(t *testing.T, fresh newStore) {
 	store := fresh(t)
@@ -115,7 +115,7 @@ func testInit(t *testing.T, fresh newStore) {
 }
 
 // TestBootstrapRefuses: a refusal names the mistake, and nothing is created.
-func TestBootstrapRefuses(t *testing.T) { eachNewStore(t, testBootstrapRefuses) }
+func TestBootstrapRefuses(t *testing.T) { eachStore(t, testBootstrapRefuses) }
 
 func testBootstrapRefuses(t *testing.T, fresh newStore) {
 	store := fresh(t)
@@ -133,7 +133,7 @@ func testBootstrapRefuses(t *testing.T, fresh newStore) {
 }
 
 // TestDemo: the greeting names the address, the network and the user, and its commands work.
-func TestDemo(t *testing.T) { eachNewStore(t, testDemo) }
+func TestDemo(t *testing.T) { eachStore(t, testDemo) }
 
 func testDemo(t *testing.T, fresh newStore) {
 	if _, err := exec.LookPath("curl"); err != nil {

@@ -89,7 +89,7 @@ func (d damage) do(t *testing.T, uri string) {
 
 // TestCheck damages a store in each way that marquee check looks for: it names
 // the object and a cure, and where the cure is a command, that works.
-func TestCheck(t *testing.T) { eachNewStore(t, testCheck) }
+func TestCheck(t *testing.T) { eachStore(t, testCheck) }
 
 func testCheck(t *testing.T, fresh newStore) {
 	for _, d := range damages {

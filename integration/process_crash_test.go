@@ -20,7 +20,7 @@ const (
 // TestCrash kills the process under load, again and again on one store, and
 // looks whether every answer has kept its promise. MARQUEE_CRASHES is how
 // often, MARQUEE_CRASH_SEED repeats the choices of a run that failed.
-func TestCrash(t *testing.T) { eachNewStore(t, testCrash) }
+func TestCrash(t *testing.T) { eachStore(t, testCrash) }
 
 func testCrash(t *testing.T, fresh newStore) {
 	rounds := 5
@@ -117,7 +117,7 @@ func crashStart(t *testing.T, store string, after time.Duration) {
 
 // TestCrashFirstStart kills the process while it makes a new store. The next
 // start makes what is missing.
-func TestCrashFirstStart(t *testing.T) { eachNewStore(t, testCrashFirstStart) }
+func TestCrashFirstStart(t *testing.T) { eachStore(t, testCrashFirstStart) }
 
 func testCrashFirstStart(t *testing.T, fresh newStore) {
 	rounds := 5

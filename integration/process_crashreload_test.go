@@ -26,7 +26,7 @@ var crashReloads = []struct{ name, resource, code string }{
 // seal secrets and open them, at random moments. After the next start with
 // that set, all values are read, and each filter, search, count and unique value
 // is what a scan of the objects finds.
-func TestCrashReload(t *testing.T) { eachNewStore(t, testCrashReload) }
+func TestCrashReload(t *testing.T) { eachStore(t, testCrashReload) }
 
 func testCrashReload(t *testing.T, fresh newStore) {
 	const objects = 3000

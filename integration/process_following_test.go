@@ -11,7 +11,7 @@ import (
 // TestFollowingSurvivesKills kills the program again and again while the line
 // items of a tier follow it: they all do in the end, and meanwhile /readyz and
 // the log say so.
-func TestFollowingSurvivesKills(t *testing.T) { eachNewStore(t, testFollowingSurvivesKills) }
+func TestFollowingSurvivesKills(t *testing.T) { eachStore(t, testFollowingSurvivesKills) }
 
 func testFollowingSurvivesKills(t *testing.T, fresh newStore) {
 	many, kills := 8000, 4

@@ -15,7 +15,7 @@ import (
 
 // TestRequestIDs: each request has one line in the log, and every line and
 // the answer have its id.
-func TestRequestIDs(t *testing.T) { eachNewStore(t, testRequestIDs) }
+func TestRequestIDs(t *testing.T) { eachStore(t, testRequestIDs) }
 
 func testRequestIDs(t *testing.T, fresh newStore) {
 	p := procServe(t, fresh(t))
@@ -82,7 +82,7 @@ func testRequestIDs(t *testing.T, fresh newStore) {
 
 // TestNothingSecretIsPrinted goes through all that takes a secret, in forms
 // that succeed and that fail, and looks for them in what the process printed.
-func TestNothingSecretIsPrinted(t *testing.T) { eachNewStore(t, testNothingSecretIsPrinted) }
+func TestNothingSecretIsPrinted(t *testing.T) { eachStore(t, testNothingSecretIsPrinted) }
 
 func testNothingSecretIsPrinted(t *testing.T, fresh newStore) {
 	for _, format := range []string{"json", "text"} {

@@ -34,7 +34,7 @@ func madeNothing(t *testing.T, uri string) {
 }
 
 // TestNoStore: commands that work on the objects of a store do not make one.
-func TestNoStore(t *testing.T) { eachNewStore(t, testNoStore) }
+func TestNoStore(t *testing.T) { eachStore(t, testNoStore) }
 
 func testNoStore(t *testing.T, fresh newStore) {
 	uri, file := fresh(t), importFile(t, `{"type": "networks", "object": {"id": "north", "name": "North"}}`)
@@ -74,7 +74,7 @@ func TestNoStoreInAnEmptyFile(t *testing.T) {
 
 // TestTypesWithoutSchemas: a store with objects of types whose schemas were not
 // given is neither served nor exported as if it had none.
-func TestTypesWithoutSchemas(t *testing.T) { eachNewStore(t, testTypesWithoutSchemas) }
+func TestTypesWithoutSchemas(t *testing.T) { eachStore(t, testTypesWithoutSchemas) }
 
 func testTypesWithoutSchemas(t *testing.T, fresh newStore) {
 	uri, dir := fresh(t), t.TempDir()
@@ -116,7 +116,7 @@ func testTypesWithoutSchemas(t *testing.T, fresh newStore) {
 
 // TestPortFirst: a server that cannot listen makes no store, and no password
 // that nobody could use.
-func TestPortFirst(t *testing.T) { eachNewStore(t, testPortFirst) }
+func TestPortFirst(t *testing.T) { eachStore(t, testPortFirst) }
 
 func testPortFirst(t *testing.T, fresh newStore) {
 	uri := fresh(t)

@@ -82,7 +82,7 @@ func TestForwardedAddressIsNotBelieved(t *testing.T) {
 
 // TestFailedSignIns: each is a warning with the name and the address, whatever
 // the name is, and never with the password.
-func TestFailedSignIns(t *testing.T) { eachNewStore(t, testFailedSignIns) }
+func TestFailedSignIns(t *testing.T) { eachStore(t, testFailedSignIns) }
 
 func testFailedSignIns(t *testing.T, fresh newStore) {
 	p := procServe(t, fresh(t))

@@ -41,7 +41,7 @@ func (p *proc) refusesSignIn(username, password string) {
 
 // TestOperatorManagesUsers: the commands do the same beside a server and without one,
 // with the rules of the API, and the history names the operator.
-func TestOperatorManagesUsers(t *testing.T) { eachNewStore(t, testOperatorManagesUsers) }
+func TestOperatorManagesUsers(t *testing.T) { eachStore(t, testOperatorManagesUsers) }
 
 func testOperatorManagesUsers(t *testing.T, fresh newStore) {
 	uri := fresh(t)

@@ -55,7 +55,7 @@ const (
 )
 
 // TestReload goes through the life of a folder of schemas while requests run.
-func TestReload(t *testing.T) { eachNewStore(t, testReload) }
+func TestReload(t *testing.T) { eachStore(t, testReload) }
 
 func testReload(t *testing.T, fresh newStore) {
 	store, dir := fresh(t), t.TempDir()

@@ -40,7 +40,7 @@ func (p *proc) upload(status int, body []byte) *answer {
 // TestSegmentsMemory uploads more than the process takes memory for: new
 // segments, changed ones, and changed ones of which the last is at fault, so
 // that all of them are rolled back.
-func TestSegmentsMemory(t *testing.T) { eachNewStore(t, testSegmentsMemory) }
+func TestSegmentsMemory(t *testing.T) { eachStore(t, testSegmentsMemory) }
 
 func testSegmentsMemory(t *testing.T, fresh newStore) {
 	if runtime.GOOS != "linux" || procRace {
@@ -66,7 +66,7 @@ func testSegmentsMemory(t *testing.T, fresh newStore) {
 
 // TestSegmentsKilled kills the process in the middle of an upload: it is there
 // as a whole or not at all, and nothing else is left of it.
-func TestSegmentsKilled(t *testing.T) { eachNewStore(t, testSegmentsKilled) }
+func TestSegmentsKilled(t *testing.T) { eachStore(t, testSegmentsKilled) }
 
 func testSegmentsKilled(t *testing.T, fresh newStore) {
 	const n = 10_000
@@ -127,7 +127,7 @@ func testSegmentsKilled(t *testing.T, fresh newStore) {
 
 // TestSegmentsBrokenOff: a client may take longer to send an upload than other
 // requests may take; of one that the client does not finish, nothing is stored or left.
-func TestSegmentsBrokenOff(t *testing.T) { eachNewStore(t, testSegmentsBrokenOff) }
+func TestSegmentsBrokenOff(t *testing.T) { eachStore(t, testSegmentsBrokenOff) }
 
 func testSegmentsBrokenOff(t *testing.T, fresh newStore) {
 	temporary := t.TempDir()

@@ -64,7 +64,7 @@ func (p *proc) postHead(path string, length int, more ...string) string {
 
 // TestShutdownAnswersRequests: each request whose handler had begun is
 // answered, the process ends with 0, and the next one finds all of it.
-func TestShutdownAnswersRequests(t *testing.T) { eachNewStore(t, testShutdownAnswersRequests) }
+func TestShutdownAnswersRequests(t *testing.T) { eachStore(t, testShutdownAnswersRequests) }
 
 func testShutdownAnswersRequests(t *testing.T, fresh newStore) {
 	store := fresh(t)
@@ -109,7 +109,7 @@ func testShutdownAnswersRequests(t *testing.T, fresh newStore) {
 }
 
 // TestShutdownUnderLoad: a write without an answer has not been stored.
-func TestShutdownUnderLoad(t *testing.T) { eachNewStore(t, testShutdownUnderLoad) }
+func TestShutdownUnderLoad(t *testing.T) { eachStore(t, testShutdownUnderLoad) }
 
 func testShutdownUnderLoad(t *testing.T, fresh newStore) {
 	store := fresh(t)
@@ -165,7 +165,7 @@ func testShutdownUnderLoad(t *testing.T, fresh newStore) {
 
 // TestShutdownIsNotReady: for the drain delay, /readyz asks load balancers to
 // go elsewhere, and requests are still served.
-func TestShutdownIsNotReady(t *testing.T) { eachNewStore(t, testShutdownIsNotReady) }
+func TestShutdownIsNotReady(t *testing.T) { eachStore(t, testShutdownIsNotReady) }
 
 func testShutdownIsNotReady(t *testing.T, fresh newStore) {
 	p := procServe(t, fresh(t), "--drain-delay", "1h")
@@ -187,7 +187,7 @@ func testShutdownIsNotReady(t *testing.T, fresh newStore) {
 
 // TestShutdownHasAnEnd: a request that goes on is not waited for longer than
 // the shutdown time, nor after a second signal.
-func TestShutdownHasAnEnd(t *testing.T) { eachNewStore(t, testShutdownHasAnEnd) }
+func TestShutdownHasAnEnd(t *testing.T) { eachStore(t, testShutdownHasAnEnd) }
 
 func testShutdownHasAnEnd(t *testing.T, fresh newStore) {
 	stuck := func(args ...string) *proc {

@@ -28,7 +28,7 @@ func (c *procConn) ended(tb testing.TB) {
 
 // TestSlowClientsAreCutOff: who sends slowly does not hold a connection
 // longer than the read timeout, whatever it sends.
-func TestSlowClientsAreCutOff(t *testing.T) { eachNewStore(t, testSlowClientsAreCutOff) }
+func TestSlowClientsAreCutOff(t *testing.T) { eachStore(t, testSlowClientsAreCutOff) }
 
 func testSlowClientsAreCutOff(t *testing.T, fresh newStore) {
 	p := procServe(t, fresh(t), "--read-timeout", "300ms", "--idle-timeout", "400ms")
@@ -82,7 +82,7 @@ func (c *procConn) drip(stop chan struct{}) {
 }
 
 // TestHugeHeadersAreRefused without being read to their end.
-func TestHugeHeadersAreRefused(t *testing.T) { eachNewStore(t, testHugeHeadersAreRefused) }
+func TestHugeHeadersAreRefused(t *testing.T) { eachStore(t, testHugeHeadersAreRefused) }
 
 func testHugeHeadersAreRefused(t *testing.T, fresh newStore) {
 	p := procServe(t, fresh(t))

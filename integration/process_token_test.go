@@ -9,7 +9,7 @@ import (
 
 // TestOperatorManagesTokens: the commands for API tokens work beside a server and
 // without one. A token belongs to a user, who must hold what it grants.
-func TestOperatorManagesTokens(t *testing.T) { eachNewStore(t, testOperatorManagesTokens) }
+func TestOperatorManagesTokens(t *testing.T) { eachStore(t, testOperatorManagesTokens) }
 
 func testOperatorManagesTokens(t *testing.T, fresh newStore) {
 	uri := fresh(t)

@@ -10,7 +10,7 @@ import (
 
 // TestCrashKeepsRefreshTokens kills the process while it replaces a refresh token: sent
 // again, it has one successor, whether or not an answer had arrived.
-func TestCrashKeepsRefreshTokens(t *testing.T) { eachNewStore(t, testCrashKeepsRefreshTokens) }
+func TestCrashKeepsRefreshTokens(t *testing.T) { eachStore(t, testCrashKeepsRefreshTokens) }
 
 func testCrashKeepsRefreshTokens(t *testing.T, fresh newStore) {
 	type tokens struct {

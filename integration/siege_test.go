@@ -91,7 +91,7 @@ func TestSiege(t *testing.T) {
 	for _, on := range []struct {
 		store string
 		fresh newStore
-	}{{"sqlite", newSQLite}, {"mongodb", newDatabase}} {
+	}{{"sqlite", newSQLite}, {"mongodb", newMongoDB}} {
 		t.Run(on.store, func(t *testing.T) {
 			if runtime.GOOS != "linux" || procRace {
 				t.Skip("the memory of a process is measured on Linux, and the race detector takes more")

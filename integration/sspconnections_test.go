@@ -9,7 +9,7 @@ import (
 
 // TestSSPConnections imports connections with every field, updates one, and
 // reads them back over HTTP, where they are read-only.
-func TestSSPConnections(t *testing.T) { eachNewStore(t, testSSPConnections) }
+func TestSSPConnections(t *testing.T) { eachStore(t, testSSPConnections) }
 
 func testSSPConnections(t *testing.T, fresh newStore) {
 	uri := importMade(t, fresh)

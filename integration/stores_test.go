@@ -37,18 +37,6 @@ func needStore(tb testing.TB, name string) {
 // promises on all of them.
 func eachStore(t *testing.T, test func(t *testing.T, fresh newStore)) {
 	t.Helper()
-	onStores(t, newMongoDB, test)
-}
-
-// eachNewStore is eachStore for tests of the program. A process that is killed may leave
-// commands that its database has yet to run, so no other test uses that again.
-func eachNewStore(t *testing.T, test func(t *testing.T, fresh newStore)) {
-	t.Helper()
-	onStores(t, newDatabase, test)
-}
-
-func onStores(t *testing.T, onMongoDB newStore, test func(t *testing.T, fresh newStore)) {
-	t.Helper()
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -59,7 +47,7 @@ func onStores(t *testing.T, onMongoDB newStore, test func(t *testing.T, fresh ne
 		t.Parallel()
 		needStore(t, "mongodb")
 		mongodb.Need(t)
-		test(t, onMongoDB)
+		test(t, newMongoDB)
 	})
 }
 

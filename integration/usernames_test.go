@@ -20,7 +20,7 @@ import (
 // TestUsernamesFromBefore: names that were stored before they were compared in
 // their form sign in as they are written, stay as they are until they change,
 // are not given to others, and are listed.
-func TestUsernamesFromBefore(t *testing.T) { eachNewStore(t, testUsernamesFromBefore) }
+func TestUsernamesFromBefore(t *testing.T) { eachStore(t, testUsernamesFromBefore) }
 
 func testUsernamesFromBefore(t *testing.T, fresh newStore) {
 	c := converse(t, fresh)
