@@ -22,7 +22,7 @@ func TestCallsCostNoMoreThanTheirShare(t *testing.T) {
 	}
 	// One after the other, and beside no other test: the memory is that of the process.
 	t.Run("sqlite", func(t *testing.T) { testCallsCost(t, newSQLite) })
-	t.Run("mongodb", func(t *testing.T) { testCallsCost(t, newMongoDB) })
+	t.Run("mongodb", func(t *testing.T) { testCallsCost(t, reusing(t)) })
 }
 
 func testCallsCost(t *testing.T, fresh newStore) {

@@ -186,7 +186,7 @@ func TestTiming(t *testing.T) {
 	if os.Getenv("MARQUEE_TIMING") == "" {
 		t.Skip("MARQUEE_TIMING is not set: a busy machine measures nothing")
 	}
-	for name, fresh := range map[string]newStore{"sqlite": newSQLite, "mongodb": newMongoDB} {
+	for name, fresh := range map[string]newStore{"sqlite": newSQLite, "mongodb": reusing(t)} {
 		t.Run(name, func(t *testing.T) { testTiming(t, fresh) })
 	}
 }

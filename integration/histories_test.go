@@ -37,14 +37,12 @@ func testHistories(t *testing.T, fresh newStore) {
 		operations = 400
 	}
 	operations = procNumber(t, "MARQUEE_HISTORIES", operations)
-	store := fresh(t)
+	store := crashStore(t, fresh)
 	h := newHistorian(t, store)
 	h.serve()
 	for h.operations < operations {
 		h.observe(min(historyRound, operations-h.operations), func() { h.p.kill() }, func() {
-			if err := endTransactions(store); err != nil {
-				t.Fatal(err)
-			}
+			endTransactions(t, store)
 			h.serve()
 		})
 	}

@@ -32,7 +32,7 @@ func testCrash(t *testing.T, fresh newStore) {
 	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 
-	store := fresh(t)
+	store := crashStore(t, fresh)
 	p := procServe(t, store)
 	p.signIn("admin", procPassword)
 	token := p.token // stays good over all crashes
@@ -45,9 +45,7 @@ func testCrash(t *testing.T, fresh newStore) {
 	for round := range rounds {
 		m := newCrashModel(fmt.Sprintf("r%d", round), 1+random.IntN(crashMost))
 		crashRound(p, m, random)
-		if err := endTransactions(store); err != nil {
-			t.Fatal(err)
-		}
+		endTransactions(t, store)
 		acks += m.acks
 		if random.IntN(4) == 0 {
 			crashStart(t, store, time.Duration(random.Int64N(int64(150*time.Millisecond))))
@@ -110,9 +108,7 @@ func crashStart(t *testing.T, store string, after time.Duration) {
 		"--store", store))
 	<-time.After(after)
 	p.kill()
-	if err := endTransactions(store); err != nil {
-		t.Fatal(err)
-	}
+	endTransactions(t, store)
 }
 
 // TestCrashFirstStart kills the process while it makes a new store. The next
@@ -129,7 +125,7 @@ func testCrashFirstStart(t *testing.T, fresh newStore) {
 	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 1))
 	for range rounds {
-		store := fresh(t)
+		store := crashStore(t, fresh)
 		crashStart(t, store, time.Duration(random.Int64N(int64(250*time.Millisecond))))
 		p := procServe(t, store)
 		p.signIn("admin", procPassword)

@@ -34,7 +34,7 @@ func testCrashReload(t *testing.T, fresh newStore) {
 	seed := procNumber(t, "MARQUEE_CRASH_SEED", int(time.Now().UnixNano()))
 	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 2))
-	store, dir := fresh(t), t.TempDir()
+	store, dir := crashStore(t, fresh), t.TempDir()
 	file := filepath.Join(dir, "venues.json")
 	set := func(resource, code string) {
 		t.Helper()
@@ -86,9 +86,7 @@ func testCrashReload(t *testing.T, fresh newStore) {
 		if !strings.Contains(p.stderr.String()[from:], procLoaded) {
 			unfinished++
 		}
-		if err := endTransactions(store); err != nil {
-			t.Fatal(err)
-		}
+		endTransactions(t, store)
 		p = procServe(t, store, "--schemas", dir)
 		p.token = token
 		crashReloadEquals(p, written, c.name, c.code == secretKey)

@@ -7,12 +7,70 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"marquee/engine/document"
 	"marquee/engine/store"
 )
+
+// crashStore is a new store whose processes' transactions can be told from
+// those of others.
+func crashStore(t *testing.T, fresh newStore) string {
+	t.Helper()
+	uri := fresh(t)
+	if !strings.HasPrefix(uri, "mongodb://") {
+		return uri
+	}
+	separator := "?"
+	if strings.Contains(uri, "?") {
+		separator = "&"
+	}
+	return fmt.Sprintf("%s%sappName=crash-%d", uri, separator, time.Now().UnixNano())
+}
+
+// endTransactions ends what a killed process has left open in a database.
+// MongoDB would do so a minute later, and until then nobody else could write
+// what it had written.
+func endTransactions(t *testing.T, uri string) {
+	t.Helper()
+	_, name, found := strings.Cut(uri, "appName=")
+	if !found {
+		return
+	}
+	db, err := connectDatabase(strings.Replace(uri, name, "the-test", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), procPatience)
+	defer cancel()
+	defer db.Client().Disconnect(ctx)
+	admin := db.Client().Database("admin")
+	for {
+		cursor, err := admin.Aggregate(ctx, bson.A{
+			bson.D{{Key: "$currentOp", Value: bson.D{{Key: "allUsers", Value: true}, {Key: "idleSessions", Value: true}}}},
+			bson.D{{Key: "$match", Value: bson.D{{Key: "appName", Value: name}, {Key: "transaction", Value: bson.D{{Key: "$exists", Value: true}}}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var open []struct{ LSID struct{ ID bson.Binary } }
+		if err := cursor.All(ctx, &open); err != nil {
+			t.Fatal(err)
+		}
+		if len(open) == 0 {
+			return
+		}
+		sessions := bson.A{}
+		for _, session := range open {
+			sessions = append(sessions, bson.D{{Key: "id", Value: session.LSID.ID}})
+		}
+		if err := admin.RunCommand(ctx, bson.D{{Key: "killSessions", Value: sessions}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // crashKinds are the types that are written under load or at the first start.
 var crashKinds = []string{"advertisers", "orders", "tiers", "lineitems", "articles", "networks", "roles", "users"}

@@ -18,7 +18,7 @@ func testFollowingSurvivesKills(t *testing.T, fresh newStore) {
 	if testing.Short() || procRace {
 		many, kills = 3000, 2
 	}
-	store := fresh(t)
+	store := crashStore(t, fresh)
 	p := procServe(t, store)
 	p.signIn("admin", procPassword)
 	token := p.token
@@ -38,9 +38,7 @@ func testFollowingSurvivesKills(t *testing.T, fresh newStore) {
 			t.Fatal("the program has ended")
 		}
 		p.kill()
-		if err := endTransactions(store); err != nil {
-			t.Fatal(err)
-		}
+		endTransactions(t, store)
 		p = procServe(t, store)
 		p.token = token
 		if p.stderr.await(t, 0, procSays("the objects that depend on a changed one are up to date")) == "" {

@@ -106,7 +106,7 @@ func TestSecretsRotationIsResumed(t *testing.T) {
 // configuration, one after the other, while others still write with the old one.
 func TestSecretsRotateOnADatabase(t *testing.T) {
 	t.Parallel()
-	uri := newMongoDB(t)
+	uri := reusing(t)(t)
 	old, fresh := procKey, base64.StdEncoding.EncodeToString([]byte(strings.Repeat("n", auth.KeyBytes)))
 	serve := func(keys string) *proc {
 		return procServeWith(t, uri, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword, "MARQUEE_SECRET_KEY=" + keys})

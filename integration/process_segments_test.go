@@ -73,7 +73,7 @@ func testSegmentsKilled(t *testing.T, fresh newStore) {
 	seed := procNumber(t, "MARQUEE_CRASH_SEED", int(time.Now().UnixNano()))
 	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 3))
-	store, temporary := fresh(t), t.TempDir()
+	store, temporary := crashStore(t, fresh), t.TempDir()
 	env := []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword, "TMPDIR=" + temporary}
 	p := procServeWith(t, store, env)
 	p.signIn("admin", procPassword)
@@ -88,9 +88,7 @@ func testSegmentsKilled(t *testing.T, fresh newStore) {
 		<-time.After(time.Duration(random.Int64N(int64(800 * time.Millisecond))))
 		p.kill()
 		whole := <-answered
-		if err := endTransactions(store); err != nil {
-			t.Fatal(err)
-		}
+		endTransactions(t, store)
 		p = procServeWith(t, store, env)
 		p.token = token
 		a := p.ask(http.StatusOK, http.MethodGet, "/api/v1/segments?context=main&pageSize=1&orderBy=updateTime&orderByDirection=DESCENDING", "")

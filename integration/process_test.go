@@ -71,10 +71,6 @@ func TestMain(m *testing.M) {
 		debug.SetGCPercent(400) // Many small servers make much garbage: a fifth of the time.
 	}
 	code := m.Run()
-	if err := dropDatabases(); err != nil {
-		fmt.Fprintln(os.Stderr, "databases of tests are left:", err)
-		code = max(code, 1)
-	}
 	if procBuild.dir != "" {
 		os.RemoveAll(procBuild.dir)
 	}

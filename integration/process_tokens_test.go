@@ -17,7 +17,7 @@ func testCrashKeepsRefreshTokens(t *testing.T, fresh newStore) {
 		Access  string `json:"access_token"`
 		Refresh string `json:"refresh_token"`
 	}
-	store := fresh(t)
+	store := crashStore(t, fresh)
 	interval := []string{"--refresh-reuse-interval", "1h"}
 	p := procServe(t, store, interval...)
 	a, err := p.authenticate("admin", procPassword)
@@ -54,9 +54,7 @@ func testCrashKeepsRefreshTokens(t *testing.T, fresh newStore) {
 		<-time.After(time.Duration(rand.Int64N(int64(20 * time.Millisecond))))
 		p.kill()
 		before := <-received
-		if err := endTransactions(store); err != nil {
-			t.Fatal(err)
-		}
+		endTransactions(t, store)
 		p = procServe(t, store, interval...)
 		status, after := refresh(p, current)
 		if status != http.StatusOK {

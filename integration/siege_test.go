@@ -91,7 +91,7 @@ func TestSiege(t *testing.T) {
 	for _, on := range []struct {
 		store string
 		fresh newStore
-	}{{"sqlite", newSQLite}, {"mongodb", newMongoDB}} {
+	}{{"sqlite", newSQLite}, {"mongodb", reusing(t)}} {
 		t.Run(on.store, func(t *testing.T) {
 			if runtime.GOOS != "linux" || procRace {
 				t.Skip("the memory of a process is measured on Linux, and the race detector takes more")

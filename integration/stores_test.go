@@ -2,11 +2,18 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	driver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
 	"marquee/engine/store"
 	"marquee/engine/store/mongo"
@@ -33,6 +40,64 @@ func needStore(tb testing.TB, name string) {
 	}
 }
 
+// reusing gives databases that are emptied after use and then used again, as
+// long as the owner runs: to make one, with all collections and indexes, takes
+// longer than what most tests do with it, and its files outlive it by minutes.
+func reusing(owner testing.TB) newStore {
+	var mu sync.Mutex
+	var free []string
+	return func(tb testing.TB) (uri string) {
+		tb.Helper()
+		mongodb.Need(tb)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(free) > 0 {
+			uri, free = free[0], free[1:]
+		} else {
+			uri = mongodb.URI(owner)
+		}
+		tb.Cleanup(func() {
+			if err := emptyDatabase(uri); err != nil {
+				tb.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			free = append(free, uri)
+		})
+		return uri
+	}
+}
+
+// emptyDatabase leaves nothing in a database but its collections and what says
+// that they are a store's.
+func emptyDatabase(uri string) error {
+	ctx := context.Background()
+	db, err := connectDatabase(uri)
+	if err != nil {
+		return err
+	}
+	defer db.Client().Disconnect(ctx)
+	names, err := db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: bson.D{{Key: "$ne", Value: "marquee.store"}}}})
+	for _, name := range names {
+		_, wrong := db.Collection(name).DeleteMany(ctx, bson.D{})
+		err = errors.Join(err, wrong)
+	}
+	return err
+}
+
+func connectDatabase(uri string) (*driver.Database, error) {
+	parsed, err := connstring.Parse(uri)
+	if err != nil {
+		return nil, err
+	}
+	client, err := driver.Connect(options.Client().ApplyURI(uri))
+	if err != nil {
+		return nil, err
+	}
+	return client.Database(parsed.Database), nil
+}
+
 // eachStore runs a test on every kind of store: what the service promises, it
 // promises on all of them.
 func eachStore(t *testing.T, test func(t *testing.T, fresh newStore)) {
@@ -47,7 +112,7 @@ func eachStore(t *testing.T, test func(t *testing.T, fresh newStore)) {
 		t.Parallel()
 		needStore(t, "mongodb")
 		mongodb.Need(t)
-		test(t, newMongoDB)
+		test(t, reusing(t))
 	})
 }
 

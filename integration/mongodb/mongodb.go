@@ -45,26 +45,17 @@ func Need(tb testing.TB) {
 // test has ended.
 func URI(tb testing.TB) string {
 	tb.Helper()
-	uri, drop := Database(tb)
+	server, err := shared()
+	check(tb, err)
+	database := "marquee_test_" + strings.ToLower(rand.Text())
 	tb.Cleanup(func() {
-		if err := drop(); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+		defer cancel()
+		if err := server.client.Database(database).Drop(ctx); err != nil {
 			tb.Errorf("drop the test's database: %v", err)
 		}
 	})
-	return uri
-}
-
-// Database is URI for a database that outlives the test: the caller drops it.
-func Database(tb testing.TB) (uri string, drop func() error) {
-	tb.Helper()
-	server, err := shared()
-	check(tb, err)
-	name := "marquee_test_" + strings.ToLower(rand.Text())
-	return withDatabase(server.uri, name), func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-		defer cancel()
-		return server.client.Database(name).Drop(ctx)
-	}
+	return withDatabase(server.uri, database)
 }
 
 // sharedServer is the server behind URI. Its guardian, if it has one, is never
