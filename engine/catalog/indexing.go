@@ -65,6 +65,7 @@ type Keys struct {
 	Unique []string `json:"unique"`
 }
 
+// Empty reports whether a type has no keys. A nil Keys is empty.
 func (k *Keys) Empty() bool { return k == nil || len(k.Terms)+len(k.Unique) == 0 }
 
 // With returns the union of both; k may be nil.
@@ -94,6 +95,7 @@ func (k *Keys) Without(others *Keys) *Keys {
 	return rest.tidy()
 }
 
+// Filter returns the strings of a list that a function keeps, and leaves the list as it is.
 func Filter(list []string, keep func(string) bool) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(one string) bool { return !keep(one) })
 }

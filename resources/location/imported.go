@@ -17,10 +17,10 @@ import (
 	"marquee/engine/store"
 )
 
-// collection has one record, which names the blob with the file imported last.
-// The ids of such blobs begin with BlobPrefix.
 const (
+	// collection has one record, which names the blob with the file imported last.
 	collection = "imported_locations"
+	// BlobPrefix begins the ids of blobs with imported files.
 	BlobPrefix = "locations-"
 )
 
