@@ -2,7 +2,6 @@ package mongo
 
 import (
 	"context"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,16 +26,15 @@ type snapshot struct {
 	last    atomic.Pointer[time.Time]
 }
 
-// idle returns for how long no member has been reading.
+// idle returns for how long no member has been reading: straggling if none has read.
 func (s *snapshot) idle() time.Duration {
-	switch last := s.last.Load(); {
-	case s.reading.Load() > 0:
+	if s.reading.Load() > 0 {
 		return 0
-	case last == nil:
-		return math.MaxInt64
-	default:
+	}
+	if last := s.last.Load(); last != nil {
 		return time.Since(*last)
 	}
+	return straggling
 }
 
 // began counts a read, and returns a function that ends it.

@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"marquee/engine/query"
 	"marquee/engine/store"
+	"marquee/integration/mongodb"
 )
 
 // gathered runs calls so that they form a group, and returns their errors.
@@ -57,9 +59,16 @@ type grouped struct {
 }
 
 func newGrouped(t *testing.T) *grouped {
+	t.Helper()
+	return newGroupedOn(t, "")
+}
+
+// newGroupedOn is newGrouped with a URI of its own.
+func newGroupedOn(t *testing.T, uri string) *grouped {
+	t.Helper()
 	t.Parallel()
 	g := &grouped{T: t, commands: map[string]int{}}
-	g.s = openTest(t, Options{Monitor: &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+	g.s = openTest(t, Options{URI: uri, Monitor: &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.commands[e.CommandName]++
@@ -113,21 +122,27 @@ func (g *grouped) stored(key store.Key, want int64) {
 	}
 }
 
-// TestGroupWaitsForReads: a slow read does not divide a group.
+// TestGroupWaitsForReads: a read that the server answers late does not divide a group.
 func TestGroupWaitsForReads(t *testing.T) {
-	g := newGrouped(t)
-	calls := []func() error{g.call(hotKey, func(ctx context.Context, tx store.Tx) error {
-		return tx.Get(ctx, faultThings, []store.Key{hotKey}, func(*store.Record) error {
-			time.Sleep(2 * straggling)
-			return nil
-		})
-	})}
+	set := mongodb.NewReplicaSet(t, 1)
+	g := newGroupedOn(t, set.URI("late"))
+	late := bson.D{{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: bson.D{{Key: "times", Value: 1}}},
+		{Key: "data", Value: bson.D{{Key: "failCommands", Value: bson.A{"find", "aggregate"}}, {Key: "namespace", Value: "late." + faultThings},
+			{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: 2 * straggling.Milliseconds()}}}}
+	if err := set.Client().Database("admin").RunCommand(t.Context(), late).Err(); err != nil {
+		t.Fatal(err)
+	}
+	var calls []func() error
 	for i := range 5 {
 		calls = append(calls, g.counting(numbered(i)))
 	}
+	begun := time.Now()
 	sent, errs := g.during(calls...)
 	if err := errors.Join(errs...); err != nil || sent["commitTransaction"] != 1 {
-		t.Errorf("calls beside a slow read take %v: %v", sent, err)
+		t.Errorf("calls whose read is late take %v: %v", sent, err)
+	}
+	if took := time.Since(begun); took < 2*straggling {
+		t.Errorf("the read was not late: %v", took)
 	}
 }
 
