@@ -77,7 +77,7 @@ func (e *Swapper) forget(ctx context.Context, l *lease, collection string, k *ca
 func (e *Swapper) fill(ctx context.Context, r reindexing) error {
 	lacks := &catalog.Indexing{Searches: r.searches, Teams: r.teams, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
 	lacks.Prepare()
-	return walk.Collection(ctx, e.Store, r.t.Name, func(tx store.Tx, records []walk.Record) error {
+	return walk.Collection(ctx, e.Store, r.t.Name, func(tx store.Tx, records []*store.Record) error {
 		if err := e.checkFilling(ctx, tx, r); err != nil {
 			return err
 		}
@@ -101,10 +101,8 @@ func (e *Swapper) checkFilling(ctx context.Context, s store.Snapshot, r reindexi
 	return err
 }
 
-// index gives some objects the keys that they lack. Objects written since the walk
-// first read them have them already, except for unique values that several objects
-// share.
-func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Indexing, records []walk.Record) error {
+// index gives some objects the keys that they lack.
+func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Indexing, records []*store.Record) error {
 	owners, err := ownersOf(ctx, tx, lacks, records)
 	if err != nil {
 		return err
@@ -118,10 +116,8 @@ func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Inde
 			return err
 		}
 		entry := store.Entry{Key: r.Key}
-		if !r.Changed {
-			entry.Terms, _ = lacks.DiffTerms(object, nil)
-			entry.Terms = append(entry.Terms, owners[r.Key]...)
-		}
+		entry.Terms, _ = lacks.DiffTerms(object, nil)
+		entry.Terms = append(entry.Terms, owners[r.Key]...)
 		for _, claim := range catalog.ClaimsOf(t, lacks.Unique, r.Network, object) {
 			entry.Claims = append(entry.Claims, claim)
 		}
@@ -155,14 +151,14 @@ func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Inde
 }
 
 // ownersOf returns the owner terms of records.
-func ownersOf(ctx context.Context, s store.Snapshot, n *catalog.Indexing, records []walk.Record) (map[store.Key][]store.Term, error) {
+func ownersOf(ctx context.Context, s store.Snapshot, n *catalog.Indexing, records []*store.Record) (map[store.Key][]store.Term, error) {
 	keys := n.OwnerKeys()
 	if len(keys) == 0 {
 		return nil, nil
 	}
 	objects := make([]catalog.Owned, len(records))
 	for i, r := range records {
-		objects[i] = catalog.OwnedRecord(r.Record)
+		objects[i] = catalog.OwnedRecord(r)
 	}
 	return catalog.OwnerTerms(keys, objects, catalog.ReadStored(ctx, s))
 }
@@ -189,8 +185,8 @@ func checkOwners(t *schema.Type, entries []store.Entry, owners map[store.Claim]s
 func (e *Swapper) Repair(ctx context.Context) error {
 	for _, t := range e.Registry().Types() {
 		n := catalog.IndexingOf(t)
-		err := walk.Collection(ctx, e.Store, t.Name, func(tx store.Tx, records []walk.Record) error {
-			records = slices.DeleteFunc(records, func(r walk.Record) bool {
+		err := walk.Collection(ctx, e.Store, t.Name, func(tx store.Tx, records []*store.Record) error {
+			records = slices.DeleteFunc(records, func(r *store.Record) bool {
 				_, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 				return err != nil
 			})
@@ -207,7 +203,7 @@ func (e *Swapper) Repair(ctx context.Context) error {
 }
 
 // disown drops the terms of owners that objects no longer have.
-func disown(ctx context.Context, tx store.Tx, t *schema.Type, n *catalog.Indexing, records []walk.Record) error {
+func disown(ctx context.Context, tx store.Tx, t *schema.Type, n *catalog.Indexing, records []*store.Record) error {
 	wanted, err := ownersOf(ctx, tx, n, records)
 	if err != nil || wanted == nil {
 		return err
@@ -224,7 +220,7 @@ func disown(ctx context.Context, tx store.Tx, t *schema.Type, n *catalog.Indexin
 	var changes []store.Change
 	for _, r := range records {
 		if _, drop := catalog.DiffOwners(n.OwnerKeys(), held[r.Key], wanted[r.Key]); len(drop) > 0 {
-			write, change := catalog.OwnerWrite(t.Name, r.Record, nil, drop)
+			write, change := catalog.OwnerWrite(t.Name, r, nil, drop)
 			writes, changes = append(writes, write), append(changes, change)
 		}
 	}

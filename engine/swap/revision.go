@@ -331,12 +331,8 @@ func (e *Swapper) seal(ctx context.Context, l *lease, t *schema.Type) error {
 
 // rewriteAll gives the secrets of all objects the form that a type asks for.
 func (e *Swapper) rewriteAll(ctx context.Context, t *schema.Type) error {
-	return walk.Collection(ctx, e.Store, t.Name, func(tx store.Tx, records []walk.Record) error {
-		list := make([]*store.Record, len(records))
-		for i, r := range records {
-			list[i] = r.Record
-		}
-		return e.rewrite(ctx, tx, t, list)
+	return walk.Collection(ctx, e.Store, t.Name, func(tx store.Tx, records []*store.Record) error {
+		return e.rewrite(ctx, tx, t, records)
 	})
 }
 

@@ -17,22 +17,14 @@ const (
 	maxStep   = 500
 )
 
-// Record is a record met on a walk.
-type Record struct {
-	*store.Record
-	// Changed reports that another transaction has written the record since the walk
-	// first read it.
-	Changed bool
-}
-
 // Collection calls step for all records that a collection held at the beginning, some
 // at a time, in the order of their keys. Each step is a transaction that reads the
 // records and may write. A step that conflicts with other writes runs again with half
 // as many records; any other error ends the walk.
-func Collection(ctx context.Context, s store.Store, collection string, step func(tx store.Tx, records []Record) error) error {
+func Collection(ctx context.Context, s store.Store, collection string, step func(tx store.Tx, records []*store.Record) error) error {
 	p := &stepping{collection: collection, pace: Pace{Target: StepTime, Size: FirstStep, Max: maxStep}, step: step}
 	for {
-		p.begin()
+		p.runs = 0
 		err := RetryConflicts(ctx, s, func(tx store.Tx) error { return p.run(ctx, tx) })
 		if err != nil || p.met == 0 {
 			return err
@@ -55,21 +47,16 @@ func RetryConflicts(ctx context.Context, s store.Store, fn func(store.Tx) error)
 // stepping is the state of a walk.
 type stepping struct {
 	collection string
-	step       func(tx store.Tx, records []Record) error
+	step       func(tx store.Tx, records []*store.Record) error
 	// after is the last record of the previous step.
 	after store.Key
 	pace  Pace
-
-	// revisions are those that the records of the step had when they were first read.
-	revisions map[store.Key]int64
-	last      store.Key
-	// runs counts the runs of the transaction; met is the number of records it read
-	// last, took its duration.
+	// runs counts the runs of the transaction. Of the latest run, met is the number of
+	// records, last the key of the last one, and took the duration.
 	runs, met int
+	last      store.Key
 	took      time.Duration
 }
-
-func (s *stepping) begin() { s.runs, s.revisions = 0, map[store.Key]int64{} }
 
 // end prepares the next step.
 func (s *stepping) end() {
@@ -82,13 +69,9 @@ func (s *stepping) run(ctx context.Context, tx store.Tx) error {
 	if s.runs++; s.runs > 1 {
 		s.pace.Again()
 	}
-	var records []Record
+	var records []*store.Record
 	err := tx.Scan(ctx, s.collection, s.after, s.pace.Size, func(r *store.Record) error {
-		met, again := s.revisions[r.Key]
-		if !again {
-			s.revisions[r.Key] = r.Revision
-		}
-		records = append(records, Record{Record: r.Clone(), Changed: again && met != r.Revision})
+		records = append(records, r.Clone())
 		return nil
 	})
 	if s.met = len(records); err != nil || s.met == 0 {
