@@ -26,7 +26,8 @@ import (
 // cluster are compared with themselves, so that clocks need not agree.
 
 const (
-	// tailWait is how long the server waits for markers before it answers.
+	// tailWait is how long the server waits for markers before it answers, and the least
+	// time from one proof to the next: each costs the primary about as much as a write.
 	tailWait = 200 * time.Millisecond
 	// tailIdle is how long the stream is followed after the last question.
 	tailIdle = 10 * time.Second
@@ -185,7 +186,7 @@ func (s *Store) followMarkers(ctx context.Context) error {
 		s.recent.mu.Lock()
 		idle := s.recent.closed || time.Since(s.recent.asked) >= tailIdle
 		s.recent.mu.Unlock()
-		if idle {
+		if idle || !wait(ctx, tailWait-time.Since(asked)) {
 			return nil
 		}
 	}
