@@ -19,9 +19,13 @@ const maxStatements = 300
 // file.
 const busyTimeout = 10 * time.Second
 
-// maxLog is the size to which the write-ahead log is truncated when it is
-// reused.
-const maxLog = 16 << 20
+// maxLog is the size to which the write-ahead log is truncated when it is reused. The
+// commit that brings it to maxLogPages copies its pages into the file: with SQLite's
+// own limit of 1,000, a page that many writes change is copied too often.
+const (
+	maxLog      = 16 << 20
+	maxLogPages = 4000
+)
 
 // conn is a connection with its prepared statements. One goroutine at a time
 // uses it.
@@ -38,8 +42,8 @@ func openConn(path string, cacheKB int) (*conn, error) {
 	}
 	c := &conn{db: db, path: path, statements: map[string]*stmt{}}
 	settings := fmt.Sprintf(`PRAGMA synchronous=FULL; PRAGMA busy_timeout=%d;
-PRAGMA foreign_keys=OFF; PRAGMA trusted_schema=OFF; PRAGMA journal_size_limit=%d;
-PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d`, busyTimeout.Milliseconds(), maxLog, cacheKB)
+PRAGMA foreign_keys=OFF; PRAGMA trusted_schema=OFF; PRAGMA journal_size_limit=%d; PRAGMA wal_autocheckpoint=%d;
+PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d`, busyTimeout.Milliseconds(), maxLog, maxLogPages, cacheKB)
 	if err := db.Exec(settings); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
