@@ -67,11 +67,9 @@ release-document: compat ## keep the OpenAPI document as that of the last releas
 	@gzip -9 -n -c .cache/compat/current.json >$(RELEASED)
 
 fuzz: ## each fuzz target for FUZZTIME
-	@set -e; for package in $$(grep -rl --include='*_test.go' --exclude-dir='.*' '^func Fuzz' * | xargs -n 1 dirname | sort -u); do \
-		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz'); do \
-			echo "$$package $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package; \
-		done; \
+	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' ./* | sed 's|/[^/]*:func | |' | sort | while read -r package target; do \
+		echo "$$package $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$package" || exit 1; \
 	done
 
 bench: ## the ratios of docs/contributing/benchmarks.md
