@@ -2,7 +2,9 @@
 // for each reason why tests were skipped, and one for each of the slowest tests, which go
 // test shows only with -v. It imports the standard library alone. Begin with report.
 //
-// The arguments are those of go test, and so is the exit status.
+// The arguments are those of go test, and so is the exit status. Without -parallel, twice
+// as many tests run at once as there are processors, because most wait for disks and
+// timers; under the race detector, which multiplies memory, as many as there are.
 package main
 
 import (
@@ -11,6 +13,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"slices"
 )
 
 func main() {
@@ -27,7 +31,12 @@ func main() {
 }
 
 func run(args []string) error {
-	command := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	atOnce := 2 * runtime.NumCPU()
+	if slices.Contains(args, "-race") {
+		atOnce = runtime.NumCPU()
+	}
+	// An argument that comes later takes precedence.
+	command := exec.Command("go", append([]string{"test", "-json", fmt.Sprintf("-parallel=%d", atOnce)}, args...)...)
 	command.Stderr = os.Stderr
 	events, err := command.StdoutPipe()
 	if err != nil {
