@@ -1,0 +1,125 @@
+package mongodb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// maxDatabases is the number of databases that a mongod holds in its life. Each has
+// hundreds of files; with thousands of them, a mongod takes most of its time to look
+// through the open ones, and to drop a database takes longer than to start another
+// mongod.
+const maxDatabases = 6
+
+// sharedServer is a server behind URI. Its guardian, if it has one, ends it at the
+// latest when the process ends.
+type sharedServer struct {
+	uri      string
+	client   *mongo.Client
+	guardian *guardian
+	// stop ends the server and removes what it wrote; nil for one that is kept.
+	stop func() error
+	// databases is the number of databases so far, users that of tests that have one.
+	databases, users int
+}
+
+// servers are the shared servers of the binary.
+type servers struct {
+	mu      sync.Mutex
+	current *sharedServer
+	// err is why there is none.
+	err error
+}
+
+var all servers
+
+// need returns an error if there is no server.
+func (s *servers) need() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.find()
+}
+
+// join returns a server that has room for another database.
+func (s *servers) join() (*sharedServer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.find(); err != nil {
+		return nil, err
+	}
+	s.current.databases++
+	s.current.users++
+	return s.current, nil
+}
+
+// find makes a server the current one, unless that has room.
+func (s *servers) find() error {
+	before := s.current
+	if s.err != nil || before != nil && (before.stop == nil || before.databases < maxDatabases) {
+		return s.err
+	}
+	if s.current, s.err = startShared(); s.err != nil || before == nil || before.users > 0 {
+		return s.err
+	}
+	return before.stop()
+}
+
+// leave removes the database of a test that has ended.
+func (s *servers) leave(server *sharedServer, database string) error {
+	if server.stop == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+		defer cancel()
+		return server.client.Database(database).Drop(ctx)
+	}
+	s.mu.Lock()
+	server.users--
+	last := server.users == 0 && server != s.current
+	s.mu.Unlock()
+	if last {
+		return server.stop()
+	}
+	return nil
+}
+
+func startShared() (*sharedServer, error) {
+	if uri := os.Getenv("MARQUEE_TEST_MONGODB_URI"); uri != "" {
+		return (&sharedServer{uri: uri}).connect()
+	}
+	binary, err := Binary()
+	if errors.Is(err, errNone) {
+		server, err := startContainer()
+		if err != nil {
+			return nil, err
+		}
+		return server.connect()
+	}
+	if err != nil {
+		return nil, err
+	}
+	own, err := startSet(binary, settings{members: 1})
+	if err != nil {
+		return nil, err
+	}
+	return &sharedServer{uri: own.uri(nil, ""), guardian: own.guardian, stop: own.stop}, nil
+}
+
+// connect makes the client that drops databases.
+func (server *sharedServer) connect() (*sharedServer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	var err error
+	server.client, err = mongo.Connect(options.Client().ApplyURI(server.uri))
+	if err != nil {
+		return nil, err
+	}
+	if err := server.client.Ping(ctx, nil); err != nil {
+		return nil, fmt.Errorf("the MongoDB for tests does not answer: %w", err)
+	}
+	return server, nil
+}

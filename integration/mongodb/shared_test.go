@@ -1,0 +1,69 @@
+package mongodb
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// A mongod has room for some databases. Then another one is started, and the first one
+// ends with the last test that uses it.
+func TestServersAreReplaced(t *testing.T) {
+	if _, err := Binary(); os.Getenv("MARQUEE_TEST_MONGODB_URI") != "" || errors.Is(err, errNone) {
+		Need(t)
+		t.Skip("the server for tests is one that they do not end: run 'make mongod'")
+	}
+	var s servers
+	join := func() *sharedServer {
+		server, err := s.join()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return server
+	}
+	leave := func(server *sharedServer) {
+		if err := s.leave(server, "unused"); err != nil {
+			t.Error(err)
+		}
+	}
+	first := join()
+	for range maxDatabases - 1 {
+		if join() != first {
+			t.Fatal("a server with room for a database is replaced")
+		}
+	}
+	second := join()
+	if second == first {
+		t.Fatalf("a server holds more than %d databases", maxDatabases)
+	}
+	for range maxDatabases {
+		if !answers(t, first) {
+			t.Error("a server has ended before the tests that use it")
+		}
+		leave(first)
+	}
+	if answers(t, first) {
+		t.Error("a server without tests goes on")
+	}
+	leave(second)
+	if !answers(t, second) {
+		t.Error("a server with room for a database has ended")
+	}
+	if err := second.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// answers reports whether a server does.
+func answers(t *testing.T, server *sharedServer) bool {
+	client, err := mongo.Connect(options.Client().ApplyURI(server.uri).SetServerSelectionTimeout(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave(client)
+	return client.Ping(t.Context(), nil) == nil
+}
