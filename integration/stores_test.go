@@ -42,7 +42,7 @@ func needStore(tb testing.TB, name string) {
 
 // reusing gives databases that are emptied after use and then used again, as
 // long as the owner runs: to make one, with all collections and indexes, takes
-// longer than what most tests do with it, and its files outlive it by minutes.
+// longer than what most tests do with it.
 func reusing(owner testing.TB) newStore {
 	var mu sync.Mutex
 	var free []string

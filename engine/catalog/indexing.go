@@ -285,7 +285,7 @@ func eachValue(value any, path []string, found func(string)) {
 
 // DiffTerms returns the terms that a write adds and drops. Unchanged terms are added
 // where the object may lack them, so that indexing an object that is written all the
-// time has nothing left to add, and no conflict.
+// time finds nothing to add and does not conflict.
 func (n *Indexing) DiffTerms(after, before map[string]any) (add, drop []store.Term) {
 	for i := range n.fields {
 		field := &n.fields[i]

@@ -3,8 +3,8 @@
 // test shows only with -v. It imports the standard library alone. Begin with report.
 //
 // The arguments are those of go test, and so is the exit status. Without -parallel, twice
-// as many tests run at once as there are processors, because most wait for disks and
-// timers; under the race detector, which multiplies memory, as many as there are.
+// as many tests of a package run at once as there are processors, because most wait for
+// disks and timers; under the race detector, which multiplies memory, as many as there are.
 package main
 
 import (
@@ -31,12 +31,11 @@ func main() {
 }
 
 func run(args []string) error {
-	atOnce := 2 * runtime.NumCPU()
-	if slices.Contains(args, "-race") {
-		atOnce = runtime.NumCPU()
+	all := []string{"test", "-json"}
+	if !slices.Contains(args, "-race") {
+		all = append(all, fmt.Sprintf("-parallel=%d", 2*runtime.GOMAXPROCS(0))) // unless a later one takes precedence
 	}
-	// An argument that comes later takes precedence.
-	command := exec.Command("go", append([]string{"test", "-json", fmt.Sprintf("-parallel=%d", atOnce)}, args...)...)
+	command := exec.Command("go", append(all, args...)...)
 	command.Stderr = os.Stderr
 	events, err := command.StdoutPipe()
 	if err != nil {

@@ -34,8 +34,8 @@ func Need(tb testing.TB) {
 }
 
 // URI is the connection string of a replica set that tests of the binary share. It
-// names a database that is the caller's alone. It must not be used after the test, which
-// ends the database or, after that of other tests, the server.
+// names a database that is the caller's alone. It must not be used after the test, when
+// the database is dropped, or its server ends as soon as no other test uses it.
 func URI(tb testing.TB) string {
 	tb.Helper()
 	server, err := all.join()

@@ -36,7 +36,7 @@ func TestEachTestHasItsDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if third := parse(t, mongodb.URI(t)); first == "" || first == second || third == second {
+	if third := parse(t, mongodb.URI(t)); first == "" || first == second || third == second || third == first {
 		t.Errorf("%s, %s and %s", first, second, third)
 	}
 }

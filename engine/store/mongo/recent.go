@@ -149,7 +149,8 @@ func (s *Store) tail(ctx context.Context, ended chan struct{}) {
 	}
 }
 
-// followMarkers follows one stream until it fails or nobody asks.
+// followMarkers follows one stream until it fails, nobody asks, or another primary is
+// elected.
 func (s *Store) followMarkers(ctx context.Context) error {
 	term, done := s.leader.follow()
 	defer done()

@@ -73,8 +73,8 @@ type openTransaction struct {
 }
 
 // listings is the number of listings that are combined. A server lists active
-// transactions before idle ones, so one that continues between may be missing
-// from a listing: about 1 in 40 of those that send one command after another.
+// transactions before idle ones, so it misses one that becomes active in between:
+// in about 1 of 40 listings if the transaction sends one command after another.
 const listings = 6
 
 // openTransactions returns the transactions of all clients with this database

@@ -20,8 +20,9 @@ const maxStatements = 300
 const busyTimeout = 10 * time.Second
 
 // maxLog is the size to which the write-ahead log is truncated when it is reused. The
-// commit that brings it to maxLogPages copies its pages into the file: with SQLite's
-// own limit of 1,000, a page that many writes change is copied too often.
+// commit that brings it to maxLogPages, which are of 4 KiB and fit into maxLog, copies
+// its pages into the file: with SQLite's own limit of 1,000, a page that many writes
+// change is copied too often.
 const (
 	maxLog      = 16 << 20
 	maxLogPages = 4000
