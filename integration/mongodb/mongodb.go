@@ -1,7 +1,7 @@
 // Package mongodb provides a real MongoDB to tests. It uses the first that exists: the
 // one that MARQUEE_TEST_MONGODB_URI names; a mongod (MARQUEE_TEST_MONGOD, the one that
 // `make mongod` downloaded, or one on the PATH) that the tests start; a container. It
-// imports nothing of the project. Begin with URI (shared.go) and NewReplicaSet.
+// imports nothing of the project. Begin with URI and NewReplicaSet.
 //
 // If there is none, the test is skipped, or fails if MARQUEE_REQUIRE names mongodb. A
 // server that was started ends with the test binary, however that ends, and leaves

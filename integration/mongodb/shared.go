@@ -17,13 +17,14 @@ import (
 // mongod.
 const maxDatabases = 6
 
-// sharedServer is a server behind URI. Its guardian, if it has one, ends it at the
-// latest when the process ends.
+// sharedServer is a server behind URI.
 type sharedServer struct {
-	uri      string
-	client   *mongo.Client
+	uri string
+	// client drops databases of a server that is kept.
+	client *mongo.Client
+	// guardian ends a container with the process.
 	guardian *guardian
-	// stop ends the server and removes what it wrote; nil for one that is kept.
+	// stop ends a mongod and removes what it wrote; nil for a server that is kept.
 	stop func() error
 	// databases is the number of databases so far, users the number of tests that still
 	// use one.
@@ -114,10 +115,10 @@ func startShared() (*sharedServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sharedServer{uri: own.uri(nil, ""), guardian: own.guardian, stop: own.stop}, nil
+	return &sharedServer{uri: own.uri(nil, ""), stop: own.stop}, nil
 }
 
-// connect makes the client that drops databases.
+// connect returns the server with its client.
 func (server *sharedServer) connect() (*sharedServer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()

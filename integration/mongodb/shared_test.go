@@ -3,6 +3,7 @@ package mongodb
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 func TestServersAreReplaced(t *testing.T) {
 	if _, err := Binary(); os.Getenv("MARQUEE_TEST_MONGODB_URI") != "" || errors.Is(err, errNone) {
 		Need(t)
-		t.Skip("the server for tests is one that they do not end: run 'make mongod'")
+		t.Skip("the tests do not start their MongoDB: run 'make mongod', without MARQUEE_TEST_MONGODB_URI")
 	}
 	var s servers
 	join := func() *sharedServer {
@@ -55,6 +56,36 @@ func TestServersAreReplaced(t *testing.T) {
 	}
 	if err := second.stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A server that is kept must not fill up with the databases of tests.
+func TestDatabaseOfKeptServerIsDropped(t *testing.T) {
+	Need(t)
+	uri := URI(t)
+	server, err := (&sharedServer{uri: uri}).connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave(server.client)
+	s := servers{current: server}
+	if joined, err := s.join(); err != nil || joined != server {
+		t.Fatalf("%v instead of the server: %v", joined, err)
+	}
+	database := uri[strings.LastIndex(uri, "/")+1:]
+	database, _, _ = strings.Cut(database, "?")
+	exists := func() bool {
+		names, err := server.client.ListDatabaseNames(t.Context(), map[string]string{"name": database})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names) > 0
+	}
+	if _, err := server.client.Database(database).Collection("things").InsertOne(t.Context(), map[string]int{"_id": 1}); err != nil || !exists() {
+		t.Fatalf("the database was not made: %v", err)
+	}
+	if err := s.leave(server, database); err != nil || exists() {
+		t.Errorf("the database outlives its test: %v", err)
 	}
 }
 
