@@ -38,8 +38,6 @@ type List struct {
 	Order Order
 	// Paging follows part 2.2 of the specification.
 	Paging
-	// Count requests totalCount.
-	Count bool
 	// Mark identifies the conditions and the order of the list. A cursor is
 	// valid only for the list that it came from. A relative time is part of the
 	// mark as it was written, not as the time that it meant.
@@ -56,7 +54,7 @@ var Parameters = []string{"page", "pageSize", "orderBy", "orderByDirection", "in
 // names it. The user is the caller's id.
 func ParseList(parameters map[string]string, fields Fields, user string, now time.Time) (List, error) {
 	p := &listParser{parameters: parameters, fields: fields, now: now}
-	list := List{Paging: p.paging(), Count: p.boolean("count", true)}
+	list := List{Paging: p.paging()}
 	var all And
 	add := func(e Expr) {
 		if e != nil {
@@ -288,9 +286,11 @@ func (p *listParser) order() Order {
 type Paging struct {
 	Page, PageSize int
 	Cursor         string
+	// Count requests totalCount.
+	Count bool
 }
 
-// ParsePaging parses only page, pageSize and cursor.
+// ParsePaging parses only page, pageSize, cursor and count.
 func ParsePaging(parameters map[string]string) (Paging, error) {
 	p := &listParser{parameters: parameters}
 	return p.paging(), p.err
@@ -301,6 +301,7 @@ func (p *listParser) paging() Paging {
 		Page:     p.integer("page", 0, 0, MaxPage),
 		PageSize: p.integer("pageSize", DefaultPageSize, 1, MaxPageSize),
 		Cursor:   p.parameters["cursor"],
+		Count:    p.boolean("count", true),
 	}
 	if _, given := p.parameters["cursor"]; given && paging.Cursor == "" {
 		p.fail(message.CursorInvalid.Error(message.Params{"parameter": "cursor"}))

@@ -100,7 +100,11 @@ func (p *historyRun) render(ctx context.Context, s store.Snapshot, paging query.
 	if p.q.ID != "" { // and the caller sees the object
 		if t, _ := p.v.registry.Type(p.q.Collection); t != nil && p.v.e.hooks[t.Name].Hide() != nil && !p.v.caller.System {
 			p.parts = &shownParts{v: p.v, t: t}
-			count = func() (int64, error) { return p.parts.begin(ctx, s, &p.q) }
+			total, err := p.parts.begin(ctx, s, &p.q) // which also numbers the changes
+			if err != nil {
+				return Page{}, err
+			}
+			count = func() (int64, error) { return total, nil }
 		}
 	} else {
 		var err error
@@ -110,11 +114,9 @@ func (p *historyRun) render(ctx context.Context, s store.Snapshot, paging query.
 		p.q.Collections = types.all()
 		count = func() (int64, error) { return types.countHistory(ctx, s, p.q) }
 	}
-	total, err := count()
-	if err != nil {
+	if err := p.start(paging, count); err != nil {
 		return Page{}, err
 	}
-	p.start(paging, total)
 	more, err := fill(&p.PageWriter, paging.PageSize, source[*store.Change]{
 		find: func(limit int, yield func(*store.Change) error) error {
 			return p.find(ctx, s, types, limit, yield)

@@ -52,12 +52,10 @@ func (p *notifications) render(ctx context.Context, s store.Snapshot, paging que
 	if err != nil {
 		return Page{}, err
 	}
-	total, err := p.count(ctx, s, types)
-	if err != nil {
+	p.q.Collections = types.all()
+	if err := p.start(paging, func() (int64, error) { return p.count(ctx, s, types) }); err != nil {
 		return Page{}, err
 	}
-	p.q.Collections = types.all()
-	p.start(paging, total)
 	more, err := fill(&p.PageWriter, paging.PageSize, source[*store.Notice]{
 		find: func(limit int, yield func(*store.Notice) error) error {
 			return p.find(ctx, s, types, limit, yield)
@@ -131,9 +129,18 @@ func (p *notifications) show(ctx context.Context, s store.Snapshot, notices []*s
 	return nil
 }
 
-// start writes the beginning of a page of messages.
-func (w *PageWriter) start(paging query.Paging, total int64) {
-	w.Begin(fmt.Appendf(nil, `{"page":%d,"pageSize":%d,"totalCount":%d,"results":[`, paging.Page, paging.PageSize, total))
+// start writes the beginning of a page of messages, and counts them if that is asked for.
+func (w *PageWriter) start(paging query.Paging, count func() (int64, error)) error {
+	head := fmt.Appendf(nil, `{"page":%d,"pageSize":%d,`, paging.Page, paging.PageSize)
+	if paging.Count {
+		total, err := count()
+		if err != nil {
+			return err
+		}
+		head = fmt.Appendf(head, `"totalCount":%d,`, total)
+	}
+	w.Begin(append(head, `"results":[`...))
+	return nil
 }
 
 // notice writes a NotificationMessage.

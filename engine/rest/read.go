@@ -123,7 +123,7 @@ func (r *Call) narrow(t *schema.Type, list *query.List) error {
 }
 
 func (r *Call) history() error {
-	if err := r.Only("type", "id", "page", "pageSize", "cursor"); err != nil {
+	if err := r.Only("type", "id", "page", "pageSize", "cursor", "count"); err != nil {
 		return err
 	}
 	network, err := r.Network(nil)
@@ -175,7 +175,7 @@ func (r *Call) Page(page engine.Page) {
 
 // notifications sends the notifications of the caller in a network.
 func (r *Call) notifications() error {
-	if err := r.Only("page", "pageSize", "cursor"); err != nil {
+	if err := r.Only("page", "pageSize", "cursor", "count"); err != nil {
 		return err
 	}
 	network, err := r.Network(nil)
