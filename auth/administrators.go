@@ -16,11 +16,6 @@ import (
 // NETWORK there that has MANAGE_SYSTEM. No write removes the last administrator of a
 // network.
 
-// guardCollection has a record for each network, written by every transaction that
-// may remove an administrator. Two transactions that each rely on the administrator
-// that the other removes therefore conflict. So do those of guardGrants.
-const guardCollection = "auth_administrators"
-
 // guardUsers guards the networks where users lose roles or are deactivated.
 func guardUsers(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
 	for _, c := range changes {
@@ -74,17 +69,20 @@ func administers(role map[string]any, state string) bool {
 
 // guard rejects the transaction if it removes the last administrator of the network.
 func guard(ctx context.Context, w *engine.Writing, c *engine.Change, network, field string) error {
-	key := guardCollection + "\x00" + network
+	key := "administrators\x00" + network
 	if w.HasBeforeCommit(key) {
 		return nil
+	}
+	if err := guardNetwork(w, network); err != nil {
+		return err
 	}
 	had, err := hasAdministrator(ctx, w, network)
 	if err != nil {
 		return err
 	}
 	w.BeforeCommit(key, func() error {
-		if err := touchGuard(ctx, w, network); err != nil || !had {
-			return err
+		if !had {
+			return nil
 		}
 		has, err := hasAdministrator(ctx, w, network)
 		if err == nil && !has {
@@ -95,17 +93,11 @@ func guard(ctx context.Context, w *engine.Writing, c *engine.Change, network, fi
 	return nil
 }
 
-func touchGuard(ctx context.Context, w *engine.Writing, network string) error {
-	was := store.Record{Key: store.Key{ID: network}}
-	err := w.Tx().Get(ctx, guardCollection, []store.Key{was.Key}, func(r *store.Record) error {
-		was = *r
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return w.Tx().Put(ctx, guardCollection, []store.Write{store.InternalWrite(was, "ACTIVE", []byte("{}"), w.Now())})
-}
+// guardNetwork lets transactions conflict that rely on who has which rights in a network,
+// where each would overlook what the other changes: both remove an administrator because
+// the other remains, or a permission is added to a role that somebody else gives to a
+// member of another team, who then has both.
+func guardNetwork(w *engine.Writing, network string) error { return w.Lock("networks", "", network) }
 
 // errFound stops a search.
 var errFound = errors.New("found")

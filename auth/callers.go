@@ -21,7 +21,7 @@ const (
 
 // Collections returns the collections that the store must have for this package.
 func Collections() []store.Collection {
-	return []store.Collection{{Name: credentialCollection}, {Name: keyCollection}, {Name: refreshCollection}, {Name: guardCollection},
+	return []store.Collection{{Name: credentialCollection}, {Name: keyCollection}, {Name: refreshCollection},
 		{Name: sessionCollection}, {Name: secretCollection}, {Name: attemptCollection}, {Name: addressCollection}, {Name: userSessionCollection},
 		{Name: tokenCollection}, {Name: useCollection}}
 }

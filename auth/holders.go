@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -15,18 +14,6 @@ import (
 // A role of scope TEAM applies to the objects of its holders' teams. Whoever holds a
 // permission in scope TEAM alone therefore may not add it to a role, or remove it, that a
 // member of another team holds.
-
-// grantsGuarded begins the keys of guardGrants.
-const grantsGuarded = "grants\x00"
-
-// guardGrants lets transactions conflict that check what is granted in a network, where
-// each would overlook what the other grants: a permission is added to a role that somebody
-// else gives to a member of another team, who then has both.
-func guardGrants(ctx context.Context, w *engine.Writing, network string) {
-	if key := grantsGuarded + network; !w.HasBeforeCommit(key) {
-		w.BeforeCommit(key, func() error { return touchGuard(ctx, w, network) })
-	}
-}
 
 // holdersAtOnce is the number of holders of a role whose teams are looked for together.
 const holdersAtOnce = 500

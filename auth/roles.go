@@ -43,7 +43,9 @@ func roleBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change
 		}
 	}
 	if len(granted) > 0 {
-		guardGrants(ctx, w, c.Network)
+		if err := guardNetwork(w, c.Network); err != nil {
+			return err
+		}
 		apart, err := heldApart(w, c.Network, c.ID, grant)
 		if err == nil && apart {
 			err = message.GrantNotHeld.Error(message.Params{"field": "/permissions", "value": granted[0]})

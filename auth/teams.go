@@ -31,7 +31,9 @@ func validateTeams(ctx context.Context, w *engine.Writing, changes []*engine.Cha
 			continue
 		}
 		if len(members) > 0 {
-			guardGrants(ctx, w, c.Network)
+			if err := guardNetwork(w, c.Network); err != nil {
+				return err
+			}
 		}
 		affected[c] = members
 		for _, id := range members {

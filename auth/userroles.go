@@ -153,8 +153,8 @@ func checkRole(ctx context.Context, w *engine.Writing, c *engine.Change, network
 	if !manages(grant) {
 		return message.GrantNotHeld.Error(message.Params{"field": field, "value": id})
 	}
-	if !holdsAll(grant, w) { // otherwise the role could be granted whatever its permissions are
-		guardGrants(ctx, w, network)
+	if holdsAll(grant, w) { // the role could be granted whatever its permissions are
+		return nil
 	}
-	return nil
+	return guardNetwork(w, network)
 }

@@ -99,6 +99,11 @@ func (r Refusing) Put(context.Context, string, []Write) error {
 	return r.Refuse()
 }
 
+// Lock implements Tx.
+func (r Refusing) Lock(context.Context, string, []Key) error {
+	return r.Refuse()
+}
+
 // Append implements Tx.
 func (r Refusing) Append(context.Context, []Change) error {
 	return r.Refuse()

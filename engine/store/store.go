@@ -22,9 +22,12 @@ import (
 
 // Store keeps records in collections, with blobs beside them.
 //
-// Transactions are serializable as far as the engine can observe. A read-write
-// transaction sees one snapshot and its own writes. Of two transactions that
-// write the same record or claim the same value, one is retried.
+// A read-write transaction sees one snapshot and its own writes. Of two
+// transactions that write the same record or claim the same value, one is
+// retried. A store may run transactions side by side, so a transaction that
+// relies on what it has only read must lock (Tx.Lock) or claim something that
+// every transaction which could change the result locks, claims or writes, too.
+// Transactions that do so are serializable.
 type Store interface {
 	// EnsureCollections creates collections and their indexes, and drops
 	// indexes that are no longer listed. Reads continue meanwhile; writes may
@@ -195,6 +198,11 @@ type Tx interface {
 	// write: of a transaction that drops a record and one that puts it, one is
 	// retried. Codes: CodeConflict as with Put.
 	Drop(ctx context.Context, collection string, keys []Key) error
+
+	// Lock counts as a write of records for conflicts and changes nothing: of two
+	// transactions that lock, put or drop the same record, one is retried.
+	// Records that do not exist are not locked. Codes: CodeConflict as with Put.
+	Lock(ctx context.Context, collection string, keys []Key) error
 
 	// Append adds changes to the change feed and, unless they are FeedOnly, to
 	// the history. The store sets their positions.

@@ -44,6 +44,7 @@ func (w *Writing) begin(tx store.Tx) {
 		leftOwned:        MaxFollowing,
 		followUps:        map[store.Key]*followUp{},
 		indexings:        map[string]*catalog.Indexing{},
+		locked:           map[objectKey]bool{},
 	}
 	if w.quiet {
 		w.left, w.leftOwned = following{}, 0

@@ -63,6 +63,8 @@ type transaction struct {
 	sight     access.Sight
 	// indexings caches what objects are indexed by, by the name of the type.
 	indexings map[string]*catalog.Indexing
+	// locked are the objects of Lock.
+	locked map[objectKey]bool
 	// targets are the names and parents of referenced objects that the answer may show.
 	targets map[written.Key]written.Target
 }
@@ -135,8 +137,35 @@ func (w *Writing) lookup(collection, network string, ids []string, changed func(
 	return w.tx.Get(w.ctx, collection, keys, stored)
 }
 
+// Lock counts as a write of objects of a type in a network for conflicts, and changes
+// nothing: of two transactions that lock or write the same object, one runs again, and
+// then sees what the other has written. Objects that do not exist are not locked.
+func (w *Writing) Lock(collection, network string, ids ...string) error {
+	t, served := w.registry.Type(collection)
+	if !served {
+		return nil
+	}
+	var keys []store.Key
+	for _, id := range ids {
+		if key := (objectKey{collection, t.NetworkOf(network), id}); !w.locked[key] {
+			w.locked[key] = true
+			keys = append(keys, store.Key{Network: key.network, ID: id})
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return w.tx.Lock(w.ctx, collection, keys)
+}
+
 // Find yields the stored objects of a type in a network that meet a condition, as they
 // were before the changes of the round. Limit 0 is no limit.
+//
+// A store may run transactions side by side (store.Store.Serial), as MongoDB does. Find
+// then does not see what another one writes meanwhile, and neither do Lookup and States:
+// two bookings of a room at the same time both find it free. A hook that refuses a write
+// because of what it has found therefore first locks an object that all writes lock or
+// write on which the result depends: for a booking, its room.
 func (w *Writing) Find(t *schema.Type, network string, where query.Expr, limit int, yield func(r *store.Record) error) error {
 	return store.FindAll(w.ctx, w.tx, query.Query{Collection: t.Name, Network: t.NetworkOf(network), Where: where, Order: store.OldestFirst}, limit, yield)
 }

@@ -8,7 +8,7 @@ type object struct {
 	key        store.Key
 }
 
-// footprint is what a call has read and would write.
+// footprint is what a call has read and would lock or write.
 type footprint struct {
 	objects map[object]access
 	claims  map[store.Claim]access
@@ -19,6 +19,7 @@ type access int
 
 const (
 	reads access = iota + 1
+	locks
 	writes
 )
 
@@ -36,10 +37,10 @@ func (f *footprint) claim(c store.Claim, how access) {
 	f.claims[c] = max(f.claims[c], how)
 }
 
-// add adds what another call writes.
+// add adds what another call locks or writes.
 func (f *footprint) add(other *footprint) {
 	for o, how := range other.objects {
-		if how == writes {
+		if how >= locks {
 			f.object(o, how)
 		}
 	}
@@ -50,11 +51,11 @@ func (f *footprint) add(other *footprint) {
 	}
 }
 
-// meets reports whether the call uses something that is written in another
-// footprint.
+// meets reports whether the call uses something that is locked or written in
+// another footprint.
 func (f *footprint) meets(other *footprint) bool {
 	for o := range f.objects {
-		if other.objects[o] == writes {
+		if other.objects[o] >= locks {
 			return true
 		}
 	}

@@ -84,14 +84,16 @@ func (g *groups) run(members []*member, done func()) {
 // context returns the context of the transaction: it ends with the first deadline of a
 // call, and not when a client disconnects.
 func (g *sharedTransaction) context() (context.Context, context.CancelFunc) {
-	effort := store.Effort{Reads: g.reads()}
+	var effort store.Effort
 	var first time.Time
 	for _, m := range g.open {
+		effort.Reads = append(effort.Reads, m.effort.Reads...)
 		effort.Records += m.effort.Records
 		if at, limited := m.ctx.Deadline(); limited && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 	}
+	effort.Reads = combined(effort.Reads)
 	ctx := store.WithEffort(context.Background(), effort)
 	if first.IsZero() {
 		return context.WithCancel(ctx)
@@ -99,22 +101,20 @@ func (g *sharedTransaction) context() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, first)
 }
 
-// reads returns what the calls have announced, once each.
-func (g *sharedTransaction) reads() (all []store.Lookup) {
+// combined returns the keys of each collection, once each.
+func combined(lookups []store.Lookup) (all []store.Lookup) {
 	at, seen := map[string]int{}, map[object]bool{}
-	for _, m := range g.open {
-		for _, l := range m.effort.Reads {
-			i, there := at[l.Collection]
-			if !there {
-				i = len(all)
-				at[l.Collection] = i
-				all = append(all, store.Lookup{Collection: l.Collection})
-			}
-			for _, key := range l.Keys {
-				if o := (object{l.Collection, key}); !seen[o] {
-					seen[o] = true
-					all[i].Keys = append(all[i].Keys, key)
-				}
+	for _, l := range lookups {
+		i, there := at[l.Collection]
+		if !there {
+			i = len(all)
+			at[l.Collection] = i
+			all = append(all, store.Lookup{Collection: l.Collection})
+		}
+		for _, key := range l.Keys {
+			if o := (object{l.Collection, key}); !seen[o] {
+				seen[o] = true
+				all[i].Keys = append(all[i].Keys, key)
 			}
 		}
 	}
@@ -194,10 +194,12 @@ func (g *sharedTransaction) judge(r report, broken bool, written *footprint) boo
 
 // send sends what calls write, collection by collection.
 func send(ctx context.Context, t *transaction, kept []*memberTx) error {
+	var locks []store.Lookup
 	var order []string
 	writes := map[string][]store.Write{}
 	var changes []store.Change
 	for _, tx := range kept {
+		locks = append(locks, tx.locks...)
 		for _, p := range tx.puts {
 			if writes[p.collection] == nil {
 				order = append(order, p.collection)
@@ -205,6 +207,11 @@ func send(ctx context.Context, t *transaction, kept []*memberTx) error {
 			writes[p.collection] = append(writes[p.collection], p.writes...)
 		}
 		changes = append(changes, tx.changes...)
+	}
+	for _, l := range combined(locks) {
+		if err := t.Lock(ctx, l.Collection, l.Keys); err != nil {
+			return err
+		}
 	}
 	for _, collection := range order {
 		if err := t.Put(ctx, collection, writes[collection]); err != nil {

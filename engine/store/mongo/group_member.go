@@ -71,6 +71,7 @@ type memberTx struct {
 	// broken is the error that ended the run; errApart in a call that needs a
 	// transaction of its own.
 	broken  error
+	locks   []store.Lookup
 	puts    []put
 	changes []store.Change
 }
@@ -200,6 +201,15 @@ func (tx *memberTx) Claims(ctx context.Context, claims []store.Claim) (owners ma
 		return err
 	})
 	return owners, err
+}
+
+// Lock implements store.Tx.
+func (tx *memberTx) Lock(_ context.Context, collection string, keys []store.Key) error {
+	for _, key := range keys {
+		tx.footprint.object(object{collection, key}, locks)
+	}
+	tx.locks = append(tx.locks, store.Lookup{Collection: collection, Keys: keys})
+	return tx.broken
 }
 
 // Put implements store.Tx.

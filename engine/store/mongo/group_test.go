@@ -221,6 +221,46 @@ func TestGroupReadsWhatAnotherWrites(t *testing.T) {
 	}
 }
 
+// TestGroupLocks: of calls that lock the same record, one is in each transaction, and a
+// lock conflicts with a write outside the group.
+func TestGroupLocks(t *testing.T) {
+	g := newGrouped(t)
+	runs := 0
+	locking := func(key store.Key, first func() error) func() error {
+		return g.call(key, func(ctx context.Context, tx store.Tx) error {
+			if err := tx.Lock(ctx, faultThings, []store.Key{hotKey}); err != nil {
+				return err
+			}
+			if err := tx.Get(ctx, faultThings, []store.Key{hotKey}, func(*store.Record) error { return nil }); err != nil {
+				return err
+			}
+			if err := first(); err != nil {
+				return err
+			}
+			return countUp(ctx, tx, key)
+		})
+	}
+	disturbing := func() error {
+		if runs++; runs > 1 {
+			return nil
+		}
+		return g.s.Write(t.Context(), func(tx store.Tx) error { return countUp(t.Context(), tx, hotKey) })
+	}
+	nothing := func() error { return nil }
+	sent, errs := g.during(locking(numbered(0), disturbing), g.counting(numbered(1)))
+	if err := errors.Join(errs...); err != nil || runs != 2 || sent["commitTransaction"] != 2 {
+		t.Errorf("a call whose lock meets a write runs %d times, with %v: %v", runs, sent, err)
+	}
+	sent, errs = g.during(locking(numbered(0), nothing), locking(numbered(1), nothing), g.counting(numbered(2)))
+	if err := errors.Join(errs...); err != nil || sent["commitTransaction"] != 2 {
+		t.Errorf("two calls that lock the same record take %v: %v", sent, err)
+	}
+	g.stored(hotKey, 2)
+	g.stored(numbered(0), 2)
+	g.stored(numbered(1), 2)
+	g.stored(numbered(2), 1)
+}
+
 // TestGroupClaims: one of several calls gets a value, and the others see its owner.
 func TestGroupClaims(t *testing.T) {
 	g := newGrouped(t)

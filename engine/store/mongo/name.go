@@ -54,7 +54,7 @@ func unescapeName(stored []byte) []byte {
 }
 
 // The members of a stored record. The object itself is below document.
-// fieldIndexed holds the transaction that added claims without a new revision.
+// fieldLock holds the transaction that last locked the record, or added claims to it.
 const (
 	fieldID         = "_id"
 	fieldRevision   = "revision"
@@ -67,7 +67,7 @@ const (
 	fieldWarnings   = "warnings"
 	fieldTerms      = "terms"
 	fieldOrdered    = "ordered"
-	fieldIndexed    = "indexed"
+	fieldLock       = "indexed"
 	fieldDocument   = "document"
 
 	keyNetwork = fieldID + ".network"

@@ -124,6 +124,22 @@ func (t *transaction) Drop(ctx context.Context, collection string, keys []store.
 	return records.send(ctx)
 }
 
+// Lock implements store.Tx. MongoDB ignores an update that changes nothing, so the
+// record holds which transaction has locked it.
+func (t *transaction) Lock(ctx context.Context, collection string, keys []store.Key) error {
+	if err := t.guard(ctx); err != nil {
+		return err
+	}
+	locks := t.updates(collection)
+	for _, key := range keys {
+		err := locks.update(ctx, bson.D{{Key: fieldID, Value: idOf(key)}}, bson.D{{Key: "$set", Value: bson.D{{Key: fieldLock, Value: t.id}}}})
+		if err != nil {
+			return err
+		}
+	}
+	return locks.send(ctx)
+}
+
 // addClaims makes a record the owner of values; it may own some already. The
 // filter of a value with another owner matches nothing, so its upsert conflicts
 // with the existing _id.
@@ -220,7 +236,7 @@ func (t *transaction) Index(ctx context.Context, collection string, entries []st
 			// Another transaction may be giving the record another value. The
 			// two must conflict, and MongoDB ignores updates that change
 			// nothing.
-			update = append(update, bson.E{Key: "$set", Value: bson.D{{Key: fieldIndexed, Value: t.id}}})
+			update = append(update, bson.E{Key: "$set", Value: bson.D{{Key: fieldLock, Value: t.id}}})
 		}
 		err := updates.update(ctx, bson.D{{Key: fieldID, Value: idOf(entry.Key)}}, update)
 		if err != nil {

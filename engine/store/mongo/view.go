@@ -226,7 +226,7 @@ func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yie
 }
 
 // recordFields excludes fields that no reader needs.
-var recordFields = bson.D{{Key: fieldTerms, Value: 0}, {Key: fieldOrdered, Value: 0}, {Key: fieldIndexed, Value: 0}}
+var recordFields = bson.D{{Key: fieldTerms, Value: 0}, {Key: fieldOrdered, Value: 0}, {Key: fieldLock, Value: 0}}
 
 // Versions implements store.Snapshot.
 func (v *view) Versions(ctx context.Context, collection string, keys []store.Key) (map[store.Key]int64, error) {

@@ -197,6 +197,9 @@ ON CONFLICT DO UPDATE SET id=excluded.id WHERE id=excluded.id RETURNING 1`,
 	return err
 }
 
+// Lock implements store.Tx. Writes run one at a time.
+func (t *transaction) Lock(ctx context.Context, _ string, _ []store.Key) error { return t.guard(ctx) }
+
 // Append implements store.Tx.
 func (t *transaction) Append(ctx context.Context, changes []store.Change) error {
 	if err := t.guard(ctx); err != nil {
