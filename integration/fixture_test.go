@@ -140,6 +140,7 @@ func runFixture(tb testing.TB, fresh newStore, archive *txtar.Archive) []string 
 		c.step = step.Name
 		c.run(step)
 	}
+	c.sendBack()
 	return c.failures
 }
 
@@ -195,4 +196,17 @@ func (c *fixture) picture() picture {
 		c.fail("the store cannot be looked at: %v", err)
 	}
 	return picture
+}
+
+// sendBack reads what the case has left, as each of its users, and sends it back.
+func (c *fixture) sendBack() {
+	c.step, c.where = "at the end", "what was read is sent back"
+	if err := c.service.pass(); err != nil {
+		c.fail("%v", err)
+	}
+	for _, user := range slices.Sorted(maps.Keys(c.tokens)) {
+		for _, wrong := range c.service.sendBack(c.tokens[user]) {
+			c.fail("as %s: %s", user, wrong)
+		}
+	}
 }

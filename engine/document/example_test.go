@@ -32,7 +32,7 @@ func ExampleMerge() {
 		Fault:   func(fault *message.Definition, at document.Pointer, _ message.Params) { fmt.Println(fault.Code, at) },
 	}
 	normaliser.Object(shape, patch)
-	merged := document.Merge(shape, stored, patch)
+	merged := document.Merge(shape, stored, patch, false)
 	fmt.Println(string(document.Append(nil, merged)))
 	for _, change := range document.Diff(stored, merged) {
 		fmt.Println(change.Field, change.From, change.To)

@@ -105,7 +105,7 @@ func use(t *testing.T, loaded *Type, body []byte) {
 	}
 	n := normaliser()
 	n.Object(loaded.Shape, object)
-	merged := document.Merge(loaded.Shape, nil, object)
+	merged := document.Merge(loaded.Shape, nil, object, false)
 	loaded.Shape.References(merged, func(document.Pointer, *document.Reference, string, string) {})
 	loaded.Shape.Redact(merged)
 	for _, fault := range validate(t, loaded, merged) {

@@ -24,7 +24,7 @@ func (e *Writer) CheckProperty(ctx context.Context, caller *access.Caller, t *sc
 	c.RedirectFaults("/"+property, "")
 	c.normalise(validation)
 	w.collectFindings(c)
-	c.After = document.Merge(t.Shape, nil, c.Patch)
+	c.After = document.Merge(t.Shape, nil, c.Patch, false)
 	faults, err := t.Validate(ctx, c.After)
 	if err != nil {
 		return nil, nil, store.Translate(err)

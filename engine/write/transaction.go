@@ -237,7 +237,8 @@ func (w *Writing) merge(c *Change) {
 			delete(patch, name)
 		}
 	}
-	c.After = document.Merge(c.Type.Shape, c.Before, patch)
+	hidesSecrets := c.Type.Shape.HasSecrets && !w.e.access.MayReadSecrets(c.Caller, c.Type, c.Context)
+	c.After = document.Merge(c.Type.Shape, c.Before, patch, hidesSecrets)
 	for _, edit := range c.edits {
 		edit(c.After)
 	}

@@ -126,7 +126,9 @@ func mergeSlots(c *engine.Change, s slots) {
 			c.RedirectFaults("/layoutParameters/"+document.EscapeToken(tag), pointer)
 		}
 	}
-	c.After["layoutParameters"] = merged
+	if len(merged) > 0 || c.After["layoutParameters"] != nil {
+		c.After["layoutParameters"] = merged
+	}
 }
 
 // slotValues returns the values of a view in the form of layoutParameters.

@@ -1,0 +1,226 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"marquee/engine/document"
+	"marquee/engine/schema"
+)
+
+// sendBack holds of all objects that a caller sees that they can be sent back as they
+// were read, by PUT, by POST and in a collection, and that this changes nothing. It lists
+// what is wrong. A caller may be refused for a right that he lacks, and for nothing else.
+func (s *service) sendBack(token string) (wrong []string) {
+	s.tb.Helper()
+	networks := s.ask(token, http.MethodGet, "/api/v1/networks?includeHidden=true&pageSize=1000", "", nil)
+	results, _ := networks.json().(map[string]any)
+	for _, of := range s.engine.Registry().Types() {
+		if of.Global {
+			wrong = append(wrong, s.sendTypeBack(token, of, "")...)
+			continue
+		}
+		for _, network := range idsOf(results) {
+			wrong = append(wrong, s.sendTypeBack(token, of, url.QueryEscape(network))...)
+		}
+	}
+	return wrong
+}
+
+func (s *service) sendTypeBack(token string, of *schema.Type, network string) (wrong []string) {
+	s.tb.Helper()
+	place := "/api/v1/" + of.Name
+	query := "?includeHidden=true&pageSize=1000&context=" + network
+	list := s.ask(token, http.MethodGet, place+query, "", nil)
+	page, _ := list.json().(map[string]any)
+	results, _ := page["results"].([]any)
+	if len(results) == 0 {
+		return nil
+	}
+	before, err := s.camera.picture()
+	if err != nil {
+		return []string{err.Error()}
+	}
+	back := func(method, path, body, etag string) {
+		if !slices.Contains(of.Methods, method) {
+			return
+		}
+		a := s.ask(token, method, path, body, nil)
+		after, err := s.camera.picture()
+		same := err == nil && after == before
+		before = after
+		switch {
+		case a.status == http.StatusForbidden:
+		case a.status != http.StatusOK:
+			wrong = append(wrong, fmt.Sprintf("%s %s: %d %s\nfor what was read: %s", method, path, a.status, a.body, body))
+		case etag != "" && a.header.Get("ETag") != etag:
+			wrong = append(wrong, fmt.Sprintf("%s %s: the ETag is %s, and was %s\n%s\nfor what was read: %s", method, path, a.header.Get("ETag"), etag, a.body, body))
+		case a.header.Get("Warning") != "":
+			wrong = append(wrong, fmt.Sprintf("%s %s: the answer warns: %s", method, path, a.header.Get("Warning")))
+		case !same:
+			wrong = append(wrong, fmt.Sprintf("%s %s: the store has changed (%v)\nby what was read: %s", method, path, err, body))
+		}
+	}
+	for _, result := range results {
+		object, _ := result.(map[string]any)
+		at, _ := object["url"].(string)
+		if of.Shape.Properties["url"] != nil { // that of what the object describes
+			at = fmt.Sprintf("%s/%s?context=%s", place, url.PathEscape(fmt.Sprint(object["id"])), network)
+		}
+		read := s.ask(token, http.MethodGet, at, "", nil)
+		if read.status != http.StatusOK {
+			wrong = append(wrong, fmt.Sprintf("GET %s: %d, but it is listed", at, read.status))
+			continue
+		}
+		for _, method := range []string{http.MethodPut, http.MethodPost} {
+			back(method, at, string(read.body), read.header.Get("ETag"))
+		}
+	}
+	if of.Parent == "" {
+		back(http.MethodPost, place+"?context="+network, jsonText(results), "")
+		back(http.MethodPut, place+"?context="+network, jsonText(results), "")
+		return wrong
+	}
+	operations := make([]string, len(results))
+	for i, result := range results {
+		operations[i] = fmt.Sprintf(`{"type": %q, "object": %s}`, of.Name, jsonText(result))
+	}
+	back(http.MethodPost, "/api/v1/batch?context="+network, `{"operations": [`+strings.Join(operations, ", ")+`]}`, "")
+	return wrong
+}
+
+// TestDemoSentBack sends back the demonstration data, as who writes and who only reads.
+func TestDemoSentBack(t *testing.T) { eachStore(t, testDemoSentBack) }
+
+func testDemoSentBack(t *testing.T, fresh newStore) {
+	skipSequential(t)
+	s := newService(t, fresh)
+	s.writeDemo()
+	s.expectSentBack(admin, "reader")
+}
+
+func (s *service) expectSentBack(users ...string) {
+	s.tb.Helper()
+	if err := s.pass(); err != nil {
+		s.tb.Fatal(err)
+	}
+	for _, user := range users {
+		token, err := s.signIn(user)
+		if err != nil {
+			s.tb.Fatal(err)
+		}
+		for _, wrong := range s.sendBack(token) {
+			s.tb.Errorf("as %s: %s", user, wrong)
+		}
+	}
+}
+
+// TestRandomSentBack sends back random objects of every type, whose values are those of
+// the cases. What cases leave is sent back by runFixture.
+func TestRandomSentBack(t *testing.T) { eachStore(t, testRandomSentBack) }
+
+func testRandomSentBack(t *testing.T, fresh newStore) {
+	skipSequential(t)
+	m := newMatrix(t, fresh)
+	for _, c := range cases(t) {
+		m.properties.read(c.Archive)
+	}
+	r := &randomObjects{m, rand.New(rand.NewPCG(testSeed(t), 1))}
+	made, values := 0, 0
+	for _, of := range m.s.engine.Registry().Types() {
+		if !of.Global {
+			m.make(of, "none", firstPath(of), network)
+		}
+		for i := 0; of.Writable() && of.Parent == "" && i < 12; i++ {
+			id := fmt.Sprintf("random-%d", i/2) // each is written twice
+			if n := r.write(of, id); n >= 0 {
+				made, values = made+1, values+n
+			}
+		}
+	}
+	t.Logf("%d random objects with %d values", made, values)
+	if made < 200 || values < 2*made {
+		t.Errorf("only %d random objects with %d values were stored", made, values)
+	}
+	m.s.expectSentBack(admin)
+}
+
+// randomObjects makes objects of values that cases have posted.
+type randomObjects struct {
+	*matrix
+	*rand.Rand
+}
+
+// write stores an object, without the properties that are refused. It returns how many
+// it has besides those that its type requires, -1 for none.
+func (r *randomObjects) write(of *schema.Type, id string) int {
+	r.Helper()
+	object := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(of.Shape.Properties)) {
+		shape := of.Shape.Properties[name]
+		known := slices.Sorted(maps.Keys(r.properties.posted[of.Name+"/"+name]))
+		if len(known) == 0 || shape.ReadOnly || name == "password" || r.IntN(3) == 0 {
+			continue
+		}
+		value, err := decode([]byte(known[r.IntN(len(known))]))
+		if err != nil {
+			r.Fatal(err)
+		}
+		object[name] = r.vary(shape, value)
+	}
+	maps.Copy(object, r.sample(of, id, network))
+	for range 20 {
+		a := r.s.ask(r.admin, http.MethodPut, "/api/v1/"+of.Name+"/"+id+"?context=main&fieldValidation=Ignore", jsonText(object), nil)
+		if a.status < 300 {
+			return len(object)
+		}
+		if a.status != http.StatusUnprocessableEntity {
+			r.Fatalf("%s %s: %d %s", of.Name, jsonText(object), a.status, a.body)
+		}
+		problem, _ := a.json().(map[string]any)
+		for _, wrong := range problem["messages"].([]any) {
+			field := fmt.Sprint(wrong.(map[string]any)["params"].(map[string]any)["field"])
+			name, _, _ := strings.Cut(strings.TrimPrefix(field, "/"), "/")
+			delete(object, document.UnescapeToken(name))
+		}
+	}
+	return -1
+}
+
+// vary empties some of what a value holds, and makes its references lead to objects.
+func (r *randomObjects) vary(shape *document.Shape, value any) any {
+	if shape == nil {
+		shape = document.AnyShape
+	}
+	if shape.Ref != nil && !shape.Ref.Object && value != nil {
+		if shape.Ref.Type == "networks" {
+			return network
+		}
+		return r.refer(shape.Ref.Type, network)
+	}
+	switch v := value.(type) {
+	case []any:
+		if r.IntN(8) == 0 {
+			return []any{}
+		}
+		for i, item := range v {
+			v[i] = r.vary(shape.Item(i), item)
+		}
+	case map[string]any:
+		if r.IntN(8) == 0 {
+			return map[string]any{}
+		}
+		for name, member := range v {
+			if v[name] = r.vary(shape.Member(name), member); r.IntN(12) == 0 {
+				v[name] = nil
+			}
+		}
+	}
+	return value
+}
