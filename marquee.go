@@ -58,6 +58,14 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 	return s, nil
 }
 
+// Front returns a handler with a listener (rest.Server.Listen) that answers requests
+// while Open opens a store with the same options, which can take minutes when objects
+// have to be indexed: /healthz as ever, and anything else with 503 error.starting, which
+// names the step that a function returns. Its Forward then lets the Server answer.
+func Front(options Options, step func() string) (*rest.Server, error) {
+	return rest.Front(options.rest(), step)
+}
+
 func (s *Server) open(ctx context.Context) error {
 	o := &s.options
 	if err := checkApplication(ctx, s.store, &o.Application, o.Types); err != nil {
@@ -102,10 +110,10 @@ func (s *Server) open(ctx context.Context) error {
 		}
 	}
 	s.reviewer, s.ready = review.New(app.Due), newProbe(s.store.Check)
-	s.rest, err = rest.New(rest.Config{Engine: s.engine, Auth: s.auth, Log: o.Log, Spool: o.Spool, Memory: o.Memory, Deadline: o.RequestTimeout,
-		Routes: slices.Concat(s.auth.Routes(), app.documents(o.Version), app.Routes), Ready: s.check, Notes: o.Notes, Version: o.Version, TrustedProxies: o.TrustedProxies,
-		Connections: o.Connections, AddressConnections: o.AddressConnections,
-		ProxyHeader: o.ProxyHeader, Certificate: o.Certificate, StrictTransport: o.StrictTransport, CORS: o.CORS, RateLimits: o.RateLimits})
+	config := o.rest()
+	config.Engine, config.Auth, config.Ready, config.Notes = s.engine, s.auth, s.check, o.Notes
+	config.Routes = slices.Concat(s.auth.Routes(), app.documents(o.Version), app.Routes)
+	s.rest, err = rest.New(config)
 	if err != nil || o.First.Password == "" {
 		return err
 	}

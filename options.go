@@ -114,6 +114,13 @@ func (o *Options) setDefaults() {
 	o.First.setDefaults()
 }
 
+// rest returns the settings of requests and connections.
+func (o *Options) rest() rest.Config {
+	return rest.Config{Log: o.Log, Spool: o.Spool, Memory: o.Memory, Deadline: o.RequestTimeout, Version: o.Version,
+		TrustedProxies: o.TrustedProxies, ProxyHeader: o.ProxyHeader, Connections: o.Connections, AddressConnections: o.AddressConnections,
+		Certificate: o.Certificate, StrictTransport: o.StrictTransport, CORS: o.CORS, RateLimits: o.RateLimits}
+}
+
 // First is the first network of a store, and its administrator, who has a role with
 // every permission there.
 type First struct {

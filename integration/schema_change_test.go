@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/schema"
+	"marquee/engine/store"
 	"marquee/resources"
 )
 
@@ -237,5 +239,34 @@ func testSchemaChangeInterrupted(t *testing.T, fresh newStore) {
 		if n := s.found(token, "q=north&pageSize=1000"); n != 999 {
 			t.Fatalf("after %d ms: found %d", 5*delay, n)
 		}
+	}
+}
+
+// progressSteps is what a call reports about its progress.
+type progressSteps struct{ reported []string }
+
+func (s *progressSteps) Step(text string) { s.reported = append(s.reported, text) }
+func (s *progressSteps) Advance(n int)    { s.reported = append(s.reported, fmt.Sprint("+", n)) }
+
+// TestSchemaChangeReports: indexing reports the type, and the objects that are done.
+func TestSchemaChangeReports(t *testing.T) { eachStore(t, testSchemaChangeReports) }
+
+func testSchemaChangeReports(t *testing.T, fresh newStore) {
+	s := newService(t, fresh, venues(""))
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.must(token, http.MethodPost, "/api/v1/venues?context=main", `[{"id": "a", "name": "A"}, {"id": "b", "name": "B"}, {"id": "c", "name": "C"}]`, http.StatusOK)
+	registry, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: venues(moreVenues)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made progressSteps
+	if err := s.engine.Swap(store.WithProgress(t.Context(), &made), registry); err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.Index(made.reported, "indexing venues"); i < 0 || !slices.Contains(made.reported[i:], "+3") {
+		t.Errorf("reported is %q", made.reported)
 	}
 }

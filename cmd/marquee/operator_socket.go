@@ -118,9 +118,8 @@ func (l *operatorListener) Close() error {
 // file, until end is called. Without the socket, everything else is served.
 func (c *serveCommand) serveOperator(s *service, log *slog.Logger) (server *http.Server) {
 	database := sqlitePath(c.Store)
-	server = &http.Server{Handler: s.Operator(), ReadHeaderTimeout: c.headerTimeout(), ReadTimeout: c.ReadTimeout,
-		WriteTimeout: c.WriteTimeout, IdleTimeout: c.IdleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true}
+	server = c.newServer(log)
+	server.Handler = s.Operator()
 	if database == "" {
 		return server
 	}

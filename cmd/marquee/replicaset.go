@@ -28,7 +28,7 @@ func (c *initReplicaSetCommand) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Wait)
 	defer cancel()
 	set, err := mongo.InitReplicaSet(ctx, mongo.ReplicaSetOptions{URI: c.Store, Member: c.Member, AdminPassword: c.AdminPassword,
-		Waiting: func(name string) func() { return whileWaiting(sayWaiting(name)) }})
+		Waiting: func(name string) func() { return whileWaiting(everyWaiting, sayWaiting(name)) }})
 	switch {
 	case errors.Is(err, mongo.ErrURI):
 		return errors.New("--store is not a MongoDB URI; in its user and password, all characters except letters and digits must be percent-encoded")

@@ -82,9 +82,7 @@ func (c *serveCommand) Run(ctx context.Context) error {
 
 func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	c.log, c.tolerant = log, !c.StrictSchemas
-	c.waiting = func(waited time.Duration) {
-		log.Warn("the database does not answer; waiting for it", slog.String("store", storeName(c.Store)), slog.String("waited", waited.String()))
-	}
+	c.opening = &opening{store: storeName(c.Store), log: log}
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -100,12 +98,13 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	// Listen before the store is created and the password printed, which happens only
-	// once, in case the address is in use. Connections wait until they are accepted.
+	// once, in case the address is in use.
 	listener, err := c.listen()
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
+	c.opening.url = c.scheme() + "://" + listener.Addr().String()
 	var watcher *folder.Watcher
 	if c.Schemas != "" { // watch before reading, so that no change is missed
 		if watcher, err = folder.Watch(c.Schemas, log); err != nil {
@@ -115,25 +114,65 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	}
 	app, memory := c.configure(embeddings)
 	options := c.options(log)
-	options.Memory = memory.budget
+	options.Memory, options.Log = memory.budget, log
 	c.edgeFlags.set(&options, certificate)
-	s, err := c.use(ctx, false, app, options)
+	front, err := marquee.Front(options, c.opening.String)
+	if err != nil {
+		return err
+	}
+	server := c.newServer(log)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(front.Listen(server, listener)) }()
+	defer server.Close()
+	s, generated, err := c.start(ctx, app, options)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	if err := c.unservedFlags.check(ctx, s); err != nil {
-		return err
-	}
-	generated, err := c.firstStart(ctx, s)
-	if err != nil {
-		return err
-	}
 	defer c.followSchemas(ctx, s, watcher, log)()
 	defer c.followKey(ctx, s, log)()
 	defer followCertificate(ctx, certificate, log)()
 	s.Start()
-	return c.answer(ctx, s, listener, log, memory, generated)
+	memory.set(0)
+	go memory.follow(ctx, s.MemoryUsed)
+	operator := c.serveOperator(s, log)
+	defer operator.Close()
+	front.Forward(s)
+	c.announce(ctx, s, generated, memory.attributes())
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return c.shutDown(s, server, operator, log)
+	}
+}
+
+// start opens the store, and fills it if it is empty. It returns the generated password,
+// if any.
+func (c *serveCommand) start(ctx context.Context, app *application, options marquee.Options) (s *service, generated string, err error) {
+	if s, err = c.use(ctx, false, app, options); err != nil {
+		return nil, "", err
+	}
+	if err = c.unservedFlags.check(ctx, s); err == nil {
+		c.opening.Step("creating the first network and user")
+		generated, err = c.firstStart(ctx, s)
+	}
+	if err != nil {
+		return nil, "", errors.Join(err, s.close())
+	}
+	return s, generated, nil
+}
+
+// announce logs that the service listens, and greets whoever tries it.
+func (c *serveCommand) announce(ctx context.Context, s *service, generated string, attributes []any) {
+	c.log.Info("listening", append([]any{slog.String("url", c.opening.url), slog.Int("types", len(s.Engine().Registry().Types())),
+		slog.String("version", programVersion())}, attributes...)...)
+	if c.Demo {
+		c.greet(c.opening.url, generated)
+		if generated == "" && c.BootstrapPassword == "" {
+			c.printReset(ctx, s)
+		}
+	}
 }
 
 // configure returns the application with its settings, and the memory that the process
@@ -321,31 +360,16 @@ func (c *serveCommand) firstStart(ctx context.Context, s *service) (generated st
 	return generated, err
 }
 
-// answer serves until the context ends, and then finishes the requests in progress.
-// /readyz reports the shutdown before the server stops accepting connections.
-func (c *serveCommand) answer(ctx context.Context, s *service, listener net.Listener, log *slog.Logger, memory memory, generated string) error {
-	memory.set(0)
-	go memory.follow(ctx, s.MemoryUsed)
-	server := &http.Server{ReadHeaderTimeout: c.headerTimeout(), ReadTimeout: c.ReadTimeout,
+// newServer returns a server with the time limits of requests.
+func (c *serveCommand) newServer(log *slog.Logger) *http.Server {
+	return &http.Server{ReadHeaderTimeout: c.headerTimeout(), ReadTimeout: c.ReadTimeout,
 		WriteTimeout: c.WriteTimeout, IdleTimeout: c.IdleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true}
-	operator := c.serveOperator(s, log)
-	defer operator.Close()
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(s.Listen(server, listener)) }()
-	log.Info("listening", append([]any{slog.String("url", c.scheme()+"://"+listener.Addr().String()), slog.Int("types", len(s.Engine().Registry().Types())),
-		slog.String("version", programVersion())}, memory.attributes()...)...)
-	if c.Demo {
-		c.greet(c.scheme()+"://"+listener.Addr().String(), generated)
-		if generated == "" && c.BootstrapPassword == "" {
-			c.printReset(ctx, s)
-		}
-	}
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
+}
+
+// shutDown finishes the requests in progress. /readyz reports the shutdown before the
+// server stops accepting connections.
+func (c *serveCommand) shutDown(s *service, server, operator *http.Server, log *slog.Logger) error {
 	s.Drain()
 	log.Info("shutting down")
 	if c.DrainDelay > 0 {

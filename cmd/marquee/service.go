@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"marquee"
 	"marquee/auth"
@@ -27,9 +26,8 @@ type storeFlags struct {
 	MinPasswordLength int `default:"12" help:"Minimum number of characters of a new password, from 8 to 64." placeholder:"NUMBER"`
 	applicationFlags
 
-	// waiting is called now and then while a database does not answer; nil says
-	// so on standard error.
-	waiting func(waited time.Duration)
+	// opening is what the opening of the store is doing.
+	opening *opening
 	// log receives what the store logs; nil discards it.
 	log *slog.Logger
 	// tolerant starts with the schemas that were accepted last where those of the
@@ -100,7 +98,19 @@ func (f *storeFlags) openExisting(ctx context.Context, cure string) (*service, e
 }
 
 // use opens the store and serves an application on it, with more options.
-func (f *storeFlags) use(ctx context.Context, mustExist bool, app *application, options marquee.Options) (*service, error) {
+func (f *storeFlags) use(ctx context.Context, mustExist bool, app *application, options marquee.Options) (s *service, err error) {
+	if f.opening == nil {
+		f.opening = &opening{store: storeName(f.Store)}
+	}
+	err = f.opening.persist(ctx, func(ctx context.Context) error {
+		s, err = f.openOnce(ctx, mustExist, app, options)
+		return err
+	})
+	return s, interruptedBy(ctx, err)
+}
+
+// openOnce is one attempt of use.
+func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, app *application, options marquee.Options) (*service, error) {
 	options.Passwords = auth.PasswordPolicy{MinLength: f.MinPasswordLength}
 	if options.Passwords.Check() != nil {
 		return nil, usagef("--min-password-length must be from %d to %d", auth.LeastMinPassword, auth.MostMinPassword)
@@ -115,7 +125,7 @@ func (f *storeFlags) use(ctx context.Context, mustExist bool, app *application, 
 		return nil, refusal
 	}
 	if err != nil {
-		return nil, interruptedBy(ctx, err)
+		return nil, err
 	}
 	s := &service{application: app}
 	options.Application, options.Store, options.Types, options.Log, options.Notes = app.Application, opened, registry, f.log, s.notes
@@ -124,7 +134,7 @@ func (f *storeFlags) use(ctx context.Context, mustExist bool, app *application, 
 		if errors.As(err, &other) {
 			err = usagef("%w: %s", err, cureFor(other))
 		}
-		return nil, interruptedBy(ctx, errors.Join(err, opened.Close()))
+		return nil, errors.Join(err, opened.Close())
 	}
 	if s.Engine().Registry() == registry {
 		s.keep(ctx, f, set)

@@ -19,16 +19,12 @@ import (
 func (f *storeFlags) openStore(ctx context.Context, mustExist bool) (store.Store, error) {
 	uri := f.Store
 	if path := sqlitePath(uri); path != "" {
+		f.opening.answer()
 		return sqlite.Open(ctx, sqlite.Options{Path: path, MustExist: mustExist, Log: f.log})
 	}
 	if strings.HasPrefix(uri, "mongodb://") || strings.HasPrefix(uri, "mongodb+srv://") {
-		waiting := f.waiting
-		if waiting == nil {
-			waiting = sayWaiting(storeName(uri))
-		}
-		answered := whileWaiting(waiting)
-		defer answered()
-		return mongo.Open(ctx, mongo.Options{URI: uri, MustExist: mustExist, Answered: answered, Log: f.log})
+		f.opening.Step(waitingForDatabase)
+		return mongo.Open(ctx, mongo.Options{URI: uri, MustExist: mustExist, Answered: f.opening.answer, Log: f.log})
 	}
 	return nil, usagef("the store %q has an unknown scheme: write sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE", redactStore(uri))
 }

@@ -11,15 +11,17 @@ import (
 const (
 	firstWaiting = 1500 * time.Millisecond
 	everyWaiting = 5 * time.Second
+	// everyStarting is for a store that is being opened.
+	everyStarting = 10 * time.Second
 )
 
-// whileWaiting calls say now and then, with the time since it was called, until
-// the function that it returns is called.
-func whileWaiting(say func(waited time.Duration)) (answered func()) {
+// whileWaiting calls say at first soon, and then at each interval, with the time since
+// it was called, until the function that it returns is called.
+func whileWaiting(every time.Duration, say func(waited time.Duration)) (answered func()) {
 	begun, done, ended := time.Now(), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for next := firstWaiting; ; next = everyWaiting {
+		for next := firstWaiting; ; next = every {
 			select {
 			case <-done:
 				return

@@ -157,6 +157,7 @@ var (
 	OutcomeUnknown     = fault(Unavailable, "error.outcome.unknown", "The connection to the store was lost during the write, and it is unknown whether the write succeeded; read the objects before trying again.")
 	SchemaOutdated     = fault(Unavailable, "error.schema.outdated", "Another server uses a newer schema of {{type}}; write through that server, or reload the schemas of this one.")
 	ServerBusy         = fault(Unavailable, "error.server.busy", "The service is too busy at present; try again later.")
+	Starting           = fault(Unavailable, "error.starting", "The service is starting: {{step}}. Try again later.")
 	ShuttingDown       = fault(Unavailable, "error.shutting.down", "The service is shutting down; try again later.")
 )
 

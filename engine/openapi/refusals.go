@@ -26,7 +26,7 @@ const (
 // the classes that it is made of.
 var (
 	anyRequest = []*message.Definition{message.RequestSyntax, message.RequestsTooMany, message.HeadersTooLarge, message.PathUnknown,
-		message.MethodUnsupported, message.InternalError, message.DeadlineExceeded, message.ShuttingDown}
+		message.MethodUnsupported, message.InternalError, message.DeadlineExceeded, message.Starting, message.ShuttingDown}
 	authenticated = []*message.Definition{message.TokenMissing, message.TokenInvalid, message.TokenTwice, message.TokenInPath, message.TokenInURL,
 		message.QuerySyntax, message.ParameterRepeated, message.ParameterUnknown, message.ParameterInvalid, message.ParameterMissing,
 		message.NetworkForbidden, message.ReadForbidden, message.ServerBusy, message.SpoolFull, message.StoreUnavailable, message.StoreDamaged, message.StoreFull}

@@ -72,6 +72,10 @@ func (r *Call) direct() {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if to := s.forward.Load(); to != nil {
+		(*to).ServeHTTP(w, r)
+		return
+	}
 	out := &outbox{ResponseWriter: w, s: s, r: r}
 	if r.Body != nil && r.Body != http.NoBody {
 		out.body = &sentBody{ReadCloser: r.Body}

@@ -15,12 +15,15 @@ import (
 	"marquee/engine/schema"
 )
 
-const apiPath = "/api/v1/"
+const (
+	apiPath    = "/api/v1/"
+	healthPath = "/healthz"
+)
 
 // ownRoutes are the routes of every server.
 func (s *Server) ownRoutes() []Route {
 	return []Route{
-		{Path: "/healthz", Methods: readMethods, Public: true, Unlimited: true, Serve: s.health},
+		{Path: healthPath, Methods: readMethods, Public: true, Unlimited: true, Serve: s.health},
 		{Path: "/readyz", Methods: readMethods, Public: true, Unlimited: true, Serve: s.ready},
 		{Path: apiPath + "batch", Methods: writeMethods, Serve: (*Call).batch},
 		{Path: apiPath + "audit", Methods: readMethods, Serve: (*Call).history},

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -102,10 +103,32 @@ type Server struct {
 	handshakes     handshakes
 	cors           *cors.Cors // nil for none
 	limiters       limiters
+	// forward answers requests in place of handler, if it is set.
+	forward atomic.Pointer[http.Handler]
 }
 
 // New returns a Server. Errors are about routes, trusted proxies, origins and limits.
 func New(config Config) (*Server, error) {
+	s, err := newServer(config)
+	if err != nil {
+		return nil, err
+	}
+	r := s.newRouter()
+	if err := s.addRoutes(r); err != nil {
+		return nil, err
+	}
+	r.Any(apiPath+"*path", s.api)
+	r.NoRoute(s.otherMethod)
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompress), gzhttp.SuffixETag(compressedSuffixes[0]))
+	if err != nil {
+		return nil, err
+	}
+	s.handler = wrap(r)
+	return s, nil
+}
+
+// newServer returns a Server without a handler.
+func newServer(config Config) (*Server, error) {
 	if config.Deadline == 0 {
 		config.Deadline = DefaultDeadline
 	}
@@ -134,19 +157,11 @@ func New(config Config) (*Server, error) {
 	if s.Ready == nil {
 		s.Ready = func(context.Context) error { return nil }
 	}
-	r, err := s.router()
-	if err != nil {
-		return nil, err
-	}
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompress), gzhttp.SuffixETag(compressedSuffixes[0]))
-	if err != nil {
-		return nil, err
-	}
-	s.handler = wrap(r)
 	return s, nil
 }
 
-func (s *Server) router() (*gin.Engine, error) {
+// newRouter returns a router without routes.
+func (s *Server) newRouter() *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	r := gin.New()
 	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
@@ -157,12 +172,7 @@ func (s *Server) router() (*gin.Engine, error) {
 		r.Use(s.crossOrigin)
 	}
 	r.Use(s.refuseStream)
-	if err := s.addRoutes(r); err != nil {
-		return nil, err
-	}
-	r.Any(apiPath+"*path", s.api)
-	r.NoRoute(s.otherMethod)
-	return r, nil
+	return r
 }
 
 // compressedSuffixes distinguish the entity tags of compressed responses (RFC 9110,

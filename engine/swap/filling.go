@@ -75,6 +75,7 @@ func (e *Swapper) forget(ctx context.Context, l *lease, collection string, k *ca
 
 // fill gives all objects of a type the keys that they lack.
 func (e *Swapper) fill(ctx context.Context, r reindexing) error {
+	store.Step(ctx, "indexing "+r.t.Name)
 	lacks := &catalog.Indexing{Searches: r.searches, Teams: r.teams, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
 	lacks.Prepare()
 	return walk.Collection(ctx, e.Store, r.t.Name, func(tx store.Tx, records []*store.Record) error {

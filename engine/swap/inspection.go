@@ -29,6 +29,7 @@ const inspectStep = 500
 
 // inspect checks all objects.
 func (n *inspection) inspect(ctx context.Context) error {
+	store.Step(ctx, "checking "+n.t.Name)
 	var last store.Key
 	for {
 		after, count := last, 0
@@ -40,6 +41,7 @@ func (n *inspection) inspect(ctx context.Context) error {
 				return yield(r)
 			})
 		})
+		store.Advance(ctx, count)
 		if err != nil || count < inspectStep {
 			return err
 		}

@@ -81,6 +81,9 @@ func (l *lease) acquire(ctx context.Context) error {
 		if err != nil || revision == 0 {
 			return err
 		}
+		if since.IsZero() {
+			store.Step(ctx, "waiting for another server, which is changing its schemas or starting")
+		}
 		// While the store did not answer, the holder could not write either.
 		if revision != seen || time.Since(looked) > leaseBeat {
 			seen, since = revision, time.Now()

@@ -331,6 +331,7 @@ func (e *Swapper) seal(ctx context.Context, l *lease, t *schema.Type) error {
 
 // rewriteAll gives the secrets of all objects the form that a type asks for.
 func (e *Swapper) rewriteAll(ctx context.Context, t *schema.Type) error {
+	store.Step(ctx, "encrypting or decrypting secrets of "+t.Name)
 	return walk.Collection(ctx, e.Store, t.Name, func(tx store.Tx, records []*store.Record) error {
 		return e.rewrite(ctx, tx, t, records)
 	})

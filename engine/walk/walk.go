@@ -20,7 +20,8 @@ const (
 // Collection calls step for all records that a collection held at the beginning, some
 // at a time, in the order of their keys. Each step is a transaction that reads the
 // records and may write. A step that conflicts with other writes runs again with half
-// as many records; any other error ends the walk.
+// as many records; any other error ends the walk. It reports the records to the
+// store.Progress of the context.
 func Collection(ctx context.Context, s store.Store, collection string, step func(tx store.Tx, records []*store.Record) error) error {
 	p := &stepping{collection: collection, pace: Pace{Target: StepTime, Size: FirstStep, Max: maxStep}, step: step}
 	for {
@@ -30,6 +31,7 @@ func Collection(ctx context.Context, s store.Store, collection string, step func
 			return err
 		}
 		p.end()
+		store.Advance(ctx, p.met)
 	}
 }
 

@@ -58,6 +58,7 @@ func (s *Store) ensureSystem(ctx context.Context) error {
 func (s *Store) EnsureCollections(ctx context.Context, collections []store.Collection) error {
 	s.ensure.Lock()
 	defer s.ensure.Unlock()
+	store.Step(ctx, "making collections and their indexes ready")
 	known := s.knownIndexes()
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)

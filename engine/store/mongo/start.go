@@ -42,7 +42,10 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		}
 	}
 	if err == nil {
-		err = s.ensureOwn(ctx)
+		upgraded := store.BeginUpgrade(ctx, s.log, version, storeVersion)
+		if err = s.ensureOwn(ctx); err == nil {
+			upgraded()
+		}
 	}
 	if err == nil {
 		err = s.checkWrite(ctx)

@@ -41,6 +41,7 @@ func (s *Store) EnsureCollections(ctx context.Context, collections []store.Colle
 	})
 	for _, sql := range slices.Sorted(maps.Keys(missing)) {
 		if err == nil {
+			store.Step(ctx, "creating an index of "+missing[sql])
 			err = s.createIndex(ctx, missing[sql], sql)
 		}
 	}

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"marquee/engine/store"
@@ -41,8 +43,10 @@ func TestMigrateFirst(t *testing.T) {
 
 	key := store.Key{Network: "n", ID: "old"}
 	claim := store.Claim{Collection: "things", Network: "n", Property: "p", Value: "v"}
+	var said strings.Builder
+	log := slog.New(slog.NewTextHandler(&said, nil))
 	for revision := int64(5); revision < 8; revision++ { // the second time, there is nothing to do
-		s := openTest(t, Options{Path: path})
+		s := openTest(t, Options{Path: path, Log: log})
 		ensureThings(t, s)
 		var record store.Record
 		if err := s.Read(t.Context(), func(snapshot store.Snapshot) error {
@@ -92,6 +96,12 @@ func TestMigrateFirst(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+	upgrade := fmt.Sprintf("from 1 to %d", len(migrations))
+	for _, line := range []string{"upgrading the store " + upgrade, "store upgraded " + upgrade} {
+		if n := strings.Count(said.String(), line); n != 1 {
+			t.Errorf("%q is logged %d times:\n%s", line, n, &said)
 		}
 	}
 }

@@ -34,7 +34,7 @@ type Options struct {
 	// BeforeCommit, if set, is called before each commit. Tests and benchmarks
 	// use it for a delay.
 	BeforeCommit func()
-	// Log, if set, receives how long writes waited for a new index.
+	// Log, if set, receives messages for operators.
 	Log *slog.Logger
 }
 
@@ -73,14 +73,14 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		options.Readers = max(4, 2*runtime.NumCPU())
 	}
 	s := &Store{options: options, rare: defaultRare, readers: make(chan *conn, options.Readers), walking: make(chan struct{}, max(1, options.Readers/2)), closing: make(chan struct{})}
-	if err := s.open(); err != nil {
+	if err := s.open(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Store) open() error {
+func (s *Store) open(ctx context.Context) error {
 	path := s.options.Path
 	if s.options.MustExist && missing(path) {
 		return &store.Error{Code: store.CodeNoStore, Text: "there is no store at " + path}
@@ -108,7 +108,7 @@ func (s *Store) open() error {
 	if err := c.exec("PRAGMA temp_store=FILE"); err != nil {
 		return openError(path, err)
 	}
-	if err := c.migrate(path); err != nil {
+	if err := c.migrate(ctx, path, s.options.Log); err != nil {
 		return openError(path, err)
 	}
 	for range s.options.Readers {
@@ -227,7 +227,7 @@ func (c *conn) scriptOf(m migration) (string, error) {
 }
 
 // migrate upgrades the tables to the version of this program.
-func (c *conn) migrate(path string) error {
+func (c *conn) migrate(ctx context.Context, path string, log *slog.Logger) error {
 	id, err := c.pragma("application_id")
 	if err != nil {
 		return err
@@ -258,6 +258,7 @@ func (c *conn) migrate(path string) error {
 	if err := restrict(path); err != nil {
 		return notUsable(path, "the permissions of its files cannot be restricted; check that this program owns them", err)
 	}
+	upgraded := store.BeginUpgrade(ctx, log, version, int64(len(migrations)))
 	for ; int(version) < len(migrations); version++ {
 		script, err := c.scriptOf(migrations[version])
 		if err != nil {
@@ -268,6 +269,7 @@ func (c *conn) migrate(path string) error {
 			return errors.Join(err, c.exec("ROLLBACK"))
 		}
 	}
+	upgraded()
 	return nil
 }
 
