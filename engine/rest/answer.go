@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -45,7 +44,7 @@ func (a *streamAnswer) Begin() error {
 	if err := a.file.Reset(); err != nil {
 		return err
 	}
-	a.out, a.count = bufio.NewWriterSize(a.file, 1<<16), 0
+	a.out, a.count = bufio.NewWriter(a.file), 0
 	_, err := a.out.WriteString(`{"results":[`)
 	return err
 }
@@ -80,7 +79,7 @@ func (a *streamAnswer) send(r *Call) error {
 	r.Header().Set("Content-Type", jsonType)
 	r.Header().Set("Content-Length", strconv.FormatInt(a.file.Size(), 10))
 	r.c.Writer.WriteHeader(http.StatusOK)
-	_, err := io.Copy(r.c.Writer, a.file.Reader())
+	_, err := copyTo(context.WithoutCancel(r.Context()), r.c.Writer, a.file.Reader())
 	return err
 }
 

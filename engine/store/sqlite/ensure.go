@@ -99,10 +99,10 @@ CREATE TABLE %[2]s (network TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NUL
 			return err
 		}
 	}
-	prefix, wanted := "x_"+collection.Name+"_", map[string]string{}
-	for _, columns := range indexColumns(collection) {
-		digest := sha256.Sum256([]byte(columns))
-		wanted[prefix+hex.EncodeToString(digest[:8])] = columns
+	prefix, wanted := "x_"+collection.Name+"_", map[string]content{}
+	for _, content := range contents(collection) {
+		digest := sha256.Sum256([]byte(content.columns + content.where))
+		wanted[prefix+hex.EncodeToString(digest[:8])] = content
 	}
 	for index := range have {
 		if _, ok := wanted[index]; !ok && strings.HasPrefix(index, prefix) && len(index) == len(prefix)+16 {
@@ -111,9 +111,9 @@ CREATE TABLE %[2]s (network TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NUL
 			}
 		}
 	}
-	for index, columns := range wanted {
+	for index, content := range wanted {
 		if !have[index] {
-			if err := create(fmt.Sprintf("CREATE INDEX %s ON %s (%s)", index, name, columns)); err != nil {
+			if err := create(fmt.Sprintf("CREATE INDEX %s ON %s (%s)%s", index, name, content.columns, content.where)); err != nil {
 				return err
 			}
 		}
@@ -121,17 +121,27 @@ CREATE TABLE %[2]s (network TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NUL
 	return nil
 }
 
-// indexColumns returns the columns of each index: those compared with a value,
-// the order, the id that breaks ties, and the state, which nearly every query
-// compares.
-func indexColumns(collection store.Collection) []string {
-	all := []string{"network,create_time,id,state", "network,update_time,id,state"}
+// content is what an index holds: the columns, and the condition on records.
+type content struct{ columns, where string }
+
+// contents returns the content of each index: the values compared, the order, the id
+// that breaks ties, and the state, which nearly every query compares. A record without
+// one of the values is never found by comparing it, and most records lack most
+// references, so they are left out.
+func contents(collection store.Collection) []content {
+	all := []content{{columns: "network,create_time,id,state"}, {columns: "network,update_time,id,state"}}
 	for _, index := range collection.Indexes {
-		columns := "network"
-		for _, field := range index.Equal {
-			columns += "," + expression(field)
+		columns, where := "network", " WHERE "
+		for i, field := range index.Equal {
+			if i > 0 {
+				where += " AND "
+			}
+			columns, where = columns+","+expression(field), where+expression(field)+" IS NOT NULL"
 		}
-		all = append(all, columns+","+expression(index.Order)+",id,state")
+		if len(index.Equal) == 0 {
+			where = ""
+		}
+		all = append(all, content{columns + "," + expression(index.Order) + ",id,state", where})
 	}
 	return all
 }
