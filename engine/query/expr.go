@@ -1,6 +1,9 @@
 package query
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Expr is a condition on a record. A nil Expr holds for every record.
 type Expr interface{ expr() }
@@ -160,4 +163,49 @@ func ByTerms(e Expr) bool {
 func isString(value any) bool {
 	_, ok := value.(string)
 	return ok
+}
+
+// StateFilter returns whether a condition holds for records in a state; ok is false
+// unless the state alone decides that.
+func StateFilter(e Expr) (holds func(state string) bool, ok bool) {
+	holds = func(state string) bool { return holdsFor(e, state) }
+	return holds, onState(e)
+}
+
+// onState reports whether the state alone decides if a condition holds.
+func onState(e Expr) bool {
+	every := func(list []Expr) bool {
+		return !slices.ContainsFunc(list, func(part Expr) bool { return !onState(part) })
+	}
+	switch e := e.(type) {
+	case nil:
+		return true
+	case And:
+		return every(e)
+	case Or:
+		return every(e)
+	case Not:
+		return onState(e.Of)
+	case Compare:
+		return e.Field.System == State && (e.Op == Equal || e.Op == NotEqual)
+	case In:
+		return e.Field.System == State
+	}
+	return false
+}
+
+func holdsFor(e Expr, state string) bool {
+	switch e := e.(type) {
+	case And:
+		return !slices.ContainsFunc(e, func(part Expr) bool { return !holdsFor(part, state) })
+	case Or:
+		return slices.ContainsFunc(e, func(part Expr) bool { return holdsFor(part, state) })
+	case Not:
+		return !holdsFor(e.Of, state)
+	case Compare:
+		return (e.Value == any(state)) == (e.Op == Equal)
+	case In:
+		return slices.Contains(e.Values, any(state))
+	}
+	return true
 }

@@ -70,20 +70,8 @@ func (c *compiled) add(e query.Expr) {
 	case query.In:
 		c.byID = c.byID || e.Field.System == query.ID
 	}
-	c.onlyState = c.onlyState && onState(e)
-}
-
-// onState reports whether a condition is on the state alone.
-func onState(e query.Expr) bool {
-	switch e := e.(type) {
-	case query.Not:
-		return onState(e.Of)
-	case query.Compare:
-		return e.Field.System == query.State
-	case query.In:
-		return e.Field.System == query.State
-	}
-	return false
+	_, onState := query.StateFilter(e)
+	c.onlyState = c.onlyState && onState
 }
 
 // filter selects the records of the query. It names the network, with which

@@ -73,7 +73,8 @@ func compileCondition(q query.Query, e query.Expr) condition {
 		return condition{clause: hasTerm(terms, term.Prefix), terms: terms, prefix: term.Prefix}
 	}
 	w.expr(e)
-	return condition{clause: w.clause(), property: comparesProperty(e), byID: namesIDs(e), onState: onState(e)}
+	_, onState := query.StateFilter(e)
+	return condition{clause: w.clause(), property: comparesProperty(e), byID: namesIDs(e), onState: onState}
 }
 
 // severalTerms reports whether a record may have several values of the field of a
@@ -81,19 +82,6 @@ func compileCondition(q query.Query, e query.Expr) condition {
 func severalTerms(e query.Expr) bool {
 	in, ok := e.(query.In)
 	return ok && in.Field.Multiple() && len(in.Values) > 1
-}
-
-// onState reports whether a condition is on the state alone.
-func onState(e query.Expr) bool {
-	switch e := e.(type) {
-	case query.Not:
-		return onState(e.Of)
-	case query.Compare:
-		return e.Field.System == query.State
-	case query.In:
-		return e.Field.System == query.State && len(e.Values) <= maxListed
-	}
-	return false
 }
 
 // namesIDs reports whether a condition names the records by id.

@@ -7,26 +7,31 @@ import (
 	"sync"
 
 	"marquee/engine/query"
+	"marquee/engine/store"
 )
 
+// Count implements store.Snapshot. The numbers of records by state are tallied.
+// Other counts are kept until their collection changes.
 func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
+	number, known, err := v.number(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if holds, byState := query.StateFilter(q.Where); byState && known {
+		return v.s.tallies.Sum(store.Place{Collection: q.Collection, Network: q.Network}, number, holds, func() (map[string]int64, error) {
+			return v.tally(ctx, "SELECT state FROM "+table(q.Collection)+" WHERE network=?", q.Network)
+		})
+	}
 	p, err := v.plan(ctx, q, true)
 	if err != nil {
 		return 0, err
 	}
-	if err := v.guard(ctx); err != nil {
-		return 0, err
-	}
-	if err := v.take(); err != nil { // the count may be answered from memory
-		return 0, v.ended(err)
-	}
 	sql, args := p.countSQL()
-	revision := v.begun[q.Collection]
+	revision, exact := v.s.commits.revision(q.Collection, number)
 	key := countKey(sql, args)
-	exact := v.fixed != nil && revision&1 == 0 && v.fixed[q.Collection] == revision
-	if exact {
+	if exact = exact && known; exact {
 		if n, ok := v.s.counts.get(key, revision); ok {
-			return n, nil
+			return n, v.guard(ctx)
 		}
 	}
 	defer v.interruptible()()
@@ -35,6 +40,72 @@ func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
 		v.s.counts.put(key, revision, n)
 	}
 	return n, v.ended(err)
+}
+
+// tally counts the rows of a statement that selects the label of each. For SQLite
+// to group them, it would sort them.
+func (v *view) tally(ctx context.Context, sql, network string) (map[string]int64, error) {
+	found := map[string]*int64{}
+	err := v.query(ctx, sql, []any{network}, func(s *stmt) error {
+		label := s.ColumnRawText(0)
+		n := found[string(label)]
+		if n == nil {
+			n = new(int64)
+			found[string(label)] = n
+		}
+		*n++
+		return nil
+	})
+	labels := make(map[string]int64, len(found))
+	for label, n := range found {
+		labels[label] = *n
+	}
+	return labels, err
+}
+
+// number returns the last commit that the snapshot sees; known is false in a
+// write transaction, and when the commits beside the snapshot leave no trace.
+func (v *view) number(ctx context.Context) (number uint64, known bool, err error) {
+	if err := v.guard(ctx); err != nil {
+		return 0, false, err
+	}
+	if err := v.take(); err != nil {
+		return 0, false, v.ended(err)
+	}
+	for len(v.maybe) > 0 && !v.unknown {
+		last := v.maybe[len(v.maybe)-1]
+		seen, decided, err := v.sees(ctx, last)
+		switch {
+		case err != nil:
+			return 0, false, err
+		case !decided:
+			v.unknown = true
+		case seen:
+			v.s.written(last)
+			v.since, v.maybe = last.number, nil
+		default:
+			v.maybe = v.maybe[:len(v.maybe)-1]
+		}
+	}
+	return v.since, v.rows == nil && !v.unknown, nil
+}
+
+// sees reports whether the snapshot sees a commit, unless it sees a later one.
+func (v *view) sees(ctx context.Context, c *commit) (seen, decided bool, err error) {
+	sql, args := "SELECT 1 FROM changes WHERE seq=?", []any{c.change}
+	switch {
+	case c.change > 0:
+	case c.least > 0 && !c.dropped:
+		sql = "SELECT 1 FROM " + table(c.record.collection) + " WHERE network=? AND id=? AND coalesce(revision,version)>=?"
+		args = []any{c.record.key.Network, c.record.key.ID, c.least}
+	default:
+		return false, false, nil
+	}
+	err = v.query(ctx, sql, args, func(*stmt) error {
+		seen = true
+		return nil
+	})
+	return seen, true, err
 }
 
 // countKey identifies a count in little memory: its statement may be long.

@@ -104,7 +104,24 @@ func (v *view) History(ctx context.Context, q store.HistoryQuery, yield func(*st
 	})
 }
 
+// historyTally is the name under which the changes of the history are tallied, by
+// the collection that they changed.
+const historyTally = "changes"
+
+// HistoryCount implements store.Snapshot.
 func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64, err error) {
+	number, known, err := v.number(ctx)
+	if known && q.ID == "" && q.IDs == nil {
+		shown := func(collection string) bool {
+			return (q.Collection == "" || q.Collection == collection) && (q.Collections == nil || slices.Contains(q.Collections, collection))
+		}
+		return v.s.tallies.Sum(store.Place{Collection: historyTally, Network: q.Network}, number, shown, func() (map[string]int64, error) {
+			return v.tally(ctx, "SELECT collection FROM changes WHERE feed_only IS NULL AND network=?", q.Network)
+		})
+	}
+	if err != nil {
+		return 0, err
+	}
 	where, args := historyWhere(q, "")
 	err = v.query(ctx, "SELECT count(*)"+where, args, func(s *stmt) error {
 		n = s.ColumnInt64(0)

@@ -48,7 +48,8 @@ type Store struct {
 	// of a single object does not wait for long lists.
 	walking chan struct{}
 	all     []*conn
-	revs    revisions
+	commits commits
+	tallies store.Tallies
 	counts  counts
 	file    os.FileInfo           // the database file when it was opened
 	damaged atomic.Pointer[error] // the first sign of damage
@@ -72,7 +73,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if options.Readers == 0 {
 		options.Readers = max(4, 2*runtime.NumCPU())
 	}
-	s := &Store{options: options, rare: defaultRare, readers: make(chan *conn, options.Readers), walking: make(chan struct{}, max(1, options.Readers/2)), closing: make(chan struct{})}
+	s := &Store{options: options, rare: defaultRare, readers: make(chan *conn, options.Readers), walking: make(chan struct{}, max(1, options.Readers/2)), closing: make(chan struct{}),
+		commits: commits{touched: map[string]uint64{}}}
 	if err := s.open(ctx); err != nil {
 		s.Close()
 		return nil, err

@@ -11,8 +11,7 @@ import (
 // transaction is a store.Tx on the writer's connection.
 type transaction struct {
 	view
-	// touched holds the collections that were written.
-	touched map[string]bool
+	*commit
 	// shared marks a transaction in a savepoint; written is the number of
 	// records it has written.
 	shared  bool
@@ -82,7 +81,12 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 			return t.ended(err)
 		}
 		after := rows[write.Key]
-		if write.Expected > 0 && before.state != after.state {
+		t.record, t.least = place{collection, write.Key}, after.revision
+		switch at := (store.Place{Collection: collection, Network: write.Network}); {
+		case write.Expected == 0:
+			t.tallies.Add(at, after.state, 1)
+		case before.state != after.state:
+			t.tallies.Move(at, before.state, after.state)
 			if err := t.conn.restate(collection, after.seq, after.state); err != nil {
 				return t.ended(err)
 			}
@@ -105,10 +109,14 @@ func (t *transaction) Drop(ctx context.Context, collection string, keys []store.
 	if err := t.grow(len(keys)); err != nil {
 		return err
 	}
-	t.touched[collection] = true
+	t.touched[collection], t.dropped = true, true
 	for _, key := range keys {
 		delete(t.rows, place{collection, key})
-		if err := t.conn.run("DELETE FROM "+table(collection)+" WHERE network=? AND id=?", key.Network, key.ID); err != nil {
+		err := t.conn.rows("DELETE FROM "+table(collection)+" WHERE network=? AND id=? RETURNING state", []any{key.Network, key.ID}, func(s *stmt) error {
+			t.tallies.Add(store.Place{Collection: collection, Network: key.Network}, s.ColumnText(0), -1)
+			return nil
+		})
+		if err != nil {
 			return t.ended(err)
 		}
 	}
@@ -225,6 +233,12 @@ func (t *transaction) Append(ctx context.Context, changes []store.Change) error 
 		if err != nil {
 			return t.ended(err)
 		}
+		if !c.FeedOnly {
+			t.tallies.Add(store.Place{Collection: historyTally, Network: c.Network}, c.Collection, 1)
+		}
+	}
+	if len(changes) > 0 {
+		t.change = t.conn.db.LastInsertRowID()
 	}
 	return nil
 }

@@ -16,14 +16,12 @@ type view struct {
 	s    *Store
 	conn *conn
 	ctx  context.Context
-	// begun and fixed are the revisions before and after the snapshot was
-	// taken. A collection whose revision is even and the same in both is
-	// exactly at that revision. They are nil in a write transaction, which
-	// caches no counts.
-	begun, fixed map[string]uint64
 	// untaken reports whether the snapshot has yet to be taken, which SQLite
-	// does at the first read.
-	untaken bool
+	// does at the first read. The snapshot sees the commits up to since and some
+	// of maybe, in order, unless that is unknown.
+	untaken, unknown bool
+	since            uint64
+	maybe            []*commit
 	// rows has the places of some records that a write transaction has read.
 	rows map[place]row
 	// broken is the error that ended the view.
@@ -62,7 +60,9 @@ func (v *view) query(ctx context.Context, sql string, args []any, row func(*stmt
 // taken notes that SQLite has taken the snapshot.
 func (v *view) taken() {
 	if v.untaken {
-		v.fixed, v.untaken = v.s.revs.load(), false
+		var known bool
+		v.maybe, known = v.s.commits.between(v.since)
+		v.untaken, v.unknown = false, !known
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
 		c.tidy()
 		s.readers <- c
 	}()
-	v := &view{s: s, conn: c, ctx: ctx, begun: s.revs.load(), untaken: true}
+	v := &view{s: s, conn: c, ctx: ctx, since: s.commits.begin(), untaken: true}
 	if err := c.run("BEGIN"); err != nil {
 		return s.observe(ctx, err)
 	}

@@ -57,9 +57,10 @@ type job struct {
 	extensive bool
 	// waits is the list of the queue that holds the job, and place its element;
 	// nil once the writer has taken the job.
-	waits   *list.List
-	place   *list.Element
-	touched map[string]bool
+	waits *list.List
+	place *list.Element
+	// wrote is what the job has written.
+	wrote *commit
 	// failed is the error that rolls the job back.
 	failed error
 	// large makes the job begin a group.
@@ -214,7 +215,7 @@ func (w *writer) alive() bool { return !w.conn.db.GetAutocommit() }
 // that cannot be stored.
 func (w *writer) runSeparately(group []*job) {
 	for _, j := range group {
-		j.touched = nil
+		j.wrote = nil
 		if j.failed = w.conn.run("BEGIN IMMEDIATE"); j.failed == nil {
 			w.perform(j, false)
 		}
@@ -259,8 +260,8 @@ func (w *writer) perform(j *job, shared bool) {
 // call converts a panic of the job into its error, because the other jobs of
 // the group continue.
 func (w *writer) call(j *job, shared bool) (err error) {
-	t := &transaction{view: view{s: w.s, conn: w.conn, ctx: j.ctx, rows: map[place]row{}}, touched: map[string]bool{}, shared: shared}
-	j.touched = t.touched
+	t := &transaction{view: view{s: w.s, conn: w.conn, ctx: j.ctx, rows: map[place]row{}}, commit: &commit{touched: map[string]bool{}}, shared: shared}
+	j.wrote = t.commit
 	defer func() {
 		j.large = t.broken == errLarge
 		w.grown = w.grown || t.written > maxShared
@@ -278,27 +279,27 @@ func (w *writer) call(j *job, shared bool) (err error) {
 
 // commit makes the writes of the group durable.
 func (w *writer) commit(group []*job) error {
-	touched := map[string]bool{}
+	all := &commit{touched: map[string]bool{}}
 	for _, j := range group {
 		if j.failed == nil {
-			for name := range j.touched {
-				touched[name] = true
-			}
+			all.add(j.wrote)
 		}
 	}
 	began := time.Now()
-	if hook := w.s.options.BeforeCommit; hook != nil && len(touched) > 0 {
+	if hook := w.s.options.BeforeCommit; hook != nil && len(all.touched) > 0 {
 		hook()
 	}
-	w.s.revs.step(touched)
+	w.s.commits.write(all)
 	err := w.conn.run("COMMIT")
 	if err != nil {
 		_ = w.conn.run("ROLLBACK") // fails when SQLite has rolled back already
+		w.s.failed(all)
+		return err
 	}
-	w.s.revs.step(touched)
-	if err == nil && len(touched) > 0 {
+	w.s.written(all)
+	if len(all.touched) > 0 {
 		w.lastCommit, w.expected = time.Since(began), max(len(group), w.expected*3/4)
 		w.commits.Add(1)
 	}
-	return err
+	return nil
 }
