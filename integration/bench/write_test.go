@@ -79,7 +79,7 @@ func copyTables(b *testing.B, path string) *rawTables {
 		return prepared
 	}
 	raw.record = prepare("INSERT INTO r_lineitems (network,id,version,state,create_time,update_time,create_user,update_user,warnings,doc) VALUES (?,?,?,?,?,?,?,?,?,?)")
-	raw.term = prepare("INSERT INTO t_lineitems (network,key,value,record) VALUES (?,?,?,?)")
+	raw.term = prepare("INSERT INTO t_lineitems (key,value,record) VALUES (?,?,?)")
 	raw.changed = prepare("INSERT INTO changes (time,network,collection,id,version,user,fields) VALUES (?,?,?,?,?,?,?)")
 	b.Cleanup(func() {
 		for _, statement := range []*sqlite3.Stmt{raw.record, raw.term, raw.changed} {
@@ -149,10 +149,10 @@ func (raw *rawTables) insert(b *testing.B, s *service, from int) time.Duration {
 		exec(raw.record, r.Network, r.ID, r.Version, r.State, r.CreateTime.UnixMilli(), r.UpdateTime.UnixMilli(), r.CreateUser, r.UpdateUser, r.Warnings, r.Document)
 		row := raw.db.LastInsertRowID()
 		for _, word := range query.Words("Line item " + strconv.Itoa(from+i)) {
-			exec(raw.term, r.Network, "q", word, row)
+			exec(raw.term, int64(1), word, row)
 		}
 		for _, label := range []string{"summer", "front"} {
-			exec(raw.term, r.Network, "labels", label, row)
+			exec(raw.term, int64(2), label, row)
 		}
 		c := changes[i]
 		exec(raw.changed, c.Time.UnixMilli(), c.Network, c.Collection, c.ID, c.Version, c.User, c.Fields)

@@ -62,7 +62,7 @@ func compileCondition(q query.Query, e query.Expr) condition {
 	if key, values, is := query.Ordered(e); is {
 		w.expr(e)
 		rows := &compiler{}
-		rows.arg(" FROM (SELECT o_record AS record FROM "+orderedTable(q.Collection)+" WHERE o_network=? AND o_key=? AND o_value ", q.Network, key)
+		rows.arg(" FROM (SELECT o_record AS record FROM "+orderedTable(q.Collection)+" WHERE o_key="+termKey+" AND o_value ", key, q.Network)
 		rows.oneOf(values)
 		rows.WriteByte(')')
 		return condition{clause: w.clause(), terms: rows.clause(), ordered: &ordered{key, values}, multiple: severalTerms(e)}
@@ -139,7 +139,7 @@ func (c *compiler) arg(text string, args ...any) {
 
 func (c *compiler) expr(e query.Expr) {
 	if key, values, ordered := query.Ordered(e); ordered {
-		c.arg("EXISTS(SELECT 1 FROM "+orderedTable(c.collection)+" WHERE o_record=seq AND o_key=? AND o_value ", key)
+		c.arg("EXISTS(SELECT 1 FROM "+orderedTable(c.collection)+" WHERE o_record=seq AND o_key="+termKey+" AND o_value ", key, c.network)
 		c.oneOf(values)
 		c.WriteByte(')')
 		return
@@ -229,7 +229,7 @@ func sameKind(e query.Compare, value string) string {
 func (c *compiler) termRows(e query.Expr) clause {
 	w := &compiler{}
 	key := func(key string) {
-		w.arg(" FROM "+termTable(c.collection)+" WHERE network=? AND key=?", c.network, key)
+		w.arg(" FROM "+termTable(c.collection)+" WHERE key="+termKey, key, c.network)
 	}
 	switch e := e.(type) {
 	case query.Compare:

@@ -34,6 +34,9 @@ type conn struct {
 	db         *sqlite3.Conn
 	path       string
 	statements map[string]*stmt
+	// keyNumbers has numbers of keys of terms, also those that its transaction has
+	// added.
+	keyNumbers map[keyName]int64
 }
 
 func openConn(path string, cacheKB int) (*conn, error) {
@@ -41,13 +44,14 @@ func openConn(path string, cacheKB int) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{db: db, path: path, statements: map[string]*stmt{}}
+	c := &conn{db: db, path: path, statements: map[string]*stmt{}, keyNumbers: map[keyName]int64{}}
 	settings := fmt.Sprintf(`PRAGMA synchronous=FULL; PRAGMA busy_timeout=%d;
 PRAGMA foreign_keys=OFF; PRAGMA trusted_schema=OFF; PRAGMA journal_size_limit=%d; PRAGMA wal_autocheckpoint=%d;
 PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d`, busyTimeout.Milliseconds(), maxLog, maxLogPages, cacheKB)
 	if err := db.Exec(settings); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	db.RollbackHook(func() { clear(c.keyNumbers) })
 	// Without the query planner stability guarantee, SQLite prepares a
 	// statement again for each new value of a LIMIT.
 	if _, err := db.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {

@@ -88,8 +88,8 @@ func (c *conn) ensure(collection store.Collection, have map[string]bool, create 
 	create_time INTEGER NOT NULL, update_time INTEGER NOT NULL, create_user TEXT NOT NULL, update_user TEXT NOT NULL,
 	warnings TEXT, doc TEXT NOT NULL);
 CREATE UNIQUE INDEX k_%[3]s ON %[1]s (network, id);
-CREATE TABLE %[2]s (network TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, record INTEGER NOT NULL,
-	PRIMARY KEY (network, key, value, record)) WITHOUT ROWID;`, name, termTable(collection.Name), collection.Name))
+CREATE TABLE %[2]s (key INTEGER NOT NULL, value TEXT NOT NULL, record INTEGER NOT NULL,
+	PRIMARY KEY (key, value, record)) WITHOUT ROWID;`, name, termTable(collection.Name), collection.Name))
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 // Lacking implements store.Snapshot.
 func (v *view) Lacking(ctx context.Context, collection string, entries []store.Entry) (lacking []store.Entry, err error) {
 	number := "SELECT seq FROM " + table(collection) + " WHERE network=? AND id=?"
-	held := "SELECT 1 FROM " + termTable(collection) + " WHERE network=? AND key=? AND value=? AND record=?"
+	held := "SELECT 1 FROM " + termTable(collection) + " WHERE key=" + termKey + " AND value=? AND record=?"
 	for _, entry := range entries {
 		record, there := int64(0), false
 		err := v.query(ctx, number, []any{entry.Network, entry.ID}, func(s *stmt) error {
@@ -26,9 +26,9 @@ func (v *view) Lacking(ctx context.Context, collection string, entries []store.E
 		}
 		missing := store.Entry{Key: entry.Key}
 		for _, term := range entry.Terms {
-			found, sql, args := false, held, []any{entry.Network, term.Key, term.Value, record}
+			found, sql, args := false, held, []any{term.Key, entry.Network, term.Value, record}
 			if strings.HasPrefix(term.Key, query.OrderedKey) {
-				sql, args = "SELECT 1 FROM "+orderedTable(collection)+" WHERE o_record=? AND o_key=? AND o_value=?", []any{record, term.Key, term.Value}
+				sql, args = "SELECT 1 FROM "+orderedTable(collection)+" WHERE o_key="+termKey+" AND o_value=? AND o_record=?", []any{term.Key, entry.Network, term.Value, record}
 			}
 			err := v.query(ctx, sql, args, func(*stmt) error {
 				found = true

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"marquee/engine/query"
 	"marquee/engine/store"
 )
 
@@ -104,4 +106,74 @@ func TestMigrateFirst(t *testing.T) {
 			t.Errorf("%q is logged %d times:\n%s", line, n, &said)
 		}
 	}
+}
+
+// fourthThings creates the tables of a collection as of version 4, with two records, their
+// terms and ordered terms.
+const fourthThings = `
+CREATE TABLE r_things (
+	seq INTEGER PRIMARY KEY, network TEXT NOT NULL, id TEXT NOT NULL, revision INTEGER, version INTEGER NOT NULL, state TEXT NOT NULL,
+	create_time INTEGER NOT NULL, update_time INTEGER NOT NULL, create_user TEXT NOT NULL, update_user TEXT NOT NULL,
+	warnings TEXT, doc TEXT NOT NULL);
+CREATE UNIQUE INDEX k_things ON r_things (network, id);
+CREATE TABLE t_things (network TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, record INTEGER NOT NULL,
+	PRIMARY KEY (network, key, value, record)) WITHOUT ROWID;
+CREATE TABLE o_things (o_network TEXT NOT NULL, o_key TEXT NOT NULL, o_value TEXT NOT NULL,
+	o_time INTEGER NOT NULL, o_id TEXT NOT NULL, o_state TEXT NOT NULL, o_record INTEGER NOT NULL,
+	PRIMARY KEY (o_network, o_key, o_value, o_time, o_id)) WITHOUT ROWID;
+CREATE INDEX or_things ON o_things (o_record, o_key, o_value);
+INSERT INTO r_things (seq,network,id,revision,version,state,create_time,update_time,create_user,update_user,doc)
+	VALUES (1,'n','a',1,1,'ACTIVE',1,1,'u','u','{}'), (2,'m','a',1,1,'ACTIVE',2,2,'u','u','{}'), (3,'n','b',1,1,'ACTIVE',3,3,'u','u','{}');
+INSERT INTO t_things VALUES ('n','tags','x',1), ('n','tags','y',1), ('m','tags','x',2), ('n','q','x',3);
+INSERT INTO o_things VALUES ('n','o..team','t',1,'a','ACTIVE',1), ('m','o..team','t',2,'a','ACTIVE',2), ('n','o..team','u',3,'b','ACTIVE',3);`
+
+// TestMigrateTerms checks that records of a store of version 4 are found by their terms,
+// and that these can be changed.
+func TestMigrateTerms(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "marquee.db")
+	c, err := openConn(path, writerCacheKB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := migrations[0].script + migrations[1].script + migrations[2].script + migrations[3].script
+	if err := c.exec(fmt.Sprintf("BEGIN; %s %s PRAGMA application_id=%d; PRAGMA user_version=4; COMMIT", script, fourthThings, applicationID)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, Options{Path: path})
+	ensureThings(t, s)
+	owned := query.Field{Path: []query.Step{{Name: "team", Array: true}}, Term: query.OrderedKey + "team"}
+	finds := func(network string, where query.Expr, want ...string) {
+		t.Helper()
+		var ids []string
+		if err := s.Read(t.Context(), func(snapshot store.Snapshot) error {
+			return snapshot.Find(t.Context(), query.Query{Collection: "things", Network: network, Where: where, Order: query.Order{Field: createTime}, Limit: 9},
+				func(r *store.Record) error { ids = append(ids, strings.Clone(r.ID)); return nil })
+		}); err != nil || !slices.Equal(ids, want) {
+			t.Errorf("%s %v finds %q, want %q: %v", network, where, ids, want, err)
+		}
+	}
+	finds("n", is(tags, "x"), "a")
+	finds("m", is(tags, "x"), "a")
+	finds("n", query.Term{Key: "q", Value: "x"}, "b")
+	finds("n", is(owned, "t"), "a")
+	finds("n", query.In{Field: owned, Values: []any{"t", "u"}}, "a", "b")
+	moved := store.Write{Record: store.Record{Key: store.Key{Network: "n", ID: "a"}, State: "INACTIVE", Document: []byte("{}")}, Expected: 1,
+		DropTerms: []store.Term{{Key: "tags", Value: "x"}, {Key: query.OrderedKey + "team", Value: "t"}},
+		AddTerms:  []store.Term{{Key: "tags", Value: "z"}, {Key: query.OrderedKey + "team", Value: "u"}}}
+	if err := s.Write(t.Context(), func(tx store.Tx) error { return tx.Put(t.Context(), "things", []store.Write{moved}) }); err != nil {
+		t.Fatal(err)
+	}
+	finds("n", is(tags, "x"))
+	finds("n", is(tags, "z"), "a")
+	finds("n", is(owned, "t"))
+	finds("m", is(owned, "t"), "a")
+	if err := s.Forget(t.Context(), "things", []string{"tags", query.OrderedKey + "team"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	finds("m", is(tags, "x"))
+	finds("n", is(owned, "u"))
+	finds("n", query.Term{Key: "q", Value: "x"}, "b")
 }

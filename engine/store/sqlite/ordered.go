@@ -20,9 +20,9 @@ func orderedTable(collection string) string { return "o_" + collection }
 // ensureOrdered creates the table of ordered terms of a collection. Its columns
 // have a prefix, because they are joined with those of the records.
 func (c *conn) ensureOrdered(collection string) error {
-	return c.exec(fmt.Sprintf(`CREATE TABLE %[1]s (o_network TEXT NOT NULL, o_key TEXT NOT NULL, o_value TEXT NOT NULL,
+	return c.exec(fmt.Sprintf(`CREATE TABLE %[1]s (o_key INTEGER NOT NULL, o_value TEXT NOT NULL,
 	o_time INTEGER NOT NULL, o_id TEXT NOT NULL, o_state TEXT NOT NULL, o_record INTEGER NOT NULL,
-	PRIMARY KEY (o_network, o_key, o_value, o_time, o_id)) WITHOUT ROWID;
+	PRIMARY KEY (o_key, o_value, o_time, o_id)) WITHOUT ROWID;
 CREATE INDEX or_%[2]s ON %[1]s (o_record, o_key, o_value);`, orderedTable(collection), collection))
 }
 
@@ -45,9 +45,9 @@ func (c *orderedChanges) write(conn *conn, collection string) error {
 			return err
 		}
 	}
-	insert := "INSERT OR IGNORE INTO " + orderedTable(collection) + " (o_network,o_key,o_value,o_time,o_id,o_state,o_record) VALUES (?,?,?,?,?,?,?)"
+	insert := "INSERT OR IGNORE INTO " + orderedTable(collection) + " (o_key,o_value,o_time,o_id,o_state,o_record) VALUES (?,?,?,?,?,?)"
 	for _, r := range sortOrdered(c.add) {
-		if err := conn.run(insert, r.network, r.key, r.value, r.time, r.id, r.state, r.record); err != nil {
+		if err := conn.run(insert, r.key, r.value, r.time, r.id, r.state, r.record); err != nil {
 			return err
 		}
 	}
@@ -56,7 +56,7 @@ func (c *orderedChanges) write(conn *conn, collection string) error {
 
 func sortOrdered(rows []orderedRow) []orderedRow {
 	slices.SortFunc(rows, func(a, b orderedRow) int {
-		return cmp.Or(cmp.Compare(a.network, b.network), cmp.Compare(a.key, b.key), cmp.Compare(a.value, b.value),
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.value, b.value),
 			cmp.Compare(a.time, b.time), cmp.Compare(a.id, b.id))
 	})
 	return rows
@@ -72,7 +72,7 @@ func (v *view) OrderedTerms(ctx context.Context, collection string, keys []store
 	found := map[store.Key][]store.Term{}
 	for _, group := range byNetwork(keys) {
 		condition, list := idCondition(group.ids)
-		sql := "SELECT id,o_key,o_value FROM " + table(collection) + " CROSS JOIN " + orderedTable(collection) +
+		sql := "SELECT id,(SELECT key FROM term_keys WHERE number=o_key),o_value FROM " + table(collection) + " CROSS JOIN " + orderedTable(collection) +
 			" ON o_record=seq WHERE network=? AND " + condition
 		err := v.query(ctx, sql, []any{group.network, list}, func(s *stmt) error {
 			key := store.Key{Network: group.network, ID: s.ColumnText(0)}
@@ -168,7 +168,7 @@ func (p plan) fromOrdered(c *compiler, values []any) {
 
 // orderedRange writes the condition on the table of ordered terms.
 func (p plan) orderedRange(c *compiler, values []any) {
-	c.arg("o_network=? AND o_key=? AND o_value ", p.Network, p.conditions[p.merged].ordered.key)
+	c.arg("o_key="+termKey+" AND o_value ", p.conditions[p.merged].ordered.key, p.Network)
 	c.oneOf(values)
 }
 

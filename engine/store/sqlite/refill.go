@@ -28,14 +28,16 @@ const forgetStep = 1000
 func (s *Store) Forget(ctx context.Context, collection string, terms, properties []string) error {
 	var all []scope
 	for _, key := range terms {
-		s := scope{table: termTable(collection), networkColumn: "network", columns: "network,key,value,record", within: "1", fixed: "key=?1", args: []any{key}}
+		const ofKey = "=(SELECT number FROM term_keys WHERE key=?1 AND network=?2)"
+		s := scope{table: termTable(collection), columns: "key,value,record", rows: "key" + ofKey, within: "term_keys WHERE key=?1", args: []any{key}}
 		if strings.HasPrefix(key, query.OrderedKey) {
-			s.table, s.networkColumn, s.columns, s.fixed = orderedTable(collection), "o_network", "o_network,o_key,o_value,o_time,o_id", "o_key=?1"
+			s.table, s.columns, s.rows = orderedTable(collection), "o_key,o_value,o_time,o_id", "o_key"+ofKey
 		}
 		all = append(all, s)
 	}
 	for _, property := range properties {
-		all = append(all, scope{table: "claims", networkColumn: "network", columns: "collection,network,property,value", within: "collection=?1", fixed: "collection=?1 AND property=?2", args: []any{collection, property}})
+		all = append(all, scope{table: "claims", columns: "collection,network,property,value",
+			rows: "collection=?1 AND property=?2 AND network=?3", within: "claims WHERE collection=?1", args: []any{collection, property}})
 	}
 	for _, scope := range all {
 		for more := true; more; {
@@ -54,15 +56,12 @@ func (s *Store) Forget(ctx context.Context, collection string, terms, properties
 
 // scope selects the rows to drop.
 type scope struct {
-	// columns are those of the primary key, with the network before the fixed
-	// ones.
-	table, columns string
-	// networkColumn is the column of the network.
-	networkColumn string
-	// within is the condition on the columns before the network, fixed that on
-	// all fixed columns.
-	within, fixed string
-	args          []any
+	// columns are those of the primary key, rows the condition on a network's rows.
+	table, columns, rows string
+	// within is the table, with a condition, that has the networks.
+	within string
+	// args are the parameters before the network.
+	args []any
 	// network is the first that may have rows left.
 	network string
 }
@@ -73,7 +72,7 @@ func (c *conn) drop(s *scope) (more bool, err error) {
 	last := len(s.args) + 1
 	for work := 0; work < forgetStep; {
 		found := false
-		next := fmt.Sprintf("SELECT %[4]s FROM %[1]s WHERE %[2]s AND %[4]s>=?%[3]d ORDER BY %[4]s LIMIT 1", s.table, s.within, last, s.networkColumn)
+		next := fmt.Sprintf("SELECT network FROM %s AND network>=?%d ORDER BY network LIMIT 1", s.within, last)
 		err := c.rows(next, args(), func(row *stmt) error {
 			s.network, found = row.ColumnText(0), true
 			return nil
@@ -81,8 +80,7 @@ func (c *conn) drop(s *scope) (more bool, err error) {
 		if err != nil || !found {
 			return false, err
 		}
-		sql := fmt.Sprintf("DELETE FROM %[1]s WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s WHERE %[3]s AND %[6]s=?%[4]d LIMIT %[5]d)",
-			s.table, s.columns, s.fixed, last, forgetStep, s.networkColumn)
+		sql := fmt.Sprintf("DELETE FROM %[1]s WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s WHERE %[3]s LIMIT %[4]d)", s.table, s.columns, s.rows, forgetStep)
 		if err := c.run(sql, args()...); err != nil {
 			return false, err
 		}
@@ -111,7 +109,9 @@ func (t *transaction) Index(ctx context.Context, collection string, entries []st
 		if err == nil && found.seq == 0 {
 			err = errVersion
 		}
-		terms.note(entry.Network, entry.ID, found, entry.Terms, nil)
+		if err == nil {
+			err = terms.note(t.conn, entry.Network, entry.ID, found, entry.Terms, nil)
+		}
 		for _, claim := range entry.Claims {
 			err = errors.Join(err, t.claim(claim, entry.ID))
 		}

@@ -17,7 +17,7 @@ func TestSize(t *testing.T) {
 	const (
 		objects = 4000
 		// maxBytes is what each may take in the file.
-		maxBytes = 2200
+		maxBytes = 1750
 	)
 	s := openTest(t, Options{})
 	property := func(name string) query.Field {

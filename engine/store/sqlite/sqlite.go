@@ -179,7 +179,7 @@ func openError(path string, err error) error {
 // migration upgrades the store's own tables by one version.
 type migration struct {
 	script string
-	// each is a script for every table of records, with %s for its name.
+	// each is a script for every collection, with %[1]s for its name.
 	each string
 }
 
@@ -212,7 +212,9 @@ DROP INDEX changes_network;
 CREATE INDEX changes_object ON changes (network, collection, id, feed_only) WHERE feed_only IS NULL;
 CREATE INDEX changes_network ON changes (network, feed_only) WHERE feed_only IS NULL;`,
 	each: `
-ALTER TABLE %s ADD COLUMN revision INTEGER;`},
+ALTER TABLE r_%[1]s ADD COLUMN revision INTEGER;`}, {script: `
+CREATE TABLE term_keys (number INTEGER PRIMARY KEY, key TEXT NOT NULL, network TEXT NOT NULL, UNIQUE (key, network));`,
+	each: numberedTerms},
 }
 
 // scriptOf returns the statements of a migration for this store.
@@ -221,7 +223,7 @@ func (c *conn) scriptOf(m migration) (string, error) {
 	if m.each == "" {
 		return script, nil
 	}
-	err := c.rows("SELECT name FROM sqlite_master WHERE type='table' AND name GLOB 'r_*'", nil, func(s *stmt) error {
+	err := c.rows("SELECT substr(name,3) FROM sqlite_master WHERE type='table' AND name GLOB 'r_*'", nil, func(s *stmt) error {
 		script += fmt.Sprintf(m.each, s.ColumnText(0))
 		return nil
 	})

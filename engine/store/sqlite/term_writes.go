@@ -18,19 +18,57 @@ type termChanges struct {
 }
 
 type termRow struct {
-	network, key, value string
-	record              int64
+	key    int64
+	value  string
+	record int64
+}
+
+// termKey is the number of a key of terms in a network, of which the tables of terms
+// have a row for each word of each record.
+const termKey = "(SELECT number FROM term_keys WHERE key=? AND network=?)"
+
+// keyName names a key of terms in a network.
+type keyName struct{ network, key string }
+
+// maxKeyNumbers is the number of keys that a connection remembers.
+const maxKeyNumbers = 10000
+
+// keyNumber returns the number of a key, which gets one if it has none.
+func (c *conn) keyNumber(name keyName) (number int64, err error) {
+	if number = c.keyNumbers[name]; number != 0 {
+		return number, nil
+	}
+	err = c.rows("SELECT number FROM term_keys WHERE key=? AND network=?", []any{name.key, name.network}, func(s *stmt) error {
+		number = s.ColumnInt64(0)
+		return nil
+	})
+	if err == nil && number == 0 {
+		err = c.run("INSERT INTO term_keys (key,network) VALUES (?,?)", name.key, name.network)
+		number = c.db.LastInsertRowID()
+	}
+	if err != nil {
+		return 0, err
+	}
+	if len(c.keyNumbers) >= maxKeyNumbers {
+		clear(c.keyNumbers)
+	}
+	c.keyNumbers[name] = number
+	return number, nil
 }
 
 // note adds the changes of a record. Of the row, it uses what ordered terms repeat.
-func (c *termChanges) note(network, id string, r row, add, drop []store.Term) {
+func (c *termChanges) note(conn *conn, network, id string, r row, add, drop []store.Term) error {
 	for _, side := range []struct {
 		terms   []store.Term
 		plain   *[]termRow
 		ordered *[]orderedRow
 	}{{add, &c.add, &c.ordered.add}, {drop, &c.drop, &c.ordered.drop}} {
 		for _, term := range side.terms {
-			changed := termRow{network, term.Key, term.Value, r.seq}
+			key, err := conn.keyNumber(keyName{network, term.Key})
+			if err != nil {
+				return err
+			}
+			changed := termRow{key, term.Value, r.seq}
 			if strings.HasPrefix(term.Key, query.OrderedKey) {
 				*side.ordered = append(*side.ordered, orderedRow{changed, r.created, id, r.state})
 			} else {
@@ -38,6 +76,7 @@ func (c *termChanges) note(network, id string, r row, add, drop []store.Term) {
 			}
 		}
 	}
+	return nil
 }
 
 // termsAtOnce is the number of rows that a statement adds.
@@ -54,20 +93,20 @@ func (c *termChanges) write(conn *conn, collection string) error {
 		return nil
 	}
 	table := termTable(collection)
-	drop := "DELETE FROM " + table + " WHERE network=? AND key=? AND value=? AND record=?"
+	drop := "DELETE FROM " + table + " WHERE key=? AND value=? AND record=?"
 	for _, r := range sortTerms(c.drop) {
-		if err := conn.run(drop, r.network, r.key, r.value, r.record); err != nil {
+		if err := conn.run(drop, r.key, r.value, r.record); err != nil {
 			return err
 		}
 	}
-	insert := "INSERT OR IGNORE INTO " + table + " (network,key,value,record) VALUES (?,?,?,?)"
+	insert := "INSERT OR IGNORE INTO " + table + " (key,value,record) VALUES (?,?,?)"
 	add := sortTerms(c.add)
 	if len(add) >= termsAtOnce {
-		many, args := insert+strings.Repeat(",(?,?,?,?)", termsAtOnce-1), make([]any, 0, 4*termsAtOnce)
+		many, args := insert+strings.Repeat(",(?,?,?)", termsAtOnce-1), make([]any, 0, 3*termsAtOnce)
 		for ; len(add) >= termsAtOnce; add = add[termsAtOnce:] {
 			args = args[:0]
 			for _, r := range add[:termsAtOnce] {
-				args = append(args, r.network, r.key, r.value, r.record)
+				args = append(args, r.key, r.value, r.record)
 			}
 			if err := conn.run(many, args...); err != nil {
 				return err
@@ -75,7 +114,7 @@ func (c *termChanges) write(conn *conn, collection string) error {
 		}
 	}
 	for _, r := range add {
-		if err := conn.run(insert, r.network, r.key, r.value, r.record); err != nil {
+		if err := conn.run(insert, r.key, r.value, r.record); err != nil {
 			return err
 		}
 	}
@@ -84,7 +123,7 @@ func (c *termChanges) write(conn *conn, collection string) error {
 
 func sortTerms(rows []termRow) []termRow {
 	slices.SortFunc(rows, func(a, b termRow) int {
-		return cmp.Or(cmp.Compare(a.network, b.network), cmp.Compare(a.key, b.key), cmp.Compare(a.value, b.value), cmp.Compare(a.record, b.record))
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.value, b.value), cmp.Compare(a.record, b.record))
 	})
 	return rows
 }

@@ -91,7 +91,9 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 				return t.ended(err)
 			}
 		}
-		terms.note(write.Network, write.ID, after, write.AddTerms, write.DropTerms)
+		if err := terms.note(t.conn, write.Network, write.ID, after, write.AddTerms, write.DropTerms); err != nil {
+			return t.ended(err)
+		}
 		for _, claim := range write.AddClaims {
 			if err := t.claim(claim, write.ID); err != nil {
 				return t.ended(err)

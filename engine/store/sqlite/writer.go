@@ -242,6 +242,7 @@ func (w *writer) perform(j *job, shared bool) {
 	var end []string
 	switch {
 	case shared && j.failed != nil:
+		clear(w.conn.keyNumbers)
 		end = []string{"ROLLBACK TO one", "RELEASE one"}
 	case shared:
 		end = []string{"RELEASE one"}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -192,5 +193,49 @@ func TestCloseWaits(t *testing.T) {
 	s = openTest(t, Options{Path: s.options.Path})
 	if n := stored(t, s); n != 1 {
 		t.Errorf("%d stored", n)
+	}
+}
+
+// TestKeysOfRolledBackWrites checks that a key of terms that a transaction added before
+// it failed is added again by the next one, alone and behind another one in its group.
+func TestKeysOfRolledBackWrites(t *testing.T) {
+	g := newGate()
+	s := openTest(t, Options{BeforeCommit: g.pass})
+	ensureThings(t, s)
+	failed := errors.New("failed")
+	put := func(tx store.Tx, number int, key string) error {
+		writes := batch(number, 1, 10)
+		writes[0].AddTerms = []store.Term{{Key: key, Value: "x"}}
+		return tx.Put(t.Context(), "things", writes)
+	}
+	if err := s.Write(t.Context(), func(tx store.Tx) error { return errors.Join(put(tx, 0, "alone"), failed) }); !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
+	var order atomic.Int32 // in which the jobs of the group run
+	results := g.queue(t, s, 5, func(i int, tx store.Tx) error {
+		if i == 0 {
+			return put(tx, i, "alone")
+		}
+		if order.Add(1) == 2 {
+			return errors.Join(put(tx, i, "grouped"), failed)
+		}
+		if order.Load() == 1 {
+			return put(tx, i, "alone")
+		}
+		return put(tx, i, "grouped")
+	})
+	if err := errors.Join(results...); !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]int64{"alone": 2, "grouped": 2} {
+		if err := s.Read(t.Context(), func(snapshot store.Snapshot) error {
+			n, err := snapshot.Count(t.Context(), query.Query{Collection: "things", Network: "n", Where: query.Term{Key: key, Value: "x"}})
+			if n != want {
+				t.Errorf("%d records with %q, want %d", n, key, want)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
