@@ -53,7 +53,8 @@ type (
 
 // The ways to treat unknown properties.
 const (
-	Warn   = write.Warn
-	Strict = write.Strict
-	Ignore = write.Ignore
+	BySchema = write.BySchema
+	Warn     = write.Warn
+	Strict   = write.Strict
+	Ignore   = write.Ignore
 )

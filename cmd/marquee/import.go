@@ -25,7 +25,7 @@ type importCommand struct {
 	First           string `arg:"" name:"type-or-file" help:"Resource type of all lines, or locations; or the file, where each line names its own."`
 	Second          string `arg:"" optional:"" name:"file" help:"File of JSON lines; - is standard input."`
 	Context         string `help:"Id of the network that the objects belong to." placeholder:"NETWORK"`
-	FieldValidation string `type:"choice" enum:"Warn,Strict,Ignore" default:"Warn" help:"What happens to unknown properties: Warn drops and names them, Strict refuses, Ignore drops." placeholder:"HOW"`
+	FieldValidation string `type:"choice" enum:",Warn,Strict,Ignore" default:"" help:"What happens to unknown properties: Warn drops and names them, Strict refuses, Ignore drops. By default, the schema decides, which drops and names them or refuses." placeholder:"HOW"`
 	Chunk           int    `default:"1000" help:"How many lines are one transaction, at most 10000." placeholder:"N"`
 	Rejected        string `help:"File for the lines that are rejected, with their messages." placeholder:"FILE"`
 	Files           string `help:"Folder with the files that an export has written." placeholder:"DIR"`
@@ -281,7 +281,7 @@ func (c *importCommand) follow(ctx context.Context, s *service, show *display) {
 }
 
 // fieldValidations are the values of --field-validation.
-var fieldValidations = map[string]engine.FieldValidation{"Warn": engine.Warn, "Strict": engine.Strict, "Ignore": engine.Ignore}
+var fieldValidations = map[string]engine.FieldValidation{"": engine.BySchema, "Warn": engine.Warn, "Strict": engine.Strict, "Ignore": engine.Ignore}
 
 // cure says how to go on after a fault.
 func (c *importCommand) cure() string {

@@ -28,7 +28,7 @@ func ExampleMerge() {
 		return
 	}
 	normaliser := document.Normaliser{
-		Unknown: func(at document.Pointer) { fmt.Println("unknown:", at) },
+		Unknown: func(at document.Pointer, _ bool) { fmt.Println("unknown:", at) },
 		Fault:   func(fault *message.Definition, at document.Pointer, _ message.Params) { fmt.Println(fault.Code, at) },
 	}
 	normaliser.Object(shape, patch)

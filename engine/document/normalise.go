@@ -5,10 +5,14 @@ import "marquee/engine/message"
 // Normaliser converts values sent by clients to the form in which they are
 // stored.
 type Normaliser struct {
-	// Unknown is called for each unknown property, which is removed.
-	Unknown func(Pointer)
+	// Unknown is called for each unknown property, which is removed, with whether the
+	// schema refuses it.
+	Unknown func(at Pointer, refused bool)
 	// Fault is called for each invalid value.
 	Fault func(*message.Definition, Pointer, message.Params)
+
+	// closed counts the enclosing values whose unknown members are refused.
+	closed int
 }
 
 // Object normalises an object in place. It removes unknown and read-only members,
@@ -28,7 +32,7 @@ func (n *Normaliser) members(shape *Shape, object map[string]any, at Pointer, to
 		member := shape.Member(name)
 		switch {
 		case member == nil:
-			n.Unknown(at.At(name))
+			n.Unknown(at.At(name), n.closed > 0)
 			delete(object, name)
 		case member.ReadOnly:
 			delete(object, name)
@@ -72,6 +76,10 @@ func (n *Normaliser) value(shape *Shape, value any, at Pointer) any {
 			return map[string]any{"id": n.reference(value, at)}
 		}
 		return value
+	}
+	if shape.RefusesUnknown {
+		n.closed++
+		defer func() { n.closed-- }()
 	}
 	switch v := value.(type) {
 	case string:

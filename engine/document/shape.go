@@ -41,6 +41,9 @@ type Shape struct {
 	// Exposed reports whether the schema states explicitly that the value is not
 	// secret, so that a former secret is stored in plain text.
 	Exposed bool
+	// RefusesUnknown reports whether unknown members of the value, and of those within
+	// it, are refused unless a request says otherwise.
+	RefusesUnknown bool
 	// Derived values are computed or completed when the object is read.
 	Derived bool
 	// Lookup names the list of the service that contains the object's id.

@@ -57,7 +57,7 @@ func normalised(t *testing.T, shape *Shape, object map[string]any) (map[string]a
 	t.Helper()
 	object, faults := Clone(object).(map[string]any), 0
 	n := Normaliser{
-		Unknown: func(at Pointer) { checkPointer(t, at) },
+		Unknown: func(at Pointer, _ bool) { checkPointer(t, at) },
 		Fault: func(d *message.Definition, at Pointer, params message.Params) {
 			checkPointer(t, at)
 			faults++

@@ -35,14 +35,16 @@ func (r *Call) options(t *schema.Type, batch *engine.Batch) error {
 // FieldValidation returns the parameter fieldValidation.
 func (r *Call) FieldValidation() (engine.FieldValidation, error) {
 	switch value, given := r.parameters["fieldValidation"]; {
-	case !given, value == "Warn":
+	case !given:
+		return engine.BySchema, nil
+	case value == "Warn":
 		return engine.Warn, nil
 	case value == "Strict":
 		return engine.Strict, nil
 	case value == "Ignore":
 		return engine.Ignore, nil
 	}
-	return engine.Warn, message.ParameterInvalid.Error(message.Params{"parameter": "fieldValidation", "expected": "Warn, Strict or Ignore"})
+	return engine.BySchema, message.ParameterInvalid.Error(message.Params{"parameter": "fieldValidation", "expected": "Warn, Strict or Ignore"})
 }
 
 // Dropped adds a Warning header for each unknown property that was dropped. Listed

@@ -37,6 +37,7 @@ var annotations = []annotation{
 	{"x-ref", func(s *document.Shape) bool { return s.Ref != nil }, anyMember | item, "put it on a property or on the items of an array"},
 	{"x-complete", func(s *document.Shape) bool { return s.Complete }, anyMember | item, "put it on a property or on the items of an array"},
 	{"x-lookup", func(s *document.Shape) bool { return s.Lookup != "" }, anyMember | item, "put it on a property or on the items of an array"},
+	{"x-unknown", func(s *document.Shape) bool { return s.RefusesUnknown }, anyMember | item, "put it on a property or on the items of an array"},
 	{"readOnly", func(s *document.Shape) bool { return s.ReadOnly }, anyMember, "put it on a property"},
 	{"writeOnly", func(s *document.Shape) bool { return s.WriteOnly }, anyMember, "put it on a property"},
 	{"default", func(s *document.Shape) bool { return s.HasDefault }, property | member, "put it on a property that is declared by name: only that can be absent"},
@@ -150,6 +151,9 @@ func (s *shapes) conflicts(shape *document.Shape) Problems {
 	}
 	if shape.Complete && !shape.Is("object") {
 		add("x-complete", "a value that is x-complete must be an object", `write "type": "object"`)
+	}
+	if shape.RefusesUnknown && !shape.HasMembers() && !shape.Is("array") {
+		add("x-unknown", "a value whose unknown members are refused must be an object or an array", `write "type": "object"`)
 	}
 	if shape.Lookup != "" && shape.Properties["id"] == nil {
 		add("x-lookup", "the object has no property id to look up", "declare id, an integer")

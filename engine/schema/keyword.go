@@ -16,7 +16,7 @@ var keywords = []string{
 	"title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples",
 	"format", "contentEncoding", "contentMediaType", "$recursiveRef", "$recursiveAnchor", "additionalItems",
 	"x-resource", "x-frozen", "x-compare", "x-warnings",
-	"x-ref", "x-immutable", "x-transitions", "x-secret", "x-complete", "x-lookup", "x-derived",
+	"x-ref", "x-immutable", "x-transitions", "x-secret", "x-complete", "x-lookup", "x-unknown", "x-derived",
 }
 
 // allKeywords are keywords and applicators.

@@ -129,7 +129,7 @@ func use(t *testing.T, loaded *Type, body []byte) {
 // normaliser ignores faults.
 func normaliser() *document.Normaliser {
 	return &document.Normaliser{
-		Unknown: func(document.Pointer) {},
+		Unknown: func(document.Pointer, bool) {},
 		Fault:   func(*message.Definition, document.Pointer, message.Params) {},
 	}
 }

@@ -215,6 +215,7 @@ func (s *shapes) annotations(shape *document.Shape, schema map[string]any, at lo
 	set(&shape.Immutable, "x-immutable")
 	set(&shape.Complete, "x-complete")
 	set(&shape.UniqueItems, "uniqueItems")
+	shape.RefusesUnknown = shape.RefusesUnknown || schema["x-unknown"] == "refuse"
 	set(&shape.Derived, "x-derived")
 	if list, ok := schema["x-lookup"].(string); ok {
 		shape.Lookup = list
@@ -287,6 +288,7 @@ func adopt(shape, other *document.Shape) {
 	shape.Complete = shape.Complete || other.Complete
 	shape.UniqueItems = shape.UniqueItems || other.UniqueItems
 	shape.Derived = shape.Derived || other.Derived
+	shape.RefusesUnknown = shape.RefusesUnknown || other.RefusesUnknown
 }
 
 const (

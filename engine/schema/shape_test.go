@@ -19,7 +19,7 @@ func normalise(t *testing.T, loaded *Type, body string) (string, []string) {
 	object := decode(t, body)
 	var unknown []string
 	n := document.Normaliser{
-		Unknown: func(at document.Pointer) { unknown = append(unknown, at.String()) },
+		Unknown: func(at document.Pointer, _ bool) { unknown = append(unknown, at.String()) },
 		Fault: func(d *message.Definition, at document.Pointer, _ message.Params) {
 			t.Errorf("%s at %s of %s", d.Code, at, body)
 		},

@@ -98,7 +98,7 @@ func (r *Importer) dependencies() (places []place, needs [][]int32, err error) {
 // references calls found for each reference of a line that was just parsed, with
 // its position and an item that has the key of its target.
 func (r *Importer) references(it item, found func(at document.Pointer, ref *document.Reference, of item)) {
-	normal := document.Normaliser{Unknown: func(document.Pointer) {}, Fault: func(*message.Definition, document.Pointer, message.Params) {}}
+	normal := document.Normaliser{Unknown: func(document.Pointer, bool) {}, Fault: func(*message.Definition, document.Pointer, message.Params) {}}
 	normal.Object(it.t.Shape, it.object)
 	it.t.Shape.References(it.object, func(at document.Pointer, ref *document.Reference, id, network string) {
 		target, served := r.parser.registry.Type(ref.Type)

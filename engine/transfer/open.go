@@ -51,7 +51,7 @@ func (r *Importer) load() error {
 }
 
 func fieldValidation(v engine.FieldValidation) string {
-	return [...]string{engine.Warn: "Warn", engine.Strict: "Strict", engine.Ignore: "Ignore"}[v]
+	return [...]string{engine.BySchema: "", engine.Warn: "Warn", engine.Strict: "Strict", engine.Ignore: "Ignore"}[v]
 }
 
 func absolute(path string) string {

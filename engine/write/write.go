@@ -20,9 +20,11 @@ import (
 // FieldValidation selects what happens to unknown properties.
 type FieldValidation int
 
-// The values of the parameter fieldValidation.
+// The values of the parameter fieldValidation. BySchema, for a request without it, is
+// Strict within values that the schema closes (x-unknown), and otherwise Warn.
 const (
-	Warn FieldValidation = iota
+	BySchema FieldValidation = iota
+	Warn
 	Strict
 	Ignore
 )
@@ -302,11 +304,11 @@ func (c *Change) normalise(unknown FieldValidation) {
 		}
 	}
 	n := document.Normaliser{
-		Unknown: func(at document.Pointer) {
-			switch unknown {
-			case Strict:
+		Unknown: func(at document.Pointer, refused bool) {
+			switch {
+			case unknown == Strict, unknown == BySchema && refused:
 				malformed(message.PropertyUnknown, at.String(), nil)
-			case Warn:
+			case unknown != Ignore:
 				if len(c.unknown) < MaxWarnings {
 					c.unknown = append(c.unknown, Unknown{Index: c.Index, Type: c.Type.Name, Path: at.String()})
 				}
