@@ -28,6 +28,7 @@ GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 .PHONY: run build image test race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege interference timing failover schemathesis histories nightly mongod mongod-image clean
 
 run: ## start the service on the embedded store, with demonstration data
+	@echo "The first build takes a few minutes; later ones take seconds."
 	$(GO) run ./cmd/marquee serve --demo
 
 build: ## bin/marquee, static

@@ -183,6 +183,13 @@ func testShutdownIsNotReady(t *testing.T, fresh newStore) {
 
 	p = procServe(t, fresh(t), "--drain-delay", "10ms")
 	p.stop()
+
+	// Behind a terminal, there is nobody to go elsewhere.
+	p = procServe(t, fresh(t), "--drain-delay", "1h")
+	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	p.ends(0)
 }
 
 // TestShutdownHasAnEnd: a request that goes on is not waited for longer than

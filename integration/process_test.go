@@ -98,7 +98,7 @@ const procKey = "a2V5IG9mIHRoZSBwcm9jZXNzZXMgb2YgdGhlIHRlc3Q="
 func procCommand(tb testing.TB, env []string, args ...string) *exec.Cmd {
 	tb.Helper()
 	cmd := exec.Command(procBinary(tb), args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir()}, env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), "MARQUEE_DRAIN_DELAY=0s"}, env...)
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "mongodb://") }) {
 		cmd.Env = append([]string{"MARQUEE_SECRET_KEY=" + procKey}, cmd.Env...)
 	}

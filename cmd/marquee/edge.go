@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -25,23 +24,24 @@ type edgeFlags struct {
 
 // check rejects invalid settings before the store is created.
 func (f *edgeFlags) check() error {
+	var errs []error
 	if err := rest.CheckProxies(f.TrustedProxies); err != nil {
-		return usagef("--trusted-proxies: %w", err)
+		errs = append(errs, usagef("--trusted-proxies: %w", err))
 	}
 	if (f.TLSCert == "") != (f.TLSKey == "") {
-		return usagef("--tls-cert and --tls-key belong together")
+		errs = append(errs, usagef("--tls-cert and --tls-key belong together"))
 	}
 	if f.HSTSMaxAge < 0 {
-		return usagef("--hsts-max-age must not be less than 0")
+		errs = append(errs, usagef("--hsts-max-age must not be less than 0"))
 	}
 	if err := f.cors().Check(); err != nil {
-		return usagef("--cors-origins: %w", err)
+		errs = append(errs, usagef("--cors-origins: %w", err))
 	}
 	if f.CORSCredentials && len(f.CORSOrigins) == 0 {
-		return usagef("--cors-credentials needs --cors-origins")
+		errs = append(errs, usagef("--cors-credentials needs --cors-origins"))
 	}
 	_, err := f.rateLimits()
-	return err
+	return refused(append(errs, err)...)
 }
 
 func (f *edgeFlags) cors() rest.CORS {
@@ -70,7 +70,7 @@ func (f *edgeFlags) certificate(log *slog.Logger) (*rest.Certificate, error) {
 	}
 	certificate, err := rest.LoadCertificate(f.TLSCert, f.TLSKey)
 	if err != nil {
-		return nil, fmt.Errorf("the certificate cannot be used: %w", causeOf(err))
+		return nil, usagef("--tls-cert and --tls-key: the certificate cannot be used: %w", causeOf(err))
 	}
 	if expires := certificate.Expires(); time.Now().After(expires) {
 		log.Error("the certificate has expired", slog.String("file", f.TLSCert), slog.Time("expires", expires))

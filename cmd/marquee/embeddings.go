@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -37,9 +36,13 @@ func (f *embeddingsFlags) service() (*embeddings.Client, error) {
 		}
 		content, err := os.ReadFile(f.EmbeddingsKeyFile)
 		if err != nil {
-			return nil, fmt.Errorf("the key of the embeddings service cannot be read: %w", causeOf(err))
+			return nil, usagef("--embeddings-key-file: %w", causeOf(err))
 		}
 		key = strings.TrimSpace(string(content))
 	}
-	return embeddings.New(embeddings.Config{URL: f.EmbeddingsURL, Model: f.EmbeddingsModel, Key: key, Timeout: f.EmbeddingsTimeout})
+	client, err := embeddings.New(embeddings.Config{URL: f.EmbeddingsURL, Model: f.EmbeddingsModel, Key: key, Timeout: f.EmbeddingsTimeout})
+	if err != nil {
+		return nil, usagef("--embeddings-url: %w", err)
+	}
+	return client, nil
 }

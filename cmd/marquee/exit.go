@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -31,6 +32,27 @@ func (e statusError) Unwrap() error { return e.error }
 // usagef is an error of the command line or the settings.
 func usagef(format string, args ...any) error {
 	return statusError{fmt.Errorf(format, args...), statusUsage}
+}
+
+// refused joins errors of the settings, as one error of the settings; nil ones are left
+// out.
+func refused(errs ...error) error {
+	var texts []string
+	for _, err := range errs {
+		if err != nil {
+			texts = append(texts, err.Error())
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return usagef("%s", strings.Join(texts, "; "))
+}
+
+// isUsage reports whether an error is one of the command line or the settings.
+func isUsage(err error) bool {
+	var own statusError
+	return errors.As(err, &own) && own.status == statusUsage
 }
 
 // exitStatus is the exit status for an error.

@@ -57,10 +57,10 @@ func usageText(wrong *kong.ParseError) string {
 	return text
 }
 
-// explainUsage says on standard error what is wrong with a command line.
-func explainUsage(parser *kong.Kong, wrong *kong.ParseError) {
-	text, node := usageText(wrong), parser.Model.Node
-	if selected := wrong.Context.Selected(); selected != nil {
+// explainUsage says on standard error what is wrong with a command line or a setting.
+func explainUsage(parser *kong.Kong, parsed *kong.Context, text string) {
+	node := parser.Model.Node
+	if selected := parsed.Selected(); selected != nil {
 		node = selected
 	}
 	if len(node.Children) > 0 && strings.HasPrefix(text, "expected ") {
@@ -72,5 +72,5 @@ func explainUsage(parser *kong.Kong, wrong *kong.ParseError) {
 	}
 	fmt.Fprintln(os.Stderr, "marquee: "+text)
 	parser.Stdout = os.Stderr
-	_ = kong.DefaultShortHelpPrinter(kong.HelpOptions{}, wrong.Context) // nothing is left to be done
+	_ = kong.DefaultShortHelpPrinter(kong.HelpOptions{}, parsed) // nothing is left to be done
 }

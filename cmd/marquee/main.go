@@ -89,7 +89,9 @@ func main() {
 	case errors.As(err, &usage) && logsJSON(usage, os.Args[1:]):
 		_ = logged(ctx, newLogger("json", slog.LevelInfo), usagef("%s", usageText(usage)))
 	case errors.As(err, &usage):
-		explainUsage(parser, usage)
+		explainUsage(parser, usage.Context, usageText(usage))
+	case isUsage(err):
+		explainUsage(parser, parsed, err.Error())
 	default:
 		fmt.Fprintln(os.Stderr, "marquee: "+err.Error())
 	}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"marquee"
@@ -49,7 +50,7 @@ type serveCommand struct {
 	MaxFailedFromAddress     int           `name:"max-failed-sign-ins-per-address" default:"100" help:"The same for an address (IPv6: one /64 network)." placeholder:"NUMBER"`
 	FailedSignInWindow       time.Duration `default:"15m" help:"How long a failed sign-in counts." placeholder:"TIME"`
 	MaxSessions              int           `default:"100" help:"How many sessions a user can have; beyond that, the oldest ends when a new one begins." placeholder:"NUMBER"`
-	DrainDelay               time.Duration `default:"0s" help:"How long to continue to serve at shutdown while /readyz returns 503, so that load balancers notice." placeholder:"TIME"`
+	DrainDelay               time.Duration `default:"5s" help:"How long to continue to serve after SIGTERM while /readyz returns 503, so that load balancers notice." placeholder:"TIME"`
 	ShutdownTimeout          time.Duration `default:"60s" help:"How long to wait at shutdown for requests in progress." placeholder:"TIME"`
 	edgeFlags
 
@@ -77,16 +78,17 @@ func (c *serveCommand) Run(ctx context.Context) error {
 	for _, text := range c.unknown {
 		log.Warn(text)
 	}
-	return logged(ctx, log, c.serve(ctx, log))
+	err := c.serve(ctx, log)
+	if isUsage(err) && c.LogFormat != "json" {
+		return err // in the form of all settings that are refused
+	}
+	return logged(ctx, log, err)
 }
 
 func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	c.log, c.tolerant = log, !c.StrictSchemas
 	c.opening = &opening{store: storeName(c.Store), log: log}
 	if err := c.check(); err != nil {
-		return err
-	}
-	if err := errors.Join(c.checkApplication(), c.checkAssets(), c.edgeFlags.check()); err != nil {
 		return err
 	}
 	certificate, err := c.certificate(log)
@@ -143,7 +145,7 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
-		return c.shutDown(s, server, operator, log)
+		return c.shutDown(context.Cause(ctx), s, server, operator)
 	}
 }
 
@@ -194,27 +196,40 @@ func (c *serveCommand) configure(embeddings *embeddings.Client) (*application, m
 	return app, memory
 }
 
-// check reports the first number or duration that is out of its range.
+// check rejects settings that are out of their range, or do not belong together.
 func (c *serveCommand) check() error {
-	switch {
-	case c.ClockInterval <= 0:
-		return usagef("--clock-interval must be greater than 0")
-	case c.RefreshReuseInterval < 0 || c.SigningKeyLifetime < 0:
-		return usagef("--refresh-reuse-interval and --signing-key-lifetime must not be less than 0")
-	case c.SigningKeyLifetime > 0 && c.SigningKeyLifetime < minKeyLifetime:
-		return usagef("--signing-key-lifetime must be 0, or at least %s", minKeyLifetime)
-	case c.MemoryBudget != 0 && c.MemoryBudget < minMemoryBudget:
-		return usagef("--memory-budget must be 0, or at least %d", minMemoryBudget)
-	case c.SpoolBudget < 0:
-		return usagef("--spool-budget must not be less than 0")
-	case c.MaxConnections < 1 || c.MaxConnectionsPerAddress < 1:
-		return usagef("--max-connections and --max-connections-per-address must be at least 1")
-	case c.MaxFailedSignIns < 1 || c.MaxFailedFromAddress < 1 || c.FailedSignInWindow < time.Minute:
-		return usagef("--max-failed-sign-ins and --max-failed-sign-ins-per-address must be at least 1, and --failed-sign-in-window at least 1m")
-	case c.MaxSessions < 1 || c.MaxSessions > 1000:
-		return usagef("--max-sessions must be from 1 to 1000")
+	return refused(append([]error{c.checkApplication(), c.checkAssets(), c.edgeFlags.check()}, c.checkRanges()...)...)
+}
+
+// checkRanges rejects numbers and durations that are out of their range.
+func (c *serveCommand) checkRanges() (errs []error) {
+	for _, setting := range []struct {
+		wrong bool
+		text  string
+	}{
+		{c.ClockInterval <= 0, "--clock-interval must be greater than 0"},
+		{c.RefreshReuseInterval < 0, "--refresh-reuse-interval must not be less than 0"},
+		{c.SigningKeyLifetime != 0 && c.SigningKeyLifetime < minKeyLifetime, "--signing-key-lifetime must be 0, or at least " + minKeyLifetime.String()},
+		{c.RequestTimeout <= 0, "--request-timeout must be greater than 0"},
+		{c.ReadTimeout < 0, "--read-timeout must not be less than 0"},
+		{c.WriteTimeout < 0, "--write-timeout must not be less than 0"},
+		{c.IdleTimeout < 0, "--idle-timeout must not be less than 0"},
+		{c.DrainDelay < 0, "--drain-delay must not be less than 0"},
+		{c.ShutdownTimeout < 0, "--shutdown-timeout must not be less than 0"},
+		{c.MemoryBudget != 0 && c.MemoryBudget < minMemoryBudget, fmt.Sprintf("--memory-budget must be 0, or at least %d", minMemoryBudget)},
+		{c.SpoolBudget < 0, "--spool-budget must not be less than 0"},
+		{c.MaxConnections < 1, "--max-connections must be at least 1"},
+		{c.MaxConnectionsPerAddress < 1, "--max-connections-per-address must be at least 1"},
+		{c.MaxFailedSignIns < 1, "--max-failed-sign-ins must be at least 1"},
+		{c.MaxFailedFromAddress < 1, "--max-failed-sign-ins-per-address must be at least 1"},
+		{c.FailedSignInWindow < time.Minute, "--failed-sign-in-window must be at least 1m"},
+		{c.MaxSessions < 1 || c.MaxSessions > 1000, "--max-sessions must be from 1 to 1000"},
+	} {
+		if setting.wrong {
+			errs = append(errs, usagef("%s", setting.text))
+		}
 	}
-	return nil
+	return errs
 }
 
 func (c *serveCommand) listen() (net.Listener, error) {
@@ -240,7 +255,7 @@ func (c *serveCommand) options(log *slog.Logger) marquee.Options {
 		RequestTimeout:     c.RequestTimeout,
 		Spool:              c.spool(log),
 		Version:            programVersion(),
-		Connections:        c.MaxConnections,
+		Connections:        c.connections(log),
 		AddressConnections: c.MaxConnectionsPerAddress,
 	}
 }
@@ -321,6 +336,18 @@ func (c *serveCommand) serveAssets(rules *asset.Rules) {
 	}
 }
 
+// connections returns the number of open connections that the limit of open files
+// leaves room for. A quarter of it is for the store and temporary files.
+func (c *serveCommand) connections(log *slog.Logger) int {
+	limit, known := maxOpenFiles()
+	if fit := limit - limit/4; known && c.MaxConnections > fit {
+		log.Warn("the limit of open files (ulimit -n) leaves room for fewer connections than --max-connections; raise it, or lower the setting",
+			slog.Int("openFiles", limit), slog.Int("maxConnections", c.MaxConnections), slog.Int("used", fit))
+		return fit
+	}
+	return c.MaxConnections
+}
+
 // headerTimeout returns how long reading the headers of a request may take, even if
 // ReadTimeout is 0 and sets no limit.
 func (c *serveCommand) headerTimeout() time.Duration {
@@ -368,11 +395,12 @@ func (c *serveCommand) newServer(log *slog.Logger) *http.Server {
 }
 
 // shutDown finishes the requests in progress. /readyz reports the shutdown before the
-// server stops accepting connections.
-func (c *serveCommand) shutDown(s *service, server, operator *http.Server, log *slog.Logger) error {
+// server stops accepting connections, unless its cause is an interrupt from a terminal,
+// where nobody has a load balancer.
+func (c *serveCommand) shutDown(cause error, s *service, server, operator *http.Server) error {
 	s.Drain()
-	log.Info("shutting down")
-	if c.DrainDelay > 0 {
+	c.log.Info("shutting down")
+	if cause != error(interruption(syscall.SIGINT)) {
 		<-time.After(c.DrainDelay)
 	}
 	within, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
@@ -382,7 +410,7 @@ func (c *serveCommand) shutDown(s *service, server, operator *http.Server, log *
 		err = statusError{errors.New("requests were still in progress at the end of the shutdown timeout"), statusFailed}
 	}
 	if err == nil {
-		log.Info("stopped")
+		c.log.Info("stopped")
 	}
 	return err
 }

@@ -157,6 +157,9 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 		return err
 	}
 	keys, err := f.keys(ctx, options.Store)
+	if isUsage(err) {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("the secret key cannot be used: %w", causeOf(err))
 	}

@@ -50,7 +50,11 @@ func redactStore(uri string) string {
 // decrypt them.
 func (f *storeFlags) keys(ctx context.Context, s store.Store) ([][]byte, error) {
 	if f.SecretKey != "" {
-		return auth.ParseKeys(f.SecretKey)
+		keys, err := auth.ParseKeys(f.SecretKey)
+		if err != nil {
+			return nil, usagef("--secret-key: %w", err)
+		}
+		return keys, nil
 	}
 	path := f.keyFile()
 	keys, err := auth.StoreKey(ctx, s, path)

@@ -1,0 +1,57 @@
+package integration
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestRefusedSettings: settings that are refused are all named, and in one form,
+// whatever is wrong with them.
+func TestRefusedSettings(t *testing.T) {
+	t.Parallel()
+	for wants, args := range map[string][]string{
+		"--clock-interval must be greater than 0; --max-connections must be at least 1": {"--clock-interval", "0s", "--max-connections", "0"},
+		`--read-timeout: "soon" is not a time such as 30s, 15m or 2h`:                   {"--read-timeout", "soon"},
+		"--write-timeout must not be less than 0":                                       {"--write-timeout=-1s"},
+		"--min-password-length must be from 8 to 64":                                    {"--min-password-length", "3"},
+		"--embeddings-url: the URL of the embeddings service must begin":                {"--embeddings-url", "x"},
+		"--secret-key: the secret key must be base64":                                   {"--secret-key", "x"},
+		"unknown flag --no-such-flag":                                                   {"--no-such-flag"},
+	} {
+		args = append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)
+		p := procLaunch(t, procCommand(t, nil, args...))
+		p.ends(2)
+		if out := p.stderr.String(); !strings.HasPrefix(out, "marquee: "+wants) || !strings.Contains(out, "\nUsage: marquee serve") || strings.Contains(out, "level=") {
+			t.Errorf("%v:\n%s", args, out)
+		}
+		p = procLaunch(t, procCommand(t, []string{"MARQUEE_LOG_FORMAT=json"}, args...))
+		p.ends(2)
+		lines := strings.Split(strings.TrimSpace(p.stderr.String()), "\n")
+		entry := procEntry(lines[0])
+		if reason, _ := entry["reason"].(string); len(lines) != 1 || entry["msg"] != "marquee serve ended" || !strings.HasPrefix(reason, wants) {
+			t.Errorf("%v:\n%s", args, p.stderr)
+		}
+	}
+}
+
+// TestOpenFiles: a limit of open files that has no room for the connections is named,
+// and lowers their number.
+func TestOpenFiles(t *testing.T) {
+	t.Parallel()
+	cmd := procCommand(t, nil, "serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", newSQLite(t))
+	cmd.Args = append([]string{"sh", "-c", `ulimit -n 128 && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
+	p := procLaunch(t, cmd)
+	p.listens()
+	entry := procEntry(p.stderr.await(t, 0, func(line string) bool { return strings.Contains(line, "--max-connections") }))
+	if entry["level"] != "WARN" || entry["openFiles"] != 128.0 || entry["used"] != 96.0 {
+		t.Errorf("%v", entry)
+	}
+	for range 110 { // more than are used, each of which may be closed for the next
+		p.dial()
+	}
+	p.ask(http.StatusOK, http.MethodGet, "/healthz", "")
+	p.stop()
+	procShuns(t, p.stderr.String(), "too many open files")
+}
