@@ -43,6 +43,7 @@ func (s *Store) ensureSystem(ctx context.Context) error {
 			definition("owner", keys(keyNetwork, "owner", keyID), bson.E{Key: "partialFilterExpression", Value: bson.D{{Key: "owner", Value: bson.D{{Key: "$exists", Value: true}}}}})}},
 		{claimsCollection, nil},
 		{commitsCollection, []bson.D{base, definition("collections", keys(keyNetwork, "collections", keyID)), definition("expiry", keys("time"), bson.E{Key: "expireAfterSeconds", Value: commitsKept})}},
+		{serversCollection, []bson.D{base, definition("expiry", keys("time"), bson.E{Key: "expireAfterSeconds", Value: commitsKept})}},
 		{blobsCollection, []bson.D{base}},
 		{piecesCollection, []bson.D{base}},
 	} {

@@ -58,6 +58,7 @@ type Store struct {
 	// admission limits how much is written at once.
 	admission *admission
 	leader    *leader
+	presence  presence
 	answers   answers
 	recent    recent
 	groups    groups
@@ -76,6 +77,7 @@ const (
 	changesCollection = "marquee.changes"
 	claimsCollection  = "marquee.claims"
 	commitsCollection = "marquee.commits"
+	serversCollection = "marquee.servers"
 	blobsCollection   = "marquee.blobs"
 	piecesCollection  = "marquee.blob_pieces"
 )
@@ -89,18 +91,17 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	leader := newLeader(*opts.HeartbeatInterval)
-	opts.SetMonitor(o.Monitor).SetServerMonitor(leader.monitor())
-	client, err := mongo.Connect(opts)
-	if err != nil {
+	s := &Store{admission: newAdmission(), leader: leader, presence: newPresence(database), log: o.Log}
+	opts.SetMonitor(o.Monitor).SetServerMonitor(leader.monitor()).SetDriverInfo(&options.DriverInfo{Name: "marquee", Version: s.presence.name})
+	if s.client, err = mongo.Connect(opts); err != nil {
 		return nil, notUsable("its connection string cannot be used", scrub(err))
 	}
-	s := &Store{client: client, admission: newAdmission(), leader: leader, log: o.Log}
 	s.readsPrimary = opts.ReadPreference == nil || opts.ReadPreference.Mode() == readpref.PrimaryMode
 	s.groups.s = s
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.db = client.Database(database)
+	s.db = s.client.Database(database)
 	if err := s.start(ctx, o); err != nil {
 		s.Close()
 		return nil, err

@@ -18,7 +18,8 @@ import (
 const settleLogAfter = 2 * time.Second
 
 // Settle implements store.Store. It asks the servers which transactions are
-// open; MongoDB ends each after a minute. Without the permission to ask, Settle
+// open; MongoDB ends each after a minute, and release those of servers that have
+// gone before. Without the permission to ask, Settle
 // waits for that long. Ended transactions may not be on a majority yet, and are
 // then not readable; a commit of the store's own, which comes after them, waits
 // for that.
@@ -51,9 +52,12 @@ func (s *Store) Settle(ctx context.Context) error {
 		case again == final, time.Since(answered) > maxLost:
 			return translated
 		}
+		if time.Since(begun) > blockedAfter {
+			s.release()
+		}
 		if !logged && time.Since(begun) > settleLogAfter {
 			logged = true
-			s.log.Info("waiting for open transactions; MongoDB ends each after a minute, including those of killed servers", slog.Int("open", len(first)))
+			s.log.Info("waiting for open transactions; MongoDB ends each after a minute", slog.Int("open", len(first)))
 		}
 		if len(first) > 0 && !pause(ctx, n, conflict) || first == nil && !pause(ctx, n, lost) {
 			return deadline(ctx)
@@ -83,34 +87,40 @@ const listings = 6
 func (s *Store) openTransactions(ctx context.Context) (map[openTransaction]bool, error) {
 	open := map[openTransaction]bool{}
 	for range listings {
-		if err := s.listTransactions(ctx, open); err != nil {
+		listed, err := s.listTransactions(ctx)
+		if err != nil {
 			return nil, err
+		}
+		for _, one := range listed {
+			open[openTransaction{string(one.Session), one.Number}] = true
 		}
 	}
 	return open, nil
 }
 
-func (s *Store) listTransactions(ctx context.Context, open map[openTransaction]bool) error {
+// listedTransaction is an open transaction as MongoDB lists it.
+type listedTransaction struct {
+	Session bson.Raw
+	Number  int64
+	// Active reports whether a command runs in it, and Micros for how long it has been
+	// open. Server ends with the name of its server.
+	Active bool
+	Micros int64
+	Server string
+}
+
+func (s *Store) listTransactions(ctx context.Context) (listed []listedTransaction, err error) {
 	admin := s.client.Database("admin", options.Database().SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Local()))
 	cursor, err := admin.Aggregate(ctx, mongo.Pipeline{
 		{{Key: "$currentOp", Value: bson.D{{Key: "allUsers", Value: false}, {Key: "idleSessions", Value: true}}}},
 		{{Key: "$match", Value: bson.D{{Key: "transaction.parameters.txnNumber", Value: bson.D{{Key: "$exists", Value: true}}}}}},
-		{{Key: "$project", Value: bson.D{{Key: "session", Value: "$lsid"}, {Key: "number", Value: "$transaction.parameters.txnNumber"}}}},
+		{{Key: "$project", Value: bson.D{{Key: "session", Value: "$lsid"}, {Key: "number", Value: "$transaction.parameters.txnNumber"},
+			{Key: "active", Value: 1}, {Key: "micros", Value: "$transaction.timeOpenMicros"}, {Key: "server", Value: "$clientMetadata.driver.version"}}}},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var found []struct {
-		Session bson.Raw
-		Number  int64
-	}
-	if err := cursor.All(ctx, &found); err != nil {
-		return err
-	}
-	for _, one := range found {
-		open[openTransaction{string(one.Session), one.Number}] = true
-	}
-	return nil
+	return listed, cursor.All(ctx, &listed)
 }
 
 // wait returns false when the context ends first.

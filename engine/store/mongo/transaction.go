@@ -15,7 +15,7 @@ import (
 // transaction is a store.Tx in a session.
 type transaction struct {
 	view
-	// done ends the view's term.
+	// done ends the view's term, and what the store does while a transaction is open.
 	done context.CancelFunc
 	// id identifies the transaction. Each run of the function has a new one.
 	id string

@@ -109,6 +109,9 @@ func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err er
 		case crowded && code == store.CodeDeadline:
 			return waitedFor(ctx)
 		}
+		if again == conflict && time.Since(begun) > blockedAfter {
+			s.release()
+		}
 		switch {
 		case again == final,
 			again == conflict && tries[conflict] > maxConflicts,
@@ -165,7 +168,8 @@ func (s *Store) transact(ctx context.Context, p *admitted) (*transaction, retry,
 		return nil, again, err
 	}
 	term, done := s.leader.follow()
-	return &transaction{view: view{s: s, session: session, ctx: ctx, term: term}, done: done, id: newID(), touched: map[string]map[string]bool{}, place: p}, final, nil
+	ended := s.opened()
+	return &transaction{view: view{s: s, session: session, ctx: ctx, term: term}, done: func() { done(); ended() }, id: newID(), touched: map[string]map[string]bool{}, place: p}, final, nil
 }
 
 // end releases what a finished transaction has.

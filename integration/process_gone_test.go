@@ -1,0 +1,90 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"marquee/integration/mongodb"
+)
+
+// TestGoneServer kills a server while it stores a batch of 40 objects: another one, whose
+// database user has only the role readWrite, can soon write each of them. MongoDB alone
+// would keep it from that for more than a minute.
+func TestGoneServer(t *testing.T) {
+	t.Parallel()
+	procBinary(t)
+	set := mongodb.NewReplicaSet(t, 1, mongodb.WithAuth())
+	admin := set.Client().Database("admin")
+	user := bson.D{{Key: "createUser", Value: "writer"}, {Key: "pwd", Value: "writer"},
+		{Key: "roles", Value: bson.A{bson.D{{Key: "role", Value: "readWrite"}, {Key: "db", Value: "gone"}}}}}
+	if err := admin.RunCommand(t.Context(), user).Err(); err != nil {
+		t.Fatal(err)
+	}
+	uri := set.URIAs(url.UserPassword("writer", "writer"), "gone")
+	other := procServe(t, uri)
+	other.signIn("admin", procPassword)
+	killed := procServe(t, uri+"&appName=killed")
+	killed.token = other.token
+	var batch []string
+	for i := range 40 {
+		batch = append(batch, fmt.Sprintf(`{"id": "adv%d", "name": "Before"}`, i))
+	}
+	path, body := "/api/v1/advertisers?context=main", "["+strings.Join(batch, ",")+"]"
+	other.ask(http.StatusOK, http.MethodPost, path, body)
+
+	committing := bson.D{{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: "alwaysOn"}, {Key: "data", Value: bson.D{
+		{Key: "failCommands", Value: bson.A{"commitTransaction"}}, {Key: "appName", Value: "killed"},
+		{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: (2 * procPatience).Milliseconds()}}}}
+	if err := admin.RunCommand(t.Context(), committing).Err(); err != nil {
+		t.Fatal(err)
+	}
+	body = strings.ReplaceAll(body, "Before", "Lost")
+	go killed.send(http.MethodPost, path, nil, []byte(body)) // which is not answered
+	awaitOperation(t, set, bson.D{{Key: "appName", Value: "killed"}, {Key: "command.commitTransaction", Value: 1}})
+	killed.kill()
+
+	at := time.Now()
+	body = strings.ReplaceAll(body, "Lost", "After")
+	for {
+		a, err := other.send(http.MethodPost, path, nil, []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.status == http.StatusOK {
+			break
+		}
+		if a.status != http.StatusConflict || time.Since(at) > 30*time.Second {
+			t.Fatalf("%v after the other server was killed: %d %s", time.Since(at), a.status, a.body)
+		}
+	}
+	t.Logf("after %v", time.Since(at))
+	procWants(t, other.stderr.String(), "transactions of servers that have gone were ended")
+	other.stop()
+}
+
+// awaitOperation waits until the server runs an operation.
+func awaitOperation(t *testing.T, set *mongodb.ReplicaSet, operation bson.D) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), procPatience)
+	defer cancel()
+	for {
+		cursor, err := set.Client().Database("admin").Aggregate(ctx, bson.A{bson.D{{Key: "$currentOp", Value: bson.D{{Key: "allUsers", Value: true}}}}, bson.D{{Key: "$match", Value: operation}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []bson.Raw
+		if err := cursor.All(ctx, &found); err != nil {
+			t.Fatal(err)
+		}
+		if len(found) > 0 {
+			return
+		}
+	}
+}
