@@ -60,7 +60,7 @@ func (w *crashWriter) expect(what string, status int, allowed ...int) bool {
 	if status == 0 {
 		return false
 	}
-	if w.m.outages && status == http.StatusServiceUnavailable {
+	if w.m.outages && (status == http.StatusServiceUnavailable || status == crashUnknown) {
 		return true
 	}
 	for _, s := range allowed {
@@ -171,7 +171,7 @@ func (w *crashWriter) hot() bool {
 	}
 	next := f.version + 1
 	status := w.m.post(w.p, "a hot update", path+"?context=main", crashIfMatch(f.version), map[string]any{"description": crashHotText(next)})
-	if w.m.outages && status == http.StatusServiceUnavailable {
+	if status == crashUnknown {
 		w.m.mu.Lock()
 		h.doubted[next] = true
 		w.m.mu.Unlock()

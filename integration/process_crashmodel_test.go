@@ -62,7 +62,7 @@ type crashModel struct {
 	killAt         int           // kill after so many acknowledged writes
 	reached        chan struct{} // closed then
 	// outages reports whether the process keeps running and loses its store from time
-	// to time: what is answered with 503 may or may not have been stored.
+	// to time: only what is answered with error.outcome.unknown may have been stored.
 	outages bool
 	refused int           // answers of 503
 	ended   chan struct{} // closed when the writers are to stop
@@ -127,8 +127,13 @@ func (m *crashModel) post(p *proc, what, path string, header http.Header, body a
 	}
 	if m.outages && a.status == http.StatusServiceUnavailable {
 		m.mu.Lock()
-		m.refused++
-		m.mu.Unlock()
+		defer m.mu.Unlock()
+		if m.refused++; strings.Contains(string(a.body), `"error.outcome.unknown"`) {
+			return crashUnknown
+		}
+		for _, c := range changes { // nothing is stored
+			c.object.doubt, c.object.next = nil, nil
+		}
 		return a.status
 	}
 	if a.status >= 500 {
@@ -151,6 +156,9 @@ func (m *crashModel) post(p *proc, what, path string, header http.Header, body a
 	}
 	return a.status
 }
+
+// crashUnknown is the status of an answer that leaves the outcome open.
+const crashUnknown = -http.StatusServiceUnavailable
 
 // crashFound is an object as it was read back.
 type crashFound struct {

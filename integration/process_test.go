@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"marquee/integration/faultydisk"
 )
 
 // procPassword is the bootstrap password of the processes that are started.
@@ -67,6 +69,7 @@ func procBinary(tb testing.TB) string {
 }
 
 func TestMain(m *testing.M) {
+	faultydisk.Enter()
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // Many small servers make much garbage: a fifth of the time.
 	}

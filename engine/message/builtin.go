@@ -154,7 +154,7 @@ var (
 	StoreFull          = fault(Unavailable, "error.store.full", "The disk of the store is full: objects can be read but not written.")
 	StoreDamaged       = fault(Unavailable, "error.store.damaged", "The store is damaged; it must be restored from a backup.")
 	DeadlineExceeded   = fault(Unavailable, "error.deadline.exceeded", "The request exceeded its deadline; narrow it or try again later.")
-	OutcomeUnknown     = fault(Unavailable, "error.outcome.unknown", "The connection to the store was lost during the write, and it is unknown whether the write succeeded; read the objects before trying again.")
+	OutcomeUnknown     = fault(Unavailable, "error.outcome.unknown", "The store failed during the write, or the connection to it was lost, and it is unknown whether the write succeeded; read the objects before trying again.")
 	SchemaOutdated     = fault(Unavailable, "error.schema.outdated", "Another server uses a newer schema of {{type}}; write through that server, or reload the schemas of this one.")
 	ServerBusy         = fault(Unavailable, "error.server.busy", "The service is too busy at present; try again later.")
 	Starting           = fault(Unavailable, "error.starting", "The service is starting: {{step}}. Try again later.")

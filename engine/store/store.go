@@ -96,7 +96,7 @@ type Store interface {
 	End(ctx context.Context) (string, error)
 
 	// Check returns an error when the store cannot serve reads and writes at
-	// present. It is cheap and stores nothing.
+	// present. It is cheap and changes no record.
 	Check(ctx context.Context) error
 
 	Close() error

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -39,8 +40,13 @@ type conn struct {
 	keyNumbers map[keyName]int64
 }
 
-func openConn(path string, cacheKB int) (*conn, error) {
-	db, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+// openConn opens a connection to the file of a store.
+func openConn(options Options, cacheKB int) (*conn, error) {
+	path, name, flags := options.Path, options.Path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE
+	if options.vfs != "" {
+		name, flags = (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: "vfs=" + options.vfs}).String(), flags|sqlite3.OPEN_URI
+	}
+	db, err := sqlite3.OpenFlags(name, flags)
 	if err != nil {
 		return nil, err
 	}

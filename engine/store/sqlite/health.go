@@ -23,6 +23,9 @@ func (s *Store) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.tryWrite(ctx); err != nil {
+		return err
+	}
 	if now, err := os.Stat(s.options.Path); err != nil || !os.SameFile(s.file, now) {
 		return &store.Error{Code: store.CodeUnavailable, Cause: err, Text: "the store's file was moved or deleted while it is open, and writes are lost: stop the service and put the file back"}
 	}

@@ -78,12 +78,14 @@ const maxWiped = 256 << 20
 // Wipe implements store.Store. Free space within pages keeps old data, and so
 // does the log until it is reused.
 func (s *Store) Wipe(ctx context.Context) error {
-	c, err := openConn(s.options.Path, writerCacheKB)
+	c, err := openConn(s.options, writerCacheKB)
 	if err != nil {
 		return s.observe(ctx, err)
 	}
 	defer c.close()
 	c.setContext(ctx)
+	s.wiping.Lock()
+	defer s.wiping.Unlock()
 	size, err := c.number("SELECT page_count*page_size FROM pragma_page_count, pragma_page_size")
 	if err == nil && size <= maxWiped {
 		err = c.exec("PRAGMA temp_store=FILE; VACUUM")

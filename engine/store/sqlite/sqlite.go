@@ -36,6 +36,9 @@ type Options struct {
 	BeforeCommit func()
 	// Log, if set, receives messages for operators.
 	Log *slog.Logger
+	// vfs is the name of the file system of SQLite that a test uses, "" for that of the
+	// operating system.
+	vfs string
 }
 
 // Store is a store.Store on an SQLite file.
@@ -53,7 +56,12 @@ type Store struct {
 	counts  counts
 	file    os.FileInfo           // the database file when it was opened
 	damaged atomic.Pointer[error] // the first sign of damage
-	rare    int                   // defaultRare, less in a test
+	// failing is an error of the last write because of which all writes may fail.
+	failing atomic.Pointer[error]
+	// wiping is held while the log is written by another connection than the writer's,
+	// and while it is truncated.
+	wiping sync.Mutex
+	rare   int // defaultRare, less in a test
 
 	ensure  sync.Mutex
 	closed  sync.Once
@@ -101,7 +109,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err := errors.Join(err, file.Close()); err != nil {
 		return openError(path, err)
 	}
-	c, err := openConn(path, writerCacheKB)
+	c, err := openConn(s.options, writerCacheKB)
 	if err != nil {
 		return openError(path, err)
 	}
@@ -114,7 +122,7 @@ func (s *Store) open(ctx context.Context) error {
 		return openError(path, err)
 	}
 	for range s.options.Readers {
-		reader, err := openConn(path, readerCacheKB)
+		reader, err := openConn(s.options, readerCacheKB)
 		if err != nil {
 			return openError(path, err)
 		}

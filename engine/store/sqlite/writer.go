@@ -48,6 +48,8 @@ type writer struct {
 	later *job
 	// grown reports whether a large transaction has grown the log.
 	grown bool
+	// unclean reports whether the log may contain frames of a failed commit.
+	unclean bool
 }
 
 type job struct {
@@ -63,6 +65,8 @@ type job struct {
 	wrote *commit
 	// failed is the error that rolls the job back.
 	failed error
+	// shared reports whether the job saw writes of others in its transaction.
+	shared bool
 	// large makes the job begin a group.
 	large bool
 	done  chan error
@@ -138,7 +142,7 @@ func (w *writer) loop() {
 
 // group runs the first job and those that wait, and commits.
 func (w *writer) group(first *job) {
-	if err := w.conn.run("BEGIN IMMEDIATE"); err != nil {
+	if err := w.begin(); err != nil {
 		first.done <- err
 		return
 	}
@@ -171,14 +175,19 @@ func (w *writer) finish(group []*job) {
 	err := errLost
 	if w.alive() {
 		err = w.commit(group)
+	} else if group[0].failed != nil {
+		w.noteFailure(group[0].failed)
 	}
 	if code, _ := store.CodeOf(translate(context.Background(), err)); code == store.CodeFull && len(group) > 1 {
 		w.runSeparately(group) // nothing was stored; separately, some may fit
 		return
 	}
 	for _, j := range group {
-		if j.failed == nil {
+		switch {
+		case j.failed == nil:
 			j.failed = err
+		case err != nil && j.shared: // its own result is based on writes that do not exist
+			j.failed = &store.Error{Code: store.CodeUnavailable, Text: "the commit of a group failed", Cause: err}
 		}
 		j.done <- j.failed
 	}
@@ -216,16 +225,18 @@ func (w *writer) alive() bool { return !w.conn.db.GetAutocommit() }
 func (w *writer) runSeparately(group []*job) {
 	for _, j := range group {
 		j.wrote = nil
-		if j.failed = w.conn.run("BEGIN IMMEDIATE"); j.failed == nil {
-			w.perform(j, false)
+		if j.failed = w.begin(); j.failed != nil {
+			j.done <- j.failed
+			continue
 		}
+		w.perform(j, false)
 		w.finish([]*job{j})
 	}
 }
 
 // perform runs one job, in a savepoint when it shares the transaction.
 func (w *writer) perform(j *job, shared bool) {
-	j.large = false
+	j.large, j.shared = false, shared
 	if j.ctx.Err() != nil {
 		j.failed = busy(j.ctx)
 		return
@@ -291,16 +302,16 @@ func (w *writer) commit(group []*job) error {
 		hook()
 	}
 	w.s.commits.write(all)
-	err := w.conn.run("COMMIT")
-	if err != nil {
-		_ = w.conn.run("ROLLBACK") // fails when SQLite has rolled back already
+	if err := w.conclude(); err != nil {
 		w.s.failed(all)
+		w.noteFailure(err)
 		return err
 	}
 	w.s.written(all)
 	if len(all.touched) > 0 {
 		w.lastCommit, w.expected = time.Since(began), max(len(group), w.expected*3/4)
 		w.commits.Add(1)
+		w.s.failing.Store(nil)
 	}
 	return nil
 }

@@ -1,0 +1,162 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"marquee/integration/faultydisk"
+)
+
+// procServeOn starts the service on a disk.
+func procServeOn(tb testing.TB, disk *faultydisk.Disk, store string) *proc {
+	tb.Helper()
+	cmd := procCommand(tb, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword},
+		"serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", store)
+	cmd.Args = disk.Command(append([]string{cmd.Path}, cmd.Args[1:]...)...)
+	cmd.Path = cmd.Args[0]
+	p := procLaunch(tb, cmd)
+	p.listens()
+	return p
+}
+
+// TestFailingDisk lets the disk of an embedded store fail under load, in each way, and
+// then recover, or ends the process before it does. What was acknowledged is there
+// afterwards; what was refused is not, unless its outcome was said to be unknown.
+// MARQUEE_CRASHES is how often each fault occurs, MARQUEE_CRASH_SEED repeats the choices
+// of a run that failed.
+func TestFailingDisk(t *testing.T) {
+	t.Parallel()
+	store := newSQLite(t)
+	seed := procNumber(t, "MARQUEE_CRASH_SEED", int(time.Now().UnixNano()))
+	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
+	f := &failingDisk{T: t, store: store, disk: faultydisk.New(t, filepath.Dir(sqliteFile(store))),
+		random: rand.New(rand.NewPCG(uint64(seed), 4)), hot: map[string]int{}}
+	f.p = procServeOn(t, f.disk, store)
+	f.p.signIn("admin", procPassword)
+	f.p.ask(http.StatusCreated, http.MethodPost, "/api/v1/advertisers/base?context=main", `{"name": "Base"}`)
+	for i := range crashHots {
+		id := fmt.Sprintf("hot-%d", i)
+		f.p.ask(http.StatusCreated, http.MethodPost, "/api/v1/tiers/"+id+"?context=main", fmt.Sprintf(`{"name": "Hot", "description": %q}`, crashHotText(1)))
+		f.hot[id] = 1
+	}
+	ends := []string{"killed", "stopped", "recovered"}
+	rounds := procNumber(t, "MARQUEE_CRASHES", 1)
+	for range rounds {
+		for _, fault := range slices.Sorted(maps.Keys(faultydisk.Faults)) {
+			f.fail(fault, ends[f.random.IntN(len(ends))])
+		}
+	}
+	f.p.stop()
+	crashSweep(t, store)
+}
+
+// failingDisk is the real program under load on a disk that fails.
+type failingDisk struct {
+	*testing.T
+	store  string
+	disk   *faultydisk.Disk
+	p      *proc
+	random *rand.Rand
+	round  int
+	hot    map[string]int // versions at the end of the last round
+}
+
+// fail is one round: writers meet a fault, and then the disk recovers or the process ends.
+func (f *failingDisk) fail(fault, end string) {
+	f.Helper()
+	m := newCrashModel(fmt.Sprintf("r%d", f.round), 1+f.random.IntN(30))
+	f.round++
+	m.outages, m.ended = true, make(chan struct{})
+	for _, h := range m.hot {
+		h.first, h.doubted = f.hot[h.id], map[int]bool{}
+	}
+	var writers sync.WaitGroup
+	for i := range crashWriters {
+		w := &crashWriter{m: m, p: f.p, name: fmt.Sprintf("%sw%d", m.prefix, i), random: rand.New(rand.NewPCG(f.random.Uint64(), 0))}
+		writers.Go(w.run)
+	}
+	<-m.reached
+	f.disk.Fail(faultydisk.Faults[fault])
+	procWants(f, f.p.awaitReady(http.StatusServiceUnavailable), "error.store.")
+	if f.disk.Hits() == 0 {
+		f.Error("nothing has failed")
+	}
+	if end == "recovered" {
+		f.disk.Fail(nil)
+		<-m.further(10)
+		f.p.awaitReady(http.StatusOK)
+	}
+	close(m.ended)
+	writers.Wait()
+	token := f.p.token
+	switch end {
+	case "killed":
+		f.p.kill()
+	case "stopped": // whatever it ends with
+		f.p.client.CloseIdleConnections()
+		if err := f.p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			f.Fatal(err)
+		}
+		<-f.p.exited
+	}
+	f.disk.Fail(nil)
+	if end != "recovered" {
+		f.p = procServeOn(f, f.disk, f.store)
+		f.p.token = token
+	}
+	m.check(f.p)
+	for _, wrong := range m.wrong {
+		f.Errorf("%s, %s after %d answers: %s", fault, end, m.killAt, wrong)
+	}
+	f.Logf("%s, %s: %d writes, %d answers of 503; of those in doubt, %d were stored and %d were not", fault, end, m.acks, m.refused, m.survived, m.lost)
+	for _, h := range m.hot {
+		f.hot[h.id] = m.version(f.p, h)
+	}
+	if f.Failed() {
+		f.FailNow()
+	}
+}
+
+// TestNoResultOfAFailedCommit lets several clients create one object at once while all
+// commits fail: nobody is told that it exists, or that its unique value is taken.
+func TestNoResultOfAFailedCommit(t *testing.T) {
+	t.Parallel()
+	store := newSQLite(t)
+	disk := faultydisk.New(t, filepath.Dir(sqliteFile(store)))
+	p := procServeOn(t, disk, store)
+	p.signIn("admin", procPassword)
+	disk.Fail(faultydisk.Faults["write"])
+	var clients sync.WaitGroup
+	for i := range 8 {
+		clients.Go(func() {
+			for round := range 10 {
+				path, header := fmt.Sprintf("/api/v1/articles/a%d?context=main", round), http.Header{"If-None-Match": {"*"}}
+				if i%2 == 0 {
+					path = fmt.Sprintf("/api/v1/articles/a%d-%d?context=main", round, i)
+				}
+				a, err := p.send(http.MethodPut, path, header, fmt.Appendf(nil, `{"url": "https://example.com/%d"}`, round))
+				if err != nil || a.status != http.StatusServiceUnavailable {
+					t.Error(path, err, a)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if disk.Hits() == 0 {
+		t.Error("nothing has failed")
+	}
+	disk.Fail(nil)
+	p.awaitReady(http.StatusOK)
+	if n := p.ask(http.StatusOK, http.MethodGet, "/api/v1/articles?context=main", "").json().(map[string]any)["totalCount"]; fmt.Sprint(n) != "0" {
+		t.Errorf("%v articles", n)
+	}
+	p.stop()
+}
