@@ -87,15 +87,15 @@ func (a *Application) Load(more ...schema.Source) (*schema.Registry, error) {
 
 // Document returns the OpenAPI document of some types as a server of the application
 // serves them.
-func (a *Application) Document(types *schema.Registry, version string) ([]byte, error) {
-	return openapi.Build(types, version, a.fragments()...)
+func (a *Application) Document(types *schema.Registry, o openapi.Options) ([]byte, error) {
+	return openapi.Build(types, o, a.fragments()...)
 }
 
 // documents are the routes of the OpenAPI document and of its pages. An application can
 // have a page of its own at the path /.
-func (a *Application) documents(version string) []rest.Route {
+func (a *Application) documents(version, server string) []rest.Route {
 	isHome := func(route rest.Route) bool { return route.Path == openapi.HomePath }
-	routes := openapi.NewDocuments(version, a.fragments()...).Routes()
+	routes := openapi.NewDocuments(version, server, a.fragments()...).Routes()
 	if slices.ContainsFunc(a.Routes, isHome) {
 		routes = slices.DeleteFunc(routes, isHome)
 	}

@@ -86,6 +86,9 @@ type Options struct {
 	// of one address, on the listener that Listen returns; 0 are the defaults of
 	// package rest.
 	Connections, AddressConnections int
+	// PublicURL is the absolute URL at which clients reach the server, without a slash at
+	// its end. The OpenAPI document names it; "" leaves URLs relative.
+	PublicURL string
 	// Version is shown by /healthz.
 	Version string
 	// Notes are added to the answer of /readyz, which everybody can read.

@@ -4,13 +4,16 @@ import (
 	"os"
 
 	"marquee/engine/folder"
+	"marquee/engine/openapi"
 	"marquee/engine/schema"
 )
 
 // openapiCommand is marquee openapi.
 type openapiCommand struct {
 	applicationFlags
-	Schemas string `type:"folder" placeholder:"DIR" help:"Folder of schemas that are added to those of the application."`
+	Schemas   string     `type:"folder" placeholder:"DIR" help:"Folder of schemas that are added to those of the application."`
+	PublicURL serviceURL `name:"public-url" placeholder:"URL" help:"URL at which clients reach the server."`
+	All       bool       `help:"Include operations that do the same as another one of their path: HEAD, and one of POST and PUT."`
 }
 
 // Help implements kong.HelpProvider.
@@ -33,7 +36,7 @@ func (c *openapiCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	text, err := app.Document(types, programVersion())
+	text, err := app.Document(types, openapi.Options{Server: string(c.PublicURL), All: c.All})
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,8 @@ type serveCommand struct {
 	WriteTimeout             time.Duration `default:"120s" help:"How long a request and its response may take." placeholder:"TIME"`
 	IdleTimeout              time.Duration `default:"120s" help:"How long an idle connection is kept open." placeholder:"TIME"`
 	ClockInterval            time.Duration `default:"10s" help:"How often the service looks for objects that change with time, such as those whose end date has passed." placeholder:"TIME"`
-	CDNURL                   *url.URL      `name:"cdn-url" help:"URL that serves assets, such as that of a CDN in front of this service; without it, objects have their paths on this service." placeholder:"URL"`
+	PublicURL                serviceURL    `name:"public-url" help:"URL at which clients reach the service; the OpenAPI document names it." placeholder:"URL"`
+	CDNURL                   serviceURL    `name:"cdn-url" help:"URL that serves assets, such as that of a CDN in front of this service; without it, objects have their paths on this service." placeholder:"URL"`
 	MaxAssetSize             int64         `default:"20971520" help:"Maximum size of an asset file." placeholder:"BYTES"`
 	NetworkQuota             int64         `default:"0" help:"Maximum size of all asset files of a network; 0 means no quota." placeholder:"BYTES"`
 	MemoryBudget             int64         `default:"0" help:"Memory for all requests together; 0 means 256 MiB, or a third of a container's memory if that is less, of which SQLite's caches get an eighth." placeholder:"BYTES"`
@@ -256,6 +257,7 @@ func (c *serveCommand) options(log *slog.Logger) marquee.Options {
 		Spool:              c.spool(log),
 		Version:            programVersion(),
 		Connections:        c.connections(log),
+		PublicURL:          string(c.PublicURL),
 		AddressConnections: c.MaxConnectionsPerAddress,
 	}
 }
@@ -291,7 +293,7 @@ func (c *serveCommand) checkApplication() error {
 	if c.Application != "none" {
 		return nil
 	}
-	for flag, set := range map[string]bool{"demo": c.Demo, "cdn-url": c.CDNURL != nil, "embeddings-url": c.EmbeddingsURL != "", "network-quota": c.NetworkQuota != 0} {
+	for flag, set := range map[string]bool{"demo": c.Demo, "cdn-url": c.CDNURL != "", "embeddings-url": c.EmbeddingsURL != "", "network-quota": c.NetworkQuota != 0} {
 		if set {
 			return usagef("--%s belongs to the advertising service, which --application none does not serve", flag)
 		}
@@ -307,9 +309,19 @@ func (c *serveCommand) checkAssets() error {
 	if c.NetworkQuota < 0 {
 		return usagef("--network-quota must not be less than 0")
 	}
-	if at := c.CDNURL; at != nil && (at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "") {
-		return usagef("--cdn-url must be an http or https URL, without a user, parameters or a fragment")
+	return nil
+}
+
+// serviceURL is the URL of a service, without a slash at its end.
+type serviceURL string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (u *serviceURL) UnmarshalText(text []byte) error {
+	at, err := url.Parse(string(text))
+	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" {
+		return errors.New("must be an http or https URL, without a user, parameters or a fragment")
 	}
+	*u = serviceURL(strings.TrimRight(at.String(), "/"))
 	return nil
 }
 
@@ -331,9 +343,7 @@ func (c *serveCommand) spool(log *slog.Logger) *spool.Spool {
 
 func (c *serveCommand) serveAssets(rules *asset.Rules) {
 	rules.MaxBytes, rules.NetworkQuota = c.MaxAssetSize, c.NetworkQuota
-	if c.CDNURL != nil {
-		rules.CDN = strings.TrimRight(c.CDNURL.String(), "/")
-	}
+	rules.CDN = string(c.CDNURL)
 }
 
 // connections returns the number of open connections that the limit of open files

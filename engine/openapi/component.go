@@ -49,12 +49,14 @@ type components struct {
 // operations that fragments define.
 func newComponents(types *schema.Registry, taken map[string]bool) *components {
 	c := &components{files: maps.Clone(types.Shared()), named: map[location]string{}, taken: taken, done: map[string]object{}}
-	for _, t := range types.Types() {
-		c.files[typeFile(t)] = t.Source
-		c.named[location{file: typeFile(t)}] = c.unused(names(t).one)
-	}
+	// A new type must not rename what was there before: those that can collide with it
+	// come first.
 	for _, file := range slices.Sorted(maps.Keys(types.Shared())) {
 		c.named[location{file: file}] = c.unused(camel(strings.TrimSuffix(path.Base(file), ".json")))
+	}
+	for _, t := range types.Types() {
+		c.files[typeFile(t)] = t.Source
+		c.named[location{file: typeFile(t)}] = c.unused(modelName(t))
 	}
 	return c
 }
@@ -82,7 +84,7 @@ const operationSuffix = "Operation"
 
 // derived are a name, and those that are derived from it.
 func derived(name string) []string {
-	return []string{name, name + request.suffix(), name + "Page", name + "Results", name + operationSuffix, operationOf(name), operationOf(plural(name))}
+	return []string{name, name + request.suffix(), name + "Page", name + "Results", name + operationSuffix, operationOf(name)}
 }
 
 // operationOf marks a name as that of operations, which is no component.

@@ -6,17 +6,16 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"marquee/engine/message"
-	"marquee/engine/rest"
 	"marquee/engine/schema"
 )
 
@@ -29,13 +28,17 @@ type object = map[string]any
 // An operation of a type, to which a fragment adds, has a class already.
 //
 //	public   an operation without a token
+//	file     a read of content without a token, which may be asked for in parts
 //	plain    an operation with a token
 //	read     the read of an object
 //	list     a list
 //	write    a write
 //
 // An operation with x-type is a write of that type, for which the same permission is
-// needed.
+// needed. Another one of the class write may be refused as the writes of all types are.
+//
+// The member x-write-codes of the document lists, by type, the codes with which only
+// writes of that type are refused, besides those of schemas.
 //
 // The member x-supplied of the document lists, by type, the properties that the
 // application may set on objects which do not have them: the plain form of the type's
@@ -62,7 +65,7 @@ func suppliedBy(fragments []Fragment) (map[string][]string, error) {
 // takenBy returns the names of the components of fragments, and those of their
 // operations after a verb that operations of types have. Types must not have them.
 func takenBy(fragments []Fragment) (map[string]bool, error) {
-	all := map[string]bool{"Batch": true}
+	all := map[string]bool{"Batch": true, "BatchResult": true}
 	for i, fragment := range fragments {
 		var part struct {
 			Components struct{ Schemas, Parameters map[string]any }
@@ -83,7 +86,7 @@ func takenBy(fragments []Fragment) (map[string]bool, error) {
 				if json.Unmarshal(operation, &named) != nil {
 					continue // parameters are no operation
 				}
-				for _, verb := range []string{"get", "list", "head", "save", "put"} {
+				for _, verb := range []string{"get", "list", "save", "put"} {
 					if name, has := strings.CutPrefix(named.OperationID, verb); has {
 						all[operationOf(name)] = true
 					}
@@ -108,11 +111,15 @@ type builder struct {
 	components *components
 	// supplied has the properties that the application may set, by type.
 	supplied map[string][]string
-	// values are the messages with which a write can be refused for its values.
-	values  []*message.Definition
-	paths   object
-	tags    map[string]object
-	answers object
+	// codes are the messages of fragments by type, unlisted those of the application that
+	// belong to none.
+	codes    map[string][]*message.Definition
+	unlisted []*message.Definition
+	paths    object
+	tags     map[string]object
+	answers  object
+	// refused has the names of those that refuse a request, by status and codes.
+	refused map[string]string
 }
 
 func (b *builder) path(path string) object {
@@ -124,15 +131,28 @@ func (b *builder) path(path string) object {
 	return item
 }
 
+// Options choose between forms of a document.
+type Options struct {
+	// Server is the URL of the server, without a slash at its end; "" leaves it to
+	// clients, which know where the document is from.
+	Server string
+	// All includes the operations that do the same as another one of their path: HEAD,
+	// and one of POST and PUT.
+	All bool
+}
+
+// interfaceVersion is the version of the interface (specification, part 9).
+const interfaceVersion = "1"
+
 // Build returns the document of some types and of the routes that fragments document,
 // as JSON. It is the same, byte for byte, for the same arguments. An error is about a
 // fragment.
-func Build(types *schema.Registry, version string, fragments ...Fragment) ([]byte, error) {
-	return build(types, version, func(*schema.Type) bool { return true }, fragments)
+func Build(types *schema.Registry, o Options, fragments ...Fragment) ([]byte, error) {
+	return build(types, o, func(*schema.Type) bool { return true }, fragments)
 }
 
 // build leaves out the writes of the types that may not be written.
-func build(types *schema.Registry, version string, may func(*schema.Type) bool, fragments []Fragment) ([]byte, error) {
+func build(types *schema.Registry, o Options, may func(*schema.Type) bool, fragments []Fragment) ([]byte, error) {
 	parts := append([]Fragment{own}, fragments...)
 	taken, err := takenBy(parts)
 	if err != nil {
@@ -142,8 +162,14 @@ func build(types *schema.Registry, version string, may func(*schema.Type) bool, 
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{types: types, may: may, components: newComponents(types, taken), supplied: properties, values: ofValues(types),
-		paths: object{}, tags: map[string]object{}, answers: object{}}
+	codes, err := codesOfTypes(types, parts)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{types: types, may: may, components: newComponents(types, taken), supplied: properties, codes: codes,
+		paths: object{}, tags: map[string]object{}, answers: object{}, refused: map[string]string{}}
+	b.unlisted = b.ofApplication()
+	b.addShared()
 	for _, t := range types.Types() {
 		b.addType(t)
 	}
@@ -163,6 +189,7 @@ func build(types *schema.Registry, version string, may func(*schema.Type) bool, 
 		tags = append(tags, more...)
 		delete(part, "tags")
 		delete(part, "x-supplied")
+		delete(part, "x-write-codes")
 		if err := b.refuse(part); err != nil {
 			return nil, fmt.Errorf("fragment %d: %w", i, err)
 		}
@@ -172,7 +199,9 @@ func build(types *schema.Registry, version string, may func(*schema.Type) bool, 
 		tags = append(tags, b.tags[title])
 	}
 	whole["tags"] = tags
-	whole["info"].(object)["version"] = version
+	whole["info"].(object)["version"] = interfaceVersion
+	finish(whole, o.All)
+	locate(whole, o.Server)
 	b.prune(whole)
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -187,7 +216,19 @@ func (b *builder) schemas() object {
 		all[name] = s
 	}
 	all["Batch"] = b.batch(all)
+	all["BatchResult"] = b.batchResult()
 	return all
+}
+
+// batchResult is an object of any of the types that a batch can write.
+func (b *builder) batchResult() object {
+	var of []any
+	for _, t := range b.types.Types() {
+		if t.Writable() && b.may(t) {
+			of = append(of, refTo("schemas", b.components.named[location{file: typeFile(t)}]))
+		}
+	}
+	return object{"description": "An object of the type that its operation names.", "anyOf": of}
 }
 
 // batch is the body of a write of several types. Each type has an operation of its own,
@@ -244,22 +285,27 @@ func (b *builder) refuseOperation(operation object) error {
 	if !named {
 		c = writing
 	}
-	if !slices.Contains([]class{public, plain, reading, listing, writing}, c) {
+	if !slices.Contains(classes, c) {
 		return fmt.Errorf("x-refusals %q is not a class of operations", name)
 	}
-	found := c.messages()
-	if c == writing {
-		found = append(found, b.values...)
-	}
-	more := map[string]bool{}
+	of, _ := b.types.Type(fmt.Sprint(operation["x-type"]))
+	refusals := b.refusals(c, of)
+	var more []*message.Definition
 	codes, _ := operation["x-codes"].([]any)
 	for _, code := range codes {
 		m, known := b.types.Catalogue().Lookup(fmt.Sprint(code))
 		if !known {
 			return fmt.Errorf("there is no message %v", code)
 		}
-		found = append(found, m)
-		more[strconv.Itoa(rest.Status(m.Kind))] = true
+		more = append(more, m)
+	}
+	if !named {
+		refusals = object{}
+	}
+	all := byStatus(slices.Concat(c.messages(), b.ofTypes(c, of), more))
+	id, _ := operation["operationId"].(string)
+	for status := range byStatus(more) {
+		refusals[status] = b.refusal(cmp.Or(camel(id), "Form"), status, all[status])
 	}
 	delete(operation, "x-refusals")
 	delete(operation, "x-codes")
@@ -268,9 +314,9 @@ func (b *builder) refuseOperation(operation object) error {
 		responses = object{}
 		operation["responses"] = responses
 	}
-	for status, codes := range byStatus(found) {
-		if responses[status] == nil && (named || more[status]) {
-			responses[status] = refusal(status, codes)
+	for status, refused := range refusals {
+		if responses[status] == nil {
+			responses[status] = refused
 		}
 	}
 	return nil

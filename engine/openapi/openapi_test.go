@@ -25,11 +25,11 @@ func load(tb testing.TB) *schema.Registry {
 
 // TestBuildIsReproducible checks that the document depends on the schemas alone.
 func TestBuildIsReproducible(t *testing.T) {
-	first, err := openapi.Build(load(t), "1")
+	first, err := openapi.Build(load(t), openapi.Options{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if second, err := openapi.Build(load(t), "1"); err != nil || !bytes.Equal(first, second) {
+	if second, err := openapi.Build(load(t), openapi.Options{All: true}); err != nil || !bytes.Equal(first, second) {
 		t.Error("two documents of the same schemas differ", err)
 	}
 }
@@ -37,7 +37,7 @@ func TestBuildIsReproducible(t *testing.T) {
 // TestReferencesLead checks that each reference in the document leads to something,
 // and that no operation has the name of another one.
 func TestReferencesLead(t *testing.T) {
-	text, err := openapi.Build(load(t), "1")
+	text, err := openapi.Build(load(t), openapi.Options{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestTitlesThatAreTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := openapi.Build(types, "1")
+	text, err := openapi.Build(types, openapi.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestTitlesThatAreTaken(t *testing.T) {
 	if err := json.Unmarshal(text, &whole); err != nil {
 		t.Fatal(err)
 	}
-	text, err = openapi.Build(load(t), "1")
+	text, err = openapi.Build(load(t), openapi.Options{All: true})
 	if err != nil || json.Unmarshal(text, &plain) != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	supplying := openapi.Fragment(`{"x-supplied": {"creatives": ["layout", "verifiedSafe"]}}`)
-	text, err := openapi.Build(types, "1", supplying)
+	text, err := openapi.Build(types, openapi.Options{}, supplying)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestInputs(t *testing.T) {
 	if err := json.Unmarshal(text, &whole); err != nil {
 		t.Fatal(err)
 	}
-	creative, gadget := whole.Components.Schemas["CreativeInput"], whole.Components.Schemas["GadgetInput"]
+	creative, gadget := whole.Components.Schemas["CreativesInput"], whole.Components.Schemas["GadgetsInput"]
 	if _, written := creative.Properties["constraintsToText"]; !written || slices.Contains(creative.Required, "layout") || !slices.Contains(creative.Required, "name") {
 		t.Errorf("a creative is written as %+v", creative)
 	}
@@ -199,7 +199,7 @@ func TestFaultyFragments(t *testing.T) {
 		"an unknown code":     `{"paths": {"/a": {"get": {"x-refusals": "plain", "x-codes": ["error.unheard.of"]}}}}`,
 		"no object of a path": `{"paths": []}`,
 	} {
-		if _, err := openapi.Build(load(t), "1", openapi.Fragment(fragment)); err == nil {
+		if _, err := openapi.Build(load(t), openapi.Options{}, openapi.Fragment(fragment)); err == nil {
 			t.Errorf("%s is not refused", name)
 		}
 	}
@@ -208,7 +208,7 @@ func TestFaultyFragments(t *testing.T) {
 func BenchmarkBuild(b *testing.B) {
 	types := load(b)
 	for b.Loop() {
-		if _, err := openapi.Build(types, "1"); err != nil {
+		if _, err := openapi.Build(types, openapi.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

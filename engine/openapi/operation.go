@@ -16,7 +16,7 @@ func (b *builder) get(t *schema.Type, name string) object {
 		"parameters": []any{refTo("parameters", "fields"), refTo("parameters", "includeHidden"), refTo("parameters", "ifMatchRead"), refTo("parameters", "ifNoneMatchRead")},
 		"responses": b.responses(reading, t, object{
 			"200": answer("The object.", refTo("schemas", name), "ETag"),
-			"304": object{"description": "The object has the entity tag in If-None-Match.", "headers": headers("ETag")},
+			"304": refTo("responses", "NotModified"),
 		}),
 	}
 }
@@ -62,9 +62,9 @@ func (b *builder) save(t *schema.Type, name string) object {
 			refTo("parameters", "ifMatchWrite"), refTo("parameters", "ifNoneMatchWrite"), refTo("parameters", "prefer")},
 		"requestBody": jsonBody(refTo("schemas", name+request.suffix())),
 		"responses": b.responses(writing, t, object{
-			"200": answer("The object was updated, or is unchanged.", refTo("schemas", name), "ETag", "Warning", "Preference-Applied"),
-			"201": answer("The object was created. There is no body if Prefer was return=minimal.", refTo("schemas", name), "ETag", "Location", "Warning", "Preference-Applied"),
-			"204": object{"description": "The object was updated, or is unchanged; Prefer was return=minimal.", "headers": headers("ETag", "Warning", "Preference-Applied")},
+			"200": answer("The object was updated, or is unchanged.", refTo("schemas", name), "ETag", "Warning"),
+			"201": answer("The object was created. There is no body if Prefer was return=minimal.", refTo("schemas", name), "ETag", "Location", "Warning"),
+			"204": refTo("responses", "Minimal"),
 		}),
 		"x-permission": t.Permission,
 	}
@@ -80,8 +80,8 @@ func (b *builder) saveAll(t *schema.Type, name string) object {
 			refTo("parameters", "ifMatchWrite"), refTo("parameters", "ifNoneMatchWrite"), refTo("parameters", "prefer")},
 		"requestBody": jsonBody(object{"oneOf": []any{object{"type": "array", "items": one, "maxItems": maxObjects}, one}}),
 		"responses": b.responses(writing, t, object{
-			"200": answer("The objects in the order of the request.", refTo("schemas", name+"Results"), "Warning", "Preference-Applied"),
-			"204": object{"description": "The objects were written; Prefer was return=minimal.", "headers": headers("Warning", "Preference-Applied")},
+			"200": answer("The objects in the order of the request.", refTo("schemas", name+"Results"), "Warning"),
+			"204": refTo("responses", "Minimal"),
 		}),
 		"x-permission": t.Permission,
 	}
@@ -100,7 +100,7 @@ func article(title string) string {
 }
 
 func jsonBody(schema object) object {
-	return object{"required": true, "description": "JSON, also compressed with gzip (Content-Encoding).", "content": object{"application/json": object{"schema": schema}}}
+	return object{"required": true, "content": object{"application/json": object{"schema": schema}}}
 }
 
 // answer is a response with a JSON body.
@@ -114,6 +114,21 @@ func headers(names ...string) object {
 		out[name] = refTo("headers", name)
 	}
 	return out
+}
+
+// addShared adds the responses that operations of all types share. Those of each class
+// come first, so that they have its name.
+func (b *builder) addShared() {
+	for _, c := range classes {
+		b.refusals(c, nil)
+	}
+	b.answers["NotModified"] = object{"description": "The object has the entity tag in If-None-Match.", "headers": headers("ETag")}
+	b.answers["Minimal"] = object{"description": "The request was carried out; Prefer was return=minimal. Only the answer about one object has an ETag.",
+		"headers": headers("ETag", "Warning", "Preference-Applied")}
+	other := refusal("500", otherwise)
+	other["description"] = "The request was refused for a reason that does not depend on what it asks for, or failed."
+	other["headers"] = headers("Allow", "Retry-After", "RateLimit", "RateLimit-Policy")
+	b.answers["Problem"] = other
 }
 
 // responses adds those of refused requests to the others.

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,8 +21,8 @@ import (
 
 // Documents serves the document of the types that an engine serves at the time.
 type Documents struct {
-	version   string
-	fragments []Fragment
+	version, server string
+	fragments       []Fragment
 
 	mu sync.Mutex
 	// types are those of made, which has documents by what they include: the names
@@ -48,10 +48,10 @@ type content struct {
 	etag string
 }
 
-// NewDocuments returns the documents of a server of some version, whose other routes
-// the fragments document.
-func NewDocuments(version string, fragments ...Fragment) *Documents {
-	return &Documents{version: version, fragments: fragments}
+// NewDocuments returns the documents of a server of some version, with a URL as in
+// Options, whose other routes the fragments document.
+func NewDocuments(version, server string, fragments ...Fragment) *Documents {
+	return &Documents{version: version, server: server, fragments: fragments}
 }
 
 // Routes returns the routes of the document, and of a page that shows it.
@@ -70,11 +70,22 @@ func (s *Documents) Routes() []rest.Route {
 }
 
 func (s *Documents) serve(r *rest.Call, mediaType string, format func(*made) (content, error)) error {
-	may, err := writable(r)
+	parameters, err := rest.ParseQuery(r.Request().URL.RawQuery)
 	if err != nil {
 		return err
 	}
-	c, err := s.document(r.Engine(), may, format)
+	if err := rest.OnlyParameters(parameters, "mine", "all"); err != nil {
+		return err
+	}
+	all, err := rest.BooleanParameter(parameters, "all")
+	if err != nil {
+		return err
+	}
+	may, err := writable(r, parameters)
+	if err != nil {
+		return err
+	}
+	c, err := s.document(r.Engine(), all, may, format)
 	if err != nil {
 		return err
 	}
@@ -84,14 +95,7 @@ func (s *Documents) serve(r *rest.Call, mediaType string, format func(*made) (co
 
 // writable returns what decides whether the document of a call has the writes of a
 // type: with the parameter mine, whether the caller may make some of them.
-func writable(r *rest.Call) (func(*schema.Type) bool, error) {
-	parameters, err := rest.ParseQuery(r.Request().URL.RawQuery)
-	if err != nil {
-		return nil, err
-	}
-	if err := rest.OnlyParameters(parameters, "mine"); err != nil {
-		return nil, err
-	}
+func writable(r *rest.Call, parameters map[string]string) (func(*schema.Type) bool, error) {
 	if parameters["mine"] == "" || parameters["mine"] == "false" {
 		return func(*schema.Type) bool { return true }, nil
 	}
@@ -115,9 +119,9 @@ func writable(r *rest.Call) (func(*schema.Type) bool, error) {
 	}, nil
 }
 
-// document returns the document of the types that an engine serves. It is made once
-// for each set of types that can be written.
-func (s *Documents) document(e *engine.Engine, may func(*schema.Type) bool, format func(*made) (content, error)) (content, error) {
+// document returns the document of the types that an engine serves, with all operations
+// or without twins. It is made once for each set of types that can be written.
+func (s *Documents) document(e *engine.Engine, all bool, may func(*schema.Type) bool, format func(*made) (content, error)) (content, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	types := s.follow(e)
@@ -130,9 +134,9 @@ func (s *Documents) document(e *engine.Engine, may func(*schema.Type) bool, form
 			names = append(names, t.Name)
 		}
 	}
-	key := strings.Join(names, " ")
+	key := fmt.Sprint(all, names)
 	if s.made[key] == nil {
-		body, err := build(types, s.version, func(t *schema.Type) bool { return slices.Contains(names, t.Name) }, s.fragments)
+		body, err := build(types, Options{Server: s.server, All: all}, func(t *schema.Type) bool { return slices.Contains(names, t.Name) }, s.fragments)
 		if err != nil {
 			return content{}, err
 		}

@@ -9,17 +9,13 @@ import (
 	"marquee/engine/schema"
 )
 
-// typeNames are the names of a type in operationIds and components.
-type typeNames struct{ one, many string }
-
-// names derives the names of a type from its title, such as WorkOrder and WorkOrders
-// from "Work order".
-func names(t *schema.Type) typeNames {
-	one := camel(t.Title)
-	if one == "" || !unicode.IsLetter(rune(one[0])) {
-		one = camel("type-" + t.Name)
+// modelName is the name of a type in operationIds and components: its path with a
+// capital, which no other type can have.
+func modelName(t *schema.Type) string {
+	if !unicode.IsLetter(rune(t.Name[0])) {
+		return "Type" + t.Name
 	}
-	return typeNames{one, plural(one)}
+	return camel(t.Name)
 }
 
 // plural is the plural of an English noun.
@@ -46,52 +42,38 @@ func (b *builder) addType(t *schema.Type) {
 	parameters := b.context(t)
 	if t.Parent != "" {
 		path += "/{" + t.Parent + "}"
-		parameters = append(parameters, object{"name": t.Parent, "in": "path", "required": true,
-			"description": "The id of the object that " + t.Parent + " refers to.", "schema": idSchema()})
+		parameters = slices.Insert(parameters, 0, any(object{"name": t.Parent, "in": "path", "required": true,
+			"description": "The id of the object that " + t.Parent + " refers to.", "schema": idSchema()}))
 	}
-	below := append(slices.Clone(parameters), object{"name": "id", "in": "path", "required": true,
-		"description": "The id of the object, percent-encoded.", "schema": idSchema()})
-	many := plural(name)
-	b.put(path, t, "GET", "list"+many, b.list(t, name), parameters)
-	b.put(path, t, "HEAD", "head"+many, b.list(t, name), parameters)
-	b.put(path+"/{id}", t, "GET", "get"+name, b.get(t, name), below)
-	b.put(path+"/{id}", t, "HEAD", "head"+name, b.get(t, name), below)
+	// Generators make arguments of parameters in their order, which must begin with those
+	// that are required.
+	below := slices.Insert(slices.Clone(parameters), len(parameters)-1, any(object{"name": "id", "in": "path", "required": true,
+		"description": "The id of the object, percent-encoded.", "schema": idSchema()}))
+	b.put(path, t, "list"+name, b.list(t, name), parameters, "GET", "HEAD")
+	b.put(path+"/{id}", t, "get"+name, b.get(t, name), below, "GET", "HEAD")
 	if t.Parent == "" {
-		b.put(path, t, "POST", "save"+many, b.saveAll(t, name), parameters)
-		b.put(path, t, "PUT", "put"+many, b.saveAll(t, name), parameters)
+		b.put(path, t, "save"+name, b.saveAll(t, name), parameters, "POST", "PUT")
 	}
-	b.put(path+"/{id}", t, "POST", "save"+name, b.save(t, name), below)
-	b.put(path+"/{id}", t, "PUT", "put"+name, b.save(t, name), below)
+	b.put(path+"/{id}", t, "put"+name, b.save(t, name), below, "PUT", "POST")
 }
 
 func idSchema() object { return refTo("schemas", "ObjectId") }
 
-// put adds an operation that the type supports to a path.
-func (b *builder) put(path string, t *schema.Type, method, id string, operation object, parameters []any) {
-	writes := method == "POST" || method == "PUT"
-	if !slices.Contains(t.Methods, method) || writes && !b.may(t) {
+// put adds an operation to a path, with the first of its methods that the type supports.
+// Other methods that it supports do the same.
+func (b *builder) put(path string, t *schema.Type, id string, operation object, parameters []any, methods ...string) {
+	methods = slices.DeleteFunc(methods, func(method string) bool { return !slices.Contains(t.Methods, method) })
+	if len(methods) == 0 || methods[0] != "GET" && !b.may(t) {
 		return
 	}
 	operation["operationId"] = id
 	operation["tags"] = []any{t.Title}
-	if method == "HEAD" {
-		operation["summary"] = "Headers: " + operation["summary"].(string)
-		operation["responses"] = withoutBodies(operation["responses"].(object))
+	if len(methods) > 1 {
+		operation[twin] = methods[1]
 	}
 	item := b.path(path)
 	item["parameters"] = parameters
-	item[strings.ToLower(method)] = operation
-}
-
-// withoutBodies returns the responses to HEAD.
-func withoutBodies(responses object) object {
-	out := object{}
-	for status, value := range responses {
-		r := maps.Clone(value.(object))
-		delete(r, "content")
-		out[status] = r
-	}
-	return out
+	item[strings.ToLower(methods[0])] = operation
 }
 
 // context returns the parameter that selects the network of an object.

@@ -142,8 +142,12 @@ func OnlyParameters(parameters map[string]string, names ...string) error {
 }
 
 // Boolean returns a parameter that is true or false, false if it is absent.
-func (r *Call) Boolean(name string) (bool, error) {
-	switch value, given := r.parameters[name]; {
+func (r *Call) Boolean(name string) (bool, error) { return BooleanParameter(r.parameters, name) }
+
+// BooleanParameter returns a parameter of a query, as ParseQuery returns it, that is true
+// or false, false if it is absent.
+func BooleanParameter(parameters map[string]string, name string) (bool, error) {
+	switch value, given := parameters[name]; {
 	case !given, value == "false":
 		return false, nil
 	case value == "true":

@@ -1,0 +1,141 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"marquee/engine/message"
+	"marquee/engine/schema"
+)
+
+// byKeyword are the messages about values that only schemas with a keyword can lead to.
+var byKeyword = map[string][]*message.Definition{
+	"x-ref":             {message.ReferencedObjectNotFound, message.ReferenceMalformed, message.ReferenceMismatch},
+	"x-immutable":       {message.PropertyImmutable},
+	"x-transitions":     {message.TransitionForbidden},
+	"unique":            {message.ValueNotUnique},
+	"uniqueForm":        {message.ValueForm},
+	"required":          {message.PropertyRequired},
+	"dependentRequired": {message.PropertyRequired},
+	"enum":              {message.ValueEnum},
+	"const":             {message.ValueConst},
+	"format":            {message.ValueFormat, message.ValueOrder},
+	"pattern":           {message.ValuePattern},
+	"minLength":         {message.ValueTooShort},
+	"maxLength":         {message.ValueTooLong},
+	"minimum":           {message.ValueTooSmall},
+	"maximum":           {message.ValueTooLarge},
+	"exclusiveMinimum":  {message.ValueNotAbove},
+	"exclusiveMaximum":  {message.ValueNotBelow},
+	"multipleOf":        {message.ValueMultiple},
+	"minItems":          {message.TooFewItems},
+	"maxItems":          {message.TooManyItems},
+	"prefixItems":       {message.TooManyItems},
+	"uniqueItems":       {message.ItemsNotUnique},
+	"contains":          {message.ItemsMissing, message.ItemsSurplus},
+	"minProperties":     {message.TooFewProperties},
+	"maxProperties":     {message.TooManyProperties},
+	"propertyNames":     {message.PropertyName},
+	"anyOf":             {message.ValueNotAllowed},
+	"oneOf":             {message.ValueNotAllowed, message.ValueAmbiguous},
+	"not":               {message.ValueExcluded},
+	"x-lookup":          {message.ReferencedObjectNotFound},
+}
+
+// always are the messages about values that every write can lead to.
+var always = []*message.Definition{message.PropertyUnknown, message.PropertyForbidden, message.DuplicateID, message.ValueType, message.ValueEnum,
+	message.ValueOutOfRange, message.ValueCharacter, message.ValueExcluded, message.ObjectTooComplex}
+
+// codesOfTypes returns the messages that fragments list in x-write-codes, by type, and
+// those of single operations under "".
+func codesOfTypes(types *schema.Registry, fragments []Fragment) (map[string][]*message.Definition, error) {
+	all := map[string][]*message.Definition{}
+	for i, fragment := range fragments {
+		var part struct {
+			Codes map[string][]string `json:"x-write-codes"`
+			Paths map[string]map[string]json.RawMessage
+		}
+		if err := json.Unmarshal(fragment, &part); err != nil {
+			return nil, fmt.Errorf("fragment %d: %w", i, err)
+		}
+		if part.Codes == nil {
+			part.Codes = map[string][]string{}
+		}
+		for _, item := range part.Paths {
+			for _, operation := range item {
+				var listing struct {
+					Codes []string `json:"x-codes"`
+				}
+				if json.Unmarshal(operation, &listing) == nil { // parameters are no operation
+					part.Codes[""] = append(part.Codes[""], listing.Codes...)
+				}
+			}
+		}
+		for name, codes := range part.Codes {
+			for _, code := range codes {
+				m, known := types.Catalogue().Lookup(code)
+				if !known {
+					return nil, fmt.Errorf("fragment %d: there is no message %s", i, code)
+				}
+				all[name] = append(all[name], m)
+			}
+		}
+	}
+	return all, nil
+}
+
+// ofValues returns the messages with which the values of a type's objects can be
+// refused.
+func (b *builder) ofValues(t *schema.Type) []*message.Definition {
+	all := slices.Concat(always, b.unlisted, b.codes[t.Name], declared(t))
+	if t.IDRequired {
+		all = append(all, message.IDRequired)
+	}
+	seen := map[location]bool{}
+	var visit func(file string, value any)
+	visit = func(file string, value any) {
+		switch v := value.(type) {
+		case []any:
+			for _, item := range v {
+				visit(file, item)
+			}
+		case object:
+			for keyword, inner := range v {
+				all = append(all, byKeyword[keyword]...)
+				visit(file, inner)
+			}
+			if ref, ok := v["$ref"].(string); ok {
+				if at := target(file, ref); !seen[at] {
+					seen[at] = true
+					visit(at.file, lookup(b.components.files[at.file], at.pointer))
+				}
+			}
+		}
+	}
+	visit(typeFile(t), object(t.Source))
+	return all
+}
+
+// ofApplication returns the messages of the application that belong to no type: any write
+// may be refused with them.
+func (b *builder) ofApplication() (all []*message.Definition) {
+	listed := map[string]bool{}
+	for _, codes := range b.codes {
+		for _, m := range codes {
+			listed[m.Code] = true
+		}
+	}
+	for _, t := range b.types.Types() {
+		for _, m := range declared(t) {
+			listed[m.Code] = true
+		}
+	}
+	builtIn := message.BuiltIn()
+	for _, m := range b.types.Catalogue().All() {
+		if _, ofEngine := builtIn.Lookup(m.Code); m.Kind != message.None && !ofEngine && !listed[m.Code] {
+			all = append(all, m)
+		}
+	}
+	return all
+}

@@ -1,0 +1,82 @@
+package openapi
+
+import (
+	"maps"
+	"strings"
+)
+
+// twin is the member of an operation that names another method of its path that does
+// the same, such as put for a post. A get without the member has the twin head.
+const twin = "x-twin"
+
+// finish completes the operations of a document: the response to what no other response
+// describes, and, if all are wanted, the twins of operations.
+func finish(whole object, all bool) {
+	for _, value := range whole["paths"].(object) {
+		item := value.(object)
+		for method, value := range maps.Clone(item) {
+			operation, is := value.(object)
+			if !is {
+				continue // parameters
+			}
+			other, given := operation[twin].(string)
+			if !given && method == "get" {
+				other = "head"
+			}
+			delete(operation, twin)
+			operation["responses"].(object)["default"] = refTo("responses", "Problem")
+			if all && other != "" {
+				item[strings.ToLower(other)] = twinOf(operation, strings.ToLower(other))
+			}
+		}
+	}
+}
+
+// twinOf returns the operation of another method that does the same as one.
+func twinOf(operation object, method string) object {
+	out := maps.Clone(operation)
+	id := operation["operationId"].(string)
+	out["operationId"] = method + strings.ToUpper(id[:1]) + id[1:]
+	if method != "head" {
+		return out
+	}
+	out["summary"] = "Headers: " + operation["summary"].(string)
+	responses := object{}
+	for status, value := range operation["responses"].(object) {
+		response := maps.Clone(value.(object))
+		delete(response, "content")
+		responses[status] = response
+	}
+	out["responses"] = responses
+	return out
+}
+
+// locate makes the paths of a document on its own server absolute, if the URL of the
+// server is known.
+func locate(whole object, server string) {
+	if server == "" {
+		whole["servers"] = []any{object{"url": "/"}}
+		return
+	}
+	whole["servers"] = []any{object{"url": server}}
+	var visit func(value any)
+	visit = func(value any) {
+		switch v := value.(type) {
+		case []any:
+			for _, item := range v {
+				visit(item)
+			}
+		case object:
+			for _, name := range []string{"url", "tokenUrl", "refreshUrl"} {
+				if at, is := v[name].(string); is && strings.HasPrefix(at, "/") {
+					v[name] = server + at
+				}
+			}
+			for _, member := range v {
+				visit(member)
+			}
+		}
+	}
+	visit(whole["tags"])
+	visit(whole["components"].(object)["securitySchemes"])
+}
