@@ -62,7 +62,7 @@ vuln: ## known vulnerabilities, where their database can be reached
 compat: ## the OpenAPI document takes back nothing that the one of the last release has
 	@mkdir -p .cache/compat
 	@gzip -dc $(RELEASED) >.cache/compat/released.json
-	@$(GO) run ./cmd/marquee openapi >.cache/compat/current.json
+	@$(GO) run ./cmd/marquee openapi --all >.cache/compat/current.json
 	$(GO) run $(OASDIFF) breaking --fail-on WARN --format singleline .cache/compat/released.json .cache/compat/current.json
 
 release-document: compat ## keep the OpenAPI document as that of the last release

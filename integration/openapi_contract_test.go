@@ -54,7 +54,7 @@ func (s *service) contractOf(types *schema.Registry) (*contract, error) {
 	if s.contracts.types == types {
 		return s.contracts.contract, nil
 	}
-	response, err := http.Get(s.server.URL + "/api/openapi.json")
+	response, err := http.Get(s.server.URL + "/api/openapi.json?all=true")
 	if err != nil {
 		return nil, err
 	}
@@ -197,8 +197,12 @@ func (c *contract) breaches(method, path string, a *answer) []string {
 		return []string{fmt.Sprintf("OpenAPI: %s has no operation %s, which is answered with %d", found.path, method, a.status)}
 	}
 	responses, _ := operation["responses"].(map[string]any)
-	pointer := "/paths/" + strings.ReplaceAll(found.path, "/", "~1") + "/" + strings.ToLower(method) + "/responses/" + fmt.Sprint(a.status)
-	response, _ := responses[fmt.Sprint(a.status)].(map[string]any)
+	status := fmt.Sprint(a.status)
+	if responses[status] == nil && refused {
+		status = "default"
+	}
+	pointer := "/paths/" + strings.ReplaceAll(found.path, "/", "~1") + "/" + strings.ToLower(method) + "/responses/" + status
+	response, _ := responses[status].(map[string]any)
 	if response == nil {
 		return []string{fmt.Sprintf("OpenAPI: %s %s has no response %d: %.300s", method, found.path, a.status, a.body)}
 	}

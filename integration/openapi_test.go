@@ -38,7 +38,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	all := get("/api/openapi.json", nil)
 	gadget, _ := document(all)["/api/v1/gadgets/{id}"].(map[string]any)
-	if gadget["get"] == nil || gadget["post"] == nil {
+	if gadget["get"] == nil || gadget["put"] == nil {
 		t.Errorf("the type of a folder is not described: %v", gadget)
 	}
 	tag := all.header.Get("ETag")
@@ -67,12 +67,12 @@ func TestOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine := get("/api/openapi.json?mine=true", http.Header{"Authorization": {"Bearer " + token}})
-	if gadget, _ := document(mine)["/api/v1/gadgets/{id}"].(map[string]any); gadget["post"] == nil {
+	if gadget, _ := document(mine)["/api/v1/gadgets/{id}"].(map[string]any); gadget["put"] == nil {
 		t.Error("an administrator is not shown the writes")
 	}
 	reader := s.reader(t)
 	mine = get("/api/openapi.json?mine=true", http.Header{"Authorization": {"Bearer " + reader}})
-	if gadget, _ := document(mine)["/api/v1/gadgets/{id}"].(map[string]any); gadget["post"] != nil || gadget["get"] == nil {
+	if gadget, _ := document(mine)["/api/v1/gadgets/{id}"].(map[string]any); gadget["put"] != nil || gadget["get"] == nil {
 		t.Errorf("a reader is shown %v", gadget)
 	}
 	for path, item := range document(mine) {
@@ -83,6 +83,13 @@ func TestOpenAPI(t *testing.T) {
 		if methods["post"] != nil || methods["put"] != nil {
 			t.Errorf("a reader is shown writes of %s", path)
 		}
+	}
+	everything := get("/api/openapi.json?all=true", nil)
+	if gadget, _ := document(everything)["/api/v1/gadgets/{id}"].(map[string]any); gadget["head"] == nil || gadget["post"] == nil {
+		t.Errorf("of all operations, those of a type are %v", gadget)
+	}
+	if a := get("/api/openapi.json?all=perhaps", nil); a.status != http.StatusBadRequest {
+		t.Errorf("all=perhaps: %d", a.status)
 	}
 	if a := get("/api/openapi.json?mine=perhaps", http.Header{"Authorization": {"Bearer " + reader}}); a.status != http.StatusBadRequest {
 		t.Errorf("mine=perhaps: %d", a.status)

@@ -32,11 +32,11 @@ func (b *builder) list(t *schema.Type, name string) object {
 			parameters = append(parameters, refTo("parameters", parameter))
 		}
 	}
-	return object{
-		"summary":    "List " + strings.ToLower(plural(t.Title)),
-		"parameters": parameters,
-		"responses":  b.responses(listing, t, object{"200": answer("A page of objects.", refTo("schemas", name+"Page"), "Warning")}),
+	responses := b.responses(listing, t, object{"200": answer("A page of objects.", refTo("schemas", name+"Page"), "Warning")})
+	if t.Parent != "" {
+		responses["404"] = b.refusals(reading, t)["404"]
 	}
+	return object{"summary": "List " + strings.ToLower(plural(t.Title)), "parameters": parameters, "responses": responses}
 }
 
 // orderBy returns the parameter with the properties that lists of a type can be ordered by.

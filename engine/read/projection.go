@@ -10,7 +10,8 @@ import (
 // Projection is a tree of the properties to show; nil shows all.
 type Projection map[string]Projection
 
-// ParseProjection parses the parameter fields, such as `id,name,order.name`. An
+// ParseProjection parses the parameter fields, such as `id,name,order.name`. The id of an
+// object inside the object, such as a reference, is shown with any other of its members. An
 // unknown field is an error of kind Malformed.
 func ParseProjection(t *schema.Type, text string) (Projection, error) {
 	root := Projection{}
@@ -30,7 +31,7 @@ func ParseProjection(t *schema.Type, text string) (Projection, error) {
 				break // the whole of it is shown already
 			}
 			if next == nil {
-				next = Projection{}
+				next = Projection{"id": nil}
 				at[part] = next
 			}
 			at = next

@@ -182,7 +182,7 @@ func (w *renderer) value(shape *document.Shape, start, end int, p Projection) er
 		case !w.collecting && whole:
 			w.reference(shape.Ref.Type, network, id, p)
 		case !w.collecting:
-			w.bare(id, p)
+			w.bare(id)
 		case whole:
 			w.v.want(shape.Ref.Type, network, id)
 		}
@@ -326,9 +326,7 @@ func (w *renderer) reference(ref, network, id string, p Projection) {
 	w.out = append(w.out, '{')
 	outer := w.first
 	w.first = true
-	if p.has("id") {
-		w.text("id", id)
-	}
+	w.text("id", id)
 	if target, ok := w.v.registry.Type(ref); ok {
 		network = target.NetworkOf(network)
 		if label, ok := w.v.labels[referenceKey{ref, network, id}]; ok && p.has("name") {
@@ -343,12 +341,8 @@ func (w *renderer) reference(ref, network, id string, p Projection) {
 }
 
 // bare writes a reference with its id alone.
-func (w *renderer) bare(id string, p Projection) {
-	w.out = append(w.out, '{')
-	if p.has("id") {
-		w.out = document.AppendString(append(w.out, `"id":`...), id)
-	}
-	w.out = append(w.out, '}')
+func (w *renderer) bare(id string) {
+	w.out = append(document.AppendString(append(w.out, `{"id":`...), id), '}')
 }
 
 // holds reports whether a value may hold sealed text. Another server may have

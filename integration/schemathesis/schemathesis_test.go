@@ -153,7 +153,7 @@ func (f *fuzzing) run(t *testing.T, seed uint64) {
 		phases += ",coverage"
 	}
 	answers := filepath.Join(f.folder, "answers.json")
-	args := append([]string{"run", f.URL + "/api/openapi.json", "--no-color", "--phases", phases,
+	args := append([]string{"run", f.URL + "/api/openapi.json?all=true", "--no-color", "--phases", phases,
 		"--seed", fmt.Sprint(seed), "--max-examples", fmt.Sprint(examples)}, strings.Fields(os.Getenv("MARQUEE_SCHEMATHESIS_FLAGS"))...)
 	began := time.Now()
 	out, failed := installed.Run(t.Context(), f.folder, []string{"MARQUEE_OWN=" + jsonText(f.own), "MARQUEE_ANSWERS=" + answers, "MARQUEE_TOKEN=" + f.token},
