@@ -206,7 +206,7 @@ func DiffOwners(keys map[string][]schema.TeamPath, held, wanted []store.Term) (a
 // OwnerWrite returns the write that gives a record other owners, and the entry of the
 // feed. It changes neither its version nor its history.
 func OwnerWrite(collection string, r *store.Record, add, drop []store.Term) (store.Write, store.Change) {
-	w := store.Write{Record: *r, Expected: r.Revision, Same: true, AddTerms: add, DropTerms: drop}
+	w := store.Write{Record: *r, Expected: r.Revision, Was: r.State, Same: true, AddTerms: add, DropTerms: drop}
 	w.Revision++
 	return w, store.Change{Time: r.UpdateTime, Network: r.Network, Collection: collection, ID: r.ID, Revision: w.Revision, Version: r.Version,
 		FeedOnly: true, Fields: []byte("[]")}

@@ -10,5 +10,5 @@ func InternalWrite(was Record, state string, document []byte, now time.Time) Wri
 	if was.Revision == 0 {
 		record.CreateTime = now
 	}
-	return Write{Record: record, Expected: was.Revision}
+	return Write{Record: record, Expected: was.Revision, Was: was.State}
 }

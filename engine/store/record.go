@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"time"
 
 	"marquee/engine/query"
@@ -53,6 +54,10 @@ type Write struct {
 	// Expected is the stored revision, 0 for a new record. The record is stored
 	// with the next revision, whatever its own says.
 	Expected int64
+	// Was is the State of the stored record. Without it, a store may have to count
+	// again what it has counted by the state; a wrong one is a conflict, or has no
+	// effect.
+	Was string
 	// Same marks a Document that equals the stored one and need not be written.
 	Same bool
 	// AddTerms and DropTerms change the record's terms.
@@ -139,4 +144,9 @@ type HistoryQuery struct {
 	// After is the Position of a change that History yielded, or "".
 	After         string
 	Offset, Limit int
+}
+
+// Includes reports whether the query includes a collection.
+func (q HistoryQuery) Includes(collection string) bool {
+	return (q.Collection == "" || q.Collection == collection) && (q.Collections == nil || slices.Contains(q.Collections, collection))
 }

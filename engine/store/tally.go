@@ -139,6 +139,13 @@ func (t *Tallies) Sum(place Place, commit uint64, holds func(label string) bool,
 	return n, err
 }
 
+// Latest returns the last commit whose changes are known.
+func (t *Tallies) Latest() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.latest
+}
+
 // Has reports whether a tally is kept that has been counted.
 func (t *Tallies) Has(place Place) bool {
 	t.mu.Lock()

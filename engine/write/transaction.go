@@ -274,7 +274,7 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 	for _, c := range changed {
 		delete(w.targets, written.Key{Collection: c.Type.Name, Network: c.Network, ID: c.ID})
 		writes[c.Type.Name] = append(writes[c.Type.Name], store.Write{Record: c.record, Expected: c.record.Revision - 1,
-			Same:     c.sameText,
+			Was: c.StateBefore, Same: c.sameText,
 			AddTerms: c.addTerms, DropTerms: c.dropTerms, AddClaims: claims[c].add, DropClaims: claims[c].drop})
 		changes = append(changes, w.changeOf(c))
 	}

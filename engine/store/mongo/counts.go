@@ -8,10 +8,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"marquee/engine/query"
+	"marquee/engine/store"
 )
 
-// Counting reads a whole index, so counts are cached. A count is valid for a
-// later snapshot if no transaction that wrote to the collection was committed
+// Counting reads a whole index, so counts are kept. The numbers of records by state,
+// and of changes by collection, are tallied: each marker has the differences that its
+// transaction makes (markers.go). This needs a time from which snapshots see a
+// transaction, which the markers on a sharded cluster do not have.
+//
+// Another count is valid for a later snapshot if no transaction that wrote to the collection was committed
 // between the two. That is so when the later snapshot sees no more commit
 // markers (transaction.mark) than the earlier one, from a time before which all
 // transactions had ended. The server keeps markers for longer than counts are
@@ -57,6 +62,16 @@ func (c *counts) put(key [sha256.Size]byte, kept counted) {
 
 // Count implements store.Snapshot.
 func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
+	if holds, byState := query.StateFilter(q.Where); byState && v.tallied() {
+		all := compile(query.Query{Collection: q.Collection, Network: q.Network})
+		hint, err := v.chooseIndex(ctx, all, true)
+		if err != nil {
+			return 0, err
+		}
+		return v.sumTally(ctx, store.Place{Collection: q.Collection, Network: q.Network}, holds, func() (map[string]int64, error) {
+			return v.tally(ctx, q.Collection, all.filter(), fieldState, hint)
+		})
+	}
 	c := compile(q)
 	hint, err := v.chooseIndex(ctx, c, true)
 	if err != nil {
@@ -68,6 +83,43 @@ func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
 		return count()
 	}
 	return v.keptCount(ctx, q, filter, count)
+}
+
+// tallied reports whether tallies can be used in the view.
+func (v *view) tallied() bool { return !v.session.TransactionRunning() && !v.s.sharded }
+
+// sumTally returns a sum of a tally in the snapshot of the view.
+func (v *view) sumTally(ctx context.Context, place store.Place, holds func(string) bool, count func() (map[string]int64, error)) (int64, error) {
+	if v.session.SnapshotTime().IsZero() { // it is taken with the first read
+		err := v.rows(ctx, storeCollection, bson.D{{Key: fieldID, Value: metaID}}, func(bson.Raw) error { return nil })
+		if err != nil {
+			return 0, err
+		}
+	}
+	at := v.session.SnapshotTime()
+	if !v.s.tallies.Has(place) {
+		v.s.recent.mu.Lock()
+		v.s.ask()
+		v.s.recent.mu.Unlock()
+	} else if !v.s.reached(ctx, at) {
+		if err := v.guard(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return v.s.tallies.Sum(place, ordinalOf(at), holds, count)
+}
+
+// tally counts the documents of a filter by the value of a field.
+func (v *view) tally(ctx context.Context, collection string, filter bson.D, field, hint string) (map[string]int64, error) {
+	labels := map[string]int64{}
+	err := v.aggregate(ctx, collection, bson.A{bson.D{{Key: "$match", Value: filter}},
+		bson.D{{Key: "$group", Value: bson.D{{Key: fieldID, Value: "$" + field}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}}}, hint,
+		func(raw bson.Raw) error {
+			label, _ := raw.Lookup(fieldID).StringValueOK()
+			labels[label], _ = raw.Lookup("n").AsInt64OK()
+			return nil
+		})
+	return labels, err
 }
 
 // keptCount returns a cached count, or counts and caches the result.

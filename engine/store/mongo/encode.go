@@ -130,22 +130,25 @@ func appendState(dst []byte, w *store.Write) (_ []byte, err error) {
 	return dst, err
 }
 
-// appendAt appends the filter for a record at a revision. The revision of a
-// record that was stored without one is its version.
-func appendAt(dst []byte, key store.Key, revision int64) []byte {
+// appendAt appends the filter for a record at a revision, and in a state unless
+// that is "". The revision of a record that was stored without one is its version.
+func appendAt(dst []byte, key store.Key, revision int64, state string) []byte {
 	query, dst := bsoncore.AppendDocumentElementStart(dst, "q")
 	dst = appendID(dst, key)
 	counted := bsoncore.BuildDocument(nil, bsoncore.AppendInt64Element(nil, fieldRevision, revision))
 	uncounted := bsoncore.BuildDocument(nil, bsoncore.AppendInt64Element(bsoncore.AppendNullElement(nil, fieldRevision), fieldVersion, revision))
 	dst = bsoncore.BuildArrayElement(dst, "$or", bsoncore.Value{Type: bsoncore.TypeEmbeddedDocument, Data: counted},
 		bsoncore.Value{Type: bsoncore.TypeEmbeddedDocument, Data: uncounted})
+	if state != "" {
+		dst = bsoncore.AppendStringElement(dst, fieldState, state)
+	}
 	dst, _ = bsoncore.AppendDocumentEnd(dst, query)
 	return dst
 }
 
 // appendUpdate appends an update of a record at its expected revision.
 func appendUpdate(dst []byte, w *store.Write) ([]byte, error) {
-	dst = appendAt(dst, w.Key, w.Expected)
+	dst = appendAt(dst, w.Key, w.Expected, w.Was)
 	if len(w.DropTerms) > 0 && len(w.AddTerms) > 0 {
 		return appendPipeline(dst, w)
 	}

@@ -120,6 +120,12 @@ func (v *view) History(ctx context.Context, q store.HistoryQuery, yield func(*st
 
 // HistoryCount implements store.Snapshot.
 func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64, err error) {
+	if q.ID == "" && q.IDs == nil && v.tallied() {
+		whole := store.HistoryQuery{Network: q.Network}
+		return v.sumTally(ctx, store.Place{Collection: changesCollection, Network: q.Network}, q.Includes, func() (map[string]int64, error) {
+			return v.tally(ctx, changesCollection, historyFilter(whole), "collection", historyCountHint(whole))
+		})
+	}
 	return v.count(ctx, changesCollection, historyFilter(q), 0, historyCountHint(q))
 }
 

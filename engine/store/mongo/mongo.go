@@ -55,6 +55,8 @@ type Store struct {
 	ensure sync.Mutex
 	closed atomic.Bool
 	counts counts
+	// tallies follow the markers.
+	tallies store.Tallies
 	// admission limits how much is written at once.
 	admission *admission
 	leader    *leader

@@ -36,7 +36,7 @@ func (t *transaction) Rewrite(ctx context.Context, collection string, records []
 		r := &records[i]
 		t.touch(r.Network, collection)
 		err := updates.add(ctx, func(dst []byte) ([]byte, error) {
-			return appendSet(appendAt(dst, r.Key, r.Revision), fieldDocument, r.Document)
+			return appendSet(appendAt(dst, r.Key, r.Revision, ""), fieldDocument, r.Document)
 		})
 		if err != nil {
 			return err

@@ -24,6 +24,10 @@ type transaction struct {
 	at bson.Timestamp
 	// touched holds the collections that were written, by network.
 	touched map[string]map[string]bool
+	// tallies are the changes of what is counted, and untallied where they are not
+	// known.
+	tallies   store.TallyChanges
+	untallied map[store.Place]bool
 	// appended is the number of changes.
 	appended int
 	// inFlight receives the error of the command in flight.
@@ -61,6 +65,7 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 	for i := range writes {
 		w := &writes[i]
 		t.touch(w.Network, collection)
+		t.tally(collection, w)
 		for _, claim := range w.DropClaims {
 			if err := drops.delete(ctx, bson.D{{Key: fieldID, Value: claimID(claim)}, {Key: "owner", Value: w.ID}}, 1); err != nil {
 				return err
@@ -80,6 +85,26 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 		}
 	}
 	return adds.send(ctx)
+}
+
+// tally notes by how much a write changes the numbers of records by state.
+func (t *transaction) tally(collection string, w *store.Write) {
+	switch place := (store.Place{Collection: collection, Network: w.Network}); {
+	case w.Expected == 0:
+		t.tallies.Add(place, w.State, 1)
+	case w.Was == "":
+		t.untally(place)
+	default: // appendUpdate demands the state
+		t.tallies.Move(place, w.Was, w.State)
+	}
+}
+
+// untally notes that the numbers of records of a place change in an unknown way.
+func (t *transaction) untally(place store.Place) {
+	if t.untallied == nil {
+		t.untallied = map[store.Place]bool{}
+	}
+	t.untallied[place] = true
 }
 
 func (t *transaction) putRecords(ctx context.Context, collection string, writes []store.Write) error {
@@ -117,6 +142,7 @@ func (t *transaction) Drop(ctx context.Context, collection string, keys []store.
 	records := t.deletes(collection)
 	for _, key := range keys {
 		t.touch(key.Network, collection)
+		t.untally(store.Place{Collection: collection, Network: key.Network})
 		if err := records.delete(ctx, bson.D{{Key: fieldID, Value: idOf(key)}}, 1); err != nil {
 			return err
 		}
@@ -168,6 +194,9 @@ func (t *transaction) Append(ctx context.Context, changes []store.Change) error 
 		id := fmt.Sprintf("%s-%06x", ordinal, t.appended)
 		t.appended++
 		t.touch(c.Network, changesCollection)
+		if !c.FeedOnly {
+			t.tallies.Add(store.Place{Collection: changesCollection, Network: c.Network}, c.Collection, 1)
+		}
 		if err := inserts.add(ctx, func(dst []byte) ([]byte, error) { return appendChange(dst, id, c) }); err != nil {
 			return err
 		}
@@ -210,7 +239,7 @@ func (t *transaction) mark(ctx context.Context) (marker bson.Raw, err error) {
 			marker = id
 		}
 		err := inserts.addD(ctx, bson.D{{Key: fieldID, Value: id}, {Key: "time", Value: bson.NewDateTimeFromTime(time.Unix(int64(t.at.T), 0))},
-			{Key: "collections", Value: slices.Sorted(maps.Keys(collections))}})
+			{Key: "collections", Value: slices.Sorted(maps.Keys(collections))}, {Key: "tallies", Value: t.tallied(network)}})
 		if err != nil {
 			return nil, err
 		}

@@ -284,19 +284,24 @@ func countPipeline(filter bson.D, limit int) bson.A {
 
 // sum runs a pipeline whose only document has the result as n.
 func (v *view) sum(ctx context.Context, collection string, pipeline bson.A, hint string) (n int64, err error) {
+	err = v.aggregate(ctx, collection, pipeline, hint, func(raw bson.Raw) error {
+		n, _ = raw.Lookup("n").AsInt64OK()
+		return nil
+	})
+	return n, err
+}
+
+// aggregate runs a pipeline.
+func (v *view) aggregate(ctx context.Context, collection string, pipeline bson.A, hint string, row func(bson.Raw) error) error {
 	if err := v.guard(ctx); err != nil {
-		return 0, err
+		return err
 	}
 	opts := options.Aggregate()
 	if hint != "" {
 		opts.SetHint(hint)
 	}
 	cursor, err := v.collection(collection).Aggregate(v.in(ctx), pipeline, opts)
-	err = v.drain(ctx, collection, cursor, err, func(raw bson.Raw) error {
-		n, _ = raw.Lookup("n").AsInt64OK()
-		return nil
-	})
-	return n, err
+	return v.drain(ctx, collection, cursor, err, row)
 }
 
 // Claims implements store.Snapshot.

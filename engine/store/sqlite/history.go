@@ -112,10 +112,7 @@ const historyTally = "changes"
 func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64, err error) {
 	number, known, err := v.number(ctx)
 	if known && q.ID == "" && q.IDs == nil {
-		shown := func(collection string) bool {
-			return (q.Collection == "" || q.Collection == collection) && (q.Collections == nil || slices.Contains(q.Collections, collection))
-		}
-		return v.s.tallies.Sum(store.Place{Collection: historyTally, Network: q.Network}, number, shown, func() (map[string]int64, error) {
+		return v.s.tallies.Sum(store.Place{Collection: historyTally, Network: q.Network}, number, q.Includes, func() (map[string]int64, error) {
 			return v.tally(ctx, "SELECT collection FROM changes WHERE feed_only IS NULL AND network=?", q.Network)
 		})
 	}

@@ -202,7 +202,7 @@ func newRecord(id, doc string) store.Write {
 
 // next returns the next write of a record, with another document.
 func next(r store.Record, doc string) store.Write {
-	w := store.Write{Record: r, Expected: r.Revision}
+	w := store.Write{Record: r, Expected: r.Revision, Was: r.State}
 	w.Revision++
 	w.Version++
 	w.UpdateTime, w.UpdateUser, w.Document = r.UpdateTime.Add(time.Second), "bert", []byte(doc)
