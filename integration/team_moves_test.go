@@ -1,11 +1,16 @@
 package integration
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"marquee/engine"
+	"marquee/engine/store"
 	"marquee/integration/mongodb"
 )
 
@@ -232,6 +237,71 @@ func testTeamChangeMeetsWrites(c *conversation, other *service) {
 		bert.wantSeen(true, schedule.path)
 		if c.Failed() {
 			c.Fatal("in the schedule: ", schedule.name)
+		}
+	}
+}
+
+// settleWatch reports each wait for open transactions when it begins.
+type settleWatch struct {
+	store.Store
+	begun chan struct{}
+}
+
+func (s *settleWatch) Settle(ctx context.Context) error {
+	s.begun <- struct{}{}
+	return s.Store.Settle(ctx)
+}
+
+// TestTeamMovesWaitApart moves an object while the wait for the transactions that may
+// concern an earlier move goes on: its own wait begins at once, so that it is not for
+// transactions that begin later.
+func TestTeamMovesWaitApart(t *testing.T) {
+	t.Parallel()
+	mongodb.Need(t)
+	watch := &settleWatch{begun: make(chan struct{}, 100)}
+	s := startNew(&service{tb: t, uri: mongodb.URI(t), wrap: func(s store.Store) store.Store {
+		watch.Store = s
+		return watch
+	}})
+	c := converseWith(t, s)
+	_, bert := c.teamMembers()
+	c.send("POST", "/api/v1/batch?context=main", `{"operations": [
+		{"type": "advertisers", "object": {"id": "adv2", "name": "A2", "team": "a"}},
+		{"type": "orders", "object": {"id": "o2", "name": "O2", "advertiser": "adv2"}}]}`, 200, "")
+	c.follow()
+	for len(watch.begun) > 0 {
+		<-watch.begun
+	}
+	release := c.held(s, "lineitems", map[string]any{"id": "n1", "name": "N", "order": "o"})
+	ctx, cancel := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() { s.engine.FollowUp(ctx, slog.New(slog.DiscardHandler)) })
+	defer following.Wait()
+	defer cancel()
+	for _, id := range []string{"adv", "adv2"} {
+		c.send("POST", "/api/v1/advertisers/"+id+"?context=main", `{"team": "b"}`, 200, "")
+		select {
+		case <-watch.begun:
+		case <-time.After(procPatience / 4):
+			t.Fatalf("nobody waits for the transactions that may concern the move of %s", id)
+		}
+	}
+	release()
+	for _, path := range []string{"orders/o", "orders/o2", "lineitems/n1"} {
+		bert.eventually(path)
+	}
+}
+
+// eventually waits until an object is seen.
+func (c *conversation) eventually(path string) {
+	c.Helper()
+	for deadline := time.Now().Add(procPatience); ; {
+		a := c.s.ask(c.token, "GET", "/api/v1/"+path+"?context=main", "", nil)
+		if a.status == 200 {
+			return
+		}
+		if time.Now().After(deadline) {
+			c.Fatalf("%s: %d %s", path, a.status, a.body)
 		}
 	}
 }

@@ -88,8 +88,8 @@ func (e *Writer) FollowUp(ctx context.Context, log *slog.Logger) {
 		case busy:
 			failures = 0
 			select {
-			case err := <-f.settled: // so that what was added meanwhile is settled, too
-				f.ended(ctx, err)
+			case s := <-f.settled:
+				f.ended(ctx, s)
 			default:
 			}
 			continue
@@ -99,18 +99,9 @@ func (e *Writer) FollowUp(ctx context.Context, log *slog.Logger) {
 		case <-ctx.Done():
 		case <-tick.C:
 		case <-e.followed:
-		case err := <-f.settled:
-			f.ended(ctx, err)
+		case s := <-f.settled:
+			f.ended(ctx, s)
 		}
-	}
-}
-
-// ended handles the result of settle.
-func (f *follower) ended(ctx context.Context, err error) {
-	f.settling = false
-	if err != nil && ctx.Err() == nil {
-		f.log.Warn("waiting for open transactions failed; retrying", slog.Any("error", message.Explained(err)))
-		walk.Sleep(ctx, followRetry)
 	}
 }
 
@@ -123,10 +114,10 @@ func (e *Writer) FollowAll(ctx context.Context, log *slog.Logger) error {
 		switch {
 		case err != nil:
 			return store.Translate(err)
-		case f.settling:
-			err := <-f.settled
-			if f.settling = false; err != nil {
-				return store.Translate(err)
+		case f.settles > 0:
+			s := <-f.settled
+			if f.ended(ctx, s); s.err != nil {
+				return store.Translate(s.err)
 			}
 		case !busy:
 			return nil
@@ -146,9 +137,11 @@ type follower struct {
 	// server names the follower in the entries that it works on. Without a name it
 	// works on all of them.
 	server string
-	// settling reports that settle is running; settled yields its result.
-	settling bool
-	settled  chan error
+	// settling are the revisions of the entries for which settle runs, settles is how
+	// often it runs at the moment, and settled yields the results.
+	settling map[store.Key]int64
+	settles  int
+	settled  chan settlement
 	// paces are those of the walks, by the type of their objects.
 	paces map[string]*walk.Pace
 	// troubles are those of entries whose last round failed.
@@ -168,12 +161,12 @@ type trouble struct {
 }
 
 func (e *Writer) newFollower(log *slog.Logger) *follower {
-	return &follower{e: e, log: log, settled: make(chan error, 1), paces: map[string]*walk.Pace{}, troubles: map[store.Key]*trouble{}}
+	return &follower{e: e, log: log, settling: map[store.Key]int64{}, settled: make(chan settlement, maxSettles), paces: map[string]*walk.Pace{}, troubles: map[store.Key]*trouble{}}
 }
 
 // wait waits for settle, whose context has ended.
 func (f *follower) wait() {
-	if f.settling {
+	for range f.settles {
 		<-f.settled
 	}
 }
@@ -193,9 +186,12 @@ func (f *follower) cycle(ctx context.Context) (busy bool, err error) {
 	}
 	mathrand.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
 	var unsettled []entry
+	waiting := 0
 	for _, entry := range entries {
 		if !entry.Settled {
-			unsettled = append(unsettled, entry)
+			if waiting++; f.settling[entry.Key] != entry.Revision {
+				unsettled = append(unsettled, entry)
+			}
 			continue
 		}
 		if t := f.troubles[entry.Key]; t != nil && time.Now().Before(t.until) || f.left(&entry.followUp, &entry.Record) {
@@ -207,11 +203,14 @@ func (f *follower) cycle(ctx context.Context) (busy bool, err error) {
 		}
 		busy = busy || again
 	}
-	if len(unsettled) > 0 && !f.settling {
-		f.settling = true
-		go func() { f.settled <- f.settle(ctx, unsettled) }()
+	if len(unsettled) > 0 && f.settles < maxSettles {
+		for _, entry := range unsettled {
+			f.settling[entry.Key] = entry.Revision
+		}
+		f.settles++
+		go func() { f.settled <- settlement{unsettled, f.settle(ctx, unsettled)} }()
 	}
-	return busy || len(entries) == followPage && len(unsettled) < len(entries), nil
+	return busy || len(entries) == followPage && waiting < len(entries), nil
 }
 
 // left reports whether another server is working on the entry.
@@ -269,38 +268,6 @@ func (f *follower) look(ctx context.Context) ([]entry, error) {
 		f.e.following.Store(&seen)
 	}
 	return entries, err
-}
-
-// settle waits for the transactions under way, which may have begun before the changes
-// of the entries. Later ones see the changes.
-func (f *follower) settle(ctx context.Context, entries []entry) error {
-	if err := f.e.Store.Settle(ctx); err != nil {
-		return err
-	}
-	keys, met := make([]store.Key, len(entries)), map[store.Key]int64{}
-	for i, entry := range entries {
-		keys[i], met[entry.Key] = entry.Key, entry.Revision
-	}
-	return walk.RetryConflicts(ctx, f.e.Store, func(tx store.Tx) error {
-		var writes []store.Write
-		err := tx.Get(ctx, followUpCollection, keys, func(r *store.Record) error {
-			if r.Revision != met[r.Key] { // changed since, or done
-				return nil
-			}
-			next := &followUp{}
-			if err := json.Unmarshal(r.Document, next); err != nil {
-				return err
-			}
-			next.Settled = true
-			write, err := next.write(r.Clone(), f.now())
-			writes = append(writes, write)
-			return err
-		})
-		if err != nil || len(writes) == 0 {
-			return err
-		}
-		return tx.Put(ctx, followUpCollection, writes)
-	})
 }
 
 func (f *follower) now() time.Time { return f.e.Now().UTC().Truncate(time.Millisecond) }

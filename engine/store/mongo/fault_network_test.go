@@ -103,6 +103,25 @@ func TestAbortsAreLost(t *testing.T) {
 	}
 }
 
+// TestAbortsAreLostForLong loses everything that is sent after a function has failed, for
+// longer than the call takes: its transaction is ended when the server can be reached.
+func TestAbortsAreLostForLong(t *testing.T) {
+	t.Parallel()
+	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	lost := false
+	f.proxy.on(func(s step) (mishap, func()) {
+		if lost = lost || s == abortStep; lost {
+			return unsent, nil
+		}
+		return arrives, nil
+	})
+	if runs, err := f.giveUp(t.Context()); err != errOwn || runs != 1 || !lost {
+		t.Errorf("after %d runs: %v", runs, err)
+	}
+	f.proxy.on(nil)
+	f.nothingOpen("the aborted transaction", time.Second)
+}
+
 // TestClientsGoAway cancels a write at each step: before the command arrives,
 // after it took effect, and with a command that arrives when everything is
 // over.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -184,8 +183,8 @@ func (s *Store) endGone(ctx context.Context) (int, error) {
 	}
 	sessions, ids := map[string]bson.A{}, bson.A{}
 	for _, open := range listed {
-		_, name, _ := strings.Cut(open.Server, "|")
-		if open.Active || open.Micros < goneAfter.Microseconds() || name == s.presence.name || !strings.HasPrefix(name, s.presence.scope) {
+		name := open.name()
+		if open.Active || open.Micros < goneAfter.Microseconds() || name == s.presence.name || name == "" {
 			continue
 		}
 		if sessions[name] == nil {

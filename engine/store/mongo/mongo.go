@@ -61,10 +61,12 @@ type Store struct {
 	admission *admission
 	leader    *leader
 	presence  presence
-	answers   answers
-	recent    recent
-	groups    groups
-	log       *slog.Logger
+	// left is the number of failed transactions that are still being ended.
+	left    atomic.Int64
+	answers answers
+	recent  recent
+	groups  groups
+	log     *slog.Logger
 	// readsPrimary is false if the connection string lets reads go to secondaries.
 	readsPrimary bool
 	// note is a message about the deployment for operators.

@@ -3,6 +3,8 @@ package mongo
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -14,8 +16,12 @@ import (
 	"marquee/engine/store"
 )
 
-// settleLogAfter is the time after which Settle logs that it waits.
-const settleLogAfter = 2 * time.Second
+// settleLogAfter is the time after which Settle logs that it waits, and from then on asks
+// no more often than every settleSlowly.
+const (
+	settleLogAfter = 2 * time.Second
+	settleSlowly   = 500 * time.Millisecond
+)
 
 // Settle implements store.Store. It asks the servers which transactions are
 // open; MongoDB ends each after a minute, and release those of servers that have
@@ -59,6 +65,9 @@ func (s *Store) Settle(ctx context.Context) error {
 			logged = true
 			s.log.Info("waiting for open transactions; MongoDB ends each after a minute", slog.Int("open", len(first)))
 		}
+		if len(first) > 0 && logged && !wait(ctx, settleSlowly) {
+			return deadline(ctx)
+		}
 		if len(first) > 0 && !pause(ctx, n, conflict) || first == nil && !pause(ctx, n, lost) {
 			return deadline(ctx)
 		}
@@ -82,8 +91,7 @@ type openTransaction struct {
 const listings = 6
 
 // openTransactions returns the transactions of all clients with this database
-// user. They include those on other databases, which the servers do not
-// distinguish.
+// user, except those of servers that use another database.
 func (s *Store) openTransactions(ctx context.Context) (map[openTransaction]bool, error) {
 	open := map[openTransaction]bool{}
 	for range listings {
@@ -109,6 +117,12 @@ type listedTransaction struct {
 	Server string
 }
 
+// name returns the name of the server, "" where it has none.
+func (l *listedTransaction) name() string {
+	_, name, _ := strings.Cut(l.Server, "|")
+	return name
+}
+
 func (s *Store) listTransactions(ctx context.Context) (listed []listedTransaction, err error) {
 	admin := s.client.Database("admin", options.Database().SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Local()))
 	cursor, err := admin.Aggregate(ctx, mongo.Pipeline{
@@ -120,7 +134,11 @@ func (s *Store) listTransactions(ctx context.Context) (listed []listedTransactio
 	if err != nil {
 		return nil, err
 	}
-	return listed, cursor.All(ctx, &listed)
+	err = cursor.All(ctx, &listed)
+	return slices.DeleteFunc(listed, func(open listedTransaction) bool {
+		name := open.name()
+		return name != "" && !strings.HasPrefix(name, s.presence.scope)
+	}), err
 }
 
 // wait returns false when the context ends first.

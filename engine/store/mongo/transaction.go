@@ -36,6 +36,8 @@ type transaction struct {
 	// has sent.
 	place        *admitted
 	items, bytes int64
+	// left reports whether the server has not heard that the transaction failed.
+	left bool
 	// ahead are the records that were read before they were asked for.
 	ahead ahead
 }

@@ -44,8 +44,10 @@ const (
 	// replicates. A commit waits for it.
 	copied = 2 << 20
 	// ending is the time limit for ending a failed transaction, at each of two
-	// attempts. MongoDB itself ends it after a minute.
-	ending = time.Second
+	// attempts. After that, up to maxLeft are ended while the call returns.
+	// MongoDB itself ends them after a minute.
+	ending  = time.Second
+	maxLeft = 1000
 )
 
 // patient returns a context for work that must be done even for a client that
@@ -176,6 +178,10 @@ func (s *Store) transact(ctx context.Context, p *admitted) (*transaction, retry,
 func (t *transaction) end(ctx context.Context) {
 	t.broken = errEnded
 	t.done()
+	if t.left {
+		go t.leave()
+		return
+	}
 	t.session.EndSession(ctx)
 }
 
@@ -256,11 +262,31 @@ func (t *transaction) abort(ctx context.Context) {
 	}
 	second, cancel := patient(ctx, ending)
 	defer cancel()
+	t.left = !t.supersede(second)
+}
+
+// leave goes on ending a transaction of which the server has not heard that it failed: it
+// would keep others from its records. The session is not used for another one meanwhile.
+func (t *transaction) leave() {
+	defer t.s.left.Add(-1)
+	ctx, cancel := patient(context.Background(), horizonSeconds*time.Second)
+	defer cancel()
+	if t.s.left.Add(1) <= maxLeft {
+		t.supersede(ctx)
+	}
+	t.session.EndSession(ctx)
+}
+
+// supersede sends a newer write of the session until the server answers.
+func (t *transaction) supersede(ctx context.Context) bool {
 	commits := t.s.db.Collection(commitsCollection, options.Collection().SetWriteConcern(writeconcern.W1()))
 	for n := 0; ; n++ {
-		_, err := commits.UpdateOne(mongo.NewSessionContext(second, t.session), bson.D{{Key: fieldID, Value: idOf(store.Key{ID: t.id})}}, bson.D{{Key: "$set", Value: bson.D{{Key: "fence", Value: true}}}})
-		if err == nil || !pause(second, n, lost) {
-			return
+		_, err := commits.UpdateOne(mongo.NewSessionContext(ctx, t.session), bson.D{{Key: fieldID, Value: idOf(store.Key{ID: t.id})}}, bson.D{{Key: "$set", Value: bson.D{{Key: "fence", Value: true}}}})
+		if err == nil {
+			return true
+		}
+		if t.s.closed.Load() || !pause(ctx, n, lost) {
+			return false
 		}
 	}
 }
