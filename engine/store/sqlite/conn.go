@@ -38,6 +38,8 @@ type conn struct {
 	// keyNumbers has numbers of keys of terms, also those that its transaction has
 	// added.
 	keyNumbers map[keyName]int64
+	// wrote becomes true when a statement that writes is prepared for execution.
+	wrote bool
 }
 
 // openConn opens a connection to the file of a store.
@@ -80,7 +82,10 @@ func containsFolded(ctx sqlite3.Context, arg ...sqlite3.Value) {
 	ctx.ResultBool(strings.Contains(strings.ToLower(arg[0].Text()), arg[1].Text()))
 }
 
-func (c *conn) exec(script string) error { return c.db.Exec(script) }
+func (c *conn) exec(script string) error {
+	c.wrote = true // perhaps
+	return c.db.Exec(script)
+}
 
 func (c *conn) pragma(name string) (int64, error) { return c.number("PRAGMA " + name) }
 
@@ -98,7 +103,10 @@ func (c *conn) number(sql string, args ...any) (int64, error) {
 }
 
 // stmt is a prepared statement whose parameters are bound.
-type stmt struct{ *sqlite3.Stmt }
+type stmt struct {
+	*sqlite3.Stmt
+	writes bool
+}
 
 // prepare returns the prepared statement of a text with its parameters bound.
 // It must be reset after use.
@@ -109,9 +117,10 @@ func (c *conn) prepare(sql string, args ...any) (*stmt, error) {
 		if err != nil {
 			return nil, err
 		}
-		s = &stmt{prepared}
+		s = &stmt{prepared, !prepared.ReadOnly()}
 		c.statements[sql] = s
 	}
+	c.wrote = c.wrote || s.writes
 	for i, arg := range args {
 		if err := s.bind(i+1, arg); err != nil {
 			return nil, err

@@ -29,10 +29,11 @@ const (
 // wait at the same time together. They share the cost of a durable commit, but
 // not each other's errors.
 //
-// The first transaction of a group needs no savepoint to be rolled back; the
-// others have one each. Rolling back to a savepoint takes memory for every page
-// changed since, too much for a large transaction. So a transaction that turns
-// out to be large runs again, as the first of the next group.
+// A savepoint takes a copy of every page that is changed after it, so a group does
+// without them as long as nothing fails after it has written, which is rare. Then
+// its transactions run again, each but the first in a savepoint. A transaction
+// that turns out to be large, for which that would take too much, runs again, as
+// the first of the next group.
 type writer struct {
 	s       *Store
 	conn    *conn
@@ -63,8 +64,10 @@ type job struct {
 	place *list.Element
 	// wrote is what the job has written.
 	wrote *commit
-	// failed is the error that rolls the job back.
-	failed error
+	// failed is the error that rolls the job back, and written the number of records
+	// that it wrote.
+	failed  error
+	written int
 	// shared reports whether the job saw writes of others in its transaction.
 	shared bool
 	// large makes the job begin a group.
@@ -149,19 +152,27 @@ func (w *writer) group(first *job) {
 	var group []*job
 	end := time.Now().Add(w.groupTime)
 	var gathering <-chan time.Time
-	shared := false
+	shared, savepoints, written := false, false, 0
 	for next := first; next != nil; next = w.next(&gathering, len(group)) {
-		if w.perform(next, shared); next.large {
+		if w.perform(next, shared, savepoints); next.large {
 			w.later = next
+		} else {
+			group = append(group, next)
+		}
+		if shared && next.failed != nil && w.conn.wrote && w.alive() && !savepoints {
+			savepoints = true
+			w.runAgain(group)
+		}
+		if w.later != nil {
 			break
 		}
-		group = append(group, next)
-		shared = shared || next.failed == nil
+		shared, written = shared || next.failed == nil, written+next.written
+		savepoints = savepoints || written > maxShared // which is too much to run again
 		if !w.alive() || len(group) == maxGroup || time.Now().After(end) {
 			break
 		}
 	}
-	if !w.alive() && len(group) > 1 {
+	if !w.alive() && (savepoints || len(group) > 1) {
 		w.runSeparately(group)
 		return
 	}
@@ -229,35 +240,56 @@ func (w *writer) runSeparately(group []*job) {
 			j.done <- j.failed
 			continue
 		}
-		w.perform(j, false)
+		w.perform(j, false, false)
 		w.finish([]*job{j})
 	}
 }
 
-// perform runs one job, in a savepoint when it shares the transaction.
-func (w *writer) perform(j *job, shared bool) {
+// runAgain runs the jobs of a group in a new transaction with savepoints. If it
+// cannot, the transaction is lost.
+func (w *writer) runAgain(group []*job) {
+	if w.conn.run("ROLLBACK") != nil || w.begin() != nil {
+		return
+	}
+	shared := false
+	for _, j := range group {
+		if j.failed != nil && j.ctx.Err() != nil {
+			continue // its deadline has passed, which remains its error
+		}
+		if w.perform(j, shared, true); j.large {
+			_ = w.conn.run("ROLLBACK") // fails only if it is lost
+			return
+		}
+		shared = shared || j.failed == nil
+	}
+}
+
+// perform runs one job. If it shares the transaction and fails, what it has written
+// is rolled back only with a savepoint.
+func (w *writer) perform(j *job, shared, savepoint bool) {
 	j.large, j.shared = false, shared
 	if j.ctx.Err() != nil {
 		j.failed = busy(j.ctx)
 		return
 	}
-	if shared {
+	if savepoint = savepoint && shared; savepoint {
 		if j.failed = w.conn.run("SAVEPOINT one"); j.failed != nil {
 			return
 		}
 	}
+	w.conn.wrote = false
 	j.failed = w.call(j, shared)
 	if !w.alive() {
 		return
 	}
 	var end []string
 	switch {
-	case shared && j.failed != nil:
+	case savepoint && j.failed != nil:
 		clear(w.conn.keyNumbers)
 		end = []string{"ROLLBACK TO one", "RELEASE one"}
-	case shared:
+	case savepoint:
 		end = []string{"RELEASE one"}
-	case j.failed != nil:
+	case !shared && j.failed != nil && w.conn.wrote:
 		end = []string{"ROLLBACK", "BEGIN IMMEDIATE"}
 	}
 	for _, sql := range end {
@@ -276,6 +308,7 @@ func (w *writer) call(j *job, shared bool) (err error) {
 	j.wrote = t.commit
 	defer func() {
 		j.large = t.broken == errLarge
+		j.written = t.written
 		w.grown = w.grown || t.written > maxShared
 		if p := recover(); p != nil {
 			err = &store.Error{Code: store.CodeInternal, Text: "a transaction panicked", Cause: fmt.Errorf("%v\n%s", p, debug.Stack())}

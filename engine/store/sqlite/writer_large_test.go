@@ -44,7 +44,7 @@ func TestLargeAlone(t *testing.T) {
 	}
 	again := 0
 	for i, n := range runs {
-		if small := i%4 < 2; n > 2 || small && n != 1 {
+		if small := i%4 < 2; n > 3 || small && n > 2 { // again behind one that fails
 			t.Errorf("write %d ran %d times", i, n)
 		}
 		again += n - 1
