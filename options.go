@@ -53,6 +53,8 @@ type Options struct {
 	// MaxSessions is how many sessions a user can have, beyond which the oldest ends
 	// when a new one begins; 0 means auth.DefaultMaxSessions.
 	MaxSessions int
+	// Networks bounds in how many networks a user has roles.
+	Networks auth.NetworkLimits
 
 	// Log receives what an operator should see; nil discards it.
 	Log *slog.Logger

@@ -62,22 +62,27 @@ type member struct {
 // network or password changes.
 type callers struct{ kept kept[string, *member] }
 
-// maxKept is the number of users that are remembered, fewer if their roles and teams
-// name many objects.
+// maxKept is the number of users that are remembered, fewer if they have roles in many
+// networks, or if their roles and teams name many objects.
 const maxKept = 10_000
 
-// namedPerWeight is the number of objects that take as much memory as a caller.
-const namedPerWeight = 100
+// namedPerWeight is the number of named objects that take as much memory as a caller;
+// a set of permissions takes as much as setWeight of them.
+const (
+	namedPerWeight = 100
+	setWeight      = 8
+)
 
 // weightOf returns what a caller counts towards maxKept.
 func weightOf(c *engine.Caller) int {
-	named := 0
+	named := len(c.Dormant)
 	for _, grant := range c.Grants {
-		named += len(grant.Teams)
+		named += 2*setWeight + len(grant.Teams)
 		for _, ids := range grant.Bound {
 			named += len(ids)
 		}
 		for _, role := range grant.TeamRoles {
+			named += setWeight
 			for _, ids := range role.Bound {
 				named += len(ids)
 			}

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"marquee/engine"
-	"marquee/engine/document"
-	"marquee/engine/message"
 	"marquee/engine/store"
 )
 
@@ -17,7 +15,7 @@ func (s *Service) Hooks() map[string]engine.Hooks {
 		"roles":    {BeforeValidate: engine.Each(roleBeforeValidate), BeforeStore: guardRoles},
 		tokenType:  {Prepare: prepareToken, BeforeValidate: engine.Each(s.tokenBeforeValidate), BeforeStore: engine.Each(storeToken), Derive: s.deriveUses},
 		"teams":    {Validate: validateTeams},
-		"networks": {Prepare: prepareNetwork, BeforeStore: engine.Each(networkBeforeStore)},
+		"networks": {Prepare: prepareNetwork, BeforeStore: s.networksBeforeStore},
 	}
 }
 
@@ -25,34 +23,6 @@ func (s *Service) Hooks() map[string]engine.Hooks {
 // transaction, which can run more than once.
 func prepareNetwork(ctx context.Context, c *engine.Change) error {
 	c.Kept = store.NewID()
-	return nil
-}
-
-// networkBeforeStore gives the creator of a network a role with all permissions in it.
-func networkBeforeStore(ctx context.Context, w *engine.Writing, c *engine.Change) error {
-	role, ok := c.Kept.(string)
-	if !ok || !c.Created() || c.Internal() || c.Caller.System {
-		return nil
-	}
-	roles, _ := w.Type("roles")
-	users, _ := w.Type("users")
-	first := w.Upsert(roles, c.ID, role, func(object map[string]any) {
-		object["name"], object["scope"] = "Administrator", "NETWORK"
-		object["permissions"] = anyList(roles.Permissions())
-	})
-	holder := w.Upsert(users, "", c.Caller.User, func(object map[string]any) {
-		userRoles, _ := document.Clone(object["userRoles"]).(map[string]any)
-		if userRoles == nil {
-			userRoles = map[string]any{}
-		}
-		list, _ := userRoles["rolesByNetwork"].([]any)
-		userRoles["rolesByNetwork"] = append(list, map[string]any{
-			"network": c.ID, "roles": []any{map[string]any{"role": role}}})
-		object["userRoles"] = userRoles
-	})
-	for _, made := range []*engine.Change{first, holder} {
-		made.SetCause(message.CauseObject, message.Params{"type": c.Type.Name, "id": c.ID})
-	}
 	return nil
 }
 

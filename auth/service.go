@@ -44,6 +44,8 @@ type Service struct {
 	// when a new one begins; 0 means DefaultMaxSessions. It may be set until the service
 	// is used.
 	MaxSessions int
+	// Networks may be set until the service is used.
+	Networks NetworkLimits
 
 	store     store.Store
 	keys      *keyRing

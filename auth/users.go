@@ -39,7 +39,7 @@ func (s *Service) userBeforeValidate(ctx context.Context, w *engine.Writing, c *
 	s.checkPolicy(c)
 	touchPassword(c)
 	if _, posted := c.Patch["userRoles"]; posted && wellFormed(c.After["userRoles"]) { // otherwise the schema rejects it
-		if err := writeRoles(ctx, w, c); err != nil {
+		if err := s.writeRoles(ctx, w, c); err != nil {
 			return err
 		}
 	}
@@ -63,12 +63,15 @@ func (s *Service) userBeforeValidate(ctx context.Context, w *engine.Writing, c *
 }
 
 // writeRoles checks posted roles, and keeps those that the caller does not manage.
-func writeRoles(ctx context.Context, w *engine.Writing, c *engine.Change) error {
+func (s *Service) writeRoles(ctx context.Context, w *engine.Writing, c *engine.Change) error {
 	if asStored(c) {
 		dropEmpty(c)
 		return nil
 	}
 	if err := mergeRoles(c); err != nil {
+		return err
+	}
+	if err := s.checkGrantedNetworks(ctx, w, c); err != nil {
 		return err
 	}
 	if !c.Caller.System {

@@ -50,6 +50,8 @@ type serveCommand struct {
 	MaxFailedSignIns         int           `default:"5" help:"How many sign-ins with a username can fail before further ones are refused for a time." placeholder:"NUMBER"`
 	MaxFailedFromAddress     int           `name:"max-failed-sign-ins-per-address" default:"100" help:"The same for an address (IPv6: one /64 network)." placeholder:"NUMBER"`
 	FailedSignInWindow       time.Duration `default:"15m" help:"How long a failed sign-in counts." placeholder:"TIME"`
+	MaxCreatedNetworks       int           `default:"1000" help:"In how many networks that a user has created the user can have roles." placeholder:"NUMBER"`
+	MaxGrantedNetworks       int           `default:"1000" help:"In how many other networks a user can be given roles." placeholder:"NUMBER"`
 	MaxSessions              int           `default:"100" help:"How many sessions a user can have; beyond that, the oldest ends when a new one begins." placeholder:"NUMBER"`
 	DrainDelay               time.Duration `default:"5s" help:"How long to continue to serve after SIGTERM while /readyz returns 503, so that load balancers notice." placeholder:"TIME"`
 	ShutdownTimeout          time.Duration `default:"60s" help:"How long to wait at shutdown for requests in progress." placeholder:"TIME"`
@@ -224,6 +226,8 @@ func (c *serveCommand) checkRanges() (errs []error) {
 		{c.MaxFailedSignIns < 1, "--max-failed-sign-ins must be at least 1"},
 		{c.MaxFailedFromAddress < 1, "--max-failed-sign-ins-per-address must be at least 1"},
 		{c.FailedSignInWindow < time.Minute, "--failed-sign-in-window must be at least 1m"},
+		{c.MaxCreatedNetworks < 1, "--max-created-networks must be at least 1"},
+		{c.MaxGrantedNetworks < 1, "--max-granted-networks must be at least 1"},
 		{c.MaxSessions < 1 || c.MaxSessions > 1000, "--max-sessions must be from 1 to 1000"},
 	} {
 		if setting.wrong {
@@ -253,6 +257,7 @@ func (c *serveCommand) options(log *slog.Logger) marquee.Options {
 		Interval:           c.ClockInterval,
 		SignIns:            auth.SignInLimits{Name: c.MaxFailedSignIns, Address: c.MaxFailedFromAddress, Window: c.FailedSignInWindow},
 		MaxSessions:        c.MaxSessions,
+		Networks:           auth.NetworkLimits{Created: c.MaxCreatedNetworks, Granted: c.MaxGrantedNetworks},
 		RequestTimeout:     c.RequestTimeout,
 		Spool:              c.spool(log),
 		Version:            programVersion(),

@@ -1,0 +1,83 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"marquee"
+)
+
+// networksNamed is a collection of networks.
+func networksNamed(prefix string, n int) string {
+	objects := make([]string, n)
+	for i := range objects {
+		objects[i] = fmt.Sprintf(`{"id": "%s-%d", "name": "N"}`, prefix, i)
+	}
+	return "[" + strings.Join(objects, ", ") + "]"
+}
+
+// TestManyNetworks creates as many networks as a collection can have, each of which gives
+// its creator a role, and then one more.
+func TestManyNetworks(t *testing.T) { eachStore(t, testManyNetworks) }
+
+func testManyNetworks(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
+	c.send("POST", "/api/v1/networks", networksNamed("n", 1000), 200, "")
+	user := c.send("GET", "/api/v1/users/"+c.s.userID, "", 200, "").json().(map[string]any)
+	held := user["userRoles"].(map[string]any)["rolesByNetwork"].([]any)
+	if len(held) != 1001 {
+		t.Errorf("the creator has roles in %d networks", len(held))
+	}
+	c.send("POST", "/api/v1/notes/a?context=n-999", `{"text": "A"}`, 201, "")
+	c.send("POST", "/api/v1/networks", `{"name": "One more"}`, 422, `{"messages": [{"code": "error.networks.created", "params": {"limit": 1000}}]}`)
+}
+
+// TestNetworkLimits lets users have roles in two networks that they have created, and in
+// three others.
+func TestNetworkLimits(t *testing.T) { eachStore(t, testNetworkLimits) }
+
+func testNetworkLimits(t *testing.T, fresh newStore) {
+	s := &service{tb: t, uri: fresh(t), configure: func(o *marquee.Options) { o.Networks.Created, o.Networks.Granted = 5, 3 }}
+	c := converseWith(t, startNew(s))
+	c.send("POST", "/api/v1/networks", networksNamed("n", 5), 200, "")
+	const created = `{"messages": [{"code": "error.networks.created", "params": {"limit": 5}}]}`
+	c.send("PUT", "/api/v1/networks/other", `{"name": "Other"}`, 422, created)
+	c.send("POST", "/api/v1/networks", `[{"id": "n-0", "name": "Again"}, {"name": "New"}]`, 422, created)
+	c.send("GET", "/api/v1/networks/other", "", 404, "")
+
+	roles := func(networks ...string) string {
+		entries := make([]string, len(networks))
+		for i, network := range networks {
+			s.ask(c.token, "POST", "/api/v1/roles/all?context="+network, `{"name": "All", "scope": "NETWORK", "permissions": ["MANAGE_SYSTEM"]}`, nil)
+			entries[i] = fmt.Sprintf(`{"network": %q, "roles": [{"role": "all"}]}`, network)
+		}
+		return `"userRoles": {"rolesByNetwork": [` + strings.Join(entries, ", ") + `]}`
+	}
+	const granted = `{"messages": [{"code": "error.networks.granted", "params": {"field": "/userRoles", "limit": 3}}]}`
+	const kari = "/api/v1/users/kari"
+	c.send("PUT", kari, `{"username": "kari", "password": "a password to test with", `+roles("n-0", "n-1", "n-2", "n-3")+`}`, 422, granted)
+	c.send("PUT", kari, `{"username": "kari", "password": "a password to test with", `+roles("n-0", "n-1", "n-2")+`}`, 201, "")
+	c.send("PUT", kari, `{`+roles("n-0", "n-1", "n-2", "n-3")+`}`, 422, granted)
+	c.send("PUT", kari, `{`+roles("n-0", "n-1", "n-3")+`}`, 200, "")
+
+	// What a user creates does not count towards what the user can be given.
+	token, err := s.signIn("kari")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.must(token, http.MethodPost, "/api/v1/networks", networksNamed("k", 5), http.StatusOK)
+	s.must(token, http.MethodPost, "/api/v1/networks", `{"name": "One more"}`, http.StatusUnprocessableEntity)
+	c.send("PUT", kari, `{`+roles("n-0", "n-1", "n-2")+`}`, 200, "")
+	c.send("PUT", kari, `{`+roles("n-0", "n-1", "n-2", "n-4")+`}`, 422, granted)
+
+	// Who has more keeps them, and is given no others.
+	s.stop()
+	s.configure = func(o *marquee.Options) { o.Networks.Granted = 2 }
+	s.start()
+	c.send("PUT", kari, `{`+roles("n-0", "n-1", "n-2")+`}`, 200, "")
+	c.send("PUT", kari, `{`+roles("n-0", "n-1", "n-3")+`}`, 422, "")
+	c.send("PUT", kari, `{`+roles("n-0", "n-1")+`}`, 200, "")
+	c.send("PUT", kari, `{`+roles("n-0", "n-4")+`}`, 200, "")
+}
