@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 )
 
 // Operation writes an object of some type in a batch.
@@ -29,6 +30,6 @@ func (n *Network) Batch(ctx context.Context, operations []Operation, options ...
 	var answer struct {
 		Results []json.RawMessage `json:"results"`
 	}
-	err = n.write(ctx, "/api/v1/batch", map[string]any{"operations": operations}, &answer, haveIDs(encoded), options)
+	err = n.write(ctx, http.MethodPost, "/api/v1/batch", map[string]any{"operations": operations}, &answer, haveIDs(encoded), options)
 	return answer.Results, err
 }

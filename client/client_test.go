@@ -78,7 +78,7 @@ func losing(t *testing.T, s *marqueetest.Server) (_ http.Handler, writes *atomic
 	writes = new(atomic.Int32)
 	forward := proxyTo(t, s)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		write := r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/api/v1/")
+		write := r.Method != http.MethodGet && strings.HasPrefix(r.URL.Path, "/api/v1/")
 		if write && writes.Add(1) == 1 {
 			forward.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
@@ -116,6 +116,34 @@ func TestObjects(t *testing.T) {
 	}
 	if _, _, err := orders.Get(ctx, "checked"); !client.HasStatus(err, http.StatusNotFound) {
 		t.Errorf("a checked object is stored: %v", err)
+	}
+}
+
+func TestPatch(t *testing.T) {
+	n, ctx := start(t).API.Network(marqueetest.Network), t.Context()
+	items := client.Of[map[string]any](n, "lineitems")
+	if _, err := items.Patch(ctx, "l", map[string]any{"name": "L"}); !client.HasStatus(err, http.StatusNotFound) {
+		t.Errorf("a patch of nothing: %v", err)
+	}
+	if _, err := items.Save(ctx, "l", map[string]any{"name": "L", "targeting": map[string]any{
+		"keywordTargets": []any{map[string]any{"keywords": []string{"a"}}}, "domainNameTarget": map[string]any{"names": []string{"example.com"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	_, tag, err := items.Get(ctx, "l", "id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	patched, err := items.Patch(ctx, "l", map[string]any{"targeting": map[string]any{"keywordTargets": nil}}, client.IfMatch(tag))
+	if err != nil {
+		t.Fatal(err)
+	}
+	targeting := patched["targeting"].(map[string]any)
+	names := targeting["domainNameTarget"].(map[string]any)["names"]
+	if len(targeting["keywordTargets"].([]any)) != 0 || len(names.([]any)) != 1 {
+		t.Errorf("the targeting is %v", targeting)
+	}
+	if _, err := items.Patch(ctx, "l", map[string]any{"name": "M"}, client.IfMatch(tag)); !client.HasStatus(err, http.StatusPreconditionFailed) {
+		t.Errorf("with an old tag: %v", err)
 	}
 }
 
@@ -249,6 +277,10 @@ func TestLostResponse(t *testing.T) {
 	}{
 		{"a save", func(n *client.Network) error {
 			_, err := client.Of[Order](n, "orders").Save(t.Context(), "a", Order{Name: "A"})
+			return err
+		}, true},
+		{"a merge patch", func(n *client.Network) error {
+			_, err := client.Of[Order](n, "orders").Patch(t.Context(), "a", Order{Name: "A2"})
 			return err
 		}, true},
 		{"a save of what must not be there", func(n *client.Network) error {

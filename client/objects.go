@@ -72,8 +72,8 @@ func ValidateOnly() WriteOption {
 func Strict() WriteOption { return func(r *request) { r.query.Set("fieldValidation", "Strict") } }
 
 // write sends an object, several, or a batch.
-func (n *Network) write(ctx context.Context, path string, in, out any, idempotent bool, options []WriteOption) error {
-	r := &request{method: http.MethodPost, path: path, query: n.query(nil), idempotent: idempotent}
+func (n *Network) write(ctx context.Context, method, path string, in, out any, idempotent bool, options []WriteOption) error {
+	r := &request{method: method, path: path, query: n.query(nil), idempotent: idempotent}
 	if err := r.json(in); err != nil {
 		return err
 	}
@@ -88,7 +88,17 @@ func (n *Network) write(ctx context.Context, path string, in, out any, idempoten
 // one of T, or any other that is encoded as an object: properties that it does not have
 // keep their values, and null removes one. It is sent again if a response is lost.
 func (o Objects[T]) Save(ctx context.Context, id string, value any, options ...WriteOption) (saved T, err error) {
-	err = o.network.write(ctx, o.at(id), value, &saved, true, options)
+	err = o.network.write(ctx, http.MethodPost, o.at(id), value, &saved, true, options)
+	return saved, err
+}
+
+// Patch changes an object that exists by a merge patch (RFC 7396), and returns it as it is
+// stored. The patch is encoded as an object: members of it and of objects within it
+// change, others keep their values, null removes one, and arrays are replaced. It is sent
+// again if a response is lost. If there is no such object, or the caller may not see it,
+// the status is 404.
+func (o Objects[T]) Patch(ctx context.Context, id string, patch any, options ...WriteOption) (saved T, err error) {
+	err = o.network.write(ctx, http.MethodPatch, o.at(id), patch, &saved, true, options)
 	return saved, err
 }
 
@@ -104,7 +114,7 @@ func (o Objects[T]) SaveAll(ctx context.Context, values any, options ...WriteOpt
 	var answer struct {
 		Results []T `json:"results"`
 	}
-	err = o.network.write(ctx, o.path, json.RawMessage(encoded), &answer, haveIDs(encoded), options)
+	err = o.network.write(ctx, http.MethodPost, o.path, json.RawMessage(encoded), &answer, haveIDs(encoded), options)
 	return answer.Results, err
 }
 

@@ -45,6 +45,23 @@ func testCallsCost(t *testing.T, fresh newStore) {
 			})
 		}
 	}
+	t.Run("merge patch", func(t *testing.T) { testPatchCost(t, s, token) })
+}
+
+// testPatchCost measures a merge patch of a large object with as much in it, of which the
+// values are merged in the transaction.
+func testPatchCost(t *testing.T, s *service, token string) {
+	path := "/api/v1/lineitems/patched?context=main"
+	members := func(value string) string {
+		return fmt.Sprintf(`{"name":"lorem","targeting":{"keyValueTargets":[{"entries":%s}]}}`, strings.ReplaceAll(entries(20_000), "lorem", value))
+	}
+	s.must(token, http.MethodPost, path, members("lorem"), http.StatusCreated)
+	bodies := []string{members("loram"), members("lorem"), members("loram")}
+	var w engine.Weight
+	_, _ = w.Write([]byte(bodies[0]))
+	s.costs(t, token, http.MethodPatch, path, bodies, w.Cost())
+	small := []string{`{"targeting":{"categoryTargets":[{"categories":["a"]}]}}`, `{"targeting":{"categoryTargets":null}}`, `{"targeting":{"categoryTargets":[{"categories":["c"]}]}}`}
+	s.costs(t, token, http.MethodPatch, path, small, w.Cost())
 }
 
 // costs sends a request and checks that it keeps no more in memory than a share.

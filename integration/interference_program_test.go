@@ -250,6 +250,9 @@ func (r *programmer) write() programmed {
 		if r.chance(20) {
 			q.header[pick(r.Rand, []string{"If-None-Match", "If-Match"})] = pick(r.Rand, []string{"{etag}", "*", `"1-x"`})
 		}
+		if r.chance(30) {
+			q.method, id = http.MethodPatch, r.any(kind)
+		}
 		q.path, q.body = r.path(kind, id)+r.query(parameters), jsonText(r.posted(kind, id))
 	case 4, 5:
 		q.path, q.body = "/api/v1/"+kind+r.query(parameters), jsonText(several())

@@ -177,7 +177,9 @@ type programmed struct {
 	body         string
 }
 
-func (r programmed) reads() bool { return r.method != http.MethodPost && r.method != http.MethodPut }
+func (r programmed) reads() bool {
+	return !slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, r.method)
+}
 
 // curl is how to send the request.
 func (r programmed) curl() string {

@@ -49,7 +49,8 @@ func (c *historyClient) writeRegister(i int, kind histories.AccessKind) {
 		a.Expected = c.versions[i]
 		header, allowed = crashIfMatch(int(a.Expected)), append(allowed, http.StatusPreconditionFailed)
 	}
-	s := c.send(http.MethodPut, c.registerPath(i), header, fmt.Sprintf(`{"value": %q}`, a.Value), allowed...)
+	method := []string{http.MethodPut, http.MethodPatch}[c.random.IntN(2)]
+	s := c.send(method, c.registerPath(i), header, fmt.Sprintf(`{"value": %q}`, a.Value), allowed...)
 	switch {
 	case s.outcome == histories.Aborted && s.status != http.StatusPreconditionFailed:
 		return // neither a write nor a condition that did not hold

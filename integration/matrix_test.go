@@ -259,11 +259,9 @@ func (m *matrix) askObject(of *schema.Type, id, at string, w wanted) {
 	m.is(w.get, "GET", path, "")
 	m.is(w.get, "HEAD", path, "")
 	m.is(204, "OPTIONS", path, "")
-	for _, method := range []string{"DELETE", "PATCH"} {
-		m.is(405, method, path, "{}")
-	}
+	m.is(405, "DELETE", path, "{}")
 	if !of.Writable() {
-		for _, method := range []string{"POST", "PUT"} {
+		for _, method := range []string{"POST", "PUT", "PATCH"} {
 			m.is(405, method, path, "{}")
 		}
 		return
@@ -271,6 +269,7 @@ func (m *matrix) askObject(of *schema.Type, id, at string, w wanted) {
 	body := `{"objectState": "ACTIVE"}`
 	m.is(w.put, "POST", path, body)
 	m.is(w.put, "PUT", path, body)
+	m.is(w.put, "PATCH", path, body)
 	if of.Parent == "" {
 		object := fmt.Sprintf(`{"id": %q, "objectState": "ACTIVE"}`, id)
 		m.is(w.put, "POST", "/api/v1/"+of.Name+"?context="+at, "["+object+"]")
@@ -333,12 +332,12 @@ func (m *matrix) askAccounts(of *schema.Type, c matrixCaller) {
 	m.is(status(member || c.outside, 200, 404), "HEAD", path+mine, "")
 	m.is(404, "GET", path+theirs, "")
 	m.is(404, "HEAD", path+theirs+"?context=main", "")
-	m.is(status(manages, 404, 403), "PUT", path+theirs, `{"objectState": "ACTIVE"}`)
-	if of.Name == "networks" {
-		m.is(status(manages, 200, 403), "PUT", path+mine, `{"objectState": "ACTIVE"}`)
+	for _, method := range []string{"PUT", "PATCH"} {
+		m.is(status(manages, 404, 403), method, path+theirs, `{"objectState": "ACTIVE"}`)
+		if of.Name == "networks" {
+			m.is(status(manages, 200, 403), method, path+mine, `{"objectState": "ACTIVE"}`)
+		}
 	}
 	m.is(status(manages, 200, 403), "POST", path+"new?validateOnly=true", jsonText(m.sample(of, "new", "")))
-	for _, method := range []string{"DELETE", "PATCH"} {
-		m.is(405, method, path+mine, "")
-	}
+	m.is(405, "DELETE", path+mine, "")
 }

@@ -78,3 +78,36 @@ func (v sight) sameMembers(shape *Shape, stored, sent map[string]any) bool {
 	}
 	return true
 }
+
+// MergePatch returns a value with a merge patch applied (RFC 7396): the members of
+// objects are merged at every depth, null removes a member, and any other value replaces
+// the one before. A member that a complete object lacks is merged as it is shown, with
+// nothing set. The shape may be nil. The result shares no memory with the arguments.
+func MergePatch(shape *Shape, value, patch any) any {
+	members, is := patch.(map[string]any)
+	if !is {
+		return Clone(patch)
+	}
+	object, _ := value.(map[string]any)
+	merged := make(map[string]any, len(object)+len(members))
+	for name, kept := range object {
+		if _, patched := members[name]; !patched {
+			merged[name] = Clone(kept)
+		}
+	}
+	for name, member := range members {
+		if member == nil {
+			continue
+		}
+		var inner *Shape
+		if shape != nil {
+			inner = shape.Member(name)
+		}
+		before, set := object[name]
+		if !set && inner != nil && shape.Complete {
+			before = inner.EmptyForm()
+		}
+		merged[name] = MergePatch(inner, before, member)
+	}
+	return merged
+}

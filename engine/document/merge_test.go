@@ -49,3 +49,37 @@ func object(t *testing.T, text string) map[string]any {
 	}
 	return o
 }
+
+// The cases of RFC 7396, appendix A, below a member: a body is an object.
+func TestMergePatch(t *testing.T) {
+	for _, c := range []struct{ value, patch, want string }{
+		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
+		{`{"a":"b"}`, `{"a":null}`, `{}`},
+		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`},
+		{`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
+		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`},
+		{`{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
+		{`["a","b"]`, `["c","d"]`, `["c","d"]`},
+		{`{"a":"b"}`, `["c"]`, `["c"]`},
+		{`{"e":null}`, `{"a":1}`, `{"a":1,"e":null}`},
+		{`[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`},
+		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
+	} {
+		decode := func(text string) any {
+			object, err := DecodeObject([]byte(`{"x":`+text+`}`), DefaultLimits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return object["x"]
+		}
+		value, patch := decode(c.value), decode(c.patch)
+		if got := string(Append(nil, MergePatch(nil, value, patch))); got != c.want {
+			t.Errorf("%s with %s is %s", c.value, c.patch, got)
+		}
+		if !Equal(value, decode(c.value)) || !Equal(patch, decode(c.patch)) {
+			t.Errorf("%s with %s changes its arguments", c.value, c.patch)
+		}
+	}
+}

@@ -15,21 +15,18 @@ import (
 
 // form is the side of an exchange that a schema describes. The two differ: a
 // response has read-only properties and expanded references, a request has
-// write-only properties and references in every form that is accepted.
+// write-only properties and references in every form that is accepted. A merge patch is
+// a request of which an object may have some members only, or null for one.
 type form int
 
 const (
 	response form = iota
 	request
+	mergePatch
 )
 
-// suffix distinguishes the component for requests.
-func (f form) suffix() string {
-	if f == request {
-		return "Input"
-	}
-	return ""
-}
+// suffix distinguishes the components for requests.
+func (f form) suffix() string { return [...]string{"", "Input", "Patch"}[f] }
 
 // location is a schema in a file: the path of the file, relative to the folder of
 // schemas, and a JSON Pointer.
@@ -84,7 +81,7 @@ const operationSuffix = "Operation"
 
 // derived are a name, and those that are derived from it.
 func derived(name string) []string {
-	return []string{name, name + request.suffix(), name + "Page", name + "Results", name + operationSuffix, operationOf(name)}
+	return []string{name, name + request.suffix(), name + mergePatch.suffix(), name + "Page", name + "Results", name + operationSuffix, operationOf(name)}
 }
 
 // operationOf marks a name as that of operations, which is no component.
@@ -162,16 +159,21 @@ func (c *components) value(file string, value any, as form) any {
 		return written(s)
 	}
 	out, inner := object{}, func(s any) any { return c.value(file, s, as) }
+	partial := as == response || as == mergePatch && s["type"] != "array"
 	for keyword, value := range s {
 		switch {
 		case slices.Contains(leftOut, keyword):
-		case as == response && slices.Contains(conditions, keyword):
+		case partial && slices.Contains(conditions, keyword):
+		case as == mergePatch && (keyword == "items" || keyword == "prefixItems"): // arrays are replaced
+			out[keyword] = schema.Subschemas(keyword, value, func(s any) any { return c.value(file, s, request) })
+		case as == mergePatch && (keyword == "additionalProperties" || keyword == "patternProperties"):
+			out[keyword] = schema.Subschemas(keyword, value, func(s any) any { return orNull(inner(s)) })
 		case keyword == "$ref":
 			maps.Copy(out, c.ref(target(file, value.(string)), as))
-		case keyword == "oneOf" && as == response: // without conditions, several may hold
+		case keyword == "oneOf" && as != request: // without conditions, several may hold
 			out["anyOf"] = schema.Subschemas(keyword, value, inner)
 		case keyword == "properties":
-			out[keyword] = c.properties(file, value, as)
+			out[keyword] = c.properties(file, s, as)
 		default:
 			out[keyword] = schema.Subschemas(keyword, value, inner)
 		}
@@ -254,19 +256,25 @@ func (c *components) reference(s map[string]any) object {
 }
 
 // join replaces the components for requests that are the same as those for
-// responses.
+// responses, and those for merge patches that are the same as either.
 func (c *components) join() {
 	for found := true; found; {
 		found = false
-		for name, s := range c.done {
-			other := name + request.suffix()
-			if written := c.done[other]; written != nil && same(s, written) {
-				delete(c.done, other)
-				redirect(c.done, other, name)
-				found = true
-			}
+		for _, name := range slices.Sorted(maps.Keys(c.done)) {
+			found = c.replace(name+request.suffix(), name) || found
+			found = c.replace(name+mergePatch.suffix(), name) || c.replace(name+mergePatch.suffix(), name+request.suffix()) || found
 		}
 	}
+}
+
+// replace replaces a component by another one if they are the same.
+func (c *components) replace(name, other string) bool {
+	if c.done[name] == nil || c.done[other] == nil || !same(c.done[name], c.done[other]) {
+		return false
+	}
+	delete(c.done, name)
+	redirect(c.done, name, other)
+	return true
 }
 
 // same reports whether two components differ in their titles alone.
@@ -300,25 +308,32 @@ func redirect(value any, from, to string) {
 	}
 }
 
-// properties returns the properties that are in exchanges of one form.
-func (c *components) properties(file string, value any, as form) object {
+// properties returns the properties of a schema that are in exchanges of one form.
+func (c *components) properties(file string, s map[string]any, as form) object {
 	out := object{}
-	named, _ := value.(map[string]any)
+	named, _ := s["properties"].(map[string]any)
+	required, _ := s["required"].([]any)
 	for name, member := range named {
 		if s, ok := member.(map[string]any); ok && hidden(s, as) {
 			continue
 		}
 		out[name] = c.value(file, member, as)
+		if as == mergePatch {
+			out[name] = onCreate(out[name])
+			if !slices.Contains(required, any(name)) {
+				out[name] = orNull(out[name])
+			}
+		}
 	}
 	return out
 }
 
 // hidden reports whether a property is in exchanges of the other form alone.
 func hidden(s map[string]any, as form) bool {
-	if as == request {
-		return s["readOnly"] == true
+	if as == response {
+		return s["writeOnly"] == true
 	}
-	return s["writeOnly"] == true
+	return s["readOnly"] == true
 }
 
 // withoutReadOnly removes what is not in requests from the required properties.

@@ -70,6 +70,19 @@ func (b *builder) save(t *schema.Type, name string) object {
 	}
 }
 
+// patch describes the merge patch of an object.
+func (b *builder) patch(t *schema.Type, name string) object {
+	operation := b.save(t, name)
+	operation["summary"] = "Change members of " + article(t.Title)
+	operation["description"] = "A merge patch (RFC 7396): the members that the patch has are changed at every depth, null removes one, and arrays are replaced. The object must exist."
+	body := jsonBody(refTo("schemas", name+mergePatch.suffix()))
+	content := body["content"].(object)
+	content["application/merge-patch+json"] = content["application/json"]
+	operation["requestBody"] = body
+	delete(operation["responses"].(object), "201")
+	return operation
+}
+
 // saveAll describes the write of several objects.
 func (b *builder) saveAll(t *schema.Type, name string) object {
 	one := refTo("schemas", name+request.suffix())

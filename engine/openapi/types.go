@@ -55,6 +55,7 @@ func (b *builder) addType(t *schema.Type) {
 		b.put(path, t, "save"+name, b.saveAll(t, name), parameters, "POST", "PUT")
 	}
 	b.put(path+"/{id}", t, "put"+name, b.save(t, name), below, "PUT", "POST")
+	b.put(path+"/{id}", t, "patch"+name, b.patch(t, name), below, "PATCH")
 }
 
 func idSchema() object { return refTo("schemas", "ObjectId") }
@@ -62,7 +63,7 @@ func idSchema() object { return refTo("schemas", "ObjectId") }
 // put adds an operation to a path, with the first of its methods that the type supports.
 // Other methods that it supports do the same.
 func (b *builder) put(path string, t *schema.Type, id string, operation object, parameters []any, methods ...string) {
-	methods = slices.DeleteFunc(methods, func(method string) bool { return !slices.Contains(t.Methods, method) })
+	methods = slices.DeleteFunc(methods, func(method string) bool { return !slices.Contains(t.ObjectMethods(), method) })
 	if len(methods) == 0 || methods[0] != "GET" && !b.may(t) {
 		return
 	}
@@ -104,8 +105,10 @@ func (b *builder) object(t *schema.Type, name string) {
 	}
 	read["x-resource"] = t.Source["x-resource"]
 	if t.Writable() {
-		b.components.ref(at, request)
-		b.input(t, name+request.suffix())
+		for _, as := range []form{request, mergePatch} {
+			b.components.ref(at, as)
+			b.input(t, name+as.suffix())
+		}
 	}
 }
 
@@ -124,7 +127,7 @@ func (b *builder) common(t *schema.Type) object {
 	return fields
 }
 
-// input completes the schema of what can be written. Absent properties of a stored
+// input completes a schema of what can be written. Absent properties of a stored
 // object are left alone, so that none is required; those that a new object needs are
 // named.
 func (b *builder) input(t *schema.Type, name string) {
@@ -173,7 +176,7 @@ func onCreate(value any) any {
 // orNull returns a schema that also accepts null.
 func orNull(value any) any {
 	s, ok := value.(object)
-	if !ok {
+	if !ok || acceptsNull(s) {
 		return value
 	}
 	out := object{}
@@ -193,6 +196,15 @@ func orNull(value any) any {
 	}
 	out["anyOf"] = []any{inner, object{"type": "null"}}
 	return out
+}
+
+func acceptsNull(s object) bool {
+	types, _ := s["type"].([]any)
+	parts, _ := s["anyOf"].([]any)
+	return slices.Contains(types, any("null")) || slices.ContainsFunc(parts, func(part any) bool {
+		inner, _ := part.(object)
+		return inner["type"] == "null"
+	})
 }
 
 // page adds the envelopes of lists and of collection writes.

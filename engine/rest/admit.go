@@ -14,7 +14,7 @@ func (r *Call) admit(t *schema.Type, network, id string) error {
 	if id == "" {
 		return access.MayWriteSome(r.caller, t, network)
 	}
-	err := access.MayWrite(r.caller, t, network, id, false)
+	err := access.MayWrite(r.caller, t, network, id, r.patches())
 	if err != nil && access.MayWrite(r.caller, t, network, id, true) == nil {
 		return nil
 	}

@@ -55,7 +55,10 @@ func (b *body) close() { _ = b.file.Close() } // a file that remains is not the 
 
 // receive writes the body of the request to a temporary file.
 func (r *Call) receive(limit int) (*body, error) {
-	if err := checkMediaType(r.c.GetHeader("Content-Type")); err != nil {
+	if err := checkMediaType(r.c.GetHeader("Content-Type"), r.patches()); err != nil {
+		if r.patches() {
+			r.c.Header("Accept-Patch", acceptPatch)
+		}
 		return nil, err
 	}
 	b := &body{limit: int64(limit)}
@@ -238,15 +241,20 @@ func (r *Call) discard(in io.Reader) {
 	}
 }
 
-// checkMediaType accepts the content types that clients send with JSON.
-func checkMediaType(header string) error {
+// acceptPatch lists the media types of merge patches (RFC 7396).
+const acceptPatch = "application/merge-patch+json, application/json"
+
+// checkMediaType accepts the content types that clients send with JSON. With PATCH,
+// other types that end in +json, such as that of a JSON Patch, mean something else.
+func checkMediaType(header string, patch bool) error {
 	if header == "" {
 		return nil
 	}
 	media, _, err := mime.ParseMediaType(header)
 	switch {
 	case err != nil:
-	case media == "application/json", strings.HasSuffix(media, "+json"), media == "text/plain", media == "application/x-www-form-urlencoded":
+	case media == "application/json", media == "application/merge-patch+json", media == "text/plain", media == "application/x-www-form-urlencoded",
+		strings.HasSuffix(media, "+json") && !patch:
 		return nil
 	}
 	return message.MediaType.Error(message.Params{"value": header})

@@ -28,7 +28,7 @@ const preflightAge = 10 * time.Minute
 var (
 	corsRequestHeaders = []string{"Accept-Language", "Authorization", "Content-Encoding", "Content-Type", "If-Match", "If-Modified-Since",
 		"If-None-Match", "If-Range", "If-Unmodified-Since", "Prefer", "Range", requestIDHeader}
-	corsResponseHeaders = []string{"Accept-Ranges", "Allow", "Content-Disposition", "Content-Range", "ETag", "Location", "Preference-Applied",
+	corsResponseHeaders = []string{"Accept-Patch", "Accept-Ranges", "Allow", "Content-Disposition", "Content-Range", "ETag", "Location", "Preference-Applied",
 		rateLimitHeader, rateLimitPolicyHeader, "Retry-After", "Warning", "WWW-Authenticate", requestIDHeader}
 )
 
@@ -49,7 +49,7 @@ func (c CORS) handler() (*cors.Cors, error) {
 		AllowOriginVaryRequestFunc: func(r *http.Request, origin string) (bool, []string) {
 			return allowed[origin] && len(r.Header.Values("Origin")) == 1, nil
 		},
-		AllowedMethods:   []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut},
+		AllowedMethods:   []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch},
 		AllowedHeaders:   corsRequestHeaders,
 		ExposedHeaders:   corsResponseHeaders,
 		AllowCredentials: c.Credentials,

@@ -148,8 +148,10 @@ func FuzzMediaType(f *testing.F) {
 		f.Add(header)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		if err := checkMediaType(header); err != nil {
-			checkKind(t, err, message.UnsupportedMediaType)
+		for _, patch := range []bool{false, true} {
+			if err := checkMediaType(header, patch); err != nil {
+				checkKind(t, err, message.UnsupportedMediaType)
+			}
 		}
 	})
 }

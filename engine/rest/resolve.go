@@ -214,7 +214,7 @@ func (r *Call) object(t *schema.Type, parent, id, template string) (*Route, erro
 		r.path = []pathValue{{"id", id}, {t.Parent, parent}}
 		return form, nil
 	}
-	return &Route{Path: template, Methods: t.Methods, cost: readCost, Serve: func(r *Call) error {
+	return &Route{Path: template, Methods: t.ObjectMethods(), cost: readCost, Serve: func(r *Call) error {
 		if r.reads() {
 			return r.get(t, parent, id)
 		}

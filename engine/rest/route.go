@@ -187,6 +187,9 @@ func (r *Call) serve(route *Route, err error) error {
 			return err
 		}
 		r.c.Header("Allow", strings.Join(route.allow(), ", "))
+		if slices.Contains(route.Methods, http.MethodPatch) {
+			r.c.Header("Accept-Patch", acceptPatch)
+		}
 		return r.empty(http.StatusNoContent)
 	}
 	if refused, failed := r.identify(route, err); refused {
@@ -244,3 +247,6 @@ func (r *Call) identify(route *Route, err error) (refused bool, _ error) {
 
 // reads reports whether the request reads.
 func (r *Call) reads() bool { return slices.Contains(readMethods, r.c.Request.Method) }
+
+// patches reports whether the request changes an existing object only.
+func (r *Call) patches() bool { return r.c.Request.Method == http.MethodPatch }

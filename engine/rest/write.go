@@ -73,7 +73,7 @@ func (r *Call) writeObject(t *schema.Type, parent, id string) error {
 	if err := r.options(t, &batch); err != nil {
 		return err
 	}
-	op := engine.Operation{Type: t, ID: id}
+	op := engine.Operation{Type: t, ID: id, MergePatch: r.patches()}
 	if err := r.conditions(&op, true); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type Type struct {
 	IDProperty string
 	// Paths are reserved paths below the type, which are not valid ids.
 	Paths []string
-	// Methods are the supported methods except OPTIONS.
+	// Methods are the supported methods except OPTIONS, and PATCH of an object.
 	Methods    []string
 	Permission string
 	// Label is the property that references show as the name, or "".
@@ -117,6 +117,14 @@ func (w *Warning) Matches(ctx context.Context, object map[string]any) (bool, err
 	}
 	is, err := meets(ctx, w.when, object)
 	return is && (len(w.unless) == 0 || slices.ContainsFunc(w.unless, fails)), err
+}
+
+// ObjectMethods returns the methods of a single object: PATCH besides PUT.
+func (t *Type) ObjectMethods() []string {
+	if slices.Contains(t.Methods, "PUT") {
+		return append(slices.Clone(t.Methods), "PATCH")
+	}
+	return t.Methods
 }
 
 // Writable reports whether the type supports POST and PUT.

@@ -16,7 +16,7 @@ import (
 // that is not visible.
 func (w *Writing) admit(s store.Snapshot, changes []*Change, version func(*Change) int64) error {
 	for _, c := range changes {
-		if err := w.e.access.MayWrite(w.caller, c.Type, c.Context, c.ID, version(c) > 0); err != nil {
+		if err := w.e.access.MayWrite(w.caller, c.Type, c.Context, c.ID, version(c) > 0 || c.op.MergePatch); err != nil {
 			return err
 		}
 	}
@@ -24,6 +24,9 @@ func (w *Writing) admit(s store.Snapshot, changes []*Change, version func(*Chang
 		return err
 	}
 	for _, c := range changes {
+		if c.op.MergePatch && version(c) == 0 {
+			return c.missing()
+		}
 		if c.op.OnlyNew && version(c) > 0 {
 			return message.AlreadyExists.Error(message.Params{"type": c.Type.Name, "id": c.ID})
 		}
@@ -39,6 +42,11 @@ func (w *Writing) admit(s store.Snapshot, changes []*Change, version func(*Chang
 		}
 	}
 	return nil
+}
+
+// missing is the error for an object that does not exist as far as the caller sees.
+func (c *Change) missing() error {
+	return message.ObjectNotFound.Error(message.Params{"type": c.Type.Name, "id": c.ID})
 }
 
 // versionShown returns access.Version of the stored object, "" if there is none.
@@ -67,6 +75,8 @@ func (w *Writing) admitVisible(s store.Snapshot, changes []*Change, version func
 	for _, c := range changes {
 		visible := w.e.access.Visible(w.caller, c.Type, c.Context)
 		switch {
+		case query.IsNone(visible) && c.op.MergePatch:
+			return c.missing()
 		case query.IsNone(visible):
 			return message.ResultInvisible.Error(message.Params{"type": c.Type.Name, "id": c.ID})
 		case version(c) > 0 && !(query.IsAll(visible) && query.IsAll(w.e.access.Writable(w.caller, c.Type, c.Context))):

@@ -22,7 +22,8 @@ type Change struct {
 	// Network is where the record is kept, "" for a global type; Context is the
 	// network of the call.
 	Network, Context, ID string
-	// Patch is what the client sent, in normal form; a null removes a property.
+	// Patch is what the client sent, in normal form; a null removes a property. In the
+	// transaction, an object of a merge patch is the one that it results in.
 	Patch map[string]any
 	// Kept carries a value from a type's Prepare hook to its other hooks.
 	Kept any
@@ -38,6 +39,8 @@ type request struct {
 	// op is nil for a change that a hook added.
 	op     *Operation
 	listed bool
+	// nested are the objects in a merge patch as the client sent them, by property.
+	nested map[string]map[string]any
 	// wanted is the objectState that the client sent, or "".
 	wanted string
 	// malformed and unknown are the faults found while the object was brought into

@@ -230,6 +230,7 @@ func (c *Change) storedVersion() int64 {
 }
 
 func (w *Writing) merge(c *Change) {
+	c.mergeNested()
 	patch := c.Patch
 	for name, value := range patch {
 		if member := c.Type.Shape.Member(name); member != nil && member.WriteOnly && value == nil {
@@ -239,6 +240,11 @@ func (w *Writing) merge(c *Change) {
 	}
 	hidesSecrets := c.Type.Shape.HasSecrets && !w.e.access.MayReadSecrets(c.Caller, c.Type, c.Context)
 	c.After = document.Merge(c.Type.Shape, c.Before, patch, hidesSecrets)
+	for name := range c.nested { // which keep what is hidden, and may remove it
+		if value := patch[name]; value != nil {
+			c.After[name] = value
+		}
+	}
 	for _, edit := range c.edits {
 		edit(c.After)
 	}

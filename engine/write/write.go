@@ -42,6 +42,9 @@ type Operation struct {
 	IfVersion func(version string) bool
 	// OnlyNew refuses an existing object (If-None-Match: *).
 	OnlyNew bool
+	// MergePatch merges Object into an existing object at every depth (RFC 7396), and
+	// never creates one.
+	MergePatch bool
 	// Set are properties that the service sets, in stored form, including read-only
 	// ones.
 	Set map[string]any
@@ -318,6 +321,7 @@ func (c *Change) normalise(unknown FieldValidation) {
 			malformed(d, at.String(), params)
 		},
 	}
+	c.keepNested()
 	n.Object(c.Type.Shape, object)
 	maps.Copy(object, c.op.Set)
 	c.Patch, c.Kept = object, c.op.Kept

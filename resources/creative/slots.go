@@ -106,8 +106,14 @@ func mergeSlots(c *engine.Change, s slots) {
 		if !given {
 			continue
 		}
+		patch, partial := c.MergePatch(v.property)
 		for _, tag := range slices.Sorted(maps.Keys(merged)) {
-			if _, kept := values[tag]; !kept && s.kindOf(tag, merged[tag]) == v.kind && !isNew(tag) {
+			_, kept := values[tag]
+			if partial {
+				value, patched := patch[tag]
+				kept = !patched || value != nil
+			}
+			if !kept && s.kindOf(tag, merged[tag]) == v.kind && !isNew(tag) {
 				delete(merged, tag)
 			}
 		}

@@ -1,0 +1,43 @@
+package write
+
+import (
+	"marquee/engine/document"
+	"marquee/engine/message"
+)
+
+// keepNested keeps the objects in a merge patch before it is brought into normal form,
+// in which null is an absent member.
+func (c *Change) keepNested() {
+	if !c.op.MergePatch {
+		return
+	}
+	c.nested = map[string]map[string]any{}
+	for name, value := range c.op.Object {
+		member := c.Type.Shape.Member(name)
+		if object, is := value.(map[string]any); is && member != nil && !member.ReadOnly {
+			c.nested[name], _ = document.Clone(object).(map[string]any)
+		}
+	}
+}
+
+// mergeNested merges the objects in a merge patch into the stored ones. What the client
+// sent has been checked with the rest of the patch, so that faults in the normal form
+// need not be reported again.
+func (c *Change) mergeNested() {
+	n := document.Normaliser{Unknown: func(document.Pointer) {}, Fault: func(*message.Definition, document.Pointer, message.Params) {}}
+	for name, object := range c.nested {
+		one := map[string]any{name: document.MergePatch(c.Type.Shape.Member(name), c.Before[name], object)}
+		if !document.Equal(one[name], c.Before[name]) {
+			n.Object(c.Type.Shape, one)
+		}
+		c.Patch[name] = one[name]
+	}
+}
+
+// MergePatch returns the object that a merge patch has for a property, as the client
+// sent it, in which null removes a member; ok is false if the property is replaced as a
+// whole.
+func (c *Change) MergePatch(property string) (object map[string]any, ok bool) {
+	object, ok = c.nested[property]
+	return object, ok
+}
