@@ -66,15 +66,21 @@ func randomPatch(random *rand.Rand) map[string]any {
 	}
 	siteTarget := func() any {
 		return object(map[string]func() any{
-			"sites":   func() any { return some(nil, []any{}, []any{"s"}, []any{map[string]any{"id": "r"}, "s"}, []any{"none"}) },
+			"sites": func() any {
+				return some(nil, []any{}, []any{"s"}, []any{map[string]any{"id": "r"}, "s"}, []any{"none"})
+			},
 			"negated": func() any { return some(nil, true, false) },
 		})
 	}
 	targeting := func() any {
 		return object(map[string]func() any{
-			"siteTarget":      siteTarget,
-			"keywordTargets":  func() any { return some(nil, []any{}, []any{map[string]any{"keywords": []any{"k"}, "notKeywords": nil}}) },
-			"dateTarget":      func() any { return object(map[string]func() any{"timeZoneSetting": func() any { return some(nil, "USER", "SYSTEM") }}) },
+			"siteTarget": siteTarget,
+			"keywordTargets": func() any {
+				return some(nil, []any{}, []any{map[string]any{"keywords": []any{"k"}, "notKeywords": nil}})
+			},
+			"dateTarget": func() any {
+				return object(map[string]func() any{"timeZoneSetting": func() any { return some(nil, "USER", "SYSTEM") }})
+			},
 			"keyValueTargets": func() any { return some(nil, []any{map[string]any{"entries": map[string]any{"k": []any{"v"}}}}) },
 		})
 	}
