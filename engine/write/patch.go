@@ -24,7 +24,7 @@ func (c *Change) keepNested() {
 // sent has been checked with the rest of the patch, so that faults in the normal form
 // need not be reported again.
 func (c *Change) mergeNested() {
-	n := document.Normaliser{Unknown: func(document.Pointer) {}, Fault: func(*message.Definition, document.Pointer, message.Params) {}}
+	n := document.Normaliser{Unknown: func(document.Pointer, bool) {}, Fault: func(*message.Definition, document.Pointer, message.Params) {}}
 	for name, object := range c.nested {
 		one := map[string]any{name: document.MergePatch(c.Type.Shape.Member(name), c.Before[name], object)}
 		if !document.Equal(one[name], c.Before[name]) {
