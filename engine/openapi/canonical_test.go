@@ -96,13 +96,13 @@ func TestCanonicalOperations(t *testing.T) {
 	short, all := read(t, load(t), openapi.Options{}), read(t, load(t), openapi.Options{All: true})
 	for path, want := range map[string][2]string{
 		"/api/v1/orders":                 {"get post", "get head post put"},
-		"/api/v1/orders/{id}":            {"get put", "get head post put"},
+		"/api/v1/orders/{id}":            {"get patch put", "get head patch post put"},
 		"/api/v1/sspconnections":         {"get", "get head"},
 		"/api/v1/batch":                  {"post", "post put"},
 		"/api/v1/segments/upload":        {"post", "post put"},
 		"/api/authenticate":              {"post", "post"},
 		"/healthz":                       {"get", "get head"},
-		"/api/v1/assets/{creative}/{id}": {"get put", "get head post put"},
+		"/api/v1/assets/{creative}/{id}": {"get patch put", "get head patch post put"},
 	} {
 		if found := strings.Join(methods(short, path), " "); found != want[0] {
 			t.Errorf("%s has %s instead of %s", path, found, want[0])
