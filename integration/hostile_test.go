@@ -24,8 +24,9 @@ type hostile struct {
 
 func text(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
 
+// repeated makes the body for each request, as all of them together are large.
 func repeated(before, unit string, n int, after string) func() io.Reader {
-	return text(before + strings.Repeat(unit, n) + after)
+	return func() io.Reader { return strings.NewReader(before + strings.Repeat(unit, n) + after) }
 }
 
 func nested(levels int) func() io.Reader {

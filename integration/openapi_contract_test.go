@@ -34,7 +34,8 @@ type pathTemplate struct {
 	item     map[string]any
 }
 
-// contracts has those of all documents, by entity tag.
+// contracts has those of documents without types of a case's own, by entity tag. They
+// take 10 MB each.
 var contracts struct {
 	sync.Mutex
 	byTag map[string]*contract
@@ -74,7 +75,9 @@ func (s *service) contractOf(types *schema.Registry) (*contract, error) {
 		if contracts.byTag == nil {
 			contracts.byTag = map[string]*contract{}
 		}
-		contracts.byTag[tag] = c
+		if len(s.schemas) == 0 {
+			contracts.byTag[tag] = c
+		}
 	}
 	s.contracts.types, s.contracts.contract = types, c
 	return c, nil

@@ -160,9 +160,7 @@ func TestAssetSettingsRefused(t *testing.T) {
 func TestUploadMemory(t *testing.T) { eachStore(t, testUploadMemory) }
 
 func testUploadMemory(t *testing.T, fresh newStore) {
-	if runtime.GOOS != "linux" || procRace {
-		t.Skip("only Linux reports the memory of a process, and the race detector needs more")
-	}
+	measures(t)
 	const uploads, size = 12, 20 << 20
 	p := procServe(t, fresh(t))
 	p.creative()

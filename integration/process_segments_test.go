@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -43,9 +42,7 @@ func (p *proc) upload(status int, body []byte) *answer {
 func TestSegmentsMemory(t *testing.T) { eachStore(t, testSegmentsMemory) }
 
 func testSegmentsMemory(t *testing.T, fresh newStore) {
-	if runtime.GOOS != "linux" || procRace {
-		t.Skip("only Linux reports the memory of a process, and the race detector needs more")
-	}
+	measures(t)
 	const n, most = 30_000, 60 << 20
 	p := procServe(t, fresh(t))
 	p.signIn("admin", procPassword)

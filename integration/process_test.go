@@ -73,6 +73,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // Many small servers make much garbage: a fifth of the time.
 	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(768 << 20) // Beyond that, garbage is collected more often.
+	}
 	code := m.Run()
 	if procBuild.dir != "" {
 		os.RemoveAll(procBuild.dir)

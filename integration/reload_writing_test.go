@@ -189,10 +189,9 @@ func testReloadBesideUpload(t *testing.T, fresh newStore) {
 	served := make(chan error, 1)
 	go func() { served <- s.swap(s.engine, searching("code")) }()
 	for start, i := time.Now(), 0; i < 40 || time.Since(start) < time.Second; i++ {
-		began := time.Now()
 		a := s.ask(token, http.MethodPost, fmt.Sprintf("/api/v1/venues/v%d?context=main", i%40), fmt.Sprintf(`{"code": "beside%d"}`, i%40), nil)
-		if took := time.Since(began); a.status != http.StatusOK || took > 2*time.Second {
-			t.Fatalf("beside an upload and a reload: %d %.300s after %v", a.status, a.body, took)
+		if a.status != http.StatusOK { // one that waited for the upload would wait for ever
+			t.Fatalf("beside an upload and a reload: %d %.300s", a.status, a.body)
 		}
 	}
 	release()

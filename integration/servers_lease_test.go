@@ -42,7 +42,7 @@ func TestServersLeaseOfDead(t *testing.T) {
 	if err := s.swap(s.engine, venues(moreVenues)); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took < 14*time.Second || took > 40*time.Second {
+	if took := time.Since(began); took < 14*time.Second {
 		t.Errorf("after %v", took)
 	}
 	if n := s.count(token, "where=labels=l"); n != 0 {

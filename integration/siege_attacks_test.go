@@ -278,11 +278,7 @@ func littleAhead(_, _ string, c syscall.RawConn) error {
 func strikeUploads(s *siege) {
 	one := `{"segmentId": "packed", "name": "Packed", "dataSource": "ADOBE", "description": "` + strings.Repeat("x", 560) + `"}`
 	body, header := gzipped(listing(100_000, func(int) string { return one }))
-	uploads := 3
-	if siegeWhole() {
-		uploads = 12
-	}
-	atOnce(uploads, func(int) { s.as(s.author, http.MethodPost, uploadPath, header, body) })
+	atOnce(12, func(int) { s.as(s.author, http.MethodPost, uploadPath, header, body) })
 }
 
 func strikeUpload(s *siege) {

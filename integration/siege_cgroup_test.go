@@ -5,16 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 )
 
 // TestSiegeWithinLimit sends all attacks to a process that is ended by the system
 // when it takes more than 512 MiB, as a container of that size is.
 func TestSiegeWithinLimit(t *testing.T) {
-	if runtime.GOOS != "linux" || procRace {
-		t.Skip("the memory of a process is measured on Linux, and the race detector takes more")
-	}
+	measures(t)
 	limited := memoryLimit(t, 512<<20)
 	newSiege(t, newSQLite(t), limited).endure(450<<20, attacks...)
 }

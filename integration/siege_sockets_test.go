@@ -14,10 +14,7 @@ import (
 // strikeBeginnings sends the beginnings of bodies on as many sockets as there can
 // be, and nothing more.
 func strikeBeginnings(s *siege) {
-	sockets, held := 2000, 2*time.Second
-	if siegeWhole() {
-		sockets, held = 10_000, 12*time.Second // longer than they are waited for
-	}
+	const sockets, held = 10_000, 12 * time.Second // longer than they are waited for
 	paths := []string{"/api/v1/batch?context=main", "/api/v1/users/reader", "/api/v1/advertisers?context=main", "/api/authenticate"}
 	s.hold(sockets, held, func(i int) string {
 		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", paths[i%len(paths)], s.reader)
@@ -26,10 +23,7 @@ func strikeBeginnings(s *siege) {
 
 // strikeUnreadPages asks for pages of large objects, and reads none of them.
 func strikeUnreadPages(s *siege) {
-	sockets, held := 220, 2*time.Second
-	if siegeWhole() {
-		sockets, held = 600, 20*time.Second
-	}
+	const sockets, held = 600, 20 * time.Second
 	s.dialer.Control = littleAhead
 	s.hold(sockets, held, func(int) string {
 		return "GET /api/v1/layouts?context=main HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + s.reader + "\r\n\r\n"
@@ -78,12 +72,7 @@ func (s *siege) hold(sockets int, held time.Duration, text func(i int) string) {
 }
 
 // largeLayouts is how many layouts are changed at once.
-func largeLayouts() int {
-	if siegeWhole() {
-		return 60
-	}
-	return 20
-}
+const largeLayouts = 60
 
 // prepareLayouts stores layouts of almost the largest size, and has users who may
 // change them.
@@ -95,7 +84,7 @@ func prepareLayouts(s *siege) {
 		s.authors = append(s.authors, s.user(fmt.Sprintf("author-%d", i), "author"))
 	}
 	body, header := gzipped(fmt.Sprintf(`{"name": "Big", "html": %q}`, strings.Repeat("<p>0123456789</p>\n", 980_000/18)))
-	for i := range largeLayouts() {
+	for i := range largeLayouts {
 		if a := s.as(s.author, http.MethodPost, fmt.Sprintf("/api/v1/layouts/big%02d?context=main", i), header, body); a.status != http.StatusCreated {
 			s.t.Fatalf("%d %.200s", a.status, a.body)
 		}
@@ -110,15 +99,13 @@ func strikeLayouts(s *siege) {
 // strikeLayoutsOften sends more of these changes at once than can be made before
 // their deadline, which takes as long.
 func strikeLayoutsOften(s *siege) {
-	if siegeWhole() {
-		s.changeLayouts(25)
-	}
+	s.changeLayouts(25)
 }
 
 // changeLayouts has users change all large layouts, each a number of times at once.
 func (s *siege) changeLayouts(times int) {
 	atOnce(times*len(s.authors), func(i int) {
 		s.as(s.authors[i%len(s.authors)], http.MethodPost, "/api/v1/layouts?context=main", http.Header{"Prefer": {"return=minimal"}},
-			[]byte(listing(largeLayouts(), func(k int) string { return fmt.Sprintf(`{"id": "big%02d", "name": "By %d"}`, k, i) })))
+			[]byte(listing(largeLayouts, func(k int) string { return fmt.Sprintf(`{"id": "big%02d", "name": "By %d"}`, k, i) })))
 	})
 }

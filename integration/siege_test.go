@@ -83,31 +83,35 @@ type attack struct {
 	hold time.Duration
 }
 
-// TestSiege sends the requests that cost most for their size, beside honest ones:
-// memory is bounded, refusals have a code, and the honest client is served.
-// All attacks are sent at once; MARQUEE_SIEGE has each sent by itself as well,
-// and judges the times that requests take.
+// TestSiege sends the requests that cost most for their size, each kind by itself and
+// all at once, beside honest ones: memory is bounded, refusals have a code, and the
+// honest client is served.
 func TestSiege(t *testing.T) {
+	measures(t)
 	for _, on := range []struct {
 		store string
 		fresh newStore
 	}{{"sqlite", newSQLite}, {"mongodb", reusing(t)}} {
 		t.Run(on.store, func(t *testing.T) {
-			if runtime.GOOS != "linux" || procRace {
-				t.Skip("the memory of a process is measured on Linux, and the race detector takes more")
-			}
 			for _, a := range attacks {
-				if siegeWhole() {
-					t.Run(a.name, func(t *testing.T) { newSiege(t, on.fresh(t)).endure(siegeMemory, a) })
-				}
+				t.Run(a.name, func(t *testing.T) { newSiege(t, on.fresh(t)).endure(siegeMemory, a) })
 			}
 			t.Run("all at once", func(t *testing.T) { newSiege(t, on.fresh(t)).endure(siegeMemory, attacks...) })
 		})
 	}
 }
 
-// siegeWhole reports whether the suite runs at full size.
-func siegeWhole() bool { return os.Getenv("MARQUEE_SIEGE") != "" }
+// measures skips a test that judges the time or the memory of a process, which depend
+// on what else the machine does, except in make siege.
+func measures(tb testing.TB) {
+	tb.Helper()
+	if os.Getenv("MARQUEE_SIEGE") == "" {
+		tb.Skip("what depends on the machine is judged by 'make siege'")
+	}
+	if runtime.GOOS != "linux" || procRace {
+		tb.Skip("the memory of a process is measured on Linux, and the race detector takes more")
+	}
+}
 
 // newSiege starts the service on a store; within changes how the program is run.
 func newSiege(t *testing.T, store string, within ...func(*exec.Cmd)) *siege {
@@ -147,7 +151,7 @@ func (s *siege) user(name, role string) string {
 // client, and judges what both were answered and how much memory the process took.
 func (s *siege) endure(memory int64, attacks ...attack) {
 	s.t.Helper()
-	limit := s.patience()
+	limit := siegePatience
 	writeLimit := limit
 	s.together = len(attacks) > 1
 	for _, a := range attacks {
@@ -189,20 +193,15 @@ func (s *siege) endure(memory int64, attacks ...attack) {
 	s.p.stop()
 }
 
-// patience is within which time an honest client is answered.
-func (s *siege) patience() time.Duration {
-	if siegeWhole() {
-		return 2 * time.Second
-	}
-	return procPatience // beside other tests, on a machine that may be busy
-}
+// siegePatience is within which time an honest client is answered.
+const siegePatience = 2 * time.Second
 
 // probeLimit is within which time an attack's own honest request is answered.
 func (s *siege) probeLimit() time.Duration {
-	if s.together && siegeWhole() {
-		return deadline + s.patience()
+	if s.together {
+		return deadline + siegePatience
 	}
-	return max(s.patience(), uploadHold)
+	return max(siegePatience, uploadHold)
 }
 
 // guard ends the process before it takes the memory of the machine, until the
