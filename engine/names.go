@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"context"
+	"sync/atomic"
+
 	"marquee/engine/access"
 	"marquee/engine/catalog"
 	"marquee/engine/read"
@@ -58,3 +61,9 @@ const (
 	Strict   = write.Strict
 	Ignore   = write.Ignore
 )
+
+// WithDoubt returns a context for reads and writes that set doubt when they may leave
+// something out because of moves between teams that have not been followed up.
+func WithDoubt(ctx context.Context, doubt *atomic.Bool) context.Context {
+	return access.WithDoubt(ctx, doubt)
+}

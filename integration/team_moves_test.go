@@ -125,12 +125,26 @@ func testManyTeamMoves(t *testing.T, fresh newStore) {
 	counts(many+1, 0)
 	c.send("POST", "/api/v1/advertisers/adv?context=main", `{"team": "b"}`, 200, "")
 	counts(0, 0)
+	const inDoubt = "warning.owners.in.doubt"
+	for who, warned := range map[*conversation]bool{c: false, anna: true, bert: true} {
+		for _, path := range []string{"lineitems?context=main", "lineitems/m00000?context=main", "audit?context=main&type=lineitems&id=m00000"} {
+			if a := who.s.ask(who.token, "GET", "/api/v1/"+path, "", nil); strings.Contains(a.header.Get("Warning"), inDoubt) != warned {
+				t.Errorf("%s of a caller who may not see it now (%t): %d with the warning %q", path, warned, a.status, a.header.Get("Warning"))
+			}
+		}
+		if a := who.send("GET", "/api/v1/tiers?context=main", "", 200, ""); a.header.Get("Warning") != "" {
+			t.Errorf("a type that belongs to nobody has the warning %q", a.header.Get("Warning"))
+		}
+	}
 	anna.wantSeen(false, "lineitems/m00000", "lineitems/m01199", "creatives/c", "orders/o")
 	bert.wantSeen(false, "lineitems/m01199")
 	// Objects that do not belong to it are seen meanwhile, and what is written is right.
 	c.send("POST", "/api/v1/lineitems/free?context=main", `{"name": "F"}`, 201, "")
 	anna.wantSeen(true, "lineitems/free")
 	c.follow()
+	if a := bert.send("GET", "/api/v1/lineitems?context=main", "", 200, ""); a.header.Get("Warning") != "" {
+		t.Errorf("when all have followed, there is the warning %q", a.header.Get("Warning"))
+	}
 	bert.wantSeen(true, "lineitems/m00000", "lineitems/m01199", "creatives/c", "orders/o")
 	for who, n := range map[*conversation]int{c: many + 2, anna: 1, bert: many + 2} {
 		who.send("GET", "/api/v1/lineitems?context=main&pageSize=1", "", 200, fmt.Sprintf(`{"totalCount": %d}`, n))

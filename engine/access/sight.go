@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"marquee/engine/catalog"
 	"marquee/engine/query"
@@ -62,13 +63,24 @@ func (v *Sight) Visible(ctx context.Context, s store.Snapshot, a Access, caller 
 			return nil, err
 		}
 	}
-	switch {
-	case now.many:
-		return query.None, nil
-	case len(now.values) == 0:
+	if len(now.values) == 0 {
 		return visible, nil
 	}
+	if doubt, watched := ctx.Value(doubtKey{}).(*atomic.Bool); watched {
+		doubt.Store(true)
+	}
+	if now.many {
+		return query.None, nil
+	}
 	return query.And{visible, query.Not{Of: query.In{Field: t.OwnerField(), Values: now.values}}}, nil
+}
+
+type doubtKey struct{}
+
+// WithDoubt returns a context for reads and writes that set doubt when they may leave
+// something out because its owners are in doubt.
+func WithDoubt(ctx context.Context, doubt *atomic.Bool) context.Context {
+	return context.WithValue(ctx, doubtKey{}, doubt)
 }
 
 // Suppose makes Visible suppose that no owners are in doubt where that is not known yet.

@@ -15,7 +15,7 @@ func (b *builder) get(t *schema.Type, name string) object {
 		"summary":    "Get " + article(t.Title),
 		"parameters": []any{refTo("parameters", "fields"), refTo("parameters", "includeHidden"), refTo("parameters", "ifMatchRead"), refTo("parameters", "ifNoneMatchRead")},
 		"responses": b.responses(reading, t, object{
-			"200": answer("The object.", refTo("schemas", name), "ETag"),
+			"200": answer("The object.", refTo("schemas", name), "ETag", "Warning"),
 			"304": refTo("responses", "NotModified"),
 		}),
 	}

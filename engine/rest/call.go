@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gin-gonic/gin"
 
@@ -28,6 +29,9 @@ type Call struct {
 	path []pathValue
 	// unbound is the context of the request without its deadline.
 	unbound context.Context
+	// doubt reports whether the answer may leave something out because its owners are in
+	// doubt.
+	doubt atomic.Bool
 	// share is the call's part of the memory budget, or nil.
 	share *budget.Share
 	// in is the body while it arrives, or nil.

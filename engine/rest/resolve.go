@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
@@ -139,9 +140,13 @@ func (s *Server) api(c *gin.Context) {
 
 // answer runs a call, and answers with the error that it returns.
 func (s *Server) answer(c *gin.Context, run func(*Call) error) {
-	r := &Call{s: s, c: c, unbound: c.Request.Context()}
+	r := &Call{s: s, c: c}
+	r.unbound = engine.WithDoubt(c.Request.Context(), &r.doubt)
 	defer r.close()
 	err := run(r)
+	if r.doubt.Load() {
+		r.warn(message.WarningOwnersInDoubt.With(nil))
+	}
 	if err != nil && c.Writer.Written() {
 		s.logger(c).Error("answer broken off", slog.String("cause", err.Error()))
 		panic(http.ErrAbortHandler)

@@ -62,9 +62,13 @@ func (r *Call) Dropped(listed bool, unknown []engine.Unknown) {
 // warnFollowing adds a Warning header for each type of which more objects will change.
 func (r *Call) warnFollowing(types []string) {
 	for _, name := range types {
-		m := message.WarningDependantsFollow.With(message.Params{"type": name})
-		r.c.Writer.Header().Add("Warning", warning(m.Code()+": "+m.String()))
+		r.warn(message.WarningDependantsFollow.With(message.Params{"type": name}))
 	}
+}
+
+// warn adds a Warning header.
+func (r *Call) warn(m message.Message) {
+	r.c.Writer.Header().Add("Warning", warning(m.Code()+": "+m.String()))
 }
 
 // writeObject creates or updates the object that the path names.
