@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -175,7 +176,8 @@ func TestFirstType(t *testing.T) {
 }
 
 // TestBackupAsPrinted: the commands that copy an embedded store work while it
-// is served, from the folder in which the service was started.
+// is served and written to, from the folder in which the service was started, and so do
+// those that restore it.
 func TestBackupAsPrinted(t *testing.T) {
 	t.Parallel()
 	needPrograms(t, "sqlite3")
@@ -183,17 +185,24 @@ func TestBackupAsPrinted(t *testing.T) {
 	p := procServe(t, "sqlite:"+filepath.Join(dir, "marquee-data", "marquee.db"))
 	p.signIn("admin", procPassword)
 	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/contextserviceconnections/c?context=main", `{"name": "C", "contextService": "X", "username": "u", "apiKey": "k"}`)
-	line := regexp.MustCompile("`(sqlite3 [^`]*)`")
-	text, err := os.ReadFile("../docs/how-to/backup.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	backup := line.FindStringSubmatch(string(text))
-	if backup == nil {
-		t.Fatal("backup.md has no line for a backup")
-	}
+	pages := shellBlocks(t, "../docs/how-to/backup.md", "## The embedded store")
 	blocks := shellBlocks(t, "../docs/how-to/import-and-export.md", "# Import and export")
-	for i, script := range []string{backup[1], blocks[0]} {
+	ended := make(chan struct{})
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-ended:
+				return
+			default:
+			}
+			if a, err := p.send(http.MethodPut, fmt.Sprintf("/api/v1/notes/n%d?context=main", n), nil, []byte(`{"text": "N"}`)); err != nil || a.status != http.StatusCreated {
+				t.Error(err, a)
+				return
+			}
+		}
+	})
+	for i, script := range []string{pages[0], blocks[0]} {
 		out, err := shellIn(t, dir, script)
 		if err != nil {
 			t.Fatalf("%s\n%s%v", script, out, err)
@@ -202,6 +211,9 @@ func TestBackupAsPrinted(t *testing.T) {
 		if got := exportRun(t, "sqlite:"+copied, "contextserviceconnections", "--context", "main", "--secrets"); !strings.Contains(got, `"apiKey":"k"`) {
 			t.Errorf("the copy has %s", got)
 		}
+		if info, err := os.Stat(copied); err != nil || info.Mode() != 0o600 {
+			t.Error("the copy: ", info.Mode(), err)
+		}
 		if err := os.Remove(copied); err != nil {
 			t.Fatal(err)
 		}
@@ -209,5 +221,20 @@ func TestBackupAsPrinted(t *testing.T) {
 			t.Error(fmt.Sprint("the export: ", err))
 		}
 	}
+	if out, err := shellIn(t, dir, pages[0]); err != nil {
+		t.Fatalf("%s%v", out, err)
+	}
+	close(ended)
+	writing.Wait()
+	p.ask(http.StatusCreated, http.MethodPut, "/api/v1/notes/after?context=main", `{"text": "This is not in the copy."}`)
+	p.stop()
+	if out, err := shellIn(t, dir, pages[1]); err != nil {
+		t.Fatalf("%s%v", out, err)
+	}
+	token := p.token
+	p = procServe(t, "sqlite:"+filepath.Join(dir, "marquee-data", "marquee.db"))
+	p.token = token
+	p.ask(http.StatusOK, http.MethodGet, "/api/v1/notes/n0?context=main", "")
+	p.ask(http.StatusNotFound, http.MethodGet, "/api/v1/notes/after?context=main", "")
 	p.stop()
 }

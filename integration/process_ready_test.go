@@ -30,7 +30,7 @@ func (p *proc) awaitReady(status int) string {
 }
 
 // TestReadyWithDamage: a store that was found damaged takes no more requests,
-// and the answer says which.
+// and the answer says which. It is not served again before its file is sound.
 func TestReadyWithDamage(t *testing.T) {
 	t.Parallel()
 	store := newSQLite(t)
@@ -46,6 +46,10 @@ func TestReadyWithDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sound, err := os.ReadFile(sqliteFile(store))
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, err = file.WriteAt(bytes.Repeat([]byte{0xee}, int(info.Size())-4096), 4096)
 	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
@@ -55,7 +59,15 @@ func TestReadyWithDamage(t *testing.T) {
 	said = p.awaitReady(http.StatusServiceUnavailable)
 	procWants(t, said, "error.store.damaged")
 	procShuns(t, said, filepath.Dir(sqliteFile(store)))
+	said = string(p.ask(http.StatusServiceUnavailable, http.MethodPost, "/api/v1/notes/a?context=main", `{"text": "A"}`).body)
+	procWants(t, said, "error.store.damaged")
 	p.kill()
+	procServeFails(t, store, "restore it from a backup")
+	procFile(t, sqliteFile(store), string(sound))
+	p = procServe(t, store)
+	p.signIn("admin", procPassword)
+	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/notes/a?context=main", `{"text": "A"}`)
+	p.stop()
 }
 
 // TestReadyWithoutItsFile: writes to a file that was deleted would be lost.

@@ -23,6 +23,8 @@ type storeFlags struct {
 	SecretKey     string `help:"Key that secrets are encrypted with: base64 of 32 bytes, the same for all servers of a database; more keys after it, separated by commas, only decrypt. Without it, a key file is used: beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"BASE64"`
 	SecretKeyFile string `help:"File with that key." placeholder:"FILE"`
 
+	NoUpgradeBackup bool `help:"Upgrade an SQLite file to a new format without making a copy of it beside it."`
+
 	MinPasswordLength int `default:"12" help:"Minimum number of characters of a new password, from 8 to 64." placeholder:"NUMBER"`
 	applicationFlags
 

@@ -20,7 +20,13 @@ func (f *storeFlags) openStore(ctx context.Context, mustExist bool) (store.Store
 	uri := f.Store
 	if path := sqlitePath(uri); path != "" {
 		f.opening.answer()
-		return sqlite.Open(ctx, sqlite.Options{Path: path, MustExist: mustExist, Log: f.log})
+		options := sqlite.Options{Path: path, MustExist: mustExist, Log: f.log, NoUpgradeCopy: f.NoUpgradeBackup}
+		if f.log == nil {
+			options.Copied = func(kept, back string) {
+				fmt.Fprintf(os.Stderr, "marquee: the store was copied to %s before its upgrade; to go back, run this and use the earlier version: %s\n", kept, back)
+			}
+		}
+		return sqlite.Open(ctx, options)
 	}
 	if strings.HasPrefix(uri, "mongodb://") || strings.HasPrefix(uri, "mongodb+srv://") {
 		f.opening.Step(waitingForDatabase)

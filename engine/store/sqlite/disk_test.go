@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
@@ -83,7 +84,7 @@ func (d *disk) try(name string, faults ...fault) error {
 		case d.after > 0:
 			d.after--
 		case f == full:
-			return syscall.ENOSPC
+			return sqlite3.FULL
 		case f == readOnly:
 			return syscall.EROFS
 		default:

@@ -38,15 +38,6 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// observe translates an error, and remembers the first sign of damage.
-func (s *Store) observe(ctx context.Context, err error) error {
-	err = translate(ctx, err)
-	if code, _ := store.CodeOf(err); code == store.CodeDamaged {
-		s.damaged.CompareAndSwap(nil, &err)
-	}
-	return err
-}
-
 // Verify reports damage of the file itself: unreadable pages, and indexes that
 // disagree with their tables. It reads the whole file.
 func (s *Store) Verify(ctx context.Context, yield func(fault string) error) error {

@@ -36,6 +36,11 @@ type Options struct {
 	BeforeCommit func()
 	// Log, if set, receives messages for operators.
 	Log *slog.Logger
+	// NoUpgradeCopy leaves out the copy that is made beside the file before its format
+	// is upgraded. Copied, if set, is called with the copy and with the command that goes
+	// back to it.
+	NoUpgradeCopy bool
+	Copied        func(copy, back string)
 	// vfs is the name of the file system of SQLite that a test uses, "" for that of the
 	// operating system.
 	vfs string
@@ -118,7 +123,10 @@ func (s *Store) open(ctx context.Context) error {
 	if err := c.exec("PRAGMA temp_store=FILE"); err != nil {
 		return openError(path, err)
 	}
-	if err := c.migrate(ctx, path, s.options.Log); err != nil {
+	if err := s.checkDamaged(c); err != nil {
+		return openError(path, err)
+	}
+	if err := s.migrate(ctx, c); err != nil {
 		return openError(path, err)
 	}
 	for range s.options.Readers {
@@ -239,7 +247,8 @@ func (c *conn) scriptOf(m migration) (string, error) {
 }
 
 // migrate upgrades the tables to the version of this program.
-func (c *conn) migrate(ctx context.Context, path string, log *slog.Logger) error {
+func (s *Store) migrate(ctx context.Context, c *conn) error {
+	path := s.options.Path
 	id, err := c.pragma("application_id")
 	if err != nil {
 		return err
@@ -270,7 +279,12 @@ func (c *conn) migrate(ctx context.Context, path string, log *slog.Logger) error
 	if err := restrict(path); err != nil {
 		return notUsable(path, "the permissions of its files cannot be restricted; check that this program owns them", err)
 	}
-	upgraded := store.BeginUpgrade(ctx, log, version, int64(len(migrations)))
+	if version > 0 && int(version) < len(migrations) {
+		if err := s.keepCopy(ctx, c, version); err != nil {
+			return err
+		}
+	}
+	upgraded := store.BeginUpgrade(ctx, s.options.Log, version, int64(len(migrations)))
 	for ; int(version) < len(migrations); version++ {
 		script, err := c.scriptOf(migrations[version])
 		if err != nil {
