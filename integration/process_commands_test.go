@@ -81,7 +81,7 @@ func TestHelp(t *testing.T) {
 	}
 	for command, defaults := range map[string][]string{
 		"serve":  {"(default 127.0.0.1:8080,", "(default sqlite:./marquee-data/marquee.db,", "(default info,", "(default 20971520,"},
-		"import": {"(default 1000,", "(default Warn,"},
+		"import": {"(default 1000,", "By default, the schema decides"},
 	} {
 		out, _ := procAnswer(t, 0, []string{"COLUMNS=500"}, "help", command)
 		procWants(t, strings.Join(strings.Fields(out), " "), defaults...)

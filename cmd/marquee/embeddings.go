@@ -36,7 +36,7 @@ func (f *embeddingsFlags) service() (*embeddings.Client, error) {
 		}
 		content, err := os.ReadFile(f.EmbeddingsKeyFile)
 		if err != nil {
-			return nil, usagef("--embeddings-key-file: %w", causeOf(err))
+			return nil, usagef("--embeddings-key-file cannot be read: %w", causeOf(err))
 		}
 		key = strings.TrimSpace(string(content))
 	}

@@ -90,7 +90,7 @@ func main() {
 		_ = logged(ctx, newLogger("json", slog.LevelInfo), usagef("%s", usageText(usage)))
 	case errors.As(err, &usage):
 		explainUsage(parser, usage.Context, usageText(usage))
-	case isUsage(err):
+	case isUsage(err) && parsed.Command() == "serve":
 		explainUsage(parser, parsed, err.Error())
 	default:
 		fmt.Fprintln(os.Stderr, "marquee: "+err.Error())
