@@ -234,6 +234,9 @@ func (c *historyClient) appendGuarded(i int) {
 	}
 	s := c.send(http.MethodPut, c.listPath(i), crashIfMatch(int(read.version())), historyJSON(writes[0].object), http.StatusOK, http.StatusPreconditionFailed)
 	if s.outcome != histories.Committed {
+		if s.answer != nil && s.status == http.StatusPreconditionFailed {
+			appended = append(appended, histories.Changed(before.Key, slices.Clone(before.List)...))
+		}
 		c.note(s, appended, nil)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"marquee/integration/faultydisk"
 	"marquee/integration/histories"
 	"marquee/integration/mongodb"
 )
@@ -44,6 +45,29 @@ func testHistories(t *testing.T, fresh newStore) {
 		h.observe(min(historyRound, operations-h.operations), func() { h.p.kill() }, func() {
 			endTransactions(t, store)
 			h.serve()
+		})
+	}
+	h.finish()
+}
+
+// TestHistoriesOfFailedCommits is TestHistories on a disk that fails now and then, so that
+// writes that share a commit are rolled back together: nobody sees anything of them, not
+// even who is refused.
+func TestHistoriesOfFailedCommits(t *testing.T) {
+	t.Parallel()
+	operations := max(1200, procNumber(t, "MARQUEE_HISTORIES", 0)/10)
+	store := newSQLite(t)
+	h := newHistorian(t, store)
+	h.disk = faultydisk.New(t, filepath.Dir(sqliteFile(store)))
+	h.serve()
+	faults := []faultydisk.Fault{faultydisk.Faults["write"], faultydisk.Faults["fsync"]}
+	for h.operations < operations {
+		h.observe(min(400, operations-h.operations), func() { h.disk.Fail(faults[h.rounds%2]) }, func() {
+			if h.disk.Hits() == 0 {
+				t.Error("nothing has failed")
+			}
+			h.disk.Fail(nil)
+			h.p.awaitReady(http.StatusOK)
 		})
 	}
 	h.finish()
@@ -83,8 +107,9 @@ func TestHistoriesWithoutPrimary(t *testing.T) {
 // have seen.
 type historian struct {
 	*testing.T
-	store   string // its URI
-	schemas string // the folder
+	store   string           // its URI
+	disk    *faultydisk.Disk // of the program, if it fails
+	schemas string           // the folder
 	p       *proc
 	token   string
 	random  *rand.Rand
@@ -114,7 +139,12 @@ func newHistorian(t *testing.T, store string) *historian {
 // serve starts the program, again with the token of the first time.
 func (h *historian) serve() {
 	h.Helper()
-	h.p = procServe(h.T, h.store, "--application", "none", "--schemas", h.schemas, "--request-timeout", "10s")
+	args := []string{"--application", "none", "--schemas", h.schemas, "--request-timeout", "10s"}
+	if h.disk != nil {
+		h.p = procServeOn(h.T, h.disk, h.store, args...)
+	} else {
+		h.p = procServe(h.T, h.store, args...)
+	}
 	if h.token == "" {
 		h.p.signIn("admin", procPassword)
 		h.token = h.p.token
@@ -272,8 +302,9 @@ type sent struct {
 	outcome    histories.Outcome
 }
 
-// send sends a request, whose answer may have one of certain statuses. A conflict and a
-// server that is too busy have no effect; of other failures, nobody knows.
+// send sends a request, whose answer may have one of certain statuses. A conflict, a
+// server that is too busy and a store that is not available have no effect; of other
+// failures, nobody knows.
 func (c *historyClient) send(method, path string, header http.Header, body string, allowed ...int) sent {
 	s := sent{begin: c.y.now()}
 	a, err := c.p.send(method, path, header, []byte(body))
@@ -285,6 +316,9 @@ func (c *historyClient) send(method, path string, header http.Header, body strin
 		s.outcome = histories.Committed
 	case a.status == http.StatusServiceUnavailable && !strings.Contains(string(a.body), `"error.server.busy"`):
 		c.ended = true
+		if strings.Contains(string(a.body), `"error.store.unavailable"`) {
+			s.outcome = histories.Aborted
+		}
 	case a.status < 500 || a.status == http.StatusServiceUnavailable:
 		s.outcome = histories.Aborted
 	}

@@ -16,10 +16,10 @@ import (
 )
 
 // procServeOn starts the service on a disk.
-func procServeOn(tb testing.TB, disk *faultydisk.Disk, store string) *proc {
+func procServeOn(tb testing.TB, disk *faultydisk.Disk, store string, args ...string) *proc {
 	tb.Helper()
 	cmd := procCommand(tb, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword},
-		"serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", store)
+		append([]string{"serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", store}, args...)...)
 	cmd.Args = disk.Command(append([]string{cmd.Path}, cmd.Args[1:]...)...)
 	cmd.Path = cmd.Args[0]
 	p := procLaunch(tb, cmd)

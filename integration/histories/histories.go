@@ -44,6 +44,9 @@ type Operation struct {
 	Element int64
 	// List is what was read.
 	List []int64
+	// Changed reports that the transaction was aborted because the list is not List any
+	// more.
+	Changed bool
 }
 
 // Append returns the operation that appends an element.
@@ -54,9 +57,17 @@ func Append(key string, element int64) Operation {
 // Read returns the operation that reads a list.
 func Read(key string, list ...int64) Operation { return Operation{Key: key, List: list} }
 
+// Changed returns the operation that aborts a transaction if a list is not as it was.
+func Changed(key string, was ...int64) Operation {
+	return Operation{Key: key, List: was, Changed: true}
+}
+
 func (o Operation) String() string {
-	if o.Append {
+	switch {
+	case o.Append:
 		return fmt.Sprintf("append %s %d", o.Key, o.Element)
+	case o.Changed:
+		return fmt.Sprintf("%s has changed since %v", o.Key, o.List)
 	}
 	return fmt.Sprintf("read %s %v", o.Key, o.List)
 }
@@ -75,7 +86,8 @@ type Kind string
 const (
 	// G0 is a cycle of writes: two transactions overwrite each other.
 	G0 Kind = "G0"
-	// G1a is a read of what an aborted transaction has written.
+	// G1a is a read of what an aborted transaction has written, also by a transaction
+	// that is aborted because of it.
 	G1a Kind = "G1a"
 	// G1b is a read of a state in the middle of a transaction.
 	G1b Kind = "G1b"
@@ -123,8 +135,11 @@ func CheckLists(history []Transaction) []Anomaly {
 	c.noteWriters()
 	c.chooseLongest()
 	for i := range history {
-		if history[i].Outcome == Committed {
+		switch history[i].Outcome {
+		case Committed:
 			c.checkReads(i)
+		case Aborted:
+			c.checkRefusal(i)
 		}
 	}
 	c.checkLost()
@@ -226,6 +241,21 @@ func (c *checker) checkElements(i int, o Operation) {
 		case c.history[w.transaction].Outcome == Aborted:
 			c.found(G1a, []int{i, w.transaction}, "%s has %d of an aborted transaction", o.Key, value)
 		}
+	}
+}
+
+// checkRefusal looks for what an aborted transaction says has changed, and did not.
+func (c *checker) checkRefusal(i int) {
+	for _, o := range c.history[i].Operations {
+		if !o.Changed {
+			continue
+		}
+		if longest := c.longest[o.Key]; len(o.List) < len(longest) {
+			if w, ok := c.writers[element{o.Key, longest[len(o.List)]}]; !ok || c.history[w.transaction].Begin <= c.history[i].End {
+				continue
+			}
+		}
+		c.found(G1a, []int{i}, "%s had not changed since %v", o.Key, o.List)
 	}
 }
 

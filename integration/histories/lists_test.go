@@ -45,7 +45,8 @@ func TestCheckLists(t *testing.T) {
 		"a write without an answer that takes effect later": {[]Transaction{
 			unknown(Append("a", 1), Append("b", 1)), at(3, 4, Read("a")), at(5, 6, Append("a", 2)), at(7, 8, Read("a", 2, 1), Read("b", 1))}, nil},
 		"a write without an answer that takes no effect": {[]Transaction{unknown(Append("a", 1)), at(3, 4, Read("a"))}, nil},
-		"an aborted write": {[]Transaction{aborted(Append("a", 1)), at(3, 4, Read("a"))}, nil},
+		"an aborted write":            {[]Transaction{aborted(Append("a", 1)), at(3, 4, Read("a"))}, nil},
+		"refused because of a change": {[]Transaction{at(1, 2, Append("a", 1)), aborted(Changed("a")), at(3, 4, Read("a", 1))}, nil},
 		"several elements of a transaction": {[]Transaction{
 			at(1, 2, Append("a", 1), Append("a", 2)), at(1, 2, Read("a")), at(3, 4, Read("a", 1, 2))}, nil},
 
@@ -55,9 +56,12 @@ func TestCheckLists(t *testing.T) {
 			ops{Read("a", 1, 2)}, ops{Read("b", 2, 3)}, ops{Read("c", 3, 1)}), []Kind{G0}},
 		"G1a":                       {[]Transaction{aborted(Append("a", 1)), at(1, 2, Read("a", 1))}, []Kind{G1a}},
 		"G1a below another element": {[]Transaction{aborted(Append("a", 1)), at(1, 2, Append("a", 2)), at(1, 2, Read("a", 1, 2))}, []Kind{G1a}},
-		"G1b":                       {beside(ops{Append("a", 1), Append("a", 2)}, ops{Read("a", 1)}), []Kind{G1b}},
-		"G1c":                       {beside(ops{Append("a", 1), Read("b", 1)}, ops{Append("b", 1), Read("a", 1)}), []Kind{G1c}},
-		"G1c with a write":          {beside(ops{Append("a", 1), Read("b", 1)}, ops{Append("a", 2), Append("b", 1)}, ops{Read("a", 1, 2)}), []Kind{G1c}},
+		"G1a by a refusal":          {[]Transaction{aborted(Append("a", 1)), aborted(Changed("a")), at(3, 4, Read("a"))}, []Kind{G1a}},
+		"G1a by a refusal, before another change": {[]Transaction{at(1, 2, Append("a", 1)), aborted(Changed("a", 1)), at(3, 4, Append("a", 2)),
+			at(5, 6, Read("a", 1, 2))}, []Kind{G1a}},
+		"G1b":              {beside(ops{Append("a", 1), Append("a", 2)}, ops{Read("a", 1)}), []Kind{G1b}},
+		"G1c":              {beside(ops{Append("a", 1), Read("b", 1)}, ops{Append("b", 1), Read("a", 1)}), []Kind{G1c}},
+		"G1c with a write": {beside(ops{Append("a", 1), Read("b", 1)}, ops{Append("a", 2), Append("b", 1)}, ops{Read("a", 1, 2)}), []Kind{G1c}},
 		"lost update, both in the list": {beside(ops{Read("a"), Append("a", 1)}, ops{Read("a"), Append("a", 2)}, ops{Read("a", 1, 2)}),
 			[]Kind{LostUpdate}},
 		"lost update, one vanishes": {beside(ops{Append("a", 1), Read("a", 1)}, ops{Append("a", 2), Append("a", 3), Read("a", 2, 3)}),
