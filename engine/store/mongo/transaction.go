@@ -36,6 +36,8 @@ type transaction struct {
 	// has sent.
 	place        *admitted
 	items, bytes int64
+	// locked reports whether the transaction has locked records.
+	locked bool
 	// left reports whether the server has not heard that the transaction failed.
 	left bool
 	// ahead are the records that were read before they were asked for.
@@ -158,6 +160,7 @@ func (t *transaction) Lock(ctx context.Context, collection string, keys []store.
 	if err := t.guard(ctx); err != nil {
 		return err
 	}
+	t.locked = true
 	locks := t.updates(collection)
 	for _, key := range keys {
 		err := locks.update(ctx, bson.D{{Key: fieldID, Value: idOf(key)}}, bson.D{{Key: "$set", Value: bson.D{{Key: fieldLock, Value: t.id}}}})

@@ -209,14 +209,15 @@ func (t *transaction) finish(ctx context.Context, err error) (again retry, _ err
 	return t.commit(ctx, marker)
 }
 
-// confirm commits a transaction that has only read. It may have seen writes that are not
-// on a majority yet, and could be lost; the commit waits until they are.
+// confirm commits a transaction that has only read or locked. It may have seen writes
+// that are not on a majority yet, and could be lost; the commit waits until they are.
 func (t *transaction) confirm(ctx context.Context) (retry, error) {
 	err := t.session.CommitTransaction(during(ctx, t.term))
 	if err == nil {
 		return final, nil
 	}
 	t.forget()
+	t.left = t.locked
 	return notCommitted(ctx, err)
 }
 
