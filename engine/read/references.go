@@ -24,7 +24,7 @@ type references struct {
 	// labels are the names, labelBytes is their size.
 	labels     map[referenceKey]string
 	labelBytes int
-	// parents are the parents in the paths of referenced objects.
+	// parents are the parents in the paths of referenced objects that are visible.
 	parents map[referenceKey]string
 	// targets are referenced objects that were read before.
 	targets map[written.Key]written.Target
@@ -49,8 +49,8 @@ func (v *view) want(ref, network, id string) {
 	}
 }
 
-// resolve reads the names of the objects that are visible, and the parents in the paths
-// of all of them, together. What was read before is not read again.
+// resolve reads the names of the objects that are visible, and the parents in their
+// paths, together. What was read before is not read again.
 func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 	places := slices.SortedFunc(maps.Keys(v.wanted), func(a, b store.Place) int {
 		return cmp.Or(cmp.Compare(a.Collection, b.Collection), cmp.Compare(a.Network, b.Network))
@@ -59,14 +59,6 @@ func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 	for _, where := range places {
 		target, _ := v.registry.Type(where.Collection)
 		ids := keysOf(v.wanted[where])
-		if target.Parent != "" {
-			if unread := v.takeTargets(where, ids, func(of referenceKey, t written.Target) { v.parents[of] = t.Parent }); len(unread) > 0 {
-				parents = append(parents, store.LabelQuery{Collection: where.Collection, Property: target.Parent, Keys: store.KeysIn(where.Network, unread)})
-			}
-		}
-		if target.Label == "" {
-			continue
-		}
 		visible, err := v.visible(ctx, s, target, cmp.Or(where.Network, v.network))
 		if err != nil {
 			return err
@@ -75,13 +67,20 @@ func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 			slices.Sort(ids) // so that always the same ones have names
 		}
 		certain, uncertain := access.DecideByID(ids, visible)
-		certain = v.takeTargets(where, certain, func(of referenceKey, t written.Target) { v.addLabel(of, t.Label) })
-		if len(certain) > 0 {
-			names = append(names, store.LabelQuery{Collection: where.Collection, Property: target.Label, Keys: store.KeysIn(where.Network, certain)})
+		read := func(property string, take func(referenceKey, written.Target)) (queries []store.LabelQuery) {
+			if property == "" {
+				return nil
+			}
+			if unread := v.takeTargets(where, certain, take); len(unread) > 0 {
+				queries = append(queries, store.LabelQuery{Collection: where.Collection, Property: property, Keys: store.KeysIn(where.Network, unread)})
+			}
+			if len(uncertain) > 0 {
+				queries = append(queries, store.LabelQuery{Collection: where.Collection, Property: property, Keys: store.KeysIn(where.Network, uncertain), Where: visible})
+			}
+			return queries
 		}
-		if len(uncertain) > 0 {
-			names = append(names, store.LabelQuery{Collection: where.Collection, Property: target.Label, Keys: store.KeysIn(where.Network, uncertain), Where: visible})
-		}
+		parents = append(parents, read(target.Parent, func(of referenceKey, t written.Target) { v.parents[of] = t.Parent })...)
+		names = append(names, read(target.Label, func(of referenceKey, t written.Target) { v.addLabel(of, t.Label) })...)
 	}
 	v.forgetWanted()
 	return v.readLabels(ctx, s, names, parents)

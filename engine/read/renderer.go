@@ -332,8 +332,9 @@ func (w *renderer) reference(ref, network, id string, p Projection) {
 		if label, ok := w.v.labels[referenceKey{ref, network, id}]; ok && p.has("name") {
 			w.text("name", label)
 		}
-		if p.has("url") {
-			w.text("url", Path(target, network, w.v.parents[referenceKey{ref, network, id}], id))
+		// The path of an object with a parent would show the parent of a hidden one.
+		if parent, seen := w.v.parents[referenceKey{ref, network, id}]; p.has("url") && (seen || target.Parent == "") {
+			w.text("url", Path(target, network, parent, id))
 		}
 	}
 	w.first = outer
