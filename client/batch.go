@@ -13,15 +13,21 @@ type Operation struct {
 	Type string `json:"type"`
 	// Object is encoded as a JSON object.
 	Object any `json:"object"`
+	// IfMatch is an entity tag of the object: if it has another version, the batch is
+	// refused with the status 412. With the tag, the object may have its id alone.
+	IfMatch string `json:"ifMatch,omitempty"`
+	// IfNoneMatch is "*" for an object that must not exist.
+	IfNoneMatch string `json:"ifNoneMatch,omitempty"`
 }
 
 // Batch writes objects of several types in one transaction, at most 1,000, and returns
 // them in their order, in JSON. They can refer to each other in any order. If each has
-// an id, the request is sent again if its response is lost.
+// an id and no condition, the request is sent again if its response is lost.
 func (n *Network) Batch(ctx context.Context, operations []Operation, options ...WriteOption) ([]json.RawMessage, error) {
-	objects := make([]any, 0, len(operations))
+	objects, conditional := make([]any, 0, len(operations)), false
 	for _, o := range operations {
 		objects = append(objects, o.Object)
+		conditional = conditional || o.IfMatch != "" || o.IfNoneMatch != ""
 	}
 	encoded, err := json.Marshal(objects)
 	if err != nil {
@@ -30,6 +36,6 @@ func (n *Network) Batch(ctx context.Context, operations []Operation, options ...
 	var answer struct {
 		Results []json.RawMessage `json:"results"`
 	}
-	err = n.write(ctx, http.MethodPost, "/api/v1/batch", map[string]any{"operations": operations}, &answer, haveIDs(encoded), options)
+	err = n.write(ctx, http.MethodPost, "/api/v1/batch", map[string]any{"operations": operations}, &answer, !conditional && haveIDs(encoded), options)
 	return answer.Results, err
 }

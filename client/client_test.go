@@ -230,6 +230,21 @@ func TestBatch(t *testing.T) {
 	if err != nil || len(results) != 2 || !strings.Contains(string(results[0]), `"order":{"id":"o"`) {
 		t.Errorf("%s %v", results, err)
 	}
+	_, tag, err := client.Of[Order](n, "orders").Get(t.Context(), "o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rename := func(name string) error {
+		_, err := n.Batch(t.Context(), []client.Operation{{Type: "orders", Object: Order{ID: "o", Name: name}, IfMatch: tag},
+			{Type: "notes", Object: map[string]any{"id": name, "text": name}, IfNoneMatch: "*"}})
+		return err
+	}
+	if err := rename("P"); err != nil {
+		t.Errorf("an object that nobody has changed: %v", err)
+	}
+	if err := rename("Q"); !client.HasStatus(err, http.StatusPreconditionFailed) {
+		t.Errorf("an object that has changed: %v", err)
+	}
 }
 
 // TestUpdate: updates of several goroutines at once all happen.
@@ -299,6 +314,10 @@ func TestLostResponse(t *testing.T) {
 			_, err := n.Batch(t.Context(), []client.Operation{{Type: "orders", Object: Order{ID: "f", Name: "F"}}})
 			return err
 		}, true},
+		{"a batch with a condition", func(n *client.Network) error {
+			_, err := n.Batch(t.Context(), []client.Operation{{Type: "orders", Object: Order{ID: "g", Name: "G"}, IfNoneMatch: "*"}})
+			return err
+		}, false},
 		{"an update", func(n *client.Network) error {
 			_, err := client.Of[Order](n, "orders").Update(t.Context(), "a", func(Order) (any, error) { return Order{Name: "AA"}, nil })
 			return err

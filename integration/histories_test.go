@@ -130,6 +130,7 @@ func newHistorian(t *testing.T, store string) *historian {
 "x-resource": {"path": %q}, "type": "object", "properties": {%s}}`, name, name, properties))
 	}
 	schema(historyRegisters, `"value": {"type": "string"}`)
+	schema(historyAccounts, `"balance": {"type": "integer"}`)
 	for _, kind := range historyLists {
 		schema(kind, historySlotProperties())
 	}
@@ -206,6 +207,7 @@ func (h *historian) observe(operations int, begin, end func()) {
 		last.readRegister(i)
 		last.readList(i)
 	}
+	last.readBank()
 	y.judge()
 	if h.Failed() {
 		h.FailNow()
@@ -227,6 +229,9 @@ func (y *history) make() {
 		}
 		y.h.p.ask(http.StatusOK, http.MethodPost, "/api/v1/"+kind+"?context=main", "["+strings.Join(list, ",")+"]")
 	}
+	y.h.p.ask(http.StatusOK, http.MethodPost, "/api/v1/"+historyAccounts+"?context=main", arrayOf(historyBank, func(i int) string {
+		return fmt.Sprintf(`{"id": %q, "balance": %d}`, y.account(i), historyBalance)
+	}))
 }
 
 func (y *history) id(i int) string { return fmt.Sprintf("r%d-%d", y.round, i) }
@@ -283,10 +288,13 @@ type historyClient struct {
 
 func (c *historyClient) run() {
 	for !c.ended && len(c.wrong) == 0 && c.y.take() {
-		if c.random.IntN(2) == 0 {
+		switch n := c.random.IntN(10); {
+		case n < 4:
 			c.useRegister(c.random.IntN(historyObjects))
-		} else {
+		case n < 8:
 			c.useLists()
+		default:
+			c.useBank()
 		}
 	}
 }

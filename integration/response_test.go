@@ -94,7 +94,7 @@ func (a *answer) promises(oauth bool) []string {
 	must(a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") != "", "429 without Retry-After")
 	must(a.status != http.StatusUnauthorized || strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Bearer"), "401 without WWW-Authenticate")
 	must(a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") != "", "405 without Allow")
-	must(a.status == http.StatusCreated || a.header.Get("Location") == "", "Location in an answer that is not 201")
+	must(a.status == http.StatusCreated || a.status == http.StatusOK && a.method == http.MethodPost || a.header.Get("Location") == "", "Location in an answer that creates nothing")
 	if a.method == http.MethodHead {
 		must(len(a.body) == 0, "the answer to HEAD has a body")
 		return wrong

@@ -144,7 +144,8 @@ var (
 	ObjectTooComplex         = invalid("error.object.too.complex", "Validating the object takes more than {{limit}} steps; make it smaller.")
 	BatchTypeUnknown         = invalid("error.batch.type.unknown", "{{field}} names the type {{type}}, which does not exist or cannot be written.")
 	FileNotInFolder          = invalid("error.file.not.in.folder", "The folder that --files names does not contain the file {{file}}.")
-	BatchMember              = fault(Malformed, "error.batch.member", "An operation must have the members type and object, and a batch the member operations.")
+	BatchMember              = fault(Malformed, "error.batch.member", "An operation must have the members type and object, and may have ifMatch and ifNoneMatch; a batch must have the member operations.")
+	BatchCondition           = fault(Malformed, "error.batch.condition", "{{field}} must be an entity tag as the header ETag has it, several of them, or *.")
 )
 
 // The service itself.

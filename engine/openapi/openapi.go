@@ -243,7 +243,8 @@ func (b *builder) batch(all object) object {
 		name := b.components.named[location{file: typeFile(t)}]
 		operation := refTo("schemas", name+operationSuffix)
 		all[name+operationSuffix] = object{"type": "object", "required": []any{"type", "object"}, "additionalProperties": false,
-			"properties": object{"type": object{"type": "string", "enum": []any{t.Name}}, "object": refTo("schemas", name+request.suffix())}}
+			"properties": object{"type": object{"type": "string", "enum": []any{t.Name}}, "object": refTo("schemas", name+request.suffix()),
+				"ifMatch": refTo("schemas", "OperationCondition"), "ifNoneMatch": refTo("schemas", "OperationCondition")}}
 		operations = append(operations, operation)
 		byType[t.Name] = operation["$ref"]
 	}

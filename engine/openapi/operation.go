@@ -93,8 +93,7 @@ func (b *builder) saveAll(t *schema.Type, name string) object {
 			refTo("parameters", "ifMatchWrite"), refTo("parameters", "ifNoneMatchWrite"), refTo("parameters", "prefer")},
 		"requestBody": jsonBody(object{"oneOf": []any{object{"type": "array", "items": one, "maxItems": maxObjects}, one}}),
 		"responses": b.responses(writing, t, object{
-			"200": answer("The objects in the order of the request.", refTo("schemas", name+"Results"), "Warning"),
-			"204": refTo("responses", "Minimal"),
+			"200": answer("The objects in the order of the request, or their ids if Prefer was return=minimal.", refTo("schemas", name+"Results"), "Location", "Warning"),
 		}),
 		"x-permission": t.Permission,
 	}
@@ -136,7 +135,7 @@ func (b *builder) addShared() {
 		b.refusals(c, nil)
 	}
 	b.answers["NotModified"] = object{"description": "The object has the entity tag in If-None-Match.", "headers": headers("ETag")}
-	b.answers["Minimal"] = object{"description": "The request was carried out; Prefer was return=minimal. Only the answer about one object has an ETag.",
+	b.answers["Minimal"] = object{"description": "The request was carried out; Prefer was return=minimal.",
 		"headers": headers("ETag", "Warning", "Preference-Applied")}
 	other := refusal("500", otherwise)
 	other["description"] = "The request was refused for a reason that does not depend on what it asks for, or failed."

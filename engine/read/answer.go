@@ -34,10 +34,10 @@ func (e *Reader) Render(ctx context.Context, caller *access.Caller, network stri
 	return err
 }
 
-// Outline renders only the ids and urls of the objects that a write stored, and the
-// properties that no other answer has (Change.Show), without reading the store.
-func (e *Reader) Outline(caller *access.Caller, network string, objects written.Objects, answer Answer) error {
-	shown := Projection{"id": nil, "url": nil}
+// Outline renders only some properties of the objects that a write stored, such as id and
+// url, and those that no other answer has (Change.Show), without reading the store.
+func (e *Reader) Outline(caller *access.Caller, network string, objects written.Objects, answer Answer, properties ...string) error {
+	shown := projectionOf(properties)
 	for _, o := range objects.Objects {
 		for name := range o.Shown {
 			shown[name] = nil
@@ -46,10 +46,18 @@ func (e *Reader) Outline(caller *access.Caller, network string, objects written.
 	return e.newView(caller, network, shown).answer(context.Background(), nil, objects, answer)
 }
 
+func projectionOf(properties []string) Projection {
+	shown := Projection{}
+	for _, name := range properties {
+		shown[name] = nil
+	}
+	return shown
+}
+
 // StreamAnswer returns a written.Answer that renders the objects of a stream into
-// an answer.
-func (e *Reader) StreamAnswer(caller *access.Caller, network string, answer Answer) written.Answer {
-	return &streamAnswer{Answer: answer, e: e, caller: caller, network: network}
+// an answer, or the properties of Outline if any are named.
+func (e *Reader) StreamAnswer(caller *access.Caller, network string, answer Answer, properties ...string) written.Answer {
+	return &streamAnswer{Answer: answer, e: e, caller: caller, network: network, outline: properties}
 }
 
 type streamAnswer struct {
@@ -57,11 +65,16 @@ type streamAnswer struct {
 	e       *Reader
 	caller  *access.Caller
 	network string
+	outline []string
 }
 
 // Add implements written.Answer.
 func (a *streamAnswer) Add(ctx context.Context, s store.Snapshot, objects written.Objects) error {
-	return a.e.newView(a.caller, a.network, nil).answerObjects(ctx, s, objects, a.Answer)
+	var shown Projection
+	if len(a.outline) > 0 {
+		s, shown = nil, projectionOf(a.outline)
+	}
+	return a.e.newView(a.caller, a.network, shown).answerObjects(ctx, s, objects, a.Answer)
 }
 
 func (v *view) answer(ctx context.Context, s store.Snapshot, objects written.Objects, answer Answer) error {

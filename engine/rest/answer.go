@@ -111,14 +111,17 @@ func (a *outlineAnswer) End() error { return nil }
 
 // answerAll sends the response to a successful write of several objects.
 func (r *Call) answerAll(network string, result *engine.Result) error {
-	if r.prefersMinimal(result.Stored().Once()) {
-		return r.empty(http.StatusNoContent)
-	}
+	minimal := r.prefersMinimal(result.Stored().Once())
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTime)
 	defer cancel()
 	answer := r.spooledAnswer()
 	defer answer.file.Close()
-	err := r.s.Engine.Render(ctx, r.caller, network, result.Stored(), answer)
+	var err error
+	if minimal {
+		err = r.s.Engine.Outline(r.caller, network, result.Stored(), answer, "id")
+	} else {
+		err = r.s.Engine.Render(ctx, r.caller, network, result.Stored(), answer)
+	}
 	if err != nil && (message.SpoolFull.Is(err) || ctx.Err() != nil) {
 		r.Log().Warn("a response shows its objects by id and url only", "cause", err)
 		return r.answerOutline(network, result)
@@ -131,7 +134,7 @@ func (r *Call) answerAll(network string, result *engine.Result) error {
 
 func (r *Call) answerOutline(network string, result *engine.Result) error {
 	var outline outlineAnswer
-	if err := r.s.Engine.Outline(r.caller, network, result.Stored(), &outline); err != nil {
+	if err := r.s.Engine.Outline(r.caller, network, result.Stored(), &outline, "id", "url"); err != nil {
 		return err
 	}
 	page := outline.PageWriter.End(fmt.Appendf(nil, `,"totalCount":%d,"truncated":true`, outline.count))

@@ -63,26 +63,37 @@ func heldTag(header, etag string) string {
 	return etag
 }
 
-// conditions reads If-Match and If-None-Match of a write. Only the version in a tag
-// counts: the rest depends on what the caller can see of the object.
+// conditions reads If-Match and If-None-Match of a write.
 func (r *Call) conditions(op *engine.Operation, one bool) error {
-	match, err := r.versions("If-Match", one, strongly)
-	if err != nil {
-		return err
-	}
-	other, err := r.versions("If-None-Match", one, weakly)
-	if err != nil {
-		return err
-	}
-	if value, given := field(r.c.Request.Header, "If-None-Match"); given && isAny(value) {
-		op.OnlyNew, other = true, nil
-	}
-	if match != nil || other != nil {
-		op.IfVersion = func(version string) bool {
-			return (match == nil || match(version)) && (other == nil || !other(version))
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		value, given := field(r.c.Request.Header, name)
+		if given && !restrict(op, name, value, one) {
+			return message.HeaderInvalid.Error(message.Params{"header": name, "expected": "entity tags of one object, or *"})
 		}
 	}
 	return nil
+}
+
+// restrict adds the condition of a header to an operation; ok is false if its syntax is
+// wrong, or if it has tags and the request has more than one object. Only the version in
+// a tag counts: the rest depends on what the caller can see of the object.
+func restrict(op *engine.Operation, name, value string, one bool) (ok bool) {
+	before, compared, wanted := op.IfVersion, strongly, true
+	if name == "If-None-Match" {
+		if isAny(value) {
+			op.OnlyNew = true
+			return true
+		}
+		compared, wanted = weakly, false
+	}
+	list, ok := tags(value)
+	if any := isAny(value); any || ok && (one || len(list) == 0) {
+		op.IfVersion = func(version string) bool {
+			return (before == nil || before(version)) && (any && version != "" || hasVersion(list, version, compared)) == wanted
+		}
+		return true
+	}
+	return false
 }
 
 func isAny(value string) bool { return strings.Trim(value, " \t") == "*" }
@@ -92,28 +103,13 @@ func isAny(value string) bool { return strings.Trim(value, " \t") == "*" }
 func strongly(tag string) string { return tag }
 func weakly(tag string) string   { return strings.TrimPrefix(tag, "W/") }
 
-// versions returns whether a header names a version of the object, or nil if the
-// header is absent. The version of an object that does not exist is "".
-func (r *Call) versions(name string, one bool, compared func(tag string) string) (func(version string) bool, error) {
-	value, given := field(r.c.Request.Header, name)
-	if !given {
-		return nil, nil
-	}
-	if isAny(value) {
-		return func(version string) bool { return version != "" }, nil
-	}
-	list, ok := tags(value)
-	if !ok || !one && len(list) > 0 {
-		return nil, message.HeaderInvalid.Error(message.Params{"header": name, "expected": "entity tags of one object, or *"})
-	}
-	return func(version string) bool {
-		for _, tag := range list {
-			if text, _, found := strings.Cut(compared(tag), "-"); found && version != "" && text == version {
-				return true
-			}
-		}
-		return false
-	}, nil
+// hasVersion reports whether one of the tags is that of a version of the object. The
+// version of an object that does not exist is "".
+func hasVersion(list []string, version string, compared func(tag string) string) bool {
+	return version != "" && slices.ContainsFunc(list, func(tag string) bool {
+		text, _, found := strings.Cut(compared(tag), "-")
+		return found && text == version
+	})
 }
 
 // checkMatch returns an error if If-Match of a read does not match the response.

@@ -46,13 +46,11 @@ func (r *Call) WriteStream(t *schema.Type, limits StreamLimits) error {
 		return err
 	}
 	defer body.Close()
-	minimal := r.prefersMinimal(false)
-	var answer *streamAnswer
-	var kept engine.StreamAnswer
-	if !minimal {
-		answer = &streamAnswer{file: r.Spool()}
-		defer answer.file.Close()
-		kept = r.s.Engine.StreamAnswer(r.caller, batch.Network, answer)
+	answer := &streamAnswer{file: r.Spool()}
+	defer answer.file.Close()
+	var properties []string
+	if r.prefersMinimal(false) {
+		properties = []string{"id"}
 	}
 	scratch := r.Spool()
 	defer scratch.Close()
@@ -64,16 +62,13 @@ func (r *Call) WriteStream(t *schema.Type, limits StreamLimits) error {
 		Open: func() engine.Objects {
 			return &countedObjects{Objects: document.NewObjectReader(body.Reader(), shape), most: &sentObjects}
 		},
-		Answer: kept, Scratch: scratch,
+		Answer: r.s.Engine.StreamAnswer(r.caller, batch.Network, answer, properties...), Scratch: scratch,
 	})
 	if err != nil {
 		return err
 	}
 	r.Dropped(true, result.Unknown)
 	r.warnFollowing(result.Following)
-	if minimal {
-		return r.empty(http.StatusNoContent)
-	}
 	return answer.send(r)
 }
 

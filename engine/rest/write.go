@@ -163,7 +163,7 @@ func (r *Call) writeObjects(t *schema.Type) error {
 	if err != nil {
 		return err
 	}
-	objects, _, err := document.DecodeObjects(body, r.limits())
+	objects, bare, err := document.DecodeObjects(body, r.limits())
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (r *Call) writeObjects(t *schema.Type) error {
 		}
 		batch.Operations = append(batch.Operations, op)
 	}
-	return r.storeList(batch)
+	return r.storeList(batch, bare)
 }
 
 // batch creates or updates objects of several types, all or none.
@@ -218,22 +218,40 @@ func (r *Call) batch() error {
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	return r.storeList(batch)
+	return r.storeList(batch, false)
 }
 
-func (r *Call) operation(i int, entry any, faults *message.Faults) (engine.Operation, error) {
+// operationConditions are the members of an operation that stand for headers.
+var operationConditions = [...]struct{ member, header string }{{"ifMatch", "If-Match"}, {"ifNoneMatch", "If-None-Match"}}
+
+func (r *Call) operation(i int, entry any, faults *message.Faults) (op engine.Operation, err error) {
 	members, _ := entry.(map[string]any)
 	name, named := members["type"].(string)
 	object, given := members["object"].(map[string]any)
-	if !named || !given || len(members) != 2 {
-		return engine.Operation{}, message.BatchMember.Error(message.Params{"field": fmt.Sprintf("/operations/%d", i)})
+	at, known := fmt.Sprintf("/operations/%d", i), 2
+	for _, condition := range operationConditions {
+		value, conditional := members[condition.member]
+		if !conditional {
+			continue
+		}
+		known++
+		text, is := value.(string)
+		if text != "" && !isAny(text) && !strings.Contains(text, `"`) { // JSON quotes the tag already
+			text = `"` + text + `"`
+		}
+		if !is || !restrict(&op, condition.header, text, true) {
+			return op, message.BatchCondition.Error(message.Params{"field": at + "/" + condition.member})
+		}
+	}
+	if !named || !given || len(members) != known {
+		return op, message.BatchMember.Error(message.Params{"field": at})
 	}
 	t, ok := r.s.Engine.Registry().Type(name)
 	if !ok || !t.Writable() {
-		faults.Add(message.BatchTypeUnknown.With(message.Params{"field": fmt.Sprintf("/operations/%d/type", i), "index": i, "type": name}))
+		faults.Add(message.BatchTypeUnknown.With(message.Params{"field": at + "/type", "index": i, "type": name}))
 		return engine.Operation{}, nil
 	}
-	op := engine.Operation{Type: t, Object: object}
+	op.Type, op.Object = t, object
 	return op, r.conditions(&op, false)
 }
 
@@ -248,10 +266,19 @@ func (r *Call) store(batch engine.Batch) (*engine.Result, error) {
 	return result, nil
 }
 
-func (r *Call) storeList(batch engine.Batch) error {
+// storeList stores a batch and responds with its objects. With bare, the client sent one
+// object that is not in a list.
+func (r *Call) storeList(batch engine.Batch, bare bool) error {
 	result, err := r.store(batch)
 	if err != nil {
 		return err
+	}
+	if bare && result.Changes[0].Created() && !batch.ValidateOnly {
+		var created oneAnswer
+		if err := r.s.Engine.Outline(r.caller, batch.Network, result.Stored(), &created, "id"); err != nil {
+			return err
+		}
+		r.c.Header("Location", created.object.Path)
 	}
 	return r.answerAll(batch.Network, result)
 }

@@ -28,7 +28,7 @@ func (w *Writing) admit(s store.Snapshot, changes []*Change, version func(*Chang
 			return c.missing()
 		}
 		if c.op.OnlyNew && version(c) > 0 {
-			return message.AlreadyExists.Error(message.Params{"type": c.Type.Name, "id": c.ID})
+			return c.refusal(message.AlreadyExists, message.Params{"type": c.Type.Name, "id": c.ID})
 		}
 		if c.op.IfVersion == nil {
 			continue
@@ -38,7 +38,25 @@ func (w *Writing) admit(s store.Snapshot, changes []*Change, version func(*Chang
 			return err
 		}
 		if !c.op.IfVersion(is) {
-			return message.VersionMismatch.Error(message.Params{"type": c.Type.Name, "id": c.ID})
+			return c.refusal(message.VersionMismatch, message.Params{"type": c.Type.Name, "id": c.ID})
+		}
+	}
+	return nil
+}
+
+// lockConditions locks the objects of the round that stay as they are, but whose next
+// version the request would refuse: the others are written on the condition that nobody
+// changes them.
+func (w *Writing) lockConditions() error {
+	ids := map[string][]string{}
+	for _, c := range w.round {
+		if !c.Internal() && !c.changed && c.op.IfVersion != nil && !c.op.IfVersion(strconv.FormatInt(c.record.Version+1, 10)) {
+			ids[c.Type.Name] = append(ids[c.Type.Name], c.ID)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(ids)) {
+		if err := w.Lock(name, w.batch.Network, ids[name]...); err != nil {
+			return err
 		}
 	}
 	return nil

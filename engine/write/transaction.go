@@ -262,7 +262,7 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 			c.record = *c.stored
 			continue
 		case len(c.document) > MaxDocumentBytes:
-			return badRequest(c, message.ObjectTooLarge, message.Params{"limit": MaxDocumentBytes, "objectId": c.ID})
+			return c.refusal(message.ObjectTooLarge, message.Params{"limit": MaxDocumentBytes, "objectId": c.ID})
 		}
 		c.record = w.recordOf(c)
 		changed = append(changed, c)
@@ -274,6 +274,9 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 		return err
 	}
 	if err := w.follow(changed); err != nil {
+		return err
+	}
+	if err := w.lockConditions(); err != nil {
 		return err
 	}
 	writes, changes := map[string][]store.Write{}, make([]store.Change, 0, len(changed))

@@ -255,10 +255,10 @@ func (w *Writing) identify(c *Change) error {
 		}
 		id, ok := value.(string)
 		if !ok || !c.Type.ValidID(id) {
-			return badRequest(c, message.BadID, message.Params{"field": "/" + name})
+			return c.refusal(message.BadID, message.Params{"field": "/" + name})
 		}
 		if c.ID != "" && c.ID != id || c.op.ID != "" && c.op.ID != id {
-			return badRequest(c, message.IDMismatch, message.Params{"field": "/" + name, "value": id, "id": cmp.Or(c.op.ID, c.ID)})
+			return c.refusal(message.IDMismatch, message.Params{"field": "/" + name, "value": id, "id": cmp.Or(c.op.ID, c.ID)})
 		}
 		c.ID = id
 	}
@@ -274,7 +274,8 @@ func (w *Writing) identify(c *Change) error {
 	return nil
 }
 
-func badRequest(c *Change, d *message.Definition, params message.Params) error {
+// refusal returns an error that ends the request, with the index in the batch.
+func (c *Change) refusal(d *message.Definition, params message.Params) error {
 	if c.listed {
 		params["index"] = c.Index
 	}

@@ -43,6 +43,7 @@ REFUSALS = {
     "error.id.invalid": "a control character",
     "error.reference.malformed": "a control character",
     "error.header.invalid": "no entity tag",
+    "error.batch.condition": "no entity tag",
     "error.form.syntax": "a part has no name",
     "error.value.format": "a format of the service, such as currency",
     "error.parameter.invalid": "a text that is blank, or no condition",
