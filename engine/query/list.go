@@ -1,8 +1,10 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,22 +136,40 @@ func (p *listParser) integer(name string, otherwise, least, most int) int {
 		return otherwise
 	}
 	n, err := strconv.Atoi(text)
+	if errors.Is(err, strconv.ErrRange) {
+		err = nil // n is the nearest integer
+	}
 	if err != nil || n < least || n > most {
-		p.invalid(name, "an integer from "+strconv.Itoa(least)+" to "+strconv.Itoa(most))
+		expected := "an integer from " + strconv.Itoa(least)
+		if most < math.MaxInt {
+			expected += " to " + strconv.Itoa(most)
+		}
+		p.invalid(name, expected)
 	}
 	return n
 }
 
 func (p *listParser) boolean(name string, otherwise bool) bool {
-	switch text, ok := p.parameters[name]; {
-	case !ok:
+	text, given := p.parameters[name]
+	if !given {
 		return otherwise
-	case text == "true":
-		return true
-	case text != "false":
+	}
+	on, ok := Switch(text)
+	if !ok {
 		p.invalid(name, "true or false")
 	}
-	return false
+	return on
+}
+
+// Switch parses true or false, in any case, or 1 or 0.
+func Switch(text string) (on, ok bool) {
+	switch strings.ToLower(text) {
+	case "true", "1":
+		return true, true
+	case "false", "0":
+		return false, true
+	}
+	return false, false
 }
 
 func (p *listParser) field(parameter, name string) Field {
@@ -290,7 +310,8 @@ type Paging struct {
 	Count bool
 }
 
-// ParsePaging parses only page, pageSize, cursor and count.
+// ParsePaging parses only page, pageSize, cursor and count. A pageSize above MaxPageSize
+// is MaxPageSize.
 func ParsePaging(parameters map[string]string) (Paging, error) {
 	p := &listParser{parameters: parameters}
 	return p.paging(), p.err
@@ -299,7 +320,7 @@ func ParsePaging(parameters map[string]string) (Paging, error) {
 func (p *listParser) paging() Paging {
 	paging := Paging{
 		Page:     p.integer("page", 0, 0, MaxPage),
-		PageSize: p.integer("pageSize", DefaultPageSize, 1, MaxPageSize),
+		PageSize: min(p.integer("pageSize", DefaultPageSize, 1, math.MaxInt), MaxPageSize),
 		Cursor:   p.parameters["cursor"],
 		Count:    p.boolean("count", true),
 	}

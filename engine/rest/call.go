@@ -15,6 +15,7 @@ import (
 	"marquee/engine"
 	"marquee/engine/budget"
 	"marquee/engine/message"
+	"marquee/engine/query"
 	"marquee/engine/schema"
 )
 
@@ -151,13 +152,12 @@ func (r *Call) Boolean(name string) (bool, error) { return BooleanParameter(r.pa
 // BooleanParameter returns a parameter of a query, as ParseQuery returns it, that is true
 // or false, false if it is absent.
 func BooleanParameter(parameters map[string]string, name string) (bool, error) {
-	switch value, given := parameters[name]; {
-	case !given, value == "false":
-		return false, nil
-	case value == "true":
-		return true, nil
+	value, given := parameters[name]
+	on, ok := query.Switch(value)
+	if given && !ok {
+		return false, message.ParameterInvalid.Error(message.Params{"parameter": name, "expected": "true or false"})
 	}
-	return false, message.ParameterInvalid.Error(message.Params{"parameter": name, "expected": "true or false"})
+	return on, nil
 }
 
 // Authenticate sets the caller and the parameters of a public route, for which a
