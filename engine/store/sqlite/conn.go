@@ -54,8 +54,8 @@ func openConn(options Options, cacheKB int) (*conn, error) {
 	}
 	c := &conn{db: db, path: path, statements: map[string]*stmt{}, keyNumbers: map[keyName]int64{}}
 	settings := fmt.Sprintf(`PRAGMA synchronous=FULL; PRAGMA busy_timeout=%d;
-PRAGMA foreign_keys=OFF; PRAGMA trusted_schema=OFF; PRAGMA journal_size_limit=%d; PRAGMA wal_autocheckpoint=%d;
-PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d`, busyTimeout.Milliseconds(), maxLog, maxLogPages, cacheKB)
+PRAGMA foreign_keys=OFF; PRAGMA trusted_schema=OFF; PRAGMA journal_size_limit=%d; PRAGMA wal_autocheckpoint=0;
+PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d`, busyTimeout.Milliseconds(), maxLog, cacheKB)
 	if err := db.Exec(settings); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -126,7 +126,7 @@ func (l *ledger) round(t *testing.T, d *disk, random *rand.Rand) *disk {
 // checkpointOften makes nearly every commit copy the log into the file.
 func checkpointOften(t *testing.T, s *Store) {
 	t.Helper()
-	if err := s.writer.submit(t.Context(), func(tx *transaction) error { return tx.conn.exec("PRAGMA wal_autocheckpoint=10") }); err != nil {
+	if err := s.writer.submit(t.Context(), func(tx *transaction) error { s.writer.checkpointAt = 10; return nil }); err != nil {
 		t.Fatal(err)
 	}
 }

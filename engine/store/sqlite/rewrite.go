@@ -91,7 +91,7 @@ func (s *Store) Wipe(ctx context.Context) error {
 		err = c.exec("PRAGMA temp_store=FILE; VACUUM")
 	}
 	if err == nil {
-		err = c.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+		err = s.copied(func() error { return c.exec("PRAGMA wal_checkpoint(TRUNCATE)") })
 	}
 	return s.observe(ctx, err)
 }

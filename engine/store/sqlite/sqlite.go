@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gofrs/flock"
+	"github.com/ncruces/go-sqlite3"
 
 	"marquee/engine/store"
 )
@@ -63,6 +64,8 @@ type Store struct {
 	damaged atomic.Pointer[error] // the first sign of damage
 	// failing is an error of the last write because of which all writes may fail.
 	failing atomic.Pointer[error]
+	// uncopied reports that the log must stay as it is until the next start.
+	uncopied atomic.Bool
 	// wiping is held while the log is written by another connection than the writer's,
 	// and while it is truncated.
 	wiping sync.Mutex
@@ -322,6 +325,10 @@ func (s *Store) Close() error {
 			}
 		}
 		for i := len(s.all) - 1; i >= 0; i-- {
+			if s.uncopied.Load() { // SQLite copies the log when the last connection is closed
+				_, wrong := s.all[i].db.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
+				err = errors.Join(err, wrong)
+			}
 			err = errors.Join(err, s.all[i].close())
 		}
 		if s.lock != nil {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"marquee/engine/store"
 )
 
@@ -49,6 +51,9 @@ type writer struct {
 	later *job
 	// grown reports whether a large transaction has grown the log.
 	grown bool
+	// checkpointAt is the number of pages of the log from which a commit is followed by a
+	// checkpoint: maxLogPages, less in a test. pages is their number.
+	checkpointAt, pages int
 	// unclean reports whether the log may contain frames of a failed commit.
 	unclean bool
 }
@@ -76,7 +81,11 @@ type job struct {
 }
 
 func startWriter(s *Store, c *conn) *writer {
-	w := &writer{s: s, conn: c, queue: newQueue(), ended: make(chan struct{}), groupTime: defaultGroupTime}
+	w := &writer{s: s, conn: c, queue: newQueue(), ended: make(chan struct{}), groupTime: defaultGroupTime, checkpointAt: maxLogPages}
+	c.db.WALHook(func(_ *sqlite3.Conn, _ string, pages int) error {
+		w.pages = pages
+		return nil
+	})
 	go w.loop()
 	return w
 }
@@ -135,7 +144,7 @@ func (w *writer) loop() {
 		}
 		if w.grown {
 			w.grown = false
-			if err := w.conn.emptyLog(); err != nil && w.s.options.Log != nil {
+			if err := w.s.copied(w.conn.emptyLog); err != nil && w.s.options.Log != nil {
 				w.s.options.Log.Warn("the log of the store cannot be truncated", slog.String("cause", err.Error()))
 			}
 		}
@@ -345,6 +354,7 @@ func (w *writer) commit(group []*job) error {
 		w.lastCommit, w.expected = time.Since(began), max(len(group), w.expected*3/4)
 		w.commits.Add(1)
 		w.s.failing.Store(nil)
+		w.checkpoint()
 	}
 	return nil
 }
