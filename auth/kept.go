@@ -116,5 +116,5 @@ func (k *kept[K, V]) put(revision string, key K, e entry[V]) {
 
 // latest returns a context for reads that see every write that was answered.
 func latest(ctx context.Context) context.Context {
-	return store.WithEffort(ctx, store.Effort{Latest: true})
+	return store.WithEffort(ctx, store.Effort{Caller: store.EffortOf(ctx).Caller, Latest: true})
 }

@@ -41,6 +41,7 @@ var arrows = map[string][]string{
 	"engine/access":                {"engine/document", "engine/catalog", "engine/query", "engine/schema", "engine/store"},
 	"engine/history":               {"engine/document", "engine/message", "engine/store"},
 	"engine/parallel":              {},
+	"engine/turn":                  {},
 	"engine/budget":                {"engine/message"},
 	"engine/message":               {},
 	"engine/document":              {"engine/message"},
@@ -53,7 +54,7 @@ var arrows = map[string][]string{
 	"engine/spool":                 {"engine/message"},
 	"engine/folder":                {"engine/store"},
 	"engine/store":                 {"engine/document", "engine/message", "engine/query"},
-	"engine/store/*":               {"engine/document", "engine/query", "engine/store"},
+	"engine/store/*":               {"engine/document", "engine/query", "engine/store", "engine/turn"},
 }
 
 // walls are the libraries that one package alone may import, by the beginning

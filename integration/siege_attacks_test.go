@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -48,6 +49,7 @@ var attacks = []attack{
 	{name: "pages that nobody reads", prepare: prepareLayouts, strike: strikeUnreadPages},
 	{name: "changes of many large layouts", prepare: prepareLayouts, strike: strikeLayouts, hold: uploadHold},
 	{name: "a hundred such changes", prepare: prepareLayouts, strike: strikeLayoutsOften, hold: uploadHold},
+	{name: "words in objects by id", prepare: prepareWords, strike: strikeWords},
 }
 
 // A page of creatives, each of which would be rendered to megabytes.
@@ -86,6 +88,41 @@ func (s *siege) leave(token, line, header string, body []byte) {
 	}()
 	fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%s\r\nContent-Length: %d\r\n\r\n", line, token, header, len(body))
 	_, _ = conn.Write(body) // the service may have answered and closed already
+}
+
+// wordy is the number of objects with the words of prepareWords.
+const wordy = 1_000_000
+
+func prepareWords(s *siege) {
+	words := []string{"alpha", "amber", "anvil", "azure", "apex", "able"}
+	var next atomic.Int64
+	atOnce(4, func(int) {
+		for from := int(next.Add(1000)) - 1000; from < wordy; from = int(next.Add(1000)) - 1000 {
+			body := listing(1000, func(i int) string {
+				return fmt.Sprintf(`{"id": "adv%d", "name": "%s %d"}`, from+i, strings.Join(words, " "), from+i)
+			})
+			a, err := s.p.send(http.MethodPost, "/api/v1/advertisers?context=main", http.Header{"Prefer": {"return=minimal"}}, []byte(body))
+			if err != nil || a.status >= http.StatusBadRequest {
+				s.t.Errorf("objects with words: %v %v", err, a)
+				return
+			}
+		}
+	})
+}
+
+// Pages of a thousand objects by their ids that have ten words, each of which all
+// objects have, by a user without any permission.
+func strikeWords(s *siege) {
+	ids := make([]string, 1000)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("adv%d", i)
+	}
+	path := "/api/v1/advertisers?context=main&id=" + strings.Join(ids, "%3B") + "&q=a+al+alp+alph+alpha+am+an+az+ap+ab"
+	atOnce(16, func(int) {
+		for range 4 {
+			s.as(s.reader, http.MethodGet, path, nil, nil)
+		}
+	})
 }
 
 func strikeAttributes(s *siege) {

@@ -253,7 +253,7 @@ func (n *Indexing) Abandon() { n.Leftover, n.Filling = n.Leftover.With(n.Filling
 // terms adds the terms of a document.
 func (f *termField) terms(object map[string]any, terms map[store.Term]struct{}) {
 	for _, path := range f.paths {
-		eachValue(object, path, func(value string) {
+		query.EachString(object, path, func(value string) {
 			if !f.words {
 				terms[store.Term{Key: f.key, Value: value}] = struct{}{}
 				return
@@ -262,24 +262,6 @@ func (f *termField) terms(object map[string]any, terms map[store.Term]struct{}) 
 				terms[store.Term{Key: f.key, Value: word}] = struct{}{}
 			}
 		})
-	}
-}
-
-func eachValue(value any, path []string, found func(string)) {
-	if items, ok := value.([]any); ok {
-		for _, item := range items {
-			eachValue(item, path, found)
-		}
-		return
-	}
-	if len(path) == 0 {
-		if s, ok := value.(string); ok {
-			found(s)
-		}
-		return
-	}
-	if members, ok := value.(map[string]any); ok {
-		eachValue(members[path[0]], path[1:], found)
 	}
 }
 

@@ -63,6 +63,10 @@ const MaxContains = 1000
 type Term struct {
 	Key, Value string
 	Prefix     bool
+	// Searched lists the dotted paths of the properties whose words are the terms under
+	// Key. A store may compare these words instead of looking up the terms; where it is
+	// empty, the properties are not known.
+	Searched []string
 }
 
 // SearchKey is the prefix of the keys under which the words of objects are

@@ -32,6 +32,8 @@ type Fields interface {
 	// SearchKey is the key of the terms that q searches; "" when the type does
 	// not support q.
 	SearchKey() string
+	// Searched lists the dotted paths of the properties that q searches.
+	Searched() []string
 }
 
 // List is a parsed list request.
@@ -241,7 +243,10 @@ func (p *listParser) search() Expr {
 	}
 	var all And
 	for _, word := range words {
-		all = append(all, Term{Key: key, Value: word, Prefix: true})
+		// What has a longer word has its beginning as well.
+		if !slices.ContainsFunc(words, func(other string) bool { return other != word && strings.HasPrefix(other, word) }) {
+			all = append(all, Term{Key: key, Value: word, Prefix: true, Searched: p.fields.Searched()})
+		}
 	}
 	return all
 }

@@ -27,6 +27,26 @@ func Words(text string) []string {
 	return words
 }
 
+// EachString calls found for each string at a path below a value, in the items of arrays
+// too.
+func EachString(value any, path []string, found func(string)) {
+	if items, ok := value.([]any); ok {
+		for _, item := range items {
+			EachString(item, path, found)
+		}
+		return
+	}
+	if len(path) == 0 {
+		if s, ok := value.(string); ok {
+			found(s)
+		}
+		return
+	}
+	if members, ok := value.(map[string]any); ok {
+		EachString(members[path[0]], path[1:], found)
+	}
+}
+
 func fold(text string) string {
 	for i := range len(text) {
 		if text[i] >= 0x80 {

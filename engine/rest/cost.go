@@ -1,5 +1,7 @@
 package rest
 
+import "marquee/engine/store"
+
 // The shares of the memory budget that calls take; those of writes are estimated by
 // engine.Weight.
 // TestCallsCostNoMoreThanTheirShare measures that it is enough.
@@ -21,6 +23,13 @@ const (
 func (r *Call) take(n int64) (err error) {
 	r.share, err = r.s.work.Take(r.Context(), r.account(), n)
 	return err
+}
+
+// wait makes the call wait for the store in the name of its account.
+func (r *Call) wait() {
+	effort := store.Effort{Caller: r.account()}
+	r.unbound = store.WithEffort(r.unbound, effort)
+	r.c.Request = r.c.Request.WithContext(store.WithEffort(r.Context(), effort))
 }
 
 // give returns the share of the call.

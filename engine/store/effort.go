@@ -5,8 +5,8 @@ import "context"
 // Effort describes a Write or Read in advance, so that a store can choose which
 // waiting call runs next, and how many run at once.
 type Effort struct {
-	// Caller is the user on whose behalf the Write runs. Waiting Writes of
-	// different callers take turns.
+	// Caller is on whose behalf the call runs: a user, an API token or an address.
+	// Waiting calls of different callers take turns.
 	Caller string
 	// Records is the likely number of records written, 0 when it is unknown. A
 	// Write with a known number is retried until the context's deadline while

@@ -27,6 +27,9 @@ type condition struct {
 	// terms selects the rows of the table of terms that meet the condition; it
 	// is empty when the condition is not on terms.
 	terms clause
+	// read is the same condition on the document, for a plan that reads few records;
+	// it is empty where there is none.
+	read clause
 	// prefix reports whether the condition is on the prefix of a term, property
 	// whether it compares a property, which may have an index of its own.
 	prefix, property bool
@@ -70,7 +73,11 @@ func compileCondition(q query.Query, e query.Expr) condition {
 	if query.ByTerms(e) {
 		term, _ := e.(query.Term)
 		terms := w.termRows(e)
-		return condition{clause: hasTerm(terms, term.Prefix), terms: terms, prefix: term.Prefix}
+		of := condition{clause: hasTerm(terms, term.Prefix), terms: terms, prefix: term.Prefix}
+		if of.prefix && len(term.Searched) > 0 {
+			of.read = wordIn(term)
+		}
+		return of
 	}
 	w.expr(e)
 	_, onState := query.StateFilter(e)

@@ -66,6 +66,9 @@ PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d`, busyTimeout.Milliseconds(), ma
 		return nil, errors.Join(err, db.Close())
 	}
 	err = db.CreateFunction("contains_folded", 2, sqlite3.DETERMINISTIC|sqlite3.INNOCUOUS, containsFolded)
+	if err == nil {
+		err = db.CreateFunction("has_word", 3, sqlite3.DETERMINISTIC|sqlite3.INNOCUOUS, hasWord)
+	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

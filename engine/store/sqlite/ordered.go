@@ -108,7 +108,7 @@ func (p *plan) chooseOrdered(count bool) int {
 			chosen = i
 		}
 	}
-	if chosen < 0 || p.byID() {
+	if chosen < 0 {
 		return -1
 	}
 	inOrder := p.Order.Field.System == query.CreateTime && len(p.conditions[chosen].ordered.values) <= maxMerged

@@ -67,7 +67,7 @@ func (p plan) findSQL(within segment, limit int) (string, []any) {
 	if p.Order.Field.System != query.ID && !within.byID {
 		order = p.order + direction + "," + order
 	}
-	sql := "SELECT " + recordColumns + " FROM " + table(p.Collection) + " WHERE " + c.String() + " ORDER BY " + order + " LIMIT ?"
+	sql := "SELECT " + recordColumns + " FROM " + p.source() + " WHERE " + c.String() + " ORDER BY " + order + " LIMIT ?"
 	args := append(c.args, limit)
 	if p.Offset > 0 && p.After == nil {
 		sql += " OFFSET ?"
@@ -82,7 +82,16 @@ func (p plan) countSQL() (string, []any) {
 		return p.countMergedSQL()
 	}
 	c := p.where()
-	return "SELECT count(*) FROM " + table(p.Collection) + " WHERE " + c.String(), c.args
+	return "SELECT count(*) FROM " + p.source() + " WHERE " + c.String(), c.args
+}
+
+// source is the table of the records, with the index that a query by ids uses: SQLite
+// would walk a network in the order of the list.
+func (p plan) source() string {
+	if p.few && p.driver < 0 {
+		return table(p.Collection) + " INDEXED BY k_" + p.Collection
+	}
+	return table(p.Collection)
 }
 
 // where writes the conditions of a plan.
@@ -96,9 +105,12 @@ func (p plan) where() *compiler {
 	c.arg("network=?", p.Network)
 	for i, condition := range p.conditions {
 		c.WriteString(" AND ")
-		if i == p.driver {
+		switch {
+		case i == p.driver:
 			c.add(amongTerms(condition.terms))
-		} else {
+		case p.few && condition.read.sql != "":
+			c.add(condition.read)
+		default:
 			c.add(condition.clause)
 		}
 	}

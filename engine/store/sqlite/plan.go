@@ -8,10 +8,12 @@ import (
 
 // plan is a compiled query and the index of the condition on terms whose
 // records are listed first; -1 leaves the choice to SQLite. Merged is the index of
-// the condition on ordered terms whose ranges are merged, or -1.
+// the condition on ordered terms whose ranges are merged, or -1. Few reports whether
+// few records are read, because the query names them or one of its terms is rare.
 type plan struct {
 	compiled
 	driver, merged int
+	few            bool
 }
 
 // defaultRare is the maximum number of records of a rare term. Listing and
@@ -20,13 +22,16 @@ type plan struct {
 const defaultRare = 2000
 
 // plan chooses the rarest of the terms that the query demands, for finding its
-// records or for counting them.
+// records or for counting them, unless the query names the records.
 func (v *view) plan(ctx context.Context, q query.Query, count bool) (plan, error) {
 	p := plan{compiled: compile(q), driver: -1, merged: -1}
+	if p.few = p.byID(); p.few {
+		return p, nil
+	}
 	least := v.s.rare + 1
 	ordered := p.chooseOrdered(count)
 	for i, condition := range p.conditions {
-		if condition.terms.sql == "" || condition.ordered != nil && (ordered >= 0 || p.byID()) {
+		if condition.terms.sql == "" || condition.ordered != nil && ordered >= 0 {
 			continue
 		}
 		n, err := v.countRows(ctx, condition.terms, least)
@@ -37,7 +42,7 @@ func (v *view) plan(ctx context.Context, q query.Query, count bool) (plan, error
 			p.driver, least = i, n
 		}
 	}
-	if p.driver < 0 {
+	if p.few = p.driver >= 0; !p.few {
 		p.driver = p.onlyPrefix()
 	}
 	if p.driver < 0 {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -178,6 +179,41 @@ func TestPlansOfTerms(t *testing.T) {
 			if !strings.Contains(plan, "SEARCH r_things USING INTEGER PRIMARY KEY (rowid=?)") ||
 				!strings.Contains(plan, "SEARCH t_things USING PRIMARY KEY (key=? AND value") {
 				t.Errorf("%s\n%s", sql, plan)
+			}
+		}
+	}
+}
+
+// Records that the query names are read by their ids, and the words are looked for in
+// their documents; so are the other words of records with a rare one.
+func TestPlansOfWordsInFewRecords(t *testing.T) {
+	s := openPlanned(t)
+	word := func(prefix string) query.Expr {
+		return query.Term{Key: "q", Value: prefix, Prefix: true, Searched: []string{"name"}}
+	}
+	ids := query.In{Field: id}
+	for i := range 1000 {
+		ids.Values = append(ids.Values, "o"+strconv.Itoa(i))
+	}
+	for name, c := range map[string]struct {
+		where query.Expr
+		index string
+		lists int // of records with a term
+	}{
+		"ids":            {query.And{usual, ids}, "INDEX k_things (network=? AND id=?)", 0},
+		"an id":          {query.And{is(id, "o"), is(group, "g")}, "INDEX k_things (network=? AND id=?)", 0},
+		"no id":          {query.In{Field: id}, "", 0},
+		"ids and words":  {query.And{ids, word("a"), word("b")}, "INDEX k_things (network=? AND id=?)", 0},
+		"ids and a term": {query.And{ids, is(tags, "t")}, "INDEX k_things (network=? AND id=?)", 1},
+		"a rare word":    {query.And{word("a"), word("b"), word("c")}, "USING INTEGER PRIMARY KEY (rowid=?)", 1},
+	} {
+		q := query.Query{Collection: "things", Network: "n", Where: c.where, Order: query.Order{Field: createTime}, Limit: 10}
+		find, findArgs := planOf(t, s, q).findSQL(segment{}, 10)
+		count, countArgs := planOf(t, s, q).countSQL()
+		for sql, args := range map[string][]any{find: findArgs, count: countArgs} {
+			plan := strings.Join(explain(t, s, sql, args...), "\n")
+			if !strings.Contains(plan, c.index) || strings.Count(plan, "t_things") != c.lists {
+				t.Errorf("%s: %s\n%s", name, sql, plan)
 			}
 		}
 	}

@@ -45,3 +45,44 @@ func TestReadsPassExtensiveOnes(t *testing.T) {
 	close(end)
 	wait.Wait()
 }
+
+// TestListsTakeTurnsByCaller checks that the lists of one caller leave readers for
+// those of others, and that those who wait take turns.
+func TestListsTakeTurnsByCaller(t *testing.T) {
+	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "s.db"), Readers: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var wait sync.WaitGroup
+	begun, end := make(chan struct{}), make(chan struct{})
+	list := func(caller string, fn func()) {
+		wait.Go(func() {
+			ctx := store.LongRunning(store.WithEffort(t.Context(), store.Effort{Caller: caller}))
+			if err := s.Read(ctx, func(store.Snapshot) error { fn(); return nil }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 20 {
+		list("busy", func() {
+			select {
+			case begun <- struct{}{}:
+				<-end
+			case <-end:
+			}
+		})
+	}
+	<-begun
+	<-begun
+	ctx, cancel := context.WithTimeout(store.LongRunning(store.WithEffort(t.Context(), store.Effort{Caller: "other"})), 5*time.Second)
+	defer cancel()
+	for range 10 {
+		if err := s.Read(ctx, func(store.Snapshot) error { return nil }); err != nil {
+			t.Errorf("a list beside those of a busy caller: %v", err)
+			break
+		}
+	}
+	close(end)
+	wait.Wait()
+}

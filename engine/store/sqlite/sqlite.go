@@ -1,6 +1,6 @@
 // Package sqlite is the store that needs no server: it keeps records in one
 // SQLite file. One writer commits concurrent transactions together (group commit,
-// writer.go), while a pool of readers reads snapshots. It imports store, document and
+// writer.go), while a pool of readers reads snapshots. It imports store, turn, document and
 // query. Begin with Store; a query passes through compile.go, plan.go, page.go and
 // view.go.
 package sqlite
@@ -21,6 +21,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"marquee/engine/store"
+	"marquee/engine/turn"
 )
 
 // Options configures a store.
@@ -53,15 +54,16 @@ type Store struct {
 	lock    *flock.Flock
 	writer  *writer
 	readers chan *conn
-	// walking limits extensive reads to half of the readers, so that the read
-	// of a single object does not wait for long lists.
-	walking chan struct{}
-	all     []*conn
-	commits commits
-	tallies store.Tallies
-	counts  counts
-	file    os.FileInfo           // the database file when it was opened
-	damaged atomic.Pointer[error] // the first sign of damage
+	// reading has a place for each reader. Walking limits extensive reads to three
+	// quarters of the readers, so that the read of a single object does not wait for
+	// long lists, and those of one caller to half of the readers.
+	reading, walking *turn.Places
+	all              []*conn
+	commits          commits
+	tallies          store.Tallies
+	counts           counts
+	file             os.FileInfo           // the database file when it was opened
+	damaged          atomic.Pointer[error] // the first sign of damage
 	// failing is an error of the last write because of which all writes may fail.
 	failing atomic.Pointer[error]
 	// uncopied reports that the log must stay as it is until the next start.
@@ -89,8 +91,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if options.Readers == 0 {
 		options.Readers = max(4, 2*runtime.NumCPU())
 	}
-	s := &Store{options: options, rare: defaultRare, readers: make(chan *conn, options.Readers), walking: make(chan struct{}, max(1, options.Readers/2)), closing: make(chan struct{}),
+	s := &Store{options: options, rare: defaultRare, readers: make(chan *conn, options.Readers), closing: make(chan struct{}),
 		commits: commits{touched: map[string]uint64{}}}
+	s.reading, s.walking = places(options.Readers)
 	if err := s.open(ctx); err != nil {
 		s.Close()
 		return nil, err
@@ -145,6 +148,13 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	s.writer = startWriter(s, c)
 	return nil
+}
+
+// places returns the places for reads and for extensive ones.
+func places(readers int) (reading, walking *turn.Places) {
+	most := max(1, readers*3/4)
+	spare := most - max(1, readers/2)
+	return turn.NewPlaces(turn.Limits{Total: int64(readers)}), turn.NewPlaces(turn.Limits{Total: int64(most), Spare: int64(spare)})
 }
 
 // missing reports whether there is no store at a path. An empty file is a new
@@ -318,6 +328,8 @@ func (s *Store) Close() error {
 	var err error
 	s.closed.Do(func() {
 		close(s.closing)
+		s.reading.Close()
+		s.walking.Close()
 		if s.writer != nil {
 			s.writer.stop()
 			for range s.options.Readers {

@@ -9,6 +9,7 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/query"
 	"marquee/engine/store"
+	"marquee/engine/turn"
 )
 
 // view is a store.Snapshot on a connection with an open transaction.
@@ -96,21 +97,20 @@ func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
 	if ctx.Err() != nil {
 		return deadline(ctx)
 	}
-	if store.EffortOf(ctx).Extensive {
-		select {
-		case s.walking <- struct{}{}:
-		case <-ctx.Done():
-			return readersBusy(ctx)
-		case <-s.closing:
-			return errClosed
+	effort := store.EffortOf(ctx)
+	if effort.Extensive {
+		if err := s.walking.Enter(ctx, effort.Caller, 1); err != nil {
+			return notRead(err)
 		}
-		defer func() { <-s.walking }()
+		defer s.walking.Leave(effort.Caller, 1)
 	}
+	if err := s.reading.Enter(ctx, effort.Caller, 1); err != nil {
+		return notRead(err)
+	}
+	defer s.reading.Leave(effort.Caller, 1)
 	var c *conn
 	select {
 	case c = <-s.readers:
-	case <-ctx.Done():
-		return readersBusy(ctx)
 	case <-s.closing:
 		return errClosed
 	}
@@ -127,8 +127,12 @@ func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
 	return fn(v)
 }
 
-func readersBusy(ctx context.Context) error {
-	return &store.Error{Code: store.CodeBusy, Text: "all readers were busy until the deadline", Cause: ctx.Err()}
+// notRead translates an error of places for reads.
+func notRead(err error) error {
+	if err == turn.ErrClosed {
+		return errClosed
+	}
+	return &store.Error{Code: store.CodeBusy, Text: "all readers were busy until the deadline", Cause: err}
 }
 
 const recordColumns = "network,id,coalesce(revision,version),version,state,create_time,update_time,create_user,update_user,warnings,doc"

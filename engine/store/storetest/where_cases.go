@@ -61,7 +61,7 @@ func corpus() []store.Write {
 	terms := map[string][]string{
 		"anna": {"tags=red", "tags=blue", "q=anna"}, "bert": {"tags=blue", "q=bert"}, "uni": {"tags=Ünïcödé", "tags=世界", "q=unicode", "q=世界"},
 		"odd": {"tags=a'b", `tags=c"d`, `tags=e\f`, "tags=%", "q=it", "q=s", "q=quoted", "q=100"}, "max": {"q=max", "q=maximum", "other=max"},
-		"max-1": {"q=mazurka", "q=ma" + "\U0010ffff" + "z"},
+		"max-1": {"q=mazurka", "q=ma" + "\U0010ffff" + "z"}, "deep": {"items=one", "items=two", "items=three"}, "deep2": {"items=four"},
 	}
 	writes := make([]store.Write, len(docs))
 	for i, d := range docs {
@@ -83,6 +83,20 @@ func corpus() []store.Write {
 	byID("bert").CreateTime, byID("uni").CreateUser = epoch.AddDate(1, 0, 0), "Bert"
 	byID("max").Warnings = []byte(`[{"code":"W"}]`)
 	return writes
+}
+
+// among is the condition that a record has one of some ids.
+func among(ids ...string) query.Expr {
+	in := query.In{Field: idField}
+	for _, id := range ids {
+		in.Values = append(in.Values, id)
+	}
+	return in
+}
+
+// named is the condition that a name has a word with a prefix.
+func named(prefix string) query.Expr {
+	return query.Term{Key: query.SearchKey, Value: prefix, Prefix: true, Searched: []string{"name"}}
 }
 
 // everyone is the number of records in the corpus.
@@ -208,6 +222,13 @@ var whereCases = []struct {
 	{"all words", query.And{query.Term{Key: query.SearchKey, Value: "quo", Prefix: true}, query.Term{Key: query.SearchKey, Value: "it"}}, "odd"},
 	{"part of a word", query.Term{Key: query.SearchKey, Value: "m"}, "0"},
 	{"another key", query.Term{Key: "other", Value: "max"}, "max"},
+	{"a word in records by id", query.And{among("anna", "bert", "max", "uni"), named("an")}, "anna"},
+	{"a word beyond ASCII in records by id", query.And{among("anna", "uni"), named("unic"), named("世")}, "uni"},
+	{"a word of which no record by id has one", query.And{among("anna", "nulls", "zero"), named("bert")}, "0"},
+	{"a word in items, in records by id", query.And{among("deep", "deep2", "mixed", "empty"),
+		query.Term{Key: "items", Value: "t", Prefix: true, Searched: []string{"name", "groups.items.name"}}}, "deep"},
+	{"two words", query.And{named("qu"), named("it"), named("10")}, "odd"},
+	{"words and no ids", query.And{among(), named("an")}, "0"},
 	{"beyond ASCII", query.Term{Key: query.SearchKey, Value: "世", Prefix: true}, "uni"},
 
 	{"the id", equal(idField, "2^53+1"), "2^53+1"},
