@@ -96,16 +96,32 @@ func BenchmarkList(b *testing.B) {
 
 // compareLists compares the latency of a page of 100 of a large store with that
 // of a small one: filtered and ordered by indexed fields so that 1,000 match,
-// unfiltered with an exact count, and without a count.
+// unfiltered with an exact count, and without a count; with a word, and with the
+// beginning of one, that all objects have; with a condition that all meet; and
+// the history with an exact count. Written pages follow directly on a write.
 func compareLists(b *testing.B, big, small *service) {
-	for name, path := range map[string]string{
-		"filtered": "/api/v1/lineitems?context=main&where=order=o7&orderBy=name",
-		"first":    "/api/v1/lineitems?context=main",
-		"uncount":  "/api/v1/lineitems?context=main&count=false",
+	for _, row := range []struct {
+		name, path string
+		written    bool
+	}{
+		{"filtered", "/api/v1/lineitems?context=main&where=order=o7&orderBy=name", false},
+		{"first", "/api/v1/lineitems?context=main", false},
+		{"first-written", "/api/v1/lineitems?context=main", true},
+		{"uncount", "/api/v1/lineitems?context=main&count=false", false},
+		{"word", "/api/v1/lineitems?context=main&q=line&count=false", false},
+		{"prefix-written", "/api/v1/lineitems?context=main&q=l+i&count=false", true},
+		{"unequal", "/api/v1/lineitems?context=main&where=tier!=none&count=false", false},
+		{"history-written", "/api/v1/audit?context=main", true},
 	} {
-		b.Run(name, func(b *testing.B) {
+		b.Run(row.name, func(b *testing.B) {
+			n := 0
 			latency := func(s *service) func() time.Duration {
-				return func() time.Duration { return s.page(b, path) }
+				return func() time.Duration {
+					if n++; row.written {
+						s.write(b, "lineitems", []map[string]any{{"id": "li-00000007", "description": strconv.Itoa(n)}})
+					}
+					return s.page(b, row.path)
+				}
 			}
 			interleaved(3, latency(big), latency(small))
 			b.ResetTimer()

@@ -70,8 +70,8 @@ type Store struct {
 	uncopied atomic.Bool
 	// wiping is held while the log is written by another connection than the writer's,
 	// and while it is truncated.
-	wiping sync.Mutex
-	rare   int // defaultRare, less in a test
+	wiping       sync.Mutex
+	rare, walked int // defaultRare and defaultWalked, less in a test
 
 	ensure  sync.Mutex
 	closed  sync.Once
@@ -91,7 +91,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if options.Readers == 0 {
 		options.Readers = max(4, 2*runtime.NumCPU())
 	}
-	s := &Store{options: options, rare: defaultRare, readers: make(chan *conn, options.Readers), closing: make(chan struct{}),
+	s := &Store{options: options, rare: defaultRare, walked: defaultWalked, readers: make(chan *conn, options.Readers), closing: make(chan struct{}),
 		commits: commits{touched: map[string]uint64{}}}
 	s.reading, s.walking = places(options.Readers)
 	if err := s.open(ctx); err != nil {

@@ -30,13 +30,16 @@ func openTest(t testing.TB, options Options) *Store {
 func TestStore(t *testing.T) { runSuite(t, defaultRare, explainQuery) }
 
 // TestStoreOfCommonTerms runs the suite with every term treated as common, so
-// that none drives a query.
+// that none drives a query, and pages begin with a short walk.
 func TestStoreOfCommonTerms(t *testing.T) { runSuite(t, -1, nil) }
 
 func runSuite(t *testing.T, rare int, explain func(testing.TB, store.Store, query.Query, bool) storetest.Plan) {
 	open := func(t testing.TB, options Options) store.Store {
 		s := openTest(t, options)
 		s.rare = rare
+		if rare < 0 {
+			s.walked = 5
+		}
 		return s
 	}
 	storetest.Run(t, storetest.Harness{

@@ -310,7 +310,12 @@ func (v *view) Find(ctx context.Context, q query.Query, yield func(*store.Record
 	if p.merged >= 0 {
 		return v.findMerged(ctx, p, yield)
 	}
-	remaining := q.Limit
+	if p.walks() {
+		if done, err := v.walk(ctx, &p, yield); err != nil || done {
+			return err
+		}
+	}
+	remaining := p.Limit
 	var record store.Record
 	for _, segment := range p.segments() {
 		if remaining <= 0 {
