@@ -25,7 +25,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege interference timing failover schemathesis histories nightly mongod mongod-image clean
+.PHONY: run build image test race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege interference timing failover schemathesis histories lists nightly mongod mongod-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	@echo "The first build takes a few minutes; later ones take seconds."
@@ -104,7 +104,10 @@ schemathesis: ## requests generated from the OpenAPI document, EXAMPLES for each
 histories: ## HISTORIES operations of 64 clients on a few objects while the program is killed, and a tenth without a primary, judged for linearizability and isolation
 	MARQUEE_HISTORIES=$(HISTORIES) $(GO) test -count 1 -v -timeout 600m -run 'TestHistories' ./integration
 
-nightly: race siege reloads crash failover histories interference timing schemathesis fuzz ## the suites that take longer than a change can wait
+lists: ## BenchmarkList with 2,000,000 objects
+	MARQUEE_BENCH_OBJECTS=2000000 $(GO) test -run '^$$' -bench 'BenchmarkList$$' -benchtime 1x -timeout 60m ./integration/bench
+
+nightly: race siege reloads crash failover histories interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
 
 mongod: ## a mongod for the tests, in .cache
 	integration/mongodb/fetch.sh
