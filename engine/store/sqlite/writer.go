@@ -54,6 +54,9 @@ type writer struct {
 	// checkpointAt is the number of pages of the log from which a commit is followed by a
 	// checkpoint: maxLogPages, less in a test. pages is their number.
 	checkpointAt, pages int
+	// wary is the number of groups that use savepoints from the start, because a recent one
+	// had to run again.
+	wary int
 	// unclean reports whether the log may contain frames of a failed commit.
 	unclean bool
 }
@@ -152,6 +155,10 @@ func (w *writer) loop() {
 	}
 }
 
+// waryGroups is the number of groups that use savepoints after one that had to run again. A group
+// that runs again costs about as much as the savepoints of ten.
+const waryGroups = 100
+
 // group runs the first job and those that wait, and commits.
 func (w *writer) group(first *job) {
 	if err := w.begin(); err != nil {
@@ -161,7 +168,8 @@ func (w *writer) group(first *job) {
 	var group []*job
 	end := time.Now().Add(w.groupTime)
 	var gathering <-chan time.Time
-	shared, savepoints, written := false, false, 0
+	shared, savepoints, written := false, w.wary > 0, 0
+	w.wary = max(w.wary-1, 0)
 	for next := first; next != nil; next = w.next(&gathering, len(group)) {
 		if w.perform(next, shared, savepoints); next.large {
 			w.later = next
@@ -169,7 +177,7 @@ func (w *writer) group(first *job) {
 			group = append(group, next)
 		}
 		if shared && next.failed != nil && w.conn.wrote && w.alive() && !savepoints {
-			savepoints = true
+			savepoints, w.wary = true, waryGroups
 			w.runAgain(group)
 		}
 		if w.later != nil {

@@ -89,6 +89,44 @@ func TestFirstFails(t *testing.T) {
 	}
 }
 
+// TestFailuresRunAgainOnce checks that transactions which fail after a write make a group
+// run again once, and not each group after it.
+func TestFailuresRunAgainOnce(t *testing.T) {
+	var g *gate
+	s := openTest(t, Options{BeforeCommit: func() {
+		if g != nil {
+			g.pass()
+		}
+	}})
+	ensureThings(t, s)
+	own := errors.New("own")
+	const writers = 6
+	for round, most := range []int{2 * writers, writers, writers} {
+		runs, failing := 0, map[int]bool{}
+		g = newGate()
+		for i, err := range g.queue(t, s, writers, func(i int, tx store.Tx) error {
+			if _, again := failing[i]; !again {
+				failing[i] = len(failing)%2 == 1 // in the order in which they run
+			}
+			runs++
+			if err := tx.Put(t.Context(), "things", batch(round*writers+i, 3, 10)); err != nil || !failing[i] {
+				return err
+			}
+			return own
+		}) {
+			if failing[i] != (err != nil) || failing[i] && !errors.Is(err, own) {
+				t.Errorf("write %d: %v", i, err)
+			}
+		}
+		if runs > most || round == 0 && runs == writers {
+			t.Errorf("round %d: %d writes run %d times", round, writers, runs)
+		}
+	}
+	if n := stored(t, s); n != 3*3*writers/2 {
+		t.Errorf("%d stored", n)
+	}
+}
+
 // TestLargeLog checks that the log of a large transaction is truncated
 // afterwards, or with the next write after a reader that needs it.
 func TestLargeLog(t *testing.T) {
