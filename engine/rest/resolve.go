@@ -179,7 +179,11 @@ func (r *Call) resolve() (*Route, error) {
 	}
 	parent, below, template := "", path[1:], apiPath+t.Name
 	if t.Parent != "" {
-		if len(below) == 0 {
+		switch {
+		case len(below) > 0:
+		case r.c.Request.Method == http.MethodOptions: // of a type that exists
+			return &Route{Path: template}, nil
+		default:
 			return nil, message.PathUnknown.Error(nil)
 		}
 		parent, below, template = below[0], below[1:], template+"/{"+t.Parent+"}"
