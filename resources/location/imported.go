@@ -108,8 +108,10 @@ func (l *Lookup) Refresh(ctx context.Context, s store.Store) error {
 	return nil
 }
 
-// Follow calls Refresh at each interval, since another process may import locations.
+// Follow decodes the locations, so that no request waits for that, and calls Refresh at
+// each interval, since another process may import locations.
 func (l *Lookup) Follow(ctx context.Context, s store.Store, every time.Duration, log *slog.Logger) {
+	l.get()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
