@@ -256,24 +256,25 @@ func (c *components) reference(s map[string]any) object {
 }
 
 // join replaces the components for requests that are the same as those for
-// responses, and those for merge patches that are the same as either.
-func (c *components) join() {
+// responses, and those for merge patches that are the same as either, also in paths.
+func (c *components) join(paths object) {
 	for found := true; found; {
 		found = false
 		for _, name := range slices.Sorted(maps.Keys(c.done)) {
-			found = c.replace(name+request.suffix(), name) || found
-			found = c.replace(name+mergePatch.suffix(), name) || c.replace(name+mergePatch.suffix(), name+request.suffix()) || found
+			found = c.replace(name+request.suffix(), name, paths) || found
+			found = c.replace(name+mergePatch.suffix(), name, paths) || c.replace(name+mergePatch.suffix(), name+request.suffix(), paths) || found
 		}
 	}
 }
 
 // replace replaces a component by another one if they are the same.
-func (c *components) replace(name, other string) bool {
+func (c *components) replace(name, other string, paths object) bool {
 	if c.done[name] == nil || c.done[other] == nil || !same(c.done[name], c.done[other]) {
 		return false
 	}
 	delete(c.done, name)
 	redirect(c.done, name, other)
+	redirect(paths, name, other)
 	return true
 }
 

@@ -173,7 +173,7 @@ func build(types *schema.Registry, o Options, may func(*schema.Type) bool, fragm
 	for _, t := range types.Types() {
 		b.addType(t)
 	}
-	b.components.join()
+	b.components.join(b.paths)
 	whole := object{
 		"openapi":    "3.1.0",
 		"paths":      b.paths,

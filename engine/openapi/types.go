@@ -105,9 +105,11 @@ func (b *builder) object(t *schema.Type, name string) {
 	}
 	read["x-resource"] = t.Source["x-resource"]
 	if t.Writable() {
+		b.components.ref(at, mergePatch)
+		b.components.ref(at, request)
+		declared, _ := b.components.done[name+request.suffix()]["required"].([]any)
 		for _, as := range []form{request, mergePatch} {
-			b.components.ref(at, as)
-			b.input(t, name+as.suffix())
+			b.input(t, name+as.suffix(), declared)
 		}
 	}
 }
@@ -128,11 +130,10 @@ func (b *builder) common(t *schema.Type) object {
 }
 
 // input completes a schema of what can be written. Absent properties of a stored
-// object are left alone, so that none is required; those that a new object needs are
-// named.
-func (b *builder) input(t *schema.Type, name string) {
+// object are left alone, so that none is required; of those that the type declares to be,
+// the ones that a new object needs are named.
+func (b *builder) input(t *schema.Type, name string, declared []any) {
 	s := b.components.done[name]
-	declared, _ := s["required"].([]any)
 	required := slices.DeleteFunc(slices.Clone(declared), func(name any) bool {
 		member := t.Shape.Properties[name.(string)]
 		return slices.Contains(b.supplied[t.Name], name.(string)) || member != nil && member.HasDefault
