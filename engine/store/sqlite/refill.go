@@ -39,13 +39,16 @@ func (s *Store) Forget(ctx context.Context, collection string, terms, properties
 		all = append(all, scope{table: "claims", columns: "collection,network,property,value",
 			rows: "collection=?1 AND property=?2 AND network=?3", within: "claims WHERE collection=?1", args: []any{collection, property}})
 	}
-	for _, scope := range all {
+	for _, rest := range all {
 		for more := true; more; {
+			var left scope
 			err := s.writer.submit(ctx, func(t *transaction) (err error) {
 				t.touched[collection] = true
-				more, err = t.conn.drop(&scope)
+				left = rest // it may run again
+				more, err = t.conn.drop(&left)
 				return err
 			})
+			rest = left
 			if err != nil {
 				return s.observe(ctx, err)
 			}
