@@ -33,6 +33,14 @@ func (s *Store) copied(checkpoint func() error) error {
 	return err
 }
 
+// Note returns a message for operators about the state of the store, or "".
+func (s *Store) Note() string {
+	if s.uncopied.Load() {
+		return errUncopied.Text
+	}
+	return ""
+}
+
 // checkpoint copies the log into the file when it has become long. What fails is tried
 // again after the next commit.
 func (w *writer) checkpoint() {
