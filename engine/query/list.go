@@ -142,9 +142,9 @@ func (p *listParser) integer(name string, otherwise, least, most int) int {
 		err = nil // n is the nearest integer
 	}
 	if err != nil || n < least || n > most {
-		expected := "an integer from " + strconv.Itoa(least)
-		if most < math.MaxInt {
-			expected += " to " + strconv.Itoa(most)
+		expected := fmt.Sprintf("an integer from %d to %d", least, most)
+		if most == math.MaxInt {
+			expected = fmt.Sprintf("an integer of at least %d", least)
 		}
 		p.invalid(name, expected)
 	}

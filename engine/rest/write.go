@@ -252,7 +252,8 @@ func (r *Call) operation(i int, entry any, faults *message.Faults) (op engine.Op
 		return engine.Operation{}, nil
 	}
 	op.Type, op.Object = t, object
-	return op, r.conditions(&op, false)
+	err = r.conditions(&op, false)
+	return op, err
 }
 
 func (r *Call) store(batch engine.Batch) (*engine.Result, error) {
