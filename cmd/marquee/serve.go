@@ -7,9 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -50,8 +48,8 @@ type serveCommand struct {
 	MaxFailedSignIns         int           `default:"5" help:"How many sign-ins with a username can fail before further ones are refused for a time." placeholder:"NUMBER"`
 	MaxFailedFromAddress     int           `name:"max-failed-sign-ins-per-address" default:"100" help:"The same for an address (IPv6: one /64 network)." placeholder:"NUMBER"`
 	FailedSignInWindow       time.Duration `default:"15m" help:"How long a failed sign-in counts." placeholder:"TIME"`
-	MaxCreatedNetworks       int           `default:"1000" help:"In how many networks that a user has created the user can have roles." placeholder:"NUMBER"`
-	MaxGrantedNetworks       int           `default:"1000" help:"In how many other networks a user can be given roles." placeholder:"NUMBER"`
+	MaxCreatedNetworks       int           `default:"1000" help:"Maximum number of networks created by a user in which the user can have roles." placeholder:"NUMBER"`
+	MaxGrantedNetworks       int           `default:"1000" help:"Maximum number of other networks in which a user can be given roles." placeholder:"NUMBER"`
 	MaxSessions              int           `default:"100" help:"How many sessions a user can have; beyond that, the oldest ends when a new one begins." placeholder:"NUMBER"`
 	DrainDelay               time.Duration `default:"5s" help:"How long to continue to serve after SIGTERM while /readyz returns 503, so that load balancers notice." placeholder:"TIME"`
 	ShutdownTimeout          time.Duration `default:"60s" help:"How long to wait at shutdown for requests in progress." placeholder:"TIME"`
@@ -144,12 +142,7 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	defer operator.Close()
 	front.Forward(s)
 	c.announce(ctx, s, generated, memory.attributes())
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-		return c.shutDown(context.Cause(ctx), s, server, operator)
-	}
+	return c.await(ctx, s, server, operator, ended)
 }
 
 // start opens the store, and fills it if it is empty. It returns the generated password,
@@ -197,44 +190,6 @@ func (c *serveCommand) configure(embeddings *embeddings.Client) (*application, m
 	}
 	memory.addHeadroom()
 	return app, memory
-}
-
-// check rejects settings that are out of their range, or do not belong together.
-func (c *serveCommand) check() error {
-	return refused(append([]error{c.checkApplication(), c.checkAssets(), c.edgeFlags.check()}, c.checkRanges()...)...)
-}
-
-// checkRanges rejects numbers and durations that are out of their range.
-func (c *serveCommand) checkRanges() (errs []error) {
-	for _, setting := range []struct {
-		wrong bool
-		text  string
-	}{
-		{c.ClockInterval <= 0, "--clock-interval must be greater than 0"},
-		{c.RefreshReuseInterval < 0, "--refresh-reuse-interval must not be less than 0"},
-		{c.SigningKeyLifetime != 0 && c.SigningKeyLifetime < minKeyLifetime, "--signing-key-lifetime must be 0, or at least " + minKeyLifetime.String()},
-		{c.RequestTimeout <= 0, "--request-timeout must be greater than 0"},
-		{c.ReadTimeout < 0, "--read-timeout must not be less than 0"},
-		{c.WriteTimeout < 0, "--write-timeout must not be less than 0"},
-		{c.IdleTimeout < 0, "--idle-timeout must not be less than 0"},
-		{c.DrainDelay < 0, "--drain-delay must not be less than 0"},
-		{c.ShutdownTimeout < 0, "--shutdown-timeout must not be less than 0"},
-		{c.MemoryBudget != 0 && c.MemoryBudget < minMemoryBudget, fmt.Sprintf("--memory-budget must be 0, or at least %d", minMemoryBudget)},
-		{c.SpoolBudget < 0, "--spool-budget must not be less than 0"},
-		{c.MaxConnections < 1, "--max-connections must be at least 1"},
-		{c.MaxConnectionsPerAddress < 1, "--max-connections-per-address must be at least 1"},
-		{c.MaxFailedSignIns < 1, "--max-failed-sign-ins must be at least 1"},
-		{c.MaxFailedFromAddress < 1, "--max-failed-sign-ins-per-address must be at least 1"},
-		{c.FailedSignInWindow < time.Minute, "--failed-sign-in-window must be at least 1m"},
-		{c.MaxCreatedNetworks < 1, "--max-created-networks must be at least 1"},
-		{c.MaxGrantedNetworks < 1, "--max-granted-networks must be at least 1"},
-		{c.MaxSessions < 1 || c.MaxSessions > 1000, "--max-sessions must be from 1 to 1000"},
-	} {
-		if setting.wrong {
-			errs = append(errs, usagef("%s", setting.text))
-		}
-	}
-	return errs
 }
 
 func (c *serveCommand) listen() (net.Listener, error) {
@@ -291,43 +246,6 @@ func (c *serveCommand) followSchemas(ctx context.Context, s *service, watcher *f
 		cancel()
 		<-ended
 	}
-}
-
-// checkApplication rejects settings of the advertising service if it is not served.
-func (c *serveCommand) checkApplication() error {
-	if c.Application != "none" {
-		return nil
-	}
-	for flag, set := range map[string]bool{"demo": c.Demo, "cdn-url": c.CDNURL != "", "embeddings-url": c.EmbeddingsURL != "", "network-quota": c.NetworkQuota != 0} {
-		if set {
-			return usagef("--%s belongs to the advertising service, which --application none does not serve", flag)
-		}
-	}
-	return nil
-}
-
-// checkAssets rejects invalid settings of assets.
-func (c *serveCommand) checkAssets() error {
-	if c.MaxAssetSize < 1 {
-		return usagef("--max-asset-size must be at least 1")
-	}
-	if c.NetworkQuota < 0 {
-		return usagef("--network-quota must not be less than 0")
-	}
-	return nil
-}
-
-// serviceURL is the URL of a service, without a slash at its end.
-type serviceURL string
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (u *serviceURL) UnmarshalText(text []byte) error {
-	at, err := url.Parse(string(text))
-	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" {
-		return errors.New("must be an http or https URL, without a user, parameters or a fragment")
-	}
-	*u = serviceURL(strings.TrimRight(at.String(), "/"))
-	return nil
 }
 
 // spool returns where temporary files are kept. A folder that is not writable is only
@@ -409,13 +327,19 @@ func (c *serveCommand) newServer(log *slog.Logger) *http.Server {
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true}
 }
 
-// shutDown finishes the requests in progress. /readyz reports the shutdown before the
-// server stops accepting connections, unless its cause is an interrupt from a terminal,
-// where nobody has a load balancer.
-func (c *serveCommand) shutDown(cause error, s *service, server, operator *http.Server) error {
+// await returns the error of the server, or finishes the requests in progress when the
+// context ends. /readyz reports the shutdown before the server stops accepting
+// connections, unless its cause is an interrupt from a terminal, where nobody has a load
+// balancer.
+func (c *serveCommand) await(ctx context.Context, s *service, server, operator *http.Server, ended <-chan error) error {
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
 	s.Drain()
 	c.log.Info("shutting down")
-	if cause != error(interruption(syscall.SIGINT)) {
+	if context.Cause(ctx) != error(interruption(syscall.SIGINT)) {
 		<-time.After(c.DrainDelay)
 	}
 	within, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
