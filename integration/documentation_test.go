@@ -107,7 +107,7 @@ func TestTypePages(t *testing.T) {
 			"string (date-time)", "one of PENDING, PUBLISHED, STOPPED", "from 1 to 255 characters", "array of string", "each item: one of SIGN_UP, CAMPAIGN_CREATION",
 			"<code>discountMonetary.amount</code>", "string (currency)",
 			`<a href="/docs/types/places">places</a>: <code>coupon</code>`},
-		"/docs/types/lineitems": {"warning.line.item.no.order", `reference to <a href="/docs/types/orders">`, "<code>order.team</code>"},
+		"/docs/types/lineitems": {"warning.line.item.no.order", "<dd>GET, HEAD, POST, PUT, PATCH</dd>", `reference to <a href="/docs/types/orders">`, "<code>order.team</code>"},
 		"/docs/types/users":     {"never returned", "MANAGE_SYSTEM", "<code>context</code> is optional"},
 		"/docs/types/places":    {"&lt;script&gt;alert(1)&lt;/script&gt;", "<dt>Unique</dt><dd><code>name</code>"},
 	} {

@@ -16,6 +16,7 @@ import (
 // checkRules checks the rules of the schema vocabulary. The error is that of the
 // context.
 func (c *Change) checkRules(ctx context.Context) error {
+	unreadable := c.unreadable()
 	if c.Before != nil {
 		if err := c.checkFrozen(ctx); err != nil {
 			return err
@@ -25,9 +26,22 @@ func (c *Change) checkRules(ctx context.Context) error {
 		}
 	}
 	for _, rule := range c.Type.Compare {
-		c.checkCompare(rule)
+		if !slices.ContainsFunc(slices.Concat(rule.Left, rule.Right), func(name string) bool { return slices.Contains(unreadable, any("/"+name)) }) {
+			c.checkCompare(rule)
+		}
 	}
 	return nil
+}
+
+// unreadable returns the places of values that cannot be compared, because they are
+// not of the type or in the format of their property.
+func (c *Change) unreadable() (places []any) {
+	for _, fault := range c.faults {
+		if d := fault.Definition(); d == message.ValueType || d == message.ValueFormat {
+			places = append(places, fault.Params()["field"])
+		}
+	}
+	return places
 }
 
 func (c *Change) checkFrozen(ctx context.Context) (err error) {
