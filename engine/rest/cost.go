@@ -25,8 +25,8 @@ func (r *Call) take(n int64) (err error) {
 	return err
 }
 
-// wait makes the call wait for the store in the name of its account.
-func (r *Call) wait() {
+// attribute makes the store attribute the reads and writes of the call to its account.
+func (r *Call) attribute() {
 	effort := store.Effort{Caller: r.account()}
 	r.unbound = store.WithEffort(r.unbound, effort)
 	r.c.Request = r.c.Request.WithContext(store.WithEffort(r.Context(), effort))

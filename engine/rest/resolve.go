@@ -142,7 +142,7 @@ func (s *Server) api(c *gin.Context) {
 func (s *Server) answer(c *gin.Context, run func(*Call) error) {
 	r := &Call{s: s, c: c}
 	r.unbound = engine.WithDoubt(c.Request.Context(), &r.doubt)
-	r.wait()
+	r.attribute()
 	defer r.close()
 	err := run(r)
 	if r.doubt.Load() {

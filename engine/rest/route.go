@@ -239,7 +239,7 @@ func (r *Call) identify(route *Route, err error) (refused bool, _ error) {
 			return refuse(failed)
 		}
 	}
-	r.wait()
+	r.attribute()
 	if out := r.outbox(); out != nil {
 		out.caller = r.account()
 	}

@@ -16,11 +16,10 @@ import (
 // transaction makes (markers.go). This needs a time from which snapshots see a
 // transaction, which the markers on a sharded cluster do not have.
 //
-// Another count is valid for a later snapshot if no transaction that wrote to the collection was committed
-// between the two. That is so when the later snapshot sees no more commit
-// markers (transaction.mark) than the earlier one, from a time before which all
-// transactions had ended. The server keeps markers for longer than counts are
-// cached.
+// Another count is valid for a later snapshot if no transaction that wrote to the
+// collection was committed between the two. That is so when the later snapshot sees no
+// more commit markers (transaction.mark) than the earlier one, from a time before which
+// all transactions had ended. The server keeps markers for longer than counts are cached.
 
 const (
 	// maxCounts is the number of counts kept, maxMarkers the maximum number of

@@ -23,12 +23,11 @@ const (
 	settleSlowly   = 500 * time.Millisecond
 )
 
-// Settle implements store.Store. It asks the servers which transactions are
-// open; MongoDB ends each after a minute, and release those of servers that have
-// gone before. Without the permission to ask, Settle
-// waits for that long. Ended transactions may not be on a majority yet, and are
-// then not readable; a commit of the store's own, which comes after them, waits
-// for that.
+// Settle implements store.Store. It asks the servers which transactions are open;
+// MongoDB ends each after a minute, and release ends those of servers that have gone
+// earlier. Without the permission to ask, Settle waits for that long. Ended transactions
+// may not be on a majority yet, and are then not readable; a commit of the store's own,
+// which comes after them, waits for that.
 func (s *Store) Settle(ctx context.Context) error {
 	var first map[openTransaction]bool
 	begun := time.Now()
@@ -50,7 +49,7 @@ func (s *Store) Settle(ctx context.Context) error {
 					delete(first, id)
 				}
 			}
-		case hasCode(err, 13, 8000):
+		case hasCode(err, codesForbidden...):
 			if !wait(ctx, horizonSeconds*time.Second-time.Since(begun)) {
 				return deadline(ctx)
 			}

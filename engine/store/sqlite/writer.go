@@ -155,8 +155,8 @@ func (w *writer) loop() {
 	}
 }
 
-// waryGroups is the number of groups that use savepoints after one that had to run again. A group
-// that runs again costs about as much as the savepoints of ten.
+// waryGroups is the number of groups that use savepoints after one that had to run
+// again, which costs about as much as the savepoints of ten.
 const waryGroups = 100
 
 // group runs the first job and those that wait, and commits.
