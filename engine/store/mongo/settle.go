@@ -49,7 +49,7 @@ func (s *Store) Settle(ctx context.Context) error {
 					delete(first, id)
 				}
 			}
-		case hasCode(err, codesForbidden...):
+		case hasCode(err, 13, 8000): // not 18, with which every command fails
 			if !wait(ctx, horizonSeconds*time.Second-time.Since(begun)) {
 				return deadline(ctx)
 			}
