@@ -42,7 +42,7 @@ var arrows = map[string][]string{
 	"engine/history":               {"engine/document", "engine/message", "engine/store"},
 	"engine/parallel":              {},
 	"engine/turn":                  {},
-	"engine/budget":                {"engine/message"},
+	"engine/budget":                {"engine/message", "engine/turn"},
 	"engine/message":               {},
 	"engine/document":              {"engine/message"},
 	"engine/query":                 {"engine/document", "engine/message"},

@@ -1,17 +1,16 @@
 // Package budget limits the memory that requests use at the same time: they take
-// shares of one budget of bytes, or wait for them. It imports only engine/message.
+// shares of one budget of bytes, or wait for them. It imports message and turn.
 // Begin reading with Budget.Take.
 package budget
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
 	"marquee/engine/message"
+	"marquee/engine/turn"
 )
 
 const (
@@ -64,13 +63,12 @@ type Budget struct {
 	// extra is the size of the shares that came on top of the budget, which are not in
 	// held.
 	extra int64
-	// lines are the accounts with waiting requests, the next one first.
-	lines   [classes][]*account
-	waiting int
+	// lines are the requests that wait for a share.
+	lines [classes]turn.Queue[*request]
 	// growing are the waiting requests to grow, by the class of the larger share,
 	// and parked the sizes of their shares and of those that gave up, by the present
 	// class.
-	growing [classes][]*request
+	growing [classes]turn.Queue[*request]
 	parked  [classes]int64
 	// grew reports, for each class, that a share has grown since a caller who holds
 	// little had a turn.
@@ -91,9 +89,8 @@ const (
 type account struct {
 	caller string
 	// shares is the number of shares, held their total size.
-	shares  int
-	held    int64
-	waiting [classes][]*request
+	shares int
+	held   int64
 	// grew is the value of Budget.grants when one of the shares last grew after
 	// waiting.
 	grew int64
@@ -105,6 +102,13 @@ type request struct {
 	share   *Share
 	bytes   int64
 	granted chan struct{}
+}
+
+// grant begins the share.
+func (r *request) grant() {
+	r.share.add(r.bytes)
+	r.share.a.shares++
+	close(r.granted)
 }
 
 // New returns a budget of total bytes.
@@ -131,59 +135,59 @@ func (b *Budget) Used() int64 {
 // waiting.
 func (b *Budget) Take(ctx context.Context, caller string, n int64) (*Share, error) {
 	n = min(max(n, 0), b.Most())
-	b.mu.Lock()
-	s := &Share{b: b, a: b.account(caller)}
-	class := b.class(n)
-	full := b.waiting >= MaxWaiting || s.a.count() >= MaxCallerWaiting
-	if b.fits(s.a, class, n) || full && s.takeExtra(n) {
-		s.add(n)
-		s.a.shares++
-		b.mu.Unlock()
+	if s, ok := b.Try(caller, n); ok {
 		return s, nil
 	}
-	if full {
+	b.mu.Lock()
+	s := &Share{b: b, a: b.account(caller)}
+	r, line := &request{share: s, bytes: n, granted: make(chan struct{})}, &b.lines[b.class(n)]
+	switch own, all := b.waiting(caller); {
+	case own < MaxCallerWaiting && all < MaxWaiting:
+		line.Push(caller, r)
+		b.grant()
+	case s.takeExtra(n):
+		r.grant()
+	default:
 		b.forget(s.a)
 		b.mu.Unlock()
 		return nil, busy(errors.New("too many requests wait for a share of the memory budget"))
 	}
-	r := &request{share: s, bytes: n, granted: make(chan struct{})}
-	if len(s.a.waiting[class]) == 0 {
-		b.lines[class] = append(b.lines[class], s.a)
-	}
-	s.a.waiting[class] = append(s.a.waiting[class], r)
-	b.waiting++
-	b.grant()
 	b.mu.Unlock()
+	if err := b.await(ctx, line, r); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// await waits until a request is granted, or removes it from its line when the
+// context ends first.
+func (b *Budget) await(ctx context.Context, line *turn.Queue[*request], r *request) error {
 	select {
 	case <-r.granted:
-		return s, nil
+		return nil
 	case <-ctx.Done():
 	}
 	b.mu.Lock()
-	select {
-	case <-r.granted: // before the lock was acquired
-		b.mu.Unlock()
-		return s, nil
-	default:
+	defer b.mu.Unlock()
+	if !line.Remove(r.share.a.caller, r) { // it was granted before the lock was acquired
+		return nil
 	}
-	b.leave(s.a, class, r)
-	b.mu.Unlock()
-	return nil, busy(ctx.Err())
+	b.forget(r.share.a)
+	b.grant() // the next request may fit
+	return busy(ctx.Err())
 }
 
 // Try takes a share if it need not wait.
 func (b *Budget) Try(caller string, n int64) (*Share, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	a := b.account(caller)
-	class := b.class(n)
-	if n > b.Most() || !b.fits(a, class, n) {
-		b.forget(a)
+	s, class := &Share{b: b, a: b.account(caller)}, b.class(n)
+	if n > b.Most() || b.waits(class) || !b.room(s.a, class, n) || !b.spares(s.a, class, n) {
+		b.forget(s.a)
 		return nil, false
 	}
-	s := &Share{b: b, a: a}
 	s.add(n)
-	a.shares++
+	s.a.shares++
 	return s, true
 }
 
@@ -226,24 +230,23 @@ func (b *Budget) account(caller string) *account {
 
 // forget removes an account without shares and waiting requests.
 func (b *Budget) forget(a *account) {
-	if a.shares == 0 && a.count() == 0 {
+	if own, _ := b.waiting(a.caller); a.shares+own == 0 {
 		delete(b.accounts, a.caller)
 	}
 }
 
-// count returns the number of waiting requests.
-func (a *account) count() int {
-	n := 0
-	for _, waiting := range a.waiting {
-		n += len(waiting)
+// waiting returns the number of requests that wait for a share, of a caller and in
+// total.
+func (b *Budget) waiting(caller string) (own, all int) {
+	for class := range b.lines {
+		own += b.lines[class].Waiting(caller)
+		all += b.lines[class].Len()
 	}
-	return n
+	return own, all
 }
 
-// fits reports whether a new request can get a share without waiting.
-func (b *Budget) fits(a *account, class int, n int64) bool {
-	return len(b.growing[class])+len(b.lines[class]) == 0 && b.room(a, class, n) && b.spares(a, class, n)
-}
+// waits reports whether a request of a class waits.
+func (b *Budget) waits(class int) bool { return b.lines[class].Len()+b.growing[class].Len() > 0 }
 
 // room reports whether there is room for a share of a class. While requests for
 // larger shares are waiting, smaller ones do not use more than their own part. A
@@ -263,7 +266,7 @@ func (b *Budget) room(a *account, class int, n int64) bool {
 		}
 	}
 	for c := class + 1; c < classes; c++ {
-		if len(b.lines[c])+len(b.growing[c]) > 0 && b.running(small)-b.running(c)+n > b.Total()-b.limits[c] {
+		if b.waits(c) && b.running(small)-b.running(c)+n > b.Total()-b.limits[c] {
 			return false
 		}
 	}
@@ -298,7 +301,7 @@ func (b *Budget) roomToGrow(s *Share, n int64) bool {
 		return false
 	}
 	for c := class + 1; c < classes; c++ {
-		if len(b.growing[c]) > 0 && b.running(small)-b.running(c)+s.bytes+n > b.Total()-b.limits[c] {
+		if b.growing[c].Len() > 0 && b.running(small)-b.running(c)+s.bytes+n > b.Total()-b.limits[c] {
 			return false
 		}
 	}
@@ -325,7 +328,7 @@ func (b *Budget) grant() {
 			case b.growNext(class):
 				b.grew[class] = true
 			default:
-				granted = b.grantNext(class, len(b.growing[class]) > 0)
+				granted = b.grantNext(class, b.growing[class].Len() > 0)
 			}
 		}
 	}
@@ -334,16 +337,21 @@ func (b *Budget) grant() {
 // growNext serves the request to grow of the caller who has waited longest since
 // the last one, if there is room for it.
 func (b *Budget) growNext(class int) bool {
-	if len(b.growing[class]) == 0 {
+	var r *request
+	for _, first := range b.growing[class].Firsts() {
+		if r == nil || first.share.a.grew < r.share.a.grew {
+			r = first
+		}
+	}
+	if r == nil {
 		return false
 	}
-	r := slices.MinFunc(b.growing[class], func(one, other *request) int { return cmp.Compare(one.share.a.grew, other.share.a.grew) })
 	r.share.unpark()
 	if !b.roomToGrow(r.share, r.bytes) {
 		r.share.park()
 		return false
 	}
-	b.growing[class] = remove(b.growing[class], r)
+	b.growing[class].Take(r.share.a.caller)
 	r.share.add(r.bytes)
 	b.grants++
 	r.share.a.grew = b.grants
@@ -351,48 +359,37 @@ func (b *Budget) growNext(class int) bool {
 	return true
 }
 
-// grantNext serves the first caller in line who can get a share, or the first such
-// one who holds little. Others cannot overtake a request for which there is no room,
-// but one that waits for its own caller's shares, or a small or medium one of a
-// caller who holds much, and unless what they get comes on top of the budget.
+// grantNext serves the request whose turn it is, if there is room for it.
 func (b *Budget) grantNext(class int, modest bool) bool {
-	full := false
-	for i, a := range b.lines[class] {
-		r, fits := a.waiting[class][0], false
-		if !full && (b.modest(a, r.bytes) || !modest && (class == large || b.room(a, class, r.bytes))) {
-			full = !b.room(a, class, r.bytes)
-			fits = !full && b.spares(a, class, r.bytes)
-		}
-		if !fits && !r.share.takeExtra(r.bytes) {
-			if full && class != small {
-				return false
-			}
-			continue
-		}
-		b.lines[class] = append(b.lines[class][:i], b.lines[class][i+1:]...)
-		if a.waiting[class] = a.waiting[class][1:]; len(a.waiting[class]) > 0 {
-			b.lines[class] = append(b.lines[class], a)
-		}
-		b.waiting--
-		r.share.add(r.bytes)
-		a.shares++
-		close(r.granted)
-		return true
+	caller, ok := b.next(class, modest)
+	if ok {
+		b.lines[class].Take(caller).grant()
 	}
-	return false
+	return ok
 }
 
-// leave removes a request from the line.
-func (b *Budget) leave(a *account, class int, gone *request) {
-	a.waiting[class] = remove(a.waiting[class], gone)
-	if len(a.waiting[class]) == 0 {
-		b.lines[class] = remove(b.lines[class], a)
+// next returns the caller whose turn it is to get a share of a class, if there is
+// room for it, and with modest, only of those who hold little. The first rule that
+// applies to a request decides.
+func (b *Budget) next(class int, modest bool) (caller string, ok bool) {
+	blocked := false
+	for caller, r := range b.lines[class].Firsts() {
+		a := r.share.a
+		much, room := !b.modest(a, r.bytes), b.room(a, class, r.bytes)
+		switch {
+		case modest && much:
+			// It waits for the shares that grow.
+		case room && !blocked && b.spares(a, class, r.bytes):
+			return caller, true
+		case r.share.takeExtra(r.bytes):
+			return caller, true // on top of the budget
+		case room, much && class != large:
+			// Its caller has to spare something for others, who pass it.
+		case class == small:
+			blocked = true // nobody passes it but with shares on top of the budget
+		default:
+			return "", false // nobody passes it
+		}
 	}
-	b.waiting--
-	b.forget(a)
-	b.grant() // the next request may fit
-}
-
-func remove[T comparable](list []T, gone T) []T {
-	return slices.DeleteFunc(list, func(item T) bool { return item == gone })
+	return "", false
 }

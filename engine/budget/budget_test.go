@@ -64,8 +64,7 @@ func (w *waiter) check(t *testing.T, granted bool) {
 // empty checks that nothing is held any more, and nothing remembered.
 func (b *Budget) empty(t *testing.T) {
 	t.Helper()
-	if b.Used() != 0 || b.from(large) != 0 || len(b.accounts) != 0 || b.waiting != 0 || len(b.lines[0])+len(b.lines[1])+len(b.lines[2]) != 0 ||
-		len(b.growing[0])+len(b.growing[1])+len(b.growing[2]) != 0 || b.parked != [classes]int64{} {
+	if b.Used() != 0 || b.from(large) != 0 || len(b.accounts) != 0 || b.waits(small) || b.waits(medium) || b.waits(large) || b.parked != [classes]int64{} {
 		t.Errorf("something is left: %+v", b)
 	}
 }
@@ -151,6 +150,47 @@ func TestALargeRequestIsNotPassed(t *testing.T) {
 		after.share.Release()
 		b.empty(t)
 	})
+}
+
+// The second of two requests is served before the first, or waits behind it.
+func TestWhichRequestsArePassed(t *testing.T) {
+	type shares struct {
+		caller string
+		n      int64
+		times  int
+	}
+	for _, c := range []struct {
+		rule          string
+		held          []shares
+		first, second shares
+		passed        bool
+	}{
+		{"small, of a caller who holds much", []shares{{"x", 4800, 1}, {"y", 700, 1}, {"b", 50, 1}, {"a", 100, 8}}, shares{"a", 100, 1}, shares{"b", 50, 1}, true},
+		{"small, of a caller who holds little", []shares{{"x", 4800, 1}, {"y", 700, 1}, {"b", 50, 1}, {"a", 100, 4}, {"c", 100, 4}}, shares{"a", 100, 1}, shares{"b", 50, 1}, false},
+		{"medium, of a caller who holds much", []shares{{"x", 4800, 1}, {"y", 500, 1}, {"a", 100, 8}}, shares{"a", 400, 1}, shares{"b", 300, 1}, true},
+		{"medium, of a caller who holds little", []shares{{"x", 4800, 1}, {"y", 500, 1}}, shares{"a", 400, 1}, shares{"b", 300, 1}, false},
+		{"large, with room for it but for what its caller spares", []shares{{"x", 100, 9}, {"a", 100, 1}}, shares{"a", 4800, 1}, shares{"b", 4600, 1}, true},
+		{"large, without room", []shares{{"x", 1200, 1}}, shares{"a", 4800, 1}, shares{"b", 900, 1}, false},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := New(total)
+				for _, held := range c.held {
+					for range held.times {
+						defer take(t, b, held.caller, held.n).Release()
+					}
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				first, second := wait(ctx, b, c.first.caller, c.first.n), wait(ctx, b, c.second.caller, c.second.n)
+				first.check(t, false)
+				second.check(t, c.passed)
+				cancel()
+				<-first.done
+				<-second.done
+				second.share.Release()
+			})
+		})
+	}
 }
 
 // Small and medium shares have parts of their own, which is all that they get
@@ -344,6 +384,22 @@ func TestTheLineIsBounded(t *testing.T) {
 		synctest.Wait()
 		holder.Release()
 		b.empty(t)
+	})
+}
+
+func TestFirstSharesNeedNoPlaceInTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(total)
+		for i := range 64 {
+			defer take(t, b, string(rune('a'+i%8)), 100).Release()
+		}
+		for i := range MaxWaiting {
+			go b.Take(t.Context(), string(rune('a'+i%8)), 100)
+		}
+		synctest.Wait()
+		_, err := b.Take(t.Context(), "a", 100)
+		refused(t, err)
+		take(t, b, "z", 100).Release()
 	})
 }
 

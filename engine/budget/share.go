@@ -90,25 +90,11 @@ func (s *Share) Grow(ctx context.Context, n int64) error {
 		return nil
 	}
 	r, class := &request{share: s, bytes: n, granted: make(chan struct{})}, b.class(s.bytes+n)
-	b.growing[class] = append(b.growing[class], r)
+	b.growing[class].Push(s.a.caller, r)
 	s.park()
 	b.grant() // the others may grow beside a share that waits
 	b.mu.Unlock()
-	select {
-	case <-r.granted:
-		return nil
-	case <-ctx.Done():
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	select {
-	case <-r.granted:
-		return nil
-	default:
-	}
-	b.growing[class] = remove(b.growing[class], r)
-	b.grant()
-	return busy(ctx.Err())
+	return b.await(ctx, &b.growing[class], r)
 }
 
 // grow adds n bytes if it need not wait.
@@ -116,7 +102,7 @@ func (s *Share) grow(n int64) bool {
 	b, class := s.b, s.b.class(s.bytes+n)
 	gaveUp := s.parked
 	s.unpark()
-	if len(b.growing[class]) > 0 || !b.roomToGrow(s, n) {
+	if b.growing[class].Len() > 0 || !b.roomToGrow(s, n) {
 		if gaveUp {
 			s.park()
 		}
