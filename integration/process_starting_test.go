@@ -44,7 +44,7 @@ func TestStartOutlivesConnections(t *testing.T) {
 	set := mongodb.NewReplicaSet(t, 1)
 	failing(t, set, "find", bson.D{{Key: "closeConnection", Value: true}})
 	p := procLaunch(t, procCommand(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword}, "serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", set.URI("marquee")))
-	line := p.stderr.await(t, 0, procSays("the connection to the store broke during the start; trying again"))
+	line := p.stderr.await(t, 0, procSays("the store failed during the start; trying again"))
 	failing(t, set, "find", nil)
 	if line == "" {
 		t.Fatalf("the program ended:\n%s", p.stderr)

@@ -89,8 +89,8 @@ func (o *opening) say(waited time.Duration) {
 // openingRetry is how long an opening waits before it is tried again.
 const openingRetry = time.Second
 
-// persist runs an attempt to open the store until it succeeds, or fails for another
-// reason than a connection that broke after the database had answered.
+// persist runs an attempt to open the store. Marquee serve, which answers meanwhile, runs it
+// again if the store fails for a time after it has answered, as when a connection breaks.
 func (o *opening) persist(ctx context.Context, attempt func(context.Context) error) error {
 	defer whileWaiting(everyStarting, o.say)()
 	ctx = store.WithProgress(ctx, o)
@@ -99,22 +99,19 @@ func (o *opening) persist(ctx context.Context, attempt func(context.Context) err
 		o.mu.Lock()
 		answered := o.answered
 		o.mu.Unlock()
-		if !answered || !broken(err) || ctx.Err() != nil {
+		if o.log == nil || !answered || !passing(err) || ctx.Err() != nil {
 			return err
 		}
-		if o.log != nil {
-			o.log.Warn("the connection to the store broke during the start; trying again", slog.String("cause", err.Error()))
-		}
-		o.Step("the connection to the store broke; trying again")
+		o.log.Warn("the store failed during the start; trying again", slog.String("cause", err.Error()))
+		o.Step("the store failed; trying again")
 		if !walk.Sleep(ctx, openingRetry) {
 			return err
 		}
 	}
 }
 
-// broken reports whether an error of a store can be one of the connection, or of others
-// that are in the way for a time.
-func broken(err error) bool {
+// passing reports whether the cause of a store's error may pass by itself.
+func passing(err error) bool {
 	var known *store.Error
 	if !errors.As(err, &known) {
 		return false
