@@ -177,7 +177,7 @@ func tokenRequest(r *rest.Call) (map[string]string, error) {
 	contentType := r.Request().Header.Get("Content-Type")
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil && contentType != "" {
-		return nil, message.MediaType.Error(message.Params{"value": contentType})
+		return nil, message.MediaType.Error(message.Params{"value": contentType, "expected": "application/json"})
 	}
 	looksLikeJSON := strings.HasPrefix(strings.TrimSpace(string(body)), "{")
 	switch {
@@ -186,7 +186,7 @@ func tokenRequest(r *rest.Call) (map[string]string, error) {
 	case media == "", media == "application/x-www-form-urlencoded", media == "text/plain":
 		return formFields(body)
 	}
-	return nil, message.MediaType.Error(message.Params{"value": contentType})
+	return nil, message.MediaType.Error(message.Params{"value": contentType, "expected": "application/json"})
 }
 
 // formFields parses a form. Its values must be valid in JSON, too.

@@ -102,6 +102,7 @@ func TestCanonicalOperations(t *testing.T) {
 		"/api/v1/segments/upload":        {"post", "post put"},
 		"/api/authenticate":              {"post", "post"},
 		"/healthz":                       {"get", "get head"},
+		"/api/v1/assets/{creative}":      {"get post", "get head post"},
 		"/api/v1/assets/{creative}/{id}": {"get patch put", "get head patch post put"},
 	} {
 		if found := strings.Join(methods(short, path), " "); found != want[0] {

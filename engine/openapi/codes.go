@@ -92,6 +92,9 @@ func (b *builder) ofValues(t *schema.Type) []*message.Definition {
 	if t.IDRequired {
 		all = append(all, message.IDRequired)
 	}
+	if t.Parent != "" {
+		all = append(all, message.IDTaken)
+	}
 	seen := map[location]bool{}
 	var visit func(file string, value any)
 	visit = func(file string, value any) {

@@ -257,5 +257,5 @@ func checkMediaType(header string, patch bool) error {
 		strings.HasSuffix(media, "+json") && !patch:
 		return nil
 	}
-	return message.MediaType.Error(message.Params{"value": header})
+	return message.MediaType.Error(message.Params{"value": header, "expected": "application/json"})
 }

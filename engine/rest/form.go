@@ -15,17 +15,20 @@ import (
 	"marquee/engine/schema"
 )
 
-// FormReader reads a form into the operation on the object that the path names. The
+// FormReader reads a form into an operation, whose ID is set if the path names the object. The
 // function that it returns is called after the operation, even if that fails.
 type FormReader func(r *Call, op *engine.Operation) (release func(), err error)
+
+// formType is the media type of a form with files.
+const formType = "multipart/form-data"
 
 // maxFraming is how many bytes a form may have before the content of a part, and
 // after it.
 const maxFraming = 64 << 10
 
 // WriteForm creates or updates an object of a type from a form. The path names the
-// object by the parameter id and, if the type has a parent, the parent by its
-// property. A caller without permission is rejected before the form is read. Reading
+// object by the parameter id, without which the object has the id in the form or a
+// generated one, and, if the type has a parent, the parent by its property. A caller without permission is rejected before the form is read. Reading
 // it is limited by the server's timeouts only, and the deadline of the call starts
 // again afterwards.
 func (r *Call) WriteForm(t *schema.Type, read FormReader) error {

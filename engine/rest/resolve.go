@@ -200,18 +200,36 @@ func (r *Call) resolve() (*Route, error) {
 	return nil, message.PathUnknown.Error(nil)
 }
 
-// collection is the route of the objects of a type, or of those below a parent.
+// collection is the route of the objects of a type, or of those below a parent, or the
+// Route of its content type.
 func (r *Call) collection(t *schema.Type, parent, template string) *Route {
+	if form := r.form(t, parent, "", template); form != nil {
+		return form
+	}
 	methods := t.Methods
 	if t.Parent != "" {
-		methods = readMethods
+		methods = r.s.routes.methodsBelow(t, template)
 	}
 	return &Route{Path: template, Methods: methods, Serve: func(r *Call) error {
-		if r.reads() {
+		switch {
+		case r.reads():
 			return r.list(t, parent)
+		case t.Parent != "":
+			return message.MediaType.Error(message.Params{"value": r.c.GetHeader("Content-Type"), "expected": formType})
 		}
 		return r.writeObjects(t)
 	}}
+}
+
+// form returns the Route of the request's content type at a path of a type, or nil.
+func (r *Call) form(t *schema.Type, parent, id, template string) *Route {
+	method := r.c.Request.Method
+	form := r.s.routes.form(template, method, r.c.GetHeader("Content-Type"))
+	if form == nil || !slices.Contains(t.Methods, method) {
+		return nil
+	}
+	r.path = []pathValue{{"id", id}, {t.Parent, parent}}
+	return form
 }
 
 // object is the route of one object, or the Route of its content type.
@@ -219,9 +237,7 @@ func (r *Call) object(t *schema.Type, parent, id, template string) (*Route, erro
 	if err := checkID(t, id); err != nil {
 		return nil, err
 	}
-	method := r.c.Request.Method
-	if form := r.s.routes.form(template, method, r.c.GetHeader("Content-Type")); form != nil && slices.Contains(t.Methods, method) {
-		r.path = []pathValue{{"id", id}, {t.Parent, parent}}
+	if form := r.form(t, parent, id, template); form != nil {
 		return form, nil
 	}
 	return &Route{Path: template, Methods: t.ObjectMethods(), cost: readCost, Serve: func(r *Call) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"marquee/engine/message"
+	"marquee/engine/schema"
 )
 
 // Route is a path and what serves it. Everything that a Server answers is a
@@ -27,8 +28,8 @@ type Route struct {
 	// the path is unknown.
 	Operator bool
 	// ContentType restricts the route to writes whose body has this media type. Its
-	// Path repeats the path of a type's objects, such as /api/v1/orders/{id}, and
-	// all other requests to it remain with the type.
+	// Path repeats the path of a type's objects, such as /api/v1/orders/{id}, or that
+	// of a type below a parent, and all other requests to it remain with the type.
 	ContentType string
 	// Deadline is the longest that a request may take; 0 means Config.Deadline.
 	Deadline time.Duration
@@ -122,6 +123,20 @@ func (s *routes) form(path, method, contentType string) *Route {
 		}
 	}
 	return nil
+}
+
+// methodsBelow returns the methods of the objects of a type below a parent: it is read,
+// and written by the forms alone.
+func (s *routes) methodsBelow(t *schema.Type, path string) []string {
+	methods := slices.Clone(readMethods)
+	for _, method := range writeMethods {
+		if slices.Contains(t.Methods, method) && slices.ContainsFunc(s.forms, func(route *Route) bool {
+			return route.Path == path && slices.Contains(route.Methods, method)
+		}) {
+			methods = append(methods, method)
+		}
+	}
+	return methods
 }
 
 // pathValue is the value of a parameter in a path.

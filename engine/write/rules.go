@@ -73,7 +73,11 @@ func (c *Change) checkMember(name string, member *document.Shape) {
 	if !was || document.Equal(from, to) {
 		return
 	}
-	if member.Immutable {
+	switch {
+	case member.Immutable && name == c.Type.Parent:
+		c.faults = append(c.faults, c.Fault(message.IDTaken, "/id", message.Params{"property": name}))
+		return
+	case member.Immutable:
 		c.faults = append(c.faults, c.Fault(message.PropertyImmutable, "/"+name, nil))
 		return
 	}

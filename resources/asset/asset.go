@@ -57,9 +57,10 @@ func (a *Rules) Hooks() map[string]engine.Hooks {
 	return map[string]engine.Hooks{collection: {BeforeValidate: beforeValidate, BeforeStore: a.beforeStore, Derive: a.derive}}
 }
 
-// Routes returns the upload of an asset, and the public delivery of files.
+// Routes returns the uploads of assets, with an id and without one, and the public delivery of files.
 func (a *Rules) Routes() []rest.Route {
 	return []rest.Route{
+		{Path: "/api/v1/assets/{creative}", Methods: []string{http.MethodPost}, ContentType: "multipart/form-data", Serve: a.upload},
 		{Path: "/api/v1/assets/{creative}/{id}", Methods: []string{http.MethodPost, http.MethodPut}, ContentType: "multipart/form-data", Serve: a.upload},
 		{Path: Path + "/{below...}", Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Serve: a.deliver},
 	}

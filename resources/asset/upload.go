@@ -127,9 +127,12 @@ func (a *Rules) tooLarge() error {
 	return catalogue.AssetTooLarge.Error(message.Params{"limit": a.MaxBytes})
 }
 
-// withObject adds the object, and optionally a property, to the messages of an error.
+// withObject adds the object, if it has an id yet, and optionally a property, to the messages of an error.
 func withObject(err error, op *engine.Operation, field ...string) error {
-	params := message.Params{"type": op.Type.Name, "objectId": op.ID}
+	params := message.Params{"type": op.Type.Name}
+	if op.ID != "" {
+		params["objectId"] = op.ID
+	}
 	for _, pointer := range field {
 		params["field"] = pointer
 	}
