@@ -19,7 +19,11 @@ import (
 )
 
 // tokenParameters are the parameters of a token request.
-var tokenParameters = []string{"grant_type", "scope", "username", "password", "refresh_token", "token", "token_type_hint"}
+var tokenParameters = []string{"grant_type", "scope", "username", "password", "refresh_token", "token", "token_type_hint", masquerade}
+
+// masquerade names the user to act for. It is not supported, and refused: a client that
+// wants the rights of another user must not be given those of its own.
+const masquerade = "masqueradeAsUser"
 
 // maxTokenRequest is the largest body of a token request.
 const maxTokenRequest = 64 << 10
@@ -109,6 +113,9 @@ func (s *Service) grant(r *rest.Call) (*Tokens, error) {
 	fields, err := tokenRequest(r)
 	if err != nil {
 		return nil, err
+	}
+	if fields[masquerade] != "" || parameters[masquerade] != "" {
+		return nil, message.ParameterInvalid.Error(message.Params{"parameter": masquerade, "expected": "absent, as a token acts for the user who signs in"})
 	}
 	if scope := fields["scope"]; scope != "" && scope != tokenScope {
 		return nil, message.InvalidScope.Error(message.Params{"expected": tokenScope})

@@ -17,7 +17,8 @@ type Normaliser struct {
 
 // Object normalises an object in place. It removes unknown and read-only members,
 // nested members that are null although the schema does not allow null, and empty
-// members of complete objects; it replaces references by ids, converts date-times
+// members of complete objects; it treats an empty string in a member with a format as
+// null; it replaces references by ids, converts date-times
 // to UTC, and fills in nested defaults. A top-level member that becomes empty is
 // set to nil.
 func (n *Normaliser) Object(shape *Shape, object map[string]any) {
@@ -30,11 +31,16 @@ func (n *Normaliser) members(shape *Shape, object map[string]any, at Pointer, to
 	}
 	for name, value := range object {
 		member := shape.Member(name)
+		blank := value == "" && member != nil && member.Formatted
 		switch {
 		case member == nil:
 			n.Unknown(at.At(name), n.closed > 0)
 			delete(object, name)
 		case member.ReadOnly:
+			delete(object, name)
+		case blank && top:
+			object[name] = nil
+		case blank:
 			delete(object, name)
 		case value == nil && top:
 		case value == nil && len(member.Types) > 0 && !member.Is("null"):

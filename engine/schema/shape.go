@@ -220,6 +220,7 @@ func (s *shapes) annotations(shape *document.Shape, schema map[string]any, at lo
 	if list, ok := schema["x-lookup"].(string); ok {
 		shape.Lookup = list
 	}
+	_, shape.Formatted = schema["format"]
 	switch schema["format"] {
 	case "date-time":
 		shape.Time = true
@@ -280,6 +281,7 @@ func adopt(shape, other *document.Shape) {
 		shape.Transitions = other.Transitions
 	}
 	shape.Time = shape.Time || other.Time
+	shape.Formatted = shape.Formatted || other.Formatted
 	shape.ReadOnly = shape.ReadOnly || other.ReadOnly
 	shape.WriteOnly = shape.WriteOnly || other.WriteOnly
 	shape.Secret = shape.Secret || other.Secret

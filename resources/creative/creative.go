@@ -34,6 +34,9 @@ var inherited = map[string]bool{"layout": false, "dimensionType": true, "width":
 	"targeting": true, "thirdPartyContent": false, "copyrightStatus": true, "source": true, "verifiedSafe": true}
 
 func creativesBeforeValidate(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
+	for _, c := range changes {
+		dropReason(c)
+	}
 	given := map[*engine.Change]bool{}
 	libraryOf := func(c *engine.Change) string { return text(c.After["libraryCreative"]) }
 	err := forEachTarget(ctx, w, "librarycreatives", changes, libraryOf, func(library engine.Found, changes []*engine.Change) error {
@@ -103,6 +106,16 @@ func inherit(c *engine.Change, library map[string]any) bool {
 	}
 	return !own["layoutParameters"]
 }
+
+// dropReason removes the rejectedReason of a creative that is no longer rejected, even if
+// the client sends it with the new state.
+func dropReason(c *engine.Change) {
+	if c.Before["userState"] == rejected && c.After["userState"] != rejected {
+		delete(c.After, "rejectedReason")
+	}
+}
+
+const rejected = "REJECTED"
 
 // dropViews removes the properties that show the slots by kind, which are never
 // stored.
