@@ -98,6 +98,7 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	s.auth.Passwords, s.auth.SignIns, s.auth.MaxSessions, s.auth.Networks = o.Passwords, o.SignIns, o.MaxSessions, o.Networks
+	s.auth.PublicURL = o.PublicURL
 	app := &o.Application
 	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer, Now: o.Now,
 		Hooks: app.hooks(s.auth.Hooks()), Lookups: app.Lookups, Internal: slices.Concat(auth.Collections(), app.collections())}, o.Types)

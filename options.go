@@ -89,7 +89,8 @@ type Options struct {
 	// package rest.
 	Connections, AddressConnections int
 	// PublicURL is the absolute URL at which clients reach the server, without a slash at
-	// its end. The OpenAPI document names it; "" leaves URLs relative.
+	// its end. The OpenAPI document and the metadata of the token endpoint name it; "" leaves
+	// URLs of the former relative, and takes those of the latter from the request.
 	PublicURL string
 	// Version is shown by /healthz.
 	Version string

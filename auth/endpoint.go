@@ -36,12 +36,19 @@ var OpenAPI []byte
 // Routes returns the token endpoint, the key set, and the routes of the operator.
 func (s *Service) Routes() []rest.Route {
 	return append(s.operatorRoutes(), []rest.Route{
-		{Path: "/api/authenticate", Methods: []string{http.MethodPost}, Public: true, Refuse: refuse, Serve: s.authenticate},
-		{Path: "/api/authenticate/revoke", Methods: []string{http.MethodPost}, Public: true, Refuse: refuse, Serve: s.revoke},
+		{Path: tokenPath, Methods: []string{http.MethodPost}, Public: true, Refuse: refuse, Serve: s.authenticate},
+		{Path: revocationPath, Methods: []string{http.MethodPost}, Public: true, Refuse: refuse, Serve: s.revoke},
 		{Path: "/api/v1/users/{id}/logout", Methods: []string{http.MethodPost}, Serve: s.logout},
-		{Path: "/.well-known/jwks.json", Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Serve: s.keySet},
+		{Path: keySetPath, Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Serve: s.keySet},
+		{Path: "/.well-known/oauth-authorization-server", Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Serve: s.metadata},
 	}...)
 }
+
+const (
+	tokenPath      = "/api/authenticate"
+	revocationPath = tokenPath + "/revoke"
+	keySetPath     = "/.well-known/jwks.json"
+)
 
 // keySetAge is how long clients may cache the key set.
 const keySetAge = 5 * time.Minute

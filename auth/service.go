@@ -46,6 +46,9 @@ type Service struct {
 	MaxSessions int
 	// Networks may be set until the service is used.
 	Networks NetworkLimits
+	// PublicURL is the URL of the service in its metadata, without a slash at its end; ""
+	// means that of the request. It may be set until the service is used.
+	PublicURL string
 
 	store     store.Store
 	keys      *keyRing

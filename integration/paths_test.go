@@ -41,6 +41,28 @@ func rawRequest(t *testing.T, s *service, line string, headers ...string) *answe
 	return &answer{method: strings.Fields(line)[0], status: response.StatusCode, header: response.Header, body: body}
 }
 
+// TestETagOnTheWire sends what clients that compare the names of headers exactly look for.
+func TestETagOnTheWire(t *testing.T) {
+	c := converse(t, newSQLite)
+	for _, method := range []string{"GET", "HEAD"} {
+		for _, path := range []string{"/api/v1/networks/main", "/api/openapi.json"} {
+			for _, encoding := range []string{"identity", "gzip"} {
+				conn, err := net.Dial("tcp", c.s.server.Listener.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: %s\r\nAuthorization: Bearer %s\r\n\r\n", method, path, encoding, c.token); err != nil {
+					t.Fatal(err)
+				}
+				if sent, err := io.ReadAll(conn); err != nil || !strings.Contains(string(sent), "\r\nETag: ") || strings.Contains(string(sent), "\r\nEtag: ") {
+					t.Errorf("%s %s, %s: %v\n%.400s", method, path, encoding, err, sent)
+				}
+			}
+		}
+	}
+}
+
 // trickyPaths lead to what is protected in ways that a router, a proxy or a
 // file system might take for another.
 func trickyPaths() (paths []string) {

@@ -39,7 +39,7 @@ func (s *service) send(method, path string, header http.Header, body io.Reader) 
 	}
 	defer response.Body.Close()
 	source := io.Reader(response.Body)
-	if response.Header.Get("Content-Encoding") == "gzip" {
+	if response.Header.Get("Content-Encoding") == "gzip" && method != http.MethodHead {
 		if source, err = gzip.NewReader(response.Body); err != nil {
 			return nil, err
 		}

@@ -61,7 +61,7 @@ var (
 	TokenMissing         = fault(Unauthenticated, "error.token.missing", "An access token is required; send it in the header Authorization: Bearer.")
 	TokenInvalid         = fault(Unauthenticated, "error.token.invalid", "The access token is not valid, has expired or was revoked; get a new one.")
 	TokenInURL           = fault(Unauthenticated, "error.token.in.url", "An API token is only accepted in the Authorization header. This one has been in a URL: revoke it.")
-	TokenTwice           = fault(Malformed, "error.token.twice", "Send the access token only once: in the Authorization header or as auth_token.")
+	TokenTwice           = fault(Malformed, "error.token.twice", "Send one access token, in the Authorization header or as auth_token; this request has two.")
 	TokenInPath          = fault(Malformed, "error.token.in.path", "Send the access token in the Authorization header or as the query parameter auth_token, not in the path.")
 	InvalidGrant         = fault(Malformed, "error.grant.invalid", "The username or password is wrong, the refresh token is not valid, or the user has no role in the network that context names.")
 	AttemptsTooMany      = fault(TooManyRequests, "error.attempts.too.many", "Too many password checks are pending; try again later.")
@@ -92,6 +92,7 @@ var (
 var (
 	TypeUnknown       = fault(NotFound, "error.type.unknown", "There is no resource type {{type}}.")
 	ObjectNotFound    = fault(NotFound, "error.object.not.found", "There is no object {{id}} of type {{type}}.")
+	ParentMissing     = fault(NotFound, "error.parent.missing", "The path must name the parent, an object of {{parent}}: /api/v1/{{type}}/ and its id.")
 	PathUnknown       = fault(NotFound, "error.path.unknown", "This path does not exist.")
 	MethodUnsupported = fault(MethodNotAllowed, "error.method.not.allowed", "The method {{method}} is not supported here; the header Allow lists those that are.")
 	VersionMismatch   = fault(PreconditionFailed, "error.version.mismatch", "The condition in If-Match or If-None-Match does not hold for the object {{id}}; read the object again before you repeat the request.")

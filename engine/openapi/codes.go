@@ -21,6 +21,7 @@ var byKeyword = map[string][]*message.Definition{
 	"enum":              {message.ValueEnum},
 	"const":             {message.ValueConst},
 	"format":            {message.ValueFormat, message.ValueOrder},
+	"contentEncoding":   {message.ValueFormat},
 	"pattern":           {message.ValuePattern},
 	"minLength":         {message.ValueTooShort},
 	"maxLength":         {message.ValueTooLong},

@@ -32,7 +32,7 @@ func (b *builder) list(t *schema.Type, name string) object {
 			parameters = append(parameters, refTo("parameters", parameter))
 		}
 	}
-	responses := b.responses(listing, t, object{"200": answer("A page of objects.", refTo("schemas", name+"Page"), "Warning")})
+	responses := b.responses(listing, t, object{"200": answer("A page of objects.", refTo("schemas", name+"Page"), "Link", "Warning")})
 	if t.Parent != "" {
 		responses["404"] = b.refusals(reading, t)["404"]
 	}

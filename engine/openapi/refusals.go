@@ -49,7 +49,7 @@ var (
 
 // otherwise are the messages of the response that is the default of every operation:
 // those that do not depend on what is asked for.
-var otherwise = []*message.Definition{message.InternalError, message.HeadersTooLarge, message.PathUnknown, message.MethodUnsupported,
+var otherwise = []*message.Definition{message.InternalError, message.HeadersTooLarge, message.PathUnknown, message.ParentMissing, message.MethodUnsupported,
 	message.TypeUnknown, message.RequestsTooMany, message.RateExceeded, message.BodyTooSlow, message.DeadlineExceeded, message.Starting, message.ShuttingDown,
 	message.ServerBusy, message.SpoolFull, message.StoreUnavailable, message.StoreDamaged, message.StoreFull, message.OutcomeUnknown,
 	message.SchemaOutdated}

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +88,27 @@ func (p *whereParser) word(keyword string) bool {
 	return true
 }
 
+// alternative matches the word or with what may be a condition after it, in a value
+// without quotes.
+var alternative = regexp.MustCompile(`(?i) (or) +([^ =!<>;,"]+) *(?:[=<>]|!=| (?:in|is|not) )`)
+
+// noAlternatives refuses a value without quotes in which a condition follows the word or:
+// read as text, it would be compared with what no object has.
+func (p *whereParser) noAlternatives(start int) error {
+	text := p.text[start:p.at]
+	for _, found := range alternative.FindAllStringSubmatchIndex(text, -1) {
+		if _, err := p.resolve("where", text[found[4]:found[5]]); err == nil {
+			p.at = start + found[2]
+			return p.expected("")
+		}
+	}
+	return nil
+}
+
 func (p *whereParser) expected(what string) error {
+	if at := p.at; p.word("or") {
+		p.at, what = at, "a semicolon: alternatives (or) are not supported, except for values of one field (in); text with this word is quoted"
+	}
 	position := utf8.RuneCountInString(p.text[:p.at]) + 1
 	return message.WhereSyntax.Error(message.Params{"parameter": "where", "position": position, "expected": what})
 }
@@ -193,7 +214,7 @@ func (p *whereParser) valueText(end string) (string, error) {
 		for !p.done() && !strings.ContainsRune(end, rune(p.text[p.at])) {
 			p.at++
 		}
-		return strings.TrimRight(p.text[start:p.at], " "), nil
+		return strings.TrimRight(p.text[start:p.at], " "), p.noAlternatives(start)
 	}
 	var b strings.Builder
 	for !p.done() {

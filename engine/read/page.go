@@ -19,6 +19,8 @@ type Page struct {
 	Items int
 	// Truncated reports whether the page ended early because of MaxPageBytes.
 	Truncated bool
+	// Next is the cursor of the next page, "" for none.
+	Next string
 }
 
 // partBytes is the size at which a part of a body is complete. A large body in
@@ -95,7 +97,9 @@ func (w *PageWriter) finish(next string) Page {
 	if next == "" {
 		return w.End(nil)
 	}
-	return w.End(document.AppendString([]byte(`,"nextCursor":`), next))
+	page := w.End(document.AppendString([]byte(`,"nextCursor":`), next))
+	page.Next = next
+	return page
 }
 
 // maxPieceBytes bounds the stored data in memory while a page is rendered. A

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,19 +62,29 @@ func (r *Call) receive(limit int) (*body, error) {
 		}
 		return nil, err
 	}
-	b := &body{limit: int64(limit)}
-	switch encoding := strings.ToLower(r.c.GetHeader("Content-Encoding")); encoding {
-	case "", "identity":
-	case "gzip":
-		b.gzip = true
-	default:
-		return nil, message.ContentEncoding.Error(message.Params{"value": encoding})
-	}
-	var err error
-	if b.file, err = r.receiveFile(b.limit); err != nil {
+	packed, err := r.packed()
+	if err != nil {
 		return nil, err
 	}
-	return b, nil
+	file, err := r.receiveFile(int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	return &body{file: file, gzip: packed, limit: int64(limit)}, nil
+}
+
+// packed reports whether the body is compressed. The refusal of another encoding than
+// gzip has the one that is supported (RFC 7694, section 3).
+func (r *Call) packed() (bool, error) {
+	switch encoding := strings.ToLower(r.c.GetHeader("Content-Encoding")); encoding {
+	case "", "identity":
+		return false, nil
+	case "gzip":
+		return true, nil
+	default:
+		r.c.Header("Accept-Encoding", "gzip")
+		return false, message.ContentEncoding.Error(message.Params{"value": encoding})
+	}
 }
 
 // receiveFile writes what the client sends to a temporary file.
@@ -244,15 +255,19 @@ func (r *Call) discard(in io.Reader) {
 // acceptPatch lists the media types of merge patches (RFC 7396).
 const acceptPatch = "application/merge-patch+json, application/json"
 
-// checkMediaType accepts the content types that clients send with JSON. With PATCH,
-// other types that end in +json, such as that of a JSON Patch, mean something else.
+// charsets are the names of UTF-8 and of its subset US-ASCII in Content-Type.
+var charsets = []string{"", "utf-8", "utf8", "us-ascii"}
+
+// checkMediaType accepts the content types that clients send with JSON, in the character
+// sets that JSON is read in. With PATCH, other types that end in +json, such as that of a
+// JSON Patch, mean something else.
 func checkMediaType(header string, patch bool) error {
 	if header == "" {
 		return nil
 	}
-	media, _, err := mime.ParseMediaType(header)
+	media, parameters, err := mime.ParseMediaType(header)
 	switch {
-	case err != nil:
+	case err != nil, !slices.Contains(charsets, strings.ToLower(parameters["charset"])):
 	case media == "application/json", media == "application/merge-patch+json", media == "text/plain", media == "application/x-www-form-urlencoded",
 		strings.HasSuffix(media, "+json") && !patch:
 		return nil

@@ -180,10 +180,11 @@ func (r *Call) authenticate() error {
 		if !strings.EqualFold(scheme, "Bearer") {
 			return message.TokenMissing.Error(nil)
 		}
-		if inQuery || len(r.c.Request.Header.Values("Authorization")) > 1 {
+		value = strings.TrimSpace(value)
+		if inQuery && value != token || len(r.c.Request.Header.Values("Authorization")) > 1 {
 			return message.TokenTwice.Error(nil)
 		}
-		token = strings.TrimSpace(value)
+		token = value
 	}
 	if token == "" {
 		return message.TokenMissing.Error(nil)

@@ -48,6 +48,9 @@ func (r *Call) Content(content Content) error {
 	if ranges != "" || !r.compresses(content) { // ranges refer to the uncompressed bytes
 		header.Set(gzhttp.HeaderNoCompression, "1")
 		r.direct()
+	} else if request.Method == http.MethodHead { // the outbox drops the body, which decides how it is compressed
+		get := *request
+		get.Method, request = http.MethodGet, &get
 	}
 	w, reader := &contentWriter{ResponseWriter: r.c.Writer}, &contentReader{ReadSeeker: content.Reader}
 	http.ServeContent(w, request, "", content.Modified, reader)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,9 +29,25 @@ const preflightAge = 10 * time.Minute
 var (
 	corsRequestHeaders = []string{"Accept-Language", "Authorization", "Content-Encoding", "Content-Type", "If-Match", "If-Modified-Since",
 		"If-None-Match", "If-Range", "If-Unmodified-Since", "Prefer", "Range", requestIDHeader}
-	corsResponseHeaders = []string{"Accept-Patch", "Accept-Ranges", "Allow", "Content-Disposition", "Content-Range", "ETag", "Location", "Preference-Applied",
+	corsResponseHeaders = []string{"Accept-Encoding", "Accept-Patch", "Accept-Ranges", "Allow", "Content-Disposition", "Content-Range", "ETag", "Link", "Location", "Preference-Applied",
 		rateLimitHeader, rateLimitPolicyHeader, "Retry-After", "Warning", "WWW-Authenticate", requestIDHeader}
 )
+
+const preflightHeaders = "Access-Control-Request-Headers"
+
+// allowedHeaders are those of the headers in a preflight request that scripts may send, as
+// browsers write them: for an unknown one, the library would allow none.
+func allowedHeaders(lines []string) string {
+	var allowed []string
+	for name := range strings.SplitSeq(strings.ToLower(strings.Join(lines, ",")), ",") {
+		name = strings.Trim(name, " \t")
+		if slices.ContainsFunc(corsRequestHeaders, func(known string) bool { return strings.EqualFold(known, name) }) {
+			allowed = append(allowed, name)
+		}
+	}
+	slices.Sort(allowed)
+	return strings.Join(slices.Compact(allowed), ",")
+}
 
 // handler returns what adds the headers of CORS, nil if no origin is allowed.
 func (c CORS) handler() (*cors.Cors, error) {
@@ -81,6 +98,9 @@ func checkOrigin(origin string) error {
 // crossOrigin adds the headers of CORS, and answers preflight requests, for every
 // path: which paths there are is no concern of browsers.
 func (s *Server) crossOrigin(c *gin.Context) {
+	if lines := c.Request.Header.Values(preflightHeaders); len(lines) > 0 {
+		c.Request.Header.Set(preflightHeaders, allowedHeaders(lines))
+	}
 	s.cors.HandlerFunc(c.Writer, c.Request)
 	if c.Request.Method == http.MethodOptions && c.GetHeader("Access-Control-Request-Method") != "" {
 		c.Writer.WriteHeaderNow()

@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
-	"strings"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -90,15 +89,15 @@ func (r *Call) Form() (*Form, error) {
 		return nil, err
 	}
 	body := &allowance{r: in, left: maxFraming, broken: message.BodyIncomplete}
-	switch encoding := strings.ToLower(r.c.GetHeader("Content-Encoding")); encoding {
-	case "", "identity":
-	case "gzip":
+	packed, err := r.packed()
+	if err != nil {
+		return nil, err
+	}
+	if packed {
 		if body.r, err = gzip.NewReader(body.r); err != nil {
 			return nil, message.BodyCompression.Error(nil)
 		}
 		body.broken = message.BodyCompression
-	default:
-		return nil, message.ContentEncoding.Error(message.Params{"value": encoding})
 	}
 	return &Form{parts: multipart.NewReader(body, parameters["boundary"]), body: body}, nil
 }

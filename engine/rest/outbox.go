@@ -100,12 +100,23 @@ func (o *outbox) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 // WriteHeader implements http.ResponseWriter.
 func (o *outbox) WriteHeader(status int) {
 	if o.direct {
-		o.ResponseWriter.WriteHeader(status)
+		o.begin(status)
 		return
 	}
 	if o.status == 0 {
 		o.status = status
 	}
+}
+
+// begin sends the status and the header, in which the name ETag is written as RFC 9110
+// writes it: net/http would send Etag, which some clients do not find.
+func (o *outbox) begin(status int) {
+	header := o.Header()
+	if tag, ok := header["Etag"]; ok {
+		header["ETag"] = tag // #nosec G101 -- the name of a header
+		delete(header, "Etag")
+	}
+	o.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
@@ -115,6 +126,10 @@ func (o *outbox) Write(p []byte) (int, error) {
 	}
 	if o.status == 0 {
 		o.status = http.StatusOK
+	}
+	if o.r.Method == http.MethodHead {
+		o.size += int64(len(p))
+		return len(p), nil
 	}
 	if o.file == nil && o.keeps(o.size+int64(len(p))) {
 		o.keep(p)
@@ -182,7 +197,7 @@ func (o *outbox) pass() {
 		return
 	}
 	o.body.finish(o.ResponseWriter, o.r)
-	o.ResponseWriter.WriteHeader(o.status)
+	o.begin(o.status)
 	for _, part := range o.parts {
 		if _, err := o.ResponseWriter.Write(part); err != nil {
 			return // the client is gone

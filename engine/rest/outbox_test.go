@@ -64,7 +64,7 @@ func TestResponsesArriveCompletely(t *testing.T) {
 
 // Small writes, such as a compressor's, do not take a slice each.
 func TestSmallWritesShareAPart(t *testing.T) {
-	o := &outbox{ResponseWriter: httptest.NewRecorder(), s: &Server{outboxes: budget.New(64 << 20)}}
+	o := &outbox{ResponseWriter: httptest.NewRecorder(), r: httptest.NewRequest(http.MethodGet, "/", nil), s: &Server{outboxes: budget.New(64 << 20)}}
 	defer o.close()
 	for range 40 {
 		if _, err := o.Write(make([]byte, 246)); err != nil {

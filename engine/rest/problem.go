@@ -130,7 +130,8 @@ func challenge(e *message.Error) string {
 	return `Bearer realm="marquee"`
 }
 
-// write sends a body with its length.
+// write sends a body with its length. The body of a response to HEAD goes no further than
+// the outbox, as it decides how a compressed response begins.
 func write(c *gin.Context, status int, contentType string, body ...[]byte) {
 	size := 0
 	for _, part := range body {
@@ -140,10 +141,6 @@ func write(c *gin.Context, status int, contentType string, body ...[]byte) {
 	header.Set("Content-Type", contentType)
 	header.Set("Content-Length", strconv.Itoa(size))
 	c.Writer.WriteHeader(status)
-	if c.Request.Method == http.MethodHead {
-		c.Writer.WriteHeaderNow()
-		return
-	}
 	for _, part := range body {
 		if _, err := c.Writer.Write(part); err != nil {
 			return // the client has disconnected

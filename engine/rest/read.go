@@ -1,8 +1,11 @@
 package rest
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
 
 	"marquee/engine"
 	"marquee/engine/message"
@@ -49,18 +52,22 @@ func (r *Call) get(t *schema.Type, parent, id string) error {
 		return message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
 	}
 	etag := object.ETag()
-	r.c.Header("ETag", etag)
-	r.c.Header("Cache-Control", "private, no-cache")
 	if err := r.checkMatch(etag, id); err != nil {
 		return err
 	}
+	return r.sendTagged(etag, object.JSON)
+}
+
+// sendTagged sends JSON with its entity tag, unless the client has it already. Shared
+// caches must not keep it.
+func (r *Call) sendTagged(etag string, body []byte) error {
+	r.c.Header("Cache-Control", "private, no-cache")
+	r.c.Header("ETag", etag)
 	if header, given := field(r.c.Request.Header, "If-None-Match"); given && notModified(header, etag) {
 		r.c.Header("ETag", heldTag(header, etag))
-		r.c.Status(http.StatusNotModified)
-		r.c.Writer.WriteHeaderNow()
-		return nil
+		return r.empty(http.StatusNotModified)
 	}
-	write(r.c, http.StatusOK, jsonType, object.JSON)
+	write(r.c, http.StatusOK, jsonType, body)
 	return nil
 }
 
@@ -170,7 +177,29 @@ func (r *Call) Page(page engine.Page) {
 	if page.Truncated {
 		r.c.Writer.Header().Add("Warning", truncatedWarning)
 	}
+	r.linkNext(page.Next)
 	write(r.c, http.StatusOK, jsonType, page.Body...)
+}
+
+// maxLink is how many bytes a link to the next page can have: proxies refuse responses
+// whose headers are much larger.
+const maxLink = 2048
+
+// linkNext adds a link to the page that a cursor begins (RFC 8288), without the token of
+// the request.
+func (r *Call) linkNext(cursor string) {
+	if cursor == "" {
+		return
+	}
+	query := url.Values{"cursor": {cursor}}
+	for name, value := range r.parameters {
+		if name != "auth_token" && name != "page" && name != "cursor" {
+			query.Set(name, value)
+		}
+	}
+	if link := "<" + r.c.Request.URL.EscapedPath() + "?" + query.Encode() + `>; rel="next"`; len(link) <= maxLink {
+		r.Header().Add("Link", link)
+	}
 }
 
 // notifications sends the notifications of the caller in a network.
@@ -199,6 +228,5 @@ func (r *Call) definitions() error {
 	if err != nil {
 		return err
 	}
-	write(r.c, http.StatusOK, jsonType, body)
-	return nil
+	return r.sendTagged(fmt.Sprintf(`"%x"`, sha256.Sum256(body)), body)
 }

@@ -184,7 +184,7 @@ func (r *Call) resolve() (*Route, error) {
 		case r.c.Request.Method == http.MethodOptions: // of a type that exists
 			return &Route{Path: template}, nil
 		default:
-			return nil, message.PathUnknown.Error(nil)
+			return nil, message.ParentMissing.Error(message.Params{"type": t.Name, "parent": t.Shape.Properties[t.Parent].Ref.Type})
 		}
 		parent, below, template = below[0], below[1:], template+"/{"+t.Parent+"}"
 		if !document.ValidID(parent) {

@@ -123,7 +123,7 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.handler = wrap(r)
+	s.handler = likeGET(wrap, r)
 	return s, nil
 }
 

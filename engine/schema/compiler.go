@@ -27,8 +27,9 @@ func addResource(c *jsonschema.Compiler, url string, content map[string]any) err
 }
 
 // forValidation returns a schema that validates documents as they are stored:
-// references as ids, and without uniqueItems, which the normaliser checks in one
-// pass, while the library compares all pairs of items.
+// references as ids, contentEncoding as a format, which the library would only note, and
+// without uniqueItems, which the normaliser checks in one pass, while the library compares
+// all pairs of items.
 func forValidation(value any) any {
 	schema, ok := value.(map[string]any)
 	if !ok {
@@ -40,7 +41,7 @@ func forValidation(value any) any {
 	prepared := make(map[string]any, len(schema))
 	for keyword, member := range schema {
 		switch keyword {
-		case "uniqueItems", "$id", "readOnly", "writeOnly":
+		case "uniqueItems", "$id", "readOnly", "writeOnly", "contentEncoding":
 			continue
 		}
 		switch applicators[keyword].form {
@@ -63,6 +64,10 @@ func forValidation(value any) any {
 		default:
 			prepared[keyword] = member
 		}
+	}
+	if schema["contentEncoding"] == base64Format {
+		all, _ := prepared["allOf"].([]any)
+		prepared["allOf"] = append(all, map[string]any{"format": base64Format})
 	}
 	return prepared
 }

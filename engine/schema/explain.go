@@ -116,8 +116,9 @@ func speaksOfNames(location string) bool {
 
 // branches explains why a value matches no branch of an anyOf or a oneOf. If only
 // one branch accepts its type, the faults are those of that branch. Otherwise they
-// name the keyword, followed by the faults of the closest branch: the one with the
-// fewest among those that accept the type and the discriminating properties.
+// name the keyword and the branches, followed by the faults of the closest branch: the one
+// with the fewest among those that accept the type and the discriminating properties. If it
+// only lacks members, and so do others, its faults are left out.
 func (r rawSchemas) branches(err *jsonschema.ValidationError, keyword string, instance any, faults *[]message.Message) {
 	at := place(err)
 	if len(err.Causes) == 0 { // several branches of a oneOf accept it
@@ -126,7 +127,7 @@ func (r rawSchemas) branches(err *jsonschema.ValidationError, keyword string, in
 	}
 	var nearest []message.Message
 	var expected []string
-	taking, least := 0, 0
+	taking, rivals, least := 0, 0, 0
 	for _, branch := range err.Causes {
 		var own []message.Message
 		r.collect(branch, instance, &own)
@@ -134,11 +135,18 @@ func (r rawSchemas) branches(err *jsonschema.ValidationError, keyword string, in
 			expected = append(expected, typesOf(own, at)...)
 			continue
 		}
-		expected = append(expected, typeOf(lookup(instance, at)))
+		expected = append(expected, r.nameOf(err, branch, own, typeOf(lookup(instance, at))))
 		taking++
-		if n := distance(own); nearest == nil || n < least {
+		n := distance(own)
+		if nearest == nil || n < least {
 			nearest, least = own, n
 		}
+		if n < message.MaxFaults {
+			rivals++
+		}
+	}
+	if rivals > 1 && !slices.ContainsFunc(nearest, func(m message.Message) bool { return m.Definition() != message.PropertyRequired }) {
+		nearest = nil // what the names say: each branch would do
 	}
 	if taking != 1 {
 		slices.Sort(expected)
@@ -146,6 +154,26 @@ func (r rawSchemas) branches(err *jsonschema.ValidationError, keyword string, in
 			"expected": strings.Join(slices.Compact(expected), " or ")}))
 	}
 	*faults = append(*faults, nearest...)
+}
+
+// nameOf names a branch: by its title, or by the type of the value and the members that
+// it lacks for the branch.
+func (r rawSchemas) nameOf(all, branch *jsonschema.ValidationError, faults []message.Message, kind string) string {
+	index, _, _ := strings.Cut(strings.TrimPrefix(branch.KeywordLocation, all.KeywordLocation+"/"), "/")
+	schema, _ := r.keyword(all.AbsoluteKeywordLocation + "/" + index).(map[string]any)
+	if title, ok := schema["title"].(string); ok {
+		return title
+	}
+	var lacking []string
+	for _, fault := range faults {
+		if name, ok := fault.Param("field").(string); ok && fault.Definition() == message.PropertyRequired {
+			lacking = append(lacking, strings.TrimPrefix(name, place(all)+"/"))
+		}
+	}
+	if len(lacking) == 0 {
+		return kind
+	}
+	return kind + " with " + strings.Join(lacking, " and ")
 }
 
 // typeOf returns the narrowest JSON Schema type of a value.

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/base64"
 	"net/netip"
 	"strings"
 	"time"
@@ -52,7 +53,15 @@ var formats = map[string]func(any) bool{
 		return err == nil && !strings.Contains(s, "_") // BCP 47 has hyphens only
 	}),
 	"geojson-geometry-collection": geometryCollection,
+	// What contentEncoding demands (RFC 4648, section 4), without line breaks.
+	base64Format: ofString(func(s string) bool {
+		_, err := base64.StdEncoding.Strict().DecodeString(s)
+		return err == nil && !strings.ContainsAny(s, "\r\n")
+	}),
 }
+
+// base64Format is the format in which strings with contentEncoding are validated.
+const base64Format = "base64"
 
 // localRange checks an object whose members first and second are local date-times,
 // the second not before the first.

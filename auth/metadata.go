@@ -1,0 +1,40 @@
+package auth
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"marquee/engine/rest"
+)
+
+// metadata describes the token endpoint (RFC 8414). Without PublicURL, its URLs are those
+// of the request: the document requires absolute ones, and nobody but the client itself
+// receives what a false Host names.
+func (s *Service) metadata(r *rest.Call) error {
+	base := s.PublicURL
+	if base == "" {
+		base = "http://" + r.Request().Host
+		if r.Request().TLS != nil {
+			base = "https://" + r.Request().Host
+		}
+	}
+	unauthenticated := []string{"none"} // clients have no credentials of their own
+	body, err := json.Marshal(map[string]any{
+		"issuer":                                     base,
+		"token_endpoint":                             base + tokenPath,
+		"token_endpoint_auth_methods_supported":      unauthenticated,
+		"revocation_endpoint":                        base + revocationPath,
+		"revocation_endpoint_auth_methods_supported": unauthenticated,
+		"jwks_uri":                                   base + keySetPath,
+		"grant_types_supported":                      []string{"password", "refresh_token"},
+		"response_types_supported":                   []string{}, // there is no authorization endpoint
+		"scopes_supported":                           []string{tokenScope},
+		"service_documentation":                      base + "/docs",
+	})
+	if err != nil {
+		return err
+	}
+	r.Header().Set("Cache-Control", "no-store")
+	r.Send(http.StatusOK, rest.CharsetJSON, body)
+	return nil
+}
