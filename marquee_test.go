@@ -71,6 +71,20 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// The metadata of the token endpoint names the URL at which clients reach the server,
+// whatever the Host of the request.
+func TestPublicURL(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := open(t, marquee.Options{PublicURL: "https://ads.example.com/base"})
+	answer := httptest.NewRecorder()
+	s.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://evil.example/.well-known/oauth-authorization-server", nil))
+	for _, want := range []string{`"issuer":"https://ads.example.com/base"`, `"token_endpoint":"https://ads.example.com/base/api/authenticate"`} {
+		if body := answer.Body.String(); !strings.Contains(body, want) || strings.Contains(body, "evil") {
+			t.Errorf("there is no %s in %s", want, body)
+		}
+	}
+}
+
 // A store that the program has opened stays open, and its data is served by the next server.
 func TestOwnStore(t *testing.T) {
 	own := ownStore(t)
