@@ -93,8 +93,8 @@ func weightOf(c *engine.Caller) int {
 
 func newCallers(s store.Store) *callers {
 	c := &callers{kept[string, *member]{store: s, collections: []string{"users", "roles", "teams", "networks", credentialCollection}}}
-	c.kept.entries.most = maxKept
-	c.kept.entries.weigh = func(e entry[*member]) int { return weightOf(e.value.caller) }
+	c.kept.entries.Most = maxKept
+	c.kept.entries.Weigh = func(e entry[*member]) int { return weightOf(e.value.caller) }
 	return c
 }
 

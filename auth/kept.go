@@ -5,51 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"marquee/engine/generations"
 	"marquee/engine/store"
 )
-
-// generations is a bounded map that forgets what has not been used for longest.
-type generations[K comparable, V any] struct {
-	// most is what all entries weigh at most.
-	most int
-	// weigh returns what an entry weighs; nil means 1.
-	weigh      func(V) int
-	young, old map[K]V
-	// weight is that of young.
-	weight int
-}
-
-func (g *generations[K, V]) get(key K) (V, bool) {
-	if value, ok := g.young[key]; ok {
-		return value, true
-	}
-	value, ok := g.old[key]
-	if ok {
-		g.put(key, value)
-	}
-	return value, ok
-}
-
-func (g *generations[K, V]) put(key K, value V) {
-	weight := g.weightOf(value)
-	if before, ok := g.young[key]; ok {
-		g.weight -= g.weightOf(before)
-	}
-	if g.young == nil || g.weight > 0 && g.weight+weight > g.most/2 {
-		g.old, g.young, g.weight = g.young, map[K]V{}, 0
-	}
-	g.young[key] = value
-	g.weight += weight
-}
-
-func (g *generations[K, V]) weightOf(value V) int {
-	if g.weigh == nil {
-		return 1
-	}
-	return g.weigh(value)
-}
-
-func (g *generations[K, V]) clear() { g.young, g.old, g.weight = nil, nil, 0 }
 
 // maxAge is how long values are kept at most. Changes that were made by hand, or by
 // restoring a backup, are not announced by the store.
@@ -63,7 +21,7 @@ type kept[K comparable, V any] struct {
 
 	mu       sync.Mutex
 	revision string
-	entries  generations[K, entry[V]]
+	entries  generations.Map[K, entry[V]]
 }
 
 type entry[V any] struct {
@@ -99,10 +57,10 @@ func (k *kept[K, V]) get(revision string, key K) (value V, ok bool) {
 	defer k.mu.Unlock()
 	if k.revision != revision {
 		k.revision = revision
-		k.entries.clear()
+		k.entries.Clear()
 		return value, false
 	}
-	e, ok := k.entries.get(key)
+	e, ok := k.entries.Get(key)
 	return e.value, ok && time.Since(e.at) < maxAge
 }
 
@@ -110,7 +68,7 @@ func (k *kept[K, V]) put(revision string, key K, e entry[V]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.revision == revision {
-		k.entries.put(key, e)
+		k.entries.Put(key, e)
 	}
 }
 

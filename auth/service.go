@@ -75,8 +75,8 @@ func NewService(ctx context.Context, s store.Store, sealer engine.Sealer, lifeti
 		parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithIssuer(issuer),
 			jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now))}
 	service.apiTokens.store, service.apiTokens.collections = s, []string{tokenType, tokenCollection, "users", "roles", "teams", "networks"}
-	service.apiTokens.entries.most = maxKept
-	service.apiTokens.entries.weigh = func(e entry[*apiToken]) int { return weightOf(e.value.caller) }
+	service.apiTokens.entries.Most = maxKept
+	service.apiTokens.entries.Weigh = func(e entry[*apiToken]) int { return weightOf(e.value.caller) }
 	service.uses.init()
 	var err error
 	if service.keys, err = openKeys(ctx, s, sealer, lifetimes, now()); err != nil {

@@ -51,39 +51,3 @@ func TestRefreshesAreBounded(t *testing.T) {
 		t.Errorf("a day later: %v", err)
 	}
 }
-
-// The number of entries is bounded, and used entries stay.
-func TestGenerations(t *testing.T) {
-	g := generations[int, int]{most: 10}
-	for i := range 1000 {
-		g.put(i, i)
-		if value, ok := g.get(0); !ok || value != 0 {
-			t.Fatalf("after %d, the value in use is forgotten", i)
-		}
-		if n := len(g.young) + len(g.old); n > 10 {
-			t.Fatalf("%d are remembered", n)
-		}
-	}
-	if _, ok := g.get(500); ok {
-		t.Error("an unused value is remembered")
-	}
-}
-
-// A value that is large counts as several.
-func TestGenerationsByWeight(t *testing.T) {
-	g := generations[int, int]{most: 100, weigh: func(value int) int { return value }}
-	for i := range 1000 {
-		g.put(i, 20)
-		if n := len(g.young) + len(g.old); n > 5 {
-			t.Fatalf("%d are remembered", n)
-		}
-	}
-	g.put(1000, 500)
-	if _, ok := g.get(1000); !ok {
-		t.Error("the latest value is forgotten")
-	}
-	g.put(1001, 1)
-	if _, ok := g.get(1001); !ok || len(g.young)+len(g.old) > 2 {
-		t.Error("more is remembered than the latest values")
-	}
-}

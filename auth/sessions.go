@@ -36,7 +36,7 @@ type sessions struct{ kept kept[sessionKey, session] }
 
 func newSessions(s store.Store) *sessions {
 	c := &sessions{kept[sessionKey, session]{store: s, collections: []string{sessionCollection}}}
-	c.kept.entries.most = maxKept
+	c.kept.entries.Most = maxKept
 	return c
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"marquee/engine/generations"
 	"marquee/engine/store"
 )
 
@@ -20,14 +21,14 @@ const useInterval = time.Minute
 type uses struct {
 	mu sync.Mutex
 	// noted is when the use of a token was last noted, pending what is not stored yet.
-	noted   generations[store.Key, time.Time]
+	noted   generations.Map[store.Key, time.Time]
 	pending map[store.Key]time.Time
 	// waiting has an item while something is pending.
 	waiting chan struct{}
 }
 
 func (u *uses) init() {
-	u.noted.most, u.pending, u.waiting = maxKept, map[store.Key]time.Time{}, make(chan struct{}, 1)
+	u.noted.Most, u.pending, u.waiting = maxKept, map[store.Key]time.Time{}, make(chan struct{}, 1)
 }
 
 // note remembers a use, unless it is less than useInterval after one that was noted. With
@@ -35,11 +36,11 @@ func (u *uses) init() {
 func (u *uses) note(token store.Key, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	last, known := u.noted.get(token)
+	last, known := u.noted.Get(token)
 	if known && now.Sub(last) < useInterval || len(u.pending) >= maxKept {
 		return
 	}
-	u.noted.put(token, now)
+	u.noted.Put(token, now)
 	u.pending[token] = now
 	select {
 	case u.waiting <- struct{}{}:

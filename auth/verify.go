@@ -10,6 +10,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"marquee/engine/generations"
 	"marquee/engine/message"
 	"marquee/engine/store"
 )
@@ -44,7 +45,7 @@ const maxVerified = 10_000
 // has expired, or its key, user or session is no longer valid, is decided each time.
 type verified struct {
 	mu     sync.Mutex
-	tokens generations[[sha256.Size]byte, *verifiedToken]
+	tokens generations.Map[[sha256.Size]byte, *verifiedToken]
 }
 
 type verifiedToken struct {
@@ -55,14 +56,14 @@ type verifiedToken struct {
 func (v *verified) get(digest [sha256.Size]byte) (*verifiedToken, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.tokens.get(digest)
+	return v.tokens.Get(digest)
 }
 
 func (v *verified) put(digest [sha256.Size]byte, t *verifiedToken) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.tokens.most = maxVerified
-	v.tokens.put(digest, t)
+	v.tokens.Most = maxVerified
+	v.tokens.Put(digest, t)
 }
 
 var errKey = errors.New("the token names no valid key")

@@ -43,6 +43,7 @@ var arrows = map[string][]string{
 	"engine/parallel":              {},
 	"engine/turn":                  {},
 	"engine/budget":                {"engine/message", "engine/turn"},
+	"engine/generations":           {},
 	"engine/message":               {},
 	"engine/document":              {"engine/message"},
 	"engine/query":                 {"engine/document", "engine/message"},

@@ -6,9 +6,12 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
+	"net/http"
 	"strings"
 	"testing"
 
+	"marquee/engine/store"
+	"marquee/integration/mongodb"
 	"marquee/resources/asset/assettest"
 )
 
@@ -124,4 +127,96 @@ func testAssetCompressed(t *testing.T, fresh newStore) {
 			t.Error(object.status)
 		}
 	}
+}
+
+// largeBundle is a bundle of as many files as are taken, n.css for each n but 0, with n
+// and a mark in it.
+func largeBundle(mark string) []byte {
+	entries := []assettest.Entry{{Name: "index.html", Content: "<p>" + mark}}
+	for i := range 999 {
+		entries = append(entries, assettest.Entry{Name: fmt.Sprintf("%d.css", i+1), Content: fmt.Sprintf("%s %d", mark, i+1)})
+	}
+	return assettest.ZIP(entries...)
+}
+
+// TestAssetDeliveryWork: for a file of a large bundle of which another one has been
+// delivered, the store reads the record of the asset alone, as for a single file.
+func TestAssetDeliveryWork(t *testing.T) { eachStore(t, testAssetDeliveryWork) }
+
+func testAssetDeliveryWork(t *testing.T, fresh newStore) {
+	var calls *ledger
+	c := addCreative(converseWith(t, startNew(&service{tb: t, uri: fresh(t), wrap: func(s store.Store) store.Store {
+		calls = &ledger{Store: s}
+		return calls
+	}})))
+	single := c.cdnID(c.upload("single", "a.png", assettest.PNG(3, 3), 201, ""))
+	index := c.cdnID(c.upload("bundle", "a.zip", largeBundle("x"), 201, ""))
+	base := strings.TrimSuffix(index, "index.html")
+	c.fetch("GET", single)
+	c.fetch("GET", base+"nothing.css")
+	for _, place := range []string{single, index, base + "1.css", base + "999.css"} {
+		calls.taken()
+		if a := c.fetch("GET", place); a.status != 200 {
+			t.Fatal(place, a.status)
+		}
+		// The bytes of a file that is delivered for the first time take another read.
+		if work := strings.TrimSuffix(calls.taken(), ", read"); work != "read, get 1 of assets" {
+			t.Errorf("%s: %s", place, work)
+		}
+	}
+}
+
+// TestAssetRevoked: the answer to a write is the end of what it takes away, also of the
+// files of a bundle that have been delivered before.
+func TestAssetRevoked(t *testing.T) {
+	eachStore(t, func(t *testing.T, fresh newStore) { testAssetRevoked(t, newService(t, fresh)) })
+}
+
+// TestAssetRevokedServers is TestAssetRevoked for all servers of a store.
+func TestAssetRevokedServers(t *testing.T) {
+	t.Parallel()
+	mongodb.Need(t)
+	servers, _ := newServers(t, 2)
+	testAssetRevoked(t, servers...)
+}
+
+func testAssetRevoked(t *testing.T, servers ...*service) {
+	c := addCreative(converseWith(t, servers[0]))
+	place := func(a *answer) string { return strings.TrimSuffix(c.cdnID(a), "index.html") }
+	want := func(base string, contents map[string]string) {
+		t.Helper()
+		for i, s := range servers {
+			for name, content := range contents {
+				a, err := s.send("GET", base+name, http.Header{}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if content == "" && a.status != 404 || content != "" && (a.status != 200 || string(a.body) != content) {
+					t.Errorf("server %d, %s: %d %.100s", i, name, a.status, a.body)
+				}
+			}
+		}
+	}
+	state := func(to string) {
+		c.send("POST", "/api/v1/assets/c/a?context=main", `{"objectState": "`+to+`"}`, 200, "")
+	}
+	there, gone := map[string]string{"index.html": "<p>x", "1.css": "x 1", "999.css": "x 999", "1000.css": ""}, map[string]string{"index.html": "", "1.css": "", "500.css": ""}
+	x := place(c.upload("a", "a.zip", largeBundle("x"), 201, ""))
+	for range 3 {
+		want(x, there)
+		state("HIDDEN")
+		want(x, gone)
+		state("ACTIVE")
+	}
+	want(x, there)
+	y := place(c.upload("a", "a.zip", largeBundle("y"), 200, ""))
+	want(x, gone)
+	want(y, map[string]string{"1.css": "y 1", "2.css": "y 2"})
+	again := place(c.upload("a", "a.zip", largeBundle("x"), 200, ""))
+	want(x, gone)
+	want(y, gone)
+	want(again, there)
+	c.upload("b", "a.zip", largeBundle("x"), 201, "")
+	state("HIDDEN")
+	want(again, gone)
 }

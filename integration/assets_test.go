@@ -19,7 +19,12 @@ import (
 // withCreative is a conversation with a service that has the creative c.
 func withCreative(t *testing.T, fresh newStore) *conversation {
 	t.Helper()
-	c := converse(t, fresh)
+	return addCreative(converse(t, fresh))
+}
+
+// addCreative creates the creative c.
+func addCreative(c *conversation) *conversation {
+	c.Helper()
 	c.send("POST", "/api/v1/layouts/l?context=main", `{"name": "L", "html": "<p>"}`, 201, "")
 	c.send("POST", "/api/v1/creatives/c?context=main", `{"name": "C", "layout": "l", "verifiedSafe": true, "dimensionType": "FLEXIBLE"}`, 201, "")
 	return c

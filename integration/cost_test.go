@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"marquee/engine"
+	"marquee/resources/asset/assettest"
 )
 
 // TestCallsCostNoMoreThanTheirShare measures what calls keep in memory, and
@@ -46,6 +47,19 @@ func testCallsCost(t *testing.T, fresh newStore) {
 		}
 	}
 	t.Run("merge patch", func(t *testing.T) { testPatchCost(t, s, token) })
+	t.Run("delivery", func(t *testing.T) { testDeliveryCost(t, s, token) })
+}
+
+// testDeliveryCost measures the first delivery of a file of a bundle of as many files as
+// are taken, with the longest paths.
+func testDeliveryCost(t *testing.T, s *service, token string) {
+	c := addCreative(&conversation{t, s, token})
+	entries := []assettest.Entry{{Name: "index.html"}}
+	for i := range 999 {
+		entries = append(entries, assettest.Entry{Name: fmt.Sprintf("%s%03d.css", strings.Repeat(`"`, 248), i), Content: fmt.Sprint(i)})
+	}
+	place := c.cdnID(c.upload("a", "a.zip", assettest.ZIP(entries...), http.StatusCreated, ""))
+	s.costs(t, token, http.MethodGet, place, []string{""}, 4<<20)
 }
 
 // testPatchCost measures a merge patch of a large object with as much in it, of which the

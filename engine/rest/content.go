@@ -28,8 +28,10 @@ type Content struct {
 const maxRanges = 16
 
 // Content responds to GET and HEAD with a file, and supports conditional and range
-// requests (RFC 9110, sections 13 and 14).
+// requests (RFC 9110, sections 13 and 14). The call holds no share of the memory budget
+// while it sends.
 func (r *Call) Content(content Content) error {
+	r.give()
 	request, header := r.c.Request, r.c.Writer.Header()
 	header.Set("Content-Type", content.Type)
 	header.Set("ETag", content.ETag)

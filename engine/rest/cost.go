@@ -10,6 +10,9 @@ const (
 	unpackCost = 128 << 10
 	// readCost is for one object.
 	readCost = 2 << 20
+	// publicCost is for a read without a token, of which the delivery of a file reads
+	// most: the list of the files of its bundle.
+	publicCost = 4 << 20
 	// pageCost is for a page of a list, which is at most engine.MaxPageBytes long.
 	pageCost = 14 << 20
 	// uploadCost is for a form whose file has been received.

@@ -36,15 +36,16 @@ type Route struct {
 	// ContentSecurityPolicy replaces APIPolicy in the responses of Serve, for a route
 	// that serves pages. Errors keep APIPolicy.
 	ContentSecurityPolicy string
-	// Unlimited routes do not count towards Config.RateLimits.
+	// Unlimited routes do not count towards Config.RateLimits. Without an access token,
+	// they need no share of the memory budget either.
 	Unlimited bool
 	// Refuse answers a request that a rate limit refuses, or returns an error that the
 	// server answers with; nil means a problem document.
 	Refuse func(*Call, error) error
 	// Serve writes the answer, or returns an error that the server answers with.
-	// While it serves GET or HEAD of a route that is not public, the call holds a
-	// share of the memory budget for a page; a write takes its share in Body,
-	// WriteStream or WriteForm.
+	// While it serves GET or HEAD, the call holds a share of the memory budget, which
+	// is smaller if the route is public. Content returns it before it sends. A write
+	// takes its share in Body, WriteStream or WriteForm.
 	Serve func(*Call) error
 
 	// cost replaces the cost of a page.
@@ -65,8 +66,10 @@ func (route *Route) template() string { return strings.ReplaceAll(route.Path, ".
 // readCost is what GET and HEAD take of the memory budget.
 func (route *Route) readCost() int64 {
 	switch {
-	case route.Public:
+	case route.Public && route.Unlimited:
 		return 0
+	case route.Public:
+		return publicCost
 	case route.cost > 0:
 		return route.cost
 	}

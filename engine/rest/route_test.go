@@ -2,9 +2,11 @@ package rest
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,7 +85,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// Reads hold a share of the memory budget unless they are public, and every call
+// Reads hold a share of the memory budget unless their route is unlimited, and every call
 // has the deadline of its route.
 func TestRoutesAreBounded(t *testing.T) {
 	var held int64
@@ -97,6 +99,7 @@ func TestRoutesAreBounded(t *testing.T) {
 	}
 	s, err := New(Config{Auth: oneToken{}, Deadline: time.Minute, Routes: []Route{
 		{Path: "/open", Methods: readMethods, Public: true, Serve: look},
+		{Path: "/unlimited", Methods: readMethods, Public: true, Unlimited: true, Serve: look},
 		{Path: "/api/v1/read", Methods: readMethods, Serve: look},
 		{Path: "/api/v1/write", Methods: writeMethods, Serve: look, Deadline: time.Hour},
 	}})
@@ -108,13 +111,83 @@ func TestRoutesAreBounded(t *testing.T) {
 		held         int64
 		deadline     time.Duration
 	}{
-		{"GET", "/open", 0, time.Minute}, {"GET", "/api/v1/read", pageCost, time.Minute}, {"PUT", "/api/v1/write", 0, time.Hour},
+		{"GET", "/open", publicCost, time.Minute}, {"GET", "/unlimited", 0, time.Minute}, {"GET", "/api/v1/read", pageCost, time.Minute}, {"PUT", "/api/v1/write", 0, time.Hour},
 	} {
 		s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(c.method, c.path+"?auth_token=secret", nil))
 		if held != c.held || left > c.deadline || left < c.deadline-30*time.Second {
 			t.Errorf("%s %s: holds %d bytes, and has %s", c.method, c.path, held, left)
 		}
 	}
+}
+
+// However many public requests of an address wait for memory, another address gets some.
+func TestPublicReadsTakeTurns(t *testing.T) {
+	entered, proceed := make(chan bool), make(chan bool)
+	s, err := New(Config{Auth: oneToken{}, Memory: 64 << 20, Deadline: time.Minute, Routes: []Route{{Path: "/open", Methods: readMethods, Public: true, Serve: func(r *Call) error {
+		if r.ClientIP() == "192.0.2.1" {
+			entered <- true
+			<-proceed
+		}
+		r.Answer(http.StatusOK, nil)
+		return nil
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(address string) int {
+		request, answer := httptest.NewRequest("GET", "/open", nil), httptest.NewRecorder()
+		request.RemoteAddr = address + ":1000"
+		s.ServeHTTP(answer, request)
+		return answer.Code
+	}
+	var wait sync.WaitGroup
+	for range 40 {
+		wait.Go(func() { ask("192.0.2.1") })
+	}
+	const atOnce = 45 / 4 // an eighth is left to small shares, and another one to other addresses
+	for range atOnce {
+		<-entered
+	}
+	if status := ask("192.0.2.2"); status != http.StatusOK {
+		t.Errorf("the other address gets %d", status)
+	}
+	go func() {
+		for range 40 - atOnce {
+			<-entered
+		}
+	}()
+	close(proceed)
+	wait.Wait()
+}
+
+// Content holds no share while it is sent, as a client can take long to receive it.
+func TestContentHoldsNoShare(t *testing.T) {
+	held := int64(-1)
+	var s *Server
+	s, err := New(Config{Auth: oneToken{}, Routes: []Route{{Path: "/open", Methods: readMethods, Public: true, Serve: func(r *Call) error {
+		if s.work.Used() != publicCost {
+			t.Errorf("%d bytes are held before", s.work.Used())
+		}
+		return r.Content(Content{Type: "text/plain", ETag: `"a"`, Size: 1, Reader: reading{strings.NewReader("a"), func() { held = s.work.Used() }}})
+	}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/open", nil))
+	if held != 0 {
+		t.Errorf("%d bytes are held", held)
+	}
+}
+
+// reading calls a function when it is read.
+type reading struct {
+	io.ReadSeeker
+	read func()
+}
+
+func (r reading) Read(p []byte) (int, error) {
+	r.read()
+	return r.ReadSeeker.Read(p)
 }
 
 // A route with a content type takes no request but writes with that body.

@@ -97,7 +97,7 @@ func (s *service) bootstrap(tb testing.TB) {
 	}
 	_, err := s.engine.Write(ctx, &engine.Caller{System: true, User: "admin"}, engine.Batch{Network: network, Operations: []engine.Operation{
 		op("networks", map[string]any{"id": network, "name": network}),
-		op("roles", map[string]any{"id": "admin", "name": "Administrator", "scope": "NETWORK", "permissions": []any{resources.ManageBusiness, auth.ManageSystem}}),
+		op("roles", map[string]any{"id": "admin", "name": "Administrator", "scope": "NETWORK", "permissions": []any{resources.ManageBusiness, "MANAGE_LAYOUTS", auth.ManageSystem}}),
 		op("users", map[string]any{"id": "admin", "username": "admin", "password": "a password to test with", "userRoles": map[string]any{
 			"rolesByNetwork": []any{map[string]any{"network": network, "roles": []any{map[string]any{"role": "admin"}}}}}}),
 	}})

@@ -38,6 +38,7 @@ type Rules struct {
 	// uploads limits how many uploads are processed at once.
 	uploads chan struct{}
 	pieces  *pieces
+	known   *knownDeliveries
 	// counted has the networks whose usage has been counted. turns has, by network,
 	// the channel that the upload being stored fills.
 	counted, turns sync.Map
@@ -49,7 +50,7 @@ const uploadsAtOnce = 4
 
 // New returns rules with default settings.
 func New() *Rules {
-	return &Rules{MaxBytes: DefaultMaxBytes, uploads: make(chan struct{}, uploadsAtOnce), pieces: newPieces()}
+	return &Rules{MaxBytes: DefaultMaxBytes, uploads: make(chan struct{}, uploadsAtOnce), pieces: newPieces(), known: newKnownDeliveries()}
 }
 
 // Hooks returns the hooks of the type.

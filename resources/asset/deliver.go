@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/engine/store"
@@ -39,37 +40,42 @@ func (a *Rules) deliver(r *rest.Call) error {
 	return store.Translate(r.Content(content))
 }
 
-// find returns the file at a path of a delivery.
+// find returns the file at a path of a delivery. The files of a delivery never change,
+// so that they may come from memory. Whether it has ended is known from the asset, which
+// is then delivered from another path, or not ACTIVE.
 func (a *Rules) find(ctx context.Context, s store.Store, name, file string) (content rest.Content, found bool, err error) {
+	known, of := a.known.get(name), (*delivery)(nil)
 	err = s.Read(ctx, func(snapshot store.Snapshot) error {
 		found = false
-		var key store.Key
-		var of *delivery
-		err := readDeliveries(ctx, snapshot, []string{name}, func(_ string, d *delivery, r *store.Record) {
-			for _, f := range d.Files {
-				if f.Path == file {
-					of, key = d, d.key(f)
-					content = rest.Content{Type: f.Type, ETag: `"` + f.SHA256 + `"`, Modified: r.CreateTime}
-				}
+		if of = known; of == nil {
+			err := readDeliveries(ctx, snapshot, []string{name}, func(_ string, d *delivery, _ *store.Record) { of = d })
+			if err != nil || of == nil {
+				return err
 			}
-		})
-		if err != nil || of == nil {
-			return err
 		}
-		err = snapshot.Get(ctx, collection, []store.Key{{Network: of.Network, ID: of.Asset}}, func(r *store.Record) error {
-			found = r.State == "ACTIVE"
+		f, ok := of.file(file)
+		if !ok {
+			return nil
+		}
+		err := snapshot.Get(ctx, collection, []store.Key{{Network: of.Network, ID: of.Asset}}, func(r *store.Record) error {
+			found = r.State == "ACTIVE" && deliveryName(document.MemberText(r.Document, "cdnId")) == name
 			return nil
 		})
 		if err != nil || !found {
 			return err
 		}
+		key := of.key(f)
 		size, stored, err := snapshot.Blob(ctx, key, 0, 0, func([]byte) error { return nil })
 		if err == nil && !stored {
 			err = errBlobMissing
 		}
-		content.Size, content.Reader = size, &blobReader{ctx: ctx, store: s, pieces: a.pieces, key: key, size: size}
+		content = rest.Content{Type: f.Type, ETag: `"` + f.SHA256 + `"`, Modified: of.began, Size: size,
+			Reader: &blobReader{ctx: ctx, store: s, pieces: a.pieces, key: key, size: size}}
 		return err
 	})
+	if err == nil && known == nil && of != nil {
+		a.known.put(name, of)
+	}
 	return content, found, err
 }
 

@@ -20,6 +20,8 @@ type delivery struct {
 	Network string          `json:"network"`
 	Asset   string          `json:"asset"`
 	Files   []deliveredFile `json:"files"`
+	// began is when the record was created.
+	began time.Time
 }
 
 type deliveredFile struct {
@@ -33,6 +35,16 @@ type deliveredFile struct {
 
 // key returns the key of a file's blob. Networks do not share blobs.
 func (d *delivery) key(f deliveredFile) store.Key { return store.Key{Network: d.Network, ID: f.SHA256} }
+
+// file returns the file at a path.
+func (d *delivery) file(path string) (f deliveredFile, found bool) {
+	for i := range d.Files {
+		if d.Files[i].Path == path {
+			return d.Files[i], true
+		}
+	}
+	return f, false
+}
 
 // blobTerm returns the term of the deliveries of a blob.
 func blobTerm(key store.Key) store.Term {
@@ -72,7 +84,7 @@ func readDeliveries(ctx context.Context, s store.Snapshot, names []string, yield
 		return nil
 	}
 	return s.Get(ctx, deliveries, keys, func(r *store.Record) error {
-		var d delivery
+		d := delivery{began: r.CreateTime}
 		if err := json.Unmarshal(r.Document, &d); err != nil {
 			return err
 		}
