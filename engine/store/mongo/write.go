@@ -179,7 +179,7 @@ func (t *transaction) end(ctx context.Context) {
 	t.broken = errEnded
 	t.done()
 	if t.left {
-		go t.leave()
+		go t.leave() // #nosec G118 -- the context of the call may have ended already
 		return
 	}
 	t.session.EndSession(ctx)
