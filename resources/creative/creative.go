@@ -107,11 +107,15 @@ func inherit(c *engine.Change, library map[string]any) bool {
 	return !own["layoutParameters"]
 }
 
-// dropReason removes the rejectedReason of a creative that is no longer rejected, even if
-// the client sends it with the new state.
+// dropReason removes the rejectedReason of a creative that is not rejected, even if the
+// client sends it with the state. One that was stored beside another state stays, so that
+// what was read can be sent back.
 func dropReason(c *engine.Change) {
-	if c.Before["userState"] == rejected && c.After["userState"] != rejected {
-		delete(c.After, "rejectedReason")
+	switch c.After["userState"] {
+	case nil, "NOT_READY", "REQUIRES_REVIEW", "APPROVED", "PAUSED":
+		if c.Before["userState"] == rejected || c.Before["rejectedReason"] == nil {
+			delete(c.After, "rejectedReason")
+		}
 	}
 }
 
