@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -37,12 +38,14 @@ type mongoCamera struct{ db *mongo.Database }
 
 func (c *mongoCamera) close() error { return c.db.Client().Disconnect(context.Background()) }
 
-// picture asks the server for a digest of each collection. It waits until no
+// picture asks the server for a digest of each collection but marquee.servers, in which
+// servers show that they are there while a transaction takes long. It waits until no
 // transaction is open.
 func (c *mongoCamera) picture() (picture, error) {
-	var answer struct{ Collections bson.Raw }
+	var answer struct{ Collections map[string]string }
 	err := c.db.RunCommand(context.Background(), bson.D{{Key: "dbHash", Value: 1}}).Decode(&answer)
-	return sha256.Sum256(answer.Collections), err
+	delete(answer.Collections, "marquee.servers")
+	return sha256.Sum256(fmt.Append(nil, answer.Collections)), err
 }
 
 type sqliteCamera struct {

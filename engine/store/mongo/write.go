@@ -190,7 +190,8 @@ func (t *transaction) finish(ctx context.Context, err error) (again retry, _ err
 	if awaited := t.await(ctx); err == nil { // even of an unfinished bulk
 		err = awaited
 	}
-	if t.broken == nil && len(t.touched) == 0 && t.session.OperationTime() != nil {
+	refused := err != nil && t.locked // which must leave no trace in what it has locked
+	if t.broken == nil && len(t.touched) == 0 && !refused && t.session.OperationTime() != nil {
 		if again, unconfirmed := t.confirm(ctx); unconfirmed != nil {
 			return again, unconfirmed
 		}
