@@ -231,7 +231,13 @@ func comparableText(r programmed, a *answer) string {
 		if name == "Date" || name == "X-Request-Id" || name == "Content-Length" {
 			continue
 		}
-		value := strings.Join(a.header[name], "\n")
+		values := slices.DeleteFunc(slices.Clone(a.header[name]), func(value string) bool {
+			return strings.Contains(value, `"warning.owners.in.doubt:`) // its end is a matter of time
+		})
+		if len(values) == 0 {
+			continue
+		}
+		value := strings.Join(values, "\n")
 		if name == "Etag" && (strings.Contains(r.path, "/assets/") || generatedID.Match(a.body)) {
 			value = entityTag.ReplaceAllString(value, `"`)
 		}
