@@ -63,7 +63,7 @@ func testRequestIDs(t *testing.T, fresh newStore) {
 			continue
 		}
 		id, _ := entry["requestId"].(string)
-		if id == "" && !slices.Contains([]any{"listening", "shutting down", "stopped"}, entry["msg"]) {
+		if id == "" && !slices.Contains([]any{"starting", "listening", "shutting down", "stopped"}, entry["msg"]) {
 			t.Errorf("whose is this line? %s", line)
 		}
 		if want, ours := ids[id]; ours && entry["msg"] == "request" {
