@@ -76,12 +76,16 @@ func (c *components) unused(name string) string {
 	return unique
 }
 
-// operationSuffix distinguishes the component for an operation of a batch.
-const operationSuffix = "Operation"
+// The suffixes distinguish the component for an operation of a batch, and the response
+// with an object.
+const (
+	operationSuffix = "Operation"
+	responseSuffix  = "Response"
+)
 
 // derived are a name, and those that are derived from it.
 func derived(name string) []string {
-	return []string{name, name + request.suffix(), name + mergePatch.suffix(), name + "Page", name + "Results", name + operationSuffix, operationOf(name)}
+	return []string{name, name + request.suffix(), name + mergePatch.suffix(), name + "Page", name + "Results", name + operationSuffix, name + responseSuffix, operationOf(name)}
 }
 
 // operationOf marks a name as that of operations, which is no component.

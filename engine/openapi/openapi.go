@@ -118,6 +118,8 @@ type builder struct {
 	paths    object
 	tags     map[string]object
 	answers  object
+	// examples are those of responses.
+	examples object
 	// refused has the names of those that refuse a request, by status and codes.
 	refused map[string]string
 }
@@ -167,7 +169,7 @@ func build(types *schema.Registry, o Options, may func(*schema.Type) bool, fragm
 		return nil, err
 	}
 	b := &builder{types: types, may: may, components: newComponents(types, taken), supplied: properties, codes: codes,
-		paths: object{}, tags: map[string]object{}, answers: object{}, refused: map[string]string{}}
+		paths: object{}, tags: map[string]object{}, answers: object{}, examples: object{}, refused: map[string]string{}}
 	b.unlisted = b.ofApplication()
 	b.addShared()
 	for _, t := range types.Types() {
@@ -177,7 +179,7 @@ func build(types *schema.Registry, o Options, may func(*schema.Type) bool, fragm
 	whole := object{
 		"openapi":    "3.1.0",
 		"paths":      b.paths,
-		"components": object{"schemas": b.schemas(), "responses": b.answers},
+		"components": object{"schemas": b.schemas(), "responses": b.answers, "examples": b.examples},
 	}
 	var tags []any
 	for i, fragment := range parts {
@@ -200,6 +202,7 @@ func build(types *schema.Registry, o Options, may func(*schema.Type) bool, fragm
 	}
 	whole["tags"] = tags
 	whole["info"].(object)["version"] = interfaceVersion
+	exemplify(whole)
 	finish(whole, o.All)
 	locate(whole, o.Server)
 	b.prune(whole)

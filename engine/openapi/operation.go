@@ -15,7 +15,7 @@ func (b *builder) get(t *schema.Type, name string) object {
 		"summary":    "Get " + article(t.Title),
 		"parameters": []any{refTo("parameters", "fields"), refTo("parameters", "includeHidden"), refTo("parameters", "ifMatchRead"), refTo("parameters", "ifNoneMatchRead")},
 		"responses": b.responses(reading, t, object{
-			"200": answer("The object.", refTo("schemas", name), "ETag", "Warning"),
+			"200": refTo("responses", name+responseSuffix),
 			"304": refTo("responses", "NotModified"),
 		}),
 	}
@@ -47,7 +47,7 @@ func orderBy(t *schema.Type) object {
 			fields = append(fields, name)
 		}
 	}
-	return object{"name": "orderBy", "in": "query", "description": "The property that the list is ordered by; objects with equal values are ordered by id.",
+	return object{"name": "orderBy", "in": "query", "description": "The property to order by, then by id.",
 		"schema": object{"type": "string", "enum": fields, "default": "createTime"}}
 }
 
@@ -62,8 +62,8 @@ func (b *builder) save(t *schema.Type, name string) object {
 			refTo("parameters", "ifMatchWrite"), refTo("parameters", "ifNoneMatchWrite"), refTo("parameters", "prefer")},
 		"requestBody": jsonBody(refTo("schemas", name+request.suffix())),
 		"responses": b.responses(writing, t, object{
-			"200": answer("The object was updated, or is unchanged.", refTo("schemas", name), "ETag", "Warning"),
-			"201": answer("The object was created. There is no body if Prefer was return=minimal.", refTo("schemas", name), "ETag", "Location", "Warning"),
+			"200": refTo("responses", name+responseSuffix),
+			"201": refTo("responses", name+responseSuffix),
 			"204": refTo("responses", "Minimal"),
 		}),
 		"x-permission": t.Permission,
@@ -74,7 +74,7 @@ func (b *builder) save(t *schema.Type, name string) object {
 func (b *builder) patch(t *schema.Type, name string) object {
 	operation := b.save(t, name)
 	operation["summary"] = "Change members of " + article(t.Title)
-	operation["description"] = "A merge patch (RFC 7396): the members that the patch has are changed at every depth, null removes one, and arrays are replaced. The object must exist."
+	operation["description"] = "Changes the members of a merge patch (RFC 7396) at every depth. The object must exist."
 	body := jsonBody(refTo("schemas", name+mergePatch.suffix()))
 	content := body["content"].(object)
 	content["application/merge-patch+json"] = content["application/json"]
@@ -88,12 +88,12 @@ func (b *builder) saveAll(t *schema.Type, name string) object {
 	one := refTo("schemas", name+request.suffix())
 	return object{
 		"summary":     "Create or update " + strings.ToLower(plural(t.Title)),
-		"description": "Writes all objects of the array, or one object, in one transaction: if one of them is refused, none is written.",
+		"description": "Writes one object or, in one transaction, all of an array.",
 		"parameters": []any{refTo("parameters", "fieldValidation"), refTo("parameters", "validateOnly"),
 			refTo("parameters", "ifMatchWrite"), refTo("parameters", "ifNoneMatchWrite"), refTo("parameters", "prefer")},
 		"requestBody": jsonBody(object{"oneOf": []any{object{"type": "array", "items": one, "maxItems": maxObjects}, one}}),
 		"responses": b.responses(writing, t, object{
-			"200": answer("The objects in the order of the request, or their ids if Prefer was return=minimal.", refTo("schemas", name+"Results"), "Location", "Warning"),
+			"200": answer("The objects, or their ids if Prefer was return=minimal.", refTo("schemas", name+"Results"), "Location", "Warning"),
 		}),
 		"x-permission": t.Permission,
 	}
@@ -137,7 +137,7 @@ func (b *builder) addShared() {
 	b.answers["NotModified"] = object{"description": "The object has the entity tag in If-None-Match.", "headers": headers("ETag")}
 	b.answers["Minimal"] = object{"description": "The request was carried out; Prefer was return=minimal.",
 		"headers": headers("ETag", "Warning", "Preference-Applied")}
-	other := refusal("500", otherwise)
+	other := b.refusalOf("500", otherwise)
 	other["description"] = "The request was refused for a reason that does not depend on what it asks for, or failed."
 	other["headers"] = headers("Allow", "Retry-After", "RateLimit", "RateLimit-Policy")
 	b.answers["Problem"] = other

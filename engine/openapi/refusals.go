@@ -100,7 +100,7 @@ func (b *builder) refusal(name, status string, messages []*message.Definition) o
 	}
 	if b.refused[key] == "" {
 		b.refused[key] = name + "Refused" + status
-		b.answers[b.refused[key]] = refusal(status, messages)
+		b.answers[b.refused[key]] = b.refusalOf(status, messages)
 	}
 	return refTo("responses", b.refused[key])
 }
@@ -141,16 +141,19 @@ func declared(t *schema.Type) (all []*message.Definition) {
 	return all
 }
 
-// refusal is the response of a status, with one of the messages as an example.
-func refusal(status string, messages []*message.Definition) object {
+// refusalOf is the response of a status, with one of the messages as an example: if
+// possible, one that is the example of another response already.
+func (b *builder) refusalOf(status string, messages []*message.Definition) object {
 	number, _ := strconv.Atoi(status)
 	extra := map[int][]string{http.StatusUnauthorized: {"WWW-Authenticate"}, http.StatusTooManyRequests: {"Retry-After"}}
 	codes := make([]any, len(messages))
 	for i, m := range messages {
 		codes[i] = m.Code
 	}
+	shown := messages[max(0, slices.IndexFunc(messages, func(m *message.Definition) bool { return b.examples[m.Code] != nil }))]
+	b.examples[shown.Code] = object{"value": problem(number, shown)}
 	r := object{"description": http.StatusText(number), "x-codes": codes, "content": object{"application/problem+json": object{
-		"schema": refTo("schemas", "Problem"), "example": problem(number, messages[0])}}}
+		"schema": refTo("schemas", "Problem"), "examples": object{"refused": refTo("examples", shown.Code)}}}}
 	if names := extra[number]; names != nil {
 		r["headers"] = headers(names...)
 	}

@@ -35,6 +35,7 @@ func (b *builder) addType(t *schema.Type) {
 	at := location{file: typeFile(t)}
 	name := b.components.named[at]
 	b.object(t, name)
+	b.answers[name+responseSuffix] = answer("The object, without a body if it was created and Prefer was return=minimal.", refTo("schemas", name), "ETag", "Location", "Warning")
 	b.page(t, name)
 	b.tag(t)
 
