@@ -140,6 +140,9 @@ func evaluate[T any](t *testing.T, ctx context.Context, expression string) T {
 	return value
 }
 
+// asked lists the fields of a form that can be seen.
+const asked = `[...document.querySelectorAll(".auth-container input, .auth-container select")].filter(e => e.checkVisibility()).map(e => e.id).join(" ")`
+
 // screenshot keeps a picture of the page in .cache/screenshots.
 func screenshot(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
@@ -182,6 +185,9 @@ func TestDocumentation(t *testing.T) {
 	k.press(kb.Enter)
 	k.run(chromedp.WaitVisible(chromedp.CSS("#oauth_username")))
 	screenshot(t, ctx, "docs-sign-in.png")
+	if fields := evaluate[string](t, ctx, asked); fields != "auth-bearer-value oauth_username oauth_password" {
+		t.Errorf("Authorize asks for %s", fields)
+	}
 	k.to("#oauth_username")
 	k.press(marqueetest.Username)
 	k.to("#oauth_password")
