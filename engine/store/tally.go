@@ -43,6 +43,9 @@ type TallyChange struct {
 	Place
 	Label string
 	N     int64
+	// Unknown reports that the change of the place is not known. Its tally is dropped
+	// with the commit: one that was counted without the commit would stay wrong.
+	Unknown bool
 }
 
 // TallyChanges are those of a transaction.
@@ -51,12 +54,12 @@ type TallyChanges []TallyChange
 // Add adds a change. Changes of the same tally that follow each other become one.
 func (c *TallyChanges) Add(place Place, label string, n int64) {
 	for i := len(*c) - 1; i >= max(0, len(*c)-4); i-- {
-		if last := &(*c)[i]; last.Place == place && last.Label == label {
+		if last := &(*c)[i]; last.Place == place && last.Label == label && !last.Unknown {
 			last.N += n
 			return
 		}
 	}
-	*c = append(*c, TallyChange{place, label, n})
+	*c = append(*c, TallyChange{Place: place, Label: label, N: n})
 }
 
 // Move adds the change of a record from one label to another.
@@ -78,6 +81,10 @@ func (t *Tallies) Commit(commit uint64, changes TallyChanges) {
 	t.latest = commit
 	for _, change := range changes {
 		kept := t.kept[change.Place]
+		if change.Unknown {
+			delete(t.kept, change.Place)
+			continue
+		}
 		if kept == nil || change.N == 0 {
 			continue
 		}
@@ -104,13 +111,6 @@ func (t *tally) fold(commit uint64) {
 	}
 	t.late = append(t.late[:0], t.late[n:]...)
 	t.as = max(t.as, commit)
-}
-
-// Forget drops a tally: what commits change is not known.
-func (t *Tallies) Forget(place Place) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.kept, place)
 }
 
 // Clear drops all tallies, and begins at another commit.

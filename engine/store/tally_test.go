@@ -41,6 +41,10 @@ func TestTallies(t *testing.T) {
 			changes.Add(place, label, n)
 		}
 		history = append(history, after)
+		unknown := random.IntN(500) == 0
+		if unknown {
+			changes = TallyChanges{{Place: places[0], Unknown: true}, {Place: places[1], Unknown: true}, {Place: places[2], Unknown: true}}
+		}
 		early := random.IntN(50) == 0 // a snapshot may see a commit that has not been noted
 		if early {
 			sum(commit, places[random.IntN(3)], "x", nil)
@@ -51,11 +55,10 @@ func TestTallies(t *testing.T) {
 		for _, at := range []uint64{commit, old} {
 			sum(at, places[random.IntN(3)], labels[random.IntN(3)], nil)
 		}
-		switch random.IntN(500) {
-		case 0:
-			tallies.Forget(places[0])
+		switch {
+		case unknown:
 			sum(commit, places[0], "x", errors.New("a failed count"))
-		case 1:
+		case random.IntN(500) == 0:
 			tallies.Clear(commit)
 		}
 	}
@@ -71,7 +74,7 @@ func TestTalliesWhileCounting(t *testing.T) {
 	tallies.Commit(5, nil)
 	_, err := tallies.Sum(place, 6, func(string) bool { return true }, func() (map[string]int64, error) {
 		for commit := uint64(6); commit < 500; commit++ { // the snapshot sees the first
-			tallies.Commit(commit, TallyChanges{{place, "x", 1}})
+			tallies.Commit(commit, TallyChanges{{Place: place, Label: "x", N: 1}})
 		}
 		return map[string]int64{"x": 10}, nil
 	})

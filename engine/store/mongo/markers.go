@@ -187,12 +187,12 @@ func (m *markers) count() error {
 		m.at = at
 	}
 	if latest := m.s.tallies.Latest(); m.at <= latest || written.Tallies == nil && len(written.Collections) > 0 {
-		m.s.tallies.Clear(latest) // a marker of an earlier version, or one that comes late
+		m.s.tallies.Clear(max(latest, m.at)) // a marker of an earlier version, or one that comes late
 	}
 	for _, c := range written.Tallies {
 		place := store.Place{Collection: c.Collection, Network: written.ID.Network}
 		if c.N == nil {
-			m.s.tallies.Forget(place)
+			m.changes = append(m.changes, store.TallyChange{Place: place, Unknown: true})
 		} else {
 			m.changes.Add(place, c.Label, *c.N)
 		}

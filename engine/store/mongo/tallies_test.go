@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"marquee/engine/query"
 	"marquee/engine/store"
@@ -47,6 +49,38 @@ func TestTalliesOfServers(t *testing.T) {
 	storetest.CountWhileWriting(t, 100, a, b)
 	if n := counted.Load(); n > 20 {
 		t.Errorf("%d counts of a collection", n)
+	}
+}
+
+// TestTalliesOfUnknownChanges proves that what is counted between the marker of a
+// transaction whose changes are not known and its commit is counted again: the snapshot
+// of the count does not see the transaction.
+func TestTalliesOfUnknownChanges(t *testing.T) {
+	place := store.Place{Collection: "things", Network: "n"}
+	for name, tallies := range map[string]any{"of a place": []talliedChange{{Collection: place.Collection}}, "of an earlier version": nil} {
+		s := &Store{}
+		count := func(commit uint64, records int64) {
+			t.Helper()
+			n, err := s.tallies.Sum(place, commit, func(string) bool { return true }, func() (map[string]int64, error) {
+				return map[string]int64{"ACTIVE": records}, nil
+			})
+			if err != nil || n != records {
+				t.Errorf("%s: %d counted as of %d, want %d: %v", name, n, commit, records, err)
+			}
+		}
+		s.tallies.Clear(6)
+		current, err := bson.Marshal(bson.M{"clusterTime": bson.Timestamp{I: 7},
+			"fullDocument": bson.M{"_id": bson.M{"network": place.Network}, "collections": []string{place.Collection}, "tallies": tallies}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := markers{s: s, stream: &mongo.ChangeStream{Current: current}}
+		if err := m.count(); err != nil {
+			t.Fatal(err)
+		}
+		count(6, 2)
+		m.commit(7)
+		count(7, 1)
 	}
 }
 
