@@ -1,6 +1,9 @@
 package store
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 const (
 	// maxTallies is the number of tallies kept, and maxLate the number of changes of each
@@ -54,7 +57,7 @@ type TallyChanges []TallyChange
 // Add adds a change. Changes of the same tally that follow each other become one.
 func (c *TallyChanges) Add(place Place, label string, n int64) {
 	for i := len(*c) - 1; i >= max(0, len(*c)-4); i-- {
-		if last := &(*c)[i]; last.Place == place && last.Label == label && !last.Unknown {
+		if last := &(*c)[i]; last.Place == place && last.Label == label {
 			last.N += n
 			return
 		}
@@ -70,6 +73,13 @@ func (c *TallyChanges) Move(place Place, from, to string) {
 	}
 }
 
+// Forget adds an unknown change of a place.
+func (c *TallyChanges) Forget(place Place) {
+	if unknown := (TallyChange{Place: place, Unknown: true}); !slices.Contains(*c, unknown) {
+		*c = append(*c, unknown)
+	}
+}
+
 // Commit notes the changes of a commit, in the order of commits. One that is not after
 // the latest has been noted already.
 func (t *Tallies) Commit(commit uint64, changes TallyChanges) {
@@ -81,11 +91,11 @@ func (t *Tallies) Commit(commit uint64, changes TallyChanges) {
 	t.latest = commit
 	for _, change := range changes {
 		kept := t.kept[change.Place]
-		if change.Unknown {
+		switch {
+		case change.Unknown:
 			delete(t.kept, change.Place)
 			continue
-		}
-		if kept == nil || change.N == 0 {
+		case kept == nil, change.N == 0:
 			continue
 		}
 		kept.late = append(kept.late, lateChange{commit, change.Label, change.N})

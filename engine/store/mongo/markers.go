@@ -192,7 +192,7 @@ func (m *markers) count() error {
 	for _, c := range written.Tallies {
 		place := store.Place{Collection: c.Collection, Network: written.ID.Network}
 		if c.N == nil {
-			m.changes = append(m.changes, store.TallyChange{Place: place, Unknown: true})
+			m.changes.Forget(place)
 		} else {
 			m.changes.Add(place, c.Label, *c.N)
 		}
@@ -219,16 +219,14 @@ type talliedChange struct {
 // those of earlier versions do not have the field.
 func (t *transaction) tallied(network string) []talliedChange {
 	changes := []talliedChange{}
-	add := func(c store.TallyChange, n *int64) {
+	for _, c := range t.tallies {
+		n := &c.N
+		if c.Unknown {
+			n = nil
+		}
 		if c.Network == network {
 			changes = append(changes, talliedChange{c.Collection, c.Label, n})
 		}
-	}
-	for _, c := range t.tallies {
-		add(c, &c.N)
-	}
-	for place := range t.untallied {
-		add(store.TallyChange{Place: place}, nil)
 	}
 	return changes
 }

@@ -24,10 +24,8 @@ type transaction struct {
 	at bson.Timestamp
 	// touched holds the collections that were written, by network.
 	touched map[string]map[string]bool
-	// tallies are the changes of what is counted, and untallied where they are not
-	// known.
-	tallies   store.TallyChanges
-	untallied map[store.Place]bool
+	// tallies are the changes of what is counted.
+	tallies store.TallyChanges
 	// appended is the number of changes.
 	appended int
 	// inFlight receives the error of the command in flight.
@@ -97,18 +95,10 @@ func (t *transaction) tally(collection string, w *store.Write) {
 	case w.Expected == 0:
 		t.tallies.Add(place, w.State, 1)
 	case w.Was == "":
-		t.untally(place)
+		t.tallies.Forget(place)
 	default: // appendUpdate demands the state
 		t.tallies.Move(place, w.Was, w.State)
 	}
-}
-
-// untally notes that the numbers of records of a place change in an unknown way.
-func (t *transaction) untally(place store.Place) {
-	if t.untallied == nil {
-		t.untallied = map[store.Place]bool{}
-	}
-	t.untallied[place] = true
 }
 
 func (t *transaction) putRecords(ctx context.Context, collection string, writes []store.Write) error {
@@ -146,7 +136,7 @@ func (t *transaction) Drop(ctx context.Context, collection string, keys []store.
 	records := t.deletes(collection)
 	for _, key := range keys {
 		t.touch(key.Network, collection)
-		t.untally(store.Place{Collection: collection, Network: key.Network})
+		t.tallies.Forget(store.Place{Collection: collection, Network: key.Network})
 		if err := records.delete(ctx, bson.D{{Key: fieldID, Value: idOf(key)}}, 1); err != nil {
 			return err
 		}
