@@ -118,10 +118,11 @@ func TestAbortsAreLostForLong(t *testing.T) {
 		}
 		return arrives, nil
 	})
-	if runs, err := f.giveUp(t.Context()); err != errOwn || runs != 1 || !lost {
+	runs, err := f.giveUp(t.Context())
+	f.proxy.on(nil) // from here on, no other goroutine touches lost
+	if err != errOwn || runs != 1 || !lost {
 		t.Errorf("after %d runs: %v", runs, err)
 	}
-	f.proxy.on(nil)
 	f.nothingOpen("the aborted transaction", time.Second)
 }
 

@@ -35,8 +35,8 @@ func TestFaultSteps(t *testing.T) {
 			sent = append(sent, s)
 			return arrives, nil
 		})
-		defer f.proxy.on(nil)
 		do()
+		f.proxy.on(nil) // from here on, no other goroutine touches sent
 		return sent
 	}
 	sent := sends(func() {
