@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // conversation sends requests as the administrator.
@@ -27,6 +28,14 @@ func converseWith(t *testing.T, s *service) *conversation {
 		t.Fatal(err)
 	}
 	return &conversation{t, s, token}
+}
+
+// patiently restarts the service with a deadline that only a call that hangs exceeds,
+// for large calls on a busy machine.
+func (c *conversation) patiently() {
+	c.s.stop()
+	c.s.deadline = 10 * time.Minute
+	c.s.start()
 }
 
 // send expects a status and a pattern of the body ("" is any).

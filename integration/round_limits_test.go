@@ -18,6 +18,7 @@ func TestCallsAreBoundedByWhatTheyChange(t *testing.T) {
 func testCallsAreBoundedByWhatTheyChange(t *testing.T, fresh newStore) {
 	skipSequential(t)
 	c := converse(t, fresh)
+	c.patiently()
 	many := func(from, to int, object string) string {
 		var b strings.Builder
 		for i := from; i < to; i++ {

@@ -18,6 +18,7 @@ func testSegmentsUploadLimits(t *testing.T, fresh newStore) {
 		t.Skip("100,000 segments take long; run without -short")
 	}
 	c := converse(t, fresh)
+	c.patiently()
 	const segments, size = 100_000, 128 << 20
 	// Spaces within the objects make the body as long as it may be.
 	body := func(n, size int) string {

@@ -31,7 +31,8 @@ type Route struct {
 	// Path repeats the path of a type's objects, such as /api/v1/orders/{id}, or that
 	// of a type below a parent, and all other requests to it remain with the type.
 	ContentType string
-	// Deadline is the longest that a request may take; 0 means Config.Deadline.
+	// Deadline is the longest that a request may take, for routes that need more than
+	// Config.Deadline, which holds if it is longer.
 	Deadline time.Duration
 	// ContentSecurityPolicy replaces APIPolicy in the responses of Serve, for a route
 	// that serves pages. Errors keep APIPolicy.
@@ -189,9 +190,7 @@ func (r *Call) serve(route *Route, err error) error {
 		if out := r.outbox(); out != nil {
 			out.route = route.template()
 		}
-		if route.Deadline > 0 {
-			deadline = route.Deadline
-		}
+		deadline = max(deadline, route.Deadline)
 	}
 	r.bind(deadline)
 	if err == nil && route.Operator && !r.operated() {

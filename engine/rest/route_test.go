@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -223,6 +224,26 @@ func TestRoutesThatCannotBeServed(t *testing.T) {
 	} {
 		if _, err := New(Config{Routes: list}); err == nil || !strings.Contains(err.Error(), "route") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The deadline of a route extends that of the server, and never shortens it.
+func TestDeadlineOfRoutes(t *testing.T) {
+	for deadline, want := range map[time.Duration]time.Duration{time.Minute: 2 * time.Minute, time.Hour: time.Hour} {
+		var left time.Duration
+		s, err := New(Config{Log: slog.New(slog.DiscardHandler), Deadline: deadline, Routes: []Route{{
+			Path: "/long", Methods: []string{http.MethodGet}, Public: true, Deadline: 2 * time.Minute, Serve: func(r *Call) error {
+				at, _ := r.Context().Deadline()
+				left = time.Until(at)
+				return nil
+			}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/long", nil))
+		if left > want || left < want-time.Minute/2 {
+			t.Errorf("with a deadline of %v, the route has %v", deadline, left)
 		}
 	}
 }
