@@ -12,11 +12,12 @@ import (
 )
 
 // arrows are what each folder may import of the project, besides itself;
-// the most exact folder counts. Arrows point inward: cmd to resources and
+// the most exact folder counts. Arrows point inward: command to resources and
 // auth, these to engine; adapters know the port, and not each other. The client knows
 // nothing of the server.
 var arrows = map[string][]string{
-	"cmd":       {".", "auth", "cmd", "engine", "resources"},
+	"cmd":       {"command"},
+	"command":   {".", "auth", "engine", "resources"},
 	"resources": {".", "engine", "resources", "schemas"},
 	// The inner packages of resources know neither the engine nor the application.
 	"resources/article/index":      {"resources/article/index", "resources/article/language"},
@@ -110,12 +111,12 @@ func ruleOf(folder string) string {
 }
 
 // allows reports whether an import is among those of a rule. Outside the
-// engine, a folder stands for all that is in it; only cmd may choose a store, for
+// engine, a folder stands for all that is in it; only command may choose a store, for
 // which the embedded one is the default of package marquee.
 func allows(rule string, allowed []string, inner string) bool {
 	adapter := strings.HasPrefix(inner, "engine/store/")
 	if adapter {
-		return rule == "cmd" || rule == "." && inner == "engine/store/sqlite"
+		return rule == "command" || rule == "." && inner == "engine/store/sqlite"
 	}
 	if strings.HasPrefix(rule, "engine") {
 		return slices.Contains(allowed, inner)

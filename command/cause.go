@@ -1,0 +1,77 @@
+package command
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"syscall"
+)
+
+// causeOf is an error of a file or a connection in words of this program. Others are
+// returned as they are.
+func causeOf(err error) error {
+	text := ""
+	var file *fs.PathError
+	var host *net.DNSError
+	var dialled *net.OpError
+	var request *url.Error
+	switch {
+	case errors.As(err, &file):
+		text = fileCause(file)
+	case errors.As(err, &host) && host.IsNotFound:
+		text = "there is no host " + host.Name
+	case errors.As(err, &dialled) && errors.Is(err, syscall.ECONNREFUSED) && dialled.Addr != nil:
+		text = "nothing listens at " + dialled.Addr.String()
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &request) && request.Timeout():
+		text = "it took too long"
+	case errors.As(err, &request):
+		return caused{request.Err.Error(), err}
+	}
+	if text == "" {
+		return err
+	}
+	return caused{text, err}
+}
+
+func fileCause(file *fs.PathError) string {
+	switch {
+	case errors.Is(file, fs.ErrNotExist):
+		return "there is no " + file.Path
+	case errors.Is(file, fs.ErrPermission):
+		return "the permissions of " + file.Path + " do not allow it"
+	case errors.Is(file, syscall.EISDIR):
+		return file.Path + " is a folder"
+	case errors.Is(file, syscall.ENOTDIR):
+		return "a part of " + file.Path + " is not a folder"
+	case errors.Is(file, syscall.ENOSPC), errors.Is(file, syscall.EDQUOT):
+		return "there is no room for " + file.Path
+	case errors.Is(file, syscall.EROFS):
+		return file.Path + " can only be read"
+	}
+	return ""
+}
+
+// caused is an error with a text of this program.
+type caused struct {
+	text  string
+	cause error
+}
+
+func (c caused) Error() string { return c.text }
+
+func (c caused) Unwrap() error { return c.cause }
+
+// What the flag library says of values, and what this program says.
+var valueTexts = []struct {
+	said *regexp.Regexp
+	says string
+}{
+	{regexp.MustCompile(`^(--[a-z-]+): expected \S+ value but got .*`), "$1 needs a value"},
+	{regexp.MustCompile(`^(--[a-z-]+): expected duration but got (".*?"): time: [a-z ]+ ".*?"`), "$1: $2 is not a time such as 30s, 15m or 2h"},
+	{regexp.MustCompile(`^(--[a-z-]+): expected a valid \d+ bit u?int but got (".*?")`), "$1: $2 is not a whole number"},
+	{regexp.MustCompile(`^(--[a-z-]+): bool value must be .* but got (".*?")`), "$1: $2 is neither true nor false"},
+	{regexp.MustCompile(`\(from envar ([A-Z_]+)=.*\)$`), "(from $1)"},
+}

@@ -1,0 +1,84 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// TestCauses: what the system says of files and connections is told in the words of this
+// program, and the error remains the same for errors.Is.
+func TestCauses(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := func(path string) error {
+		_, err := os.ReadFile(path)
+		return err
+	}
+	get := func(url string) error {
+		client := http.Client{Timeout: 50 * time.Millisecond}
+		response, err := client.Get(url)
+		if err == nil {
+			response.Body.Close()
+		}
+		return err
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	other := errors.New("something else")
+	for want, err := range map[string]error{
+		"there is no " + plain + "x":                read(plain + "x"),
+		dir + " is a folder":                        read(dir),
+		"a part of " + plain + "/x is not a folder": read(plain + "/x"),
+		"the permissions of x do not allow it":      &fs.PathError{Op: "open", Path: "x", Err: fs.ErrPermission},
+		"nothing listens at 127.0.0.1:1":            get("http://127.0.0.1:1/"),
+		"it took too long":                          get("http://" + silent.Addr().String()),
+		"there is no host nowhere.invalid":          &net.DNSError{Name: "nowhere.invalid", IsNotFound: true},
+		"unsupported protocol scheme \"gopher\"":    get("gopher://x/"),
+		"something else":                            other,
+	} {
+		told := causeOf(err)
+		if told.Error() != want || !errors.Is(told, err) {
+			t.Errorf("%q is told as %q, not %q", err, told, want)
+		}
+		if wrapped := causeOf(fmt.Errorf("the file: %w", err)); err != other && !strings.HasPrefix(wrapped.Error(), want) {
+			t.Errorf("wrapped, %q is told as %q", err, wrapped)
+		}
+	}
+}
+
+// TestUsageTexts: what is wrong with a value is told in the words of this program.
+func TestUsageTexts(t *testing.T) {
+	told := func(args, want string) {
+		t.Helper()
+		_, err := newParser(&commands{}).Parse(strings.Fields(args))
+		var wrong *kong.ParseError
+		if !errors.As(err, &wrong) {
+			t.Errorf("%s: %v", args, err)
+		} else if text := usageText(wrong); !strings.HasPrefix(text, want) {
+			t.Errorf("%s: %s", args, text)
+		}
+	}
+	told("serve --request-timeout abc", `--request-timeout: "abc" is not a time such as 30s, 15m or 2h`)
+	told("serve --max-sessions many", `--max-sessions: "many" is not a whole number`)
+	told("serve --demo=maybe", `--demo: "maybe" is neither true nor false`)
+	told("serve --request-timeout", `--request-timeout needs a value`)
+	told("serve --config nowhere", `there is no `)
+	t.Setenv("MARQUEE_READ_TIMEOUT", "soon")
+	told("serve", `--read-timeout: "soon" is not a time such as 30s, 15m or 2h (from MARQUEE_READ_TIMEOUT)`)
+}

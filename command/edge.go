@@ -1,0 +1,115 @@
+package command
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"marquee"
+	"marquee/engine/rest"
+)
+
+// edgeFlags are the settings of marquee serve about who connects, and how.
+type edgeFlags struct {
+	TrustedProxies   []string      `help:"Addresses of the proxies whose --proxy-header is trusted, such as 10.0.0.0/8,192.0.2.1." placeholder:"CIDR,…"`
+	ProxyHeader      string        `type:"choice" enum:"X-Forwarded-For,Forwarded" default:"X-Forwarded-For" help:"Header in which trusted proxies name the client: X-Forwarded-For or Forwarded." placeholder:"NAME"`
+	TLSCert          string        `name:"tls-cert" help:"PEM file with the certificate and its chain: serve HTTPS, with HTTP/2. Read again when it changes." placeholder:"FILE"`
+	TLSKey           string        `name:"tls-key" help:"PEM file with the key of --tls-cert." placeholder:"FILE"`
+	HSTSMaxAge       time.Duration `name:"hsts-max-age" default:"8760h" help:"With --tls-cert, the max-age of Strict-Transport-Security; 0 omits the header." placeholder:"TIME"`
+	CORSOrigins      []string      `name:"cors-origins" help:"Origins of web pages that may call the service, such as https://app.example.com." placeholder:"ORIGIN,…"`
+	CORSCredentials  bool          `name:"cors-credentials" help:"Allow those pages to send credentials. The service uses no cookies; a proxy in front of it may."`
+	RateLimitCaller  string        `help:"Rate limit of each caller, in objects written or returned, such as 6000/1m." placeholder:"OBJECTS/TIME"`
+	RateLimitAddress string        `help:"Rate limit of each address (IPv6: one /64 network), in objects written or returned." placeholder:"OBJECTS/TIME"`
+}
+
+// check rejects invalid settings before the store is created.
+func (f *edgeFlags) check() error {
+	var errs []error
+	if err := rest.CheckProxies(f.TrustedProxies); err != nil {
+		errs = append(errs, usagef("--trusted-proxies: %w", err))
+	}
+	if (f.TLSCert == "") != (f.TLSKey == "") {
+		errs = append(errs, usagef("--tls-cert and --tls-key belong together"))
+	}
+	if f.HSTSMaxAge < 0 {
+		errs = append(errs, usagef("--hsts-max-age must not be less than 0"))
+	}
+	if err := f.cors().Check(); err != nil {
+		errs = append(errs, usagef("--cors-origins: %w", err))
+	}
+	if f.CORSCredentials && len(f.CORSOrigins) == 0 {
+		errs = append(errs, usagef("--cors-credentials needs --cors-origins"))
+	}
+	_, err := f.rateLimits()
+	return refused(append(errs, err)...)
+}
+
+func (f *edgeFlags) cors() rest.CORS {
+	return rest.CORS{Origins: f.CORSOrigins, Credentials: f.CORSCredentials}
+}
+
+func (f *edgeFlags) rateLimits() (limits rest.RateLimits, err error) {
+	for _, limit := range []struct {
+		flag, text string
+		rate       *rest.Rate
+	}{{"rate-limit-caller", f.RateLimitCaller, &limits.Caller}, {"rate-limit-address", f.RateLimitAddress, &limits.Address}} {
+		if limit.text == "" {
+			continue
+		}
+		if *limit.rate, err = rest.ParseRate(limit.text); err != nil {
+			return limits, usagef("--%s: %w", limit.flag, err)
+		}
+	}
+	return limits, nil
+}
+
+// certificate reads the files of the certificate; it is nil without TLS.
+func (f *edgeFlags) certificate(log *slog.Logger) (*rest.Certificate, error) {
+	if f.TLSCert == "" {
+		return nil, nil
+	}
+	certificate, err := rest.LoadCertificate(f.TLSCert, f.TLSKey)
+	if err != nil {
+		return nil, usagef("--tls-cert and --tls-key: the certificate cannot be used: %w", causeOf(err))
+	}
+	if expires := certificate.Expires(); time.Now().After(expires) {
+		log.Error("the certificate has expired", slog.String("file", f.TLSCert), slog.Time("expires", expires))
+	}
+	return certificate, nil
+}
+
+// set adds the settings, which were checked, to the options of the server.
+func (f *edgeFlags) set(options *marquee.Options, certificate *rest.Certificate) {
+	options.TrustedProxies, options.ProxyHeader, options.CORS = f.TrustedProxies, f.ProxyHeader, f.cors()
+	options.RateLimits, _ = f.rateLimits()
+	if certificate != nil {
+		options.Certificate, options.StrictTransport = certificate.Get, f.HSTSMaxAge
+	}
+}
+
+// scheme returns the scheme of the URL of the service.
+func (f *edgeFlags) scheme() string {
+	if f.TLSCert == "" {
+		return "http"
+	}
+	return "https"
+}
+
+// followCertificate reads the certificate again when its files change, until end is
+// called; the certificate may be nil.
+func followCertificate(ctx context.Context, certificate *rest.Certificate, log *slog.Logger) (end func()) {
+	if certificate == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ticks, ended := time.NewTicker(rest.CertificateInterval), make(chan struct{})
+	go func() {
+		defer close(ended)
+		certificate.Follow(ctx, ticks.C, log)
+	}()
+	return func() {
+		ticks.Stop()
+		cancel()
+		<-ended
+	}
+}

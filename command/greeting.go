@@ -1,0 +1,75 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"marquee/engine/document"
+	"marquee/engine/store"
+)
+
+// greet prints commands to try, to be pasted into a shell. They contain the password
+// only at the start that generated it, on standard output, which is not the log; later
+// they read it from the environment.
+func (c *serveCommand) greet(address, generated string) {
+	password := generated
+	if generated == "" {
+		password = "${MARQUEE_BOOTSTRAP_PASSWORD:?set it to the password that the first start printed or was given}" // #nosec G101 -- this is the name of a variable, for a shell
+	}
+	to := func(path, more string) string {
+		return shellQuote(address + path + "?context=" + url.QueryEscape(c.BootstrapNetwork) + more)
+	}
+	fmt.Fprintf(os.Stdout, `
+Marquee is running.
+  URL       %[1]s
+  network   %[2]s
+  user      %[3]s
+  API docs  %[1]s/docs
+
+Try, in another terminal: a batch that is refused with every fault, articles found by a sentence, who changed what.
+  PASSWORD=%[4]s
+  TOKEN=$(curl -s %[1]s/api/authenticate -d grant_type=password -d scope=ng_api --data-urlencode username=%[5]s --data-urlencode "password=$PASSWORD" | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
+  curl -s -H "Authorization: Bearer $TOKEN" %[6]s -d '{"operations": [{"type": "orders", "object": {"name": "", "advertiser": "nobody"}}, {"type": "lineitems", "object": {"name": "New", "startDate": "tomorrow"}}]}'
+  curl -s -H "Authorization: Bearer $TOKEN" -X POST %[7]s
+  curl -s -H "Authorization: Bearer $TOKEN" %[8]s
+
+`, address, c.BootstrapNetwork, c.BootstrapUsername, password, shellQuote(c.BootstrapUsername),
+		to("/api/v1/batch", ""), to("/api/v1/targetingquery/articles2", "&pageSize=2&thresholdScore=0.1&sentence=a+storm+keeps+the+ferries+in+port"), to("/api/v1/audit", "&pageSize=2"))
+}
+
+// printReset prints a command that gives the first user a new password, because a
+// later start does not know the generated one.
+func (c *serveCommand) printReset(ctx context.Context, s *service) {
+	claim := store.Claim{Collection: "users", Property: "username", Value: string(document.AppendString(nil, c.BootstrapUsername))}
+	var id string
+	err := s.Store().Read(ctx, func(r store.Snapshot) error {
+		owners, err := r.Claims(ctx, []store.Claim{claim})
+		id = owners[claim]
+		return err
+	})
+	if err != nil || id == "" {
+		return
+	}
+	program := os.Args[0]
+	if strings.Contains(program, "go-build") {
+		program = "go run ./cmd/marquee" // as it was started
+	} else {
+		program = shellQuote(program)
+	}
+	given := ""
+	if sqlitePath(c.Store) != "" {
+		given = " --store " + shellQuote(c.Store)
+	}
+	fmt.Fprintf(os.Stdout, `If the password is lost, set another:
+  %s user passwd %s%s
+
+`, program, shellQuote(c.BootstrapUsername), given)
+}
+
+// shellQuote quotes a text as one word for a POSIX shell.
+func shellQuote(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

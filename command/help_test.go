@@ -1,0 +1,54 @@
+package command
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"marquee/schemas"
+)
+
+// TestExamples: the command lines that help shows are accepted, and name permissions
+// that exist.
+func TestExamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("my-schemas", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	roles, err := fs.ReadFile(schemas.FS, "roles.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cli commands
+	n := 0
+	if err := kong.Visit(newParser(&cli).Model, func(node kong.Visitable, next kong.Next) error {
+		if command, ok := node.(*kong.Node); ok && command.Type != kong.ArgumentNode {
+			found := 0
+			for line := range strings.Lines(command.Detail) {
+				if i := strings.Index(line, "marquee "); i >= 0 {
+					args := strings.Fields(strings.ReplaceAll(line[i:], "'", ""))[1:]
+					if _, err := newParser(&commands{}).Parse(args); err != nil {
+						t.Errorf("%s: %v", strings.TrimSpace(line), err)
+					}
+					for i, arg := range args {
+						if arg == "--permission" && !bytes.Contains(roles, []byte(strconv.Quote(args[i+1]))) {
+							t.Errorf("%s: no role of the advertising service can hold %s", strings.TrimSpace(line), args[i+1])
+						}
+					}
+					found++
+				}
+			}
+			if n++; found == 0 {
+				t.Errorf("%s has no example", command.Name)
+			}
+		}
+		return next(nil)
+	}); err != nil || n < 9 {
+		t.Errorf("%d commands were found: %v", n, err)
+	}
+}

@@ -1,0 +1,319 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"marquee/engine"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+	"marquee/engine/transfer"
+)
+
+// importCommand is marquee import.
+type importCommand struct {
+	storeFlags
+	Create          bool   `help:"Create the store if there is none."`
+	First           string `arg:"" name:"type-or-file" help:"Resource type of all lines, or locations; or the file, where each line names its own."`
+	Second          string `arg:"" optional:"" name:"file" help:"File of JSON lines; - is standard input."`
+	Context         string `help:"Id of the network that the objects belong to." placeholder:"NETWORK"`
+	FieldValidation string `type:"choice" enum:",Warn,Strict,Ignore" default:"" help:"What happens to unknown properties: Warn drops and names them, Strict refuses, Ignore drops. By default, the schema decides, which drops and names them or refuses." placeholder:"HOW"`
+	Chunk           int    `default:"1000" help:"How many lines are one transaction, at most 10000." placeholder:"N"`
+	Rejected        string `help:"File for the lines that are rejected, with their messages." placeholder:"FILE"`
+	Files           string `help:"Folder with the files that an export has written." placeholder:"DIR"`
+	Progress        string `help:"File that keeps the progress; FILE.progress beside the imported one unless given." placeholder:"FILE"`
+	Restart         bool   `help:"Start from the beginning and ignore the progress of an earlier import."`
+	Strict          bool   `help:"Stop at the first error and write nothing of its chunk."`
+	Quiet           bool   `help:"Print errors only."`
+
+	// streamed yields how the reading of a stream has ended, before the stream
+	// does; nil for a file.
+	streamed chan error
+}
+
+// maxChunk bounds a transaction.
+const maxChunk = 10_000
+
+// rejectedLines is the end of an import that left lines out.
+type rejectedLines int64
+
+func (n rejectedLines) Error() string {
+	if n == 1 {
+		return "1 line was rejected, all others are imported"
+	}
+	return fmt.Sprintf("%s lines were rejected, all others are imported", grouped(int64(n)))
+}
+
+// Help implements kong.HelpProvider.
+func (importCommand) Help() string {
+	return examples("marquee import orders orders.ndjson --context main --rejected rejected.ndjson", "marquee import all.ndjson --files files --create",
+		"marquee import locations places.ndjson", "cat tiers.ndjson | marquee import tiers - --context main")
+}
+
+func (c *importCommand) Run(ctx context.Context) error {
+	if c.Chunk < 1 || c.Chunk > maxChunk {
+		return usagef("--chunk %d must be from 1 to %d", c.Chunk, maxChunk)
+	}
+	path, name := c.First, ""
+	if c.Second != "" {
+		name, path = c.First, c.Second
+	}
+	input, size, err := c.input(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer input.Close()
+	s, err := c.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if _, served := s.Engine().Registry().Type(locations); name == locations && !served && s.advertising != nil {
+		return c.importLocations(ctx, s, input)
+	}
+	t, err := c.check(ctx, s, name)
+	if err != nil {
+		return err
+	}
+	return c.run(ctx, s, t, input, size)
+}
+
+// openStore opens the store: a mistyped name is no reason to make one.
+func (c *importCommand) openStore(ctx context.Context) (*service, error) {
+	if c.Create {
+		return c.open(ctx)
+	}
+	return c.openExisting(ctx, "create one with marquee init, or import into a new one with --create")
+}
+
+// input opens the file; size is -1 for a stream, which cannot be read again.
+func (c *importCommand) input(ctx context.Context, path string) (*os.File, int64, error) {
+	input := os.Stdin
+	if path != "-" {
+		var err error
+		if input, err = os.Open(path); err != nil { // #nosec G304 -- the operator chooses the file
+			return nil, 0, fmt.Errorf("the file to import cannot be read: %w", causeOf(err))
+		}
+	}
+	info, err := input.Stat()
+	switch {
+	case err != nil:
+		return nil, 0, fmt.Errorf("the file to import cannot be read: %w", causeOf(err))
+	case info.IsDir():
+		return nil, 0, fmt.Errorf("%s is a folder: name a file", path)
+	}
+	if report, err := os.Stat(c.Rejected); err == nil && os.SameFile(info, report) {
+		return nil, 0, fmt.Errorf("%s cannot be both what is imported and the report of --rejected: name another file", path)
+	}
+	if path == "-" || !info.Mode().IsRegular() {
+		if c.Progress != "" || c.Restart {
+			return nil, 0, usagef("no progress is kept of standard input, as it cannot be read again: write it to a file first, or leave --progress and --restart out")
+		}
+		stream, err := c.interruptibly(ctx, input)
+		return stream, -1, err
+	}
+	if c.Progress == "" {
+		c.Progress = path + ".progress"
+	}
+	return input, info.Size(), nil
+}
+
+// interruptibly is a stream whose reads fail when the context ends, as those of
+// standard input do not.
+func (c *importCommand) interruptibly(ctx context.Context, input *os.File) (*os.File, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	c.streamed = make(chan error, 1)
+	go func() {
+		_, err := io.Copy(write, input)
+		c.streamed <- err
+		write.Close()
+	}()
+	context.AfterFunc(ctx, func() { _ = read.SetReadDeadline(time.Now()) })
+	return read, nil
+}
+
+// check finds the type, and refuses a network that is not there.
+func (c *importCommand) check(ctx context.Context, s *service, name string) (*schema.Type, error) {
+	var t *schema.Type
+	if name != "" {
+		var err error
+		if t, err = findType(s.Engine().Registry(), name); err != nil {
+			return nil, err
+		}
+		if t.Global && c.Context != "" {
+			return nil, fmt.Errorf("%s belong to no network: leave --context out", t.Name)
+		}
+		if !t.Global && c.Context == "" {
+			return nil, s.lacksNetwork(ctx, t.Name+" belong to a network: name it with --context NETWORK")
+		}
+	}
+	// Envelopes may bring their networks with them.
+	return t, s.checkNetwork(ctx, c.Context, t == nil)
+}
+
+func findType(registry *schema.Registry, name string) (*schema.Type, error) {
+	t, ok := registry.Type(name)
+	if ok {
+		return t, nil
+	}
+	var names []string
+	for _, t := range registry.Types() {
+		names = append(names, t.Name)
+	}
+	return nil, fmt.Errorf("there is no resource type %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// checkNetwork refuses a network that the store does not have; an empty store
+// may get it.
+func (s *service) checkNetwork(ctx context.Context, network string, mayCome bool) error {
+	if network == "" {
+		return nil
+	}
+	known, err := s.networks(ctx, network)
+	if err != nil || len(known) > 0 {
+		return err
+	}
+	if mayCome {
+		if all, err := s.networks(ctx, ""); err != nil || len(all) == 0 {
+			return err
+		}
+	}
+	return s.lacksNetwork(ctx, fmt.Sprintf("there is no network %q", network))
+}
+
+// lacksNetwork is an error that names the networks that there are.
+func (s *service) lacksNetwork(ctx context.Context, sentence string) error {
+	known, err := s.networks(ctx, "")
+	if err != nil {
+		return err
+	}
+	for i, id := range known {
+		known[i] = strconv.Quote(id)
+	}
+	if len(known) == 0 {
+		return errors.New(sentence + "; the store has no networks yet: create one with marquee init, or import networks")
+	}
+	return errors.New(sentence + "; the networks are " + strings.Join(known, ", "))
+}
+
+// networks are some of the ids of networks that there are, or the one asked
+// for.
+func (s *service) networks(ctx context.Context, id string) (ids []string, err error) {
+	err = s.Store().Read(ctx, func(r store.Snapshot) error {
+		ids = nil
+		found := func(r *store.Record) error {
+			ids = append(ids, r.ID)
+			return nil
+		}
+		if id != "" {
+			return r.Get(ctx, "networks", []store.Key{{ID: id}}, found)
+		}
+		return r.Scan(ctx, "networks", store.Key{}, 20, found)
+	})
+	return ids, err
+}
+
+func (c *importCommand) run(ctx context.Context, s *service, t *schema.Type, input *os.File, size int64) error {
+	var folder *os.Root
+	if c.Files != "" {
+		var err error
+		if folder, err = os.OpenRoot(c.Files); err != nil {
+			return fmt.Errorf("the folder of --files cannot be opened: %w", causeOf(err))
+		}
+		defer folder.Close()
+	}
+	show := newDisplay(c.Quiet, size)
+	im, err := transfer.Import{Engine: s.Engine(), Input: input, Type: t, Context: c.Context, FieldValidation: fieldValidations[c.FieldValidation],
+		Chunk: c.Chunk, Strict: c.Strict, Progress: c.Progress, Report: c.Rejected, Restart: c.Restart, Files: s.Files, Folder: folder, Store: storeName(c.Store),
+		Each: show.update}.Open()
+	if err != nil {
+		return err
+	}
+	defer im.Close()
+	if line, resumed := im.Resumed(); resumed {
+		show.say("Continuing after line %s of %s, where the previous import stopped.", grouped(line), input.Name())
+	}
+	show.begin(im.Status())
+	err = im.Run(ctx)
+	var bare *transfer.NotEnvelopeError
+	if errors.As(err, &bare) {
+		return c.hint(ctx, s, os.Args[1:], bare)
+	}
+	if err == nil && c.streamed != nil {
+		err = <-c.streamed
+	}
+	show.end(im.Status())
+	if err == nil {
+		c.follow(ctx, s, show)
+	}
+	for _, text := range im.Dropped() {
+		show.say("%s", text)
+	}
+	if err := interruptedBy(ctx, err); err != nil {
+		return fmt.Errorf("the import stopped: %w; %s", err, c.cure())
+	}
+	rejected := im.Status().Rejected
+	if rejected == 0 {
+		return nil
+	}
+	c.report(im.First(), rejected)
+	return statusError{rejectedLines(rejected), statusRejected}
+}
+
+// follow has what depends on imported objects follow, as no server may be running
+// that does. What is left is in the store's queue.
+func (c *importCommand) follow(ctx context.Context, s *service, show *display) {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if err := s.Engine().FollowAll(ctx, log); err != nil {
+		show.say("Some objects that depend on imported ones have not been updated yet; the next server that uses the store updates them.")
+	}
+}
+
+// fieldValidations are the values of --field-validation.
+var fieldValidations = map[string]engine.FieldValidation{"": engine.BySchema, "Warn": engine.Warn, "Strict": engine.Strict, "Ignore": engine.Ignore}
+
+// cure says how to go on after a fault.
+func (c *importCommand) cure() string {
+	if c.Progress == "" {
+		return "objects written so far are kept: import the whole file again (objects with ids do not change)"
+	}
+	return "objects written so far are kept: run the same command again to continue"
+}
+
+// report prints rejected lines, or the file that has them.
+func (c *importCommand) report(first []string, rejected int64) {
+	if c.Rejected != "" {
+		fmt.Fprintf(os.Stderr, "The rejected lines are in %s, with the reasons: correct them there, and import that file.\n", c.Rejected)
+		return
+	}
+	for _, text := range first {
+		fmt.Fprintln(os.Stderr, printable(text))
+	}
+	if more := rejected - int64(len(first)); more > 0 {
+		fmt.Fprintf(os.Stderr, "… and %s more: --rejected FILE writes all of them.\n", grouped(more))
+	}
+}
+
+// storeName says which store a URI names, without user and password.
+func storeName(uri string) string {
+	if path := sqlitePath(uri); path != "" {
+		if whole, err := filepath.Abs(path); err == nil {
+			path = whole
+		}
+		return "sqlite:" + path
+	}
+	rest, _, _ := strings.Cut(uri, "?")
+	kind, place, _ := strings.Cut(rest, "://")
+	return kind + "://" + place[strings.LastIndexByte(place, '@')+1:]
+}

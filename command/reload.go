@@ -1,0 +1,95 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"marquee"
+	"marquee/engine/folder"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// reload reads the schemas again and serves them if they have no mistakes. A set with
+// a mistake is refused as a whole, and the previous one remains, as it does while the
+// folder does not exist. It reports whether to try again, because of the store.
+func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedFlags, log *slog.Logger) (again bool) {
+	registry, set, err := f.load(s.application)
+	if err == nil {
+		err = s.Swap(ctx, registry)
+	}
+	_, again = store.CodeOf(err)
+	served := registry != nil && s.Engine().Registry() == registry
+	var left error
+	if served {
+		left = unserved.check(ctx, s)
+		s.keep(ctx, f, set)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case served && err != nil: // the values of new secrets are sealed after the set is served
+		s.note = "served, but not all stored secrets are encrypted yet; retrying"
+		log.Warn("schemas loaded, but not all stored secrets are encrypted yet; retrying", slog.String("cause", err.Error()))
+		again = true
+	case again:
+		s.note = "not served yet, the previous ones remain: the store is not ready (see the log); retrying"
+		log.Warn("the schemas cannot be served yet; the previous ones remain; retrying", slog.String("cause", err.Error()))
+	case errors.Is(err, folder.ErrNotFound):
+		s.note = "the folder " + filepath.Base(f.Schemas) + " does not exist; the last set is served"
+		log.Error("the folder of schemas does not exist; the last set is served", slog.String("folder", f.Schemas))
+	case err != nil:
+		s.note = "refused, the previous ones remain: " + withoutPaths(err.Error(), f.Schemas)
+		log.Error("the schemas were refused; the previous ones remain", slog.String("reason", err.Error()))
+	default:
+		s.note = ""
+		log.Info("schemas loaded", slog.Int("types", len(registry.Types())))
+		if left != nil {
+			s.note = "served, but a start with these would be refused: " + left.Error()
+			log.Warn("the new set of schemas leaves out types that the store has objects of", slog.String("reason", left.Error()))
+		}
+	}
+	return again
+}
+
+// isRefusal reports whether an error lists mistakes in schemas.
+func isRefusal(err error) bool {
+	var problems schema.Problems
+	return errors.As(err, &problems)
+}
+
+// startWithKept serves the set that was accepted last in place of a refused one. The
+// error is the refusal if no such set can be served.
+func (s *service) startWithKept(ctx context.Context, f *storeFlags, options marquee.Options, refusal error) error {
+	set, accepted, err := folder.Accepted(ctx, options.Store)
+	if err != nil || set == nil {
+		return errors.Join(refusal, err)
+	}
+	options.Types, err = s.Load(schema.Source{Name: "the set that was accepted last", FS: set})
+	if err == nil {
+		s.Server, err = marquee.Open(ctx, options)
+	}
+	if isRefusal(err) {
+		return refusal // the mistakes that the user can correct
+	}
+	if err != nil {
+		return err
+	}
+	when := accepted.Format(time.RFC3339)
+	s.note = "refused at the start; the set that was accepted last, at " + when + ", is served: " + withoutPaths(refusal.Error(), f.Schemas)
+	f.logger().Warn("the schemas were refused; the set that was accepted last is served", slog.String("accepted", when), slog.String("reason", refusal.Error()))
+	return nil
+}
+
+// keep stores the set of schemas that is served. An error is only logged.
+func (s *service) keep(ctx context.Context, f *storeFlags, set *folder.Recorder) {
+	if set == nil {
+		return
+	}
+	if err := folder.Keep(ctx, s.Store(), set); err != nil {
+		f.logger().Warn("the schemas are served, but could not be saved as the fallback for the next start", slog.String("cause", err.Error()))
+	}
+}

@@ -1,0 +1,47 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"marquee/engine/store/mongo"
+)
+
+// initReplicaSetCommand is marquee init-replica-set, for deployments that start
+// without an operator at a MongoDB shell. Running it again changes nothing.
+type initReplicaSetCommand struct {
+	Store         string        `required:"" help:"The URI that servers will be given: its hosts become the members of the set, its replicaSet the name." placeholder:"mongodb://HOST,…/DATABASE?replicaSet=NAME"`
+	Member        string        `default:"127.0.0.1:27017" help:"The member that receives the commands. A MongoDB server without users accepts them from its own machine only." placeholder:"HOST:PORT"`
+	AdminPassword string        `help:"Create the user admin with this password, and the user of the URI, who may read and write its database." placeholder:"PASSWORD"`
+	Wait          time.Duration `default:"2m" help:"How long to wait for the members." placeholder:"TIME"`
+}
+
+// Help implements kong.HelpProvider.
+func (initReplicaSetCommand) Help() string {
+	return examples("marquee init-replica-set --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0'")
+}
+
+func (c *initReplicaSetCommand) Run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Wait)
+	defer cancel()
+	set, err := mongo.InitReplicaSet(ctx, mongo.ReplicaSetOptions{URI: c.Store, Member: c.Member, AdminPassword: c.AdminPassword,
+		Waiting: func(name string) func() { return whileWaiting(everyWaiting, sayWaiting(name)) }})
+	switch {
+	case errors.Is(err, mongo.ErrURI):
+		return errors.New("--store is not a MongoDB URI; in its user and password, all characters except letters and digits must be percent-encoded")
+	case errors.Is(err, mongo.ErrURINoSet):
+		return errors.New("the URI of --store does not name the replica set: add replicaSet=NAME")
+	case errors.Is(err, mongo.ErrURINoDatabase):
+		return errors.New("the URI of --store names no database: write mongodb://HOST,…/DATABASE")
+	case err != nil:
+		return err
+	case set.Existed:
+		fmt.Printf("The replica set %s is there.\n", set.Name)
+	default:
+		fmt.Printf("The replica set %s of %s is ready.\n", set.Name, strings.Join(set.Members, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// roleCommand is marquee role.
+type roleCommand struct {
+	Add     roleAddCommand     `cmd:"" help:"Create a role."`
+	List    roleListCommand    `cmd:"" help:"List the roles of a network."`
+	Show    roleShowCommand    `cmd:"" help:"Print a role as JSON."`
+	Set     roleSetCommand     `cmd:"" help:"Change the permissions, the scope or the name of a role."`
+	Disable roleDisableCommand `cmd:"" help:"Disable a role, which grants nothing until it is enabled."`
+	Enable  roleEnableCommand  `cmd:"" help:"Enable a role that was disabled."`
+}
+
+// Help implements kong.HelpProvider.
+func (roleCommand) Help() string {
+	return "The commands work whether or not the store is being served. Users get roles when they are created, and through the API.\n\n" +
+		examples("marquee role list --network main", "marquee role add Trafficker --permission MANAGE_BUSINESS")
+}
+
+// inNetwork is the network of the commands for roles.
+type inNetwork struct {
+	Network string `env:"-" help:"Id of the network. Not needed if there is only one." placeholder:"NETWORK"`
+}
+
+// namedRole is the argument of the commands for one role.
+type namedRole struct {
+	inNetwork
+	Role string `arg:"" help:"Id or name of the role."`
+}
+
+// find returns the path of the role, and its network as parameters.
+func (n *namedRole) find(ctx context.Context, o *operator) (path string, within url.Values, err error) {
+	network, err := o.network(ctx, n.Network)
+	if err != nil {
+		return "", nil, err
+	}
+	id, err := o.role(ctx, network, n.Role)
+	return "/api/v1/roles/" + url.PathEscape(id), url.Values{"context": {network}}, err
+}
+
+// change writes properties of the role.
+func (n *namedRole) change(ctx context.Context, f *storeFlags, done string, properties map[string]any) error {
+	return f.as(ctx, func(o *operator) error {
+		path, within, err := n.find(ctx, o)
+		if err == nil {
+			err = o.call(ctx, http.MethodPost, path, within, properties, nil)
+		}
+		if err == nil {
+			fmt.Printf("%s the role %s.\n", done, printable(n.Role))
+		}
+		return err
+	})
+}
+
+// roleFlags are the properties of a role. A permission or scope that does not exist is
+// refused by the service, which knows those of the schemas.
+type roleFlags struct {
+	Permission []string `env:"-" help:"A permission that the role grants; can be repeated." placeholder:"PERMISSION"`
+	Scope      string   `env:"-" help:"What holders see: TEAM, the objects of their teams, or NETWORK, the whole network." placeholder:"SCOPE"`
+}
+
+func (f *roleFlags) properties() map[string]any {
+	role := map[string]any{}
+	if len(f.Permission) > 0 {
+		role["permissions"] = f.Permission
+	}
+	if f.Scope != "" {
+		role["scope"] = strings.ToUpper(f.Scope)
+	}
+	return role
+}
+
+// roleAddCommand is marquee role add.
+type roleAddCommand struct {
+	storeFlags
+	inNetwork
+	roleFlags
+	Name string `arg:"" help:"Name of the role."`
+	ID   string `name:"id" env:"-" help:"Id of the role, instead of a generated one." placeholder:"ID"`
+}
+
+// Help implements kong.HelpProvider.
+func (roleAddCommand) Help() string {
+	return examples("marquee role add Trafficker --network main --scope NETWORK --permission MANAGE_BUSINESS")
+}
+
+func (c *roleAddCommand) Run(ctx context.Context) error {
+	return c.as(ctx, func(o *operator) error {
+		network, err := o.network(ctx, c.Network)
+		if err != nil {
+			return err
+		}
+		within, role := url.Values{"context": {network}}, c.properties()
+		role["name"] = c.Name
+		if c.ID != "" {
+			err := o.call(ctx, http.MethodGet, "/api/v1/roles/"+url.PathEscape(c.ID), within, nil, nil)
+			if err == nil {
+				return fmt.Errorf("there is a role with the id %q already", c.ID)
+			}
+			if !isMissing(err) {
+				return err
+			}
+			role["id"] = c.ID
+		}
+		if err := o.call(ctx, http.MethodPost, "/api/v1/roles", within, role, nil); err != nil {
+			return err
+		}
+		fmt.Printf("Created the role %s.\n", printable(c.Name))
+		return nil
+	})
+}
+
+// roleSetCommand is marquee role set.
+type roleSetCommand struct {
+	storeFlags
+	namedRole
+	roleFlags
+	NoPermissions bool   `env:"-" help:"Take all permissions away from the role."`
+	Rename        string `env:"-" help:"A new name." placeholder:"NAME"`
+}
+
+// Help implements kong.HelpProvider.
+func (roleSetCommand) Help() string {
+	return "The permissions that are given replace those of the role.\n\n" +
+		examples("marquee role set Trafficker --permission MANAGE_BUSINESS", "marquee role set Trafficker --scope NETWORK")
+}
+
+func (c *roleSetCommand) Run(ctx context.Context) error {
+	role := c.properties()
+	if c.NoPermissions {
+		if len(c.Permission) > 0 {
+			return usagef("--no-permissions cannot be combined with --permission")
+		}
+		role["permissions"] = []string{}
+	}
+	if c.Rename != "" {
+		role["name"] = c.Rename
+	}
+	if len(role) == 0 {
+		return usagef("give --permission, --no-permissions, --scope or --rename")
+	}
+	return c.change(ctx, &c.storeFlags, "Changed", role)
+}
+
+// roleDisableCommand is marquee role disable.
+type roleDisableCommand struct {
+	storeFlags
+	namedRole
+}
+
+// Help implements kong.HelpProvider.
+func (roleDisableCommand) Help() string { return examples("marquee role disable Trafficker") }
+
+func (c *roleDisableCommand) Run(ctx context.Context) error {
+	return c.change(ctx, &c.storeFlags, "Disabled", map[string]any{"objectState": "INACTIVE"})
+}
+
+// roleEnableCommand is marquee role enable.
+type roleEnableCommand struct {
+	storeFlags
+	namedRole
+}
+
+// Help implements kong.HelpProvider.
+func (roleEnableCommand) Help() string { return examples("marquee role enable Trafficker") }
+
+func (c *roleEnableCommand) Run(ctx context.Context) error {
+	return c.change(ctx, &c.storeFlags, "Enabled", map[string]any{"objectState": "ACTIVE"})
+}
+
+// roleShowCommand is marquee role show.
+type roleShowCommand struct {
+	storeFlags
+	namedRole
+}
+
+// Help implements kong.HelpProvider.
+func (roleShowCommand) Help() string { return examples("marquee role show Trafficker --network main") }
+
+func (c *roleShowCommand) Run(ctx context.Context) error {
+	return c.as(ctx, func(o *operator) error {
+		path, within, err := c.find(ctx, o)
+		if err != nil {
+			return err
+		}
+		var role json.RawMessage
+		if err := o.call(ctx, http.MethodGet, path, within, nil, &role); err != nil {
+			return err
+		}
+		return printLine(role)
+	})
+}
+
+// roleListCommand is marquee role list.
+type roleListCommand struct {
+	storeFlags
+	inNetwork
+	JSON bool `name:"json" env:"-" help:"Print each role as a line of JSON."`
+}
+
+// Help implements kong.HelpProvider.
+func (roleListCommand) Help() string { return examples("marquee role list --network main") }
+
+func (c *roleListCommand) Run(ctx context.Context) error {
+	return c.as(ctx, func(o *operator) error {
+		network, err := o.network(ctx, c.Network)
+		if err != nil {
+			return err
+		}
+		parameters := url.Values{"context": {network}, "includeHidden": {"true"}, "orderBy": {"name"}, "fields": {"id,name,objectState,scope,permissions"}}
+		if c.JSON {
+			return o.each(ctx, "/api/v1/roles", parameters, printLine)
+		}
+		table := newTable("NAME", "STATE", "SCOPE", "ID", "PERMISSIONS")
+		err = o.each(ctx, "/api/v1/roles", parameters, func(object json.RawMessage) error {
+			var role struct {
+				ID, Name, Scope string
+				State           string `json:"objectState"`
+				Permissions     []string
+			}
+			err := json.Unmarshal(object, &role)
+			table.row(role.Name, role.State, role.Scope, role.ID, strings.Join(role.Permissions, ", "))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return table.end()
+	})
+}

@@ -1,0 +1,133 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"marquee/auth"
+	"marquee/engine/store/sqlite"
+)
+
+// secretsCommand is marquee secrets.
+type secretsCommand struct {
+	Rotate rotateSecretsCommand `cmd:"" help:"Give the store a new key, and encrypt all secrets with it."`
+}
+
+// Help implements kong.HelpProvider.
+func (secretsCommand) Help() string { return examples("marquee secrets rotate") }
+
+// rotateSecretsCommand is marquee secrets rotate.
+type rotateSecretsCommand struct {
+	storeFlags
+	Wait  time.Duration `default:"30s" help:"How long to wait for a running server to notice the new key." placeholder:"TIME"`
+	Quiet bool          `help:"Print nothing but errors."`
+}
+
+// Help implements kong.HelpProvider.
+func (rotateSecretsCommand) Help() string {
+	return "Creates a new key, keeps the old one in a file beside it, and encrypts all secrets and signing keys with the new key; a running server of an SQLite file does this itself. With --secret-key, no key is created: everything is encrypted with the first key. You can interrupt the command and run it again.\n\n" +
+		examples("marquee secrets rotate", "marquee secrets rotate --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --secret-key NEW,OLD")
+}
+
+func (c *rotateSecretsCommand) Run(ctx context.Context) error {
+	path := c.keyFile()
+	if c.SecretKey != "" {
+		keys, err := auth.ParseKeys(c.SecretKey)
+		if err != nil {
+			return usagef("--secret-key: %w", err)
+		}
+		if len(keys) == 1 {
+			return usagef("--secret-key has one key: give the new key and after it, separated by a comma, the one that the store was encrypted with")
+		}
+		return c.reseal(ctx)
+	}
+	if sqlitePath(c.Store) == "" {
+		return usagef("on a database, all servers must know the new key before one encrypts with it: give --secret-key NEW,OLD to all of them, and then to this command")
+	}
+	keys, err := auth.KeyFiles(path)
+	if err != nil {
+		return fmt.Errorf("the key file cannot be read: %w", causeOf(err))
+	}
+	if err := auth.RotateKeyFile(path); err != nil {
+		return fmt.Errorf("the key file cannot be replaced: %w", causeOf(err))
+	}
+	c.say("%s has a new key; %s keeps %s", path, auth.RetiredKeys(path), counted(int64(len(keys)), "key")+" from before")
+	err = c.reseal(ctx)
+	if errors.Is(err, sqlite.ErrInUse) {
+		err = c.await(ctx, path)
+	}
+	if err != nil {
+		return err
+	}
+	c.say("backups from before need %s: delete it together with them", auth.RetiredKeys(path))
+	return nil
+}
+
+// reseal encrypts the secrets of a store that no other process has open, or that is a
+// database.
+func (c *rotateSecretsCommand) reseal(ctx context.Context) error {
+	s, err := c.openExisting(ctx, "which has no secrets before it exists")
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := s.reseal(ctx, c.show); err != nil {
+		return fmt.Errorf("not all secrets are encrypted with the new key yet; run the command again: %w", interruptedBy(ctx, err))
+	}
+	return nil
+}
+
+// await waits until the server that has the store open has encrypted its secrets.
+func (c *rotateSecretsCommand) await(ctx context.Context, path string) error {
+	keys, err := auth.KeyFiles(path)
+	if err != nil {
+		return err
+	}
+	sealer, err := auth.NewSealer(keys...)
+	if err != nil {
+		return err
+	}
+	began, last := time.Now(), resealing{}
+	ticks := time.NewTicker(resealingInterval / 4)
+	defer ticks.Stop()
+	for {
+		state := readResealing(path)
+		switch {
+		case state.Key != sealer.KeyID():
+			if time.Since(began) > c.Wait {
+				return errors.New("the process that has the store open does not use the new key: it was started with --secret-key, or is no marquee serve of this version; stop it and run the command again")
+			}
+		case state.Complete:
+			c.show(state)
+			return nil
+		case state.Error != "" && state.Error != last.Error:
+			return errors.New("the server could not encrypt all secrets with the new key, and tries again: " + state.Error)
+		case state.Records != last.Records:
+			c.show(state)
+		}
+		last = state
+		select {
+		case <-ctx.Done():
+			return interruptedBy(ctx, ctx.Err())
+		case <-ticks.C:
+		}
+	}
+}
+
+func (c *rotateSecretsCommand) show(state resealing) {
+	switch {
+	case state.Complete:
+		c.say("all secrets are encrypted with the new key: %s rewritten", counted(state.Resealed, "record"))
+	case state.Total > 0:
+		c.say("looked at %s of %s", grouped(state.Records), counted(state.Total, "record"))
+	}
+}
+
+func (c *rotateSecretsCommand) say(format string, args ...any) {
+	if !c.Quiet {
+		fmt.Fprintf(os.Stderr, format+"\n", args...)
+	}
+}

@@ -1,0 +1,355 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+
+	"marquee"
+	"marquee/auth"
+	"marquee/engine/folder"
+	"marquee/engine/spool"
+	"marquee/resources/article/embeddings"
+	"marquee/resources/asset"
+)
+
+// serveCommand is marquee serve.
+type serveCommand struct {
+	storeFlags
+	unservedFlags
+	StrictSchemas bool `help:"Exit if the schemas of the folder are rejected at startup, instead of serving those that were accepted last."`
+	bootstrapFlags
+	embeddingsFlags
+	Addr                     string        `default:"127.0.0.1:8080" help:"Address to listen on." placeholder:"HOST:PORT"`
+	Demo                     bool          `help:"Load a small data set into an empty store."`
+	LogFormat                string        `type:"choice" enum:"json,text" default:"text" help:"Format of the log: json or text." placeholder:"FORMAT"`
+	LogLevel                 string        `type:"choice" enum:"debug,info,warn,error" default:"info" help:"Minimum level to log: debug, info, warn or error." placeholder:"LEVEL"`
+	RefreshReuseInterval     time.Duration `default:"30s" help:"How long a used refresh token can be sent again for the same successor. Later use ends the session." placeholder:"TIME"`
+	SigningKeyLifetime       time.Duration `default:"720h" help:"How long a key signs access tokens before the next one replaces it; 0 means until it is rotated by command." placeholder:"TIME"`
+	RequestTimeout           time.Duration `default:"30s" help:"How long a request may take." placeholder:"TIME"`
+	ReadTimeout              time.Duration `default:"60s" help:"How long reading a request may take." placeholder:"TIME"`
+	WriteTimeout             time.Duration `default:"120s" help:"How long a request and its response may take." placeholder:"TIME"`
+	IdleTimeout              time.Duration `default:"120s" help:"How long an idle connection is kept open." placeholder:"TIME"`
+	ClockInterval            time.Duration `default:"10s" help:"How often the service looks for objects that change with time, such as those whose end date has passed." placeholder:"TIME"`
+	PublicURL                serviceURL    `name:"public-url" help:"URL at which clients reach the service; the OpenAPI document names it." placeholder:"URL"`
+	CDNURL                   serviceURL    `name:"cdn-url" help:"URL that serves assets, such as that of a CDN in front of this service; without it, objects have their paths on this service." placeholder:"URL"`
+	MaxAssetSize             int64         `default:"20971520" help:"Maximum size of an asset file." placeholder:"BYTES"`
+	NetworkQuota             int64         `default:"0" help:"Maximum size of all asset files of a network; 0 means no quota." placeholder:"BYTES"`
+	MemoryBudget             int64         `default:"0" help:"Memory for all requests together; 0 means 256 MiB, or a third of a container's memory if that is less, of which SQLite's caches get an eighth." placeholder:"BYTES"`
+	SpoolBudget              int64         `default:"0" help:"Disk space for all temporary files together; 0 means 2 GiB, less on a small disk." placeholder:"BYTES"`
+	MaxConnections           int           `default:"2048" help:"Maximum number of open connections." placeholder:"NUMBER"`
+	MaxConnectionsPerAddress int           `default:"512" help:"Maximum number of open connections from one address (IPv6: one /64 network) that is not a trusted proxy." placeholder:"NUMBER"`
+	MaxFailedSignIns         int           `default:"5" help:"How many sign-ins with a username can fail before further ones are refused for a time." placeholder:"NUMBER"`
+	MaxFailedFromAddress     int           `name:"max-failed-sign-ins-per-address" default:"100" help:"The same for an address (IPv6: one /64 network)." placeholder:"NUMBER"`
+	FailedSignInWindow       time.Duration `default:"15m" help:"How long a failed sign-in counts." placeholder:"TIME"`
+	MaxCreatedNetworks       int           `default:"1000" help:"Maximum number of networks created by a user in which the user can have roles." placeholder:"NUMBER"`
+	MaxGrantedNetworks       int           `default:"1000" help:"Maximum number of other networks in which a user can be given roles." placeholder:"NUMBER"`
+	MaxSessions              int           `default:"100" help:"How many sessions a user can have; beyond that, the oldest ends when a new one begins." placeholder:"NUMBER"`
+	DrainDelay               time.Duration `default:"5s" help:"How long to continue to serve after SIGTERM while /readyz returns 503, so that load balancers notice." placeholder:"TIME"`
+	ShutdownTimeout          time.Duration `default:"60s" help:"How long to wait at shutdown for requests in progress." placeholder:"TIME"`
+	edgeFlags
+
+	// hangups receives each SIGHUP.
+	hangups <-chan os.Signal
+	// unknown has a warning for each environment variable that is not a setting.
+	unknown []string
+}
+
+const (
+	headerTimeout  = 10 * time.Second
+	maxHeaderBytes = 64 << 10
+	// minKeyLifetime keeps the number of keys small that are valid at once.
+	minKeyLifetime = time.Hour
+)
+
+// Help implements kong.HelpProvider.
+func (serveCommand) Help() string {
+	return examples("marquee serve --demo", "marquee serve --schemas my-schemas --log-format json",
+		"marquee serve --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --addr :8080")
+}
+
+func (c *serveCommand) Run(ctx context.Context) error {
+	log := c.logger()
+	for _, text := range c.unknown {
+		log.Warn(text)
+	}
+	err := c.serve(ctx, log)
+	if isUsage(err) && c.LogFormat != "json" {
+		return err // in the form of all settings that are refused
+	}
+	return logged(ctx, log, err)
+}
+
+func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
+	c.log, c.tolerant = log, !c.StrictSchemas
+	c.opening = &opening{store: storeName(c.Store), log: log}
+	if err := c.check(); err != nil {
+		return err
+	}
+	certificate, err := c.certificate(log)
+	if err != nil {
+		return err
+	}
+	embeddings, err := c.embeddingsFlags.service()
+	if err != nil {
+		return err
+	}
+	// Listen before the store is created and the password printed, which happens only
+	// once, in case the address is in use.
+	listener, err := c.listen()
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	c.opening.url = c.scheme() + "://" + listener.Addr().String()
+	var watcher *folder.Watcher
+	if c.Schemas != "" { // watch before reading, so that no change is missed
+		if watcher, err = folder.Watch(c.Schemas, log); err != nil {
+			return fmt.Errorf("the folder %s cannot be watched: %w", c.Schemas, err)
+		}
+		defer watcher.Close()
+	}
+	app, memory := c.configure(embeddings)
+	options := c.options(log)
+	options.Memory, options.Log = memory.budget, log
+	c.edgeFlags.set(&options, certificate)
+	front, err := marquee.Front(options, c.opening.String)
+	if err != nil {
+		return err
+	}
+	server := c.newServer(log)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(front.Listen(server, listener)) }()
+	defer server.Close()
+	s, generated, err := c.start(ctx, app, options)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	defer c.followSchemas(ctx, s, watcher, log)()
+	defer c.followKey(ctx, s, log)()
+	defer followCertificate(ctx, certificate, log)()
+	s.Start()
+	memory.set(0)
+	go memory.follow(ctx, s.MemoryUsed)
+	operator := c.serveOperator(s, log)
+	defer operator.Close()
+	front.Forward(s)
+	c.announce(ctx, s, generated, memory.attributes())
+	return c.await(ctx, s, server, operator, ended)
+}
+
+// start opens the store, and fills it if it is empty. It returns the generated password,
+// if any.
+func (c *serveCommand) start(ctx context.Context, app *application, options marquee.Options) (s *service, generated string, err error) {
+	if s, err = c.use(ctx, false, app, options); err != nil {
+		return nil, "", err
+	}
+	if err = c.unservedFlags.check(ctx, s); err == nil {
+		c.opening.Step("creating the first network and user")
+		generated, err = c.firstStart(ctx, s)
+	}
+	if err != nil {
+		return nil, "", errors.Join(err, s.close())
+	}
+	return s, generated, nil
+}
+
+// announce logs that the service listens, and greets whoever tries it.
+func (c *serveCommand) announce(ctx context.Context, s *service, generated string, attributes []any) {
+	c.log.Info("listening", append([]any{slog.String("url", c.opening.url), slog.Int("types", len(s.Engine().Registry().Types())),
+		slog.String("version", programVersion())}, attributes...)...)
+	if c.Demo {
+		c.greet(c.opening.url, generated)
+		if generated == "" && c.BootstrapPassword == "" {
+			c.printReset(ctx, s)
+		}
+	}
+}
+
+// configure returns the application with its settings, and the memory that the process
+// may use, of which the application has its part.
+func (c *serveCommand) configure(embeddings *embeddings.Client) (*application, memory) {
+	memory := newMemory(hostFiles(), c.MemoryBudget, os.Getenv("GOMEMLIMIT"))
+	app := c.application()
+	if service := app.advertising; service != nil {
+		c.serveAssets(service.Assets)
+		service.Articles.Limit(memory.articles())
+		if embeddings != nil {
+			service.Articles.Embed(embeddings)
+		}
+	}
+	if c.MemoryBudget == 0 && sqlitePath(c.Store) != "" {
+		memory = memory.besideCaches()
+	}
+	memory.addHeadroom()
+	return app, memory
+}
+
+func (c *serveCommand) listen() (net.Listener, error) {
+	listener, err := net.Listen("tcp", c.Addr)
+	var wrong *net.AddrError
+	switch {
+	case errors.As(err, &wrong):
+		return nil, usagef("cannot listen at %s: --addr must be a host and a port, such as 127.0.0.1:8080 or :8080", c.Addr)
+	case err != nil:
+		return nil, fmt.Errorf("cannot listen at %s: %w", c.Addr, err)
+	}
+	return listener, nil
+}
+
+func (c *serveCommand) options(log *slog.Logger) marquee.Options {
+	lifetimes := auth.DefaultLifetimes
+	lifetimes.Reuse, lifetimes.Key = c.RefreshReuseInterval, c.SigningKeyLifetime
+	return marquee.Options{
+		Lifetimes:          lifetimes,
+		Interval:           c.ClockInterval,
+		SignIns:            auth.SignInLimits{Name: c.MaxFailedSignIns, Address: c.MaxFailedFromAddress, Window: c.FailedSignInWindow},
+		MaxSessions:        c.MaxSessions,
+		Networks:           auth.NetworkLimits{Created: c.MaxCreatedNetworks, Granted: c.MaxGrantedNetworks},
+		RequestTimeout:     c.RequestTimeout,
+		Spool:              c.spool(log),
+		Version:            programVersion(),
+		Connections:        c.connections(log),
+		PublicURL:          string(c.PublicURL),
+		AddressConnections: c.MaxConnectionsPerAddress,
+	}
+}
+
+// followSchemas reloads the schemas when the folder changes and at each SIGHUP, until
+// end is called, which waits for a reload in progress.
+func (c *serveCommand) followSchemas(ctx context.Context, s *service, watcher *folder.Watcher, log *slog.Logger) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if watcher != nil {
+			watcher.Follow(ctx, c.hangups, func() bool { return s.reload(ctx, &c.storeFlags, &c.unservedFlags, log) })
+			return
+		}
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-c.hangups:
+				log.Info("SIGHUP was ignored: without --schemas there are no files to read again")
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// spool returns where temporary files are kept. A folder that is not writable is only
+// logged, because it affects nothing but large bodies.
+func (c *serveCommand) spool(log *slog.Logger) *spool.Spool {
+	s := spool.New("", c.SpoolBudget)
+	where := []any{slog.String("folder", s.Dir()), slog.Int64("budget", s.Budget())}
+	if n := s.Sweep(); n > 0 {
+		log.Info("temporary files of an earlier process were removed", append(where, slog.Int("files", n))...)
+	}
+	if err := s.Check(); err != nil {
+		log.Warn("temporary files cannot be written, and large bodies are refused: make room, or set TMPDIR to another folder", append(where, slog.String("cause", err.Error()))...)
+	} else if s.InMemory() {
+		log.Info("temporary files are in memory: to keep them on a disk, set TMPDIR to a folder there", where...)
+	}
+	return s
+}
+
+func (c *serveCommand) serveAssets(rules *asset.Rules) {
+	rules.MaxBytes, rules.NetworkQuota = c.MaxAssetSize, c.NetworkQuota
+	rules.CDN = string(c.CDNURL)
+}
+
+// connections returns the number of open connections that the limit of open files
+// leaves room for. A quarter of it is for the store and temporary files.
+func (c *serveCommand) connections(log *slog.Logger) int {
+	limit, known := maxOpenFiles()
+	if fit := limit - limit/4; known && c.MaxConnections > fit {
+		log.Warn("the limit of open files (ulimit -n) leaves room for fewer connections than --max-connections; raise it, or lower the setting",
+			slog.Int("openFiles", limit), slog.Int("maxConnections", c.MaxConnections), slog.Int("used", fit))
+		return fit
+	}
+	return c.MaxConnections
+}
+
+// headerTimeout returns how long reading the headers of a request may take, even if
+// ReadTimeout is 0 and sets no limit.
+func (c *serveCommand) headerTimeout() time.Duration {
+	if c.ReadTimeout > 0 {
+		return min(headerTimeout, c.ReadTimeout)
+	}
+	return headerTimeout
+}
+
+func (c *serveCommand) logger() *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.LogLevel)) // the value is one of the enum
+	return newLogger(c.LogFormat, level)
+}
+
+// firstStart fills an empty store, and returns the generated password, if any.
+func (c *serveCommand) firstStart(ctx context.Context, s *service) (generated string, err error) {
+	empty, err := s.Empty(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !empty {
+		if c.Demo {
+			fmt.Println("The store is not empty, so --demo adds nothing to it.")
+		}
+		return "", nil
+	}
+	var demo func(marquee.DemoOptions) ([]marquee.DemoStep, error)
+	if c.Demo {
+		demo = s.Demo
+	}
+	generated, err = s.bootstrap(ctx, c.bootstrapFlags, demo)
+	if errors.Is(err, errMadeMeanwhile) {
+		fmt.Println("Note: " + err.Error() + ".")
+		return "", nil
+	}
+	return generated, err
+}
+
+// newServer returns a server with the time limits of requests.
+func (c *serveCommand) newServer(log *slog.Logger) *http.Server {
+	return &http.Server{ReadHeaderTimeout: c.headerTimeout(), ReadTimeout: c.ReadTimeout,
+		WriteTimeout: c.WriteTimeout, IdleTimeout: c.IdleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), DisableGeneralOptionsHandler: true}
+}
+
+// await returns the error of the server, or finishes the requests in progress when the
+// context ends. /readyz reports the shutdown before the server stops accepting
+// connections, unless its cause is an interrupt from a terminal, where nobody has a load
+// balancer.
+func (c *serveCommand) await(ctx context.Context, s *service, server, operator *http.Server, ended <-chan error) error {
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	s.Drain()
+	c.log.Info("shutting down")
+	if context.Cause(ctx) != error(interruption(syscall.SIGINT)) {
+		<-time.After(c.DrainDelay)
+	}
+	within, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
+	defer cancel()
+	err := errors.Join(operator.Shutdown(within), server.Shutdown(within))
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = statusError{errors.New("requests were still in progress at the end of the shutdown timeout"), statusFailed}
+	}
+	if err == nil {
+		c.log.Info("stopped")
+	}
+	return err
+}

@@ -1,0 +1,208 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"marquee"
+	"marquee/auth"
+	"marquee/engine/folder"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// storeFlags are the settings of every command that opens the store.
+type storeFlags struct {
+	Store         string `default:"sqlite:./marquee-data/marquee.db" help:"The store: sqlite:PATH, or mongodb://HOST,…/DATABASE, or mongodb+srv://HOST/DATABASE." placeholder:"URI"`
+	Schemas       string `type:"folder" help:"Folder with more resource types; marquee serve watches it." placeholder:"DIR"`
+	SecretKey     string `help:"Key that secrets are encrypted with: base64 of 32 bytes, the same for all servers of a database; more keys after it, separated by commas, only decrypt. Without it, a key file is used: beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"BASE64"`
+	SecretKeyFile string `help:"File with that key." placeholder:"FILE"`
+
+	NoUpgradeBackup bool `help:"Upgrade an SQLite file to a new format without making a copy of it beside it."`
+
+	MinPasswordLength int `default:"12" help:"Minimum number of characters of a new password, from 8 to 64." placeholder:"NUMBER"`
+	applicationFlags
+
+	// opening is what the opening of the store is doing.
+	opening *opening
+	// log receives what the store logs; nil discards it.
+	log *slog.Logger
+	// tolerant starts with the schemas that were accepted last where those of the
+	// folder are refused, and keeps those that are accepted.
+	tolerant bool
+}
+
+func (f *storeFlags) logger() *slog.Logger {
+	if f.log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return f.log
+}
+
+// unservedFlags are the settings of commands that would leave out types whose
+// schemas were not given.
+type unservedFlags struct {
+	KnownTypesOnly bool `help:"Omit types that have objects in the store but no schema."`
+}
+
+// check refuses to leave out types that nobody said should be left out.
+func (f *unservedFlags) check(ctx context.Context, s *service) error {
+	if f.KnownTypesOnly {
+		return nil
+	}
+	names, err := s.Engine().Unserved(ctx)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	return fmt.Errorf("the store has objects of %s, whose schemas were not given: name their folder with --schemas, or leave them out with --known-types-only", listed(names))
+}
+
+// listed joins names as a sentence does.
+func listed(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// service is the opened store, and the server of the application on it.
+type service struct {
+	*marquee.Server
+	*application
+
+	sealer    *auth.Sealer
+	resealing resealer
+
+	mu   sync.Mutex
+	note string // what is wrong with the folder of schemas, for /readyz
+}
+
+// open opens the store, which is made if it does not exist, and serves the
+// types of the schemas on it.
+func (f *storeFlags) open(ctx context.Context) (*service, error) {
+	return f.use(ctx, false, f.application(), marquee.Options{})
+}
+
+// openExisting is open for a store that exists. The error for one that does
+// not ends with the cure.
+func (f *storeFlags) openExisting(ctx context.Context, cure string) (*service, error) {
+	s, err := f.use(ctx, true, f.application(), marquee.Options{})
+	if code, _ := store.CodeOf(err); code == store.CodeNoStore {
+		return nil, fmt.Errorf("there is no store at %s: check --store, %s", storeName(f.Store), cure)
+	}
+	return s, err
+}
+
+// use opens the store and serves an application on it, with more options.
+func (f *storeFlags) use(ctx context.Context, mustExist bool, app *application, options marquee.Options) (s *service, err error) {
+	if f.opening == nil {
+		f.opening = &opening{store: storeName(f.Store)}
+	}
+	err = f.opening.persist(ctx, func(ctx context.Context) error {
+		s, err = f.openOnce(ctx, mustExist, app, options)
+		return err
+	})
+	return s, interruptedBy(ctx, err)
+}
+
+// openOnce is one attempt of use.
+func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, app *application, options marquee.Options) (*service, error) {
+	options.Passwords = auth.PasswordPolicy{MinLength: f.MinPasswordLength}
+	if options.Passwords.Check() != nil {
+		return nil, usagef("--min-password-length must be from %d to %d", auth.LeastMinPassword, auth.MostMinPassword)
+	}
+	registry, set, refusal := f.load(app)
+	if refusal != nil && !(f.tolerant && isRefusal(refusal)) {
+		return nil, refusal
+	}
+	// With nothing to serve, no store is made.
+	opened, err := f.openStore(ctx, mustExist || refusal != nil)
+	if code, _ := store.CodeOf(err); code == store.CodeNoStore && refusal != nil {
+		return nil, refusal
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &service{application: app}
+	options.Application, options.Store, options.Types, options.Log, options.Notes = app.Application, opened, registry, f.log, s.notes
+	if err := s.start(ctx, f, options, refusal); err != nil {
+		var other *marquee.ApplicationError
+		if errors.As(err, &other) {
+			err = usagef("%w: %s", err, cureFor(other))
+		}
+		return nil, errors.Join(err, opened.Close())
+	}
+	if s.Engine().Registry() == registry {
+		s.keep(ctx, f, set)
+	}
+	return s, nil
+}
+
+// cureFor returns what to do about a store of another application.
+func cureFor(err *marquee.ApplicationError) string {
+	if err.Stored == "advertising" || err.Stored == "none" {
+		return "use --application " + err.Stored + ", or another store"
+	}
+	return "use the program of that application, or another store"
+}
+
+// start serves a registry, or, where that is refused, the one that was accepted
+// last.
+func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Options, refusal error) error {
+	if err := options.Store.EnsureCollections(ctx, append(auth.Collections(), folder.Collection)); err != nil {
+		return err
+	}
+	keys, err := f.keys(ctx, options.Store)
+	if isUsage(err) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("the secret key cannot be used: %w", causeOf(err))
+	}
+	if s.sealer, err = auth.NewSealer(keys...); err != nil {
+		return err
+	}
+	options.Sealer = s.sealer
+	options.Application.Collections = append(options.Application.Collections, folder.Collection)
+	if refusal == nil {
+		s.Server, err = marquee.Open(ctx, options)
+		if !isRefusal(err) || !f.tolerant {
+			return err
+		}
+		refusal = err
+	}
+	return s.startWithKept(ctx, f, options, refusal)
+}
+
+// load compiles the types of an application and those of the folder, whose files
+// it returns; they are nil where no folder is given, or nobody keeps them.
+func (f *storeFlags) load(app *application) (*schema.Registry, *folder.Recorder, error) {
+	var sources []schema.Source
+	var set *folder.Recorder
+	if f.Schemas != "" {
+		opened, err := folder.Open(f.Schemas)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer opened.Close()
+		for _, name := range opened.Unread() {
+			f.logger().Warn("a folder within the folder of schemas is not read: only "+folder.Common+" is", slog.String("folder", filepath.Join(f.Schemas, name)))
+		}
+		source := schema.Source{Name: f.Schemas, FS: opened}
+		if f.tolerant {
+			set = folder.Record(opened)
+			source.FS = set
+		}
+		sources = append(sources, source)
+	}
+	registry, err := app.Load(sources...)
+	return registry, set, err
+}
+
+func (s *service) close() error { return errors.Join(s.Close(), s.Store().Close()) }

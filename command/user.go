@@ -1,0 +1,397 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// userCommand is marquee user.
+type userCommand struct {
+	Add     userAddCommand     `cmd:"" help:"Create a user."`
+	Passwd  userPasswdCommand  `cmd:"" help:"Set the password of a user, which ends all sessions of the user."`
+	Disable userDisableCommand `cmd:"" help:"Disable a user, whose tokens stop working."`
+	Enable  userEnableCommand  `cmd:"" help:"Enable a user who was disabled."`
+	List    userListCommand    `cmd:"" help:"List the users."`
+	Logout  userLogoutCommand  `cmd:"" help:"End all sessions of a user, or of all users."`
+}
+
+// Help implements kong.HelpProvider.
+func (userCommand) Help() string {
+	return "The commands work whether or not the store is being served.\n\n" +
+		examples("marquee user add kari --role Administrator --network main", "marquee user passwd kari", "marquee user list")
+}
+
+// namedUser is the argument of the commands for one user.
+type namedUser struct {
+	Username string `arg:"" help:"Name that the user signs in with."`
+}
+
+// id returns the id of the user.
+func (n *namedUser) id(ctx context.Context, o *operator) (string, error) {
+	var user struct {
+		ID string `json:"id"`
+	}
+	err := o.call(ctx, http.MethodGet, "/operator/user", url.Values{"username": {n.Username}}, nil, &user)
+	if isMissing(err) {
+		return "", fmt.Errorf("there is no user %q", n.Username)
+	}
+	return user.ID, err
+}
+
+// change writes properties of the user.
+func (n *namedUser) change(ctx context.Context, o *operator, properties map[string]any) error {
+	id, err := n.id(ctx, o)
+	if err != nil {
+		return err
+	}
+	return o.call(ctx, http.MethodPost, "/api/v1/users/"+url.PathEscape(id), nil, properties, nil)
+}
+
+// userAddCommand is marquee user add.
+type userAddCommand struct {
+	storeFlags
+	namedUser
+	passwordFlags
+	NoPassword bool     `env:"-" help:"Create the user without a password: nobody can sign in as this user until one is set."`
+	Name       string   `env:"-" help:"Full name of the user." placeholder:"TEXT"`
+	Role       []string `env:"-" sep:"none" help:"A role that the user gets, by its id or name; can be repeated. At least one is needed." placeholder:"ROLE"`
+	Network    []string `env:"-" sep:"none" help:"Id of the network of the role: one for all roles, or one for each. Not needed if there is only one network." placeholder:"NETWORK"`
+	JSON       bool     `name:"json" env:"-" help:"Print JSON."`
+}
+
+// Help implements kong.HelpProvider.
+func (userAddCommand) Help() string {
+	return passwordHelp + "\n\n" + examples("marquee user add kari --name 'Kari' --role Administrator --network main",
+		"marquee user add ola --role Trafficker --generate-password", "marquee user add pipeline --role Reader --no-password")
+}
+
+func (c *userAddCommand) Run(ctx context.Context) error {
+	if c.NoPassword && (c.PasswordFile != "" || c.GeneratePassword) {
+		return usagef("--no-password cannot be combined with a password")
+	}
+	if len(c.Network) > 1 && len(c.Network) != len(c.Role) {
+		return usagef("give one --network for all roles, or one for each --role")
+	}
+	if len(c.Role) == 0 {
+		return usagef("--role is missing: nobody sees a user who has no role, and nobody could add one")
+	}
+	user := map[string]any{"username": c.Username}
+	if c.Name != "" {
+		user["name"] = c.Name
+	}
+	if !c.NoPassword {
+		password, err := c.password(ctx)
+		if err != nil {
+			return err
+		}
+		user["password"] = password
+	}
+	return c.as(ctx, func(o *operator) error {
+		var err error
+		if user["userRoles"], err = c.roles(ctx, o); err != nil {
+			return err
+		}
+		var made struct {
+			ID       string `json:"id"`
+			Username string `json:"username"`
+			Password string `json:"password,omitempty"`
+		}
+		if err := o.call(ctx, http.MethodPost, "/api/v1/users", nil, user, nil); err != nil {
+			return err
+		}
+		if made.ID, err = c.id(ctx, o); err != nil {
+			return err
+		}
+		made.Username = c.Username
+		if c.GeneratePassword {
+			made.Password, _ = user["password"].(string)
+		}
+		if c.JSON {
+			return printJSON(made)
+		}
+		fmt.Printf("Created the user %s with the id %s.\n", printable(c.Username), made.ID)
+		c.show(made.Password)
+		return nil
+	})
+}
+
+// roles returns the userRoles of the new user.
+func (c *userAddCommand) roles(ctx context.Context, o *operator) (map[string]any, error) {
+	byNetwork := map[string][]any{}
+	entries := []any{}
+	for i, name := range c.Role {
+		given := ""
+		switch len(c.Network) {
+		case 0:
+		case 1:
+			given = c.Network[0]
+		default:
+			given = c.Network[i]
+		}
+		network, err := o.network(ctx, given)
+		if err != nil {
+			return nil, err
+		}
+		role, err := o.role(ctx, network, name)
+		if err != nil {
+			return nil, err
+		}
+		byNetwork[network] = append(byNetwork[network], map[string]any{"role": role})
+	}
+	for network, roles := range byNetwork {
+		entries = append(entries, map[string]any{"network": network, "roles": roles})
+	}
+	return map[string]any{"rolesByNetwork": entries}, nil
+}
+
+// network returns the id of a network: the given one, or else the only one.
+func (o *operator) network(ctx context.Context, given string) (string, error) {
+	if given != "" {
+		err := o.call(ctx, http.MethodGet, "/api/v1/networks/"+url.PathEscape(given), url.Values{"fields": {"id"}}, nil, nil)
+		if isMissing(err) {
+			return "", fmt.Errorf("there is no network %q", given)
+		}
+		return given, err
+	}
+	var ids []string
+	err := o.each(ctx, "/api/v1/networks", url.Values{"fields": {"id"}, "includeHidden": {"true"}}, func(object json.RawMessage) error {
+		var network struct {
+			ID string `json:"id"`
+		}
+		err := json.Unmarshal(object, &network)
+		ids = append(ids, network.ID)
+		return err
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) == 0:
+		return "", fmt.Errorf("there is no network")
+	case len(ids) > 1:
+		return "", usagef("there are several networks: name one with --network")
+	}
+	return ids[0], nil
+}
+
+// role returns the id of a role of a network, which is given by its id or its name.
+func (o *operator) role(ctx context.Context, network, name string) (string, error) {
+	within := url.Values{"context": {network}}
+	err := o.call(ctx, http.MethodGet, "/api/v1/roles/"+url.PathEscape(name), within, nil, nil)
+	if err == nil {
+		return name, nil
+	}
+	if !isMissing(err) {
+		return "", err
+	}
+	var ids []string
+	within.Set("fields", "id,name")
+	within.Set("includeHidden", "true")
+	err = o.each(ctx, "/api/v1/roles", within, func(object json.RawMessage) error {
+		var role struct{ ID, Name string }
+		err := json.Unmarshal(object, &role)
+		if role.Name == name {
+			ids = append(ids, role.ID)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) == 0:
+		return "", fmt.Errorf("there is no role %q in the network %q", name, network)
+	case len(ids) > 1:
+		return "", usagef("several roles of the network %q have the name %q: give the id, which is one of %s", network, name, listed(ids))
+	}
+	return ids[0], nil
+}
+
+// userPasswdCommand is marquee user passwd.
+type userPasswdCommand struct {
+	storeFlags
+	namedUser
+	passwordFlags
+}
+
+// Help implements kong.HelpProvider.
+func (userPasswdCommand) Help() string {
+	return passwordHelp + "\n\n" + examples("marquee user passwd kari", "marquee user passwd kari --generate-password", "marquee user passwd kari --password-file new-password")
+}
+
+func (c *userPasswdCommand) Run(ctx context.Context) error {
+	password, err := c.password(ctx)
+	if err != nil {
+		return err
+	}
+	return c.as(ctx, func(o *operator) error {
+		if err := c.change(ctx, o, map[string]any{"password": password}); err != nil {
+			return err
+		}
+		fmt.Printf("Set the password of %s.\n", printable(c.Username))
+		c.show(password)
+		return nil
+	})
+}
+
+// userDisableCommand is marquee user disable.
+type userDisableCommand struct {
+	storeFlags
+	namedUser
+}
+
+// Help implements kong.HelpProvider.
+func (userDisableCommand) Help() string { return examples("marquee user disable kari") }
+
+func (c *userDisableCommand) Run(ctx context.Context) error {
+	return c.as(ctx, func(o *operator) error {
+		if err := c.change(ctx, o, map[string]any{"objectState": "INACTIVE"}); err != nil {
+			return err
+		}
+		fmt.Printf("Disabled the user %s.\n", printable(c.Username))
+		return nil
+	})
+}
+
+// userEnableCommand is marquee user enable.
+type userEnableCommand struct {
+	storeFlags
+	namedUser
+}
+
+// Help implements kong.HelpProvider.
+func (userEnableCommand) Help() string { return examples("marquee user enable kari") }
+
+func (c *userEnableCommand) Run(ctx context.Context) error {
+	return c.as(ctx, func(o *operator) error {
+		if err := c.change(ctx, o, map[string]any{"objectState": "ACTIVE"}); err != nil {
+			return err
+		}
+		fmt.Printf("Enabled the user %s.\n", printable(c.Username))
+		return nil
+	})
+}
+
+// userListCommand is marquee user list.
+type userListCommand struct {
+	storeFlags
+	Network string `env:"-" help:"Only users with a role in this network." placeholder:"NETWORK"`
+	JSON    bool   `name:"json" env:"-" help:"Print each user as a line of JSON."`
+}
+
+// Help implements kong.HelpProvider.
+func (userListCommand) Help() string {
+	return examples("marquee user list", "marquee user list --network main --json")
+}
+
+// listedUser is what a list shows of a user.
+type listedUser struct {
+	ID        string `json:"id"`
+	Username  string `json:"username"`
+	Name      string `json:"name"`
+	State     string `json:"objectState"`
+	UserRoles struct {
+		RolesByNetwork []struct {
+			Network reference `json:"network"`
+			Roles   []struct {
+				Role reference `json:"role"`
+			} `json:"roles"`
+		} `json:"rolesByNetwork"`
+	} `json:"userRoles"`
+}
+
+// reference is a reference to another object.
+type reference struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// String returns the name of the object, or else its id.
+func (r reference) String() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return r.ID
+}
+
+func (c *userListCommand) Run(ctx context.Context) error {
+	parameters := url.Values{"fields": {"id,username,name,objectState,userRoles"}, "includeHidden": {"true"}, "orderBy": {"username"}}
+	if c.Network != "" {
+		parameters.Set("context", c.Network)
+	}
+	return c.as(ctx, func(o *operator) error {
+		if c.Network != "" {
+			if _, err := o.network(ctx, c.Network); err != nil {
+				return err
+			}
+		}
+		if c.JSON {
+			return o.each(ctx, "/api/v1/users", parameters, printLine)
+		}
+		table := newTable("USERNAME", "NAME", "STATE", "ID", "ROLES")
+		err := o.each(ctx, "/api/v1/users", parameters, func(object json.RawMessage) error {
+			var u listedUser
+			err := json.Unmarshal(object, &u)
+			var roles []string
+			for _, entry := range u.UserRoles.RolesByNetwork {
+				for _, held := range entry.Roles {
+					roles = append(roles, entry.Network.ID+": "+held.Role.String())
+				}
+			}
+			table.row(u.Username, u.Name, u.State, u.ID, strings.Join(roles, ", "))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return table.end()
+	})
+}
+
+// userLogoutCommand is marquee user logout.
+type userLogoutCommand struct {
+	storeFlags
+	Username string `arg:"" optional:"" help:"Name that the user signs in with."`
+	All      bool   `env:"-" help:"End the sessions of all users."`
+}
+
+// Help implements kong.HelpProvider.
+func (userLogoutCommand) Help() string {
+	return examples("marquee user logout kari", "marquee user logout --all")
+}
+
+func (c *userLogoutCommand) Run(ctx context.Context) error {
+	if c.All == (c.Username != "") {
+		return usagef("name a user, or give --all")
+	}
+	return c.as(ctx, func(o *operator) error {
+		logout := func(id string) error {
+			return o.call(ctx, http.MethodPost, "/api/v1/users/"+url.PathEscape(id)+"/logout", nil, nil, nil)
+		}
+		if !c.All {
+			id, err := (&namedUser{c.Username}).id(ctx, o)
+			if err == nil {
+				err = logout(id)
+			}
+			if err == nil {
+				fmt.Printf("Ended all sessions of %s.\n", printable(c.Username))
+			}
+			return err
+		}
+		var n int64
+		err := o.each(ctx, "/api/v1/users", url.Values{"fields": {"id"}, "includeHidden": {"true"}}, func(object json.RawMessage) error {
+			var user reference
+			if err := json.Unmarshal(object, &user); err != nil {
+				return err
+			}
+			n++
+			return logout(user.ID)
+		})
+		if err == nil {
+			fmt.Printf("Ended all sessions of %s.\n", counted(n, "user"))
+		}
+		return err
+	})
+}
