@@ -2,8 +2,11 @@ package integration
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,4 +59,80 @@ func TestBusyWriter(t *testing.T) {
 	}
 	c.send("POST", "/api/v1/advertisers/next?context=main", `{"name": "Next"}`, http.StatusCreated, "")
 	c.send("GET", "/api/v1/advertisers?context=main&fields=id&orderBy=id", "", http.StatusOK, `{"totalCount": 2, "results": [{"id": "next"}, {"id": "there"}]}`)
+}
+
+// attributed is a store that notes on whose behalf it writes, and reads what takes long.
+type attributed struct {
+	store.Store
+	mu      sync.Mutex
+	callers map[string]bool
+}
+
+func (s *attributed) note(ctx context.Context, counts bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if caller := store.EffortOf(ctx).Caller; counts && caller != "" { // which the service's own calls do not have
+		s.callers[caller] = true
+	}
+}
+
+func (s *attributed) Write(ctx context.Context, fn func(store.Tx) error) error {
+	s.note(ctx, true)
+	return s.Store.Write(ctx, fn)
+}
+
+func (s *attributed) Read(ctx context.Context, fn func(store.Snapshot) error) error {
+	s.note(ctx, store.EffortOf(ctx).Extensive)
+	return s.Store.Read(ctx, fn)
+}
+
+// taken returns the callers that have been noted, and forgets them.
+func (s *attributed) taken() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() { s.callers = map[string]bool{} }()
+	return slices.Collect(maps.Keys(s.callers))
+}
+
+// TestStoreWorksForCallers checks that the store, whose waiting calls take turns by
+// caller, distinguishes users and API tokens, whatever they write or list.
+func TestStoreWorksForCallers(t *testing.T) {
+	t.Parallel()
+	noted := &attributed{callers: map[string]bool{}}
+	s := startNew(&service{tb: t, uri: newSQLite(t), wrap: func(below store.Store) store.Store {
+		noted.Store = below
+		return noted
+	}})
+	c := converseWith(t, s)
+	c.send("POST", "/api/v1/users/kari?context=main", `{"username": "kari", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "administrator"}]}]}}`, http.StatusCreated, "")
+	kari, err := s.signIn("kari")
+	if err != nil {
+		t.Fatal(err)
+	}
+	callers := map[string]string{}
+	for name, token := range map[string]string{"admin": c.token, "kari": kari, "token": s.apiToken(kari, "t", "administrator")} {
+		for _, r := range []struct{ method, path, body string }{
+			{"POST", "/api/v1/advertisers/" + name + "?context=main", `{"name": "A"}`},
+			{"POST", "/api/v1/advertisers?context=main", `[{"name": "A"}]`},
+			{"POST", "/api/v1/batch?context=main", `{"operations": [{"type": "advertisers", "object": {"name": "A"}}]}`},
+			{"POST", "/api/v1/segments/upload?context=main", `[{"segmentId": "` + name + `", "name": "S", "dataSource": "ADOBE"}]`},
+			{"GET", "/api/v1/advertisers?context=main", ""},
+			{"GET", "/api/v1/audit?context=main", ""},
+			{"GET", "/api/v1/notifications?context=main", ""},
+		} {
+			noted.taken()
+			if a, err := s.send(r.method, r.path, http.Header{"Authorization": {"Bearer " + token}}, strings.NewReader(r.body)); err != nil || a.status >= 300 {
+				t.Fatalf("%s %s: %v %v", r.method, r.path, a, err)
+			}
+			got := noted.taken()
+			if len(got) != 1 || callers[name] != "" && callers[name] != got[0] {
+				t.Errorf("%s %s by %s ran for %q, other requests for %q", r.method, r.path, name, got, callers[name])
+				continue
+			}
+			callers[name] = got[0]
+		}
+	}
+	if all := slices.Collect(maps.Values(callers)); len(slices.Compact(slices.Sorted(slices.Values(all)))) != 3 {
+		t.Errorf("callers share turns: %q", callers)
+	}
 }

@@ -57,6 +57,14 @@ func (q *Queue[T]) Firsts() iter.Seq2[string, T] {
 	}
 }
 
+// Next removes the first item of the next caller. It reports whether there was one.
+func (q *Queue[T]) Next() (item T, ok bool) {
+	if len(q.callers) == 0 {
+		return item, false
+	}
+	return q.Take(q.callers[0].caller), true
+}
+
 // Take removes the first item of a caller, who has one, and puts the caller behind the
 // others.
 func (q *Queue[T]) Take(caller string) T {

@@ -101,7 +101,7 @@ func (w *Writing) writeStream(ctx context.Context, s Stream, last map[string]int
 	if st != nil && (st.writes == 0 || s.ValidateOnly) {
 		return nil // nothing to store: the run on the snapshot found all faults
 	}
-	effort := store.Effort{Caller: w.caller.User, Records: len(last), Extensive: true}
+	effort := store.Effort{Caller: w.caller.Account(), Records: len(last), Extensive: true}
 	err := w.e.Store.Write(store.WithEffort(ctx, effort), func(tx store.Tx) error {
 		if st != nil {
 			return st.store(ctx, tx)

@@ -122,7 +122,7 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 		w.sent[c.key()] = c
 	}
 	n := len(batch.Operations)
-	effort := store.WithEffort(ctx, store.Effort{Caller: caller.User, Records: n, Extensive: n > shortBatch, Reads: w.reads()})
+	effort := store.WithEffort(ctx, store.Effort{Caller: caller.Account(), Records: n, Extensive: n > shortBatch, Reads: w.reads()})
 	err := w.withMemory(ctx, func() error {
 		return e.Store.Write(effort, func(tx store.Tx) error {
 			w.begin(tx)

@@ -1,22 +1,24 @@
 package sqlite
 
 import (
-	"container/list"
 	"sync"
+
+	"marquee/engine/turn"
 )
 
 // queue holds the transactions that wait for the writer. Each waits until its
 // context ends, and then leaves.
 //
 // Short transactions pass extensive ones, so that a single write waits for one
-// of these and not for all. Transactions of a kind keep their order. Every
-// other group begins with an extensive one, so that none starves.
+// of these and not for all. Among transactions of a kind, callers take turns, and
+// those of one caller keep their order. Every other group begins with an extensive
+// one, so that none starves.
 type queue struct {
 	mu               sync.Mutex
-	short, extensive list.List // of *job
-	// turn makes the next group begin with an extensive job.
-	turn   bool
-	closed bool
+	short, extensive turn.Queue[*job]
+	// extensiveNext makes the next group begin with an extensive job.
+	extensiveNext bool
+	closed        bool
 	// arrived signals that a job may have been pushed since it was last
 	// received.
 	arrived chan struct{}
@@ -31,13 +33,16 @@ func (q *queue) push(j *job) bool {
 	if q.closed {
 		return false
 	}
-	j.waits = &q.short
-	if j.extensive {
-		j.waits = &q.extensive
-	}
-	j.place = j.waits.PushBack(j)
+	q.kind(j).Push(j.effort.Caller, j)
 	q.signal()
 	return true
+}
+
+func (q *queue) kind(j *job) *turn.Queue[*job] {
+	if j.effort.Extensive {
+		return &q.extensive
+	}
+	return &q.short
 }
 
 func (q *queue) signal() {
@@ -51,18 +56,7 @@ func (q *queue) signal() {
 func (q *queue) leave(j *job) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if j.waits == nil {
-		return false
-	}
-	j.take()
-	return true
-}
-
-// take removes a job from its list.
-func (j *job) take() *job {
-	j.waits.Remove(j.place)
-	j.waits, j.place = nil, nil
-	return j
+	return q.kind(j).Remove(j.effort.Caller, j)
 }
 
 // first returns the job that a group begins with. It waits for one, and returns
@@ -70,8 +64,8 @@ func (j *job) take() *job {
 func (q *queue) first() *job {
 	for {
 		q.mu.Lock()
-		j := q.front(q.turn)
-		q.turn = j != nil && !j.extensive
+		j := q.take(q.extensiveNext)
+		q.extensiveNext = j != nil && !j.effort.Extensive
 		closed := q.closed
 		q.mu.Unlock()
 		if j != nil || closed {
@@ -85,19 +79,20 @@ func (q *queue) first() *job {
 func (q *queue) next() *job {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.front(false)
+	return q.take(false)
 }
 
-func (q *queue) front(extensive bool) *job {
-	for _, waiting := range []*list.List{&q.short, &q.extensive} {
-		if extensive && waiting == &q.short && q.extensive.Len() > 0 {
-			continue
-		}
-		if front := waiting.Front(); front != nil {
-			return front.Value.(*job).take()
-		}
+// take removes the job whose turn it is, and returns nil when none waits.
+func (q *queue) take(extensiveFirst bool) *job {
+	first, second := &q.short, &q.extensive
+	if extensiveFirst {
+		first, second = second, first
 	}
-	return nil
+	if j, ok := first.Next(); ok {
+		return j
+	}
+	j, _ := second.Next()
+	return j
 }
 
 // close refuses new jobs. Waiting jobs are still returned.

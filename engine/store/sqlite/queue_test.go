@@ -3,7 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -80,39 +80,53 @@ func waitFor(t *testing.T, s *Store, n int) {
 }
 
 // TestQueueOrder checks that short transactions pass extensive ones, but not
-// twice.
+// twice, and that callers take turns, however many transactions each has.
 func TestQueueOrder(t *testing.T) {
-	s := openTest(t, Options{})
-	ensureThings(t, s)
-	s.writer.groupTime = -1 // each group is one transaction
-	release := hold(t, s)
-	var ran []string
-	done := make(chan error)
-	add := func(ctx context.Context, name string) {
-		n := s.writer.queue.len()
-		go func() {
-			done <- s.Write(ctx, func(store.Tx) error {
-				ran = append(ran, name)
-				return nil
-			})
-		}()
-		waitFor(t, s, n+1)
+	const short, extensive = false, true
+	type call struct {
+		caller    string
+		extensive bool
 	}
-	for i := range 3 {
-		add(store.WithEffort(t.Context(), store.Effort{Extensive: true}), fmt.Sprint("extensive ", i))
-	}
-	for i := range 3 {
-		add(t.Context(), fmt.Sprint("short ", i))
-	}
-	release()
-	for range 6 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
-	want := []string{"extensive 0", "short 0", "extensive 1", "short 1", "extensive 2", "short 2"}
-	if !slices.Equal(ran, want) {
-		t.Errorf("they ran as %q", ran)
+	for name, c := range map[string]struct {
+		calls []call
+		want  string
+	}{
+		"short ones pass": {[]call{{"a", extensive}, {"a", extensive}, {"a", extensive}, {"a", short}, {"a", short}, {"a", short}},
+			"extensive a0, short a3, extensive a1, short a4, extensive a2, short a5"},
+		"turns of short ones": {[]call{{"a", short}, {"a", short}, {"a", short}, {"b", short}, {"b", short}, {"c", short}},
+			"short a0, short b3, short c5, short a1, short b4, short a2"},
+		"turns of extensive ones": {[]call{{"a", extensive}, {"a", extensive}, {"a", extensive}, {"b", extensive}, {"b", short}},
+			"extensive a0, short b4, extensive b3, extensive a1, extensive a2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openTest(t, Options{})
+			s.writer.groupTime = -1 // each group is one transaction
+			release := hold(t, s)
+			var ran []string
+			done := make(chan error)
+			for i, call := range c.calls {
+				ctx, kind := store.WithEffort(t.Context(), store.Effort{Caller: call.caller, Extensive: call.extensive}), "short"
+				if call.extensive {
+					kind = "extensive"
+				}
+				go func() {
+					done <- s.Write(ctx, func(store.Tx) error {
+						ran = append(ran, fmt.Sprint(kind, " ", call.caller, i))
+						return nil
+					})
+				}()
+				waitFor(t, s, i+1)
+			}
+			release()
+			for range c.calls {
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
+			if got := strings.Join(ran, ", "); got != c.want {
+				t.Errorf("they ran as %s\nwant %s", got, c.want)
+			}
+		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -64,12 +63,8 @@ type writer struct {
 type job struct {
 	ctx context.Context
 	run func(*transaction) error
-	// extensive is Effort.Extensive.
-	extensive bool
-	// waits is the list of the queue that holds the job, and place its element;
-	// nil once the writer has taken the job.
-	waits *list.List
-	place *list.Element
+	// effort decides when the writer takes the job.
+	effort store.Effort
 	// wrote is what the job has written.
 	wrote *commit
 	// failed is the error that rolls the job back, and written the number of records
@@ -104,7 +99,7 @@ func (w *writer) submit(ctx context.Context, run func(*transaction) error) error
 	if ctx.Err() != nil {
 		return deadline(ctx)
 	}
-	j := &job{ctx: ctx, run: run, extensive: store.EffortOf(ctx).Extensive, done: make(chan error, 1)}
+	j := &job{ctx: ctx, run: run, effort: store.EffortOf(ctx), done: make(chan error, 1)}
 	if !w.queue.push(j) {
 		return errClosed
 	}
