@@ -18,7 +18,7 @@ import (
 
 // signInServer serves sign-ins over HTTP with a line of its own, whose only seat is
 // occupied until release is called.
-func signInServer(t *testing.T, mostOfOrigin int) (address string, l *line, release func()) {
+func signInServer(t *testing.T, mostOfOrigin int) (address string, l line, release func()) {
 	e, service := engineWithUsers(t)
 	l = newLine(1, mostOfOrigin, 1000)
 	before := hashing
@@ -33,7 +33,7 @@ func signInServer(t *testing.T, mostOfOrigin int) (address string, l *line, rele
 	if err := l.enter(t.Context(), "the test"); err != nil {
 		t.Fatal(err)
 	}
-	return server.Listener.Addr().String(), l, l.leave
+	return server.Listener.Addr().String(), l, func() { l.leave("the test") }
 }
 
 // signIn sends a sign-in and does not wait for the response.
@@ -66,14 +66,8 @@ func answered(t *testing.T, c net.Conn) (*http.Response, string) {
 }
 
 // eventually waits until n wait in a line.
-func eventually(l *line, n int) {
-	for {
-		l.mu.Lock()
-		waiting := l.waiting
-		l.mu.Unlock()
-		if waiting == n {
-			return
-		}
+func eventually(l line, n int) {
+	for l.Waiting() != n {
 		runtime.Gosched()
 	}
 }

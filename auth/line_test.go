@@ -14,7 +14,7 @@ import (
 
 // queue enters a line from these origins, in this order, and leaves each seat at once.
 // It returns the origins in the order of their seats, and how many were refused.
-func queue(t *testing.T, l *line, from ...string) (served []string, refused map[string]int) {
+func queue(t *testing.T, l line, from ...string) (served []string, refused map[string]int) {
 	refused = map[string]int{}
 	synctest.Test(t, func(t *testing.T) {
 		if err := l.enter(t.Context(), "before"); err != nil { // the only seat
@@ -30,17 +30,33 @@ func queue(t *testing.T, l *line, from ...string) (served []string, refused map[
 					return
 				}
 				served = append(served, name) // by who has the seat
-				l.leave()
+				l.leave(name)
 			}()
 			synctest.Wait()
 		}
-		l.leave()
+		l.leave("before")
 		synctest.Wait()
 	})
-	if l.free != 1 || l.waiting != 0 || len(l.turns) != 0 {
-		t.Errorf("at the end, %d seats are free and %d wait", l.free, l.waiting)
-	}
+	free(t, l, 1)
 	return served, refused
+}
+
+// free checks that a line has all its seats, and that nobody waits.
+func free(t *testing.T, l line, seats int) {
+	t.Helper()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i := range seats {
+		if err := l.enter(ended, fmt.Sprint(i)); err != nil {
+			t.Errorf("after %d of %d seats: %v", i, seats, err)
+		}
+	}
+	if err := l.enter(ended, "another"); err == nil {
+		t.Errorf("there are more than %d seats", seats)
+	}
+	if n := l.Waiting(); n != 0 {
+		t.Errorf("%d wait", n)
+	}
 }
 
 func TestLineIsFairBetweenOrigins(t *testing.T) {
@@ -53,7 +69,7 @@ func TestLineIsFairBetweenOrigins(t *testing.T) {
 func TestLineIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		title   string
-		l       *line
+		l       line
 		from    []string
 		refused map[string]int
 	}{
@@ -88,15 +104,15 @@ func TestLineIsLeftWithItsContext(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if l.waiting != 10 {
-			t.Errorf("%d wait", l.waiting)
+		if n := l.Waiting(); n != 10 {
+			t.Errorf("%d wait", n)
 		}
 		cancel()
 		synctest.Wait()
-		if l.waiting != 0 || len(l.turns) != 0 {
-			t.Errorf("%d still wait", l.waiting)
+		if n := l.Waiting(); n != 0 {
+			t.Errorf("%d still wait", n)
 		}
-		l.leave()
+		l.leave("a")
 		if err := l.enter(t.Context(), "b"); err != nil {
 			t.Error(err)
 		}
@@ -113,17 +129,15 @@ func TestLineKeepsItsSeats(t *testing.T) {
 			defer func() { done <- struct{}{} }()
 			ctx, cancel := context.WithCancel(t.Context())
 			go cancel()
-			if l.enter(ctx, fmt.Sprint(i%3)) == nil {
-				l.leave()
+			if from := fmt.Sprint(i % 3); l.enter(ctx, from) == nil {
+				l.leave(from)
 			}
 		}()
 	}
 	for range 200 {
 		<-done
 	}
-	if l.free != seats || l.waiting != 0 || len(l.turns) != 0 {
-		t.Errorf("%d seats are free, %d wait", l.free, l.waiting)
-	}
+	free(t, l, seats)
 }
 
 func TestOrigins(t *testing.T) {

@@ -43,7 +43,7 @@ func argon(ctx context.Context, from, password string, salt []byte, passes, memo
 	if err := hashing.enter(ctx, from); err != nil {
 		return nil, err
 	}
-	defer hashing.leave()
+	defer hashing.leave(from)
 	hashes.Add(1)
 	return argon2.IDKey([]byte(password), salt, passes, memory, lanes, length), nil
 }
