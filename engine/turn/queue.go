@@ -57,14 +57,6 @@ func (q *Queue[T]) Firsts() iter.Seq2[string, T] {
 	}
 }
 
-// Next removes the first item of the next caller. It reports whether there was one.
-func (q *Queue[T]) Next() (item T, ok bool) {
-	if len(q.callers) == 0 {
-		return item, false
-	}
-	return q.Take(q.callers[0].caller), true
-}
-
 // Take removes the first item of a caller, who has one, and puts the caller behind the
 // others.
 func (q *Queue[T]) Take(caller string) T {
@@ -96,6 +88,12 @@ func (q *Queue[T]) Remove(caller string, item T) bool {
 	}
 	q.length--
 	return true
+}
+
+// First returns the first item of the next caller. There must be one.
+func (q *Queue[T]) First() (caller string, item T) {
+	next := q.callers[0]
+	return next.caller, next.items[0]
 }
 
 // Last returns the last item of the caller who has most of them. There must be one.

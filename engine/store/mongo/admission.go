@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"marquee/engine/turn"
 )
 
 // MongoDB keeps a transaction in its cache until the commit. When uncommitted
@@ -49,16 +51,10 @@ type admission struct {
 	// returning are aborted transactions that wait to run again, oldest first.
 	// They go before the line.
 	returning []*admitted
-	// line holds the callers that wait, in the order of their turns.
-	line []*waiting
+	// line holds the others that wait.
+	line turn.Queue[*admitted]
 	// arrived counts the transactions.
 	arrived int64
-}
-
-// waiting holds the transactions of one caller that have not run yet.
-type waiting struct {
-	caller string
-	first  []*admitted
 }
 
 // admitted is a transaction that runs or waits.
@@ -73,7 +69,8 @@ type admitted struct {
 	// shrunk is the value of admission.shrunk when the transaction was
 	// admitted.
 	shrunk int
-	turn   chan struct{}
+	// admitted is closed when it may run.
+	admitted chan struct{}
 	// apart is set when what the transaction reads is too large for one answer.
 	apart bool
 }
@@ -114,21 +111,21 @@ func (p *admitted) ask() <-chan struct{} {
 	a := p.a
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p.turn = make(chan struct{})
+	p.admitted = make(chan struct{})
 	switch {
 	case p.weight <= smallWeight:
 		p.shrunk = a.shrunk
-		close(p.turn)
-		return p.turn
+		close(p.admitted)
+		return p.admitted
 	case p.held > 0:
 		a.release(p)
 		at, _ := slices.BinarySearchFunc(a.returning, p, func(one, other *admitted) int { return cmp.Compare(one.number, other.number) })
 		a.returning = slices.Insert(a.returning, at, p)
 	default:
-		a.wait(p)
+		a.line.Push(p.caller, p)
 	}
 	a.admit()
-	return p.turn
+	return p.admitted
 }
 
 // leave removes the transaction from the line. It returns false when the
@@ -140,47 +137,26 @@ func (p *admitted) leave() bool {
 	if p.held > 0 || p.weight <= smallWeight {
 		return false
 	}
-	same := func(other *admitted) bool { return other == p }
-	a.returning = slices.DeleteFunc(a.returning, same)
-	for _, w := range a.line {
-		w.first = slices.DeleteFunc(w.first, same)
-	}
-	a.line = slices.DeleteFunc(a.line, func(w *waiting) bool { return len(w.first) == 0 })
+	a.returning = slices.DeleteFunc(a.returning, func(other *admitted) bool { return other == p })
+	a.line.Remove(p.caller, p)
 	a.admit() // the next may fit
 	return true
 }
 
-// wait puts a transaction after the others of its caller.
-func (a *admission) wait(p *admitted) {
-	at := slices.IndexFunc(a.line, func(w *waiting) bool { return w.caller == p.caller })
-	if at < 0 {
-		at, a.line = len(a.line), append(a.line, &waiting{caller: p.caller})
-	}
-	a.line[at].first = append(a.line[at].first, p)
-}
-
 // admit admits the next transactions while there is room.
 func (a *admission) admit() {
-	for {
-		switch {
-		case len(a.returning) > 0:
-			p := a.returning[0]
-			if !a.let(p) {
-				return
-			}
-			a.returning = a.returning[1:]
-		case len(a.line) > 0:
-			w := a.line[0]
-			if !a.let(w.first[0]) {
-				return
-			}
-			a.line, w.first = a.line[1:], w.first[1:]
-			if len(w.first) > 0 {
-				a.line = append(a.line, w)
-			}
-		default:
+	for len(a.returning) > 0 {
+		if !a.let(a.returning[0]) {
 			return
 		}
+		a.returning = a.returning[1:]
+	}
+	for a.line.Len() > 0 {
+		caller, p := a.line.First()
+		if !a.let(p) {
+			return
+		}
+		a.line.Take(caller)
 	}
 }
 
@@ -192,7 +168,7 @@ func (a *admission) let(p *admitted) bool {
 	}
 	a.hold(p, counts)
 	p.shrunk = a.shrunk
-	close(p.turn)
+	close(p.admitted)
 	return true
 }
 
@@ -250,7 +226,7 @@ func (p *admitted) committed() {
 	a := p.a
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if p.held > 0 && len(a.line) > 0 && p.shrunk == a.shrunk {
+	if p.held > 0 && a.line.Len() > 0 && p.shrunk == a.shrunk {
 		held := float64(p.held)
 		a.window = min(a.window+held*held/a.window, a.most)
 	}

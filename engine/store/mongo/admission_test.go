@@ -19,7 +19,7 @@ const tenth = firstWindow / 10 / recordWeight
 // runs reports whether a transaction may run.
 func runs(p *admitted) bool {
 	select {
-	case <-p.turn:
+	case <-p.admitted:
 		return true
 	default:
 		return false
@@ -121,7 +121,7 @@ func TestAdmissionWindow(t *testing.T) {
 	}
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	if gone := a.place("w", tenth); gone.enter(left) || !waiting.leave() || len(a.line) != 0 {
+	if gone := a.place("w", tenth); gone.enter(left) || !waiting.leave() || a.line.Len() != 0 {
 		t.Error("a transaction whose client has disconnected waits")
 	}
 	for _, p := range running {

@@ -46,8 +46,8 @@ func (g *sharedTransaction) all() []*member {
 	return all
 }
 
-// turn asks a member to run its function in a transaction.
-type turn struct {
+// assignment asks a member to run its function in a transaction.
+type assignment struct {
 	tx      *memberTx
 	reports chan<- report
 }
@@ -141,7 +141,7 @@ func (g *sharedTransaction) functions(s *snapshot) (kept []*memberTx) {
 	reports := make(chan report, len(g.open))
 	running := g.open
 	for _, m := range running {
-		m.runs <- turn{newMemberTx(s, m.effort.Reads), reports}
+		m.runs <- assignment{newMemberTx(s, m.effort.Reads), reports}
 	}
 	g.open = nil
 	late := time.NewTimer(straggling)

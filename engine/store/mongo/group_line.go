@@ -38,7 +38,7 @@ type member struct {
 	effort store.Effort
 	fn     func(store.Tx) error
 	// runs receives the transactions that the function is to run in.
-	runs chan turn
+	runs chan assignment
 	// ended receives how the call ended.
 	ended chan outcome
 	// footprint is that of the last run.
@@ -63,12 +63,12 @@ func mayShare(e store.Effort) bool {
 // write runs a call in a group, or in a transaction of its own where it has no company
 // or needs one.
 func (g *groups) write(ctx context.Context, fn func(store.Tx) error) error {
-	m := &member{ctx: ctx, effort: store.EffortOf(ctx), fn: fn, runs: make(chan turn, 1), ended: make(chan outcome, 1)}
+	m := &member{ctx: ctx, effort: store.EffortOf(ctx), fn: fn, runs: make(chan assignment, 1), ended: make(chan outcome, 1)}
 	g.join(m)
 	for gone := ctx.Done(); ; {
 		select {
-		case t := <-m.runs:
-			t.reports <- report{m, t.tx, run(fn, t.tx)}
+		case a := <-m.runs:
+			a.reports <- report{m, a.tx, run(fn, a.tx)}
 		case o := <-m.ended:
 			if o.done != nil {
 				defer o.done()

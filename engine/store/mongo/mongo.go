@@ -1,6 +1,6 @@
 // Package mongo is the store for production: it keeps records in a MongoDB
 // database, on a replica set or a sharded cluster. Small transactions that wait at the same
-// time are committed together (group commit, group.go). It imports store, document and
+// time are committed together (group commit, group.go). It imports store, turn, document and
 // query. Begin with Store; a write passes through transaction.go and write.go, a query
 // through compile.go, plan.go, page.go and view.go.
 package mongo

@@ -84,15 +84,18 @@ func (q *queue) next() *job {
 
 // take removes the job whose turn it is, and returns nil when none waits.
 func (q *queue) take(extensiveFirst bool) *job {
-	first, second := &q.short, &q.extensive
+	from, other := &q.short, &q.extensive
 	if extensiveFirst {
-		first, second = second, first
+		from, other = other, from
 	}
-	if j, ok := first.Next(); ok {
-		return j
+	if from.Len() == 0 {
+		from = other
 	}
-	j, _ := second.Next()
-	return j
+	if from.Len() == 0 {
+		return nil
+	}
+	caller, _ := from.First()
+	return from.Take(caller)
 }
 
 // close refuses new jobs. Waiting jobs are still returned.
