@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"marquee/engine"
 	"marquee/engine/folder"
 	"marquee/engine/message"
+	"marquee/engine/progress"
 	"marquee/engine/rest"
 	"marquee/engine/review"
 	"marquee/engine/schema"
@@ -34,6 +36,10 @@ type Server struct {
 	reviewer *review.Reviewer
 	ready    *probe
 	watcher  *folder.Watcher // nil without Options.SchemaFolder
+	// refused is the reason why the schemas of the folder were refused last, and
+	// swapping what a swap is doing that takes long.
+	refused  string
+	swapping atomic.Pointer[progress.Steps]
 	draining atomic.Bool
 	stop     func()
 }
@@ -64,12 +70,41 @@ func (s *Server) Store() store.Store { return s.store }
 // MemoryUsed is how many bytes of Options.Memory requests use at present.
 func (s *Server) MemoryUsed() int64 { return s.rest.MemoryUsed() }
 
-// Swap serves other types, which Application.Load has compiled.
+const (
+	// swapPatience is the time after which a swap reports its progress, and swapEvery
+	// how often the log has it.
+	swapPatience = time.Second
+	swapEvery    = 10 * time.Second
+)
+
+// Swap serves other types, which Application.Load has compiled. If that takes longer than
+// a second, the log and /readyz show its progress.
 func (s *Server) Swap(ctx context.Context, types *schema.Registry) error {
 	if s.options.Sealer == nil && typeWithSecrets(types) != "" {
 		return errNoSealer
 	}
-	return s.engine.Swap(ctx, types)
+	steps := &progress.Steps{}
+	steps.Step("preparing the store for the schemas")
+	end := progress.While(swapPatience, swapEvery, func(took time.Duration) {
+		steps.Log(s.options.Log)
+		s.swapping.Store(steps)
+		s.options.Log.Info("loading the schemas", slog.String("step", steps.String()), slog.Duration("took", took))
+	})
+	defer s.swapping.CompareAndSwap(steps, nil)
+	defer end()
+	return s.engine.Swap(store.WithProgress(ctx, steps), types)
+}
+
+// notes are those of Options, and the progress of a swap.
+func (s *Server) notes() map[string]string {
+	notes := map[string]string{}
+	if s.options.Notes != nil {
+		maps.Copy(notes, s.options.Notes())
+	}
+	if steps := s.swapping.Load(); steps != nil {
+		notes["reload"] = steps.String()
+	}
+	return notes
 }
 
 // Drain makes /readyz answer 503 from now on, while everything else is served.

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/mattn/go-isatty"
 
+	"marquee/engine/progress"
 	"marquee/engine/transfer"
 )
 
@@ -129,19 +129,5 @@ func printable(text string) string {
 	}, text)
 }
 
-// counted returns a number with a noun, in the plural if need be.
-func counted(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return grouped(n) + " " + noun
-}
-
-// grouped writes a number with its thousands apart.
-func grouped(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+// counted and grouped write numbers.
+var counted, grouped = progress.Counted, progress.Grouped

@@ -42,8 +42,5 @@ func (s *service) notes() map[string]string {
 	if noted, ok := s.Store().(interface{ Note() string }); ok && noted.Note() != "" {
 		notes["store"] = noted.Note()
 	}
-	if len(notes) == 0 {
-		return nil
-	}
 	return notes
 }

@@ -15,13 +15,14 @@ import (
 
 // reload reads the schemas again and serves them if they have no mistakes. A set with
 // a mistake is refused as a whole, and the previous one remains, as it does while the
-// folder does not exist. It reports whether to try again, because of the store.
-func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedFlags, log *slog.Logger) (again bool) {
+// folder does not exist. It reports whether to try again, because of the store or of the
+// objects in it. A reload that tries again does not log what the log has already.
+func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedFlags, log *slog.Logger, again bool) (pending bool) {
 	registry, set, err := f.load(s.application)
 	if err == nil {
 		err = s.Swap(ctx, registry)
 	}
-	_, again = store.CodeOf(err)
+	_, pending = store.CodeOf(err)
 	served := registry != nil && s.Engine().Registry() == registry
 	var left error
 	if served {
@@ -34,16 +35,20 @@ func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedF
 	case served && err != nil: // the values of new secrets are sealed after the set is served
 		s.note = "served, but not all stored secrets are encrypted yet; retrying"
 		log.Warn("schemas loaded, but not all stored secrets are encrypted yet; retrying", slog.String("cause", err.Error()))
-		again = true
-	case again:
+		pending = true
+	case pending:
 		s.note = "not served yet, the previous ones remain: the store is not ready (see the log); retrying"
 		log.Warn("the schemas cannot be served yet; the previous ones remain; retrying", slog.String("cause", err.Error()))
 	case errors.Is(err, folder.ErrNotFound):
 		s.note = "the folder " + filepath.Base(f.Schemas) + " does not exist; the last set is served"
 		log.Error("the folder of schemas does not exist; the last set is served", slog.String("folder", f.Schemas))
 	case err != nil:
-		s.note = "refused, the previous ones remain: " + withoutPaths(err.Error(), f.Schemas)
-		log.Error("the schemas were refused; the previous ones remain", slog.String("reason", err.Error()))
+		pending = passing(err)
+		s.note = "refused, the previous ones remain: " + publicReason(err, f.Schemas)
+		if !again || s.refused != err.Error() {
+			log.Error("the schemas were refused; the previous ones remain", slog.String("reason", err.Error()))
+		}
+		s.refused = err.Error()
 	default:
 		s.note = ""
 		log.Info("schemas loaded", slog.Int("types", len(registry.Types())))
@@ -52,13 +57,29 @@ func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedF
 			log.Warn("the new set of schemas leaves out types that the store has objects of", slog.String("reason", left.Error()))
 		}
 	}
-	return again
+	return pending
 }
 
 // isRefusal reports whether an error lists mistakes in schemas.
 func isRefusal(err error) bool {
 	var problems schema.Problems
 	return errors.As(err, &problems)
+}
+
+// passing reports whether a refusal may pass by itself, because of stored objects.
+func passing(err error) bool {
+	var problems schema.Problems
+	return errors.As(err, &problems) && problems.Passing()
+}
+
+// publicReason returns a refusal for /readyz, which anybody can read: without the path of
+// the folder and the ids of objects, which the log has.
+func publicReason(err error, folder string) string {
+	var problems schema.Problems
+	if errors.As(err, &problems) {
+		err = problems.Public()
+	}
+	return withoutPaths(err.Error(), folder)
 }
 
 // startWithKept serves the set that was accepted last in place of a refused one. The
@@ -79,7 +100,8 @@ func (s *service) startWithKept(ctx context.Context, f *storeFlags, options marq
 		return err
 	}
 	when := accepted.Format(time.RFC3339)
-	s.note = "refused at the start; the set that was accepted last, at " + when + ", is served: " + withoutPaths(refusal.Error(), f.Schemas)
+	s.refused, s.pending = refusal.Error(), passing(refusal)
+	s.note = "refused at the start; the set that was accepted last, at " + when + ", is served: " + publicReason(refusal, f.Schemas)
 	f.logger().Warn("the schemas were refused; the set that was accepted last is served", slog.String("accepted", when), slog.String("reason", refusal.Error()))
 	return nil
 }

@@ -55,13 +55,13 @@ func TestReloadIsTriedAgain(t *testing.T) {
 			end(err)
 		}
 	}()
-	w.Follow(ended, nil, func() bool {
-		again := s.reload(ctx, flags, &unservedFlags{}, log)
+	w.Follow(ended, nil, false, func(again bool) bool {
+		pending := s.reload(ctx, flags, &unservedFlags{}, log, again)
 		notes = append(notes, fmt.Sprint(s.notes()))
-		if !again {
+		if !pending {
 			end(served)
 		}
-		return again
+		return pending
 	})
 	if cause := context.Cause(ended); cause != served {
 		t.Fatal(cause)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"marquee/engine/progress"
 	"marquee/engine/store/mongo"
 )
 
@@ -28,7 +29,7 @@ func (c *initReplicaSetCommand) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Wait)
 	defer cancel()
 	set, err := mongo.InitReplicaSet(ctx, mongo.ReplicaSetOptions{URI: c.Store, Member: c.Member, AdminPassword: c.AdminPassword,
-		Waiting: func(name string) func() { return whileWaiting(everyWaiting, sayWaiting(name)) }})
+		Waiting: func(name string) func() { return progress.While(firstWaiting, everyWaiting, sayWaiting(name)) }})
 	switch {
 	case errors.Is(err, mongo.ErrURI):
 		return errors.New("--store is not a MongoDB URI; in its user and password, all characters except letters and digits must be percent-encoded")

@@ -43,7 +43,7 @@ func (c *lintCommand) Run() error {
 	for _, name := range opened.Unread() {
 		fmt.Fprintf(os.Stderr, "marquee: warning: the folder %s is not read: only %s is\n", filepath.Join(c.Dir, name), folder.Common)
 	}
-	_, err = c.application().Load(schema.Source{Name: c.Dir, FS: opened})
+	registry, err := c.application().Load(schema.Source{Name: c.Dir, FS: opened})
 	var problems schema.Problems
 	if errors.As(err, &problems) {
 		for _, problem := range problems {
@@ -52,7 +52,7 @@ func (c *lintCommand) Run() error {
 		return errors.New(counted(int64(len(problems)), "mistake"))
 	}
 	if err == nil {
-		fmt.Printf("%s, no mistakes\n", counted(int64(n), "schema"))
+		fmt.Printf("%s, no mistakes\ndigest: %s\n", counted(int64(n), "schema"), registry.Digest())
 	}
 	return err
 }

@@ -230,7 +230,9 @@ func (c *serveCommand) followSchemas(ctx context.Context, s *service, watcher *f
 	go func() {
 		defer close(ended)
 		if watcher != nil {
-			watcher.Follow(ctx, c.hangups, func() bool { return s.reload(ctx, &c.storeFlags, &c.unservedFlags, log) })
+			watcher.Follow(ctx, c.hangups, s.pending, func(again bool) bool {
+				return s.reload(ctx, &c.storeFlags, &c.unservedFlags, log, again)
+			})
 			return
 		}
 		for {

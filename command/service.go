@@ -81,6 +81,10 @@ type service struct {
 
 	mu   sync.Mutex
 	note string // what is wrong with the folder of schemas, for /readyz
+	// refused is the reason why the folder of schemas was refused last, and pending
+	// reports whether the refusal at the start may pass by itself.
+	refused string
+	pending bool
 }
 
 // open opens the store, which is made if it does not exist, and serves the

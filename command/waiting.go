@@ -3,7 +3,6 @@ package command
 import (
 	"fmt"
 	"os"
-	"sync"
 	"time"
 )
 
@@ -14,27 +13,6 @@ const (
 	// everyStarting is for a store that is being opened.
 	everyStarting = 10 * time.Second
 )
-
-// whileWaiting calls say at first soon, and then at each interval, with the time since
-// it was called, until the function that it returns is called.
-func whileWaiting(every time.Duration, say func(waited time.Duration)) (answered func()) {
-	begun, done, ended := time.Now(), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for next := firstWaiting; ; next = every {
-			select {
-			case <-done:
-				return
-			case <-time.After(next):
-				say(time.Since(begun).Round(100 * time.Millisecond))
-			}
-		}
-	}()
-	return sync.OnceFunc(func() {
-		close(done)
-		<-ended
-	})
-}
 
 // sayWaiting says on standard error what is waited for.
 func sayWaiting(name string) func(waited time.Duration) {

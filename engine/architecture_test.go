@@ -42,6 +42,7 @@ var arrows = map[string][]string{
 	"engine/access":                {"engine/document", "engine/catalog", "engine/query", "engine/schema", "engine/store"},
 	"engine/history":               {"engine/document", "engine/message", "engine/store"},
 	"engine/parallel":              {},
+	"engine/progress":              {},
 	"engine/turn":                  {},
 	"engine/budget":                {"engine/message", "engine/turn"},
 	"engine/generations":           {},

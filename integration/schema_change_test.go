@@ -118,7 +118,7 @@ func testSchemaAsksForMore(t *testing.T, fresh newStore) {
 }
 
 // TestSchemaRefusedByObjects serves a schema whose unique property is not
-// unique among the stored objects: it is refused by name, and the one before
+// unique among the stored objects: it is refused with the objects, and the one before
 // stays. Once the objects differ, it is taken.
 func TestSchemaRefusedByObjects(t *testing.T) { eachStore(t, testSchemaRefusedByObjects) }
 
@@ -134,7 +134,7 @@ func testSchemaRefusedByObjects(t *testing.T, fresh newStore) {
 	s.must(token, http.MethodPost, "/api/v1/venues?context=main", `[{"id": "a", "code": "x"}, {"id": "b", "code": "x"}]`, http.StatusOK)
 	err = s.swap(e, venues(`, "unique": ["code"]`))
 	var problems schema.Problems
-	if !errors.As(err, &problems) || !strings.Contains(err.Error(), `schemas/venues.json#/x-resource/unique: code cannot be unique: the objects "a" and "b" have the same value`) {
+	if !errors.As(err, &problems) || !strings.Contains(err.Error(), `schemas/venues.json#/x-resource/unique: code cannot be unique: stored objects have the same value: "a" and "b" (network "main") (change`) {
 		t.Fatal(err)
 	}
 	s.must(token, http.MethodPost, "/api/v1/venues/c?context=main", `{"code": "x"}`, http.StatusCreated)
@@ -269,4 +269,67 @@ func testSchemaChangeReports(t *testing.T, fresh newStore) {
 	if i := slices.Index(made.reported, "indexing venues"); i < 0 || !slices.Contains(made.reported[i:], "+3") {
 		t.Errorf("reported is %q", made.reported)
 	}
+}
+
+// TestSchemaDuplicates makes properties unique that many objects share: all groups are
+// named at once, with their networks, as far as they are described.
+func TestSchemaDuplicates(t *testing.T) { eachStore(t, testSchemaDuplicates) }
+
+func testSchemaDuplicates(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
+	s.stop()
+	s.schemas = []fs.FS{venues("")}
+	e := s.start()
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.must(token, http.MethodPost, "/api/v1/networks/other", `{"name": "Other"}`, http.StatusCreated)
+	var list []string
+	for i := range 13 {
+		list = append(list, fmt.Sprintf(`{"id": "a%02d", "code": "crowd", "name": "n%d"}`, i, i))
+	}
+	for i := range 25 {
+		list = append(list, fmt.Sprintf(`{"id": "b%02d", "code": "c%d", "name": "n%d"}`, i, i, i+100), fmt.Sprintf(`{"id": "d%02d", "code": "c%d", "name": "n%d"}`, i, i, i+200))
+	}
+	body := "[" + strings.Join(list, ",") + "]"
+	s.must(token, http.MethodPost, "/api/v1/venues?context=main", body, http.StatusOK)
+	s.must(token, http.MethodPost, "/api/v1/venues?context=other", `[{"id": "x", "name": "n1"}, {"id": "y", "name": "n1"}, {"id": "z", "name": "n2"}]`, http.StatusOK)
+	var problems schema.Problems
+	if err = s.swap(e, venues(`, "unique": ["name", "code"]`)); !errors.As(err, &problems) || !problems.Passing() || len(problems) != 2 {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		switch {
+		case strings.HasPrefix(p.Text, "name "):
+			if want := []string{`"x" and "y" (network "other")`}; !slices.Equal(p.Objects, want) {
+				t.Errorf("the objects with a name are %q", p.Objects)
+			}
+		case len(p.Objects) != 21 || p.Objects[0] != `"a00", "a01", "a02", "a03", "a04", "a05", "a06", "a07", "a08", "a09" and 3 others (network "main")` ||
+			p.Objects[1] != `"b00" and "d00" (network "main")` || p.Objects[20] != "and more":
+			t.Errorf("the objects with a code are %d: %q", len(p.Objects), p.Objects)
+		}
+	}
+	if text := problems.Public().Error(); strings.Contains(text, "main") || strings.Contains(text, `"x"`) || !strings.Contains(text, "code cannot be unique") {
+		t.Errorf("the public reason is %s", text)
+	}
+	// As long as each group is there, all is found again without a visit of the objects.
+	s.must(token, http.MethodPost, "/api/v1/venues/d24?context=main", `{"code": "own"}`, http.StatusOK)
+	if again := s.swap(e, venues(`, "unique": ["name", "code"]`)); again == nil || again.Error() != err.Error() {
+		t.Errorf("tried again: %v", again)
+	}
+	// With one less, the others are.
+	s.must(token, http.MethodPost, "/api/v1/venues/d00?context=main", `{"code": "other"}`, http.StatusOK)
+	if err = s.swap(e, venues(`, "unique": ["code"]`)); !errors.As(err, &problems) || len(problems) != 1 || slices.Contains(problems[0].Objects, `"b00" and "d00" (network "main")`) {
+		t.Fatal(err)
+	}
+	for i := range list {
+		list[i] = strings.NewReplacer(`"crowd"`, fmt.Sprintf(`"own%d"`, i), `"code": "c`, fmt.Sprintf(`"code": "own%d-`, i)).Replace(list[i])
+	}
+	s.must(token, http.MethodPost, "/api/v1/venues?context=main", "["+strings.Join(list, ",")+"]", http.StatusOK)
+	if err := s.swap(e, venues(`, "unique": ["code"]`)); err != nil {
+		t.Fatal(err)
+	}
+	s.must(token, http.MethodPost, "/api/v1/venues/new?context=main", `{"code": "own1"}`, http.StatusUnprocessableEntity)
+	s.must(token, http.MethodPost, "/api/v1/venues/new?context=other", `{"code": "own1"}`, http.StatusCreated)
 }

@@ -129,7 +129,7 @@ func TestFollow(t *testing.T) {
 	var again atomic.Bool
 	go func() {
 		defer close(ended)
-		w.Follow(ctx, hangups, func() bool {
+		w.Follow(ctx, hangups, false, func(bool) bool {
 			select {
 			case changed <- true:
 			case <-ctx.Done():

@@ -85,39 +85,44 @@ func (w *Watcher) concerns(event fsnotify.Event) bool {
 	return in == w.target || in == filepath.Join(w.target, Common) || slices.Contains(w.steps, event.Name)
 }
 
-// A set of schemas that the store could not be made ready for is tried again
+// A set of schemas that could not be served because of the store is tried again
 // after firstRetry, and then after twice as long each time, up to lastRetry.
 const (
 	firstRetry = 500 * time.Millisecond
 	lastRetry  = time.Minute
 )
 
-// Follow calls changed whenever the folder has changed and is quiet again, after each
-// signal, and again later if changed returns true. It returns when ctx has ended and
-// changed is not running.
-func (w *Watcher) Follow(ctx context.Context, hangups <-chan os.Signal, changed func() (again bool)) {
-	quiet := time.NewTimer(settle)
-	quiet.Stop()
-	retry := firstRetry
+// Follow calls reload whenever the folder has changed and is quiet again, after each
+// signal, and once more later if reload returns true, or pending is true at the beginning;
+// again reports whether nothing has happened since. It returns when ctx has ended and
+// reload is not running.
+func (w *Watcher) Follow(ctx context.Context, hangups <-chan os.Signal, pending bool, reload func(again bool) (pending bool)) {
+	quiet, retry, again := time.NewTimer(firstRetry), 2*firstRetry, true
+	if !pending {
+		quiet.Stop()
+	}
+	happened := func(settle time.Duration) {
+		retry, again = firstRetry, false
+		quiet.Reset(settle)
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case event := <-w.notify.Events:
 			if w.concerns(event) {
-				retry = firstRetry
-				quiet.Reset(settle)
+				happened(settle)
 			}
 		case <-hangups:
 			w.log.Info("SIGHUP: reading the schemas again")
-			retry = firstRetry
-			quiet.Reset(0)
+			happened(0)
 		case err := <-w.notify.Errors: // some events were lost
 			w.log.Warn("the folder of schemas cannot be watched", slog.String("cause", err.Error()))
-			quiet.Reset(settle)
+			happened(settle)
 		case <-quiet.C:
 			w.arm() // before the files are read, so that no change is missed
-			if changed() {
+			if reload(again) {
+				again = true
 				quiet.Reset(retry)
 				retry = min(2*retry, lastRetry)
 			}

@@ -3,6 +3,7 @@ package rest
 import (
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // APIPolicy is the Content-Security-Policy of every response whose route has no other:
@@ -16,6 +17,18 @@ var securityHeaders = map[string]string{
 	"Content-Security-Policy":      APIPolicy,
 	"Referrer-Policy":              "no-referrer",
 	"Cross-Origin-Resource-Policy": "same-origin",
+}
+
+// schemasHeader holds the digest of the set of schemas that is served (Registry.Digest).
+const schemasHeader = "Marquee-Schemas"
+
+// nameSchemas sets the header of the schemas in a response of the API, of the operator,
+// and to the readiness check: what the schemas have no part in, such as a delivered file,
+// may be cached for longer than they are served.
+func (s *Server) nameSchemas(header http.Header, path string) {
+	if s.Engine != nil && (path == readyPath || strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/operator/")) {
+		header.Set(schemasHeader, s.Engine.Registry().Digest())
+	}
 }
 
 // secure sets the headers of every response. Strict-Transport-Security is for

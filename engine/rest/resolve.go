@@ -19,13 +19,14 @@ import (
 const (
 	apiPath    = "/api/v1/"
 	healthPath = "/healthz"
+	readyPath  = "/readyz"
 )
 
 // ownRoutes are the routes of every server.
 func (s *Server) ownRoutes() []Route {
 	return []Route{
 		{Path: healthPath, Methods: readMethods, Public: true, Unlimited: true, Serve: s.health},
-		{Path: "/readyz", Methods: readMethods, Public: true, Unlimited: true, Serve: s.ready},
+		{Path: readyPath, Methods: readMethods, Public: true, Unlimited: true, Serve: s.ready},
 		{Path: apiPath + "batch", Methods: writeMethods, Serve: (*Call).batch},
 		{Path: apiPath + "audit", Methods: readMethods, Serve: (*Call).history},
 		{Path: apiPath + "notifications", Methods: readMethods, Serve: (*Call).notifications},
@@ -143,6 +144,7 @@ func (s *Server) answer(c *gin.Context, run func(*Call) error) {
 	r := &Call{s: s, c: c}
 	r.unbound = engine.WithDoubt(c.Request.Context(), &r.doubt)
 	r.attribute()
+	s.nameSchemas(c.Writer.Header(), c.Request.URL.Path)
 	defer r.close()
 	err := run(r)
 	if r.doubt.Load() {

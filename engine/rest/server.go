@@ -198,9 +198,9 @@ func (s *Server) ready(r *Call) error {
 		e.RetryAfter = 5 * time.Second
 		return e
 	}
-	answer := map[string]any{"status": "ready"}
+	answer := map[string]any{"status": "ready", "schemas": s.Engine.Registry().Digest()}
 	if s.Notes != nil {
-		if notes := s.Notes(); notes != nil {
+		if notes := s.Notes(); len(notes) > 0 {
 			answer["notes"] = notes
 		}
 	}

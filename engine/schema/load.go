@@ -42,5 +42,5 @@ func LoadWith(options Options, sources ...Source) (*Registry, error) {
 	if len(l.problems) > 0 {
 		return nil, l.sorted()
 	}
-	return newRegistry(types, l.shared(), l.options.Messages, declared)
+	return newRegistry(types, l.shared(), l.options.Messages, declared, l.digest())
 }

@@ -1,6 +1,9 @@
 package schema
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -70,8 +73,29 @@ func (l *loader) reported(f *file, pointer string) bool {
 func (l *loader) sorted() Problems {
 	l.number()
 	slices.SortFunc(l.problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(l.problems)
+	return slices.CompactFunc(l.problems, func(a, b Problem) bool { return a.String() == b.String() })
 }
+
+// digest is what Registry.Digest returns. The folder of a file does not matter.
+func (l *loader) digest() string {
+	hash := sha256.New()
+	add := func(texts ...string) {
+		for _, text := range texts {
+			fmt.Fprintf(hash, "%d %s\n", len(text), text)
+		}
+	}
+	for _, f := range l.inOrder() {
+		add(f.url, string(f.data))
+	}
+	add(l.options.DefaultPermission)
+	for _, list := range [][]string{l.options.Permissions, l.options.Paths} {
+		add(slices.Sorted(slices.Values(list))...)
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:digestBytes])
+}
+
+// digestBytes is how much of a hash makes a digest.
+const digestBytes = 16
 
 // inOrder returns the files sorted by URL.
 func (l *loader) inOrder() []*file {

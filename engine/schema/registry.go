@@ -15,6 +15,7 @@ type Registry struct {
 	names     []string
 	shared    map[string]map[string]any
 	catalogue *message.Catalogue
+	digest    string
 }
 
 // Type finds a type by its name.
@@ -39,6 +40,10 @@ func (r *Registry) Shared() map[string]map[string]any { return r.shared }
 // Catalogue returns the catalogue of all messages that the service can send.
 func (r *Registry) Catalogue() *message.Catalogue { return r.catalogue }
 
+// Digest identifies the set: it is the same for the same files and options, wherever they
+// were read, and another one if anything in a file differs.
+func (r *Registry) Digest() string { return r.digest }
+
 // Problem is a mistake in a schema file.
 type Problem struct {
 	// File and Pointer, a JSON Pointer, are the location.
@@ -47,6 +52,8 @@ type Problem struct {
 	Line int
 	// Text describes the mistake, Cure how to correct it.
 	Text, Cure string
+	// Objects describe the stored objects that are at fault, or groups of them.
+	Objects []string
 }
 
 // String returns the problem on one line.
@@ -56,6 +63,9 @@ func (p Problem) String() string {
 		text += "#" + p.Pointer
 	}
 	text += ": " + p.Text
+	if len(p.Objects) > 0 {
+		text += ": " + strings.Join(p.Objects, "; ")
+	}
 	if p.Cure != "" {
 		text += " (" + p.Cure + ")"
 	}
@@ -77,12 +87,27 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func newRegistry(types []*Type, shared map[string]map[string]any, messages *message.Catalogue, declared []*message.Definition) (*Registry, error) {
+// Passing reports whether the problems can pass without a change of the schemas, because
+// one of them is that of stored objects.
+func (p Problems) Passing() bool {
+	return slices.ContainsFunc(p, func(problem Problem) bool { return len(problem.Objects) > 0 })
+}
+
+// Public returns the problems without the stored objects, for those who may not see them.
+func (p Problems) Public() Problems {
+	public := slices.Clone(p)
+	for i := range public {
+		public[i].Objects = nil
+	}
+	return public
+}
+
+func newRegistry(types []*Type, shared map[string]map[string]any, messages *message.Catalogue, declared []*message.Definition, digest string) (*Registry, error) {
 	catalogue, err := messages.With(declared...)
 	if err != nil {
 		return nil, Problems{{File: "schemas", Text: err.Error(), Cure: "give each code one text"}}
 	}
-	r := &Registry{types: map[string]*Type{}, shared: shared, catalogue: catalogue}
+	r := &Registry{types: map[string]*Type{}, shared: shared, catalogue: catalogue, digest: digest}
 	for _, t := range types {
 		r.types[t.Name] = t
 		r.names = append(r.names, t.Name)

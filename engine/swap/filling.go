@@ -3,7 +3,6 @@ package swap
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -24,10 +23,13 @@ func (e *Swapper) fillAll(ctx context.Context, l *lease, todo []reindexing, fill
 	for _, r := range todo {
 		lacks[r.t.Name] = r
 	}
+	if err := e.checkDuplicates(ctx, todo); err != nil {
+		return err
+	}
 	names := slices.Sorted(maps.Keys(lacks))
 	err := e.beginFilling(ctx, l, names, lacks)
-	for i := 0; i < len(todo) && err == nil; i++ {
-		err = e.fill(ctx, todo[i])
+	if err == nil {
+		err = e.fillEach(ctx, todo)
 	}
 	if err == nil && filled != nil {
 		err = e.changeIndexings(ctx, l, names, filled)
@@ -73,17 +75,44 @@ func (e *Swapper) forget(ctx context.Context, l *lease, collection string, k *ca
 	return e.Store.Forget(ctx, collection, k.Terms, k.Unique)
 }
 
-// fill gives all objects of a type the keys that they lack.
-func (e *Swapper) fill(ctx context.Context, r reindexing) error {
+// fillEach gives the objects of types the keys that they lack. Once there are
+// duplicates, only types that can have more of them are visited.
+func (e *Swapper) fillEach(ctx context.Context, todo []reindexing) error {
+	var problems schema.Problems
+	for _, r := range todo {
+		if len(problems) > 0 && len(r.lacks.Unique) == 0 {
+			continue
+		}
+		d, err := e.fill(ctx, r)
+		if err != nil {
+			return err
+		}
+		if found := d.problems(); len(found) > 0 {
+			e.duplicates[r.t.Name], problems = d, append(problems, found...)
+		}
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
+// fill gives all objects of a type the keys that they lack. Of those that share a value
+// which is to become unique, the first has it.
+func (e *Swapper) fill(ctx context.Context, r reindexing) (*duplicates, error) {
 	store.Step(ctx, "indexing "+r.t.Name)
 	lacks := &catalog.Indexing{Searches: r.searches, Teams: r.teams, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
 	lacks.Prepare()
-	return walk.Collection(ctx, e.Store, r.t.Name, func(tx store.Tx, records []*store.Record) error {
+	d := newDuplicates(r.t)
+	var found []sharing // by the step, which may run several times
+	err := walk.Steps(ctx, e.Store, r.t.Name, func(tx store.Tx, records []*store.Record) (err error) {
 		if err := e.checkFilling(ctx, tx, r); err != nil {
 			return err
 		}
-		return index(ctx, tx, r.t, lacks, records)
-	})
+		found, err = index(ctx, tx, r.t, lacks, records)
+		return err
+	}, func() { d.add(found) })
+	return d, err
 }
 
 // checkFilling fails when the type is no longer noted as being filled, because the
@@ -102,11 +131,12 @@ func (e *Swapper) checkFilling(ctx context.Context, s store.Snapshot, r reindexi
 	return err
 }
 
-// index gives some objects the keys that they lack.
-func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Indexing, records []*store.Record) error {
+// index gives some objects the keys that they lack, except unique values that others
+// have claimed, which it returns.
+func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Indexing, records []*store.Record) ([]sharing, error) {
 	owners, err := ownersOf(ctx, tx, lacks, records)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var entries []store.Entry
 	var claims []store.Claim
@@ -114,7 +144,7 @@ func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Inde
 	for _, r := range records {
 		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		entry := store.Entry{Key: r.Key}
 		entry.Terms, _ = lacks.DiffTerms(object, nil)
@@ -131,11 +161,9 @@ func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Inde
 	}
 	claimed, err := tx.Claims(ctx, claims)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := checkOwners(t, entries, claimed); err != nil {
-		return err
-	}
+	shared := claim(entries, claimed)
 	for i := range entries {
 		for _, shared := range forms[entries[i].Key] {
 			if claim, ok := catalog.FreeForm(shared, claimed, entries[i].ID); ok {
@@ -146,9 +174,9 @@ func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Inde
 	}
 	entries = slices.DeleteFunc(entries, func(entry store.Entry) bool { return len(entry.Terms)+len(entry.Claims) == 0 })
 	if len(entries) == 0 {
-		return nil
+		return shared, nil
 	}
-	return tx.Index(ctx, t.Name, entries)
+	return shared, tx.Index(ctx, t.Name, entries)
 }
 
 // ownersOf returns the owner terms of records.
@@ -164,21 +192,23 @@ func ownersOf(ctx context.Context, s store.Snapshot, n *catalog.Indexing, record
 	return catalog.OwnerTerms(keys, objects, catalog.ReadStored(ctx, s))
 }
 
-// checkOwners refuses objects that share a unique value and drops the claims that are
-// held already.
-func checkOwners(t *schema.Type, entries []store.Entry, owners map[store.Claim]string) error {
+// claim gives objects the claims that nobody holds, and drops all others from their
+// entries. It returns those that other objects hold.
+func claim(entries []store.Entry, owners map[store.Claim]string) (shared []sharing) {
 	for i := range entries {
 		entry := &entries[i]
-		entry.Claims = slices.DeleteFunc(entry.Claims, func(claim store.Claim) bool { return owners[claim] == entry.ID })
-		for _, claim := range entry.Claims {
-			if other, taken := owners[claim]; taken {
-				return schema.Problems{{File: t.File, Pointer: "/x-resource/unique", Cure: "change one of them, or leave the property out",
-					Text: fmt.Sprintf("%s cannot be unique: the objects %q and %q have the same value", claim.Property, other, entry.ID)}}
+		entry.Claims = slices.DeleteFunc(entry.Claims, func(claim store.Claim) bool {
+			owner, taken := owners[claim]
+			switch {
+			case !taken:
+				owners[claim] = entry.ID
+			case owner != entry.ID:
+				shared = append(shared, sharing{claim, owner, entry.ID})
 			}
-			owners[claim] = entry.ID
-		}
+			return taken
+		})
 	}
-	return nil
+	return shared
 }
 
 // Repair gives all objects the terms and claims that they lack. It changes no object
@@ -191,8 +221,14 @@ func (e *Swapper) Repair(ctx context.Context) error {
 				_, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 				return err != nil
 			})
-			if err := index(ctx, tx, t, n, records); err != nil {
+			shared, err := index(ctx, tx, t, n, records)
+			if err != nil {
 				return err
+			}
+			if len(shared) > 0 {
+				d := newDuplicates(t)
+				d.add(shared)
+				return d.problems()
 			}
 			return disown(ctx, tx, t, n, records)
 		})

@@ -27,13 +27,15 @@ type Swapper struct {
 	swapping sync.Mutex
 	// retired is when each retired key was first met; swapping guards it.
 	retired map[string]time.Time
+	// duplicates were found by the last fill, by type; swapping guards them.
+	duplicates map[string]*duplicates
 	// outdated is the result of Outdated.
 	outdated atomic.Pointer[[]string]
 }
 
 // New returns a swapper. Internal are collections besides those of the types.
 func New(c *catalog.Catalog, internal []store.Collection) *Swapper {
-	return &Swapper{Catalog: c, internal: internal}
+	return &Swapper{Catalog: c, internal: internal, duplicates: map[string]*duplicates{}}
 }
 
 // Swap prepares the store for a new registry and then serves it. Meanwhile reads and

@@ -23,6 +23,11 @@ const (
 // as many records; any other error ends the walk. It reports the records to the
 // store.Progress of the context.
 func Collection(ctx context.Context, s store.Store, collection string, step func(tx store.Tx, records []*store.Record) error) error {
+	return Steps(ctx, s, collection, step, func() {})
+}
+
+// Steps is Collection with a function that is called after the last run of each step.
+func Steps(ctx context.Context, s store.Store, collection string, step func(tx store.Tx, records []*store.Record) error, done func()) error {
 	p := &stepping{collection: collection, pace: Pace{Target: StepTime, Size: FirstStep, Max: maxStep}, step: step}
 	for {
 		p.runs = 0
@@ -31,6 +36,7 @@ func Collection(ctx context.Context, s store.Store, collection string, step func
 			return err
 		}
 		p.end()
+		done()
 		store.Advance(ctx, p.met)
 	}
 }
