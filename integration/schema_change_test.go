@@ -287,7 +287,7 @@ func testSchemaDuplicates(t *testing.T, fresh newStore) {
 	s.must(token, http.MethodPost, "/api/v1/networks/other", `{"name": "Other"}`, http.StatusCreated)
 	var list []string
 	for i := range 13 {
-		list = append(list, fmt.Sprintf(`{"id": "a%02d", "code": "crowd", "name": "n%d"}`, i, i))
+		list = append(list, fmt.Sprintf(`{"id": "a%02d", "code": "people", "name": "n%d"}`, i, i))
 	}
 	for i := range 25 {
 		list = append(list, fmt.Sprintf(`{"id": "b%02d", "code": "c%d", "name": "n%d"}`, i, i, i+100), fmt.Sprintf(`{"id": "d%02d", "code": "c%d", "name": "n%d"}`, i, i, i+200))
@@ -324,7 +324,7 @@ func testSchemaDuplicates(t *testing.T, fresh newStore) {
 		t.Fatal(err)
 	}
 	for i := range list {
-		list[i] = strings.NewReplacer(`"crowd"`, fmt.Sprintf(`"own%d"`, i), `"code": "c`, fmt.Sprintf(`"code": "own%d-`, i)).Replace(list[i])
+		list[i] = strings.NewReplacer(`"people"`, fmt.Sprintf(`"own%d"`, i), `"code": "c`, fmt.Sprintf(`"code": "own%d-`, i)).Replace(list[i])
 	}
 	s.must(token, http.MethodPost, "/api/v1/venues?context=main", "["+strings.Join(list, ",")+"]", http.StatusOK)
 	if err := s.swap(e, venues(`, "unique": ["code"]`)); err != nil {

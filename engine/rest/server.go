@@ -198,7 +198,7 @@ func (s *Server) ready(r *Call) error {
 		e.RetryAfter = 5 * time.Second
 		return e
 	}
-	answer := map[string]any{"status": "ready", "schemas": s.Engine.Registry().Digest()}
+	answer := map[string]any{"status": "ready", "schemas": r.Header().Get(schemasHeader)}
 	if s.Notes != nil {
 		if notes := s.Notes(); len(notes) > 0 {
 			answer["notes"] = notes
