@@ -87,7 +87,7 @@ reloads: ## change schemas for five minutes while clients write, on each store
 	MARQUEE_RELOADS=5m $(GO) test -count 1 -v -run 'ReloadsOfModel' -timeout 30m ./integration
 
 siege: ## attack the service beside an honest client, on each store, and send it more than it has memory for; judges memory and times
-	MARQUEE_SIEGE=1 $(GO) test -count 1 -v -run 'TestSiege|TestSegmentsMemory|TestUploadMemory' -timeout 60m ./integration
+	MARQUEE_SIEGE=1 $(GO) test -count 1 -v -run 'TestSiege|TestSegmentsMemory|TestUploadMemory|TestGoneServer' -timeout 60m ./integration
 
 interference: ## a million requests to each of two worlds that their sender cannot distinguish, on each store
 	MARQUEE_INTERFERENCE=1000000 MARQUEE_VISIBILITY=3000 $(GO) test -count 1 -v -run 'TestNonInterference|TestVisibilityModel' -timeout 600m ./integration

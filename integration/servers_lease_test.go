@@ -57,9 +57,9 @@ type sleeper struct {
 	forgot bool
 }
 
-func (s *sleeper) Settle(ctx context.Context) error {
+func (s *sleeper) Settle(ctx context.Context, at time.Time) error {
 	s.asleep()
-	return s.Store.Settle(ctx)
+	return s.Store.Settle(ctx, at)
 }
 
 func (s *sleeper) Forget(ctx context.Context, collection string, terms, properties []string) error {

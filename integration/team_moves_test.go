@@ -6,10 +6,13 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"marquee/engine"
+	"marquee/engine/catalog"
+	"marquee/engine/query"
 	"marquee/engine/store"
 	"marquee/integration/mongodb"
 )
@@ -255,15 +258,86 @@ func testTeamChangeMeetsWrites(c *conversation, other *service) {
 	}
 }
 
-// settleWatch reports each wait for open transactions when it begins.
+// settleWatch reports each wait for open transactions when it begins, and counts how often
+// the queue has been read.
 type settleWatch struct {
 	store.Store
 	begun chan struct{}
+	looks atomic.Int64
 }
 
-func (s *settleWatch) Settle(ctx context.Context) error {
+func (s *settleWatch) Settle(ctx context.Context, at time.Time) error {
 	s.begun <- struct{}{}
-	return s.Store.Settle(ctx)
+	return s.Store.Settle(ctx, at)
+}
+
+func (s *settleWatch) Read(ctx context.Context, fn func(store.Snapshot) error) error {
+	var looked atomic.Bool
+	err := s.Store.Read(ctx, func(v store.Snapshot) error { return fn(&watchedSnapshot{v, &looked}) })
+	if looked.Load() {
+		s.looks.Add(1)
+	}
+	return err
+}
+
+type watchedSnapshot struct {
+	store.Snapshot
+	looked *atomic.Bool
+}
+
+func (v *watchedSnapshot) Find(ctx context.Context, q query.Query, yield func(*store.Record) error) error {
+	if q.Collection == catalog.FollowUps {
+		v.looked.Store(true)
+	}
+	return v.Snapshot.Find(ctx, q, yield)
+}
+
+// watched starts a server with members of teams and n more advertisers, adv0 and so on,
+// each with an order, o0 and so on. Follow starts to work on the queue.
+func watched(t *testing.T, n int) (c, bert *conversation, watch *settleWatch, follow func()) {
+	t.Helper()
+	mongodb.Need(t)
+	watch = &settleWatch{begun: make(chan struct{}, 100)}
+	s := startNew(&service{tb: t, uri: mongodb.URI(t), wrap: func(s store.Store) store.Store {
+		watch.Store = s
+		return watch
+	}})
+	c = converseWith(t, s)
+	_, bert = c.teamMembers()
+	var operations []string
+	for i := range n {
+		operations = append(operations, fmt.Sprintf(`{"type": "advertisers", "object": {"id": "adv%[1]d", "name": "A", "team": "a"}},
+			{"type": "orders", "object": {"id": "o%[1]d", "name": "O", "advertiser": "adv%[1]d"}}`, i))
+	}
+	c.send("POST", "/api/v1/batch?context=main", `{"operations": [`+strings.Join(operations, ",")+`]}`, 200, "")
+	c.follow()
+	for len(watch.begun) > 0 {
+		<-watch.begun
+	}
+	return c, bert, watch, func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		var following sync.WaitGroup
+		following.Go(func() { s.engine.FollowUp(ctx, slog.New(slog.DiscardHandler)) })
+		t.Cleanup(following.Wait)
+		t.Cleanup(cancel)
+	}
+}
+
+// move gives an advertiser to team b.
+func (c *conversation) move(i int) {
+	c.Helper()
+	c.send("POST", fmt.Sprintf("/api/v1/advertisers/adv%d?context=main", i), `{"team": "b"}`, 200, "")
+}
+
+// moveWaits moves an advertiser, and returns when its own wait has begun.
+func (w *settleWatch) moveWaits(c *conversation, i int) {
+	c.Helper()
+	c.move(i)
+	select {
+	case <-w.begun:
+	case <-time.After(procPatience / 4):
+		c.Fatalf("nobody waits for the transactions that may concern the move of adv%d", i)
+	}
 }
 
 // TestTeamMovesWaitApart moves an object while the wait for the transactions that may
@@ -271,39 +345,39 @@ func (s *settleWatch) Settle(ctx context.Context) error {
 // transactions that begin later.
 func TestTeamMovesWaitApart(t *testing.T) {
 	t.Parallel()
-	mongodb.Need(t)
-	watch := &settleWatch{begun: make(chan struct{}, 100)}
-	s := startNew(&service{tb: t, uri: mongodb.URI(t), wrap: func(s store.Store) store.Store {
-		watch.Store = s
-		return watch
-	}})
-	c := converseWith(t, s)
-	_, bert := c.teamMembers()
-	c.send("POST", "/api/v1/batch?context=main", `{"operations": [
-		{"type": "advertisers", "object": {"id": "adv2", "name": "A2", "team": "a"}},
-		{"type": "orders", "object": {"id": "o2", "name": "O2", "advertiser": "adv2"}}]}`, 200, "")
-	c.follow()
-	for len(watch.begun) > 0 {
-		<-watch.begun
-	}
-	release := c.held(s, "lineitems", map[string]any{"id": "n1", "name": "N", "order": "o"})
-	ctx, cancel := context.WithCancel(t.Context())
-	var following sync.WaitGroup
-	following.Go(func() { s.engine.FollowUp(ctx, slog.New(slog.DiscardHandler)) })
-	defer following.Wait()
-	defer cancel()
-	for _, id := range []string{"adv", "adv2"} {
-		c.send("POST", "/api/v1/advertisers/"+id+"?context=main", `{"team": "b"}`, 200, "")
-		select {
-		case <-watch.begun:
-		case <-time.After(procPatience / 4):
-			t.Fatalf("nobody waits for the transactions that may concern the move of %s", id)
-		}
-	}
+	c, bert, watch, follow := watched(t, 2)
+	release := c.held(c.s, "lineitems", map[string]any{"id": "n1", "name": "N", "order": "o0"})
+	follow()
+	watch.moveWaits(c, 0)
+	watch.moveWaits(c, 1)
 	release()
-	for _, path := range []string{"orders/o", "orders/o2", "lineitems/n1"} {
+	for _, path := range []string{"orders/o0", "orders/o1", "lineitems/n1"} {
 		bert.eventually(path)
 	}
+}
+
+// TestTeamMovesWaitForNoLaterWrite moves more objects, one after the other, than there are
+// waits at a time: none of them waits for a transaction that has begun after its move.
+func TestTeamMovesWaitForNoLaterWrite(t *testing.T) {
+	t.Parallel()
+	c, bert, watch, follow := watched(t, 5)
+	earlier := c.held(c.s, "lineitems", map[string]any{"id": "n1", "name": "N", "order": "o0"})
+	follow()
+	for i := range 4 {
+		watch.moveWaits(c, i)
+	}
+	c.move(4)
+	for looks := watch.looks.Load(); watch.looks.Load() < looks+3; { // the last but one has met it
+		select {
+		case <-t.Context().Done():
+			t.Fatal("the queue is not read")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	later := c.held(c.s, "lineitems", map[string]any{"id": "n2", "name": "N", "order": "o1"})
+	earlier()
+	bert.eventually("orders/o4")
+	later()
 }
 
 // eventually waits until an object is seen.

@@ -62,9 +62,9 @@ type Store interface {
 	// need not block writes for long.
 	Wipe(ctx context.Context) error
 
-	// Settle returns when every Write that was running at the time of the call
+	// Settle returns when every Write that was running at a time, which has passed,
 	// has ended, in all processes.
-	Settle(ctx context.Context) error
+	Settle(ctx context.Context, at time.Time) error
 
 	// Revision returns a value that changes whenever one of the collections
 	// changes, in any process; ok is false when the store would need a read to

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"marquee/engine/catalog"
 	"marquee/engine/document"
@@ -48,7 +49,7 @@ func (e *Swapper) beginFilling(ctx context.Context, l *lease, names []string, la
 	if err := e.changeIndexings(ctx, l, names, func(_ string, n *catalog.Indexing) { n.Abandon() }); err != nil {
 		return err
 	}
-	if err := e.Store.Settle(ctx); err != nil {
+	if err := e.Store.Settle(ctx, time.Now()); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -64,7 +65,7 @@ func (e *Swapper) beginFilling(ctx context.Context, l *lease, names []string, la
 	if err != nil {
 		return err
 	}
-	return e.Store.Settle(ctx)
+	return e.Store.Settle(ctx, time.Now())
 }
 
 // forget drops keys that no write maintains any more.

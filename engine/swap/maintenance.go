@@ -137,7 +137,7 @@ func (e *Swapper) dropLeftover(ctx context.Context, l *lease, leftover map[strin
 	if len(leftover) == 0 {
 		return nil
 	}
-	if err := e.Store.Settle(ctx); err != nil {
+	if err := e.Store.Settle(ctx, time.Now()); err != nil {
 		return err
 	}
 	names := slices.Sorted(maps.Keys(leftover))

@@ -3,6 +3,7 @@ package swap
 import (
 	"context"
 	"slices"
+	"time"
 
 	"marquee/engine/catalog"
 	"marquee/engine/document"
@@ -36,7 +37,7 @@ func (e *Swapper) Reseal(ctx context.Context, progress func(Resealing)) error {
 	var done Resealing
 	for {
 		// What was encrypted in a transaction that is under way must be stored to be found.
-		if err := e.Store.Settle(ctx); err != nil {
+		if err := e.Store.Settle(ctx, time.Now()); err != nil {
 			return store.Translate(err)
 		}
 		before := done.Resealed

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"marquee/engine/catalog"
 	"marquee/engine/schema"
@@ -130,7 +131,7 @@ func (v *revision) inspectAll(ctx context.Context, l *lease) error {
 	if err != nil {
 		return err
 	}
-	if err := v.e.Store.Settle(ctx); err != nil {
+	if err := v.e.Store.Settle(ctx, time.Now()); err != nil {
 		return err
 	}
 	for _, inspection := range v.inspections {
@@ -176,7 +177,7 @@ func (v *revision) begin(ctx context.Context, l *lease, forms map[string]map[str
 	for name := range forms {
 		v.e.SetMixed(name, true)
 	}
-	return v.e.Store.Settle(ctx)
+	return v.e.Store.Settle(ctx, time.Now())
 }
 
 // witness encrypts a text where secrets begin to be stored in both forms, and checks

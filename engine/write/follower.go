@@ -137,11 +137,11 @@ type follower struct {
 	// server names the follower in the entries that it works on. Without a name it
 	// works on all of them.
 	server string
-	// settling are the revisions of the entries for which settle runs, settles is how
-	// often it runs at the moment, and settled yields the results.
-	settling map[store.Key]int64
-	settles  int
-	settled  chan settlement
+	// unsettled are the entries that wait for transactions, settles is the number of
+	// calls of settle that run, and settled yields their results.
+	unsettled map[store.Key]*unsettled
+	settles   int
+	settled   chan settlement
 	// paces are those of the walks, by the type of their objects.
 	paces map[string]*walk.Pace
 	// troubles are those of entries whose last round failed.
@@ -161,7 +161,7 @@ type trouble struct {
 }
 
 func (e *Writer) newFollower(log *slog.Logger) *follower {
-	return &follower{e: e, log: log, settling: map[store.Key]int64{}, settled: make(chan settlement, maxSettles), paces: map[string]*walk.Pace{}, troubles: map[store.Key]*trouble{}}
+	return &follower{e: e, log: log, unsettled: map[store.Key]*unsettled{}, settled: make(chan settlement, maxSettles), paces: map[string]*walk.Pace{}, troubles: map[store.Key]*trouble{}}
 }
 
 // wait waits for settle, whose context has ended.
@@ -178,21 +178,19 @@ type entry struct {
 }
 
 // cycle reads the queue and runs a round for each entry, in random order so that
-// servers avoid each other. It reports whether more can be done at once.
+// servers avoid each other, until it is time to read the queue again. It reports whether
+// more can be done at once.
 func (f *follower) cycle(ctx context.Context) (busy bool, err error) {
+	begun := time.Now()
 	entries, err := f.look(ctx)
 	if err != nil {
 		return false, err
 	}
+	f.settleNext(ctx)
 	mathrand.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
-	var unsettled []entry
-	waiting := 0
 	for _, entry := range entries {
-		if !entry.Settled {
-			if waiting++; f.settling[entry.Key] != entry.Revision {
-				unsettled = append(unsettled, entry)
-			}
-			continue
+		if time.Since(begun) > followPoll {
+			return true, nil
 		}
 		if t := f.troubles[entry.Key]; t != nil && time.Now().Before(t.until) || f.left(&entry.followUp, &entry.Record) {
 			continue
@@ -203,14 +201,7 @@ func (f *follower) cycle(ctx context.Context) (busy bool, err error) {
 		}
 		busy = busy || again
 	}
-	if len(unsettled) > 0 && f.settles < maxSettles {
-		for _, entry := range unsettled {
-			f.settling[entry.Key] = entry.Revision
-		}
-		f.settles++
-		go func() { f.settled <- settlement{unsettled, f.settle(ctx, unsettled)} }()
-	}
-	return busy || len(entries) == followPage && waiting < len(entries), nil
+	return busy || len(entries) == followPage, nil
 }
 
 // left reports whether another server is working on the entry.
@@ -218,17 +209,18 @@ func (f *follower) left(entry *followUp, r *store.Record) bool {
 	return f.server != "" && entry.Server != "" && entry.Server != f.server && f.now().Sub(r.UpdateTime) < followLease
 }
 
-// look reads the entries that were processed least recently, except those that wait.
+// look reads the entries that were processed least recently, except those that wait, and
+// notes which of these wait for transactions.
 func (f *follower) look(ctx context.Context) ([]entry, error) {
-	var entries []entry
+	var entries, unsettled []entry
 	var seen Following
 	pending := query.Query{Collection: followUpCollection, Where: query.Compare{Field: stateField, Op: query.Equal, Value: "ACTIVE"},
 		Order: query.Order{Field: updateTimeField}}
 	err := f.e.Store.Read(ctx, func(s store.Snapshot) error {
-		entries, seen = nil, Following{}
+		entries, unsettled, seen = nil, nil, Following{}
 		now, n, waiting := time.Now(), 0, 0
 		q := pending
-		for q.Limit = followPage; len(entries) < followPage; {
+		for q.Limit = followPage; len(entries) < followPage && len(unsettled) < maxUnsettled; {
 			n = 0
 			err := s.Find(ctx, q, func(r *store.Record) error {
 				n++
@@ -243,9 +235,12 @@ func (f *follower) look(ctx context.Context) ([]entry, error) {
 						seen.Since = found.Since
 					}
 				}
-				if t := f.troubles[r.Key]; t == nil || !now.Before(t.until) {
+				switch t := f.troubles[r.Key]; {
+				case !found.Settled:
+					unsettled = append(unsettled, found)
+				case t == nil || !now.Before(t.until):
 					entries = append(entries, found)
-				} else {
+				default:
 					waiting++
 				}
 				return nil
@@ -254,7 +249,7 @@ func (f *follower) look(ctx context.Context) ([]entry, error) {
 				return err
 			}
 			if n < q.Limit {
-				if waiting+len(entries) == 0 {
+				if waiting+len(entries)+len(unsettled) == 0 {
 					clear(f.troubles) // other servers have come over them
 				}
 				return nil
@@ -266,6 +261,9 @@ func (f *follower) look(ctx context.Context) ([]entry, error) {
 	})
 	if err == nil {
 		f.e.following.Store(&seen)
+		for i := range unsettled {
+			f.waits(&unsettled[i])
+		}
 	}
 	return entries, err
 }

@@ -152,7 +152,7 @@ func (a *Rules) countOnce(ctx context.Context, s store.Store, network string) er
 		return u.write(ctx, tx, now())
 	})
 	if err == nil && !counted {
-		if err = s.Settle(ctx); err == nil {
+		if err = s.Settle(ctx, time.Now()); err == nil {
 			err = s.Write(ctx, func(tx store.Tx) error { return count(ctx, tx, network) })
 		}
 	}

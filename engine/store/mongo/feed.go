@@ -28,8 +28,9 @@ type position struct {
 	token bson.Raw
 }
 
-// horizonSeconds is longer than MongoDB lets a transaction last.
-const horizonSeconds = 120
+// horizonSeconds is longer than MongoDB lets a transaction last: up to one and a half
+// times transactionLifetimeLimitSeconds, which is at most 100.
+const horizonSeconds = 155
 
 // String returns the position in the form that clients keep.
 func (p position) String() string {

@@ -23,12 +23,12 @@ const (
 	settleSlowly   = 500 * time.Millisecond
 )
 
-// Settle implements store.Store. It asks the servers which transactions are open;
-// MongoDB ends each after a minute, and release ends those of servers that have gone
-// earlier. Without the permission to ask, Settle waits for that long. Ended transactions
-// may not be on a majority yet, and are then not readable; a commit of the store's own,
-// which comes after them, waits for that.
-func (s *Store) Settle(ctx context.Context) error {
+// Settle implements store.Store. It asks the servers which transactions are open, and
+// for how long; MongoDB ends each after a minute, and release ends those of servers that
+// have gone earlier. Without the permission to ask, Settle waits as long as MongoDB may
+// let a transaction last. Ended transactions may not be on a majority yet, and are then
+// not readable; a commit of the store's own, which comes after them, waits for that.
+func (s *Store) Settle(ctx context.Context, at time.Time) error {
 	var first map[openTransaction]bool
 	begun := time.Now()
 	answered, logged := begun, false
@@ -36,7 +36,7 @@ func (s *Store) Settle(ctx context.Context) error {
 		if err := s.open(ctx); err != nil {
 			return err
 		}
-		open, err := s.openTransactions(ctx)
+		open, err := s.openTransactions(ctx, at)
 		if err == nil {
 			answered = time.Now()
 		}
@@ -50,7 +50,7 @@ func (s *Store) Settle(ctx context.Context) error {
 				}
 			}
 		case hasCode(err, 13, 8000): // not 18, with which every command fails
-			if !wait(ctx, horizonSeconds*time.Second-time.Since(begun)) {
+			if !wait(ctx, horizonSeconds*time.Second-time.Since(at)) {
 				return deadline(ctx)
 			}
 			first = map[openTransaction]bool{}
@@ -89,16 +89,20 @@ type openTransaction struct {
 // in about 1 of 40 listings if the transaction sends one command after another.
 const listings = 6
 
-// openTransactions returns the transactions of all clients with this database
-// user, except those of servers that use another database.
-func (s *Store) openTransactions(ctx context.Context) (map[openTransaction]bool, error) {
+// openTransactions returns the transactions that were open at a time, of all clients with
+// this database user, except those of servers that use another database.
+func (s *Store) openTransactions(ctx context.Context, at time.Time) (map[openTransaction]bool, error) {
 	open := map[openTransaction]bool{}
 	for range listings {
+		since := time.Since(at)
 		listed, err := s.listTransactions(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for _, one := range listed {
+			if one.Micros < since.Microseconds() {
+				continue // it has begun later
+			}
 			open[openTransaction{string(one.Session), one.Number}] = true
 		}
 	}

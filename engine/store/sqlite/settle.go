@@ -1,10 +1,13 @@
 package sqlite
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Settle implements store.Store. The writer runs one transaction at a time, so another
 // one ends after those that are running.
-func (s *Store) Settle(ctx context.Context) error {
+func (s *Store) Settle(ctx context.Context, _ time.Time) error {
 	return s.observe(ctx, s.writer.submit(ctx, func(*transaction) error { return nil }))
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 
 	"marquee/engine/query"
 	"marquee/engine/store"
@@ -139,7 +140,7 @@ func TestLargeLog(t *testing.T) {
 		}
 	}
 	size := func() int64 {
-		if err := s.Settle(t.Context()); err != nil { // waits for what the writer does after a commit
+		if err := s.Settle(t.Context(), time.Now()); err != nil { // waits for what the writer does after a commit
 			t.Fatal(err)
 		}
 		info, err := os.Stat(s.options.Path + "-wal")

@@ -9,8 +9,8 @@ import (
 	"marquee/engine/store"
 )
 
-func (c *checked) Settle(ctx context.Context) error {
-	err := c.Store.Settle(ctx)
+func (c *checked) Settle(ctx context.Context, at time.Time) error {
+	err := c.Store.Settle(ctx, at)
 	fault(c.t, "Settle", err)
 	return err
 }
@@ -19,7 +19,7 @@ func (c *checked) Settle(ctx context.Context) error {
 // writes are readable afterwards.
 func testSettle(t *testing.T, h Harness) {
 	f := open(t, h)
-	f.must(f.s.Settle(f.ctx))
+	f.must(f.s.Settle(f.ctx, time.Now()))
 
 	open, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -39,7 +39,7 @@ func testSettle(t *testing.T, h Harness) {
 	done := make(chan struct{})
 	settled.Go(func() {
 		defer close(done)
-		if err := f.s.Settle(f.ctx); err != nil {
+		if err := f.s.Settle(f.ctx, time.Now()); err != nil {
 			f.Error(err)
 		}
 	})
@@ -57,5 +57,5 @@ func testSettle(t *testing.T, h Harness) {
 
 	ended, cancel := context.WithCancel(f.ctx)
 	cancel()
-	f.code(f.s.Settle(ended), store.CodeDeadline)
+	f.code(f.s.Settle(ended, time.Now()), store.CodeDeadline)
 }
