@@ -23,6 +23,10 @@ type NetworkLimits struct {
 // user has created and of all others.
 const DefaultMaxNetworks = 1000
 
+// maxRoles is the number of roles that a user can be given in all networks together: all
+// of them are read for a request of the user, unless they are remembered.
+const maxRoles = 3000
+
 // networksBeforeStore gives the creators of networks a role with all permissions in each.
 func (s *Service) networksBeforeStore(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
 	roles, _ := w.Type("roles")
@@ -94,6 +98,25 @@ func (s *Service) checkGrantedNetworks(ctx context.Context, w *engine.Writing, c
 		w.Add(c.Fault(message.NetworksGranted, "/userRoles", message.Params{"limit": limit}))
 	}
 	return err
+}
+
+// checkGrantedRoles returns an error for a user who is given more roles than users can
+// be given. They are not worth reading for further checks.
+func checkGrantedRoles(c *engine.Change) error {
+	if n := rolesHeld(c.After); n <= maxRoles || n <= rolesHeld(c.Before) {
+		return nil
+	}
+	var faults message.Faults
+	faults.Add(c.Fault(message.RolesGranted, "/userRoles", message.Params{"limit": maxRoles}))
+	return faults.Err()
+}
+
+// rolesHeld returns the number of roles that a user has.
+func rolesHeld(user map[string]any) (n int) {
+	for _, roles := range rolesOf(user) {
+		n += len(roles)
+	}
+	return n
 }
 
 // networksHeld returns the networks in which a user has roles.

@@ -71,6 +71,9 @@ func (s *Service) writeRoles(ctx context.Context, w *engine.Writing, c *engine.C
 	if err := mergeRoles(c); err != nil {
 		return err
 	}
+	if err := checkGrantedRoles(c); err != nil {
+		return err
+	}
 	if err := s.checkGrantedNetworks(ctx, w, c); err != nil {
 		return err
 	}

@@ -81,3 +81,31 @@ func testNetworkLimits(t *testing.T, fresh newStore) {
 	c.send("PUT", kari, `{`+roles("n-0", "n-1")+`}`, 200, "")
 	c.send("PUT", kari, `{`+roles("n-0", "n-4")+`}`, 200, "")
 }
+
+// TestRolesOfAUser gives a user as many roles in a network as a user can be given, and
+// then others: all are read for each request of the user.
+func TestRolesOfAUser(t *testing.T) { eachStore(t, testRolesOfAUser) }
+
+func testRolesOfAUser(t *testing.T, fresh newStore) {
+	c := converse(t, fresh)
+	const most = 3000
+	for from := 0; from <= most+1; from += 1000 {
+		roles := make([]string, min(1000, most+2-from))
+		for i := range roles {
+			roles[i] = fmt.Sprintf(`{"id": "r%d", "name": "R", "permissions": ["MANAGE_BUSINESS"]}`, from+i)
+		}
+		c.send("POST", "/api/v1/roles?context=main", "["+strings.Join(roles, ", ")+"]", 200, "")
+	}
+	with := func(from, to int) string {
+		var roles []string
+		for i := from; i < to; i++ {
+			roles = append(roles, fmt.Sprintf(`{"role": "r%d"}`, i))
+		}
+		return `{"id": "kari", "username": "kari", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [` + strings.Join(roles, ", ") + `]}]}}`
+	}
+	const refused = `{"messages": [{"code": "error.roles.granted", "params": {"field": "/userRoles", "index": 1, "limit": 3000}}]}`
+	c.send("POST", "/api/v1/users", `[{"username": "other"}, `+with(0, most+1)+`]`, 422, refused)
+	c.send("POST", "/api/v1/users", `[{"username": "other"}, `+with(0, most)+`]`, 200, "")
+	c.send("POST", "/api/v1/users", `[{"username": "another"}, `+with(0, most+1)+`]`, 422, refused)
+	c.send("POST", "/api/v1/users", with(1, most+1), 200, "")
+}

@@ -80,6 +80,7 @@ var (
 	NetworkNotManaged    = fault(Forbidden, "error.network.not.managed", "You cannot change roles in the network {{context}}.")
 	LastAdministrator    = invalid("error.last.administrator", "The network {{context}} would be left without an administrator: an ACTIVE user with an ACTIVE role of scope NETWORK that holds MANAGE_SYSTEM.")
 	RolesTooWide         = invalid("error.roles.too.wide", "The roles of a user in the network {{context}} can name at most {{limit}} objects in {{property}} together; use fewer roles, or a role of scope NETWORK.")
+	RolesGranted         = invalid("error.roles.granted", "A user can be given at most {{limit}} roles in all networks together.")
 	NetworksCreated      = invalid("error.networks.created", "A user can have roles in at most {{limit}} networks that the same user has created.")
 	NetworksGranted      = invalid("error.networks.granted", "A user can be given roles in at most {{limit}} networks, besides those that the user has created.")
 	PasswordCommon       = invalid("error.password.common", "{{field}} is too easy to guess; choose a longer one, such as a phrase of several unrelated words.")
