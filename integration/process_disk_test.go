@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"marquee/integration/faultydisk"
+	"marquee/integration/mongodb"
 )
 
 // procServeOn starts the service on a disk.
@@ -27,19 +28,43 @@ func procServeOn(tb testing.TB, disk *faultydisk.Disk, store string, args ...str
 	return p
 }
 
-// TestFailingDisk lets the disk of an embedded store fail under load, in each way, and
-// then recover, or ends the process before it does. What was acknowledged is there
-// afterwards; what was refused is not, unless its outcome was said to be unknown.
-// MARQUEE_CRASHES is how often each fault occurs, MARQUEE_CRASH_SEED repeats the choices
-// of a run that failed.
+// TestFailingDisk lets the disk of a store fail under load, in each way, and then
+// recover, or ends the service before it does. What was acknowledged is there afterwards;
+// what was refused is not, unless its outcome was said to be unknown. MARQUEE_CRASHES is
+// how often each fault occurs, MARQUEE_CRASH_SEED repeats the choices of a run that failed.
 func TestFailingDisk(t *testing.T) {
 	t.Parallel()
-	store := newSQLite(t)
-	seed := procNumber(t, "MARQUEE_CRASH_SEED", int(time.Now().UnixNano()))
-	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
-	f := &failingDisk{T: t, store: store, disk: faultydisk.New(t, filepath.Dir(sqliteFile(store))),
-		random: rand.New(rand.NewPCG(uint64(seed), 4)), hot: map[string]int{}}
-	f.p = procServeOn(t, f.disk, store)
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		store := newSQLite(t)
+		disk := faultydisk.New(t, filepath.Dir(sqliteFile(store)))
+		testFailingDisk(&failingDisk{T: t, store: store, disk: disk,
+			serve: func() *proc { return procServeOn(t, disk, store) },
+			mend:  func() { disk.Fail(nil) }})
+	})
+	t.Run("mongodb", func(t *testing.T) {
+		t.Parallel()
+		needStore(t, "mongodb")
+		mongodb.Need(t)
+		folder := t.TempDir()
+		disk := faultydisk.New(t, folder)
+		set := mongodb.NewReplicaSet(t, 1, mongodb.OnDisk(folder, disk.Command))
+		store := set.URI("marquee")
+		testFailingDisk(&failingDisk{T: t, store: store, disk: disk,
+			serve: func() *proc { return procServe(t, store, "--request-timeout", "5s") },
+			mend: func() { // as who runs the database: it gives up when its log cannot be written
+				disk.Fail(nil)
+				set.Kill(0)
+				set.Start(0)
+			}})
+	})
+}
+
+func testFailingDisk(f *failingDisk) {
+	seed := procNumber(f, "MARQUEE_CRASH_SEED", int(time.Now().UnixNano()))
+	f.Logf("MARQUEE_CRASH_SEED=%d", seed)
+	f.random, f.hot = rand.New(rand.NewPCG(uint64(seed), 4)), map[string]int{}
+	f.p = f.serve()
 	f.p.signIn("admin", procPassword)
 	f.p.ask(http.StatusCreated, http.MethodPost, "/api/v1/advertisers/base?context=main", `{"name": "Base"}`)
 	for i := range crashHots {
@@ -48,14 +73,13 @@ func TestFailingDisk(t *testing.T) {
 		f.hot[id] = 1
 	}
 	ends := []string{"killed", "stopped", "recovered"}
-	rounds := procNumber(t, "MARQUEE_CRASHES", 1)
-	for range rounds {
+	for range procNumber(f, "MARQUEE_CRASHES", 1) {
 		for _, fault := range slices.Sorted(maps.Keys(faultydisk.Faults)) {
 			f.fail(fault, ends[f.random.IntN(len(ends))])
 		}
 	}
 	f.p.stop()
-	crashSweep(t, store)
+	crashSweep(f.T, f.store)
 }
 
 // failingDisk is the real program under load on a disk that fails.
@@ -63,6 +87,8 @@ type failingDisk struct {
 	*testing.T
 	store  string
 	disk   *faultydisk.Disk
+	serve  func() *proc // starts the program
+	mend   func()       // makes the disk, and the store on it, work again
 	p      *proc
 	random *rand.Rand
 	round  int
@@ -90,7 +116,7 @@ func (f *failingDisk) fail(fault, end string) {
 		f.Error("nothing has failed")
 	}
 	if end == "recovered" {
-		f.disk.Fail(nil)
+		f.mend()
 		<-m.further(10)
 		f.p.awaitReady(http.StatusOK)
 	}
@@ -107,9 +133,9 @@ func (f *failingDisk) fail(fault, end string) {
 		}
 		<-f.p.exited
 	}
-	f.disk.Fail(nil)
 	if end != "recovered" {
-		f.p = procServeOn(f, f.disk, f.store)
+		f.mend()
+		f.p = f.serve()
 		f.p.token = token
 	}
 	m.check(f.p)

@@ -1,6 +1,7 @@
 package mongodb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func startSet(binary string, s settings) (*set, error) {
 }
 
 func tryStart(ctx context.Context, binary string, s settings) (own *set, err error) {
-	folder, err := os.MkdirTemp(place(s.members), "marquee-mongod-")
+	folder, err := os.MkdirTemp(cmp.Or(s.folder, place(s.members)), "marquee-mongod-")
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +111,9 @@ func (s *set) addMembers(binary string) error {
 		}
 		m := &member{folder: folder, port: port}
 		m.command = slices.Concat([]string{binary}, s.arguments(m), guarded)
+		if s.through != nil {
+			m.command = s.through(m.command...)
+		}
 		m.uri = "mongodb://" + m.address() + "/?" + query.Encode()
 		s.members = append(s.members, m)
 	}

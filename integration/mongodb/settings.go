@@ -13,6 +13,8 @@ type settings struct {
 	standalone bool
 	tls        bool
 	auth       bool
+	folder     string
+	through    func(command ...string) []string
 }
 
 // WithTLS makes the servers refuse connections without TLS. URI trusts the
@@ -22,6 +24,12 @@ func WithTLS() Option { return func(s *settings) { s.tls = true } }
 // WithAuth makes the servers ask who a client is. URI and Client are those of a
 // user who may do everything.
 func WithAuth() Option { return func(s *settings) { s.auth = true } }
+
+// OnDisk makes the servers write below a folder, and starts them with the command lines
+// that a function makes of theirs, such as faultydisk.Disk.Command.
+func OnDisk(folder string, through func(command ...string) []string) Option {
+	return func(s *settings) { s.folder, s.through = folder, through }
+}
 
 // arguments are those of a member, besides what concerns access.
 func (s *settings) arguments(m *member) []string {
