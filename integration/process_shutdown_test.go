@@ -177,6 +177,9 @@ func testShutdownIsNotReady(t *testing.T, fresh newStore) {
 	p.stderr.await(t, 0, procSays("shutting down"))
 	a := p.ask(http.StatusServiceUnavailable, http.MethodGet, "/readyz", "")
 	procWants(t, string(a.body), "error.shutting.down")
+	if level := p.requestLine(http.MethodGet, "/readyz", nil, "")["level"]; level != "INFO" {
+		t.Errorf("that the service is to end is logged as %v", level)
+	}
 	p.ask(http.StatusOK, http.MethodGet, "/healthz", "")
 	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/notes/late?context=main", `{"text": "A late note."}`)
 	p.kill()

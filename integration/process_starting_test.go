@@ -30,6 +30,9 @@ func TestStartingAnswers(t *testing.T) {
 		}
 		procWants(t, string(a.body), `"code":"error.starting"`, `"step":"waiting for the database"`)
 	}
+	if level := p.requestLine(http.MethodGet, "/readyz", nil, "")["level"]; level != "INFO" {
+		t.Errorf("that the service starts is logged as %v", level)
+	}
 	procWants(t, procFails(t, nil, "health", "--url", p.url), "503", "waiting for the database")
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -70,8 +70,8 @@ const maxLoggedPath = 1024
 func (s *Server) observe(c *gin.Context) {
 	began := time.Now()
 	c.Next()
-	level := slog.LevelInfo
-	if c.Writer.Status() >= http.StatusInternalServerError {
+	level, out := slog.LevelInfo, outboxOf(c.Writer)
+	if c.Writer.Status() >= http.StatusInternalServerError && (out == nil || !out.planned) {
 		level = slog.LevelError
 	}
 	if !s.Log.Enabled(c.Request.Context(), level) {
@@ -89,7 +89,7 @@ func (s *Server) observe(c *gin.Context) {
 		slog.Float64("durationMs", float64(time.Since(began).Microseconds())/1000),
 		slog.String("client", clientIP(c)),
 	}
-	if out := outboxOf(c.Writer); out != nil {
+	if out != nil {
 		if out.route != "" {
 			attributes = append(attributes, slog.String("route", out.route))
 		}

@@ -37,6 +37,9 @@ type outbox struct {
 	client netip.Addr
 	// route, user and token, the id of an API token, are for the log.
 	route, user, token string
+	// planned reports whether the request was refused because the service starts or
+	// shuts down.
+	planned bool
 
 	status int
 	parts  [][]byte

@@ -112,6 +112,9 @@ func (s *Server) fail(c *gin.Context, err error) {
 	if e.RetryAfter > 0 {
 		header.Set("Retry-After", RetryAfter(e.RetryAfter))
 	}
+	if out := outboxOf(c.Writer); out != nil {
+		out.planned = message.Starting.Is(e) || message.ShuttingDown.Is(e)
+	}
 	body, err := json.Marshal(newProblem(e, instance(c.Request.URL)))
 	if err != nil {
 		panic(err)
