@@ -96,6 +96,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	s.reading, s.walking = places(options.Readers)
 	if err := s.open(ctx); err != nil {
 		s.Close()
+		if ctx.Err() != nil {
+			return nil, &store.Error{Code: store.CodeDeadline, Text: "the store was not opened", Cause: context.Cause(ctx)}
+		}
 		return nil, err
 	}
 	return s, nil
@@ -125,14 +128,7 @@ func (s *Store) open(ctx context.Context) error {
 		return openError(path, err)
 	}
 	s.all = append(s.all, c)
-	// The savepoint of a large transaction does not fit into memory.
-	if err := c.exec("PRAGMA temp_store=FILE"); err != nil {
-		return openError(path, err)
-	}
-	if err := s.checkDamaged(c); err != nil {
-		return openError(path, err)
-	}
-	if err := s.migrate(ctx, c); err != nil {
+	if err := s.prepare(ctx, c); err != nil {
 		return openError(path, err)
 	}
 	for range s.options.Readers {
@@ -148,6 +144,20 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	s.writer = startWriter(s, c)
 	return nil
+}
+
+// prepare checks the file and upgrades it, which can take minutes.
+func (s *Store) prepare(ctx context.Context, c *conn) error {
+	c.setContext(ctx)
+	defer c.setContext(context.Background())
+	// The savepoint of a large transaction does not fit into memory.
+	if err := c.exec("PRAGMA temp_store=FILE"); err != nil {
+		return err
+	}
+	if err := s.checkDamaged(c); err != nil {
+		return err
+	}
+	return s.migrate(ctx, c)
 }
 
 // places returns the places for reads and for extensive ones.

@@ -1,10 +1,15 @@
 package sqlite
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
+
+	"marquee/engine/store"
 )
 
 // firstStore creates a store of version 1.
@@ -78,6 +83,48 @@ func TestUpgradeKeepsACopy(t *testing.T) {
 	s := openTest(t, options)
 	if err := s.Close(); err != nil || kept != "" {
 		t.Errorf("a copy that nobody wanted: %q, %v", kept, err)
+	}
+}
+
+// interrupting is a store.Progress that cancels a context when a step begins.
+type interrupting struct {
+	step   string
+	cancel func()
+}
+
+func (i interrupting) Step(text string) {
+	if strings.HasPrefix(text, i.step) {
+		i.cancel()
+	}
+}
+
+func (i interrupting) Advance(int) {}
+
+// TestUpgradeIsInterrupted checks that a copy and an upgrade end with their context, and
+// that the store is as it was.
+func TestUpgradeIsInterrupted(t *testing.T) {
+	d := newDisk(t, 1)
+	options := d.options()
+	firstStore(t, options)
+	for _, step := range []string{"copying the store", "upgrading the store"} {
+		options.NoUpgradeCopy = step == "upgrading the store"
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cause := errors.New("the operator stops the service")
+		s, err := Open(store.WithProgress(ctx, interrupting{step, func() { cancel(cause) }}), options)
+		if err == nil {
+			s.Close()
+			t.Fatal("opened")
+		}
+		if code, _ := store.CodeOf(err); code != store.CodeDeadline || !errors.Is(err, cause) {
+			t.Errorf("got %v", err)
+		}
+		if version := versionOf(t, options); version != 1 {
+			t.Errorf("version %d", version)
+		}
+		entries, err := os.ReadDir(d.folder)
+		if err != nil || len(entries) != 2 { // the store and its lock
+			t.Errorf("left are %v %v", entries, err)
+		}
 	}
 }
 
