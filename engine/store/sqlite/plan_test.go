@@ -352,3 +352,63 @@ func TestCommonTerms(t *testing.T) {
 		}
 	}
 }
+
+// TestRarestPrefix checks that of several common prefixes, the records of the rarest are
+// listed, wherever it is in the query, and that the others are looked for in the
+// documents of these, if they are few enough.
+func TestRarestPrefix(t *testing.T) {
+	s := openTest(t, Options{})
+	s.rare = 3 // up to 12 are compared with their documents
+	ensureThings(t, s)
+	writes := batch(1, 60, 10)
+	for i := range writes {
+		for word, every := range map[string]int{"all": 1, "half": 2, "tenth": 10} {
+			if i%every == 0 {
+				writes[i].AddTerms = append(writes[i].AddTerms, store.Term{Key: "q", Value: word})
+			}
+		}
+	}
+	if err := s.Write(t.Context(), func(tx store.Tx) error { return tx.Put(t.Context(), "things", writes) }); err != nil {
+		t.Fatal(err)
+	}
+	word := func(prefix string) query.Expr {
+		return query.Term{Key: "q", Value: prefix, Prefix: true, Searched: []string{"a"}}
+	}
+	group := query.Compare{Field: query.Field{Path: []query.Step{{Name: "group"}}}, Value: "g"}
+	for name, c := range map[string]struct {
+		where query.And
+		rare  string
+		few   bool
+	}{
+		"last":       {query.And{word("a"), word("h"), word("t")}, "t", true},
+		"first":      {query.And{word("t"), word("a"), word("h")}, "t", true},
+		"not few":    {query.And{word("a"), word("h")}, "h", false},
+		"the same":   {query.And{word("a"), word("al")}, "a", false},
+		"one":        {query.And{word("h")}, "h", false},
+		"a property": {query.And{word("a"), word("t"), group}, "", false},
+	} {
+		err := s.Read(t.Context(), func(snapshot store.Snapshot) error {
+			v := snapshot.(*view)
+			for _, count := range []bool{false, true} {
+				p, err := v.plan(t.Context(), query.Query{Collection: "things", Network: "n", Where: c.where}, count)
+				if err == nil && !count {
+					err = v.preferRarest(t.Context(), &p)
+				}
+				if err != nil {
+					return err
+				}
+				rare := ""
+				if p.driver >= 0 {
+					rare = c.where[p.driver].(query.Term).Value
+				}
+				if rare != c.rare || p.few != c.few {
+					t.Errorf("%s: %q is listed, few: %t", name, rare, p.few)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

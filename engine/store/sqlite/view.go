@@ -315,6 +315,9 @@ func (v *view) Find(ctx context.Context, q query.Query, yield func(*store.Record
 			return err
 		}
 	}
+	if err := v.preferRarest(ctx, &p); err != nil {
+		return err
+	}
 	remaining := p.Limit
 	var record store.Record
 	for _, segment := range p.segments() {
