@@ -2,38 +2,40 @@ package command
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
-	"marquee/engine"
 	"marquee/engine/schema"
-	"marquee/engine/store"
 	"marquee/engine/transfer"
 )
 
 // importCommand is marquee import.
 type importCommand struct {
 	storeFlags
-	Create          bool   `help:"Create the store if there is none."`
-	First           string `arg:"" name:"type-or-file" help:"Resource type of all lines, or locations; or the file, where each line names its own."`
-	Second          string `arg:"" optional:"" name:"file" help:"File of JSON lines; - is standard input."`
-	Context         string `help:"Id of the network that the objects belong to." placeholder:"NETWORK"`
-	FieldValidation string `type:"choice" enum:",Warn,Strict,Ignore" default:"" help:"What happens to unknown properties: Warn drops and names them, Strict refuses, Ignore drops. By default, the schema decides, which drops and names them or refuses." placeholder:"HOW"`
-	Chunk           int    `default:"1000" help:"How many lines are one transaction, at most 10000." placeholder:"N"`
-	Rejected        string `help:"File for the lines that are rejected, with their messages." placeholder:"FILE"`
-	Files           string `help:"Folder with the files that an export has written." placeholder:"DIR"`
-	Progress        string `help:"File that keeps the progress; FILE.progress beside the imported one unless given." placeholder:"FILE"`
-	Restart         bool   `help:"Start from the beginning and ignore the progress of an earlier import."`
-	Strict          bool   `help:"Stop at the first error and write nothing of its chunk."`
-	Quiet           bool   `help:"Print errors only."`
+	Create          bool     `help:"Create the store if there is none."`
+	First           string   `arg:"" name:"type-or-file" help:"Resource type of all lines, or locations; or the file, where each line names its own."`
+	Second          string   `arg:"" optional:"" name:"file" help:"File of JSON lines or CSV; - is standard input."`
+	Format          string   `type:"choice" enum:",json,csv" default:"" help:"Format of the file: json for lines of JSON, or csv. By default, it is csv if the name ends in .csv." placeholder:"FORMAT"`
+	Columns         []string `sep:"none" help:"Properties of CSV columns whose names are not those of properties, such as 'Full name=name,City=address.city'; NAME= leaves a column out." placeholder:"NAME=PATH,…"`
+	Context         string   `help:"Id of the network that the objects belong to." placeholder:"NETWORK"`
+	FieldValidation string   `type:"choice" enum:",Warn,Strict,Ignore" default:"" help:"What happens to unknown properties: Warn drops and names them, Strict refuses, Ignore drops. By default, the schema decides, which drops and names them or refuses." placeholder:"HOW"`
+	Chunk           int      `default:"1000" help:"How many lines are one transaction, at most 10000." placeholder:"N"`
+	Rejected        string   `help:"File for the lines that are rejected, with their messages." placeholder:"FILE"`
+	Files           string   `help:"Folder with the files that an export has written." placeholder:"DIR"`
+	Progress        string   `help:"File that keeps the progress; FILE.progress beside the imported one unless given." placeholder:"FILE"`
+	Restart         bool     `help:"Start from the beginning and ignore the progress of an earlier import."`
+	Strict          bool     `help:"Stop at the first error and write nothing of its chunk."`
+	Quiet           bool     `help:"Print errors only."`
 
+	// columns are the parsed Columns.
+	columns map[string]string
 	// streamed yields how the reading of a stream has ended, before the stream
 	// does; nil for a file.
 	streamed chan error
@@ -55,6 +57,7 @@ func (n rejectedLines) Error() string {
 // Help implements kong.HelpProvider.
 func (importCommand) Help() string {
 	return examples("marquee import orders orders.ndjson --context main --rejected rejected.ndjson", "marquee import all.ndjson --files files --create",
+		"marquee import advertisers crm.csv --context main --columns 'Company=name'",
 		"marquee import locations places.ndjson", "cat tiers.ndjson | marquee import tiers - --context main")
 }
 
@@ -66,32 +69,84 @@ func (c *importCommand) Run(ctx context.Context) error {
 	if c.Second != "" {
 		name, path = c.First, c.Second
 	}
+	if err := c.checkFormat(path, name); err != nil {
+		return err
+	}
 	input, size, err := c.input(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer input.Close()
-	s, err := c.openStore(ctx)
+	var files *os.Root
+	if c.Files != "" {
+		if files, err = os.OpenRoot(c.Files); err != nil {
+			return fmt.Errorf("the folder of --files cannot be opened: %w", causeOf(err))
+		}
+		defer files.Close()
+	}
+	d, err := c.destination(ctx, files)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	if _, served := s.Engine().Registry().Type(locations); name == locations && !served && s.advertising != nil {
-		return c.importLocations(ctx, s, input)
+	defer d.close()
+	if _, served := d.Registry().Type(locations); name == locations && !served {
+		switch {
+		case d.service == nil:
+			return errors.New("locations cannot be imported while the service runs: stop it first")
+		case c.Format == "csv":
+			return usagef("locations are imported from lines of JSON, and not from CSV")
+		case d.service.advertising != nil:
+			return c.importLocations(ctx, d.service, input)
+		}
 	}
-	t, err := c.check(ctx, s, name)
+	t, err := c.check(ctx, d, name)
 	if err != nil {
 		return err
 	}
-	return c.run(ctx, s, t, input, size)
+	return c.run(ctx, d, t, files, input, size)
 }
 
-// openStore opens the store: a mistyped name is no reason to make one.
-func (c *importCommand) openStore(ctx context.Context) (*service, error) {
-	if c.Create {
-		return c.open(ctx)
+// checkFormat finds out whether the file is CSV, and reads what is said of its columns.
+func (c *importCommand) checkFormat(path, name string) (err error) {
+	if c.Format == "" {
+		c.Format = "json"
+		if strings.EqualFold(filepath.Ext(path), ".csv") {
+			c.Format = "csv"
+		}
 	}
-	return c.openExisting(ctx, "create one with marquee init, or import into a new one with --create")
+	csv := c.Format == "csv"
+	switch {
+	case csv && name == "":
+		return usagef("name the type of the objects before a CSV file, as in: marquee import TYPE %s", shellWord(path))
+	case !csv && len(c.Columns) > 0:
+		return usagef("--columns is for CSV: add --format csv if the file is CSV")
+	}
+	c.columns, err = parseColumns(c.Columns)
+	return err
+}
+
+// parseColumns reads the values of --columns: pairs of the name of a column and the path of
+// a property, separated by commas. A name with a comma is quoted as in CSV.
+func parseColumns(values []string) (map[string]string, error) {
+	columns := map[string]string{}
+	for _, value := range values {
+		pairs, err := csv.NewReader(strings.NewReader(value)).Read()
+		if err != nil {
+			return nil, usagef("--columns %q is not a list of NAME=PATH", value)
+		}
+		for _, pair := range pairs {
+			at := strings.LastIndexByte(pair, '=') // which no path has
+			if at < 0 {
+				return nil, usagef("--columns %q must be NAME=PATH, or NAME= to leave the column out", pair)
+			}
+			name, path := strings.TrimSpace(pair[:at]), strings.TrimSpace(pair[at+1:])
+			if _, twice := columns[name]; twice {
+				return nil, usagef("--columns names the column %q twice", name)
+			}
+			columns[name] = path
+		}
+	}
+	return columns, nil
 }
 
 // input opens the file; size is -1 for a stream, which cannot be read again.
@@ -144,22 +199,22 @@ func (c *importCommand) interruptibly(ctx context.Context, input *os.File) (*os.
 }
 
 // check finds the type, and refuses a network that is not there.
-func (c *importCommand) check(ctx context.Context, s *service, name string) (*schema.Type, error) {
+func (c *importCommand) check(ctx context.Context, d *destination, name string) (*schema.Type, error) {
 	var t *schema.Type
 	if name != "" {
 		var err error
-		if t, err = findType(s.Engine().Registry(), name); err != nil {
+		if t, err = findType(d.Registry(), name); err != nil {
 			return nil, err
 		}
 		if t.Global && c.Context != "" {
 			return nil, fmt.Errorf("%s belong to no network: leave --context out", t.Name)
 		}
 		if !t.Global && c.Context == "" {
-			return nil, s.lacksNetwork(ctx, t.Name+" belong to a network: name it with --context NETWORK")
+			return nil, d.networks.lacks(ctx, t.Name+" belong to a network: name it with --context NETWORK")
 		}
 	}
 	// Envelopes may bring their networks with them.
-	return t, s.checkNetwork(ctx, c.Context, t == nil)
+	return t, d.networks.check(ctx, c.Context, t == nil)
 }
 
 func findType(registry *schema.Registry, name string) (*schema.Type, error) {
@@ -174,68 +229,10 @@ func findType(registry *schema.Registry, name string) (*schema.Type, error) {
 	return nil, fmt.Errorf("there is no resource type %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// checkNetwork refuses a network that the store does not have; an empty store
-// may get it.
-func (s *service) checkNetwork(ctx context.Context, network string, mayCome bool) error {
-	if network == "" {
-		return nil
-	}
-	known, err := s.networks(ctx, network)
-	if err != nil || len(known) > 0 {
-		return err
-	}
-	if mayCome {
-		if all, err := s.networks(ctx, ""); err != nil || len(all) == 0 {
-			return err
-		}
-	}
-	return s.lacksNetwork(ctx, fmt.Sprintf("there is no network %q", network))
-}
-
-// lacksNetwork is an error that names the networks that there are.
-func (s *service) lacksNetwork(ctx context.Context, sentence string) error {
-	known, err := s.networks(ctx, "")
-	if err != nil {
-		return err
-	}
-	for i, id := range known {
-		known[i] = strconv.Quote(id)
-	}
-	if len(known) == 0 {
-		return errors.New(sentence + "; the store has no networks yet: create one with marquee init, or import networks")
-	}
-	return errors.New(sentence + "; the networks are " + strings.Join(known, ", "))
-}
-
-// networks are some of the ids of networks that there are, or the one asked
-// for.
-func (s *service) networks(ctx context.Context, id string) (ids []string, err error) {
-	err = s.Store().Read(ctx, func(r store.Snapshot) error {
-		ids = nil
-		found := func(r *store.Record) error {
-			ids = append(ids, r.ID)
-			return nil
-		}
-		if id != "" {
-			return r.Get(ctx, "networks", []store.Key{{ID: id}}, found)
-		}
-		return r.Scan(ctx, "networks", store.Key{}, 20, found)
-	})
-	return ids, err
-}
-
-func (c *importCommand) run(ctx context.Context, s *service, t *schema.Type, input *os.File, size int64) error {
-	var folder *os.Root
-	if c.Files != "" {
-		var err error
-		if folder, err = os.OpenRoot(c.Files); err != nil {
-			return fmt.Errorf("the folder of --files cannot be opened: %w", causeOf(err))
-		}
-		defer folder.Close()
-	}
+func (c *importCommand) run(ctx context.Context, d *destination, t *schema.Type, files *os.Root, input *os.File, size int64) error {
 	show := newDisplay(c.Quiet, size)
-	im, err := transfer.Import{Engine: s.Engine(), Input: input, Type: t, Context: c.Context, FieldValidation: fieldValidations[c.FieldValidation],
-		Chunk: c.Chunk, Strict: c.Strict, Progress: c.Progress, Report: c.Rejected, Restart: c.Restart, Files: s.Files, Folder: folder, Store: storeName(c.Store),
+	im, err := transfer.Import{Target: d, Input: input, CSV: c.Format == "csv", Columns: c.columns, Type: t, Context: c.Context, FieldValidation: fieldValidations[c.FieldValidation],
+		Chunk: c.Chunk, Strict: c.Strict, Progress: c.Progress, Report: c.Rejected, Restart: c.Restart, Files: d.files, Folder: files, Store: storeName(c.Store),
 		Each: show.update}.Open()
 	if err != nil {
 		return err
@@ -248,14 +245,14 @@ func (c *importCommand) run(ctx context.Context, s *service, t *schema.Type, inp
 	err = im.Run(ctx)
 	var bare *transfer.NotEnvelopeError
 	if errors.As(err, &bare) {
-		return c.hint(ctx, s, os.Args[1:], bare)
+		return c.hint(ctx, d, os.Args[1:], bare)
 	}
 	if err == nil && c.streamed != nil {
 		err = <-c.streamed
 	}
 	show.end(im.Status())
-	if err == nil {
-		c.follow(ctx, s, show)
+	if err == nil && d.service != nil {
+		c.follow(ctx, d.service, show)
 	}
 	for _, text := range im.Dropped() {
 		show.say("%s", text)
@@ -279,9 +276,6 @@ func (c *importCommand) follow(ctx context.Context, s *service, show *display) {
 		show.say("Some objects that depend on imported ones have not been updated yet; the next server that uses the store updates them.")
 	}
 }
-
-// fieldValidations are the values of --field-validation.
-var fieldValidations = map[string]engine.FieldValidation{"": engine.BySchema, "Warn": engine.Warn, "Strict": engine.Strict, "Ignore": engine.Ignore}
 
 // cure says how to go on after a fault.
 func (c *importCommand) cure() string {

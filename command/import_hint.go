@@ -20,8 +20,8 @@ const (
 
 // hint adds to an error of an import without a type the command that imports
 // the file, as far as it can be known.
-func (c *importCommand) hint(ctx context.Context, s *service, args []string, bare *transfer.NotEnvelopeError) error {
-	fitting := fitting(s.Engine().Registry(), bare.Text)
+func (c *importCommand) hint(ctx context.Context, d *destination, args []string, bare *transfer.NotEnvelopeError) error {
+	fitting := fitting(d.Registry(), bare.Text)
 	name, t := anyType, (*schema.Type)(nil)
 	base := strings.TrimSuffix(filepath.Base(c.First), filepath.Ext(c.First))
 	if i := slices.IndexFunc(fitting, func(t *schema.Type) bool { return t.Name == base || len(fitting) == 1 }); i >= 0 {
@@ -50,7 +50,7 @@ func (c *importCommand) hint(ctx context.Context, s *service, args []string, bar
 	}
 	if c.Context == "" && (t == nil || !t.Global) {
 		network := anyNetwork
-		if known, err := s.networks(ctx, ""); err == nil && len(known) == 1 {
+		if known, err := d.networks(ctx, ""); err == nil && len(known) == 1 {
 			network = shellWord(known[0])
 		}
 		words = append(words, "--context", network)

@@ -46,18 +46,31 @@ const (
 
 // operator connects to the server of the store, or opens the store.
 func (f *storeFlags) operator(ctx context.Context) (*operator, error) {
+	var here *operator
+	served, err := f.reach(ctx, func() (err error) {
+		here, err = f.operatorHere(ctx)
+		return err
+	})
+	if served != nil {
+		return served, err
+	}
+	return here, err
+}
+
+// reach connects to the server of the store, or has the store opened if there is none that
+// must be asked, and returns nil.
+func (f *storeFlags) reach(ctx context.Context, open func() error) (*operator, error) {
 	database := sqlitePath(f.Store)
 	if database == "" {
-		return f.operatorHere(ctx)
+		return nil, open()
 	}
 	for began := time.Now(); ; {
 		o, err := connectOperator(ctx, database)
 		if o != nil || err != nil {
 			return o, err
 		}
-		o, err = f.operatorHere(ctx)
-		if !errors.Is(err, sqlite.ErrInUse) {
-			return o, err
+		if err = open(); !errors.Is(err, sqlite.ErrInUse) {
+			return nil, err
 		}
 		if time.Since(began) > operatorPatience {
 			return nil, fmt.Errorf("another process has the store open and does not listen at %s: wait until it ends, or stop it", operatorSocket(database))
@@ -195,6 +208,8 @@ func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Net: "pipe"} }
 type refusal struct {
 	status   int
 	messages []string
+	// problem is the document with the messages.
+	problem []byte
 }
 
 // Error implements error.
@@ -209,7 +224,9 @@ func isMissing(err error) bool {
 // call sends a request with a JSON body, nil for none, and decodes the response.
 func (o *operator) call(ctx context.Context, method, path string, parameters url.Values, body, into any) error {
 	var content []byte
-	if body != nil {
+	if raw, ok := body.(json.RawMessage); ok {
+		content = raw
+	} else if body != nil {
 		var err error
 		if content, err = json.Marshal(body); err != nil {
 			return err
@@ -257,7 +274,7 @@ func refusalOf(status string, code int, text []byte) error {
 			Params message.Params `json:"params"`
 		} `json:"messages"`
 	}
-	refused := &refusal{status: code}
+	refused := &refusal{status: code, problem: text}
 	if json.Unmarshal(text, &problem) == nil {
 		for _, m := range problem.Messages {
 			said := message.Expand(m.Text, m.Params)

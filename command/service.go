@@ -174,6 +174,7 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 	}
 	options.Sealer = s.sealer
 	options.Application.Collections = append(options.Application.Collections, folder.Collection)
+	options.Application.Routes = append(options.Application.Routes, importRoutes(options.Application.Files)...)
 	if refusal == nil {
 		s.Server, err = marquee.Open(ctx, options)
 		if !isRefusal(err) || !f.tolerant {

@@ -138,7 +138,7 @@ func deliveredPlaces(list string) map[string]int {
 
 // TestImportFilesRefused: what a line says of its files, and what the files
 // hold, is not believed.
-func TestImportFilesRefused(t *testing.T) { eachStore(t, testImportFilesRefused) }
+func TestImportFilesRefused(t *testing.T) { eachImport(t, testImportFilesRefused) }
 
 func testImportFilesRefused(t *testing.T, fresh newStore) {
 	uri, dir := importMade(t, fresh), t.TempDir()

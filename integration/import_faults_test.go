@@ -45,7 +45,7 @@ func importInto(ctx context.Context, t *testing.T, s *service, through store.Sto
 		t.Fatal(err)
 	}
 	defer input.Close()
-	im, err := transfer.Import{Engine: e, Input: input, Type: notes, Context: network, Chunk: 10, Progress: file + ".progress", Store: "s"}.Open()
+	im, err := transfer.Import{Target: transfer.Local{Engine: e}, Input: input, Type: notes, Context: network, Chunk: 10, Progress: file + ".progress", Store: "s"}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ const machines = `{
 
 // TestImportOrder: objects may come in any order, also in cycles that are
 // wider than a transaction.
-func TestImportOrder(t *testing.T) { eachStore(t, testImportOrder) }
+func TestImportOrder(t *testing.T) { eachImport(t, testImportOrder) }
 
 func testImportOrder(t *testing.T, fresh newStore) {
 	schemas := t.TempDir()
@@ -121,7 +121,7 @@ func schemasStore(t *testing.T, fresh newStore, schemas string) string {
 }
 
 // TestImportRefuses names what is wrong, and the cure.
-func TestImportRefuses(t *testing.T) { eachStore(t, testImportRefuses) }
+func TestImportRefuses(t *testing.T) { eachImport(t, testImportRefuses) }
 
 func testImportRefuses(t *testing.T, fresh newStore) {
 	uri := importMade(t, fresh)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestImportRejectedAgain: the file of rejected lines is corrected and imported.
-func TestImportRejectedAgain(t *testing.T) { eachStore(t, testImportRejectedAgain) }
+func TestImportRejectedAgain(t *testing.T) { eachImport(t, testImportRejectedAgain) }
 
 func testImportRejectedAgain(t *testing.T, fresh newStore) {
 	uri := importMade(t, fresh)
@@ -50,7 +50,7 @@ func testImportRejectedAgain(t *testing.T, fresh newStore) {
 }
 
 // TestImportHint: the command that an import without a type prints works.
-func TestImportHint(t *testing.T) { eachStore(t, testImportHint) }
+func TestImportHint(t *testing.T) { eachImport(t, testImportHint) }
 
 func testImportHint(t *testing.T, fresh newStore) {
 	uri, dir := importMade(t, fresh), t.TempDir()

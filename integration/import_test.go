@@ -31,6 +31,7 @@ func importMade(t *testing.T, fresh newStore) string {
 // importRun runs an import that ends with a code, and returns what it says.
 func importRun(t *testing.T, code int, uri string, args ...string) string {
 	t.Helper()
+	defer besideServer(t, uri, args)()
 	p := procLaunch(t, procCommand(t, importEnv, append([]string{"import", "--store", uri}, args...)...))
 	p.ends(code)
 	procShuns(t, p.stdout.String()+p.stderr.String(), "\r", "\x1b", "goroutine")
@@ -104,7 +105,7 @@ func gone(t *testing.T, file string) {
 
 // TestImportReadOnly: a type that is read-only over HTTP gets its objects by
 // import, with their secrets.
-func TestImportReadOnly(t *testing.T) { eachStore(t, testImportReadOnly) }
+func TestImportReadOnly(t *testing.T) { eachImport(t, testImportReadOnly) }
 
 func testImportReadOnly(t *testing.T, fresh newStore) {
 	uri := importMade(t, fresh)
@@ -124,7 +125,7 @@ func testImportReadOnly(t *testing.T, fresh newStore) {
 }
 
 // TestImportRejects leaves out the lines at fault, and those only.
-func TestImportRejects(t *testing.T) { eachStore(t, testImportRejects) }
+func TestImportRejects(t *testing.T) { eachImport(t, testImportRejects) }
 
 func testImportRejects(t *testing.T, fresh newStore) {
 	uri := importMade(t, fresh)
@@ -182,7 +183,7 @@ func testImportRejects(t *testing.T, fresh newStore) {
 }
 
 // TestImportStrict stops at the first fault, and goes on when it is mended.
-func TestImportStrict(t *testing.T) { eachStore(t, testImportStrict) }
+func TestImportStrict(t *testing.T) { eachImport(t, testImportStrict) }
 
 func testImportStrict(t *testing.T, fresh newStore) {
 	uri := importMade(t, fresh)

@@ -113,6 +113,17 @@ func Keep(ctx context.Context, s store.Store, set *Recorder) error {
 // Accepted returns the stored set and the time when it was accepted; the set is nil if
 // there is none.
 func Accepted(ctx context.Context, s store.Store) (set fs.FS, accepted time.Time, err error) {
+	packed, accepted, err := Packed(ctx, s)
+	if err != nil || packed == nil {
+		return nil, accepted, err
+	}
+	set, err = Unpack(packed)
+	return set, accepted, err
+}
+
+// Packed returns the stored set in one piece, for Unpack, and the time when it was
+// accepted; the set is nil if there is none.
+func Packed(ctx context.Context, s store.Store) (set []byte, accepted time.Time, err error) {
 	var content struct{ Zip []byte }
 	err = s.Read(ctx, func(r store.Snapshot) error {
 		return r.Get(ctx, setCollection, []store.Key{{ID: acceptedSet}}, func(r *store.Record) error {
@@ -120,9 +131,8 @@ func Accepted(ctx context.Context, s store.Store) (set fs.FS, accepted time.Time
 			return json.Unmarshal(r.Document, &content)
 		})
 	})
-	if err != nil || content.Zip == nil {
-		return nil, accepted, err
-	}
-	archive, err := zip.NewReader(bytes.NewReader(content.Zip), int64(len(content.Zip)))
-	return archive, accepted, err
+	return content.Zip, accepted, err
 }
+
+// Unpack returns a packed set.
+func Unpack(set []byte) (fs.FS, error) { return zip.NewReader(bytes.NewReader(set), int64(len(set))) }

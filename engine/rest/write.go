@@ -256,9 +256,13 @@ func (r *Call) operation(i int, entry any, faults *message.Faults) (op engine.Op
 	return op, err
 }
 
+// Sharing returns the context with which a route calls Engine.Write itself: the write uses
+// the memory that Body has taken.
+func (r *Call) Sharing() context.Context { return budget.With(r.Context(), r.share) }
+
 func (r *Call) store(batch engine.Batch) (*engine.Result, error) {
 	r.Spend(len(batch.Operations))
-	result, err := r.s.Engine.Write(budget.With(r.Context(), r.share), r.caller, batch)
+	result, err := r.s.Engine.Write(r.Sharing(), r.caller, batch)
 	if err != nil {
 		return nil, err
 	}

@@ -6,23 +6,15 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
-	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/schema"
-	"marquee/engine/store"
 )
 
 const (
-	// writeTime is the deadline of a transaction.
-	writeTime = 5 * time.Minute
 	// attempts is the number of attempts to write a chunk that conflicts with other
 	// writes.
 	attempts = 5
-	// faultsPerLine determines the number of faults that are reported for a chunk:
-	// enough for all lines, as each attempt costs as much as the first.
-	faultsPerLine = 4
 )
 
 // chunk reads the lines of the next transaction. A chunk ends before a second line
@@ -82,7 +74,7 @@ func (r *Importer) item() (it item, ok bool, err error) {
 	if err != nil {
 		return it, false, fmt.Errorf("%s cannot be read after line %d: %w", r.Input.Name(), r.state.Line, err)
 	}
-	if skipped(l.text) {
+	if !r.CSV && skipped(l.text) {
 		return it, false, nil
 	}
 	it, faults := r.parser.parse(l)
@@ -184,26 +176,20 @@ func (r *Importer) write(ctx context.Context, items []item) error {
 	}
 }
 
-func (r *Importer) attempt(ctx context.Context, items []item) (*engine.Result, error) {
-	batch := engine.Batch{Listed: true, FieldValidation: r.FieldValidation, MaxFaults: faultsPerLine * len(items), Operations: make([]engine.Operation, len(items))}
+func (r *Importer) attempt(ctx context.Context, items []item) (Written, error) {
+	chunk := Chunk{FieldValidation: r.FieldValidation, Objects: make([]Object, len(items))}
 	for i := range items {
 		it := &items[i]
-		if it.object == nil { // it belongs to the engine after an attempt
+		if it.object == nil { // it belongs to the target after an attempt
 			*it, _ = r.parser.parse(it.line)
 		}
 		if it.network != "" {
-			batch.Network = it.network
+			chunk.Network = it.network
 		}
-		op := engine.Operation{Type: it.t, Object: it.object}
+		chunk.Objects[i] = Object{it.t.Name, it.object}
 		it.object = nil
-		if err := r.attach(&op, i); err != nil {
-			return nil, err
-		}
-		batch.Operations[i] = op
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
-	defer cancel()
-	return r.Engine.Write(ctx, &engine.Caller{System: true}, batch)
+	return r.Target.Write(ctx, chunk)
 }
 
 // withNetwork removes objects of a network that does not exist and is not created with
@@ -216,11 +202,12 @@ func (r *Importer) withNetwork(ctx context.Context, items []item) ([]item, error
 	network := items[i].network
 	made := slices.ContainsFunc(items, func(it item) bool { return it.t.Name == networks && it.id == network })
 	if !made {
-		there, err := hasNetwork(ctx, r.Engine, network)
+		there, err := r.Target.Stored(ctx, []ObjectID{{Type: networks, ID: network}})
 		if err != nil {
 			return nil, writeError(items, err)
 		}
-		made, r.networks[network] = there, there
+		made = len(there) > 0
+		r.networks[network] = made
 	}
 	if made {
 		return items, nil
@@ -242,30 +229,13 @@ func (r *Importer) withNetwork(ctx context.Context, items []item) ([]item, error
 // networks is the name of the type of networks.
 const networks = "networks"
 
-func hasNetwork(ctx context.Context, e *engine.Engine, id string) (there bool, err error) {
-	err = e.Store.Read(ctx, func(s store.Snapshot) error {
-		there = false
-		return s.Get(ctx, networks, []store.Key{{ID: id}}, func(*store.Record) error {
-			there = true
-			return nil
-		})
-	})
-	return there, store.Translate(err)
-}
-
 // accept counts the objects of a written chunk.
-func (r *Importer) accept(items []item, result *engine.Result) error {
+func (r *Importer) accept(items []item, w Written) error {
 	r.state.Objects += int64(len(items))
 	r.state.Accepted += int64(len(items))
-	for _, c := range result.Changes {
-		switch {
-		case c.Created():
-			r.state.Created++
-		case c.Changed():
-			r.state.Changed++
-		}
-	}
-	for _, unknown := range result.Unknown {
+	r.state.Created += w.Created
+	r.state.Changed += w.Changed
+	for _, unknown := range w.Unknown {
 		text := fmt.Sprintf("%s is not a property of %s and was dropped", unknown.Path, unknown.Type)
 		if len(r.dropped) < maxListed && !slices.Contains(r.dropped, text) {
 			r.dropped = append(r.dropped, text)

@@ -12,8 +12,6 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/message"
-	"marquee/engine/schema"
-	"marquee/engine/store"
 )
 
 // maxOrdered is the maximum number of waiting lines that are sorted, which takes
@@ -151,25 +149,16 @@ func (r *Importer) addMissing(ctx context.Context, items []item, faults map[int]
 
 // stored returns the keys of the items whose objects are stored.
 func (r *Importer) stored(ctx context.Context, items []item) (map[string]bool, error) {
-	keys, there := map[*schema.Type][]store.Key{}, map[string]bool{}
-	for _, it := range items {
-		keys[it.t] = append(keys[it.t], store.Key{Network: it.network, ID: it.id})
+	objects := make([]ObjectID, len(items))
+	for i, it := range items {
+		objects[i] = ObjectID{it.t.Name, it.network, it.id}
 	}
-	err := r.Engine.Store.Read(ctx, func(s store.Snapshot) error {
-		clear(there)
-		for t, keys := range keys {
-			err := s.Get(ctx, t.Name, keys, func(record *store.Record) error {
-				found := item{t: t, network: record.Network, id: record.ID}
-				there[found.key()] = true
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return there, store.Translate(err)
+	found, err := r.Target.Stored(ctx, objects)
+	there := make(map[string]bool, len(found))
+	for _, o := range found {
+		there[o.key()] = true
+	}
+	return there, err
 }
 
 // eachWaiting reads the lines that are waiting in this pass.

@@ -6,12 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 
 	"marquee/engine"
-	"marquee/engine/message"
 	"marquee/engine/store"
 )
 
@@ -62,30 +60,6 @@ func (r *Importer) fileBytes(it item) (bytes int64) {
 		}
 	}
 	return bytes
-}
-
-// attach adds the files to an operation. Index is its index in the batch.
-func (r *Importer) attach(op *engine.Operation, index int) error {
-	member, there := op.Object[fileMember]
-	files := r.Files[op.Type.Name]
-	if !there || files == nil {
-		return nil
-	}
-	delete(op.Object, fileMember)
-	err := files.Import(op, member, func(name string) (*os.File, error) {
-		file, err := r.Folder.Open(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = message.FileNotInFolder.Error(message.Params{"file": name})
-		}
-		return file, err
-	})
-	var known *message.Error
-	if errors.As(err, &known) {
-		for i, m := range known.Messages {
-			known.Messages[i] = m.Adding(message.Params{"index": index, "field": "/" + fileMember})
-		}
-	}
-	return err
 }
 
 // filePiece is the maximum number of bytes of a file that are read at once.

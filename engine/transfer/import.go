@@ -1,5 +1,6 @@
-// Package transfer imports and exports objects as JSON lines
-// (docs/how-to/import-and-export.md), and writes through the engine. It imports engine,
+// Package transfer imports objects from JSON lines or CSV and exports them as JSON lines
+// (docs/how-to/import-and-export.md), and writes through the engine, which may be that of
+// another process (Target). It imports engine,
 // document, message, schema and store, but neither HTTP nor applications. Begin with
 // Import.Open and Importer.Run, or with Export.Write.
 package transfer
@@ -17,9 +18,14 @@ import (
 
 // Import describes an import.
 type Import struct {
-	Engine *engine.Engine
+	Target Target
 	// Input is a file or a stream.
 	Input *os.File
+	// CSV reports whether the input is CSV, whose header has the paths of properties,
+	// instead of lines of JSON. Columns are the paths of columns with other names, "" for
+	// a column that is left out. Type is required then.
+	CSV     bool
+	Columns map[string]string
 	// Type is the type of all objects; nil if each line is an envelope.
 	Type *schema.Type
 	// Context is the network of lines that specify none, or "".
@@ -33,8 +39,7 @@ type Import struct {
 	// for none. Restart ignores earlier progress.
 	Progress, Report string
 	Restart          bool
-	// Files handles the files of each type with files, by type name. Folder
-	// contains the files; nil for none.
+	// Files and Folder are those of Local, to which the target passes the lines on.
 	Files  map[string]Files
 	Folder *os.Root
 	// Store identifies the store in the progress file. It must not contain a
@@ -85,6 +90,7 @@ type Importer struct {
 	parser   parser
 	scratch  scratch
 	in       input
+	header   []byte      // of a CSV file
 	text     io.ReaderAt // contains the waiting lines
 	spool    *os.File    // the same for a stream
 	list     *os.File    // lists the lines that wait in this pass

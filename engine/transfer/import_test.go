@@ -52,7 +52,7 @@ func importOf(t *testing.T, e *engine.Engine, lines ...string) Import {
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return Import{Engine: e, Input: opened(t, path), Context: "main"}
+	return Import{Target: Local{Engine: e}, Input: opened(t, path), Context: "main"}
 }
 
 func opened(t *testing.T, path string) *os.File {

@@ -29,6 +29,9 @@ func (im Import) Open() (*Importer, error) {
 // load reads the progress of an earlier run, or starts a new one.
 func (r *Importer) load() error {
 	settings := Settings{Context: r.Context, FieldValidation: fieldValidation(r.FieldValidation), Store: r.Store, Report: absolute(r.Report)}
+	if r.CSV {
+		settings.Format, settings.Columns = "csv", r.Columns
+	}
 	if r.Type != nil {
 		settings.Type = r.Type.Name
 	}
@@ -64,7 +67,7 @@ func absolute(path string) string {
 // open opens the files at the positions in the state.
 func (r *Importer) open() error {
 	s := &r.state
-	r.parser = parser{registry: r.Engine.Registry(), t: r.Type, context: r.Context, seed: s.Seed}
+	r.parser = parser{registry: r.Target.Registry(), t: r.Type, context: r.Context, seed: s.Seed}
 	r.text = r.Input
 	if r.Progress == "" {
 		spool, err := temporary()
@@ -75,13 +78,17 @@ func (r *Importer) open() error {
 	}
 	read := mark{position: s.Offset, line: s.Line}
 	read.sum, _ = sumOf(s.SHA256) // checked by readState; "" at the beginning
-	in, err := newFileInput(r.Input, read)
+	var err error
+	if r.CSV {
+		err = r.openCSV(read)
+	} else {
+		r.in, err = newFileInput(r.Input, read)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.Input.Name(), err)
 	}
-	r.in = in
 	if s.Pass > 0 {
-		if _, err := in.next(); !errors.Is(err, io.EOF) {
+		if _, err := r.in.next(); !errors.Is(err, io.EOF) {
 			return fmt.Errorf("%s has grown since it was read: import the new lines as a file of their own, or start over with --restart", r.Input.Name())
 		}
 		if r.before, err = r.scratch.open(s.Pass-1, s.Reading); err != nil {
@@ -105,6 +112,21 @@ func (r *Importer) open() error {
 		return fmt.Errorf("the report of rejected lines cannot be written: %w", err)
 	}
 	return nil
+}
+
+// openCSV begins to read a CSV file.
+func (r *Importer) openCSV(from mark) error {
+	in, err := newCSVInput(r.Input, from)
+	if err != nil {
+		return err
+	}
+	header, fault := fields(in.header, 1)
+	if fault != nil {
+		return errors.New("the header cannot be read: " + fault.String())
+	}
+	r.in, r.header = in, in.header
+	r.parser.columns, err = newColumns(header, r.Columns, r.Type)
+	return err
 }
 
 // restoreHeld finds the objects with waiting lines.

@@ -25,13 +25,16 @@ type item struct {
 }
 
 // key identifies the object of an item.
-func (it *item) key() string { return it.t.Name + "\x00" + it.network + "\x00" + it.id }
+func (it *item) key() string { return ObjectID{it.t.Name, it.network, it.id}.key() }
+
+func (o ObjectID) key() string { return o.Type + "\x00" + o.Network + "\x00" + o.ID }
 
 // parser converts lines to objects. The result is the same, including generated
 // ids, each time that a line is read.
 type parser struct {
 	registry *schema.Registry
 	t        *schema.Type // nil if each line is an envelope
+	columns  columns      // of a CSV file
 	context  string
 	seed     string
 }
@@ -41,6 +44,9 @@ func (p *parser) parse(l line) (it item, faults []message.Message) {
 	it.line = l
 	if l.text == nil {
 		return it, []message.Message{message.ObjectTooLarge.With(message.Params{"limit": MaxLine})}
+	}
+	if p.columns != nil {
+		return p.record(it)
 	}
 	limits := document.Limits{Depth: document.DefaultLimits.Depth, Values: document.DefaultLimits.Values}
 	if p.t == nil {
@@ -57,6 +63,22 @@ func (p *parser) parse(l line) (it item, faults []message.Message) {
 		}
 	} else if fault, ok := p.open(&it, members); !ok {
 		return it, []message.Message{fault}
+	}
+	p.identify(&it)
+	return it, nil
+}
+
+// record parses a record of a CSV file.
+func (p *parser) record(it item) (item, []message.Message) {
+	record, fault := fields(it.text, it.number)
+	if fault == nil {
+		it.object, fault = p.columns.object(record, it.number)
+	}
+	if fault != nil {
+		return it, []message.Message{*fault}
+	}
+	if it.t = p.t; !p.t.Global {
+		it.network = p.context
 	}
 	p.identify(&it)
 	return it, nil

@@ -65,7 +65,7 @@ func (r *Importer) rejectLine(it item, faults []message.Message) error {
 	if r.report == nil {
 		return nil
 	}
-	entry, err := rejection(it, faults)
+	entry, err := r.rejection(it, faults)
 	if err != nil {
 		return err
 	}
@@ -78,8 +78,9 @@ func (r *Importer) rejectLine(it item, faults []message.Message) error {
 }
 
 // rejection returns the entry of the report for a rejected line: its messages as
-// text and as JSON, in comments that an import skips, and the line itself.
-func rejection(it item, faults []message.Message) ([]byte, error) {
+// text and as JSON, in comments that an import skips, and the line itself. The first
+// entry of a CSV file has its header, too.
+func (r *Importer) rejection(it item, faults []message.Message) ([]byte, error) {
 	encoded, err := json.Marshal(struct {
 		Line     int64             `json:"line"`
 		Messages []message.Message `json:"messages"`
@@ -88,8 +89,14 @@ func rejection(it item, faults []message.Message) ([]byte, error) {
 		return nil, err
 	}
 	entry := fmt.Appendf(nil, "# line %d: %s\n# %s\n", it.number, oneLine(sentences(faults)), encoded)
+	if r.CSV && r.state.ReportBytes == 0 {
+		entry = append(append(entry, r.header...), '\n')
+	}
 	if it.text == nil {
 		return fmt.Appendf(entry, "# The line is too long to be included.\n"), nil
+	}
+	if r.CSV {
+		return append(append(entry, withoutComment(it.text)...), '\n'), nil
 	}
 	return append(append(entry, it.text...), '\n'), nil
 }

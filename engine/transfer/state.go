@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // Settings are the settings of an import that must not change while it is in progress.
@@ -14,6 +17,9 @@ type Settings struct {
 	Type            string `json:"type,omitempty"`
 	Context         string `json:"context,omitempty"`
 	FieldValidation string `json:"fieldValidation"`
+	// Format is "csv", or "" for lines of JSON.
+	Format  string            `json:"format,omitempty"`
+	Columns map[string]string `json:"columns,omitempty"`
 	// Store identifies the store, without a password.
 	Store string `json:"store"`
 	// Report is the file of rejected lines.
@@ -118,6 +124,8 @@ func replace(path string, content []byte) error {
 // check returns an error if an import was started with other settings.
 func (s *state) check(path string, settings Settings) error {
 	for _, c := range []struct{ what, was, is string }{
+		{"--format", s.Settings.Format, settings.Format},
+		{"--columns", columnsText(s.Settings.Columns), columnsText(settings.Columns)},
 		{"the type", s.Settings.Type, settings.Type},
 		{"--context", s.Settings.Context, settings.Context},
 		{"--field-validation", s.Settings.FieldValidation, settings.FieldValidation},
@@ -130,6 +138,14 @@ func (s *state) check(path string, settings Settings) error {
 		}
 	}
 	return nil
+}
+
+func columnsText(columns map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(columns)) {
+		pairs = append(pairs, name+"="+columns[name])
+	}
+	return strings.Join(pairs, ",")
 }
 
 func quotedOrUnset(value string) string {
