@@ -108,25 +108,28 @@ func (Access) Writable(caller *engine.Caller, t *schema.Type, network string) qu
 // visibleUsers matches the caller, the users with a role in a network of the caller,
 // and the users without a role that the caller has created and can give one.
 func visibleUsers(caller *engine.Caller) query.Expr {
-	by := func(field query.Field) query.Expr {
-		return query.Compare{Field: field, Op: query.Equal, Value: caller.User}
-	}
 	shared := in(byUserNetwork, networksOf(caller, func(engine.Grant) bool { return true }))
 	if caller.Token != nil { // which shows nothing that belongs to its user in person
 		return shared
 	}
 	return query.Or{
 		shared,
-		by(byID),
-		query.And{query.Null{Field: byUserNetwork}, by(byCreator)},
+		query.Compare{Field: byID, Op: query.Equal, Value: caller.User},
+		withoutRole(caller),
 	}
 }
 
-// Within implements engine.Access: users belong to the networks where they have a
-// role.
-func (Access) Within(t *schema.Type, network string) query.Expr {
+// withoutRole matches the users without a role whom the caller has created.
+func withoutRole(caller *engine.Caller) query.Expr {
+	return query.And{query.Null{Field: byUserNetwork}, query.Compare{Field: byCreator, Op: query.Equal, Value: caller.User}}
+}
+
+// Within implements engine.Access: users belong to the networks where they have a role.
+// One without any role belongs to each network of whoever has created it, who can give it
+// a role there.
+func (Access) Within(caller *engine.Caller, t *schema.Type, network string) query.Expr {
 	if t.Name == "users" {
-		return query.Compare{Field: byUserNetwork, Op: query.Equal, Value: network}
+		return query.Or{query.Compare{Field: byUserNetwork, Op: query.Equal, Value: network}, withoutRole(caller)}
 	}
 	return nil
 }

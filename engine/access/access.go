@@ -78,9 +78,9 @@ type Access interface {
 	// Writable returns a condition that objects of a type which the caller sees must
 	// meet, before a write and after it, for the caller to write them.
 	Writable(caller *Caller, t *schema.Type, network string) query.Expr
-	// Within returns the condition that objects of a global type must meet to belong
-	// to a network, nil for a type whose objects belong to none.
-	Within(t *schema.Type, network string) query.Expr
+	// Within returns the condition that objects of a global type which the caller sees
+	// must meet to belong to a network, nil for a type whose objects belong to none.
+	Within(caller *Caller, t *schema.Type, network string) query.Expr
 	// MayWrite returns an error of kind Forbidden when the caller may not write the
 	// object; exists reports whether it is stored.
 	MayWrite(caller *Caller, t *schema.Type, network, id string, exists bool) error

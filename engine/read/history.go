@@ -195,7 +195,7 @@ func (e *Reader) readable(ctx context.Context, s store.Snapshot, caller *access.
 	if err != nil || !t.Global {
 		return visible, err
 	}
-	return query.Both(e.access.Within(t, network), visible), nil
+	return query.Both(e.access.Within(caller, t, network), visible), nil
 }
 
 // wantChange notes the objects that a message about a change refers to.

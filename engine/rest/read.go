@@ -118,7 +118,7 @@ func (r *Call) list(t *schema.Type, parent string) error {
 // narrow restricts a list of a global type to the network that the parameter context
 // names, if objects of the type belong to networks in some way.
 func (r *Call) narrow(t *schema.Type, list *query.List) error {
-	within := r.s.Engine.Access.Within(t, r.parameters["context"])
+	within := r.s.Engine.Access.Within(r.caller, t, r.parameters["context"])
 	if !t.Global || within == nil {
 		return nil
 	}
