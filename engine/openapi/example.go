@@ -161,7 +161,8 @@ func (e *exampler) members(s object) (any, bool) {
 
 // texts are examples of strings by their format.
 var texts = map[string]string{"": "text", "date-time": "2026-03-01T09:00:00Z", "date": "2026-03-01", "email": "ada@example.com", "uri": "https://example.com/",
-	"uri-reference": "/docs", "hostname": "example.com", "duration": "P1D", "local-date-time": "2026-03-01T09:00:00", "time-zone": "Europe/Berlin",
+	"uri-reference": "/docs", "hostname": "example.com", "duration": "P1D", "local-date-time": "2026-03-01T09:00:00",
+	"any-date-time": "2026-03-01T09:00:00+01:00", "time-zone": "Europe/Berlin",
 	"country": "DE", "currency": "EUR", "language": "de"}
 
 func text(s object) (any, bool) {

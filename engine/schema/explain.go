@@ -249,8 +249,9 @@ func (r rawSchemas) leaf(err *jsonschema.ValidationError, keyword string, instan
 		return one(message.ValueConst, message.Params{"expected": joined(value, ", ")})
 	case "format":
 		if value == localRange {
+			def, params := rangeFault(lookup(instance, at), at)
 			at += "/second"
-			return one(message.ValueOrder, message.Params{"relation": "no earlier than", "other": place(err) + "/first"})
+			return one(def, params)
 		}
 		return one(message.ValueFormat, message.Params{"format": value})
 	case "pattern":

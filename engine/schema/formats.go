@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/base64"
 	"net/netip"
+	"regexp"
 	"strings"
 	"time"
 	_ "time/tzdata" // time zones must not depend on the machine
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/text/language"
 
 	"marquee/engine/document"
+	"marquee/engine/message"
 )
 
 // formats are the formats that JSON Schema lacks or defines differently. A value of
@@ -38,15 +40,20 @@ var formats = map[string]func(any) bool{
 		_, err := time.LoadLocation(s)
 		return err == nil && s != "" && s != "Local"
 	}),
-	"local-date-time": ofString(func(s string) bool {
+	localTimeFormat: ofString(func(s string) bool {
 		_, ok := localTime(s)
+		return ok
+	}),
+	// A date-time whose offset is kept as it was sent, or none.
+	"any-date-time": ofString(func(s string) bool {
+		_, _, ok := anyTime(s)
 		return ok
 	}),
 	localRange: func(value any) bool {
 		object, _ := value.(map[string]any)
-		first, known := localTime(object["first"])
-		second, both := localTime(object["second"])
-		return !known || !both || !second.Before(first)
+		first, local, known := anyTime(object["first"])
+		second, alsoLocal, both := anyTime(object["second"])
+		return !known || !both || local == alsoLocal && !second.Before(first)
 	},
 	"language": ofString(func(s string) bool {
 		_, err := language.Parse(s)
@@ -63,9 +70,41 @@ var formats = map[string]func(any) bool{
 // base64Format is the format in which strings with contentEncoding are validated.
 const base64Format = "base64"
 
-// localRange checks an object whose members first and second are local date-times,
-// the second not before the first.
+const localTimeFormat = "local-date-time"
+
+// localRange checks an object whose members first and second are both local date-times,
+// or both date-times with an offset, the second not before the first.
 const localRange = "local-date-range"
+
+// anyTime parses a local date-time, or one with Z or an offset.
+func anyTime(value any) (t time.Time, local, ok bool) {
+	if t, local = localTime(value); local {
+		return t, true, true
+	}
+	s, _ := value.(string)
+	if !zoned.MatchString(s) {
+		return time.Time{}, false, false
+	}
+	t, ok = document.ParseTime(s)
+	return t, false, ok
+}
+
+// zoned matches what ends with Z or an offset.
+var zoned = regexp.MustCompile(`[Tt].*([Zz]|[+-][0-9:]+)$`)
+
+// rangeFault explains why the second end of a range is not valid.
+func rangeFault(value any, at string) (*message.Definition, message.Params) {
+	object, _ := value.(map[string]any)
+	_, local, _ := anyTime(object["first"])
+	_, alsoLocal, _ := anyTime(object["second"])
+	switch {
+	case local == alsoLocal:
+		return message.ValueOrder, message.Params{"relation": "no earlier than", "other": at + "/first"}
+	case local:
+		return message.ValueFormat, message.Params{"format": localTimeFormat}
+	}
+	return message.ValueFormat, message.Params{"format": "date-time"}
+}
 
 // localTime parses a date and time without a zone.
 func localTime(value any) (time.Time, bool) {
