@@ -189,8 +189,8 @@ func tokenRequest(r *rest.Call) (map[string]string, error) {
 		return nil, err
 	}
 	contentType := r.Request().Header.Get("Content-Type")
-	media, _, err := mime.ParseMediaType(contentType)
-	if err != nil && contentType != "" {
+	media, parameters, err := mime.ParseMediaType(contentType)
+	if err != nil && contentType != "" || !rest.ReadsCharset(parameters["charset"]) {
 		return nil, message.MediaType.Error(message.Params{"value": contentType, "expected": "application/json"})
 	}
 	looksLikeJSON := strings.HasPrefix(strings.TrimSpace(string(body)), "{")

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -108,15 +109,22 @@ func (r *Call) receiveFile(limit int64) (*spool.File, error) {
 	return file, nil
 }
 
-// ReadBody reads the body as it was sent. The limit is small: the call needs no
-// share of the memory budget.
+// ReadBody reads and decompresses the body, whatever its media type. The limit is small:
+// the call needs no share of the memory budget.
 func (r *Call) ReadBody(limit int64) ([]byte, error) {
+	packed, err := r.packed()
+	if err != nil {
+		return nil, err
+	}
 	file, err := r.receiveFile(limit)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	return io.ReadAll(file.Reader())
+	b := &body{file: file, gzip: packed, limit: limit}
+	defer b.close()
+	var all bytes.Buffer
+	err = b.unpack(r.Context(), &all)
+	return all.Bytes(), err
 }
 
 // incomplete returns the error for a body that did not arrive completely.
@@ -255,8 +263,11 @@ func (r *Call) discard(in io.Reader) {
 // acceptPatch lists the media types of merge patches (RFC 7396).
 const acceptPatch = "application/merge-patch+json, application/json"
 
-// charsets are the names of UTF-8 and of its subset US-ASCII in Content-Type.
-var charsets = []string{"", "utf-8", "utf8", "us-ascii"}
+// ReadsCharset reports whether bodies are read in a character set that Content-Type names:
+// UTF-8, of which US-ASCII is a part.
+func ReadsCharset(name string) bool {
+	return slices.Contains([]string{"", "utf-8", "utf8", "us-ascii"}, strings.ToLower(name))
+}
 
 // checkMediaType accepts the content types that clients send with JSON, in the character
 // sets that JSON is read in. With PATCH, other types that end in +json, such as that of a
@@ -267,7 +278,7 @@ func checkMediaType(header string, patch bool) error {
 	}
 	media, parameters, err := mime.ParseMediaType(header)
 	switch {
-	case err != nil, !slices.Contains(charsets, strings.ToLower(parameters["charset"])):
+	case err != nil, !ReadsCharset(parameters["charset"]):
 	case media == "application/json", media == "application/merge-patch+json", media == "text/plain", media == "application/x-www-form-urlencoded",
 		strings.HasSuffix(media, "+json") && !patch:
 		return nil
