@@ -2,18 +2,17 @@ package article
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"unicode/utf8"
 
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/query"
 	"marquee/engine/rest"
 )
 
-const (
-	maxPageSize = 1000
-	maxSentence = 10_000
-)
+const maxSentence = 10_000
 
 // request is a decoded search request.
 type request struct {
@@ -21,6 +20,8 @@ type request struct {
 	sentence  string
 	threshold float64
 	pageSize  int
+	// shortened reports whether pageSize is less than what was asked for.
+	shortened bool
 	targets   targets
 }
 
@@ -88,9 +89,10 @@ func (q *request) parameters(r *rest.Call, object map[string]any) error {
 		return message.ParameterInvalid.Error(message.Params{"parameter": name, "expected": expected})
 	}
 	size, is := float(values["pageSize"])
-	if q.pageSize = int(size); !is || size < 1 || size > maxPageSize || float64(q.pageSize) != size {
-		return invalid("pageSize", "a whole number from 1 to 1000")
+	if !is || size < 1 || math.Trunc(size) != size {
+		return invalid("pageSize", "a whole number of at least 1")
 	}
+	q.pageSize, q.shortened = int(min(size, query.MaxPageSize)), size > query.MaxPageSize
 	q.sentence, is = values["sentence"].(string)
 	if !is || strings.TrimSpace(q.sentence) == "" || !utf8.ValidString(q.sentence) || utf8.RuneCountInString(q.sentence) > maxSentence {
 		return invalid("sentence", "a text of 1 to 10000 characters that is not blank")

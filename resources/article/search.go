@@ -7,9 +7,9 @@ package article
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -137,7 +137,7 @@ func (s *Search) find(r *rest.Call, f *follower, t *schema.Type, q *request, las
 		return engine.Page{}, false, err
 	}
 	err = r.Engine().View(ctx, r.Caller(), q.network, shown(t), func(reading *engine.Reading) error {
-		page, settled, err = render(ctx, reading, t, found, last)
+		page, settled, err = render(ctx, reading, t, q, found, last)
 		return err
 	})
 	return page, settled, err
@@ -165,7 +165,7 @@ const (
 var errLarge = errors.New("article: the articles are too large to be read at once")
 
 // render reads the hits and renders the page.
-func render(ctx context.Context, reading *engine.Reading, t *schema.Type, found index.Result, last bool) (page engine.Page, settled bool, err error) {
+func render(ctx context.Context, reading *engine.Reading, t *schema.Type, q *request, found index.Result, last bool) (page engine.Page, settled bool, err error) {
 	var w engine.PageWriter
 	w.Begin([]byte(`{"results":[`))
 	total, atOnce := found.Total, together
@@ -203,7 +203,11 @@ func render(ctx context.Context, reading *engine.Reading, t *schema.Type, found 
 			return engine.Page{}, false, err
 		}
 	}
-	return w.End(strconv.AppendInt([]byte(`,"totalCount":`), int64(total), 10)), true, nil
+	end := fmt.Appendf(nil, `,"totalCount":%d`, total)
+	if q.shortened {
+		end = fmt.Appendf(end, `,"pageSize":%d`, q.pageSize)
+	}
+	return w.End(end), true, nil
 }
 
 // read returns the articles of hits that the caller can see. It fails with errLarge if

@@ -2,7 +2,10 @@ package location
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,7 +50,7 @@ func (l *Lookup) Route() rest.Route {
 }
 
 func (l *Lookup) search(r *rest.Call) error {
-	if err := r.Only("q", "page", "pageSize"); err != nil {
+	if err := r.Only("q", "page", "pageSize", "pageStart", "pageEnd"); err != nil {
 		return err
 	}
 	text, given := r.Parameter("q")
@@ -57,11 +60,11 @@ func (l *Lookup) search(r *rest.Call) error {
 	case strings.TrimSpace(text) == "" || len(text) > MaxQueryBytes:
 		return message.ParameterInvalid.Error(message.Params{"parameter": "q", "expected": "a text of 1 to 1024 bytes"})
 	}
-	paging, err := query.ParsePaging(r.Parameters())
+	skip, size, err := window(r.Parameters())
 	if err != nil {
 		return err
 	}
-	found := l.get().Search(text, paging.Page, paging.PageSize)
+	found := l.get().Search(text, skip, size)
 	r.Header().Set("Cache-Control", "private, no-cache")
 	body, err := json.Marshal(map[string]any{
 		"totalHits": found.TotalHits, "pageStart": found.PageStart, "pageEnd": found.PageEnd,
@@ -72,6 +75,47 @@ func (l *Lookup) search(r *rest.Call) error {
 	}
 	r.Answer(http.StatusOK, body)
 	return nil
+}
+
+// window is the part of the hits that a page, or a first and a last hit, names.
+func window(parameters map[string]string) (skip, size int, err error) {
+	_, started := parameters["pageStart"]
+	_, ended := parameters["pageEnd"]
+	paging, err := query.ParsePaging(parameters)
+	if err != nil || !started && !ended {
+		return paging.Page * paging.PageSize, paging.PageSize, err
+	}
+	other := "pageStart"
+	if !started {
+		other = "pageEnd"
+	}
+	for _, name := range []string{"page", "pageSize"} {
+		if _, given := parameters[name]; given {
+			return 0, 0, message.ParameterConflict.Error(message.Params{"parameter": name, "other": other})
+		}
+	}
+	first, last := 1, 0
+	if started {
+		if first, err = position(parameters, "pageStart", 1); err != nil {
+			return 0, 0, err
+		}
+	}
+	if !ended {
+		return first - 1, query.DefaultPageSize, nil
+	}
+	if last, err = position(parameters, "pageEnd", first); err != nil {
+		return 0, 0, err
+	}
+	return first - 1, min(last-first+1, query.MaxPageSize), nil
+}
+
+// position parses the number of a hit.
+func position(parameters map[string]string, name string, least int) (int, error) {
+	n, err := strconv.Atoi(parameters[name])
+	if err != nil && !errors.Is(err, strconv.ErrRange) || n < least {
+		return 0, message.ParameterInvalid.Error(message.Params{"parameter": name, "value": parameters[name], "expected": fmt.Sprintf("an integer of at least %d", least)})
+	}
+	return min(n, query.MaxPage*query.MaxPageSize), nil
 }
 
 // bucket is the number of hits with one value of a property.

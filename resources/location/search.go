@@ -51,9 +51,9 @@ type Result struct {
 //   - The text would find the location if it had no typing error: one in the whole
 //     name, or one in each word of five letters or more.
 //
-// A text without letters and digits finds nothing. Pages are counted from 0; one
-// after the last, or of size 0, has no hits.
-func (g *Gazetteer) Search(text string, page, pageSize int) Result {
+// A text without letters and digits finds nothing. The hits are those after the first
+// skip ones, at most size of them.
+func (g *Gazetteer) Search(text string, skip, size int) Result {
 	groups := g.groups(text)
 	result := Result{Hits: []Hit{}, Types: map[Type]int{}}
 	for _, t := range Types {
@@ -65,24 +65,24 @@ func (g *Gazetteer) Search(text string, page, pageSize int) Result {
 			result.Types[t] += group.countIn(of)
 		}
 	}
-	if page < 0 || pageSize < 1 || page > result.TotalHits/pageSize {
+	if skip < 0 || size < 1 || skip >= result.TotalHits {
 		return result
 	}
-	skip := page * pageSize
+	left := skip
 	for _, group := range groups {
-		if n := group.count(); skip >= n {
-			skip -= n
+		if n := group.count(); left >= n {
+			left -= n
 			continue
 		}
-		result.Hits = g.appendHits(result.Hits, group, skip, pageSize)
-		skip = 0
-		if len(result.Hits) == pageSize {
+		result.Hits = g.appendHits(result.Hits, group, left, size)
+		left = 0
+		if len(result.Hits) == size {
 			break
 		}
 	}
 	if len(result.Hits) > 0 {
-		result.PageStart = page*pageSize + 1
-		result.PageEnd = page*pageSize + len(result.Hits)
+		result.PageStart = skip + 1
+		result.PageEnd = skip + len(result.Hits)
 	}
 	return result
 }

@@ -109,7 +109,7 @@ func TestPages(t *testing.T) {
 			}
 			var hits []Hit
 			for page := 0; ; page++ {
-				r := g.Search(text, page, size)
+				r := g.Search(text, page*size, size)
 				if r.TotalHits != whole.TotalHits {
 					t.Fatalf("%q: %d hits on page %d, %d on the first", text, r.TotalHits, page, whole.TotalHits)
 				}
@@ -129,9 +129,9 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range [][2]int{{-1, 10}, {0, 0}, {0, -1}, {1 << 62, 1 << 62}, {1, 1 << 62}} {
+	for _, c := range [][2]int{{-1, 10}, {0, 0}, {0, -1}, {1 << 62, 1 << 62}} {
 		if r := g.Search("oslo", c[0], c[1]); len(r.Hits) != 0 || r.PageStart != 0 || r.TotalHits == 0 {
-			t.Errorf("page %d of size %d: %+v", c[0], c[1], r)
+			t.Errorf("%d after %d: %+v", c[1], c[0], r)
 		}
 	}
 }
@@ -192,12 +192,12 @@ func TestHostileText(t *testing.T) {
 }
 
 func TestConcurrentUse(t *testing.T) {
-	want := Load().Search("san", 1, 50)
+	want := Load().Search("san", 50, 50)
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
 			for range 20 {
-				if got := Load().Search("san", 1, 50); !slices.Equal(got.Hits, want.Hits) {
+				if got := Load().Search("san", 50, 50); !slices.Equal(got.Hits, want.Hits) {
 					t.Error("another answer")
 				}
 			}
@@ -213,8 +213,8 @@ func FuzzSearch(f *testing.F) {
 	}
 	g := Load()
 	alternates := alternatesAround(g)
-	f.Fuzz(func(t *testing.T, text string, page, size int) {
-		r := g.Search(text, page, min(size, 1000))
+	f.Fuzz(func(t *testing.T, text string, skip, size int) {
+		r := g.Search(text, skip, min(size, 1000))
 		if len(r.Hits) == 0 != (r.PageStart == 0) || len(r.Hits) == 0 != (r.PageEnd == 0) || r.PageEnd > r.TotalHits {
 			t.Fatalf("%q: %d hits, %d to %d of %d", text, len(r.Hits), r.PageStart, r.PageEnd, r.TotalHits)
 		}
