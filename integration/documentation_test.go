@@ -103,7 +103,7 @@ func TestTypePages(t *testing.T) {
 		t.Errorf("%d pages", len(pages))
 	}
 	for address, parts := range map[string][]string{
-		"/docs/types/coupons": {"<code>PENDING</code>: <code>PUBLISHED</code>, <code>STOPPED</code>", "error.coupon.published", "<code>validFrom &lt; validTo</code>", "read-only",
+		"/docs/types/coupons": {"<code>PENDING</code>: <code>PUBLISHED</code>, <code>STOPPED</code>", "a new object may have any value", "error.coupon.published", "<code>validFrom &lt; validTo</code>", "read-only",
 			"string (date-time)", "one of PENDING, PUBLISHED, STOPPED", "from 1 to 255 characters", "array of string", "each item: one of SIGN_UP, CAMPAIGN_CREATION",
 			"<code>discountMonetary.amount</code>", "string (currency)",
 			`<a href="/docs/types/places">places</a>: <code>coupon</code>`},

@@ -261,7 +261,11 @@ func (r *programmer) write() programmed {
 		for range 1 + r.IntN(3) {
 			kind = pick(r.Rand, []string{"orders", "lineitems", "creatives", "advertisers", "adunits", "sites", "segments"})
 			for _, o := range several()[:1] {
-				operations = append(operations, map[string]any{"type": kind, "object": o})
+				operation := map[string]any{"type": kind, "object": o}
+				if r.chance(20) {
+					operation[pick(r.Rand, []string{"ifNoneMatch", "ifMatch"})] = pick(r.Rand, []string{"{tag}", "*", "1-x"})
+				}
+				operations = append(operations, operation)
 			}
 		}
 		q.path, q.body = "/api/v1/batch"+r.query(parameters), jsonText(map[string]any{"operations": operations})

@@ -169,8 +169,8 @@ func (p *twins) other(m *maker) (made, late []placed) {
 	return second.made, late
 }
 
-// programmed is a request. {etag} and {cursor} stand for what the world that is
-// asked has answered last.
+// programmed is a request. {etag}, {tag}, which is that without its quotes, and {cursor}
+// stand for what the world that is asked has answered last.
 type programmed struct {
 	method, path string
 	header       map[string]string
@@ -196,12 +196,12 @@ func (r programmed) curl() string {
 
 // send sends the request to one world.
 func (w *twin) sendProgrammed(r programmed) (*answer, error) {
-	fill := strings.NewReplacer("{etag}", w.etag, "{cursor}", w.cursor)
+	fill := strings.NewReplacer("{etag}", w.etag, "{tag}", strings.Trim(w.etag, `"`), "{cursor}", w.cursor)
 	header := http.Header{"Authorization": {"Bearer " + w.token}}
 	for name, value := range r.header {
 		header.Set(name, fill.Replace(value))
 	}
-	a, err := w.send(r.method, fill.Replace(r.path), header, strings.NewReader(r.body))
+	a, err := w.send(r.method, fill.Replace(r.path), header, strings.NewReader(fill.Replace(r.body)))
 	if err != nil {
 		return nil, err
 	}
