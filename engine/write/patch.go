@@ -20,18 +20,40 @@ func (c *Change) keepNested() {
 	}
 }
 
-// mergeNested merges the objects in a merge patch into the stored ones. What the client
-// sent has been checked with the rest of the patch, so that faults in the normal form
-// need not be reported again.
-func (c *Change) mergeNested() {
+// mergeNested merges the objects in a merge patch into those that the caller sees. What
+// the client sent has been checked with the rest of the patch, so that faults in the
+// normal form need not be reported again.
+func (w *Writing) mergeNested(c *Change) error {
+	if len(c.nested) == 0 {
+		return nil
+	}
+	shown, err := w.shown(c)
+	if err != nil {
+		return err
+	}
 	n := document.Normaliser{Unknown: func(document.Pointer, bool) {}, Fault: func(*message.Definition, document.Pointer, message.Params) {}}
 	for name, object := range c.nested {
-		one := map[string]any{name: document.MergePatch(c.Type.Shape.Member(name), c.Before[name], object)}
-		if !document.Equal(one[name], c.Before[name]) {
+		one := map[string]any{name: document.MergePatch(c.Type.Shape.Member(name), shown[name], object)}
+		if !document.Equal(one[name], shown[name]) {
 			n.Object(c.Type.Shape, one)
 		}
 		c.Patch[name] = one[name]
 	}
+	return nil
+}
+
+// shown returns the stored document without what is hidden from the caller. Sent back,
+// that changes nothing: the hooks of the type keep the rest.
+func (w *Writing) shown(c *Change) (map[string]any, error) {
+	hide := w.e.hooks[c.Type.Name].Hide
+	if hide == nil {
+		return c.Before, nil
+	}
+	record := *c.stored
+	if err := hide(c.Caller, &record); err != nil {
+		return nil, err
+	}
+	return w.decode(c, record.Document)
 }
 
 // MergePatch returns the object that a merge patch has for a property, as the client

@@ -155,7 +155,9 @@ func (w *Writing) runRound() error {
 	}
 	// A hook may look at the other changes of the round, so all are merged first.
 	for _, c := range w.round {
-		w.merge(c)
+		if err := w.merge(c); err != nil {
+			return err
+		}
 	}
 	if err := w.hooks(w.round, func(h Hooks) func(context.Context, *Writing, []*Change) error { return h.BeforeValidate }); err != nil {
 		return err
@@ -197,13 +199,18 @@ func (w *Writing) refused() error {
 }
 
 // open decodes the stored document and decrypts its secrets.
-func (w *Writing) open(c *Change) error {
-	before, err := document.DecodeObject(c.stored.Document, document.Limits{Depth: 1000})
+func (w *Writing) open(c *Change) (err error) {
+	c.Before, err = w.decode(c, c.stored.Document)
+	return err
+}
+
+// decode decodes the stored document, or a part of it, and decrypts its secrets.
+func (w *Writing) decode(c *Change, stored []byte) (map[string]any, error) {
+	object, err := document.DecodeObject(stored, document.Limits{Depth: 1000})
 	if err != nil {
-		return errors.New("the stored document of " + c.Type.Name + " " + c.ID + " cannot be read")
+		return nil, errors.New("the stored document of " + c.Type.Name + " " + c.ID + " cannot be read")
 	}
-	c.Before = before
-	return c.shape().Secrets(before, func(at document.Pointer, stored string) (string, error) {
+	return object, c.shape().Secrets(object, func(at document.Pointer, stored string) (string, error) {
 		plain, err := w.e.Sealer.Open(stored, c.place(at))
 		if err == nil {
 			if c.sealed == nil {
@@ -229,8 +236,10 @@ func (c *Change) storedVersion() int64 {
 	return c.stored.Version
 }
 
-func (w *Writing) merge(c *Change) {
-	c.mergeNested()
+func (w *Writing) merge(c *Change) error {
+	if err := w.mergeNested(c); err != nil {
+		return err
+	}
 	patch := c.Patch
 	for name, value := range patch {
 		if member := c.Type.Shape.Member(name); member != nil && member.WriteOnly && value == nil {
@@ -249,6 +258,7 @@ func (w *Writing) merge(c *Change) {
 		edit(c.After)
 	}
 	c.State = cmp.Or(c.wanted, c.StateBefore, "ACTIVE")
+	return nil
 }
 
 // store writes what has changed in bulk, with its history.
