@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -15,7 +16,7 @@ import (
 )
 
 // sendBack holds of all objects that a caller sees that they can be sent back as they
-// were read, by PUT, by POST and in a collection, and that this changes nothing. It lists
+// were read, by PUT, POST and PATCH and in a collection, and that this changes nothing. It lists
 // what is wrong. A caller may be refused for a right that he lacks, and for nothing else.
 func (s *service) sendBack(token string) (wrong []string) {
 	s.tb.Helper()
@@ -48,7 +49,7 @@ func (s *service) sendTypeBack(token string, of *schema.Type, network string) (w
 		return []string{err.Error()}
 	}
 	back := func(method, path, body, etag string) {
-		if !slices.Contains(of.Methods, method) {
+		if !slices.Contains(of.ObjectMethods(), method) {
 			return
 		}
 		a := s.ask(token, method, path, body, nil)
@@ -78,7 +79,11 @@ func (s *service) sendTypeBack(token string, of *schema.Type, network string) (w
 			wrong = append(wrong, fmt.Sprintf("GET %s: %d, but it is listed", at, read.status))
 			continue
 		}
-		for _, method := range []string{http.MethodPut, http.MethodPost} {
+		methods := []string{http.MethodPut, http.MethodPost}
+		if !bytes.Contains(read.body, []byte(":null")) { // which a merge patch removes
+			methods = append(methods, http.MethodPatch)
+		}
+		for _, method := range methods {
 			back(method, at, string(read.body), read.header.Get("ETag"))
 		}
 	}
