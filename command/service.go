@@ -118,7 +118,7 @@ func (f *storeFlags) use(ctx context.Context, mustExist bool, app *application, 
 // openOnce is one attempt of use.
 func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, app *application, options marquee.Options) (*service, error) {
 	options.Passwords = auth.PasswordPolicy{MinLength: f.MinPasswordLength}
-	if options.Passwords.Check() != nil {
+	if f.MinPasswordLength == 0 || options.Passwords.Check() != nil {
 		return nil, usagef("--min-password-length must be from %d to %d", auth.LeastMinPassword, auth.MostMinPassword)
 	}
 	registry, set, refusal := f.load(app)

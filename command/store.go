@@ -30,9 +30,17 @@ func (f *storeFlags) openStore(ctx context.Context, mustExist bool) (store.Store
 	}
 	if strings.HasPrefix(uri, "mongodb://") || strings.HasPrefix(uri, "mongodb+srv://") {
 		f.opening.Step(waitingForDatabase)
-		return mongo.Open(ctx, mongo.Options{URI: uri, MustExist: mustExist, Answered: f.opening.answer, Log: f.log})
+		s, err := mongo.Open(ctx, mongo.Options{URI: uri, MustExist: mustExist, Answered: f.opening.answer, Log: f.log})
+		var wrong mongo.URIError
+		if errors.As(err, &wrong) {
+			return nil, usagef("--store: %w", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
 	}
-	return nil, usagef("the store %q has an unknown scheme: write sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE", redactStore(uri))
+	return nil, usagef("--store: the store %q has an unknown scheme: write sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE", redactStore(uri))
 }
 
 // sqlitePath returns the file of a URI of SQLite, or "".

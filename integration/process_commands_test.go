@@ -49,7 +49,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"--chunk 0"}, []string{"import", "notes", file, "--chunk", "0"}},
 		{[]string{"--clock-interval"}, []string{"serve", "--clock-interval", "0s"}},
 		{[]string{"cannot listen at nowhere"}, []string{"serve", "--addr", "nowhere"}},
-		{[]string{`the store "mysql://…" has an unknown scheme`}, []string{"export", "--all-networks", "--store", "mysql://host/marquee"}},
+		{[]string{`--store: the store "mysql://…" has an unknown scheme`}, []string{"export", "--all-networks", "--store", "mysql://host/marquee"}},
 		{[]string{"--max-asset-size"}, []string{"serve", "--max-asset-size", "0"}},
 		{[]string{"--embeddings-url"}, []string{"serve", "--embeddings-model", "m"}},
 		{[]string{"missing.json"}, []string{"serve", "--config", dir + "/missing.json"}},

@@ -34,7 +34,12 @@ func procBareServe(t *testing.T, dir, store string, env ...string) *proc {
 // refuses checks that a process has ended, and what it says.
 func (p *proc) refuses(says ...string) {
 	p.tb.Helper()
-	p.ends(1)
+	p.refusesWith(1, says...)
+}
+
+func (p *proc) refusesWith(status int, says ...string) {
+	p.tb.Helper()
+	p.ends(status)
 	procWants(p.tb, p.stderr.String(), says...)
 	procShuns(p.tb, p.stdout.String()+p.stderr.String(), "goroutine", "listening")
 }
@@ -202,12 +207,12 @@ func TestDatabaseRefused(t *testing.T) {
 		{"password", with(good, "marquee:"+secret+"@", "authSource=admin&serverSelectionTimeoutMS=3000"), []string{"user and password", "authSource"}},
 		{"set", "mongodb://marquee:" + secret + "@" + strings.Split(strings.Split(good, "://")[1], "/")[0] + "/marquee?replicaSet=other&serverSelectionTimeoutMS=300", []string{"no server of MongoDB can be reached", "replicaSet"}},
 		{"TLS", with(good, "", "tls=true&serverSelectionTimeoutMS=1000"), []string{"tls"}},
-		{"TLS file", with(good, "marquee:"+secret+"@", "tls=true&tlsCAFile=/nowhere/ca.pem"), []string{"/nowhere/ca.pem", "cannot be"}},
-		{"no database", "mongodb://marquee:" + secret + "@localhost/?replicaSet=rs0", []string{"names no database", "mongodb://HOST/DATABASE"}},
-		{"percent sign", "mongodb://marquee:" + secret + "%@localhost/marquee", []string{"percent-encoded"}},
-		{"at sign", "mongodb://marquee:" + secret + "@" + secret + "@localhost/marquee", []string{"percent-encoded"}},
-		{"option", "mongodb://marquee:" + secret + "@localhost/marquee?maxPoolSize=" + secret, []string{"connection string"}},
-		{"no host", "mongodb://marquee:" + secret + "@/marquee", []string{"connection string"}},
+		{"TLS file", with(good, "marquee:"+secret+"@", "tls=true&tlsCAFile=/nowhere/ca.pem"), []string{"--store: ", "/nowhere/ca.pem", "cannot be"}},
+		{"no database", "mongodb://marquee:" + secret + "@localhost/?replicaSet=rs0", []string{"--store: ", "names no database", "mongodb://HOST/DATABASE"}},
+		{"percent sign", "mongodb://marquee:" + secret + "%@localhost/marquee", []string{"--store: ", "percent-encoded"}},
+		{"at sign", "mongodb://marquee:" + secret + "@" + secret + "@localhost/marquee", []string{"--store: ", "percent-encoded"}},
+		{"option", "mongodb://marquee:" + secret + "@localhost/marquee?maxPoolSize=" + secret, []string{"--store: ", "connection string"}},
+		{"no host", "mongodb://marquee:" + secret + "@/marquee", []string{"--store: ", "connection string"}},
 		{"SRV", "mongodb+srv://marquee:" + secret + "@nowhere.invalid/marquee", []string{"cannot be looked up", "mongodb+srv://"}},
 		{"standalone", with(mongodb.StandaloneURI(t), "", "serverSelectionTimeoutMS=3000"), []string{"standalone", "--replSet"}},
 	} {
@@ -216,7 +221,11 @@ func TestDatabaseRefused(t *testing.T) {
 				procLaunch(t, procCommand(t, nil, "serve", "--addr", "127.0.0.1:0", "--log-level", "debug", "--store", c.uri)),
 				procLaunch(t, procCommand(t, []string{"MARQUEE_STORE=" + c.uri}, "init")),
 			} {
-				p.refuses(c.says...)
+				if strings.HasPrefix(c.says[0], "--store: ") { // as other settings that are refused
+					p.refusesWith(2, c.says...)
+				} else {
+					p.refuses(c.says...)
+				}
 				procShuns(t, p.stdout.String()+p.stderr.String(), secret, "The password is")
 			}
 		})

@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"marquee/integration/mongodb"
 )
 
 // awaitReady asks /readyz until it answers with a status; what it found before
@@ -102,4 +107,33 @@ func TestReadyNotes(t *testing.T) {
 		t.Error("the log does not say where the folder is")
 	}
 	f.stop()
+}
+
+// TestReadyWithoutWrites: a database that answers and refuses all writes is not ready,
+// until it accepts them again, also if nobody writes.
+func TestReadyWithoutWrites(t *testing.T) {
+	t.Parallel()
+	needStore(t, "mongodb")
+	set := mongodb.NewReplicaSet(t, 1, mongodb.WithAuth())
+	user := func(command, role string, more ...bson.E) {
+		t.Helper()
+		roles := bson.A{bson.D{{Key: "role", Value: role}, {Key: "db", Value: "marquee"}}}
+		all := append(bson.D{{Key: command, Value: "writer"}, {Key: "roles", Value: roles}}, more...)
+		if err := set.Client().Database("admin").RunCommand(t.Context(), all).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	user("createUser", "readWrite", bson.E{Key: "pwd", Value: "writer"})
+	p := procServe(t, set.URIAs(url.UserPassword("writer", "writer"), "marquee"))
+	p.signIn("admin", procPassword)
+	p.awaitReady(http.StatusOK)
+	user("updateUser", "read")
+	refused := p.ask(http.StatusServiceUnavailable, http.MethodPost, "/api/v1/notes/a?context=main", `{"text": "A"}`)
+	procWants(t, string(refused.body), "error.store.unavailable")
+	procWants(t, p.awaitReady(http.StatusServiceUnavailable), "error.store.unavailable")
+	p.ask(http.StatusOK, http.MethodGet, "/api/v1/notes?context=main", "")
+	user("updateUser", "readWrite")
+	p.awaitReady(http.StatusOK)
+	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/notes/a?context=main", `{"text": "A"}`)
+	p.stop()
 }

@@ -11,13 +11,15 @@ import (
 func TestRefusedSettings(t *testing.T) {
 	t.Parallel()
 	for wants, args := range map[string][]string{
-		"--clock-interval must be greater than 0; --max-connections must be at least 1": {"--clock-interval", "0s", "--max-connections", "0"},
-		`--read-timeout: "soon" is not a time such as 30s, 15m or 2h`:                   {"--read-timeout", "soon"},
-		"--write-timeout must not be less than 0":                                       {"--write-timeout=-1s"},
-		"--min-password-length must be from 8 to 64":                                    {"--min-password-length", "3"},
-		"--embeddings-url: the URL of the embeddings service must begin":                {"--embeddings-url", "x"},
-		"--secret-key: the secret key must be base64":                                   {"--secret-key", "x"},
-		"unknown flag --no-such-flag":                                                   {"--no-such-flag"},
+		"--clock-interval must be greater than 0; --max-connections must be at least 1":      {"--clock-interval", "0s", "--max-connections", "0"},
+		`--read-timeout: "soon" is not a time such as 30s, 15m or 2h`:                        {"--read-timeout", "soon"},
+		"--write-timeout must not be less than 0":                                            {"--write-timeout=-1s"},
+		"--min-password-length must be from 8 to 64":                                         {"--min-password-length", "0"},
+		"--store: the MongoDB store cannot be used: its connection string names no database": {"--store", "mongodb://127.0.0.1/"},
+		`--store: the store "…" has an unknown scheme`:                                       {"--store", "marquee.db"},
+		"--embeddings-url: the URL of the embeddings service must begin":                     {"--embeddings-url", "x"},
+		"--secret-key: the secret key must be base64":                                        {"--secret-key", "x"},
+		"unknown flag --no-such-flag":                                                        {"--no-such-flag"},
 	} {
 		args = append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)
 		p := procLaunch(t, procCommand(t, nil, args...))

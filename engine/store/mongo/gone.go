@@ -92,7 +92,7 @@ func (s *Store) addLong(n int) {
 
 func (s *Store) keepBeating() {
 	for {
-		_, _ = s.beat(context.Background()) // its transactions meet the same error
+		_, _ = s.beat(context.Background(), writeconcern.W1()) // its transactions meet the same error
 		time.Sleep(beatEvery)
 		p := &s.presence
 		p.mu.Lock()
@@ -105,7 +105,7 @@ func (s *Store) keepBeating() {
 }
 
 // beat shows that the server lives, and returns the cluster's time.
-func (s *Store) beat(ctx context.Context) (now bson.Timestamp, err error) {
+func (s *Store) beat(ctx context.Context, concern *writeconcern.WriteConcern) (now bson.Timestamp, err error) {
 	ctx, cancel := context.WithTimeout(ctx, goneAfter/2)
 	defer cancel()
 	ctx, done := s.leader.led(ctx)
@@ -115,7 +115,7 @@ func (s *Store) beat(ctx context.Context) (now bson.Timestamp, err error) {
 		return now, err
 	}
 	defer session.EndSession(context.WithoutCancel(ctx))
-	servers := s.db.Collection(serversCollection, options.Collection().SetWriteConcern(writeconcern.W1()))
+	servers := s.db.Collection(serversCollection, options.Collection().SetWriteConcern(concern))
 	_, err = servers.UpdateOne(mongo.NewSessionContext(ctx, session), bson.D{{Key: fieldID, Value: serverID(s.presence.name)}},
 		mongo.Pipeline{{{Key: "$set", Value: bson.D{{Key: "time", Value: "$$NOW"}, {Key: "seen", Value: "$$CLUSTER_TIME"}}}}}, options.UpdateOne().SetUpsert(true))
 	if at := session.OperationTime(); at != nil {
@@ -173,7 +173,7 @@ func (s *Store) logGone(ended int, err error) {
 
 // endGone ends the transactions of servers that have gone, and returns their number.
 func (s *Store) endGone(ctx context.Context) (int, error) {
-	now, err := s.beat(ctx)
+	now, err := s.beat(ctx, writeconcern.W1())
 	if err != nil {
 		return 0, err
 	}

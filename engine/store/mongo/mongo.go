@@ -54,7 +54,9 @@ type Store struct {
 
 	ensure sync.Mutex
 	closed atomic.Bool
-	counts counts
+	// failing is an error of a write because of which all writes may fail.
+	failing atomic.Pointer[error]
+	counts  counts
 	// tallies follow the markers.
 	tallies store.Tallies
 	// admission limits how much is written at once.
@@ -113,6 +115,17 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
+// URIError is the cause of the error of Open for a connection string that cannot be
+// used, wherever it leads.
+type URIError string
+
+// Error implements error.
+func (e URIError) Error() string { return string(e) }
+
+func wrongURI(text string) error {
+	return &store.Error{Code: store.CodeNotUsable, Text: "the MongoDB store cannot be used", Cause: URIError(text)}
+}
+
 // parse parses a connection string. It drops the driver's errors that may
 // repeat the password.
 func parse(uri string) (database string, opts *options.ClientOptions, err error) {
@@ -122,18 +135,19 @@ func parse(uri string) (database string, opts *options.ClientOptions, err error)
 		return "", nil, &store.Error{Code: store.CodeUnavailable, Cause: lookup, Text: "the servers of MongoDB cannot be looked up: check the name behind mongodb+srv://, and the DNS"}
 	}
 	if err != nil {
-		return "", nil, notUsable("its connection string cannot be read: write mongodb://HOST1,HOST2,HOST3/DATABASE?replicaSet=NAME, with special characters of the user and the password percent-encoded", nil)
+		return "", nil, wrongURI("its connection string cannot be read: write mongodb://HOST1,HOST2,HOST3/DATABASE?replicaSet=NAME, with special characters of the user and the password percent-encoded")
 	}
 	if known.Database == "" {
-		return "", nil, notUsable("its connection string names no database: add it after the hosts, as in mongodb://HOST/DATABASE", nil)
+		return "", nil, wrongURI("its connection string names no database: add it after the hosts, as in mongodb://HOST/DATABASE")
 	}
 	opts = options.Client().ApplyURI(uri).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority()).
 		SetRetryReads(false).SetRetryWrites(true) // Read retries with a pause, the driver without one; a fence is a write that can be retried
 	if err := opts.Validate(); err != nil {
-		if known.Password != "" && strings.Contains(err.Error(), known.Password) {
-			err = nil
+		cause := ": " + err.Error()
+		if known.Password != "" && strings.Contains(cause, known.Password) {
+			cause = ""
 		}
-		return "", nil, notUsable("an option of its connection string cannot be used: check the files and names that it refers to", err)
+		return "", nil, wrongURI("an option of its connection string cannot be used: check the files and names that it refers to" + cause)
 	}
 	if known.AppName == "" {
 		opts.SetAppName("marquee")
@@ -152,10 +166,27 @@ func notUsable(cure string, cause error) error {
 // takes a read to know.
 func (s *Store) Revision(...string) (string, bool) { return "", false }
 
-// Check implements store.Store. It succeeds when a primary answers.
+// Check implements store.Store. It succeeds when a primary answers. After a write that
+// failed, it writes, too, because only that shows whether all writes fail: a primary
+// answers while no majority follows it, and to a user who may only read.
 func (s *Store) Check(ctx context.Context) error {
-	_, err := translate(ctx, s.client.Ping(ctx, readpref.Primary()))
+	err := s.client.Ping(ctx, readpref.Primary())
+	failure := s.failing.Load()
+	if err == nil && failure != nil {
+		if _, err = s.beat(ctx, writeconcern.Majority()); err == nil {
+			s.failing.CompareAndSwap(failure, nil)
+		}
+	}
+	_, err = translate(ctx, err)
 	return err
+}
+
+// noteFailure remembers an error because of which all writes may fail.
+func (s *Store) noteFailure(err error) {
+	switch code, _ := store.CodeOf(err); code {
+	case store.CodeUnavailable, store.CodeFull, store.CodeUncertain:
+		s.failing.Store(&err)
+	}
 }
 
 // Close implements store.Store.

@@ -81,7 +81,10 @@ func pause(ctx context.Context, n int, why retry) bool {
 
 // Write implements store.Store.
 func (s *Store) Write(ctx context.Context, fn func(store.Tx) error) (err error) {
-	defer func() { err = s.leader.explain(ctx, err) }()
+	defer func() {
+		err = s.leader.explain(ctx, err)
+		s.noteFailure(err)
+	}()
 	if !s.sharded && mayShare(store.EffortOf(ctx)) {
 		return s.groups.write(ctx, fn)
 	}
