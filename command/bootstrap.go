@@ -26,7 +26,7 @@ type initCommand struct {
 
 // Help implements kong.HelpProvider.
 func (initCommand) Help() string {
-	return examples("marquee init", "marquee init --bootstrap-network north --bootstrap-username kari")
+	return examples("init", "init --bootstrap-network north --bootstrap-username kari")
 }
 
 func (c *initCommand) Run(ctx context.Context) error {

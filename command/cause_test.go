@@ -66,7 +66,7 @@ func TestCauses(t *testing.T) {
 func TestUsageTexts(t *testing.T) {
 	told := func(args, want string) {
 		t.Helper()
-		_, err := newParser(&commands{}).Parse(strings.Fields(args))
+		_, err := advertisingParser().Parse(strings.Fields(args))
 		var wrong *kong.ParseError
 		if !errors.As(err, &wrong) {
 			t.Errorf("%s: %v", args, err)

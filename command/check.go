@@ -23,11 +23,11 @@ type checkCommand struct {
 // Help implements kong.HelpProvider.
 func (checkCommand) Help() string {
 	return "Checks the SQLite file; the document, schema, secrets, references, index terms, unique values, history and files of each object; the object counts; and usernames that predate RFC 8265 comparison. Prints one line per fault, with its remedy.\n\n" +
-		examples("marquee check", "marquee check --store sqlite:copy.db --secret-key-file marquee.key")
+		examples("check", "check --store sqlite:copy.db --secret-key-file marquee.key")
 }
 
 func (c *checkCommand) Run(ctx context.Context) error {
-	s, err := c.openExisting(ctx, "or create one with marquee init or marquee serve")
+	s, err := c.openExisting(ctx, "or create one with "+programName+" init or "+programName+" serve")
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (c *checkCommand) faults(ctx context.Context, s *service) (found int64, err
 		}
 	}
 	last, shown := "", time.Time{}
-	err = verify.Verify(ctx, s.Engine().Catalog, verify.Verification{Files: s.Verifiers,
+	err = verify.Verify(ctx, s.Engine().Catalog, verify.Verification{Files: s.application.Verifiers,
 		Fault: func(f verify.Fault) error {
 			what := f.Type
 			if f.ID != "" {

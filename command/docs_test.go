@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"marquee/resources"
 )
 
 // TestReferenceIsComplete: the reference pages describe every command, flag and
@@ -17,7 +19,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	}
 	known := map[string]bool{"--help": true}
 	n := 0
-	err := kong.Visit(newParser(&commands{}).Model, func(node kong.Visitable, next kong.Next) error {
+	err := kong.Visit(advertisingParser().Model, func(node kong.Visitable, next kong.Next) error {
 		switch node := node.(type) {
 		case *kong.Node:
 			path := strings.TrimSpace(strings.TrimPrefix(node.FullPath(), "marquee"))
@@ -49,6 +51,13 @@ func TestReferenceIsComplete(t *testing.T) {
 			}
 		}
 	}
+}
+
+// advertisingParser is that of the program marquee.
+func advertisingParser() *kong.Kong {
+	service := resources.New()
+	p := &Program{Application: service.Application(), Optional: true, Settings: service.Settings()}
+	return newParser(p, p.commands())
 }
 
 func referencePage(t *testing.T, name string) string {

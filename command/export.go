@@ -23,7 +23,7 @@ type exportCommand struct {
 	Context     string   `help:"Id of the network whose objects are exported." placeholder:"NETWORK"`
 	AllNetworks bool     `help:"Export all networks, with the networks and users themselves."`
 	Output      string   `help:"File to write, which is replaced; standard output unless given." placeholder:"FILE"`
-	Files       string   `help:"Folder that the files of assets are written to; they are left out unless it is given." placeholder:"DIR"`
+	Files       string   `help:"Folder that the files of objects, such as assets, are written to; they are left out unless it is given." placeholder:"DIR"`
 	Envelopes   bool     `help:"Write envelopes, which name the type, even if only one type is exported."`
 	AllFields   bool     `help:"Add the times and users of each object, which import ignores."`
 	Secrets     bool     `help:"Include secrets, in plain text. By default, they are omitted."`
@@ -32,8 +32,8 @@ type exportCommand struct {
 
 // Help implements kong.HelpProvider.
 func (exportCommand) Help() string {
-	return examples("marquee export --context main --output main.ndjson --files files", "marquee export orders lineitems --context main",
-		"marquee export --all-networks --secrets --output all.ndjson --files files")
+	return examples("export --context main --output main.ndjson --files files", "export roles teams --context main",
+		"export --all-networks --secrets --output all.ndjson --files files")
 }
 
 func (c *exportCommand) Run(ctx context.Context) error {
@@ -43,7 +43,7 @@ func (c *exportCommand) Run(ctx context.Context) error {
 	if info, err := os.Stat(c.Output); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file: choose another, or omit --output to write to standard output", c.Output)
 	}
-	s, err := c.openExisting(ctx, "or create one with marquee init or marquee serve")
+	s, err := c.openExisting(ctx, "or create one with "+programName+" init or "+programName+" serve")
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (c *exportCommand) Run(ctx context.Context) error {
 	if folder != nil {
 		defer folder.Close()
 	}
-	x := transfer.Export{Files: s.Files, Folder: folder, Companions: c.companions(types),
+	x := transfer.Export{Files: s.application.Files, Folder: folder, Companions: c.companions(types),
 		Engine: s.Engine(), Types: transfer.Order(s.Engine().Registry(), types), Context: c.Context,
 		Envelopes: c.Envelopes || len(types) > 1 || owned && c.AllNetworks, AllFields: c.AllFields, Secrets: c.Secrets}
 	exported, err := c.write(ctx, x)
@@ -161,7 +161,7 @@ func (c *exportCommand) write(ctx context.Context, x transfer.Export) (exported 
 	defer func() {
 		file.Close()
 		if err := os.Remove(file.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintln(os.Stderr, "marquee: a part of the export was left behind:", err)
+			fmt.Fprintln(os.Stderr, programName+": a part of the export was left behind:", err)
 		}
 	}()
 	if c.Output == "" {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"runtime/debug"
+	"slices"
 	"strings"
 
 	"marquee/engine/document"
@@ -19,8 +21,11 @@ func (c *serveCommand) greet(address, generated string) {
 	if generated == "" {
 		password = "${MARQUEE_BOOTSTRAP_PASSWORD:?set it to the password that the first start printed or was given}" // #nosec G101 -- this is the name of a variable, for a shell
 	}
-	to := func(path, more string) string {
-		return shellQuote(address + path + "?context=" + url.QueryEscape(c.BootstrapNetwork) + more)
+	suggestions := append(slices.Clone(c.program.Try),
+		Suggestion{"who changed what", `curl -s -H "Authorization: Bearer $TOKEN" "$URL/api/v1/audit?context=$NETWORK&pageSize=2"`})
+	var shown, commands []string
+	for _, s := range suggestions {
+		shown, commands = append(shown, s.Shows), append(commands, s.Command)
 	}
 	fmt.Fprintf(os.Stdout, `
 Marquee is running.
@@ -29,15 +34,13 @@ Marquee is running.
   user      %[3]s
   API docs  %[1]s/docs
 
-Try, in another terminal: a batch that is refused with every fault, articles found by a sentence, who changed what.
-  PASSWORD=%[4]s
-  TOKEN=$(curl -s %[1]s/api/authenticate -d grant_type=password -d scope=ng_api --data-urlencode username=%[5]s --data-urlencode "password=$PASSWORD" | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
-  curl -s -H "Authorization: Bearer $TOKEN" %[6]s -d '{"operations": [{"type": "orders", "object": {"name": "", "advertiser": "nobody"}}, {"type": "lineitems", "object": {"name": "New", "startDate": "tomorrow"}}]}'
-  curl -s -H "Authorization: Bearer $TOKEN" -X POST %[7]s
-  curl -s -H "Authorization: Bearer $TOKEN" %[8]s
+Try, in another terminal: %[7]s.
+  URL=%[1]s NETWORK=%[4]s
+  PASSWORD=%[5]s
+  TOKEN=$(curl -s $URL/api/authenticate -d grant_type=password -d scope=ng_api --data-urlencode username=%[6]s --data-urlencode "password=$PASSWORD" | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
+  %[8]s
 
-`, address, c.BootstrapNetwork, c.BootstrapUsername, password, shellQuote(c.BootstrapUsername),
-		to("/api/v1/batch", ""), to("/api/v1/targetingquery/articles2", "&pageSize=2&thresholdScore=0.1&sentence=a+storm+keeps+the+ferries+in+port"), to("/api/v1/audit", "&pageSize=2"))
+`, address, c.BootstrapNetwork, c.BootstrapUsername, url.QueryEscape(c.BootstrapNetwork), password, shellQuote(c.BootstrapUsername), strings.Join(shown, ", "), strings.Join(commands, "\n  "))
 }
 
 // printReset prints a command that gives the first user a new password, because a
@@ -55,7 +58,10 @@ func (c *serveCommand) printReset(ctx context.Context, s *service) {
 	}
 	program := os.Args[0]
 	if strings.Contains(program, "go-build") {
-		program = "go run ./cmd/marquee" // as it was started
+		program = "go run"
+		if info, known := debug.ReadBuildInfo(); known {
+			program += " " + info.Path // as it was started
+		}
 	} else {
 		program = shellQuote(program)
 	}

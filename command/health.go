@@ -18,8 +18,8 @@ import (
 // out whether the service in it is ready.
 type healthCommand struct {
 	URL     string `help:"Where the service listens; by default, the address that --addr and --tls-cert describe." placeholder:"URL"`
-	Addr    string `default:"127.0.0.1:8080" help:"The --addr of marquee serve on this machine." placeholder:"HOST:PORT"`
-	TLSCert string `name:"tls-cert" help:"The --tls-cert of marquee serve; the request then uses HTTPS." placeholder:"FILE"`
+	Addr    string `default:"127.0.0.1:8080" help:"The --addr of ${program} serve on this machine." placeholder:"HOST:PORT"`
+	TLSCert string `name:"tls-cert" help:"The --tls-cert of ${program} serve; the request then uses HTTPS." placeholder:"FILE"`
 }
 
 const (
@@ -29,7 +29,7 @@ const (
 
 // Help implements kong.HelpProvider.
 func (healthCommand) Help() string {
-	return examples("marquee health", "marquee health --addr :8443 --tls-cert fullchain.pem", "marquee health --url https://marquee.example.com")
+	return examples("health", "health --addr :8443 --tls-cert fullchain.pem", "health --url https://marquee.example.com")
 }
 
 func (c *healthCommand) Run(ctx context.Context) error {

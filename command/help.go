@@ -15,7 +15,7 @@ type helpCommand struct {
 
 // Help implements kong.HelpProvider.
 func (helpCommand) Help() string {
-	return examples("marquee help", "marquee help import", "marquee help schema lint")
+	return examples("help", "help import", "help schema lint")
 }
 
 func (c *helpCommand) Run(parser *kong.Kong) error {
@@ -23,13 +23,15 @@ func (c *helpCommand) Run(parser *kong.Kong) error {
 	return err
 }
 
-// examples is the part of a command's help that shows how it is called.
+// examples is the part of a command's help that shows how it is called: lines without the
+// name of the program.
 func examples(lines ...string) string {
 	title := "Examples:"
 	if len(lines) == 1 {
 		title = "Example:"
 	}
-	return title + "\n\n  " + strings.Join(lines, "\n  ")
+	indent := "\n  " + programName + " "
+	return title + "\n" + indent + strings.Join(lines, indent)
 }
 
 // describe is the help of a flag or an argument, with its default and the
@@ -70,7 +72,7 @@ func explainUsage(parser *kong.Kong, parsed *kong.Context, text string) {
 		}
 		text = "name a command: " + strings.Join(names, ", ")
 	}
-	fmt.Fprintln(os.Stderr, "marquee: "+text)
+	fmt.Fprintln(os.Stderr, programName+": "+text)
 	parser.Stdout = os.Stderr
 	_ = kong.DefaultShortHelpPrinter(kong.HelpOptions{}, parsed) // nothing is left to be done
 }

@@ -10,34 +10,33 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"marquee/schemas"
+	"marquee/schemas/base"
 )
 
 // TestExamples: the command lines that help shows are accepted, and name permissions
-// that exist.
+// that every application has.
 func TestExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("my-schemas", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	roles, err := fs.ReadFile(schemas.FS, "roles.json")
+	roles, err := fs.ReadFile(base.FS, "roles.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cli commands
 	n := 0
-	if err := kong.Visit(newParser(&cli).Model, func(node kong.Visitable, next kong.Next) error {
+	if err := kong.Visit(advertisingParser().Model, func(node kong.Visitable, next kong.Next) error {
 		if command, ok := node.(*kong.Node); ok && command.Type != kong.ArgumentNode {
 			found := 0
 			for line := range strings.Lines(command.Detail) {
 				if i := strings.Index(line, "marquee "); i >= 0 {
 					args := strings.Fields(strings.ReplaceAll(line[i:], "'", ""))[1:]
-					if _, err := newParser(&commands{}).Parse(args); err != nil {
+					if _, err := advertisingParser().Parse(args); err != nil {
 						t.Errorf("%s: %v", strings.TrimSpace(line), err)
 					}
 					for i, arg := range args {
 						if arg == "--permission" && !bytes.Contains(roles, []byte(strconv.Quote(args[i+1]))) {
-							t.Errorf("%s: no role of the advertising service can hold %s", strings.TrimSpace(line), args[i+1])
+							t.Errorf("%s: not every application has %s", strings.TrimSpace(line), args[i+1])
 						}
 					}
 					found++

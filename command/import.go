@@ -20,7 +20,7 @@ import (
 type importCommand struct {
 	storeFlags
 	Create          bool     `help:"Create the store if there is none."`
-	First           string   `arg:"" name:"type-or-file" help:"Resource type of all lines, or locations; or the file, where each line names its own."`
+	First           string   `arg:"" name:"type-or-file" help:"Resource type of all lines${imports}; or the file, where each line names its own."`
 	Second          string   `arg:"" optional:"" name:"file" help:"File of JSON lines or CSV; - is standard input."`
 	Format          string   `type:"choice" enum:",json,csv" default:"" help:"Format of the file: json for lines of JSON, or csv. By default, it is csv if the name ends in .csv." placeholder:"FORMAT"`
 	Columns         []string `sep:"none" help:"Properties of CSV columns whose names are not those of properties, such as 'Full name=name,City=address.city'; NAME= leaves a column out." placeholder:"NAME=PATH,…"`
@@ -56,9 +56,8 @@ func (n rejectedLines) Error() string {
 
 // Help implements kong.HelpProvider.
 func (importCommand) Help() string {
-	return examples("marquee import orders orders.ndjson --context main --rejected rejected.ndjson", "marquee import all.ndjson --files files --create",
-		"marquee import advertisers crm.csv --context main --columns 'Company=name'",
-		"marquee import locations places.ndjson", "cat tiers.ndjson | marquee import tiers - --context main")
+	return examples("import teams teams.ndjson --context main --rejected rejected.ndjson", "import all.ndjson --files files --create",
+		"import teams crm.csv --context main --columns 'Company=name'", "import teams - --context main")
 }
 
 func (c *importCommand) Run(ctx context.Context) error {
@@ -89,21 +88,31 @@ func (c *importCommand) Run(ctx context.Context) error {
 		return err
 	}
 	defer d.close()
-	if _, served := d.Registry().Type(locations); name == locations && !served {
-		switch {
-		case d.service == nil:
-			return errors.New("locations cannot be imported while the service runs: stop it first")
-		case c.Format == "csv":
-			return usagef("locations are imported from lines of JSON, and not from CSV")
-		case d.service.advertising != nil:
-			return c.importLocations(ctx, d.service, input)
-		}
+	if read := c.program.importer(name); read != nil {
+		return c.importOther(ctx, d, name, input, read)
 	}
 	t, err := c.check(ctx, d, name)
 	if err != nil {
 		return err
 	}
 	return c.run(ctx, d, t, files, input, size)
+}
+
+// importOther imports a file that does not have objects.
+func (c *importCommand) importOther(ctx context.Context, d *destination, name string, input io.Reader, read Import) error {
+	switch {
+	case d.service == nil:
+		return fmt.Errorf("%s cannot be imported while the service runs: stop it first", name)
+	case c.Format == "csv":
+		return usagef("%s are not imported from CSV", name)
+	case c.Context != "":
+		return fmt.Errorf("%s belong to no network: leave --context out", name)
+	}
+	n, err := read(ctx, d.service.Store(), input)
+	if err == nil && !c.Quiet {
+		fmt.Printf("%s %s were imported.\n", grouped(int64(n)), name)
+	}
+	return err
 }
 
 // checkFormat finds out whether the file is CSV, and reads what is said of its columns.
@@ -117,7 +126,7 @@ func (c *importCommand) checkFormat(path, name string) (err error) {
 	csv := c.Format == "csv"
 	switch {
 	case csv && name == "":
-		return usagef("name the type of the objects before a CSV file, as in: marquee import TYPE %s", shellWord(path))
+		return usagef("name the type of the objects before a CSV file, as in: %s import TYPE %s", programName, shellWord(path))
 	case !csv && len(c.Columns) > 0:
 		return usagef("--columns is for CSV: add --format csv if the file is CSV")
 	}

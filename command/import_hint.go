@@ -28,7 +28,7 @@ func (c *importCommand) hint(ctx context.Context, d *destination, args []string,
 		t = fitting[i]
 		name = t.Name
 	}
-	words := []string{"marquee"}
+	words := []string{programName}
 	left, typed := false, false
 	for i := 0; i < len(args); i++ {
 		flag, _, whole := strings.Cut(args[i], "=")

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"marquee"
 	"marquee/engine"
 	"marquee/engine/folder"
 	"marquee/engine/message"
@@ -34,7 +35,7 @@ func (c *importCommand) destination(ctx context.Context, files *os.Root) (d *des
 	served, err := c.reach(ctx, func() error {
 		s, err := c.openStore(ctx)
 		if err == nil {
-			d = &destination{Target: transfer.Local{Engine: s.Engine(), Files: s.Files, Folder: files}, networks: s.networks, service: s, files: s.Files, close: s.close}
+			d = &destination{Target: transfer.Local{Engine: s.Engine(), Files: s.application.Files, Folder: files}, networks: s.networks, service: s, files: s.application.Files, close: s.close}
 		}
 		return err
 	})
@@ -44,13 +45,13 @@ func (c *importCommand) destination(ctx context.Context, files *os.Root) (d *des
 	client := *served.client
 	client.Timeout = 0 // which is that of a short request
 	o := &operator{client: &client, close: served.close}
-	app := c.application()
+	app := c.program.application()
 	target := servedTarget{o: o}
 	if files != nil {
 		target.files, err = filepath.Abs(files.Name())
 	}
 	if err == nil {
-		target.registry, err = c.servedTypes(ctx, app, target)
+		target.registry, err = c.servedTypes(ctx, &app, target)
 	}
 	if err != nil {
 		return nil, errors.Join(err, o.close())
@@ -63,7 +64,7 @@ func (c *importCommand) openStore(ctx context.Context) (*service, error) {
 	if c.Create {
 		return c.open(ctx)
 	}
-	return c.openExisting(ctx, "create one with marquee init, or import into a new one with --create")
+	return c.openExisting(ctx, "create one with "+programName+" init, or import into a new one with --create")
 }
 
 // servedSet is the set of schemas of a server: its digest, and the files of its folder,
@@ -75,7 +76,7 @@ type servedSet struct {
 
 // servedTypes returns the types of a server: those of the folder that is given, or of the
 // files that the server has, or of the application alone.
-func (f *storeFlags) servedTypes(ctx context.Context, app *application, t servedTarget) (*schema.Registry, error) {
+func (f *storeFlags) servedTypes(ctx context.Context, app *marquee.Application, t servedTarget) (*schema.Registry, error) {
 	var set servedSet
 	if err := t.o.call(ctx, http.MethodGet, "/operator/import", t.parameters(), nil, &set); err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ type keyCommand struct {
 // Help implements kong.HelpProvider.
 func (keyCommand) Help() string {
 	return "The commands work whether or not the store is being served. The key that encrypts secrets is another one: see the command secrets.\n\n" +
-		examples("marquee key rotate", "marquee key list")
+		examples("key rotate", "key list")
 }
 
 // keyRotateCommand is marquee key rotate.
@@ -32,7 +32,7 @@ type keyRotateCommand struct {
 // Help implements kong.HelpProvider.
 func (keyRotateCommand) Help() string {
 	return "The next key begins to sign when it has been published for ten minutes, and tokens that were signed before remain valid until they expire. With --revoke, all servers use a new key within a second, and clients need new access tokens; refresh tokens remain valid.\n\n" +
-		examples("marquee key rotate", "marquee key rotate --revoke")
+		examples("key rotate", "key rotate --revoke")
 }
 
 func (c *keyRotateCommand) Run(ctx context.Context) error {
@@ -53,7 +53,7 @@ type keyListCommand struct {
 }
 
 // Help implements kong.HelpProvider.
-func (keyListCommand) Help() string { return examples("marquee key list") }
+func (keyListCommand) Help() string { return examples("key list") }
 
 func (c *keyListCommand) Run(ctx context.Context) error {
 	done := "The keys, in the order in which they sign:"

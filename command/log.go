@@ -44,14 +44,14 @@ func logged(ctx context.Context, log *slog.Logger, err error) error {
 		for _, problem := range problems {
 			log.Error("a schema is wrong", slog.String("problem", problem.String()))
 		}
-		log.Error("marquee serve ended", slog.String("reason", counted(int64(len(problems)), "mistake")+" in the schemas"))
+		log.Error(programName+" serve ended", slog.String("reason", counted(int64(len(problems)), "mistake")+" in the schemas"))
 		return loggedError{err}
 	}
 	level := slog.LevelError
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		level = slog.LevelWarn
 	}
-	log.Log(context.WithoutCancel(ctx), level, "marquee serve ended", slog.String("reason", err.Error()))
+	log.Log(context.WithoutCancel(ctx), level, programName+" serve ended", slog.String("reason", err.Error()))
 	return loggedError{err}
 }
 

@@ -1,7 +1,10 @@
-// Package command is the command line of programs that serve an application: commands
-// that serve it, and that administer its store. It may import package marquee, auth, the
-// engine, both adapters and resources, but neither schemas nor a database driver. Begin
-// with main.go, which lists the commands, and serve.go.
+// Package command is the command line of programs that serve an application: serve, and
+// commands that administer a store, such as export, import, check, user, role, token and
+// secrets. Flags, variables, files and exit statuses are those that
+// docs/reference/commands.md and settings.md describe; in texts, the name of the
+// executable takes the place of marquee. The package may import package marquee, auth,
+// the engine and both adapters, but no application and no database driver. Begin with
+// Main.
 package command
 
 import (
@@ -11,14 +14,22 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"marquee"
 )
+
+// programName is the name of the executable in texts, which Main sets.
+var programName = "marquee"
 
 type commands struct {
 	Config      kong.ConfigFlag  `help:"JSON file with settings: the names of the flags, with underscores." placeholder:"FILE"`
 	ShowVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version."`
+	kong.Plugins
 
 	Serve   serveCommand   `cmd:"" help:"Serve the API."`
 	Init    initCommand    `cmd:"" help:"Create the first network, role and user of an empty store."`
@@ -43,32 +54,43 @@ type commands struct {
 
 // Help implements kong.HelpProvider.
 func (commands) Help() string {
-	return examples("marquee serve --demo", "marquee schema lint my-schemas", "marquee help import")
+	return examples("serve", "schema lint my-schemas", "help import")
 }
 
-// newParser reads command lines into cli.
-func newParser(cli *commands) *kong.Kong {
-	return kong.Must(cli,
-		kong.Name("marquee"),
+// newParser reads command lines of a program into cli.
+func newParser(p *Program, cli *commands) *kong.Kong {
+	parser := kong.Must(cli,
+		kong.Name(programName),
 		kong.Description("A folder of JSON Schemas, served as a transactional REST API."),
 		kong.DefaultEnvars("MARQUEE"),
 		kong.Configuration(readSettings),
-		kong.Vars{"version": programVersion()},
+		p.variables(),
 		kong.ValueFormatter(describe),
 		kong.NamedMapper("choice", kong.MapperFunc(decodeChoice)),
 		kong.NamedMapper("folder", kong.MapperFunc(decodeFolder)),
 	)
+	_ = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
+		if command, ok := node.(*kong.Node); ok {
+			if user, ok := command.Target.Addr().Interface().(interface{ bind(*Program) }); ok {
+				user.bind(p)
+			}
+		}
+		return next(nil)
+	})
+	return parser
 }
 
-// Main runs the command line of the process, and ends the process with its exit status
-// if the command fails. Version is that of the program; "" is the commit that it was
-// built from.
-func Main(version string) {
-	linkedVersion = version
+// Main runs the command that the arguments of the process name, for an application. It
+// ends the process with the exit status of the command, unless that is 0.
+func Main(application marquee.Application) { Program{Application: application}.Main() }
+
+// Main is the function Main for a program.
+func (p Program) Main() {
 	hangups := caughtHangups() // before anything else: a SIGHUP during a start must not end it
+	programName = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
 	ctx := interruptible()
-	cli := &commands{}
-	parser := newParser(cli)
+	cli := p.commands()
+	parser := newParser(&p, cli)
 	parsed, err := parser.Parse(os.Args[1:])
 	if err == nil {
 		unknown := unknownVariables(parser.Model)
@@ -77,7 +99,7 @@ func Main(version string) {
 		} else {
 			signal.Reset(syscall.SIGHUP) // ends the other commands
 			for _, text := range unknown {
-				fmt.Fprintln(os.Stderr, "marquee: warning: "+text)
+				fmt.Fprintln(os.Stderr, programName+": warning: "+text)
 			}
 		}
 		parsed.BindTo(ctx, (*context.Context)(nil))
@@ -97,7 +119,7 @@ func Main(version string) {
 	case isUsage(err) && parsed.Command() == "serve":
 		explainUsage(parser, parsed, err.Error())
 	default:
-		fmt.Fprintln(os.Stderr, "marquee: "+err.Error())
+		fmt.Fprintln(os.Stderr, programName+": "+err.Error())
 	}
 	os.Exit(exitStatus(ctx, err))
 }

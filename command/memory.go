@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"marquee/engine/rest"
-	"marquee/resources/article"
 )
 
 // memory is how much the process may use.
@@ -70,14 +69,6 @@ func newMemory(files fs.FS, budget int64, variable string) memory {
 	return m
 }
 
-// articles returns the most memory for the index of articles.
-func (m memory) articles() int64 {
-	if m.container > 0 {
-		return min(article.DefaultIndexBytes, m.container/4)
-	}
-	return article.DefaultIndexBytes
-}
-
 // besideCaches returns the memory with an eighth of a default budget left to the
 // caches of the embedded store, which are not in the memory of the Go runtime.
 func (m memory) besideCaches() memory {
@@ -86,7 +77,7 @@ func (m memory) besideCaches() memory {
 }
 
 // limit is the limit of the Go runtime for a process that keeps a number of bytes
-// besides what requests use: what is kept grows with the index of articles.
+// besides what requests use: what is kept grows with what the application keeps, such as indexes.
 func (m memory) limit(kept int64) int64 {
 	limit := m.budget + max(minKept, kept+kept/4) + slack
 	if m.container > 0 { // the rest is not the runtime's: the program itself, and buffers of files

@@ -41,9 +41,6 @@ func TestMemoryFitsTheContainer(t *testing.T) {
 	if m := newMemory(fstest.MapFS{"proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/memory.max": file("50331648\n")}, 0, "").besideCaches(); m.budget != minMemoryBudget {
 		t.Errorf("beside the caches of a store, requests in a small container have %d", m.budget)
 	}
-	if m := (memory{container: 512 * mib}); m.articles() != 128*mib || (memory{}).articles() != 480*mib {
-		t.Errorf("the index of articles has %d and %d bytes", m.articles(), memory{}.articles())
-	}
 	if m := newMemory(fstest.MapFS{}, 0, "1GiB"); !m.fixed {
 		t.Error("GOMEMLIMIT is not left alone")
 	}

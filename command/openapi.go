@@ -5,20 +5,21 @@ import (
 
 	"marquee/engine/folder"
 	"marquee/engine/openapi"
+	"marquee/engine/rest"
 	"marquee/engine/schema"
 )
 
 // openapiCommand is marquee openapi.
 type openapiCommand struct {
-	applicationFlags
-	Schemas   string     `type:"folder" placeholder:"DIR" help:"Folder of schemas that are added to those of the application."`
-	PublicURL serviceURL `name:"public-url" placeholder:"URL" help:"URL at which clients reach the server."`
-	All       bool       `help:"Include operations that do the same as another one of their path: HEAD, and one of POST and PUT."`
+	served
+	Schemas   string       `type:"folder" placeholder:"DIR" help:"Folder of schemas that are added to those of the application."`
+	PublicURL rest.BaseURL `name:"public-url" placeholder:"URL" help:"URL at which clients reach the server."`
+	All       bool         `help:"Include operations that do the same as another one of their path: HEAD, and one of POST and PUT."`
 }
 
 // Help implements kong.HelpProvider.
 func (openapiCommand) Help() string {
-	return examples("marquee openapi", "marquee openapi --schemas my-schemas")
+	return examples("openapi", "openapi --schemas my-schemas")
 }
 
 func (c *openapiCommand) Run() error {
@@ -31,7 +32,7 @@ func (c *openapiCommand) Run() error {
 		defer opened.Close()
 		sources = append(sources, schema.Source{Name: c.Schemas, FS: opened})
 	}
-	app := c.application()
+	app := c.program.application()
 	types, err := app.Load(sources...)
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ func (o *opening) say(waited time.Duration) {
 	case silent:
 		sayWaiting(o.store)(waited)
 	default:
-		fmt.Fprintf(os.Stderr, "marquee: %s (%s)\n", step, waited)
+		fmt.Fprintf(os.Stderr, "%s: %s (%s)\n", programName, step, waited)
 	}
 }
 

@@ -140,7 +140,7 @@ func dialOperator(ctx context.Context, database string) (net.Conn, error) {
 
 // operatorHere opens the store and serves the API in this process.
 func (f *storeFlags) operatorHere(ctx context.Context) (*operator, error) {
-	s, err := f.openExisting(ctx, "or create one with marquee init")
+	s, err := f.openExisting(ctx, "or create one with "+programName+" init")
 	if err != nil {
 		return nil, err
 	}

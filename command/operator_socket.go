@@ -125,7 +125,7 @@ func (c *serveCommand) serveOperator(s *service, log *slog.Logger) (server *http
 	}
 	listener, err := listenOperator(operatorSocket(database), log)
 	if err != nil {
-		log.Warn("there is no socket for commands such as marquee user, which can only be used while the service is stopped", slog.String("cause", err.Error()))
+		log.Warn("there is no socket for commands such as "+programName+" user, which can only be used while the service is stopped", slog.String("cause", err.Error()))
 		return server
 	}
 	go func() {

@@ -18,7 +18,7 @@ import (
 // folder does not exist. It reports whether to try again, because of the store or of the
 // objects in it. A reload that tries again does not log what the log has already.
 func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedFlags, log *slog.Logger, again bool) (pending bool) {
-	registry, set, err := f.load(s.application)
+	registry, set, err := f.load(&s.application)
 	if err == nil {
 		err = s.Swap(ctx, registry)
 	}
@@ -89,7 +89,7 @@ func (s *service) startWithKept(ctx context.Context, f *storeFlags, options marq
 	if err != nil || set == nil {
 		return errors.Join(refusal, err)
 	}
-	options.Types, err = s.Load(schema.Source{Name: "the set that was accepted last", FS: set})
+	options.Types, err = s.application.Load(schema.Source{Name: "the set that was accepted last", FS: set})
 	if err == nil {
 		s.Server, err = marquee.Open(ctx, options)
 	}

@@ -22,7 +22,7 @@ type initReplicaSetCommand struct {
 
 // Help implements kong.HelpProvider.
 func (initReplicaSetCommand) Help() string {
-	return examples("marquee init-replica-set --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0'")
+	return examples("init-replica-set --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0'")
 }
 
 func (c *initReplicaSetCommand) Run(ctx context.Context) error {

@@ -22,7 +22,7 @@ type roleCommand struct {
 // Help implements kong.HelpProvider.
 func (roleCommand) Help() string {
 	return "The commands work whether or not the store is being served. Users get roles when they are created, and through the API.\n\n" +
-		examples("marquee role list --network main", "marquee role add Trafficker --permission MANAGE_BUSINESS")
+		examples("role list --network main", "role add Editor --permission MANAGE_SYSTEM")
 }
 
 // inNetwork is the network of the commands for roles.
@@ -89,7 +89,7 @@ type roleAddCommand struct {
 
 // Help implements kong.HelpProvider.
 func (roleAddCommand) Help() string {
-	return examples("marquee role add Trafficker --network main --scope NETWORK --permission MANAGE_BUSINESS")
+	return examples("role add Editor --network main --scope NETWORK --permission MANAGE_SYSTEM")
 }
 
 func (c *roleAddCommand) Run(ctx context.Context) error {
@@ -130,7 +130,7 @@ type roleSetCommand struct {
 // Help implements kong.HelpProvider.
 func (roleSetCommand) Help() string {
 	return "The permissions that are given replace those of the role.\n\n" +
-		examples("marquee role set Trafficker --permission MANAGE_BUSINESS", "marquee role set Trafficker --scope NETWORK")
+		examples("role set Editor --permission MANAGE_SYSTEM", "role set Editor --scope NETWORK")
 }
 
 func (c *roleSetCommand) Run(ctx context.Context) error {
@@ -157,7 +157,7 @@ type roleDisableCommand struct {
 }
 
 // Help implements kong.HelpProvider.
-func (roleDisableCommand) Help() string { return examples("marquee role disable Trafficker") }
+func (roleDisableCommand) Help() string { return examples("role disable Editor") }
 
 func (c *roleDisableCommand) Run(ctx context.Context) error {
 	return c.change(ctx, &c.storeFlags, "Disabled", map[string]any{"objectState": "INACTIVE"})
@@ -170,7 +170,7 @@ type roleEnableCommand struct {
 }
 
 // Help implements kong.HelpProvider.
-func (roleEnableCommand) Help() string { return examples("marquee role enable Trafficker") }
+func (roleEnableCommand) Help() string { return examples("role enable Editor") }
 
 func (c *roleEnableCommand) Run(ctx context.Context) error {
 	return c.change(ctx, &c.storeFlags, "Enabled", map[string]any{"objectState": "ACTIVE"})
@@ -183,7 +183,7 @@ type roleShowCommand struct {
 }
 
 // Help implements kong.HelpProvider.
-func (roleShowCommand) Help() string { return examples("marquee role show Trafficker --network main") }
+func (roleShowCommand) Help() string { return examples("role show Editor --network main") }
 
 func (c *roleShowCommand) Run(ctx context.Context) error {
 	return c.as(ctx, func(o *operator) error {
@@ -207,7 +207,7 @@ type roleListCommand struct {
 }
 
 // Help implements kong.HelpProvider.
-func (roleListCommand) Help() string { return examples("marquee role list --network main") }
+func (roleListCommand) Help() string { return examples("role list --network main") }
 
 func (c *roleListCommand) Run(ctx context.Context) error {
 	return c.as(ctx, func(o *operator) error {

@@ -17,15 +17,15 @@ type schemaCommand struct {
 }
 
 // Help implements kong.HelpProvider.
-func (schemaCommand) Help() string { return examples("marquee schema lint my-schemas") }
+func (schemaCommand) Help() string { return examples("schema lint my-schemas") }
 
 type lintCommand struct {
-	applicationFlags
+	served
 	Dir string `arg:"" type:"folder" help:"The folder."`
 }
 
 // Help implements kong.HelpProvider.
-func (lintCommand) Help() string { return examples("marquee schema lint my-schemas") }
+func (lintCommand) Help() string { return examples("schema lint my-schemas") }
 
 func (c *lintCommand) Run() error {
 	opened, err := folder.Open(c.Dir)
@@ -41,9 +41,10 @@ func (c *lintCommand) Run() error {
 		return fmt.Errorf("%s holds no schema: write one for each type, as NAME.json", c.Dir)
 	}
 	for _, name := range opened.Unread() {
-		fmt.Fprintf(os.Stderr, "marquee: warning: the folder %s is not read: only %s is\n", filepath.Join(c.Dir, name), folder.Common)
+		fmt.Fprintf(os.Stderr, "%s: warning: the folder %s is not read: only %s is\n", programName, filepath.Join(c.Dir, name), folder.Common)
 	}
-	registry, err := c.application().Load(schema.Source{Name: c.Dir, FS: opened})
+	app := c.program.application()
+	registry, err := app.Load(schema.Source{Name: c.Dir, FS: opened})
 	var problems schema.Problems
 	if errors.As(err, &problems) {
 		for _, problem := range problems {

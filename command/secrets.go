@@ -17,7 +17,7 @@ type secretsCommand struct {
 }
 
 // Help implements kong.HelpProvider.
-func (secretsCommand) Help() string { return examples("marquee secrets rotate") }
+func (secretsCommand) Help() string { return examples("secrets rotate") }
 
 // rotateSecretsCommand is marquee secrets rotate.
 type rotateSecretsCommand struct {
@@ -29,7 +29,7 @@ type rotateSecretsCommand struct {
 // Help implements kong.HelpProvider.
 func (rotateSecretsCommand) Help() string {
 	return "Creates a new key, keeps the old one in a file beside it, and encrypts all secrets and signing keys with the new key; a running server of an SQLite file does this itself. With --secret-key, no key is created: everything is encrypted with the first key. You can interrupt the command and run it again.\n\n" +
-		examples("marquee secrets rotate", "marquee secrets rotate --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --secret-key NEW,OLD")
+		examples("secrets rotate", "secrets rotate --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --secret-key NEW,OLD")
 }
 
 func (c *rotateSecretsCommand) Run(ctx context.Context) error {
@@ -98,7 +98,7 @@ func (c *rotateSecretsCommand) await(ctx context.Context, path string) error {
 		switch {
 		case state.Key != sealer.KeyID():
 			if time.Since(began) > c.Wait {
-				return errors.New("the process that has the store open does not use the new key: it was started with --secret-key, or is no marquee serve of this version; stop it and run the command again")
+				return errors.New("the process that has the store open does not use the new key: it was started with --secret-key, or is no server of this version; stop it and run the command again")
 			}
 		case state.Complete:
 			c.show(state)

@@ -11,12 +11,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"marquee"
 	"marquee/auth"
 	"marquee/engine/folder"
+	"marquee/engine/rest"
 	"marquee/engine/spool"
-	"marquee/resources/article/embeddings"
-	"marquee/resources/asset"
 )
 
 // serveCommand is marquee serve.
@@ -25,9 +26,8 @@ type serveCommand struct {
 	unservedFlags
 	StrictSchemas bool `help:"Exit if the schemas of the folder are rejected at startup, instead of serving those that were accepted last."`
 	bootstrapFlags
-	embeddingsFlags
+	kong.Plugins
 	Addr                     string        `default:"127.0.0.1:8080" help:"Address to listen on." placeholder:"HOST:PORT"`
-	Demo                     bool          `help:"Load a small data set into an empty store."`
 	LogFormat                string        `type:"choice" enum:"json,text" default:"text" help:"Format of the log: json or text." placeholder:"FORMAT"`
 	LogLevel                 string        `type:"choice" enum:"debug,info,warn,error" default:"info" help:"Minimum level to log: debug, info, warn or error." placeholder:"LEVEL"`
 	RefreshReuseInterval     time.Duration `default:"30s" help:"How long a used refresh token can be sent again for the same successor. Later use ends the session." placeholder:"TIME"`
@@ -37,10 +37,7 @@ type serveCommand struct {
 	WriteTimeout             time.Duration `default:"120s" help:"How long a request and its response may take." placeholder:"TIME"`
 	IdleTimeout              time.Duration `default:"120s" help:"How long an idle connection is kept open." placeholder:"TIME"`
 	ClockInterval            time.Duration `default:"10s" help:"How often the service looks for objects that change with time, such as those whose end date has passed." placeholder:"TIME"`
-	PublicURL                serviceURL    `name:"public-url" help:"URL at which clients reach the service; the OpenAPI document names it." placeholder:"URL"`
-	CDNURL                   serviceURL    `name:"cdn-url" help:"URL that serves assets, such as that of a CDN in front of this service; without it, objects have their paths on this service." placeholder:"URL"`
-	MaxAssetSize             int64         `default:"20971520" help:"Maximum size of an asset file." placeholder:"BYTES"`
-	NetworkQuota             int64         `default:"0" help:"Maximum size of all asset files of a network; 0 means no quota." placeholder:"BYTES"`
+	PublicURL                rest.BaseURL  `name:"public-url" help:"URL at which clients reach the service; the OpenAPI document names it." placeholder:"URL"`
 	MemoryBudget             int64         `default:"0" help:"Memory for all requests together; 0 means 256 MiB, or a third of a container's memory if that is less, of which SQLite's caches get an eighth." placeholder:"BYTES"`
 	SpoolBudget              int64         `default:"0" help:"Disk space for all temporary files together; 0 means 2 GiB, less on a small disk." placeholder:"BYTES"`
 	MaxConnections           int           `default:"2048" help:"Maximum number of open connections." placeholder:"NUMBER"`
@@ -55,6 +52,7 @@ type serveCommand struct {
 	ShutdownTimeout          time.Duration `default:"60s" help:"How long to wait at shutdown for requests in progress." placeholder:"TIME"`
 	edgeFlags
 
+	demo demoFlags
 	// hangups receives each SIGHUP.
 	hangups <-chan os.Signal
 	// unknown has a warning for each environment variable that is not a setting.
@@ -70,33 +68,29 @@ const (
 
 // Help implements kong.HelpProvider.
 func (serveCommand) Help() string {
-	return examples("marquee serve --demo", "marquee serve --schemas my-schemas --log-format json",
-		"marquee serve --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --addr :8080")
+	return examples("serve", "serve --schemas my-schemas --log-format json",
+		"serve --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --addr :8080")
 }
 
-func (c *serveCommand) Run(ctx context.Context) error {
+func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context) error {
 	log := c.logger()
 	for _, text := range c.unknown {
 		log.Warn(text)
 	}
-	err := c.serve(ctx, log)
+	err := c.serve(ctx, parsed, log)
 	if isUsage(err) && c.LogFormat != "json" {
 		return err // in the form of all settings that are refused
 	}
 	return logged(ctx, log, err)
 }
 
-func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
+func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slog.Logger) error {
 	c.log, c.tolerant = log, !c.StrictSchemas
 	c.opening = &opening{store: storeName(c.Store), log: log}
-	if err := c.check(); err != nil {
+	if err := c.check(parsed); err != nil {
 		return err
 	}
 	certificate, err := c.certificate(log)
-	if err != nil {
-		return err
-	}
-	embeddings, err := c.embeddingsFlags.service()
 	if err != nil {
 		return err
 	}
@@ -115,7 +109,7 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 		}
 		defer watcher.Close()
 	}
-	app, memory := c.configure(embeddings)
+	memory := c.memory()
 	options := c.options(log)
 	options.Memory, options.Log = memory.budget, log
 	c.edgeFlags.set(&options, certificate)
@@ -127,7 +121,7 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(front.Listen(server, listener)) }()
 	defer server.Close()
-	s, generated, err := c.start(ctx, app, options)
+	s, generated, err := c.start(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -147,8 +141,8 @@ func (c *serveCommand) serve(ctx context.Context, log *slog.Logger) error {
 
 // start opens the store, and fills it if it is empty. It returns the generated password,
 // if any.
-func (c *serveCommand) start(ctx context.Context, app *application, options marquee.Options) (s *service, generated string, err error) {
-	if s, err = c.use(ctx, false, app, options); err != nil {
+func (c *serveCommand) start(ctx context.Context, options marquee.Options) (s *service, generated string, err error) {
+	if s, err = c.use(ctx, false, options); err != nil {
 		return nil, "", err
 	}
 	if err = c.unservedFlags.check(ctx, s); err == nil {
@@ -164,8 +158,8 @@ func (c *serveCommand) start(ctx context.Context, app *application, options marq
 // announce logs that the service listens, and greets whoever tries it.
 func (c *serveCommand) announce(ctx context.Context, s *service, generated string, attributes []any) {
 	c.log.Info("listening", append([]any{slog.String("url", c.opening.url), slog.Int("types", len(s.Engine().Registry().Types())),
-		slog.String("version", programVersion())}, attributes...)...)
-	if c.Demo {
+		slog.String("version", programVersion(c.program.Version))}, attributes...)...)
+	if c.demo.Demo {
 		c.greet(c.opening.url, generated)
 		if generated == "" && c.BootstrapPassword == "" {
 			c.printReset(ctx, s)
@@ -173,23 +167,14 @@ func (c *serveCommand) announce(ctx context.Context, s *service, generated strin
 	}
 }
 
-// configure returns the application with its settings, and the memory that the process
-// may use, of which the application has its part.
-func (c *serveCommand) configure(embeddings *embeddings.Client) (*application, memory) {
+// memory returns the memory that the process may use.
+func (c *serveCommand) memory() memory {
 	memory := newMemory(hostFiles(), c.MemoryBudget, os.Getenv("GOMEMLIMIT"))
-	app := c.application()
-	if service := app.advertising; service != nil {
-		c.serveAssets(service.Assets)
-		service.Articles.Limit(memory.articles())
-		if embeddings != nil {
-			service.Articles.Embed(embeddings)
-		}
-	}
 	if c.MemoryBudget == 0 && sqlitePath(c.Store) != "" {
 		memory = memory.besideCaches()
 	}
 	memory.addHeadroom()
-	return app, memory
+	return memory
 }
 
 func (c *serveCommand) listen() (net.Listener, error) {
@@ -215,7 +200,7 @@ func (c *serveCommand) options(log *slog.Logger) marquee.Options {
 		Networks:           auth.NetworkLimits{Created: c.MaxCreatedNetworks, Granted: c.MaxGrantedNetworks},
 		RequestTimeout:     c.RequestTimeout,
 		Spool:              c.spool(log),
-		Version:            programVersion(),
+		Version:            programVersion(c.program.Version),
 		Connections:        c.connections(log),
 		PublicURL:          string(c.PublicURL),
 		AddressConnections: c.MaxConnectionsPerAddress,
@@ -266,11 +251,6 @@ func (c *serveCommand) spool(log *slog.Logger) *spool.Spool {
 	return s
 }
 
-func (c *serveCommand) serveAssets(rules *asset.Rules) {
-	rules.MaxBytes, rules.NetworkQuota = c.MaxAssetSize, c.NetworkQuota
-	rules.CDN = string(c.CDNURL)
-}
-
 // connections returns the number of open connections that the limit of open files
 // leaves room for. A quarter of it is for the store and temporary files.
 func (c *serveCommand) connections(log *slog.Logger) int {
@@ -305,14 +285,14 @@ func (c *serveCommand) firstStart(ctx context.Context, s *service) (generated st
 		return "", err
 	}
 	if !empty {
-		if c.Demo {
+		if c.demo.Demo {
 			fmt.Println("The store is not empty, so --demo adds nothing to it.")
 		}
 		return "", nil
 	}
 	var demo func(marquee.DemoOptions) ([]marquee.DemoStep, error)
-	if c.Demo {
-		demo = s.Demo
+	if c.demo.Demo {
+		demo = s.application.Demo
 	}
 	generated, err = s.bootstrap(ctx, c.bootstrapFlags, demo)
 	if errors.Is(err, errMadeMeanwhile) {

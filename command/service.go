@@ -19,14 +19,14 @@ import (
 // storeFlags are the settings of every command that opens the store.
 type storeFlags struct {
 	Store         string `default:"sqlite:./marquee-data/marquee.db" help:"The store: sqlite:PATH, or mongodb://HOST,…/DATABASE, or mongodb+srv://HOST/DATABASE." placeholder:"URI"`
-	Schemas       string `type:"folder" help:"Folder with more resource types; marquee serve watches it." placeholder:"DIR"`
+	Schemas       string `type:"folder" help:"Folder with more resource types; ${program} serve watches it." placeholder:"DIR"`
 	SecretKey     string `help:"Key that secrets are encrypted with: base64 of 32 bytes, the same for all servers of a database; more keys after it, separated by commas, only decrypt. Without it, a key file is used: beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"BASE64"`
 	SecretKeyFile string `help:"File with that key." placeholder:"FILE"`
 
 	NoUpgradeBackup bool `help:"Upgrade an SQLite file to a new format without making a copy of it beside it."`
 
 	MinPasswordLength int `default:"12" help:"Minimum number of characters of a new password, from 8 to 64." placeholder:"NUMBER"`
-	applicationFlags
+	served
 
 	// opening is what the opening of the store is doing.
 	opening *opening
@@ -74,7 +74,7 @@ func listed(names []string) string {
 // service is the opened store, and the server of the application on it.
 type service struct {
 	*marquee.Server
-	*application
+	application marquee.Application
 
 	sealer    *auth.Sealer
 	resealing resealer
@@ -90,38 +90,39 @@ type service struct {
 // open opens the store, which is made if it does not exist, and serves the
 // types of the schemas on it.
 func (f *storeFlags) open(ctx context.Context) (*service, error) {
-	return f.use(ctx, false, f.application(), marquee.Options{})
+	return f.use(ctx, false, marquee.Options{})
 }
 
 // openExisting is open for a store that exists. The error for one that does
 // not ends with the cure.
 func (f *storeFlags) openExisting(ctx context.Context, cure string) (*service, error) {
-	s, err := f.use(ctx, true, f.application(), marquee.Options{})
+	s, err := f.use(ctx, true, marquee.Options{})
 	if code, _ := store.CodeOf(err); code == store.CodeNoStore {
 		return nil, fmt.Errorf("there is no store at %s: check --store, %s", storeName(f.Store), cure)
 	}
 	return s, err
 }
 
-// use opens the store and serves an application on it, with more options.
-func (f *storeFlags) use(ctx context.Context, mustExist bool, app *application, options marquee.Options) (s *service, err error) {
+// use opens the store and serves the application on it, with more options.
+func (f *storeFlags) use(ctx context.Context, mustExist bool, options marquee.Options) (s *service, err error) {
 	if f.opening == nil {
 		f.opening = &opening{store: storeName(f.Store)}
 	}
 	err = f.opening.persist(ctx, func(ctx context.Context) error {
-		s, err = f.openOnce(ctx, mustExist, app, options)
+		s, err = f.openOnce(ctx, mustExist, options)
 		return err
 	})
 	return s, interruptedBy(ctx, err)
 }
 
 // openOnce is one attempt of use.
-func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, app *application, options marquee.Options) (*service, error) {
+func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, options marquee.Options) (*service, error) {
 	options.Passwords = auth.PasswordPolicy{MinLength: f.MinPasswordLength}
 	if f.MinPasswordLength == 0 || options.Passwords.Check() != nil {
 		return nil, usagef("--min-password-length must be from %d to %d", auth.LeastMinPassword, auth.MostMinPassword)
 	}
-	registry, set, refusal := f.load(app)
+	app := f.program.application()
+	registry, set, refusal := f.load(&app)
 	if refusal != nil && !(f.tolerant && isRefusal(refusal)) {
 		return nil, refusal
 	}
@@ -134,11 +135,11 @@ func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, app *applicat
 		return nil, err
 	}
 	s := &service{application: app}
-	options.Application, options.Store, options.Types, options.Log, options.Notes = app.Application, opened, registry, f.log, s.notes
+	options.Application, options.Store, options.Types, options.Log, options.Notes = app, opened, registry, f.log, s.notes
 	if err := s.start(ctx, f, options, refusal); err != nil {
 		var other *marquee.ApplicationError
 		if errors.As(err, &other) {
-			err = usagef("%w: %s", err, cureFor(other))
+			err = usagef("%w: %s", err, f.program.cureFor(other))
 		}
 		return nil, errors.Join(err, opened.Close())
 	}
@@ -149,8 +150,8 @@ func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, app *applicat
 }
 
 // cureFor returns what to do about a store of another application.
-func cureFor(err *marquee.ApplicationError) string {
-	if err.Stored == "advertising" || err.Stored == "none" {
+func (p *Program) cureFor(err *marquee.ApplicationError) string {
+	if p.Optional && (err.Stored == p.Application.Name || err.Stored == none) {
 		return "use --application " + err.Stored + ", or another store"
 	}
 	return "use the program of that application, or another store"
@@ -187,7 +188,7 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 
 // load compiles the types of an application and those of the folder, whose files
 // it returns; they are nil where no folder is given, or nobody keeps them.
-func (f *storeFlags) load(app *application) (*schema.Registry, *folder.Recorder, error) {
+func (f *storeFlags) load(app *marquee.Application) (*schema.Registry, *folder.Recorder, error) {
 	var sources []schema.Source
 	var set *folder.Recorder
 	if f.Schemas != "" {

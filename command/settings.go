@@ -1,16 +1,15 @@
 package command
 
 import (
-	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 )
 
 // check rejects settings that are out of their range, or do not belong together.
-func (c *serveCommand) check() error {
-	return refused(append(append(c.checkApplication(), c.checkRanges()...), c.edgeFlags.check())...)
+func (c *serveCommand) check(parsed *kong.Context) error {
+	return refused(append(append(c.configure(parsed), c.checkRanges()...), c.edgeFlags.check())...)
 }
 
 // checkRanges rejects numbers and durations that are out of their range.
@@ -28,8 +27,6 @@ func (c *serveCommand) checkRanges() (errs []error) {
 		{c.IdleTimeout < 0, "--idle-timeout must not be less than 0"},
 		{c.DrainDelay < 0, "--drain-delay must not be less than 0"},
 		{c.ShutdownTimeout < 0, "--shutdown-timeout must not be less than 0"},
-		{c.MaxAssetSize < 1, "--max-asset-size must be at least 1"},
-		{c.NetworkQuota < 0, "--network-quota must not be less than 0"},
 		{c.MemoryBudget != 0 && c.MemoryBudget < minMemoryBudget, fmt.Sprintf("--memory-budget must be 0, or at least %d", minMemoryBudget)},
 		{c.SpoolBudget < 0, "--spool-budget must not be less than 0"},
 		{c.MaxConnections < 1, "--max-connections must be at least 1"},
@@ -46,33 +43,4 @@ func (c *serveCommand) checkRanges() (errs []error) {
 		}
 	}
 	return errs
-}
-
-// checkApplication rejects settings of the advertising service if it is not served.
-func (c *serveCommand) checkApplication() (errs []error) {
-	if c.Application != "none" {
-		return nil
-	}
-	for _, setting := range []struct {
-		flag string
-		set  bool
-	}{{"demo", c.Demo}, {"cdn-url", c.CDNURL != ""}, {"embeddings-url", c.EmbeddingsURL != ""}, {"network-quota", c.NetworkQuota != 0}} {
-		if setting.set {
-			errs = append(errs, usagef("--%s belongs to the advertising service, which --application none does not serve", setting.flag))
-		}
-	}
-	return errs
-}
-
-// serviceURL is the URL of a service, without a slash at its end.
-type serviceURL string
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (u *serviceURL) UnmarshalText(text []byte) error {
-	at, err := url.Parse(string(text))
-	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" {
-		return errors.New("must be an http or https URL, without a user, parameters or a fragment")
-	}
-	*u = serviceURL(strings.TrimRight(at.String(), "/"))
-	return nil
 }

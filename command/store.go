@@ -23,7 +23,7 @@ func (f *storeFlags) openStore(ctx context.Context, mustExist bool) (store.Store
 		options := sqlite.Options{Path: path, MustExist: mustExist, Log: f.log, NoUpgradeCopy: f.NoUpgradeBackup}
 		if f.log == nil {
 			options.Copied = func(kept, back string) {
-				fmt.Fprintf(os.Stderr, "marquee: the store was copied to %s before its upgrade; to go back, run this and use the earlier version: %s\n", kept, back)
+				fmt.Fprintf(os.Stderr, "%s: the store was copied to %s before its upgrade; to go back, run this and use the earlier version: %s\n", programName, kept, back)
 			}
 		}
 		return sqlite.Open(ctx, options)

@@ -20,7 +20,7 @@ type tokenCommand struct {
 // Help implements kong.HelpProvider.
 func (tokenCommand) Help() string {
 	return "The commands work whether or not the store is being served. A token has the rights of one role, and works while the user to whom it belongs manages the network.\n\n" +
-		examples("marquee token add Backup --user admin --role Reader", "marquee token list")
+		examples("token add Backup --user admin --role Reader", "token list")
 }
 
 // tokenAddCommand is marquee token add.
@@ -37,7 +37,7 @@ type tokenAddCommand struct {
 // Help implements kong.HelpProvider.
 func (tokenAddCommand) Help() string {
 	return "The token is printed on standard output, and cannot be shown again. Send it in the Authorization header, as in \"Authorization: Bearer mq_…\".\n\n" +
-		examples("marquee token add Backup --user admin --role Reader --network main", "marquee token add pipeline --user admin --role Trafficker --days 30 --json")
+		examples("token add Backup --user admin --role Reader --network main", "token add pipeline --user admin --role Editor --days 30 --json")
 }
 
 // createdToken is what is printed of a new token.
@@ -92,7 +92,7 @@ type tokenListCommand struct {
 }
 
 // Help implements kong.HelpProvider.
-func (tokenListCommand) Help() string { return examples("marquee token list --network main") }
+func (tokenListCommand) Help() string { return examples("token list --network main") }
 
 func (c *tokenListCommand) Run(ctx context.Context) error {
 	return c.as(ctx, func(o *operator) error {
@@ -129,11 +129,11 @@ func (c *tokenListCommand) Run(ctx context.Context) error {
 type tokenRevokeCommand struct {
 	storeFlags
 	inNetwork
-	ID string `arg:"" help:"Id of the token, as marquee token list prints it."`
+	ID string `arg:"" help:"Id of the token, as ${program} token list prints it."`
 }
 
 // Help implements kong.HelpProvider.
-func (tokenRevokeCommand) Help() string { return examples("marquee token revoke abcdefgh12345678") }
+func (tokenRevokeCommand) Help() string { return examples("token revoke abcdefgh12345678") }
 
 func (c *tokenRevokeCommand) Run(ctx context.Context) error {
 	return c.as(ctx, func(o *operator) error {

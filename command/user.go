@@ -22,7 +22,7 @@ type userCommand struct {
 // Help implements kong.HelpProvider.
 func (userCommand) Help() string {
 	return "The commands work whether or not the store is being served.\n\n" +
-		examples("marquee user add kari --role Administrator --network main", "marquee user passwd kari", "marquee user list")
+		examples("user add kari --role Administrator --network main", "user passwd kari", "user list")
 }
 
 // namedUser is the argument of the commands for one user.
@@ -65,8 +65,8 @@ type userAddCommand struct {
 
 // Help implements kong.HelpProvider.
 func (userAddCommand) Help() string {
-	return passwordHelp + "\n\n" + examples("marquee user add kari --name 'Kari' --role Administrator --network main",
-		"marquee user add ola --role Trafficker --generate-password", "marquee user add pipeline --role Reader --no-password")
+	return passwordHelp + "\n\n" + examples("user add kari --name 'Kari' --role Administrator --network main",
+		"user add ola --role Editor --generate-password", "user add pipeline --role Reader --no-password")
 }
 
 func (c *userAddCommand) Run(ctx context.Context) error {
@@ -218,7 +218,7 @@ type userPasswdCommand struct {
 
 // Help implements kong.HelpProvider.
 func (userPasswdCommand) Help() string {
-	return passwordHelp + "\n\n" + examples("marquee user passwd kari", "marquee user passwd kari --generate-password", "marquee user passwd kari --password-file new-password")
+	return passwordHelp + "\n\n" + examples("user passwd kari", "user passwd kari --generate-password", "user passwd kari --password-file new-password")
 }
 
 func (c *userPasswdCommand) Run(ctx context.Context) error {
@@ -243,7 +243,7 @@ type userDisableCommand struct {
 }
 
 // Help implements kong.HelpProvider.
-func (userDisableCommand) Help() string { return examples("marquee user disable kari") }
+func (userDisableCommand) Help() string { return examples("user disable kari") }
 
 func (c *userDisableCommand) Run(ctx context.Context) error {
 	return c.as(ctx, func(o *operator) error {
@@ -262,7 +262,7 @@ type userEnableCommand struct {
 }
 
 // Help implements kong.HelpProvider.
-func (userEnableCommand) Help() string { return examples("marquee user enable kari") }
+func (userEnableCommand) Help() string { return examples("user enable kari") }
 
 func (c *userEnableCommand) Run(ctx context.Context) error {
 	return c.as(ctx, func(o *operator) error {
@@ -283,7 +283,7 @@ type userListCommand struct {
 
 // Help implements kong.HelpProvider.
 func (userListCommand) Help() string {
-	return examples("marquee user list", "marquee user list --network main --json")
+	return examples("user list", "user list --network main --json")
 }
 
 // listedUser is what a list shows of a user.
@@ -359,7 +359,7 @@ type userLogoutCommand struct {
 
 // Help implements kong.HelpProvider.
 func (userLogoutCommand) Help() string {
-	return examples("marquee user logout kari", "marquee user logout --all")
+	return examples("user logout kari", "user logout --all")
 }
 
 func (c *userLogoutCommand) Run(ctx context.Context) error {

@@ -5,14 +5,11 @@ import (
 	"runtime/debug"
 )
 
-// linkedVersion is the version that the linker has set.
-var linkedVersion string
-
-// programVersion is the version that the linker has set, or else the commit that
-// the program was built from, as far as the Go tool has recorded it.
-func programVersion() string {
-	if linkedVersion != "" {
-		return linkedVersion
+// programVersion is the given version, or else the commit that the program was built
+// from, as far as the Go tool has recorded it.
+func programVersion(given string) string {
+	if given != "" {
+		return given
 	}
 	info, _ := debug.ReadBuildInfo()
 	return builtFrom(info)
@@ -39,12 +36,12 @@ func builtFrom(info *debug.BuildInfo) string {
 }
 
 // versionCommand is marquee version.
-type versionCommand struct{}
+type versionCommand struct{ served }
 
 // Help implements kong.HelpProvider.
-func (versionCommand) Help() string { return examples("marquee version") }
+func (versionCommand) Help() string { return examples("version") }
 
-func (versionCommand) Run() error {
-	_, err := fmt.Println(programVersion())
+func (c *versionCommand) Run() error {
+	_, err := fmt.Println(programVersion(c.program.Version))
 	return err
 }

@@ -17,6 +17,6 @@ const (
 // sayWaiting says on standard error what is waited for.
 func sayWaiting(name string) func(waited time.Duration) {
 	return func(waited time.Duration) {
-		fmt.Fprintf(os.Stderr, "marquee: %s does not answer; waiting for it (%s)\n", name, waited)
+		fmt.Fprintf(os.Stderr, "%s: %s does not answer; waiting for it (%s)\n", programName, name, waited)
 	}
 }

@@ -12,12 +12,12 @@ import (
 )
 
 // arrows are what each folder may import of the project, besides itself;
-// the most exact folder counts. Arrows point inward: command to resources and
-// auth, these to engine; adapters know the port, and not each other. The client knows
+// the most exact folder counts. Arrows point inward: command to auth, resources and
+// auth to engine; adapters know the port, and not each other. The client knows
 // nothing of the server.
 var arrows = map[string][]string{
-	"cmd":       {"command"},
-	"command":   {".", "auth", "engine", "resources"},
+	"cmd":       {"command", "resources"},
+	"command":   {".", "auth", "engine"},
 	"resources": {".", "engine", "resources", "schemas"},
 	// The inner packages of resources know neither the engine nor the application.
 	"resources/article/index":      {"resources/article/index", "resources/article/language"},

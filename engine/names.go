@@ -37,11 +37,16 @@ type (
 	Stream          = write.Stream
 	StreamAnswer    = written.Answer
 	Objects         = write.Objects
-	Change          = write.Change
-	Writing         = write.Writing
-	Dependants      = write.Dependants
-	Following       = write.Following
-	Weight          = write.Weight
+	// Change is what a hook gets of an object: Before and After, what the client sent,
+	// and methods that refuse, warn and add. "go doc marquee/engine/write.Change" shows
+	// them all.
+	Change = write.Change
+	// Writing is the write that a hook is part of: it reads, locks and writes other
+	// objects in the same transaction. "go doc marquee/engine/write.Writing" shows how.
+	Writing    = write.Writing
+	Dependants = write.Dependants
+	Following  = write.Following
+	Weight     = write.Weight
 
 	Reading     = read.Reading
 	Found       = store.Found

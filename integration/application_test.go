@@ -82,11 +82,12 @@ func TestApplicationOfCommands(t *testing.T) {
 	p.stop()
 	procWants(t, procRun(t, nil, "schema", "lint", hospital, "--application", "none"), "2 schemas, no mistakes")
 	for says, args := range map[string][]string{
-		"this file name is taken by a built-in type": {"schema", "lint", hospital},
-		"--demo belongs to the advertising service":  {"serve", "--application", "none", "--demo"},
-		"there is no resource type":                  {"import", "locations", file, "--application", "none", "--store", store},
-		`--application must be one of`:               {"serve", "--application", "hospital"},
-		"the store has objects of notes and orders":  {"check", "--application", "none", "--store", store},
+		"this file name is taken by a built-in type":    {"schema", "lint", hospital},
+		"--demo belongs to the application advertising": {"serve", "--application", "none", "--demo"},
+		"--cdn-url belongs to the application":          {"serve", "--application", "none", "--cdn-url", "https://cdn.example.com"},
+		"there is no resource type":                     {"import", "locations", file, "--application", "none", "--store", store},
+		`--application must be one of`:                  {"serve", "--application", "hospital"},
+		"the store has objects of notes and orders":     {"check", "--application", "none", "--store", store},
 	} {
 		cmd := procCommand(t, nil, args...)
 		out, err := cmd.CombinedOutput()

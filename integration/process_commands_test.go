@@ -68,7 +68,7 @@ func TestUsage(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	all, _ := procAnswer(t, 0, nil, "help")
-	procWants(t, all, "Examples:\n\n    marquee serve --demo\n")
+	procWants(t, all, "Examples:\n\n    marquee serve\n")
 	for _, command := range procCommands {
 		procWants(t, all, "\n  "+command)
 		args := strings.Fields(command)

@@ -11,10 +11,19 @@ import (
 	"marquee/engine/store"
 )
 
-// Change is one object on its way through the write path. Its parts have three
-// lifetimes: what was requested, what the current run of the transaction found, and
-// what is stored.
+// Change is one object on its way through the write path. A hook may alter After, as
+// Hooks says when, and Kept; it reads the other fields, and changes what is stored or
+// answered besides through methods. Documents have the types of engine/document: a
+// number is an int64, or a float64 if it has a fraction, an object a map[string]any, an
+// array an []any, and a reference the id of its object.
 type Change struct {
+	// Before and After are the stored document and the one to be stored, with secrets
+	// in plain text; Before is nil for a new object. Both are read again when the
+	// transaction runs again, and are nil in Prepare.
+	Before, After map[string]any
+	// StateBefore and State are the objectState; StateBefore is "" for a new object.
+	StateBefore, State string
+
 	Type   *schema.Type
 	Caller *access.Caller
 	// Index is the place in the batch, -1 for a change that a hook added.
@@ -54,15 +63,9 @@ type request struct {
 	cause []byte
 }
 
-// found is what one run of the transaction finds out about a change. Each run
-// begins with a new value.
+// found is what one run of the transaction finds out about a change, besides the exported
+// fields. Each run begins with a new value.
 type found struct {
-	// Before and After are the stored document and the one to be stored, with secrets
-	// in plain text; Before is nil for a new object.
-	Before, After map[string]any
-	// StateBefore and State are the objectState.
-	StateBefore, State string
-
 	stored *store.Record
 	// index lists the keys that the object is indexed by.
 	index *catalog.Indexing
@@ -82,6 +85,12 @@ type found struct {
 	// owners are the values of the type's OwnerField, nil where they stay.
 	owners []string
 	validated
+}
+
+// reset drops what a run of the transaction has found and made.
+func (c *Change) reset(index *catalog.Indexing) {
+	c.Before, c.After, c.StateBefore, c.State = nil, nil, "", ""
+	c.found, c.record = found{index: index}, store.Record{}
 }
 
 // Record returns what is stored of the object once the change has been written.

@@ -85,7 +85,7 @@ func (w *Writing) withMemory(ctx context.Context, run func() error) error {
 // changes and for those that the client asked for, and returns the memory.
 func (w *Writing) unload(changes []*Change) {
 	for _, c := range slices.Concat(w.prepared, changes) {
-		c.found, c.record = found{}, store.Record{}
+		c.reset(nil)
 	}
 	budget.Return(w.ctx, w.reserved)
 }
@@ -96,7 +96,7 @@ func (w *Writing) loadSome(changes []*Change) (bytes int, err error) {
 	keys := map[string][]store.Key{}
 	l := loading{w: w, changes: changes, round: make(map[objectKey]*Change, len(changes))}
 	for _, c := range changes {
-		c.found, c.record = found{index: w.indexings[c.Type.Name]}, store.Record{}
+		c.reset(w.indexings[c.Type.Name])
 		if c.ID == "" {
 			continue
 		}

@@ -13,8 +13,8 @@ import (
 func TestStored(t *testing.T) {
 	wards := &schema.Type{Name: "wards", Label: "name"}
 	beds := &schema.Type{Name: "beds", Label: "code", Parent: "ward"}
-	ward := &Change{Type: wards, found: found{After: map[string]any{"name": "North", "ward": "none"}}}
-	bed := &Change{Type: beds, found: found{After: map[string]any{"code": 7, "ward": "n"}}}
+	ward := &Change{Type: wards, After: map[string]any{"name": "North", "ward": "none"}}
+	bed := &Change{Type: beds, After: map[string]any{"code": 7, "ward": "n"}}
 	ward.record, bed.record = store.Record{Key: store.Key{ID: "n"}, Version: 1}, store.Record{Key: store.Key{ID: "b"}, Version: 2}
 	stored := (&Result{Changes: []*Change{bed, ward}, Listed: true}).Stored()
 	if !stored.Listed || len(stored.Objects) != 2 {

@@ -25,3 +25,23 @@ func ExampleStart() {
 		t.Errorf("the ward is %v", ward)
 	}
 }
+
+// TestNumbers: what Do returns are int64 and float64, not only float64 as those of
+// encoding/json.
+func TestNumbers(t *testing.T) {
+	server := marqueetest.Start(t, fstest.MapFS{"wards.json": {Data: []byte(`{
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"title": "Ward",
+		"x-resource": {"path": "wards"},
+		"type": "object",
+		"properties": {"beds": {"type": "integer"}, "area": {"type": "number"}}
+	}`)}})
+	server.Do(http.MethodPost, "/api/v1/wards/north?context=main", `{"beds": 12, "area": 80.5}`, http.StatusCreated)
+	ward := server.Do(http.MethodGet, "/api/v1/wards/north?context=main", "", http.StatusOK)
+	if beds, ok := ward["beds"].(int64); !ok || beds != 12 {
+		t.Errorf("it has %v beds", ward["beds"])
+	}
+	if area, ok := ward["area"].(float64); !ok || area != 80.5 {
+		t.Errorf("it has %v m²", ward["area"])
+	}
+}

@@ -86,8 +86,8 @@ func (s *Server) signIn() {
 }
 
 // Do sends a request with a JSON body, or none for "", and returns the JSON object
-// of the answer, nil if it has none. Another status than the wanted one ends the
-// test.
+// of the answer, nil if it has none. Its numbers are int64, or float64 if they have a
+// fraction. Another status than the wanted one ends the test.
 func (s *Server) Do(method, path, body string, status int) map[string]any {
 	s.tb.Helper()
 	request, err := http.NewRequestWithContext(s.tb.Context(), method, s.URL+path, strings.NewReader(body))

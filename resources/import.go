@@ -1,17 +1,15 @@
-package command
+package resources
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"time"
 
+	"marquee/engine/store"
 	"marquee/resources/location"
 )
-
-// locations is given instead of a type to import a gazetteer.
-const locations = "locations"
 
 // locationFaults say what is wrong with a line of a gazetteer, and what to do.
 var locationFaults = map[location.Kind]string{
@@ -24,25 +22,20 @@ var locationFaults = map[location.Kind]string{
 	location.TooMany:       "is one too many: a gazetteer has at most 2,000,000 locations",
 }
 
-// importLocations stores a gazetteer from a file, all of it or nothing.
-func (c *importCommand) importLocations(ctx context.Context, s *service, input *os.File) error {
-	if c.Context != "" {
-		return errors.New("locations belong to no network: leave --context out")
-	}
-	n, err := location.Import(ctx, s.Store(), input, time.Now().UTC().Truncate(time.Millisecond))
+// ImportLocations stores the locations of a gazetteer, all of them or none, besides those
+// that are built in. It returns their number.
+func ImportLocations(ctx context.Context, s store.Store, input io.Reader) (n int, err error) {
+	n, err = location.Import(ctx, s, input, time.Now().UTC().Truncate(time.Millisecond))
 	var fault *location.FaultError
 	if errors.As(err, &fault) && locationFaults[fault.Kind] != "" {
 		text := locationFaults[fault.Kind]
 		if fault.Field != "" && fault.Kind != location.DuplicateID {
 			text = fmt.Sprintf(text, fault.Field)
 		}
-		return fmt.Errorf("line %d %s; nothing was imported", fault.Line, text)
+		return 0, fmt.Errorf("line %d %s; nothing was imported", fault.Line, text)
 	}
 	if err != nil {
-		return fmt.Errorf("the locations cannot be imported: %w", err)
+		return 0, fmt.Errorf("the locations cannot be imported: %w", err)
 	}
-	if !c.Quiet {
-		fmt.Printf("%s locations were imported, in addition to the built-in ones.\n", grouped(int64(n)))
-	}
-	return nil
+	return n, nil
 }
