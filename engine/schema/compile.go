@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"slices"
@@ -63,6 +64,7 @@ func (c *typeCompiler) compile(f *file) *Type {
 	t := &Type{File: f.name, Source: f.content, rules: &rules{raw: c.raw}}
 	t.Name, _ = r["path"].(string)
 	t.Title, _ = f.content["title"].(string)
+	t.Title = cmp.Or(t.Title, t.Name)
 	t.Description, _ = f.content["description"].(string)
 	t.Group, _ = r["group"].(string)
 	t.Global = r["scope"] == "global"
