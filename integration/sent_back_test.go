@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -37,10 +36,7 @@ func (s *service) sendBack(token string) (wrong []string) {
 func (s *service) sendTypeBack(token string, of *schema.Type, network string) (wrong []string) {
 	s.tb.Helper()
 	place := "/api/v1/" + of.Name
-	query := "?includeHidden=true&pageSize=1000&context=" + network
-	list := s.ask(token, http.MethodGet, place+query, "", nil)
-	page, _ := list.json().(map[string]any)
-	results, _ := page["results"].([]any)
+	results := s.seenOf(token, of, network)
 	if len(results) == 0 {
 		return nil
 	}
@@ -79,13 +75,10 @@ func (s *service) sendTypeBack(token string, of *schema.Type, network string) (w
 			wrong = append(wrong, fmt.Sprintf("GET %s: %d, but it is listed", at, read.status))
 			continue
 		}
-		methods := []string{http.MethodPut, http.MethodPost}
-		if !bytes.Contains(read.body, []byte(":null")) { // which a merge patch removes
-			methods = append(methods, http.MethodPatch)
-		}
-		for _, method := range methods {
+		for _, method := range []string{http.MethodPut, http.MethodPost} {
 			back(method, at, string(read.body), read.header.Get("ETag"))
 		}
+		back(http.MethodPatch, at, jsonText(mergePatchOf(of.Shape, read.json())), read.header.Get("ETag"))
 	}
 	if of.Parent == "" {
 		back(http.MethodPost, place+"?context="+network, jsonText(results), "")
@@ -98,6 +91,45 @@ func (s *service) sendTypeBack(token string, of *schema.Type, network string) (w
 	}
 	back(http.MethodPost, "/api/v1/batch?context="+network, `{"operations": [`+strings.Join(operations, ", ")+`]}`, "")
 	return wrong
+}
+
+// seenOf returns the objects of a type that a caller sees.
+func (s *service) seenOf(token string, of *schema.Type, network string) (seen []any) {
+	s.tb.Helper()
+	list := func(path string) []any {
+		a := s.ask(token, http.MethodGet, "/api/v1/"+path+"?includeHidden=true&pageSize=1000&context="+network, "", nil)
+		page, _ := a.json().(map[string]any)
+		results, _ := page["results"].([]any)
+		return results
+	}
+	if of.Parent == "" {
+		return list(of.Name)
+	}
+	for _, parent := range list(of.Shape.Properties[of.Parent].Ref.Type) {
+		seen = append(seen, list(of.Name+"/"+url.PathEscape(fmt.Sprint(parent.(map[string]any)["id"])))...)
+	}
+	return seen
+}
+
+// mergePatchOf returns what was read without the members whose value is null although the
+// service has not added them: a merge patch would remove them.
+func mergePatchOf(shape *document.Shape, value any) any {
+	object, is := value.(map[string]any)
+	if !is {
+		return value
+	}
+	for name, member := range object {
+		inner := shape.Member(name)
+		switch {
+		case member == nil:
+			delete(object, name)
+		case inner == nil:
+			object[name] = mergePatchOf(document.AnyShape, member)
+		case !inner.Complete:
+			object[name] = mergePatchOf(inner, member)
+		}
+	}
+	return object
 }
 
 // TestDemoSentBack sends back the demonstration data, as who writes and who only reads.
@@ -154,6 +186,11 @@ func testRandomSentBack(t *testing.T, fresh newStore) {
 		t.Errorf("only %d random objects with %d values were stored", made, values)
 	}
 	m.s.expectSentBack(admin)
+	for _, of := range m.s.engine.Registry().Types() {
+		if of.Writable() && len(m.s.seenOf(m.admin, of, network)) == 0 {
+			t.Errorf("no object of the type %s was sent back", of.Name)
+		}
+	}
 }
 
 // randomObjects makes objects of values that cases have posted.
