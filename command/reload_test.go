@@ -34,7 +34,7 @@ func TestReloadIsTriedAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	flags := &storeFlags{served: served{&Program{}}, Store: "sqlite:" + filepath.Join(t.TempDir(), "marquee.db"), Schemas: dir}
+	flags := &storeFlags{served: served{&Program{}}, MinPasswordLength: 12, Store: "sqlite:" + filepath.Join(t.TempDir(), "marquee.db"), Schemas: dir}
 	s, err := flags.open(ctx)
 	if err != nil {
 		t.Fatal(err)
