@@ -35,7 +35,7 @@ func importRun(t *testing.T, code int, uri string, args ...string) string {
 	p := procLaunch(t, procCommand(t, importEnv, append([]string{"import", "--store", uri}, args...)...))
 	p.ends(code)
 	procShuns(t, p.stdout.String()+p.stderr.String(), "\r", "\x1b", "goroutine")
-	return p.stdout.String() + p.stderr.String()
+	return p.printed()
 }
 
 // exportRun returns what an export writes to standard output.

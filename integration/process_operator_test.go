@@ -28,7 +28,7 @@ func procInput(tb testing.TB, input string, args ...string) string {
 	cmd.Stdin = strings.NewReader(input)
 	p := procLaunch(tb, cmd)
 	p.ends(0)
-	return p.stdout.String() + p.stderr.String()
+	return p.printed()
 }
 
 // refusesSignIn checks that the password of a user is refused.

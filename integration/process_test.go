@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -205,7 +206,7 @@ func procRefused(tb testing.TB, cmd *exec.Cmd) string {
 	if p.code <= 0 {
 		tb.Fatalf("%v ended with %d:\n%s%s", cmd.Args, p.code, p.stdout, p.stderr)
 	}
-	return p.stdout.String() + p.stderr.String()
+	return p.printed()
 }
 
 // send sends a request with the token of p, if it has one. Where the answer
@@ -290,7 +291,16 @@ func procRun(tb testing.TB, env []string, args ...string) string {
 	tb.Helper()
 	p := procLaunch(tb, procCommand(tb, env, args...))
 	p.ends(0)
-	return p.stdout.String() + p.stderr.String()
+	return p.printed()
+}
+
+// slowOpening matches what a command prints if it takes long to open its store, as on a
+// busy machine.
+var slowOpening = regexp.MustCompile(`(?m)^marquee: opening the store \([0-9.ms]+\)\n`)
+
+// printed is what a command has printed, on both streams.
+func (p *proc) printed() string {
+	return slowOpening.ReplaceAllString(p.stdout.String()+p.stderr.String(), "")
 }
 
 // procShell runs a script and returns what it prints.
