@@ -118,11 +118,13 @@ func TestCommandsOfAnotherModule(t *testing.T) {
 	run := func(status int, wants, program string, args ...string) string {
 		t.Helper()
 		c := start(program, args...)
-		out, err := c.CombinedOutput()
-		if c.ProcessState.ExitCode() != status || !strings.Contains(string(out), wants) {
-			t.Fatalf("%s %q: %v\n%s\nwithout %q", program, args, err, out, wants)
+		var out, messages strings.Builder
+		c.Stdout, c.Stderr = &out, &messages
+		err := c.Run()
+		if c.ProcessState.ExitCode() != status || !strings.Contains(out.String()+messages.String(), wants) {
+			t.Fatalf("%s %q: %v\n%s%s\nwithout %q", program, args, err, &out, &messages, wants)
 		}
-		return string(out)
+		return out.String()
 	}
 
 	run(0, "Usage: hospital serve", "hospital", "serve", "--help")
