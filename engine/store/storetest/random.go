@@ -138,8 +138,8 @@ func testRandomQueries(t *testing.T, h Harness) {
 	if underRace {
 		rounds = 200
 	}
-	f.read(func(s store.Snapshot) {
-		for i := 0; i < rounds && !t.Failed(); i++ {
+	for i := 0; i < rounds && !t.Failed(); i++ {
+		f.read(func(s store.Snapshot) { // one for each query, as none lasts for long
 			q := query.Query{Collection: things, Network: net, Where: g.condition(3), Limit: 1 + g.IntN(30),
 				Order: query.Order{Field: pick(g, orders...), Descending: g.IntN(2) == 0}}
 			var want []query.Position
@@ -166,6 +166,6 @@ func testRandomQueries(t *testing.T, h Harness) {
 				ids[k] = want[k].ID
 			}
 			same(t, fmt.Sprintf("query %d, %+v", i, q), idsOf(found), ids)
-		}
-	})
+		})
+	}
 }
