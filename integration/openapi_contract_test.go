@@ -152,6 +152,9 @@ func closeObjects(value any) {
 		if is && v["additionalProperties"] == nil && v["patternProperties"] == nil && v["$ref"] == nil {
 			v["additionalProperties"] = false
 		}
+		if v["allOf"] != nil {
+			v["unevaluatedProperties"] = false
+		}
 		for name, member := range v {
 			if name != "allOf" {
 				closeObjects(member)

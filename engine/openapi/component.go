@@ -76,11 +76,12 @@ func (c *components) unused(name string) string {
 	return unique
 }
 
-// The suffixes distinguish the component for an operation of a batch, and the response
-// with an object.
+// The suffixes distinguish the component for an operation of a batch, the response with
+// an object, and those to refused requests.
 const (
 	operationSuffix = "Operation"
 	responseSuffix  = "Response"
+	refusedSuffix   = "Refused"
 )
 
 // derived are a name, and those that are derived from it.
@@ -103,10 +104,7 @@ func (c *components) ref(at location, as form) object {
 		c.done[name] = object{}
 		content := c.value(at.file, lookup(c.files[at.file], at.pointer), as)
 		if written, ok := content.(object); ok {
-			// Generators name classes after titles, which must differ.
-			if written["title"] != nil {
-				written["title"] = name
-			}
+			delete(written, "title") // generators would name classes after it
 			c.done[name] = written
 		}
 	}
@@ -160,7 +158,7 @@ func (c *components) value(file string, value any, as form) any {
 	case s["x-ref"] != nil && as == response:
 		return c.reference(s)
 	case s["x-ref"] != nil && s["$ref"] == nil && linked(s):
-		return written(s)
+		return c.written(s)
 	}
 	out, inner := object{}, func(s any) any { return c.value(file, s, as) }
 	partial := as == response || as == mergePatch && s["type"] != "array"
@@ -172,6 +170,8 @@ func (c *components) value(file string, value any, as form) any {
 			out[keyword] = schema.Subschemas(keyword, value, func(s any) any { return c.value(file, s, request) })
 		case as == mergePatch && (keyword == "additionalProperties" || keyword == "patternProperties"):
 			out[keyword] = schema.Subschemas(keyword, value, func(s any) any { return orNull(inner(s)) })
+		case keyword == "$ref" && as == mergePatch && s["x-ref"] != nil: // a reference is replaced
+			maps.Copy(out, c.ref(target(file, value.(string)), request))
 		case keyword == "$ref":
 			maps.Copy(out, c.ref(target(file, value.(string)), as))
 		case keyword == "oneOf" && as != request: // without conditions, several may hold
@@ -232,10 +232,16 @@ func linked(s object) bool {
 	return !is || target["form"] != "object"
 }
 
+// sharedReference is the definition of references that schemas can share.
+const sharedReference = "common/reference.json"
+
 // written returns the schema of a reference in a request, which accepts more forms than
 // the schema that declares it.
-func written(s object) object {
+func (c *components) written(s object) object {
 	out := refTo("schemas", "ReferenceToWrite")
+	if at := (location{file: sharedReference}); c.files[at.file] != nil {
+		out = c.ref(at, request)
+	}
 	for _, keyword := range []string{"x-ref", "description", "x-immutable", "x-derived", "default", "examples"} {
 		if s[keyword] != nil {
 			out[keyword] = s[keyword]
@@ -266,9 +272,34 @@ func (c *components) join(paths object) {
 		found = false
 		for _, name := range slices.Sorted(maps.Keys(c.done)) {
 			found = c.replace(name+request.suffix(), name, paths) || found
+			if in, patch := c.done[name+request.suffix()], c.done[name+mergePatch.suffix()]; in != nil && patch != nil && reflect.DeepEqual(neverNull(in), neverNull(patch)) {
+				c.done[name+request.suffix()] = patch // a write takes null for an absent member
+			}
 			found = c.replace(name+mergePatch.suffix(), name, paths) || c.replace(name+mergePatch.suffix(), name+request.suffix(), paths) || found
 		}
 	}
+}
+
+// neverNull returns a schema without the type null where it is beside another type.
+func neverNull(value any) any {
+	switch v := value.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = neverNull(item)
+		}
+		return out
+	case object:
+		out := object{}
+		for name, member := range v {
+			out[name] = neverNull(member)
+		}
+		if types, _ := v["type"].([]any); len(types) == 2 && types[1] == "null" {
+			out["type"] = types[0]
+		}
+		return out
+	}
+	return value
 }
 
 // replace replaces a component by another one if they are the same.

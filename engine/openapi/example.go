@@ -12,22 +12,27 @@ import (
 // exampler makes examples of the schemas of a document.
 type exampler struct {
 	schemas object
+	// resources are the components of what types return.
+	resources map[string]bool
 	// within are the components that are being made.
 	within []string
 }
 
-// exemplify gives each response with JSON that has no example one of its schema.
-// Responses with the same component share its example.
-func exemplify(whole object) {
+// exemplify gives each response with JSON that has no example one of its schema, and the
+// components that are such schemas theirs.
+func (b *builder) exemplify(whole object) {
 	components := whole["components"].(object)
-	e := &exampler{schemas: components["schemas"].(object)}
+	e := &exampler{schemas: components["schemas"].(object), resources: map[string]bool{}}
+	for _, t := range b.types.Types() {
+		e.resources[b.components.named[location{file: typeFile(t)}]] = true
+	}
 	each := func(responses any) {
 		all, _ := responses.(object)
 		for _, response := range all {
 			content, _ := response.(object)["content"].(object)
 			for mediaType, value := range content {
 				if body := value.(object); strings.HasSuffix(mediaType, "json") && body["example"] == nil && body["examples"] == nil {
-					e.exemplify(body, components["examples"].(object))
+					e.exemplify(body)
 				}
 			}
 		}
@@ -41,27 +46,25 @@ func exemplify(whole object) {
 	}
 }
 
-// exemplify adds an example to the content of a response.
-func (e *exampler) exemplify(body, shared object) {
+// exemplify adds an example to the content of a response, or to the component that is its
+// schema.
+func (e *exampler) exemplify(body object) {
 	s, _ := body["schema"].(object)
 	value, ok := e.of(s)
 	ref, _ := s["$ref"].(string)
-	switch name := ref[strings.LastIndexByte(ref, '/')+1:]; {
+	shared, named := e.schemas[ref[strings.LastIndexByte(ref, '/')+1:]].(object)
+	switch {
 	case !ok:
-	case name == "":
+	case !named:
 		body["example"] = value
-	default:
-		shared[name] = object{"value": value}
-		body["examples"] = object{name: refTo("examples", name)}
+	case shared["examples"] == nil:
+		shared["examples"] = []any{value}
 	}
 }
 
 // of returns a value that a schema accepts, unless that cannot be known.
 func (e *exampler) of(schema any) (any, bool) {
 	s, _ := schema.(object)
-	if s["x-resource"] != nil && len(e.within) > 1 { // as a list has it with fields=id
-		return object{"id": "spring"}, true
-	}
 	if examples, _ := s["examples"].([]any); len(examples) > 0 {
 		return examples[0], true
 	}
@@ -101,6 +104,9 @@ func (e *exampler) component(name string) (any, bool) {
 	if slices.Contains(e.within, name) {
 		return nil, false
 	}
+	if e.resources[name] && len(e.within) > 0 { // as a list has it with fields=id
+		return object{"id": "spring"}, true
+	}
 	e.within = append(e.within, name)
 	defer func() { e.within = e.within[:len(e.within)-1] }()
 	return e.of(e.schemas[name])
@@ -125,6 +131,9 @@ func (e *exampler) typed(s object) (any, bool) {
 	name, _ := s["type"].(string)
 	if several, _ := s["type"].([]any); len(several) > 0 {
 		name, _ = several[0].(string)
+	}
+	if name == "" && s["properties"] != nil {
+		name = "object"
 	}
 	switch name {
 	case "object":

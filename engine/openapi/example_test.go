@@ -43,8 +43,11 @@ func TestExamples(t *testing.T) {
 func checkExamples(t *testing.T, name string, text []byte) {
 	t.Helper()
 	var whole struct {
-		Components struct{ Responses, Examples map[string]json.RawMessage }
-		Paths      map[string]map[string]json.RawMessage
+		Components struct {
+			Responses, Examples map[string]json.RawMessage
+			Schemas             map[string]struct{ Examples []any }
+		}
+		Paths map[string]map[string]json.RawMessage
 	}
 	if err := json.Unmarshal(text, &whole); err != nil {
 		t.Fatal(err)
@@ -58,7 +61,10 @@ func checkExamples(t *testing.T, name string, text []byte) {
 	check := func(at, pointer string, response json.RawMessage) {
 		var r struct {
 			Content map[string]struct {
-				Example  any
+				Example any
+				Schema  struct {
+					Ref string `json:"$ref"`
+				}
 				Examples map[string]struct {
 					Ref string `json:"$ref"`
 				}
@@ -75,6 +81,7 @@ func checkExamples(t *testing.T, name string, text []byte) {
 			if content.Example != nil {
 				examples = append(examples, content.Example)
 			}
+			examples = append(examples, whole.Components.Schemas[content.Schema.Ref[strings.LastIndex(content.Schema.Ref, "/")+1:]].Examples...)
 			for _, each := range content.Examples {
 				var shared struct{ Value any }
 				if err := json.Unmarshal(whole.Components.Examples[each.Ref[strings.LastIndex(each.Ref, "/")+1:]], &shared); err != nil {

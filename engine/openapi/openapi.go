@@ -25,17 +25,17 @@ type object = map[string]any
 // Fragment documents routes: an OpenAPI document with members of paths, components
 // and tags. A response that refuses a request need not be written: x-refusals names
 // the class of an operation, and x-codes the codes that it adds to those of the class.
-// An operation of a type, to which a fragment adds, has a class already.
 //
-//	public   an operation without a token
-//	file     a read of content without a token, which may be asked for in parts
-//	plain    an operation with a token
-//	read     the read of an object
-//	list     a list
-//	write    a write
+//	public      an operation without a token
+//	file        a read of content without a token, which may be asked for in parts
+//	plain       an operation with a token, which is the class of operations without one
+//	read        the read of an object
+//	list        a list
+//	write       the write of an object, which is the class of operations with x-type
+//	collection  the write of several objects
 //
 // An operation with x-type is a write of that type, for which the same permission is
-// needed. Another one of the class write may be refused as the writes of all types are.
+// needed. Another write may be refused as the writes of all types are.
 //
 // The member x-write-codes of the document lists, by type, the codes with which only
 // writes of that type are refused, besides those of schemas.
@@ -106,6 +106,8 @@ var own Fragment
 // builder makes a document.
 type builder struct {
 	types *schema.Registry
+	// server is that of Options.
+	server string
 	// may reports whether the document has the writes of a type.
 	may        func(*schema.Type) bool
 	components *components
@@ -120,8 +122,10 @@ type builder struct {
 	answers  object
 	// examples are those of responses.
 	examples object
-	// refused has the names of those that refuse a request, by status and codes.
+	// refused has the names of those that refuse a request, by their codes.
 	refused map[string]string
+	// shown has the names of examples of messages.
+	shown map[*message.Definition]string
 }
 
 func (b *builder) path(path string) object {
@@ -168,9 +172,10 @@ func build(types *schema.Registry, o Options, may func(*schema.Type) bool, fragm
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{types: types, may: may, components: newComponents(types, taken), supplied: properties, codes: codes,
-		paths: object{}, tags: map[string]object{}, answers: object{}, examples: object{}, refused: map[string]string{}}
+	b := &builder{types: types, server: o.Server, may: may, components: newComponents(types, taken), supplied: properties, codes: codes,
+		paths: object{}, tags: map[string]object{}, answers: object{}, examples: object{}, refused: map[string]string{}, shown: map[*message.Definition]string{}}
 	b.unlisted = b.ofApplication()
+	b.shareRefusals()
 	b.addShared()
 	for _, t := range types.Types() {
 		b.addType(t)
@@ -202,7 +207,7 @@ func build(types *schema.Registry, o Options, may func(*schema.Type) bool, fragm
 	}
 	whole["tags"] = tags
 	whole["info"].(object)["version"] = interfaceVersion
-	exemplify(whole)
+	b.exemplify(whole)
 	finish(whole, o.All)
 	locate(whole, o.Server)
 	b.prune(whole)
@@ -247,12 +252,12 @@ func (b *builder) batch(all object) object {
 		operation := refTo("schemas", name+operationSuffix)
 		all[name+operationSuffix] = object{"type": "object", "required": []any{"type", "object"}, "additionalProperties": false,
 			"properties": object{"type": object{"type": "string", "enum": []any{t.Name}}, "object": refTo("schemas", name+request.suffix()),
-				"ifMatch": refTo("schemas", "OperationCondition"), "ifNoneMatch": refTo("schemas", "OperationCondition")}}
+				"ifMatch": object{"type": "string"}, "ifNoneMatch": object{"type": "string"}}}
 		operations = append(operations, operation)
 		byType[t.Name] = operation["$ref"]
 	}
 	return object{"type": "object", "required": []any{"operations"}, "additionalProperties": false, "properties": object{
-		"operations": object{"type": "array", "maxItems": maxObjects, "items": object{"oneOf": operations,
+		"operations": object{"type": "array", "description": "ifMatch is an entity tag, as ETag has it, or *; ifNoneMatch is *.", "maxItems": maxObjects, "items": object{"oneOf": operations,
 			"discriminator": object{"propertyName": "type", "mapping": byType}}}}}
 }
 
@@ -270,8 +275,8 @@ func (b *builder) refuse(fragment object) error {
 				delete(methods, method)
 				continue
 			}
-			if !is || operation["x-refusals"] == nil && operation["x-codes"] == nil {
-				continue
+			if !is || operation["x-refusals"] == nil && operation["x-codes"] == nil && operation["operationId"] == nil {
+				continue // parameters, or an addition to an operation of a type
 			}
 			if err := b.refuseOperation(operation); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
@@ -282,18 +287,22 @@ func (b *builder) refuse(fragment object) error {
 }
 
 // refuseOperation adds the responses of refused requests to an operation. Without
-// x-refusals, it adds to an operation of a type, which is refused as any write.
+// x-refusals, the operation is the write of an object of its x-type, or else one with a
+// token.
 func (b *builder) refuseOperation(operation object) error {
 	name, named := operation["x-refusals"].(string)
 	c := class(name)
-	if !named {
+	switch {
+	case named:
+	case operation["x-type"] != nil:
 		c = writing
+	default:
+		c = plain
 	}
 	if !slices.Contains(classes, c) {
 		return fmt.Errorf("x-refusals %q is not a class of operations", name)
 	}
 	of, _ := b.types.Type(fmt.Sprint(operation["x-type"]))
-	refusals := b.refusals(c, of)
 	var more []*message.Definition
 	codes, _ := operation["x-codes"].([]any)
 	for _, code := range codes {
@@ -303,14 +312,8 @@ func (b *builder) refuseOperation(operation object) error {
 		}
 		more = append(more, m)
 	}
-	if !named {
-		refusals = object{}
-	}
-	all := byStatus(slices.Concat(c.messages(), b.ofTypes(c, of), more))
 	id, _ := operation["operationId"].(string)
-	for status := range byStatus(more) {
-		refusals[status] = b.refusal(cmp.Or(camel(id), "Form"), status, all[status])
-	}
+	refusals := b.refusals(c, of, cmp.Or(camel(id), "Form"), more)
 	delete(operation, "x-refusals")
 	delete(operation, "x-codes")
 	responses, given := operation["responses"].(object)

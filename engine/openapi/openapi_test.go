@@ -102,6 +102,7 @@ func TestTitlesThatAreTaken(t *testing.T) {
 			Schemas map[string]struct {
 				Title      string
 				Properties map[string]any
+				AllOf      []struct{ Properties map[string]any }
 			}
 		}
 	}
@@ -123,7 +124,11 @@ func TestTitlesThatAreTaken(t *testing.T) {
 		if s.Title != "" && s.Title != name {
 			t.Errorf("the title of %s is %s", name, s.Title)
 		}
-		for property := range s.Properties {
+		properties := s.Properties
+		for _, part := range s.AllOf {
+			properties = part.Properties
+		}
+		for property := range properties {
 			if strings.HasPrefix(property, "own") {
 				owns++
 			}
@@ -185,7 +190,7 @@ func TestInputs(t *testing.T) {
 	if kind := gadget.Properties["kind"]; kind.Default != nil || kind.OnCreate != "SMALL" {
 		t.Errorf("a kind is written as %+v", kind)
 	}
-	if gadget.Properties["order"].Ref != "#/components/schemas/ReferenceToWrite" || !slices.Equal(gadget.Required, []string{"order"}) {
+	if gadget.Properties["order"].Ref != "#/components/schemas/ReferenceInput" || !slices.Equal(gadget.Required, []string{"order"}) {
 		t.Errorf("a gadget is written as %+v", gadget)
 	}
 }

@@ -12,8 +12,9 @@ import (
 // get describes the read of an object.
 func (b *builder) get(t *schema.Type, name string) object {
 	return object{
-		"summary":    "Get " + article(t.Title),
-		"parameters": []any{refTo("parameters", "fields"), refTo("parameters", "includeHidden"), refTo("parameters", "ifMatchRead"), refTo("parameters", "ifNoneMatchRead")},
+		"summary":     "Get " + article(t.Title),
+		"description": "One object by its id.",
+		"parameters":  []any{refTo("parameters", "fields"), refTo("parameters", "includeHidden")},
 		"responses": b.responses(reading, t, object{
 			"200": refTo("responses", name+responseSuffix),
 			"304": refTo("responses", "NotModified"),
@@ -32,11 +33,12 @@ func (b *builder) list(t *schema.Type, name string) object {
 			parameters = append(parameters, refTo("parameters", parameter))
 		}
 	}
-	responses := b.responses(listing, t, object{"200": answer("A page of objects.", refTo("schemas", name+"Page"), "Link", "Warning")})
+	c := listing
 	if t.Parent != "" {
-		responses["404"] = b.refusals(reading, t)["404"]
+		c = listingBelow
 	}
-	return object{"summary": "List " + strings.ToLower(plural(t.Title)), "parameters": parameters, "responses": responses}
+	return object{"summary": "List " + strings.ToLower(plural(t.Title)), "description": "The objects that meet all conditions.", "parameters": parameters,
+		"responses": b.responses(c, t, object{"200": answer("A page of objects.", refTo("schemas", name+"Page"), "Link", "Warning")})}
 }
 
 // orderBy returns the parameter with the properties that lists of a type can be ordered by.
@@ -57,16 +59,15 @@ var sortable = []string{"createTime", "updateTime", "id", "network", "objectStat
 // save describes the write of an object.
 func (b *builder) save(t *schema.Type, name string) object {
 	return object{
-		"summary": "Create or update " + article(t.Title),
-		"parameters": []any{refTo("parameters", "fieldValidation"), refTo("parameters", "validateOnly"),
-			refTo("parameters", "ifMatchWrite"), refTo("parameters", "ifNoneMatchWrite"), refTo("parameters", "prefer")},
+		"summary":     "Create or update " + article(t.Title),
+		"description": "Absent properties keep their values.",
+		"parameters":  []any{refTo("parameters", "fieldValidation"), refTo("parameters", "validateOnly"), refTo("parameters", "prefer")},
 		"requestBody": jsonBody(refTo("schemas", name+request.suffix())),
 		"responses": b.responses(writing, t, object{
 			"200": refTo("responses", name+responseSuffix),
 			"201": refTo("responses", name+responseSuffix),
 			"204": refTo("responses", "Minimal"),
 		}),
-		"x-permission": t.Permission,
 	}
 }
 
@@ -74,7 +75,7 @@ func (b *builder) save(t *schema.Type, name string) object {
 func (b *builder) patch(t *schema.Type, name string) object {
 	operation := b.save(t, name)
 	operation["summary"] = "Change members of " + article(t.Title)
-	operation["description"] = "Changes the members of a merge patch (RFC 7396) at every depth. The object must exist."
+	operation["description"] = "A merge patch (RFC 7396) of an object that exists."
 	body := jsonBody(refTo("schemas", name+mergePatch.suffix()))
 	content := body["content"].(object)
 	content["application/merge-patch+json"] = content["application/json"]
@@ -88,14 +89,13 @@ func (b *builder) saveAll(t *schema.Type, name string) object {
 	one := refTo("schemas", name+request.suffix())
 	return object{
 		"summary":     "Create or update " + strings.ToLower(plural(t.Title)),
-		"description": "Writes one object or, in one transaction, all of an array.",
+		"description": "One object or an array, in one transaction.",
 		"parameters": []any{refTo("parameters", "fieldValidation"), refTo("parameters", "validateOnly"),
 			refTo("parameters", "ifMatchWrite"), refTo("parameters", "ifNoneMatchWrite"), refTo("parameters", "prefer")},
 		"requestBody": jsonBody(object{"oneOf": []any{object{"type": "array", "items": one, "maxItems": maxObjects}, one}}),
-		"responses": b.responses(writing, t, object{
-			"200": answer("The objects, or their ids if Prefer was return=minimal.", refTo("schemas", name+"Results"), "Location", "Warning"),
+		"responses": b.responses(collecting, t, object{
+			"200": answer("The objects, or their ids with return=minimal.", refTo("schemas", name+"Results"), "Location", "Warning"),
 		}),
-		"x-permission": t.Permission,
 	}
 }
 
@@ -128,24 +128,16 @@ func headers(names ...string) object {
 	return out
 }
 
-// addShared adds the responses that operations of all types share. Those of each class
-// come first, so that they have its name.
+// addShared adds the responses that operations of all types share.
 func (b *builder) addShared() {
-	for _, c := range classes {
-		b.refusals(c, nil)
-	}
 	b.answers["NotModified"] = object{"description": "The object has the entity tag in If-None-Match.", "headers": headers("ETag")}
 	b.answers["Minimal"] = object{"description": "The request was carried out; Prefer was return=minimal.",
 		"headers": headers("ETag", "Warning", "Preference-Applied")}
-	other := b.refusalOf("500", otherwise)
-	other["description"] = "The request was refused for a reason that does not depend on what it asks for, or failed."
-	other["headers"] = headers("Allow", "Retry-After", "RateLimit", "RateLimit-Policy")
-	b.answers["Problem"] = other
 }
 
 // responses adds those of refused requests to the others.
 func (b *builder) responses(c class, t *schema.Type, others object) object {
 	all := maps.Clone(others)
-	maps.Copy(all, b.refusals(c, t))
+	maps.Copy(all, b.ofType(c, t))
 	return all
 }

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -17,21 +18,25 @@ import (
 type class string
 
 const (
-	public  class = "public"
-	file    class = "file"
-	plain   class = "plain"
-	reading class = "read"
-	listing class = "list"
-	writing class = "write"
+	public       class = "public"
+	file         class = "file"
+	plain        class = "plain"
+	reading      class = "read"
+	listing      class = "list"
+	listingBelow class = "listBelow"
+	writing      class = "write"
+	collecting   class = "collection"
 )
 
 // classes are all classes of operations.
-var classes = []class{public, file, plain, reading, listing, writing}
+var classes = []class{public, file, plain, reading, listing, listingBelow, writing, collecting}
 
 // The messages with which each class of operation can be refused, besides those of
 // the classes that it is made of.
 var (
-	anyRequest    = []*message.Definition{message.RequestSyntax}
+	anyRequest = []*message.Definition{message.RequestSyntax, message.HeadersTooLarge, message.RequestsTooMany, message.RateExceeded,
+		message.DeadlineExceeded, message.Starting, message.ShuttingDown, message.ServerBusy, message.SpoolFull, message.StoreUnavailable,
+		message.StoreDamaged, message.InternalError}
 	ofFiles       = []*message.Definition{message.ContentChanged, message.RangeUnsatisfied}
 	authenticated = []*message.Definition{message.TokenMissing, message.TokenInvalid, message.TokenTwice, message.TokenInPath, message.TokenInURL,
 		message.QuerySyntax, message.ParameterRepeated, message.ParameterUnknown, message.ParameterInvalid, message.ParameterMissing,
@@ -41,18 +46,12 @@ var (
 	ofLists   = []*message.Definition{message.FieldNotSortable, message.WhereSyntax, message.WhereTooLong, message.CursorInvalid,
 		message.ParameterConflict, message.BadID}
 	ofWrites = []*message.Definition{message.BodySyntax, message.BodyDuplicateName, message.BodyEncoding, message.BodyTooDeep,
-		message.BodyNotObject, message.BodyNotObjects, message.BodyIncomplete, message.BodyCompression,
-		message.BodyTooLarge, message.BatchTooLarge, message.ObjectTooLarge, message.TooManyObjects, message.TooManyValues,
-		message.MediaType, message.ContentEncoding, message.HeaderInvalid, message.IDMismatch,
-		message.PermissionMissing, message.ResultInvisible, message.VersionMismatch, message.AlreadyExists, message.ConflictUnresolved}
+		message.BodyIncomplete, message.BodyTooSlow, message.BodyCompression, message.BodyTooLarge, message.ObjectTooLarge, message.TooManyValues,
+		message.BatchTooLarge, message.MediaType, message.ContentEncoding, message.HeaderInvalid, message.BodyNotObject, message.IDMismatch,
+		message.PermissionMissing, message.ResultInvisible, message.VersionMismatch, message.AlreadyExists, message.ConflictUnresolved,
+		message.StoreFull, message.OutcomeUnknown, message.SchemaOutdated}
+	ofCollections = []*message.Definition{message.BodyNotObjects, message.TooManyObjects}
 )
-
-// otherwise are the messages of the response that is the default of every operation:
-// those that do not depend on what is asked for.
-var otherwise = []*message.Definition{message.InternalError, message.HeadersTooLarge, message.PathUnknown, message.ParentMissing, message.MethodUnsupported,
-	message.TypeUnknown, message.RequestsTooMany, message.RateExceeded, message.BodyTooSlow, message.DeadlineExceeded, message.Starting, message.ShuttingDown,
-	message.ServerBusy, message.SpoolFull, message.StoreUnavailable, message.StoreDamaged, message.StoreFull, message.OutcomeUnknown,
-	message.SchemaOutdated}
 
 // messages are those of a class, without those about values, which depend on the
 // schemas.
@@ -68,48 +67,119 @@ func (c class) messages() []*message.Definition {
 		return slices.Concat(anyRequest, authenticated, ofObjects, ofReads, []*message.Definition{message.VersionMismatch})
 	case listing:
 		return slices.Concat(anyRequest, authenticated, ofReads, ofLists)
+	case listingBelow: // of a parent
+		return slices.Concat(listing.messages(), []*message.Definition{message.ObjectNotFound})
+	case writing:
+		return slices.Concat(anyRequest, authenticated, ofObjects, ofWrites)
 	}
-	return slices.Concat(anyRequest, authenticated, ofObjects, ofWrites)
+	return slices.Concat(anyRequest, authenticated, ofObjects, ofWrites, ofCollections)
 }
 
-// refusals are the responses to refused requests of a class. A write is refused also
-// for reasons that depend on its type, or for those of all types if t is nil.
-func (b *builder) refusals(c class, t *schema.Type) object {
-	own, out := byStatus(b.ofTypes(c, t)), object{}
-	for status, all := range byStatus(slices.Concat(c.messages(), b.ofTypes(c, t))) {
-		name := camel(string(c))
-		switch {
-		case own[status] == nil:
-		case t == nil:
-			name = "AnyWrite"
-		default:
-			name = b.components.named[location{file: typeFile(t)}] + name
+// writes reports whether operations of a class write objects.
+func (c class) writes() bool { return c == writing || c == collecting }
+
+// base is the class whose refusals are the default response of the operations of a class.
+func (c class) base() class {
+	switch c {
+	case public, file:
+		return public
+	case writing, collecting:
+		return writing
+	}
+	return plain
+}
+
+// refusals are the responses to refused requests of a class with more messages than those
+// of the class. The default is that of the base of the class: statuses for which an
+// operation has other codes have responses of their own. A write is refused also for
+// reasons that depend on its type, or for those of all types if t is nil. New components
+// have names that begin with a name.
+func (b *builder) refusals(c class, t *schema.Type, name string, more []*message.Definition) object {
+	ofBase := byStatus(slices.Concat(c.base().messages(), b.unlistedOf(c)))
+	out := object{"default": refTo("responses", camel(string(c.base()))+refusedSuffix)}
+	for status, messages := range byStatus(slices.Concat(c.messages(), b.ofTypes(c, t), more)) {
+		if status == values || status == malformed && !c.writes() || !slices.Equal(messages, ofBase[status]) {
+			out[status] = b.refusal(name+status, messages)
 		}
-		out[status] = b.refusal(name, status, all)
 	}
 	return out
 }
 
-// refusal returns a reference to the component for the response of a status with some
-// messages, which has the name of the first operations that needed it.
-func (b *builder) refusal(name, status string, messages []*message.Definition) object {
-	messages = slices.Compact(slices.SortedFunc(slices.Values(messages), func(a, b *message.Definition) int { return strings.Compare(a.Code, b.Code) }))
-	key := status
+// Statuses with responses of their own: that of values that the schema refuses, and, so
+// that each operation has one, that of reads which cannot be understood.
+const (
+	values    = "422"
+	malformed = "400"
+)
+
+// unlistedOf returns the messages of the application that belong to no type, for writes.
+func (b *builder) unlistedOf(c class) []*message.Definition {
+	if !c.writes() {
+		return nil
+	}
+	return b.unlisted
+}
+
+// byStatus returns messages by their status, each once and in the order of their codes.
+func byStatus(messages []*message.Definition) map[string][]*message.Definition {
+	out := map[string][]*message.Definition{}
 	for _, m := range messages {
-		key += " " + m.Code
+		out[statusOf(m)] = append(out[statusOf(m)], m)
 	}
-	if b.refused[key] == "" {
-		b.refused[key] = name + "Refused" + status
-		b.answers[b.refused[key]] = b.refusalOf(status, messages)
+	for status, all := range out {
+		slices.SortFunc(all, func(a, b *message.Definition) int { return strings.Compare(a.Code, b.Code) })
+		out[status] = slices.Compact(all)
 	}
-	return refTo("responses", b.refused[key])
+	return out
+}
+
+// ofType are the responses to refused requests for a type.
+func (b *builder) ofType(c class, t *schema.Type) object {
+	return b.refusals(c, t, b.components.named[location{file: typeFile(t)}], nil)
+}
+
+// shareRefusals adds the responses that operations of a class share whatever their type,
+// so that they have the name of the class.
+func (b *builder) shareRefusals() {
+	for _, c := range classes {
+		name := camel(string(c))
+		all := slices.Concat(c.messages(), b.unlistedOf(c))
+		for status, messages := range byStatus(all) {
+			b.refusal(name+status, messages)
+		}
+		if c == c.base() {
+			b.refusal(name+refusedSuffix, slices.DeleteFunc(all, func(m *message.Definition) bool {
+				return statusOf(m) == values || statusOf(m) == malformed && !c.writes()
+			}))
+		}
+	}
+}
+
+// refusal returns a reference to the component for a response with one of some messages,
+// which has the name of the first operations that needed it, with a number if operations
+// of that name need another one.
+func (b *builder) refusal(name string, messages []*message.Definition) object {
+	slices.SortFunc(messages, func(a, b *message.Definition) int { return strings.Compare(a.Code, b.Code) })
+	messages = slices.Compact(messages)
+	var key strings.Builder
+	for _, m := range messages {
+		key.WriteString(m.Code + " ")
+	}
+	if b.refused[key.String()] == "" {
+		for first, i := name, 2; b.answers[name] != nil; i++ {
+			name = first + "Or" + strconv.Itoa(i)
+		}
+		b.refused[key.String()] = name
+		b.answers[name] = b.refusalOf(messages)
+	}
+	return refTo("responses", b.refused[key.String()])
 }
 
 // ofTypes returns the messages of a class of operations that depend on a type, or on all
 // types if t is nil.
 func (b *builder) ofTypes(c class, t *schema.Type) (all []*message.Definition) {
 	switch {
-	case c != writing:
+	case !c.writes():
 		return nil
 	case t != nil:
 		return b.ofValues(t)
@@ -120,15 +190,8 @@ func (b *builder) ofTypes(c class, t *schema.Type) (all []*message.Definition) {
 	return all
 }
 
-// byStatus returns messages by their status.
-func byStatus(messages []*message.Definition) map[string][]*message.Definition {
-	out := map[string][]*message.Definition{}
-	for _, m := range messages {
-		status := strconv.Itoa(rest.Status(m.Kind))
-		out[status] = append(out[status], m)
-	}
-	return out
-}
+// statusOf is the status of a response with a message.
+func statusOf(m *message.Definition) string { return strconv.Itoa(rest.Status(m.Kind)) }
 
 // declared are the messages of faults that the schema of a type declares.
 func declared(t *schema.Type) (all []*message.Definition) {
@@ -141,23 +204,47 @@ func declared(t *schema.Type) (all []*message.Definition) {
 	return all
 }
 
-// refusalOf is the response of a status, with one of the messages as an example: if
-// possible, one that is the example of another response already.
-func (b *builder) refusalOf(status string, messages []*message.Definition) object {
-	number, _ := strconv.Atoi(status)
-	extra := map[int][]string{http.StatusUnauthorized: {"WWW-Authenticate"}, http.StatusTooManyRequests: {"Retry-After"}}
-	codes := make([]any, len(messages))
+// ofStatus are the headers of responses with a status, besides those of every refusal.
+var ofStatus = map[string][]string{"401": {"WWW-Authenticate"}, "429": {"Retry-After"}, "503": {"Retry-After"}}
+
+// refusalOf is the response with one of some messages. It has an example for each status:
+// of a message whose example other responses have already, or else of the shortest.
+func (b *builder) refusalOf(messages []*message.Definition) object {
+	codes, shown := make([]any, len(messages)), map[string]*message.Definition{}
+	rank := func(m *message.Definition) int {
+		if b.shown[m] != "" {
+			return 0
+		}
+		return len(m.Text)
+	}
 	for i, m := range messages {
 		codes[i] = m.Code
+		if status := statusOf(m); shown[status] == nil || rank(m) < rank(shown[status]) {
+			shown[status] = m
+		}
 	}
-	shown := messages[max(0, slices.IndexFunc(messages, func(m *message.Definition) bool { return b.examples[m.Code] != nil }))]
-	b.examples[shown.Code] = object{"value": problem(number, shown)}
-	r := object{"description": http.StatusText(number), "x-codes": codes, "content": object{"application/problem+json": object{
-		"schema": refTo("schemas", "Problem"), "examples": object{"refused": refTo("examples", shown.Code)}}}}
-	if names := extra[number]; names != nil {
-		r["headers"] = headers(names...)
+	statuses := slices.Sorted(maps.Keys(shown))
+	with, each := []string{"RateLimit", "RateLimit-Policy"}, object{}
+	for _, status := range statuses {
+		m, name := shown[status], status
+		if b.shown[m] == "" && b.examples[name] != nil {
+			name = m.Code
+		}
+		b.shown[m] = cmp.Or(b.shown[m], name)
+		b.examples[b.shown[m]] = object{"value": problem(rest.Status(m.Kind), m)}
+		each[status] = refTo("examples", b.shown[m])
+		with = append(with, ofStatus[status]...)
 	}
-	return r
+	description := "The request was refused, or failed: " + strings.Join(statuses, ", ") + "."
+	if len(statuses) == 1 {
+		description, with = http.StatusText(rest.Status(messages[0].Kind)), nil
+	}
+	response := object{"description": description, "x-codes": codes,
+		"content": object{"application/problem+json": object{"schema": refTo("schemas", "Problem"), "examples": each}}}
+	if len(with) > 0 {
+		response["headers"] = headers(with...)
+	}
+	return response
 }
 
 // examples are values of the placeholders of messages.

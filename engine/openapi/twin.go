@@ -9,8 +9,8 @@ import (
 // the same, such as put for a post. A get without the member has the twin head.
 const twin = "x-twin"
 
-// finish completes the operations of a document: the response to what no other response
-// describes, and, if all are wanted, the twins of operations.
+// finish removes the names of twins from the operations of a document, and adds the twins
+// if all are wanted.
 func finish(whole object, all bool) {
 	for _, value := range whole["paths"].(object) {
 		item := value.(object)
@@ -24,7 +24,6 @@ func finish(whole object, all bool) {
 				other = "head"
 			}
 			delete(operation, twin)
-			operation["responses"].(object)["default"] = refTo("responses", "Problem")
 			if all && other != "" {
 				item[strings.ToLower(other)] = twinOf(operation, strings.ToLower(other))
 			}

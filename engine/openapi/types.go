@@ -35,7 +35,7 @@ func (b *builder) addType(t *schema.Type) {
 	at := location{file: typeFile(t)}
 	name := b.components.named[at]
 	b.object(t, name)
-	b.answers[name+responseSuffix] = answer("The object, without a body if it was created and Prefer was return=minimal.", refTo("schemas", name), "ETag", "Location", "Warning")
+	b.answers[name+responseSuffix] = answer("The object.", refTo("schemas", name), "ETag", "Location", "Warning")
 	b.page(t, name)
 	b.tag(t)
 
@@ -48,8 +48,8 @@ func (b *builder) addType(t *schema.Type) {
 	}
 	// Generators make arguments of parameters in their order, which must begin with those
 	// that are required.
-	below := slices.Insert(slices.Clone(parameters), len(parameters)-1, any(object{"name": "id", "in": "path", "required": true,
-		"description": "The id of the object, percent-encoded.", "schema": idSchema()}))
+	below := slices.Insert(slices.Clone(parameters), len(parameters)-1, any(refTo("parameters", "objectId")))
+	below = append(below, refTo("parameters", "ifMatch"), refTo("parameters", "ifNoneMatch"))
 	b.put(path, t, "list"+name, b.list(t, name), parameters, "GET", "HEAD")
 	b.put(path+"/{id}", t, "get"+name, b.get(t, name), below, "GET", "HEAD")
 	if t.Parent == "" {
@@ -88,8 +88,8 @@ func (b *builder) context(t *schema.Type) []any {
 
 // tag describes a type.
 func (b *builder) tag(t *schema.Type) {
-	b.tags[t.Title] = object{"name": t.Title, "description": t.Description, "x-group": t.Group, "x-permission": t.Permission,
-		"externalDocs": object{"url": "/docs/types/" + t.Name, "description": "Rules and references"}}
+	rules := "[Rules and references](" + b.server + "/docs/types/" + t.Name + ")"
+	b.tags[t.Title] = object{"name": t.Title, "description": strings.TrimSpace(t.Description + " " + rules), "x-group": t.Group, "x-permission": t.Permission}
 }
 
 // object adds the components of a type's objects: what is returned, and what can be
@@ -98,13 +98,7 @@ func (b *builder) object(t *schema.Type, name string) {
 	at := location{file: typeFile(t)}
 	b.components.ref(at, response)
 	read := b.components.done[name]
-	properties := read["properties"].(object)
-	for common, definition := range b.common(t) {
-		if properties[common] == nil {
-			properties[common] = definition
-		}
-	}
-	read["x-resource"] = t.Source["x-resource"]
+	b.withCommon(t, read)
 	if t.Writable() {
 		b.components.ref(at, mergePatch)
 		b.components.ref(at, request)
@@ -115,19 +109,42 @@ func (b *builder) object(t *schema.Type, name string) {
 	}
 }
 
-// common are the fields that every object of a type has in addition.
-func (b *builder) common(t *schema.Type) object {
-	fields := object{}
-	for _, field := range []string{"id", "objectState", "url", "createTime", "updateTime", "createUser", "updateUser", "validationWarnings"} {
-		fields[field] = refTo("schemas", "Common"+camel(field))
-	}
-	if !t.Global {
-		fields["network"] = refTo("schemas", "CommonNetwork")
+// commonFields are those of every object, which are in the component CommonFields.
+var commonFields = []string{"id", "objectState", "url", "createTime", "updateTime", "createUser", "updateUser", "validationWarnings"}
+
+// withCommon adds the fields that every object of a type has to the schema of what is
+// returned.
+func (b *builder) withCommon(t *schema.Type, read object) {
+	properties := read["properties"].(object)
+	if !t.Global && properties["network"] == nil {
+		properties["network"] = refTo("schemas", "CommonNetwork")
 	}
 	if t.IDProperty != "" {
-		fields[t.IDProperty] = refTo("schemas", "CommonId")
+		properties[t.IDProperty] = refTo("schemas", "CommonId")
 	}
-	return fields
+	// Not all generators can merge two declarations of a property.
+	if read["allOf"] == nil && !slices.ContainsFunc(commonFields, func(field string) bool { return properties[field] != nil }) {
+		extend(read, "CommonFields")
+		return
+	}
+	for _, field := range commonFields {
+		if properties[field] == nil {
+			properties[field] = refTo("schemas", "Common"+camel(field))
+		}
+	}
+}
+
+// extend makes a schema of objects one that extends a component. Its own properties are
+// in a schema beside the reference: not all generators read those beside allOf.
+func extend(s object, name string) {
+	own := object{}
+	for _, keyword := range []string{"type", "properties", "required"} {
+		if s[keyword] != nil {
+			own[keyword] = s[keyword]
+			delete(s, keyword)
+		}
+	}
+	s["allOf"] = []any{refTo("schemas", name), own}
 }
 
 // input completes a schema of what can be written. Absent properties of a stored
@@ -158,8 +175,7 @@ func (b *builder) input(t *schema.Type, name string, declared []any) {
 	if len(required) > 0 {
 		s["x-required-on-create"] = required
 	}
-	s["title"] = name
-	s["description"] = t.Description + " An absent property is left as it is, and null removes a value."
+	delete(s, "description") // that of the type
 }
 
 // onCreate returns the schema of a property whose default is that of a new object: a
@@ -212,16 +228,19 @@ func acceptsNull(s object) bool {
 // page adds the envelopes of lists and of collection writes.
 func (b *builder) page(t *schema.Type, name string) {
 	results := object{"type": "array", "items": refTo("schemas", name)}
-	page := object{"type": "object", "required": []any{"results"}, "properties": object{
-		"results": results, "totalCount": refTo("schemas", "TotalCount"), "truncated": refTo("schemas", "Truncated"),
-		"nextCursor": refTo("schemas", "NextCursor")}}
+	fields := "ListFields"
 	if t.Paged {
-		page["properties"].(object)["page"] = refTo("schemas", "PageNumber")
-		page["properties"].(object)["pageSize"] = refTo("schemas", "PageLength")
+		fields = "PageFields"
 	}
-	b.components.done[name+"Page"] = page
+	b.components.done[name+"Page"] = envelope(results, fields)
 	if t.Writable() {
-		b.components.done[name+"Results"] = object{"type": "object", "required": []any{"results", "totalCount"}, "properties": object{
-			"results": results, "totalCount": refTo("schemas", "TotalCount"), "truncated": refTo("schemas", "Truncated")}}
+		b.components.done[name+"Results"] = envelope(results, "ResultFields")
 	}
+}
+
+// envelope is an object with results and the properties of a component.
+func envelope(results object, fields string) object {
+	s := object{"required": []any{"results"}, "properties": object{"results": results}}
+	extend(s, fields)
+	return s
 }
