@@ -1,10 +1,11 @@
 // Package validators checks the OpenAPI document with two independent validators, which
-// have the official schema of OpenAPI 3.1. It may import package marquee, resources,
+// have the official schema of OpenAPI 3.1, and with the rules of two linters. It may import package marquee, resources,
 // marqueetest and installed. Begin with TestDocumentIsValid.
 package validators
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -35,6 +36,20 @@ var validators = map[string]func(t *testing.T, document string) error{
 		}
 		return err
 	},
+	"spectral": func(t *testing.T, document string) error {
+		folder := suite.Node(t, "lint", "spectral.yaml")
+		_, err := installed.Run(t.Context(), folder, nil, "node_modules/.bin/spectral", "lint", "--ruleset", "spectral.yaml", "--fail-severity", "hint", document)
+		return err
+	},
+	"redocly": func(t *testing.T, document string) error {
+		folder := suite.Node(t, "lint", "spectral.yaml")
+		quiet := []string{"REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true"}
+		out, err := installed.Run(t.Context(), folder, quiet, "node_modules/.bin/redocly", "lint", "--extends", "recommended", document)
+		if err == nil && !strings.Contains(out, "Your API description is valid") { // warnings are not errors
+			return errors.New(out)
+		}
+		return err
+	},
 }
 
 // applications are the applications whose documents are checked.
@@ -55,6 +70,9 @@ func TestDocumentIsValid(t *testing.T) {
 				document := documentOf(t, options)
 				if err := validate(t, stored(t, document)); err != nil {
 					t.Errorf("%s: %v", application, err)
+				}
+				if application != "no application" {
+					continue
 				}
 				wrong := bytes.Replace(document, []byte(`"operationId"`), []byte(`"operationID"`), 1)
 				if bytes.Equal(wrong, document) || validate(t, stored(t, wrong)) == nil {
