@@ -108,9 +108,7 @@ func TestTypeScript(t *testing.T) {
 	blocks := section(t, "TypeScript")
 	s, env := start(t)
 	dir := t.TempDir()
-	if err := os.Symlink(filepath.Join(folder, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	link(t, folder, dir)
 	write(t, dir, "package.json", `{"type": "module"}`)
 	must(t, dir, nil, "sh", "-c", strings.Replace(generate(t, blocks["sh"], s), "npx ", "node_modules/.bin/", 1))
 	write(t, dir, "main.ts", blocks["ts"])

@@ -120,6 +120,15 @@ func (s Suite) Node(t *testing.T, name string, more ...string) string {
 	}, append([]string{"package.json", "package-lock.json", ".npmrc"}, more...)...)
 }
 
+// Maven is Folder for the dependencies of name/pom.xml, which are in its folder lib.
+func (s Suite) Maven(t *testing.T, name string) string {
+	t.Helper()
+	return s.Folder(t, name, func(folder string) error {
+		_, err := Run(t.Context(), folder, nil, "mvn", "--batch-mode", "--quiet", "dependency:copy-dependencies", "-DoutputDirectory=lib")
+		return err
+	}, "pom.xml")
+}
+
 // Run runs a program in a folder, and returns what it prints. The error has the end of
 // that.
 func Run(ctx context.Context, folder string, env []string, program string, args ...string) (string, error) {
