@@ -66,7 +66,8 @@ func (k *kept[K, V]) find(ctx context.Context, key K, read func(store.Snapshot) 
 }
 
 // join returns the read of a key that is in progress, or a new one, which the caller
-// performs. What is read for a revision is true for it, whenever the read began.
+// performs. A read that began under the same revision has the same values, so it can be
+// shared.
 func (k *kept[K, V]) join(revision string, key K) (r *reading[V], first bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

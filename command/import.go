@@ -88,8 +88,10 @@ func (c *importCommand) Run(ctx context.Context) error {
 		return err
 	}
 	defer d.close()
-	if read := c.program.importer(name); read != nil {
-		return c.importOther(ctx, d, name, input, read)
+	if _, served := d.Registry().Type(name); !served {
+		if read := c.program.importer(name); read != nil {
+			return c.importOther(ctx, d, name, input, read)
+		}
 	}
 	t, err := c.check(ctx, d, name)
 	if err != nil {

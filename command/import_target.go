@@ -43,7 +43,7 @@ func (c *importCommand) destination(ctx context.Context, files *os.Root) (d *des
 		return d, err
 	}
 	client := *served.client
-	client.Timeout = 0 // which is that of a short request
+	client.Timeout = transfer.WriteTime + operatorTimeout // longer than a server writes a chunk
 	o := &operator{client: &client, close: served.close}
 	app := c.program.application()
 	target := servedTarget{o: o}
@@ -127,9 +127,7 @@ func (t servedTarget) Write(ctx context.Context, chunk transfer.Chunk) (w transf
 			parameters.Set("fieldValidation", name)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transfer.WriteTime+operatorTimeout)
-	defer cancel()
-	err = t.o.call(ctx, http.MethodPost, "/operator/import", parameters, json.RawMessage(chunk.Encode()), &w)
+	err = t.o.call(context.WithoutCancel(ctx), http.MethodPost, "/operator/import", parameters, json.RawMessage(chunk.Encode()), &w)
 	return w, t.faults(err)
 }
 

@@ -43,7 +43,7 @@ func (list networkLister) lacks(ctx context.Context, sentence string) error {
 		known[i] = strconv.Quote(id)
 	}
 	if len(known) == 0 {
-		return errors.New(sentence + "; the store has no networks yet: create one with marquee init, or import networks")
+		return errors.New(sentence + "; the store has no networks yet: create one with " + programName + " init, or import networks")
 	}
 	return errors.New(sentence + "; the networks are " + strings.Join(known, ", "))
 }

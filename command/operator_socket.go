@@ -120,6 +120,7 @@ func (c *serveCommand) serveOperator(s *service, log *slog.Logger) (server *http
 	database := sqlitePath(c.Store)
 	server = c.newServer(log)
 	server.Handler = s.Operator()
+	server.ReadTimeout, server.WriteTimeout = 0, 0 // an import takes longer; routes have deadlines
 	if database == "" {
 		return server
 	}

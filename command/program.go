@@ -32,7 +32,8 @@ type Program struct {
 	// Settings are more settings of serve; nil is none.
 	Settings Settings
 	// Imports read files other than those of objects. Their names are given to import in
-	// place of a type, and are words for what is imported, in the plural.
+	// place of a type, and are words for what is imported, in the plural. A type that has
+	// the name goes before an import.
 	Imports map[string]Import
 	// Try is what serve --demo suggests to try.
 	Try []Suggestion

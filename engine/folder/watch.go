@@ -85,8 +85,8 @@ func (w *Watcher) concerns(event fsnotify.Event) bool {
 	return in == w.target || in == filepath.Join(w.target, Common) || slices.Contains(w.steps, event.Name)
 }
 
-// A set of schemas that could not be served because of the store is tried again
-// after firstRetry, and then after twice as long each time, up to lastRetry.
+// A set of schemas that could not be served because of the store, or of the objects in it,
+// is tried again after firstRetry, and then after twice as long each time, up to lastRetry.
 const (
 	firstRetry = 500 * time.Millisecond
 	lastRetry  = time.Minute

@@ -22,9 +22,9 @@ var securityHeaders = map[string]string{
 // schemasHeader holds the digest of the set of schemas that is served (Registry.Digest).
 const schemasHeader = "Marquee-Schemas"
 
-// nameSchemas sets the header of the schemas in a response of the API, of the operator,
-// and to the readiness check: what the schemas have no part in, such as a delivered file,
-// may be cached for longer than they are served.
+// nameSchemas sets the header of the schemas in responses of the API, of the operator, and
+// to the readiness check. Other responses, such as delivered files, do not depend on the
+// schemas and may be cached for longer.
 func (s *Server) nameSchemas(header http.Header, path string) {
 	if s.Engine != nil && (path == readyPath || strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/operator/")) {
 		header.Set(schemasHeader, s.Engine.Registry().Digest())

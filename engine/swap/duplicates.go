@@ -106,20 +106,26 @@ func (g *group) String() string {
 // checkDuplicates refuses types whose duplicates, as they were found last, are all still
 // there: a set that is tried again and again must not visit all objects each time.
 func (e *Swapper) checkDuplicates(ctx context.Context, todo []reindexing) error {
+	var problems schema.Problems
 	for _, r := range todo {
 		d := e.duplicates[r.t.Name]
-		if d == nil || !slices.ContainsFunc(slices.Collect(maps.Keys(d.groups)), func(property string) bool { return slices.Contains(r.lacks.Unique, property) }) {
+		if d == nil {
 			continue
 		}
+		d.t = r.t
+		maps.DeleteFunc(d.groups, func(property string, _ []*group) bool { return !slices.Contains(r.lacks.Unique, property) })
 		there, err := d.remain(ctx, e.Store)
 		if err != nil {
 			return err
 		}
 		if there {
-			d.t = r.t
-			return d.problems()
+			problems = append(problems, d.problems()...)
+		} else {
+			delete(e.duplicates, r.t.Name)
 		}
-		delete(e.duplicates, r.t.Name)
+	}
+	if len(problems) > 0 {
+		return problems
 	}
 	return nil
 }
@@ -127,7 +133,7 @@ func (e *Swapper) checkDuplicates(ctx context.Context, todo []reindexing) error 
 // remain reports whether in each group, two of the objects that are named share the value.
 func (d *duplicates) remain(ctx context.Context, s store.Store) (there bool, err error) {
 	err = s.Read(ctx, func(s store.Snapshot) error {
-		for _, g := range d.by {
+		for _, g := range slices.Concat(slices.Collect(maps.Values(d.groups))...) {
 			sharing := 0
 			err := s.Get(ctx, d.t.Name, store.KeysIn(g.claim.Network, g.members), func(r *store.Record) error {
 				object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})

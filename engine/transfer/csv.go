@@ -75,11 +75,17 @@ func (in *csvInput) next() (line, error) {
 			return l, errors.New("it is in UTF-16: save it as UTF-8")
 		}
 		comment := len(l.text) > 0 && l.text[0] == '#'
-		if in.comments = in.comments || first && comment; in.comments && comment || l.text != nil && empty(l.text) {
+		if in.comments = in.comments || first && comment; in.comments && comment {
+			continue
+		}
+		if err := in.complete(&l); err != nil {
+			return l, err
+		}
+		if l.text != nil && empty(l.text) {
 			continue
 		}
 		in.begun = in.begun || in.header != nil
-		return l, in.complete(&l)
+		return l, nil
 	}
 }
 

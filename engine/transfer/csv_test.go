@@ -46,6 +46,7 @@ func TestCSVRecords(t *testing.T) {
 		"CRLF":               {"id,name\r\na,A\r\n\r\nb,\"B\r\nC\"\r\nc,C\r\n", []string{"2 a,A", "4 b,\"B\nC\"", "6 c,C"}},
 		"empty lines":        {"\n\nid,name\n\n,,\na,A\n\"\",\n", []string{"6 a,A"}},
 		"line breaks":        {"id,name\na,\"one\ntwo \"\"x\"\"\n\"\nb,B\n", []string{"2 a,\"one\ntwo \"\"x\"\"\n\"", "5 b,B"}},
+		"a line break first": {"id,name\n,\"\nA\"\nb,B\n", []string{"2 ,\"\nA\"", "4 b,B"}},
 		"quotes in a value":  {"id,name\na,5\" nail\nb,B\n", []string{"2 a,5\" nail", "3 b,B"}},
 		"after a value":      {"id,name\na,\"A\"x\nb,B\n", []string{"2 a,\"A\"x", "3 b,B"}},
 		"a missing quote":    {"id,name\na,\"A\nb,\"B\"\nc,C\n", []string{"2 a,\"A\nb,\"B\"", "4 c,C"}},

@@ -20,8 +20,8 @@ type Target interface {
 	// Registry returns the types.
 	Registry() *schema.Registry
 	// Write writes objects in one transaction, all or none of them. An error that they
-	// cause is a *message.Error, whose messages have the index of the object. It goes on
-	// when the context is cancelled, until WriteTime has passed.
+	// cause is a *message.Error, whose messages have the index of the object. Write goes
+	// on when the context is cancelled, until WriteTime has passed.
 	Write(ctx context.Context, chunk Chunk) (Written, error)
 	// Stored returns those of some objects that are stored.
 	Stored(ctx context.Context, objects []ObjectID) ([]ObjectID, error)

@@ -201,7 +201,7 @@ func (f *follower) cycle(ctx context.Context) (busy bool, err error) {
 		}
 		busy = busy || again
 	}
-	return busy || len(entries) == followPage, nil
+	return busy, nil
 }
 
 // left reports whether another server is working on the entry.

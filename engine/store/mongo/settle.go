@@ -24,7 +24,7 @@ const (
 )
 
 // Settle implements store.Store. It asks the servers which transactions are open, and
-// for how long; MongoDB ends each after a minute, and release ends those of servers that
+// for how long; MongoDB ends each in time, and release ends those of servers that
 // have gone earlier. Without the permission to ask, Settle waits as long as MongoDB may
 // let a transaction last. Ended transactions may not be on a majority yet, and are then
 // not readable; a commit of the store's own, which comes after them, waits for that.

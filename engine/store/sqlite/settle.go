@@ -6,7 +6,7 @@ import (
 )
 
 // Settle implements store.Store. The writer runs one transaction at a time, so another
-// one ends after those that are running.
+// one ends after those that are running. Those that wait in the queue have not begun.
 func (s *Store) Settle(ctx context.Context, _ time.Time) error {
 	return s.observe(ctx, s.writer.submit(ctx, func(*transaction) error { return nil }))
 }
