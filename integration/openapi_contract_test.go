@@ -156,7 +156,7 @@ func closeObjects(value any) {
 			v["unevaluatedProperties"] = false
 		}
 		for name, member := range v {
-			if name != "allOf" {
+			if name != "allOf" && name != "dependentSchemas" {
 				closeObjects(member)
 			}
 		}
