@@ -31,7 +31,7 @@ func (r *Call) Body(limit int) ([]byte, error) {
 	}
 	defer b.close()
 	if time.Since(began) > time.Second {
-		r.bind(r.s.Deadline)
+		r.bind()
 	}
 	w, err := r.weigh(b)
 	if err != nil {
@@ -140,8 +140,8 @@ func (r *Call) incomplete(err error) error {
 }
 
 // bind starts the deadline of the call, again if it has one.
-func (r *Call) bind(deadline time.Duration) {
-	ctx, cancel := context.WithTimeout(r.unbound, deadline)
+func (r *Call) bind() {
+	ctx, cancel := context.WithTimeout(r.unbound, r.deadline)
 	r.cancels = append(r.cancels, cancel)
 	r.c.Request = r.c.Request.WithContext(ctx)
 }
@@ -276,6 +276,10 @@ func checkMediaType(header string, patch bool) error {
 	if header == "" {
 		return nil
 	}
+	expected := "application/json"
+	if patch {
+		expected = acceptPatch
+	}
 	media, parameters, err := mime.ParseMediaType(header)
 	switch {
 	case err != nil, !ReadsCharset(parameters["charset"]):
@@ -283,5 +287,5 @@ func checkMediaType(header string, patch bool) error {
 		strings.HasSuffix(media, "+json") && !patch:
 		return nil
 	}
-	return message.MediaType.Error(message.Params{"value": header, "expected": "application/json"})
+	return message.MediaType.Error(message.Params{"value": header, "expected": expected})
 }

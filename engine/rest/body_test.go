@@ -24,7 +24,7 @@ import (
 func sent(t *testing.T, w http.ResponseWriter, ctx context.Context, body io.Reader) *Call {
 	c, _ := gin.CreateTestContext(w)
 	c.Request = httptest.NewRequestWithContext(ctx, "POST", "/", body)
-	return &Call{s: &Server{Config: Config{Log: slog.New(slog.DiscardHandler), Spool: spool.New(t.TempDir(), 1<<30), Deadline: DefaultDeadline}, work: budget.New(1 << 20), outboxes: budget.New(1 << 20)}, c: c, unbound: t.Context()}
+	return &Call{s: &Server{Config: Config{Log: slog.New(slog.DiscardHandler), Spool: spool.New(t.TempDir(), 1<<30), Deadline: DefaultDeadline}, work: budget.New(1 << 20), outboxes: budget.New(1 << 20)}, c: c, unbound: t.Context(), deadline: DefaultDeadline}
 }
 
 // A body for which there is no memory until the deadline is not the client's fault,
@@ -44,6 +44,27 @@ func TestBodiesWaitUntilTheDeadline(t *testing.T) {
 			r.close()
 		})
 	}
+}
+
+// A body that arrived slowly restarts the deadline of its route, not that of the server.
+func TestSlowBodyRestartsDeadlineOfRoute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, out := io.Pipe()
+		r := sent(t, httptest.NewRecorder(), t.Context(), in)
+		r.deadline = time.Hour
+		go func() {
+			time.Sleep(2 * time.Second)
+			_, _ = io.WriteString(out, "{}")
+			_ = out.Close()
+		}()
+		if _, err := r.Body(MaxBodyBytes); err != nil {
+			t.Fatal(err)
+		}
+		if until, _ := r.Context().Deadline(); time.Until(until) != time.Hour {
+			t.Errorf("the call has %s", time.Until(until))
+		}
+		r.close()
+	})
 }
 
 // interruptible is a response whose connection supports read deadlines.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -30,6 +31,8 @@ type Call struct {
 	path []pathValue
 	// unbound is the context of the request without its deadline.
 	unbound context.Context
+	// deadline limits the handler, and begins again after a body that arrived slowly.
+	deadline time.Duration
 	// doubt reports whether the answer may leave something out because its owners are in
 	// doubt.
 	doubt atomic.Bool

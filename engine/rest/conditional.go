@@ -17,7 +17,7 @@ func field(header http.Header, name string) (value string, given bool) {
 }
 
 // tags splits a list of entity tags (RFC 9110, section 8.8.3), and keeps the W/ of
-// weak ones; ok is false if the syntax is wrong. The list and its elements may be
+// weak ones; ok is false if the syntax is wrong, as with a space in a tag. The list and its elements may be
 // empty (section 5.6.1).
 func tags(value string) (list []string, ok bool) {
 	for rest := value; ; {
@@ -33,7 +33,7 @@ func tags(value string) (list []string, ok bool) {
 			return nil, false
 		}
 		end := strings.IndexByte(rest[1:], '"')
-		if end < 0 {
+		if end < 0 || strings.ContainsFunc(rest[1:end+1], func(c rune) bool { return c <= ' ' || c == 0x7f }) {
 			return nil, false
 		}
 		list = append(list, weak+plainTag(rest[1:end+1]))

@@ -23,6 +23,7 @@ func TestTags(t *testing.T) {
 		`1-a`:                     nil,
 		`"1-a`:                    nil,
 		`"1-a" "2-b"`:             nil,
+		`"1 a"`:                   nil,
 		`*`:                       nil,
 		`*, "a"`:                  nil,
 	} {
@@ -68,7 +69,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s %q and version %d: %t, %v", c.name, c.lines, c.version, got, err)
 		}
 	}
-	for _, lines := range [][]string{{`3-abc`}, {`"3-abc`}, {`*`, `"3-abc"`}, {`*`, `*`}} {
+	for _, lines := range [][]string{{`3-abc`}, {`"3-abc`}, {`*`, `"3-abc"`}, {`*`, `*`}, {`"zz zz"`}} {
 		for _, name := range []string{"If-Match", "If-None-Match"} {
 			if _, err := holds(http.Header{name: lines}, true, 3); err == nil {
 				t.Errorf("%s %q is accepted", name, lines)

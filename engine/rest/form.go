@@ -44,7 +44,7 @@ func (r *Call) WriteForm(t *schema.Type, read FormReader) error {
 		return err
 	}
 	defer release()
-	r.bind(r.s.Deadline)
+	r.bind()
 	if err := r.take(uploadCost); err != nil {
 		return err
 	}

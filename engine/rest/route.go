@@ -185,14 +185,15 @@ func checkRoutes(all []Route) error {
 
 // serve answers with the route that a path led to; err says why it led to none.
 func (r *Call) serve(route *Route, err error) error {
-	method, deadline := r.c.Request.Method, r.s.Deadline
+	method := r.c.Request.Method
+	r.deadline = r.s.Deadline
 	if err == nil {
 		if out := r.outbox(); out != nil {
 			out.route = route.template()
 		}
-		deadline = max(deadline, route.Deadline)
+		r.deadline = max(r.deadline, route.Deadline)
 	}
-	r.bind(deadline)
+	r.bind()
 	if err == nil && route.Operator && !r.operated() {
 		if err := r.limitAddress(); err != nil {
 			return err
