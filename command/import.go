@@ -299,7 +299,14 @@ func (c *importCommand) cure() string {
 // report prints rejected lines, or the file that has them.
 func (c *importCommand) report(first []string, rejected int64) {
 	if c.Rejected != "" {
-		fmt.Fprintf(os.Stderr, "The rejected lines are in %s, with the reasons: correct them there, and import that file.\n", c.Rejected)
+		with := ""
+		if c.Format == "csv" {
+			with = " with --format csv"
+			if len(c.Columns) > 0 {
+				with += " and the same --columns"
+			}
+		}
+		fmt.Fprintf(os.Stderr, "The rejected lines are in %s, with the reasons: correct them there, and import that file%s.\n", c.Rejected, with)
 		return
 	}
 	for _, text := range first {

@@ -153,7 +153,7 @@ func testImportCSV(t *testing.T, fresh newStore) {
 	importRun(t, 0, uri, batch, "--context", "main")
 	report := filepath.Join(dir, "rejected.csv")
 	args := []string{"orders", orders, "--context", "main", "--columns", "Order name=name"}
-	procWants(t, importRun(t, 3, uri, append(args, "--rejected", report)...), "2 objects: 2 new", "/unknown is not a property of orders and was dropped", "3 lines were rejected")
+	procWants(t, importRun(t, 3, uri, append(args, "--rejected", report)...), "2 objects: 2 new", "/unknown is not a property of orders and was dropped", "3 lines were rejected", "import that file with --format csv and the same --columns.")
 	gone(t, orders)
 	content, err := os.ReadFile(report)
 	if err != nil {
@@ -189,6 +189,11 @@ func testImportCSV(t *testing.T, fresh newStore) {
 	procWants(t, importRun(t, 1, uri, "tiers", wide, "--context", "main"), "the header has 10000 columns, and at most 1000 are supported")
 	gone(t, wide)
 	procWants(t, importRun(t, 1, uri, "tiers", procFile(t, wide, "name,name\n"), "--context", "main"), `column 2 of the header, "name", has the name of column 1`)
+	stream := procCommand(t, importEnv, "import", "tiers", "-", "--store", uri, "--context", "main", "--format", "csv")
+	stream.Stdin = strings.NewReader("name,name\n")
+	p := procLaunch(t, stream)
+	p.ends(1)
+	procWants(t, fmt.Sprint(p.stderr), "standard input: column 2 of the header")
 	// A value in quotes that never ends stops the import, which goes on when it is corrected.
 	endless := "name,description\nA,a\nB,\"" + strings.Repeat("x\n", 600_000)
 	procWants(t, importRun(t, 1, uri, "tiers", procFile(t, wide, endless), "--context", "main", "--chunk", "1"), "the value in quotes that line 3 begins does not end")

@@ -72,7 +72,7 @@ func (r *Importer) item() (it item, ok bool, err error) {
 		return it, false, err
 	}
 	if err != nil {
-		return it, false, fmt.Errorf("%s cannot be read after line %d: %w", r.Input.Name(), r.state.Line, err)
+		return it, false, fmt.Errorf("%s cannot be read after line %d: %w", r.name(), r.state.Line, err)
 	}
 	if !r.CSV && skipped(l.text) {
 		return it, false, nil

@@ -64,6 +64,14 @@ func absolute(path string) string {
 	return path
 }
 
+// name returns the name of the input in messages. A stream has none.
+func (r *Importer) name() string {
+	if r.Progress == "" {
+		return "standard input"
+	}
+	return r.Input.Name()
+}
+
 // open opens the files at the positions in the state.
 func (r *Importer) open() error {
 	s := &r.state
@@ -85,11 +93,11 @@ func (r *Importer) open() error {
 		r.in, err = newFileInput(r.Input, read)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.Input.Name(), err)
+		return fmt.Errorf("%s: %w", r.name(), err)
 	}
 	if s.Pass > 0 {
 		if _, err := r.in.next(); !errors.Is(err, io.EOF) {
-			return fmt.Errorf("%s has grown since it was read: import the new lines as a file of their own, or start over with --restart", r.Input.Name())
+			return fmt.Errorf("%s has grown since it was read: import the new lines as a file of their own, or start over with --restart", r.name())
 		}
 		if r.before, err = r.scratch.open(s.Pass-1, s.Reading); err != nil {
 			return err
