@@ -27,11 +27,11 @@ func section(t *testing.T, heading string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(text), "\n## "+heading+"\n")
+	_, rest, found := strings.Cut(string(text), "# "+heading+"\n")
 	if !found {
 		t.Fatalf("%s has no section %s", page, heading)
 	}
-	rest, _, _ = strings.Cut(rest, "\n## ")
+	rest, _, _ = strings.Cut(rest, "\n##")
 	blocks := map[string]string{}
 	for _, block := range regexp.MustCompile("(?s)```(\\w+)\n(.*?)```").FindAllStringSubmatch(rest, -1) {
 		blocks[block[1]] += block[2]
@@ -129,14 +129,11 @@ func TestPython(t *testing.T) {
 	printed(t, must(t, dir, env, filepath.Join(bin, "python"), "main.py"))
 }
 
-func TestGo(t *testing.T) {
-	t.Parallel()
-	need(t, "it fetches the document (Debian: apt-get install curl)", "curl")
-	blocks := section(t, "Go")
-	s, env := start(t)
-	dir := t.TempDir()
+// module gives a folder the module of a generator in Go, whose dependencies it downloads.
+func module(t *testing.T, folder, dir string) {
+	t.Helper()
 	for _, name := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(filepath.Join("go", name))
+		content, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,6 +142,15 @@ func TestGo(t *testing.T) {
 	if _, err := installed.Run(t.Context(), dir, nil, "go", "mod", "download"); err != nil {
 		suite.Missing(t, fmt.Sprintf("the modules of the generated client cannot be downloaded: %v", err))
 	}
+}
+
+func TestGo(t *testing.T) {
+	t.Parallel()
+	need(t, "it fetches the document (Debian: apt-get install curl)", "curl")
+	blocks := section(t, "Go")
+	s, env := start(t)
+	dir := t.TempDir()
+	module(t, "go", dir)
 	must(t, dir, nil, "sh", "-c", generate(t, blocks["sh"], s))
 	write(t, dir, "main.go", blocks["go"])
 	must(t, dir, nil, "go", "build", "-o", "program", ".")

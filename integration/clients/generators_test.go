@@ -57,11 +57,12 @@ func uses(t *testing.T, out string) {
 	}
 }
 
-// command returns the arguments of a program in the commands of a section of the page.
+// command returns the arguments of a program, such as "npx openapi-ts", in the commands
+// of a section of the page.
 func command(t *testing.T, heading, program string) []string {
 	t.Helper()
 	for line := range strings.Lines(section(t, heading)["sh"]) {
-		if _, arguments, found := strings.Cut(line, "npx "+program+" "); found {
+		if _, arguments, found := strings.Cut(line, program+" "); found {
 			return strings.Fields(arguments)
 		}
 	}
@@ -82,7 +83,7 @@ func TestHeyAPI(t *testing.T) {
 	folder := suite.Node(t, "hey-api")
 	dir, env := use(t, "hey-api/main.ts")
 	link(t, folder, dir)
-	must(t, dir, nil, "node_modules/.bin/openapi-ts", command(t, "hey-api", "openapi-ts")...)
+	must(t, dir, nil, "node_modules/.bin/openapi-ts", command(t, "hey-api", "npx openapi-ts")...)
 	uses(t, compiled(t, dir, env))
 }
 
@@ -108,7 +109,7 @@ func openapiGenerator(t *testing.T, libraries, dir, heading string) {
 	if err != nil || len(jars) != 1 {
 		t.Fatal(jars, err)
 	}
-	must(t, dir, nil, "java", append([]string{"-jar", jars[0]}, command(t, heading, "@openapitools/openapi-generator-cli")...)...)
+	must(t, dir, nil, "java", append([]string{"-jar", jars[0]}, command(t, heading, "npx @openapitools/openapi-generator-cli")...)...)
 }
 
 func TestAxios(t *testing.T) {
@@ -129,4 +130,15 @@ func TestJava(t *testing.T) {
 	classpath := filepath.Join(libraries, "*")
 	must(t, dir, nil, "sh", "-c", "javac -nowarn -proc:none -d classes -cp '"+classpath+"' Main.java $(find marquee/src/main -name '*.java')")
 	uses(t, must(t, dir, env, "java", "-cp", "classes:"+classpath, "Main"))
+}
+
+func TestOgen(t *testing.T) {
+	t.Parallel()
+	need(t, "")
+	dir, env := use(t, "ogen/main.go")
+	module(t, "ogen", dir)
+	write(t, dir, "ogen.yml", section(t, "ogen")["yaml"])
+	must(t, dir, nil, "go", append([]string{"tool", "ogen"}, command(t, "ogen", "go tool ogen")...)...)
+	must(t, dir, nil, "go", "build", "-o", "program", ".")
+	uses(t, must(t, dir, env, "./program"))
 }
