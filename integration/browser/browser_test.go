@@ -92,7 +92,7 @@ func open(t *testing.T) (context.Context, *requests) {
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, height, chromedp.EmulateMobile)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx, seen
 }
@@ -106,11 +106,17 @@ type keyboard struct {
 // maxTabs is how many times Tab is pressed for an element.
 const maxTabs = 400
 
-// to moves the focus with Tab until an element has it.
+// outlined is whether what has the focus can be seen to have it. Nothing has it at the end of the page.
+const outlined = `document.activeElement === document.body || getComputedStyle(document.activeElement).outlineStyle !== "none"`
+
+// to moves the focus with Tab, through elements that show it, until an element has it.
 func (k keyboard) to(selector string) {
 	k.t.Helper()
 	for range maxTabs {
 		k.press(kb.Tab)
+		if !evaluate[bool](k.t, k.ctx, outlined) {
+			k.t.Fatalf("the focus cannot be seen on %s", evaluate[string](k.t, k.ctx, "document.activeElement.outerHTML.slice(0, 200)"))
+		}
 		if evaluate[bool](k.t, k.ctx, fmt.Sprintf("document.activeElement.matches(%q)", selector)) {
 			return
 		}
