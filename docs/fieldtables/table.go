@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"marquee/engine/schema/keyword"
 )
 
 // table is a field table of a page.
@@ -151,20 +153,10 @@ func constraints(s schema) []string {
 		}
 	}
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
-	if s.isTrue("readOnly") {
-		add("Read-only.")
-	}
-	if s.isTrue("writeOnly") {
-		add("Never returned.")
-	}
-	if s.isTrue("x-secret") {
-		add("Secret: encrypted in the store.")
-	}
-	if s.isTrue("x-derived") {
-		add("Computed when the object is read; lists cannot filter by it.")
-	}
-	if s.isTrue("x-immutable") {
-		add("Cannot change once set.")
+	for _, k := range keyword.All() {
+		if k.Table != "" && s.isTrue(k.Name) {
+			add("%s", k.Table)
+		}
 	}
 	if names := s.texts("enum"); len(names) > 0 {
 		add("One of %s.", codes(names))

@@ -40,7 +40,7 @@ type Shape struct {
 	Default    any
 	HasDefault bool
 
-	ReadOnly, WriteOnly, Secret, Immutable, Complete, UniqueItems bool
+	ReadOnly, WriteOnly, Secret, Complete, UniqueItems bool
 	// Exposed reports whether the schema states explicitly that the value is not
 	// secret, so that a former secret is stored in plain text.
 	Exposed bool
@@ -51,8 +51,8 @@ type Shape struct {
 	Derived bool
 	// Lookup names the list of the service that contains the object's id.
 	Lookup string
-	// Transitions maps each value to the values that may replace it.
-	Transitions map[string][]string
+	// Keywords are the values of the keywords of the vocabulary that have no field here.
+	Keywords map[string]any
 	// HasSecrets reports whether the value is or contains a secret.
 	HasSecrets bool
 	// HasLookups reports whether the value has or contains a Lookup.

@@ -7,13 +7,12 @@ import (
 
 	"marquee/engine/message"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 )
 
-// byKeyword are the messages about values that only schemas with a keyword can lead to.
+// byKeyword are the messages about values that only schemas with a keyword of JSON Schema
+// or a member of x-resource can lead to.
 var byKeyword = map[string][]*message.Definition{
-	"x-ref":             {message.ReferencedObjectNotFound, message.ReferenceMalformed, message.ReferenceMismatch},
-	"x-immutable":       {message.PropertyImmutable},
-	"x-transitions":     {message.TransitionForbidden},
 	"unique":            {message.ValueNotUnique},
 	"uniqueForm":        {message.ValueForm},
 	"required":          {message.PropertyRequired},
@@ -41,7 +40,6 @@ var byKeyword = map[string][]*message.Definition{
 	"anyOf":             {message.ValueNotAllowed},
 	"oneOf":             {message.ValueNotAllowed, message.ValueAmbiguous},
 	"not":               {message.ValueExcluded},
-	"x-lookup":          {message.ReferencedObjectNotFound},
 }
 
 // always are the messages about values that every write can lead to.
@@ -105,8 +103,11 @@ func (b *builder) ofValues(t *schema.Type) []*message.Definition {
 				visit(file, item)
 			}
 		case object:
-			for keyword, inner := range v {
-				all = append(all, byKeyword[keyword]...)
+			for name, inner := range v {
+				all = append(all, byKeyword[name]...)
+				if k := keyword.Named(name); k != nil {
+					all = append(all, k.Faults...)
+				}
 				visit(file, inner)
 			}
 			if ref, ok := v["$ref"].(string); ok {

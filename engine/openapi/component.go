@@ -242,11 +242,7 @@ func (c *components) written(s object) object {
 	if at := (location{file: sharedReference}); c.files[at.file] != nil {
 		out = c.ref(at, request)
 	}
-	for _, keyword := range []string{"x-ref", "description", "x-immutable", "x-derived", "default", "examples"} {
-		if s[keyword] != nil {
-			out[keyword] = s[keyword]
-		}
-	}
+	maps.Copy(out, beside(s, "description", "default", "examples"))
 	return out
 }
 
@@ -257,11 +253,7 @@ func (c *components) reference(s map[string]any) object {
 	if !linked(s) {
 		out = object{"anyOf": []any{object{"type": []any{"string", "null"}}, out}}
 	}
-	for _, keyword := range []string{"x-ref", "description", "x-immutable", "x-derived", "readOnly"} {
-		if s[keyword] != nil {
-			out[keyword] = s[keyword]
-		}
-	}
+	maps.Copy(out, beside(s, "description", "readOnly"))
 	return out
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"maps"
 	"slices"
@@ -12,19 +11,23 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 )
 
 // typePage is what the page of a type shows: above all what OpenAPI has no words for.
 type typePage struct {
 	*schema.Type
-	Properties  []property
-	Transitions []transitions
+	Properties []property
+	// Sections are those of keywords, in their order.
+	Sections    []template.HTML
 	Comparisons []rule
 	Frozen      *rule
 	Warnings    []rule
 	// Conditions are the members of allOf, as they are written.
 	Conditions string
 	ReferredBy []link
+	// entries are the values with a keyword.
+	entries map[*keyword.Keyword][]keyword.Entry
 	// files are the schemas that a $ref can refer to.
 	files map[string]map[string]any
 }
@@ -35,17 +38,6 @@ type property struct {
 	// Target is the type that a reference refers to, or "".
 	Target string
 	Rules  []string
-}
-
-// transitions are the values that may follow each value of a property.
-type transitions struct {
-	Path string
-	From []next
-}
-
-type next struct {
-	Value string
-	To    []string
 }
 
 // rule is a rule of a type with its message. When is the condition under which it
@@ -67,6 +59,9 @@ var typeTemplate = template.Must(template.New("type").Funcs(template.FuncMap{"jo
 func renderType(types *schema.Registry, t *schema.Type) ([]byte, error) {
 	p := newTypePage(types, t)
 	p.walk("", t.Shape, p.meant(definition{typeFile(t), t.Source}), nil)
+	if err := p.sections(); err != nil {
+		return nil, err
+	}
 	for _, c := range t.Compare {
 		p.Comparisons = append(p.Comparisons, rule{Text: strings.Join(c.Left, ".") + " " + c.Op + " " + strings.Join(c.Right, "."), Code: c.Fault.Code})
 	}
@@ -108,7 +103,7 @@ const maxPageDepth = 8
 func newTypePage(types *schema.Registry, t *schema.Type) typePage {
 	files := maps.Clone(types.Shared())
 	files[typeFile(t)] = t.Source
-	return typePage{Type: t, files: files}
+	return typePage{Type: t, files: files, entries: map[*keyword.Keyword][]keyword.Entry{}}
 }
 
 // walk adds the properties below a place, which the definitions describe.
@@ -150,17 +145,25 @@ func (p *typePage) add(at string, shape, inner *document.Shape, outer, described
 	if inner.Ref != nil {
 		added.Target = inner.Ref.Type
 	}
-	for _, is := range []struct {
-		holds bool
-		text  string
-	}{
-		{required, "required"}, {shape.ReadOnly, "read-only"}, {shape.WriteOnly, "never returned"},
-		{shape.Secret || inner.Secret, "secret: encrypted in the store, returned to those who may write the type"},
-		{shape.Immutable, "cannot change once set"}, {shape.Derived, "computed when the object is read"}, {shape.UniqueItems, "no duplicates"},
-	} {
-		if is.holds {
-			added.Rules = append(added.Rules, is.text)
+	if required {
+		added.Rules = append(added.Rules, "required")
+	}
+	note := func(k *keyword.Keyword) {
+		of := shape
+		if !k.Has(of) {
+			of = inner
 		}
+		if !k.Has(of) {
+			return
+		}
+		if k.Note != nil {
+			added.Rules = append(added.Rules, k.Note(of)...)
+		}
+		p.entries[k] = append(p.entries[k], keyword.Entry{Path: at, Shape: of})
+	}
+	before, after := keywords()
+	for _, k := range before {
+		note(k)
 	}
 	if inner.Ref == nil {
 		added.Rules = append(added.Rules, bounds(outer)...)
@@ -170,22 +173,37 @@ func (p *typePage) add(at string, shape, inner *document.Shape, outer, described
 			}
 		}
 	}
-	if shape.HasDefault {
-		added.Rules = append(added.Rules, "default "+string(document.Append(nil, shape.Default)))
-	}
-	if inner.Ref != nil && len(inner.Ref.Where) > 0 {
-		for _, name := range slices.Sorted(maps.Keys(inner.Ref.Where)) {
-			added.Rules = append(added.Rules, fmt.Sprintf("the target must have %s = %s", name, inner.Ref.Where[name]))
-		}
+	for _, k := range after {
+		note(k)
 	}
 	p.Properties = append(p.Properties, added)
-	if len(inner.Transitions) > 0 {
-		all := transitions{Path: at}
-		for _, value := range slices.Sorted(maps.Keys(inner.Transitions)) {
-			all.From = append(all.From, next{value, inner.Transitions[value]})
+}
+
+// keywords returns those that are shown before the keywords of JSON Schema, and those
+// that are shown after them.
+func keywords() (before, after []*keyword.Keyword) {
+	all := keyword.All()
+	i := slices.IndexFunc(all, func(k *keyword.Keyword) bool { return k.Order > keyword.Standard })
+	return all[:i], all[i:]
+}
+
+// sections renders the sections of the keywords that the type has.
+func (p *typePage) sections() error {
+	for _, k := range keyword.All() {
+		if len(p.entries[k]) == 0 || k.Section == "" {
+			continue
 		}
-		p.Transitions = append(p.Transitions, all)
+		section, err := template.New(k.Name).Parse(k.Section)
+		if err != nil {
+			return err
+		}
+		var b strings.Builder
+		if err := section.Execute(&b, p.entries[k]); err != nil {
+			return err
+		}
+		p.Sections = append(p.Sections, template.HTML(b.String()))
 	}
+	return nil
 }
 
 // indented returns a part of a schema as it can be read.

@@ -197,12 +197,7 @@ func orNull(value any) any {
 	if !ok || acceptsNull(s) {
 		return value
 	}
-	out := object{}
-	for _, keyword := range []string{"description", "x-default-on-create", "examples", "x-ref", "x-immutable", "x-transitions", "x-secret"} {
-		if s[keyword] != nil {
-			out[keyword] = s[keyword]
-		}
-	}
+	out := beside(s, "description", "examples")
 	if name, single := s["type"].(string); single && s["enum"] == nil && s["const"] == nil {
 		out = maps.Clone(s)
 		out["type"] = []any{name, "null"}
@@ -213,6 +208,18 @@ func orNull(value any) any {
 		delete(inner, keyword)
 	}
 	out["anyOf"] = []any{inner, object{"type": "null"}}
+	return out
+}
+
+// beside returns the annotations of a schema that remain beside what takes its place, and
+// those of its other keywords that are named.
+func beside(s object, names ...string) object {
+	out := object{}
+	for keyword, value := range s {
+		if strings.HasPrefix(keyword, "x-") || slices.Contains(names, keyword) {
+			out[keyword] = value
+		}
+	}
 	return out
 }
 

@@ -2,97 +2,50 @@ package schema
 
 import (
 	"slices"
-	"strings"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/keyword"
 )
 
-// standing is a set of positions that a value can have in its container.
-type standing int
-
-const (
-	root     standing = 1 << iota // the object itself
-	property                      // a declared property of the type
-	member                        // a declared member of a nested object
-	entry                         // a member that is not declared by name
-	item                          // an item of an array
-)
-
-const anyMember = property | member | entry
-
-// annotation is a keyword that determines how the engine treats a value.
-type annotation struct {
-	keyword string
-	// set reports whether the annotation applies to a value.
-	set func(*document.Shape) bool
-	// of are the positions in which the annotation has an effect; cure is the
-	// advice for other positions.
-	of   standing
-	cure string
+// positions describe the positions of values in messages.
+var positions = map[keyword.Position]string{
+	keyword.Root: "the object itself", keyword.Nested: "a nested property", keyword.Undeclared: "members that are not declared by name", keyword.Item: "the items of an array",
 }
 
-// annotations are all annotations with the positions in which they have an effect.
-var annotations = []annotation{
-	{"x-secret", func(s *document.Shape) bool { return s.Secret }, anyMember, "make each secret a property of its own"},
-	{"x-ref", func(s *document.Shape) bool { return s.Ref != nil }, anyMember | item, "put it on a property or on the items of an array"},
-	{"x-complete", func(s *document.Shape) bool { return s.Complete }, anyMember | item, "put it on a property or on the items of an array"},
-	{"x-lookup", func(s *document.Shape) bool { return s.Lookup != "" }, anyMember | item, "put it on a property or on the items of an array"},
-	{"x-unknown", func(s *document.Shape) bool { return s.RefusesUnknown }, anyMember | item, "put it on a property or on the items of an array"},
-	{"readOnly", func(s *document.Shape) bool { return s.ReadOnly }, anyMember, "put it on a property"},
-	{"writeOnly", func(s *document.Shape) bool { return s.WriteOnly }, anyMember, "put it on a property"},
-	{"default", func(s *document.Shape) bool { return s.HasDefault }, property | member, "put it on a property that is declared by name: only that can be absent"},
-	{"x-immutable", func(s *document.Shape) bool { return s.Immutable }, property, "put it on a top-level property"},
-	{"x-transitions", func(s *document.Shape) bool { return s.Transitions != nil }, property, "put it on a top-level property"},
-	{"x-derived", func(s *document.Shape) bool { return s.Derived }, property, "put it on a top-level property"},
-}
-
-// standingNames describe the positions in messages.
-var standingNames = map[standing]string{
-	root: "the object itself", member: "a nested property", entry: "members that are not declared by name", item: "the items of an array",
-}
-
-// isAnnotation reports whether a keyword is an annotation. It includes
-// uniqueItems, which the engine checks itself wherever it describes a value.
-func isAnnotation(keyword string, value any) bool {
-	return value != false &&
-		(keyword == "uniqueItems" || slices.ContainsFunc(annotations, func(a annotation) bool { return a.keyword == keyword }))
-}
+// isAnnotation reports whether a keyword determines how the engine treats a value.
+func isAnnotation(name string, value any) bool { return value != false && keyword.Named(name) != nil }
 
 // annotations checks that each annotation is in a position where it has an
 // effect, and that those of one value do not conflict.
 func (c *typeLint) annotations() {
-	c.annotated(c.t.Shape, root)
+	c.annotated(c.t.Shape, keyword.Root, "")
 	c.below(c.t.Shape, map[*document.Shape]bool{})
 }
 
 func (c *typeLint) below(shape *document.Shape, seen map[*document.Shape]bool) {
-	if seen[shape] {
+	if seen[shape] || shape.Ref != nil { // of a reference, only the id is stored
 		return
 	}
 	seen[shape] = true
-	if shape.Ref != nil {
-		c.reference(shape.Ref)
-		return // only the id is stored
-	}
-	visit := func(child *document.Shape, as standing) {
+	visit := func(child *document.Shape, as keyword.Position, name string) {
 		if child == nil || child == document.AnyShape {
 			return
 		}
-		c.annotated(child, as)
+		c.annotated(child, as, name)
 		c.below(child, seen)
 	}
-	for _, inner := range shape.Properties {
-		as := member
+	for name, inner := range shape.Properties {
+		as := keyword.Nested
 		if c.topLevel(inner) {
-			as = property
+			as = keyword.Property
 		}
-		visit(inner, as)
+		visit(inner, as, name)
 	}
 	for _, inner := range append(slices.Clone(shape.Matching), shape.Extra) {
-		visit(inner, entry)
+		visit(inner, keyword.Undeclared, "")
 	}
 	for _, inner := range append(slices.Clone(shape.Prefix), shape.Items) {
-		visit(inner, item)
+		visit(inner, keyword.Item, "")
 	}
 }
 
@@ -107,11 +60,20 @@ func (c *typeLint) topLevel(shape *document.Shape) bool {
 	return false
 }
 
-// annotated checks the annotations of one value.
-func (c *typeLint) annotated(shape *document.Shape, as standing) {
-	for _, a := range annotations {
-		if a.set(shape) && a.of&as == 0 {
-			c.l.problems = append(c.l.problems, c.l.shapes.at(shape, a.keyword, a.keyword+" is not supported on "+standingNames[as], a.cure))
+// annotated checks the annotations of one value, which is a member with a name or an item.
+func (c *typeLint) annotated(shape *document.Shape, as keyword.Position, name string) {
+	for _, k := range keyword.All() {
+		if !k.Has(shape) {
+			continue
+		}
+		problem := func(below, text, cure string) {
+			c.l.problems = append(c.l.problems, c.l.shapes.at(shape, k.Name, below, text, cure))
+		}
+		switch {
+		case k.On&as == 0:
+			problem("", k.Name+" is not supported on "+positions[as], k.Cure)
+		case k.Lint != nil:
+			k.Lint(keyword.Value{Type: c.as(c.t), Name: name, Shape: shape, Problem: problem})
 		}
 	}
 	if !c.l.shapes.uncertain(shape) {
@@ -123,11 +85,11 @@ func (c *typeLint) annotated(shape *document.Shape, as standing) {
 	}
 }
 
-// at returns a problem with an annotation of a value, at the keyword.
-func (s *shapes) at(shape *document.Shape, keyword, text, cure string) Problem {
+// at returns a problem with an annotation of a value, at a pointer below the keyword.
+func (s *shapes) at(shape *document.Shape, keyword, below, text, cure string) Problem {
 	for _, p := range s.places[shape] {
 		if _, there := p.schema()[keyword]; there {
-			return Problem{File: p.f.name, Pointer: p.pointer + "/" + keyword, Text: text, Cure: cure}
+			return Problem{File: p.f.name, Pointer: p.pointer + "/" + keyword + below, Text: text, Cure: cure}
 		}
 	}
 	return Problem{Text: text, Cure: cure}
@@ -136,30 +98,15 @@ func (s *shapes) at(shape *document.Shape, keyword, text, cure string) Problem {
 // conflicts returns the annotations of a value that cannot be combined.
 func (s *shapes) conflicts(shape *document.Shape) Problems {
 	var list Problems
-	add := func(keyword, text, cure string) { list = append(list, s.at(shape, keyword, text, cure)) }
-	switch {
-	case shape.Secret && shape.Ref != nil:
-		add("x-secret", "a reference cannot be secret", "remove x-ref or x-secret")
-	case shape.Secret && slices.ContainsFunc(shape.Types, func(name string) bool { return name != "string" && name != "null" }):
-		add("x-secret", "a secret must be a string, and this value can be of type "+strings.Join(shape.Types, " or "), "allow only strings")
-	}
-	if shape.ReadOnly && shape.WriteOnly {
-		add("writeOnly", "a value cannot be both readOnly and writeOnly", "remove one of them")
-	}
-	if shape.Immutable && shape.Transitions != nil {
-		add("x-transitions", "a value that is x-immutable has no transitions", "remove one of them")
-	}
-	if shape.Complete && !shape.Is("object") {
-		add("x-complete", "a value that is x-complete must be an object", `write "type": "object"`)
-	}
-	if shape.RefusesUnknown && !shape.HasMembers() && !shape.Is("array") {
-		add("x-unknown", "a value whose unknown members are refused must be an object or an array", `write "type": "object"`)
-	}
-	if shape.Lookup != "" && shape.Properties["id"] == nil {
-		add("x-lookup", "the object has no property id to look up", "declare id, an integer")
-	}
-	for _, keyword := range []string{"x-ref", "x-transitions", "x-lookup"} {
-		list = append(list, s.once(shape, keyword)...)
+	for _, k := range keyword.All() {
+		if k.Conflict != nil && k.Has(shape) {
+			if text, cure := k.Conflict(shape); text != "" {
+				list = append(list, s.at(shape, k.Name, "", text, cure))
+			}
+		}
+		if k.Once {
+			list = append(list, s.once(shape, k.Name)...)
+		}
 	}
 	if shape.Ref != nil {
 		list = append(list, s.referenceTypes(shape)...)
@@ -206,7 +153,7 @@ func (s *shapes) referenceTypes(shape *document.Shape) Problems {
 	}
 	var list Problems
 	for _, p := range all {
-		types := stringList(p.schema()["type"])
+		types := keyword.Strings(p.schema()["type"])
 		if !described[p.location] && len(types) > 0 && !slices.ContainsFunc(types, func(name string) bool { return slices.Contains(allowed, name) }) {
 			list = append(list, Problem{File: p.f.name, Pointer: p.pointer + "/type",
 				Text: "another subschema makes the same value a reference, which is stored as a string", Cure: "remove this type, or the x-ref"})

@@ -12,6 +12,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/schema/keyword"
 )
 
 // compile compiles each file outside of common to a type.
@@ -72,14 +73,14 @@ func (c *typeCompiler) compile(f *file) *Type {
 	t.IDProperty, _ = r["idProperty"].(string)
 	t.Parent, _ = r["parent"].(string)
 	t.Paged = r["page"] != false
-	if t.Methods = stringList(r["methods"]); t.Methods == nil {
+	if t.Methods = keyword.Strings(r["methods"]); t.Methods == nil {
 		t.Methods = []string{"GET", "HEAD", "POST", "PUT"}
 	}
 	if t.Permission, _ = r["permission"].(string); t.Permission == "" {
 		t.Permission = c.l.options.defaultPermission()
 	}
-	t.Search, t.Sort = stringList(r["search"]), stringList(r["sort"])
-	t.Unique, t.Team, t.Paths = stringList(r["unique"]), stringList(r["team"]), stringList(r["paths"])
+	t.Search, t.Sort = keyword.Strings(r["search"]), keyword.Strings(r["sort"])
+	t.Unique, t.Team, t.Paths = keyword.Strings(r["unique"]), keyword.Strings(r["team"]), keyword.Strings(r["paths"])
 	t.Shape = c.shapes.of(subschemaAt(location{f, ""}))
 	at := places{left: maxPlaces}
 	at.walk(t.Shape, nil, map[*document.Shape]bool{})
@@ -93,6 +94,7 @@ func (c *typeCompiler) compile(f *file) *Type {
 	}
 	t.Indexes = indexes(r["index"], at.references)
 	t.prepare()
+	t.guard()
 	t.rules.schema = c.schema(f, "")
 	c.frozen(t, f)
 	c.compare(t, f)
@@ -142,7 +144,7 @@ func (c *typeCompiler) frozen(t *Type, f *file) {
 	if !ok {
 		return
 	}
-	frozen := &Frozen{Fault: message.PropertyFrozen, Except: stringList(rule["except"]), when: c.schema(f, "/x-frozen/when")}
+	frozen := &Frozen{Fault: message.PropertyFrozen, Except: keyword.Strings(rule["except"]), when: c.schema(f, "/x-frozen/when")}
 	if code, ok := rule["code"].(string); ok {
 		text, _ := rule["text"].(string)
 		if text == "" {
@@ -194,7 +196,7 @@ func (c *typeCompiler) warnings(t *Type, f *file) {
 }
 
 func relation(members map[string]any) Relation {
-	r := Relation{Left: stringList(members["left"]), Right: stringList(members["right"])}
+	r := Relation{Left: keyword.Strings(members["left"]), Right: keyword.Strings(members["right"])}
 	r.Op, _ = members["op"].(string)
 	return r
 }
@@ -214,7 +216,7 @@ func indexes(declared any, references []string) []Index {
 		case string:
 			add(Index{Property: v})
 		case []any:
-			if pair := stringList(v); len(pair) == 2 {
+			if pair := keyword.Strings(v); len(pair) == 2 {
 				add(Index{Property: pair[0], Order: pair[1]})
 			}
 		}

@@ -26,13 +26,14 @@ var bounds = []struct {
 // checkContradictions finds schemas that the meta-schema accepts although no
 // value can be valid, or a keyword is misspelt.
 func (l *loader) checkContradictions() {
+	known := allKeywords()
 	for _, f := range l.inOrder() {
 		walkFile(f, func(at string, schema map[string]any) {
 			for keyword := range schema {
-				if known := misspelt(keyword, allKeywords); known != "" {
+				if meant := misspelt(keyword, known); meant != "" {
 					place := at + "/" + document.EscapeToken(keyword)
 					l.drop(f, place)
-					l.report(f, place, keyword+" is not a keyword and would have no effect", "write "+known)
+					l.report(f, place, keyword+" is not a keyword and would have no effect", "write "+meant)
 				}
 			}
 			if values, ok := schema["enum"].([]any); ok && len(values) == 0 {

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"marquee/engine/schema/keyword"
 )
 
 // keywords are the keywords without subschemas of draft 2020-12, and those of
@@ -11,16 +13,22 @@ import (
 var keywords = []string{
 	"$schema", "$id", "$ref", "$anchor", "$dynamicRef", "$dynamicAnchor", "$vocabulary", "$comment",
 	"type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum",
-	"maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "maxContains", "minContains",
+	"maxLength", "minLength", "pattern", "maxItems", "minItems", "maxContains", "minContains",
 	"maxProperties", "minProperties", "required", "dependentRequired", "dependencies",
-	"title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples",
+	"title", "description", "deprecated", "examples",
 	"format", "contentEncoding", "contentMediaType", "$recursiveRef", "$recursiveAnchor", "additionalItems",
 	"x-resource", "x-frozen", "x-compare", "x-warnings",
-	"x-ref", "x-immutable", "x-transitions", "x-secret", "x-complete", "x-lookup", "x-unknown", "x-derived",
 }
 
-// allKeywords are keywords and applicators.
-var allKeywords = slices.Sorted(slices.Values(slices.Concat(keywords, slices.Collect(maps.Keys(applicators)))))
+// allKeywords returns keywords, applicators and the keywords of the vocabulary.
+func allKeywords() []string {
+	known := slices.AppendSeq(slices.Clone(keywords), maps.Keys(applicators))
+	for _, k := range keyword.All() {
+		known = append(known, k.Name)
+	}
+	slices.Sort(known)
+	return known
+}
 
 // foreign are keywords of other dialects that resemble a known one but are not
 // misspelt.

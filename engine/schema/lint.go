@@ -8,6 +8,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/query"
+	"marquee/engine/schema/keyword"
 )
 
 // lint checks what a meta-schema cannot express: that names exist, and that types
@@ -73,7 +74,6 @@ func (c *typeLint) check() {
 	}
 	c.names()
 	c.rules()
-	c.transitions()
 	c.annotations()
 }
 
@@ -84,7 +84,7 @@ func (c *typeLint) names() {
 	declared, _ := lookup(c.t.Source, "/x-resource/index").([]any)
 	for i, entry := range declared {
 		at := fmt.Sprintf("/x-resource/index/%d", i)
-		names := stringList(entry)
+		names := keyword.Strings(entry)
 		if len(names) == 0 {
 			continue // has been reported
 		}
@@ -172,7 +172,7 @@ func (c *typeLint) parent() {
 		return
 	}
 	member := c.t.Shape.Properties[parent]
-	if member == nil || member.Ref == nil || !member.Immutable || !slices.Contains(stringList(c.t.Source["required"]), parent) {
+	if member == nil || member.Ref == nil || !keyword.Immutable.Has(member) || !slices.Contains(keyword.Strings(c.t.Source["required"]), parent) {
 		c.problem("/x-resource/parent", parent+" is not a required x-immutable reference", "name one; its id becomes part of the path")
 	}
 }
@@ -287,53 +287,17 @@ func (c *typeLint) side(at, rule string, names []string) string {
 	return kind
 }
 
-// transitions checks that x-transitions names values of the property.
-func (c *typeLint) transitions() {
-	for name, member := range c.t.Shape.Properties {
-		for from, to := range member.Transitions {
-			for _, value := range append([]string{from}, to...) {
-				if !enumHas(c.t, name, value) {
-					c.problem("/properties/"+document.EscapeToken(name)+"/x-transitions", value+" is not a value of the property", "name values of its enum")
-				}
+// as returns a type as keywords see it.
+func (c *typeLint) as(t *Type) *keyword.Type {
+	of := &typeLint{l: c.l, f: c.files[t.File], t: t, types: c.types, files: c.files}
+	return &keyword.Type{
+		Name: t.Name, Global: t.Global, Shape: t.Shape, Source: t.Source, Common: CommonField, Uncertain: of.uncertain,
+		Omitted: func(pointer string) bool { return c.l.omitted.covers(of.f, pointer) },
+		Other: func(name string) (*keyword.Type, bool) {
+			if other := c.types[name]; other != nil {
+				return c.as(other), true
 			}
-		}
+			return nil, !c.l.mayName(name)
+		},
 	}
-}
-
-// reference checks that an x-ref leads to a type, and that the conditions for its
-// target cannot change there.
-func (c *typeLint) reference(ref *document.Reference) {
-	at := c.l.shapes.refs[ref]
-	problem := func(below, text, cure string) { c.l.problem(at.f, at.pointer+below, text, cure) }
-	target, ok := c.types[ref.Type]
-	if !ok && c.l.mayName(ref.Type) {
-		return
-	}
-	if !ok {
-		problem("", "there is no type "+ref.Type, "name the path of a type")
-		return
-	}
-	scoped := !c.l.omitted.covers(c.f, "/x-resource/scope") && !c.l.omitted.covers(c.files[target.File], "/x-resource/scope")
-	if scoped && c.t.Global && !target.Global && ref.Network == "" {
-		problem("", c.t.Name+" is global and must specify the network of "+ref.Type, `add "network"`)
-	}
-	for name, value := range ref.Where {
-		below := "/where/" + document.EscapeToken(name)
-		property := target.Shape.Properties[name]
-		if c.l.shapes.uncertain(target.Shape) || property != nil && c.l.shapes.uncertain(property) {
-			continue
-		}
-		if property == nil || !property.Immutable {
-			problem(below, "the condition on "+ref.Type+" could change: "+name+" is not x-immutable there", "make it x-immutable")
-		} else if !enumHas(target, name, value) {
-			problem(below, value+" is not a value of "+name+" of "+ref.Type, "name a value of its enum")
-		}
-	}
-}
-
-// enumHas reports whether a value is in the enum of a property, or the property
-// itself has none.
-func enumHas(t *Type, property, value string) bool {
-	enum, ok := lookup(t.Source, "/properties/"+document.EscapeToken(property)+"/enum").([]any)
-	return !ok || slices.Contains(enum, any(value))
 }

@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/keyword"
 	"marquee/schemas"
 )
 
@@ -52,7 +53,7 @@ func describeShape(b *strings.Builder, shape *document.Shape, depth int) {
 		return
 	}
 	b.WriteString(strings.Join(shape.Types, ",") + string(shape.Empty))
-	for _, flag := range []bool{shape.ReadOnly, shape.WriteOnly, shape.Secret, shape.Immutable, shape.Complete, shape.UniqueItems,
+	for _, flag := range []bool{shape.ReadOnly, shape.WriteOnly, shape.Secret, keyword.Immutable.Has(shape), shape.Complete, shape.UniqueItems,
 		shape.HasSecrets, shape.Plain, shape.Time, shape.HasDefault, shape.Ref != nil} {
 		b.WriteByte("01"[map[bool]int{true: 1}[flag]])
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/keyword"
 )
 
 const inConditions = "only the conditions of x-frozen and x-warnings see it"
@@ -44,15 +45,15 @@ func (c *typeLint) isImplied(name string) bool {
 func (c *typeLint) named(shape *document.Shape) {
 	for _, p := range c.l.shapes.places[shape] {
 		schema := p.schema()
-		for i, name := range stringList(schema["required"]) {
+		for i, name := range keyword.Strings(schema["required"]) {
 			c.askedFor(shape, p, "/required/"+strconv.Itoa(i), name)
 		}
-		for _, keyword := range []string{"dependentRequired", "dependentSchemas"} {
-			dependents, _ := schema[keyword].(map[string]any)
+		for _, dependent := range []string{"dependentRequired", "dependentSchemas"} {
+			dependents, _ := schema[dependent].(map[string]any)
 			for _, name := range slices.Sorted(maps.Keys(dependents)) {
-				at := "/" + keyword + "/" + document.EscapeToken(name)
+				at := "/" + dependent + "/" + document.EscapeToken(name)
 				c.askedFor(shape, p, at, name)
-				for i, other := range stringList(dependents[name]) {
+				for i, other := range keyword.Strings(dependents[name]) {
 					c.askedFor(shape, p, at+"/"+strconv.Itoa(i), other)
 				}
 			}
@@ -97,7 +98,7 @@ func (c *typeLint) defaults(shape *document.Shape) {
 			for _, fault := range c.t.rules.raw.explain(invalid, shape.Default) {
 				texts = append(texts, strings.TrimSuffix(strings.TrimSpace(fault.String()), "."))
 			}
-			problem := c.l.shapes.at(shape, "default", fmt.Sprintf("the default %s is not valid: %s", document.Append(nil, shape.Default), strings.Join(texts, "; ")),
+			problem := c.l.shapes.at(shape, "default", "", fmt.Sprintf("the default %s is not valid: %s", document.Append(nil, shape.Default), strings.Join(texts, "; ")),
 				"correct it, or the schema")
 			c.l.problems = append(c.l.problems, problem)
 			return

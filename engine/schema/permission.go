@@ -3,6 +3,8 @@ package schema
 import (
 	"cmp"
 	"slices"
+
+	"marquee/engine/schema/keyword"
 )
 
 // The types that grant access.
@@ -31,7 +33,7 @@ func (l *loader) addPermissions() {
 	if !ok {
 		return
 	}
-	names := append(slices.Concat(stringList(listed), l.options.Permissions), l.options.defaultPermission())
+	names := append(slices.Concat(keyword.Strings(listed), l.options.Permissions), l.options.defaultPermission())
 	slices.Sort(names)
 	permissions := []any{}
 	for _, name := range slices.Compact(names) {
@@ -44,7 +46,7 @@ func (l *loader) addPermissions() {
 // hold.
 func (t *Type) Permissions() []string {
 	items, _ := lookup(t.Source, permissionsAt).(map[string]any)
-	return stringList(items["enum"])
+	return keyword.Strings(items["enum"])
 }
 
 // References lists the top-level properties that are lists of references.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/keyword"
 )
 
 // location is a place in a file, usually of a schema.
@@ -37,12 +38,10 @@ type shapes struct {
 	done map[string]*document.Shape
 	// places are the schemas of each shape.
 	places map[*document.Shape][]subschema
-	// refs are the locations at which references are declared.
-	refs map[*document.Reference]location
 }
 
 func newShapes(l *loader) *shapes {
-	return &shapes{l: l, done: map[string]*document.Shape{}, places: map[*document.Shape][]subschema{}, refs: map[*document.Reference]location{}}
+	return &shapes{l: l, done: map[string]*document.Shape{}, places: map[*document.Shape][]subschema{}}
 }
 
 // subschema is a schema that applies to a value.
@@ -169,7 +168,7 @@ func (s *shapes) own(where location, on map[location]bool) *document.Shape {
 	}
 	schema := where.schema()
 	s.types(shape, schema)
-	s.annotations(shape, schema, where)
+	annotate(shape, schema)
 	return shape
 }
 
@@ -200,25 +199,12 @@ func (s *shapes) types(shape *document.Shape, schema map[string]any) {
 	}
 }
 
-func (s *shapes) annotations(shape *document.Shape, schema map[string]any, at location) {
-	set := func(flag *bool, keyword string) {
-		if on, ok := schema[keyword].(bool); ok {
-			*flag = on
+// annotate sets what the keywords of a schema mean for the value itself.
+func annotate(shape *document.Shape, schema map[string]any) {
+	for _, k := range keyword.All() {
+		if value, there := schema[k.Name]; there {
+			k.Read(shape, value)
 		}
-	}
-	set(&shape.ReadOnly, "readOnly")
-	set(&shape.WriteOnly, "writeOnly")
-	set(&shape.Secret, "x-secret")
-	if secret, ok := schema["x-secret"].(bool); ok {
-		shape.Exposed = !secret
-	}
-	set(&shape.Immutable, "x-immutable")
-	set(&shape.Complete, "x-complete")
-	set(&shape.UniqueItems, "uniqueItems")
-	shape.RefusesUnknown = shape.RefusesUnknown || schema["x-unknown"] == "refuse"
-	set(&shape.Derived, "x-derived")
-	if list, ok := schema["x-lookup"].(string); ok {
-		shape.Lookup = list
 	}
 	_, shape.Formatted = schema["format"]
 	switch schema["format"] {
@@ -229,33 +215,6 @@ func (s *shapes) annotations(shape *document.Shape, schema map[string]any, at lo
 	case "uri":
 		shape.Text = document.ASCIIHostOfURL
 	}
-	if value, ok := schema["default"]; ok {
-		shape.Default, shape.HasDefault = value, true
-	}
-	if transitions, ok := schema["x-transitions"].(map[string]any); ok {
-		shape.Transitions = map[string][]string{}
-		for from, to := range transitions {
-			shape.Transitions[from] = stringList(to)
-		}
-	}
-	switch ref := schema["x-ref"].(type) {
-	case string:
-		shape.Ref = &document.Reference{Type: ref}
-	case map[string]any:
-		shape.Ref = &document.Reference{}
-		shape.Ref.Type, _ = ref["type"].(string)
-		shape.Ref.Network, _ = ref["network"].(string)
-		shape.Ref.Object = ref["form"] == "object"
-		if where, ok := ref["where"].(map[string]any); ok {
-			shape.Ref.Where = map[string]string{}
-			for name, value := range where {
-				shape.Ref.Where[name], _ = value.(string)
-			}
-		}
-	}
-	if shape.Ref != nil && schema["x-ref"] != nil {
-		s.refs[shape.Ref] = at.in("x-ref")
-	}
 }
 
 // adopt adds the annotations of another schema of the same value.
@@ -265,32 +224,14 @@ func adopt(shape, other *document.Shape) {
 			shape.Types = append(shape.Types, name)
 		}
 	}
-	if other.Ref != nil {
-		shape.Ref = other.Ref
-	}
 	if other.Text != nil {
 		shape.Text = other.Text
 	}
-	if other.Lookup != "" {
-		shape.Lookup = other.Lookup
-	}
-	if other.HasDefault && !shape.HasDefault {
-		shape.Default, shape.HasDefault = other.Default, true
-	}
-	if other.Transitions != nil {
-		shape.Transitions = other.Transitions
-	}
 	shape.Time = shape.Time || other.Time
 	shape.Formatted = shape.Formatted || other.Formatted
-	shape.ReadOnly = shape.ReadOnly || other.ReadOnly
-	shape.WriteOnly = shape.WriteOnly || other.WriteOnly
-	shape.Secret = shape.Secret || other.Secret
-	shape.Exposed = shape.Exposed || other.Exposed
-	shape.Immutable = shape.Immutable || other.Immutable
-	shape.Complete = shape.Complete || other.Complete
-	shape.UniqueItems = shape.UniqueItems || other.UniqueItems
-	shape.Derived = shape.Derived || other.Derived
-	shape.RefusesUnknown = shape.RefusesUnknown || other.RefusesUnknown
+	for _, k := range keyword.All() {
+		k.Adopt(shape, other)
+	}
 }
 
 const (
@@ -319,20 +260,4 @@ func (l *loader) resolve(f *file, ref string) (target *file, pointer, text strin
 		return nil, "", "there is no schema at " + ref
 	}
 	return target, pointer, ""
-}
-
-func stringList(value any) []string {
-	switch v := value.(type) {
-	case string:
-		return []string{v}
-	case []any:
-		list := make([]string, 0, len(v))
-		for _, item := range v {
-			if s, ok := item.(string); ok {
-				list = append(list, s)
-			}
-		}
-		return list
-	}
-	return nil
 }

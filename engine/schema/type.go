@@ -58,6 +58,7 @@ type Type struct {
 	File   string
 	Source map[string]any
 
+	checks    []check
 	rules     *rules
 	terms     []query.Field
 	searched  []string

@@ -1,18 +1,14 @@
 package schema
 
 import (
-	"embed"
 	"errors"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
-	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/schema/keyword"
 )
-
-//go:embed vocabulary.json
-var vocabulary embed.FS
 
 const (
 	vocabularyURL = "https://marquee.dev/schema/vocabulary"
@@ -22,13 +18,9 @@ const (
 // checkVocabulary validates every file against the meta-schema.
 func (l *loader) checkVocabulary() {
 	compiler := newCompiler()
-	data, _ := vocabulary.ReadFile("vocabulary.json")
-	content, err := document.DecodeObject(data, document.Limits{Depth: 64})
-	if err == nil {
-		err = addResource(compiler, vocabularyURL, content)
-	}
-	if err != nil {
-		panic("schema: vocabulary.json: " + err.Error())
+	content := keyword.Vocabulary()
+	if err := addResource(compiler, vocabularyURL, content); err != nil {
+		panic("schema: the vocabulary: " + err.Error())
 	}
 	forTypes, forCommon := compiler.MustCompile(vocabularyURL), compiler.MustCompile(vocabularyURL+"#/$defs/common")
 	raw := rawSchemas{vocabularyURL: content}

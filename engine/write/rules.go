@@ -10,6 +10,7 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 	"marquee/engine/store"
 )
 
@@ -21,9 +22,9 @@ func (c *Change) checkRules(ctx context.Context) error {
 		if err := c.checkFrozen(ctx); err != nil {
 			return err
 		}
-		for name, member := range c.Type.Shape.Properties {
-			c.checkMember(name, member)
-		}
+	}
+	for _, fault := range c.Type.Check(&keyword.Change{Before: c.Before, After: c.After, Parent: c.Type.Parent}) {
+		c.refuse(fault)
 	}
 	for _, rule := range c.Type.Compare {
 		if !slices.ContainsFunc(slices.Concat(rule.Left, rule.Right), func(name string) bool { return slices.Contains(unreadable, any("/"+name)) }) {
@@ -62,33 +63,6 @@ func (c *Change) checkFrozen(ctx context.Context) (err error) {
 		}
 	}
 	return nil
-}
-
-func (c *Change) checkMember(name string, member *document.Shape) {
-	if !member.Immutable && member.Transitions == nil {
-		return
-	}
-	from, was := c.Before[name]
-	to, set := c.After[name]
-	if !was || document.Equal(from, to) {
-		return
-	}
-	switch {
-	case member.Immutable && name == c.Type.Parent:
-		c.faults = append(c.faults, c.Fault(message.IDTaken, "/id", message.Params{"property": name}))
-		return
-	case member.Immutable:
-		c.faults = append(c.faults, c.Fault(message.PropertyImmutable, "/"+name, nil))
-		return
-	}
-	before, _ := from.(string)
-	after, _ := to.(string)
-	if !slices.Contains(member.Transitions[before], after) {
-		if !set {
-			to = "null"
-		}
-		c.faults = append(c.faults, c.Fault(message.TransitionForbidden, "/"+name, message.Params{"from": from, "to": to}))
-	}
 }
 
 // relations are the texts of comparison operators in messages.

@@ -72,10 +72,7 @@ func (c *Change) validate(w *Writing) error {
 		return err
 	}
 	for _, fault := range faults {
-		params := maps.Clone(fault.Params())
-		pointer, _ := params["field"].(string)
-		delete(params, "field")
-		c.faults = append(c.faults, c.Fault(fault.Definition(), pointer, params))
+		c.refuse(fault)
 	}
 	for name := range c.After {
 		if member := c.Type.Shape.Member(name); member != nil && member.WriteOnly {
@@ -118,6 +115,14 @@ func (c *Change) validate(w *Writing) error {
 		c.fields = history.Fields(c.audited(), differences, c.StateBefore, c.State, c.touched...)
 	}
 	return nil
+}
+
+// refuse adds a fault whose parameter field is a place in the document.
+func (c *Change) refuse(fault message.Message) {
+	params := maps.Clone(fault.Params())
+	pointer, _ := params["field"].(string)
+	delete(params, "field")
+	c.faults = append(c.faults, c.Fault(fault.Definition(), pointer, params))
 }
 
 // findable returns the new document without the values stored as secrets by any

@@ -1,0 +1,78 @@
+package keyword
+
+import (
+	"marquee/engine/document"
+	"marquee/engine/message"
+)
+
+// Type is a type whose schema is checked, or one that it refers to.
+type Type struct {
+	Name   string
+	Global bool
+	Shape  *document.Shape
+	// Source is the content of its file.
+	Source map[string]any
+	// Common reports whether a name is that of a common field.
+	Common func(name string) bool
+	// Uncertain reports whether the value at a dotted path cannot be judged, because a
+	// fault was left out there. Omitted reports the same of a pointer in the file.
+	Uncertain func(path string) bool
+	Omitted   func(pointer string) bool
+	// Other finds another type of the set. It reports false if the type may be in a file
+	// that could not be compiled.
+	Other func(name string) (t *Type, certain bool)
+}
+
+// hasValue reports whether a value is in the enum of a property, or the property itself
+// has none.
+func (t *Type) hasValue(property, value string) bool {
+	properties, _ := t.Source["properties"].(map[string]any)
+	member, _ := properties[property].(map[string]any)
+	enum, limited := member["enum"].([]any)
+	for _, other := range enum {
+		if other == any(value) {
+			return true
+		}
+	}
+	return !limited
+}
+
+// Value is a value with a keyword whose schema is checked.
+type Value struct {
+	Type *Type
+	// Name is that of a top-level property, "" for other values.
+	Name  string
+	Shape *document.Shape
+	// Problem reports a problem at a pointer below the keyword.
+	Problem func(below, text, cure string)
+}
+
+// Change is a change of an object, as its type's rules judge it.
+type Change struct {
+	// Before is the stored object, nil if there is none, and After the new one.
+	Before, After map[string]any
+	// Parent is the property whose object's path the object's path is below, or "".
+	Parent string
+}
+
+// Guarded is a top-level property that changes are checked for.
+type Guarded struct {
+	Name  string
+	Shape *document.Shape
+}
+
+// of returns the values of a property that was set and has another value now, or none.
+func (c *Change) of(name string) (from, to any, changed bool) {
+	from, was := c.Before[name]
+	to = c.After[name]
+	return from, to, was && !document.Equal(from, to)
+}
+
+// fault is a fault of the value at a pointer.
+func fault(d *message.Definition, field string, params message.Params) []message.Message {
+	if params == nil {
+		params = message.Params{}
+	}
+	params["field"] = field
+	return []message.Message{d.With(params)}
+}

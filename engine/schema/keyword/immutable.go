@@ -1,0 +1,22 @@
+package keyword
+
+import "marquee/engine/message"
+
+// Immutable is x-immutable: a property that is set keeps its value.
+var Immutable = Declare(Keyword{
+	Name: "x-immutable", Order: 40,
+	Meta: `{"const": true, "description": "The property cannot change once it is set."}`,
+	On:   Property, Cure: "put it on a top-level property",
+	Check: func(p Guarded, c *Change) []message.Message {
+		switch _, _, changed := c.of(p.Name); {
+		case changed && p.Name == c.Parent:
+			return fault(message.IDTaken, "/id", message.Params{"property": p.Name})
+		case changed:
+			return fault(message.PropertyImmutable, "/"+p.Name, nil)
+		}
+		return nil
+	},
+	Faults: []*message.Definition{message.PropertyImmutable},
+	Note:   says("cannot change once set"),
+	Table:  "Cannot change once set.",
+})
