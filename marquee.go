@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"marquee/auth"
+	"marquee/auth/seal"
 	"marquee/engine"
 	"marquee/engine/catalog"
 	"marquee/engine/rest"
@@ -77,7 +78,7 @@ func (s *Server) open(ctx context.Context) error {
 	if o.Sealer == nil && s.owned != nil {
 		keys, err := auth.StoreKey(ctx, s.store, filepath.Join(o.Folder, "marquee.key"))
 		if err == nil {
-			o.Sealer, err = auth.NewSealer(keys...)
+			o.Sealer, err = seal.New(keys...)
 		}
 		if err != nil {
 			return fmt.Errorf("the secret key cannot be used: %w", err)

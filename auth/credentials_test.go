@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"marquee/auth/seal"
 	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/schema"
@@ -28,7 +29,7 @@ func engineWithUsers(t *testing.T) (*engine.Engine, *Service) {
 	must(err)
 	t.Cleanup(func() { s.Close() })
 	must(s.EnsureCollections(ctx, Collections()))
-	sealer, err := NewSealer(keySeed)
+	sealer, err := seal.New(keySeed)
 	must(err)
 	service, err := NewService(ctx, s, sealer, DefaultLifetimes, nil)
 	must(err)

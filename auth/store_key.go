@@ -6,13 +6,14 @@ import (
 	"io/fs"
 	"os"
 
+	"marquee/auth/seal"
 	"marquee/engine/store"
 )
 
 // ErrKeyMissing is returned if the key file of a store that has secrets does not exist.
 var ErrKeyMissing = errors.New("the store was created with a key, but the key file does not exist: restore it")
 
-// StoreKey reads the key file of a store, and the retired keys after it (KeyFiles). It
+// StoreKey reads the key file of a store, and the retired keys after it (seal.ReadKeyFiles). It
 // makes the file for a store that has no secrets yet, and for no other: a new key would
 // open none.
 func StoreKey(ctx context.Context, s store.Store, path string) ([][]byte, error) {
@@ -24,9 +25,9 @@ func StoreKey(ctx context.Context, s store.Store, path string) ([][]byte, error)
 		if sealed {
 			return nil, ErrKeyMissing
 		}
-		if _, err := KeyFile(path); err != nil {
+		if err := seal.CreateKeyFile(path); err != nil {
 			return nil, err
 		}
 	}
-	return KeyFiles(path)
+	return seal.ReadKeyFiles(path)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"marquee/auth/seal"
 	"marquee/engine/message"
 	"marquee/engine/store"
 	"marquee/engine/store/sqlite"
@@ -35,7 +36,7 @@ func serviceWithUser(tb testing.TB) *Service {
 	must(err)
 	tb.Cleanup(func() { s.Close() })
 	must(s.EnsureCollections(ctx, append(Collections(), store.Collection{Name: "users"}, store.Collection{Name: "roles"}, store.Collection{Name: "networks"})))
-	sealer, err := NewSealer(keySeed)
+	sealer, err := seal.New(keySeed)
 	must(err)
 	sealed, err := sealer.Seal(string(keySeed), keyCollection+"\x00k")
 	must(err)

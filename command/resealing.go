@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"marquee/auth"
+	"marquee/auth/seal"
 	"marquee/engine"
 )
 
@@ -129,7 +129,7 @@ func (c *serveCommand) followKey(ctx context.Context, s *service, log *slog.Logg
 			if c.SecretKey != "" {
 				continue
 			}
-			keys, err := auth.KeyFiles(c.keyFile())
+			keys, err := seal.ReadKeyFiles(c.keyFile())
 			before := s.sealer.KeyID()
 			if err == nil {
 				err = s.sealer.Use(keys...)

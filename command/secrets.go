@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"marquee/auth"
+	"marquee/auth/seal"
 	"marquee/engine/store/sqlite"
 )
 
@@ -35,7 +35,7 @@ func (rotateSecretsCommand) Help() string {
 func (c *rotateSecretsCommand) Run(ctx context.Context) error {
 	path := c.keyFile()
 	if c.SecretKey != "" {
-		keys, err := auth.ParseKeys(c.SecretKey)
+		keys, err := seal.ParseKeys(c.SecretKey)
 		if err != nil {
 			return usagef("--secret-key: %w", err)
 		}
@@ -47,14 +47,14 @@ func (c *rotateSecretsCommand) Run(ctx context.Context) error {
 	if sqlitePath(c.Store) == "" {
 		return usagef("on a database, all servers must know the new key before one encrypts with it: give --secret-key NEW,OLD to all of them, and then to this command")
 	}
-	keys, err := auth.KeyFiles(path)
+	keys, err := seal.ReadKeyFiles(path)
 	if err != nil {
 		return fmt.Errorf("the key file cannot be read: %w", causeOf(err))
 	}
-	if err := auth.RotateKeyFile(path); err != nil {
+	if err := seal.RotateKeyFile(path); err != nil {
 		return fmt.Errorf("the key file cannot be replaced: %w", causeOf(err))
 	}
-	c.say("%s has a new key; %s keeps %s", path, auth.RetiredKeys(path), counted(int64(len(keys)), "key")+" from before")
+	c.say("%s has a new key; %s keeps %s", path, seal.RetiredKeys(path), counted(int64(len(keys)), "key")+" from before")
 	err = c.reseal(ctx)
 	if errors.Is(err, sqlite.ErrInUse) {
 		err = c.await(ctx, path)
@@ -62,7 +62,7 @@ func (c *rotateSecretsCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.say("backups from before need %s: delete it together with them", auth.RetiredKeys(path))
+	c.say("backups from before need %s: delete it together with them", seal.RetiredKeys(path))
 	return nil
 }
 
@@ -82,11 +82,11 @@ func (c *rotateSecretsCommand) reseal(ctx context.Context) error {
 
 // await waits until the server that has the store open has encrypted its secrets.
 func (c *rotateSecretsCommand) await(ctx context.Context, path string) error {
-	keys, err := auth.KeyFiles(path)
+	keys, err := seal.ReadKeyFiles(path)
 	if err != nil {
 		return err
 	}
-	sealer, err := auth.NewSealer(keys...)
+	sealer, err := seal.New(keys...)
 	if err != nil {
 		return err
 	}

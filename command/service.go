@@ -11,6 +11,7 @@ import (
 
 	"marquee"
 	"marquee/auth"
+	"marquee/auth/seal"
 	"marquee/engine/folder"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -76,7 +77,7 @@ type service struct {
 	*marquee.Server
 	application marquee.Application
 
-	sealer    *auth.Sealer
+	sealer    *seal.Sealer
 	resealing resealer
 
 	mu   sync.Mutex
@@ -170,7 +171,7 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 	if err != nil {
 		return fmt.Errorf("the secret key cannot be used: %w", causeOf(err))
 	}
-	if s.sealer, err = auth.NewSealer(keys...); err != nil {
+	if s.sealer, err = seal.New(keys...); err != nil {
 		return err
 	}
 	options.Sealer = s.sealer

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"marquee/auth"
+	"marquee/auth/seal"
 	"marquee/engine/store"
 	"marquee/engine/store/mongo"
 	"marquee/engine/store/sqlite"
@@ -64,7 +65,7 @@ func redactStore(uri string) string {
 // decrypt them.
 func (f *storeFlags) keys(ctx context.Context, s store.Store) ([][]byte, error) {
 	if f.SecretKey != "" {
-		keys, err := auth.ParseKeys(f.SecretKey)
+		keys, err := seal.ParseKeys(f.SecretKey)
 		if err != nil {
 			return nil, usagef("--secret-key: %w", err)
 		}

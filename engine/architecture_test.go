@@ -27,6 +27,7 @@ var arrows = map[string][]string{
 	"resources/catalogue":          {"engine/message"},
 	".":                            {"auth", "engine", "schemas/base"},
 	"auth":                         {"auth", "engine"},
+	"auth/seal":                    {"engine/catalog"},
 	"auth/commonpasswords":         {},
 	"client":                       {},
 	"schemas":                      {"schemas/base"},

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"marquee/auth"
+	"marquee/auth/seal"
 )
 
 // writeConnections writes objects with secrets from a number on.
@@ -59,7 +59,7 @@ func TestSecretsRotateWhileServing(t *testing.T) {
 	p.stop()
 
 	keyFile := strings.TrimSuffix(sqliteFile(uri), "marquee.db") + "marquee.key"
-	if err := os.Remove(auth.RetiredKeys(keyFile)); err != nil {
+	if err := os.Remove(seal.RetiredKeys(keyFile)); err != nil {
 		t.Fatal(err)
 	}
 	token := p.token
@@ -83,7 +83,7 @@ func TestSecretsRotationIsResumed(t *testing.T) {
 	p.kill()
 	<-p.exited
 	// The files have been replaced, and nothing has been encrypted anew.
-	if err := auth.RotateKeyFile(keyFile); err != nil {
+	if err := seal.RotateKeyFile(keyFile); err != nil {
 		t.Fatal(err)
 	}
 	p = procServe(t, uri)
@@ -93,7 +93,7 @@ func TestSecretsRotationIsResumed(t *testing.T) {
 	p.stop()
 	// Without a server, the command does it itself.
 	procWants(t, procRun(t, nil, "secrets", "rotate", "--store", uri), "all secrets are encrypted with the new key")
-	if err := os.Remove(auth.RetiredKeys(keyFile)); err != nil {
+	if err := os.Remove(seal.RetiredKeys(keyFile)); err != nil {
 		t.Fatal(err)
 	}
 	p = procServe(t, uri)
@@ -107,7 +107,7 @@ func TestSecretsRotationIsResumed(t *testing.T) {
 func TestSecretsRotateOnADatabase(t *testing.T) {
 	t.Parallel()
 	uri := reusing(t)(t)
-	old, fresh := procKey, base64.StdEncoding.EncodeToString([]byte(strings.Repeat("n", auth.KeyBytes)))
+	old, fresh := procKey, base64.StdEncoding.EncodeToString([]byte(strings.Repeat("n", seal.KeyBytes)))
 	serve := func(keys string) *proc {
 		return procServeWith(t, uri, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword, "MARQUEE_SECRET_KEY=" + keys})
 	}

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"marquee"
-	"marquee/auth"
+	"marquee/auth/seal"
 	"marquee/engine"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -171,9 +171,10 @@ func (s *service) start() *engine.Engine {
 	if s.wrap != nil {
 		s.store = s.wrap(s.store)
 	}
-	key, err := auth.KeyFile(s.key)
+	must(seal.CreateKeyFile(s.key))
+	keys, err := seal.ReadKeyFiles(s.key)
 	must(err)
-	sealer, err := auth.NewSealer(key)
+	sealer, err := seal.New(keys...)
 	must(err)
 	s.errors = newProcOutput()
 	s.options = marquee.Options{Log: slog.New(slog.NewTextHandler(s.errors, &slog.HandlerOptions{Level: slog.LevelError})), Application: app, Types: registry, Store: s.store, Sealer: sealer,

@@ -15,7 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"marquee"
-	"marquee/auth"
+	"marquee/auth/seal"
 	"marquee/engine/query"
 	"marquee/engine/store"
 	"marquee/engine/store/mongo"
@@ -443,7 +443,7 @@ func TestCallersNeedNoCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { opened.Close() })
-	sealer, err := auth.NewSealer(make([]byte, auth.KeyBytes))
+	sealer, err := seal.New(make([]byte, seal.KeyBytes))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"marquee"
 	"marquee/auth"
+	"marquee/auth/seal"
 	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/store"
@@ -50,9 +51,9 @@ func serve(tb testing.TB, opened store.Store) *service {
 			tb.Fatal(err)
 		}
 	}
-	key := make([]byte, auth.KeyBytes)
+	key := make([]byte, seal.KeyBytes)
 	rand.Read(key)
-	sealer, err := auth.NewSealer(key)
+	sealer, err := seal.New(key)
 	must(err)
 	types := resources.New()
 	s := &service{store: opened, types: types}

@@ -3,12 +3,12 @@ package marqueetest_test
 import (
 	"testing"
 
-	"marquee/auth"
+	"marquee/auth/seal"
 )
 
-func sealer(t *testing.T) *auth.Sealer {
+func sealer(t *testing.T) *seal.Sealer {
 	t.Helper()
-	s, err := auth.NewSealer(make([]byte, auth.KeyBytes))
+	s, err := seal.New(make([]byte, seal.KeyBytes))
 	if err != nil {
 		t.Fatal(err)
 	}

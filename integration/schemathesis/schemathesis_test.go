@@ -18,6 +18,7 @@ import (
 
 	"marquee"
 	"marquee/auth"
+	"marquee/auth/seal"
 	"marquee/engine"
 	"marquee/engine/store/mongo"
 	"marquee/integration/installed"
@@ -247,7 +248,7 @@ func eachStore(t *testing.T, test func(*testing.T, marquee.Options)) {
 				t.Error(err)
 			}
 		})
-		sealer, err := auth.NewSealer(make([]byte, auth.KeyBytes))
+		sealer, err := seal.New(make([]byte, seal.KeyBytes))
 		if err != nil {
 			t.Fatal(err)
 		}

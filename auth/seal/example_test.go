@@ -1,10 +1,10 @@
-package auth_test
+package seal_test
 
 import (
 	"bytes"
 	"fmt"
 
-	"marquee/auth"
+	"marquee/auth/seal"
 	"marquee/engine/catalog"
 	"marquee/engine/document"
 )
@@ -12,9 +12,9 @@ import (
 // A secret can only be decrypted at its place in the store. When the key is replaced,
 // the key before it still decrypts what it has encrypted.
 func ExampleSealer() {
-	first := bytes.Repeat([]byte{1}, auth.KeyBytes) // a real one comes from KeyFile
-	second := bytes.Repeat([]byte{2}, auth.KeyBytes)
-	sealer, err := auth.NewSealer(first)
+	first := bytes.Repeat([]byte{1}, seal.KeyBytes) // a real one comes from a key file
+	second := bytes.Repeat([]byte{2}, seal.KeyBytes)
+	sealer, err := seal.New(first)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -35,7 +35,7 @@ func ExampleSealer() {
 	fmt.Println("outdated:", sealer.Outdated([]byte(`{"password":"`+sealed+`"}`)))
 	fmt.Println(sealer.Open(sealed, at))
 
-	later, err := auth.NewSealer(second) // lacks the first key
+	later, err := seal.New(second) // lacks the first key
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,15 +1,26 @@
-package auth
+package seal
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
+
+// CreateKeyFile creates a key file, with a new key and mode 0600, unless it exists.
+func CreateKeyFile(path string) error {
+	err := writeFile(path, encode(newSecret()), os.Link)
+	if errors.Is(err, fs.ErrExist) { // another process has created it
+		return nil
+	}
+	return err
+}
 
 // RetiredKeys returns the path of the file with the keys that a key file had before,
 // one in a line. They still decrypt what they have encrypted, such as a store that was
@@ -19,24 +30,26 @@ func RetiredKeys(path string) string { return path + ".retired" }
 // ParseKeys decodes keys that are separated by commas or white space.
 func ParseKeys(text string) (keys [][]byte, err error) {
 	for _, one := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }) {
-		key, err := ParseKey(one)
-		if err != nil {
-			return nil, err
+		key, err := base64.StdEncoding.DecodeString(one)
+		if err != nil || len(key) != KeyBytes {
+			return nil, errNoKey
 		}
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 {
-		_, err = ParseKey("")
+		return nil, errNoKey
 	}
-	return keys, err
+	return keys, nil
 }
 
-// KeyFiles reads the key of a key file, and the retired keys after it, if there are
+var errNoKey = fmt.Errorf("the secret key must be base64 of %d random bytes (openssl rand -base64 32)", KeyBytes)
+
+// ReadKeyFiles reads the key of a key file, and the retired keys after it, if there are
 // any. A key file can have several keys itself.
-func KeyFiles(path string) (keys [][]byte, err error) {
+func ReadKeyFiles(path string) (keys [][]byte, err error) {
 	for _, name := range []string{path, RetiredKeys(path)} {
 		text, err := os.ReadFile(name) // #nosec G304 -- the operator chooses the file
-		if name != path && errors.Is(err, os.ErrNotExist) {
+		if name != path && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
@@ -59,22 +72,31 @@ func KeyFiles(path string) (keys [][]byte, err error) {
 // retired ones. It can be interrupted at any point: a key is retired before it is
 // replaced, and each file is replaced as a whole.
 func RotateKeyFile(path string) error {
-	keys, err := KeyFiles(path)
+	keys, err := ReadKeyFiles(path)
 	if err != nil {
 		return err
 	}
 	var retired bytes.Buffer
 	for _, key := range keys {
-		retired.WriteString(base64.StdEncoding.EncodeToString(key) + "\n")
+		retired.Write(encode(key))
 	}
-	if err := replaceFile(RetiredKeys(path), retired.Bytes()); err != nil {
+	if err := writeFile(RetiredKeys(path), retired.Bytes(), os.Rename); err != nil {
 		return err
 	}
-	return replaceFile(path, []byte(base64.StdEncoding.EncodeToString(newSecretKey())+"\n"))
+	return writeFile(path, encode(newSecret()), os.Rename)
 }
 
-// replaceFile replaces a file as a whole, with mode 0600, or creates it.
-func replaceFile(path string, content []byte) error {
+func newSecret() []byte {
+	key := make([]byte, KeyBytes)
+	rand.Read(key)
+	return key
+}
+
+func encode(key []byte) []byte { return []byte(base64.StdEncoding.EncodeToString(key) + "\n") }
+
+// writeFile writes a file with mode 0600 and puts it in its place, with os.Link or
+// os.Rename, as a whole: a partial key would keep the service from starting.
+func writeFile(path string, content []byte, put func(from, to string) error) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".marquee.key.*") // of mode 0600
 	if err != nil {
 		return err
@@ -84,17 +106,12 @@ func replaceFile(path string, content []byte) error {
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(file.Name(), path); err != nil {
+	if err := put(file.Name(), path); err != nil {
 		return err
 	}
-	return syncFolder(path)
-}
-
-// syncFolder makes a change of the folder of a file durable.
-func syncFolder(path string) error {
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return errors.Join(folder.Sync(), folder.Close()) // makes the change of the folder durable
 }

@@ -1,4 +1,4 @@
-package auth
+package seal
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 func TestSealerRotates(t *testing.T) {
 	first, second := bytes.Repeat([]byte{1}, KeyBytes), bytes.Repeat([]byte{2}, KeyBytes)
-	s, err := NewSealer(first)
+	s, err := New(first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,16 +37,16 @@ func TestSealerRotates(t *testing.T) {
 	open(s, old, "place", "secret", nil)
 	open(s, fresh, "place", "secret", nil)
 	open(s, old, "elsewhere", "", catalog.ErrNotSealed)
-	both, _ := NewSealer(first, second)
+	both, _ := New(first, second)
 	open(both, fresh, "place", "secret", nil)
 	if sealed, _ := both.Seal("secret", "place"); both.Outdated([]byte(sealed)) {
 		t.Error("the first key does not encrypt")
 	}
-	alone, _ := NewSealer(first)
+	alone, _ := New(first)
 	if _, err := alone.Open(fresh, "place"); err == nil || errors.Is(err, catalog.ErrNotSealed) {
 		t.Errorf("another key: %v", err)
 	}
-	if _, err := NewSealer(); err == nil {
+	if _, err := New(); err == nil {
 		t.Error("a sealer without keys")
 	}
 }
@@ -55,18 +55,20 @@ func TestSealerRotates(t *testing.T) {
 // can be decrypted.
 func TestKeyFilesAreRotated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "marquee.key")
-	first, err := KeyFile(path)
-	if err != nil {
-		t.Fatal(err)
+	for range 2 { // the second time, it exists
+		if err := CreateKeyFile(path); err != nil {
+			t.Fatal(err)
+		}
 	}
 	want := func(n int) [][]byte {
 		t.Helper()
-		keys, err := KeyFiles(path)
+		keys, err := ReadKeyFiles(path)
 		if err != nil || len(keys) != n {
 			t.Fatalf("%d keys instead of %d, %v", len(keys), n, err)
 		}
 		return keys
 	}
+	first := want(1)[0]
 	for n := 2; n < 4; n++ {
 		before := want(n - 1)
 		if err := RotateKeyFile(path); err != nil {
@@ -92,7 +94,7 @@ func TestKeyFilesAreRotated(t *testing.T) {
 	if err := os.WriteFile(RetiredKeys(path), []byte("c2hvcnQ=\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := KeyFiles(path); err == nil || strings.Contains(err.Error(), "c2hvcnQ") {
+	if _, err := ReadKeyFiles(path); err == nil || strings.Contains(err.Error(), "c2hvcnQ") {
 		t.Errorf("an invalid key: %v", err)
 	}
 }
