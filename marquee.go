@@ -92,14 +92,11 @@ func (s *Server) open(ctx context.Context) error {
 		sealer = noSealer{}
 	}
 	var err error
-	if s.auth, err = auth.NewService(ctx, s.store, o.Sealer, o.Lifetimes, o.Now); err != nil {
+	s.auth, err = auth.New(ctx, auth.Config{Store: s.store, Sealer: o.Sealer, Lifetimes: o.Lifetimes, Passwords: o.Passwords, SignIns: o.SignIns,
+		MaxSessions: o.MaxSessions, Networks: o.Networks, PublicURL: o.PublicURL, Now: o.Now})
+	if err != nil {
 		return err
 	}
-	if err := o.Passwords.Check(); err != nil {
-		return err
-	}
-	s.auth.Passwords, s.auth.SignIns, s.auth.MaxSessions, s.auth.Networks = o.Passwords, o.SignIns, o.MaxSessions, o.Networks
-	s.auth.PublicURL = o.PublicURL
 	app := &o.Application
 	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer, Now: o.Now,
 		Hooks: app.hooks(s.auth.Hooks()), Lookups: app.Lookups, Internal: slices.Concat(auth.Collections(), app.collections())}, o.Types)

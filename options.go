@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"marquee/auth"
+	"marquee/auth/password"
 	"marquee/engine"
 	"marquee/engine/rest"
 	"marquee/engine/schema"
@@ -47,9 +48,9 @@ type Options struct {
 	First First
 
 	// Passwords is what passwords must satisfy when they are set.
-	Passwords auth.PasswordPolicy
+	Passwords password.Policy
 	// SignIns limits failed sign-ins.
-	SignIns auth.SignInLimits
+	SignIns password.Limits
 	// MaxSessions is how many sessions a user can have, beyond which the oldest ends
 	// when a new one begins; 0 means auth.DefaultMaxSessions.
 	MaxSessions int

@@ -151,7 +151,7 @@ func (s *Service) revokeAPIToken(ctx context.Context, e *engine.Engine, token st
 	}
 	var secret *secretOfToken
 	owner, active := "", false
-	err := s.store.Read(latest(ctx), func(r store.Snapshot) (err error) {
+	err := s.store.Read(store.Latest(ctx), func(r store.Snapshot) (err error) {
 		owner, active = "", false
 		if secret, err = readSecret(ctx, r, hashToken(token)); err != nil || secret == nil {
 			return err

@@ -6,24 +6,23 @@ import (
 	"maps"
 	"slices"
 
+	"marquee/auth/password"
+	"marquee/auth/signing"
 	"marquee/engine"
 	"marquee/engine/store"
 )
 
 // The internal collections of this package.
 const (
-	credentialCollection = "auth_credentials"
-	keyCollection        = "auth_keys"
-	refreshCollection    = "auth_refresh"
-	sessionCollection    = "auth_sessions"
-	secretCollection     = "auth_secrets"
+	refreshCollection = "auth_refresh"
+	sessionCollection = "auth_sessions"
+	secretCollection  = "auth_secrets"
 )
 
 // Collections returns the collections that the store must have for this package.
 func Collections() []store.Collection {
-	return []store.Collection{{Name: credentialCollection}, {Name: keyCollection}, {Name: refreshCollection},
-		{Name: sessionCollection}, {Name: secretCollection}, {Name: attemptCollection}, {Name: addressCollection}, {Name: userSessionCollection},
-		{Name: tokenCollection}, {Name: useCollection}}
+	return slices.Concat(password.Collections(), signing.Collections(), []store.Collection{{Name: refreshCollection},
+		{Name: sessionCollection}, {Name: secretCollection}, {Name: userSessionCollection}, {Name: tokenCollection}, {Name: useCollection}})
 }
 
 // userDocument is the part of a stored user that this package reads.
@@ -92,7 +91,7 @@ func weightOf(c *engine.Caller) int {
 }
 
 func newCallers(s store.Store) *callers {
-	c := &callers{kept[string, *member]{store: s, collections: []string{"users", "roles", "teams", "networks", credentialCollection}}}
+	c := &callers{kept[string, *member]{store: s, collections: []string{"users", "roles", "teams", "networks", password.Collection}}}
 	c.kept.entries.Most = maxKept
 	c.kept.entries.Weigh = func(e entry[*member]) int { return weightOf(e.value.caller) }
 	return c
@@ -118,15 +117,10 @@ func readMember(ctx context.Context, s store.Snapshot, id string) (*member, erro
 	if err != nil || user == nil {
 		return nil, err
 	}
-	m := &member{}
-	err = s.Get(ctx, credentialCollection, []store.Key{{ID: id}}, func(r *store.Record) error {
-		m.credential = r.Revision
-		return nil
-	})
-	if err != nil {
+	m := &member{caller: &engine.Caller{User: id}}
+	if _, m.credential, err = password.Stored(ctx, s, id); err != nil {
 		return nil, err
 	}
-	m.caller = &engine.Caller{User: id}
 	return m, grantTo(ctx, s, m.caller, user)
 }
 

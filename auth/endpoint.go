@@ -9,13 +9,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
+	"marquee/auth/signing"
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/rest"
-	"marquee/engine/store"
 )
 
 // tokenParameters are the parameters of a token request.
@@ -50,19 +49,16 @@ const (
 	keySetPath     = "/.well-known/jwks.json"
 )
 
-// keySetAge is how long clients may cache the key set.
-const keySetAge = 5 * time.Minute
-
 func (s *Service) keySet(r *rest.Call) error {
-	set, err := s.keys.current(r.Context())
-	if err != nil && set == nil {
-		return store.Translate(err)
-	}
-	body, err := json.Marshal(map[string]any{"keys": set.valid(s.now(), s.lifetimes.Access).jwks()})
+	keys, err := s.Keys.Published(r.Context())
 	if err != nil {
 		return err
 	}
-	r.Header().Set("Cache-Control", "public, max-age="+seconds(keySetAge))
+	body, err := json.Marshal(map[string]any{"keys": keys})
+	if err != nil {
+		return err
+	}
+	r.Header().Set("Cache-Control", "public, max-age="+seconds(signing.CacheAge))
 	r.Send(http.StatusOK, rest.CharsetJSON, body)
 	return nil
 }

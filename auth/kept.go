@@ -50,7 +50,7 @@ func (k *kept[K, V]) find(ctx context.Context, key K, read func(store.Snapshot) 
 		}
 		r, first := k.join(revision, key)
 		if first {
-			k.perform(latest(ctx), key, r, read)
+			k.perform(store.Latest(ctx), key, r, read)
 			return r.value, r.err
 		}
 		select {
@@ -126,9 +126,4 @@ func (k *kept[K, V]) put(revision string, key K, e entry[V]) {
 	if k.revision == revision {
 		k.entries.Put(key, e)
 	}
-}
-
-// latest returns a context for reads that see every write that was answered.
-func latest(ctx context.Context) context.Context {
-	return store.WithEffort(ctx, store.Effort{Caller: store.EffortOf(ctx).Caller, Latest: true})
 }

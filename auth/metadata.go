@@ -7,11 +7,11 @@ import (
 	"marquee/engine/rest"
 )
 
-// metadata describes the token endpoint (RFC 8414). Without PublicURL, its URLs are those
+// metadata describes the token endpoint (RFC 8414). Without Config.PublicURL, its URLs are those
 // of the request: the document requires absolute ones, and nobody but the client itself
 // receives what a false Host names.
 func (s *Service) metadata(r *rest.Call) error {
-	base := s.PublicURL
+	base := s.config.PublicURL
 	if base == "" {
 		base = "http://" + r.Request().Host
 		if r.Request().TLS != nil {

@@ -69,7 +69,7 @@ func (s *Service) networksBeforeStore(ctx context.Context, w *engine.Writing, ch
 
 // checkCreated rejects more networks than a user can create, of which one is the last.
 func (s *Service) checkCreated(ctx context.Context, w *engine.Writing, last *engine.Change, more int) error {
-	limit, user := cmp.Or(s.Networks.Created, DefaultMaxNetworks), last.Caller.User
+	limit, user := cmp.Or(s.config.Networks.Created, DefaultMaxNetworks), last.Caller.User
 	found, err := w.Lookup("users", "", []string{user})
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (s *Service) checkCreated(ctx context.Context, w *engine.Writing, last *eng
 // checkGrantedNetworks rejects roles in further networks for a user who has roles in as
 // many as users can be given. Networks that the user has created do not count.
 func (s *Service) checkGrantedNetworks(ctx context.Context, w *engine.Writing, c *engine.Change) error {
-	limit := cmp.Or(s.Networks.Granted, DefaultMaxNetworks)
+	limit := cmp.Or(s.config.Networks.Granted, DefaultMaxNetworks)
 	after := networksHeld(c.After)
 	if len(after) <= limit || len(without(after, networksHeld(c.Before))) == 0 {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"marquee/auth/signing"
 	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/query"
@@ -45,7 +46,7 @@ func (s *Service) Refresh(ctx context.Context, token, network string) (*Tokens, 
 	if grant.Session == "" { // of a version without sessions
 		grant.Session = store.NewID()
 	}
-	err = s.store.Read(latest(ctx), func(r store.Snapshot) error { return checkMember(ctx, r, grant, network) })
+	err = s.store.Read(store.Latest(ctx), func(r store.Snapshot) error { return checkMember(ctx, r, grant, network) })
 	if err != nil {
 		return nil, store.Translate(err)
 	}
@@ -113,7 +114,7 @@ func (s *Service) rotate(ctx context.Context, tx store.Tx, key store.Key, succes
 // late reports whether a refresh token was used up too long ago to be sent again. The
 // clock of the server that has used it up may be ahead.
 func (s *Service) late(r *store.Record) bool {
-	return r.State != "ACTIVE" && s.now().Sub(r.UpdateTime) >= s.lifetimes.Reuse
+	return r.State != "ACTIVE" && s.now().Sub(r.UpdateTime) >= s.config.Lifetimes.Reuse
 }
 
 // replay ends the session of a refresh token that was sent again too late.
@@ -194,13 +195,13 @@ func (s *Service) Sweep(ctx context.Context) error {
 	refresh := func(r *store.Record) (bool, error) {
 		var grant refreshDocument
 		err := json.Unmarshal(r.Document, &grant)
-		return s.now().After(grant.Expires.Add(clockSkew)), err
+		return s.now().After(grant.Expires.Add(signing.ClockSkew)), err
 	}
 	ended := func(r *store.Record) (bool, error) {
-		return s.now().After(r.CreateTime.Add(s.lifetimes.Refresh + s.lifetimes.Access + clockSkew)), nil
+		return s.now().After(r.CreateTime.Add(s.config.Lifetimes.Refresh + s.config.Lifetimes.Access + signing.ClockSkew)), nil
 	}
 	forgotten := func(r *store.Record) (bool, error) {
-		return s.now().After(r.CreateTime.Add(s.lifetimes.Access + clockSkew)), nil
+		return s.now().After(r.CreateTime.Add(s.config.Lifetimes.Access + signing.ClockSkew)), nil
 	}
 	in := func(state string) query.Expr {
 		return query.Compare{Field: query.Field{System: query.State}, Op: query.Equal, Value: state}
@@ -208,7 +209,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 	secrets := func(r *store.Record) (bool, error) {
 		var secret secretOfToken
 		err := json.Unmarshal(r.Document, &secret)
-		return s.now().After(secret.Expires.Add(clockSkew)), err
+		return s.now().After(secret.Expires.Add(signing.ClockSkew)), err
 	}
 	return errors.Join(s.sweep(ctx, refreshCollection, nil, refresh), s.sweep(ctx, tokenCollection, nil, secrets),
 		s.sweep(ctx, sessionCollection, in("INACTIVE"), ended),

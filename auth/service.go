@@ -1,7 +1,7 @@
-// Package auth signs users in and decides what they can see and change: passwords,
-// tokens, roles and visibility. It implements the engine's Access, Sealer and hooks,
-// and rest's Authenticator. It imports engine, rest, catalog, document, message, query,
-// schema and store. Begin with Service.
+// Package auth signs users in and decides what they can see and change. It joins the
+// packages below it, and implements rest's Authenticator and the engine's hooks with
+// them. It imports engine, rest, catalog, document, message, query, schema and store.
+// Begin with Service.
 package auth
 
 import (
@@ -9,8 +9,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
-
+	"marquee/auth/password"
+	"marquee/auth/signing"
 	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/store"
@@ -24,65 +24,73 @@ type Lifetimes struct {
 	// replaced by the same token. With 0, it ends its session at once.
 	Reuse time.Duration
 	// Key is how long a key signs access tokens before the next one does; 0 means
-	// until RotateKeys is called.
+	// until the operator rotates the keys.
 	Key time.Duration
 }
 
 // DefaultLifetimes are the lifetimes of the interface decisions.
 var DefaultLifetimes = Lifetimes{Access: time.Hour, Refresh: 30 * 24 * time.Hour, Reuse: 30 * time.Second, Key: 30 * 24 * time.Hour}
 
-// clockSkew is by how much the clocks of the servers of a store may differ.
-const clockSkew = time.Minute
+// Config is what a Service needs. Only Store and Lifetimes are required.
+type Config struct {
+	// Store has the collections of this package.
+	Store store.Store
+	// Sealer encrypts the keys that sign tokens. Without one, tokens end with the process.
+	Sealer    engine.Sealer
+	Lifetimes Lifetimes
+	// Passwords is what passwords must satisfy when they are set.
+	Passwords password.Policy
+	// SignIns limits failed sign-ins.
+	SignIns password.Limits
+	// MaxSessions is the maximum number of sessions of a user, beyond which the oldest ends
+	// when a new one begins; 0 means DefaultMaxSessions.
+	MaxSessions int
+	// Networks bounds in how many networks a user has roles.
+	Networks NetworkLimits
+	// PublicURL is the URL of the service in its metadata, without a slash at its end; ""
+	// means that of the request.
+	PublicURL string
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
 
 // Service signs users in, and finds the callers of access tokens.
 type Service struct {
-	// Passwords may be set until the service is used.
-	Passwords PasswordPolicy
-	// SignIns may be set until the service is used.
-	SignIns SignInLimits
-	// MaxSessions is how many sessions a user can have, beyond which the oldest ends
-	// when a new one begins; 0 means DefaultMaxSessions. It may be set until the service
-	// is used.
-	MaxSessions int
-	// Networks may be set until the service is used.
-	Networks NetworkLimits
-	// PublicURL is the URL of the service in its metadata, without a slash at its end; ""
-	// means that of the request. It may be set until the service is used.
-	PublicURL string
+	// Keys sign the access tokens.
+	Keys *signing.Keys
 
+	config    Config
 	store     store.Store
-	keys      *keyRing
+	attempts  *password.Attempts
 	callers   *callers
 	sessions  *sessions
 	apiTokens kept[string, *apiToken]
 	uses      uses
-	verified  verified
-	lifetimes Lifetimes
-	signIns   lines
 	now       func() time.Time
-	parser    *jwt.Parser
 	// secret is what refresh tokens are derived with.
 	secret []byte
 }
 
-// NewService returns a Service on a store that has the collections of this package,
-// and creates the signing keys if there are none. A nil now means time.Now.
-func NewService(ctx context.Context, s store.Store, sealer engine.Sealer, lifetimes Lifetimes, now func() time.Time) (*Service, error) {
-	if now == nil {
-		now = time.Now
+// New returns a Service, and creates the signing keys if the store has none.
+func New(ctx context.Context, c Config) (*Service, error) {
+	if c.Now == nil {
+		c.Now = time.Now
 	}
-	service := &Service{store: s, callers: newCallers(s), sessions: newSessions(s), lifetimes: lifetimes, now: now,
-		parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithIssuer(issuer),
-			jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now))}
-	service.apiTokens.store, service.apiTokens.collections = s, []string{tokenType, tokenCollection, "users", "roles", "teams", "networks"}
-	service.apiTokens.entries.Most = maxKept
-	service.apiTokens.entries.Weigh = func(e entry[*apiToken]) int { return weightOf(e.value.caller) }
-	service.uses.init()
-	var err error
-	if service.keys, err = openKeys(ctx, s, sealer, lifetimes, now()); err != nil {
+	if err := c.Passwords.Check(); err != nil {
 		return nil, err
 	}
-	return service, openSecret(ctx, s, sealer, service)
+	s := &Service{config: c, store: c.Store, callers: newCallers(c.Store), sessions: newSessions(c.Store), now: c.Now,
+		attempts: password.NewAttempts(c.Store, c.SignIns, c.Now)}
+	s.apiTokens.store, s.apiTokens.collections = c.Store, []string{tokenType, tokenCollection, "users", "roles", "teams", "networks"}
+	s.apiTokens.entries.Most = maxKept
+	s.apiTokens.entries.Weigh = func(e entry[*apiToken]) int { return weightOf(e.value.caller) }
+	s.uses.init()
+	var err error
+	s.Keys, err = signing.Open(ctx, signing.Config{Store: c.Store, Sealer: c.Sealer, Access: c.Lifetimes.Access, Rotation: c.Lifetimes.Key, Now: c.Now})
+	if err != nil {
+		return nil, err
+	}
+	return s, openSecret(ctx, c.Store, c.Sealer, s)
 }
 
 // Caller returns the caller of an access token, or of an API token. An error is
@@ -91,18 +99,18 @@ func (s *Service) Caller(ctx context.Context, token string) (*engine.Caller, err
 	if isAPIToken(token) {
 		return s.apiCaller(ctx, token)
 	}
-	c, err := s.verify(ctx, token)
+	c, err := s.Keys.Verify(ctx, token)
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.callers.find(ctx, c.Subject)
+	m, err := s.callers.find(ctx, c.User)
 	if err != nil {
 		return nil, store.Translate(err)
 	}
 	if m == nil || m.credential != c.Credential {
 		return nil, message.TokenInvalid.Error(nil)
 	}
-	session, err := s.sessions.find(ctx, c.Subject, c.session())
+	session, err := s.sessions.find(ctx, c.User, c.Session)
 	if err != nil {
 		return nil, store.Translate(err)
 	}
@@ -123,9 +131,10 @@ func (s *Service) Member(ctx context.Context, user string) (*engine.Caller, erro
 }
 
 // Maintain rotates the signing keys when their time has come, drops what has expired,
-// and stores the uses of API tokens that RecordUses could not store. Every server of a store may call it.
+// and stores the uses of API tokens that RecordUses could not
+// store. Every server of a store may call it.
 func (s *Service) Maintain(ctx context.Context) error {
-	if err := s.keys.maintain(ctx, s.now()); err != nil {
+	if err := s.Keys.Maintain(ctx); err != nil {
 		return err
 	}
 	return errors.Join(s.Sweep(ctx), s.storeUses(ctx))

@@ -2,30 +2,57 @@ package auth
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"marquee/auth/signing"
 	"marquee/engine/message"
 	"marquee/engine/store"
+	"marquee/engine/store/sqlite"
 )
+
+// serviceWithUser returns a service with the user u.
+func serviceWithUser(t *testing.T, now func() time.Time) *Service {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := t.Context()
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(t.TempDir(), "store.db")})
+	must(err)
+	t.Cleanup(func() { s.Close() })
+	must(s.EnsureCollections(ctx, append(Collections(), store.Collection{Name: "users"}, store.Collection{Name: "roles"}, store.Collection{Name: "networks"})))
+	user := store.InternalWrite(store.Record{Key: store.Key{ID: "u"}}, "ACTIVE", []byte(`{"username":"u"}`), now())
+	must(s.Write(ctx, func(tx store.Tx) error { return tx.Put(ctx, "users", []store.Write{user}) }))
+	service, err := New(ctx, Config{Store: s, Lifetimes: DefaultLifetimes, Now: now})
+	must(err)
+	return service
+}
 
 // A new password can be set after the old one has been checked, and before the tokens
 // are created.
 func TestNoTokensForTheOldPassword(t *testing.T) {
-	service := serviceWithUser(t)
-	if tokens, err := service.signIn(t.Context(), &attempt{user: "u", credential: 1}, ""); !message.InvalidGrant.Is(err) {
+	service := serviceWithUser(t, time.Now)
+	attempt, err := service.attempts.SignIn(t.Context(), "192.0.2.1", "u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tokens, err := service.signIn(t.Context(), attempt, refreshDocument{User: "u", Session: "s", Credential: 1}, ""); !message.InvalidGrant.Is(err) {
 		t.Errorf("%v, %v", tokens, err)
 	}
-	if _, err := service.signIn(t.Context(), &attempt{user: "u", credential: 0}, ""); err != nil {
+	if _, err := service.signIn(t.Context(), attempt, refreshDocument{User: "u", Session: "s"}, ""); err != nil {
 		t.Error(err)
 	}
 }
 
 // A session is refreshed at most maxRefreshes times in refreshWindow.
 func TestRefreshesAreBounded(t *testing.T) {
-	service := serviceWithUser(t)
-	now := tokenTime
-	service.now = func() time.Time { return now }
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	service := serviceWithUser(t, func() time.Time { return now })
 	put := func(token string, grant refreshDocument) {
 		t.Helper()
 		err := service.store.Write(t.Context(), func(tx store.Tx) error { return service.putRefresh(t.Context(), tx, token, grant) })
@@ -49,5 +76,27 @@ func TestRefreshesAreBounded(t *testing.T) {
 	now = now.Add(23 * time.Hour)
 	if _, err := service.Refresh(t.Context(), tokens.RefreshToken, ""); err != nil {
 		t.Errorf("a day later: %v", err)
+	}
+}
+
+// An access token is refused when its session, its user or its password has changed.
+func TestTokensOfChangedUsers(t *testing.T) {
+	service := serviceWithUser(t, time.Now)
+	for name, c := range map[string]struct {
+		claims signing.Claims
+		valid  bool
+	}{
+		"itself":            {signing.Claims{User: "u", Session: "s"}, true},
+		"an ended session":  {signing.Claims{User: "u", Session: "s", Epoch: 1}, false},
+		"unknown user":      {signing.Claims{User: "v", Session: "s"}, false},
+		"an older password": {signing.Claims{User: "u", Session: "s", Credential: 7}, false},
+	} {
+		token, err := service.Keys.Sign(t.Context(), c.claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if caller, err := service.Caller(t.Context(), token); (err == nil) != c.valid || !c.valid && !message.TokenInvalid.Is(err) {
+			t.Errorf("%s: %v, %v", name, caller, err)
+		}
 	}
 }

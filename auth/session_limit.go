@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -49,10 +50,7 @@ type userSession struct {
 }
 
 func (s *Service) maxSessions() int {
-	if s.MaxSessions > 0 {
-		return s.MaxSessions
-	}
-	return DefaultMaxSessions
+	return cmp.Or(s.config.MaxSessions, DefaultMaxSessions)
 }
 
 func readUserSessions(ctx context.Context, r store.Snapshot, user string) (record store.Record, found userSessions, err error) {

@@ -1,26 +1,38 @@
-package auth
+package auth_test
 
 import (
-	"slices"
+	"encoding/json"
 	"testing"
 	"time"
 
+	"marquee/auth"
+	"marquee/auth/authtest"
+	"marquee/auth/signing"
+	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/store"
 )
 
-// begun signs in, and fails the test if that is refused.
-func begun(t *testing.T, s *Service) *Tokens {
+// bounded returns a service with a limit of sessions, and what puts its clock forward.
+func bounded(t *testing.T, sessions int) (*engine.Engine, *auth.Service, func(time.Duration)) {
 	t.Helper()
-	tokens, err := s.Password(t.Context(), "192.0.2.1", "reader-east", rightWord, "")
+	clock, set := authtest.NewClock()
+	e, service := authtest.New(t, set, func(c *auth.Config) { c.MaxSessions = sessions })
+	return e, service, clock.Advance
+}
+
+// begun signs in, and fails the test if that is refused.
+func begun(t *testing.T, s *auth.Service) *auth.Tokens {
+	t.Helper()
+	tokens, err := s.Password(t.Context(), "192.0.2.1", "reader-east", authtest.Password, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return tokens
 }
 
-func refreshed(t *testing.T, s *Service, tokens *Tokens) *Tokens {
+func refreshed(t *testing.T, s *auth.Service, tokens *auth.Tokens) *auth.Tokens {
 	t.Helper()
 	next, err := s.Refresh(t.Context(), tokens.RefreshToken, "")
 	if err != nil {
@@ -30,7 +42,7 @@ func refreshed(t *testing.T, s *Service, tokens *Tokens) *Tokens {
 }
 
 // ended fails the test unless the tokens are refused.
-func ended(t *testing.T, s *Service, tokens *Tokens) {
+func ended(t *testing.T, s *auth.Service, tokens *auth.Tokens) {
 	t.Helper()
 	if _, err := s.Refresh(t.Context(), tokens.RefreshToken, ""); !message.InvalidGrant.Is(err) {
 		t.Errorf("the refresh token: %v", err)
@@ -40,9 +52,9 @@ func ended(t *testing.T, s *Service, tokens *Tokens) {
 	}
 }
 
-func records(t *testing.T, s *Service, collection string) (n int64) {
+func records(t *testing.T, s store.Store, collection string) (n int64) {
 	t.Helper()
-	err := s.store.Read(t.Context(), func(r store.Snapshot) (err error) {
+	err := s.Read(t.Context(), func(r store.Snapshot) (err error) {
 		n, err = r.Count(t.Context(), query.Query{Collection: collection})
 		return err
 	})
@@ -55,10 +67,9 @@ func records(t *testing.T, s *Service, collection string) (n int64) {
 // Beyond the limit, the session that began first ends, with all of its tokens, however
 // often it was refreshed; the sessions that were revoked do not count.
 func TestSessionsOfAUserAreBounded(t *testing.T) {
-	_, service := engineWithUsers(t)
-	service.MaxSessions = 3
+	e, service, _ := bounded(t, 3)
 	first := begun(t, service)
-	for range 2*forgetRound + 1 {
+	for range 101 {
 		first = refreshed(t, service, first)
 	}
 	second, third := begun(t, service), begun(t, service)
@@ -70,24 +81,23 @@ func TestSessionsOfAUserAreBounded(t *testing.T) {
 	fifth := begun(t, service)
 	ended(t, service, first)
 	ended(t, service, second)
-	if n := records(t, service, refreshCollection); n != 3 {
+	if n := records(t, e.Store, "auth_refresh"); n != 3 {
 		t.Errorf("%d refresh tokens are stored", n)
 	}
-	for _, tokens := range []*Tokens{third, fourth, fifth} {
+	for _, tokens := range []*auth.Tokens{third, fourth, fifth} {
 		if _, err := service.Caller(t.Context(), tokens.AccessToken); err != nil {
 			t.Error(err)
 		}
 		refreshed(t, service, tokens)
 	}
-	if _, err := service.Password(t.Context(), "192.0.2.1", "reader-west", rightWord, ""); err != nil {
+	if _, err := service.Password(t.Context(), "192.0.2.1", "reader-west", authtest.Password, ""); err != nil {
 		t.Errorf("another user: %v", err)
 	}
 }
 
 // However sessions end, those that follow do not find more and more in the store.
 func TestEndedSessionsLeaveNothing(t *testing.T) {
-	_, service, advance := limited(t)
-	service.MaxSessions = 3
+	e, service, advance := bounded(t, 3)
 	for i := range 40 {
 		tokens := begun(t, service)
 		if i%2 == 0 {
@@ -104,14 +114,14 @@ func TestEndedSessionsLeaveNothing(t *testing.T) {
 			}
 		}
 	}
-	if n := records(t, service, refreshCollection); n > 6 {
+	if n := records(t, e.Store, "auth_refresh"); n > 6 {
 		t.Errorf("%d refresh tokens are stored", n)
 	}
-	advance(service.lifetimes.Access + 2*clockSkew)
+	advance(auth.DefaultLifetimes.Access + 2*signing.ClockSkew)
 	if err := service.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := records(t, service, sessionCollection); n > 4 {
+	if n := records(t, e.Store, "auth_sessions"); n > 4 {
 		t.Errorf("%d sessions are stored", n)
 	}
 }
@@ -119,8 +129,7 @@ func TestEndedSessionsLeaveNothing(t *testing.T) {
 // What a sign-in could not delete is deleted by the next one. A session from which
 // tokens have expired keeps its end until the others have.
 func TestForgettingIsResumed(t *testing.T) {
-	_, service, advance := limited(t)
-	service.MaxSessions = 1
+	e, service, advance := bounded(t, 1)
 	old := begun(t, service)
 	advance(20 * 24 * time.Hour)
 	old = refreshed(t, service, old)
@@ -131,26 +140,36 @@ func TestForgettingIsResumed(t *testing.T) {
 	}
 	begun(t, service)
 	ended(t, service, old)
-	advance(service.lifetimes.Access + 2*clockSkew)
+	advance(auth.DefaultLifetimes.Access + 2*signing.ClockSkew)
 	if err := service.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ended(t, service, old)
 
-	err := service.store.Write(t.Context(), func(tx store.Tx) error {
-		record, sessions, err := readUserSessions(t.Context(), tx, "reader east")
+	err := e.Store.Write(t.Context(), func(tx store.Tx) error {
+		const collection = "auth_user_sessions"
+		var was store.Record
+		sessions := map[string]any{}
+		err := tx.Get(t.Context(), collection, []store.Key{{ID: "reader east"}}, func(r *store.Record) error {
+			was = *r
+			return json.Unmarshal(r.Document, &sessions)
+		})
 		if err != nil {
 			return err
 		}
-		sessions.Forgetting, sessions.Live = slices.Clone(sessions.Live), nil
-		return service.putUserSessions(t.Context(), tx, record, sessions)
+		sessions["forgetting"], sessions["live"] = sessions["live"], nil
+		content, err := json.Marshal(sessions)
+		if err != nil {
+			return err
+		}
+		return tx.Put(t.Context(), collection, []store.Write{store.InternalWrite(was, "ACTIVE", content, time.Now())})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := records(t, service, refreshCollection)
+	before := records(t, e.Store, "auth_refresh")
 	begun(t, service)
-	if n := records(t, service, refreshCollection); n != before {
+	if n := records(t, e.Store, "auth_refresh"); n != before {
 		t.Errorf("%d refresh tokens are stored, %d before", n, before)
 	}
 }

@@ -161,8 +161,8 @@ func (s *Service) mayEndSessions(ctx context.Context, caller *engine.Caller, id 
 // that is not valid needs no revocation, and is no error.
 func (s *Service) Revoke(ctx context.Context, token string) error {
 	id := ""
-	if c, err := s.verify(ctx, token); err == nil {
-		id = c.session()
+	if c, err := s.Keys.Verify(ctx, token); err == nil {
+		id = c.Session
 	} else if !message.TokenInvalid.Is(err) {
 		return err
 	} else {
@@ -187,7 +187,7 @@ func (s *Service) dropRefresh(ctx context.Context, key store.Key) error {
 
 // findRefresh returns the record of a refresh token that has not expired, or nil.
 func (s *Service) findRefresh(ctx context.Context, token string) (record *store.Record, grant refreshDocument, err error) {
-	err = s.store.Read(latest(ctx), func(r store.Snapshot) error {
+	err = s.store.Read(store.Latest(ctx), func(r store.Snapshot) error {
 		record, grant, err = readRefresh(ctx, r, hashToken(token))
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"marquee/auth/seal"
+	"marquee/auth/signing"
 	"marquee/engine/store"
 )
 
@@ -18,11 +19,11 @@ var ErrKeyMissing = errors.New("the store was created with a key, but the key fi
 // open none.
 func StoreKey(ctx context.Context, s store.Store, path string) ([][]byte, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		sealed, err := Sealed(ctx, s)
+		stored, err := signing.Stored(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		if sealed {
+		if stored {
 			return nil, ErrKeyMissing
 		}
 		if err := seal.CreateKeyFile(path); err != nil {

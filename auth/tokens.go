@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
-
+	"marquee/auth/password"
+	"marquee/auth/signing"
 	"marquee/engine/message"
 	"marquee/engine/store"
 )
@@ -68,10 +68,9 @@ func (grant *refreshDocument) refreshed(now time.Time) error {
 
 // signIn begins a session of an active user after an attempt with the right password.
 // A new password invalidates the tokens.
-func (s *Service) signIn(ctx context.Context, a *attempt, network string) (*Tokens, error) {
-	grant := refreshDocument{User: a.user, Credential: a.credential, Session: store.NewID()}
-	err := s.store.Read(latest(ctx), func(r store.Snapshot) error {
-		found, err := readSession(ctx, r, a.user, "")
+func (s *Service) signIn(ctx context.Context, a *password.Attempt, grant refreshDocument, network string) (*Tokens, error) {
+	err := s.store.Read(store.Latest(ctx), func(r store.Snapshot) error {
+		found, err := readSession(ctx, r, grant.User, "")
 		if err == nil {
 			grant.Epoch = found.epoch
 			err = checkMember(ctx, r, grant, network)
@@ -87,10 +86,8 @@ func (s *Service) signIn(ctx context.Context, a *attempt, network string) (*Toke
 		if forget, err = s.beginSession(ctx, tx, grant, refresh); err != nil {
 			return err
 		}
-		if a.news {
-			if err := s.remember(ctx, tx, a); err != nil {
-				return err
-			}
+		if err := a.Succeed(ctx, tx, grant.User); err != nil {
+			return err
 		}
 		return s.putRefresh(ctx, tx, refresh, grant)
 	})
@@ -98,7 +95,7 @@ func (s *Service) signIn(ctx context.Context, a *attempt, network string) (*Toke
 		return nil, store.Translate(err)
 	}
 	if forget {
-		_ = s.forgetSessions(ctx, a.user) // what is left is deleted at the next sign-in
+		_ = s.forgetSessions(ctx, grant.User) // what is left is deleted at the next sign-in
 	}
 	return s.issue(ctx, grant, refresh)
 }
@@ -121,26 +118,17 @@ func checkMember(ctx context.Context, s store.Snapshot, grant refreshDocument, n
 
 // issue returns the tokens of a session, with a new access token.
 func (s *Service) issue(ctx context.Context, grant refreshDocument, refresh string) (*Tokens, error) {
-	now := s.now().UTC()
-	kid, key, err := s.keys.signing(ctx, now)
-	if err != nil {
-		return nil, store.Translate(err)
-	}
-	access := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{Credential: grant.Credential, Epoch: grant.Epoch, Session: grant.Session,
-		RegisteredClaims: jwt.RegisteredClaims{Issuer: issuer, Audience: jwt.ClaimStrings{audience}, Subject: grant.User, ID: store.NewID(),
-			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(s.lifetimes.Access))}})
-	access.Header["kid"] = kid
-	signed, err := access.SignedString(key)
+	access, err := s.Keys.Sign(ctx, signing.Claims{User: grant.User, Credential: grant.Credential, Session: grant.Session, Epoch: grant.Epoch})
 	if err != nil {
 		return nil, err
 	}
-	return &Tokens{AccessToken: signed, TokenType: "bearer", ExpiresIn: seconds(s.lifetimes.Access), RefreshToken: refresh, user: grant.User}, nil
+	return &Tokens{AccessToken: access, TokenType: "bearer", ExpiresIn: seconds(s.config.Lifetimes.Access), RefreshToken: refresh, user: grant.User}, nil
 }
 
 // putRefresh stores a new refresh token.
 func (s *Service) putRefresh(ctx context.Context, tx store.Tx, token string, grant refreshDocument) error {
 	now := s.now().UTC().Truncate(time.Millisecond)
-	grant.Expires = now.Add(s.lifetimes.Refresh)
+	grant.Expires = now.Add(s.config.Lifetimes.Refresh)
 	content, err := json.Marshal(grant)
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"marquee/auth"
+	"marquee/auth/signing"
 )
 
 // keyCommand is marquee key.
@@ -67,7 +67,7 @@ func (c *keyListCommand) Run(ctx context.Context) error {
 // title, or as JSON without one.
 func (o *operator) showKeys(ctx context.Context, method, path, title string) error {
 	var answer struct {
-		Keys []auth.SigningKey `json:"keys"`
+		Keys []signing.Key `json:"keys"`
 	}
 	var text json.RawMessage
 	if err := o.call(ctx, method, path, nil, nil, &text); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"marquee"
 	"marquee/auth"
+	"marquee/auth/password"
 	"marquee/engine/folder"
 	"marquee/engine/rest"
 	"marquee/engine/spool"
@@ -195,7 +196,7 @@ func (c *serveCommand) options(log *slog.Logger) marquee.Options {
 	return marquee.Options{
 		Lifetimes:          lifetimes,
 		Interval:           c.ClockInterval,
-		SignIns:            auth.SignInLimits{Name: c.MaxFailedSignIns, Address: c.MaxFailedFromAddress, Window: c.FailedSignInWindow},
+		SignIns:            password.Limits{Name: c.MaxFailedSignIns, Address: c.MaxFailedFromAddress, Window: c.FailedSignInWindow},
 		MaxSessions:        c.MaxSessions,
 		Networks:           auth.NetworkLimits{Created: c.MaxCreatedNetworks, Granted: c.MaxGrantedNetworks},
 		RequestTimeout:     c.RequestTimeout,

@@ -11,6 +11,7 @@ import (
 
 	"marquee"
 	"marquee/auth"
+	"marquee/auth/password"
 	"marquee/auth/seal"
 	"marquee/engine/folder"
 	"marquee/engine/schema"
@@ -118,9 +119,9 @@ func (f *storeFlags) use(ctx context.Context, mustExist bool, options marquee.Op
 
 // openOnce is one attempt of use.
 func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, options marquee.Options) (*service, error) {
-	options.Passwords = auth.PasswordPolicy{MinLength: f.MinPasswordLength}
+	options.Passwords = password.Policy{MinLength: f.MinPasswordLength}
 	if f.MinPasswordLength == 0 || options.Passwords.Check() != nil {
-		return nil, usagef("--min-password-length must be from %d to %d", auth.LeastMinPassword, auth.MostMinPassword)
+		return nil, usagef("--min-password-length must be from %d to %d", password.LeastMinLength, password.MostMinLength)
 	}
 	app := f.program.application()
 	registry, set, refusal := f.load(&app)

@@ -329,7 +329,7 @@ func testSigningKeysRotate(t *testing.T, fresh newStore) {
 	one, two := keys[0], keys[1]
 	signs(one)
 	// The next key has just been published, and has to wait.
-	if err := s.marquee.Auth().RotateKeys(t.Context()); err != nil {
+	if err := s.marquee.Auth().Keys.Rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	three := s.published()[2]
@@ -357,7 +357,7 @@ func testSigningKeysRotate(t *testing.T, fresh newStore) {
 	// After a replacement, tokens of all other keys are refused at once.
 	_, refresh := s.session(admin)
 	before := signs(three)
-	if err := s.marquee.Auth().ReplaceKeys(t.Context()); err != nil {
+	if err := s.marquee.Auth().Keys.Replace(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s.must(before, http.MethodGet, self, "", http.StatusUnauthorized)
@@ -376,7 +376,7 @@ func testSigningKeysRotate(t *testing.T, fresh newStore) {
 	// There is an end to rotations.
 	var err error
 	for range 100 {
-		if err = s.marquee.Auth().RotateKeys(t.Context()); err != nil {
+		if err = s.marquee.Auth().Keys.Rotate(t.Context()); err != nil {
 			break
 		}
 	}
@@ -395,7 +395,7 @@ func TestSigningKeysOnServers(t *testing.T) {
 	const self = "/api/v1/networks/main"
 	there.must(token, http.MethodGet, self, "", http.StatusOK)
 	for range 3 {
-		if err := here.marquee.Auth().ReplaceKeys(t.Context()); err != nil {
+		if err := here.marquee.Auth().Keys.Replace(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		here.must(token, http.MethodGet, self, "", http.StatusUnauthorized)

@@ -35,3 +35,8 @@ func EffortOf(ctx context.Context) Effort {
 	e, _ := ctx.Value(effortKey{}).(Effort)
 	return e
 }
+
+// Latest returns a context for reads that see every write that was answered.
+func Latest(ctx context.Context) context.Context {
+	return WithEffort(ctx, Effort{Caller: EffortOf(ctx).Caller, Latest: true})
+}

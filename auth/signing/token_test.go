@@ -1,4 +1,4 @@
-package auth
+package signing
 
 import (
 	"context"
@@ -22,8 +22,8 @@ var tokenTime = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 // keySeed is fixed, so that the tokens of the corpus remain valid or invalid.
 var keySeed = []byte("0123456789abcdef0123456789abcdef")
 
-// serviceWithUser returns a service with the user u and the signing key k.
-func serviceWithUser(tb testing.TB) *Service {
+// opened returns the keys of a store with the key k.
+func opened(tb testing.TB) *Keys {
 	tb.Helper()
 	must := func(err error) {
 		tb.Helper()
@@ -35,26 +35,18 @@ func serviceWithUser(tb testing.TB) *Service {
 	s, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(tb.TempDir(), "store.db"), Readers: 1})
 	must(err)
 	tb.Cleanup(func() { s.Close() })
-	must(s.EnsureCollections(ctx, append(Collections(), store.Collection{Name: "users"}, store.Collection{Name: "roles"}, store.Collection{Name: "networks"})))
+	must(s.EnsureCollections(ctx, Collections()))
 	sealer, err := seal.New(keySeed)
 	must(err)
-	sealed, err := sealer.Seal(string(keySeed), keyCollection+"\x00k")
+	sealed, err := sealer.Seal(string(keySeed), collection+"\x00k")
 	must(err)
-	key, err := json.Marshal(keyDocument{Private: sealed})
+	content, err := json.Marshal(keyDocument{Private: sealed})
 	must(err)
-	record := func(id, document string) []store.Write {
-		return []store.Write{{Record: store.Record{Key: store.Key{ID: id}, Version: 1, State: "ACTIVE",
-			CreateTime: tokenTime, UpdateTime: tokenTime, Document: []byte(document)}}}
-	}
-	must(s.Write(ctx, func(tx store.Tx) error {
-		if err := tx.Put(ctx, keyCollection, record("k", string(key))); err != nil {
-			return err
-		}
-		return tx.Put(ctx, "users", record("u", `{"username":"u"}`))
-	}))
-	service, err := NewService(ctx, s, sealer, DefaultLifetimes, func() time.Time { return tokenTime })
+	write := store.InternalWrite(store.Record{Key: store.Key{ID: "k"}}, "ACTIVE", content, tokenTime)
+	must(s.Write(ctx, func(tx store.Tx) error { return tx.Put(ctx, collection, []store.Write{write}) }))
+	keys, err := Open(ctx, Config{Store: s, Sealer: sealer, Access: time.Hour, Now: func() time.Time { return tokenTime }})
 	must(err)
-	return service
+	return keys
 }
 
 // signed returns a signed token after a change.
@@ -97,37 +89,33 @@ var spoilt = map[string]func(*jwt.Token, *claims){
 	"another audience":       func(_ *jwt.Token, c *claims) { c.Audience = jwt.ClaimStrings{"other"} },
 	"no audience":            func(_ *jwt.Token, c *claims) { c.Audience = nil },
 	"a critical extension":   func(t *jwt.Token, _ *claims) { t.Header["crit"] = []string{"exp"} },
-	"an ended session":       func(_ *jwt.Token, c *claims) { c.Epoch = 1 },
 	"nobody":                 func(_ *jwt.Token, c *claims) { c.Subject = "" },
-	"unknown user":           func(_ *jwt.Token, c *claims) { c.Subject = "v" },
-	"an older password":      func(_ *jwt.Token, c *claims) { c.Credential = 7 },
 }
 
 func TestSpoiltTokens(t *testing.T) {
-	service := serviceWithUser(t)
-	caller, err := service.Caller(t.Context(), signed(t, func(*jwt.Token, *claims) {}))
-	if err != nil || caller.User != "u" {
-		t.Fatalf("the token itself: %v, %v", caller, err)
+	keys := opened(t)
+	said, err := keys.Verify(t.Context(), signed(t, func(*jwt.Token, *claims) {}))
+	if err != nil || said.User != "u" || said.Session != "t" {
+		t.Fatalf("the token itself: %v, %v", said, err)
 	}
 	for name, change := range map[string]func(*jwt.Token, *claims){
 		"of a server whose clock is ahead": func(_ *jwt.Token, c *claims) { c.IssuedAt = jwt.NewNumericDate(tokenTime.Add(30 * time.Second)) },
 		"for another audience, too":        func(_ *jwt.Token, c *claims) { c.Audience = append(c.Audience, "other") },
-		"of a session":                     func(_ *jwt.Token, c *claims) { c.Session = "s" },
 	} {
-		if _, err := service.Caller(t.Context(), signed(t, change)); err != nil {
+		if _, err := keys.Verify(t.Context(), signed(t, change)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name, change := range spoilt {
-		if caller, err := service.Caller(t.Context(), signed(t, change)); !message.TokenInvalid.Is(err) || caller != nil {
-			t.Errorf("%s: %v, %v", name, caller, err)
+		if said, err := keys.Verify(t.Context(), signed(t, change)); !message.TokenInvalid.Is(err) || said != (Claims{}) {
+			t.Errorf("%s: %v, %v", name, said, err)
 		}
 	}
 }
 
 // TestTokenHasOneSpelling: no other text is accepted as a valid token.
 func TestTokenHasOneSpelling(t *testing.T) {
-	service := serviceWithUser(t)
+	keys := opened(t)
 	valid := signed(t, func(*jwt.Token, *claims) {})
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	others := []string{valid + "=", valid + "==", valid + "\n", "\r\n" + valid, valid[:10] + "\n" + valid[10:], strings.ReplaceAll(valid, ".", ".\r")}
@@ -138,14 +126,14 @@ func TestTokenHasOneSpelling(t *testing.T) {
 		}
 	}
 	for _, other := range others {
-		if caller, err := service.Caller(t.Context(), other); !message.TokenInvalid.Is(err) || caller != nil {
+		if said, err := keys.Verify(t.Context(), other); !message.TokenInvalid.Is(err) || said != (Claims{}) {
 			t.Errorf("%q is accepted for %q", other, valid)
 		}
 	}
 }
 
 // Every text but the token itself is rejected.
-func FuzzCaller(f *testing.F) {
+func FuzzVerify(f *testing.F) {
 	valid := signed(f, func(*jwt.Token, *claims) {})
 	f.Add(valid)
 	for _, change := range spoilt {
@@ -154,12 +142,12 @@ func FuzzCaller(f *testing.F) {
 	for _, text := range []string{"", ".", "..", "a.b.c", "eyJhbGciOiJub25lIn0..", strings.Repeat(".", 1000), "\x00", valid + ".", valid[1:]} {
 		f.Add(text)
 	}
-	service := serviceWithUser(f)
+	keys := opened(f)
 	f.Fuzz(func(t *testing.T, token string) {
-		caller, err := service.Caller(t.Context(), token)
+		said, err := keys.Verify(t.Context(), token)
 		switch {
-		case err == nil && (token != valid || caller.User != "u"):
-			t.Fatalf("%q is the token of %v", token, caller)
+		case err == nil && (token != valid || said.User != "u"):
+			t.Fatalf("%q is the token of %v", token, said)
 		case err != nil && !message.TokenInvalid.Is(err):
 			t.Fatalf("%q: %v", token, err)
 		}

@@ -1,4 +1,4 @@
-package auth
+package password_test
 
 import (
 	"context"
@@ -9,45 +9,53 @@ import (
 	"testing"
 	"time"
 
+	"marquee/auth"
+	"marquee/auth/authtest"
+	"marquee/auth/password"
 	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/store"
 )
 
-const rightWord, wrongWord = "the right word 4", "the wrong word 4"
+const rightWord, wrongWord = authtest.Password, "the wrong word 4"
 
-// limited returns a service with low limits and a clock that a test can put forward.
-func limited(t *testing.T) (*engine.Engine, *Service, func(time.Duration)) {
+// limited returns a service with low limits and a clock, and what else changes its
+// configuration.
+func limited(t *testing.T, changes ...func(*auth.Config)) (*engine.Engine, *auth.Service, func(time.Duration)) {
 	t.Helper()
-	e, service := engineWithUsers(t)
-	now := time.Date(2026, 3, 1, 12, 0, 30, 0, time.UTC)
-	service.now = func() time.Time { return now }
-	service.SignIns = SignInLimits{Name: 2, Address: 3, Window: 15 * time.Minute}
-	return e, service, func(d time.Duration) { now = now.Add(d) }
+	clock, set := authtest.NewClock()
+	e, service := authtest.New(t, append(changes, set, func(c *auth.Config) {
+		c.SignIns = password.Limits{Name: 2, Address: 3, Window: 15 * time.Minute}
+	})...)
+	return e, service, clock.Advance
 }
 
-func tried(t *testing.T, s *Service, address, name, password string) error {
+func tried(t *testing.T, s *auth.Service, address, name, text string) error {
 	t.Helper()
-	_, err := s.Password(t.Context(), address, name, password, "")
+	_, err := s.Password(t.Context(), address, name, text, "")
 	return err
 }
 
 // The failures of a name are counted whether or not a user has it, in whatever case it
 // is written, until they are a quarter of an hour old; then the user can sign in.
 func TestFailuresOfAName(t *testing.T) {
-	_, service, advance := limited(t)
-	other := &Service{SignIns: service.SignIns, store: service.store, keys: service.keys, callers: service.callers, lifetimes: service.lifetimes, now: service.now}
+	var config *auth.Config
+	_, service, advance := limited(t, func(c *auth.Config) { config = c })
+	other, err := auth.New(t.Context(), *config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"reader-east", "nobody"} {
-		for i, server := range []*Service{service, other} {
+		for i, server := range []*auth.Service{service, other} {
 			if err := tried(t, server, fmt.Sprintf("192.0.2.%d", i), strings.ToUpper(name), wrongWord); !message.InvalidGrant.Is(err) {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
-		for _, server := range []*Service{service, other} {
-			before := hashes.Load()
+		for _, server := range []*auth.Service{service, other} {
+			before := password.Hashes()
 			err := tried(t, server, "192.0.2.9", name, rightWord)
-			if !message.SignInsFailed.Is(err) || hashes.Load() != before {
-				t.Fatalf("%s: %v, and %d hashes", name, err, hashes.Load()-before)
+			if !message.SignInsFailed.Is(err) || password.Hashes() != before {
+				t.Fatalf("%s: %v, and %d hashes", name, err, password.Hashes()-before)
 			}
 			if wait := err.(*message.Error).RetryAfter; wait < 15*time.Minute || wait > 16*time.Minute {
 				t.Errorf("%s: wait %v", name, wait)
@@ -122,10 +130,7 @@ func TestNewPasswordEndsTheWait(t *testing.T) {
 	for range 2 {
 		_ = tried(t, service, "192.0.2.1", "reader-east", wrongWord)
 	}
-	object := operation(t, e, "users", map[string]any{"id": "reader east", "password": "a new word, and long"})
-	if _, err := e.Write(t.Context(), &engine.Caller{System: true}, engine.Batch{Operations: []engine.Operation{object}}); err != nil {
-		t.Fatal(err)
-	}
+	setPassword(t, e, "reader east", "a new word, and long")
 	if err := tried(t, service, "192.0.2.1", "reader-east", "a new word, and long"); err != nil {
 		t.Error(err)
 	}
@@ -134,68 +139,14 @@ func TestNewPasswordEndsTheWait(t *testing.T) {
 // Guesses that are sent at once do not outrun the count.
 func TestRacingGuesses(t *testing.T) {
 	_, service, _ := limited(t)
-	before := hashes.Load()
+	before := password.Hashes()
 	var all sync.WaitGroup
 	for i := range 12 {
 		all.Go(func() { _ = tried(t, service, fmt.Sprintf("192.0.2.%d", i), "reader-east", wrongWord) })
 	}
 	all.Wait()
-	if n := hashes.Load() - before; n != 2 {
+	if n := password.Hashes() - before; n != 2 {
 		t.Errorf("%d passwords were checked", n)
-	}
-	if len(service.signIns.open) != 0 {
-		t.Errorf("%d lines are left", len(service.signIns.open))
-	}
-}
-
-// However many names and addresses are tried, the size of a record is bounded, and
-// those that are tried once do not displace one that is tried often.
-func TestAttemptsAreBounded(t *testing.T) {
-	var d attemptDocument
-	now := time.Unix(1_800_000_000, 0)
-	for range 5 {
-		d.add("victim", now, 15*time.Minute)
-	}
-	for i := range 1000 {
-		d.add(fmt.Sprint(i), now, 15*time.Minute)
-	}
-	if len(d.Entries) != attemptEntries {
-		t.Errorf("%d entries", len(d.Entries))
-	}
-	if entry := d.find("victim"); entry == nil || entry.count() != 5 || len(entry.Parts) != 1 {
-		t.Errorf("the victim has %v", entry)
-	}
-	for i := range 100 {
-		d.add("victim", now.Add(time.Duration(i)*time.Minute), 15*time.Minute)
-		d.prune(now.Add(time.Duration(i)*time.Minute), 15*time.Minute)
-	}
-	if entry := d.find("victim"); len(entry.Parts) > windowParts+1 || len(d.Entries) != 1 {
-		t.Errorf("%d entries, the victim's with %d parts", len(d.Entries), len(entry.Parts))
-	}
-}
-
-// Only some addresses of a user are remembered.
-func TestAddressesAreBounded(t *testing.T) {
-	_, service, advance := limited(t)
-	for i := range maxAddresses + 5 {
-		a := attempt{user: "u", address: fmt.Sprint(i), own: newCounter(1, "own", fmt.Sprint(i))}
-		err := service.store.Write(t.Context(), func(tx store.Tx) error { return service.remember(t.Context(), tx, &a) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		advance(24 * time.Hour)
-	}
-	err := service.store.Read(t.Context(), func(r store.Snapshot) error {
-		_, d, err := readAddresses(t.Context(), r, "u")
-		_, first := d.Addresses["0"]
-		_, last := d.Addresses[fmt.Sprint(maxAddresses+4)]
-		if len(d.Addresses) != maxAddresses || first || !last {
-			t.Errorf("%v", d.Addresses)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -249,21 +200,20 @@ func (tx *tracedTx) Put(ctx context.Context, collection string, writes []store.W
 // of the store, and one hash with the same parameters. A refusal without a look at the
 // password does the same work, too.
 func TestSignInDoesTheSameWork(t *testing.T) {
-	e, service, _ := limited(t)
-	never := operation(t, e, "users", map[string]any{"id": "never", "username": "never-signed-in"})
-	if _, err := e.Write(t.Context(), &engine.Caller{System: true}, engine.Batch{Operations: []engine.Operation{never}}); err != nil {
+	tracing := &traced{}
+	e, service, _ := limited(t, func(c *auth.Config) { tracing.Store, c.Store = c.Store, tracing })
+	never := authtest.Operation(t, e, "users", map[string]any{"id": "never", "username": "never-signed-in"})
+	if err := authtest.Write(t, e, "", never); err != nil {
 		t.Fatal(err)
 	}
-	tracing := &traced{Store: service.store}
-	service.store = tracing
 	work := map[string][]string{}
 	names := []string{"reader-east", "nobody at all", "never-signed-in"}
 	for i, name := range names {
 		tracing.calls = nil
 		for range 3 {
-			before := hashes.Load()
+			before := password.Hashes()
 			err := tried(t, service, fmt.Sprintf("192.0.2.%d", i), name, wrongWord)
-			tracing.calls = append(tracing.calls, fmt.Sprintf("%d hashes: %v", hashes.Load()-before, err))
+			tracing.calls = append(tracing.calls, fmt.Sprintf("%d hashes: %v", password.Hashes()-before, err))
 		}
 		work[name] = tracing.calls
 	}
@@ -272,15 +222,20 @@ func TestSignInDoesTheSameWork(t *testing.T) {
 			t.Errorf("%s:\n%s\n%s:\n%s", name, strings.Join(work[name], "\n"), names[0], strings.Join(work[names[0]], "\n"))
 		}
 	}
-	if parsed, ok := parseHash(dummy); !ok || needsRehash(dummy) || parsed.memory != argonMemoryKB {
-		t.Error("the hash of nobody has other parameters")
+}
+
+// setPassword sets a password on behalf of the service itself.
+func setPassword(t *testing.T, e *engine.Engine, user, text string) {
+	t.Helper()
+	if err := authtest.Write(t, e, "", authtest.Operation(t, e, "users", map[string]any{"id": user, "password": text})); err != nil {
+		t.Fatal(err)
 	}
 }
 
 // changesOwn sends a change of the own password of a user of engineWithUsers.
-func changesOwn(t *testing.T, e *engine.Engine, id, current, password string) error {
+func changesOwn(t *testing.T, e *engine.Engine, id, current, text string) error {
 	t.Helper()
-	object := operation(t, e, "users", map[string]any{"id": id, "password": password, "currentPassword": current})
+	object := authtest.Operation(t, e, "users", map[string]any{"id": id, "password": text, "currentPassword": current})
 	_, err := e.Write(t.Context(), &engine.Caller{User: id}, engine.Batch{Operations: []engine.Operation{object}})
 	return err
 }
@@ -292,7 +247,7 @@ func TestGuessesOfTheCurrentPassword(t *testing.T) {
 	for range 3 {
 		_ = tried(t, service, "192.0.2.1", "reader-east", wrongWord)
 	}
-	before := hashes.Load()
+	before := password.Hashes()
 	var all sync.WaitGroup
 	for range 12 {
 		all.Go(func() {
@@ -302,7 +257,7 @@ func TestGuessesOfTheCurrentPassword(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := hashes.Load() - before; n != 2 {
+	if n := password.Hashes() - before; n != 2 {
 		t.Errorf("%d guesses were compared", n)
 	}
 	err := changesOwn(t, e, "reader east", rightWord, "a new word, and long")
@@ -315,10 +270,7 @@ func TestGuessesOfTheCurrentPassword(t *testing.T) {
 	if err := changesOwn(t, e, "reader west", rightWord, "a new word, and long"); err != nil {
 		t.Errorf("another user: %v", err)
 	}
-	object := operation(t, e, "users", map[string]any{"id": "reader east", "password": "set by a manager"})
-	if _, err := e.Write(t.Context(), &engine.Caller{System: true}, engine.Batch{Operations: []engine.Operation{object}}); err != nil {
-		t.Fatal(err)
-	}
+	setPassword(t, e, "reader east", "set by a manager")
 	if err := changesOwn(t, e, "reader east", "set by a manager", "a new word, and long"); err != nil {
 		t.Errorf("after a new password: %v", err)
 	}

@@ -1,4 +1,4 @@
-package auth
+package password
 
 import (
 	"fmt"
@@ -9,51 +9,57 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"marquee/auth/commonpasswords"
-	"marquee/engine"
 	"marquee/engine/message"
 )
 
-// PasswordPolicy is what a password must satisfy when it is set. Passwords that were
+// Policy is what a password must satisfy when it is set. Passwords that were
 // stored under another policy can still be used to sign in.
-type PasswordPolicy struct {
-	// MinLength is the minimum number of characters; 0 is DefaultMinPassword.
+type Policy struct {
+	// MinLength is the minimum number of characters; 0 is DefaultMinLength.
 	MinLength int
 }
 
-// The limits of PasswordPolicy.MinLength, and its default.
+// The limits of Policy.MinLength, and its default.
 const (
-	LeastMinPassword   = 8
-	DefaultMinPassword = 12
-	MostMinPassword    = 64
+	LeastMinLength   = 8
+	DefaultMinLength = 12
+	MostMinLength    = 64
 )
 
-// maxPassword is the maximum number of characters of a password, as in the schema of
+// maxLength is the maximum number of characters of a password, as in the schema of
 // users.
-const maxPassword = 1024
+const maxLength = 1024
 
 // Check returns an error if the policy itself is out of its limits.
-func (p PasswordPolicy) Check() error {
-	if p.MinLength != 0 && (p.MinLength < LeastMinPassword || p.MinLength > MostMinPassword) {
-		return fmt.Errorf("the minimum length of passwords must be from %d to %d", LeastMinPassword, MostMinPassword)
+func (p Policy) Check() error {
+	if p.MinLength != 0 && (p.MinLength < LeastMinLength || p.MinLength > MostMinLength) {
+		return fmt.Errorf("the minimum length of passwords must be from %d to %d", LeastMinLength, MostMinLength)
 	}
 	return nil
 }
 
-func (p PasswordPolicy) minLength() int {
+func (p Policy) minLength() int {
 	if p.MinLength == 0 {
-		return DefaultMinPassword
+		return DefaultMinLength
 	}
 	return p.MinLength
+}
+
+// HasLength reports whether the length of a password is one that the policy and the schema
+// of users allow.
+func (p Policy) HasLength(password string) bool {
+	n := utf8.RuneCountInString(password)
+	return n >= p.minLength() && n <= maxLength
 }
 
 // shortest name that a password must not contain: shorter ones are part of many words.
 const shortestName = 3
 
-// broken returns the first rule that a password breaks: how, and its parameters. It is
+// Broken returns the first rule that a password breaks: how, and its parameters. It is
 // nil if the password can be set. A password that is too long is left to the schema.
-func (p PasswordPolicy) broken(password, username string) (*message.Definition, message.Params) {
+func (p Policy) Broken(password, username string) (*message.Definition, message.Params) {
 	switch n := utf8.RuneCountInString(password); {
-	case n > maxPassword:
+	case n > maxLength:
 		return nil, nil
 	case n < p.minLength():
 		return message.ValueTooShort, message.Params{"limit": p.minLength()}
@@ -91,16 +97,4 @@ func guessable(password string) bool {
 		n++
 	}
 	return zxcvbn.PasswordStrength(password[:end], nil).Score <= guessableScore
-}
-
-// checkPolicy refuses a new password that breaks the policy.
-func (s *Service) checkPolicy(c *engine.Change) {
-	password, set := c.Patch["password"].(string)
-	if !set || c.Internal() {
-		return
-	}
-	username, _ := c.After["username"].(string)
-	if rule, params := s.Passwords.broken(password, username); rule != nil {
-		c.Refuse(rule, "/password", params)
-	}
 }

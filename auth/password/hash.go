@@ -1,4 +1,7 @@
-package auth
+// Package password computes and compares the hashes of passwords, has the policy that new
+// ones must satisfy, and counts failed attempts. It imports commonpasswords, message,
+// schema, store and turn. Begin with Hash and Attempts.
+package password
 
 import (
 	"context"
@@ -48,10 +51,10 @@ func argon(ctx context.Context, from, password string, salt []byte, passes, memo
 	return argon2.IDKey([]byte(password), salt, passes, memory, lanes, length), nil
 }
 
-// HashPassword returns the hash of a password in the PHC string format. It waits in
+// Hash returns the hash of a password in the PHC string format. It waits in
 // line with others from the same origin, an address or a user. Errors are of type
 // *message.Error: the context has ended, or the line is too long.
-func HashPassword(ctx context.Context, from, password string) (string, error) {
+func Hash(ctx context.Context, from, password string) (string, error) {
 	salt := make([]byte, saltBytes)
 	rand.Read(salt)
 	hash, err := argon(ctx, from, password, salt, argonPasses, argonMemoryKB, argonLanes, argonBytes)
@@ -67,9 +70,9 @@ func phc(salt, hash []byte) string {
 // same time. No known password has it.
 var dummy = phc(make([]byte, saltBytes), make([]byte, argonBytes))
 
-// CheckPassword compares a password with a hash; "" is never equal, and takes the same
-// time. It waits and returns errors as HashPassword does.
-func CheckPassword(ctx context.Context, from, password, stored string) (bool, error) {
+// Check compares a password with a hash; "" is never equal, and takes the same
+// time. It waits and returns errors as Hash does.
+func Check(ctx context.Context, from, password, stored string) (bool, error) {
 	known := stored != ""
 	if !known {
 		stored = dummy
@@ -105,9 +108,9 @@ func parseHash(stored string) (p parsedHash, ok bool) {
 	return p, err == nil
 }
 
-// needsRehash reports whether a hash was computed with other parameters than those of
-// HashPassword.
-func needsRehash(stored string) bool {
+// Outdated reports whether a hash was computed with other parameters than those of
+// Hash.
+func Outdated(stored string) bool {
 	p, ok := parseHash(stored)
 	return !ok || p.memory != argonMemoryKB || p.passes != argonPasses || p.lanes != argonLanes ||
 		len(p.salt) != saltBytes || len(p.hash) != argonBytes

@@ -1,4 +1,4 @@
-package auth
+package signing
 
 import (
 	"context"
@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"marquee/engine"
+	"marquee/engine/catalog"
+	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/store"
 )
@@ -22,10 +23,15 @@ import (
 // A rotation decides when the next key begins to sign, and makes another next key. The
 // key before remains valid until the last token that it signed has expired.
 
+// CacheAge is how long clients may cache the key set.
+const CacheAge = 5 * time.Minute
+
+// ClockSkew is by how much the clocks of the servers of a store may differ.
+const ClockSkew = time.Minute
+
 const (
-	// publishedAhead is how long a key is published before it signs: twice as long as
-	// clients may cache the key set.
-	publishedAhead = 2 * keySetAge
+	// publishedAhead is how long a key is published before it signs.
+	publishedAhead = 2 * CacheAge
 	// maxKeys limits the keys of a store, and with them the size of the key set.
 	maxKeys = 50
 )
@@ -63,7 +69,7 @@ func (set keySet) signer(now time.Time) *signingKey {
 // valid returns the keys whose tokens are accepted: a key is retired when another has
 // signed for the lifetime of a token.
 func (set keySet) valid(now time.Time, access time.Duration) keySet {
-	for len(set) > 1 && !set[1].from.IsZero() && set[1].from.Add(access+2*clockSkew).Before(now) {
+	for len(set) > 1 && !set[1].from.IsZero() && set[1].from.Add(access+2*ClockSkew).Before(now) {
 		set = set[1:]
 	}
 	return set
@@ -97,25 +103,15 @@ func (set keySet) last() *signingKey {
 // The claims of the first key and of the next key. They ensure that only one of several
 // servers creates each.
 var (
-	firstKey = store.Claim{Collection: keyCollection, Property: "first", Value: "true"}
-	nextKey  = store.Claim{Collection: keyCollection, Property: "next", Value: "true"}
+	firstKey = store.Claim{Collection: collection, Property: "first", Value: "true"}
+	nextKey  = store.Claim{Collection: collection, Property: "next", Value: "true"}
 )
 
-// Sealed reports whether a store has encrypted keys.
-func Sealed(ctx context.Context, s store.Store) (bool, error) {
-	var n int64
-	err := s.Read(ctx, func(r store.Snapshot) (err error) {
-		n, err = r.Count(ctx, query.Query{Collection: keyCollection})
-		return err
-	})
-	return n > 0, err
-}
-
 // readKeys reads the keys of a store. The records are those of the keys, by id.
-func readKeys(ctx context.Context, s store.Snapshot, sealer engine.Sealer) (set keySet, records map[string]store.Record, err error) {
+func readKeys(ctx context.Context, s store.Snapshot, sealer catalog.Sealer) (set keySet, records map[string]store.Record, err error) {
 	records = map[string]store.Record{}
 	order := query.Order{Field: query.Field{System: query.CreateTime, Kind: query.Time}}
-	err = s.Find(ctx, query.Query{Collection: keyCollection, Order: order, Limit: 1000}, func(r *store.Record) error {
+	err = s.Find(ctx, query.Query{Collection: collection, Order: order, Limit: 1000}, func(r *store.Record) error {
 		key, err := readKey(sealer, r)
 		if err != nil {
 			return err
@@ -144,12 +140,12 @@ func (set keySet) sort() {
 	})
 }
 
-func readKey(sealer engine.Sealer, r *store.Record) (*signingKey, error) {
+func readKey(sealer catalog.Sealer, r *store.Record) (*signingKey, error) {
 	var stored keyDocument
 	if err := json.Unmarshal(r.Document, &stored); err != nil {
 		return nil, err
 	}
-	seed, err := sealer.Open(stored.Private, keyCollection+"\x00"+r.ID)
+	seed, err := sealer.Open(stored.Private, collection+"\x00"+r.ID)
 	if err != nil {
 		return nil, fmt.Errorf("the key that signs tokens cannot be read: %w", err)
 	}
@@ -181,9 +177,36 @@ func generateKey(now time.Time) *signingKey {
 	return key
 }
 
+// firstKeys returns a new key that signs at once, and the next one.
+func firstKeys(now time.Time) keySet {
+	set := keySet{generateKey(now), generateKey(now)}
+	set[0].from = now
+	return set
+}
+
+// rotate returns the set after a rotation.
+func (set keySet) rotate(now time.Time) (keySet, error) {
+	if len(set) >= maxKeys {
+		return nil, message.SigningKeysTooMany.Error(nil)
+	}
+	rotated := append(keySet{}, set...)
+	if next := set.next(); next != nil {
+		begins := *next
+		begins.from = now
+		if ready := next.created.Add(publishedAhead); ready.After(now) {
+			begins.from = ready
+		}
+		if last := set.last().from; !begins.from.After(last) {
+			begins.from = last.Add(time.Millisecond)
+		}
+		rotated[len(rotated)-1] = &begins
+	}
+	return append(rotated, generateKey(now)), nil
+}
+
 // write returns the write of a key over its record, which is empty for a new one.
-func (key *signingKey) write(sealer engine.Sealer, was store.Record, now time.Time) (store.Write, error) {
-	sealed, err := sealer.Seal(string(key.private.Seed()), keyCollection+"\x00"+key.id)
+func (key *signingKey) write(sealer catalog.Sealer, was store.Record, now time.Time) (store.Write, error) {
+	sealed, err := sealer.Seal(string(key.private.Seed()), collection+"\x00"+key.id)
 	if err != nil {
 		return store.Write{}, err
 	}
@@ -197,8 +220,8 @@ func (key *signingKey) write(sealer engine.Sealer, was store.Record, now time.Ti
 	return store.InternalWrite(was, state, document, now), err
 }
 
-// jwk is a public key in the format of RFC 8037.
-type jwk struct {
+// JWK is a public key in the format of RFC 8037.
+type JWK struct {
 	KeyType   string `json:"kty"`
 	Curve     string `json:"crv"`
 	X         string `json:"x"`
@@ -207,12 +230,41 @@ type jwk struct {
 	Algorithm string `json:"alg"`
 }
 
-// jwks returns the keys as a JSON Web Key Set (RFC 7517).
-func (set keySet) jwks() []jwk {
-	keys := []jwk{}
+// Key describes a key that signs access tokens.
+type Key struct {
+	ID         string    `json:"id"`
+	CreateTime time.Time `json:"createTime"`
+	// SignsFrom is when the key begins to sign; nil if no rotation has decided it.
+	SignsFrom *time.Time `json:"signsFrom,omitempty"`
+	// State is RETIRING for a key that signs no more but whose tokens are valid,
+	// SIGNING for the one that signs, and NEXT for those that will sign.
+	State string `json:"state"`
+}
+
+// describe returns the keys in the order in which they sign.
+func (set keySet) describe(now time.Time) []Key {
+	signer, state := set.signer(now), "RETIRING"
+	keys := []Key{}
+	for _, key := range set {
+		described := Key{ID: key.id, CreateTime: key.created.UTC(), State: state}
+		if key == signer {
+			described.State, state = "SIGNING", "NEXT"
+		}
+		if !key.from.IsZero() {
+			from := key.from.UTC().Truncate(time.Millisecond)
+			described.SignsFrom = &from
+		}
+		keys = append(keys, described)
+	}
+	return keys
+}
+
+// jwks returns the keys as those of a JSON Web Key Set (RFC 7517).
+func (set keySet) jwks() []JWK {
+	keys := []JWK{}
 	for _, key := range set {
 		x := base64.RawURLEncoding.EncodeToString(key.public)
-		keys = append(keys, jwk{KeyType: "OKP", Curve: "Ed25519", X: x, KeyID: key.id, Use: "sig", Algorithm: "EdDSA"})
+		keys = append(keys, JWK{KeyType: "OKP", Curve: "Ed25519", X: x, KeyID: key.id, Use: "sig", Algorithm: "EdDSA"})
 	}
 	return keys
 }
