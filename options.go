@@ -51,7 +51,7 @@ type Options struct {
 	Passwords password.Policy
 	// SignIns limits failed sign-ins.
 	SignIns password.Limits
-	// MaxSessions is how many sessions a user can have, beyond which the oldest ends
+	// MaxSessions is the maximum number of sessions of a user, beyond which the oldest ends
 	// when a new one begins; 0 means auth.DefaultMaxSessions.
 	MaxSessions int
 	// Networks bounds in how many networks a user has roles.
@@ -67,7 +67,7 @@ type Options struct {
 
 	// RequestTimeout is the longest that a request may take; 0 is 30 seconds.
 	RequestTimeout time.Duration
-	// Memory is how many bytes all requests may use together; 0 is 256 MiB.
+	// Memory is the maximum number of bytes that all requests may use together; 0 is 256 MiB.
 	Memory int64
 	// Spool keeps large bodies and answers; nil keeps them in the folder for
 	// temporary files.
@@ -85,7 +85,7 @@ type Options struct {
 	CORS rest.CORS
 	// RateLimits bound what callers and addresses can use in a time.
 	RateLimits rest.RateLimits
-	// Connections is how many connections may be open, AddressConnections how many
+	// Connections is the maximum number of open connections, AddressConnections how many
 	// of one address, on the listener that Listen returns; 0 are the defaults of
 	// package rest.
 	Connections, AddressConnections int

@@ -67,7 +67,7 @@ func (s *Server) Auth() *auth.Service { return s.auth }
 // Store is where the records are.
 func (s *Server) Store() store.Store { return s.store }
 
-// MemoryUsed is how many bytes of Options.Memory requests use at present.
+// MemoryUsed returns the number of bytes of Options.Memory that requests use at present.
 func (s *Server) MemoryUsed() int64 { return s.rest.MemoryUsed() }
 
 const (

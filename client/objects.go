@@ -175,7 +175,7 @@ type List struct {
 	Descending bool
 	// Fields are the properties to return, all if there are none.
 	Fields []string
-	// PageSize is how many objects are requested at once, at most 1,000; 0 is 500.
+	// PageSize is the number of objects requested at once, at most 1,000; 0 means 500.
 	PageSize int
 	// Parameters are further parameters, such as includeHidden.
 	Parameters url.Values

@@ -68,7 +68,7 @@ func (d *display) draw(s transfer.Status) {
 	d.drawn = true
 }
 
-// share is how much of the file was read.
+// share is the part of the file that was read.
 func (d *display) share(s transfer.Status) (share float64, known bool) {
 	if d.size <= 0 {
 		return 0, false

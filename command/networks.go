@@ -48,7 +48,7 @@ func (list networkLister) lacks(ctx context.Context, sentence string) error {
 	return errors.New(sentence + "; the networks are " + strings.Join(known, ", "))
 }
 
-// listedNetworks is how many networks are named.
+// listedNetworks is the maximum number of networks that are named.
 const listedNetworks = 20
 
 // networks is a networkLister of the store.

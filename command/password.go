@@ -22,7 +22,7 @@ type passwordFlags struct {
 // passwordHelp says where commands get a password from.
 const passwordHelp = "The password is asked for on a terminal, and otherwise read from the first line of standard input."
 
-// maxPasswordFile is how much of a file with a password is read.
+// maxPasswordFile is the maximum number of bytes read from a file with a password.
 const maxPasswordFile = 8 << 10
 
 // password returns the new password.

@@ -31,7 +31,7 @@ func (s *service) notes() map[string]string {
 		notes["schemas"] = s.note
 	}
 	if outdated := s.Engine().Outdated(); len(outdated) > 0 {
-		notes["outdated"] = "another server serves newer schemas of these types, or is of a newer version: they can be read here, and not written, or not all of their properties: " + strings.Join(outdated, ", ")
+		notes["outdated"] = "another server serves newer schemas of these types, or is of a newer version: they can be read here, but not written, or not with all of their properties: " + strings.Join(outdated, ", ")
 	}
 	if f := s.Engine().Following(); f.Changed > 0 {
 		notes["following"] = fmt.Sprintf("changed objects whose dependants have not all followed yet: %d, the oldest for %s", f.Changed, max(0, time.Since(f.Since)).Round(time.Second))

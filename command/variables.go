@@ -70,7 +70,7 @@ func nearest(name string, names []string) string {
 	return best
 }
 
-// edits is how many bytes must be inserted, dropped or replaced to make one text
+// edits is the number of bytes that must be inserted, dropped or replaced to make one text
 // of another (Levenshtein).
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)

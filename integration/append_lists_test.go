@@ -18,7 +18,7 @@ import (
 // is that of the versions that have set the properties, which the history has.
 var historyLists = [2]string{"ledgers", "journals"}
 
-// historySlots is how many elements fit into a list.
+// historySlots is the number of elements that fit into a list.
 const historySlots = 200
 
 func historyList(i int) string { return historyLists[i%len(historyLists)] }

@@ -126,7 +126,7 @@ func (s *service) keeps(t *testing.T, token, method, path, body string) int64 {
 	return took - int64(len(a.body))*2
 }
 
-// live is how many bytes the last collection found in use.
+// live is the number of bytes the last collection found in use.
 func live() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)

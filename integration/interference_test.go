@@ -287,10 +287,10 @@ func firstDifferenceOf(a, b string) string {
 
 // TestNonInterference sends random programs of requests of every kind to two
 // worlds that differ only in what their sender may not see: the answers are the
-// same, byte for byte. MARQUEE_INTERFERENCE is how many requests are sent.
+// same, byte for byte. MARQUEE_INTERFERENCE is the number of requests.
 func TestNonInterference(t *testing.T) { eachStore(t, testNonInterference) }
 
-// programLength is how many requests are sent to one pair of worlds.
+// programLength is the number of requests sent to one pair of worlds.
 const programLength = 2500
 
 func testNonInterference(t *testing.T, fresh newStore) {

@@ -50,7 +50,7 @@ func TestSegmentsStaged(t *testing.T) {
 	for name, c := range map[string]struct {
 		meddle string // a write: path and body
 		again  bool   // always, and not only the first time
-		// writes is how many transactions the upload takes.
+		// writes is the number of transactions of the upload.
 		writes int
 		inside bool // the last of them examined the objects itself
 		// expected is what segment 00001 is afterwards.

@@ -38,7 +38,7 @@ func (s *service) writeVenues(token string) (end func() int) {
 	}
 }
 
-// count is how many venues a list finds.
+// count returns the number of venues that a list finds.
 func (s *service) count(token, parameters string) int {
 	s.tb.Helper()
 	list := s.must(token, http.MethodGet, "/api/v1/venues?context=main&pageSize=1&"+parameters, "", http.StatusOK)

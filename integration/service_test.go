@@ -43,7 +43,7 @@ type service struct {
 	userID  string
 	// deadline is how long a request may take, if it is set.
 	deadline time.Duration
-	// memory is how many bytes requests may use together, if it is set.
+	// memory is the number of bytes that requests may use together, if it is set.
 	memory int64
 
 	// configure changes the options of the server, if it is set.

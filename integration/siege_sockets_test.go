@@ -71,7 +71,7 @@ func (s *siege) hold(sockets int, held time.Duration, text func(i int) string) {
 	answered.Wait()
 }
 
-// largeLayouts is how many layouts are changed at once.
+// largeLayouts is the number of layouts changed at once.
 const largeLayouts = 60
 
 // prepareLayouts stores layouts of almost the largest size, and has users who may

@@ -99,7 +99,7 @@ func (b *builder) saveAll(t *schema.Type, name string) object {
 	}
 }
 
-// maxObjects is how many objects a request can write.
+// maxObjects is the maximum number of objects a request can write.
 const maxObjects = 1000
 
 // article is a title in a sentence, with its indefinite article.

@@ -15,7 +15,7 @@ const MaxPageBytes = 8 << 20
 type Page struct {
 	// Body is the response body, in parts.
 	Body [][]byte
-	// Items is how many items the page has.
+	// Items is the number of items of the page.
 	Items int
 	// Truncated reports whether the page ended early because of MaxPageBytes.
 	Truncated bool

@@ -69,7 +69,7 @@ type Reading struct {
 	s store.Snapshot
 	// Single reports whether one object was requested, and not a list.
 	Single bool
-	// room is how many more bytes may be read and added, if bounded.
+	// room is the number of bytes that may still be read and added, if bounded.
 	room    int
 	bounded bool
 }

@@ -239,7 +239,7 @@ func (r *Call) tooLarge(in io.Reader, limit int64) error {
 	return message.BodyTooLarge.Error(message.Params{"limit": limit})
 }
 
-// maxDrain is how much of a rejected body is read and discarded.
+// maxDrain is the maximum number of bytes of a rejected body that are read and discarded.
 const maxDrain = 32 << 20
 
 // drain reads the rest of a rejected body, because many clients read no response

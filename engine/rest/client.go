@@ -74,8 +74,8 @@ func (p *proxies) trusts(address netip.Addr) bool {
 // client returns the address of the client that sent a request: of the connection,
 // or, if that is a trusted proxy's, the last address in the proxies' header that is
 // not a trusted proxy's. What precedes that address was written by the client,
-// and is not looked at. If the header has no such address, the client is the proxy
-// next to where it was expected. A connection without addresses has the zero Addr.
+// and is not looked at. If the header has no such address, the client is the last
+// proxy that was reached. A connection without addresses has the zero Addr.
 func (p *proxies) client(r *http.Request) netip.Addr {
 	last := remoteAddr(r.RemoteAddr)
 	if !last.IsValid() || !p.trusts(last) {

@@ -23,7 +23,7 @@ type Content struct {
 	Reader io.ReadSeeker
 }
 
-// maxRanges is how many ranges a client can ask for at once. One that asks for more
+// maxRanges is the maximum number of ranges a client can ask for at once. One that asks for more
 // receives the whole content (RFC 9110, section 14.2).
 const maxRanges = 16
 

@@ -21,7 +21,7 @@ type FormReader func(r *Call, op *engine.Operation) (release func(), err error)
 // formType is the media type of a form with files.
 const formType = "multipart/form-data"
 
-// maxFraming is how many bytes a form may have before the content of a part, and
+// maxFraming is the maximum number of bytes a form may have before the content of a part, and
 // after it.
 const maxFraming = 64 << 10
 

@@ -10,7 +10,7 @@ import (
 	"marquee/engine/spool"
 )
 
-// maxArriving is how many bodies can arrive at once.
+// maxArriving is the maximum number of bodies that arrive at once.
 const maxArriving = 512
 
 // arriving counts the bodies that callers are sending. One caller can have half of
@@ -81,7 +81,7 @@ func (a *arrival) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxUnread is how much of a body is read after its handler has returned, as much as
+// maxUnread is the maximum number of bytes of a body read after its handler has returned, as much as
 // net/http reads in order to keep the connection.
 const maxUnread = 256 << 10
 

@@ -72,7 +72,7 @@ type listener struct {
 	net.Listener
 	s *Server
 	encryption
-	// refusing is how many rejected connections are being answered, refused how
+	// refusing is the number of rejected connections being answered, refused how
 	// many there have been since the last log line.
 	refusing atomic.Int64
 	refused  int

@@ -61,7 +61,7 @@ func (s *Server) logger(c *gin.Context) *slog.Logger {
 	return s.Log.With(slog.String("requestId", requestID(c)))
 }
 
-// maxLoggedPath is how many bytes of a path are logged.
+// maxLoggedPath is the maximum number of bytes of a path in the log.
 const maxLoggedPath = 1024
 
 // observe logs each request, without the query and without anything in the path

@@ -32,7 +32,7 @@ func (r *Call) operated() bool {
 }
 
 // OnBehalfOf is the header with which the operator acts for a user, whose id it holds:
-// with the rights of that user, whose objects the new ones are. It means nothing in the
+// with the rights of that user, who creates the new objects. It means nothing in the
 // requests of others.
 const OnBehalfOf = "Marquee-User"
 

@@ -99,7 +99,7 @@ func newLimiters(rates RateLimits) (l limiters, err error) {
 	return l, nil
 }
 
-// maxBuckets is how many buckets a limiter keeps. Full ones need not be kept.
+// maxBuckets is the maximum number of buckets a limiter keeps. Full ones need not be kept.
 const maxBuckets = 1 << 16
 
 // limiter limits the rate of each of many keys.
@@ -113,7 +113,7 @@ type limiter struct {
 	buckets map[string]bucket
 }
 
-// bucket is how many objects there were at a time; fewer than none are a debt.
+// bucket has the number of objects at a time; a negative number is a debt.
 type bucket struct {
 	level float64
 	at    time.Duration
@@ -130,10 +130,10 @@ func newLimiter(name string, rate Rate, now func() time.Duration) *limiter {
 	return &limiter{name: name, rate: rate, now: now, buckets: map[string]bucket{}}
 }
 
-// perSecond is how many objects are refilled.
+// perSecond is the number of objects refilled in a second.
 func (l *limiter) perSecond() float64 { return float64(l.rate.Objects) / l.rate.Window.Seconds() }
 
-// level is how many objects a bucket has at a time.
+// level is the number of objects in a bucket at a time.
 func (l *limiter) level(b bucket, now time.Duration) float64 {
 	return min(float64(l.rate.Objects), b.level+(now-b.at).Seconds()*l.perSecond())
 }
@@ -156,7 +156,7 @@ func (l *limiter) admit(key string) (level float64, wait time.Duration) {
 // maxWaitSeconds bounds a wait, which a time.Duration must be able to hold.
 const maxWaitSeconds = 100 * 365 * 24 * 60 * 60
 
-// take takes more objects, or returns some if there are fewer than none of them.
+// take takes objects, or returns some if the number is negative.
 func (l *limiter) take(key string, objects int) (level float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +177,7 @@ func (l *limiter) settle(key string, objects int) {
 	l.buckets[key] = b
 }
 
-// samples is how many buckets are compared to find one to give up.
+// samples is the number of buckets compared to find one to give up.
 const samples = 16
 
 // find returns a key's bucket as it is at present, and makes room for the bucket: of
@@ -215,7 +215,7 @@ type charge struct {
 	limiter *limiter
 	key     string
 	level   float64
-	// taken is how many objects.
+	// taken is the number of objects that were taken.
 	taken int
 }
 

@@ -181,7 +181,7 @@ func (r *Call) Page(page engine.Page) {
 	write(r.c, http.StatusOK, jsonType, page.Body...)
 }
 
-// maxLink is how many bytes a link to the next page can have: proxies refuse responses
+// maxLink is the maximum number of bytes a link to the next page can have: proxies refuse responses
 // whose headers are much larger.
 const maxLink = 2048
 

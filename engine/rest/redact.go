@@ -12,7 +12,7 @@ var tokenInPath = regexp.MustCompile(`(?i:auth_token\s*=)|eyJ[\w-]{8,}\.[\w-]{8,
 
 var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// maxUnescape is how many times a path is unescaped in search of a token.
+// maxUnescape is the maximum number of times a path is unescaped in search of a token.
 const maxUnescape = 4
 
 // withoutToken returns a path that can be logged and sent to clients: it is cut

@@ -42,7 +42,7 @@ type Config struct {
 	// Spool creates the temporary files for bodies and responses that are too large
 	// for memory; nil means files in the default folder.
 	Spool *spool.Spool
-	// Memory is how many bytes all requests may use together; 0 means DefaultMemory.
+	// Memory is the maximum number of bytes that all requests may use together; 0 means DefaultMemory.
 	Memory int64
 	// Deadline is how long a request may take; 0 means DefaultDeadline.
 	Deadline time.Duration
@@ -56,7 +56,7 @@ type Config struct {
 	Notes func() map[string]string
 	// Version is the version of the program, shown by /healthz.
 	Version string
-	// Connections is how many connections may be open, AddressConnections how many
+	// Connections is the maximum number of open connections, AddressConnections how many
 	// of one address; 0 is DefaultConnections and DefaultAddressConnections.
 	Connections, AddressConnections int
 	// TrustedProxies are the addresses, or CIDR ranges, of the proxies whose

@@ -20,7 +20,7 @@ import (
 // connections.beginStream.
 const (
 	maxStreams = 100
-	// maxUnreadOfConnection and maxUnreadOfStream are how many bytes of bodies a
+	// maxUnreadOfConnection and maxUnreadOfStream are the maximum numbers of bytes of bodies a
 	// client may send before they are read.
 	maxUnreadOfConnection, maxUnreadOfStream = 512 << 10, 256 << 10
 	// A client that receives nothing for stalledTime, or does not answer a ping that

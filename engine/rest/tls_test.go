@@ -344,7 +344,7 @@ func TestRapidReset(t *testing.T) {
 	}
 }
 
-// tallied is how many connections and streams are counted.
+// tallied is the number of connections and streams that are counted.
 func (cs *connections) tallied() int {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 
 // Resealing is what Reseal has done so far.
 type Resealing struct {
-	// Records is how many of Total records have been looked at in this pass. Total is
+	// Records is the number of records, of Total, examined in this pass. Total is
 	// how many there were when the pass began.
 	Records, Total int64
-	// Resealed is how many records were encrypted again, in all passes.
+	// Resealed is the number of records that were encrypted again, in all passes.
 	Resealed int64
 }
 
@@ -126,7 +126,7 @@ func (e *Swapper) resealCollection(ctx context.Context, sealer catalog.RotatingS
 	}
 }
 
-// resealStep is how many records are read at once, and at most encrypted again in one
+// resealStep is the maximum number of records read at once and encrypted again in one
 // transaction.
 const resealStep = 100
 

@@ -142,7 +142,7 @@ func (v *revision) inspectAll(ctx context.Context, l *lease) error {
 	return nil
 }
 
-// open decrypts values that are no longer secret. The registry before reads both forms.
+// open decrypts values that are no longer secret. The previous registry reads both forms.
 func (v *revision) open(ctx context.Context, l *lease) error {
 	if len(v.opens) == 0 {
 		return nil

@@ -39,12 +39,12 @@ func New(c *catalog.Catalog, internal []store.Collection) *Swapper {
 }
 
 // Swap prepares the store for a new registry and then serves it. Meanwhile reads and
-// writes go on under the registry before, and a request ends with the registry that it
+// writes go on under the previous registry, and a request ends with the registry that it
 // began with.
 //
 // Stored objects that do not suit the registry are an error of type schema.Problems:
 // they share a value of a property that becomes unique, refer to something else, or
-// hold secrets that would be shown. After such an error the registry before is served
+// hold secrets that would be shown. After such an error the previous registry is served
 // unchanged. New secrets are hidden first and encrypted afterwards; if that fails,
 // Maintain or the next Swap goes on.
 func (e *Swapper) Swap(ctx context.Context, registry *schema.Registry) error {
@@ -54,7 +54,7 @@ func (e *Swapper) Swap(ctx context.Context, registry *schema.Registry) error {
 	if err != nil {
 		return err
 	}
-	// The indexes of the registry before stay until the new one is served.
+	// The indexes of the previous registry stay until the new one is served.
 	both, err := e.withIndexesBefore(collections)
 	if err != nil {
 		return err

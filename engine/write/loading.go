@@ -118,7 +118,7 @@ const (
 	// calls at once that had read without it would fill the memory with what the
 	// database answers.
 	partBytes = 1 << 20
-	// partGrowth is how many times as many objects the next part has at most.
+	// partGrowth is the maximum ratio of the size of the next part to that of the present one.
 	partGrowth = 8
 )
 

@@ -57,7 +57,7 @@ type transaction struct {
 	left      following
 	followUps map[store.Key]*followUp
 	following []string
-	// leftOwned is how many objects the transaction still gives other owners, and
+	// leftOwned is the number of objects that the transaction still gives other owners, and
 	// sight what the caller sees in its snapshot.
 	leftOwned int
 	sight     access.Sight

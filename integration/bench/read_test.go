@@ -134,7 +134,7 @@ func compareLists(b *testing.B, big, small *service) {
 	}
 }
 
-// benchObjects is how many objects the large store has.
+// benchObjects is the number of objects in the large store.
 func benchObjects(b *testing.B) int {
 	text := os.Getenv("MARQUEE_BENCH_OBJECTS")
 	if text == "" {

@@ -103,7 +103,7 @@ type keyboard struct {
 	ctx context.Context
 }
 
-// maxTabs is how many times Tab is pressed for an element.
+// maxTabs is the maximum number of times Tab is pressed for an element.
 const maxTabs = 400
 
 // outlined is whether what has the focus can be seen to have it. Nothing has it at the end of the page.

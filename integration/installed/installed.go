@@ -142,5 +142,5 @@ func Run(ctx context.Context, folder string, env []string, program string, args 
 	return string(out), nil
 }
 
-// maxPrinted is how many bytes of what a program prints an error has, from the end.
+// maxPrinted is the maximum number of bytes of what a program prints an error has, from the end.
 const maxPrinted = 4000

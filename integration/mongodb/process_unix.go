@@ -17,7 +17,7 @@ func setApart(command *exec.Cmd) {
 func pause(process *os.Process) error  { return process.Signal(syscall.SIGSTOP) }
 func resume(process *os.Process) error { return process.Signal(syscall.SIGCONT) }
 
-// free is how many bytes can be written below a folder.
+// free returns the number of bytes that can be written below a folder.
 func free(folder string) uint64 {
 	var stat syscall.Statfs_t
 	if syscall.Statfs(folder, &stat) != nil {

@@ -13,7 +13,7 @@ import (
 // folder makes schemas of types that refer to each other.
 type folder struct{ *rand.Rand }
 
-// types is how many types a folder has.
+// types is the number of types in a folder.
 const types = 4
 
 func typeName(i int) string { return fmt.Sprintf("things%d", i) }

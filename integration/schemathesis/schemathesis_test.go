@@ -195,13 +195,13 @@ func (f *fuzzing) run(t *testing.T, seed uint64) {
 }
 
 const (
-	// fewExamples is how many requests are generated for an operation, unless
+	// fewExamples is the number of requests generated for an operation, unless
 	// MARQUEE_SCHEMATHESIS names a number. An operation that has more from the examples
 	// of its schemas gets no others.
 	fewExamples = 3
-	// maxShown is how many bytes of failures are shown.
+	// maxShown is the maximum number of bytes of failures that are shown.
 	maxShown = 50_000
-	// mostRefused is how many percent of the operations may have refused all requests,
+	// mostRefused is the maximum percentage of the operations that may have refused all requests,
 	// because too few of them were right.
 	mostRefused = 20
 )

@@ -31,7 +31,7 @@ type hindered struct {
 	changes atomic.Pointer[[]error]
 	// forgotten makes all positions invalid that End returned before.
 	forgotten atomic.Bool
-	// lag is how many further Gets of articles find nothing.
+	// lag is the number of further Gets of articles that find nothing.
 	lag atomic.Int64
 }
 

@@ -20,7 +20,7 @@ var errNotReady = errors.New("article: the index is being filled")
 const (
 	// page is the number of changes or articles read at once; each may be large.
 	page = 20
-	// maxPending is how many articles may wait for vectors, because their texts are
+	// maxPending is the maximum number of articles that wait for vectors, because their texts are
 	// in memory until then.
 	maxPending = 1000
 	// patience is how long a search waits until the index is filled.

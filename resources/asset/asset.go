@@ -44,7 +44,7 @@ type Rules struct {
 	counted, turns sync.Map
 }
 
-// uploadsAtOnce is how many received files are inspected and stored at once, which
+// uploadsAtOnce is the maximum number of received files that are inspected and stored at once, which
 // bounds the memory for it.
 const uploadsAtOnce = 4
 

@@ -46,7 +46,7 @@ func (f *facts) properties() map[string]any {
 	return properties
 }
 
-// headBytes is how much of a file determines its kind.
+// headBytes is the size of the beginning of a file that determines its kind.
 const headBytes = 64 << 10
 
 // inspect inspects a file and the name it was sent with. A bundle may unpack to at

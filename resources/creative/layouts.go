@@ -24,7 +24,7 @@ var templateFaults = map[layout.Kind]*message.Definition{
 	layout.UnsafeURL:      catalogue.LayoutURLUnsafe,
 }
 
-// maxSlots is how many slots the html of a layout may have, counting repetitions.
+// maxSlots is the maximum number of slots the html of a layout may have, counting repetitions.
 const maxSlots = 10_000
 
 // inspected is the result of parsing the html of a layout before the transaction.

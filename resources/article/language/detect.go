@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxDetected is how many bytes of a text are used for detection.
+// maxDetected is the maximum number of bytes of a text that are used for detection.
 const maxDetected = 4000
 
 // detectable has the languages that can be detected. If several are equally likely, the
