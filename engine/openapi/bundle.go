@@ -12,6 +12,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 )
 
 // schemaForm is a form in which the schema of a type is served.
@@ -105,35 +106,37 @@ func (b *bundle) written(file string, value any) any {
 	}
 	inner := func(value any) any { return b.written(file, value) }
 	out := object{}
-	for keyword, value := range s {
-		switch keyword {
-		case "$schema", "$id", "$defs", "definitions":
-		case "$ref":
-			out[keyword] = b.ref(file, value.(string), inside, b.written)
-		case "x-frozen":
-			out[keyword] = withCondition(value, inner)
-		case "x-warnings":
-			rules := []any{}
-			for _, rule := range value.([]any) {
-				rules = append(rules, withCondition(rule, inner))
-			}
-			out[keyword] = rules
+	for name, value := range s {
+		switch k := keyword.Named(name); {
+		case slices.Contains([]string{"$schema", "$id", "$defs", "definitions"}, name):
+		case name == "$ref":
+			out[name] = b.ref(file, value.(string), inside, b.written)
+		case k != nil && k.Conditional:
+			out[name] = withConditions(value, inner)
 		default:
-			out[keyword] = schema.Subschemas(keyword, value, inner)
+			out[name] = schema.Subschemas(name, value, inner)
 		}
 	}
 	return out
 }
 
-// withCondition returns a rule whose condition is replaced.
-func withCondition(rule any, replace func(any) any) any {
-	members, ok := rule.(object)
-	if !ok || members["when"] == nil {
-		return rule
+// withConditions returns a rule, or an array of rules, whose conditions are replaced.
+func withConditions(value any, replace func(any) any) any {
+	switch v := value.(type) {
+	case []any:
+		rules := []any{}
+		for _, rule := range v {
+			rules = append(rules, withConditions(rule, replace))
+		}
+		return rules
+	case object:
+		if v["when"] != nil {
+			v = maps.Clone(v)
+			v["when"] = replace(v["when"])
+		}
+		return v
 	}
-	members = maps.Clone(members)
-	members["when"] = replace(members["when"])
-	return members
+	return value
 }
 
 // text returns the document of a root.

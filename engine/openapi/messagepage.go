@@ -11,6 +11,7 @@ import (
 	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 )
 
 // textPolicy is the policy of pages without scripts.
@@ -44,10 +45,7 @@ type messagePage struct {
 func newMessagePage(types *schema.Registry, d *message.Definition) messagePage {
 	p := messagePage{Definition: d, Status: rest.Status(d.Kind), Reason: http.StatusText(rest.Status(d.Kind))}
 	for _, t := range types.Types() {
-		declares := slices.ContainsFunc(declared(t), func(other *message.Definition) bool { return other.Code == d.Code })
-		for _, w := range t.Warnings {
-			declares = declares || w.Message.Code() == d.Code
-		}
+		declares := slices.ContainsFunc(t.Rules, func(rule *keyword.Rule) bool { return rule.Message.Code == d.Code })
 		if _, builtIn := engineMessages.Lookup(d.Code); declares && !builtIn {
 			p.Types = append(p.Types, t)
 		}

@@ -195,11 +195,10 @@ func statusOf(m *message.Definition) string { return strconv.Itoa(rest.Status(m.
 
 // declared are the messages of faults that the schema of a type declares.
 func declared(t *schema.Type) (all []*message.Definition) {
-	if t.Frozen != nil {
-		all = append(all, t.Frozen.Fault)
-	}
-	for _, compare := range t.Compare {
-		all = append(all, compare.Fault)
+	for _, rule := range t.Rules {
+		if rule.Check != nil {
+			all = append(all, rule.Message)
+		}
 	}
 	return all
 }

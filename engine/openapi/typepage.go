@@ -3,7 +3,6 @@ package openapi
 import (
 	"bytes"
 	_ "embed"
-	"encoding/json"
 	"html/template"
 	"maps"
 	"slices"
@@ -18,11 +17,8 @@ import (
 type typePage struct {
 	*schema.Type
 	Properties []property
-	// Sections are those of keywords, in their order.
-	Sections    []template.HTML
-	Comparisons []rule
-	Frozen      *rule
-	Warnings    []rule
+	// Sections are those of keywords, in their order. Later ones follow the conditions.
+	Sections, Later []template.HTML
 	// Conditions are the members of allOf, as they are written.
 	Conditions string
 	ReferredBy []link
@@ -40,13 +36,6 @@ type property struct {
 	Rules  []string
 }
 
-// rule is a rule of a type with its message. When is the condition under which it
-// holds, as it is written; Except lists the properties that it does not concern.
-type rule struct {
-	Text, Code, When string
-	Except           []string
-}
-
 // link is a property of another type.
 type link struct{ Type, Path string }
 
@@ -59,29 +48,14 @@ var typeTemplate = template.Must(template.New("type").Funcs(template.FuncMap{"jo
 func renderType(types *schema.Registry, t *schema.Type) ([]byte, error) {
 	p := newTypePage(types, t)
 	p.walk("", t.Shape, p.meant(definition{typeFile(t), t.Source}), nil)
-	if err := p.sections(); err != nil {
-		return nil, err
-	}
-	for _, c := range t.Compare {
-		p.Comparisons = append(p.Comparisons, rule{Text: strings.Join(c.Left, ".") + " " + c.Op + " " + strings.Join(c.Right, "."), Code: c.Fault.Code})
-	}
-	if frozen, ok := t.Source["x-frozen"].(object); ok && t.Frozen != nil {
-		p.Frozen = &rule{t.Frozen.Fault.Text, t.Frozen.Fault.Code, indented(frozen["when"]), t.Frozen.Except}
-	}
-	written, _ := t.Source["x-warnings"].([]any)
-	for i, w := range t.Warnings {
-		warning := rule{Text: w.Message.Definition().Text, Code: w.Message.Code()}
-		if i < len(written) {
-			members, _ := written[i].(object)
-			members = maps.Clone(members)
-			delete(members, "text")
-			delete(members, "code")
-			warning.When = indented(members)
-		}
-		p.Warnings = append(p.Warnings, warning)
+	for _, rule := range t.Rules {
+		p.entries[rule.Keyword] = append(p.entries[rule.Keyword], rule.Show())
 	}
 	if t.Source["allOf"] != nil {
-		p.Conditions = indented(t.Source["allOf"])
+		p.Conditions = keyword.Indented(t.Source["allOf"])
+	}
+	if err := p.sections(); err != nil {
+		return nil, err
 	}
 	for _, other := range types.Types() {
 		q := newTypePage(types, other)
@@ -161,8 +135,9 @@ func (p *typePage) add(at string, shape, inner *document.Shape, outer, described
 		}
 		p.entries[k] = append(p.entries[k], keyword.Entry{Path: at, Shape: of})
 	}
-	before, after := keywords()
-	for _, k := range before {
+	all := keyword.OfValues()
+	i := slices.IndexFunc(all, func(k *keyword.Keyword) bool { return k.Order > keyword.Standard })
+	for _, k := range all[:i] {
 		note(k)
 	}
 	if inner.Ref == nil {
@@ -173,23 +148,15 @@ func (p *typePage) add(at string, shape, inner *document.Shape, outer, described
 			}
 		}
 	}
-	for _, k := range after {
+	for _, k := range all[i:] {
 		note(k)
 	}
 	p.Properties = append(p.Properties, added)
 }
 
-// keywords returns those that are shown before the keywords of JSON Schema, and those
-// that are shown after them.
-func keywords() (before, after []*keyword.Keyword) {
-	all := keyword.All()
-	i := slices.IndexFunc(all, func(k *keyword.Keyword) bool { return k.Order > keyword.Standard })
-	return all[:i], all[i:]
-}
-
-// sections renders the sections of the keywords that the type has.
+// sections renders the sections of the keywords that the type has, those of values first.
 func (p *typePage) sections() error {
-	for _, k := range keyword.All() {
+	for _, k := range slices.Concat(keyword.OfValues(), keyword.OfTypes()) {
 		if len(p.entries[k]) == 0 || k.Section == "" {
 			continue
 		}
@@ -201,16 +168,11 @@ func (p *typePage) sections() error {
 		if err := section.Execute(&b, p.entries[k]); err != nil {
 			return err
 		}
-		p.Sections = append(p.Sections, template.HTML(b.String()))
+		if html := template.HTML(b.String()); k.Order < keyword.Standard {
+			p.Sections = append(p.Sections, html)
+		} else {
+			p.Later = append(p.Later, html)
+		}
 	}
 	return nil
-}
-
-// indented returns a part of a schema as it can be read.
-func indented(value any) string {
-	var b bytes.Buffer
-	if err := json.Indent(&b, document.Append(nil, value), "", "  "); err != nil {
-		return ""
-	}
-	return b.String()
 }

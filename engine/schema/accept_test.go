@@ -21,6 +21,7 @@ func FuzzAccepts(f *testing.F) {
 	for _, seed := range []string{acceptable, `{}`, `{"name":"","type":"SPONSORSHIP","share":1.5,"labels":[1],"objectives":{}}`, `{"name":null,"order":{"id":"x"}}`} {
 		f.Add([]byte(seed))
 	}
+	conditions := conditionsOf(f, registry)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		object, err := document.DecodeObject(data, document.Limits{Depth: 50})
 		if err != nil {
@@ -30,13 +31,38 @@ func FuzzAccepts(f *testing.F) {
 			if is, want := mustAccept(t, typ.rules.schema, object), typ.rules.schema.Validate(object) == nil; is != want {
 				t.Errorf("%s: %s: %t, the library says %t", typ.Name, data, is, want)
 			}
-			for i, w := range typ.Warnings {
-				if is, want := mustAccept(t, w.when, object), w.when.Validate(object) == nil; is != want {
-					t.Errorf("%s: warning %d: %s: %t, the library says %t", typ.Name, i, data, is, want)
+			for at, when := range conditions[typ.Name] {
+				if is, want := mustAccept(t, when, object), when.Validate(object) == nil; is != want {
+					t.Errorf("%s: %s: %s: %t, the library says %t", typ.Name, at, data, is, want)
 				}
 			}
 		}
 	})
+}
+
+// conditionsOf compiles the conditions of the rules of built-in types.
+func conditionsOf(f *testing.F, registry *Registry) map[string]map[string]*jsonschema.Schema {
+	compiler := newCompiler()
+	add := func(name string, content map[string]any) {
+		prepared, _ := forValidation(content).(map[string]any)
+		if err := addResource(compiler, baseURL+name, prepared); err != nil {
+			f.Fatal(err)
+		}
+	}
+	for name, content := range registry.Shared() {
+		add(name, content)
+	}
+	for _, t := range registry.Types() {
+		add(t.File, t.Source)
+	}
+	all := map[string]map[string]*jsonschema.Schema{}
+	for _, t := range registry.Types() {
+		all[t.Name] = map[string]*jsonschema.Schema{}
+		for _, at := range conditions(&file{content: t.Source}) {
+			all[t.Name][at] = compiler.MustCompile(baseURL + t.File + "#" + at)
+		}
+	}
+	return all
 }
 
 func BenchmarkAccepts(b *testing.B) {

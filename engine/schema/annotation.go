@@ -13,7 +13,10 @@ var positions = map[keyword.Position]string{
 }
 
 // isAnnotation reports whether a keyword determines how the engine treats a value.
-func isAnnotation(name string, value any) bool { return value != false && keyword.Named(name) != nil }
+func isAnnotation(name string, value any) bool {
+	k := keyword.Named(name)
+	return k != nil && !k.OfType() && value != false
+}
 
 // annotations checks that each annotation is in a position where it has an
 // effect, and that those of one value do not conflict.
@@ -62,7 +65,7 @@ func (c *typeLint) topLevel(shape *document.Shape) bool {
 
 // annotated checks the annotations of one value, which is a member with a name or an item.
 func (c *typeLint) annotated(shape *document.Shape, as keyword.Position, name string) {
-	for _, k := range keyword.All() {
+	for _, k := range keyword.OfValues() {
 		if !k.Has(shape) {
 			continue
 		}
@@ -98,7 +101,7 @@ func (s *shapes) at(shape *document.Shape, keyword, below, text, cure string) Pr
 // conflicts returns the annotations of a value that cannot be combined.
 func (s *shapes) conflicts(shape *document.Shape) Problems {
 	var list Problems
-	for _, k := range keyword.All() {
+	for _, k := range keyword.OfValues() {
 		if k.Conflict != nil && k.Has(shape) {
 			if text, cure := k.Conflict(shape); text != "" {
 				list = append(list, s.at(shape, k.Name, "", text, cure))

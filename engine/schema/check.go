@@ -1,37 +1,76 @@
 package schema
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"marquee/engine/message"
 	"marquee/engine/schema/keyword"
 )
 
-// check is a keyword that changes of a property are checked for.
-type check struct {
-	keyword *keyword.Keyword
-	of      keyword.Guarded
-}
+// check judges a change by one rule, or by one keyword of a property.
+type check func(context.Context, *keyword.Change) ([]message.Message, error)
 
-// guard finds the properties that changes are checked for.
+// guard lists what changes of objects are checked for.
 func (t *Type) guard() {
 	for _, k := range keyword.All() {
-		if k.Check == nil {
-			continue
+		for _, rule := range t.Rules {
+			if rule.Keyword == k && rule.Check != nil {
+				t.checks = append(t.checks, rule.Check)
+			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.Shape.Properties)) {
-			if shape := t.Shape.Properties[name]; k.Has(shape) {
-				t.checks = append(t.checks, check{k, keyword.Guarded{Name: name, Shape: shape}})
+			p := keyword.Guarded{Name: name, Shape: t.Shape.Properties[name]}
+			if k.Check != nil && k.Has(p.Shape) {
+				t.checks = append(t.checks, func(_ context.Context, c *keyword.Change) ([]message.Message, error) { return k.Check(p, c), nil })
 			}
 		}
 	}
 }
 
-// Check returns the faults of a change by the keywords of the type.
-func (t *Type) Check(c *keyword.Change) (faults []message.Message) {
+// Check returns the faults of a change by the keywords of the type. The error is that of
+// the context.
+func (t *Type) Check(ctx context.Context, c *keyword.Change) (faults []message.Message, err error) {
 	for _, check := range t.checks {
-		faults = append(faults, check.keyword.Check(check.of, c)...)
+		found, err := check(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		faults = append(faults, found...)
 	}
-	return faults
+	return faults, nil
+}
+
+// Warnings returns the warnings that an object in a state is stored with. The error is
+// that of the context.
+func (t *Type) Warnings(ctx context.Context, object map[string]any, state string) (warnings []message.Message, err error) {
+	for _, rule := range t.Rules {
+		if rule.Warns == nil {
+			continue
+		}
+		warns, err := rule.Warns(ctx, object, state)
+		if err != nil {
+			return nil, err
+		}
+		if warns {
+			warnings = append(warnings, rule.Warning)
+		}
+	}
+	return warnings, nil
+}
+
+// meets reports whether an object in a state meets a condition. If that takes too long to
+// evaluate, the error is of kind Invalid.
+func meets(ctx context.Context, when *jsonschema.Schema, object map[string]any, state string) (bool, error) {
+	object["objectState"] = state
+	is, err := accepts(ctx, when, object)
+	delete(object, "objectState")
+	if errors.Is(err, errTooComplex) {
+		err = message.ObjectTooComplex.Error(message.Params{"field": "", "limit": maxLibrarySteps})
+	}
+	return is, err
 }

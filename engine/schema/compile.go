@@ -2,10 +2,10 @@ package schema
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -94,11 +94,9 @@ func (c *typeCompiler) compile(f *file) *Type {
 	}
 	t.Indexes = indexes(r["index"], at.references)
 	t.prepare()
-	t.guard()
 	t.rules.schema = c.schema(f, "")
-	c.frozen(t, f)
-	c.compare(t, f)
-	c.warnings(t, f)
+	c.compileRules(t, f)
+	t.guard()
 	return t
 }
 
@@ -139,66 +137,29 @@ func (c *typeCompiler) declare(f *file, pointer string, messageType, code, text 
 	return def
 }
 
-func (c *typeCompiler) frozen(t *Type, f *file) {
-	rule, ok := f.content["x-frozen"].(map[string]any)
-	if !ok {
-		return
+// compileRules compiles the rules of a type.
+func (c *typeCompiler) compileRules(t *Type, f *file) {
+	for _, k := range keyword.OfTypes() {
+		if k.Rule == nil {
+			continue
+		}
+		k.Each(f.content, func(at string, members map[string]any) {
+			rule := k.Rule(keyword.Source{
+				Members: members,
+				Declare: func(messageType, code, text string) *message.Definition {
+					return c.declare(f, at, messageType, code, text)
+				},
+				Condition: func(below string) keyword.Condition {
+					when := c.schema(f, at+below)
+					return func(ctx context.Context, object map[string]any, state string) (bool, error) {
+						return meets(ctx, when, object, state)
+					}
+				},
+			})
+			rule.Keyword, rule.At = k, at
+			t.Rules = append(t.Rules, rule)
+		})
 	}
-	frozen := &Frozen{Fault: message.PropertyFrozen, Except: keyword.Strings(rule["except"]), when: c.schema(f, "/x-frozen/when")}
-	if code, ok := rule["code"].(string); ok {
-		text, _ := rule["text"].(string)
-		if text == "" {
-			text = message.PropertyFrozen.Text
-		}
-		frozen.Fault = c.declare(f, "/x-frozen", message.TypeValidation, code, text)
-	}
-	t.Frozen = frozen
-}
-
-func (c *typeCompiler) compare(t *Type, f *file) {
-	rules, _ := f.content["x-compare"].([]any)
-	for i := range rules {
-		rule, _ := rules[i].(map[string]any)
-		compare := Compare{Relation: relation(rule), Fault: message.ValueOrder}
-		if code, ok := rule["code"].(string); ok {
-			text, _ := rule["text"].(string)
-			if text == "" {
-				text = message.ValueOrder.Text
-			}
-			compare.Fault = c.declare(f, "/x-compare/"+strconv.Itoa(i), message.TypeValidation, code, text)
-		}
-		t.Compare = append(t.Compare, compare)
-	}
-}
-
-func (c *typeCompiler) warnings(t *Type, f *file) {
-	rules, _ := f.content["x-warnings"].([]any)
-	for i := range rules {
-		rule, _ := rules[i].(map[string]any)
-		at := "/x-warnings/" + strconv.Itoa(i)
-		code, _ := rule["code"].(string)
-		text, _ := rule["text"].(string)
-		params := message.Params{}
-		if field, ok := rule["field"].(string); ok {
-			params["field"] = field
-		}
-		warning := Warning{
-			Message: c.declare(f, at, message.TypeWarning, code, text).With(params),
-			when:    c.schema(f, at+"/when"),
-		}
-		relations, _ := rule["unless"].([]any)
-		for _, entry := range relations {
-			members, _ := entry.(map[string]any)
-			warning.unless = append(warning.unless, relation(members))
-		}
-		t.Warnings = append(t.Warnings, warning)
-	}
-}
-
-func relation(members map[string]any) Relation {
-	r := Relation{Left: keyword.Strings(members["left"]), Right: keyword.Strings(members["right"])}
-	r.Op, _ = members["op"].(string)
-	return r
 }
 
 // indexes returns the declared indexes and one for each reference, in a stable

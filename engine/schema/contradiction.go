@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/keyword"
 )
 
 // bounds are pairs of keywords of which the first must not exceed the second. If
@@ -29,18 +30,18 @@ func (l *loader) checkContradictions() {
 	known := allKeywords()
 	for _, f := range l.inOrder() {
 		walkFile(f, func(at string, schema map[string]any) {
-			for keyword := range schema {
-				if meant := misspelt(keyword, known); meant != "" {
-					place := at + "/" + document.EscapeToken(keyword)
+			for name := range schema {
+				if meant := misspelt(name, known); meant != "" {
+					place := at + "/" + document.EscapeToken(name)
 					l.drop(f, place)
-					l.report(f, place, keyword+" is not a keyword and would have no effect", "write "+meant)
+					l.report(f, place, name+" is not a keyword and would have no effect", "write "+meant)
 				}
 			}
 			if values, ok := schema["enum"].([]any); ok && len(values) == 0 {
 				l.report(f, at+"/enum", "an empty enum allows no value", "list the values, or remove it")
 			}
 			for _, b := range bounds {
-				if order, known := compareValues(schema[b.lower], schema[b.upper]); known && (order > 0 || b.strict && order == 0) {
+				if order, known := keyword.CompareValues(schema[b.lower], schema[b.upper]); known && (order > 0 || b.strict && order == 0) {
 					l.report(f, at+"/"+b.lower, fmt.Sprintf("%s %v and %s %v allow no value", b.lower, schema[b.lower], b.upper, schema[b.upper]),
 						"correct one of them")
 				}

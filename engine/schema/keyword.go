@@ -17,7 +17,6 @@ var keywords = []string{
 	"maxProperties", "minProperties", "required", "dependentRequired", "dependencies",
 	"title", "description", "deprecated", "examples",
 	"format", "contentEncoding", "contentMediaType", "$recursiveRef", "$recursiveAnchor", "additionalItems",
-	"x-resource", "x-frozen", "x-compare", "x-warnings",
 }
 
 // allKeywords returns keywords, applicators and the keywords of the vocabulary.

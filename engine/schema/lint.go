@@ -227,64 +227,12 @@ func (c *typeLint) permission() {
 }
 
 func (c *typeLint) rules() {
-	if c.t.Frozen != nil {
-		for i, name := range c.t.Frozen.Except {
-			if c.t.Shape.Properties[name] == nil && !CommonField(name) && !c.uncertain(name) {
-				c.problem(fmt.Sprintf("/x-frozen/except/%d", i), "there is no property "+name, "name a property of the schema")
-			}
+	of := c.as(c.t)
+	for _, rule := range c.t.Rules {
+		if rule.Lint != nil {
+			rule.Lint(of, func(below, text, cure string) { c.problem(rule.At+below, text, cure) })
 		}
 	}
-	for i, rule := range c.t.Compare {
-		c.relation(fmt.Sprintf("/x-compare/%d", i), "x-compare", rule.Relation)
-	}
-	for i, warning := range c.t.Warnings {
-		for k, r := range warning.unless {
-			c.relation(fmt.Sprintf("/x-warnings/%d/unless/%d", i, k), "unless", r)
-		}
-	}
-}
-
-// relation checks that two sides can be computed and compared.
-func (c *typeLint) relation(at, rule string, r Relation) {
-	left, right := c.side(at+"/left", rule, r.Left), c.side(at+"/right", rule, r.Right)
-	if left != "" && right != "" && left != right {
-		c.problem(at, "a "+left+" and a "+right+" cannot be compared", "name properties of one kind")
-	}
-}
-
-// side returns the kind of a side of a relation, or "" after a problem.
-func (c *typeLint) side(at, rule string, names []string) string {
-	kind := ""
-	for _, name := range names {
-		if c.uncertain(name) {
-			return ""
-		}
-		member := c.t.Shape.Properties[name]
-		wrong := ""
-		switch {
-		case CommonField(name) && member == nil:
-			wrong = name + " is a common field"
-		case member == nil && strings.Contains(name, "."):
-			wrong = name + " is not a top-level property"
-		case member == nil:
-			wrong = "there is no property " + name
-		case member.Secret, member.WriteOnly, member.Derived:
-			wrong = name + " is not stored in plain text"
-		case member.Is("number"), member.Is("integer"):
-			kind = "number"
-		case member.Is("string") && member.Ref == nil && len(names) == 1:
-			kind = "text"
-		case len(names) > 1:
-			wrong = name + " is not a number, and only numbers can be multiplied"
-		default:
-			wrong = name + " is neither a number nor a string"
-		}
-		if wrong != "" {
-			c.problem(at, wrong, rule+" supports top-level properties that are numbers or strings")
-			return ""
-		}
-	}
-	return kind
 }
 
 // as returns a type as keywords see it.

@@ -11,6 +11,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/schema/keyword"
 	"marquee/schemas"
 )
 
@@ -113,12 +114,8 @@ func use(t *testing.T, loaded *Type, body []byte) {
 			t.Fatalf("%v has no field", fault)
 		}
 	}
-	if loaded.Frozen != nil {
-		loaded.Frozen.Matches(t.Context(), merged)
-	}
-	for _, warning := range loaded.Warnings {
-		warning.Matches(t.Context(), merged)
-	}
+	loaded.Check(t.Context(), &keyword.Change{Before: merged, After: merged, State: "INACTIVE"})
+	loaded.Warnings(t.Context(), merged, "ACTIVE")
 	for name := range merged {
 		if _, err := loaded.Field("where", name); err == nil && !loaded.Shows(name) {
 			t.Fatalf("%q can be queried but is not shown", name)

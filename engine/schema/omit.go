@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/keyword"
 )
 
 // omissions are the faulty parts that were removed from files to find further
@@ -185,8 +186,9 @@ func (o omissions) covers(f *file, pointer string) bool {
 // inRule reports whether a location is in a keyword of a type that contains no
 // schema.
 func inRule(pointer string) bool {
-	keyword, _ := cutToken(pointer)
-	return slices.Contains([]string{"x-resource", "x-frozen", "x-compare", "x-warnings"}, keyword)
+	name, _ := cutToken(pointer)
+	k := keyword.Named(name)
+	return k != nil && k.OfType()
 }
 
 // uncertain reports whether a keyword that describes a value was removed.

@@ -201,7 +201,7 @@ func (s *shapes) types(shape *document.Shape, schema map[string]any) {
 
 // annotate sets what the keywords of a schema mean for the value itself.
 func annotate(shape *document.Shape, schema map[string]any) {
-	for _, k := range keyword.All() {
+	for _, k := range keyword.OfValues() {
 		if value, there := schema[k.Name]; there {
 			k.Read(shape, value)
 		}
@@ -229,7 +229,7 @@ func adopt(shape, other *document.Shape) {
 	}
 	shape.Time = shape.Time || other.Time
 	shape.Formatted = shape.Formatted || other.Formatted
-	for _, k := range keyword.All() {
+	for _, k := range keyword.OfValues() {
 		k.Adopt(shape, other)
 	}
 }

@@ -5,18 +5,14 @@
 package schema
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v5"
-
 	"marquee/engine/document"
-	"marquee/engine/message"
 	"marquee/engine/query"
+	"marquee/engine/schema/keyword"
 )
 
 // Type is a compiled resource type. It is immutable.
@@ -50,9 +46,8 @@ type Type struct {
 	Team  []string
 	Shape *document.Shape
 
-	Frozen   *Frozen
-	Compare  []Compare
-	Warnings []Warning
+	// Rules are those of the keywords of types.
+	Rules []*keyword.Rule
 
 	// File is the file of the type, Source its content.
 	File   string
@@ -72,53 +67,6 @@ type Type struct {
 // Index is an index on a property, ordered by another one; "" is createTime.
 // Properties are dotted paths.
 type Index struct{ Property, Order string }
-
-// Frozen is an x-frozen rule.
-type Frozen struct {
-	Fault  *message.Definition
-	Except []string
-	when   *jsonschema.Schema
-}
-
-// Compare is an x-compare rule.
-type Compare struct {
-	Relation
-	Fault *message.Definition
-}
-
-// Warning is an x-warnings rule.
-type Warning struct {
-	Message message.Message
-	when    *jsonschema.Schema
-	unless  []Relation
-}
-
-// Matches reports whether a stored object is frozen. The error is that of the
-// context.
-func (f *Frozen) Matches(ctx context.Context, object map[string]any) (bool, error) {
-	return meets(ctx, f.when, object)
-}
-
-// meets reports whether an object meets a condition. If that takes too long to
-// evaluate, the error is of kind Invalid.
-func meets(ctx context.Context, when *jsonschema.Schema, object map[string]any) (bool, error) {
-	is, err := accepts(ctx, when, object)
-	if errors.Is(err, errTooComplex) {
-		err = message.ObjectTooComplex.Error(message.Params{"field": "", "limit": maxLibrarySteps})
-	}
-	return is, err
-}
-
-// Matches reports whether the warning applies to an object. The error is that of
-// the context.
-func (w *Warning) Matches(ctx context.Context, object map[string]any) (bool, error) {
-	fails := func(r Relation) bool {
-		holds, _ := r.Holds(object)
-		return !holds
-	}
-	is, err := meets(ctx, w.when, object)
-	return is && (len(w.unless) == 0 || slices.ContainsFunc(w.unless, fails)), err
-}
 
 // ObjectMethods returns the methods of a single object: PATCH besides PUT.
 func (t *Type) ObjectMethods() []string {

@@ -1,10 +1,10 @@
 package schema
 
 import (
-	"strconv"
 	"strings"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/keyword"
 )
 
 // walkFile calls visit for each schema of a file, including the conditions of its
@@ -17,14 +17,11 @@ func walkFile(f *file, visit func(at string, schema map[string]any)) {
 }
 
 // conditions returns the pointers to the schemas in rules.
-func conditions(f *file) []string {
-	var list []string
-	if _, ok := f.content["x-frozen"].(map[string]any); ok {
-		list = append(list, "/x-frozen/when")
-	}
-	rules, _ := f.content["x-warnings"].([]any)
-	for i := range rules {
-		list = append(list, "/x-warnings/"+strconv.Itoa(i)+"/when")
+func conditions(f *file) (list []string) {
+	for _, k := range keyword.OfTypes() {
+		if k.Conditional {
+			k.Each(f.content, func(at string, _ map[string]any) { list = append(list, at+"/when") })
+		}
 	}
 	return list
 }

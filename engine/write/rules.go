@@ -7,9 +7,7 @@ import (
 	"strings"
 
 	"marquee/engine/catalog"
-	"marquee/engine/document"
 	"marquee/engine/message"
-	"marquee/engine/schema"
 	"marquee/engine/schema/keyword"
 	"marquee/engine/store"
 )
@@ -17,62 +15,18 @@ import (
 // checkRules checks the rules of the schema vocabulary. The error is that of the
 // context.
 func (c *Change) checkRules(ctx context.Context) error {
-	unreadable := c.unreadable()
-	if c.Before != nil {
-		if err := c.checkFrozen(ctx); err != nil {
-			return err
-		}
-	}
-	for _, fault := range c.Type.Check(&keyword.Change{Before: c.Before, After: c.After, Parent: c.Type.Parent}) {
-		c.refuse(fault)
-	}
-	for _, rule := range c.Type.Compare {
-		if !slices.ContainsFunc(slices.Concat(rule.Left, rule.Right), func(name string) bool { return slices.Contains(unreadable, any("/"+name)) }) {
-			c.checkCompare(rule)
-		}
-	}
-	return nil
-}
-
-// unreadable returns the places of values that cannot be compared, because they are
-// not of the type or in the format of their property.
-func (c *Change) unreadable() (places []any) {
+	change := &keyword.Change{Before: c.Before, After: c.After, StateBefore: c.StateBefore, State: c.State, Parent: c.Type.Parent}
 	for _, fault := range c.faults {
 		if d := fault.Definition(); d == message.ValueType || d == message.ValueFormat {
-			places = append(places, fault.Params()["field"])
+			field, _ := fault.Param("field").(string)
+			change.Unreadable = append(change.Unreadable, field)
 		}
 	}
-	return places
-}
-
-func (c *Change) checkFrozen(ctx context.Context) (err error) {
-	frozen, is := c.Type.Frozen, false
-	if frozen != nil {
-		inState(c.Before, c.StateBefore, func() { is, err = frozen.Matches(ctx, c.Before) })
+	faults, err := c.Type.Check(ctx, change)
+	for _, fault := range faults {
+		c.refuse(fault)
 	}
-	if !is {
-		return err
-	}
-	changes := document.Diff(c.Before, c.After)
-	if c.State != c.StateBefore {
-		changes = append(changes, document.FieldChange{Field: "objectState"})
-	}
-	for _, change := range changes {
-		if !slices.Contains(frozen.Except, change.Field) {
-			c.faults = append(c.faults, c.Fault(frozen.Fault, "/"+change.Field, nil))
-		}
-	}
-	return nil
-}
-
-// relations are the texts of comparison operators in messages.
-var relations = map[string]string{"<": "less than", "<=": "at most", ">": "greater than", ">=": "at least"}
-
-func (c *Change) checkCompare(rule schema.Compare) {
-	if holds, known := rule.Holds(c.After); holds || !known {
-		return
-	}
-	c.faults = append(c.faults, c.Fault(rule.Fault, "/"+rule.Left[0], message.Params{"relation": relations[rule.Op], "other": "/" + rule.Right[0]}))
+	return err
 }
 
 // claimDiff is the change of an object's claims.

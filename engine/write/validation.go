@@ -138,29 +138,17 @@ func (c *Change) findable() map[string]any {
 }
 
 func warningsOf(ctx context.Context, c *Change) ([]byte, error) {
-	if len(c.Type.Warnings)+len(c.warned) == 0 {
-		return nil, nil
+	earned, err := c.Type.Warnings(ctx, c.After, c.State)
+	if err != nil || len(earned)+len(c.warned) == 0 {
+		return nil, err
 	}
 	warnings, more := slices.Clone(c.warned), c.unlisted
-	var err error
-	inState(c.After, c.State, func() {
-		for i := range c.Type.Warnings {
-			var earned bool
-			rule := &c.Type.Warnings[i]
-			if earned, err = rule.Matches(ctx, c.After); err != nil {
-				return
-			}
-			switch {
-			case !earned:
-			case len(warnings) == history.MaxWarnings:
-				more++
-			default:
-				warnings = append(warnings, history.Encode(rule.Message))
-			}
+	for _, warning := range earned {
+		if len(warnings) == history.MaxWarnings {
+			more++
+			continue
 		}
-	})
-	if err != nil {
-		return nil, err
+		warnings = append(warnings, history.Encode(warning))
 	}
 	if more > 0 {
 		warnings = append(warnings, history.Encode(history.Unlisted(more)))
@@ -176,13 +164,6 @@ func warningsOf(ctx context.Context, c *Change) ([]byte, error) {
 		text = append(text, warning...)
 	}
 	return append(text, ']'), nil
-}
-
-// inState calls do while the document has its objectState, as conditions see it.
-func inState(object map[string]any, state string, do func()) {
-	object["objectState"] = state
-	do()
-	delete(object, "objectState")
 }
 
 // usualBytes is the initial capacity of an encoded document, besides what is stored.

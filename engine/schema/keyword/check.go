@@ -1,6 +1,8 @@
 package keyword
 
 import (
+	"slices"
+
 	"marquee/engine/document"
 	"marquee/engine/message"
 )
@@ -51,6 +53,11 @@ type Value struct {
 type Change struct {
 	// Before is the stored object, nil if there is none, and After the new one.
 	Before, After map[string]any
+	// StateBefore and State are the values of objectState.
+	StateBefore, State string
+	// Unreadable are the pointers to new values that cannot be compared, because they are
+	// not of the type or in the format of their property.
+	Unreadable []string
 	// Parent is the property whose object's path the object's path is below, or "".
 	Parent string
 }
@@ -67,6 +74,9 @@ func (c *Change) of(name string) (from, to any, changed bool) {
 	to = c.After[name]
 	return from, to, was && !document.Equal(from, to)
 }
+
+// isUnreadable reports whether the new value of a property cannot be compared.
+func (c *Change) isUnreadable(name string) bool { return slices.Contains(c.Unreadable, "/"+name) }
 
 // fault is a fault of the value at a pointer.
 func fault(d *message.Definition, field string, params message.Params) []message.Message {

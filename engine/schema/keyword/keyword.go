@@ -38,8 +38,14 @@ type Keyword struct {
 	// keyword, and Definitions are the members of $defs that they refer to: JSON texts.
 	Meta, Beside, Definitions string
 
-	// On are the positions of values that can have the keyword. Cure is the advice for
-	// others.
+	// Rule compiles a rule of a type. Conditional reports whether rules have a schema
+	// when that only tests objects. Both are for keywords of types, what follows is for
+	// those of values.
+	Rule        func(Source) *Rule
+	Conditional bool
+
+	// On are the positions of values that can have the keyword, none for a keyword of
+	// types. Cure is the advice for others.
 	On   Position
 	Cure string
 	// Flag returns the field of a shape that a boolean keyword sets. It takes the place
@@ -64,7 +70,8 @@ type Keyword struct {
 
 	// Note returns what the page of a type says of a value with the keyword.
 	Note func(*document.Shape) []string
-	// Section is the section of the page about all values with the keyword, an HTML
+	// Section is the section of the page about all values with the keyword or about the
+	// rules of the type, an HTML
 	// template whose data are a []Entry.
 	Section string
 	// Table is the sentence of the field tables about values with the keyword.
@@ -76,26 +83,38 @@ type Entry struct {
 	// Path is the place of the value.
 	Path  string
 	Shape *document.Shape
+	// Code and Text are those of the message of a rule, When is the condition under which
+	// it holds, as it is written, and Except lists the properties that it does not concern.
+	Code, Text, When string
+	Except           []string
 }
 
 // Standard is the order of the keywords of JSON Schema that have no file here.
 const Standard = 100
 
 var (
-	all    []*Keyword
-	byName = map[string]*Keyword{}
+	all, values, types []*Keyword
+	byName             = map[string]*Keyword{}
 )
 
 // Declare adds a keyword to the list.
 func Declare(k Keyword) *Keyword {
 	switch {
+	case k.OfType():
 	case k.Flag != nil:
 		k.ofFlag()
 	case k.Has == nil:
 		k.ofShape()
 	}
-	all, byName[k.Name] = append(all, &k), &k
-	slices.SortFunc(all, func(a, b *Keyword) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Name, b.Name)) })
+	add := func(list []*Keyword) []*Keyword {
+		i, _ := slices.BinarySearchFunc(list, &k, func(a, b *Keyword) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Name, b.Name)) })
+		return slices.Insert(list, i, &k)
+	}
+	if all, byName[k.Name] = add(all), &k; k.OfType() {
+		types = add(types)
+	} else {
+		values = add(values)
+	}
 	return &k
 }
 
@@ -141,6 +160,15 @@ func set(shape *document.Shape, name string, value any) {
 
 // All returns the keywords in their order.
 func All() []*Keyword { return all }
+
+// OfValues returns the keywords of values.
+func OfValues() []*Keyword { return values }
+
+// OfTypes returns the keywords of types.
+func OfTypes() []*Keyword { return types }
+
+// OfType reports whether a keyword is one of types, which is at the root of a file.
+func (k *Keyword) OfType() bool { return k.On == 0 }
 
 // Named returns the keyword with a name, or nil.
 func Named(name string) *Keyword { return byName[name] }

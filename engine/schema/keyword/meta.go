@@ -16,9 +16,13 @@ var base []byte
 func Vocabulary() map[string]any {
 	whole := decode("base.json", base)
 	definitions := whole["$defs"].(map[string]any)
-	ofValue := definitions["schema"].(map[string]any)
+	ofType, ofValue := whole["properties"].(map[string]any), definitions["schema"].(map[string]any)
 	for _, k := range all {
-		if k.Meta != "" {
+		switch {
+		case k.Meta == "": // that of JSON Schema
+		case k.OfType():
+			ofType[k.Name] = decode(k.Name, []byte(k.Meta))
+		default:
 			ofValue["properties"].(map[string]any)[k.Name] = decode(k.Name, []byte(k.Meta))
 		}
 		if k.Beside != "" {

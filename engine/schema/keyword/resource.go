@@ -1,0 +1,136 @@
+package keyword
+
+// x-resource makes a schema a type. The loader compiles it itself.
+var _ = Declare(Keyword{
+	Name: "x-resource",
+	Meta: `{"$ref": "#/$defs/resource"}`,
+	Definitions: `{"resource": {
+		"description": "Makes the schema a resource type of the service.",
+		"type": "object",
+		"required": ["path"],
+		"additionalProperties": false,
+		"properties": {
+			"path": {
+				"type": "string",
+				"pattern": "^[a-z0-9]+$",
+				"maxLength": 64,
+				"description": "The name of the type: /api/v1/<path>."
+			},
+			"scope": {
+				"enum": ["network", "global"],
+				"default": "network",
+				"description": "Whether objects belong to a network, and context is needed, or to the whole service."
+			},
+			"id": {
+				"enum": ["generated", "required"],
+				"default": "generated",
+				"description": "Whether a missing id is made or refused."
+			},
+			"idProperty": {
+				"type": "string",
+				"minLength": 1,
+				"not": {
+					"enum": [
+						"id", "objectState", "createTime", "createUser", "updateTime", "updateUser", "network",
+						"validationWarnings", "url"
+					]
+				},
+				"description": "A property that is another name of id. Not to be declared in properties."
+			},
+			"methods": {
+				"type": "array",
+				"items": {"enum": ["GET", "HEAD", "POST", "PUT"]},
+				"minItems": 1,
+				"uniqueItems": true,
+				"default": ["GET", "HEAD", "POST", "PUT"],
+				"description": "The methods that the type supports. PATCH of an object is supported where PUT is."
+			},
+			"permission": {
+				"type": "string",
+				"description": "The permission that a role must hold to write objects of the type: one of those that the schema of roles lists. Without it, the default permission of the application is required."
+			},
+			"label": {
+				"type": "string",
+				"minLength": 1,
+				"default": "name",
+				"description": "The property that is shown as name in references."
+			},
+			"search": {
+				"type": "array",
+				"items": {"type": "string", "minLength": 1},
+				"uniqueItems": true,
+				"description": "The properties whose words the parameter q finds."
+			},
+			"sort": {
+				"type": "array",
+				"items": {"type": "string", "minLength": 1},
+				"uniqueItems": true,
+				"description": "The properties that lists can be ordered by, besides the common fields."
+			},
+			"index": {
+				"type": "array",
+				"uniqueItems": true,
+				"items": {
+					"anyOf": [
+						{"type": "string", "minLength": 1},
+						{
+							"type": "array",
+							"items": {"type": "string", "minLength": 1},
+							"minItems": 2,
+							"maxItems": 2,
+							"uniqueItems": true
+						}
+					]
+				},
+				"description": "Properties with an index; two names are an index that filters by the first and orders by the second. Every x-ref has one anyway.",
+				"examples": [["name", ["order", "name"]]]
+			},
+			"unique": {
+				"type": "array",
+				"items": {"type": "string", "minLength": 1},
+				"uniqueItems": true,
+				"description": "Properties whose value is unique in the network; in the service, for a global type."
+			},
+			"uniqueForm": {
+				"type": "object",
+				"additionalProperties": {"enum": ["UsernameCaseMapped"]},
+				"description": "The form in which values of a unique property are compared, too: the profile UsernameCaseMapped of RFC 8265. A value is kept as it was written. One that is changed must conform, and be unique in its form; those that were stored before stay as they are.",
+				"examples": [{"username": "UsernameCaseMapped"}]
+			},
+			"team": {
+				"description": "The path to the team that an object belongs to, or to the object that teams refer to and that it belongs to; of several paths, the first that is set counts. A path ends at a reference to teams, or to a type that teams refer to; id is the object itself. Without it, all see the objects.",
+				"anyOf": [
+					{"type": "string", "pattern": "^[^.\\s]+(\\.[^.\\s]+)*$"},
+					{
+						"type": "array",
+						"items": {"type": "string", "pattern": "^[^.\\s]+(\\.[^.\\s]+)*$"},
+						"minItems": 1,
+						"uniqueItems": true
+					}
+				],
+				"examples": ["team", ["team", "parent.team"]]
+			},
+			"group": {
+				"type": "string",
+				"minLength": 1,
+				"maxLength": 64,
+				"description": "A heading for documentation."
+			},
+			"page": {
+				"type": "boolean",
+				"default": true,
+				"description": "false: list answers carry only results and totalCount."
+			},
+			"paths": {
+				"type": "array",
+				"items": { "type": "string", "pattern": "^[a-z0-9]{1,64}$" },
+				"description": "Fixed paths below the type: no object can have one of them as its id."
+			},
+			"parent": {
+				"type": "string",
+				"minLength": 1,
+				"description": "A reference, x-immutable and required, whose id precedes that of the object in its path: /api/v1/<path>/<parent>/<id>."
+			}
+		}
+	}}`,
+})

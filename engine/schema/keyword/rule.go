@@ -1,0 +1,78 @@
+package keyword
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"marquee/engine/document"
+	"marquee/engine/message"
+)
+
+// Source is a rule as it is written.
+type Source struct {
+	Members map[string]any
+	// Condition compiles the schema at a pointer below the rule.
+	Condition func(below string) Condition
+	// Declare adds a message to the catalogue.
+	Declare func(messageType, code, text string) *message.Definition
+}
+
+// Condition reports whether an object in a state meets a schema. The error is that of the
+// context.
+type Condition func(ctx context.Context, object map[string]any, state string) (bool, error)
+
+// fault returns the message that a rule declares, or another one if it declares none.
+func (s Source) fault(otherwise *message.Definition) *message.Definition {
+	code, ok := s.Members["code"].(string)
+	if !ok {
+		return otherwise
+	}
+	text, _ := s.Members["text"].(string)
+	return s.Declare(message.TypeValidation, code, cmp.Or(text, otherwise.Text))
+}
+
+// Rule is a compiled rule of a type. It has Check or Warns.
+type Rule struct {
+	// Keyword is that of the rule, and At its pointer in the file. Both are set by the
+	// loader.
+	Keyword *Keyword
+	At      string
+	// Message is that of its faults or of its warning.
+	Message *message.Definition
+	// Check returns the faults of a change.
+	Check func(context.Context, *Change) ([]message.Message, error)
+	// Warns reports whether an object is stored with the Warning.
+	Warns   Condition
+	Warning message.Message
+	// Lint checks the rule against its type. A problem is at a pointer below the rule.
+	Lint func(t *Type, problem func(below, text, cure string))
+	// Show returns what the section of the keyword says of the rule.
+	Show func() Entry
+}
+
+// Each calls visit for each rule in the content of a file, with its pointer. The value of
+// a keyword is one rule, or an array of them.
+func (k *Keyword) Each(content map[string]any, visit func(at string, rule map[string]any)) {
+	switch v := content[k.Name].(type) {
+	case map[string]any:
+		visit("/"+k.Name, v)
+	case []any:
+		for i, item := range v {
+			if rule, ok := item.(map[string]any); ok {
+				visit("/"+k.Name+"/"+strconv.Itoa(i), rule)
+			}
+		}
+	}
+}
+
+// Indented returns a part of a schema as it can be read.
+func Indented(value any) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, document.Append(nil, value), "", "  "); err != nil {
+		return ""
+	}
+	return b.String()
+}
