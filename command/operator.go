@@ -21,6 +21,7 @@ import (
 	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/engine/store/sqlite"
+	"marquee/engine/walk"
 )
 
 // operator sends requests to the API as the operator: to the server that has the
@@ -75,10 +76,8 @@ func (f *storeFlags) reach(ctx context.Context, open func() error) (*operator, e
 		if time.Since(began) > operatorPatience {
 			return nil, fmt.Errorf("another process has the store open and does not listen at %s: wait until it ends, or stop it", operatorSocket(database))
 		}
-		select {
-		case <-ctx.Done():
+		if !walk.Sleep(ctx, operatorInterval) {
 			return nil, interruptedBy(ctx, ctx.Err())
-		case <-time.After(operatorInterval):
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"marquee/engine/catalog"
 	"marquee/engine/store"
+	"marquee/engine/walk"
 )
 
 // The servers of one store take turns in changing indexings: what one fills in,
@@ -89,10 +90,8 @@ func (l *lease) acquire(ctx context.Context) error {
 			seen, since = revision, time.Now()
 		}
 		looked = time.Now()
-		select {
-		case <-ctx.Done():
+		if !walk.Sleep(ctx, leasePoll) {
 			return &store.Error{Code: store.CodeDeadline, Text: "another server is still indexing objects for its schemas", Cause: ctx.Err()}
-		case <-time.After(leasePoll):
 		}
 	}
 }

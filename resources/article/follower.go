@@ -11,6 +11,7 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/store"
+	"marquee/engine/walk"
 	"marquee/resources/article/index"
 )
 
@@ -88,21 +89,9 @@ func (f *follower) run(ctx context.Context) {
 			wait = min(2*wait, longest)
 		}
 		failed = err != nil
-		if !pause(ctx, wait) {
+		if !walk.Sleep(ctx, wait) {
 			return
 		}
-	}
-}
-
-// pause waits, and returns false if the context ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
@@ -270,7 +259,7 @@ func (f *follower) articles(ctx context.Context, versions map[store.Key]int64) (
 		if err != nil || late == 0 || time.Since(begun) > lag {
 			return all, err
 		}
-		if !pause(ctx, wait) {
+		if !walk.Sleep(ctx, wait) {
 			return nil, ctx.Err()
 		}
 	}
