@@ -11,6 +11,10 @@ func fault(kind Kind, code, text string) *Definition { return builtIn.Fault(kind
 
 func invalid(code, text string) *Definition { return builtIn.Invalid(code, text) }
 
+// Refusal defines a message of the engine with which objects are refused, for a keyword of
+// schemas. It is called while packages are initialised.
+func Refusal(code, text string) *Definition { return invalid(code, text) }
+
 // Requests that cannot be read.
 var (
 	BodySyntax         = fault(Malformed, "error.body.syntax", "This is not valid JSON: see line {{line}}, column {{column}}.")
@@ -109,9 +113,7 @@ var (
 	ReferenceMismatch        = invalid("error.reference.mismatch", "{{field}} must refer to {{type}} whose {{property}} is {{expected}}.")
 	PropertyRequired         = invalid("error.property.required", "{{field}} is required.")
 	PropertyUnknown          = invalid("error.property.unknown", "{{field}} is not a property of {{type}}.")
-	PropertyImmutable        = invalid("error.property.immutable", "{{field}} cannot change once it is set.")
 	PropertyForbidden        = invalid("error.property.forbidden", "{{field}} cannot be set here.")
-	PropertyFrozen           = invalid("error.property.frozen", "{{field}} cannot change while the object is in its current state.")
 	TransitionForbidden      = invalid("error.transition.forbidden", "{{field}} cannot change from {{from}} to {{to}}.")
 	ValueNotUnique           = invalid("error.value.not.unique", "Another object has the same {{field}}.")
 	ValueForm                = invalid("error.value.form", "{{field}} must consist of letters, digits and ASCII punctuation, without spaces ({{form}}).")

@@ -17,13 +17,11 @@ import (
 type typePage struct {
 	*schema.Type
 	Properties []property
-	// Sections are those of keywords, in their order. Later ones follow the conditions.
-	Sections, Later []template.HTML
+	// Entries are the values and rules with a keyword, by its name.
+	Entries map[string][]keyword.Entry
 	// Conditions are the members of allOf, as they are written.
 	Conditions string
 	ReferredBy []link
-	// entries are the values with a keyword.
-	entries map[*keyword.Keyword][]keyword.Entry
 	// files are the schemas that a $ref can refer to.
 	files map[string]map[string]any
 }
@@ -42,20 +40,15 @@ type link struct{ Type, Path string }
 //go:embed page/type.html
 var typeTemplateText string
 
-var typeTemplate = template.Must(template.New("type").Funcs(template.FuncMap{"join": strings.Join}).Parse(typeTemplateText))
-
 // renderType returns the page of a type.
 func renderType(types *schema.Registry, t *schema.Type) ([]byte, error) {
 	p := newTypePage(types, t)
 	p.walk("", t.Shape, p.meant(definition{typeFile(t), t.Source}), nil)
 	for _, rule := range t.Rules {
-		p.entries[rule.Keyword] = append(p.entries[rule.Keyword], rule.Show())
+		p.Entries[rule.Keyword.Name] = append(p.Entries[rule.Keyword.Name], rule.Show())
 	}
 	if t.Source["allOf"] != nil {
 		p.Conditions = keyword.Indented(t.Source["allOf"])
-	}
-	if err := p.sections(); err != nil {
-		return nil, err
 	}
 	for _, other := range types.Types() {
 		q := newTypePage(types, other)
@@ -66,8 +59,14 @@ func renderType(types *schema.Registry, t *schema.Type) ([]byte, error) {
 			}
 		}
 	}
+	page, err := template.New("type").Funcs(template.FuncMap{"join": strings.Join}).Parse(typeTemplateText +
+		sections("sections", func(k *keyword.Keyword) bool { return k.Order < keyword.Standard }) +
+		sections("later", func(k *keyword.Keyword) bool { return k.Order > keyword.Standard }))
+	if err != nil {
+		return nil, err
+	}
 	var b bytes.Buffer
-	err := typeTemplate.Execute(&b, p)
+	err = page.Execute(&b, p)
 	return b.Bytes(), err
 }
 
@@ -77,7 +76,7 @@ const maxPageDepth = 8
 func newTypePage(types *schema.Registry, t *schema.Type) typePage {
 	files := maps.Clone(types.Shared())
 	files[typeFile(t)] = t.Source
-	return typePage{Type: t, files: files, entries: map[*keyword.Keyword][]keyword.Entry{}}
+	return typePage{Type: t, files: files, Entries: map[string][]keyword.Entry{}}
 }
 
 // walk adds the properties below a place, which the definitions describe.
@@ -133,7 +132,7 @@ func (p *typePage) add(at string, shape, inner *document.Shape, outer, described
 		if k.Note != nil {
 			added.Rules = append(added.Rules, k.Note(of)...)
 		}
-		p.entries[k] = append(p.entries[k], keyword.Entry{Path: at, Shape: of})
+		p.Entries[k.Name] = append(p.Entries[k.Name], keyword.Entry{Path: at, Shape: of})
 	}
 	all := keyword.OfValues()
 	i := slices.IndexFunc(all, func(k *keyword.Keyword) bool { return k.Order > keyword.Standard })
@@ -154,25 +153,14 @@ func (p *typePage) add(at string, shape, inner *document.Shape, outer, described
 	p.Properties = append(p.Properties, added)
 }
 
-// sections renders the sections of the keywords that the type has, those of values first.
-func (p *typePage) sections() error {
+// sections is the template of the sections of keywords before or after those of JSON
+// Schema, those of values first.
+func sections(name string, shown func(*keyword.Keyword) bool) string {
+	text := `{{define "` + name + `"}}`
 	for _, k := range slices.Concat(keyword.OfValues(), keyword.OfTypes()) {
-		if len(p.entries[k]) == 0 || k.Section == "" {
-			continue
-		}
-		section, err := template.New(k.Name).Parse(k.Section)
-		if err != nil {
-			return err
-		}
-		var b strings.Builder
-		if err := section.Execute(&b, p.entries[k]); err != nil {
-			return err
-		}
-		if html := template.HTML(b.String()); k.Order < keyword.Standard {
-			p.Sections = append(p.Sections, html)
-		} else {
-			p.Later = append(p.Later, html)
+		if shown(k) {
+			text += `{{with index .Entries "` + k.Name + `"}}` + k.Section + "\n{{end}}"
 		}
 	}
-	return nil
+	return text + "{{end}}"
 }

@@ -1,6 +1,6 @@
 // Package schema loads and checks folders of JSON Schemas
 // (docs/reference/schema-vocabulary.md), and compiles each file to an immutable
-// resource type. It imports document, message and query, and neither stores nor
+// resource type. It imports document, keyword, message and query, and neither stores nor
 // HTTP. Begin reading with Type, then Load and compile.
 package schema
 

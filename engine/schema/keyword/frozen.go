@@ -9,6 +9,8 @@ import (
 	"marquee/engine/message"
 )
 
+var propertyFrozen = message.Refusal("error.property.frozen", "{{field}} cannot change while the object is in its current state.")
+
 var _ = Declare(Keyword{
 	Name: "x-frozen", Order: 35,
 	Meta: `{"$ref": "#/$defs/frozen"}`,
@@ -43,7 +45,7 @@ var _ = Declare(Keyword{
 	}}`,
 	Conditional: true,
 	Rule: func(s Source) *Rule {
-		when, except, frozen := s.Condition("/when"), Strings(s.Members["except"]), s.fault(message.PropertyFrozen)
+		when, except, frozen := s.Condition("/when"), Strings(s.Members["except"]), s.fault(propertyFrozen)
 		return &Rule{
 			Message: frozen,
 			Check: func(ctx context.Context, c *Change) (faults []message.Message, err error) {

@@ -2,6 +2,8 @@ package keyword
 
 import "marquee/engine/message"
 
+var immutable = message.Refusal("error.property.immutable", "{{field}} cannot change once it is set.")
+
 // Immutable is x-immutable: a property that is set keeps its value.
 var Immutable = Declare(Keyword{
 	Name: "x-immutable", Order: 40,
@@ -12,11 +14,11 @@ var Immutable = Declare(Keyword{
 		case changed && p.Name == c.Parent:
 			return fault(message.IDTaken, "/id", message.Params{"property": p.Name})
 		case changed:
-			return fault(message.PropertyImmutable, "/"+p.Name, nil)
+			return fault(immutable, "/"+p.Name, nil)
 		}
 		return nil
 	},
-	Faults: []*message.Definition{message.PropertyImmutable},
+	Faults: []*message.Definition{immutable},
 	Note:   says("cannot change once set"),
 	Table:  "Cannot change once set.",
 })

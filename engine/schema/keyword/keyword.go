@@ -71,8 +71,7 @@ type Keyword struct {
 	// Note returns what the page of a type says of a value with the keyword.
 	Note func(*document.Shape) []string
 	// Section is the section of the page about all values with the keyword or about the
-	// rules of the type, an HTML
-	// template whose data are a []Entry.
+	// rules of the type, an HTML template whose data are a []Entry.
 	Section string
 	// Table is the sentence of the field tables about values with the keyword.
 	Table string
