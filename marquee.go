@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"marquee/auth"
+	"marquee/auth/rights"
 	"marquee/auth/seal"
 	"marquee/engine"
 	"marquee/engine/catalog"
@@ -98,7 +99,7 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	app := &o.Application
-	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: auth.Access{}, Sealer: sealer, Now: o.Now,
+	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: rights.Access{}, Sealer: sealer, Now: o.Now,
 		Hooks: app.hooks(s.auth.Hooks()), Lookups: app.Lookups, Internal: slices.Concat(auth.Collections(), app.collections())}, o.Types)
 	if err != nil {
 		return err

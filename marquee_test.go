@@ -101,7 +101,7 @@ func TestOwnStore(t *testing.T) {
 		if note, err := s.Read(t.Context(), "ward", "notes", "n"); err != nil || note["text"] != "First" {
 			t.Errorf("the note is %v (%v)", note, err)
 		}
-		tokens, err := s.Auth().Password(t.Context(), "", "kari", "correct horse battery", "ward")
+		tokens, err := s.Auth().Sessions.SignIn(t.Context(), "", "kari", "correct horse battery", "ward")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestHooksOfUsers(t *testing.T) {
 	if _, err := s.Write(t.Context(), "", "users", map[string]any{"id": "k", "username": "kari", "password": "correct horse battery"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Auth().Password(t.Context(), "", "kari", "correct horse battery", ""); err != nil {
+	if _, err := s.Auth().Sessions.SignIn(t.Context(), "", "kari", "correct horse battery", ""); err != nil {
 		t.Errorf("the password is not set: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"marquee/auth"
 	"marquee/auth/password"
+	"marquee/auth/rights"
 	"marquee/engine"
 	"marquee/engine/rest"
 	"marquee/engine/schema"
@@ -52,10 +53,10 @@ type Options struct {
 	// SignIns limits failed sign-ins.
 	SignIns password.Limits
 	// MaxSessions is the maximum number of sessions of a user, beyond which the oldest ends
-	// when a new one begins; 0 means auth.DefaultMaxSessions.
+	// when a new one begins; 0 means session.DefaultMax.
 	MaxSessions int
 	// Networks bounds in how many networks a user has roles.
-	Networks auth.NetworkLimits
+	Networks rights.NetworkLimits
 
 	// Log receives what an operator should see; nil discards it.
 	Log *slog.Logger

@@ -162,7 +162,7 @@ func (s *Server) Run(ctx context.Context, every time.Duration, log *slog.Logger)
 	var work sync.WaitGroup
 	work.Go(func() { s.maintain(ctx, every, log) })
 	work.Go(func() { s.engine.FollowUp(ctx, log) })
-	work.Go(func() { s.auth.RecordUses(ctx, log) })
+	work.Go(func() { s.auth.Tokens.Uses.Record(ctx, log) })
 	s.reviewer.Run(ctx, s.engine, every, log)
 	work.Wait()
 }

@@ -2,10 +2,21 @@ package auth
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 
+	"marquee/auth/signing"
 	"marquee/engine/rest"
 )
+
+const (
+	tokenPath      = "/api/authenticate"
+	revocationPath = tokenPath + "/revoke"
+	keySetPath     = "/.well-known/jwks.json"
+)
+
+// tokenScope is the only OAuth 2.0 scope that a token request may name.
+const tokenScope = "ng_api"
 
 // metadata describes the token endpoint (RFC 8414). Without Config.PublicURL, its URLs are those
 // of the request: the document requires absolute ones, and nobody but the client itself
@@ -35,6 +46,21 @@ func (s *Service) metadata(r *rest.Call) error {
 		return err
 	}
 	r.Header().Set("Cache-Control", "no-store")
+	r.Send(http.StatusOK, rest.CharsetJSON, body)
+	return nil
+}
+
+// keySet answers with the public keys, as a JSON Web Key Set (RFC 7517).
+func (s *Service) keySet(r *rest.Call) error {
+	keys, err := s.Keys.Published(r.Context())
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]any{"keys": keys})
+	if err != nil {
+		return err
+	}
+	r.Header().Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(signing.CacheAge.Seconds())))
 	r.Send(http.StatusOK, rest.CharsetJSON, body)
 	return nil
 }

@@ -5,21 +5,11 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"marquee/auth/rights"
 	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/engine/store"
 )
-
-// operatorRoutes returns the routes that only the operator has: what the commands of
-// the program need besides the API.
-func (s *Service) operatorRoutes() []rest.Route {
-	return []rest.Route{
-		{Path: "/operator/user", Methods: []string{http.MethodGet}, Operator: true, Serve: s.userNamed},
-		{Path: "/operator/keys", Methods: []string{http.MethodGet}, Operator: true, Serve: s.listKeys},
-		{Path: "/operator/keys/rotate", Methods: []string{http.MethodPost}, Operator: true, Serve: s.changeKeys(s.Keys.Rotate, "the signing keys were rotated")},
-		{Path: "/operator/keys/replace", Methods: []string{http.MethodPost}, Operator: true, Serve: s.changeKeys(s.Keys.Replace, "the signing keys were replaced; all access tokens are invalid")},
-	}
-}
 
 // userNamed answers with the id of the user who can sign in with the username.
 func (s *Service) userNamed(r *rest.Call) error {
@@ -28,8 +18,8 @@ func (s *Service) userNamed(r *rest.Call) error {
 	}
 	username, _ := r.Parameter("username")
 	id := ""
-	err := s.store.Read(store.Latest(r.Context()), func(sn store.Snapshot) (err error) {
-		id, err = findUsername(r.Context(), sn, username)
+	err := s.config.Store.Read(store.Latest(r.Context()), func(sn store.Snapshot) (err error) {
+		id, err = rights.UserNamed(r.Context(), sn, username)
 		return err
 	})
 	if err != nil {

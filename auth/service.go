@@ -7,12 +7,16 @@ package auth
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
+	"marquee/auth/apitoken"
 	"marquee/auth/password"
+	"marquee/auth/rights"
+	"marquee/auth/session"
 	"marquee/auth/signing"
 	"marquee/engine"
-	"marquee/engine/message"
 	"marquee/engine/store"
 )
 
@@ -43,10 +47,10 @@ type Config struct {
 	// SignIns limits failed sign-ins.
 	SignIns password.Limits
 	// MaxSessions is the maximum number of sessions of a user, beyond which the oldest ends
-	// when a new one begins; 0 means DefaultMaxSessions.
+	// when a new one begins; 0 means session.DefaultMax.
 	MaxSessions int
 	// Networks bounds in how many networks a user has roles.
-	Networks NetworkLimits
+	Networks rights.NetworkLimits
 	// PublicURL is the URL of the service in its metadata, without a slash at its end; ""
 	// means that of the request.
 	PublicURL string
@@ -54,21 +58,22 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Service signs users in, and finds the callers of access tokens.
+// Service signs users in, and finds the callers of access tokens and API tokens.
 type Service struct {
-	// Keys sign the access tokens.
-	Keys *signing.Keys
+	// Sessions signs users in, and Keys signs their access tokens.
+	Sessions *session.Service
+	Keys     *signing.Keys
+	// Tokens are the API tokens.
+	Tokens *apitoken.Tokens
 
-	config    Config
-	store     store.Store
-	attempts  *password.Attempts
-	callers   *callers
-	sessions  *sessions
-	apiTokens kept[string, *apiToken]
-	uses      uses
-	now       func() time.Time
-	// secret is what refresh tokens are derived with.
-	secret []byte
+	config  Config
+	callers *rights.Callers
+	rules   rights.Rules
+}
+
+// Collections returns the collections that the store must have for this package.
+func Collections() []store.Collection {
+	return slices.Concat(password.Collections(), signing.Collections(), session.Collections(), apitoken.Collections())
 }
 
 // New returns a Service, and creates the signing keys if the store has none.
@@ -79,63 +84,49 @@ func New(ctx context.Context, c Config) (*Service, error) {
 	if err := c.Passwords.Check(); err != nil {
 		return nil, err
 	}
-	s := &Service{config: c, store: c.Store, callers: newCallers(c.Store), sessions: newSessions(c.Store), now: c.Now,
-		attempts: password.NewAttempts(c.Store, c.SignIns, c.Now)}
-	s.apiTokens.store, s.apiTokens.collections = c.Store, []string{tokenType, tokenCollection, "users", "roles", "teams", "networks"}
-	s.apiTokens.entries.Most = maxKept
-	s.apiTokens.entries.Weigh = func(e entry[*apiToken]) int { return weightOf(e.value.caller) }
-	s.uses.init()
-	var err error
-	s.Keys, err = signing.Open(ctx, signing.Config{Store: c.Store, Sealer: c.Sealer, Access: c.Lifetimes.Access, Rotation: c.Lifetimes.Key, Now: c.Now})
+	keys, err := signing.Open(ctx, signing.Config{Store: c.Store, Sealer: c.Sealer, Access: c.Lifetimes.Access, Rotation: c.Lifetimes.Key, Now: c.Now})
 	if err != nil {
 		return nil, err
 	}
-	return s, openSecret(ctx, c.Store, c.Sealer, s)
+	callers, attempts := rights.NewCallers(c.Store), password.NewAttempts(c.Store, c.SignIns, c.Now)
+	sessions, err := session.Open(ctx, session.Config{Store: c.Store, Sealer: c.Sealer, Callers: callers, Keys: keys, Attempts: attempts,
+		Access: c.Lifetimes.Access, Refresh: c.Lifetimes.Refresh, Reuse: c.Lifetimes.Reuse, Max: c.MaxSessions, Now: c.Now})
+	return &Service{Sessions: sessions, Keys: keys, Tokens: apitoken.New(c.Store, c.Now), config: c, callers: callers,
+		rules: rights.Rules{Store: c.Store, Passwords: c.Passwords, Attempts: attempts, Networks: c.Networks}}, err
+}
+
+// Hooks returns the rules of users, roles, tokens, teams and networks.
+func (s *Service) Hooks() map[string]engine.Hooks {
+	hooks := s.rules.Hooks()
+	maps.Copy(hooks, apitoken.Hooks())
+	return hooks
 }
 
 // Caller returns the caller of an access token, or of an API token. An error is
 // of kind Unauthenticated, or comes from the store.
 func (s *Service) Caller(ctx context.Context, token string) (*engine.Caller, error) {
-	if isAPIToken(token) {
-		return s.apiCaller(ctx, token)
+	if apitoken.Is(token) {
+		return s.Tokens.Caller(ctx, token)
 	}
-	c, err := s.Keys.Verify(ctx, token)
-	if err != nil {
-		return nil, err
-	}
-	m, err := s.callers.find(ctx, c.User)
-	if err != nil {
-		return nil, store.Translate(err)
-	}
-	if m == nil || m.credential != c.Credential {
-		return nil, message.TokenInvalid.Error(nil)
-	}
-	session, err := s.sessions.find(ctx, c.User, c.Session)
-	if err != nil {
-		return nil, store.Translate(err)
-	}
-	if session.ended || session.epoch != c.Epoch {
-		return nil, message.TokenInvalid.Error(nil)
-	}
-	return m.caller, nil
+	return s.Sessions.Caller(ctx, token)
 }
 
 // Member returns a user with the user's rights, or nil if there is no ACTIVE user with
 // the id.
 func (s *Service) Member(ctx context.Context, user string) (*engine.Caller, error) {
-	m, err := s.callers.find(ctx, user)
+	m, err := s.callers.Find(ctx, user)
 	if err != nil || m == nil {
 		return nil, store.Translate(err)
 	}
-	return m.caller, nil
+	return m.Caller, nil
 }
 
 // Maintain rotates the signing keys when their time has come, drops what has expired,
-// and stores the uses of API tokens that RecordUses could not
-// store. Every server of a store may call it.
+// and stores the uses of API tokens that Uses.Record could not store. Every server of a
+// store may call it.
 func (s *Service) Maintain(ctx context.Context) error {
 	if err := s.Keys.Maintain(ctx); err != nil {
 		return err
 	}
-	return errors.Join(s.Sweep(ctx), s.storeUses(ctx))
+	return errors.Join(s.Sessions.Sweep(ctx), s.Tokens.Sweep(ctx), s.Tokens.Uses.Store(ctx))
 }

@@ -16,6 +16,7 @@ import (
 	"marquee"
 	"marquee/auth"
 	"marquee/auth/password"
+	"marquee/auth/rights"
 	"marquee/engine/folder"
 	"marquee/engine/rest"
 	"marquee/engine/spool"
@@ -198,7 +199,7 @@ func (c *serveCommand) options(log *slog.Logger) marquee.Options {
 		Interval:           c.ClockInterval,
 		SignIns:            password.Limits{Name: c.MaxFailedSignIns, Address: c.MaxFailedFromAddress, Window: c.FailedSignInWindow},
 		MaxSessions:        c.MaxSessions,
-		Networks:           auth.NetworkLimits{Created: c.MaxCreatedNetworks, Granted: c.MaxGrantedNetworks},
+		Networks:           rights.NetworkLimits{Created: c.MaxCreatedNetworks, Granted: c.MaxGrantedNetworks},
 		RequestTimeout:     c.RequestTimeout,
 		Spool:              c.spool(log),
 		Version:            programVersion(c.program.Version),

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"marquee/auth"
+	"marquee/auth/rights"
 	"marquee/engine"
 )
 
@@ -127,7 +127,7 @@ func testRacingAdministrators(t *testing.T, fresh newStore) {
 				user["password"] = "a password to test with"
 			}
 			batch = append(batch, c.operation("users", user), c.operation("roles", map[string]any{
-				"id": name, "name": name, "scope": "NETWORK", "objectState": "ACTIVE", "permissions": []any{auth.ManageSystem}}))
+				"id": name, "name": name, "scope": "NETWORK", "objectState": "ACTIVE", "permissions": []any{rights.ManageSystem}}))
 		}
 		if _, err := c.s.engine.Write(t.Context(), &engine.Caller{System: true}, engine.Batch{Network: network, Operations: batch}); err != nil {
 			t.Fatal(err)

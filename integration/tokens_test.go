@@ -133,7 +133,7 @@ func testChangesHoldAtOnce(t *testing.T, fresh newStore) {
 		sees(http.StatusUnauthorized)
 		kari, _ = s.session("kari")
 		sees(http.StatusOK)
-		if err := s.marquee.Auth().EndSessions(t.Context(), "kari"); err != nil {
+		if err := s.marquee.Auth().Sessions.EndAll(t.Context(), "kari"); err != nil {
 			t.Fatal(err)
 		}
 		sees(http.StatusUnauthorized)
@@ -163,7 +163,7 @@ func TestServersEndSessions(t *testing.T) {
 		}
 		kari, refresh = there.session("kari")
 		there.must(kari, http.MethodGet, self, "", http.StatusOK)
-		if err := here.marquee.Auth().EndSessions(t.Context(), "kari"); err != nil {
+		if err := here.marquee.Auth().Sessions.EndAll(t.Context(), "kari"); err != nil {
 			t.Fatal(err)
 		}
 		there.within(kari, http.MethodGet, self, "", http.StatusUnauthorized)
@@ -451,7 +451,7 @@ func TestCallersNeedNoCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := s.Auth().Password(t.Context(), "192.0.2.1", "admin", adminPassword, "")
+	tokens, err := s.Auth().Sessions.SignIn(t.Context(), "192.0.2.1", "admin", adminPassword, "")
 	if err != nil {
 		t.Fatal(err)
 	}

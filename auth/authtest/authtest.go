@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"marquee/auth"
+	"marquee/auth/rights"
 	"marquee/auth/seal"
 	"marquee/engine"
 	"marquee/engine/schema"
@@ -47,11 +48,11 @@ func New(t testing.TB, changes ...func(*auth.Config)) (*engine.Engine, *auth.Ser
 	must(err)
 	registry, err := schema.Load(schema.Source{FS: base.FS})
 	must(err)
-	e, err := engine.New(ctx, engine.Config{Store: s, Access: auth.Access{}, Sealer: sealer, Hooks: service.Hooks(), Internal: auth.Collections()}, registry)
+	e, err := engine.New(ctx, engine.Config{Store: s, Access: rights.Access{}, Sealer: sealer, Hooks: service.Hooks(), Internal: auth.Collections()}, registry)
 	must(err)
 	for _, network := range []string{"east", "west"} {
 		operations := []engine.Operation{Operation(t, e, "networks", map[string]any{"id": network, "name": network})}
-		for role, permissions := range map[string][]any{"all": {schema.DefaultPermission, auth.ManageSystem}, "boss": {auth.ManageSystem}, "reader": {}} {
+		for role, permissions := range map[string][]any{"all": {schema.DefaultPermission, rights.ManageSystem}, "boss": {rights.ManageSystem}, "reader": {}} {
 			operations = append(operations,
 				Operation(t, e, "roles", map[string]any{"id": role, "name": role, "scope": "NETWORK", "permissions": permissions}),
 				Operation(t, e, "users", map[string]any{"id": role + " " + network, "username": role + "-" + network, "password": Password,

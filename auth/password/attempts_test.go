@@ -32,7 +32,7 @@ func limited(t *testing.T, changes ...func(*auth.Config)) (*engine.Engine, *auth
 
 func tried(t *testing.T, s *auth.Service, address, name, text string) error {
 	t.Helper()
-	_, err := s.Password(t.Context(), address, name, text, "")
+	_, err := s.Sessions.SignIn(t.Context(), address, name, text, "")
 	return err
 }
 

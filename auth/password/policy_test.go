@@ -42,7 +42,7 @@ func TestPolicyOfASetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := service.Password(t.Context(), "192.0.2.1", "reader-east", short, ""); err != nil {
+	if _, err := service.Sessions.SignIn(t.Context(), "192.0.2.1", "reader-east", short, ""); err != nil {
 		t.Error(err)
 	}
 	for length, ok := range map[int]bool{0: true, 7: false, 8: true, 64: true, 65: false, -1: false} {
@@ -92,13 +92,13 @@ func TestHashesAreRaised(t *testing.T) {
 		t.Fatal(err)
 	}
 	weak, before := stored()
-	if _, err := service.Password(t.Context(), "192.0.2.1", "reader-east", "wrong password", ""); !message.InvalidGrant.Is(err) {
+	if _, err := service.Sessions.SignIn(t.Context(), "192.0.2.1", "reader-east", "wrong password", ""); !message.InvalidGrant.Is(err) {
 		t.Fatal(err)
 	}
 	if hash, _ := stored(); hash != weak {
 		t.Error("a wrong password raises the hash")
 	}
-	tokens, err := service.Password(t.Context(), "192.0.2.1", "reader-east", text, "")
+	tokens, err := service.Sessions.SignIn(t.Context(), "192.0.2.1", "reader-east", text, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestHashesAreRaised(t *testing.T) {
 	if _, err := service.Caller(t.Context(), tokens.AccessToken); err != nil {
 		t.Error(err)
 	}
-	if _, err := service.Password(t.Context(), "192.0.2.1", "reader-east", text, ""); err != nil {
+	if _, err := service.Sessions.SignIn(t.Context(), "192.0.2.1", "reader-east", text, ""); err != nil {
 		t.Error(err)
 	}
 	if again, _ := stored(); again != strong {

@@ -59,7 +59,7 @@ func TestSignInTakesTheSameTime(t *testing.T) {
 	for name, text := range map[string]string{"all-east": "the wrong word 4", "nobody": "the right word 4", "all east": "the right word 4",
 		"\x00": "the right word 4", "": "", "reader-east": "the right word 4", "reader-EAST": "the wrong word 4"} {
 		before := password.Hashes()
-		if _, err := service.Password(t.Context(), "192.0.2.1", name, text, ""); !message.InvalidGrant.Is(err) || password.Hashes()-before != 1 {
+		if _, err := service.Sessions.SignIn(t.Context(), "192.0.2.1", name, text, ""); !message.InvalidGrant.Is(err) || password.Hashes()-before != 1 {
 			t.Errorf("%q: %d, %v", name, password.Hashes()-before, err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestLongPasswordsAreSet(t *testing.T) {
 	if _, err := e.Write(t.Context(), &engine.Caller{System: true}, engine.Batch{Operations: []engine.Operation{authtest.Operation(t, e, "users", object)}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := service.Password(t.Context(), "192.0.2.1", "reader-east", long, ""); err != nil {
+	if _, err := service.Sessions.SignIn(t.Context(), "192.0.2.1", "reader-east", long, ""); err != nil {
 		t.Error(err)
 	}
 }

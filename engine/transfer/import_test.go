@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"marquee/auth"
+	"marquee/auth/rights"
 	"marquee/engine"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -37,7 +37,7 @@ func newEngine(t *testing.T) *engine.Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	e, err := engine.New(t.Context(), engine.Config{Store: s, Access: auth.Access{}}, registry)
+	e, err := engine.New(t.Context(), engine.Config{Store: s, Access: rights.Access{}}, registry)
 	if err != nil {
 		t.Fatal(err)
 	}

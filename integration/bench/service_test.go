@@ -20,6 +20,7 @@ import (
 
 	"marquee"
 	"marquee/auth"
+	"marquee/auth/rights"
 	"marquee/auth/seal"
 	"marquee/engine"
 	"marquee/engine/document"
@@ -98,14 +99,14 @@ func (s *service) bootstrap(tb testing.TB) {
 	}
 	_, err := s.engine.Write(ctx, &engine.Caller{System: true, User: "admin"}, engine.Batch{Network: network, Operations: []engine.Operation{
 		op("networks", map[string]any{"id": network, "name": network}),
-		op("roles", map[string]any{"id": "admin", "name": "Administrator", "scope": "NETWORK", "permissions": []any{resources.ManageBusiness, "MANAGE_LAYOUTS", auth.ManageSystem}}),
+		op("roles", map[string]any{"id": "admin", "name": "Administrator", "scope": "NETWORK", "permissions": []any{resources.ManageBusiness, "MANAGE_LAYOUTS", rights.ManageSystem}}),
 		op("users", map[string]any{"id": "admin", "username": "admin", "password": "a password to test with", "userRoles": map[string]any{
 			"rolesByNetwork": []any{map[string]any{"network": network, "roles": []any{map[string]any{"role": "admin"}}}}}}),
 	}})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tokens, err := s.auth.Password(ctx, "", "admin", "a password to test with", network)
+	tokens, err := s.auth.Sessions.SignIn(ctx, "", "admin", "a password to test with", network)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func (s *service) teams(tb testing.TB) map[string]string {
 	s.write(tb, "teams", list)
 	s.write(tb, "orders", orders)
 	for _, name := range []string{"one", "thirty"} {
-		answer, err := s.auth.Password(context.Background(), "", name, "a password to test with", network)
+		answer, err := s.auth.Sessions.SignIn(context.Background(), "", name, "a password to test with", network)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"marquee/auth"
+	"marquee/auth/rights"
 	"marquee/engine"
 	"marquee/engine/query"
 	"marquee/engine/rest"
@@ -107,7 +108,7 @@ type fixture struct {
 
 // narrow restricts the visible articles, if a condition is set.
 type narrow struct {
-	auth.Access
+	rights.Access
 	articles query.Expr
 }
 

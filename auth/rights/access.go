@@ -1,0 +1,195 @@
+package rights
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"marquee/engine"
+	"marquee/engine/message"
+	"marquee/engine/query"
+	"marquee/engine/schema"
+)
+
+// ManageSystem is the permission to manage networks, users, roles and teams, which
+// every application has.
+const ManageSystem = "MANAGE_SYSTEM"
+
+// Access implements engine.Access by the roles of callers.
+type Access struct{}
+
+// Visible implements engine.Access. A caller whose roles have the scope TEAM sees the
+// objects of the caller's teams, those that belong to what these teams or the roles
+// name, those that belong to no team, and all objects of types without teams.
+func (Access) Visible(caller *engine.Caller, t *schema.Type, network string) query.Expr {
+	switch {
+	case caller.System:
+		return query.All
+	case t.Name == "networks":
+		visible := networksOf(caller, func(engine.Grant) bool { return true })
+		for _, dormant := range slices.Sorted(maps.Keys(caller.Dormant)) {
+			visible = append(visible, dormant)
+		}
+		return in(byID, visible)
+	case t.Name == "users":
+		return visibleUsers(caller)
+	case t.Global:
+		return query.All
+	}
+	grant, ok := caller.Grants[network]
+	switch {
+	case !ok, t.Name == "tokens" && !Manages(grant):
+		return query.None
+	case grant.Network, len(t.TeamPaths()) == 0:
+		return query.All
+	}
+	return ownedBy(t, grant, grant.TeamRoles)
+}
+
+// ownedBy matches the objects that a grant shows through some of its roles of scope TEAM.
+func ownedBy(t *schema.Type, grant engine.Grant, roles []engine.TeamRole) query.Expr {
+	values := []any{schema.Unowned}
+	add := func(owner string, ids []string) {
+		for _, id := range ids {
+			values = append(values, schema.OwnerValue(owner, id))
+		}
+	}
+	seen := map[string]bool{}
+	for _, path := range t.TeamPaths() {
+		if seen[path.Owner] {
+			continue
+		}
+		seen[path.Owner] = true
+		if path.Owner == "teams" {
+			add(path.Owner, grant.Teams)
+			continue
+		}
+		for _, property := range t.Named(path.Owner) {
+			add(path.Owner, grant.Bound[property])
+			for _, role := range roles {
+				add(path.Owner, role.Bound[property])
+			}
+		}
+	}
+	slices.SortFunc(values, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	return query.In{Field: t.OwnerField(), Values: slices.Compact(values)}
+}
+
+// Writable implements engine.Access. A permission holds for the objects that its role
+// shows.
+func (Access) Writable(caller *engine.Caller, t *schema.Type, network string) query.Expr {
+	grant := caller.Grants[network]
+	if caller.System || t.Global || len(t.TeamPaths()) == 0 || grant.NetworkPermissions[t.Permission] {
+		return query.All
+	}
+	var holding []engine.TeamRole
+	for _, role := range grant.TeamRoles {
+		if role.Permissions[t.Permission] {
+			holding = append(holding, role)
+		}
+	}
+	switch {
+	case len(holding) == 0:
+		return query.None
+	case !grant.Network && len(holding) == len(grant.TeamRoles):
+		return query.All // of what the caller sees
+	}
+	return ownedBy(t, grant, holding)
+}
+
+// visibleUsers matches the caller, the users with a role in a network of the caller,
+// and the users without a role that the caller has created and can give one.
+func visibleUsers(caller *engine.Caller) query.Expr {
+	shared := in(byUserNetwork, networksOf(caller, func(engine.Grant) bool { return true }))
+	if caller.Token != nil { // which shows nothing that belongs to its user in person
+		return shared
+	}
+	return query.Or{
+		shared,
+		query.Compare{Field: byID, Op: query.Equal, Value: caller.User},
+		withoutRole(caller),
+	}
+}
+
+// withoutRole matches the users without a role whom the caller has created.
+func withoutRole(caller *engine.Caller) query.Expr {
+	return query.And{query.Null{Field: byUserNetwork}, query.Compare{Field: byCreator, Op: query.Equal, Value: caller.User}}
+}
+
+// Within implements engine.Access: users belong to the networks where they have a role.
+// One without any role belongs to each network of whoever has created it, who can give it
+// a role there.
+func (Access) Within(caller *engine.Caller, t *schema.Type, network string) query.Expr {
+	if t.Name == "users" {
+		return query.Or{query.Compare{Field: byUserNetwork, Op: query.Equal, Value: network}, withoutRole(caller)}
+	}
+	return nil
+}
+
+// MayWrite implements engine.Access.
+func (Access) MayWrite(caller *engine.Caller, t *schema.Type, network, id string, exists bool) error {
+	if caller.System || t.Name == "users" && caller.Is(id) {
+		return nil
+	}
+	allowed := holds(caller, t, network)
+	switch {
+	case t.Name == "tokens":
+		allowed = Manages(caller.Grants[network])
+	case t.Name == "networks" && !exists && caller.Token != nil:
+		// The user, and not the token, would become its administrator.
+		return message.UserRequired.Error(message.Params{"type": t.Name})
+	}
+	if t.Name == "networks" && exists {
+		grant, member := caller.Grants[id]
+		if allowed && !member && !caller.Dormant[id] { // do not reveal whether it exists
+			return message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
+		}
+		allowed = Manages(grant) || caller.Dormant[id]
+	}
+	if !allowed {
+		return message.PermissionMissing.Error(message.Params{"type": t.Name, "permission": t.Permission})
+	}
+	return nil
+}
+
+// MayWriteSome implements engine.Access.
+func (a Access) MayWriteSome(caller *engine.Caller, t *schema.Type, network string) error {
+	if t.Name == "users" || t.Name == "networks" && (len(caller.Dormant) > 0 || caller.Token != nil && managesAny(caller)) { // of which the caller may write one
+		return nil
+	}
+	return a.MayWrite(caller, t, network, "", false)
+}
+
+// holds reports whether a caller has the permission to write objects of a type in a
+// network, or those among them that Writable matches. For a global type, the permission
+// counts in whichever network it is held.
+func holds(caller *engine.Caller, t *schema.Type, network string) bool {
+	if t.Global {
+		return len(networksOf(caller, func(grant engine.Grant) bool { return grant.NetworkPermissions[t.Permission] })) > 0
+	}
+	grant := caller.Grants[network]
+	return grant.Holds(t.Permission)
+}
+
+// MayReadSecrets implements engine.Access. If the permission holds for only some of the
+// objects that the caller sees, no secrets of the type are shown.
+func (a Access) MayReadSecrets(caller *engine.Caller, t *schema.Type, network string) bool {
+	return caller.System || holds(caller, t, network) && query.IsAll(a.Writable(caller, t, network))
+}
+
+// MayReadHistory implements engine.Access. The history of global types, such as users
+// and networks, requires the permission to manage them: that of a network, in the network
+// itself.
+func (Access) MayReadHistory(caller *engine.Caller, t *schema.Type, network, id string) error {
+	if t == nil || !t.Global || caller.System {
+		return nil
+	}
+	allowed := Manages(caller.Grants[network])
+	if grant, member := caller.Grants[id]; allowed && member && t.Name == "networks" {
+		allowed = Manages(grant)
+	}
+	if !allowed {
+		return message.ReadForbidden.Error(message.Params{"type": "audit", "permission": ManageSystem})
+	}
+	return nil
+}

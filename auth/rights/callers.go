@@ -1,0 +1,91 @@
+package rights
+
+import (
+	"context"
+	"encoding/json"
+
+	"marquee/auth/cache"
+	"marquee/auth/password"
+	"marquee/engine"
+	"marquee/engine/store"
+)
+
+// Member is an ACTIVE user with their rights.
+type Member struct {
+	Caller *engine.Caller
+	// Credential is the revision of the user's password; a token is valid for one.
+	Credential int64
+}
+
+// Callers finds users with their rights, and remembers them until a user, role, team,
+// network or password changes.
+type Callers struct {
+	members *cache.Values[string, *Member]
+}
+
+// namedPerWeight is the number of named objects that take as much memory as a caller;
+// a set of permissions takes as much as setWeight of them.
+const (
+	namedPerWeight = 100
+	setWeight      = 8
+)
+
+// Weight returns what a caller counts towards cache.Most: more with roles in many networks,
+// and with roles and teams that name many objects.
+func Weight(c *engine.Caller) int {
+	named := len(c.Dormant)
+	for _, grant := range c.Grants {
+		named += 2*setWeight + len(grant.Teams)
+		for _, ids := range grant.Bound {
+			named += len(ids)
+		}
+		for _, role := range grant.TeamRoles {
+			named += setWeight
+			for _, ids := range role.Bound {
+				named += len(ids)
+			}
+		}
+	}
+	return 1 + named/namedPerWeight
+}
+
+// NewCallers returns the Callers of a store.
+func NewCallers(s store.Store) *Callers {
+	weigh := func(m *Member) int { return Weight(m.Caller) }
+	return &Callers{cache.New[string, *Member](s, weigh, "users", "roles", "teams", "networks", password.Collection)}
+}
+
+// Find returns the ACTIVE user with an id, or nil.
+func (c *Callers) Find(ctx context.Context, id string) (*Member, error) {
+	return c.members.Find(ctx, id, func(s store.Snapshot) (*Member, bool, error) {
+		m, err := Read(ctx, s, id)
+		return m, m != nil, err
+	})
+}
+
+// Read reads the ACTIVE user with an id, and returns nil if there is none.
+func Read(ctx context.Context, s store.Snapshot, id string) (*Member, error) {
+	var user *userDocument
+	err := s.Get(ctx, "users", []store.Key{{ID: id}}, func(r *store.Record) error {
+		if r.State != "ACTIVE" {
+			return nil
+		}
+		user = &userDocument{}
+		return json.Unmarshal(r.Document, user)
+	})
+	if err != nil || user == nil {
+		return nil, err
+	}
+	m := &Member{Caller: &engine.Caller{User: id}}
+	if _, m.Credential, err = password.Stored(ctx, s, id); err != nil {
+		return nil, err
+	}
+	return m, grantTo(ctx, s, m.Caller, user)
+}
+
+// ReadRole gives a caller the rights of one role alone, if it is ACTIVE.
+func ReadRole(ctx context.Context, s store.Snapshot, caller *engine.Caller, network, role string) error {
+	user := &userDocument{}
+	user.UserRoles.RolesByNetwork = []networkRoles{{Network: network, Roles: []userRole{{Role: role}}}}
+	return grantTo(ctx, s, caller, user)
+}

@@ -1,0 +1,58 @@
+package session
+
+import (
+	"context"
+
+	"marquee/engine/message"
+	"marquee/engine/store"
+)
+
+// EndAll ends all sessions of a user: no access token or refresh token that was
+// issued before is accepted any more, here at once and on other servers of the store
+// within a second. The user can sign in again. An error is of kind NotFound if there
+// is no such user, or of the store.
+func (s *Service) EndAll(ctx context.Context, user string) error {
+	err := s.store.Write(ctx, func(tx store.Tx) error {
+		exists := false
+		err := tx.Get(ctx, "users", []store.Key{{ID: user}}, func(*store.Record) error {
+			exists = true
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if !exists {
+			return message.ObjectNotFound.Error(message.Params{"type": "users", "id": user})
+		}
+		return putState(ctx, tx, userPrefix+user, "ACTIVE", s.now())
+	})
+	return store.Translate(err)
+}
+
+// end ends one session.
+func (s *Service) end(ctx context.Context, id string) error {
+	return s.store.Write(ctx, func(tx store.Tx) error { return putState(ctx, tx, id, "INACTIVE", s.now()) })
+}
+
+// Revoke ends the session of a refresh token or an access token (RFC 7009). A token
+// that is not valid needs no revocation, and is no error.
+func (s *Service) Revoke(ctx context.Context, token string) error {
+	id := ""
+	if c, err := s.config.Keys.Verify(ctx, token); err == nil {
+		id = c.Session
+	} else if !message.TokenInvalid.Is(err) {
+		return err
+	} else {
+		record, g, err := s.find(ctx, token)
+		if err != nil || record == nil {
+			return err
+		}
+		if id = g.Session; id == "" {
+			// It was issued by a version without sessions.
+			return store.Translate(s.store.Write(ctx, func(tx store.Tx) error {
+				return tx.Drop(ctx, refreshCollection, []store.Key{record.Key})
+			}))
+		}
+	}
+	return store.Translate(s.end(ctx, id))
+}

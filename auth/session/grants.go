@@ -1,0 +1,94 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"marquee/engine/message"
+	"marquee/engine/store"
+)
+
+// Refresh tokens are random texts, of which the store has only the hashes.
+
+const refreshCollection = "auth_refresh"
+
+// grant is a stored refresh token. Its record has the hash of the token as
+// its id, and is INACTIVE since its UpdateTime once the token has been used.
+type grant struct {
+	User string `json:"user"`
+	// Credential is the revision of the password that the session began with, and
+	// Epoch that of state.epoch.
+	Credential int64 `json:"credential"`
+	Epoch      int64 `json:"epoch,omitempty"`
+	// Session is "" for tokens of versions without sessions.
+	Session string    `json:"session,omitempty"`
+	Expires time.Time `json:"expires"`
+	// Since is when the refreshes of the session were last counted from, and Count
+	// their number.
+	Since time.Time `json:"since,omitzero"`
+	Count int       `json:"count,omitempty"`
+	// Next is the hash of the token that has replaced this one.
+	Next string `json:"next,omitempty"`
+}
+
+// maxRefreshes is how often a session can be refreshed in refreshWindow. Each time
+// leaves a record until it expires.
+const (
+	maxRefreshes  = 1000
+	refreshWindow = 24 * time.Hour
+)
+
+// refreshed counts a refresh of the session.
+func (g *grant) refreshed(now time.Time) error {
+	if now.Sub(g.Since) >= refreshWindow {
+		g.Since, g.Count = now, 0
+	}
+	if g.Count >= maxRefreshes {
+		refused := message.AttemptsTooMany.Error(nil)
+		refused.RetryAfter = g.Since.Add(refreshWindow).Sub(now)
+		return refused
+	}
+	g.Count++
+	return nil
+}
+
+// readGrant returns a refresh token by its hash, or nil.
+func readGrant(ctx context.Context, s store.Snapshot, hash string) (record *store.Record, g grant, err error) {
+	err = s.Get(ctx, refreshCollection, []store.Key{{ID: hash}}, func(r *store.Record) error {
+		found := *r
+		found.Document = append([]byte(nil), r.Document...)
+		record = &found
+		return json.Unmarshal(r.Document, &g)
+	})
+	return record, g, err
+}
+
+// put stores a new refresh token, which expires after a lifetime.
+func (g grant) put(ctx context.Context, tx store.Tx, token string, now time.Time, lifetime time.Duration) error {
+	now = now.UTC().Truncate(time.Millisecond)
+	g.Expires = now.Add(lifetime)
+	content, err := json.Marshal(g)
+	if err != nil {
+		return err
+	}
+	write := store.InternalWrite(store.Record{Key: store.Key{ID: hash(token)}}, "ACTIVE", content, now)
+	return tx.Put(ctx, refreshCollection, []store.Write{write})
+}
+
+// newToken returns an opaque token of 256 bits.
+func newToken() string {
+	var random [32]byte
+	rand.Read(random[:])
+	return base64.RawURLEncoding.EncodeToString(random[:])
+}
+
+// hash returns the form in which the store has an opaque token.
+func hash(token string) string {
+	digest := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(digest[:])
+}

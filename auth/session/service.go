@@ -1,0 +1,138 @@
+// Package session signs users in with passwords, and refreshes and ends their sessions. It
+// imports cache, expiry, password, rights and signing of auth, engine, message, query and
+// store. Begin with Service.SignIn.
+package session
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"time"
+
+	"marquee/auth/cache"
+	"marquee/auth/password"
+	"marquee/auth/rights"
+	"marquee/auth/signing"
+	"marquee/engine"
+	"marquee/engine/message"
+	"marquee/engine/store"
+)
+
+// Config is what a Service needs.
+type Config struct {
+	Store store.Store
+	// Sealer encrypts the secret that refresh tokens are derived with. Without one, no
+	// refresh token can be sent again after a restart.
+	Sealer   engine.Sealer
+	Callers  *rights.Callers
+	Keys     *signing.Keys
+	Attempts *password.Attempts
+	// Access and Refresh are the lifetimes of the tokens.
+	Access, Refresh time.Duration
+	// Reuse is how long a refresh token that was used can be sent again.
+	Reuse time.Duration
+	// Max is the maximum number of sessions of a user, beyond which the oldest ends when a
+	// new one begins; 0 means DefaultMax.
+	Max int
+	Now func() time.Time
+}
+
+// Service signs users in, and finds the callers of access tokens.
+type Service struct {
+	config Config
+	store  store.Store
+	now    func() time.Time
+	states *cache.Values[sessionKey, state]
+	secret secret
+}
+
+// Collections returns the collections that the store must have for this package.
+func Collections() []store.Collection {
+	return []store.Collection{{Name: refreshCollection}, {Name: sessionCollection}, {Name: secretCollection}, {Name: userSessionCollection}}
+}
+
+// Open returns a Service.
+func Open(ctx context.Context, c Config) (*Service, error) {
+	c.Max = cmp.Or(c.Max, DefaultMax)
+	secret, err := openSecret(ctx, c.Store, c.Sealer, c.Now())
+	return &Service{config: c, store: c.Store, now: c.Now, secret: secret,
+		states: cache.New[sessionKey, state](c.Store, nil, sessionCollection)}, err
+}
+
+// Caller returns the caller of an access token. An error is of kind Unauthenticated, or
+// comes from the store.
+func (s *Service) Caller(ctx context.Context, token string) (*engine.Caller, error) {
+	c, err := s.config.Keys.Verify(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.config.Callers.Find(ctx, c.User)
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	if m == nil || m.Credential != c.Credential {
+		return nil, message.TokenInvalid.Error(nil)
+	}
+	found, err := s.states.Find(ctx, sessionKey{c.User, c.Session}, func(r store.Snapshot) (state, bool, error) {
+		found, err := readState(ctx, r, c.User, c.Session)
+		return found, true, err
+	})
+	if err != nil {
+		return nil, store.Translate(err)
+	}
+	if found.ended || found.epoch != c.Epoch {
+		return nil, message.TokenInvalid.Error(nil)
+	}
+	return m.Caller, nil
+}
+
+// Tokens is the response to a grant (specification, part 5).
+type Tokens struct {
+	AccessToken  string `json:"access_token"`
+	TokenType    string `json:"token_type"`
+	ExpiresIn    string `json:"expires_in"`
+	RefreshToken string `json:"refresh_token"`
+
+	// User is the id of the user.
+	User string `json:"-"`
+}
+
+// checkMember returns message.InvalidGrant unless the user is active, has the password
+// of the grant, and, with a network, has a role in it.
+func checkMember(ctx context.Context, s store.Snapshot, g grant, network string) error {
+	m, err := rights.Read(ctx, s, g.User)
+	if err != nil {
+		return err
+	}
+	if m == nil || m.Credential != g.Credential {
+		return message.InvalidGrant.Error(nil)
+	}
+	if _, member := m.Caller.Grants[network]; network != "" && !member {
+		return message.InvalidGrant.Error(nil)
+	}
+	return nil
+}
+
+// issue returns the tokens of a session, with a new access token.
+func (s *Service) issue(ctx context.Context, g grant, refresh string) (*Tokens, error) {
+	access, err := s.config.Keys.Sign(ctx, signing.Claims{User: g.User, Credential: g.Credential, Session: g.Session, Epoch: g.Epoch})
+	if err != nil {
+		return nil, err
+	}
+	return &Tokens{AccessToken: access, TokenType: "bearer", ExpiresIn: strconv.FormatInt(int64(s.config.Access/time.Second), 10), RefreshToken: refresh, User: g.User}, nil
+}
+
+// find returns the record of a refresh token that has not expired, or nil.
+func (s *Service) find(ctx context.Context, token string) (record *store.Record, g grant, err error) {
+	err = s.store.Read(store.Latest(ctx), func(r store.Snapshot) error {
+		record, g, err = readGrant(ctx, r, hash(token))
+		return err
+	})
+	if err != nil {
+		return nil, g, store.Translate(err)
+	}
+	if record != nil && !s.now().Before(g.Expires) {
+		record = nil
+	}
+	return record, g, nil
+}
