@@ -76,7 +76,7 @@ func (c *typeLint) annotated(shape *document.Shape, as keyword.Position, name st
 		case k.On&as == 0:
 			problem("", k.Name+" is not supported on "+positions[as], k.Cure)
 		case k.Lint != nil:
-			k.Lint(keyword.Value{Type: c.as(c.t), Name: name, Shape: shape, Problem: problem})
+			k.Lint(keyword.Value{Type: c.seen, Name: name, Shape: shape, Problem: problem})
 		}
 	}
 	if !c.l.shapes.uncertain(shape) {

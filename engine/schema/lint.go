@@ -35,6 +35,7 @@ func (l *loader) lint(types []*Type) {
 	}
 	for _, t := range types {
 		c := &typeLint{l: l, f: byFile[t.File], t: t, types: byName, files: byFile}
+		c.seen = c.as(t)
 		c.check()
 	}
 }
@@ -48,6 +49,8 @@ type typeLint struct {
 	t     *Type
 	types map[string]*Type
 	files map[string]*file
+	// seen is the type as keywords see it.
+	seen *keyword.Type
 }
 
 func (c *typeLint) problem(pointer, text, cure string) { c.l.problem(c.f, pointer, text, cure) }
@@ -227,10 +230,9 @@ func (c *typeLint) permission() {
 }
 
 func (c *typeLint) rules() {
-	of := c.as(c.t)
 	for _, rule := range c.t.Rules {
 		if rule.Lint != nil {
-			rule.Lint(of, func(below, text, cure string) { c.problem(rule.At+below, text, cure) })
+			rule.Lint(c.seen, func(below, text, cure string) { c.problem(rule.At+below, text, cure) })
 		}
 	}
 }

@@ -31,18 +31,13 @@ func (t *Type) hasValue(property, value string) bool {
 	properties, _ := t.Source["properties"].(map[string]any)
 	member, _ := properties[property].(map[string]any)
 	enum, limited := member["enum"].([]any)
-	for _, other := range enum {
-		if other == any(value) {
-			return true
-		}
-	}
-	return !limited
+	return !limited || slices.Contains(enum, any(value))
 }
 
 // Value is a value with a keyword whose schema is checked.
 type Value struct {
 	Type *Type
-	// Name is that of a top-level property, "" for other values.
+	// Name is that of a declared property or member, "" for other values.
 	Name  string
 	Shape *document.Shape
 	// Problem reports a problem at a pointer below the keyword.
