@@ -310,7 +310,9 @@ func (p *listParser) order() Order {
 // Paging selects a page, by number or by cursor.
 type Paging struct {
 	Page, PageSize int
-	Cursor         string
+	// Named reports whether page or pageSize was a parameter.
+	Named  bool
+	Cursor string
 	// Count requests totalCount.
 	Count bool
 }
@@ -329,10 +331,13 @@ func (p *listParser) paging() Paging {
 		Cursor:   p.parameters["cursor"],
 		Count:    p.boolean("count", true),
 	}
+	_, numbered := p.parameters["page"]
+	_, sized := p.parameters["pageSize"]
+	paging.Named = numbered || sized
 	if _, given := p.parameters["cursor"]; given && paging.Cursor == "" {
 		p.fail(message.CursorInvalid.Error(message.Params{"parameter": "cursor"}))
 	}
-	if _, paged := p.parameters["page"]; paged && paging.Cursor != "" {
+	if numbered && paging.Cursor != "" {
 		p.fail(message.ParameterConflict.Error(message.Params{"parameter": "cursor", "other": "page"}))
 	}
 	return paging

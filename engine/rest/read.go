@@ -177,7 +177,9 @@ func (r *Call) Page(page engine.Page) {
 	if page.Truncated {
 		r.c.Writer.Header().Add("Warning", truncatedWarning)
 	}
-	r.linkNext(page.Next)
+	if page.Next != "" {
+		r.LinkNext("cursor", page.Next)
+	}
 	write(r.c, http.StatusOK, jsonType, page.Body...)
 }
 
@@ -185,13 +187,10 @@ func (r *Call) Page(page engine.Page) {
 // whose headers are much larger.
 const maxLink = 2048
 
-// linkNext adds a link to the page that a cursor begins (RFC 8288), without the token of
-// the request.
-func (r *Call) linkNext(cursor string) {
-	if cursor == "" {
-		return
-	}
-	query := url.Values{"cursor": {cursor}}
+// LinkNext adds a link to the next page (RFC 8288), which the parameter page or cursor
+// names, without the token of the request.
+func (r *Call) LinkNext(parameter, value string) {
+	query := url.Values{parameter: {value}}
 	for name, value := range r.parameters {
 		if name != "auth_token" && name != "page" && name != "cursor" {
 			query.Set(name, value)

@@ -237,6 +237,9 @@ func (c *Change) storedVersion() int64 {
 }
 
 func (w *Writing) merge(c *Change) error {
+	if !c.Internal() && c.op.MergePatch && c.Type.Parent != "" && !document.Equal(c.Before[c.Type.Parent], c.Patch[c.Type.Parent]) {
+		return c.missing() // the path names another parent
+	}
 	if err := w.mergeNested(c); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package device
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 
 	"marquee/engine/query"
 	"marquee/engine/rest"
@@ -25,9 +26,11 @@ func Route() rest.Route {
 		from := min(paging.Page*paging.PageSize, len(groups))
 		page := groups[from:min(from+paging.PageSize, len(groups))]
 		answer := map[string]any{"results": page, "totalCount": len(groups)}
-		_, numbered := r.Parameter("page")
-		if _, sized := r.Parameter("pageSize"); numbered || sized {
+		if paging.Named {
 			answer["page"], answer["pageSize"] = paging.Page, paging.PageSize
+		}
+		if from+len(page) < len(groups) {
+			r.LinkNext("page", strconv.Itoa(paging.Page+1))
 		}
 		body, err := json.Marshal(answer)
 		if err != nil {

@@ -60,16 +60,27 @@ func (l *Lookup) search(r *rest.Call) error {
 	case strings.TrimSpace(text) == "" || len(text) > MaxQueryBytes:
 		return message.ParameterInvalid.Error(message.Params{"parameter": "q", "expected": "a text of 1 to 1024 bytes"})
 	}
-	skip, size, err := window(r.Parameters())
+	paging, err := query.ParsePaging(r.Parameters())
+	if err != nil {
+		return err
+	}
+	skip, size, err := window(r.Parameters(), paging)
 	if err != nil {
 		return err
 	}
 	found := l.get().Search(text, skip, size)
 	r.Header().Set("Cache-Control", "private, no-cache")
-	body, err := json.Marshal(map[string]any{
+	answer := map[string]any{
 		"totalHits": found.TotalHits, "pageStart": found.PageStart, "pageEnd": found.PageEnd,
 		"searchResults": found.Hits, "aggregations": aggregations(found),
-	})
+	}
+	if paging.Named {
+		answer["page"], answer["pageSize"] = paging.Page, paging.PageSize
+		if found.PageEnd > 0 && found.PageEnd < found.TotalHits {
+			r.LinkNext("page", strconv.Itoa(paging.Page+1))
+		}
+	}
+	body, err := json.Marshal(answer)
 	if err != nil {
 		return err
 	}
@@ -78,12 +89,11 @@ func (l *Lookup) search(r *rest.Call) error {
 }
 
 // window is the part of the hits that a page, or a first and a last hit, names.
-func window(parameters map[string]string) (skip, size int, err error) {
+func window(parameters map[string]string, paging query.Paging) (skip, size int, err error) {
 	_, started := parameters["pageStart"]
 	_, ended := parameters["pageEnd"]
-	paging, err := query.ParsePaging(parameters)
-	if err != nil || !started && !ended {
-		return paging.Page * paging.PageSize, paging.PageSize, err
+	if !started && !ended {
+		return paging.Page * paging.PageSize, paging.PageSize, nil
 	}
 	other := "pageStart"
 	if !started {
