@@ -30,8 +30,12 @@ func tokenRequest(r *rest.Call) (map[string]string, error) {
 	}
 	contentType := r.Request().Header.Get("Content-Type")
 	media, parameters, err := mime.ParseMediaType(contentType)
-	if err != nil && contentType != "" || !rest.ReadsCharset(parameters["charset"]) {
-		return nil, message.MediaType.Error(message.Params{"value": contentType, "expected": "application/json"})
+	const expected = "application/x-www-form-urlencoded or application/json"
+	switch {
+	case err != nil && contentType != "":
+		return nil, message.MediaType.Error(message.Params{"value": contentType, "expected": expected})
+	case !rest.ReadsCharset(parameters["charset"]):
+		return nil, message.MediaType.Error(message.Params{"value": contentType, "expected": expected + " in UTF-8"})
 	}
 	looksLikeJSON := strings.HasPrefix(strings.TrimSpace(string(body)), "{")
 	switch {
@@ -40,7 +44,7 @@ func tokenRequest(r *rest.Call) (map[string]string, error) {
 	case media == "", media == "application/x-www-form-urlencoded", media == "text/plain":
 		return formFields(body)
 	}
-	return nil, message.MediaType.Error(message.Params{"value": contentType, "expected": "application/json"})
+	return nil, message.MediaType.Error(message.Params{"value": contentType, "expected": expected})
 }
 
 // formFields parses a form. Its values must be valid in JSON, too.

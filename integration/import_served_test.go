@@ -1,11 +1,13 @@
 package integration
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -194,6 +196,20 @@ func testImportCSV(t *testing.T, fresh newStore) {
 	p := procLaunch(t, stream)
 	p.ends(1)
 	procWants(t, fmt.Sprint(p.stderr), "standard input: column 2 of the header")
+	// The example of the manual.
+	manual, err := os.ReadFile(filepath.FromSlash("../docs/how-to/import-and-export.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := regexp.MustCompile(`(?m)^    (id,name,labels,Customer)\n    (.*)\n    (.*)\n`).FindSubmatch(manual)
+	if example == nil {
+		t.Fatal("the manual has no example of CSV")
+	}
+	importRun(t, 0, uri, "--context", "main", importFile(t, `{"type": "advertisers", "object": {"id": "acme", "name": "Acme"}}`))
+	file = procFile(t, filepath.Join(dir, "manual.csv"), string(bytes.Join(example[1:], []byte("\n")))+"\n")
+	if out := importRun(t, 0, uri, "orders", file, "--context", "main", "--columns", "Customer=advertiser"); !strings.Contains(out, "2 objects: 2 new") || strings.Contains(out, "dropped") {
+		t.Errorf("the example of the manual: %s", out)
+	}
 	// A value in quotes that never ends stops the import, which goes on when it is corrected.
 	endless := "name,description\nA,a\nB,\"" + strings.Repeat("x\n", 600_000)
 	procWants(t, importRun(t, 1, uri, "tiers", procFile(t, wide, endless), "--context", "main", "--chunk", "1"), "the value in quotes that line 3 begins does not end")

@@ -19,7 +19,7 @@ var byKeyword = map[string][]*message.Definition{
 	"dependentRequired": {message.PropertyRequired},
 	"enum":              {message.ValueEnum},
 	"const":             {message.ValueConst},
-	"format":            {message.ValueFormat, message.ValueOrder},
+	"format":            {message.ValueFormat, message.ValueOffset, message.ValueOrder},
 	"contentEncoding":   {message.ValueFormat},
 	"pattern":           {message.ValuePattern},
 	"minLength":         {message.ValueTooShort},

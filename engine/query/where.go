@@ -90,7 +90,7 @@ func (p *whereParser) word(keyword string) bool {
 
 // alternative matches the word or with what may be a condition after it, in a value
 // without quotes.
-var alternative = regexp.MustCompile(`(?i) (or) +([^ =!<>;,"]+) *(?:[=<>]|!=| (?:in|is|not) )`)
+var alternative = regexp.MustCompile(`(?i) (or) +\(*([^ =!<>;,"]+) *(?:[=<>]|!=| (?:in|is|not) )`)
 
 // noAlternatives refuses a value without quotes in which a condition follows the word or:
 // read as text, it would be compared with what no object has.
@@ -107,7 +107,7 @@ func (p *whereParser) noAlternatives(start int) error {
 
 func (p *whereParser) expected(what string) error {
 	if at := p.at; p.word("or") {
-		p.at, what = at, "a semicolon: alternatives (or) are not supported, except for values of one field (in); text with this word is quoted"
+		p.at, what = at, "a semicolon: alternatives (or) are not supported, except for values of one field (in); put a text that contains this word in double quotes"
 	}
 	position := utf8.RuneCountInString(p.text[:p.at]) + 1
 	return message.WhereSyntax.Error(message.Params{"parameter": "where", "position": position, "expected": what})
@@ -126,6 +126,10 @@ func (p *whereParser) condition() (Expr, error) {
 		p.at++
 	}
 	name := p.text[start:p.at]
+	if strings.HasPrefix(name, "(") {
+		p.at = start
+		return nil, p.expected("a field: brackets and alternatives (or) are not supported, except for values of one field (in)")
+	}
 	if name == "" {
 		return nil, p.expected("a field")
 	}

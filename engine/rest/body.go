@@ -282,7 +282,9 @@ func checkMediaType(header string, patch bool) error {
 	}
 	media, parameters, err := mime.ParseMediaType(header)
 	switch {
-	case err != nil, !ReadsCharset(parameters["charset"]):
+	case err != nil:
+	case !ReadsCharset(parameters["charset"]):
+		expected += " in UTF-8"
 	case media == "application/json", media == "application/merge-patch+json", media == "text/plain", media == "application/x-www-form-urlencoded",
 		strings.HasSuffix(media, "+json") && !patch:
 		return nil

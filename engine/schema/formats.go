@@ -97,13 +97,10 @@ func rangeFault(value any, at string) (*message.Definition, message.Params) {
 	object, _ := value.(map[string]any)
 	_, local, _ := anyTime(object["first"])
 	_, alsoLocal, _ := anyTime(object["second"])
-	switch {
-	case local == alsoLocal:
-		return message.ValueOrder, message.Params{"relation": "no earlier than", "other": at + "/first"}
-	case local:
-		return message.ValueFormat, message.Params{"format": localTimeFormat}
+	if local != alsoLocal {
+		return message.ValueOffset, message.Params{"other": at + "/first"}
 	}
-	return message.ValueFormat, message.Params{"format": "date-time"}
+	return message.ValueOrder, message.Params{"relation": "no earlier than", "other": at + "/first"}
 }
 
 // localTime parses a date and time without a zone.
