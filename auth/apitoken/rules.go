@@ -2,7 +2,6 @@ package apitoken
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"marquee/auth/rights"
@@ -75,12 +74,8 @@ func storeSecret(ctx context.Context, w *engine.Writing, c *engine.Change) error
 	}
 	text, _ := c.After["expiryTime"].(string)
 	expires, _ := document.ParseTime(text)
-	content, err := json.Marshal(secretDocument{Network: c.Network, ID: c.ID, Expires: expires})
-	if err != nil {
-		return err
-	}
-	write := store.InternalWrite(store.Record{Key: store.Key{ID: hash(token)}}, "ACTIVE", content, w.Now())
-	if err := w.Tx().Put(ctx, collection, []store.Write{write}); err != nil {
+	record := store.Record{Key: store.Key{ID: hash(token)}}
+	if err := store.PutInternal(ctx, w.Tx(), collection, record, "ACTIVE", secretDocument{Network: c.Network, ID: c.ID, Expires: expires}, w.Now()); err != nil {
 		return err
 	}
 	if !w.ValidateOnly() {

@@ -96,44 +96,34 @@ func (t *Tokens) Caller(ctx context.Context, token string) (*engine.Caller, erro
 // read returns the API token with a hash, or nil if there is none or it cannot
 // be used. Whether it has expired is for the caller to decide.
 func read(ctx context.Context, r store.Snapshot, digest string) (*usable, error) {
-	secret, err := readSecret(ctx, r, digest)
-	if err != nil || secret == nil {
+	record, document, err := readObject(ctx, r, digest)
+	if err != nil || record.State != "ACTIVE" {
 		return nil, err
 	}
-	var document *tokenDocument
-	owner := ""
-	err = r.Get(ctx, typeName, []store.Key{{Network: secret.Network, ID: secret.ID}}, func(r *store.Record) error {
-		if r.State != "ACTIVE" {
-			return nil
-		}
-		document, owner = &tokenDocument{}, r.CreateUser
-		return json.Unmarshal(r.Document, document)
-	})
-	if err != nil || document == nil {
+	user, err := rights.Read(ctx, r, record.CreateUser)
+	if err != nil || user == nil || !rights.Manages(user.Caller.Grants[record.Network]) {
 		return nil, err
 	}
-	user, err := rights.Read(ctx, r, owner)
-	if err != nil || user == nil || !rights.Manages(user.Caller.Grants[secret.Network]) {
+	caller := &engine.Caller{User: record.CreateUser, Token: &engine.Token{Network: record.Network, ID: record.ID}}
+	if err := rights.ReadRole(ctx, r, caller, record.Network, document.Role); err != nil {
 		return nil, err
 	}
-	caller := &engine.Caller{User: owner, Token: &engine.Token{Network: secret.Network, ID: secret.ID}}
-	if err := rights.ReadRole(ctx, r, caller, secret.Network, document.Role); err != nil {
-		return nil, err
-	}
-	if _, granted := caller.Grants[secret.Network]; !granted { // the role is not ACTIVE
+	if _, granted := caller.Grants[record.Network]; !granted { // the role is not ACTIVE
 		return nil, nil
 	}
 	return &usable{caller, document.ExpiryTime}, nil
 }
 
-// readSecret returns whose hash one is, or nil.
-func readSecret(ctx context.Context, r store.Snapshot, digest string) (*secretDocument, error) {
-	var secret *secretDocument
-	err := r.Get(ctx, collection, []store.Key{{ID: digest}}, func(r *store.Record) error {
-		secret = &secretDocument{}
-		return json.Unmarshal(r.Document, secret)
-	})
-	return secret, err
+// readObject reads the object of a token whose secret has a hash. The state is "" if there
+// is none.
+func readObject(ctx context.Context, r store.Snapshot, digest string) (record store.Record, document tokenDocument, err error) {
+	var secret secretDocument
+	found, err := store.ReadOne(ctx, r, collection, store.Key{ID: digest}, &secret)
+	if err != nil || found.Revision == 0 {
+		return record, document, err
+	}
+	record, err = store.ReadOne(ctx, r, typeName, store.Key{Network: secret.Network, ID: secret.ID}, &document)
+	return record, document, err
 }
 
 // Revoke makes an API token INACTIVE on behalf of whoever has it. A token that
@@ -142,28 +132,21 @@ func (t *Tokens) Revoke(ctx context.Context, e *engine.Engine, token string) err
 	if !wellFormed(token) {
 		return nil
 	}
-	var secret *secretDocument
-	owner, active := "", false
+	var record store.Record
 	err := t.store.Read(store.Latest(ctx), func(r store.Snapshot) (err error) {
-		owner, active = "", false
-		if secret, err = readSecret(ctx, r, hash(token)); err != nil || secret == nil {
-			return err
-		}
-		return r.Get(ctx, typeName, []store.Key{{Network: secret.Network, ID: secret.ID}}, func(r *store.Record) error {
-			owner, active = r.CreateUser, r.State == "ACTIVE"
-			return nil
-		})
+		record, _, err = readObject(ctx, r, hash(token))
+		return err
 	})
-	if err != nil || !active {
+	if err != nil || record.State != "ACTIVE" {
 		return store.Translate(err)
 	}
 	found, err := e.Type(typeName)
 	if err != nil {
 		return err
 	}
-	caller := &engine.Caller{User: owner, System: true, Token: &engine.Token{Network: secret.Network, ID: secret.ID}}
-	_, err = e.Write(ctx, caller, engine.Batch{Network: secret.Network, Operations: []engine.Operation{
-		{Type: found, ID: secret.ID, Object: map[string]any{"objectState": "INACTIVE"}}}})
+	caller := &engine.Caller{User: record.CreateUser, System: true, Token: &engine.Token{Network: record.Network, ID: record.ID}}
+	_, err = e.Write(ctx, caller, engine.Batch{Network: record.Network, Operations: []engine.Operation{
+		{Type: found, ID: record.ID, Object: map[string]any{"objectState": "INACTIVE"}}}})
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"net/netip"
 	"time"
 
@@ -25,11 +24,8 @@ type addressDocument struct {
 }
 
 func readAddresses(ctx context.Context, s store.Snapshot, user string) (store.Record, addressDocument, error) {
-	record, d := store.Record{Key: store.Key{ID: user}}, addressDocument{Addresses: map[string]int64{}}
-	err := s.Get(ctx, addressCollection, []store.Key{record.Key}, func(r *store.Record) error {
-		record.Revision, record.CreateTime = r.Revision, r.CreateTime
-		return json.Unmarshal(r.Document, &d)
-	})
+	d := addressDocument{Addresses: map[string]int64{}}
+	record, err := store.ReadOne(ctx, s, addressCollection, store.Key{ID: user}, &d)
 	return record, d, err
 }
 
@@ -49,11 +45,7 @@ func putAddress(ctx context.Context, tx store.Tx, user, address string, now time
 		delete(d.Addresses, oldest)
 	}
 	d.Addresses[address] = now.Unix() / secondsOfDay
-	content, err := json.Marshal(d)
-	if err != nil {
-		return err
-	}
-	return tx.Put(ctx, addressCollection, []store.Write{store.InternalWrite(record, "ACTIVE", content, now)})
+	return store.PutInternal(ctx, tx, addressCollection, record, "ACTIVE", d, now)
 }
 
 // originOf returns the origin of an address: for IPv6, the /64 network, because one

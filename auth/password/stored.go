@@ -26,28 +26,17 @@ type storedHash struct {
 // Stored returns the hash of a user's password and its revision, "" and 0 without one.
 func Stored(ctx context.Context, r store.Snapshot, user string) (hash string, revision int64, err error) {
 	var stored storedHash
-	err = r.Get(ctx, Collection, []store.Key{{ID: user}}, func(r *store.Record) error {
-		revision = r.Revision
-		return json.Unmarshal(r.Document, &stored)
-	})
-	return stored.Hash, revision, err
+	record, err := store.ReadOne(ctx, r, Collection, store.Key{ID: user}, &stored)
+	return stored.Hash, record.Revision, err
 }
 
 // Put stores the hash of a new password of a user.
 func Put(ctx context.Context, tx store.Tx, user, hash string, now time.Time) error {
-	content, err := json.Marshal(storedHash{hash})
+	was, err := store.ReadOne(ctx, tx, Collection, store.Key{ID: user}, nil)
 	if err != nil {
 		return err
 	}
-	was := store.Record{Key: store.Key{ID: user}}
-	err = tx.Get(ctx, Collection, []store.Key{was.Key}, func(r *store.Record) error {
-		was = *r
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return tx.Put(ctx, Collection, []store.Write{store.InternalWrite(was, "ACTIVE", content, now)})
+	return store.PutInternal(ctx, tx, Collection, was, "ACTIVE", storedHash{hash}, now)
 }
 
 // Raise replaces a hash that is Outdated by one with the parameters of Hash. The revision
@@ -62,12 +51,8 @@ func Raise(ctx context.Context, s store.Store, from, user, password, outdated st
 		return
 	}
 	_ = s.Write(ctx, func(tx store.Tx) error {
-		var record store.Record
 		var present storedHash
-		err := tx.Get(ctx, Collection, []store.Key{{ID: user}}, func(r *store.Record) error {
-			record = *r
-			return json.Unmarshal(r.Document, &present)
-		})
+		record, err := store.ReadOne(ctx, tx, Collection, store.Key{ID: user}, &present)
 		if err != nil || present.Hash != outdated { // replaced meanwhile
 			return err
 		}

@@ -2,7 +2,6 @@ package rights
 
 import (
 	"context"
-	"encoding/json"
 
 	"marquee/auth/cache"
 	"marquee/auth/password"
@@ -65,22 +64,16 @@ func (c *Callers) Find(ctx context.Context, id string) (*Member, error) {
 
 // Read reads the ACTIVE user with an id, and returns nil if there is none.
 func Read(ctx context.Context, s store.Snapshot, id string) (*Member, error) {
-	var user *userDocument
-	err := s.Get(ctx, "users", []store.Key{{ID: id}}, func(r *store.Record) error {
-		if r.State != "ACTIVE" {
-			return nil
-		}
-		user = &userDocument{}
-		return json.Unmarshal(r.Document, user)
-	})
-	if err != nil || user == nil {
+	var user userDocument
+	record, err := store.ReadOne(ctx, s, "users", store.Key{ID: id}, &user)
+	if err != nil || record.State != "ACTIVE" {
 		return nil, err
 	}
 	m := &Member{Caller: &engine.Caller{User: id}}
 	if _, m.Credential, err = password.Stored(ctx, s, id); err != nil {
 		return nil, err
 	}
-	return m, grantTo(ctx, s, m.Caller, user)
+	return m, grantTo(ctx, s, m.Caller, &user)
 }
 
 // ReadRole gives a caller the rights of one role alone, if it is ACTIVE.

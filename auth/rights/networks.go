@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"marquee/engine"
 	"marquee/engine/document"
@@ -128,11 +127,7 @@ func networksHeld(user map[string]any) []string {
 // createdBy returns how many of some networks a user has created. A network that is not
 // younger than the user is the first one, which was made together with its administrator.
 func createdBy(ctx context.Context, w *engine.Writing, user string, networks []string) (n int, err error) {
-	var since time.Time
-	err = w.Tx().Get(ctx, "users", []store.Key{{ID: user}}, func(r *store.Record) error {
-		since = r.CreateTime
-		return nil
-	})
+	record, err := store.ReadOne(ctx, w.Tx(), "users", store.Key{ID: user}, nil)
 	for some := range slices.Chunk(networks, 500) {
 		if err != nil {
 			return 0, err
@@ -142,7 +137,7 @@ func createdBy(ctx context.Context, w *engine.Writing, user string, networks []s
 			keys[i].ID = id
 		}
 		err = w.Tx().Get(ctx, "networks", keys, func(r *store.Record) error {
-			if r.CreateUser == user && r.CreateTime.After(since) {
+			if r.CreateUser == user && r.CreateTime.After(record.CreateTime) {
 				n++
 			}
 			return nil

@@ -2,7 +2,6 @@ package rights
 
 import (
 	"context"
-	"encoding/json"
 
 	"marquee/engine/catalog"
 	"marquee/engine/document"
@@ -67,12 +66,12 @@ func UserNamed(ctx context.Context, r store.Snapshot, username string) (id strin
 
 // storedRole returns a stored role, or nil.
 func storedRole(ctx context.Context, s store.Snapshot, network, id string) (*roleDocument, error) {
-	var role *roleDocument
-	err := s.Get(ctx, "roles", []store.Key{{Network: network, ID: id}}, func(r *store.Record) error {
-		role = &roleDocument{}
-		return json.Unmarshal(r.Document, role)
-	})
-	return role, err
+	var role roleDocument
+	record, err := store.ReadOne(ctx, s, "roles", store.Key{Network: network, ID: id}, &role)
+	if err != nil || record.Revision == 0 {
+		return nil, err
+	}
+	return &role, nil
 }
 
 // texts returns the strings of a list.

@@ -13,15 +13,11 @@ import (
 // is no such user, or of the store.
 func (s *Service) EndAll(ctx context.Context, user string) error {
 	err := s.store.Write(ctx, func(tx store.Tx) error {
-		exists := false
-		err := tx.Get(ctx, "users", []store.Key{{ID: user}}, func(*store.Record) error {
-			exists = true
-			return nil
-		})
+		found, err := store.ReadOne(ctx, tx, "users", store.Key{ID: user}, nil)
 		if err != nil {
 			return err
 		}
-		if !exists {
+		if found.Revision == 0 {
 			return message.ObjectNotFound.Error(message.Params{"type": "users", "id": user})
 		}
 		return putState(ctx, tx, userPrefix+user, "ACTIVE", s.now())
@@ -44,7 +40,7 @@ func (s *Service) Revoke(ctx context.Context, token string) error {
 		return err
 	} else {
 		record, g, err := s.find(ctx, token)
-		if err != nil || record == nil {
+		if err != nil || record.Revision == 0 {
 			return err
 		}
 		if id = g.Session; id == "" {

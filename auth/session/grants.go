@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"time"
 
 	"marquee/engine/message"
@@ -57,14 +56,10 @@ func (g *grant) refreshed(now time.Time) error {
 	return nil
 }
 
-// readGrant returns a refresh token by its hash, or nil.
-func readGrant(ctx context.Context, s store.Snapshot, hash string) (record *store.Record, g grant, err error) {
-	err = s.Get(ctx, refreshCollection, []store.Key{{ID: hash}}, func(r *store.Record) error {
-		found := *r
-		found.Document = append([]byte(nil), r.Document...)
-		record = &found
-		return json.Unmarshal(r.Document, &g)
-	})
+// readGrant returns a refresh token by its hash. The revision of the record is 0 if there
+// is none.
+func readGrant(ctx context.Context, s store.Snapshot, hash string) (record store.Record, g grant, err error) {
+	record, err = store.ReadOne(ctx, s, refreshCollection, store.Key{ID: hash}, &g)
 	return record, g, err
 }
 
@@ -72,12 +67,7 @@ func readGrant(ctx context.Context, s store.Snapshot, hash string) (record *stor
 func (g grant) put(ctx context.Context, tx store.Tx, token string, now time.Time, lifetime time.Duration) error {
 	now = now.UTC().Truncate(time.Millisecond)
 	g.Expires = now.Add(lifetime)
-	content, err := json.Marshal(g)
-	if err != nil {
-		return err
-	}
-	write := store.InternalWrite(store.Record{Key: store.Key{ID: hash(token)}}, "ACTIVE", content, now)
-	return tx.Put(ctx, refreshCollection, []store.Write{write})
+	return store.PutInternal(ctx, tx, refreshCollection, store.Record{Key: store.Key{ID: hash(token)}}, "ACTIVE", g, now)
 }
 
 // newToken returns an opaque token of 256 bits.

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -50,21 +49,12 @@ type userSession struct {
 }
 
 func readUserSessions(ctx context.Context, r store.Snapshot, user string) (record store.Record, found userSessions, err error) {
-	record = store.Record{Key: store.Key{ID: user}}
-	err = r.Get(ctx, userSessionCollection, []store.Key{record.Key}, func(r *store.Record) error {
-		record.Revision, record.CreateTime = r.Revision, r.CreateTime
-		found = userSessions{}
-		return json.Unmarshal(r.Document, &found)
-	})
+	record, err = store.ReadOne(ctx, r, userSessionCollection, store.Key{ID: user}, &found)
 	return record, found, err
 }
 
 func (u userSessions) put(ctx context.Context, tx store.Tx, record store.Record, now time.Time) error {
-	content, err := json.Marshal(u)
-	if err != nil {
-		return err
-	}
-	return tx.Put(ctx, userSessionCollection, []store.Write{store.InternalWrite(record, "ACTIVE", content, now)})
+	return store.PutInternal(ctx, tx, userSessionCollection, record, "ACTIVE", u, now)
 }
 
 // addSession adds a session to those of its user, and ends the oldest ones beyond the
@@ -155,7 +145,7 @@ func (u *userSessions) forgetRound(ctx context.Context, tx store.Tx, now time.Ti
 		if err != nil {
 			return err
 		}
-		if record != nil {
+		if record.Revision > 0 {
 			drops = append(drops, record.Key)
 		}
 		if g.Next != "" {
@@ -164,7 +154,7 @@ func (u *userSessions) forgetRound(ctx context.Context, tx store.Tx, now time.Ti
 		}
 		// With the last one, which has not been used, all are known to be deleted.
 		// Otherwise, some of them had expired, and the others will.
-		if record != nil && record.State == "ACTIVE" {
+		if record.State == "ACTIVE" {
 			if err := forgetEnd(ctx, tx, session.ID, now); err != nil {
 				return err
 			}
@@ -180,13 +170,9 @@ func (u *userSessions) forgetRound(ctx context.Context, tx store.Tx, now time.Ti
 // forgetEnd marks that the end of a session, if it has a record, need be known only
 // until the access tokens of the session have expired.
 func forgetEnd(ctx context.Context, tx store.Tx, id string, now time.Time) error {
-	var was store.Record
-	err := tx.Get(ctx, sessionCollection, []store.Key{{ID: id}}, func(r *store.Record) error {
-		was = *r
-		return nil
-	})
+	was, err := store.ReadOne(ctx, tx, sessionCollection, store.Key{ID: id}, nil)
 	if err != nil || was.Revision == 0 || was.State == stateForgotten {
 		return err
 	}
-	return tx.Put(ctx, sessionCollection, []store.Write{store.InternalWrite(was, stateForgotten, []byte("{}"), now)})
+	return store.PutInternal(ctx, tx, sessionCollection, was, stateForgotten, struct{}{}, now)
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"marquee/engine/message"
@@ -29,7 +28,7 @@ func (s *Service) Refresh(ctx context.Context, token, network string) (*Tokens, 
 	if err != nil {
 		return nil, err
 	}
-	if used == nil {
+	if used.Revision == 0 {
 		return nil, message.InvalidGrant.Error(nil)
 	}
 	if s.late(used) {
@@ -64,7 +63,7 @@ func (s *Service) rotate(ctx context.Context, tx store.Tx, key store.Key, succes
 	if err != nil {
 		return false, err
 	}
-	if used == nil {
+	if used.Revision == 0 {
 		return false, message.InvalidGrant.Error(nil)
 	}
 	if stored.Session != "" {
@@ -84,11 +83,7 @@ func (s *Service) rotate(ctx context.Context, tx store.Tx, key store.Key, succes
 			return false, err
 		}
 		stored.Next = hash(successor)
-		content, err := json.Marshal(stored)
-		if err != nil {
-			return false, err
-		}
-		if err := tx.Put(ctx, refreshCollection, []store.Write{store.InternalWrite(*used, "INACTIVE", content, s.now())}); err != nil {
+		if err := store.PutInternal(ctx, tx, refreshCollection, used, "INACTIVE", stored, s.now()); err != nil {
 			return false, err
 		}
 		return false, g.put(ctx, tx, successor, s.now(), s.config.Refresh)
@@ -97,7 +92,7 @@ func (s *Service) rotate(ctx context.Context, tx store.Tx, key store.Key, succes
 		return true, nil
 	}
 	next, _, err := readGrant(ctx, tx, hash(successor))
-	if err == nil && next == nil { // made with another secret, by a process without a sealer
+	if err == nil && next.Revision == 0 { // made with another secret, by a process without a sealer
 		err = message.InvalidGrant.Error(nil)
 	}
 	return false, err
@@ -105,7 +100,7 @@ func (s *Service) rotate(ctx context.Context, tx store.Tx, key store.Key, succes
 
 // late reports whether a refresh token was used up too long ago to be sent again. The
 // clock of the server that has used it up may be ahead.
-func (s *Service) late(r *store.Record) bool {
+func (s *Service) late(r store.Record) bool {
 	return r.State != "ACTIVE" && s.now().Sub(r.UpdateTime) >= s.config.Reuse
 }
 

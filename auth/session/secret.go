@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -43,12 +42,10 @@ func openSecret(ctx context.Context, s store.Store, sealer engine.Sealer, now ti
 	if sealer == nil {
 		return fresh, nil
 	}
-	key, place, found := store.Key{ID: secretID}, secretCollection+"\x00"+secretID, fresh
+	place, found := secretCollection+"\x00"+secretID, fresh
 	err := s.Write(ctx, func(tx store.Tx) error {
 		var stored secretDocument
-		err := tx.Get(ctx, secretCollection, []store.Key{key}, func(r *store.Record) error {
-			return json.Unmarshal(r.Document, &stored)
-		})
+		was, err := store.ReadOne(ctx, tx, secretCollection, store.Key{ID: secretID}, &stored)
 		if err != nil {
 			return err
 		}
@@ -63,12 +60,8 @@ func openSecret(ctx context.Context, s store.Store, sealer engine.Sealer, now ti
 		if stored.Secret, err = sealer.Seal(string(fresh), place); err != nil {
 			return err
 		}
-		content, err := json.Marshal(stored) // #nosec G117 -- the secret is sealed
-		if err != nil {
-			return err
-		}
 		found = fresh
-		return tx.Put(ctx, secretCollection, []store.Write{store.InternalWrite(store.Record{Key: key}, "ACTIVE", content, now)})
+		return store.PutInternal(ctx, tx, secretCollection, was, "ACTIVE", stored, now)
 	})
 	return found, err
 }

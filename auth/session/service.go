@@ -122,17 +122,14 @@ func (s *Service) issue(ctx context.Context, g grant, refresh string) (*Tokens, 
 	return &Tokens{AccessToken: access, TokenType: "bearer", ExpiresIn: strconv.FormatInt(int64(s.config.Access/time.Second), 10), RefreshToken: refresh, User: g.User}, nil
 }
 
-// find returns the record of a refresh token that has not expired, or nil.
-func (s *Service) find(ctx context.Context, token string) (record *store.Record, g grant, err error) {
+// find returns a refresh token that has not expired, as readGrant does.
+func (s *Service) find(ctx context.Context, token string) (record store.Record, g grant, err error) {
 	err = s.store.Read(store.Latest(ctx), func(r store.Snapshot) error {
 		record, g, err = readGrant(ctx, r, hash(token))
 		return err
 	})
-	if err != nil {
-		return nil, g, store.Translate(err)
+	if !s.now().Before(g.Expires) {
+		record.Revision = 0
 	}
-	if record != nil && !s.now().Before(g.Expires) {
-		record = nil
-	}
-	return record, g, nil
+	return record, g, store.Translate(err)
 }

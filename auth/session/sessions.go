@@ -48,13 +48,9 @@ func readState(ctx context.Context, s store.Snapshot, user, id string) (state, e
 
 // putState stores the end of a session, or of all sessions of a user.
 func putState(ctx context.Context, tx store.Tx, id, state string, now time.Time) error {
-	was := store.Record{Key: store.Key{ID: id}}
-	err := tx.Get(ctx, sessionCollection, []store.Key{was.Key}, func(r *store.Record) error {
-		was = *r
-		return nil
-	})
+	was, err := store.ReadOne(ctx, tx, sessionCollection, store.Key{ID: id}, nil)
 	if err != nil || was.Revision > 0 && state == "INACTIVE" { // it has ended already
 		return err
 	}
-	return tx.Put(ctx, sessionCollection, []store.Write{store.InternalWrite(was, state, []byte("{}"), now)})
+	return store.PutInternal(ctx, tx, sessionCollection, was, state, struct{}{}, now)
 }
