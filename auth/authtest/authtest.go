@@ -2,15 +2,19 @@
 package authtest
 
 import (
+	"context"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"marquee/auth"
+	"marquee/auth/password"
 	"marquee/auth/rights"
 	"marquee/auth/seal"
 	"marquee/engine"
 	"marquee/engine/schema"
+	"marquee/engine/store"
 	"marquee/engine/store/sqlite"
 	"marquee/schemas/base"
 )
@@ -55,13 +59,30 @@ func New(t testing.TB, changes ...func(*auth.Config)) (*engine.Engine, *auth.Ser
 		for role, permissions := range map[string][]any{"all": {schema.DefaultPermission, rights.ManageSystem}, "boss": {rights.ManageSystem}, "reader": {}} {
 			operations = append(operations,
 				Operation(t, e, "roles", map[string]any{"id": role, "name": role, "scope": "NETWORK", "permissions": permissions}),
-				Operation(t, e, "users", map[string]any{"id": role + " " + network, "username": role + "-" + network, "password": Password,
+				Operation(t, e, "users", map[string]any{"id": role + " " + network, "username": role + "-" + network,
 					"userRoles": map[string]any{"rolesByNetwork": []any{map[string]any{"network": network, "roles": []any{map[string]any{"role": role}}}}}}))
 		}
 		must(Write(t, e, network, operations...))
+		must(s.Write(ctx, func(tx store.Tx) error {
+			for _, role := range []string{"all", "boss", "reader"} {
+				if err := password.Put(ctx, tx, role+" "+network, hash(), time.Now()); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
 	}
 	return e, service
 }
+
+// hash is that of Password, computed once.
+var hash = sync.OnceValue(func() string {
+	hash, err := password.Hash(context.Background(), "", Password)
+	if err != nil {
+		panic(err)
+	}
+	return hash
+})
 
 // Clock is a clock that moves only when a test puts it forward.
 type Clock struct{ Time time.Time }

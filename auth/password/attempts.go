@@ -1,6 +1,7 @@
 package password
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -33,16 +34,8 @@ type Limits struct {
 var DefaultLimits = Limits{Name: 5, Address: 100, Window: 15 * time.Minute}
 
 func (l Limits) orDefault() Limits {
-	if l.Name <= 0 {
-		l.Name = DefaultLimits.Name
-	}
-	if l.Address <= 0 {
-		l.Address = DefaultLimits.Address
-	}
-	if l.Window <= 0 {
-		l.Window = DefaultLimits.Window
-	}
-	return l
+	return Limits{Name: cmp.Or(max(l.Name, 0), DefaultLimits.Name), Address: cmp.Or(max(l.Address, 0), DefaultLimits.Address),
+		Window: cmp.Or(max(l.Window, 0), DefaultLimits.Window)}
 }
 
 // Attempts counts the failed sign-ins of a store, and wrong guesses of the current

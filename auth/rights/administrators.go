@@ -93,25 +93,11 @@ func guard(ctx context.Context, w *engine.Writing, c *engine.Change, network, fi
 	return nil
 }
 
-// guardNetwork lets transactions conflict that rely on who has which rights in a network,
-// where each would overlook what the other changes: both remove an administrator because
-// the other remains, or a permission is added to a role that somebody else gives to a
-// member of another team, who then has both.
-func guardNetwork(w *engine.Writing, network string) error { return w.Lock("networks", "", network) }
-
-// errFound stops a search.
-var errFound = errors.New("found")
-
 // hasAdministrator reports whether a network has an administrator in the state of the
 // transaction.
 func hasAdministrator(ctx context.Context, w *engine.Writing, network string) (bool, error) {
 	roleType, _ := w.Type("roles")
-	userType, _ := w.Type("users")
 	scope, err := roleType.Field("", "scope")
-	if err != nil {
-		return false, err
-	}
-	held, err := userType.Field("", "userRoles.rolesByNetwork.roles.role")
 	if err != nil {
 		return false, err
 	}
@@ -128,22 +114,15 @@ func hasAdministrator(ctx context.Context, w *engine.Writing, network string) (b
 	if err != nil || len(roles) == 0 {
 		return false, err
 	}
-	// A role of another network can have the same id, so the document is checked.
-	holders := query.And{isActive, query.Compare{Field: byUserNetwork, Op: query.Equal, Value: network}, query.In{Field: held, Values: roles}}
-	err = w.Find(userType, "", holders, 0, func(r *store.Record) error {
-		var user userDocument
-		if err := json.Unmarshal(r.Document, &user); err != nil {
-			return err
-		}
-		for _, entry := range user.UserRoles.RolesByNetwork {
-			if entry.Network == network && slices.ContainsFunc(entry.Roles, func(role userRole) bool { return slices.Contains(roles, any(role.Role)) }) {
-				return errFound
-			}
-		}
-		return nil
-	})
+	err = eachUserWith(w, network, roles, query.And{isActive}, func(string) error { return errFound })
 	if errors.Is(err, errFound) {
 		return true, nil
 	}
 	return false, err
 }
+
+// guardNetwork makes those transactions conflict that rely on who has which rights in a
+// network, because each would overlook what the other changes: both remove an administrator because
+// the other remains, or a permission is added to a role that somebody else gives to a
+// member of another team, who then has both.
+func guardNetwork(w *engine.Writing, network string) error { return w.Lock("networks", "", network) }

@@ -50,25 +50,7 @@ func heldApart(w *engine.Writing, network, role string, grant engine.Grant) (boo
 // eachHolder yields the ids of the users who hold a role, and of those on whose behalf
 // API tokens do, as they were before the changes of the round. Ids can repeat.
 func eachHolder(w *engine.Writing, network, role string, yield func(id string) error) error {
-	users, _ := w.Type("users")
-	held, err := users.Field("", "userRoles.rolesByNetwork.roles.role")
-	if err != nil {
-		return err
-	}
-	// A role of another network can have the same id, so the document is checked.
-	holders := query.And{query.Compare{Field: byUserNetwork, Op: query.Equal, Value: network}, query.Compare{Field: held, Op: query.Equal, Value: role}}
-	err = w.Find(users, "", holders, 0, func(r *store.Record) error {
-		var user userDocument
-		if err := json.Unmarshal(r.Document, &user); err != nil {
-			return err
-		}
-		for _, entry := range user.UserRoles.RolesByNetwork {
-			if entry.Network == network && slices.Contains(entry.Roles, userRole{role}) {
-				return yield(r.ID)
-			}
-		}
-		return nil
-	})
+	err := eachUserWith(w, network, []any{role}, nil, yield)
 	if err != nil {
 		return err
 	}
@@ -80,6 +62,33 @@ func eachHolder(w *engine.Writing, network, role string, yield func(id string) e
 	return w.Find(tokens, network, query.And{isActive, query.Compare{Field: byRole, Op: query.Equal, Value: role}}, 0,
 		func(r *store.Record) error { return yield(r.CreateUser) })
 }
+
+// eachUserWith yields the ids of the users who hold one of some roles in a network and match
+// the conditions.
+func eachUserWith(w *engine.Writing, network string, roles []any, where query.And, yield func(id string) error) error {
+	users, _ := w.Type("users")
+	held, err := users.Field("", "userRoles.rolesByNetwork.roles.role")
+	if err != nil {
+		return err
+	}
+	where = append(where, query.Compare{Field: byUserNetwork, Op: query.Equal, Value: network}, query.In{Field: held, Values: roles})
+	return w.Find(users, "", where, 0, func(r *store.Record) error {
+		var user userDocument
+		if err := json.Unmarshal(r.Document, &user); err != nil {
+			return err
+		}
+		// A role of another network can have the same id.
+		for _, entry := range user.UserRoles.RolesByNetwork {
+			if entry.Network == network && slices.ContainsFunc(entry.Roles, func(role userRole) bool { return slices.Contains(roles, any(role.Role)) }) {
+				return yield(r.ID)
+			}
+		}
+		return nil
+	})
+}
+
+// errFound stops a search.
+var errFound = errors.New("found")
 
 // inOtherTeams reports whether some of the users are members of an ACTIVE team to which
 // the caller does not belong.

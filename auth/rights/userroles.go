@@ -12,9 +12,7 @@ import (
 // has an empty list.
 func rolesOf(object map[string]any) map[string][]string {
 	roles := map[string][]string{}
-	userRoles, _ := object["userRoles"].(map[string]any)
-	list, _ := userRoles["rolesByNetwork"].([]any)
-	for _, entry := range list {
+	for _, entry := range entriesOf(object) {
 		network := networkOf(entry)
 		members, _ := entry.(map[string]any)
 		held, _ := members["roles"].([]any)
