@@ -261,16 +261,17 @@ func (b *builder) batch(all object) object {
 			"discriminator": object{"propertyName": "type", "mapping": byType}}}}}
 }
 
-// refuse adds the responses of refused requests to the operations of a fragment.
+// refuse adds the responses of refused requests to the operations of a fragment, in the
+// order of their paths and methods: the first one names a response that others share.
 func (b *builder) refuse(fragment object) error {
 	paths, is := fragment["paths"].(object)
 	if !is && fragment["paths"] != nil {
 		return errors.New("paths is not an object")
 	}
-	for path, item := range paths {
-		methods, _ := item.(object)
-		for method, value := range methods {
-			operation, is := value.(object)
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		methods, _ := paths[path].(object)
+		for _, method := range slices.Sorted(maps.Keys(methods)) {
+			operation, is := methods[method].(object)
 			if of, known := b.types.Type(fmt.Sprint(operation["x-type"])); known && !b.may(of) {
 				delete(methods, method)
 				continue
