@@ -79,7 +79,7 @@ func (u *Uses) giveBack(failed map[store.Key]time.Time) {
 	}
 }
 
-// usesAtOnce is how many uses a transaction stores, useTime how long it may take, and
+// usesAtOnce is the maximum number of uses that a transaction stores, useTime how long it may take, and
 // lastUseTime how long all of them may take when the server stops.
 const (
 	usesAtOnce  = 500

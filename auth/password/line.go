@@ -42,7 +42,7 @@ type lines struct {
 
 type namedLine struct {
 	line
-	// uses is how many wait or have the seat.
+	// uses is the number of those who wait or have the seat.
 	uses int
 }
 

@@ -79,7 +79,7 @@ const (
 	// guessableScore is the score of zxcvbn up to which a password is refused: it is
 	// found within a million guesses on average.
 	guessableScore = 0
-	// estimated is how many characters of a password are looked at. The time of the
+	// estimated is the maximum number of characters that are looked at. The time of the
 	// estimate grows with the square, and longer passwords are not common.
 	estimated = 40
 )

@@ -26,7 +26,7 @@ const stateForgotten = "HIDDEN"
 const (
 	// maxForgetting bounds the sessions whose refresh tokens are still to be deleted.
 	maxForgetting = 1000
-	// forgetRound is how many refresh tokens one transaction deletes.
+	// forgetRound is the maximum number of refresh tokens that one transaction deletes.
 	forgetRound = 50
 )
 
