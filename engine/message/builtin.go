@@ -100,7 +100,7 @@ var (
 	ParentMissing     = fault(NotFound, "error.parent.missing", "The path must name the parent, an object of {{parent}}: /api/v1/{{type}}/ and its id.")
 	PathUnknown       = fault(NotFound, "error.path.unknown", "This path does not exist.")
 	MethodUnsupported = fault(MethodNotAllowed, "error.method.not.allowed", "The method {{method}} is not supported here; the header Allow lists those that are.")
-	VersionMismatch   = fault(PreconditionFailed, "error.version.mismatch", "The condition in If-Match or If-None-Match does not hold for the object {{id}}; read the object again before you repeat the request.")
+	VersionMismatch   = fault(PreconditionFailed, "error.version.mismatch", "The condition in If-Match or If-None-Match does not hold: the object {{id}} has another version, or does not exist. Read it again before you repeat the request.")
 	ContentChanged    = fault(PreconditionFailed, "error.content.changed", "The content does not meet the conditions of the request.")
 	RangeUnsatisfied  = fault(NotSatisfiable, "error.range.not.satisfiable", "None of the requested ranges is within the {{size}} bytes of the content.")
 	AlreadyExists     = fault(PreconditionFailed, "error.already.exists", "The object {{id}} already exists, and If-None-Match requires a new one.")

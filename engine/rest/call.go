@@ -177,8 +177,7 @@ func (r *Call) authenticate() error {
 	if r.operated() {
 		return r.authenticateOperator()
 	}
-	token := r.parameters["auth_token"]
-	inQuery := token != "" // some clients send every parameter, empty if they have no value
+	token, inQuery := r.parameters["auth_token"]
 	if header := r.c.GetHeader("Authorization"); header != "" {
 		scheme, value, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "Bearer") {

@@ -64,7 +64,7 @@ func (w *Writing) lockConditions() error {
 
 // missing is the error for an object that does not exist as far as the caller sees.
 func (c *Change) missing() error {
-	return message.ObjectNotFound.Error(message.Params{"type": c.Type.Name, "id": c.ID})
+	return c.refusal(message.ObjectNotFound, message.Params{"type": c.Type.Name, "id": c.ID})
 }
 
 // versionShown returns access.Version of the stored object, "" if there is none.
@@ -88,7 +88,7 @@ func (w *Writing) versionShown(s store.Snapshot, c *Change, version int64) (show
 // admitVisible refuses changes of objects that the caller does not see, as if they did
 // not exist.
 func (w *Writing) admitVisible(s store.Snapshot, changes []*Change, version func(*Change) int64) error {
-	existing := map[store.Place][]string{}
+	existing := map[store.Place][]*Change{}
 	var places []store.Place // in the order of the changes, so that the first fault is always the same
 	for _, c := range changes {
 		visible := w.e.access.Visible(w.caller, c.Type, c.Context)
@@ -102,7 +102,7 @@ func (w *Writing) admitVisible(s store.Snapshot, changes []*Change, version func
 			if existing[where] == nil {
 				places = append(places, where)
 			}
-			existing[where] = append(existing[where], c.ID)
+			existing[where] = append(existing[where], c)
 		}
 	}
 	for _, where := range places {
@@ -115,7 +115,11 @@ func (w *Writing) admitVisible(s store.Snapshot, changes []*Change, version func
 
 // admitExisting refuses changes of stored objects that the caller does not see, and
 // those for which the permission does not hold.
-func (w *Writing) admitExisting(s store.Snapshot, where store.Place, ids []string) error {
+func (w *Writing) admitExisting(s store.Snapshot, where store.Place, changes []*Change) error {
+	ids := make([]string, len(changes))
+	for i, c := range changes {
+		ids[i] = c.ID
+	}
 	t, _ := w.registry.Type(where.Collection)
 	visible, err := w.visible(w.ctx, s, t, w.batch.Network)
 	if err != nil {
@@ -133,9 +137,9 @@ func (w *Writing) admitExisting(s store.Snapshot, where store.Place, ids []strin
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		if !seen[id] {
-			return message.ObjectNotFound.Error(message.Params{"type": where.Collection, "id": id})
+	for _, c := range changes {
+		if !seen[c.ID] {
+			return c.missing()
 		}
 	}
 	writable := w.e.access.Writable(w.caller, t, w.batch.Network)
@@ -146,9 +150,9 @@ func (w *Writing) admitExisting(s store.Snapshot, where store.Place, ids []strin
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		if !may[id] {
-			return message.PermissionMissing.Error(message.Params{"type": t.Name, "permission": t.Permission})
+	for _, c := range changes {
+		if !may[c.ID] {
+			return c.refusal(message.PermissionMissing, message.Params{"type": t.Name, "permission": t.Permission})
 		}
 	}
 	return nil
