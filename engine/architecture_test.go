@@ -52,6 +52,7 @@ var arrows = map[string][]string{
 	"engine/parallel":              {},
 	"engine/progress":              {},
 	"engine/turn":                  {},
+	"engine/disk":                  {},
 	"engine/budget":                {"engine/message", "engine/turn"},
 	"engine/generations":           {},
 	"engine/message":               {},
@@ -63,10 +64,10 @@ var arrows = map[string][]string{
 	"engine/openapi":               {"engine", "engine/document", "engine/message", "engine/query", "engine/rest", "engine/schema", "engine/schema/keyword"},
 	"engine/review":                {"engine", "engine/document", "engine/message", "engine/query", "engine/store"},
 	"engine/transfer":              {"engine", "engine/document", "engine/message", "engine/schema", "engine/store"},
-	"engine/spool":                 {"engine/message"},
+	"engine/spool":                 {"engine/disk", "engine/message"},
 	"engine/folder":                {"engine/store"},
 	"engine/store":                 {"engine/document", "engine/message", "engine/query"},
-	"engine/store/*":               {"engine/document", "engine/query", "engine/store", "engine/turn"},
+	"engine/store/*":               {"engine/disk", "engine/document", "engine/query", "engine/store", "engine/turn"},
 }
 
 // walls are the libraries that one package alone may import, by the beginning

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -178,6 +179,13 @@ func TestNoResultOfAFailedCommit(t *testing.T) {
 	clients.Wait()
 	if disk.Hits() == 0 {
 		t.Error("nothing has failed")
+	}
+	p.awaitReady(http.StatusServiceUnavailable)
+	id, _ := p.requestLine(http.MethodGet, "/readyz", nil, "")["requestId"].(string)
+	if !slices.ContainsFunc(strings.Split(p.stderr.String(), "\n"), func(line string) bool {
+		return strings.Contains(line, "request refused") && strings.Contains(line, id) && strings.Contains(line, "disk I/O error")
+	}) {
+		t.Error("the log does not have the reason why /readyz answers 503")
 	}
 	disk.Fail(nil)
 	p.awaitReady(http.StatusOK)

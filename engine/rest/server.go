@@ -187,14 +187,14 @@ func (s *Server) health(r *Call) error {
 }
 
 func (s *Server) ready(r *Call) error {
-	if err := s.Ready(r.Context()); err != nil {
-		err = store.Translate(err)
+	if cause := s.Ready(r.Context()); cause != nil {
+		err := store.Translate(cause)
 		for _, known := range []*message.Definition{message.ShuttingDown, message.StoreFull, message.StoreDamaged} {
 			if known.Is(err) {
 				return err
 			}
 		}
-		e := message.StoreUnavailable.Error(nil).Caused(err)
+		e := message.StoreUnavailable.Error(nil).Caused(cause)
 		e.RetryAfter = 5 * time.Second
 		return e
 	}

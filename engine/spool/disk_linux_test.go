@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"testing"
 
+	"marquee/engine/disk"
 	"marquee/engine/message"
 )
 
@@ -39,9 +40,9 @@ func TestDiskKeepsItsReserve(t *testing.T) {
 	if err := write(t, f, 100<<20); !message.SpoolFull.Is(err) {
 		t.Fatalf("%v", err)
 	}
-	d, _ := diskOf(dir)
-	if d.free < 1<<20 || f.Size() < 13<<20 {
-		t.Errorf("%d bytes are free, %d were written", d.free, f.Size())
+	d, _ := disk.Of(dir)
+	if d.Free < 1<<20 || f.Size() < 13<<20 {
+		t.Errorf("%d bytes are free, %d were written", d.Free, f.Size())
 	}
 	if s.Check() == nil {
 		t.Error("the folder is said to be usable")
@@ -49,8 +50,8 @@ func TestDiskKeepsItsReserve(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	if d, _ = diskOf(dir); d.free < 15<<20 {
-		t.Errorf("after the file was closed, %d bytes are free", d.free)
+	if d, _ = disk.Of(dir); d.Free < 15<<20 {
+		t.Errorf("after the file was closed, %d bytes are free", d.Free)
 	}
 	if err := s.Check(); err != nil {
 		t.Error(err)

@@ -1,6 +1,6 @@
 // Package spool stores request bodies, uploads and responses that are too large
 // for memory in temporary files, which share a budget of bytes and leave space on
-// their disk. It imports only engine/message. Begin reading with Spool and File.
+// their disk. It imports only engine/disk and engine/message. Begin reading with Spool and File.
 package spool
 
 import (
@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"marquee/engine/disk"
 	"marquee/engine/message"
 )
 
@@ -79,12 +80,12 @@ func New(dir string, budget int64) *Spool {
 // DefaultBudget returns the default budget for a folder: 2 GiB, less on a small
 // disk, and at most 256 MiB if the folder is in memory.
 func DefaultBudget(dir string) int64 {
-	d, ok := diskOf(dir)
+	d, ok := disk.Of(dir)
 	if !ok {
 		return MaxDefaultBudget
 	}
-	budget := min(MaxDefaultBudget, d.size-d.reserve())
-	if d.inMemory {
+	budget := min(MaxDefaultBudget, d.Size-reserve(d))
+	if d.InMemory {
 		budget = min(budget, maxInMemory)
 	}
 	return max(budget, 1)
@@ -106,8 +107,8 @@ func (s *Spool) Used() int64 {
 // InMemory reports whether the folder is in a file system in memory (tmpfs), so
 // that files count as memory of the machine or container.
 func (s *Spool) InMemory() bool {
-	d, ok := diskOf(s.dir)
-	return ok && d.inMemory
+	d, ok := disk.Of(s.dir)
+	return ok && d.InMemory
 }
 
 // Check returns an error if no file can be created at present.
@@ -266,8 +267,8 @@ func (s *Spool) giveMemory(caller string, n int64) {
 
 // room returns an error if the disk has no room for n more bytes.
 func (s *Spool) room(n int64) error {
-	if d, ok := diskOf(s.dir); ok && d.free-n < d.reserve() {
-		return fmt.Errorf("the disk of %s has %d bytes free, of which %d are kept: there is no room for %d", s.dir, d.free, d.reserve(), n)
+	if d, ok := disk.Of(s.dir); ok && d.Free-n < reserve(d) {
+		return fmt.Errorf("the disk of %s has %d bytes free, of which %d are kept: there is no room for %d", s.dir, d.Free, reserve(d), n)
 	}
 	return nil
 }
@@ -290,13 +291,8 @@ func discard(file *os.File, unnamed bool) error {
 	return err
 }
 
-// disk describes the file system of a folder.
-type disk struct {
-	size, free int64
-	inMemory   bool
-}
-
-func (d disk) reserve() int64 { return min(maxReserve, d.size/reservePart) }
+// reserve returns the number of bytes of a disk that are left free.
+func reserve(d disk.Disk) int64 { return min(maxReserve, d.Size/reservePart) }
 
 // Full returns the error for a temporary file for which there is no room. The
 // cause is for the log, and may contain the folder.

@@ -15,6 +15,9 @@ import (
 func (s *Store) observe(ctx context.Context, err error) error {
 	err = translate(ctx, err)
 	if code, _ := store.CodeOf(err); code == store.CodeDamaged && s.damaged.CompareAndSwap(nil, &err) {
+		if s.options.Log != nil {
+			s.options.Log.Error("the store is damaged, and accepts no more writes: restore it from a backup, and restart the service", slog.String("store", s.options.Path), slog.String("cause", err.Error()))
+		}
 		if wrong := os.WriteFile(s.damageMark(), []byte(err.Error()+"\n"), 0o600); wrong != nil && s.options.Log != nil {
 			s.options.Log.Warn("the damage of the store cannot be noted for the next start", slog.String("cause", wrong.Error()))
 		}

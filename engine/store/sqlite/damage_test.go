@@ -3,8 +3,10 @@ package sqlite
 import (
 	"bytes"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"marquee/engine/store"
@@ -42,7 +44,8 @@ func TestDamagedUntilReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	overwrite(t, path, (root-1)*4096, bytes.Repeat([]byte{0xee}, 4096))
-	s = openTest(t, Options{Path: path})
+	var log bytes.Buffer
+	s = openTest(t, Options{Path: path, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	put := func() error {
 		return s.Write(t.Context(), func(tx store.Tx) error { return tx.Put(t.Context(), "others", batch(0, 1, 10)) })
 	}
@@ -54,6 +57,9 @@ func TestDamagedUntilReplaced(t *testing.T) {
 	}
 	if err := put(); !damaged(err) {
 		t.Errorf("a write: %v", err)
+	}
+	if lines := log.String(); strings.Count(lines, "\n") != 1 || !strings.Contains(lines, "level=ERROR") || !strings.Contains(lines, "accepts no more writes") {
+		t.Errorf("the log: %s", lines)
 	}
 	if err := get("others"); err != nil {
 		t.Errorf("a read of another table: %v", err)

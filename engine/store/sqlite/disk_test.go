@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -12,14 +13,13 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// disk is a file system of SQLite whose operations fail on demand, and which loses
+// faultyDisk is a file system of SQLite whose operations fail on demand, and which loses
 // what it has not made durable when its power is cut. As on Linux, what a failed fsync
 // did not make durable stays visible, and the next fsync does not try it again.
-type disk struct {
+type faultyDisk struct {
 	vfs.VFSFilename
 	name, folder string
 
@@ -54,27 +54,27 @@ type durableFile struct {
 
 const diskPage = 4096
 
-func newDisk(t *testing.T, seed uint64) *disk {
-	d := &disk{VFSFilename: vfs.Find("").(vfs.VFSFilename), name: fmt.Sprintf("disk-%p", t), folder: t.TempDir(),
+func newDisk(t *testing.T, seed uint64) *faultyDisk {
+	d := &faultyDisk{VFSFilename: vfs.Find("").(vfs.VFSFilename), name: fmt.Sprintf("disk-%p", t), folder: t.TempDir(),
 		random: rand.New(rand.NewPCG(seed, 1)), files: map[string]*durableFile{}}
 	vfs.Register(d.name, d)
 	t.Cleanup(func() { vfs.Unregister(d.name) })
 	return d
 }
 
-func (d *disk) options() Options {
+func (d *faultyDisk) options() Options {
 	return Options{Path: filepath.Join(d.folder, "marquee.db"), Readers: 1, vfs: d.name}
 }
 
 // fail makes operations fail, after some have succeeded.
-func (d *disk) fail(f fault, after int) {
+func (d *faultyDisk) fail(f fault, after int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fails, d.after = f, after
 }
 
 // try returns the error of an operation that at present fails with one of the faults.
-func (d *disk) try(name string, faults ...fault) error {
+func (d *faultyDisk) try(name string, faults ...fault) error {
 	if !strings.HasPrefix(name, d.folder) {
 		return nil // a temporary file
 	}
@@ -84,7 +84,7 @@ func (d *disk) try(name string, faults ...fault) error {
 		case d.after > 0:
 			d.after--
 		case f == full:
-			return sqlite3.FULL
+			return &fs.PathError{Op: "write", Path: name, Err: syscall.ENOSPC} // as os.File.WriteAt does
 		case f == readOnly:
 			return syscall.EROFS
 		default:
@@ -94,7 +94,7 @@ func (d *disk) try(name string, faults ...fault) error {
 	return nil
 }
 
-func (d *disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+func (d *faultyDisk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	f, out, err := d.VFSFilename.OpenFilename(name, flags)
 	if err != nil {
 		return nil, out, err
@@ -108,7 +108,7 @@ func (d *disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, v
 	return &diskFile{File: f, d: d, path: path}, out, nil
 }
 
-func (d *disk) Delete(name string, syncDir bool) error {
+func (d *faultyDisk) Delete(name string, syncDir bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.try(name, readOnly); err != nil {
@@ -123,7 +123,7 @@ func (d *disk) Delete(name string, syncDir bool) error {
 // diskFile is an open file.
 type diskFile struct {
 	vfs.File
-	d    *disk
+	d    *faultyDisk
 	path string
 }
 
@@ -197,7 +197,7 @@ func (f *diskFile) Sync(vfs.SyncFlag) error {
 }
 
 // some returns a function that chooses none (0), some (1), or all (2).
-func (d *disk) some() func() bool {
+func (d *faultyDisk) some() func() bool {
 	chance := d.random.IntN(3)
 	if len(d.chances) > 0 {
 		chance, d.chances = d.chances[0], d.chances[1:]
@@ -224,7 +224,7 @@ func mix(seen, durable []byte, choose func(page int64) bool) []byte {
 
 // cut kills the process that uses the disk, or cuts the power, and returns the disk as
 // it is afterwards. After a power cut, each page that is not durable may be on it.
-func (d *disk) cut(t *testing.T, power bool) *disk {
+func (d *faultyDisk) cut(t *testing.T, power bool) *faultyDisk {
 	t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -57,7 +57,7 @@ const committed store.Code = -1
 
 // round opens a store on a disk, checks what is there, and writes until it ends the
 // process. It returns the disk as that leaves it.
-func (l *ledger) round(t *testing.T, d *disk, random *rand.Rand) *disk {
+func (l *ledger) round(t *testing.T, d *faultyDisk, random *rand.Rand) *faultyDisk {
 	t.Helper()
 	s, err := Open(t.Context(), d.options())
 	if err != nil {
@@ -109,7 +109,7 @@ func (l *ledger) round(t *testing.T, d *disk, random *rand.Rand) *disk {
 		}
 		d.fail(nothing, 0)
 	}
-	var after *disk
+	var after *faultyDisk
 	switch random.IntN(4) {
 	case 0:
 		after = d.cut(t, false)
@@ -177,13 +177,13 @@ func (l *ledger) check(t *testing.T, s *Store) {
 // can still make it appear, that no other write begins meanwhile, and that the store
 // recovers when the disk does.
 func TestUnknownOutcome(t *testing.T) {
-	for name, after := range map[string]func(d *disk, s *Store) (found int){
-		"the power is cut": func(d *disk, s *Store) int {
+	for name, after := range map[string]func(d *faultyDisk, s *Store) (found int){
+		"the power is cut": func(d *faultyDisk, s *Store) int {
 			d.chances = []int{0, 0, 0} // of each file
 			cut := openTest(t, d.cut(t, true).options())
 			return stored(t, cut)
 		},
-		"the disk recovers": func(d *disk, s *Store) int {
+		"the disk recovers": func(d *faultyDisk, s *Store) int {
 			d.fail(nothing, 0)
 			if err := s.Check(t.Context()); err != nil {
 				t.Error(err)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"marquee/engine/disk"
 	"marquee/engine/store"
 )
 
@@ -25,7 +26,7 @@ func (s *Store) keepCopy(ctx context.Context, c *conn, version int64) error {
 	}
 	kept := fmt.Sprintf("%s.version-%d", path, version)
 	if err := c.copyTo(kept); err != nil {
-		cure := "it cannot be copied before the upgrade of its format; check the disk"
+		cure := "it cannot be copied before the upgrade of its format; check the disk and its free space, or start once with --no-upgrade-backup"
 		if code, _ := store.CodeOf(translate(ctx, err)); code == store.CodeFull {
 			cure = "the disk has no room for the copy that is made before the upgrade of its format; free space, or start once with --no-upgrade-backup"
 		}
@@ -33,7 +34,7 @@ func (s *Store) keepCopy(ctx context.Context, c *conn, version int64) error {
 	}
 	back := fmt.Sprintf("rm -f %s %s && cp -p %s %s", quote(path+"-wal"), quote(path+"-shm"), quote(kept), quote(path))
 	if s.options.Log != nil {
-		s.options.Log.Info("the store was copied before its upgrade; to go back, stop the service, run the command, and start the earlier version",
+		s.options.Log.Warn("the store was copied before its upgrade; to go back, stop the service, run the command, and start the earlier version",
 			slog.String("copy", kept), slog.String("command", back))
 	}
 	if s.options.Copied != nil {
@@ -45,6 +46,9 @@ func (s *Store) keepCopy(ctx context.Context, c *conn, version int64) error {
 // copyTo writes what the store contains to a new file that nobody else can read. It
 // replaces an earlier copy when it is complete.
 func (c *conn) copyTo(path string) (err error) {
+	if err := c.roomToCopy(filepath.Dir(path)); err != nil {
+		return err
+	}
 	partial := path + ".partial"
 	file, err := os.OpenFile(partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) // #nosec G304 -- beside the store
 	if err != nil {
@@ -62,6 +66,24 @@ func (c *conn) copyTo(path string) (err error) {
 		return err
 	}
 	return os.Rename(partial, path)
+}
+
+// roomToCopy returns an error if a copy of the store does not fit on the disk of a folder. When
+// writing the copy fails, that is no longer known, because SQLite has truncated it.
+func (c *conn) roomToCopy(folder string) error {
+	var counts [3]int64
+	for i, name := range []string{"page_count", "freelist_count", "page_size"} {
+		n, err := c.pragma(name)
+		if err != nil {
+			return err
+		}
+		counts[i] = n
+	}
+	size := (counts[0] - counts[1]) * counts[2]
+	if d, ok := disk.Of(folder); ok && d.Free < size {
+		return &store.Error{Code: store.CodeFull, Text: fmt.Sprintf("the copy takes %d bytes, and %d are free", size, d.Free)}
+	}
+	return nil
 }
 
 // quote returns a word of a shell.

@@ -1,9 +1,11 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -50,6 +52,8 @@ func TestUpgradeKeepsACopy(t *testing.T) {
 	d := newDisk(t, 1)
 	options := d.options()
 	options.Copied = func(copy, command string) { kept, back = copy, command }
+	var log bytes.Buffer
+	options.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	firstStore(t, options)
 	for range 2 { // the second time, there is a copy already
 		kept = ""
@@ -61,6 +65,10 @@ func TestUpgradeKeepsACopy(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+		if !strings.Contains(log.String(), back) {
+			t.Errorf("the command that goes back is not in the log: %s", &log)
+		}
+		log.Reset()
 		if want := options.Path + ".version-1"; kept != want {
 			t.Fatalf("the copy is %q, not %q", kept, want)
 		}
@@ -128,9 +136,9 @@ func TestUpgradeIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestUpgradeWithoutRoom checks that a store of which no copy can be made is not
-// upgraded, and leaves nothing behind.
-func TestUpgradeWithoutRoom(t *testing.T) {
+// TestUpgradeOnAFullDisk checks that a store of which no copy can be made, although the
+// disk reports free space, is not upgraded, and leaves nothing behind.
+func TestUpgradeOnAFullDisk(t *testing.T) {
 	d := newDisk(t, 1)
 	options := d.options()
 	firstStore(t, options)
@@ -140,7 +148,7 @@ func TestUpgradeWithoutRoom(t *testing.T) {
 		s.Close()
 		t.Fatal("opened")
 	}
-	notUsableError(t, err, "no room", "--no-upgrade-backup", options.Path)
+	notUsableError(t, err, "cannot be copied", "free space", "--no-upgrade-backup", options.Path)
 	d.fail(nothing, 0)
 	if version := versionOf(t, options); version != 1 {
 		t.Errorf("version %d", version)

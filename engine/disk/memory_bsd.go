@@ -1,6 +1,6 @@
 //go:build darwin || freebsd
 
-package spool
+package disk
 
 import "syscall"
 
