@@ -85,10 +85,10 @@ func (s *Server) Swap(ctx context.Context, types *schema.Registry) error {
 	}
 	steps := &progress.Steps{}
 	steps.Step("preparing the store for the schemas")
-	end := progress.While(swapPatience, swapEvery, func(took time.Duration) {
+	end := progress.While(swapPatience, swapEvery, func(time.Duration) {
 		steps.Log(s.options.Log)
 		s.swapping.Store(steps)
-		s.options.Log.Info("loading the schemas", slog.String("step", steps.String()), slog.Duration("took", took))
+		s.options.Log.Info("loading the schemas", slog.String("step", steps.String()), slog.Duration("took", steps.Took()))
 	})
 	defer s.swapping.CompareAndSwap(steps, nil)
 	defer end()

@@ -38,7 +38,7 @@ func examples(lines ...string) string {
 // variable of the environment that sets it.
 func describe(value *kong.Value) string {
 	var notes []string
-	if value.HasDefault {
+	if value.HasDefault && value.Default != "" {
 		notes = append(notes, "default "+value.Default)
 	}
 	for _, name := range value.Tag.Envs {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -49,5 +50,27 @@ func TestExamples(t *testing.T) {
 		return next(nil)
 	}); err != nil || n < 9 {
 		t.Errorf("%d commands were found: %v", n, err)
+	}
+}
+
+// TestNoEmptyDefaults: no description names a default that is empty.
+func TestNoEmptyDefaults(t *testing.T) {
+	if err := kong.Visit(advertisingParser().Model, func(node kong.Visitable, next kong.Next) error {
+		if flag, ok := node.(*kong.Flag); ok && strings.Contains(describe(flag.Value), "default ,") {
+			t.Errorf("--%s: %s", flag.Name, describe(flag.Value))
+		}
+		return next(nil)
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDrainDelay fixes the default of --drain-delay, which orchestrators rely on.
+func TestDrainDelay(t *testing.T) {
+	var cli *commands
+	p := &Program{}
+	cli = p.commands()
+	if _, err := newParser(p, cli).Parse([]string{"serve"}); err != nil || cli.Serve.DrainDelay != 5*time.Second {
+		t.Errorf("%v, %v", cli.Serve.DrainDelay, err)
 	}
 }

@@ -34,7 +34,7 @@ type commands struct {
 	Serve   serveCommand   `cmd:"" help:"Serve the API."`
 	Init    initCommand    `cmd:"" help:"Create the first network, role and user of an empty store."`
 	Health  healthCommand  `cmd:"" help:"Ask a running service whether it is ready."`
-	Import  importCommand  `cmd:"" help:"Import objects from a file of JSON lines."`
+	Import  importCommand  `cmd:"" help:"Import objects from a file of JSON lines or CSV."`
 	Export  exportCommand  `cmd:"" help:"Export objects as JSON lines."`
 	Check   checkCommand   `cmd:"" help:"Verify a store: list what is damaged, invalid or missing."`
 	Schema  schemaCommand  `cmd:"" help:"Work on schemas."`

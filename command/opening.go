@@ -27,9 +27,17 @@ type opening struct {
 }
 
 const (
+	readingSchemas     = "reading the schemas"
 	waitingForDatabase = "waiting for the database"
 	openingTheStore    = "opening the store"
 )
+
+// newOpening returns the opening of a store by name. The log is nil except for marquee serve.
+func newOpening(store string, log *slog.Logger) *opening {
+	o := &opening{store: store, log: log}
+	o.Step(readingSchemas)
+	return o
+}
 
 // answer notes that the database has answered.
 func (o *opening) answer() {
@@ -37,7 +45,7 @@ func (o *opening) answer() {
 	o.answered.Store(true)
 }
 
-// say reports the step, and how long the opening has taken.
+// say reports the step, and how long it has taken; waiting for the database is the first.
 func (o *opening) say(waited time.Duration) {
 	step := o.String()
 	silent := step == waitingForDatabase
@@ -45,11 +53,11 @@ func (o *opening) say(waited time.Duration) {
 	case o.log != nil && silent:
 		o.log.Warn("the database does not answer; waiting for it", slog.String("store", o.store), slog.String("url", o.url), slog.String("waited", waited.String()))
 	case o.log != nil:
-		o.log.Info("starting", slog.String("url", o.url), slog.String("step", step), slog.Duration("took", waited))
+		o.log.Info("starting", slog.String("url", o.url), slog.String("step", step), slog.Duration("took", o.Took()))
 	case silent:
 		sayWaiting(o.store)(waited)
 	default:
-		fmt.Fprintf(os.Stderr, "%s: %s (%s)\n", programName, step, waited)
+		fmt.Fprintf(os.Stderr, "%s: %s (%s)\n", programName, step, o.Took())
 	}
 }
 

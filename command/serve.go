@@ -88,7 +88,7 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context) error {
 
 func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slog.Logger) error {
 	c.log, c.tolerant = log, !c.StrictSchemas
-	c.opening = &opening{store: storeName(c.Store), log: log}
+	c.opening = newOpening(storeName(c.Store), log)
 	if err := c.check(parsed); err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func (f *storeFlags) openExisting(ctx context.Context, cure string) (*service, e
 // use opens the store and serves the application on it, with more options.
 func (f *storeFlags) use(ctx context.Context, mustExist bool, options marquee.Options) (s *service, err error) {
 	if f.opening == nil {
-		f.opening = &opening{store: storeName(f.Store)}
+		f.opening = newOpening(storeName(f.Store), nil)
 	}
 	err = f.opening.persist(ctx, func(ctx context.Context) error {
 		s, err = f.openOnce(ctx, mustExist, options)

@@ -31,8 +31,8 @@ func procServeOn(tb testing.TB, disk *faultydisk.Disk, store string, args ...str
 
 // TestFailingDisk lets the disk of a store fail under load, in each way, and then
 // recover, or ends the service before it does. What was acknowledged is there afterwards;
-// what was refused is not, unless its outcome was said to be unknown. MARQUEE_CRASHES is
-// how often each fault occurs, MARQUEE_CRASH_SEED repeats the choices of a run that failed.
+// what was refused is not, unless its outcome was said to be unknown. A tenth of
+// MARQUEE_CRASHES is how often each fault occurs, MARQUEE_CRASH_SEED repeats the choices of a run that failed.
 func TestFailingDisk(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -74,7 +74,7 @@ func testFailingDisk(f *failingDisk) {
 		f.hot[id] = 1
 	}
 	ends := []string{"killed", "stopped", "recovered"}
-	for range procNumber(f, "MARQUEE_CRASHES", 1) {
+	for range max(1, procNumber(f, "MARQUEE_CRASHES", 10)/10) {
 		for _, fault := range slices.Sorted(maps.Keys(faultydisk.Faults)) {
 			f.fail(fault, ends[f.random.IntN(len(ends))])
 		}

@@ -17,7 +17,8 @@ type Steps struct {
 	mu      sync.Mutex
 	log     *slog.Logger
 	step    string
-	objects int // for which the step is done
+	began   time.Time // when the step began
+	objects int       // for which the step is done
 }
 
 // Log logs when a step with objects begins and ends, from now on.
@@ -34,7 +35,7 @@ func (s *Steps) Step(text string) {
 	if s.log != nil && s.objects > 0 {
 		s.log.Info("done: "+s.step, slog.Int("objects", s.objects))
 	}
-	s.step, s.objects = text, 0
+	s.step, s.objects, s.began = text, 0, time.Now()
 }
 
 // Advance implements store.Progress.
@@ -45,6 +46,13 @@ func (s *Steps) Advance(n int) {
 		s.log.Info(s.step)
 	}
 	s.objects += n
+}
+
+// Took returns the time since the step began.
+func (s *Steps) Took() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.began).Round(100 * time.Millisecond)
 }
 
 // String returns the step and its progress.

@@ -48,14 +48,14 @@ func (s *Store) EnsureCollections(ctx context.Context, collections []store.Colle
 	return s.observe(ctx, err)
 }
 
-// slowIndex is the time from which the building of an index is logged.
+// slowIndex is the time from which the building of an index is logged if writes wait for it.
 const slowIndex = 100 * time.Millisecond
 
 func (s *Store) createIndex(ctx context.Context, collection, sql string) error {
 	return s.writer.submit(ctx, func(t *transaction) error {
 		began := time.Now()
 		err := t.conn.exec(sql)
-		if took := time.Since(began); took >= slowIndex && s.options.Log != nil {
+		if took := time.Since(began); took >= slowIndex && s.options.Log != nil && s.writer.queue.len() > 0 {
 			s.options.Log.Info("writes waited while an index was created", slog.String("type", collection), slog.Duration("took", took))
 		}
 		return err

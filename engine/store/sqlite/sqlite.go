@@ -175,7 +175,7 @@ func missing(path string) bool {
 }
 
 // ErrInUse is the cause of the error for a store that another process has open.
-var ErrInUse = errors.New("in use")
+var ErrInUse = errors.New("another process has it open; stop that one first")
 
 // acquire locks the store against other processes, because counts and revisions
 // are kept in memory.
@@ -188,7 +188,7 @@ func (s *Store) acquire() error {
 	}
 	if !held {
 		s.lock = nil
-		return notUsable(s.options.Path, "another process has it open; stop that one first", ErrInUse)
+		return &store.Error{Code: store.CodeNotUsable, Text: "the store " + s.options.Path + " cannot be used", Cause: ErrInUse}
 	}
 	return nil
 }
