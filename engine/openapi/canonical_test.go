@@ -2,12 +2,15 @@ package openapi_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"marquee"
 	"marquee/engine/openapi"
 	"marquee/engine/schema"
 	"marquee/resources"
@@ -159,6 +162,108 @@ func TestNewTypesRenameNothing(t *testing.T) {
 	for name := range names(read(t, load(t), openapi.Options{})) {
 		if !after[name] {
 			t.Errorf("%s has another name", name)
+		}
+	}
+}
+
+// TestNewTypesChangeNothing adds a type that is the first or the last, of the same content
+// as others, and expects every component and operation of the others to be the same.
+func TestNewTypesChangeNothing(t *testing.T) {
+	const content = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "T", "x-resource": {"path": "%s"}, "type": "object", "required": ["name"],
+		"properties": {"name": {"type": "string", "maxLength": 20, "x-immutable": true}, "at": {"type": "string", "format": "date-time"}, "of": {"type": "string", "x-ref": "mmm"}}}`
+	build := func(application marquee.Application, names ...string) (d wholeDocument) {
+		t.Helper()
+		files := fstest.MapFS{}
+		for _, name := range names {
+			files[name+".json"] = &fstest.MapFile{Data: fmt.Appendf(nil, content, name)}
+		}
+		types, err := application.Load(schema.Source{Name: "own", FS: files})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := application.Document(types, openapi.Options{All: true})
+		if err != nil || json.Unmarshal(text, &d) != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	// What lists all types, and the messages of those that take one.
+	listing := []string{"schemas/Batch", "schemas/BatchResult"}
+	for _, application := range []marquee.Application{{}, resources.New().Application()} {
+		before := build(application, "mmm", "nnn")
+		for _, added := range []string{"aaa", "zzz", "collection", "write", "network"} {
+			after := build(application, "mmm", "nnn", added)
+			for kind, components := range before.Components {
+				for name, component := range components {
+					if !slices.Contains(listing, kind+"/"+name) && !reflect.DeepEqual(after.Components[kind][name], component) {
+						t.Errorf("with %s, %s/%s is %v instead of %v", added, kind, name, after.Components[kind][name], component)
+					}
+				}
+			}
+			for path, item := range before.Paths {
+				if !reflect.DeepEqual(after.Paths[path], item) {
+					t.Errorf("with %s, %s is %v instead of %v", added, path, after.Paths[path], item)
+				}
+			}
+		}
+	}
+}
+
+// wholeDocument has all components and operations of a document.
+type wholeDocument struct {
+	Paths      map[string]any
+	Components map[string]map[string]any
+}
+
+// codes returns the codes of the responses of an operation.
+func (d wholeDocument) codes(path, method string) (codes []string) {
+	responses := d.Paths[path].(map[string]any)[method].(map[string]any)["responses"].(map[string]any)
+	for _, value := range responses {
+		response := value.(map[string]any)
+		if ref, is := response["$ref"].(string); is {
+			response = d.Components["responses"][ref[strings.LastIndex(ref, "/")+1:]].(map[string]any)
+		}
+		listed, _ := response["x-codes"].([]any)
+		for _, code := range listed {
+			codes = append(codes, code.(string))
+		}
+	}
+	return codes
+}
+
+// TestCodes checks that operations have the codes of what they take, and no others.
+func TestCodes(t *testing.T) {
+	app := resources.New().Application()
+	text, err := app.Document(load(t), openapi.Options{})
+	var d wholeDocument
+	if err != nil || json.Unmarshal(text, &d) != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path, method string
+		has, lacks   string
+	}{
+		{"/api/v1/devices", "get", "error.parameter.invalid error.token.missing error.rate.exceeded", "error.network.forbidden error.parameter.missing error.read.forbidden"},
+		{"/api/v1/location", "get", "error.parameter.missing error.parameter.conflict", "error.network.forbidden"},
+		{"/api/v1/targetingquery/articles2", "post", "error.network.forbidden error.parameter.missing", "error.version.mismatch"},
+		{"/api/v1/orders", "get", "error.network.forbidden error.parameter.missing error.where.syntax", "error.version.mismatch"},
+		{"/api/v1/orders/{id}", "put", "error.value.type error.version.mismatch", "error.body.not.objects error.password.common"},
+	} {
+		codes := d.codes(c.path, c.method)
+		for _, code := range strings.Fields(c.has) {
+			if !slices.Contains(codes, code) {
+				t.Errorf("%s %s lacks %s: %v", c.method, c.path, code, codes)
+			}
+		}
+		for _, code := range strings.Fields(c.lacks) {
+			if slices.Contains(codes, code) {
+				t.Errorf("%s %s has %s", c.method, c.path, code)
+			}
+		}
+	}
+	for component, code := range map[string]string{"UsersInput": "error.password.common", "OrdersInput": "error.value.too.long", "Batch": "error.batch.condition"} {
+		if codes, _ := d.Components["schemas"][component].(map[string]any)["x-codes"].([]any); !slices.Contains(codes, any(code)) {
+			t.Errorf("%s lacks %s: %v", component, code, codes)
 		}
 	}
 }

@@ -84,6 +84,27 @@ func codesOfTypes(types *schema.Registry, fragments []Fragment) (map[string][]*m
 	return all, nil
 }
 
+// ofSchema returns the messages with which only objects of a type are refused.
+func (b *builder) ofSchema(t *schema.Type) []*message.Definition {
+	return slices.DeleteFunc(b.ofValues(t), func(m *message.Definition) bool {
+		return slices.Contains(always, m) || slices.Contains(b.unlisted, m)
+	})
+}
+
+// codesOf returns the codes of messages, each once and in order.
+func codesOf(messages []*message.Definition) []any {
+	var codes []string
+	for _, m := range messages {
+		codes = append(codes, m.Code)
+	}
+	slices.Sort(codes)
+	var out []any
+	for _, code := range slices.Compact(codes) {
+		out = append(out, code)
+	}
+	return out
+}
+
 // ofValues returns the messages with which the values of a type's objects can be
 // refused.
 func (b *builder) ofValues(t *schema.Type) []*message.Definition {

@@ -29,10 +29,12 @@ type object = map[string]any
 //	public      an operation without a token
 //	file        a read of content without a token, which may be asked for in parts
 //	plain       an operation with a token, which is the class of operations without one
+//	network     an operation in the network of the parameter context
 //	read        the read of an object
 //	list        a list
 //	write       the write of an object, which is the class of operations with x-type
 //	collection  the write of several objects
+//	batch       the write of objects of several types
 //
 // An operation with x-type is a write of that type, for which the same permission is
 // needed. Another write may be refused as the writes of all types are.
@@ -256,7 +258,8 @@ func (b *builder) batch(all object) object {
 		operations = append(operations, operation)
 		byType[t.Name] = operation["$ref"]
 	}
-	return object{"type": "object", "required": []any{"operations"}, "additionalProperties": false, "properties": object{
+	codes := codesOf(slices.Concat(ofCollections, ofBatches))
+	return object{"type": "object", "required": []any{"operations"}, "additionalProperties": false, "x-codes": codes, "properties": object{
 		"operations": object{"type": "array", "description": "ifMatch is an entity tag, as ETag has it, or *; ifNoneMatch is *.", "maxItems": maxObjects, "items": object{"oneOf": operations,
 			"discriminator": object{"propertyName": "type", "mapping": byType}}}}}
 }
@@ -314,7 +317,7 @@ func (b *builder) refuseOperation(operation object) error {
 		more = append(more, m)
 	}
 	id, _ := operation["operationId"].(string)
-	refusals := b.refusals(c, of, cmp.Or(camel(id), "Form"), more)
+	refusals := b.refusals(c, cmp.Or(camel(id), "Form"), append(more, b.ofTypes(c, of)...))
 	delete(operation, "x-refusals")
 	delete(operation, "x-codes")
 	responses, given := operation["responses"].(object)

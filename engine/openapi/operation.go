@@ -15,7 +15,7 @@ func (b *builder) get(t *schema.Type, name string) object {
 		"summary":     "Get " + article(t.Title),
 		"description": "One object by its id.",
 		"parameters":  []any{refTo("parameters", "fields"), refTo("parameters", "includeHidden")},
-		"responses": b.responses(reading, t, object{
+		"responses": b.responses(reading, object{
 			"200": refTo("responses", name+responseSuffix),
 			"304": refTo("responses", "NotModified"),
 		}),
@@ -38,7 +38,7 @@ func (b *builder) list(t *schema.Type, name string) object {
 		c = listingBelow
 	}
 	return object{"summary": "List " + strings.ToLower(plural(t.Title)), "description": "The objects that meet all conditions.", "parameters": parameters,
-		"responses": b.responses(c, t, object{"200": answer("A page of objects.", refTo("schemas", name+"Page"), "Link", "Warning")})}
+		"responses": b.responses(c, object{"200": answer("A page of objects.", refTo("schemas", name+"Page"), "Link", "Warning")})}
 }
 
 // orderBy returns the parameter with the properties that lists of a type can be ordered by.
@@ -63,7 +63,7 @@ func (b *builder) save(t *schema.Type, name string) object {
 		"description": "Absent properties keep their values.",
 		"parameters":  []any{refTo("parameters", "fieldValidation"), refTo("parameters", "validateOnly"), refTo("parameters", "prefer")},
 		"requestBody": jsonBody(refTo("schemas", name+request.suffix())),
-		"responses": b.responses(writing, t, object{
+		"responses": b.responses(writing, object{
 			"200": refTo("responses", name+responseSuffix),
 			"201": refTo("responses", name+responseSuffix),
 			"204": refTo("responses", "Minimal"),
@@ -75,7 +75,7 @@ func (b *builder) save(t *schema.Type, name string) object {
 func (b *builder) patch(t *schema.Type, name string) object {
 	operation := b.save(t, name)
 	operation["summary"] = "Change members of " + article(t.Title)
-	operation["description"] = "A merge patch (RFC 7396) of an object that exists."
+	operation["description"] = "A merge patch (RFC 7396)."
 	body := jsonBody(refTo("schemas", name+mergePatch.suffix()))
 	content := body["content"].(object)
 	content["application/merge-patch+json"] = content["application/json"]
@@ -92,9 +92,9 @@ func (b *builder) saveAll(t *schema.Type, name string) object {
 		"description": "One object or an array, in one transaction.",
 		"parameters": []any{refTo("parameters", "fieldValidation"), refTo("parameters", "validateOnly"),
 			refTo("parameters", "ifMatchWrite"), refTo("parameters", "ifNoneMatchWrite"), refTo("parameters", "prefer")},
-		"requestBody": jsonBody(object{"oneOf": []any{object{"type": "array", "items": one, "maxItems": maxObjects}, one}}),
-		"responses": b.responses(collecting, t, object{
-			"200": answer("The objects, or their ids with return=minimal.", refTo("schemas", name+"Results"), "Location", "Warning"),
+		"requestBody": jsonBody(object{"oneOf": []any{object{"type": "array", "items": one, "maxItems": maxObjects}, one}, "x-codes": codesOf(ofCollections)}),
+		"responses": b.responses(writing, object{
+			"200": answer("The objects, or their ids.", refTo("schemas", name+"Results"), "Location", "Warning"),
 		}),
 	}
 }
@@ -136,8 +136,8 @@ func (b *builder) addShared() {
 }
 
 // responses adds those of refused requests to the others.
-func (b *builder) responses(c class, t *schema.Type, others object) object {
+func (b *builder) responses(c class, others object) object {
 	all := maps.Clone(others)
-	maps.Copy(all, b.ofType(c, t))
+	maps.Copy(all, b.refusals(c, camel(string(c)), nil))
 	return all
 }

@@ -21,15 +21,17 @@ const (
 	public       class = "public"
 	file         class = "file"
 	plain        class = "plain"
+	inNetwork    class = "network"
 	reading      class = "read"
 	listing      class = "list"
 	listingBelow class = "listBelow"
 	writing      class = "write"
 	collecting   class = "collection"
+	batching     class = "batch"
 )
 
 // classes are all classes of operations.
-var classes = []class{public, file, plain, reading, listing, listingBelow, writing, collecting}
+var classes = []class{public, file, plain, inNetwork, reading, listing, listingBelow, writing, collecting, batching}
 
 // The messages with which each class of operation can be refused, besides those of
 // the classes that it is made of.
@@ -39,11 +41,11 @@ var (
 		message.StoreDamaged, message.InternalError}
 	ofFiles       = []*message.Definition{message.ContentChanged, message.RangeUnsatisfied}
 	authenticated = []*message.Definition{message.TokenMissing, message.TokenInvalid, message.TokenTwice, message.TokenInPath, message.TokenInURL,
-		message.QuerySyntax, message.ParameterRepeated, message.ParameterUnknown, message.ParameterInvalid, message.ParameterMissing,
-		message.NetworkForbidden, message.ReadForbidden}
-	ofObjects = []*message.Definition{message.ObjectNotFound, message.BadID}
-	ofReads   = []*message.Definition{message.FieldUnknown, message.FieldNotQueryable}
-	ofLists   = []*message.Definition{message.FieldNotSortable, message.WhereSyntax, message.WhereTooLong, message.CursorInvalid,
+		message.QuerySyntax, message.ParameterRepeated, message.ParameterUnknown, message.ParameterInvalid}
+	ofNetworks = []*message.Definition{message.ParameterMissing, message.NetworkForbidden, message.ReadForbidden}
+	ofObjects  = []*message.Definition{message.ObjectNotFound, message.BadID}
+	ofReads    = []*message.Definition{message.FieldUnknown, message.FieldNotQueryable}
+	ofLists    = []*message.Definition{message.FieldNotSortable, message.WhereSyntax, message.WhereTooLong, message.CursorInvalid,
 		message.ParameterConflict, message.BadID}
 	ofWrites = []*message.Definition{message.BodySyntax, message.BodyDuplicateName, message.BodyEncoding, message.BodyTooDeep,
 		message.BodyIncomplete, message.BodyTooSlow, message.BodyCompression, message.BodyTooLarge, message.ObjectTooLarge, message.TooManyValues,
@@ -51,10 +53,11 @@ var (
 		message.PermissionMissing, message.ResultInvisible, message.VersionMismatch, message.AlreadyExists, message.ConflictUnresolved,
 		message.StoreFull, message.OutcomeUnknown, message.SchemaOutdated}
 	ofCollections = []*message.Definition{message.BodyNotObjects, message.TooManyObjects}
+	ofBatches     = []*message.Definition{message.BatchCondition, message.BatchMember, message.BatchTypeUnknown}
 )
 
-// messages are those of a class, without those about values, which depend on the
-// schemas.
+// messages are those of a class. Writes can be refused with others, which depend on
+// their types.
 func (c class) messages() []*message.Definition {
 	switch c {
 	case public:
@@ -63,41 +66,44 @@ func (c class) messages() []*message.Definition {
 		return slices.Concat(anyRequest, ofFiles)
 	case plain:
 		return slices.Concat(anyRequest, authenticated)
+	case inNetwork:
+		return slices.Concat(plain.messages(), ofNetworks)
 	case reading:
-		return slices.Concat(anyRequest, authenticated, ofObjects, ofReads, []*message.Definition{message.VersionMismatch})
+		return slices.Concat(inNetwork.messages(), ofObjects, ofReads, []*message.Definition{message.VersionMismatch})
 	case listing:
-		return slices.Concat(anyRequest, authenticated, ofReads, ofLists)
+		return slices.Concat(inNetwork.messages(), ofReads, ofLists)
 	case listingBelow: // of a parent
 		return slices.Concat(listing.messages(), []*message.Definition{message.ObjectNotFound})
 	case writing:
-		return slices.Concat(anyRequest, authenticated, ofObjects, ofWrites)
+		return slices.Concat(inNetwork.messages(), ofObjects, ofWrites, always)
+	case batching: // the schema of batches has the others
+		return writing.messages()
 	}
-	return slices.Concat(anyRequest, authenticated, ofObjects, ofWrites, ofCollections)
+	return slices.Concat(writing.messages(), ofCollections)
 }
 
 // writes reports whether operations of a class write objects.
-func (c class) writes() bool { return c == writing || c == collecting }
+func (c class) writes() bool { return c.base() == writing }
 
 // base is the class whose refusals are the default response of the operations of a class.
 func (c class) base() class {
 	switch c {
-	case public, file:
+	case public, file, plain:
 		return public
-	case writing, collecting:
+	case writing, collecting, batching:
 		return writing
 	}
-	return plain
+	return inNetwork
 }
 
 // refusals are the responses to refused requests of a class with more messages than those
 // of the class. The default is that of the base of the class: statuses for which an
-// operation has other codes have responses of their own. A write is refused also for
-// reasons that depend on its type, or for those of all types if t is nil. New components
-// have names that begin with a name.
-func (b *builder) refusals(c class, t *schema.Type, name string, more []*message.Definition) object {
+// operation has other codes have responses of their own. New components have names that
+// begin with a name.
+func (b *builder) refusals(c class, name string, more []*message.Definition) object {
 	ofBase := byStatus(slices.Concat(c.base().messages(), b.unlistedOf(c)))
 	out := object{"default": refTo("responses", camel(string(c.base()))+refusedSuffix)}
-	for status, messages := range byStatus(slices.Concat(c.messages(), b.ofTypes(c, t), more)) {
+	for status, messages := range byStatus(slices.Concat(c.messages(), b.unlistedOf(c), more)) {
 		if status == values || status == malformed && !c.writes() || !slices.Equal(messages, ofBase[status]) {
 			out[status] = b.refusal(name+status, messages)
 		}
@@ -105,7 +111,7 @@ func (b *builder) refusals(c class, t *schema.Type, name string, more []*message
 	return out
 }
 
-// Statuses with responses of their own: that of values that the schema refuses, and, so
+// Statuses with responses of their own: that of values that are refused, and, so
 // that each operation has one, that of reads which cannot be understood.
 const (
 	values    = "422"
@@ -133,13 +139,9 @@ func byStatus(messages []*message.Definition) map[string][]*message.Definition {
 	return out
 }
 
-// ofType are the responses to refused requests for a type.
-func (b *builder) ofType(c class, t *schema.Type) object {
-	return b.refusals(c, t, b.components.named[location{file: typeFile(t)}], nil)
-}
-
-// shareRefusals adds the responses that operations of a class share whatever their type,
-// so that they have the name of the class.
+// shareRefusals adds the responses that the operations of a class share, so that they have
+// the name of the class. Those of types have no others: a response of one type would
+// depend, with its name or its codes, on which other types there are.
 func (b *builder) shareRefusals() {
 	for _, c := range classes {
 		name := camel(string(c))
@@ -176,10 +178,10 @@ func (b *builder) refusal(name string, messages []*message.Definition) object {
 }
 
 // ofTypes returns the messages of a class of operations that depend on a type, or on all
-// types if t is nil.
+// types if t is nil. The schemas of batches have theirs, as those of types do.
 func (b *builder) ofTypes(c class, t *schema.Type) (all []*message.Definition) {
 	switch {
-	case !c.writes():
+	case !c.writes() || c == batching:
 		return nil
 	case t != nil:
 		return b.ofValues(t)

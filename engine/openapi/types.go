@@ -175,6 +175,9 @@ func (b *builder) input(t *schema.Type, name string, declared []any) {
 	if len(required) > 0 {
 		s["x-required-on-create"] = required
 	}
+	if codes := codesOf(b.ofSchema(t)); len(codes) > 0 {
+		s["x-codes"] = codes
+	}
 	delete(s, "description") // that of the type
 }
 
