@@ -123,7 +123,7 @@ var (
 	ValueType                = invalid("error.value.type", "{{field}} must be of type {{expected}}.")
 	ValueEnum                = invalid("error.value.enum", "{{field}} must be one of {{allowed}}.")
 	ValueConst               = invalid("error.value.const", "{{field}} must be {{expected}}.")
-	ValueFormat              = invalid("error.value.format", "{{field}} must be a valid {{format}}.")
+	ValueFormat              = invalid("error.value.format", "{{field}} must have the format {{format}}.")
 	ValueOffset              = invalid("error.value.offset", "{{field}} must have Z or an offset exactly if {{other}} has one.")
 	ValuePattern             = invalid("error.value.pattern", "{{field}} must match {{pattern}}.")
 	ValueTooShort            = invalid("error.value.too.short", "{{field}} must have at least {{limit}} characters.")

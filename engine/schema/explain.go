@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +81,7 @@ func inOrder(faults []message.Message) []message.Message {
 }
 
 func (r rawSchemas) collect(err *jsonschema.ValidationError, instance any, faults *[]message.Message) {
-	keyword := err.KeywordLocation[strings.LastIndexByte(err.KeywordLocation, '/')+1:]
+	keyword := keywordOf(err)
 	if speaksOfNames(err.KeywordLocation) {
 		*faults = append(*faults, message.PropertyName.With(message.Params{"field": place(err)}))
 		return
@@ -100,6 +99,11 @@ func (r rawSchemas) collect(err *jsonschema.ValidationError, instance any, fault
 	*faults = append(*faults, r.leaf(err, keyword, instance)...)
 }
 
+// keywordOf returns the keyword that a value does not meet.
+func keywordOf(err *jsonschema.ValidationError) string {
+	return err.KeywordLocation[strings.LastIndexByte(err.KeywordLocation, '/')+1:]
+}
+
 // speaksOfNames reports whether a keyword is in propertyNames.
 func speaksOfNames(location string) bool {
 	tokens := strings.Split(location, "/")
@@ -112,105 +116,6 @@ func speaksOfNames(location string) bool {
 		}
 	}
 	return false
-}
-
-// branches explains why a value matches no branch of an anyOf or a oneOf. If only
-// one branch accepts its type, the faults are those of that branch. Otherwise they
-// name the keyword and the branches, followed by the faults of the closest branch: the one
-// with the fewest among those that accept the type and the discriminating properties. If it
-// only lacks members, and so do others, its faults are left out.
-func (r rawSchemas) branches(err *jsonschema.ValidationError, keyword string, instance any, faults *[]message.Message) {
-	at := place(err)
-	if len(err.Causes) == 0 { // several branches of a oneOf accept it
-		*faults = append(*faults, message.ValueAmbiguous.With(message.Params{"field": at, "keyword": keyword}))
-		return
-	}
-	var nearest []message.Message
-	var expected []string
-	taking, rivals, least := 0, 0, 0
-	for _, branch := range err.Causes {
-		var own []message.Message
-		r.collect(branch, instance, &own)
-		if refusesType(branch, err.InstanceLocation) {
-			expected = append(expected, typesOf(own, at)...)
-			continue
-		}
-		expected = append(expected, r.nameOf(err, branch, own, typeOf(lookup(instance, at))))
-		taking++
-		n := distance(own)
-		if nearest == nil || n < least {
-			nearest, least = own, n
-		}
-		if n < message.MaxFaults {
-			rivals++
-		}
-	}
-	if rivals > 1 && !slices.ContainsFunc(nearest, func(m message.Message) bool { return m.Definition() != message.PropertyRequired }) {
-		nearest = nil // what the names say: each branch would do
-	}
-	if taking != 1 {
-		slices.Sort(expected)
-		*faults = append(*faults, message.ValueNotAllowed.With(message.Params{"field": at, "keyword": keyword,
-			"expected": strings.Join(slices.Compact(expected), " or ")}))
-	}
-	*faults = append(*faults, nearest...)
-}
-
-// nameOf names a branch: by its title, or by the type of the value and the members that
-// it lacks for the branch.
-func (r rawSchemas) nameOf(all, branch *jsonschema.ValidationError, faults []message.Message, kind string) string {
-	index, _, _ := strings.Cut(strings.TrimPrefix(branch.KeywordLocation, all.KeywordLocation+"/"), "/")
-	schema, _ := r.keyword(all.AbsoluteKeywordLocation + "/" + index).(map[string]any)
-	if title, ok := schema["title"].(string); ok {
-		return title
-	}
-	var lacking []string
-	for _, fault := range faults {
-		if name, ok := fault.Param("field").(string); ok && fault.Definition() == message.PropertyRequired {
-			lacking = append(lacking, strings.TrimPrefix(name, place(all)+"/"))
-		}
-	}
-	if len(lacking) == 0 {
-		return kind
-	}
-	return kind + " with " + strings.Join(lacking, " and ")
-}
-
-// typeOf returns the narrowest JSON Schema type of a value.
-func typeOf(value any) string {
-	if _, whole := value.(int64); whole {
-		return "integer"
-	}
-	return cmp.Or(document.KindOf(value), "null")
-}
-
-// typesOf returns the expected types in the faults of a value.
-func typesOf(faults []message.Message, at string) []string {
-	var types []string
-	for _, fault := range faults {
-		if expected, ok := fault.Param("expected").(string); ok && fault.Param("field") == at {
-			types = append(types, strings.Split(expected, " or ")...)
-		}
-	}
-	return types
-}
-
-// distance measures how far a value is from a branch with these faults.
-func distance(faults []message.Message) int {
-	n := len(faults)
-	for _, fault := range faults {
-		if fault.Definition() == message.ValueConst || fault.Definition() == message.ValueEnum {
-			n += message.MaxFaults
-		}
-	}
-	return n
-}
-
-func refusesType(err *jsonschema.ValidationError, at string) bool {
-	if len(err.Causes) == 0 {
-		return err.InstanceLocation == at && strings.HasSuffix(err.KeywordLocation, "/type")
-	}
-	return slices.ContainsFunc(err.Causes, func(cause *jsonschema.ValidationError) bool { return refusesType(cause, at) })
 }
 
 var limits = map[string]*message.Definition{
@@ -348,7 +253,11 @@ func joined(value any, separator string) string {
 	}
 	texts := make([]string, len(items))
 	for i, item := range items {
-		texts[i] = fmt.Sprint(item)
+		text, ok := item.(string)
+		if !ok {
+			text = string(document.Append(nil, item))
+		}
+		texts[i] = text
 	}
 	return strings.Join(texts, separator)
 }
