@@ -70,8 +70,10 @@ var valueTexts = []struct {
 	says string
 }{
 	{regexp.MustCompile(`^(--[a-z-]+): expected \S+ value but got .*`), "$1 needs a value"},
-	{regexp.MustCompile(`^(--[a-z-]+): expected duration but got (".*?"): time: [a-z ]+ ".*?"`), "$1: $2 is not a time such as 30s, 15m or 2h"},
-	{regexp.MustCompile(`^(--[a-z-]+): expected a valid \d+ bit u?int but got (".*?")`), "$1: $2 is not a whole number"},
-	{regexp.MustCompile(`^(--[a-z-]+): bool value must be .* but got (".*?")`), "$1: $2 is neither true nor false"},
+	{regexp.MustCompile(`^(--[a-z-]+): expected duration but got (".*?"): time: [a-z ]+ ".*?"`), "$1 must be a time such as 30s, 15m or 2h, not $2"},
+	{regexp.MustCompile(`^(--[a-z-]+): expected a valid \d+ bit u?int but got (".*?")`), "$1 must be a whole number, not $2"},
+	{regexp.MustCompile(`^(--[a-z-]+): bool value must be .* but got (".*?")`), "$1 must be true or false, not $2"},
+	{regexp.MustCompile(`^(--[a-z-]+) must be one of (.*) but got (".*?")`), "$1 must be one of $2, not $3"},
+	{regexp.MustCompile(`^(--[a-z-]+): must `), "$1 must "},
 	{regexp.MustCompile(`\(from envar ([A-Z_]+)=.*\)$`), "(from $1)"},
 }

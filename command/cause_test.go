@@ -74,11 +74,13 @@ func TestUsageTexts(t *testing.T) {
 			t.Errorf("%s: %s", args, text)
 		}
 	}
-	told("serve --request-timeout abc", `--request-timeout: "abc" is not a time such as 30s, 15m or 2h`)
-	told("serve --max-sessions many", `--max-sessions: "many" is not a whole number`)
-	told("serve --demo=maybe", `--demo: "maybe" is neither true nor false`)
+	told("serve --request-timeout abc", `--request-timeout must be a time such as 30s, 15m or 2h, not "abc"`)
+	told("serve --max-sessions many", `--max-sessions must be a whole number, not "many"`)
+	told("serve --demo=maybe", `--demo must be true or false, not "maybe"`)
+	told("serve --log-level loud", `--log-level must be one of "debug","info","warn","error", not "loud"`)
+	told("serve --public-url x", `--public-url must be `)
 	told("serve --request-timeout", `--request-timeout needs a value`)
 	told("serve --config nowhere", `there is no `)
 	t.Setenv("MARQUEE_READ_TIMEOUT", "soon")
-	told("serve", `--read-timeout: "soon" is not a time such as 30s, 15m or 2h (from MARQUEE_READ_TIMEOUT)`)
+	told("serve", `--read-timeout must be a time such as 30s, 15m or 2h, not "soon" (from MARQUEE_READ_TIMEOUT)`)
 }

@@ -184,7 +184,7 @@ func (c *serveCommand) listen() (net.Listener, error) {
 	var wrong *net.AddrError
 	switch {
 	case errors.As(err, &wrong):
-		return nil, usagef("cannot listen at %s: --addr must be a host and a port, such as 127.0.0.1:8080 or :8080", c.Addr)
+		return nil, usagef("--addr must be a host and a port, such as 127.0.0.1:8080 or :8080, not %q", c.Addr)
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen at %s: %w", c.Addr, err)
 	}

@@ -117,11 +117,18 @@ func (f *storeFlags) use(ctx context.Context, mustExist bool, options marquee.Op
 	return s, interruptedBy(ctx, err)
 }
 
+var refusedMinLength = fmt.Sprintf("--min-password-length must be from %d to %d", password.LeastMinLength, password.MostMinLength)
+
+// refusesPasswords reports whether the minimum length of passwords is out of its range.
+func (f *storeFlags) refusesPasswords() bool {
+	return f.MinPasswordLength == 0 || password.Policy{MinLength: f.MinPasswordLength}.Check() != nil
+}
+
 // openOnce is one attempt of use.
 func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, options marquee.Options) (*service, error) {
 	options.Passwords = password.Policy{MinLength: f.MinPasswordLength}
-	if f.MinPasswordLength == 0 || options.Passwords.Check() != nil {
-		return nil, usagef("--min-password-length must be from %d to %d", password.LeastMinLength, password.MostMinLength)
+	if f.refusesPasswords() {
+		return nil, usagef("%s", refusedMinLength)
 	}
 	app := f.program.application()
 	registry, set, refusal := f.load(&app)

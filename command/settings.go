@@ -36,6 +36,7 @@ func (c *serveCommand) checkRanges() (errs []error) {
 		{c.FailedSignInWindow < time.Minute, "--failed-sign-in-window must be at least 1m"},
 		{c.MaxCreatedNetworks < 1, "--max-created-networks must be at least 1"},
 		{c.MaxGrantedNetworks < 1, "--max-granted-networks must be at least 1"},
+		{c.refusesPasswords(), refusedMinLength},
 		{c.MaxSessions < 1 || c.MaxSessions > 1000, "--max-sessions must be from 1 to 1000"},
 	} {
 		if setting.wrong {

@@ -48,7 +48,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"--context and --all-networks"}, []string{"export", "--context", "a", "--all-networks"}},
 		{[]string{"--chunk 0"}, []string{"import", "notes", file, "--chunk", "0"}},
 		{[]string{"--clock-interval"}, []string{"serve", "--clock-interval", "0s"}},
-		{[]string{"cannot listen at nowhere"}, []string{"serve", "--addr", "nowhere"}},
+		{[]string{`--addr must be a host and a port, such as 127.0.0.1:8080 or :8080, not "nowhere"`}, []string{"serve", "--addr", "nowhere"}},
 		{[]string{`--store: the store "mysql://…" has an unknown scheme`}, []string{"export", "--all-networks", "--store", "mysql://host/marquee"}},
 		{[]string{"--max-asset-size"}, []string{"serve", "--max-asset-size", "0"}},
 		{[]string{"--embeddings-url"}, []string{"serve", "--embeddings-model", "m"}},

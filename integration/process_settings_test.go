@@ -12,7 +12,8 @@ func TestRefusedSettings(t *testing.T) {
 	t.Parallel()
 	for wants, args := range map[string][]string{
 		"--clock-interval must be greater than 0; --max-connections must be at least 1":      {"--clock-interval", "0s", "--max-connections", "0"},
-		`--read-timeout: "soon" is not a time such as 30s, 15m or 2h`:                        {"--read-timeout", "soon"},
+		`--read-timeout must be a time such as 30s, 15m or 2h, not "soon"`:                   {"--read-timeout", "soon"},
+		"--min-password-length must be from 8 to 64; --max-sessions must be from 1 to 1000":  {"--min-password-length=3", "--max-sessions=0"},
 		"--write-timeout must not be less than 0":                                            {"--write-timeout=-1s"},
 		"--min-password-length must be from 8 to 64":                                         {"--min-password-length", "0"},
 		"--store: the MongoDB store cannot be used: its connection string names no database": {"--store", "mongodb://127.0.0.1/"},
