@@ -40,7 +40,7 @@ image: ## the container image IMAGE, of a binary for Linux; needs Docker, pulls 
 	deploy/image bin/image/marquee $(IMAGE)
 
 test: ## all tests that this machine can run; TESTFLAGS adds flags of go test
-	@$(GO) run ./integration/gotest -timeout=30m $(TESTFLAGS) ./...
+	@$(GO) run ./integration/gotest -timeout=45m $(TESTFLAGS) ./...
 
 # SQLite's own code, which is generated, is compiled without the detector, which would
 # watch each byte of the memory of a connection. That one goroutine at a time uses a
