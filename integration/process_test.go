@@ -296,7 +296,7 @@ func procRun(tb testing.TB, env []string, args ...string) string {
 
 // slowOpening matches what a command prints if it takes long to open its store, as on a
 // busy machine.
-var slowOpening = regexp.MustCompile(`(?m)^marquee: [a-z ]+ \([0-9.]+s\)\n`)
+var slowOpening = regexp.MustCompile(`(?m)^marquee: [a-z ]+ \([0-9.]+m?s\)\n`)
 
 // printed is what a command has printed, on both streams.
 func (p *proc) printed() string {
