@@ -80,7 +80,16 @@ func inOrder(faults []message.Message) []message.Message {
 	return slices.CompactFunc(faults, func(a, b message.Message) bool { return key(a) == key(b) })
 }
 
+// maxCollected is the maximum number of faults that are explained, of which a response lists
+// message.MaxFaults: the text of each can be as long as a list of values in the schema.
+const maxCollected = 10 * message.MaxFaults
+
+// collect adds the faults of an error until there are maxCollected of them, in the order of
+// their places, so that the same object always has the same ones.
 func (r rawSchemas) collect(err *jsonschema.ValidationError, instance any, faults *[]message.Message) {
+	if len(*faults) >= maxCollected {
+		return
+	}
 	keyword := keywordOf(err)
 	if speaksOfNames(err.KeywordLocation) {
 		*faults = append(*faults, message.PropertyName.With(message.Params{"field": place(err)}))
@@ -91,6 +100,9 @@ func (r rawSchemas) collect(err *jsonschema.ValidationError, instance any, fault
 		return
 	}
 	if len(err.Causes) > 0 && keyword != "contains" && keyword != "minContains" {
+		slices.SortStableFunc(err.Causes, func(a, b *jsonschema.ValidationError) int {
+			return strings.Compare(a.InstanceLocation, b.InstanceLocation)
+		})
 		for _, cause := range err.Causes {
 			r.collect(cause, instance, faults)
 		}

@@ -2,12 +2,15 @@ package schema
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"marquee/engine/document"
 	"marquee/engine/message"
@@ -141,5 +144,27 @@ func TestExplainBounded(t *testing.T) {
 	object := decode(t, `{"a": [`+strings.Repeat("1,", message.MaxFaults)+`1]}`)
 	if faults := validate(t, loaded, object); len(faults) != message.MaxFaults {
 		t.Errorf("%d faults", len(faults))
+	}
+}
+
+// However many values are wrong, the texts of a bounded number of faults are made, and they
+// are the same each time.
+func TestExplainCollectsBounded(t *testing.T) {
+	loaded := load(t, `"a": {"items": {"type": "object", "properties": {"b": {"enum": ["x", "y"]}, "c": {"oneOf": [{"const": 1}, {"const": 2}]}}}}`, ``)
+	object := decode(t, `{"a": [`+strings.Repeat(`{"b": "z", "c": 3},`, 2*maxCollected)+`{}]}`)
+	collect := func() (faults []message.Message) {
+		var invalid *jsonschema.ValidationError
+		if !errors.As(loaded.rules.schema.Validate(object), &invalid) {
+			t.Fatal("the object is valid")
+		}
+		loaded.rules.raw.collect(invalid, object, &faults)
+		return faults
+	}
+	faults := collect()
+	if len(faults) != maxCollected {
+		t.Errorf("%d faults", len(faults))
+	}
+	if again := collect(); fmt.Sprint(again) != fmt.Sprint(faults) {
+		t.Error("other faults than before")
 	}
 }
