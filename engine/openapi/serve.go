@@ -10,10 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"marquee/engine"
-	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/engine/schema"
@@ -223,12 +220,7 @@ func (s *Documents) schema(e *engine.Engine, name string, form schemaForm) (cont
 
 func (s *Documents) asYAML(m *made) (content, error) {
 	if m.yaml.body == nil {
-		// It keeps integers, which YAML would not read back from 1e+06.
-		whole, err := document.DecodeObject(m.json.body, document.Limits{Depth: 1000})
-		if err != nil {
-			return content{}, err
-		}
-		body, err := yaml.Marshal(whole)
+		body, err := toYAML(m.json.body)
 		if err != nil {
 			return content{}, err
 		}

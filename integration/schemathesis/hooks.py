@@ -45,6 +45,7 @@ REFUSALS = {
     "error.header.invalid": "no entity tag",
     "error.batch.condition": "no entity tag",
     "error.form.syntax": "a part has no name",
+    "error.value.order": "x-compare, a keyword of the service",
     "error.value.format": "a format of the service, such as currency",
     "error.parameter.invalid": "a text that is blank, or no condition",
     "error.range.not.satisfiable": "not within the content",
@@ -88,6 +89,9 @@ def complete(body):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
+    if case.path == "/api/openapi.yaml":
+        # A part of a document is not YAML, and schemathesis ends when it cannot read it.
+        case.headers.pop("Range", None)
     if case.method.upper() not in WRITES:
         return
     if case.meta is not None and case.meta.generation.mode.is_positive and isinstance(case.body, dict):
