@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"marquee/engine/progress"
-	"marquee/engine/store/mongo"
+	"marquee/engine/store/mongo/replicaset"
 )
 
 // initReplicaSetCommand is marquee init-replica-set, for deployments that start
@@ -28,14 +28,14 @@ func (initReplicaSetCommand) Help() string {
 func (c *initReplicaSetCommand) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Wait)
 	defer cancel()
-	set, err := mongo.InitReplicaSet(ctx, mongo.ReplicaSetOptions{URI: c.Store, Member: c.Member, AdminPassword: c.AdminPassword,
+	set, err := replicaset.Init(ctx, replicaset.Options{URI: c.Store, Member: c.Member, AdminPassword: c.AdminPassword,
 		Waiting: func(name string) func() { return progress.While(firstWaiting, everyWaiting, sayWaiting(name)) }})
 	switch {
-	case errors.Is(err, mongo.ErrURI):
+	case errors.Is(err, replicaset.ErrURI):
 		return errors.New("--store is not a MongoDB URI; in its user and password, all characters except letters and digits must be percent-encoded")
-	case errors.Is(err, mongo.ErrURINoSet):
+	case errors.Is(err, replicaset.ErrNoSet):
 		return errors.New("the URI of --store does not name the replica set: add replicaSet=NAME")
-	case errors.Is(err, mongo.ErrURINoDatabase):
+	case errors.Is(err, replicaset.ErrNoDatabase):
 		return errors.New("the URI of --store names no database: write mongodb://HOST,…/DATABASE")
 	case err != nil:
 		return err

@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/record"
 )
 
 // A transaction that says in advance which records it will read (store.Effort.Reads)
@@ -62,7 +63,7 @@ func (a *ahead) get(collection string, keys []store.Key, yield func(*store.Recor
 	if len(records) == 0 {
 		return keys, false, nil
 	}
-	d := decoder{collection: collection}
+	d := record.Decoder{Collection: collection}
 	for _, key := range keys {
 		raw, read := records[key]
 		if !read {
@@ -72,7 +73,7 @@ func (a *ahead) get(collection string, keys []store.Key, yield func(*store.Recor
 		if raw == nil {
 			continue
 		}
-		record, err := d.decode(raw)
+		record, err := d.Decode(raw)
 		if err != nil {
 			return nil, true, err
 		}
@@ -138,7 +139,7 @@ func (t *transaction) parts() (parts []lookedUp) {
 				byNetwork[key.Network] = at
 				parts = append(parts, lookedUp{collection: l.Collection})
 			}
-			parts[at].keys, parts[at].ids = append(parts[at].keys, key), append(parts[at].ids, idOf(key))
+			parts[at].keys, parts[at].ids = append(parts[at].keys, key), append(parts[at].ids, record.ID(key))
 		}
 	}
 	return parts
@@ -154,10 +155,10 @@ func (t *transaction) readAhead(ctx context.Context) error {
 	if len(parts) < 2 {
 		return nil
 	}
-	pipeline := bson.A{bson.D{{Key: "$match", Value: bson.D{{Key: fieldID, Value: metaID}}}}, bson.D{{Key: "$project", Value: bson.D{{Key: fieldID, Value: 1}}}}}
+	pipeline := bson.A{bson.D{{Key: "$match", Value: bson.D{{Key: record.FieldID, Value: metaID}}}}, bson.D{{Key: "$project", Value: bson.D{{Key: record.FieldID, Value: 1}}}}}
 	for i, part := range parts {
 		pipeline = append(pipeline, bson.D{{Key: "$lookup", Value: bson.D{{Key: "from", Value: part.collection}, {Key: "as", Value: "of" + strconv.Itoa(i)},
-			{Key: "pipeline", Value: bson.A{bson.D{{Key: "$match", Value: part.filter()}}, bson.D{{Key: "$project", Value: recordFields}}}}}}})
+			{Key: "pipeline", Value: bson.A{bson.D{{Key: "$match", Value: part.filter()}}, bson.D{{Key: "$project", Value: record.Fields}}}}}}})
 	}
 	cursor, err := t.collection(storeCollection).Aggregate(t.in(ctx), pipeline)
 	if hasCode(err, codesLookup...) {
@@ -179,9 +180,9 @@ func (t *transaction) readAhead(ctx context.Context) error {
 // consider other indexes.
 func (p *lookedUp) filter() bson.D {
 	if len(p.ids) == 1 {
-		return bson.D{{Key: fieldID, Value: p.ids[0]}}
+		return bson.D{{Key: record.FieldID, Value: p.ids[0]}}
 	}
-	return bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: p.ids}}}}
+	return bson.D{{Key: record.FieldID, Value: bson.D{{Key: "$in", Value: p.ids}}}}
 }
 
 // keepAhead keeps the records of a part.
@@ -198,9 +199,7 @@ func (t *transaction) keepAhead(part lookedUp, found bson.RawValue) error {
 	bytes := 0
 	for _, value := range values {
 		raw, _ := value.DocumentOK()
-		network, _ := raw.Lookup(fieldID, "network").StringValueOK()
-		id, _ := raw.Lookup(fieldID, "id").StringValueOK()
-		records[store.Key{Network: network, ID: id}] = append(bson.Raw(nil), raw...)
+		records[record.Key(raw)] = append(bson.Raw(nil), raw...)
 		bytes += len(raw)
 	}
 	t.s.answers.learn(part.collection, len(values), bytes)

@@ -10,6 +10,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/plan"
+	"marquee/engine/store/mongo/record"
 )
 
 // blobPiece is the number of bytes of a blob in one document. Changing it needs
@@ -27,15 +29,15 @@ func pieceKey(key store.Key, n int64) store.Key {
 
 // pieces is the filter for a range of the pieces of a blob.
 func pieces(key store.Key, first, last int64) bson.D {
-	return bson.D{{Key: keyNetwork, Value: key.Network},
-		{Key: keyID, Value: bson.D{{Key: "$gte", Value: pieceKey(key, first).ID}, {Key: "$lte", Value: pieceKey(key, last).ID}}}}
+	return bson.D{{Key: record.KeyNetwork, Value: key.Network},
+		{Key: record.KeyID, Value: bson.D{{Key: "$gte", Value: pieceKey(key, first).ID}, {Key: "$lte", Value: pieceKey(key, last).ID}}}}
 }
 
 const lastPiece = 1<<32 - 1
 
 // Blob implements store.Snapshot.
 func (v *view) Blob(ctx context.Context, key store.Key, offset, length int64, yield func([]byte) error) (size int64, found bool, err error) {
-	err = v.rows(ctx, blobsCollection, bson.D{{Key: fieldID, Value: idOf(key)}}, func(raw bson.Raw) error {
+	err = v.rows(ctx, blobsCollection, bson.D{{Key: record.FieldID, Value: record.ID(key)}}, func(raw bson.Raw) error {
 		size, found = raw.Lookup("size").AsInt64OK()
 		return nil
 	}, byID(1))
@@ -49,7 +51,7 @@ func (v *view) Blob(ctx context.Context, key store.Key, offset, length int64, yi
 		begin := at
 		at += blobPiece
 		return yield(data[min(int64(len(data)), max(0, offset-begin)):min(int64(len(data)), end-begin)])
-	}, options.Find().SetHint(ownIndex+"key").SetSort(bson.D{{Key: keyID, Value: 1}}).SetBatchSize(piecesAtOnce))
+	}, options.Find().SetHint(plan.OwnIndex+"key").SetSort(bson.D{{Key: record.KeyID, Value: 1}}).SetBatchSize(piecesAtOnce))
 	return size, found, err
 }
 
@@ -77,7 +79,7 @@ func (t *transaction) PutBlob(ctx context.Context, key store.Key, size int64, op
 		return err
 	}
 	t.touch(key.Network, blobsCollection)
-	result, err := t.s.db.Collection(blobsCollection).UpdateOne(t.in(ctx), bson.D{{Key: fieldID, Value: idOf(key)}}, bson.D{
+	result, err := t.s.db.Collection(blobsCollection).UpdateOne(t.in(ctx), bson.D{{Key: record.FieldID, Value: record.ID(key)}}, bson.D{
 		{Key: "$currentDate", Value: bson.D{{Key: "time", Value: true}}},
 		{Key: "$inc", Value: bson.D{{Key: "puts", Value: 1}}}, // a write even within the same millisecond
 		{Key: "$setOnInsert", Value: bson.D{{Key: "size", Value: size}}}}, options.UpdateOne().SetUpsert(true))
@@ -89,7 +91,7 @@ func (t *transaction) PutBlob(ctx context.Context, key store.Key, size int64, op
 	// transaction, because some pieces may be stored.
 	err = store.Pieces(open, size, blobPiece, func(n int, data []byte) error {
 		return inserts.add(ctx, func(dst []byte) ([]byte, error) {
-			dst = appendID(dst, pieceKey(key, int64(n)))
+			dst = record.AppendID(dst, pieceKey(key, int64(n)))
 			return bsoncore.AppendBinaryElement(dst, "data", bson.TypeBinaryGeneric, data), nil
 		})
 	})
@@ -110,7 +112,7 @@ func (t *transaction) DropBlobs(ctx context.Context, keys []store.Key) error {
 	blobs, parts := t.deletes(blobsCollection), t.deletes(piecesCollection)
 	for _, key := range keys {
 		t.touch(key.Network, blobsCollection)
-		if err := blobs.delete(ctx, bson.D{{Key: fieldID, Value: idOf(key)}}, 1); err != nil {
+		if err := blobs.delete(ctx, bson.D{{Key: record.FieldID, Value: record.ID(key)}}, 1); err != nil {
 			return err
 		}
 	}

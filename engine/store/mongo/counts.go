@@ -9,6 +9,8 @@ import (
 
 	"marquee/engine/query"
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/plan"
+	"marquee/engine/store/mongo/record"
 )
 
 // Counting reads a whole index, so counts are kept. The numbers of records by state,
@@ -62,23 +64,23 @@ func (c *counts) put(key [sha256.Size]byte, kept counted) {
 // Count implements store.Snapshot.
 func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
 	if holds, byState := query.StateFilter(q.Where); byState && v.tallied() {
-		all := compile(query.Query{Collection: q.Collection, Network: q.Network})
+		all := plan.Compile(query.Query{Collection: q.Collection, Network: q.Network})
 		hint, err := v.chooseIndex(ctx, all, true)
 		if err != nil {
 			return 0, err
 		}
 		return v.sumTally(ctx, store.Place{Collection: q.Collection, Network: q.Network}, holds, func() (map[string]int64, error) {
-			return v.tally(ctx, q.Collection, all.filter(), fieldState, hint)
+			return v.tally(ctx, q.Collection, all.Filter(), record.FieldState, hint)
 		})
 	}
-	c := compile(q)
+	c := plan.Compile(q)
 	hint, err := v.chooseIndex(ctx, c, true)
 	if err != nil {
 		return 0, err
 	}
-	filter := c.filter()
+	filter := c.Filter()
 	count := func() (int64, error) { return v.count(ctx, q.Collection, filter, 0, hint) }
-	if v.session.TransactionRunning() || c.byID {
+	if v.session.TransactionRunning() || c.ByID {
 		return count()
 	}
 	return v.keptCount(ctx, q, filter, count)
@@ -90,7 +92,7 @@ func (v *view) tallied() bool { return !v.session.TransactionRunning() && !v.s.s
 // sumTally returns a sum of a tally in the snapshot of the view.
 func (v *view) sumTally(ctx context.Context, place store.Place, holds func(string) bool, count func() (map[string]int64, error)) (int64, error) {
 	if v.session.SnapshotTime().IsZero() { // it is taken with the first read
-		err := v.rows(ctx, storeCollection, bson.D{{Key: fieldID, Value: metaID}}, func(bson.Raw) error { return nil })
+		err := v.rows(ctx, storeCollection, bson.D{{Key: record.FieldID, Value: metaID}}, func(bson.Raw) error { return nil })
 		if err != nil {
 			return 0, err
 		}
@@ -112,9 +114,9 @@ func (v *view) sumTally(ctx context.Context, place store.Place, holds func(strin
 func (v *view) tally(ctx context.Context, collection string, filter bson.D, field, hint string) (map[string]int64, error) {
 	labels := map[string]int64{}
 	err := v.aggregate(ctx, collection, bson.A{bson.D{{Key: "$match", Value: filter}},
-		bson.D{{Key: "$group", Value: bson.D{{Key: fieldID, Value: "$" + field}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}}}, hint,
+		bson.D{{Key: "$group", Value: bson.D{{Key: record.FieldID, Value: "$" + field}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}}}, hint,
 		func(raw bson.Raw) error {
-			label, _ := raw.Lookup(fieldID).StringValueOK()
+			label, _ := raw.Lookup(record.FieldID).StringValueOK()
 			labels[label], _ = raw.Lookup("n").AsInt64OK()
 			return nil
 		})
@@ -154,6 +156,6 @@ func (v *view) keptCount(ctx context.Context, q query.Query, filter bson.D, coun
 // are many.
 func (v *view) markers(ctx context.Context, q query.Query, after bson.Timestamp) (int64, error) {
 	since := bson.Timestamp{T: after.T - horizonSeconds, I: after.I}
-	filter := bson.D{{Key: keyNetwork, Value: q.Network}, {Key: "collections", Value: q.Collection}, {Key: keyID, Value: bson.D{{Key: "$gt", Value: hexTime(since)}}}}
-	return v.count(ctx, commitsCollection, filter, maxMarkers+1, ownIndex+"collections")
+	filter := bson.D{{Key: record.KeyNetwork, Value: q.Network}, {Key: "collections", Value: q.Collection}, {Key: record.KeyID, Value: bson.D{{Key: "$gt", Value: hexTime(since)}}}}
+	return v.count(ctx, commitsCollection, filter, maxMarkers+1, plan.OwnIndex+"collections")
 }

@@ -2,12 +2,15 @@ package mongo
 
 import (
 	"context"
+	"maps"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"golang.org/x/sync/errgroup"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/plan"
+	"marquee/engine/store/mongo/record"
 )
 
 // commitsKept is how long the marker of a commit is kept, in seconds: far
@@ -16,7 +19,7 @@ const commitsKept = 24 * 60 * 60
 
 // shardKey is the shard key of all collections except the claims, whose shard
 // key is _id.
-var shardKey = bson.D{{Key: keyNetwork, Value: 1}, {Key: keyID, Value: 1}}
+var shardKey = bson.D{{Key: record.KeyNetwork, Value: 1}, {Key: record.KeyID, Value: 1}}
 
 // atOnce is the number of collections that are made ready concurrently.
 const atOnce = 8
@@ -30,7 +33,7 @@ func (s *Store) ensureSystem(ctx context.Context) error {
 		return d
 	}
 	definition := func(name string, key bson.D, more ...bson.E) bson.D {
-		return append(bson.D{{Key: "name", Value: ownIndex + name}, {Key: "key", Value: key}}, more...)
+		return append(bson.D{{Key: "name", Value: plan.OwnIndex + name}, {Key: "key", Value: key}}, more...)
 	}
 	base := definition("key", shardKey)
 	for _, c := range []struct {
@@ -38,11 +41,11 @@ func (s *Store) ensureSystem(ctx context.Context) error {
 		indexes []bson.D
 	}{
 		{storeCollection, []bson.D{base}},
-		{changesCollection, []bson.D{base, definition("object", keys(keyNetwork, "collection", "object", keyID)),
-			definition("type", keys(keyNetwork, "collection", keyID)), definition("feed", keys(keyID)),
-			definition("owner", keys(keyNetwork, "owner", keyID), bson.E{Key: "partialFilterExpression", Value: bson.D{{Key: "owner", Value: bson.D{{Key: "$exists", Value: true}}}}})}},
+		{changesCollection, []bson.D{base, definition("object", keys(record.KeyNetwork, "collection", "object", record.KeyID)),
+			definition("type", keys(record.KeyNetwork, "collection", record.KeyID)), definition("feed", keys(record.KeyID)),
+			definition("owner", keys(record.KeyNetwork, "owner", record.KeyID), bson.E{Key: "partialFilterExpression", Value: bson.D{{Key: "owner", Value: bson.D{{Key: "$exists", Value: true}}}}})}},
 		{claimsCollection, nil},
-		{commitsCollection, []bson.D{base, definition("collections", keys(keyNetwork, "collections", keyID)), definition("expiry", keys("time"), bson.E{Key: "expireAfterSeconds", Value: commitsKept})}},
+		{commitsCollection, []bson.D{base, definition("collections", keys(record.KeyNetwork, "collections", record.KeyID)), definition("expiry", keys("time"), bson.E{Key: "expireAfterSeconds", Value: commitsKept})}},
 		{serversCollection, []bson.D{base, definition("expiry", keys("time"), bson.E{Key: "expireAfterSeconds", Value: commitsKept})}},
 		{blobsCollection, []bson.D{base}},
 		{piecesCollection, []bson.D{base}},
@@ -60,15 +63,15 @@ func (s *Store) EnsureCollections(ctx context.Context, collections []store.Colle
 	s.ensure.Lock()
 	defer s.ensure.Unlock()
 	store.Step(ctx, "making collections and their indexes ready")
-	known := s.knownIndexes()
+	known := maps.Clone(*s.known.Load())
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for _, c := range collections {
-		wanted := indexes(c)
+		wanted := plan.Indexes(c)
 		known[c.Name] = wanted
 		definitions := make([]bson.D, len(wanted))
 		for i, index := range wanted {
-			definitions[i] = bson.D{{Key: "name", Value: index.name}, {Key: "key", Value: index.keys}}
+			definitions[i] = bson.D{{Key: "name", Value: index.Name}, {Key: "key", Value: index.Keys}}
 		}
 		group.Go(func() error { return s.ensureIndexes(within, c.Name, definitions) })
 	}
@@ -113,7 +116,7 @@ func (s *Store) shard(ctx context.Context, collection string) error {
 	}
 	key := shardKey
 	if collection == claimsCollection {
-		key = bson.D{{Key: fieldID, Value: 1}}
+		key = bson.D{{Key: record.FieldID, Value: 1}}
 	}
 	admin := s.client.Database("admin")
 	if err := admin.RunCommand(ctx, bson.D{{Key: "enableSharding", Value: s.db.Name()}}).Err(); err != nil {
@@ -123,10 +126,10 @@ func (s *Store) shard(ctx context.Context, collection string) error {
 }
 
 // dropIndexes drops the store's own indexes that are no longer listed.
-func (s *Store) dropIndexes(ctx context.Context, collection string, wanted []index) error {
+func (s *Store) dropIndexes(ctx context.Context, collection string, wanted []plan.Index) error {
 	keep := map[string]bool{}
 	for _, index := range wanted {
-		keep[index.name] = true
+		keep[index.Name] = true
 	}
 	return s.patiently(ctx, func() error {
 		specifications, err := s.db.Collection(collection).Indexes().ListSpecifications(ctx)
@@ -134,7 +137,7 @@ func (s *Store) dropIndexes(ctx context.Context, collection string, wanted []ind
 			return err
 		}
 		for _, index := range specifications {
-			if keep[index.Name] || !strings.HasPrefix(index.Name, ownIndex) {
+			if keep[index.Name] || !strings.HasPrefix(index.Name, plan.OwnIndex) {
 				continue
 			}
 			if err := s.db.Collection(collection).Indexes().DropOne(ctx, index.Name); err != nil && !hasCode(err, 27) { // IndexNotFound
@@ -164,4 +167,12 @@ func (s *Store) patiently(ctx context.Context, change func() error) error {
 			return translated
 		}
 	}
+}
+
+// forgetIndexes leaves the choice of indexes to MongoDB until EnsureCollections
+// is called again. A server with other schemas has dropped one.
+func (s *Store) forgetIndexes(collection string) {
+	known := maps.Clone(*s.known.Load())
+	delete(known, collection)
+	s.known.Store(&known)
 }

@@ -7,6 +7,8 @@ import (
 
 	"marquee/engine/query"
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/plan"
+	"marquee/engine/store/mongo/record"
 	"marquee/engine/store/storetest"
 )
 
@@ -14,7 +16,7 @@ import (
 func explainQuery(t testing.TB, opened store.Store, q query.Query, count bool) storetest.Plan {
 	t.Helper()
 	s := opened.(*Store)
-	c := compile(q)
+	c := plan.Compile(q)
 	var matching int64
 	var hint string
 	if err := s.Read(t.Context(), func(snapshot store.Snapshot) (err error) {
@@ -27,30 +29,30 @@ func explainQuery(t testing.TB, opened store.Store, q query.Query, count bool) s
 	}
 	var plan storetest.Plan
 	if count {
-		command := bson.D{{Key: "aggregate", Value: q.Collection}, {Key: "pipeline", Value: countPipeline(c.filter(), 0)}, {Key: "cursor", Value: bson.D{}}}
+		command := bson.D{{Key: "aggregate", Value: q.Collection}, {Key: "pipeline", Value: countPipeline(c.Filter(), 0)}, {Key: "cursor", Value: bson.D{}}}
 		if hint != "" {
 			command = append(command, bson.E{Key: "hint", Value: hint})
 		}
 		did := explain(t, s, command)
 		// A count reads only the index; at most half of its entries are hidden.
-		plan.Scans = did.walksAll || (did.filters || did.records > 0) && !c.byID || did.keys > 2*matching+20
+		plan.Scans = did.walksAll || (did.filters || did.records > 0) && !c.ByID || did.keys > 2*matching+20
 		plan.Text = did.text
 		return plan
 	}
 	remaining := q.Limit
-	for _, segment := range c.segments() {
+	for _, segment := range c.Segments() {
 		if remaining == 0 {
 			break
 		}
-		f := c.find(segment, remaining, hint)
-		did := explain(t, s, f.command(q.Collection))
+		f := c.Find(segment, remaining, hint)
+		did := explain(t, s, findCommand(f, q.Collection))
 		wanted := did.returned
-		if did.sorts || len(c.terms) > 0 { // records of a common term are found by reading the order
+		if did.sorts || len(c.Terms) > 0 { // records of a common term are found by reading the order
 			wanted = matching
 		}
 		// An index that answers a query leaves no condition for the records,
 		// except that a value is absent, which an index does not show.
-		looks := did.filters && q.After == nil && !c.byID && len(c.terms) == 0
+		looks := did.filters && q.After == nil && !c.ByID && len(c.Terms) == 0
 		plan.Scans = plan.Scans || did.walksAll || looks || did.records > wanted || did.keys > 2*wanted+20
 		plan.Sorts = plan.Sorts || did.sorts
 		plan.Text += did.text + "\n"
@@ -59,12 +61,12 @@ func explainQuery(t testing.TB, opened store.Store, q query.Query, count bool) s
 	return plan
 }
 
-// command returns the find as a command.
-func (f finding) command(collection string) bson.D {
-	command := bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: f.filter}, {Key: "sort", Value: f.sort},
-		{Key: "skip", Value: f.skip}, {Key: "limit", Value: f.limit}, {Key: "projection", Value: recordFields}}
-	if f.hint != "" {
-		command = append(command, bson.E{Key: "hint", Value: f.hint})
+// findCommand returns a find as a command.
+func findCommand(f plan.Find, collection string) bson.D {
+	command := bson.D{{Key: "find", Value: collection}, {Key: "filter", Value: f.Filter}, {Key: "sort", Value: f.Sort},
+		{Key: "skip", Value: f.Skip}, {Key: "limit", Value: f.Limit}, {Key: "projection", Value: record.Fields}}
+	if f.Hint != "" {
+		command = append(command, bson.E{Key: "hint", Value: f.Hint})
 	}
 	return command
 }

@@ -12,6 +12,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/plan"
+	"marquee/engine/store/mongo/record"
 )
 
 // A reader of the changes begins with the stored ones and continues with a
@@ -126,19 +128,19 @@ func (f *follower) stored(ctx context.Context) error {
 		f.at, f.found = from, nil
 		v := snapshot.(*view)
 		v.latest = true
-		filter := bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}},
-			{Key: keyID, Value: bson.D{{Key: "$gt", Value: from.id}, {Key: "$lte", Value: hexTime(from.horizon)}}}}
+		filter := bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}},
+			{Key: record.KeyID, Value: bson.D{{Key: "$gt", Value: from.id}, {Key: "$lte", Value: hexTime(from.horizon)}}}}
 		if len(f.collections) > 0 {
 			filter = append(filter, ofCollections("", f.collections))
 		}
 		return v.rows(ctx, changesCollection, filter, func(raw bson.Raw) error {
-			c, id, err := change(raw)
+			c, err := record.Change(raw)
 			if err == nil {
-				f.at.id = id
+				f.at.id = c.Position
 				f.take(c)
 			}
 			return err
-		}, options.Find().SetHint(ownIndex+"feed").SetSort(bson.D{{Key: keyID, Value: 1}}).SetLimit(int64(f.limit)))
+		}, options.Find().SetHint(plan.OwnIndex+"feed").SetSort(bson.D{{Key: record.KeyID, Value: 1}}).SetLimit(int64(f.limit)))
 	})
 }
 
@@ -176,12 +178,12 @@ func (f *follower) streamed(ctx context.Context) error {
 			continue
 		}
 		raw, _ := stream.Current.Lookup("fullDocument").DocumentOK()
-		c, id, err := change(raw)
+		c, err := record.Change(raw)
 		if err != nil {
 			return f.failed(ctx, err)
 		}
 		f.at.token = stream.ResumeToken()
-		if !f.at.within(id) {
+		if !f.at.within(c.Position) {
 			f.take(c)
 		}
 	}

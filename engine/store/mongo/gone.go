@@ -16,6 +16,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/record"
 )
 
 // MongoDB ends the transactions of a server that has gone after a minute or more, and
@@ -116,7 +117,7 @@ func (s *Store) beat(ctx context.Context, concern *writeconcern.WriteConcern) (n
 	}
 	defer session.EndSession(context.WithoutCancel(ctx))
 	servers := s.db.Collection(serversCollection, options.Collection().SetWriteConcern(concern))
-	_, err = servers.UpdateOne(mongo.NewSessionContext(ctx, session), bson.D{{Key: fieldID, Value: serverID(s.presence.name)}},
+	_, err = servers.UpdateOne(mongo.NewSessionContext(ctx, session), bson.D{{Key: record.FieldID, Value: serverID(s.presence.name)}},
 		mongo.Pipeline{{{Key: "$set", Value: bson.D{{Key: "time", Value: "$$NOW"}, {Key: "seen", Value: "$$CLUSTER_TIME"}}}}}, options.UpdateOne().SetUpsert(true))
 	if at := session.OperationTime(); at != nil {
 		now = *at
@@ -124,7 +125,7 @@ func (s *Store) beat(ctx context.Context, concern *writeconcern.WriteConcern) (n
 	return now, err
 }
 
-func serverID(name string) bson.Raw { return idOf(store.Key{ID: name}) }
+func serverID(name string) bson.Raw { return record.ID(store.Key{ID: name}) }
 
 // release lets transactions end whose servers have gone, because they may be what keeps
 // this server from writing.
@@ -214,7 +215,7 @@ func (s *Store) endGone(ctx context.Context) (int, error) {
 // alive returns those of some servers that have shown that they live.
 func (s *Store) alive(ctx context.Context, ids bson.A, now bson.Timestamp) (map[string]bool, error) {
 	servers := s.db.Collection(serversCollection, options.Collection().SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Local()))
-	cursor, err := servers.Find(ctx, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}})
+	cursor, err := servers.Find(ctx, bson.D{{Key: record.FieldID, Value: bson.D{{Key: "$in", Value: ids}}}})
 	if err != nil {
 		return nil, err
 	}

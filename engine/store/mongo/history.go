@@ -1,68 +1,19 @@
 package mongo
 
 import (
-	"cmp"
 	"context"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/plan"
+	"marquee/engine/store/mongo/record"
 )
-
-// storedChange is a stored change. Ids are ordered: a transaction's changes
-// come after those that it has seen.
-type storedChange struct {
-	ID         struct{ Network, ID string } `bson:"_id"`
-	Time       bson.DateTime
-	Collection string
-	Object     string
-	// Feed holds the object of a FeedOnly change.
-	Feed     struct{ Collection, Object string }
-	Revision int64
-	Version  int64
-	User     string
-	Fields   bson.RawValue
-	Cause    bson.RawValue
-	Owner    string
-	Notices  bson.RawValue
-}
-
-// change decodes a stored change and its id, which is its position in the
-// history.
-func change(raw bson.Raw) (store.Change, string, error) {
-	var c storedChange
-	if err := bson.Unmarshal(raw, &c); err != nil {
-		return store.Change{}, "", err
-	}
-	fields, err := jsonOf(c.Fields)
-	if err != nil {
-		return store.Change{}, "", err
-	}
-	cause, err := jsonOf(c.Cause)
-	if err != nil {
-		return store.Change{}, "", err
-	}
-	notices, err := jsonOf(c.Notices)
-	return store.Change{Position: c.ID.ID, Time: c.Time.Time().UTC(), Network: c.ID.Network, Collection: cmp.Or(c.Collection, c.Feed.Collection), ID: cmp.Or(c.Object, c.Feed.Object),
-		Revision: cmp.Or(c.Revision, c.Version), Version: c.Version, User: c.User, FeedOnly: c.Feed.Object != "",
-		Owner: c.Owner, Fields: fields, Cause: cause, Notices: notices}, c.ID.ID, err
-}
-
-// jsonOf returns a value as JSON, nil when it is absent.
-func jsonOf(value bson.RawValue) ([]byte, error) {
-	if value.IsZero() {
-		return nil, nil
-	}
-	w := jsonWriter{}
-	err := w.value(bsoncore.Type(value.Type), value.Value)
-	return w.out, err
-}
 
 // historyFilter is the filter of a history query.
 func historyFilter(q store.HistoryQuery) bson.D {
-	f := bson.D{{Key: keyNetwork, Value: q.Network}}
+	f := bson.D{{Key: record.KeyNetwork, Value: q.Network}}
 	if q.Collection != "" {
 		f = append(f, bson.E{Key: "collection", Value: q.Collection})
 	}
@@ -93,11 +44,11 @@ func ofCollections(before string, collections []string) bson.E {
 func historyHint(q store.HistoryQuery) string {
 	switch {
 	case q.ID != "", q.IDs != nil:
-		return ownIndex + "object"
+		return plan.OwnIndex + "object"
 	case q.Collection != "", q.Collections != nil:
-		return ownIndex + "type"
+		return plan.OwnIndex + "type"
 	}
-	return ownIndex + "key"
+	return plan.OwnIndex + "key"
 }
 
 // History implements store.Snapshot.
@@ -107,15 +58,15 @@ func (v *view) History(ctx context.Context, q store.HistoryQuery, yield func(*st
 	}
 	filter, skip := historyFilter(q), int64(q.Offset)
 	if q.After != "" {
-		filter, skip = append(filter, bson.E{Key: keyID, Value: bson.D{{Key: "$lt", Value: q.After}}}), 0
+		filter, skip = append(filter, bson.E{Key: record.KeyID, Value: bson.D{{Key: "$lt", Value: q.After}}}), 0
 	}
 	return v.rows(ctx, changesCollection, filter, func(raw bson.Raw) error {
-		c, _, err := change(raw)
+		c, err := record.Change(raw)
 		if err != nil {
 			return err
 		}
 		return yield(&c)
-	}, options.Find().SetSort(bson.D{{Key: keyID, Value: -1}}).SetHint(historyHint(q)).SetSkip(skip).SetLimit(int64(q.Limit)).SetBatchSize(batchSize(q.Limit)))
+	}, options.Find().SetSort(bson.D{{Key: record.KeyID, Value: -1}}).SetHint(historyHint(q)).SetSkip(skip).SetLimit(int64(q.Limit)).SetBatchSize(batchSize(q.Limit)))
 }
 
 // HistoryCount implements store.Snapshot.
@@ -133,28 +84,28 @@ func (v *view) HistoryCount(ctx context.Context, q store.HistoryQuery) (n int64,
 // reads no change.
 func historyCountHint(q store.HistoryQuery) string {
 	if q.ID == "" && q.IDs == nil {
-		return ownIndex + "type"
+		return plan.OwnIndex + "type"
 	}
 	return historyHint(q)
 }
 
 // noticeFilter is the filter on changes of a notice query.
 func noticeFilter(q store.NoticeQuery) bson.D {
-	return bson.D{{Key: keyNetwork, Value: q.Network}, {Key: "owner", Value: q.Owner}, ofCollections("", q.Collections)}
+	return bson.D{{Key: record.KeyNetwork, Value: q.Network}, {Key: "owner", Value: q.Owner}, ofCollections("", q.Collections)}
 }
 
 // noticesPipeline selects a page of notices, newest first.
 func noticesPipeline(q store.NoticeQuery) bson.A {
 	filter, behind, skip := noticeFilter(q), bson.D{}, int64(q.Offset)
 	if q.After != "" {
-		filter, skip = append(filter, bson.E{Key: keyID, Value: bson.D{{Key: "$lte", Value: q.After}}}), 0
+		filter, skip = append(filter, bson.E{Key: record.KeyID, Value: bson.D{{Key: "$lte", Value: q.After}}}), 0
 		behind = bson.D{{Key: "$or", Value: bson.A{
-			bson.D{{Key: keyID, Value: bson.D{{Key: "$lt", Value: q.After}}}},
+			bson.D{{Key: record.KeyID, Value: bson.D{{Key: "$lt", Value: q.After}}}},
 			bson.D{{Key: "index", Value: bson.D{{Key: "$gt", Value: q.AfterIndex}}}}}}}
 	}
 	return bson.A{
 		bson.D{{Key: "$match", Value: filter}},
-		bson.D{{Key: "$sort", Value: bson.D{{Key: keyID, Value: -1}}}},
+		bson.D{{Key: "$sort", Value: bson.D{{Key: record.KeyID, Value: -1}}}},
 		bson.D{{Key: "$unset", Value: bson.A{"fields", "cause"}}},
 		bson.D{{Key: "$unwind", Value: bson.D{{Key: "path", Value: "$notices"}, {Key: "includeArrayIndex", Value: "index"}}}},
 		bson.D{{Key: "$match", Value: behind}},
@@ -168,9 +119,9 @@ func (v *view) Notices(ctx context.Context, q store.NoticeQuery, yield func(*sto
 	if err := v.guard(ctx); err != nil || q.Limit <= 0 {
 		return err
 	}
-	cursor, err := v.collection(changesCollection).Aggregate(v.in(ctx), noticesPipeline(q), options.Aggregate().SetHint(ownIndex+"owner").SetBatchSize(batchSize(q.Limit)))
+	cursor, err := v.collection(changesCollection).Aggregate(v.in(ctx), noticesPipeline(q), options.Aggregate().SetHint(plan.OwnIndex+"owner").SetBatchSize(batchSize(q.Limit)))
 	return v.drain(ctx, changesCollection, cursor, err, func(raw bson.Raw) error {
-		c, _, err := change(raw)
+		c, err := record.Change(raw)
 		if err != nil {
 			return err
 		}
@@ -183,7 +134,7 @@ func (v *view) Notices(ctx context.Context, q store.NoticeQuery, yield func(*sto
 
 // NoticeCount implements store.Snapshot.
 func (v *view) NoticeCount(ctx context.Context, q store.NoticeQuery) (int64, error) {
-	pipeline := bson.A{bson.D{{Key: "$match", Value: noticeFilter(q)}}, bson.D{{Key: "$group", Value: bson.D{{Key: fieldID, Value: nil},
+	pipeline := bson.A{bson.D{{Key: "$match", Value: noticeFilter(q)}}, bson.D{{Key: "$group", Value: bson.D{{Key: record.FieldID, Value: nil},
 		{Key: "n", Value: bson.D{{Key: "$sum", Value: bson.D{{Key: "$size", Value: "$notices"}}}}}}}}}
-	return v.sum(ctx, changesCollection, pipeline, ownIndex+"owner")
+	return v.sum(ctx, changesCollection, pipeline, plan.OwnIndex+"owner")
 }

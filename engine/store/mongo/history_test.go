@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/record"
 	"marquee/integration/mongodb"
 )
 
@@ -31,12 +32,12 @@ func TestUpgradeFirst(t *testing.T) {
 		}
 	}
 	ensure()
-	insert("things", bson.D{{Key: fieldID, Value: idOf(key)}, {Key: fieldCreateTime, Value: now}, {Key: fieldCreateUser, Value: "u"}, {Key: fieldVersion, Value: int64(5)},
-		{Key: fieldState, Value: "ACTIVE"}, {Key: fieldUpdateTime, Value: now}, {Key: fieldUpdateUser, Value: "u"}, {Key: fieldDocument, Value: bson.D{}}})
-	insert(changesCollection, bson.D{{Key: fieldID, Value: idOf(store.Key{Network: "n", ID: "0000000100000001-1-000000"})}, {Key: "time", Value: now},
-		{Key: "collection", Value: "things"}, {Key: "object", Value: "old"}, {Key: fieldVersion, Value: int64(5)}, {Key: "user", Value: "u"}, {Key: "fields", Value: bson.A{}}})
-	set := bson.D{{Key: "$set", Value: bson.D{{Key: fieldVersion, Value: int64(1)}}}}
-	if _, err := s.db.Collection(storeCollection).UpdateOne(t.Context(), bson.D{{Key: fieldID, Value: metaID}}, set); err != nil {
+	insert("things", bson.D{{Key: record.FieldID, Value: record.ID(key)}, {Key: record.FieldCreateTime, Value: now}, {Key: record.FieldCreateUser, Value: "u"}, {Key: record.FieldVersion, Value: int64(5)},
+		{Key: record.FieldState, Value: "ACTIVE"}, {Key: record.FieldUpdateTime, Value: now}, {Key: record.FieldUpdateUser, Value: "u"}, {Key: record.FieldDocument, Value: bson.D{}}})
+	insert(changesCollection, bson.D{{Key: record.FieldID, Value: record.ID(store.Key{Network: "n", ID: "0000000100000001-1-000000"})}, {Key: "time", Value: now},
+		{Key: "collection", Value: "things"}, {Key: "object", Value: "old"}, {Key: record.FieldVersion, Value: int64(5)}, {Key: "user", Value: "u"}, {Key: "fields", Value: bson.A{}}})
+	set := bson.D{{Key: "$set", Value: bson.D{{Key: record.FieldVersion, Value: int64(1)}}}}
+	if _, err := s.db.Collection(storeCollection).UpdateOne(t.Context(), bson.D{{Key: record.FieldID, Value: metaID}}, set); err != nil {
 		t.Fatal(err)
 	}
 
@@ -106,7 +107,7 @@ func TestHistoryPlans(t *testing.T) {
 	} {
 		q.Limit = 4
 		find := bson.D{{Key: "find", Value: changesCollection}, {Key: "filter", Value: historyFilter(q)},
-			{Key: "sort", Value: bson.D{{Key: keyID, Value: -1}}}, {Key: "limit", Value: q.Limit}, {Key: "hint", Value: historyHint(q)}}
+			{Key: "sort", Value: bson.D{{Key: record.KeyID, Value: -1}}}, {Key: "limit", Value: q.Limit}, {Key: "hint", Value: historyHint(q)}}
 		if did := explain(t, s, find); did.returned != 4 || did.records > 4 || did.keys > 10 || did.sorts || did.walksAll {
 			t.Errorf("%+v reads %d records and %d keys\n%s", q, did.records, did.keys, did.text)
 		}

@@ -8,6 +8,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/plan"
+	"marquee/engine/store/mongo/record"
 )
 
 // maxUnion bounds the collections of one command.
@@ -21,7 +23,7 @@ const fieldQuery = "query"
 type labelPart struct {
 	query               int
 	collection, network string
-	finding
+	plan.Find
 	most     int    // records
 	property string // as it is stored
 }
@@ -47,9 +49,9 @@ func (v *view) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[s
 		for network, ids := range byNetwork(q.Keys) {
 			filter := withIDs(network, ids)
 			if q.Where != nil {
-				filter = append(filter, bson.E{Key: "$and", Value: bson.A{condition(network, q.Where)}})
+				filter = append(filter, bson.E{Key: "$and", Value: bson.A{plan.Condition(network, q.Where)}})
 			}
-			parts = append(parts, labelPart{i, q.Collection, network, finding{filter: filter, hint: indexID}, len(ids), escapeName(q.Property)})
+			parts = append(parts, labelPart{i, q.Collection, network, plan.Find{Filter: filter, Hint: plan.IndexID}, len(ids), record.Name(q.Property)})
 		}
 	}
 	atOnce := maxUnion
@@ -58,9 +60,8 @@ func (v *view) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[s
 	}
 	for some := range slices.Chunk(parts, atOnce) {
 		err := v.readLabels(ctx, some, func(part labelPart, raw bson.Raw) {
-			id, _ := raw.Lookup(fieldID, "id").StringValueOK()
-			label, _ := raw.Lookup(fieldDocument, part.property).StringValueOK()
-			results[part.query][store.Key{Network: part.network, ID: id}] = label
+			label, _ := raw.Lookup(record.FieldDocument, part.property).StringValueOK()
+			results[part.query][record.Key(raw)] = label
 		})
 		if err != nil {
 			return nil, err
@@ -71,9 +72,9 @@ func (v *view) Labels(ctx context.Context, queries ...store.LabelQuery) ([]map[s
 
 // foundPart is the part for the records that a query finds.
 func (v *view) foundPart(ctx context.Context, i int, q store.LabelQuery) (labelPart, error) {
-	c := compile(*q.Find)
+	c := plan.Compile(*q.Find)
 	hint, err := v.chooseIndex(ctx, c, false)
-	return labelPart{i, q.Find.Collection, q.Find.Network, c.find(segment{}, q.Find.Limit, hint), q.Find.Limit, escapeName(q.Property)}, err
+	return labelPart{i, q.Find.Collection, q.Find.Network, c.Find(plan.Segment{}, q.Find.Limit, hint), q.Find.Limit, record.Name(q.Property)}, err
 }
 
 // readLabels sends one command for some parts.
@@ -81,13 +82,13 @@ func (v *view) readLabels(ctx context.Context, parts []labelPart, found func(lab
 	first := parts[0]
 	if len(parts) == 1 {
 		opts := byID(first.most)
-		if first.limit > 0 {
-			opts = first.options().SetBatchSize(batchSize(first.most))
+		if first.Limit > 0 {
+			opts = first.Options().SetBatchSize(batchSize(first.most))
 		}
-		return v.rows(ctx, first.collection, first.filter, func(raw bson.Raw) error {
+		return v.rows(ctx, first.collection, first.Filter, func(raw bson.Raw) error {
 			found(first, raw)
 			return nil
-		}, opts.SetProjection(bson.D{{Key: fieldDocument + "." + first.property, Value: 1}}))
+		}, opts.SetProjection(bson.D{{Key: record.FieldDocument + "." + first.property, Value: 1}}))
 	}
 	if err := v.guard(ctx); err != nil {
 		return err
@@ -99,8 +100,8 @@ func (v *view) readLabels(ctx context.Context, parts []labelPart, found func(lab
 		n += part.most
 	}
 	opts := options.Aggregate().SetBatchSize(batchSize(n))
-	if first.hint != "" {
-		opts.SetHint(first.hint)
+	if first.Hint != "" {
+		opts.SetHint(first.Hint)
 	}
 	cursor, err := v.collection(first.collection).Aggregate(v.in(ctx), pipeline, opts)
 	return v.drain(ctx, first.collection, cursor, err, func(raw bson.Raw) error {
@@ -112,9 +113,9 @@ func (v *view) readLabels(ctx context.Context, parts []labelPart, found func(lab
 
 // stages selects the labels of a part, and marks them with its index.
 func (p labelPart) stages(index int) bson.A {
-	stages := bson.A{bson.D{{Key: "$match", Value: p.filter}}}
-	if p.limit > 0 {
-		stages = append(stages, bson.D{{Key: "$sort", Value: p.sort}}, bson.D{{Key: "$skip", Value: p.skip}}, bson.D{{Key: "$limit", Value: p.limit}})
+	stages := bson.A{bson.D{{Key: "$match", Value: p.Filter}}}
+	if p.Limit > 0 {
+		stages = append(stages, bson.D{{Key: "$sort", Value: p.Sort}}, bson.D{{Key: "$skip", Value: p.Skip}}, bson.D{{Key: "$limit", Value: p.Limit}})
 	}
-	return append(stages, bson.D{{Key: "$project", Value: bson.D{{Key: fieldDocument + "." + p.property, Value: 1}, {Key: fieldQuery, Value: bson.D{{Key: "$literal", Value: index}}}}}})
+	return append(stages, bson.D{{Key: "$project", Value: bson.D{{Key: record.FieldDocument + "." + p.property, Value: 1}, {Key: fieldQuery, Value: bson.D{{Key: "$literal", Value: index}}}}}})
 }

@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/record"
 )
 
 const (
@@ -268,7 +269,7 @@ func (s *Store) reached(ctx context.Context, at bson.Timestamp) bool {
 // confirmed returns the cluster's time, after a majority has confirmed that the
 // server is the primary: one that was cut off would not know of later commits.
 func (s *Store) confirmed(ctx context.Context, session *mongo.Session) (bson.Timestamp, error) {
-	read := bson.D{{Key: "find", Value: storeCollection}, {Key: "filter", Value: bson.D{{Key: fieldID, Value: metaID}}},
+	read := bson.D{{Key: "find", Value: storeCollection}, {Key: "filter", Value: bson.D{{Key: record.FieldID, Value: metaID}}},
 		{Key: "limit", Value: 1}, {Key: "singleBatch", Value: true},
 		{Key: "readConcern", Value: bson.D{{Key: "level", Value: "linearizable"}}}, {Key: "maxTimeMS", Value: store.Freshness.Milliseconds()}}
 	if err := s.db.RunCommand(ctx, read).Err(); err != nil {

@@ -1,8 +1,8 @@
 // Package mongo is the store for production: it keeps records in a MongoDB
 // database, on a replica set or a sharded cluster. Small transactions that wait at the same
-// time are committed together (group commit, group.go). It imports store, turn, document and
-// query. Begin with Store; a write passes through transaction.go and write.go, a query
-// through compile.go, plan.go, page.go and view.go.
+// time are committed together (group commit, group.go). It imports store, turn, query, and the
+// packages plan and record below it. Begin with Store; a write passes through write.go and
+// transaction.go, a query through view.go and package plan.
 package mongo
 
 import (
@@ -24,6 +24,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/plan"
 )
 
 // Options configures a store.
@@ -73,8 +74,9 @@ type Store struct {
 	readsPrimary bool
 	// note is a message about the deployment for operators.
 	note string
-	// known holds the indexes of each collection; it is replaced as a whole.
-	known atomic.Pointer[map[string][]index]
+	// known holds the indexes of each collection for which they are known; it is replaced
+	// as a whole.
+	known atomic.Pointer[map[string][]plan.Index]
 }
 
 // The store's own collections. Names of other collections have no dot.
@@ -98,6 +100,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	leader := newLeader(*opts.HeartbeatInterval)
 	s := &Store{admission: newAdmission(), leader: leader, presence: newPresence(database), log: o.Log}
+	s.known.Store(&map[string][]plan.Index{})
 	opts.SetMonitor(o.Monitor).SetServerMonitor(leader.monitor()).SetDriverInfo(&options.DriverInfo{Name: "marquee", Version: s.presence.name})
 	if s.client, err = mongo.Connect(opts); err != nil {
 		return nil, notUsable("its connection string cannot be used", scrub(err))

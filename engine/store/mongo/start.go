@@ -15,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/record"
 )
 
 const (
@@ -114,14 +115,14 @@ type meta struct {
 	Created bson.Timestamp
 }
 
-var metaID = idOf(store.Key{ID: "store"})
+var metaID = record.ID(store.Key{ID: "store"})
 
 // version returns the version of the store, 0 when the database has none, and
 // refuses a newer one.
 func (s *Store) version(ctx context.Context) (int64, error) {
 	var found meta
 	primary := options.Collection().SetReadPreference(readpref.Primary())
-	err := s.db.Collection(storeCollection, primary).FindOne(ctx, bson.D{{Key: fieldID, Value: metaID}}).Decode(&found)
+	err := s.db.Collection(storeCollection, primary).FindOne(ctx, bson.D{{Key: record.FieldID, Value: metaID}}).Decode(&found)
 	switch {
 	case errors.Is(err, mongo.ErrNoDocuments):
 		return 0, nil
@@ -159,10 +160,10 @@ func (s *Store) ensureOwn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.db.Collection(storeCollection).InsertOne(ctx, bson.D{{Key: fieldID, Value: metaID}, {Key: fieldVersion, Value: int64(storeVersion)}, {Key: "created", Value: now}})
+	_, err = s.db.Collection(storeCollection).InsertOne(ctx, bson.D{{Key: record.FieldID, Value: metaID}, {Key: record.FieldVersion, Value: int64(storeVersion)}, {Key: "created", Value: now}})
 	if hasCode(err, codeDuplicate) {
-		_, err = s.db.Collection(storeCollection).UpdateOne(ctx, bson.D{{Key: fieldID, Value: metaID}, {Key: fieldVersion, Value: bson.D{{Key: "$lt", Value: int64(storeVersion)}}}},
-			bson.D{{Key: "$set", Value: bson.D{{Key: fieldVersion, Value: int64(storeVersion)}}}})
+		_, err = s.db.Collection(storeCollection).UpdateOne(ctx, bson.D{{Key: record.FieldID, Value: metaID}, {Key: record.FieldVersion, Value: bson.D{{Key: "$lt", Value: int64(storeVersion)}}}},
+			bson.D{{Key: "$set", Value: bson.D{{Key: record.FieldVersion, Value: int64(storeVersion)}}}})
 	}
 	if err != nil {
 		return err

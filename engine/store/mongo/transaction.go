@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/record"
 )
 
 // transaction is a store.Tx in a session.
@@ -69,7 +70,7 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 		t.touch(w.Network, collection)
 		t.tally(collection, w)
 		for _, claim := range w.DropClaims {
-			if err := drops.delete(ctx, bson.D{{Key: fieldID, Value: claimID(claim)}, {Key: "owner", Value: w.ID}}, 1); err != nil {
+			if err := drops.delete(ctx, bson.D{{Key: record.FieldID, Value: claimID(claim)}, {Key: "owner", Value: w.ID}}, 1); err != nil {
 				return err
 			}
 		}
@@ -96,7 +97,7 @@ func (t *transaction) tally(collection string, w *store.Write) {
 		t.tallies.Add(place, w.State, 1)
 	case w.Was == "":
 		t.tallies.Forget(place)
-	default: // appendUpdate demands the state
+	default: // record.AppendUpdate demands the state
 		t.tallies.Move(place, w.Was, w.State)
 	}
 }
@@ -110,12 +111,12 @@ func (t *transaction) putRecords(ctx context.Context, collection string, writes 
 		case w.Expected == 0:
 			err = inserts.add(ctx, func(dst []byte) ([]byte, error) {
 				before := len(dst)
-				dst, err := appendRecord(dst, w)
+				dst, err := record.Append(dst, w)
 				created, bytes = created+1, bytes+len(dst)-before
 				return dst, err
 			})
 		default:
-			err = updates.add(ctx, func(dst []byte) ([]byte, error) { return appendUpdate(dst, w) })
+			err = updates.add(ctx, func(dst []byte) ([]byte, error) { return record.AppendUpdate(dst, w) })
 		}
 		if err != nil {
 			return err
@@ -137,7 +138,7 @@ func (t *transaction) Drop(ctx context.Context, collection string, keys []store.
 	for _, key := range keys {
 		t.touch(key.Network, collection)
 		t.tallies.Forget(store.Place{Collection: collection, Network: key.Network})
-		if err := records.delete(ctx, bson.D{{Key: fieldID, Value: idOf(key)}}, 1); err != nil {
+		if err := records.delete(ctx, bson.D{{Key: record.FieldID, Value: record.ID(key)}}, 1); err != nil {
 			return err
 		}
 	}
@@ -153,7 +154,7 @@ func (t *transaction) Lock(ctx context.Context, collection string, keys []store.
 	t.locked = true
 	locks := t.updates(collection)
 	for _, key := range keys {
-		err := locks.update(ctx, bson.D{{Key: fieldID, Value: idOf(key)}}, bson.D{{Key: "$set", Value: bson.D{{Key: fieldLock, Value: t.id}}}})
+		err := locks.update(ctx, bson.D{{Key: record.FieldID, Value: record.ID(key)}}, bson.D{{Key: "$set", Value: bson.D{{Key: record.FieldLock, Value: t.id}}}})
 		if err != nil {
 			return err
 		}
@@ -166,7 +167,7 @@ func (t *transaction) Lock(ctx context.Context, collection string, keys []store.
 // with the existing _id.
 func addClaims(ctx context.Context, b *bulk, claims []store.Claim, owner string) error {
 	for _, claim := range claims {
-		err := b.addD(ctx, bson.D{{Key: "q", Value: bson.D{{Key: fieldID, Value: claimID(claim)}, {Key: "owner", Value: owner}}},
+		err := b.addD(ctx, bson.D{{Key: "q", Value: bson.D{{Key: record.FieldID, Value: claimID(claim)}, {Key: "owner", Value: owner}}},
 			{Key: "u", Value: bson.D{{Key: "$setOnInsert", Value: bson.D{{Key: "owner", Value: owner}}}}}, {Key: "upsert", Value: true}})
 		if err != nil {
 			return err
@@ -192,7 +193,7 @@ func (t *transaction) Append(ctx context.Context, changes []store.Change) error 
 		if !c.FeedOnly {
 			t.tallies.Add(store.Place{Collection: changesCollection, Network: c.Network}, c.Collection, 1)
 		}
-		if err := inserts.add(ctx, func(dst []byte) ([]byte, error) { return appendChange(dst, id, c) }); err != nil {
+		if err := inserts.add(ctx, func(dst []byte) ([]byte, error) { return record.AppendChange(dst, id, c) }); err != nil {
 			return err
 		}
 	}
@@ -211,7 +212,7 @@ func (t *transaction) begin(ctx context.Context) error {
 		return nil
 	}
 	if t.session.OperationTime() == nil {
-		err := t.rows(ctx, commitsCollection, bson.D{{Key: fieldID, Value: idOf(store.Key{ID: t.id})}}, func(bson.Raw) error { return nil })
+		err := t.rows(ctx, commitsCollection, bson.D{{Key: record.FieldID, Value: record.ID(store.Key{ID: t.id})}}, func(bson.Raw) error { return nil })
 		if err != nil {
 			return err
 		}
@@ -229,11 +230,11 @@ func (t *transaction) mark(ctx context.Context) (marker bson.Raw, err error) {
 	}
 	inserts := t.inserts(commitsCollection)
 	for network, collections := range t.touched {
-		id := idOf(store.Key{Network: network, ID: t.ordinal()})
+		id := record.ID(store.Key{Network: network, ID: t.ordinal()})
 		if marker == nil {
 			marker = id
 		}
-		err := inserts.addD(ctx, bson.D{{Key: fieldID, Value: id}, {Key: "time", Value: bson.NewDateTimeFromTime(time.Unix(int64(t.at.T), 0))},
+		err := inserts.addD(ctx, bson.D{{Key: record.FieldID, Value: id}, {Key: "time", Value: bson.NewDateTimeFromTime(time.Unix(int64(t.at.T), 0))},
 			{Key: "collections", Value: slices.Sorted(maps.Keys(collections))}, {Key: "tallies", Value: t.tallied(network)}})
 		if err != nil {
 			return nil, err
@@ -250,19 +251,19 @@ func (t *transaction) Index(ctx context.Context, collection string, entries []st
 	updates, claims := t.updates(collection), t.updates(claimsCollection)
 	for _, entry := range entries {
 		t.touch(entry.Network, collection)
-		terms, ordered := split(entry.Terms)
-		sets := bson.D{{Key: fieldTerms, Value: bson.D{{Key: "$each", Value: termTexts(terms)}}}}
+		terms, ordered := record.SplitTerms(entry.Terms)
+		sets := bson.D{{Key: record.FieldTerms, Value: bson.D{{Key: "$each", Value: record.Terms(terms)}}}}
 		if len(ordered) > 0 {
-			sets = append(sets, bson.E{Key: fieldOrdered, Value: bson.D{{Key: "$each", Value: termTexts(ordered)}}})
+			sets = append(sets, bson.E{Key: record.FieldOrdered, Value: bson.D{{Key: "$each", Value: record.Terms(ordered)}}})
 		}
 		update := bson.D{{Key: "$addToSet", Value: sets}}
 		if len(entry.Claims) > 0 {
 			// Another transaction may be giving the record another value. The
 			// two must conflict, and MongoDB ignores updates that change
 			// nothing.
-			update = append(update, bson.E{Key: "$set", Value: bson.D{{Key: fieldLock, Value: t.id}}})
+			update = append(update, bson.E{Key: "$set", Value: bson.D{{Key: record.FieldLock, Value: t.id}}})
 		}
-		err := updates.update(ctx, bson.D{{Key: fieldID, Value: idOf(entry.Key)}}, update)
+		err := updates.update(ctx, bson.D{{Key: record.FieldID, Value: record.ID(entry.Key)}}, update)
 		if err != nil {
 			return err
 		}

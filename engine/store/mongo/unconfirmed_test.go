@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/record"
 	"marquee/integration/mongodb"
 )
 
@@ -38,7 +39,7 @@ func TestUnconfirmedWrites(t *testing.T) {
 	stored := set.Member(primary).Database("unconfirmed").Collection(faultThings)
 	for version := int64(1); version != 2; {
 		var found struct{ Version int64 }
-		if err := stored.FindOne(t.Context(), bson.D{{Key: fieldID, Value: idOf(hotKey)}}).Decode(&found); err != nil {
+		if err := stored.FindOne(t.Context(), bson.D{{Key: record.FieldID, Value: record.ID(hotKey)}}).Decode(&found); err != nil {
 			t.Fatal(err)
 		}
 		version = found.Version

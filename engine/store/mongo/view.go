@@ -11,6 +11,8 @@ import (
 
 	"marquee/engine/query"
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/plan"
+	"marquee/engine/store/mongo/record"
 )
 
 // view is a store.Snapshot on a session.
@@ -167,13 +169,13 @@ func (v *view) close(ctx context.Context, collection string, cursor *mongo.Curso
 // records yields the records of a find. A record that cannot be decoded is an
 // error of the store, and ends the view.
 func (v *view) records(ctx context.Context, collection string, filter any, yield func(*store.Record) error, opts ...options.Lister[options.FindOptions]) error {
-	d := decoder{collection: collection}
+	d := record.Decoder{Collection: collection}
 	var damaged error
 	read, bytes := 0, 0
 	defer func() { v.s.answers.learn(collection, read, bytes) }()
 	err := v.rows(ctx, collection, filter, func(raw bson.Raw) error {
 		read, bytes = read+1, bytes+len(raw)
-		record, err := d.decode(raw)
+		record, err := d.Decode(raw)
 		if err != nil {
 			damaged = err
 			return err
@@ -192,7 +194,7 @@ func byNetwork(keys []store.Key) map[string]bson.A {
 	for _, key := range keys {
 		if !seen[key] {
 			seen[key] = true
-			groups[key.Network] = append(groups[key.Network], idOf(key))
+			groups[key.Network] = append(groups[key.Network], record.ID(key))
 		}
 	}
 	return groups
@@ -201,14 +203,14 @@ func byNetwork(keys []store.Key) map[string]bson.A {
 // withIDs is the filter for records of one network by _id.
 func withIDs(network string, ids bson.A) bson.D {
 	if len(ids) == 1 {
-		return bson.D{{Key: fieldID, Value: ids[0]}}
+		return bson.D{{Key: record.FieldID, Value: ids[0]}}
 	}
-	return bson.D{{Key: keyNetwork, Value: network}, {Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}}
+	return bson.D{{Key: record.KeyNetwork, Value: network}, {Key: record.FieldID, Value: bson.D{{Key: "$in", Value: ids}}}}
 }
 
 // byID returns the options of a find by _id.
 func byID(n int) *options.FindOptionsBuilder {
-	return options.Find().SetHint(indexID).SetBatchSize(batchSize(n))
+	return options.Find().SetHint(plan.IndexID).SetBatchSize(batchSize(n))
 }
 
 // batchSize is the number of documents of an answer: all of them, or as many as
@@ -218,25 +220,21 @@ func batchSize(n int) int32 { return int32(min(n+1, mostRecords)) } // #nosec G1
 // Get implements store.Snapshot.
 func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yield func(*store.Record) error) error {
 	for network, ids := range byNetwork(keys) {
-		if err := v.records(ctx, collection, withIDs(network, ids), yield, byID(len(ids)).SetBatchSize(v.s.answers.batch(collection, len(ids))).SetProjection(recordFields)); err != nil {
+		if err := v.records(ctx, collection, withIDs(network, ids), yield, byID(len(ids)).SetBatchSize(v.s.answers.batch(collection, len(ids))).SetProjection(record.Fields)); err != nil {
 			return err
 		}
 	}
 	return v.guard(ctx)
 }
 
-// recordFields excludes fields that no reader needs.
-var recordFields = bson.D{{Key: fieldTerms, Value: 0}, {Key: fieldOrdered, Value: 0}, {Key: fieldLock, Value: 0}}
-
 // Versions implements store.Snapshot.
 func (v *view) Versions(ctx context.Context, collection string, keys []store.Key) (map[store.Key]int64, error) {
 	versions := make(map[store.Key]int64, len(keys))
 	for network, ids := range byNetwork(keys) {
 		err := v.rows(ctx, collection, withIDs(network, ids), func(raw bson.Raw) error {
-			id, _ := raw.Lookup(fieldID, "id").StringValueOK()
-			versions[store.Key{Network: network, ID: id}], _ = raw.Lookup(fieldVersion).AsInt64OK()
+			versions[record.Key(raw)], _ = raw.Lookup(record.FieldVersion).AsInt64OK()
 			return nil
-		}, byID(len(ids)).SetProjection(bson.D{{Key: fieldVersion, Value: 1}}))
+		}, byID(len(ids)).SetProjection(bson.D{{Key: record.FieldVersion, Value: 1}}))
 		if err != nil {
 			return nil, err
 		}
@@ -246,26 +244,33 @@ func (v *view) Versions(ctx context.Context, collection string, keys []store.Key
 
 // Find implements store.Snapshot.
 func (v *view) Find(ctx context.Context, q query.Query, yield func(*store.Record) error) error {
-	c := compile(q)
+	c := plan.Compile(q)
 	hint, err := v.chooseIndex(ctx, c, false)
 	if err != nil {
 		return err
 	}
 	remaining := q.Limit
-	for _, segment := range c.segments() {
+	for _, segment := range c.Segments() {
 		if remaining <= 0 {
 			break
 		}
-		find := c.find(segment, remaining, hint)
-		err := v.records(ctx, q.Collection, find.filter, func(record *store.Record) error {
+		find := c.Find(segment, remaining, hint)
+		err := v.records(ctx, q.Collection, find.Filter, func(record *store.Record) error {
 			remaining--
 			return yield(record)
-		}, find.options().SetBatchSize(v.s.answers.batch(q.Collection, int(find.limit))))
+		}, find.Options().SetBatchSize(v.s.answers.batch(q.Collection, int(find.Limit))))
 		if err != nil {
 			return err
 		}
 	}
 	return v.guard(ctx)
+}
+
+// chooseIndex names the index for a query; see plan.Compiled.
+func (v *view) chooseIndex(ctx context.Context, c plan.Compiled, count bool) (string, error) {
+	return c.ChooseIndex((*v.s.known.Load())[c.Collection], count, func(filter bson.D, limit int, index string) (int64, error) {
+		return v.count(ctx, c.Collection, filter, limit, index)
+	})
 }
 
 // count counts the records of a filter, up to a limit unless it is 0.
@@ -314,7 +319,7 @@ func (v *view) Claims(ctx context.Context, claims []store.Claim) (map[store.Clai
 	for i, claim := range claims {
 		ids[i] = claimID(claim)
 	}
-	err := v.rows(ctx, claimsCollection, bson.D{{Key: fieldID, Value: bson.D{{Key: "$in", Value: ids}}}}, func(raw bson.Raw) error {
+	err := v.rows(ctx, claimsCollection, bson.D{{Key: record.FieldID, Value: bson.D{{Key: "$in", Value: ids}}}}, func(raw bson.Raw) error {
 		var claim struct {
 			ID    claimKey `bson:"_id"`
 			Owner string
@@ -343,13 +348,13 @@ func (v *view) Scan(ctx context.Context, collection string, after store.Key, lim
 	}
 	v.latest = true // a scan must not miss a record
 	return v.records(ctx, collection, behind(after), yield, options.Find().SetLimit(int64(limit)).SetBatchSize(v.s.answers.batch(collection, limit)).
-		SetSort(shardKey).SetProjection(recordFields))
+		SetSort(shardKey).SetProjection(record.Fields))
 }
 
 // behind is the filter for all keys after one, in the order of the shard key.
 func behind(after store.Key) bson.D {
 	return bson.D{{Key: "$or", Value: bson.A{
-		bson.D{{Key: keyNetwork, Value: after.Network}, {Key: keyID, Value: bson.D{{Key: "$gt", Value: after.ID}}}},
-		bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$gt", Value: after.Network}}}},
+		bson.D{{Key: record.KeyNetwork, Value: after.Network}, {Key: record.KeyID, Value: bson.D{{Key: "$gt", Value: after.ID}}}},
+		bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$gt", Value: after.Network}}}},
 	}}}
 }

@@ -20,6 +20,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/record"
 )
 
 const (
@@ -286,7 +287,7 @@ func (t *transaction) leave() {
 func (t *transaction) supersede(ctx context.Context) bool {
 	commits := t.s.db.Collection(commitsCollection, options.Collection().SetWriteConcern(writeconcern.W1()))
 	for n := 0; ; n++ {
-		_, err := commits.UpdateOne(mongo.NewSessionContext(ctx, t.session), bson.D{{Key: fieldID, Value: idOf(store.Key{ID: t.id})}}, bson.D{{Key: "$set", Value: bson.D{{Key: "fence", Value: true}}}})
+		_, err := commits.UpdateOne(mongo.NewSessionContext(ctx, t.session), bson.D{{Key: record.FieldID, Value: record.ID(store.Key{ID: t.id})}}, bson.D{{Key: "$set", Value: bson.D{{Key: "fence", Value: true}}}})
 		if err == nil {
 			return true
 		}
@@ -368,13 +369,13 @@ func (t *transaction) fence(ctx context.Context, marker bson.Raw) (committed boo
 		return false, err
 	}
 	commits := t.s.db.Collection(commitsCollection, options.Collection().SetReadPreference(readpref.Primary()))
-	_, err = commits.InsertOne(ctx, bson.D{{Key: fieldID, Value: marker}, {Key: "time", Value: bson.NewDateTimeFromTime(time.Now())}, {Key: "fence", Value: true}})
+	_, err = commits.InsertOne(ctx, bson.D{{Key: record.FieldID, Value: marker}, {Key: "time", Value: bson.NewDateTimeFromTime(time.Now())}, {Key: "fence", Value: true}})
 	if !hasCode(err, codeDuplicate) {
 		return false, err
 	}
 	// The marker counts as soon as it is on a majority.
 	var found struct{ Fence bool }
-	if err = commits.FindOne(ctx, bson.D{{Key: fieldID, Value: marker}}).Decode(&found); err == nil {
+	if err = commits.FindOne(ctx, bson.D{{Key: record.FieldID, Value: marker}}).Decode(&found); err == nil {
 		t.s.leader.saw(session.OperationTime())
 	}
 	return !found.Fence, err

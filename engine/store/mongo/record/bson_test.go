@@ -1,4 +1,4 @@
-package mongo
+package record
 
 import (
 	"strings"
@@ -74,8 +74,8 @@ func FuzzDecode(f *testing.F) {
 	add(bson.E{Key: "document", Value: bson.D{{Key: "b", Value: 1.5}, {Key: "a", Value: bson.A{"x", nil, true}}}}, bson.E{Key: "terms", Value: bson.A{"a=b"}})
 	add(bson.E{Key: "document", Value: bson.D{}}, bson.E{Key: "warnings", Value: bson.A{bson.D{{Key: "code", Value: "W"}}}})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d := decoder{collection: "things"}
-		record, err := d.decode(data)
+		d := Decoder{Collection: "things"}
+		record, err := d.Decode(data)
 		if err != nil {
 			if code, ok := store.CodeOf(err); !ok || code != store.CodeInternal {
 				t.Fatalf("%v", err)
@@ -127,8 +127,8 @@ func TestChangedByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := decoder{collection: "things"}
-		record, err := d.decode(raw)
+		d := Decoder{Collection: "things"}
+		record, err := d.Decode(raw)
 		if err == nil {
 			if string(record.Document) != c.want {
 				t.Errorf("%s: got %s", name, record.Document)

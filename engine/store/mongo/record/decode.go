@@ -1,4 +1,4 @@
-package mongo
+package record
 
 import (
 	"bytes"
@@ -181,16 +181,17 @@ func within(err error, name string) error {
 	return err
 }
 
-// decoder decodes stored records, one after another, into the same memory.
-type decoder struct {
-	collection string
+// Decoder decodes stored records, one after another, into the same memory.
+type Decoder struct {
+	// Collection is named in the error for a record that cannot be decoded.
+	Collection string
 	record     store.Record
 	json       jsonWriter
 	warnings   []byte
 }
 
-// decode decodes a stored record. The next call reuses the result.
-func (d *decoder) decode(raw bson.Raw) (*store.Record, error) {
+// Decode decodes a stored record. The next call reuses the result.
+func (d *Decoder) Decode(raw bson.Raw) (*store.Record, error) {
 	d.record = store.Record{}
 	d.json.out, d.json.disordered = d.json.out[:0], false
 	found := false
@@ -202,29 +203,29 @@ func (d *decoder) decode(raw bson.Raw) (*store.Record, error) {
 		rest = next
 		ok := true
 		switch string(name) {
-		case fieldID:
+		case FieldID:
 			ok = kind == bsoncore.TypeEmbeddedDocument && d.key(value)
-		case fieldRevision:
+		case FieldRevision:
 			d.record.Revision, ok = integer(kind, value)
-		case fieldVersion:
+		case FieldVersion:
 			d.record.Version, ok = integer(kind, value)
-		case fieldState:
+		case FieldState:
 			d.record.State, ok = text(kind, value)
-		case fieldCreateTime:
+		case FieldCreateTime:
 			d.record.CreateTime, ok = instant(kind, value)
-		case fieldUpdateTime:
+		case FieldUpdateTime:
 			d.record.UpdateTime, ok = instant(kind, value)
-		case fieldCreateUser:
+		case FieldCreateUser:
 			d.record.CreateUser, ok = text(kind, value)
-		case fieldUpdateUser:
+		case FieldUpdateUser:
 			d.record.UpdateUser, ok = text(kind, value)
-		case fieldWarnings:
+		case FieldWarnings:
 			w := jsonWriter{out: d.warnings[:0]}
 			if ok = kind == bsoncore.TypeArray; ok {
 				err = w.array(value)
 			}
 			d.warnings, d.record.Warnings = w.out, w.out
-		case fieldDocument:
+		case FieldDocument:
 			if ok = kind == bsoncore.TypeEmbeddedDocument; ok {
 				if cap(d.json.out) < len(value) { // a large one would be copied again and again
 					d.json.out = make([]byte, 0, len(value)+len(value)/8)
@@ -244,7 +245,7 @@ func (d *decoder) decode(raw bson.Raw) (*store.Record, error) {
 		d.record.Revision = d.record.Version
 	}
 	if !found || d.record.ID == "" || d.record.Revision < 1 || d.record.Version < 1 || d.record.State == "" {
-		return nil, d.changed(fmt.Errorf("a member is missing or empty: %s, %s, %s or %s", fieldID, fieldVersion, fieldState, fieldDocument))
+		return nil, d.changed(fmt.Errorf("a member is missing or empty: %s, %s, %s or %s", FieldID, FieldVersion, FieldState, FieldDocument))
 	}
 	if d.json.disordered {
 		object, err := document.DecodeObject(d.json.out, document.Limits{Depth: 1000})
@@ -258,13 +259,13 @@ func (d *decoder) decode(raw bson.Raw) (*store.Record, error) {
 }
 
 // changed returns the error for a record that Marquee cannot have written.
-func (d *decoder) changed(cause error) error {
+func (d *Decoder) changed(cause error) error {
 	return &store.Error{Code: store.CodeInternal, Cause: cause,
 		Text: fmt.Sprintf("the record %q of network %q in collection %s was changed by another program and cannot be read: correct it in the database, or restore it from a backup",
-			d.record.ID, d.record.Network, d.collection)}
+			d.record.ID, d.record.Network, d.Collection)}
 }
 
-func (d *decoder) key(doc []byte) bool {
+func (d *Decoder) key(doc []byte) bool {
 	for rest := members(doc); len(rest) > 1; {
 		name, kind, value, next, err := element(rest)
 		if err != nil {

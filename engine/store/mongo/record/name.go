@@ -1,8 +1,6 @@
-package mongo
+package record
 
-import (
-	"strings"
-)
+import "strings"
 
 // Names of members are stored unchanged except for characters that a path
 // cannot contain or BSON does not preserve: a dot, a leading dollar, an empty
@@ -10,8 +8,8 @@ import (
 
 const upperHex = "0123456789ABCDEF"
 
-// escapeName returns the stored form of a member's name.
-func escapeName(name string) string {
+// Name returns the stored form of a member's name.
+func Name(name string) string {
 	if name == "" {
 		return "%"
 	}
@@ -32,7 +30,7 @@ func escapeName(name string) string {
 	return b.String()
 }
 
-// unescapeName reverses escapeName. A percent sign that begins no escape, which
+// unescapeName reverses Name. A percent sign that begins no escape, which
 // only another program can have written, is kept.
 func unescapeName(stored []byte) []byte {
 	if len(stored) == 1 {
@@ -52,24 +50,3 @@ func unescapeName(stored []byte) []byte {
 	}
 	return name
 }
-
-// The members of a stored record. The object itself is below document.
-// fieldLock holds the transaction that last locked the record, or added claims to it.
-const (
-	fieldID         = "_id"
-	fieldRevision   = "revision"
-	fieldVersion    = "version"
-	fieldState      = "state"
-	fieldCreateTime = "createTime"
-	fieldUpdateTime = "updateTime"
-	fieldCreateUser = "createUser"
-	fieldUpdateUser = "updateUser"
-	fieldWarnings   = "warnings"
-	fieldTerms      = "terms"
-	fieldOrdered    = "ordered"
-	fieldLock       = "indexed"
-	fieldDocument   = "document"
-
-	keyNetwork = fieldID + ".network"
-	keyID      = fieldID + ".id"
-)

@@ -1,4 +1,4 @@
-package mongo
+package record
 
 import (
 	"regexp"
@@ -9,13 +9,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// beginning is an anchored pattern, which is a range of an index.
-func beginning(text string) bson.Regex { return bson.Regex{Pattern: "^" + quote(text)} }
+// Beginning is an anchored pattern, which is a range of an index.
+func Beginning(text string) bson.Regex { return bson.Regex{Pattern: "^" + quote(text)} }
 
-// containing is a pattern for a text in any case. It lists the cases of each
+// Containing is a pattern for a text in any case. It lists the cases of each
 // letter: MongoDB's case folding differs from strings.ToLower, which defines
 // query.Contains.
-func containing(text string) string {
+func Containing(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {
 		if upper := uppers()[r]; upper != "" {

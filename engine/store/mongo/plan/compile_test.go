@@ -1,4 +1,4 @@
-package mongo
+package plan
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"marquee/engine/query"
+	"marquee/engine/store/mongo/record"
 )
 
 var (
@@ -54,12 +55,12 @@ func TestCompile(t *testing.T) {
 		{query.In{Field: tags, Values: []any{"a", "b"}}, `{"terms":{"$in":["tags=a","tags=b"]}}`},
 		{query.Term{Key: "q", Value: "be", Prefix: true}, `{"terms":{"$regularExpression":{"pattern":"^q=be","options":""}}}`},
 	} {
-		got := jsonText(t, compile(query.Query{Network: "n", Where: c.where}).filter())
+		got := jsonText(t, Compile(query.Query{Network: "n", Where: c.where}).Filter())
 		if want := `{"_id.network":"n","$and":[` + c.want + `]}`; got != want {
 			t.Errorf("%#v:\n%s, want\n%s", c.where, got, want)
 		}
 	}
-	if got := jsonText(t, compile(query.Query{Network: "n"}).filter()); got != `{"_id.network":"n"}` {
+	if got := jsonText(t, Compile(query.Query{Network: "n"}).Filter()); got != `{"_id.network":"n"}` {
 		t.Errorf("no condition: %s", got)
 	}
 }
@@ -81,7 +82,7 @@ func TestSegments(t *testing.T) {
 	} {
 		q := query.Query{Order: query.Order{Field: c.order, Descending: c.descending}, After: &query.Position{Key: c.after, ID: "a"}}
 		var got []string
-		for _, s := range compile(q).segments() {
+		for _, s := range Compile(q).Segments() {
 			got = append(got, jsonText(t, s.conditions[0]))
 		}
 		if fmt.Sprint(got) != c.want {
@@ -93,15 +94,15 @@ func TestSegments(t *testing.T) {
 // TestIndexChoice checks which index answers the equalities and the order of a
 // query.
 func TestIndexChoice(t *testing.T) {
-	byGroup, byGroupAndSize := newIndex([]string{"document.group"}, fieldCreateTime), newIndex([]string{"document.group"}, "document.size")
-	known := []index{newIndex(nil, keyID), newIndex(nil, fieldCreateTime), byGroup, byGroupAndSize}
+	byGroup, byGroupAndSize := newIndex([]string{"document.group"}, record.FieldCreateTime), newIndex([]string{"document.group"}, "document.size")
+	known := []Index{newIndex(nil, record.KeyID), newIndex(nil, record.FieldCreateTime), byGroup, byGroupAndSize}
 	for _, c := range []struct {
 		name  string
 		fixed []string
 		order string
-		want  *index
+		want  *Index
 	}{
-		{"an order", nil, fieldCreateTime, &known[1]},
+		{"an order", nil, record.FieldCreateTime, &known[1]},
 		{"an unknown order", nil, "document.name", nil},
 		{"an equality", []string{"document.group", "state"}, "document.name", &known[2]},
 		{"an equality and an order", []string{"document.group"}, "document.size", &known[3]},

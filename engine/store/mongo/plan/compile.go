@@ -1,4 +1,7 @@
-package mongo
+// Package plan translates queries into MongoDB's terms: their conditions, the index that is
+// best for each, and the finds for a page. It imports query, document, store and record. Begin with
+// Compile; choice.go and page.go use what it returns.
+package plan
 
 import (
 	"fmt"
@@ -10,33 +13,34 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/query"
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/record"
 )
 
-// compiled is a query whose fields, conditions and position are in MongoDB's
+// Compiled is a query whose fields, conditions and position are in MongoDB's
 // terms. The stages that follow, planning and paging, only put these together.
-type compiled struct {
+type Compiled struct {
 	query.Query
 	// conditions must all hold.
 	conditions bson.A
-	// terms are filters of the conditions that the index of terms answers, and
+	// Terms are filters of the conditions that the index of terms answers, and
 	// fixed the paths that must equal one value.
-	terms []bson.D
+	Terms []bson.D
 	fixed []string
 	// ordered is the number of values of a condition on ordered terms, 0 for none.
 	ordered int
-	// byID reports whether a condition names records by id, and onlyState
+	// ByID reports whether a condition names records by id, and onlyState
 	// whether all conditions but those on terms are on the state, which every
 	// index holds.
-	byID, onlyState bool
+	ByID, onlyState bool
 	// order is the path that the query orders by, after its value at the
 	// position.
 	order string
 	after any
 }
 
-// compile translates a query.
-func compile(q query.Query) compiled {
-	c := compiled{Query: q, order: path(q.Order.Field), onlyState: true}
+// Compile translates a query.
+func Compile(q query.Query) Compiled {
+	c := Compiled{Query: q, order: path(q.Order.Field), onlyState: true}
 	if q.After != nil {
 		c.after = stored(q.Order.Field, q.After.Key)
 	}
@@ -47,15 +51,15 @@ func compile(q query.Query) compiled {
 }
 
 // add translates a condition, and keeps what matters for the choice of an index.
-func (c *compiled) add(e query.Expr) {
-	condition := condition(c.Network, e)
+func (c *Compiled) add(e query.Expr) {
+	condition := Condition(c.Network, e)
 	c.conditions = append(c.conditions, condition)
 	if _, values, ordered := query.Ordered(e); ordered {
 		c.ordered = len(values)
 		return
 	}
 	if query.ByTerms(e) {
-		c.terms = append(c.terms, filter(c.Network, bson.A{condition}))
+		c.Terms = append(c.Terms, filter(c.Network, bson.A{condition}))
 		return
 	}
 	switch e := e.(type) {
@@ -63,33 +67,34 @@ func (c *compiled) add(e query.Expr) {
 		switch {
 		case e.Op != query.Equal:
 		case e.Field.System == query.ID:
-			c.byID = true
+			c.ByID = true
 		case !e.Field.Multiple():
 			c.fixed = append(c.fixed, path(e.Field))
 		}
 	case query.In:
-		c.byID = c.byID || e.Field.System == query.ID
+		c.ByID = c.ByID || e.Field.System == query.ID
 	}
 	_, onState := query.StateFilter(e)
 	c.onlyState = c.onlyState && onState
 }
 
-// filter selects the records of the query. It names the network, with which
+// Filter selects the records of the query. It names the network, with which
 // every index and the shard key begin.
-func (c compiled) filter(more ...any) bson.D {
+func (c Compiled) Filter(more ...any) bson.D {
 	return filter(c.Network, append(c.conditions[:len(c.conditions):len(c.conditions)], more...))
 }
 
 // filter selects the records of a network for which all conditions hold.
 func filter(network string, conditions bson.A) bson.D {
-	f := bson.D{{Key: keyNetwork, Value: network}}
+	f := bson.D{{Key: record.KeyNetwork, Value: network}}
 	if len(conditions) > 0 {
 		f = append(f, bson.E{Key: "$and", Value: conditions})
 	}
 	return f
 }
 
-func condition(network string, e query.Expr) bson.D {
+// Condition translates a condition on the records of a network.
+func Condition(network string, e query.Expr) bson.D {
 	if query.ByTerms(e) {
 		return onTerms(e)
 	}
@@ -99,7 +104,7 @@ func condition(network string, e query.Expr) bson.D {
 	case query.Or:
 		return join("$or", network, e, never)
 	case query.Not:
-		return not(condition(network, e.Of))
+		return not(Condition(network, e.Of))
 	case query.Compare:
 		return compare(network, e)
 	case query.In:
@@ -110,35 +115,35 @@ func condition(network string, e query.Expr) bson.D {
 		}
 		return null(e.Field)
 	case query.Contains:
-		return closed(e.Field, bson.D{{Key: path(e.Field), Value: bson.D{{Key: "$regex", Value: containing(e.Text)}}}})
+		return closed(e.Field, bson.D{{Key: path(e.Field), Value: bson.D{{Key: "$regex", Value: record.Containing(e.Text)}}}})
 	}
 	panic(fmt.Sprintf("mongo: unknown condition type %T", e))
 }
 
 // never is a condition that no record meets.
-var never = bson.D{{Key: keyNetwork, Value: bson.D{{Key: "$in", Value: bson.A{}}}}}
+var never = bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$in", Value: bson.A{}}}}}
 
 // onTerms is a condition that terms decide.
 func onTerms(e query.Expr) bson.D {
-	field := fieldTerms
+	field := record.FieldTerms
 	if _, _, ordered := query.Ordered(e); ordered {
-		field = fieldOrdered
+		field = record.FieldOrdered
 	}
 	switch e := e.(type) {
 	case query.Compare:
-		return bson.D{{Key: field, Value: termText(store.Term{Key: e.Field.Term, Value: asText(e.Value)})}}
+		return bson.D{{Key: field, Value: record.Term(store.Term{Key: e.Field.Term, Value: asText(e.Value)})}}
 	case query.In:
 		values := make(bson.A, len(e.Values))
 		for i, value := range e.Values {
-			values[i] = termText(store.Term{Key: e.Field.Term, Value: asText(value)})
+			values[i] = record.Term(store.Term{Key: e.Field.Term, Value: asText(value)})
 		}
 		return closed(e.Field, bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}})
 	case query.Term:
-		text := termText(store.Term{Key: e.Key, Value: e.Value})
+		text := record.Term(store.Term{Key: e.Key, Value: e.Value})
 		if e.Prefix {
-			return bson.D{{Key: fieldTerms, Value: beginning(text)}}
+			return bson.D{{Key: record.FieldTerms, Value: record.Beginning(text)}}
 		}
-		return bson.D{{Key: fieldTerms, Value: text}}
+		return bson.D{{Key: record.FieldTerms, Value: text}}
 	}
 	panic(fmt.Sprintf("mongo: terms do not decide a condition of type %T", e))
 }
@@ -151,7 +156,7 @@ func join(operator, network string, list []query.Expr, none bson.D) bson.D {
 	}
 	parts := make(bson.A, len(list))
 	for i, e := range list {
-		parts[i] = condition(network, e)
+		parts[i] = Condition(network, e)
 	}
 	return bson.D{{Key: operator, Value: parts}}
 }
@@ -163,9 +168,9 @@ var operators = map[query.Operator]string{
 func compare(network string, e query.Compare) bson.D {
 	switch {
 	case e.Op == query.NotEqual:
-		return not(condition(network, query.Compare{Field: e.Field, Op: query.Equal, Value: e.Value}))
+		return not(Condition(network, query.Compare{Field: e.Field, Op: query.Equal, Value: e.Value}))
 	case e.Field.System == query.ID && e.Op == query.Equal:
-		return bson.D{{Key: fieldID, Value: idOf(store.Key{Network: network, ID: asText(e.Value)})}}
+		return bson.D{{Key: record.FieldID, Value: record.ID(store.Key{Network: network, ID: asText(e.Value)})}}
 	}
 	return closed(e.Field, bson.D{{Key: path(e.Field), Value: bson.D{{Key: operators[e.Op], Value: stored(e.Field, e.Value)}}}})
 }
@@ -173,9 +178,9 @@ func compare(network string, e query.Compare) bson.D {
 func in(network string, e query.In) bson.D {
 	values, name := make(bson.A, len(e.Values)), path(e.Field)
 	if e.Field.System == query.ID {
-		name = fieldID
+		name = record.FieldID
 		for i, value := range e.Values {
-			values[i] = idOf(store.Key{Network: network, ID: asText(value)})
+			values[i] = record.ID(store.Key{Network: network, ID: asText(value)})
 		}
 	} else {
 		for i, value := range e.Values {
@@ -218,8 +223,8 @@ func arraysOn(steps []query.Step) bson.A {
 }
 
 var systemFields = map[query.System]string{
-	query.ID: keyID, query.Network: keyNetwork, query.State: fieldState, query.CreateTime: fieldCreateTime,
-	query.UpdateTime: fieldUpdateTime, query.CreateUser: fieldCreateUser, query.UpdateUser: fieldUpdateUser, query.Warnings: fieldWarnings,
+	query.ID: record.KeyID, query.Network: record.KeyNetwork, query.State: record.FieldState, query.CreateTime: record.FieldCreateTime,
+	query.UpdateTime: record.FieldUpdateTime, query.CreateUser: record.FieldCreateUser, query.UpdateUser: record.FieldUpdateUser, query.Warnings: record.FieldWarnings,
 }
 
 // path is the path of a field in a stored record. MongoDB looks into arrays on
@@ -229,10 +234,10 @@ func path(field query.Field) string {
 		return systemFields[field.System]
 	}
 	var b strings.Builder
-	b.WriteString(fieldDocument)
+	b.WriteString(record.FieldDocument)
 	for _, step := range field.Path {
 		b.WriteByte('.')
-		b.WriteString(escapeName(step.Name))
+		b.WriteString(record.Name(step.Name))
 	}
 	return b.String()
 }

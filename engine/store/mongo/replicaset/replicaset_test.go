@@ -1,4 +1,4 @@
-package mongo
+package replicaset
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"marquee/integration/mongodb"
 )
 
-// initiate calls InitReplicaSet for a server with a name for its set.
-func initiate(t *testing.T, uri, name string) (ReplicaSet, error) {
+// initiate calls Init for a server with a name for its set.
+func initiate(t *testing.T, uri, name string) (Set, error) {
 	t.Helper()
 	u, err := url.Parse(uri)
 	if err != nil {
@@ -24,10 +24,10 @@ func initiate(t *testing.T, uri, name string) (ReplicaSet, error) {
 	u.RawQuery = options.Encode()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	return InitReplicaSet(ctx, ReplicaSetOptions{URI: u.String(), Member: member})
+	return Init(ctx, Options{URI: u.String(), Member: member})
 }
 
-func TestInitReplicaSetThatExists(t *testing.T) {
+func TestInitOfASetThatExists(t *testing.T) {
 	set, err := initiate(t, mongodb.URI(t), "rs0")
 	if err != nil || !set.Existed || set.Name != "rs0" || len(set.Members) == 0 {
 		t.Errorf("%+v, %v", set, err)
@@ -37,20 +37,20 @@ func TestInitReplicaSetThatExists(t *testing.T) {
 	}
 }
 
-func TestInitReplicaSetStandalone(t *testing.T) {
+func TestInitOfAStandaloneServer(t *testing.T) {
 	if set, err := initiate(t, mongodb.StandaloneURI(t), "rs0"); err == nil || !strings.Contains(err.Error(), "start its members with --replSet rs0") {
 		t.Errorf("%+v, %v", set, err)
 	}
 }
 
-func TestInitReplicaSetURIs(t *testing.T) {
+func TestInitRefusesURIs(t *testing.T) {
 	for uri, want := range map[string]error{
 		"mongodb://u:s3cret@s3cret@host/db?replicaSet=rs0": ErrURI,
 		"sqlite:marquee.db":                       ErrURI,
-		"mongodb://u:s3cret@host/db":              ErrURINoSet,
-		"mongodb://u:s3cret@host/?replicaSet=rs0": ErrURINoDatabase,
+		"mongodb://u:s3cret@host/db":              ErrNoSet,
+		"mongodb://u:s3cret@host/?replicaSet=rs0": ErrNoDatabase,
 	} {
-		if _, err := InitReplicaSet(t.Context(), ReplicaSetOptions{URI: uri}); !errors.Is(err, want) || strings.Contains(err.Error(), "s3cret") {
+		if _, err := Init(t.Context(), Options{URI: uri}); !errors.Is(err, want) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v", uri, err)
 		}
 	}

@@ -1,10 +1,13 @@
-package mongo
+// Package replicaset initiates replica sets of new MongoDB servers, with their users. It
+// imports nothing of the project. Begin with Init.
+package replicaset
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,8 +17,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 )
 
-// ReplicaSetOptions configures InitReplicaSet.
-type ReplicaSetOptions struct {
+// Options configures Init.
+type Options struct {
 	// URI is the connection string that servers will be given: its hosts become the
 	// members of the set, its option replicaSet the name, and its user, if
 	// AdminPassword is set, a user that can read and write its database.
@@ -30,8 +33,8 @@ type ReplicaSetOptions struct {
 	Waiting func(name string) (answered func())
 }
 
-// ReplicaSet describes a replica set that can be used.
-type ReplicaSet struct {
+// Set describes a replica set that can be used.
+type Set struct {
 	Name    string
 	Members []string
 	// Existed reports whether the set was usable before, so that nothing was
@@ -42,12 +45,12 @@ type ReplicaSet struct {
 // Errors of connection strings. They do not repeat the string, any part of
 // which may belong to a password.
 var (
-	ErrURI           = errors.New("not a MongoDB connection string, or letters in its user or password are not percent-encoded")
-	ErrURINoSet      = errors.New("the connection string does not name the replica set")
-	ErrURINoDatabase = errors.New("the connection string does not name a database")
+	ErrURI        = errors.New("not a MongoDB connection string, or letters in its user or password are not percent-encoded")
+	ErrNoSet      = errors.New("the connection string does not name the replica set")
+	ErrNoDatabase = errors.New("the connection string does not name a database")
 )
 
-// The codes of MongoDB's errors that InitReplicaSet expects.
+// The codes of MongoDB's errors that Init expects.
 const (
 	codeUnauthorized         = 13 // users exist, so a sign-in is needed
 	codeAuthenticationFailed = 18
@@ -61,13 +64,13 @@ const (
 // initSelection is how long one attempt looks for a server.
 const initSelection = 5 * time.Second
 
-// InitReplicaSet initiates a replica set of new servers and creates its users, as
-// far as that has not been done. It waits for the members and for the election of
-// a primary until the context ends; the error is then that of the last attempt.
-func InitReplicaSet(ctx context.Context, o ReplicaSetOptions) (ReplicaSet, error) {
+// Init initiates a replica set of new servers and creates its users, as far as that
+// has not been done. It waits for the members and for the election of a primary until
+// the context ends; the error is then that of the last attempt.
+func Init(ctx context.Context, o Options) (Set, error) {
 	s, err := newSetup(o)
 	if err != nil {
-		return ReplicaSet{}, err
+		return Set{}, err
 	}
 	defer disconnect(s.member)
 	waiting := o.Waiting
@@ -78,9 +81,9 @@ func InitReplicaSet(ctx context.Context, o ReplicaSetOptions) (ReplicaSet, error
 	current, err := s.currentName(ctx)
 	answered()
 	if err != nil {
-		return ReplicaSet{}, fmt.Errorf("%s does not answer: %w", o.Member, err)
+		return Set{}, fmt.Errorf("%s does not answer: %w", o.Member, err)
 	}
-	result := ReplicaSet{Name: *s.options.ReplicaSet, Members: s.options.Hosts}
+	result := Set{Name: *s.options.ReplicaSet, Members: s.options.Hosts}
 	defer waiting("the replica set " + result.Name)()
 	switch current {
 	case result.Name:
@@ -115,19 +118,19 @@ type setup struct {
 	member *mongo.Client
 }
 
-func newSetup(o ReplicaSetOptions) (*setup, error) {
+func newSetup(o Options) (*setup, error) {
 	uri := options.Client().ApplyURI(o.URI)
 	if err := uri.Validate(); err != nil {
 		return nil, ErrURI
 	}
 	if uri.ReplicaSet == nil || *uri.ReplicaSet == "" {
-		return nil, ErrURINoSet
+		return nil, ErrNoSet
 	}
 	_, path, _ := strings.Cut(o.URI[strings.Index(o.URI, "://")+3:], "/")
 	path, _, _ = strings.Cut(path, "?")
 	database, err := url.PathUnescape(path)
 	if err != nil || database == "" {
-		return nil, ErrURINoDatabase
+		return nil, ErrNoDatabase
 	}
 	direct := options.Client().SetHosts([]string{o.Member}).SetDirect(true).SetServerSelectionTimeout(initSelection)
 	if uri.TLSConfig != nil {
@@ -235,6 +238,11 @@ func (s *setup) usable(ctx context.Context) error {
 		return permanent(err)
 	}
 	return err
+}
+
+func hasCode(err error, codes ...int) bool {
+	var server mongo.ServerError
+	return errors.As(err, &server) && slices.ContainsFunc(codes, server.HasErrorCode)
 }
 
 // permanentError is an error that another attempt would not cure.

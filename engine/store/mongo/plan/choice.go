@@ -1,8 +1,11 @@
-package mongo
+package plan
 
 import (
-	"context"
 	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"marquee/engine/store/mongo/record"
 )
 
 // maxRare is the maximum number of records of a rare term. Listing and sorting
@@ -14,50 +17,51 @@ const maxRare = 2000
 // records of more than 200.
 const maxMerged = 200
 
-// chooseIndex names the index that is certain to be best for finding the records
+// ChooseIndex names the index that is certain to be best for finding the records
 // of a query, or for counting them; "" leaves the choice to MongoDB, which tries
-// several and keeps one for all queries that differ in their values alone.
-func (v *view) chooseIndex(ctx context.Context, c compiled, count bool) (string, error) {
-	known := v.s.indexes(c.Collection)
+// several and keeps one for all queries that differ in their values alone. Known are the
+// indexes of the collection, none if they are unknown; records counts those of a filter, up
+// to a limit, with an index.
+func (c Compiled) ChooseIndex(known []Index, count bool, records func(filter bson.D, limit int, index string) (int64, error)) (string, error) {
 	if known == nil {
 		return "", nil
 	}
-	if c.byID {
-		return indexID, nil
+	if c.ByID {
+		return IndexID, nil
 	}
 	order := c.order
 	if count {
-		order = keyID
+		order = record.KeyID
 	}
 	best := best(known, c.fixed, order)
 	if best != nil && len(best.equal) > 0 {
-		return best.name, nil
+		return best.Name, nil
 	}
-	for _, term := range c.terms {
-		n, err := v.count(ctx, c.Collection, term, maxRare+1, termsIndex.name)
+	for _, term := range c.Terms {
+		n, err := records(term, maxRare+1, termsIndex.Name)
 		if err != nil {
 			return "", err
 		}
 		if n <= maxRare {
-			return termsIndex.name, nil
+			return termsIndex.Name, nil
 		}
 	}
-	if c.ordered > 0 && (count || c.order == fieldCreateTime && c.ordered <= maxMerged) {
-		return orderedIndex.name, nil
+	if c.ordered > 0 && (count || c.order == record.FieldCreateTime && c.ordered <= maxMerged) {
+		return orderedIndex.Name, nil
 	}
 	switch {
 	case best == nil,
-		count && (!c.onlyState || len(c.terms) > 0),
+		count && (!c.onlyState || len(c.Terms) > 0),
 		c.ordered > 0,
-		!c.onlyState && len(c.terms) == 0 && c.After == nil:
+		!c.onlyState && len(c.Terms) == 0 && c.After == nil:
 		return "", nil
 	}
-	return best.name, nil
+	return best.Name, nil
 }
 
 // best is the index that uses most of the fixed paths, and of several the one
 // that has the order.
-func best(known []index, fixed []string, order string) (best *index) {
+func best(known []Index, fixed []string, order string) (best *Index) {
 	most := 0
 	for i := range known {
 		if slices.ContainsFunc(known[i].equal, func(field string) bool { return !slices.Contains(fixed, field) }) {

@@ -1,4 +1,4 @@
-package mongo
+package record
 
 import (
 	"encoding/json"
@@ -28,7 +28,7 @@ func benchRecord(b *testing.B) bson.Raw {
 	w := &store.Write{Record: store.Record{Key: store.Key{Network: "main", ID: "li-00000042"}, Version: 1, State: "ACTIVE",
 		CreateTime: now, UpdateTime: now, CreateUser: "admin", UpdateUser: "admin", Document: document.Append(nil, object)}}
 	start, raw := bsoncore.AppendDocumentStart(nil)
-	raw, err := appendRecord(raw, w)
+	raw, err := Append(raw, w)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -42,14 +42,14 @@ func benchRecord(b *testing.B) bson.Raw {
 func BenchmarkDecode(b *testing.B) {
 	raw := benchRecord(b)
 	ours := func() ([]byte, error) {
-		d := decoder{collection: "lineitems"}
-		record, err := d.decode(raw)
+		d := Decoder{Collection: "lineitems"}
+		record, err := d.Decode(raw)
 		if err != nil {
 			return nil, err
 		}
 		return record.Document, nil
 	}
-	reused := decoder{collection: "lineitems"}
+	reused := Decoder{Collection: "lineitems"}
 	for name, way := range map[string]func() ([]byte, error){
 		"maps": func() ([]byte, error) {
 			var stored bson.M
@@ -69,7 +69,7 @@ func BenchmarkDecode(b *testing.B) {
 				var mine, naive [rounds]time.Duration
 				for i := range rounds { // alternately, because the speed of the machine drifts
 					mine[i] = timed(b, documents, func() ([]byte, error) {
-						_, err := reused.decode(raw)
+						_, err := reused.Decode(raw)
 						return nil, err
 					})
 					naive[i] = timed(b, documents, way)
