@@ -38,7 +38,7 @@ func ParseTime(s string) (time.Time, bool) {
 	s = strings.ToUpper(s) // RFC 3339 allows t and z
 	for _, layout := range timeLayouts {
 		t, err := time.Parse(layout, s)
-		if err != nil {
+		if err != nil || !strictTime(s) {
 			continue
 		}
 		if t = t.UTC(); t.Year() >= 1 && t.Year() <= 9999 {
@@ -47,6 +47,20 @@ func ParseTime(s string) (time.Time, bool) {
 	}
 	return time.Time{}, false
 }
+
+// strictTime reports whether a parsed time has an hour of two digits and an offset of at
+// most 23:59. Package time also accepts T9:00, +24:00 and +01:60.
+func strictTime(s string) bool {
+	if !TwoDigitHour(s) {
+		return false
+	}
+	sign := strings.LastIndexAny(s, "+-")
+	return sign < len("2006-01-02T") || s[sign+1:sign+3] < "24" && (len(s) == sign+3 || s[len(s)-2:] < "60")
+}
+
+// TwoDigitHour reports whether the hour of a parsed date-time has two digits, which package
+// time does not require.
+func TwoDigitHour(s string) bool { return s[len("2006-01-02T15")] == ':' }
 
 // FormatTime formats a time as it is stored.
 func FormatTime(t time.Time) string { return t.UTC().Format(TimeLayout) }

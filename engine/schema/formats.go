@@ -107,7 +107,7 @@ func rangeFault(value any, at string) (*message.Definition, message.Params) {
 func localTime(value any) (time.Time, bool) {
 	s, _ := value.(string)
 	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
-		if t, err := time.Parse(layout, s); err == nil {
+		if t, err := time.Parse(layout, s); err == nil && document.TwoDigitHour(s) {
 			return t, true
 		}
 	}
