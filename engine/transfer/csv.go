@@ -40,6 +40,8 @@ func newCSVInput(r io.Reader, from mark) (*csvInput, error) {
 		return nil, err
 	case l.text == nil:
 		return nil, fmt.Errorf("the header is longer than %d bytes", MaxLine)
+	case bytes.Contains(bytes.ReplaceAll(l.text, []byte("\r\n"), nil), []byte("\r")):
+		return nil, errors.New("its lines end with carriage returns alone: save it with line feeds")
 	}
 	c.header, c.begun = l.text, from.position > 0
 	if !c.begun {

@@ -96,6 +96,7 @@ func TestCSVFaults(t *testing.T) {
 		"empty":            {"", "no header"},
 		"blank":            {"\n\n", "no header"},
 		"UTF-16":           {"\xff\xfei\x00d\x00\n", "UTF-16"},
+		"CR alone":         {"id,name\ra,A\rb,B\r", "carriage returns"},
 		"a long header":    {strings.Repeat("x", MaxLine+1) + "\n", "the header is longer"},
 		"an endless value": {"id,name\na,\"" + strings.Repeat("x\n", MaxLine) + "b,B\n", "line 2 begins does not end"},
 	} {
