@@ -238,11 +238,7 @@ func acceptsNull(s object) bool {
 // page adds the envelopes of lists and of collection writes.
 func (b *builder) page(t *schema.Type, name string) {
 	results := object{"type": "array", "items": refTo("schemas", name)}
-	fields := "ListFields"
-	if t.Paged {
-		fields = "PageFields"
-	}
-	b.components.done[name+"Page"] = envelope(results, fields)
+	b.components.done[name+"Page"] = envelope(results, "PageFields")
 	if t.Writable() {
 		b.components.done[name+"Results"] = envelope(results, "ResultFields")
 	}

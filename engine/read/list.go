@@ -100,7 +100,7 @@ func (p *list) render(ctx context.Context, s store.Snapshot) (Page, error) {
 
 func (p *list) head(ctx context.Context, s store.Snapshot) error {
 	head := []byte{'{'}
-	if p.t.Paged {
+	if p.t.Paged || p.l.Named {
 		head = fmt.Appendf(head, `"page":%d,"pageSize":%d,`, p.l.Page, p.l.PageSize)
 	}
 	if p.l.Count {

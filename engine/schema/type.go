@@ -34,7 +34,7 @@ type Type struct {
 	// Parent is the reference whose id precedes that of an object in its path, or
 	// "".
 	Parent string
-	// Paged reports whether lists include page and pageSize.
+	// Paged reports whether all lists include page and pageSize.
 	Paged bool
 	// Search, Sort, Unique and Indexes are those of x-resource. Indexes also
 	// includes each reference.

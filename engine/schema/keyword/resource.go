@@ -119,7 +119,7 @@ var _ = Declare(Keyword{
 			"page": {
 				"type": "boolean",
 				"default": true,
-				"description": "false: list answers carry only results and totalCount."
+				"description": "false: list answers carry page and pageSize only if the request has one of them."
 			},
 			"paths": {
 				"type": "array",
