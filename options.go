@@ -62,7 +62,7 @@ type Options struct {
 	Log *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Interval is how often work in the background looks for something to do; 0 is
+	// Interval is the interval at which work in the background looks for something to do; 0 is
 	// ten seconds.
 	Interval time.Duration
 

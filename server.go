@@ -117,7 +117,7 @@ func (s *Server) check(ctx context.Context) error {
 	return s.ready.check(ctx)
 }
 
-// stopTime is how long Close waits for a pass that is under way. A pass that is
+// stopTime is the maximum time that Close waits for a pass that is under way. A pass that is
 // left does as much as one whose process was killed.
 const stopTime = time.Second
 

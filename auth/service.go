@@ -24,10 +24,10 @@ import (
 type Lifetimes struct {
 	// Access and Refresh are those of the tokens.
 	Access, Refresh time.Duration
-	// Reuse is how long a refresh token that was used can be sent again and is
+	// Reuse is the time in which a refresh token that was used can be sent again and is
 	// replaced by the same token. With 0, it ends its session at once.
 	Reuse time.Duration
-	// Key is how long a key signs access tokens before the next one does; 0 means
+	// Key is the time for which a key signs access tokens before the next one does; 0 means
 	// until the operator rotates the keys.
 	Key time.Duration
 }

@@ -28,7 +28,7 @@ type Options struct {
 	// Renewed receives each new pair of tokens, so that a program can continue the
 	// session later. It must not call the Client.
 	Renewed func(Tokens)
-	// Attempts is how often a request is sent at most; 0 is 5, and 1 repeats nothing.
+	// Attempts is the maximum number of times that a request is sent; 0 is 5, and 1 repeats nothing.
 	Attempts int
 	// MaxWait is the longest time between two attempts; 0 is a minute. A server that
 	// asks for more time is not asked again.

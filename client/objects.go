@@ -134,7 +134,7 @@ func haveIDs(encoded []byte) bool {
 	return true
 }
 
-// maxUpdates is how often Update begins anew.
+// maxUpdates is the maximum number of times that Update begins anew.
 const maxUpdates = 20
 
 // Update changes an object depending on its state: it reads the object, and writes what

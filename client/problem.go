@@ -30,7 +30,7 @@ type Error struct {
 	Messages []Message
 	// RequestID is the id under which the log of the server has the request.
 	RequestID string
-	// RetryAfter is how long to wait before the request is sent again; 0 is not known.
+	// RetryAfter is the time to wait before the request is sent again, or 0 if it is not known.
 	RetryAfter time.Duration
 }
 

@@ -25,9 +25,9 @@ type Tokens struct {
 }
 
 const (
-	// early is how long before its end an access token is renewed, as clocks differ.
+	// early is the time before its end at which an access token is renewed, as clocks differ.
 	early = 30 * time.Second
-	// renewTime is how long a renewal may take with all of its attempts: for 30 seconds,
+	// renewTime is the time limit of a renewal with all of its attempts: for 30 seconds,
 	// the server answers a refresh token that it has seen with the same successor.
 	renewTime = 25 * time.Second
 )

@@ -19,7 +19,7 @@ import (
 	"marquee/engine/rest"
 )
 
-// memory is how much the process may use.
+// memory is the memory that the process may use.
 type memory struct {
 	// container is the limit of the control groups that the process is in, 0 for
 	// none, and budget what requests may use together.
@@ -93,7 +93,7 @@ func (m memory) set(kept int64) {
 	}
 }
 
-// followEvery is how often the runtime's limit is set again.
+// followEvery is the interval at which the runtime's limit is set again.
 const followEvery = 10 * time.Second
 
 // follow lets the limit follow what the process keeps, until the context ends.

@@ -61,7 +61,7 @@ func (o *opening) say(waited time.Duration) {
 	}
 }
 
-// openingRetry is how long an opening waits before it is tried again.
+// openingRetry is the wait before an opening is tried again.
 const openingRetry = time.Second
 
 // persist runs an attempt to open the store. Marquee serve, which answers meanwhile, runs it

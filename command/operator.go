@@ -34,11 +34,11 @@ type operator struct {
 }
 
 const (
-	// operatorPatience is how long a command waits for another process that has the
+	// operatorPatience is the time that a command waits for another process that has the
 	// file open and does not listen: another command, or a server that starts or stops.
 	operatorPatience = 10 * time.Second
 	operatorInterval = 50 * time.Millisecond
-	// operatorTimeout is how long a request may take, which is longer than a server
+	// operatorTimeout is the time limit of a request, which is longer than a server
 	// lets it take.
 	operatorTimeout = 2 * time.Minute
 	// maxOperatorResponse is the largest response that is read, a page and more.

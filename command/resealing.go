@@ -80,7 +80,7 @@ func (r *resealer) set(state resealing) {
 	r.state = state
 }
 
-// resealingInterval is how often progress is shown, and the key file looked at.
+// resealingInterval is the interval at which progress is shown and the key file is read.
 const resealingInterval = time.Second
 
 // reseal encrypts all secrets with the key that encrypts, and shows the progress.

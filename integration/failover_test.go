@@ -35,7 +35,7 @@ const (
 )
 
 // TestFailover takes the primary from under the program, and looks whether
-// every answer has kept its promise. MARQUEE_FAILOVERS is how often it is
+// every answer has kept its promise. MARQUEE_FAILOVERS is the number of times that it is
 // killed, MARQUEE_FAILOVER_SEED repeats the choices of a run that failed.
 func TestFailover(t *testing.T) {
 	t.Parallel()

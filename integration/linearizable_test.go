@@ -12,7 +12,7 @@ const (
 	historyRegisters = "registers"
 	// historyFirst is the value of a register that nobody has written.
 	historyFirst = "first"
-	// historyPatience is how long it may take to decide whether the operations on one
+	// historyPatience is the time limit for deciding whether the operations on one
 	// register are linearizable. It takes milliseconds if they are.
 	historyPatience = 20 * time.Second
 )

@@ -32,7 +32,7 @@ func procServeOn(tb testing.TB, disk *faultydisk.Disk, store string, args ...str
 // TestFailingDisk lets the disk of a store fail under load, in each way, and then
 // recover, or ends the service before it does. What was acknowledged is there afterwards;
 // what was refused is not, unless its outcome was said to be unknown. A tenth of
-// MARQUEE_CRASHES is how often each fault occurs, MARQUEE_CRASH_SEED repeats the choices of a run that failed.
+// MARQUEE_CRASHES is the number of occurrences of each fault, MARQUEE_CRASH_SEED repeats the choices of a run that failed.
 func TestFailingDisk(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {

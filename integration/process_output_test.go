@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// procPatience is how long something may take that must happen.
+// procPatience is the time limit of what must happen.
 const procPatience = 60 * time.Second
 
 // procOutput keeps what a process prints, and signals when there is more.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// procCutOff is how long a server with the timeouts of the tests can take to
+// procCutOff is the maximum time that a server with the timeouts of the tests takes to
 // close a connection; those that it has by default are longer.
 const procCutOff = 5 * time.Second
 

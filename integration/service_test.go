@@ -41,7 +41,7 @@ type service struct {
 	schemas []fs.FS
 	clock   *clock
 	userID  string
-	// deadline is how long a request may take, if it is set.
+	// deadline is the time limit of requests, if it is set.
 	deadline time.Duration
 	// memory is the number of bytes that requests may use together, if it is set.
 	memory int64

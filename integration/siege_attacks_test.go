@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// uploadHold is how long the inserts of the largest upload may hold the writer of
+// uploadHold is the maximum time for which the inserts of the largest upload hold the writer of
 // the embedded store.
 const uploadHold = 8 * time.Second
 
@@ -26,7 +26,7 @@ const uploadHold = 8 * time.Second
 // processors, which matters when all attacks are sent at once.
 const deadline = 30 * time.Second
 
-// listHold is how long a list may wait for those of all attacks at once.
+// listHold is the maximum time that a list waits for those of all attacks at once.
 const listHold = 4 * time.Second
 
 var attacks = []attack{

@@ -78,7 +78,7 @@ type attack struct {
 	// prepare makes what the attack needs, before it is measured.
 	prepare func(*siege)
 	strike  func(*siege)
-	// hold is how long the attack may hold honest writes on the embedded store,
+	// hold is the maximum time for which the attack holds honest writes on the embedded store,
 	// which has one writer; 0 is as short as all others.
 	hold time.Duration
 }

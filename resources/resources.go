@@ -88,7 +88,7 @@ func LoadSchemas(more ...schema.Source) (*schema.Registry, error) {
 	return app.Load(more...)
 }
 
-// stopTime is how long the end waits for work on a store that does not answer.
+// stopTime is the maximum time that the shutdown waits for work on a store that does not answer.
 const stopTime = time.Second
 
 // start fills the index of articles and follows their changes, takes in locations

@@ -15,7 +15,7 @@ import (
 // when it was last used. It is apart from the tokens, whose versions it leaves alone.
 const useCollection = "auth_token_uses"
 
-// useInterval is how exactly the last use of an API token is known.
+// useInterval is the precision of the last use of an API token.
 const useInterval = time.Minute
 
 // Uses remembers which API tokens have been used, until that is stored.

@@ -12,7 +12,7 @@ import (
 	"marquee/engine/store"
 )
 
-// maxAge is how long values are kept at most. Changes that were made by hand, or by
+// maxAge is the maximum age of values. Changes that were made by hand, or by
 // restoring a backup, are not announced by the store.
 const maxAge = time.Minute
 

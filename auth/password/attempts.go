@@ -62,7 +62,7 @@ type Attempt struct {
 	attempts         *Attempts
 	name, place, own counter
 	address          string
-	// wait is how long the sign-in is refused.
+	// wait is the time for which the sign-in is refused.
 	wait time.Duration
 	// counters are those that count a failure.
 	counters []counter
@@ -191,7 +191,7 @@ func countedName(username string) string {
 	return username
 }
 
-// recordTime is how long storing a failure may take after its client has left.
+// recordTime is the time limit for storing a failure after its client has left.
 const recordTime = 10 * time.Second
 
 // fail counts a failure, also if the client has left, who may have seen enough.

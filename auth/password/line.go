@@ -11,7 +11,7 @@ import (
 )
 
 // line gives out a few seats for which origins, such as addresses, take turns, so that a
-// new origin waits for at most one seat of each other.
+// new origin waits for at most one hash of each other origin.
 type line struct{ *turn.Places }
 
 func newLine(seats, mostOfOrigin, most int) line {

@@ -35,7 +35,7 @@ type grant struct {
 	Next string `json:"next,omitempty"`
 }
 
-// maxRefreshes is how often a session can be refreshed in refreshWindow. Each time
+// maxRefreshes is the maximum number of refreshes of a session in refreshWindow. Each time
 // leaves a record until it expires.
 const (
 	maxRefreshes  = 1000

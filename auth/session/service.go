@@ -29,7 +29,7 @@ type Config struct {
 	Attempts *password.Attempts
 	// Access and Refresh are the lifetimes of the tokens.
 	Access, Refresh time.Duration
-	// Reuse is how long a refresh token that was used can be sent again.
+	// Reuse is the time in which a refresh token that was used can be sent again.
 	Reuse time.Duration
 	// Max is the maximum number of sessions of a user, beyond which the oldest ends when a
 	// new one begins; 0 means DefaultMax.

@@ -45,13 +45,13 @@ type Keys struct {
 	changes int
 }
 
-// keysAge is how long keys are used while the store does not know whether they have
+// keysAge is the time for which keys are used while the store does not know whether they have
 // changed.
 const keysAge = 500 * time.Millisecond
 
 const collection = "auth_keys"
 
-// maxAge is how long keys are used at most. Changes that were made by hand, or by restoring
+// maxAge is the maximum time for which keys are used. Changes that were made by hand, or by restoring
 // a backup, are not announced by the store.
 const maxAge = time.Minute
 

@@ -23,14 +23,14 @@ import (
 // A rotation decides when the next key begins to sign, and makes another next key. The
 // key before remains valid until the last token that it signed has expired.
 
-// CacheAge is how long clients may cache the key set.
+// CacheAge is the time for which clients may cache the key set.
 const CacheAge = 5 * time.Minute
 
 // ClockSkew is by how much the clocks of the servers of a store may differ.
 const ClockSkew = time.Minute
 
 const (
-	// publishedAhead is how long a key is published before it signs.
+	// publishedAhead is the time between the publication of a key and its first signature.
 	publishedAhead = 2 * CacheAge
 	// maxKeys limits the keys of a store, and with them the size of the key set.
 	maxKeys = 50

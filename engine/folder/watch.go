@@ -12,7 +12,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is how long the folder must be quiet before it is read: an editor
+// settle is the time without changes after which the folder is read: an editor
 // writes a file in several steps.
 const settle = 200 * time.Millisecond
 

@@ -15,7 +15,7 @@ import (
 // passed. The property must be sortable.
 type Due struct{ Type, Property string }
 
-// overlap is how far a pass goes back beyond the previous one. It exceeds the duration
+// overlap is the time that a pass goes back beyond the previous one. It exceeds the duration
 // of a transaction that validates an object before its time and commits afterwards, the
 // lag of a secondary, and the difference between the clocks of servers.
 const overlap = 5 * time.Minute

@@ -31,7 +31,7 @@ const (
 )
 
 // errTooComplex means that the library would apply too many schemas.
-var errTooComplex = errors.New("schema: the object takes too many steps")
+var errTooComplex = errors.New("schema: validation of the object exceeds its limit of steps")
 
 // inPlace calls visit for each schema that a schema applies to the same value.
 func inPlace(s *jsonschema.Schema, visit func(*jsonschema.Schema)) {

@@ -94,7 +94,7 @@ func (l *loader) digest() string {
 	return hex.EncodeToString(hash.Sum(nil)[:digestBytes])
 }
 
-// digestBytes is how much of a hash makes a digest.
+// digestBytes is the number of bytes of a hash that make a digest.
 const digestBytes = 16
 
 // inOrder returns the files sorted by URL.

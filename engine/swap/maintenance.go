@@ -10,7 +10,7 @@ import (
 	"marquee/engine/store"
 )
 
-// retirement is how long keys are maintained that the schemas served last do not use:
+// retirement is the time for which keys are maintained that the schemas served last do not use:
 // longer than a request may take that began under an earlier schema, and than another
 // server needs to reclaim them.
 const retirement = 10 * time.Minute

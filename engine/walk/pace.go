@@ -7,7 +7,7 @@ import "time"
 const leastTimed = 16
 
 // Pace adjusts the number of objects in a transaction to the time that the
-// transaction should take, which is how long a write may have to wait for it.
+// transaction should take, the time that a write may have to wait for it.
 type Pace struct {
 	Target time.Duration
 	Size   int

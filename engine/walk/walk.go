@@ -9,7 +9,7 @@ import (
 	"marquee/engine/store"
 )
 
-// Each step of a walk takes about StepTime, which is how long another write may have
+// Each step of a walk takes about StepTime, the time that another write may have
 // to wait for it.
 const (
 	StepTime  = 10 * time.Millisecond

@@ -31,7 +31,7 @@ const (
 	// followRest bounds the pause after a round, which is as long as the round was. It
 	// equals the longest pause of a write between two attempts.
 	followRest = 250 * time.Millisecond
-	// followLease is how long an entry is left to the server that ran its last round:
+	// followLease is the time for which an entry is left to the server that ran its last round:
 	// if servers took turns, a write of the changed object would find no gap.
 	followLease = time.Second
 	// A failed entry or queue is tried again after followRetry, which doubles with

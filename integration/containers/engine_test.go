@@ -18,7 +18,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 )
 
-// patience is how long anything may take: the machine is shared, and the first
+// patience is the time limit of everything: the machine is shared, and the first
 // start of a replica set copies its data.
 const patience = 3 * time.Minute
 

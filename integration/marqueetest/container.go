@@ -19,7 +19,7 @@ import (
 	"github.com/testcontainers/testcontainers-go/wait"
 )
 
-// startTime is how long a container may take to start: the first start of a replica
+// startTime is the time limit of the start of a container: the first start of a replica
 // set copies its data.
 const startTime = 3 * time.Minute
 

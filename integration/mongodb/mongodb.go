@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// startLimit is how long a server may take to be ready. It is generous: tests
+// startLimit is the time within which a server must be ready. It is generous: tests
 // of many packages may start theirs at the same time.
 const startLimit = 2 * time.Minute
 

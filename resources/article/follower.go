@@ -24,7 +24,7 @@ const (
 	// maxPending is the maximum number of articles that wait for vectors, because their texts are
 	// in memory until then.
 	maxPending = 1000
-	// patience is how long a search waits until the index is filled.
+	// patience is the maximum time that a search waits for the index to be filled.
 	patience = 5 * time.Second
 	// shortest and longest are the limits of the interval between polls for changes
 	// without searches.
@@ -233,7 +233,7 @@ func (f *follower) apply(ctx context.Context, articles index.Index, changes []st
 	return f.put(ctx, articles, now)
 }
 
-// lag is how long to wait for reads to return changes, as a secondary of MongoDB may be
+// lag is the time after which reads return changes, as a secondary of MongoDB may be
 // behind. An article that is missing after that was deleted by hand.
 const lag = 10 * time.Second
 

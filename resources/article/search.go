@@ -83,7 +83,7 @@ func (s *Search) Route() rest.Route {
 }
 
 const (
-	// attempts is how often a search is tried while articles that it finds change.
+	// attempts is the maximum number of times that a search is tried while articles that it finds change.
 	attempts = 3
 	// retryBuilding and retryEmbeddings are the values of Retry-After.
 	retryBuilding   = 5 * time.Second

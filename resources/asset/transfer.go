@@ -105,7 +105,7 @@ func (files) Names(value any) []string {
 func (f files) Import(op *engine.Operation, value any, open func(string) (*os.File, error)) error {
 	s, ok := read(value)
 	if !ok {
-		return catalogue.AssetFileSaid.Error(message.Params{"field": "/file"})
+		return catalogue.AssetFileMembers.Error(message.Params{"field": "/file"})
 	}
 	found, err := s.inspect(f.spool, open)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s exported) inspect(temporary *spool.Spool, open func(string) (*os.File, e
 		return facts{}, err
 	}
 	if alone != (found.kind != zipKind) || len(found.files) != len(s.Files) {
-		return facts{}, catalogue.AssetFileSaid.Error(message.Params{"field": "/file"})
+		return facts{}, catalogue.AssetFileMembers.Error(message.Params{"field": "/file"})
 	}
 	if !alone {
 		found.sum, found.size = s.SHA256, s.Size

@@ -15,7 +15,7 @@ import (
 	"marquee/resources/catalogue"
 )
 
-// uploadWait is how long an upload waits for others to finish.
+// uploadWait is the maximum time that an upload waits for others to finish.
 const uploadWait = 30 * time.Second
 
 // The limits of a form besides its file.

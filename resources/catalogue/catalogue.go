@@ -43,7 +43,7 @@ var CouponExpiry = Messages.Invalid("error.coupon.expiry.out.of.range", "The per
 var (
 	AssetFileMissing = Messages.Invalid("error.asset.file.missing", "An asset is created by an upload: send multipart/form-data with the file in the part file or asset.")
 	AssetFileOther   = Messages.Invalid("error.asset.file.other", "The content of the file {{file}} differs from what was exported.")
-	AssetFileSaid    = Messages.Invalid("error.asset.file.said", "{{field}} must describe an exported file: name, sha256, size, delivery, and files, which maps each path to its SHA-256.")
+	AssetFileMembers = Messages.Invalid("error.asset.file.said", "{{field}} must describe an exported file: name, sha256, size, delivery, and files, which maps each path to its SHA-256.")
 	AssetTooLarge    = Messages.Fault(message.TooLarge, "error.asset.too.large", "The file is larger than {{limit}} bytes.")
 	AssetType        = Messages.Fault(message.UnsupportedMediaType, "error.asset.type", "The type of the file is not supported; assets can be {{allowed}}.")
 	AssetDamaged     = Messages.Invalid("error.asset.damaged", "The file appears to be {{value}}, but it is damaged.")

@@ -15,7 +15,7 @@ type figure struct {
 	err         error
 }
 
-// measurement is how long is measured.
+// measurement is the duration of a measurement.
 type measurement struct {
 	rounds int
 	slice  time.Duration
