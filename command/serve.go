@@ -52,7 +52,7 @@ type serveCommand struct {
 	MaxSessions              int           `default:"100" help:"How many sessions a user can have; beyond that, the oldest ends when a new one begins." placeholder:"NUMBER"`
 	DrainDelay               time.Duration `default:"5s" help:"How long to continue to serve after SIGTERM while /readyz returns 503, so that load balancers notice." placeholder:"TIME"`
 	ShutdownTimeout          time.Duration `default:"60s" help:"How long to wait at shutdown for requests in progress." placeholder:"TIME"`
-	edgeFlags
+	connectionFlags
 
 	demo demoFlags
 	// hangups receives each SIGHUP.
@@ -114,7 +114,7 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 	memory := c.memory()
 	options := c.options(log)
 	options.Memory, options.Log = memory.budget, log
-	c.edgeFlags.set(&options, certificate)
+	c.connectionFlags.set(&options, certificate)
 	front, err := marquee.Front(options, c.opening.String)
 	if err != nil {
 		return err

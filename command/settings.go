@@ -9,7 +9,7 @@ import (
 
 // check rejects settings that are out of their range, or do not belong together.
 func (c *serveCommand) check(parsed *kong.Context) error {
-	return refused(append(append(c.configure(parsed), c.checkRanges()...), c.edgeFlags.check())...)
+	return refused(append(append(c.configure(parsed), c.checkRanges()...), c.connectionFlags.check())...)
 }
 
 // checkRanges rejects numbers and durations that are out of their range.

@@ -36,7 +36,7 @@ func LoadWith(options Options, sources ...Source) (*Registry, error) {
 	l.checkPlaces()
 	l.checkTested()
 	l.checkContradictions()
-	l.omit()
+	l.leaveOutFaults()
 	types, declared := l.compile()
 	l.lint(types)
 	if len(l.problems) > 0 {

@@ -88,7 +88,7 @@ func (s *shapes) of(places ...subschema) *document.Shape {
 	shape := &document.Shape{}
 	s.done[key.String()], s.places[shape] = shape, all
 	for _, p := range places {
-		adopt(shape, s.own(p.location, map[location]bool{}))
+		adopt(shape, s.annotations(p.location, map[location]bool{}))
 	}
 	s.members(shape, all)
 	s.items(shape, all)
@@ -155,16 +155,16 @@ func (s *shapes) applied(p subschema) []subschema {
 	return list
 }
 
-// own returns the annotations of a schema for the value itself. They override
+// annotations returns the annotations of a schema for the value itself. They override
 // those of the schemas that it refers to or combines.
-func (s *shapes) own(where location, on map[location]bool) *document.Shape {
+func (s *shapes) annotations(where location, on map[location]bool) *document.Shape {
 	shape := &document.Shape{}
 	if on[where] {
 		return shape
 	}
 	on[where] = true
 	for _, other := range s.applied(subschemaAt(where)) {
-		adopt(shape, s.own(other.location, on))
+		adopt(shape, s.annotations(other.location, on))
 	}
 	schema := where.schema()
 	s.types(shape, schema)

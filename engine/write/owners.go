@@ -28,8 +28,8 @@ import (
 // They are found by terms for the objects that their paths led through when they were
 // written.
 
-// own computes the owners of the objects of the round.
-func (w *Writing) own() error {
+// computeOwners computes the owners of the objects of the round.
+func (w *Writing) computeOwners() error {
 	byType := map[string][]*Change{}
 	for _, c := range w.round {
 		if keys := c.ownerKeys(); len(keys) > 0 && c.moves(keys) {

@@ -186,7 +186,7 @@ func (w *Writing) runRound() error {
 	if err := w.refused(); err != nil {
 		return err
 	}
-	if err := w.own(); err != nil {
+	if err := w.computeOwners(); err != nil {
 		return err
 	}
 	return w.store(claims)

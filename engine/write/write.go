@@ -113,7 +113,7 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}
-	if err := w.prepareSlowly(); err != nil {
+	if err := w.runPrepareHooks(); err != nil {
 		return nil, err
 	}
 	w.prepared, w.preparedFaults = w.result.Changes, w.faults
@@ -222,8 +222,8 @@ func (w *Writing) change(op *Operation, index int) (*Change, error) {
 	return c, w.identify(c)
 }
 
-// prepareSlowly runs the Prepare hooks.
-func (w *Writing) prepareSlowly() error {
+// runPrepareHooks runs the Prepare hooks.
+func (w *Writing) runPrepareHooks() error {
 	hooked := slices.DeleteFunc(slices.Clone(w.result.Changes), func(c *Change) bool {
 		return w.e.hooks[c.Type.Name].Prepare == nil
 	})

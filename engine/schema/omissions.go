@@ -28,9 +28,9 @@ type omissions struct {
 	altered map[location]bool
 }
 
-// omit removes the faults found so far from the files, and every $ref that does
+// leaveOutFaults removes the faults found so far from the files, and every $ref that does
 // not lead to a schema.
-func (l *loader) omit() {
+func (l *loader) leaveOutFaults() {
 	l.omitted = omissions{
 		copied: map[*file]bool{}, at: map[location]bool{}, around: map[location]bool{},
 		changed: map[location]bool{}, uncertain: map[location]bool{}, altered: map[location]bool{},

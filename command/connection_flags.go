@@ -9,8 +9,8 @@ import (
 	"marquee/engine/rest"
 )
 
-// edgeFlags are the settings of marquee serve about who connects, and how.
-type edgeFlags struct {
+// connectionFlags are the settings of marquee serve about who connects, and how.
+type connectionFlags struct {
 	TrustedProxies   []string      `help:"Addresses of the proxies whose --proxy-header is trusted, such as 10.0.0.0/8,192.0.2.1." placeholder:"CIDR,…"`
 	ProxyHeader      string        `type:"choice" enum:"X-Forwarded-For,Forwarded" default:"X-Forwarded-For" help:"Header in which trusted proxies name the client: X-Forwarded-For or Forwarded." placeholder:"NAME"`
 	TLSCert          string        `name:"tls-cert" help:"PEM file with the certificate and its chain: serve HTTPS, with HTTP/2. Read again when it changes." placeholder:"FILE"`
@@ -23,7 +23,7 @@ type edgeFlags struct {
 }
 
 // check rejects invalid settings before the store is created.
-func (f *edgeFlags) check() error {
+func (f *connectionFlags) check() error {
 	var errs []error
 	if err := rest.CheckProxies(f.TrustedProxies); err != nil {
 		errs = append(errs, usagef("--trusted-proxies: %w", err))
@@ -44,11 +44,11 @@ func (f *edgeFlags) check() error {
 	return refused(append(errs, err)...)
 }
 
-func (f *edgeFlags) cors() rest.CORS {
+func (f *connectionFlags) cors() rest.CORS {
 	return rest.CORS{Origins: f.CORSOrigins, Credentials: f.CORSCredentials}
 }
 
-func (f *edgeFlags) rateLimits() (limits rest.RateLimits, err error) {
+func (f *connectionFlags) rateLimits() (limits rest.RateLimits, err error) {
 	for _, limit := range []struct {
 		flag, text string
 		rate       *rest.Rate
@@ -64,7 +64,7 @@ func (f *edgeFlags) rateLimits() (limits rest.RateLimits, err error) {
 }
 
 // certificate reads the files of the certificate; it is nil without TLS.
-func (f *edgeFlags) certificate(log *slog.Logger) (*rest.Certificate, error) {
+func (f *connectionFlags) certificate(log *slog.Logger) (*rest.Certificate, error) {
 	if f.TLSCert == "" {
 		return nil, nil
 	}
@@ -79,7 +79,7 @@ func (f *edgeFlags) certificate(log *slog.Logger) (*rest.Certificate, error) {
 }
 
 // set adds the settings, which were checked, to the options of the server.
-func (f *edgeFlags) set(options *marquee.Options, certificate *rest.Certificate) {
+func (f *connectionFlags) set(options *marquee.Options, certificate *rest.Certificate) {
 	options.TrustedProxies, options.ProxyHeader, options.CORS = f.TrustedProxies, f.ProxyHeader, f.cors()
 	options.RateLimits, _ = f.rateLimits()
 	if certificate != nil {
@@ -88,7 +88,7 @@ func (f *edgeFlags) set(options *marquee.Options, certificate *rest.Certificate)
 }
 
 // scheme returns the scheme of the URL of the service.
-func (f *edgeFlags) scheme() string {
+func (f *connectionFlags) scheme() string {
 	if f.TLSCert == "" {
 		return "http"
 	}
