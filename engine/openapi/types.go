@@ -238,7 +238,11 @@ func acceptsNull(s object) bool {
 // page adds the envelopes of lists and of collection writes.
 func (b *builder) page(t *schema.Type, name string) {
 	results := object{"type": "array", "items": refTo("schemas", name)}
-	b.components.done[name+"Page"] = envelope(results, "PageFields")
+	fields := "ListFields"
+	if t.Paged {
+		fields = "PageFields"
+	}
+	b.components.done[name+"Page"] = envelope(results, fields)
 	if t.Writable() {
 		b.components.done[name+"Results"] = envelope(results, "ResultFields")
 	}
