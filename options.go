@@ -11,6 +11,7 @@ import (
 	"marquee/auth/password"
 	"marquee/auth/rights"
 	"marquee/engine"
+	"marquee/engine/listen"
 	"marquee/engine/rest"
 	"marquee/engine/schema"
 	"marquee/engine/spool"
@@ -78,7 +79,7 @@ type Options struct {
 	TrustedProxies []string
 	ProxyHeader    string
 	// Certificate makes the listener of Listen one for TLS, with HTTP/2, such as
-	// rest.Certificate.Get. StrictTransport is the max-age of the
+	// listen.Certificate.Get. StrictTransport is the max-age of the
 	// Strict-Transport-Security header; 0 omits it.
 	Certificate     func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	StrictTransport time.Duration
@@ -88,7 +89,7 @@ type Options struct {
 	RateLimits rest.RateLimits
 	// Connections is the maximum number of open connections, AddressConnections how many
 	// of one address, on the listener that Listen returns; 0 are the defaults of
-	// package rest.
+	// package listen.
 	Connections, AddressConnections int
 	// PublicURL is the absolute URL at which clients reach the server, without a slash at
 	// its end. The OpenAPI document and the metadata of the token endpoint name it; "" leaves
@@ -125,8 +126,9 @@ func (o *Options) setDefaults() {
 // rest returns the settings of requests and connections.
 func (o *Options) rest() rest.Config {
 	return rest.Config{Log: o.Log, Spool: o.Spool, Memory: o.Memory, Deadline: o.RequestTimeout, Version: o.Version,
-		TrustedProxies: o.TrustedProxies, ProxyHeader: o.ProxyHeader, Connections: o.Connections, AddressConnections: o.AddressConnections,
-		Certificate: o.Certificate, StrictTransport: o.StrictTransport, CORS: o.CORS, RateLimits: o.RateLimits}
+		TrustedProxies: o.TrustedProxies, ProxyHeader: o.ProxyHeader,
+		Connections:     listen.Config{Most: o.Connections, MostOfAddress: o.AddressConnections, Certificate: o.Certificate},
+		StrictTransport: o.StrictTransport, CORS: o.CORS, RateLimits: o.RateLimits}
 }
 
 // First is the first network of a store, and its administrator, who has a role with

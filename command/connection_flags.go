@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"marquee"
+	"marquee/engine/listen"
 	"marquee/engine/rest"
 )
 
@@ -64,11 +65,11 @@ func (f *connectionFlags) rateLimits() (limits rest.RateLimits, err error) {
 }
 
 // certificate reads the files of the certificate; it is nil without TLS.
-func (f *connectionFlags) certificate(log *slog.Logger) (*rest.Certificate, error) {
+func (f *connectionFlags) certificate(log *slog.Logger) (*listen.Certificate, error) {
 	if f.TLSCert == "" {
 		return nil, nil
 	}
-	certificate, err := rest.LoadCertificate(f.TLSCert, f.TLSKey)
+	certificate, err := listen.LoadCertificate(f.TLSCert, f.TLSKey)
 	if err != nil {
 		return nil, usagef("--tls-cert and --tls-key: the certificate cannot be used: %w", causeOf(err))
 	}
@@ -79,7 +80,7 @@ func (f *connectionFlags) certificate(log *slog.Logger) (*rest.Certificate, erro
 }
 
 // set adds the settings, which were checked, to the options of the server.
-func (f *connectionFlags) set(options *marquee.Options, certificate *rest.Certificate) {
+func (f *connectionFlags) set(options *marquee.Options, certificate *listen.Certificate) {
 	options.TrustedProxies, options.ProxyHeader, options.CORS = f.TrustedProxies, f.ProxyHeader, f.cors()
 	options.RateLimits, _ = f.rateLimits()
 	if certificate != nil {
@@ -97,12 +98,12 @@ func (f *connectionFlags) scheme() string {
 
 // followCertificate reads the certificate again when its files change, until end is
 // called; the certificate may be nil.
-func followCertificate(ctx context.Context, certificate *rest.Certificate, log *slog.Logger) (end func()) {
+func followCertificate(ctx context.Context, certificate *listen.Certificate, log *slog.Logger) (end func()) {
 	if certificate == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	ticks, ended := time.NewTicker(rest.CertificateInterval), make(chan struct{})
+	ticks, ended := time.NewTicker(listen.CertificateInterval), make(chan struct{})
 	go func() {
 		defer close(ended)
 		certificate.Follow(ctx, ticks.C, log)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"marquee/engine/listen"
 )
 
 // The headers in which a proxy can name the client: Config.ProxyHeader.
@@ -77,7 +79,7 @@ func (p *proxies) trusts(address netip.Addr) bool {
 // and is not looked at. If the header has no such address, the client is the last
 // proxy that was reached. A connection without addresses has the zero Addr.
 func (p *proxies) client(r *http.Request) netip.Addr {
-	last := remoteAddr(r.RemoteAddr)
+	last := listen.Addr(r.RemoteAddr)
 	if !last.IsValid() || !p.trusts(last) {
 		return last
 	}
@@ -95,15 +97,6 @@ func (p *proxies) client(r *http.Request) netip.Addr {
 		}
 	}
 	return last
-}
-
-// remoteAddr parses the address of a connection, without its port.
-func remoteAddr(text string) netip.Addr {
-	parsed, err := netip.ParseAddrPort(text)
-	if err != nil {
-		return netip.Addr{}
-	}
-	return parsed.Addr().Unmap().WithZone("")
 }
 
 // lastHop returns the last address in the value of the proxies' header, as it is
@@ -144,14 +137,4 @@ func parseHop(text string) (netip.Addr, bool) {
 	}
 	address, err := netip.ParseAddr(text)
 	return address.Unmap().WithZone(""), err == nil
-}
-
-// clientOf returns the address of a client, or for IPv6 the /64 network, because one
-// client can have all of its addresses.
-func clientOf(address netip.Addr) netip.Addr {
-	address = address.Unmap().WithZone("")
-	if address.Is6() {
-		return netip.PrefixFrom(address, 64).Masked().Addr()
-	}
-	return address
 }

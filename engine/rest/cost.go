@@ -1,6 +1,9 @@
 package rest
 
-import "marquee/engine/store"
+import (
+	"marquee/engine/listen"
+	"marquee/engine/store"
+)
 
 // The shares of the memory budget that calls take; those of writes are estimated by
 // engine.Weight.
@@ -51,5 +54,5 @@ func (r *Call) account() string {
 	if !address.IsValid() {
 		return ""
 	}
-	return clientOf(address).String()
+	return listen.ClientOf(address).String()
 }

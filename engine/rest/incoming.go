@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"marquee/engine/listen"
 	"marquee/engine/message"
 	"marquee/engine/spool"
 )
@@ -53,7 +54,7 @@ func (r *Call) incoming() (io.Reader, error) {
 	end, ok := r.s.arriving.begin(r.account())
 	if !ok {
 		r.hangUp()
-		return nil, tooManyRequests()
+		return nil, listen.OverLimit(message.RequestsTooMany)
 	}
 	r.in = &arrival{leastRate(r.c.Writer, r.c.Request.Body), end}
 	return r.in, nil
@@ -111,5 +112,5 @@ func (b *sentBody) finish(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Connection", "close")
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusalTime)) // a connection without deadlines does not block
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(listen.RefusalTime)) // a connection without deadlines does not block
 }

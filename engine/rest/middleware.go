@@ -12,6 +12,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"marquee/engine/listen"
 	"marquee/engine/message"
 	"marquee/engine/store"
 )
@@ -49,7 +50,7 @@ func clientIP(c *gin.Context) string {
 
 // refuseStream rejects a request that the listener has found to be one too many.
 func (s *Server) refuseStream(c *gin.Context) {
-	if refused, ok := c.Request.Context().Value(refusalKey{}).(*message.Error); ok {
+	if refused := listen.Refused(c.Request); refused != nil {
 		s.fail(c, refused)
 	}
 }

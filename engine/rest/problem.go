@@ -1,13 +1,16 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -149,4 +152,37 @@ func write(c *gin.Context, status int, contentType string, body ...[]byte) {
 			return // the client has disconnected
 		}
 	}
+}
+
+// plainProblem returns a complete response with an error, after which the connection
+// is closed.
+func (s *Server) plainProblem(e *message.Error, id string, overTLS bool) []byte {
+	status := Status(e.Kind)
+	body, err := json.Marshal(newProblem(e, "/"))
+	if err != nil {
+		panic(err)
+	}
+	header := http.Header{}
+	s.secure(header, overTLS)
+	for name, value := range map[string]string{
+		"Date": time.Now().UTC().Format(http.TimeFormat), "Content-Type": problemType, "Content-Length": strconv.Itoa(len(body)),
+		"Cache-Control": "no-store", "Connection": "close", requestIDHeader: id,
+	} {
+		header.Set(name, value)
+	}
+	if e.RetryAfter > 0 {
+		header.Set("Retry-After", RetryAfter(e.RetryAfter))
+	}
+	var response bytes.Buffer
+	fmt.Fprintf(&response, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
+	_ = header.Write(&response) // a buffer has no errors
+	response.WriteString("\r\n")
+	response.Write(body)
+	return response.Bytes()
+}
+
+// RetryAfter returns the value of Retry-After, in whole seconds: a client that waits
+// as long is not too early.
+func RetryAfter(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

@@ -1,9 +1,14 @@
 package rest
 
 import (
+	"bufio"
+	"bytes"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 
+	"marquee/engine/listen"
 	"marquee/engine/message"
 )
 
@@ -41,4 +46,18 @@ func TestEveryErrorHasAStatus(t *testing.T) {
 			t.Errorf("%s is of type %s and kind %d", def.Code, def.Type, def.Kind)
 		}
 	}
+}
+
+// A connection over a limit is refused with a complete response.
+func TestPlainProblem(t *testing.T) {
+	plain := (&Server{}).plainProblem(listen.OverLimit(message.RequestsTooMany), "id", false)
+	a, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(plain)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(a.Body)
+	if err != nil || a.StatusCode != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "5" || a.Header.Get(requestIDHeader) != "id" || !a.Close || !strings.Contains(string(body), `"error.requests.too.many"`) {
+		t.Errorf("%d %v %s, %v", a.StatusCode, a.Header, body, err)
+	}
+	wantSecure(t, a.Header, false)
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"marquee/engine/listen"
 	"marquee/engine/message"
 )
 
@@ -280,7 +281,7 @@ func (r *Call) limitAddress() error {
 	if !address.IsValid() { // a connection without addresses is a local one
 		return nil
 	}
-	return r.admitRate(r.s.limiters.address, clientOf(address).String())
+	return r.admitRate(r.s.limiters.address, listen.ClientOf(address).String())
 }
 
 // limitCaller counts the call for the caller.

@@ -1,14 +1,14 @@
 // Package rest serves an engine over HTTP: it parses requests, limits what they use,
 // and renders responses and problem documents. It imports engine, read, budget, document,
-// message, query, schema, spool and store, and is the only package that imports Gin.
+// listen, message, query, schema, spool and store, and is the only package that imports Gin.
 // Begin with Server, Route and Call, and with resolve.go for the paths of types.
 package rest
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -19,6 +19,7 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/budget"
+	"marquee/engine/listen"
 	"marquee/engine/message"
 	"marquee/engine/spool"
 	"marquee/engine/store"
@@ -56,18 +57,14 @@ type Config struct {
 	Notes func() map[string]string
 	// Version is the version of the program, shown by /healthz.
 	Version string
-	// Connections is the maximum number of open connections, AddressConnections how many
-	// of one address; 0 is DefaultConnections and DefaultAddressConnections.
-	Connections, AddressConnections int
+	// Connections limits the open connections of the listener of Listen, and ends TLS.
+	Connections listen.Config
 	// TrustedProxies are the addresses, or CIDR ranges, of the proxies whose
 	// ProxyHeader names the client; none by default.
 	TrustedProxies []string
 	// ProxyHeader is XForwardedFor, which is the default, or Forwarded. The other one
 	// is ignored, because a proxy that does not know it passes on what clients wrote.
 	ProxyHeader string
-	// Certificate makes the listener of Listen one for TLS, with HTTP/2; it returns
-	// the certificate for each handshake.
-	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// StrictTransport is how long browsers shall use the host over TLS alone (RFC
 	// 6797), once they have a response over TLS; 0 sends no such header.
 	StrictTransport time.Duration
@@ -98,9 +95,8 @@ type Server struct {
 	// are being sent.
 	work, outboxes *budget.Budget
 	proxies        proxies
-	connections    *connections
+	connections    *listen.Connections
 	arriving       arriving
-	handshakes     handshakes
 	cors           *cors.Cors // nil for none
 	limiters       limiters
 	// forward answers requests in place of handler, if it is set.
@@ -150,14 +146,20 @@ func newServer(config Config) (*Server, error) {
 	if s.limiters, err = newLimiters(config.RateLimits); err != nil {
 		return nil, err
 	}
-	s.connections = newConnections(config.Connections, config.AddressConnections, &s.proxies)
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
+	s.connections = listen.New(config.Connections, s.Log, s.proxies.trusts, s.plainProblem)
 	if s.Ready == nil {
 		s.Ready = func(context.Context) error { return nil }
 	}
 	return s, nil
+}
+
+// Listen sets up an HTTP server to serve s, and wraps the listener for server.Serve; see
+// Config.Connections.
+func (s *Server) Listen(server *http.Server, l net.Listener) net.Listener {
+	return s.connections.Listen(server, l, s)
 }
 
 // newRouter returns a router without routes.

@@ -3,20 +3,13 @@ package rest
 import (
 	"bufio"
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,93 +17,37 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
+	"marquee/engine/listen"
 	"marquee/engine/spool"
 )
 
-// authority issues the certificates of a test.
-type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pool *x509.CertPool
+// tlsTest has a certificate for 127.0.0.1, and a pool that accepts it.
+type tlsTest struct {
+	t           *testing.T
+	certificate tls.Certificate
+	pool        *x509.CertPool
 }
 
-func newAuthority(t *testing.T) *authority {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+func newTLSTest(t *testing.T) *tlsTest {
+	known := httptest.NewTLSServer(nil)
+	known.Close()
 	pool := x509.NewCertPool()
-	pool.AddCert(cert)
-	return &authority{t, cert, key, pool}
+	pool.AddCert(known.Certificate())
+	return &tlsTest{t, known.TLS.Certificates[0], pool}
 }
 
-// issue returns the PEM files of a certificate for 127.0.0.1.
-func (a *authority) issue(serial int64, until time.Time) (cert, key []byte) {
-	a.t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotBefore: until.Add(-48 * time.Hour), NotAfter: until, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, private.Public(), a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
-}
+func (a *tlsTest) served(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &a.certificate, nil }
 
-// certificate returns a Certificate and the paths of its files.
-func (a *authority) certificate(serial int64) (c *Certificate, certFile, keyFile string) {
-	a.t.Helper()
-	certFile, keyFile = filepath.Join(a.t.TempDir(), "cert.pem"), filepath.Join(a.t.TempDir(), "key.pem")
-	cert, key := a.issue(serial, time.Now().Add(24*time.Hour))
-	a.write(certFile, cert)
-	a.write(keyFile, key)
-	c, err := LoadCertificate(certFile, keyFile)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return c, certFile, keyFile
-}
-
-func (a *authority) write(path string, content []byte) {
-	a.t.Helper()
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		a.t.Fatal(err)
-	}
-}
-
-func (a *authority) client(protocols ...string) *tls.Config {
+func (a *tlsTest) client(protocols ...string) *tls.Config {
 	return &tls.Config{RootCAs: a.pool, ServerName: "127.0.0.1", NextProtos: protocols}
 }
 
 // listening serves routes over TLS, and returns the address.
-func (a *authority) listening(config Config) (address string) {
-	a.t.Helper()
-	certificate, _, _ := a.certificate(2)
-	config.Certificate, config.StrictTransport = certificate.Get, time.Hour
-	return listening(a.t, config)
-}
-
-func listening(t *testing.T, config Config) (address string) {
+func (a *tlsTest) listening(config Config) (address string) {
+	t := a.t
 	t.Helper()
+	config.Connections.Certificate, config.StrictTransport = a.served, time.Hour
 	config.Log, config.Spool = slog.New(slog.DiscardHandler), spool.New(t.TempDir(), 1<<20)
 	s, err := New(config)
 	if err != nil {
@@ -126,11 +63,11 @@ func listening(t *testing.T, config Config) (address string) {
 	return l.Addr().String()
 }
 
-func (a *authority) get(address, path string, protocols ...string) *http.Response {
+func (a *tlsTest) get(address, path string, protocols ...string) *http.Response {
 	a.t.Helper()
 	transport := &http.Transport{TLSClientConfig: a.client(protocols...), Protocols: &http.Protocols{}}
-	transport.Protocols.SetHTTP1(protocols[0] == http1Protocol)
-	transport.Protocols.SetHTTP2(protocols[0] == http2Protocol)
+	transport.Protocols.SetHTTP1(protocols[0] == "http/1.1")
+	transport.Protocols.SetHTTP2(protocols[0] == "h2")
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Get("https://" + address + path)
 	if err != nil {
@@ -159,7 +96,7 @@ func wantSecure(t *testing.T, header http.Header, overTLS bool) {
 }
 
 func TestTLSWithBothProtocols(t *testing.T) {
-	a := newAuthority(t)
+	a := newTLSTest(t)
 	var secure atomic.Int32
 	address := a.listening(Config{Routes: []Route{{Path: "/hello", Methods: []string{http.MethodGet}, Public: true, ContentSecurityPolicy: "script-src 'self'", Serve: func(r *Call) error {
 		if r.Request().TLS != nil && r.Request().TLS.HandshakeComplete {
@@ -168,7 +105,7 @@ func TestTLSWithBothProtocols(t *testing.T) {
 		r.Answer(http.StatusOK, []byte("{}"))
 		return nil
 	}}}})
-	for i, protocol := range []string{http2Protocol, http1Protocol} {
+	for i, protocol := range []string{"h2", "http/1.1"} {
 		response := a.get(address, "/nothing", protocol)
 		if response.StatusCode != http.StatusNotFound || response.ProtoMajor != 2-i {
 			t.Errorf("%s: %s %s", protocol, response.Proto, response.Status)
@@ -186,7 +123,7 @@ func TestTLSWithBothProtocols(t *testing.T) {
 
 // What net/http answers by itself is a problem with all headers, over TLS as without.
 func TestTLSRefusals(t *testing.T) {
-	a := newAuthority(t)
+	a := newTLSTest(t)
 	address := a.listening(Config{})
 	read := func(c net.Conn) (*http.Response, string) {
 		t.Helper()
@@ -197,7 +134,7 @@ func TestTLSRefusals(t *testing.T) {
 		body, _ := io.ReadAll(response.Body)
 		return response, string(body)
 	}
-	c, err := tls.Dial("tcp", address, a.client(http1Protocol))
+	c, err := tls.Dial("tcp", address, a.client("http/1.1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,29 +161,12 @@ func TestTLSRefusals(t *testing.T) {
 	}
 }
 
-// Without TLS there is no HTTP/2: neither by prior knowledge nor by an upgrade.
-func TestNoHTTP2WithoutTLS(t *testing.T) {
-	address := listening(t, Config{})
-	for _, request := range []string{http2.ClientPreface, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"} {
-		c, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		_, _ = io.WriteString(c, request)
-		response, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil || response.ProtoMajor != 1 || response.StatusCode == http.StatusSwitchingProtocols {
-			t.Errorf("%v, %v", response, err)
-		}
-	}
-}
-
 // Requests on connections with HTTP/2 are limited as connections are, and so are the
 // connections that may use it.
 func TestStreamsAreLimited(t *testing.T) {
-	a := newAuthority(t)
+	a := newTLSTest(t)
 	held, release := make(chan struct{}, 4), make(chan struct{})
-	address := a.listening(Config{AddressConnections: 3, Routes: []Route{{Path: "/hold", Methods: []string{http.MethodGet}, Public: true, Serve: func(r *Call) error {
+	address := a.listening(Config{Connections: listen.Config{MostOfAddress: 3}, Routes: []Route{{Path: "/hold", Methods: []string{http.MethodGet}, Public: true, Serve: func(r *Call) error {
 		held <- struct{}{}
 		<-release
 		r.Answer(http.StatusOK, []byte("{}"))
@@ -274,12 +194,12 @@ func TestStreamsAreLimited(t *testing.T) {
 	}
 	wantSecure(t, response.Header, true)
 	// One connection of three may use HTTP/2: the next client gets HTTP/1.1.
-	c, err := tls.Dial("tcp", address, a.client(http2Protocol, http1Protocol))
+	c, err := tls.Dial("tcp", address, a.client("h2", "http/1.1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if protocol := c.ConnectionState().NegotiatedProtocol; protocol != http1Protocol {
+	if protocol := c.ConnectionState().NegotiatedProtocol; protocol != "http/1.1" {
 		t.Errorf("the second connection uses %s", protocol)
 	}
 	close(release)
@@ -290,74 +210,12 @@ func TestStreamsAreLimited(t *testing.T) {
 	}
 }
 
-// A client that opens streams and resets them at once (CVE-2023-44487) never has more
-// than maxStreams handlers, and leaves nothing counted.
-func TestRapidReset(t *testing.T) {
-	a := newAuthority(t)
-	var running, most atomic.Int32
-	certificate, _, _ := a.certificate(2)
-	s, err := New(Config{Log: slog.New(slog.DiscardHandler), Spool: spool.New(t.TempDir(), 1<<20), Certificate: certificate.Get, Routes: []Route{{Path: "/busy", Methods: []string{http.MethodGet}, Public: true, Serve: func(r *Call) error {
-		if n := running.Add(1); n > most.Load() {
-			most.Store(n)
-		}
-		defer running.Add(-1)
-		<-r.Context().Done()
-		return nil
-	}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{}
-	go server.Serve(s.Listen(server, l))
-	c, err := tls.Dial("tcp", l.Addr().String(), a.client(http2Protocol))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(time.Minute))
-	go io.Copy(io.Discard, c)
-	_, _ = io.WriteString(c, http2.ClientPreface)
-	framer := http2.NewFramer(c, c)
-	var block bytes.Buffer
-	encoder := hpack.NewEncoder(&block)
-	err = framer.WriteSettings()
-	for id := uint32(1); id < 200_000 && err == nil; id += 2 {
-		block.Reset()
-		for _, f := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "x"}, {":path", "/busy"}} {
-			_ = encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
-		}
-		if err = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true}); err == nil {
-			err = framer.WriteRSTStream(id, http2.ErrCodeCancel)
-		}
-	}
-	c.Close() // by the client, if the server kept up with the requests
-	_ = server.Close()
-	for s.connections.tallied() > 0 || running.Load() > 0 {
-		time.Sleep(time.Millisecond) // until all handlers have ended
-	}
-	if most.Load() == 0 || most.Load() > maxStreams {
-		t.Errorf("%d handlers ran at once", most.Load())
-	}
-}
-
-// tallied is the number of connections and streams that are counted.
-func (cs *connections) tallied() int {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	return cs.count + cs.multiplexed.total + cs.streams.total
-}
-
 // A client that stops sending the body of one request over HTTP/2 gets a response to
 // that, and keeps the connection with its other requests.
 func TestStoppedBodiesOverHTTP2(t *testing.T) {
+	a := newTLSTest(t)
 	synctest.Test(t, func(t *testing.T) {
-		a := newAuthority(t)
-		certificate, _, _ := a.certificate(2)
-		s, err := New(Config{Log: slog.New(slog.DiscardHandler), Spool: spool.New(t.TempDir(), 1<<20), Certificate: certificate.Get, Routes: []Route{
+		s, err := New(Config{Log: slog.New(slog.DiscardHandler), Spool: spool.New(t.TempDir(), 1<<20), Connections: listen.Config{Certificate: a.served}, Routes: []Route{
 			{Path: "/read", Methods: []string{http.MethodPost}, Public: true, Serve: func(r *Call) error {
 				if _, err := r.ReadBody(1 << 20); err != nil {
 					return err
@@ -373,7 +231,7 @@ func TestStoppedBodiesOverHTTP2(t *testing.T) {
 		go server.Serve(s.Listen(server, accept))
 		near, far := net.Pipe()
 		accept <- far
-		c := tls.Client(near, a.client(http2Protocol))
+		c := tls.Client(near, a.client("h2"))
 		//lint:ignore SA1019 the transport of net/http has no connection that is given
 		transport := &http2.Transport{}
 		//lint:ignore SA1019 see above
@@ -403,67 +261,4 @@ func TestStoppedBodiesOverHTTP2(t *testing.T) {
 		_ = server.Close()
 		synctest.Wait()
 	})
-}
-
-func TestCertificateIsReplaced(t *testing.T) {
-	a := newAuthority(t)
-	c, certFile, keyFile := a.certificate(10)
-	served := func() int64 { return c.served.Load().Leaf.SerialNumber.Int64() }
-	var log bytes.Buffer
-	ticks, ended := make(chan time.Time), make(chan struct{})
-	go func() {
-		defer close(ended)
-		c.Follow(t.Context(), ticks, slog.New(slog.NewTextHandler(&log, nil)))
-	}()
-	// The second of two ticks is received when the first has been worked on, the third
-	// when the second has.
-	look := func() {
-		for range 3 {
-			ticks <- time.Time{}
-		}
-	}
-	cert, key := a.issue(11, time.Now().Add(24*time.Hour))
-	a.write(certFile, cert)
-	look()
-	if served() != 10 {
-		t.Error("a certificate is served without its key")
-	}
-	if !strings.Contains(log.String(), "previous one remains in use") {
-		t.Errorf("log: %s", log.String())
-	}
-	a.write(keyFile, key)
-	look()
-	if served() != 11 {
-		t.Error("the new pair is not served")
-	}
-	// The chain is cut off within the certificate of the issuer.
-	chain := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
-	next, nextKey := a.issue(12, time.Now().Add(24*time.Hour))
-	a.write(keyFile, nextKey)
-	a.write(certFile, append(bytes.Clone(next), chain[:len(chain)/2]...))
-	look()
-	if served() != 11 {
-		t.Error("a chain that is cut off is served")
-	}
-	a.write(certFile, append(next, chain...))
-	look()
-	if served() != 12 || len(c.served.Load().Certificate) != 2 {
-		t.Error("the chain is not served")
-	}
-	for name, change := range map[string]func(){
-		"expired": func() {
-			cert, key := a.issue(13, time.Now().Add(-time.Hour))
-			a.write(certFile, cert)
-			a.write(keyFile, key)
-		},
-		"empty": func() { a.write(certFile, nil) },
-		"gone":  func() { _ = os.Remove(certFile) },
-		"large": func() { a.write(certFile, make([]byte, maxPEMBytes+1)) },
-	} {
-		change()
-		look()
-		if served() != 12 {
-			t.Errorf("%s: %d is served", name, served())
-		}
-	}
 }

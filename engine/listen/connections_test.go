@@ -1,22 +1,41 @@
-package rest
+package listen
 
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"os"
-	"strings"
 	"testing"
 	"time"
+
+	"marquee/engine/message"
 )
 
+// listening serves a handler, with problems that have the code of the error and nothing
+// else.
+func listening(t *testing.T, config Config, handler http.HandlerFunc) (cs *Connections, server *http.Server, address string) {
+	t.Helper()
+	proxy := func(netip.Addr) bool { return false }
+	problem := func(e *message.Error, _ string, _ bool) []byte {
+		return fmt.Appendf(nil, "HTTP/1.1 429 \r\nConnection: close\r\n\r\n%s", e.Messages[0].Code())
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs, server = New(config, slog.New(slog.DiscardHandler), proxy, problem), &http.Server{ReadHeaderTimeout: time.Minute}
+	go server.Serve(cs.Listen(server, l, handler))
+	t.Cleanup(func() { _ = server.Close() })
+	return cs, server, l.Addr().String()
+}
+
 func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
-	cs := newConnections(10, 3, &proxies{})
+	cs := New(Config{Most: 10, MostOfAddress: 3}, nil, nil, nil)
 	a, b := origin{address: netip.MustParseAddr("192.0.2.1")}, origin{address: netip.MustParseAddr("192.0.2.2")}
 	add := func(from origin, handled bool, since int64) *conn {
 		t.Helper()
@@ -36,7 +55,7 @@ func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 		t.Errorf("the one that waited longest is not closed: %v", refused)
 	}
 	first.handled.Store(true)
-	if idle, refused := cs.add(&conn{from: a}); idle != nil || refused == nil || Status(refused.Kind) != http.StatusTooManyRequests || refused.RetryAfter == 0 {
+	if idle, refused := cs.add(&conn{from: a}); idle != nil || refused == nil || !message.RequestsTooMany.Is(refused) || refused.RetryAfter == 0 {
 		t.Errorf("%v, %v", idle, refused)
 	}
 	cs.remove(third)
@@ -49,11 +68,10 @@ func TestConnectionsOfAnAddressAreLimited(t *testing.T) {
 }
 
 func TestConnectionsAreLimited(t *testing.T) {
-	trusted, err := newProxies([]string{"198.51.100.7", "2001:db8:1::/48"}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cs := newConnections(3, 2, &trusted)
+	proxies := netip.MustParsePrefix("2001:db8:1::/48")
+	cs := New(Config{Most: 3, MostOfAddress: 2}, nil, func(address netip.Addr) bool {
+		return address == netip.MustParseAddr("198.51.100.7") || proxies.Contains(address)
+	}, nil)
 	proxy := origin{netip.MustParseAddr("198.51.100.7"), true}
 	for _, from := range []origin{proxy, proxy, proxy} {
 		if _, refused := cs.add(&conn{from: from}); refused != nil {
@@ -61,10 +79,10 @@ func TestConnectionsAreLimited(t *testing.T) {
 		}
 	}
 	other := origin{address: netip.MustParseAddr("192.0.2.1")}
-	if _, refused := cs.add(&conn{from: other}); refused == nil || Status(refused.Kind) != http.StatusServiceUnavailable || refused.RetryAfter == 0 {
+	if _, refused := cs.add(&conn{from: other}); refused == nil || !message.ServerBusy.Is(refused) || refused.RetryAfter == 0 {
 		t.Errorf("beyond the limit: %v", refused)
 	}
-	cs.most = 5
+	cs.Most = 5
 	for range 2 {
 		if _, refused := cs.add(&conn{from: other}); refused != nil {
 			t.Fatal(refused)
@@ -90,21 +108,12 @@ func TestConnectionsAreLimited(t *testing.T) {
 // rejected with a response.
 func TestListenerRefuses(t *testing.T) {
 	held, release := make(chan struct{}, 2), make(chan struct{})
-	hold := Route{Path: "/hold", Methods: []string{http.MethodGet}, Public: true, Serve: func(*Call) error {
+	_, _, address := listening(t, Config{MostOfAddress: 2}, func(http.ResponseWriter, *http.Request) {
 		held <- struct{}{}
 		<-release
-		return nil
-	}}
-	s, err := New(Config{Log: slog.New(slog.DiscardHandler), Routes: []Route{hold}, AddressConnections: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewUnstartedServer(s)
-	server.Listener = s.Listen(server.Config, server.Listener)
-	server.Start()
-	defer server.Close()
+	})
 	dial := func(text string) net.Conn {
-		c, err := net.Dial("tcp", server.Listener.Addr().String())
+		c, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +136,7 @@ func TestListenerRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	body, _ := io.ReadAll(a.Body)
-	if a.StatusCode != http.StatusTooManyRequests || a.Header.Get("Retry-After") == "" || !a.Close || !strings.Contains(string(body), `"error.requests.too.many"`) {
+	if a.StatusCode != http.StatusTooManyRequests || !a.Close || string(body) != "error.requests.too.many" {
 		t.Errorf("%d %v %s", a.StatusCode, a.Header, body)
 	}
 	close(release)

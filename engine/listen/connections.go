@@ -1,6 +1,7 @@
-package rest
+package listen
 
 import (
+	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
@@ -14,11 +15,15 @@ const (
 	DefaultAddressConnections = 512
 )
 
-// connections counts the open connections of each address, and selects the one to
+// Connections counts the open connections of each address, and selects the one to
 // close when a new one exceeds a limit.
-type connections struct {
-	most, mostOfAddress int
-	proxies             *proxies
+type Connections struct {
+	Config
+	log     *slog.Logger
+	proxy   func(netip.Addr) bool
+	problem func(e *message.Error, requestID string, overTLS bool) []byte
+	// handshakes counts those that failed.
+	handshakes seldom
 
 	mu      sync.Mutex
 	count   int
@@ -39,9 +44,9 @@ type tally struct {
 func (t *tally) add(from origin, most, mostOfAddress int) *message.Error {
 	switch {
 	case !from.proxy && t.of[from] >= mostOfAddress:
-		return tooManyRequests()
+		return OverLimit(message.RequestsTooMany)
 	case t.total >= most:
-		return tooManyConnections()
+		return OverLimit(message.ServerBusy)
 	}
 	if t.of == nil {
 		t.of = map[origin]int{}
@@ -59,13 +64,13 @@ func (t *tally) remove(from origin) {
 }
 
 // multiplex reports whether a connection may use HTTP/2, and counts it if so.
-func (cs *connections) multiplex(c *conn) bool {
+func (cs *Connections) multiplex(c *conn) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if _, counted := cs.origins[c.from][c]; !counted || c.multiplexed.Load() {
 		return false // it has been closed meanwhile, or is asked about again
 	}
-	if cs.multiplexed.add(c.from, max(1, cs.most/multiplexedPart), max(1, cs.mostOfAddress/multiplexedPart)) != nil {
+	if cs.multiplexed.add(c.from, max(1, cs.Most/multiplexedPart), max(1, cs.MostOfAddress/multiplexedPart)) != nil {
 		return false
 	}
 	c.multiplexed.Store(true)
@@ -75,10 +80,10 @@ func (cs *connections) multiplex(c *conn) bool {
 // beginStream counts a request on a connection with HTTP/2 until end is called: there
 // can be as many, in total and of an address, as there can be connections. Otherwise,
 // refused is the error for the request.
-func (cs *connections) beginStream(from origin) (end func(), refused *message.Error) {
+func (cs *Connections) beginStream(from origin) (end func(), refused *message.Error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if refused := cs.streams.add(from, cs.most, cs.mostOfAddress); refused != nil {
+	if refused := cs.streams.add(from, cs.Most, cs.MostOfAddress); refused != nil {
 		return nil, refused
 	}
 	return func() {
@@ -95,44 +100,46 @@ type origin struct {
 	proxy   bool
 }
 
-// newConnections returns an empty set with its limits; 0 means the default.
-func newConnections(most, mostOfAddress int, proxies *proxies) *connections {
-	cs := &connections{most: most, mostOfAddress: mostOfAddress, proxies: proxies, origins: map[origin]map[*conn]struct{}{}}
-	if cs.most <= 0 {
-		cs.most = DefaultConnections
+// New returns the connections of a server, of which there are none yet. Proxy reports whether
+// an address is that of a trusted proxy, and problem returns a complete response with an
+// error, after which the connection is closed.
+func New(config Config, log *slog.Logger, proxy func(netip.Addr) bool, problem func(e *message.Error, requestID string, overTLS bool) []byte) *Connections {
+	cs := &Connections{Config: config, log: log, proxy: proxy, problem: problem, origins: map[origin]map[*conn]struct{}{}}
+	if cs.Most <= 0 {
+		cs.Most = DefaultConnections
 	}
-	if cs.mostOfAddress <= 0 {
-		cs.mostOfAddress = DefaultAddressConnections
+	if cs.MostOfAddress <= 0 {
+		cs.MostOfAddress = DefaultAddressConnections
 	}
 	return cs
 }
 
 // origin returns the origin of a remote address.
-func (cs *connections) origin(remote net.Addr) origin {
-	address := remoteAddr(remote.String())
+func (cs *Connections) origin(remote net.Addr) origin {
+	address := Addr(remote.String())
 	if !address.IsValid() {
 		return origin{}
 	}
-	if cs.proxies.trusts(address) {
+	if cs.proxy(address) {
 		return origin{address, true}
 	}
-	return origin{clientOf(address), false}
+	return origin{ClientOf(address), false}
 }
 
 // add counts a connection. If it exceeds a limit, the caller must close idle, the
 // connection that has waited longest for a request; if none waits, refused is the
 // error for the new connection.
-func (cs *connections) add(c *conn) (idle *conn, refused *message.Error) {
+func (cs *Connections) add(c *conn) (idle *conn, refused *message.Error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	switch {
-	case !c.from.proxy && len(cs.origins[c.from]) >= cs.mostOfAddress:
+	case !c.from.proxy && len(cs.origins[c.from]) >= cs.MostOfAddress:
 		if idle = longestIdle(cs.origins[c.from]); idle == nil {
-			return nil, tooManyRequests()
+			return nil, OverLimit(message.RequestsTooMany)
 		}
-	case cs.count >= cs.most:
+	case cs.count >= cs.Most:
 		if idle = longestIdle(cs.origins[cs.largest()]); idle == nil {
-			return nil, tooManyConnections()
+			return nil, OverLimit(message.ServerBusy)
 		}
 	}
 	if idle != nil {
@@ -147,13 +154,13 @@ func (cs *connections) add(c *conn) (idle *conn, refused *message.Error) {
 }
 
 // remove stops counting a connection. It can be called more than once.
-func (cs *connections) remove(c *conn) {
+func (cs *Connections) remove(c *conn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.drop(c)
 }
 
-func (cs *connections) drop(c *conn) {
+func (cs *Connections) drop(c *conn) {
 	same := cs.origins[c.from]
 	if _, counted := same[c]; !counted {
 		return
@@ -168,7 +175,7 @@ func (cs *connections) drop(c *conn) {
 }
 
 // largest returns the origin with the most connections, except proxies.
-func (cs *connections) largest() (largest origin) {
+func (cs *Connections) largest() (largest origin) {
 	most := 0
 	for from, same := range cs.origins {
 		if len(same) > most && !from.proxy {
@@ -186,4 +193,23 @@ func longestIdle(of map[*conn]struct{}) (longest *conn) {
 		}
 	}
 	return longest
+}
+
+// Addr parses the address of a connection, without its port.
+func Addr(text string) netip.Addr {
+	parsed, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return parsed.Addr().Unmap().WithZone("")
+}
+
+// ClientOf returns the address of a client, or for IPv6 the /64 network, because one
+// client can have all of its addresses.
+func ClientOf(address netip.Addr) netip.Addr {
+	address = address.Unmap().WithZone("")
+	if address.Is6() {
+		return netip.PrefixFrom(address, 64).Masked().Addr()
+	}
+	return address
 }

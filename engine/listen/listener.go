@@ -1,4 +1,7 @@
-package rest
+// Package listen accepts the connections of an HTTP server: it limits their number, ends TLS
+// with certificates that are replaced, and replaces the responses of net/http by problem
+// documents. It imports message and store. Begin with Connections.Listen.
+package listen
 
 import (
 	"bytes"
@@ -10,14 +13,27 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"marquee/engine/message"
 )
 
-// Listen sets up an HTTP server to serve s, and wraps the listener for server.Serve.
-// The listener limits open connections, and ends TLS if Config.Certificate is set. It
-// replaces the text with which net/http itself rejects some requests (invalid escapes
-// in a path, oversized headers) by a problem document.
-func (s *Server) Listen(server *http.Server, l net.Listener) net.Listener {
-	server.Handler = http.HandlerFunc(s.serveConn)
+// Config configures Connections.
+type Config struct {
+	// Most is the maximum number of open connections, MostOfAddress that of one address;
+	// 0 is DefaultConnections and DefaultAddressConnections.
+	Most, MostOfAddress int
+	// Certificate makes the listeners ones for TLS, with HTTP/2; it returns the certificate
+	// for each handshake.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+}
+
+// Listen sets up an HTTP server to serve a handler, and wraps the listener for
+// server.Serve. The listener limits open connections, and ends TLS if Config.Certificate is
+// set. It replaces the text with which net/http itself rejects some requests (invalid
+// escapes in a path, oversized headers) by a problem document. The handler refuses requests
+// for which Refused returns an error.
+func (cs *Connections) Listen(server *http.Server, l net.Listener, handler http.Handler) net.Listener {
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { cs.serve(w, r, handler) })
 	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, connKey{}, c)
 	}
@@ -32,51 +48,54 @@ func (s *Server) Listen(server *http.Server, l net.Listener) net.Listener {
 			c2.handled.Store(true)
 		}
 	}
-	listening := &listener{Listener: l, s: s, encryption: s.encryption()}
+	listening := &listener{Listener: l, cs: cs, encryption: cs.encryption()}
 	if listening.multiplexed != nil {
 		serveMultiplexed(server)
 	}
 	return listening
 }
 
-// serveConn serves a request of a connection that was accepted by a listener.
-func (s *Server) serveConn(w http.ResponseWriter, r *http.Request) {
+// serve serves a request of a connection that was accepted by a listener.
+func (cs *Connections) serve(w http.ResponseWriter, r *http.Request, handler http.Handler) {
 	c, ok := r.Context().Value(connKey{}).(*conn)
 	if !ok {
-		s.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		return
 	}
 	r.TLS = c.state()
 	if r.ProtoMajor < 2 {
 		c.handled.Store(true)
-		s.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 		return
 	}
-	end, refused := s.connections.beginStream(c.from)
+	end, refused := cs.beginStream(c.from)
 	if refused != nil {
 		// A connection without deadlines does not block.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(refusalTime))
-		s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), refusalKey{}, refused)))
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(RefusalTime))
+		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), refusalKey{}, refused)))
 		return
 	}
 	defer end()
-	s.ServeHTTP(w, r)
+	handler.ServeHTTP(w, r)
 }
 
-// refusalKey is the key of the error that a request is refused with.
+// Refused returns the error that a request must be refused with, nil for most requests.
+func Refused(r *http.Request) *message.Error {
+	refused, _ := r.Context().Value(refusalKey{}).(*message.Error)
+	return refused
+}
+
 type refusalKey struct{}
 
 type connKey struct{}
 
 type listener struct {
 	net.Listener
-	s *Server
+	cs *Connections
 	encryption
-	// refusing is the number of rejected connections being answered, refused how
-	// many there have been since the last log line.
+	// refusing is the number of rejected connections being answered, refused counts all.
 	refusing atomic.Int64
-	refused  int
-	logged   time.Time
+	refused  seldom
 }
 
 // Accept implements net.Listener. It must not be called concurrently.
@@ -86,13 +105,13 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: accepted, raw: accepted, s: l.s, from: l.s.connections.origin(accepted.RemoteAddr())}
+		c := &conn{Conn: accepted, raw: accepted, cs: l.cs, from: l.cs.origin(accepted.RemoteAddr())}
 		if l.multiplexed != nil {
 			c.encrypted = tls.Server(&rawConn{accepted, c}, l.multiplexed)
 			c.Conn = c.encrypted
 		}
 		c.since.Store(time.Now().UnixNano())
-		idle, refused := l.s.connections.add(c)
+		idle, refused := l.cs.add(c)
 		if refused != nil {
 			l.refuse(accepted, refused)
 			continue
@@ -111,7 +130,7 @@ type conn struct {
 	// without TLS.
 	raw       net.Conn
 	encrypted *tls.Conn
-	s         *Server
+	cs        *Connections
 	from      origin
 	// handled reports whether a handler has a request; since is when the connection
 	// began to wait for one, in nanoseconds.
@@ -135,7 +154,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	if err != nil || status < http.StatusBadRequest {
 		return c.Conn.Write(b)
 	}
-	if _, err := c.Conn.Write(c.s.refusal(status, remoteAddr(c.RemoteAddr().String()).String(), c.encrypted != nil)); err != nil {
+	if _, err := c.Conn.Write(c.cs.refusal(status, Addr(c.RemoteAddr().String()).String(), c.encrypted != nil)); err != nil {
 		return 0, err
 	}
 	return len(b), nil

@@ -1,4 +1,4 @@
-package rest
+package listen
 
 import (
 	"crypto/tls"
@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"marquee/engine/message"
@@ -17,7 +16,7 @@ import (
 
 // The limits of a connection with HTTP/2, whose requests (streams) are handled at the
 // same time. Across connections, requests are limited as connections are: see
-// connections.beginStream.
+// Connections.beginStream.
 const (
 	maxStreams = 100
 	// maxUnreadOfConnection and maxUnreadOfStream are the maximum numbers of bytes of bodies a
@@ -49,16 +48,16 @@ var suites = []uint16{
 type encryption struct{ multiplexed, plain *tls.Config }
 
 // encryption returns the settings of TLS with Config.Certificate.
-func (s *Server) encryption() encryption {
-	if s.Certificate == nil {
+func (cs *Connections) encryption() encryption {
+	if cs.Certificate == nil {
 		return encryption{}
 	}
-	plain := &tls.Config{GetCertificate: s.Certificate, MinVersion: tls.VersionTLS12, CipherSuites: suites, NextProtos: []string{http1Protocol}}
+	plain := &tls.Config{GetCertificate: cs.Certificate, MinVersion: tls.VersionTLS12, CipherSuites: suites, NextProtos: []string{http1Protocol}}
 	multiplexed := plain.Clone()
 	multiplexed.NextProtos = []string{http2Protocol, http1Protocol}
 	// Beyond the limit, a client that offers both protocols is served with HTTP/1.1.
 	multiplexed.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		if raw, ok := hello.Conn.(*rawConn); ok && slices.Contains(hello.SupportedProtos, http2Protocol) && s.connections.multiplex(raw.of) {
+		if raw, ok := hello.Conn.(*rawConn); ok && slices.Contains(hello.SupportedProtos, http2Protocol) && cs.multiplex(raw.of) {
 			return nil, nil
 		}
 		return plain, nil
@@ -88,24 +87,6 @@ func serveMultiplexed(server *http.Server) {
 	}
 }
 
-// handshakes logs failed handshakes, but not each of them.
-type handshakes struct {
-	mu     sync.Mutex
-	failed int
-	logged time.Time
-}
-
-func (h *handshakes) log(log *slog.Logger, client net.Addr, cause error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.failed++
-	if time.Since(h.logged) < logRefusedEvery {
-		return
-	}
-	log.Warn("TLS handshakes failed", slog.Int("failed", h.failed), slog.String("client", client.String()), slog.String("cause", cause.Error()))
-	h.failed, h.logged = 0, time.Now()
-}
-
 // Read implements net.Conn. The first Read performs the TLS handshake. If that fails,
 // the server sees a client that has gone.
 func (c *conn) Read(b []byte) (int, error) {
@@ -119,9 +100,9 @@ func (c *conn) Read(b []byte) (int, error) {
 	}
 	var record tls.RecordHeaderError
 	if errors.As(err, &record) && slices.Contains([]string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"}, string(record.RecordHeader[:])) {
-		_, _ = c.raw.Write(c.s.plainProblem(message.TLSRequired.Error(nil), store.NewID(), false)) // the client has sent no handshake
-	} else {
-		c.s.handshakes.log(c.s.Log, c.raw.RemoteAddr(), err)
+		_, _ = c.raw.Write(c.cs.problem(message.TLSRequired.Error(nil), store.NewID(), false)) // the client has sent no handshake
+	} else if n, due := c.cs.handshakes.count(); due {
+		c.cs.log.Warn("TLS handshakes failed", slog.Int("failed", n), slog.String("client", c.raw.RemoteAddr().String()), slog.String("cause", err.Error()))
 	}
 	return n, io.EOF
 }
@@ -140,13 +121,13 @@ func (c *conn) state() *tls.ConnectionState {
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
-	c.s.connections.remove(c)
+	c.cs.remove(c)
 	return c.Conn.Close()
 }
 
 // abort closes the connection without telling the client, for which a TLS connection
 // would wait.
 func (c *conn) abort() {
-	c.s.connections.remove(c)
+	c.cs.remove(c)
 	_ = c.raw.Close() // net/http closes it again
 }
