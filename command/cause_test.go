@@ -27,8 +27,8 @@ func TestCauses(t *testing.T) {
 		_, err := os.ReadFile(path)
 		return err
 	}
-	get := func(url string) error {
-		client := http.Client{Timeout: 50 * time.Millisecond}
+	get := func(url string, timeout time.Duration) error {
+		client := http.Client{Timeout: timeout}
 		response, err := client.Get(url)
 		if err == nil {
 			response.Body.Close()
@@ -46,10 +46,10 @@ func TestCauses(t *testing.T) {
 		dir + " is a folder":                        read(dir),
 		"a part of " + plain + "/x is not a folder": read(plain + "/x"),
 		"the permissions of x do not allow it":      &fs.PathError{Op: "open", Path: "x", Err: fs.ErrPermission},
-		"nothing listens at 127.0.0.1:1":            get("http://127.0.0.1:1/"),
-		"it took too long":                          get("http://" + silent.Addr().String()),
+		"nothing listens at 127.0.0.1:1":            get("http://127.0.0.1:1/", 0),
+		"it took too long":                          get("http://"+silent.Addr().String(), time.Millisecond),
 		"there is no host nowhere.invalid":          &net.DNSError{Name: "nowhere.invalid", IsNotFound: true},
-		"unsupported protocol scheme \"gopher\"":    get("gopher://x/"),
+		"unsupported protocol scheme \"gopher\"":    get("gopher://x/", 0),
 		"something else":                            other,
 	} {
 		told := causeOf(err)
