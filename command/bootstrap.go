@@ -24,11 +24,6 @@ type initCommand struct {
 	bootstrapFlags
 }
 
-// Help implements kong.HelpProvider.
-func (initCommand) Help() string {
-	return examples("init", "init --bootstrap-network north --bootstrap-username kari")
-}
-
 func (c *initCommand) Run(ctx context.Context) error {
 	s, err := c.open(ctx)
 	if err != nil {

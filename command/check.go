@@ -20,12 +20,6 @@ type checkCommand struct {
 	Quiet  bool `help:"Print errors only."`
 }
 
-// Help implements kong.HelpProvider.
-func (checkCommand) Help() string {
-	return "Checks the SQLite file; the document, schema, secrets, references, index terms, unique values, history and files of each object; the object counts; and usernames that predate RFC 8265 comparison. Prints one line per fault, with its remedy.\n\n" +
-		examples("check", "check --store sqlite:copy.db --secret-key-file marquee.key")
-}
-
 func (c *checkCommand) Run(ctx context.Context) error {
 	s, err := c.openExisting(ctx, "or create one with "+programName+" init or "+programName+" serve")
 	if err != nil {

@@ -30,12 +30,6 @@ type exportCommand struct {
 	Quiet       bool     `help:"Print errors only."`
 }
 
-// Help implements kong.HelpProvider.
-func (exportCommand) Help() string {
-	return examples("export --context main --output main.ndjson --files files", "export roles teams --context main",
-		"export --all-networks --secrets --output all.ndjson --files files")
-}
-
 func (c *exportCommand) Run(ctx context.Context) error {
 	if c.Context != "" && c.AllNetworks {
 		return usagef("--context and --all-networks cannot be used together: leave one out")

@@ -27,11 +27,6 @@ const (
 	healthBytes   = 8 << 10
 )
 
-// Help implements kong.HelpProvider.
-func (healthCommand) Help() string {
-	return examples("health", "health --addr :8443 --tls-cert fullchain.pem", "health --url https://marquee.example.com")
-}
-
 func (c *healthCommand) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()

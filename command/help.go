@@ -13,11 +13,6 @@ type helpCommand struct {
 	Command []string `arg:"" optional:"" help:"The command; the whole program when none is named."`
 }
 
-// Help implements kong.HelpProvider.
-func (helpCommand) Help() string {
-	return examples("help", "help import", "help schema lint")
-}
-
 func (c *helpCommand) Run(parser *kong.Kong) error {
 	_, err := parser.Parse(append(c.Command, "--help")) // which prints the help and exits
 	return err
@@ -32,6 +27,49 @@ func examples(lines ...string) string {
 	}
 	indent := "\n  " + programName + " "
 	return title + "\n" + indent + strings.Join(lines, indent)
+}
+
+// details returns what the help of each command adds to its flags, by the path of the
+// command.
+func details() map[string]string {
+	return map[string]string{
+		"":                 examples("serve", "schema lint my-schemas", "help import"),
+		"serve":            examples("serve", "serve --schemas my-schemas --log-format json", "serve --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --addr :8080"),
+		"init":             examples("init", "init --bootstrap-network north --bootstrap-username kari"),
+		"health":           examples("health", "health --addr :8443 --tls-cert fullchain.pem", "health --url https://marquee.example.com"),
+		"import":           examples("import teams teams.ndjson --context main --rejected rejected.ndjson", "import all.ndjson --files files --create", "import teams crm.csv --context main --columns 'Company=name'", "import teams - --context main"),
+		"export":           examples("export --context main --output main.ndjson --files files", "export roles teams --context main", "export --all-networks --secrets --output all.ndjson --files files"),
+		"check":            "Checks the SQLite file; the document, schema, secrets, references, index terms, unique values, history and files of each object; the object counts; and usernames that predate RFC 8265 comparison. Prints one line per fault, with its remedy.\n\n" + examples("check", "check --store sqlite:copy.db --secret-key-file marquee.key"),
+		"schema":           examples("schema lint my-schemas"),
+		"schema lint":      examples("schema lint my-schemas"),
+		"user":             "The commands work whether or not the store is being served.\n\n" + examples("user add kari --role Administrator --network main", "user passwd kari", "user list"),
+		"user add":         passwordHelp + "\n\n" + examples("user add kari --name 'Kari' --role Administrator --network main", "user add ola --role Editor --generate-password", "user add pipeline --role Reader --no-password"),
+		"user passwd":      passwordHelp + "\n\n" + examples("user passwd kari", "user passwd kari --generate-password", "user passwd kari --password-file new-password"),
+		"user disable":     examples("user disable kari"),
+		"user enable":      examples("user enable kari"),
+		"user list":        examples("user list", "user list --network main --json"),
+		"user logout":      examples("user logout kari", "user logout --all"),
+		"role":             "The commands work whether or not the store is being served. Users get roles when they are created, and through the API.\n\n" + examples("role list --network main", "role add Editor --permission MANAGE_SYSTEM"),
+		"role add":         examples("role add Editor --network main --scope NETWORK --permission MANAGE_SYSTEM"),
+		"role list":        examples("role list --network main"),
+		"role show":        examples("role show Editor --network main"),
+		"role set":         "The permissions that are given replace those of the role.\n\n" + examples("role set Editor --permission MANAGE_SYSTEM", "role set Editor --scope NETWORK"),
+		"role disable":     examples("role disable Editor"),
+		"role enable":      examples("role enable Editor"),
+		"token":            "The commands work whether or not the store is being served. A token has the rights of one role, and works while the user to whom it belongs manages the network.\n\n" + examples("token add Backup --user admin --role Reader", "token list"),
+		"token add":        "The token is printed on standard output, and cannot be shown again. Send it in the Authorization header, as in \"Authorization: Bearer mq_…\".\n\n" + examples("token add Backup --user admin --role Reader --network main", "token add pipeline --user admin --role Editor --days 30 --json"),
+		"token list":       examples("token list --network main"),
+		"token revoke":     examples("token revoke abcdefgh12345678"),
+		"key":              "The commands work whether or not the store is being served. The key that encrypts secrets is another one: see the command secrets.\n\n" + examples("key rotate", "key list"),
+		"key rotate":       "The next key begins to sign when it has been published for ten minutes, and tokens that were signed before remain valid until they expire. With --revoke, all servers use a new key within a second, and clients need new access tokens; refresh tokens remain valid.\n\n" + examples("key rotate", "key rotate --revoke"),
+		"key list":         examples("key list"),
+		"secrets":          examples("secrets rotate"),
+		"secrets rotate":   "Creates a new key, keeps the old one in a file beside it, and encrypts all secrets and signing keys with the new key; a running server of an SQLite file does this itself. With --secret-key, no key is created: everything is encrypted with the first key. You can interrupt the command and run it again.\n\n" + examples("secrets rotate", "secrets rotate --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --secret-key NEW,OLD"),
+		"openapi":          examples("openapi", "openapi --schemas my-schemas"),
+		"init-replica-set": examples("init-replica-set --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0'"),
+		"help":             examples("help", "help import", "help schema lint"),
+		"version":          examples("version"),
+	}
 }
 
 // describe is the help of a flag or an argument, with its default and the

@@ -54,12 +54,6 @@ func (n rejectedLines) Error() string {
 	return fmt.Sprintf("%s lines were rejected, all others are imported", grouped(int64(n)))
 }
 
-// Help implements kong.HelpProvider.
-func (importCommand) Help() string {
-	return examples("import teams teams.ndjson --context main --rejected rejected.ndjson", "import all.ndjson --files files --create",
-		"import teams crm.csv --context main --columns 'Company=name'", "import teams - --context main")
-}
-
 func (c *importCommand) Run(ctx context.Context) error {
 	if c.Chunk < 1 || c.Chunk > maxChunk {
 		return usagef("--chunk %d must be from 1 to %d", c.Chunk, maxChunk)

@@ -16,23 +16,11 @@ type keyCommand struct {
 	List   keyListCommand   `cmd:"" help:"List the keys that sign access tokens, without their private parts."`
 }
 
-// Help implements kong.HelpProvider.
-func (keyCommand) Help() string {
-	return "The commands work whether or not the store is being served. The key that encrypts secrets is another one: see the command secrets.\n\n" +
-		examples("key rotate", "key list")
-}
-
 // keyRotateCommand is marquee key rotate.
 type keyRotateCommand struct {
 	storeFlags
 	Revoke bool `env:"-" help:"Replace all keys at once: every access token becomes invalid. For a key that others may know."`
 	JSON   bool `name:"json" env:"-" help:"Print JSON."`
-}
-
-// Help implements kong.HelpProvider.
-func (keyRotateCommand) Help() string {
-	return "The next key begins to sign when it has been published for ten minutes, and tokens that were signed before remain valid until they expire. With --revoke, all servers use a new key within a second, and clients need new access tokens; refresh tokens remain valid.\n\n" +
-		examples("key rotate", "key rotate --revoke")
 }
 
 func (c *keyRotateCommand) Run(ctx context.Context) error {
@@ -51,9 +39,6 @@ type keyListCommand struct {
 	storeFlags
 	JSON bool `name:"json" env:"-" help:"Print JSON."`
 }
-
-// Help implements kong.HelpProvider.
-func (keyListCommand) Help() string { return examples("key list") }
 
 func (c *keyListCommand) Run(ctx context.Context) error {
 	done := "The keys, in the order in which they sign:"

@@ -52,11 +52,6 @@ type commands struct {
 	Version  versionCommand `cmd:"" help:"Print the version."`
 }
 
-// Help implements kong.HelpProvider.
-func (commands) Help() string {
-	return examples("serve", "schema lint my-schemas", "help import")
-}
-
 // newParser reads command lines of a program into cli.
 func newParser(p *Program, cli *commands) *kong.Kong {
 	parser := kong.Must(cli,
@@ -69,8 +64,11 @@ func newParser(p *Program, cli *commands) *kong.Kong {
 		kong.NamedMapper("choice", kong.MapperFunc(decodeChoice)),
 		kong.NamedMapper("folder", kong.MapperFunc(decodeFolder)),
 	)
+	details := details()
+	parser.Model.Detail = details[""]
 	_ = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
 		if command, ok := node.(*kong.Node); ok {
+			command.Detail = details[command.Path()]
 			if user, ok := command.Target.Addr().Interface().(interface{ bind(*Program) }); ok {
 				user.bind(p)
 			}

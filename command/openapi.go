@@ -17,11 +17,6 @@ type openapiCommand struct {
 	All       bool         `help:"Include operations that do the same as another one of their path: HEAD, and one of POST and PUT."`
 }
 
-// Help implements kong.HelpProvider.
-func (openapiCommand) Help() string {
-	return examples("openapi", "openapi --schemas my-schemas")
-}
-
 func (c *openapiCommand) Run() error {
 	var sources []schema.Source
 	if c.Schemas != "" {

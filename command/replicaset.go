@@ -20,11 +20,6 @@ type initReplicaSetCommand struct {
 	Wait          time.Duration `default:"2m" help:"How long to wait for the members." placeholder:"TIME"`
 }
 
-// Help implements kong.HelpProvider.
-func (initReplicaSetCommand) Help() string {
-	return examples("init-replica-set --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0'")
-}
-
 func (c *initReplicaSetCommand) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Wait)
 	defer cancel()

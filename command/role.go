@@ -19,12 +19,6 @@ type roleCommand struct {
 	Enable  roleEnableCommand  `cmd:"" help:"Enable a role that was disabled."`
 }
 
-// Help implements kong.HelpProvider.
-func (roleCommand) Help() string {
-	return "The commands work whether or not the store is being served. Users get roles when they are created, and through the API.\n\n" +
-		examples("role list --network main", "role add Editor --permission MANAGE_SYSTEM")
-}
-
 // inNetwork is the network of the commands for roles.
 type inNetwork struct {
 	Network string `env:"-" help:"Id of the network. Not needed if there is only one." placeholder:"NETWORK"`
@@ -87,11 +81,6 @@ type roleAddCommand struct {
 	ID   string `name:"id" env:"-" help:"Id of the role, instead of a generated one." placeholder:"ID"`
 }
 
-// Help implements kong.HelpProvider.
-func (roleAddCommand) Help() string {
-	return examples("role add Editor --network main --scope NETWORK --permission MANAGE_SYSTEM")
-}
-
 func (c *roleAddCommand) Run(ctx context.Context) error {
 	return c.as(ctx, func(o *operator) error {
 		network, err := o.network(ctx, c.Network)
@@ -127,12 +116,6 @@ type roleSetCommand struct {
 	Rename        string `env:"-" help:"A new name." placeholder:"NAME"`
 }
 
-// Help implements kong.HelpProvider.
-func (roleSetCommand) Help() string {
-	return "The permissions that are given replace those of the role.\n\n" +
-		examples("role set Editor --permission MANAGE_SYSTEM", "role set Editor --scope NETWORK")
-}
-
 func (c *roleSetCommand) Run(ctx context.Context) error {
 	role := c.properties()
 	if c.NoPermissions {
@@ -156,9 +139,6 @@ type roleDisableCommand struct {
 	namedRole
 }
 
-// Help implements kong.HelpProvider.
-func (roleDisableCommand) Help() string { return examples("role disable Editor") }
-
 func (c *roleDisableCommand) Run(ctx context.Context) error {
 	return c.change(ctx, &c.storeFlags, "Disabled", map[string]any{"objectState": "INACTIVE"})
 }
@@ -169,9 +149,6 @@ type roleEnableCommand struct {
 	namedRole
 }
 
-// Help implements kong.HelpProvider.
-func (roleEnableCommand) Help() string { return examples("role enable Editor") }
-
 func (c *roleEnableCommand) Run(ctx context.Context) error {
 	return c.change(ctx, &c.storeFlags, "Enabled", map[string]any{"objectState": "ACTIVE"})
 }
@@ -181,9 +158,6 @@ type roleShowCommand struct {
 	storeFlags
 	namedRole
 }
-
-// Help implements kong.HelpProvider.
-func (roleShowCommand) Help() string { return examples("role show Editor --network main") }
 
 func (c *roleShowCommand) Run(ctx context.Context) error {
 	return c.as(ctx, func(o *operator) error {
@@ -205,9 +179,6 @@ type roleListCommand struct {
 	inNetwork
 	JSON bool `name:"json" env:"-" help:"Print each role as a line of JSON."`
 }
-
-// Help implements kong.HelpProvider.
-func (roleListCommand) Help() string { return examples("role list --network main") }
 
 func (c *roleListCommand) Run(ctx context.Context) error {
 	return c.as(ctx, func(o *operator) error {

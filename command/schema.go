@@ -16,16 +16,10 @@ type schemaCommand struct {
 	Lint lintCommand `cmd:"" help:"Check a folder of schemas and explain each mistake."`
 }
 
-// Help implements kong.HelpProvider.
-func (schemaCommand) Help() string { return examples("schema lint my-schemas") }
-
 type lintCommand struct {
 	served
 	Dir string `arg:"" type:"folder" help:"The folder."`
 }
-
-// Help implements kong.HelpProvider.
-func (lintCommand) Help() string { return examples("schema lint my-schemas") }
 
 func (c *lintCommand) Run() error {
 	opened, err := folder.Open(c.Dir)

@@ -16,20 +16,11 @@ type secretsCommand struct {
 	Rotate rotateSecretsCommand `cmd:"" help:"Give the store a new key, and encrypt all secrets with it."`
 }
 
-// Help implements kong.HelpProvider.
-func (secretsCommand) Help() string { return examples("secrets rotate") }
-
 // rotateSecretsCommand is marquee secrets rotate.
 type rotateSecretsCommand struct {
 	storeFlags
 	Wait  time.Duration `default:"30s" help:"How long to wait for a running server to notice the new key." placeholder:"TIME"`
 	Quiet bool          `help:"Print nothing but errors."`
-}
-
-// Help implements kong.HelpProvider.
-func (rotateSecretsCommand) Help() string {
-	return "Creates a new key, keeps the old one in a file beside it, and encrypts all secrets and signing keys with the new key; a running server of an SQLite file does this itself. With --secret-key, no key is created: everything is encrypted with the first key. You can interrupt the command and run it again.\n\n" +
-		examples("secrets rotate", "secrets rotate --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --secret-key NEW,OLD")
 }
 
 func (c *rotateSecretsCommand) Run(ctx context.Context) error {

@@ -68,12 +68,6 @@ const (
 	minKeyLifetime = time.Hour
 )
 
-// Help implements kong.HelpProvider.
-func (serveCommand) Help() string {
-	return examples("serve", "serve --schemas my-schemas --log-format json",
-		"serve --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --addr :8080")
-}
-
 func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context) error {
 	log := c.logger()
 	for _, text := range c.unknown {

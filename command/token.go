@@ -17,12 +17,6 @@ type tokenCommand struct {
 	Revoke tokenRevokeCommand `cmd:"" help:"Revoke an API token permanently."`
 }
 
-// Help implements kong.HelpProvider.
-func (tokenCommand) Help() string {
-	return "The commands work whether or not the store is being served. A token has the rights of one role, and works while the user to whom it belongs manages the network.\n\n" +
-		examples("token add Backup --user admin --role Reader", "token list")
-}
-
 // tokenAddCommand is marquee token add.
 type tokenAddCommand struct {
 	storeFlags
@@ -32,12 +26,6 @@ type tokenAddCommand struct {
 	Role string `required:"" env:"-" help:"Id or name of the role whose rights the token has." placeholder:"ROLE"`
 	Days *int   `env:"-" help:"Days until the token expires (default 90, at most 366)." placeholder:"DAYS"`
 	JSON bool   `name:"json" env:"-" help:"Print JSON."`
-}
-
-// Help implements kong.HelpProvider.
-func (tokenAddCommand) Help() string {
-	return "The token is printed on standard output, and cannot be shown again. Send it in the Authorization header, as in \"Authorization: Bearer mq_…\".\n\n" +
-		examples("token add Backup --user admin --role Reader --network main", "token add pipeline --user admin --role Editor --days 30 --json")
 }
 
 // createdToken is what is printed of a new token.
@@ -91,9 +79,6 @@ type tokenListCommand struct {
 	JSON bool `name:"json" env:"-" help:"Print each token as a line of JSON."`
 }
 
-// Help implements kong.HelpProvider.
-func (tokenListCommand) Help() string { return examples("token list --network main") }
-
 func (c *tokenListCommand) Run(ctx context.Context) error {
 	return c.as(ctx, func(o *operator) error {
 		network, err := o.network(ctx, c.Network)
@@ -131,9 +116,6 @@ type tokenRevokeCommand struct {
 	inNetwork
 	ID string `arg:"" help:"Id of the token, as ${program} token list prints it."`
 }
-
-// Help implements kong.HelpProvider.
-func (tokenRevokeCommand) Help() string { return examples("token revoke abcdefgh12345678") }
 
 func (c *tokenRevokeCommand) Run(ctx context.Context) error {
 	return c.as(ctx, func(o *operator) error {

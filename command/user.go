@@ -19,12 +19,6 @@ type userCommand struct {
 	Logout  userLogoutCommand  `cmd:"" help:"End all sessions of a user, or of all users."`
 }
 
-// Help implements kong.HelpProvider.
-func (userCommand) Help() string {
-	return "The commands work whether or not the store is being served.\n\n" +
-		examples("user add kari --role Administrator --network main", "user passwd kari", "user list")
-}
-
 // namedUser is the argument of the commands for one user.
 type namedUser struct {
 	Username string `arg:"" help:"Name that the user signs in with."`
@@ -61,12 +55,6 @@ type userAddCommand struct {
 	Role       []string `env:"-" sep:"none" help:"A role that the user gets, by its id or name; can be repeated. At least one is needed." placeholder:"ROLE"`
 	Network    []string `env:"-" sep:"none" help:"Id of the network of the role: one for all roles, or one for each. Not needed if there is only one network." placeholder:"NETWORK"`
 	JSON       bool     `name:"json" env:"-" help:"Print JSON."`
-}
-
-// Help implements kong.HelpProvider.
-func (userAddCommand) Help() string {
-	return passwordHelp + "\n\n" + examples("user add kari --name 'Kari' --role Administrator --network main",
-		"user add ola --role Editor --generate-password", "user add pipeline --role Reader --no-password")
 }
 
 func (c *userAddCommand) Run(ctx context.Context) error {
@@ -216,11 +204,6 @@ type userPasswdCommand struct {
 	passwordFlags
 }
 
-// Help implements kong.HelpProvider.
-func (userPasswdCommand) Help() string {
-	return passwordHelp + "\n\n" + examples("user passwd kari", "user passwd kari --generate-password", "user passwd kari --password-file new-password")
-}
-
 func (c *userPasswdCommand) Run(ctx context.Context) error {
 	password, err := c.password(ctx)
 	if err != nil {
@@ -242,9 +225,6 @@ type userDisableCommand struct {
 	namedUser
 }
 
-// Help implements kong.HelpProvider.
-func (userDisableCommand) Help() string { return examples("user disable kari") }
-
 func (c *userDisableCommand) Run(ctx context.Context) error {
 	return c.as(ctx, func(o *operator) error {
 		if err := c.change(ctx, o, map[string]any{"objectState": "INACTIVE"}); err != nil {
@@ -261,9 +241,6 @@ type userEnableCommand struct {
 	namedUser
 }
 
-// Help implements kong.HelpProvider.
-func (userEnableCommand) Help() string { return examples("user enable kari") }
-
 func (c *userEnableCommand) Run(ctx context.Context) error {
 	return c.as(ctx, func(o *operator) error {
 		if err := c.change(ctx, o, map[string]any{"objectState": "ACTIVE"}); err != nil {
@@ -279,11 +256,6 @@ type userListCommand struct {
 	storeFlags
 	Network string `env:"-" help:"Only users with a role in this network." placeholder:"NETWORK"`
 	JSON    bool   `name:"json" env:"-" help:"Print each user as a line of JSON."`
-}
-
-// Help implements kong.HelpProvider.
-func (userListCommand) Help() string {
-	return examples("user list", "user list --network main --json")
 }
 
 // listedUser is what a list shows of a user.
@@ -355,11 +327,6 @@ type userLogoutCommand struct {
 	storeFlags
 	Username string `arg:"" optional:"" help:"Name that the user signs in with."`
 	All      bool   `env:"-" help:"End the sessions of all users."`
-}
-
-// Help implements kong.HelpProvider.
-func (userLogoutCommand) Help() string {
-	return examples("user logout kari", "user logout --all")
 }
 
 func (c *userLogoutCommand) Run(ctx context.Context) error {

@@ -38,9 +38,6 @@ func builtFrom(info *debug.BuildInfo) string {
 // versionCommand is marquee version.
 type versionCommand struct{ served }
 
-// Help implements kong.HelpProvider.
-func (versionCommand) Help() string { return examples("version") }
-
 func (c *versionCommand) Run() error {
 	_, err := fmt.Println(programVersion(c.program.Version))
 	return err
