@@ -7,16 +7,18 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/alecthomas/kong"
 )
 
 // roleCommand is marquee role.
 type roleCommand struct {
-	Add     roleAddCommand     `cmd:"" help:"Create a role."`
-	List    roleListCommand    `cmd:"" help:"List the roles of a network."`
-	Show    roleShowCommand    `cmd:"" help:"Print a role as JSON."`
-	Set     roleSetCommand     `cmd:"" help:"Change the permissions, the scope or the name of a role."`
-	Disable roleDisableCommand `cmd:"" help:"Disable a role, which grants nothing until it is enabled."`
-	Enable  roleEnableCommand  `cmd:"" help:"Enable a role that was disabled."`
+	Add     roleAddCommand   `cmd:"" help:"Create a role."`
+	List    roleListCommand  `cmd:"" help:"List the roles of a network."`
+	Show    roleShowCommand  `cmd:"" help:"Print a role as JSON."`
+	Set     roleSetCommand   `cmd:"" help:"Change the permissions, the scope or the name of a role."`
+	Disable roleStateCommand `cmd:"" help:"Disable a role, which grants nothing until it is enabled."`
+	Enable  roleStateCommand `cmd:"" help:"Enable a role that was disabled."`
 }
 
 // inNetwork is the network of the commands for roles.
@@ -133,24 +135,15 @@ func (c *roleSetCommand) Run(ctx context.Context) error {
 	return c.change(ctx, &c.storeFlags, "Changed", role)
 }
 
-// roleDisableCommand is marquee role disable.
-type roleDisableCommand struct {
+// roleStateCommand is marquee role disable and marquee role enable.
+type roleStateCommand struct {
 	storeFlags
 	namedRole
 }
 
-func (c *roleDisableCommand) Run(ctx context.Context) error {
-	return c.change(ctx, &c.storeFlags, "Disabled", map[string]any{"objectState": "INACTIVE"})
-}
-
-// roleEnableCommand is marquee role enable.
-type roleEnableCommand struct {
-	storeFlags
-	namedRole
-}
-
-func (c *roleEnableCommand) Run(ctx context.Context) error {
-	return c.change(ctx, &c.storeFlags, "Enabled", map[string]any{"objectState": "ACTIVE"})
+func (c *roleStateCommand) Run(ctx context.Context, parsed *kong.Context) error {
+	done, properties := stateOf(parsed)
+	return c.change(ctx, &c.storeFlags, done, properties)
 }
 
 // roleShowCommand is marquee role show.
@@ -187,23 +180,15 @@ func (c *roleListCommand) Run(ctx context.Context) error {
 			return err
 		}
 		parameters := url.Values{"context": {network}, "includeHidden": {"true"}, "orderBy": {"name"}, "fields": {"id,name,objectState,scope,permissions"}}
-		if c.JSON {
-			return o.each(ctx, "/api/v1/roles", parameters, printLine)
-		}
-		table := newTable("NAME", "STATE", "SCOPE", "ID", "PERMISSIONS")
-		err = o.each(ctx, "/api/v1/roles", parameters, func(object json.RawMessage) error {
-			var role struct {
-				ID, Name, Scope string
-				State           string `json:"objectState"`
-				Permissions     []string
-			}
-			err := json.Unmarshal(object, &role)
-			table.row(role.Name, role.State, role.Scope, role.ID, strings.Join(role.Permissions, ", "))
-			return err
+		return list(ctx, o, "/api/v1/roles", parameters, c.JSON, []string{"NAME", "STATE", "SCOPE", "ID", "PERMISSIONS"}, func(role listedRole) []string {
+			return []string{role.Name, role.State, role.Scope, role.ID, strings.Join(role.Permissions, ", ")}
 		})
-		if err != nil {
-			return err
-		}
-		return table.end()
 	})
+}
+
+// listedRole is what a list shows of a role.
+type listedRole struct {
+	ID, Name, Scope string
+	State           string `json:"objectState"`
+	Permissions     []string
 }

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -86,28 +85,18 @@ func (c *tokenListCommand) Run(ctx context.Context) error {
 			return err
 		}
 		parameters := url.Values{"context": {network}, "fields": {"id,name,objectState,role,createUser,expiryTime,lastUsedTime"}, "includeHidden": {"true"}, "orderBy": {"name"}}
-		if c.JSON {
-			return o.each(ctx, "/api/v1/tokens", parameters, printLine)
-		}
-		table := newTable("NAME", "STATE", "ID", "ROLE", "USER", "EXPIRES", "LAST USED")
-		err = o.each(ctx, "/api/v1/tokens", parameters, func(object json.RawMessage) error {
-			var t struct {
-				ID, Name     string
-				State        string `json:"objectState"`
-				Role         reference
-				CreateUser   reference
-				ExpiryTime   string
-				LastUsedTime string
-			}
-			err := json.Unmarshal(object, &t)
-			table.row(t.Name, t.State, t.ID, t.Role.String(), t.CreateUser.String(), t.ExpiryTime, t.LastUsedTime)
-			return err
+		return list(ctx, o, "/api/v1/tokens", parameters, c.JSON, []string{"NAME", "STATE", "ID", "ROLE", "USER", "EXPIRES", "LAST USED"}, func(t listedToken) []string {
+			return []string{t.Name, t.State, t.ID, t.Role.String(), t.CreateUser.String(), t.ExpiryTime, t.LastUsedTime}
 		})
-		if err != nil {
-			return err
-		}
-		return table.end()
 	})
+}
+
+// listedToken is what a list shows of a token.
+type listedToken struct {
+	ID, Name                 string
+	State                    string `json:"objectState"`
+	Role, CreateUser         reference
+	ExpiryTime, LastUsedTime string
 }
 
 // tokenRevokeCommand is marquee token revoke.

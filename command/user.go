@@ -2,21 +2,22 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/alecthomas/kong"
 )
 
 // userCommand is marquee user.
 type userCommand struct {
-	Add     userAddCommand     `cmd:"" help:"Create a user."`
-	Passwd  userPasswdCommand  `cmd:"" help:"Set the password of a user, which ends all sessions of the user."`
-	Disable userDisableCommand `cmd:"" help:"Disable a user, whose tokens stop working."`
-	Enable  userEnableCommand  `cmd:"" help:"Enable a user who was disabled."`
-	List    userListCommand    `cmd:"" help:"List the users."`
-	Logout  userLogoutCommand  `cmd:"" help:"End all sessions of a user, or of all users."`
+	Add     userAddCommand    `cmd:"" help:"Create a user."`
+	Passwd  userPasswdCommand `cmd:"" help:"Set the password of a user, which ends all sessions of the user."`
+	Disable userStateCommand  `cmd:"" help:"Disable a user, whose tokens stop working."`
+	Enable  userStateCommand  `cmd:"" help:"Enable a user who was disabled."`
+	List    userListCommand   `cmd:"" help:"List the users."`
+	Logout  userLogoutCommand `cmd:"" help:"End all sessions of a user, or of all users."`
 }
 
 // namedUser is the argument of the commands for one user.
@@ -146,14 +147,10 @@ func (o *operator) network(ctx context.Context, given string) (string, error) {
 		return given, err
 	}
 	var ids []string
-	err := o.each(ctx, "/api/v1/networks", url.Values{"fields": {"id"}, "includeHidden": {"true"}}, func(object json.RawMessage) error {
-		var network struct {
-			ID string `json:"id"`
-		}
-		err := json.Unmarshal(object, &network)
+	err := o.each(ctx, "/api/v1/networks", url.Values{"fields": {"id"}, "includeHidden": {"true"}}, decoded(func(network reference) error {
 		ids = append(ids, network.ID)
-		return err
-	})
+		return nil
+	}))
 	switch {
 	case err != nil:
 		return "", err
@@ -178,14 +175,12 @@ func (o *operator) role(ctx context.Context, network, name string) (string, erro
 	var ids []string
 	within.Set("fields", "id,name")
 	within.Set("includeHidden", "true")
-	err = o.each(ctx, "/api/v1/roles", within, func(object json.RawMessage) error {
-		var role struct{ ID, Name string }
-		err := json.Unmarshal(object, &role)
+	err = o.each(ctx, "/api/v1/roles", within, decoded(func(role reference) error {
 		if role.Name == name {
 			ids = append(ids, role.ID)
 		}
-		return err
-	})
+		return nil
+	}))
 	switch {
 	case err != nil:
 		return "", err
@@ -219,36 +214,29 @@ func (c *userPasswdCommand) Run(ctx context.Context) error {
 	})
 }
 
-// userDisableCommand is marquee user disable.
-type userDisableCommand struct {
+// userStateCommand is marquee user disable and marquee user enable.
+type userStateCommand struct {
 	storeFlags
 	namedUser
 }
 
-func (c *userDisableCommand) Run(ctx context.Context) error {
+func (c *userStateCommand) Run(ctx context.Context, parsed *kong.Context) error {
+	done, properties := stateOf(parsed)
 	return c.as(ctx, func(o *operator) error {
-		if err := c.change(ctx, o, map[string]any{"objectState": "INACTIVE"}); err != nil {
-			return err
+		err := c.change(ctx, o, properties)
+		if err == nil {
+			fmt.Printf("%s the user %s.\n", done, printable(c.Username))
 		}
-		fmt.Printf("Disabled the user %s.\n", printable(c.Username))
-		return nil
+		return err
 	})
 }
 
-// userEnableCommand is marquee user enable.
-type userEnableCommand struct {
-	storeFlags
-	namedUser
-}
-
-func (c *userEnableCommand) Run(ctx context.Context) error {
-	return c.as(ctx, func(o *operator) error {
-		if err := c.change(ctx, o, map[string]any{"objectState": "ACTIVE"}); err != nil {
-			return err
-		}
-		fmt.Printf("Enabled the user %s.\n", printable(c.Username))
-		return nil
-	})
+// stateOf returns what a command by the name of disable or enable does to an object.
+func stateOf(parsed *kong.Context) (done string, properties map[string]any) {
+	if parsed.Selected().Name == "disable" {
+		return "Disabled", map[string]any{"objectState": "INACTIVE"}
+	}
+	return "Enabled", map[string]any{"objectState": "ACTIVE"}
 }
 
 // userListCommand is marquee user list.
@@ -299,26 +287,15 @@ func (c *userListCommand) Run(ctx context.Context) error {
 				return err
 			}
 		}
-		if c.JSON {
-			return o.each(ctx, "/api/v1/users", parameters, printLine)
-		}
-		table := newTable("USERNAME", "NAME", "STATE", "ID", "ROLES")
-		err := o.each(ctx, "/api/v1/users", parameters, func(object json.RawMessage) error {
-			var u listedUser
-			err := json.Unmarshal(object, &u)
+		return list(ctx, o, "/api/v1/users", parameters, c.JSON, []string{"USERNAME", "NAME", "STATE", "ID", "ROLES"}, func(u listedUser) []string {
 			var roles []string
 			for _, entry := range u.UserRoles.RolesByNetwork {
 				for _, held := range entry.Roles {
 					roles = append(roles, entry.Network.ID+": "+held.Role.String())
 				}
 			}
-			table.row(u.Username, u.Name, u.State, u.ID, strings.Join(roles, ", "))
-			return err
+			return []string{u.Username, u.Name, u.State, u.ID, strings.Join(roles, ", ")}
 		})
-		if err != nil {
-			return err
-		}
-		return table.end()
 	})
 }
 
@@ -348,14 +325,10 @@ func (c *userLogoutCommand) Run(ctx context.Context) error {
 			return err
 		}
 		var n int64
-		err := o.each(ctx, "/api/v1/users", url.Values{"fields": {"id"}, "includeHidden": {"true"}}, func(object json.RawMessage) error {
-			var user reference
-			if err := json.Unmarshal(object, &user); err != nil {
-				return err
-			}
+		err := o.each(ctx, "/api/v1/users", url.Values{"fields": {"id"}, "includeHidden": {"true"}}, decoded(func(user reference) error {
 			n++
 			return logout(user.ID)
-		})
+		}))
 		if err == nil {
 			fmt.Printf("Ended all sessions of %s.\n", counted(n, "user"))
 		}
