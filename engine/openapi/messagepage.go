@@ -100,7 +100,7 @@ func (s *Documents) messageRoutes() []rest.Route {
 	read := []string{http.MethodGet, http.MethodHead}
 	return []rest.Route{
 		{Path: messagesPath, Methods: read, Public: true, ContentSecurityPolicy: textPolicy, Serve: func(r *rest.Call) error {
-			return s.serveText(r, messagesPath, func(types *schema.Registry) ([]byte, error) { return renderMessages(types) })
+			return s.serveText(r, messagesPath, renderMessages)
 		}},
 		{Path: messagesPath + "/{code}", Methods: read, Public: true, ContentSecurityPolicy: textPolicy, Serve: func(r *rest.Call) error {
 			code := r.PathValue("code")
@@ -117,8 +117,7 @@ func (s *Documents) messageRoutes() []rest.Route {
 	}
 }
 
-// serveText answers with the page of a path, which is rendered once for the types that
-// the engine serves.
+// serveText answers with the page of a path.
 func (s *Documents) serveText(r *rest.Call, path string, render func(*schema.Registry) ([]byte, error)) error {
 	page, err := s.text(r, path, render)
 	if err != nil {
@@ -127,6 +126,7 @@ func (s *Documents) serveText(r *rest.Call, path string, render func(*schema.Reg
 	return serveFile(r, pageTypes[".html"], page)
 }
 
+// text returns what is at a path, rendered once for the types that the engine serves.
 func (s *Documents) text(r *rest.Call, path string, render func(*schema.Registry) ([]byte, error)) (content, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -72,11 +72,8 @@ func (s *Documents) pageRoutes() []rest.Route {
 		{Path: "/docs", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: serve(func(*rest.Call) string { return "index.html" })},
 		{Path: "/docs/{file}", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: serve(func(r *rest.Call) string { return r.PathValue("file") })},
 		{Path: "/docs/types/{type}", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: func(r *rest.Call) error {
-			page, err := s.typePage(r.Engine(), r.PathValue("type"))
-			if err != nil {
-				return err
-			}
-			return serveFile(r, pageTypes[".html"], page)
+			name := r.PathValue("type")
+			return s.serveText(r, "/docs/types/"+name, ofType(name, renderType))
 		}},
 	}
 }

@@ -26,11 +26,8 @@ type Documents struct {
 	// of the types that can be written.
 	types *schema.Registry
 	made  map[string]*made
-	// pages has the pages of these types, and schemas their schemas, by their names;
-	// texts has other pages, by their paths.
-	pages   map[string]content
-	texts   map[string]content
-	schemas map[schemaForm]map[string]content
+	// texts has the pages and the schemas of these types, by their paths.
+	texts map[string]content
 }
 
 // maxMade is the number of documents that are kept. Each has the operations of one
@@ -145,31 +142,20 @@ func (s *Documents) document(e *engine.Engine, all bool, may func(*schema.Type) 
 // follow returns the types that an engine serves, and forgets what was made of others.
 func (s *Documents) follow(e *engine.Engine) *schema.Registry {
 	if types := e.Registry(); s.types != types {
-		s.types, s.made, s.pages = types, map[string]*made{}, map[string]content{}
-		s.texts = map[string]content{}
-		s.schemas = map[schemaForm]map[string]content{writtenForm: {}, plainForm: {}}
+		s.types, s.made, s.texts = types, map[string]*made{}, map[string]content{}
 	}
 	return s.types
 }
 
-// typePage returns the page of a type that an engine serves.
-func (s *Documents) typePage(e *engine.Engine, name string) (content, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	types := s.follow(e)
-	if page, ok := s.pages[name]; ok {
-		return page, nil
+// ofType returns a function that renders the type with a name.
+func ofType(name string, render func(*schema.Registry, *schema.Type) ([]byte, error)) func(*schema.Registry) ([]byte, error) {
+	return func(types *schema.Registry) ([]byte, error) {
+		t, ok := types.Type(name)
+		if !ok {
+			return nil, message.TypeUnknown.Error(message.Params{"type": name})
+		}
+		return render(types, t)
 	}
-	t, ok := types.Type(name)
-	if !ok {
-		return content{}, message.TypeUnknown.Error(message.Params{"type": name})
-	}
-	body, err := renderType(types, t)
-	if err != nil {
-		return content{}, err
-	}
-	s.pages[name] = newContent(body)
-	return s.pages[name], nil
 }
 
 // serveSchema answers with the schema of a type, in the form that is asked for.
@@ -187,35 +173,18 @@ func (s *Documents) serveSchema(r *rest.Call) error {
 			return message.ParameterInvalid.Error(message.Params{"parameter": "form", "expected": string(plainForm)})
 		}
 	}
-	c, err := s.schema(r.Engine(), r.PathValue("type"), form)
+	name := r.PathValue("type")
+	c, err := s.text(r, "/api/schemas/"+name+"?"+string(form), ofType(name, func(types *schema.Registry, t *schema.Type) ([]byte, error) {
+		supplied, err := suppliedBy(s.fragments)
+		if err != nil {
+			return nil, err
+		}
+		return renderSchema(types, t, form, supplied[t.Name])
+	}))
 	if err != nil {
 		return err
 	}
 	return serveFile(r, "application/schema+json", c)
-}
-
-// schema returns the schema of a type that an engine serves, in some form.
-func (s *Documents) schema(e *engine.Engine, name string, form schemaForm) (content, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	types := s.follow(e)
-	if made, ok := s.schemas[form][name]; ok {
-		return made, nil
-	}
-	t, ok := types.Type(name)
-	if !ok {
-		return content{}, message.TypeUnknown.Error(message.Params{"type": name})
-	}
-	supplied, err := suppliedBy(s.fragments)
-	if err != nil {
-		return content{}, err
-	}
-	body, err := renderSchema(types, t, form, supplied[t.Name])
-	if err != nil {
-		return content{}, err
-	}
-	s.schemas[form][name] = newContent(body)
-	return s.schemas[form][name], nil
 }
 
 func (s *Documents) asYAML(m *made) (content, error) {
