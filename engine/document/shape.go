@@ -231,6 +231,25 @@ func UnescapeToken(token string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }
 
+// Lookup returns the value at a JSON Pointer, nil if there is none.
+func Lookup(value any, pointer string) any {
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[UnescapeToken(token)]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
 // At appends a token. The result shares the receiver's memory, and is valid until
 // the receiver is extended again.
 func (p Pointer) At(token string) Pointer { return append(p, token) }

@@ -71,7 +71,7 @@ func (b *bundle) ref(file, ref string, at scope, translate func(file string, def
 	if d == nil {
 		d = &bundled{}
 		b.found[to] = d
-		d.schema = translate(to.file, lookup(b.files[to.file], to.pointer))
+		d.schema = translate(to.file, document.Lookup(b.files[to.file], to.pointer))
 	}
 	return &d.ref
 }

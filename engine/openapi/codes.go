@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
 	"marquee/engine/schema/keyword"
@@ -134,7 +135,7 @@ func (b *builder) ofValues(t *schema.Type) []*message.Definition {
 			if ref, ok := v["$ref"].(string); ok {
 				if at := target(file, ref); !seen[at] {
 					seen[at] = true
-					visit(at.file, lookup(b.components.files[at.file], at.pointer))
+					visit(at.file, document.Lookup(b.components.files[at.file], at.pointer))
 				}
 			}
 		}

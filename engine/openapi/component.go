@@ -102,7 +102,7 @@ func (c *components) ref(at location, as form) object {
 	}
 	if name += as.suffix(); c.done[name] == nil {
 		c.done[name] = object{}
-		content := c.value(at.file, lookup(c.files[at.file], at.pointer), as)
+		content := c.value(at.file, document.Lookup(c.files[at.file], at.pointer), as)
 		if written, ok := content.(object); ok {
 			delete(written, "title") // generators would name classes after it
 			c.done[name] = written
@@ -112,23 +112,6 @@ func (c *components) ref(at location, as form) object {
 }
 
 func refTo(kind, name string) object { return object{"$ref": "#/components/" + kind + "/" + name} }
-
-// lookup returns the value at a JSON Pointer.
-func lookup(value any, pointer string) any {
-	for _, token := range strings.Split(pointer, "/")[1:] {
-		switch v := value.(type) {
-		case map[string]any:
-			value = v[document.UnescapeToken(token)]
-		case []any:
-			if i, err := strconv.Atoi(token); err == nil && i < len(v) {
-				value = v[i]
-			} else {
-				return nil
-			}
-		}
-	}
-	return value
-}
 
 // target resolves a $ref in a file.
 func target(file, ref string) location {

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -49,7 +50,7 @@ func (p *plainSchema) conditions(out, s object, shape *document.Shape, at scope,
 		}
 	}
 	names, _ := s["dependentRequired"].(object)
-	for _, name := range sortedNames(names) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if present, ok := p.present(name, shape, at); ok {
 			if others := p.required(names[name], shape, at); len(others) > 0 {
 				and(object{"if": present, "then": object{"required": others}})
@@ -57,20 +58,11 @@ func (p *plainSchema) conditions(out, s object, shape *document.Shape, at scope,
 		}
 	}
 	schemas, _ := s["dependentSchemas"].(object)
-	for _, name := range sortedNames(schemas) {
+	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		if present, ok := p.present(name, shape, at); ok {
 			and(object{"if": present, "then": same(schemas[name])})
 		}
 	}
-}
-
-func sortedNames(members object) []string {
-	names := make([]string, 0, len(members))
-	for name := range members {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // present returns the condition that a member is set in a request, which its default
@@ -95,7 +87,7 @@ func (p *plainSchema) exact(value any, shape *document.Shape, at scope) (any, bo
 	}
 	var all []any
 	out := object{}
-	for _, keyword := range sortedNames(s) {
+	for _, keyword := range slices.Sorted(maps.Keys(s)) {
 		switch value := s[keyword]; {
 		case slices.Contains(annotations, keyword), keyword == "$comment", keyword == "then" || keyword == "else":
 		case slices.Contains(copied, keyword):
@@ -113,7 +105,7 @@ func (p *plainSchema) exact(value any, shape *document.Shape, at scope) (any, bo
 			}
 		case keyword == "properties":
 			members, _ := value.(object)
-			for _, name := range sortedNames(members) {
+			for _, name := range slices.Sorted(maps.Keys(members)) {
 				condition, known := p.exactMember(name, members[name], shape, at)
 				all, ok = append(all, condition), ok && known
 			}

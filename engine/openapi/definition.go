@@ -22,7 +22,7 @@ func (p *typePage) meant(d definition) []definition {
 		at, s := all[i].file, all[i].source
 		if ref, ok := s["$ref"].(string); ok {
 			to := target(at, ref)
-			if found, ok := lookup(p.files[to.file], to.pointer).(object); ok {
+			if found, ok := document.Lookup(p.files[to.file], to.pointer).(object); ok {
 				all = append(all, definition{to.file, found})
 			}
 		}

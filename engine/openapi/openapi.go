@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
 )
@@ -360,7 +361,7 @@ func (b *builder) prune(whole object) {
 		case object:
 			if ref, ok := v["$ref"].(string); ok && !used[ref] {
 				used[ref] = true
-				visit(lookup(whole, ref[1:]))
+				visit(document.Lookup(whole, ref[1:]))
 			}
 			for _, member := range v {
 				visit(member)

@@ -177,7 +177,7 @@ func (l *loader) checkTested() {
 			}
 		})
 		for _, when := range conditions(f) {
-			walk(when, lookup(f.content, when), func(at string, schema map[string]any) {
+			walk(when, document.Lookup(f.content, when), func(at string, schema map[string]any) {
 				for keyword, value := range schema {
 					if isAnnotation(keyword, value) && !l.reported(f, at+"/"+keyword) {
 						l.report(f, at+"/"+keyword, "annotations have no effect in a condition", "remove it")

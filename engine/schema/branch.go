@@ -56,7 +56,7 @@ func (r rawSchemas) parts(base string, schema any) []part {
 		if from, err := url.Parse(base); err == nil {
 			if to, err := from.Parse(ref); err == nil {
 				file, _, _ := strings.Cut(to.String(), "#")
-				parts = append(parts, r.parts(file, lookup(r[file], to.Fragment))...)
+				parts = append(parts, r.parts(file, document.Lookup(r[file], to.Fragment))...)
 			}
 		}
 	}

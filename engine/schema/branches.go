@@ -23,7 +23,7 @@ func (r rawSchemas) branches(err *jsonschema.ValidationError, keyword string, in
 		*faults = append(*faults, message.ValueAmbiguous.With(message.Params{"field": at, "keyword": keyword}))
 		return
 	}
-	value := lookup(instance, at)
+	value := document.Lookup(instance, at)
 	var all, rivals []branch // rivals accept the type of the value
 	for i, cause := range err.Causes {
 		b := r.branch(err.AbsoluteKeywordLocation + "/" + strconv.Itoa(i))

@@ -102,7 +102,7 @@ func (c *typeCompiler) compile(f *file) *Type {
 
 // schema compiles the schema at a pointer. It returns nil after a problem.
 func (c *typeCompiler) schema(f *file, pointer string) *jsonschema.Schema {
-	if pointer != "" && lookup(f.content, pointer) == nil {
+	if pointer != "" && document.Lookup(f.content, pointer) == nil {
 		return nil // has been reported
 	}
 	compiled, err := c.compiler.Compile(f.url + "#" + pointer)

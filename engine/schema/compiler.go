@@ -44,26 +44,7 @@ func forValidation(value any) any {
 		case "uniqueItems", "$id", "readOnly", "writeOnly", "contentEncoding":
 			continue
 		}
-		switch applicators[keyword].form {
-		case oneSchema:
-			prepared[keyword] = forValidation(member)
-		case schemaList:
-			items, _ := member.([]any)
-			list := make([]any, len(items))
-			for i, item := range items {
-				list[i] = forValidation(item)
-			}
-			prepared[keyword] = list
-		case schemaNames:
-			members, _ := member.(map[string]any)
-			named := make(map[string]any, len(members))
-			for name, inner := range members {
-				named[name] = forValidation(inner)
-			}
-			prepared[keyword] = named
-		default:
-			prepared[keyword] = member
-		}
+		prepared[keyword] = Subschemas(keyword, member, forValidation)
 	}
 	if schema["contentEncoding"] == base64Format {
 		all, _ := prepared["allOf"].([]any)

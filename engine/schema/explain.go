@@ -166,7 +166,7 @@ func (r rawSchemas) leaf(err *jsonschema.ValidationError, keyword string, instan
 		return one(message.ValueConst, message.Params{"expected": joined(value, ", ")})
 	case "format":
 		if value == localRange {
-			def, params := rangeFault(lookup(instance, at), at)
+			def, params := rangeFault(document.Lookup(instance, at), at)
 			at += "/second"
 			return one(def, params)
 		}
@@ -245,7 +245,7 @@ func unknown(at, text string) []message.Message {
 }
 
 func missing(required any, at string, instance any) []message.Message {
-	object, _ := lookup(instance, at).(map[string]any)
+	object, _ := document.Lookup(instance, at).(map[string]any)
 	names, _ := required.([]any)
 	var faults []message.Message
 	for _, name := range names {
@@ -278,7 +278,7 @@ func joined(value any, separator string) string {
 func (r rawSchemas) keyword(location string) any {
 	base, fragment, _ := strings.Cut(location, "#")
 	if content, ok := r[base]; ok {
-		return lookup(content, unescaped(fragment))
+		return document.Lookup(content, unescaped(fragment))
 	}
 	return nil
 }
@@ -289,27 +289,4 @@ func unescaped(fragment string) string {
 		return pointer
 	}
 	return fragment
-}
-
-// lookup follows a JSON Pointer. It returns nil if there is no value.
-func lookup(value any, pointer string) any {
-	for _, token := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
-		if pointer == "" {
-			break
-		}
-		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-		switch v := value.(type) {
-		case map[string]any:
-			value = v[token]
-		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(v) {
-				return nil
-			}
-			value = v[i]
-		default:
-			return nil
-		}
-	}
-	return value
 }

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"slices"
+	"strings"
 
 	"golang.org/x/text/secure/precis"
 )
@@ -55,11 +56,6 @@ func uniqueForms(declared any) []UniqueForm {
 		name, _ := form.(string)
 		forms = append(forms, UniqueForm{property, name})
 	}
-	slices.SortFunc(forms, func(a, b UniqueForm) int {
-		if a.Property < b.Property {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(forms, func(a, b UniqueForm) int { return strings.Compare(a.Property, b.Property) })
 	return forms
 }

@@ -84,7 +84,7 @@ func (c *typeLint) names() {
 	for i, name := range c.t.Sort {
 		c.ordered(fmt.Sprintf("/x-resource/sort/%d", i), name, false)
 	}
-	declared, _ := lookup(c.t.Source, "/x-resource/index").([]any)
+	declared, _ := document.Lookup(c.t.Source, "/x-resource/index").([]any)
 	for i, entry := range declared {
 		at := fmt.Sprintf("/x-resource/index/%d", i)
 		names := keyword.Strings(entry)

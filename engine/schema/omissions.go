@@ -73,7 +73,7 @@ func (l *loader) leaveOut(where location) {
 	}
 	l.omitted.at[where] = true
 	if when, rest, found := strings.Cut(where.pointer, "/when/"); found && inRule(when) {
-		if schema, ok := lookup(f.content, when+"/when").(map[string]any); ok {
+		if schema, ok := document.Lookup(f.content, when+"/when").(map[string]any); ok {
 			l.leaveOutKeyword(location{f, when + "/when"}, schema, "/"+rest)
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"marquee/engine/document"
 	"marquee/engine/schema/keyword"
 )
 
@@ -28,7 +29,7 @@ func (l *loader) addPermissions() {
 	if roles == nil {
 		return
 	}
-	items, _ := lookup(roles.content, permissionsAt).(map[string]any)
+	items, _ := document.Lookup(roles.content, permissionsAt).(map[string]any)
 	listed, ok := items["enum"].([]any)
 	if !ok {
 		return
@@ -45,7 +46,7 @@ func (l *loader) addPermissions() {
 // Permissions lists the permissions that objects of the type, which is roles, can
 // hold.
 func (t *Type) Permissions() []string {
-	items, _ := lookup(t.Source, permissionsAt).(map[string]any)
+	items, _ := document.Lookup(t.Source, permissionsAt).(map[string]any)
 	return keyword.Strings(items["enum"])
 }
 

@@ -67,7 +67,7 @@ func (p subschema) in(tokens ...string) subschema {
 
 // schema returns the schema at the location, nil for true and false.
 func (at location) schema() map[string]any {
-	schema, _ := lookup(at.f.content, at.pointer).(map[string]any)
+	schema, _ := document.Lookup(at.f.content, at.pointer).(map[string]any)
 	return schema
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema/keyword"
 )
@@ -71,7 +72,7 @@ func (l *loader) vocabularyProblem(f *file, fault message.Message) {
 			text, cure = "idProperty is a second name of id and cannot be the name of a common field", "choose another name"
 		}
 	case message.ValueFormat:
-		if pattern, ok := lookup(f.content, at).(string); ok && name == "pattern" {
+		if pattern, ok := document.Lookup(f.content, at).(string); ok && name == "pattern" {
 			text, cure = badPattern(pattern)
 		}
 	case message.ValuePattern:

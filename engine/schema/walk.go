@@ -12,7 +12,7 @@ import (
 func walkFile(f *file, visit func(at string, schema map[string]any)) {
 	walk("", f.content, visit)
 	for _, when := range conditions(f) {
-		walk(when, lookup(f.content, when), visit)
+		walk(when, document.Lookup(f.content, when), visit)
 	}
 }
 
@@ -38,7 +38,7 @@ func schemaAt(content map[string]any, pointer string) any {
 			schema = members[keyword]
 		case schemaList, schemaNames:
 			name, rest = cutToken(rest)
-			schema = lookup(members[keyword], "/"+document.EscapeToken(name))
+			schema = document.Lookup(members[keyword], "/"+document.EscapeToken(name))
 		default:
 			return nil
 		}
