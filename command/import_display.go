@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/mattn/go-isatty"
 
@@ -120,14 +119,7 @@ func (d *display) say(format string, args ...any) {
 }
 
 // printable keeps what an imported file holds from controlling a terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
-}
+var printable = transfer.Printable
 
 // counted and grouped write numbers.
 var counted, grouped = progress.Counted, progress.Grouped

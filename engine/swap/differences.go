@@ -166,20 +166,6 @@ func (n *outlineNode) holdsSealed(seen map[*outlineNode]bool) bool {
 		return false
 	}
 	seen[n] = true
-	for _, member := range n.members {
-		if member.holdsSealed(seen) {
-			return true
-		}
-	}
-	for _, member := range n.matching {
-		if member.holdsSealed(seen) {
-			return true
-		}
-	}
-	for _, item := range n.prefix {
-		if item.holdsSealed(seen) {
-			return true
-		}
-	}
-	return slices.Contains(n.forms, catalog.SealedForm) || n.extra.holdsSealed(seen) || n.items.holdsSealed(seen)
+	return slices.Contains(n.forms, catalog.SealedForm) ||
+		slices.ContainsFunc(n.inner(), func(inner *outlineNode) bool { return inner.holdsSealed(seen) })
 }

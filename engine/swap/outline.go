@@ -38,6 +38,12 @@ type outlineNode struct {
 	exposed bool
 }
 
+// inner returns the nodes of members and items, some of which may be nil.
+func (n *outlineNode) inner() []*outlineNode {
+	all := slices.Concat(slices.Collect(maps.Values(n.members)), slices.Collect(maps.Values(n.matching)), n.prefix)
+	return append(all, n.extra, n.items)
+}
+
 // anyKind stands for every JSON type.
 const anyKind = "any"
 

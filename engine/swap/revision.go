@@ -105,17 +105,9 @@ func unremembered(t *schema.Type) *outline {
 		if n.forms[0] == catalog.SealedForm {
 			n.forms = []string{catalog.PlainForm, catalog.SealedForm}
 		}
-		for _, member := range n.members {
-			visit(member)
+		for _, inner := range n.inner() {
+			visit(inner)
 		}
-		for _, member := range n.matching {
-			visit(member)
-		}
-		for _, item := range n.prefix {
-			visit(item)
-		}
-		visit(n.extra)
-		visit(n.items)
 	}
 	visit(o.root)
 	return o

@@ -88,7 +88,7 @@ func (r *Importer) rejection(it item, faults []message.Message) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	entry := fmt.Appendf(nil, "# line %d: %s\n# %s\n", it.number, oneLine(sentences(faults)), encoded)
+	entry := fmt.Appendf(nil, "# line %d: %s\n# %s\n", it.number, Printable(sentences(faults)), encoded)
 	if r.CSV && r.state.ReportBytes == 0 {
 		entry = append(append(entry, r.header...), '\n')
 	}
@@ -101,8 +101,8 @@ func (r *Importer) rejection(it item, faults []message.Message) ([]byte, error) 
 	return append(append(entry, it.text...), '\n'), nil
 }
 
-// oneLine replaces control characters, which could end a comment.
-func oneLine(text string) string {
+// Printable replaces control characters, which could end a comment or control a terminal.
+func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return unicode.ReplacementChar
