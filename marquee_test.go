@@ -130,7 +130,7 @@ func TestSecretsNeedASealer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Swap(t.Context(), types); err == nil {
+	if err := s.Migrate(t.Context(), types); err == nil {
 		t.Error("types with secrets are served without a sealer")
 	}
 	s = open(t, marquee.Options{Folder: t.TempDir(), Schemas: secrets})

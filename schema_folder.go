@@ -50,7 +50,7 @@ func (s *Server) reload(ctx context.Context, again bool) (pending bool) {
 	log := s.options.Log
 	types, err := s.options.load()
 	if err == nil {
-		err = s.Swap(ctx, types)
+		err = s.Migrate(ctx, types)
 	}
 	_, pending = store.CodeOf(err)
 	served := types != nil && s.engine.Registry() == types

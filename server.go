@@ -77,9 +77,9 @@ const (
 	swapEvery    = 10 * time.Second
 )
 
-// Swap serves other types, which Application.Load has compiled. If that takes longer than
+// Migrate serves other types, which Application.Load has compiled. If that takes longer than
 // a second, the log and /readyz show its progress.
-func (s *Server) Swap(ctx context.Context, types *schema.Registry) error {
+func (s *Server) Migrate(ctx context.Context, types *schema.Registry) error {
 	if s.options.Sealer == nil && typeWithSecrets(types) != "" {
 		return errNoSealer
 	}
@@ -92,7 +92,7 @@ func (s *Server) Swap(ctx context.Context, types *schema.Registry) error {
 	})
 	defer s.swapping.CompareAndSwap(steps, nil)
 	defer end()
-	return s.engine.Swap(store.WithProgress(ctx, steps), types)
+	return s.engine.Migrate(store.WithProgress(ctx, steps), types)
 }
 
 // notes are those of Options, and the progress of a swap.

@@ -20,7 +20,7 @@ import (
 func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedFlags, log *slog.Logger, again bool) (pending bool) {
 	registry, set, err := f.load(&s.application)
 	if err == nil {
-		err = s.Swap(ctx, registry)
+		err = s.Migrate(ctx, registry)
 	}
 	_, pending = store.CodeOf(err)
 	served := registry != nil && s.Engine().Registry() == registry

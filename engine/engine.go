@@ -1,6 +1,6 @@
 // Package engine serves the objects of every resource type. It joins the write
-// path, the read path and the swapping of schemas, and names what applications
-// use of them. It imports write, read, swap, written, access, catalog, schema and store,
+// path, the read path and the migration of schemas, and names what applications
+// use of them. It imports write, read, migration, written, access, catalog, schema and store,
 // and neither an adapter nor a protocol. Begin with Engine and Hooks;
 // docs/contributing/architecture.md explains the whole.
 package engine
@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"marquee/engine/catalog"
+	"marquee/engine/migration"
 	"marquee/engine/read"
 	"marquee/engine/schema"
 	"marquee/engine/store"
-	"marquee/engine/swap"
 	"marquee/engine/write"
 )
 
@@ -66,7 +66,7 @@ type Hooks struct {
 // Engine serves the types of its registry.
 type Engine struct {
 	*catalog.Catalog
-	*swap.Swapper
+	*migration.Migrator
 	*read.Reader
 	*write.Writer
 	Access Access
@@ -82,13 +82,13 @@ func New(ctx context.Context, config Config, registry *schema.Registry) (*Engine
 			Dependants: h.Dependants, Derived: h.Derive != nil, Hidden: h.Hidden, Hide: readHooks[name].Hide()}
 	}
 	e := &Engine{
-		Catalog: c,
-		Access:  config.Access,
-		Swapper: swap.New(c, append([]store.Collection{write.FollowUps}, config.Internal...)),
-		Reader:  read.New(c, config.Access, readHooks),
-		Writer:  write.New(c, config.Access, writeHooks),
+		Catalog:  c,
+		Access:   config.Access,
+		Migrator: migration.New(c, append([]store.Collection{write.FollowUps}, config.Internal...)),
+		Reader:   read.New(c, config.Access, readHooks),
+		Writer:   write.New(c, config.Access, writeHooks),
 	}
-	if err := e.Swap(ctx, registry); err != nil {
+	if err := e.Migrate(ctx, registry); err != nil {
 		return nil, err
 	}
 	return e, nil

@@ -6,9 +6,9 @@ import (
 
 	"marquee/engine/access"
 	"marquee/engine/catalog"
+	"marquee/engine/migration"
 	"marquee/engine/read"
 	"marquee/engine/store"
-	"marquee/engine/swap"
 	"marquee/engine/write"
 	"marquee/engine/written"
 )
@@ -23,7 +23,7 @@ type (
 
 	Sealer = catalog.Sealer
 	// Resealing is the progress of Engine.Reseal.
-	Resealing = swap.Resealing
+	Resealing = migration.Resealing
 	// RotatingSealer is a Sealer whose key can be replaced.
 	RotatingSealer = catalog.RotatingSealer
 	LookupList     = catalog.LookupList

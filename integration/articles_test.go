@@ -136,7 +136,7 @@ func TestArticlesThroughServers(t *testing.T) {
 	// A server that starts now has it all, too.
 	late := &service{tb: t, uri: servers[0].uri, key: servers[0].key, clock: servers[0].clock, userID: servers[0].userID}
 	late.start()
-	t.Cleanup(late.stop)
+	t.Cleanup(late.end)
 	for i := range open {
 		if found := late.findArticles(token, fmt.Sprint("openword", i)); found != fmt.Sprint("open", i) {
 			t.Errorf("at a new server: %s", found)

@@ -32,7 +32,7 @@ func (s *service) swap(e *engine.Engine, folder fs.FS) error {
 	if err != nil {
 		s.tb.Fatal(err)
 	}
-	return e.Swap(context.Background(), registry)
+	return e.Migrate(context.Background(), registry)
 }
 
 // must sends a request as the administrator, demands a status, and decodes.
@@ -231,7 +231,7 @@ func testSchemaChangeInterrupted(t *testing.T, fresh newStore) {
 	}
 	for delay := range 8 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(delay)*5*time.Millisecond)
-		_ = e.Swap(ctx, other)
+		_ = e.Migrate(ctx, other)
 		cancel()
 		if err := s.swap(e, venues(`, "search": ["name"]`)); err != nil {
 			t.Fatal(err)
@@ -263,7 +263,7 @@ func testSchemaChangeReports(t *testing.T, fresh newStore) {
 		t.Fatal(err)
 	}
 	var made progressSteps
-	if err := s.engine.Swap(store.WithProgress(t.Context(), &made), registry); err != nil {
+	if err := s.engine.Migrate(store.WithProgress(t.Context(), &made), registry); err != nil {
 		t.Fatal(err)
 	}
 	if i := slices.Index(made.reported, "indexing venues"); i < 0 || !slices.Contains(made.reported[i:], "+3") {

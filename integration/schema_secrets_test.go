@@ -314,14 +314,14 @@ func testSchemaSecretInterrupted(t *testing.T, fresh newStore) {
 		}
 		early := 0
 		for step, done := 1, false; !done; step++ {
-			if err := v.engine.Swap(t.Context(), from); err != nil {
+			if err := v.engine.Migrate(t.Context(), from); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			e := &ending{Store: own, tb: t, end: cancel}
 			e.left.Store(int64(step))
 			v.engine.Store = e
-			err := v.engine.Swap(ctx, to)
+			err := v.engine.Migrate(ctx, to)
 			v.engine.Store = own
 			if done = e.left.Load() > 0; !done && err != nil {
 				early++
@@ -340,7 +340,7 @@ func testSchemaSecretInterrupted(t *testing.T, fresh newStore) {
 			case 0:
 				err = v.restart(folder)
 			case 1:
-				err = v.engine.Swap(t.Context(), to)
+				err = v.engine.Migrate(t.Context(), to)
 			default:
 				err = v.pass()
 			}
@@ -357,7 +357,7 @@ func testSchemaSecretInterrupted(t *testing.T, fresh newStore) {
 			t.Error("hardly anything was interrupted")
 		}
 	}
-	if err := v.engine.Swap(t.Context(), sealed); err != nil {
+	if err := v.engine.Migrate(t.Context(), sealed); err != nil {
 		t.Fatal(err)
 	}
 	v.holds(n)

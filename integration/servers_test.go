@@ -23,7 +23,7 @@ func newServers(t *testing.T, n int, schemas ...fs.FS) (servers []*service, toke
 	for range n - 1 {
 		s := &service{tb: t, uri: first.uri, key: first.key, schemas: schemas, clock: first.clock, userID: first.userID}
 		s.start()
-		t.Cleanup(s.stop)
+		t.Cleanup(s.end)
 		servers = append(servers, s)
 	}
 	token, err := first.signIn(admin)

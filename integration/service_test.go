@@ -134,7 +134,7 @@ func startNew(s *service) *service {
 	if err := s.bootstrap(); err != nil {
 		s.tb.Fatal(err)
 	}
-	s.tb.Cleanup(s.stop)
+	s.tb.Cleanup(s.end)
 	return s
 }
 
@@ -212,6 +212,13 @@ func (s *service) stop() {
 	if err := s.store.Close(); err != nil {
 		s.tb.Error(err)
 	}
+}
+
+// end stops the service and forgets what it has used: package testing keeps the functions
+// of Cleanup, and with them the services of all parallel tests, until the last has ended.
+func (s *service) end() {
+	s.stop()
+	*s = service{tb: s.tb}
 }
 
 // pass does what the service does from time to time.

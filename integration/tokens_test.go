@@ -501,7 +501,7 @@ func testRacingSignInsAreBounded(t *testing.T, fresh newStore) {
 	if !first.store.Serial() { // another server can have the same database
 		second := &service{tb: t, uri: first.uri, key: first.key, clock: first.clock, userID: first.userID, configure: limit}
 		second.start()
-		t.Cleanup(second.stop)
+		t.Cleanup(second.end)
 		servers = append(servers, second)
 	}
 	token, err := first.signIn(admin)

@@ -3,7 +3,7 @@
 // strings are stored. Every write obeys what the store notes of a type in
 // engine_types, whichever schemas the server has. It imports document, message, query,
 // schema and store. Begin with Catalog and Indexing. Package write keeps the index
-// entries of what it stores (indexings.go there); package swap adds those that a new
+// entries of what it stores (indexings.go there); package migration adds those that a new
 // schema asks for, and drops the others.
 package catalog
 

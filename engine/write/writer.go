@@ -2,7 +2,7 @@
 // the store: merge, rules, no-op detection (unchanged.go), references and their visibility,
 // unique values, index terms, history. It imports access, budget, catalog, document,
 // history, message, parallel, query, schema, store, walk and written, and neither the read
-// path nor the swapping of schemas. Begin with Writer.Write and Writing.runRound.
+// path nor the migration of schemas. Begin with Writer.Write and Writing.runRound.
 package write
 
 import (

@@ -155,17 +155,17 @@ func TestSchemasAreReloaded(t *testing.T) {
 	f := newFixture(t, types)
 	stop := f.start()
 	f.finds("ferry", "404 error.type.unknown")
-	if err := f.engine.Swap(t.Context(), builtIn(t)); err != nil {
+	if err := f.engine.Migrate(t.Context(), builtIn(t)); err != nil {
 		t.Fatal(err)
 	}
 	f.write("a", map[string]any{"text": "ferry"})
 	f.finds("ferry", "200 a")
-	if err := f.engine.Swap(t.Context(), builtIn(t)); err != nil {
+	if err := f.engine.Migrate(t.Context(), builtIn(t)); err != nil {
 		t.Fatal(err)
 	}
 	f.write("b", map[string]any{"text": "ferry"})
 	f.finds("ferry", "200 a b")
-	if err := f.engine.Swap(t.Context(), types); err != nil {
+	if err := f.engine.Migrate(t.Context(), types); err != nil {
 		t.Fatal(err)
 	}
 	f.finds("ferry", "404 error.type.unknown")

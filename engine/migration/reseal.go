@@ -1,4 +1,4 @@
-package swap
+package migration
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type Resealing struct {
 //
 // A server that still encrypts with another key can add more; its own Reseal, once it
 // has the new key, finds that.
-func (e *Swapper) Reseal(ctx context.Context, progress func(Resealing)) error {
+func (e *Migrator) Reseal(ctx context.Context, progress func(Resealing)) error {
 	sealer, ok := e.Sealer.(catalog.RotatingSealer)
 	if !ok {
 		return nil
@@ -50,7 +50,7 @@ func (e *Swapper) Reseal(ctx context.Context, progress func(Resealing)) error {
 	}
 }
 
-func (e *Swapper) resealAll(ctx context.Context, sealer catalog.RotatingSealer, done *Resealing, progress func(Resealing)) error {
+func (e *Migrator) resealAll(ctx context.Context, sealer catalog.RotatingSealer, done *Resealing, progress func(Resealing)) error {
 	names, err := e.Unserved(ctx)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (e *Swapper) resealAll(ctx context.Context, sealer catalog.RotatingSealer, 
 
 // resealCollection looks at all records of a collection. It reads them outside of
 // transactions, and begins one only for those that it has to encrypt again.
-func (e *Swapper) resealCollection(ctx context.Context, sealer catalog.RotatingSealer, name string, done *Resealing, progress func(Resealing)) error {
+func (e *Migrator) resealCollection(ctx context.Context, sealer catalog.RotatingSealer, name string, done *Resealing, progress func(Resealing)) error {
 	var after store.Key
 	for {
 		var outdated []store.Key

@@ -1,4 +1,4 @@
-package swap
+package migration
 
 import (
 	"context"
@@ -18,11 +18,11 @@ const retirement = 10 * time.Minute
 // Maintain drops keys that have been retired for a while and what failed reloads left
 // over, reclaims keys that this server uses, and goes on with encrypting secrets. The
 // service calls it from time to time.
-func (e *Swapper) Maintain(ctx context.Context) error {
-	if !e.swapping.TryLock() {
-		return nil // a registry is being swapped
+func (e *Migrator) Maintain(ctx context.Context) error {
+	if !e.migrating.TryLock() {
+		return nil // a registry is being migrated
 	}
-	defer e.swapping.Unlock()
+	defer e.migrating.Unlock()
 	needed, err := e.upkeepNeeded(ctx)
 	if err != nil || !needed {
 		return store.Translate(err)
@@ -32,7 +32,7 @@ func (e *Swapper) Maintain(ctx context.Context) error {
 
 // upkeepNeeded reports whether there is anything to do, and notes when it first met
 // each retired key.
-func (e *Swapper) upkeepNeeded(ctx context.Context) (needed bool, err error) {
+func (e *Migrator) upkeepNeeded(ctx context.Context) (needed bool, err error) {
 	used := e.used()
 	err = e.Store.Read(ctx, func(s store.Snapshot) error {
 		all, err := catalog.ReadAll(ctx, s)
@@ -68,7 +68,7 @@ func (e *Swapper) upkeepNeeded(ctx context.Context) (needed bool, err error) {
 }
 
 // used returns the indexings that the served types ask for.
-func (e *Swapper) used() map[string]*catalog.Indexing {
+func (e *Migrator) used() map[string]*catalog.Indexing {
 	used := map[string]*catalog.Indexing{}
 	for _, t := range e.Registry().Types() {
 		used[t.Name] = catalog.IndexingOf(t)
@@ -78,7 +78,7 @@ func (e *Swapper) used() map[string]*catalog.Indexing {
 
 // upkeep does the work of Maintain under the lease: an indexing that is noted as being
 // filled then belongs to no running server.
-func (e *Swapper) upkeep(ctx context.Context, l *lease) error {
+func (e *Migrator) upkeep(ctx context.Context, l *lease) error {
 	used := e.used()
 	var names []string
 	err := e.Store.Read(ctx, func(s store.Snapshot) error {
@@ -119,7 +119,7 @@ func (e *Swapper) upkeep(ctx context.Context, l *lease) error {
 }
 
 // restore fills in terms that this server uses and that another has dropped.
-func (e *Swapper) restore(ctx context.Context, l *lease) error {
+func (e *Migrator) restore(ctx context.Context, l *lease) error {
 	todo, err := e.lacking(ctx, e.Registry().Types())
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (e *Swapper) restore(ctx context.Context, l *lease) error {
 }
 
 // dropLeftover drops keys once the writes that maintained them have ended.
-func (e *Swapper) dropLeftover(ctx context.Context, l *lease, leftover map[string]*catalog.Keys) error {
+func (e *Migrator) dropLeftover(ctx context.Context, l *lease, leftover map[string]*catalog.Keys) error {
 	maps.DeleteFunc(leftover, func(_ string, k *catalog.Keys) bool { return k.Empty() })
 	if len(leftover) == 0 {
 		return nil
@@ -152,7 +152,7 @@ func (e *Swapper) dropLeftover(ctx context.Context, l *lease, leftover map[strin
 // Outdated returns the types that cannot be written here: a newer version of the
 // program indexes their objects in ways unknown to this one, or newer schemas declare
 // something else for some of their properties. Maintain updates it.
-func (e *Swapper) Outdated() []string {
+func (e *Migrator) Outdated() []string {
 	if outdated := e.outdated.Load(); outdated != nil {
 		return *outdated
 	}

@@ -1,10 +1,10 @@
-// Package swap replaces the schemas that are served while reads and writes go on:
+// Package migration replaces the schemas that are served while reads and writes go on:
 // it indexes the stored objects as the new schemas need it, checks them, and
 // encrypts or decrypts values that become or cease to be secrets. Of several servers,
 // one at a time does so, under a lease. It imports catalog, document, history, query,
 // schema, store and walk, and neither the read path nor the write path. Begin with
-// Swapper.Swap.
-package swap
+// Migrator.Migrate.
+package migration
 
 import (
 	"context"
@@ -19,26 +19,26 @@ import (
 	"marquee/engine/store"
 )
 
-// Swapper adapts the store to changes of schemas.
-type Swapper struct {
+// Migrator adapts the store to changes of schemas.
+type Migrator struct {
 	*catalog.Catalog
 	internal []store.Collection
-	// swapping is held while indexings change.
-	swapping sync.Mutex
-	// retired is when each retired key was first met; swapping guards it.
+	// migrating is held while indexings change.
+	migrating sync.Mutex
+	// retired is when each retired key was first met; migrating guards it.
 	retired map[string]time.Time
-	// duplicates were found by the last fill, by type; swapping guards them.
+	// duplicates were found by the last fill, by type; migrating guards them.
 	duplicates map[string]*duplicates
 	// outdated is the result of Outdated.
 	outdated atomic.Pointer[[]string]
 }
 
-// New returns a swapper. Internal are collections besides those of the types.
-func New(c *catalog.Catalog, internal []store.Collection) *Swapper {
-	return &Swapper{Catalog: c, internal: internal, duplicates: map[string]*duplicates{}}
+// New returns a migrator. Internal are collections besides those of the types.
+func New(c *catalog.Catalog, internal []store.Collection) *Migrator {
+	return &Migrator{Catalog: c, internal: internal, duplicates: map[string]*duplicates{}}
 }
 
-// Swap prepares the store for a new registry and then serves it. Meanwhile reads and
+// Migrate prepares the store for a new registry and then serves it. Meanwhile reads and
 // writes go on under the previous registry, and a request ends with the registry that it
 // began with.
 //
@@ -46,10 +46,10 @@ func New(c *catalog.Catalog, internal []store.Collection) *Swapper {
 // they share a value of a property that becomes unique, refer to something else, or
 // hold secrets that would be shown. After such an error the previous registry is served
 // unchanged. New secrets are hidden first and encrypted afterwards; if that fails,
-// Maintain or the next Swap goes on.
-func (e *Swapper) Swap(ctx context.Context, registry *schema.Registry) error {
-	e.swapping.Lock()
-	defer e.swapping.Unlock()
+// Maintain or the next Migrate goes on.
+func (e *Migrator) Migrate(ctx context.Context, registry *schema.Registry) error {
+	e.migrating.Lock()
+	defer e.migrating.Unlock()
 	collections, err := e.collections(registry)
 	if err != nil {
 		return err
@@ -66,14 +66,14 @@ func (e *Swapper) Swap(ctx context.Context, registry *schema.Registry) error {
 		return err
 	}
 	// Indexes that nothing asks for any more cost something and break nothing:
-	// those that cannot be dropped now are by the next swap.
+	// those that cannot be dropped now are by the next migration.
 	_ = e.Store.EnsureCollections(ctx, collections)
 	return nil
 }
 
 // serve indexes all objects as a registry asks for, and serves it.
-func (e *Swapper) serve(ctx context.Context, l *lease, registry *schema.Registry) error {
-	v, err := e.revise(ctx, l, registry)
+func (e *Migrator) serve(ctx context.Context, l *lease, registry *schema.Registry) error {
+	v, err := e.convert(ctx, l, registry)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ type reindexing struct {
 
 // index gives all objects the keys that the types ask for. Keys in use so far stay and
 // are maintained for the searches under way. If it fails, the indexings are as before.
-func (e *Swapper) index(ctx context.Context, l *lease, v *revision) error {
+func (e *Migrator) index(ctx context.Context, l *lease, v *conversion) error {
 	todo, err := e.lacking(ctx, v.types)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (e *Swapper) index(ctx context.Context, l *lease, v *revision) error {
 }
 
 // lacking compares what types ask for with what their objects have.
-func (e *Swapper) lacking(ctx context.Context, types []*schema.Type) (todo []reindexing, err error) {
+func (e *Migrator) lacking(ctx context.Context, types []*schema.Type) (todo []reindexing, err error) {
 	err = e.Store.Read(ctx, func(s store.Snapshot) error {
 		todo = nil
 		all, err := catalog.ReadAll(ctx, s)
@@ -167,7 +167,7 @@ func serveIndexing(n, wanted *catalog.Indexing) {
 }
 
 // collections returns the collections that a registry needs.
-func (e *Swapper) collections(registry *schema.Registry) ([]store.Collection, error) {
+func (e *Migrator) collections(registry *schema.Registry) ([]store.Collection, error) {
 	collections := append([]store.Collection{{Name: catalog.TypeCollection}, {Name: outlineCollection}}, e.internal...)
 	for _, t := range registry.Types() {
 		collection, err := catalog.CollectionOf(t)
@@ -180,7 +180,7 @@ func (e *Swapper) collections(registry *schema.Registry) ([]store.Collection, er
 }
 
 // withIndexesBefore adds the indexes of the registry that is served now.
-func (e *Swapper) withIndexesBefore(collections []store.Collection) ([]store.Collection, error) {
+func (e *Migrator) withIndexesBefore(collections []store.Collection) ([]store.Collection, error) {
 	before := e.Registry()
 	if before == nil {
 		return collections, nil

@@ -1,4 +1,4 @@
-package swap
+package migration
 
 import (
 	"context"
@@ -25,9 +25,9 @@ const (
 var errLeaseLost = &store.Error{Code: store.CodeUnavailable, Text: "another server took over the schema change because this one did not renew its lease in time: load the schemas again"}
 
 // lease is held for one call of withLease. It is nil for a store that belongs to this
-// process, where Swapper.swapping suffices.
+// process, where Migrator.migrating suffices.
 type lease struct {
-	e     *Swapper
+	e     *Migrator
 	owner string
 }
 
@@ -39,7 +39,7 @@ type leaseNote struct {
 
 // withLease calls fn while no other server holds the lease. The context of fn ends
 // when the lease is lost.
-func (e *Swapper) withLease(ctx context.Context, fn func(context.Context, *lease) error) error {
+func (e *Migrator) withLease(ctx context.Context, fn func(context.Context, *lease) error) error {
 	if _, own := e.Store.Revision(catalog.TypeCollection); own {
 		return fn(ctx, nil)
 	}

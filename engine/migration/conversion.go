@@ -1,4 +1,4 @@
-package swap
+package migration
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	"marquee/engine/walk"
 )
 
-// revision adapts stored values to a registry whose types declare something else for
+// conversion adapts stored values to a registry whose types declare something else for
 // them than the types before.
-type revision struct {
-	e     *Swapper
+type conversion struct {
+	e     *Migrator
 	types []*schema.Type
 	// proposed are the differences, seals and opens the places whose strings change their
 	// form, all by the name of the type.
@@ -25,9 +25,9 @@ type revision struct {
 	inspections            []*inspection
 }
 
-// revise checks the stored values against a registry, and decrypts values that are no
+// convert checks the stored values against a registry, and decrypts values that are no
 // longer secret. Values that do not suit it are an error of type schema.Problems.
-func (e *Swapper) revise(ctx context.Context, l *lease, registry *schema.Registry) (*revision, error) {
+func (e *Migrator) convert(ctx context.Context, l *lease, registry *schema.Registry) (*conversion, error) {
 	v, err := e.compare(ctx, registry)
 	if err == nil {
 		err = v.inspectAll(ctx, l)
@@ -42,8 +42,8 @@ func (e *Swapper) revise(ctx context.Context, l *lease, registry *schema.Registr
 }
 
 // compare finds the differences between a registry and the stored outlines.
-func (e *Swapper) compare(ctx context.Context, registry *schema.Registry) (*revision, error) {
-	v := &revision{e: e, types: registry.Types()}
+func (e *Migrator) compare(ctx context.Context, registry *schema.Registry) (*conversion, error) {
+	v := &conversion{e: e, types: registry.Types()}
 	err := e.Store.Read(ctx, func(s store.Snapshot) error {
 		v.proposed, v.seals, v.opens, v.inspections = map[string]map[string]string{}, map[string]map[string]string{}, map[string]map[string]string{}, nil
 		noted, err := catalog.ReadAll(ctx, s)
@@ -115,7 +115,7 @@ func unremembered(t *schema.Type) *outline {
 
 // inspectAll checks the stored values of all differences, after it has made writes of all
 // servers respect them.
-func (v *revision) inspectAll(ctx context.Context, l *lease) error {
+func (v *conversion) inspectAll(ctx context.Context, l *lease) error {
 	if len(v.proposed) == 0 {
 		return nil
 	}
@@ -135,7 +135,7 @@ func (v *revision) inspectAll(ctx context.Context, l *lease) error {
 }
 
 // open decrypts values that are no longer secret. The previous registry reads both forms.
-func (v *revision) open(ctx context.Context, l *lease) error {
+func (v *conversion) open(ctx context.Context, l *lease) error {
 	if len(v.opens) == 0 {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (v *revision) open(ctx context.Context, l *lease) error {
 }
 
 // begin notes the new forms of strings and waits for the writes that do not know them.
-func (v *revision) begin(ctx context.Context, l *lease, forms map[string]map[string]string) error {
+func (v *conversion) begin(ctx context.Context, l *lease, forms map[string]map[string]string) error {
 	err := v.e.Store.Write(ctx, func(tx store.Tx) error {
 		var wrong error
 		err := v.e.changeIndexingsIn(ctx, tx, l, slices.Sorted(maps.Keys(forms)), func(name string, n *catalog.Indexing) {
@@ -174,7 +174,7 @@ func (v *revision) begin(ctx context.Context, l *lease, forms map[string]map[str
 
 // witness encrypts a text where secrets begin to be stored in both forms, and checks
 // it afterwards: a server with another key would take secrets for plain text.
-func (e *Swapper) witness(name string, n *catalog.Indexing) (err error) {
+func (e *Migrator) witness(name string, n *catalog.Indexing) (err error) {
 	place := catalog.SecretPlace(catalog.TypeCollection, "", name, nil)
 	if n.Witness == "" {
 		n.Witness, err = e.Sealer.Seal("", place)
@@ -184,7 +184,7 @@ func (e *Swapper) witness(name string, n *catalog.Indexing) (err error) {
 	return err
 }
 
-func (v *revision) typesOf(forms map[string]map[string]string) (types []*schema.Type) {
+func (v *conversion) typesOf(forms map[string]map[string]string) (types []*schema.Type) {
 	for _, t := range v.types {
 		if forms[t.Name] != nil {
 			types = append(types, t)
@@ -194,7 +194,7 @@ func (v *revision) typesOf(forms map[string]map[string]string) (types []*schema.
 }
 
 // withdraw removes what ask noted. What was decrypted is encrypted again by Maintain.
-func (v *revision) withdraw(ctx context.Context, l *lease) error {
+func (v *conversion) withdraw(ctx context.Context, l *lease) error {
 	names := slices.Concat(slices.Collect(maps.Keys(v.proposed)), slices.Collect(maps.Keys(v.opens)))
 	if len(names) == 0 {
 		return nil
@@ -213,7 +213,7 @@ func (v *revision) withdraw(ctx context.Context, l *lease) error {
 }
 
 // publish notes that the registry is served and that objects may be written under it.
-func (v *revision) publish(ctx context.Context, l *lease, serve func(name string, n *catalog.Indexing)) error {
+func (v *conversion) publish(ctx context.Context, l *lease, serve func(name string, n *catalog.Indexing)) error {
 	return v.e.Store.Write(ctx, func(tx store.Tx) error {
 		var wrong error
 		names := make([]string, len(v.types))
@@ -239,7 +239,7 @@ func (v *revision) publish(ctx context.Context, l *lease, serve func(name string
 
 // end encrypts what has become a secret, once the registry is served, and stores the
 // outlines that hold from now on.
-func (v *revision) end(ctx context.Context, l *lease) error {
+func (v *conversion) end(ctx context.Context, l *lease) error {
 	if err := v.sealAll(ctx, l); err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (v *revision) end(ctx context.Context, l *lease) error {
 	})
 }
 
-func (v *revision) sealAll(ctx context.Context, l *lease) error {
+func (v *conversion) sealAll(ctx context.Context, l *lease) error {
 	if len(v.seals) == 0 {
 		return nil
 	}
@@ -280,8 +280,8 @@ func (v *revision) sealAll(ctx context.Context, l *lease) error {
 	return nil
 }
 
-// sealLeft encrypts secrets that an interrupted Swap has left in plain text.
-func (e *Swapper) sealLeft(ctx context.Context, l *lease) error {
+// sealLeft encrypts secrets that an interrupted Migrate has left in plain text.
+func (e *Migrator) sealLeft(ctx context.Context, l *lease) error {
 	v, err := e.compare(ctx, e.Registry())
 	if err != nil || len(v.seals) == 0 {
 		return err
@@ -293,7 +293,7 @@ func (e *Swapper) sealLeft(ctx context.Context, l *lease) error {
 
 // seal encrypts the stored values of new secrets and drops them from the indexes and
 // the history.
-func (e *Swapper) seal(ctx context.Context, l *lease, t *schema.Type) error {
+func (e *Migrator) seal(ctx context.Context, l *lease, t *schema.Type) error {
 	leftover := map[string]*catalog.Keys{}
 	err := e.changeIndexings(ctx, l, []string{t.Name}, func(name string, n *catalog.Indexing) {
 		found := &catalog.Keys{Unique: catalog.Filter(n.Unique, n.Seals)}
@@ -323,7 +323,7 @@ func (e *Swapper) seal(ctx context.Context, l *lease, t *schema.Type) error {
 }
 
 // rewriteAll gives the secrets of all objects the form that a type asks for.
-func (e *Swapper) rewriteAll(ctx context.Context, t *schema.Type) error {
+func (e *Migrator) rewriteAll(ctx context.Context, t *schema.Type) error {
 	store.Step(ctx, "encrypting or decrypting secrets of "+t.Name)
 	return walk.Collection(ctx, e.Store, t.Name, func(tx store.Tx, records []*store.Record) error {
 		return e.rewrite(ctx, tx, t, records)
@@ -332,7 +332,7 @@ func (e *Swapper) rewriteAll(ctx context.Context, t *schema.Type) error {
 
 // saidOtherwise reports whether other schemas keep the served one from changing some
 // properties of a type.
-func (e *Swapper) saidOtherwise(name string, n *catalog.Indexing) bool {
+func (e *Migrator) saidOtherwise(name string, n *catalog.Indexing) bool {
 	t, served := e.Registry().Type(name)
 	if !served {
 		return false

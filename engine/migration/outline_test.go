@@ -1,4 +1,4 @@
-package swap
+package migration
 
 import (
 	"encoding/json"

@@ -47,7 +47,7 @@ func (s *stuck) EnsureCollections(ctx context.Context, collections []store.Colle
 }
 
 // A swap that takes long shows its progress in /readyz and in the log, until it ends.
-func TestSwapShowsItsProgress(t *testing.T) {
+func TestMigrationShowsItsProgress(t *testing.T) {
 	log := &lines{}
 	s := open(t, marquee.Options{Store: ownStore(t), Schemas: notes, Log: slog.New(slog.NewTextHandler(log, nil))})
 	app := marquee.Application{}
@@ -64,15 +64,15 @@ func TestSwapShowsItsProgress(t *testing.T) {
 		return answer.Body.String()
 	}
 	before := ready()
-	swapped := make(chan error)
-	go func() { swapped <- s.Swap(context.Background(), types) }()
+	migrated := make(chan error)
+	go func() { migrated <- s.Migrate(context.Background(), types) }()
 	for said := before; !strings.Contains(said, `"reload":"indexing notes, 12,000 objects so far"`); said = ready() {
 		if !strings.Contains(said, `"status":"ready"`) {
 			t.Fatal(said)
 		}
 	}
 	close(held.ready)
-	if err := <-swapped; err != nil {
+	if err := <-migrated; err != nil {
 		t.Fatal(err)
 	}
 	after := ready()

@@ -1,4 +1,4 @@
-package swap
+package migration
 
 import (
 	"bytes"
@@ -157,7 +157,7 @@ func rememberedOutlines(ctx context.Context, s store.Snapshot) (map[string]*outl
 }
 
 // noteOutlines changes the stored outlines of types.
-func (e *Swapper) noteOutlines(ctx context.Context, tx store.Tx, types []*schema.Type, change func(was, now *outline) *outline) error {
+func (e *Migrator) noteOutlines(ctx context.Context, tx store.Tx, types []*schema.Type, change func(was, now *outline) *outline) error {
 	known, records, err := rememberedOutlines(ctx, tx)
 	if err != nil {
 		return err

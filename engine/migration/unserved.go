@@ -1,4 +1,4 @@
-package swap
+package migration
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // Unserved returns the sorted names of types that have stored objects and no schema.
-func (e *Swapper) Unserved(ctx context.Context) ([]string, error) {
+func (e *Migrator) Unserved(ctx context.Context) ([]string, error) {
 	var names []string
 	err := e.Store.Read(ctx, func(s store.Snapshot) error {
 		names = nil

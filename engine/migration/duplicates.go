@@ -1,4 +1,4 @@
-package swap
+package migration
 
 import (
 	"context"
@@ -105,7 +105,7 @@ func (g *group) String() string {
 
 // checkDuplicates refuses types whose duplicates, as they were found last, are all still
 // there: a set that is tried again and again must not visit all objects each time.
-func (e *Swapper) checkDuplicates(ctx context.Context, todo []reindexing) error {
+func (e *Migrator) checkDuplicates(ctx context.Context, todo []reindexing) error {
 	var problems schema.Problems
 	for _, r := range todo {
 		d := e.duplicates[r.t.Name]

@@ -1,4 +1,4 @@
-package swap
+package migration
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 // inspection checks the stored objects of a type against a newer schema that declares
 // something else for their values.
 type inspection struct {
-	e        *Swapper
+	e        *Migrator
 	t        *schema.Type
 	registry *schema.Registry
 	was      *outline

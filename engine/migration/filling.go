@@ -1,4 +1,4 @@
-package swap
+package migration
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // fillAll gives the objects of types the keys that they lack, and then changes the
 // indexings with filled, unless it is nil. If it fails, the indexings are as before.
-func (e *Swapper) fillAll(ctx context.Context, l *lease, todo []reindexing, filled func(name string, n *catalog.Indexing)) error {
+func (e *Migrator) fillAll(ctx context.Context, l *lease, todo []reindexing, filled func(name string, n *catalog.Indexing)) error {
 	if len(todo) == 0 {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (e *Swapper) fillAll(ctx context.Context, l *lease, todo []reindexing, fill
 // beginFilling drops what is left over of the missing keys and then has all writes of
 // all servers maintain them: it returns when the transactions that began before have
 // ended.
-func (e *Swapper) beginFilling(ctx context.Context, l *lease, names []string, lacks map[string]reindexing) error {
+func (e *Migrator) beginFilling(ctx context.Context, l *lease, names []string, lacks map[string]reindexing) error {
 	if err := e.changeIndexings(ctx, l, names, func(_ string, n *catalog.Indexing) { n.Abandon() }); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (e *Swapper) beginFilling(ctx context.Context, l *lease, names []string, la
 }
 
 // forget drops keys that no write maintains any more.
-func (e *Swapper) forget(ctx context.Context, l *lease, collection string, k *catalog.Keys) error {
+func (e *Migrator) forget(ctx context.Context, l *lease, collection string, k *catalog.Keys) error {
 	if err := l.check(ctx); err != nil { // what another has filled in meanwhile must stay
 		return err
 	}
@@ -78,7 +78,7 @@ func (e *Swapper) forget(ctx context.Context, l *lease, collection string, k *ca
 
 // fillEach gives the objects of types the keys that they lack. Once there are
 // duplicates, only types that can have more of them are visited.
-func (e *Swapper) fillEach(ctx context.Context, todo []reindexing) error {
+func (e *Migrator) fillEach(ctx context.Context, todo []reindexing) error {
 	var problems schema.Problems
 	for _, r := range todo {
 		if len(problems) > 0 && len(r.lacks.Unique) == 0 {
@@ -100,7 +100,7 @@ func (e *Swapper) fillEach(ctx context.Context, todo []reindexing) error {
 
 // fill gives all objects of a type the keys that they lack. Of those that share a value
 // which is to become unique, the first has it.
-func (e *Swapper) fill(ctx context.Context, r reindexing) (*duplicates, error) {
+func (e *Migrator) fill(ctx context.Context, r reindexing) (*duplicates, error) {
 	store.Step(ctx, "indexing "+r.t.Name)
 	lacks := &catalog.Indexing{Searches: r.searches, Teams: r.teams, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
 	lacks.Prepare()
@@ -119,7 +119,7 @@ func (e *Swapper) fill(ctx context.Context, r reindexing) (*duplicates, error) {
 // checkFilling fails when the type is no longer noted as being filled, because the
 // lease was lost. A step that still finds the note ends before the keys are forgotten,
 // as every write does.
-func (e *Swapper) checkFilling(ctx context.Context, s store.Snapshot, r reindexing) error {
+func (e *Migrator) checkFilling(ctx context.Context, s store.Snapshot, r reindexing) error {
 	noted := false
 	err := s.Get(ctx, catalog.TypeCollection, []store.Key{{ID: r.t.Name}}, func(record *store.Record) error {
 		n, err := e.ReadIndexing(record)
@@ -214,7 +214,7 @@ func claim(entries []store.Entry, owners map[store.Claim]string) (shared []shari
 
 // Repair gives all objects the terms and claims that they lack. It changes no object
 // and skips those that cannot be decoded.
-func (e *Swapper) Repair(ctx context.Context) error {
+func (e *Migrator) Repair(ctx context.Context) error {
 	for _, t := range e.Registry().Types() {
 		n := catalog.IndexingOf(t)
 		err := walk.Collection(ctx, e.Store, t.Name, func(tx store.Tx, records []*store.Record) error {

@@ -1,4 +1,4 @@
-package swap
+package migration
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // rewrite gives the secrets of some records the form that a type asks for.
-func (e *Swapper) rewrite(ctx context.Context, tx store.Tx, t *schema.Type, records []*store.Record) error {
+func (e *Migrator) rewrite(ctx context.Context, tx store.Tx, t *schema.Type, records []*store.Record) error {
 	var changed []store.Record
 	for _, r := range records {
 		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
@@ -37,7 +37,7 @@ func (e *Swapper) rewrite(ctx context.Context, tx store.Tx, t *schema.Type, reco
 // formWalk encrypts the plain secrets of an object, and decrypts what ceases to be a
 // secret.
 type formWalk struct {
-	e       *Swapper
+	e       *Migrator
 	t       *schema.Type
 	key     store.Key
 	changed bool
@@ -87,7 +87,7 @@ func (w *formWalk) value(shape *document.Shape, value any, at document.Pointer, 
 
 // rewriteHistory removes new secrets from the history, in steps. It reads outside of
 // the transactions that write, as there may be many changes of other types in between.
-func (e *Swapper) rewriteHistory(ctx context.Context, t *schema.Type) error {
+func (e *Migrator) rewriteHistory(ctx context.Context, t *schema.Type) error {
 	after := ""
 	for {
 		var changes []store.Change
