@@ -63,7 +63,7 @@ compat: ## the OpenAPI document takes back nothing that the one of the last rele
 	@mkdir -p .cache/compat
 	@gzip -dc $(RELEASED) >.cache/compat/released.json
 	@$(GO) run ./cmd/marquee openapi --all >.cache/compat/current.json
-	$(GO) run $(OASDIFF) breaking --fail-on WARN --format singleline .cache/compat/released.json .cache/compat/current.json
+	$(GO) run $(OASDIFF) breaking --fail-on WARN --severity-levels $(dir $(RELEASED))openapi-severity.txt --format singleline .cache/compat/released.json .cache/compat/current.json
 
 release-document: compat ## keep the OpenAPI document as that of the last release
 	@gzip -9 -n -c .cache/compat/current.json >$(RELEASED)
