@@ -7,12 +7,13 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/schema/validation"
 	"marquee/schemas"
 )
 
 const acceptable = `{"bidSpecification":{"cpm":{"amount":4.5,"currency":"EUR"}},"endDate":"2030-08-31T22:00:00.000Z","labels":["summer","front"],"name":"Line item","objectives":{"IMPRESSION":500000},"order":"o7","rateLimits":[{"amount":3,"periodType":"DAYS","scope":"PER_USER","type":"IMPRESSION"}],"startDate":"2030-05-01T00:00:00.000Z","tier":"t","type":"AUCTION","userState":"APPROVED"}`
 
-// FuzzAccepts compares accepts with the library for all built-in schemas.
+// FuzzAccepts compares Accepts with the library for all built-in schemas.
 func FuzzAccepts(f *testing.F) {
 	registry, err := Load(Source{FS: schemas.FS})
 	if err != nil {
@@ -28,7 +29,7 @@ func FuzzAccepts(f *testing.F) {
 			return
 		}
 		for _, typ := range registry.Types() {
-			if is, want := mustAccept(t, typ.rules.schema, object), typ.rules.schema.Validate(object) == nil; is != want {
+			if is, want := mustAccept(t, typ.rules.Schema, object), typ.rules.Schema.Validate(object) == nil; is != want {
 				t.Errorf("%s: %s: %t, the library says %t", typ.Name, data, is, want)
 			}
 			for at, when := range conditions[typ.Name] {
@@ -75,25 +76,24 @@ func BenchmarkAccepts(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	a := acceptance{ctx: b.Context()}
-	if !a.valid(t.rules.schema, object) || a.unknown {
-		b.Error("the library is asked")
+	if is, err := validation.Accepts(b.Context(), t.rules.Schema, object); err != nil || !is {
+		b.Error(is, err)
 	}
 	b.Run("accepts", func(b *testing.B) {
 		for range b.N {
-			accepts(b.Context(), t.rules.schema, object)
+			validation.Accepts(b.Context(), t.rules.Schema, object)
 		}
 	})
 	b.Run("library", func(b *testing.B) {
 		for range b.N {
-			t.rules.schema.Validate(object)
+			t.rules.Schema.Validate(object)
 		}
 	})
 }
 
 func mustAccept(t *testing.T, s *jsonschema.Schema, v any) bool {
 	t.Helper()
-	is, err := accepts(t.Context(), s, v)
+	is, err := validation.Accepts(t.Context(), s, v)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,10 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema/keyword"
+	"marquee/engine/schema/validation"
 )
 
 // check judges a change by one rule, or by one keyword of a property.
@@ -67,10 +69,24 @@ func (t *Type) Warnings(ctx context.Context, object map[string]any, state string
 // evaluate, the error is of kind Invalid.
 func meets(ctx context.Context, when *jsonschema.Schema, object map[string]any, state string) (bool, error) {
 	object["objectState"] = state
-	is, err := accepts(ctx, when, object)
+	is, err := validation.Accepts(ctx, when, object)
 	delete(object, "objectState")
-	if errors.Is(err, errTooComplex) {
-		err = message.ObjectTooComplex.Error(message.Params{"field": "", "limit": maxLibrarySteps})
+	if errors.Is(err, validation.ErrTooComplex) {
+		err = message.ObjectTooComplex.Error(message.Params{"field": "", "limit": validation.MaxSteps})
 	}
 	return is, err
+}
+
+// Validate returns the errors of a stored document, sorted by params.field and at
+// most as many as a response lists. If explaining them would take too long, the
+// only one is ObjectTooComplex. The error is that of the context.
+func (t *Type) Validate(ctx context.Context, object map[string]any) ([]message.Message, error) {
+	var faults []message.Message
+	t.Shape.Unsealable(object, func(at document.Pointer) {
+		if len(faults) == message.MaxFaults {
+			return
+		}
+		faults = append(faults, message.ValueType.With(message.Params{"field": at.String(), "expected": "string"}))
+	})
+	return t.rules.Validate(ctx, t.Name, object, faults)
 }

@@ -13,11 +13,12 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema/keyword"
+	"marquee/engine/schema/validation"
 )
 
 // compile compiles each file outside of common to a type.
 func (l *loader) compile() ([]*Type, []*message.Definition) {
-	compiler, raw := newCompiler(), rawSchemas{}
+	compiler, raw := newCompiler(), validation.Schemas{}
 	for _, f := range l.sound() {
 		prepared, _ := forValidation(f.content).(map[string]any)
 		raw[f.url] = prepared
@@ -53,7 +54,7 @@ func (l *loader) compile() ([]*Type, []*message.Definition) {
 type typeCompiler struct {
 	l        *loader
 	compiler *jsonschema.Compiler
-	raw      rawSchemas
+	raw      validation.Schemas
 	shapes   *shapes
 	declared []*message.Definition
 	// roots are the schemas that validate objects.
@@ -62,7 +63,7 @@ type typeCompiler struct {
 
 func (c *typeCompiler) compile(f *file) *Type {
 	r, _ := f.content["x-resource"].(map[string]any)
-	t := &Type{File: f.name, Source: f.content, rules: &rules{raw: c.raw}}
+	t := &Type{File: f.name, Source: f.content, rules: &validation.Rules{Schemas: c.raw}}
 	t.Name, _ = r["path"].(string)
 	t.Title, _ = f.content["title"].(string)
 	t.Title = cmp.Or(t.Title, t.Name)
@@ -94,7 +95,7 @@ func (c *typeCompiler) compile(f *file) *Type {
 	}
 	t.Indexes = indexes(r["index"], at.references)
 	t.prepare()
-	t.rules.schema = c.schema(f, "")
+	t.rules.Schema = c.schema(f, "")
 	c.compileRules(t, f)
 	t.guard()
 	return t

@@ -8,6 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/validation"
 )
 
 // newCompiler returns a compiler that reads no files by itself.
@@ -15,7 +16,7 @@ func newCompiler() *jsonschema.Compiler {
 	c := jsonschema.NewCompiler()
 	c.Draft = jsonschema.Draft2020
 	c.AssertFormat = true
-	c.Formats = formats
+	c.Formats = validation.Formats
 	c.LoadURL = func(url string) (io.ReadCloser, error) {
 		return nil, errors.New("a schema can refer to files of its folder and of common/ only, not to " + url)
 	}
@@ -46,9 +47,9 @@ func forValidation(value any) any {
 		}
 		prepared[keyword] = Subschemas(keyword, member, forValidation)
 	}
-	if schema["contentEncoding"] == base64Format {
+	if schema["contentEncoding"] == validation.Base64Format {
 		all, _ := prepared["allOf"].([]any)
-		prepared["allOf"] = append(all, map[string]any{"format": base64Format})
+		prepared["allOf"] = append(all, map[string]any{"format": validation.Base64Format})
 	}
 	return prepared
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"marquee/engine/schema/validation"
 )
 
 // costly returns a type whose property x has a schema.
@@ -34,10 +36,6 @@ const twice = `"twice": {"type": ["object", "string"], "allOf": [{"properties": 
 // often at each level.
 func TestDoublingEndsInTime(t *testing.T) {
 	plain := costly(t, `{"$ref": "#/$defs/twice"}`, twice)
-	a := acceptance{ctx: t.Context()}
-	if !a.valid(plain.rules.schema, decode(t, nested(60, `"b"`))) || a.unknown || a.steps > rememberFrom+2000 {
-		t.Errorf("%d steps, unknown is %t", a.steps, a.unknown)
-	}
 	tooComplex := func(limit int) string {
 		return fmt.Sprintf("error.object.too.complex field= limit=%d type=costly", limit)
 	}
@@ -48,10 +46,10 @@ func TestDoublingEndsInTime(t *testing.T) {
 	}{
 		{plain, nested(60, `"b"`), ""},
 		{plain, nested(8, `1`), "error.value.type expected=object or string field=/x" + strings.Repeat("/a", 8)},
-		{plain, nested(60, `1`), tooComplex(maxExplained)},
+		{plain, nested(60, `1`), tooComplex(100_000)},
 		// multipleOf is left to the library.
 		{costly(t, `{"$ref": "#/$defs/twice"}`, strings.Replace(twice, `"string"]`, `"number"], "multipleOf": 2`, 1)), nested(8, `2`), ""},
-		{costly(t, `{"$ref": "#/$defs/twice"}`, strings.Replace(twice, `"string"]`, `"number"], "multipleOf": 2`, 1)), nested(60, `2`), tooComplex(maxLibrarySteps)},
+		{costly(t, `{"$ref": "#/$defs/twice"}`, strings.Replace(twice, `"string"]`, `"number"], "multipleOf": 2`, 1)), nested(60, `2`), tooComplex(validation.MaxSteps)},
 	} {
 		if got := faultsOf(c.typ, decode(t, c.object)); got != c.want {
 			t.Errorf("%.60s: %q, want %q", c.object, got, c.want)
@@ -77,7 +75,7 @@ func TestValidationEndsWithItsContext(t *testing.T) {
 // A long text matches a pattern as a whole.
 func TestPatternsReadLongTexts(t *testing.T) {
 	typ := costly(t, `{"type": "string", "pattern": "^(é|x)*$"}`, "")
-	long := strings.Repeat("éx", lookEvery)
+	long := strings.Repeat("éx", 10_000)
 	for text, want := range map[string]string{long: "", long + "y": "error.value.pattern field=/x pattern=^(é|x)*$"} {
 		if got := faultsOf(typ, map[string]any{"x": text}); got != want {
 			t.Errorf("%q", got)

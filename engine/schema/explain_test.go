@@ -150,18 +150,18 @@ func TestExplainBounded(t *testing.T) {
 // However many values are wrong, the texts of a bounded number of faults are made, and they
 // are the same each time.
 func TestExplainCollectsBounded(t *testing.T) {
+	const collected = 1000
 	loaded := load(t, `"a": {"items": {"type": "object", "properties": {"b": {"enum": ["x", "y"]}, "c": {"oneOf": [{"const": 1}, {"const": 2}]}}}}`, ``)
-	object := decode(t, `{"a": [`+strings.Repeat(`{"b": "z", "c": 3},`, 2*maxCollected)+`{}]}`)
-	collect := func() (faults []message.Message) {
+	object := decode(t, `{"a": [`+strings.Repeat(`{"b": "z", "c": 3},`, 2*collected)+`{}]}`)
+	collect := func() []message.Message {
 		var invalid *jsonschema.ValidationError
-		if !errors.As(loaded.rules.schema.Validate(object), &invalid) {
+		if !errors.As(loaded.rules.Schema.Validate(object), &invalid) {
 			t.Fatal("the object is valid")
 		}
-		loaded.rules.raw.collect(invalid, object, &faults)
-		return faults
+		return loaded.rules.Schemas.Explain(invalid, object)
 	}
 	faults := collect()
-	if len(faults) != maxCollected {
+	if len(faults) != collected {
 		t.Errorf("%d faults", len(faults))
 	}
 	if again := collect(); fmt.Sprint(again) != fmt.Sprint(faults) {

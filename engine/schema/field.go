@@ -68,7 +68,7 @@ func (t *Type) Field(parameter, name string) (query.Field, error) {
 // allowed returns the values of an enum that applies unconditionally to a field,
 // or nil.
 func (t *Type) allowed(field query.Field) []any {
-	said := unconditional(nil, t.rules.schema)
+	said := unconditional(nil, t.rules.Schema)
 	for _, step := range field.Path {
 		var next []*jsonschema.Schema
 		for _, s := range said {

@@ -59,12 +59,6 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func TestCodeLists(t *testing.T) {
-	if len(countries) != 249 || len(currencies) != 179 {
-		t.Errorf("%d countries, %d currencies", len(countries), len(currencies))
-	}
-}
-
 func TestGeometryCollection(t *testing.T) {
 	loaded := load(t, `"a": {"type": "object", "format": "geojson-geometry-collection"}`, "")
 	collection := func(geometries string) map[string]any {

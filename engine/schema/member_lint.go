@@ -13,6 +13,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/schema/keyword"
+	"marquee/engine/schema/validation"
 )
 
 const inConditions = "only the conditions of x-frozen and x-warnings see it"
@@ -89,13 +90,13 @@ func (c *typeLint) defaults(shape *document.Shape) {
 	}
 	for _, p := range c.l.shapes.places[shape] {
 		schema := c.l.compiled(p.location)
-		if !p.always || schema == nil || !c.l.omitted.certain(p.location) || withinLibrary(context.Background(), schema, shape.Default, maxLibrarySteps) != nil {
+		if !p.always || schema == nil || !c.l.omitted.certain(p.location) || validation.Within(context.Background(), schema, shape.Default) != nil {
 			continue
 		}
 		var invalid *jsonschema.ValidationError
 		if errors.As(schema.Validate(shape.Default), &invalid) {
 			texts := []string{}
-			for _, fault := range c.t.rules.raw.explain(invalid, shape.Default) {
+			for _, fault := range c.t.rules.Schemas.Explain(invalid, shape.Default) {
 				texts = append(texts, strings.TrimSuffix(strings.TrimSpace(fault.String()), "."))
 			}
 			problem := c.l.shapes.at(shape, "default", "", fmt.Sprintf("the default %s is not valid: %s", document.Append(nil, shape.Default), strings.Join(texts, "; ")),

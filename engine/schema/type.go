@@ -1,6 +1,6 @@
 // Package schema loads and checks folders of JSON Schemas
 // (docs/reference/schema-vocabulary.md), and compiles each file to an immutable
-// resource type. It imports document, keyword, message and query, and neither stores nor
+// resource type. It imports document, keyword, message, query and validation, and neither stores nor
 // HTTP. Begin reading with Type, then Load and compile.
 package schema
 
@@ -13,6 +13,7 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/query"
 	"marquee/engine/schema/keyword"
+	"marquee/engine/schema/validation"
 )
 
 // Type is a compiled resource type. It is immutable.
@@ -54,7 +55,7 @@ type Type struct {
 	Source map[string]any
 
 	checks    []check
-	rules     *rules
+	rules     *validation.Rules
 	terms     []query.Field
 	searched  []string
 	searchKey string

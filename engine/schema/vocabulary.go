@@ -9,6 +9,7 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema/keyword"
+	"marquee/engine/schema/validation"
 )
 
 const (
@@ -24,7 +25,7 @@ func (l *loader) checkVocabulary() {
 		panic("schema: the vocabulary: " + err.Error())
 	}
 	forTypes, forCommon := compiler.MustCompile(vocabularyURL), compiler.MustCompile(vocabularyURL+"#/$defs/common")
-	raw := rawSchemas{vocabularyURL: content}
+	raw := validation.Schemas{vocabularyURL: content}
 	for _, f := range l.inOrder() {
 		if declared, ok := f.content["$schema"].(string); ok && declared != dialect {
 			f.unsound = true
@@ -38,7 +39,7 @@ func (l *loader) checkVocabulary() {
 		err := meta.Validate(f.content)
 		var invalid *jsonschema.ValidationError
 		if errors.As(err, &invalid) {
-			for _, fault := range raw.explain(invalid, f.content) {
+			for _, fault := range raw.Explain(invalid, f.content) {
 				l.vocabularyProblem(f, fault)
 			}
 		}

@@ -1,4 +1,4 @@
-package schema
+package validation
 
 import (
 	"net/url"
@@ -26,12 +26,12 @@ type part struct {
 }
 
 // branch returns the branch at an absolute location.
-func (r rawSchemas) branch(location string) branch {
+func (r Schemas) branch(location string) branch {
 	base, _, _ := strings.Cut(location, "#")
 	return r.branchOf(base, r.keyword(location))
 }
 
-func (r rawSchemas) branchOf(base string, schema any) branch {
+func (r Schemas) branchOf(base string, schema any) branch {
 	b := branch{parts: r.parts(base, schema), members: map[string][]any{}}
 	b.listed = listed(b.parts)
 	for _, p := range b.parts {
@@ -46,7 +46,7 @@ func (r rawSchemas) branchOf(base string, schema any) branch {
 }
 
 // parts returns a schema and those that it applies with $ref and allOf.
-func (r rawSchemas) parts(base string, schema any) []part {
+func (r Schemas) parts(base string, schema any) []part {
 	content, ok := schema.(map[string]any)
 	if !ok {
 		return nil
@@ -106,7 +106,7 @@ var restrictions = []struct{ keyword, kind, before, after string }{
 
 // names say what a branch accepts, one or the other: its title, the values that it lists,
 // its types with their restrictions, or what its own branches accept.
-func (r rawSchemas) names(b branch) (names []string) {
+func (r Schemas) names(b branch) (names []string) {
 	for _, p := range b.parts {
 		if title, ok := p.schema["title"].(string); ok {
 			return []string{title}

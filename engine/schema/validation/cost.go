@@ -1,4 +1,4 @@
-package schema
+package validation
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"io"
 	"regexp"
 	"regexp/syntax"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -16,22 +14,22 @@ import (
 // The cost of validation is bounded in three ways. The number of schemas that
 // apply to one value is computed when the schema is loaded. The number for all
 // values of an object is counted before the library validates it, as that cannot
-// be interrupted. And accepts ends with its context.
+// be interrupted. And Accepts ends with its context.
 const (
-	// maxApplications is the maximum number of schemas that apply to one value.
-	maxApplications = 10_000
-	// maxPatternSize is the maximum number of instructions of a compiled pattern.
-	maxPatternSize = 10_000
-	// maxLibrarySteps is the maximum number of schemas that the library applies to
+	// MaxApplications is the maximum number of schemas that apply to one value.
+	MaxApplications = 10_000
+	// MaxPatternSize is the maximum number of instructions of a compiled pattern.
+	MaxPatternSize = 10_000
+	// MaxSteps is the maximum number of schemas that the library applies to
 	// the values of an object.
-	maxLibrarySteps = 1_000_000
+	MaxSteps = 1_000_000
 	// maxExplained is the same for an invalid object, for which the library keeps
 	// each error.
 	maxExplained = 100_000
 )
 
-// errTooComplex means that the library would apply too many schemas.
-var errTooComplex = errors.New("schema: validation of the object exceeds its limit of steps")
+// ErrTooComplex reports that the library would apply too many schemas.
+var ErrTooComplex = errors.New("validation: the validation of the object exceeds its limit of steps")
 
 // inPlace calls visit for each schema that a schema applies to the same value.
 func inPlace(s *jsonschema.Schema, visit func(*jsonschema.Schema)) {
@@ -70,78 +68,67 @@ func below(s *jsonschema.Schema, visit func(*jsonschema.Schema)) {
 	}
 }
 
-// costs computes the costs of schemas, each once.
-type costs struct {
+// Costs are the costs of schemas, each computed once.
+type Costs struct {
 	applications map[*jsonschema.Schema]int
-	// order has the computed schemas, each after those that it applies.
-	order []*jsonschema.Schema
+	order        []*jsonschema.Schema
+}
+
+// CostsOf computes the costs of schemas and of all that they apply; nil schemas are left out.
+func CostsOf(roots []*jsonschema.Schema) *Costs {
+	c := &Costs{applications: map[*jsonschema.Schema]int{}}
+	for _, root := range roots {
+		if root != nil {
+			c.of(root)
+		}
+	}
+	return c
 }
 
 // of returns the number of schemas that a schema applies to one value, directly
-// or not, at most maxApplications + 1.
-func (c *costs) of(s *jsonschema.Schema) int {
+// or not, at most MaxApplications + 1.
+func (c *Costs) of(s *jsonschema.Schema) int {
 	if n, known := c.applications[s]; known {
 		return n
 	}
 	c.applications[s] = 0 // a schema that applies itself to the same value is rejected elsewhere
 	n := 1
-	inPlace(s, func(sub *jsonschema.Schema) { n = min(n+c.of(sub), maxApplications+1) })
+	inPlace(s, func(sub *jsonschema.Schema) { n = min(n+c.of(sub), MaxApplications+1) })
 	c.applications[s] = n
 	c.order = append(c.order, s)
 	below(s, func(sub *jsonschema.Schema) { c.of(sub) })
 	return n
 }
 
-// checkCosts rejects schemas and patterns that would take too long.
-func (l *loader) checkCosts(roots []*jsonschema.Schema) {
-	c := costs{applications: map[*jsonschema.Schema]int{}}
-	for _, root := range roots {
-		if root != nil {
-			c.of(root)
-		}
-	}
-	for _, s := range c.order {
-		at, known := l.locate(s)
-		if !known || l.reported(at.f, at.pointer) {
-			continue
-		}
-		// Reports the schema that is too costly, not those that apply it.
-		causes := false
-		inPlace(s, func(sub *jsonschema.Schema) { causes = causes || c.applications[sub] > maxApplications })
-		if c.applications[s] > maxApplications && !causes {
-			l.problem(at.f, at.pointer, "more than "+strconv.Itoa(maxApplications)+" schemas would be applied to one value",
-				"use fewer references to schemas that refer to others: each $ref counts with all schemas that it leads to")
-		}
-		if s.Pattern != nil && patternSize(s.Pattern) > maxPatternSize {
-			l.problem(at.f, at.pointer+"/pattern", "the pattern takes more than "+strconv.Itoa(maxPatternSize)+" steps per character", "use smaller repetition counts")
-		}
-		for pattern := range s.PatternProperties {
-			if patternSize(pattern) > maxPatternSize {
-				l.problem(at.f, at.pointer+"/patternProperties", "a pattern takes more than "+strconv.Itoa(maxPatternSize)+" steps per character", "use smaller repetition counts")
-			}
-		}
-	}
+// Schemas returns the schemas, each after those that it applies.
+func (c *Costs) Schemas() []*jsonschema.Schema { return c.order }
+
+// Excessive reports whether a schema applies more than MaxApplications schemas to one
+// value, and none of those that it applies does.
+func (c *Costs) Excessive(s *jsonschema.Schema) bool {
+	caused := false
+	inPlace(s, func(sub *jsonschema.Schema) { caused = caused || c.applications[sub] > MaxApplications })
+	return c.applications[s] > MaxApplications && !caused
 }
 
-// locate returns the file and the pointer of a compiled schema.
-func (l *loader) locate(s *jsonschema.Schema) (location, bool) {
-	base, fragment, _ := strings.Cut(s.Location, "#")
-	f := l.files[base]
-	return location{f, unescaped(fragment)}, f != nil
-}
-
-// patternSize returns the number of instructions of a compiled pattern, all of
+// PatternSize returns the number of instructions of a compiled pattern, all of
 // which may be executed for each character of a text.
-func patternSize(pattern *regexp.Regexp) int {
+func PatternSize(pattern *regexp.Regexp) int {
 	parsed, err := syntax.Parse(pattern.String(), syntax.Perl)
 	if err != nil {
 		return 0 // cannot happen: the pattern has been compiled
 	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
-		return maxPatternSize + 1
+		return MaxPatternSize + 1
 	}
 	return len(program.Inst)
+}
+
+// Within returns ErrTooComplex if the library would apply more than MaxSteps schemas to a
+// value and those in it, or the error of the context.
+func Within(ctx context.Context, s *jsonschema.Schema, v any) error {
+	return withinLibrary(ctx, s, v, MaxSteps)
 }
 
 // withinLibrary fails if the library would apply more than limit schemas.
@@ -149,7 +136,7 @@ func withinLibrary(ctx context.Context, s *jsonschema.Schema, v any, limit int) 
 	c := stepCount{ctx: ctx, left: limit}
 	c.apply(s, v, 0)
 	if c.err == nil && c.left <= 0 {
-		return errTooComplex
+		return ErrTooComplex
 	}
 	return c.err
 }

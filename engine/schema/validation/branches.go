@@ -1,4 +1,4 @@
-package schema
+package validation
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 // discriminator selects a branch, the faults are those of that branch. Otherwise they name
 // what the branches accept, followed by the faults of the nearest branch if one is nearer
 // than the others and the value has what it requires.
-func (r rawSchemas) branches(err *jsonschema.ValidationError, keyword string, instance any, faults *[]message.Message) {
+func (r Schemas) branches(err *jsonschema.ValidationError, keyword string, instance any, faults *[]message.Message) {
 	at := place(err)
 	if len(err.Causes) == 0 { // several branches of a oneOf accept it
 		*faults = append(*faults, message.ValueAmbiguous.With(message.Params{"field": at, "keyword": keyword}))

@@ -1,4 +1,8 @@
-package schema
+// Package validation validates values with compiled schemas: it bounds what that costs,
+// decides whether a schema accepts a value, explains the faults of a value that it does not,
+// and has the formats that JSON Schema lacks. It imports document and message. Begin with
+// Rules.Validate.
+package validation
 
 import (
 	"context"
@@ -16,40 +20,34 @@ import (
 	"marquee/engine/message"
 )
 
-// rules validates documents of one type and explains errors.
-type rules struct {
-	schema *jsonschema.Schema
-	raw    rawSchemas
+// Rules validates the documents of one type.
+type Rules struct {
+	Schema *jsonschema.Schema
+	// Schemas has Schema and those that it refers to.
+	Schemas Schemas
 }
 
-// Validate returns the errors of a stored document, sorted by params.field and at
-// most as many as a response lists. If explaining them would take too long, the
-// only one is ObjectTooComplex. The error is that of the context.
-func (t *Type) Validate(ctx context.Context, object map[string]any) ([]message.Message, error) {
-	var faults []message.Message
-	t.Shape.Unsealable(object, func(at document.Pointer) {
-		if len(faults) == message.MaxFaults {
-			return
-		}
-		faults = append(faults, message.ValueType.With(message.Params{"field": at.String(), "expected": "string"}))
-	})
-	limit := maxLibrarySteps
-	valid, err := accepts(ctx, t.rules.schema, object)
+// Validate returns the faults of a document, and those that the caller has found, sorted by
+// params.field and at most as many as a response lists. If explaining them would take too
+// long, the only one added is ObjectTooComplex. The error is that of the context.
+func (r *Rules) Validate(ctx context.Context, typeName string, object map[string]any, faults []message.Message) ([]message.Message, error) {
+	limit := MaxSteps
+	valid, err := Accepts(ctx, r.Schema, object)
 	if err == nil && !valid {
 		limit = maxExplained
-		err = withinLibrary(ctx, t.rules.schema, object, limit)
+		err = withinLibrary(ctx, r.Schema, object, limit)
 	}
 	switch {
-	case errors.Is(err, errTooComplex):
-		faults = append(faults, tooComplex(t.Name, limit))
+	case errors.Is(err, ErrTooComplex):
+		faults = append(faults, message.ObjectTooComplex.With(message.Params{"field": "", "type": typeName, "limit": limit}))
 	case err != nil:
 		return nil, err
 	case !valid:
-		err := t.rules.schema.Validate(object)
+		err := r.Schema.Validate(object)
 		var invalid *jsonschema.ValidationError
 		switch {
 		case errors.As(err, &invalid):
-			t.rules.raw.collect(invalid, object, &faults)
+			r.Schemas.collect(invalid, object, &faults)
 		case err != nil:
 			faults = append(faults, message.ValueExcluded.With(message.Params{"field": "", "keyword": "$ref"}))
 		}
@@ -58,14 +56,11 @@ func (t *Type) Validate(ctx context.Context, object map[string]any) ([]message.M
 	return slices.Clone(faults[:min(len(faults), message.MaxFaults)]), nil
 }
 
-func tooComplex(typeName string, limit int) message.Message {
-	return message.ObjectTooComplex.With(message.Params{"field": "", "type": typeName, "limit": limit})
-}
+// Schemas are the contents of schema files by URL, for the values of failed keywords.
+type Schemas map[string]map[string]any
 
-// rawSchemas are the schemas by URL, for the values of failed keywords.
-type rawSchemas map[string]map[string]any
-
-func (r rawSchemas) explain(err *jsonschema.ValidationError, instance any) []message.Message {
+// Explain returns the faults of an invalid value, in the order of their places.
+func (r Schemas) Explain(err *jsonschema.ValidationError, instance any) []message.Message {
 	var faults []message.Message
 	r.collect(err, instance, &faults)
 	return inOrder(faults)
@@ -86,7 +81,7 @@ const maxCollected = 10 * message.MaxFaults
 
 // collect adds the faults of an error until there are maxCollected of them, in the order of
 // their places, so that the same object always has the same ones.
-func (r rawSchemas) collect(err *jsonschema.ValidationError, instance any, faults *[]message.Message) {
+func (r Schemas) collect(err *jsonschema.ValidationError, instance any, faults *[]message.Message) {
 	if len(*faults) >= maxCollected {
 		return
 	}
@@ -120,10 +115,10 @@ func keywordOf(err *jsonschema.ValidationError) string {
 func speaksOfNames(location string) bool {
 	tokens := strings.Split(location, "/")
 	for i := 0; i < len(tokens); i++ {
-		if tokens[i] == "propertyNames" {
+		switch tokens[i] {
+		case "propertyNames":
 			return true
-		}
-		if applicators[tokens[i]].form == schemaNames {
+		case "properties", "patternProperties", "dependentSchemas", "$defs", "definitions":
 			i++ // the next token is a name
 		}
 	}
@@ -144,7 +139,7 @@ var limits = map[string]*message.Definition{
 	"maxProperties":    message.TooManyProperties,
 }
 
-func (r rawSchemas) leaf(err *jsonschema.ValidationError, keyword string, instance any) []message.Message {
+func (r Schemas) leaf(err *jsonschema.ValidationError, keyword string, instance any) []message.Message {
 	value := r.keyword(err.AbsoluteKeywordLocation)
 	if value == nil {
 		value = expectedOf(keyword, err.Message)
@@ -275,16 +270,16 @@ func joined(value any, separator string) string {
 }
 
 // keyword returns the value of a keyword by its absolute location.
-func (r rawSchemas) keyword(location string) any {
+func (r Schemas) keyword(location string) any {
 	base, fragment, _ := strings.Cut(location, "#")
 	if content, ok := r[base]; ok {
-		return document.Lookup(content, unescaped(fragment))
+		return document.Lookup(content, Unescaped(fragment))
 	}
 	return nil
 }
 
-// unescaped returns the JSON Pointer in a fragment.
-func unescaped(fragment string) string {
+// Unescaped returns the JSON Pointer in a fragment.
+func Unescaped(fragment string) string {
 	if pointer, err := url.PathUnescape(fragment); err == nil {
 		return pointer
 	}

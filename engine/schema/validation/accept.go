@@ -1,4 +1,4 @@
-package schema
+package validation
 
 import (
 	"cmp"
@@ -13,12 +13,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// accepts reports whether a value is valid. It evaluates the schemas that the
+// Accepts reports whether a value is valid. It evaluates the schemas that the
 // library has compiled without recording paths and errors, which makes it ten
 // times as fast, and leaves keywords that it does not know to the library. The
-// error is that of the context, or errTooComplex if the library would take too
+// error is that of the context, or ErrTooComplex if the library would take too
 // long.
-func accepts(ctx context.Context, s *jsonschema.Schema, v any) (bool, error) {
+func Accepts(ctx context.Context, s *jsonschema.Schema, v any) (bool, error) {
 	a := acceptance{ctx: ctx}
 	valid := a.valid(s, v)
 	switch {
@@ -27,7 +27,7 @@ func accepts(ctx context.Context, s *jsonschema.Schema, v any) (bool, error) {
 	case !a.unknown:
 		return valid, nil
 	}
-	if err := withinLibrary(ctx, s, v, maxLibrarySteps); err != nil {
+	if err := withinLibrary(ctx, s, v, MaxSteps); err != nil {
 		return false, err
 	}
 	return s.Validate(v) == nil, nil
@@ -164,7 +164,7 @@ func (a *acceptance) formed(s *jsonschema.Schema, v any) bool {
 	if s.Format == "" {
 		return true
 	}
-	format, known := formats[s.Format]
+	format, known := Formats[s.Format]
 	if !known {
 		format, known = jsonschema.Formats[s.Format]
 	}

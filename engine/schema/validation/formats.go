@@ -1,4 +1,4 @@
-package schema
+package validation
 
 import (
 	"encoding/base64"
@@ -14,9 +14,9 @@ import (
 	"marquee/engine/message"
 )
 
-// formats are the formats that JSON Schema lacks or defines differently. A value of
+// Formats are the formats that JSON Schema lacks or defines differently. A value of
 // a type to which the format does not apply is valid.
-var formats = map[string]func(any) bool{
+var Formats = map[string]func(any) bool{
 	// Times that can be stored: no leap seconds, and no year beyond 9999 in UTC.
 	"date-time": ofString(func(s string) bool {
 		_, ok := document.ParseTime(s)
@@ -61,14 +61,14 @@ var formats = map[string]func(any) bool{
 	}),
 	"geojson-geometry-collection": geometryCollection,
 	// What contentEncoding demands (RFC 4648, section 4), without line breaks.
-	base64Format: ofString(func(s string) bool {
+	Base64Format: ofString(func(s string) bool {
 		_, err := base64.StdEncoding.Strict().DecodeString(s)
 		return err == nil && !strings.ContainsAny(s, "\r\n")
 	}),
 }
 
-// base64Format is the format in which strings with contentEncoding are validated.
-const base64Format = "base64"
+// Base64Format is the format in which strings with contentEncoding are validated.
+const Base64Format = "base64"
 
 const localTimeFormat = "local-date-time"
 
