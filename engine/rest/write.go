@@ -3,7 +3,9 @@ package rest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"marquee/engine"
@@ -221,6 +223,9 @@ func (r *Call) batch() error {
 	return r.storeList(batch, false)
 }
 
+// operationMembers are the members that an operation can have.
+var operationMembers = []string{"type", "object", "ifMatch", "ifNoneMatch"}
+
 // operationConditions are the members of an operation that stand for headers.
 var operationConditions = [...]struct{ member, header string }{{"ifMatch", "If-Match"}, {"ifNoneMatch", "If-None-Match"}}
 
@@ -228,13 +233,20 @@ func (r *Call) operation(i int, entry any, faults *message.Faults) (op engine.Op
 	members, _ := entry.(map[string]any)
 	name, named := members["type"].(string)
 	object, given := members["object"].(map[string]any)
-	at, known := fmt.Sprintf("/operations/%d", i), 2
+	at := fmt.Sprintf("/operations/%d", i)
+	if !named || !given {
+		return op, message.BatchMember.Error(message.Params{"field": at})
+	}
+	for _, member := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(operationMembers, member) {
+			return op, message.BatchMember.Error(message.Params{"field": at + "/" + document.EscapeToken(member)})
+		}
+	}
 	for _, condition := range operationConditions {
 		value, conditional := members[condition.member]
 		if !conditional {
 			continue
 		}
-		known++
 		text, is := value.(string)
 		if text != "" && !isAny(text) && !strings.Contains(text, `"`) { // JSON quotes the tag already
 			text = `"` + text + `"`
@@ -242,9 +254,6 @@ func (r *Call) operation(i int, entry any, faults *message.Faults) (op engine.Op
 		if !is || !restrict(&op, condition.header, text, true) {
 			return op, message.BatchCondition.Error(message.Params{"field": at + "/" + condition.member})
 		}
-	}
-	if !named || !given || len(members) != known {
-		return op, message.BatchMember.Error(message.Params{"field": at})
 	}
 	t, ok := r.s.Engine.Registry().Type(name)
 	if !ok || !t.Writable() {
