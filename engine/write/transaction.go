@@ -150,7 +150,7 @@ func (w *Writing) runRound() error {
 		return err
 	}
 	sent := slices.DeleteFunc(slices.Clone(w.round), (*Change).Internal)
-	if err := w.admit(w.tx, sent, (*Change).storedVersion); err != nil {
+	if err := w.authorize(w.tx, sent, (*Change).storedVersion); err != nil {
 		return err
 	}
 	// A hook may look at the other changes of the round, so all are merged first.

@@ -230,7 +230,7 @@ func (w *Writing) runPrepareHooks() error {
 	if len(hooked) == 0 {
 		return nil
 	}
-	if err := w.admitEarly(hooked); err != nil {
+	if err := w.authorizeEarly(hooked); err != nil {
 		return store.Translate(err)
 	}
 	for _, c := range hooked {

@@ -11,16 +11,16 @@ import (
 	"marquee/engine/store"
 )
 
-// admit checks that the caller may write the objects and sees those that exist, and
+// authorize checks that the caller may write the objects and sees those that exist, and
 // then the conditions of the request: they must not reveal the version of an object
 // that is not visible.
-func (w *Writing) admit(s store.Snapshot, changes []*Change, version func(*Change) int64) error {
+func (w *Writing) authorize(s store.Snapshot, changes []*Change, version func(*Change) int64) error {
 	for _, c := range changes {
 		if err := w.e.access.MayWrite(w.caller, c.Type, c.Context, c.ID, version(c) > 0 || c.op.MergePatch); err != nil {
 			return err
 		}
 	}
-	if err := w.admitVisible(s, changes, version); err != nil {
+	if err := w.authorizeVisible(s, changes, version); err != nil {
 		return err
 	}
 	for _, c := range changes {
@@ -85,9 +85,9 @@ func (w *Writing) versionShown(s store.Snapshot, c *Change, version int64) (show
 	return shown, err
 }
 
-// admitVisible refuses changes of objects that the caller does not see, as if they did
+// authorizeVisible refuses changes of objects that the caller does not see, as if they did
 // not exist.
-func (w *Writing) admitVisible(s store.Snapshot, changes []*Change, version func(*Change) int64) error {
+func (w *Writing) authorizeVisible(s store.Snapshot, changes []*Change, version func(*Change) int64) error {
 	existing := map[store.Place][]*Change{}
 	var places []store.Place // in the order of the changes, so that the first fault is always the same
 	for _, c := range changes {
@@ -106,16 +106,16 @@ func (w *Writing) admitVisible(s store.Snapshot, changes []*Change, version func
 		}
 	}
 	for _, where := range places {
-		if err := w.admitExisting(s, where, existing[where]); err != nil {
+		if err := w.authorizeExisting(s, where, existing[where]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// admitExisting refuses changes of stored objects that the caller does not see, and
+// authorizeExisting refuses changes of stored objects that the caller does not see, and
 // those for which the permission does not hold.
-func (w *Writing) admitExisting(s store.Snapshot, where store.Place, changes []*Change) error {
+func (w *Writing) authorizeExisting(s store.Snapshot, where store.Place, changes []*Change) error {
 	ids := make([]string, len(changes))
 	for i, c := range changes {
 		ids[i] = c.ID
@@ -158,9 +158,9 @@ func (w *Writing) admitExisting(s store.Snapshot, where store.Place, changes []*
 	return nil
 }
 
-// admitEarly is admit before the transaction, for changes with slow hooks: the time
+// authorizeEarly is authorize before the transaction, for changes with slow hooks: the time
 // that a refusal takes must not reveal anything about the objects.
-func (w *Writing) admitEarly(changes []*Change) error {
+func (w *Writing) authorizeEarly(changes []*Change) error {
 	keys := map[string][]store.Key{}
 	for _, c := range changes {
 		if c.ID != "" {
@@ -179,6 +179,6 @@ func (w *Writing) admitEarly(changes []*Change) error {
 				versions[objectKey{name, key.Network, key.ID}] = version
 			}
 		}
-		return w.admit(s, changes, func(c *Change) int64 { return versions[c.key()] })
+		return w.authorize(s, changes, func(c *Change) int64 { return versions[c.key()] })
 	})
 }
