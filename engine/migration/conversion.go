@@ -17,7 +17,7 @@ import (
 // conversion adapts stored values to a registry whose types declare something else for
 // them than the types before.
 type conversion struct {
-	e     *Migrator
+	m     *Migrator
 	types []*schema.Type
 	// proposed are the differences, seals and opens the places whose strings change their
 	// form, all by the name of the type.
@@ -27,8 +27,8 @@ type conversion struct {
 
 // convert checks the stored values against a registry, and decrypts values that are no
 // longer secret. Values that do not suit it are an error of type schema.Problems.
-func (e *Migrator) convert(ctx context.Context, l *lease, registry *schema.Registry) (*conversion, error) {
-	v, err := e.compare(ctx, registry)
+func (m *Migrator) convert(ctx context.Context, l *lease, registry *schema.Registry) (*conversion, error) {
+	v, err := m.compare(ctx, registry)
 	if err == nil {
 		err = v.inspectAll(ctx, l)
 	}
@@ -42,9 +42,9 @@ func (e *Migrator) convert(ctx context.Context, l *lease, registry *schema.Regis
 }
 
 // compare finds the differences between a registry and the stored outlines.
-func (e *Migrator) compare(ctx context.Context, registry *schema.Registry) (*conversion, error) {
-	v := &conversion{e: e, types: registry.Types()}
-	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+func (m *Migrator) compare(ctx context.Context, registry *schema.Registry) (*conversion, error) {
+	v := &conversion{m: m, types: registry.Types()}
+	err := m.Store.Read(ctx, func(s store.Snapshot) error {
 		v.proposed, v.seals, v.opens, v.inspections = map[string]map[string]string{}, map[string]map[string]string{}, map[string]map[string]string{}, nil
 		noted, err := catalog.ReadAll(ctx, s)
 		if err != nil {
@@ -65,7 +65,7 @@ func (e *Migrator) compare(ctx context.Context, registry *schema.Registry) (*con
 			}
 			if changed := was.differences(now); len(changed) > 0 {
 				v.proposed[t.Name] = changed
-				v.inspections = append(v.inspections, &inspection{e: e, t: t, registry: registry, was: was, changed: changed})
+				v.inspections = append(v.inspections, &inspection{m: m, t: t, registry: registry, was: was, changed: changed})
 			}
 			declared, shown := was.forms(now)
 			for _, place := range shown {
@@ -119,11 +119,11 @@ func (v *conversion) inspectAll(ctx context.Context, l *lease) error {
 	if len(v.proposed) == 0 {
 		return nil
 	}
-	err := v.e.changeIndexings(ctx, l, slices.Sorted(maps.Keys(v.proposed)), func(name string, n *catalog.Indexing) { n.Proposed = v.proposed[name] })
+	err := v.m.changeIndexings(ctx, l, slices.Sorted(maps.Keys(v.proposed)), func(name string, n *catalog.Indexing) { n.Proposed = v.proposed[name] })
 	if err != nil {
 		return err
 	}
-	if err := v.e.Store.Settle(ctx, time.Now()); err != nil {
+	if err := v.m.Store.Settle(ctx, time.Now()); err != nil {
 		return err
 	}
 	for _, inspection := range v.inspections {
@@ -143,7 +143,7 @@ func (v *conversion) open(ctx context.Context, l *lease) error {
 		return err
 	}
 	for _, t := range v.typesOf(v.opens) {
-		if err := v.e.rewriteAll(ctx, t); err != nil {
+		if err := v.m.rewriteAll(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -152,33 +152,33 @@ func (v *conversion) open(ctx context.Context, l *lease) error {
 
 // begin notes the new forms of strings and waits for the writes that do not know them.
 func (v *conversion) begin(ctx context.Context, l *lease, forms map[string]map[string]string) error {
-	err := v.e.Store.Write(ctx, func(tx store.Tx) error {
+	err := v.m.Store.Write(ctx, func(tx store.Tx) error {
 		var wrong error
-		err := v.e.changeIndexingsIn(ctx, tx, l, slices.Sorted(maps.Keys(forms)), func(name string, n *catalog.Indexing) {
-			wrong = errors.Join(wrong, v.e.witness(name, n))
+		err := v.m.changeIndexingsIn(ctx, tx, l, slices.Sorted(maps.Keys(forms)), func(name string, n *catalog.Indexing) {
+			wrong = errors.Join(wrong, v.m.witness(name, n))
 			n.Note(forms[name])
 		})
 		if err != nil || wrong != nil {
 			return errors.Join(err, wrong)
 		}
-		return v.e.noteOutlines(ctx, tx, v.typesOf(forms), (*outline).withForms)
+		return v.m.noteOutlines(ctx, tx, v.typesOf(forms), (*outline).withForms)
 	})
 	if err != nil {
 		return err
 	}
 	for name := range forms {
-		v.e.SetMixed(name, true)
+		v.m.SetMixed(name, true)
 	}
-	return v.e.Store.Settle(ctx, time.Now())
+	return v.m.Store.Settle(ctx, time.Now())
 }
 
 // witness encrypts a text where secrets begin to be stored in both forms, and checks
 // it afterwards: a server with another key would take secrets for plain text.
-func (e *Migrator) witness(name string, n *catalog.Indexing) (err error) {
+func (m *Migrator) witness(name string, n *catalog.Indexing) (err error) {
 	place := catalog.SecretPlace(catalog.TypeCollection, "", name, nil)
 	if n.Witness == "" {
-		n.Witness, err = e.Sealer.Seal("", place)
-	} else if _, err = e.Sealer.Open(n.Witness, place); err != nil {
+		n.Witness, err = m.Sealer.Seal("", place)
+	} else if _, err = m.Sealer.Open(n.Witness, place); err != nil {
 		err = fmt.Errorf("the secrets of %s: %w", name, err)
 	}
 	return err
@@ -200,7 +200,7 @@ func (v *conversion) withdraw(ctx context.Context, l *lease) error {
 		return nil
 	}
 	slices.Sort(names)
-	return v.e.changeIndexings(ctx, l, slices.Compact(names), func(name string, n *catalog.Indexing) {
+	return v.m.changeIndexings(ctx, l, slices.Compact(names), func(name string, n *catalog.Indexing) {
 		n.Proposed = nil
 		sealed := map[string]string{}
 		for place := range v.opens[name] {
@@ -214,16 +214,16 @@ func (v *conversion) withdraw(ctx context.Context, l *lease) error {
 
 // publish notes that the registry is served and that objects may be written under it.
 func (v *conversion) publish(ctx context.Context, l *lease, serve func(name string, n *catalog.Indexing)) error {
-	return v.e.Store.Write(ctx, func(tx store.Tx) error {
+	return v.m.Store.Write(ctx, func(tx store.Tx) error {
 		var wrong error
 		names := make([]string, len(v.types))
 		for i, t := range v.types {
 			names[i] = t.Name
 		}
-		err := v.e.changeIndexingsIn(ctx, tx, l, names, func(name string, n *catalog.Indexing) {
+		err := v.m.changeIndexingsIn(ctx, tx, l, names, func(name string, n *catalog.Indexing) {
 			serve(name, n)
 			if n.Proposed = nil; v.seals[name] != nil {
-				wrong = errors.Join(wrong, v.e.witness(name, n))
+				wrong = errors.Join(wrong, v.m.witness(name, n))
 			} else if v.opens[name] != nil {
 				n.Witness = ""
 			}
@@ -233,7 +233,7 @@ func (v *conversion) publish(ctx context.Context, l *lease, serve func(name stri
 		if err != nil || wrong != nil {
 			return errors.Join(err, wrong)
 		}
-		return v.e.noteOutlines(ctx, tx, v.types, (*outline).with)
+		return v.m.noteOutlines(ctx, tx, v.types, (*outline).with)
 	})
 }
 
@@ -244,13 +244,13 @@ func (v *conversion) end(ctx context.Context, l *lease) error {
 		return err
 	}
 	for name := range v.opens {
-		v.e.SetMixed(name, false)
+		v.m.SetMixed(name, false)
 	}
-	return v.e.Store.Write(ctx, func(tx store.Tx) error {
+	return v.m.Store.Write(ctx, func(tx store.Tx) error {
 		if err := l.beat(ctx, tx); err != nil {
 			return err
 		}
-		return v.e.noteOutlines(ctx, tx, v.types, (*outline).settle)
+		return v.m.noteOutlines(ctx, tx, v.types, (*outline).settle)
 	})
 }
 
@@ -263,26 +263,26 @@ func (v *conversion) sealAll(ctx context.Context, l *lease) error {
 	}
 	types := v.typesOf(v.seals)
 	for _, t := range types {
-		if err := v.e.seal(ctx, l, t); err != nil {
+		if err := v.m.seal(ctx, l, t); err != nil {
 			return err
 		}
 	}
-	if err := v.e.Store.Wipe(ctx); err != nil {
+	if err := v.m.Store.Wipe(ctx); err != nil {
 		return err
 	}
-	err := v.e.changeIndexings(ctx, l, slices.Sorted(maps.Keys(v.seals)), func(_ string, n *catalog.Indexing) { n.Witness = "" })
+	err := v.m.changeIndexings(ctx, l, slices.Sorted(maps.Keys(v.seals)), func(_ string, n *catalog.Indexing) { n.Witness = "" })
 	if err != nil {
 		return err
 	}
 	for _, t := range types {
-		v.e.SetMixed(t.Name, false)
+		v.m.SetMixed(t.Name, false)
 	}
 	return nil
 }
 
 // sealLeft encrypts secrets that an interrupted Migrate has left in plain text.
-func (e *Migrator) sealLeft(ctx context.Context, l *lease) error {
-	v, err := e.compare(ctx, e.Registry())
+func (m *Migrator) sealLeft(ctx context.Context, l *lease) error {
+	v, err := m.compare(ctx, m.Registry())
 	if err != nil || len(v.seals) == 0 {
 		return err
 	}
@@ -293,9 +293,9 @@ func (e *Migrator) sealLeft(ctx context.Context, l *lease) error {
 
 // seal encrypts the stored values of new secrets and drops them from the indexes and
 // the history.
-func (e *Migrator) seal(ctx context.Context, l *lease, t *schema.Type) error {
+func (m *Migrator) seal(ctx context.Context, l *lease, t *schema.Type) error {
 	leftover := map[string]*catalog.Keys{}
-	err := e.changeIndexings(ctx, l, []string{t.Name}, func(name string, n *catalog.Indexing) {
+	err := m.changeIndexings(ctx, l, []string{t.Name}, func(name string, n *catalog.Indexing) {
 		found := &catalog.Keys{Unique: catalog.Filter(n.Unique, n.Seals)}
 		for _, key := range n.Terms {
 			paths, searched := n.Searches[key]
@@ -313,27 +313,27 @@ func (e *Migrator) seal(ctx context.Context, l *lease, t *schema.Type) error {
 	if err != nil {
 		return err
 	}
-	if err := e.dropLeftover(ctx, l, leftover); err != nil {
+	if err := m.dropLeftover(ctx, l, leftover); err != nil {
 		return err
 	}
-	if err := e.rewriteAll(ctx, t); err != nil {
+	if err := m.rewriteAll(ctx, t); err != nil {
 		return err
 	}
-	return e.rewriteHistory(ctx, t)
+	return m.rewriteHistory(ctx, t)
 }
 
 // rewriteAll gives the secrets of all objects the form that a type asks for.
-func (e *Migrator) rewriteAll(ctx context.Context, t *schema.Type) error {
+func (m *Migrator) rewriteAll(ctx context.Context, t *schema.Type) error {
 	store.Step(ctx, "encrypting or decrypting secrets of "+t.Name)
-	return walk.Collection(ctx, e.Store, t.Name, func(tx store.Tx, records []*store.Record) error {
-		return e.rewrite(ctx, tx, t, records)
+	return walk.Collection(ctx, m.Store, t.Name, func(tx store.Tx, records []*store.Record) error {
+		return m.rewrite(ctx, tx, t, records)
 	})
 }
 
 // saidOtherwise reports whether other schemas keep the served one from changing some
 // properties of a type.
-func (e *Migrator) saidOtherwise(name string, n *catalog.Indexing) bool {
-	t, served := e.Registry().Type(name)
+func (m *Migrator) saidOtherwise(name string, n *catalog.Indexing) bool {
+	t, served := m.Registry().Type(name)
 	if !served {
 		return false
 	}

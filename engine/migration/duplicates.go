@@ -105,23 +105,23 @@ func (g *group) String() string {
 
 // checkDuplicates refuses types whose duplicates, as they were found last, are all still
 // there: a set that is tried again and again must not visit all objects each time.
-func (e *Migrator) checkDuplicates(ctx context.Context, todo []reindexing) error {
+func (m *Migrator) checkDuplicates(ctx context.Context, todo []reindexing) error {
 	var problems schema.Problems
 	for _, r := range todo {
-		d := e.duplicates[r.t.Name]
+		d := m.duplicates[r.t.Name]
 		if d == nil {
 			continue
 		}
 		d.t = r.t
 		maps.DeleteFunc(d.groups, func(property string, _ []*group) bool { return !slices.Contains(r.lacks.Unique, property) })
-		there, err := d.remain(ctx, e.Store)
+		there, err := d.remain(ctx, m.Store)
 		if err != nil {
 			return err
 		}
 		if there {
 			problems = append(problems, d.problems()...)
 		} else {
-			delete(e.duplicates, r.t.Name)
+			delete(m.duplicates, r.t.Name)
 		}
 	}
 	if len(problems) > 0 {

@@ -16,7 +16,7 @@ import (
 
 // fillAll gives the objects of types the keys that they lack, and then changes the
 // indexings with filled, unless it is nil. If it fails, the indexings are as before.
-func (e *Migrator) fillAll(ctx context.Context, l *lease, todo []reindexing, filled func(name string, n *catalog.Indexing)) error {
+func (m *Migrator) fillAll(ctx context.Context, l *lease, todo []reindexing, filled func(name string, n *catalog.Indexing)) error {
 	if len(todo) == 0 {
 		return nil
 	}
@@ -24,20 +24,20 @@ func (e *Migrator) fillAll(ctx context.Context, l *lease, todo []reindexing, fil
 	for _, r := range todo {
 		lacks[r.t.Name] = r
 	}
-	if err := e.checkDuplicates(ctx, todo); err != nil {
+	if err := m.checkDuplicates(ctx, todo); err != nil {
 		return err
 	}
 	names := slices.Sorted(maps.Keys(lacks))
-	err := e.beginFilling(ctx, l, names, lacks)
+	err := m.beginFilling(ctx, l, names, lacks)
 	if err == nil {
-		err = e.fillEach(ctx, todo)
+		err = m.fillEach(ctx, todo)
 	}
 	if err == nil && filled != nil {
-		err = e.changeIndexings(ctx, l, names, filled)
+		err = m.changeIndexings(ctx, l, names, filled)
 	}
 	if err != nil {
 		abandon := func(_ string, n *catalog.Indexing) { n.Abandon() }
-		err = errors.Join(err, e.changeIndexings(context.WithoutCancel(ctx), l, names, abandon))
+		err = errors.Join(err, m.changeIndexings(context.WithoutCancel(ctx), l, names, abandon))
 	}
 	return err
 }
@@ -45,19 +45,19 @@ func (e *Migrator) fillAll(ctx context.Context, l *lease, todo []reindexing, fil
 // beginFilling drops what is left over of the missing keys and then has all writes of
 // all servers maintain them: it returns when the transactions that began before have
 // ended.
-func (e *Migrator) beginFilling(ctx context.Context, l *lease, names []string, lacks map[string]reindexing) error {
-	if err := e.changeIndexings(ctx, l, names, func(_ string, n *catalog.Indexing) { n.Abandon() }); err != nil {
+func (m *Migrator) beginFilling(ctx context.Context, l *lease, names []string, lacks map[string]reindexing) error {
+	if err := m.changeIndexings(ctx, l, names, func(_ string, n *catalog.Indexing) { n.Abandon() }); err != nil {
 		return err
 	}
-	if err := e.Store.Settle(ctx, time.Now()); err != nil {
+	if err := m.Store.Settle(ctx, time.Now()); err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := e.forget(ctx, l, name, lacks[name].lacks); err != nil {
+		if err := m.forget(ctx, l, name, lacks[name].lacks); err != nil {
 			return err
 		}
 	}
-	err := e.changeIndexings(ctx, l, names, func(name string, n *catalog.Indexing) {
+	err := m.changeIndexings(ctx, l, names, func(name string, n *catalog.Indexing) {
 		r := lacks[name]
 		n.Filling, n.Leftover = r.lacks, n.Leftover.Without(r.lacks)
 		n.Define(r.searches, r.teams)
@@ -65,31 +65,31 @@ func (e *Migrator) beginFilling(ctx context.Context, l *lease, names []string, l
 	if err != nil {
 		return err
 	}
-	return e.Store.Settle(ctx, time.Now())
+	return m.Store.Settle(ctx, time.Now())
 }
 
 // forget drops keys that no write maintains any more.
-func (e *Migrator) forget(ctx context.Context, l *lease, collection string, k *catalog.Keys) error {
+func (m *Migrator) forget(ctx context.Context, l *lease, collection string, k *catalog.Keys) error {
 	if err := l.check(ctx); err != nil { // what another has filled in meanwhile must stay
 		return err
 	}
-	return e.Store.Forget(ctx, collection, k.Terms, k.Unique)
+	return m.Store.Forget(ctx, collection, k.Terms, k.Unique)
 }
 
 // fillEach gives the objects of types the keys that they lack. Once there are
 // duplicates, only types that can have more of them are visited.
-func (e *Migrator) fillEach(ctx context.Context, todo []reindexing) error {
+func (m *Migrator) fillEach(ctx context.Context, todo []reindexing) error {
 	var problems schema.Problems
 	for _, r := range todo {
 		if len(problems) > 0 && len(r.lacks.Unique) == 0 {
 			continue
 		}
-		d, err := e.fill(ctx, r)
+		d, err := m.fill(ctx, r)
 		if err != nil {
 			return err
 		}
 		if found := d.problems(); len(found) > 0 {
-			e.duplicates[r.t.Name], problems = d, append(problems, found...)
+			m.duplicates[r.t.Name], problems = d, append(problems, found...)
 		}
 	}
 	if len(problems) > 0 {
@@ -100,14 +100,14 @@ func (e *Migrator) fillEach(ctx context.Context, todo []reindexing) error {
 
 // fill gives all objects of a type the keys that they lack. Of those that share a value
 // which is to become unique, the first has it.
-func (e *Migrator) fill(ctx context.Context, r reindexing) (*duplicates, error) {
+func (m *Migrator) fill(ctx context.Context, r reindexing) (*duplicates, error) {
 	store.Step(ctx, "indexing "+r.t.Name)
 	lacks := &catalog.Indexing{Searches: r.searches, Teams: r.teams, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
 	lacks.Prepare()
 	d := newDuplicates(r.t)
 	var found []sharing // by the step, which may run several times
-	err := walk.Steps(ctx, e.Store, r.t.Name, func(tx store.Tx, records []*store.Record) (err error) {
-		if err := e.checkFilling(ctx, tx, r); err != nil {
+	err := walk.Steps(ctx, m.Store, r.t.Name, func(tx store.Tx, records []*store.Record) (err error) {
+		if err := m.checkFilling(ctx, tx, r); err != nil {
 			return err
 		}
 		found, err = index(ctx, tx, r.t, lacks, records)
@@ -119,10 +119,10 @@ func (e *Migrator) fill(ctx context.Context, r reindexing) (*duplicates, error) 
 // checkFilling fails when the type is no longer noted as being filled, because the
 // lease was lost. A step that still finds the note ends before the keys are forgotten,
 // as every write does.
-func (e *Migrator) checkFilling(ctx context.Context, s store.Snapshot, r reindexing) error {
+func (m *Migrator) checkFilling(ctx context.Context, s store.Snapshot, r reindexing) error {
 	noted := false
 	err := s.Get(ctx, catalog.TypeCollection, []store.Key{{ID: r.t.Name}}, func(record *store.Record) error {
-		n, err := e.ReadIndexing(record)
+		n, err := m.ReadIndexing(record)
 		noted = err == nil && r.lacks.Without(n.Filling).Empty()
 		return err
 	})
@@ -214,10 +214,10 @@ func claim(entries []store.Entry, owners map[store.Claim]string) (shared []shari
 
 // Repair gives all objects the terms and claims that they lack. It changes no object
 // and skips those that cannot be decoded.
-func (e *Migrator) Repair(ctx context.Context) error {
-	for _, t := range e.Registry().Types() {
+func (m *Migrator) Repair(ctx context.Context) error {
+	for _, t := range m.Registry().Types() {
 		n := catalog.IndexingOf(t)
-		err := walk.Collection(ctx, e.Store, t.Name, func(tx store.Tx, records []*store.Record) error {
+		err := walk.Collection(ctx, m.Store, t.Name, func(tx store.Tx, records []*store.Record) error {
 			records = slices.DeleteFunc(records, func(r *store.Record) bool {
 				_, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 				return err != nil

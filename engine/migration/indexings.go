@@ -12,12 +12,12 @@ import (
 // alters an indexing in place, an empty one for a type that has none, and may run
 // again. Indexings of a newer format stay as they are. They are read in the same
 // transaction, as servers of versions without the lease may change them, too.
-func (e *Migrator) changeIndexings(ctx context.Context, l *lease, names []string, change func(name string, n *catalog.Indexing)) error {
-	return e.Store.Write(ctx, func(tx store.Tx) error { return e.changeIndexingsIn(ctx, tx, l, names, change) })
+func (m *Migrator) changeIndexings(ctx context.Context, l *lease, names []string, change func(name string, n *catalog.Indexing)) error {
+	return m.Store.Write(ctx, func(tx store.Tx) error { return m.changeIndexingsIn(ctx, tx, l, names, change) })
 }
 
 // changeIndexingsIn is changeIndexings as part of a transaction.
-func (e *Migrator) changeIndexingsIn(ctx context.Context, tx store.Tx, l *lease, names []string, change func(name string, n *catalog.Indexing)) error {
+func (m *Migrator) changeIndexingsIn(ctx context.Context, tx store.Tx, l *lease, names []string, change func(name string, n *catalog.Indexing)) error {
 	if err := l.beat(ctx, tx); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (e *Migrator) changeIndexingsIn(ctx context.Context, tx store.Tx, l *lease,
 			continue
 		}
 		record.ID = name
-		writes = append(writes, store.InternalWrite(record, "ACTIVE", content, e.Now()))
+		writes = append(writes, store.InternalWrite(record, "ACTIVE", content, m.Now()))
 	}
 	if len(writes) == 0 {
 		return nil

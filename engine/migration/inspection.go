@@ -16,7 +16,7 @@ import (
 // inspection checks the stored objects of a type against a newer schema that declares
 // something else for their values.
 type inspection struct {
-	e        *Migrator
+	m        *Migrator
 	t        *schema.Type
 	registry *schema.Registry
 	was      *outline
@@ -51,7 +51,7 @@ func (n *inspection) inspect(ctx context.Context) error {
 // step checks the objects that find yields. Objects that do not suit the schema are an
 // error of type schema.Problems.
 func (n *inspection) step(ctx context.Context, find func(store.Snapshot, func(*store.Record) error) error) error {
-	return n.e.Store.Read(ctx, func(s store.Snapshot) error {
+	return n.m.Store.Read(ctx, func(s store.Snapshot) error {
 		f := findings{inspection: n, problems: map[string]schema.Problem{}, wanted: map[store.Place][]wantedTarget{}}
 		if err := find(s, f.compare); err != nil {
 			return err

@@ -27,7 +27,7 @@ var errLeaseLost = &store.Error{Code: store.CodeUnavailable, Text: "another serv
 // lease is held for one call of withLease. It is nil for a store that belongs to this
 // process, where Migrator.migrating suffices.
 type lease struct {
-	e     *Migrator
+	m     *Migrator
 	owner string
 }
 
@@ -39,11 +39,11 @@ type leaseNote struct {
 
 // withLease calls fn while no other server holds the lease. The context of fn ends
 // when the lease is lost.
-func (e *Migrator) withLease(ctx context.Context, fn func(context.Context, *lease) error) error {
-	if _, own := e.Store.Revision(catalog.TypeCollection); own {
+func (m *Migrator) withLease(ctx context.Context, fn func(context.Context, *lease) error) error {
+	if _, own := m.Store.Revision(catalog.TypeCollection); own {
 		return fn(ctx, nil)
 	}
-	l := &lease{e: e, owner: store.NewID()}
+	l := &lease{m: m, owner: store.NewID()}
 	if err := l.acquire(ctx); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (e *Migrator) withLease(ctx context.Context, fn func(context.Context, *leas
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseEnd)
 	defer cancel()
 	// One that is not released ends by itself.
-	_ = e.Store.Write(last, func(tx store.Tx) error { return l.write(last, tx, "") })
+	_ = m.Store.Write(last, func(tx store.Tx) error { return l.write(last, tx, "") })
 	return err
 }
 
@@ -75,7 +75,7 @@ func (l *lease) acquire(ctx context.Context) error {
 		if !since.IsZero() && time.Since(since) > leaseTime {
 			dead = seen
 		}
-		err := l.e.Store.Write(ctx, func(tx store.Tx) (err error) {
+		err := l.m.Store.Write(ctx, func(tx store.Tx) (err error) {
 			revision, err = l.take(ctx, tx, dead)
 			return err
 		})
@@ -123,7 +123,7 @@ func (l *lease) check(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}
-	return l.e.Store.Write(ctx, func(tx store.Tx) error { return l.beat(ctx, tx) })
+	return l.m.Store.Write(ctx, func(tx store.Tx) error { return l.beat(ctx, tx) })
 }
 
 // keep renews the lease until the context ends. It ignores errors of the store, which
@@ -170,5 +170,5 @@ func (l *lease) put(ctx context.Context, tx store.Tx, record store.Record, owner
 	if err != nil {
 		return err
 	}
-	return tx.Put(ctx, catalog.TypeCollection, []store.Write{store.InternalWrite(record, "ACTIVE", content, l.e.Now())})
+	return tx.Put(ctx, catalog.TypeCollection, []store.Write{store.InternalWrite(record, "ACTIVE", content, l.m.Now())})
 }

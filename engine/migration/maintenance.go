@@ -18,39 +18,39 @@ const retirement = 10 * time.Minute
 // Maintain drops keys that have been retired for a while and what failed reloads left
 // over, reclaims keys that this server uses, and goes on with encrypting secrets. The
 // service calls it from time to time.
-func (e *Migrator) Maintain(ctx context.Context) error {
-	if !e.migrating.TryLock() {
+func (m *Migrator) Maintain(ctx context.Context) error {
+	if !m.migrating.TryLock() {
 		return nil // a registry is being migrated
 	}
-	defer e.migrating.Unlock()
-	needed, err := e.upkeepNeeded(ctx)
+	defer m.migrating.Unlock()
+	needed, err := m.upkeepNeeded(ctx)
 	if err != nil || !needed {
 		return store.Translate(err)
 	}
-	return store.Translate(e.withLease(ctx, e.upkeep))
+	return store.Translate(m.withLease(ctx, m.upkeep))
 }
 
 // upkeepNeeded reports whether there is anything to do, and notes when it first met
 // each retired key.
-func (e *Migrator) upkeepNeeded(ctx context.Context) (needed bool, err error) {
-	used := e.used()
-	err = e.Store.Read(ctx, func(s store.Snapshot) error {
+func (m *Migrator) upkeepNeeded(ctx context.Context) (needed bool, err error) {
+	used := m.used()
+	err = m.Store.Read(ctx, func(s store.Snapshot) error {
 		all, err := catalog.ReadAll(ctx, s)
 		if err != nil {
 			return err
 		}
 		needed = false
-		now, met := e.Now(), map[string]time.Time{}
+		now, met := m.Now(), map[string]time.Time{}
 		var outdated []string
 		for name, n := range all {
 			if wanted, served := used[name]; served {
 				needed = needed || !wanted.Keys.Without(&catalog.Keys{Terms: n.Terms, Unique: wanted.Unique}).Empty()
-				if n.Format > catalog.IndexingFormat || e.saidOtherwise(name, n.Indexing) {
+				if n.Format > catalog.IndexingFormat || m.saidOtherwise(name, n.Indexing) {
 					outdated = append(outdated, name)
 				}
 			}
 			for key, mark := range n.Retired {
-				since, before := e.retired[mark]
+				since, before := m.retired[mark]
 				if !before {
 					since = now
 				}
@@ -60,17 +60,17 @@ func (e *Migrator) upkeepNeeded(ctx context.Context) (needed bool, err error) {
 			needed = needed || !n.Filling.Empty() || !n.Leftover.Empty() || n.Witness != "" && used[name] != nil
 		}
 		slices.Sort(outdated)
-		e.retired = met
-		e.outdated.Store(&outdated)
+		m.retired = met
+		m.outdated.Store(&outdated)
 		return nil
 	})
 	return needed, err
 }
 
 // used returns the indexings that the served types ask for.
-func (e *Migrator) used() map[string]*catalog.Indexing {
+func (m *Migrator) used() map[string]*catalog.Indexing {
 	used := map[string]*catalog.Indexing{}
-	for _, t := range e.Registry().Types() {
+	for _, t := range m.Registry().Types() {
 		used[t.Name] = catalog.IndexingOf(t)
 	}
 	return used
@@ -78,10 +78,10 @@ func (e *Migrator) used() map[string]*catalog.Indexing {
 
 // upkeep does the work of Maintain under the lease: an indexing that is noted as being
 // filled then belongs to no running server.
-func (e *Migrator) upkeep(ctx context.Context, l *lease) error {
-	used := e.used()
+func (m *Migrator) upkeep(ctx context.Context, l *lease) error {
+	used := m.used()
 	var names []string
-	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+	err := m.Store.Read(ctx, func(s store.Snapshot) error {
 		all, err := catalog.ReadAll(ctx, s)
 		names = slices.Sorted(maps.Keys(all))
 		return err
@@ -90,15 +90,15 @@ func (e *Migrator) upkeep(ctx context.Context, l *lease) error {
 		return err
 	}
 	leftover := map[string]*catalog.Keys{}
-	err = e.changeIndexings(ctx, l, names, func(name string, n *catalog.Indexing) {
+	err = m.changeIndexings(ctx, l, names, func(name string, n *catalog.Indexing) {
 		n.Abandon()
 		expired := &catalog.Keys{}
 		for key, mark := range n.Retired {
-			since, met := e.retired[mark]
+			since, met := m.retired[mark]
 			switch {
 			case used[name] != nil && slices.Contains(used[name].Terms, key):
 				delete(n.Retired, key)
-			case met && e.Now().Sub(since) >= retirement:
+			case met && m.Now().Sub(since) >= retirement:
 				delete(n.Retired, key)
 				expired.Terms = append(expired.Terms, key)
 			}
@@ -109,18 +109,18 @@ func (e *Migrator) upkeep(ctx context.Context, l *lease) error {
 	if err != nil {
 		return err
 	}
-	if err := e.dropLeftover(ctx, l, leftover); err != nil {
+	if err := m.dropLeftover(ctx, l, leftover); err != nil {
 		return err
 	}
-	if err := e.restore(ctx, l); err != nil {
+	if err := m.restore(ctx, l); err != nil {
 		return err
 	}
-	return e.sealLeft(ctx, l)
+	return m.sealLeft(ctx, l)
 }
 
 // restore fills in terms that this server uses and that another has dropped.
-func (e *Migrator) restore(ctx context.Context, l *lease) error {
-	todo, err := e.lacking(ctx, e.Registry().Types())
+func (m *Migrator) restore(ctx context.Context, l *lease) error {
+	todo, err := m.lacking(ctx, m.Registry().Types())
 	if err != nil {
 		return err
 	}
@@ -128,32 +128,32 @@ func (e *Migrator) restore(ctx context.Context, l *lease) error {
 		r.lacks.Unique = nil // which another server has decided about
 		return r.lacks.Empty()
 	})
-	return e.fillAll(ctx, l, todo, func(name string, n *catalog.Indexing) { n.Keys, n.Filling = *n.Keys.With(n.Filling), nil })
+	return m.fillAll(ctx, l, todo, func(name string, n *catalog.Indexing) { n.Keys, n.Filling = *n.Keys.With(n.Filling), nil })
 }
 
 // dropLeftover drops keys once the writes that maintained them have ended.
-func (e *Migrator) dropLeftover(ctx context.Context, l *lease, leftover map[string]*catalog.Keys) error {
+func (m *Migrator) dropLeftover(ctx context.Context, l *lease, leftover map[string]*catalog.Keys) error {
 	maps.DeleteFunc(leftover, func(_ string, k *catalog.Keys) bool { return k.Empty() })
 	if len(leftover) == 0 {
 		return nil
 	}
-	if err := e.Store.Settle(ctx, time.Now()); err != nil {
+	if err := m.Store.Settle(ctx, time.Now()); err != nil {
 		return err
 	}
 	names := slices.Sorted(maps.Keys(leftover))
 	for _, name := range names {
-		if err := e.forget(ctx, l, name, leftover[name]); err != nil {
+		if err := m.forget(ctx, l, name, leftover[name]); err != nil {
 			return err
 		}
 	}
-	return e.changeIndexings(ctx, l, names, func(name string, n *catalog.Indexing) { n.Leftover = n.Leftover.Without(leftover[name]) })
+	return m.changeIndexings(ctx, l, names, func(name string, n *catalog.Indexing) { n.Leftover = n.Leftover.Without(leftover[name]) })
 }
 
 // Outdated returns the types that cannot be written here: a newer version of the
 // program indexes their objects in ways unknown to this one, or newer schemas declare
 // something else for some of their properties. Maintain updates it.
-func (e *Migrator) Outdated() []string {
-	if outdated := e.outdated.Load(); outdated != nil {
+func (m *Migrator) Outdated() []string {
+	if outdated := m.outdated.Load(); outdated != nil {
 		return *outdated
 	}
 	return nil

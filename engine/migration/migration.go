@@ -47,40 +47,40 @@ func New(c *catalog.Catalog, internal []store.Collection) *Migrator {
 // hold secrets that would be shown. After such an error the previous registry is served
 // unchanged. New secrets are hidden first and encrypted afterwards; if that fails,
 // Maintain or the next Migrate goes on.
-func (e *Migrator) Migrate(ctx context.Context, registry *schema.Registry) error {
-	e.migrating.Lock()
-	defer e.migrating.Unlock()
-	collections, err := e.collections(registry)
+func (m *Migrator) Migrate(ctx context.Context, registry *schema.Registry) error {
+	m.migrating.Lock()
+	defer m.migrating.Unlock()
+	collections, err := m.collections(registry)
 	if err != nil {
 		return err
 	}
 	// The indexes of the previous registry stay until the new one is served.
-	both, err := e.withIndexesBefore(collections)
+	both, err := m.withIndexesBefore(collections)
 	if err != nil {
 		return err
 	}
-	if err := e.Store.EnsureCollections(ctx, both); err != nil {
+	if err := m.Store.EnsureCollections(ctx, both); err != nil {
 		return err
 	}
-	if err := e.withLease(ctx, func(ctx context.Context, l *lease) error { return e.serve(ctx, l, registry) }); err != nil {
+	if err := m.withLease(ctx, func(ctx context.Context, l *lease) error { return m.serve(ctx, l, registry) }); err != nil {
 		return err
 	}
 	// Indexes that nothing asks for any more cost something and break nothing:
 	// those that cannot be dropped now are by the next migration.
-	_ = e.Store.EnsureCollections(ctx, collections)
+	_ = m.Store.EnsureCollections(ctx, collections)
 	return nil
 }
 
 // serve indexes all objects as a registry asks for, and serves it.
-func (e *Migrator) serve(ctx context.Context, l *lease, registry *schema.Registry) error {
-	v, err := e.convert(ctx, l, registry)
+func (m *Migrator) serve(ctx context.Context, l *lease, registry *schema.Registry) error {
+	v, err := m.convert(ctx, l, registry)
 	if err != nil {
 		return err
 	}
-	if err := e.index(ctx, l, v); err != nil {
+	if err := m.index(ctx, l, v); err != nil {
 		return errors.Join(err, v.withdraw(context.WithoutCancel(ctx), l))
 	}
-	e.Serve(registry)
+	m.Serve(registry)
 	return v.end(ctx, l)
 }
 
@@ -94,8 +94,8 @@ type reindexing struct {
 
 // index gives all objects the keys that the types ask for. Keys in use so far stay and
 // are maintained for the searches under way. If it fails, the indexings are as before.
-func (e *Migrator) index(ctx context.Context, l *lease, v *conversion) error {
-	todo, err := e.lacking(ctx, v.types)
+func (m *Migrator) index(ctx context.Context, l *lease, v *conversion) error {
+	todo, err := m.lacking(ctx, v.types)
 	if err != nil {
 		return err
 	}
@@ -103,15 +103,15 @@ func (e *Migrator) index(ctx context.Context, l *lease, v *conversion) error {
 	for _, t := range v.types {
 		wanted[t.Name] = catalog.IndexingOf(t)
 	}
-	if err := e.fillAll(ctx, l, todo, nil); err != nil {
+	if err := m.fillAll(ctx, l, todo, nil); err != nil {
 		return err
 	}
 	return v.publish(ctx, l, func(name string, n *catalog.Indexing) { serveIndexing(n, wanted[name]) })
 }
 
 // lacking compares what types ask for with what their objects have.
-func (e *Migrator) lacking(ctx context.Context, types []*schema.Type) (todo []reindexing, err error) {
-	err = e.Store.Read(ctx, func(s store.Snapshot) error {
+func (m *Migrator) lacking(ctx context.Context, types []*schema.Type) (todo []reindexing, err error) {
+	err = m.Store.Read(ctx, func(s store.Snapshot) error {
 		todo = nil
 		all, err := catalog.ReadAll(ctx, s)
 		if err != nil {
@@ -167,8 +167,8 @@ func serveIndexing(n, wanted *catalog.Indexing) {
 }
 
 // collections returns the collections that a registry needs.
-func (e *Migrator) collections(registry *schema.Registry) ([]store.Collection, error) {
-	collections := append([]store.Collection{{Name: catalog.TypeCollection}, {Name: outlineCollection}}, e.internal...)
+func (m *Migrator) collections(registry *schema.Registry) ([]store.Collection, error) {
+	collections := append([]store.Collection{{Name: catalog.TypeCollection}, {Name: outlineCollection}}, m.internal...)
 	for _, t := range registry.Types() {
 		collection, err := catalog.CollectionOf(t)
 		if err != nil {
@@ -180,8 +180,8 @@ func (e *Migrator) collections(registry *schema.Registry) ([]store.Collection, e
 }
 
 // withIndexesBefore adds the indexes of the registry that is served now.
-func (e *Migrator) withIndexesBefore(collections []store.Collection) ([]store.Collection, error) {
-	before := e.Registry()
+func (m *Migrator) withIndexesBefore(collections []store.Collection) ([]store.Collection, error) {
+	before := m.Registry()
 	if before == nil {
 		return collections, nil
 	}

@@ -29,19 +29,19 @@ type Resealing struct {
 //
 // A server that still encrypts with another key can add more; its own Reseal, once it
 // has the new key, finds that.
-func (e *Migrator) Reseal(ctx context.Context, progress func(Resealing)) error {
-	sealer, ok := e.Sealer.(catalog.RotatingSealer)
+func (m *Migrator) Reseal(ctx context.Context, progress func(Resealing)) error {
+	sealer, ok := m.Sealer.(catalog.RotatingSealer)
 	if !ok {
 		return nil
 	}
 	var done Resealing
 	for {
 		// What was encrypted in a transaction that is under way must be stored to be found.
-		if err := e.Store.Settle(ctx, time.Now()); err != nil {
+		if err := m.Store.Settle(ctx, time.Now()); err != nil {
 			return store.Translate(err)
 		}
 		before := done.Resealed
-		if err := e.resealAll(ctx, sealer, &done, progress); err != nil {
+		if err := m.resealAll(ctx, sealer, &done, progress); err != nil {
 			return store.Translate(err)
 		}
 		if done.Resealed == before {
@@ -50,21 +50,21 @@ func (e *Migrator) Reseal(ctx context.Context, progress func(Resealing)) error {
 	}
 }
 
-func (e *Migrator) resealAll(ctx context.Context, sealer catalog.RotatingSealer, done *Resealing, progress func(Resealing)) error {
-	names, err := e.Unserved(ctx)
+func (m *Migrator) resealAll(ctx context.Context, sealer catalog.RotatingSealer, done *Resealing, progress func(Resealing)) error {
+	names, err := m.Unserved(ctx)
 	if err != nil {
 		return err
 	}
-	for _, t := range e.Registry().Types() {
+	for _, t := range m.Registry().Types() {
 		names = append(names, t.Name)
 	}
-	for _, c := range e.internal {
+	for _, c := range m.internal {
 		names = append(names, c.Name)
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
 	done.Records, done.Total = 0, 0
-	err = e.Store.Read(ctx, func(s store.Snapshot) error {
+	err = m.Store.Read(ctx, func(s store.Snapshot) error {
 		done.Total = 0
 		for _, name := range names {
 			n, err := s.Count(ctx, query.Query{Collection: name})
@@ -79,7 +79,7 @@ func (e *Migrator) resealAll(ctx context.Context, sealer catalog.RotatingSealer,
 		return err
 	}
 	for _, name := range names {
-		if err := e.resealCollection(ctx, sealer, name, done, progress); err != nil {
+		if err := m.resealCollection(ctx, sealer, name, done, progress); err != nil {
 			return err
 		}
 	}
@@ -88,13 +88,13 @@ func (e *Migrator) resealAll(ctx context.Context, sealer catalog.RotatingSealer,
 
 // resealCollection looks at all records of a collection. It reads them outside of
 // transactions, and begins one only for those that it has to encrypt again.
-func (e *Migrator) resealCollection(ctx context.Context, sealer catalog.RotatingSealer, name string, done *Resealing, progress func(Resealing)) error {
+func (m *Migrator) resealCollection(ctx context.Context, sealer catalog.RotatingSealer, name string, done *Resealing, progress func(Resealing)) error {
 	var after store.Key
 	for {
 		var outdated []store.Key
 		met := 0
 		last := after
-		err := e.Store.Read(ctx, func(s store.Snapshot) error {
+		err := m.Store.Read(ctx, func(s store.Snapshot) error {
 			outdated, met = nil, 0
 			return s.Scan(ctx, name, after, resealStep, func(r *store.Record) error {
 				met, last = met+1, r.Clone().Key
@@ -109,7 +109,7 @@ func (e *Migrator) resealCollection(ctx context.Context, sealer catalog.Rotating
 		}
 		if len(outdated) > 0 {
 			var resealed int
-			err := walk.RetryConflicts(ctx, e.Store, func(tx store.Tx) (err error) {
+			err := walk.RetryConflicts(ctx, m.Store, func(tx store.Tx) (err error) {
 				resealed, err = resealRecords(ctx, tx, sealer, name, outdated)
 				return err
 			})

@@ -11,14 +11,14 @@ import (
 )
 
 // rewrite gives the secrets of some records the form that a type asks for.
-func (e *Migrator) rewrite(ctx context.Context, tx store.Tx, t *schema.Type, records []*store.Record) error {
+func (m *Migrator) rewrite(ctx context.Context, tx store.Tx, t *schema.Type, records []*store.Record) error {
 	var changed []store.Record
 	for _, r := range records {
 		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 		if err != nil {
 			return err
 		}
-		w := formWalk{e: e, t: t, key: r.Key}
+		w := formWalk{m: m, t: t, key: r.Key}
 		if err := w.value(t.Shape, object, make(document.Pointer, 0, 16), nil); err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (e *Migrator) rewrite(ctx context.Context, tx store.Tx, t *schema.Type, rec
 // formWalk encrypts the plain secrets of an object, and decrypts what ceases to be a
 // secret.
 type formWalk struct {
-	e       *Migrator
+	m       *Migrator
 	t       *schema.Type
 	key     store.Key
 	changed bool
@@ -50,11 +50,11 @@ func (w *formWalk) value(shape *document.Shape, value any, at document.Pointer, 
 			return nil
 		}
 		place := catalog.SecretPlace(w.t.Name, w.key.Network, w.key.ID, at)
-		plain, err := w.e.Sealer.Open(v, place)
+		plain, err := w.m.Sealer.Open(v, place)
 		switch {
 		case shape.Secret && err != nil: // what does not open here is plain
 			w.changed = true
-			sealed, err := w.e.Sealer.Seal(v, place)
+			sealed, err := w.m.Sealer.Seal(v, place)
 			set(sealed)
 			return err
 		case !shape.Secret && err == nil:
@@ -87,11 +87,11 @@ func (w *formWalk) value(shape *document.Shape, value any, at document.Pointer, 
 
 // rewriteHistory removes new secrets from the history, in steps. It reads outside of
 // the transactions that write, as there may be many changes of other types in between.
-func (e *Migrator) rewriteHistory(ctx context.Context, t *schema.Type) error {
+func (m *Migrator) rewriteHistory(ctx context.Context, t *schema.Type) error {
 	after := ""
 	for {
 		var changes []store.Change
-		err := e.Store.Read(ctx, func(s store.Snapshot) (err error) {
+		err := m.Store.Read(ctx, func(s store.Snapshot) (err error) {
 			changes, err = s.ScanHistory(ctx, t.Name, after, rewriteStep)
 			return err
 		})
@@ -113,7 +113,7 @@ func (e *Migrator) rewriteHistory(ctx context.Context, t *schema.Type) error {
 		if len(changed) == 0 {
 			continue
 		}
-		if err := e.Store.Write(ctx, func(tx store.Tx) error { return tx.RewriteHistory(ctx, changed) }); err != nil {
+		if err := m.Store.Write(ctx, func(tx store.Tx) error { return tx.RewriteHistory(ctx, changed) }); err != nil {
 			return err
 		}
 	}

@@ -55,21 +55,21 @@ type outlineEncoder struct {
 	numbers map[*outlineNode]int
 }
 
-func (e *outlineEncoder) number(n *outlineNode) int {
+func (o *outlineEncoder) number(n *outlineNode) int {
 	if n == nil {
 		return 0
 	}
-	at, known := e.numbers[n]
+	at, known := o.numbers[n]
 	if !known {
-		at = len(e.stored.Nodes)
-		e.numbers[n] = at
-		e.stored.Nodes = append(e.stored.Nodes, storedNode{})
-		e.fill(at, n)
+		at = len(o.stored.Nodes)
+		o.numbers[n] = at
+		o.stored.Nodes = append(o.stored.Nodes, storedNode{})
+		o.fill(at, n)
 	}
 	return at
 }
 
-func (e *outlineEncoder) fill(at int, n *outlineNode) {
+func (o *outlineEncoder) fill(at int, n *outlineNode) {
 	s := storedNode{Open: n.open, Kinds: n.kinds}
 	if !slices.Equal(n.refs, []string{""}) {
 		s.Refs = n.refs
@@ -81,16 +81,16 @@ func (e *outlineEncoder) fill(at int, n *outlineNode) {
 		if s.Members == nil {
 			s.Members = map[string]int{}
 		}
-		s.Members[name] = e.number(n.members[name])
+		s.Members[name] = o.number(n.members[name])
 	}
 	for _, key := range slices.Sorted(maps.Keys(n.matching)) {
-		s.Matching = append(s.Matching, storedMatching{strings.Split(key, catalog.PatternSeparator), e.number(n.matching[key])})
+		s.Matching = append(s.Matching, storedMatching{strings.Split(key, catalog.PatternSeparator), o.number(n.matching[key])})
 	}
 	for _, item := range n.prefix {
-		s.Prefix = append(s.Prefix, e.number(item))
+		s.Prefix = append(s.Prefix, o.number(item))
 	}
-	s.Extra, s.Items = e.number(n.extra), e.number(n.items)
-	e.stored.Nodes[at] = s
+	s.Extra, s.Items = o.number(n.extra), o.number(n.items)
+	o.stored.Nodes[at] = s
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -157,7 +157,7 @@ func rememberedOutlines(ctx context.Context, s store.Snapshot) (map[string]*outl
 }
 
 // noteOutlines changes the stored outlines of types.
-func (e *Migrator) noteOutlines(ctx context.Context, tx store.Tx, types []*schema.Type, change func(was, now *outline) *outline) error {
+func (m *Migrator) noteOutlines(ctx context.Context, tx store.Tx, types []*schema.Type, change func(was, now *outline) *outline) error {
 	known, records, err := rememberedOutlines(ctx, tx)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (e *Migrator) noteOutlines(ctx context.Context, tx store.Tx, types []*schem
 		}
 		record := records[t.Name]
 		if record.ID = t.Name; !bytes.Equal(text, record.Document) {
-			writes = append(writes, store.InternalWrite(record, "ACTIVE", text, e.Now()))
+			writes = append(writes, store.InternalWrite(record, "ACTIVE", text, m.Now()))
 		}
 	}
 	if len(writes) == 0 {

@@ -9,16 +9,16 @@ import (
 )
 
 // Unserved returns the sorted names of types that have stored objects and no schema.
-func (e *Migrator) Unserved(ctx context.Context) ([]string, error) {
+func (m *Migrator) Unserved(ctx context.Context) ([]string, error) {
 	var names []string
-	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+	err := m.Store.Read(ctx, func(s store.Snapshot) error {
 		names = nil
 		known, err := catalog.ReadAll(ctx, s)
 		if err != nil {
 			return err
 		}
 		for name := range known {
-			if _, served := e.Registry().Type(name); served {
+			if _, served := m.Registry().Type(name); served {
 				continue
 			}
 			empty, err := isEmpty(ctx, s, name)

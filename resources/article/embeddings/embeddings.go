@@ -91,31 +91,31 @@ func setDefault[T comparable](value *T, standard T) {
 }
 
 // Close closes idle connections.
-func (e *Client) Close() { e.client.CloseIdleConnections() }
+func (c *Client) Close() { c.client.CloseIdleConnections() }
 
 // Batch implements index.Embedder.
-func (e *Client) Batch() int { return e.config.Batch }
+func (c *Client) Batch() int { return c.config.Batch }
 
 // Embed implements index.Embedder. All errors are *index.UnavailableError.
-func (e *Client) Embed(ctx context.Context, texts []string) ([][]float64, error) {
+func (c *Client) Embed(ctx context.Context, texts []string) ([][]float64, error) {
 	input := make([]string, len(texts))
 	for i, text := range texts {
-		input[i] = clipped(text, e.config.MaxText)
+		input[i] = clipped(text, c.config.MaxText)
 	}
-	body, err := json.Marshal(map[string]any{"model": e.config.Model, "input": input})
+	body, err := json.Marshal(map[string]any{"model": c.config.Model, "input": input})
 	if err != nil {
 		return nil, &index.UnavailableError{Reason: "the texts cannot be sent"}
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.endpoint, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
 	if err != nil {
 		return nil, &index.UnavailableError{Reason: "its URL cannot be called"}
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json")
-	if e.config.Key != "" {
-		request.Header.Set("Authorization", "Bearer "+e.config.Key)
+	if c.config.Key != "" {
+		request.Header.Set("Authorization", "Bearer "+c.config.Key)
 	}
-	response, err := e.client.Do(request)
+	response, err := c.client.Do(request)
 	if err != nil {
 		return nil, failedCall(ctx, err)
 	}
@@ -123,12 +123,12 @@ func (e *Client) Embed(ctx context.Context, texts []string) ([][]float64, error)
 	if response.StatusCode != http.StatusOK {
 		return nil, failedStatus(response.StatusCode)
 	}
-	answer, err := io.ReadAll(io.LimitReader(response.Body, e.config.MaxAnswer+1))
+	answer, err := io.ReadAll(io.LimitReader(response.Body, c.config.MaxAnswer+1))
 	if err != nil {
 		return nil, failedCall(ctx, err)
 	}
-	if int64(len(answer)) > e.config.MaxAnswer {
-		return nil, &index.UnavailableError{Reason: fmt.Sprintf("its answer has more than %d bytes", e.config.MaxAnswer)}
+	if int64(len(answer)) > c.config.MaxAnswer {
+		return nil, &index.UnavailableError{Reason: fmt.Sprintf("its answer has more than %d bytes", c.config.MaxAnswer)}
 	}
 	return vectorsOf(answer, len(texts))
 }
