@@ -37,11 +37,11 @@ type Server struct {
 	ready    *probe
 	watcher  *folder.Watcher // nil without Options.SchemaFolder
 	// refused is the reason why the schemas of the folder were refused last, and
-	// swapping what a swap is doing that takes long.
-	refused  string
-	swapping atomic.Pointer[progress.Steps]
-	draining atomic.Bool
-	stop     func()
+	// migrating has what a migration that takes long is doing.
+	refused   string
+	migrating atomic.Pointer[progress.Steps]
+	draining  atomic.Bool
+	stop      func()
 }
 
 // ServeHTTP implements http.Handler.
@@ -71,10 +71,10 @@ func (s *Server) Store() store.Store { return s.store }
 func (s *Server) MemoryUsed() int64 { return s.rest.MemoryUsed() }
 
 const (
-	// swapPatience is the time after which a swap reports its progress, and swapEvery
+	// migrationPatience is the time after which a migration reports its progress, and migrationEvery
 	// how often the log has it.
-	swapPatience = time.Second
-	swapEvery    = 10 * time.Second
+	migrationPatience = time.Second
+	migrationEvery    = 10 * time.Second
 )
 
 // Migrate serves other types, which Application.Load has compiled. If that takes longer than
@@ -85,23 +85,23 @@ func (s *Server) Migrate(ctx context.Context, types *schema.Registry) error {
 	}
 	steps := &progress.Steps{}
 	steps.Step("preparing the store for the schemas")
-	end := progress.While(swapPatience, swapEvery, func(time.Duration) {
+	end := progress.While(migrationPatience, migrationEvery, func(time.Duration) {
 		steps.Log(s.options.Log)
-		s.swapping.Store(steps)
+		s.migrating.Store(steps)
 		s.options.Log.Info("loading the schemas", slog.String("step", steps.String()), slog.Duration("took", steps.Took()))
 	})
-	defer s.swapping.CompareAndSwap(steps, nil)
+	defer s.migrating.CompareAndSwap(steps, nil)
 	defer end()
 	return s.engine.Migrate(store.WithProgress(ctx, steps), types)
 }
 
-// notes are those of Options, and the progress of a swap.
+// notes are those of Options, and the progress of a migration.
 func (s *Server) notes() map[string]string {
 	notes := map[string]string{}
 	if s.options.Notes != nil {
 		maps.Copy(notes, s.options.Notes())
 	}
-	if steps := s.swapping.Load(); steps != nil {
+	if steps := s.migrating.Load(); steps != nil {
 		notes["reload"] = steps.String()
 	}
 	return notes
