@@ -166,6 +166,7 @@ var annotationLeaves = map[string]map[string]any{
 	"x-complete":    {"type": "object", "x-complete": true, "properties": map[string]any{"k": map[string]any{"type": "array"}}},
 	"x-immutable":   {"type": "string", "x-immutable": true},
 	"x-transitions": {"type": "string", "x-transitions": map[string]any{"a": []any{"b"}}},
+	"x-initial":     {"type": "string", "x-initial": []any{"a", "b"}},
 	"x-derived":     {"type": "string", "x-derived": true},
 	"readOnly":      {"type": "string", "readOnly": true},
 	"writeOnly":     {"type": "string", "writeOnly": true},
@@ -337,7 +338,7 @@ func checkRefusal(t *testing.T, annotation, place, reason string) {
 		}
 		isItem := strings.Contains(strings.ToLower(last), "items") || last == "contains"
 		switch a.annotation {
-		case "x-immutable", "x-transitions", "x-derived":
+		case "x-immutable", "x-transitions", "x-initial", "x-derived":
 			fine = fine || !plain
 		case "x-secret", "readOnly", "writeOnly":
 			fine = fine || isItem
@@ -448,6 +449,10 @@ func (c *conversation) annotationsWork(path, annotation string, cases []annotate
 		post(201, same("a"))
 		faults(post(422, same("c")), "error.transition.forbidden", "")
 		post(200, same("b"))
+	case "x-initial":
+		faults(post(422, same("c")), "error.value.not.initial", "")
+		post(201, same("b"))
+		post(200, same("c"))
 	case "x-derived":
 		for _, a := range cases {
 			c.send("GET", "/api/v1/"+path+"?context=main&where="+a.property+"=x", "", 400, "")

@@ -15,7 +15,7 @@ import (
 // checkRules checks the rules of the schema vocabulary. The error is that of the
 // context.
 func (c *Change) checkRules(ctx context.Context) error {
-	change := &keyword.Change{Before: c.Before, After: c.After, StateBefore: c.StateBefore, State: c.State, Parent: c.Type.Parent}
+	change := &keyword.Change{Before: c.Before, After: c.After, StateBefore: c.StateBefore, State: c.State, Parent: c.Type.Parent, System: c.Caller.System}
 	for _, fault := range c.faults {
 		if d := fault.Definition(); d == message.ValueType || d == message.ValueFormat {
 			field, _ := fault.Param("field").(string)

@@ -55,6 +55,8 @@ type Change struct {
 	Unreadable []string
 	// Parent is the property whose object's path the object's path is below, or "".
 	Parent string
+	// System reports whether the service itself or an import writes the object.
+	System bool
 }
 
 // Guarded is a top-level property that changes are checked for.

@@ -14,7 +14,7 @@ var Transitions = Declare(Keyword{
 		"type": "object",
 		"minProperties": 1,
 		"additionalProperties": {"type": "array", "items": {"type": "string"}, "uniqueItems": true},
-		"description": "For each value of the property, the values that may follow it. A new object may have any value.",
+		"description": "For each value of the property, the values that may follow it. A new object may have any value, unless x-initial limits it.",
 		"examples": [{"PENDING": ["PUBLISHED"], "PUBLISHED": []}]
 	}`,
 	On: Property, Cure: "put it on a top-level property", Once: true,
@@ -56,7 +56,7 @@ var Transitions = Declare(Keyword{
 	},
 	Faults: []*message.Definition{message.TransitionForbidden},
 	Section: `<h2 id="transitions">Transitions</h2>
-{{range .}}<p>The values that may follow each value of <code>{{.Path}}</code>; a new object may have any value:</p>
+{{range .}}<p>The values that may follow each value of <code>{{.Path}}</code>{{with index .Shape.Keywords "x-initial"}}, which begins as {{range $i, $first := .}}{{if $i}} or {{end}}<code>{{$first}}</code>{{end}}{{else}}; a new object may have any value{{end}}:</p>
 <ul>{{range $value, $following := index .Shape.Keywords "x-transitions"}}<li><code>{{$value}}</code>: {{range $i, $to := $following}}{{if $i}}, {{end}}<code>{{$to}}</code>{{else}}none{{end}}</li>{{end}}</ul>
 {{end}}`,
 })
