@@ -167,6 +167,7 @@ var annotationLeaves = map[string]map[string]any{
 	"x-immutable":   {"type": "string", "x-immutable": true},
 	"x-transitions": {"type": "string", "x-transitions": map[string]any{"a": []any{"b"}}},
 	"x-initial":     {"type": "string", "x-initial": []any{"a", "b"}},
+	"x-default":     {"type": "string", "x-default": "caller"},
 	"x-derived":     {"type": "string", "x-derived": true},
 	"readOnly":      {"type": "string", "readOnly": true},
 	"writeOnly":     {"type": "string", "writeOnly": true},
@@ -338,7 +339,7 @@ func checkRefusal(t *testing.T, annotation, place, reason string) {
 		}
 		isItem := strings.Contains(strings.ToLower(last), "items") || last == "contains"
 		switch a.annotation {
-		case "x-immutable", "x-transitions", "x-initial", "x-derived":
+		case "x-immutable", "x-transitions", "x-initial", "x-default", "x-derived":
 			fine = fine || !plain
 		case "x-secret", "readOnly", "writeOnly":
 			fine = fine || isItem
@@ -453,6 +454,8 @@ func (c *conversation) annotationsWork(path, annotation string, cases []annotate
 		faults(post(422, same("c")), "error.value.not.initial", "")
 		post(201, same("b"))
 		post(200, same("c"))
+	case "x-default":
+		each(post(201, same(absent{})), func(_ annotated, value any, _ bool) bool { return value == c.s.userID })
 	case "x-derived":
 		for _, a := range cases {
 			c.send("GET", "/api/v1/"+path+"?context=main&where="+a.property+"=x", "", 400, "")

@@ -154,7 +154,7 @@ func constraints(s schema) []string {
 	}
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	for _, k := range keyword.All() {
-		if k.Table != "" && s.isTrue(k.Name) {
+		if k.Table != "" && s.has(k.Name) && string(s.members[k.Name]) != "false" {
 			add("%s", k.Table)
 		}
 	}

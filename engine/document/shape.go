@@ -32,8 +32,9 @@ type Shape struct {
 	// Time reports whether the value is a date-time, which is stored in UTC.
 	Time bool
 	// Formatted reports whether the value has a format, so that an empty string as a
-	// member is an absent one.
+	// member is an absent one. Format is its name.
 	Formatted bool
+	Format    string
 	// Text converts text to its stored form; nil leaves it unchanged.
 	Text func(string) string
 	// Default is the value of an absent member if HasDefault is true.

@@ -11,6 +11,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 )
 
 // form is the side of an exchange that a schema describes. The two differ: a
@@ -165,11 +166,23 @@ func (c *components) value(file string, value any, as form) any {
 			out[keyword] = schema.Subschemas(keyword, value, inner)
 		}
 	}
+	describeSupplied(out, s)
 	if as == request {
 		c.withoutReadOnly(out, s)
 	}
 	withoutEmpty(out)
 	return out
+}
+
+// describeSupplied adds to a schema what clients should know of a value that the service
+// supplies.
+func describeSupplied(out, s object) {
+	for _, k := range keyword.OfValues() {
+		if k.Supply != nil && s[k.Name] != nil {
+			text, _ := s["description"].(string)
+			out["description"] = strings.TrimSpace(text + " " + k.Table)
+		}
+	}
 }
 
 // withoutEmpty removes combinations of schemas that say nothing.
@@ -226,6 +239,7 @@ func (c *components) written(s object) object {
 		out = c.ref(at, request)
 	}
 	maps.Copy(out, beside(s, "description", "default", "examples"))
+	describeSupplied(out, s)
 	return out
 }
 
@@ -237,6 +251,7 @@ func (c *components) reference(s map[string]any) object {
 		out = object{"anyOf": []any{object{"type": []any{"string", "null"}}, out}}
 	}
 	maps.Copy(out, beside(s, "description", "readOnly"))
+	describeSupplied(out, s)
 	return out
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/keyword"
 )
 
 // notNull accepts any value but null.
@@ -68,7 +69,7 @@ func (p *plainSchema) conditions(out, s object, shape *document.Shape, at scope,
 // present returns the condition that a member is set in a request, which its default
 // sets otherwise.
 func (p *plainSchema) present(name string, shape *document.Shape, at scope) (any, bool) {
-	if member := shape.Properties[name]; member == nil || member.HasDefault {
+	if member := shape.Properties[name]; member == nil || member.HasDefault || keyword.IsSupplied(member) {
 		return nil, false
 	}
 	return p.exact(object{"required": []any{name}}, shape, at)
@@ -162,7 +163,7 @@ func isScalar(value any) bool {
 // with a nil schema, that it is stored.
 func (p *plainSchema) exactMember(name string, value any, shape *document.Shape, at scope) (any, bool) {
 	member := shape.Properties[name]
-	if member == nil || member.ReadOnly || p.isSupplied(name, at) {
+	if member == nil || member.ReadOnly || keyword.IsSupplied(member) || p.isSupplied(name, at) {
 		return nil, false
 	}
 	// Null is an absent member, unless the schema has it among the types of a member in

@@ -8,6 +8,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 )
 
 // plainSchema makes the plain form of a schema. It accepts whatever the service accepts
@@ -108,6 +109,7 @@ func (p *plainSchema) schema(file string, value any, shape *document.Shape, at s
 	}
 	same := func(value any) any { return p.schema(file, value, shape, at.within()) }
 	p.conditions(out, s, shape, at, same)
+	describeSupplied(out, s)
 	return out
 }
 
@@ -183,6 +185,7 @@ func (p *plainSchema) reference(s object) object {
 			out[keyword] = s[keyword]
 		}
 	}
+	describeSupplied(out, s)
 	return out
 }
 
@@ -194,7 +197,7 @@ func (p *plainSchema) required(value any, shape *document.Shape, at scope) []any
 	names, _ := value.([]any)
 	return slices.DeleteFunc(slices.Clone(names), func(name any) bool {
 		member := shape.Properties[name.(string)]
-		return p.isSupplied(name.(string), at) || member != nil && (member.HasDefault || member.ReadOnly)
+		return p.isSupplied(name.(string), at) || member != nil && (member.HasDefault || member.ReadOnly || keyword.IsSupplied(member))
 	})
 }
 
@@ -213,7 +216,7 @@ func (p *plainSchema) members(file string, s object, shape *document.Shape) obje
 	for name, value := range declared {
 		member := shape.Properties[name]
 		out[name] = p.schema(file, value, member, inside)
-		if member == nil || member.HasDefault || member.ReadOnly || !slices.Contains(required, any(name)) || slices.Contains(p.supplied, name) {
+		if member == nil || member.HasDefault || member.ReadOnly || keyword.IsSupplied(member) || !slices.Contains(required, any(name)) || slices.Contains(p.supplied, name) {
 			out[name] = orAbsent(out[name])
 		}
 	}

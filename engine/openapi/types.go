@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 )
 
 // modelName is the name of a type in operationIds and components: its path with a
@@ -154,14 +155,16 @@ func (b *builder) input(t *schema.Type, name string, declared []any) {
 	s := b.components.done[name]
 	required := slices.DeleteFunc(slices.Clone(declared), func(name any) bool {
 		member := t.Shape.Properties[name.(string)]
-		return slices.Contains(b.supplied[t.Name], name.(string)) || member != nil && member.HasDefault
+		return slices.Contains(b.supplied[t.Name], name.(string)) || member != nil && (member.HasDefault || keyword.IsSupplied(member))
 	})
 	withoutConditions(s)
 	properties := s["properties"].(object)
 	for name, value := range properties {
 		value = onCreate(value)
 		properties[name] = value
-		if !slices.Contains(required, any(name)) {
+		// A required value that the service supplied cannot be removed again.
+		kept := slices.Contains(declared, any(name)) && t.Shape.Properties[name] != nil && keyword.IsSupplied(t.Shape.Properties[name])
+		if !slices.Contains(required, any(name)) && !kept {
 			properties[name] = orNull(value)
 		}
 	}

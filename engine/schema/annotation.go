@@ -78,11 +78,13 @@ func (c *typeLint) annotated(shape *document.Shape, as keyword.Position, name st
 		case k.Lint != nil:
 			k.Lint(keyword.Value{Type: c.seen, Name: name, Shape: shape, Problem: problem})
 		}
+		if k.Sample != nil {
+			c.sample(shape, k)
+		}
 	}
 	if !c.l.shapes.uncertain(shape) {
 		c.l.problems = append(c.l.problems, c.l.shapes.conflicts(shape)...)
 	}
-	c.defaults(shape)
 	if shape.Ref == nil {
 		c.named(shape)
 	}

@@ -83,23 +83,24 @@ func (c *typeLint) askedFor(shape *document.Shape, p subschema, at, name string)
 	}
 }
 
-// defaults checks that the default of a value is valid.
-func (c *typeLint) defaults(shape *document.Shape) {
-	if !shape.HasDefault {
+// sample checks that the value which a keyword gives is valid.
+func (c *typeLint) sample(shape *document.Shape, k *keyword.Keyword) {
+	value, given := k.Sample(shape)
+	if !given {
 		return
 	}
 	for _, p := range c.l.shapes.places[shape] {
 		schema := c.l.compiled(p.location)
-		if !p.always || schema == nil || !c.l.omitted.certain(p.location) || validation.Within(context.Background(), schema, shape.Default) != nil {
+		if !p.always || schema == nil || !c.l.omitted.certain(p.location) || validation.Within(context.Background(), schema, value) != nil {
 			continue
 		}
 		var invalid *jsonschema.ValidationError
-		if errors.As(schema.Validate(shape.Default), &invalid) {
+		if errors.As(schema.Validate(value), &invalid) {
 			texts := []string{}
-			for _, fault := range c.t.rules.Schemas.Explain(invalid, shape.Default) {
+			for _, fault := range c.t.rules.Schemas.Explain(invalid, value) {
 				texts = append(texts, strings.TrimSuffix(strings.TrimSpace(fault.String()), "."))
 			}
-			problem := c.l.shapes.at(shape, "default", "", fmt.Sprintf("the default %s is not valid: %s", document.Append(nil, shape.Default), strings.Join(texts, "; ")),
+			problem := c.l.shapes.at(shape, k.Name, "", fmt.Sprintf("the %s %s is not valid: %s", strings.TrimPrefix(k.Name, "x-"), document.Append(nil, value), strings.Join(texts, "; ")),
 				"correct it, or the schema")
 			c.l.problems = append(c.l.problems, problem)
 			return

@@ -206,7 +206,10 @@ func annotate(shape *document.Shape, schema map[string]any) {
 			k.Read(shape, value)
 		}
 	}
-	_, shape.Formatted = schema["format"]
+	if format, formatted := schema["format"]; formatted {
+		shape.Formatted = true
+		shape.Format, _ = format.(string)
+	}
 	switch schema["format"] {
 	case "date-time":
 		shape.Time = true
@@ -229,6 +232,7 @@ func adopt(shape, other *document.Shape) {
 	}
 	shape.Time = shape.Time || other.Time
 	shape.Formatted = shape.Formatted || other.Formatted
+	shape.Format = cmp.Or(other.Format, shape.Format)
 	for _, k := range keyword.OfValues() {
 		k.Adopt(shape, other)
 	}

@@ -55,6 +55,7 @@ type Type struct {
 	Source map[string]any
 
 	checks    []check
+	supplied  []supplied
 	rules     *validation.Rules
 	terms     []query.Field
 	searched  []string
@@ -106,6 +107,7 @@ func (t *Type) prepare() {
 			t.searched = append(t.searched, TermKey(field))
 		}
 	}
+	t.supplied = t.supplies()
 	slices.Sort(t.searched)
 	t.searched = slices.Compact(t.searched)
 	if len(t.searched) > 0 {

@@ -82,6 +82,8 @@ type found struct {
 	touched   []string
 	// shown are properties of the answer that are not stored.
 	shown map[string]any
+	// supplied are the properties that the service has set because the object is new.
+	supplied []string
 	// owners are the values of the type's OwnerField, nil where they stay.
 	owners []string
 	validated

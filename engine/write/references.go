@@ -45,12 +45,12 @@ func (w *Writing) checkReferences(s store.Snapshot) error {
 
 // newReferences returns the references that a change adds. A reference that the
 // property held before, at any place in it, is not new, so that the caller need not
-// see its target. Read-only properties hold references that the service itself has
-// looked up.
+// see its target. Read-only properties, and those that the service supplies, hold references
+// that the service itself has looked up.
 func (w *Writing) newReferences(c *Change) []referenced {
 	changed, before, held := map[string]any{}, map[string]any{}, map[heldReference]bool{}
 	for name, value := range c.After {
-		if member := c.Type.Shape.Member(name); member != nil && (member.Plain || member.ReadOnly) {
+		if member := c.Type.Shape.Member(name); member != nil && (member.Plain || member.ReadOnly || slices.Contains(c.supplied, name)) {
 			continue
 		}
 		if was, there := c.Before[name]; !there || !document.Equal(was, value) {

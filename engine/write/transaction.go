@@ -13,6 +13,7 @@ import (
 	"marquee/engine/history"
 	"marquee/engine/message"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 	"marquee/engine/store"
 	"marquee/engine/written"
 )
@@ -259,6 +260,9 @@ func (w *Writing) merge(c *Change) error {
 	}
 	for _, edit := range c.edits {
 		edit(c.After)
+	}
+	if c.stored == nil {
+		c.supplied = c.Type.Supply(c.After, &keyword.Creation{Time: w.now, User: w.caller.User})
 	}
 	c.State = cmp.Or(c.wanted, c.StateBefore, "ACTIVE")
 	return nil

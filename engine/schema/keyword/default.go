@@ -12,7 +12,8 @@ var _ = Declare(Keyword{
 			shape.Default, shape.HasDefault = other.Default, true
 		}
 	},
-	Has: func(shape *document.Shape) bool { return shape.HasDefault },
+	Has:    func(shape *document.Shape) bool { return shape.HasDefault },
+	Sample: func(shape *document.Shape) (any, bool) { return shape.Default, true },
 	Note: func(shape *document.Shape) []string {
 		return []string{"default " + string(document.Append(nil, shape.Default))}
 	},

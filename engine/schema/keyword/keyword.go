@@ -65,6 +65,11 @@ type Keyword struct {
 	Lint func(Value)
 	// Check returns the faults of a change of a top-level property with the keyword.
 	Check func(Guarded, *Change) []message.Message
+	// Supply returns the value that a new object without one gets, nil for none.
+	Supply func(*document.Shape, *Creation) any
+	// Sample returns a value that the keyword gives, which the schema must accept, if there
+	// is one.
+	Sample func(*document.Shape) (value any, ok bool)
 	// Faults are the messages with which only values with the keyword are refused.
 	Faults []*message.Definition
 
