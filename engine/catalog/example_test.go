@@ -1,11 +1,13 @@
 package catalog_test
 
 import (
+	"context"
 	"fmt"
 	"testing/fstest"
 
 	"marquee/engine/catalog"
 	"marquee/engine/schema"
+	"marquee/engine/store"
 )
 
 // A schema decides what the objects of its type are indexed by. A write adds and drops
@@ -39,10 +41,11 @@ func ExampleIndexing() {
 	for _, term := range drop {
 		fmt.Println("drop", nameOf[term.Key], term.Value)
 	}
-	fmt.Println(catalog.ClaimsOf(beds, indexing.Claimed(), "main", after)["code"])
+	claims, err := indexing.Claims(context.Background(), indexing.Claimed(), store.Place{Collection: "beds", Network: "main"}, after, "ACTIVE")
+	fmt.Println(claims["code"], err)
 	// Unordered output:
 	// add word door
 	// add tag new
 	// drop word window
-	// {beds main code "D1"}
+	// {beds main code "D1"} <nil>
 }

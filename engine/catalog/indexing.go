@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"marquee/engine/document"
 	"marquee/engine/query"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 	"marquee/engine/store"
 )
 
@@ -28,6 +28,8 @@ type Indexing struct {
 	Searches map[string][]string `json:"searches,omitempty"`
 	// Teams maps each key of owners to the paths that lead to them.
 	Teams map[string][]schema.TeamPath `json:"teams,omitempty"`
+	// Rules maps those keys of Unique that are no property and no form to what they mean.
+	Rules map[string]*keyword.ClaimRule `json:"rules,omitempty"`
 	// Retired lists keys of Terms that the schema served last does not use. They are
 	// maintained for a while, as other servers may use them. The value is new each
 	// time that a key is retired.
@@ -55,9 +57,10 @@ type Indexing struct {
 	fields []termField
 }
 
-// IndexingFormat is the newest format that this program knows. Indexings with Teams
-// have format 2, so that a server of a version without them writes no such object.
-const IndexingFormat = 2
+// IndexingFormat is the newest format that this program knows. Indexings with Teams have
+// format 2, and those with Rules format 3, so that a server of a version without them
+// writes no such object.
+const IndexingFormat = 3
 
 // Keys are keys of terms, and properties with unique values.
 type Keys struct {
@@ -135,7 +138,10 @@ func IndexingOf(t *schema.Type) *Indexing {
 		n.Terms = append(n.Terms, key)
 		n.Teams = map[string][]schema.TeamPath{key: paths}
 	}
-	n.Unique = slices.Clone(t.UniqueKeys())
+	n.Unique = t.UniqueKeys()
+	for _, rule := range t.ClaimRules {
+		n.Define(Meanings{Rules: map[string]*keyword.ClaimRule{rule.Key(): rule}})
+	}
 	n.tidy()
 	n.Prepare()
 	return n
@@ -171,8 +177,22 @@ func (n *Indexing) tidy() {
 	}
 	maps.DeleteFunc(n.Searches, func(key string, _ []string) bool { return !n.maintains(key) })
 	maps.DeleteFunc(n.Teams, func(key string, _ []schema.TeamPath) bool { return !n.maintains(key) })
-	if n.Format = IndexingFormat; len(n.Teams) == 0 {
-		n.Format, n.Teams = 1, nil
+	maps.DeleteFunc(n.Rules, func(key string, _ *keyword.ClaimRule) bool {
+		return !slices.Contains(n.Unique, key) && !n.Fills(key)
+	})
+	switch {
+	case len(n.Rules) > 0:
+		n.Format = 3
+	case len(n.Teams) > 0:
+		n.Format = 2
+	default:
+		n.Format = 1
+	}
+	if len(n.Teams) == 0 {
+		n.Teams = nil
+	}
+	if len(n.Rules) == 0 {
+		n.Rules = nil
 	}
 }
 
@@ -181,15 +201,32 @@ func (n *Indexing) maintains(key string) bool {
 	return slices.Contains(n.Terms, key) || n.Filling != nil && slices.Contains(n.Filling.Terms, key)
 }
 
+// Meanings are what the keys of an indexing mean, as far as their names do not say it.
+type Meanings struct {
+	Searches map[string][]string
+	Teams    map[string][]schema.TeamPath
+	Rules    map[string]*keyword.ClaimRule
+}
+
+// Meanings returns those of the indexing's own keys.
+func (n *Indexing) Meanings() Meanings { return Meanings{n.Searches, n.Teams, n.Rules} }
+
 // Define adds the meaning of the keys that another indexing has.
-func (n *Indexing) Define(searches map[string][]string, teams map[string][]schema.TeamPath) {
-	maps.Copy(n.Searches, searches)
-	if len(teams) > 0 {
-		if n.Teams = maps.Clone(n.Teams); n.Teams == nil {
-			n.Teams = map[string][]schema.TeamPath{}
-		}
-		maps.Copy(n.Teams, teams)
+func (n *Indexing) Define(m Meanings) {
+	maps.Copy(n.Searches, m.Searches)
+	n.Teams, n.Rules = union(n.Teams, m.Teams), union(n.Rules, m.Rules)
+}
+
+func union[V any](a, b map[string]V) map[string]V {
+	if len(b) == 0 {
+		return a
 	}
+	sum := maps.Clone(a)
+	if sum == nil {
+		sum = map[string]V{}
+	}
+	maps.Copy(sum, b)
+	return sum
 }
 
 // Prepare computes the fields after a change.
@@ -219,18 +256,6 @@ func (n *Indexing) Prepare() {
 	}
 }
 
-// Claimed returns the properties whose values are claimed.
-func (n *Indexing) Claimed() []string {
-	unique := n.Unique
-	if !n.Filling.Empty() {
-		unique = slices.Concat(n.Unique, n.Filling.Unique)
-	}
-	if len(n.Declared) > 0 {
-		unique = Filter(unique, func(path string) bool { return !n.Seals(path) })
-	}
-	return unique
-}
-
 // Seals reports whether the value at a dotted path is a secret by any server's schema.
 // Objects are not indexed by it.
 func (n *Indexing) Seals(path string) bool {
@@ -242,9 +267,9 @@ func (n *Indexing) Seals(path string) bool {
 	return false
 }
 
-// Fills reports whether objects may lack the claims of a property.
-func (n *Indexing) Fills(property string) bool {
-	return n.Filling != nil && slices.Contains(n.Filling.Unique, property)
+// Fills reports whether objects may lack the claims of a unique key.
+func (n *Indexing) Fills(key string) bool {
+	return n.Filling != nil && slices.Contains(n.Filling.Unique, key)
 }
 
 // Abandon ends a filling that failed: its keys are left over.
@@ -288,17 +313,6 @@ func (n *Indexing) DiffTerms(after, before map[string]any) (add, drop []store.Te
 		}
 	}
 	return add, drop
-}
-
-// ClaimsOf returns the claims of an object, by property.
-func ClaimsOf(t *schema.Type, properties []string, network string, object map[string]any) map[string]store.Claim {
-	claims := map[string]store.Claim{}
-	for _, property := range properties {
-		if value := document.ValueAt(object, property); value != nil {
-			claims[property] = store.Claim{Collection: t.Name, Network: network, Property: property, Value: string(document.Append(nil, value))}
-		}
-	}
-	return claims
 }
 
 // Note adds declarations to Declared.

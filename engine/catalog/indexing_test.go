@@ -99,9 +99,12 @@ func TestSecretsAreNotIndexed(t *testing.T) {
 	}
 }
 
-func TestClaimsOf(t *testing.T) {
-	beds := bedsOfWards(t)
-	got := ClaimsOf(beds, []string{"code", "missing"}, "house", map[string]any{"code": "a\"b"})
+func TestClaims(t *testing.T) {
+	n := IndexingOf(bedsOfWards(t))
+	got, err := n.Claims(t.Context(), []string{"code", "missing"}, store.Place{Collection: "beds", Network: "house"}, map[string]any{"code": "a\"b"}, "ACTIVE")
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := map[string]store.Claim{"code": {Collection: "beds", Network: "house", Property: "code", Value: `"a\"b"`}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the claims are %v, want %v", got, want)

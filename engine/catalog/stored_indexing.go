@@ -54,7 +54,7 @@ func decodeIndexing(text []byte) (*Indexing, error) {
 	}
 	n.upgrade()
 	n.Prepare()
-	return n, nil
+	return n, n.compileRules()
 }
 
 // Encode returns the stored form.

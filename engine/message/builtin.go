@@ -116,6 +116,7 @@ var (
 	PropertyForbidden        = invalid("error.property.forbidden", "{{field}} cannot be set here.")
 	TransitionForbidden      = invalid("error.transition.forbidden", "{{field}} cannot change from {{from}} to {{to}}.")
 	ValueNotUnique           = invalid("error.value.not.unique", "Another object has the same {{field}}.")
+	ValuesNotUnique          = invalid("error.values.not.unique", "Another object has the same values of {{field}} and {{others}}.")
 	ValueForm                = invalid("error.value.form", "{{field}} must consist of letters, digits and ASCII punctuation, without spaces ({{form}}).")
 	IDTaken                  = invalid("error.id.taken", "The id {{objectId}} is taken by another object of type {{type}}, which has another {{property}}.")
 	DuplicateID              = invalid("error.id.duplicate", "The id {{objectId}} is duplicated in the request.")

@@ -296,7 +296,7 @@ func (m *Migrator) sealLeft(ctx context.Context, l *lease) error {
 func (m *Migrator) seal(ctx context.Context, l *lease, t *schema.Type) error {
 	leftover := map[string]*catalog.Keys{}
 	err := m.changeIndexings(ctx, l, []string{t.Name}, func(name string, n *catalog.Indexing) {
-		found := &catalog.Keys{Unique: catalog.Filter(n.Unique, n.Seals)}
+		found := &catalog.Keys{Unique: catalog.Filter(n.Unique, n.ReadsSealed)}
 		for _, key := range n.Terms {
 			paths, searched := n.Searches[key]
 			if !searched {

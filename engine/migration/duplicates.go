@@ -70,17 +70,20 @@ func (d *duplicates) add(found []sharing) {
 
 // problems returns a problem for each property.
 func (d *duplicates) problems() (problems schema.Problems) {
-	for _, property := range slices.Sorted(maps.Keys(d.groups)) {
+	of := catalog.IndexingOf(d.t)
+	for _, key := range slices.Sorted(maps.Keys(d.groups)) {
 		var texts []string
-		for _, g := range d.groups[property] {
+		for _, g := range d.groups[key] {
 			texts = append(texts, g.String())
 		}
-		if d.more[property] {
+		if d.more[key] {
 			texts = append(texts, "and more")
 		}
-		problems = append(problems, schema.Problem{File: d.t.File, Pointer: "/x-resource/unique", Objects: texts,
-			Text: property + " cannot be unique: stored objects have the same value",
-			Cure: "change all but one of each group, or leave the property out"})
+		text, cure := " cannot be unique: stored objects have the same value", "change all but one of each group, or leave the property out"
+		if of.Rules[key] != nil {
+			text, cure = " cannot be unique: stored objects have the same values", "change all but one of each group, or leave the entry out"
+		}
+		problems = append(problems, schema.Problem{File: d.t.File, Pointer: "/x-resource/unique", Objects: texts, Text: of.Describe(key) + text, Cure: cure})
 	}
 	return problems
 }
@@ -113,7 +116,7 @@ func (m *Migrator) checkDuplicates(ctx context.Context, todo []reindexing) error
 			continue
 		}
 		d.t = r.t
-		maps.DeleteFunc(d.groups, func(property string, _ []*group) bool { return !slices.Contains(r.lacks.Unique, property) })
+		maps.DeleteFunc(d.groups, func(key string, _ []*group) bool { return !slices.Contains(r.lacks.Unique, key) })
 		there, err := d.remain(ctx, m.Store)
 		if err != nil {
 			return err
@@ -132,12 +135,17 @@ func (m *Migrator) checkDuplicates(ctx context.Context, todo []reindexing) error
 
 // remain reports whether in each group, two of the objects that are named share the value.
 func (d *duplicates) remain(ctx context.Context, s store.Store) (there bool, err error) {
+	of := catalog.IndexingOf(d.t)
 	err = s.Read(ctx, func(s store.Snapshot) error {
 		for _, g := range slices.Concat(slices.Collect(maps.Values(d.groups))...) {
 			sharing := 0
 			err := s.Get(ctx, d.t.Name, store.KeysIn(g.claim.Network, g.members), func(r *store.Record) error {
 				object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
-				if err == nil && catalog.ClaimsOf(d.t, []string{g.claim.Property}, r.Network, object)[g.claim.Property] == g.claim {
+				if err != nil {
+					return err
+				}
+				claims, err := of.Claims(ctx, []string{g.claim.Property}, store.Place{Collection: d.t.Name, Network: r.Network}, object, r.State)
+				if claims[g.claim.Property] == g.claim {
 					sharing++
 				}
 				return err

@@ -60,7 +60,7 @@ func (m *Migrator) beginFilling(ctx context.Context, l *lease, names []string, l
 	err := m.changeIndexings(ctx, l, names, func(name string, n *catalog.Indexing) {
 		r := lacks[name]
 		n.Filling, n.Leftover = r.lacks, n.Leftover.Without(r.lacks)
-		n.Define(r.searches, r.teams)
+		n.Define(r.meanings)
 	})
 	if err != nil {
 		return err
@@ -102,7 +102,8 @@ func (m *Migrator) fillEach(ctx context.Context, todo []reindexing) error {
 // which is to become unique, the first has it.
 func (m *Migrator) fill(ctx context.Context, r reindexing) (*duplicates, error) {
 	store.Step(ctx, "indexing "+r.t.Name)
-	lacks := &catalog.Indexing{Searches: r.searches, Teams: r.teams, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
+	of := r.meanings
+	lacks := &catalog.Indexing{Searches: of.Searches, Teams: of.Teams, Rules: of.Rules, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
 	lacks.Prepare()
 	d := newDuplicates(r.t)
 	var found []sharing // by the step, which may run several times
@@ -150,7 +151,11 @@ func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Inde
 		entry := store.Entry{Key: r.Key}
 		entry.Terms, _ = lacks.DiffTerms(object, nil)
 		entry.Terms = append(entry.Terms, owners[r.Key]...)
-		for _, claim := range catalog.ClaimsOf(t, lacks.Unique, r.Network, object) {
+		claimed, err := lacks.Claims(ctx, lacks.Unique, store.Place{Collection: t.Name, Network: r.Network}, object, r.State)
+		if err != nil {
+			return nil, err
+		}
+		for _, claim := range claimed {
 			entry.Claims = append(entry.Claims, claim)
 		}
 		claims = append(claims, entry.Claims...)

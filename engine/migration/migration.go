@@ -88,8 +88,7 @@ func (m *Migrator) serve(ctx context.Context, l *lease, registry *schema.Registr
 type reindexing struct {
 	t        *schema.Type
 	lacks    *catalog.Keys
-	searches map[string][]string
-	teams    map[string][]schema.TeamPath
+	meanings catalog.Meanings
 }
 
 // index gives all objects the keys that the types ask for. Keys in use so far stay and
@@ -128,7 +127,7 @@ func (m *Migrator) lacking(ctx context.Context, types []*schema.Type) (todo []re
 			}
 			wanted := catalog.IndexingOf(t)
 			if lacks := wanted.Keys.Without(have); !empty && !lacks.Empty() {
-				todo = append(todo, reindexing{t: t, lacks: lacks, searches: wanted.Searches, teams: wanted.Teams})
+				todo = append(todo, reindexing{t: t, lacks: lacks, meanings: wanted.Meanings()})
 			}
 		}
 		return nil
@@ -163,7 +162,7 @@ func serveIndexing(n, wanted *catalog.Indexing) {
 	}
 	n.Retired = retired
 	n.Terms = (&n.Keys).With(&wanted.Keys).Terms
-	n.Define(wanted.Searches, wanted.Teams)
+	n.Define(wanted.Meanings())
 }
 
 // collections returns the collections that a registry needs.

@@ -14,7 +14,6 @@ import (
 // byKeyword are the messages about values that only schemas with a keyword of JSON Schema
 // or a member of x-resource can lead to.
 var byKeyword = map[string][]*message.Definition{
-	"unique":            {message.ValueNotUnique},
 	"uniqueForm":        {message.ValueForm},
 	"required":          {message.PropertyRequired},
 	"dependentRequired": {message.PropertyRequired},
@@ -116,6 +115,7 @@ func (b *builder) ofValues(t *schema.Type) []*message.Definition {
 	if t.Parent != "" {
 		all = append(all, message.IDTaken)
 	}
+	all = append(all, ofUnique(t)...)
 	seen := map[location]bool{}
 	var visit func(file string, value any)
 	visit = func(file string, value any) {
@@ -141,6 +141,21 @@ func (b *builder) ofValues(t *schema.Type) []*message.Definition {
 		}
 	}
 	visit(typeFile(t), object(t.Source))
+	return all
+}
+
+// ofUnique returns the messages with which objects are refused whose values others have.
+func ofUnique(t *schema.Type) (all []*message.Definition) {
+	if len(t.Unique) > 0 {
+		all = append(all, message.ValueNotUnique)
+	}
+	for _, rule := range t.ClaimRules {
+		if len(rule.Properties) > 1 {
+			all = append(all, message.ValuesNotUnique)
+		} else {
+			all = append(all, message.ValueNotUnique)
+		}
+	}
 	return all
 }
 

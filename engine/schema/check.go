@@ -65,6 +65,13 @@ func (t *Type) Warnings(ctx context.Context, object map[string]any, state string
 	return warnings, nil
 }
 
+// condition returns the condition that an object meets a schema.
+func condition(when *jsonschema.Schema) keyword.Condition {
+	return func(ctx context.Context, object map[string]any, state string) (bool, error) {
+		return meets(ctx, when, object, state)
+	}
+}
+
 // meets reports whether an object in a state meets a condition. If that takes too long to
 // evaluate, the error is of kind Invalid.
 func meets(ctx context.Context, when *jsonschema.Schema, object map[string]any, state string) (bool, error) {

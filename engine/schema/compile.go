@@ -2,7 +2,6 @@ package schema
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"net/url"
 	"slices"
@@ -81,7 +80,7 @@ func (c *typeCompiler) compile(f *file) *Type {
 		t.Permission = c.l.options.defaultPermission()
 	}
 	t.Search, t.Sort = keyword.Strings(r["search"]), keyword.Strings(r["sort"])
-	t.Unique, t.Team, t.Paths = keyword.Strings(r["unique"]), keyword.Strings(r["team"]), keyword.Strings(r["paths"])
+	t.Team, t.Paths = keyword.Strings(r["team"]), keyword.Strings(r["paths"])
 	t.Shape = c.shapes.of(subschemaAt(location{f, ""}))
 	at := places{left: maxPlaces}
 	at.walk(t.Shape, nil, map[*document.Shape]bool{})
@@ -96,6 +95,7 @@ func (c *typeCompiler) compile(f *file) *Type {
 	t.Indexes = indexes(r["index"], at.references)
 	t.prepare()
 	t.rules.Schema = c.schema(f, "")
+	c.compileUnique(t, f)
 	c.compileRules(t, f)
 	t.guard()
 	return t
@@ -150,12 +150,7 @@ func (c *typeCompiler) compileRules(t *Type, f *file) {
 				Declare: func(messageType, code, text string) *message.Definition {
 					return c.declare(f, at, messageType, code, text)
 				},
-				Condition: func(below string) keyword.Condition {
-					when := c.schema(f, at+below)
-					return func(ctx context.Context, object map[string]any, state string) (bool, error) {
-						return meets(ctx, when, object, state)
-					}
-				},
+				Condition: func(below string) keyword.Condition { return condition(c.schema(f, at+below)) },
 			})
 			rule.Keyword, rule.At = k, at
 			t.Rules = append(t.Rules, rule)

@@ -40,15 +40,6 @@ func (f UniqueForm) Of(value string) (form string, ok bool) {
 	return "", false
 }
 
-// UniqueKeys returns the unique properties and the keys of their unique forms.
-func (t *Type) UniqueKeys() []string {
-	keys := slices.Clone(t.Unique)
-	for _, f := range t.UniqueForms {
-		keys = append(keys, f.Key())
-	}
-	return keys
-}
-
 func uniqueForms(declared any) []UniqueForm {
 	members, _ := declared.(map[string]any)
 	var forms []UniqueForm

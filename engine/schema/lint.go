@@ -96,9 +96,7 @@ func (c *typeLint) names() {
 			c.ordered(at, names[1], false)
 		}
 	}
-	for i, name := range c.t.Unique {
-		c.scalar(fmt.Sprintf("/x-resource/unique/%d", i), name, false)
-	}
+	c.unique()
 	c.uniqueForms()
 	for i, name := range c.t.Search {
 		c.scalar(fmt.Sprintf("/x-resource/search/%d", i), name, true)

@@ -38,11 +38,13 @@ type Type struct {
 	// Paged reports whether all lists include page and pageSize.
 	Paged bool
 	// Search, Sort, Unique and Indexes are those of x-resource. Indexes also
-	// includes each reference.
+	// includes each reference, and Unique are single properties.
 	Search, Sort, Unique []string
 	Indexes              []Index
-	// UniqueForms are forms in which values are also unique.
+	// UniqueForms are forms in which values are also unique, and ClaimRules the entries of
+	// unique with several properties or a condition.
 	UniqueForms []UniqueForm
+	ClaimRules  []*keyword.ClaimRule
 	// Team are the paths to the team of an object, or to an object that teams refer to.
 	Team  []string
 	Shape *document.Shape

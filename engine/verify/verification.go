@@ -311,10 +311,13 @@ func (v *verifier) owners(s store.Snapshot, page []verified, found func(*store.R
 // claims reports missing claims, and claims of other objects.
 func (v *verifier) claims(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
 	var all []store.Claim
-	for _, r := range page {
-		for _, claim := range catalog.ClaimsOf(v.t, v.indexing.Unique, r.Network, r.object) {
-			all = append(all, claim)
+	wanted := make([]map[string]store.Claim, len(page))
+	for i, r := range page {
+		var err error
+		if wanted[i], err = v.indexing.Claims(v.ctx, v.indexing.Unique, store.Place{Collection: v.t.Name, Network: r.Network}, r.object, r.State); err != nil {
+			return err
 		}
+		all = slices.AppendSeq(all, maps.Values(wanted[i]))
 		for _, f := range catalog.FormsOf(v.indexing.Unique) {
 			all = append(all, catalog.FormClaims(v.t.Name, r.Network, f, catalog.TextAt(r.object, f.Property))...)
 		}
@@ -326,13 +329,13 @@ func (v *verifier) claims(s store.Snapshot, page []verified, found func(*store.R
 	if err != nil {
 		return err
 	}
-	for _, r := range page {
-		for property, claim := range catalog.ClaimsOf(v.t, v.indexing.Unique, r.Network, r.object) {
+	for i, r := range page {
+		for key, claim := range wanted[i] {
 			switch owner, claimed := owners[claim]; {
 			case !claimed:
-				found(r.Record, property+" is unique, and its value is not reserved for this object", cureIndex)
+				found(r.Record, v.indexing.Describe(key)+" is unique, and its value is not reserved for this object", cureIndex)
 			case owner != r.ID:
-				found(r.Record, fmt.Sprintf("%s is unique, and %q has the same value", property, owner), "give one of them another value")
+				found(r.Record, fmt.Sprintf("%s is unique, and %q has the same value", v.indexing.Describe(key), owner), "give one of them another value")
 			}
 		}
 		for _, f := range catalog.FormsOf(v.indexing.Unique) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"marquee/engine/catalog"
 	"marquee/engine/message"
 	"marquee/engine/schema/keyword"
 	"marquee/engine/store"
@@ -38,7 +37,16 @@ func (w *Writing) checkUnique() (map[*Change]claimDiff, error) {
 	u := uniqueness{diffs: map[*Change]claimDiff{}, owners: map[store.Claim]*Change{}, dropped: map[store.Claim]bool{}}
 	for _, c := range w.round {
 		if unique := c.index.Claimed(); len(unique) > 0 && c.ID != "" {
-			u.compare(w, c, catalog.ClaimsOf(c.Type, unique, c.Network, c.Before), catalog.ClaimsOf(c.Type, unique, c.Network, c.findable()))
+			of := store.Place{Collection: c.Type.Name, Network: c.Network}
+			before, err := c.index.Claims(w.ctx, unique, of, c.Before, c.StateBefore)
+			if err != nil {
+				return nil, err
+			}
+			after, err := c.index.Claims(w.ctx, unique, of, c.findable(), c.State)
+			if err != nil {
+				return nil, err
+			}
+			u.compare(w, c, before, after)
 		}
 	}
 	if len(u.wanted)+len(u.kept) == 0 {
@@ -50,7 +58,7 @@ func (w *Writing) checkUnique() (map[*Change]claimDiff, error) {
 	}
 	for _, claim := range u.wanted {
 		if owner, ok := taken[claim]; ok && owner != u.owners[claim].ID && !u.dropped[claim] {
-			w.faults.Add(u.owners[claim].Fault(message.ValueNotUnique, pointerOf(claim.Property), nil))
+			w.faults.Add(u.owners[claim].taken(claim.Property))
 		}
 	}
 	for claim, c := range u.kept {
@@ -67,7 +75,7 @@ type uniqueness struct {
 	// owners are the changes that add the claims in wanted.
 	owners map[store.Claim]*Change
 	wanted []store.Claim
-	// kept are existing values of properties that are about to be unique. If several
+	// kept are existing values under keys that are about to be unique. If several
 	// objects share one, the new schema is refused and not this write.
 	kept    map[store.Claim]*Change
 	dropped map[store.Claim]bool
@@ -81,29 +89,46 @@ func (u *uniqueness) add(c *Change, claim store.Claim) {
 
 // compare adds the claims of a change.
 func (u *uniqueness) compare(w *Writing, c *Change, before, after map[string]store.Claim) {
-	for property, claim := range after {
+	for key, claim := range after {
 		switch {
-		case before[property] != claim && u.owners[claim] != nil:
-			w.faults.Add(c.Fault(message.ValueNotUnique, pointerOf(property), nil))
-		case before[property] != claim:
+		case before[key] != claim && u.owners[claim] != nil:
+			w.faults.Add(c.taken(key))
+		case before[key] != claim:
 			u.owners[claim] = c
 			u.wanted = append(u.wanted, claim)
 			u.add(c, claim)
-		case c.index.Fills(property):
+		case c.index.Fills(key):
 			if u.kept == nil {
 				u.kept = map[store.Claim]*Change{}
 			}
 			u.kept[claim] = c
 		}
 	}
-	for property, claim := range before {
-		if after[property] != claim {
+	for key, claim := range before {
+		if after[key] != claim {
 			diff := u.diffs[c]
 			diff.drop = append(diff.drop, claim)
 			u.diffs[c] = diff
 			u.dropped[claim] = true
 		}
 	}
+}
+
+// taken returns the fault of an object whose values under a unique key another one has.
+func (c *Change) taken(key string) message.Message {
+	rule := c.index.Rules[key]
+	if rule == nil {
+		return c.Fault(message.ValueNotUnique, pointerOf(key), nil)
+	}
+	first := pointerOf(rule.Properties[0])
+	if len(rule.Properties) == 1 {
+		return c.Fault(message.ValueNotUnique, first, nil)
+	}
+	others := make([]string, len(rule.Properties)-1)
+	for i, property := range rule.Properties[1:] {
+		others[i] = pointerOf(property)
+	}
+	return c.Fault(message.ValuesNotUnique, first, message.Params{"others": strings.Join(others, ", ")})
 }
 
 func pointerOf(path string) string { return "/" + strings.ReplaceAll(path, ".", "/") }

@@ -39,10 +39,11 @@ type Keyword struct {
 	Meta, Beside, Definitions string
 
 	// Rule compiles a rule of a type. Conditional reports whether rules have a schema
-	// when that only tests objects. Both are for keywords of types, what follows is for
-	// those of values.
+	// when that only tests objects, and Within is the pointer to them in the value of the
+	// keyword. All are for keywords of types, what follows is for those of values.
 	Rule        func(Source) *Rule
 	Conditional bool
+	Within      string
 
 	// On are the positions of values that can have the keyword, none for a keyword of
 	// types. Cure is the advice for others.

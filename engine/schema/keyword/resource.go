@@ -2,9 +2,31 @@ package keyword
 
 // x-resource makes a schema a type. The loader compiles it itself.
 var _ = Declare(Keyword{
-	Name: "x-resource",
-	Meta: `{"$ref": "#/$defs/resource"}`,
-	Definitions: `{"resource": {
+	Name:        "x-resource",
+	Meta:        `{"$ref": "#/$defs/resource"}`,
+	Conditional: true, Within: "/unique",
+	Definitions: `{"uniqueness": {
+		"description": "Properties whose values are unique together, among the objects that match when.",
+		"type": "object",
+		"required": ["properties"],
+		"additionalProperties": false,
+		"properties": {
+			"properties": {
+				"type": "array",
+				"items": {"type": "string", "minLength": 1},
+				"minItems": 1,
+				"maxItems": 8,
+				"uniqueItems": true,
+				"description": "The properties. An object that lacks one of them is not compared."
+			},
+			"when": {
+				"allOf": [{"$ref": "https://json-schema.org/draft/2020-12/schema"}, {"$ref": "#/$defs/condition"}],
+				"description": "What a stored object must match to be compared. It names the properties that it reads, and has no $ref.",
+				"examples": [{"properties": {"returned": {"const": false}}, "required": ["returned"]}]
+			}
+		}
+	},
+	"resource": {
 		"description": "Makes the schema a resource type of the service.",
 		"type": "object",
 		"required": ["path"],
@@ -87,9 +109,17 @@ var _ = Declare(Keyword{
 			},
 			"unique": {
 				"type": "array",
-				"items": {"type": "string", "minLength": 1},
+				"items": {
+					"anyOf": [
+						{"type": "string", "minLength": 1},
+						{"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 2, "maxItems": 8, "uniqueItems": true},
+						{"$ref": "#/$defs/uniqueness"}
+					]
+				},
+				"maxItems": 100,
 				"uniqueItems": true,
-				"description": "Properties whose value is unique in the network; in the service, for a global type."
+				"description": "Properties whose value is unique in the network; in the service, for a global type. Of an array of names, the values are unique together.",
+				"examples": [["barcode", ["hall", "seat"]]]
 			},
 			"uniqueForm": {
 				"type": "object",

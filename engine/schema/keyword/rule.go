@@ -56,13 +56,14 @@ type Rule struct {
 // Each calls visit for each rule in the content of a file, with its pointer. The value of
 // a keyword is one rule, or an array of them.
 func (k *Keyword) Each(content map[string]any, visit func(at string, rule map[string]any)) {
-	switch v := content[k.Name].(type) {
+	at := "/" + k.Name + k.Within
+	switch v := document.Lookup(content, at).(type) {
 	case map[string]any:
-		visit("/"+k.Name, v)
+		visit(at, v)
 	case []any:
 		for i, item := range v {
 			if rule, ok := item.(map[string]any); ok {
-				visit("/"+k.Name+"/"+strconv.Itoa(i), rule)
+				visit(at+"/"+strconv.Itoa(i), rule)
 			}
 		}
 	}

@@ -1,0 +1,90 @@
+package catalog
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"marquee/engine/document"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Claimed returns the unique keys that writes maintain.
+func (n *Indexing) Claimed() []string {
+	unique := n.Unique
+	if !n.Filling.Empty() {
+		unique = slices.Concat(n.Unique, n.Filling.Unique)
+	}
+	if len(n.Declared) > 0 {
+		unique = Filter(unique, func(key string) bool { return !n.ReadsSealed(key) })
+	}
+	return unique
+}
+
+// ReadsSealed reports whether a unique key depends on a value that is or contains a secret
+// by any server's schema.
+func (n *Indexing) ReadsSealed(key string) bool {
+	reads := n.reads(key)
+	for place, form := range n.Declared {
+		dotted := dottedPlace(place)
+		if form == SealedForm && slices.ContainsFunc(reads, func(path string) bool { return strings.HasPrefix(dotted, path+".") }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(reads, n.Seals)
+}
+
+// reads returns the paths of the values that the claims under a unique key depend on.
+func (n *Indexing) reads(key string) []string {
+	if rule := n.Rules[key]; rule != nil {
+		return rule.Reads()
+	}
+	property, _, _ := strings.Cut(key, ":") // which a form follows
+	return []string{property}
+}
+
+// Claims returns the claims of an object in a state under unique keys, by key, without
+// those of forms. The error is that of the context.
+func (n *Indexing) Claims(ctx context.Context, keys []string, of store.Place, object map[string]any, state string) (map[string]store.Claim, error) {
+	claims := map[string]store.Claim{}
+	if object == nil {
+		return claims, nil
+	}
+	for _, key := range keys {
+		claim := store.Claim{Collection: of.Collection, Network: of.Network, Property: key}
+		if rule := n.Rules[key]; rule != nil {
+			value, claimed, err := rule.Value(ctx, object, state)
+			if err != nil {
+				return nil, err
+			}
+			if claim.Value = value; claimed {
+				claims[key] = claim
+			}
+		} else if value := document.ValueAt(object, key); value != nil {
+			claim.Value = string(document.Append(nil, value))
+			claims[key] = claim
+		}
+	}
+	return claims, nil
+}
+
+// compileRules compiles the conditions of rules that were stored.
+func (n *Indexing) compileRules() (err error) {
+	for _, rule := range n.Rules {
+		if len(rule.When) > 0 && rule.Meets == nil {
+			if rule.Meets, err = schema.CompileCondition(rule.When); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Describe describes a unique key in messages to the author of a schema.
+func (n *Indexing) Describe(key string) string {
+	if rule := n.Rules[key]; rule != nil {
+		return rule.String()
+	}
+	return key
+}

@@ -1,0 +1,196 @@
+package keyword
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"marquee/engine/document"
+)
+
+// ClaimRule is a rule about the objects of a type in a network: of those that have all of
+// the properties and meet the condition, no two have the same values. The store keeps it
+// beside the keys of a type, so that servers with other schemas obey it.
+type ClaimRule struct {
+	// Properties are dotted paths in alphabetical order.
+	Properties []string `json:"properties"`
+	// When is the condition in canonical form, empty for none, and Meets evaluates it.
+	When  json.RawMessage `json:"when,omitempty"`
+	Meets Condition       `json:"-"`
+}
+
+// NewClaimRule returns the rule of an entry of x-resource.unique.
+func NewClaimRule(properties []string, when any, meets Condition) *ClaimRule {
+	r := &ClaimRule{Properties: slices.Compact(slices.Sorted(slices.Values(properties)))}
+	if when != nil {
+		r.When, r.Meets = document.Append(nil, when), meets
+	}
+	return r
+}
+
+// Key identifies what the rule says: rules with different properties or conditions have
+// different keys. It is no dotted path, unless the rule is that one property is unique.
+func (r *ClaimRule) Key() string {
+	key := strings.Join(r.Properties, ",")
+	if len(r.When) > 0 {
+		digest := sha256.Sum256(r.When)
+		key += "?" + hex.EncodeToString(digest[:8])
+	}
+	return key
+}
+
+// String describes the rule in messages to the author of a schema.
+func (r *ClaimRule) String() string {
+	last := len(r.Properties) - 1
+	if last == 0 {
+		return r.Properties[0]
+	}
+	return strings.Join(r.Properties[:last], ", ") + " and " + r.Properties[last]
+}
+
+// Condition returns the condition as it can be read.
+func (r *ClaimRule) Condition() string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, r.When, "", "  "); err != nil {
+		return ""
+	}
+	return b.String()
+}
+
+// maxClaimed is the length of a claim's value, in bytes, beyond which its digest takes
+// its place.
+const maxClaimed = 200
+
+// Value returns what an object in a state claims: equal texts for equal values, and no
+// others. It reports false if the object claims nothing. The error is that of the context.
+func (r *ClaimRule) Value(ctx context.Context, object map[string]any, state string) (value string, claims bool, err error) {
+	values := make([]any, len(r.Properties))
+	for i, path := range r.Properties {
+		if values[i] = document.ValueAt(object, path); values[i] == nil {
+			return "", false, nil
+		}
+	}
+	if r.Meets != nil {
+		if is, err := r.Meets(ctx, object, state); !is {
+			return "", false, err
+		}
+	}
+	text := document.Append(nil, values)
+	if len(text) > maxClaimed {
+		digest := sha256.Sum256(text)
+		return hex.EncodeToString(digest[:]), true, nil
+	}
+	return string(text), true, nil
+}
+
+// Reads returns the dotted paths of the values that decide what an object claims.
+func (r *ClaimRule) Reads() []string {
+	reads := slices.Clone(r.Properties)
+	if len(r.When) > 0 {
+		if when, err := document.Decode(r.When, document.Limits{}); err == nil {
+			eachRead(when, "", func(_, name string) { reads = append(reads, name) }, func(string, string) {})
+		}
+	}
+	return reads
+}
+
+// eachRead calls read for each property that a condition reads, with a pointer below the
+// condition, and other for each keyword that reads properties without their names.
+func eachRead(when any, at string, read, other func(at, name string)) {
+	members, _ := when.(map[string]any)
+	for name, value := range members {
+		below := at + "/" + document.EscapeToken(name)
+		named, _ := value.(map[string]any)
+		list, _ := value.([]any)
+		switch name {
+		case "type", "title", "description", "$comment", "$ref":
+		case "required":
+			for i, name := range Strings(value) {
+				read(below+"/"+strconv.Itoa(i), name)
+			}
+		case "properties":
+			for name := range named {
+				read(below+"/"+document.EscapeToken(name), name)
+			}
+		case "dependentRequired", "dependentSchemas":
+			for name, dependent := range named {
+				at := below + "/" + document.EscapeToken(name)
+				read(at, name)
+				for i, other := range Strings(dependent) {
+					read(at+"/"+strconv.Itoa(i), other)
+				}
+				eachRead(dependent, at, read, other)
+			}
+		case "not", "if", "then", "else":
+			eachRead(value, below, read, other)
+		case "allOf", "anyOf", "oneOf":
+			for i, branch := range list {
+				eachRead(branch, below+"/"+strconv.Itoa(i), read, other)
+			}
+		default:
+			other(below, name)
+		}
+	}
+}
+
+// LintClaim checks a condition that decides what objects claim, which is kept in the
+// store: it stands alone, and names the properties that it reads, which are stored in plain
+// text.
+func (t *Type) LintClaim(when any, problem func(below, text, cure string)) {
+	read := func(at, name string) {
+		member := t.Shape.Properties[name]
+		switch {
+		case name == "objectState" || t.Uncertain(name):
+		case member == nil && t.Common(name):
+			problem(at, name+" is a common field, and this condition reads only objectState and the properties of the schema", "leave it out")
+		case member == nil:
+			problem(at, "there is no property "+name, "name a property of the schema")
+		case hides(member, map[*document.Shape]bool{}):
+			problem(at, name+" is not stored in plain text", "leave it out")
+		}
+	}
+	eachRead(when, "", read, func(at, name string) {
+		problem(at, fmt.Sprintf("%s does not name the properties that it reads", name), "use properties, required and what combines schemas, such as anyOf and not")
+	})
+	eachReference(when, "", func(at string) {
+		problem(at, "this condition is kept in the store, without the schemas that it refers to", "write the schema out")
+	})
+}
+
+// hides reports whether a value or a part of it is not stored in plain text, or not shown.
+func hides(shape *document.Shape, seen map[*document.Shape]bool) bool {
+	if shape == nil || seen[shape] {
+		return false
+	}
+	seen[shape] = true
+	inner := slices.Concat([]*document.Shape{shape.Extra, shape.Element}, shape.Matching, slices.Collect(maps.Values(shape.Properties)))
+	return shape.Secret || shape.WriteOnly || shape.Derived ||
+		slices.ContainsFunc(inner, func(inner *document.Shape) bool { return hides(inner, seen) })
+}
+
+// eachReference calls visit for each $ref in a schema.
+func eachReference(value any, at string, visit func(at string)) {
+	switch v := value.(type) {
+	case []any:
+		for i, item := range v {
+			eachReference(item, at+"/"+strconv.Itoa(i), visit)
+		}
+	case map[string]any:
+		for name, inner := range v {
+			below := at + "/" + document.EscapeToken(name)
+			if _, text := inner.(string); name == "$ref" && text {
+				visit(below)
+			}
+			if name != "const" && name != "enum" {
+				eachReference(inner, below, visit)
+			}
+		}
+	}
+}

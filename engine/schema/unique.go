@@ -1,0 +1,109 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"marquee/engine/document"
+	"marquee/engine/schema/keyword"
+)
+
+// uniqueEntry is an entry of x-resource.unique: one or several properties, and an
+// optional condition.
+type uniqueEntry struct {
+	// at is its pointer in the file, and list that of its properties; list is "" for a
+	// single name.
+	at, list string
+	names    []string
+	when     any
+}
+
+// uniqueEntries returns the entries in the content of a file.
+func uniqueEntries(content map[string]any) (entries []uniqueEntry) {
+	declared, _ := document.Lookup(content, "/x-resource/unique").([]any)
+	for i, entry := range declared {
+		e := uniqueEntry{at: fmt.Sprintf("/x-resource/unique/%d", i), names: keyword.Strings(entry)}
+		switch v := entry.(type) {
+		case []any:
+			e.list = e.at
+		case map[string]any:
+			e.list, e.names, e.when = e.at+"/properties", keyword.Strings(v["properties"]), v["when"]
+		}
+		if len(e.names) > 0 {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// compileUnique sets what is unique among the objects of a type.
+func (c *typeCompiler) compileUnique(t *Type, f *file) {
+	for _, e := range uniqueEntries(f.content) {
+		if len(e.names) == 1 && e.when == nil {
+			if !slices.Contains(t.Unique, e.names[0]) {
+				t.Unique = append(t.Unique, e.names[0])
+			}
+			continue
+		}
+		var when *jsonschema.Schema
+		if e.when != nil {
+			when = c.schema(f, e.at+"/when")
+		}
+		rule := keyword.NewClaimRule(e.names, e.when, condition(when))
+		if !slices.ContainsFunc(t.ClaimRules, func(other *keyword.ClaimRule) bool { return other.Key() == rule.Key() }) {
+			t.ClaimRules = append(t.ClaimRules, rule)
+		}
+	}
+}
+
+// UniqueKeys returns the keys of what is unique: properties, forms and rules.
+func (t *Type) UniqueKeys() []string {
+	keys := slices.Clone(t.Unique)
+	for _, f := range t.UniqueForms {
+		keys = append(keys, f.Key())
+	}
+	for _, rule := range t.ClaimRules {
+		keys = append(keys, rule.Key())
+	}
+	return keys
+}
+
+// CompileCondition compiles a condition of a ClaimRule that a server has stored.
+func CompileCondition(text []byte) (keyword.Condition, error) {
+	when, err := document.Decode(text, document.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	const url = baseURL + "condition"
+	compiler := newCompiler()
+	if err := addResource(compiler, url, map[string]any{"allOf": []any{forValidation(when)}}); err != nil {
+		return nil, err
+	}
+	compiled, err := compiler.Compile(url)
+	if err != nil {
+		return nil, err
+	}
+	return condition(compiled), nil
+}
+
+// unique checks the entries of x-resource.unique.
+func (c *typeLint) unique() {
+	for _, e := range uniqueEntries(c.t.Source) {
+		for i, name := range e.names {
+			at := e.at
+			if e.list != "" {
+				at = fmt.Sprintf("%s/%d", e.list, i)
+			}
+			if !c.l.omitted.covers(c.f, at) {
+				c.scalar(at, name, false)
+			}
+		}
+		c.seen.LintClaim(e.when, func(below, text, cure string) {
+			if !c.l.reported(c.f, e.at+"/when"+below) {
+				c.problem(e.at+"/when"+below, text, cure)
+			}
+		})
+	}
+}
