@@ -81,28 +81,28 @@ bench-peers: ## compare with PocketBase, Parse Server and Eve on this machine (d
 	$(GO) run ./integration/bench/peers -page docs/contributing/peers.md $(PEERSFLAGS)
 
 crash: ## kill the process a hundred times under load, and let its disk fail ten times in each way
-	MARQUEE_CRASHES=$(CRASHES) $(GO) test -count 1 -run 'Crash|FailingDisk|NoResultOfAFailedCommit' -timeout 30m ./integration
+	MARQUEE_CRASHES=$(CRASHES) $(GO) test -count 1 -p 1 -run 'Crash|FailingDisk|NoResultOfAFailedCommit' -timeout 30m ./integration/concurrency ./integration/reload ./integration/program
 
 reloads: ## change schemas for five minutes while clients write, on each store
-	MARQUEE_RELOADS=5m $(GO) test -count 1 -v -run 'ReloadsOfModel' -timeout 30m ./integration
+	MARQUEE_RELOADS=5m $(GO) test -count 1 -v -run 'ReloadsOfModel' -timeout 30m ./integration/reload
 
 siege: ## attack the service beside an honest client, on each store, and send it more than it has memory for; judges memory and times
-	MARQUEE_SIEGE=1 $(GO) test -count 1 -v -run 'TestSiege|TestSegmentsMemory|TestUploadMemory|TestGoneServer' -timeout 60m ./integration
+	MARQUEE_SIEGE=1 $(GO) test -count 1 -v -p 1 -run 'TestSiege|TestSegmentsMemory|TestUploadMemory|TestGoneServer' -timeout 60m ./integration/siege ./integration/program
 
 interference: ## a million requests to each of two worlds that their sender cannot distinguish, on each store
-	MARQUEE_INTERFERENCE=1000000 MARQUEE_VISIBILITY=3000 $(GO) test -count 1 -v -run 'TestNonInterference|TestVisibilityModel' -timeout 600m ./integration
+	MARQUEE_INTERFERENCE=1000000 MARQUEE_VISIBILITY=3000 $(GO) test -count 1 -v -run 'TestNonInterference|TestVisibilityModel' -timeout 600m ./integration/access
 
 timing: ## measure that refusals take the same time, whatever they refuse; needs a machine that does nothing else
-	MARQUEE_TIMING=1 $(GO) test -count 1 -v -run 'TestTiming' -timeout 60m ./integration
+	MARQUEE_TIMING=1 $(GO) test -count 1 -v -run 'TestTiming' -timeout 60m ./integration/access
 
 failover: ## kill the primary of a replica set a hundred times under load; needs a mongod
-	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) $(GO) test -count 1 -run Failover -timeout 60m ./integration
+	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) $(GO) test -count 1 -run Failover -timeout 60m ./integration/concurrency
 
 schemathesis: ## requests generated from the OpenAPI document, EXAMPLES for each operation, with another seed each time
 	MARQUEE_REQUIRE=schemathesis MARQUEE_SCHEMATHESIS=$(EXAMPLES) MARQUEE_SEED=$${MARQUEE_SEED:-$$(date +%s)} $(GO) test -count 1 -v -timeout 600m ./integration/schemathesis
 
 histories: ## HISTORIES operations of 64 clients on a few objects while the program is killed, and a tenth without a primary, judged for linearizability and isolation
-	MARQUEE_HISTORIES=$(HISTORIES) $(GO) test -count 1 -v -timeout 600m -run 'TestHistories' ./integration
+	MARQUEE_HISTORIES=$(HISTORIES) $(GO) test -count 1 -v -timeout 600m -run 'TestHistories' ./integration/concurrency
 
 lists: ## BenchmarkList with 2,000,000 objects
 	MARQUEE_BENCH_OBJECTS=2000000 $(GO) test -run '^$$' -bench 'BenchmarkList$$' -benchtime 1x -timeout 60m ./integration/bench

@@ -16,6 +16,8 @@ import (
 	"unicode"
 
 	"marquee/engine/schema"
+	"marquee/integration/process"
+	"marquee/integration/service"
 	"marquee/resources"
 )
 
@@ -269,7 +271,7 @@ func refusals(t *testing.T, annotation string) map[string]string {
 // TestAnnotations puts each annotation under each applicator, and each two of
 // them: it works there, or is refused with the reason.
 func TestAnnotations(t *testing.T) {
-	skipSequential(t)
+	process.SkipSequential(t)
 	folders, types := map[string]fs.FS{}, map[string]map[string][]annotated{}
 	for annotation := range annotationLeaves {
 		refused := refusals(t, annotation)
@@ -278,32 +280,32 @@ func TestAnnotations(t *testing.T) {
 		}
 		folders[annotation], types[annotation] = generate(annotation, refused)
 	}
-	eachStore(t, func(t *testing.T, fresh newStore) { testAnnotations(t, fresh, folders, types) })
+	service.EachStore(t, func(t *testing.T, fresh service.NewStore) { testAnnotations(t, fresh, folders, types) })
 }
 
-func testAnnotations(t *testing.T, fresh newStore, folders map[string]fs.FS, types map[string]map[string][]annotated) {
-	s := newService(t, fresh)
-	token, err := s.signIn(admin)
+func testAnnotations(t *testing.T, fresh service.NewStore, folders map[string]fs.FS, types map[string]map[string][]annotated) {
+	s := service.New(t, fresh)
+	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &conversation{t, s, token}
-	c.send("POST", "/api/v1/teams/north?context=main", `{"name": "North"}`, 201, "")
-	c.send("POST", "/api/v1/roles/reader?context=main", `{"name": "Reader", "scope": "NETWORK"}`, 201, "")
-	c.send("POST", "/api/v1/users/kari", `{"username": "kari", "password": "a password to test with",
+	c := &service.Conversation{T: t, Service: s, Token: token}
+	c.Send("POST", "/api/v1/teams/north?context=main", `{"name": "North"}`, 201, "")
+	c.Send("POST", "/api/v1/roles/reader?context=main", `{"name": "Reader", "scope": "NETWORK"}`, 201, "")
+	c.Send("POST", "/api/v1/users/kari", `{"username": "kari", "password": "a password to test with",
 		"userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}`, 201, "")
-	reader, err := s.signIn("kari")
+	reader, err := s.SignIn("kari")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, annotation := range slices.Sorted(maps.Keys(annotationLeaves)) {
-		s.stop()
-		s.schemas = []fs.FS{folders[annotation]}
-		s.start()
+		s.Stop()
+		s.Schemas = []fs.FS{folders[annotation]}
+		s.Start()
 		worked := 0
 		for _, path := range slices.Sorted(maps.Keys(types[annotation])) {
 			if cases := types[annotation][path]; len(cases) > 0 {
-				c.annotationsWork(path, annotation, cases, reader)
+				annotationsWork(c, path, annotation, cases, reader)
 				worked += len(cases)
 			}
 		}
@@ -311,7 +313,7 @@ func testAnnotations(t *testing.T, fresh newStore, folders map[string]fs.FS, typ
 			t.Errorf("%s works in %d places alone", annotation, worked)
 		}
 	}
-	kept := atRest(t, s.uri)
+	kept := service.AtRest(t, s.URI)
 	if i := bytes.Index(kept, []byte("hidden value")); i >= 0 {
 		t.Errorf("the store holds what it should not: %q", kept[max(0, i-300):min(len(kept), i+100)])
 	}
@@ -354,11 +356,11 @@ func checkRefusal(t *testing.T, annotation, place, reason string) {
 
 // annotationsWork stores an object of a type, and checks that each annotation is
 // obeyed.
-func (c *conversation) annotationsWork(path, annotation string, cases []annotated, reader string) {
+func annotationsWork(c *service.Conversation, path, annotation string, cases []annotated, reader string) {
 	c.Helper()
 	url := "/api/v1/" + path + "/" + strings.ReplaceAll(annotation, " ", "-") + "?context=main"
 	// post sends a value to each case, and gives the answer.
-	post := func(status int, value func(a annotated) any) *answer {
+	post := func(status int, value func(a annotated) any) *service.Answer {
 		c.Helper()
 		object := map[string]any{}
 		for _, a := range cases {
@@ -370,12 +372,12 @@ func (c *conversation) annotationsWork(path, annotation string, cases []annotate
 		if err != nil {
 			c.Fatal(err)
 		}
-		return c.send("POST", url, string(body), status, "")
+		return c.Send("POST", url, string(body), status, "")
 	}
 	// each checks the value of each case in an answer.
-	each := func(a *answer, check func(a annotated, value any, there bool) bool) {
+	each := func(a *service.Answer, check func(a annotated, value any, there bool) bool) {
 		c.Helper()
-		object := a.json()
+		object := a.JSON()
 		for _, a := range cases {
 			if value, there := a.shown(object); !check(a, value, there) {
 				c.Errorf("%s under %s: the answer has %v", a.annotation, a.name, value)
@@ -383,10 +385,10 @@ func (c *conversation) annotationsWork(path, annotation string, cases []annotate
 		}
 	}
 	// faults expects a fault with a code in each case.
-	faults := func(a *answer, code, below string) {
+	faults := func(a *service.Answer, code, below string) {
 		c.Helper()
 		found := map[string]string{}
-		object, _ := a.json().(map[string]any)
+		object, _ := a.JSON().(map[string]any)
 		messages, _ := object["messages"].([]any)
 		for _, m := range messages {
 			fault, _ := m.(map[string]any)
@@ -406,16 +408,16 @@ func (c *conversation) annotationsWork(path, annotation string, cases []annotate
 	case "x-secret":
 		isShown := func(a annotated, value any, _ bool) bool { return value == hidden(a) }
 		each(post(201, hidden), isShown)
-		each(c.send("GET", url, "", 200, ""), isShown)
-		answer, err := c.s.send("GET", url, http.Header{"Authorization": {"Bearer " + reader}}, strings.NewReader(""))
-		if err != nil || answer.status != 200 {
+		each(c.Send("GET", url, "", 200, ""), isShown)
+		answer, err := c.Service.Send("GET", url, http.Header{"Authorization": {"Bearer " + reader}}, strings.NewReader(""))
+		if err != nil || answer.Status != 200 {
 			c.Fatal(err, answer)
 		}
 		each(answer, isAbsent)
 		faults(post(422, same(true)), "error.value.type", "")
 		for _, a := range cases {
 			if !strings.Contains(a.pointer(), "1/") && !strings.Contains(a.pointer(), "0/") {
-				c.send("GET", "/api/v1/"+path+"?context=main&where="+strings.ReplaceAll(a.pointer()[1:], "/", ".")+"=x", "", 400, "")
+				c.Send("GET", "/api/v1/"+path+"?context=main&where="+strings.ReplaceAll(a.pointer()[1:], "/", ".")+"=x", "", 400, "")
 			}
 		}
 	case "x-ref":
@@ -455,10 +457,10 @@ func (c *conversation) annotationsWork(path, annotation string, cases []annotate
 		post(201, same("b"))
 		post(200, same("c"))
 	case "x-default":
-		each(post(201, same(absent{})), func(_ annotated, value any, _ bool) bool { return value == c.s.userID })
+		each(post(201, same(absent{})), func(_ annotated, value any, _ bool) bool { return value == c.Service.UserID })
 	case "x-derived":
 		for _, a := range cases {
-			c.send("GET", "/api/v1/"+path+"?context=main&where="+a.property+"=x", "", 400, "")
+			c.Send("GET", "/api/v1/"+path+"?context=main&where="+a.property+"=x", "", 400, "")
 		}
 	case "readOnly", "writeOnly":
 		each(post(201, func(a annotated) any {
@@ -467,7 +469,7 @@ func (c *conversation) annotationsWork(path, annotation string, cases []annotate
 			}
 			return "written"
 		}), isAbsent)
-		each(c.send("GET", url, "", 200, ""), isAbsent)
+		each(c.Send("GET", url, "", 200, ""), isAbsent)
 	case "default":
 		each(post(201, same(absent{})), func(_ annotated, value any, _ bool) bool { return value == "set by default" })
 	}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"marquee/integration/process"
+	"marquee/integration/service"
 )
 
 // hospital is the folder of the types of a hospital, two of which have the names of
@@ -13,31 +16,31 @@ import (
 const hospital = "testdata/hospital"
 
 // TestWithoutAnApplication serves the types of a hospital alone.
-func TestWithoutAnApplication(t *testing.T) { eachStore(t, testWithoutAnApplication) }
+func TestWithoutAnApplication(t *testing.T) { service.EachStore(t, testWithoutAnApplication) }
 
-func testWithoutAnApplication(t *testing.T, fresh newStore) {
-	c := converseWith(t, newPlainService(t, fresh, os.DirFS(hospital)))
-	c.send("POST", "/api/v1/teams/ward?context=main", `{"name": "Ward", "users": ["`+c.s.userID+`"]}`, 201, "")
-	c.send("POST", "/api/v1/teams/x?context=main", `{"name": "X", "sites": ["s"]}`, 201, `{"sites": "<absent>"}`)
-	c.send("POST", "/api/v1/batch?context=main", `{"operations": [
+func testWithoutAnApplication(t *testing.T, fresh service.NewStore) {
+	c := service.ConverseWith(t, service.NewPlain(t, fresh, os.DirFS(hospital)))
+	c.Send("POST", "/api/v1/teams/ward?context=main", `{"name": "Ward", "users": ["`+c.Service.UserID+`"]}`, 201, "")
+	c.Send("POST", "/api/v1/teams/x?context=main", `{"name": "X", "sites": ["s"]}`, 201, `{"sites": "<absent>"}`)
+	c.Send("POST", "/api/v1/batch?context=main", `{"operations": [
 		{"type": "notes", "object": {"id": "n", "text": "ok", "order": "o"}},
 		{"type": "orders", "object": {"id": "o", "patient": "Kari", "dose": 2, "team": "ward", "diagnosis": "secret"}}]}`, 200, "")
-	c.send("GET", "/api/v1/notes/n?context=main", "", 200, `{"text": "ok", "order": {"id": "o"}, "validationWarnings": [{"code": "warning.note.short"}]}`)
-	c.send("GET", "/api/v1/orders?context=main&q=kari&fields=id,diagnosis", "", 200, `{"results": [{"id": "o", "diagnosis": "secret"}]}`)
-	c.send("GET", "/api/v1/orders?context=main&where=dose%3E3", "", 200, `{"results": []}`)
-	c.send("POST", "/api/v1/orders/o?context=main", `{"dose": 0}`, 422, `{"messages": [{"code": "error.value.too.small", "params": {"field": "/dose"}}]}`)
-	c.send("POST", "/api/v1/roles/r?context=main", `{"name": "R", "permissions": ["MANAGE_LAYOUTS"]}`, 422, `{"messages": [{"code": "error.value.enum"}]}`)
-	c.send("GET", "/api/v1/roles/administrator?context=main", "", 200, `{"permissions": ["MANAGE_OBJECTS", "MANAGE_SYSTEM"]}`)
-	c.send("GET", "/api/v1/audit?context=main&type=orders&id=o", "", 200, `{"results": [{"code": "audit.object.created"}]}`)
+	c.Send("GET", "/api/v1/notes/n?context=main", "", 200, `{"text": "ok", "order": {"id": "o"}, "validationWarnings": [{"code": "warning.note.short"}]}`)
+	c.Send("GET", "/api/v1/orders?context=main&q=kari&fields=id,diagnosis", "", 200, `{"results": [{"id": "o", "diagnosis": "secret"}]}`)
+	c.Send("GET", "/api/v1/orders?context=main&where=dose%3E3", "", 200, `{"results": []}`)
+	c.Send("POST", "/api/v1/orders/o?context=main", `{"dose": 0}`, 422, `{"messages": [{"code": "error.value.too.small", "params": {"field": "/dose"}}]}`)
+	c.Send("POST", "/api/v1/roles/r?context=main", `{"name": "R", "permissions": ["MANAGE_LAYOUTS"]}`, 422, `{"messages": [{"code": "error.value.enum"}]}`)
+	c.Send("GET", "/api/v1/roles/administrator?context=main", "", 200, `{"permissions": ["MANAGE_OBJECTS", "MANAGE_SYSTEM"]}`)
+	c.Send("GET", "/api/v1/audit?context=main&type=orders&id=o", "", 200, `{"results": [{"code": "audit.object.created"}]}`)
 	for _, path := range []string{"sites", "lineitems", "advertisers", "devices", "location", "segments", "assets"} {
-		c.send("GET", "/api/v1/"+path+"?context=main", "", 404, `{"messages": [{"code": "error.type.unknown"}]}`)
+		c.Send("GET", "/api/v1/"+path+"?context=main", "", 404, `{"messages": [{"code": "error.type.unknown"}]}`)
 	}
-	definitions := string(c.send("GET", "/api/v1/messagedefinitions", "", 200, "").body)
-	procWants(t, definitions, "warning.note.short", "error.value.enum")
-	procShuns(t, definitions, "error.asset", "warning.line.item", "error.layout", "error.creative")
-	c.s.stop()
-	c.s.start()
-	c.send("GET", "/api/v1/orders/o?context=main", "", 200, `{"patient": "Kari", "diagnosis": "secret"}`)
+	definitions := string(c.Send("GET", "/api/v1/messagedefinitions", "", 200, "").Body)
+	process.Wants(t, definitions, "warning.note.short", "error.value.enum")
+	process.Shuns(t, definitions, "error.asset", "warning.line.item", "error.layout", "error.creative")
+	c.Service.Stop()
+	c.Service.Start()
+	c.Send("GET", "/api/v1/orders/o?context=main", "", 200, `{"patient": "Kari", "diagnosis": "secret"}`)
 }
 
 // TestApplicationOfCommands: every command serves the application that is chosen.
@@ -47,18 +50,18 @@ func TestApplicationOfCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, file := newSQLite(t), filepath.Join(t.TempDir(), "hospital.ndjson")
+	store, file := service.NewSQLite(t), filepath.Join(t.TempDir(), "hospital.ndjson")
 	none := []string{"--application", "none", "--schemas", hospital}
-	p := procServe(t, store, none...)
-	p.signIn(admin, procPassword)
-	p.ask(201, "POST", "/api/v1/orders/o?context=main", `{"patient": "Kari", "diagnosis": "d"}`)
-	p.ask(201, "POST", "/api/v1/notes/n?context=main", `{"text": "Sleeps well", "order": "o"}`)
-	p.ask(404, "GET", "/api/v1/lineitems?context=main", "")
-	p.stop()
+	p := process.Serve(t, store, none...)
+	p.SignIn(service.Admin, process.Password)
+	p.Ask(201, "POST", "/api/v1/orders/o?context=main", `{"patient": "Kari", "diagnosis": "d"}`)
+	p.Ask(201, "POST", "/api/v1/notes/n?context=main", `{"text": "Sleeps well", "order": "o"}`)
+	p.Ask(404, "GET", "/api/v1/lineitems?context=main", "")
+	p.Stop()
 	run := func(args ...string) string {
-		return procRun(t, nil, slices.Concat(args, none, []string{"--store", store})...)
+		return process.Run(t, nil, slices.Concat(args, none, []string{"--store", store})...)
 	}
-	procWants(t, run("check", "--quiet"), "nothing is wrong")
+	process.Wants(t, run("check", "--quiet"), "nothing is wrong")
 	run("export", "--context", "main", "--output", file)
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -69,18 +72,18 @@ func TestApplicationOfCommands(t *testing.T) {
 	}
 	run("import", file, "--context", "main")
 	for _, args := range [][]string{{"serve"}, {"check"}, {"export", "--context", "main"}, {"import", file, "--context", "main"}} {
-		cmd := procCommand(t, nil, append(args, "--store", store)...)
+		cmd := process.Command(t, nil, append(args, "--store", store)...)
 		out, err := cmd.CombinedOutput()
 		if err == nil || cmd.ProcessState.ExitCode() != 2 {
 			t.Errorf("%q of another application: %v", args, err)
 		}
-		procWants(t, string(out), "the store was made for the application none, and cannot be opened for advertising: use --application none, or another store")
+		process.Wants(t, string(out), "the store was made for the application none, and cannot be opened for advertising: use --application none, or another store")
 	}
-	p = procServe(t, store, none...)
-	p.signIn(admin, procPassword)
-	procWants(t, string(p.ask(200, "GET", "/api/v1/orders/o?context=main", "").body), `"patient":"Ola"`)
-	p.stop()
-	procWants(t, procRun(t, nil, "schema", "lint", hospital, "--application", "none"), "2 schemas, no mistakes")
+	p = process.Serve(t, store, none...)
+	p.SignIn(service.Admin, process.Password)
+	process.Wants(t, string(p.Ask(200, "GET", "/api/v1/orders/o?context=main", "").Body), `"patient":"Ola"`)
+	p.Stop()
+	process.Wants(t, process.Run(t, nil, "schema", "lint", hospital, "--application", "none"), "2 schemas, no mistakes")
 	for says, args := range map[string][]string{
 		"this file name is taken by a built-in type":    {"schema", "lint", hospital},
 		"--demo belongs to the application advertising": {"serve", "--application", "none", "--demo"},
@@ -89,11 +92,11 @@ func TestApplicationOfCommands(t *testing.T) {
 		`--application must be one of`:                  {"serve", "--application", "hospital"},
 		"the store has objects of notes and orders":     {"check", "--application", "none", "--store", store},
 	} {
-		cmd := procCommand(t, nil, args...)
+		cmd := process.Command(t, nil, args...)
 		out, err := cmd.CombinedOutput()
 		if err == nil {
 			t.Errorf("%q was accepted", args)
 		}
-		procWants(t, string(out), says)
+		process.Wants(t, string(out), says)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"marquee/engine/schema"
+	"marquee/integration/service"
 )
 
 // assigned returns properties that no client may set, of any type.
@@ -23,12 +24,12 @@ func assigned(id string) map[string]any {
 // not set: who created them and when, their network and url, warnings, versions,
 // each property that the schema calls read-only, and names that mean something to
 // a database. What is stored and shown is as if none of it had been sent.
-func TestMassAssignment(t *testing.T) { eachStore(t, testMassAssignment) }
+func TestMassAssignment(t *testing.T) { service.EachStore(t, testMassAssignment) }
 
-func testMassAssignment(t *testing.T, fresh newStore) {
+func testMassAssignment(t *testing.T, fresh service.NewStore) {
 	m := newMatrix(t, fresh)
-	m.send("POST", "/api/v1/users/victim", `{"username": "victim"}`, 201, "")
-	for _, of := range m.s.engine.Registry().Types() {
+	m.Send("POST", "/api/v1/users/victim", `{"username": "victim"}`, 201, "")
+	for _, of := range m.Service.Engine.Registry().Types() {
 		if !of.Writable() || of.Parent != "" {
 			continue
 		}
@@ -45,7 +46,7 @@ func testMassAssignment(t *testing.T, fresh newStore) {
 				}
 			}
 			create := func(id string, more map[string]any) map[string]any {
-				object := m.sample(of, id, network)
+				object := m.sample(of, id, service.Network)
 				for _, property := range of.Unique {
 					object[property] = strings.ReplaceAll(fmt.Sprint(object[property]), id, "same")
 				}
@@ -53,16 +54,16 @@ func testMassAssignment(t *testing.T, fresh newStore) {
 				for _, property := range of.Unique {
 					object[property] = fmt.Sprint(object[property]) + id
 				}
-				answer, _ := m.s.ask(m.token, "POST", "/api/v1/"+of.Name+"/"+id+"?context=main", jsonText(object), nil).json().(map[string]any)
+				answer, _ := m.Service.Ask(m.Token, "POST", "/api/v1/"+of.Name+"/"+id+"?context=main", service.JSONText(object), nil).JSON().(map[string]any)
 				return answer
 			}
 			plain, got := create("plain", nil), create("forged", forged)
 			for _, step := range []string{"created", "changed", "read"} {
 				switch step {
 				case "changed":
-					got, _ = m.s.ask(m.token, "PUT", "/api/v1/"+of.Name+"/forged?context=main", jsonText(forged), nil).json().(map[string]any)
+					got, _ = m.Service.Ask(m.Token, "PUT", "/api/v1/"+of.Name+"/forged?context=main", service.JSONText(forged), nil).JSON().(map[string]any)
 				case "read":
-					got, _ = m.s.ask(m.token, "GET", "/api/v1/"+of.Name+"/forged?context=main", "", nil).json().(map[string]any)
+					got, _ = m.Service.Ask(m.Token, "GET", "/api/v1/"+of.Name+"/forged?context=main", "", nil).JSON().(map[string]any)
 				}
 				compareAssigned(t, step, of, plain, got)
 			}
@@ -84,7 +85,7 @@ func compareAssigned(t *testing.T, step string, of *schema.Type, plain, got map[
 		names[name] = true
 	}
 	for name := range names {
-		a, b := jsonText(plain[name]), jsonText(got[name])
+		a, b := service.JSONText(plain[name]), service.JSONText(got[name])
 		switch {
 		case name == "createTime" || name == "updateTime":
 			if strings.HasPrefix(b, `"2001`) || len(b) != len(a) {
@@ -103,15 +104,15 @@ func compareAssigned(t *testing.T, step string, of *schema.Type, plain, got map[
 
 // TestPropertiesOfOthers: nobody sets what belongs to another user by naming it
 // in a body, on any path.
-func TestPropertiesOfOthers(t *testing.T) { eachStore(t, testPropertiesOfOthers) }
+func TestPropertiesOfOthers(t *testing.T) { service.EachStore(t, testPropertiesOfOthers) }
 
-func testPropertiesOfOthers(t *testing.T, fresh newStore) {
-	c := converse(t, fresh)
-	c.send("POST", "/api/v1/batch?context=main", `{"operations": [
+func testPropertiesOfOthers(t *testing.T, fresh service.NewStore) {
+	c := service.Converse(t, fresh)
+	c.Send("POST", "/api/v1/batch?context=main", `{"operations": [
 		{"type": "roles", "object": {"id": "reader", "name": "R", "scope": "NETWORK"}},
 		{"type": "users", "object": {"id": "eve", "username": "eve", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}},
 		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}}]}`, 200, "")
-	eve, err := c.s.signIn("eve")
+	eve, err := c.Service.SignIn("eve")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,20 +138,20 @@ func testPropertiesOfOthers(t *testing.T, fresh newStore) {
 		{"/api/v1/teams/t?context=main", `{"name": "T", "users": ["eve"]}`, 403},
 		{"/api/v1/networks/main", `{"name": "forged"}`, 403},
 	} {
-		before, err := c.s.camera.picture()
+		before, err := c.Service.Camera.Picture()
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := c.s.ask(eve, "PUT", r.path, r.body, nil)
-		if a.status != r.status {
-			t.Errorf("%s %s: %d, not %d: %s", r.path, r.body, a.status, r.status, a.body)
+		a := c.Service.Ask(eve, "PUT", r.path, r.body, nil)
+		if a.Status != r.status {
+			t.Errorf("%s %s: %d, not %d: %s", r.path, r.body, a.Status, r.status, a.Body)
 		}
-		if after, err := c.s.camera.picture(); err != nil || after != before {
+		if after, err := c.Service.Camera.Picture(); err != nil || after != before {
 			t.Errorf("%s %s: the store is not as before: %v", r.path, r.body, err)
 		}
 	}
-	c.send("GET", "/api/v1/users/kari", "", 200, `{"displayName": "<absent>"}`)
-	if _, err := c.s.signIn("kari"); err != nil {
+	c.Send("GET", "/api/v1/users/kari", "", 200, `{"displayName": "<absent>"}`)
+	if _, err := c.Service.SignIn("kari"); err != nil {
 		t.Error(err)
 	}
 }

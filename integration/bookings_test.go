@@ -12,6 +12,7 @@ import (
 	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/store"
+	"marquee/integration/service"
 )
 
 var bookingMessages message.Set
@@ -20,7 +21,7 @@ var roomTaken = bookingMessages.Invalid("error.room.taken", "{{field}} is taken 
 
 // bookings refuse a booking that overlaps another one of the same room.
 type bookings struct {
-	s *service
+	s *service.Service
 	// begun are the first transactions of two requests that are sent together.
 	mu    sync.Mutex
 	begun map[string]*sync.WaitGroup
@@ -65,37 +66,37 @@ func (b *bookings) validate(ctx context.Context, w *engine.Writing, c *engine.Ch
 
 // TestBookings books a room twice at the same time: one of the two is refused, although
 // neither transaction sees what the other writes.
-func TestBookings(t *testing.T) { eachStore(t, testBookings) }
+func TestBookings(t *testing.T) { service.EachStore(t, testBookings) }
 
-func testBookings(t *testing.T, fresh newStore) {
+func testBookings(t *testing.T, fresh service.NewStore) {
 	b := &bookings{begun: map[string]*sync.WaitGroup{}}
-	b.s = startNew(&service{tb: t, uri: fresh(t), plain: &marquee.Application{Schemas: os.DirFS("testdata/bookings"), Messages: &bookingMessages,
+	b.s = service.StartNew(&service.Service{TB: t, URI: fresh(t), Plain: &marquee.Application{Schemas: os.DirFS("testdata/bookings"), Messages: &bookingMessages,
 		Hooks: map[string]engine.Hooks{"bookings": {Validate: engine.Each(b.validate)}}}})
-	c := converseWith(t, b.s)
+	c := service.ConverseWith(t, b.s)
 	const pairs = 10
 	for pair := range pairs {
 		room := fmt.Sprintf("room%d", pair)
-		c.send("POST", "/api/v1/rooms/"+room+"?context=main", `{}`, 201, "")
+		c.Send("POST", "/api/v1/rooms/"+room+"?context=main", `{}`, 201, "")
 		ids := []string{fmt.Sprintf("early%d", pair), fmt.Sprintf("late%d", pair)}
-		if !b.s.store.Serial() {
+		if !b.s.Store.Serial() {
 			var begun sync.WaitGroup
 			begun.Add(len(ids))
 			for _, id := range ids {
 				b.begun[id] = &begun
 			}
 		}
-		answers := make([]*answer, len(ids))
+		answers := make([]*service.Answer, len(ids))
 		var sent sync.WaitGroup
 		for i, id := range ids {
 			sent.Go(func() {
-				answers[i] = c.s.ask(c.token, "POST", "/api/v1/bookings/"+id+"?context=main", fmt.Sprintf(`{"room": %q, "from": %d, "to": %d}`, room, 9+i, 11+i), nil)
+				answers[i] = c.Service.Ask(c.Token, "POST", "/api/v1/bookings/"+id+"?context=main", fmt.Sprintf(`{"room": %q, "from": %d, "to": %d}`, room, 9+i, 11+i), nil)
 			})
 		}
 		sent.Wait()
-		if a, b := answers[0].status, answers[1].status; a+b != 201+422 {
+		if a, b := answers[0].Status, answers[1].Status; a+b != 201+422 {
 			t.Errorf("two bookings of a room at the same time get %d and %d", a, b)
 		}
-		c.send("GET", "/api/v1/bookings?context=main&where=room%3D"+room, "", 200, `{"totalCount": 1}`)
-		c.send("POST", "/api/v1/bookings?context=main", fmt.Sprintf(`{"room": %q, "from": 12, "to": 13}`, room), 200, "")
+		c.Send("GET", "/api/v1/bookings?context=main&where=room%3D"+room, "", 200, `{"totalCount": 1}`)
+		c.Send("POST", "/api/v1/bookings?context=main", fmt.Sprintf(`{"room": %q, "from": 12, "to": 13}`, room), 200, "")
 	}
 }

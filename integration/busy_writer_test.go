@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"marquee/engine/store"
+	"marquee/integration/service"
 )
 
 // TestBusyWriter keeps the embedded store's one writer: a write that waits for
@@ -18,14 +19,14 @@ import (
 // client has gone, and reads are answered meanwhile.
 func TestBusyWriter(t *testing.T) {
 	t.Parallel()
-	c := converse(t, newSQLite)
-	c.send("POST", "/api/v1/advertisers/there?context=main", `{"name": "There"}`, http.StatusCreated, "")
-	c.s.stop()
-	c.s.deadline = time.Second
-	c.s.start()
+	c := service.Converse(t, service.NewSQLite)
+	c.Send("POST", "/api/v1/advertisers/there?context=main", `{"name": "There"}`, http.StatusCreated, "")
+	c.Service.Stop()
+	c.Service.Deadline = time.Second
+	c.Service.Start()
 	began, end, ended := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		ended <- c.s.store.Write(context.Background(), func(store.Tx) error {
+		ended <- c.Service.Store.Write(context.Background(), func(store.Tx) error {
 			close(began)
 			<-end
 			return nil
@@ -34,12 +35,12 @@ func TestBusyWriter(t *testing.T) {
 	<-began
 	gone, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer leave()
-	r, err := http.NewRequestWithContext(gone, "POST", c.s.server.URL+"/api/v1/advertisers/gone?context=main", strings.NewReader(`{"name": "Gone"}`))
+	r, err := http.NewRequestWithContext(gone, "POST", c.Service.Server.URL+"/api/v1/advertisers/gone?context=main", strings.NewReader(`{"name": "Gone"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+c.token)
-	if a, err := c.s.client.Do(r); err == nil {
+	r.Header.Set("Authorization", "Bearer "+c.Token)
+	if a, err := c.Service.Client.Do(r); err == nil {
 		t.Errorf("a write was answered with %d while another one had not ended", a.StatusCode)
 	}
 	for _, body := range []string{`{"name": "Late"}`, `[{"id": "late", "name": "Late"}]`} {
@@ -47,18 +48,18 @@ func TestBusyWriter(t *testing.T) {
 		if body[0] == '[' {
 			path = "/api/v1/advertisers?context=main"
 		}
-		a := c.send("POST", path, body, http.StatusServiceUnavailable, `{"messages": [{"code": "error.server.busy"}]}`)
-		if a.header.Get("Retry-After") == "" {
+		a := c.Send("POST", path, body, http.StatusServiceUnavailable, `{"messages": [{"code": "error.server.busy"}]}`)
+		if a.Header.Get("Retry-After") == "" {
 			t.Error("the refusal of a late write does not say when to try again")
 		}
 	}
-	c.send("GET", "/api/v1/advertisers/there?context=main", "", http.StatusOK, "")
+	c.Send("GET", "/api/v1/advertisers/there?context=main", "", http.StatusOK, "")
 	close(end)
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	c.send("POST", "/api/v1/advertisers/next?context=main", `{"name": "Next"}`, http.StatusCreated, "")
-	c.send("GET", "/api/v1/advertisers?context=main&fields=id&orderBy=id", "", http.StatusOK, `{"totalCount": 2, "results": [{"id": "next"}, {"id": "there"}]}`)
+	c.Send("POST", "/api/v1/advertisers/next?context=main", `{"name": "Next"}`, http.StatusCreated, "")
+	c.Send("GET", "/api/v1/advertisers?context=main&fields=id&orderBy=id", "", http.StatusOK, `{"totalCount": 2, "results": [{"id": "next"}, {"id": "there"}]}`)
 }
 
 // attributed is a store that notes on whose behalf it writes, and reads what takes long.
@@ -99,18 +100,18 @@ func (s *attributed) taken() []string {
 func TestStoreWorksForCallers(t *testing.T) {
 	t.Parallel()
 	noted := &attributed{callers: map[string]bool{}}
-	s := startNew(&service{tb: t, uri: newSQLite(t), wrap: func(below store.Store) store.Store {
+	s := service.StartNew(&service.Service{TB: t, URI: service.NewSQLite(t), Wrap: func(below store.Store) store.Store {
 		noted.Store = below
 		return noted
 	}})
-	c := converseWith(t, s)
-	c.send("POST", "/api/v1/users/kari?context=main", `{"username": "kari", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "administrator"}]}]}}`, http.StatusCreated, "")
-	kari, err := s.signIn("kari")
+	c := service.ConverseWith(t, s)
+	c.Send("POST", "/api/v1/users/kari?context=main", `{"username": "kari", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "administrator"}]}]}}`, http.StatusCreated, "")
+	kari, err := s.SignIn("kari")
 	if err != nil {
 		t.Fatal(err)
 	}
 	callers := map[string]string{}
-	for name, token := range map[string]string{"admin": c.token, "kari": kari, "token": s.apiToken(kari, "t", "administrator")} {
+	for name, token := range map[string]string{"admin": c.Token, "kari": kari, "token": s.APIToken(kari, "t", "administrator")} {
 		for _, r := range []struct{ method, path, body string }{
 			{"POST", "/api/v1/advertisers/" + name + "?context=main", `{"name": "A"}`},
 			{"POST", "/api/v1/advertisers?context=main", `[{"name": "A"}]`},
@@ -121,7 +122,7 @@ func TestStoreWorksForCallers(t *testing.T) {
 			{"GET", "/api/v1/notifications?context=main", ""},
 		} {
 			noted.taken()
-			if a, err := s.send(r.method, r.path, http.Header{"Authorization": {"Bearer " + token}}, strings.NewReader(r.body)); err != nil || a.status >= 300 {
+			if a, err := s.Send(r.method, r.path, http.Header{"Authorization": {"Bearer " + token}}, strings.NewReader(r.body)); err != nil || a.Status >= 300 {
 				t.Fatalf("%s %s: %v %v", r.method, r.path, a, err)
 			}
 			got := noted.taken()

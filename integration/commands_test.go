@@ -19,22 +19,12 @@ import (
 	"marquee/engine/store/mongo"
 	"marquee/integration/marqueetest"
 	"marquee/integration/mongodb"
+	"marquee/integration/service"
 )
-
-// ferries are types with references, for tests of how they are stored.
-var ferries = fstest.MapFS{
-	"lines.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Line", "x-resource": {"path": "lines", "label": "name"},
-		"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}`)},
-	"ports.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Port", "x-resource": {"path": "ports", "label": "name"},
-		"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}`)},
-	"ferries.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Ferry", "x-resource": {"path": "ferries", "label": "name", "unique": ["callSign"]},
-		"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "callSign": {"type": "string"}, "decks": {"type": "integer", "minimum": 1},
-		"line": {"type": "string", "x-ref": "lines"}, "home": {"type": "string", "x-ref": "ports"}, "sister": {"type": "string", "x-ref": "ferries"}}}`)},
-}
 
 // teamFerries are types whose objects belong to teams, the ferries by their line.
 var teamFerries = fstest.MapFS{
-	"ports.json": ferries["ports.json"],
+	"ports.json": service.Ferries["ports.json"],
 	"lines.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Line", "x-resource": {"path": "lines", "label": "name", "team": ["team"]},
 		"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "team": {"type": "string", "x-ref": "teams"}}}`)},
 	"ferries.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Ferry", "x-resource": {"path": "ferries", "label": "name", "team": ["line.team"]},
@@ -95,7 +85,7 @@ func TestCommandsOfASingleWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := marqueetest.StartWith(t, marquee.Options{Store: opened, Schemas: ferries})
+	s := marqueetest.StartWith(t, marquee.Options{Store: opened, Schemas: service.Ferries})
 	in := "?context=" + marqueetest.Network
 	s.Do(http.MethodPost, "/api/v1/lines/l"+in, `{"name": "Coast"}`, http.StatusCreated)
 	s.Do(http.MethodPost, "/api/v1/lines/m"+in, `{"name": "Fjord"}`, http.StatusCreated)
@@ -188,7 +178,7 @@ func TestCommandsOfReads(t *testing.T) {
 	}
 	sisters := map[string]any{"NETWORK": "Other", "TEAM": nil}
 	for scope, caller := range ferryCallers(t, opened) {
-		(&service{tb: t, store: opened}).remembers()
+		(&service.Service{TB: t, Store: opened}).Remembers()
 		for _, c := range []struct {
 			what, path string
 			most       int

@@ -8,15 +8,17 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"marquee/integration/service"
 )
 
 // accountsService has a type with a balance.
-func accountsService(t *testing.T, fresh newStore) (*service, string) {
+func accountsService(t *testing.T, fresh service.NewStore) (*service.Service, string) {
 	t.Helper()
 	schema := `{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Account", "x-resource": {"path": "accounts"},
 		"type": "object", "properties": {"balance": {"type": "integer"}}}`
-	s := startNew(&service{tb: t, uri: fresh(t), schemas: []fs.FS{fstest.MapFS{"accounts.json": {Data: []byte(schema)}}}})
-	token, err := s.signIn(admin)
+	s := service.StartNew(&service.Service{TB: t, URI: fresh(t), Schemas: []fs.FS{fstest.MapFS{"accounts.json": {Data: []byte(schema)}}}})
+	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,15 +28,15 @@ func accountsService(t *testing.T, fresh newStore) (*service, string) {
 // TestConditionsGuardWhatStays: an operation with a condition guards its object also if it
 // changes nothing of it. Of two withdrawals from different accounts, each allowed by the
 // sum of both, one is refused.
-func TestConditionsGuardWhatStays(t *testing.T) { eachStore(t, testConditionsGuardWhatStays) }
+func TestConditionsGuardWhatStays(t *testing.T) { service.EachStore(t, testConditionsGuardWhatStays) }
 
-func testConditionsGuardWhatStays(t *testing.T, fresh newStore) {
+func testConditionsGuardWhatStays(t *testing.T, fresh service.NewStore) {
 	s, token := accountsService(t, fresh)
 	for round := range 20 {
 		var tags [2]string
 		for i := range tags {
-			a := s.ask(token, http.MethodPut, fmt.Sprintf("/api/v1/accounts/%d-%d?context=main", round, i), `{"balance": 5}`, nil)
-			tags[i] = a.header.Get("ETag")
+			a := s.Ask(token, http.MethodPut, fmt.Sprintf("/api/v1/accounts/%d-%d?context=main", round, i), `{"balance": 5}`, nil)
+			tags[i] = a.Header.Get("ETag")
 		}
 		var statuses [2]int
 		var clients sync.WaitGroup
@@ -44,7 +46,7 @@ func testConditionsGuardWhatStays(t *testing.T, fresh newStore) {
 					map[string]any{"type": "accounts", "object": map[string]any{"id": fmt.Sprintf("%d-%d", round, i), "balance": -5}, "ifMatch": tags[i]},
 					map[string]any{"type": "accounts", "object": map[string]any{"id": fmt.Sprintf("%d-%d", round, 1-i)}, "ifMatch": tags[1-i]},
 				}
-				statuses[i] = s.ask(token, http.MethodPost, "/api/v1/batch?context=main", jsonText(map[string]any{"operations": operations}), nil).status
+				statuses[i] = s.Ask(token, http.MethodPost, "/api/v1/batch?context=main", service.JSONText(map[string]any{"operations": operations}), nil).Status
 			})
 		}
 		clients.Wait()
@@ -55,9 +57,9 @@ func testConditionsGuardWhatStays(t *testing.T, fresh newStore) {
 }
 
 // TestThousandConditions: of as many conditions as a batch can have, the last one fails.
-func TestThousandConditions(t *testing.T) { eachStore(t, testThousandConditions) }
+func TestThousandConditions(t *testing.T) { service.EachStore(t, testThousandConditions) }
 
-func testThousandConditions(t *testing.T, fresh newStore) {
+func testThousandConditions(t *testing.T, fresh service.NewStore) {
 	s, token := accountsService(t, fresh)
 	const n = 1000
 	batch := func(last, balance string) string {
@@ -71,14 +73,14 @@ func testThousandConditions(t *testing.T, fresh newStore) {
 		}
 		return `{"operations": [` + strings.Join(operations, ",") + `]}`
 	}
-	s.must(token, http.MethodPost, "/api/v1/accounts?context=main", arrayOf(n, func(i int) string { return fmt.Sprintf(`{"id": "a%d", "balance": 1}`, i) }), http.StatusOK)
-	refused := s.must(token, http.MethodPost, "/api/v1/batch?context=main", batch("2-x", "2"), http.StatusPreconditionFailed)
+	s.Must(token, http.MethodPost, "/api/v1/accounts?context=main", service.ArrayOf(n, func(i int) string { return fmt.Sprintf(`{"id": "a%d", "balance": 1}`, i) }), http.StatusOK)
+	refused := s.Must(token, http.MethodPost, "/api/v1/batch?context=main", batch("2-x", "2"), http.StatusPreconditionFailed)
 	message := refused["messages"].([]any)[0].(map[string]any)["params"].(map[string]any)
 	if fmt.Sprint(message["index"]) != fmt.Sprint(n-1) {
 		t.Errorf("the refusal names %v", message)
 	}
-	if first := s.must(token, http.MethodGet, "/api/v1/accounts/a0?context=main", "", http.StatusOK); fmt.Sprint(first["balance"]) != "1" {
+	if first := s.Must(token, http.MethodGet, "/api/v1/accounts/a0?context=main", "", http.StatusOK); fmt.Sprint(first["balance"]) != "1" {
 		t.Errorf("the first object is stored: %v", first)
 	}
-	s.must(token, http.MethodPost, "/api/v1/batch?context=main", batch("1-x", "2"), http.StatusOK)
+	s.Must(token, http.MethodPost, "/api/v1/batch?context=main", batch("1-x", "2"), http.StatusOK)
 }

@@ -12,28 +12,29 @@ import (
 
 	"marquee"
 	"marquee/engine"
+	"marquee/integration/service"
 	"marquee/resources"
 )
 
 // demo returns the steps of the demonstration data for the first network.
-func (s *service) demo() []marquee.DemoStep {
-	s.tb.Helper()
-	steps, err := resources.Demo(marquee.DemoOptions{Types: s.engine.Registry(), Password: adminPassword, Now: time.Now(),
-		First: marquee.First{Network: network, UserID: s.userID, RoleID: "administrator"}})
+func demo(s *service.Service) []marquee.DemoStep {
+	s.TB.Helper()
+	steps, err := resources.Demo(marquee.DemoOptions{Types: s.Engine.Registry(), Password: service.AdminPassword, Now: time.Now(),
+		First: marquee.First{Network: service.Network, UserID: s.UserID, RoleID: "administrator"}})
 	if err != nil {
-		s.tb.Fatal(err)
+		s.TB.Fatal(err)
 	}
 	return steps
 }
 
 // writeDemo writes the demonstration data.
-func (s *service) writeDemo() {
-	s.tb.Helper()
-	for _, step := range s.demo() {
-		_, err := s.engine.Write(context.Background(), &engine.Caller{System: true, User: cmp.Or(step.User, s.userID)},
-			engine.Batch{Network: cmp.Or(step.Network, network), FieldValidation: engine.Strict, Time: step.Time, Operations: step.Operations})
+func writeDemo(s *service.Service) {
+	s.TB.Helper()
+	for _, step := range demo(s) {
+		_, err := s.Engine.Write(context.Background(), &engine.Caller{System: true, User: cmp.Or(step.User, s.UserID)},
+			engine.Batch{Network: cmp.Or(step.Network, service.Network), FieldValidation: engine.Strict, Time: step.Time, Operations: step.Operations})
 		if err != nil {
-			s.tb.Fatal(err)
+			s.TB.Fatal(err)
 		}
 	}
 }
@@ -41,18 +42,18 @@ func (s *service) writeDemo() {
 // TestDemoIsAlive looks at the demonstration data as somebody does who has just started
 // the service: campaigns that run, have ended and are to come, creatives with pictures,
 // a week of changes, another network, and a user who only reads.
-func TestDemoIsAlive(t *testing.T) { eachStore(t, testDemoIsAlive) }
+func TestDemoIsAlive(t *testing.T) { service.EachStore(t, testDemoIsAlive) }
 
-func testDemoIsAlive(t *testing.T, fresh newStore) {
-	s := newService(t, fresh)
-	s.writeDemo()
-	token, err := s.signIn(admin)
+func testDemoIsAlive(t *testing.T, fresh service.NewStore) {
+	s := service.New(t, fresh)
+	writeDemo(s)
+	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	get := func(token, path string) map[string]any {
 		t.Helper()
-		return s.must(token, http.MethodGet, path, "", http.StatusOK)
+		return s.Must(token, http.MethodGet, path, "", http.StatusOK)
 	}
 	now := time.Now().UTC().Format(time.RFC3339)
 	kinds := map[string]int{}
@@ -85,9 +86,9 @@ func testDemoIsAlive(t *testing.T, fresh newStore) {
 		html, _ := creative["renderedHtml"].(string)
 		_, place, _ := strings.Cut(html, `src="`)
 		place, _, _ = strings.Cut(place, `"`)
-		a, err := s.send(http.MethodGet, place, http.Header{}, nil)
-		if err != nil || a.status != http.StatusOK || !strings.Contains(string(a.body), "<svg") {
-			t.Errorf("%v shows %q: %v %.100s", creative["id"], place, err, a.body)
+		a, err := s.Send(http.MethodGet, place, http.Header{}, nil)
+		if err != nil || a.Status != http.StatusOK || !strings.Contains(string(a.Body), "<svg") {
+			t.Errorf("%v shows %q: %v %.100s", creative["id"], place, err, a.Body)
 		}
 	}
 
@@ -105,7 +106,7 @@ func testDemoIsAlive(t *testing.T, fresh newStore) {
 		user, _ := change["user"].(map[string]any)
 		authors[fmt.Sprint(user["name"])] = true
 	}
-	if len(days) < 7 || !authors["kari"] || !authors[admin] {
+	if len(days) < 7 || !authors["kari"] || !authors[service.Admin] {
 		t.Errorf("the history has %d days, and the authors %v", len(days), authors)
 	}
 
@@ -121,11 +122,11 @@ func testDemoIsAlive(t *testing.T, fresh newStore) {
 		t.Error("the other network has no line items")
 	}
 
-	reader, err := s.signIn("reader")
+	reader, err := s.SignIn("reader")
 	if err != nil {
 		t.Fatal(err)
 	}
 	get(reader, "/api/v1/lineitems?context=main")
-	s.must(reader, http.MethodPost, "/api/v1/orders?context=main", `{"name": "Mine"}`, http.StatusForbidden)
-	s.must(reader, http.MethodGet, "/api/v1/lineitems?context=coast-radio", "", http.StatusForbidden)
+	s.Must(reader, http.MethodPost, "/api/v1/orders?context=main", `{"name": "Mine"}`, http.StatusForbidden)
+	s.Must(reader, http.MethodGet, "/api/v1/lineitems?context=coast-radio", "", http.StatusForbidden)
 }

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"marquee/integration/process"
+	"marquee/integration/service"
 )
 
 // pageBlocks are the indented blocks of a page.
@@ -67,7 +70,7 @@ func shellIn(t *testing.T, dir, script string, env ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 	cmd.Dir = dir
-	cmd.Env = append([]string{"PATH=" + filepath.Dir(procBinary(t)) + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}, env...)
+	cmd.Env = append([]string{"PATH=" + filepath.Dir(process.Binary(t)) + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}, env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -76,16 +79,16 @@ const tutorial = "../docs/tutorial/"
 
 // TestFirstTenMinutes runs the commands of the tutorial with another address and
 // password.
-func TestFirstTenMinutes(t *testing.T) { eachStore(t, testFirstTenMinutes) }
+func TestFirstTenMinutes(t *testing.T) { service.EachStore(t, testFirstTenMinutes) }
 
-func testFirstTenMinutes(t *testing.T, fresh newStore) {
+func testFirstTenMinutes(t *testing.T, fresh service.NewStore) {
 	needPrograms(t, "curl", "sed")
-	p := procServeWith(t, fresh(t), nil, "--demo")
+	p := process.ServeWith(t, fresh(t), nil, "--demo")
 	blocks := pageBlocks(t, tutorial+"first-ten-minutes.md")[1:] // the first one is make run
 	if len(blocks) < 8 {
 		t.Fatalf("there are %d blocks", len(blocks))
 	}
-	first := strings.NewReplacer("http://127.0.0.1:8080", p.url, "THE PASSWORD", p.madePassword()).Replace(blocks[0])
+	first := strings.NewReplacer("http://127.0.0.1:8080", p.URL, "THE PASSWORD", p.MadePassword()).Replace(blocks[0])
 	if !strings.Contains(blocks[0], "http://127.0.0.1:8080") || !strings.Contains(blocks[0], "'password=THE PASSWORD'") {
 		t.Fatalf("the first block is\n%s", blocks[0])
 	}
@@ -115,7 +118,7 @@ func testFirstTenMinutes(t *testing.T, fresh newStore) {
 			t.Errorf("%s\nis answered with\n%s", blocks[i], outputs[n])
 		}
 	}
-	procWants(t, out, `"name":"Spring!"`)
+	process.Wants(t, out, `"name":"Spring!"`)
 }
 
 // looksLike compares JSON with an excerpt, in which … stands for what is left
@@ -151,14 +154,14 @@ func TestFirstType(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%s%v", out, err)
 	}
-	procWants(t, out, "1 schema, no mistakes")
-	cmd := procCommand(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + procPassword, "MARQUEE_ADDR=127.0.0.1:0", "MARQUEE_LOG_FORMAT=json"},
+	process.Wants(t, out, "1 schema, no mistakes")
+	cmd := process.Command(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password, "MARQUEE_ADDR=127.0.0.1:0", "MARQUEE_LOG_FORMAT=json"},
 		append([]string{"serve"}, strings.Fields(serve)...)...)
 	cmd.Dir = dir
-	p := procLaunch(t, cmd)
-	p.listens()
-	p.signIn("admin", procPassword)
-	session := "URL=" + p.url + "\nAUTH='Authorization: Bearer " + p.token + "'\n"
+	p := process.Launch(t, cmd)
+	p.Listens()
+	p.SignIn("admin", process.Password)
+	session := "URL=" + p.URL + "\nAUTH='Authorization: Bearer " + p.Token + "'\n"
 	tried := func(block, want string) {
 		t.Helper()
 		out, err := shellIn(t, dir, session+block)
@@ -168,11 +171,11 @@ func TestFirstType(t *testing.T) {
 	}
 	tried(blocks[1], `"opened":"2008-04-12T10:00:00.000Z"`)
 	tried(blocks[1], `"totalCount":1`)
-	from := p.stderr.mark()
+	from := p.Stderr.Mark()
 	tried(blocks[2], "")
-	p.stderr.await(t, from, procSays(procLoaded))
+	p.Stderr.Await(t, from, service.Says(process.Loaded))
 	tried(blocks[3], `"seats":1364`)
-	p.stop()
+	p.Stop()
 }
 
 // TestBackupAsPrinted: the commands that copy an embedded store work while it
@@ -182,9 +185,9 @@ func TestBackupAsPrinted(t *testing.T) {
 	t.Parallel()
 	needPrograms(t, "sqlite3")
 	dir := t.TempDir()
-	p := procServe(t, "sqlite:"+filepath.Join(dir, "marquee-data", "marquee.db"))
-	p.signIn("admin", procPassword)
-	p.ask(http.StatusCreated, http.MethodPost, "/api/v1/contextserviceconnections/c?context=main", `{"name": "C", "contextService": "X", "username": "u", "apiKey": "k"}`)
+	p := process.Serve(t, "sqlite:"+filepath.Join(dir, "marquee-data", "marquee.db"))
+	p.SignIn("admin", process.Password)
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/contextserviceconnections/c?context=main", `{"name": "C", "contextService": "X", "username": "u", "apiKey": "k"}`)
 	pages := shellBlocks(t, "../docs/how-to/backup.md", "## The embedded store")
 	blocks := shellBlocks(t, "../docs/how-to/import-and-export.md", "# Import and export")
 	ended := make(chan struct{})
@@ -196,7 +199,7 @@ func TestBackupAsPrinted(t *testing.T) {
 				return
 			default:
 			}
-			if a, err := p.send(http.MethodPut, fmt.Sprintf("/api/v1/notes/n%d?context=main", n), nil, []byte(`{"text": "N"}`)); err != nil || a.status != http.StatusCreated {
+			if a, err := p.Send(http.MethodPut, fmt.Sprintf("/api/v1/notes/n%d?context=main", n), nil, []byte(`{"text": "N"}`)); err != nil || a.Status != http.StatusCreated {
 				t.Error(err, a)
 				return
 			}
@@ -208,7 +211,7 @@ func TestBackupAsPrinted(t *testing.T) {
 			t.Fatalf("%s\n%s%v", script, out, err)
 		}
 		copied := filepath.Join(dir, "marquee-data", "copy.db")
-		if got := exportRun(t, "sqlite:"+copied, "contextserviceconnections", "--context", "main", "--secrets"); !strings.Contains(got, `"apiKey":"k"`) {
+		if got := process.ExportRun(t, "sqlite:"+copied, "contextserviceconnections", "--context", "main", "--secrets"); !strings.Contains(got, `"apiKey":"k"`) {
 			t.Errorf("the copy has %s", got)
 		}
 		if info, err := os.Stat(copied); err != nil || info.Mode() != 0o600 {
@@ -226,15 +229,15 @@ func TestBackupAsPrinted(t *testing.T) {
 	}
 	close(ended)
 	writing.Wait()
-	p.ask(http.StatusCreated, http.MethodPut, "/api/v1/notes/after?context=main", `{"text": "This is not in the copy."}`)
-	p.stop()
+	p.Ask(http.StatusCreated, http.MethodPut, "/api/v1/notes/after?context=main", `{"text": "This is not in the copy."}`)
+	p.Stop()
 	if out, err := shellIn(t, dir, pages[1]); err != nil {
 		t.Fatalf("%s%v", out, err)
 	}
-	token := p.token
-	p = procServe(t, "sqlite:"+filepath.Join(dir, "marquee-data", "marquee.db"))
-	p.token = token
-	p.ask(http.StatusOK, http.MethodGet, "/api/v1/notes/n0?context=main", "")
-	p.ask(http.StatusNotFound, http.MethodGet, "/api/v1/notes/after?context=main", "")
-	p.stop()
+	token := p.Token
+	p = process.Serve(t, "sqlite:"+filepath.Join(dir, "marquee-data", "marquee.db"))
+	p.Token = token
+	p.Ask(http.StatusOK, http.MethodGet, "/api/v1/notes/n0?context=main", "")
+	p.Ask(http.StatusNotFound, http.MethodGet, "/api/v1/notes/after?context=main", "")
+	p.Stop()
 }

@@ -10,15 +10,18 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"marquee/integration/process"
+	"marquee/integration/service"
 )
 
 // TestExamples runs the examples of docs/reference/types: each page is a conversation with
 // a fresh service, and its blocks of the kind http are its steps, written as
 // those of the cases are (testdata/README.md).
-func TestExamples(t *testing.T) { eachStore(t, testExamples) }
+func TestExamples(t *testing.T) { service.EachStore(t, testExamples) }
 
-func testExamples(t *testing.T, fresh newStore) {
-	skipSequential(t)
+func testExamples(t *testing.T, fresh service.NewStore) {
+	process.SkipSequential(t)
 	for _, page := range apiPages(t) {
 		t.Run(strings.TrimSuffix(page, ".md"), func(t *testing.T) {
 			t.Parallel()
@@ -32,10 +35,10 @@ func testExamples(t *testing.T, fresh newStore) {
 // TestExamplesInOrder runs the examples of all pages, in the order in which the
 // first page lists them, against one service: who reads them and tries them
 // gets the same answers.
-func TestExamplesInOrder(t *testing.T) { eachStore(t, testExamplesInOrder) }
+func TestExamplesInOrder(t *testing.T) { service.EachStore(t, testExamplesInOrder) }
 
-func testExamplesInOrder(t *testing.T, fresh newStore) {
-	skipSequential(t)
+func testExamplesInOrder(t *testing.T, fresh service.NewStore) {
+	process.SkipSequential(t)
 	all := &txtar.Archive{}
 	for _, page := range apiPages(t) {
 		for _, step := range examples(apiPage(t, page)).Files {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"marquee/integration/process"
 	"marquee/resources/asset/assettest"
 )
 
@@ -17,11 +18,11 @@ func TestImportExportTranscripts(t *testing.T) {
 	t.Parallel()
 	needPrograms(t, "sed")
 	dir := t.TempDir()
-	p := procServe(t, "sqlite:"+filepath.Join(dir, "marquee-data", "marquee.db"))
-	p.creative()
-	p.ask(http.StatusOK, http.MethodPost, "/api/v1/tiers?context=main", `[{"id": "guaranteed", "name": "Guaranteed", "priority": 1}, {"id": "standard", "name": "Standard", "priority": 5}]`)
-	p.uploads("banner", "banner.png", assettest.PNG(300, 250))
-	p.stop()
+	p := process.Serve(t, "sqlite:"+filepath.Join(dir, "marquee-data", "marquee.db"))
+	p.Creative()
+	p.Ask(http.StatusOK, http.MethodPost, "/api/v1/tiers?context=main", `[{"id": "guaranteed", "name": "Guaranteed", "priority": 1}, {"id": "standard", "name": "Standard", "priority": 5}]`)
+	p.Uploads("banner", "banner.png", assettest.PNG(300, 250))
+	p.Stop()
 
 	known := map[string]string{} // ids of the page, as they are here
 	n := 0
@@ -34,13 +35,13 @@ func TestImportExportTranscripts(t *testing.T) {
 				}
 				if file, shown := strings.CutPrefix(command, "cat "); shown {
 					if _, err := os.Stat(filepath.Join(dir, file)); os.IsNotExist(err) {
-						procFile(t, filepath.Join(dir, file), prints) // what the session begins with
+						process.File(t, filepath.Join(dir, file), prints) // what the session begins with
 						continue
 					}
 				}
 				n++
 				got, _ := shellIn(t, dir, command) // the status is of what it prints
-				alike(t, command, strings.TrimSpace(prints), strings.TrimSpace(slowOpening.ReplaceAllString(got, "")), known)
+				alike(t, command, strings.TrimSpace(prints), strings.TrimSpace(process.SlowOpening.ReplaceAllString(got, "")), known)
 			}
 		}
 	}

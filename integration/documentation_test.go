@@ -11,24 +11,25 @@ import (
 	"testing/fstest"
 
 	"marquee/engine/rest"
+	"marquee/integration/service"
 )
 
 // TestDocumentationPage asks for the page that shows the API, and for all that it loads:
 // nothing comes from elsewhere, and nothing is shown by another site.
 func TestDocumentationPage(t *testing.T) {
 	t.Parallel()
-	s := newService(t, newSQLite)
-	page := s.ask("", http.MethodGet, "/docs", "", nil)
-	if page.status != http.StatusOK || !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") {
-		t.Fatalf("%d %v", page.status, page.header)
+	s := service.New(t, service.NewSQLite)
+	page := s.Ask("", http.MethodGet, "/docs", "", nil)
+	if page.Status != http.StatusOK || !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") {
+		t.Fatalf("%d %v", page.Status, page.Header)
 	}
-	policy := page.header.Get("Content-Security-Policy")
+	policy := page.Header.Get("Content-Security-Policy")
 	for _, part := range []string{"default-src 'none'", "script-src 'self';", "connect-src 'self'", "frame-ancestors 'none'"} {
 		if !strings.Contains(policy, part) {
 			t.Errorf("the policy %q lacks %s", policy, part)
 		}
 	}
-	found := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(string(page.body), -1)
+	found := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(string(page.Body), -1)
 	loaded := 0
 	for _, match := range found {
 		address := match[1]
@@ -39,33 +40,33 @@ func TestDocumentationPage(t *testing.T) {
 			t.Errorf("the page refers to %s", address)
 			continue
 		}
-		a := s.ask("", http.MethodGet, address, "", nil)
+		a := s.Ask("", http.MethodGet, address, "", nil)
 		want := map[bool]string{true: "text/javascript", false: "text/css"}[strings.HasSuffix(address, ".js")]
 		if strings.HasSuffix(address, ".json") {
 			want = "application/json"
 		}
-		if a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), want) || len(a.body) < 100 {
-			t.Errorf("%s: %d %v", address, a.status, a.header)
+		if a.Status != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), want) || len(a.Body) < 100 {
+			t.Errorf("%s: %d %v", address, a.Status, a.Header)
 		}
-		again := s.ask("", http.MethodGet, address, "", http.Header{"If-None-Match": {a.header.Get("ETag")}})
-		if again.status != http.StatusNotModified {
-			t.Errorf("%s again: %d", address, again.status)
+		again := s.Ask("", http.MethodGet, address, "", http.Header{"If-None-Match": {a.Header.Get("ETag")}})
+		if again.Status != http.StatusNotModified {
+			t.Errorf("%s again: %d", address, again.Status)
 		}
 		loaded++
 	}
 	if loaded != 5 {
 		t.Errorf("the page refers to %d addresses", loaded)
 	}
-	if strings.Contains(string(page.body), "<script>") || strings.Contains(string(page.body), "onload=") {
+	if strings.Contains(string(page.Body), "<script>") || strings.Contains(string(page.Body), "onload=") {
 		t.Error("the page has scripts in it, which its policy forbids")
 	}
 	for _, path := range []string{"/docs/types", "/docs/none.js", "/docs/index.html.gz", "/docs/%2e%2e%2fpage.go", "/docs/swagger-ui.css.gz"} {
-		if a := s.ask("", http.MethodGet, path, "", nil); a.status != http.StatusNotFound || !strings.Contains(string(a.body), "error.path.unknown") {
-			t.Errorf("%s: %d %s", path, a.status, a.body)
+		if a := s.Ask("", http.MethodGet, path, "", nil); a.Status != http.StatusNotFound || !strings.Contains(string(a.Body), "error.path.unknown") {
+			t.Errorf("%s: %d %s", path, a.Status, a.Body)
 		}
 	}
-	if a := s.ask("", http.MethodPost, "/docs", "{}", nil); a.status != http.StatusMethodNotAllowed {
-		t.Errorf("POST: %d", a.status)
+	if a := s.Ask("", http.MethodPost, "/docs", "{}", nil); a.Status != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", a.Status)
 	}
 }
 
@@ -73,15 +74,15 @@ func TestDocumentationPage(t *testing.T) {
 // of a type that was dropped in, whose texts are no HTML.
 func TestTypePages(t *testing.T) {
 	t.Parallel()
-	dropped := typeWith("places", `, "unique": ["name"]`, `"name": {"type": "string", "description": "<script>alert(1)</script>"}, "coupon": {"x-ref": "coupons"}`)
-	s := newService(t, newSQLite, dropped)
+	dropped := service.TypeWith("places", `, "unique": ["name"]`, `"name": {"type": "string", "description": "<script>alert(1)</script>"}, "coupon": {"x-ref": "coupons"}`)
+	s := service.New(t, service.NewSQLite, dropped)
 	var document struct {
 		Tags []struct {
 			Name        string
 			Description string
 		}
 	}
-	if err := json.Unmarshal(s.ask("", http.MethodGet, "/api/openapi.json", "", nil).body, &document); err != nil {
+	if err := json.Unmarshal(s.Ask("", http.MethodGet, "/api/openapi.json", "", nil).Body, &document); err != nil {
 		t.Fatal(err)
 	}
 	pages := map[string]string{}
@@ -91,16 +92,16 @@ func TestTypePages(t *testing.T) {
 			continue
 		}
 		address, _, _ := strings.Cut(link, ")")
-		a := s.ask("", http.MethodGet, address, "", nil)
-		pages[address] = string(a.body)
-		if a.status != http.StatusOK || !strings.Contains(pages[address], "<h1>"+html.EscapeString(tag.Name)+"</h1>") {
-			t.Errorf("%s: %d", address, a.status)
+		a := s.Ask("", http.MethodGet, address, "", nil)
+		pages[address] = string(a.Body)
+		if a.Status != http.StatusOK || !strings.Contains(pages[address], "<h1>"+html.EscapeString(tag.Name)+"</h1>") {
+			t.Errorf("%s: %d", address, a.Status)
 		}
-		if again := s.ask("", http.MethodGet, address, "", http.Header{"If-None-Match": {a.header.Get("ETag")}}); again.status != http.StatusNotModified {
-			t.Errorf("%s again: %d", address, again.status)
+		if again := s.Ask("", http.MethodGet, address, "", http.Header{"If-None-Match": {a.Header.Get("ETag")}}); again.Status != http.StatusNotModified {
+			t.Errorf("%s again: %d", address, again.Status)
 		}
 	}
-	if len(pages) != len(s.engine.Registry().Types()) {
+	if len(pages) != len(s.Engine.Registry().Types()) {
 		t.Errorf("%d pages", len(pages))
 	}
 	for address, parts := range map[string][]string{
@@ -118,8 +119,8 @@ func TestTypePages(t *testing.T) {
 			}
 		}
 	}
-	if a := s.ask("", http.MethodGet, "/docs/types/unknown", "", nil); a.status != http.StatusNotFound || !strings.Contains(string(a.body), "error.type.unknown") {
-		t.Errorf("%d %s", a.status, a.body)
+	if a := s.Ask("", http.MethodGet, "/docs/types/unknown", "", nil); a.Status != http.StatusNotFound || !strings.Contains(string(a.Body), "error.type.unknown") {
+		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }
 
@@ -129,17 +130,17 @@ func TestMessagePages(t *testing.T) {
 	t.Parallel()
 	dropped := fstest.MapFS{"places.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Place <b>", "x-resource": {"path": "places"}, "type": "object",
 		"properties": {"name": {"type": "string"}}, "x-warnings": [{"code": "warning.place.odd", "text": "<script>alert(1)</script> & {{field}}", "field": "/name", "when": {"required": ["name"]}}]}`)}}
-	s := newService(t, newSQLite, dropped)
-	index := s.ask("", http.MethodGet, "/docs/messages", "", nil)
-	for _, d := range s.engine.Registry().Catalogue().All() {
+	s := service.New(t, service.NewSQLite, dropped)
+	index := s.Ask("", http.MethodGet, "/docs/messages", "", nil)
+	for _, d := range s.Engine.Registry().Catalogue().All() {
 		path := rest.MessagePage(d.Code)
-		if !strings.Contains(string(index.body), `<a href="`+path+`">`) {
+		if !strings.Contains(string(index.Body), `<a href="`+path+`">`) {
 			t.Errorf("the list lacks %s", path)
 		}
-		a := s.ask("", http.MethodGet, path, "", nil)
-		body := string(a.body)
-		if a.status != http.StatusOK || a.header.Get("Content-Type") != "text/html; charset=utf-8" {
-			t.Errorf("%s: %d %v", path, a.status, a.header)
+		a := s.Ask("", http.MethodGet, path, "", nil)
+		body := string(a.Body)
+		if a.Status != http.StatusOK || a.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Errorf("%s: %d %v", path, a.Status, a.Header)
 		}
 		parts := []string{"<code>" + d.Code + "</code>", "<code>" + d.Type + "</code>", d.Text, d.Help()}
 		if status := rest.Status(d.Kind); status != 0 {
@@ -153,40 +154,40 @@ func TestMessagePages(t *testing.T) {
 				t.Errorf("%s lacks %q", path, part)
 			}
 		}
-		if again := s.ask("", http.MethodGet, path, "", http.Header{"If-None-Match": {a.header.Get("ETag")}}); again.status != http.StatusNotModified {
-			t.Errorf("%s again: %d", path, again.status)
+		if again := s.Ask("", http.MethodGet, path, "", http.Header{"If-None-Match": {a.Header.Get("ETag")}}); again.Status != http.StatusNotModified {
+			t.Errorf("%s again: %d", path, again.Status)
 		}
 	}
-	odd := s.ask("", http.MethodGet, "/docs/messages/warning.place.odd", "", nil)
+	odd := s.Ask("", http.MethodGet, "/docs/messages/warning.place.odd", "", nil)
 	for _, part := range []string{"&lt;script&gt;alert(1)&lt;/script&gt; &amp; {{field}}", `<a href="/docs/types/places">Place &lt;b&gt;</a>`} {
-		if !strings.Contains(string(odd.body), part) || strings.Contains(string(odd.body), "<script") {
-			t.Errorf("the page lacks %s, or has scripts: %s", part, odd.body)
+		if !strings.Contains(string(odd.Body), part) || strings.Contains(string(odd.Body), "<script") {
+			t.Errorf("the page lacks %s, or has scripts: %s", part, odd.Body)
 		}
 	}
-	for _, page := range []*answer{index, odd} {
-		policy := page.header.Get("Content-Security-Policy")
+	for _, page := range []*service.Answer{index, odd} {
+		policy := page.Header.Get("Content-Security-Policy")
 		if !strings.HasPrefix(policy, "default-src 'none'; style-src 'self'; img-src data:;") || strings.Contains(policy, "script-src") {
 			t.Errorf("the policy is %q", policy)
 		}
-		for _, match := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(string(page.body), -1) {
+		for _, match := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(string(page.Body), -1) {
 			address := match[1]
 			if address == "data:," || strings.HasPrefix(address, "#") || strings.HasPrefix(address, rest.MessagePage("")) {
 				continue
 			}
-			if a := s.ask("", http.MethodGet, address, "", nil); !strings.HasPrefix(address, "/docs") || a.status != http.StatusOK {
-				t.Errorf("the page refers to %s: %d", address, a.status)
+			if a := s.Ask("", http.MethodGet, address, "", nil); !strings.HasPrefix(address, "/docs") || a.Status != http.StatusOK {
+				t.Errorf("the page refers to %s: %d", address, a.Status)
 			}
 		}
 	}
 	const unknown = "/docs/messages/error.%3Cscript%3E"
 	browser := http.Header{"Accept": {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}}
-	if a := s.ask("", http.MethodGet, unknown, "", browser); a.status != http.StatusNotFound || !strings.Contains(string(a.body), "error.&lt;script&gt;") || a.header.Get("Vary") == "" {
-		t.Errorf("an unknown code: %d %v %s", a.status, a.header, a.body)
+	if a := s.Ask("", http.MethodGet, unknown, "", browser); a.Status != http.StatusNotFound || !strings.Contains(string(a.Body), "error.&lt;script&gt;") || a.Header.Get("Vary") == "" {
+		t.Errorf("an unknown code: %d %v %s", a.Status, a.Header, a.Body)
 	}
-	if a := s.ask("", http.MethodGet, unknown, "", nil); a.status != http.StatusNotFound || !strings.Contains(string(a.body), "error.path.unknown") {
-		t.Errorf("an unknown code, for a program: %d %s", a.status, a.body)
+	if a := s.Ask("", http.MethodGet, unknown, "", nil); a.Status != http.StatusNotFound || !strings.Contains(string(a.Body), "error.path.unknown") {
+		t.Errorf("an unknown code, for a program: %d %s", a.Status, a.Body)
 	}
-	if a := s.ask("", http.MethodPost, "/docs/messages/error.path.unknown", "{}", nil); a.status != http.StatusMethodNotAllowed {
-		t.Errorf("POST: %d", a.status)
+	if a := s.Ask("", http.MethodPost, "/docs/messages/error.path.unknown", "{}", nil); a.Status != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", a.Status)
 	}
 }

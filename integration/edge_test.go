@@ -11,31 +11,32 @@ import (
 
 	"marquee"
 	"marquee/engine/rest"
+	"marquee/integration/service"
 )
 
 // TestRateLimits: a caller is limited by the objects that requests write and
 // responses list, with all tokens together; other callers are not affected.
 func TestRateLimits(t *testing.T) {
 	t.Parallel()
-	s := startNew(&service{tb: t, uri: newSQLite(t), configure: func(o *marquee.Options) {
+	s := service.StartNew(&service.Service{TB: t, URI: service.NewSQLite(t), Configure: func(o *marquee.Options) {
 		o.RateLimits = rest.RateLimits{Caller: rest.Rate{Objects: 100, Window: 24 * time.Hour}}
 	}})
-	token, err := s.signIn(admin)
+	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	left := 100
 	ask := func(cost, status int, method, path, body string) {
 		t.Helper()
-		a := s.ask(token, method, path, body, nil)
+		a := s.Ask(token, method, path, body, nil)
 		left -= cost
-		if want := fmt.Sprintf(`"objects-per-caller";r=%d;t=`, left); a.status != status || !strings.HasPrefix(a.header.Get("RateLimit"), want) {
-			t.Errorf("%s %s: %d, RateLimit %q instead of %s\n%s", method, path, a.status, a.header.Get("RateLimit"), want, a.body)
+		if want := fmt.Sprintf(`"objects-per-caller";r=%d;t=`, left); a.Status != status || !strings.HasPrefix(a.Header.Get("RateLimit"), want) {
+			t.Errorf("%s %s: %d, RateLimit %q instead of %s\n%s", method, path, a.Status, a.Header.Get("RateLimit"), want, a.Body)
 		}
-		if policy := a.header.Get("RateLimit-Policy"); policy != `"objects-per-caller";q=100;w=86400` {
+		if policy := a.Header.Get("RateLimit-Policy"); policy != `"objects-per-caller";q=100;w=86400` {
 			t.Errorf("RateLimit-Policy is %q", policy)
 		}
-		for _, wrong := range a.promises(false) {
+		for _, wrong := range a.Promises(false) {
 			t.Error(wrong)
 		}
 	}
@@ -49,7 +50,7 @@ func TestRateLimits(t *testing.T) {
 	ask(1, http.StatusNotFound, http.MethodGet, "/api/v1/nothing?context=main", "")
 	ask(2, http.StatusUnprocessableEntity, http.MethodPost, "/api/v1/tiers?context=main", `[{"id": "g", "name": 1}, {"id": "h", "name": 2}]`)
 	ask(5, http.StatusUnprocessableEntity, http.MethodPost, "/api/v1/segments/upload?context=main", "["+strings.TrimSuffix(strings.Repeat(`{"name": "s"},`, 5), ",")+"]")
-	if token, err = s.signIn(admin); err != nil { // which counts for nobody
+	if token, err = s.SignIn(service.Admin); err != nil { // which counts for nobody
 		t.Fatal(err)
 	}
 	ask(1, http.StatusOK, http.MethodHead, "/api/v1/tiers/a?context=main", "")
@@ -58,18 +59,18 @@ func TestRateLimits(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprintf(`{"id": "m%d", "name": "m%d"}`, i, i)
 	}
-	a := s.ask(token, http.MethodPost, "/api/v1/tiers?context=main", "["+strings.Join(many, ",")+"]", nil)
-	if a.status != http.StatusOK {
-		t.Fatalf("%d %s", a.status, a.body)
+	a := s.Ask(token, http.MethodPost, "/api/v1/tiers?context=main", "["+strings.Join(many, ",")+"]", nil)
+	if a.Status != http.StatusOK {
+		t.Fatalf("%d %s", a.Status, a.Body)
 	}
-	a = s.ask(token, http.MethodGet, "/api/v1/tiers/a?context=main", "", nil)
-	if a.status != http.StatusTooManyRequests || !strings.Contains(string(a.body), `"code":"error.rate.exceeded"`) {
-		t.Errorf("%d %s", a.status, a.body)
+	a = s.Ask(token, http.MethodGet, "/api/v1/tiers/a?context=main", "", nil)
+	if a.Status != http.StatusTooManyRequests || !strings.Contains(string(a.Body), `"code":"error.rate.exceeded"`) {
+		t.Errorf("%d %s", a.Status, a.Body)
 	}
-	if seconds, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 864 { // the time for one object, of which some has passed
-		t.Errorf("Retry-After is %s", a.header.Get("Retry-After"))
+	if seconds, err := strconv.Atoi(a.Header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 864 { // the time for one object, of which some has passed
+		t.Errorf("Retry-After is %s", a.Header.Get("Retry-After"))
 	}
-	for _, wrong := range a.promises(false) {
+	for _, wrong := range a.Promises(false) {
 		t.Error(wrong)
 	}
 }
@@ -78,19 +79,19 @@ func TestRateLimits(t *testing.T) {
 // failed sign-in.
 func TestRateLimitOfAddresses(t *testing.T) {
 	t.Parallel()
-	s := startNew(&service{tb: t, uri: newSQLite(t), configure: func(o *marquee.Options) {
+	s := service.StartNew(&service.Service{TB: t, URI: service.NewSQLite(t), Configure: func(o *marquee.Options) {
 		o.TrustedProxies = []string{"127.0.0.0/8"}
 		o.RateLimits = rest.RateLimits{Address: rest.Rate{Objects: 3, Window: 24 * time.Hour}}
 	}})
-	send := func(path, address string, form url.Values) *answer {
-		a, err := s.send(http.MethodPost, path, http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "X-Forwarded-For": {address}}, strings.NewReader(form.Encode()))
+	send := func(path, address string, form url.Values) *service.Answer {
+		a, err := s.Send(http.MethodPost, path, http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "X-Forwarded-For": {address}}, strings.NewReader(form.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return a
 	}
 	from := func(address string) int {
-		return send("/api/authenticate", address, url.Values{"grant_type": {"password"}, "username": {admin}, "password": {"wrong"}}).status
+		return send("/api/authenticate", address, url.Values{"grant_type": {"password"}, "username": {service.Admin}, "password": {"wrong"}}).Status
 	}
 	for _, want := range []int{http.StatusBadRequest, http.StatusBadRequest, http.StatusBadRequest, http.StatusTooManyRequests} {
 		if got := from("203.0.113.1"); got != want {
@@ -106,20 +107,20 @@ func TestRateLimitOfAddresses(t *testing.T) {
 	// The token endpoint and the revocation endpoint refuse in their own format.
 	for _, path := range []string{"/api/authenticate", "/api/authenticate/revoke"} {
 		a := send(path, "203.0.113.1", url.Values{"token": {"unknown"}})
-		said, _ := a.json().(map[string]any)
+		said, _ := a.JSON().(map[string]any)
 		messages, _ := said["messages"].([]any)
-		if a.status != http.StatusTooManyRequests || said["error"] != "temporarily_unavailable" || said["error_description"] == "" || len(messages) != 1 ||
-			a.header.Get("Content-Type") != "application/json" || a.header.Get("Cache-Control") != "no-store" || a.header.Get("Pragma") != "no-cache" {
-			t.Errorf("%s: %d %v\n%s", path, a.status, a.header, a.body)
+		if a.Status != http.StatusTooManyRequests || said["error"] != "temporarily_unavailable" || said["error_description"] == "" || len(messages) != 1 ||
+			a.Header.Get("Content-Type") != "application/json" || a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("Pragma") != "no-cache" {
+			t.Errorf("%s: %d %v\n%s", path, a.Status, a.Header, a.Body)
 		}
-		if seconds, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 86400/3 {
-			t.Errorf("%s: Retry-After is %q", path, a.header.Get("Retry-After"))
+		if seconds, err := strconv.Atoi(a.Header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 86400/3 {
+			t.Errorf("%s: Retry-After is %q", path, a.Header.Get("Retry-After"))
 		}
-		if got := a.header.Get("RateLimit"); !strings.HasPrefix(got, `"objects-per-address";r=0;t=`) {
+		if got := a.Header.Get("RateLimit"); !strings.HasPrefix(got, `"objects-per-address";r=0;t=`) {
 			t.Errorf("%s: RateLimit is %q", path, got)
 		}
 	}
-	if a := send("/api/v1/tiers", "203.0.113.1", nil); a.status != http.StatusTooManyRequests || a.header.Get("Content-Type") != "application/problem+json" {
-		t.Errorf("elsewhere: %d %s", a.status, a.header.Get("Content-Type"))
+	if a := send("/api/v1/tiers", "203.0.113.1", nil); a.Status != http.StatusTooManyRequests || a.Header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("elsewhere: %d %s", a.Status, a.Header.Get("Content-Type"))
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
+	"marquee/integration/service"
 )
 
 // exchange is one request of a case, and the answer that it expects
@@ -151,12 +151,12 @@ func (e *exchange) run(c *fixture) {
 	}
 	body := []byte(c.fill(e.body))
 	if e.pack {
-		body = pack(body)
+		body = service.Pack(body)
 		header.Set("Content-Encoding", "gzip")
 	}
 	before := c.picture()
 	path := c.fill(e.path)
-	a, err := c.service.send(e.method, path, header, bytes.NewReader(body))
+	a, err := c.service.Send(e.method, path, header, bytes.NewReader(body))
 	if err != nil {
 		c.fail("%s %s: %v", e.method, path, err)
 		return
@@ -164,20 +164,20 @@ func (e *exchange) run(c *fixture) {
 	same := before == c.picture()
 	c.where = fmt.Sprintf("%s %s", e.method, path)
 	e.compare(c, a)
-	for _, wrong := range a.promises(strings.HasPrefix(path, "/api/authenticate") && a.status < 500 && a.status != http.StatusMethodNotAllowed) {
+	for _, wrong := range a.Promises(strings.HasPrefix(path, "/api/authenticate") && a.Status < 500 && a.Status != http.StatusMethodNotAllowed) {
 		c.fail("%s", wrong)
 	}
 	e.compareStore(c, a, same)
-	if err := c.service.judgePlainly(path, body, a); err != nil && !e.pack {
+	if err := c.service.JudgePlainly(path, body, a); err != nil && !e.pack {
 		c.fail("%v", err)
 	}
 	for _, token := range c.tokens {
-		if strings.Contains(fmt.Sprint(a.header, string(a.body)), token) {
+		if strings.Contains(fmt.Sprint(a.Header, string(a.Body)), token) {
 			c.fail("the answer shows an access token that was sent")
 		}
 	}
 	if c.failed {
-		c.fail("answer was %d %v\n%s", a.status, a.header, a.body)
+		c.fail("answer was %d %v\n%s", a.Status, a.Header, a.Body)
 		c.failed = false
 	}
 }
@@ -197,24 +197,16 @@ func (e *exchange) headers(c *fixture) (http.Header, error) {
 	case user == "nobody", user == "" && open:
 		return header, nil
 	case user == "":
-		user = admin
+		user = service.Admin
 	}
 	token, err := c.token(user)
 	header.Set("Authorization", "Bearer "+token)
 	return header, err
 }
 
-func pack(body []byte) []byte {
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	w.Write(body)
-	w.Close()
-	return packed.Bytes()
-}
-
-func (e *exchange) compare(c *fixture, a *answer) {
-	if status := c.fill(e.status); status != strconv.Itoa(a.status) {
-		c.fail("want status %s, got %d", status, a.status)
+func (e *exchange) compare(c *fixture, a *service.Answer) {
+	if status := c.fill(e.status); status != strconv.Itoa(a.Status) {
+		c.fail("want status %s, got %d", status, a.Status)
 	}
 	expected := map[string][]string{}
 	for _, h := range e.expected {
@@ -222,7 +214,7 @@ func (e *exchange) compare(c *fixture, a *answer) {
 		expected[name] = append(expected[name], c.fill(h.value))
 	}
 	for name, values := range expected {
-		for _, wrong := range matchHeader(name, values, a.header.Values(name), c.captures) {
+		for _, wrong := range service.MatchHeader(name, values, a.Header.Values(name), c.captures) {
 			c.fail("%s", wrong)
 		}
 	}
@@ -230,26 +222,26 @@ func (e *exchange) compare(c *fixture, a *answer) {
 	case "":
 		return
 	case "<empty>":
-		if len(a.body) > 0 {
+		if len(a.Body) > 0 {
 			c.fail("the answer has a body")
 		}
 		return
 	}
-	pattern, err := decode([]byte(c.fill(e.pattern)))
+	pattern, err := service.Decode([]byte(c.fill(e.pattern)))
 	if err != nil {
 		c.fail("the expected body is no JSON: %v", err)
 		return
 	}
-	for _, wrong := range match(pattern, a.json(), "", c.captures) {
+	for _, wrong := range service.Match(pattern, a.JSON(), "", c.captures) {
 		c.fail("%s", wrong)
 	}
 }
 
 // compareStore holds what happened to the store against what the exchange
 // says. What is refused, reads or only validates must not change it.
-func (e *exchange) compareStore(c *fixture, a *answer, same bool) {
+func (e *exchange) compareStore(c *fixture, a *service.Answer, same bool) {
 	reads := e.method == http.MethodGet || e.method == http.MethodHead || e.method == http.MethodOptions
-	refused := a.status >= 400
+	refused := a.Status >= 400
 	if reads || refused && e.store != "changed" || !refused && strings.Contains(e.path, "validateOnly=true") || e.store == "unchanged" {
 		if !same {
 			c.fail("the store has changed")

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"marquee/integration/mongodb"
+	"marquee/integration/process"
+	"marquee/integration/service"
 )
 
 // faultStatus is the status of the answer to a fault of the store.
@@ -59,10 +60,10 @@ func faultCode(code int) bson.D { return bson.D{{Key: "errorCode", Value: code}}
 func TestFaultsAreReported(t *testing.T) {
 	t.Parallel()
 	set := mongodb.NewReplicaSet(t, 1)
-	p := procServe(t, set.URI("marquee")+"&heartbeatFrequencyMS=500", "--request-timeout", "1s")
-	p.signIn("admin", procPassword)
+	p := process.Serve(t, set.URI("marquee")+"&heartbeatFrequencyMS=500", "--request-timeout", "1s")
+	p.SignIn("admin", process.Password)
 	const team = "/api/v1/teams/t?context=main"
-	p.ask(http.StatusCreated, http.MethodPut, team, `{"name": "Team"}`)
+	p.Ask(http.StatusCreated, http.MethodPut, team, `{"name": "Team"}`)
 	for _, request := range []struct{ command, method, path, body string }{
 		{"insert", http.MethodPost, "/api/v1/teams?context=main", `[{"id": "t", "name": "Other"}, {"id": "new", "name": "New"}]`},
 		{"update", http.MethodPost, "/api/v1/teams?context=main", `[{"id": "new", "name": "New"}, {"id": "t", "name": "Other"}]`},
@@ -74,36 +75,36 @@ func TestFaultsAreReported(t *testing.T) {
 				continue
 			}
 			what := fmt.Sprintf("%s %v", request.command, c.fault)
-			failing(t, set, request.command, c.fault)
-			a, err := p.send(request.method, request.path, nil, []byte(request.body))
-			failing(t, set, request.command, nil)
+			service.Failing(t, set, request.command, c.fault)
+			a, err := p.Send(request.method, request.path, nil, []byte(request.body))
+			service.Failing(t, set, request.command, nil)
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
-			for _, wrong := range append(a.promises(false), notReported(a, c.as)...) {
+			for _, wrong := range append(a.Promises(false), notReported(a, c.as)...) {
 				t.Errorf("%s: %s", what, wrong)
 			}
-			is, _ := p.ask(http.StatusOK, http.MethodGet, team, "").json().(map[string]any)
+			is, _ := p.Ask(http.StatusOK, http.MethodGet, team, "").JSON().(map[string]any)
 			if is["name"] != "Team" {
 				t.Errorf("%s: the name is %v", what, is["name"])
 			}
-			p.ask(http.StatusNotFound, http.MethodGet, "/api/v1/teams/new?context=main", "")
+			p.Ask(http.StatusNotFound, http.MethodGet, "/api/v1/teams/new?context=main", "")
 		}
 	}
-	history, _ := p.ask(http.StatusOK, http.MethodGet, "/api/v1/audit?context=main&type=teams", "").json().(map[string]any)
+	history, _ := p.Ask(http.StatusOK, http.MethodGet, "/api/v1/audit?context=main&type=teams", "").JSON().(map[string]any)
 	if entries, _ := history["results"].([]any); len(entries) != 1 {
 		t.Errorf("the history is %v", history)
 	}
-	p.stop()
+	p.Stop()
 }
 
 // notReported lists the mistakes in the answer to a fault.
-func notReported(a *answer, as []faultStatus) (wrong []string) {
-	body := string(a.body)
-	if !slices.ContainsFunc(as, func(s faultStatus) bool { return a.status == s.status && strings.Contains(body, `"`+s.code+`"`) }) {
-		wrong = append(wrong, fmt.Sprintf("reported as %d %s", a.status, body))
+func notReported(a *service.Answer, as []faultStatus) (wrong []string) {
+	body := string(a.Body)
+	if !slices.ContainsFunc(as, func(s faultStatus) bool { return a.Status == s.status && strings.Contains(body, `"`+s.code+`"`) }) {
+		wrong = append(wrong, fmt.Sprintf("reported as %d %s", a.Status, body))
 	}
-	if a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") == "" {
+	if a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "" {
 		wrong = append(wrong, "there is no Retry-After")
 	}
 	for _, text := range []string{"mongodb://", "failCommand", "failpoint"} {
@@ -112,19 +113,4 @@ func notReported(a *answer, as []faultStatus) (wrong []string) {
 		}
 	}
 	return wrong
-}
-
-// failing sets the fault point of commands, or ends it.
-func failing(t *testing.T, set *mongodb.ReplicaSet, command string, data bson.D) {
-	t.Helper()
-	mode := "off"
-	if data != nil {
-		mode = "alwaysOn"
-	}
-	data = append(bson.D{{Key: "failCommands", Value: bson.A{command}}, {Key: "appName", Value: "marquee"}}, data...)
-	err := set.Client().Database("admin").RunCommand(context.Background(),
-		bson.D{{Key: "configureFailPoint", Value: "failCommand"}, {Key: "mode", Value: mode}, {Key: "data", Value: data}}).Err()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -16,20 +16,22 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"marquee"
+	"marquee/integration/process"
+	"marquee/integration/service"
 )
 
 // TestFixtures runs the cases of testdata.
-func TestFixtures(t *testing.T) { eachStore(t, testFixtures) }
+func TestFixtures(t *testing.T) { service.EachStore(t, testFixtures) }
 
 // TestFixturesAgain runs the cases on a store that runs each transaction and each read
 // twice: nothing that the first run found has an effect on the second.
 func TestFixturesAgain(t *testing.T) {
 	t.Parallel()
-	testFixtures(t, newAgain)
+	testFixtures(t, service.NewAgain)
 }
 
-func testFixtures(t *testing.T, fresh newStore) {
-	skipSequential(t)
+func testFixtures(t *testing.T, fresh service.NewStore) {
+	process.SkipSequential(t)
 	for _, c := range cases(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +89,7 @@ func cases(t *testing.T) (all []testCase) {
 
 // fixture is a case that is running.
 type fixture struct {
-	service  *service
+	service  *service.Service
 	captures map[string]string
 	tokens   map[string]string
 	step     string
@@ -100,7 +102,7 @@ type fixture struct {
 var stepName = regexp.MustCompile(`^\d+ (?:(restart)|later (\S+)|(pass)|(.*)\.http)$`)
 
 // runFixture runs a case on a new store and lists what is wrong.
-func runFixture(tb testing.TB, fresh newStore, archive *txtar.Archive) []string {
+func runFixture(tb testing.TB, fresh service.NewStore, archive *txtar.Archive) []string {
 	c := &fixture{captures: map[string]string{}, tokens: map[string]string{}}
 	folder, application := fstest.MapFS{}, "advertising"
 	var steps []txtar.File
@@ -129,9 +131,9 @@ func runFixture(tb testing.TB, fresh newStore, archive *txtar.Archive) []string 
 	if !known {
 		return []string{fmt.Sprintf("there is no application %q", application)}
 	}
-	c.service = startNew(&service{tb: tb, uri: fresh(tb), schemas: more, plain: plain, judged: true})
-	c.captures["USER"], c.captures["PASSWORD"] = c.service.userID, adminPassword
-	token, err := c.token(admin)
+	c.service = service.StartNew(&service.Service{TB: tb, URI: fresh(tb), Schemas: more, Plain: plain, Judged: true})
+	c.captures["USER"], c.captures["PASSWORD"] = c.service.UserID, service.AdminPassword
+	token, err := c.token(service.Admin)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -148,17 +150,17 @@ func (c *fixture) run(step txtar.File) {
 	parts := stepName.FindStringSubmatch(step.Name)
 	switch {
 	case parts[1] != "":
-		c.service.stop()
-		c.service.start()
+		c.service.Stop()
+		c.service.Start()
 	case parts[2] != "":
 		d, err := time.ParseDuration(parts[2])
 		if err != nil {
 			c.fail("%v", err)
 			return
 		}
-		c.service.clock.advance(d)
+		c.service.Clock.Advance(d)
 	case parts[3] != "":
-		if err := c.service.pass(); err != nil {
+		if err := c.service.Pass(); err != nil {
 			c.fail("%v", err)
 		}
 	default:
@@ -183,15 +185,15 @@ func (c *fixture) token(username string) (string, error) {
 	if token, ok := c.tokens[username]; ok {
 		return token, nil
 	}
-	token, err := c.service.signIn(username)
+	token, err := c.service.SignIn(username)
 	if err == nil {
 		c.tokens[username] = token
 	}
 	return token, err
 }
 
-func (c *fixture) picture() picture {
-	picture, err := c.service.camera.picture()
+func (c *fixture) picture() service.Picture {
+	picture, err := c.service.Camera.Picture()
 	if err != nil {
 		c.fail("the store cannot be looked at: %v", err)
 	}
@@ -201,11 +203,11 @@ func (c *fixture) picture() picture {
 // sendBack reads what the case has left, as each of its users, and sends it back.
 func (c *fixture) sendBack() {
 	c.step, c.where = "at the end", "what was read is sent back"
-	if err := c.service.pass(); err != nil {
+	if err := c.service.Pass(); err != nil {
 		c.fail("%v", err)
 	}
 	for _, user := range slices.Sorted(maps.Keys(c.tokens)) {
-		for _, wrong := range c.service.sendBack(c.tokens[user]) {
+		for _, wrong := range sendBack(c.service, c.tokens[user]) {
 			c.fail("as %s: %s", user, wrong)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/schema"
+	"marquee/integration/process"
+	"marquee/integration/service"
 )
 
 // referencePlaces are the places of a type where an object of another network could be
@@ -50,19 +52,19 @@ func placedAt(place string, value any) map[string]any {
 // TestForeignReferences names an object of another network at every place of
 // every schema that can name one, targeting included: for every caller and each way
 // to write, the answer has the same words as for an object that does not exist.
-func TestForeignReferences(t *testing.T) { eachStore(t, testForeignReferences) }
+func TestForeignReferences(t *testing.T) { service.EachStore(t, testForeignReferences) }
 
-func testForeignReferences(t *testing.T, fresh newStore) {
-	skipSequential(t)
+func testForeignReferences(t *testing.T, fresh service.NewStore) {
+	process.SkipSequential(t)
 	m := newMatrix(t, fresh)
 	tried := 0
-	for _, of := range m.s.engine.Registry().Types() {
+	for _, of := range m.Service.Engine.Registry().Types() {
 		if !of.Writable() || of.Parent != "" {
 			continue
 		}
 		places := referencePlaces(of)
 		for _, place := range slices.Sorted(maps.Keys(places)) {
-			to, err := m.s.engine.Type(places[place])
+			to, err := m.Service.Engine.Type(places[place])
 			if err != nil || to.Global || of.Name == "users" {
 				continue // users name roles of any network; below
 			}
@@ -77,20 +79,20 @@ func testForeignReferences(t *testing.T, fresh newStore) {
 				m.write(to.Name, "other", object)
 			}
 			refused := func(id string, where int) string {
-				object := m.sample(of, "new", network)
+				object := m.sample(of, "new", service.Network)
 				maps.Copy(object, placedAt(place, id))
-				path, body := "/api/v1/"+of.Name+"/new?context=main&validateOnly=true", jsonText(object)
+				path, body := "/api/v1/"+of.Name+"/new?context=main&validateOnly=true", service.JSONText(object)
 				switch object["id"] = "new"; where {
 				case 1:
-					path, body = "/api/v1/"+of.Name+"?context=main", "["+jsonText(object)+"]"
+					path, body = "/api/v1/"+of.Name+"?context=main", "["+service.JSONText(object)+"]"
 				case 2:
-					path, body = "/api/v1/batch?context=main", jsonText(map[string]any{"operations": []any{map[string]any{"type": of.Name, "object": object}}})
+					path, body = "/api/v1/batch?context=main", service.JSONText(map[string]any{"operations": []any{map[string]any{"type": of.Name, "object": object}}})
 				}
-				a := m.s.ask(m.token, "POST", path, body, nil)
-				if a.status != 422 || !strings.Contains(string(a.body), `"error.referenced.object.not.found"`) {
-					t.Errorf("%s at %s of %s: %d %.500s", id, place, of.Name, a.status, a.body)
+				a := m.Service.Ask(m.Token, "POST", path, body, nil)
+				if a.Status != 422 || !strings.Contains(string(a.Body), `"error.referenced.object.not.found"`) {
+					t.Errorf("%s at %s of %s: %d %.500s", id, place, of.Name, a.Status, a.Body)
 				}
-				return strings.ReplaceAll(string(a.body), id, "ID")
+				return strings.ReplaceAll(string(a.Body), id, "ID")
 			}
 			for where := range 3 {
 				if a, b := refused(alien, where), refused("nobody", where); a != b {
@@ -109,12 +111,12 @@ func testForeignReferences(t *testing.T, fresh newStore) {
 // TestForeignIDs names objects of another network in every other position: the
 // path, id=, where and filterBy, a cursor, the history, a parent, userRoles, a
 // search, an upload. It is as if they were nowhere.
-func TestForeignIDs(t *testing.T) { eachStore(t, testForeignIDs) }
+func TestForeignIDs(t *testing.T) { service.EachStore(t, testForeignIDs) }
 
-func testForeignIDs(t *testing.T, fresh newStore) {
-	skipSequential(t)
-	c := converse(t, fresh)
-	c.send("POST", "/api/v1/networks/other", `{"name": "Other"}`, 201, "")
+func testForeignIDs(t *testing.T, fresh service.NewStore) {
+	process.SkipSequential(t)
+	c := service.Converse(t, fresh)
+	c.Send("POST", "/api/v1/networks/other", `{"name": "Other"}`, 201, "")
 	objects := `{"operations": [
 		{"type": "teams", "object": {"id": "%[1]s-team", "name": "%[1]s"}}, {"type": "roles", "object": {"id": "%[1]s-role", "name": "%[1]s", "scope": "NETWORK"}},
 		{"type": "sites", "object": {"id": "%[1]s-site", "name": "%[1]s"}}, {"type": "layouts", "object": {"id": "%[1]s-layout", "name": "%[1]s", "html": "<p></p>"}},
@@ -122,16 +124,16 @@ func testForeignIDs(t *testing.T, fresh newStore) {
 		{"type": "creatives", "object": {"id": "%[1]s-creative", "name": "%[1]s", "layout": "%[1]s-layout", "dimensionType": "FLEXIBLE", "verifiedSafe": true}},
 		{"type": "articles", "object": {"id": "%[1]s-article", "url": "https://example.com/", "title": "one station", "language": "en", "site": "%[1]s-site"}},
 		{"type": "orders", "object": {"id": "same", "name": "%[1]s", "advertiser": "%[1]s-advertiser"}}]}`
-	c.send("POST", "/api/v1/batch?context=other", fmt.Sprintf(objects, "alien"), 200, "")
-	c.send("POST", "/api/v1/batch?context=main", fmt.Sprintf(objects, "own"), 200, "")
-	c.send("POST", "/api/v1/batch?context=main", `{"operations": [
+	c.Send("POST", "/api/v1/batch?context=other", fmt.Sprintf(objects, "alien"), 200, "")
+	c.Send("POST", "/api/v1/batch?context=main", fmt.Sprintf(objects, "own"), 200, "")
+	c.Send("POST", "/api/v1/batch?context=main", `{"operations": [
 		{"type": "roles", "object": {"id": "all", "name": "All", "scope": "NETWORK", "permissions": ["MANAGE_BUSINESS", "MANAGE_SYSTEM", "MANAGE_LAYOUTS"]}},
 		{"type": "users", "object": {"id": "eve", "username": "eve", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "all"}]}]}}},
 		{"type": "users", "object": {"id": "kari", "username": "kari", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "own-role"}]}]}}}]}`, 200, "")
-	foreign := c.send("GET", "/api/v1/orders?context=other&pageSize=1", "", 200, "").json().(map[string]any)
-	foreignHistory := c.send("GET", "/api/v1/audit?context=other&pageSize=1", "", 200, "").json().(map[string]any)
+	foreign := c.Send("GET", "/api/v1/orders?context=other&pageSize=1", "", 200, "").JSON().(map[string]any)
+	foreignHistory := c.Send("GET", "/api/v1/audit?context=other&pageSize=1", "", 200, "").JSON().(map[string]any)
 	var err error
-	if c.token, err = c.s.signIn("eve"); err != nil {
+	if c.Token, err = c.Service.SignIn("eve"); err != nil {
 		t.Fatal(err)
 	}
 	none := `{"totalCount": 0, "results": []}`
@@ -173,35 +175,35 @@ func testForeignIDs(t *testing.T, fresh newStore) {
 			{"GET", "/api/v1/networks/other", "", 404, ""},
 			{"PUT", "/api/v1/networks/other", `{"name": "taken"}`, 404, ""},
 		} {
-			before, err := c.s.camera.picture()
+			before, err := c.Service.Camera.Picture()
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := c.s.ask(c.token, r.method, r.path, r.body, nil)
-			if r.status != 0 && a.status != r.status || a.status >= 500 || r.status == 0 && a.status < 400 {
-				t.Errorf("%s %s %s: %d, not %d: %.400s", r.method, r.path, r.body, a.status, r.status, a.body)
+			a := c.Service.Ask(c.Token, r.method, r.path, r.body, nil)
+			if r.status != 0 && a.Status != r.status || a.Status >= 500 || r.status == 0 && a.Status < 400 {
+				t.Errorf("%s %s %s: %d, not %d: %.400s", r.method, r.path, r.body, a.Status, r.status, a.Body)
 			}
 			if r.pattern != "" {
-				pattern, _ := decode([]byte(r.pattern))
-				for _, wrong := range match(pattern, a.json(), "", nil) {
+				pattern, _ := service.Decode([]byte(r.pattern))
+				for _, wrong := range service.Match(pattern, a.JSON(), "", nil) {
 					t.Errorf("%s %s: %s", r.method, r.path, wrong)
 				}
 			}
-			if after, err := c.s.camera.picture(); err != nil || after != before {
+			if after, err := c.Service.Camera.Picture(); err != nil || after != before {
 				t.Errorf("%s %s %s: the store is not as before: %v", r.method, r.path, r.body, err)
 			}
 		}
 	}
 	// One id in both networks: the other one is left alone.
-	c.send("PUT", "/api/v1/orders/same?context=main", `{"description": "of main"}`, 200, `{"name": "own", "advertiser": {"id": "own-advertiser"}}`)
-	c.send("POST", "/api/v1/targetingquery/articles2?context=main&pageSize=9&thresholdScore=0.01&sentence=station", "", 200, `{"totalCount": 1, "results": [{"id": "own-article"}]}`)
+	c.Send("PUT", "/api/v1/orders/same?context=main", `{"description": "of main"}`, 200, `{"name": "own", "advertiser": {"id": "own-advertiser"}}`)
+	c.Send("POST", "/api/v1/targetingquery/articles2?context=main&pageSize=9&thresholdScore=0.01&sentence=station", "", 200, `{"totalCount": 1, "results": [{"id": "own-article"}]}`)
 	// A cursor carries no network with it.
 	for path, cursor := range map[string]any{"/api/v1/orders?context=main": foreign["nextCursor"], "/api/v1/audit?context=main": foreignHistory["nextCursor"]} {
-		a := c.s.ask(c.token, "GET", path+"&pageSize=100&cursor="+url.QueryEscape(fmt.Sprint(cursor)), "", nil)
-		if a.status != 200 && a.status != 400 || strings.Contains(string(a.body), "alien") {
-			t.Errorf("%s with a cursor of another network: %d %s", path, a.status, a.body)
+		a := c.Service.Ask(c.Token, "GET", path+"&pageSize=100&cursor="+url.QueryEscape(fmt.Sprint(cursor)), "", nil)
+		if a.Status != 200 && a.Status != 400 || strings.Contains(string(a.Body), "alien") {
+			t.Errorf("%s with a cursor of another network: %d %s", path, a.Status, a.Body)
 		}
 	}
-	c.token, _ = c.s.signIn(admin)
-	c.send("GET", "/api/v1/orders/same?context=other", "", 200, `{"name": "alien", "description": "<absent>"}`)
+	c.Token, _ = c.Service.SignIn(service.Admin)
+	c.Send("GET", "/api/v1/orders/same?context=other", "", 200, `{"name": "alien", "description": "<absent>"}`)
 }

@@ -8,19 +8,20 @@ import (
 
 	"marquee"
 	"marquee/engine/rest"
+	"marquee/integration/service"
 )
 
 // TestHomePage follows each link of the page for browsers.
 func TestHomePage(t *testing.T) {
 	t.Parallel()
-	s := newService(t, newSQLite, typeWith("places", ``, `"name": {"type": "string", "description": "<b>"}`))
-	page := s.ask("", http.MethodGet, "/", "", http.Header{"Accept": {"text/html"}})
-	links := regexp.MustCompile(`href="(/[^"]*)"`).FindAllStringSubmatch(string(page.body), -1)
+	s := service.New(t, service.NewSQLite, service.TypeWith("places", ``, `"name": {"type": "string", "description": "<b>"}`))
+	page := s.Ask("", http.MethodGet, "/", "", http.Header{"Accept": {"text/html"}})
+	links := regexp.MustCompile(`href="(/[^"]*)"`).FindAllStringSubmatch(string(page.Body), -1)
 	found := map[string]bool{}
 	for _, link := range links {
 		found[link[1]] = true
-		if a := s.ask("", http.MethodGet, link[1], "", nil); a.status != http.StatusOK {
-			t.Errorf("%s: %d", link[1], a.status)
+		if a := s.Ask("", http.MethodGet, link[1], "", nil); a.Status != http.StatusOK {
+			t.Errorf("%s: %d", link[1], a.Status)
 		}
 	}
 	for _, path := range []string{"/docs", "/docs/messages", "/api/openapi.json", "/healthz", "/docs/types/orders", "/docs/types/places"} {
@@ -28,7 +29,7 @@ func TestHomePage(t *testing.T) {
 			t.Errorf("there is no link to %s", path)
 		}
 	}
-	if strings.Contains(string(page.body), "<script") {
+	if strings.Contains(string(page.Body), "<script") {
 		t.Error("the page has scripts")
 	}
 }
@@ -40,8 +41,8 @@ func TestHomeOfAnApplication(t *testing.T) {
 		r.Send(http.StatusOK, "text/plain", []byte("mine"))
 		return nil
 	}}
-	s := startNew(&service{tb: t, uri: newSQLite(t), plain: &marquee.Application{Routes: []rest.Route{home}}})
-	if a := s.ask("", http.MethodGet, "/", "", nil); a.status != http.StatusOK || string(a.body) != "mine" {
-		t.Errorf("%d %s", a.status, a.body)
+	s := service.StartNew(&service.Service{TB: t, URI: service.NewSQLite(t), Plain: &marquee.Application{Routes: []rest.Route{home}}})
+	if a := s.Ask("", http.MethodGet, "/", "", nil); a.Status != http.StatusOK || string(a.Body) != "mine" {
+		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }

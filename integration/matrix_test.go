@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"marquee/engine/schema"
+	"marquee/integration/process"
+	"marquee/integration/service"
 )
 
 // relations are whose objects there are: of the callers' team, of another, and
@@ -34,12 +36,12 @@ var briefly = []string{"adunits", "lineitems", "sites", "tiers", "networks"}
 // and none, of the callers' network and another, with every method, as callers
 // of every kind. The statuses follow from the permission, the paths to teams
 // and the scope of the type that its schema names.
-func TestAccessMatrix(t *testing.T) { eachStore(t, testAccessMatrix) }
+func TestAccessMatrix(t *testing.T) { service.EachStore(t, testAccessMatrix) }
 
-func testAccessMatrix(t *testing.T, fresh newStore) {
-	skipSequential(t)
+func testAccessMatrix(t *testing.T, fresh service.NewStore) {
+	process.SkipSequential(t)
 	m := newMatrix(t, fresh)
-	roles, err := m.s.engine.Type("roles")
+	roles, err := m.Service.Engine.Type("roles")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +51,7 @@ func testAccessMatrix(t *testing.T, fresh newStore) {
 		callers[permission] = m.callersOf(permission, permissions)
 	}
 	m.teams()
-	types, least := m.s.engine.Registry().Types(), 3000
+	types, least := m.Service.Engine.Registry().Types(), 3000
 	if testing.Short() {
 		types, least = slices.DeleteFunc(types, func(of *schema.Type) bool { return !slices.Contains(briefly, of.Name) }), 500
 	}
@@ -57,14 +59,14 @@ func testAccessMatrix(t *testing.T, fresh newStore) {
 		t.Run(of.Name, func(t *testing.T) {
 			for _, c := range callers[of.Permission] {
 				n := *m
-				inner := *m.conversation
+				inner := *m.Conversation
 				inner.T = t
-				n.conversation = &inner
-				token, err := m.s.signIn(c.name)
+				n.Conversation = &inner
+				token, err := m.Service.SignIn(c.name)
 				if err != nil {
 					t.Fatal(err)
 				}
-				n.token = token
+				n.Token = token
 				n.askAll(of, c)
 			}
 		})
@@ -94,7 +96,7 @@ func (m *matrix) callersOf(permission string, all []string) []matrixCaller {
 		var held []any
 		role := func(scope, state string, permissions []string) {
 			id := fmt.Sprintf("%s.%s.%s", c.name, scope, state)
-			m.write("roles", network, map[string]any{"id": id, "name": id, "scope": scope, "objectState": state, "permissions": anyTexts(permissions)})
+			m.write("roles", service.Network, map[string]any{"id": id, "name": id, "scope": scope, "objectState": state, "permissions": anyTexts(permissions)})
 			held = append(held, map[string]any{"role": id})
 		}
 		if c.network != nil {
@@ -103,7 +105,7 @@ func (m *matrix) callersOf(permission string, all []string) []matrixCaller {
 		if c.team != nil {
 			role("TEAM", "ACTIVE", c.team)
 		}
-		at := network
+		at := service.Network
 		switch {
 		case c.outside:
 			at = "other"
@@ -130,11 +132,11 @@ func anyTexts(texts []string) []any {
 // teams makes the team of all callers, and another.
 func (m *matrix) teams() {
 	var users []any
-	page := m.send("GET", "/api/v1/users?context=main&pageSize=1000&fields=id", "", 200, "").json().(map[string]any)
-	for _, id := range idsOf(page) {
+	page := m.Send("GET", "/api/v1/users?context=main&pageSize=1000&fields=id", "", 200, "").JSON().(map[string]any)
+	for _, id := range service.IDsOf(page) {
 		users = append(users, id)
 	}
-	for _, at := range []string{network, "other"} {
+	for _, at := range []string{service.Network, "other"} {
 		m.write("teams", at, map[string]any{"id": "own", "name": "Own", "users": users})
 		m.write("teams", at, map[string]any{"id": "other", "name": "Other"})
 	}
@@ -146,7 +148,7 @@ func (m *matrix) askAll(of *schema.Type, c matrixCaller) {
 		m.askAccounts(of, c)
 		return
 	}
-	for _, at := range []string{network, "other"} {
+	for _, at := range []string{service.Network, "other"} {
 		member := !c.outside && c.network != nil || c.team != nil
 		if at == "other" {
 			member = c.outside
@@ -239,14 +241,14 @@ func (m *matrix) objectPath(of *schema.Type, id, at string) string {
 }
 
 // is sends a request, and expects a status.
-func (m *matrix) is(status int, method, path, body string) *answer {
+func (m *matrix) is(status int, method, path, body string) *service.Answer {
 	m.Helper()
 	*m.asked++
-	a := m.s.ask(m.token, method, path, body, nil)
-	if a.status != status {
-		m.Errorf("%s %s %.300s: %d, not %d: %.300s", method, path, body, a.status, status, a.body)
+	a := m.Service.Ask(m.Token, method, path, body, nil)
+	if a.Status != status {
+		m.Errorf("%s %s %.300s: %d, not %d: %.300s", method, path, body, a.Status, status, a.Body)
 	}
-	for _, wrong := range a.promises(false) {
+	for _, wrong := range a.Promises(false) {
 		m.Errorf("%s %s: %s", method, path, wrong)
 	}
 	return a
@@ -282,7 +284,7 @@ func (m *matrix) askNew(of *schema.Type, c matrixCaller, at, relation, path stri
 	m.Helper()
 	object := m.sample(of, "new", at)
 	maps.Copy(object, m.related(of, relation, path, at))
-	m.is(w.create, "POST", "/api/v1/"+of.Name+"/new?validateOnly=true&context="+at, jsonText(object))
+	m.is(w.create, "POST", "/api/v1/"+of.Name+"/new?validateOnly=true&context="+at, service.JSONText(object))
 }
 
 // askLists expects as many of the objects as are seen one by one.
@@ -299,9 +301,9 @@ func (m *matrix) askLists(of *schema.Type, at string, ids []string, seen int, me
 	a := m.is(status, "GET", path, "")
 	m.is(status, "HEAD", path, "")
 	m.is(405, "DELETE", path, "")
-	page, _ := a.json().(map[string]any)
-	if status == 200 && (len(idsOf(page)) != seen || fmt.Sprint(page["totalCount"]) != fmt.Sprint(seen)) {
-		m.Errorf("%s lists %v of %d objects", path, idsOf(page), seen)
+	page, _ := a.JSON().(map[string]any)
+	if status == 200 && (len(service.IDsOf(page)) != seen || fmt.Sprint(page["totalCount"]) != fmt.Sprint(seen)) {
+		m.Errorf("%s lists %v of %d objects", path, service.IDsOf(page), seen)
 	}
 }
 
@@ -338,6 +340,6 @@ func (m *matrix) askAccounts(of *schema.Type, c matrixCaller) {
 			m.is(status(manages, 200, 403), method, path+mine, `{"objectState": "ACTIVE"}`)
 		}
 	}
-	m.is(status(manages, 200, 403), "POST", path+"new?validateOnly=true", jsonText(m.sample(of, "new", "")))
+	m.is(status(manages, 200, 403), "POST", path+"new?validateOnly=true", service.JSONText(m.sample(of, "new", "")))
 	m.is(405, "DELETE", path+mine, "")
 }

@@ -7,40 +7,41 @@ import (
 	"testing"
 
 	"marquee/engine/document"
+	"marquee/integration/service"
 )
 
 // TestMergePatchIsPut: a PATCH does what a PUT does that sends, of what was read, the
 // properties that the patch has, with the patch applied to them.
-func TestMergePatchIsPut(t *testing.T) { eachStore(t, testMergePatchIsPut) }
+func TestMergePatchIsPut(t *testing.T) { service.EachStore(t, testMergePatchIsPut) }
 
-func testMergePatchIsPut(t *testing.T, fresh newStore) {
-	s := newService(t, fresh)
-	token, err := s.signIn(admin)
+func testMergePatchIsPut(t *testing.T, fresh service.NewStore) {
+	s := service.New(t, fresh)
+	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.must(token, http.MethodPost, "/api/v1/batch?context=main", `{"operations": [
+	s.Must(token, http.MethodPost, "/api/v1/batch?context=main", `{"operations": [
 		{"type": "sites", "object": {"id": "s", "name": "S"}}, {"type": "sites", "object": {"id": "r", "name": "R"}},
 		{"type": "lineitems", "object": {"id": "a", "name": "L"}}, {"type": "lineitems", "object": {"id": "b", "name": "L"}}]}`, http.StatusOK)
-	random := rand.New(rand.NewPCG(testSeed(t), 5))
+	random := rand.New(rand.NewPCG(service.TestSeed(t), 5))
 	const a, b = "/api/v1/lineitems/a?context=main", "/api/v1/lineitems/b?context=main"
 	statuses := map[int]int{}
 	for range 150 {
 		patch := randomPatch(random)
-		read := s.must(token, http.MethodGet, b, "", http.StatusOK)
+		read := s.Must(token, http.MethodGet, b, "", http.StatusOK)
 		put := map[string]any{}
 		for name, value := range patch {
 			if put[name] = value; value != nil {
 				put[name] = document.MergePatch(nil, read[name], value)
 			}
 		}
-		patched, replaced := s.ask(token, http.MethodPatch, a, jsonText(patch), nil), s.ask(token, http.MethodPut, b, jsonText(put), nil)
-		statuses[patched.status]++
-		if patched.status != replaced.status {
-			t.Fatalf("PATCH of %s: %d %s\nPUT of %s: %d %s", jsonText(patch), patched.status, patched.body, jsonText(put), replaced.status, replaced.body)
+		patched, replaced := s.Ask(token, http.MethodPatch, a, service.JSONText(patch), nil), s.Ask(token, http.MethodPut, b, service.JSONText(put), nil)
+		statuses[patched.Status]++
+		if patched.Status != replaced.Status {
+			t.Fatalf("PATCH of %s: %d %s\nPUT of %s: %d %s", service.JSONText(patch), patched.Status, patched.Body, service.JSONText(put), replaced.Status, replaced.Body)
 		}
-		if one, other := withoutIdentity(t, patched), withoutIdentity(t, replaced); patched.status == http.StatusOK && one != other {
-			t.Fatalf("PATCH of %s: %s\nPUT of %s: %s", jsonText(patch), one, jsonText(put), other)
+		if one, other := withoutIdentity(t, patched), withoutIdentity(t, replaced); patched.Status == http.StatusOK && one != other {
+			t.Fatalf("PATCH of %s: %s\nPUT of %s: %s", service.JSONText(patch), one, service.JSONText(put), other)
 		}
 	}
 	if statuses[http.StatusOK] < 50 || len(statuses) < 2 {
@@ -103,14 +104,14 @@ func randomPatch(random *rand.Rand) map[string]any {
 }
 
 // withoutIdentity is an object without what two objects with the same values differ in.
-func withoutIdentity(t *testing.T, a *answer) string {
+func withoutIdentity(t *testing.T, a *service.Answer) string {
 	t.Helper()
 	var object map[string]any
-	if err := json.Unmarshal(a.body, &object); err != nil {
+	if err := json.Unmarshal(a.Body, &object); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"id", "url", "createTime", "updateTime"} {
 		delete(object, name)
 	}
-	return jsonText(object)
+	return service.JSONText(object)
 }

@@ -1,365 +1,38 @@
 package integration
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
-	"mime"
 	"net/http"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v5"
-
-	"marquee/engine/schema"
+	"marquee/integration/service"
 )
-
-// contract is an OpenAPI document that answers are compared with.
-type contract struct {
-	document map[string]any
-	paths    []pathTemplate
-
-	mu       sync.Mutex
-	compiler *jsonschema.Compiler
-	compiled map[string]*jsonschema.Schema
-}
-
-// pathTemplate is a path of the document, in segments.
-type pathTemplate struct {
-	path     string
-	segments []string
-	item     map[string]any
-}
-
-// contracts has those of documents without types of a case's own, by entity tag. They
-// take 10 MB each.
-var contracts struct {
-	sync.Mutex
-	byTag map[string]*contract
-}
-
-// contractCache is the contract of the types that a service had last.
-type contractCache struct {
-	sync.Mutex
-	types    *schema.Registry
-	contract *contract
-}
-
-// contractOf returns the contract of the types that the service serves.
-func (s *service) contractOf(types *schema.Registry) (*contract, error) {
-	s.contracts.Lock()
-	defer s.contracts.Unlock()
-	if s.contracts.types == types {
-		return s.contracts.contract, nil
-	}
-	response, err := http.Get(s.server.URL + "/api/openapi.json?all=true")
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET /api/openapi.json: %d %w", response.StatusCode, err)
-	}
-	contracts.Lock()
-	defer contracts.Unlock()
-	tag := response.Header.Get("ETag")
-	c := contracts.byTag[tag]
-	if c == nil {
-		if c, err = newContract(text); err != nil {
-			return nil, err
-		}
-		if contracts.byTag == nil {
-			contracts.byTag = map[string]*contract{}
-		}
-		if len(s.schemas) == 0 {
-			contracts.byTag[tag] = c
-		}
-	}
-	s.contracts.types, s.contracts.contract = types, c
-	return c, nil
-}
-
-const documentURL = "openapi:///document.json"
-
-func newContract(text []byte) (*contract, error) {
-	c := &contract{compiler: jsonschema.NewCompiler(), compiled: map[string]*jsonschema.Schema{}}
-	if err := json.Unmarshal(text, &c.document); err != nil {
-		return nil, err
-	}
-	paths, _ := c.document["paths"].(map[string]any)
-	for path, item := range paths {
-		c.paths = append(c.paths, pathTemplate{path, strings.Split(strings.TrimSuffix(path, "/"), "/"), item.(map[string]any)})
-	}
-	// Of templates that match, the one with fewer parameters is meant.
-	slices.SortFunc(c.paths, func(a, b pathTemplate) int {
-		return strings.Count(a.path, "{") - strings.Count(b.path, "{")
-	})
-	components, _ := c.document["components"].(map[string]any)
-	schemas, _ := components["schemas"].(map[string]any)
-	extended := map[string]bool{}
-	extendedBy(schemas, extended)
-	for name, s := range schemas {
-		if !extended["#/components/schemas/"+name] {
-			closeObjects(s)
-		}
-	}
-	closed, err := json.Marshal(c.document)
-	if err != nil {
-		return nil, err
-	}
-	c.compiler.Draft = jsonschema.Draft2020
-	// Durations are those of ISO 8601, whose seconds can have fractions.
-	c.compiler.Formats["duration"] = func(any) bool { return true }
-	return c, c.compiler.AddResource(documentURL, bytes.NewReader(closed))
-}
-
-// extendedBy finds the schemas that others extend, whose objects can have more
-// properties.
-func extendedBy(value any, found map[string]bool) {
-	switch v := value.(type) {
-	case []any:
-		for _, item := range v {
-			extendedBy(item, found)
-		}
-	case map[string]any:
-		all, _ := v["allOf"].([]any)
-		for _, part := range all {
-			if s, ok := part.(map[string]any); ok {
-				ref, _ := s["$ref"].(string)
-				found[ref] = true
-			}
-		}
-		for _, member := range v {
-			extendedBy(member, found)
-		}
-	}
-}
-
-// closeObjects makes schemas refuse the properties that they do not declare, so that
-// an answer with such a property is found.
-func closeObjects(value any) {
-	switch v := value.(type) {
-	case []any:
-		for _, item := range v {
-			closeObjects(item)
-		}
-	case map[string]any:
-		_, is := v["properties"].(map[string]any)
-		if is && v["additionalProperties"] == nil && v["patternProperties"] == nil && v["$ref"] == nil {
-			v["additionalProperties"] = false
-		}
-		if v["allOf"] != nil {
-			v["unevaluatedProperties"] = false
-		}
-		for name, member := range v {
-			if name != "allOf" && name != "dependentSchemas" {
-				closeObjects(member)
-			}
-		}
-	}
-}
-
-// find returns the path of the document that a request was for, or nil.
-func (c *contract) find(path string) *pathTemplate {
-	path, _, _ = strings.Cut(path, "?")
-	segments := strings.Split(strings.TrimSuffix(path, "/"), "/")
-	for i, p := range c.paths {
-		rest := p.path == "/delivery/{path}" && len(segments) > len(p.segments)
-		if len(segments) != len(p.segments) && !rest {
-			continue
-		}
-		matches := true
-		for j, segment := range p.segments {
-			matches = matches && (segment == segments[j] || strings.HasPrefix(segment, "{") && segments[j] != "")
-		}
-		if matches {
-			return &c.paths[i]
-		}
-	}
-	return nil
-}
-
-// breaches lists how an answer differs from the document.
-func (c *contract) breaches(method, path string, a *answer) []string {
-	found := c.find(path)
-	refused := a.status >= 400
-	switch {
-	case method == http.MethodOptions:
-		return nil
-	case found == nil && refused:
-		return nil
-	case found == nil:
-		return []string{fmt.Sprintf("OpenAPI: there is no path for %s %s, which is answered with %d", method, path, a.status)}
-	}
-	operation, _ := found.item[strings.ToLower(method)].(map[string]any)
-	if operation == nil {
-		if refused {
-			return nil
-		}
-		return []string{fmt.Sprintf("OpenAPI: %s has no operation %s, which is answered with %d", found.path, method, a.status)}
-	}
-	responses, _ := operation["responses"].(map[string]any)
-	status := fmt.Sprint(a.status)
-	if responses[status] == nil && refused {
-		status = "default"
-	}
-	pointer := "/paths/" + strings.ReplaceAll(found.path, "/", "~1") + "/" + strings.ToLower(method) + "/responses/" + status
-	response, _ := responses[status].(map[string]any)
-	if response == nil {
-		return []string{fmt.Sprintf("OpenAPI: %s %s has no response %d: %.300s", method, found.path, a.status, a.body)}
-	}
-	if ref, ok := response["$ref"].(string); ok {
-		pointer = ref[1:]
-		response = lookUp(c.document, pointer)
-	}
-	return c.bodyBreaches(method+" "+found.path, pointer, response, c.codesOf(operation["requestBody"], map[string]bool{}), a)
-}
-
-// codesOf returns the codes that the schemas of a body have, with which writes of what
-// they describe can be refused.
-func (c *contract) codesOf(value any, seen map[string]bool) (codes []any) {
-	switch v := value.(type) {
-	case []any:
-		for _, item := range v {
-			codes = append(codes, c.codesOf(item, seen)...)
-		}
-	case map[string]any:
-		codes, _ = v["x-codes"].([]any)
-		codes = slices.Clone(codes)
-		if ref, ok := v["$ref"].(string); ok && !seen[ref] {
-			seen[ref] = true
-			codes = append(codes, c.codesOf(lookUp(c.document, ref[1:]), seen)...)
-		}
-		for name, member := range v {
-			if name != "x-codes" {
-				codes = append(codes, c.codesOf(member, seen)...)
-			}
-		}
-	}
-	return codes
-}
-
-func lookUp(document map[string]any, pointer string) map[string]any {
-	for _, token := range strings.Split(pointer, "/")[1:] {
-		document, _ = document[strings.ReplaceAll(token, "~1", "/")].(map[string]any)
-	}
-	return document
-}
-
-func (c *contract) bodyBreaches(operation, pointer string, response map[string]any, ofBody []any, a *answer) []string {
-	content, _ := response["content"].(map[string]any)
-	omitted := content == nil || a.method == http.MethodHead || a.header.Get("Preference-Applied") == "return=minimal"
-	if len(a.body) == 0 && omitted || content["*/*"] != nil {
-		return nil
-	}
-	media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
-	if content[media] == nil {
-		return []string{fmt.Sprintf("OpenAPI: the response %d of %s has no content %q", a.status, operation, media)}
-	}
-	var wrong []string
-	if strings.HasSuffix(media, "json") {
-		s, err := c.schema(pointer + "/content/" + strings.ReplaceAll(media, "/", "~1") + "/schema")
-		if err != nil {
-			return []string{"OpenAPI: " + err.Error()}
-		}
-		if body := a.json(); depthOf(body) > maxJudgedDepth {
-			return nil
-		} else if err := s.Validate(body); err != nil {
-			wrong = append(wrong, fmt.Sprintf("OpenAPI: the response %d of %s is not what the document says: %#v", a.status, operation, err))
-		}
-	}
-	codes, listed := response["x-codes"].([]any)
-	problem, _ := a.json().(map[string]any)
-	messages, _ := problem["messages"].([]any)
-	for _, m := range messages {
-		code := m.(map[string]any)["code"]
-		if listed && !slices.Contains(codes, code) && !slices.Contains(ofBody, code) {
-			wrong = append(wrong, fmt.Sprintf("OpenAPI: the response %d of %s lacks the code %s", a.status, operation, code))
-		}
-	}
-	return wrong
-}
-
-func (c *contract) schema(pointer string) (*jsonschema.Schema, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.compiled[pointer]; s != nil {
-		return s, nil
-	}
-	s, err := c.compiler.Compile(documentURL + "#" + strings.NewReplacer("{", "%7B", "}", "%7D").Replace(pointer))
-	if err == nil {
-		c.compiled[pointer] = s
-	}
-	return s, err
-}
-
-// judge fails the test if an answer is not as the document of the types says that
-// were served when the request was sent.
-func (s *service) judge(types *schema.Registry, path string, a *answer) {
-	s.tb.Helper()
-	if procRace || !s.judged || types != s.engine.Registry() {
-		return
-	}
-	c, err := s.contractOf(types)
-	if err != nil {
-		return // the server is being stopped, or is full
-	}
-	for _, wrong := range c.breaches(a.method, path, a) {
-		s.tb.Error(wrong)
-	}
-}
 
 // TestContractFindsBreaches checks that answers which the document does not describe
 // are found.
 func TestContractFindsBreaches(t *testing.T) {
 	t.Parallel()
-	s := newService(t, newSQLite)
-	c, err := s.contractOf(s.engine.Registry())
+	s := service.New(t, service.NewSQLite)
+	c, err := s.ContractOf(s.Engine.Registry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	ok := func(status int, body string) *answer {
-		return &answer{method: http.MethodGet, status: status, header: http.Header{"Content-Type": {"application/json"}}, body: []byte(body)}
+	ok := func(status int, body string) *service.Answer {
+		return &service.Answer{Method: http.MethodGet, Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
 	}
-	for name, a := range map[string]*answer{
+	for name, a := range map[string]*service.Answer{
 		"an unknown property":  ok(200, `{"id": "a", "secretLeaked": 1}`),
 		"a value of some type": ok(200, `{"id": 1}`),
 		"a status":             ok(202, `{"id": "a"}`),
-		"text":                 {method: http.MethodGet, status: 200, header: http.Header{"Content-Type": {"text/plain"}}, body: []byte("a")},
+		"text":                 {Method: http.MethodGet, Status: 200, Header: http.Header{"Content-Type": {"text/plain"}}, Body: []byte("a")},
 	} {
-		if len(c.breaches(http.MethodGet, "/api/v1/orders/a?context=main", a)) == 0 {
+		if len(c.Breaches(http.MethodGet, "/api/v1/orders/a?context=main", a)) == 0 {
 			t.Errorf("%s is not found", name)
 		}
 	}
-	if wrong := c.breaches(http.MethodGet, "/api/v1/orders/a", ok(200, `{"id": "a", "name": "b"}`)); len(wrong) > 0 {
+	if wrong := c.Breaches(http.MethodGet, "/api/v1/orders/a", ok(200, `{"id": "a", "name": "b"}`)); len(wrong) > 0 {
 		t.Errorf("an order: %v", wrong)
 	}
-	if len(c.breaches(http.MethodGet, "/api/v1/nothing", ok(200, `{}`))) == 0 {
+	if len(c.Breaches(http.MethodGet, "/api/v1/nothing", ok(200, `{}`))) == 0 {
 		t.Error("a path without documentation is not found")
 	}
-}
-
-// maxJudgedDepth is how deep bodies are judged. The library's validation takes a time
-// that doubles with each level where a schema applies itself twice, as those of
-// schema-costs.txtar do; the service has a limit for that.
-const maxJudgedDepth = 20
-
-// depthOf returns how deep a value is nested.
-func depthOf(value any) int {
-	depth := 0
-	switch v := value.(type) {
-	case map[string]any:
-		for _, member := range v {
-			depth = max(depth, 1+depthOf(member))
-		}
-	case []any:
-		for _, item := range v {
-			depth = max(depth, 1+depthOf(item))
-		}
-	}
-	return depth
 }

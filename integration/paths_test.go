@@ -9,14 +9,16 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"marquee/integration/service"
 )
 
 // rawRequest sends a request line and headers byte for byte, and reads one
 // answer, or nil where the connection ends. It fails where more than one answer
 // comes.
-func rawRequest(t *testing.T, s *service, line string, headers ...string) *answer {
+func rawRequest(t *testing.T, s *service.Service, line string, headers ...string) *service.Answer {
 	t.Helper()
-	conn, err := net.Dial("tcp", s.server.Listener.Addr().String())
+	conn, err := net.Dial("tcp", s.Server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,21 +40,21 @@ func rawRequest(t *testing.T, s *service, line string, headers ...string) *answe
 	if more, _ := io.ReadAll(reader); strings.HasPrefix(string(more), "HTTP/") {
 		t.Errorf("%s is answered twice: %.200s", line, more)
 	}
-	return &answer{method: strings.Fields(line)[0], status: response.StatusCode, header: response.Header, body: body}
+	return &service.Answer{Method: strings.Fields(line)[0], Status: response.StatusCode, Header: response.Header, Body: body}
 }
 
 // TestETagOnTheWire sends what clients that compare the names of headers exactly look for.
 func TestETagOnTheWire(t *testing.T) {
-	c := converse(t, newSQLite)
+	c := service.Converse(t, service.NewSQLite)
 	for _, method := range []string{"GET", "HEAD"} {
 		for _, path := range []string{"/api/v1/networks/main", "/api/openapi.json"} {
 			for _, encoding := range []string{"identity", "gzip"} {
-				conn, err := net.Dial("tcp", c.s.server.Listener.Addr().String())
+				conn, err := net.Dial("tcp", c.Service.Server.Listener.Addr().String())
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer conn.Close()
-				if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: %s\r\nAuthorization: Bearer %s\r\n\r\n", method, path, encoding, c.token); err != nil {
+				if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: %s\r\nAuthorization: Bearer %s\r\n\r\n", method, path, encoding, c.Token); err != nil {
 					t.Fatal(err)
 				}
 				if sent, err := io.ReadAll(conn); err != nil || !strings.Contains(string(sent), "\r\nETag: ") || strings.Contains(string(sent), "\r\nEtag: ") {
@@ -90,25 +92,25 @@ func trickyPaths() (paths []string) {
 // without a token, with one of a user who has no role, and with one of a user who
 // has: nothing of it is shown without a right, no answer leads elsewhere, and
 // a text that is no path is answered with an error alone.
-func TestPathTricks(t *testing.T) { eachStore(t, testPathTricks) }
+func TestPathTricks(t *testing.T) { service.EachStore(t, testPathTricks) }
 
-func testPathTricks(t *testing.T, fresh newStore) {
-	c := converse(t, fresh)
-	c.send("POST", "/api/v1/teams/secret?context=main", `{"name": "Confidential"}`, 201, "")
-	c.send("POST", "/api/v1/users/eve", `{"username": "eve", "password": "a password to test with"}`, 201, "")
-	eve, err := c.s.signIn("eve")
+func testPathTricks(t *testing.T, fresh service.NewStore) {
+	c := service.Converse(t, fresh)
+	c.Send("POST", "/api/v1/teams/secret?context=main", `{"name": "Confidential"}`, 201, "")
+	c.Send("POST", "/api/v1/users/eve", `{"username": "eve", "password": "a password to test with"}`, 201, "")
+	eve, err := c.Service.SignIn("eve")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := c.s.camera.picture()
+	before, err := c.Service.Camera.Picture()
 	if err != nil {
 		t.Fatal(err)
 	}
 	reached := 0
 	for _, path := range trickyPaths() {
 		for _, method := range []string{"GET", "HEAD", "PUT", "OPTIONS", "DELETE", "TRACE"} {
-			for who, token := range map[string]string{"nobody": "", "eve": eve, admin: c.token} {
-				if who == admin && method == "PUT" {
+			for who, token := range map[string]string{"nobody": "", "eve": eve, service.Admin: c.Token} {
+				if who == service.Admin && method == "PUT" {
 					continue // a caller who may create an object of that name
 				}
 				headers := []string{"Content-Type: application/json", "Content-Length: 2"}
@@ -119,25 +121,25 @@ func testPathTricks(t *testing.T, fresh newStore) {
 				if path == "*" {
 					query = ""
 				}
-				a := rawRequestWith(t, c.s, method+" "+path+query, "{}", headers...)
+				a := rawRequestWith(t, c.Service, method+" "+path+query, "{}", headers...)
 				if a == nil {
 					continue
 				}
-				shown := strings.Contains(string(a.body), "Confidential")
-				if shown && who == admin {
+				shown := strings.Contains(string(a.Body), "Confidential")
+				if shown && who == service.Admin {
 					reached++
 				}
-				if shown && who != admin {
-					t.Errorf("%s %s shows it to %s: %d %s", method, path, who, a.status, a.body)
+				if shown && who != service.Admin {
+					t.Errorf("%s %s shows it to %s: %d %s", method, path, who, a.Status, a.Body)
 				}
-				if a.status < 400 && who != admin && method != "OPTIONS" {
-					t.Errorf("%s %s is answered with %d to %s: %.300s", method, path, a.status, who, a.body)
+				if a.Status < 400 && who != service.Admin && method != "OPTIONS" {
+					t.Errorf("%s %s is answered with %d to %s: %.300s", method, path, a.Status, who, a.Body)
 				}
-				if a.status >= 500 || a.header.Get("Location") != "" || a.status >= 300 && a.status < 400 {
-					t.Errorf("%s %s by %s: %d, to %q: %.300s", method, path, who, a.status, a.header.Get("Location"), a.body)
+				if a.Status >= 500 || a.Header.Get("Location") != "" || a.Status >= 300 && a.Status < 400 {
+					t.Errorf("%s %s by %s: %d, to %q: %.300s", method, path, who, a.Status, a.Header.Get("Location"), a.Body)
 				}
-				if method == "TRACE" && a.status < 400 {
-					t.Errorf("TRACE %s is answered with %d", path, a.status)
+				if method == "TRACE" && a.Status < 400 {
+					t.Errorf("TRACE %s is answered with %d", path, a.Status)
 				}
 			}
 		}
@@ -145,13 +147,13 @@ func testPathTricks(t *testing.T, fresh newStore) {
 	if reached < 3 || reached > 8 { // its own path, and what RFC 3986 calls the same
 		t.Errorf("%d spellings lead to the object", reached)
 	}
-	if after, err := c.s.camera.picture(); err != nil || after != before {
+	if after, err := c.Service.Camera.Picture(); err != nil || after != before {
 		t.Errorf("the store is not as before: %v", err)
 	}
 }
 
 // rawRequestWith is rawRequest with a body, whose length the headers say.
-func rawRequestWith(t *testing.T, s *service, line, body string, headers ...string) *answer {
+func rawRequestWith(t *testing.T, s *service.Service, line, body string, headers ...string) *service.Answer {
 	t.Helper()
 	return rawRequest(t, s, line, append(headers, "", body)...)
 }
@@ -159,18 +161,18 @@ func rawRequestWith(t *testing.T, s *service, line, body string, headers ...stri
 // TestHeaderInjection puts line breaks and names of headers into all that a
 // client can choose: none of it becomes a header, a second answer, or a place
 // where a client is sent.
-func TestHeaderInjection(t *testing.T) { eachStore(t, testHeaderInjection) }
+func TestHeaderInjection(t *testing.T) { service.EachStore(t, testHeaderInjection) }
 
-func testHeaderInjection(t *testing.T, fresh newStore) {
-	c := converse(t, fresh)
+func testHeaderInjection(t *testing.T, fresh service.NewStore) {
+	c := service.Converse(t, fresh)
 	evil := "x\r\nInjected: yes\r\nSet-Cookie: a=b\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"
 	escaped := url.PathEscape(evil)
-	clean := func(what string, a *answer) {
+	clean := func(what string, a *service.Answer) {
 		t.Helper()
 		if a == nil {
 			return
 		}
-		for name, values := range a.header {
+		for name, values := range a.Header {
 			for _, value := range values {
 				if name == "Injected" || name == "Set-Cookie" || strings.ContainsAny(value, "\r\n\x00") {
 					t.Errorf("%s: the answer has the header %s: %q", what, name, value)
@@ -180,20 +182,20 @@ func testHeaderInjection(t *testing.T, fresh newStore) {
 				}
 			}
 		}
-		if strings.Contains(string(a.body), "evil.example") && a.status < 400 {
-			t.Errorf("%s: the answer names the host: %s", what, a.body)
+		if strings.Contains(string(a.Body), "evil.example") && a.Status < 400 {
+			t.Errorf("%s: the answer names the host: %s", what, a.Body)
 		}
-		if a.status >= 500 {
-			t.Errorf("%s: %d %s", what, a.status, a.body)
+		if a.Status >= 500 {
+			t.Errorf("%s: %d %s", what, a.Status, a.Body)
 		}
 	}
-	bearer := http.Header{"Authorization": {"Bearer " + c.token}, "Content-Type": {"application/json"}}
+	bearer := http.Header{"Authorization": {"Bearer " + c.Token}, "Content-Type": {"application/json"}}
 	for _, r := range []struct{ method, path, body string }{
 		{"GET", "/api/v1/teams/" + escaped + "?context=main", ""},
 		{"PUT", "/api/v1/teams/" + escaped + "?context=main", `{"name": "x"}`},
 		{"PUT", "/api/v1/teams/t?context=main", `{"name": "x", "a\r\nInjected: yes": 1, "b\u0000": 1, "c\u2028d": 2, "\"e\\": 3}`},
 		{"POST", "/api/v1/teams?context=main", `[{"id": "a\r\nInjected: yes", "name": "x"}]`},
-		{"PUT", "/api/v1/teams/t?context=main", jsonText(map[string]any{"name": evil})},
+		{"PUT", "/api/v1/teams/t?context=main", service.JSONText(map[string]any{"name": evil})},
 		{"GET", "/api/v1/teams?context=" + escaped, ""},
 		{"GET", "/api/v1/teams?context=main&" + escaped + "=1", ""},
 		{"GET", "/api/v1/teams?context=main&orderBy=" + escaped, ""},
@@ -209,36 +211,36 @@ func testHeaderInjection(t *testing.T, fresh newStore) {
 		if strings.Contains(r.path, "auth_token") {
 			header.Del("Authorization")
 		}
-		a, err := c.s.send(r.method, r.path, header, strings.NewReader(r.body))
+		a, err := c.Service.Send(r.method, r.path, header, strings.NewReader(r.body))
 		if err != nil {
 			t.Fatal(r.path, err)
 		}
 		clean(r.method+" "+r.path+" "+r.body, a)
 	}
 	// Headers of clients and proxies that no setting trusts.
-	auth := "Authorization: Bearer " + c.token
+	auth := "Authorization: Bearer " + c.Token
 	for i, header := range []string{
 		"X-Request-Id: evil.example\tInjected: yes", "X-Request-Id: " + strings.Repeat("evil.example", 500), "X-Forwarded-Host: evil.example", "X-Forwarded-Proto: evil.example",
 		"Forwarded: host=evil.example;for=127.0.0.1", "X-Original-URL: /api/v1/networks/main", "X-Rewrite-URL: /api/v1/networks/main", "X-HTTP-Method-Override: DELETE",
 		"X-Forwarded-For: evil.example", "Origin: http://evil.example", "Referer: http://evil.example/", "Prefer: return=evil.example", "Accept: evil.example/x", "Accept-Encoding: evil.example",
-		"Range: bytes=0-1", "Expect: evil.example", "Upgrade: h2c\r\nConnection: Upgrade", "Cookie: auth_token=" + c.token,
+		"Range: bytes=0-1", "Expect: evil.example", "Upgrade: h2c\r\nConnection: Upgrade", "Cookie: auth_token=" + c.Token,
 	} {
-		clean(header, rawRequest(t, c.s, fmt.Sprintf("PUT /api/v1/teams/h%d?context=main", i), auth, header, "Content-Type: application/json", "Content-Length: 13", "", `{"name": "x"}`))
-		clean(header, rawRequest(t, c.s, "GET /api/v1/teams/h0?context=main", auth, header))
-		clean(header, rawRequest(t, c.s, "GET /api/v1/teams/h0?context=main", header))
+		clean(header, rawRequest(t, c.Service, fmt.Sprintf("PUT /api/v1/teams/h%d?context=main", i), auth, header, "Content-Type: application/json", "Content-Length: 13", "", `{"name": "x"}`))
+		clean(header, rawRequest(t, c.Service, "GET /api/v1/teams/h0?context=main", auth, header))
+		clean(header, rawRequest(t, c.Service, "GET /api/v1/teams/h0?context=main", header))
 	}
 	// A token in a cookie is none, and a rewritten path is not looked at.
-	if a := rawRequest(t, c.s, "GET /api/v1/networks/main", "Cookie: auth_token="+c.token); a == nil || a.status != 401 {
+	if a := rawRequest(t, c.Service, "GET /api/v1/networks/main", "Cookie: auth_token="+c.Token); a == nil || a.Status != 401 {
 		t.Errorf("a cookie: %+v", a)
 	}
 	for _, smuggled := range [][]string{
 		{"Content-Length: 5", "Content-Length: 6"}, {"Content-Length: 5", "Transfer-Encoding: chunked"}, {"Transfer-Encoding: chunked", "Transfer-Encoding: identity"},
 		{"Transfer-Encoding: xchunked"}, {"Content-Length: +5"}, {"Content-Length: -1"}, {"Content-Length: 5, 5"}, {" Folded: x"},
 	} {
-		a := rawRequest(t, c.s, "POST /api/v1/teams/smuggled?context=main", append(append([]string{auth}, smuggled...), "", "0\r\n\r\nGET /api/v1/networks/main HTTP/1.1\r\nHost: x\r\n"+auth+"\r\n\r\n")...)
+		a := rawRequest(t, c.Service, "POST /api/v1/teams/smuggled?context=main", append(append([]string{auth}, smuggled...), "", "0\r\n\r\nGET /api/v1/networks/main HTTP/1.1\r\nHost: x\r\n"+auth+"\r\n\r\n")...)
 		clean(strings.Join(smuggled, ", "), a)
-		if a != nil && a.status < 400 {
-			t.Errorf("%q is answered with %d", smuggled, a.status)
+		if a != nil && a.Status < 400 {
+			t.Errorf("%q is answered with %d", smuggled, a.Status)
 		}
 	}
 }

@@ -1,89 +1,32 @@
 package integration
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
-
-	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"marquee/engine"
 	"marquee/engine/document"
+	"marquee/integration/service"
 )
-
-// plainSchemas has the compiled plain schemas, by their texts.
-var plainSchemas sync.Map
-
-// plainSchema returns the plain schema of a type that the service serves.
-func (s *service) plainSchema(kind string) (*jsonschema.Schema, error) {
-	response, err := http.Get(s.server.URL + "/api/schemas/" + kind + "?form=plain")
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	var text bytes.Buffer
-	if _, err := text.ReadFrom(response.Body); err != nil || response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the plain schema of %s: %d %s %w", kind, response.StatusCode, text.String(), err)
-	}
-	if known, ok := plainSchemas.Load(text.String()); ok {
-		return known.(*jsonschema.Schema), nil
-	}
-	compiler := jsonschema.NewCompiler()
-	compiler.Draft = jsonschema.Draft2020
-	compiler.LoadURL = nil
-	if err := compiler.AddResource("plain.json", &text); err != nil {
-		return nil, err
-	}
-	compiled, err := compiler.Compile("plain.json")
-	if err == nil {
-		plainSchemas.Store(text.String(), compiled)
-	}
-	return compiled, err
-}
-
-// judgePlainly returns an error for a body that has created an object, or what was
-// returned of it, if the plain schema of its type refuses that.
-func (s *service) judgePlainly(path string, body []byte, a *answer) error {
-	below, isObject := strings.CutPrefix(path, "/api/v1/")
-	kind, _, one := strings.Cut(below, "/")
-	value, err := decode(body)
-	if _, is := value.(map[string]any); err != nil || !is || !isObject || !one || a.status != http.StatusCreated || procRace || depthOf(value) > maxJudgedDepth {
-		return nil
-	}
-	compiled, err := s.plainSchema(kind)
-	if err != nil {
-		return err
-	}
-	if err := compiled.Validate(value); err != nil {
-		return fmt.Errorf("the plain schema of %s refuses what was sent: %#v", kind, err)
-	}
-	if returned := a.json(); len(a.body) > 0 {
-		if err := compiled.Validate(returned); err != nil {
-			return fmt.Errorf("the plain schema of %s refuses what was returned: %#v", kind, err)
-		}
-	}
-	return nil
-}
 
 // TestPlainSchemasOfSamples makes an object of each type, dropped-in ones too, of what
 // its schema says, and compares with the plain schema, which is one document of JSON
 // Schema's own keywords. It requires the same properties as the service.
 func TestPlainSchemasOfSamples(t *testing.T) {
 	t.Parallel()
-	m := newMatrix(t, newSQLite)
-	if !procRace && m.s.judgePlainly("/api/v1/orders/x?context=main", []byte(`{"name": 7}`), &answer{status: http.StatusCreated}) == nil {
+	m := newMatrix(t, service.NewSQLite)
+	if !service.RaceDetector && m.Service.JudgePlainly("/api/v1/orders/x?context=main", []byte(`{"name": 7}`), &service.Answer{Status: http.StatusCreated}) == nil {
 		t.Error("objects that fixtures create are not compared")
 	}
-	for _, of := range m.s.engine.Registry().Types() {
-		compiled, err := m.s.plainSchema(of.Name)
+	for _, of := range m.Service.Engine.Registry().Types() {
+		compiled, err := m.Service.PlainSchema(of.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := m.s.ask("", http.MethodGet, "/api/schemas/"+of.Name+"?form=plain", "", nil).body
+		text := m.Service.Ask("", http.MethodGet, "/api/schemas/"+of.Name+"?form=plain", "", nil).Body
 		var schema map[string]any
 		if err := json.Unmarshal(text, &schema); err != nil {
 			t.Fatal(err)
@@ -108,9 +51,9 @@ func TestPlainSchemasOfSamples(t *testing.T) {
 			}
 			continue
 		}
-		sample := m.sample(of, "sample", network)
+		sample := m.sample(of, "sample", service.Network)
 		if err := compiled.Validate(decoded(t, sample)); err != nil {
-			t.Errorf("%s: %s: %#v", of.Name, jsonText(sample), err)
+			t.Errorf("%s: %s: %#v", of.Name, service.JSONText(sample), err)
 		}
 		required, _ := schema["required"].([]any)
 		for _, name := range required {
@@ -130,12 +73,12 @@ func TestPlainSchemasOfSamples(t *testing.T) {
 
 // TestPlainSchemasOfDemo compares the demonstration data, as they are sent and as they
 // are returned, with the plain schemas.
-func TestPlainSchemasOfDemo(t *testing.T) { eachStore(t, testPlainSchemasOfDemo) }
+func TestPlainSchemasOfDemo(t *testing.T) { service.EachStore(t, testPlainSchemasOfDemo) }
 
-func testPlainSchemasOfDemo(t *testing.T, fresh newStore) {
-	c := converse(t, fresh)
+func testPlainSchemasOfDemo(t *testing.T, fresh service.NewStore) {
+	c := service.Converse(t, fresh)
 	var operations []engine.Operation
-	for _, operation := range c.s.demo()[0].Operations {
+	for _, operation := range demo(c.Service)[0].Operations {
 		if operation.Type.Name != "users" { // whose secrets are not returned
 			operations = append(operations, operation)
 		}
@@ -144,20 +87,20 @@ func testPlainSchemasOfDemo(t *testing.T, fresh newStore) {
 	for _, operation := range operations {
 		entries = append(entries, map[string]any{"type": operation.Type.Name, "object": operation.Object})
 	}
-	c.send("POST", "/api/v1/batch?context="+network, jsonText(map[string]any{"operations": entries}), 200, "")
+	c.Send("POST", "/api/v1/batch?context="+service.Network, service.JSONText(map[string]any{"operations": entries}), 200, "")
 	kinds := map[string]bool{}
 	for _, operation := range operations {
 		kind, object := operation.Type.Name, operation.Object
 		kinds[kind] = true
-		compiled, err := c.s.plainSchema(kind)
+		compiled, err := c.Service.PlainSchema(kind)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := compiled.Validate(decoded(t, object)); err != nil {
 			t.Errorf("%s %v: %#v", kind, object["id"], err)
 		}
-		path := fmt.Sprintf("/api/v1/%s/%v?context=%s", kind, object["id"], network)
-		if err := compiled.Validate(c.s.ask(c.token, http.MethodGet, path, "", nil).json()); err != nil {
+		path := fmt.Sprintf("/api/v1/%s/%v?context=%s", kind, object["id"], service.Network)
+		if err := compiled.Validate(c.Service.Ask(c.Token, http.MethodGet, path, "", nil).JSON()); err != nil {
 			t.Errorf("%s as it is returned: %#v", path, err)
 		}
 	}
@@ -169,7 +112,7 @@ func testPlainSchemasOfDemo(t *testing.T, fresh newStore) {
 // decoded is a value as a validator takes it.
 func decoded(t *testing.T, value any) any {
 	t.Helper()
-	again, err := decode([]byte(jsonText(value)))
+	again, err := service.Decode([]byte(service.JSONText(value)))
 	if err != nil {
 		t.Fatal(err)
 	}

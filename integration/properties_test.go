@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"marquee/integration/service"
 	"marquee/schemas"
 )
 
@@ -245,9 +246,9 @@ func (s *properties) exchange(e *exchange, own map[string]bool) {
 	if own[file] {
 		return
 	}
-	body, _ := decode([]byte(e.body))
+	body, _ := service.Decode([]byte(e.body))
 	sent := typed(file, body)
-	pattern, _ := decode([]byte(e.pattern))
+	pattern, _ := service.Decode([]byte(e.pattern))
 	if strings.HasPrefix(e.status, "2") {
 		if e.method != "GET" && !strings.Contains(query, "validateOnly") {
 			for _, o := range sent {
@@ -298,7 +299,7 @@ func (s *properties) post(at string, value any) {
 	if s.posted[at] == nil {
 		s.posted[at] = map[string]bool{}
 	}
-	s.posted[at][show(value)] = true
+	s.posted[at][service.Show(value)] = true
 }
 
 // typed are the objects of a request body.
@@ -343,7 +344,7 @@ func shownObjects(file string, sent []typedObject, pattern any) []typedObject {
 		case member == nil:
 		case file != "batch":
 			objects = append(objects, typedObject{file, member})
-		case results[0] != some && results[0] != anyOrder && i < len(sent):
+		case results[0] != service.Some && results[0] != service.AnyOrder && i < len(sent):
 			objects = append(objects, typedObject{sent[i].file, member})
 		default:
 			for _, o := range sent {

@@ -4,17 +4,22 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"marquee/integration/process"
+	"marquee/integration/service"
 )
 
 // TestEveryPropertyCanBeAskedFor: each declared property and common field of
 // each built-in type can be filtered on, in lists that are counted; those that
 // cannot are refused with 400.
-func TestEveryPropertyCanBeAskedFor(t *testing.T) { eachStore(t, testEveryPropertyCanBeAskedFor) }
+func TestEveryPropertyCanBeAskedFor(t *testing.T) {
+	service.EachStore(t, testEveryPropertyCanBeAskedFor)
+}
 
-func testEveryPropertyCanBeAskedFor(t *testing.T, fresh newStore) {
-	skipSequential(t)
-	c := converse(t, fresh)
-	c.send("POST", "/api/v1/batch?context=main", `{"operations": [{"type": "layouts", "object": {"id": "l", "name": "L", "html": "<p></p>"}},
+func testEveryPropertyCanBeAskedFor(t *testing.T, fresh service.NewStore) {
+	process.SkipSequential(t)
+	c := service.Converse(t, fresh)
+	c.Send("POST", "/api/v1/batch?context=main", `{"operations": [{"type": "layouts", "object": {"id": "l", "name": "L", "html": "<p></p>"}},
 		{"type": "creatives", "object": {"id": "c", "name": "C", "layout": "l", "dimensionType": "FLEXIBLE", "verifiedSafe": true}}]}`, 200, "")
 	s := readProperties(t)
 	asked := 0
@@ -30,7 +35,7 @@ func testEveryPropertyCanBeAskedFor(t *testing.T, fresh newStore) {
 				status, pattern = 400, `{"messages": [{"code": "error.field.not.queryable", "params": {"value": "`+path+`"}}]}`
 			}
 			for _, condition := range []string{"is%20null", "is%20not%20null"} {
-				c.send("GET", fmt.Sprintf("%s?context=main&where=%s%%20%s", list, path, condition), "", status, pattern)
+				c.Send("GET", fmt.Sprintf("%s?context=main&where=%s%%20%s", list, path, condition), "", status, pattern)
 			}
 			asked++
 		}

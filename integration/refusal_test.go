@@ -8,14 +8,16 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"marquee/integration/service"
 )
 
 // TestRefusals: a request that reaches no handler, because it is not HTTP, is a problem
 // with a request id all the same.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	s := newService(t, newSQLite)
-	token, err := s.signIn(admin)
+	s := service.New(t, service.NewSQLite)
+	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		for _, before := range []int{0, 2} {
 			t.Run(fmt.Sprintf("%s behind %d", name, before), func(t *testing.T) {
-				conn, err := net.Dial("tcp", s.server.Listener.Addr().String())
+				conn, err := net.Dial("tcp", s.Server.Listener.Addr().String())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -46,15 +48,15 @@ func TestRefusals(t *testing.T) {
 				go io.WriteString(conn, strings.Repeat(good, before)+c.request)
 				reader := bufio.NewReader(conn)
 				for range before {
-					if a := readAnswer(t, reader); a.status != http.StatusOK {
-						t.Fatalf("%d %s", a.status, a.body)
+					if a := readAnswer(t, reader); a.Status != http.StatusOK {
+						t.Fatalf("%d %s", a.Status, a.Body)
 					}
 				}
 				a := readAnswer(t, reader)
-				if a.status != c.status || !strings.Contains(string(a.body), `"code":"`+c.code+`"`) {
-					t.Errorf("%d %s", a.status, a.body)
+				if a.Status != c.status || !strings.Contains(string(a.Body), `"code":"`+c.code+`"`) {
+					t.Errorf("%d %s", a.Status, a.Body)
 				}
-				for _, wrong := range a.promises(false) {
+				for _, wrong := range a.Promises(false) {
 					t.Error(wrong)
 				}
 				if _, err := reader.ReadByte(); err != io.EOF {
@@ -65,13 +67,13 @@ func TestRefusals(t *testing.T) {
 	}
 	// An answer of the service is not touched, whatever it holds.
 	text := "HTTP/1.1 400 Bad Request\r\n\r\n400 Bad Request"
-	s.must(token, http.MethodPut, "/api/v1/tiers/t?context=main", fmt.Sprintf("{\"name\": %q}", text), http.StatusCreated)
-	if object := s.must(token, http.MethodGet, "/api/v1/tiers/t?context=main", "", http.StatusOK); object["name"] != text {
+	s.Must(token, http.MethodPut, "/api/v1/tiers/t?context=main", fmt.Sprintf("{\"name\": %q}", text), http.StatusCreated)
+	if object := s.Must(token, http.MethodGet, "/api/v1/tiers/t?context=main", "", http.StatusOK); object["name"] != text {
 		t.Errorf("%q", object["name"])
 	}
 }
 
-func readAnswer(t *testing.T, reader *bufio.Reader) *answer {
+func readAnswer(t *testing.T, reader *bufio.Reader) *service.Answer {
 	t.Helper()
 	response, err := http.ReadResponse(reader, nil)
 	if err != nil {
@@ -82,5 +84,5 @@ func readAnswer(t *testing.T, reader *bufio.Reader) *answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &answer{method: http.MethodGet, status: response.StatusCode, header: response.Header, body: body}
+	return &service.Answer{Method: http.MethodGet, Status: response.StatusCode, Header: response.Header, Body: body}
 }

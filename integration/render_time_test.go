@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"marquee/engine/store"
+	"marquee/integration/service"
 )
 
 // stalling is a store whose reads with a short deadline last until that deadline, once
@@ -29,29 +30,29 @@ func (s *stalling) Read(ctx context.Context, fn func(store.Snapshot) error) erro
 // TestAnswersThatCannotBeRendered: a write is stored even if its answer takes too long
 // to render. That of several objects shows their ids and URLs; that of one object is 503.
 func TestAnswersThatCannotBeRendered(t *testing.T) {
-	eachStore(t, testAnswersThatCannotBeRendered)
+	service.EachStore(t, testAnswersThatCannotBeRendered)
 }
 
-func testAnswersThatCannotBeRendered(t *testing.T, fresh newStore) {
+func testAnswersThatCannotBeRendered(t *testing.T, fresh service.NewStore) {
 	slow := &stalling{}
-	s := startNew(&service{tb: t, uri: fresh(t), wrap: func(s store.Store) store.Store {
+	s := service.StartNew(&service.Service{TB: t, URI: fresh(t), Wrap: func(s store.Store) store.Store {
 		slow.Store = s
 		return slow
 	}})
-	token, err := s.signIn(admin)
+	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &conversation{t, s, token}
+	c := &service.Conversation{T: t, Service: s, Token: token}
 	slow.on.Store(true)
-	many := c.send("POST", "/api/v1/advertisers?context=main", `[{"id": "a", "name": "A"}, {"id": "b", "name": "B"}]`, http.StatusOK,
+	many := c.Send("POST", "/api/v1/advertisers?context=main", `[{"id": "a", "name": "A"}, {"id": "b", "name": "B"}]`, http.StatusOK,
 		`{"totalCount": 2, "truncated": true, "results": [{"id": "a", "name": "<absent>"}, {"id": "b", "name": "<absent>"}]}`)
-	if !strings.HasPrefix(many.header.Get("Warning"), "299 ") {
-		t.Errorf("the Warning is %q", many.header.Get("Warning"))
+	if !strings.HasPrefix(many.Header.Get("Warning"), "299 ") {
+		t.Errorf("the Warning is %q", many.Header.Get("Warning"))
 	}
-	c.send("POST", "/api/v1/advertisers/c?context=main", `{"name": "C"}`, http.StatusServiceUnavailable,
+	c.Send("POST", "/api/v1/advertisers/c?context=main", `{"name": "C"}`, http.StatusServiceUnavailable,
 		`{"messages": [{"code": "error.deadline.exceeded"}]}`)
 	slow.on.Store(false)
-	c.send("GET", "/api/v1/advertisers?context=main&orderBy=name&fields=id,name", "", http.StatusOK,
+	c.Send("GET", "/api/v1/advertisers?context=main&orderBy=name&fields=id,name", "", http.StatusOK,
 		`{"totalCount": 3, "results": [{"name": "A"}, {"name": "B"}, {"name": "C"}]}`)
 }

@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"marquee/integration/service"
 )
 
 // TestRunnerRefuses shows each kind of assertion fail: a case that cannot fail
 // proves nothing.
-func TestRunnerRefuses(t *testing.T) { eachStore(t, testRunnerRefuses) }
+func TestRunnerRefuses(t *testing.T) { service.EachStore(t, testRunnerRefuses) }
 
-func testRunnerRefuses(t *testing.T, fresh newStore) {
+func testRunnerRefuses(t *testing.T, fresh service.NewStore) {
 	const request = "GET /api/v1/networks/main\n\n"
 	const write = "POST /api/v1/teams/north?context=main\n\n{\"name\": \"North\", \"labels\": [\"a\", \"b\"]}\n\n"
 	for name, c := range map[string]struct{ step, want string }{

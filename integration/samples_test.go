@@ -13,6 +13,7 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
+	"marquee/integration/service"
 )
 
 // droppedIn are types of a harbour, which no line of Go knows: with a path to
@@ -38,7 +39,7 @@ var droppedIn = fstest.MapFS{
 // matrix makes objects of every type, dropped-in ones too, of what their schemas
 // say alone, and asks for them.
 type matrix struct {
-	*conversation
+	*service.Conversation
 	properties *properties
 	made       map[string]bool
 	samples    map[string]map[string]any // by network and type
@@ -48,10 +49,10 @@ type matrix struct {
 
 // newMatrix starts a service with the types that are dropped in, and a second
 // network.
-func newMatrix(t *testing.T, fresh newStore) *matrix {
+func newMatrix(t *testing.T, fresh service.NewStore) *matrix {
 	t.Helper()
-	m := &matrix{conversation: converseWith(t, newService(t, fresh, droppedIn)), properties: readProperties(t), made: map[string]bool{}, samples: map[string]map[string]any{}, asked: new(int)}
-	m.admin = m.token
+	m := &matrix{Conversation: service.ConverseWith(t, service.New(t, fresh, droppedIn)), properties: readProperties(t), made: map[string]bool{}, samples: map[string]map[string]any{}, asked: new(int)}
+	m.admin = m.Token
 	for name, file := range droppedIn {
 		var content map[string]any
 		if err := json.Unmarshal(file.Data, &content); err != nil {
@@ -59,7 +60,7 @@ func newMatrix(t *testing.T, fresh newStore) *matrix {
 		}
 		m.properties.schemas[name] = content
 	}
-	m.send("POST", "/api/v1/networks/other", `{"name": "Other"}`, 201, "")
+	m.Send("POST", "/api/v1/networks/other", `{"name": "Other"}`, 201, "")
 	return m
 }
 
@@ -68,16 +69,16 @@ func (m *matrix) write(kind, at string, object map[string]any) {
 	m.Helper()
 	if kind == "assets" {
 		creative, _ := object["creative"].(string)
-		m.s.write(m.admin, placed{kind: kind, id: object["id"].(string), posted: map[string]any{"creative": creative}})
+		m.Service.Write(m.admin, service.Placed{Kind: kind, ID: object["id"].(string), Posted: map[string]any{"creative": creative}})
 		return
 	}
-	normal, err := document.DecodeObject([]byte(jsonText(object)), document.Limits{})
+	normal, err := document.DecodeObject([]byte(service.JSONText(object)), document.Limits{})
 	if err != nil {
 		m.Fatal(err)
 	}
-	_, err = m.s.engine.Write(m.Context(), &engine.Caller{System: true}, engine.Batch{Network: at, Operations: []engine.Operation{m.operation(kind, normal)}})
+	_, err = m.Service.Engine.Write(m.Context(), &engine.Caller{System: true}, engine.Batch{Network: at, Operations: []engine.Operation{m.Operation(kind, normal)}})
 	if err != nil {
-		m.Fatalf("%s %s: %v", kind, jsonText(object), err)
+		m.Fatalf("%s %s: %v", kind, service.JSONText(object), err)
 	}
 }
 
@@ -88,7 +89,7 @@ func (m *matrix) target(of *schema.Type, property string) (*schema.Type, bool) {
 	if isList {
 		shape = shape.Element
 	}
-	found, err := m.s.engine.Type(shape.Ref.Type)
+	found, err := m.Service.Engine.Type(shape.Ref.Type)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func (m *matrix) make(of *schema.Type, relation, path, at string) string {
 	object["id"] = id
 	m.write(of.Name, at, object)
 	if path == "id" && relation != "none" { // teams list what belongs to them
-		teams, err := m.s.engine.Type("teams")
+		teams, err := m.Service.Engine.Type("teams")
 		if err != nil {
 			m.Fatal(err)
 		}
@@ -162,25 +163,25 @@ func (m *matrix) sample(of *schema.Type, id, at string) map[string]any {
 		return object
 	}
 	for range 20 {
-		normal, err := document.DecodeObject([]byte(jsonText(object)), document.Limits{})
+		normal, err := document.DecodeObject([]byte(service.JSONText(object)), document.Limits{})
 		if err != nil {
 			m.Fatal(err)
 		}
 		normal["id"] = id
-		_, err = m.s.engine.Write(m.Context(), &engine.Caller{System: true}, engine.Batch{Network: at, ValidateOnly: true, Operations: []engine.Operation{m.operation(of.Name, normal)}})
+		_, err = m.Service.Engine.Write(m.Context(), &engine.Caller{System: true}, engine.Batch{Network: at, ValidateOnly: true, Operations: []engine.Operation{m.Operation(of.Name, normal)}})
 		if err == nil {
 			m.samples[known], _ = document.Clone(object).(map[string]any)
 			return object
 		}
 		fields := faultFields(err)
 		if len(fields) == 0 {
-			m.Fatalf("a sample of %s: %s: %v", of.Name, jsonText(object), err)
+			m.Fatalf("a sample of %s: %s: %v", of.Name, service.JSONText(object), err)
 		}
 		for _, field := range fields {
 			m.fill(of, object, field, at)
 		}
 	}
-	m.Fatalf("no sample of %s: %s", of.Name, jsonText(object))
+	m.Fatalf("no sample of %s: %s", of.Name, service.JSONText(object))
 	return nil
 }
 
@@ -227,7 +228,7 @@ func (m *matrix) fill(of *schema.Type, object map[string]any, pointer, at string
 			return
 		}
 		if next == nil {
-			m.Fatalf("a sample of %s cannot have %s: %s", of.Name, pointer, jsonText(object))
+			m.Fatalf("a sample of %s cannot have %s: %s", of.Name, pointer, service.JSONText(object))
 		}
 		if part = next; i == len(names)-1 {
 			holder[name] = m.value(file, part, at)
@@ -270,7 +271,7 @@ func (m *matrix) value(file string, part map[string]any, at string) any {
 }
 
 func (m *matrix) refer(kind, at string) any {
-	of, err := m.s.engine.Type(kind)
+	of, err := m.Service.Engine.Type(kind)
 	if err != nil {
 		m.Fatal(err)
 	}

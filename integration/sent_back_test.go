@@ -12,35 +12,37 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/schema"
+	"marquee/integration/process"
+	"marquee/integration/service"
 )
 
 // sendBack holds of all objects that a caller sees that they can be sent back as they
 // were read, by PUT, POST and PATCH and in a collection, and that this changes nothing. It lists
 // what is wrong. A caller may be refused for a right that he lacks, and for nothing else.
-func (s *service) sendBack(token string) (wrong []string) {
-	s.tb.Helper()
-	networks := s.ask(token, http.MethodGet, "/api/v1/networks?includeHidden=true&pageSize=1000", "", nil)
-	results, _ := networks.json().(map[string]any)
-	for _, of := range s.engine.Registry().Types() {
+func sendBack(s *service.Service, token string) (wrong []string) {
+	s.TB.Helper()
+	networks := s.Ask(token, http.MethodGet, "/api/v1/networks?includeHidden=true&pageSize=1000", "", nil)
+	results, _ := networks.JSON().(map[string]any)
+	for _, of := range s.Engine.Registry().Types() {
 		if of.Global {
-			wrong = append(wrong, s.sendTypeBack(token, of, "")...)
+			wrong = append(wrong, sendTypeBack(s, token, of, "")...)
 			continue
 		}
-		for _, network := range idsOf(results) {
-			wrong = append(wrong, s.sendTypeBack(token, of, url.QueryEscape(network))...)
+		for _, network := range service.IDsOf(results) {
+			wrong = append(wrong, sendTypeBack(s, token, of, url.QueryEscape(network))...)
 		}
 	}
 	return wrong
 }
 
-func (s *service) sendTypeBack(token string, of *schema.Type, network string) (wrong []string) {
-	s.tb.Helper()
+func sendTypeBack(s *service.Service, token string, of *schema.Type, network string) (wrong []string) {
+	s.TB.Helper()
 	place := "/api/v1/" + of.Name
-	results := s.seenOf(token, of, network)
+	results := seenOf(s, token, of, network)
 	if len(results) == 0 {
 		return nil
 	}
-	before, err := s.camera.picture()
+	before, err := s.Camera.Picture()
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -48,18 +50,18 @@ func (s *service) sendTypeBack(token string, of *schema.Type, network string) (w
 		if !slices.Contains(of.ObjectMethods(), method) {
 			return
 		}
-		a := s.ask(token, method, path, body, nil)
-		after, err := s.camera.picture()
+		a := s.Ask(token, method, path, body, nil)
+		after, err := s.Camera.Picture()
 		same := err == nil && after == before
 		before = after
 		switch {
-		case a.status == http.StatusForbidden:
-		case a.status != http.StatusOK:
-			wrong = append(wrong, fmt.Sprintf("%s %s: %d %s\nfor what was read: %s", method, path, a.status, a.body, body))
-		case etag != "" && a.header.Get("ETag") != etag:
-			wrong = append(wrong, fmt.Sprintf("%s %s: the ETag is %s, and was %s\n%s\nfor what was read: %s", method, path, a.header.Get("ETag"), etag, a.body, body))
-		case a.header.Get("Warning") != "":
-			wrong = append(wrong, fmt.Sprintf("%s %s: the answer warns: %s", method, path, a.header.Get("Warning")))
+		case a.Status == http.StatusForbidden:
+		case a.Status != http.StatusOK:
+			wrong = append(wrong, fmt.Sprintf("%s %s: %d %s\nfor what was read: %s", method, path, a.Status, a.Body, body))
+		case etag != "" && a.Header.Get("ETag") != etag:
+			wrong = append(wrong, fmt.Sprintf("%s %s: the ETag is %s, and was %s\n%s\nfor what was read: %s", method, path, a.Header.Get("ETag"), etag, a.Body, body))
+		case a.Header.Get("Warning") != "":
+			wrong = append(wrong, fmt.Sprintf("%s %s: the answer warns: %s", method, path, a.Header.Get("Warning")))
 		case !same:
 			wrong = append(wrong, fmt.Sprintf("%s %s: the store has changed (%v)\nby what was read: %s", method, path, err, body))
 		}
@@ -70,35 +72,35 @@ func (s *service) sendTypeBack(token string, of *schema.Type, network string) (w
 		if of.Shape.Properties["url"] != nil { // that of what the object describes
 			at = fmt.Sprintf("%s/%s?context=%s", place, url.PathEscape(fmt.Sprint(object["id"])), network)
 		}
-		read := s.ask(token, http.MethodGet, at, "", nil)
-		if read.status != http.StatusOK {
-			wrong = append(wrong, fmt.Sprintf("GET %s: %d, but it is listed", at, read.status))
+		read := s.Ask(token, http.MethodGet, at, "", nil)
+		if read.Status != http.StatusOK {
+			wrong = append(wrong, fmt.Sprintf("GET %s: %d, but it is listed", at, read.Status))
 			continue
 		}
 		for _, method := range []string{http.MethodPut, http.MethodPost} {
-			back(method, at, string(read.body), read.header.Get("ETag"))
+			back(method, at, string(read.Body), read.Header.Get("ETag"))
 		}
-		back(http.MethodPatch, at, jsonText(mergePatchOf(of.Shape, read.json())), read.header.Get("ETag"))
+		back(http.MethodPatch, at, service.JSONText(mergePatchOf(of.Shape, read.JSON())), read.Header.Get("ETag"))
 	}
 	if of.Parent == "" {
-		back(http.MethodPost, place+"?context="+network, jsonText(results), "")
-		back(http.MethodPut, place+"?context="+network, jsonText(results), "")
+		back(http.MethodPost, place+"?context="+network, service.JSONText(results), "")
+		back(http.MethodPut, place+"?context="+network, service.JSONText(results), "")
 		return wrong
 	}
 	operations := make([]string, len(results))
 	for i, result := range results {
-		operations[i] = fmt.Sprintf(`{"type": %q, "object": %s}`, of.Name, jsonText(result))
+		operations[i] = fmt.Sprintf(`{"type": %q, "object": %s}`, of.Name, service.JSONText(result))
 	}
 	back(http.MethodPost, "/api/v1/batch?context="+network, `{"operations": [`+strings.Join(operations, ", ")+`]}`, "")
 	return wrong
 }
 
 // seenOf returns the objects of a type that a caller sees.
-func (s *service) seenOf(token string, of *schema.Type, network string) (seen []any) {
-	s.tb.Helper()
+func seenOf(s *service.Service, token string, of *schema.Type, network string) (seen []any) {
+	s.TB.Helper()
 	list := func(path string) []any {
-		a := s.ask(token, http.MethodGet, "/api/v1/"+path+"?includeHidden=true&pageSize=1000&context="+network, "", nil)
-		page, _ := a.json().(map[string]any)
+		a := s.Ask(token, http.MethodGet, "/api/v1/"+path+"?includeHidden=true&pageSize=1000&context="+network, "", nil)
+		page, _ := a.JSON().(map[string]any)
 		results, _ := page["results"].([]any)
 		return results
 	}
@@ -133,46 +135,46 @@ func mergePatchOf(shape *document.Shape, value any) any {
 }
 
 // TestDemoSentBack sends back the demonstration data, as who writes and who only reads.
-func TestDemoSentBack(t *testing.T) { eachStore(t, testDemoSentBack) }
+func TestDemoSentBack(t *testing.T) { service.EachStore(t, testDemoSentBack) }
 
-func testDemoSentBack(t *testing.T, fresh newStore) {
-	skipSequential(t)
-	s := newService(t, fresh)
-	s.writeDemo()
-	s.expectSentBack(admin, "reader")
+func testDemoSentBack(t *testing.T, fresh service.NewStore) {
+	process.SkipSequential(t)
+	s := service.New(t, fresh)
+	writeDemo(s)
+	expectSentBack(s, service.Admin, "reader")
 }
 
-func (s *service) expectSentBack(users ...string) {
-	s.tb.Helper()
-	if err := s.pass(); err != nil {
-		s.tb.Fatal(err)
+func expectSentBack(s *service.Service, users ...string) {
+	s.TB.Helper()
+	if err := s.Pass(); err != nil {
+		s.TB.Fatal(err)
 	}
 	for _, user := range users {
-		token, err := s.signIn(user)
+		token, err := s.SignIn(user)
 		if err != nil {
-			s.tb.Fatal(err)
+			s.TB.Fatal(err)
 		}
-		for _, wrong := range s.sendBack(token) {
-			s.tb.Errorf("as %s: %s", user, wrong)
+		for _, wrong := range sendBack(s, token) {
+			s.TB.Errorf("as %s: %s", user, wrong)
 		}
 	}
 }
 
 // TestRandomSentBack sends back random objects of every type, whose values are those of
 // the cases. What cases leave is sent back by runFixture.
-func TestRandomSentBack(t *testing.T) { eachStore(t, testRandomSentBack) }
+func TestRandomSentBack(t *testing.T) { service.EachStore(t, testRandomSentBack) }
 
-func testRandomSentBack(t *testing.T, fresh newStore) {
-	skipSequential(t)
+func testRandomSentBack(t *testing.T, fresh service.NewStore) {
+	process.SkipSequential(t)
 	m := newMatrix(t, fresh)
 	for _, c := range cases(t) {
 		m.properties.read(c.Archive)
 	}
-	r := &randomObjects{m, rand.New(rand.NewPCG(testSeed(t), 1))}
+	r := &randomObjects{m, rand.New(rand.NewPCG(service.TestSeed(t), 1))}
 	made, values := 0, 0
-	for _, of := range m.s.engine.Registry().Types() {
+	for _, of := range m.Service.Engine.Registry().Types() {
 		if !of.Global {
-			m.make(of, "none", firstPath(of), network)
+			m.make(of, "none", firstPath(of), service.Network)
 		}
 		for i := 0; of.Writable() && of.Parent == "" && i < 12; i++ {
 			id := fmt.Sprintf("random-%d", i/2) // each is written twice
@@ -185,9 +187,9 @@ func testRandomSentBack(t *testing.T, fresh newStore) {
 	if made < 200 || values < 2*made {
 		t.Errorf("only %d random objects with %d values were stored", made, values)
 	}
-	m.s.expectSentBack(admin)
-	for _, of := range m.s.engine.Registry().Types() {
-		if of.Writable() && len(m.s.seenOf(m.admin, of, network)) == 0 {
+	expectSentBack(m.Service, service.Admin)
+	for _, of := range m.Service.Engine.Registry().Types() {
+		if of.Writable() && len(seenOf(m.Service, m.admin, of, service.Network)) == 0 {
 			t.Errorf("no object of the type %s was sent back", of.Name)
 		}
 	}
@@ -210,22 +212,22 @@ func (r *randomObjects) write(of *schema.Type, id string) int {
 		if len(known) == 0 || shape.ReadOnly || name == "password" || r.IntN(3) == 0 {
 			continue
 		}
-		value, err := decode([]byte(known[r.IntN(len(known))]))
+		value, err := service.Decode([]byte(known[r.IntN(len(known))]))
 		if err != nil {
 			r.Fatal(err)
 		}
 		object[name] = r.vary(shape, value)
 	}
-	maps.Copy(object, r.sample(of, id, network))
+	maps.Copy(object, r.sample(of, id, service.Network))
 	for range 20 {
-		a := r.s.ask(r.admin, http.MethodPut, "/api/v1/"+of.Name+"/"+id+"?context=main&fieldValidation=Ignore", jsonText(object), nil)
-		if a.status < 300 {
+		a := r.Service.Ask(r.admin, http.MethodPut, "/api/v1/"+of.Name+"/"+id+"?context=main&fieldValidation=Ignore", service.JSONText(object), nil)
+		if a.Status < 300 {
 			return len(object)
 		}
-		if a.status != http.StatusUnprocessableEntity {
-			r.Fatalf("%s %s: %d %s", of.Name, jsonText(object), a.status, a.body)
+		if a.Status != http.StatusUnprocessableEntity {
+			r.Fatalf("%s %s: %d %s", of.Name, service.JSONText(object), a.Status, a.Body)
 		}
-		problem, _ := a.json().(map[string]any)
+		problem, _ := a.JSON().(map[string]any)
 		for _, wrong := range problem["messages"].([]any) {
 			field := fmt.Sprint(wrong.(map[string]any)["params"].(map[string]any)["field"])
 			name, _, _ := strings.Cut(strings.TrimPrefix(field, "/"), "/")
@@ -242,9 +244,9 @@ func (r *randomObjects) vary(shape *document.Shape, value any) any {
 	}
 	if shape.Ref != nil && !shape.Ref.Object && value != nil {
 		if shape.Ref.Type == "networks" {
-			return network
+			return service.Network
 		}
-		return r.refer(shape.Ref.Type, network)
+		return r.refer(shape.Ref.Type, service.Network)
 	}
 	switch v := value.(type) {
 	case []any:

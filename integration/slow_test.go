@@ -7,21 +7,23 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"marquee/integration/service"
 )
 
 // TestSlowReaders asks for large pages from more clients than the store has
 // readers, none of whom takes the answer: others are answered all the same.
-func TestSlowReaders(t *testing.T) { eachStore(t, testSlowReaders) }
+func TestSlowReaders(t *testing.T) { service.EachStore(t, testSlowReaders) }
 
-func testSlowReaders(t *testing.T, fresh newStore) {
-	s := newService(t, fresh, scrolls)
-	token, err := s.signIn(admin)
+func testSlowReaders(t *testing.T, fresh service.NewStore) {
+	s := service.New(t, fresh, scrolls)
+	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.fillScrolls(token)
+	fillScrolls(s, token)
 	for range 20 {
-		conn, err := net.Dial("tcp", s.server.Listener.Addr().String())
+		conn, err := net.Dial("tcp", s.Server.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,8 +33,8 @@ func testSlowReaders(t *testing.T, fresh newStore) {
 			t.Fatal(err)
 		}
 	}
-	s.must(token, http.MethodGet, "/api/v1/scrolls/n07?context=main&fields=id", "", http.StatusOK)
-	s.must(token, http.MethodPost, "/api/v1/scrolls/more?context=main", `{"text": "More"}`, http.StatusCreated)
+	s.Must(token, http.MethodGet, "/api/v1/scrolls/n07?context=main&fields=id", "", http.StatusOK)
+	s.Must(token, http.MethodPost, "/api/v1/scrolls/more?context=main", `{"text": "More"}`, http.StatusCreated)
 }
 
 // scrolls is a folder with a type of large objects.
@@ -42,10 +44,10 @@ var scrolls = fstest.MapFS{"scrolls.json": {Data: []byte(`{"$schema": "https://j
 const scrollCount = 30
 
 // fillScrolls stores objects of more than half a MiB each.
-func (s *service) fillScrolls(token string) {
-	s.tb.Helper()
+func fillScrolls(s *service.Service, token string) {
+	s.TB.Helper()
 	body := fmt.Sprintf(`{"text": %q}`, strings.Repeat("long text ", 60_000))
 	for i := range scrollCount {
-		s.must(token, http.MethodPut, fmt.Sprintf("/api/v1/scrolls/n%02d?context=main", i), body, http.StatusCreated)
+		s.Must(token, http.MethodPut, fmt.Sprintf("/api/v1/scrolls/n%02d?context=main", i), body, http.StatusCreated)
 	}
 }

@@ -5,30 +5,32 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"marquee/integration/service"
 )
 
 // TestReturnedURLsAnswer follows every url that lists, single reads, the history
 // and notifications show: each answers the user who got it, unchanged.
-func TestReturnedURLsAnswer(t *testing.T) { eachStore(t, testReturnedURLsAnswer) }
+func TestReturnedURLsAnswer(t *testing.T) { service.EachStore(t, testReturnedURLsAnswer) }
 
-func testReturnedURLsAnswer(t *testing.T, fresh newStore) {
-	s := newService(t, fresh)
-	token, err := s.signIn(admin)
+func testReturnedURLsAnswer(t *testing.T, fresh service.NewStore) {
+	s := service.New(t, fresh)
+	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.writeDemo()
-	s.must(token, http.MethodPost, "/api/v1/batch?context=main", `{"operations": [
+	writeDemo(s)
+	s.Must(token, http.MethodPost, "/api/v1/batch?context=main", `{"operations": [
 		{"type": "users", "object": {"id": "ola", "username": "ola", "password": "a password to test with",
 			"userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}},
-		{"type": "teams", "object": {"id": "a team", "name": "T", "users": ["ola", "`+s.userID+`"]}}]}`, http.StatusOK)
-	reader, err := s.signIn("ola")
+		{"type": "teams", "object": {"id": "a team", "name": "T", "users": ["ola", "`+s.UserID+`"]}}]}`, http.StatusOK)
+	reader, err := s.SignIn("ola")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for who, token := range map[string]string{admin: token, "ola": reader} {
+	for who, token := range map[string]string{service.Admin: token, "ola": reader} {
 		u := urls{t: t, s: s, who: who, token: token, seen: map[string]bool{}}
-		for _, of := range s.engine.Registry().Types() {
+		for _, of := range s.Engine.Registry().Types() {
 			if of.Parent == "" {
 				u.follow("/api/v1/" + of.Name + "?context=main&includeHidden=true")
 			}
@@ -45,7 +47,7 @@ func testReturnedURLsAnswer(t *testing.T, fresh newStore) {
 // urls requests each URL that a user is shown.
 type urls struct {
 	t          *testing.T
-	s          *service
+	s          *service.Service
 	who, token string
 	seen       map[string]bool
 }
@@ -55,11 +57,11 @@ func (u *urls) follow(path string) {
 		return
 	}
 	u.seen[path] = true
-	a := u.s.ask(u.token, http.MethodGet, path, "", nil)
-	if a.status != http.StatusOK {
-		u.t.Errorf("%s gets %d from %s: %.300s", u.who, a.status, path, a.body)
+	a := u.s.Ask(u.token, http.MethodGet, path, "", nil)
+	if a.Status != http.StatusOK {
+		u.t.Errorf("%s gets %d from %s: %.300s", u.who, a.Status, path, a.Body)
 	}
-	u.walk(path, a.json())
+	u.walk(path, a.JSON())
 }
 
 func (u *urls) walk(from string, value any) {

@@ -4,15 +4,18 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"marquee/integration/process"
+	"marquee/integration/service"
 )
 
 // TestWordsOfACallAreBounded sends articles of more words than one transaction indexes
 // without keeping other writes waiting. One of them alone is stored.
-func TestWordsOfACallAreBounded(t *testing.T) { eachStore(t, testWordsOfACallAreBounded) }
+func TestWordsOfACallAreBounded(t *testing.T) { service.EachStore(t, testWordsOfACallAreBounded) }
 
-func testWordsOfACallAreBounded(t *testing.T, fresh newStore) {
-	skipSequential(t)
-	c := converse(t, fresh)
+func testWordsOfACallAreBounded(t *testing.T, fresh service.NewStore) {
+	process.SkipSequential(t)
+	c := service.Converse(t, fresh)
 	article := func(i int) string {
 		var words strings.Builder
 		for n := range 70_000 {
@@ -20,8 +23,8 @@ func testWordsOfACallAreBounded(t *testing.T, fresh newStore) {
 		}
 		return fmt.Sprintf(`{"id": "a%d", "url": "https://example.com/%d", "text": %q}`, i, i, words.String())
 	}
-	c.send("POST", "/api/v1/articles?context=main", listing(8, func(i int) string { return article(i + 1) }), 413, `{"messages": [{"code": "error.batch.too.large"}]}`)
-	c.send("GET", "/api/v1/articles?context=main", "", 200, `{"totalCount": 0}`)
-	c.send("POST", "/api/v1/articles?context=main", "["+article(1)+"]", 200, "")
-	c.send("GET", "/api/v1/articles?context=main&q=100001", "", 200, `{"totalCount": 1}`)
+	c.Send("POST", "/api/v1/articles?context=main", service.Listing(8, func(i int) string { return article(i + 1) }), 413, `{"messages": [{"code": "error.batch.too.large"}]}`)
+	c.Send("GET", "/api/v1/articles?context=main", "", 200, `{"totalCount": 0}`)
+	c.Send("POST", "/api/v1/articles?context=main", "["+article(1)+"]", 200, "")
+	c.Send("GET", "/api/v1/articles?context=main&q=100001", "", 200, `{"totalCount": 1}`)
 }

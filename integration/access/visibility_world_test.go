@@ -1,0 +1,196 @@
+package access
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"marquee/integration/service"
+)
+
+// worldRefs are the references of each type by property; those that end in []
+// are lists.
+var worldRefs = map[string]map[string]string{
+	"adunits":     {"site": "sites"},
+	"advertisers": {"team": "teams"},
+	"orders":      {"advertiser": "advertisers", "team": "teams", "salespersonUser": "users"},
+	"lineitems":   {"order": "orders", "tier": "tiers"},
+	"creatives":   {"lineItem": "lineitems", "layout": "layouts", "libraryCreative": "librarycreatives"},
+	"assets":      {"creative": "creatives"},
+	"segments":    {"team": "teams", "teams[]": "teams"},
+	"articles":    {"site": "sites"},
+	"teams":       {"users[]": "users", "sites[]": "sites"},
+	"roles":       {"sites[]": "sites"},
+	"sites":       {}, "tiers": {}, "layouts": {}, "librarycreatives": {},
+}
+
+// worldTypes are the types that a world has, in an order in which they can be
+// written, and how many objects of each. What of a type refers to another is
+// written again later.
+var worldTypes = []struct {
+	kind string
+	n    int
+}{
+	{"layouts", 1}, {"tiers", 2}, {"sites", 8}, {"roles", 8}, {"users", 7}, {"teams", 5}, {"librarycreatives", 2},
+	{"adunits", 8}, {"advertisers", 8}, {"orders", 10}, {"lineitems", 12}, {"creatives", 12}, {"assets", 6}, {"segments", 10}, {"articles", 6},
+}
+
+const worldUsers = 7
+
+var worldWords = []string{"north", "south", "harbour", "station", "market", "garden", "river", "bridge"}
+
+// maker makes objects at random that fit a world.
+type maker struct {
+	*rand.Rand
+	world world
+	made  []service.Placed
+}
+
+func (m *maker) chance(percent int) bool { return m.IntN(100) < percent }
+
+func pick[T any](m *rand.Rand, from []T) T { return from[m.IntN(len(from))] }
+
+// one gives an id of a type, or "" now and then, or where there is none.
+func (m *maker) one(kind string, absent int) any {
+	ids := slices.Sorted(maps.Keys(m.world[kind]))
+	if len(ids) == 0 || m.chance(absent) {
+		return nil
+	}
+	return pick(m.Rand, ids)
+}
+
+func (m *maker) some(kind string, percent int) []string {
+	some := []string{}
+	for _, id := range slices.Sorted(maps.Keys(m.world[kind])) {
+		if m.chance(percent) {
+			some = append(some, id)
+		}
+	}
+	return some
+}
+
+func (m *maker) name(id string) string {
+	return pick(m.Rand, worldWords) + " " + pick(m.Rand, worldWords) + " " + id
+}
+
+func (m *maker) state(active int) string {
+	if m.chance(active) {
+		return "ACTIVE"
+	}
+	return pick(m.Rand, []string{"INACTIVE", "HIDDEN"})
+}
+
+// object makes an object; some properties are those that a change gives anew.
+func (m *maker) object(kind, id string) map[string]any {
+	o := map[string]any{"name": m.name(id), "objectState": m.state(85)}
+	switch kind {
+	case "layouts":
+		o["html"] = "<p></p>"
+	case "roles":
+		o["scope"], o["sites"], o["permissions"] = "TEAM", m.some("sites", 12), []string{}
+		if m.chance(20) {
+			o["scope"], o["sites"] = "NETWORK", []string{} // whose sites show nothing more
+		}
+		for _, permission := range []string{"MANAGE_BUSINESS", "MANAGE_LAYOUTS"} {
+			if m.chance(50) {
+				o["permissions"] = append(o["permissions"].([]string), permission)
+			}
+		}
+	case "users":
+		o["username"], o["objectState"], o["roles"] = id, "ACTIVE", []string{pick(m.Rand, m.scoped("TEAM"))}
+		if m.chance(15) {
+			o["roles"] = []string{pick(m.Rand, slices.Sorted(maps.Keys(m.world["roles"])))}
+		}
+		if m.chance(30) {
+			o["roles"] = append(o["roles"].([]string), pick(m.Rand, slices.Sorted(maps.Keys(m.world["roles"]))))
+		}
+		o["roles"] = slices.Compact(slices.Sorted(slices.Values(o["roles"].([]string))))
+	case "teams":
+		o["users"], o["sites"] = m.some("users", 35), m.some("sites", 15)
+	case "librarycreatives":
+		o["layout"], o["layoutParameters"], o["dimensionType"], o["verifiedSafe"] = "layouts-0", map[string]any{}, "FLEXIBLE", true
+	case "adunits":
+		o["site"] = m.one("sites", 15)
+	case "advertisers":
+		o["team"] = m.one("teams", 25)
+	case "orders":
+		o["advertiser"], o["team"], o["salespersonUser"] = m.one("advertisers", 20), m.one("teams", 65), m.one("users", 50)
+	case "lineitems":
+		o["order"], o["tier"] = m.one("orders", 15), m.one("tiers", 30)
+	case "creatives":
+		o["lineItem"], o["layout"], o["dimensionType"], o["verifiedSafe"] = m.one("lineitems", 15), "layouts-0", "FLEXIBLE", true
+		if m.chance(30) {
+			o["libraryCreative"] = m.one("librarycreatives", 0)
+		}
+	case "assets":
+		o = map[string]any{"creative": m.one("creatives", 0)}
+	case "segments":
+		o["dataSource"] = "ADOBE"
+		switch m.IntN(4) {
+		case 0:
+			o["team"] = m.one("teams", 0)
+		case 1, 2:
+			o["teams"] = m.some("teams", 30)
+		}
+	case "articles":
+		delete(o, "name")
+		o["url"], o["title"], o["language"], o["site"] = "https://example.com/"+id, m.name(id), "en", m.one("sites", 20)
+	}
+	return o
+}
+
+func (m *maker) scoped(scope string) (roles []string) {
+	for _, id := range slices.Sorted(maps.Keys(m.world["roles"])) {
+		if m.world.text("roles", id, "scope") == scope && m.world.active("roles", id) {
+			roles = append(roles, id)
+		}
+	}
+	return roles
+}
+
+// put makes a write part of the world.
+func (m *maker) put(kind, id, creator string, posted map[string]any) service.Placed {
+	p := service.Placed{Kind: kind, ID: id, Creator: creator, Posted: posted}
+	m.world.put(kind, id, posted)
+	m.made = append(m.made, p)
+	return p
+}
+
+// populate makes a world, created by its users.
+func (m *maker) populate() {
+	m.world = world{}
+	for _, of := range worldTypes {
+		for i := range of.n {
+			id, creator := fmt.Sprintf("%s-%d", of.kind, i), ""
+			object := m.object(of.kind, id)
+			if of.kind == "roles" && i == 0 { // there is always one that users can have
+				object["scope"], object["objectState"], object["permissions"] = "TEAM", "ACTIVE", []string{"MANAGE_BUSINESS"}
+			}
+			if users := m.world["users"]; len(users) == worldUsers && of.kind != "assets" {
+				creator = pick(m.Rand, slices.Sorted(maps.Keys(users)))
+			}
+			m.put(of.kind, id, creator, object)
+		}
+	}
+}
+
+// change changes an object so that it may be seen by others than before.
+func (m *maker) change() service.Placed {
+	for {
+		kind := pick(m.Rand, []string{"teams", "teams", "advertisers", "advertisers", "orders", "orders", "lineitems", "creatives", "adunits", "segments", "roles", "users"})
+		id := pick(m.Rand, slices.Sorted(maps.Keys(m.world[kind])))
+		if id == "administrator" {
+			continue
+		}
+		next := m.object(kind, id)
+		properties := slices.DeleteFunc(slices.Sorted(maps.Keys(next)), func(name string) bool {
+			return slices.Contains([]string{"name", "username", "layout", "libraryCreative", "dimensionType", "verifiedSafe", "dataSource"}, name) ||
+				kind == "users" && name == "objectState" || kind == "roles" && (id == "roles-0" || name == "scope")
+		})
+		if len(properties) > 0 {
+			property := pick(m.Rand, properties)
+			return m.put(kind, id, "", map[string]any{property: next[property]})
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package program
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"marquee/integration/mongodb"
+	"marquee/integration/process"
+	"marquee/integration/service"
+)
+
+// TestReadyWithDamage: a store that was found damaged takes no more requests,
+// and the answer says which. It is not served again before its file is sound.
+func TestReadyWithDamage(t *testing.T) {
+	t.Parallel()
+	store := service.NewSQLite(t)
+	process.Serve(t, store, "--demo").Stop() // which leaves everything in the file
+	p := process.Serve(t, store)
+	p.SignIn("admin", process.Password)
+	p.AwaitReady(http.StatusOK)
+	file, err := os.OpenFile(service.SQLiteFile(store), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound, err := os.ReadFile(service.SQLiteFile(store))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.WriteAt(bytes.Repeat([]byte{0xee}, int(info.Size())-4096), 4096)
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	said := string(p.Ask(http.StatusServiceUnavailable, http.MethodGet, "/api/v1/notes?context=main&q=anything", "").Body)
+	process.Wants(t, said, "error.store.damaged")
+	said = p.AwaitReady(http.StatusServiceUnavailable)
+	process.Wants(t, said, "error.store.damaged")
+	process.Shuns(t, said, filepath.Dir(service.SQLiteFile(store)))
+	said = string(p.Ask(http.StatusServiceUnavailable, http.MethodPost, "/api/v1/notes/a?context=main", `{"text": "A"}`).Body)
+	process.Wants(t, said, "error.store.damaged")
+	p.Kill()
+	procServeFails(t, store, "restore it from a backup")
+	process.File(t, service.SQLiteFile(store), string(sound))
+	p = process.Serve(t, store)
+	p.SignIn("admin", process.Password)
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/notes/a?context=main", `{"text": "A"}`)
+	p.Stop()
+}
+
+// TestReadyWithoutItsFile: writes to a file that was deleted would be lost.
+func TestReadyWithoutItsFile(t *testing.T) {
+	t.Parallel()
+	store := service.NewSQLite(t)
+	p := process.Serve(t, store)
+	p.AwaitReady(http.StatusOK)
+	moved := service.SQLiteFile(store) + ".moved"
+	if err := os.Rename(service.SQLiteFile(store), moved); err != nil {
+		t.Fatal(err)
+	}
+	process.Wants(t, p.AwaitReady(http.StatusServiceUnavailable), "error.store.unavailable")
+	if err := os.Rename(moved, service.SQLiteFile(store)); err != nil {
+		t.Fatal(err)
+	}
+	p.AwaitReady(http.StatusOK)
+	p.Stop()
+}
+
+// TestReadyNotes: schemas that were refused are something to look at, and no
+// reason to send requests elsewhere; nobody learns the folder's path.
+func TestReadyNotes(t *testing.T) {
+	t.Parallel()
+	dir := process.FolderOf(t, filepath.Join(t.TempDir(), "schemas"), "a")
+	f := process.Folder{Process: process.Serve(t, service.NewSQLite(t), "--schemas", dir), Dir: dir}
+	f.Drop("broken.json", `{"type": 7}`, process.RefusedSet)
+	said := f.AwaitReady(http.StatusOK)
+	process.Wants(t, said, `"status":"ready"`, "schemas/broken.json", "refused, the previous ones remain")
+	process.Shuns(t, said, filepath.Dir(dir))
+	if !strings.Contains(f.Stderr.String(), dir) {
+		t.Error("the log does not say where the folder is")
+	}
+	f.Stop()
+}
+
+// TestReadyWithoutWrites: a database that answers and refuses all writes is not ready,
+// until it accepts them again, also if nobody writes.
+func TestReadyWithoutWrites(t *testing.T) {
+	t.Parallel()
+	service.NeedStore(t, "mongodb")
+	set := mongodb.NewReplicaSet(t, 1, mongodb.WithAuth())
+	user := func(command, role string, more ...bson.E) {
+		t.Helper()
+		roles := bson.A{bson.D{{Key: "role", Value: role}, {Key: "db", Value: "marquee"}}}
+		all := append(bson.D{{Key: command, Value: "writer"}, {Key: "roles", Value: roles}}, more...)
+		if err := set.Client().Database("admin").RunCommand(t.Context(), all).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	user("createUser", "readWrite", bson.E{Key: "pwd", Value: "writer"})
+	p := process.Serve(t, set.URIAs(url.UserPassword("writer", "writer"), "marquee"))
+	p.SignIn("admin", process.Password)
+	p.AwaitReady(http.StatusOK)
+	user("updateUser", "read")
+	refused := p.Ask(http.StatusServiceUnavailable, http.MethodPost, "/api/v1/notes/a?context=main", `{"text": "A"}`)
+	process.Wants(t, string(refused.Body), "error.store.unavailable")
+	process.Wants(t, p.AwaitReady(http.StatusServiceUnavailable), "error.store.unavailable")
+	p.Ask(http.StatusOK, http.MethodGet, "/api/v1/notes?context=main", "")
+	user("updateUser", "readWrite")
+	p.AwaitReady(http.StatusOK)
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/notes/a?context=main", `{"text": "A"}`)
+	p.Stop()
+}

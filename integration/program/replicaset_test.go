@@ -1,0 +1,26 @@
+package program
+
+import (
+	"testing"
+
+	"marquee/integration/process"
+)
+
+// TestInitReplicaSetRefuses: what cannot become a replica set is refused with
+// the cure, and no password is repeated. What can is tried in containers.
+func TestInitReplicaSetRefuses(t *testing.T) {
+	t.Parallel()
+	said := process.Fails(t, []string{"MARQUEE_STORE=mongodb://marquee:hush@host/marquee?replicaSet=rs0"}, "init-replica-set", "--member", "127.0.0.1:1", "--wait", "2s")
+	process.Wants(t, said, "marquee: 127.0.0.1:1 does not answer; waiting for it (")
+	for _, refused := range []struct{ uri, cure string }{
+		{"mongodb://marquee:hush@hush@host/marquee?replicaSet=rs0", "percent-encoded"},
+		{"sqlite:marquee.db", "not a MongoDB URI"},
+		{"mongodb://marquee:hush@host/marquee", "add replicaSet=NAME"},
+		{"mongodb://marquee:hush@host/?replicaSet=rs0", "write mongodb://HOST,…/DATABASE"},
+		{"mongodb://marquee:hush@host/marquee?replicaSet=rs0", "127.0.0.1:1 does not answer"},
+	} {
+		said := process.Fails(t, []string{"MARQUEE_STORE=" + refused.uri}, "init-replica-set", "--member", "127.0.0.1:1", "--wait", "1s")
+		process.Wants(t, said, refused.cure)
+		process.Shuns(t, said, "hush")
+	}
+}

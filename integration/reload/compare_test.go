@@ -1,0 +1,401 @@
+package reload
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"marquee/integration/service"
+)
+
+// reloadSecret is in each note, and nowhere else.
+const reloadSecret = "geheim"
+
+// reloadVenues is a schema of venues.
+type reloadVenues struct {
+	resource string
+	team     bool
+	// secret is what x-secret says of a property, if it is there.
+	secret map[string]bool
+}
+
+func (v reloadVenues) String() string { return fmt.Sprintf("%s, secret: %v", v.resource, v.secret) }
+
+func (v reloadVenues) folder() fs.FS {
+	text := func(property string) string {
+		if secret, ok := v.secret[property]; ok {
+			return fmt.Sprintf(`"%s": {"type": "string", "x-secret": %t}`, property, secret)
+		}
+		return fmt.Sprintf(`"%s": {"type": "string"}`, property)
+	}
+	return service.TypeWith("venues", v.resource, strings.Join([]string{text("name"), text("code"), text("note"),
+		`"labels": {"type": "array", "items": {"type": "string"}}`, `"team": {"x-ref": "teams"}`}, ", "))
+}
+
+// plain is a schema that can follow any: it hides nothing and asks for nothing.
+func (v reloadVenues) plain() reloadVenues {
+	return reloadVenues{secret: map[string]bool{"code": false, "note": false}}
+}
+
+// randomVenues is a random schema that can follow another one: what was secret
+// stays so, or is said not to be.
+func randomVenues(random *rand.Rand, before reloadVenues) (v reloadVenues) {
+	v.secret = map[string]bool{}
+	for _, property := range []string{"code", "note"} {
+		if secret := random.IntN(3) == 0; secret || before.secret[property] || random.IntN(3) == 0 {
+			v.secret[property] = secret
+		}
+	}
+	some := func(names ...string) string {
+		chosen := []any{}
+		for _, name := range names {
+			first, second, both := strings.Cut(name, "+")
+			switch {
+			case v.secret[first] || v.secret[second] || random.IntN(2) == 0:
+			case both:
+				chosen = append(chosen, []string{first, second})
+			default:
+				chosen = append(chosen, name)
+			}
+		}
+		text, _ := json.Marshal(chosen)
+		return string(text)
+	}
+	v.resource = fmt.Sprintf(`, "search": %s, "index": %s, "unique": %s, "sort": %s`, some("name", "code", "note", "labels"),
+		some("name", "code", "note", "labels", "team", "code+name"), some("code", "note"), some("name", "code", "note"))
+	if v.team = random.IntN(2) == 0; v.team {
+		v.resource += `, "team": "team"`
+	}
+	return v
+}
+
+// reloadModel is what each property of each object may have: the values of the
+// writes that were acknowledged, but for those that ended before another began.
+type reloadModel struct {
+	mu     sync.Mutex
+	clock  int
+	values map[string][]reloadValue
+}
+
+type reloadValue struct {
+	text string
+	end  int
+}
+
+// begin is the moment when a write begins.
+func (m *reloadModel) begin() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clock++
+	return m.clock
+}
+
+// written notes a write that was acknowledged, and when it began.
+func (m *reloadModel) written(id string, object map[string]any, began int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clock++
+	if m.values == nil {
+		m.values = map[string][]reloadValue{}
+	}
+	for _, property := range reloadProperties {
+		if value, ok := object[property]; ok {
+			key := id + " " + property
+			m.values[key] = append(slices.DeleteFunc(m.values[key], func(v reloadValue) bool { return v.end < began }),
+				reloadValue{reloadText(value), m.clock})
+		}
+	}
+}
+
+var reloadProperties = []string{"name", "code", "note", "labels", "team"}
+
+// reloadText is a value, or the id of a reference, as text.
+func reloadText(value any) string {
+	if reference, ok := value.(map[string]any); ok {
+		value = reference["id"]
+	}
+	return strings.Join(textsOf(value), ",")
+}
+
+// scan lists all venues, which asks for nothing but their ids.
+func (r *reloads) scan(s *service.Service) []map[string]any {
+	objects, _ := r.page(s, r.token, "orderBy=id&pageSize=1000")
+	return objects
+}
+
+func (r *reloads) page(s *service.Service, token, parameters string) (objects []map[string]any, answer map[string]any) {
+	r.Helper()
+	answer = s.Must(token, http.MethodGet, "/api/v1/venues?context="+service.Network+"&"+parameters, "", http.StatusOK)
+	for _, object := range answer["results"].([]any) {
+		objects = append(objects, object.(map[string]any))
+	}
+	return objects, answer
+}
+
+// reloadCheck compares what one server finds with a scan of the objects.
+type reloadCheck struct {
+	*reloads
+	s       *service.Service
+	what    string
+	objects []map[string]any
+	// secret are the properties that nobody can ask for.
+	secret map[string]bool
+}
+
+// compare holds what each server finds against a scan of the documents, and that
+// against what was written.
+func (r *reloads) compare(random *rand.Rand, served reloadVenues, what string) {
+	r.pause.Lock()
+	defer r.pause.Unlock()
+	for n, s := range r.servers {
+		c := &reloadCheck{r, s, fmt.Sprintf("server %d, after %s", n, what), r.scan(s), served.secret}
+		c.values()
+		c.filters(random)
+		c.search()
+		c.rights(served)
+		t, _ := s.Engine.Registry().Type("venues")
+		for _, property := range append([]string{"id", "createTime", "updateTime"}, t.Sort...) {
+			c.order(property, false)
+			c.order(property, true)
+		}
+		for _, property := range t.Unique {
+			c.unique(property, n)
+		}
+	}
+}
+
+// values demands that each object has the values that were written.
+func (c *reloadCheck) values() {
+	c.model.mu.Lock()
+	defer c.model.mu.Unlock()
+	if len(c.objects) != reloadObjects {
+		c.Errorf("%s: %d objects instead of %d", c.what, len(c.objects), reloadObjects)
+	}
+	for _, object := range c.objects {
+		for _, property := range reloadProperties {
+			may, got := c.model.values[fmt.Sprint(object["id"], " ", property)], reloadText(object[property])
+			if !slices.ContainsFunc(may, func(v reloadValue) bool { return v.text == got }) && (got != "" || len(may) > 0) {
+				c.Errorf("%s: %s of %v is %q instead of one of %v", c.what, property, object["id"], got, may)
+			}
+		}
+	}
+}
+
+// finds demands that a list finds and counts the objects that a scan does.
+func (c *reloadCheck) finds(name, value, more string, want func(object map[string]any) bool) {
+	c.Helper()
+	var ids, found []string
+	for _, object := range c.objects {
+		if want(object) {
+			ids = append(ids, fmt.Sprint(object["id"]))
+		}
+	}
+	parameters := name + "=" + url.QueryEscape(value) + more
+	objects, answer := c.page(c.s, c.token, "pageSize=1000&fields=id&"+parameters)
+	for _, object := range objects {
+		found = append(found, fmt.Sprint(object["id"]))
+	}
+	slices.Sort(ids)
+	slices.Sort(found)
+	if !slices.Equal(ids, found) {
+		c.Errorf("%s: %s finds %d objects instead of %d: %v instead of %v", c.what, parameters, len(found), len(ids), found, ids)
+	}
+	if count := fmt.Sprint(answer["totalCount"]); count != fmt.Sprint(len(ids)) {
+		c.Errorf("%s: %s counts %s objects instead of %d", c.what, parameters, count, len(ids))
+	}
+}
+
+// filters asks for each property in each way, with values that objects have.
+func (c *reloadCheck) filters(random *rand.Rand) {
+	for _, property := range reloadProperties {
+		if c.secret[property] {
+			for _, parameters := range []string{"where=" + property + "=x", "filterBy=" + property + "&filterByValue=x", "filterBy=" + property + "&filterByLike=x",
+				"excludeIfMissing=" + property, "orderBy=" + property} {
+				c.s.Must(c.token, http.MethodGet, "/api/v1/venues?context=main&"+parameters, "", http.StatusBadRequest)
+			}
+			continue
+		}
+		texts := func(object map[string]any) []string {
+			if property == "team" {
+				return textsOf(any(reloadTeam(object)))
+			}
+			return textsOf(object[property])
+		}
+		c.finds("excludeIfMissing", property, "", func(object map[string]any) bool { return len(texts(object)) > 0 })
+		for range 2 {
+			have := texts(c.objects[random.IntN(len(c.objects))])
+			if len(have) == 0 {
+				continue
+			}
+			is := func(object map[string]any) bool { return slices.Contains(texts(object), have[0]) }
+			c.finds("where", property+"="+have[0], "", is)
+			c.finds("where", property+"!="+have[0], "", func(object map[string]any) bool { return !is(object) })
+			c.finds("filterByValue", have[0], "&filterBy="+property, is)
+		}
+		if property == "team" {
+			continue
+		}
+		for range 2 {
+			part := reloadWords[random.IntN(len(reloadWords))][1:4]
+			has := func(object map[string]any) bool {
+				return slices.ContainsFunc(texts(object), func(text string) bool { return strings.Contains(text, part) })
+			}
+			c.finds("filterByLike", strings.ToUpper(part), "&filterBy="+property, has)
+			c.finds("filterByNotLike", part, "&filterBy="+property, func(object map[string]any) bool { return !has(object) })
+		}
+	}
+}
+
+func reloadTeam(object map[string]any) any {
+	team, _ := object["team"].(map[string]any)
+	return team["id"]
+}
+
+// search asks for each word.
+func (c *reloadCheck) search() {
+	t, _ := c.s.Engine.Registry().Type("venues")
+	if len(t.Search) == 0 {
+		return
+	}
+	for _, word := range append([]string{reloadSecret, "before"}, reloadWords...) {
+		c.finds("q", word, "", func(object map[string]any) bool {
+			return slices.ContainsFunc(t.Search, func(property string) bool {
+				return slices.ContainsFunc(textsOf(object[property]), func(text string) bool {
+					return slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '/' }),
+						func(one string) bool { return strings.HasPrefix(one, word) })
+				})
+			})
+		})
+	}
+}
+
+// rights demands that secrets are hidden from who may not see them, also in the
+// history, and objects of a team from a member of none.
+func (c *reloadCheck) rights(served reloadVenues) {
+	objects, _ := c.page(c.s, c.reader, "pageSize=1000")
+	hidden := slices.Sorted(maps.Keys(c.secret))
+	for i, object := range objects {
+		for _, property := range hidden {
+			if _, shown := object[property]; shown && c.secret[property] {
+				c.Errorf("%s: the secret %s of %v is shown", c.what, property, object["id"])
+			}
+		}
+		for _, property := range reloadProperties {
+			if got, want := reloadText(object[property]), reloadText(c.objects[i][property]); got != want && !c.secret[property] {
+				c.Errorf("%s: %s of %v is %q to a reader instead of %q", c.what, property, object["id"], got, want)
+			}
+		}
+	}
+	if c.secret["note"] {
+		for _, token := range []string{c.token, c.reader} {
+			if a := c.s.Ask(token, http.MethodGet, "/api/v1/audit?context=main&type=venues&pageSize=1000", "", nil); a.Status != http.StatusOK || strings.Contains(string(a.Body), reloadSecret) {
+				c.Errorf("%s: the history shows a secret: %d", c.what, a.Status)
+			}
+		}
+	}
+	want := 0
+	for _, object := range c.objects {
+		status := http.StatusNotFound
+		if !served.team || reloadTeam(object) == nil {
+			want, status = want+1, http.StatusOK
+		}
+		if object["id"] == "v0" {
+			c.s.Must(c.member, http.MethodGet, "/api/v1/venues/v0?context=main", "", status)
+		}
+	}
+	objects, answer := c.page(c.s, c.member, "pageSize=1000&fields=id")
+	if len(objects) != want || fmt.Sprint(answer["totalCount"]) != fmt.Sprint(want) {
+		c.Errorf("%s: %d objects, and %v counted, are shown to a member of no team instead of %d", c.what, len(objects), answer["totalCount"], want)
+	}
+}
+
+// order follows the cursors of an order through all pages.
+func (c *reloadCheck) order(property string, descending bool) {
+	expected := slices.Clone(c.objects)
+	slices.SortFunc(expected, func(a, b map[string]any) int {
+		left, right := "", ""
+		if text, ok := a[property].(string); ok {
+			left = "=" + text
+		}
+		if text, ok := b[property].(string); ok {
+			right = "=" + text
+		}
+		by := cmp.Or(strings.Compare(left, right), strings.Compare(fmt.Sprint(a["id"]), fmt.Sprint(b["id"])))
+		if descending {
+			return -by
+		}
+		return by
+	})
+	ids := func(list []map[string]any) (ids []string) {
+		for _, object := range list {
+			ids = append(ids, fmt.Sprintf("%v %v", object[property], object["id"]))
+		}
+		return ids
+	}
+	parameters := "pageSize=150&fields=id," + property + "&orderBy=" + property + "&orderByDirection=ASCENDING"
+	if descending {
+		parameters = strings.Replace(parameters, "ASC", "DESC", 1)
+	}
+	var paged []map[string]any
+	for cursor := ""; ; {
+		objects, answer := c.page(c.s, c.token, parameters+cursor)
+		paged = append(paged, objects...)
+		next, more := answer["nextCursor"].(string)
+		if !more || len(paged) > len(expected) {
+			break
+		}
+		cursor = "&cursor=" + url.QueryEscape(next)
+	}
+	if got, want := ids(paged), ids(expected); !slices.Equal(got, want) {
+		c.Errorf("%s: by %s (descending: %t), the order is %v instead of %v", c.what, property, descending, got, want)
+	}
+}
+
+// unique finds no value twice, and lets no second object have one. Each server
+// is asked for its share of the values.
+func (c *reloadCheck) unique(property string, server int) {
+	owners := map[string]string{}
+	for _, object := range c.objects {
+		if value, _ := object[property].(string); value != "" {
+			if owners[value] != "" {
+				c.Errorf("%s: %v and %s have the %s %s", c.what, object["id"], owners[value], property, value)
+			}
+			owners[value] = fmt.Sprint(object["id"])
+		}
+	}
+	claim := func(value string) *service.Answer {
+		body, _ := json.Marshal(map[string]any{property: value})
+		return c.s.Ask(c.token, http.MethodPost, "/api/v1/venues/another?context=main&validateOnly=true", string(body), nil)
+	}
+	for i, value := range slices.Sorted(maps.Keys(owners)) {
+		if i%len(c.servers) != server {
+			continue
+		}
+		if a := claim(value); a.Status != http.StatusUnprocessableEntity {
+			c.Errorf("%s: the %s %s of %s is free: %d", c.what, property, value, owners[value], a.Status)
+		}
+	}
+	if a := claim("nobody's"); a.Status >= 300 {
+		c.Errorf("%s: a %s that nobody has is refused: %d %s", c.what, property, a.Status, a.Body)
+	}
+}
+
+func textsOf(value any) (texts []string) {
+	switch value := value.(type) {
+	case string:
+		texts = append(texts, value)
+	case []any:
+		for _, item := range value {
+			texts = append(texts, textsOf(item)...)
+		}
+	}
+	return texts
+}

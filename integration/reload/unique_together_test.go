@@ -1,0 +1,141 @@
+package reload
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"marquee/engine/schema"
+	"marquee/integration/service"
+)
+
+// tickets is a folder with one type, whose x-resource and rules are given.
+func tickets(unique, rules string) fs.FS {
+	return fstest.MapFS{"tickets.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Ticket",
+		"x-resource": {"path": "tickets", "unique": [` + unique + `]}, "type": "object", "properties": {
+		"show": {"type": "string"}, "seat": {"type": "string"}, "valid": {"type": "boolean", "default": true},
+		"begin": {"type": "integer"}, "end": {"type": "integer"}}` + rules + `}`)}}
+}
+
+const (
+	seatOfShow  = `["show", "seat"]`
+	validTicket = `{"properties": ["show", "seat"], "when": {"properties": {"valid": {"const": true}}, "required": ["valid"]}}`
+)
+
+// contest lets 64 clients write what only one of them can have, and returns how many
+// succeed. The others must be told why.
+func contest(t *testing.T, s *service.Service, token, code string, body func(client int) string) (succeeded int) {
+	t.Helper()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	begin := time.Now()
+	for client := range service.WriterCount {
+		all.Go(func() {
+			a := s.Ask(token, http.MethodPost, "/api/v1/tickets?context=main", body(client), nil)
+			mu.Lock()
+			defer mu.Unlock()
+			if a.Status == http.StatusOK {
+				succeeded++
+			} else if wrong := service.Expect(a, http.StatusUnprocessableEntity, code); wrong != "" {
+				t.Errorf("client %d: %s", client, wrong)
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%s: %d clients take %v", code, service.WriterCount, time.Since(begin))
+	return succeeded
+}
+
+// TestTogetherContested: of 64 clients that want a pair of values, one gets it, alone and
+// as part of a batch.
+func TestTogetherContested(t *testing.T) { service.EachStore(t, testTogetherContested) }
+
+func testTogetherContested(t *testing.T, fresh service.NewStore) {
+	s := service.New(t, fresh, tickets(validTicket, ""))
+	token, err := s.SignIn(service.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 {
+		n := contest(t, s, token, "error.values.not.unique", func(client int) string {
+			return fmt.Sprintf(`{"id": "t%d-%d", "show": "s%d", "seat": "a"}`, round, client, round)
+		})
+		if n != 1 {
+			t.Errorf("%d clients have the same pair", n)
+		}
+		n = contest(t, s, token, "error.values.not.unique", func(client int) string {
+			return fmt.Sprintf(`[{"show": "b%d", "seat": "own%d"}, {"show": "b%d", "seat": "shared"}]`, round, client, round)
+		})
+		if n != 1 {
+			t.Errorf("%d batches have the same pair", n)
+		}
+	}
+	if list := s.Must(token, http.MethodGet, "/api/v1/tickets?context=main", "", http.StatusOK); fmt.Sprint(list["totalCount"]) != "9" {
+		t.Errorf("%v tickets are stored", list["totalCount"])
+	}
+}
+
+// TestTogetherOverLiveData makes pairs of values unique while objects are stored: what
+// clashes is listed, and a condition that changes is filled in anew.
+func TestTogetherOverLiveData(t *testing.T) { service.EachStore(t, testTogetherOverLiveData) }
+
+func testTogetherOverLiveData(t *testing.T, fresh service.NewStore) {
+	s := service.New(t, fresh)
+	s.Stop()
+	s.Schemas = []fs.FS{tickets("", "")}
+	e := s.Start()
+	token, err := s.SignIn(service.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post := func(body string, status int) {
+		t.Helper()
+		s.Must(token, http.MethodPost, "/api/v1/tickets?context=main", body, status)
+	}
+	post(`[{"id": "a", "show": "s", "seat": "1"}, {"id": "b", "show": "s", "seat": "1"}, {"id": "c", "show": "s", "seat": "2", "valid": false},
+		{"id": "d", "show": "s", "seat": "2"}, {"id": "e", "show": "s"}, {"id": "f", "show": "s"}]`, http.StatusOK)
+	refused := func(unique string, groups ...string) {
+		t.Helper()
+		err := s.Swap(e, tickets(unique, ""))
+		var problems schema.Problems
+		if !errors.As(err, &problems) || len(problems) != 1 || !problems.Passing() || fmt.Sprint(problems[0].Objects) != fmt.Sprint(groups) ||
+			problems[0].Text != "seat and show cannot be unique: stored objects have the same values" {
+			t.Fatalf("%s: %v", unique, err)
+		}
+	}
+	refused(seatOfShow, `"a" and "b" (network "main")`, `"c" and "d" (network "main")`)
+	refused(validTicket, `"a" and "b" (network "main")`)
+	refused(validTicket, `"a" and "b" (network "main")`)
+	post(`{"id": "b", "valid": false}`, http.StatusOK)
+	if err := s.Swap(e, tickets(validTicket, "")); err != nil {
+		t.Fatal(err)
+	}
+	post(`{"id": "b", "valid": true}`, http.StatusUnprocessableEntity)
+	post(`{"id": "g", "show": "s", "seat": "1", "valid": false}`, http.StatusOK)
+
+	// Another condition: those that are not valid count now, and the others no longer do.
+	invalid := strings.Replace(validTicket, "true", "false", 1)
+	refused(invalid, `"b" and "g" (network "main")`)
+	post(`{"id": "b", "valid": true}`, http.StatusUnprocessableEntity) // as before
+	post(`{"id": "g", "seat": "3"}`, http.StatusOK)
+	if err := s.Swap(e, tickets(invalid, "")); err != nil {
+		t.Fatal(err)
+	}
+	post(`{"id": "h", "show": "s", "seat": "1"}`, http.StatusOK)
+	post(`{"id": "i", "show": "s", "seat": "1", "valid": false}`, http.StatusUnprocessableEntity)
+
+	// And the first one again.
+	refused(validTicket, `"a" and "h" (network "main")`)
+	post(`{"id": "h", "seat": null}`, http.StatusOK)
+	if err := s.Swap(e, tickets(validTicket, "")); err != nil {
+		t.Fatal(err)
+	}
+	post(`{"id": "i", "show": "s", "seat": "1", "valid": false}`, http.StatusOK)
+	post(`{"id": "h", "seat": "1"}`, http.StatusUnprocessableEntity)
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package service
+
+// RaceDetector builds the program as the tests are built.
+const RaceDetector = true

@@ -1,0 +1,151 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	driver "go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+
+	"marquee/engine/store"
+	"marquee/engine/store/mongo"
+	"marquee/engine/store/sqlite"
+	"marquee/engine/store/storetest"
+	"marquee/integration/mongodb"
+)
+
+// NewStore gives the URI of a store that does not exist yet, as --store takes
+// it. What is stored there is gone when the test ends.
+type NewStore func(tb testing.TB) string
+
+func NewSQLite(tb testing.TB) string {
+	tb.Helper()
+	NeedStore(tb, "sqlite")
+	return "sqlite:" + filepath.Join(tb.TempDir(), "data", "marquee.db")
+}
+
+// NeedStore skips a test where MARQUEE_STORES leaves out a kind of store.
+func NeedStore(tb testing.TB, name string) {
+	tb.Helper()
+	if only := os.Getenv("MARQUEE_STORES"); only != "" && !slices.Contains(strings.Split(only, ","), name) {
+		tb.Skipf("MARQUEE_STORES leaves out %s", name)
+	}
+}
+
+// Reusing gives databases that are emptied after use and then used again, as
+// long as the owner runs: to make one, with all collections and indexes, takes
+// longer than what most tests do with it.
+func Reusing(owner testing.TB) NewStore {
+	var mu sync.Mutex
+	var free []string
+	return func(tb testing.TB) (uri string) {
+		tb.Helper()
+		mongodb.Need(tb)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(free) > 0 {
+			uri, free = free[0], free[1:]
+		} else {
+			uri = mongodb.URI(owner)
+		}
+		tb.Cleanup(func() {
+			if err := emptyDatabase(uri); err != nil {
+				tb.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			free = append(free, uri)
+		})
+		return uri
+	}
+}
+
+// emptyDatabase leaves nothing in a database but its collections and what says
+// that they are a store's.
+func emptyDatabase(uri string) error {
+	ctx := context.Background()
+	db, err := ConnectDatabase(uri)
+	if err != nil {
+		return err
+	}
+	defer db.Client().Disconnect(ctx)
+	names, err := db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: bson.D{{Key: "$ne", Value: "marquee.store"}}}})
+	for _, name := range names {
+		_, wrong := db.Collection(name).DeleteMany(ctx, bson.D{})
+		err = errors.Join(err, wrong)
+	}
+	return err
+}
+
+func ConnectDatabase(uri string) (*driver.Database, error) {
+	parsed, err := connstring.Parse(uri)
+	if err != nil {
+		return nil, err
+	}
+	client, err := driver.Connect(options.Client().ApplyURI(uri))
+	if err != nil {
+		return nil, err
+	}
+	return client.Database(parsed.Database), nil
+}
+
+// EachStore runs a test on every kind of store: what the service promises, it
+// promises on all of them.
+func EachStore(t *testing.T, test func(t *testing.T, fresh NewStore)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		NeedStore(t, "sqlite")
+		test(t, NewSQLite)
+	})
+	t.Run("mongodb", func(t *testing.T) {
+		t.Parallel()
+		NeedStore(t, "mongodb")
+		mongodb.Need(t)
+		test(t, Reusing(t))
+	})
+}
+
+// again begins the URI of a store that runs every function twice, as a store
+// does that met a conflict.
+const again = "again+"
+
+func NewAgain(tb testing.TB) string { return again + NewSQLite(tb) }
+
+// SQLiteFile is the file that the URI of an embedded store names.
+func SQLiteFile(uri string) string { return strings.TrimPrefix(uri, "sqlite:") }
+
+// OpenStore opens a store as the program does. What it asks of a database must
+// do on a sharded cluster, too.
+func OpenStore(tb testing.TB, uri string) (store.Store, error) {
+	ctx := context.Background()
+	if uri, ok := strings.CutPrefix(uri, again); ok {
+		s, err := OpenStore(tb, uri)
+		return storetest.Again(s), err
+	}
+	if path, ok := strings.CutPrefix(uri, "sqlite:"); ok {
+		return sqlite.Open(ctx, sqlite.Options{Path: path})
+	}
+	return mongo.Open(ctx, mongo.Options{URI: uri, Monitor: mongodb.ShardKeys(tb)})
+}
+
+// EachStoreTwice is EachStore, and the embedded store that runs each function
+// twice.
+func EachStoreTwice(t *testing.T, test func(t *testing.T, fresh NewStore)) {
+	t.Helper()
+	EachStore(t, test)
+	t.Run("again", func(t *testing.T) {
+		t.Parallel()
+		test(t, NewAgain)
+	})
+}
