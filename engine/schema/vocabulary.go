@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -17,29 +18,43 @@ const (
 	dialect       = "https://json-schema.org/draft/2020-12/schema"
 )
 
-// checkVocabulary validates every file against the meta-schema.
-func (l *loader) checkVocabulary() {
+// metaSchema is the compiled vocabulary, which all loads of a program share, because
+// compiling it takes longer than loading a small folder.
+type metaSchema struct {
+	forTypes, forCommon *jsonschema.Schema
+	raw                 validation.Schemas
+}
+
+var vocabulary = sync.OnceValue(func() metaSchema {
 	compiler := newCompiler()
 	content := keyword.Vocabulary()
 	if err := addResource(compiler, vocabularyURL, content); err != nil {
 		panic("schema: the vocabulary: " + err.Error())
 	}
-	forTypes, forCommon := compiler.MustCompile(vocabularyURL), compiler.MustCompile(vocabularyURL+"#/$defs/common")
-	raw := validation.Schemas{vocabularyURL: content}
+	return metaSchema{
+		forTypes:  compiler.MustCompile(vocabularyURL),
+		forCommon: compiler.MustCompile(vocabularyURL + "#/$defs/common"),
+		raw:       validation.Schemas{vocabularyURL: content},
+	}
+})
+
+// checkVocabulary validates every file against the meta-schema.
+func (l *loader) checkVocabulary() {
+	m := vocabulary()
 	for _, f := range l.inOrder() {
 		if declared, ok := f.content["$schema"].(string); ok && declared != dialect {
 			f.unsound = true
 			l.problem(f, "/$schema", "only draft 2020-12 is supported", `write "`+dialect+`"`)
 			continue
 		}
-		meta := forTypes
+		meta := m.forTypes
 		if f.common {
-			meta = forCommon
+			meta = m.forCommon
 		}
 		err := meta.Validate(f.content)
 		var invalid *jsonschema.ValidationError
 		if errors.As(err, &invalid) {
-			for _, fault := range raw.Explain(invalid, f.content) {
+			for _, fault := range m.raw.Explain(invalid, f.content) {
 				l.vocabularyProblem(f, fault)
 			}
 		}

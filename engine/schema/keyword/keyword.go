@@ -102,7 +102,7 @@ var (
 	byName             = map[string]*Keyword{}
 )
 
-// Declare adds a keyword to the list.
+// Declare adds a keyword to the list. It is called before the first schemas are loaded.
 func Declare(k Keyword) *Keyword {
 	switch {
 	case k.OfType():
