@@ -9,7 +9,7 @@ import (
 )
 
 // Patience is the time limit of what must happen.
-const Patience = 60 * time.Second
+const Patience = 3 * time.Minute
 
 // Output keeps what a process prints, and signals when there is more.
 type Output struct {
