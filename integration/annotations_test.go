@@ -170,6 +170,7 @@ var annotationLeaves = map[string]map[string]any{
 	"x-transitions": {"type": "string", "x-transitions": map[string]any{"a": []any{"b"}}},
 	"x-initial":     {"type": "string", "x-initial": []any{"a", "b"}},
 	"x-default":     {"type": "string", "x-default": "caller"},
+	"x-sequence":    {"type": "string", "x-sequence": map[string]any{"format": "A{n}"}},
 	"x-derived":     {"type": "string", "x-derived": true},
 	"readOnly":      {"type": "string", "readOnly": true},
 	"writeOnly":     {"type": "string", "writeOnly": true},
@@ -341,7 +342,7 @@ func checkRefusal(t *testing.T, annotation, place, reason string) {
 		}
 		isItem := strings.Contains(strings.ToLower(last), "items") || last == "contains"
 		switch a.annotation {
-		case "x-immutable", "x-transitions", "x-initial", "x-default", "x-derived":
+		case "x-immutable", "x-transitions", "x-initial", "x-default", "x-sequence", "x-derived":
 			fine = fine || !plain
 		case "x-secret", "readOnly", "writeOnly":
 			fine = fine || isItem
@@ -458,6 +459,8 @@ func annotationsWork(c *service.Conversation, path, annotation string, cases []a
 		post(200, same("c"))
 	case "x-default":
 		each(post(201, same(absent{})), func(_ annotated, value any, _ bool) bool { return value == c.Service.UserID })
+	case "x-sequence":
+		each(post(201, same("B1")), func(_ annotated, value any, _ bool) bool { return value == "A1" })
 	case "x-derived":
 		for _, a := range cases {
 			c.Send("GET", "/api/v1/"+path+"?context=main&where="+a.property+"=x", "", 400, "")

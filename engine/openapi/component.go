@@ -181,6 +181,9 @@ func describeSupplied(out, s object) {
 		if k.Supply != nil && s[k.Name] != nil {
 			text, _ := s["description"].(string)
 			out["description"] = strings.TrimSpace(text + " " + k.Table)
+			if k.Name == "x-sequence" {
+				out["readOnly"] = true
+			}
 		}
 	}
 }
@@ -359,7 +362,7 @@ func hidden(s map[string]any, as form) bool {
 	if as == response {
 		return s["writeOnly"] == true
 	}
-	return s["readOnly"] == true
+	return s["readOnly"] == true || s["x-sequence"] != nil
 }
 
 // withoutReadOnly removes what is not in requests from the required properties.

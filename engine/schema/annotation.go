@@ -73,6 +73,7 @@ func (c *typeLint) annotated(shape *document.Shape, as keyword.Position, name st
 			c.l.problems = append(c.l.problems, c.l.shapes.at(shape, k.Name, below, text, cure))
 		}
 		switch {
+		case !c.l.shapes.has(shape, k.Name): // another keyword implies it
 		case k.On&as == 0:
 			problem("", k.Name+" is not supported on "+positions[as], k.Cure)
 		case k.Lint != nil:
@@ -88,6 +89,14 @@ func (c *typeLint) annotated(shape *document.Shape, as keyword.Position, name st
 	if shape.Ref == nil {
 		c.named(shape)
 	}
+}
+
+// has reports whether a schema of a value has a keyword.
+func (s *shapes) has(shape *document.Shape, keyword string) bool {
+	return slices.ContainsFunc(s.places[shape], func(p subschema) bool {
+		_, there := p.schema()[keyword]
+		return there
+	})
 }
 
 // at returns a problem with an annotation of a value, at a pointer below the keyword.

@@ -34,10 +34,24 @@ func (t *Type) Supply(object map[string]any, c *keyword.Creation) (names []strin
 		if _, set := object[s.name]; set {
 			continue
 		}
+		c.Property = s.name
 		if value := s.by.Supply(s.shape, c); value != nil {
 			object[s.name] = value
 			names = append(names, s.name)
 		}
 	}
 	return names
+}
+
+// Sequences returns the sequences of the type by their properties.
+func (t *Type) Sequences() map[string]keyword.Sequence { return t.sequences }
+
+func (t *Type) findSequences() map[string]keyword.Sequence {
+	found := map[string]keyword.Sequence{}
+	for _, s := range t.supplied {
+		if sequence, is := keyword.SequenceOf(s.shape); is {
+			found[s.name] = sequence
+		}
+	}
+	return found
 }

@@ -58,6 +58,7 @@ type Type struct {
 
 	checks    []check
 	supplied  []supplied
+	sequences map[string]keyword.Sequence
 	rules     *validation.Rules
 	terms     []query.Field
 	searched  []string
@@ -110,6 +111,7 @@ func (t *Type) prepare() {
 		}
 	}
 	t.supplied = t.supplies()
+	t.sequences = t.findSequences()
 	slices.Sort(t.searched)
 	t.searched = slices.Compact(t.searched)
 	if len(t.searched) > 0 {

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -38,7 +39,8 @@ func uniqueEntries(content map[string]any) (entries []uniqueEntry) {
 	return entries
 }
 
-// compileUnique sets what is unique among the objects of a type.
+// compileUnique sets what is unique among the objects of a type: what x-resource lists, and
+// the numbers of sequences.
 func (c *typeCompiler) compileUnique(t *Type, f *file) {
 	for _, e := range uniqueEntries(f.content) {
 		if len(e.names) == 1 && e.when == nil {
@@ -54,6 +56,11 @@ func (c *typeCompiler) compileUnique(t *Type, f *file) {
 		rule := keyword.NewClaimRule(e.names, e.when, condition(when))
 		if !slices.ContainsFunc(t.ClaimRules, func(other *keyword.ClaimRule) bool { return other.Key() == rule.Key() }) {
 			t.ClaimRules = append(t.ClaimRules, rule)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.sequences)) {
+		if !slices.Contains(t.Unique, name) {
+			t.Unique = append(t.Unique, name)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 	"marquee/engine/store"
 )
 
@@ -318,7 +319,8 @@ func (w *writer) open(t *schema.Type, r *store.Record) (map[string]any, error) {
 	return object, nil
 }
 
-// writable removes read-only and write-only members.
+// writable removes read-only and write-only members, but for numbers of sequences, which
+// an import can set.
 func writable(shape *document.Shape, value any) {
 	switch v := value.(type) {
 	case []any:
@@ -331,7 +333,7 @@ func writable(shape *document.Shape, value any) {
 		for name, inner := range v {
 			member := shape.Member(name)
 			switch {
-			case member == nil:
+			case member == nil, keyword.IsNumbered(member):
 			case member.ReadOnly || member.WriteOnly:
 				delete(v, name)
 			default:

@@ -65,11 +65,11 @@ func (s *shortage) Error() string { return "engine: the transaction needs more m
 
 // withMemory runs a transaction and repeats it with the memory that it lacked. While
 // it waits for that, it keeps neither what the run has loaded nor its memory. It also
-// returns the errors of budget.Reserve.
+// returns the errors of budget.Reserve and withNumbers.
 func (w *Writing) withMemory(ctx context.Context, run func() error) error {
 	w.reserved = budget.Held(ctx)
 	for {
-		err := run()
+		err := w.e.withNumbers(ctx, run)
 		var short *shortage
 		if !errors.As(err, &short) {
 			return err

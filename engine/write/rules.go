@@ -57,7 +57,7 @@ func (w *Writing) checkUnique() (map[*Change]claimDiff, error) {
 		return nil, err
 	}
 	for _, claim := range u.wanted {
-		if owner, ok := taken[claim]; ok && owner != u.owners[claim].ID && !u.dropped[claim] {
+		if owner, ok := taken[claim]; ok && owner != u.owners[claim].ID && !u.dropped[claim] && !w.skip(u.owners[claim], claim) {
 			w.faults.Add(u.owners[claim].taken(claim.Property))
 		}
 	}
@@ -91,6 +91,7 @@ func (u *uniqueness) add(c *Change, claim store.Claim) {
 func (u *uniqueness) compare(w *Writing, c *Change, before, after map[string]store.Claim) {
 	for key, claim := range after {
 		switch {
+		case before[key] != claim && u.owners[claim] != nil && (w.skip(c, claim) || w.skip(u.owners[claim], claim)):
 		case before[key] != claim && u.owners[claim] != nil:
 			w.faults.Add(c.taken(key))
 		case before[key] != claim:

@@ -13,7 +13,6 @@ import (
 	"marquee/engine/history"
 	"marquee/engine/message"
 	"marquee/engine/schema"
-	"marquee/engine/schema/keyword"
 	"marquee/engine/store"
 	"marquee/engine/written"
 )
@@ -187,6 +186,9 @@ func (w *Writing) runRound() error {
 	if err := w.refused(); err != nil {
 		return err
 	}
+	if err := w.needNumbers(); err != nil {
+		return err
+	}
 	if err := w.computeOwners(); err != nil {
 		return err
 	}
@@ -262,7 +264,7 @@ func (w *Writing) merge(c *Change) error {
 		edit(c.After)
 	}
 	if c.stored == nil {
-		c.supplied = c.Type.Supply(c.After, &keyword.Creation{Time: w.now, User: w.caller.User})
+		w.supply(c)
 	}
 	c.State = cmp.Or(c.wanted, c.StateBefore, "ACTIVE")
 	return nil

@@ -138,6 +138,9 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 			return nil
 		})
 	})
+	if w.refusal != nil && errors.Is(err, w.refusal) {
+		e.sequences.giveBack(w.numbering.given)
+	}
 	if err != nil && !(batch.ValidateOnly && errors.Is(err, store.ErrRollback)) {
 		return nil, store.Translate(err)
 	}
@@ -156,15 +159,17 @@ func (e *Writer) Review(ctx context.Context, name, network string, ids []string)
 	if !served {
 		return nil
 	}
-	err := e.Store.Write(store.LongRunning(ctx), func(tx store.Tx) error {
-		w.begin(tx)
-		for _, id := range ids {
-			w.Upsert(t, network, id, nil)
-		}
-		if err := w.run(); err != nil {
-			return err
-		}
-		return w.conclude()
+	err := e.withNumbers(ctx, func() error {
+		return e.Store.Write(store.LongRunning(ctx), func(tx store.Tx) error {
+			w.begin(tx)
+			for _, id := range ids {
+				w.Upsert(t, network, id, nil)
+			}
+			if err := w.run(); err != nil {
+				return err
+			}
+			return w.conclude()
+		})
 	})
 	if err == nil {
 		w.end()
@@ -323,7 +328,9 @@ func (c *Change) normalise(unknown FieldValidation) {
 		},
 	}
 	c.keepNested()
+	numbers := c.importedNumbers()
 	n.Object(c.Type.Shape, object)
+	maps.Copy(object, numbers)
 	maps.Copy(object, c.op.Set)
 	c.Patch, c.Kept = object, c.op.Kept
 }

@@ -20,6 +20,8 @@ type Writer struct {
 	access access.Access
 	hooks  map[string]Hooks
 	sizes  sizes
+	// sequences are the numbers that the server has reserved.
+	sequences *sequences
 	// streams holds a place for the one Stream that is written at a time.
 	streams chan struct{}
 	// followed has an item when the queue may be longer than when it was last read;
@@ -56,5 +58,5 @@ type Hooks struct {
 
 // New returns a writer. The hooks are by the name of the type.
 func New(c *catalog.Catalog, access access.Access, hooks map[string]Hooks) *Writer {
-	return &Writer{Catalog: c, access: access, hooks: hooks, streams: make(chan struct{}, 1), followed: make(chan struct{}, 1)}
+	return &Writer{Catalog: c, access: access, hooks: hooks, sequences: newSequences(), streams: make(chan struct{}, 1), followed: make(chan struct{}, 1)}
 }

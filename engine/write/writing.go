@@ -31,6 +31,8 @@ type Writing struct {
 	quiet bool
 	// reserved is the memory that the call had before it ran the transaction.
 	reserved int64
+	// numbering has the numbers that new objects have been given.
+	numbering numbering
 
 	transaction
 }
@@ -65,6 +67,10 @@ type transaction struct {
 	indexings map[string]*catalog.Indexing
 	// locked are the objects of Lock.
 	locked map[objectKey]bool
+	// lacks are the numbers that the transaction needs before it runs again, and clashed
+	// reports that other objects have some that were given.
+	lacks   numbersLacking
+	clashed bool
 	// targets are the names and parents of referenced objects that the answer may show.
 	targets map[written.Key]written.Target
 }

@@ -13,6 +13,9 @@ type Creation struct {
 	// service itself.
 	Time time.Time
 	User string
+	// Property is the name of the property, and Number returns its number in a sequence.
+	Property string
+	Number   func(Sequence) int64
 }
 
 // IsSupplied reports whether a new object gets a value from the service if the client
