@@ -111,6 +111,24 @@ func (w *countedWriter) change() {
 			old = append(old, c)
 		}
 	}
+	writes := slices.Concat(fresh, old)
+	if !w.store(collection, writes, dropped) {
+		return
+	}
+	for _, c := range writes {
+		r := c.Record
+		r.Revision = c.Expected + 1
+		w.own[store.Key{Network: r.Network, ID: collection + "/" + r.ID}] = r
+	}
+	for _, gone := range dropped {
+		delete(w.own, store.Key{Network: gone.Network, ID: collection + "/" + gone.ID})
+	}
+}
+
+// store writes records in one transaction, which may also change a record that all
+// writers share, say nothing to the feed, or be rolled back. It reports whether they have
+// been stored.
+func (w *countedWriter) store(collection string, writes []store.Write, dropped []store.Key) bool {
 	end := pick(w.generator, nil, nil, nil, nil, store.ErrRollback)
 	ctx, silent, shared := w.ctx, w.IntN(4) == 0, w.IntN(4) == 0
 	if len(dropped) == 0 && w.IntN(2) == 0 { // which may share a transaction
@@ -119,7 +137,6 @@ func (w *countedWriter) change() {
 	err := errors.New("not written")
 	for err != nil && !errors.Is(err, store.ErrRollback) {
 		err = w.s.Write(ctx, func(tx store.Tx) error {
-			writes := slices.Concat(fresh, old)
 			if err := tx.Put(ctx, collection, writes); err != nil {
 				return err
 			}
@@ -145,20 +162,10 @@ func (w *countedWriter) change() {
 		})
 		if code, conflict := store.CodeOf(err); err != nil && (!conflict || code != store.CodeConflict) && !errors.Is(err, store.ErrRollback) {
 			w.Errorf("a write: %v", err)
-			return
+			return false
 		}
 	}
-	if err != nil {
-		return
-	}
-	for _, c := range slices.Concat(fresh, old) {
-		r := c.Record
-		r.Revision = c.Expected + 1
-		w.own[store.Key{Network: r.Network, ID: collection + "/" + r.ID}] = r
-	}
-	for _, gone := range dropped {
-		delete(w.own, store.Key{Network: gone.Network, ID: collection + "/" + gone.ID})
-	}
+	return err == nil
 }
 
 func (w *countedWriter) changesOf(collection string, writes []store.Write) (changes []store.Change) {

@@ -188,63 +188,28 @@ type Decoder struct {
 	record     store.Record
 	json       jsonWriter
 	warnings   []byte
+	found      bool // the document of the record
 }
 
 // Decode decodes a stored record. The next call reuses the result.
 func (d *Decoder) Decode(raw bson.Raw) (*store.Record, error) {
 	d.record = store.Record{}
 	d.json.out, d.json.disordered = d.json.out[:0], false
-	found := false
+	d.found = false
 	for rest := members(raw); len(rest) > 1; {
 		name, kind, value, next, err := element(rest)
 		if err != nil {
 			return nil, d.changed(err)
 		}
-		rest = next
-		ok := true
-		switch string(name) {
-		case FieldID:
-			ok = kind == bsoncore.TypeEmbeddedDocument && d.key(value)
-		case FieldRevision:
-			d.record.Revision, ok = integer(kind, value)
-		case FieldVersion:
-			d.record.Version, ok = integer(kind, value)
-		case FieldState:
-			d.record.State, ok = text(kind, value)
-		case FieldCreateTime:
-			d.record.CreateTime, ok = instant(kind, value)
-		case FieldUpdateTime:
-			d.record.UpdateTime, ok = instant(kind, value)
-		case FieldCreateUser:
-			d.record.CreateUser, ok = text(kind, value)
-		case FieldUpdateUser:
-			d.record.UpdateUser, ok = text(kind, value)
-		case FieldWarnings:
-			w := jsonWriter{out: d.warnings[:0]}
-			if ok = kind == bsoncore.TypeArray; ok {
-				err = w.array(value)
-			}
-			d.warnings, d.record.Warnings = w.out, w.out
-		case FieldDocument:
-			if ok = kind == bsoncore.TypeEmbeddedDocument; ok {
-				if cap(d.json.out) < len(value) { // a large one would be copied again and again
-					d.json.out = make([]byte, 0, len(value)+len(value)/8)
-				}
-				err = d.json.object(value)
-			}
-			found = true
-		}
-		if err == nil && !ok {
-			err = &foreignError{kind: kind}
-		}
-		if err != nil {
+		if err := d.member(string(name), kind, value); err != nil {
 			return nil, d.changed(within(err, string(name)))
 		}
+		rest = next
 	}
 	if d.record.Revision == 0 {
 		d.record.Revision = d.record.Version
 	}
-	if !found || d.record.ID == "" || d.record.Revision < 1 || d.record.Version < 1 || d.record.State == "" {
+	if !d.found || d.record.ID == "" || d.record.Revision < 1 || d.record.Version < 1 || d.record.State == "" {
 		return nil, d.changed(fmt.Errorf("a member is missing or empty: %s, %s, %s or %s", FieldID, FieldVersion, FieldState, FieldDocument))
 	}
 	if d.json.disordered {
@@ -256,6 +221,47 @@ func (d *Decoder) Decode(raw bson.Raw) (*store.Record, error) {
 	}
 	d.record.Document = d.json.out
 	return &d.record, nil
+}
+
+// member decodes one member of a record.
+func (d *Decoder) member(name string, kind bsoncore.Type, value []byte) (err error) {
+	ok := true
+	switch name {
+	case FieldID:
+		ok = kind == bsoncore.TypeEmbeddedDocument && d.key(value)
+	case FieldRevision:
+		d.record.Revision, ok = integer(kind, value)
+	case FieldVersion:
+		d.record.Version, ok = integer(kind, value)
+	case FieldState:
+		d.record.State, ok = text(kind, value)
+	case FieldCreateTime:
+		d.record.CreateTime, ok = instant(kind, value)
+	case FieldUpdateTime:
+		d.record.UpdateTime, ok = instant(kind, value)
+	case FieldCreateUser:
+		d.record.CreateUser, ok = text(kind, value)
+	case FieldUpdateUser:
+		d.record.UpdateUser, ok = text(kind, value)
+	case FieldWarnings:
+		w := jsonWriter{out: d.warnings[:0]}
+		if ok = kind == bsoncore.TypeArray; ok {
+			err = w.array(value)
+		}
+		d.warnings, d.record.Warnings = w.out, w.out
+	case FieldDocument:
+		if ok = kind == bsoncore.TypeEmbeddedDocument; ok {
+			if cap(d.json.out) < len(value) { // a large one would be copied again and again
+				d.json.out = make([]byte, 0, len(value)+len(value)/8)
+			}
+			err = d.json.object(value)
+		}
+		d.found = true
+	}
+	if err == nil && !ok {
+		err = &foreignError{kind: kind}
+	}
+	return err
 }
 
 // changed returns the error for a record that Marquee cannot have written.
