@@ -1,7 +1,7 @@
 // Package transfer imports objects from JSON lines or CSV and exports them as JSON lines
 // (docs/how-to/import-and-export.md), and writes through the engine, which may be that of
 // another process (Target). It imports engine,
-// document, message, schema and store, but neither HTTP nor applications. Begin with
+// document, keyword, message, schema and store, but neither HTTP nor applications. Begin with
 // Import.Open and Importer.Run, or with Export.Write.
 package transfer
 
