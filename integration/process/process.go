@@ -61,9 +61,7 @@ func Binary(tb testing.TB) string {
 		if service.RaceDetector {
 			args = append(args, "-race")
 		}
-		build := exec.Command("go", append(args, "./cmd/marquee")...)
-		build.Dir = filepath.Join("..", "..") // as each suite is two folders below the root
-		if out, err := build.CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", append(args, "marquee/cmd/marquee")...).CombinedOutput(); err != nil {
 			b.err = fmt.Errorf("%w\n%s", err, out)
 		}
 	})

@@ -1,4 +1,4 @@
-package process
+package program
 
 import (
 	"encoding/base64"
@@ -10,16 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"marquee/integration/process"
 	"marquee/integration/service"
 )
-
-func File(tb testing.TB, path, content string) string {
-	tb.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	return path
-}
 
 // TestConfigurationOrder: a flag goes before the environment, and that before
 // the file, whose name may come from the environment, too. The file that was
@@ -27,9 +20,9 @@ func File(tb testing.TB, path, content string) string {
 func TestConfigurationOrder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	config := File(t, filepath.Join(dir, "config.json"), fmt.Sprintf(`{"store": "sqlite:%s/file.db", "addr": "127.0.0.1:0",
+	config := process.File(t, filepath.Join(dir, "config.json"), fmt.Sprintf(`{"store": "sqlite:%s/file.db", "addr": "127.0.0.1:0",
 "log_format": "json", "bootstrap_network": "from the file", "bootstrap_username": "admin", "bootstrap_password": %q, "demo": false,
-"shutdown_timeout": "30s"}`, dir, Password))
+"shutdown_timeout": "30s"}`, dir, process.Password))
 	inEnv, inFlag := "sqlite:"+dir+"/env.db", "sqlite:"+dir+"/flag.db"
 	for _, c := range []struct {
 		name, made, network string
@@ -45,13 +38,13 @@ func TestConfigurationOrder(t *testing.T) {
 		{"all at once", "flag.db", "from a flag", []string{"MARQUEE_VERSION=1.2", "MARQUEE_STORE=" + inEnv},
 			[]string{"--config", config, "--store", inFlag}},
 	} {
-		p := Launch(t, Command(t, c.env, append([]string{"serve"}, c.args...)...))
+		p := process.Launch(t, process.Command(t, c.env, append([]string{"serve"}, c.args...)...))
 		p.Listens()
 		if _, err := os.Stat(filepath.Join(dir, c.made)); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		p.SignIn("admin", Password)
-		Wants(t, string(p.Ask(http.StatusOK, http.MethodGet, "/api/v1/networks", "").Body), `"`+c.network+`"`)
+		p.SignIn("admin", process.Password)
+		process.Wants(t, string(p.Ask(http.StatusOK, http.MethodGet, "/api/v1/networks", "").Body), `"`+c.network+`"`)
 		p.Stop()
 	}
 }
@@ -63,7 +56,7 @@ func TestConfigurationRefused(t *testing.T) {
 	const secret = "hunter2secret"
 	dir := t.TempDir()
 	config := func(content string) string {
-		return File(t, filepath.Join(dir, fmt.Sprintf("%d.json", len(content))), content)
+		return process.File(t, filepath.Join(dir, fmt.Sprintf("%d.json", len(content))), content)
 	}
 	schemas := filepath.Join(dir, "none")
 	store := filepath.Join(dir, "refused.db")
@@ -82,7 +75,7 @@ func TestConfigurationRefused(t *testing.T) {
 		{"store without path", nil, []string{"serve", "--store", "sqlite:"}, []string{"sqlite:PATH"}},
 		{"key", []string{"MARQUEE_SECRET_KEY=" + secret}, serve(), []string{"base64 of 32", "openssl rand"}},
 		{"short key", []string{"MARQUEE_SECRET_KEY=" + base64.StdEncoding.EncodeToString([]byte(secret))}, serve(), []string{"base64 of 32"}},
-		{"key file", nil, serve("--secret-key-file", File(t, filepath.Join(dir, "bad.key"), secret)), []string{"bad.key", "base64 of 32"}},
+		{"key file", nil, serve("--secret-key-file", process.File(t, filepath.Join(dir, "bad.key"), secret)), []string{"bad.key", "base64 of 32"}},
 		{"flag", nil, serve("--bootstrap-pasword", secret), []string{"unknown flag --bootstrap-pasword"}},
 		{"command", nil, []string{"server"}, []string{"unexpected argument server"}},
 		{"no command", nil, nil, []string{"serve", "init", "import"}},
@@ -102,9 +95,9 @@ func TestConfigurationRefused(t *testing.T) {
 		{"value", nil, serve("--config", config(`{"read_timeout": "soon"}`)), []string{"--read-timeout", "soon"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			out := Fails(t, c.env, c.args...)
-			Wants(t, out, append(c.says, "marquee")...)
-			Shuns(t, out, secret, "goroutine", "level=INFO msg=listening")
+			out := process.Fails(t, c.env, c.args...)
+			process.Wants(t, out, append(c.says, "marquee")...)
+			process.Shuns(t, out, secret, "goroutine", "level=INFO msg=listening")
 			if strings.Count(out, "\n") > 12 && c.args != nil {
 				t.Errorf("the message drowns:\n%s", out)
 			}
@@ -120,20 +113,20 @@ func TestConfigurationKey(t *testing.T) {
 	key := base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))
 	for _, how := range []string{"environment", "file"} {
 		store := service.NewSQLite(t)
-		env, args := []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + Password}, []string(nil)
+		env, args := []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password}, []string(nil)
 		if how == "environment" {
 			env = append(env, "MARQUEE_SECRET_KEY="+key)
 		} else {
-			args = []string{"--secret-key-file", File(t, filepath.Join(t.TempDir(), "key"), key)}
+			args = []string{"--secret-key-file", process.File(t, filepath.Join(t.TempDir(), "key"), key)}
 		}
-		p := ServeWith(t, store, env, args...)
-		p.SignIn("admin", Password)
+		p := process.ServeWith(t, store, env, args...)
+		p.SignIn("admin", process.Password)
 		p.Stop()
 		if _, err := os.Stat(filepath.Join(filepath.Dir(service.SQLiteFile(store)), "marquee.key")); !os.IsNotExist(err) {
 			t.Errorf("%s: there is a key file, too: %v", how, err)
 		}
-		Shuns(t, p.Stdout.String()+p.Stderr.String(), key)
-		q := ServeWith(t, store, env, args...)
+		process.Shuns(t, p.Stdout.String()+p.Stderr.String(), key)
+		q := process.ServeWith(t, store, env, args...)
 		q.Token = p.Token
 		q.Ask(http.StatusOK, http.MethodGet, "/api/v1/networks", "")
 		q.Stop()
@@ -148,6 +141,6 @@ func TestPortTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	out := Fails(t, nil, "serve", "--demo", "--addr", taken.Addr().String(), "--store", service.NewSQLite(t))
-	Wants(t, out, "cannot listen at "+taken.Addr().String())
+	out := process.Fails(t, nil, "serve", "--demo", "--addr", taken.Addr().String(), "--store", service.NewSQLite(t))
+	process.Wants(t, out, "cannot listen at "+taken.Addr().String())
 }
