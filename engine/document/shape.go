@@ -35,6 +35,10 @@ type Shape struct {
 	// member is an absent one. Format is its name.
 	Formatted bool
 	Format    string
+	// Required are the members that the schema always requires. MaxItems, MaxLength and
+	// MaxProperties are the least bounds that always apply, 0 for none.
+	Required                           []string
+	MaxItems, MaxLength, MaxProperties int
 	// Text converts text to its stored form; nil leaves it unchanged.
 	Text func(string) string
 	// Default is the value of an absent member if HasDefault is true.

@@ -90,6 +90,7 @@ func (s *shapes) of(places ...subschema) *document.Shape {
 	for _, p := range places {
 		adopt(shape, s.annotations(p.location, map[location]bool{}))
 	}
+	bound(shape, all)
 	s.members(shape, all)
 	s.items(shape, all)
 	return shape
@@ -235,6 +236,22 @@ func adopt(shape, other *document.Shape) {
 	shape.Format = cmp.Or(other.Format, shape.Format)
 	for _, k := range keyword.OfValues() {
 		k.Adopt(shape, other)
+	}
+}
+
+// bound sets what the schemas of a value always require of it.
+func bound(shape *document.Shape, all []subschema) {
+	for _, p := range all {
+		if !p.always {
+			continue
+		}
+		schema := p.schema()
+		shape.Required = append(shape.Required, keyword.Strings(schema["required"])...)
+		for name, most := range map[string]*int{"maxItems": &shape.MaxItems, "maxLength": &shape.MaxLength, "maxProperties": &shape.MaxProperties} {
+			if n, ok := schema[name].(int64); ok && (*most == 0 || int(n) < *most) {
+				*most = int(n)
+			}
+		}
 	}
 }
 

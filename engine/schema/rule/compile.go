@@ -1,0 +1,237 @@
+package rule
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/overloads"
+	"cel.dev/cel-go/common/types"
+
+	"marquee/engine/document"
+)
+
+// Compile compiles a rule of the objects of a shape. Old reports whether it can read
+// oldSelf. Without problems there is a rule.
+func (t *Types) Compile(shape *document.Shape, source string, old bool) (*Rule, []Problem) {
+	self := t.of(shape, "self'")
+	if self.kind != object && self.kind != mapping {
+		return nil, []Problem{{Text: "only objects have rules", Cure: `write "type": "object"`}}
+	}
+	if self.kind == mapping && holdsHidden(shape) {
+		return nil, []Problem{{Text: "the object can have values within it that are secret, writeOnly or derived", Cure: "declare the members that the rule reads in properties"}}
+	}
+	e, err := t.environment(self)
+	if err != nil {
+		return nil, []Problem{{Text: oneLine(err.Error())}}
+	}
+	t.refused = ""
+	checked, issues := e.Compile(source)
+	if issues.Err() != nil {
+		return nil, t.problems(issues)
+	}
+	if !checked.OutputType().IsExactType(types.BoolType) {
+		return nil, []Problem{{Text: "the rule is of type " + cel.FormatCELType(checked.OutputType()), Cure: "a rule is a condition: true or false"}}
+	}
+	r := &Rule{self: self}
+	in := inspection{rule: r, types: t, ast: checked.NativeRep(), old: old}
+	if in.inspect(); len(in.problems) > 0 {
+		return nil, in.sorted()
+	}
+	r.reads = in.reads.least()
+	if problem := r.estimate(e, checked, in.patterns); problem != nil {
+		return nil, []Problem{*problem}
+	}
+	if r.program, err = r.plan(e, checked); err != nil {
+		return nil, []Problem{{Text: oneLine(err.Error())}}
+	}
+	return r, nil
+}
+
+// problems returns the mistakes that the checker has found.
+func (t *Types) problems(issues *cel.Issues) (list []Problem) {
+	for _, err := range issues.Errors() {
+		p := Problem{Line: err.Location.Line(), Column: err.Location.Column() + 1, Text: oneLine(err.Message), Cure: "see the functions and variables in docs/reference/schema-vocabulary.md"}
+		if t.refused != "" {
+			p.Text, p.Cure = t.refused, "leave it out of the rule"
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// plan makes the program of a checked rule. Its steps are counted only if the bound says
+// that they can be too many.
+func (r *Rule) plan(e *environment, checked *cel.Ast) (cel.Program, error) {
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.OptimizeRegex(matching(overloads.Matches), matching(overloads.MatchesString))}
+	if r.loops {
+		options = append(options, cel.InterruptCheckFrequency(checkEvery))
+	}
+	if r.bound > MaxCost {
+		options = append(options, cel.CostTracking(costs{}), cel.CostLimit(MaxCost))
+	}
+	return e.Program(checked, options...)
+}
+
+// inspection finds what a checked rule reads, and what the checker allows but a rule must
+// not have.
+type inspection struct {
+	rule  *Rule
+	types *Types
+	ast   *ast.AST
+	old   bool
+
+	reads    reads
+	patterns []string
+	// tested are the members that the rule asks for before it reads them, or at least
+	// somewhere; read are the places where it reads members that may not be set.
+	tested   map[*member]bool
+	read     map[*member]unsafeRead
+	problems []Problem
+}
+
+// unsafeRead is a place where a rule reads a member that may not be set.
+type unsafeRead struct {
+	id   int64
+	name string
+}
+
+func (in *inspection) inspect() {
+	in.tested, in.read = map[*member]bool{}, map[*member]unsafeRead{}
+	in.expression(in.ast.Expr())
+	for m, place := range in.read {
+		if !in.tested[m] {
+			in.problem(place.id, place.name+" is optional, and a rule that reads a property which is not set refuses the object",
+				fmt.Sprintf("ask for it first, as in !has(….%s) || …, require it, or give it a default", place.name))
+		}
+	}
+}
+
+func (in *inspection) problem(id int64, text, cure string) {
+	p := Problem{Text: text, Cure: cure}
+	if at := in.ast.SourceInfo().GetStartLocation(id); at.Line() > 0 {
+		p.Line, p.Column = at.Line(), at.Column()+1
+	}
+	in.problems = append(in.problems, p)
+}
+
+func (in *inspection) sorted() []Problem {
+	slices.SortFunc(in.problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Text, b.Text))
+	})
+	return in.problems
+}
+
+// expression inspects an expression and those within it.
+func (in *inspection) expression(e ast.Expr) {
+	if path, ok := chain(e); ok {
+		in.reads = append(in.reads, path)
+	}
+	switch e.Kind() {
+	case ast.IdentKind:
+		if e.AsIdent() == "oldSelf" {
+			if in.rule.old = true; !in.old {
+				in.problem(e.ID(), "items have no oldSelf", "write the rule at an object around the array")
+			}
+		}
+	case ast.SelectKind:
+		s := e.AsSelect()
+		in.member(e.ID(), s.Operand(), s.FieldName(), s.IsTestOnly())
+		in.operand(s.Operand())
+	case ast.CallKind:
+		in.call(e)
+	case ast.ListKind:
+		for _, element := range e.AsList().Elements() {
+			in.expression(element)
+		}
+	case ast.MapKind:
+		for _, entry := range e.AsMap().Entries() {
+			in.expression(entry.AsMapEntry().Key())
+			in.expression(entry.AsMapEntry().Value())
+		}
+	case ast.StructKind:
+		in.problem(e.ID(), "a rule cannot make objects", "")
+	case ast.ComprehensionKind:
+		in.comprehension(e)
+	}
+}
+
+// operand inspects what a member is read of. A path through it is part of a longer one.
+func (in *inspection) operand(e ast.Expr) {
+	before := in.reads
+	in.expression(e)
+	if _, ok := chain(e); ok {
+		in.reads = before
+	}
+}
+
+func (in *inspection) call(e ast.Expr) {
+	c := e.AsCall()
+	args := c.Args()
+	switch name := c.FunctionName(); {
+	case name == "_?._" && len(args) == 2:
+		field, _ := args[1].AsLiteral().(types.String)
+		in.member(e.ID(), args[0], string(field), true)
+		in.operand(args[0])
+		return
+	case name == "matches":
+		pattern := args[len(args)-1]
+		literal, is := types.String(""), pattern.Kind() == ast.LiteralKind
+		if is {
+			literal, is = pattern.AsLiteral().(types.String)
+		}
+		if !is {
+			in.problem(pattern.ID(), "the pattern of matches is computed", "write the pattern as text")
+		} else if size := patternSize(string(literal)); size > maxPattern {
+			in.problem(pattern.ID(), fmt.Sprintf("the pattern takes more than %d steps per character", maxPattern), "use smaller repetition counts")
+		} else {
+			in.patterns = append(in.patterns, string(literal))
+		}
+	}
+	if c.IsMemberFunction() {
+		in.expression(c.Target())
+	}
+	for _, arg := range args {
+		in.expression(arg)
+	}
+}
+
+func (in *inspection) comprehension(e ast.Expr) {
+	c := e.AsComprehension()
+	in.rule.loops = true
+	for _, name := range []string{c.IterVar(), c.IterVar2(), c.AccuVar()} {
+		if slices.Contains(variableNames, name) {
+			in.problem(e.ID(), name+" is the name of a variable of all rules", "choose another name")
+		}
+	}
+	for _, inner := range []ast.Expr{c.IterRange(), c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()} {
+		in.expression(inner)
+	}
+}
+
+var variableNames = []string{"self", "oldSelf", "now", "caller"}
+
+// member notes that a member is read, or asked for.
+func (in *inspection) member(id int64, operand ast.Expr, name string, tested bool) {
+	of := in.ast.GetType(operand.ID())
+	if of.TypeName() == "optional_type" && len(of.Parameters()) == 1 {
+		of, tested = of.Parameters()[0], true
+	}
+	f := in.types.named[of.TypeName()]
+	if f == nil || f.members[name] == nil {
+		return
+	}
+	switch m := f.members[name]; {
+	case tested:
+		in.tested[m] = true
+	case !m.set:
+		if _, known := in.read[m]; !known {
+			in.read[m] = unsafeRead{id, name}
+		}
+	}
+}
+
+var errPattern = errors.New("the pattern does not compile")

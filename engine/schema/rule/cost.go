@@ -1,0 +1,262 @@
+package rule
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"regexp/syntax"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/cost"
+	"cel.dev/cel-go/common/overloads"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/interpreter"
+)
+
+const (
+	// charactersPerStep is how many characters are read in the time of one step.
+	charactersPerStep = 10
+	// maxPattern is the most instructions of a pattern, each of which can take its time for
+	// each character, and maxMatching the most of them that one match takes.
+	maxPattern, maxMatching = 1000, 10_000_000
+	matchingPerStep         = 10
+)
+
+// sizes are the sizes of values without a bound.
+type sizes struct{ items, characters, members uint64 }
+
+var (
+	// largest are the most that a document of 1 MiB can have.
+	largest = sizes{items: 1 << 19, characters: 1 << 20, members: 1 << 18}
+	// usual are assumed to judge whether a rule asks for too much: the author of a schema
+	// need not state bounds that do not matter.
+	usual = sizes{items: 10, characters: 100, members: 10}
+)
+
+// estimate bounds the cost of the rule. The problem is that it costs too much even for
+// usual objects.
+func (r *Rule) estimate(e *environment, checked *cel.Ast, patterns []string) *Problem {
+	expected, err := e.EstimateCost(checked, &estimator{e.self, usual, patterns})
+	if err != nil {
+		return &Problem{Text: oneLine(err.Error())}
+	}
+	if expected.Max > MaxCost {
+		return &Problem{Text: fmt.Sprintf("the rule can take %d steps for one object, and at most %d are allowed", expected.Max, MaxCost),
+			Cure: "state a smaller maxItems, maxLength or maxProperties for what it reads, or nest fewer loops"}
+	}
+	bound, err := e.EstimateCost(checked, &estimator{e.self, largest, patterns})
+	if err != nil {
+		return &Problem{Text: oneLine(err.Error())}
+	}
+	r.bound = bound.Max
+	return nil
+}
+
+// estimator estimates sizes by the bounds of a schema.
+type estimator struct {
+	self     *form
+	sizes    sizes
+	patterns []string
+}
+
+// EstimateSize implements cost.Estimator.
+func (e *estimator) EstimateSize(node cost.AstNode) *cost.SizeEstimate {
+	f := e.form(node.Path())
+	if f == nil {
+		return e.computed(node)
+	}
+	most := uint64(f.most)
+	switch {
+	case f.kind != list && f.kind != mapping && f.kind != text:
+		return nil
+	case f.most > 0:
+	case f.kind == list:
+		most = e.sizes.items
+	case f.kind == mapping:
+		most = e.sizes.members
+	default:
+		most = e.sizes.characters
+	}
+	return &cost.SizeEstimate{Max: most}
+}
+
+// form returns the form at a path, or nil.
+func (e *estimator) form(path []string) *form {
+	if len(path) == 0 {
+		return nil
+	}
+	f := map[string]*form{"self": e.self, "oldSelf": e.self, "caller": callerForm}[path[0]]
+	for _, step := range path[1:] {
+		if f == nil {
+			return nil
+		}
+		switch {
+		case step == "@items", step == "@values":
+			f = f.element
+		case step == "@keys":
+			f = textForm
+		case f.members[step] != nil:
+			f = f.members[step].form
+		default:
+			return nil
+		}
+	}
+	return f
+}
+
+// computed returns the size of a value that is not at a place of the object, such as that
+// of an optional: it is not known, but usually like that of others.
+func (e *estimator) computed(node cost.AstNode) *cost.SizeEstimate {
+	if e.sizes != usual || node.ComputedSize() != nil {
+		return nil
+	}
+	switch node.Type().Kind() {
+	case types.StringKind, types.DynKind:
+		return &cost.SizeEstimate{Max: usual.characters}
+	case types.ListKind, types.MapKind, types.OpaqueKind:
+		return &cost.SizeEstimate{Max: usual.items, Key: &cost.SizeEstimate{Max: usual.characters}, Elem: &cost.SizeEstimate{Max: usual.characters}}
+	}
+	return nil
+}
+
+// EstimateCallCost implements cost.Estimator, as costs does for values.
+func (e *estimator) EstimateCallCost(function, overload string, target *cost.AstNode, args []cost.AstNode) *cost.CallEstimate {
+	if target != nil {
+		args = append([]cost.AstNode{*target}, args...)
+	}
+	size := func(node cost.AstNode) uint64 { return cost.EstimateSize(e, node).Max }
+	most := func(n uint64) *cost.CallEstimate {
+		return &cost.CallEstimate{CostEstimate: cost.CostEstimate{Max: cost.SafeAdd(1, n)}}
+	}
+	switch overload {
+	case overloads.Equals, overloads.NotEquals, overloads.InList, overloads.InMap:
+		for _, arg := range args {
+			if k := arg.Type().Kind(); k == types.ListKind || k == types.MapKind || k == types.StructKind || k == types.DynKind {
+				if e.sizes == usual {
+					return most(e.sizes.items * e.sizes.characters / charactersPerStep)
+				}
+				return most(largest.items)
+			}
+		}
+	case overloads.Matches, overloads.MatchesString:
+		largestPattern := 1
+		for _, pattern := range e.patterns {
+			largestPattern = max(largestPattern, patternSize(pattern))
+		}
+		return most(cost.SafeMultiply(size(args[0]), uint64(largestPattern)) / matchingPerStep)
+	}
+	if modelled[overload] {
+		return nil
+	}
+	n := uint64(0)
+	for i, arg := range args {
+		switch k := arg.Type().Kind(); {
+		case k == types.StringKind:
+			n = cost.SafeAdd(n, size(arg)/charactersPerStep+1)
+		case k == types.ListKind && i == 0 && listFunctions[function]:
+			n = cost.SafeAdd(n, size(arg))
+		}
+	}
+	call := most(n)
+	if result := textFunctions[function]; result && len(args) > 0 {
+		call.ResultSize = &cost.SizeEstimate{Max: size(args[0])}
+	}
+	return call
+}
+
+var (
+	listFunctions = map[string]bool{"sum": true, "min": true, "max": true, "isSorted": true, "isUnique": true}
+	textFunctions = map[string]bool{"lowerAscii": true, "upperAscii": true, "trim": true, "substring": true}
+	// modelled are the calls whose cost the implementation knows.
+	modelled = func() map[string]bool {
+		set := map[string]bool{}
+		for _, m := range cost.StandardOverloadModels {
+			set[m.ID] = true
+		}
+		return set
+	}()
+)
+
+// costs counts what calls cost that the implementation counts as one step whatever the
+// sizes of their arguments.
+type costs struct{}
+
+// CallCost implements cost.ActualCostEstimator.
+func (costs) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
+	n := uint64(1)
+	switch overload {
+	case overloads.Equals, overloads.NotEquals:
+		if !isAggregate(args[0]) || !isAggregate(args[1]) {
+			return nil
+		}
+		n += uint64(min(nodes(args[0], MaxCost), nodes(args[1], MaxCost)))
+		return &n
+	case overloads.InList, overloads.InMap:
+		n += uint64(nodes(args[1], MaxCost))
+		return &n
+	case overloads.Matches, overloads.MatchesString:
+		s, _ := args[0].(types.String)
+		n += uint64(len(s)) // the program counts the rest
+		return &n
+	}
+	if modelled[overload] {
+		return nil
+	}
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case types.String:
+			n += uint64(len(v) / charactersPerStep)
+		default:
+			if i == 0 && listFunctions[function] {
+				n += cost.ActualSize(v)
+			}
+		}
+	}
+	return &n
+}
+
+func isAggregate(v ref.Val) bool {
+	switch v.Type() {
+	case types.ListType, types.MapType:
+		return true
+	}
+	_, is := v.(*objectValue)
+	return is
+}
+
+// matching compiles the patterns of an overload of matches, and refuses texts that would
+// take too long.
+func matching(overload string) *interpreter.RegexOptimization {
+	return &interpreter.RegexOptimization{Function: "matches", OverloadID: overload, RegexIndex: 1, Factory: func(call interpreter.InterpretableCall, pattern string) (interpreter.InterpretableCall, error) {
+		compiled, err := regexp.Compile(pattern)
+		if err != nil {
+			return nil, errPattern
+		}
+		steps := patternSize(pattern)
+		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(values ...ref.Val) ref.Val {
+			s, ok := values[0].(types.String)
+			if !ok {
+				return types.NewErr("only texts match patterns")
+			}
+			if len(s) > maxMatching/steps {
+				panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded})
+			}
+			return types.Bool(compiled.MatchString(string(s)))
+		}), nil
+	}}
+}
+
+// patternSize returns the number of instructions of a pattern, which can each be executed
+// for each character.
+func patternSize(pattern string) int {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return math.MaxInt
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return math.MaxInt
+	}
+	return len(program.Inst)
+}

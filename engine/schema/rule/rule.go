@@ -1,0 +1,151 @@
+// Package rule compiles and evaluates the rules of x-validations, which are written in CEL
+// (https://cel.dev): types of values that follow from a document.Shape, what a rule reads,
+// what it costs, and whether an object meets it. It imports document, and nothing else of
+// the project; no other package imports the implementation of CEL. Begin with Types and
+// Types.Compile.
+package rule
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/interpreter"
+)
+
+const (
+	// MaxCost is the most that one evaluation of a rule may cost. A step, such as reading a
+	// property or comparing two numbers, costs about 1, and takes about 100 ns.
+	MaxCost = 500_000
+	// MaxText is the most bytes of a rule.
+	MaxText = 4096
+	// checkEvery is the number of iterations after which an evaluation looks at its
+	// deadline.
+	checkEvery = 1000
+)
+
+// ErrTooComplex is the error of an evaluation that would cost more than MaxCost.
+var ErrTooComplex = errors.New("the rule is too complex for the object")
+
+// Caller is who writes, as rules see it.
+type Caller struct {
+	// ID is the id of the user, "" for the service itself.
+	ID string
+	// Permissions are those that the caller holds where the object is.
+	Permissions []string
+}
+
+// Input is what a rule is evaluated for.
+type Input struct {
+	// Self is the object as it is to be stored, and OldSelf as it is stored, nil if it is
+	// new. State and OldState are the values of objectState, for the root of a type.
+	Self, OldSelf   map[string]any
+	State, OldState string
+	// Now is the time of the write.
+	Now time.Time
+	// Caller is called by rules that read caller. Nil is one without permissions.
+	Caller func() Caller
+}
+
+// Rule is a compiled rule. It is immutable.
+type Rule struct {
+	program cel.Program
+	self    *form
+	// bound is the most that an evaluation can cost.
+	bound uint64
+	loops bool
+	reads reads
+	old   bool
+}
+
+// Bound returns the most that an evaluation can cost, MaxCost if the counter stops it.
+func (r *Rule) Bound() uint64 { return min(r.bound, MaxCost) }
+
+// ReadsOld reports whether the rule reads oldSelf, so that it applies to updates alone.
+func (r *Rule) ReadsOld() bool { return r.old }
+
+// Holds evaluates the rule. A rule whose evaluation fails, such as one that reads a
+// property which is not set, does not hold. The error is ErrTooComplex, or that of the
+// context.
+func (r *Rule) Holds(ctx context.Context, in *Input) (bool, error) {
+	holds, _, err := r.evaluate(ctx, in)
+	return holds, err
+}
+
+func (r *Rule) evaluate(ctx context.Context, in *Input) (bool, *cel.EvalDetails, error) {
+	if err := ctx.Err(); err != nil {
+		return false, nil, err
+	}
+	v := &variables{rule: r, in: in}
+	var (
+		out     ref.Val
+		details *cel.EvalDetails
+		err     error
+	)
+	if r.loops {
+		out, details, err = r.program.ContextEval(ctx, v)
+	} else {
+		out, details, err = r.program.Eval(v)
+	}
+	if err == nil {
+		return out == types.True, details, nil
+	}
+	var cancelled interpreter.EvalCancelledError
+	switch {
+	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
+		return false, details, ErrTooComplex
+	case ctx.Err() != nil:
+		return false, details, ctx.Err()
+	}
+	return false, details, nil
+}
+
+// variables are the variables of one evaluation.
+type variables struct {
+	rule *Rule
+	in   *Input
+}
+
+// Parent implements interpreter.Activation.
+func (v *variables) Parent() interpreter.Activation { return nil }
+
+// ResolveName implements interpreter.Activation.
+func (v *variables) ResolveName(name string) (any, bool) {
+	switch name {
+	case "self":
+		return v.rule.self.root(v.in.Self, v.in.State), true
+	case "oldSelf":
+		if v.in.OldSelf == nil {
+			return nil, false
+		}
+		return v.rule.self.root(v.in.OldSelf, v.in.OldState), true
+	case "now":
+		return types.Timestamp{Time: v.in.Now}, true
+	case "caller":
+		var caller Caller
+		if v.in.Caller != nil {
+			caller = v.in.Caller()
+		}
+		permissions := make([]any, len(caller.Permissions))
+		for i, permission := range caller.Permissions {
+			permissions[i] = permission
+		}
+		return callerForm.value(map[string]any{"id": caller.ID, "permissions": permissions}), true
+	}
+	return nil, false
+}
+
+// Problem is a mistake in a rule.
+type Problem struct {
+	// Line and Column are the place in the text of the rule, from 1; 0 for the whole rule.
+	Line, Column int
+	// Text describes the mistake, Cure how to correct it.
+	Text, Cure string
+}
+
+// oneLine returns a text of the implementation as it can be part of a problem.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

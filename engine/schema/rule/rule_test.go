@@ -1,0 +1,181 @@
+package rule_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"marquee/engine/document"
+	"marquee/engine/schema"
+	"marquee/engine/schema/rule"
+)
+
+// shapes are two types whose objects have values of every kind.
+const shapes = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "x-resource": {"path": "things"},
+"required": ["n"], "properties": {
+	"n": {"type": "integer"}, "d": {"type": "number"}, "s": {"type": "string"}, "b": {"type": "boolean"},
+	"begin": {"type": "string", "format": "date-time"}, "end": {"type": "string", "format": "date-time"}, "day": {"type": "string", "format": "date"},
+	"thing": {"x-ref": "things"}, "any": {}, "either": {"type": ["string", "integer"]}, "with-hyphen": {"type": "integer"},
+	"password": {"type": "string", "x-secret": true}, "pin": {"type": "string", "writeOnly": true}, "worth": {"type": "integer", "x-derived": true},
+	"list": {"type": "array", "items": {"type": "integer"}}, "words": {"type": "array", "items": {"type": "string"}},
+	"map": {"type": "object", "additionalProperties": {"type": "integer"}}, "free": {"type": "object"},
+	"keys": {"type": "object", "additionalProperties": {"type": "string", "x-secret": true}},
+	"defaulted": {"type": "integer", "default": 3},
+	"inner": {"type": "object", "required": ["x"], "properties": {"x": {"type": "integer"}, "y": {"type": "string"}, "secret": {"type": "string", "x-secret": true}}},
+	"items": {"type": "array", "items": {"type": "object", "required": ["price"], "properties": {"price": {"type": "number"}, "sku": {"type": "string"}, "node": {"$ref": "#/$defs/node"}}}}
+}, "$defs": {"node": {"type": "object", "properties": {"value": {"type": "integer"}, "child": {"$ref": "#/$defs/node"}}}}}`
+
+func shapeOf(t testing.TB, text string) *document.Shape {
+	t.Helper()
+	r, err := schema.Load(schema.Source{FS: fstest.MapFS{"things.json": {Data: []byte(text)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	thing, _ := r.Type("things")
+	return thing.Shape
+}
+
+func decode(t testing.TB, text string) map[string]any {
+	t.Helper()
+	object, err := document.DecodeObject([]byte(text), document.Limits{Depth: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// TestRules evaluates rules that hold for the first object, and not for the second one.
+func TestRules(t *testing.T) {
+	shape := shapeOf(t, shapes)
+	for source, c := range map[string]struct{ holds, fails string }{
+		`self.n > 2`:                                                                           {`{"n": 3}`, `{"n": 2}`},
+		`has(self.d) && self.d > 1`:                                                            {`{"d": 2}`, `{"d": 1}`},
+		`has(self.d) && self.d * 2.0 == 3.0`:                                                   {`{"d": 1.5}`, `{}`},
+		`!has(self.d) || self.d < self.n`:                                                      {`{"n": 3, "d": 2.5}`, `{"n": 2, "d": 2.5}`},
+		`self.?s.orValue("none") == "none"`:                                                    {`{}`, `{"s": "x"}`},
+		`self.?b.orValue(false)`:                                                               {`{"b": true}`, `{}`},
+		`!has(self.begin) || !has(self.end) || self.begin < self.end`:                          {`{"begin": "2026-01-01T00:00:00.000Z", "end": "2026-01-02T00:00:00.000Z"}`, `{"begin": "2026-01-01T00:00:00.000Z", "end": "2026-01-01T00:00:00.000Z"}`},
+		`has(self.begin) && self.begin > now + duration("24h")`:                                {`{"begin": "2026-03-02T12:00:00.001Z"}`, `{"begin": "2026-03-02T12:00:00.000Z"}`},
+		`has(self.day) && self.day > now`:                                                      {`{"day": "2026-03-02"}`, `{"day": "2026-03-01"}`},
+		`has(self.day) && self.day.getDayOfWeek() in [0, 6]`:                                   {`{"day": "2026-03-01"}`, `{"day": "2026-03-02"}`},
+		`has(self.thing) && self.thing == "a"`:                                                 {`{"thing": "a"}`, `{"thing": "b"}`},
+		`has(self.any) && self.any.deep[0] == 1`:                                               {`{"any": {"deep": [1]}}`, `{"any": {"deep": []}}`},
+		`has(self.either) && (self.either == "x" || self.either == 1)`:                         {`{"either": 1}`, `{"either": 2}`},
+		"self.?`with-hyphen`.orValue(0) == 1":                                                  {`{"with-hyphen": 1}`, `{}`},
+		`self.?list.orValue([]).all(i, i > 0)`:                                                 {`{"list": [1, 2]}`, `{"list": [1, 0]}`},
+		`self.?list.orValue([]).sum() == 3`:                                                    {`{"list": [1, 2]}`, `{"list": []}`},
+		`has(self.list) && self.list.max() - self.list.min() < 5`:                              {`{"list": [1, 5]}`, `{"list": [1, 6]}`},
+		`self.?list.orValue([]).isSorted()`:                                                    {`{"list": [1, 2, 2]}`, `{"list": [2, 1]}`},
+		`self.?words.orValue([]).map(w, w.lowerAscii()).isUnique()`:                            {`{"words": ["a", "b"]}`, `{"words": ["a", "A"]}`},
+		`self.?words.orValue([]).exists_one(w, w.matches("^[a-z]+$"))`:                         {`{"words": ["a", "1"]}`, `{"words": ["a", "b"]}`},
+		`has(self.s) && self.s.trim().substring(1, 3) == "bc" && self.s.indexOf("é") == -1`:    {`{"s": " abcd "}`, `{"s": "abcdé"}`},
+		`has(self.map) && self.map.all(k, self.map[k] > 0) && "a" in self.map`:                 {`{"map": {"a": 1}}`, `{"map": {"a": 1, "b": 0}}`},
+		`has(self.free) && self.free.x == "y"`:                                                 {`{"free": {"x": "y"}}`, `{"free": {"z": "y"}}`},
+		`self.defaulted == 3`:                                                                  {`{"defaulted": 3}`, `{}`},
+		`has(self.inner) && self.inner.x > 0 && self.inner.?y.hasValue()`:                      {`{"inner": {"x": 1, "y": ""}}`, `{"inner": {"x": 1}}`},
+		`has(self.inner) && self.inner == oldSelf.?inner.orValue(self.inner)`:                  {`{"inner": {"x": 1, "secret": "new"}}`, `{"inner": {"x": 2}}`},
+		`has(self.items) && self.items.map(i, i.price).sum() <= 3.0`:                           {`{"items": [{"price": 1}, {"price": 1.5}]}`, `{"items": [{"price": 1}, {"price": 2.5}]}`},
+		`self.?items.orValue([]).all(i, !has(i.node) || i.node.?child.?value.orValue(0) == 0)`: {`{"items": [{"price": 1, "node": {"child": {}}}]}`, `{"items": [{"price": 1, "node": {"child": {"value": 1}}}]}`},
+		`self.n >= oldSelf.n`:                                                                  {`{"n": 1}`, `{"n": 0}`},
+		`self.objectState != "ACTIVE" || self.n > 0`:                                           {`{"n": 1}`, `{"n": 0}`},
+		`"EDIT" in caller.permissions && caller.id == "ann" && self.n == 1`:                    {`{"n": 1}`, `{"n": 0}`},
+		`[self, oldSelf].all(o, o.n == 1)`:                                                     {`{"n": 1}`, `{"n": 2}`},
+	} {
+		compiled, problems := rule.NewTypes(shape).Compile(shape, source, true)
+		if len(problems) > 0 {
+			t.Errorf("%s: %+v", source, problems)
+			continue
+		}
+		for object, want := range map[string]bool{c.holds: true, c.fails: false} {
+			in := &rule.Input{Self: decode(t, object), State: "ACTIVE", OldSelf: decode(t, `{"n": 1, "inner": {"x": 1, "secret": "old"}}`), OldState: "ACTIVE", Now: noon,
+				Caller: func() rule.Caller { return rule.Caller{ID: "ann", Permissions: []string{"EDIT"}} }}
+			if got, err := compiled.Holds(context.Background(), in); err != nil || got != want {
+				t.Errorf("%s of %s: %v, %v", source, object, got, err)
+			}
+		}
+	}
+}
+
+// TestRefusedRules compiles rules that cannot be.
+func TestRefusedRules(t *testing.T) {
+	shape := shapeOf(t, shapes)
+	for source, want := range map[string]string{
+		`self.n >`:                    `1:9 Syntax error`,
+		`self.m > 1`:                  `1:5 undefined field 'm'`,
+		"self.n > 1 &&\n  self.m > 1": `2:7 undefined field 'm'`,
+		`self.n`:                      `the rule is of type int`,
+		`self.n > "a"`:                `1:8 found no matching overload`,
+		`self.password == "a"`:        `password cannot be read by a rule, because it is secret`,
+		`self.inner.secret == "a"`:    `secret cannot be read by a rule, because it is secret`,
+		`self.pin == "a"`:             `pin cannot be read by a rule, because it is writeOnly`,
+		`self.worth > 1`:              `worth cannot be read by a rule, because it is derived`,
+		`has(self.keys)`:              `keys cannot be read by a rule, because it can have values within it`,
+		`self.thing.name == "a"`:      `type 'string' does not support field selection`,
+		`type(self.n) == int`:         `undeclared reference to 'type'`,
+		`self.begin.getHours("Europe/Berlin") > 1`:                    `found no matching overload for 'getHours'`,
+		`bytes("a") == b"a"`:                                          `undeclared reference to 'bytes'`,
+		`self.n > 1 && other`:                                         `undeclared reference to 'other'`,
+		`self.words.exists(w, w.matches(w))`:                          `1:32 the pattern of matches is computed`,
+		`"a".matches("(")`:                                            `invalid matches argument`,
+		`"a".matches("[a-z]{999}[0-9]{50}")`:                                `1:13 the pattern takes more than 1000 steps per character`,
+		`self.list.all(self, self > 1)`:                               `self is the name of a variable of all rules`,
+		`self.d > 1.0`:                                                `1:5 d is optional`,
+		`has(self.items) && self.items.all(i, i.sku != "")`:           `1:39 sku is optional`,
+		`self.n == 1 && google.protobuf.Timestamp{seconds: 1} == now`: `undeclared reference`,
+		`timestamp("x") < now`:                                        `invalid timestamp argument`,
+		`self.n == 1 && ` + strings.Repeat("(", 200) + `true` + strings.Repeat(")", 200): `recursion`,
+		strings.Repeat("self.n == 1 && ", 400) + "true":                                  `size`,
+	} {
+		compiled, problems := rule.NewTypes(shape).Compile(shape, source, false)
+		var got []string
+		for _, p := range problems {
+			place := ""
+			if p.Line > 0 {
+				place = string(rune('0'+p.Line%10)) + ":" + itoa(p.Column) + " "
+			}
+			got = append(got, place+p.Text)
+		}
+		if all := strings.Join(got, "; "); compiled != nil || !strings.Contains(all, want) {
+			t.Errorf("%.80s: %s, want %s", source, all, want)
+		}
+	}
+	if _, problems := rule.NewTypes(shape).Compile(shape, `self.n > oldSelf.n`, false); len(problems) != 1 || !strings.Contains(problems[0].Text, "items have no oldSelf") {
+		t.Error(problems)
+	}
+}
+
+func itoa(n int) string {
+	return strings.TrimLeft(string([]byte{byte('0' + n/100), byte('0' + n/10%10), byte('0' + n%10)}), "0")
+}
+
+// TestCostIsCounted ends a rule whose lists are longer than its author may have thought.
+func TestCostIsCounted(t *testing.T) {
+	shape := shapeOf(t, shapes)
+	compiled, problems := rule.NewTypes(shape).Compile(shape, `has(self.list) && self.list.all(i, self.list.all(j, self.list.all(k, i + j + k > 0)))`, false)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	list := make([]any, 3000)
+	for i := range list {
+		list[i] = int64(i + 1)
+	}
+	began := time.Now()
+	if holds, err := compiled.Holds(context.Background(), &rule.Input{Self: map[string]any{"list": list}}); holds || !errors.Is(err, rule.ErrTooComplex) {
+		t.Errorf("%v, %v", holds, err)
+	}
+	t.Log(time.Since(began))
+	if holds, err := compiled.Holds(context.Background(), &rule.Input{Self: map[string]any{"list": list[:10]}}); !holds || err != nil {
+		t.Errorf("%v, %v", holds, err)
+	}
+	bounded := strings.Replace(shapes, `"list": {"type": "array",`, `"list": {"type": "array", "maxItems": 3000,`, 1)
+	shape = shapeOf(t, bounded)
+	_, problems = rule.NewTypes(shape).Compile(shape, `has(self.list) && self.list.all(i, self.list.all(j, self.list.all(k, i + j + k > 0)))`, false)
+	if len(problems) != 1 || !strings.Contains(problems[0].Text, "steps for one object") {
+		t.Error(problems)
+	}
+}
