@@ -41,7 +41,7 @@ var arrows = map[string][]string{
 	"docs":                         {"schemas", "engine/schema/keyword"},
 	"engine":                       {"engine/access", "engine/catalog", "engine/read", "engine/schema", "engine/store", "engine/migration", "engine/write", "engine/written"},
 	"engine/read":                  {"engine/access", "engine/catalog", "engine/document", "engine/history", "engine/message", "engine/parallel", "engine/query", "engine/schema", "engine/store", "engine/written"},
-	"engine/write":                 {"engine/access", "engine/budget", "engine/catalog", "engine/document", "engine/history", "engine/message", "engine/parallel", "engine/query", "engine/schema", "engine/schema/keyword", "engine/store", "engine/walk", "engine/written"},
+	"engine/write":                 {"engine/access", "engine/budget", "engine/catalog", "engine/document", "engine/history", "engine/message", "engine/parallel", "engine/query", "engine/schema", "engine/schema/keyword", "engine/schema/rule", "engine/store", "engine/walk", "engine/written"},
 	"engine/written":               {"engine/schema", "engine/store"},
 	"engine/migration":             {"engine/catalog", "engine/document", "engine/history", "engine/query", "engine/schema", "engine/store", "engine/walk"},
 	"engine/verify":                {"engine/catalog", "engine/document", "engine/query", "engine/schema", "engine/store"},
@@ -58,8 +58,9 @@ var arrows = map[string][]string{
 	"engine/message":               {},
 	"engine/document":              {"engine/message"},
 	"engine/query":                 {"engine/document", "engine/message"},
-	"engine/schema":                {"engine/document", "engine/message", "engine/query", "engine/schema/keyword", "engine/schema/validation"},
-	"engine/schema/keyword":        {"engine/document", "engine/message"},
+	"engine/schema":                {"engine/document", "engine/message", "engine/query", "engine/schema/keyword", "engine/schema/rule", "engine/schema/validation"},
+	"engine/schema/keyword":        {"engine/document", "engine/message", "engine/schema/rule"},
+	"engine/schema/rule":           {"engine/document"},
 	"engine/schema/validation":     {"engine/document", "engine/message"},
 	"engine/listen":                {"engine/message", "engine/store"},
 	"engine/rest":                  {"engine", "engine/budget", "engine/document", "engine/listen", "engine/message", "engine/query", "engine/read", "engine/schema", "engine/spool", "engine/store"},
@@ -84,6 +85,7 @@ var walls = map[string]string{
 	"go.mongodb.org/":       "engine/store/mongo",
 	"github.com/ncruces/":   "engine/store/sqlite",
 	"github.com/fsnotify/":  "engine/folder",
+	"cel.dev/":              "engine/schema/rule",
 }
 
 func TestArrowsPointInward(t *testing.T) {

@@ -25,7 +25,7 @@ func (l *loader) compile() ([]*Type, []*message.Definition) {
 			l.problem(f, "", "the schema cannot be read: "+err.Error(), "")
 		}
 	}
-	c := &typeCompiler{l: l, compiler: compiler, raw: raw, shapes: newShapes(l)}
+	c := &typeCompiler{l: l, compiler: compiler, raw: raw, shapes: newShapes(l), byCode: map[string]*message.Definition{}}
 	defer func() { l.checkCosts(c.roots) }()
 	var types []*Type
 	for _, f := range l.sound() {
@@ -56,6 +56,7 @@ type typeCompiler struct {
 	raw      validation.Schemas
 	shapes   *shapes
 	declared []*message.Definition
+	byCode   map[string]*message.Definition
 	// roots are the schemas that validate objects.
 	roots []*jsonschema.Schema
 }
@@ -130,32 +131,17 @@ func (c *typeCompiler) declare(f *file, pointer string, messageType, code, text 
 			return def
 		}
 	}
-	if _, err := c.l.options.Messages.With(append(c.declared, def)...); err != nil {
+	same := []*message.Definition{def}
+	if known := c.byCode[code]; known != nil {
+		same = append(same, known)
+	}
+	if _, err := c.l.options.Messages.With(same...); err != nil {
 		c.l.problem(f, pointer+"/code", err.Error(), "give each code one text")
 		return def
 	}
+	c.byCode[code] = def
 	c.declared = append(c.declared, def)
 	return def
-}
-
-// compileRules compiles the rules of a type.
-func (c *typeCompiler) compileRules(t *Type, f *file) {
-	for _, k := range keyword.OfTypes() {
-		if k.Rule == nil {
-			continue
-		}
-		k.Each(f.content, func(at string, members map[string]any) {
-			rule := k.Rule(keyword.Source{
-				Members: members,
-				Declare: func(messageType, code, text string) *message.Definition {
-					return c.declare(f, at, messageType, code, text)
-				},
-				Condition: func(below string) keyword.Condition { return condition(c.schema(f, at+below)) },
-			})
-			rule.Keyword, rule.At = k, at
-			t.Rules = append(t.Rules, rule)
-		})
-	}
 }
 
 // indexes returns the declared indexes and one for each reference, in a stable

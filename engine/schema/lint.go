@@ -230,7 +230,8 @@ func (c *typeLint) permission() {
 func (c *typeLint) rules() {
 	for _, rule := range c.t.Rules {
 		if rule.Lint != nil {
-			rule.Lint(c.seen, func(below, text, cure string) { c.problem(rule.At+below, text, cure) })
+			f := c.files[rule.File]
+			rule.Lint(c.seen, func(below, text, cure string) { c.l.problem(f, rule.At+below, text, cure) })
 		}
 	}
 }

@@ -50,6 +50,14 @@ func (t *Type) Permissions() []string {
 	return keyword.Strings(items["enum"])
 }
 
+// Permissions returns the permissions that roles can hold.
+func (r *Registry) Permissions() []string {
+	if roles := r.types[roleType]; roles != nil {
+		return roles.Permissions()
+	}
+	return nil
+}
+
 // References lists the top-level properties that are lists of references.
 func (t *Type) References() (names []string) {
 	for name, shape := range t.Shape.Properties {

@@ -1,31 +1,52 @@
 package write
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strings"
 
 	"marquee/engine/message"
 	"marquee/engine/schema/keyword"
+	"marquee/engine/schema/rule"
 	"marquee/engine/store"
 )
 
 // checkRules checks the rules of the schema vocabulary. The error is that of the
 // context.
-func (c *Change) checkRules(ctx context.Context) error {
-	change := &keyword.Change{Before: c.Before, After: c.After, StateBefore: c.StateBefore, State: c.State, Parent: c.Type.Parent, System: c.Caller.System}
+func (c *Change) checkRules(w *Writing) error {
+	change := &keyword.Change{Before: c.Before, After: c.After, StateBefore: c.StateBefore, State: c.State, Parent: c.Type.Parent, System: c.Caller.System,
+		Now: w.now, Caller: func() rule.Caller { return w.callerOf(c) }}
 	for _, fault := range c.faults {
+		field, _ := fault.Param("field").(string)
 		if d := fault.Definition(); d == message.ValueType || d == message.ValueFormat {
-			field, _ := fault.Param("field").(string)
 			change.Unreadable = append(change.Unreadable, field)
 		}
+		change.Faulty = append(change.Faulty, field)
 	}
-	faults, err := c.Type.Check(ctx, change)
+	faults, err := c.Type.Check(w.ctx, change)
 	for _, fault := range faults {
 		c.refuse(fault)
 	}
 	return err
+}
+
+// callerOf returns who makes a change, with the permissions held where the object is: in
+// all networks for an object of none.
+func (w *Writing) callerOf(c *Change) rule.Caller {
+	held := map[string]bool{}
+	if c.Caller.System {
+		for _, permission := range w.registry.Permissions() {
+			held[permission] = true
+		}
+	}
+	for network, grant := range c.Caller.Grants {
+		if network == c.Context || c.Context == "" {
+			maps.Copy(held, grant.NetworkPermissions)
+			maps.Copy(held, grant.TeamPermissions)
+		}
+	}
+	permissions := slices.DeleteFunc(slices.Sorted(maps.Keys(held)), func(permission string) bool { return !held[permission] })
+	return rule.Caller{ID: c.Caller.User, Permissions: permissions}
 }
 
 // claimDiff is the change of an object's claims.

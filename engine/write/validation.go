@@ -79,7 +79,7 @@ func (c *Change) validate(w *Writing) error {
 			delete(c.After, name)
 		}
 	}
-	if err := c.checkRules(w.ctx); err != nil {
+	if err := c.checkRules(w); err != nil {
 		return err
 	}
 	c.references = w.newReferences(c)

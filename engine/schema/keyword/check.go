@@ -2,9 +2,11 @@ package keyword
 
 import (
 	"slices"
+	"time"
 
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/schema/rule"
 )
 
 // Type is a type whose schema is checked, or one that it refers to.
@@ -53,6 +55,12 @@ type Change struct {
 	// Unreadable are the pointers to new values that cannot be compared, because they are
 	// not of the type or in the format of their property.
 	Unreadable []string
+	// Faulty are the pointers to new values that the schema refuses, or beside which it
+	// misses one.
+	Faulty []string
+	// Now is the time of the write, and Caller is who writes; nil is nobody.
+	Now    time.Time
+	Caller func() rule.Caller
 	// Parent is the property whose object's path the object's path is below, or "".
 	Parent string
 	// System reports whether the service itself or an import writes the object.

@@ -2,7 +2,7 @@
 // it may be, its part of the meta-schema, how it is checked, what it is compiled to, and
 // what the documents of a type say of it. The packages schema and openapi walk the list
 // of them and know no keyword by its name, except where the engine itself treats a value
-// differently. It imports document and message, and knows neither files nor types.
+// differently. It imports document, message and rule, and knows neither files nor types.
 package keyword
 
 import (
@@ -38,9 +38,10 @@ type Keyword struct {
 	// keyword, and Definitions are the members of $defs that they refer to: JSON texts.
 	Meta, Beside, Definitions string
 
-	// Rule compiles a rule of a type. Conditional reports whether rules have a schema
-	// when that only tests objects, and Within is the pointer to them in the value of the
-	// keyword. All are for keywords of types, what follows is for those of values.
+	// Rule compiles a rule of a type, or of the objects within its values that have the
+	// keyword. Conditional reports whether rules have a schema when that only tests
+	// objects, and Within is the pointer to them in the value of the keyword; both are for
+	// keywords of types, what follows is for those of values.
 	Rule        func(Source) *Rule
 	Conditional bool
 	Within      string

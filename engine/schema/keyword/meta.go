@@ -22,6 +22,9 @@ func Vocabulary() map[string]any {
 		case k.Meta == "": // that of JSON Schema
 		case k.OfType():
 			ofType[k.Name] = decode(k.Name, []byte(k.Meta))
+		case k.On&Root != 0:
+			ofType[k.Name] = decode(k.Name, []byte(k.Meta))
+			fallthrough
 		default:
 			ofValue["properties"].(map[string]any)[k.Name] = decode(k.Name, []byte(k.Meta))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/schema/rule"
 )
 
 // Source is a rule as it is written.
@@ -18,6 +19,10 @@ type Source struct {
 	Condition func(below string) Condition
 	// Declare adds a message to the catalogue.
 	Declare func(messageType, code, text string) *message.Definition
+	// Of is the shape of the objects that a keyword of values gives the rule, Root that of
+	// the type, and Types are the types of the type's values.
+	Of, Root *document.Shape
+	Types    *rule.Types
 }
 
 // Condition reports whether an object in a state meets a schema. The error is that of the
@@ -36,10 +41,10 @@ func (s Source) fault(otherwise *message.Definition) *message.Definition {
 
 // Rule is a compiled rule of a type. It has Check or Warns.
 type Rule struct {
-	// Keyword is that of the rule, and At its pointer in the file. Both are set by the
-	// loader.
-	Keyword *Keyword
-	At      string
+	// Keyword is that of the rule, File the name of its file and At its pointer there. They
+	// are set by the loader.
+	Keyword  *Keyword
+	File, At string
 	// Message is that of its faults or of its warning.
 	Message *message.Definition
 	// Check returns the faults of a change.

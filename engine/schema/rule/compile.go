@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
@@ -54,13 +55,20 @@ func (t *Types) Compile(shape *document.Shape, source string, old bool) (*Rule, 
 // problems returns the mistakes that the checker has found.
 func (t *Types) problems(issues *cel.Issues) (list []Problem) {
 	for _, err := range issues.Errors() {
-		p := Problem{Line: err.Location.Line(), Column: err.Location.Column() + 1, Text: oneLine(err.Message), Cure: "see the functions and variables in docs/reference/schema-vocabulary.md"}
+		p := Problem{Line: err.Location.Line(), Column: err.Location.Column() + 1, Text: mistake(err.Message), Cure: "see the functions and variables in docs/reference/schema-vocabulary.md"}
 		if t.refused != "" {
 			p.Text, p.Cure = t.refused, "leave it out of the rule"
 		}
 		list = append(list, p)
 	}
 	return list
+}
+
+// mistake returns what the implementation says of a mistake, without the list of all that
+// could be there instead.
+func mistake(text string) string {
+	text, _, _ = strings.Cut(oneLine(text), " expecting {")
+	return text
 }
 
 // plan makes the program of a checked rule. Its steps are counted only if the bound says

@@ -122,7 +122,7 @@ func TestRefusedRules(t *testing.T) {
 		`self.n > 1 && other`:                                         `undeclared reference to 'other'`,
 		`self.words.exists(w, w.matches(w))`:                          `1:32 the pattern of matches is computed`,
 		`"a".matches("(")`:                                            `invalid matches argument`,
-		`"a".matches("[a-z]{999}[0-9]{50}")`:                                `1:13 the pattern takes more than 1000 steps per character`,
+		`"a".matches("[a-z]{999}[0-9]{50}")`:                          `1:13 the pattern takes more than 1000 steps per character`,
 		`self.list.all(self, self > 1)`:                               `self is the name of a variable of all rules`,
 		`self.d > 1.0`:                                                `1:5 d is optional`,
 		`has(self.items) && self.items.all(i, i.sku != "")`:           `1:39 sku is optional`,

@@ -1,0 +1,215 @@
+package keyword
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/schema/rule"
+)
+
+var ruleTooComplex = message.Refusal("error.rule.too.complex", "The rule of {{code}} takes more than {{limit}} steps for the object.")
+
+// Validations is x-validations: rules in CEL that objects meet.
+var Validations = Declare(Keyword{
+	Name: "x-validations", Order: 67,
+	Meta: `{
+		"type": "array",
+		"items": {"$ref": "#/$defs/validation"},
+		"minItems": 1,
+		"maxItems": 100,
+		"description": "Rules in CEL (cel.dev) that the object must meet when it is created, and whenever something that they read changes."
+	}`,
+	Definitions: `{"validation": {
+		"description": "A rule, with the fault of an object that breaks it.",
+		"type": "object",
+		"required": ["rule", "text", "code"],
+		"additionalProperties": false,
+		"properties": {
+			"rule": {
+				"type": "string",
+				"minLength": 1,
+				"maxLength": 4096,
+				"description": "A condition in CEL on self, oldSelf, now and caller.",
+				"examples": ["!has(self.end) || self.begin < self.end"]
+			},
+			"text": {"type": "string", "minLength": 1, "description": "Text of the fault."},
+			"code": {
+				"type": "string",
+				"pattern": "^error(\\.[a-z0-9]+)+$",
+				"maxLength": 128,
+				"description": "Code of the fault, error.…"
+			},
+			"field": {
+				"type": "string",
+				"pattern": "^(/([^~/]|~[01])+)+$",
+				"description": "JSON Pointer, below the object, to what the fault names; if it is missing, the object itself."
+			},
+			"on": {
+				"type": "array",
+				"items": {"enum": ["create", "update"]},
+				"minItems": 1,
+				"uniqueItems": true,
+				"description": "The writes that the rule applies to; both if it is missing."
+			}
+		}
+	}}`,
+	On: Root | Member | Item, Cure: "put it on an object",
+	Conflict: func(shape *document.Shape) (text, cure string) {
+		if shape.Ref != nil {
+			return "of a reference, only the id is stored, and rules cannot read other objects", "put the rule on the object around it"
+		}
+		return "", ""
+	},
+	Rule: func(s Source) *Rule {
+		v := newValidation(s)
+		return &Rule{
+			Message: v.broken,
+			Check:   v.check,
+			Lint:    v.lint,
+			Show: func() Entry {
+				return Entry{Path: v.place, Code: v.broken.Code, Text: v.broken.Text, When: v.source, Except: v.on}
+			},
+		}
+	},
+	Faults: []*message.Definition{ruleTooComplex},
+	Section: `<h2 id="rules">Rules</h2>
+<p>An object must meet these rules in <a href="https://cel.dev">CEL</a> when it is created, and whenever something that they read changes:</p>
+<dl>{{range .}}<dt><a href="/docs/messages/{{.Code}}"><code>{{.Code}}</code></a>{{with .Path}} for <code>{{.}}</code>{{end}}{{with .Except}}, on {{range $i, $on := .}}{{if $i}} and {{end}}{{$on}}{{end}} only{{end}}</dt><dd>{{.Text}}<pre>{{.When}}</pre></dd>{{end}}</dl>
+`,
+})
+
+// validation is a rule of x-validations.
+type validation struct {
+	source, field string
+	on            []string
+	broken        *message.Definition
+	compiled      *rule.Rule
+	problems      []rule.Problem
+	// of is the shape of the objects, and way leads to them, nil for the root. Place
+	// describes it.
+	of    *document.Shape
+	way   *way
+	place string
+}
+
+func newValidation(s Source) *validation {
+	v := &validation{of: s.Of, on: Strings(s.Members["on"])}
+	v.source, _ = s.Members["rule"].(string)
+	v.field, _ = s.Members["field"].(string)
+	v.broken = s.fault(message.ValueExcluded)
+	items := false
+	if s.Of != s.Root {
+		v.way = wayTo(s.Root, s.Of)
+		v.place, items = v.way.describe(s.Root)
+	}
+	v.compiled, v.problems = s.Types.Compile(s.Of, v.source, !items)
+	return v
+}
+
+func (v *validation) lint(t *Type, problem func(below, text, cure string)) {
+	for _, p := range v.problems {
+		place := ""
+		if p.Line > 1 {
+			place = fmt.Sprintf("line %d, column %d of the rule: ", p.Line, p.Column)
+		} else if p.Line == 1 {
+			place = fmt.Sprintf("column %d of the rule: ", p.Column)
+		}
+		problem("/rule", place+p.Text, p.Cure)
+	}
+	if v.compiled != nil && v.compiled.ReadsOld() && slices.Contains(v.on, "create") {
+		problem("/on", "a new object has no oldSelf, which the rule reads", "leave create out")
+	}
+	if v.field != "" && !v.declares(v.field) {
+		problem("/field", "there is no property "+v.field+" here", "name a property of the object by a JSON Pointer")
+	}
+}
+
+// declares reports whether objects can have a value at a pointer.
+func (v *validation) declares(pointer string) bool {
+	shape := v.of
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		if shape.Element != nil && shape.Is("array") {
+			shape = shape.Element
+			continue
+		}
+		if shape = shape.Member(document.UnescapeToken(token)); shape == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// check returns the faults of the objects of a change that the rule applies to.
+func (v *validation) check(ctx context.Context, c *Change) (faults []message.Message, err error) {
+	created := c.Before == nil
+	if v.compiled == nil || created && v.compiled.ReadsOld() || len(v.on) == 1 && created != (v.on[0] == "create") {
+		return nil, nil
+	}
+	in := &rule.Input{Now: c.Now, Caller: c.Caller}
+	if v.way == nil {
+		in.Self, in.OldSelf, in.State, in.OldState = c.After, c.Before, c.State, c.StateBefore
+		return v.judge(ctx, c, in, nil)
+	}
+	var stored map[string]bool
+	err = v.way.objects(c.After, c.Before, func(self, old map[string]any, at document.Pointer, item bool) error {
+		if item && !created {
+			if stored == nil {
+				stored = v.stored(c.Before)
+			}
+			if stored[v.compiled.Key(self)] {
+				return nil
+			}
+		}
+		in.Self, in.OldSelf = self, old
+		found, err := v.judge(ctx, c, in, at)
+		if faults = append(faults, found...); len(faults) >= message.MaxFaults {
+			return errEnough
+		}
+		return err
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return faults, err
+}
+
+// errEnough ends a walk when there are as many faults as are listed.
+var errEnough = errors.New("enough faults")
+
+// stored returns the keys of the items that an object had before.
+func (v *validation) stored(before map[string]any) map[string]bool {
+	keys := map[string]bool{}
+	_ = v.way.objects(before, nil, func(self, _ map[string]any, _ document.Pointer, item bool) error {
+		if item {
+			keys[v.compiled.Key(self)] = true
+		}
+		return nil
+	})
+	return keys
+}
+
+// judge returns the fault of an object at a pointer, if the rule applies to it.
+func (v *validation) judge(ctx context.Context, c *Change, in *rule.Input, at document.Pointer) ([]message.Message, error) {
+	if in.OldSelf == nil && v.compiled.ReadsOld() || in.OldSelf != nil && !v.compiled.Touched(in) {
+		return nil, nil
+	}
+	for _, pointer := range c.Faulty { // what they say of it would be confusing
+		below, within := strings.CutPrefix(pointer, at.String())
+		if within && v.compiled.Reads(below) || strings.HasPrefix(at.String(), pointer) {
+			return nil, nil
+		}
+	}
+	holds, err := v.compiled.Holds(ctx, in)
+	switch {
+	case errors.Is(err, rule.ErrTooComplex):
+		return fault(ruleTooComplex, at.String(), message.Params{"code": v.broken.Code, "limit": rule.MaxCost}), nil
+	case err != nil || holds:
+		return nil, err
+	}
+	return fault(v.broken, at.String()+v.field, nil), nil
+}
