@@ -46,7 +46,7 @@ func (t *Types) Compile(shape *document.Shape, source string, old bool) (*Rule, 
 	if problem := r.estimate(e, checked, in.patterns); problem != nil {
 		return nil, []Problem{*problem}
 	}
-	if r.program, err = r.plan(e, checked); err != nil {
+	if r.program, err = e.Program(checked, r.options(in.patterns, r.bound > MaxCost)...); err != nil {
 		return nil, []Problem{{Text: oneLine(err.Error())}}
 	}
 	return r, nil
@@ -71,17 +71,16 @@ func mistake(text string) string {
 	return text
 }
 
-// plan makes the program of a checked rule. Its steps are counted only if the bound says
-// that they can be too many.
-func (r *Rule) plan(e *environment, checked *cel.Ast) (cel.Program, error) {
+// options are those of the program. Its steps are counted only if they can be too many.
+func (r *Rule) options(patterns []string, counted bool) []cel.ProgramOption {
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.OptimizeRegex(matching(overloads.Matches), matching(overloads.MatchesString))}
 	if r.loops {
 		options = append(options, cel.InterruptCheckFrequency(checkEvery))
 	}
-	if r.bound > MaxCost {
-		options = append(options, cel.CostTracking(costs{}), cel.CostLimit(MaxCost))
+	if counted {
+		options = append(options, cel.CostTracking(newCosts(patterns)), cel.CostLimit(MaxCost))
 	}
-	return e.Program(checked, options...)
+	return options
 }
 
 // inspection finds what a checked rule reads, and what the checker allows but a rule must
@@ -95,9 +94,9 @@ type inspection struct {
 	reads    reads
 	patterns []string
 	// tested are the members that the rule asks for before it reads them, or at least
-	// somewhere; read are the places where it reads members that may not be set.
+	// somewhere; untested are the places where it reads members that may not be set.
 	tested   map[*member]bool
-	read     map[*member]unsafeRead
+	untested map[*member]unsafeRead
 	problems []Problem
 }
 
@@ -108,9 +107,9 @@ type unsafeRead struct {
 }
 
 func (in *inspection) inspect() {
-	in.tested, in.read = map[*member]bool{}, map[*member]unsafeRead{}
+	in.tested, in.untested = map[*member]bool{}, map[*member]unsafeRead{}
 	in.expression(in.ast.Expr())
-	for m, place := range in.read {
+	for m, place := range in.untested {
 		if !in.tested[m] {
 			in.problem(place.id, place.name+" is optional, and a rule that reads a property which is not set refuses the object",
 				fmt.Sprintf("ask for it first, as in !has(….%s) || …, require it, or give it a default", place.name))
@@ -136,7 +135,7 @@ func (in *inspection) sorted() []Problem {
 // expression inspects an expression and those within it.
 func (in *inspection) expression(e ast.Expr) {
 	if path, ok := chain(e); ok {
-		in.reads = append(in.reads, path)
+		in.reads = append(in.reads, read{path, e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly()})
 	}
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -236,8 +235,8 @@ func (in *inspection) member(id int64, operand ast.Expr, name string, tested boo
 	case tested:
 		in.tested[m] = true
 	case !m.set:
-		if _, known := in.read[m]; !known {
-			in.read[m] = unsafeRead{id, name}
+		if _, known := in.untested[m]; !known {
+			in.untested[m] = unsafeRead{id, name}
 		}
 	}
 }

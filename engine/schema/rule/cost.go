@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/cost"
@@ -20,7 +21,6 @@ const (
 	// maxPattern is the most instructions of a pattern, each of which can take its time for
 	// each character, and maxMatching the most of them that one match takes.
 	maxPattern, maxMatching = 1000, 10_000_000
-	matchingPerStep         = 10
 )
 
 // sizes are the sizes of values without a bound.
@@ -125,26 +125,22 @@ func (e *estimator) EstimateCallCost(function, overload string, target *cost.Ast
 	if target != nil {
 		args = append([]cost.AstNode{*target}, args...)
 	}
-	size := func(node cost.AstNode) uint64 { return cost.EstimateSize(e, node).Max }
+	// A character has at most four bytes.
+	bytes := func(node cost.AstNode) uint64 { return cost.SafeMultiply(4, cost.EstimateSize(e, node).Max) }
 	most := func(n uint64) *cost.CallEstimate {
 		return &cost.CallEstimate{CostEstimate: cost.CostEstimate{Max: cost.SafeAdd(1, n)}}
 	}
 	switch overload {
 	case overloads.Equals, overloads.NotEquals, overloads.InList, overloads.InMap:
-		for _, arg := range args {
-			if k := arg.Type().Kind(); k == types.ListKind || k == types.MapKind || k == types.StructKind || k == types.DynKind {
-				if e.sizes == usual {
-					return most(e.sizes.items * e.sizes.characters / charactersPerStep)
-				}
-				return most(largest.items)
-			}
+		if slices.ContainsFunc(args, func(arg cost.AstNode) bool { return aggregates[arg.Type().Kind()] }) {
+			return most(e.nodes(args))
 		}
 	case overloads.Matches, overloads.MatchesString:
 		largestPattern := 1
 		for _, pattern := range e.patterns {
 			largestPattern = max(largestPattern, patternSize(pattern))
 		}
-		return most(cost.SafeMultiply(size(args[0]), uint64(largestPattern)) / matchingPerStep)
+		return most(cost.SafeMultiply(bytes(args[0]), uint64(largestPattern)) / charactersPerStep)
 	}
 	if modelled[overload] {
 		return nil
@@ -153,17 +149,31 @@ func (e *estimator) EstimateCallCost(function, overload string, target *cost.Ast
 	for i, arg := range args {
 		switch k := arg.Type().Kind(); {
 		case k == types.StringKind:
-			n = cost.SafeAdd(n, size(arg)/charactersPerStep+1)
+			n = cost.SafeAdd(n, bytes(arg)/charactersPerStep)
 		case k == types.ListKind && i == 0 && listFunctions[function]:
-			n = cost.SafeAdd(n, size(arg))
+			n = cost.SafeAdd(n, cost.EstimateSize(e, arg).Max)
 		}
 	}
 	call := most(n)
 	if result := textFunctions[function]; result && len(args) > 0 {
-		call.ResultSize = &cost.SizeEstimate{Max: size(args[0])}
+		call.ResultSize = &cost.SizeEstimate{Max: cost.EstimateSize(e, args[0]).Max}
 	}
 	return call
 }
+
+// nodes returns the most values within arguments that are compared.
+func (e *estimator) nodes(args []cost.AstNode) uint64 {
+	switch {
+	case e.sizes == usual:
+		return usual.items * usual.characters / charactersPerStep
+	case slices.ContainsFunc(args, func(arg cost.AstNode) bool { return aggregates[arg.Type().Kind()] && e.form(arg.Path()) == nil }):
+		return math.MaxUint64
+	}
+	return largest.items + 1
+}
+
+// aggregates are the kinds of values that have others within them.
+var aggregates = map[types.Kind]bool{types.ListKind: true, types.MapKind: true, types.StructKind: true, types.DynKind: true, types.OpaqueKind: true}
 
 var (
 	listFunctions = map[string]bool{"sum": true, "min": true, "max": true, "isSorted": true, "isUnique": true}
@@ -179,11 +189,19 @@ var (
 )
 
 // costs counts what calls cost that the implementation counts as one step whatever the
-// sizes of their arguments.
-type costs struct{}
+// sizes of their arguments. It has the sizes of patterns.
+type costs map[string]int
+
+func newCosts(patterns []string) costs {
+	c := costs{}
+	for _, pattern := range patterns {
+		c[pattern] = patternSize(pattern)
+	}
+	return c
+}
 
 // CallCost implements cost.ActualCostEstimator.
-func (costs) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
+func (c costs) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
 	n := uint64(1)
 	switch overload {
 	case overloads.Equals, overloads.NotEquals:
@@ -197,7 +215,8 @@ func (costs) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uin
 		return &n
 	case overloads.Matches, overloads.MatchesString:
 		s, _ := args[0].(types.String)
-		n += uint64(len(s)) // the program counts the rest
+		pattern, _ := args[1].(types.String)
+		n += uint64(len(s) * max(1, c[string(pattern)]) / charactersPerStep)
 		return &n
 	}
 	if modelled[overload] {
@@ -218,7 +237,7 @@ func (costs) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uin
 
 func isAggregate(v ref.Val) bool {
 	switch v.Type() {
-	case types.ListType, types.MapType:
+	case types.ListType, types.MapType, types.OptionalType:
 		return true
 	}
 	_, is := v.(*objectValue)

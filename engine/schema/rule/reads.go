@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,9 +11,14 @@ import (
 	"marquee/engine/document"
 )
 
-// reads are the paths that a rule reads, of self and oldSelf. One that ends at an array or
-// object reads everything in it.
-type reads [][]string
+// read is a path that a rule reads, of self or oldSelf. One that ends at an array or object
+// reads everything in it, unless it only asks whether it is there.
+type read struct {
+	path  []string
+	tests bool
+}
+
+type reads []read
 
 // chain returns the path of an expression that reads a member of self or of oldSelf, as
 // in self.a.b, has(self.a) or self.?a.
@@ -37,25 +43,43 @@ func chain(e ast.Expr) ([]string, bool) {
 
 // least returns the paths without those that others include.
 func (r reads) least() reads {
-	slices.SortFunc(r, slices.Compare)
+	slices.SortFunc(r, func(a, b read) int {
+		return cmp.Or(slices.Compare(a.path, b.path), compareBools(a.tests, b.tests))
+	})
 	var least reads
-	for _, path := range r {
-		if n := len(least); n > 0 && len(least[n-1]) <= len(path) && slices.Equal(least[n-1], path[:len(least[n-1])]) {
-			continue
+	for _, next := range r {
+		includes := func(other read) bool {
+			return (!other.tests || next.tests && len(other.path) == len(next.path)) && len(other.path) <= len(next.path) && slices.Equal(other.path, next.path[:len(other.path)])
 		}
-		least = append(least, path)
+		if !slices.ContainsFunc(least, includes) {
+			least = append(least, next)
+		}
 	}
 	return least
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }
 
 // Touched reports whether anything that the rule reads differs between two versions of an
 // object.
 func (r *Rule) Touched(in *Input) bool {
-	return slices.ContainsFunc(r.reads, func(path []string) bool {
-		if r.self.stateful && (len(path) == 0 || path[0] == stateName) && in.State != in.OldState {
+	return slices.ContainsFunc(r.reads, func(next read) bool {
+		if r.self.stateful && (len(next.path) == 0 || next.path[0] == stateName) && in.State != in.OldState {
 			return true
 		}
-		return !document.Equal(at(in.OldSelf, path), at(in.Self, path))
+		before, after := at(in.OldSelf, next.path), at(in.Self, next.path)
+		if next.tests {
+			return (before == nil) != (after == nil)
+		}
+		return !document.Equal(before, after)
 	})
 }
 
@@ -63,17 +87,21 @@ func (r *Rule) Touched(in *Input) bool {
 // value around it, or one within it.
 func (r *Rule) Reads(pointer string) bool {
 	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	return slices.ContainsFunc(r.reads, func(path []string) bool {
-		n := min(len(path), len(tokens))
-		return pointer == "" || slices.EqualFunc(path[:n], tokens[:n], func(name, token string) bool { return name == document.UnescapeToken(token) })
+	return slices.ContainsFunc(r.reads, func(next read) bool {
+		n := min(len(next.path), len(tokens))
+		return pointer == "" || slices.EqualFunc(next.path[:n], tokens[:n], func(name, token string) bool { return name == document.UnescapeToken(token) })
 	})
 }
 
 // Key is the same for objects that are equal in what the rule reads.
 func (r *Rule) Key(self map[string]any) string {
 	var key []byte
-	for _, path := range r.reads {
-		key = append(document.Append(key, at(self, path)), '\n')
+	for _, next := range r.reads {
+		value := at(self, next.path)
+		if next.tests {
+			value = value != nil
+		}
+		key = append(document.Append(key, value), '\n')
 	}
 	return string(key)
 }

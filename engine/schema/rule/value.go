@@ -198,8 +198,15 @@ func nodes(v any, limit int) int {
 				break
 			}
 		}
+	case map[ref.Val]ref.Val:
+		for key, member := range x {
+			if !each(key) || !each(member) {
+				break
+			}
+		}
 	case ref.Val:
-		if inner := x.Value(); inner != v {
+		inner := x.Value()
+		if _, again := inner.(ref.Val); !again {
 			return nodes(inner, limit)
 		}
 	}
