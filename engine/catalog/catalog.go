@@ -1,7 +1,7 @@
 // Package catalog holds what the service knows of each type while it runs: its
 // schema, the keys that its objects are indexed by, and the form in which its
 // strings are stored. Every write obeys what the store notes of a type in
-// engine_types, whichever schemas the server has. It imports document, message, query,
+// engine_types, whichever schemas the server has. It imports document, keyword, message, query,
 // schema and store. Begin with Catalog and Indexing. Package write keeps the index
 // entries of what it stores (indexings.go there); package migration adds those that a new
 // schema asks for, and drops the others.

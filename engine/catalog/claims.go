@@ -7,6 +7,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 	"marquee/engine/store"
 )
 
@@ -67,6 +68,17 @@ func (n *Indexing) Claims(ctx context.Context, keys []string, of store.Place, ob
 		}
 	}
 	return claims, nil
+}
+
+// Exclusive reports whether the claims under a unique key are those of intervals.
+func (n *Indexing) Exclusive(key string) bool {
+	rule := n.Rules[key]
+	return rule != nil && rule.Exclusive()
+}
+
+// Clash reports whether two objects cannot both have the claims.
+func (n *Indexing) Clash(a, b store.Claim) bool {
+	return a == b || a.Property == b.Property && n.Exclusive(a.Property) && keyword.IntervalOf(a.Value).Meets(keyword.IntervalOf(b.Value))
 }
 
 // compileRules compiles the conditions of rules that were stored.

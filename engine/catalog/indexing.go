@@ -139,7 +139,7 @@ func IndexingOf(t *schema.Type) *Indexing {
 		n.Teams = map[string][]schema.TeamPath{key: paths}
 	}
 	n.Unique = t.UniqueKeys()
-	for _, rule := range t.ClaimRules {
+	for _, rule := range t.Claims() {
 		n.Define(Meanings{Rules: map[string]*keyword.ClaimRule{rule.Key(): rule}})
 	}
 	n.tidy()

@@ -79,11 +79,16 @@ func (d *duplicates) problems() (problems schema.Problems) {
 		if d.more[key] {
 			texts = append(texts, "and more")
 		}
-		text, cure := " cannot be unique: stored objects have the same value", "change all but one of each group, or leave the property out"
+		p := schema.Problem{File: d.t.File, Pointer: "/x-resource/unique", Objects: texts, Text: " cannot be unique: stored objects have the same value",
+			Cure: "change all but one of each group, or leave the property out"}
 		if of.Rules[key] != nil {
-			text, cure = " cannot be unique: stored objects have the same values", "change all but one of each group, or leave the entry out"
+			p.Text, p.Cure = " cannot be unique: stored objects have the same values", "change all but one of each group, or leave the entry out"
 		}
-		problems = append(problems, schema.Problem{File: d.t.File, Pointer: "/x-resource/unique", Objects: texts, Text: of.Describe(key) + text, Cure: cure})
+		if of.Exclusive(key) {
+			p.Text, p.Pointer = " cannot be exclusive: the intervals of stored objects overlap", "/x-exclusive"
+		}
+		p.Text = of.Describe(key) + p.Text
+		problems = append(problems, p)
 	}
 	return problems
 }
@@ -133,24 +138,27 @@ func (m *Migrator) checkDuplicates(ctx context.Context, todo []reindexing) error
 	return nil
 }
 
-// remain reports whether in each group, two of the objects that are named share the value.
+// remain reports whether in each group, two of the objects that are named share the value,
+// or have intervals that overlap.
 func (d *duplicates) remain(ctx context.Context, s store.Store) (there bool, err error) {
 	of := catalog.IndexingOf(d.t)
 	err = s.Read(ctx, func(s store.Snapshot) error {
 		for _, g := range slices.Concat(slices.Collect(maps.Values(d.groups))...) {
-			sharing := 0
+			there = false
+			var claims []store.Claim
 			err := s.Get(ctx, d.t.Name, store.KeysIn(g.claim.Network, g.members), func(r *store.Record) error {
 				object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 				if err != nil {
 					return err
 				}
-				claims, err := of.Claims(ctx, []string{g.claim.Property}, store.Place{Collection: d.t.Name, Network: r.Network}, object, r.State)
-				if claims[g.claim.Property] == g.claim {
-					sharing++
+				claimed, err := of.Claims(ctx, []string{g.claim.Property}, store.Place{Collection: d.t.Name, Network: r.Network}, object, r.State)
+				if claim, ok := claimed[g.claim.Property]; ok {
+					there = there || slices.ContainsFunc(claims, func(other store.Claim) bool { return of.Clash(claim, other) })
+					claims = append(claims, claim)
 				}
 				return err
 			})
-			if there = sharing > 1; err != nil || !there {
+			if err != nil || !there {
 				return err
 			}
 		}

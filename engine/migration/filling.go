@@ -111,7 +111,7 @@ func (m *Migrator) fill(ctx context.Context, r reindexing) (*duplicates, error) 
 		if err := m.checkFilling(ctx, tx, r); err != nil {
 			return err
 		}
-		found, err = index(ctx, tx, r.t, lacks, records)
+		found, err = index(ctx, m.Catalog, tx, r.t, lacks, records)
 		return err
 	}, func() { d.add(found) })
 	return d, err
@@ -135,7 +135,7 @@ func (m *Migrator) checkFilling(ctx context.Context, s store.Snapshot, r reindex
 
 // index gives some objects the keys that they lack, except unique values that others
 // have claimed, which it returns.
-func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Indexing, records []*store.Record) ([]sharing, error) {
+func index(ctx context.Context, c *catalog.Catalog, tx store.Tx, t *schema.Type, lacks *catalog.Indexing, records []*store.Record) ([]sharing, error) {
 	owners, err := ownersOf(ctx, tx, lacks, records)
 	if err != nil {
 		return nil, err
@@ -169,7 +169,11 @@ func index(ctx context.Context, tx store.Tx, t *schema.Type, lacks *catalog.Inde
 	if err != nil {
 		return nil, err
 	}
-	shared := claim(entries, claimed)
+	shared, err := claimIntervals(ctx, c, tx, lacks, entries, claimed)
+	if err != nil {
+		return nil, err
+	}
+	shared = append(shared, claim(entries, claimed)...)
 	for i := range entries {
 		for _, shared := range forms[entries[i].Key] {
 			if claim, ok := catalog.FreeForm(shared, claimed, entries[i].ID); ok {
@@ -217,6 +221,36 @@ func claim(entries []store.Entry, owners map[store.Claim]string) (shared []shari
 	return shared
 }
 
+// claimIntervals drops from entries the claims of intervals that overlap others, which it
+// returns.
+func claimIntervals(ctx context.Context, c *catalog.Catalog, tx store.Tx, lacks *catalog.Indexing, entries []store.Entry, owners map[store.Claim]string) (shared []sharing, err error) {
+	var added catalog.Intervals
+	for i := range entries {
+		entry := &entries[i]
+		var kept []store.Claim
+		for _, claim := range entry.Claims {
+			if owners[claim] == entry.ID || !lacks.Exclusive(claim.Property) {
+				kept = append(kept, claim)
+				continue
+			}
+			met, owner, err := catalog.Overlapping(ctx, tx, claim, func(_ store.Claim, owner string) bool { return owner == entry.ID })
+			if err != nil {
+				return nil, err
+			}
+			if owner == "" {
+				met, owner = added.Add(claim, entry.ID)
+			}
+			if owner == "" {
+				kept = append(kept, claim)
+			} else {
+				shared = append(shared, sharing{met, owner, entry.ID})
+			}
+		}
+		entry.Claims = kept
+	}
+	return shared, c.LockIntervals(ctx, tx, &added)
+}
+
 // Repair gives all objects the terms and claims that they lack. It changes no object
 // and skips those that cannot be decoded.
 func (m *Migrator) Repair(ctx context.Context) error {
@@ -227,7 +261,7 @@ func (m *Migrator) Repair(ctx context.Context) error {
 				_, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 				return err != nil
 			})
-			shared, err := index(ctx, tx, t, n, records)
+			shared, err := index(ctx, m.Catalog, tx, t, n, records)
 			if err != nil {
 				return err
 			}

@@ -97,6 +97,7 @@ func (c *typeLint) names() {
 		}
 	}
 	c.unique()
+	c.exclusive()
 	c.uniqueForms()
 	for i, name := range c.t.Search {
 		c.scalar(fmt.Sprintf("/x-resource/search/%d", i), name, true)

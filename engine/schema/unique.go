@@ -71,10 +71,22 @@ func (t *Type) UniqueKeys() []string {
 	for _, f := range t.UniqueForms {
 		keys = append(keys, f.Key())
 	}
-	for _, rule := range t.ClaimRules {
+	for _, rule := range t.Claims() {
 		keys = append(keys, rule.Key())
 	}
 	return keys
+}
+
+// Claims returns the rules about what objects of the type claim, besides unique
+// properties and forms: those of x-resource.unique and of x-exclusive.
+func (t *Type) Claims() []*keyword.ClaimRule {
+	rules := slices.Clone(t.ClaimRules)
+	for _, rule := range t.Rules {
+		if rule.Claim != nil {
+			rules = append(rules, rule.Claim)
+		}
+	}
+	return rules
 }
 
 // CompileCondition compiles a condition of a ClaimRule that a server has stored.
@@ -98,19 +110,34 @@ func CompileCondition(text []byte) (keyword.Condition, error) {
 // unique checks the entries of x-resource.unique.
 func (c *typeLint) unique() {
 	for _, e := range uniqueEntries(c.t.Source) {
-		for i, name := range e.names {
-			at := e.at
-			if e.list != "" {
-				at = fmt.Sprintf("%s/%d", e.list, i)
-			}
-			if !c.l.omitted.covers(c.f, at) {
-				c.scalar(at, name, false)
-			}
+		c.claim(e)
+	}
+}
+
+// claim checks the properties and the condition of a rule about what objects claim.
+func (c *typeLint) claim(e uniqueEntry) {
+	for i, name := range e.names {
+		at := e.at
+		if e.list != "" {
+			at = fmt.Sprintf("%s/%d", e.list, i)
 		}
-		c.seen.LintClaim(e.when, func(below, text, cure string) {
-			if !c.l.reported(c.f, e.at+"/when"+below) {
-				c.problem(e.at+"/when"+below, text, cure)
-			}
-		})
+		if !c.l.omitted.covers(c.f, at) {
+			c.scalar(at, name, false)
+		}
+	}
+	c.seen.LintClaim(e.when, func(below, text, cure string) {
+		if !c.l.reported(c.f, e.at+"/when"+below) {
+			c.problem(e.at+"/when"+below, text, cure)
+		}
+	})
+}
+
+// exclusive checks the properties and the conditions of x-exclusive.
+func (c *typeLint) exclusive() {
+	for _, rule := range c.t.Rules {
+		if rule.Claim != nil {
+			members, _ := document.Lookup(c.t.Source, rule.At).(map[string]any)
+			c.claim(uniqueEntry{at: rule.At, list: rule.At + "/properties", names: keyword.Strings(members["properties"]), when: members["when"]})
+		}
 	}
 }

@@ -82,6 +82,10 @@ type Term struct{ Key, Value string }
 // Claim reserves a unique value of a property in a collection and network.
 type Claim struct{ Collection, Network, Property, Value string }
 
+// Beyond returns a bound of the texts that begin with a prefix: all of them are less, in
+// the order of their bytes.
+func Beyond(prefix string) string { return prefix + "\U0010FFFF" }
+
 // Change records one write of a record.
 type Change struct {
 	// Position is the place of the change in commit order. It is opaque.

@@ -54,6 +54,11 @@ func (r Refusing) Claims(context.Context, []Claim) (map[Claim]string, error) {
 	return nil, r.Refuse()
 }
 
+// ClaimsAfter implements Tx.
+func (r Refusing) ClaimsAfter(context.Context, Claim, string, int, func(Claim, string) error) error {
+	return r.Refuse()
+}
+
 // History implements Tx.
 func (r Refusing) History(context.Context, HistoryQuery, func(*Change) error) error {
 	return r.Refuse()

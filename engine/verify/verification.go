@@ -336,6 +336,14 @@ func (v *verifier) claims(s store.Snapshot, page []verified, found func(*store.R
 				found(r.Record, v.indexing.Describe(key)+" is unique, and its value is not reserved for this object", cureIndex)
 			case owner != r.ID:
 				found(r.Record, fmt.Sprintf("%s is unique, and %q has the same value", v.indexing.Describe(key), owner), "give one of them another value")
+			case v.indexing.Exclusive(key):
+				_, other, err := catalog.Overlapping(v.ctx, s, claim, func(_ store.Claim, owner string) bool { return owner == r.ID })
+				if err != nil {
+					return err
+				}
+				if other != "" {
+					found(r.Record, fmt.Sprintf("%s overlaps the interval of %q", v.indexing.Describe(key), other), "give one of them another interval")
+				}
 			}
 		}
 		for _, f := range catalog.FormsOf(v.indexing.Unique) {

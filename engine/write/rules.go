@@ -55,7 +55,7 @@ type claimDiff struct{ add, drop []store.Claim }
 // checkUnique reports values that another object of the store or the batch has, and
 // returns the claims to write.
 func (w *Writing) checkUnique() (map[*Change]claimDiff, error) {
-	u := uniqueness{diffs: map[*Change]claimDiff{}, owners: map[store.Claim]*Change{}, dropped: map[store.Claim]bool{}}
+	u := uniqueness{diffs: map[*Change]claimDiff{}, owners: map[store.Claim]*Change{}, dropped: map[droppedClaim]bool{}}
 	for _, c := range w.round {
 		if unique := c.index.Claimed(); len(unique) > 0 && c.ID != "" {
 			of := store.Place{Collection: c.Type.Name, Network: c.Network}
@@ -70,15 +70,15 @@ func (w *Writing) checkUnique() (map[*Change]claimDiff, error) {
 			u.compare(w, c, before, after)
 		}
 	}
-	if len(u.wanted)+len(u.kept) == 0 {
-		return u.diffs, nil
+	if err := w.checkIntervals(&u); err != nil || len(u.wanted)+len(u.kept) == 0 {
+		return u.diffs, err
 	}
 	taken, err := w.tx.Claims(w.ctx, slices.Concat(u.wanted, slices.Collect(maps.Keys(u.kept))))
 	if err != nil {
 		return nil, err
 	}
 	for _, claim := range u.wanted {
-		if owner, ok := taken[claim]; ok && owner != u.owners[claim].ID && !u.dropped[claim] && !w.skip(u.owners[claim], claim) {
+		if owner, ok := taken[claim]; ok && owner != u.owners[claim].ID && !u.dropped[droppedClaim{claim, owner}] && !w.skip(u.owners[claim], claim) {
 			w.faults.Add(u.owners[claim].taken(claim.Property))
 		}
 	}
@@ -99,7 +99,15 @@ type uniqueness struct {
 	// kept are existing values under keys that are about to be unique. If several
 	// objects share one, the new schema is refused and not this write.
 	kept    map[store.Claim]*Change
-	dropped map[store.Claim]bool
+	dropped map[droppedClaim]bool
+	// intervals are the claims of exclusive rules that the round adds, or would add.
+	intervals []intervalClaim
+}
+
+// droppedClaim is a claim that its owner drops.
+type droppedClaim struct {
+	claim store.Claim
+	owner string
 }
 
 func (u *uniqueness) add(c *Change, claim store.Claim) {
@@ -112,6 +120,10 @@ func (u *uniqueness) add(c *Change, claim store.Claim) {
 func (u *uniqueness) compare(w *Writing, c *Change, before, after map[string]store.Claim) {
 	for key, claim := range after {
 		switch {
+		case c.index.Exclusive(key):
+			if changed := before[key] != claim; changed || c.index.Fills(key) {
+				u.intervals = append(u.intervals, intervalClaim{c, claim, !changed})
+			}
 		case before[key] != claim && u.owners[claim] != nil && (w.skip(c, claim) || w.skip(u.owners[claim], claim)):
 		case before[key] != claim && u.owners[claim] != nil:
 			w.faults.Add(c.taken(key))
@@ -131,7 +143,7 @@ func (u *uniqueness) compare(w *Writing, c *Change, before, after map[string]sto
 			diff := u.diffs[c]
 			diff.drop = append(diff.drop, claim)
 			u.diffs[c] = diff
-			u.dropped[claim] = true
+			u.dropped[droppedClaim{claim, c.ID}] = true
 		}
 	}
 }

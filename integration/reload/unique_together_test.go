@@ -139,3 +139,136 @@ func testTogetherOverLiveData(t *testing.T, fresh service.NewStore) {
 	post(`{"id": "i", "show": "s", "seat": "1", "valid": false}`, http.StatusOK)
 	post(`{"id": "h", "seat": "1"}`, http.StatusUnprocessableEntity)
 }
+
+const exclusiveTickets = `, "x-exclusive": [{"properties": ["show"], "from": "begin", "to": "end", "when": {"properties": {"valid": {"const": true}}}}]`
+
+// TestIntervalsContested: of 64 clients that want overlapping intervals, one gets its own,
+// alone and as part of a batch, and clients that want adjacent ones all do.
+func TestIntervalsContested(t *testing.T) { eachStore(t, testIntervalsContested) }
+
+func testIntervalsContested(t *testing.T, fresh newStore) {
+	s := newService(t, fresh, tickets("", exclusiveTickets))
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const code = "error.interval.overlaps"
+	for round := range 3 {
+		n := contest(t, s, token, code, func(client int) string {
+			return fmt.Sprintf(`{"show": "s%d", "begin": %d, "end": %d}`, round, client, client+writerCount)
+		})
+		if n != 1 {
+			t.Errorf("%d clients have overlapping intervals", n)
+		}
+		n = contest(t, s, token, code, func(client int) string {
+			return fmt.Sprintf(`[{"show": "own%d-%d", "begin": 1, "end": 2}, {"show": "b%d", "begin": %d, "end": 1000}]`, round, client, round, client)
+		})
+		if n != 1 {
+			t.Errorf("%d batches have overlapping intervals", n)
+		}
+		n = contest(t, s, token, code, func(client int) string {
+			return fmt.Sprintf(`{"show": "c%d", "begin": %d, "end": %d}`, round, client, client+1)
+		})
+		if n != writerCount {
+			t.Errorf("%d of %d clients have adjacent intervals", n, writerCount)
+		}
+	}
+}
+
+// TestIntervalsOverLiveData makes intervals exclusive while objects are stored: what
+// overlaps is listed.
+func TestIntervalsOverLiveData(t *testing.T) { eachStore(t, testIntervalsOverLiveData) }
+
+func testIntervalsOverLiveData(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
+	s.stop()
+	s.schemas = []fs.FS{tickets("", "")}
+	e := s.start()
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post := func(body string, status int) {
+		t.Helper()
+		s.must(token, http.MethodPost, "/api/v1/tickets?context=main", body, status)
+	}
+	post(`[{"id": "a", "show": "s", "begin": 1, "end": 5}, {"id": "b", "show": "s", "begin": 4, "end": 8}, {"id": "c", "show": "s", "begin": 7, "end": 9},
+		{"id": "d", "show": "s", "begin": 0, "end": 100, "valid": false}, {"id": "e", "show": "s", "begin": 9, "end": 3}, {"id": "f", "begin": 1}, {"id": "g", "show": "t"},
+		{"id": "h", "show": "t", "begin": 7}]`, http.StatusOK)
+	refused := func(groups ...string) {
+		t.Helper()
+		err := s.swap(e, tickets("", exclusiveTickets))
+		var problems schema.Problems
+		if !errors.As(err, &problems) || len(problems) != 1 || !problems.Passing() || fmt.Sprint(problems[0].Objects) != fmt.Sprint(groups) ||
+			problems[0].Pointer != "/x-exclusive" || problems[0].Text != "show from begin to end cannot be exclusive: the intervals of stored objects overlap" {
+			t.Fatal(err)
+		}
+	}
+	refused(`"a" and "b" (network "main")`, `"g" and "h" (network "main")`)
+	refused(`"a" and "b" (network "main")`, `"g" and "h" (network "main")`)
+	post(`{"id": "g", "end": 7}`, http.StatusOK)
+	refused(`"a" and "b" (network "main")`)
+	post(`{"id": "a", "end": 4}`, http.StatusOK)
+	refused(`"b" and "c" (network "main")`)
+	post(`{"id": "c", "begin": 8}`, http.StatusOK)
+	if err := s.swap(e, tickets("", exclusiveTickets)); err != nil {
+		t.Fatal(err)
+	}
+	post(`{"id": "i", "show": "s", "begin": 3, "end": 4}`, http.StatusUnprocessableEntity)
+	post(`{"id": "d", "valid": true}`, http.StatusUnprocessableEntity)
+	post(`{"id": "i", "show": "s", "begin": 9, "end": 10}`, http.StatusOK)
+	post(`{"id": "i", "show": "t"}`, http.StatusUnprocessableEntity)
+
+	// Without the rule, all is free again.
+	if err := s.swap(e, tickets("", "")); err != nil {
+		t.Fatal(err)
+	}
+	post(`{"id": "d", "valid": true}`, http.StatusOK)
+}
+
+// TestIntervalsWhileWriting: if intervals become exclusive while bookings are written, none
+// of them overlap.
+func TestIntervalsWhileWriting(t *testing.T) { eachStore(t, testIntervalsWhileWriting) }
+
+func testIntervalsWhileWriting(t *testing.T, fresh newStore) {
+	s := newService(t, fresh)
+	s.stop()
+	s.schemas = []fs.FS{tickets("", "")}
+	e := s.start()
+	token, err := s.signIn(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const stored = 1000
+	var list []string
+	for i := range stored {
+		list = append(list, fmt.Sprintf(`{"show": "s", "begin": %d, "end": %d}`, 10*i, 10*i+5))
+	}
+	s.must(token, http.MethodPost, "/api/v1/tickets?context=main", "["+strings.Join(list, ",")+"]", http.StatusOK)
+	served := 0
+	for round := range 5 {
+		var all sync.WaitGroup
+		var refused error
+		all.Go(func() { refused = s.swap(e, tickets("", exclusiveTickets)) })
+		// Each wants a part of what is stored already.
+		n := contest(t, s, token, "error.interval.overlaps", func(client int) string {
+			return fmt.Sprintf(`{"id": "late%d-%d", "show": "s", "begin": %d, "end": %d}`, round, client, 10*(stored-client)-7, 10*(stored-client)-6)
+		})
+		all.Wait()
+		if refused == nil {
+			served++
+			if n > 0 {
+				t.Errorf("%d intervals overlap others, and they are exclusive", n)
+			}
+		}
+		if err := s.swap(e, tickets("", "")); err != nil {
+			t.Fatal(err)
+		}
+		for client := range writerCount {
+			if a := s.ask(token, http.MethodPost, "/api/v1/tickets?context=main", fmt.Sprintf(`{"id": "late%d-%d", "show": null}`, round, client), nil); a.status != http.StatusOK {
+				t.Fatalf("%d %s", a.status, a.body)
+			}
+		}
+	}
+	t.Logf("the rule was served %d times", served)
+}

@@ -16,11 +16,16 @@ import (
 )
 
 // ClaimRule is a rule about the objects of a type in a network: of those that have all of
-// the properties and meet the condition, no two have the same values. The store keeps it
-// beside the keys of a type, so that servers with other schemas obey it.
+// the properties and meet the condition, no two have the same values, or no two with the
+// same values have intervals that overlap. The store keeps it beside the keys of a type, so
+// that servers with other schemas obey it.
 type ClaimRule struct {
 	// Properties are dotted paths in alphabetical order.
 	Properties []string `json:"properties"`
+	// From and To are the top-level properties with the ends of an interval, if those of
+	// two objects with the same values must not overlap, and "" otherwise.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
 	// When is the condition in canonical form, empty for none, and Meets evaluates it.
 	When  json.RawMessage `json:"when,omitempty"`
 	Meets Condition       `json:"-"`
@@ -39,6 +44,9 @@ func NewClaimRule(properties []string, when any, meets Condition) *ClaimRule {
 // different keys. It is no dotted path, unless the rule is that one property is unique.
 func (r *ClaimRule) Key() string {
 	key := strings.Join(r.Properties, ",")
+	if r.Exclusive() {
+		key += "[" + r.From + "," + r.To + ")"
+	}
 	if len(r.When) > 0 {
 		digest := sha256.Sum256(r.When)
 		key += "?" + hex.EncodeToString(digest[:8])
@@ -49,10 +57,14 @@ func (r *ClaimRule) Key() string {
 // String describes the rule in messages to the author of a schema.
 func (r *ClaimRule) String() string {
 	last := len(r.Properties) - 1
-	if last == 0 {
-		return r.Properties[0]
+	text := r.Properties[last]
+	if last > 0 {
+		text = strings.Join(r.Properties[:last], ", ") + " and " + text
 	}
-	return strings.Join(r.Properties[:last], ", ") + " and " + r.Properties[last]
+	if r.Exclusive() {
+		text += " from " + r.From + " to " + r.To
+	}
+	return text
 }
 
 // Condition returns the condition as it can be read.
@@ -71,28 +83,49 @@ const maxClaimed = 200
 // Value returns what an object in a state claims: equal texts for equal values, and no
 // others. It reports false if the object claims nothing. The error is that of the context.
 func (r *ClaimRule) Value(ctx context.Context, object map[string]any, state string) (value string, claims bool, err error) {
-	values := make([]any, len(r.Properties))
-	for i, path := range r.Properties {
-		if values[i] = document.ValueAt(object, path); values[i] == nil {
+	var from, to string
+	if r.Exclusive() {
+		var ok bool
+		if from, to, ok = r.interval(object); !ok {
 			return "", false, nil
 		}
 	}
-	if r.Meets != nil {
-		if is, err := r.Meets(ctx, object, state); !is {
-			return "", false, err
-		}
-	}
-	text := document.Append(nil, values)
-	if len(text) > maxClaimed {
+	text, claims, err := r.values(ctx, object, state)
+	switch {
+	case err != nil || !claims:
+		return "", false, err
+	case r.Exclusive():
+		return intervalValue(text, from, to), true, nil
+	case len(text) > maxClaimed:
 		digest := sha256.Sum256(text)
 		return hex.EncodeToString(digest[:]), true, nil
 	}
 	return string(text), true, nil
 }
 
+// values returns the values of an object in canonical form. It reports false if the rule
+// does not concern the object.
+func (r *ClaimRule) values(ctx context.Context, object map[string]any, state string) (text []byte, concerned bool, err error) {
+	values := make([]any, len(r.Properties))
+	for i, path := range r.Properties {
+		if values[i] = document.ValueAt(object, path); values[i] == nil {
+			return nil, false, nil
+		}
+	}
+	if r.Meets != nil {
+		if is, err := r.Meets(ctx, object, state); !is {
+			return nil, false, err
+		}
+	}
+	return document.Append(nil, values), true, nil
+}
+
 // Reads returns the dotted paths of the values that decide what an object claims.
 func (r *ClaimRule) Reads() []string {
 	reads := slices.Clone(r.Properties)
+	if r.Exclusive() {
+		reads = append(reads, r.From, r.To)
+	}
 	if len(r.When) > 0 {
 		if when, err := document.Decode(r.When, document.Limits{}); err == nil {
 			eachRead(when, "", func(_, name string) { reads = append(reads, name) }, func(string, string) {})

@@ -15,6 +15,8 @@ import (
 // Source is a rule as it is written.
 type Source struct {
 	Members map[string]any
+	// Content is the content of the file, for a keyword of types.
+	Content map[string]any
 	// Condition compiles the schema at a pointer below the rule.
 	Condition func(below string) Condition
 	// Declare adds a message to the catalogue.
@@ -39,7 +41,7 @@ func (s Source) fault(otherwise *message.Definition) *message.Definition {
 	return s.Declare(message.TypeValidation, code, cmp.Or(text, otherwise.Text))
 }
 
-// Rule is a compiled rule of a type. It has Check or Warns.
+// Rule is a compiled rule of a type. It has Check, Warns or Claim.
 type Rule struct {
 	// Keyword is that of the rule, File the name of its file and At its pointer there. They
 	// are set by the loader.
@@ -52,6 +54,8 @@ type Rule struct {
 	// Warns reports whether an object is stored with the Warning.
 	Warns   Condition
 	Warning message.Message
+	// Claim is what objects claim by the rule.
+	Claim *ClaimRule
 	// Lint checks the rule against its type. A problem is at a pointer below the rule.
 	Lint func(t *Type, problem func(below, text, cure string))
 	// Show returns what the section of the keyword says of the rule.

@@ -203,6 +203,19 @@ func (tx *memberTx) Claims(ctx context.Context, claims []store.Claim) (owners ma
 	return owners, err
 }
 
+// ClaimsAfter implements store.Snapshot. What other members claim meanwhile is not among
+// the result, nor need it be: a call that relies on the result locks what they lock.
+func (tx *memberTx) ClaimsAfter(ctx context.Context, after store.Claim, prefix string, limit int, yield func(store.Claim, string) error) error {
+	for c, how := range tx.footprint.claims {
+		if how == writes && c.Collection == after.Collection && c.Network == after.Network && c.Property == after.Property {
+			return tx.refuse()
+		}
+	}
+	return tx.read(ctx, func(ctx context.Context, t *transaction) error {
+		return t.ClaimsAfter(ctx, after, prefix, limit, yield)
+	})
+}
+
 // Lock implements store.Tx.
 func (tx *memberTx) Lock(_ context.Context, collection string, keys []store.Key) error {
 	for _, key := range keys {

@@ -319,7 +319,16 @@ func (v *view) Claims(ctx context.Context, claims []store.Claim) (map[store.Clai
 	for i, claim := range claims {
 		ids[i] = claimID(claim)
 	}
-	err := v.rows(ctx, claimsCollection, bson.D{{Key: record.FieldID, Value: bson.D{{Key: "$in", Value: ids}}}}, func(raw bson.Raw) error {
+	err := v.rows(ctx, claimsCollection, bson.D{{Key: record.FieldID, Value: bson.D{{Key: "$in", Value: ids}}}}, claimed(func(claim store.Claim, owner string) error {
+		owners[claim] = owner
+		return nil
+	}), byID(len(ids)))
+	return owners, err
+}
+
+// claimed returns a function that decodes claims.
+func claimed(yield func(claim store.Claim, owner string) error) func(bson.Raw) error {
+	return func(raw bson.Raw) error {
 		var claim struct {
 			ID    claimKey `bson:"_id"`
 			Owner string
@@ -327,10 +336,23 @@ func (v *view) Claims(ctx context.Context, claims []store.Claim) (map[store.Clai
 		if err := bson.Unmarshal(raw, &claim); err != nil {
 			return err
 		}
-		owners[store.Claim(claim.ID)] = claim.Owner
-		return nil
-	}, byID(len(ids)))
-	return owners, err
+		return yield(store.Claim(claim.ID), claim.Owner)
+	}
+}
+
+// ClaimsAfter implements store.Snapshot.
+func (v *view) ClaimsAfter(ctx context.Context, after store.Claim, prefix string, limit int, yield func(store.Claim, string) error) error {
+	if limit <= 0 {
+		return v.guard(ctx)
+	}
+	first, end := after, after
+	first.Value, end.Value = max(after.Value, prefix), store.Beyond(prefix)
+	from := "$gt"
+	if first.Value != after.Value {
+		from = "$gte"
+	}
+	return v.rows(ctx, claimsCollection, bson.D{{Key: record.FieldID, Value: bson.D{{Key: from, Value: claimID(first)}, {Key: "$lt", Value: claimID(end)}}}}, claimed(yield),
+		options.Find().SetSort(bson.D{{Key: record.FieldID, Value: 1}}).SetLimit(int64(limit)))
 }
 
 // claimKey is the _id of a claim, in the order of the shard key.

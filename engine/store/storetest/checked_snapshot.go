@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,6 +184,23 @@ func (v *checkedSnapshot) Count(ctx context.Context, q query.Query) (int64, erro
 	}
 	v.use.done("Count", err, nil)
 	return n, err
+}
+
+func (v *checkedSnapshot) ClaimsAfter(ctx context.Context, after store.Claim, prefix string, limit int, yield func(store.Claim, string) error) error {
+	v.use.t.Helper()
+	if err := v.use.begin("ClaimsAfter"); err != nil {
+		return err
+	}
+	last, n := after.Value, 0
+	err := v.Snapshot.ClaimsAfter(ctx, after, prefix, limit, func(claim store.Claim, owner string) error {
+		if n++; owner == "" || claim.Value <= last || !strings.HasPrefix(claim.Value, prefix) || n > limit {
+			v.use.t.Errorf("ClaimsAfter: %+v of %q after %q", claim, owner, last)
+		}
+		last = claim.Value
+		return yield(claim, owner)
+	})
+	v.use.done("ClaimsAfter", err, nil)
+	return err
 }
 
 func (v *checkedSnapshot) Claims(ctx context.Context, claims []store.Claim) (map[store.Claim]string, error) {

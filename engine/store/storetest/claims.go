@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"marquee/engine/store"
@@ -40,6 +41,7 @@ func testClaims(t *testing.T, h Harness) {
 	f.run("dropped, then taken by another", testDroppedClaim)
 	f.run("two records swap claims", testSwappedClaims)
 	f.run("many transactions want one claim", testContestedClaim)
+	f.run("claims in the order of their values", testClaimsAfter)
 }
 
 func testTakenClaim(f *fixture) {
@@ -101,6 +103,47 @@ func testSwappedClaims(f *fixture) {
 	r.DropClaims, r.AddClaims = []store.Claim{claim("r")}, []store.Claim{claim("l")}
 	f.put(things, l, r)
 	same(f, "the owners", f.owners(claim("l"), claim("r")), map[store.Claim]string{claim("l"): "right", claim("r"): "left"})
+}
+
+func testClaimsAfter(f *fixture) {
+	ordered := func(value string) store.Claim {
+		return store.Claim{Collection: things, Network: net, Property: "ordered", Value: value}
+	}
+	values := []string{"a", "a ", "a!", "aé", "a\U0010FFFE", "b", "A", "aa"}
+	for i, value := range values {
+		near := ordered(value)
+		near.Network = "n2"
+		f.put(things, claiming(fmt.Sprintf("ordered-%d", i), ordered(value)), claiming(fmt.Sprintf("nearby-%d", i), near, claim("ordered "+value)))
+	}
+	for _, c := range []struct {
+		after, prefix string
+		limit         int
+		want          []string
+	}{
+		{"", "", 100, []string{"A", "a", "a ", "a!", "aa", "aé", "a\U0010FFFE", "b"}},
+		{"a", "a", 100, []string{"a ", "a!", "aa", "aé", "a\U0010FFFE"}},
+		{"", "a", 2, []string{"a", "a "}},
+		{"a!", "a", 1, []string{"aa"}},
+		{"a", "b", 1, []string{"b"}},
+		{"b", "a", 1, nil},
+		{"a", "c", 1, nil},
+		{"a", "a", 0, nil},
+	} {
+		var got []string
+		f.read(func(s store.Snapshot) {
+			got = nil
+			f.must(s.ClaimsAfter(f.ctx, ordered(c.after), c.prefix, c.limit, func(claim store.Claim, owner string) error {
+				if i := slices.Index(values, claim.Value); claim != ordered(claim.Value) || owner != fmt.Sprintf("ordered-%d", i) {
+					f.Errorf("%+v of %s", claim, owner)
+				}
+				got = append(got, claim.Value)
+				return nil
+			}))
+		})
+		if !slices.Equal(got, c.want) {
+			f.Errorf("after %q with the prefix %q: %q, want %q", c.after, c.prefix, got, c.want)
+		}
+	}
 }
 
 func testContestedClaim(f *fixture) {
