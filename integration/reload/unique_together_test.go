@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"marquee/engine/schema"
+	"marquee/engine/store"
 	"marquee/integration/service"
+	"marquee/resources"
 )
 
 // tickets is a folder with one type, whose x-resource and rules are given.
@@ -144,18 +146,18 @@ const exclusiveTickets = `, "x-exclusive": [{"properties": ["show"], "from": "be
 
 // TestIntervalsContested: of 64 clients that want overlapping intervals, one gets its own,
 // alone and as part of a batch, and clients that want adjacent ones all do.
-func TestIntervalsContested(t *testing.T) { eachStore(t, testIntervalsContested) }
+func TestIntervalsContested(t *testing.T) { service.EachStore(t, testIntervalsContested) }
 
-func testIntervalsContested(t *testing.T, fresh newStore) {
-	s := newService(t, fresh, tickets("", exclusiveTickets))
-	token, err := s.signIn(admin)
+func testIntervalsContested(t *testing.T, fresh service.NewStore) {
+	s := service.New(t, fresh, tickets("", exclusiveTickets))
+	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const code = "error.interval.overlaps"
 	for round := range 3 {
 		n := contest(t, s, token, code, func(client int) string {
-			return fmt.Sprintf(`{"show": "s%d", "begin": %d, "end": %d}`, round, client, client+writerCount)
+			return fmt.Sprintf(`{"show": "s%d", "begin": %d, "end": %d}`, round, client, client+service.WriterCount)
 		})
 		if n != 1 {
 			t.Errorf("%d clients have overlapping intervals", n)
@@ -169,35 +171,35 @@ func testIntervalsContested(t *testing.T, fresh newStore) {
 		n = contest(t, s, token, code, func(client int) string {
 			return fmt.Sprintf(`{"show": "c%d", "begin": %d, "end": %d}`, round, client, client+1)
 		})
-		if n != writerCount {
-			t.Errorf("%d of %d clients have adjacent intervals", n, writerCount)
+		if n != service.WriterCount {
+			t.Errorf("%d of %d clients have adjacent intervals", n, service.WriterCount)
 		}
 	}
 }
 
 // TestIntervalsOverLiveData makes intervals exclusive while objects are stored: what
 // overlaps is listed.
-func TestIntervalsOverLiveData(t *testing.T) { eachStore(t, testIntervalsOverLiveData) }
+func TestIntervalsOverLiveData(t *testing.T) { service.EachStore(t, testIntervalsOverLiveData) }
 
-func testIntervalsOverLiveData(t *testing.T, fresh newStore) {
-	s := newService(t, fresh)
-	s.stop()
-	s.schemas = []fs.FS{tickets("", "")}
-	e := s.start()
-	token, err := s.signIn(admin)
+func testIntervalsOverLiveData(t *testing.T, fresh service.NewStore) {
+	s := service.New(t, fresh)
+	s.Stop()
+	s.Schemas = []fs.FS{tickets("", "")}
+	e := s.Start()
+	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	post := func(body string, status int) {
 		t.Helper()
-		s.must(token, http.MethodPost, "/api/v1/tickets?context=main", body, status)
+		s.Must(token, http.MethodPost, "/api/v1/tickets?context=main", body, status)
 	}
 	post(`[{"id": "a", "show": "s", "begin": 1, "end": 5}, {"id": "b", "show": "s", "begin": 4, "end": 8}, {"id": "c", "show": "s", "begin": 7, "end": 9},
 		{"id": "d", "show": "s", "begin": 0, "end": 100, "valid": false}, {"id": "e", "show": "s", "begin": 9, "end": 3}, {"id": "f", "begin": 1}, {"id": "g", "show": "t"},
 		{"id": "h", "show": "t", "begin": 7}]`, http.StatusOK)
 	refused := func(groups ...string) {
 		t.Helper()
-		err := s.swap(e, tickets("", exclusiveTickets))
+		err := s.Swap(e, tickets("", exclusiveTickets))
 		var problems schema.Problems
 		if !errors.As(err, &problems) || len(problems) != 1 || !problems.Passing() || fmt.Sprint(problems[0].Objects) != fmt.Sprint(groups) ||
 			problems[0].Pointer != "/x-exclusive" || problems[0].Text != "show from begin to end cannot be exclusive: the intervals of stored objects overlap" {
@@ -211,7 +213,7 @@ func testIntervalsOverLiveData(t *testing.T, fresh newStore) {
 	post(`{"id": "a", "end": 4}`, http.StatusOK)
 	refused(`"b" and "c" (network "main")`)
 	post(`{"id": "c", "begin": 8}`, http.StatusOK)
-	if err := s.swap(e, tickets("", exclusiveTickets)); err != nil {
+	if err := s.Swap(e, tickets("", exclusiveTickets)); err != nil {
 		t.Fatal(err)
 	}
 	post(`{"id": "i", "show": "s", "begin": 3, "end": 4}`, http.StatusUnprocessableEntity)
@@ -220,54 +222,72 @@ func testIntervalsOverLiveData(t *testing.T, fresh newStore) {
 	post(`{"id": "i", "show": "t"}`, http.StatusUnprocessableEntity)
 
 	// Without the rule, all is free again.
-	if err := s.swap(e, tickets("", "")); err != nil {
+	if err := s.Swap(e, tickets("", "")); err != nil {
 		t.Fatal(err)
 	}
 	post(`{"id": "d", "valid": true}`, http.StatusOK)
 }
 
-// TestIntervalsWhileWriting: if intervals become exclusive while bookings are written, none
-// of them overlap.
-func TestIntervalsWhileWriting(t *testing.T) { eachStore(t, testIntervalsWhileWriting) }
+// indexingBegins is a progress that calls a function when objects begin to be indexed.
+type indexingBegins struct {
+	once sync.Once
+	do   func()
+}
 
-func testIntervalsWhileWriting(t *testing.T, fresh newStore) {
-	s := newService(t, fresh)
-	s.stop()
-	s.schemas = []fs.FS{tickets("", "")}
-	e := s.start()
-	token, err := s.signIn(admin)
+func (b *indexingBegins) Step(text string) {
+	if strings.HasPrefix(text, "indexing") {
+		b.once.Do(b.do)
+	}
+}
+func (*indexingBegins) Advance(int) {}
+
+// TestIntervalsWhileWriting writes a booking that overlaps a stored one while intervals
+// become exclusive: either the write is refused, or the rule.
+func TestIntervalsWhileWriting(t *testing.T) { service.EachStore(t, testIntervalsWhileWriting) }
+
+func testIntervalsWhileWriting(t *testing.T, fresh service.NewStore) {
+	s := service.New(t, fresh)
+	s.Stop()
+	s.Schemas = []fs.FS{tickets("", "")}
+	e := s.Start()
+	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const stored = 1000
+	exclusive, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: tickets("", exclusiveTickets)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const stored = 500
 	var list []string
 	for i := range stored {
-		list = append(list, fmt.Sprintf(`{"show": "s", "begin": %d, "end": %d}`, 10*i, 10*i+5))
+		list = append(list, fmt.Sprintf(`{"id": "t%03d", "show": "s", "begin": %d, "end": %d}`, i, 10*i, 10*i+5))
 	}
-	s.must(token, http.MethodPost, "/api/v1/tickets?context=main", "["+strings.Join(list, ",")+"]", http.StatusOK)
+	s.Must(token, http.MethodPost, "/api/v1/tickets?context=main", "["+strings.Join(list, ",")+"]", http.StatusOK)
 	served := 0
-	for round := range 5 {
+	const rounds = 10
+	for round := range rounds {
 		var all sync.WaitGroup
-		var refused error
-		all.Go(func() { refused = s.swap(e, tickets("", exclusiveTickets)) })
-		// Each wants a part of what is stored already.
-		n := contest(t, s, token, "error.interval.overlaps", func(client int) string {
-			return fmt.Sprintf(`{"id": "late%d-%d", "show": "s", "begin": %d, "end": %d}`, round, client, 10*(stored-client)-7, 10*(stored-client)-6)
-		})
+		var late *service.Answer
+		begins := &indexingBegins{do: func() {
+			all.Go(func() {
+				begin := 10*(round*stored/rounds) + 3
+				late = s.Ask(token, http.MethodPost, "/api/v1/tickets?context=main", fmt.Sprintf(`{"id": "late", "show": "s", "begin": %d, "end": %d}`, begin, begin+1), nil)
+			})
+		}}
+		refused := e.Migrate(store.WithProgress(t.Context(), begins), exclusive)
 		all.Wait()
 		if refused == nil {
 			served++
-			if n > 0 {
-				t.Errorf("%d intervals overlap others, and they are exclusive", n)
-			}
 		}
-		if err := s.swap(e, tickets("", "")); err != nil {
+		if stored := late.Status == http.StatusOK; stored != (refused != nil) {
+			t.Errorf("round %d: the rule is refused: %v, and the write has %d %s", round, refused, late.Status, late.Body)
+		}
+		if err := s.Swap(e, tickets("", "")); err != nil {
 			t.Fatal(err)
 		}
-		for client := range writerCount {
-			if a := s.ask(token, http.MethodPost, "/api/v1/tickets?context=main", fmt.Sprintf(`{"id": "late%d-%d", "show": null}`, round, client), nil); a.status != http.StatusOK {
-				t.Fatalf("%d %s", a.status, a.body)
-			}
+		if a := s.Ask(token, http.MethodPost, "/api/v1/tickets?context=main", `{"id": "late", "show": null}`, nil); a.Status != http.StatusOK {
+			t.Fatalf("%d %s", a.Status, a.Body)
 		}
 	}
 	t.Logf("the rule was served %d times", served)
