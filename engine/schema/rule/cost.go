@@ -162,14 +162,44 @@ func (e *estimator) EstimateCallCost(function, overload string, target *cost.Ast
 }
 
 // nodes returns the most values within arguments that are compared.
-func (e *estimator) nodes(args []cost.AstNode) uint64 {
-	switch {
-	case e.sizes == usual:
+func (e *estimator) nodes(args []cost.AstNode) (most uint64) {
+	if e.sizes == usual {
 		return usual.items * usual.characters / charactersPerStep
-	case slices.ContainsFunc(args, func(arg cost.AstNode) bool { return aggregates[arg.Type().Kind()] && e.form(arg.Path()) == nil }):
-		return math.MaxUint64
 	}
-	return largest.items + 1
+	for _, arg := range args {
+		f := e.form(arg.Path())
+		switch {
+		case f != nil:
+			most = cost.SafeAdd(most, f.nodes(4))
+		case aggregates[arg.Type().Kind()]:
+			return math.MaxUint64
+		}
+	}
+	return most
+}
+
+// nodes returns the most values within a value, looking as deep as a number of levels.
+func (f *form) nodes(levels int) uint64 {
+	all := largest.items + 1
+	if levels == 0 {
+		return all
+	}
+	n := uint64(1)
+	switch {
+	case f.kind == text && f.most > 0:
+		n += uint64(f.most) * 4 / charactersPerStep
+	case (f.kind == list || f.kind == mapping) && f.most > 0:
+		n += cost.SafeMultiply(uint64(f.most), f.element.nodes(levels-1))
+	case f.kind == object:
+		for _, m := range f.members {
+			if n += m.nodes(levels - 1); n > all {
+				break
+			}
+		}
+	case f.kind == text, f.kind == list, f.kind == mapping, f.kind == anything:
+		return all
+	}
+	return min(n, all)
 }
 
 // aggregates are the kinds of values that have others within them.

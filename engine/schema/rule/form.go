@@ -57,10 +57,13 @@ var (
 // stateName is the name of the state of an object, which only roots have.
 const stateName = "objectState"
 
+// maxPermissions bounds the permissions of a caller that rules see.
+const maxPermissions = 1000
+
 func newCallerForm() *form {
 	f := &form{kind: object, cel: types.NewObjectType("object caller"), members: map[string]*member{}}
 	f.add("id", idForm, true)
-	f.add("permissions", &form{kind: list, cel: types.NewListType(types.StringType), element: textForm}, true)
+	f.add("permissions", &form{kind: list, cel: types.NewListType(types.StringType), element: idForm, most: maxPermissions}, true)
 	return f
 }
 

@@ -130,8 +130,9 @@ func (v *variables) ResolveName(name string) (any, bool) {
 		if v.in.Caller != nil {
 			caller = v.in.Caller()
 		}
-		permissions := make([]any, len(caller.Permissions))
-		for i, permission := range caller.Permissions {
+		held := caller.Permissions[:min(len(caller.Permissions), maxPermissions)]
+		permissions := make([]any, len(held))
+		for i, permission := range held {
 			permissions[i] = permission
 		}
 		return callerForm.value(map[string]any{"id": caller.ID, "permissions": permissions}), true
