@@ -24,8 +24,13 @@ var Initial = Declare(Keyword{
 		"examples": [["NEW"]]
 	}`,
 	On: Property, Cure: "put it on a top-level property", Once: true,
-	Read:     func(shape *document.Shape, value any) { set(shape, "x-initial", Strings(value)) },
-	Conflict: stringsOnly("x-initial"),
+	Read: func(shape *document.Shape, value any) { set(shape, "x-initial", Strings(value)) },
+	Conflict: func(shape *document.Shape) (text, cure string) {
+		if IsSupplied(shape) {
+			return "a value that the service supplies to new objects is not chosen from a list", "remove x-initial"
+		}
+		return stringsOnly("x-initial")(shape)
+	},
 	Lint: func(v Value) {
 		allowed := initialOf(v.Shape)
 		for _, value := range allowed {
