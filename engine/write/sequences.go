@@ -23,6 +23,9 @@ var Sequences = store.Collection{Name: "engine_sequences"}
 const (
 	blockSize   = 100
 	blockFactor = 4
+	// maxSequences is the number of sequences of which a server remembers numbers. Those
+	// of others are never given.
+	maxSequences = 100_000
 )
 
 // sequence identifies a sequence: a property of a type in a network, "" if the type is
@@ -102,6 +105,13 @@ func (s *sequences) add(of sequence, floor int64, reserved span) {
 	}
 	if reserved.next < reserved.end {
 		spans = append(spans, reserved)
+	}
+	if _, known := s.ends[of]; !known && len(s.ends) >= maxSequences {
+		for other := range s.ends { // any one
+			delete(s.ends, other)
+			delete(s.spans, other)
+			break
+		}
 	}
 	s.spans[of], s.ends[of] = spans, reserved.end
 }
