@@ -2,8 +2,8 @@
 // for each reason why tests were skipped, and one for each of the slowest tests, which go
 // test shows only with -v. It imports the standard library alone. Begin with report.
 //
-// The arguments are those of go test, and so is the exit status. Without -parallel, twice
-// as many tests of a package run at once as there are processors, because most wait for
+// The arguments are those of go test, and so is the exit status. Without -parallel, one
+// test more of each package runs at once than there are processors, because most wait for
 // disks and timers; under the race detector, which multiplies memory, as many as there are.
 package main
 
@@ -33,7 +33,7 @@ func main() {
 func run(args []string) error {
 	all := []string{"test", "-json"}
 	if !slices.Contains(args, "-race") {
-		all = append(all, fmt.Sprintf("-parallel=%d", 2*runtime.GOMAXPROCS(0))) // unless a later one takes precedence
+		all = append(all, fmt.Sprintf("-parallel=%d", runtime.GOMAXPROCS(0)+1)) // unless a later one takes precedence
 	}
 	command := exec.Command("go", append(all, args...)...)
 	command.Stderr = os.Stderr
