@@ -129,13 +129,13 @@ func TestSegmentsBrokenOff(t *testing.T) { service.EachStore(t, testSegmentsBrok
 func testSegmentsBrokenOff(t *testing.T, fresh service.NewStore) {
 	temporary := t.TempDir()
 	p := process.ServeWith(t, fresh(t), []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password, "TMPDIR=" + temporary},
-		"--read-timeout", "600ms", "--write-timeout", "800ms", "--request-timeout", "2s")
+		"--read-timeout", "3s", "--write-timeout", "4s", "--request-timeout", "10s") // a busy machine takes a second to sign in
 	p.SignIn("admin", process.Password)
 	body := service.SegmentsBody(0, 20, "N")
 	slow := dial(p)
-	slow.write(t, postHead(p, service.UploadPath, len(body))+body[:len(body)-50])
-	for _, b := range []byte(body[len(body)-50:]) {
-		<-time.After(20 * time.Millisecond)
+	slow.write(t, postHead(p, service.UploadPath, len(body))+body[:len(body)-25])
+	for _, b := range []byte(body[len(body)-25:]) {
+		<-time.After(150 * time.Millisecond)
 		slow.write(t, string(b))
 	}
 	if a := slow.answer(t); a == nil || a.Status != http.StatusOK || len(a.Segments(t)) != 20 {
