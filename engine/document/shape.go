@@ -32,9 +32,10 @@ type Shape struct {
 	// Time reports whether the value is a date-time, which is stored in UTC.
 	Time bool
 	// Formatted reports whether the value has a format, so that an empty string as a
-	// member is an absent one. Format is its name.
+	// member is an absent one.
 	Formatted bool
-	Format    string
+	// Format is the format that the schema always requires, "" for none.
+	Format string
 	// Required are the members that the schema always requires. MaxItems, MaxLength and
 	// MaxProperties are the least bounds that always apply, 0 for none.
 	Required                           []string

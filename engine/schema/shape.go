@@ -207,10 +207,7 @@ func annotate(shape *document.Shape, schema map[string]any) {
 			k.Read(shape, value)
 		}
 	}
-	if format, formatted := schema["format"]; formatted {
-		shape.Formatted = true
-		shape.Format, _ = format.(string)
-	}
+	_, shape.Formatted = schema["format"]
 	switch schema["format"] {
 	case "date-time":
 		shape.Time = true
@@ -233,7 +230,6 @@ func adopt(shape, other *document.Shape) {
 	}
 	shape.Time = shape.Time || other.Time
 	shape.Formatted = shape.Formatted || other.Formatted
-	shape.Format = cmp.Or(other.Format, shape.Format)
 	for _, k := range keyword.OfValues() {
 		k.Adopt(shape, other)
 	}
@@ -247,6 +243,9 @@ func bound(shape *document.Shape, all []subschema) {
 		}
 		schema := p.schema()
 		shape.Required = append(shape.Required, keyword.Strings(schema["required"])...)
+		if format, ok := schema["format"].(string); ok {
+			shape.Format = format
+		}
 		for name, most := range map[string]*int{"maxItems": &shape.MaxItems, "maxLength": &shape.MaxLength, "maxProperties": &shape.MaxProperties} {
 			if n, ok := schema[name].(int64); ok && (*most == 0 || int(n) < *most) {
 				*most = int(n)

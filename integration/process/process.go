@@ -119,7 +119,7 @@ func Command(tb testing.TB, env []string, args ...string) *exec.Cmd {
 // Launch starts a command.
 func Launch(tb testing.TB, cmd *exec.Cmd) *Process {
 	tb.Helper()
-	p := &Process{TB: tb, Cmd: cmd, Stdout: service.NewProcOutput(), Stderr: service.NewProcOutput(), Exited: make(chan struct{}),
+	p := &Process{TB: tb, Cmd: cmd, Stdout: service.NewOutput(), Stderr: service.NewOutput(), Exited: make(chan struct{}),
 		Client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: service.Patience}}
 	cmd.Stdout, cmd.Stderr = p.Stdout, p.Stderr
 	if err := cmd.Start(); err != nil {
@@ -143,6 +143,7 @@ func Serve(tb testing.TB, store string, args ...string) *Process {
 	return ServeWith(tb, store, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + Password}, args...)
 }
 
+// ServeWith is Serve with variables of the environment. It returns once the service listens.
 func ServeWith(tb testing.TB, store string, env []string, args ...string) *Process {
 	tb.Helper()
 	args = append([]string{"serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", store}, args...)
@@ -198,6 +199,7 @@ func Fails(tb testing.TB, env []string, args ...string) string {
 	return Refused(tb, Command(tb, env, args...))
 }
 
+// Refused runs a command that must fail, and returns what it printed.
 func Refused(tb testing.TB, cmd *exec.Cmd) string {
 	tb.Helper()
 	p := Launch(tb, cmd)
@@ -263,6 +265,7 @@ func (p *Process) SignIn(username, password string) {
 	}
 }
 
+// Authenticate asks for an access token, and returns the answer whatever it is.
 func (p *Process) Authenticate(username, password string) (*service.Answer, error) {
 	form := url.Values{"grant_type": {"password"}, "username": {username}, "password": {password}}
 	return p.Send(http.MethodPost, "/api/authenticate", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},

@@ -37,6 +37,8 @@ func (f Folder) Drop(name, content, says string) map[string]any {
 	return f.Change(says, func() error { return os.WriteFile(filepath.Join(f.Dir, name), []byte(content), 0o644) })
 }
 
+// Change does something to the folder, and returns the line of the log about the reload,
+// which must begin with a text.
 func (f Folder) Change(says string, do func() error) map[string]any {
 	f.TB.Helper()
 	from := f.Stderr.Mark()

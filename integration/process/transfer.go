@@ -40,6 +40,7 @@ func ExportRun(t *testing.T, uri string, args ...string) string {
 	return p.Stdout.String()
 }
 
+// ImportFile writes a file of lines of JSON, and returns its path.
 func ImportFile(t *testing.T, lines ...string) string {
 	t.Helper()
 	return File(t, filepath.Join(t.TempDir(), "data.ndjson"), strings.Join(lines, "\n")+"\n")
@@ -53,11 +54,13 @@ type Rejected struct {
 	Text string `json:"-"`
 }
 
+// RejectedMessage is a message about a rejected line.
 type RejectedMessage struct {
 	Code   string
 	Params map[string]any
 }
 
+// ReadReport reads a file of rejected lines, by the number of the line.
 func ReadReport(t *testing.T, path string) map[int]Rejected {
 	t.Helper()
 	content, err := os.ReadFile(path)

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"marquee/engine"
 	"marquee/engine/schema"
 	"marquee/engine/store"
 	"marquee/integration/service"
@@ -54,6 +55,24 @@ func contest(t *testing.T, s *service.Service, token, code string, body func(cli
 	return succeeded
 }
 
+// serveTickets serves tickets of which nothing is unique. Post writes some, and checks the
+// status of the answer.
+func serveTickets(t *testing.T, fresh service.NewStore) (s *service.Service, e *engine.Engine, token string, post func(body string, status int)) {
+	t.Helper()
+	s = service.New(t, fresh)
+	s.Stop()
+	s.Schemas = []fs.FS{tickets("", "")}
+	e = s.Start()
+	token, err := s.SignIn(service.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, e, token, func(body string, status int) {
+		t.Helper()
+		s.Must(token, http.MethodPost, "/api/v1/tickets?context=main", body, status)
+	}
+}
+
 // TestTogetherContested: of 64 clients that want a pair of values, one gets it, alone and
 // as part of a batch.
 func TestTogetherContested(t *testing.T) { service.EachStore(t, testTogetherContested) }
@@ -88,18 +107,7 @@ func testTogetherContested(t *testing.T, fresh service.NewStore) {
 func TestTogetherOverLiveData(t *testing.T) { service.EachStore(t, testTogetherOverLiveData) }
 
 func testTogetherOverLiveData(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh)
-	s.Stop()
-	s.Schemas = []fs.FS{tickets("", "")}
-	e := s.Start()
-	token, err := s.SignIn(service.Admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	post := func(body string, status int) {
-		t.Helper()
-		s.Must(token, http.MethodPost, "/api/v1/tickets?context=main", body, status)
-	}
+	s, e, _, post := serveTickets(t, fresh)
 	post(`[{"id": "a", "show": "s", "seat": "1"}, {"id": "b", "show": "s", "seat": "1"}, {"id": "c", "show": "s", "seat": "2", "valid": false},
 		{"id": "d", "show": "s", "seat": "2"}, {"id": "e", "show": "s"}, {"id": "f", "show": "s"}]`, http.StatusOK)
 	refused := func(unique string, groups ...string) {
@@ -182,18 +190,7 @@ func testIntervalsContested(t *testing.T, fresh service.NewStore) {
 func TestIntervalsOverLiveData(t *testing.T) { service.EachStore(t, testIntervalsOverLiveData) }
 
 func testIntervalsOverLiveData(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh)
-	s.Stop()
-	s.Schemas = []fs.FS{tickets("", "")}
-	e := s.Start()
-	token, err := s.SignIn(service.Admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	post := func(body string, status int) {
-		t.Helper()
-		s.Must(token, http.MethodPost, "/api/v1/tickets?context=main", body, status)
-	}
+	s, e, _, post := serveTickets(t, fresh)
 	post(`[{"id": "a", "show": "s", "begin": 1, "end": 5}, {"id": "b", "show": "s", "begin": 4, "end": 8}, {"id": "c", "show": "s", "begin": 7, "end": 9},
 		{"id": "d", "show": "s", "begin": 0, "end": 100, "valid": false}, {"id": "e", "show": "s", "begin": 9, "end": 3}, {"id": "f", "begin": 1}, {"id": "g", "show": "t"},
 		{"id": "h", "show": "t", "begin": 7}]`, http.StatusOK)
@@ -246,14 +243,7 @@ func (*indexingBegins) Advance(int) {}
 func TestIntervalsWhileWriting(t *testing.T) { service.EachStore(t, testIntervalsWhileWriting) }
 
 func testIntervalsWhileWriting(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh)
-	s.Stop()
-	s.Schemas = []fs.FS{tickets("", "")}
-	e := s.Start()
-	token, err := s.SignIn(service.Admin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, e, token, _ := serveTickets(t, fresh)
 	exclusive, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: tickets("", exclusiveTickets)})
 	if err != nil {
 		t.Fatal(err)

@@ -242,6 +242,7 @@ func (c *contract) codesOf(value any, seen map[string]bool) (codes []any) {
 	return codes
 }
 
+// LookUp returns the object at a JSON Pointer in a document, nil if there is none.
 func LookUp(document map[string]any, pointer string) map[string]any {
 	for _, token := range strings.Split(pointer, "/")[1:] {
 		document, _ = document[strings.ReplaceAll(token, "~1", "/")].(map[string]any)

@@ -29,6 +29,7 @@ type Conversation struct {
 	Token   string
 }
 
+// Converse starts a service on a new store, and speaks with it as its administrator.
 func Converse(t *testing.T, fresh NewStore) *Conversation {
 	t.Helper()
 	return ConverseWith(t, New(t, fresh))
@@ -118,6 +119,7 @@ func (c *Conversation) Race(clients int, request func(client int) (method, path,
 	return statuses
 }
 
+// Only checks how many answers had each status.
 func (c *Conversation) Only(statuses map[int]int, want map[int]int) {
 	c.Helper()
 	if fmt.Sprint(statuses) != fmt.Sprint(want) {
@@ -125,6 +127,7 @@ func (c *Conversation) Only(statuses map[int]int, want map[int]int) {
 	}
 }
 
+// Clients is the number of clients of Race.
 const Clients = 16
 
 // Operation writes an object of a type.
@@ -137,6 +140,7 @@ func (c *Conversation) Operation(name string, object map[string]any) engine.Oper
 	return engine.Operation{Type: found, Object: object}
 }
 
+// Swap serves the types of a folder in place of those that an engine serves.
 func (s *Service) Swap(e *engine.Engine, folder fs.FS) error {
 	registry, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: folder})
 	if err != nil {

@@ -46,6 +46,7 @@ func (c *Conversation) Upload(id, name string, content []byte, status int, patte
 	return a
 }
 
+// Header returns the headers of a request: the token, and pairs of names and values.
 func (c *Conversation) Header(more ...string) http.Header {
 	h := http.Header{"Authorization": {"Bearer " + c.Token}}
 	for i := 0; i < len(more); i += 2 {
@@ -54,6 +55,7 @@ func (c *Conversation) Header(more ...string) http.Header {
 	return h
 }
 
+// Expect checks the status of an answer, a pattern of its body, and what all answers promise.
 func (c *Conversation) Expect(a *Answer, status int, pattern string) {
 	c.Helper()
 	if a.Status != status {
@@ -83,6 +85,7 @@ func (c *Conversation) CDNID(a *Answer) string {
 	return place
 }
 
+// CameraPicture returns a picture of what the store holds.
 func (s *Service) CameraPicture(t *testing.T) Picture {
 	t.Helper()
 	p, err := s.Camera.Picture()
@@ -92,6 +95,7 @@ func (s *Service) CameraPicture(t *testing.T) Picture {
 	return p
 }
 
+// Pack returns a body compressed with gzip.
 func Pack(body []byte) []byte {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -100,6 +104,7 @@ func Pack(body []byte) []byte {
 	return packed.Bytes()
 }
 
+// UploadPath is the path to which segments are uploaded.
 const UploadPath = "/api/v1/segments/upload?context=main"
 
 // Segment is what the tests read of one.

@@ -21,6 +21,7 @@ type Hostile struct {
 	Params       string // a pattern of the first message's params
 }
 
+// Text makes a body of a text.
 func Text(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
 
 // Repeated makes the body for each request, as all of them together are large.
@@ -60,8 +61,10 @@ const (
 	Object     = "/api/v1/teams/t?context=main"
 )
 
+// Packed is the header of a body that is compressed with gzip.
 var Packed = http.Header{"Content-Encoding": {"gzip"}}
 
+// Run sends the request, and checks that it is refused as it says and has stored nothing.
 func (h Hostile) Run(t *testing.T, s *Service, token string) {
 	before, err := s.Camera.Picture()
 	if err != nil {

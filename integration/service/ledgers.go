@@ -38,11 +38,13 @@ func (s *Ledger) Taken() string {
 	return readAgain.ReplaceAllString(calls, "")
 }
 
+// Read implements store.Store.
 func (s *Ledger) Read(ctx context.Context, fn func(store.Snapshot) error) error {
 	s.note("read")
 	return s.Store.Read(ctx, func(r store.Snapshot) error { return fn(noted{r, s}) })
 }
 
+// Write implements store.Store.
 func (s *Ledger) Write(ctx context.Context, fn func(store.Tx) error) error {
 	s.note("write")
 	return s.Store.Write(ctx, func(tx store.Tx) error { return fn(notedTx{tx, noted{tx, s}}) })

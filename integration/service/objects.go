@@ -25,8 +25,10 @@ import (
 	"marquee/resources/asset/assettest"
 )
 
+// ArticleSearch is the path of a search of articles, which a sentence follows.
 const ArticleSearch = "/api/v1/targetingquery/articles2?context=main&pageSize=1000&thresholdScore=0.01&sentence="
 
+// PutArticle writes an article, and checks the status of the answer.
 func (s *Service) PutArticle(token, id, members string, status int) {
 	s.TB.Helper()
 	if a := s.Ask(token, http.MethodPost, "/api/v1/articles/"+id+"?context=main", members, nil); a.Status != status {
@@ -105,6 +107,7 @@ func Creative(id, lineItem string) string {
 	return fmt.Sprintf(`{"id": %q, "name": "C", "lineItem": %q, "layout": "plain", "width": 1, "height": 1, "verifiedSafe": true}`, id, lineItem)
 }
 
+// CrashKey names an object in maps of what is stored.
 func CrashKey(kind, network, id string) string { return kind + "/" + network + "/" + id }
 
 // RowsOfFeed are all changes, in their order, by object.
@@ -185,6 +188,7 @@ func Listing(n int, object func(i int) string) string {
 	return "[" + b.String()[1:] + "]"
 }
 
+// IDsOf returns the ids of the objects of a page.
 func IDsOf(page map[string]any) (ids []string) {
 	results, _ := page["results"].([]any)
 	for _, result := range results {
@@ -253,6 +257,7 @@ func (s *Service) Write(token string, made ...Placed) {
 	}
 }
 
+// JSONText returns a value as JSON.
 func JSONText(value any) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
@@ -266,6 +271,7 @@ func JSONText(value any) string {
 // Path is that of an object; assets are below their creatives.
 func (p Placed) Path() string { return PathOf(p.Kind, p.ID, fmt.Sprint(p.Posted["creative"])) }
 
+// PathOf returns the path of an object, with its creative if it is an asset.
 func PathOf(kind, id, creative string) string {
 	if kind == "assets" {
 		id = creative + "/" + id

@@ -19,8 +19,10 @@ type Output struct {
 	more  chan struct{} // closed at the next change
 }
 
-func NewProcOutput() *Output { return &Output{more: make(chan struct{})} }
+// NewOutput returns an empty output.
+func NewOutput() *Output { return &Output{more: make(chan struct{})} }
 
+// Write implements io.Writer.
 func (o *Output) Write(text []byte) (int, error) {
 	o.change(func() { o.text = append(o.text, text...) })
 	return len(text), nil
@@ -37,6 +39,7 @@ func (o *Output) change(do func()) {
 	o.more = make(chan struct{})
 }
 
+// String returns all that has been written.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -55,6 +55,7 @@ func differs(pattern, value any, at string) []string {
 	return []string{fmt.Sprintf("at %q: want %s, got %s", at, Show(pattern), Show(value))}
 }
 
+// Show returns a value as reports of differences show it.
 func Show(value any) string {
 	if value == nil {
 		return "null"

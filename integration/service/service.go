@@ -84,6 +84,7 @@ type Clock struct {
 	stopped time.Time
 }
 
+// Now returns the time that the clock shows.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,6 +106,7 @@ func (c *Clock) Stop(at time.Time) {
 	c.stopped = at
 }
 
+// Advance puts the clock forward.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,6 +126,8 @@ func NewPlain(tb testing.TB, fresh NewStore, more ...fs.FS) *Service {
 	return StartNew(&Service{TB: tb, URI: fresh(tb), Schemas: more, Plain: &marquee.Application{}})
 }
 
+// StartNew starts a service whose fields the caller has set, and makes its first network
+// and user. The service ends with the test.
 func StartNew(s *Service) *Service {
 	s.TB.Helper()
 	s.Key = filepath.Join(s.TB.TempDir(), "marquee.key")
@@ -176,7 +180,7 @@ func (s *Service) Start() *engine.Engine {
 	must(err)
 	sealer, err := seal.New(keys...)
 	must(err)
-	s.errors = NewProcOutput()
+	s.errors = NewOutput()
 	s.Options = marquee.Options{Log: slog.New(slog.NewTextHandler(s.errors, &slog.HandlerOptions{Level: slog.LevelError})), Application: app, Types: registry, Store: s.Store, Sealer: sealer,
 		Now: s.Clock.Now, RequestTimeout: s.Deadline, Memory: s.Memory}
 	if s.Configure != nil {
@@ -202,6 +206,7 @@ func (s *Service) Start() *engine.Engine {
 	return s.Engine
 }
 
+// Stop closes the server and its store, which Start opens again.
 func (s *Service) Stop() {
 	s.Server.Close()
 	s.Client.CloseIdleConnections()

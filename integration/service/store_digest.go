@@ -23,6 +23,7 @@ type camera interface {
 	Close() error
 }
 
+// Picture is a digest of all that a store holds.
 type Picture [sha256.Size]byte
 
 func newCamera(uri string) (camera, error) {
@@ -34,8 +35,10 @@ func newCamera(uri string) (camera, error) {
 	return &MongoCamera{db}, err
 }
 
+// MongoCamera takes pictures of a database of MongoDB.
 type MongoCamera struct{ DB *mongo.Database }
 
+// Close ends the connection.
 func (c *MongoCamera) Close() error { return c.DB.Client().Disconnect(context.Background()) }
 
 // Picture asks the server for a digest of each collection but marquee.servers, in which

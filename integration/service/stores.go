@@ -26,6 +26,7 @@ import (
 // it. What is stored there is gone when the test ends.
 type NewStore func(tb testing.TB) string
 
+// NewSQLite returns the URI of a new embedded store.
 func NewSQLite(tb testing.TB) string {
 	tb.Helper()
 	NeedStore(tb, "sqlite")
@@ -86,6 +87,7 @@ func emptyDatabase(uri string) error {
 	return err
 }
 
+// ConnectDatabase connects to the database that a URI names.
 func ConnectDatabase(uri string) (*driver.Database, error) {
 	parsed, err := connstring.Parse(uri)
 	if err != nil {
@@ -120,6 +122,8 @@ func EachStore(t *testing.T, test func(t *testing.T, fresh NewStore)) {
 // does that met a conflict.
 const again = "again+"
 
+// NewAgain returns the URI of a new embedded store that runs each transaction and each read
+// twice.
 func NewAgain(tb testing.TB) string { return again + NewSQLite(tb) }
 
 // SQLiteFile is the file that the URI of an embedded store names.

@@ -118,7 +118,6 @@ func (t *Type) end(below, name string, problem func(below, text, cure string)) s
 		return ""
 	}
 	member := t.Shape.Properties[name]
-	declared, _ := document.Lookup(t.Source, "/properties/"+document.EscapeToken(name)).(map[string]any)
 	const cure = "name a top-level property that is a number, or a string with the format date or date-time"
 	switch {
 	case member == nil:
@@ -127,10 +126,8 @@ func (t *Type) end(below, name string, problem func(below, text, cure string)) s
 		problem(below, name+" is not stored in plain text", cure)
 	case slices.Equal(member.Kinds(), []string{"number"}):
 		return "number"
-	case member.Time:
-		return "date-time"
-	case member.Is("string") && member.Ref == nil && declared["format"] == "date":
-		return "date"
+	case slices.Equal(member.Kinds(), []string{"string"}) && member.Ref == nil && (member.Format == "date-time" || member.Format == "date"):
+		return member.Format
 	default:
 		problem(below, name+" is neither a number nor a date nor a date-time", cure)
 	}

@@ -115,7 +115,7 @@ func (t *Types) of(shape *document.Shape, at string) *form {
 		}
 	case "string":
 		switch f.kind, f.cel, f.most = text, types.StringType, shape.MaxLength; {
-		case shape.Time:
+		case shape.Format == "date-time":
 			f.kind, f.cel = instant, types.TimestampType
 		case shape.Format == "date":
 			f.kind, f.cel = day, types.TimestampType

@@ -7,9 +7,10 @@ import (
 	"os"
 	"strings"
 
-	"example.com/program/marquee"
 	ht "github.com/ogen-go/ogen/http"
 	"github.com/ogen-go/ogen/ogenerrors"
+
+	"example.com/program/marquee"
 )
 
 // tokens has the access token, once there is one.

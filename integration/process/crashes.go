@@ -15,6 +15,8 @@ import (
 	"marquee/integration/service"
 )
 
+// Number returns the number in a variable of the environment, or another one if it is
+// not set.
 func Number(tb testing.TB, variable string, other int) int {
 	tb.Helper()
 	text := os.Getenv(variable)
