@@ -66,7 +66,7 @@ func (e *estimator) EstimateSize(node cost.AstNode) *cost.SizeEstimate {
 	if f == nil {
 		return e.computed(node)
 	}
-	most := uint64(f.most)
+	most := uint64(f.most) // #nosec G115 -- no bound of a schema is negative
 	switch {
 	case f.kind != list && f.kind != mapping && f.kind != text:
 		return nil
@@ -128,7 +128,7 @@ func (e *estimator) EstimateCallCost(function, overload string, target *cost.Ast
 	// A character has at most four bytes.
 	bytes := func(node cost.AstNode) uint64 { return cost.SafeMultiply(4, cost.EstimateSize(e, node).Max) }
 	most := func(n uint64) *cost.CallEstimate {
-		return &cost.CallEstimate{CostEstimate: cost.CostEstimate{Max: cost.SafeAdd(1, n)}}
+		return cost.NewCallEstimate(cost.Estimate{Max: cost.SafeAdd(1, n)}, nil)
 	}
 	switch overload {
 	case overloads.Equals, overloads.NotEquals, overloads.InList, overloads.InMap:
@@ -238,10 +238,10 @@ func (c costs) CallCost(function, overload string, args []ref.Val, _ ref.Val) *u
 		if !isAggregate(args[0]) || !isAggregate(args[1]) {
 			return nil
 		}
-		n += uint64(min(nodes(args[0], MaxCost), nodes(args[1], MaxCost)))
+		n += uint64(min(nodes(args[0], MaxCost), nodes(args[1], MaxCost))) // #nosec G115 -- no count is negative
 		return &n
 	case overloads.InList, overloads.InMap:
-		n += uint64(nodes(args[1], MaxCost))
+		n += uint64(nodes(args[1], MaxCost)) // #nosec G115 -- no count is negative
 		return &n
 	case overloads.Matches, overloads.MatchesString:
 		s, _ := args[0].(types.String)
