@@ -89,6 +89,42 @@ func examples(page string) *txtar.Archive {
 	return archive
 }
 
+// TestRulesPage runs the examples of docs/how-to/rules.md with the schemas of the ticket
+// shop, and finds each excerpt of the page in one of them.
+func TestRulesPage(t *testing.T) { service.EachStore(t, testRulesPage) }
+
+func testRulesPage(t *testing.T, fresh service.NewStore) {
+	process.SkipSequential(t)
+	text, err := os.ReadFile("../docs/how-to/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemas := schemaFiles(t, "testdata/tickets/schemas")
+	excerpts := jsonBlock.FindAllStringSubmatch(string(text), -1)
+	if len(excerpts) == 0 {
+		t.Fatal("the page has no excerpts")
+	}
+	for _, excerpt := range excerpts {
+		if !slices.ContainsFunc(schemas, func(schema txtar.File) bool {
+			return strings.Contains(withoutSpace(string(schema.Data)), withoutSpace(excerpt[1]))
+		}) {
+			t.Errorf("no schema has\n%s", excerpt[1])
+		}
+	}
+	steps := examples(string(text))
+	if len(steps.Files) == 0 {
+		t.Fatal("the page has no examples")
+	}
+	steps.Files = append(steps.Files, append(schemas, txtar.File{Name: "application", Data: []byte("none")})...)
+	for _, wrong := range runFixture(t, fresh, steps) {
+		t.Error(wrong)
+	}
+}
+
+var jsonBlock = regexp.MustCompile("(?ms)^```json\n(.*?)^```$")
+
+func withoutSpace(text string) string { return strings.Join(strings.Fields(text), "") }
+
 // notation are the words of the examples that are not literal.
 var notation = regexp.MustCompile(`(?m)"(<[a-z]+)(?::\w+)?>"|"(<any order>)"|"(<~) |^(As: )|(\$\{)\w|^(###)|^(=>)`)
 

@@ -44,7 +44,10 @@ func testFixtures(t *testing.T, fresh service.NewStore) {
 
 // caseFolders are the folders of cases, with the application that each runs on unless
 // a case names another.
-var caseFolders = map[string]string{"testdata": "advertising", "testdata/engine": "hospital"}
+var caseFolders = map[string]string{
+	"testdata": "advertising", "testdata/engine": "hospital",
+	"testdata/clinic": "none", "testdata/tickets": "none",
+}
 
 // applications are those that cases can run on. The advertising application is nil.
 var applications = map[string]*marquee.Application{
@@ -81,10 +84,30 @@ func cases(t *testing.T) (all []testCase) {
 			if !slices.ContainsFunc(archive.Files, func(f txtar.File) bool { return f.Name == "application" }) {
 				archive.Files = append(archive.Files, txtar.File{Name: "application", Data: []byte(caseFolders[folder])})
 			}
+			if caseFolders[folder] == "none" {
+				archive.Files = append(archive.Files, schemaFiles(t, folder+"/schemas")...)
+			}
 			all = append(all, testCase{name, archive})
 		}
 	}
 	return all
+}
+
+// schemaFiles are the schemas of a folder, as files of a case.
+func schemaFiles(t *testing.T, folder string) (files []txtar.File) {
+	t.Helper()
+	paths, err := filepath.Glob(folder + "/*.json")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("there are no schemas in %s: %v", folder, err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, txtar.File{Name: "schemas/" + filepath.Base(path), Data: text})
+	}
+	return files
 }
 
 // fixture is a case that is running.
