@@ -2,6 +2,7 @@ package marquee
 
 import (
 	"context"
+	"encoding/json"
 
 	"marquee/engine"
 	"marquee/engine/document"
@@ -9,7 +10,8 @@ import (
 
 // Write creates or updates objects of a type in a network, all of them or none, and
 // returns their ids. The network of a global type is "". Go code may write
-// everything; schemas and hooks hold for it as for users.
+// everything; schemas and hooks hold for it as for users. Values are those that
+// encoding/json encodes: an int is a number, and a time.Time a string.
 func (s *Server) Write(ctx context.Context, network, typeName string, objects ...map[string]any) (ids []string, err error) {
 	t, err := s.engine.Type(typeName)
 	if err != nil {
@@ -17,7 +19,15 @@ func (s *Server) Write(ctx context.Context, network, typeName string, objects ..
 	}
 	batch := engine.Batch{Network: network, Listed: true, FieldValidation: engine.Strict}
 	for _, object := range objects {
-		batch.Operations = append(batch.Operations, engine.Operation{Type: t, Object: object})
+		encoded, err := json.Marshal(object)
+		if err != nil {
+			return nil, err
+		}
+		decoded, err := document.DecodeObject(encoded, document.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		batch.Operations = append(batch.Operations, engine.Operation{Type: t, Object: decoded})
 	}
 	result, err := s.engine.Write(ctx, &engine.Caller{System: true}, batch)
 	if err != nil {
