@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,7 +19,8 @@ type schemaCommand struct {
 
 type lintCommand struct {
 	served
-	Dir string `arg:"" type:"folder" help:"The folder."`
+	Dir  string `arg:"" type:"folder" help:"The folder."`
+	JSON bool   `name:"json" env:"-" help:"Print each mistake and each hint as a line of JSON."`
 }
 
 func (c *lintCommand) Run() error {
@@ -41,15 +43,44 @@ func (c *lintCommand) Run() error {
 	registry, err := app.Load(schema.Source{Name: c.Dir, FS: opened})
 	var problems schema.Problems
 	if errors.As(err, &problems) {
-		for _, problem := range problems {
-			fmt.Println(problem)
-		}
+		c.print(problems)
 		return errors.New(counted(int64(len(problems)), "mistake"))
 	}
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	c.print(registry.Hints())
+	if !c.JSON {
 		fmt.Printf("%s, no mistakes\ndigest: %s\n", counted(int64(n), "schema"), registry.Digest())
 	}
-	return err
+	return nil
+}
+
+// lintLine is what lint prints of a problem as JSON.
+type lintLine struct {
+	Level   string `json:"level"`
+	File    string `json:"file"`
+	Pointer string `json:"pointer"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Text    string `json:"text"`
+	Cure    string `json:"cure,omitempty"`
+}
+
+func (c *lintCommand) print(problems schema.Problems) {
+	lines := json.NewEncoder(os.Stdout)
+	lines.SetEscapeHTML(false)
+	for _, p := range problems {
+		if !c.JSON {
+			fmt.Println(p)
+			continue
+		}
+		line := lintLine{Level: "error", File: p.File, Pointer: p.Pointer, Line: p.Line, Column: p.Column, Text: p.Text, Cure: p.Cure}
+		if p.Hint {
+			line.Level = "hint"
+		}
+		_ = lines.Encode(line)
+	}
 }
 
 // schemaFiles counts the schemas of a folder, shared definitions among them.

@@ -230,8 +230,13 @@ func (c *typeLint) permission() {
 
 func (c *typeLint) rules() {
 	for _, rule := range c.t.Rules {
+		f := c.files[rule.File]
+		if rule.Notes != nil {
+			for _, note := range rule.Notes(c.seen) {
+				c.l.note(f, rule.At, note)
+			}
+		}
 		if rule.Lint != nil {
-			f := c.files[rule.File]
 			rule.Lint(c.seen, func(below, text, cure string) { c.l.problem(f, rule.At+below, text, cure) })
 		}
 	}

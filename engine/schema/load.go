@@ -40,7 +40,11 @@ func LoadWith(options Options, sources ...Source) (*Registry, error) {
 	types, declared := l.compile()
 	l.lint(types)
 	if len(l.problems) > 0 {
-		return nil, l.sorted()
+		return nil, l.sorted(l.problems)
 	}
-	return newRegistry(types, l.shared(), l.options.Messages, declared, l.digest())
+	r, err := newRegistry(types, l.shared(), l.options.Messages, declared, l.digest())
+	if err == nil {
+		r.hints = l.sorted(l.hints)
+	}
+	return r, err
 }

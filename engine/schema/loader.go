@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"marquee/engine/schema/keyword"
 )
 
 // baseURL is the beginning of the URLs of files.
@@ -43,6 +45,8 @@ type loader struct {
 	files    map[string]*file // by URL
 	unread   []*file          // files without content
 	problems Problems
+	// hints do not prevent the set from being served.
+	hints Problems
 	// faults are the locations of faults that prevent files from being compiled.
 	faults  []location
 	omitted omissions
@@ -65,15 +69,33 @@ func (l *loader) report(f *file, pointer, text, cure string) {
 	l.problems = append(l.problems, Problem{File: f.name, Pointer: pointer, Text: text, Cure: cure})
 }
 
+// note reports a note about a rule.
+func (l *loader) note(f *file, pointer string, n keyword.Note) {
+	pointer += n.Below
+	line, column := 0, 0
+	if n.Line > 0 {
+		line, column = textPlace(f.data, pointer, n.Line, n.Column)
+	}
+	p := Problem{File: f.name, Pointer: pointer, Line: line, Column: column, Text: n.Text, Cure: n.Cure, Hint: n.Hint}
+	switch {
+	case l.omitted.covers(f, pointer):
+	case n.Hint:
+		l.hints = append(l.hints, p)
+	default:
+		l.faults = append(l.faults, location{f, pointer})
+		l.problems = append(l.problems, p)
+	}
+}
+
 // reported reports whether there is a problem at a place.
 func (l *loader) reported(f *file, pointer string) bool {
 	return slices.ContainsFunc(l.problems, func(p Problem) bool { return p.File == f.name && p.Pointer == pointer })
 }
 
-func (l *loader) sorted() Problems {
-	l.number()
-	slices.SortFunc(l.problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
-	return slices.CompactFunc(l.problems, func(a, b Problem) bool { return a.String() == b.String() })
+func (l *loader) sorted(problems Problems) Problems {
+	l.number(problems)
+	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
+	return slices.CompactFunc(problems, func(a, b Problem) bool { return a.String() == b.String() })
 }
 
 // digest is what Registry.Digest returns. The folder of a file does not matter.

@@ -16,6 +16,7 @@ type Registry struct {
 	shared    map[string]map[string]any
 	catalogue *message.Catalogue
 	digest    string
+	hints     Problems
 }
 
 // Type finds a type by its name.
@@ -44,12 +45,19 @@ func (r *Registry) Catalogue() *message.Catalogue { return r.catalogue }
 // were read, and another one if anything in a file differs.
 func (r *Registry) Digest() string { return r.digest }
 
+// Hints returns what the schemas could say better, or in a simpler way.
+func (r *Registry) Hints() Problems { return r.hints }
+
 // Problem is a mistake in a schema file.
 type Problem struct {
 	// File and Pointer, a JSON Pointer, are the location.
 	File, Pointer string
-	// Line is the line in the file, from 1; 0 if unknown.
-	Line int
+	// Line and Column are the place in the file, from 1; 0 if unknown. Columns count
+	// characters.
+	Line, Column int
+	// Hint reports whether the schema does what it says, and could say it better. It is
+	// not a mistake.
+	Hint bool
 	// Text describes the mistake, Cure how to correct it.
 	Text, Cure string
 	// Objects describe the stored objects that are at fault, or groups of them.
@@ -58,7 +66,11 @@ type Problem struct {
 
 // String returns the problem on one line.
 func (p Problem) String() string {
-	text := p.File
+	var text string
+	if p.Hint {
+		text = "hint: "
+	}
+	text += p.File
 	if p.Pointer != "" {
 		text += "#" + p.Pointer
 	}
@@ -71,6 +83,9 @@ func (p Problem) String() string {
 	}
 	if p.Line > 0 {
 		text += ", line " + strconv.Itoa(p.Line)
+	}
+	if p.Column > 0 {
+		text += ", column " + strconv.Itoa(p.Column)
 	}
 	return text
 }

@@ -98,6 +98,21 @@ func testReload(t *testing.T, fresh service.NewStore) {
 	process.Shuns(t, out, "goroutine", "listening")
 }
 
+// TestLintHints shows what could be said better, which is no mistake.
+func TestLintHints(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "stays.json")
+	const stays = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "x-resource": {"path": "stays"},
+"required": ["begin", "end"], "properties": {"begin": {"type": "integer"}, "end": {"type": "integer"}},
+"x-validations": [{"rule": "self.begin < self.end", "code": "error.stay.end", "text": "T."}]}`
+	process.File(t, file, stays)
+	process.Wants(t, process.Run(t, nil, "schema", "lint", dir), `hint: `+file+`#/x-validations/0/rule: x-compare says the same ("x-compare": [{"left": "begin", "op": "<", "right": "end"}]), line 3`, "1 schema, no mistakes", "digest: ")
+	process.Wants(t, process.Run(t, nil, "schema", "lint", "--json", dir), `{"level":"hint","file":"`+file+`","pointer":"/x-validations/0/rule","line":3,"text":"x-compare says the same","cure":`)
+	process.File(t, file, strings.Replace(stays, "self.end", "self.until", 1))
+	process.Wants(t, process.Fails(t, nil, "schema", "lint", "--json", dir), `{"level":"error","file":"`+file+`","pointer":"/x-validations/0/rule","line":3,"column":46,"text":"undefined field 'until'"`, "1 mistake")
+}
+
 // TestLint explains the mistakes of a folder, each with file, place and cure.
 func TestLint(t *testing.T) {
 	t.Parallel()

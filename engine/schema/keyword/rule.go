@@ -58,8 +58,20 @@ type Rule struct {
 	Claim *ClaimRule
 	// Lint checks the rule against its type. A problem is at a pointer below the rule.
 	Lint func(t *Type, problem func(below, text, cure string))
+	// Notes returns mistakes with a place within a text of the rule, and hints.
+	Notes func(t *Type) []Note
 	// Show returns what the section of the keyword says of the rule.
 	Show func() Entry
+}
+
+// Note is a mistake in a rule, or a hint how it could be written.
+type Note struct {
+	// Below is the pointer below the rule. Line and Column, from 1, are the place in the
+	// text there; Line is 0 for all of it.
+	Below        string
+	Line, Column int
+	Text, Cure   string
+	Hint         bool
 }
 
 // Each calls visit for each rule in the content of a file, with its pointer. The value of

@@ -71,6 +71,7 @@ var Validations = Declare(Keyword{
 			Message: v.broken,
 			Check:   v.check,
 			Lint:    v.lint,
+			Notes:   v.notes,
 			Show: func() Entry {
 				return Entry{Path: v.place, Code: v.broken.Code, Text: v.broken.Text, When: v.source, Except: v.on}
 			},
@@ -112,21 +113,36 @@ func newValidation(s Source) *validation {
 }
 
 func (v *validation) lint(t *Type, problem func(below, text, cure string)) {
-	for _, p := range v.problems {
-		place := ""
-		if p.Line > 1 {
-			place = fmt.Sprintf("line %d, column %d of the rule: ", p.Line, p.Column)
-		} else if p.Line == 1 {
-			place = fmt.Sprintf("column %d of the rule: ", p.Column)
-		}
-		problem("/rule", place+p.Text, p.Cure)
-	}
 	if v.compiled != nil && v.compiled.ReadsOld() && slices.Contains(v.on, "create") {
 		problem("/on", "a new object has no oldSelf, which the rule reads", "leave create out")
 	}
 	if v.field != "" && !v.declares(v.field) {
 		problem("/field", "there is no property "+v.field+" here", "name a property of the object by a JSON Pointer")
 	}
+}
+
+// notes returns the mistakes in the text of the rule, and a hint if a keyword says the same.
+func (v *validation) notes(*Type) (notes []Note) {
+	for _, p := range v.problems {
+		notes = append(notes, Note{Below: "/rule", Line: p.Line, Column: p.Column, Text: p.Text, Cure: p.Cure})
+	}
+	if v.compiled == nil {
+		return notes
+	}
+	if v.compiled.IsConstant() {
+		notes = append(notes, Note{Below: "/rule", Text: "the rule says the same of all objects", Cure: "name a property of self", Hint: true})
+	}
+	if simpler, is := v.compiled.Simpler(); is && !slices.Equal(v.on, []string{"create"}) {
+		cure := map[string]string{
+			"x-compare":   fmt.Sprintf(`"x-compare": [{"left": %q, "op": %q, "right": %q}]`, simpler.Left, simpler.Op, simpler.Right),
+			"x-immutable": fmt.Sprintf(`"x-immutable": true at %s`, simpler.Left),
+			"x-frozen":    `"x-frozen" with the condition as a schema in "when"`,
+		}[simpler.Keyword]
+		if simpler.Keyword != "x-compare" || len(v.on) != 1 {
+			notes = append(notes, Note{Below: "/rule", Text: simpler.Keyword + " says the same", Cure: cure, Hint: true})
+		}
+	}
+	return notes
 }
 
 // declares reports whether objects can have a value at a pointer.
@@ -167,7 +183,7 @@ func (v *validation) check(ctx context.Context, c *Change) (faults []message.Mes
 		}
 		in.Self, in.OldSelf = self, old
 		found, err := v.judge(ctx, c, in, at)
-		if faults = append(faults, found...); len(faults) >= message.MaxFaults {
+		if faults = append(faults, found...); len(faults) >= message.MaxFaults || slices.ContainsFunc(found, tooComplex) {
 			return errEnough
 		}
 		return err
@@ -178,7 +194,10 @@ func (v *validation) check(ctx context.Context, c *Change) (faults []message.Mes
 	return faults, err
 }
 
-// errEnough ends a walk when there are as many faults as are listed.
+// tooComplex reports whether a rule was stopped. Each other object could take it as long.
+func tooComplex(fault message.Message) bool { return fault.Definition() == ruleTooComplex }
+
+// errEnough ends a walk when there are as many faults as are listed, or one that ends it.
 var errEnough = errors.New("enough faults")
 
 // stored returns the keys of the items that an object had before.
@@ -199,8 +218,8 @@ func (v *validation) judge(ctx context.Context, c *Change, in *rule.Input, at do
 		return nil, nil
 	}
 	for _, pointer := range c.Faulty { // what they say of it would be confusing
-		below, within := strings.CutPrefix(pointer, at.String())
-		if within && v.compiled.Reads(below) || strings.HasPrefix(at.String(), pointer) {
+		below, within := strings.CutPrefix(pointer+"/", at.String()+"/")
+		if within && v.compiled.Reads(strings.TrimSuffix("/"+below, "/")) || strings.HasPrefix(at.String()+"/", pointer+"/") {
 			return nil, nil
 		}
 	}

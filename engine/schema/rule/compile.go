@@ -2,7 +2,6 @@ package rule
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,8 +28,15 @@ func (t *Types) Compile(shape *document.Shape, source string, old bool) (*Rule, 
 	if err != nil {
 		return nil, []Problem{{Text: oneLine(err.Error())}}
 	}
-	t.refused = ""
-	checked, issues := e.Compile(source)
+	t.refused = map[string]string{}
+	parsed, issues := e.Parse(source)
+	if issues.Err() != nil {
+		return nil, t.problems(issues)
+	}
+	if problems := unchecked(parsed.NativeRep()); len(problems) > 0 {
+		return nil, problems
+	}
+	checked, issues := e.Check(parsed)
 	if issues.Err() != nil {
 		return nil, t.problems(issues)
 	}
@@ -43,6 +49,14 @@ func (t *Types) Compile(shape *document.Shape, source string, old bool) (*Rule, 
 		return nil, in.sorted()
 	}
 	r.reads = in.reads.least()
+	for i, next := range r.reads {
+		if f := self.at(next.path); f.hides(map[*form]bool{}) {
+			r.reads[i].of = f
+		}
+	}
+	if shape == t.root {
+		r.simpler = r.findSimpler(checked.NativeRep().Expr())
+	}
 	if problem := r.estimate(e, checked, in.patterns); problem != nil {
 		return nil, []Problem{*problem}
 	}
@@ -56,8 +70,10 @@ func (t *Types) Compile(shape *document.Shape, source string, old bool) (*Rule, 
 func (t *Types) problems(issues *cel.Issues) (list []Problem) {
 	for _, err := range issues.Errors() {
 		p := Problem{Line: err.Location.Line(), Column: err.Location.Column() + 1, Text: mistake(err.Message), Cure: "see the functions and variables in docs/reference/schema-vocabulary.md"}
-		if t.refused != "" {
-			p.Text, p.Cure = t.refused, "leave it out of the rule"
+		for field, reason := range t.refused {
+			if p.Text == "undefined field '"+field+"'" {
+				p.Text, p.Cure = field+" cannot be read by a rule, because it "+reason, "leave it out of the rule"
+			}
 		}
 		list = append(list, p)
 	}
@@ -71,6 +87,23 @@ func mistake(text string) string {
 	return text
 }
 
+// unchecked returns the problems of a rule whose types must not be checked: a computed key
+// has a type of its own, so that the type of a map in maps would double with each level.
+func unchecked(parsed *ast.AST) []Problem {
+	in := inspection{ast: parsed}
+	ast.PreOrderVisit(parsed.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.MapKind {
+			return
+		}
+		for _, entry := range e.AsMap().Entries() {
+			if key := entry.AsMapEntry().Key(); key.Kind() != ast.LiteralKind {
+				in.problem(key.ID(), "a key of a map is computed", `write the key as text, as in {"a": 1}`)
+			}
+		}
+	}))
+	return in.sorted()
+}
+
 // options are those of the program. Its steps are counted only if they can be too many.
 func (r *Rule) options(patterns []string, counted bool) []cel.ProgramOption {
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.OptimizeRegex(matching(overloads.Matches), matching(overloads.MatchesString))}
@@ -78,7 +111,7 @@ func (r *Rule) options(patterns []string, counted bool) []cel.ProgramOption {
 		options = append(options, cel.InterruptCheckFrequency(checkEvery))
 	}
 	if counted {
-		options = append(options, cel.CostTracking(newCosts(patterns)), cel.CostLimit(MaxCost))
+		options = append(options, cel.CustomDecoratorV2(guard), cel.CostTracking(newCosts(patterns)), cel.CostLimit(MaxCost))
 	}
 	return options
 }
@@ -135,10 +168,11 @@ func (in *inspection) sorted() []Problem {
 // expression inspects an expression and those within it.
 func (in *inspection) expression(e ast.Expr) {
 	if path, ok := chain(e); ok {
-		in.reads = append(in.reads, read{path, e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly()})
+		in.reads = append(in.reads, read{path: path, tests: e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly()})
 	}
 	switch e.Kind() {
 	case ast.IdentKind:
+		in.rule.varies = in.rule.varies || slices.Contains(variableNames, e.AsIdent())
 		if e.AsIdent() == "oldSelf" {
 			if in.rule.old = true; !in.old {
 				in.problem(e.ID(), "items have no oldSelf", "write the rule at an object around the array")
@@ -158,6 +192,11 @@ func (in *inspection) expression(e ast.Expr) {
 		for _, entry := range e.AsMap().Entries() {
 			in.expression(entry.AsMapEntry().Key())
 			in.expression(entry.AsMapEntry().Value())
+		}
+	case ast.LiteralKind:
+		switch e.AsLiteral().(type) {
+		case types.Uint, types.Bytes:
+			in.problem(e.ID(), "documents have no bytes and no unsigned integers", "write a text without b, and a number without u")
 		}
 	case ast.StructKind:
 		in.problem(e.ID(), "a rule cannot make objects", "")
@@ -179,6 +218,8 @@ func (in *inspection) call(e ast.Expr) {
 	c := e.AsCall()
 	args := c.Args()
 	switch name := c.FunctionName(); {
+	case unlisted[name]:
+		in.problem(e.ID(), "rules have no function "+name, "see the functions in docs/reference/schema-vocabulary.md")
 	case name == "_?._" && len(args) == 2:
 		field, _ := args[1].AsLiteral().(types.String)
 		in.member(e.ID(), args[0], string(field), true)
@@ -205,6 +246,9 @@ func (in *inspection) call(e ast.Expr) {
 		in.expression(arg)
 	}
 }
+
+// unlisted are the functions of the library of optional values that rules do without.
+var unlisted = map[string]bool{"first": true, "last": true, "optional.unwrap": true, "unwrapOpt": true}
 
 func (in *inspection) comprehension(e ast.Expr) {
 	c := e.AsComprehension()
@@ -240,5 +284,3 @@ func (in *inspection) member(id int64, operand ast.Expr, name string, tested boo
 		}
 	}
 }
-
-var errPattern = errors.New("the pattern does not compile")

@@ -3,16 +3,18 @@ package rule
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 
 	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/cost"
+	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
-	"cel.dev/cel-go/interpreter"
+	"cel.dev/cel-go/common/types/traits"
+	"cel.dev/cel-go/parser"
 )
 
 const (
@@ -63,7 +65,7 @@ type estimator struct {
 // EstimateSize implements cost.Estimator.
 func (e *estimator) EstimateSize(node cost.AstNode) *cost.SizeEstimate {
 	f := e.form(node.Path())
-	if f == nil {
+	if f == nil || f.kind == anything {
 		return e.computed(node)
 	}
 	most := uint64(f.most) // #nosec G115 -- no bound of a schema is negative
@@ -131,6 +133,13 @@ func (e *estimator) EstimateCallCost(function, overload string, target *cost.Ast
 		return cost.NewCallEstimate(cost.Estimate{Max: cost.SafeAdd(1, n)}, nil)
 	}
 	switch overload {
+	case overloads.AddList:
+		if !accumulates(args[0].Expr()) {
+			size := cost.SafeAdd(cost.EstimateSize(e, args[0]).Max, cost.EstimateSize(e, args[1]).Max)
+			call := most(size)
+			call.ResultSize = &cost.SizeEstimate{Max: size}
+			return call
+		}
 	case overloads.Equals, overloads.NotEquals, overloads.InList, overloads.InMap:
 		if slices.ContainsFunc(args, func(arg cost.AstNode) bool { return aggregates[arg.Type().Kind()] }) {
 			return most(e.nodes(args))
@@ -202,6 +211,12 @@ func (f *form) nodes(levels int) uint64 {
 	return min(n, all)
 }
 
+// accumulates reports whether an expression is the list that a loop makes, to which an item
+// is added without copying it.
+func accumulates(e ast.Expr) bool {
+	return e.Kind() == ast.IdentKind && e.AsIdent() == parser.HiddenAccumulatorName
+}
+
 // aggregates are the kinds of values that have others within them.
 var aggregates = map[types.Kind]bool{types.ListKind: true, types.MapKind: true, types.StructKind: true, types.DynKind: true, types.OpaqueKind: true}
 
@@ -233,17 +248,25 @@ func newCosts(patterns []string) costs {
 // CallCost implements cost.ActualCostEstimator.
 func (c costs) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
 	n := uint64(1)
-	switch overload {
-	case overloads.Equals, overloads.NotEquals:
+	switch function {
+	case operators.Add:
+		_, isFirst := args[0].(traits.Lister)
+		_, isSecond := args[1].(traits.Lister)
+		if _, grows := args[0].(traits.MutableLister); grows || !isFirst || !isSecond {
+			break
+		}
+		n = cost.SafeAdd(n, cost.ActualSize(args[0]), cost.ActualSize(args[1]))
+		return &n
+	case operators.Equals, operators.NotEquals:
 		if !isAggregate(args[0]) || !isAggregate(args[1]) {
 			return nil
 		}
 		n += uint64(min(nodes(args[0], MaxCost), nodes(args[1], MaxCost))) // #nosec G115 -- no count is negative
 		return &n
-	case overloads.InList, overloads.InMap:
+	case operators.In:
 		n += uint64(nodes(args[1], MaxCost)) // #nosec G115 -- no count is negative
 		return &n
-	case overloads.Matches, overloads.MatchesString:
+	case overloads.Matches:
 		s, _ := args[0].(types.String)
 		pattern, _ := args[1].(types.String)
 		n += uint64(len(s) * max(1, c[string(pattern)]) / charactersPerStep)
@@ -272,28 +295,6 @@ func isAggregate(v ref.Val) bool {
 	}
 	_, is := v.(*objectValue)
 	return is
-}
-
-// matching compiles the patterns of an overload of matches, and refuses texts that would
-// take too long.
-func matching(overload string) *interpreter.RegexOptimization {
-	return &interpreter.RegexOptimization{Function: "matches", OverloadID: overload, RegexIndex: 1, Factory: func(call interpreter.InterpretableCall, pattern string) (interpreter.InterpretableCall, error) {
-		compiled, err := regexp.Compile(pattern)
-		if err != nil {
-			return nil, errPattern
-		}
-		steps := patternSize(pattern)
-		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(values ...ref.Val) ref.Val {
-			s, ok := values[0].(types.String)
-			if !ok {
-				return types.NewErr("only texts match patterns")
-			}
-			if len(s) > maxMatching/steps {
-				panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded})
-			}
-			return types.Bool(compiled.MatchString(string(s)))
-		}), nil
-	}}
 }
 
 // patternSize returns the number of instructions of a pattern, which can each be executed

@@ -116,7 +116,7 @@ func (t *Types) FindStructFieldType(name, field string) (*types.FieldType, bool)
 	m := f.members[field]
 	if m == nil {
 		if reason := f.hidden[field]; reason != "" {
-			t.refused = field + " cannot be read by a rule, because it " + reason
+			t.refused[field] = reason
 		}
 		return nil, false
 	}

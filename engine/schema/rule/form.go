@@ -36,6 +36,8 @@ type form struct {
 	// others cannot be read. Required members, and those with defaults, are always set.
 	members map[string]*member
 	hidden  map[string]string
+	// partial reports whether the object can have other members than those.
+	partial bool
 	// stateful reports whether the object has an objectState.
 	stateful bool
 }
@@ -73,8 +75,9 @@ type Types struct {
 	named map[string]*form
 	root  *document.Shape
 	envs  map[*form]*environment
-	// refused is why the checker was last told that a member does not exist.
-	refused string
+	// refused are the reasons for members of which the checker was told that they do not
+	// exist.
+	refused map[string]string
 }
 
 // NewTypes returns the types of the values of a resource type.
@@ -156,6 +159,7 @@ func (t *Types) object(f *form, shape *document.Shape, at string) {
 		}
 		f.add(property, t.of(inner, at+"."+property), inner.HasDefault || slices.Contains(shape.Required, property))
 	}
+	f.partial = len(f.hidden) > 0 || shape.Extra != nil || len(shape.Matching) > 0
 	if shape == t.root && shape.Properties[stateName] == nil {
 		f.stateful = true
 		f.add(stateName, textForm, true)

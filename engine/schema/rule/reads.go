@@ -16,6 +16,8 @@ import (
 type read struct {
 	path  []string
 	tests bool
+	// of is the form of the value if a rule does not see all within it, or nil.
+	of *form
 }
 
 type reads []read
@@ -75,11 +77,12 @@ func (r *Rule) Touched(in *Input) bool {
 		if r.self.stateful && (len(next.path) == 0 || next.path[0] == stateName) && in.State != in.OldState {
 			return true
 		}
-		before, after := at(in.OldSelf, next.path), at(in.Self, next.path)
-		if next.tests {
-			return (before == nil) != (after == nil)
+		before, deep := at(in.OldSelf, next.path)
+		after, deeper := at(in.Self, next.path)
+		if next.tests || deep != deeper {
+			return deep != deeper
 		}
-		return !document.Equal(before, after)
+		return !document.Equal(next.of.visible(before), next.of.visible(after))
 	})
 }
 
@@ -97,21 +100,90 @@ func (r *Rule) Reads(pointer string) bool {
 func (r *Rule) Key(self map[string]any) string {
 	var key []byte
 	for _, next := range r.reads {
-		value := at(self, next.path)
+		value, deep := at(self, next.path)
 		if next.tests {
-			value = value != nil
+			value = int64(deep)
 		}
-		key = append(document.Append(key, value), '\n')
+		key = append(document.Append(key, next.of.visible(value)), '\n')
 	}
 	return string(key)
 }
 
-// at returns the value at a path, nil if there is none.
-func at(self map[string]any, path []string) any {
-	var value any = self
+// at returns the value at a path, and how many names of the path lead to values, as a
+// negative number if what they lead to has no members.
+func at(self map[string]any, path []string) (value any, deep int) {
+	value = self
 	for _, name := range path {
-		members, _ := value.(map[string]any)
-		value = members[name]
+		members, is := value.(map[string]any)
+		if !is {
+			return nil, -deep
+		}
+		if value = members[name]; value == nil {
+			return nil, deep
+		}
+		deep++
+	}
+	return value, deep
+}
+
+// at returns the form at a path, or nil.
+func (f *form) at(path []string) *form {
+	for _, name := range path {
+		m := f.members[name]
+		if m == nil {
+			return nil
+		}
+		f = m.form
+	}
+	return f
+}
+
+// hides reports whether a value of the form can have something within it that rules do not
+// see.
+func (f *form) hides(seen map[*form]bool) bool {
+	if f == nil || seen[f] {
+		return false
+	}
+	seen[f] = true
+	if f.partial || f.element.hides(seen) {
+		return true
+	}
+	for _, m := range f.members {
+		if m.hides(seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// visible returns what rules see of a value of the form, all of it if there is no form.
+func (f *form) visible(value any) any {
+	if f == nil {
+		return value
+	}
+	switch v := value.(type) {
+	case []any:
+		if f.kind != list {
+			return value
+		}
+		items := make([]any, len(v))
+		for i, item := range v {
+			items[i] = f.element.visible(item)
+		}
+		return items
+	case map[string]any:
+		if f.kind != object && f.kind != mapping {
+			return value
+		}
+		members := make(map[string]any, len(v))
+		for name, inner := range v {
+			if f.kind == mapping {
+				members[name] = f.element.visible(inner)
+			} else if m := f.members[name]; m != nil && inner != nil {
+				members[name] = m.visible(inner)
+			}
+		}
+		return members
 	}
 	return value
 }

@@ -60,10 +60,17 @@ type Rule struct {
 	loops bool
 	reads reads
 	old   bool
+	// varies reports whether the rule reads a variable.
+	varies bool
+	// simpler is the keyword that says the same, if there is one.
+	simpler Simpler
 }
 
 // Bound returns the most that an evaluation can cost, MaxCost if the counter stops it.
 func (r *Rule) Bound() uint64 { return min(r.bound, MaxCost) }
+
+// IsConstant reports whether the rule reads no variable, and says the same of all objects.
+func (r *Rule) IsConstant() bool { return !r.varies }
 
 // ReadsOld reports whether the rule reads oldSelf, so that it applies to updates alone.
 func (r *Rule) ReadsOld() bool { return r.old }

@@ -54,6 +54,7 @@ func TestRules(t *testing.T) {
 	shape := shapeOf(t, shapes)
 	for source, c := range map[string]struct{ holds, fails string }{
 		`self.n > 2`:                                                                           {`{"n": 3}`, `{"n": 2}`},
+		`self.n < 9223372036854775808.0`:                                                       {`{"n": 9223372036854774784}`, `{"n": 1e30}`},
 		`has(self.d) && self.d > 1`:                                                            {`{"d": 2}`, `{"d": 1}`},
 		`has(self.d) && self.d * 2.0 == 3.0`:                                                   {`{"d": 1.5}`, `{}`},
 		`!has(self.d) || self.d < self.n`:                                                      {`{"n": 3, "d": 2.5}`, `{"n": 2, "d": 2.5}`},
@@ -117,19 +118,23 @@ func TestRefusedRules(t *testing.T) {
 		`has(self.keys)`:              `keys cannot be read by a rule, because it can have values within it`,
 		`self.thing.name == "a"`:      `type 'string' does not support field selection`,
 		`type(self.n) == int`:         `undeclared reference to 'type'`,
-		`self.begin.getHours("Europe/Berlin") > 1`:                    `found no matching overload for 'getHours'`,
-		`bytes("a") == b"a"`:                                          `undeclared reference to 'bytes'`,
-		`self.n > 1 && other`:                                         `undeclared reference to 'other'`,
-		`self.words.exists(w, w.matches(w))`:                          `1:32 the pattern of matches is computed`,
-		`"a".matches("(")`:                                            `invalid matches argument`,
-		`"a".matches("[a-z]{999}[0-9]{50}")`:                          `1:13 the pattern takes more than 1000 steps per character`,
-		`self.list.all(self, self > 1)`:                               `self is the name of a variable of all rules`,
-		`self.d > 1.0`:                                                `1:5 d is optional`,
-		`has(self.items) && self.items.all(i, i.sku != "")`:           `1:39 sku is optional`,
-		`self.n == 1 && google.protobuf.Timestamp{seconds: 1} == now`: `undeclared reference`,
-		`timestamp("x") < now`:                                        `invalid timestamp argument`,
+		`self.begin.getHours("Europe/Berlin") > 1`:                       `found no matching overload for 'getHours'`,
+		`bytes("a") == b"a"`:                                             `undeclared reference to 'bytes'`,
+		`self.n > 1 && other`:                                            `undeclared reference to 'other'`,
+		`self.words.exists(w, w.matches(w))`:                             `1:32 the pattern of matches is computed`,
+		`"a".matches("(")`:                                               `invalid matches argument`,
+		`"a".matches("[a-z]{999}[0-9]{50}")`:                             `1:13 the pattern takes more than 1000 steps per character`,
+		`self.list.all(self, self > 1)`:                                  `self is the name of a variable of all rules`,
+		`self.d > 1.0`:                                                   `1:5 d is optional`,
+		`has(self.items) && self.items.all(i, i.sku != "")`:              `1:39 sku is optional`,
+		`self.n == 1 && google.protobuf.Timestamp{seconds: 1} == now`:    `undeclared reference`,
+		`[0]` + strings.Repeat(`.map(x, {x: [x]})`, 20) + `.size() == 1`: `1:13 a key of a map is computed`, // types that double
+		`[1].first().hasValue()`:                                         `1:10 rules have no function first`,
+		`b"" == b""`:                                                     `1:1 documents have no bytes`,
+		`timestamp("x") < now`:                                           `invalid timestamp argument`,
 		`self.n == 1 && ` + strings.Repeat("(", 200) + `true` + strings.Repeat(")", 200): `recursion`,
 		strings.Repeat("self.n == 1 && ", 400) + "true":                                  `size`,
+		`self.password == self.pin`:                                                      `1:5 password cannot be read by a rule, because it is secret; 1:22 pin cannot be read by a rule, because it is writeOnly`,
 	} {
 		compiled, problems := rule.NewTypes(shape).Compile(shape, source, false)
 		var got []string
@@ -146,6 +151,49 @@ func TestRefusedRules(t *testing.T) {
 	}
 	if _, problems := rule.NewTypes(shape).Compile(shape, `self.n > oldSelf.n`, false); len(problems) != 1 || !strings.Contains(problems[0].Text, "items have no oldSelf") {
 		t.Error(problems)
+	}
+}
+
+// TestOneCall evaluates rules whose cost is that of one call, on values that are many times
+// in themselves.
+func TestOneCall(t *testing.T) {
+	shape := shapeOf(t, shapes)
+	pair, join := strings.Repeat(`.map(l, [l, l])`, 30), strings.Repeat(`.map(l, l + l)`, 10)
+	list := make([]any, 1000)
+	for i := range list {
+		list[i] = int64(i)
+	}
+	for _, source := range []string{
+		`[[1]]` + pair + `.all(l, l == l)`,
+		`[[1]]` + pair + `.all(l, l != l)`,
+		`[[1]]` + pair + `.all(l, l in [l])`,
+		`[[1]]` + pair + `.all(l, optional.of(l) == optional.of(l))`,
+		`[self.?list.orValue([])]` + join + `.all(l, 7 in l)`,
+		`[self.?any.orValue([])]` + join + `.all(l, 7 in l)`,
+		`has(self.any) && self.any.exists(i, self.any.map(k, k) != self.any)`,
+	} {
+		compiled, problems := rule.NewTypes(shape).Compile(shape, source, false)
+		if len(problems) > 0 {
+			t.Errorf("%s: %v", source, problems)
+			continue
+		}
+		if holds, err := compiled.Holds(context.Background(), &rule.Input{Self: map[string]any{"list": list, "any": list}}); holds || !errors.Is(err, rule.ErrTooComplex) {
+			t.Errorf("%s: %v, %v", source, holds, err)
+		}
+	}
+}
+
+// TestMapsHaveAnOrder evaluates a rule that depends on the order of keys.
+func TestMapsHaveAnOrder(t *testing.T) {
+	shape := shapeOf(t, shapes)
+	compiled, problems := rule.NewTypes(shape).Compile(shape, `has(self.map) && self.map.map(k, k)[0] == "a"`, false)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for range 100 {
+		if holds, err := compiled.Holds(context.Background(), &rule.Input{Self: decode(t, `{"map": {"c": 1, "b": 2, "a": 3, "d": 4}}`)}); !holds || err != nil {
+			t.Fatal(holds, err)
+		}
 	}
 }
 

@@ -3,12 +3,15 @@ package rule
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"time"
 
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
 )
 
 var errNotSet = errors.New("the property is not set")
@@ -39,10 +42,10 @@ func (f *form) value(value any) ref.Val {
 		}
 	case float64:
 		switch {
-		case f.kind == number, f.kind == anything:
-			return types.Double(v)
 		case f.kind == integer && v == math.Trunc(v) && math.Abs(v) < 1<<63:
 			return types.Int(v)
+		case f.kind == number, f.kind == anything, f.kind == integer && v == math.Trunc(v):
+			return types.Double(v) // an integer that is too large can be compared
 		}
 	case []any:
 		switch f.kind {
@@ -56,9 +59,9 @@ func (f *form) value(value any) ref.Val {
 		case object:
 			return &objectValue{form: f, members: v}
 		case mapping:
-			return types.NewStringInterfaceMap(f.element, v)
+			return sortedMap{types.NewStringInterfaceMap(f.element, v), v}
 		case anything:
-			return types.NewStringInterfaceMap(anyForm, v)
+			return sortedMap{types.NewStringInterfaceMap(anyForm, v), v}
 		}
 	}
 	return types.NewErr("a value is not of its type")
@@ -90,6 +93,21 @@ func (f *form) root(members map[string]any, state string) ref.Val {
 	}
 	return f.value(members)
 }
+
+// sortedMap is a map whose keys have an order, so that a rule says the same of an object
+// each time.
+type sortedMap struct {
+	traits.Mapper
+	members map[string]any
+}
+
+// Iterator implements traits.Iterable.
+func (m sortedMap) Iterator() traits.Iterator {
+	return types.NewStringList(anyForm, slices.Sorted(maps.Keys(m.members))).(traits.Iterable).Iterator()
+}
+
+// IsZeroValue implements traits.Zeroer.
+func (m sortedMap) IsZeroValue() bool { return len(m.members) == 0 }
 
 // objectValue is an object with declared members.
 type objectValue struct {
