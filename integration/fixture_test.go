@@ -112,7 +112,9 @@ func schemaFiles(t *testing.T, folder string) (files []txtar.File) {
 
 // fixture is a case that is running.
 type fixture struct {
-	service  *service.Service
+	service *service.Service
+	// folder has the schemas of the case.
+	folder   fstest.MapFS
 	captures map[string]string
 	tokens   map[string]string
 	step     string
@@ -121,8 +123,9 @@ type fixture struct {
 	failures []string
 }
 
-// stepName matches the names of steps: a number, words, and .http for requests.
-var stepName = regexp.MustCompile(`^\d+ (?:(restart)|later (\S+)|(pass)|(.*)\.http)$`)
+// stepName matches the names of steps: a number, words, and .http for requests, or a schema
+// from now on.
+var stepName = regexp.MustCompile(`^\d+ (?:(restart)|later (\S+)|(pass)|(.*)\.http|schemas/(\S+\.json))$`)
 
 // runFixture runs a case on a new store and lists what is wrong.
 func runFixture(tb testing.TB, fresh service.NewStore, archive *txtar.Archive) []string {
@@ -154,6 +157,7 @@ func runFixture(tb testing.TB, fresh service.NewStore, archive *txtar.Archive) [
 	if !known {
 		return []string{fmt.Sprintf("there is no application %q", application)}
 	}
+	c.folder = folder
 	c.service = service.StartNew(&service.Service{TB: tb, URI: fresh(tb), Schemas: more, Plain: plain, Judged: true})
 	c.captures["USER"], c.captures["PASSWORD"] = c.service.UserID, service.AdminPassword
 	token, err := c.token(service.Admin)
@@ -186,6 +190,10 @@ func (c *fixture) run(step txtar.File) {
 		if err := c.service.Pass(); err != nil {
 			c.fail("%v", err)
 		}
+	case parts[5] != "":
+		c.service.Stop()
+		c.folder[parts[5]] = &fstest.MapFile{Data: step.Data}
+		c.service.Start()
 	default:
 		exchanges, err := parseExchanges(string(step.Data))
 		if err != nil {

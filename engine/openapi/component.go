@@ -184,6 +184,12 @@ func describeSupplied(out, s object) {
 			if k.Name == "x-sequence" {
 				out["readOnly"] = true
 			}
+			if k.Sample != nil && out["examples"] == nil {
+				shape := &document.Shape{}
+				k.Read(shape, s[k.Name])
+				value, _ := k.Sample(shape)
+				out["examples"] = []any{value}
+			}
 		}
 	}
 }

@@ -25,6 +25,7 @@ func TestExamples(t *testing.T) {
 			"either": {"oneOf": [{"type": "string"}, {"type": "integer"}]}, "deep": {"$ref": "#/$defs/part"},
 			"pair": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}, "none": {"type": "array", "items": {"type": "string"}, "maxItems": 0},
 			"closed": {"type": "object", "required": ["code"], "additionalProperties": false, "properties": {"code": {"type": "string", "pattern": "^x"}}},
+			"number": {"type": "string", "x-sequence": {"start": 1000, "format": "INV-{n}"}},
 			"both": {"allOf": [{"type": "integer", "minimum": 3}, {"type": "integer", "maximum": 5}]}}}`)}}})
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +37,9 @@ func TestExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkExamples(t, name, text)
+		if name == "hostile" && !strings.Contains(string(text), `"number":"INV-1000"`) {
+			t.Error("the first number is no example")
+		}
 	}
 }
 

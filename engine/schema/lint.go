@@ -77,6 +77,7 @@ func (c *typeLint) check() {
 	}
 	c.names()
 	c.rules()
+	c.conditions()
 	c.annotations()
 }
 

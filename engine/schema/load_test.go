@@ -2,6 +2,7 @@ package schema
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,5 +120,24 @@ func TestBoundsOfFiles(t *testing.T) {
 	}
 	if _, err := Load(Source{FS: many}); err == nil || !strings.HasPrefix(err.Error(), ".: the folder contains more than 2000 files") {
 		t.Error(err)
+	}
+}
+
+// TestRuleLimit loads types with as many rules as there can be, and with one more.
+func TestRuleLimit(t *testing.T) {
+	for n, want := range map[int]string{100: "", 101: "#/properties/inner/x-validations/49: a has more than 100 rules (combine some of them), line 1"} {
+		rules := func(count int) string {
+			list := make([]string, count)
+			for i := range list {
+				list[i] = `{"rule": "self.?x.orValue(1) > 0", "code": "error.limit.x", "text": "X."}`
+			}
+			return `"properties": {"x": {"type": "integer"}INNER}, "x-validations": [` + strings.Join(list, ",") + "]"
+		}
+		inner := `, "inner": {"type": "object", ` + strings.Replace(rules(50), "INNER", "", 1) + `}`
+		text := `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "x-resource": {"path": "a"}, ` + strings.Replace(rules(n-50), "INNER", inner, 1) + `}`
+		_, err := Load(Source{FS: fstest.MapFS{"a.json": {Data: []byte(text)}}})
+		if got := fmt.Sprint(err); want == "" && err != nil || want != "" && !strings.Contains(got, want) {
+			t.Errorf("%d rules: %s", n, got)
+		}
 	}
 }

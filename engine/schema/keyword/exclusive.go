@@ -58,7 +58,7 @@ var _ = Declare(Keyword{
 			Message: IntervalOverlaps, Claim: rule,
 			Lint: func(t *Type, problem func(below, text, cure string)) { rule.lintInterval(t, problem) },
 			Show: func() Entry {
-				e := Entry{Code: IntervalOverlaps.Code, Text: rule.String()}
+				e := Entry{Code: IntervalOverlaps.Code, Properties: rule.Properties, From: rule.From, To: rule.To}
 				if when != nil {
 					e.When = Indented(when)
 				}
@@ -73,7 +73,7 @@ var _ = Declare(Keyword{
 	Faults: []*message.Definition{IntervalOverlaps, message.ValueOrder},
 	Section: `<h2 id="intervals">Intervals that do not overlap</h2>
 <p>Of the objects with the same values, no two have intervals that overlap (<a href="/docs/messages/error.interval.overlaps"><code>error.interval.overlaps</code></a>). An interval contains its beginning and not its end; one that is not set is open:</p>
-<ul>{{range .}}<li>{{.Text}}{{with .When}}, among the objects that meet this condition: <pre>{{.}}</pre>{{end}}</li>{{end}}</ul>
+<ul>{{range .}}<li>{{range $i, $name := .Properties}}{{if $i}}, {{end}}<code>{{$name}}</code>{{end}} from <code>{{.From}}</code> to <code>{{.To}}</code>{{with .When}}, among the objects that meet this condition: <pre>{{.}}</pre>{{end}}</li>{{end}}</ul>
 `,
 })
 

@@ -47,7 +47,7 @@ var Initial = Declare(Keyword{
 		value, is := c.After[p.Name]
 		text, _ := value.(string)
 		allowed := initialOf(p.Shape)
-		if was || !is || c.System || slices.Contains(allowed, text) {
+		if was || !is || c.System || c.isUnreadable(p.Name) || slices.Contains(allowed, text) {
 			return nil
 		}
 		return fault(notInitial, "/"+p.Name, message.Params{"allowed": strings.Join(allowed, ", ")})

@@ -93,6 +93,9 @@ type Entry struct {
 	// it holds, as it is written, and Except lists the properties that it does not concern.
 	Code, Text, When string
 	Except           []string
+	// Properties are those with the same values, and From and To the ends of an interval.
+	Properties []string
+	From, To   string
 }
 
 // Standard is the order of the keywords of JSON Schema that have no file here.
