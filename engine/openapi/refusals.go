@@ -199,7 +199,7 @@ func statusOf(m *message.Definition) string { return strconv.Itoa(rest.Status(m.
 func declared(t *schema.Type) (all []*message.Definition) {
 	for _, rule := range t.Rules {
 		if rule.Check != nil {
-			all = append(all, rule.Message)
+			all = append(append(all, rule.Message), rule.Others...)
 		}
 	}
 	return all

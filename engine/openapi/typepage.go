@@ -45,7 +45,9 @@ func renderType(types *schema.Registry, t *schema.Type) ([]byte, error) {
 	p := newTypePage(types, t)
 	p.walk("", t.Shape, p.meant(definition{typeFile(t), t.Source}), nil)
 	for _, rule := range t.Rules {
-		p.Entries[rule.Keyword.Name] = append(p.Entries[rule.Keyword.Name], rule.Show())
+		if rule.Show != nil {
+			p.Entries[rule.Keyword.Name] = append(p.Entries[rule.Keyword.Name], rule.Show())
+		}
 	}
 	if t.Source["allOf"] != nil {
 		p.Conditions = keyword.Indented(t.Source["allOf"])

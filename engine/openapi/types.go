@@ -91,6 +91,9 @@ func (b *builder) context(t *schema.Type) []any {
 func (b *builder) tag(t *schema.Type) {
 	rules := "[Rules and references](" + b.server + "/docs/types/" + t.Name + ")"
 	b.tags[t.Title] = object{"name": t.Title, "description": strings.TrimSpace(t.Description + " " + rules), "x-group": t.Group, "x-permission": t.Permission}
+	if t.Create != t.Permission {
+		b.tags[t.Title]["x-permissions"] = object{"write": t.Permission, "create": t.Create}
+	}
 }
 
 // object adds the components of a type's objects: what is returned, and what can be

@@ -20,6 +20,9 @@ func (l *loader) compile() ([]*Type, []*message.Definition) {
 	compiler, raw := newCompiler(), validation.Schemas{}
 	for _, f := range l.sound() {
 		prepared, _ := forValidation(f.content).(map[string]any)
+		if f.url == baseURL+roleType+".json" {
+			withUndeclaredPermissions(prepared)
+		}
 		raw[f.url] = prepared
 		if err := addResource(compiler, f.url, prepared); err != nil {
 			l.problem(f, "", "the schema cannot be read: "+err.Error(), "")
@@ -77,9 +80,10 @@ func (c *typeCompiler) compile(f *file) *Type {
 	if t.Methods = keyword.Strings(r["methods"]); t.Methods == nil {
 		t.Methods = []string{"GET", "HEAD", "POST", "PUT"}
 	}
-	if t.Permission, _ = r["permission"].(string); t.Permission == "" {
-		t.Permission = c.l.options.defaultPermission()
+	if t.Name == roleType {
+		t.builtIn = c.l.builtIn
 	}
+	c.permissions(t, r)
 	t.Search, t.Sort = keyword.Strings(r["search"]), keyword.Strings(r["sort"])
 	t.Team, t.Paths = keyword.Strings(r["team"]), keyword.Strings(r["paths"])
 	t.Shape = c.shapes.of(subschemaAt(location{f, ""}))
@@ -100,6 +104,17 @@ func (c *typeCompiler) compile(f *file) *Type {
 	c.compileRules(t, f)
 	t.guard()
 	return t
+}
+
+// permissions sets the permissions of a type.
+func (c *typeCompiler) permissions(t *Type, resource map[string]any) {
+	several, _ := resource["permissions"].(map[string]any)
+	name := func(members map[string]any, key, otherwise string) string {
+		text, _ := members[key].(string)
+		return cmp.Or(text, otherwise)
+	}
+	t.Permission = name(several, "write", name(resource, "permission", c.l.options.defaultPermission()))
+	t.Create = name(several, "create", t.Permission)
 }
 
 // schema compiles the schema at a pointer. It returns nil after a problem.

@@ -42,11 +42,11 @@ func (c *typeCompiler) compileValueRules(t *Type, k *keyword.Keyword) {
 			types = rule.NewTypes(t.Shape)
 		}
 		for _, p := range c.shapes.places[shape] {
-			if _, there := p.schema()[k.Name]; there && !p.always {
-				c.l.problem(p.f, p.pointer+"/"+k.Name, k.Name+" is within a schema that does not always apply to the object", "move it to the schema around it, and write the condition in the rule")
-				continue
-			}
 			k.Each(p.schema(), func(at string, members map[string]any) {
+				if !p.always {
+					c.l.problem(p.f, p.pointer+"/"+k.Name, k.Name+" is within a schema that does not always apply to the object", "move it to the schema around it, and write the condition in the rule")
+					return
+				}
 				if n++; n == maxValueRules+1 {
 					c.l.problem(p.f, p.pointer+at, fmt.Sprintf("%s has more than %d rules", t.Name, maxValueRules), "combine some of them")
 				}

@@ -3,6 +3,7 @@ package schema
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -220,12 +221,26 @@ func (c *typeLint) ofTeams(t *Type) bool {
 	})
 }
 
-// permission checks that roles can hold the permission of the type.
+// permission checks that roles can hold the permissions of the type.
 func (c *typeLint) permission() {
-	if roles := c.types[roleType]; roles != nil {
-		if permissions := roles.Permissions(); len(permissions) > 0 && !slices.Contains(permissions, c.t.Permission) {
-			c.problem("/x-resource/permission", c.t.Permission+" is not a permission that roles can hold", "name one of "+strings.Join(permissions, ", "))
-		}
+	resource, _ := c.t.Source["x-resource"].(map[string]any)
+	several, _ := resource["permissions"].(map[string]any)
+	if several != nil && resource["permission"] != nil {
+		c.problem("/x-resource/permission", "permission is the same as write in permissions", "leave permission out")
+	}
+	c.held("/x-resource/permission", resource["permission"])
+	for _, key := range slices.Sorted(maps.Keys(several)) {
+		c.held("/x-resource/permissions/"+key, several[key])
+	}
+}
+
+// held checks that roles can hold a permission.
+func (c *typeLint) held(at string, value any) {
+	name, _ := value.(string)
+	if name == AllPermissions {
+		c.problem(at, name+" stands for every permission", "choose another name")
+	} else if name != "" && !permissionName.MatchString(name) && !slices.Contains(c.l.builtIn, name) {
+		c.problem(at, name+" is not the name of a permission", "write up to 64 capitals, digits and _, such as MANAGE_WARDS")
 	}
 }
 

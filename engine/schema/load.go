@@ -13,7 +13,7 @@ type Options struct {
 	// constant DefaultPermission.
 	DefaultPermission string
 	// Permissions are added to those that the schema of roles lists, as is
-	// DefaultPermission.
+	// DefaultPermission. They are the built-in permissions.
 	Permissions []string
 }
 

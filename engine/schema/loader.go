@@ -47,6 +47,8 @@ type loader struct {
 	problems Problems
 	// hints do not prevent the set from being served.
 	hints Problems
+	// builtIn are the permissions that roles can hold whatever types use.
+	builtIn []string
 	// faults are the locations of faults that prevent files from being compiled.
 	faults  []location
 	omitted omissions

@@ -28,8 +28,9 @@ type Type struct {
 	// Paths are reserved paths below the type, which are not valid ids.
 	Paths []string
 	// Methods are the supported methods except OPTIONS, and PATCH of an object.
-	Methods    []string
-	Permission string
+	Methods []string
+	// Permission is required to write objects, and Create to create them.
+	Permission, Create string
 	// Label is the property that references show as the name, or "".
 	Label string
 	// Parent is the reference whose id precedes that of an object in its path, or
@@ -56,6 +57,7 @@ type Type struct {
 	File   string
 	Source map[string]any
 
+	builtIn   []string
 	checks    []check
 	supplied  []supplied
 	sequences map[string]keyword.Sequence

@@ -42,7 +42,11 @@ type Keyword struct {
 	// keyword. Conditional reports whether rules have a schema when that only tests
 	// objects, and Within is the pointer to them in the value of the keyword; both are for
 	// keywords of types, what follows is for those of values.
+	//
+	// Parts calls a function for each rule in the value of a keyword, with its pointer below
+	// the keyword; without it, the value is one rule or an array of them.
 	Rule        func(Source) *Rule
+	Parts       func(value any, visit func(at string, rule map[string]any))
 	Conditional bool
 	Within      string
 
@@ -72,6 +76,8 @@ type Keyword struct {
 	// Sample returns a value that the keyword gives, which the schema must accept, if there
 	// is one.
 	Sample func(*document.Shape) (value any, ok bool)
+	// Permissions returns the permissions that the value of the keyword names.
+	Permissions func(value any) []string
 	// Faults are the messages with which only values with the keyword are refused.
 	Faults []*message.Definition
 

@@ -69,7 +69,19 @@ var _ = Declare(Keyword{
 			},
 			"permission": {
 				"type": "string",
-				"description": "The permission that a role must hold to write objects of the type: one of those that the schema of roles lists. Without it, the default permission of the application is required."
+				"description": "The permission that a role must hold to write objects of the type, as write in permissions. Without both, the default permission of the application is required.",
+				"examples": ["MANAGE_WARDS"]
+			},
+			"permissions": {
+				"type": "object",
+				"minProperties": 1,
+				"additionalProperties": false,
+				"properties": {
+					"write": {"$ref": "#/$defs/permission", "description": "The permission to write objects; without it, the default permission of the application."},
+					"create": {"$ref": "#/$defs/permission", "description": "The permission to create objects; without it, that to write them."}
+				},
+				"description": "The permissions that a role must hold. A name consists of capitals, digits and _, and is declared by its use.",
+				"examples": [{"write": "MANAGE_WARDS", "create": "OPEN_WARDS"}]
 			},
 			"label": {
 				"type": "string",

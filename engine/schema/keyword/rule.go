@@ -49,6 +49,8 @@ type Rule struct {
 	File, At string
 	// Message is that of its faults or of its warning.
 	Message *message.Definition
+	// Others are further messages of its faults.
+	Others []*message.Definition
 	// Check returns the faults of a change.
 	Check func(context.Context, *Change) ([]message.Message, error)
 	// Warns reports whether an object is stored with the Warning.
@@ -60,7 +62,8 @@ type Rule struct {
 	Lint func(t *Type, problem func(below, text, cure string))
 	// Notes returns mistakes with a place within a text of the rule, and hints.
 	Notes func(t *Type) []Note
-	// Show returns what the section of the keyword says of the rule.
+	// Show returns what the section of the keyword says of the rule; nil if that of the
+	// value does.
 	Show func() Entry
 }
 
@@ -74,10 +77,13 @@ type Note struct {
 	Hint         bool
 }
 
-// Each calls visit for each rule in the content of a file, with its pointer. The value of
-// a keyword is one rule, or an array of them.
+// Each calls visit for each rule in the content of a file, with its pointer.
 func (k *Keyword) Each(content map[string]any, visit func(at string, rule map[string]any)) {
 	at := "/" + k.Name + k.Within
+	if k.Parts != nil {
+		k.Parts(document.Lookup(content, at), func(below string, rule map[string]any) { visit(at+below, rule) })
+		return
+	}
 	switch v := document.Lookup(content, at).(type) {
 	case map[string]any:
 		visit(at, v)

@@ -123,11 +123,8 @@ func (v *validation) lint(t *Type, problem func(below, text, cure string)) {
 
 // notes returns the mistakes in the text of the rule, and a hint if a keyword says the same.
 func (v *validation) notes(*Type) (notes []Note) {
-	for _, p := range v.problems {
-		notes = append(notes, Note{Below: "/rule", Line: p.Line, Column: p.Column, Text: p.Text, Cure: p.Cure})
-	}
 	if v.compiled == nil {
-		return notes
+		return notesOf(v.problems)
 	}
 	if v.compiled.IsConstant() {
 		notes = append(notes, Note{Below: "/rule", Text: "the rule says the same of all objects", Cure: "name a property of self", Hint: true})
@@ -141,6 +138,14 @@ func (v *validation) notes(*Type) (notes []Note) {
 		if simpler.Keyword != "x-compare" || len(v.on) != 1 {
 			notes = append(notes, Note{Below: "/rule", Text: simpler.Keyword + " says the same", Cure: cure, Hint: true})
 		}
+	}
+	return notes
+}
+
+// notesOf returns the mistakes in the text of a rule in CEL.
+func notesOf(problems []rule.Problem) (notes []Note) {
+	for _, p := range problems {
+		notes = append(notes, Note{Below: "/rule", Line: p.Line, Column: p.Column, Text: p.Text, Cure: p.Cure})
 	}
 	return notes
 }
