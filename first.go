@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"marquee/auth/rights"
 	"marquee/engine"
 	"marquee/engine/query"
 	"marquee/engine/schema"
@@ -45,10 +46,7 @@ func (s *Server) MakeFirst(ctx context.Context, f First, steps ...DemoStep) erro
 	networks, _ := types.Type("networks")
 	roles, _ := types.Type("roles")
 	users, _ := types.Type("users")
-	var permissions []any
-	for _, permission := range roles.Permissions() {
-		permissions = append(permissions, permission)
-	}
+	permissions := rights.AdministratorPermissions(roles)
 	if len(steps) == 0 {
 		steps = []DemoStep{{}}
 	}

@@ -94,7 +94,7 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	var err error
 	s.auth, err = auth.New(ctx, auth.Config{Store: s.store, Sealer: o.Sealer, Lifetimes: o.Lifetimes, Passwords: o.Passwords, SignIns: o.SignIns,
-		MaxSessions: o.MaxSessions, Networks: o.Networks, PublicURL: o.PublicURL, Now: o.Now})
+		MaxSessions: o.MaxSessions, Networks: o.Networks, PublicURL: o.PublicURL, BuiltIn: o.Types.BuiltInPermissions(), Now: o.Now})
 	if err != nil {
 		return err
 	}

@@ -54,6 +54,9 @@ type Config struct {
 	// PublicURL is the URL of the service in its metadata, without a slash at its end; ""
 	// means that of the request.
 	PublicURL string
+	// BuiltIn are the permissions that roles can hold whatever the schemas declare. A role
+	// of scope NETWORK with all of them has every permission.
+	BuiltIn []string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -88,11 +91,11 @@ func New(ctx context.Context, c Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	callers, attempts := rights.NewCallers(c.Store), password.NewAttempts(c.Store, c.SignIns, c.Now)
+	callers, attempts := rights.NewCallers(c.Store, c.BuiltIn), password.NewAttempts(c.Store, c.SignIns, c.Now)
 	sessions, err := session.Open(ctx, session.Config{Store: c.Store, Sealer: c.Sealer, Callers: callers, Keys: keys, Attempts: attempts,
 		Access: c.Lifetimes.Access, Refresh: c.Lifetimes.Refresh, Reuse: c.Lifetimes.Reuse, Max: c.MaxSessions, Now: c.Now})
-	return &Service{Sessions: sessions, Keys: keys, Tokens: apitoken.New(c.Store, c.Now), config: c, callers: callers,
-		rules: rights.Rules{Store: c.Store, Passwords: c.Passwords, Attempts: attempts, Networks: c.Networks}}, err
+	return &Service{Sessions: sessions, Keys: keys, Tokens: apitoken.New(c.Store, c.BuiltIn, c.Now), config: c, callers: callers,
+		rules: rights.Rules{Store: c.Store, Passwords: c.Passwords, Attempts: attempts, Networks: c.Networks, BuiltIn: c.BuiltIn}}, err
 }
 
 // Hooks returns the rules of users, roles, tokens, teams and networks.

@@ -53,7 +53,7 @@ func details() map[string]string {
 		"role add":         examples("role add Editor --network main --scope NETWORK --permission MANAGE_SYSTEM"),
 		"role list":        examples("role list --network main"),
 		"role show":        examples("role show Editor --network main"),
-		"role set":         "The permissions that are given replace those of the role.\n\n" + examples("role set Editor --permission MANAGE_SYSTEM", "role set Editor --scope NETWORK"),
+		"role set":         "The permissions that are given with --permission replace those of the role; --add-permission adds to them.\n\n" + examples("role set Editor --permission MANAGE_SYSTEM", "role set Editor --add-permission MANAGE_WARDS", "role set Editor --scope NETWORK"),
 		"role disable":     examples("role disable Editor"),
 		"role enable":      examples("role enable Editor"),
 		"token":            "The commands work whether or not the store is being served. A token has the rights of one role, and works while the user to whom it belongs manages the network.\n\n" + examples("token add Backup --user admin --role Reader", "token list"),

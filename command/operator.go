@@ -222,47 +222,55 @@ func isMissing(err error) bool {
 
 // call sends a request with a JSON body, nil for none, and decodes the response.
 func (o *operator) call(ctx context.Context, method, path string, parameters url.Values, body, into any) error {
+	_, err := o.callIf(ctx, "", method, path, parameters, body, into)
+	return err
+}
+
+// callIf is call on the condition that the object has an entity tag, "" for none. It returns
+// the entity tag of the response.
+func (o *operator) callIf(ctx context.Context, match, method, path string, parameters url.Values, body, into any) (tag string, err error) {
 	var content []byte
 	if raw, ok := body.(json.RawMessage); ok {
 		content = raw
 	} else if body != nil {
-		var err error
 		if content, err = json.Marshal(body); err != nil {
-			return err
+			return "", err
 		}
 	}
 	target := url.URL{Scheme: "http", Host: "operator", Path: path, RawQuery: parameters.Encode()}
 	if strings.Contains(path, "%") { // segments that are escaped
 		target.RawPath = path
-		var err error
 		if target.Path, err = url.PathUnescape(path); err != nil {
-			return err
+			return "", err
 		}
 	}
 	request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(content))
 	if err != nil {
-		return err
+		return "", err
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if match != "" {
+		request.Header.Set("If-Match", match)
+	}
 	if o.user != "" {
 		request.Header.Set(rest.OnBehalfOf, o.user)
 	}
 	response, err := o.client.Do(request)
 	if err != nil {
-		return interruptedBy(ctx, fmt.Errorf("the service does not answer: %w", causeOf(err)))
+		return "", interruptedBy(ctx, fmt.Errorf("the service does not answer: %w", causeOf(err)))
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxOperatorResponse))
 	if err != nil {
-		return interruptedBy(ctx, fmt.Errorf("the response of the service is incomplete: %w", causeOf(err)))
+		return "", interruptedBy(ctx, fmt.Errorf("the response of the service is incomplete: %w", causeOf(err)))
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		return refusalOf(response.Status, response.StatusCode, text)
+		return "", refusalOf(response.Status, response.StatusCode, text)
 	}
-	if into == nil {
-		return nil
+	if into != nil {
+		err = json.Unmarshal(text, into)
 	}
-	return json.Unmarshal(text, into)
+	return response.Header.Get("ETag"), err
 }
 
 // refusalOf returns what the messages of a problem document say, each with its place.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -42,12 +43,18 @@ func (n *namedRole) find(ctx context.Context, o *operator) (path string, within 
 	return "/api/v1/roles/" + url.PathEscape(id), url.Values{"context": {network}}, err
 }
 
-// change writes properties of the role.
-func (n *namedRole) change(ctx context.Context, f *storeFlags, done string, properties map[string]any) error {
+// change writes properties of the role, and adds permissions to those that it grants.
+func (n *namedRole) change(ctx context.Context, f *storeFlags, done string, properties map[string]any, added ...string) error {
 	return f.as(ctx, func(o *operator) error {
 		path, within, err := n.find(ctx, o)
+		tag := ""
+		if err == nil && len(added) > 0 {
+			var stored listedRole
+			tag, err = o.callIf(ctx, "", http.MethodGet, path, within, nil, &stored)
+			properties["permissions"] = slices.Compact(slices.Sorted(slices.Values(slices.Concat(stored.Permissions, added))))
+		}
 		if err == nil {
-			err = o.call(ctx, http.MethodPost, path, within, properties, nil)
+			_, err = o.callIf(ctx, tag, http.MethodPost, path, within, properties, nil)
 		}
 		if err == nil {
 			fmt.Printf("%s the role %s.\n", done, printable(n.Role))
@@ -114,25 +121,29 @@ type roleSetCommand struct {
 	storeFlags
 	namedRole
 	roleFlags
-	NoPermissions bool   `env:"-" help:"Take all permissions away from the role."`
-	Rename        string `env:"-" help:"A new name." placeholder:"NAME"`
+	AddPermission []string `env:"-" help:"A permission that the role grants besides those that it grants already; can be repeated." placeholder:"PERMISSION"`
+	NoPermissions bool     `env:"-" help:"Take all permissions away from the role."`
+	Rename        string   `env:"-" help:"A new name." placeholder:"NAME"`
 }
 
 func (c *roleSetCommand) Run(ctx context.Context) error {
 	role := c.properties()
 	if c.NoPermissions {
-		if len(c.Permission) > 0 {
-			return usagef("--no-permissions cannot be combined with --permission")
+		if len(c.Permission)+len(c.AddPermission) > 0 {
+			return usagef("--no-permissions cannot be combined with --permission or --add-permission")
 		}
 		role["permissions"] = []string{}
+	}
+	if len(c.AddPermission) > 0 && len(c.Permission) > 0 {
+		return usagef("--add-permission cannot be combined with --permission, which replaces all permissions")
 	}
 	if c.Rename != "" {
 		role["name"] = c.Rename
 	}
-	if len(role) == 0 {
-		return usagef("give --permission, --no-permissions, --scope or --rename")
+	if len(role)+len(c.AddPermission) == 0 {
+		return usagef("give --permission, --add-permission, --no-permissions, --scope or --rename")
 	}
-	return c.change(ctx, &c.storeFlags, "Changed", role)
+	return c.change(ctx, &c.storeFlags, "Changed", role, c.AddPermission...)
 }
 
 // roleStateCommand is marquee role disable and marquee role enable.

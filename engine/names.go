@@ -20,6 +20,8 @@ type (
 	Grant    = access.Grant
 	TeamRole = access.TeamRole
 	Access   = access.Access
+	// Permissions is a set of permissions.
+	Permissions = access.Permissions
 
 	Sealer = catalog.Sealer
 	// Resealing is the progress of Engine.Reseal.

@@ -30,7 +30,7 @@ func testWithoutAnApplication(t *testing.T, fresh service.NewStore) {
 	c.Send("GET", "/api/v1/orders?context=main&where=dose%3E3", "", 200, `{"results": []}`)
 	c.Send("POST", "/api/v1/orders/o?context=main", `{"dose": 0}`, 422, `{"messages": [{"code": "error.value.too.small", "params": {"field": "/dose"}}]}`)
 	c.Send("POST", "/api/v1/roles/r?context=main", `{"name": "R", "permissions": ["MANAGE_LAYOUTS"]}`, 422, `{"messages": [{"code": "error.value.enum"}]}`)
-	c.Send("GET", "/api/v1/roles/administrator?context=main", "", 200, `{"permissions": ["MANAGE_OBJECTS", "MANAGE_SYSTEM"]}`)
+	c.Send("GET", "/api/v1/roles/administrator?context=main", "", 200, `{"permissions": ["ALL", "MANAGE_OBJECTS", "MANAGE_SYSTEM"]}`)
 	c.Send("GET", "/api/v1/audit?context=main&type=orders&id=o", "", 200, `{"results": [{"code": "audit.object.created"}]}`)
 	for _, path := range []string{"sites", "lineitems", "advertisers", "devices", "location", "segments", "assets"} {
 		c.Send("GET", "/api/v1/"+path+"?context=main", "", 404, `{"messages": [{"code": "error.type.unknown"}]}`)

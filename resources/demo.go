@@ -21,7 +21,7 @@ var demo embed.FS
 // Demo returns the demonstration data: campaigns that ran, run and will run relative to
 // the present, and what was changed in the three weeks before. In the steps, "@-7d 9:30"
 // is half past nine seven days ago, in UTC, "@-7d" midnight, and "@network", "@user", "@role", "@password" and "@permissions"
-// stand for the options and for all permissions.
+// stand for the options and for all built-in permissions.
 func Demo(options marquee.DemoOptions) ([]marquee.DemoStep, error) {
 	text, err := demo.ReadFile("demo/steps.json")
 	if err != nil {
@@ -33,7 +33,7 @@ func Demo(options marquee.DemoOptions) ([]marquee.DemoStep, error) {
 	}
 	roles, _ := options.Types.Type("roles")
 	d := demonstration{options, map[string]any{"@network": options.First.Network, "@user": options.First.UserID, "@role": options.First.RoleID, "@password": options.Password,
-		"@permissions": anyList(roles.Permissions())}}
+		"@permissions": anyList(roles.BuiltInPermissions())}}
 	list, _ := content["steps"].([]any)
 	steps := make([]marquee.DemoStep, len(list))
 	for i, entry := range list {

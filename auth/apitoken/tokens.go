@@ -39,15 +39,17 @@ type Tokens struct {
 	// Uses are the times when tokens were last used.
 	Uses *Uses
 
-	store store.Store
-	found *cache.Values[string, *usable]
-	now   func() time.Time
+	store   store.Store
+	builtIn []string
+	found   *cache.Values[string, *usable]
+	now     func() time.Time
 }
 
-// New returns the Tokens of a store.
-func New(s store.Store, now func() time.Time) *Tokens {
+// New returns the Tokens of a store. A role with all of the built-in permissions has every
+// permission.
+func New(s store.Store, builtIn []string, now func() time.Time) *Tokens {
 	weigh := func(t *usable) int { return rights.Weight(t.caller) }
-	return &Tokens{Uses: newUses(s), store: s, now: now,
+	return &Tokens{Uses: newUses(s), store: s, builtIn: builtIn, now: now,
 		found: cache.New[string, *usable](s, weigh, typeName, collection, "users", "roles", "teams", "networks")}
 }
 
@@ -79,7 +81,7 @@ func (t *Tokens) Caller(ctx context.Context, token string) (*engine.Caller, erro
 	}
 	digest := hash(token)
 	found, err := t.found.Find(ctx, digest, func(r store.Snapshot) (*usable, bool, error) {
-		found, err := read(ctx, r, digest)
+		found, err := t.read(ctx, r, digest)
 		return found, found != nil, err
 	})
 	if err != nil {
@@ -95,17 +97,17 @@ func (t *Tokens) Caller(ctx context.Context, token string) (*engine.Caller, erro
 
 // read returns the API token with a hash, or nil if there is none or it cannot
 // be used. Whether it has expired is for the caller to decide.
-func read(ctx context.Context, r store.Snapshot, digest string) (*usable, error) {
+func (t *Tokens) read(ctx context.Context, r store.Snapshot, digest string) (*usable, error) {
 	record, document, err := readObject(ctx, r, digest)
 	if err != nil || record.State != "ACTIVE" {
 		return nil, err
 	}
-	user, err := rights.Read(ctx, r, record.CreateUser)
+	user, err := rights.Read(ctx, r, record.CreateUser, nil)
 	if err != nil || user == nil || !rights.Manages(user.Caller.Grants[record.Network]) {
 		return nil, err
 	}
 	caller := &engine.Caller{User: record.CreateUser, Token: &engine.Token{Network: record.Network, ID: record.ID}}
-	if err := rights.ReadRole(ctx, r, caller, record.Network, document.Role); err != nil {
+	if err := rights.ReadRole(ctx, r, caller, record.Network, document.Role, t.builtIn); err != nil {
 		return nil, err
 	}
 	if _, granted := caller.Grants[record.Network]; !granted { // the role is not ACTIVE

@@ -77,14 +77,14 @@ func ownedBy(t *schema.Type, grant engine.Grant, roles []engine.TeamRole) query.
 
 // Writable implements engine.Access. A permission holds for the objects that its role
 // shows.
-func (Access) Writable(caller *engine.Caller, t *schema.Type, network string) query.Expr {
-	grant := caller.Grants[network]
-	if caller.System || t.Global || len(t.TeamPaths()) == 0 || grant.NetworkPermissions[t.Permission] {
+func (Access) Writable(caller *engine.Caller, t *schema.Type, network string, exists bool) query.Expr {
+	grant, permission := caller.Grants[network], t.WritePermission(exists)
+	if caller.System || t.Global || len(t.TeamPaths()) == 0 || grant.NetworkPermissions.Has(permission) {
 		return query.All
 	}
 	var holding []engine.TeamRole
 	for _, role := range grant.TeamRoles {
-		if role.Permissions[t.Permission] {
+		if role.Permissions.Has(permission) {
 			holding = append(holding, role)
 		}
 	}
@@ -131,7 +131,8 @@ func (Access) MayWrite(caller *engine.Caller, t *schema.Type, network, id string
 	if caller.System || t.Name == "users" && caller.Is(id) {
 		return nil
 	}
-	allowed := holds(caller, t, network)
+	permission := t.WritePermission(exists)
+	allowed := holds(caller, t, network, permission)
 	switch {
 	case t.Name == "tokens":
 		allowed = Manages(caller.Grants[network])
@@ -147,7 +148,7 @@ func (Access) MayWrite(caller *engine.Caller, t *schema.Type, network, id string
 		allowed = Manages(grant) || caller.Dormant[id]
 	}
 	if !allowed {
-		return message.PermissionMissing.Error(message.Params{"type": t.Name, "permission": t.Permission})
+		return message.PermissionMissing.Error(message.Params{"type": t.Name, "permission": permission})
 	}
 	return nil
 }
@@ -157,24 +158,27 @@ func (a Access) MayWriteSome(caller *engine.Caller, t *schema.Type, network stri
 	if t.Name == "users" || t.Name == "networks" && (len(caller.Dormant) > 0 || caller.Token != nil && managesAny(caller)) { // of which the caller may write one
 		return nil
 	}
+	if t.Permission != t.Create && holds(caller, t, network, t.Permission) {
+		return nil
+	}
 	return a.MayWrite(caller, t, network, "", false)
 }
 
-// holds reports whether a caller has the permission to write objects of a type in a
-// network, or those among them that Writable matches. For a global type, the permission
+// holds reports whether a caller has a permission for objects of a type in a network, or
+// for those among them that a role of scope TEAM shows. For a global type, the permission
 // counts in whichever network it is held.
-func holds(caller *engine.Caller, t *schema.Type, network string) bool {
+func holds(caller *engine.Caller, t *schema.Type, network, permission string) bool {
 	if t.Global {
-		return len(networksOf(caller, func(grant engine.Grant) bool { return grant.NetworkPermissions[t.Permission] })) > 0
+		return len(networksOf(caller, func(grant engine.Grant) bool { return grant.NetworkPermissions.Has(permission) })) > 0
 	}
 	grant := caller.Grants[network]
-	return grant.Holds(t.Permission)
+	return grant.Holds(permission)
 }
 
 // MayReadSecrets implements engine.Access. If the permission holds for only some of the
 // objects that the caller sees, no secrets of the type are shown.
 func (a Access) MayReadSecrets(caller *engine.Caller, t *schema.Type, network string) bool {
-	return caller.System || holds(caller, t, network) && query.IsAll(a.Writable(caller, t, network))
+	return caller.System || holds(caller, t, network, t.Permission) && query.IsAll(a.Writable(caller, t, network, true))
 }
 
 // MayReadHistory implements engine.Access. The history of global types, such as users

@@ -64,7 +64,7 @@ func guardRoles(ctx context.Context, w *engine.Writing, changes []*engine.Change
 
 // administers reports whether a role makes administrators.
 func administers(role map[string]any, state string) bool {
-	return state == "ACTIVE" && role["scope"] == "NETWORK" && slices.Contains(texts(role["permissions"]), ManageSystem)
+	return state == "ACTIVE" && role["scope"] == "NETWORK" && makesManager(texts(role["permissions"]))
 }
 
 // guard rejects the transaction if it removes the last administrator of the network.
@@ -106,7 +106,7 @@ func hasAdministrator(ctx context.Context, w *engine.Writing, network string) (b
 	err = w.Find(roleType, network, wide, 0, func(r *store.Record) error {
 		var role roleDocument
 		err := json.Unmarshal(r.Document, &role)
-		if slices.Contains(role.Permissions, ManageSystem) {
+		if makesManager(role.Permissions) {
 			roles = append(roles, r.ID)
 		}
 		return err

@@ -47,13 +47,13 @@ func checkSeen(w *engine.Writing, t *schema.Type, network, property string, ids 
 // a role or a team names, by property. The permission of a role of scope TEAM holds for
 // what that role and the caller's teams name.
 func holdsFor(grant engine.Grant, permission string, named map[string][]string) bool {
-	if grant.NetworkPermissions[permission] {
+	if grant.NetworkPermissions.Has(permission) {
 		return true
 	}
-	if !grant.TeamPermissions[permission] {
+	if !grant.TeamPermissions.Has(permission) {
 		return false
 	}
-	holding := slices.DeleteFunc(slices.Clone(grant.TeamRoles), func(role engine.TeamRole) bool { return !role.Permissions[permission] })
+	holding := slices.DeleteFunc(slices.Clone(grant.TeamRoles), func(role engine.TeamRole) bool { return !role.Permissions.Has(permission) })
 	for property, ids := range named {
 		if len(without(ids, namedBy(grant, property, holding))) > 0 {
 			return false
@@ -64,7 +64,7 @@ func holdsFor(grant engine.Grant, permission string, named map[string][]string) 
 
 // keeps reports whether a change of a role leaves its holders a permission.
 func keeps(c *engine.Change, permission string) bool {
-	grants := func(role map[string]any) bool { return slices.Contains(texts(role["permissions"]), permission) }
+	grants := func(role map[string]any) bool { return slices.Contains(grantedBy(role, c.Type), permission) }
 	return c.Before != nil && c.State == c.StateBefore && c.Before["scope"] == c.After["scope"] && grants(c.Before) && grants(c.After)
 }
 

@@ -20,6 +20,7 @@ type Member struct {
 // network or password changes.
 type Callers struct {
 	members *cache.Values[string, *Member]
+	builtIn []string
 }
 
 // namedPerWeight is the number of named objects that take as much memory as a caller;
@@ -48,22 +49,24 @@ func Weight(c *engine.Caller) int {
 	return 1 + named/namedPerWeight
 }
 
-// NewCallers returns the Callers of a store.
-func NewCallers(s store.Store) *Callers {
+// NewCallers returns the Callers of a store. A role with all of the built-in permissions
+// has every permission.
+func NewCallers(s store.Store, builtIn []string) *Callers {
 	weigh := func(m *Member) int { return Weight(m.Caller) }
-	return &Callers{cache.New[string, *Member](s, weigh, "users", "roles", "teams", "networks", password.Collection)}
+	return &Callers{cache.New[string, *Member](s, weigh, "users", "roles", "teams", "networks", password.Collection), builtIn}
 }
 
 // Find returns the ACTIVE user with an id, or nil.
 func (c *Callers) Find(ctx context.Context, id string) (*Member, error) {
 	return c.members.Find(ctx, id, func(s store.Snapshot) (*Member, bool, error) {
-		m, err := Read(ctx, s, id)
+		m, err := Read(ctx, s, id, c.builtIn)
 		return m, m != nil, err
 	})
 }
 
-// Read reads the ACTIVE user with an id, and returns nil if there is none.
-func Read(ctx context.Context, s store.Snapshot, id string) (*Member, error) {
+// Read reads the ACTIVE user with an id, and returns nil if there is none. BuiltIn are the
+// built-in permissions, as in NewCallers.
+func Read(ctx context.Context, s store.Snapshot, id string, builtIn []string) (*Member, error) {
 	var user userDocument
 	record, err := store.ReadOne(ctx, s, "users", store.Key{ID: id}, &user)
 	if err != nil || record.State != "ACTIVE" {
@@ -73,12 +76,12 @@ func Read(ctx context.Context, s store.Snapshot, id string) (*Member, error) {
 	if _, m.Credential, err = password.Stored(ctx, s, id); err != nil {
 		return nil, err
 	}
-	return m, grantTo(ctx, s, m.Caller, &user)
+	return m, grantTo(ctx, s, m.Caller, &user, builtIn)
 }
 
 // ReadRole gives a caller the rights of one role alone, if it is ACTIVE.
-func ReadRole(ctx context.Context, s store.Snapshot, caller *engine.Caller, network, role string) error {
+func ReadRole(ctx context.Context, s store.Snapshot, caller *engine.Caller, network, role string, builtIn []string) error {
 	user := &userDocument{}
 	user.UserRoles.RolesByNetwork = []networkRoles{{Network: network, Roles: []userRole{{Role: role}}}}
-	return grantTo(ctx, s, caller, user)
+	return grantTo(ctx, s, caller, user, builtIn)
 }

@@ -6,6 +6,7 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/message"
+	"marquee/engine/schema"
 	"marquee/engine/store"
 )
 
@@ -17,7 +18,7 @@ func asStored(c *engine.Change) bool {
 
 // manageable reports whether a caller manages all networks of a user and has every
 // permission of the user there, with scope NETWORK.
-func manageable(caller *engine.Caller, user map[string]any, read func(network, id string) (*roleDocument, error)) (bool, error) {
+func manageable(caller *engine.Caller, user map[string]any, builtIn []string, read func(network, id string) (*roleDocument, error)) (bool, error) {
 	for network, roles := range rolesOf(user) {
 		grant := caller.Grants[network]
 		if len(roles) > 0 && !Manages(grant) {
@@ -28,7 +29,7 @@ func manageable(caller *engine.Caller, user map[string]any, read func(network, i
 			if err != nil {
 				return false, err
 			}
-			if role != nil && slices.ContainsFunc(role.Permissions, func(p string) bool { return !grant.NetworkPermissions[p] }) {
+			if role != nil && slices.ContainsFunc(granted(role.Scope, role.Permissions, builtIn), func(p string) bool { return !grant.NetworkPermissions.Has(p) }) {
 				return false, nil
 			}
 		}
@@ -37,8 +38,8 @@ func manageable(caller *engine.Caller, user map[string]any, read func(network, i
 }
 
 // managesStored is manageable for roles as they are stored.
-func managesStored(ctx context.Context, s store.Snapshot, caller *engine.Caller, user map[string]any) (bool, error) {
-	return manageable(caller, user, func(network, id string) (*roleDocument, error) { return storedRole(ctx, s, network, id) })
+func managesStored(ctx context.Context, s store.Snapshot, caller *engine.Caller, user map[string]any, builtIn []string) (bool, error) {
+	return manageable(caller, user, builtIn, func(network, id string) (*roleDocument, error) { return storedRole(ctx, s, network, id) })
 }
 
 // checkGranted rejects giving or taking a role that has more permissions than the
@@ -66,24 +67,23 @@ func CheckRole(ctx context.Context, w *engine.Writing, c *engine.Change, network
 		return err
 	}
 	grant := c.Caller.Grants[network]
-	for _, permission := range role.Permissions {
-		if !grant.NetworkPermissions[permission] {
+	roles, _ := w.Type("roles")
+	for _, permission := range granted(role.Scope, role.Permissions, roles.BuiltInPermissions()) {
+		if !grant.NetworkPermissions.Has(permission) {
 			return message.GrantNotHeld.Error(message.Params{"field": field, "value": permission})
 		}
 	}
 	if !Manages(grant) {
 		return message.GrantNotHeld.Error(message.Params{"field": field, "value": id})
 	}
-	if holdsAll(grant, w) { // the role could be granted whatever its permissions are
+	if holdsAll(grant) { // the role could be granted whatever its permissions are
 		return nil
 	}
 	return guardNetwork(w, network)
 }
 
-func holdsAll(grant engine.Grant, w *engine.Writing) bool {
-	roles, _ := w.Type("roles")
-	return !slices.ContainsFunc(roles.Permissions(), func(p string) bool { return !grant.NetworkPermissions[p] })
-}
+// holdsAll reports whether a grant includes whatever permissions a role can have.
+func holdsAll(grant engine.Grant) bool { return grant.NetworkPermissions.Has(schema.AllPermissions) }
 
 // readRole returns a role in the state of the transaction, or nil.
 func readRole(ctx context.Context, w *engine.Writing, network, id string) (*roleDocument, error) {

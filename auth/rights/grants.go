@@ -36,7 +36,7 @@ const rolesAtOnce = 20
 // grantTo gives a caller the rights of a user's roles. Roles that are not ACTIVE, and
 // roles in networks that are not, grant nothing, except that the managers of such a
 // network can make it ACTIVE again.
-func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user *userDocument) error {
+func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user *userDocument, builtIn []string) error {
 	caller.Grants, caller.Dormant = map[string]engine.Grant{}, map[string]bool{}
 	var networks, roles []store.Key
 	for _, entry := range user.UserRoles.RolesByNetwork {
@@ -57,6 +57,7 @@ func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user 
 		return err
 	}
 	err = readRoles(ctx, s, roles, func(network string, role roleDocument) {
+		role.Permissions = granted(role.Scope, role.Permissions, builtIn)
 		if active[network] {
 			caller.Grants[network] = withRole(caller.Grants[network], role)
 		} else if Manages(withRole(engine.Grant{}, role)) {
@@ -83,13 +84,13 @@ func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user 
 // a property count.
 func withRole(grant engine.Grant, role roleDocument) engine.Grant {
 	if grant.NetworkPermissions == nil {
-		grant.NetworkPermissions, grant.TeamPermissions = map[string]bool{}, map[string]bool{}
+		grant.NetworkPermissions, grant.TeamPermissions = engine.Permissions{}, engine.Permissions{}
 	}
 	permissions := grant.TeamPermissions
 	if role.Scope == "NETWORK" {
 		grant.Network, permissions = true, grant.NetworkPermissions
 	} else {
-		own := map[string]bool{}
+		own := engine.Permissions{}
 		for _, permission := range role.Permissions {
 			own[permission] = true
 		}
@@ -193,6 +194,6 @@ func networksOf(caller *engine.Caller, which func(engine.Grant) bool) []any {
 }
 
 // Manages reports whether a grant has the permission to manage the network.
-func Manages(grant engine.Grant) bool { return grant.NetworkPermissions[ManageSystem] }
+func Manages(grant engine.Grant) bool { return grant.NetworkPermissions.Has(ManageSystem) }
 
 func managesAny(caller *engine.Caller) bool { return len(networksOf(caller, Manages)) > 0 }

@@ -35,7 +35,7 @@ func (r *Rules) networksBeforeStore(ctx context.Context, w *engine.Writing, chan
 		}
 		first := w.Upsert(roles, c.ID, role, func(object map[string]any) {
 			object["name"], object["scope"] = "Administrator", "NETWORK"
-			object["permissions"] = anyList(roles.Permissions())
+			object["permissions"] = AdministratorPermissions(roles)
 		})
 		first.SetCause(message.CauseObject, message.Params{"type": c.Type.Name, "id": c.ID})
 		created = append(created, c)

@@ -43,18 +43,18 @@ func (r *Rules) prepareUser(ctx context.Context, c *engine.Change) error {
 	var hash string
 	var p prepared
 	managed := true
-	err := r.Store.Read(ctx, func(r store.Snapshot) (err error) {
-		user, err = storedUser(ctx, r, c.ID)
+	err := r.Store.Read(ctx, func(s store.Snapshot) (err error) {
+		user, err = storedUser(ctx, s, c.ID)
 		if err != nil || user == nil {
 			return err
 		}
-		if hash, p.credential, err = password.Stored(ctx, r, c.ID); err != nil {
+		if hash, p.credential, err = password.Stored(ctx, s, c.ID); err != nil {
 			return err
 		}
 		if own || c.Caller.System {
 			return nil
 		}
-		managed, err = managesStored(ctx, r, c.Caller, user)
+		managed, err = managesStored(ctx, s, c.Caller, user, r.BuiltIn)
 		return err
 	})
 	if err != nil {
@@ -156,7 +156,7 @@ func MaySetPassword(ctx context.Context, e *engine.Engine, caller *engine.Caller
 		if err != nil || user == nil {
 			return err
 		}
-		if managed, err = managesStored(ctx, r, caller, user); err != nil {
+		if managed, err = managesStored(ctx, r, caller, user, e.Registry().BuiltInPermissions()); err != nil {
 			return err
 		}
 		users, _ := e.Registry().Type("users")

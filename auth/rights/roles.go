@@ -7,6 +7,7 @@ import (
 	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/schema"
 )
 
 // roleBeforeValidate rejects changes of roles that grant, before or after, more than
@@ -15,12 +16,14 @@ import (
 func roleBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change) error {
 	if !asStored(c) {
 		checkNamed(w, c)
+		checkDeclared(w, c)
 	}
 	if c.Internal() || c.Caller.System || unchanged(c) {
 		return nil
 	}
 	grant := c.Caller.Grants[c.Network]
-	permissions := c.Type.Permissions()
+	declared := append([]string{schema.AllPermissions}, c.Type.Permissions()...)
+	before := texts(c.Before["permissions"])
 	var granted []string // or revoked, of those that the caller holds in scope TEAM alone
 	for _, role := range []map[string]any{c.Before, c.After} {
 		if role == nil {
@@ -29,12 +32,12 @@ func roleBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change
 		if role["scope"] == "NETWORK" && !Manages(grant) {
 			return message.GrantNotHeld.Error(message.Params{"field": "/scope", "value": "NETWORK"})
 		}
-		for _, permission := range texts(role["permissions"]) {
+		for _, permission := range grantedBy(role, c.Type) {
 			switch {
-			case !slices.Contains(permissions, permission): // which the schema rejects
-			case role["scope"] == "NETWORK" && !grant.NetworkPermissions[permission], !holdsFor(grant, permission, affectedBounds(c, permission)):
+			case !slices.Contains(declared, permission) && !slices.Contains(before, permission): // which checkDeclared rejects
+			case role["scope"] == "NETWORK" && !grant.NetworkPermissions.Has(permission), !holdsFor(grant, permission, affectedBounds(c, permission)):
 				return message.GrantNotHeld.Error(message.Params{"field": "/permissions", "value": permission})
-			case !grant.NetworkPermissions[permission] && !keeps(c, permission):
+			case !grant.NetworkPermissions.Has(permission) && !keeps(c, permission):
 				granted = append(granted, permission)
 			}
 		}

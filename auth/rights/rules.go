@@ -18,6 +18,8 @@ type Rules struct {
 	Attempts *password.Attempts
 	// Networks bounds in how many networks a user has roles.
 	Networks NetworkLimits
+	// BuiltIn are the built-in permissions. A role with all of them has every permission.
+	BuiltIn []string
 }
 
 // NetworkLimits bound in how many networks a user has roles, all of which are read and

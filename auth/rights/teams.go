@@ -27,7 +27,7 @@ func validateTeams(ctx context.Context, w *engine.Writing, changes []*engine.Cha
 		if err != nil {
 			return err
 		}
-		if holdsAll(grant, w) {
+		if holdsAll(grant) {
 			continue
 		}
 		if len(members) > 0 {
@@ -65,7 +65,7 @@ func validateTeams(ctx context.Context, w *engine.Writing, changes []*engine.Cha
 func holdsForTeam(c *engine.Change, permission string) bool {
 	grant := c.Caller.Grants[c.Network]
 	own := c.Before == nil || slices.Contains(grant.Teams, c.ID) // nothing belongs to a new team
-	return grant.NetworkPermissions[permission] || own && holdsFor(grant, permission, changedBounds(c))
+	return grant.NetworkPermissions.Has(permission) || own && holdsFor(grant, permission, changedBounds(c))
 }
 
 // affectedMembers returns the users whose rights a change of a team affects.

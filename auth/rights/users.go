@@ -53,7 +53,8 @@ func (r *Rules) userBeforeValidate(ctx context.Context, w *engine.Writing, c *en
 	if field == "" {
 		return nil
 	}
-	managed, err := manageable(c.Caller, c.Before, func(network, id string) (*roleDocument, error) {
+	roles, _ := w.Type("roles")
+	managed, err := manageable(c.Caller, c.Before, roles.BuiltInPermissions(), func(network, id string) (*roleDocument, error) {
 		return readRole(ctx, w, network, id)
 	})
 	if err == nil && !managed {

@@ -34,7 +34,7 @@ func serviceWithUser(t *testing.T, now func() time.Time) *Service {
 	must(s.Write(ctx, func(tx store.Tx) error { return tx.Put(ctx, "users", []store.Write{user}) }))
 	keys, err := signing.Open(ctx, signing.Config{Store: s, Access: time.Hour, Now: now})
 	must(err)
-	service, err := Open(ctx, Config{Store: s, Callers: rights.NewCallers(s), Keys: keys, Attempts: password.NewAttempts(s, password.Limits{}, now),
+	service, err := Open(ctx, Config{Store: s, Callers: rights.NewCallers(s, nil), Keys: keys, Attempts: password.NewAttempts(s, password.Limits{}, now),
 		Access: time.Hour, Refresh: 30 * 24 * time.Hour, Reuse: 30 * time.Second, Now: now})
 	must(err)
 	return service

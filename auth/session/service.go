@@ -100,7 +100,7 @@ type Tokens struct {
 // checkMember returns message.InvalidGrant unless the user is active, has the password
 // of the grant, and, with a network, has a role in it.
 func checkMember(ctx context.Context, s store.Snapshot, g grant, network string) error {
-	m, err := rights.Read(ctx, s, g.User)
+	m, err := rights.Read(ctx, s, g.User, nil)
 	if err != nil {
 		return err
 	}

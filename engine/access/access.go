@@ -54,19 +54,26 @@ type Grant struct {
 	TeamRoles []TeamRole
 	// NetworkPermissions come from roles of scope NETWORK and apply to the whole
 	// network; TeamPermissions apply to what the TEAM scope shows.
-	NetworkPermissions, TeamPermissions map[string]bool
+	NetworkPermissions, TeamPermissions Permissions
 }
+
+// Permissions is a set of permissions.
+type Permissions map[string]bool
+
+// Has reports whether the set has a permission, by its name or by
+// schema.AllPermissions.
+func (p Permissions) Has(permission string) bool { return p[permission] || p[schema.AllPermissions] }
 
 // TeamRole is a role of scope TEAM: its permissions, and the objects that it names, by
 // property.
 type TeamRole struct {
-	Permissions map[string]bool
+	Permissions Permissions
 	Bound       map[string][]string
 }
 
 // Holds reports whether the grant includes a permission, in either scope.
 func (g Grant) Holds(permission string) bool {
-	return g.NetworkPermissions[permission] || g.TeamPermissions[permission]
+	return g.NetworkPermissions.Has(permission) || g.TeamPermissions.Has(permission)
 }
 
 // Access decides what callers see and may change. Every read and every new reference
@@ -76,8 +83,9 @@ type Access interface {
 	// see them. For a global type the network makes no difference, here and below.
 	Visible(caller *Caller, t *schema.Type, network string) query.Expr
 	// Writable returns a condition that objects of a type which the caller sees must
-	// meet, before a write and after it, for the caller to write them.
-	Writable(caller *Caller, t *schema.Type, network string) query.Expr
+	// meet, before a write and after it, for the caller to write them; exists reports
+	// whether the objects are stored before the write.
+	Writable(caller *Caller, t *schema.Type, network string, exists bool) query.Expr
 	// Within returns the condition that objects of a global type which the caller sees
 	// must meet to belong to a network, nil for a type whose objects belong to none.
 	Within(caller *Caller, t *schema.Type, network string) query.Expr

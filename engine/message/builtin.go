@@ -195,6 +195,9 @@ var NotificationWarning = define(None, TypeNotification, "notification.warning.a
 // listed.
 var WarnUnlisted = define(None, TypeWarning, "warning.others.unlisted", "The object has {{count}} more warnings, which are not listed.")
 
+// WarnPermissionUndeclared is a warning of a role, which is shown and not stored.
+var WarnPermissionUndeclared = define(None, TypeWarning, "warning.permission.undeclared", "No schema uses the permission {{value}} any more; it grants nothing.")
+
 // WarningUnknownProperty is sent in a Warning header, never stored.
 var WarningUnknownProperty = define(None, TypeWarning, "warning.property.unknown", "{{field}} is not a property of {{type}} and was dropped.")
 

@@ -1,11 +1,14 @@
 package read
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
 	"marquee/engine/access"
 	"marquee/engine/document"
+	"marquee/engine/history"
+	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -93,6 +96,20 @@ func (r *Reading) Shows(property string) bool { return r.v.projection.has(proper
 // fields.
 func (r *Reading) Requested(property string) bool {
 	return r.v.projection != nil && r.v.projection.has(property)
+}
+
+// Type finds a type by its name.
+func (r *Reading) Type(name string) (*schema.Type, bool) { return r.v.registry.Type(name) }
+
+// Warn adds a warning to those that are shown of a record, and not to those stored.
+func (r *Reading) Warn(record *store.Record, warning message.Message) {
+	text := history.Encode(warning)
+	if shown := bytes.TrimSuffix(record.Warnings, []byte("]")); len(shown) > 1 {
+		text = append(append(slices.Clip(shown), ','), text...)
+	} else {
+		text = append([]byte{'['}, text...)
+	}
+	record.Warnings = append(text, ']')
 }
 
 // Snapshot returns the snapshot, which must not be kept.

@@ -97,7 +97,7 @@ func (w *Writing) authorizeVisible(s store.Snapshot, changes []*Change, version 
 			return c.missing()
 		case query.IsNone(visible):
 			return message.ResultInvisible.Error(message.Params{"type": c.Type.Name, "id": c.ID})
-		case version(c) > 0 && !(query.IsAll(visible) && query.IsAll(w.e.access.Writable(w.caller, c.Type, c.Context))):
+		case version(c) > 0 && !(query.IsAll(visible) && query.IsAll(w.e.access.Writable(w.caller, c.Type, c.Context, true))):
 			where := store.Place{Collection: c.Type.Name, Network: c.Network}
 			if existing[where] == nil {
 				places = append(places, where)
@@ -142,7 +142,7 @@ func (w *Writing) authorizeExisting(s store.Snapshot, where store.Place, changes
 			return c.missing()
 		}
 	}
-	writable := w.e.access.Writable(w.caller, t, w.batch.Network)
+	writable := w.e.access.Writable(w.caller, t, w.batch.Network, true)
 	if query.IsAll(writable) {
 		return nil
 	}

@@ -152,7 +152,7 @@ func (w *Writing) checkResults() error {
 		if !access.Meets(w.e.access.Visible(w.caller, c.Type, c.Context), c.ID, c.Type.OwnerField(), c.owners) {
 			return message.ResultInvisible.Error(params)
 		}
-		if !access.Meets(w.e.access.Writable(w.caller, c.Type, c.Context), c.ID, c.Type.OwnerField(), c.owners) {
+		if !access.Meets(w.e.access.Writable(w.caller, c.Type, c.Context, !c.Created()), c.ID, c.Type.OwnerField(), c.owners) {
 			return message.PermissionMissing.Error(message.Params{"type": c.Type.Name, "permission": c.Type.Permission})
 		}
 	}

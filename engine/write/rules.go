@@ -30,23 +30,27 @@ func (c *Change) checkRules(w *Writing) error {
 	return err
 }
 
-// callerOf returns who makes a change, with the permissions held where the object is: in
-// all networks for an object of none.
+// callerOf returns who makes a change, with the permissions held where the object is.
 func (w *Writing) callerOf(c *Change) rule.Caller {
-	held := map[string]bool{}
-	if c.Caller.System {
-		for _, permission := range w.registry.Permissions() {
-			held[permission] = true
-		}
+	permissions := w.registry.Permissions()
+	if !c.Caller.System {
+		permissions = slices.DeleteFunc(permissions, func(permission string) bool { return !w.holds(c, permission) })
 	}
-	for network, grant := range c.Caller.Grants {
-		if network == c.Context || c.Context == "" {
-			maps.Copy(held, grant.NetworkPermissions)
-			maps.Copy(held, grant.TeamPermissions)
-		}
-	}
-	permissions := slices.DeleteFunc(slices.Sorted(maps.Keys(held)), func(permission string) bool { return !held[permission] })
 	return rule.Caller{ID: c.Caller.User, Permissions: permissions}
+}
+
+// holds reports whether the roles of who makes a change have a permission where the object
+// is: in any network for an object of none.
+func (w *Writing) holds(c *Change, permission string) bool {
+	if c.Context != "" {
+		return c.Caller.Grants[c.Context].Holds(permission)
+	}
+	for _, grant := range c.Caller.Grants {
+		if grant.Holds(permission) {
+			return true
+		}
+	}
+	return false
 }
 
 // claimDiff is the change of an object's claims.

@@ -119,8 +119,10 @@ func testOperatorManagesUsers(t *testing.T, fresh service.NewStore) {
 			process.Wants(t, fails("role", "add", "x", "--permission", "NOTHING"), "/permissions/0 must be one of")
 			run("role", "set", role, "--scope", "network", "--permission", "MANAGE_LAYOUTS")
 			process.Wants(t, run("role", "list", "--network", "main"), role, "NETWORK", "MANAGE_LAYOUTS")
+			run("role", "set", role, "--add-permission", "RUN_REPORTS", "--add-permission", "MANAGE_LAYOUTS")
+			process.Wants(t, fails("role", "set", role, "--add-permission", "RUN_REPORTS", "--permission", "MANAGE_LAYOUTS"), "--add-permission cannot be combined with --permission")
 			run("role", "disable", role)
-			process.Wants(t, run("role", "show", role), `"objectState":"INACTIVE"`, `"permissions":["MANAGE_LAYOUTS"]`)
+			process.Wants(t, run("role", "show", role), `"objectState":"INACTIVE"`, `"permissions":["MANAGE_LAYOUTS","RUN_REPORTS"]`)
 			run("role", "enable", role)
 			process.Wants(t, fails("role", "set", "Administrator", "--no-permissions"), "would be left without an administrator")
 			process.Wants(t, run("key", "rotate"), "have been rotated", "SIGNING", "NEXT")
@@ -128,7 +130,7 @@ func testOperatorManagesUsers(t *testing.T, fresh service.NewStore) {
 		})
 		p.Ask(http.StatusOK, http.MethodGet, "/api/v1/networks/main", "") // a rotation ends no token
 		history := string(p.Ask(http.StatusOK, http.MethodGet, "/api/v1/audit?context=main&type=roles&id=planner-"+c.name, "").Body)
-		if n := strings.Count(history, `"code":"audit.cause.operator"`); n != 4 || strings.Contains(history, `"user"`) {
+		if n := strings.Count(history, `"code":"audit.cause.operator"`); n != 5 || strings.Contains(history, `"user"`) {
 			t.Errorf("the history names the operator %d times: %s", n, history)
 		}
 		do(func() {
