@@ -55,14 +55,15 @@ func Overlapping(ctx context.Context, s store.Snapshot, claim store.Claim, skip 
 	wanted := keyword.IntervalOf(claim.Value)
 	after := claim
 	after.Value = wanted.Before()
+	meets := func(other store.Claim) bool { return keyword.IntervalOf(other.Value).Meets(wanted) }
 	for limit := 2; ; limit = intervalPage {
 		n, beyond := 0, false
-		err := s.ClaimsAfter(ctx, after, wanted.Of+" ", limit, func(stored store.Claim, of string) error {
+		err := s.ClaimsAfter(ctx, store.ClaimRange{After: after, Prefix: wanted.Of + " ", Limit: limit, Concerns: meets}, func(stored store.Claim, of string) error {
 			n++
 			after = stored
 			switch {
 			case owner != "" || beyond || skip(stored, of):
-			case keyword.IntervalOf(stored.Value).Meets(wanted):
+			case meets(stored):
 				met, owner = stored, of
 			default:
 				beyond = true

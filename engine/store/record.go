@@ -82,6 +82,17 @@ type Term struct{ Key, Value string }
 // Claim reserves a unique value of a property in a collection and network.
 type Claim struct{ Collection, Network, Property, Value string }
 
+// ClaimRange is at most Limit claims of the collection, network and property of After whose
+// values are greater than that of After and begin with Prefix.
+type ClaimRange struct {
+	After  Claim
+	Prefix string
+	Limit  int
+	// Concerns reports whether another claim of the range would matter to the reader. Nil
+	// stands for all of the property.
+	Concerns func(Claim) bool
+}
+
 // Beyond returns a bound of the texts that begin with a prefix: all of them are less, in
 // the order of their bytes.
 func Beyond(prefix string) string { return prefix + "\U0010FFFF" }

@@ -55,7 +55,7 @@ func (r Refusing) Claims(context.Context, []Claim) (map[Claim]string, error) {
 }
 
 // ClaimsAfter implements Tx.
-func (r Refusing) ClaimsAfter(context.Context, Claim, string, int, func(Claim, string) error) error {
+func (r Refusing) ClaimsAfter(context.Context, ClaimRange, func(Claim, string) error) error {
 	return r.Refuse()
 }
 

@@ -141,10 +141,9 @@ type Snapshot interface {
 	// Claims returns the owners of the claims that are taken.
 	Claims(ctx context.Context, claims []Claim) (map[Claim]string, error)
 
-	// ClaimsAfter yields at most limit claims that are taken, with their owners, in the
-	// order of the bytes of their values: those of the collection, network and property
-	// of a claim whose value is greater than that of the claim and begins with a prefix.
-	ClaimsAfter(ctx context.Context, after Claim, prefix string, limit int, yield func(claim Claim, owner string) error) error
+	// ClaimsAfter yields the claims of a range that are taken, with their owners, in the
+	// order of the bytes of their values.
+	ClaimsAfter(ctx context.Context, r ClaimRange, yield func(claim Claim, owner string) error) error
 
 	// History yields the changes that match, newest first, except FeedOnly
 	// ones. With a position, the page begins after it and the offset is

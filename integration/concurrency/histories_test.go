@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anishathalye/porcupine"
+
 	"marquee/integration/faultydisk"
 	"marquee/integration/histories"
 	"marquee/integration/mongodb"
@@ -119,7 +121,7 @@ type historian struct {
 	// revisions are those of all objects after their rounds, by type and id.
 	revisions map[string]int64
 	// The rest counts what was done.
-	operations, committed, aborted, unknown, listed int
+	operations, committed, aborted, unknown, listed, refusedBookings int
 }
 
 func newHistorian(t *testing.T, store string) *historian {
@@ -127,12 +129,13 @@ func newHistorian(t *testing.T, store string) *historian {
 	seed := process.Number(t, "MARQUEE_HISTORIES_SEED", int(time.Now().UnixNano()))
 	t.Logf("MARQUEE_HISTORIES_SEED=%d", seed)
 	h := &historian{T: t, store: store, schemas: t.TempDir(), random: rand.New(rand.NewPCG(uint64(seed), 3)), revisions: map[string]int64{}}
-	schema := func(name, properties string) {
+	schema := func(name, properties string, rules ...string) {
 		process.File(t, filepath.Join(h.schemas, name+".json"), fmt.Sprintf(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": %q,
-"x-resource": {"path": %q}, "type": "object", "properties": {%s}}`, name, name, properties))
+"x-resource": {"path": %q%s}, "type": "object", "properties": {%s}}`, name, name, strings.Join(rules, ""), properties))
 	}
 	schema(historyRegisters, `"value": {"type": "string"}`)
 	schema(historyAccounts, `"balance": {"type": "integer"}`)
+	schema(historyBookings, `"hall": {"type": "string"}, "begin": {"type": "integer"}, "end": {"type": "integer"}, "seat": {"type": "integer"}`, historyBookingRules)
 	for _, kind := range historyLists {
 		schema(kind, historySlotProperties())
 	}
@@ -160,8 +163,11 @@ func (h *historian) finish() {
 	h.Helper()
 	h.p.Stop()
 	h.checkFeed()
-	h.Logf("%d operations in %d rounds: %d were acknowledged, %d had no effect, and the outcome of %d was unknown; %d revisions are in the feed",
-		h.operations, h.rounds, h.committed, h.aborted, h.unknown, h.listed)
+	h.Logf("%d operations in %d rounds: %d were acknowledged, %d had no effect, and the outcome of %d was unknown; %d revisions are in the feed; %d bookings were refused",
+		h.operations, h.rounds, h.committed, h.aborted, h.unknown, h.listed, h.refusedBookings)
+	if h.refusedBookings == 0 {
+		h.Error("no booking was refused")
+	}
 }
 
 // history is one round: what the clients do together, and what they have seen.
@@ -210,6 +216,9 @@ func (h *historian) observe(operations int, begin, end func()) {
 		last.readList(i)
 	}
 	last.readBank()
+	for n := range historyHalls {
+		last.readBookings(n)
+	}
 	y.judge()
 	if h.Failed() {
 		h.FailNow()
@@ -233,6 +242,9 @@ func (y *history) make() {
 	}
 	y.h.p.Ask(http.StatusOK, http.MethodPost, "/api/v1/"+historyAccounts+"?context=main", service.ArrayOf(historyBank, func(i int) string {
 		return fmt.Sprintf(`{"id": %q, "balance": %d}`, y.account(i), historyBalance)
+	}))
+	y.h.p.Ask(http.StatusOK, http.MethodPost, "/api/v1/"+historyBookings+"?context=main", service.ArrayOf(historyHalls*historyHall, func(i int) string {
+		return y.bookingObject(i/historyHall, i%historyHall, booking{})
 	}))
 }
 
@@ -283,7 +295,10 @@ type historyClient struct {
 	versions [historyObjects]int64
 	accesses [historyObjects][]histories.Access
 	lists    []listTransaction
+	bookings [historyHalls][]porcupine.Operation
 	wrong    []string
+	// refusedBookings counts those that others stand in the way of.
+	refusedBookings int
 	// The rest counts the outcomes of writes and reads.
 	committed, aborted, unknown int
 }
@@ -291,10 +306,12 @@ type historyClient struct {
 func (c *historyClient) run() {
 	for !c.ended && len(c.wrong) == 0 && c.y.take() {
 		switch n := c.random.IntN(10); {
-		case n < 4:
+		case n < 3:
 			c.useRegister(c.random.IntN(historyObjects))
-		case n < 8:
+		case n < 6:
 			c.useLists()
+		case n < 8:
+			c.useBookings()
 		default:
 			c.useBank()
 		}
@@ -374,6 +391,7 @@ func (y *history) judge() {
 	var wrong []string
 	for _, c := range y.clients {
 		wrong = append(wrong, c.wrong...)
+		h.refusedBookings += c.refusedBookings
 		h.committed, h.aborted, h.unknown = h.committed+c.committed, h.aborted+c.aborted, h.unknown+c.unknown
 	}
 	if len(wrong) == 0 {
@@ -381,6 +399,9 @@ func (y *history) judge() {
 			wrong = append(wrong, y.judgeRegister(i)...)
 		}
 		wrong = append(wrong, y.judgeLists()...)
+		for n := range historyHalls {
+			wrong = append(wrong, y.judgeBookings(n)...)
+		}
 	}
 	for n, what := range wrong {
 		if n == 20 {

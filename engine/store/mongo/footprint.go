@@ -1,6 +1,10 @@
 package mongo
 
-import "marquee/engine/store"
+import (
+	"slices"
+
+	"marquee/engine/store"
+)
 
 // object is a record of a collection.
 type object struct {
@@ -12,6 +16,13 @@ type object struct {
 type footprint struct {
 	objects map[object]access
 	claims  map[store.Claim]access
+	// ranges are the claims that were looked for.
+	ranges []store.ClaimRange
+}
+
+// concerns reports whether a claim would matter to the reader of a range.
+func concerns(r store.ClaimRange, c store.Claim) bool {
+	return c.Collection == r.After.Collection && c.Network == r.After.Network && c.Property == r.After.Property && (r.Concerns == nil || r.Concerns(c))
 }
 
 // access is how a call uses a record or a claim.
@@ -51,16 +62,27 @@ func (f *footprint) add(other *footprint) {
 	}
 }
 
-// meets reports whether the call uses something that is locked or written in
-// another footprint.
+// meets reports whether the call uses something that is locked or written in another
+// footprint. Both can lock the same record: what either relies on, it has read by keys or in
+// a range, and a lock keeps out others than the calls of the group.
 func (f *footprint) meets(other *footprint) bool {
-	for o := range f.objects {
-		if other.objects[o] >= locks {
+	for o, how := range f.objects {
+		if is := other.objects[o]; is == writes || is == locks && how != locks {
 			return true
 		}
 	}
 	for c := range f.claims {
 		if other.claims[c] == writes {
+			return true
+		}
+	}
+	return len(f.ranges) > 0 && other.claimsWithin(f.ranges)
+}
+
+// claimsWithin reports whether a claim that is written matters to the reader of a range.
+func (f *footprint) claimsWithin(ranges []store.ClaimRange) bool {
+	for c, how := range f.claims {
+		if how == writes && slices.ContainsFunc(ranges, func(r store.ClaimRange) bool { return concerns(r, c) }) {
 			return true
 		}
 	}

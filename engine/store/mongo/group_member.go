@@ -203,17 +203,18 @@ func (tx *memberTx) Claims(ctx context.Context, claims []store.Claim) (owners ma
 	return owners, err
 }
 
-// ClaimsAfter implements store.Snapshot. What other members claim meanwhile is not among
-// the result, nor need it be: a call that relies on the result locks what they lock.
-func (tx *memberTx) ClaimsAfter(ctx context.Context, after store.Claim, prefix string, limit int, yield func(store.Claim, string) error) error {
+// ClaimsAfter implements store.Snapshot. A member that claims meanwhile what concerns this one
+// comes after it, or this one in another group.
+func (tx *memberTx) ClaimsAfter(ctx context.Context, r store.ClaimRange, yield func(store.Claim, string) error) error {
+	all := r
+	all.Concerns = nil
 	for c, how := range tx.footprint.claims {
-		if how == writes && c.Collection == after.Collection && c.Network == after.Network && c.Property == after.Property {
+		if how == writes && concerns(all, c) {
 			return tx.refuse()
 		}
 	}
-	return tx.read(ctx, func(ctx context.Context, t *transaction) error {
-		return t.ClaimsAfter(ctx, after, prefix, limit, yield)
-	})
+	tx.footprint.ranges = append(tx.footprint.ranges, r)
+	return tx.read(ctx, func(ctx context.Context, t *transaction) error { return t.ClaimsAfter(ctx, r, yield) })
 }
 
 // Lock implements store.Tx.

@@ -221,8 +221,8 @@ func TestGroupReadsWhatAnotherWrites(t *testing.T) {
 	}
 }
 
-// TestGroupLocks: of calls that lock the same record, one is in each transaction, and a
-// lock conflicts with a write outside the group.
+// TestGroupLocks: calls that lock the same record share a transaction, and a lock conflicts
+// with a write outside the group.
 func TestGroupLocks(t *testing.T) {
 	g := newGrouped(t)
 	runs := 0
@@ -252,13 +252,44 @@ func TestGroupLocks(t *testing.T) {
 		t.Errorf("a call whose lock meets a write runs %d times, with %v: %v", runs, sent, err)
 	}
 	sent, errs = g.during(locking(numbered(0), nothing), locking(numbered(1), nothing), g.counting(numbered(2)))
-	if err := errors.Join(errs...); err != nil || sent["commitTransaction"] != 2 {
+	if err := errors.Join(errs...); err != nil || sent["commitTransaction"] != 1 {
 		t.Errorf("two calls that lock the same record take %v: %v", sent, err)
 	}
 	g.stored(hotKey, 2)
 	g.stored(numbered(0), 2)
 	g.stored(numbered(1), 2)
 	g.stored(numbered(2), 1)
+}
+
+// TestGroupRanges: calls that look for claims in a range share a transaction, unless one adds
+// what concerns another, which then sees it.
+func TestGroupRanges(t *testing.T) {
+	g := newGrouped(t)
+	claim := func(value string) store.Claim {
+		return store.Claim{Collection: faultThings, Network: faultNetwork, Property: "p", Value: value}
+	}
+	adding := func(i int, value, concerned string) func() error {
+		return g.call(numbered(i), func(ctx context.Context, tx store.Tx) error {
+			r := store.ClaimRange{After: claim(""), Limit: 10, Concerns: func(c store.Claim) bool { return c.Value == concerned }}
+			met := false
+			err := tx.ClaimsAfter(ctx, r, func(c store.Claim, _ string) error {
+				met = met || c.Value == concerned
+				return nil
+			})
+			if err != nil || met {
+				return cmpError(err, errOwn)
+			}
+			return tx.Put(ctx, faultThings, []store.Write{{Record: faultRecord(numbered(i), 1), AddClaims: []store.Claim{claim(value)}}})
+		})
+	}
+	sent, errs := g.during(adding(0, "a", "x"), adding(1, "b", "x"), adding(2, "c", "x"))
+	if err := errors.Join(errs...); err != nil || sent["commitTransaction"] != 1 {
+		t.Errorf("ranges that do not concern each other take %v: %v", sent, err)
+	}
+	_, errs = g.during(adding(3, "d", "e"), adding(4, "e", "d"))
+	if (errs[0] == nil) == (errs[1] == nil) || errs[0] != nil && !errors.Is(errs[0], errOwn) || errs[1] != nil && !errors.Is(errs[1], errOwn) {
+		t.Errorf("of claims that concern each other, one is to be added: %v", errs)
+	}
 }
 
 // TestGroupClaims: one of several calls gets a value, and the others see its owner.

@@ -341,18 +341,18 @@ func claimed(yield func(claim store.Claim, owner string) error) func(bson.Raw) e
 }
 
 // ClaimsAfter implements store.Snapshot.
-func (v *view) ClaimsAfter(ctx context.Context, after store.Claim, prefix string, limit int, yield func(store.Claim, string) error) error {
-	if limit <= 0 {
+func (v *view) ClaimsAfter(ctx context.Context, r store.ClaimRange, yield func(store.Claim, string) error) error {
+	if r.Limit <= 0 {
 		return v.guard(ctx)
 	}
-	first, end := after, after
-	first.Value, end.Value = max(after.Value, prefix), store.Beyond(prefix)
+	first, end := r.After, r.After
+	first.Value, end.Value = max(r.After.Value, r.Prefix), store.Beyond(r.Prefix)
 	from := "$gt"
-	if first.Value != after.Value {
+	if first.Value != r.After.Value {
 		from = "$gte"
 	}
 	return v.rows(ctx, claimsCollection, bson.D{{Key: record.FieldID, Value: bson.D{{Key: from, Value: claimID(first)}, {Key: "$lt", Value: claimID(end)}}}}, claimed(yield),
-		options.Find().SetSort(bson.D{{Key: record.FieldID, Value: 1}}).SetLimit(int64(limit)))
+		options.Find().SetSort(bson.D{{Key: record.FieldID, Value: 1}}).SetLimit(int64(r.Limit)))
 }
 
 // claimKey is the _id of a claim, in the order of the shard key.

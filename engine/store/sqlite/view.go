@@ -352,9 +352,10 @@ func (v *view) Claims(ctx context.Context, claims []store.Claim) (map[store.Clai
 	return owners, nil
 }
 
-func (v *view) ClaimsAfter(ctx context.Context, after store.Claim, prefix string, limit int, yield func(store.Claim, string) error) error {
+func (v *view) ClaimsAfter(ctx context.Context, r store.ClaimRange, yield func(store.Claim, string) error) error {
+	after := r.After
 	return v.query(ctx, "SELECT value,id FROM claims WHERE collection=? AND network=? AND property=? AND value>? AND value>=? AND value<? ORDER BY value LIMIT ?",
-		[]any{after.Collection, after.Network, after.Property, after.Value, prefix, store.Beyond(prefix), max(limit, 0)}, func(s *stmt) error {
+		[]any{after.Collection, after.Network, after.Property, after.Value, r.Prefix, store.Beyond(r.Prefix), max(r.Limit, 0)}, func(s *stmt) error {
 			claim := after
 			claim.Value = s.ColumnText(0)
 			return yield(claim, s.ColumnText(1))

@@ -186,14 +186,14 @@ func (v *checkedSnapshot) Count(ctx context.Context, q query.Query) (int64, erro
 	return n, err
 }
 
-func (v *checkedSnapshot) ClaimsAfter(ctx context.Context, after store.Claim, prefix string, limit int, yield func(store.Claim, string) error) error {
+func (v *checkedSnapshot) ClaimsAfter(ctx context.Context, r store.ClaimRange, yield func(store.Claim, string) error) error {
 	v.use.t.Helper()
 	if err := v.use.begin("ClaimsAfter"); err != nil {
 		return err
 	}
-	last, n := after.Value, 0
-	err := v.Snapshot.ClaimsAfter(ctx, after, prefix, limit, func(claim store.Claim, owner string) error {
-		if n++; owner == "" || claim.Value <= last || !strings.HasPrefix(claim.Value, prefix) || n > limit {
+	last, n := r.After.Value, 0
+	err := v.Snapshot.ClaimsAfter(ctx, r, func(claim store.Claim, owner string) error {
+		if n++; owner == "" || claim.Value <= last || !strings.HasPrefix(claim.Value, r.Prefix) || n > r.Limit {
 			v.use.t.Errorf("ClaimsAfter: %+v of %q after %q", claim, owner, last)
 		}
 		last = claim.Value

@@ -132,7 +132,7 @@ func testClaimsAfter(f *fixture) {
 		var got []string
 		f.read(func(s store.Snapshot) {
 			got = nil
-			f.must(s.ClaimsAfter(f.ctx, ordered(c.after), c.prefix, c.limit, func(claim store.Claim, owner string) error {
+			f.must(s.ClaimsAfter(f.ctx, store.ClaimRange{After: ordered(c.after), Prefix: c.prefix, Limit: c.limit}, func(claim store.Claim, owner string) error {
 				if i := slices.Index(values, claim.Value); claim != ordered(claim.Value) || owner != fmt.Sprintf("ordered-%d", i) {
 					f.Errorf("%+v of %s", claim, owner)
 				}
