@@ -37,8 +37,8 @@ const (
 func TestHistories(t *testing.T) { service.EachStore(t, testHistories) }
 
 func testHistories(t *testing.T, fresh service.NewStore) {
-	operations := 800
-	if testing.Short() {
+	operations := 5000
+	if service.RaceDetector {
 		operations = 400
 	}
 	operations = process.Number(t, "MARQUEE_HISTORIES", operations)
