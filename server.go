@@ -167,7 +167,8 @@ func (s *Server) Run(ctx context.Context, every time.Duration, log *slog.Logger)
 	work.Wait()
 }
 
-// maintain looks after the indexes, and the keys and tokens, once in every interval.
+// maintain looks after the indexes, erasures that were broken off, and the keys and tokens,
+// once in every interval.
 func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Logger) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -179,6 +180,9 @@ func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Lo
 		}
 		if err := s.engine.Maintain(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("indexes could not be maintained", slog.String("cause", err.Error()))
+		}
+		if err := s.engine.FinishErasures(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("erasures could not be completed; retrying", slog.String("cause", err.Error()))
 		}
 		if err := s.auth.Maintain(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("the signing keys could not be rotated, or expired tokens not be deleted", slog.String("cause", err.Error()))
@@ -193,7 +197,7 @@ func (s *Server) Pass(ctx context.Context, log *slog.Logger) error {
 	if pass := s.options.Application.Pass; pass != nil {
 		err = pass(ctx, s.engine)
 	}
-	return errors.Join(err, s.reviewer.Pass(ctx, s.engine, log), s.engine.FollowAll(ctx, log), s.engine.Maintain(ctx), s.auth.Maintain(ctx))
+	return errors.Join(err, s.reviewer.Pass(ctx, s.engine, log), s.engine.FollowAll(ctx, log), s.engine.Maintain(ctx), s.engine.FinishErasures(ctx), s.auth.Maintain(ctx))
 }
 
 // Close ends the work in the background, and closes the store if New opened it.

@@ -63,6 +63,7 @@ func details() map[string]string {
 		"key":              "The commands work whether or not the store is being served. The key that encrypts secrets is another one: see the command secrets.\n\n" + examples("key rotate", "key list"),
 		"key rotate":       "The next key begins to sign when it has been published for ten minutes, and tokens that were signed before remain valid until they expire. With --revoke, all servers use a new key within a second, and clients need new access tokens; refresh tokens remain valid.\n\n" + examples("key rotate", "key rotate --revoke"),
 		"key list":         examples("key list"),
+		"erase":            "Removes the values of properties with x-personal from an object and from its history, and hides the object. The command works whether or not the store is being served. You can interrupt it and run it again.\n\n" + examples("erase users abcdefgh12345678", "erase patients p-17 --network north"),
 		"secrets":          examples("secrets rotate"),
 		"secrets rotate":   "Creates a new key, keeps the old one in a file beside it, and encrypts all secrets and signing keys with the new key; a running server of an SQLite file does this itself. With --secret-key, no key is created: everything is encrypted with the first key. You can interrupt the command and run it again.\n\n" + examples("secrets rotate", "secrets rotate --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --secret-key NEW,OLD"),
 		"openapi":          examples("openapi", "openapi --schemas my-schemas"),

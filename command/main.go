@@ -42,6 +42,7 @@ type commands struct {
 	Role    roleCommand    `cmd:"" help:"Manage roles."`
 	Token   tokenCommand   `cmd:"" help:"Manage API tokens for programs."`
 	Key     keyCommand     `cmd:"" help:"Rotate the keys that sign access tokens."`
+	Erase   eraseCommand   `cmd:"" help:"Remove the personal values of an object, also from its history."`
 	Secrets secretsCommand `cmd:"" help:"Rotate the key that encrypts secrets."`
 
 	OpenAPI openapiCommand `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`

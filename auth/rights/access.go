@@ -175,6 +175,15 @@ func holds(caller *engine.Caller, t *schema.Type, network, permission string) bo
 	return grant.Holds(permission)
 }
 
+// MayErase implements engine.Access. As with MayWrite, the permission counts for a global
+// type in whichever network it is held.
+func (Access) MayErase(caller *engine.Caller, t *schema.Type, network string) error {
+	if caller.System || !t.Global && Manages(caller.Grants[network]) || t.Global && managesAny(caller) {
+		return nil
+	}
+	return message.PermissionMissing.Error(message.Params{"type": t.Name, "permission": ManageSystem})
+}
+
 // MayReadSecrets implements engine.Access. If the permission holds for only some of the
 // objects that the caller sees, no secrets of the type are shown.
 func (a Access) MayReadSecrets(caller *engine.Caller, t *schema.Type, network string) bool {

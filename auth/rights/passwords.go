@@ -134,6 +134,16 @@ func (r *Rules) storePassword(ctx context.Context, w *engine.Writing, c *engine.
 	return r.Attempts.Forgive(ctx, w.Tx(), c.ID, username)
 }
 
+// dropPassword removes the password of a user who is erased, so that nobody can sign in with
+// it if the user gets a name again, and what is counted by the username.
+func (r *Rules) dropPassword(ctx context.Context, w *engine.Writing, c *engine.Change) error {
+	if err := password.Put(ctx, w.Tx(), c.ID, "", w.Now()); err != nil {
+		return err
+	}
+	username, _ := c.Before["username"].(string)
+	return r.Attempts.Forgive(ctx, w.Tx(), c.ID, username)
+}
+
 // checkPolicy refuses a new password that breaks the policy.
 func (r *Rules) checkPolicy(c *engine.Change) {
 	text, set := c.Patch["password"].(string)

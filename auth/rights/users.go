@@ -46,7 +46,7 @@ func (r *Rules) userBeforeValidate(ctx context.Context, w *engine.Writing, c *en
 	switch {
 	case c.Before == nil, c.Internal(), c.Caller.System:
 		return nil
-	case c.Caller.Is(c.ID):
+	case c.Caller.Is(c.ID) && !c.Erases():
 		return checkProved(ctx, w, c)
 	}
 	field := ownField(c)
@@ -106,6 +106,14 @@ func ownField(c *engine.Change) string {
 func (r *Rules) usersBeforeStore(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
 	if err := guardUsers(ctx, w, changes); err != nil {
 		return err
+	}
+	for _, c := range changes {
+		if !c.Erases() {
+			continue
+		}
+		if err := r.dropPassword(ctx, w, c); err != nil {
+			return err
+		}
 	}
 	return engine.Each(r.storePassword)(ctx, w, changes)
 }

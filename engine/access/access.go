@@ -95,6 +95,9 @@ type Access interface {
 	// MayWriteSome returns an error of kind Forbidden when MayWrite would for every
 	// object of the type.
 	MayWriteSome(caller *Caller, t *schema.Type, network string) error
+	// MayErase returns an error of kind Forbidden when the caller may not erase objects of
+	// the type in the network.
+	MayErase(caller *Caller, t *schema.Type, network string) error
 	// MayReadSecrets reports whether the caller is shown secret properties.
 	MayReadSecrets(caller *Caller, t *schema.Type, network string) bool
 	// MayReadHistory returns an error of kind Forbidden when the caller may not read

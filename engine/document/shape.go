@@ -55,6 +55,9 @@ type Shape struct {
 	RefusesUnknown bool
 	// Derived values are computed or completed when the object is read.
 	Derived bool
+	// Personal values are removed by an erasure of the object, and HasPersonal reports
+	// whether the value is or contains one.
+	Personal, HasPersonal bool
 	// Lookup names the list of the service that contains the object's id.
 	Lookup string
 	// Keywords are the values of the keywords of the vocabulary that have no field here.

@@ -60,6 +60,26 @@ func Redact(shape *document.Shape, fields []byte) (redacted []byte, changed bool
 	if !shape.HasSecrets {
 		return fields, false, nil
 	}
+	return rewrite(shape, fields, func(member *document.Shape) bool { return member.Secret }, func(member *document.Shape, value any) any {
+		return member.Redact(value)
+	})
+}
+
+// Erase removes personal values from encoded fields, and reports whether there were any.
+func Erase(shape *document.Shape, fields []byte) (erased []byte, changed bool, err error) {
+	if !shape.HasPersonal {
+		return fields, false, nil
+	}
+	return rewrite(shape, fields, func(member *document.Shape) bool { return member.Personal }, func(member *document.Shape, value any) any {
+		value = document.Clone(value)
+		member.Erase(value)
+		return value
+	})
+}
+
+// rewrite removes the values of the members that are whole from encoded fields, and replaces
+// the others by what is left of them. It reports whether that changes anything.
+func rewrite(shape *document.Shape, fields []byte, whole func(*document.Shape) bool, left func(*document.Shape, any) any) (rewritten []byte, changed bool, err error) {
 	decoded, err := document.Decode(fields, document.Limits{Depth: 1000})
 	if err != nil {
 		return nil, false, err
@@ -69,27 +89,31 @@ func Redact(shape *document.Shape, fields []byte) (redacted []byte, changed bool
 		members, _ := entry.(map[string]any)
 		field, _ := members["field"].(string)
 		member := shape.Member(document.UnescapeToken(strings.TrimPrefix(field, "/")))
-		if member == nil || !member.HasSecrets {
+		if member == nil {
 			continue
 		}
 		for _, side := range []string{"from", "to"} {
 			value, there := members[side]
 			switch {
 			case !there:
-			case member.Secret:
+			case whole(member):
 				delete(members, side)
 				changed = true
 			default:
-				shown := member.Redact(value)
-				changed = changed || !document.Equal(shown, value)
-				members[side] = shown
+				rest := left(member, value)
+				changed = changed || !document.Equal(rest, value)
+				members[side] = rest
 			}
 		}
 	}
 	if !changed {
 		return fields, false, nil
 	}
-	// In the order in which Fields writes them.
+	return encode(entries), true, nil
+}
+
+// encode encodes entries in the order in which Fields writes their members.
+func encode(entries []any) []byte {
 	dst := []byte{'['}
 	for i, entry := range entries {
 		members, _ := entry.(map[string]any)
@@ -105,7 +129,7 @@ func Redact(shape *document.Shape, fields []byte) (redacted []byte, changed bool
 		}
 		dst = append(dst, '}')
 	}
-	return append(dst, ']'), true, nil
+	return append(dst, ']')
 }
 
 // Message returns the AuditMessage of a change.

@@ -198,6 +198,10 @@ func (r *Call) resolve() (*Route, error) {
 		return r.collection(t, parent, template), nil
 	case 1:
 		return r.object(t, parent, below[0], template+"/{id}")
+	case 2:
+		if below[1] == erasePath && t.Shape.HasPersonal {
+			return r.erasure(t, parent, below[0], template+"/{id}")
+		}
 	}
 	return nil, message.PathUnknown.Error(nil)
 }

@@ -84,6 +84,22 @@ func meets(ctx context.Context, when *jsonschema.Schema, object map[string]any, 
 	return is, err
 }
 
+// ValidateStored is Validate for an object in a state without the faults of MayLack.
+func (t *Type) ValidateStored(ctx context.Context, object map[string]any, state string) ([]message.Message, error) {
+	faults, err := t.Validate(ctx, object)
+	return slices.DeleteFunc(faults, func(fault message.Message) bool { return t.MayLack(state, fault) }), err
+}
+
+// MayLack reports whether an object in a state may have a fault that Validate returns: one
+// that is HIDDEN may lack required values that are personal, as it may have been erased.
+func (t *Type) MayLack(state string, fault message.Message) bool {
+	if state != "HIDDEN" || fault.Definition() != message.PropertyRequired {
+		return false
+	}
+	field, _ := fault.Param("field").(string)
+	return t.Shape.IsPersonal(field)
+}
+
 // Validate returns the errors of a stored document, sorted by params.field and at
 // most as many as a response lists. If explaining them would take too long, the
 // only one is ObjectTooComplex. The error is that of the context.

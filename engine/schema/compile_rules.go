@@ -19,7 +19,7 @@ func (c *typeCompiler) compileRules(t *Type, f *file) {
 	for _, k := range keyword.OfTypes() {
 		if k.Rule != nil {
 			k.Each(f.content, func(at string, members map[string]any) {
-				c.addRule(t, k, location{f, at}, keyword.Source{Members: members, Content: f.content})
+				c.addRule(t, k, location{f, at}, keyword.Source{Members: members, Content: f.content, Root: t.Shape})
 			})
 		}
 	}

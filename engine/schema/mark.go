@@ -21,7 +21,7 @@ func mark(root *document.Shape) bool {
 			}
 		}
 		slices.Sort(shape.Whole)
-		shape.HasSecrets, shape.HasLookups = shape.Secret, shape.Lookup != ""
+		shape.HasSecrets, shape.HasPersonal, shape.HasLookups = shape.Secret, shape.Personal, shape.Lookup != ""
 		shape.Plain = !shape.Secret && !shape.WriteOnly && !shape.Complete && shape.Ref == nil && !shape.HasLookups
 		if shape.Complete {
 			left := maxPlaces
@@ -40,6 +40,9 @@ func mark(root *document.Shape) bool {
 		for shape := range all {
 			if !shape.HasSecrets && shape.Children(func(child *document.Shape) bool { return child.HasSecrets }) {
 				shape.HasSecrets, changed = true, true
+			}
+			if !shape.HasPersonal && shape.Children(func(child *document.Shape) bool { return child.HasPersonal }) {
+				shape.HasPersonal, changed = true, true
 			}
 			if !shape.HasLookups && shape.Children(func(child *document.Shape) bool { return child.HasLookups }) {
 				shape.HasLookups, changed = true, true

@@ -57,9 +57,8 @@ type Store interface {
 	// writes continue. After an error, call it again to drop the rest.
 	Forget(ctx context.Context, collection string, termKeys, properties []string) error
 
-	// Wipe overwrites data that Rewrite, RewriteHistory and Forget have
-	// replaced or dropped, as far as the store controls where it was kept and
-	// need not block writes for long.
+	// Wipe overwrites data that transactions and Forget have replaced or dropped, as
+	// far as the store controls where it was kept and need not block writes for long.
 	Wipe(ctx context.Context) error
 
 	// Settle returns when every Write that was running at a time, which has passed,
@@ -217,7 +216,9 @@ type Tx interface {
 	// revision.
 	Rewrite(ctx context.Context, collection string, records []Record) error
 
-	// RewriteHistory replaces the Fields of changes that ScanHistory returned.
+	// RewriteHistory replaces the Fields and Notices of changes that ScanHistory or
+	// History returned. A change that has notices keeps an array of them, which can be
+	// empty.
 	RewriteHistory(ctx context.Context, changes []Change) error
 
 	// Index adds terms and claims to records without changing them. Existing

@@ -174,7 +174,7 @@ func (v *verifier) schema(_ store.Snapshot, page []verified, found func(*store.R
 		if err != nil {
 			return err
 		}
-		faults, err := v.t.Validate(v.ctx, r.object)
+		faults, err := v.t.ValidateStored(v.ctx, r.object, r.State)
 		if err != nil {
 			return err
 		}

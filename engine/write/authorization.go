@@ -16,7 +16,7 @@ import (
 // that is not visible.
 func (w *Writing) authorize(s store.Snapshot, changes []*Change, version func(*Change) int64) error {
 	for _, c := range changes {
-		if err := w.e.access.MayWrite(w.caller, c.Type, c.Context, c.ID, version(c) > 0 || c.op.MergePatch); err != nil {
+		if err := w.mayWrite(c, version(c) > 0 || c.op.MergePatch); err != nil {
 			return err
 		}
 	}
@@ -42,6 +42,14 @@ func (w *Writing) authorize(s store.Snapshot, changes []*Change, version func(*C
 		}
 	}
 	return nil
+}
+
+// mayWrite returns an error of kind Forbidden when the caller may not make a change.
+func (w *Writing) mayWrite(c *Change, exists bool) error {
+	if c.Erases() {
+		return w.e.access.MayErase(w.caller, c.Type, c.Context)
+	}
+	return w.e.access.MayWrite(w.caller, c.Type, c.Context, c.ID, exists)
 }
 
 // lockConditions locks the objects of the round that stay as they are, but whose next
@@ -143,7 +151,7 @@ func (w *Writing) authorizeExisting(s store.Snapshot, where store.Place, changes
 		}
 	}
 	writable := w.e.access.Writable(w.caller, t, w.batch.Network, true)
-	if query.IsAll(writable) {
+	if query.IsAll(writable) || changes[0].Erases() { // which is alone, and has a permission of its own
 		return nil
 	}
 	may, err := find(writable)

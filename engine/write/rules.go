@@ -5,17 +5,23 @@ import (
 	"slices"
 	"strings"
 
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema/keyword"
 	"marquee/engine/schema/rule"
 	"marquee/engine/store"
 )
 
-// checkRules checks the rules of the schema vocabulary. The error is that of the
-// context.
-func (c *Change) checkRules(w *Writing) error {
+// checkRules checks the rules of the schema vocabulary. Lacked are the required values that
+// the stored object lacks because it was erased. The error is that of the context.
+func (c *Change) checkRules(w *Writing, lacked []string) error {
 	change := &keyword.Change{Before: c.Before, After: c.After, StateBefore: c.StateBefore, State: c.State, Parent: c.Type.Parent, System: c.Caller.System,
-		Now: w.now, Caller: func() rule.Caller { return w.callerOf(c) }}
+		Now: w.now, Caller: func() rule.Caller { return w.callerOf(c) }, Lacked: lacked}
+	for _, field := range lacked {
+		if document.Lookup(c.After, field) == nil {
+			change.Faulty = append(change.Faulty, field)
+		}
+	}
 	for _, fault := range c.faults {
 		field, _ := fault.Param("field").(string)
 		if d := fault.Definition(); d == message.ValueType || d == message.ValueFormat {

@@ -267,6 +267,9 @@ func (w *Writing) merge(c *Change) error {
 		w.supply(c)
 	}
 	c.State = cmp.Or(c.wanted, c.StateBefore, "ACTIVE")
+	if c.Erases() {
+		c.erase()
+	}
 	return nil
 }
 

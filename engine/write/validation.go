@@ -66,27 +66,13 @@ func (w *Writing) validateAll() error {
 // validate checks the merged document and computes what is stored. The error is that
 // of the context.
 func (c *Change) validate(w *Writing) error {
-	c.validated = validated{faults: slices.Clone(c.refused)}
-	faults, err := c.Type.Validate(w.ctx, c.After)
-	if err != nil {
+	c.validated = validated{}
+	if c.Erases() { // which nothing that the object must meet can refuse
+		c.erase()
+	} else if err := c.judge(w); err != nil || len(c.faults) > 0 {
 		return err
 	}
-	for _, fault := range faults {
-		c.refuse(fault)
-	}
-	for name := range c.After {
-		if member := c.Type.Shape.Member(name); member != nil && member.WriteOnly {
-			delete(c.After, name)
-		}
-	}
-	if err := c.checkRules(w); err != nil {
-		return err
-	}
-	c.references = w.newReferences(c)
-	c.checkLookups(w.e.Lookups)
-	if len(c.faults) > 0 {
-		return nil
-	}
+	var err error
 	if c.failed = c.checkDeclared(); c.failed != nil {
 		return nil
 	}
@@ -109,11 +95,45 @@ func (c *Change) validate(w *Writing) error {
 		c.addTerms, c.dropTerms = c.index.DiffTerms(c.findable(), c.Before)
 	}
 	c.derived, c.partly = c.isDerived(differences), !same && c.isPartly(differences, w.e.hooks[c.Type.Name].Hidden)
-	if c.derived {
+	switch {
+	case c.Erases():
+		c.fields = c.noteErased(differences)
+	case c.derived:
 		c.fields = []byte("[]")
-	} else {
+	default:
 		c.fields = history.Fields(c.audited(), differences, c.StateBefore, c.State, c.touched...)
 	}
+	return nil
+}
+
+// judge validates the merged document and checks the rules. The error is that of the
+// context.
+func (c *Change) judge(w *Writing) error {
+	c.faults = slices.Clone(c.refused)
+	faults, err := c.Type.Validate(w.ctx, c.After)
+	if err != nil {
+		return err
+	}
+	was, err := c.findStripped(w.ctx)
+	if err != nil {
+		return err
+	}
+	excused := len(faults) < message.MaxFaults // otherwise not all of them are known
+	for _, fault := range faults {
+		if !excused || !was.excuses(c, fault) {
+			c.refuse(fault)
+		}
+	}
+	for name := range c.After {
+		if member := c.Type.Shape.Member(name); member != nil && member.WriteOnly {
+			delete(c.After, name)
+		}
+	}
+	if err := c.checkRules(w, was.required); err != nil {
+		return err
+	}
+	c.references = w.newReferences(c)
+	c.checkLookups(w.e.Lookups)
 	return nil
 }
 

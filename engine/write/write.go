@@ -50,6 +50,8 @@ type Operation struct {
 	Set map[string]any
 	// Kept is passed to the hooks as Change.Kept.
 	Kept any
+	// erases marks the operation of EraseObject.
+	erases bool
 }
 
 // Batch is what one call writes in one transaction.
@@ -127,6 +129,9 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 		return e.Store.Write(effort, func(tx store.Tx) error {
 			w.begin(tx)
 			if err := w.run(); err != nil {
+				return err
+			}
+			if err := w.putErasures(); err != nil {
 				return err
 			}
 			if err := w.conclude(); err != nil {

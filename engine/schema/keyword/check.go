@@ -58,6 +58,9 @@ type Change struct {
 	// Faulty are the pointers to new values that the schema refuses, or beside which it
 	// misses one.
 	Faulty []string
+	// Lacked are the pointers to required values that the stored object lacks because it
+	// was erased.
+	Lacked []string
 	// Now is the time of the write, and Caller is who writes; nil is nobody.
 	Now    time.Time
 	Caller func() rule.Caller
@@ -78,6 +81,23 @@ func (c *Change) of(name string) (from, to any, changed bool) {
 	from, was := c.Before[name]
 	to = c.After[name]
 	return from, to, was && !document.Equal(from, to)
+}
+
+// fillsIn reports whether a property differs from the stored one in personal values alone,
+// of which the stored one has none, because the object was erased.
+func (c *Change) fillsIn(name string, shape *document.Shape) bool {
+	if c.StateBefore != "HIDDEN" || shape == nil || !shape.HasPersonal {
+		return false
+	}
+	if before := c.Before[name]; before == nil || shape.Personal {
+		return before == nil
+	}
+	before, after := document.Clone(c.Before[name]), document.Clone(c.After[name])
+	if shape.Erase(before) {
+		return false
+	}
+	shape.Erase(after)
+	return document.Equal(before, after)
 }
 
 // isUnreadable reports whether the new value of a property cannot be compared.

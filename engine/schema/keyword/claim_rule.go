@@ -187,6 +187,8 @@ func (t *Type) LintClaim(when any, problem func(below, text, cure string)) {
 			problem(at, "there is no property "+name, "name a property of the schema")
 		case hides(member, map[*document.Shape]bool{}):
 			problem(at, name+" is not stored in plain text", "leave it out")
+		case member.HasPersonal:
+			problem(at, name+" is x-personal, and an erasure would change what the object claims", "leave it out")
 		}
 	}
 	eachRead(when, "", read, func(at, name string) {

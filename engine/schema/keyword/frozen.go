@@ -59,8 +59,12 @@ var _ = Declare(Keyword{
 				if c.State != c.StateBefore {
 					changes = append(changes, document.FieldChange{Field: "objectState"})
 				}
+				fills := func(change document.FieldChange) bool {
+					return c.fillsIn(change.Field, s.Root.Member(change.Field))
+				}
+				filled := slices.ContainsFunc(changes, fills) // and so the object can be shown again
 				for _, change := range changes {
-					if !slices.Contains(except, change.Field) {
+					if !slices.Contains(except, change.Field) && !fills(change) && !(filled && change.Field == "objectState") {
 						faults = append(faults, fault(frozen, "/"+change.Field, nil)...)
 					}
 				}

@@ -11,6 +11,7 @@ var Immutable = Declare(Keyword{
 	On:   Property, Cure: "put it on a top-level property",
 	Check: func(p Guarded, c *Change) []message.Message {
 		switch _, _, changed := c.of(p.Name); {
+		case changed && c.fillsIn(p.Name, p.Shape):
 		case changed && p.Name == c.Parent:
 			return fault(message.IDTaken, "/id", message.Params{"property": p.Name})
 		case changed:

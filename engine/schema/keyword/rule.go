@@ -21,8 +21,8 @@ type Source struct {
 	Condition func(below string) Condition
 	// Declare adds a message to the catalogue.
 	Declare func(messageType, code, text string) *message.Definition
-	// Of is the shape of the objects that a keyword of values gives the rule, Root that of
-	// the type, and Types are the types of the type's values.
+	// Root is the shape of the type. For a keyword of values, Of is the shape of the objects
+	// that have it, and Types are the types of the type's values.
 	Of, Root *document.Shape
 	Types    *rule.Types
 }

@@ -228,6 +228,12 @@ func (v *validation) judge(ctx context.Context, c *Change, in *rule.Input, at do
 			return nil, nil
 		}
 	}
+	if in.OldSelf != nil && v.compiled.ReadsOld() && slices.ContainsFunc(c.Lacked, func(pointer string) bool {
+		below, within := strings.CutPrefix(pointer, at.String())
+		return within && v.compiled.Reads(below)
+	}) {
+		return nil, nil // nobody can fill in what an erasure has removed otherwise
+	}
 	holds, err := v.compiled.Holds(ctx, in)
 	switch {
 	case errors.Is(err, rule.ErrTooComplex):

@@ -63,7 +63,11 @@ func (t *transaction) RewriteHistory(ctx context.Context, changes []store.Change
 	}
 	return t.wipe(func() error {
 		for i := range changes {
-			if err := t.conn.run("UPDATE changes SET fields=? WHERE seq=?", changes[i].Fields, changes[i].Position); err != nil {
+			var notices any
+			if len(changes[i].Notices) > 0 {
+				notices = changes[i].Notices
+			}
+			if err := t.conn.run("UPDATE changes SET fields=?, notices=? WHERE seq=?", changes[i].Fields, notices, changes[i].Position); err != nil {
 				return err
 			}
 		}

@@ -99,7 +99,9 @@ func testRewriteRecords(f *fixture) {
 
 func testRewriteHistory(f *fixture) {
 	f.must(f.write(func(tx store.Tx) error {
-		return tx.Append(f.ctx, []store.Change{change(net, things, "a", 1), change("n2", things, "a", 1), change(net, others, "o", 1), change(net, things, "a", 2)})
+		last := change(net, things, "a", 2)
+		last.Owner, last.Notices = "eva", []byte(`[{"code":"c"}]`)
+		return tx.Append(f.ctx, []store.Change{change(net, things, "a", 1), change("n2", things, "a", 1), change(net, others, "o", 1), last})
 	}))
 	_, position, err := f.s.Changes(f.ctx, "", everything)
 	f.must(err)
@@ -119,10 +121,12 @@ func testRewriteHistory(f *fixture) {
 	}
 	all := scan(2)
 	same(f, "the changes", len(all), 3)
-	all[0].Fields, all[2].Fields = []byte(`[{"field":"/a.b"}]`), []byte(`[]`)
+	all[0].Fields, all[2].Fields, all[2].Notices = []byte(`[{"field":"/a.b"}]`), []byte(`[]`), []byte(`[]`)
+	f.read(func(s store.Snapshot) { same(f, "the notices", noticed(f, s), 1) })
 	f.must(f.write(func(tx store.Tx) error { return tx.RewriteHistory(f.ctx, []store.Change{all[0], all[2]}) }))
 	same(f, "the changes after", scan(1), all)
 	f.read(func(s store.Snapshot) {
+		same(f, "the notices after", noticed(f, s), 0)
 		n, err := s.HistoryCount(f.ctx, store.HistoryQuery{Network: net, Collection: things})
 		f.must(err)
 		same(f, "the count", n, int64(2))
@@ -130,4 +134,15 @@ func testRewriteHistory(f *fixture) {
 	changes, _, err := f.s.Changes(f.ctx, position, 10)
 	f.must(err)
 	same(f, "the feed behind", len(changes), 0)
+}
+
+// noticed returns the number of notices of eva, by their pages and by their count.
+func noticed(f *fixture, s store.Snapshot) int {
+	q := store.NoticeQuery{Network: net, Owner: "eva", Collections: []string{things}, Limit: 10}
+	notices, err := noticesOf(f.ctx, s, q)
+	f.must(err)
+	count, err := s.NoticeCount(f.ctx, q)
+	f.must(err)
+	same(f, "the count of notices", count, int64(len(notices)))
+	return len(notices)
 }

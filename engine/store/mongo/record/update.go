@@ -96,24 +96,35 @@ func appendPipeline(dst []byte, w *store.Write) (_ []byte, err error) {
 
 // AppendDocument appends the update that replaces the object of a record at its revision.
 func AppendDocument(dst []byte, r *store.Record) ([]byte, error) {
-	return appendSet(appendAt(dst, r.Key, r.Revision, ""), FieldDocument, r.Document)
+	return appendSet(appendAt(dst, r.Key, r.Revision, ""), member{FieldDocument, r.Document})
 }
 
-// AppendFields appends the update that replaces the fields of a change.
+// AppendFields appends the update that replaces the fields and the notices of a change.
 func AppendFields(dst []byte, c *store.Change) ([]byte, error) {
 	query, dst := bsoncore.AppendDocumentElementStart(dst, "q")
 	dst = AppendID(dst, store.Key{Network: c.Network, ID: c.Position})
 	dst, _ = bsoncore.AppendDocumentEnd(dst, query)
-	return appendSet(dst, "fields", c.Fields)
+	if len(c.Notices) == 0 {
+		return appendSet(dst, member{"fields", c.Fields})
+	}
+	return appendSet(dst, member{"fields", c.Fields}, member{"notices", c.Notices})
 }
 
-// appendSet appends the update that sets a member.
-func appendSet(dst []byte, name string, value []byte) ([]byte, error) {
+// member is a member of a document, with its value as JSON.
+type member struct {
+	name  string
+	value []byte
+}
+
+// appendSet appends the update that sets members.
+func appendSet(dst []byte, members ...member) ([]byte, error) {
 	update, dst := bsoncore.AppendDocumentElementStart(dst, "u")
 	set, dst := bsoncore.AppendDocumentElementStart(dst, "$set")
-	dst, _, err := appendJSON(dst, name, value, 0)
-	if err != nil {
-		return dst, err
+	for _, m := range members {
+		var err error
+		if dst, _, err = appendJSON(dst, m.name, m.value, 0); err != nil {
+			return dst, err
+		}
 	}
 	dst, _ = bsoncore.AppendDocumentEnd(dst, set)
 	return bsoncore.AppendDocumentEnd(dst, update)
