@@ -172,6 +172,7 @@ var annotationLeaves = map[string]map[string]any{
 	"x-default":     {"type": "string", "x-default": "caller"},
 	"x-sequence":    {"type": "string", "x-sequence": map[string]any{"format": "A{n}"}},
 	"x-derived":     {"type": "string", "x-derived": true},
+	"x-personal":    {"type": "string", "x-personal": true},
 	"readOnly":      {"type": "string", "readOnly": true},
 	"writeOnly":     {"type": "string", "writeOnly": true},
 	"default":       {"type": "string", "default": "set by default"},
@@ -344,7 +345,7 @@ func checkRefusal(t *testing.T, annotation, place, reason string) {
 		switch a.annotation {
 		case "x-immutable", "x-transitions", "x-initial", "x-default", "x-sequence", "x-derived":
 			fine = fine || !plain
-		case "x-secret", "readOnly", "writeOnly":
+		case "x-secret", "x-personal", "readOnly", "writeOnly":
 			fine = fine || isItem
 		case "default":
 			fine = fine || !plain && last != "properties" && last != "dependentSchemas"
@@ -461,6 +462,13 @@ func annotationsWork(c *service.Conversation, path, annotation string, cases []a
 		each(post(201, same(absent{})), func(_ annotated, value any, _ bool) bool { return value == c.Service.UserID })
 	case "x-sequence":
 		each(post(201, same("B1")), func(_ annotated, value any, _ bool) bool { return value == "A1" })
+	case "x-personal":
+		each(post(201, hidden), func(a annotated, value any, _ bool) bool { return value == hidden(a) })
+		c.Send("POST", strings.Replace(url, "?", "/erase?", 1), "", 200, "")
+		each(c.Send("GET", url, "", 200, ""), isAbsent)
+		if history := c.Send("GET", "/api/v1/audit?context=main&type="+path, "", 200, ""); strings.Contains(string(history.Body), "hidden value") {
+			c.Errorf("the history has %.2000s", history.Body)
+		}
 	case "x-derived":
 		for _, a := range cases {
 			c.Send("GET", "/api/v1/"+path+"?context=main&where="+a.property+"=x", "", 400, "")

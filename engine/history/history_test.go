@@ -73,6 +73,24 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+// An erasure removes personal values, and leaves the rest.
+func TestErase(t *testing.T) {
+	personal := &document.Shape{Personal: true, HasPersonal: true}
+	shape := &document.Shape{HasPersonal: true, Properties: map[string]*document.Shape{
+		"name": personal, "ward": document.AnyShape,
+		"contact": {HasPersonal: true, Properties: map[string]*document.Shape{"phone": personal, "kind": document.AnyShape}},
+	}}
+	stored := `[{"field":"/name","from":"A","to":"B"},{"field":"/ward","to":"C"},{"field":"/contact","from":{"kind":"x","phone":1},"to":{"kind":"y"}}]`
+	want := `[{"field":"/name"},{"field":"/ward","to":"C"},{"field":"/contact","from":{"kind":"x"},"to":{"kind":"y"}}]`
+	got, changed, err := Erase(shape, []byte(stored))
+	if err != nil || !changed || string(got) != want {
+		t.Errorf("got %s, %t, %v, want %s", got, changed, err, want)
+	}
+	if again, changed, err := Erase(shape, got); err != nil || changed || string(again) != want {
+		t.Errorf("again: got %s, %t, %v", again, changed, err)
+	}
+}
+
 func TestMessage(t *testing.T) {
 	for version, code := range map[int64]string{1: message.AuditCreated.Code, 2: message.AuditUpdated.Code} {
 		m := Message(store.Change{Collection: "wards", ID: "w", Version: version})

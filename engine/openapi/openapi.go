@@ -89,7 +89,7 @@ func takenBy(fragments []Fragment) (map[string]bool, error) {
 				if json.Unmarshal(operation, &named) != nil {
 					continue // parameters are no operation
 				}
-				for _, verb := range []string{"get", "list", "save", "put", "patch"} {
+				for _, verb := range []string{"get", "list", "save", "put", "patch", "erase"} {
 					if name, has := strings.CutPrefix(named.OperationID, verb); has {
 						all[operationOf(name)] = true
 					}

@@ -84,6 +84,21 @@ func (b *builder) patch(t *schema.Type, name string) object {
 	return operation
 }
 
+// erase describes the erasure of an object. It needs a permission of its own, so that
+// whoever may write the type may not be allowed to erase.
+func (b *builder) erase(t *schema.Type, name string) object {
+	responses := b.refusals(writing, "Erase"+name, b.ofTypes(writing, t))
+	responses["200"] = answer("The values are removed.", refTo("schemas", "Erasure"))
+	responses["202"] = answer("The values are removed from the object. The service goes on with its history.", refTo("schemas", "Erasure"))
+	return object{
+		"operationId": "erase" + name,
+		"tags":        []any{t.Title},
+		"summary":     "Erase " + article(t.Title),
+		"description": "Removes the personal values of the object, also from its history, and hides the object. This needs the permission MANAGE_SYSTEM.",
+		"responses":   responses,
+	}
+}
+
 // saveAll describes the write of several objects.
 func (b *builder) saveAll(t *schema.Type, name string) object {
 	one := refTo("schemas", name+request.suffix())

@@ -125,7 +125,7 @@ func (t *Type) end(below, name string, problem func(below, text, cure string)) s
 	case hides(member, map[*document.Shape]bool{}):
 		problem(below, name+" is not stored in plain text", cure)
 	case member.HasPersonal:
-		problem(below, name+" is x-personal, and without it, the interval of an erased object would be open", cure+" and is not personal")
+		problem(below, name+" is x-personal, and without it, the interval of an erased object would be open", "remove one of them")
 	case slices.Equal(member.Kinds(), []string{"number"}):
 		return "number"
 	case slices.Equal(member.Kinds(), []string{"string"}) && member.Ref == nil && (member.Format == "date-time" || member.Format == "date"):
