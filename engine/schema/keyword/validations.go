@@ -116,6 +116,11 @@ func (v *validation) lint(t *Type, problem func(below, text, cure string)) {
 	if v.compiled != nil && v.compiled.ReadsOld() && slices.Contains(v.on, "create") {
 		problem("/on", "a new object has no oldSelf, which the rule reads", "leave create out")
 	}
+	for _, name := range v.broken.Placeholders() {
+		if name != "field" && name != "type" {
+			problem("/text", "the fault has no {{"+name+"}}", "write {{field}} for the place, and nothing else in braces")
+		}
+	}
 	if v.field != "" && !v.declares(v.field) {
 		problem("/field", "there is no property "+v.field+" here", "name a property of the object by a JSON Pointer")
 	}

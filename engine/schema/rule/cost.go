@@ -22,7 +22,7 @@ const (
 	charactersPerStep = 10
 	// maxPattern is the most instructions of a pattern, each of which can take its time for
 	// each character, and maxMatching the most of them that one match takes.
-	maxPattern, maxMatching = 1000, 10_000_000
+	maxPattern, maxMatching = 1000, MaxCost * charactersPerStep
 )
 
 // sizes are the sizes of values without a bound.
@@ -151,6 +151,15 @@ func (e *estimator) EstimateCallCost(function, overload string, target *cost.Ast
 		}
 		return most(cost.SafeMultiply(bytes(args[0]), uint64(largestPattern)) / charactersPerStep)
 	}
+	if len(args) == 2 && args[0].Type().Kind() == types.StringKind && args[1].Type().Kind() == types.StringKind {
+		if n, known := textCost(function, bytes(args[0]), bytes(args[1])); known {
+			call := most(n)
+			if function == operators.Add {
+				call.ResultSize = &cost.SizeEstimate{Max: cost.SafeAdd(cost.EstimateSize(e, args[0]).Max, cost.EstimateSize(e, args[1]).Max)}
+			}
+			return call
+		}
+	}
 	if modelled[overload] {
 		return nil
 	}
@@ -177,7 +186,10 @@ func (e *estimator) nodes(args []cost.AstNode) (most uint64) {
 	}
 	for _, arg := range args {
 		f := e.form(arg.Path())
+		n, written := literals(arg.Expr())
 		switch {
+		case written:
+			most = cost.SafeAdd(most, n)
 		case f != nil:
 			most = cost.SafeAdd(most, f.nodes(4))
 		case aggregates[arg.Type().Kind()]:
@@ -185,6 +197,26 @@ func (e *estimator) nodes(args []cost.AstNode) (most uint64) {
 		}
 	}
 	return most
+}
+
+// literals returns the number of values in a list of literals, false for another expression.
+func literals(e ast.Expr) (n uint64, is bool) {
+	switch e.Kind() {
+	case ast.LiteralKind:
+		text, _ := e.AsLiteral().(types.String)
+		return 1 + uint64(len(text))/charactersPerStep, true
+	case ast.ListKind:
+		n = 1
+		for _, element := range e.AsList().Elements() {
+			inner, is := literals(element)
+			if !is {
+				return 0, false
+			}
+			n += inner
+		}
+		return n, true
+	}
+	return 0, false
 }
 
 // nodes returns the most values within a value, looking as deep as a number of levels.
@@ -245,9 +277,34 @@ func newCosts(patterns []string) costs {
 	return c
 }
 
+// textCost returns the steps of an operation on two texts of some bytes, false for another
+// one. The implementation would count the characters of both, which takes longer than the
+// operation.
+func textCost(function string, a, b uint64) (steps uint64, known bool) {
+	switch function {
+	case operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
+		return min(a, b) / charactersPerStep, true
+	case overloads.StartsWith, overloads.EndsWith:
+		return b / charactersPerStep, true
+	case overloads.Contains, operators.Add:
+		return cost.SafeAdd(a, b) / charactersPerStep, true
+	}
+	return 0, false
+}
+
 // CallCost implements cost.ActualCostEstimator.
 func (c costs) CallCost(function, overload string, args []ref.Val, _ ref.Val) *uint64 {
 	n := uint64(1)
+	if len(args) == 2 {
+		a, isFirst := args[0].(types.String)
+		b, isSecond := args[1].(types.String)
+		if isFirst && isSecond {
+			if steps, known := textCost(function, uint64(len(a)), uint64(len(b))); known {
+				n += steps
+				return &n
+			}
+		}
+	}
 	switch function {
 	case operators.Add:
 		_, isFirst := args[0].(traits.Lister)

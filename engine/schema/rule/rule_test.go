@@ -154,8 +154,8 @@ func TestRefusedRules(t *testing.T) {
 	}
 }
 
-// TestOneCall evaluates rules whose cost is that of one call, on values that are many times
-// in themselves.
+// TestOneCall evaluates rules whose cost is that of one call, on long texts, and on values
+// that are many times in themselves. They end long before the deadline.
 func TestOneCall(t *testing.T) {
 	shape := shapeOf(t, shapes)
 	pair, join := strings.Repeat(`.map(l, [l, l])`, 30), strings.Repeat(`.map(l, l + l)`, 10)
@@ -171,13 +171,18 @@ func TestOneCall(t *testing.T) {
 		`[self.?list.orValue([])]` + join + `.all(l, 7 in l)`,
 		`[self.?any.orValue([])]` + join + `.all(l, 7 in l)`,
 		`has(self.any) && self.any.exists(i, self.any.map(k, k) != self.any)`,
+		// Each is a few steps, whatever the size of the text.
+		`has(self.s) && has(self.list) && self.list.all(i, self.list.all(j, self.s.endsWith("b") || self.s.startsWith("b") || self.s > "b" || i >= 0))`,
+		`has(self.s) && self.s.matches("[a-z]*b$")`,
 	} {
 		compiled, problems := rule.NewTypes(shape).Compile(shape, source, false)
 		if len(problems) > 0 {
 			t.Errorf("%s: %v", source, problems)
 			continue
 		}
-		if holds, err := compiled.Holds(context.Background(), &rule.Input{Self: map[string]any{"list": list, "any": list}}); holds || !errors.Is(err, rule.ErrTooComplex) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if holds, err := compiled.Holds(ctx, &rule.Input{Self: map[string]any{"list": list, "any": list, "s": strings.Repeat("a", 1<<20)}}); holds || !errors.Is(err, rule.ErrTooComplex) {
 			t.Errorf("%s: %v, %v", source, holds, err)
 		}
 	}
