@@ -115,6 +115,8 @@ func (r *Rule) evaluate(ctx context.Context, in *Input) (bool, *cel.EvalDetails,
 type variables struct {
 	rule *Rule
 	in   *Input
+	// self is its value once it has been read, as rules read it again and again.
+	self ref.Val
 }
 
 // Parent implements interpreter.Activation.
@@ -124,7 +126,10 @@ func (v *variables) Parent() interpreter.Activation { return nil }
 func (v *variables) ResolveName(name string) (any, bool) {
 	switch name {
 	case "self":
-		return v.rule.self.root(v.in.Self, v.in.State), true
+		if v.self == nil {
+			v.self = v.rule.self.root(v.in.Self, v.in.State)
+		}
+		return v.self, true
 	case "oldSelf":
 		if v.in.OldSelf == nil {
 			return nil, false
