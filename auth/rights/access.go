@@ -21,10 +21,12 @@ type Access struct{}
 // Visible implements engine.Access. A caller whose roles have the scope TEAM sees the
 // objects of the caller's teams, those that belong to what these teams or the roles
 // name, those that belong to no team, and all objects of types without teams.
-func (Access) Visible(caller *engine.Caller, t *schema.Type, network string) query.Expr {
+func (a Access) Visible(caller *engine.Caller, t *schema.Type, network string) query.Expr {
 	switch {
 	case caller.System:
 		return query.All
+	case t.Read != "" && !holds(caller, t, network, t.Read):
+		return query.None
 	case t.Name == "networks":
 		visible := networksOf(caller, func(engine.Grant) bool { return true })
 		for _, dormant := range slices.Sorted(maps.Keys(caller.Dormant)) {
@@ -40,10 +42,37 @@ func (Access) Visible(caller *engine.Caller, t *schema.Type, network string) que
 	switch {
 	case !ok, t.Name == "tokens" && !Manages(grant):
 		return query.None
-	case grant.Network, len(t.TeamPaths()) == 0:
+	case len(t.TeamPaths()) == 0:
+		return query.All
+	case t.Read != "" && !grant.NetworkPermissions.Has(t.Read):
+		return ownedBy(t, grant, rolesWith(grant, t.Read))
+	case grant.Network:
 		return query.All
 	}
 	return ownedBy(t, grant, grant.TeamRoles)
+}
+
+// Knows implements engine.Access.
+func (Access) Knows(caller *engine.Caller, t *schema.Type, network string) bool {
+	if caller.System || t.Read == "" {
+		return true
+	}
+	if network == "" {
+		return len(networksOf(caller, func(grant engine.Grant) bool {
+			return grant.Holds(t.Read) && (!t.Global || grant.NetworkPermissions.Has(t.Read))
+		})) > 0
+	}
+	return holds(caller, t, network, t.Read)
+}
+
+// rolesWith returns the roles of scope TEAM that have a permission.
+func rolesWith(grant engine.Grant, permission string) (holding []engine.TeamRole) {
+	for _, role := range grant.TeamRoles {
+		if role.Permissions.Has(permission) {
+			holding = append(holding, role)
+		}
+	}
+	return holding
 }
 
 // ownedBy matches the objects that a grant shows through some of its roles of scope TEAM.
@@ -82,12 +111,7 @@ func (Access) Writable(caller *engine.Caller, t *schema.Type, network string, ex
 	if caller.System || t.Global || len(t.TeamPaths()) == 0 || grant.NetworkPermissions.Has(permission) {
 		return query.All
 	}
-	var holding []engine.TeamRole
-	for _, role := range grant.TeamRoles {
-		if role.Permissions.Has(permission) {
-			holding = append(holding, role)
-		}
-	}
+	holding := rolesWith(grant, permission)
 	switch {
 	case len(holding) == 0:
 		return query.None

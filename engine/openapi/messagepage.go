@@ -104,7 +104,8 @@ func (s *Documents) messageRoutes() []rest.Route {
 		}},
 		{Path: messagesPath + "/{code}", Methods: read, Public: true, ContentSecurityPolicy: textPolicy, Serve: func(r *rest.Call) error {
 			code := r.PathValue("code")
-			d, known := r.Engine().Registry().Catalogue().Lookup(code)
+			public := r.Engine().Registry().Without(func(t *schema.Type) bool { return !anybody.knows(t) })
+			d, known := public.Catalogue().Lookup(code)
 			if !known {
 				return serveNoMessage(r, code)
 			}
@@ -119,18 +120,25 @@ func (s *Documents) messageRoutes() []rest.Route {
 
 // serveText answers with the page of a path.
 func (s *Documents) serveText(r *rest.Call, path string, render func(*schema.Registry) ([]byte, error)) error {
-	page, err := s.text(r, path, render)
+	page, err := s.text(r, path, anybody, render)
 	if err != nil {
 		return err
 	}
 	return serveFile(r, pageTypes[".html"], page)
 }
 
-// text returns what is at a path, rendered once for the types that the engine serves.
-func (s *Documents) text(r *rest.Call, path string, render func(*schema.Registry) ([]byte, error)) (content, error) {
+// maxTexts is the number of pages and schemas that are kept.
+const maxTexts = 10_000
+
+// text returns what is at a path for an audience, rendered once for the types that the
+// engine serves.
+func (s *Documents) text(r *rest.Call, path string, who audience, render func(*schema.Registry) ([]byte, error)) (content, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	types := s.follow(r.Engine())
+	types, hidden := s.known(r.Engine(), who)
+	if path += "\x00" + hidden; len(s.texts) >= maxTexts {
+		clear(s.texts)
+	}
 	if page, ok := s.texts[path]; ok {
 		return page, nil
 	}

@@ -72,8 +72,20 @@ func (s *Documents) pageRoutes() []rest.Route {
 		{Path: "/docs", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: serve(func(*rest.Call) string { return "index.html" })},
 		{Path: "/docs/{file}", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: serve(func(r *rest.Call) string { return r.PathValue("file") })},
 		{Path: "/docs/types/{type}", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: func(r *rest.Call) error {
+			parameters, err := rest.ParseQuery(r.Request().URL.RawQuery)
+			if err != nil {
+				return err
+			}
+			mine, err := mineOf(r, parameters)
+			if err != nil {
+				return err
+			}
 			name := r.PathValue("type")
-			return s.serveText(r, "/docs/types/"+name, ofType(name, renderType))
+			page, err := s.text(r, "/docs/types/"+name, mine, ofType(name, renderType))
+			if err != nil {
+				return err
+			}
+			return serveFile(r, pageTypes[".html"], page)
 		}},
 	}
 }

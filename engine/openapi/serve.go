@@ -75,11 +75,11 @@ func (s *Documents) serve(r *rest.Call, mediaType string, format func(*made) (co
 	if err != nil {
 		return err
 	}
-	may, err := writable(r, parameters)
+	mine, err := mineOf(r, parameters)
 	if err != nil {
 		return err
 	}
-	c, err := s.document(r.Engine(), all, may, format)
+	c, err := s.document(r.Engine(), all, mine, format)
 	if err != nil {
 		return err
 	}
@@ -87,48 +87,22 @@ func (s *Documents) serve(r *rest.Call, mediaType string, format func(*made) (co
 	return r.Content(rest.Content{Type: mediaType, ETag: c.etag, Modified: time.Time{}, Size: int64(len(c.body)), Reader: bytes.NewReader(c.body)})
 }
 
-// writable returns what decides whether the document of a call has the writes of a
-// type: with the parameter mine, whether the caller may make some of them.
-func writable(r *rest.Call, parameters map[string]string) (func(*schema.Type) bool, error) {
-	if parameters["mine"] == "" || parameters["mine"] == "false" {
-		return func(*schema.Type) bool { return true }, nil
-	}
-	if err := r.Authenticate(); err != nil {
-		return nil, err
-	}
-	if _, err := r.Boolean("mine"); err != nil {
-		return nil, err
-	}
-	caller, access := r.Caller(), r.Engine().Access
-	return func(t *schema.Type) bool {
-		for network := range caller.Grants {
-			if given, chosen := r.Parameter("context"); chosen && given != "" && given != network {
-				continue
-			}
-			if access.MayWriteSome(caller, t, network) == nil {
-				return true
-			}
-		}
-		return false
-	}, nil
-}
-
 // document returns the document of the types that an engine serves, with all operations
 // or without twins. It is made once for each set of types that can be written.
-func (s *Documents) document(e *engine.Engine, all bool, may func(*schema.Type) bool, format func(*made) (content, error)) (content, error) {
+func (s *Documents) document(e *engine.Engine, all bool, who audience, format func(*made) (content, error)) (content, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	types := s.follow(e)
+	types, hidden := s.known(e, who)
 	if len(s.made) >= maxMade {
 		clear(s.made)
 	}
 	var names []string
 	for _, t := range types.Types() {
-		if may(t) {
+		if who.writes(t) {
 			names = append(names, t.Name)
 		}
 	}
-	key := fmt.Sprint(all, names)
+	key := fmt.Sprint(all, names, hidden)
 	if s.made[key] == nil {
 		body, err := build(types, Options{Server: s.server, All: all}, func(t *schema.Type) bool { return slices.Contains(names, t.Name) }, s.fragments)
 		if err != nil {
@@ -164,7 +138,11 @@ func (s *Documents) serveSchema(r *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := rest.OnlyParameters(parameters, "form"); err != nil {
+	if err := rest.OnlyParameters(parameters, "form", "mine"); err != nil {
+		return err
+	}
+	mine, err := mineOf(r, parameters)
+	if err != nil {
 		return err
 	}
 	form := writtenForm
@@ -174,7 +152,7 @@ func (s *Documents) serveSchema(r *rest.Call) error {
 		}
 	}
 	name := r.PathValue("type")
-	c, err := s.text(r, "/api/schemas/"+name+"?"+string(form), ofType(name, func(types *schema.Registry, t *schema.Type) ([]byte, error) {
+	c, err := s.text(r, "/api/schemas/"+name+"?"+string(form), mine, ofType(name, func(types *schema.Registry, t *schema.Type) ([]byte, error) {
 		supplied, err := suppliedBy(s.fragments)
 		if err != nil {
 			return nil, err

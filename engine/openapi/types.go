@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"marquee/engine/message"
 	"marquee/engine/schema"
 	"marquee/engine/schema/keyword"
 )
@@ -74,6 +75,10 @@ func (b *builder) put(path string, t *schema.Type, id string, operation object, 
 	}
 	operation["operationId"] = id
 	operation["tags"] = []any{t.Title}
+	if t.Read != "" { // which callers without the permission do not know
+		all := append(writing.messages(), message.TypeUnknown)
+		operation["responses"].(object)["404"] = b.refusal("UnknownType404", byStatus(all)["404"])
+	}
 	if len(methods) > 1 {
 		operation[twin] = methods[1]
 	}
@@ -94,8 +99,12 @@ func (b *builder) context(t *schema.Type) []any {
 func (b *builder) tag(t *schema.Type) {
 	rules := "[Rules and references](" + b.server + "/docs/types/" + t.Name + ")"
 	b.tags[t.Title] = object{"name": t.Title, "description": strings.TrimSpace(t.Description + " " + rules), "x-group": t.Group, "x-permission": t.Permission}
-	if t.Create != t.Permission {
-		b.tags[t.Title]["x-permissions"] = object{"write": t.Permission, "create": t.Create}
+	if t.Create != t.Permission || t.Read != "" {
+		several := object{"write": t.Permission, "create": t.Create}
+		if t.Read != "" {
+			several["read"] = t.Read
+		}
+		b.tags[t.Title]["x-permissions"] = several
 	}
 }
 

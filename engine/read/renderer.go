@@ -327,7 +327,7 @@ func (w *renderer) reference(ref, network, id string, p Projection) {
 	outer := w.first
 	w.first = true
 	w.text("id", id)
-	if target, ok := w.v.registry.Type(ref); ok {
+	if target, ok := w.v.registry.Type(ref); ok && w.v.knows(target, network) {
 		network = target.NetworkOf(network)
 		if label, ok := w.v.labels[referenceKey{ref, network, id}]; ok && p.has("name") {
 			w.text("name", label)

@@ -98,6 +98,11 @@ func (v *view) confirm(ctx context.Context, s store.Snapshot) (err error) {
 	return v.sight.Confirm(results)
 }
 
+// knows reports whether a type exists for the caller in a network.
+func (v *view) knows(t *schema.Type, network string) bool {
+	return t.Read == "" || v.e.access.Knows(v.caller, t, network)
+}
+
 func (v *view) showsSecrets(t *schema.Type) bool {
 	shown, known := v.secrets[t]
 	if !known {

@@ -139,7 +139,10 @@ func (r *Call) history() error {
 	}
 	page := engine.HistoryPage{Network: network}
 	if name, given := r.parameters["type"]; given {
-		if page.Type, err = r.s.Engine.Type(name); err != nil {
+		if page.Type, err = r.s.Engine.Type(name); err == nil {
+			err = r.mustKnow(page.Type)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -222,7 +225,8 @@ func (r *Call) definitions() error {
 	if err := r.Only(); err != nil {
 		return err
 	}
-	all := r.s.Engine.Registry().Catalogue().All()
+	known := r.s.Engine.Registry().Without(func(t *schema.Type) bool { return !r.s.Engine.Access.Knows(r.caller, t, "") })
+	all := known.Catalogue().All()
 	body, err := json.Marshal(map[string]any{"results": all, "totalCount": len(all)})
 	if err != nil {
 		return err

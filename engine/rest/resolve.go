@@ -176,6 +176,12 @@ func (r *Call) resolve() (*Route, error) {
 		return route, nil
 	}
 	t, err := r.s.Engine.Type(path[0])
+	if err == nil && t.Read != "" && r.authenticate() != nil { // then it does not matter what the path leads to
+		err = message.TypeUnknown.Error(message.Params{"type": t.Name})
+	}
+	if err == nil {
+		err = r.mustKnow(t)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -204,6 +210,19 @@ func (r *Call) resolve() (*Route, error) {
 		}
 	}
 	return nil, message.PathUnknown.Error(nil)
+}
+
+// mustKnow returns the error for an unknown type if a type does not exist for the caller:
+// in the network that the parameter context names, or in any without it.
+func (r *Call) mustKnow(t *schema.Type) error {
+	network := r.parameters["context"]
+	if t.Global {
+		network = ""
+	}
+	if t.Read == "" || r.s.Engine.Access.Knows(r.caller, t, network) {
+		return nil
+	}
+	return message.TypeUnknown.Error(message.Params{"type": t.Name})
 }
 
 // collection is the route of the objects of a type, or of those below a parent, or the

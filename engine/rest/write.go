@@ -256,7 +256,7 @@ func (r *Call) operation(i int, entry any, faults *message.Faults) (op engine.Op
 		}
 	}
 	t, ok := r.s.Engine.Registry().Type(name)
-	if !ok || !t.Writable() {
+	if !ok || !t.Writable() || r.mustKnow(t) != nil {
 		faults.Add(message.BatchTypeUnknown.With(message.Params{"field": at + "/type", "index": i, "type": name}))
 		return engine.Operation{}, nil
 	}

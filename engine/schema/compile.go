@@ -115,6 +115,7 @@ func (c *typeCompiler) permissions(t *Type, resource map[string]any) {
 	}
 	t.Permission = name(several, "write", name(resource, "permission", c.l.options.defaultPermission()))
 	t.Create = name(several, "create", t.Permission)
+	t.Read = name(several, "read", "")
 }
 
 // schema compiles the schema at a pointer. It returns nil after a problem.

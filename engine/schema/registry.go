@@ -17,6 +17,36 @@ type Registry struct {
 	catalogue *message.Catalogue
 	digest    string
 	hints     Problems
+	// messages is the catalogue without what the types declare.
+	messages *message.Catalogue
+	declared []*message.Definition
+}
+
+// Without returns the set without the types that are hidden, and without the messages that
+// these alone declare. It is for documents: types that remain can refer to hidden ones.
+func (r *Registry) Without(hidden func(*Type) bool) *Registry {
+	kept := slices.DeleteFunc(r.Types(), hidden)
+	if len(kept) == len(r.names) {
+		return r
+	}
+	used := map[string]bool{}
+	rest := &Registry{types: map[string]*Type{}, shared: r.shared, digest: r.digest, messages: r.messages}
+	for _, t := range kept {
+		rest.types[t.Name] = t
+		rest.names = append(rest.names, t.Name)
+		for _, rule := range t.Rules {
+			if rule.Message != nil {
+				used[rule.Message.Code] = true
+			}
+		}
+	}
+	for _, d := range r.declared {
+		if used[d.Code] {
+			rest.declared = append(rest.declared, d)
+		}
+	}
+	rest.catalogue, _ = r.messages.With(rest.declared...) // some of those that fit together
+	return rest
 }
 
 // Type finds a type by its name.
@@ -122,7 +152,7 @@ func newRegistry(types []*Type, shared map[string]map[string]any, messages *mess
 	if err != nil {
 		return nil, Problems{{File: "schemas", Text: err.Error(), Cure: "give each code one text"}}
 	}
-	r := &Registry{types: map[string]*Type{}, shared: shared, catalogue: catalogue, digest: digest}
+	r := &Registry{types: map[string]*Type{}, shared: shared, catalogue: catalogue, digest: digest, messages: messages, declared: declared}
 	for _, t := range types {
 		r.types[t.Name] = t
 		r.names = append(r.names, t.Name)

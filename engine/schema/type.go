@@ -29,8 +29,9 @@ type Type struct {
 	Paths []string
 	// Methods are the supported methods except OPTIONS, and PATCH of an object.
 	Methods []string
-	// Permission is required to write objects, and Create to create them.
-	Permission, Create string
+	// Permission is required to write objects, and Create to create them. Read is required
+	// to see anything of the type; "" means any role.
+	Permission, Create, Read string
 	// Label is the property that references show as the name, or "".
 	Label string
 	// Parent is the reference whose id precedes that of an object in its path, or

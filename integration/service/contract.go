@@ -13,6 +13,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"marquee/engine/openapi"
 	"marquee/engine/schema"
 )
 
@@ -63,18 +64,25 @@ func (s *Service) ContractOf(types *schema.Registry) (*contract, error) {
 	if err != nil || response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("GET /api/openapi.json: %d %w", response.StatusCode, err)
 	}
+	hidden := slices.ContainsFunc(types.Types(), func(t *schema.Type) bool { return t.Read != "" })
+	if hidden { // which the public document does not have
+		app := s.application()
+		if text, err = app.Document(types, openapi.Options{All: true}); err != nil {
+			return nil, err
+		}
+	}
 	contracts.Lock()
 	defer contracts.Unlock()
 	tag := response.Header.Get("ETag")
 	c := contracts.byTag[tag]
-	if c == nil {
+	if c == nil || hidden {
 		if c, err = newContract(text); err != nil {
 			return nil, err
 		}
 		if contracts.byTag == nil {
 			contracts.byTag = map[string]*contract{}
 		}
-		if len(s.Schemas) == 0 {
+		if len(s.Schemas) == 0 && !hidden {
 			contracts.byTag[tag] = c
 		}
 	}
@@ -371,6 +379,9 @@ func (s *Service) JudgePlainly(path string, body []byte, a *Answer) error {
 	kind, _, one := strings.Cut(below, "/")
 	value, err := Decode(body)
 	if _, is := value.(map[string]any); err != nil || !is || !isObject || !one || a.Status != http.StatusCreated || RaceDetector || depthOf(value) > maxJudgedDepth {
+		return nil
+	}
+	if t, known := s.Marquee.Engine().Registry().Type(kind); known && t.Read != "" {
 		return nil
 	}
 	compiled, err := s.PlainSchema(kind)

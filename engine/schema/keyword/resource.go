@@ -77,6 +77,7 @@ var _ = Declare(Keyword{
 				"minProperties": 1,
 				"additionalProperties": false,
 				"properties": {
+					"read": {"$ref": "#/$defs/permission", "description": "The permission to see objects. Without it, any role shows them; who lacks it is answered as if there were no such type."},
 					"write": {"$ref": "#/$defs/permission", "description": "The permission to write objects; without it, the default permission of the application."},
 					"create": {"$ref": "#/$defs/permission", "description": "The permission to create objects; without it, that to write them."}
 				},

@@ -1,0 +1,65 @@
+package openapi
+
+import (
+	"strings"
+
+	"marquee/engine"
+	"marquee/engine/rest"
+	"marquee/engine/schema"
+)
+
+// audience decides what documents show.
+type audience struct {
+	// knows reports whether they have a type, and writes whether they have its writes.
+	knows, writes func(*schema.Type) bool
+}
+
+// anybody knows no type that requires a permission to read.
+var anybody = audience{
+	knows:  func(t *schema.Type) bool { return t.Read == "" },
+	writes: func(*schema.Type) bool { return true },
+}
+
+// mineOf returns the audience of a call: anybody, or with the parameter mine, the caller.
+func mineOf(r *rest.Call, parameters map[string]string) (audience, error) {
+	if parameters["mine"] == "" || parameters["mine"] == "false" {
+		return anybody, nil
+	}
+	if err := r.Authenticate(); err != nil {
+		return audience{}, err
+	}
+	if _, err := r.Boolean("mine"); err != nil {
+		return audience{}, err
+	}
+	caller, access := r.Caller(), r.Engine().Access
+	in := func(may func(t *schema.Type, network string) bool) func(*schema.Type) bool {
+		return func(t *schema.Type) bool {
+			for network := range caller.Grants {
+				if given, chosen := r.Parameter("context"); chosen && given != "" && given != network {
+					continue
+				}
+				if may(t, network) {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	return audience{
+		knows:  in(func(t *schema.Type, network string) bool { return access.Knows(caller, t, network) }),
+		writes: in(func(t *schema.Type, network string) bool { return access.MayWriteSome(caller, t, network) == nil }),
+	}, nil
+}
+
+// known returns the types that an audience knows, and a key for them.
+func (s *Documents) known(e *engine.Engine, who audience) (types *schema.Registry, key string) {
+	var hidden []string
+	types = s.follow(e).Without(func(t *schema.Type) bool {
+		if t.Read == "" || who.knows(t) {
+			return false
+		}
+		hidden = append(hidden, t.Name)
+		return true
+	})
+	return types, strings.Join(hidden, " ")
+}
