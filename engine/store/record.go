@@ -54,6 +54,9 @@ type Write struct {
 	// Expected is the stored revision, 0 for a new record. The record is stored
 	// with the next revision, whatever its own says.
 	Expected int64
+	// Last is the last revision of a removed record with the key of a new one, which
+	// continues its revisions.
+	Last int64
 	// Was is the State of the stored record. Without it, a store may have to count
 	// again what it has counted by the state; a wrong one is a conflict, or has no
 	// effect.
@@ -65,6 +68,9 @@ type Write struct {
 	// AddClaims and DropClaims change the record's unique values.
 	AddClaims, DropClaims []Claim
 }
+
+// Next is the revision that the record is stored with.
+func (w *Write) Next() int64 { return max(w.Expected, w.Last) + 1 }
 
 // Entry holds what Index adds to a record.
 type Entry struct {

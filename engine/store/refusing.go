@@ -139,6 +139,11 @@ func (r Refusing) Drop(context.Context, string, []Key) error {
 	return r.Refuse()
 }
 
+// Remove implements Tx.
+func (r Refusing) Remove(context.Context, string, []Write) error {
+	return r.Refuse()
+}
+
 // DropBlobs implements Tx.
 func (r Refusing) DropBlobs(context.Context, []Key) error {
 	return r.Refuse()

@@ -202,6 +202,12 @@ type Tx interface {
 	// retried. Codes: CodeConflict as with Put.
 	Drop(ctx context.Context, collection string, keys []Key) error
 
+	// Remove deletes records of one collection with their terms and claims; either all of
+	// them are removed or none. Of each Write it uses the key, Expected, Was, and DropTerms
+	// and DropClaims, which list everything that the record has. It counts as a write.
+	// Codes: CodeConflict when a record is not at its expected revision.
+	Remove(ctx context.Context, collection string, writes []Write) error
+
 	// Lock counts as a write of records for conflicts and changes nothing: of two
 	// transactions that lock, put or drop the same record, one is retried.
 	// Records that do not exist are not locked. Codes: CodeConflict as with Put.

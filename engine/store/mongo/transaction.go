@@ -64,18 +64,11 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 	if err := t.guard(ctx); err != nil {
 		return err
 	}
-	drops := t.deletes(claimsCollection)
 	for i := range writes {
-		w := &writes[i]
-		t.touch(w.Network, collection)
-		t.tally(collection, w)
-		for _, claim := range w.DropClaims {
-			if err := drops.delete(ctx, bson.D{{Key: record.FieldID, Value: claimID(claim)}, {Key: "owner", Value: w.ID}}, 1); err != nil {
-				return err
-			}
-		}
+		t.touch(writes[i].Network, collection)
+		t.tally(collection, &writes[i])
 	}
-	if err := drops.send(ctx); err != nil {
+	if err := t.disclaim(ctx, writes); err != nil {
 		return err
 	}
 	if err := t.putRecords(ctx, collection, writes); err != nil {
@@ -88,6 +81,43 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 		}
 	}
 	return adds.send(ctx)
+}
+
+// disclaim drops the claims that writes give up.
+func (t *transaction) disclaim(ctx context.Context, writes []store.Write) error {
+	drops := t.deletes(claimsCollection)
+	for i := range writes {
+		for _, claim := range writes[i].DropClaims {
+			if err := drops.delete(ctx, bson.D{{Key: record.FieldID, Value: claimID(claim)}, {Key: "owner", Value: writes[i].ID}}, 1); err != nil {
+				return err
+			}
+		}
+	}
+	return drops.send(ctx)
+}
+
+// Remove implements store.Tx. Terms are part of the record.
+func (t *transaction) Remove(ctx context.Context, collection string, writes []store.Write) error {
+	if err := t.guard(ctx); err != nil {
+		return err
+	}
+	if err := t.disclaim(ctx, writes); err != nil {
+		return err
+	}
+	records := t.deletes(collection)
+	for i := range writes {
+		w, place := &writes[i], store.Place{Collection: collection, Network: writes[i].Network}
+		t.touch(w.Network, collection)
+		if w.Was == "" {
+			t.tallies.Forget(place)
+		} else { // record.AppendRemoval demands the state
+			t.tallies.Add(place, w.Was, -1)
+		}
+		if err := records.add(ctx, func(dst []byte) ([]byte, error) { return record.AppendRemoval(dst, w), nil }); err != nil {
+			return err
+		}
+	}
+	return records.all(ctx)
 }
 
 // tally notes by how much a write changes the numbers of records by state.

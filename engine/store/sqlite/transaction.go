@@ -19,7 +19,7 @@ type transaction struct {
 }
 
 const (
-	insertSQL = `INSERT INTO %s (network,id,revision,version,state,create_time,update_time,create_user,update_user,warnings,doc) VALUES (?,?,1,?,?,?,?,?,?,?,?)`
+	insertSQL = `INSERT INTO %s (network,id,revision,version,state,create_time,update_time,create_user,update_user,warnings,doc) VALUES (?,?,?,?,?,?,?,?,?,?,?)`
 	updateSQL = `UPDATE %s SET revision=?,version=?,state=?,update_time=?,update_user=?,warnings=?,doc=? WHERE seq=?`
 	// rowsSQL finds the rows of records. It is a statement of its own because
 	// an UPDATE with RETURNING first copies every page that it changes.
@@ -51,14 +51,8 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 		return err
 	}
 	t.touched[collection] = true
-	for i := range writes {
-		for _, claim := range writes[i].DropClaims {
-			err := t.conn.run("DELETE FROM claims WHERE collection=? AND network=? AND property=? AND value=? AND id=?",
-				claim.Collection, claim.Network, claim.Property, claim.Value, writes[i].ID)
-			if err != nil {
-				return t.ended(err)
-			}
-		}
+	if err := t.disclaim(writes); err != nil {
+		return t.ended(err)
 	}
 	rows, err := t.rowsOf(collection, writes)
 	if err != nil {
@@ -99,6 +93,55 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 				return t.ended(err)
 			}
 		}
+	}
+	return t.ended(terms.write(t.conn, collection))
+}
+
+// disclaim drops the claims that writes give up.
+func (t *transaction) disclaim(writes []store.Write) error {
+	for i := range writes {
+		for _, claim := range writes[i].DropClaims {
+			err := t.conn.run("DELETE FROM claims WHERE collection=? AND network=? AND property=? AND value=? AND id=?",
+				claim.Collection, claim.Network, claim.Property, claim.Value, writes[i].ID)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Remove implements store.Tx.
+func (t *transaction) Remove(ctx context.Context, collection string, writes []store.Write) error {
+	if err := t.guard(ctx); err != nil {
+		return err
+	}
+	if err := t.grow(len(writes)); err != nil {
+		return err
+	}
+	t.touched[collection], t.dropped = true, true
+	err := t.disclaim(writes)
+	if err != nil {
+		return t.ended(err)
+	}
+	rows, err := t.rowsOf(collection, writes)
+	if err != nil {
+		return t.ended(err)
+	}
+	var terms termChanges
+	for i := range writes {
+		w := &writes[i]
+		found := rows[w.Key]
+		if found.revision != w.Expected || found.revision == 0 {
+			return t.ended(errVersion)
+		}
+		if err := terms.note(t.conn, w.Network, w.ID, found, nil, w.DropTerms); err != nil {
+			return t.ended(err)
+		}
+		if err := t.conn.run("DELETE FROM "+table(collection)+" WHERE seq=?", found.seq); err != nil {
+			return t.ended(err)
+		}
+		t.tallies.Add(store.Place{Collection: collection, Network: w.Network}, found.state, -1)
 	}
 	return t.ended(terms.write(t.conn, collection))
 }
@@ -177,10 +220,10 @@ func (t *transaction) put(insert, update string, w *store.Write, rows map[store.
 		warnings = w.Warnings
 	}
 	created, updated := w.CreateTime.UnixMilli(), w.UpdateTime.UnixMilli()
-	revision := w.Expected + 1
+	revision := w.Next()
 	version := cmp.Or(w.Version, revision)
 	if w.Expected == 0 {
-		err := t.conn.run(insert, w.Network, w.ID, version, w.State, created, updated, w.CreateUser, w.UpdateUser, warnings, w.Document)
+		err := t.conn.run(insert, w.Network, w.ID, revision, version, w.State, created, updated, w.CreateUser, w.UpdateUser, warnings, w.Document)
 		rows[w.Key] = row{t.conn.db.LastInsertRowID(), revision, created, w.State, true}
 		return err
 	}

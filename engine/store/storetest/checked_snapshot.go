@@ -319,7 +319,7 @@ func (v *checkedTx) Put(ctx context.Context, collection string, writes []store.W
 	}
 	for i := range writes {
 		checkRecord(t, "Put", &writes[i].Record)
-		if revision := writes[i].Revision; revision != 0 && revision != writes[i].Expected && revision != writes[i].Expected+1 {
+		if revision := writes[i].Revision; revision != 0 && revision != writes[i].Expected && revision != writes[i].Next() {
 			t.Errorf("Put: revision %d of %s on %d", revision, writes[i].ID, writes[i].Expected)
 		}
 	}

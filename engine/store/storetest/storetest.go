@@ -60,6 +60,7 @@ func Run(t *testing.T, h Harness) {
 		{"Revision", testRevision},
 		{"Recent", testRecent},
 		{"Drop", testDrop},
+		{"Remove", testRemove},
 		{"Lock", testLock},
 		{"Ensure", testEnsure},
 		{"Refill", testRefill},

@@ -93,7 +93,7 @@ func Append(dst []byte, w *store.Write) ([]byte, error) {
 
 // appendState appends the members that every write replaces.
 func appendState(dst []byte, w *store.Write) (_ []byte, err error) {
-	revision := w.Expected + 1
+	revision := w.Next()
 	dst = bsoncore.AppendInt64Element(dst, FieldRevision, revision)
 	dst = bsoncore.AppendInt64Element(dst, FieldVersion, cmp.Or(w.Version, revision))
 	dst = bsoncore.AppendStringElement(dst, FieldState, w.State)

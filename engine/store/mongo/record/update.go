@@ -94,6 +94,11 @@ func appendPipeline(dst []byte, w *store.Write) (_ []byte, err error) {
 	return bsoncore.AppendArrayEnd(dst, update)
 }
 
+// AppendRemoval appends the deletion of a record at its expected revision.
+func AppendRemoval(dst []byte, w *store.Write) []byte {
+	return bsoncore.AppendInt32Element(appendAt(dst, w.Key, w.Expected, w.Was), "limit", 1)
+}
+
 // AppendDocument appends the update that replaces the object of a record at its revision.
 func AppendDocument(dst []byte, r *store.Record) ([]byte, error) {
 	return appendSet(appendAt(dst, r.Key, r.Revision, ""), member{FieldDocument, r.Document})
