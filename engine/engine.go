@@ -47,6 +47,10 @@ type Hooks struct {
 	// BeforeStore receives the valid changes that alter something. It may write
 	// other objects through w.
 	BeforeStore func(ctx context.Context, w *Writing, changes []*Change) error
+	// BeforeRemove receives the objects that are about to be removed, with After nil. It may
+	// refuse that with Writing.Add, and write other objects, such as those that refer to
+	// the object: what refers to it afterwards refuses the removal. No other hook runs.
+	BeforeRemove func(ctx context.Context, w *Writing, changes []*Change) error
 	// Dependants are the objects that take values from objects of the type.
 	Dependants []Dependants
 	// BeforeRender runs before a record is rendered for a caller, and may replace
@@ -78,13 +82,13 @@ func New(ctx context.Context, config Config, registry *schema.Registry) (*Engine
 	readHooks, writeHooks := make(map[string]read.Hooks, len(config.Hooks)), make(map[string]write.Hooks, len(config.Hooks))
 	for name, h := range config.Hooks {
 		readHooks[name] = read.Hooks{BeforeRender: h.BeforeRender, Derive: h.Derive, Hidden: h.Hidden}
-		writeHooks[name] = write.Hooks{Prepare: h.Prepare, BeforeValidate: h.BeforeValidate, Validate: h.Validate, BeforeStore: h.BeforeStore,
+		writeHooks[name] = write.Hooks{Prepare: h.Prepare, BeforeValidate: h.BeforeValidate, Validate: h.Validate, BeforeStore: h.BeforeStore, BeforeRemove: h.BeforeRemove,
 			Dependants: h.Dependants, Derived: h.Derive != nil, Hidden: h.Hidden, Hide: readHooks[name].Hide()}
 	}
 	e := &Engine{
 		Catalog:  c,
 		Access:   config.Access,
-		Migrator: migration.New(c, append([]store.Collection{write.FollowUps, write.Sequences, catalog.IntervalLocks, catalog.Erasures}, config.Internal...)),
+		Migrator: migration.New(c, append([]store.Collection{write.FollowUps, write.Sequences, catalog.IntervalLocks, catalog.Erasures, catalog.Removed, catalog.ReferenceLocks}, config.Internal...)),
 		Reader:   read.New(c, config.Access, readHooks),
 		Writer:   write.New(c, config.Access, writeHooks),
 	}

@@ -28,6 +28,7 @@ func (h Hooks) Then(more Hooks) Hooks {
 		BeforeValidate: both(h.BeforeValidate, more.BeforeValidate, inTurn),
 		Validate:       both(h.Validate, more.Validate, inTurn),
 		BeforeStore:    both(h.BeforeStore, more.BeforeStore, inTurn),
+		BeforeRemove:   both(h.BeforeRemove, more.BeforeRemove, inTurn),
 		Dependants:     slices.Concat(h.Dependants, more.Dependants),
 		BeforeRender: both(h.BeforeRender, more.BeforeRender, func(first, second func(*Caller, *store.Record) error) func(*Caller, *store.Record) error {
 			return func(caller *Caller, r *store.Record) error {

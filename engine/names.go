@@ -33,6 +33,7 @@ type (
 
 	Operation       = write.Operation
 	Batch           = write.Batch
+	Removal         = write.Removal
 	FieldValidation = write.FieldValidation
 	Result          = write.Result
 	Unknown         = write.Unknown

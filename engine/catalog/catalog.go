@@ -8,6 +8,7 @@
 package catalog
 
 import (
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,10 @@ type Catalog struct {
 	indexings sync.Map
 	// wanted caches what types ask for, by the name of the type.
 	wanted sync.Map
+	// lane counts the transactions that add references to objects that can be removed, and
+	// knownLanes are the records of ReferenceLocks that exist.
+	lane       atomic.Uint64
+	knownLanes sync.Map
 }
 
 // LookupList returns the properties that a list of the service adds to an id.
@@ -46,7 +51,9 @@ func New(s store.Store, sealer Sealer, lookups map[string]LookupList, now func()
 	if now == nil {
 		now = time.Now
 	}
-	return &Catalog{Store: s, Sealer: sealer, Lookups: lookups, Now: now}
+	c := &Catalog{Store: s, Sealer: sealer, Lookups: lookups, Now: now}
+	c.lane.Store(rand.Uint64N(lanes)) // #nosec G404 -- servers should begin at different lanes
+	return c
 }
 
 // Registry returns the types that are served now.

@@ -30,6 +30,11 @@ type Indexing struct {
 	Teams map[string][]schema.TeamPath `json:"teams,omitempty"`
 	// Rules maps those keys of Unique that are no property and no form to what they mean.
 	Rules map[string]*keyword.ClaimRule `json:"rules,omitempty"`
+	// Targets maps each key of references to the type whose objects they name, which can
+	// be removed.
+	Targets map[string]schema.Target `json:"targets,omitempty"`
+	// Removable reports that objects of the type may have been removed. It stays true.
+	Removable bool `json:"removable,omitempty"`
 	// Retired lists keys of Terms that the schema served last does not use. They are
 	// maintained for a while, as other servers may use them. The value is new each
 	// time that a key is retired.
@@ -58,9 +63,10 @@ type Indexing struct {
 }
 
 // IndexingFormat is the newest format that this program knows. Indexings with Teams have
-// format 2, and those with Rules format 3, so that a server of a version without them
-// writes no such object.
-const IndexingFormat = 3
+// format 2, those with Rules format 3, and those of types whose objects can be removed, or
+// refer to such objects, format 4, so that a server of a version without them writes no
+// such object.
+const IndexingFormat = 4
 
 // Keys are keys of terms, and properties with unique values.
 type Keys struct {
@@ -138,6 +144,11 @@ func IndexingOf(t *schema.Type) *Indexing {
 		n.Terms = append(n.Terms, key)
 		n.Teams = map[string][]schema.TeamPath{key: paths}
 	}
+	if targets := t.RemovableTargets(); len(targets) > 0 {
+		n.Terms = slices.AppendSeq(n.Terms, maps.Keys(targets))
+		n.Targets = maps.Clone(targets)
+	}
+	n.Removable = t.Removable()
 	n.Unique = t.UniqueKeys()
 	for _, rule := range t.Claims() {
 		n.Define(Meanings{Rules: map[string]*keyword.ClaimRule{rule.Key(): rule}})
@@ -177,10 +188,13 @@ func (n *Indexing) tidy() {
 	}
 	maps.DeleteFunc(n.Searches, func(key string, _ []string) bool { return !n.maintains(key) })
 	maps.DeleteFunc(n.Teams, func(key string, _ []schema.TeamPath) bool { return !n.maintains(key) })
+	maps.DeleteFunc(n.Targets, func(key string, _ schema.Target) bool { return !n.maintains(key) })
 	maps.DeleteFunc(n.Rules, func(key string, _ *keyword.ClaimRule) bool {
 		return !slices.Contains(n.Unique, key) && !n.Fills(key)
 	})
 	switch {
+	case len(n.Targets) > 0, n.Removable:
+		n.Format = 4
 	case len(n.Rules) > 0:
 		n.Format = 3
 	case len(n.Teams) > 0:
@@ -194,6 +208,9 @@ func (n *Indexing) tidy() {
 	if len(n.Rules) == 0 {
 		n.Rules = nil
 	}
+	if len(n.Targets) == 0 {
+		n.Targets = nil
+	}
 }
 
 // maintains reports whether writes maintain the terms of a key.
@@ -206,15 +223,16 @@ type Meanings struct {
 	Searches map[string][]string
 	Teams    map[string][]schema.TeamPath
 	Rules    map[string]*keyword.ClaimRule
+	Targets  map[string]schema.Target
 }
 
 // Meanings returns those of the indexing's own keys.
-func (n *Indexing) Meanings() Meanings { return Meanings{n.Searches, n.Teams, n.Rules} }
+func (n *Indexing) Meanings() Meanings { return Meanings{n.Searches, n.Teams, n.Rules, n.Targets} }
 
 // Define adds the meaning of the keys that another indexing has.
 func (n *Indexing) Define(m Meanings) {
 	maps.Copy(n.Searches, m.Searches)
-	n.Teams, n.Rules = union(n.Teams, m.Teams), union(n.Rules, m.Rules)
+	n.Teams, n.Rules, n.Targets = union(n.Teams, m.Teams), union(n.Rules, m.Rules), union(n.Targets, m.Targets)
 }
 
 func union[V any](a, b map[string]V) map[string]V {

@@ -5,6 +5,7 @@
 package history
 
 import (
+	"bytes"
 	"strings"
 
 	"marquee/engine/document"
@@ -132,11 +133,31 @@ func encode(entries []any) []byte {
 	return append(dst, ']')
 }
 
+// Removal encodes what the removal of an object altered, without its content: it has no
+// objectState any more.
+func Removal(state string) []byte {
+	return append(appendField([]byte{'['}, document.FieldChange{Field: "objectState", From: state, Was: true}, document.AnyShape), ']')
+}
+
 // Message returns the AuditMessage of a change.
 func Message(c store.Change) message.Message {
 	definition := message.AuditUpdated
-	if c.Version == 1 {
+	switch from, to := states(c.Fields); {
+	case c.Version == 1, to && !from:
 		definition = message.AuditCreated
+	case from && !to:
+		definition = message.AuditRemoved
 	}
 	return definition.With(message.Params{"type": c.Collection, "id": c.ID})
+}
+
+// states reports whether encoded fields begin with an objectState, and which sides it has.
+func states(fields []byte) (from, to bool) {
+	const start = `[{"field":"/objectState"`
+	if !bytes.HasPrefix(fields, []byte(start)) {
+		return false, false
+	}
+	_, _, from = document.Member(fields, 1, "from")
+	_, _, to = document.Member(fields, 1, "to")
+	return from, to
 }

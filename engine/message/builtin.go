@@ -103,6 +103,7 @@ var (
 	VersionMismatch   = fault(PreconditionFailed, "error.version.mismatch", "The condition in If-Match or If-None-Match does not hold: the object {{id}} has another version, or does not exist. Read it again before you repeat the request.")
 	ContentChanged    = fault(PreconditionFailed, "error.content.changed", "The content does not meet the conditions of the request.")
 	RangeUnsatisfied  = fault(NotSatisfiable, "error.range.not.satisfiable", "None of the requested ranges is within the {{size}} bytes of the content.")
+	ObjectReferenced  = fault(Conflict, "error.object.referenced", "The object {{id}} of type {{type}} cannot be removed, because other objects refer to it. Those that you see are in params.objects, at most ten of them; params.more says whether you see more.")
 	AlreadyExists     = fault(PreconditionFailed, "error.already.exists", "The object {{id}} already exists, and If-None-Match requires a new one.")
 )
 
@@ -178,6 +179,7 @@ var (
 var (
 	AuditCreated = define(None, TypeAudit, "audit.object.created", "{{type}} {{id}} was created.")
 	AuditUpdated = define(None, TypeAudit, "audit.object.updated", "{{type}} {{id}} was changed.")
+	AuditRemoved = define(None, TypeAudit, "audit.object.removed", "{{type}} {{id}} was removed.")
 )
 
 // Causes of changes that no user made in person, in the history.

@@ -103,12 +103,15 @@ func (m *Migrator) fillEach(ctx context.Context, todo []reindexing) error {
 func (m *Migrator) fill(ctx context.Context, r reindexing) (*duplicates, error) {
 	store.Step(ctx, "indexing "+r.t.Name)
 	of := r.meanings
-	lacks := &catalog.Indexing{Searches: of.Searches, Teams: of.Teams, Rules: of.Rules, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
+	lacks := &catalog.Indexing{Searches: of.Searches, Teams: of.Teams, Rules: of.Rules, Targets: of.Targets, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
 	lacks.Prepare()
 	d := newDuplicates(r.t)
 	var found []sharing // by the step, which may run several times
 	err := walk.Steps(ctx, m.Store, r.t.Name, func(tx store.Tx, records []*store.Record) (err error) {
 		if err := m.checkFilling(ctx, tx, r); err != nil {
+			return err
+		}
+		if err := checkTargets(ctx, tx, r.t, lacks, records); err != nil {
 			return err
 		}
 		found, err = index(ctx, m.Catalog, tx, r.t, lacks, records)
@@ -151,6 +154,8 @@ func index(ctx context.Context, c *catalog.Catalog, tx store.Tx, t *schema.Type,
 		entry := store.Entry{Key: r.Key}
 		entry.Terms, _ = lacks.DiffTerms(object, nil)
 		entry.Terms = append(entry.Terms, owners[r.Key]...)
+		targets, _, _ := lacks.DiffTargets(t.Shape, r.Network, object, nil)
+		entry.Terms = append(entry.Terms, targets...)
 		claimed, err := lacks.Claims(ctx, lacks.Unique, store.Place{Collection: t.Name, Network: r.Network}, object, r.State)
 		if err != nil {
 			return nil, err

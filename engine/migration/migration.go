@@ -163,6 +163,7 @@ func serveIndexing(n, wanted *catalog.Indexing) {
 	n.Retired = retired
 	n.Terms = (&n.Keys).With(&wanted.Keys).Terms
 	n.Define(wanted.Meanings())
+	n.Removable = n.Removable || wanted.Removable
 }
 
 // collections returns the collections that a registry needs.

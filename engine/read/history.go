@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"marquee/engine/access"
+	"marquee/engine/catalog"
 	"marquee/engine/document"
 	"marquee/engine/history"
 	"marquee/engine/message"
@@ -59,8 +60,8 @@ func (e *Reader) History(ctx context.Context, caller *access.Caller, h HistoryPa
 	return page, translateCursor(err)
 }
 
-// mustSee returns an error of kind NotFound unless the caller sees the object and it
-// belongs to the network.
+// mustSee returns an error of kind NotFound unless the caller sees the object, or saw it
+// when it was removed, and it belongs to the network.
 func (e *Reader) mustSee(ctx context.Context, s store.Snapshot, caller *access.Caller, t *schema.Type, network, id string) error {
 	readable, err := e.readable(ctx, s, caller, t, network)
 	if err != nil {
@@ -70,9 +71,22 @@ func (e *Reader) mustSee(ctx context.Context, s store.Snapshot, caller *access.C
 	err = access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: t.NetworkOf(network)}, []string{id}, readable,
 		func(*store.Record) error { found = true; return nil })
 	if err == nil && !found {
+		found, err = sawRemoved(ctx, s, t, t.NetworkOf(network), id, readable)
+	}
+	if err == nil && !found {
 		err = message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
 	}
 	return err
+}
+
+// sawRemoved reports whether an object has been removed that met a condition.
+func sawRemoved(ctx context.Context, s store.Snapshot, t *schema.Type, network, id string, readable query.Expr) (bool, error) {
+	key := store.Key{Network: network, ID: id}
+	removed, err := catalog.ReadRemoved(ctx, s, t.Name, []store.Key{key})
+	if err != nil || removed[key] == nil {
+		return false, err
+	}
+	return query.IsAll(readable) || access.Meets(readable, id, t.OwnerField(), removed[key].Owners), nil
 }
 
 // translateCursor is store.Translate for reads from a position that a client has sent.
@@ -166,12 +180,12 @@ func (p *historyRun) show(ctx context.Context, s store.Snapshot, changes []*stor
 	}
 	for _, c := range changes {
 		t, _ := p.v.registry.Type(c.Collection)
+		text := history.Message(*c)
 		fields, err := p.v.shownFields(t, *c)
 		if err != nil {
 			return err
 		}
 		c.Fields = fields
-		text := history.Message(*c)
 		p.parts.number(c)
 		err = p.Add(func(dst []byte) ([]byte, error) {
 			w := renderer{v: p.v, out: dst, first: true}

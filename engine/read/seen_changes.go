@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"marquee/engine/access"
+	"marquee/engine/catalog"
 	"marquee/engine/query"
+	"marquee/engine/schema"
 	"marquee/engine/store"
 )
 
@@ -18,11 +20,13 @@ type seenTypes struct {
 	// the objects of the others must meet.
 	whole []string
 	parts map[string]query.Expr
+	// removable are the types of parts whose objects can be removed.
+	removable map[string]*schema.Type
 }
 
 // seenTypes returns the types whose changes the caller may see in the view's network.
 func (v *view) seenTypes(ctx context.Context, s store.Snapshot) (seenTypes, error) {
-	seen := seenTypes{whole: []string{}, parts: map[string]query.Expr{}}
+	seen := seenTypes{whole: []string{}, parts: map[string]query.Expr{}, removable: map[string]*schema.Type{}}
 	for _, t := range v.registry.Types() {
 		visible, err := v.visible(ctx, s, t, v.network)
 		switch {
@@ -33,6 +37,9 @@ func (v *view) seenTypes(ctx context.Context, s store.Snapshot) (seenTypes, erro
 			seen.whole = append(seen.whole, t.Name)
 		default:
 			seen.parts[t.Name] = visible
+			if t.Removable() {
+				seen.removable[t.Name] = t
+			}
 		}
 	}
 	return seen, nil
@@ -62,11 +69,31 @@ func (t seenTypes) among(ctx context.Context, s store.Snapshot, network string, 
 			seen[changed{name, strings.Clone(r.ID)}] = true
 			return nil
 		})
+		if err == nil {
+			err = t.addRemoved(ctx, s, network, name, some, seen)
+		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	return seen, nil
+}
+
+// addRemoved adds the removed objects among those that are not seen, if the caller saw
+// them when they were removed.
+func (t seenTypes) addRemoved(ctx context.Context, s store.Snapshot, network, name string, ids []string, seen map[changed]bool) error {
+	of := t.removable[name]
+	if of == nil {
+		return nil
+	}
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return seen[changed{name, id}] })
+	removed, err := catalog.ReadRemoved(ctx, s, name, store.KeysIn(network, slices.Compact(ids)))
+	for key, tombstone := range removed {
+		if access.Meets(t.parts[name], key.ID, of.OwnerField(), tombstone.Owners) {
+			seen[changed{name, key.ID}] = true
+		}
+	}
+	return err
 }
 
 // checkedAtOnce is the number of changes of which is decided together whether the caller
@@ -141,13 +168,22 @@ func (t seenTypes) countHistory(ctx context.Context, s store.Snapshot, q store.H
 		}
 		part := store.HistoryQuery{Network: q.Network, Collection: name}
 		objects := query.Query{Collection: name, Network: q.Network, Where: t.parts[name], Order: store.OldestFirst}
-		err := store.FindAll(ctx, s, objects, 0, func(r *store.Record) error {
-			if part.IDs = append(part.IDs, strings.Clone(r.ID)); len(part.IDs) < store.FindPage {
+		note := func(id string) error {
+			if part.IDs = append(part.IDs, strings.Clone(id)); len(part.IDs) < store.FindPage {
 				return nil
 			}
 			defer func() { part.IDs = part.IDs[:0] }()
 			return add(part)
-		})
+		}
+		err := store.FindAll(ctx, s, objects, 0, func(r *store.Record) error { return note(r.ID) })
+		if of := t.removable[name]; err == nil && of != nil {
+			err = catalog.EachRemoved(ctx, s, store.Place{Collection: name, Network: q.Network}, func(id string, tombstone *catalog.Tombstone) error {
+				if !access.Meets(t.parts[name], id, of.OwnerField(), tombstone.Owners) {
+					return nil
+				}
+				return note(id)
+			})
+		}
 		if err == nil && len(part.IDs) > 0 {
 			err = add(part)
 		}

@@ -66,7 +66,7 @@ func (c CORS) handler() (*cors.Cors, error) {
 		AllowOriginVaryRequestFunc: func(r *http.Request, origin string) (bool, []string) {
 			return allowed[origin] && len(r.Header.Values("Origin")) == 1, nil
 		},
-		AllowedMethods:   []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch},
+		AllowedMethods:   []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
 		AllowedHeaders:   corsRequestHeaders,
 		ExposedHeaders:   corsResponseHeaders,
 		AllowCredentials: c.Credentials,

@@ -231,7 +231,7 @@ func (r *Call) collection(t *schema.Type, parent, template string) *Route {
 	if form := r.form(t, parent, "", template); form != nil {
 		return form
 	}
-	methods := t.Methods
+	methods := t.ListMethods()
 	if t.Parent != "" {
 		methods = r.s.routes.methodsBelow(t, template)
 	}
@@ -266,8 +266,11 @@ func (r *Call) object(t *schema.Type, parent, id, template string) (*Route, erro
 		return form, nil
 	}
 	return &Route{Path: template, Methods: t.ObjectMethods(), cost: readCost, Serve: func(r *Call) error {
-		if r.reads() {
+		switch {
+		case r.reads():
 			return r.get(t, parent, id)
+		case r.c.Request.Method == http.MethodDelete:
+			return r.remove(t, parent, id)
 		}
 		return r.writeObject(t, parent, id)
 	}}, nil

@@ -70,6 +70,7 @@ func (c *typeLint) check() {
 		c.problem("/x-resource/path", c.t.Name+" is a path of the service", "choose another path")
 	}
 	c.permission()
+	c.removals()
 	c.implied()
 	for name := range c.t.Shape.Properties {
 		if !plainName(name) {
@@ -262,7 +263,7 @@ func (c *typeLint) rules() {
 func (c *typeLint) as(t *Type) *keyword.Type {
 	of := &typeLint{l: c.l, f: c.files[t.File], t: t, types: c.types, files: c.files}
 	return &keyword.Type{
-		Name: t.Name, Global: t.Global, Shape: t.Shape, Source: t.Source, Common: CommonField, Uncertain: of.uncertain,
+		Name: t.Name, Global: t.Global, Removable: t.Removable(), Shape: t.Shape, Source: t.Source, Common: CommonField, Uncertain: of.uncertain,
 		Omitted: func(pointer string) bool { return c.l.omitted.covers(of.f, pointer) },
 		Other: func(name string) (*keyword.Type, bool) {
 			if other := c.types[name]; other != nil {

@@ -160,6 +160,7 @@ func newRegistry(types []*Type, shared map[string]map[string]any, messages *mess
 	slices.Sort(r.names)
 	for _, t := range types {
 		t.resolveTeam(r.types)
+		t.resolveTargets(r.types)
 	}
 	return r, nil
 }

@@ -70,6 +70,7 @@ type Type struct {
 	teamPaths  []TeamPath
 	ownerField query.Field
 	named      map[string][]string
+	targets    map[string]Target
 }
 
 // Index is an index on a property, ordered by another one; "" is createTime.
@@ -82,6 +83,11 @@ func (t *Type) ObjectMethods() []string {
 		return append(slices.Clone(t.Methods), "PATCH")
 	}
 	return t.Methods
+}
+
+// ListMethods returns the methods of the path of the type: all but DELETE.
+func (t *Type) ListMethods() []string {
+	return slices.DeleteFunc(slices.Clone(t.Methods), func(method string) bool { return method == removal })
 }
 
 // Writable reports whether the type supports POST and PUT.

@@ -267,6 +267,8 @@ func (v *verifier) terms(s store.Snapshot, page []verified, found func(*store.Re
 	for i, r := range page {
 		entries[i].Key = r.Key
 		entries[i].Terms, _ = v.indexing.DiffTerms(r.object, nil)
+		targets, _, _ := v.indexing.DiffTargets(v.shape, r.Network, r.object, nil)
+		entries[i].Terms = append(entries[i].Terms, targets...)
 		records[r.Key] = r.Record
 	}
 	lacking, err := s.Lacking(v.ctx, v.t.Name, entries)

@@ -23,6 +23,9 @@ func (w *Writing) authorize(s store.Snapshot, changes []*Change, version func(*C
 	if err := w.authorizeVisible(s, changes, version); err != nil {
 		return err
 	}
+	if err := w.authorizeRemoved(s, changes); err != nil {
+		return err
+	}
 	for _, c := range changes {
 		if c.op.MergePatch && version(c) == 0 {
 			return c.missing()

@@ -48,6 +48,9 @@ type request struct {
 	// op is nil for a change that a hook added.
 	op     *Operation
 	listed bool
+	// generated reports that the service has generated the id, and removes that the object
+	// is to be removed.
+	generated, removes bool
 	// nested are the objects in a merge patch as the client sent them, by property.
 	nested map[string]map[string]any
 	// wanted is the objectState that the client sent, or "".
@@ -67,6 +70,8 @@ type request struct {
 // fields. Each run begins with a new value.
 type found struct {
 	stored *store.Record
+	// tombstone is what is kept of a removed object whose id a new one has.
+	tombstone *catalog.Tombstone
 	// index lists the keys that the object is indexed by.
 	index *catalog.Indexing
 	// sealed maps the place and text of each secret to its stored form; otherForm
@@ -102,6 +107,9 @@ func (c *Change) Record() *store.Record { return &c.record }
 
 // Created reports whether the object is new.
 func (c *Change) Created() bool { return c.stored == nil }
+
+// Removed reports whether the object is being removed: After is nil.
+func (c *Change) Removed() bool { return c.removes }
 
 // Internal reports whether a hook made the change, and not the caller.
 func (c *Change) Internal() bool { return c.op == nil }

@@ -110,7 +110,7 @@ func (w *Writing) loadSome(changes []*Change) (bytes int, err error) {
 		}
 	}
 	maps.Copy(w.byKey, l.round)
-	return l.bytes, nil
+	return l.bytes, w.loadRemoved(changes)
 }
 
 const (

@@ -37,6 +37,9 @@ func (w *Writing) reads() []store.Lookup {
 		add(catalog.TypeCollection, store.Key{ID: c.Type.Name})
 		if c.ID != "" {
 			add(c.Type.Name, store.Key{Network: c.Network, ID: c.ID})
+			if c.Type.Removable() && !c.generated {
+				add(catalog.Removed.Name, catalog.RemovedKey(c.Type.Name, store.Key{Network: c.Network, ID: c.ID}))
+			}
 		}
 	}
 	for _, c := range w.prepared {

@@ -239,6 +239,14 @@ func (c *Change) storedVersion() int64 {
 	return c.stored.Version
 }
 
+// storedRevision is 0 for a new object.
+func (c *Change) storedRevision() int64 {
+	if c.stored == nil {
+		return 0
+	}
+	return c.record.Revision - 1
+}
+
 func (w *Writing) merge(c *Change) error {
 	if !c.Internal() && c.op.MergePatch && c.Type.Parent != "" && !document.Equal(c.Before[c.Type.Parent], c.Patch[c.Type.Parent]) {
 		return c.missing() // the path names another parent
@@ -301,10 +309,16 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 	if err := w.lockConditions(); err != nil {
 		return err
 	}
+	if err := w.lockTargets(changed); err != nil {
+		return err
+	}
+	if err := w.dropRemoved(changed); err != nil {
+		return err
+	}
 	writes, changes := map[string][]store.Write{}, make([]store.Change, 0, len(changed))
 	for _, c := range changed {
 		delete(w.targets, written.Key{Collection: c.Type.Name, Network: c.Network, ID: c.ID})
-		writes[c.Type.Name] = append(writes[c.Type.Name], store.Write{Record: c.record, Expected: c.record.Revision - 1,
+		writes[c.Type.Name] = append(writes[c.Type.Name], store.Write{Record: c.record, Expected: c.storedRevision(), Last: c.record.Revision - 1,
 			Was: c.StateBefore, Same: c.sameText,
 			AddTerms: c.addTerms, DropTerms: c.dropTerms, AddClaims: claims[c].add, DropClaims: claims[c].drop})
 		changes = append(changes, w.changeOf(c))
@@ -363,6 +377,9 @@ func (w *Writing) recordOf(c *Change) store.Record {
 	record := store.Record{Key: store.Key{Network: c.Network, ID: c.ID}, Revision: 1, Version: 1, State: c.State,
 		CreateTime: w.now, UpdateTime: w.now, CreateUser: w.caller.User, UpdateUser: w.caller.User,
 		Warnings: c.warnings, Document: c.document}
+	if c.tombstone != nil {
+		record.Revision, record.Version = c.tombstone.Revision+1, c.tombstone.Version+1
+	}
 	if c.stored == nil {
 		return record
 	}

@@ -33,8 +33,10 @@ type validated struct {
 	// callers.
 	partly              bool
 	addTerms, dropTerms []store.Term
-	// references are those that the change adds.
+	// references are those that the change adds, gained their targets among the objects
+	// that can be removed.
 	references []referenced
+	gained     []catalog.Referred
 }
 
 // validateAll validates the changes of the round. When there are as many faults as an
@@ -93,6 +95,7 @@ func (c *Change) validate(w *Writing) error {
 	}
 	if !same || !c.index.Filling.Empty() {
 		c.addTerms, c.dropTerms = c.index.DiffTerms(c.findable(), c.Before)
+		c.diffTargets()
 	}
 	c.derived, c.partly = c.isDerived(differences), !same && c.isPartly(differences, w.e.hooks[c.Type.Name].Hidden)
 	switch {
@@ -135,6 +138,12 @@ func (c *Change) judge(w *Writing) error {
 	c.references = w.newReferences(c)
 	c.checkLookups(w.e.Lookups)
 	return nil
+}
+
+// diffTargets adds the terms of references to objects that can be removed.
+func (c *Change) diffTargets() {
+	add, drop, gained := c.index.DiffTargets(c.Type.Shape, c.Network, c.After, c.Before)
+	c.addTerms, c.dropTerms, c.gained = append(c.addTerms, add...), append(c.dropTerms, drop...), gained
 }
 
 // refuse adds a fault whose parameter field is a place in the document.

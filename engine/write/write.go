@@ -279,7 +279,7 @@ func (w *Writing) identify(c *Change) error {
 	case c.Type.IDRequired, w.batch.IDRequired:
 		w.faults.Add(c.Fault(message.IDRequired, "/"+cmp.Or(c.Type.IDProperty, "id"), nil))
 	default:
-		c.ID = store.NewID()
+		c.ID, c.generated = store.NewID(), true
 	}
 	return nil
 }

@@ -45,6 +45,10 @@ type Hooks struct {
 	// BeforeStore receives the valid changes that alter something. It may write
 	// other objects through w.
 	BeforeStore func(ctx context.Context, w *Writing, changes []*Change) error
+	// BeforeRemove receives the objects that are about to be removed, with After nil. It may
+	// refuse that with Writing.Add, and write other objects, such as those that refer to
+	// the object: what refers to it afterwards refuses the removal. No other hook runs.
+	BeforeRemove func(ctx context.Context, w *Writing, changes []*Change) error
 	// Dependants are the objects that take values from objects of the type.
 	Dependants []Dependants
 	// Derived reports that answers contain what is read from other objects, so that

@@ -13,7 +13,9 @@ import (
 type Type struct {
 	Name   string
 	Global bool
-	Shape  *document.Shape
+	// Removable reports whether objects of the type can be removed.
+	Removable bool
+	Shape     *document.Shape
 	// Source is the content of its file.
 	Source map[string]any
 	// Common reports whether a name is that of a common field.

@@ -99,6 +99,9 @@ func lintRef(v Value) {
 	if v.Type.Global && !target.Global && ref.Network == "" && !v.Type.Omitted(scope) && !target.Omitted(scope) {
 		v.Problem("", v.Type.Name+" is global and must specify the network of "+ref.Type, `add "network"`)
 	}
+	if target.Removable && ref.Network != "" {
+		v.Problem("/network", "objects of "+ref.Type+" can be removed, and are therefore referred to only in their own network", "leave DELETE out of its methods")
+	}
 	for name, value := range ref.Where {
 		below, property := "/where/"+document.EscapeToken(name), target.Shape.Properties[name]
 		switch {

@@ -61,11 +61,11 @@ var _ = Declare(Keyword{
 			},
 			"methods": {
 				"type": "array",
-				"items": {"enum": ["GET", "HEAD", "POST", "PUT"]},
+				"items": {"enum": ["GET", "HEAD", "POST", "PUT", "DELETE"]},
 				"minItems": 1,
 				"uniqueItems": true,
 				"default": ["GET", "HEAD", "POST", "PUT"],
-				"description": "The methods that the type supports. PATCH of an object is supported where PUT is."
+				"description": "The methods that the type supports. PATCH of an object is supported where PUT is. DELETE removes an object to which no other refers."
 			},
 			"permission": {
 				"type": "string",
