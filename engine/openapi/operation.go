@@ -99,6 +99,16 @@ func (b *builder) erase(t *schema.Type, name string) object {
 	}
 }
 
+// remove describes the removal of an object.
+func (b *builder) remove(t *schema.Type) object {
+	return object{
+		"summary":     "Remove " + article(t.Title),
+		"description": "Refused while other objects refer to it. Its history remains.",
+		"parameters":  []any{refTo("parameters", "validateOnly")},
+		"responses":   b.responses(removing, object{"204": object{"description": "The object was removed."}}),
+	}
+}
+
 // saveAll describes the write of several objects.
 func (b *builder) saveAll(t *schema.Type, name string) object {
 	one := refTo("schemas", name+request.suffix())

@@ -28,10 +28,11 @@ const (
 	writing      class = "write"
 	collecting   class = "collection"
 	batching     class = "batch"
+	removing     class = "remove"
 )
 
 // classes are all classes of operations.
-var classes = []class{public, file, plain, inNetwork, reading, listing, listingBelow, writing, collecting, batching}
+var classes = []class{public, file, plain, inNetwork, reading, listing, listingBelow, writing, collecting, batching, removing}
 
 // The messages with which each class of operation can be refused, besides those of
 // the classes that it is made of.
@@ -52,6 +53,8 @@ var (
 		message.BatchTooLarge, message.MediaType, message.ContentEncoding, message.HeaderInvalid, message.BodyNotObject, message.IDMismatch,
 		message.PermissionMissing, message.ResultInvisible, message.VersionMismatch, message.AlreadyExists, message.ConflictUnresolved,
 		message.StoreFull, message.OutcomeUnknown, message.SchemaOutdated}
+	ofRemovals = []*message.Definition{message.HeaderInvalid, message.PermissionMissing, message.VersionMismatch, message.AlreadyExists,
+		message.ObjectReferenced, message.ConflictUnresolved, message.StoreFull, message.OutcomeUnknown, message.SchemaOutdated}
 	ofCollections = []*message.Definition{message.BodyNotObjects, message.TooManyObjects}
 	ofBatches     = []*message.Definition{message.BatchCondition, message.BatchMember, message.BatchTypeUnknown}
 )
@@ -76,6 +79,8 @@ func (c class) messages() []*message.Definition {
 		return slices.Concat(listing.messages(), []*message.Definition{message.ObjectNotFound})
 	case writing:
 		return slices.Concat(inNetwork.messages(), ofObjects, ofWrites, always)
+	case removing:
+		return slices.Concat(inNetwork.messages(), ofObjects, ofRemovals)
 	case batching: // the schema of batches has the others
 		return writing.messages()
 	}

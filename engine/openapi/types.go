@@ -59,6 +59,7 @@ func (b *builder) addType(t *schema.Type) {
 	}
 	b.put(path+"/{id}", t, "put"+name, b.save(t, name), below, "PUT", "POST")
 	b.put(path+"/{id}", t, "patch"+name, b.patch(t, name), below, "PATCH")
+	b.put(path+"/{id}", t, "remove"+name, b.remove(t), below, "DELETE")
 	if t.Shape.HasPersonal {
 		b.paths[path+"/{id}/erase"] = object{"parameters": below[:len(below)-2], "post": b.erase(t, name)}
 	}
