@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"marquee"
@@ -591,5 +592,34 @@ func TestWarnings(t *testing.T) {
 	}
 	if len(texts) != 1 || !strings.HasPrefix(texts[0], "POST /api/v1/orders/o ") || !strings.Contains(texts[0], "nmae") {
 		t.Errorf("the warnings are %q", texts)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	s := marqueetest.Start(t, fstest.MapFS{"copies.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Copy",
+		"x-resource": {"path": "copies", "methods": ["GET", "POST", "DELETE"]}, "type": "object", "properties": {"other": {"x-ref": "copies"}}}`)}})
+	copies, ctx := client.Of[map[string]any](s.API.Network(marqueetest.Network), "copies"), t.Context()
+	for _, one := range []map[string]any{{"id": "a"}, {"id": "b", "other": "a"}} {
+		if _, err := copies.Save(ctx, one["id"].(string), one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, tag, err := copies.Get(ctx, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := copies.Remove(ctx, "a"); !client.HasCode(err, "error.object.referenced") || !client.HasStatus(err, http.StatusConflict) {
+		t.Errorf("of an object that is referred to: %v", err)
+	}
+	if err := copies.Remove(ctx, "b", client.ValidateOnly(), client.IfMatch(tag)); err != nil {
+		t.Error(err)
+	}
+	for _, id := range []string{"b", "a"} {
+		if err := copies.Remove(ctx, id); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := copies.Remove(ctx, "a"); !client.HasStatus(err, http.StatusNotFound) {
+		t.Errorf("of an object that is gone: %v", err)
 	}
 }

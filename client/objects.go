@@ -102,6 +102,13 @@ func (o Objects[T]) Patch(ctx context.Context, id string, patch any, options ...
 	return saved, err
 }
 
+// Remove removes an object of a type that supports it. If other objects refer to it, the
+// status is 409; if there is no such object, or the caller may not see it, 404. It is not
+// sent again if a response is lost.
+func (o Objects[T]) Remove(ctx context.Context, id string, options ...WriteOption) error {
+	return o.network.write(ctx, http.MethodDelete, o.at(id), nil, nil, false, options)
+}
+
 // SaveAll creates or updates several objects in one transaction, at most 1,000, and
 // returns them in their order. Values that are no T, such as maps, change only the
 // properties that they have. If each has an id, the request is sent again if its
