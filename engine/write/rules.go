@@ -17,6 +17,9 @@ import (
 func (c *Change) checkRules(w *Writing, lacked []string) error {
 	change := &keyword.Change{Before: c.Before, After: c.After, StateBefore: c.StateBefore, State: c.State, Parent: c.Type.Parent, System: c.Caller.System,
 		Now: w.now, Caller: func() rule.Caller { return w.callerOf(c) }, Lacked: lacked}
+	if !c.Caller.System {
+		change.Budget = &w.ruleBudget
+	}
 	for _, field := range lacked {
 		if document.Lookup(c.After, field) == nil {
 			change.Faulty = append(change.Faulty, field)

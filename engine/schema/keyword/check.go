@@ -66,6 +66,8 @@ type Change struct {
 	// Now is the time of the write, and Caller is who writes; nil is nobody.
 	Now    time.Time
 	Caller func() rule.Caller
+	// Budget limits what the rules of a call cost; nil is no limit.
+	Budget *rule.Budget
 	// Parent is the property whose object's path the object's path is below, or "".
 	Parent string
 	// System reports whether the service itself or an import writes the object.

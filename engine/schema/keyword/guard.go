@@ -89,7 +89,7 @@ func newGuard(s Source) *guard {
 		g.messages = append(g.messages, stepPermission)
 	}
 	if g.Rule != "" {
-		g.messages = append(g.messages, stepRule, ruleTooComplex)
+		g.messages = append(g.messages, stepRule, ruleTooComplex, rulesTooComplex)
 		g.compiled, g.problems = s.Types.Compile(s.Root, g.Rule, true)
 	}
 	return g
@@ -118,6 +118,8 @@ func (g *guard) check(ctx context.Context, c *Change) (faults []message.Message,
 		switch {
 		case errors.Is(err, rule.ErrTooComplex):
 			refuse(ruleTooComplex, message.Params{"code": stepRule.Code, "limit": rule.MaxCost})
+		case errors.Is(err, rule.ErrExhausted):
+			refuse(rulesTooComplex, message.Params{"limit": rule.MaxCallCost})
 		case err != nil:
 			return nil, err
 		case !holds:
@@ -133,5 +135,5 @@ func (g *guard) holds(ctx context.Context, c *Change) (bool, error) {
 	if g.compiled == nil || slices.ContainsFunc(c.Faulty, g.compiled.Reads) {
 		return true, nil
 	}
-	return g.compiled.Holds(ctx, &rule.Input{Self: c.After, OldSelf: c.Before, State: c.State, OldState: c.StateBefore, Now: c.Now, Caller: c.Caller})
+	return g.compiled.Holds(ctx, &rule.Input{Self: c.After, OldSelf: c.Before, State: c.State, OldState: c.StateBefore, Now: c.Now, Caller: c.Caller, Budget: c.Budget})
 }

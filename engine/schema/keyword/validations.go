@@ -12,7 +12,10 @@ import (
 	"marquee/engine/schema/rule"
 )
 
-var ruleTooComplex = message.Refusal("error.rule.too.complex", "The rule of {{code}} takes more than {{limit}} steps for the object.")
+var (
+	ruleTooComplex  = message.Refusal("error.rule.too.complex", "The rule of {{code}} takes more than {{limit}} steps for the object.")
+	rulesTooComplex = message.Refusal("error.rules.too.complex", "The rules take more than {{limit}} steps for the objects of this call: send fewer objects at once.")
+)
 
 // Validations is x-validations: rules in CEL that objects meet.
 var Validations = Declare(Keyword{
@@ -77,7 +80,7 @@ var Validations = Declare(Keyword{
 			},
 		}
 	},
-	Faults: []*message.Definition{ruleTooComplex},
+	Faults: []*message.Definition{ruleTooComplex, rulesTooComplex},
 	Section: `<h2 id="rules">Rules</h2>
 <p>An object must meet these rules in <a href="https://cel.dev">CEL</a> when it is created, and whenever something that they read changes:</p>
 <dl>{{range .}}<dt><a href="/docs/messages/{{.Code}}"><code>{{.Code}}</code></a>{{with .Path}} for <code>{{.}}</code>{{end}}{{with .Except}}, on {{range $i, $on := .}}{{if $i}} and {{end}}{{$on}}{{end}} only{{end}}</dt><dd>{{.Text}}<pre>{{.When}}</pre></dd>{{end}}</dl>
@@ -176,7 +179,7 @@ func (v *validation) check(ctx context.Context, c *Change) (faults []message.Mes
 	if v.compiled == nil || created && v.compiled.ReadsOld() || len(v.on) == 1 && created != (v.on[0] == "create") {
 		return nil, nil
 	}
-	in := &rule.Input{Now: c.Now, Caller: c.Caller}
+	in := &rule.Input{Now: c.Now, Caller: c.Caller, Budget: c.Budget}
 	if v.way == nil {
 		in.Self, in.OldSelf, in.State, in.OldState = c.After, c.Before, c.State, c.StateBefore
 		return v.judge(ctx, c, in, nil)
@@ -205,7 +208,9 @@ func (v *validation) check(ctx context.Context, c *Change) (faults []message.Mes
 }
 
 // tooComplex reports whether a rule was stopped. Each other object could take it as long.
-func tooComplex(fault message.Message) bool { return fault.Definition() == ruleTooComplex }
+func tooComplex(fault message.Message) bool {
+	return fault.Definition() == ruleTooComplex || fault.Definition() == rulesTooComplex
+}
 
 // errEnough ends a walk when there are as many faults as are listed, or one that ends it.
 var errEnough = errors.New("enough faults")
@@ -243,6 +248,8 @@ func (v *validation) judge(ctx context.Context, c *Change, in *rule.Input, at do
 	switch {
 	case errors.Is(err, rule.ErrTooComplex):
 		return fault(ruleTooComplex, at.String(), message.Params{"code": v.broken.Code, "limit": rule.MaxCost}), nil
+	case errors.Is(err, rule.ErrExhausted):
+		return fault(rulesTooComplex, at.String(), message.Params{"limit": rule.MaxCallCost}), nil
 	case err != nil || holds:
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (t *Types) Compile(shape *document.Shape, source string, old bool) (*Rule, 
 	if problem := r.estimate(e, checked, in.patterns); problem != nil {
 		return nil, []Problem{*problem}
 	}
-	if r.program, err = e.Program(checked, r.options(in.patterns, r.bound > MaxCost)...); err != nil {
+	if r.program, err = e.Program(checked, r.options(in.patterns, r.bound > maxUncounted)...); err != nil {
 		return nil, []Problem{{Text: oneLine(err.Error())}}
 	}
 	return r, nil

@@ -21,6 +21,10 @@ const (
 	// MaxCost is the most that one evaluation of a rule may cost. A step, such as reading a
 	// property or comparing two numbers, costs about 1, and takes about 100 ns.
 	MaxCost = 500_000
+	// MaxCallCost is the most that the evaluations for all objects of one call may cost.
+	MaxCallCost = 10_000_000
+	// maxUncounted is the most that an evaluation can cost whose steps are not counted.
+	maxUncounted = 200
 	// MaxText is the most bytes of a rule.
 	MaxText = 4096
 	// checkEvery is the number of iterations after which an evaluation looks at its
@@ -30,6 +34,21 @@ const (
 
 // ErrTooComplex is the error of an evaluation that would cost more than MaxCost.
 var ErrTooComplex = errors.New("the rule is too complex for the object")
+
+// ErrExhausted is the error of an evaluation when those before it have cost MaxCallCost.
+var ErrExhausted = errors.New("the rules are too complex for the objects of the call")
+
+// Budget is what the evaluations of one call have cost.
+type Budget struct{ spent uint64 }
+
+// spend adds what an evaluation has cost.
+func (b *Budget) spend(r *Rule, details *cel.EvalDetails) {
+	steps := r.Bound()
+	if details != nil && details.ActualCost() != nil {
+		steps = *details.ActualCost()
+	}
+	b.spent += steps
+}
 
 // Caller is who writes, as rules see it.
 type Caller struct {
@@ -49,6 +68,8 @@ type Input struct {
 	Now time.Time
 	// Caller is called by rules that read caller. Nil is one without permissions.
 	Caller func() Caller
+	// Budget limits what the evaluations of a call cost. Nil is no limit.
+	Budget *Budget
 }
 
 // Rule is a compiled rule. It is immutable.
@@ -76,7 +97,7 @@ func (r *Rule) IsConstant() bool { return !r.varies }
 func (r *Rule) ReadsOld() bool { return r.old }
 
 // Holds evaluates the rule. A rule whose evaluation fails, such as one that reads a
-// property which is not set, does not hold. The error is ErrTooComplex, or that of the
+// property which is not set, does not hold. The error is ErrTooComplex, ErrExhausted, or that of the
 // context.
 func (r *Rule) Holds(ctx context.Context, in *Input) (bool, error) {
 	holds, _, err := r.evaluate(ctx, in)
@@ -86,6 +107,9 @@ func (r *Rule) Holds(ctx context.Context, in *Input) (bool, error) {
 func (r *Rule) evaluate(ctx context.Context, in *Input) (bool, *cel.EvalDetails, error) {
 	if err := ctx.Err(); err != nil {
 		return false, nil, err
+	}
+	if in.Budget != nil && in.Budget.spent > MaxCallCost {
+		return false, nil, ErrExhausted
 	}
 	v := &variables{rule: r, in: in}
 	var (
@@ -97,6 +121,9 @@ func (r *Rule) evaluate(ctx context.Context, in *Input) (bool, *cel.EvalDetails,
 		out, details, err = r.program.ContextEval(ctx, v)
 	} else {
 		out, details, err = r.program.Eval(v)
+	}
+	if in.Budget != nil {
+		in.Budget.spend(r, details)
 	}
 	if err == nil {
 		return out == types.True, details, nil
