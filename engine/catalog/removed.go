@@ -13,10 +13,11 @@ import (
 var Removed = store.Collection{Name: "engine_removed"}
 
 // Tombstone is what is kept of a removed object: the revision and the version of its
-// removal, which an object with the same id continues, and its owners, which decide who
-// sees its history and can create it again.
+// removal, which an object with the same id continues, its owners, which decide who sees
+// its history and can create it again, and its creator, who has the notices about it.
 type Tombstone struct {
 	Owners   []string `json:"owners,omitempty"`
+	Creator  string   `json:"creator,omitempty"`
 	Revision int64    `json:"revision"`
 	Version  int64    `json:"version"`
 }

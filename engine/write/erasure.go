@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"slices"
+	"time"
 
 	"marquee/engine/access"
 	"marquee/engine/catalog"
@@ -27,10 +28,54 @@ func (e *Writer) EraseObject(ctx context.Context, caller *access.Caller, t *sche
 		op.Object[t.Parent] = parent
 	}
 	result, err := e.Write(ctx, caller, Batch{Network: network, Operations: []Operation{op}})
+	if message.ObjectNotFound.Is(err) && t.Removable() {
+		return nil, e.eraseRemoved(ctx, caller, t, network, id, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return result.Changes[0].erased, nil
+}
+
+// eraseRemoved notes that the history of a removed object is to be erased, which is all that
+// is left of its values, and adds the erasure to it. Missing is the error if no object with
+// the id was removed, or none that the caller saw.
+func (e *Writer) eraseRemoved(ctx context.Context, caller *access.Caller, t *schema.Type, network, id string, missing error) error {
+	key := store.Key{Network: t.NetworkOf(network), ID: id}
+	w := &Writing{caller: caller}
+	return store.Translate(e.Store.Write(ctx, func(tx store.Tx) error {
+		removed, err := catalog.ReadRemoved(ctx, tx, t.Name, []store.Key{key})
+		if err != nil {
+			return err
+		}
+		kept := removed[key]
+		if kept == nil {
+			return missing
+		}
+		var sight access.Sight
+		visible, err := sight.Visible(ctx, tx, e.access, caller, t, network)
+		if err != nil {
+			return err
+		}
+		if !sawRemoved(visible, t, id, kept) {
+			return missing
+		}
+		now := e.Now().UTC().Truncate(time.Millisecond)
+		kept.Revision, kept.Version = kept.Revision+1, kept.Version+1
+		record, err := store.ReadOne(ctx, tx, catalog.Removed.Name, catalog.RemovedKey(t.Name, key), nil)
+		if err != nil {
+			return err
+		}
+		if err := store.PutInternal(ctx, tx, catalog.Removed.Name, record, "ACTIVE", kept, now); err != nil {
+			return err
+		}
+		err = noteErasure(ctx, tx, catalog.Erasure{Type: t.Name, Network: key.Network, ID: id, Revision: kept.Revision, Creator: kept.Creator, Wipe: true}, now)
+		if err != nil {
+			return err
+		}
+		return tx.Append(ctx, []store.Change{{Time: now, Network: key.Network, Collection: t.Name, ID: id, Revision: kept.Revision, Version: kept.Version,
+			User: caller.User, Fields: []byte("[]"), Cause: w.callerCause()}})
+	}))
 }
 
 // Erases reports whether the change is an erasure, which removes personal values, hides
@@ -63,17 +108,22 @@ func (w *Writing) putErasures() error {
 			continue
 		}
 		e := catalog.Erasure{Type: c.Type.Name, Network: c.Network, ID: c.ID, Revision: c.record.Revision, Creator: c.record.CreateUser, Wipe: c.changed}
-		var open catalog.Erasure
-		was, err := store.ReadOne(w.ctx, w.tx, catalog.Erasures.Name, e.Key(), &open)
-		if err != nil {
-			return err
-		}
-		e.Wipe = e.Wipe || open.Wipe
-		if err := store.PutInternal(w.ctx, w.tx, catalog.Erasures.Name, was, "ACTIVE", e, w.now); err != nil {
+		if err := noteErasure(w.ctx, w.tx, e, w.now); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// noteErasure notes an erasure, in place of an earlier one of the object.
+func noteErasure(ctx context.Context, tx store.Tx, e catalog.Erasure, now time.Time) error {
+	var open catalog.Erasure
+	was, err := store.ReadOne(ctx, tx, catalog.Erasures.Name, e.Key(), &open)
+	if err != nil {
+		return err
+	}
+	e.Wipe = e.Wipe || open.Wipe
+	return store.PutInternal(ctx, tx, catalog.Erasures.Name, was, "ACTIVE", e, now)
 }
 
 // stripped is what an erased object lacks.

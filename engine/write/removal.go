@@ -126,7 +126,7 @@ func (w *Writing) bury(c *Change) error {
 	if err != nil {
 		return err
 	}
-	kept := catalog.Tombstone{Revision: c.stored.Revision + 1, Version: c.stored.Version + 1}
+	kept := catalog.Tombstone{Revision: c.stored.Revision + 1, Version: c.stored.Version + 1, Creator: c.stored.CreateUser}
 	for _, term := range held[key] {
 		if term.Key == c.Type.OwnerField().Term {
 			kept.Owners = append(kept.Owners, term.Value)
