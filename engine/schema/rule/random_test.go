@@ -132,8 +132,7 @@ func randomThing(r *rand.Rand) map[string]any {
 		}
 		return m
 	}
-	var anything func() any
-	anything = func() any {
+	anything := func() any {
 		return []func() any{integer, text, list(integer), inner, func() any { return 1.5 }, func() any { return true }}[r.IntN(6)]()
 	}
 	number := func() any {
