@@ -115,6 +115,9 @@ func (b *builder) object(t *schema.Type, name string) {
 	at := location{file: typeFile(t)}
 	b.components.ref(at, response)
 	read := b.components.done[name]
+	if t.Name == "roles" {
+		openPermissions(read)
+	}
 	b.withCommon(t, read)
 	if t.Writable() {
 		b.components.ref(at, mergePatch)
@@ -124,6 +127,22 @@ func (b *builder) object(t *schema.Type, name string) {
 			b.input(t, name+as.suffix(), declared)
 		}
 	}
+}
+
+// openPermissions lets roles that are returned have other permissions than those that can be
+// granted now: they keep permissions that no schema uses any more, and further types
+// declare further ones.
+func openPermissions(read object) {
+	properties, _ := read["properties"].(object)
+	permissions, _ := properties["permissions"].(object)
+	items, ok := permissions["items"].(object)
+	if !ok {
+		return
+	}
+	permissions, items = maps.Clone(permissions), maps.Clone(items)
+	items["x-extensible-enum"] = items["enum"]
+	delete(items, "enum")
+	permissions["items"], properties["permissions"] = items, permissions
 }
 
 // commonFields are those of every object, which are in the component CommonFields.
