@@ -148,7 +148,7 @@ func (c *components) value(file string, value any, as form) any {
 	partial := as == response || as == mergePatch && s["type"] != "array"
 	for keyword, value := range s {
 		switch {
-		case slices.Contains(leftOut, keyword):
+		case slices.Contains(leftOut, keyword), keyword == "x-personal" && as != response:
 		case partial && slices.Contains(conditions, keyword) && (keyword != "dependentSchemas" || as != response): // which may declare members
 		case as == mergePatch && (keyword == "items" || keyword == "prefixItems"): // arrays are replaced
 			out[keyword] = schema.Subschemas(keyword, value, func(s any) any { return c.value(file, s, request) })

@@ -87,15 +87,12 @@ func (b *builder) patch(t *schema.Type, name string) object {
 // erase describes the erasure of an object. It needs a permission of its own, so that
 // whoever may write the type may not be allowed to erase.
 func (b *builder) erase(t *schema.Type, name string) object {
-	responses := b.refusals(writing, "Erase"+name, b.ofTypes(writing, t))
-	responses["200"] = answer("The values are removed.", refTo("schemas", "Erasure"))
-	responses["202"] = answer("The values are removed from the object. The service goes on with its history.", refTo("schemas", "Erasure"))
 	return object{
 		"operationId": "erase" + name,
 		"tags":        []any{t.Title},
 		"summary":     "Erase " + article(t.Title),
-		"description": "Removes the personal values of the object, also from its history, and hides the object. This needs the permission MANAGE_SYSTEM.",
-		"responses":   responses,
+		"description": "Removes personal values, also from the history. Requires MANAGE_SYSTEM.",
+		"responses":   b.responses(writing, object{"200": refTo("responses", "Erased"), "202": refTo("responses", "Erased")}),
 	}
 }
 
@@ -142,7 +139,11 @@ func jsonBody(schema object) object {
 
 // answer is a response with a JSON body.
 func answer(description string, schema object, with ...string) object {
-	return object{"description": description, "content": object{"application/json": object{"schema": schema}}, "headers": headers(with...)}
+	out := object{"description": description, "content": object{"application/json": object{"schema": schema}}}
+	if len(with) > 0 {
+		out["headers"] = headers(with...)
+	}
+	return out
 }
 
 func headers(names ...string) object {

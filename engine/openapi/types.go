@@ -61,6 +61,7 @@ func (b *builder) addType(t *schema.Type) {
 	b.put(path+"/{id}", t, "patch"+name, b.patch(t, name), below, "PATCH")
 	b.put(path+"/{id}", t, "remove"+name, b.remove(t), below, "DELETE")
 	if t.Shape.HasPersonal {
+		b.answers["Erased"] = answer("With 202, the history follows.", refTo("schemas", "Erasure"))
 		b.paths[path+"/{id}/erase"] = object{"parameters": below[:len(below)-2], "post": b.erase(t, name)}
 	}
 }
