@@ -84,7 +84,8 @@ func (b *builder) patch(t *schema.Type, name string) object {
 	return operation
 }
 
-// erase describes the erasure of an object. It needs a permission of its own, so that
+// erase describes the erasure of an object, which can be refused with the codes of the
+// schema that x-writes names. It needs a permission of its own, so that
 // whoever may write the type may not be allowed to erase.
 func (b *builder) erase(t *schema.Type, name string) object {
 	return object{
@@ -93,6 +94,7 @@ func (b *builder) erase(t *schema.Type, name string) object {
 		"summary":     "Erase " + article(t.Title),
 		"description": "Removes personal values, also from the history. Requires MANAGE_SYSTEM.",
 		"responses":   b.responses(writing, object{"200": refTo("responses", "Erased"), "202": refTo("responses", "Erased")}),
+		"x-writes":    refTo("schemas", name+request.suffix()),
 	}
 }
 

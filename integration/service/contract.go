@@ -223,7 +223,7 @@ func (c *contract) Breaches(method, path string, a *Answer) []string {
 		pointer = ref[1:]
 		response = LookUp(c.document, pointer)
 	}
-	return c.bodyBreaches(method+" "+found.path, pointer, response, c.codesOf(operation["requestBody"], map[string]bool{}), a)
+	return c.bodyBreaches(method+" "+found.path, pointer, response, c.codesOf([]any{operation["requestBody"], operation["x-writes"]}, map[string]bool{}), a)
 }
 
 // codesOf returns the codes that the schemas of a body have, with which writes of what
