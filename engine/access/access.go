@@ -83,7 +83,7 @@ type Access interface {
 	// see them. For a global type the network makes no difference, here and below.
 	Visible(caller *Caller, t *schema.Type, network string) query.Expr
 	// Knows reports whether a type exists for the caller in a network, or in any if the
-	// network is "". Of others, nothing is said.
+	// network is "". Answers reveal nothing of other types.
 	Knows(caller *Caller, t *schema.Type, network string) bool
 	// Writable returns a condition that objects of a type which the caller sees must
 	// meet, before a write and after it, for the caller to write them; exists reports

@@ -150,6 +150,11 @@ func (v *Sight) learn(network string, found map[store.Key]string) (now moving, e
 	return now, nil
 }
 
+// Saw reports whether an object that has been removed met a condition of visibility then.
+func Saw(condition query.Expr, t *schema.Type, id string, removed *catalog.Tombstone) bool {
+	return query.IsAll(condition) || Meets(condition, id, t.OwnerField(), removed.Owners)
+}
+
 // Meets reports whether an object with an id and owners, the values of a field, meets a
 // condition of visibility.
 func Meets(condition query.Expr, id string, field query.Field, owners []string) bool {

@@ -217,7 +217,8 @@ func ByOwner(key string, values []any) query.Expr {
 	return query.In{Field: query.Field{Kind: query.String, Term: key, Path: []query.Step{{Name: "id", Array: true}}}, Values: values}
 }
 
-// IsOwnerKey reports whether a property of a walk is a key of owners.
+// IsOwnerKey reports whether the property of a dependence is a key of owners. No dependence
+// has a key of references, which begins as these do.
 func IsOwnerKey(key string) bool { return strings.HasPrefix(key, query.OrderedKey) }
 
 // FollowUps is the collection of changed objects whose dependants have yet to follow,

@@ -16,10 +16,12 @@ var Removed = store.Collection{Name: "engine_removed"}
 // removal, which an object with the same id continues, its owners, which decide who sees
 // its history and can create it again, and its creator, who has the notices about it.
 type Tombstone struct {
-	Owners   []string `json:"owners,omitempty"`
-	Creator  string   `json:"creator,omitempty"`
-	Revision int64    `json:"revision"`
-	Version  int64    `json:"version"`
+	Owners  []string `json:"owners,omitempty"`
+	Creator string   `json:"creator,omitempty"`
+	// Erased reports whether the personal values of the history have been erased.
+	Erased   bool  `json:"erased,omitempty"`
+	Revision int64 `json:"revision"`
+	Version  int64 `json:"version"`
 }
 
 // RemovedKey is the key of the tombstone of an object.

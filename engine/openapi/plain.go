@@ -71,7 +71,7 @@ func (p *plainSchema) common() object {
 	link := object{"type": []any{"object", "string", "null"}}
 	fields := object{
 		"id":                 id,
-		"objectState":        object{"type": []any{"string", "null"}, "enum": []any{"ACTIVE", "INACTIVE", "HIDDEN", nil}, "default": "ACTIVE", "description": "Objects are never deleted. Lists leave out hidden objects unless they are asked for."},
+		"objectState":        object{"type": []any{"string", "null"}, "enum": []any{"ACTIVE", "INACTIVE", "HIDDEN", nil}, "default": "ACTIVE", "description": "Lists leave out hidden objects unless they are asked for."},
 		"url":                readOnly("The relative path of the object, with its context.", object{"type": []any{"string", "null"}}),
 		"createTime":         readOnly("When the object was created.", time),
 		"updateTime":         readOnly("When the object was last changed by a request.", time),

@@ -86,7 +86,7 @@ func sawRemoved(ctx context.Context, s store.Snapshot, t *schema.Type, network, 
 	if err != nil || removed[key] == nil {
 		return false, err
 	}
-	return query.IsAll(readable) || access.Meets(readable, id, t.OwnerField(), removed[key].Owners), nil
+	return access.Saw(readable, t, id, removed[key]), nil
 }
 
 // translateCursor is store.Translate for reads from a position that a client has sent.

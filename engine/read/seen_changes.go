@@ -89,7 +89,7 @@ func (t seenTypes) addRemoved(ctx context.Context, s store.Snapshot, network, na
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return seen[changed{name, id}] })
 	removed, err := catalog.ReadRemoved(ctx, s, name, store.KeysIn(network, slices.Compact(ids)))
 	for key, tombstone := range removed {
-		if access.Meets(t.parts[name], key.ID, of.OwnerField(), tombstone.Owners) {
+		if access.Saw(t.parts[name], of, key.ID, tombstone) {
 			seen[changed{name, key.ID}] = true
 		}
 	}
@@ -178,7 +178,7 @@ func (t seenTypes) countHistory(ctx context.Context, s store.Snapshot, q store.H
 		err := store.FindAll(ctx, s, objects, 0, func(r *store.Record) error { return note(r.ID) })
 		if of := t.removable[name]; err == nil && of != nil {
 			err = catalog.EachRemoved(ctx, s, store.Place{Collection: name, Network: q.Network}, func(id string, tombstone *catalog.Tombstone) error {
-				if !access.Meets(t.parts[name], id, of.OwnerField(), tombstone.Owners) {
+				if !access.Saw(t.parts[name], of, id, tombstone) {
 					return nil
 				}
 				return note(id)

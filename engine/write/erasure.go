@@ -38,11 +38,10 @@ func (e *Writer) EraseObject(ctx context.Context, caller *access.Caller, t *sche
 }
 
 // eraseRemoved notes that the history of a removed object is to be erased, which is all that
-// is left of its values, and adds the erasure to it. Missing is the error if no object with
-// the id was removed, or none that the caller saw.
+// is left of its values, and adds the erasure to it, once. Missing is the error if no object
+// with the id was removed, or none that the caller saw.
 func (e *Writer) eraseRemoved(ctx context.Context, caller *access.Caller, t *schema.Type, network, id string, missing error) error {
 	key := store.Key{Network: t.NetworkOf(network), ID: id}
-	w := &Writing{caller: caller}
 	return store.Translate(e.Store.Write(ctx, func(tx store.Tx) error {
 		removed, err := catalog.ReadRemoved(ctx, tx, t.Name, []store.Key{key})
 		if err != nil {
@@ -57,11 +56,14 @@ func (e *Writer) eraseRemoved(ctx context.Context, caller *access.Caller, t *sch
 		if err != nil {
 			return err
 		}
-		if !sawRemoved(visible, t, id, kept) {
+		if !access.Saw(visible, t, id, kept) {
 			return missing
 		}
+		if kept.Erased {
+			return nil
+		}
 		now := e.Now().UTC().Truncate(time.Millisecond)
-		kept.Revision, kept.Version = kept.Revision+1, kept.Version+1
+		kept.Revision, kept.Version, kept.Erased = kept.Revision+1, kept.Version+1, true
 		record, err := store.ReadOne(ctx, tx, catalog.Removed.Name, catalog.RemovedKey(t.Name, key), nil)
 		if err != nil {
 			return err
@@ -74,7 +76,7 @@ func (e *Writer) eraseRemoved(ctx context.Context, caller *access.Caller, t *sch
 			return err
 		}
 		return tx.Append(ctx, []store.Change{{Time: now, Network: key.Network, Collection: t.Name, ID: id, Revision: kept.Revision, Version: kept.Version,
-			User: caller.User, Fields: []byte("[]"), Cause: w.callerCause()}})
+			User: caller.User, Fields: []byte("[]"), Cause: causeOf(caller)}})
 	}))
 }
 

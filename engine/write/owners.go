@@ -153,7 +153,7 @@ func (w *Writing) checkResults() error {
 			return message.ResultInvisible.Error(params)
 		}
 		if !access.Meets(w.e.access.Writable(w.caller, c.Type, c.Context, !c.Created()), c.ID, c.Type.OwnerField(), c.owners) {
-			return message.PermissionMissing.Error(message.Params{"type": c.Type.Name, "permission": c.Type.Permission})
+			return message.PermissionMissing.Error(message.Params{"type": c.Type.Name, "permission": c.Type.WritePermission(!c.Created())})
 		}
 	}
 	return nil

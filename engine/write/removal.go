@@ -137,7 +137,7 @@ func (w *Writing) bury(c *Change) error {
 		return err
 	}
 	return w.tx.Append(w.ctx, []store.Change{{Time: w.now, Network: c.Network, Collection: c.Type.Name, ID: c.ID, Revision: kept.Revision,
-		Version: kept.Version, User: w.caller.User, Fields: history.Removal(c.stored.State), Cause: w.callerCause()}})
+		Version: kept.Version, User: w.caller.User, Fields: history.Removal(c.stored.State), Cause: causeOf(w.caller)}})
 }
 
 // heldClaims returns the claims of a stored object.

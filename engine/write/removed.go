@@ -6,8 +6,6 @@ import (
 
 	"marquee/engine/access"
 	"marquee/engine/catalog"
-	"marquee/engine/query"
-	"marquee/engine/schema"
 	"marquee/engine/store"
 )
 
@@ -45,16 +43,11 @@ func (w *Writing) authorizeRemoved(s store.Snapshot, changes []*Change) error {
 		if err != nil {
 			return err
 		}
-		if !sawRemoved(visible, c.Type, c.ID, c.tombstone) {
+		if !access.Saw(visible, c.Type, c.ID, c.tombstone) {
 			return c.missing()
 		}
 	}
 	return nil
-}
-
-// sawRemoved reports whether a removed object met a condition of visibility.
-func sawRemoved(visible query.Expr, t *schema.Type, id string, kept *catalog.Tombstone) bool {
-	return query.IsAll(visible) || access.Meets(visible, id, t.OwnerField(), kept.Owners)
 }
 
 // dropRemoved drops what was kept of removed objects that have been created again.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"marquee/engine/access"
 	"marquee/engine/catalog"
 	"marquee/engine/document"
 	"marquee/engine/history"
@@ -343,7 +344,7 @@ func (w *Writing) changeOf(c *Change) store.Change {
 	if !c.derived {
 		change.Cause = c.cause
 		if len(c.cause) == 0 {
-			change.Cause = w.callerCause()
+			change.Cause = causeOf(w.caller)
 		}
 	}
 	if notices := history.Appeared(c.warningsBefore(), c.warnings); notices != nil && c.record.CreateUser != "" {
@@ -352,10 +353,10 @@ func (w *Writing) changeOf(c *Change) store.Change {
 	return change
 }
 
-// callerCause returns what the history says of a caller that is no user in person, or nil.
-func (w *Writing) callerCause() []byte {
-	switch token := w.caller.Token; {
-	case w.caller.Operator:
+// causeOf returns what the history says of a caller that is no user in person, or nil.
+func causeOf(caller *access.Caller) []byte {
+	switch token := caller.Token; {
+	case caller.Operator:
 		return history.Encode(message.CauseOperator.With(nil))
 	case token != nil:
 		return history.Encode(message.CauseToken.With(message.Params{"type": "tokens", "id": token.ID, "context": token.Network}))

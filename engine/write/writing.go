@@ -63,9 +63,9 @@ type transaction struct {
 	// leftOwned is the number of objects that the transaction still gives other owners, and
 	// sight what the caller sees in its snapshot.
 	leftOwned int
+	sight     access.Sight
 	// ruleBudget is what the rules of the changes have cost.
 	ruleBudget rule.Budget
-	sight      access.Sight
 	// indexings caches what objects are indexed by, by the name of the type.
 	indexings map[string]*catalog.Indexing
 	// locked are the objects of Lock.

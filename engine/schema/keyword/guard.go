@@ -2,7 +2,6 @@ package keyword
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -115,14 +114,10 @@ func (g *guard) check(ctx context.Context, c *Change) (faults []message.Message,
 			refuse(stepPermission, message.Params{"permission": g.Permission})
 		}
 		holds, err := g.holds(ctx, c)
-		switch {
-		case errors.Is(err, rule.ErrTooComplex):
-			refuse(ruleTooComplex, message.Params{"code": stepRule.Code, "limit": rule.MaxCost})
-		case errors.Is(err, rule.ErrExhausted):
-			refuse(rulesTooComplex, message.Params{"limit": rule.MaxCallCost})
-		case err != nil:
-			return nil, err
-		case !holds:
+		if err != nil {
+			return stopped(err, stepRule.Code, "/"+name)
+		}
+		if !holds {
 			refuse(stepRule, message.Params{"rule": g.Rule})
 		}
 	}

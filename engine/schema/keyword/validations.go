@@ -246,12 +246,22 @@ func (v *validation) judge(ctx context.Context, c *Change, in *rule.Input, at do
 	}
 	holds, err := v.compiled.Holds(ctx, in)
 	switch {
-	case errors.Is(err, rule.ErrTooComplex):
-		return fault(ruleTooComplex, at.String(), message.Params{"code": v.broken.Code, "limit": rule.MaxCost}), nil
-	case errors.Is(err, rule.ErrExhausted):
-		return fault(rulesTooComplex, at.String(), message.Params{"limit": rule.MaxCallCost}), nil
-	case err != nil || holds:
-		return nil, err
+	case err != nil:
+		return stopped(err, v.broken.Code, at.String())
+	case holds:
+		return nil, nil
 	}
 	return fault(v.broken, at.String()+v.field, nil), nil
+}
+
+// stopped returns the fault of an object at a place for which the rule of a code was stopped,
+// or the error if it was another one.
+func stopped(err error, code, at string) ([]message.Message, error) {
+	switch {
+	case errors.Is(err, rule.ErrTooComplex):
+		return fault(ruleTooComplex, at, message.Params{"code": code, "limit": rule.MaxCost}), nil
+	case errors.Is(err, rule.ErrExhausted):
+		return fault(rulesTooComplex, at, message.Params{"limit": rule.MaxCallCost}), nil
+	}
+	return nil, err
 }
