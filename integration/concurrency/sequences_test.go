@@ -16,11 +16,11 @@ func invoices(numbering string) fs.FS {
 	return service.TypeWith("invoices", `, "search": ["name"]`, `"name": {"type": "string"}, "number": {"type": "integer"`+numbering+`}`)
 }
 
-// TestSequencesOfServers creates objects through several servers, or one on SQLite: each
+// TestSequencesInBlocks creates objects through several servers, or one on SQLite: each
 // number is given once, and numbers grow for a client that stays with its server.
-func TestSequencesOfServers(t *testing.T) { service.EachStore(t, testSequencesOfServers) }
+func TestSequencesInBlocks(t *testing.T) { service.EachStore(t, testSequencesInBlocks) }
 
-func testSequencesOfServers(t *testing.T, fresh service.NewStore) {
+func testSequencesInBlocks(t *testing.T, fresh service.NewStore) {
 	servers := []*service.Service{service.New(t, fresh, invoices(`, "x-sequence": {"start": 1000}`))}
 	first := servers[0]
 	another := func() *service.Service {
