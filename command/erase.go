@@ -59,7 +59,7 @@ func (e erased) String() string {
 		text += ": " + listed(e.Properties)
 	}
 	if !e.Complete {
-		return text + ". The history follows while the store is served, or with the same command again."
+		return text + ". The rest follows while the store is served, or with the same command again."
 	}
 	return text + "."
 }

@@ -18,6 +18,8 @@ type Erasure struct {
 	Revision int64 `json:"revision"`
 	// Creator is the user who gets the notices about the object.
 	Creator string `json:"creator,omitempty"`
+	// Rewritten reports whether the history and the notices have been rewritten.
+	Rewritten bool `json:"rewritten,omitempty"`
 	// Wipe reports whether values were removed, so that the store has to overwrite them.
 	Wipe bool `json:"wipe,omitempty"`
 }

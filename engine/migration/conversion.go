@@ -267,7 +267,7 @@ func (v *conversion) sealAll(ctx context.Context, l *lease) error {
 			return err
 		}
 	}
-	if err := v.m.Store.Wipe(ctx); err != nil {
+	if _, err := v.m.Store.Wipe(ctx); err != nil {
 		return err
 	}
 	err := v.m.changeIndexings(ctx, l, slices.Sorted(maps.Keys(v.seals)), func(_ string, n *catalog.Indexing) { n.Witness = "" })

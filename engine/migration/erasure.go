@@ -18,64 +18,138 @@ import (
 // It returns when all erasures that catalog.Erasures lists are complete, apart from those of
 // types without a schema. It can be interrupted at any point; a later call goes on, on any
 // server. While a registry is migrated, it waits.
+//
+// The store overwrites a file as a whole while writes wait. The next time therefore follows
+// after a pause, and serves all erasures that have gathered. A call with a deadline does not
+// wait for it, and returns an error.
 func (m *Migrator) FinishErasures(ctx context.Context) error {
-	open, err := m.openErasures(ctx)
-	if err != nil || len(open) == 0 {
-		return store.Translate(err)
-	}
-	for !m.migrating.TryLock() {
-		if !walk.Sleep(ctx, leasePoll) {
+	for {
+		err := m.tryErasures(ctx)
+		if _, impatient := ctx.Deadline(); impatient || !errors.Is(err, errGathering) {
+			return store.Translate(err)
+		}
+		if !walk.Sleep(ctx, time.Until(m.nextWipe())) {
 			return store.Translate(ctx.Err())
 		}
 	}
+}
+
+// tryErasures is FinishErasures without the pause.
+func (m *Migrator) tryErasures(ctx context.Context) error {
+	open, err := m.openErasures(ctx, store.Key{}, 1)
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	for !m.migrating.TryLock() {
+		if !walk.Sleep(ctx, leasePoll) {
+			return ctx.Err()
+		}
+	}
 	defer m.migrating.Unlock()
-	return store.Translate(m.withLease(ctx, m.finishErasures))
+	return m.withLease(ctx, m.finishErasures)
 }
 
 // finishErasures does the work of FinishErasures under the lease: a migration that rewrites
 // the history would store again what it has read before.
 func (m *Migrator) finishErasures(ctx context.Context, _ *lease) error {
-	for {
-		open, err := m.openErasures(ctx)
+	var gathering error
+	for after := (store.Key{}); ; {
+		open, err := m.openErasures(ctx, after, maxOpenErasures)
 		if err != nil {
 			return err
 		}
-		done, err := m.finishSome(ctx, open)
-		if err != nil || done == 0 || len(open) < maxOpenErasures {
+		err = m.finishSome(ctx, open)
+		if errors.Is(err, errGathering) {
+			gathering = err
+		} else if err != nil {
 			return err
 		}
+		if len(open) < maxOpenErasures {
+			return gathering
+		}
+		after = open[len(open)-1].record.Key
 	}
 }
 
-// finishSome completes erasures of served types, and returns their number.
-func (m *Migrator) finishSome(ctx context.Context, open []openErasure) (int, error) {
-	var done []openErasure
-	wipe := false
-	for i := range open {
-		t, served := m.Registry().Type(open[i].Type)
+// finishSome completes erasures of served types.
+func (m *Migrator) finishSome(ctx context.Context, open []openErasure) error {
+	var complete, stale []openErasure
+	for _, e := range open {
+		t, served := m.Registry().Type(e.Type)
 		if !served {
 			continue
 		}
-		if err := m.eraseHistory(ctx, t, &open[i]); err != nil {
-			return 0, err
+		if !e.Rewritten {
+			if err := m.eraseHistory(ctx, t, &e); err != nil {
+				return err
+			}
+			if err := m.eraseNotices(ctx, &e); err != nil {
+				return err
+			}
 		}
-		if err := m.eraseNotices(ctx, &open[i]); err != nil {
-			return 0, err
-		}
-		done = append(done, open[i])
-		wipe = wipe || open[i].Wipe
-	}
-	if wipe {
-		if err := m.Store.Wipe(ctx); err != nil {
-			return 0, err
-		}
-	}
-	for i := range done {
-		if err := m.dropErasure(ctx, &done[i]); err != nil {
-			return 0, err
+		if e.Wipe {
+			stale = append(stale, e)
+		} else {
+			complete = append(complete, e)
 		}
 	}
-	return len(done), nil
+	err := m.wipe(ctx, stale)
+	if errors.Is(err, errGathering) {
+		stale = nil
+	} else if err != nil {
+		return err
+	}
+	for _, e := range append(complete, stale...) {
+		if err := m.dropErasure(ctx, &e); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// errGathering is the error of erasures that are complete but for what the store is to
+// overwrite.
+var errGathering = &store.Error{Code: store.CodeDeadline, Text: "the file of the store was rewritten a moment ago; it will be once more, for all erasures until then"}
+
+// wipePace is the number of bytes that the store may rewrite in a second, on average. It
+// leaves most of the time to writes.
+const wipePace = 16 << 20
+
+// wipe has the store overwrite what erasures have replaced. During the pause after the last
+// time, it notes that nothing else is left of them.
+func (m *Migrator) wipe(ctx context.Context, stale []openErasure) error {
+	if len(stale) == 0 {
+		return nil
+	}
+	if time.Until(m.nextWipe()) <= 0 {
+		rewritten, err := m.Store.Wipe(ctx)
+		if rewritten > wipePace {
+			after := time.Now().Add(time.Duration(rewritten/wipePace) * time.Second)
+			m.wipeAfter.Store(&after)
+		}
+		return err
+	}
+	for _, e := range stale {
+		if e.Rewritten {
+			continue
+		}
+		err := m.changeErasure(ctx, &e, func(tx store.Tx, record store.Record, noted *catalog.Erasure) error {
+			noted.Rewritten = true
+			return store.PutInternal(ctx, tx, catalog.Erasures.Name, record, "ACTIVE", noted, m.Now())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return errGathering
+}
+
+// nextWipe is the end of the pause.
+func (m *Migrator) nextWipe() (after time.Time) {
+	if end := m.wipeAfter.Load(); end != nil {
+		after = *end
+	}
+	return after
 }
 
 // openErasure is a record of catalog.Erasures as it was read.
@@ -87,10 +161,10 @@ type openErasure struct {
 // maxOpenErasures is the most erasures that are completed together.
 const maxOpenErasures = 1000
 
-func (m *Migrator) openErasures(ctx context.Context) (open []openErasure, err error) {
+func (m *Migrator) openErasures(ctx context.Context, after store.Key, limit int) (open []openErasure, err error) {
 	err = m.Store.Read(ctx, func(s store.Snapshot) error {
 		open = nil
-		return s.Scan(ctx, catalog.Erasures.Name, store.Key{}, maxOpenErasures, func(r *store.Record) error {
+		return s.Scan(ctx, catalog.Erasures.Name, after, limit, func(r *store.Record) error {
 			next := openErasure{record: *r.Clone()}
 			open = append(open, next)
 			return json.Unmarshal(r.Document, &open[len(open)-1].Erasure)
@@ -214,15 +288,22 @@ func (m *Migrator) rewriteErased(ctx context.Context, tx store.Tx, e *openErasur
 	return store.PutInternal(ctx, tx, catalog.Erasures.Name, record, "ACTIVE", noted, m.Now())
 }
 
-// dropErasure drops the record of an erasure that is complete, unless the object was erased
-// again meanwhile.
+// dropErasure drops the record of an erasure that is complete.
 func (m *Migrator) dropErasure(ctx context.Context, e *openErasure) error {
+	return m.changeErasure(ctx, e, func(tx store.Tx, record store.Record, _ *catalog.Erasure) error {
+		return tx.Drop(ctx, catalog.Erasures.Name, []store.Key{record.Key})
+	})
+}
+
+// changeErasure changes the record of an erasure, unless the object was erased again
+// meanwhile.
+func (m *Migrator) changeErasure(ctx context.Context, e *openErasure, change func(store.Tx, store.Record, *catalog.Erasure) error) error {
 	return walk.RetryConflicts(ctx, m.Store, func(tx store.Tx) error {
 		var noted catalog.Erasure
 		record, err := store.ReadOne(ctx, tx, catalog.Erasures.Name, e.record.Key, &noted)
 		if err != nil || record.Revision == 0 || noted.Revision != e.Revision {
 			return err
 		}
-		return tx.Drop(ctx, catalog.Erasures.Name, []store.Key{e.record.Key})
+		return change(tx, record, &noted)
 	})
 }

@@ -29,6 +29,8 @@ type Migrator struct {
 	retired map[string]time.Time
 	// duplicates were found by the last fill, by type; migrating guards them.
 	duplicates map[string]*duplicates
+	// wipeAfter is when erasures may have the store overwritten again.
+	wipeAfter atomic.Pointer[time.Time]
 	// outdated is the result of Outdated.
 	outdated atomic.Pointer[[]string]
 }

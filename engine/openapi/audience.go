@@ -10,14 +10,16 @@ import (
 
 // audience decides what documents show.
 type audience struct {
-	// knows reports whether they have a type, and writes whether they have its writes.
-	knows, writes func(*schema.Type) bool
+	// knows reports whether they have a type, writes whether they have its writes, and erases
+	// whether they have its erasure, if the type has personal values.
+	knows, writes, erases func(*schema.Type) bool
 }
 
 // anybody knows no type that requires a permission to read.
 var anybody = audience{
 	knows:  func(t *schema.Type) bool { return t.Read == "" },
 	writes: func(*schema.Type) bool { return true },
+	erases: func(*schema.Type) bool { return true },
 }
 
 // mineOf returns the audience of a call: anybody, or with the parameter mine, the caller.
@@ -48,6 +50,7 @@ func mineOf(r *rest.Call, parameters map[string]string) (audience, error) {
 	return audience{
 		knows:  in(func(t *schema.Type, network string) bool { return access.Knows(caller, t, network) }),
 		writes: in(func(t *schema.Type, network string) bool { return access.MayWriteSome(caller, t, network) == nil }),
+		erases: in(func(t *schema.Type, network string) bool { return access.MayErase(caller, t, network) == nil }),
 	}, nil
 }
 

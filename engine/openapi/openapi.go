@@ -110,9 +110,8 @@ var own Fragment
 type builder struct {
 	types *schema.Registry
 	// server is that of Options.
-	server string
-	// may reports whether the document has the writes of a type.
-	may        func(*schema.Type) bool
+	server     string
+	who        audience
 	components *components
 	// supplied has the properties that the application may set, by type.
 	supplied map[string][]string
@@ -157,11 +156,11 @@ const interfaceVersion = "1"
 // as JSON. It is the same, byte for byte, for the same arguments. An error is about a
 // fragment.
 func Build(types *schema.Registry, o Options, fragments ...Fragment) ([]byte, error) {
-	return build(types, o, func(*schema.Type) bool { return true }, fragments)
+	return build(types, o, anybody, fragments)
 }
 
-// build leaves out the writes of the types that may not be written.
-func build(types *schema.Registry, o Options, may func(*schema.Type) bool, fragments []Fragment) ([]byte, error) {
+// build leaves out the operations that are not for an audience.
+func build(types *schema.Registry, o Options, who audience, fragments []Fragment) ([]byte, error) {
 	parts := append([]Fragment{own}, fragments...)
 	taken, err := takenBy(parts)
 	if err != nil {
@@ -175,7 +174,7 @@ func build(types *schema.Registry, o Options, may func(*schema.Type) bool, fragm
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{types: types, server: o.Server, may: may, components: newComponents(types, taken), supplied: properties, codes: codes,
+	b := &builder{types: types, server: o.Server, who: who, components: newComponents(types, taken), supplied: properties, codes: codes,
 		paths: object{}, tags: map[string]object{}, answers: object{}, examples: object{}, refused: map[string]string{}, shown: map[*message.Definition]string{}}
 	b.unlisted = b.ofApplication()
 	b.shareRefusals()
@@ -235,7 +234,7 @@ func (b *builder) schemas() object {
 func (b *builder) batchResult() object {
 	var of []any
 	for _, t := range b.types.Types() {
-		if t.Writable() && b.may(t) {
+		if t.Writable() && b.who.writes(t) {
 			of = append(of, refTo("schemas", b.components.named[location{file: typeFile(t)}]))
 		}
 	}
@@ -248,7 +247,7 @@ func (b *builder) batch(all object) object {
 	var operations []any
 	byType := object{}
 	for _, t := range b.types.Types() {
-		if !t.Writable() || !b.may(t) {
+		if !t.Writable() || !b.who.writes(t) {
 			continue
 		}
 		name := b.components.named[location{file: typeFile(t)}]
@@ -276,7 +275,7 @@ func (b *builder) refuse(fragment object) error {
 		methods, _ := paths[path].(object)
 		for _, method := range slices.Sorted(maps.Keys(methods)) {
 			operation, is := methods[method].(object)
-			if of, known := b.types.Type(fmt.Sprint(operation["x-type"])); known && !b.may(of) {
+			if of, known := b.types.Type(fmt.Sprint(operation["x-type"])); known && !b.who.writes(of) {
 				delete(methods, method)
 				continue
 			}

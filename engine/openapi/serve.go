@@ -88,7 +88,7 @@ func (s *Documents) serve(r *rest.Call, mediaType string, format func(*made) (co
 }
 
 // document returns the document of the types that an engine serves, with all operations
-// or without twins. It is made once for each set of types that can be written.
+// or without twins. It is made once for each set of types that can be written and erased.
 func (s *Documents) document(e *engine.Engine, all bool, who audience, format func(*made) (content, error)) (content, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,15 +96,18 @@ func (s *Documents) document(e *engine.Engine, all bool, who audience, format fu
 	if len(s.made) >= maxMade {
 		clear(s.made)
 	}
-	var names []string
+	var written, erased []string
 	for _, t := range types.Types() {
 		if who.writes(t) {
-			names = append(names, t.Name)
+			written = append(written, t.Name)
+		}
+		if t.Shape.HasPersonal && who.erases(t) {
+			erased = append(erased, t.Name)
 		}
 	}
-	key := fmt.Sprint(all, names, hidden)
+	key := fmt.Sprint(all, written, erased, hidden)
 	if s.made[key] == nil {
-		body, err := build(types, Options{Server: s.server, All: all}, func(t *schema.Type) bool { return slices.Contains(names, t.Name) }, s.fragments)
+		body, err := build(types, Options{Server: s.server, All: all}, who, s.fragments)
 		if err != nil {
 			return content{}, err
 		}

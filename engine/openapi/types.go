@@ -60,9 +60,11 @@ func (b *builder) addType(t *schema.Type) {
 	b.put(path+"/{id}", t, "put"+name, b.save(t, name), below, "PUT", "POST")
 	b.put(path+"/{id}", t, "patch"+name, b.patch(t, name), below, "PATCH")
 	b.put(path+"/{id}", t, "remove"+name, b.remove(t), below, "DELETE")
-	if t.Shape.HasPersonal {
+	if t.Shape.HasPersonal && b.who.erases(t) {
 		b.answers["Erased"] = answer("With 202, the history follows.", refTo("schemas", "Erasure"))
-		b.paths[path+"/{id}/erase"] = object{"parameters": below[:len(below)-2], "post": b.erase(t, name)}
+		operation := b.erase(t, name)
+		b.hide(t, operation)
+		b.paths[path+"/{id}/erase"] = object{"parameters": below[:len(below)-2], "post": operation}
 	}
 }
 
@@ -72,21 +74,26 @@ func idSchema() object { return refTo("schemas", "ObjectId") }
 // Other methods that it supports do the same.
 func (b *builder) put(path string, t *schema.Type, id string, operation object, parameters []any, methods ...string) {
 	methods = slices.DeleteFunc(methods, func(method string) bool { return !slices.Contains(t.ObjectMethods(), method) })
-	if len(methods) == 0 || methods[0] != "GET" && !b.may(t) {
+	if len(methods) == 0 || methods[0] != "GET" && !b.who.writes(t) {
 		return
 	}
 	operation["operationId"] = id
 	operation["tags"] = []any{t.Title}
-	if t.Read != "" { // which callers without the permission do not know
-		all := append(writing.messages(), message.TypeUnknown)
-		operation["responses"].(object)["404"] = b.refusal("UnknownType404", byStatus(all)["404"])
-	}
+	b.hide(t, operation)
 	if len(methods) > 1 {
 		operation[twin] = methods[1]
 	}
 	item := b.path(path)
 	item["parameters"] = parameters
 	item[strings.ToLower(methods[0])] = operation
+}
+
+// hide adds to an operation that callers who may not read the type do not know it.
+func (b *builder) hide(t *schema.Type, operation object) {
+	if t.Read != "" {
+		all := append(writing.messages(), message.TypeUnknown)
+		operation["responses"].(object)["404"] = b.refusal("UnknownType404", byStatus(all)["404"])
+	}
 }
 
 // context returns the parameter that selects the network of an object.

@@ -65,7 +65,7 @@ func (r *Call) erase(t *schema.Type, parent, id string) error {
 	status := http.StatusOK
 	if erased.Left != nil {
 		status = http.StatusAccepted
-		r.Log().Warn("the erasure of an object goes on in the background", slog.String("type", t.Name), slog.String("object", id),
+		r.Log().Info("the erasure of an object goes on in the background", slog.String("type", t.Name), slog.String("object", id),
 			slog.Any("cause", message.Explained(erased.Left)))
 	}
 	r.Answer(status, document.Append(nil, map[string]any{"type": t.Name, "id": id, "properties": properties, "complete": erased.Left == nil}))

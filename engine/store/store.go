@@ -59,7 +59,8 @@ type Store interface {
 
 	// Wipe overwrites data that transactions and Forget have replaced or dropped, as
 	// far as the store controls where it was kept and need not block writes for long.
-	Wipe(ctx context.Context) error
+	// It returns the number of bytes that it has rewritten while writes waited.
+	Wipe(ctx context.Context) (rewritten int64, err error)
 
 	// Settle returns when every Write that was running at a time, which has passed,
 	// has ended, in all processes.

@@ -125,6 +125,7 @@ func noteErasure(ctx context.Context, tx store.Tx, e catalog.Erasure, now time.T
 		return err
 	}
 	e.Wipe = e.Wipe || open.Wipe
+	e.Rewritten = open.Rewritten && open.Revision == e.Revision
 	return store.PutInternal(ctx, tx, catalog.Erasures.Name, was, "ACTIVE", e, now)
 }
 

@@ -235,9 +235,9 @@ type full struct {
 	has *atomic.Bool
 }
 
-func (f full) Wipe(ctx context.Context) error {
+func (f full) Wipe(ctx context.Context) (int64, error) {
 	if !f.has.Load() {
-		return &store.Error{Code: store.CodeFull, Text: "the disk is full"}
+		return 0, &store.Error{Code: store.CodeFull, Text: "the disk is full"}
 	}
 	return f.Store.Wipe(ctx)
 }

@@ -121,7 +121,7 @@ type historian struct {
 	// revisions are those of all objects after their rounds, by type and id.
 	revisions map[string]int64
 	// The rest counts what was done.
-	operations, committed, aborted, unknown, listed, refusedBookings int
+	operations, committed, aborted, unknown, listed, refusedBookings, refusedOnShelves, removed int
 }
 
 func newHistorian(t *testing.T, store string) *historian {
@@ -135,6 +135,8 @@ func newHistorian(t *testing.T, store string) *historian {
 	}
 	schema(historyRegisters, `"value": {"type": "string"}`)
 	schema(historyAccounts, `"balance": {"type": "integer"}`)
+	schema(historyCopies, "", `, "methods": ["GET", "HEAD", "POST", "PUT", "DELETE"]`)
+	schema(historyLoans, `"copy": {"x-ref": "copies"}`)
 	schema(historyBookings, `"hall": {"type": "string"}, "begin": {"type": "integer"}, "end": {"type": "integer"}, "seat": {"type": "integer"}`, historyBookingRules)
 	for _, kind := range historyLists {
 		schema(kind, historySlotProperties())
@@ -163,10 +165,10 @@ func (h *historian) finish() {
 	h.Helper()
 	h.p.Stop()
 	h.checkFeed()
-	h.Logf("%d operations in %d rounds: %d were acknowledged, %d had no effect, and the outcome of %d was unknown; %d revisions are in the feed; %d bookings were refused",
-		h.operations, h.rounds, h.committed, h.aborted, h.unknown, h.listed, h.refusedBookings)
-	if h.refusedBookings == 0 {
-		h.Error("no booking was refused")
+	h.Logf("%d operations in %d rounds: %d were acknowledged, %d had no effect, and the outcome of %d was unknown; %d revisions are in the feed; %d bookings were refused; %d objects were removed, and %d removals and references refused",
+		h.operations, h.rounds, h.committed, h.aborted, h.unknown, h.listed, h.refusedBookings, h.removed, h.refusedOnShelves)
+	if h.refusedBookings == 0 || h.removed == 0 || h.refusedOnShelves == 0 {
+		h.Error("no booking was refused, nothing was removed, or no removal or reference refused")
 	}
 }
 
@@ -219,6 +221,10 @@ func (h *historian) observe(operations int, begin, end func()) {
 	for n := range historyHalls {
 		last.readBookings(n)
 	}
+	for n := range historyShelves {
+		last.readCopies(n)
+		last.readLoans(n)
+	}
 	y.judge()
 	if h.Failed() {
 		h.FailNow()
@@ -245,6 +251,9 @@ func (y *history) make() {
 	}))
 	y.h.p.Ask(http.StatusOK, http.MethodPost, "/api/v1/"+historyBookings+"?context=main", service.ArrayOf(historyHalls*historyHall, func(i int) string {
 		return y.bookingObject(i/historyHall, i%historyHall, booking{})
+	}))
+	y.h.p.Ask(http.StatusOK, http.MethodPost, "/api/v1/"+historyLoans+"?context=main", service.ArrayOf(historyShelves*historyShelfLoans, func(i int) string {
+		return y.loanObject(i/historyShelfLoans, i%historyShelfLoans, 0)
 	}))
 }
 
@@ -296,22 +305,26 @@ type historyClient struct {
 	accesses [historyObjects][]histories.Access
 	lists    []listTransaction
 	bookings [historyHalls][]porcupine.Operation
+	shelves  [historyShelves][]porcupine.Operation
 	wrong    []string
-	// refusedBookings counts those that others stand in the way of.
-	refusedBookings int
+	// refusedBookings counts those that others stand in the way of, refusedOnShelves the
+	// removals, creations and references, removed the objects.
+	refusedBookings, refusedOnShelves, removed int
 	// The rest counts the outcomes of writes and reads.
 	committed, aborted, unknown int
 }
 
 func (c *historyClient) run() {
 	for !c.ended && len(c.wrong) == 0 && c.y.take() {
-		switch n := c.random.IntN(10); {
+		switch n := c.random.IntN(13); {
 		case n < 3:
 			c.useRegister(c.random.IntN(historyObjects))
 		case n < 6:
 			c.useLists()
 		case n < 8:
 			c.useBookings()
+		case n < 11:
+			c.useShelves()
 		default:
 			c.useBank()
 		}
@@ -391,7 +404,7 @@ func (y *history) judge() {
 	var wrong []string
 	for _, c := range y.clients {
 		wrong = append(wrong, c.wrong...)
-		h.refusedBookings += c.refusedBookings
+		h.refusedBookings, h.refusedOnShelves, h.removed = h.refusedBookings+c.refusedBookings, h.refusedOnShelves+c.refusedOnShelves, h.removed+c.removed
 		h.committed, h.aborted, h.unknown = h.committed+c.committed, h.aborted+c.aborted, h.unknown+c.unknown
 	}
 	if len(wrong) == 0 {
@@ -401,6 +414,9 @@ func (y *history) judge() {
 		wrong = append(wrong, y.judgeLists()...)
 		for n := range historyHalls {
 			wrong = append(wrong, y.judgeBookings(n)...)
+		}
+		for n := range historyShelves {
+			wrong = append(wrong, y.judgeShelf(n)...)
 		}
 	}
 	for n, what := range wrong {

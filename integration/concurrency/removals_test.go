@@ -99,9 +99,9 @@ var removalModel = porcupine.Model{
 
 func testRemovalsBesideReferences(t *testing.T, fresh service.NewStore) {
 	servers, token := removalServers(t, fresh)
-	times := 60
-	if testing.Short() {
-		times = 25
+	times := 5000/removalClients + 1
+	if service.RaceDetector {
+		times /= 8
 	}
 	for i := range removalTargets {
 		for client := range removalClients {

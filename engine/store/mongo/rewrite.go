@@ -61,4 +61,4 @@ func (t *transaction) RewriteHistory(ctx context.Context, changes []store.Change
 
 // Wipe implements store.Store. Clients can neither reach nor overwrite what
 // MongoDB has replaced.
-func (s *Store) Wipe(context.Context) error { return nil }
+func (s *Store) Wipe(context.Context) (int64, error) { return 0, nil }

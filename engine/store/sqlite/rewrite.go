@@ -81,10 +81,10 @@ const maxWiped = 256 << 20
 
 // Wipe implements store.Store. Free space within pages keeps old data, and so
 // does the log until it is reused.
-func (s *Store) Wipe(ctx context.Context) error {
+func (s *Store) Wipe(ctx context.Context) (rewritten int64, err error) {
 	c, err := openConn(s.options, writerCacheKB)
 	if err != nil {
-		return s.observe(ctx, err)
+		return 0, s.observe(ctx, err)
 	}
 	defer c.close()
 	c.setContext(ctx)
@@ -92,12 +92,13 @@ func (s *Store) Wipe(ctx context.Context) error {
 	defer s.wiping.Unlock()
 	size, err := c.number("SELECT page_count*page_size FROM pragma_page_count, pragma_page_size")
 	if err == nil && size <= maxWiped {
+		rewritten = size
 		err = c.exec("PRAGMA temp_store=FILE; VACUUM")
 	}
 	if err == nil {
 		err = s.copied(func() error { return c.exec("PRAGMA wal_checkpoint(TRUNCATE)") })
 	}
-	return s.observe(ctx, err)
+	return rewritten, s.observe(ctx, err)
 }
 
 // wipe makes SQLite overwrite what replace deletes, because it may hold a

@@ -53,10 +53,10 @@ func (v *checkedTx) RewriteHistory(ctx context.Context, changes []store.Change) 
 	return err
 }
 
-func (c *checked) Wipe(ctx context.Context) error {
-	err := c.Store.Wipe(ctx)
+func (c *checked) Wipe(ctx context.Context) (int64, error) {
+	rewritten, err := c.Store.Wipe(ctx)
 	fault(c.t, "Wipe", err)
-	return err
+	return rewritten, err
 }
 
 // testRewrite proves that documents and changes can be replaced by another
@@ -87,7 +87,8 @@ func testRewriteRecords(f *fixture) {
 		f.must(err)
 		same(f, "the claims", owners, map[store.Claim]string{claim("x"): "a"})
 	})
-	f.must(f.s.Wipe(f.ctx))
+	_, err := f.s.Wipe(f.ctx)
+	f.must(err)
 	wiped, _ := f.get(things, "a")
 	same(f, "the record, wiped", wiped, after)
 	wrong := after
