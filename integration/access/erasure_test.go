@@ -272,3 +272,47 @@ func testErasureOnFullDisk(t *testing.T, fresh service.NewStore) {
 		t.Errorf("again: %d %s", a.Status, a.Body)
 	}
 }
+
+// large is a store that is said to have a large file, and counts how often it is rewritten.
+type large struct {
+	store.Store
+	rewritten *atomic.Int64
+}
+
+func (l large) Wipe(ctx context.Context) (int64, error) {
+	l.rewritten.Add(1)
+	_, err := l.Store.Wipe(ctx)
+	return 96 << 20, err
+}
+
+// TestErasuresShareTheRewriting: while a large file was rewritten a moment ago, erasures are
+// answered without another time, and the service rewrites it once for all of them.
+func TestErasuresShareTheRewriting(t *testing.T) {
+	t.Parallel()
+	var rewritten atomic.Int64
+	s := &service.Service{TB: t, URI: service.NewSQLite(t), Schemas: []fs.FS{persons()}, Wrap: func(inner store.Store) store.Store { return large{inner, &rewritten} }}
+	f := newForgetting(t, service.StartNew(s))
+	const persons = 8
+	for i := range persons {
+		f.fill(fmt.Sprint("p", i), 1)
+	}
+	f.erase("/api/v1/persons/p0")
+	for i := 1; i < persons; i++ {
+		for range 2 { // the second time, the rest is still to follow
+			a := f.Ask(f.token, http.MethodPost, fmt.Sprintf("/api/v1/persons/p%d/erase?context=main", i), "", nil)
+			if a.Status != http.StatusAccepted || !strings.Contains(string(a.Body), `"complete":false`) {
+				t.Fatalf("%d %s", a.Status, a.Body)
+			}
+		}
+	}
+	if err := f.Pass(); err != nil { // waits
+		t.Fatal(err)
+	}
+	if n := rewritten.Load(); n != 2 {
+		t.Errorf("the file was rewritten %d times", n)
+	}
+	f.rests(false)
+	for i := range persons {
+		f.erase(fmt.Sprint("/api/v1/persons/p", i))
+	}
+}

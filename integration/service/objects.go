@@ -145,6 +145,9 @@ func AtRest(t *testing.T, uri string) []byte {
 			t.Fatal(err)
 		}
 		for _, file := range files {
+			if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+				continue // a socket, or a file that has just gone
+			}
 			content, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
