@@ -25,6 +25,8 @@ func (a Access) Visible(caller *engine.Caller, t *schema.Type, network string) q
 	switch {
 	case caller.System:
 		return query.All
+	case caller.Anonymous:
+		return query.None
 	case t.Read != "" && !holds(caller, t, network, t.Read):
 		return query.None
 	case t.Name == "networks":
@@ -54,7 +56,7 @@ func (a Access) Visible(caller *engine.Caller, t *schema.Type, network string) q
 
 // Knows implements engine.Access.
 func (Access) Knows(caller *engine.Caller, t *schema.Type, network string) bool {
-	if caller.System || t.Read == "" {
+	if caller.System || !t.Secluded() {
 		return true
 	}
 	if network == "" {

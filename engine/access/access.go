@@ -18,6 +18,10 @@ type Caller struct {
 	// its machine: a System caller, or one who acts for the User. The history names it
 	// as the cause.
 	Operator bool
+	// Anonymous callers have sent no token, or have no role in the network that they read.
+	// They see what is public in the network Public, and nothing else.
+	Anonymous bool
+	Public    string
 	// Token is the API token with which a program acts for the user, nil for users
 	// themselves.
 	Token *Token

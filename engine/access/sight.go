@@ -75,6 +75,28 @@ func (v *Sight) Visible(ctx context.Context, s store.Snapshot, a Access, caller 
 	return query.And{visible, query.Not{Of: query.In{Field: t.OwnerField(), Values: now.values}}}, nil
 }
 
+// Shown is Visible together with the objects that are public: what answers show, where
+// Visible decides what the history shows, and what a caller may write.
+func (v *Sight) Shown(ctx context.Context, s store.Snapshot, a Access, caller *Caller, t *schema.Type, network string) (query.Expr, error) {
+	if caller.Anonymous {
+		if network != caller.Public {
+			return query.None, nil
+		}
+		return t.PublicObjects(), nil
+	}
+	visible, err := v.Visible(ctx, s, a, caller, t, network)
+	if err != nil || t.Public == nil || query.IsAll(visible) {
+		return visible, err
+	}
+	if _, member := caller.Grants[network]; !member {
+		return visible, nil
+	}
+	if query.IsNone(visible) {
+		return t.PublicObjects(), nil
+	}
+	return query.Or{t.PublicObjects(), visible}, nil
+}
+
 type doubtKey struct{}
 
 // WithDoubt returns a context for reads and writes that set doubt when they may leave

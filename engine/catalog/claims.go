@@ -83,10 +83,12 @@ func (n *Indexing) Clash(a, b store.Claim) bool {
 
 // compileRules compiles the conditions of rules that were stored.
 func (n *Indexing) compileRules() (err error) {
-	for _, rule := range n.Rules {
-		if len(rule.When) > 0 && rule.Meets == nil {
-			if rule.Meets, err = schema.CompileCondition(rule.When); err != nil {
-				return err
+	for _, rules := range []map[string]*keyword.ClaimRule{n.Rules, n.Public} {
+		for _, rule := range rules {
+			if len(rule.When) > 0 && rule.Meets == nil {
+				if rule.Meets, err = schema.CompileCondition(rule.When); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -30,6 +30,8 @@ type Indexing struct {
 	Teams map[string][]schema.TeamPath `json:"teams,omitempty"`
 	// Rules maps those keys of Unique that are no property and no form to what they mean.
 	Rules map[string]*keyword.ClaimRule `json:"rules,omitempty"`
+	// Public maps each key of the objects that anybody may read to their condition.
+	Public map[string]*keyword.ClaimRule `json:"public,omitempty"`
 	// Targets maps each key of references to the type whose objects they name, which can
 	// be removed.
 	Targets map[string]schema.Target `json:"targets,omitempty"`
@@ -63,10 +65,10 @@ type Indexing struct {
 }
 
 // IndexingFormat is the newest format that this program knows. Indexings with Teams have
-// format 2, those with Rules format 3, and those of types whose objects can be removed, or
-// refer to such objects, format 4, so that a server of a version without them writes no
-// such object.
-const IndexingFormat = 4
+// format 2, those with Rules format 3, those of types whose objects can be removed, or
+// refer to such objects, format 4, and those with Public format 5, so that a server of a
+// version without them writes no such object.
+const IndexingFormat = 5
 
 // Keys are keys of terms, and properties with unique values.
 type Keys struct {
@@ -144,6 +146,10 @@ func IndexingOf(t *schema.Type) *Indexing {
 		n.Terms = append(n.Terms, key)
 		n.Teams = map[string][]schema.TeamPath{key: paths}
 	}
+	if key := t.PublicKey(); key != "" {
+		n.Terms = append(n.Terms, key)
+		n.Public = map[string]*keyword.ClaimRule{key: t.Public}
+	}
 	if targets := t.RemovableTargets(); len(targets) > 0 {
 		n.Terms = slices.AppendSeq(n.Terms, maps.Keys(targets))
 		n.Targets = maps.Clone(targets)
@@ -189,10 +195,13 @@ func (n *Indexing) tidy() {
 	maps.DeleteFunc(n.Searches, func(key string, _ []string) bool { return !n.maintains(key) })
 	maps.DeleteFunc(n.Teams, func(key string, _ []schema.TeamPath) bool { return !n.maintains(key) })
 	maps.DeleteFunc(n.Targets, func(key string, _ schema.Target) bool { return !n.maintains(key) })
+	maps.DeleteFunc(n.Public, func(key string, _ *keyword.ClaimRule) bool { return !n.maintains(key) })
 	maps.DeleteFunc(n.Rules, func(key string, _ *keyword.ClaimRule) bool {
 		return !slices.Contains(n.Unique, key) && !n.Fills(key)
 	})
 	switch {
+	case len(n.Public) > 0:
+		n.Format = 5
 	case len(n.Targets) > 0, n.Removable:
 		n.Format = 4
 	case len(n.Rules) > 0:
@@ -207,6 +216,9 @@ func (n *Indexing) tidy() {
 	}
 	if len(n.Rules) == 0 {
 		n.Rules = nil
+	}
+	if len(n.Public) == 0 {
+		n.Public = nil
 	}
 	if len(n.Targets) == 0 {
 		n.Targets = nil
@@ -224,15 +236,19 @@ type Meanings struct {
 	Teams    map[string][]schema.TeamPath
 	Rules    map[string]*keyword.ClaimRule
 	Targets  map[string]schema.Target
+	Public   map[string]*keyword.ClaimRule
 }
 
 // Meanings returns those of the indexing's own keys.
-func (n *Indexing) Meanings() Meanings { return Meanings{n.Searches, n.Teams, n.Rules, n.Targets} }
+func (n *Indexing) Meanings() Meanings {
+	return Meanings{n.Searches, n.Teams, n.Rules, n.Targets, n.Public}
+}
 
 // Define adds the meaning of the keys that another indexing has.
 func (n *Indexing) Define(m Meanings) {
 	maps.Copy(n.Searches, m.Searches)
 	n.Teams, n.Rules, n.Targets = union(n.Teams, m.Teams), union(n.Rules, m.Rules), union(n.Targets, m.Targets)
+	n.Public = union(n.Public, m.Public)
 }
 
 func union[V any](a, b map[string]V) map[string]V {
@@ -253,7 +269,7 @@ func (n *Indexing) Prepare() {
 	add := func(list []string, filling bool) {
 		for _, key := range list {
 			if strings.HasPrefix(key, query.OrderedKey) {
-				continue // which depends on other documents
+				continue // which depends on more than the document
 			}
 			field := termField{key: key, filling: filling}
 			paths, searched := n.Searches[key]

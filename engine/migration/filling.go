@@ -103,7 +103,7 @@ func (m *Migrator) fillEach(ctx context.Context, todo []reindexing) error {
 func (m *Migrator) fill(ctx context.Context, r reindexing) (*duplicates, error) {
 	store.Step(ctx, "indexing "+r.t.Name)
 	of := r.meanings
-	lacks := &catalog.Indexing{Searches: of.Searches, Teams: of.Teams, Rules: of.Rules, Targets: of.Targets, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
+	lacks := &catalog.Indexing{Searches: of.Searches, Teams: of.Teams, Rules: of.Rules, Targets: of.Targets, Public: of.Public, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
 	lacks.Prepare()
 	d := newDuplicates(r.t)
 	var found []sharing // by the step, which may run several times
@@ -156,6 +156,11 @@ func index(ctx context.Context, c *catalog.Catalog, tx store.Tx, t *schema.Type,
 		entry.Terms = append(entry.Terms, owners[r.Key]...)
 		targets, _, _ := lacks.DiffTargets(t.Shape, r.Network, object, nil)
 		entry.Terms = append(entry.Terms, targets...)
+		public, err := lacks.PublicTerms(ctx, object, r.State)
+		if err != nil {
+			return nil, err
+		}
+		entry.Terms = append(entry.Terms, public...)
 		claimed, err := lacks.Claims(ctx, lacks.Unique, store.Place{Collection: t.Name, Network: r.Network}, object, r.State)
 		if err != nil {
 			return nil, err
@@ -284,10 +289,11 @@ func (m *Migrator) Repair(ctx context.Context) error {
 	return nil
 }
 
-// disown drops the terms of owners that objects no longer have.
+// disown drops the terms of owners that objects no longer have, and those by which
+// anybody would find objects that are not public.
 func disown(ctx context.Context, tx store.Tx, t *schema.Type, n *catalog.Indexing, records []*store.Record) error {
 	wanted, err := ownersOf(ctx, tx, n, records)
-	if err != nil || wanted == nil {
+	if err != nil || wanted == nil && len(n.Public) == 0 {
 		return err
 	}
 	keys := make([]store.Key, len(records))
@@ -301,7 +307,16 @@ func disown(ctx context.Context, tx store.Tx, t *schema.Type, n *catalog.Indexin
 	var writes []store.Write
 	var changes []store.Change
 	for _, r := range records {
-		if _, drop := catalog.DiffOwners(n.OwnerKeys(), held[r.Key], wanted[r.Key]); len(drop) > 0 {
+		_, drop := catalog.DiffOwners(n.OwnerKeys(), held[r.Key], wanted[r.Key])
+		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+		if err != nil {
+			return err
+		}
+		wrong, err := n.WrongPublic(ctx, held[r.Key], object, r.State)
+		if err != nil {
+			return err
+		}
+		if drop = append(drop, wrong...); len(drop) > 0 {
 			write, change := catalog.OwnerWrite(t.Name, r, nil, drop)
 			writes, changes = append(writes, write), append(changes, change)
 		}

@@ -15,9 +15,9 @@ type audience struct {
 	knows, writes, erases func(*schema.Type) bool
 }
 
-// anybody knows no type that requires a permission to read.
+// anybody knows no type that requires a permission to read and has nothing public.
 var anybody = audience{
-	knows:  func(t *schema.Type) bool { return t.Read == "" },
+	knows:  func(t *schema.Type) bool { return !t.Secluded() },
 	writes: func(*schema.Type) bool { return true },
 	erases: func(*schema.Type) bool { return true },
 }
@@ -58,7 +58,7 @@ func mineOf(r *rest.Call, parameters map[string]string) (audience, error) {
 func (s *Documents) known(e *engine.Engine, who audience) (types *schema.Registry, key string) {
 	var hidden []string
 	types = s.follow(e).Without(func(t *schema.Type) bool {
-		if t.Read == "" || who.knows(t) {
+		if !t.Secluded() || who.knows(t) {
 			return false
 		}
 		hidden = append(hidden, t.Name)

@@ -37,8 +37,15 @@ func (b *builder) list(t *schema.Type, name string) object {
 	if t.Parent != "" {
 		c = listingBelow
 	}
+	with := []string{"Link", "Warning"}
+	responses := object{}
+	if t.Public != nil { // of which callers without a token get entity tags
+		with = append(with, "ETag")
+		responses["304"] = refTo("responses", "NotModified")
+	}
+	responses["200"] = answer("A page of objects.", refTo("schemas", name+"Page"), with...)
 	return object{"summary": "List " + strings.ToLower(plural(t.Title)), "description": "The objects that meet all conditions.", "parameters": parameters,
-		"responses": b.responses(c, object{"200": answer("A page of objects.", refTo("schemas", name+"Page"), "Link", "Warning")})}
+		"responses": b.responses(c, responses)}
 }
 
 // orderBy returns the parameter with the properties that lists of a type can be ordered by.

@@ -80,6 +80,9 @@ func (b *builder) put(path string, t *schema.Type, id string, operation object, 
 	operation["operationId"] = id
 	operation["tags"] = []any{t.Title}
 	b.hide(t, operation)
+	if t.Public != nil && methods[0] == "GET" {
+		operation["security"] = []any{object{}, object{"bearer": []any{}}, object{"password": []any{}}}
+	}
 	if len(methods) > 1 {
 		operation[twin] = methods[1]
 	}
@@ -90,7 +93,7 @@ func (b *builder) put(path string, t *schema.Type, id string, operation object, 
 
 // hide adds to an operation that callers who may not read the type do not know it.
 func (b *builder) hide(t *schema.Type, operation object) {
-	if t.Read != "" {
+	if t.Secluded() {
 		all := append(writing.messages(), message.TypeUnknown)
 		operation["responses"].(object)["404"] = b.refusal("UnknownType404", byStatus(all)["404"])
 	}

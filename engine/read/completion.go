@@ -126,7 +126,7 @@ func (v *view) derive(ctx context.Context, s store.Snapshot, t *schema.Type, rec
 // collect finds the references of a record.
 func (v *view) collect(t *schema.Type, r *store.Record) error {
 	for _, user := range []struct{ name, id string }{{"createUser", r.CreateUser}, {"updateUser", r.UpdateUser}} {
-		if v.projection.has(user.name) {
+		if v.projection.has(user.name) && !v.caller.Anonymous {
 			v.want("users", "", user.id)
 		}
 	}

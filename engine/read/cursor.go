@@ -85,7 +85,7 @@ func (e *Reader) resume(ctx context.Context, caller *access.Caller, c cursor, t 
 	}
 	err := e.Store.Read(ctx, func(s store.Snapshot) error {
 		var sight access.Sight
-		visible, err := sight.Visible(ctx, s, e.access, caller, t, q.Network)
+		visible, err := sight.Shown(ctx, s, e.access, caller, t, q.Network)
 		if err != nil {
 			return err
 		}

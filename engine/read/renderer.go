@@ -59,6 +59,10 @@ func (w *renderer) object() error {
 	if p.has("updateTime") {
 		w.time("updateTime", r.UpdateTime)
 	}
+	if w.v.caller.Anonymous {
+		w.out = append(w.out, '}')
+		return nil
+	}
 	w.user("createUser", r.CreateUser)
 	w.user("updateUser", r.UpdateUser)
 	if p.has("validationWarnings") {

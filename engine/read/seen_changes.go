@@ -28,7 +28,7 @@ type seenTypes struct {
 func (v *view) seenTypes(ctx context.Context, s store.Snapshot) (seenTypes, error) {
 	seen := seenTypes{whole: []string{}, parts: map[string]query.Expr{}, removable: map[string]*schema.Type{}}
 	for _, t := range v.registry.Types() {
-		visible, err := v.visible(ctx, s, t, v.network)
+		visible, err := v.sight.Visible(ctx, s, v.e.access, v.caller, t, v.network)
 		switch {
 		case err != nil:
 			return seen, err

@@ -54,7 +54,7 @@ func (v *view) append(dst []byte, t *schema.Type, r *store.Record) ([]byte, erro
 // visible returns the condition that objects of a type must meet for the caller to see
 // them.
 func (v *view) visible(ctx context.Context, s store.Snapshot, t *schema.Type, network string) (query.Expr, error) {
-	return v.sight.Visible(ctx, s, v.e.access, v.caller, t, network)
+	return v.sight.Shown(ctx, s, v.e.access, v.caller, t, network)
 }
 
 // look runs a function with a view of a snapshot. The view supposes that no owners are in
@@ -100,7 +100,10 @@ func (v *view) confirm(ctx context.Context, s store.Snapshot) (err error) {
 
 // knows reports whether a type exists for the caller in a network.
 func (v *view) knows(t *schema.Type, network string) bool {
-	return t.Read == "" || v.e.access.Knows(v.caller, t, network)
+	if v.caller.Anonymous {
+		return t.Public != nil && network == v.caller.Public
+	}
+	return !t.Secluded() || v.e.access.Knows(v.caller, t, network)
 }
 
 func (v *view) showsSecrets(t *schema.Type) bool {

@@ -38,6 +38,8 @@ type Call struct {
 	doubt atomic.Bool
 	// share is the call's part of the memory budget, or nil.
 	share *budget.Share
+	// together is the call's part of what requests without a token have together, or nil.
+	together *budget.Share
 	// in is the body while it arrives, or nil.
 	in *arrival
 	// charges are what the call has taken of the rate limits, one for each limit that
@@ -215,6 +217,9 @@ func (r *Call) authenticate() error {
 func (r *Call) Network(t *schema.Type) (string, error) {
 	if t != nil && t.Global {
 		return "", nil
+	}
+	if r.caller.Anonymous {
+		return r.publicNetwork()
 	}
 	network, err := r.contextNetwork()
 	if err == nil && network == "" {

@@ -27,6 +27,11 @@ const (
 // take waits for a share of the memory budget, which the call holds until give, or
 // until it is closed.
 func (r *Call) take(n int64) (err error) {
+	if r.anonymous() {
+		if r.together, err = r.s.anonymous.Take(r.Context(), r.account(), n); err != nil {
+			return err
+		}
+	}
 	r.share, err = r.s.work.Take(r.Context(), r.account(), n)
 	return err
 }
@@ -41,13 +46,14 @@ func (r *Call) attribute() {
 // give returns the share of the call.
 func (r *Call) give() {
 	r.share.Release()
-	r.share = nil
+	r.together.Release()
+	r.share, r.together = nil, nil
 }
 
 // account returns who is charged for the call: the user, an API token, or
 // else the address.
 func (r *Call) account() string {
-	if r.caller != nil {
+	if r.caller != nil && !r.anonymous() {
 		return r.caller.Account()
 	}
 	address := r.client()

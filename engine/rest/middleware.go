@@ -100,6 +100,9 @@ func (s *Server) observe(c *gin.Context) {
 		if out.token != "" {
 			attributes = append(attributes, slog.String("token", out.token))
 		}
+		if out.anonymous {
+			attributes = append(attributes, slog.Bool("anonymous", true))
+		}
 	}
 	s.logger(c).LogAttrs(c.Request.Context(), level, "request", attributes...)
 }

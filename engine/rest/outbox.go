@@ -37,6 +37,8 @@ type outbox struct {
 	client netip.Addr
 	// route, user and token, the id of an API token, are for the log.
 	route, user, token string
+	// anonymous reports that public objects are read without a token.
+	anonymous bool
 	// planned reports whether the request was refused because the service starts or
 	// shuts down.
 	planned bool

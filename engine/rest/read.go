@@ -29,7 +29,7 @@ func (r *Call) checkParent(t *schema.Type, network, parent string) error {
 }
 
 func (r *Call) get(t *schema.Type, parent, id string) error {
-	if err := r.Only("fields", "includeHidden"); err != nil {
+	if err := r.onlyRead("fields", "includeHidden"); err != nil {
 		return err
 	}
 	// Hidden objects are returned by id in any case, but the value is checked.
@@ -59,15 +59,15 @@ func (r *Call) get(t *schema.Type, parent, id string) error {
 }
 
 // sendTagged sends JSON with its entity tag, unless the client has it already. Shared
-// caches must not keep it.
-func (r *Call) sendTagged(etag string, body []byte) error {
-	r.c.Header("Cache-Control", "private, no-cache")
+// caches must not keep it, unless it is for everybody.
+func (r *Call) sendTagged(etag string, body ...[]byte) error {
+	r.cacheControl()
 	r.c.Header("ETag", etag)
 	if header, given := field(r.c.Request.Header, "If-None-Match"); given && notModified(header, etag) {
 		r.c.Header("ETag", heldTag(header, etag))
 		return r.empty(http.StatusNotModified)
 	}
-	write(r.c, http.StatusOK, jsonType, body)
+	write(r.c, http.StatusOK, jsonType, body...)
 	return nil
 }
 
@@ -78,11 +78,15 @@ func (r *Call) projection(t *schema.Type) (engine.Projection, error) {
 	if !given {
 		return nil, nil
 	}
-	return read.ParseProjection(t, text)
+	projection, err := read.ParseProjection(t, text)
+	if err == nil {
+		err = r.checkPublic(t, projection)
+	}
+	return projection, err
 }
 
 func (r *Call) list(t *schema.Type, parent string) error {
-	if err := r.Only(append([]string{"fields"}, query.Parameters...)...); err != nil {
+	if err := r.onlyRead(append([]string{"fields"}, query.Parameters...)...); err != nil {
 		return err
 	}
 	network, err := r.Network(t)
@@ -93,7 +97,7 @@ func (r *Call) list(t *schema.Type, parent string) error {
 	if err != nil {
 		return err
 	}
-	list, err := query.ParseList(r.parameters, r.s.Engine.Fields(t), r.caller.User, r.s.Engine.Now())
+	list, err := query.ParseList(r.parameters, r.fields(t), r.caller.User, r.s.Engine.Now())
 	if err != nil {
 		return err
 	}
@@ -167,23 +171,33 @@ const truncatedWarning = `299 marquee "the page ends early, as its answer would 
 
 // page sends a page unless there is an error.
 func (r *Call) page(page engine.Page, err error) error {
-	if err == nil {
-		r.Page(page)
+	if err != nil {
+		return err
 	}
-	return err
+	if r.anonymous() {
+		r.describe(page)
+		return r.sendPublic(page)
+	}
+	r.Page(page)
+	return nil
 }
 
 // Page sends a page of a list, which shared caches must not keep.
 func (r *Call) Page(page engine.Page) {
+	r.describe(page)
+	r.cacheControl()
+	write(r.c, http.StatusOK, jsonType, page.Body...)
+}
+
+// describe sets the headers that depend on a page, and counts its objects.
+func (r *Call) describe(page engine.Page) {
 	r.Spend(page.Items)
-	r.c.Header("Cache-Control", "private, no-cache")
 	if page.Truncated {
 		r.c.Writer.Header().Add("Warning", truncatedWarning)
 	}
 	if page.Next != "" {
 		r.LinkNext("cursor", page.Next)
 	}
-	write(r.c, http.StatusOK, jsonType, page.Body...)
 }
 
 // maxLink is the maximum number of bytes a link to the next page can have: proxies refuse responses

@@ -176,7 +176,7 @@ func (r *Call) resolve() (*Route, error) {
 		return route, nil
 	}
 	t, err := r.s.Engine.Type(path[0])
-	if err == nil && t.Read != "" && r.authenticate() != nil { // then it does not matter what the path leads to
+	if err == nil && t.Secluded() && r.authenticate() != nil { // then it does not matter what the path leads to
 		err = message.TypeUnknown.Error(message.Params{"type": t.Name})
 	}
 	if err == nil {
@@ -219,7 +219,7 @@ func (r *Call) mustKnow(t *schema.Type) error {
 	if t.Global {
 		network = ""
 	}
-	if t.Read == "" || r.s.Engine.Access.Knows(r.caller, t, network) {
+	if !t.Secluded() || r.s.Engine.Access.Knows(r.caller, t, network) {
 		return nil
 	}
 	return message.TypeUnknown.Error(message.Params{"type": t.Name})
@@ -235,7 +235,7 @@ func (r *Call) collection(t *schema.Type, parent, template string) *Route {
 	if t.Parent != "" {
 		methods = r.s.routes.methodsBelow(t, template)
 	}
-	return &Route{Path: template, Methods: methods, Serve: func(r *Call) error {
+	return &Route{Path: template, Methods: methods, public: t.Public != nil, Serve: func(r *Call) error {
 		switch {
 		case r.reads():
 			return r.list(t, parent)
@@ -265,7 +265,7 @@ func (r *Call) object(t *schema.Type, parent, id, template string) (*Route, erro
 	if form := r.form(t, parent, id, template); form != nil {
 		return form, nil
 	}
-	return &Route{Path: template, Methods: t.ObjectMethods(), cost: readCost, Serve: func(r *Call) error {
+	return &Route{Path: template, Methods: t.ObjectMethods(), cost: readCost, public: t.Public != nil, Serve: func(r *Call) error {
 		switch {
 		case r.reads():
 			return r.get(t, parent, id)

@@ -51,6 +51,8 @@ type Route struct {
 
 	// cost replaces the cost of a page.
 	cost int64
+	// public routes serve reads of public objects to anybody (readsPublic).
+	public bool
 }
 
 // The methods of routes that only read, and of those that only write.
@@ -250,7 +252,11 @@ func (r *Call) identify(route *Route, err error) (refused bool, _ error) {
 		}
 	}
 	if !found || !route.Public {
-		if failed := r.authenticate(); failed != nil {
+		recognise := r.authenticate
+		if found && r.readsPublic(route) {
+			recognise = r.recognise
+		}
+		if failed := recognise(); failed != nil {
 			return true, failed
 		}
 		if failed := r.limitCaller(); failed != nil {

@@ -92,13 +92,13 @@ type Server struct {
 	// outside has the routes outside the API.
 	outside []pattern
 	// work is the part of Memory for handlers, outboxes the part for responses that
-	// are being sent.
-	work, outboxes *budget.Budget
-	proxies        proxies
-	connections    *listen.Connections
-	arriving       arriving
-	cors           *cors.Cors // nil for none
-	limiters       limiters
+	// are being sent. Anonymous limits what requests without a token have of work together.
+	work, outboxes, anonymous *budget.Budget
+	proxies                   proxies
+	connections               *listen.Connections
+	arriving                  arriving
+	cors                      *cors.Cors // nil for none
+	limiters                  limiters
 	// forward answers requests in place of handler, if it is set.
 	forward atomic.Pointer[http.Handler]
 }
@@ -135,7 +135,7 @@ func newServer(config Config) (*Server, error) {
 		config.Memory = DefaultMemory
 	}
 	forOutboxes := config.Memory / outboxPart
-	s := &Server{Config: config, work: budget.New(config.Memory - forOutboxes), outboxes: budget.New(forOutboxes)}
+	s := &Server{Config: config, work: budget.New(config.Memory - forOutboxes), outboxes: budget.New(forOutboxes), anonymous: budget.New((config.Memory - forOutboxes) / anonymousPart)}
 	var err error
 	if s.proxies, err = newProxies(config.TrustedProxies, config.ProxyHeader); err != nil {
 		return nil, err

@@ -101,6 +101,7 @@ func (c *typeCompiler) compile(f *file) *Type {
 	t.prepare()
 	t.rules.Schema = c.schema(f, "")
 	c.compileUnique(t, f)
+	c.compilePublic(t, f)
 	c.compileRules(t, f)
 	t.guard()
 	return t

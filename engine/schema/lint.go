@@ -71,6 +71,7 @@ func (c *typeLint) check() {
 	}
 	c.permission()
 	c.removals()
+	c.public()
 	c.implied()
 	for name := range c.t.Shape.Properties {
 		if !plainName(name) {

@@ -20,6 +20,7 @@ func (c *typeLint) conditions() {
 	for _, e := range uniqueEntries(c.t.Source) {
 		c.canHold(e.at+"/when", e.when)
 	}
+	c.canHold(publicAt+"/when", publicWhen(c.t.Source))
 }
 
 // canHold reports a property that a condition requires to have a value which the type

@@ -32,6 +32,8 @@ type Type struct {
 	// Permission is required to write objects, and Create to create them. Read is required
 	// to see anything of the type; "" means any role.
 	Permission, Create, Read string
+	// Public decides which objects anybody may read; nil means none.
+	Public *keyword.ClaimRule
 	// Label is the property that references show as the name, or "".
 	Label string
 	// Parent is the reference whose id precedes that of an object in its path, or

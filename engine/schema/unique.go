@@ -125,11 +125,16 @@ func (c *typeLint) claim(e uniqueEntry) {
 			c.scalar(at, name, false)
 		}
 	}
-	c.seen.LintClaim(e.when, func(below, text, cure string) {
-		if !c.l.reported(c.f, e.at+"/when"+below) {
-			c.problem(e.at+"/when"+below, text, cure)
+	c.seen.LintClaim(e.when, c.unreported(e.at+"/when"))
+}
+
+// unreported reports problems below a pointer, unless there is one at the same place.
+func (c *typeLint) unreported(at string) func(below, text, cure string) {
+	return func(below, text, cure string) {
+		if !c.l.reported(c.f, at+below) {
+			c.problem(at+below, text, cure)
 		}
-	})
+	}
 }
 
 // exclusive checks the properties and the conditions of x-exclusive.

@@ -262,13 +262,20 @@ func (v *verifier) terms(s store.Snapshot, page []verified, found func(*store.Re
 	if err := v.owners(s, page, found); err != nil {
 		return err
 	}
+	if err := v.public(s, page, found); err != nil {
+		return err
+	}
 	entries := make([]store.Entry, len(page))
 	records := map[store.Key]*store.Record{}
 	for i, r := range page {
 		entries[i].Key = r.Key
 		entries[i].Terms, _ = v.indexing.DiffTerms(r.object, nil)
 		targets, _, _ := v.indexing.DiffTargets(v.shape, r.Network, r.object, nil)
-		entries[i].Terms = append(entries[i].Terms, targets...)
+		public, err := v.indexing.PublicTerms(v.ctx, r.object, r.State)
+		if err != nil {
+			return err
+		}
+		entries[i].Terms = append(append(entries[i].Terms, targets...), public...)
 		records[r.Key] = r.Record
 	}
 	lacking, err := s.Lacking(v.ctx, v.t.Name, entries)
@@ -276,6 +283,31 @@ func (v *verifier) terms(s store.Snapshot, page []verified, found func(*store.Re
 		found(records[entry.Key], fmt.Sprintf("searches do not find it by %d of its values, such as %q", len(entry.Terms), entry.Terms[0].Value), cureIndex)
 	}
 	return err
+}
+
+// public reports objects that everybody sees and should not see.
+func (v *verifier) public(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
+	if len(v.indexing.Public) == 0 || len(page) == 0 {
+		return nil
+	}
+	ids := make([]store.Key, len(page))
+	for i, r := range page {
+		ids[i] = r.Key
+	}
+	held, err := s.OrderedTerms(v.ctx, v.t.Name, ids)
+	if err != nil {
+		return err
+	}
+	for _, r := range page {
+		wrong, err := v.indexing.WrongPublic(v.ctx, held[r.Key], r.object, r.State)
+		if err != nil {
+			return err
+		}
+		if len(wrong) > 0 {
+			found(r.Record, "it is shown to everybody, and its type does not say so", cureIndex)
+		}
+	}
+	return nil
 }
 
 // owners reports objects that are found by other owners than they have. While objects

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -132,7 +133,7 @@ func (w *Writing) authorizeExisting(s store.Snapshot, where store.Place, changes
 		ids[i] = c.ID
 	}
 	t, _ := w.registry.Type(where.Collection)
-	visible, err := w.visible(w.ctx, s, t, w.batch.Network)
+	visible, err := w.sight.Visible(w.ctx, s, w.e.access, w.caller, t, w.batch.Network)
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func (w *Writing) authorizeExisting(s store.Snapshot, where store.Place, changes
 	}
 	for _, c := range changes {
 		if !seen[c.ID] {
-			return c.missing()
+			return w.refuseUnseen(s, where, c)
 		}
 	}
 	writable := w.e.access.Writable(w.caller, t, w.batch.Network, true)
@@ -167,6 +168,20 @@ func (w *Writing) authorizeExisting(s store.Snapshot, where store.Place, changes
 		}
 	}
 	return nil
+}
+
+// refuseUnseen returns the error of a change of a stored object that the caller's roles do
+// not show: it does not exist for the caller, unless it is public.
+func (w *Writing) refuseUnseen(s store.Snapshot, where store.Place, c *Change) error {
+	refused := c.missing()
+	if c.Type.Public == nil {
+		return refused
+	}
+	err := access.GetVisible(w.ctx, s, where, []string{c.ID}, c.Type.PublicObjects(), func(*store.Record) error {
+		refused = c.refusal(message.PermissionMissing, message.Params{"type": c.Type.Name, "permission": c.Type.Permission})
+		return nil
+	})
+	return cmp.Or(err, refused)
 }
 
 // authorizeEarly is authorize before the transaction, for changes with slow hooks: the time

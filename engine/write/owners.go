@@ -339,5 +339,5 @@ func (w *Writing) putOwners(name string, keys map[string][]schema.TeamPath, reco
 // visible returns the condition that objects of a type must meet for the caller to see
 // them, as it was before the transaction wrote.
 func (w *Writing) visible(ctx context.Context, s store.Snapshot, t *schema.Type, network string) (query.Expr, error) {
-	return w.sight.Visible(ctx, s, w.e.access, w.caller, t, network)
+	return w.sight.Shown(ctx, s, w.e.access, w.caller, t, network)
 }

@@ -97,6 +97,9 @@ func (c *Change) validate(w *Writing) error {
 		c.addTerms, c.dropTerms = c.index.DiffTerms(c.findable(), c.Before)
 		c.diffTargets()
 	}
+	if err := c.diffPublic(w.ctx); err != nil {
+		return err
+	}
 	c.derived, c.partly = c.isDerived(differences), !same && c.isPartly(differences, w.e.hooks[c.Type.Name].Hidden)
 	switch {
 	case c.Erases():
@@ -144,6 +147,14 @@ func (c *Change) judge(w *Writing) error {
 func (c *Change) diffTargets() {
 	add, drop, gained := c.index.DiffTargets(c.Type.Shape, c.Network, c.After, c.Before)
 	c.addTerms, c.dropTerms, c.gained = append(c.addTerms, add...), append(c.dropTerms, drop...), gained
+}
+
+// diffPublic adds the terms by which anybody finds the object. The error is that of the
+// context.
+func (c *Change) diffPublic(ctx context.Context) error {
+	add, drop, err := c.index.DiffPublic(ctx, c.findable(), c.State, c.Before, c.StateBefore)
+	c.addTerms, c.dropTerms = append(c.addTerms, add...), append(c.dropTerms, drop...)
+	return err
 }
 
 // refuse adds a fault whose parameter field is a place in the document.

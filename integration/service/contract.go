@@ -64,7 +64,7 @@ func (s *Service) ContractOf(types *schema.Registry) (*contract, error) {
 	if err != nil || response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("GET /api/openapi.json: %d %w", response.StatusCode, err)
 	}
-	hidden := slices.ContainsFunc(types.Types(), func(t *schema.Type) bool { return t.Read != "" })
+	hidden := slices.ContainsFunc(types.Types(), func(t *schema.Type) bool { return t.Secluded() })
 	if hidden { // which the public document does not have
 		app := s.application()
 		if text, err = app.Document(types, openapi.Options{All: true}); err != nil {

@@ -173,10 +173,19 @@ func eachRead(when any, at string, read, other func(at, name string)) {
 	}
 }
 
-// LintClaim checks a condition that decides what objects claim, which is kept in the
-// store: it stands alone, and names the properties that it reads, which are stored in plain
-// text.
+// LintClaim checks a condition that decides what objects claim, as LintStored does.
 func (t *Type) LintClaim(when any, problem func(below, text, cure string)) {
+	t.LintStored(when, problem)
+	eachRead(when, "", func(at, name string) {
+		if member := t.Shape.Properties[name]; member != nil && member.HasPersonal && !t.Uncertain(name) {
+			problem(at, name+" is x-personal, and an erasure would change what the object claims", "leave it out")
+		}
+	}, func(string, string) {})
+}
+
+// LintStored checks a condition that is kept in the store: it stands alone, and names the
+// properties that it reads, which are stored in plain text.
+func (t *Type) LintStored(when any, problem func(below, text, cure string)) {
 	read := func(at, name string) {
 		member := t.Shape.Properties[name]
 		switch {
@@ -187,8 +196,6 @@ func (t *Type) LintClaim(when any, problem func(below, text, cure string)) {
 			problem(at, "there is no property "+name, "name a property of the schema")
 		case hides(member, map[*document.Shape]bool{}):
 			problem(at, name+" is not stored in plain text", "leave it out")
-		case member.HasPersonal:
-			problem(at, name+" is x-personal, and an erasure would change what the object claims", "leave it out")
 		}
 	}
 	eachRead(when, "", read, func(at, name string) {

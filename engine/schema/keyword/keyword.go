@@ -39,16 +39,14 @@ type Keyword struct {
 	Meta, Beside, Definitions string
 
 	// Rule compiles a rule of a type, or of the objects within its values that have the
-	// keyword. Conditional reports whether rules have a schema when that only tests
-	// objects, and Within is the pointer to them in the value of the keyword; both are for
-	// keywords of types, what follows is for those of values.
+	// keyword. Conditional reports whether rules, or the Parts without a Rule, have a
+	// schema when that only tests objects, for keywords of types.
 	//
 	// Parts calls a function for each rule in the value of a keyword, with its pointer below
 	// the keyword; without it, the value is one rule or an array of them.
 	Rule        func(Source) *Rule
 	Parts       func(value any, visit func(at string, rule map[string]any))
 	Conditional bool
-	Within      string
 
 	// On are the positions of values that can have the keyword, none for a keyword of
 	// types. Cure is the advice for others.

@@ -1,10 +1,12 @@
 package keyword
 
+import "strconv"
+
 // x-resource makes a schema a type. The loader compiles it itself.
 var _ = Declare(Keyword{
 	Name:        "x-resource",
 	Meta:        `{"$ref": "#/$defs/resource"}`,
-	Conditional: true, Within: "/unique",
+	Conditional: true, Parts: eachConditional,
 	Definitions: `{"uniqueness": {
 		"description": "Properties whose values are unique together, among the objects that match when.",
 		"type": "object",
@@ -153,6 +155,18 @@ var _ = Declare(Keyword{
 				],
 				"examples": ["team", ["team", "parent.team"]]
 			},
+			"public": {
+				"type": "object",
+				"additionalProperties": false,
+				"properties": {
+					"when": {
+						"allOf": [{"$ref": "https://json-schema.org/draft/2020-12/schema"}, {"$ref": "#/$defs/condition"}],
+						"description": "What a stored object must match. It names the properties that it reads, and has no $ref. Without it, anybody can read every object of the type."
+					}
+				},
+				"description": "Lets anybody read the objects that match when, without a token: one by its id, lists and counts. Objects that are HIDDEN are not public.",
+				"examples": [{"when": {"properties": {"state": {"const": "ON_SALE"}}, "required": ["state"]}}]
+			},
 			"group": {
 				"type": "string",
 				"minLength": 1,
@@ -177,3 +191,18 @@ var _ = Declare(Keyword{
 		}
 	}}`,
 })
+
+// eachConditional calls visit for each part of x-resource that can have a condition: the
+// entries of unique, and public.
+func eachConditional(value any, visit func(at string, part map[string]any)) {
+	resource, _ := value.(map[string]any)
+	unique, _ := resource["unique"].([]any)
+	for i, entry := range unique {
+		if members, ok := entry.(map[string]any); ok {
+			visit("/unique/"+strconv.Itoa(i), members)
+		}
+	}
+	if members, ok := resource["public"].(map[string]any); ok {
+		visit("/public", members)
+	}
+}

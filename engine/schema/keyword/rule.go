@@ -79,7 +79,7 @@ type Note struct {
 
 // Each calls visit for each rule in the content of a file, with its pointer.
 func (k *Keyword) Each(content map[string]any, visit func(at string, rule map[string]any)) {
-	at := "/" + k.Name + k.Within
+	at := "/" + k.Name
 	if k.Parts != nil {
 		k.Parts(document.Lookup(content, at), func(below string, rule map[string]any) { visit(at+below, rule) })
 		return

@@ -1,0 +1,152 @@
+package rest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"marquee/engine"
+	"marquee/engine/message"
+	"marquee/engine/query"
+	"marquee/engine/read"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Anybody may read the public objects of a type (schema.Type.Public) in a network. Whoever
+// sends no token has the account of the address that the request comes from, with its rate
+// limits and turns. Together, all of them hold at most 1/anonymousPart of the memory
+// budget, so that their number makes no difference to callers with a token.
+const anonymousPart = 4
+
+// credentials reports whether a request has any.
+func (r *Call) credentials() bool {
+	_, inQuery := r.parameters["auth_token"]
+	return inQuery || len(r.c.Request.Header.Values("Authorization")) > 0 || r.operated()
+}
+
+// readsPublic reports whether a request with a route reads a type with public objects in
+// the network that it names.
+func (r *Call) readsPublic(route *Route) bool {
+	return route.public && r.reads() && r.parameters["context"] != ""
+}
+
+// recognise sets the caller of a request that reads public objects: an anonymous one if it
+// has no token, or if its user has no role in the network.
+func (r *Call) recognise() error {
+	if !r.credentials() {
+		r.caller = &engine.Caller{Anonymous: true}
+		if out := r.outbox(); out != nil {
+			out.anonymous = true
+		}
+		return nil
+	}
+	if err := r.authenticate(); err != nil {
+		return err
+	}
+	if _, member := r.caller.Grants[r.parameters["context"]]; !member && !r.caller.System && !r.caller.Operator {
+		r.caller = &engine.Caller{Anonymous: true, User: r.caller.User, Token: r.caller.Token}
+	}
+	return nil
+}
+
+// anonymous reports whether a request without a token reads public objects.
+func (r *Call) anonymous() bool { return r.caller != nil && r.caller.Anonymous && r.caller.User == "" }
+
+// publicNetwork returns the network that an anonymous caller reads, and "" unless it is
+// ACTIVE: no object is in that network, so that all others look alike.
+func (r *Call) publicNetwork() (string, error) {
+	network := ""
+	err := r.s.Engine.Store.Read(r.Context(), func(s store.Snapshot) error {
+		network = ""
+		return s.Get(r.Context(), "networks", []store.Key{{ID: r.parameters["context"]}}, func(record *store.Record) error {
+			if record.State == "ACTIVE" {
+				network = strings.Clone(record.ID)
+			}
+			return nil
+		})
+	})
+	r.caller.Public = network
+	return network, store.Translate(err)
+}
+
+// privateParameters are those of lists that depend on what is not for everybody.
+var privateParameters = []string{"excludeInvalid", "includeHidden", "onlyMine"}
+
+// fields returns the fields of a type that the caller's lists can filter and order by.
+func (r *Call) fields(t *schema.Type) query.Fields {
+	fields := r.s.Engine.Fields(t)
+	if r.caller.Anonymous {
+		return publicFields{fields, t}
+	}
+	return fields
+}
+
+// publicFields are the fields of a type without those that are not for everybody.
+type publicFields struct {
+	query.Fields
+	t *schema.Type
+}
+
+func (f publicFields) unknown(parameter, name string) error {
+	if !f.t.Withholds(name) {
+		return nil
+	}
+	return message.FieldUnknown.Error(message.Params{"parameter": parameter, "value": name, "type": f.t.Name})
+}
+
+// Field implements query.Fields.
+func (f publicFields) Field(parameter, name string) (query.Field, error) {
+	if err := f.unknown(parameter, name); err != nil {
+		return query.Field{}, err
+	}
+	return f.Fields.Field(parameter, name)
+}
+
+// SortField implements query.Fields.
+func (f publicFields) SortField(name string) (query.Field, error) {
+	if err := f.unknown("orderBy", name); err != nil {
+		return query.Field{}, err
+	}
+	return f.Fields.SortField(name)
+}
+
+// checkPublic returns an error for a projection that names what is not for everybody.
+func (r *Call) checkPublic(t *schema.Type, projection engine.Projection) error {
+	for name := range projection {
+		if r.caller.Anonymous && t.Withholds(name) {
+			return message.FieldUnknown.Error(message.Params{"parameter": "fields", "value": name, "type": t.Name})
+		}
+	}
+	return nil
+}
+
+// onlyRead is Only for the parameters of reads: anonymous callers have no privateParameters.
+func (r *Call) onlyRead(names ...string) error {
+	if r.caller.Anonymous {
+		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(privateParameters, name) })
+	}
+	return r.Only(names...)
+}
+
+// cacheControl sets the headers for caches. Shared ones may keep an answer to a request
+// without a token, and ask each time whether it still holds: what is withdrawn is gone at
+// once.
+func (r *Call) cacheControl() {
+	if r.anonymous() {
+		r.c.Header("Cache-Control", "public, no-cache")
+		r.Header().Add("Vary", "Authorization")
+		return
+	}
+	r.c.Header("Cache-Control", "private, no-cache")
+}
+
+// sendPublic sends a page with its entity tag, unless the client has it already.
+func (r *Call) sendPublic(page read.Page) error {
+	digest := sha256.New()
+	for _, part := range page.Body {
+		digest.Write(part)
+	}
+	return r.sendTagged(`"`+hex.EncodeToString(digest.Sum(nil)[:16])+`"`, page.Body...)
+}
