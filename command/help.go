@@ -42,6 +42,7 @@ func details() map[string]string {
 		"check":            "Checks the SQLite file; the document, schema, secrets, references, index terms, unique values, history and files of each object; the object counts; and usernames that predate RFC 8265 comparison. Prints one line per fault, with its remedy.\n\n" + examples("check", "check --store sqlite:copy.db --secret-key-file marquee.key"),
 		"schema":           examples("schema lint my-schemas"),
 		"schema lint":      examples("schema lint my-schemas"),
+		"schema diff":      "Prints what breaks for stored objects (STORED), writes (REQUEST), readers (RESPONSE) and generated clients (SOURCE). A difference of which that cannot be decided is printed as undecided, and counts as one of all its classes.\n\n" + examples("schema diff released my-schemas --fail-on STORED,REQUEST", "schema diff store: my-schemas"),
 		"user":             "The commands work whether or not the store is being served.\n\n" + examples("user add kari --role Administrator --network main", "user passwd kari", "user list"),
 		"user add":         passwordHelp + "\n\n" + examples("user add kari --name 'Kari' --role Administrator --network main", "user add ola --role Editor --generate-password", "user add pipeline --role Reader --no-password"),
 		"user passwd":      passwordHelp + "\n\n" + examples("user passwd kari", "user passwd kari --generate-password", "user passwd kari --password-file new-password"),

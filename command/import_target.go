@@ -12,7 +12,6 @@ import (
 
 	"marquee"
 	"marquee/engine"
-	"marquee/engine/folder"
 	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/engine/schema"
@@ -81,13 +80,7 @@ func (f *storeFlags) servedTypes(ctx context.Context, app *marquee.Application, 
 	if err := t.o.call(ctx, http.MethodGet, "/operator/import", t.parameters(), nil, &set); err != nil {
 		return nil, err
 	}
-	kept := func() (*schema.Registry, error) {
-		files, err := folder.Unpack(set.Files)
-		if err != nil {
-			return nil, err
-		}
-		return app.Load(schema.Source{Name: "the schemas of the server", FS: files})
-	}
+	kept := func() (*schema.Registry, error) { return set.types(app, "the schemas of the server") }
 	given := func() (*schema.Registry, error) {
 		registry, _, err := f.load(app)
 		return registry, err

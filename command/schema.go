@@ -15,6 +15,7 @@ import (
 // schemaCommand is marquee schema.
 type schemaCommand struct {
 	Lint lintCommand `cmd:"" help:"Check a folder of schemas and explain each mistake."`
+	Diff diffCommand `cmd:"" help:"Compare two folders of schemas, or one with the set of a store, and explain what the change breaks."`
 }
 
 type lintCommand struct {

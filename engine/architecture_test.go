@@ -59,6 +59,7 @@ var arrows = map[string][]string{
 	"engine/document":              {"engine/message"},
 	"engine/query":                 {"engine/document", "engine/message"},
 	"engine/schema":                {"engine/document", "engine/message", "engine/query", "engine/schema/keyword", "engine/schema/rule", "engine/schema/validation"},
+	"engine/schema/diff":           {"engine/document", "engine/schema"},
 	"engine/schema/keyword":        {"engine/document", "engine/message", "engine/schema/rule"},
 	"engine/schema/rule":           {"engine/document"},
 	"engine/schema/validation":     {"engine/document", "engine/message"},

@@ -80,9 +80,9 @@ func Subschemas(keyword string, value any, replace func(schema any) any) any {
 	return value
 }
 
-// applied calls visit for each schema in the keywords of a schema, with its
-// pointer relative to that schema.
-func applied(keyword string, value any, visit func(at string, schema any)) {
+// Applied calls visit for each schema in a keyword of a schema, with its pointer relative
+// to that schema.
+func Applied(keyword string, value any, visit func(at string, schema any)) {
 	place := "/" + document.EscapeToken(keyword)
 	switch applicators[keyword].form {
 	case oneSchema:
@@ -108,6 +108,6 @@ func walk(at string, value any, visit func(at string, schema map[string]any)) {
 	}
 	visit(at, schema)
 	for keyword, member := range schema {
-		applied(keyword, member, func(below string, inner any) { walk(at+below, inner, visit) })
+		Applied(keyword, member, func(below string, inner any) { walk(at+below, inner, visit) })
 	}
 }

@@ -66,7 +66,7 @@ type typeCompiler struct {
 
 func (c *typeCompiler) compile(f *file) *Type {
 	r, _ := f.content["x-resource"].(map[string]any)
-	t := &Type{File: f.name, Source: f.content, rules: &validation.Rules{Schemas: c.raw}}
+	t := &Type{File: f.name, Path: strings.TrimPrefix(f.url, baseURL), Source: f.content, rules: &validation.Rules{Schemas: c.raw}}
 	t.Name, _ = r["path"].(string)
 	t.Title, _ = f.content["title"].(string)
 	t.Title = cmp.Or(t.Title, t.Name)

@@ -42,7 +42,7 @@ func LoadWith(options Options, sources ...Source) (*Registry, error) {
 	if len(l.problems) > 0 {
 		return nil, l.sorted(l.problems)
 	}
-	r, err := newRegistry(types, l.shared(), l.options.Messages, declared, l.digest())
+	r, err := newRegistry(types, l.published(), l.options.Messages, declared, l.digest())
 	if err == nil {
 		r.hints = l.sorted(l.hints)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -148,13 +149,26 @@ func (l *loader) mayName(typeName string) bool {
 	return slices.ContainsFunc(l.unread, func(f *file) bool { return f.url == baseURL+typeName+".json" })
 }
 
-// shared returns the content of the files in the folder common.
-func (l *loader) shared() map[string]map[string]any {
-	shared := map[string]map[string]any{}
+// File is a file of a set.
+type File struct {
+	// Name is that in problems, and Path the one in its folder.
+	Name, Path string
+	// Content must not be changed.
+	Content map[string]any
+	common  bool
+	lines   func() map[string]int
+}
+
+// Line returns the line, from 1, of the value at a JSON Pointer, or of the closest value
+// around it that exists.
+func (f *File) Line(pointer string) int { return lineAt(f.lines(), pointer) }
+
+// published returns the files by their paths.
+func (l *loader) published() map[string]*File {
+	files := map[string]*File{}
 	for url, f := range l.files {
-		if f.common {
-			shared[strings.TrimPrefix(url, baseURL)] = f.content
-		}
+		at := strings.TrimPrefix(url, baseURL)
+		files[at] = &File{Name: f.name, Path: at, Content: f.content, common: f.common, lines: sync.OnceValue(func() map[string]int { return linesOf(f.data) })}
 	}
-	return shared
+	return files
 }

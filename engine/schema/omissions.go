@@ -222,7 +222,7 @@ func (l *loader) addUsers() {
 		walkFile(f, func(at string, schema map[string]any) {
 			user := location{f, at}
 			for keyword, value := range schema {
-				applied(keyword, value, func(below string, _ any) {
+				Applied(keyword, value, func(below string, _ any) {
 					used := location{f, at + below}
 					users[used] = append(users[used], user)
 				})

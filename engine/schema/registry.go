@@ -13,7 +13,7 @@ import (
 type Registry struct {
 	types     map[string]*Type
 	names     []string
-	shared    map[string]map[string]any
+	files     map[string]*File
 	catalogue *message.Catalogue
 	digest    string
 	hints     Problems
@@ -30,7 +30,7 @@ func (r *Registry) Without(hidden func(*Type) bool) *Registry {
 		return r
 	}
 	used := map[string]bool{}
-	rest := &Registry{types: map[string]*Type{}, shared: r.shared, digest: r.digest, messages: r.messages}
+	rest := &Registry{types: map[string]*Type{}, files: r.files, digest: r.digest, messages: r.messages}
 	for _, t := range kept {
 		rest.types[t.Name] = t
 		rest.names = append(rest.names, t.Name)
@@ -66,7 +66,19 @@ func (r *Registry) Types() []*Type {
 
 // Shared returns the definitions in the folder common, by paths such as
 // common/money.json. They must not be changed.
-func (r *Registry) Shared() map[string]map[string]any { return r.shared }
+func (r *Registry) Shared() map[string]map[string]any {
+	shared := map[string]map[string]any{}
+	for name, f := range r.files {
+		if f.common {
+			shared[name] = f.Content
+		}
+	}
+	return shared
+}
+
+// Files returns the files of the set by their paths in the folder, such as orders.json and
+// common/money.json.
+func (r *Registry) Files() map[string]*File { return r.files }
 
 // Catalogue returns the catalogue of all messages that the service can send.
 func (r *Registry) Catalogue() *message.Catalogue { return r.catalogue }
@@ -147,12 +159,12 @@ func (p Problems) Public() Problems {
 	return public
 }
 
-func newRegistry(types []*Type, shared map[string]map[string]any, messages *message.Catalogue, declared []*message.Definition, digest string) (*Registry, error) {
+func newRegistry(types []*Type, files map[string]*File, messages *message.Catalogue, declared []*message.Definition, digest string) (*Registry, error) {
 	catalogue, err := messages.With(declared...)
 	if err != nil {
 		return nil, Problems{{File: "schemas", Text: err.Error(), Cure: "give each code one text"}}
 	}
-	r := &Registry{types: map[string]*Type{}, shared: shared, catalogue: catalogue, digest: digest, messages: messages, declared: declared}
+	r := &Registry{types: map[string]*Type{}, files: files, catalogue: catalogue, digest: digest, messages: messages, declared: declared}
 	for _, t := range types {
 		r.types[t.Name] = t
 		r.names = append(r.names, t.Name)

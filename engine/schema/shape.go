@@ -24,7 +24,7 @@ func (at location) in(tokens ...string) location {
 }
 
 // maxShapes is the maximum number of shapes of a load.
-const maxShapes = 20_000
+const maxShapes = 60_000
 
 // shapes compiles schemas to shapes. Several schemas describe a value: the one at
 // its position, and those that it refers to or combines. Each such set has one
@@ -142,7 +142,7 @@ func (s *shapes) applied(p subschema) []subschema {
 			continue
 		}
 		from := len(list)
-		applied(keyword, schema[keyword], func(below string, inner any) {
+		Applied(keyword, schema[keyword], func(below string, inner any) {
 			if _, is := inner.(map[string]any); is {
 				other := p
 				other.pointer += below

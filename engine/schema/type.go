@@ -56,9 +56,9 @@ type Type struct {
 	// Rules are those of the keywords of types.
 	Rules []*keyword.Rule
 
-	// File is the file of the type, Source its content.
-	File   string
-	Source map[string]any
+	// File is the file of the type in problems, Path the one in its folder, and Source its content.
+	File, Path string
+	Source     map[string]any
 
 	builtIn   []string
 	checks    []check

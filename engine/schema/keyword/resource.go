@@ -178,6 +178,22 @@ var _ = Declare(Keyword{
 				"default": true,
 				"description": "false: list answers carry page and pageSize only if the request has one of them."
 			},
+			"accepts": {
+				"type": "array",
+				"maxItems": 100,
+				"items": {
+					"type": "object",
+					"required": ["rule", "at", "reason"],
+					"additionalProperties": false,
+					"properties": {
+						"rule": {"type": "string", "minLength": 1},
+						"at": {"type": "string", "pattern": "^(/.*)?$"},
+						"reason": {"type": "string", "minLength": 1}
+					}
+				},
+				"description": "Intended differences from the previous version, which marquee schema diff prints as accepted: the rule of the difference, the JSON Pointer of its place or of one around it, and the reason.",
+				"examples": [[{"rule": "property-removed", "at": "/properties/fax", "reason": "nobody has one"}]]
+			},
 			"paths": {
 				"type": "array",
 				"items": { "type": "string", "pattern": "^[a-z0-9]{1,64}$" },

@@ -1,0 +1,172 @@
+package diff
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"marquee/engine/document"
+)
+
+// annotations are keywords whose changes break nothing: definitions are compared where
+// they are used.
+var annotations = []string{"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "title", "description", "examples", "deprecated", "x-personal", "x-warnings"}
+
+// meaning is what a change of a keyword breaks, which does not constrain values itself.
+type meaning struct {
+	keyword string
+	// added, removed and changed are the classes of each change; where there is none, the
+	// change breaks nothing.
+	added, removed, changed []Class
+	// text explains the keyword where it is added, without where it is removed.
+	text, without string
+}
+
+var meanings = []meaning{
+	{"x-ref", []Class{Stored, Request, Response, Source}, []Class{Response, Source}, []Class{Stored, Request, Source}, "the value is a reference, or one to other objects", "the value is no longer a reference"},
+	{"x-immutable", []Class{Request}, nil, nil, "the value cannot change once it is set", ""},
+	{"x-initial", []Class{Request}, nil, []Class{Request}, "a new object can have other first values", ""},
+	{"x-secret", []Class{Response}, nil, nil, "the value is only returned to holders of the write permission", ""},
+	{"x-readable", []Class{Request, Response}, nil, []Class{Request, Response}, "the value is only returned to holders of a permission", ""},
+	{"writeOnly", []Class{Response, Source}, nil, nil, "the value is no longer returned", ""},
+	{"readOnly", []Class{Request, Source}, nil, nil, "the value cannot be sent any more", ""},
+	{"x-complete", nil, []Class{Response, Source}, nil, "", "members that are not set are no longer returned"},
+	{"x-derived", []Class{Request, Source}, []Class{Response}, []Class{Response}, "the value is computed, and lists cannot be filtered by it", "the value is no longer computed"},
+	{"x-lookup", tightened, loosened, tightened, "the id must be in a list of the service", "the id need not be in a list of the service"},
+	{"x-unknown", []Class{Request}, nil, nil, "unknown members are refused", ""},
+	{"x-sequence", tightened, []Class{Response}, []Class{Response}, "the service numbers objects, and values that clients send are ignored", "the service no longer numbers objects"},
+	{"x-validations", tightened, loosened, nil, "objects must follow one more rule", "a rule for objects is removed"},
+}
+
+// annotations compares the keywords of the vocabulary.
+func (c *comparison) annotations(old, new value) {
+	for _, m := range meanings {
+		before, after := statedTexts(old, m.keyword), statedTexts(new, m.keyword)
+		lost := slices.DeleteFunc(slices.Clone(before), func(text string) bool { return slices.Contains(after, text) })
+		gained := slices.DeleteFunc(slices.Clone(after), func(text string) bool { return slices.Contains(before, text) })
+		at, isOld := c.placeOf(old, new, m.keyword)
+		rule := "keyword-added"
+		classes, text := m.added, m.text
+		switch {
+		case len(lost) > 0 && len(gained) > 0 && m.keyword != "x-validations":
+			rule, classes = "keyword-changed", m.changed
+		case len(gained) > 0:
+		case len(lost) > 0:
+			rule, classes, text = "keyword-removed", m.removed, m.without
+		default:
+			continue
+		}
+		if len(classes) > 0 {
+			c.report(rule, classes, at, isOld, m.keyword+": "+text, "")
+		}
+	}
+	c.transitions(old, new)
+	c.unknownKeywords(old, new)
+}
+
+// statedTexts returns the JSON of the values of a keyword; those of a list of rules are
+// single rules. False is none.
+func statedTexts(v value, keyword string) (texts []string) {
+	for _, s := range v.all(keyword) {
+		list, is := s.value.([]any)
+		if !is || keyword == "x-initial" {
+			list = []any{s.value}
+		}
+		for _, item := range list {
+			if item != false {
+				texts = append(texts, string(document.Append(nil, item)))
+			}
+		}
+	}
+	return texts
+}
+
+// steps returns what each step from one value to another requires, as JSON; any reports
+// whether all are allowed.
+func (v value) steps() (steps map[[2]string]string, any bool) {
+	any = true
+	for _, s := range v.all("x-transitions") {
+		from, _ := s.value.(map[string]interface{})
+		steps, any = map[[2]string]string{}, false
+		for value, targets := range from {
+			list, _ := targets.([]interface{})
+			for _, target := range list {
+				to := target
+				if guarded, is := target.(map[string]interface{}); is {
+					to = guarded["to"]
+				}
+				steps[[2]string{value, fmt.Sprint(to)}] = string(document.Append(nil, target))
+			}
+		}
+	}
+	return steps, any
+}
+
+// transitions compares the steps of x-transitions.
+func (c *comparison) transitions(old, new value) {
+	before, anyBefore := old.steps()
+	after, anyAfter := new.steps()
+	at, isOld := c.placeOf(old, new, "x-transitions")
+	switch {
+	case anyAfter:
+		return
+	case anyBefore:
+		c.report("step-removed", []Class{Request}, at, isOld, "the value can only change in the steps of x-transitions", "list every step that clients use")
+		return
+	}
+	for _, step := range slices.SortedFunc(maps.Keys(before), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		plain := string(document.Append(nil, step[1]))
+		switch now, there := after[step]; {
+		case !there:
+			c.report("step-removed", []Class{Request}, at, isOld, "the value can no longer change from "+step[0]+" to "+step[1], "keep the step")
+		case now != before[step] && now != plain:
+			c.report("step-guarded", []Class{Request}, at, isOld, "the step from "+step[0]+" to "+step[1]+" requires something else", "")
+		}
+	}
+}
+
+// unknownKeywords reports keywords that this package does not know, and that differ.
+func (c *comparison) unknownKeywords(old, new value) {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(old.keywords(), new.keywords())))) {
+		if known[name] {
+			continue
+		}
+		before, after := statedTexts(old, name), statedTexts(new, name)
+		slices.Sort(before)
+		slices.Sort(after)
+		if !slices.Equal(before, after) {
+			at, isOld := c.placeOf(old, new, name)
+			c.undecided("keyword-changed", at, isOld, name+" has changed")
+		}
+	}
+}
+
+func (v value) keywords() (names []string) {
+	for _, p := range v.schemas {
+		names = slices.AppendSeq(names, maps.Keys(p.keywords))
+	}
+	return names
+}
+
+// known are the keywords that are compared, and those that need not be.
+var known = func() map[string]bool {
+	names := map[string]bool{"x-resource": true, "x-transitions": true, "$ref": true, "allOf": true, "type": true, "enum": true, "const": true,
+		"properties": true, "patternProperties": true, "additionalProperties": true, "required": true, "items": true, "prefixItems": true,
+		"default": true, "x-default": true}
+	for _, name := range annotations {
+		names[name] = true
+	}
+	for _, k := range constraints {
+		names[k.keyword] = true
+	}
+	for _, b := range bounds {
+		names[b.keyword], names[b.exclusive] = true, true
+	}
+	for _, m := range meanings {
+		names[m.keyword] = true
+	}
+	for _, r := range rulesOfTypes {
+		names[r.keyword] = true
+	}
+	return names
+}()

@@ -1,0 +1,221 @@
+package diff_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"marquee/engine/schema"
+	"marquee/engine/schema/diff"
+	"marquee/schemas/base"
+)
+
+// rules has a change for each rule, and one that only just avoids it. They are the members
+// of a type besides $schema and type; without x-resource, its path is things.
+var rules = []struct {
+	rule, classes  string
+	old, new, near string
+}{
+	{"type-removed", "STORED REQUEST RESPONSE SOURCE", one(`{}`), `"x-resource": {"path": "others"}, "properties": {}`, one(`{"type": "string"}`)},
+	{"scope-changed", "STORED REQUEST RESPONSE SOURCE", with(``), with(`"scope": "global"`), with(`"scope": "network"`)},
+	{"method-removed", "REQUEST SOURCE", with(`"methods": ["GET", "POST", "PUT"]`), with(`"methods": ["GET", "POST"]`), with(`"methods": ["PUT", "GET", "POST"]`)},
+	{"id-required", "REQUEST", with(``), with(`"id": "required"`), with(`"id": "generated"`)},
+	{"id-property-changed", "REQUEST RESPONSE SOURCE", with(`"idProperty": "number"`), with(``), with(`"idProperty": "number", "group": "A"`)},
+	{"permission-changed", "REQUEST", with(`"permission": "MANAGE_THINGS"`), with(`"permission": "MANAGE_ALL"`), with(`"permissions": {"write": "MANAGE_THINGS", "create": "MANAGE_THINGS"}`)},
+	{"read-permission-changed", "REQUEST RESPONSE", with(`"permissions": {"write": "W"}`), with(`"permissions": {"read": "R", "write": "W"}`), with(`"permission": "W"`)},
+	{"visibility-changed", "REQUEST RESPONSE", team(`"team": "team"`), team(``), team(`"team": ["team"]`)},
+	{"label-changed", "RESPONSE", with(`"label": "a"`), with(`"label": "b"`), with(`"label": "a", "sort": ["b"]`)},
+	{"parent-changed", "STORED REQUEST RESPONSE SOURCE", parent(``), parent(`"parent": "team"`), parent(`"group": "A"`)},
+	{"pages-removed", "RESPONSE SOURCE", with(``), with(`"page": false`), with(`"page": true`)},
+	{"path-reserved", "STORED REQUEST", with(`"paths": ["x"]`), with(`"paths": ["x", "y"]`), with(``)},
+	{"sort-removed", "REQUEST", with(`"sort": ["a", "b"]`), with(`"sort": ["b"]`), with(`"sort": ["b", "a"]`)},
+	{"search-removed", "REQUEST", with(`"search": ["a"]`), with(``), with(`"search": ["a", "b"]`)},
+	{"search-changed", "RESPONSE", with(`"search": ["a", "b"]`), with(`"search": ["b"]`), with(`"search": ["b", "a"]`)},
+	{"unique-added", "STORED REQUEST", with(`"unique": ["a"]`), with(`"unique": ["a", "b"]`), with(`"unique": ["a"], "sort": ["b"]`)},
+	{"unique-removed", "RESPONSE", with(`"unique": ["a", "b"]`), with(`"unique": ["a"]`), with(`"unique": ["b", "a"]`)},
+	{"rule-added", "STORED REQUEST", one(`{}`), one(`{}`) + compare, one(`{"title": "A"}`)},
+	{"rule-removed", "RESPONSE", one(`{}`) + compare, one(`{}`), one(`{}`) + compare},
+	{"type-narrowed", "STORED REQUEST SOURCE", one(`{"type": ["string", "integer"]}`), one(`{"type": "string"}`), one(`{"type": ["integer", "string"]}`)},
+	{"type-widened", "RESPONSE SOURCE", one(`{"type": "integer"}`), one(`{"type": "number"}`), one(`{"allOf": [{"type": "integer"}]}`)},
+	{"enum-added", "STORED REQUEST SOURCE", one(`{"type": "string"}`), one(`{"type": "string", "enum": ["A"]}`), one(`{"type": "string", "examples": ["A"]}`)},
+	{"enum-removed", "RESPONSE SOURCE", one(`{"type": "string", "enum": ["A"]}`), one(`{"type": "string"}`), one(`{"type": "string", "const": "A"}`)},
+	{"enum-value-removed", "STORED REQUEST SOURCE", one(`{"enum": ["A", "B"]}`), one(`{"enum": ["A"]}`), one(`{"enum": ["B", "A"]}`)},
+	{"enum-value-added", "RESPONSE SOURCE", one(`{"enum": ["A", "B"]}`), one(`{"enum": ["A", "B", "C"]}`), one(`{"allOf": [{"enum": ["A", "B", "C"]}, {"enum": ["B", "A"]}]}`)},
+	{"bound-tightened", "STORED REQUEST", one(`{"type": "number", "minimum": 1}`), one(`{"type": "number", "exclusiveMinimum": 1}`), one(`{"type": "number", "minimum": 1.0}`)},
+	{"bound-loosened", "RESPONSE", one(`{"type": "string", "maxLength": 5}`), one(`{"type": "string", "maxLength": 6}`), one(`{"type": "string", "maxLength": 5, "description": "A"}`)},
+	{"constraint-added", "STORED REQUEST", one(`{"type": "string"}`), one(`{"type": "string", "pattern": "^a"}`), one(`{"type": "string", "title": "^a"}`)},
+	{"constraint-removed", "RESPONSE", one(`{"type": "array", "uniqueItems": true}`), one(`{"type": "array"}`), one(`{"type": "array", "allOf": [{"uniqueItems": true}]}`)},
+	{"constraint-loosened", "RESPONSE SOURCE", one(`{"anyOf": [{"type": "string"}, {"type": "null"}]}`), one(`{"anyOf": [{"type": "string"}, {"type": "null"}, {"type": "integer"}]}`), one(`{"anyOf": [{"type": "null"}, {"type": "string", "title": "A"}]}`)},
+	{"constraint-changed", "undecided", one(`{"type": "string", "pattern": "^a"}`), one(`{"type": "string", "pattern": "^(a|b)"}`), one(`{"type": "string", "pattern": "^a", "title": "A"}`)},
+	{"property-removed", "STORED REQUEST SOURCE", `"properties": {"a": {}, "b": {}}`, `"properties": {"a": {}}`, `"properties": {"a": {}, "b": {}, "c": {}}`},
+	{"property-undeclared", "SOURCE", `"properties": {"a": {}, "b": {}}, "additionalProperties": {}`, `"properties": {"a": {}}, "additionalProperties": {}`, `"properties": {"b": {}, "a": {}}, "additionalProperties": {}`},
+	{"property-required", "STORED REQUEST SOURCE", one(`{"type": "string"}`), one(`{"type": "string"}`) + `, "required": ["a"]`, one(`{"type": "string", "minLength": 0}`)},
+	{"property-optional", "RESPONSE SOURCE", one(`{}`) + `, "required": ["a"]`, one(`{}`), one(`{}`) + `, "allOf": [{"required": ["a"]}]`},
+	{"default-removed", "REQUEST", one(`{"type": "string", "default": "x"}`) + `, "required": ["a"]`, one(`{"type": "string"}`) + `, "required": ["a"]`, one(`{"type": "string", "default": "y"}`) + `, "required": ["a"]`},
+	{"members-closed", "STORED REQUEST SOURCE", one(`{"type": "object"}`), one(`{"type": "object", "properties": {"b": {}}}`), one(`{"type": "object", "title": "A"}`)},
+	{"members-opened", "RESPONSE SOURCE", one(`{"type": "object", "properties": {"b": {}}}`), one(`{"type": "object", "properties": {"b": {}}, "additionalProperties": true}`), one(`{"type": "object", "properties": {"b": {}, "c": {}}}`)},
+	{"members-refused", "REQUEST", one(`{"type": "object", "properties": {"b": {}}}`), one(`{"type": "object", "properties": {"b": {}}, "additionalProperties": false}`), one(`{"type": "object", "properties": {"b": {"title": "B"}}}`)},
+	{"pattern-added", "undecided", one(`{"type": "object"}`), one(`{"type": "object", "patternProperties": {"^b": {"type": "string"}}, "additionalProperties": true}`), one(`{"type": "object", "description": "^b"}`)},
+	{"pattern-removed", "undecided", one(`{"type": "object", "patternProperties": {"^b": {"type": "string"}}, "additionalProperties": true}`), one(`{"type": "object", "additionalProperties": true}`), one(`{"type": "object", "patternProperties": {"^b": {"type": "string", "title": "B"}}, "additionalProperties": true}`)},
+	{"value-refused", "STORED REQUEST SOURCE", one(`{"type": "object", "properties": {"b": {}}}`), one(`{"type": "object", "properties": {"b": false}}`), one(`{"type": "object", "properties": {"b": true}}`)},
+	{"value-accepted", "RESPONSE SOURCE", one(`{"type": "object", "properties": {"b": false}}`), one(`{"type": "object", "properties": {"b": {}}}`), one(`{"type": "object", "properties": {"b": false, "c": {}}}`)},
+	{"keyword-added", "REQUEST", one(`{"type": "string"}`), one(`{"type": "string", "x-immutable": true}`), one(`{"type": "string", "x-personal": true}`)},
+	{"keyword-removed", "RESPONSE SOURCE", one(`{"type": "object", "x-complete": true, "properties": {"b": {"type": "string"}}}`), one(`{"type": "object", "properties": {"b": {"type": "string"}}}`), one(`{"type": "object", "x-complete": true, "properties": {"b": {"type": "string"}, "c": {"type": "string"}}}`)},
+	{"keyword-changed", "REQUEST", one(`{"enum": ["A", "B"], "x-initial": ["A"]}`), one(`{"enum": ["A", "B"], "x-initial": ["B"]}`), one(`{"enum": ["A", "B"], "x-initial": ["A"], "x-personal": true}`)},
+	{"step-removed", "REQUEST", one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": ["A"]}}`), one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": []}}`), one(`{"type": "string", "enum": ["A", "B"]}`)},
+	{"step-guarded", "REQUEST", one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": []}}`), one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": [{"to": "B", "permission": "P"}], "B": []}}`), one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": ["A"]}}`)},
+	{"accepts-nothing", "", one(`{}`), with(`"accepts": [{"rule": "property-removed", "at": "/properties/z", "reason": "R"}]`), one(`{}`)},
+}
+
+const compare = `, "x-compare": [{"left": "c", "op": "<", "right": "d"}]`
+
+// one is a type with a property a, and two numbers.
+func one(schema string) string {
+	return `"properties": {"a": ` + schema + `, "c": {"type": "number"}, "d": {"type": "number"}}`
+}
+
+// with is a type with more members of x-resource.
+func with(members string) string {
+	if members != "" {
+		members = ", " + members
+	}
+	return `"x-resource": {"path": "things"` + members + `}, "properties": {"a": {"type": "string"}, "b": {"type": "string"}}`
+}
+
+func team(members string) string {
+	return strings.TrimSuffix(with(members), "}") + `, "team": {"$ref": "common/reference.json", "x-ref": "teams"}}`
+}
+
+func parent(members string) string {
+	return strings.TrimSuffix(with(members), "}") + `, "team": {"$ref": "common/reference.json", "x-ref": "teams", "x-immutable": true}}, "required": ["team"]`
+}
+
+// loadType loads a type with the built-in ones.
+func loadType(t *testing.T, members string) *schema.Registry {
+	t.Helper()
+	if !strings.Contains(members, "x-resource") {
+		members = `"x-resource": {"path": "things"}, ` + members
+	}
+	text := `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",` + "\n" + members + "}"
+	registry, err := schema.Load(schema.Source{FS: base.FS}, schema.Source{Name: "new", FS: fstest.MapFS{"things.json": {Data: []byte(text)}}})
+	if err != nil {
+		t.Fatalf("%s: %v", members, err)
+	}
+	return registry
+}
+
+// TestRules shows each rule by a change, and another change that only just avoids it.
+func TestRules(t *testing.T) {
+	shown := map[string]bool{}
+	for _, c := range rules {
+		shown[c.rule] = true
+		t.Run(c.rule, func(t *testing.T) {
+			old := loadType(t, c.old)
+			found := diff.Sets(old, loadType(t, c.new))
+			i := slices.IndexFunc(found, func(d diff.Difference) bool { return d.Rule == c.rule })
+			if i < 0 {
+				t.Fatalf("it is not found; only %v", found)
+			}
+			classes := strings.Trim(fmt.Sprint(found[i].Classes), "[]")
+			if found[i].Undecided {
+				classes = "undecided"
+			}
+			if classes != c.classes {
+				t.Errorf("its classes are %s", classes)
+			}
+			if found[i].Line == 0 || found[i].File != "new/things.json" || found[i].Text == "" {
+				t.Errorf("it is at %+v", found[i])
+			}
+			if found = diff.Sets(old, loadType(t, c.near)); slices.ContainsFunc(found, func(d diff.Difference) bool { return d.Rule == c.rule }) {
+				t.Errorf("what avoids it has %v", found)
+			}
+		})
+	}
+	page, err := os.ReadFile("../../../docs/reference/schema-changes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z][a-z-]+)` \\|").FindAllStringSubmatch(string(page), -1) {
+		if rule := row[1]; !shown[rule] && rule != "too-complex" {
+			t.Errorf("the page has the rule %s, which is not shown here", rule)
+		}
+		delete(shown, row[1])
+	}
+	if len(shown) > 0 {
+		t.Errorf("the page lacks %v", shown)
+	}
+}
+
+// TestSame finds nothing between a set and itself, or what differs in texts only.
+func TestSame(t *testing.T) {
+	for _, c := range rules {
+		for _, members := range []string{c.old, c.new} {
+			if strings.Contains(members, "accepts") {
+				continue
+			}
+			if found := diff.Sets(loadType(t, members), loadType(t, members)); len(found) > 0 {
+				t.Errorf("%s: %v", members, found)
+			}
+		}
+	}
+}
+
+// TestAccepted names an intended difference in the new file.
+func TestAccepted(t *testing.T) {
+	old := loadType(t, `"properties": {"a": {}, "b": {}}`)
+	found := diff.Sets(old, loadType(t, `"x-resource": {"path": "things", "accepts": [{"rule": "property-removed", "at": "/properties/b", "reason": "nobody has one"}]}, "properties": {"a": {}}`))
+	if len(found) != 1 || found[0].Accepted != "nobody has one" {
+		t.Errorf("%v", found)
+	}
+}
+
+// TestShared compares definitions each of which has the one before twice, as far as a set
+// may have them, and moved ones: the comparison is as long as the files, not as the paths
+// through them.
+func TestShared(t *testing.T) {
+	chain := func(name, keyword, last string) string {
+		defs := []string{`"` + name + `0": ` + last}
+		for i := range 8 {
+			defs = append(defs, fmt.Sprintf(`"%[1]s%[2]d": {"%[3]s": [{"$ref": "#/$defs/%[1]s%[4]d"}, {"allOf": [{"$ref": "#/$defs/%[1]s%[4]d"}]}]}`, name, i+1, keyword, i))
+		}
+		return `"properties": {"a": {"$ref": "#/$defs/` + name + `8"}}, "$defs": {` + strings.Join(defs, ", ") + `}`
+	}
+	for _, keyword := range []string{"anyOf", "oneOf", "prefixItems"} {
+		old := loadType(t, chain("d", keyword, `{"type": "string"}`))
+		if found := diff.Sets(old, loadType(t, chain("d", keyword, `{"type": "integer"}`))); len(found) == 0 || len(found) > 20 {
+			t.Errorf("%s: %v", keyword, found)
+		}
+		if found := diff.Sets(old, loadType(t, chain("e", keyword, `{"type": "string"}`))); len(found) > 0 {
+			t.Errorf("%s: definitions with other names differ: %v", keyword, found)
+		}
+	}
+}
+
+// BenchmarkSets compares sets of 500 types with 50 properties, of which each has changed.
+func BenchmarkSets(b *testing.B) {
+	var sides [2]*schema.Registry
+	for i := range sides {
+		files := fstest.MapFS{}
+		for n := range 500 {
+			var properties []string
+			for p := range 50 {
+				properties = append(properties, fmt.Sprintf(`"p%d": {"type": "string", "maxLength": %d, "description": "a property"}`, p, 100+i))
+			}
+			files[fmt.Sprintf("t%d.json", n)] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "x-resource": {"path": "t%s"}, "properties": {%s}}`,
+				strings.Repeat("a", n/26+1)+string(rune('a'+n%26)), strings.Join(properties, ", "))}
+		}
+		var err error
+		if sides[i], err = schema.Load(schema.Source{FS: base.FS}, schema.Source{Name: "new", FS: files}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if found := diff.Sets(sides[0], sides[1]); len(found) != 500*50 {
+			b.Fatal(len(found))
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package diff
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"marquee/engine/document"
+)
+
+// names returns the declared members.
+func (v value) names() (names []string) {
+	for _, s := range v.all("properties") {
+		members, _ := s.value.(map[string]any)
+		names = slices.AppendSeq(names, maps.Keys(members))
+	}
+	return names
+}
+
+// declares reports whether a member is declared by its name.
+func (v value) declares(name string) bool { return slices.Contains(v.names(), name) }
+
+// knows reports whether a member is kept, and not dropped or refused as unknown.
+func (v value) knows(name string) bool { return v.shape == nil || v.shape.Member(name) != nil }
+
+// member returns the schemas of a member.
+func (s *side) member(v value, name string) value {
+	var at []place
+	for _, p := range v.schemas {
+		members, _ := p.keywords["properties"].(map[string]any)
+		_, declared := members[name]
+		if declared {
+			at = append(at, p.in("properties", name))
+		}
+		patterns, _ := p.keywords["patternProperties"].(map[string]any)
+		for pattern := range patterns {
+			if matches(pattern, name) {
+				at, declared = append(at, p.in("patternProperties", pattern)), true
+			}
+		}
+		if _, there := p.keywords["additionalProperties"]; there && !declared {
+			at = append(at, p.in("additionalProperties"))
+		}
+	}
+	member := s.value(nil, at...)
+	if v.shape != nil {
+		member.shape = v.shape.Member(name)
+	}
+	return member
+}
+
+func matches(pattern, name string) bool {
+	compiled, err := regexp.Compile(pattern)
+	return err == nil && compiled.MatchString(name)
+}
+
+// required returns the members that must be there.
+func (v value) required() (names []string) {
+	for _, s := range v.all("required") {
+		list, _ := s.value.([]any)
+		for _, item := range list {
+			if name, is := item.(string); is {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// supplied reports whether the service gives a member a value that a client leaves out.
+func (v value) supplied() bool {
+	return slices.ContainsFunc([]string{"default", "x-default", "x-sequence"}, func(keyword string) bool { return len(v.all(keyword)) > 0 })
+}
+
+// members compares the members of an object.
+func (c *comparison) members(old, new value) {
+	names := slices.Concat(old.names(), new.names())
+	for _, shape := range []*document.Shape{old.shape, new.shape} {
+		if shape != nil { // members that only a branch declares
+			names = slices.AppendSeq(names, maps.Keys(shape.Properties))
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		before, after := c.old.member(old, name), c.new.member(new, name)
+		switch {
+		case !old.knows(name): // nothing is stored under the name
+		case !new.knows(name):
+			c.removed(name, before, slices.Contains(old.required(), name))
+		default:
+			if old.declares(name) && !new.declares(name) {
+				c.report("property-undeclared", []Class{Source}, before.first(), true, "the property "+name+" is no longer declared by name", "keep it")
+			}
+			c.values(before, after)
+		}
+	}
+	c.compareRequired(old, new)
+	c.others(old, new)
+	c.patterns(old, new)
+}
+
+func (c *comparison) removed(name string, before value, required bool) {
+	classes := []Class{Stored, Request, Source}
+	if required {
+		classes = Classes
+	}
+	c.report("property-removed", classes, before.first(), true, "the property "+name+" is removed: its stored values can no longer be read, and clients that send it are warned or refused", "keep the property")
+}
+
+func (c *comparison) compareRequired(old, new value) {
+	before, after := old.required(), new.required()
+	at, isOld := c.placeOf(old, new, "required")
+	for _, name := range after {
+		member, was := c.new.member(new, name), c.old.member(old, name)
+		switch {
+		case slices.Contains(before, name):
+			if was.supplied() && !member.supplied() {
+				c.report("default-removed", []Class{Request}, member.first(), false, "the property "+name+" is required, and the service no longer supplies a value", "keep the default")
+			}
+		case member.supplied():
+			c.report("property-required", []Class{Stored}, at, isOld, "the property "+name+" is required, and stored objects may lack it", "set it in all objects first")
+		default:
+			c.report("property-required", narrowed, at, isOld, "the property "+name+" is required, and stored objects and clients may leave it out", "set it in all objects first, and give it a default")
+		}
+	}
+	for _, name := range before {
+		if !slices.Contains(after, name) && (new.knows(name) || !old.declares(name)) {
+			c.report("property-optional", widened, at, isOld, "the property "+name+" is no longer required, so readers may not receive it", "")
+		}
+	}
+}
+
+// undeclared is the name of a member that no schema declares.
+const undeclared = "\x00undeclared"
+
+// others compares the members that are not declared by name.
+func (c *comparison) others(old, new value) {
+	before, after := c.old.member(old, undeclared), c.new.member(new, undeclared)
+	at, isOld := c.placeOf(old, new, "additionalProperties")
+	switch knew, knows := old.knows(undeclared) && !before.never, new.knows(undeclared) && !after.never; {
+	case knew && knows:
+		c.values(before, after)
+	case knew:
+		c.report("members-closed", narrowed, at, isOld, "members that are not declared are no longer kept", "declare the members that are in use")
+	case knows:
+		c.report("members-opened", widened, at, isOld, "members that are not declared are kept and returned", "")
+	case after.never && !before.never:
+		c.report("members-refused", []Class{Request}, at, isOld, "members that are not declared are refused, and were dropped", "")
+	}
+}
+
+// patterns compares members by the patterns of their names.
+func (c *comparison) patterns(old, new value) {
+	before, after := byPattern(old), byPattern(new)
+	for _, pattern := range slices.Sorted(maps.Keys(before)) {
+		if after[pattern] == nil {
+			c.undecided("pattern-removed", before[pattern][0], true, "the members that match "+strconv.Quote(pattern)+" are described in another way")
+			continue
+		}
+		c.values(c.old.value(nil, before[pattern]...), c.new.value(nil, after[pattern]...))
+	}
+	for _, pattern := range slices.Sorted(maps.Keys(after)) {
+		if before[pattern] == nil {
+			c.undecided("pattern-added", after[pattern][0], false, "the members that match "+strconv.Quote(pattern)+" are described in another way")
+		}
+	}
+}
+
+func byPattern(v value) map[string][]place {
+	found := map[string][]place{}
+	for _, s := range v.all("patternProperties") {
+		patterns, _ := s.value.(map[string]any)
+		for pattern := range patterns {
+			found[pattern] = append(found[pattern], s.at.in(pattern))
+		}
+	}
+	return found
+}
+
+// items compares the items of an array.
+func (c *comparison) items(old, new value) {
+	for i := range max(old.prefix(), new.prefix()) + 1 { // the last one is any other item
+		c.values(c.old.item(old, i), c.new.item(new, i))
+	}
+}
+
+// prefix returns the number of first items that have schemas of their own.
+func (v value) prefix() (n int) {
+	for _, s := range v.all("prefixItems") {
+		list, _ := s.value.([]any)
+		n = max(n, len(list))
+	}
+	return n
+}
+
+// item returns the schemas of an item.
+func (s *side) item(v value, i int) value {
+	var at []place
+	for _, p := range v.schemas {
+		first, _ := p.keywords["prefixItems"].([]any)
+		_, there := p.keywords["items"]
+		switch {
+		case i < len(first):
+			at = append(at, p.in("prefixItems", strconv.Itoa(i)))
+		case there:
+			at = append(at, p.in("items"))
+		}
+	}
+	item := s.value(nil, at...)
+	if v.shape != nil {
+		item.shape = v.shape.Item(i)
+	}
+	return item
+}

@@ -1,0 +1,152 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"marquee/engine/document"
+	"marquee/engine/schema"
+)
+
+// types compares two types of the same name.
+func (c *comparison) types(old, new *schema.Type) {
+	if c.old.digest(c.old.root(old)) == c.new.digest(c.new.root(new)) && c.old.left > 0 && c.new.left > 0 && sameResource(old, new) {
+		return
+	}
+	c.resources(old, new)
+	c.typeRules(old, new)
+	c.values(c.old.value(old.Shape, c.old.root(old)), c.new.value(new.Shape, c.new.root(new)))
+	if c.old.left <= 0 || c.new.left <= 0 {
+		c.undecided("too-complex", c.new.root(new), false, "the schemas combine in too many ways to be compared")
+	}
+}
+
+func sameResource(old, new *schema.Type) bool {
+	return document.Equal(old.Source["x-resource"], new.Source["x-resource"])
+}
+
+// resources compares what x-resource says of two types.
+func (c *comparison) resources(old, new *schema.Type) {
+	at := c.new.root(new).in("x-resource")
+	report := func(key, rule string, classes []Class, differs bool, text, cure string) {
+		if differs {
+			where := at
+			if at.in(key).content() != nil {
+				where = at.in(key)
+			}
+			c.report(rule, classes, where, false, text, cure)
+		}
+	}
+	report("scope", "scope-changed", Classes, old.Global != new.Global, "objects belong to a network on one side and to the whole service on the other", "use a new type")
+	for _, method := range lost(old.Methods, new.Methods) {
+		report("methods", "method-removed", []Class{Request, Source}, true, "the method "+method+" is no longer supported", "keep the method")
+	}
+	report("id", "id-required", []Class{Request}, new.IDRequired && !old.IDRequired, "clients must choose the id of a new object", "")
+	report("idProperty", "id-property-changed", []Class{Request, Response, Source}, old.IDProperty != new.IDProperty, "the id has another second name", "keep the name")
+	report("permissions", "permission-changed", []Class{Request}, old.Permission != new.Permission || old.Create != new.Create, "another permission is required to write objects", "grant the new permission first")
+	report("permissions", "read-permission-changed", []Class{Request, Response}, new.Read != "" && old.Read != new.Read, "a permission is required to see objects: "+new.Read, "grant the permission first")
+	report("team", "visibility-changed", []Class{Request, Response}, !slices.Equal(old.Team, new.Team), "objects belong to other teams, so that other callers see and write them", "")
+	report("label", "label-changed", []Class{Response}, old.Label != new.Label, "references show another property as the name", "")
+	report("parent", "parent-changed", []Class{Stored, Request, Response, Source}, old.Parent != new.Parent, "objects have other paths", "keep the parent")
+	report("page", "pages-removed", widened, old.Paged && !new.Paged, "lists no longer contain page and pageSize", "")
+	for _, path := range lost(new.Paths, old.Paths) {
+		report("paths", "path-reserved", tightened, true, "an object can no longer have the id "+path, "")
+	}
+	for _, name := range lost(old.Sort, new.Sort) {
+		report("sort", "sort-removed", []Class{Request}, true, "lists can no longer be ordered by "+name, "keep it")
+	}
+	report("search", "search-removed", []Class{Request}, len(old.Search) > 0 && len(new.Search) == 0, "q is no longer supported", "keep a property")
+	report("search", "search-changed", []Class{Response}, len(new.Search) > 0 && len(lost(old.Search, new.Search)) > 0, "q finds less", "")
+	c.resourceLists(old, new, report)
+}
+
+// resourceLists compares the rules in x-resource.
+func (c *comparison) resourceLists(old, new *schema.Type, report func(key, rule string, classes []Class, differs bool, text, cure string)) {
+	for _, key := range []string{"unique", "uniqueForm"} {
+		before, after := textsOf(old, "x-resource", key), textsOf(new, "x-resource", key)
+		for _, text := range lost(after, before) {
+			report(key, "unique-added", tightened, true, "one more rule of unique values: "+text, "")
+		}
+		for _, text := range lost(before, after) {
+			report(key, "unique-removed", loosened, true, "one rule of unique values fewer: "+text, "")
+		}
+	}
+	for _, key := range []string{"owner", "public"} {
+		before, after := textsOf(old, "x-resource", key), textsOf(new, "x-resource", key)
+		report(key, "visibility-changed", []Class{Request, Response}, !slices.Equal(before, after), "other callers see objects", "")
+	}
+}
+
+// rulesOfTypes are the keywords at the root of a type that are lists of rules.
+var rulesOfTypes = []struct {
+	keyword, text  string
+	added, removed []Class
+}{
+	{"x-frozen", "objects that match a condition cannot change", []Class{Request}, nil},
+	{"x-compare", "properties are compared", tightened, loosened},
+	{"x-exclusive", "intervals must not overlap", tightened, loosened},
+}
+
+// typeRules compares the rules at the root of two types.
+func (c *comparison) typeRules(old, new *schema.Type) {
+	for _, r := range rulesOfTypes {
+		before, after := textsOf(old, r.keyword), textsOf(new, r.keyword)
+		at, isOld := c.new.root(new).in(r.keyword), false
+		if at.content() == nil {
+			at, isOld = c.old.root(old).in(r.keyword), true
+		}
+		for _, text := range lost(after, before) {
+			c.report("rule-added", r.added, at, isOld, fmt.Sprintf("%s: %s: %s", r.keyword, r.text, text), "")
+		}
+		for _, text := range lost(before, after) {
+			if len(r.removed) > 0 {
+				c.report("rule-removed", r.removed, at, isOld, fmt.Sprintf("%s is removed: %s", r.keyword, text), "")
+			}
+		}
+	}
+}
+
+// textsOf returns the JSON of the items of a list in a type, or of a single value.
+func textsOf(t *schema.Type, tokens ...string) (texts []string) {
+	switch value := document.Lookup(t.Source, document.Pointer(tokens).String()).(type) {
+	case nil:
+	case []any:
+		for _, item := range value {
+			texts = append(texts, string(document.Append(nil, item)))
+		}
+	default:
+		texts = []string{string(document.Append(nil, value))}
+	}
+	return texts
+}
+
+// lost returns the items of a list that another one lacks.
+func lost(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(item string) bool { return slices.Contains(other, item) })
+}
+
+// accept notes which differences the new files accept, and reports what no longer matches
+// any.
+func (c *comparison) accept() {
+	for _, t := range c.new.registry.Types() {
+		resource, _ := t.Source["x-resource"].(map[string]any)
+		list, _ := resource["accepts"].([]any)
+		for i, item := range list {
+			accepted, _ := item.(map[string]any)
+			rule, _ := accepted["rule"].(string)
+			at, _ := accepted["at"].(string)
+			reason, _ := accepted["reason"].(string)
+			matched := false
+			for j, d := range c.found {
+				if d.Type == t.Name && d.Rule == rule && (d.Pointer == at || strings.HasPrefix(d.Pointer, at+"/")) {
+					c.found[j].Accepted, matched = reason, true
+				}
+			}
+			if !matched {
+				c.typeName = t.Name
+				c.report("accepts-nothing", nil, c.new.root(t).in("x-resource", "accepts", fmt.Sprint(i)), false, "no difference of the rule "+rule+" is at "+at, "remove it")
+			}
+		}
+	}
+}
