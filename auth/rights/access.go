@@ -216,6 +216,25 @@ func (a Access) MayReadSecrets(caller *engine.Caller, t *schema.Type, network st
 	return caller.System || holds(caller, t, network, t.Permission) && query.IsAll(a.Writable(caller, t, network, true))
 }
 
+// MayReadProperty implements engine.Access. If the permission holds for only some of the
+// objects that the caller sees, the properties are not shown at all.
+func (Access) MayReadProperty(caller *engine.Caller, t *schema.Type, network, permission string) bool {
+	grant := caller.Grants[network]
+	switch {
+	case caller.System:
+		return true
+	case t.Global || len(t.TeamPaths()) == 0 || grant.NetworkPermissions.Has(permission):
+		return holds(caller, t, network, permission)
+	}
+	showing := grant.TeamRoles
+	if t.Read != "" && !grant.NetworkPermissions.Has(t.Read) {
+		showing = rolesWith(grant, t.Read)
+	} else if grant.Network {
+		return false // a role that shows all objects lacks it
+	}
+	return len(showing) > 0 && !slices.ContainsFunc(showing, func(role engine.TeamRole) bool { return !role.Permissions.Has(permission) })
+}
+
 // MayReadHistory implements engine.Access. The history of global types, such as users
 // and networks, requires the permission to manage them: that of a network, in the network
 // itself.

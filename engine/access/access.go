@@ -107,6 +107,9 @@ type Access interface {
 	MayErase(caller *Caller, t *schema.Type, network string) error
 	// MayReadSecrets reports whether the caller is shown secret properties.
 	MayReadSecrets(caller *Caller, t *schema.Type, network string) bool
+	// MayReadProperty reports whether the caller is shown the properties of a type that are
+	// read with a permission.
+	MayReadProperty(caller *Caller, t *schema.Type, network, permission string) bool
 	// MayReadHistory returns an error of kind Forbidden when the caller may not read
 	// the history of a network, of one type in it when t is not nil, or of one object
 	// when id is not "". Whether the caller sees the object is not decided here.

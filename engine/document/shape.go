@@ -58,6 +58,12 @@ type Shape struct {
 	// Personal values are removed by an erasure of the object, and HasPersonal reports
 	// whether the value is or contains one.
 	Personal, HasPersonal bool
+	// Readable is the permission with which the value is read, "" for that of the type, and
+	// HasReadable reports whether the value has one or contains one that has. LeftOut are
+	// the members that a shape from Without leaves out.
+	Readable    string
+	HasReadable bool
+	LeftOut     map[string]bool
 	// Lookup names the list of the service that contains the object's id.
 	Lookup string
 	// Keywords are the values of the keywords of the vocabulary that have no field here.
@@ -142,6 +148,9 @@ func (s *Shape) HasMembers() bool { return takes(s, "object") }
 func (s *Shape) Member(name string) *Shape {
 	if member, ok := s.Properties[name]; ok {
 		return member
+	}
+	if s.LeftOut[name] {
+		return nil
 	}
 	if !s.describesMembers() {
 		return AnyShape

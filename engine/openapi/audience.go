@@ -13,13 +13,17 @@ type audience struct {
 	// knows reports whether they have a type, writes whether they have its writes, and erases
 	// whether they have its erasure, if the type has personal values.
 	knows, writes, erases func(*schema.Type) bool
+	// reads reports whether they have the properties that are read with a permission.
+	reads func(t *schema.Type, permission string) bool
 }
 
-// anybody knows no type that requires a permission to read and has nothing public.
+// anybody knows no type that requires a permission to read and has nothing public, and no
+// property that requires one.
 var anybody = audience{
 	knows:  func(t *schema.Type) bool { return !t.Secluded() },
 	writes: func(*schema.Type) bool { return true },
 	erases: func(*schema.Type) bool { return true },
+	reads:  func(*schema.Type, string) bool { return false },
 }
 
 // mineOf returns the audience of a call: anybody, or with the parameter mine, the caller.
@@ -51,10 +55,14 @@ func mineOf(r *rest.Call, parameters map[string]string) (audience, error) {
 		knows:  in(func(t *schema.Type, network string) bool { return access.Knows(caller, t, network) }),
 		writes: in(func(t *schema.Type, network string) bool { return access.MayWriteSome(caller, t, network) == nil }),
 		erases: in(func(t *schema.Type, network string) bool { return access.MayErase(caller, t, network) == nil }),
+		reads: func(t *schema.Type, permission string) bool {
+			return in(func(t *schema.Type, network string) bool { return access.MayReadProperty(caller, t, network, permission) })(t)
+		},
 	}, nil
 }
 
-// known returns the types that an audience knows, and a key for them.
+// known returns the types that an audience knows, without the properties that it does not
+// read, and a key for them.
 func (s *Documents) known(e *engine.Engine, who audience) (types *schema.Registry, key string) {
 	var hidden []string
 	types = s.follow(e).Without(func(t *schema.Type) bool {
@@ -62,6 +70,12 @@ func (s *Documents) known(e *engine.Engine, who audience) (types *schema.Registr
 			return false
 		}
 		hidden = append(hidden, t.Name)
+		return true
+	}, func(t *schema.Type, permission string) bool {
+		if who.reads(t, permission) {
+			return false
+		}
+		hidden = append(hidden, t.Name+"."+permission)
 		return true
 	})
 	return types, strings.Join(hidden, " ")

@@ -115,7 +115,9 @@ func (b *builder) ofValues(t *schema.Type) []*message.Definition {
 	if t.Parent != "" {
 		all = append(all, message.IDTaken)
 	}
-	all = append(all, ofUnique(t)...)
+	if all = append(all, ofUnique(t)...); t.Narrowed() {
+		all = append(all, keyword.Unseen)
+	}
 	seen := map[location]bool{}
 	var visit func(file string, value any)
 	visit = func(file string, value any) {

@@ -104,7 +104,7 @@ func (s *Documents) messageRoutes() []rest.Route {
 		}},
 		{Path: messagesPath + "/{code}", Methods: read, Public: true, ContentSecurityPolicy: textPolicy, Serve: func(r *rest.Call) error {
 			code := r.PathValue("code")
-			public := r.Engine().Registry().Without(func(t *schema.Type) bool { return !anybody.knows(t) })
+			public := r.Engine().Registry().Without(func(t *schema.Type) bool { return !anybody.knows(t) }, func(*schema.Type, string) bool { return true })
 			d, known := public.Catalogue().Lookup(code)
 			if !known {
 				return serveNoMessage(r, code)

@@ -46,7 +46,9 @@ func renderType(types *schema.Registry, t *schema.Type) ([]byte, error) {
 	p.walk("", t.Shape, p.meant(definition{typeFile(t), t.Source}), nil)
 	for _, rule := range t.Rules {
 		if rule.Show != nil {
-			p.Entries[rule.Keyword.Name] = append(p.Entries[rule.Keyword.Name], rule.Show())
+			entry := rule.Show()
+			entry.Except = slices.DeleteFunc(slices.Clone(entry.Except), func(name string) bool { return t.Shape.LeftOut[name] })
+			p.Entries[rule.Keyword.Name] = append(p.Entries[rule.Keyword.Name], entry)
 		}
 	}
 	if t.Source["allOf"] != nil {

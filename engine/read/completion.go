@@ -136,6 +136,6 @@ func (v *view) collect(t *schema.Type, r *store.Record) error {
 	if t.Shape.Plain {
 		return nil
 	}
-	w := renderer{v: v, t: t, record: r, collecting: true}
+	w := renderer{v: v, t: v.seen(t), record: r, collecting: true}
 	return w.document()
 }

@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strconv"
 
@@ -53,9 +54,12 @@ func (e *Reader) History(ctx context.Context, caller *access.Caller, h HistoryPa
 				return err
 			}
 		}
-		run := historyRun{v: e.newView(caller, h.Network, nil), q: q}
-		page, err = run.render(ctx, s, h.Paging, mark)
-		return err
+		for {
+			run := historyRun{v: e.newView(caller, h.Network, nil), q: q}
+			if page, err = run.render(ctx, s, h.Paging, mark); err != nil || !run.v.outdated() {
+				return err
+			}
+		}
 	})
 	return page, translateCursor(err)
 }
@@ -112,8 +116,8 @@ func (p *historyRun) render(ctx context.Context, s store.Snapshot, paging query.
 	var types seenTypes
 	count := func() (int64, error) { return s.HistoryCount(ctx, p.q) }
 	if p.q.ID != "" { // and the caller sees the object
-		if t, _ := p.v.registry.Type(p.q.Collection); t != nil && p.v.e.hooks[t.Name].Hide() != nil && !p.v.caller.System {
-			p.parts = &shownParts{v: p.v, t: t}
+		if p.v.hidesParts(p.q.Collection) {
+			p.parts = &shownParts{v: p.v}
 			total, err := p.parts.begin(ctx, s, &p.q) // which also numbers the changes
 			if err != nil {
 				return Page{}, err
@@ -127,6 +131,10 @@ func (p *historyRun) render(ctx context.Context, s store.Snapshot, paging query.
 		}
 		p.q.Collections = types.all()
 		count = func() (int64, error) { return types.countHistory(ctx, s, p.q) }
+		if slices.ContainsFunc(types.all(), p.v.hidesChanges) {
+			p.parts = &shownParts{v: p.v, left: -1}
+			count = func() (int64, error) { return p.count(ctx, s, types) }
+		}
 	}
 	if err := p.start(paging, count); err != nil {
 		return Page{}, err
@@ -150,6 +158,14 @@ func (p *historyRun) render(ctx context.Context, s store.Snapshot, paging query.
 	return p.finish(next), err
 }
 
+// count returns the number of changes that the caller sees, by finding them all.
+func (p *historyRun) count(ctx context.Context, s store.Snapshot, types seenTypes) (total int64, err error) {
+	all := historyRun{v: p.v, q: p.q, parts: p.parts}
+	all.q.Offset, all.q.After = 0, ""
+	err = all.find(ctx, s, types, math.MaxInt, func(*store.Change) error { total++; return nil })
+	return total, err
+}
+
 // find yields up to limit of the changes that remain to be shown.
 func (p *historyRun) find(ctx context.Context, s store.Snapshot, types seenTypes, limit int, yield func(*store.Change) error) error {
 	q := p.q
@@ -158,7 +174,9 @@ func (p *historyRun) find(ctx context.Context, s store.Snapshot, types seenTypes
 		return s.History(ctx, q, yield)
 	}
 	if p.parts != nil {
-		return p.parts.find(ctx, s, q, limit, yield)
+		read = func(limit int, yield func(*store.Change) error) error {
+			return p.parts.find(ctx, s, q, limit, yield)
+		}
 	}
 	if len(types.parts) == 0 {
 		return read(limit, yield)
@@ -186,7 +204,9 @@ func (p *historyRun) show(ctx context.Context, s store.Snapshot, changes []*stor
 			return err
 		}
 		c.Fields = fields
-		p.parts.number(c)
+		if err := p.parts.number(ctx, s, c); err != nil {
+			return err
+		}
 		err = p.Add(func(dst []byte) ([]byte, error) {
 			w := renderer{v: p.v, out: dst, first: true}
 			w.entry(t, c, text)

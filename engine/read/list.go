@@ -19,6 +19,12 @@ type Listing struct {
 	Projection Projection
 }
 
+// Seen returns a type as it is for a caller in a network: without the properties that the
+// caller does not see.
+func (e *Reader) Seen(caller *access.Caller, t *schema.Type, network string) *schema.Type {
+	return access.Seen(e.access, caller, t, network)
+}
+
 // Fields returns the fields of a type that lists can filter and order by.
 func (e *Reader) Fields(t *schema.Type) query.Fields { return fields{t, e.hooks[t.Name].Hidden} }
 
@@ -55,6 +61,9 @@ func (e *Reader) List(ctx context.Context, caller *access.Caller, t *schema.Type
 			run := *p // as this may run again
 			page = Page{}
 			run.v = v
+			if v.hidesMore(t) {
+				return ErrHidden
+			}
 			visible, err := v.visible(ctx, s, t, network)
 			if err != nil {
 				return err
@@ -65,6 +74,17 @@ func (e *Reader) List(ctx context.Context, caller *access.Caller, t *schema.Type
 		})
 	})
 	return page, store.Translate(err)
+}
+
+// ErrHidden is the error of a list whose conditions were parsed before a property of the type
+// was hidden from the caller, and must be parsed again.
+var ErrHidden = errors.New("engine: a property has been hidden since")
+
+// hidesMore reports whether the caller does not see a property that an earlier form of the
+// type has.
+func (v *view) hidesMore(earlier *schema.Type) bool {
+	now := v.seen(earlier)
+	return now != earlier && now.Narrowed() && !now.HidesLess(earlier)
 }
 
 // list is one run of List.

@@ -32,9 +32,12 @@ func (e *Reader) Notifications(ctx context.Context, caller *access.Caller, netwo
 		paging.Page, q.After, q.AfterIndex = c.page, c.at.ID, int(index)
 	}
 	err = e.Store.Read(store.LongRunning(ctx), func(s store.Snapshot) error {
-		run := notifications{v: e.newView(caller, network, nil), q: q}
-		page, err = run.render(ctx, s, paging, mark)
-		return err
+		for {
+			run := notifications{v: e.newView(caller, network, nil), q: q}
+			if page, err = run.render(ctx, s, paging, mark); err != nil || !run.v.outdated() {
+				return err
+			}
+		}
 	})
 	return page, translateCursor(err)
 }
@@ -114,7 +117,11 @@ func (p *notifications) show(ctx context.Context, s store.Snapshot, notices []*s
 	if err := p.v.resolve(ctx, s); err != nil {
 		return err
 	}
+	parts := shownParts{v: p.v, left: -1}
 	for _, n := range notices {
+		if err := parts.number(ctx, s, &n.Change); err != nil {
+			return err
+		}
 		err := p.Add(func(dst []byte) ([]byte, error) {
 			t, _ := p.v.registry.Type(n.Collection)
 			w := renderer{v: p.v, out: dst, first: true}

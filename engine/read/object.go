@@ -72,7 +72,7 @@ func (e *Reader) render(ctx context.Context, s store.Snapshot, v *view, t *schem
 
 // object is a rendered record.
 func (v *view) object(t *schema.Type, r *store.Record, body []byte) (*Object, error) {
-	version, err := access.Version(v.caller, r, v.e.hooks[t.Name].Hide())
+	version, err := access.Version(v.caller, r, v.hide(t))
 	return &Object{JSON: body, Version: version, ID: r.ID, Path: pathOf(t, r)}, err
 }
 

@@ -242,7 +242,7 @@ func (w *renderer) nested(shape *document.Shape, start int, p Projection) error 
 func (w *renderer) lookup(shape *document.Shape, start int, p Projection) {
 	find := w.v.e.Lookups[shape.Lookup]
 	at, _, ok := document.Member(w.record.Document, start, "id")
-	if find == nil || !ok || w.large() {
+	if find == nil || !ok || w.large() || shape.LeftOut["id"] {
 		return
 	}
 	id, err := strconv.ParseInt(string(w.record.Document[at:document.Skip(w.record.Document, at)]), 10, 64)

@@ -21,7 +21,7 @@ import (
 func (v *view) shownFields(t *schema.Type, c store.Change) ([]byte, error) {
 	// The stored changes may still contain values that have become secrets.
 	fields, _, err := history.Redact(t.Shape, c.Fields)
-	shown := v.e.hooks[t.Name].BeforeRender
+	shown := access.HideUnseen(v.seen(t), v.e.hooks[t.Name].BeforeRender)
 	if shown == nil || err != nil {
 		return fields, err
 	}
@@ -79,27 +79,46 @@ func (v *view) showSides(shown func(*access.Caller, *store.Record) error, c stor
 		members[side] = value
 		held++
 	}
-	hidden := slices.Contains(v.e.hooks[c.Collection].Hidden, name)
+	hidden := slices.Contains(v.e.hooks[c.Collection].Hidden, name) || v.hidesWithin(c.Collection, name)
 	return !hidden || held == 1 || held == 2 && !document.Equal(members["from"], members["to"]), nil
 }
 
-// shownParts finds the changes of an object that a caller sees in part. A change of the
-// hidden part alone is left out, and the others are numbered as if there were no more:
-// otherwise, gaps would reveal how often the hidden part has changed. Each page takes a
-// walk over all changes of the object.
+// hidesWithin reports whether the caller does not see a property of a type, or a part of it.
+func (v *view) hidesWithin(collection, name string) bool {
+	t, served := v.registry.Type(collection)
+	return served && v.seen(t) != t && v.seen(t).Shape.Member(name) != t.Shape.Member(name)
+}
+
+// hidesParts reports whether the caller does not see a part of the objects of a type.
+func (v *view) hidesParts(name string) bool {
+	t, served := v.registry.Type(name)
+	return served && !v.caller.System && v.hide(t) != nil
+}
+
+// hidesChanges reports whether hidesParts for a type whose changes belong to networks.
+func (v *view) hidesChanges(name string) bool {
+	t, served := v.registry.Type(name)
+	return served && !t.Global && v.hidesParts(name)
+}
+
+// shownParts finds the changes that a caller sees where parts of objects are hidden. A change
+// of the hidden part alone is left out, and the others of an object are numbered as if there
+// were no more: otherwise, gaps would reveal how often the hidden part has changed. Each page
+// takes a walk over all changes of each of its objects.
 type shownParts struct {
 	v *view
-	t *schema.Type
-	// left is the number of changes that remain to be shown.
+	// left is the number of changes that remain to be shown, if they are those of one
+	// object, and otherwise -1.
 	left int64
 }
 
 // shows reports whether the caller sees a change.
 func (p *shownParts) shows(c *store.Change) (bool, error) {
-	if c.Version == 1 || bytes.Equal(c.Fields, noFields) {
+	if c.Version == 1 || bytes.Equal(c.Fields, noFields) || !p.v.hidesParts(c.Collection) {
 		return true, nil
 	}
-	fields, err := p.v.shownFields(p.t, *c)
+	t, _ := p.v.registry.Type(c.Collection)
+	fields, err := p.v.shownFields(t, *c)
 	return !bytes.Equal(fields, noFields), err
 }
 
@@ -167,16 +186,35 @@ func (p *shownParts) walk(ctx context.Context, s store.Snapshot, q store.History
 	}
 }
 
-// number gives a change the number that it has among those that the caller sees.
-func (p *shownParts) number(c *store.Change) {
-	if p != nil {
-		c.Version, c.Revision = p.left, p.left
+// number gives a change the number that it has among those of its object that the caller
+// sees.
+func (p *shownParts) number(ctx context.Context, s store.Snapshot, c *store.Change) error {
+	if p == nil {
+		return nil
 	}
+	n := p.left
+	if n < 0 {
+		if !p.v.hidesChanges(c.Collection) {
+			return nil
+		}
+		if n = 1; c.FeedOnly {
+			n = 0 // which is no version
+		}
+		err := p.walk(ctx, s, store.HistoryQuery{Network: c.Network, Collection: c.Collection, ID: c.ID, After: c.Position}, func(*store.Change) error {
+			n++
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	c.Version, c.Revision = n, n
+	return nil
 }
 
 // next notes that a change has been shown.
 func (p *shownParts) next() {
-	if p != nil {
+	if p != nil && p.left >= 0 {
 		p.left--
 	}
 }

@@ -22,9 +22,11 @@ type view struct {
 	// sight is what the caller sees in the snapshot of the view.
 	sight access.Sight
 	references
-	// secrets caches whether the caller is shown the secrets of a type, warnings the
-	// current text of stored warnings, which many objects share.
+	// secrets caches whether the caller is shown the secrets of a type, types the types as
+	// the caller sees them, and warnings the current text of stored warnings, which many
+	// objects share.
 	secrets  map[*schema.Type]bool
+	types    map[string]*schema.Type
 	warnings map[string][]byte
 	// atOnce is the number of records that are completed at once.
 	atOnce int
@@ -40,13 +42,13 @@ func (e *Reader) newView(caller *access.Caller, network string, projection Proje
 func (v *view) worker() *view {
 	own := *v
 	own.sight = access.Sight{}
-	own.secrets, own.warnings = map[*schema.Type]bool{}, map[string][]byte{}
+	own.secrets, own.types, own.warnings = map[*schema.Type]bool{}, map[string]*schema.Type{}, map[string][]byte{}
 	return &own
 }
 
 // append renders a record and appends it to dst.
 func (v *view) append(dst []byte, t *schema.Type, r *store.Record) ([]byte, error) {
-	w := renderer{v: v, t: t, record: r, out: dst, start: len(dst), sealed: v.e.Sealer != nil && v.e.Sealer.Holds(r.Document)}
+	w := renderer{v: v, t: v.seen(t), record: r, out: dst, start: len(dst), sealed: v.e.Sealer != nil && v.e.Sealer.Holds(r.Document)}
 	err := w.object()
 	return w.out, err
 }
@@ -72,6 +74,9 @@ func (e *Reader) look(ctx context.Context, s store.Snapshot, caller *access.Call
 		if _, failed := store.CodeOf(err); failed {
 			return err
 		}
+		if v.outdated() {
+			continue
+		}
 		wrong := v.confirm(ctx, s)
 		if moving, known := v.sight.Moving(); known {
 			e.moving.Store(moving)
@@ -86,6 +91,10 @@ func (e *Reader) look(ctx context.Context, s store.Snapshot, caller *access.Call
 		}
 	}
 }
+
+// outdated reports whether other types are served by now. What has been read meanwhile may
+// have been stored under these, and hide more.
+func (v *view) outdated() bool { return v.registry != v.e.Registry() }
 
 // confirm finds out whether what is still supposed is true.
 func (v *view) confirm(ctx context.Context, s store.Snapshot) (err error) {
@@ -104,6 +113,26 @@ func (v *view) knows(t *schema.Type, network string) bool {
 		return t.Public != nil && network == v.caller.Public
 	}
 	return !t.Secluded() || v.e.access.Knows(v.caller, t, network)
+}
+
+// seen returns a type as the caller sees it. The types served now decide that, and not
+// those when the request began: what is rendered may have been stored since.
+func (v *view) seen(t *schema.Type) *schema.Type {
+	seen := v.types[t.Name]
+	if seen == nil {
+		if served, still := v.registry.Type(t.Name); still {
+			t = served
+		}
+		seen = access.Seen(v.e.access, v.caller, t, v.network)
+		v.types[t.Name] = seen
+	}
+	return seen
+}
+
+// hide returns what hides parts of the records of a type from the caller, nil if nothing
+// is hidden.
+func (v *view) hide(t *schema.Type) func(*access.Caller, *store.Record) error {
+	return access.HideUnseen(v.seen(t), v.e.hooks[t.Name].Hide())
 }
 
 func (v *view) showsSecrets(t *schema.Type) bool {

@@ -3,6 +3,7 @@ package rest
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -40,7 +41,7 @@ func (r *Call) get(t *schema.Type, parent, id string) error {
 	if err != nil {
 		return err
 	}
-	projection, err := r.projection(t)
+	projection, err := r.projection(r.s.Engine.Seen(r.caller, t, network))
 	if err != nil {
 		return err
 	}
@@ -93,11 +94,12 @@ func (r *Call) list(t *schema.Type, parent string) error {
 	if err != nil {
 		return err
 	}
-	projection, err := r.projection(t)
+	seen := r.s.Engine.Seen(r.caller, t, network)
+	projection, err := r.projection(seen)
 	if err != nil {
 		return err
 	}
-	list, err := query.ParseList(r.parameters, r.fields(t), r.caller.User, r.s.Engine.Now())
+	list, err := query.ParseList(r.parameters, r.fields(seen), r.caller.User, r.s.Engine.Now())
 	if err != nil {
 		return err
 	}
@@ -115,7 +117,16 @@ func (r *Call) list(t *schema.Type, parent string) error {
 		list.Below(above, parent)
 	}
 	r.Spend(list.PageSize)
-	page, err := r.s.Engine.List(r.c.Request.Context(), r.caller, t, network, engine.Listing{List: list, Projection: projection})
+	page, err := r.s.Engine.List(r.c.Request.Context(), r.caller, seen, network, engine.Listing{List: list, Projection: projection})
+	if errors.Is(err, read.ErrHidden) {
+		if t, err = r.s.Engine.Type(t.Name); err == nil {
+			err = r.mustKnow(t)
+		}
+		if err != nil {
+			return err
+		}
+		return r.list(t, parent)
+	}
 	return r.page(page, err)
 }
 
@@ -235,11 +246,23 @@ func (r *Call) notifications() error {
 	return r.page(r.s.Engine.Notifications(r.c.Request.Context(), r.caller, network, paging))
 }
 
+// readsNowhere reports whether the caller reads the properties of a type with a permission in
+// no network.
+func (r *Call) readsNowhere(t *schema.Type, permission string) bool {
+	for network := range r.caller.Grants {
+		if r.s.Engine.Access.MayReadProperty(r.caller, t, network, permission) {
+			return false
+		}
+	}
+	return !r.caller.System
+}
+
 func (r *Call) definitions() error {
 	if err := r.Only(); err != nil {
 		return err
 	}
-	known := r.s.Engine.Registry().Without(func(t *schema.Type) bool { return !r.s.Engine.Access.Knows(r.caller, t, "") })
+	access := r.s.Engine.Access
+	known := r.s.Engine.Registry().Without(func(t *schema.Type) bool { return !access.Knows(r.caller, t, "") }, r.readsNowhere)
 	all := known.Catalogue().All()
 	body, err := json.Marshal(map[string]any{"results": all, "totalCount": len(all)})
 	if err != nil {

@@ -14,21 +14,24 @@ import (
 	"marquee/engine/schema/validation"
 )
 
-// check judges a change by one rule, or by one keyword of a property.
-type check func(context.Context, *keyword.Change) ([]message.Message, error)
+// check judges a change by one rule, or by one keyword of a property; then rule is nil.
+type check struct {
+	rule  *keyword.Rule
+	judge func(context.Context, *keyword.Change) ([]message.Message, error)
+}
 
 // guard lists what changes of objects are checked for.
 func (t *Type) guard() {
 	for _, k := range keyword.All() {
 		for _, rule := range t.Rules {
 			if rule.Keyword == k && rule.Check != nil {
-				t.checks = append(t.checks, rule.Check)
+				t.checks = append(t.checks, check{rule, rule.Check})
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.Shape.Properties)) {
 			p := keyword.Guarded{Name: name, Shape: t.Shape.Properties[name]}
 			if k.Check != nil && k.Has(p.Shape) {
-				t.checks = append(t.checks, func(_ context.Context, c *keyword.Change) ([]message.Message, error) { return k.Check(p, c), nil })
+				t.checks = append(t.checks, check{judge: func(_ context.Context, c *keyword.Change) ([]message.Message, error) { return k.Check(p, c), nil }})
 			}
 		}
 	}
@@ -38,9 +41,14 @@ func (t *Type) guard() {
 // the context.
 func (t *Type) Check(ctx context.Context, c *keyword.Change) (faults []message.Message, err error) {
 	for _, check := range t.checks {
-		found, err := check(ctx, c)
+		found, err := check.judge(ctx, c)
 		if err != nil {
 			return nil, err
+		}
+		if t.concealed[check.rule] {
+			for i, fault := range found {
+				found[i] = keyword.Unseen.With(message.Params{"field": fault.Param("field")})
+			}
 		}
 		faults = append(faults, found...)
 	}

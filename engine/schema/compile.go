@@ -94,7 +94,7 @@ func (c *typeCompiler) compile(f *file) *Type {
 		return nil
 	}
 	t.UniqueForms = uniqueForms(r["uniqueForm"])
-	if t.Label, _ = r["label"].(string); t.Label == "" && t.Shape.Properties["name"] != nil && !t.Shape.Properties["name"].Secret {
+	if t.Label, _ = r["label"].(string); t.Label == "" && t.Shape.Properties["name"] != nil && !t.Shape.Properties["name"].Secret && t.Shape.Properties["name"].Readable == "" {
 		t.Label = "name"
 	}
 	t.Indexes = indexes(r["index"], at.references)

@@ -82,6 +82,7 @@ func (c *typeLint) check() {
 	c.rules()
 	c.conditions()
 	c.annotations()
+	c.readable()
 }
 
 func (c *typeLint) names() {
@@ -104,7 +105,9 @@ func (c *typeLint) names() {
 	c.exclusive()
 	c.uniqueForms()
 	for i, name := range c.t.Search {
-		c.scalar(fmt.Sprintf("/x-resource/search/%d", i), name, true)
+		at := fmt.Sprintf("/x-resource/search/%d", i)
+		c.scalar(at, name, true)
+		c.searched(at, name)
 	}
 	c.label()
 	c.parent()
@@ -167,7 +170,7 @@ func (c *typeLint) label() {
 	case label == "", c.uncertain(label):
 	case member == nil || !member.Is("string"):
 		c.problem("/x-resource/label", "there is no string property "+label, "name one, or leave label out")
-	case member.Secret, member.WriteOnly, member.Derived:
+	case member.Secret, member.WriteOnly, member.Derived, member.Readable != "":
 		c.problem("/x-resource/label", label+" is not visible to everyone who can see a reference", "name another property")
 	}
 }
@@ -206,6 +209,9 @@ func (c *typeLint) team(at, path string) {
 		if shape == nil || shape.Ref == nil || c.types[shape.Ref.Type] == nil {
 			c.problem(at, name+" is not a reference of "+t.Name, "a team path leads from reference to reference")
 			return
+		}
+		if t.Shape.Properties[name].Readable != "" {
+			c.problem(at, name+" of "+t.Name+" is x-readable, and a team path shows whose the objects are", "remove one of them")
 		}
 		t = c.types[shape.Ref.Type]
 	}

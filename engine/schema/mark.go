@@ -22,6 +22,7 @@ func mark(root *document.Shape) bool {
 		}
 		slices.Sort(shape.Whole)
 		shape.HasSecrets, shape.HasPersonal, shape.HasLookups = shape.Secret, shape.Personal, shape.Lookup != ""
+		shape.HasReadable = shape.Readable != ""
 		shape.Plain = !shape.Secret && !shape.WriteOnly && !shape.Complete && shape.Ref == nil && !shape.HasLookups
 		if shape.Complete {
 			left := maxPlaces
@@ -43,6 +44,9 @@ func mark(root *document.Shape) bool {
 			}
 			if !shape.HasPersonal && shape.Children(func(child *document.Shape) bool { return child.HasPersonal }) {
 				shape.HasPersonal, changed = true, true
+			}
+			if !shape.HasReadable && shape.Children(func(child *document.Shape) bool { return child.HasReadable }) {
+				shape.HasReadable, changed = true, true
 			}
 			if !shape.HasLookups && shape.Children(func(child *document.Shape) bool { return child.HasLookups }) {
 				shape.HasLookups, changed = true, true

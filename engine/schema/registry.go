@@ -22,11 +22,17 @@ type Registry struct {
 	declared []*message.Definition
 }
 
-// Without returns the set without the types that are hidden, and without the messages that
-// these alone declare. It is for documents: types that remain can refer to hidden ones.
-func (r *Registry) Without(hidden func(*Type) bool) *Registry {
+// Without returns the set without the types that are hidden, without the properties of others
+// whose permissions are lacking, and without the messages that these alone declare. It is
+// for documents: types that remain can refer to hidden ones.
+func (r *Registry) Without(hidden func(*Type) bool, lacks func(t *Type, permission string) bool) *Registry {
 	kept := slices.DeleteFunc(r.Types(), hidden)
-	if len(kept) == len(r.names) {
+	whole := len(kept) == len(r.names)
+	for i, t := range kept {
+		kept[i] = t.Without(func(permission string) bool { return lacks(t, permission) })
+		whole = whole && kept[i] == t
+	}
+	if whole {
 		return r
 	}
 	used := map[string]bool{}

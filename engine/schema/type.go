@@ -7,6 +7,7 @@ package schema
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 
@@ -59,6 +60,12 @@ type Type struct {
 	// File is the file of the type in problems, Path the one in its folder, and Source its content.
 	File, Path string
 	Source     map[string]any
+
+	// narrowed reports whether the type is one of Without, whose concealed rules concern
+	// what is left out.
+	narrowed  bool
+	concealed map[*keyword.Rule]bool
+	seen      *seen
 
 	builtIn   []string
 	checks    []check
@@ -121,6 +128,14 @@ func (t *Type) prepare() {
 			t.searched = append(t.searched, TermKey(field))
 		}
 	}
+	all, readable := map[*document.Shape]bool{}, map[string]bool{}
+	collectShapes(t.Shape, all)
+	for shape := range all {
+		if shape.Readable != "" {
+			readable[shape.Readable] = true
+		}
+	}
+	t.seen = &seen{permissions: slices.Sorted(maps.Keys(readable))}
 	t.supplied = t.supplies()
 	t.sequences = t.findSequences()
 	slices.Sort(t.searched)

@@ -81,7 +81,7 @@ func (c *Change) missing() error {
 
 // versionShown returns access.Version of the stored object, "" if there is none.
 func (w *Writing) versionShown(s store.Snapshot, c *Change, version int64) (shown string, err error) {
-	hide := w.e.hooks[c.Type.Name].Hide
+	hide := w.hide(c)
 	switch {
 	case version == 0:
 		return "", nil

@@ -8,6 +8,7 @@ import (
 	"marquee/engine/history"
 	"marquee/engine/message"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 	"marquee/engine/store"
 )
 
@@ -45,6 +46,8 @@ type Change struct {
 
 // request is what the client, or a hook, asked for.
 type request struct {
+	// seen is the type as the caller sees it, nil for a change that a hook added.
+	seen *schema.Type
 	// op is nil for a change that a hook added.
 	op     *Operation
 	listed bool
@@ -154,6 +157,11 @@ func (c *Change) Fault(d *message.Definition, pointer string, params message.Par
 		if to, elsewhere := c.redirects[above]; elsewhere {
 			pointer = to + pointer[len(above):]
 			break
+		}
+	}
+	if c.seen != nil && d != message.PropertyUnknown { // which the client has named
+		if before, unseen := c.seen.Shape.Unseen(pointer); unseen {
+			d, pointer, params = keyword.Unseen, before, nil
 		}
 	}
 	place := message.Params{"field": pointer, "type": c.Type.Name}

@@ -106,7 +106,8 @@ func (w *Writing) addOverlaps(overlaps []overlap) error {
 		if o.sent != nil && !o.sent.Internal() || seen[objectKey{o.claim.Collection, o.claim.Network, o.other}] {
 			params["id"] = o.other
 		}
-		w.faults.Add(o.c.Fault(keyword.IntervalOverlaps, "/"+rule.From, params))
+		at := o.c.placeOf(rule.From, append([]string{rule.To}, rule.Properties...)...)
+		w.faults.Add(o.c.Fault(keyword.IntervalOverlaps, at, params))
 	}
 	return nil
 }

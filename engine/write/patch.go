@@ -1,8 +1,10 @@
 package write
 
 import (
+	"marquee/engine/access"
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/store"
 )
 
 // keepNested keeps the objects in a merge patch before it is brought into normal form,
@@ -13,7 +15,7 @@ func (c *Change) keepNested() {
 	}
 	c.nested = map[string]map[string]any{}
 	for name, value := range c.op.Object {
-		member := c.Type.Shape.Member(name)
+		member := c.shapeSeen().Member(name)
 		if object, is := value.(map[string]any); is && member != nil && !member.ReadOnly {
 			c.nested[name], _ = document.Clone(object).(map[string]any)
 		}
@@ -33,9 +35,9 @@ func (w *Writing) mergeNested(c *Change) error {
 	}
 	n := document.Normaliser{Unknown: func(document.Pointer, bool) {}, Fault: func(*message.Definition, document.Pointer, message.Params) {}}
 	for name, object := range c.nested {
-		one := map[string]any{name: document.MergePatch(c.Type.Shape.Member(name), shown[name], object)}
+		one := map[string]any{name: document.MergePatch(c.shapeSeen().Member(name), shown[name], object)}
 		if !document.Equal(one[name], shown[name]) {
-			n.Object(c.Type.Shape, one)
+			n.Object(c.shapeSeen(), one)
 		}
 		c.Patch[name] = one[name]
 	}
@@ -45,7 +47,7 @@ func (w *Writing) mergeNested(c *Change) error {
 // shown returns the stored document without what is hidden from the caller. Sent back,
 // that changes nothing: the hooks of the type keep the rest.
 func (w *Writing) shown(c *Change) (map[string]any, error) {
-	hide := w.e.hooks[c.Type.Name].Hide
+	hide := w.hide(c)
 	if hide == nil {
 		return c.Before, nil
 	}
@@ -54,6 +56,24 @@ func (w *Writing) shown(c *Change) (map[string]any, error) {
 		return nil, err
 	}
 	return w.decode(c, record.Document)
+}
+
+// hide returns what hides parts of the stored object from the caller, nil if nothing is
+// hidden.
+func (w *Writing) hide(c *Change) func(*access.Caller, *store.Record) error {
+	hide := w.e.hooks[c.Type.Name].Hide
+	if c.seen == nil {
+		return hide
+	}
+	return access.HideUnseen(c.seen, hide)
+}
+
+// shapeSeen is the shape of the object as the caller sees it.
+func (c *Change) shapeSeen() *document.Shape {
+	if c.seen == nil {
+		return c.Type.Shape
+	}
+	return c.seen.Shape
 }
 
 // MergePatch returns the object that a merge patch has for a property, as the client

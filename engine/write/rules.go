@@ -13,10 +13,11 @@ import (
 )
 
 // checkRules checks the rules of the schema vocabulary. Lacked are the required values that
-// the stored object lacks because it was erased. The error is that of the context.
-func (c *Change) checkRules(w *Writing, lacked []string) error {
+// the stored object lacks because it was erased, and unseen are the pointers to invalid ones
+// that the caller does not see. The error is that of the context.
+func (c *Change) checkRules(w *Writing, lacked, unseen []string) error {
 	change := &keyword.Change{Before: c.Before, After: c.After, StateBefore: c.StateBefore, State: c.State, Parent: c.Type.Parent, System: c.Caller.System,
-		Now: w.now, Caller: func() rule.Caller { return w.callerOf(c) }, Lacked: lacked}
+		Now: w.now, Caller: func() rule.Caller { return w.callerOf(c) }, Lacked: lacked, Faulty: unseen}
 	if !c.Caller.System {
 		change.Budget = &w.ruleBudget
 	}
@@ -32,7 +33,11 @@ func (c *Change) checkRules(w *Writing, lacked []string) error {
 		}
 		change.Faulty = append(change.Faulty, field)
 	}
-	faults, err := c.Type.Check(w.ctx, change)
+	check := c.Type.Check
+	if c.seen != nil {
+		check = c.seen.Check
+	}
+	faults, err := check(w.ctx, change)
 	for _, fault := range faults {
 		c.refuse(fault)
 	}
@@ -167,7 +172,7 @@ func (c *Change) taken(key string) message.Message {
 	if rule == nil {
 		return c.Fault(message.ValueNotUnique, pointerOf(key), nil)
 	}
-	first := pointerOf(rule.Properties[0])
+	first := c.placeOf(rule.Properties[0], rule.Properties[1:]...)
 	if len(rule.Properties) == 1 {
 		return c.Fault(message.ValueNotUnique, first, nil)
 	}
@@ -176,6 +181,17 @@ func (c *Change) taken(key string) message.Message {
 		others[i] = pointerOf(property)
 	}
 	return c.Fault(message.ValuesNotUnique, first, message.Params{"others": strings.Join(others, ", ")})
+}
+
+// placeOf returns the pointer to a property with a fault that concerns others, too: to one
+// that the caller does not see, if there is one.
+func (c *Change) placeOf(property string, others ...string) string {
+	for _, other := range others {
+		if _, unseen := c.shapeSeen().Unseen(pointerOf(other)); unseen {
+			return pointerOf(other)
+		}
+	}
+	return pointerOf(property)
 }
 
 func pointerOf(path string) string { return "/" + strings.ReplaceAll(path, ".", "/") }

@@ -263,12 +263,13 @@ func (w *Writing) merge(c *Change) error {
 		}
 	}
 	hidesSecrets := c.Type.Shape.HasSecrets && !w.e.access.MayReadSecrets(c.Caller, c.Type, c.Context)
-	c.After = document.Merge(c.Type.Shape, c.Before, patch, hidesSecrets)
+	c.After = document.Merge(c.shapeSeen(), c.Before, patch, hidesSecrets)
 	for name := range c.nested { // which keep what is hidden, and may remove it
 		if value := patch[name]; value != nil {
 			c.After[name] = value
 		}
 	}
+	c.After = c.Type.Shape.KeepUnseen(c.shapeSeen(), c.Before, c.After)
 	for _, edit := range c.edits {
 		edit(c.After)
 	}

@@ -36,10 +36,26 @@ func (c *Change) isDerived(differences []document.FieldChange) bool {
 	return c.stored != nil && c.keepsState() && !slices.ContainsFunc(differences, c.willed)
 }
 
-// isPartly reports whether only properties change that are among the hidden ones.
+// isPartly reports whether only what is hidden from some callers changes: properties among
+// the hidden ones, and values that are read with a permission of their own.
 func (c *Change) isPartly(differences []document.FieldChange, hidden []string) bool {
-	return c.stored != nil && c.keepsState() &&
-		!slices.ContainsFunc(differences, func(d document.FieldChange) bool { return !slices.Contains(hidden, d.Field) })
+	if c.stored == nil || !c.keepsState() {
+		return false
+	}
+	open := c.Type.Without(func(string) bool { return true }).Shape
+	return !slices.ContainsFunc(differences, func(d document.FieldChange) bool {
+		if slices.Contains(hidden, d.Field) || open.LeftOut[d.Field] {
+			return false
+		}
+		member := open.Member(d.Field)
+		if member == nil || !member.HasReadable {
+			return true
+		}
+		from, to := document.Clone(d.From), document.Clone(d.To)
+		member.Strip(from)
+		member.Strip(to)
+		return !document.Equal(from, to)
+	})
 }
 
 // keepsState reports whether the state stays and no hook has called Touch.

@@ -125,8 +125,12 @@ func (c *Change) judge(w *Writing) error {
 		return err
 	}
 	excused := len(faults) < message.MaxFaults // otherwise not all of them are known
+	var unseen []string
 	for _, fault := range faults {
-		if !excused || !was.excuses(c, fault) {
+		switch field, keeps := c.keepsUnseen(fault); {
+		case keeps:
+			unseen = append(unseen, field)
+		case !excused || !was.excuses(c, fault):
 			c.refuse(fault)
 		}
 	}
@@ -135,12 +139,20 @@ func (c *Change) judge(w *Writing) error {
 			delete(c.After, name)
 		}
 	}
-	if err := c.checkRules(w, was.required); err != nil {
+	if err := c.checkRules(w, was.required, unseen); err != nil {
 		return err
 	}
 	c.references = w.newReferences(c)
 	c.checkLookups(w.e.Lookups)
 	return nil
+}
+
+// keepsUnseen reports whether a fault is that of a value which the caller does not see, in an
+// object that is stored with it: the caller cannot correct it. The field is its place.
+func (c *Change) keepsUnseen(fault message.Message) (field string, keeps bool) {
+	field, _ = fault.Param("field").(string)
+	_, unseen := c.shapeSeen().Unseen(field)
+	return field, unseen && !c.Created()
 }
 
 // diffTargets adds the terms of references to objects that can be removed.

@@ -228,7 +228,7 @@ func (w *Writing) change(op *Operation, index int) (*Change, error) {
 	}
 	op.Type = t
 	c := &Change{Type: t, Caller: w.caller, Index: index, Context: w.batch.Network,
-		Network: t.NetworkOf(w.batch.Network), request: request{op: op, listed: w.batch.Listed}}
+		Network: t.NetworkOf(w.batch.Network), request: request{op: op, listed: w.batch.Listed, seen: access.Seen(w.e.access, w.caller, t, w.batch.Network)}}
 	return c, w.identify(c)
 }
 
@@ -334,7 +334,7 @@ func (c *Change) normalise(unknown FieldValidation) {
 	}
 	c.keepNested()
 	numbers := c.importedNumbers()
-	n.Object(c.Type.Shape, object)
+	n.Object(c.shapeSeen(), object)
 	maps.Copy(object, numbers)
 	maps.Copy(object, c.op.Set)
 	c.Patch, c.Kept = object, c.op.Kept

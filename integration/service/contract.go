@@ -64,7 +64,7 @@ func (s *Service) ContractOf(types *schema.Registry) (*contract, error) {
 	if err != nil || response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("GET /api/openapi.json: %d %w", response.StatusCode, err)
 	}
-	hidden := slices.ContainsFunc(types.Types(), func(t *schema.Type) bool { return t.Secluded() })
+	hidden := slices.ContainsFunc(types.Types(), isHidden)
 	if hidden { // which the public document does not have
 		app := s.application()
 		if text, err = app.Document(types, openapi.Options{All: true}); err != nil {
@@ -372,6 +372,9 @@ func (s *Service) PlainSchema(kind string) (*jsonschema.Schema, error) {
 	return compiled, err
 }
 
+// isHidden reports whether the public documents lack a type, or some of its properties.
+func isHidden(t *schema.Type) bool { return t.Secluded() || len(t.Readable()) > 0 }
+
 // JudgePlainly returns an error for a body that has created an object, or what was
 // returned of it, if the plain schema of its type refuses that.
 func (s *Service) JudgePlainly(path string, body []byte, a *Answer) error {
@@ -381,7 +384,7 @@ func (s *Service) JudgePlainly(path string, body []byte, a *Answer) error {
 	if _, is := value.(map[string]any); err != nil || !is || !isObject || !one || a.Status != http.StatusCreated || RaceDetector || depthOf(value) > maxJudgedDepth {
 		return nil
 	}
-	if t, known := s.Marquee.Engine().Registry().Type(kind); known && t.Read != "" {
+	if t, known := s.Marquee.Engine().Registry().Type(kind); known && isHidden(t) {
 		return nil
 	}
 	compiled, err := s.PlainSchema(kind)
