@@ -56,7 +56,9 @@ func mineOf(r *rest.Call, parameters map[string]string) (audience, error) {
 		writes: in(func(t *schema.Type, network string) bool { return access.MayWriteSome(caller, t, network) == nil }),
 		erases: in(func(t *schema.Type, network string) bool { return access.MayErase(caller, t, network) == nil }),
 		reads: func(t *schema.Type, permission string) bool {
-			return in(func(t *schema.Type, network string) bool { return access.MayReadProperty(caller, t, network, permission) })(t)
+			return in(func(t *schema.Type, network string) bool {
+				return access.MayReadProperty(caller, t, network, permission)
+			})(t)
 		},
 	}, nil
 }

@@ -32,7 +32,7 @@ func (c *typeLint) readable() {
 			c.readableProblem(shape, name+" is part of the path of an object, which everybody reads", "leave it out")
 		}
 	}
-	c.readableWarnings()
+	c.readableByAll()
 }
 
 // readableWithin checks the members of a value, which is reached by fixed names or is not.
@@ -65,11 +65,11 @@ func (c *typeLint) readableWithin(shape *document.Shape, fixed bool, byName, oth
 
 // readableValue checks a value with the keyword.
 func (c *typeLint) readableValue(shape *document.Shape, fixed bool) {
-	if shape.Readable == c.t.Read {
+	if shape.Readable == c.t.Read && c.t.Public == nil {
 		c.readableProblem(shape, "everybody who sees objects of the type has "+shape.Readable, "name another permission")
 	}
 	for _, p := range c.l.shapes.places[shape] {
-		if _, there := p.schema()["x-readable"]; !there {
+		if _, there := p.schema()["x-readable"]; !there || c.l.reported(p.f, p.pointer+"/x-readable") {
 			continue
 		}
 		if !fixed || p.f != c.f || !byNames.MatchString(p.pointer) {
@@ -95,10 +95,15 @@ func (c *typeLint) readableNetwork(name string, member *document.Shape) {
 	}
 }
 
-// readableWarnings checks that no warning depends on a property with the keyword: everybody
-// who sees an object sees its warnings.
-func (c *typeLint) readableWarnings() {
+// readableByAll checks that no warning, and not whether an object is public, depends on a
+// property with the keyword: everybody who sees an object sees these.
+func (c *typeLint) readableByAll() {
 	hidden := leftOut(c.t.Shape.Without(func(string) bool { return true }), nil, map[*document.Shape]bool{})
+	for _, path := range hidden {
+		if when := publicWhen(c.t.Source); mentions(when, path[0]) && mentions(when, path[len(path)-1]) {
+			c.problem(publicAt+"/when", strings.Join(path, ".")+" is x-readable, and everybody would see what it is", "name properties that everybody reads")
+		}
+	}
 	for _, rule := range c.t.Rules {
 		if rule.Warns == nil {
 			continue
