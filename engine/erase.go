@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"time"
-
-	"marquee/engine/schema"
 )
 
 // eraseTime is how long Erase works on what follows the erasure of the object itself.
@@ -21,10 +19,10 @@ type Erasure struct {
 
 // Erase removes the personal values of an object, which is hidden, and then those in its
 // history, which takes longer (FinishErasures). Once the object is erased, there is no
-// error: what cannot be done before the deadline is left to the background. The parent is the
-// one in the path of the object, if its type has one. Errors are of type *message.Error.
-func (e *Engine) Erase(ctx context.Context, caller *Caller, t *schema.Type, network, parent, id string) (*Erasure, error) {
-	properties, err := e.EraseObject(ctx, caller, t, network, parent, id)
+// error: what cannot be done before the deadline is left to the background. Errors are of type
+// *message.Error.
+func (e *Engine) Erase(ctx context.Context, caller *Caller, r Removal) (*Erasure, error) {
+	properties, err := e.EraseObject(ctx, caller, r)
 	if err != nil {
 		return nil, err
 	}

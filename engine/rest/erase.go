@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
@@ -38,6 +39,10 @@ func (r *Call) erase(t *schema.Type, parent, id string) error {
 	if err != nil {
 		return err
 	}
+	var op engine.Operation
+	if err := r.conditions(&op, true); err != nil {
+		return err
+	}
 	if err := r.s.Engine.Access.MayErase(r.caller, t, network); err != nil {
 		return err
 	}
@@ -54,7 +59,7 @@ func (r *Call) erase(t *schema.Type, parent, id string) error {
 		return err
 	}
 	r.Spend(1)
-	erased, err := r.s.Engine.Erase(r.Sharing(), r.caller, t, network, parent, id)
+	erased, err := r.s.Engine.Erase(r.Sharing(), r.caller, engine.Removal{Type: t, Network: network, ID: id, Parent: parent, IfVersion: op.IfVersion, OnlyNew: op.OnlyNew})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/history"
 	"marquee/engine/message"
+	"marquee/engine/query"
 	"marquee/engine/schema"
 	"marquee/engine/store"
 )
@@ -17,67 +18,88 @@ import (
 // hidden is the state of erased objects.
 const hidden = "HIDDEN"
 
+// eraseTries is the number of times that EraseObject looks for an object which is removed and
+// created again at the same time.
+const eraseTries = 3
+
 // EraseObject removes the personal values (x-personal) of a stored object and hides it, in
 // one transaction, which also notes in catalog.Erasures that its history is to follow. It
 // returns the top-level properties that had such values. An object without any that is
-// hidden stays as it is. Parent is the object in the path of a type that has one. Errors
-// are those of Write.
-func (e *Writer) EraseObject(ctx context.Context, caller *access.Caller, t *schema.Type, network, parent, id string) ([]string, error) {
-	op := Operation{Type: t, ID: id, Object: map[string]any{}, MergePatch: true, erases: true}
-	if t.Parent != "" {
-		op.Object[t.Parent] = parent
+// hidden stays as it is. Errors are those of Write.
+func (e *Writer) EraseObject(ctx context.Context, caller *access.Caller, r Removal) ([]string, error) {
+	op := Operation{Type: r.Type, ID: r.ID, Object: map[string]any{}, MergePatch: true, IfVersion: r.IfVersion, OnlyNew: r.OnlyNew, erases: true}
+	if r.Type.Parent != "" {
+		op.Object[r.Type.Parent] = r.Parent
 	}
-	result, err := e.Write(ctx, caller, Batch{Network: network, Operations: []Operation{op}})
-	if message.ObjectNotFound.Is(err) && t.Removable() {
-		return nil, e.eraseRemoved(ctx, caller, t, network, id, err)
+	for try := 1; ; try++ {
+		result, err := e.Write(ctx, caller, Batch{Network: r.Network, Operations: []Operation{op}})
+		if message.ObjectNotFound.Is(err) && r.Type.Removable() && r.IfVersion == nil && !r.OnlyNew {
+			created, err := e.eraseRemoved(ctx, caller, r, err)
+			if created && try < eraseTries {
+				continue
+			}
+			return nil, err
+		}
+		if err != nil {
+			return nil, err
+		}
+		return result.Changes[0].erased, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return result.Changes[0].erased, nil
 }
 
 // eraseRemoved notes that the history of a removed object is to be erased, which is all that
 // is left of its values, and adds the erasure to it, once. Missing is the error if no object
-// with the id was removed, or none that the caller saw.
-func (e *Writer) eraseRemoved(ctx context.Context, caller *access.Caller, t *schema.Type, network, id string, missing error) error {
-	key := store.Key{Network: t.NetworkOf(network), ID: id}
-	return store.Translate(e.Store.Write(ctx, func(tx store.Tx) error {
+// with the id was removed, or none that the caller saw. It reports whether the object has
+// been created again since it was found missing.
+func (e *Writer) eraseRemoved(ctx context.Context, caller *access.Caller, r Removal, missing error) (created bool, err error) {
+	t, key := r.Type, store.Key{Network: r.Type.NetworkOf(r.Network), ID: r.ID}
+	err = e.Store.Write(ctx, func(tx store.Tx) error {
+		created = false
 		removed, err := catalog.ReadRemoved(ctx, tx, t.Name, []store.Key{key})
+		if err != nil {
+			return err
+		}
+		var sight access.Sight
+		visible, err := sight.Visible(ctx, tx, e.access, caller, t, r.Network)
 		if err != nil {
 			return err
 		}
 		kept := removed[key]
 		if kept == nil {
+			there, err := tx.Versions(ctx, t.Name, []store.Key{key})
+			if created = len(there) > 0 && query.IsAll(visible); err != nil {
+				return err
+			}
 			return missing
 		}
-		var sight access.Sight
-		visible, err := sight.Visible(ctx, tx, e.access, caller, t, network)
-		if err != nil {
-			return err
-		}
-		if !access.Saw(visible, t, id, kept) {
+		if !access.Saw(visible, t, r.ID, kept) {
 			return missing
 		}
 		if kept.Erased {
 			return nil
 		}
-		now := e.Now().UTC().Truncate(time.Millisecond)
-		kept.Revision, kept.Version, kept.Erased = kept.Revision+1, kept.Version+1, true
-		record, err := store.ReadOne(ctx, tx, catalog.Removed.Name, catalog.RemovedKey(t.Name, key), nil)
-		if err != nil {
-			return err
-		}
-		if err := store.PutInternal(ctx, tx, catalog.Removed.Name, record, "ACTIVE", kept, now); err != nil {
-			return err
-		}
-		err = noteErasure(ctx, tx, catalog.Erasure{Type: t.Name, Network: key.Network, ID: id, Revision: kept.Revision, Creator: kept.Creator, Wipe: true}, now)
-		if err != nil {
-			return err
-		}
-		return tx.Append(ctx, []store.Change{{Time: now, Network: key.Network, Collection: t.Name, ID: id, Revision: kept.Revision, Version: kept.Version,
-			User: caller.User, Fields: []byte("[]"), Cause: causeOf(caller)}})
-	}))
+		return e.eraseTombstone(ctx, tx, caller, t, key, kept)
+	})
+	return created, store.Translate(err)
+}
+
+// eraseTombstone adds an erasure to what is kept of a removed object, and to its history.
+func (e *Writer) eraseTombstone(ctx context.Context, tx store.Tx, caller *access.Caller, t *schema.Type, key store.Key, kept *catalog.Tombstone) error {
+	now := e.Now().UTC().Truncate(time.Millisecond)
+	kept.Revision, kept.Version, kept.Erased = kept.Revision+1, kept.Version+1, true
+	record, err := store.ReadOne(ctx, tx, catalog.Removed.Name, catalog.RemovedKey(t.Name, key), nil)
+	if err != nil {
+		return err
+	}
+	if err := store.PutInternal(ctx, tx, catalog.Removed.Name, record, "ACTIVE", kept, now); err != nil {
+		return err
+	}
+	err = noteErasure(ctx, tx, catalog.Erasure{Type: t.Name, Network: key.Network, ID: key.ID, Revision: kept.Revision, Creator: kept.Creator, Wipe: true}, now)
+	if err != nil {
+		return err
+	}
+	return tx.Append(ctx, []store.Change{{Time: now, Network: key.Network, Collection: t.Name, ID: key.ID, Revision: kept.Revision, Version: kept.Version,
+		User: caller.User, Fields: []byte("[]"), Cause: causeOf(caller)}})
 }
 
 // Erases reports whether the change is an erasure, which removes personal values, hides

@@ -16,7 +16,7 @@ import (
 	"marquee/engine/store"
 )
 
-// Removal is the removal of one object.
+// Removal names one object that is removed, or erased.
 type Removal struct {
 	Type *schema.Type
 	// Network is the context, "" for a global type. Parent is the id of the object's parent,
@@ -25,7 +25,7 @@ type Removal struct {
 	// IfVersion and OnlyNew are those of an Operation.
 	IfVersion func(version string) bool
 	OnlyNew   bool
-	// ValidateOnly does everything except storing.
+	// ValidateOnly does everything except storing. Erasures do not have it.
 	ValidateOnly bool
 }
 

@@ -194,7 +194,7 @@ func testErasureBrokenOff(t *testing.T, fresh service.NewStore) {
 		b := &breaking{Store: own, end: cancel}
 		b.left.Store(int64(step))
 		f.Engine.Store = b
-		erased, err := f.Engine.Erase(ctx, &engine.Caller{System: true}, kind, "main", "", id)
+		erased, err := f.Engine.Erase(ctx, &engine.Caller{System: true}, engine.Removal{Type: kind, Network: "main", ID: id})
 		f.Engine.Store = own
 		cancel()
 		if done = b.left.Load() > 0; done {
@@ -315,4 +315,40 @@ func TestErasuresShareTheRewriting(t *testing.T) {
 	for i := range persons {
 		f.erase(fmt.Sprint("/api/v1/persons/p", i))
 	}
+}
+
+// between is a store that does something before the second write.
+type between struct {
+	store.Store
+	writes atomic.Int64
+	do     func()
+}
+
+func (b *between) Write(ctx context.Context, fn func(store.Tx) error) error {
+	if b.writes.Add(1) == 2 {
+		b.do()
+	}
+	return b.Store.Write(ctx, fn)
+}
+
+// TestErasureBesideCreation erases an object that was removed, and is created again after it
+// was found missing.
+func TestErasureBesideCreation(t *testing.T) { service.EachStore(t, testErasureBesideCreation) }
+
+func testErasureBesideCreation(t *testing.T, fresh service.NewStore) {
+	f := newForgetting(t, service.New(t, fresh, service.TypeWith("persons", `, "methods": ["GET", "HEAD", "POST", "PUT", "DELETE"]`, `"name": {"type": "string", "x-personal": true}`)))
+	f.Must(f.token, http.MethodPut, "/api/v1/persons/p?context=main", `{"name": "geheim"}`)
+	if a := f.Ask(f.token, http.MethodDelete, "/api/v1/persons/p?context=main", "", nil); a.Status != http.StatusNoContent {
+		t.Fatal(a.Status)
+	}
+	f.StopSearch() // which reads the engine's store
+	own := f.Engine.Store
+	kind, _ := f.Engine.Registry().Type("persons")
+	f.Engine.Store = &between{Store: own, do: func() { f.Must(f.token, http.MethodPut, "/api/v1/persons/p?context=main", `{"name": "geheim again"}`) }}
+	erased, err := f.Engine.Erase(t.Context(), &engine.Caller{System: true}, engine.Removal{Type: kind, Network: "main", ID: "p"})
+	f.Engine.Store = own
+	if err != nil || len(erased.Properties) != 1 || erased.Left != nil {
+		t.Fatal(erased, err)
+	}
+	f.rests(false)
 }

@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -44,7 +45,10 @@ type service struct {
 const network = "main"
 
 // serve opens a service on a store, which it closes in the end.
-func serve(tb testing.TB, opened store.Store) *service {
+func serve(tb testing.TB, opened store.Store) *service { return serveWith(tb, opened, nil) }
+
+// serveWith is serve with types besides those of the application.
+func serveWith(tb testing.TB, opened store.Store, schemas fs.FS) *service {
 	tb.Helper()
 	ctx := context.Background()
 	must := func(err error) {
@@ -58,7 +62,7 @@ func serve(tb testing.TB, opened store.Store) *service {
 	must(err)
 	types := resources.New()
 	s := &service{store: opened, types: types}
-	s.marquee, err = marquee.Open(ctx, marquee.Options{Application: types.Application(), Store: opened, Sealer: sealer})
+	s.marquee, err = marquee.Open(ctx, marquee.Options{Application: types.Application(), Schemas: schemas, Store: opened, Sealer: sealer})
 	must(err)
 	s.engine, s.auth = s.marquee.Engine(), s.marquee.Auth()
 	s.bootstrap(tb)
