@@ -213,16 +213,24 @@ func (Access) MayErase(caller *engine.Caller, t *schema.Type, network string) er
 // MayReadSecrets implements engine.Access. If the permission holds for only some of the
 // objects that the caller sees, no secrets of the type are shown.
 func (a Access) MayReadSecrets(caller *engine.Caller, t *schema.Type, network string) bool {
-	return caller.System || holds(caller, t, network, t.Permission) && query.IsAll(a.Writable(caller, t, network, true))
+	return caller.System || a.showsAll(caller, t, network) && holds(caller, t, network, t.Permission) && query.IsAll(a.Writable(caller, t, network, true))
+}
+
+// showsAll reports whether the caller's roles show all objects of a type that the caller
+// sees, and not only some besides those that are public.
+func (a Access) showsAll(caller *engine.Caller, t *schema.Type, network string) bool {
+	return t.Public == nil || query.IsAll(a.Visible(caller, t, network))
 }
 
 // MayReadProperty implements engine.Access. If the permission holds for only some of the
 // objects that the caller sees, the properties are not shown at all.
-func (Access) MayReadProperty(caller *engine.Caller, t *schema.Type, network, permission string) bool {
+func (a Access) MayReadProperty(caller *engine.Caller, t *schema.Type, network, permission string) bool {
 	grant := caller.Grants[network]
 	switch {
 	case caller.System:
 		return true
+	case !a.showsAll(caller, t, network):
+		return false
 	case t.Global || len(t.TeamPaths()) == 0 || grant.NetworkPermissions.Has(permission):
 		return holds(caller, t, network, permission)
 	}
