@@ -182,7 +182,7 @@ func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Lo
 			log.Warn("indexes could not be maintained", slog.String("cause", err.Error()))
 		}
 		if err := s.engine.FinishErasures(ctx); err != nil && ctx.Err() == nil {
-			log.Warn("erasures could not be completed; retrying", slog.String("cause", err.Error()))
+			log.Warn("erasures could not be completed; retrying", slog.Any("cause", message.Explained(err)))
 		}
 		if err := s.auth.Maintain(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("the signing keys could not be rotated, or expired tokens not be deleted", slog.String("cause", err.Error()))

@@ -43,8 +43,10 @@ func (r *programmer) request() programmed {
 		return programmed{method: http.MethodGet, path: "/api/v1/notifications?context=main" + r.page()}
 	case n < 68:
 		return r.search()
-	case n < 92:
+	case n < 90:
 		return r.write()
+	case n < 93:
+		return r.remove()
 	}
 	return r.other()
 }
@@ -214,6 +216,16 @@ func (r *programmer) posted(kind, id string) map[string]any {
 		}
 	}
 	return o
+}
+
+// remove removes a parcel or a sticker, which may be created again later.
+func (r *programmer) remove() programmed {
+	kind := pick(r.Rand, []string{"parcels", "stickers"})
+	q := programmed{method: http.MethodDelete, path: r.path(kind, r.any(kind)) + r.query(r.maybe(20, "&validateOnly=true"))}
+	if r.chance(20) {
+		q.header = map[string]string{"If-Match": "{etag}"}
+	}
+	return q
 }
 
 func (r *programmer) write() programmed {

@@ -83,8 +83,10 @@ func (w world) within(user string, roles []string, kind, id string) bool {
 	case "orders":
 		team := w.text(kind, id, "team")
 		return mine(team) || team == "" && through("advertiser", "advertisers")
-	case "lineitems":
+	case "lineitems", "parcels":
 		return through("order", "orders")
+	case "stickers":
+		return through("parcel", "parcels")
 	case "creatives":
 		return through("lineItem", "lineitems")
 	case "assets":
@@ -100,7 +102,7 @@ func (w world) within(user string, roles []string, kind, id string) bool {
 }
 
 // teamTypes are those whose objects belong to teams.
-var teamTypes = []string{"adunits", "advertisers", "assets", "creatives", "lineitems", "orders", "segments", "sites"}
+var teamTypes = []string{"adunits", "advertisers", "assets", "creatives", "lineitems", "orders", "parcels", "segments", "sites", "stickers"}
 
 // mayWrite reports whether a role of a user that has a permission applies to an
 // object that is seen.

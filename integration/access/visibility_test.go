@@ -48,7 +48,7 @@ func testVisibilityModel(t *testing.T, fresh service.NewStore) {
 			t.Fatal(err)
 		}
 	}
-	s := service.New(t, fresh)
+	s := service.New(t, fresh, worldSchemas())
 	w := &witness{T: t, maker: maker{Rand: rand.New(rand.NewPCG(seed, 0))}, s: s, tokens: map[string]string{}, asked: map[string]int{}}
 	var err error
 	if w.admin, err = s.SignIn(service.Admin); err != nil {
@@ -219,7 +219,9 @@ func (w *witness) list(user, kind, parameters string, meets func(id string) bool
 func (w *witness) ask(user string) {
 	kind := pick(w.Rand, slices.Sorted(maps.Keys(worldRefs)))
 	id := pick(w.Rand, append(slices.Sorted(maps.Keys(w.world[kind])), "alien"))
-	switch w.IntN(9) {
+	switch w.IntN(10) {
+	case 9:
+		w.remove(user)
 	case 0, 1:
 		status := http.StatusNotFound
 		if w.world.sees(user, kind, id) {
@@ -404,6 +406,43 @@ func (w *witness) rewrite(user, kind, id string) {
 		status = http.StatusForbidden
 	}
 	w.write(user, "writes", service.PathOf(kind, id, "")+"&validateOnly=true", `{"name": "another"}`, status, "")
+}
+
+// remove tries whether a parcel or a sticker could be removed.
+func (w *witness) remove(user string) {
+	kind := pick(w.Rand, []string{"parcels", "parcels", "stickers"})
+	id := pick(w.Rand, append(slices.Sorted(maps.Keys(w.world[kind])), "alien"))
+	var referring []string
+	for _, sticker := range slices.Sorted(maps.Keys(w.world["stickers"])) {
+		if kind == "parcels" && w.world.text("stickers", sticker, "parcel") == id {
+			referring = append(referring, sticker)
+		}
+	}
+	status, permission := http.StatusNoContent, permissionOf(kind)
+	switch {
+	case !w.world.holds(user, permission, "NETWORK") && !w.world.holds(user, permission, "TEAM"):
+		status = http.StatusForbidden
+	case !w.world.sees(user, kind, id):
+		status = http.StatusNotFound
+	case !w.world.mayWrite(user, permission, kind, id):
+		status = http.StatusForbidden
+	case len(referring) > 0:
+		status = http.StatusConflict
+	}
+	w.asked["removals"]++
+	a := w.s.Ask(w.tokens[user], http.MethodDelete, service.PathOf(kind, id, "")+"&validateOnly=true", "", nil)
+	if a.Status != status {
+		w.Errorf("%s gets %d, not %d, from the removal of %s %s: %.400s%s", user, a.Status, status, kind, id, a.Body, w.why(user))
+	}
+	if status != http.StatusConflict {
+		return
+	}
+	for _, sticker := range slices.Sorted(maps.Keys(w.world["stickers"])) {
+		named := strings.Contains(string(a.Body), fmt.Sprintf("%q", sticker))
+		if want := slices.Contains(referring, sticker) && w.world.sees(user, "stickers", sticker); named != want {
+			w.Errorf("%s is told of %s: %t, in the refusal to remove %s: %s%s", user, sticker, named, id, a.Body, w.why(user))
+		}
+	}
 }
 
 // history asks for the changes of an object, and of a type.

@@ -2,9 +2,11 @@ package access
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"testing/fstest"
 
 	"marquee/integration/service"
 )
@@ -20,6 +22,8 @@ var worldRefs = map[string]map[string]string{
 	"assets":      {"creative": "creatives"},
 	"segments":    {"team": "teams", "teams[]": "teams"},
 	"articles":    {"site": "sites"},
+	"parcels":     {"order": "orders"},
+	"stickers":    {"parcel": "parcels"},
 	"teams":       {"users[]": "users", "sites[]": "sites"},
 	"roles":       {"sites[]": "sites"},
 	"sites":       {}, "tiers": {}, "layouts": {}, "librarycreatives": {},
@@ -33,10 +37,24 @@ var worldTypes = []struct {
 	n    int
 }{
 	{"layouts", 1}, {"tiers", 2}, {"sites", 8}, {"roles", 8}, {"users", 7}, {"teams", 5}, {"librarycreatives", 2},
-	{"adunits", 8}, {"advertisers", 8}, {"orders", 10}, {"lineitems", 12}, {"creatives", 12}, {"assets", 6}, {"segments", 10}, {"articles", 6},
+	{"adunits", 8}, {"advertisers", 8}, {"orders", 10}, {"lineitems", 12}, {"creatives", 12}, {"assets", 6}, {"segments", 10}, {"articles", 6}, {"parcels", 8}, {"stickers", 8},
 }
 
 const worldUsers = 7
+
+// worldSchemas are the types of a world that the application does not have: parcels can be
+// removed while no sticker refers to them.
+func worldSchemas() fs.FS {
+	removable := func(path, property, target, team string) *fstest.MapFile {
+		return &fstest.MapFile{Data: fmt.Appendf(nil, `{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": %[1]q,
+			"x-resource": {"path": %[1]q, "methods": ["GET", "HEAD", "POST", "PUT", "DELETE"], "team": [%[4]s], "label": "name", "search": ["name"], "sort": ["name"], "index": ["name", %[2]q]},
+			"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, %[2]q: {"$ref": "common/reference.json", "x-ref": %[3]q}}}`, path, property, target, team)}
+	}
+	return fstest.MapFS{
+		"parcels.json":  removable("parcels", "order", "orders", `"order.team", "order.advertiser.team"`),
+		"stickers.json": removable("stickers", "parcel", "parcels", `"parcel.order.team", "parcel.order.advertiser.team"`),
+	}
+}
 
 var worldWords = []string{"north", "south", "harbour", "station", "market", "garden", "river", "bridge"}
 
@@ -116,6 +134,10 @@ func (m *maker) object(kind, id string) map[string]any {
 		o["team"] = m.one("teams", 25)
 	case "orders":
 		o["advertiser"], o["team"], o["salespersonUser"] = m.one("advertisers", 20), m.one("teams", 65), m.one("users", 50)
+	case "parcels":
+		o["order"] = m.one("orders", 15)
+	case "stickers":
+		o["parcel"] = m.one("parcels", 20)
 	case "lineitems":
 		o["order"], o["tier"] = m.one("orders", 15), m.one("tiers", 30)
 	case "creatives":
@@ -178,7 +200,7 @@ func (m *maker) populate() {
 // change changes an object so that it may be seen by others than before.
 func (m *maker) change() service.Placed {
 	for {
-		kind := pick(m.Rand, []string{"teams", "teams", "advertisers", "advertisers", "orders", "orders", "lineitems", "creatives", "adunits", "segments", "roles", "users"})
+		kind := pick(m.Rand, []string{"teams", "teams", "advertisers", "advertisers", "orders", "orders", "lineitems", "creatives", "adunits", "segments", "parcels", "stickers", "roles", "users"})
 		id := pick(m.Rand, slices.Sorted(maps.Keys(m.world[kind])))
 		if id == "administrator" {
 			continue

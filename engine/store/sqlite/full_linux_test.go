@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"marquee/engine/disk"
 	"marquee/engine/store"
 )
 
@@ -97,5 +98,47 @@ func TestFullFileSystem(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWipeWithoutRoom: a file is not rewritten if the disk has no room for another copy, and
+// is when there is.
+func TestWipeWithoutRoom(t *testing.T) {
+	folder := mount(t, "size=20m")
+	options := Options{Path: filepath.Join(folder, "marquee.db")}
+	s, err := Open(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c, err := openConn(options, writerCacheKB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.exec("CREATE TABLE large (content BLOB)")
+	for range 10 {
+		err = errors.Join(err, c.exec("INSERT INTO large VALUES (randomblob(400000)); PRAGMA wal_checkpoint(TRUNCATE)"))
+	}
+	if err := errors.Join(err, c.close()); err != nil {
+		t.Fatal(err)
+	}
+	ballast := filepath.Join(folder, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 13<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := disk.Of(folder)
+	rewritten, err := s.Wipe(t.Context())
+	var full *store.Error
+	if !errors.As(err, &full) || full.Code != store.CodeFull || rewritten != 0 {
+		t.Errorf("without room: %d %v", rewritten, err)
+	}
+	if after, _ := disk.Of(folder); after.Free < before.Free {
+		t.Errorf("of %d bytes, %d are free", before.Free, after.Free)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if rewritten, err := s.Wipe(t.Context()); err != nil || rewritten < 4_000_000 {
+		t.Errorf("with room: %d %v", rewritten, err)
 	}
 }

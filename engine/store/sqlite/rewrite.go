@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"path/filepath"
 	"strconv"
 
 	"marquee/engine/store"
@@ -92,13 +94,14 @@ func (s *Store) Wipe(ctx context.Context) (rewritten int64, err error) {
 	defer s.wiping.Unlock()
 	size, err := c.number("SELECT page_count*page_size FROM pragma_page_count, pragma_page_size")
 	if err == nil && size <= maxWiped {
-		rewritten = size
-		err = c.exec("PRAGMA temp_store=FILE; VACUUM")
+		if err = c.roomToCopy(filepath.Dir(s.options.Path)); err == nil {
+			rewritten = size
+			err = c.exec("PRAGMA temp_store=FILE; VACUUM")
+		}
 	}
-	if err == nil {
-		err = s.copied(func() error { return c.exec("PRAGMA wal_checkpoint(TRUNCATE)") })
-	}
-	return rewritten, s.observe(ctx, err)
+	// Also after an error: the log may have taken the rest of the disk.
+	truncated := s.copied(func() error { return c.exec("PRAGMA wal_checkpoint(TRUNCATE)") })
+	return rewritten, s.observe(ctx, cmp.Or(err, truncated))
 }
 
 // wipe makes SQLite overwrite what replace deletes, because it may hold a
