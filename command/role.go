@@ -67,7 +67,7 @@ func (n *namedRole) change(ctx context.Context, f *storeFlags, done string, prop
 // refused by the service, which knows those of the schemas.
 type roleFlags struct {
 	Permission []string `env:"-" help:"A permission that the role grants; can be repeated." placeholder:"PERMISSION"`
-	Scope      string   `env:"-" help:"What holders see: TEAM, the objects of their teams, or NETWORK, the whole network." placeholder:"SCOPE"`
+	Scope      string   `env:"-" help:"What holders see: TEAM, the objects of their teams, NETWORK, the whole network, or OWN, what belongs to them." placeholder:"SCOPE"`
 }
 
 func (f *roleFlags) properties() map[string]any {

@@ -20,7 +20,8 @@ type Access struct{}
 
 // Visible implements engine.Access. A caller whose roles have the scope TEAM sees the
 // objects of the caller's teams, those that belong to what these teams or the roles
-// name, those that belong to no team, and all objects of types without teams.
+// name, those that belong to no team, and all objects of types without teams. Roles of
+// the scope OWN add what belongs to the caller.
 func (a Access) Visible(caller *engine.Caller, t *schema.Type, network string) query.Expr {
 	switch {
 	case caller.System:
@@ -38,20 +39,51 @@ func (a Access) Visible(caller *engine.Caller, t *schema.Type, network string) q
 	case t.Name == "users":
 		return visibleUsers(caller)
 	case t.Global:
-		return query.All
+		return visibleGlobals(caller)
 	}
 	grant, ok := caller.Grants[network]
-	switch {
-	case !ok, t.Name == "tokens" && !Manages(grant):
+	if !ok || t.Name == "tokens" && !Manages(grant) {
 		return query.None
-	case len(t.TeamPaths()) == 0:
-		return query.All
-	case t.Read != "" && !grant.NetworkPermissions.Has(t.Read):
-		return ownedBy(t, grant, rolesWith(grant, t.Read))
-	case grant.Network:
+	}
+	return shown(caller, t, grant, t.Read)
+}
+
+// shown matches the objects of a type that a grant shows through the roles with a
+// permission, or through all roles if it is "".
+func shown(caller *engine.Caller, t *schema.Type, grant engine.Grant, permission string) query.Expr {
+	if permission == "" && grant.Network || permission != "" && grant.NetworkPermissions.Has(permission) {
 		return query.All
 	}
-	return ownedBy(t, grant, grant.TeamRoles)
+	roles := rolesWith(grant, permission)
+	if len(roles) > 0 && len(t.Team) == 0 {
+		return query.All
+	}
+	var owners []any
+	if len(roles) > 0 {
+		owners = teamOwners(t, grant, roles)
+	}
+	if ownsSome(caller, t, grant) && (permission == "" || grant.OwnPermissions.Has(permission)) {
+		owners = append(owners, schema.OwnValue(caller.User))
+	}
+	return in(t.OwnerField(), owners)
+}
+
+// ownsSome reports whether a grant shows the objects of a type that belong to the caller.
+// An API token shows nothing that belongs to its user in person.
+func ownsSome(caller *engine.Caller, t *schema.Type, grant engine.Grant) bool {
+	return grant.Own && len(t.Owner) > 0 && caller.Token == nil
+}
+
+// seesOthers reports whether a grant shows more than what belongs to the caller.
+func seesOthers(grant engine.Grant) bool { return !grant.OnlyOwn() }
+
+// visibleGlobals matches the objects of a type that belongs to no network: all, except for
+// callers who see only what belongs to them.
+func visibleGlobals(caller *engine.Caller) query.Expr {
+	if len(networksOf(caller, seesOthers)) == 0 {
+		return query.None
+	}
+	return query.All
 }
 
 // Knows implements engine.Access.
@@ -61,24 +93,25 @@ func (Access) Knows(caller *engine.Caller, t *schema.Type, network string) bool 
 	}
 	if network == "" {
 		return len(networksOf(caller, func(grant engine.Grant) bool {
-			return grant.Holds(t.Read) && (!t.Global || grant.NetworkPermissions.Has(t.Read))
+			return grant.NetworkPermissions.Has(t.Read) || !t.Global && holdsSome(caller, t, grant, t.Read)
 		})) > 0
 	}
 	return holds(caller, t, network, t.Read)
 }
 
-// rolesWith returns the roles of scope TEAM that have a permission.
+// rolesWith returns the roles of scope TEAM that have a permission, or all if it is "".
 func rolesWith(grant engine.Grant, permission string) (holding []engine.TeamRole) {
 	for _, role := range grant.TeamRoles {
-		if role.Permissions.Has(permission) {
+		if permission == "" || role.Permissions.Has(permission) {
 			holding = append(holding, role)
 		}
 	}
 	return holding
 }
 
-// ownedBy matches the objects that a grant shows through some of its roles of scope TEAM.
-func ownedBy(t *schema.Type, grant engine.Grant, roles []engine.TeamRole) query.Expr {
+// teamOwners returns the values of the owners whose objects a grant shows through some of
+// its roles of scope TEAM.
+func teamOwners(t *schema.Type, grant engine.Grant, roles []engine.TeamRole) []any {
 	values := []any{schema.Unowned}
 	add := func(owner string, ids []string) {
 		for _, id := range ids {
@@ -86,8 +119,8 @@ func ownedBy(t *schema.Type, grant engine.Grant, roles []engine.TeamRole) query.
 		}
 	}
 	seen := map[string]bool{}
-	for _, path := range t.TeamPaths() {
-		if seen[path.Owner] {
+	for _, path := range t.OwnerPaths() {
+		if path.Own || seen[path.Owner] {
 			continue
 		}
 		seen[path.Owner] = true
@@ -103,30 +136,31 @@ func ownedBy(t *schema.Type, grant engine.Grant, roles []engine.TeamRole) query.
 		}
 	}
 	slices.SortFunc(values, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
-	return query.In{Field: t.OwnerField(), Values: slices.Compact(values)}
+	return slices.Compact(values)
 }
 
 // Writable implements engine.Access. A permission holds for the objects that its role
 // shows.
 func (Access) Writable(caller *engine.Caller, t *schema.Type, network string, exists bool) query.Expr {
 	grant, permission := caller.Grants[network], t.WritePermission(exists)
-	if caller.System || t.Global || len(t.TeamPaths()) == 0 || grant.NetworkPermissions.Has(permission) {
-		return query.All
-	}
-	holding := rolesWith(grant, permission)
 	switch {
-	case len(holding) == 0:
+	case caller.System, t.Global:
+		return query.All
+	case !holdsSome(caller, t, grant, permission):
 		return query.None
-	case !grant.Network && len(holding) == len(grant.TeamRoles):
+	}
+	everyRole := !grant.Network && len(rolesWith(grant, permission)) == len(grant.TeamRoles) &&
+		(!ownsSome(caller, t, grant) || grant.OwnPermissions.Has(permission))
+	if everyRole {
 		return query.All // of what the caller sees
 	}
-	return ownedBy(t, grant, holding)
+	return shown(caller, t, grant, permission)
 }
 
-// visibleUsers matches the caller, the users with a role in a network of the caller,
-// and the users without a role that the caller has created and can give one.
+// visibleUsers matches the caller, the users with a role in a network where the caller sees
+// more than what belongs to the caller, and the users without a role that the caller has created and can give one.
 func visibleUsers(caller *engine.Caller) query.Expr {
-	shared := in(byUserNetwork, networksOf(caller, func(engine.Grant) bool { return true }))
+	shared := in(byUserNetwork, networksOf(caller, seesOthers))
 	if caller.Token != nil { // which shows nothing that belongs to its user in person
 		return shared
 	}
@@ -191,14 +225,19 @@ func (a Access) MayWriteSome(caller *engine.Caller, t *schema.Type, network stri
 }
 
 // holds reports whether a caller has a permission for objects of a type in a network, or
-// for those among them that a role of scope TEAM shows. For a global type, the permission
+// for those among them that a role of scope TEAM or OWN shows. For a global type, the permission
 // counts in whichever network it is held.
 func holds(caller *engine.Caller, t *schema.Type, network, permission string) bool {
 	if t.Global {
 		return len(networksOf(caller, func(grant engine.Grant) bool { return grant.NetworkPermissions.Has(permission) })) > 0
 	}
-	grant := caller.Grants[network]
-	return grant.Holds(permission)
+	return holdsSome(caller, t, caller.Grants[network], permission)
+}
+
+// holdsSome reports whether a grant includes a permission for some objects of a type.
+func holdsSome(caller *engine.Caller, t *schema.Type, grant engine.Grant, permission string) bool {
+	return grant.NetworkPermissions.Has(permission) || grant.TeamPermissions.Has(permission) ||
+		ownsSome(caller, t, grant) && grant.OwnPermissions.Has(permission)
 }
 
 // MayErase implements engine.Access. As with MayWrite, the permission counts for a global

@@ -52,7 +52,7 @@ func guardRoles(ctx context.Context, w *engine.Writing, changes []*engine.Change
 			continue
 		case c.State != "ACTIVE":
 			field = "/objectState"
-		case c.After["scope"] != "NETWORK":
+		case c.After["scope"] != networkScope:
 			field = "/scope"
 		}
 		if err := guard(ctx, w, c, c.Network, field); err != nil {
@@ -64,7 +64,7 @@ func guardRoles(ctx context.Context, w *engine.Writing, changes []*engine.Change
 
 // administers reports whether a role makes administrators.
 func administers(role map[string]any, state string) bool {
-	return state == "ACTIVE" && role["scope"] == "NETWORK" && makesManager(texts(role["permissions"]))
+	return state == "ACTIVE" && role["scope"] == networkScope && makesManager(texts(role["permissions"]))
 }
 
 // guard rejects the transaction if it removes the last administrator of the network.
@@ -102,7 +102,7 @@ func hasAdministrator(ctx context.Context, w *engine.Writing, network string) (b
 		return false, err
 	}
 	var roles []any
-	wide := query.And{isActive, query.Compare{Field: scope, Op: query.Equal, Value: "NETWORK"}}
+	wide := query.And{isActive, query.Compare{Field: scope, Op: query.Equal, Value: networkScope}}
 	err = w.Find(roleType, network, wide, 0, func(r *store.Record) error {
 		var role roleDocument
 		err := json.Unmarshal(r.Document, &role)

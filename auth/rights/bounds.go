@@ -119,6 +119,19 @@ func checkNamed(w *engine.Writing, c *engine.Change) {
 	}
 }
 
+// checkOwn rejects a role of scope OWN that names objects: it shows what belongs to its
+// holders.
+func checkOwn(w *engine.Writing, c *engine.Change) {
+	if c.After["scope"] != ownScope {
+		return
+	}
+	for _, property := range boundProperties(c.Type) {
+		if len(texts(c.After[property])) > 0 {
+			w.Add(c.Fault(message.TooManyItems, "/"+property, message.Params{"limit": 0}))
+		}
+	}
+}
+
 // checkNamedTogether rejects roles that a user is given if all roles of the user in the
 // network name more than maxBound objects of a property.
 func checkNamedTogether(w *engine.Writing, c *engine.Change) error {
@@ -153,7 +166,7 @@ func tooMuchNamed(w *engine.Writing, t *schema.Type, network string, properties,
 			return "", err
 		}
 		for _, role := range roles {
-			if role.Object["scope"] == "NETWORK" {
+			if !withinTeams(role.Object["scope"]) {
 				continue
 			}
 			for _, property := range properties {

@@ -35,7 +35,7 @@ const (
 func Weight(c *engine.Caller) int {
 	named := len(c.Dormant)
 	for _, grant := range c.Grants {
-		named += 2*setWeight + len(grant.Teams)
+		named += 3*setWeight + len(grant.Teams)
 		for _, ids := range grant.Bound {
 			named += len(ids)
 		}

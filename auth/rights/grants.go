@@ -84,17 +84,21 @@ func grantTo(ctx context.Context, s store.Snapshot, caller *engine.Caller, user 
 // a property count.
 func withRole(grant engine.Grant, role roleDocument) engine.Grant {
 	if grant.NetworkPermissions == nil {
-		grant.NetworkPermissions, grant.TeamPermissions = engine.Permissions{}, engine.Permissions{}
+		grant.NetworkPermissions, grant.TeamPermissions, grant.OwnPermissions = engine.Permissions{}, engine.Permissions{}, engine.Permissions{}
 	}
-	permissions := grant.TeamPermissions
-	if role.Scope == "NETWORK" {
+	permissions := grant.OwnPermissions
+	switch role.Scope {
+	case networkScope:
 		grant.Network, permissions = true, grant.NetworkPermissions
-	} else {
-		own := engine.Permissions{}
+	case ownScope:
+		grant.Own = true
+	default:
+		alone := engine.Permissions{}
 		for _, permission := range role.Permissions {
-			own[permission] = true
+			alone[permission] = true
 		}
-		grant.Team, grant.TeamRoles = true, append(grant.TeamRoles, engine.TeamRole{Permissions: own, Bound: bounded(role.bound, grant.TeamRoles)})
+		grant.Team, permissions = true, grant.TeamPermissions
+		grant.TeamRoles = append(grant.TeamRoles, engine.TeamRole{Permissions: alone, Bound: bounded(role.bound, grant.TeamRoles)})
 	}
 	for _, permission := range role.Permissions {
 		permissions[permission] = true
@@ -102,7 +106,8 @@ func withRole(grant engine.Grant, role roleDocument) engine.Grant {
 	return grant
 }
 
-// readRoles yields the ACTIVE roles among some, in the order of their networks and ids.
+// readRoles yields the ACTIVE roles among some, in the order of their networks and ids,
+// except those with a scope that only a later version knows: they may show less than others.
 func readRoles(ctx context.Context, s store.Snapshot, keys []store.Key, yield func(network string, role roleDocument)) error {
 	slices.SortFunc(keys, func(a, b store.Key) int {
 		return cmp.Or(cmp.Compare(a.Network, b.Network), cmp.Compare(a.ID, b.ID))
@@ -115,8 +120,13 @@ func readRoles(ctx context.Context, s store.Snapshot, keys []store.Key, yield fu
 			}
 			var role roleDocument
 			err := json.Unmarshal(r.Document, &role)
-			if err == nil && role.Scope != "NETWORK" {
+			switch {
+			case err != nil:
+				return err
+			case withinTeams(role.Scope):
 				role.bound, err = boundBy(r.Document)
+			case role.Scope != networkScope && role.Scope != ownScope:
+				return nil
 			}
 			found[store.Key{Network: strings.Clone(r.Network), ID: strings.Clone(r.ID)}] = role
 			return err

@@ -34,7 +34,7 @@ func (r *Rules) networksBeforeStore(ctx context.Context, w *engine.Writing, chan
 			continue
 		}
 		first := w.Upsert(roles, c.ID, role, func(object map[string]any) {
-			object["name"], object["scope"] = "Administrator", "NETWORK"
+			object["name"], object["scope"] = "Administrator", networkScope
 			object["permissions"] = AdministratorPermissions(roles)
 		})
 		first.SetCause(message.CauseObject, message.Params{"type": c.Type.Name, "id": c.ID})

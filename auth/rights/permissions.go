@@ -17,7 +17,7 @@ import (
 // built-in permissions grants every permission, as the roles of administrators did
 // before schemas could declare permissions.
 func granted(scope any, permissions, builtIn []string) []string {
-	if scope != "NETWORK" || len(builtIn) == 0 || len(without(builtIn, permissions)) > 0 || slices.Contains(permissions, schema.AllPermissions) {
+	if scope != networkScope || len(builtIn) == 0 || len(without(builtIn, permissions)) > 0 || slices.Contains(permissions, schema.AllPermissions) {
 		return permissions
 	}
 	return append(slices.Clip(permissions), schema.AllPermissions)

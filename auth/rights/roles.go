@@ -16,6 +16,7 @@ import (
 func roleBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change) error {
 	if !asStored(c) {
 		checkNamed(w, c)
+		checkOwn(w, c)
 		checkDeclared(w, c)
 	}
 	if c.Internal() || c.Caller.System || unchanged(c) {
@@ -29,13 +30,14 @@ func roleBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change
 		if role == nil {
 			continue
 		}
-		if role["scope"] == "NETWORK" && !Manages(grant) {
-			return message.GrantNotHeld.Error(message.Params{"field": "/scope", "value": "NETWORK"})
+		scope := role["scope"]
+		if _, text := scope.(string); text && !withinTeams(scope) && !Manages(grant) {
+			return message.GrantNotHeld.Error(message.Params{"field": "/scope", "value": scope})
 		}
 		for _, permission := range grantedBy(role, c.Type) {
 			switch {
 			case !slices.Contains(declared, permission) && !slices.Contains(before, permission): // which checkDeclared rejects
-			case role["scope"] == "NETWORK" && !grant.NetworkPermissions.Has(permission), !holdsFor(grant, permission, affectedBounds(c, permission)):
+			case !withinTeams(scope) && !grant.NetworkPermissions.Has(permission), !holdsFor(grant, permission, affectedBounds(c, permission)):
 				return message.GrantNotHeld.Error(message.Params{"field": "/permissions", "value": permission})
 			case !grant.NetworkPermissions.Has(permission) && !keeps(c, permission):
 				granted = append(granted, permission)

@@ -34,6 +34,17 @@ type roleDocument struct {
 	bound map[string][]string
 }
 
+// The scopes of roles.
+const (
+	networkScope = "NETWORK"
+	teamScope    = "TEAM"
+	ownScope     = "OWN"
+)
+
+// withinTeams reports whether a role with a scope shows what belongs to teams. So does one
+// that was stored without a scope.
+func withinTeams(scope any) bool { return scope == nil || scope == "" || scope == teamScope }
+
 // storedUser returns the document of a user, or nil if there is none.
 func storedUser(ctx context.Context, r store.Snapshot, id string) (user map[string]any, err error) {
 	err = r.Get(ctx, "users", []store.Key{{ID: id}}, func(r *store.Record) (err error) {

@@ -114,7 +114,7 @@ func teamPermissions(ctx context.Context, w *engine.Writing, ids []string) (map[
 			return nil, err
 		}
 		for id, role := range roles {
-			if role.Object["scope"] != "NETWORK" {
+			if withinTeams(role.Object["scope"]) {
 				granted[memberOf{network, id}] = texts(role.Object["permissions"])
 			}
 		}

@@ -48,8 +48,8 @@ func (c *Caller) Account() string {
 
 // Grant is what a caller's roles allow in one network.
 type Grant struct {
-	// Network and Team report whether a role has that scope.
-	Network, Team bool
+	// Network, Team and Own report whether a role has that scope.
+	Network, Team, Own bool
 	// Teams are the ids of the caller's ACTIVE teams, and Bound the objects that these
 	// name, by property.
 	Teams []string
@@ -57,8 +57,9 @@ type Grant struct {
 	// TeamRoles are the roles of scope TEAM.
 	TeamRoles []TeamRole
 	// NetworkPermissions come from roles of scope NETWORK and apply to the whole
-	// network; TeamPermissions apply to what the TEAM scope shows.
-	NetworkPermissions, TeamPermissions Permissions
+	// network; TeamPermissions apply to what the TEAM scope shows, and OwnPermissions to
+	// what belongs to the caller.
+	NetworkPermissions, TeamPermissions, OwnPermissions Permissions
 }
 
 // Permissions is a set of permissions.
@@ -75,10 +76,15 @@ type TeamRole struct {
 	Bound       map[string][]string
 }
 
-// Holds reports whether the grant includes a permission, in either scope.
+// Holds reports whether the grant includes a permission for what it shows. A permission of
+// scope OWN counts if all roles have this scope: otherwise, others show what does not belong
+// to the caller.
 func (g Grant) Holds(permission string) bool {
-	return g.NetworkPermissions.Has(permission) || g.TeamPermissions.Has(permission)
+	return g.NetworkPermissions.Has(permission) || g.TeamPermissions.Has(permission) || g.OnlyOwn() && g.OwnPermissions.Has(permission)
 }
+
+// OnlyOwn reports whether all roles have the scope OWN.
+func (g Grant) OnlyOwn() bool { return !g.Network && !g.Team }
 
 // Access decides what callers see and may change. Every read and every new reference
 // asks it.

@@ -26,8 +26,8 @@ type Indexing struct {
 	Keys
 	// Searches lists the properties whose words are the terms of a key.
 	Searches map[string][]string `json:"searches,omitempty"`
-	// Teams maps each key of owners to the paths that lead to them.
-	Teams map[string][]schema.TeamPath `json:"teams,omitempty"`
+	// Owners maps each key of owners to the paths that lead to them.
+	Owners map[string][]schema.OwnerPath `json:"teams,omitempty"`
 	// Rules maps those keys of Unique that are no property and no form to what they mean.
 	Rules map[string]*keyword.ClaimRule `json:"rules,omitempty"`
 	// Public maps each key of the objects that anybody may read to their condition.
@@ -64,10 +64,10 @@ type Indexing struct {
 	fields []termField
 }
 
-// IndexingFormat is the newest format that this program knows. Indexings with Teams have
+// IndexingFormat is the newest format that this program knows. Indexings with Owners have
 // format 2, those with Rules format 3, those of types whose objects can be removed, or
-// refer to such objects, format 4, and those with Public format 5, so that a server of a
-// version without them writes no such object.
+// refer to such objects, format 4, and those with Public, or of types whose objects belong
+// to users, format 5, so that a server of a version without them writes no such object.
 const IndexingFormat = 5
 
 // Keys are keys of terms, and properties with unique values.
@@ -141,10 +141,10 @@ func IndexingOf(t *schema.Type) *Indexing {
 		n.Terms = append(n.Terms, key)
 		n.Searches[key] = t.Searched()
 	}
-	if paths := t.TeamPaths(); paths != nil {
+	if paths := t.OwnerPaths(); paths != nil {
 		key := t.OwnerField().Term
 		n.Terms = append(n.Terms, key)
-		n.Teams = map[string][]schema.TeamPath{key: paths}
+		n.Owners = map[string][]schema.OwnerPath{key: paths}
 	}
 	if key := t.PublicKey(); key != "" {
 		n.Terms = append(n.Terms, key)
@@ -193,26 +193,26 @@ func (n *Indexing) tidy() {
 		}
 	}
 	maps.DeleteFunc(n.Searches, func(key string, _ []string) bool { return !n.maintains(key) })
-	maps.DeleteFunc(n.Teams, func(key string, _ []schema.TeamPath) bool { return !n.maintains(key) })
+	maps.DeleteFunc(n.Owners, func(key string, _ []schema.OwnerPath) bool { return !n.maintains(key) })
 	maps.DeleteFunc(n.Targets, func(key string, _ schema.Target) bool { return !n.maintains(key) })
 	maps.DeleteFunc(n.Public, func(key string, _ *keyword.ClaimRule) bool { return !n.maintains(key) })
 	maps.DeleteFunc(n.Rules, func(key string, _ *keyword.ClaimRule) bool {
 		return !slices.Contains(n.Unique, key) && !n.Fills(key)
 	})
 	switch {
-	case len(n.Public) > 0:
+	case len(n.Public) > 0, n.owned():
 		n.Format = 5
 	case len(n.Targets) > 0, n.Removable:
 		n.Format = 4
 	case len(n.Rules) > 0:
 		n.Format = 3
-	case len(n.Teams) > 0:
+	case len(n.Owners) > 0:
 		n.Format = 2
 	default:
 		n.Format = 1
 	}
-	if len(n.Teams) == 0 {
-		n.Teams = nil
+	if len(n.Owners) == 0 {
+		n.Owners = nil
 	}
 	if len(n.Rules) == 0 {
 		n.Rules = nil
@@ -225,6 +225,16 @@ func (n *Indexing) tidy() {
 	}
 }
 
+// owned reports whether writes maintain to which users objects belong.
+func (n *Indexing) owned() bool {
+	for _, paths := range n.Owners {
+		if slices.ContainsFunc(paths, func(path schema.OwnerPath) bool { return path.Own }) {
+			return true
+		}
+	}
+	return false
+}
+
 // maintains reports whether writes maintain the terms of a key.
 func (n *Indexing) maintains(key string) bool {
 	return slices.Contains(n.Terms, key) || n.Filling != nil && slices.Contains(n.Filling.Terms, key)
@@ -233,7 +243,7 @@ func (n *Indexing) maintains(key string) bool {
 // Meanings are what the keys of an indexing mean, as far as their names do not say it.
 type Meanings struct {
 	Searches map[string][]string
-	Teams    map[string][]schema.TeamPath
+	Owners   map[string][]schema.OwnerPath
 	Rules    map[string]*keyword.ClaimRule
 	Targets  map[string]schema.Target
 	Public   map[string]*keyword.ClaimRule
@@ -241,13 +251,13 @@ type Meanings struct {
 
 // Meanings returns those of the indexing's own keys.
 func (n *Indexing) Meanings() Meanings {
-	return Meanings{n.Searches, n.Teams, n.Rules, n.Targets, n.Public}
+	return Meanings{n.Searches, n.Owners, n.Rules, n.Targets, n.Public}
 }
 
 // Define adds the meaning of the keys that another indexing has.
 func (n *Indexing) Define(m Meanings) {
 	maps.Copy(n.Searches, m.Searches)
-	n.Teams, n.Rules, n.Targets = union(n.Teams, m.Teams), union(n.Rules, m.Rules), union(n.Targets, m.Targets)
+	n.Owners, n.Rules, n.Targets = union(n.Owners, m.Owners), union(n.Rules, m.Rules), union(n.Targets, m.Targets)
 	n.Public = union(n.Public, m.Public)
 }
 

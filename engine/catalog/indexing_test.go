@@ -25,7 +25,7 @@ func TestIndexingOf(t *testing.T) {
 	if !reflect.DeepEqual(n.Searches, map[string][]string{words: {"name"}}) {
 		t.Errorf("the searches are %v", n.Searches)
 	}
-	if !reflect.DeepEqual(n.OwnerKeys(), map[string][]schema.TeamPath{owners: beds.TeamPaths()}) {
+	if !reflect.DeepEqual(n.OwnerKeys(), map[string][]schema.OwnerPath{owners: beds.OwnerPaths()}) {
 		t.Errorf("the owners are %v", n.OwnerKeys())
 	}
 

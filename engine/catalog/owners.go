@@ -48,12 +48,12 @@ func ReadStored(ctx context.Context, s store.Snapshot) ReadObjects {
 }
 
 // OwnerKeys returns the keys of owners that writes maintain, with their paths.
-func (n *Indexing) OwnerKeys() map[string][]schema.TeamPath {
-	if len(n.Teams) == 0 {
+func (n *Indexing) OwnerKeys() map[string][]schema.OwnerPath {
+	if len(n.Owners) == 0 {
 		return nil
 	}
-	keys := maps.Clone(n.Teams)
-	maps.DeleteFunc(keys, func(key string, _ []schema.TeamPath) bool { return !n.maintains(key) })
+	keys := maps.Clone(n.Owners)
+	maps.DeleteFunc(keys, func(key string, _ []schema.OwnerPath) bool { return !n.maintains(key) })
 	return keys
 }
 
@@ -64,7 +64,7 @@ func (n *Indexing) FillsTerms(key string) bool {
 
 // OwnerTerms returns the terms of the owners of objects, and of the objects that the
 // paths to them lead through.
-func OwnerTerms(keys map[string][]schema.TeamPath, objects []Owned, read ReadObjects) (map[store.Key][]store.Term, error) {
+func OwnerTerms(keys map[string][]schema.OwnerPath, objects []Owned, read ReadObjects) (map[store.Key][]store.Term, error) {
 	search := &ownerSearch{read: read, known: map[store.Place]map[string]Owned{}}
 	terms := make(map[store.Key][]store.Term, len(objects))
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -88,11 +88,30 @@ type ownerSearch struct {
 }
 
 // run returns the values of each object.
-func (s *ownerSearch) run(paths []schema.TeamPath, objects []Owned) ([]map[string]bool, error) {
-	found, owned := make([]map[string]bool, len(objects)), make([]bool, len(objects))
+func (s *ownerSearch) run(paths []schema.OwnerPath, objects []Owned) ([]map[string]bool, error) {
+	found := make([]map[string]bool, len(objects))
 	for i := range objects {
 		found[i] = map[string]bool{}
 	}
+	for _, own := range []bool{false, true} {
+		some := slices.DeleteFunc(slices.Clone(paths), func(path schema.OwnerPath) bool { return path.Own != own })
+		owned, err := s.follow(some, objects, found)
+		if err != nil {
+			return nil, err
+		}
+		for i := range objects {
+			if len(some) > 0 && !own && !owned[i] {
+				found[i][schema.Unowned] = true
+			}
+		}
+	}
+	return found, nil
+}
+
+// follow adds the values of each object by some paths, of which the first that is set
+// counts, and reports which objects have an owner.
+func (s *ownerSearch) follow(paths []schema.OwnerPath, objects []Owned, found []map[string]bool) ([]bool, error) {
+	owned := make([]bool, len(objects))
 	for _, path := range paths {
 		at := make([][]string, len(objects)) // the ids that have been reached
 		for i, object := range objects {
@@ -113,16 +132,11 @@ func (s *ownerSearch) run(paths []schema.TeamPath, objects []Owned) ([]map[strin
 		}
 		for i, ids := range at {
 			for _, id := range ids {
-				found[i][schema.OwnerValue(path.Owner, id)], owned[i] = true, true
+				found[i][path.Value(id)], owned[i] = true, true
 			}
 		}
 	}
-	for i := range objects {
-		if !owned[i] {
-			found[i][schema.Unowned] = true
-		}
-	}
-	return found, nil
+	return owned, nil
 }
 
 // hop replaces the ids that have been reached by those that a property of theirs refers
@@ -196,7 +210,7 @@ func referencedIDs(value any) []string {
 }
 
 // DiffOwners returns the terms under some keys to add to a record, and to drop from it.
-func DiffOwners(keys map[string][]schema.TeamPath, held, wanted []store.Term) (add, drop []store.Term) {
+func DiffOwners(keys map[string][]schema.OwnerPath, held, wanted []store.Term) (add, drop []store.Term) {
 	lacks := func(list []store.Term) func(store.Term) bool {
 		return func(term store.Term) bool { return keys[term.Key] == nil || slices.Contains(list, term) }
 	}

@@ -204,7 +204,7 @@ var WarnPermissionUndeclared = define(None, TypeWarning, "warning.permission.und
 var WarningUnknownProperty = define(None, TypeWarning, "warning.property.unknown", "{{field}} is not a property of {{type}} and was dropped.")
 
 // WarningOwnersInDoubt is sent in a Warning header, never stored.
-var WarningOwnersInDoubt = define(None, TypeWarning, "warning.owners.in.doubt", "Objects may be missing that belong to an object which has moved to another team; they are shown when all of them have followed.")
+var WarningOwnersInDoubt = define(None, TypeWarning, "warning.owners.in.doubt", "Objects may be missing that belong to an object which has moved to another owner; they are shown when all of them have followed.")
 
 // WarningDependantsFollow is sent in a Warning header, never stored.
 var WarningDependantsFollow = define(None, TypeWarning, "warning.dependants.follow", "More {{type}} depend on this change than one request can write; they are updated soon afterwards.")

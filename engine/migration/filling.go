@@ -103,7 +103,7 @@ func (m *Migrator) fillEach(ctx context.Context, todo []reindexing) error {
 func (m *Migrator) fill(ctx context.Context, r reindexing) (*duplicates, error) {
 	store.Step(ctx, "indexing "+r.t.Name)
 	of := r.meanings
-	lacks := &catalog.Indexing{Searches: of.Searches, Teams: of.Teams, Rules: of.Rules, Targets: of.Targets, Public: of.Public, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
+	lacks := &catalog.Indexing{Searches: of.Searches, Owners: of.Owners, Rules: of.Rules, Targets: of.Targets, Public: of.Public, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
 	lacks.Prepare()
 	d := newDuplicates(r.t)
 	var found []sharing // by the step, which may run several times

@@ -85,7 +85,7 @@ func (c *typeCompiler) compile(f *file) *Type {
 	}
 	c.permissions(t, r)
 	t.Search, t.Sort = keyword.Strings(r["search"]), keyword.Strings(r["sort"])
-	t.Team, t.Paths = keyword.Strings(r["team"]), keyword.Strings(r["paths"])
+	t.Team, t.Owner, t.Paths = keyword.Strings(r["team"]), keyword.Strings(r["owner"]), keyword.Strings(r["paths"])
 	t.Shape = c.shapes.of(subschemaAt(location{f, ""}))
 	at := places{left: maxPlaces}
 	at.walk(t.Shape, nil, map[*document.Shape]bool{})

@@ -111,9 +111,7 @@ func (c *typeLint) names() {
 	}
 	c.label()
 	c.parent()
-	for i, path := range c.t.Team {
-		c.team(fmt.Sprintf("/x-resource/team/%d", i), path)
-	}
+	c.owners()
 }
 
 // scalar checks a property that can be queried.
@@ -184,49 +182,6 @@ func (c *typeLint) parent() {
 	if member == nil || member.Ref == nil || !keyword.Immutable.Has(member) || !slices.Contains(keyword.Strings(c.t.Source["required"]), parent) {
 		c.problem("/x-resource/parent", parent+" is not a required x-immutable reference", "name one; its id becomes part of the path")
 	}
-}
-
-// team checks that a path leads to teams, or to a type that teams refer to.
-func (c *typeLint) team(at, path string) {
-	t := c.t
-	for _, name := range strings.Split(path, ".") {
-		if name == "id" && path == "id" {
-			break
-		}
-		shape := t.Shape.Properties[name]
-		if c.l.shapes.uncertain(t.Shape) || shape != nil && c.l.shapes.uncertain(shape) {
-			return
-		}
-		if shape != nil && shape.Element != nil {
-			shape = shape.Element
-		}
-		if shape != nil && c.l.shapes.uncertain(shape) {
-			return
-		}
-		if shape != nil && shape.Ref != nil && c.types[shape.Ref.Type] == nil && c.l.mayName(shape.Ref.Type) {
-			return
-		}
-		if shape == nil || shape.Ref == nil || c.types[shape.Ref.Type] == nil {
-			c.problem(at, name+" is not a reference of "+t.Name, "a team path leads from reference to reference")
-			return
-		}
-		if t.Shape.Properties[name].Readable != "" {
-			c.problem(at, name+" of "+t.Name+" is x-readable, and a team path shows whose the objects are", "remove one of them")
-		}
-		t = c.types[shape.Ref.Type]
-	}
-	if t.Name != teamType && !c.ofTeams(t) {
-		c.problem(at, path+" leads to "+t.Name, "a team path ends at teams, or at a type that teams refer to")
-	}
-}
-
-// ofTeams reports whether teams have a list of references to a type, besides that
-// of their users.
-func (c *typeLint) ofTeams(t *Type) bool {
-	teams := c.types[teamType]
-	return teams != nil && slices.ContainsFunc(teams.References(), func(name string) bool {
-		return name != "users" && teams.Shape.Properties[name].Element.Ref.Type == t.Name
-	})
 }
 
 // permission checks that roles can hold the permissions of the type.

@@ -13,6 +13,7 @@ import (
 const (
 	roleType = "roles"
 	teamType = "teams"
+	userType = "users"
 )
 
 // DefaultPermission is required to write types whose schemas name no permission, if

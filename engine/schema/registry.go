@@ -177,7 +177,7 @@ func newRegistry(types []*Type, files map[string]*File, messages *message.Catalo
 	}
 	slices.Sort(r.names)
 	for _, t := range types {
-		t.resolveTeam(r.types)
+		t.resolveOwners(r.types)
 		t.resolveTargets(r.types)
 	}
 	return r, nil

@@ -50,9 +50,10 @@ type Type struct {
 	// unique with several properties or a condition.
 	UniqueForms []UniqueForm
 	ClaimRules  []*keyword.ClaimRule
-	// Team are the paths to the team of an object, or to an object that teams refer to.
-	Team  []string
-	Shape *document.Shape
+	// Team are the paths to the team of an object, or to an object that teams refer to, and
+	// Owner those to the user to whom an object belongs.
+	Team, Owner []string
+	Shape       *document.Shape
 
 	// Rules are those of the keywords of types.
 	Rules []*keyword.Rule
@@ -76,7 +77,7 @@ type Type struct {
 	searched  []string
 	searchKey string
 
-	teamPaths  []TeamPath
+	ownerPaths []OwnerPath
 	ownerField query.Field
 	named      map[string][]string
 	targets    map[string]Target

@@ -24,7 +24,7 @@ import (
 // Where transactions run side by side, another one may write an object that belongs to
 // the changed one without either seeing the other. So each such change leaves a queue
 // entry there, as that of dependants does. While the entry is open, callers who see only
-// what teams own do not see the objects that belong to the changed one (access.Sight).
+// what they or their teams own do not see the objects that belong to the changed one (access.Sight).
 // They are found by terms for the objects that their paths led through when they were
 // written.
 
@@ -74,11 +74,11 @@ func (w *Writing) ownAll(name string, changes []*Change) error {
 
 // ownerKeys returns the index keys for the owners of an object: those that are
 // maintained, and that of its type.
-func (c *Change) ownerKeys() map[string][]schema.TeamPath {
+func (c *Change) ownerKeys() map[string][]schema.OwnerPath {
 	keys := c.index.OwnerKeys()
-	if paths := c.Type.TeamPaths(); paths != nil && keys[c.Type.OwnerField().Term] == nil {
+	if paths := c.Type.OwnerPaths(); paths != nil && keys[c.Type.OwnerField().Term] == nil {
 		if keys == nil {
-			keys = map[string][]schema.TeamPath{}
+			keys = map[string][]schema.OwnerPath{}
 		}
 		keys[c.Type.OwnerField().Term] = paths
 	}
@@ -87,7 +87,7 @@ func (c *Change) ownerKeys() map[string][]schema.TeamPath {
 
 // moves reports whether a change may give the object other owners, or terms that it
 // lacks.
-func (c *Change) moves(keys map[string][]schema.TeamPath) bool {
+func (c *Change) moves(keys map[string][]schema.OwnerPath) bool {
 	if c.After == nil || len(c.faults) > 0 || c.failed != nil {
 		return false
 	}
@@ -108,7 +108,7 @@ func (c *Change) moves(keys map[string][]schema.TeamPath) bool {
 }
 
 // setOwners notes the owners of an object, and the difference to the stored terms.
-func (c *Change) setOwners(maintained map[string][]schema.TeamPath, held, wanted []store.Term) {
+func (c *Change) setOwners(maintained map[string][]schema.OwnerPath, held, wanted []store.Term) {
 	c.owners = []string{}
 	for _, term := range wanted {
 		if term.Key == c.Type.OwnerField().Term {
@@ -211,7 +211,7 @@ func (c *Change) refersElsewhere() bool {
 }
 
 // carries reports whether a change alters a step of paths that lead through the object.
-func (c *Change) carries(paths []schema.TeamPath) bool {
+func (c *Change) carries(paths []schema.OwnerPath) bool {
 	for _, path := range paths {
 		for n := 1; n < len(path.Hops); n++ {
 			property := path.Hops[n].Property
@@ -312,7 +312,7 @@ func (w *Writing) ownStored(name, network string, n *catalog.Indexing, found []d
 }
 
 // putOwners stores the terms of records that differ.
-func (w *Writing) putOwners(name string, keys map[string][]schema.TeamPath, records []*store.Record, held, wanted map[store.Key][]store.Term) error {
+func (w *Writing) putOwners(name string, keys map[string][]schema.OwnerPath, records []*store.Record, held, wanted map[store.Key][]store.Term) error {
 	var writes []store.Write
 	var changes []store.Change
 	for _, r := range records {

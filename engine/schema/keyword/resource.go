@@ -155,6 +155,19 @@ var _ = Declare(Keyword{
 				],
 				"examples": ["team", ["team", "parent.team"]]
 			},
+			"owner": {
+				"description": "The path to the user to whom an object belongs; of several paths, the first that is set counts. A path ends at a reference to users; id is the user with the id of the object. Roles of scope OWN show what belongs to the caller.",
+				"anyOf": [
+					{"type": "string", "pattern": "^[^.\\s]+(\\.[^.\\s]+)*$"},
+					{
+						"type": "array",
+						"items": {"type": "string", "pattern": "^[^.\\s]+(\\.[^.\\s]+)*$"},
+						"minItems": 1,
+						"uniqueItems": true
+					}
+				],
+				"examples": ["user", ["user", "customer.user"]]
+			},
 			"public": {
 				"type": "object",
 				"additionalProperties": false,
