@@ -62,16 +62,17 @@ func shown(caller *engine.Caller, t *schema.Type, grant engine.Grant, permission
 	if len(roles) > 0 {
 		owners = teamOwners(t, grant, roles)
 	}
-	if ownsSome(caller, t, grant) && (permission == "" || grant.OwnPermissions.Has(permission)) {
+	if showsOwn(caller, t, grant, permission) {
 		owners = append(owners, schema.OwnValue(caller.User))
 	}
 	return in(t.OwnerField(), owners)
 }
 
-// ownsSome reports whether a grant shows the objects of a type that belong to the caller.
-// An API token shows nothing that belongs to its user in person.
-func ownsSome(caller *engine.Caller, t *schema.Type, grant engine.Grant) bool {
-	return grant.Own && len(t.Owner) > 0 && caller.Token == nil
+// showsOwn reports whether a grant shows the objects of a type that belong to the caller,
+// through the roles with a permission, or through all roles if it is "". An API token shows
+// nothing that belongs to its user in person.
+func showsOwn(caller *engine.Caller, t *schema.Type, grant engine.Grant, permission string) bool {
+	return grant.Own && len(t.Owner) > 0 && caller.Token == nil && (permission == "" || grant.OwnPermissions.Has(permission))
 }
 
 // seesOthers reports whether a grant shows more than what belongs to the caller.
@@ -150,7 +151,7 @@ func (Access) Writable(caller *engine.Caller, t *schema.Type, network string, ex
 		return query.None
 	}
 	everyRole := !grant.Network && len(rolesWith(grant, permission)) == len(grant.TeamRoles) &&
-		(!ownsSome(caller, t, grant) || grant.OwnPermissions.Has(permission))
+		(!showsOwn(caller, t, grant, "") || grant.OwnPermissions.Has(permission))
 	if everyRole {
 		return query.All // of what the caller sees
 	}
@@ -237,7 +238,7 @@ func holds(caller *engine.Caller, t *schema.Type, network, permission string) bo
 // holdsSome reports whether a grant includes a permission for some objects of a type.
 func holdsSome(caller *engine.Caller, t *schema.Type, grant engine.Grant, permission string) bool {
 	return grant.NetworkPermissions.Has(permission) || grant.TeamPermissions.Has(permission) ||
-		ownsSome(caller, t, grant) && grant.OwnPermissions.Has(permission)
+		showsOwn(caller, t, grant, permission)
 }
 
 // MayErase implements engine.Access. As with MayWrite, the permission counts for a global
@@ -270,16 +271,16 @@ func (a Access) MayReadProperty(caller *engine.Caller, t *schema.Type, network, 
 		return true
 	case !a.showsAll(caller, t, network):
 		return false
-	case t.Global || len(t.TeamPaths()) == 0 || grant.NetworkPermissions.Has(permission):
+	case t.Global || grant.NetworkPermissions.Has(permission):
 		return holds(caller, t, network, permission)
-	}
-	showing := grant.TeamRoles
-	if t.Read != "" && !grant.NetworkPermissions.Has(t.Read) {
-		showing = rolesWith(grant, t.Read)
-	} else if grant.Network {
+	case len(t.Team) == 0 && grant.TeamPermissions.Has(permission):
+		return true
+	case t.Read == "" && grant.Network || t.Read != "" && grant.NetworkPermissions.Has(t.Read):
 		return false // a role that shows all objects lacks it
 	}
-	return len(showing) > 0 && !slices.ContainsFunc(showing, func(role engine.TeamRole) bool { return !role.Permissions.Has(permission) })
+	showing, own := rolesWith(grant, t.Read), showsOwn(caller, t, grant, t.Read)
+	return (len(showing) > 0 || own) && len(showing) == len(rolesWith(engine.Grant{TeamRoles: showing}, permission)) &&
+		(!own || grant.OwnPermissions.Has(permission))
 }
 
 // MayReadHistory implements engine.Access. The history of global types, such as users

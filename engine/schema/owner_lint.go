@@ -22,7 +22,7 @@ func (c *typeLint) owners() {
 		c.problem("/x-resource/owner", c.t.Name+" belong to nobody in particular", "leave owner out")
 		return
 	case c.t.Global:
-		c.problem("/x-resource/owner", "the objects of "+c.t.Name+" belong to no network, and so to no role", `leave owner out, or "scope": "global"`)
+		c.problem("/x-resource/owner", "the objects of "+c.t.Name+" belong to no network, and so to no role", `leave out owner, or "scope": "global"`)
 		return
 	}
 	for i, path := range c.t.Owner {
