@@ -132,6 +132,9 @@ func (v *view) completeObjects(ctx context.Context, s store.Snapshot, objects []
 		if err := v.beforeRender(o.Type, &record); err != nil {
 			return nil, err
 		}
+		if err := v.hideAsWritten(o.Type, &record); err != nil {
+			return nil, err
+		}
 		if o.Shown != nil {
 			if err := set(&record, o.Shown); err != nil {
 				return nil, err
@@ -153,6 +156,16 @@ func (v *view) completeObjects(ctx context.Context, s store.Snapshot, objects []
 		}
 	}
 	return records, v.resolveFor(ctx, s, len(objects))
+}
+
+// hideAsWritten hides from a record what the caller did not see when it was written, if other
+// types are served by now.
+func (v *view) hideAsWritten(t *schema.Type, r *store.Record) error {
+	seen := access.Seen(v.e.access, v.caller, t, v.network)
+	if hide := access.HideUnseen(seen, nil); hide != nil && seen != v.seen(t) {
+		return hide(v.caller, r)
+	}
+	return nil
 }
 
 // addLabels sets the names and parents of stored objects, so that objects of a batch

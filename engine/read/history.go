@@ -48,18 +48,15 @@ func (e *Reader) History(ctx context.Context, caller *access.Caller, h HistoryPa
 		}
 		h.Page, q.After = c.page, c.at.ID
 	}
-	err = e.Store.Read(store.LongRunning(ctx), func(s store.Snapshot) error {
+	err = e.snapshot(store.LongRunning(ctx), func(s store.Snapshot) error {
 		if h.Type != nil && h.ID != "" {
 			if err := e.mustSee(ctx, s, caller, h.Type, h.Network, h.ID); err != nil {
 				return err
 			}
 		}
-		for {
-			run := historyRun{v: e.newView(caller, h.Network, nil), q: q}
-			if page, err = run.render(ctx, s, h.Paging, mark); err != nil || !run.v.outdated() {
-				return err
-			}
-		}
+		run := historyRun{v: e.newView(caller, h.Network, nil), q: q}
+		page, err = run.render(ctx, s, h.Paging, mark)
+		return err
 	})
 	return page, translateCursor(err)
 }

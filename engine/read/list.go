@@ -56,7 +56,7 @@ func (e *Reader) List(ctx context.Context, caller *access.Caller, t *schema.Type
 		}
 		p.l.Page, p.q.Offset = c.page, 0
 	}
-	err = e.Store.Read(store.LongRunning(ctx), func(s store.Snapshot) error {
+	err = e.snapshot(store.LongRunning(ctx), func(s store.Snapshot) error {
 		return e.look(ctx, s, caller, network, l.Projection, func(v *view) error {
 			run := *p // as this may run again
 			page = Page{}

@@ -31,13 +31,10 @@ func (e *Reader) Notifications(ctx context.Context, caller *access.Caller, netwo
 		}
 		paging.Page, q.After, q.AfterIndex = c.page, c.at.ID, int(index)
 	}
-	err = e.Store.Read(store.LongRunning(ctx), func(s store.Snapshot) error {
-		for {
-			run := notifications{v: e.newView(caller, network, nil), q: q}
-			if page, err = run.render(ctx, s, paging, mark); err != nil || !run.v.outdated() {
-				return err
-			}
-		}
+	err = e.snapshot(store.LongRunning(ctx), func(s store.Snapshot) error {
+		run := notifications{v: e.newView(caller, network, nil), q: q}
+		page, err = run.render(ctx, s, paging, mark)
+		return err
 	})
 	return page, translateCursor(err)
 }

@@ -34,7 +34,7 @@ func (o *Object) ETag() string {
 // of kind NotFound.
 func (e *Reader) Get(ctx context.Context, caller *access.Caller, t *schema.Type, network, id string, projection Projection) (*Object, error) {
 	var found *Object
-	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+	err := e.snapshot(ctx, func(s store.Snapshot) error {
 		return e.look(ctx, s, caller, network, projection, func(v *view) error {
 			found = nil // as this may run again
 			visible, err := v.visible(ctx, s, t, network)

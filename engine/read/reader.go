@@ -46,6 +46,18 @@ func (h Hooks) Hide() func(caller *access.Caller, r *store.Record) error {
 	return h.BeforeRender
 }
 
+// snapshot runs a function on a snapshot of the store, and again on another one if other types
+// are served afterwards: then the snapshot may hold what was stored under types that hide
+// more than those that the function has met.
+func (e *Reader) snapshot(ctx context.Context, fn func(store.Snapshot) error) error {
+	for {
+		types := e.Registry()
+		if err := e.Store.Read(ctx, fn); ctx.Err() != nil || e.Registry() == types {
+			return err
+		}
+	}
+}
+
 // New returns a reader. The hooks are by the name of the type.
 func New(c *catalog.Catalog, access access.Access, hooks map[string]Hooks) *Reader {
 	return &Reader{Catalog: c, access: access, hooks: hooks}

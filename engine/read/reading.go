@@ -17,7 +17,7 @@ import (
 // View calls fn with one snapshot, in which it reads objects of a network as they are
 // shown to the caller. Fn may run again.
 func (e *Reader) View(ctx context.Context, caller *access.Caller, network string, projection Projection, fn func(*Reading) error) error {
-	return store.Translate(e.Store.Read(ctx, func(s store.Snapshot) error {
+	return store.Translate(e.snapshot(ctx, func(s store.Snapshot) error {
 		return fn(&Reading{v: e.newView(caller, network, projection), s: s})
 	}))
 }

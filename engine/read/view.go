@@ -74,9 +74,6 @@ func (e *Reader) look(ctx context.Context, s store.Snapshot, caller *access.Call
 		if _, failed := store.CodeOf(err); failed {
 			return err
 		}
-		if v.outdated() {
-			continue
-		}
 		wrong := v.confirm(ctx, s)
 		if moving, known := v.sight.Moving(); known {
 			e.moving.Store(moving)
@@ -91,10 +88,6 @@ func (e *Reader) look(ctx context.Context, s store.Snapshot, caller *access.Call
 		}
 	}
 }
-
-// outdated reports whether other types are served by now. What has been read meanwhile may
-// have been stored under these, and hide more.
-func (v *view) outdated() bool { return v.registry != v.e.Registry() }
 
 // confirm finds out whether what is still supposed is true.
 func (v *view) confirm(ctx context.Context, s store.Snapshot) (err error) {
