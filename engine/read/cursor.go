@@ -30,8 +30,13 @@ type cursor struct {
 	digest string
 }
 
-// listMark returns the text that ties a cursor to its list.
-func listMark(t *schema.Type, network string, l *Listing) string {
+// listMark returns the text that ties a cursor to its list. That of an anonymous caller does
+// not depend on the network: otherwise, whether a cursor is valid would reveal which
+// networks there are.
+func listMark(caller *access.Caller, t *schema.Type, network string, l *Listing) string {
+	if caller.Anonymous {
+		network = ""
+	}
 	return digestOf(t.Name + "\x00" + network + "\x00" + l.Mark)
 }
 

@@ -106,7 +106,7 @@ func (w *Writing) authorizeVisible(s store.Snapshot, changes []*Change, version 
 		visible := w.e.access.Visible(w.caller, c.Type, c.Context)
 		switch {
 		case query.IsNone(visible) && c.op.MergePatch:
-			return c.missing()
+			return w.refuseUnseen(s, store.Place{Collection: c.Type.Name, Network: c.Network}, c)
 		case query.IsNone(visible):
 			return message.ResultInvisible.Error(message.Params{"type": c.Type.Name, "id": c.ID})
 		case version(c) > 0 && !(query.IsAll(visible) && query.IsAll(w.e.access.Writable(w.caller, c.Type, c.Context, true))):
@@ -177,8 +177,12 @@ func (w *Writing) refuseUnseen(s store.Snapshot, where store.Place, c *Change) e
 	if c.Type.Public == nil {
 		return refused
 	}
+	permission := c.Type.Permission
+	if c.Type.Read != "" && query.IsNone(w.e.access.Visible(w.caller, c.Type, c.Context)) {
+		permission = c.Type.Read
+	}
 	err := access.GetVisible(w.ctx, s, where, []string{c.ID}, c.Type.PublicObjects(), func(*store.Record) error {
-		refused = c.refusal(message.PermissionMissing, message.Params{"type": c.Type.Name, "permission": c.Type.Permission})
+		refused = c.refusal(message.PermissionMissing, message.Params{"type": c.Type.Name, "permission": permission})
 		return nil
 	})
 	return cmp.Or(err, refused)
