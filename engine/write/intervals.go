@@ -106,7 +106,7 @@ func (w *Writing) addOverlaps(overlaps []overlap) error {
 		if o.sent != nil && !o.sent.Internal() || seen[objectKey{o.claim.Collection, o.claim.Network, o.other}] {
 			params["id"] = o.other
 		}
-		at := o.c.placeOf(rule.From, append([]string{rule.To}, rule.Properties...)...)
+		at := o.c.placeOf(rule.From, rule.Reads()...)
 		w.faults.Add(o.c.Fault(keyword.IntervalOverlaps, at, params))
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"marquee/engine/access"
 	"marquee/engine/catalog"
+	"marquee/engine/document"
 	"marquee/engine/history"
 	"marquee/engine/message"
 	"marquee/engine/query"
@@ -236,15 +237,15 @@ func (w *Writing) referrers(c *Change, name, network string, keys map[string]sch
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		refers := catalog.ByTarget(key, c.ID)
-		each := func(where query.Expr, limit int, yield func(id string)) error {
+		each := func(where query.Expr, limit int, yield func(*store.Record) error) error {
 			return store.FindAll(w.ctx, w.tx, query.Query{Collection: name, Network: network, Where: where, Order: store.OldestFirst}, limit, func(r *store.Record) error {
-				if name != c.Type.Name || r.ID != c.ID { // it may refer to itself
-					yield(strings.Clone(r.ID))
+				if name == c.Type.Name && r.ID == c.ID { // it may refer to itself
+					return nil
 				}
-				return nil
+				return yield(r)
 			})
 		}
-		if err := each(refers, 2, func(string) { found = true }); err != nil {
+		if err := each(refers, 2, func(*store.Record) error { found = true; return nil }); err != nil {
 			return nil, found, err
 		}
 		if !found || !served {
@@ -254,12 +255,36 @@ func (w *Writing) referrers(c *Change, name, network string, keys map[string]sch
 		if err != nil || query.IsNone(visible) {
 			return nil, found, err
 		}
-		err = each(query.Both(refers, visible), maxReferrers+2, func(id string) {
-			seen = append(seen, map[string]any{"type": name, "id": id})
+		shows := w.showsReference(access.Seen(w.e.access, w.caller, t, network), c)
+		err = each(query.Both(refers, visible), maxReferrers+2, func(r *store.Record) error {
+			shown, err := shows(r)
+			if shown {
+				seen = append(seen, map[string]any{"type": name, "id": strings.Clone(r.ID)})
+			}
+			return err
 		})
 		if err != nil || len(seen) > 0 {
 			return seen, true, err
 		}
 	}
 	return seen, found, nil
+}
+
+// showsReference returns what reports whether a record, of a type as the caller sees it,
+// refers to an object in a value that the caller sees.
+func (w *Writing) showsReference(seen *schema.Type, c *Change) func(*store.Record) (bool, error) {
+	return func(r *store.Record) (shown bool, err error) {
+		if !seen.Narrowed() {
+			return true, nil
+		}
+		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+		if err != nil {
+			return false, err
+		}
+		seen.Shape.Strip(object)
+		seen.Shape.References(object, func(_ document.Pointer, ref *document.Reference, id, _ string) {
+			shown = shown || ref.Type == c.Type.Name && id == c.ID
+		})
+		return shown, nil
+	}
 }

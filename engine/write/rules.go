@@ -172,7 +172,7 @@ func (c *Change) taken(key string) message.Message {
 	if rule == nil {
 		return c.Fault(message.ValueNotUnique, pointerOf(key), nil)
 	}
-	first := c.placeOf(rule.Properties[0], rule.Properties[1:]...)
+	first := c.placeOf(rule.Properties[0], rule.Reads()...)
 	if len(rule.Properties) == 1 {
 		return c.Fault(message.ValueNotUnique, first, nil)
 	}
