@@ -54,8 +54,12 @@ func (v *view) append(dst []byte, t *schema.Type, r *store.Record) ([]byte, erro
 }
 
 // visible returns the condition that objects of a type must meet for the caller to see
-// them.
+// them. Which are public is decided by the types served now, and not by those when the
+// request began: what is shown may have been stored since.
 func (v *view) visible(ctx context.Context, s store.Snapshot, t *schema.Type, network string) (query.Expr, error) {
+	if served, still := v.registry.Type(t.Name); still && t.Public != nil {
+		t = served
+	}
 	return v.sight.Shown(ctx, s, v.e.access, v.caller, t, network)
 }
 

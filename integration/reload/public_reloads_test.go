@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"marquee/engine"
+	"marquee/engine/query"
 	"marquee/integration/service"
 )
 
@@ -144,6 +146,43 @@ func testPublicBesideReloads(t *testing.T, servers []*service.Service) {
 		}
 		if got := countStates(t, s, ""); !maps.Equal(got, want) {
 			t.Errorf("in the end, anybody sees %v, not %v", got, want)
+		}
+	}
+}
+
+// TestPublicBeforeReload lists objects for a request that began before its type was no longer
+// public: what has been stored since is not shown.
+func TestPublicBeforeReload(t *testing.T) { service.EachStore(t, testPublicBeforeReload) }
+
+func testPublicBeforeReload(t *testing.T, fresh service.NewStore) {
+	s := service.New(t, fresh, offers(offerStates))
+	token, err := s.SignIn(service.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Must(token, http.MethodPut, "/api/v1/offers/o?context=main", `{"state": "A"}`, http.StatusCreated)
+	began, err := s.Engine.Type("offers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := &engine.Caller{Anonymous: true, Public: "main"}
+	for _, states := range [][]string{offerStates, {"B"}, nil} {
+		if err := s.Swap(s.Engine, offers(states)); err != nil {
+			t.Fatal(err)
+		}
+		s.Must(token, http.MethodPut, "/api/v1/offers/o?context=main", service.JSONText(map[string]any{"name": fmt.Sprint(states)}), http.StatusOK)
+		want := 0
+		if slices.Contains(states, "A") {
+			want = 1
+		}
+		listing := engine.Listing{List: query.List{Paging: query.Paging{PageSize: 10}, Order: query.Order{Field: query.Field{System: query.ID, Kind: query.String}}}}
+		page, err := s.Engine.List(t.Context(), nobody, began, "main", listing)
+		if err != nil || page.Items != want {
+			t.Errorf("public in %v: a list that began before shows %d offers (%v): %s", states, page.Items, err, page.Body)
+		}
+		_, err = s.Engine.Get(t.Context(), nobody, began, "main", "o", nil)
+		if (err == nil) != (want == 1) {
+			t.Errorf("public in %v: a request for the offer that began before is answered with %v", states, err)
 		}
 	}
 }
