@@ -24,8 +24,8 @@ const eraseTries = 3
 
 // EraseObject removes the personal values (x-personal) of a stored object and hides it, in
 // one transaction, which also notes in catalog.Erasures that its history is to follow. It
-// returns the top-level properties that had such values. An object without any that is
-// hidden stays as it is. Errors are those of Write.
+// returns the top-level properties that had such values, as far as the caller sees them. An
+// object without any that is hidden stays as it is. Errors are those of Write.
 func (e *Writer) EraseObject(ctx context.Context, caller *access.Caller, r Removal) ([]string, error) {
 	op := Operation{Type: r.Type, ID: r.ID, Object: map[string]any{}, MergePatch: true, IfVersion: r.IfVersion, OnlyNew: r.OnlyNew, erases: true}
 	if r.Type.Parent != "" {
@@ -117,12 +117,17 @@ func (c *Change) erase() {
 // noteErased notes the properties that an erasure has changed, and returns the entry of the
 // history, which names them without values.
 func (c *Change) noteErased(differences []document.FieldChange) []byte {
+	var all []string
 	c.erased = nil
 	for _, difference := range differences {
-		c.erased = append(c.erased, difference.Field)
+		all = append(all, difference.Field)
+		if showsIn(c.shapeSeen(), difference) {
+			c.erased = append(c.erased, difference.Field)
+		}
 	}
+	slices.Sort(all)
 	slices.Sort(c.erased)
-	return history.Fields(c.audited(), nil, c.StateBefore, c.State, c.erased...)
+	return history.Fields(c.audited(), nil, c.StateBefore, c.State, all...)
 }
 
 // putErasures notes the erasures of the call.

@@ -44,18 +44,23 @@ func (c *Change) isPartly(differences []document.FieldChange, hidden []string) b
 	}
 	open := c.Type.Without(func(string) bool { return true }).Shape
 	return !slices.ContainsFunc(differences, func(d document.FieldChange) bool {
-		if slices.Contains(hidden, d.Field) || open.LeftOut[d.Field] {
-			return false
-		}
-		member := open.Member(d.Field)
-		if member == nil || !member.HasReadable {
-			return true
-		}
-		from, to := document.Clone(d.From), document.Clone(d.To)
-		member.Strip(from)
-		member.Strip(to)
-		return !document.Equal(from, to)
+		return !slices.Contains(hidden, d.Field) && showsIn(open, d)
 	})
+}
+
+// showsIn reports whether a difference shows where a shape leaves members out.
+func showsIn(shape *document.Shape, d document.FieldChange) bool {
+	if shape.LeftOut[d.Field] {
+		return false
+	}
+	member := shape.Member(d.Field)
+	if member == nil || !member.HasReadable {
+		return true
+	}
+	from, to := document.Clone(d.From), document.Clone(d.To)
+	member.Strip(from)
+	member.Strip(to)
+	return !document.Equal(from, to)
 }
 
 // keepsState reports whether the state stays and no hook has called Touch.
