@@ -54,13 +54,13 @@ func (w *Writing) callerOf(c *Change) rule.Caller {
 }
 
 // holds reports whether the roles of who makes a change have a permission where the object
-// is: in any network for an object of none.
+// is: in any network for an object of none, which belongs to nobody.
 func (w *Writing) holds(c *Change, permission string) bool {
-	if c.Context != "" {
+	if !c.Type.Global {
 		return c.Caller.Grants[c.Context].Holds(permission)
 	}
 	for _, grant := range c.Caller.Grants {
-		if grant.Holds(permission) {
+		if grant.NetworkPermissions.Has(permission) || grant.TeamPermissions.Has(permission) {
 			return true
 		}
 	}
