@@ -60,5 +60,5 @@ func (r *Call) account() string {
 	if !address.IsValid() {
 		return ""
 	}
-	return listen.ClientOf(address).String()
+	return "\x00" + listen.ClientOf(address).String() // which no user has as an id
 }
