@@ -79,9 +79,10 @@ func showsOwn(caller *engine.Caller, t *schema.Type, grant engine.Grant, permiss
 func seesOthers(grant engine.Grant) bool { return !grant.OnlyOwn() }
 
 // visibleGlobals matches the objects of a type that belongs to no network: all, except for
-// callers who see only what belongs to them.
+// callers whose roles all show only what belongs to them.
 func visibleGlobals(caller *engine.Caller) query.Expr {
-	if len(networksOf(caller, seesOthers)) == 0 {
+	own := networksOf(caller, func(grant engine.Grant) bool { return grant.Own })
+	if len(own) > 0 && len(networksOf(caller, seesOthers)) == 0 {
 		return query.None
 	}
 	return query.All
