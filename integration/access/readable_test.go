@@ -100,7 +100,7 @@ func testUnseenPropertiesDoNotInterfere(t *testing.T, fresh service.NewStore) {
 			t.Fatal(err)
 		}
 	}
-	for _, path := range []string{"/api/v1/charts?context=main", "/api/v1/audit?context=main&type=charts", "/api/v1/charts?context=main&where=diagnosis=u0-1"} {
+	for _, path := range []string{"/api/v1/charts?context=main", "/api/v1/audit?context=main&type=charts", "/api/v1/charts?context=main&where=diagnosis=d1"} {
 		if difference, _ := p.ask(programmed{method: http.MethodGet, path: path}); difference == "" {
 			t.Errorf("the worlds are alike for an administrator at %s", path)
 		}
