@@ -38,6 +38,7 @@ REFUSALS = {
     "error.asset.file.missing": "assets are made by uploads alone",
     # The time decides.
     "error.token.expiry": "it has passed",
+    "error.items.too.many /sites": "a role of scope OWN names none",
     # A form that the description gives, and no keyword of JSON Schema.
     "error.value.character": "U+0000 cannot be stored",
     "error.id.invalid": "a control character",
