@@ -35,10 +35,10 @@ REFUSALS = {
     "error.parameter.repeated": "a form with a list has its name twice",
     "error.segment.units.ambiguous": "two names of a property have different values",
     "error.token.request.invalid": "grant_type decides which members are required",
+    "error.items.too.many /sites": "a role of scope OWN names none",
     "error.asset.file.missing": "assets are made by uploads alone",
     # The time decides.
     "error.token.expiry": "it has passed",
-    "error.items.too.many /sites": "a role of scope OWN names none",
     # A form that the description gives, and no keyword of JSON Schema.
     "error.value.character": "U+0000 cannot be stored",
     "error.id.invalid": "a control character",
