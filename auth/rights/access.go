@@ -51,7 +51,7 @@ func (a Access) Visible(caller *engine.Caller, t *schema.Type, network string) q
 // shown matches the objects of a type that a grant shows through the roles with a
 // permission, or through all roles if it is "".
 func shown(caller *engine.Caller, t *schema.Type, grant engine.Grant, permission string) query.Expr {
-	if permission == "" && grant.Network || permission != "" && grant.NetworkPermissions.Has(permission) {
+	if showsNetwork(grant, permission) {
 		return query.All
 	}
 	roles := rolesWith(grant, permission)
@@ -66,6 +66,12 @@ func shown(caller *engine.Caller, t *schema.Type, grant engine.Grant, permission
 		owners = append(owners, schema.OwnValue(caller.User))
 	}
 	return in(t.OwnerField(), owners)
+}
+
+// showsNetwork reports whether a role of scope NETWORK shows all objects, through a
+// permission, or whatever its permissions if it is "".
+func showsNetwork(grant engine.Grant, permission string) bool {
+	return permission == "" && grant.Network || permission != "" && grant.NetworkPermissions.Has(permission)
 }
 
 // showsOwn reports whether a grant shows the objects of a type that belong to the caller,
@@ -160,7 +166,8 @@ func (Access) Writable(caller *engine.Caller, t *schema.Type, network string, ex
 }
 
 // visibleUsers matches the caller, the users with a role in a network where the caller sees
-// more than what belongs to the caller, and the users without a role that the caller has created and can give one.
+// more than what belongs to the caller, and the users without a role that the caller has
+// created and can give one.
 func visibleUsers(caller *engine.Caller) query.Expr {
 	shared := in(byUserNetwork, networksOf(caller, seesOthers))
 	if caller.Token != nil { // which shows nothing that belongs to its user in person
@@ -276,7 +283,7 @@ func (a Access) MayReadProperty(caller *engine.Caller, t *schema.Type, network, 
 		return holds(caller, t, network, permission)
 	case len(t.Team) == 0 && grant.TeamPermissions.Has(permission):
 		return true
-	case t.Read == "" && grant.Network || t.Read != "" && grant.NetworkPermissions.Has(t.Read):
+	case showsNetwork(grant, t.Read):
 		return false // a role that shows all objects lacks it
 	}
 	showing, own := rolesWith(grant, t.Read), showsOwn(caller, t, grant, t.Read)

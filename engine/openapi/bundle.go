@@ -54,7 +54,7 @@ type bundled struct {
 }
 
 func newBundle(types *schema.Registry, t *schema.Type) *bundle {
-	b := &bundle{files: maps.Clone(types.Shared()), root: typeFile(t), found: map[use]*bundled{}, defs: object{}}
+	b := &bundle{files: types.Shared(), root: typeFile(t), found: map[use]*bundled{}, defs: object{}}
 	b.files[b.root] = t.Source
 	return b
 }

@@ -46,7 +46,7 @@ type components struct {
 // newComponents returns no components. The taken names are those of components and
 // operations that fragments define.
 func newComponents(types *schema.Registry, taken map[string]bool) *components {
-	c := &components{files: maps.Clone(types.Shared()), named: map[location]string{}, taken: taken, done: map[string]object{}}
+	c := &components{files: types.Shared(), named: map[location]string{}, taken: taken, done: map[string]object{}}
 	// A new type must not rename what was there before: those that can collide with it
 	// come first.
 	for _, file := range slices.Sorted(maps.Keys(types.Shared())) {

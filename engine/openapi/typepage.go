@@ -78,7 +78,7 @@ func renderType(types *schema.Registry, t *schema.Type) ([]byte, error) {
 const maxPageDepth = 8
 
 func newTypePage(types *schema.Registry, t *schema.Type) typePage {
-	files := maps.Clone(types.Shared())
+	files := types.Shared()
 	files[typeFile(t)] = t.Source
 	return typePage{Type: t, files: files, Entries: map[string][]keyword.Entry{}}
 }

@@ -42,16 +42,15 @@ var meanings = []meaning{
 func (c *comparison) annotations(old, new value) {
 	for _, m := range meanings {
 		before, after := statedTexts(old, m.keyword), statedTexts(new, m.keyword)
-		lost := slices.DeleteFunc(slices.Clone(before), func(text string) bool { return slices.Contains(after, text) })
-		gained := slices.DeleteFunc(slices.Clone(after), func(text string) bool { return slices.Contains(before, text) })
+		gone, gained := lost(before, after), lost(after, before)
 		at, isOld := c.placeOf(old, new, m.keyword)
 		rule := "keyword-added"
 		classes, text := m.added, m.text
 		switch {
-		case len(lost) > 0 && len(gained) > 0 && m.keyword != "x-validations":
+		case len(gone) > 0 && len(gained) > 0 && m.keyword != "x-validations":
 			rule, classes = "keyword-changed", m.changed
 		case len(gained) > 0:
-		case len(lost) > 0:
+		case len(gone) > 0:
 			rule, classes, text = "keyword-removed", m.removed, m.without
 		default:
 			continue

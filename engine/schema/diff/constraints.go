@@ -83,9 +83,6 @@ func (c *comparison) bounds(common map[string]bool, old, new value) {
 var constraints = []struct {
 	keyword string
 	of      string // the type that it applies to, "" for all
-	// branches reports whether the keyword is a list of alternatives: with one more of
-	// them, it accepts more.
-	branches bool
 	// whole reports whether the keyword has an effect together with others only, so that
 	// each change is undecided.
 	whole bool
@@ -106,7 +103,7 @@ var constraints = []struct {
 	{keyword: "dependentSchemas", of: "object"},
 	{keyword: "unevaluatedProperties", of: "object", whole: true},
 	{keyword: "not"},
-	{keyword: "anyOf", branches: true},
+	{keyword: "anyOf"},
 	{keyword: "oneOf"},
 	{keyword: "if", whole: true},
 	{keyword: "then", whole: true},
@@ -126,10 +123,10 @@ func (c *comparison) constraints(common map[string]bool, old, new value) {
 		}
 		at, isOld := c.placeOf(old, new, k.keyword)
 		switch {
-		case k.whole, len(lost) > 0 && len(gained) > 0 && !c.moreBranches(k.branches, old, new):
-			c.undecided("constraint-changed", at, isOld, k.keyword+" has changed, and whether it accepts less or more is not decided")
-		case len(gained) > 0 && len(lost) > 0:
+		case k.keyword == "anyOf" && c.moreBranches(old, new):
 			c.report("constraint-loosened", widened, at, isOld, k.keyword+" has more alternatives", "")
+		case k.whole, len(lost) > 0 && len(gained) > 0:
+			c.undecided("constraint-changed", at, isOld, k.keyword+" has changed, and whether it accepts less or more is not decided")
 		case len(gained) > 0:
 			c.report("constraint-added", tightened, gained[0].at, false, k.keyword+" is added", "add it when stored values respect it")
 		default:
@@ -157,11 +154,10 @@ func (s *side) statements(v value, keyword string) (list []statement) {
 	return list
 }
 
-// moreBranches reports whether a keyword that is a list of alternatives, of which the value
-// has one, has the old ones and more.
-func (c *comparison) moreBranches(alternatives bool, old, new value) bool {
+// moreBranches reports whether the only anyOf of a value has the old alternatives and more.
+func (c *comparison) moreBranches(old, new value) bool {
 	before, after := old.all("anyOf"), new.all("anyOf")
-	if !alternatives || len(before) != 1 || len(after) != 1 {
+	if len(before) != 1 || len(after) != 1 {
 		return false
 	}
 	digests := func(s *side, at place) (list []string) {

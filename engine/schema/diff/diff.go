@@ -120,16 +120,19 @@ type comparison struct {
 
 // report adds a difference at a place of the new set, or of the old one.
 func (c *comparison) report(rule string, classes []Class, at place, old bool, text, cure string) {
-	if at.file == nil {
-		at = c.at
-	}
-	c.found = append(c.found, Difference{Rule: rule, Type: c.typeName, File: at.file.Name, Pointer: at.pointer, Line: at.file.Line(at.pointer), Old: old, Classes: classes, Text: text, Cure: cure})
+	c.add(Difference{Rule: rule, Classes: classes, Old: old, Text: text, Cure: cure}, at)
 }
 
 // undecided adds a difference that may have all classes.
 func (c *comparison) undecided(rule string, at place, old bool, text string) {
-	c.report(rule, Classes, at, old, text, "")
-	if n := len(c.found); n > 0 {
-		c.found[n-1].Undecided = true
+	c.add(Difference{Rule: rule, Classes: Classes, Undecided: true, Old: old, Text: text}, at)
+}
+
+// add adds a difference; without a place, at the type.
+func (c *comparison) add(d Difference, at place) {
+	if at.file == nil {
+		at, d.Old = c.at, false
 	}
+	d.Type, d.File, d.Pointer, d.Line = c.typeName, at.file.Name, at.pointer, at.file.Line(at.pointer)
+	c.found = append(c.found, d)
 }

@@ -11,7 +11,7 @@ import (
 
 // types compares two types of the same name.
 func (c *comparison) types(old, new *schema.Type) {
-	if c.old.digest(c.old.root(old)) == c.new.digest(c.new.root(new)) && c.old.left > 0 && c.new.left > 0 && sameResource(old, new) {
+	if digest := c.old.digest(c.old.root(old)); digest != "" && digest == c.new.digest(c.new.root(new)) {
 		return
 	}
 	c.resources(old, new)
@@ -20,10 +20,6 @@ func (c *comparison) types(old, new *schema.Type) {
 	if c.old.left <= 0 || c.new.left <= 0 {
 		c.undecided("too-complex", c.new.root(new), false, "the schemas combine in too many ways to be compared")
 	}
-}
-
-func sameResource(old, new *schema.Type) bool {
-	return document.Equal(old.Source["x-resource"], new.Source["x-resource"])
 }
 
 // resources compares what x-resource says of two types.

@@ -160,12 +160,10 @@ func (c *comparison) enums(old, new value) {
 	case anyAfter:
 		c.report("enum-removed", widened, at, isOld, "values that were not listed are accepted", "")
 	default:
-		lost := slices.DeleteFunc(slices.Clone(before), func(text string) bool { return slices.Contains(after, text) })
-		gained := slices.DeleteFunc(slices.Clone(after), func(text string) bool { return slices.Contains(before, text) })
-		if len(lost) > 0 {
-			c.report("enum-value-removed", narrowed, at, isOld, "these values are no longer accepted: "+some(lost), "keep the values that are in use")
+		if gone := lost(before, after); len(gone) > 0 {
+			c.report("enum-value-removed", narrowed, at, isOld, "these values are no longer accepted: "+some(gone), "keep the values that are in use")
 		}
-		if len(gained) > 0 {
+		if gained := lost(after, before); len(gained) > 0 {
 			c.report("enum-value-added", widened, at, isOld, "readers may receive new values: "+some(gained), "")
 		}
 	}
