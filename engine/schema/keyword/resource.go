@@ -28,6 +28,17 @@ var _ = Declare(Keyword{
 			}
 		}
 	},
+	"paths": {
+		"anyOf": [
+			{"type": "string", "pattern": "^[^.\\s]+(\\.[^.\\s]+)*$"},
+			{
+				"type": "array",
+				"items": {"type": "string", "pattern": "^[^.\\s]+(\\.[^.\\s]+)*$"},
+				"minItems": 1,
+				"uniqueItems": true
+			}
+		]
+	},
 	"resource": {
 		"description": "Makes the schema a resource type of the service.",
 		"type": "object",
@@ -144,28 +155,12 @@ var _ = Declare(Keyword{
 			},
 			"team": {
 				"description": "The path to the team that an object belongs to, or to the object that teams refer to and that it belongs to; of several paths, the first that is set counts. A path ends at a reference to teams, or to a type that teams refer to; id is the object itself. Without it, all see the objects.",
-				"anyOf": [
-					{"type": "string", "pattern": "^[^.\\s]+(\\.[^.\\s]+)*$"},
-					{
-						"type": "array",
-						"items": {"type": "string", "pattern": "^[^.\\s]+(\\.[^.\\s]+)*$"},
-						"minItems": 1,
-						"uniqueItems": true
-					}
-				],
+				"$ref": "#/$defs/paths",
 				"examples": ["team", ["team", "parent.team"]]
 			},
 			"owner": {
 				"description": "The path to the user to whom an object belongs; of several paths, the first that is set counts. A path ends at a reference to users; id is the user with the id of the object. Roles of scope OWN show what belongs to the caller.",
-				"anyOf": [
-					{"type": "string", "pattern": "^[^.\\s]+(\\.[^.\\s]+)*$"},
-					{
-						"type": "array",
-						"items": {"type": "string", "pattern": "^[^.\\s]+(\\.[^.\\s]+)*$"},
-						"minItems": 1,
-						"uniqueItems": true
-					}
-				],
+				"$ref": "#/$defs/paths",
 				"examples": ["user", ["user", "customer.user"]]
 			},
 			"public": {
