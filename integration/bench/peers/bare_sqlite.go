@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"net/url"
+	"path/filepath"
 	"runtime"
 
 	_ "github.com/ncruces/go-sqlite3/driver"
@@ -106,4 +108,26 @@ func (s *bareSQLite) insert(ctx context.Context, statement string, records []rec
 		}
 	}
 	return tx.Commit()
+}
+
+// sizeSQLite returns the number of bytes in the databases of a folder, whether their
+// pages are still in the log or not.
+func sizeSQLite(ctx context.Context, folder string) (total int64, err error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.db"))
+	if err != nil {
+		return 0, err
+	}
+	for _, file := range files {
+		db, err := sql.Open("sqlite3", "file:"+(&url.URL{Path: file}).EscapedPath())
+		if err != nil {
+			return 0, err
+		}
+		var bytes int64
+		err = db.QueryRowContext(ctx, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").Scan(&bytes)
+		if err := errors.Join(err, db.Close()); err != nil {
+			return 0, err
+		}
+		total += bytes
+	}
+	return total, nil
 }

@@ -81,6 +81,7 @@ func (r *report) write(out io.Writer, page string) error {
 	for _, store := range stores {
 		r.table(&b, store.key, store.title)
 	}
+	r.disk(&b)
 	r.versions(&b)
 	r.absent(&b)
 	if _, err := out.Write(b.Bytes()); err != nil || page == "" {
@@ -123,6 +124,26 @@ func (r *report) table(b *bytes.Buffer, store, title string) {
 			fmt.Fprintf(b, " %s |", figures[s])
 		}
 		fmt.Fprintf(b, " %s |\n", s.Durability)
+	}
+	b.WriteString("\n")
+}
+
+// disk writes the size of an object in the files of SQLite, and its ratio to Marquee's.
+func (r *report) disk(b *bytes.Buffer) {
+	b.WriteString("### Size on the disk\n\n| On SQLite | Bytes for each object |\n|---|---|\n")
+	baseline := int64(0)
+	for _, s := range r.peers {
+		if s.disk == 0 {
+			continue
+		}
+		if strings.HasPrefix(s.Name, r.Baseline) {
+			baseline = s.disk
+		}
+		fmt.Fprintf(b, "| %s | %s", s.Name, grouped(int(s.disk)/r.objects))
+		if baseline > 0 {
+			fmt.Fprintf(b, " (%.2f)", float64(s.disk)/float64(baseline))
+		}
+		b.WriteString(" |\n")
 	}
 	b.WriteString("\n")
 }

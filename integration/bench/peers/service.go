@@ -26,7 +26,8 @@ type service struct {
 	database  string // its name
 	variables map[string]string
 	data      dataset
-	created   int // objects besides those of the dataset
+	created   int   // objects besides those of the dataset
+	disk      int64 // bytes in the files of SQLite, after the dataset was loaded; 0 on MongoDB
 }
 
 // workshop is where peers are installed and run.
@@ -62,7 +63,11 @@ func (w *workshop) open(ctx context.Context, p *peer) (*service, error) {
 	if err := s.start(ctx, folder); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
-	if err := s.load(ctx, w.mongodb); err != nil {
+	err = s.load(ctx, w.mongodb)
+	if err == nil && p.Store == "sqlite" {
+		s.disk, err = sizeSQLite(ctx, s.variables["data"])
+	}
+	if err != nil {
 		s.process.stop()
 		return nil, fmt.Errorf("load: %w\n%s", err, s.process.complaint())
 	}
