@@ -80,6 +80,12 @@ func ValidID(id string) bool {
 		utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl)
 }
 
+// PlainName reports whether a name consists of ASCII letters, digits, _ and -, so that it can
+// be part of a dotted path.
+func PlainName(name string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+}
+
 // Clone returns a deep copy of a value.
 func Clone(value any) any {
 	switch v := value.(type) {

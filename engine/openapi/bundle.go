@@ -12,6 +12,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/schema"
+	"marquee/engine/schema/dialect"
 	"marquee/engine/schema/keyword"
 )
 
@@ -114,7 +115,7 @@ func (b *bundle) written(file string, value any) any {
 		case k != nil && k.Conditional:
 			out[name] = withConditions(value, inner)
 		default:
-			out[name] = schema.Subschemas(name, value, inner)
+			out[name] = dialect.Subschemas(name, value, inner)
 		}
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/schema"
+	"marquee/engine/schema/dialect"
 	"marquee/engine/schema/keyword"
 )
 
@@ -151,19 +152,19 @@ func (c *components) value(file string, value any, as form) any {
 		case slices.Contains(leftOut, keyword), keyword == "x-personal" && as != response:
 		case partial && slices.Contains(conditions, keyword) && (keyword != "dependentSchemas" || as != response): // which may declare members
 		case as == mergePatch && (keyword == "items" || keyword == "prefixItems"): // arrays are replaced
-			out[keyword] = schema.Subschemas(keyword, value, func(s any) any { return c.value(file, s, request) })
+			out[keyword] = dialect.Subschemas(keyword, value, func(s any) any { return c.value(file, s, request) })
 		case as == mergePatch && (keyword == "additionalProperties" || keyword == "patternProperties"):
-			out[keyword] = schema.Subschemas(keyword, value, func(s any) any { return orNull(inner(s)) })
+			out[keyword] = dialect.Subschemas(keyword, value, func(s any) any { return orNull(inner(s)) })
 		case keyword == "$ref" && as == mergePatch && s["x-ref"] != nil: // a reference is replaced
 			maps.Copy(out, c.ref(target(file, value.(string)), request))
 		case keyword == "$ref":
 			maps.Copy(out, c.ref(target(file, value.(string)), as))
 		case keyword == "oneOf" && as != request: // without conditions, several may hold
-			out["anyOf"] = schema.Subschemas(keyword, value, inner)
+			out["anyOf"] = dialect.Subschemas(keyword, value, inner)
 		case keyword == "properties":
 			out[keyword] = c.properties(file, s, as)
 		default:
-			out[keyword] = schema.Subschemas(keyword, value, inner)
+			out[keyword] = dialect.Subschemas(keyword, value, inner)
 		}
 	}
 	describeSupplied(out, s)

@@ -8,6 +8,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/schema"
+	"marquee/engine/schema/dialect"
 	"marquee/engine/schema/keyword"
 )
 
@@ -151,7 +152,7 @@ func (p *plainSchema) keyword(keyword, file string, s object, shape *document.Sh
 		}
 		return items, true
 	case "allOf", "anyOf":
-		return schema.Subschemas(keyword, value, func(value any) any { return same(file, value) }), true
+		return dialect.Subschemas(keyword, value, func(value any) any { return same(file, value) }), true
 	}
 	return value, !strings.HasPrefix(keyword, "x-")
 }

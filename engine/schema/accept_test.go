@@ -43,10 +43,10 @@ func FuzzAccepts(f *testing.F) {
 
 // conditionsOf compiles the conditions of the rules of built-in types.
 func conditionsOf(f *testing.F, registry *Registry) map[string]map[string]*jsonschema.Schema {
-	compiler := newCompiler()
+	compiler := validation.NewCompiler()
 	add := func(name string, content map[string]any) {
-		prepared, _ := forValidation(content).(map[string]any)
-		if err := addResource(compiler, baseURL+name, prepared); err != nil {
+		prepared, _ := validation.Stored(content).(map[string]any)
+		if err := validation.AddResource(compiler, baseURL+name, prepared); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -59,7 +59,7 @@ func conditionsOf(f *testing.F, registry *Registry) map[string]map[string]*jsons
 	all := map[string]map[string]*jsonschema.Schema{}
 	for _, t := range registry.Types() {
 		all[t.Name] = map[string]*jsonschema.Schema{}
-		for _, at := range conditions(&file{content: t.Source}) {
+		for _, at := range conditions(&File{Content: t.Source}) {
 			all[t.Name][at] = compiler.MustCompile(baseURL + t.File + "#" + at)
 		}
 	}

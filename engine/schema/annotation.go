@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/dialect"
 	"marquee/engine/schema/keyword"
 )
 
@@ -103,7 +104,7 @@ func (s *shapes) has(shape *document.Shape, keyword string) bool {
 func (s *shapes) at(shape *document.Shape, keyword, below, text, cure string) Problem {
 	for _, p := range s.places[shape] {
 		if _, there := p.schema()[keyword]; there {
-			return Problem{File: p.f.name, Pointer: p.pointer + "/" + keyword + below, Text: text, Cure: cure}
+			return Problem{File: p.f.Name, Pointer: p.pointer + "/" + keyword + below, Text: text, Cure: cure}
 		}
 	}
 	return Problem{Text: text, Cure: cure}
@@ -139,7 +140,7 @@ func (s *shapes) once(shape *document.Shape, keyword string) Problems {
 		case first == nil:
 			first = value
 		case !document.Equal(first, value):
-			list = append(list, Problem{File: p.f.name, Pointer: p.pointer + "/" + keyword,
+			list = append(list, Problem{File: p.f.Name, Pointer: p.pointer + "/" + keyword,
 				Text: "another subschema of the same value has a different " + keyword, Cure: "use the same in every branch"})
 		}
 	}
@@ -169,7 +170,7 @@ func (s *shapes) referenceTypes(shape *document.Shape) Problems {
 	for _, p := range all {
 		types := keyword.Strings(p.schema()["type"])
 		if !described[p.location] && len(types) > 0 && !slices.ContainsFunc(types, func(name string) bool { return slices.Contains(allowed, name) }) {
-			list = append(list, Problem{File: p.f.name, Pointer: p.pointer + "/type",
+			list = append(list, Problem{File: p.f.Name, Pointer: p.pointer + "/type",
 				Text: "another subschema makes the same value a reference, which is stored as a string", Cure: "remove this type, or the x-ref"})
 		}
 	}
@@ -182,13 +183,13 @@ func (l *loader) checkTested() {
 	for _, f := range l.inOrder() {
 		walkFile(f, func(at string, schema map[string]any) {
 			for keyword, value := range schema {
-				if applicators[keyword].role == tested || keyword == "if" {
+				if dialect.RoleOf(keyword) == dialect.Tested || keyword == "if" {
 					l.tested(location{f, at + "/" + keyword}, value, keyword)
 				}
 			}
 		})
 		for _, when := range conditions(f) {
-			walk(when, document.Lookup(f.content, when), func(at string, schema map[string]any) {
+			dialect.Walk(when, document.Lookup(f.Content, when), func(at string, schema map[string]any) {
 				for keyword, value := range schema {
 					if isAnnotation(keyword, value) && !l.reported(f, at+"/"+keyword) {
 						l.report(f, at+"/"+keyword, "annotations have no effect in a condition", "remove it")
@@ -203,7 +204,7 @@ func (l *loader) tested(where location, value any, keyword string) {
 	found := map[location]bool{}
 	var follow func(from location, value any)
 	follow = func(from location, value any) {
-		walk(from.pointer, value, func(at string, schema map[string]any) {
+		dialect.Walk(from.pointer, value, func(at string, schema map[string]any) {
 			here := location{from.f, at}
 			if found[here] {
 				return
@@ -216,7 +217,7 @@ func (l *loader) tested(where location, value any, keyword string) {
 			}
 			if ref, ok := schema["$ref"].(string); ok {
 				if target, pointer, text := l.resolve(from.f, ref); text == "" {
-					follow(location{target, pointer}, schemaAt(target.content, pointer))
+					follow(location{target, pointer}, dialect.At(target.Content, pointer))
 				}
 			}
 		})

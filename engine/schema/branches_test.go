@@ -1,8 +1,6 @@
 package schema
 
-import (
-	"testing"
-)
+import "testing"
 
 const (
 	figures = `"c": {"oneOf": [

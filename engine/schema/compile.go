@@ -17,14 +17,14 @@ import (
 
 // compile compiles each file outside of common to a type.
 func (l *loader) compile() ([]*Type, []*message.Definition) {
-	compiler, raw := newCompiler(), validation.Schemas{}
+	compiler, raw := validation.NewCompiler(), validation.Schemas{}
 	for _, f := range l.sound() {
-		prepared, _ := forValidation(f.content).(map[string]any)
-		if f.url == baseURL+roleType+".json" {
+		prepared, _ := validation.Stored(f.Content).(map[string]any)
+		if f.Path == roleType+".json" {
 			withUndeclaredPermissions(prepared)
 		}
-		raw[f.url] = prepared
-		if err := addResource(compiler, f.url, prepared); err != nil {
+		raw[baseURL+f.Path] = prepared
+		if err := validation.AddResource(compiler, baseURL+f.Path, prepared); err != nil {
 			l.problem(f, "", "the schema cannot be read: "+err.Error(), "")
 		}
 	}
@@ -32,21 +32,21 @@ func (l *loader) compile() ([]*Type, []*message.Definition) {
 	defer func() { l.checkCosts(c.roots) }()
 	var types []*Type
 	for _, f := range l.sound() {
-		if f.common {
+		if f.Common {
 			continue
 		}
 		t := c.compile(f)
 		if t == nil {
-			f.unsound = true
+			l.unsound[f] = true
 			continue
 		}
 		types = append(types, t)
 	}
 	l.shapes = c.shapes
 	l.compiled = func(at location) *jsonschema.Schema {
-		compiled, err := compiler.Compile(at.f.url + "#" + (&url.URL{Path: at.pointer}).EscapedPath())
+		compiled, err := compiler.Compile(baseURL + at.f.Path + "#" + (&url.URL{Path: at.pointer}).EscapedPath())
 		if err != nil {
-			return nil // removed by forValidation
+			return nil // removed by validation.Stored
 		}
 		return compiled
 	}
@@ -64,13 +64,13 @@ type typeCompiler struct {
 	roots []*jsonschema.Schema
 }
 
-func (c *typeCompiler) compile(f *file) *Type {
-	r, _ := f.content["x-resource"].(map[string]any)
-	t := &Type{File: f.name, Path: strings.TrimPrefix(f.url, baseURL), Source: f.content, rules: &validation.Rules{Schemas: c.raw}}
+func (c *typeCompiler) compile(f *File) *Type {
+	r, _ := f.Content["x-resource"].(map[string]any)
+	t := &Type{File: f.Name, Path: f.Path, Source: f.Content, rules: &validation.Rules{Schemas: c.raw}}
 	t.Name, _ = r["path"].(string)
-	t.Title, _ = f.content["title"].(string)
+	t.Title, _ = f.Content["title"].(string)
 	t.Title = cmp.Or(t.Title, t.Name)
-	t.Description, _ = f.content["description"].(string)
+	t.Description, _ = f.Content["description"].(string)
 	t.Group, _ = r["group"].(string)
 	t.Global = r["scope"] == "global"
 	t.IDRequired = r["id"] == "required"
@@ -120,11 +120,11 @@ func (c *typeCompiler) permissions(t *Type, resource map[string]any) {
 }
 
 // schema compiles the schema at a pointer. It returns nil after a problem.
-func (c *typeCompiler) schema(f *file, pointer string) *jsonschema.Schema {
-	if pointer != "" && document.Lookup(f.content, pointer) == nil {
+func (c *typeCompiler) schema(f *File, pointer string) *jsonschema.Schema {
+	if pointer != "" && document.Lookup(f.Content, pointer) == nil {
 		return nil // has been reported
 	}
-	compiled, err := c.compiler.Compile(f.url + "#" + pointer)
+	compiled, err := c.compiler.Compile(baseURL + f.Path + "#" + pointer)
 	if err != nil {
 		var endless jsonschema.InfiniteLoopError
 		if !errors.As(err, &endless) && !c.l.omitted.certain(location{f, pointer}) {
@@ -138,7 +138,7 @@ func (c *typeCompiler) schema(f *file, pointer string) *jsonschema.Schema {
 	return compiled
 }
 
-func (c *typeCompiler) declare(f *file, pointer string, messageType, code, text string) *message.Definition {
+func (c *typeCompiler) declare(f *File, pointer string, messageType, code, text string) *message.Definition {
 	def := &message.Definition{Code: code, Type: messageType, Text: text}
 	if messageType == message.TypeValidation {
 		def.Kind = message.Invalid
@@ -213,7 +213,7 @@ func (p *places) walk(shape *document.Shape, at []string, on map[*document.Shape
 	}
 	on[shape] = true
 	for name, member := range shape.Properties {
-		if plainName(name) {
+		if document.PlainName(name) {
 			p.walk(member, append(at[:len(at):len(at)], name), on)
 		}
 	}

@@ -15,11 +15,11 @@ import (
 const maxValueRules = 100
 
 // compileRules compiles the rules of a type.
-func (c *typeCompiler) compileRules(t *Type, f *file) {
+func (c *typeCompiler) compileRules(t *Type, f *File) {
 	for _, k := range keyword.OfTypes() {
 		if k.Rule != nil {
-			k.Each(f.content, func(at string, members map[string]any) {
-				c.addRule(t, k, location{f, at}, keyword.Source{Members: members, Content: f.content, Root: t.Shape})
+			k.Each(f.Content, func(at string, members map[string]any) {
+				c.addRule(t, k, location{f, at}, keyword.Source{Members: members, Content: f.Content, Root: t.Shape})
 			})
 		}
 	}
@@ -68,7 +68,7 @@ func (c *typeCompiler) addRule(t *Type, k *keyword.Keyword, where location, sour
 	}
 	source.Condition = func(below string) keyword.Condition { return condition(c.schema(where.f, where.pointer+below)) }
 	compiled := k.Rule(source)
-	compiled.Keyword, compiled.File, compiled.At = k, where.f.name, where.pointer
+	compiled.Keyword, compiled.File, compiled.At = k, where.f.Name, where.pointer
 	t.Rules = append(t.Rules, compiled)
 }
 

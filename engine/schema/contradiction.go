@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/dialect"
 	"marquee/engine/schema/keyword"
 )
 
@@ -27,11 +28,15 @@ var bounds = []struct {
 // checkContradictions finds schemas that the meta-schema accepts although no
 // value can be valid, or a keyword is misspelt.
 func (l *loader) checkContradictions() {
-	known := allKeywords()
+	known := dialect.Keywords()
+	for _, k := range keyword.All() {
+		known = append(known, k.Name)
+	}
+	slices.Sort(known)
 	for _, f := range l.inOrder() {
 		walkFile(f, func(at string, schema map[string]any) {
 			for name := range schema {
-				if meant := misspelt(name, known); meant != "" {
+				if meant := dialect.Misspelt(name, known); meant != "" {
 					place := at + "/" + document.EscapeToken(name)
 					l.drop(f, place)
 					l.report(f, place, name+" is not a keyword and would have no effect", "write "+meant)
@@ -51,6 +56,6 @@ func (l *loader) checkContradictions() {
 }
 
 // drop removes the problems at a place, which a better explanation replaces.
-func (l *loader) drop(f *file, pointer string) {
-	l.problems = slices.DeleteFunc(l.problems, func(p Problem) bool { return p.File == f.name && p.Pointer == pointer })
+func (l *loader) drop(f *File, pointer string) {
+	l.problems = slices.DeleteFunc(l.problems, func(p Problem) bool { return p.File == f.Name && p.Pointer == pointer })
 }

@@ -36,6 +36,6 @@ func (l *loader) checkCosts(roots []*jsonschema.Schema) {
 // locate returns the file and the pointer of a compiled schema.
 func (l *loader) locate(s *jsonschema.Schema) (location, bool) {
 	base, fragment, _ := strings.Cut(s.Location, "#")
-	f := l.files[base]
+	f := l.files[strings.TrimPrefix(base, baseURL)]
 	return location{f, validation.Unescaped(fragment)}, f != nil
 }

@@ -22,7 +22,7 @@ func load(t *testing.T, properties, more string) *Type {
 	if more != "" {
 		more = ", " + more
 	}
-	text := `{"$schema": "` + dialect + `", "type": "object", "x-resource": {"path": "things"}, "properties": {` + properties + `}` + more + `}`
+	text := `{"$schema": "` + draft + `", "type": "object", "x-resource": {"path": "things"}, "properties": {` + properties + `}` + more + `}`
 	registry, err := Load(Source{FS: fstest.MapFS{"things.json": {Data: []byte(text)}}})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)

@@ -177,7 +177,7 @@ func (t *Type) resolve(names []string) (query.Field, *document.Shape) {
 			return field, nil
 		}
 		_, declared := shape.Properties[name]
-		if shape = shape.Member(name); shape == nil || !declared && !plainName(name) {
+		if shape = shape.Member(name); shape == nil || !declared && !document.PlainName(name) {
 			return field, nil
 		}
 		field.Open = field.Open || !declared && shape.Ref == nil && len(shape.Types) == 0
@@ -192,10 +192,6 @@ func (t *Type) resolve(names []string) (query.Field, *document.Shape) {
 	}
 	field.Kind = kindOf(shape)
 	return field, shape
-}
-
-func plainName(name string) bool {
-	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
 func kindOf(shape *document.Shape) query.Kind {

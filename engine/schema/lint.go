@@ -16,9 +16,9 @@ import (
 // are consistent with each other.
 func (l *loader) lint(types []*Type) {
 	byName := map[string]*Type{}
-	byFile := map[string]*file{}
+	byFile := map[string]*File{}
 	for _, f := range l.files {
-		byFile[f.name] = f
+		byFile[f.Name] = f
 	}
 	for _, t := range types {
 		if t.Name == "" {
@@ -26,10 +26,10 @@ func (l *loader) lint(types []*Type) {
 		}
 		if other, taken := byName[t.Name]; taken {
 			f, by := byFile[t.File], byFile[other.File]
-			if f.source < by.source { // the later source has to change
+			if f.Source < by.Source { // the later source has to change
 				f, by = by, f
 			}
-			l.problem(f, "/x-resource/path", "the path "+t.Name+" is taken by "+f.others(by), "choose another path")
+			l.problem(f, "/x-resource/path", "the path "+t.Name+" is taken by "+f.Others(by), "choose another path")
 			continue
 		}
 		byName[t.Name] = t
@@ -46,10 +46,10 @@ var reserved = []string{"batch", "audit", "messagedefinitions", "notifications",
 
 type typeLint struct {
 	l     *loader
-	f     *file
+	f     *File
 	t     *Type
 	types map[string]*Type
-	files map[string]*file
+	files map[string]*File
 	// seen is the type as keywords see it.
 	seen *keyword.Type
 }
@@ -74,7 +74,7 @@ func (c *typeLint) check() {
 	c.public()
 	c.implied()
 	for name := range c.t.Shape.Properties {
-		if !plainName(name) {
+		if !document.PlainName(name) {
 			c.problem("/properties/"+document.EscapeToken(name), "a property name consists of letters, digits, _ and -", "rename it")
 		}
 	}

@@ -16,10 +16,10 @@ import (
 )
 
 // common is a shared definition that a fuzzed file can refer to.
-const common = `{"$schema": "` + dialect + `", "type": "object", "x-complete": true, "properties": {
+const common = `{"$schema": "` + draft + `", "type": "object", "x-complete": true, "properties": {
 	"to": {"x-ref": "others"}, "self": {"type": "array", "items": {"$ref": "part.json"}}, "at": {"type": "string", "format": "date-time"}}}`
 
-const others = `{"$schema": "` + dialect + `", "type": "object", "x-resource": {"path": "others"}, "properties": {"name": {"type": "string"}}}`
+const others = `{"$schema": "` + draft + `", "type": "object", "x-resource": {"path": "others"}, "properties": {"name": {"type": "string"}}}`
 
 // FuzzLoad checks that any file is loaded or rejected by name, and that a loaded
 // type handles any document without panics and endless loops.

@@ -6,50 +6,31 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/schema/dialect"
+	"marquee/engine/schema/files"
 	"marquee/engine/schema/keyword"
 )
 
 // baseURL is the beginning of the URLs of files.
 const baseURL = "marquee:///"
 
-// file is one schema file.
-type file struct {
-	// name is the path in problems, url the base of each $ref.
-	name, url string
-	common    bool
-	// source is the index of the file's source; builtIn reports whether that is the
-	// built-in one.
-	source  int
-	builtIn bool
-	data    []byte
-	content map[string]any
-	// unsound reports whether the file cannot be compiled, even without its faults.
-	unsound bool
-}
-
-// others returns the name of another file in a problem of this one. Built-in files
-// have none, as the author of a folder cannot read them.
-func (f *file) others(other *file) string {
-	if other.builtIn && other.source != f.source {
-		return "a built-in type"
-	}
-	return other.name
-}
-
 // loader holds the files of a load and the problems found in them, for all its steps.
 type loader struct {
 	options  Options
-	files    map[string]*file // by URL
-	unread   []*file          // files without content
+	files    map[string]*File // by path
+	unread   []*File          // files without content
 	problems Problems
 	// hints do not prevent the set from being served.
 	hints Problems
 	// builtIn are the permissions that roles can hold whatever types use.
 	builtIn []string
+	// unsound are the files that cannot be compiled, even without their faults.
+	unsound map[*File]bool
 	// faults are the locations of faults that prevent files from being compiled.
 	faults  []location
 	omitted omissions
@@ -60,26 +41,26 @@ type loader struct {
 }
 
 // problem reports a fault that prevents a file from being compiled.
-func (l *loader) problem(f *file, pointer, text, cure string) {
+func (l *loader) problem(f *File, pointer, text, cure string) {
 	l.faults = append(l.faults, location{f, pointer})
 	l.report(f, pointer, text, cure)
 }
 
-func (l *loader) report(f *file, pointer, text, cure string) {
+func (l *loader) report(f *File, pointer, text, cure string) {
 	if l.omitted.covers(f, pointer) {
 		return
 	}
-	l.problems = append(l.problems, Problem{File: f.name, Pointer: pointer, Text: text, Cure: cure})
+	l.problems = append(l.problems, Problem{File: f.Name, Pointer: pointer, Text: text, Cure: cure})
 }
 
 // note reports a note about a rule.
-func (l *loader) note(f *file, pointer string, n keyword.Note) {
+func (l *loader) note(f *File, pointer string, n keyword.Note) {
 	pointer += n.Below
 	line, column := 0, 0
 	if n.Line > 0 {
-		line, column = textPlace(f.data, pointer, n.Line, n.Column)
+		line, column = f.Place(pointer, n.Line, n.Column)
 	}
-	p := Problem{File: f.name, Pointer: pointer, Line: line, Column: column, Text: n.Text, Cure: n.Cure, Hint: n.Hint}
+	p := Problem{File: f.Name, Pointer: pointer, Line: line, Column: column, Text: n.Text, Cure: n.Cure, Hint: n.Hint}
 	switch {
 	case l.omitted.covers(f, pointer):
 	case n.Hint:
@@ -91,14 +72,8 @@ func (l *loader) note(f *file, pointer string, n keyword.Note) {
 }
 
 // reported reports whether there is a problem at a place.
-func (l *loader) reported(f *file, pointer string) bool {
-	return slices.ContainsFunc(l.problems, func(p Problem) bool { return p.File == f.name && p.Pointer == pointer })
-}
-
-func (l *loader) sorted(problems Problems) Problems {
-	l.number(problems)
-	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.String(), b.String()) })
-	return slices.CompactFunc(problems, func(a, b Problem) bool { return a.String() == b.String() })
+func (l *loader) reported(f *File, pointer string) bool {
+	return slices.ContainsFunc(l.problems, func(p Problem) bool { return p.File == f.Name && p.Pointer == pointer })
 }
 
 // digest is what Registry.Digest returns. The folder of a file does not matter.
@@ -110,7 +85,7 @@ func (l *loader) digest() string {
 		}
 	}
 	for _, f := range l.inOrder() {
-		add(f.url, string(f.data))
+		add(baseURL+f.Path, string(f.Data))
 	}
 	add(l.options.DefaultPermission)
 	for _, list := range [][]string{l.options.Permissions, l.options.Paths} {
@@ -123,52 +98,92 @@ func (l *loader) digest() string {
 const digestBytes = 16
 
 // inOrder returns the files sorted by URL.
-func (l *loader) inOrder() []*file {
-	files := make([]*file, 0, len(l.files))
+func (l *loader) inOrder() []*File {
+	files := make([]*File, 0, len(l.files))
 	for _, f := range l.files {
 		files = append(files, f)
 	}
-	slices.SortFunc(files, func(a, b *file) int { return strings.Compare(a.url, b.url) })
+	slices.SortFunc(files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
 	return files
 }
 
 // sound returns the files that can be compiled, sorted by URL.
-func (l *loader) sound() []*file {
-	return slices.DeleteFunc(l.inOrder(), func(f *file) bool { return f.unsound })
+func (l *loader) sound() []*File {
+	return slices.DeleteFunc(l.inOrder(), func(f *File) bool { return l.unsound[f] })
 }
 
 // mayName reports whether an unsound file may define a type, so that references to
 // that type cannot be checked.
 func (l *loader) mayName(typeName string) bool {
 	for _, f := range l.files {
-		r, _ := f.content["x-resource"].(map[string]any)
-		if f.unsound && !f.common && r["path"] == typeName {
+		r, _ := f.Content["x-resource"].(map[string]any)
+		if l.unsound[f] && !f.Common && r["path"] == typeName {
 			return true
 		}
 	}
-	return slices.ContainsFunc(l.unread, func(f *file) bool { return f.url == baseURL+typeName+".json" })
+	return slices.ContainsFunc(l.unread, func(f *File) bool { return f.Path == typeName+".json" })
 }
 
-// File is a file of a set.
-type File struct {
-	// Name is that in problems, and Path the one in its folder.
-	Name, Path string
-	// Content must not be changed.
-	Content map[string]any
-	common  bool
-	lines   func() map[string]int
-}
-
-// Line returns the line, from 1, of the value at a JSON Pointer, or of the closest value
-// around it that exists.
-func (f *File) Line(pointer string) int { return lineAt(f.lines(), pointer) }
-
-// published returns the files by their paths.
-func (l *loader) published() map[string]*File {
-	files := map[string]*File{}
-	for url, f := range l.files {
-		at := strings.TrimPrefix(url, baseURL)
-		files[at] = &File{Name: f.name, Path: at, Content: f.content, common: f.common, lines: sync.OnceValue(func() map[string]int { return linesOf(f.data) })}
+// walkFile calls visit for each schema of a file, including the conditions of its
+// rules.
+func walkFile(f *File, visit func(at string, schema map[string]any)) {
+	dialect.Walk("", f.Content, visit)
+	for _, when := range conditions(f) {
+		dialect.Walk(when, document.Lookup(f.Content, when), visit)
 	}
-	return files
+}
+
+// conditions returns the pointers to the schemas in rules.
+func conditions(f *File) (list []string) {
+	for _, k := range keyword.OfTypes() {
+		if k.Conditional {
+			k.Each(f.Content, func(at string, _ map[string]any) { list = append(list, at+"/when") })
+		}
+	}
+	return list
+}
+
+// Options describe the application whose schemas are loaded.
+type Options struct {
+	// Messages is the catalogue to which schemas add messages; nil is that of the
+	// engine.
+	Messages *message.Catalogue
+	// Paths are the paths below /api/v1 that types cannot have.
+	Paths []string
+	// DefaultPermission is required to write types that name no permission; "" is the
+	// constant DefaultPermission.
+	DefaultPermission string
+	// Permissions are added to those that the schema of roles lists, as is
+	// DefaultPermission. They are the built-in permissions.
+	Permissions []string
+}
+
+// Load is LoadWith without options.
+func Load(sources ...Source) (*Registry, error) { return LoadWith(Options{}, sources...) }
+
+// LoadWith reads, checks and compiles the files of all sources. The error is of
+// type Problems, with the results of all checks. A later source can add files but
+// not replace any.
+func LoadWith(options Options, sources ...Source) (*Registry, error) {
+	if options.Messages == nil {
+		options.Messages = message.BuiltIn()
+	}
+	set := files.Read(sources...)
+	l := &loader{options: options, files: set.Files, unread: set.Unread, problems: set.Problems, unsound: map[*File]bool{}}
+	l.addPermissions()
+	l.checkVocabulary()
+	l.checkPlaces()
+	l.checkTested()
+	l.checkContradictions()
+	l.leaveOutFaults()
+	types, declared := l.compile()
+	l.lint(types)
+	if len(l.problems) > 0 {
+		return nil, l.problems.Sorted(l.files)
+	}
+	r, err := newRegistry(types, l.files, l.options.Messages, declared, l.digest())
+	if err == nil {
+		r.hints = l.hints.Sorted(l.files)
+	}
+	return r, err
 }

@@ -14,7 +14,7 @@ import (
 // properties say.
 func (c *typeLint) conditions() {
 	for _, rule := range c.t.Rules {
-		members, _ := document.Lookup(c.files[rule.File].content, rule.At).(map[string]any)
+		members, _ := document.Lookup(c.files[rule.File].Content, rule.At).(map[string]any)
 		c.canHold(rule.At+"/when", members["when"])
 	}
 	for _, e := range uniqueEntries(c.t.Source) {

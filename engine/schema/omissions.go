@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/dialect"
 	"marquee/engine/schema/keyword"
 )
 
@@ -15,7 +16,7 @@ import (
 // faults. A load with omissions always fails.
 type omissions struct {
 	// copied are the files whose content has been copied.
-	copied map[*file]bool
+	copied map[*File]bool
 	// at are the omitted locations, around the locations within rules that contain
 	// one.
 	at, around map[location]bool
@@ -32,7 +33,7 @@ type omissions struct {
 // not lead to a schema.
 func (l *loader) leaveOutFaults() {
 	l.omitted = omissions{
-		copied: map[*file]bool{}, at: map[location]bool{}, around: map[location]bool{},
+		copied: map[*File]bool{}, at: map[location]bool{}, around: map[location]bool{},
 		changed: map[location]bool{}, uncertain: map[location]bool{}, altered: map[location]bool{},
 	}
 	for _, at := range l.faults {
@@ -42,7 +43,7 @@ func (l *loader) leaveOutFaults() {
 		var unreached []string
 		walkFile(f, func(at string, schema map[string]any) {
 			if ref, ok := schema["$ref"].(string); ok {
-				if target, _, text := l.resolve(f, ref); text != "" || target.unsound {
+				if target, _, text := l.resolve(f, ref); text != "" || l.unsound[target] {
 					unreached = append(unreached, at+"/$ref")
 				}
 			}
@@ -64,16 +65,16 @@ func (o omissions) certain(at location) bool { return !o.uncertain[at] && !o.alt
 // member or an entry of a rule.
 func (l *loader) leaveOut(where location) {
 	f := where.f
-	if f.unsound || f.content == nil || where.pointer == "" {
+	if l.unsound[f] || f.Content == nil || where.pointer == "" {
 		return
 	}
 	if !l.omitted.copied[f] {
-		f.content, _ = document.Clone(f.content).(map[string]any)
+		f.Content, _ = document.Clone(f.Content).(map[string]any)
 		l.omitted.copied[f] = true
 	}
 	l.omitted.at[where] = true
 	if when, rest, found := strings.Cut(where.pointer, "/when/"); found && inRule(when) {
-		if schema, ok := document.Lookup(f.content, when+"/when").(map[string]any); ok {
+		if schema, ok := document.Lookup(f.Content, when+"/when").(map[string]any); ok {
 			l.leaveOutKeyword(location{f, when + "/when"}, schema, "/"+rest)
 			return
 		}
@@ -82,35 +83,35 @@ func (l *loader) leaveOut(where location) {
 		for at := where.pointer; at != ""; at = at[:strings.LastIndexByte(at, '/')] {
 			l.omitted.around[location{f, at}] = true
 		}
-		withoutMember(f.content, where.pointer)
+		withoutMember(f.Content, where.pointer)
 		return
 	}
-	if where.pointer == "/type" && !f.common {
-		f.content["type"] = "object" // the only possible type
+	if where.pointer == "/type" && !f.Common {
+		f.Content["type"] = "object" // the only possible type
 		return
 	}
-	l.leaveOutKeyword(location{f, ""}, f.content, where.pointer)
+	l.leaveOutKeyword(location{f, ""}, f.Content, where.pointer)
 }
 
 // leaveOutKeyword removes the keyword at a pointer from a schema, or replaces a
 // value that is not a schema by an empty schema.
 func (l *loader) leaveOutKeyword(where location, schema map[string]any, pointer string) {
-	keyword, rest := cutToken(pointer)
+	keyword, rest := dialect.CutToken(pointer)
 	below := where.in(keyword)
 	var inner any
 	put := func(any) {}
-	switch applicators[keyword].form {
-	case oneSchema:
+	switch dialect.FormOf(keyword) {
+	case dialect.OneSchema:
 		inner, put = schema[keyword], func(value any) { schema[keyword] = value }
-	case schemaList:
+	case dialect.SchemaList:
 		list, ok := schema[keyword].([]any)
-		name, after := cutToken(rest)
+		name, after := dialect.CutToken(rest)
 		if i, err := strconv.Atoi(name); ok && rest != "" && err == nil && i >= 0 && i < len(list) {
 			inner, put, below, rest = list[i], func(value any) { list[i] = value }, below.in(name), after
 		}
-	case schemaNames:
+	case dialect.SchemaNames:
 		named, ok := schema[keyword].(map[string]any)
-		name, after := cutToken(rest)
+		name, after := dialect.CutToken(rest)
 		_, valid := regexp.Compile(name)
 		switch {
 		case ok && keyword == "patternProperties" && valid != nil:
@@ -139,14 +140,13 @@ func (l *loader) leaveOutKeyword(where location, schema map[string]any, pointer 
 // describes reports whether a keyword determines the kind of a value or how the
 // engine treats it, rather than restricting the value.
 func describes(keyword string) bool {
-	_, applies := applicators[keyword]
-	return applies || strings.HasPrefix(keyword, "x-") || slices.Contains([]string{"$ref", "type", "enum", "const", "format"}, keyword)
+	return dialect.FormOf(keyword) != dialect.NoSchema || strings.HasPrefix(keyword, "x-") || slices.Contains([]string{"$ref", "type", "enum", "const", "format"}, keyword)
 }
 
 // withoutMember removes a member of an object. An item of an array is replaced by
 // an empty string, so that the other items keep their indexes.
 func withoutMember(value any, pointer string) {
-	name, rest := cutToken(pointer)
+	name, rest := dialect.CutToken(pointer)
 	switch v := value.(type) {
 	case map[string]any:
 		if rest == "" {
@@ -168,7 +168,7 @@ func withoutMember(value any, pointer string) {
 
 // covers reports whether a problem at a location would be a consequence of an
 // omission there, or of one in a rule around or within it.
-func (o omissions) covers(f *file, pointer string) bool {
+func (o omissions) covers(f *File, pointer string) bool {
 	if o.at[location{f, pointer}] {
 		return true
 	}
@@ -186,7 +186,7 @@ func (o omissions) covers(f *file, pointer string) bool {
 // inRule reports whether a location is in a keyword of a type that contains no
 // schema.
 func inRule(pointer string) bool {
-	name, _ := cutToken(pointer)
+	name, _ := dialect.CutToken(pointer)
 	k := keyword.Named(name)
 	return k != nil && k.OfType()
 }
@@ -222,7 +222,7 @@ func (l *loader) addUsers() {
 		walkFile(f, func(at string, schema map[string]any) {
 			user := location{f, at}
 			for keyword, value := range schema {
-				Applied(keyword, value, func(below string, _ any) {
+				dialect.Applied(keyword, value, func(below string, _ any) {
 					used := location{f, at + below}
 					users[used] = append(users[used], user)
 				})

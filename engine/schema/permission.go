@@ -33,11 +33,11 @@ var permissionName = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
 // addPermissions adds to the permissions that the schema of roles lists the default one,
 // those of the application, and those that types use.
 func (l *loader) addPermissions() {
-	roles := l.files[baseURL+roleType+".json"]
+	roles := l.files[roleType+".json"]
 	if roles == nil {
 		return
 	}
-	items, _ := document.Lookup(roles.content, permissionsAt).(map[string]any)
+	items, _ := document.Lookup(roles.Content, permissionsAt).(map[string]any)
 	listed, ok := items["enum"].([]any)
 	if !ok {
 		return
@@ -63,7 +63,7 @@ func (l *loader) declaredPermissions() (names []string) {
 		}
 	}
 	for _, f := range l.files {
-		resource, _ := f.content["x-resource"].(map[string]any)
+		resource, _ := f.Content["x-resource"].(map[string]any)
 		add(resource["permission"])
 		several, _ := resource["permissions"].(map[string]any)
 		for _, name := range several {

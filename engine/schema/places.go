@@ -40,8 +40,8 @@ func (l *loader) checkPlaces() {
 }
 
 // leadsToUnread reports whether a $ref leads to a file that could not be read.
-func (l *loader) leadsToUnread(f *file, ref string) bool {
+func (l *loader) leadsToUnread(f *File, ref string) bool {
 	base, _, _ := strings.Cut(ref, "#")
-	url := baseURL + path.Join(path.Dir(strings.TrimPrefix(f.url, baseURL)), base)
-	return slices.ContainsFunc(l.unread, func(other *file) bool { return other.url == url })
+	at := path.Join(path.Dir(f.Path), base)
+	return slices.ContainsFunc(l.unread, func(other *File) bool { return other.Path == at })
 }

@@ -16,12 +16,12 @@ const publicAt = "/x-resource/public"
 func publicWhen(content map[string]any) any { return document.Lookup(content, publicAt+"/when") }
 
 // compilePublic sets which objects of a type anybody may read.
-func (c *typeCompiler) compilePublic(t *Type, f *file) {
-	if _, public := document.Lookup(f.content, publicAt).(map[string]any); !public {
+func (c *typeCompiler) compilePublic(t *Type, f *File) {
+	if _, public := document.Lookup(f.Content, publicAt).(map[string]any); !public {
 		return
 	}
 	var meets keyword.Condition
-	when := publicWhen(f.content)
+	when := publicWhen(f.Content)
 	if when != nil {
 		meets = condition(c.schema(f, publicAt+"/when"))
 	}

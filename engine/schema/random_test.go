@@ -2,7 +2,6 @@ package schema
 
 import (
 	"errors"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/dialect"
 )
 
 // schemaMaker generates well-formed schemas that refer to each other at random,
@@ -29,11 +29,11 @@ func (m schemaMaker) schema(depth int) any {
 			schema["properties"] = m.members(depth)
 			schema["type"] = "object"
 		case 5:
-			schema[pick(m, keywordsOf(schemaList))] = []any{m.schema(depth - 1), m.schema(depth - 1)}
+			schema[pick(m, keywordsOf(dialect.SchemaList))] = []any{m.schema(depth - 1), m.schema(depth - 1)}
 		case 6:
-			schema[pick(m, keywordsOf(oneSchema))] = m.schema(depth - 1)
+			schema[pick(m, keywordsOf(dialect.OneSchema))] = m.schema(depth - 1)
 		case 7:
-			schema[pick(m, keywordsOf(schemaNames))] = m.members(depth)
+			schema[pick(m, keywordsOf(dialect.SchemaNames))] = m.members(depth)
 		case 8:
 			return map[string]any{"x-ref": "things"}
 		case 9:
@@ -53,10 +53,10 @@ func (m schemaMaker) schema(depth int) any {
 
 func pick(m schemaMaker, list []string) string { return list[m.IntN(len(list))] }
 
-func keywordsOf(f form) []string {
+func keywordsOf(f dialect.Form) []string {
 	var list []string
-	for _, keyword := range slices.Sorted(maps.Keys(applicators)) {
-		if applicators[keyword].form == f {
+	for _, keyword := range slices.Sorted(slices.Values(dialect.Keywords())) {
+		if dialect.FormOf(keyword) == f {
 			list = append(list, keyword)
 		}
 	}
@@ -103,7 +103,7 @@ func TestRandomSchemas(t *testing.T) {
 		for _, name := range []string{"a", "b", "c", "d"} {
 			defs[name] = m.schema(4)
 		}
-		content := map[string]any{"$schema": dialect, "type": "object", "x-resource": map[string]any{"path": "things"},
+		content := map[string]any{"$schema": draft, "type": "object", "x-resource": map[string]any{"path": "things"},
 			"properties": m.members(4), "$defs": defs}
 		registry, err := Load(Source{FS: fstest.MapFS{"fuzzed.json": {Data: document.Append(nil, content)}}})
 		if err != nil {

@@ -2,10 +2,17 @@ package schema
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"marquee/engine/message"
+	"marquee/engine/schema/files"
+)
+
+// What the files of a set are, and the problems in them.
+type (
+	Source   = files.Source
+	File     = files.File
+	Problem  = files.Problem
+	Problems = files.Problems
 )
 
 // Registry is a set of types with the catalogue of their messages. It is
@@ -75,7 +82,7 @@ func (r *Registry) Types() []*Type {
 func (r *Registry) Shared() map[string]map[string]any {
 	shared := map[string]map[string]any{}
 	for name, f := range r.files {
-		if f.common {
+		if f.Common {
 			shared[name] = f.Content
 		}
 	}
@@ -95,75 +102,6 @@ func (r *Registry) Digest() string { return r.digest }
 
 // Hints returns what the schemas could say better, or in a simpler way.
 func (r *Registry) Hints() Problems { return r.hints }
-
-// Problem is a mistake in a schema file.
-type Problem struct {
-	// File and Pointer, a JSON Pointer, are the location.
-	File, Pointer string
-	// Line and Column are the place in the file, from 1; 0 if unknown. Columns count
-	// characters.
-	Line, Column int
-	// Hint reports whether the schema does what it says, and could say it better. It is
-	// not a mistake.
-	Hint bool
-	// Text describes the mistake, Cure how to correct it.
-	Text, Cure string
-	// Objects describe the stored objects that are at fault, or groups of them.
-	Objects []string
-}
-
-// String returns the problem on one line.
-func (p Problem) String() string {
-	var text string
-	if p.Hint {
-		text = "hint: "
-	}
-	text += p.File
-	if p.Pointer != "" {
-		text += "#" + p.Pointer
-	}
-	text += ": " + p.Text
-	if len(p.Objects) > 0 {
-		text += ": " + strings.Join(p.Objects, "; ")
-	}
-	if p.Cure != "" {
-		text += " (" + p.Cure + ")"
-	}
-	if p.Line > 0 {
-		text += ", line " + strconv.Itoa(p.Line)
-	}
-	if p.Column > 0 {
-		text += ", column " + strconv.Itoa(p.Column)
-	}
-	return text
-}
-
-// Problems is the error of Load: all mistakes found.
-type Problems []Problem
-
-// Error returns the problems, one on each line.
-func (p Problems) Error() string {
-	lines := make([]string, len(p))
-	for i, problem := range p {
-		lines[i] = problem.String()
-	}
-	return strings.Join(lines, "\n")
-}
-
-// Passing reports whether the problems can pass without a change of the schemas, because
-// one of them is that of stored objects.
-func (p Problems) Passing() bool {
-	return slices.ContainsFunc(p, func(problem Problem) bool { return len(problem.Objects) > 0 })
-}
-
-// Public returns the problems without the stored objects, for those who may not see them.
-func (p Problems) Public() Problems {
-	public := slices.Clone(p)
-	for i := range public {
-		public[i].Objects = nil
-	}
-	return public
-}
 
 func newRegistry(types []*Type, files map[string]*File, messages *message.Catalogue, declared []*message.Definition, digest string) (*Registry, error) {
 	catalogue, err := messages.With(declared...)

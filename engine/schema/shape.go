@@ -10,12 +10,13 @@ import (
 	"strings"
 
 	"marquee/engine/document"
+	"marquee/engine/schema/dialect"
 	"marquee/engine/schema/keyword"
 )
 
 // location is a place in a file, usually of a schema.
 type location struct {
-	f       *file
+	f       *File
 	pointer string
 }
 
@@ -67,7 +68,7 @@ func (p subschema) in(tokens ...string) subschema {
 
 // schema returns the schema at the location, nil for true and false.
 func (at location) schema() map[string]any {
-	schema, _ := document.Lookup(at.f.content, at.pointer).(map[string]any)
+	schema, _ := document.Lookup(at.f.Content, at.pointer).(map[string]any)
 	return schema
 }
 
@@ -76,7 +77,7 @@ func (s *shapes) of(places ...subschema) *document.Shape {
 	all := s.closure(places)
 	var key strings.Builder
 	for _, p := range all {
-		fmt.Fprintf(&key, "%s#%s %t %t %t\n", p.f.url, p.pointer, p.always, p.closes, p.some)
+		fmt.Fprintf(&key, "%s#%s %t %t %t\n", p.f.Path, p.pointer, p.always, p.closes, p.some)
 	}
 	if shape, ok := s.done[key.String()]; ok {
 		return shape
@@ -137,16 +138,16 @@ func (s *shapes) applied(p subschema) []subschema {
 		}
 	}
 	for _, keyword := range slices.Sorted(maps.Keys(schema)) {
-		role := applicators[keyword].role
-		if role != always && role != sometimes {
+		role := dialect.RoleOf(keyword)
+		if role != dialect.Always && role != dialect.Sometimes {
 			continue
 		}
 		from := len(list)
-		Applied(keyword, schema[keyword], func(below string, inner any) {
+		dialect.Applied(keyword, schema[keyword], func(below string, inner any) {
 			if _, is := inner.(map[string]any); is {
 				other := p
 				other.pointer += below
-				other.always = p.always && role == always
+				other.always = p.always && role == dialect.Always
 				other.closes = p.closes && keyword != "dependentSchemas"
 				list = append(list, other)
 			}
@@ -260,15 +261,15 @@ const (
 )
 
 // resolve finds the file and the pointer of a $ref. Text explains why it cannot.
-func (l *loader) resolve(f *file, ref string) (target *file, pointer, text string) {
+func (l *loader) resolve(f *File, ref string) (target *File, pointer, text string) {
 	base, fragment, _ := strings.Cut(ref, "#")
 	target = f
 	if base != "" {
 		if strings.Contains(base, ":") || strings.HasPrefix(base, "/") {
 			return nil, "", notReached
 		}
-		name := path.Join(path.Dir(strings.TrimPrefix(f.url, baseURL)), base)
-		if target = l.files[baseURL+name]; target == nil {
+		name := path.Join(path.Dir(f.Path), base)
+		if target = l.files[name]; target == nil {
 			return nil, "", "there is no file " + name
 		}
 	}
@@ -276,7 +277,7 @@ func (l *loader) resolve(f *file, ref string) (target *file, pointer, text strin
 	if err != nil || pointer != "" && !strings.HasPrefix(pointer, "/") {
 		return nil, "", "only JSON Pointers are supported after #"
 	}
-	if schemaAt(target.content, pointer) == nil {
+	if dialect.At(target.Content, pointer) == nil {
 		return nil, "", "there is no schema at " + ref
 	}
 	return target, pointer, ""

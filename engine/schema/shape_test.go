@@ -80,9 +80,9 @@ func TestCombinedSchemas(t *testing.T) {
 
 func TestSharedDefinitions(t *testing.T) {
 	files := fstest.MapFS{
-		"common/part.json": {Data: []byte(`{"$schema": "` + dialect + `", "type": "object", "properties": {"to": {"x-ref": "things"}, "size": {"$ref": "size.json#/$defs/size"}}}`)},
-		"common/size.json": {Data: []byte(`{"$schema": "` + dialect + `", "$defs": {"size": {"type": "integer", "maximum": 3}}}`)},
-		"things.json": {Data: []byte(`{"$schema": "` + dialect + `", "$id": "https://example.com/elsewhere/things.json", "type": "object",
+		"common/part.json": {Data: []byte(`{"$schema": "` + draft + `", "type": "object", "properties": {"to": {"x-ref": "things"}, "size": {"$ref": "size.json#/$defs/size"}}}`)},
+		"common/size.json": {Data: []byte(`{"$schema": "` + draft + `", "$defs": {"size": {"type": "integer", "maximum": 3}}}`)},
+		"things.json": {Data: []byte(`{"$schema": "` + draft + `", "$id": "https://example.com/elsewhere/things.json", "type": "object",
 			"x-resource": {"path": "things"}, "properties": {"part": {"$ref": "common/part.json"}}}`)},
 	}
 	registry, err := Load(Source{FS: files})

@@ -1,7 +1,6 @@
 // Package schema loads and checks folders of JSON Schemas
 // (docs/reference/schema-vocabulary.md), and compiles each file to an immutable
-// resource type. It imports document, keyword, message, query and validation, and neither stores nor
-// HTTP. Begin reading with Type, then Load and compile.
+// resource type. It knows neither stores nor HTTP. Begin reading with Type, then Load and compile.
 package schema
 
 import (

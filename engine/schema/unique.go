@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+	"golang.org/x/text/secure/precis"
 
 	"marquee/engine/document"
 	"marquee/engine/schema/keyword"
+	"marquee/engine/schema/validation"
 )
 
 // uniqueEntry is an entry of x-resource.unique: one or several properties, and an
@@ -41,8 +44,8 @@ func uniqueEntries(content map[string]any) (entries []uniqueEntry) {
 
 // compileUnique sets what is unique among the objects of a type: what x-resource lists, and
 // the numbers of sequences.
-func (c *typeCompiler) compileUnique(t *Type, f *file) {
-	for _, e := range uniqueEntries(f.content) {
+func (c *typeCompiler) compileUnique(t *Type, f *File) {
+	for _, e := range uniqueEntries(f.Content) {
 		if len(e.names) == 1 && e.when == nil {
 			if !slices.Contains(t.Unique, e.names[0]) {
 				t.Unique = append(t.Unique, e.names[0])
@@ -96,8 +99,8 @@ func CompileCondition(text []byte) (keyword.Condition, error) {
 		return nil, err
 	}
 	const url = baseURL + "condition"
-	compiler := newCompiler()
-	if err := addResource(compiler, url, map[string]any{"allOf": []any{forValidation(when)}}); err != nil {
+	compiler := validation.NewCompiler()
+	if err := validation.AddResource(compiler, url, map[string]any{"allOf": []any{validation.Stored(when)}}); err != nil {
 		return nil, err
 	}
 	compiled, err := compiler.Compile(url)
@@ -145,4 +148,48 @@ func (c *typeLint) exclusive() {
 			c.claim(uniqueEntry{at: rule.At, list: rule.At + "/properties", names: keyword.Strings(members["properties"]), when: members["when"]})
 		}
 	}
+}
+
+// UsernameForm is the UsernameCaseMapped profile of RFC 8265, the form of user
+// names.
+const UsernameForm = "UsernameCaseMapped"
+
+// UniqueForm requires the values of a unique property to be unique in a form, too.
+type UniqueForm struct{ Property, Form string }
+
+// Key is the name under which the forms of the property's values are unique.
+func (f UniqueForm) Key() string { return f.Property + ":" + f.Form }
+
+// maxEnforced is the maximum number of times that a profile is applied until its
+// output is stable (RFC 8264, section 7).
+const maxEnforced = 4
+
+// Of returns the form of a value; ok is false if the value does not conform.
+func (f UniqueForm) Of(value string) (form string, ok bool) {
+	if f.Form != UsernameForm || value == "" {
+		return "", false
+	}
+	form = value
+	for range maxEnforced {
+		next, err := precis.UsernameCaseMapped.String(form)
+		if err != nil {
+			return "", false
+		}
+		if next == form {
+			return form, true
+		}
+		form = next
+	}
+	return "", false
+}
+
+func uniqueForms(declared any) []UniqueForm {
+	members, _ := declared.(map[string]any)
+	var forms []UniqueForm
+	for property, form := range members {
+		name, _ := form.(string)
+		forms = append(forms, UniqueForm{property, name})
+	}
+	slices.SortFunc(forms, func(a, b UniqueForm) int { return strings.Compare(a.Property, b.Property) })
+	return forms
 }

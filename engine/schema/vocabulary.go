@@ -9,13 +9,14 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/schema/dialect"
 	"marquee/engine/schema/keyword"
 	"marquee/engine/schema/validation"
 )
 
 const (
 	vocabularyURL = "https://marquee.dev/schema/vocabulary"
-	dialect       = "https://json-schema.org/draft/2020-12/schema"
+	draft         = "https://json-schema.org/draft/2020-12/schema"
 )
 
 // metaSchema is the compiled vocabulary, which all loads of a program share, because
@@ -26,9 +27,9 @@ type metaSchema struct {
 }
 
 var vocabulary = sync.OnceValue(func() metaSchema {
-	compiler := newCompiler()
+	compiler := validation.NewCompiler()
 	content := keyword.Vocabulary()
-	if err := addResource(compiler, vocabularyURL, content); err != nil {
+	if err := validation.AddResource(compiler, vocabularyURL, content); err != nil {
 		panic("schema: the vocabulary: " + err.Error())
 	}
 	return metaSchema{
@@ -42,19 +43,19 @@ var vocabulary = sync.OnceValue(func() metaSchema {
 func (l *loader) checkVocabulary() {
 	m := vocabulary()
 	for _, f := range l.inOrder() {
-		if declared, ok := f.content["$schema"].(string); ok && declared != dialect {
-			f.unsound = true
-			l.problem(f, "/$schema", "only draft 2020-12 is supported", `write "`+dialect+`"`)
+		if declared, ok := f.Content["$schema"].(string); ok && declared != draft {
+			l.unsound[f] = true
+			l.problem(f, "/$schema", "only draft 2020-12 is supported", `write "`+draft+`"`)
 			continue
 		}
 		meta := m.forTypes
-		if f.common {
+		if f.Common {
 			meta = m.forCommon
 		}
-		err := meta.Validate(f.content)
+		err := meta.Validate(f.Content)
 		var invalid *jsonschema.ValidationError
 		if errors.As(err, &invalid) {
-			for _, fault := range m.raw.Explain(invalid, f.content) {
+			for _, fault := range m.raw.Explain(invalid, f.Content) {
 				l.vocabularyProblem(f, fault)
 			}
 		}
@@ -64,7 +65,7 @@ func (l *loader) checkVocabulary() {
 // vocabularyProblem explains a fault that the meta-schema finds to the author of a
 // schema. An unknown keyword does not prevent compilation, as later steps ignore
 // it.
-func (l *loader) vocabularyProblem(f *file, fault message.Message) {
+func (l *loader) vocabularyProblem(f *File, fault message.Message) {
 	at, _ := fault.Param("field").(string)
 	parent, name := at[:max(strings.LastIndexByte(at, '/'), 0)], at[strings.LastIndexByte(at, '/')+1:]
 	text, cure := strings.TrimSuffix(strings.TrimPrefix(fault.String(), at+" "), "."), "see docs/reference/schema-vocabulary.md"
@@ -80,16 +81,16 @@ func (l *loader) vocabularyProblem(f *file, fault message.Message) {
 	case message.PropertyName:
 		text = "this name is not allowed here"
 		if strings.HasSuffix(parent, "/patternProperties") {
-			pattern, _ := cutToken("/" + name)
-			text, cure = badPattern(pattern)
+			pattern, _ := dialect.CutToken("/" + name)
+			text, cure = dialect.BadPattern(pattern)
 		}
 	case message.ValueExcluded:
 		if name == "idProperty" {
 			text, cure = "idProperty is a second name of id and cannot be the name of a common field", "choose another name"
 		}
 	case message.ValueFormat:
-		if pattern, ok := document.Lookup(f.content, at).(string); ok && name == "pattern" {
-			text, cure = badPattern(pattern)
+		if pattern, ok := document.Lookup(f.Content, at).(string); ok && name == "pattern" {
+			text, cure = dialect.BadPattern(pattern)
 		}
 	case message.ValuePattern:
 		if name == "$ref" {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"marquee/engine/document"
-	"marquee/engine/schema"
+	"marquee/engine/schema/dialect"
 )
 
 // digest identifies what a schema says, wherever its definitions are written: schemas with
@@ -69,7 +69,7 @@ func (s *side) digestWithin(at place, within map[place]int) (digest string, arou
 // digested returns the value of a keyword with digests in place of the schemas in it.
 func digested(at place, name string, value any, digest func(place) string) any {
 	digests, list := map[string]any{}, []any{}
-	schema.Applied(name, value, func(below string, _ any) {
+	dialect.Applied(name, value, func(below string, _ any) {
 		digests[below] = digest(place{at.file, at.pointer + below})
 		list = append(list, digests[below])
 	})

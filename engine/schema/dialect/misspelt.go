@@ -1,11 +1,9 @@
-package schema
+package dialect
 
 import (
 	"maps"
 	"slices"
 	"strings"
-
-	"marquee/engine/schema/keyword"
 )
 
 // keywords are the keywords without subschemas of draft 2020-12, and those of
@@ -19,23 +17,16 @@ var keywords = []string{
 	"format", "contentEncoding", "contentMediaType", "$recursiveRef", "$recursiveAnchor", "additionalItems",
 }
 
-// allKeywords returns keywords, applicators and the keywords of the vocabulary.
-func allKeywords() []string {
-	known := slices.AppendSeq(slices.Clone(keywords), maps.Keys(applicators))
-	for _, k := range keyword.All() {
-		known = append(known, k.Name)
-	}
-	slices.Sort(known)
-	return known
-}
+// Keywords returns the names of the keywords, in no order.
+func Keywords() []string { return slices.AppendSeq(slices.Clone(keywords), maps.Keys(applicators)) }
 
 // foreign are keywords of other dialects that resemble a known one but are not
 // misspelt.
 var foreign = []string{"example", "id"}
 
-// misspelt returns the known name that differs from a name by one edit or only in
+// Misspelt returns the known name that differs from a name by one edit or only in
 // case. It returns "" if there is none or the name itself is known.
-func misspelt(name string, known []string) string {
+func Misspelt(name string, known []string) string {
 	if slices.Contains(known, name) || slices.Contains(foreign, name) {
 		return ""
 	}

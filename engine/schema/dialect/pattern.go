@@ -1,4 +1,4 @@
-package schema
+package dialect
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 
 const patternCure = "correct it; patterns use RE2 syntax, which has no look-around such as (?=…) and no back-references such as \\1"
 
-// badPattern explains why a pattern cannot be compiled, and where.
-func badPattern(pattern string) (text, cure string) {
+// BadPattern explains why a pattern cannot be compiled, and where, and how to correct it.
+func BadPattern(pattern string) (text, cure string) {
 	_, err := syntax.Parse(pattern, syntax.Perl)
 	var bad *syntax.Error
 	if !errors.As(err, &bad) {

@@ -1,4 +1,4 @@
-package schema
+package files
 
 import (
 	"bytes"
@@ -7,49 +7,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// number sets the lines of problems that have a pointer into a file.
-func (l *loader) number(problems Problems) {
-	lines := map[string]map[string]int{}
-	for _, f := range l.files {
-		lines[f.name] = nil
-	}
-	for i, p := range problems {
-		of, readable := lines[p.File]
-		if !readable || p.Line > 0 {
-			continue
-		}
-		if of == nil {
-			of = l.linesOf(p.File)
-			lines[p.File] = of
-		}
-		problems[i].Line = lineAt(of, p.Pointer)
-	}
-}
-
-func (l *loader) linesOf(name string) map[string]int {
-	for _, f := range l.files {
-		if f.name == name {
-			return linesOf(f.data)
-		}
-	}
-	return nil
-}
-
-// lineAt returns the line of the value at a pointer, or of the closest value
-// around it that exists.
-func lineAt(lines map[string]int, pointer string) int {
-	for {
-		if line, ok := lines[pointer]; ok {
-			return line
-		}
-		i := strings.LastIndexByte(pointer, '/')
-		if i < 0 {
-			return 1
-		}
-		pointer = pointer[:i]
-	}
-}
 
 // linesOf returns the line on which each value of a JSON text begins, for a member
 // that of its name.
@@ -75,9 +32,10 @@ func linesOf(data []byte) map[string]int {
 	}
 }
 
-// textPlace returns the line and column in a JSON text of a place in the string at a
-// pointer. Both are from 1, and columns count characters.
-func textPlace(data []byte, pointer string, line, column int) (int, int) {
+// Place returns the line and column in the file of a place in the string at a pointer. All
+// are from 1, and columns count characters. They are 0 if there is no such string.
+func (f *File) Place(pointer string, line, column int) (int, int) {
+	data := f.Data
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	begin := int64(-1)
 	for named := false; begin < 0; {

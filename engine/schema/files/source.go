@@ -1,4 +1,4 @@
-package schema
+package files
 
 import (
 	"bytes"
@@ -36,8 +36,25 @@ func (s Source) path(name string) string {
 	return strings.TrimSuffix(s.Name, "/") + "/" + name
 }
 
-// read reads the files of a source.
-func (l *loader) read(index int, source Source) {
+// Set is what was read of sources.
+type Set struct {
+	// Files are those that are JSON objects, by their paths.
+	Files map[string]*File
+	// Unread are the files without content.
+	Unread   []*File
+	Problems Problems
+}
+
+// Read reads the files of sources. A later source can add files but not replace any.
+func Read(sources ...Source) *Set {
+	s := &Set{Files: map[string]*File{}}
+	for i, source := range sources {
+		s.read(i, source)
+	}
+	return s
+}
+
+func (s *Set) read(index int, source Source) {
 	for _, folder := range []string{".", "common"} {
 		entries, err := fs.ReadDir(source.FS, folder)
 		if errors.Is(err, fs.ErrNotExist) && folder == "common" && linkAt(source.FS, folder) == "" {
@@ -51,47 +68,52 @@ func (l *loader) read(index int, source Source) {
 			problem.Text = fmt.Sprintf("the folder contains more than %d files", maxFiles)
 		}
 		if problem.Text != "" {
-			l.problems = append(l.problems, problem)
+			s.Problems = append(s.Problems, problem)
 			continue
 		}
 		for _, entry := range entries {
 			if path.Ext(entry.Name()) == ".json" && !strings.HasPrefix(entry.Name(), ".") {
-				l.readFile(index, source, path.Join(folder, entry.Name()), folder == "common")
+				s.readFile(newFile(index, source, path.Join(folder, entry.Name()), folder == "common"), source.FS)
 			}
 		}
 	}
 }
 
-func (l *loader) readFile(index int, source Source, name string, common bool) {
-	f := &file{name: source.path(name), url: baseURL + name, common: common, source: index, builtIn: source.Name == ""}
-	if !plainName(strings.TrimSuffix(path.Base(name), ".json")) {
-		l.problem(f, "", "a file name consists of letters, digits, _ and -", "rename it")
+func (s *Set) readFile(f *File, fsys fs.FS) {
+	if !document.PlainName(strings.TrimSuffix(path.Base(f.Path), ".json")) {
+		s.problem(f, "a file name consists of letters, digits, _ and -", "rename it")
 		return
 	}
-	if other, taken := l.files[f.url]; taken {
-		l.problem(f, "", "this file name is taken by "+f.others(other), "choose another file name")
+	if other, taken := s.Files[f.Path]; taken {
+		s.problem(f, "this file name is taken by "+f.Others(other), "choose another file name")
 		return
 	}
-	data, err := readRegular(source.FS, name)
+	var text, cure string
+	if f.Data, text, cure = read(fsys, f.Path); text == "" {
+		var err error
+		if f.Content, err = document.DecodeObject(f.Data, document.Limits{Depth: 64}); err == nil {
+			s.Files[f.Path] = f
+			return
+		}
+		text, cure = err.Error(), "a schema file is one JSON object"
+	}
+	s.Unread = append(s.Unread, f)
+	s.problem(f, text, cure)
+}
+
+func (s *Set) problem(f *File, text, cure string) {
+	s.Problems = append(s.Problems, Problem{File: f.Name, Text: text, Cure: cure})
+}
+
+// read returns the content of a file, or explains why it has none.
+func read(fsys fs.FS, name string) (data []byte, text, cure string) {
+	data, err := readRegular(fsys, name)
 	if err != nil {
-		text, cure := unreadable(source.FS, name, "file", err)
-		l.unread = append(l.unread, f)
-		l.problem(f, "", text, cure)
-		return
+		text, cure = unreadable(fsys, name, "file", err)
+	} else {
+		text, cure = notJSON(data)
 	}
-	if text, cure := notJSON(data); text != "" {
-		l.unread = append(l.unread, f)
-		l.problem(f, "", text, cure)
-		return
-	}
-	content, err := document.DecodeObject(data, document.Limits{Depth: 64})
-	if err != nil {
-		l.unread = append(l.unread, f)
-		l.problem(f, "", err.Error(), "a schema file is one JSON object")
-		return
-	}
-	f.content, f.data = content, data
-	l.files[f.url] = f
+	return data, text, cure
 }
 
 // irregularError is the mode of a file that is not regular.

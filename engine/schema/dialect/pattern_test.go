@@ -1,4 +1,4 @@
-package schema
+package dialect
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ func TestBadPattern(t *testing.T) {
 		`a{2000}`:  "invalid repeat count `{2000}` at character 2",
 		`[z-a]`:    "invalid character class range `z-a` at character 2",
 	} {
-		text, cure := badPattern(pattern)
+		text, cure := BadPattern(pattern)
 		if got := strings.TrimPrefix(text, "the pattern cannot be compiled: "); got != strings.ReplaceAll(want, "`", "") {
 			t.Errorf("%s: %s", pattern, got)
 		}

@@ -1,4 +1,4 @@
-package schema
+package validation
 
 import (
 	"errors"
@@ -8,30 +8,31 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"marquee/engine/document"
-	"marquee/engine/schema/validation"
+	"marquee/engine/schema/dialect"
 )
 
-// newCompiler returns a compiler that reads no files by itself.
-func newCompiler() *jsonschema.Compiler {
+// NewCompiler returns a compiler that reads no files by itself.
+func NewCompiler() *jsonschema.Compiler {
 	c := jsonschema.NewCompiler()
 	c.Draft = jsonschema.Draft2020
 	c.AssertFormat = true
-	c.Formats = validation.Formats
+	c.Formats = Formats
 	c.LoadURL = func(url string) (io.ReadCloser, error) {
 		return nil, errors.New("a schema can refer to files of its folder and of common/ only, not to " + url)
 	}
 	return c
 }
 
-func addResource(c *jsonschema.Compiler, url string, content map[string]any) error {
+// AddResource makes a schema known to a compiler by a URL.
+func AddResource(c *jsonschema.Compiler, url string, content map[string]any) error {
 	return c.AddResource(url, strings.NewReader(string(document.Append(nil, content))))
 }
 
-// forValidation returns a schema that validates documents as they are stored:
+// Stored returns a schema that validates documents as they are stored:
 // references as ids, contentEncoding as a format, which the library would only note, and
 // without uniqueItems, which the normaliser checks in one pass, while the library compares
 // all pairs of items.
-func forValidation(value any) any {
+func Stored(value any) any {
 	schema, ok := value.(map[string]any)
 	if !ok {
 		return value
@@ -45,11 +46,17 @@ func forValidation(value any) any {
 		case "uniqueItems", "$id", "readOnly", "writeOnly", "contentEncoding":
 			continue
 		}
-		prepared[keyword] = Subschemas(keyword, member, forValidation)
+		prepared[keyword] = dialect.Subschemas(keyword, member, Stored)
 	}
-	if schema["contentEncoding"] == validation.Base64Format {
+	if schema["contentEncoding"] == Base64Format {
 		all, _ := prepared["allOf"].([]any)
-		prepared["allOf"] = append(all, map[string]any{"format": validation.Base64Format})
+		prepared["allOf"] = append(all, map[string]any{"format": Base64Format})
 	}
 	return prepared
+}
+
+// asObject reports whether an x-ref applies to objects only.
+func asObject(ref any) bool {
+	members, _ := ref.(map[string]any)
+	return members["form"] == "object"
 }
