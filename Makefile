@@ -25,7 +25,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege interference timing failover schemathesis histories lists nightly mongod mongod-image clean
+.PHONY: run build image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege interference timing failover schemathesis histories lists nightly mongod mongod-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	@echo "The first build takes a few minutes; later ones take seconds."
@@ -39,8 +39,11 @@ image: ## the container image IMAGE, of a binary for Linux; needs Docker, pulls 
 	GOOS=linux $(GO) build -trimpath -tags nomsgpack -ldflags '-s -w -X main.version=$(VERSION)' -o bin/image/marquee ./cmd/marquee
 	deploy/image bin/image/marquee $(IMAGE)
 
-test: ## all tests that this machine can run; TESTFLAGS adds flags of go test
-	@$(GO) run ./integration/gotest -timeout=45m $(TESTFLAGS) ./...
+test: ## each promise that this machine can test, with small numbers; TESTFLAGS adds flags of go test
+	@$(GO) run ./integration/gotest -short -timeout=45m $(TESTFLAGS) ./...
+
+whole: ## all tests that this machine can run, with large numbers and passwords that cost what they do in a service
+	@$(GO) run ./integration/gotest -count=1 -timeout=180m $(TESTFLAGS) ./...
 
 # SQLite's own code, which is generated, is compiled without the detector, which would
 # watch each byte of the memory of a connection. That one goroutine at a time uses a
@@ -107,7 +110,7 @@ histories: ## HISTORIES operations of 64 clients on a few objects while the prog
 lists: ## BenchmarkList with 2,000,000 objects
 	MARQUEE_BENCH_OBJECTS=2000000 $(GO) test -run '^$$' -bench 'BenchmarkList$$' -benchtime 1x -timeout 60m ./integration/bench
 
-nightly: race siege reloads crash failover histories interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
+nightly: whole race siege reloads crash failover histories interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
 
 mongod: ## a mongod for the tests, in .cache
 	integration/mongodb/fetch.sh

@@ -32,9 +32,6 @@ func openCounting(path string) (*countingStore, error) {
 
 // TestCountingStore runs the conformance suite, which every store has to pass.
 func TestCountingStore(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the suite takes long")
-	}
 	storetest.Run(t, storetest.Harness{Open: func(t testing.TB) store.Store {
 		s, err := openCounting(filepath.Join(t.TempDir(), "test.db"))
 		if err != nil {

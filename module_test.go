@@ -20,9 +20,6 @@ const ward = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "x-res
 // folder.
 func otherModule(t *testing.T, main string) (folder string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a program is built")
-	}
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +66,9 @@ func goTool(t *testing.T, folder string, args ...string) (out string) {
 
 // TestAnotherModule builds and runs a program of another module.
 func TestAnotherModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestCommandsOfAnotherModule builds another")
+	}
 	folder := otherModule(t, `package main
 
 import (
@@ -109,7 +109,7 @@ func TestCommandsOfAnotherModule(t *testing.T) {
 	blocks := strings.Split(string(page), "```go\n")
 	main, _, _ := strings.Cut(blocks[len(blocks)-1], "```")
 	folder := otherModule(t, main)
-	goTool(t, folder, "build", "-mod=mod", "-o", folder+string(filepath.Separator), ".", "marquee/cmd/marquee")
+	goTool(t, folder, "build", "-mod=mod", "-ldflags=-s -w", "-o", folder+string(filepath.Separator), ".", "marquee/cmd/marquee")
 	start := func(program string, args ...string) *exec.Cmd {
 		c := exec.Command(filepath.Join(folder, program), args...)
 		c.Dir, c.Env = folder, append(os.Environ(), "MARQUEE_BOOTSTRAP_PASSWORD=correct horse battery")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,9 +101,17 @@ func TestAttemptsOfANameFollowEachOther(t *testing.T) {
 	}
 }
 
+// Hashes have the parameters that OWASP recommends, unless a test's package has cheap ones.
+func TestHashParameters(t *testing.T) {
+	hash, err := Hash(t.Context(), "192.0.2.1", "the right word 4")
+	if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
+		t.Errorf("%s: %v", hash, err)
+	}
+}
+
 // The hash of nobody takes as long to compare as that of a user.
 func TestHashOfNobody(t *testing.T) {
-	if parsed, ok := parseHash(dummy); !ok || Outdated(dummy) || parsed.memory != argonMemoryKB {
+	if parsed, ok := parseHash(dummy()); !ok || Outdated(dummy()) || parsed.memory != argonMemoryKB {
 		t.Error("the hash of nobody has other parameters")
 	}
 }

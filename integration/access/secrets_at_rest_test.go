@@ -31,7 +31,11 @@ func testSecretsAtRest(t *testing.T, fresh service.NewStore) {
 		secrets = append(secrets, password)
 	}
 	bytesAtRest := service.AtRest(t, c.Service.URI)
-	for _, shown := range []string{"a name in plain text", "$argon2id$v=19$m=19456,t=2,p=1$"} {
+	hash := "$argon2id$v=19$m=19456,t=2,p=1$"
+	if testing.Short() { // when hashes are cheap
+		hash = "$argon2id$v=19$m="
+	}
+	for _, shown := range []string{"a name in plain text", hash} {
 		if !bytes.Contains(bytesAtRest, []byte(shown)) {
 			t.Errorf("the store does not hold %q", shown)
 		}

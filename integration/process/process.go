@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"marquee/auth/password"
 	"marquee/integration/faultydisk"
 	"marquee/integration/service"
 )
@@ -74,6 +76,10 @@ func Binary(tb testing.TB) string {
 // Main runs the tests of a package that starts the program.
 func Main(m *testing.M) {
 	faultydisk.Enter()
+	flag.Parse()
+	if testing.Short() {
+		password.Cheapen() // With a new user in each test, hashing takes a sixth of the time.
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // Many small servers make much garbage: a fifth of the time.
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"marquee"
 	"marquee/engine/openapi"
 	"marquee/engine/schema"
 )
@@ -34,12 +35,12 @@ type pathTemplate struct {
 	item     map[string]any
 }
 
-// contracts has those of documents without types of a case's own, by entity tag. They
-// take 10 MB each.
-var contracts struct {
+// contracts has those of applications without types of a case's own. They take 10 MB
+// each, and a second to make. The advertising application is nil.
+var contracts = struct {
 	sync.Mutex
-	byTag map[string]*contract
-}
+	of map[*marquee.Application]*contract
+}{of: map[*marquee.Application]*contract{}}
 
 // contractCache is the contract of the types that a service had last.
 type contractCache struct {
@@ -55,39 +56,45 @@ func (s *Service) ContractOf(types *schema.Registry) (*contract, error) {
 	if s.contracts.types == types {
 		return s.contracts.contract, nil
 	}
+	shared := len(s.Schemas) == 0
+	var c *contract
+	if shared {
+		contracts.Lock()
+		defer contracts.Unlock()
+		c = contracts.of[s.Plain]
+	}
+	if c == nil {
+		text, err := s.documentOf(types)
+		if err != nil {
+			return nil, err
+		}
+		if c, err = newContract(text); err != nil {
+			return nil, err
+		}
+	}
+	if shared {
+		contracts.of[s.Plain] = c
+	}
+	s.contracts.types, s.contracts.contract = types, c
+	return c, nil
+}
+
+// documentOf is the whole OpenAPI document of types that the service serves.
+func (s *Service) documentOf(types *schema.Registry) ([]byte, error) {
+	if slices.ContainsFunc(types.Types(), isHidden) { // which the public document does not have
+		app := s.application()
+		return app.Document(types, openapi.Options{All: true})
+	}
 	response, err := http.Get(s.Server.URL + "/api/openapi.json?all=true")
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET /api/openapi.json: %d %w", response.StatusCode, err)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("GET /api/openapi.json: %d", response.StatusCode)
 	}
-	hidden := slices.ContainsFunc(types.Types(), isHidden)
-	if hidden { // which the public document does not have
-		app := s.application()
-		if text, err = app.Document(types, openapi.Options{All: true}); err != nil {
-			return nil, err
-		}
-	}
-	contracts.Lock()
-	defer contracts.Unlock()
-	tag := response.Header.Get("ETag")
-	c := contracts.byTag[tag]
-	if c == nil || hidden {
-		if c, err = newContract(text); err != nil {
-			return nil, err
-		}
-		if contracts.byTag == nil {
-			contracts.byTag = map[string]*contract{}
-		}
-		if len(s.Schemas) == 0 && !hidden {
-			contracts.byTag[tag] = c
-		}
-	}
-	s.contracts.types, s.contracts.contract = types, c
-	return c, nil
+	return text, err
 }
 
 const documentURL = "openapi:///document.json"
@@ -223,7 +230,7 @@ func (c *contract) Breaches(method, path string, a *Answer) []string {
 		pointer = ref[1:]
 		response = LookUp(c.document, pointer)
 	}
-	return c.bodyBreaches(method+" "+found.path, pointer, response, c.codesOf([]any{operation["requestBody"], operation["x-writes"]}, map[string]bool{}), a)
+	return c.bodyBreaches(method+" "+found.path, pointer, response, []any{operation["requestBody"], operation["x-writes"]}, a)
 }
 
 // codesOf returns the codes that the schemas of a body have, with which writes of what
@@ -258,7 +265,7 @@ func LookUp(document map[string]any, pointer string) map[string]any {
 	return document
 }
 
-func (c *contract) bodyBreaches(operation, pointer string, response map[string]any, ofBody []any, a *Answer) []string {
+func (c *contract) bodyBreaches(operation, pointer string, response map[string]any, written []any, a *Answer) []string {
 	content, _ := response["content"].(map[string]any)
 	omitted := content == nil || a.Method == http.MethodHead || a.Header.Get("Preference-Applied") == "return=minimal"
 	if len(a.Body) == 0 && omitted || content["*/*"] != nil {
@@ -285,7 +292,7 @@ func (c *contract) bodyBreaches(operation, pointer string, response map[string]a
 	messages, _ := problem["messages"].([]any)
 	for _, m := range messages {
 		code := m.(map[string]any)["code"]
-		if listed && !slices.Contains(codes, code) && !slices.Contains(ofBody, code) {
+		if listed && !slices.Contains(codes, code) && !slices.Contains(c.codesOf(written, map[string]bool{}), code) {
 			wrong = append(wrong, fmt.Sprintf("OpenAPI: the response %d of %s lacks the code %s", a.Status, operation, code))
 		}
 	}

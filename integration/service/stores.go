@@ -150,6 +150,9 @@ func EachStoreTwice(t *testing.T, test func(t *testing.T, fresh NewStore)) {
 	EachStore(t, test)
 	t.Run("again", func(t *testing.T) {
 		t.Parallel()
+		if testing.Short() {
+			t.Skip("the cases have run on it: run without -short")
+		}
 		test(t, NewAgain)
 	})
 }
