@@ -74,6 +74,9 @@ func (v *view) completeTogether(ctx context.Context, s store.Snapshot, t *schema
 	if err := v.derive(ctx, s, t, records, single); err != nil {
 		return err
 	}
+	if err := v.findPublic(ctx, s, t, records); err != nil {
+		return err
+	}
 	for _, r := range records {
 		if err := v.collect(t, r); err != nil {
 			return err
@@ -126,7 +129,7 @@ func (v *view) derive(ctx context.Context, s store.Snapshot, t *schema.Type, rec
 // collect finds the references of a record.
 func (v *view) collect(t *schema.Type, r *store.Record) error {
 	for _, user := range []struct{ name, id string }{{"createUser", r.CreateUser}, {"updateUser", r.UpdateUser}} {
-		if v.projection.has(user.name) && !v.caller.Anonymous {
+		if v.projection.has(user.name) && !v.withholds(r) {
 			v.want("users", "", user.id)
 		}
 	}

@@ -17,6 +17,9 @@ import (
 type Listing struct {
 	query.List
 	Projection Projection
+	// Withheld reports whether the list has a condition on what is not for everybody, or is
+	// ordered by it: objects that the caller sees only because they are public do not meet it.
+	Withheld bool
 }
 
 // Seen returns a type as it is for a caller in a network: without the properties that the
@@ -64,7 +67,11 @@ func (e *Reader) List(ctx context.Context, caller *access.Caller, t *schema.Type
 			if v.hidesMore(t) {
 				return ErrHidden
 			}
-			visible, err := v.visible(ctx, s, t, network)
+			visibleBy := v.visible
+			if l.Withheld {
+				visibleBy = v.visibleOtherwise
+			}
+			visible, err := visibleBy(ctx, s, t, network)
 			if err != nil {
 				return err
 			}

@@ -59,7 +59,7 @@ func (w *renderer) object() error {
 	if p.has("updateTime") {
 		w.time("updateTime", r.UpdateTime)
 	}
-	if w.v.caller.Anonymous {
+	if w.v.withholds(r) {
 		w.out = append(w.out, '}')
 		return nil
 	}

@@ -28,6 +28,9 @@ type view struct {
 	secrets  map[*schema.Type]bool
 	types    map[string]*schema.Type
 	warnings map[string][]byte
+	// public are the ids of the objects, of those that are rendered next, that the caller sees
+	// only because they are public.
+	public map[string]bool
 	// atOnce is the number of records that are completed at once.
 	atOnce int
 }
@@ -57,10 +60,21 @@ func (v *view) append(dst []byte, t *schema.Type, r *store.Record) ([]byte, erro
 // them. Which are public is decided by the types served now, and not by those when the
 // request began: what is shown may have been stored since.
 func (v *view) visible(ctx context.Context, s store.Snapshot, t *schema.Type, network string) (query.Expr, error) {
+	return v.sight.Shown(ctx, s, v.e.access, v.caller, v.served(t), network)
+}
+
+// visibleOtherwise is visible without the objects that the caller sees only because they are
+// public.
+func (v *view) visibleOtherwise(ctx context.Context, s store.Snapshot, t *schema.Type, network string) (query.Expr, error) {
+	return v.sight.Visible(ctx, s, v.e.access, v.caller, v.served(t), network)
+}
+
+// served returns a type with public objects as it is served now.
+func (v *view) served(t *schema.Type) *schema.Type {
 	if served, still := v.registry.Type(t.Name); still && t.Public != nil {
-		t = served
+		return served
 	}
-	return v.sight.Shown(ctx, s, v.e.access, v.caller, t, network)
+	return t
 }
 
 // look runs a function with a view of a snapshot. The view supposes that no owners are in
@@ -103,6 +117,31 @@ func (v *view) confirm(ctx context.Context, s store.Snapshot) (err error) {
 	}
 	return v.sight.Confirm(results)
 }
+
+// findPublic finds which records of a type the caller sees only because they are public. They
+// are shown as anybody sees them: without who wrote them, and what the service remarks.
+func (v *view) findPublic(ctx context.Context, s store.Snapshot, t *schema.Type, records []*store.Record) error {
+	v.public = nil
+	if v.caller.Anonymous || v.served(t).Public == nil || !v.projection.has("createUser") && !v.projection.has("updateUser") && !v.projection.has("validationWarnings") {
+		return nil
+	}
+	visible, err := v.visibleOtherwise(ctx, s, t, v.network)
+	if err != nil || query.IsAll(visible) {
+		return err
+	}
+	ids := make([]string, len(records))
+	v.public = make(map[string]bool, len(records))
+	for i, r := range records {
+		ids[i], v.public[r.ID] = r.ID, true
+	}
+	return access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: v.network}, ids, visible, func(r *store.Record) error {
+		delete(v.public, r.ID)
+		return nil
+	})
+}
+
+// withholds reports whether a record is shown as anybody sees it.
+func (v *view) withholds(r *store.Record) bool { return v.caller.Anonymous || v.public[r.ID] }
 
 // knows reports whether a type exists for the caller in a network.
 func (v *view) knows(t *schema.Type, network string) bool {

@@ -74,39 +74,51 @@ func (r *Call) publicNetwork() (string, error) {
 // privateParameters are those of lists that depend on what is not for everybody.
 var privateParameters = []string{"excludeInvalid", "includeHidden", "onlyMine"}
 
-// fields returns the fields of a type that the caller's lists can filter and order by.
-func (r *Call) fields(t *schema.Type) query.Fields {
-	fields := r.s.Engine.Fields(t)
-	if r.caller.Anonymous {
-		return publicFields{fields, t}
-	}
-	return fields
-}
-
-// publicFields are the fields of a type without those that are not for everybody.
+// publicFields are the fields of a type that lists can filter and order by. For anonymous
+// callers they lack those that are not for everybody; otherwise named is set when one of
+// them is resolved.
 type publicFields struct {
 	query.Fields
-	t *schema.Type
+	t         *schema.Type
+	anonymous bool
+	named     bool
 }
 
-func (f publicFields) unknown(parameter, name string) error {
+// fields returns the fields of a type that the caller's lists can filter and order by.
+func (r *Call) fields(t *schema.Type) *publicFields {
+	return &publicFields{Fields: r.s.Engine.Fields(t), t: t, anonymous: r.caller.Anonymous}
+}
+
+// withheld reports whether a list that was parsed with the fields depends on what is not for
+// everybody.
+func (f *publicFields) withheld(parameters map[string]string) bool {
+	invalid, _ := query.Switch(parameters["excludeInvalid"])
+	mine, _ := query.Switch(parameters["onlyMine"])
+	return f.named || invalid || mine
+}
+
+func (f *publicFields) resolve(parameter, name string) error {
 	if !f.t.Withholds(name) {
+		return nil
+	}
+	f.named = true
+	if !f.anonymous {
 		return nil
 	}
 	return message.FieldUnknown.Error(message.Params{"parameter": parameter, "value": name, "type": f.t.Name})
 }
 
 // Field implements query.Fields.
-func (f publicFields) Field(parameter, name string) (query.Field, error) {
-	if err := f.unknown(parameter, name); err != nil {
+func (f *publicFields) Field(parameter, name string) (query.Field, error) {
+	if err := f.resolve(parameter, name); err != nil {
 		return query.Field{}, err
 	}
 	return f.Fields.Field(parameter, name)
 }
 
 // SortField implements query.Fields.
-func (f publicFields) SortField(name string) (query.Field, error) {
-	if err := f.unknown("orderBy", name); err != nil {
+func (f *publicFields) SortField(name string) (query.Field, error) {
+	if err := f.resolve("orderBy", name); err != nil {
 		return query.Field{}, err
 	}
 	return f.Fields.SortField(name)

@@ -99,7 +99,8 @@ func (r *Call) list(t *schema.Type, parent string) error {
 	if err != nil {
 		return err
 	}
-	list, err := query.ParseList(r.parameters, r.fields(seen), r.caller.User, r.s.Engine.Now())
+	fields := r.fields(seen)
+	list, err := query.ParseList(r.parameters, fields, r.caller.User, r.s.Engine.Now())
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (r *Call) list(t *schema.Type, parent string) error {
 		list.Below(above, parent)
 	}
 	r.Spend(list.PageSize)
-	page, err := r.s.Engine.List(r.c.Request.Context(), r.caller, seen, network, engine.Listing{List: list, Projection: projection})
+	page, err := r.s.Engine.List(r.c.Request.Context(), r.caller, seen, network, engine.Listing{List: list, Projection: projection, Withheld: fields.withheld(r.parameters)})
 	if errors.Is(err, read.ErrHidden) {
 		if t, err = r.s.Engine.Type(t.Name); err == nil {
 			err = r.mustKnow(t)
