@@ -130,8 +130,8 @@ func (p *typePage) add(at string, shape, inner *document.Shape, outer, described
 		if !k.Has(of) {
 			of = inner
 		}
-		if !k.Has(of) {
-			return
+		if !k.Has(of) || k.Rule != nil && p.Narrowed() && first(outer, k.Name) == nil && first(described, k.Name) == nil {
+			return // a narrowed schema leaves out rules that mention what it lacks
 		}
 		if k.Note != nil {
 			added.Rules = append(added.Rules, k.Note(of)...)

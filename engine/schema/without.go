@@ -73,13 +73,20 @@ func withoutName(schema map[string]any, name string) {
 			delete(schema, key)
 		}
 	}
-	properties, _ := schema["properties"].(map[string]any)
-	for _, member := range properties {
-		other, _ := member.(map[string]any)
-		for key, value := range other {
-			if k := keyword.Named(key); k != nil && k.Rule != nil && mentioned(value) {
-				delete(other, key)
-			}
+	for _, key := range []string{"properties", "$defs"} {
+		named, _ := schema[key].(map[string]any)
+		for _, member := range named {
+			withoutRules(member, mentioned)
+		}
+	}
+}
+
+// withoutRules removes from the schema of a member, in place, the rules that mention a property.
+func withoutRules(member any, mentioned func(any) bool) {
+	schema, _ := member.(map[string]any)
+	for key, value := range schema {
+		if k := keyword.Named(key); k != nil && k.Rule != nil && mentioned(value) {
+			delete(schema, key)
 		}
 	}
 }
