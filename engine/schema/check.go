@@ -47,6 +47,9 @@ func (t *Type) Check(ctx context.Context, c *keyword.Change) (faults []message.M
 		}
 		if t.concealed[check.rule] {
 			for i, fault := range found {
+				if fault.Definition() == keyword.StepPermission {
+					continue
+				}
 				found[i] = keyword.Unseen.With(message.Params{"field": fault.Param("field")})
 			}
 		}

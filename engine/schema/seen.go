@@ -87,7 +87,7 @@ func (t *Type) without(lacks func(string) bool) *Type {
 			n.concealed[rule] = true
 		}
 	}
-	n.Rules = kept(t.Rules, func(rule *keyword.Rule) bool { return !n.concealed[rule] })
+	n.Rules = kept(t.Rules, func(rule *keyword.Rule) bool { return !n.concealed[rule] && !t.mentionsAny(rule, hidden) })
 	return &n
 }
 
@@ -111,9 +111,17 @@ func leftOut(shape *document.Shape, at []string, above map[*document.Shape]bool)
 	return paths
 }
 
-// concerns reports whether a rule may read one of some properties, or a value with one. What
-// is exempt from it is not read.
+// concerns reports whether a rule may read one of some properties, or a value with one.
 func (t *Type) concerns(rule *keyword.Rule, hidden [][]string) bool {
+	if rule.Reads == nil {
+		return t.mentionsAny(rule, hidden)
+	}
+	return slices.ContainsFunc(hidden, func(path []string) bool { return rule.Reads(path) })
+}
+
+// mentionsAny reports whether a rule mentions one of some properties, or a value with one,
+// besides those that are exempt from it. One of another file may.
+func (t *Type) mentionsAny(rule *keyword.Rule, hidden [][]string) bool {
 	if rule.File != t.File {
 		return true
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 var (
-	stepPermission = message.Refusal("error.transition.permission", "{{field}} can change from {{from}} to {{to}} only with the permission {{permission}}.")
+	// StepPermission is the fault of a step without its permission, whatever its rule reads.
+	StepPermission = message.Refusal("error.transition.permission", "{{field}} can change from {{from}} to {{to}} only with the permission {{permission}}.")
 	stepRule       = message.Refusal("error.transition.rule", "{{field}} can change from {{from}} to {{to}} only if {{rule}}.")
 )
 
@@ -85,7 +86,7 @@ func newGuard(s Source) *guard {
 		}
 	}
 	if g.Permission != "" || g.Rule == "" { // a step without both is refused
-		g.messages = append(g.messages, stepPermission)
+		g.messages = append(g.messages, StepPermission)
 	}
 	if g.Rule != "" {
 		g.messages = append(g.messages, stepRule, ruleTooComplex, rulesTooComplex)
@@ -100,6 +101,11 @@ func (g *guard) lint(_ *Type, problem func(below, text, cure string)) {
 
 func (g *guard) notes(*Type) []Note { return notesOf(g.problems) }
 
+// reads reports whether the rule of the step reads the property at a path.
+func (g *guard) reads(path document.Pointer) bool {
+	return g.compiled != nil && g.compiled.Reads(path.String())
+}
+
 // check returns the faults of a change that makes the step.
 func (g *guard) check(ctx context.Context, c *Change) (faults []message.Message, err error) {
 	for _, name := range g.names {
@@ -111,7 +117,7 @@ func (g *guard) check(ctx context.Context, c *Change) (faults []message.Message,
 			faults = append(faults, fault(d, "/"+name, params)...)
 		}
 		if g.Permission != "" && (c.Caller == nil || !slices.Contains(c.Caller().Permissions, g.Permission)) {
-			refuse(stepPermission, message.Params{"permission": g.Permission})
+			refuse(StepPermission, message.Params{"permission": g.Permission})
 		}
 		holds, err := g.holds(ctx, c)
 		if err != nil {

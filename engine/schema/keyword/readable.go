@@ -7,7 +7,7 @@ import (
 
 // Unseen is the fault of a write that breaks a rule about a value which the caller does not
 // see. It says nothing else of the rule or the value.
-var Unseen = message.Refusal("error.value.unseen", "A value that the caller does not see does not allow this.")
+var Unseen = message.Refusal("error.value.unseen", "A value that the caller does not see does not allow this. Ask somebody who sees all of the object.")
 
 // x-readable names the permission with which a value is read: for callers without it, the
 // property does not exist.

@@ -58,6 +58,9 @@ type Rule struct {
 	Warning message.Message
 	// Claim is what objects claim by the rule.
 	Claim *ClaimRule
+	// Reads reports whether the rule reads the property at a path of names, what is around
+	// it or what is within it; nil if that is not known.
+	Reads func(path document.Pointer) bool
 	// Lint checks the rule against its type. A problem is at a pointer below the rule.
 	Lint func(t *Type, problem func(below, text, cure string))
 	// Notes returns mistakes with a place within a text of the rule, and hints.

@@ -77,7 +77,7 @@ var Transitions = Declare(Keyword{
 	Parts: eachGuarded,
 	Rule: func(s Source) *Rule {
 		g := newGuard(s)
-		return &Rule{Check: g.check, Lint: g.lint, Notes: g.notes, Message: g.messages[0], Others: g.messages[1:]}
+		return &Rule{Check: g.check, Reads: g.reads, Lint: g.lint, Notes: g.notes, Message: g.messages[0], Others: g.messages[1:]}
 	},
 	Permissions: func(value any) (names []string) {
 		eachGuarded(value, func(_ string, step map[string]any) {

@@ -73,6 +73,7 @@ var Validations = Declare(Keyword{
 		return &Rule{
 			Message: v.broken,
 			Check:   v.check,
+			Reads:   func(path document.Pointer) bool { return v.reads(s.Root, path) },
 			Lint:    v.lint,
 			Notes:   v.notes,
 			Show: func() Entry {
@@ -171,6 +172,20 @@ func (v *validation) declares(pointer string) bool {
 		}
 	}
 	return true
+}
+
+// reads reports whether the rule reads the property at a path of names below the root of its
+// type, or its objects are within that.
+func (v *validation) reads(shape *document.Shape, path document.Pointer) bool {
+	for i, name := range path {
+		if shape == v.of && v.compiled != nil && v.compiled.Reads(path[i:].String()) {
+			return true
+		}
+		if shape = shape.Properties[name]; shape == nil {
+			return false
+		}
+	}
+	return v.way != nil && v.way.leads(shape)
 }
 
 // check returns the faults of the objects of a change that the rule applies to.
