@@ -10,7 +10,7 @@ import (
 
 // annotations are keywords whose changes break nothing: definitions are compared where
 // they are used.
-var annotations = []string{"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "title", "description", "examples", "deprecated", "x-personal", "x-warnings"}
+var annotations = []string{"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "title", "description", "examples", "deprecated", "x-warnings"}
 
 // meaning is what a change of a keyword breaks, which does not constrain values itself.
 type meaning struct {
@@ -25,10 +25,10 @@ type meaning struct {
 var meanings = []meaning{
 	{"x-ref", []Class{Stored, Request, Response, Source}, []Class{Response, Source}, []Class{Stored, Request, Source}, "the value is a reference, or one to other objects", "the value is no longer a reference"},
 	{"x-immutable", []Class{Request}, nil, nil, "the value cannot change once it is set", ""},
-	{"x-initial", []Class{Request}, nil, []Class{Request}, "a new object can have other first values", ""},
-	{"x-secret", []Class{Response}, nil, nil, "the value is only returned to holders of the write permission", ""},
-	{"x-readable", []Class{Request, Response}, nil, []Class{Request, Response}, "the value is only returned to holders of a permission", ""},
-	{"writeOnly", []Class{Response, Source}, nil, nil, "the value is no longer returned", ""},
+	{"x-secret", []Class{Response}, loosened, nil, "the value is only returned to holders of the write permission", revealed},
+	{"x-readable", []Class{Request, Response}, loosened, []Class{Request, Response}, "the value is only returned to holders of a permission", revealed},
+	{"x-personal", nil, loosened, nil, "", "an erasure no longer removes the value"},
+	{"writeOnly", []Class{Response, Source}, loosened, nil, "the value is no longer returned", revealed},
 	{"readOnly", []Class{Request, Source}, nil, nil, "the value cannot be sent any more", ""},
 	{"x-complete", nil, []Class{Response, Source}, nil, "", "members that are not set are no longer returned"},
 	{"x-derived", []Class{Request, Source}, []Class{Response}, []Class{Response}, "the value is computed, and lists cannot be filtered by it", "the value is no longer computed"},
@@ -37,6 +37,9 @@ var meanings = []meaning{
 	{"x-sequence", tightened, []Class{Response}, []Class{Response}, "the service numbers objects, and values that clients send are ignored", "the service no longer numbers objects"},
 	{"x-validations", tightened, loosened, nil, "objects must follow one more rule", "a rule for objects is removed"},
 }
+
+// revealed is the text of a keyword without which more callers see a value.
+const revealed = "other callers see the value"
 
 // annotations compares the keywords of the vocabulary.
 func (c *comparison) annotations(old, new value) {
@@ -51,7 +54,9 @@ func (c *comparison) annotations(old, new value) {
 			rule, classes = "keyword-changed", m.changed
 		case len(gained) > 0:
 		case len(gone) > 0:
-			rule, classes, text = "keyword-removed", m.removed, m.without
+			if rule, classes, text = "keyword-removed", m.removed, m.without; text == revealed {
+				rule = "visibility-changed"
+			}
 		default:
 			continue
 		}
@@ -59,6 +64,7 @@ func (c *comparison) annotations(old, new value) {
 			c.report(rule, classes, at, isOld, m.keyword+": "+text, "")
 		}
 	}
+	c.initial(old, new)
 	c.transitions(old, new)
 	c.unknownKeywords(old, new)
 }
@@ -68,7 +74,7 @@ func (c *comparison) annotations(old, new value) {
 func statedTexts(v value, keyword string) (texts []string) {
 	for _, s := range v.all(keyword) {
 		list, is := s.value.([]any)
-		if !is || keyword == "x-initial" {
+		if !is {
 			list = []any{s.value}
 		}
 		for _, item := range list {
@@ -78,6 +84,20 @@ func statedTexts(v value, keyword string) (texts []string) {
 		}
 	}
 	return texts
+}
+
+// initial compares the first values of x-initial. More of them refuse nothing.
+func (c *comparison) initial(old, new value) {
+	before, after := statedTexts(old, "x-initial"), statedTexts(new, "x-initial")
+	at, isOld := c.placeOf(old, new, "x-initial")
+	const text = "x-initial: a new object can have other first values"
+	switch {
+	case len(after) == 0:
+	case len(before) == 0:
+		c.report("keyword-added", []Class{Request}, at, isOld, text, "")
+	case len(lost(before, after)) > 0:
+		c.report("keyword-changed", []Class{Request}, at, isOld, text, "")
+	}
 }
 
 // steps returns what each step from one value to another requires, as JSON; any reports
@@ -149,7 +169,7 @@ func (v value) keywords() (names []string) {
 
 // known are the keywords that are compared, and those that need not be.
 var known = func() map[string]bool {
-	names := map[string]bool{"x-resource": true, "x-transitions": true, "$ref": true, "allOf": true, "type": true, "enum": true, "const": true,
+	names := map[string]bool{"x-resource": true, "x-initial": true, "x-transitions": true, "$ref": true, "allOf": true, "type": true, "enum": true, "const": true,
 		"properties": true, "patternProperties": true, "additionalProperties": true, "required": true, "items": true, "prefixItems": true,
 		"default": true, "x-default": true}
 	for _, name := range annotations {

@@ -28,6 +28,10 @@ var rules = []struct {
 	{"permission-changed", "REQUEST", with(`"permission": "MANAGE_THINGS"`), with(`"permission": "MANAGE_ALL"`), with(`"permissions": {"write": "MANAGE_THINGS", "create": "MANAGE_THINGS"}`)},
 	{"read-permission-changed", "REQUEST RESPONSE", with(`"permissions": {"write": "W"}`), with(`"permissions": {"read": "R", "write": "W"}`), with(`"permission": "W"`)},
 	{"visibility-changed", "REQUEST RESPONSE", team(`"team": "team"`), team(``), team(`"team": ["team"]`)},
+	{"visibility-changed", "RESPONSE", with(`"permissions": {"read": "R", "write": "W"}`), with(`"permission": "W"`), with(`"permissions": {"read": "S", "write": "W"}`)},
+	{"visibility-changed", "RESPONSE", one(`{"type": "string", "x-readable": "R"}`), one(`{"type": "string"}`), one(`{"type": "string", "x-readable": "S"}`)},
+	{"visibility-changed", "RESPONSE", one(`{"type": "string", "x-secret": true}`), one(`{"type": "string", "x-secret": false}`), one(`{"type": "string", "x-secret": true, "title": "A"}`)},
+	{"visibility-changed", "RESPONSE", one(`{"type": "string", "writeOnly": true}`), one(`{"type": "string"}`), one(`{"type": "string", "writeOnly": true, "title": "A"}`)},
 	{"label-changed", "RESPONSE", with(`"label": "a"`), with(`"label": "b"`), with(`"label": "a", "sort": ["b"]`)},
 	{"parent-changed", "STORED REQUEST RESPONSE SOURCE", parent(``), parent(`"parent": "team"`), parent(`"group": "A"`)},
 	{"pages-removed", "RESPONSE SOURCE", with(``), with(`"page": false`), with(`"page": true`)},
@@ -38,6 +42,7 @@ var rules = []struct {
 	{"unique-added", "STORED REQUEST", with(`"unique": ["a"]`), with(`"unique": ["a", "b"]`), with(`"unique": ["a"], "sort": ["b"]`)},
 	{"unique-removed", "RESPONSE", with(`"unique": ["a", "b"]`), with(`"unique": ["a"]`), with(`"unique": ["b", "a"]`)},
 	{"rule-added", "STORED REQUEST", one(`{}`), one(`{}`) + compare, one(`{"title": "A"}`)},
+	{"rule-added", "REQUEST", one(`{}`) + frozen(`"a", "c"`), one(`{}`) + frozen(`"c"`), one(`{}`) + frozen(`"c", "a", "d"`)},
 	{"rule-removed", "RESPONSE", one(`{}`) + compare, one(`{}`), one(`{}`) + compare},
 	{"type-narrowed", "STORED REQUEST SOURCE", one(`{"type": ["string", "integer"]}`), one(`{"type": "string"}`), one(`{"type": ["integer", "string"]}`)},
 	{"type-widened", "RESPONSE SOURCE", one(`{"type": "integer"}`), one(`{"type": "number"}`), one(`{"allOf": [{"type": "integer"}]}`)},
@@ -65,6 +70,8 @@ var rules = []struct {
 	{"value-accepted", "RESPONSE SOURCE", one(`{"type": "object", "properties": {"b": false}}`), one(`{"type": "object", "properties": {"b": {}}}`), one(`{"type": "object", "properties": {"b": false, "c": {}}}`)},
 	{"keyword-added", "REQUEST", one(`{"type": "string"}`), one(`{"type": "string", "x-immutable": true}`), one(`{"type": "string", "x-personal": true}`)},
 	{"keyword-removed", "RESPONSE SOURCE", one(`{"type": "object", "x-complete": true, "properties": {"b": {"type": "string"}}}`), one(`{"type": "object", "properties": {"b": {"type": "string"}}}`), one(`{"type": "object", "x-complete": true, "properties": {"b": {"type": "string"}, "c": {"type": "string"}}}`)},
+	{"keyword-removed", "RESPONSE", one(`{"type": "string", "x-personal": true}`), one(`{"type": "string"}`), one(`{"type": "string", "x-personal": true, "title": "A"}`)},
+	{"keyword-changed", "REQUEST", one(`{"enum": ["A", "B", "C"], "x-initial": ["A", "B"]}`), one(`{"enum": ["A", "B", "C"], "x-initial": ["B"]}`), one(`{"enum": ["A", "B", "C"], "x-initial": ["C", "B", "A"]}`)},
 	{"keyword-changed", "REQUEST", one(`{"enum": ["A", "B"], "x-initial": ["A"]}`), one(`{"enum": ["A", "B"], "x-initial": ["B"]}`), one(`{"enum": ["A", "B"], "x-initial": ["A"], "x-personal": true}`)},
 	{"step-removed", "REQUEST", one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": ["A"]}}`), one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": []}}`), one(`{"type": "string", "enum": ["A", "B"]}`)},
 	{"step-guarded", "REQUEST", one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": []}}`), one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": [{"to": "B", "permission": "P"}], "B": []}}`), one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": ["A"]}}`)},
@@ -72,6 +79,11 @@ var rules = []struct {
 }
 
 const compare = `, "x-compare": [{"left": "c", "op": "<", "right": "d"}]`
+
+// frozen is x-frozen with properties that can change.
+func frozen(except string) string {
+	return `, "x-frozen": {"code": "error.frozen", "text": "Frozen.", "when": {"required": ["a"]}, "except": [` + except + `]}`
+}
 
 // one is a type with a property a, and two numbers.
 func one(schema string) string {

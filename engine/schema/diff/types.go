@@ -2,6 +2,7 @@ package diff
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -42,6 +43,7 @@ func (c *comparison) resources(old, new *schema.Type) {
 	report("idProperty", "id-property-changed", []Class{Request, Response, Source}, old.IDProperty != new.IDProperty, "the id has another second name", "keep the name")
 	report("permissions", "permission-changed", []Class{Request}, old.Permission != new.Permission || old.Create != new.Create, "another permission is required to write objects", "grant the new permission first")
 	report("permissions", "read-permission-changed", []Class{Request, Response}, new.Read != "" && old.Read != new.Read, "a permission is required to see objects: "+new.Read, "grant the permission first")
+	report("permissions", "visibility-changed", loosened, new.Read == "" && old.Read != "", "no permission is required to see objects any more: "+old.Read, "")
 	report("team", "visibility-changed", []Class{Request, Response}, !slices.Equal(old.Team, new.Team), "objects belong to other teams, so that other callers see and write them", "")
 	report("label", "label-changed", []Class{Response}, old.Label != new.Label, "references show another property as the name", "")
 	report("parent", "parent-changed", []Class{Stored, Request, Response, Source}, old.Parent != new.Parent, "objects have other paths", "keep the parent")
@@ -92,6 +94,9 @@ func (c *comparison) typeRules(old, new *schema.Type) {
 		if at.content() == nil {
 			at, isOld = c.old.root(old).in(r.keyword), true
 		}
+		if r.keyword == "x-frozen" && exceptsMore(old, new) {
+			continue
+		}
 		for _, text := range lost(after, before) {
 			c.report("rule-added", r.added, at, isOld, fmt.Sprintf("%s: %s: %s", r.keyword, r.text, text), "")
 		}
@@ -101,6 +106,20 @@ func (c *comparison) typeRules(old, new *schema.Type) {
 			}
 		}
 	}
+}
+
+// exceptsMore reports whether the x-frozen of two types differ in that more can change in the
+// new one.
+func exceptsMore(old, new *schema.Type) bool {
+	before, _ := old.Source["x-frozen"].(map[string]any)
+	after, _ := new.Source["x-frozen"].(map[string]any)
+	if before == nil || after == nil || len(lost(textsOf(old, "x-frozen", "except"), textsOf(new, "x-frozen", "except"))) > 0 {
+		return false
+	}
+	before, after = maps.Clone(before), maps.Clone(after)
+	delete(before, "except")
+	delete(after, "except")
+	return document.Equal(before, after)
 }
 
 // textsOf returns the JSON of the items of a list in a type, or of a single value.
