@@ -91,6 +91,7 @@ func (s *shapes) of(places ...subschema) *document.Shape {
 	for _, p := range places {
 		adopt(shape, s.annotations(p.location, map[location]bool{}))
 	}
+	declared(shape, all)
 	bound(shape, all)
 	s.members(shape, all)
 	s.items(shape, all)
@@ -233,6 +234,22 @@ func adopt(shape, other *document.Shape) {
 	shape.Formatted = shape.Formatted || other.Formatted
 	for _, k := range keyword.OfValues() {
 		k.Adopt(shape, other)
+	}
+}
+
+// declared leaves out the types of an enum or a const that no schema of the value declares, if
+// one that always applies declares any.
+func declared(shape *document.Shape, all []subschema) {
+	var named []string
+	always := false
+	for _, p := range all {
+		if types := keyword.Strings(p.schema()["type"]); len(types) > 0 {
+			named, always = append(named, types...), always || p.always
+		}
+	}
+	kept := slices.DeleteFunc(slices.Clone(shape.Types), func(name string) bool { return !slices.Contains(named, name) })
+	if always && len(kept) > 0 {
+		shape.Types = kept
 	}
 }
 

@@ -95,3 +95,22 @@ func TestSharedDefinitions(t *testing.T) {
 		t.Error(got, faults)
 	}
 }
+
+// Schemas that list values without a type leave the type that another one declares.
+func TestListedValuesKeepTheType(t *testing.T) {
+	for name, more := range map[string]string{
+		"if":               `"if": {"properties": {"n": {"const": 42}}}, "then": {"required": ["n"]}`,
+		"anyOf":            `"anyOf": [{"properties": {"n": {"enum": [1, 2]}}}, {"properties": {"n": {"const": "x"}}}]`,
+		"oneOf":            `"oneOf": [{"properties": {"n": {"const": 1}}}, {"properties": {"n": {"minimum": 2}}}]`,
+		"dependentSchemas": `"dependentSchemas": {"n": {"properties": {"n": {"const": 42}}}}`,
+	} {
+		loaded := load(t, `"n": {"type": "integer", "default": 1}`, more+`, "x-validations": [{"rule": "self.n != 13", "code": "error.thing.n", "text": "N."}]`)
+		if types := loaded.Shape.Properties["n"].Types; !slices.Equal(types, []string{"integer"}) {
+			t.Errorf("%s: %v", name, types)
+		}
+	}
+	both := load(t, `"n": {"anyOf": [{"type": "integer"}, {"const": "all"}]}`, "").Shape.Properties["n"].Types
+	if slices.Sort(both); !slices.Equal(both, []string{"integer", "string"}) {
+		t.Errorf("a branch that lists another value: %v", both)
+	}
+}
