@@ -3,6 +3,7 @@ package rule
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -70,6 +71,12 @@ func (t *Types) Compile(shape *document.Shape, source string, old bool) (*Rule, 
 func (t *Types) problems(issues *cel.Issues) (list []Problem) {
 	for _, err := range issues.Errors() {
 		p := Problem{Line: err.Location.Line(), Column: err.Location.Column() + 1, Text: mistake(err.Message), Cure: "see the functions and variables in docs/reference/schema-vocabulary.md"}
+		switch {
+		case mixesNumbers.MatchString(p.Text):
+			p.Cure = "write a number that is compared or calculated with a double with a point, as in 13.0"
+		case p.Text == "type 'string' does not support field selection":
+			p.Cure = "a string has no members: a reference is an id, and rules read no other objects"
+		}
 		for field, reason := range t.refused {
 			if p.Text == "undefined field '"+field+"'" {
 				p.Text, p.Cure = field+" cannot be read by a rule, because it "+reason, "leave it out of the rule"
@@ -79,6 +86,9 @@ func (t *Types) problems(issues *cel.Issues) (list []Problem) {
 	}
 	return list
 }
+
+// mixesNumbers matches what the checker says of an operator between an integer and a number.
+var mixesNumbers = regexp.MustCompile(`applied to '\((double, int|int, double)\)'`)
 
 // mistake returns what the implementation says of a mistake, without the list of all that
 // could be there instead.
