@@ -17,13 +17,19 @@ import (
 type programmer struct {
 	maker
 	extras map[string][]string
-	kinds  []string
-	urls   int
+	caller string
+	// kinds are the types that requests are about, those whose objects belong to users several
+	// times if the caller sees nothing else.
+	kinds []string
+	urls  int
 }
 
 // program is a series of requests. It depends on the seed alone.
 func (p *twins) program(seed uint64, length int) []programmed {
-	r := &programmer{maker: maker{Rand: rand.New(rand.NewPCG(seed, 2)), world: p.seen.clone()}, extras: p.extras, kinds: slices.Sorted(maps.Keys(worldRefs))}
+	r := &programmer{maker: maker{Rand: rand.New(rand.NewPCG(seed, 2)), world: p.seen.clone()}, extras: p.extras, caller: p.caller, kinds: slices.Sorted(maps.Keys(worldRefs))}
+	if callerScope(p.seed) == "OWN" {
+		r.kinds = append(r.kinds, slices.Concat(ownTypes, ownTypes, ownTypes)...)
+	}
 	program := make([]programmed, length)
 	for i := range program {
 		program[i] = r.request()
@@ -47,6 +53,8 @@ func (r *programmer) request() programmed {
 		return r.write()
 	case n < 93:
 		return r.remove()
+	case n < 97:
+		return r.stranger()
 	}
 	return r.other()
 }
@@ -194,6 +202,9 @@ func (r *programmer) posted(kind, id string) map[string]any {
 		if o[plain] = r.any(to); isList {
 			o[plain] = []string{r.any(to), r.any(to)}
 		}
+		if to == "users" && !isList && r.chance(50) {
+			o[plain] = r.caller
+		}
 	}
 	switch kind {
 	case "users":
@@ -218,9 +229,24 @@ func (r *programmer) posted(kind, id string) map[string]any {
 	return o
 }
 
-// remove removes a parcel or a sticker, which may be created again later.
+// stranger reads without a token, mostly what may be public.
+func (r *programmer) stranger() programmed {
+	kinds := r.kinds
+	if r.kinds = []string{"stickers"}; r.chance(20) {
+		r.kinds = kinds
+	}
+	q := r.object()
+	if r.chance(60) {
+		q = r.list()
+		q.path = strings.ReplaceAll(q.path, "&includeHidden=true", "")
+	}
+	r.kinds, q.anonymous = kinds, true
+	return q
+}
+
+// remove removes an object that users own, which may be created again later.
 func (r *programmer) remove() programmed {
-	kind := pick(r.Rand, []string{"parcels", "stickers"})
+	kind := pick(r.Rand, ownTypes)
 	q := programmed{method: http.MethodDelete, path: r.path(kind, r.any(kind)) + r.query(r.maybe(20, "&validateOnly=true"))}
 	if r.chance(20) {
 		q.header = map[string]string{"If-Match": "{etag}"}
@@ -272,7 +298,7 @@ func (r *programmer) write() programmed {
 	case 6:
 		operations := []any{}
 		for range 1 + r.IntN(3) {
-			kind = pick(r.Rand, []string{"orders", "lineitems", "creatives", "advertisers", "adunits", "sites", "segments"})
+			kind = pick(r.Rand, []string{"orders", "lineitems", "creatives", "advertisers", "adunits", "sites", "segments", "parcels", "letters", "stickers"})
 			for _, o := range several()[:1] {
 				operation := map[string]any{"type": kind, "object": o}
 				if r.chance(20) {

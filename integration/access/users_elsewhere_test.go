@@ -50,7 +50,7 @@ func userRequests() []programmed {
 		}
 	}
 	with := func(method, path, header, value, body string) {
-		requests = append(requests, programmed{method, path, map[string]string{header: value}, body})
+		requests = append(requests, programmed{method: method, path: path, header: map[string]string{header: value}, body: body})
 	}
 	all := func() {
 		read("/api/v1/users?context=main", "/api/v1/users", "/api/v1/users?context=main&orderBy=updateTime", "/api/v1/users?context=main&orderBy=updateTime&orderByDirection=DESCENDING",

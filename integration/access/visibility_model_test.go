@@ -40,10 +40,10 @@ func (w world) list(kind, id, property string) []string {
 
 func (w world) active(kind, id string) bool { return w.text(kind, id, "objectState") == "ACTIVE" }
 
-// roles are the ACTIVE roles of a user that have a scope.
+// roles are the ACTIVE roles of a user that have a scope, or any if it is "".
 func (w world) roles(user, scope string) (held []string) {
 	for _, role := range w.list("users", user, "roles") {
-		if w.active("roles", role) && w.text("roles", role, "scope") == scope {
+		if w.active("roles", role) && (scope == "" || w.text("roles", role, "scope") == scope) {
 			held = append(held, role)
 		}
 	}
@@ -55,10 +55,54 @@ func (w world) member(user, team string) bool {
 	return w.active("teams", team) && slices.Contains(w.list("teams", team, "users"), user)
 }
 
-// sees reports whether a user is shown an object.
+// shows reports whether a user is shown an object: one that the user sees, or that is public.
+func (w world) shows(user, kind, id string) bool {
+	return w.public(kind, id) || w.sees(user, kind, id)
+}
+
+// public reports whether anybody can read an object.
+func (w world) public(kind, id string) bool {
+	return kind == "stickers" && w.text(kind, id, "shown") == "ALL" && w.text(kind, id, "objectState") != "HIDDEN"
+}
+
+// sees reports whether the roles of a user show an object.
 func (w world) sees(user, kind, id string) bool {
 	_, exists := w[kind][id]
-	return exists && (len(w.roles(user, "NETWORK")) > 0 || w.within(user, w.roles(user, "TEAM"), kind, id))
+	return exists && w.through(user, readPermission(kind), kind, id)
+}
+
+// through reports whether the roles of a user that have a permission show an object.
+func (w world) through(user, permission, kind, id string) bool {
+	return len(w.granting(user, permission, "NETWORK")) > 0 ||
+		w.within(user, w.granting(user, permission, "TEAM"), kind, id) ||
+		len(w.granting(user, permission, "OWN")) > 0 && w.owns(user, kind, id)
+}
+
+// owns reports whether an object belongs to a user.
+func (w world) owns(user, kind, id string) bool {
+	switch kind {
+	case "users":
+		return id == user
+	case "parcels":
+		return w.text(kind, id, "recipient") == user
+	case "letters":
+		if author := w.text(kind, id, "author"); author != "" {
+			return author == user
+		}
+		return w.owns(user, "parcels", w.text(kind, id, "parcel"))
+	case "stickers":
+		if holders := w.list(kind, id, "holders"); len(holders) > 0 {
+			return slices.Contains(holders, user)
+		}
+		return w.owns(user, "parcels", w.text(kind, id, "parcel"))
+	}
+	return false
+}
+
+// knows reports whether a type exists for a user: whether the permission to read it, if there is
+// one, comes with a role that can show some of its objects.
+func (w world) knows(user, kind string) bool {
+	return readPermission(kind) == "" || w.holds(user, readPermission(kind), kind)
 }
 
 // within reports whether these roles, which have scope TEAM, show an object to a user.
@@ -85,7 +129,7 @@ func (w world) within(user string, roles []string, kind, id string) bool {
 		return mine(team) || team == "" && through("advertiser", "advertisers")
 	case "lineitems", "parcels":
 		return through("order", "orders")
-	case "stickers":
+	case "stickers", "letters":
 		return through("parcel", "parcels")
 	case "creatives":
 		return through("lineItem", "lineitems")
@@ -102,21 +146,47 @@ func (w world) within(user string, roles []string, kind, id string) bool {
 }
 
 // teamTypes are those whose objects belong to teams.
-var teamTypes = []string{"adunits", "advertisers", "assets", "creatives", "lineitems", "orders", "parcels", "segments", "sites", "stickers"}
+var teamTypes = []string{"adunits", "advertisers", "assets", "creatives", "letters", "lineitems", "orders", "parcels", "segments", "sites", "stickers"}
 
-// mayWrite reports whether a role of a user that has a permission applies to an
-// object that is seen.
-func (w world) mayWrite(user, permission, kind, id string) bool {
-	return w.holds(user, permission, "NETWORK") || w.within(user, w.granting(user, permission, "TEAM"), kind, id)
+// ownTypes are those whose objects belong to users.
+var ownTypes = []string{"letters", "parcels", "stickers"}
+
+// holds reports whether a user has a permission for some objects of a type.
+func (w world) holds(user, permission, kind string) bool {
+	return len(w.granting(user, permission, "NETWORK"))+len(w.granting(user, permission, "TEAM")) > 0 ||
+		slices.Contains(ownTypes, kind) && len(w.granting(user, permission, "OWN")) > 0
 }
 
-func (w world) holds(user, permission, scope string) bool {
-	return len(w.granting(user, permission, scope)) > 0
-}
-
-// granting are the ACTIVE roles of a user that have a scope and a permission.
+// granting are the ACTIVE roles of a user that have a scope and a permission, or any
+// permissions if it is "".
 func (w world) granting(user, permission, scope string) []string {
-	return slices.DeleteFunc(w.roles(user, scope), func(role string) bool { return !slices.Contains(w.list("roles", role, "permissions"), permission) })
+	return slices.DeleteFunc(w.roles(user, scope), func(role string) bool {
+		held := w.list("roles", role, "permissions")
+		return permission != "" && !slices.Contains(held, permission) && !slices.Contains(held, "ALL")
+	})
+}
+
+// readPermission is what reading a type takes.
+func readPermission(kind string) string {
+	if kind == "letters" {
+		return "READ_LETTERS"
+	}
+	return ""
+}
+
+// writePermission is what writing a type takes, as the decisions list it.
+func writePermission(kind string, create bool) string {
+	switch {
+	case kind == "layouts":
+		return "MANAGE_LAYOUTS"
+	case kind == "users" || kind == "roles" || kind == "teams":
+		return "MANAGE_SYSTEM"
+	case kind == "letters" && create:
+		return "OPEN_LETTERS"
+	case kind == "letters":
+		return "WRITE_LETTERS"
+	}
+	return "MANAGE_BUSINESS"
 }
 
 func (w world) clone() world {

@@ -22,8 +22,9 @@ var worldRefs = map[string]map[string]string{
 	"assets":      {"creative": "creatives"},
 	"segments":    {"team": "teams", "teams[]": "teams"},
 	"articles":    {"site": "sites"},
-	"parcels":     {"order": "orders"},
-	"stickers":    {"parcel": "parcels"},
+	"parcels":     {"order": "orders", "recipient": "users"},
+	"letters":     {"parcel": "parcels", "author": "users"},
+	"stickers":    {"parcel": "parcels", "letter": "letters", "holders[]": "users"},
 	"teams":       {"users[]": "users", "sites[]": "sites"},
 	"roles":       {"sites[]": "sites"},
 	"sites":       {}, "tiers": {}, "layouts": {}, "librarycreatives": {},
@@ -37,22 +38,33 @@ var worldTypes = []struct {
 	n    int
 }{
 	{"layouts", 1}, {"tiers", 2}, {"sites", 8}, {"roles", 8}, {"users", 7}, {"teams", 5}, {"librarycreatives", 2},
-	{"adunits", 8}, {"advertisers", 8}, {"orders", 10}, {"lineitems", 12}, {"creatives", 12}, {"assets", 6}, {"segments", 10}, {"articles", 6}, {"parcels", 8}, {"stickers", 8},
+	{"adunits", 8}, {"advertisers", 8}, {"orders", 10}, {"lineitems", 12}, {"creatives", 12}, {"assets", 6}, {"segments", 10}, {"articles", 6}, {"parcels", 8}, {"letters", 8}, {"stickers", 8},
 }
 
 const worldUsers = 7
 
-// worldSchemas are the types of a world that the application does not have: parcels can be
-// removed while no sticker refers to them.
+// worldSchemas are the types of a world that the application does not have. They belong to
+// teams and to users, directly and through each other, and can be removed while nothing refers
+// to them. Letters are read, written and created with permissions of their own, and some
+// stickers are public.
 func worldSchemas() fs.FS {
-	removable := func(path, property, target, team string) *fstest.MapFile {
+	reference := func(to string) string { return `{"$ref": "common/reference.json", "x-ref": "` + to + `"}` }
+	removable := func(path, resource, properties string) *fstest.MapFile {
 		return &fstest.MapFile{Data: fmt.Appendf(nil, `{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": %[1]q,
-			"x-resource": {"path": %[1]q, "methods": ["GET", "HEAD", "POST", "PUT", "DELETE"], "team": [%[4]s], "label": "name", "search": ["name"], "sort": ["name"], "index": ["name", %[2]q]},
-			"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, %[2]q: {"$ref": "common/reference.json", "x-ref": %[3]q}}}`, path, property, target, team)}
+			"x-resource": {"path": %[1]q, "methods": ["GET", "HEAD", "POST", "PUT", "DELETE"], "label": "name", "search": ["name"], "sort": ["name"], %[2]s},
+			"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, %[3]s}}`, path, resource, properties)}
 	}
+	const byParcel = `"team": ["parcel.order.team", "parcel.order.advertiser.team"], "index": ["name", "parcel"]`
 	return fstest.MapFS{
-		"parcels.json":  removable("parcels", "order", "orders", `"order.team", "order.advertiser.team"`),
-		"stickers.json": removable("stickers", "parcel", "parcels", `"parcel.order.team", "parcel.order.advertiser.team"`),
+		"parcels.json": removable("parcels", `"team": ["order.team", "order.advertiser.team"], "owner": "recipient", "index": ["name", "order"]`,
+			`"order": `+reference("orders")+`, "recipient": `+reference("users")),
+		"letters.json": removable("letters", byParcel+`, "owner": ["author", "parcel.recipient"],
+			"permissions": {"read": "READ_LETTERS", "write": "WRITE_LETTERS", "create": "OPEN_LETTERS"}`,
+			`"parcel": `+reference("parcels")+`, "author": `+reference("users")),
+		"stickers.json": removable("stickers", byParcel+`, "owner": ["holders", "parcel.recipient"],
+			"public": {"when": {"properties": {"shown": {"const": "ALL"}}, "required": ["shown"]}}`,
+			`"parcel": `+reference("parcels")+`, "letter": `+reference("letters")+`, "holders": {"type": "array", "items": `+reference("users")+`},
+			"shown": {"type": "string", "enum": ["ALL", "FEW"]}`),
 	}
 }
 
@@ -107,16 +119,16 @@ func (m *maker) object(kind, id string) map[string]any {
 		o["html"] = "<p></p>"
 	case "roles":
 		o["scope"], o["sites"], o["permissions"] = "TEAM", m.some("sites", 12), []string{}
-		if m.chance(20) {
-			o["scope"], o["sites"] = "NETWORK", []string{} // whose sites show nothing more
+		if m.chance(40) {
+			o["scope"], o["sites"] = pick(m.Rand, []string{"NETWORK", "OWN"}), []string{} // whose sites show nothing more
 		}
-		for _, permission := range []string{"MANAGE_BUSINESS", "MANAGE_LAYOUTS"} {
+		for _, permission := range []string{"MANAGE_BUSINESS", "MANAGE_LAYOUTS", "READ_LETTERS", "WRITE_LETTERS", "OPEN_LETTERS"} {
 			if m.chance(50) {
 				o["permissions"] = append(o["permissions"].([]string), permission)
 			}
 		}
 	case "users":
-		o["username"], o["objectState"], o["roles"] = id, "ACTIVE", []string{pick(m.Rand, m.scoped("TEAM"))}
+		o["username"], o["objectState"], o["roles"] = id, "ACTIVE", []string{pick(m.Rand, m.scoped(pick(m.Rand, []string{"TEAM", "TEAM", "OWN"})))}
 		if m.chance(15) {
 			o["roles"] = []string{pick(m.Rand, slices.Sorted(maps.Keys(m.world["roles"])))}
 		}
@@ -135,9 +147,14 @@ func (m *maker) object(kind, id string) map[string]any {
 	case "orders":
 		o["advertiser"], o["team"], o["salespersonUser"] = m.one("advertisers", 20), m.one("teams", 65), m.one("users", 50)
 	case "parcels":
-		o["order"] = m.one("orders", 15)
+		o["order"], o["recipient"] = m.one("orders", 15), m.one("users", 20)
+	case "letters":
+		o["parcel"], o["author"] = m.one("parcels", 20), m.one("users", 60)
 	case "stickers":
-		o["parcel"] = m.one("parcels", 20)
+		o["parcel"], o["letter"], o["holders"] = m.one("parcels", 20), m.one("letters", 50), []string{}
+		if o["shown"] = pick(m.Rand, []string{"ALL", "FEW", "FEW", "FEW"}); m.chance(30) {
+			o["holders"] = m.some("users", 25)
+		}
 	case "lineitems":
 		o["order"], o["tier"] = m.one("orders", 15), m.one("tiers", 30)
 	case "creatives":
@@ -186,8 +203,9 @@ func (m *maker) populate() {
 		for i := range of.n {
 			id, creator := fmt.Sprintf("%s-%d", of.kind, i), ""
 			object := m.object(of.kind, id)
-			if of.kind == "roles" && i == 0 { // there is always one that users can have
-				object["scope"], object["objectState"], object["permissions"] = "TEAM", "ACTIVE", []string{"MANAGE_BUSINESS"}
+			if of.kind == "roles" && i < 2 { // there is always one of each that users can have
+				object["scope"], object["objectState"] = []string{"TEAM", "OWN"}[i], "ACTIVE"
+				object["permissions"], object["sites"] = []string{"MANAGE_BUSINESS", "READ_LETTERS", "OPEN_LETTERS"}, []string{}
 			}
 			if users := m.world["users"]; len(users) == worldUsers && of.kind != "assets" {
 				creator = pick(m.Rand, slices.Sorted(maps.Keys(users)))
@@ -200,15 +218,18 @@ func (m *maker) populate() {
 // change changes an object so that it may be seen by others than before.
 func (m *maker) change() service.Placed {
 	for {
-		kind := pick(m.Rand, []string{"teams", "teams", "advertisers", "advertisers", "orders", "orders", "lineitems", "creatives", "adunits", "segments", "parcels", "stickers", "roles", "users"})
+		kind := pick(m.Rand, []string{"teams", "teams", "advertisers", "advertisers", "orders", "orders", "lineitems", "creatives", "adunits", "segments", "parcels", "parcels", "letters", "stickers", "roles", "users"})
 		id := pick(m.Rand, slices.Sorted(maps.Keys(m.world[kind])))
 		if id == "administrator" {
 			continue
 		}
 		next := m.object(kind, id)
+		if kind == "roles" && m.world.text(kind, id, "scope") == "OWN" {
+			next["sites"] = []string{} // others are refused
+		}
 		properties := slices.DeleteFunc(slices.Sorted(maps.Keys(next)), func(name string) bool {
 			return slices.Contains([]string{"name", "username", "layout", "libraryCreative", "dimensionType", "verifiedSafe", "dataSource"}, name) ||
-				kind == "users" && name == "objectState" || kind == "roles" && (id == "roles-0" || name == "scope")
+				kind == "users" && name == "objectState" || kind == "roles" && (id == "roles-0" || id == "roles-1" || name == "scope")
 		})
 		if len(properties) > 0 {
 			property := pick(m.Rand, properties)
