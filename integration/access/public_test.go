@@ -13,6 +13,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"marquee"
+	"marquee/engine/rest"
 	"marquee/integration/service"
 )
 
@@ -112,6 +114,49 @@ func TestNetworksWithoutPublicObjectsLookAlike(t *testing.T) {
 							t.Errorf("stranger %d: %s %s of %s:\n%s\nand of one without public objects:\n%s", who, method, path, network, got, want)
 						}
 					}
+				}
+			}
+		}
+	})
+}
+
+// TestPublicCORS reads public objects as pages of another origin do, without a token: those of
+// origins that are allowed may read the answers, also refusals, and others may not.
+func TestPublicCORS(t *testing.T) {
+	service.EachStore(t, func(t *testing.T, fresh service.NewStore) {
+		const allowed = "https://tickets.example.com"
+		s := service.StartNew(&service.Service{TB: t, URI: fresh(t), Schemas: []fs.FS{publicShows()},
+			Configure: func(o *marquee.Options) { o.CORS = rest.CORS{Origins: []string{allowed}} }})
+		admin, err := s.SignIn(service.Admin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Must(admin, http.MethodPut, "/api/v1/shows/a?context=main", `{"name": "A", "state": "ON_SALE"}`, http.StatusCreated)
+		const one = "/api/v1/shows/a?context=main"
+		for _, c := range []struct {
+			method, path string
+			status       int
+		}{
+			{http.MethodGet, one, http.StatusOK}, {http.MethodHead, one, http.StatusOK}, {http.MethodGet, "/api/v1/shows?context=main", http.StatusOK},
+			{http.MethodGet, "/api/v1/shows/b?context=main", http.StatusNotFound}, {http.MethodGet, "/api/v1/remarks?context=main", http.StatusUnauthorized},
+			{http.MethodOptions, one, http.StatusNoContent},
+		} {
+			for origin, want := range map[string]string{allowed: allowed, "https://evil.example.com": ""} {
+				header := http.Header{"Origin": {origin}}
+				if c.method == http.MethodOptions { // a preflight for a request with If-None-Match
+					header.Set("Access-Control-Request-Method", http.MethodGet)
+					header.Set("Access-Control-Request-Headers", "if-none-match")
+				}
+				a := s.Ask("", c.method, c.path, "", header)
+				if got := a.Header.Get("Access-Control-Allow-Origin"); got != want || c.method != http.MethodOptions && a.Status != c.status {
+					t.Errorf("%s %s from %s: %d, and %q may read it", c.method, c.path, origin, a.Status, got)
+				}
+				if vary := strings.Join(a.Header.Values("Vary"), ","); !strings.Contains(vary, "Origin") || c.status == http.StatusOK && !strings.Contains(vary, "Authorization") {
+					t.Errorf("%s %s from %s: caches keep one answer for all: Vary is %q", c.method, c.path, origin, vary)
+				}
+				if c.method == http.MethodOptions && want != "" && (a.Status != c.status || a.Header.Get("Access-Control-Allow-Methods") != http.MethodGet ||
+					!strings.Contains(strings.ToLower(a.Header.Get("Access-Control-Allow-Headers")), "if-none-match")) {
+					t.Errorf("the preflight is answered with %d %v", a.Status, a.Header)
 				}
 			}
 		}

@@ -26,6 +26,12 @@ func compareTeams(b *testing.B, s *service) {
 	began := time.Now()
 	s.load(b, large, teams)
 	b.Logf("loaded %d objects in %.0f s", large, time.Since(began).Seconds())
+	compareScopes(b, s, "team/network", members, "lineitems", "li-00000000")
+}
+
+// compareScopes compares lists of the objects of a type, of which one has an id, for two users
+// by their names with those of a user who sees the network.
+func compareScopes(b *testing.B, s *service, ratio string, members map[string]string, name, id string) {
 	for _, kind := range []struct {
 		name string
 		// before runs before each call, and is not measured.
@@ -33,10 +39,10 @@ func compareTeams(b *testing.B, s *service) {
 	}{
 		{"warm", func(int) {}},
 		// A count that is kept is of no use after a write.
-		{"cold", func(n int) { s.write(b, "lineitems", []map[string]any{{"id": "li-00000000", "name": fmt.Sprint(n)}}) }},
+		{"cold", func(n int) { s.write(b, name, []map[string]any{{"id": id, "name": fmt.Sprint(n)}}) }},
 	} {
-		for _, name := range []string{"one", "thirty"} {
-			b.Run(kind.name+"/"+name, func(b *testing.B) {
+		for _, whose := range []string{"one", "thirty"} {
+			b.Run(kind.name+"/"+whose, func(b *testing.B) {
 				n := int(time.Now().UnixNano())
 				latency := func(token string) func() time.Duration {
 					as := *s
@@ -44,15 +50,15 @@ func compareTeams(b *testing.B, s *service) {
 					return func() time.Duration {
 						n++
 						kind.before(n)
-						return as.page(b, "/api/v1/lineitems?context=main")
+						return as.page(b, "/api/v1/"+name+"?context=main")
 					}
 				}
-				member, all := latency(members[name]), latency(s.token)
+				member, all := latency(members[whose]), latency(s.token)
 				interleaved(3, member, all)
 				b.ResetTimer()
 				for range b.N {
 					ours, baseline := typical(40, member, all)
-					b.ReportMetric(float64(ours)/float64(baseline), "team/network")
+					b.ReportMetric(float64(ours)/float64(baseline), ratio)
 					b.ReportMetric(milliseconds(ours), "ms/page")
 				}
 			})
@@ -63,13 +69,8 @@ func compareTeams(b *testing.B, s *service) {
 // teams stores teams with an order each, whose line items are theirs, and members of
 // one and of thirty, whose tokens it returns.
 func (s *service) teams(tb testing.TB) map[string]string {
-	s.write(tb, "roles", []map[string]any{{"id": "member", "name": "Member", "scope": "TEAM"}})
+	tokens := s.members(tb, "TEAM")
 	s.write(tb, "advertisers", []map[string]any{{"id": "a", "name": "Advertiser"}})
-	tokens := map[string]string{}
-	for _, name := range []string{"one", "thirty"} {
-		s.write(tb, "users", []map[string]any{{"id": name, "username": name, "password": "a password to test with", "userRoles": map[string]any{
-			"rolesByNetwork": []any{map[string]any{"network": network, "roles": []any{map[string]any{"role": "member"}}}}}}})
-	}
 	var list, orders []map[string]any
 	for i := range teams {
 		team := map[string]any{"id": fmt.Sprintf("t%d", i), "name": fmt.Sprintf("Team %d", i)}
@@ -84,7 +85,16 @@ func (s *service) teams(tb testing.TB) map[string]string {
 	}
 	s.write(tb, "teams", list)
 	s.write(tb, "orders", orders)
+	return tokens
+}
+
+// members stores the users one and thirty, whose role has a scope, and returns their tokens.
+func (s *service) members(tb testing.TB, scope string) map[string]string {
+	s.write(tb, "roles", []map[string]any{{"id": "member", "name": "Member", "scope": scope}})
+	tokens := map[string]string{}
 	for _, name := range []string{"one", "thirty"} {
+		s.write(tb, "users", []map[string]any{{"id": name, "username": name, "password": "a password to test with", "userRoles": map[string]any{
+			"rolesByNetwork": []any{map[string]any{"network": network, "roles": []any{map[string]any{"role": "member"}}}}}}})
 		answer, err := s.auth.Sessions.SignIn(context.Background(), "", name, "a password to test with", network)
 		if err != nil {
 			tb.Fatal(err)

@@ -5,6 +5,7 @@ package indexed
 
 import (
 	"testing"
+	"testing/fstest"
 
 	"marquee/engine/catalog"
 	"marquee/engine/query"
@@ -17,11 +18,17 @@ import (
 // Explain asks a store how it answers a query, or counts its records.
 type Explain func(t testing.TB, s store.Store, q query.Query, count bool) storetest.Plan
 
+// bookings is a type whose objects belong to teams and to users, and of which some are public.
+var bookings = fstest.MapFS{"bookings.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Booking", "type": "object",
+	"x-resource": {"path": "bookings", "team": "order.team", "owner": ["guest", "order.salespersonUser"],
+		"public": {"when": {"properties": {"shown": {"const": true}}, "required": ["shown"]}}},
+	"properties": {"shown": {"type": "boolean"}, "guest": {"x-ref": "users"}, "order": {"x-ref": "orders"}}}`)}}
+
 // Check asks by every property that a built-in schema names in index, sort or
-// x-ref, as a list does, and fails where the index that the schema asks for
-// does not answer. The store is empty.
+// x-ref, as a list does, and by what callers of each scope see; it fails where the
+// index that the schema asks for does not answer. The store is empty.
 func Check(t *testing.T, s store.Store, explain Explain) {
-	registry, err := schema.Load(schema.Source{FS: schemas.FS})
+	registry, err := schema.Load(schema.Source{FS: schemas.FS}, schema.Source{FS: bookings})
 	must(t, err)
 	c := &check{t: t, store: s, explain: explain}
 	for _, kind := range registry.Types() {
@@ -30,6 +37,7 @@ func Check(t *testing.T, s store.Store, explain Explain) {
 		must(t, s.EnsureCollections(t.Context(), []store.Collection{collection}))
 		c.filters(kind)
 		c.orders(kind)
+		c.owners(kind)
 		c.ask(kind, "its words", query.And{query.Term{Key: query.SearchKey, Value: "a", Prefix: true}}, query.Order{Field: createTime}, false)
 	}
 	if c.asked < 200 {
@@ -82,6 +90,26 @@ func (c *check) orders(kind *schema.Type) {
 		c.ask(kind, name, nil, query.Order{Field: field, Descending: true}, true)
 	}
 	c.ask(kind, "its newest", nil, query.Order{Field: createTime, Descending: true}, true)
+}
+
+// owners asks for what belongs to the teams of a caller, or to the caller, and for what is public.
+func (c *check) owners(kind *schema.Type) {
+	c.t.Helper()
+	owned := map[string]query.Expr{}
+	in := func(values ...any) query.Expr { return query.In{Field: kind.OwnerField(), Values: values} }
+	if len(kind.Team) > 0 {
+		owned["teams"] = in(schema.Unowned, schema.OwnerValue("teams", "a"), schema.OwnerValue("teams", "b"))
+	}
+	if len(kind.Owner) > 0 {
+		owned["a user"] = in(schema.OwnValue("u"))
+		owned["teams and a user"] = in(schema.Unowned, schema.OwnerValue("teams", "a"), schema.OwnValue("u"))
+	}
+	if kind.Public != nil {
+		c.ask(kind, "what is public", query.And{kind.PublicObjects()}, query.Order{Field: createTime}, false)
+	}
+	for whose, visible := range owned {
+		c.ask(kind, "what belongs to "+whose, query.And{visible}, query.Order{Field: createTime}, false)
+	}
 }
 
 // ask fails if a list or its count scans the collection, or if the list sorts although

@@ -17,10 +17,14 @@ func explainQuery(t testing.TB, s store.Store, q query.Query, count bool) storet
 	var statements []string
 	var args [][]any
 	planned := planOf(t, s.(*Store), q)
-	if count {
+	switch {
+	case count:
 		sql, a := planned.countSQL()
 		statements, args = []string{sql}, [][]any{a}
-	} else {
+	case planned.merged >= 0:
+		sql, a := planned.mergedSQL()
+		statements, args = []string{sql}, [][]any{a}
+	default:
 		for _, within := range planned.segments() {
 			sql, a := planned.findSQL(within, q.Limit)
 			statements, args = append(statements, sql), append(args, a)
@@ -30,9 +34,9 @@ func explainQuery(t testing.TB, s store.Store, q query.Query, count bool) storet
 	for i, sql := range statements {
 		for _, line := range explain(t, s.(*Store), sql, args[i]...) {
 			plan.Text += line + "\n"
-			// A list of values and a query without rows are read whole, and so
-			// may be a network when the query asks for all of it.
-			walks := strings.HasPrefix(line, "SCAN ") && !strings.HasPrefix(line, "SCAN json_each") && line != "SCAN CONSTANT ROW"
+			// A list of values, a query without rows and the rows of a part of the
+			// statement are read whole, and so may be a network when the query asks for all of it.
+			walks := strings.HasPrefix(line, "SCAN ") && !strings.HasPrefix(line, "SCAN json_each") && !strings.HasPrefix(line, "SCAN (subquery") && line != "SCAN CONSTANT ROW"
 			whole := strings.HasSuffix(line, "(network=?)") && (selective(q.Where) || !count && q.After != nil)
 			plan.Scans = plan.Scans || walks || whole
 			plan.Sorts = plan.Sorts || strings.Contains(line, "TEMP B-TREE")
