@@ -24,7 +24,10 @@ func TestCallsCostNoMoreThanTheirShare(t *testing.T) {
 	}
 	// One after the other, and beside no other test: the memory is that of the process.
 	t.Run("sqlite", func(t *testing.T) { testCallsCost(t, service.NewSQLite) })
-	t.Run("mongodb", func(t *testing.T) { testCallsCost(t, service.Reusing(t)) })
+	t.Run("mongodb", func(t *testing.T) {
+		service.NeedStore(t, "mongodb")
+		testCallsCost(t, service.Reusing(t))
+	})
 }
 
 func testCallsCost(t *testing.T, fresh service.NewStore) {

@@ -48,7 +48,7 @@ func testRunnerRefuses(t *testing.T, fresh service.NewStore) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			archive := &txtar.Archive{Files: []txtar.File{{Name: "01 step.http", Data: []byte(c.step)}}}
+			archive := &txtar.Archive{Files: []txtar.File{{Name: "application", Data: []byte("none")}, {Name: "01 step.http", Data: []byte(c.step)}}}
 			failures := strings.Join(runFixture(t, fresh, archive), "\n")
 			if !strings.Contains(failures, c.want) {
 				t.Errorf("want a failure that says %q, got %q", c.want, failures)

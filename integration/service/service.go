@@ -154,6 +154,21 @@ func (s *Service) application() marquee.Application {
 	return s.Types.Application()
 }
 
+// advertising are the types of the advertising application, which servers share: they
+// take a tenth of a second to load.
+var advertising = sync.OnceValues(func() (*schema.Registry, error) {
+	app := resources.New().Application()
+	return app.Load()
+})
+
+// load returns the types of an application and of more sources.
+func load(app marquee.Application, isAdvertising bool, more []schema.Source) (*schema.Registry, error) {
+	if isAdvertising && len(more) == 0 {
+		return advertising()
+	}
+	return app.Load(more...)
+}
+
 // Start opens the store and serves it, as the program does.
 func (s *Service) Start() *engine.Engine {
 	s.TB.Helper()
@@ -168,7 +183,7 @@ func (s *Service) Start() *engine.Engine {
 	for _, folder := range s.Schemas {
 		sources = append(sources, schema.Source{Name: "schemas", FS: folder})
 	}
-	registry, err := app.Load(sources...)
+	registry, err := load(app, s.Plain == nil, sources)
 	must(err)
 	s.Store, err = OpenStore(s.TB, s.URI)
 	must(err)
