@@ -79,21 +79,6 @@ const SearchKey = "q"
 // two consecutive dots.
 const OrderedKey = "o.."
 
-// Ordered reports whether a condition is decided by terms with an ordered key, and
-// returns their values.
-func Ordered(e Expr) (key string, values []any, ok bool) {
-	if !ByTerms(e) {
-		return "", nil, false
-	}
-	switch e := e.(type) {
-	case Compare:
-		key, values = e.Field.Term, []any{e.Value}
-	case In:
-		key, values = e.Field.Term, e.Values
-	}
-	return key, values, strings.HasPrefix(key, OrderedKey)
-}
-
 func (And) expr()      {}
 func (Or) expr()       {}
 func (Not) expr()      {}
@@ -145,28 +130,46 @@ func Conjuncts(e Expr) []Expr {
 	return []Expr{e}
 }
 
-// ByTerms reports whether the terms of a record alone decide if e holds: a Term,
-// or an equality with strings on a field whose values are kept as terms.
-func ByTerms(e Expr) bool {
+// Terms are the terms of which a record must have one to meet a condition: one under Key
+// that is among Values, which are strings, or with Prefix begins with the only one.
+type Terms struct {
+	Key    string
+	Values []any
+	Prefix bool
+}
+
+// Ordered reports whether the key is an OrderedKey.
+func (t Terms) Ordered() bool { return strings.HasPrefix(t.Key, OrderedKey) }
+
+// TermsOf returns the terms of a condition that terms alone decide: a Term, or an equality
+// with strings on a field whose values are kept as terms.
+func TermsOf(e Expr) (terms Terms, ok bool) {
 	switch e := e.(type) {
 	case Term:
-		return true
+		return Terms{Key: e.Key, Values: []any{e.Value}, Prefix: e.Prefix}, true
 	case Compare:
-		return e.Field.Term != "" && e.Op == Equal && isString(e.Value)
+		return Terms{Key: e.Field.Term, Values: []any{e.Value}}, e.Field.Term != "" && e.Op == Equal && isString(e.Value)
 	case In:
-		for _, value := range e.Values {
-			if !isString(value) {
-				return false
-			}
-		}
-		return e.Field.Term != ""
+		others := slices.ContainsFunc(e.Values, func(value any) bool { return !isString(value) })
+		return Terms{Key: e.Field.Term, Values: e.Values}, e.Field.Term != "" && !others
 	}
-	return false
+	return Terms{}, false
 }
 
 func isString(value any) bool {
 	_, ok := value.(string)
 	return ok
+}
+
+// NamesIDs reports whether a condition names the records by their ids.
+func NamesIDs(e Expr) bool {
+	switch e := e.(type) {
+	case Compare:
+		return e.Field.System == ID && e.Op == Equal
+	case In:
+		return e.Field.System == ID
+	}
+	return false
 }
 
 // StateFilter returns whether a condition holds for records in a state; ok is false

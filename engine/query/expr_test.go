@@ -68,7 +68,7 @@ func TestBoth(t *testing.T) {
 	}
 }
 
-func TestByTerms(t *testing.T) {
+func TestTermsOf(t *testing.T) {
 	tags := Field{Path: []Step{{Name: "tags", Array: true}}, Term: "tags"}
 	labels := sampleFields["labels"] // not kept as terms
 	for _, c := range []struct {
@@ -86,7 +86,7 @@ func TestByTerms(t *testing.T) {
 		{Not{Compare{tags, Equal, "a"}}, false},
 		{nil, false},
 	} {
-		if got := ByTerms(c.of); got != c.want {
+		if _, got := TermsOf(c.of); got != c.want {
 			t.Errorf("%v: %t, want %t", c.of, got, c.want)
 		}
 	}

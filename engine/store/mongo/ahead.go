@@ -36,9 +36,6 @@ type ahead struct {
 	records map[string]map[store.Key]bson.Raw
 }
 
-// forget drops the records of a collection, which is about to be written.
-func (a *ahead) forget(collection string) { delete(a.records, collection) }
-
 // add notes that keys of a collection are read; those that are not found do not
 // exist.
 func (a *ahead) add(collection string, keys []store.Key) map[store.Key]bson.Raw {
@@ -63,7 +60,7 @@ func (a *ahead) get(collection string, keys []store.Key, yield func(*store.Recor
 	if len(records) == 0 {
 		return keys, false, nil
 	}
-	d := record.Decoder{Collection: collection}
+	var d record.Decoder
 	for _, key := range keys {
 		raw, read := records[key]
 		if !read {
@@ -75,7 +72,7 @@ func (a *ahead) get(collection string, keys []store.Key, yield func(*store.Recor
 		}
 		record, err := d.Decode(raw)
 		if err != nil {
-			return nil, true, err
+			return nil, true, d.Damaged(collection, err)
 		}
 		if err := yield(record); err != nil {
 			return nil, false, err

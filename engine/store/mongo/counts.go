@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"marquee/engine/query"
 	"marquee/engine/store"
@@ -80,7 +81,7 @@ func (v *view) Count(ctx context.Context, q query.Query) (int64, error) {
 	}
 	filter := c.Filter()
 	count := func() (int64, error) { return v.count(ctx, q.Collection, filter, 0, hint) }
-	if v.session.TransactionRunning() || c.ByID {
+	if v.session.TransactionRunning() || hint == plan.IndexID {
 		return count()
 	}
 	return v.keptCount(ctx, q, filter, count)
@@ -92,7 +93,7 @@ func (v *view) tallied() bool { return !v.session.TransactionRunning() && !v.s.s
 // sumTally returns a sum of a tally in the snapshot of the view.
 func (v *view) sumTally(ctx context.Context, place store.Place, holds func(string) bool, count func() (map[string]int64, error)) (int64, error) {
 	if v.session.SnapshotTime().IsZero() { // it is taken with the first read
-		err := v.rows(ctx, storeCollection, bson.D{{Key: record.FieldID, Value: metaID}}, func(bson.Raw) error { return nil })
+		err := v.rows(ctx, storeCollection, bson.D{{Key: record.FieldID, Value: metaID}}, func(bson.Raw) error { return nil }, options.Find())
 		if err != nil {
 			return 0, err
 		}
@@ -114,7 +115,7 @@ func (v *view) sumTally(ctx context.Context, place store.Place, holds func(strin
 func (v *view) tally(ctx context.Context, collection string, filter bson.D, field, hint string) (map[string]int64, error) {
 	labels := map[string]int64{}
 	err := v.aggregate(ctx, collection, bson.A{bson.D{{Key: "$match", Value: filter}},
-		bson.D{{Key: "$group", Value: bson.D{{Key: record.FieldID, Value: "$" + field}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}}}, hint,
+		bson.D{{Key: "$group", Value: bson.D{{Key: record.FieldID, Value: "$" + field}, {Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}}}}}}, hint, mostRecords,
 		func(raw bson.Raw) error {
 			label, _ := raw.Lookup(record.FieldID).StringValueOK()
 			labels[label], _ = raw.Lookup("n").AsInt64OK()

@@ -17,10 +17,6 @@ import (
 // longer than anyone asks for its outcome.
 const commitsKept = 24 * 60 * 60
 
-// shardKey is the shard key of all collections except the claims, whose shard
-// key is _id.
-var shardKey = bson.D{{Key: record.KeyNetwork, Value: 1}, {Key: record.KeyID, Value: 1}}
-
 // atOnce is the number of collections that are made ready concurrently.
 const atOnce = 8
 
@@ -160,19 +156,35 @@ func (s *Store) patiently(ctx context.Context, change func() error) error {
 		if hasCode(err, codesInProgress...) {
 			again = conflict
 		}
-		if code, _ := store.CodeOf(translated); code == store.CodeConflict {
-			translated = &store.Error{Code: store.CodeUnavailable, Text: "MongoDB could not change a collection because it was in use", Cause: scrub(err)}
-		}
 		if again == final || n == maxConflicts || !pause(ctx, n, lost) {
-			return translated
+			return inUse(translated, "MongoDB could not change a collection because it was in use")
 		}
 	}
 }
 
-// forgetIndexes leaves the choice of indexes to MongoDB until EnsureCollections
-// is called again. A server with other schemas has dropped one.
-func (s *Store) forgetIndexes(collection string) {
-	known := maps.Clone(*s.known.Load())
-	delete(known, collection)
-	s.known.Store(&known)
+// Forget implements store.Store. MongoDB reads the whole collection, and
+// changes each record on its own.
+func (s *Store) Forget(ctx context.Context, collection string, termKeys, properties []string) error {
+	return s.patiently(ctx, func() error {
+		if len(properties) > 0 {
+			_, err := s.db.Collection(claimsCollection).DeleteMany(ctx, bson.D{{Key: record.FieldID + ".collection", Value: collection},
+				{Key: record.FieldID + ".property", Value: bson.D{{Key: "$in", Value: properties}}}})
+			if err != nil {
+				return err
+			}
+		}
+		for field, pattern := range record.TermPatterns(termKeys) {
+			_, err := s.db.Collection(collection).UpdateMany(ctx,
+				bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}}, {Key: field, Value: pattern}},
+				bson.D{{Key: "$pull", Value: bson.D{{Key: field, Value: pattern}}}})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
+
+// Wipe implements store.Store. Clients can neither reach nor overwrite what
+// MongoDB has replaced.
+func (s *Store) Wipe(context.Context) (int64, error) { return 0, nil }

@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -113,6 +114,15 @@ func translate(ctx context.Context, err error) (retry, error) {
 	return final, fail(store.CodeInternal, "MongoDB failed")
 }
 
+// inUse replaces the error of a conflict outside of transactions: others were using a
+// collection.
+func inUse(err error, text string) error {
+	if failed, ok := err.(*store.Error); ok && failed.Code == store.CodeConflict {
+		return &store.Error{Code: store.CodeUnavailable, Text: text, Cause: failed.Cause}
+	}
+	return err
+}
+
 // isPoolError reports whether an operation got no connection, because others
 // broke or the server was given up.
 func isPoolError(err error) bool {
@@ -148,4 +158,88 @@ func scrub(err error) error {
 		return errors.New(text[:at] + "…")
 	}
 	return err
+}
+
+func deadline(ctx context.Context) error {
+	return &store.Error{Code: store.CodeDeadline, Text: "the deadline of the request has passed, or its client has disconnected", Cause: ctx.Err()}
+}
+
+var errClosed = &store.Error{Code: store.CodeUnavailable, Text: "the store is closed"}
+
+// waitedFor returns the error of a write whose time ran out while others had
+// the store.
+func waitedFor(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return deadline(ctx) // the client has disconnected
+	}
+	return &store.Error{Code: store.CodeBusy, Text: "the deadline of the request passed while other writes left no room for this one", Cause: ctx.Err()}
+}
+
+// notCommitted returns the error of a transaction that was not committed.
+func notCommitted(ctx context.Context, cause error) (retry, error) {
+	switch {
+	case over(ctx):
+		return final, deadline(ctx)
+	case hasLabel(cause, labelUnknown), errors.Is(cause, context.Canceled):
+		return lost, &store.Error{Code: store.CodeUnavailable, Cause: scrub(cause), Text: "the connection to MongoDB was lost before a transaction was committed"}
+	}
+	return translate(ctx, cause)
+}
+
+var errEnded = &store.Error{Code: store.CodeInternal, Text: "a transaction was used after its function had returned"}
+
+var errVersion = &store.Error{Code: store.CodeConflict, Text: "a record is not at its expected revision"}
+
+var errOutdated = &store.Error{Code: store.CodeUnavailable, Text: "the new primary of MongoDB does not know yet which writes a majority has"}
+
+// pause waits before a retry, longer each time and with jitter. It returns
+// false when the context ends.
+func pause(ctx context.Context, n int, why retry) bool {
+	longest := min(2*time.Millisecond<<min(n, 7), 250*time.Millisecond)
+	if why == lost {
+		longest = min(20*time.Millisecond<<min(n, 5), 500*time.Millisecond)
+	}
+	timer := time.NewTimer(time.Duration(rand.Int64N(int64(longest)) + 1)) // #nosec G404 -- the random time only spreads retries
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+const (
+	// maxLost is how long a transaction without a deadline waits for a primary.
+	maxLost = 60 * time.Second
+	// settling is the minimum time for looking up the outcome of a commit:
+	// longer than MongoDB takes to elect a primary.
+	settling = 15 * time.Second
+	// ending is the time limit for ending what has failed: a transaction, at each of
+	// two attempts, or a cursor.
+	ending = time.Second
+)
+
+// patient returns a context for work that must be done even for a client that
+// has disconnected. It ends without a deadline: with one, the driver would
+// retry without a pause until it passes.
+func patient(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	timer := time.AfterFunc(limit, cancel)
+	return ctx, func() {
+		timer.Stop()
+		cancel()
+	}
+}
+
+// wait returns false when the context ends first.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

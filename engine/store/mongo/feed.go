@@ -30,10 +30,6 @@ type position struct {
 	token bson.Raw
 }
 
-// horizonSeconds is longer than MongoDB lets a transaction last: up to one and a half
-// times transactionLifetimeLimitSeconds, which is at most 100.
-const horizonSeconds = 155
-
 // String returns the position in the form that clients keep.
 func (p position) String() string {
 	text := hexTime(p.horizon) + "."
@@ -131,7 +127,7 @@ func (f *follower) stored(ctx context.Context) error {
 		filter := bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}},
 			{Key: record.KeyID, Value: bson.D{{Key: "$gt", Value: from.id}, {Key: "$lte", Value: hexTime(from.horizon)}}}}
 		if len(f.collections) > 0 {
-			filter = append(filter, ofCollections("", f.collections))
+			filter = append(filter, record.OfCollections("", f.collections))
 		}
 		return v.rows(ctx, changesCollection, filter, func(raw bson.Raw) error {
 			c, err := record.Change(raw)
@@ -143,9 +139,6 @@ func (f *follower) stored(ctx context.Context) error {
 		}, options.Find().SetHint(plan.OwnIndex+"feed").SetSort(bson.D{{Key: record.KeyID, Value: 1}}).SetLimit(int64(f.limit)))
 	})
 }
-
-// patience is how long the stream waits for new changes at its end.
-const patience = 5 * time.Millisecond
 
 // streamed reads changes from the stream that were committed when it began.
 func (f *follower) streamed(ctx context.Context) error {
@@ -163,7 +156,7 @@ func (f *follower) streamed(ctx context.Context) error {
 	}
 	wanted := bson.D{{Key: "operationType", Value: "insert"}}
 	if len(f.collections) > 0 {
-		wanted = append(wanted, ofCollections("fullDocument.", f.collections))
+		wanted = append(wanted, record.OfCollections("fullDocument.", f.collections))
 	}
 	stream, err := f.s.db.Collection(changesCollection).Watch(within, mongo.Pipeline{{{Key: "$match", Value: wanted}}}, opts)
 	if err != nil {
@@ -193,18 +186,6 @@ func (f *follower) streamed(ctx context.Context) error {
 	return f.failed(ctx, stream.Err())
 }
 
-// reaches reports whether a token is at a time or after it. Tokens are opaque
-// except for the beginning, which orders them: the type of the first value (82
-// is a time) and that time. A token that begins otherwise counts as reaching
-// it.
-func reaches(token bson.Raw, at bson.Timestamp) bool {
-	data, _ := token.Lookup("_data").StringValueOK()
-	if len(data) < 18 || !strings.HasPrefix(data, "82") {
-		return true
-	}
-	return strings.ToLower(data[2:18]) >= hexTime(at)
-}
-
 // End implements store.Store.
 func (s *Store) End(ctx context.Context) (string, error) {
 	ctx, done := s.leader.led(ctx)
@@ -231,13 +212,6 @@ func (s *Store) End(ctx context.Context) (string, error) {
 	return position{token: token}.String(), nil
 }
 
-// closeStream closes a stream. Errors do not matter once the changes were read.
-func closeStream(ctx context.Context, session *mongo.Session, stream *mongo.ChangeStream) {
-	patient, cancel := patient(ctx, ending)
-	defer cancel()
-	_ = stream.Close(mongo.NewSessionContext(patient, session))
-}
-
 // failed translates an error of the stream. The server has many codes for a
 // token that it does not know, or no longer knows.
 func (f *follower) failed(ctx context.Context, err error) error {
@@ -249,4 +223,26 @@ func (f *follower) failed(ctx context.Context, err error) error {
 	}
 	_, err = translate(ctx, err)
 	return err
+}
+
+// patience is how long the stream waits for new changes at its end.
+const patience = 5 * time.Millisecond
+
+// reaches reports whether a token is at a time or after it. Tokens are opaque
+// except for the beginning, which orders them: the type of the first value (82
+// is a time) and that time. A token that begins otherwise counts as reaching
+// it.
+func reaches(token bson.Raw, at bson.Timestamp) bool {
+	data, _ := token.Lookup("_data").StringValueOK()
+	if len(data) < 18 || !strings.HasPrefix(data, "82") {
+		return true
+	}
+	return strings.ToLower(data[2:18]) >= hexTime(at)
+}
+
+// closeStream closes a stream. Errors do not matter once the changes were read.
+func closeStream(ctx context.Context, session *mongo.Session, stream *mongo.ChangeStream) {
+	patient, cancel := patient(ctx, ending)
+	defer cancel()
+	_ = stream.Close(mongo.NewSessionContext(patient, session))
 }

@@ -2,10 +2,9 @@ package mongo
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
-	"sync"
+	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -15,117 +14,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
-	"marquee/engine/store"
 	"marquee/engine/store/mongo/record"
 )
 
-// MongoDB ends the transactions of a server that has gone after a minute or more, and
-// until then nobody else can write their records. Servers therefore end them for each
-// other. Each has a name, which MongoDB shows with its transactions. While one of them
-// has been open for some seconds, the server stores the cluster's time under its name,
-// again and again. A server that is kept from writing looks for transactions that have
-// been open for long, and ends those whose server has not done so.
-//
-// No clocks are compared: MongoDB says for how long a transaction has been open, and
-// whoever looks compares two times of the cluster. A server that was only paused finds
-// that its transaction has ended, and runs it again.
-
 const (
-	// beatEvery is for how long a transaction is open before its server shows that it
-	// lives, and how often it does so.
-	beatEvery = 2 * time.Second
-	// goneAfter is for how long the server of an open transaction has shown nothing
-	// when it counts as gone, and lookEvery how often others look. Together, they are
-	// less than the 15 s after which the transaction is to have ended.
-	goneAfter = 10 * time.Second
-	lookEvery = 2 * time.Second
 	// blockedAfter is for how long a write has conflicts before its server looks, and
 	// lookFor how long it goes on doing so.
 	blockedAfter = time.Second
 	lookFor      = 15 * time.Second
 )
-
-// presence is what a server does to show that it lives, and to find those that do not.
-type presence struct {
-	// name is the name of the server. It begins with scope, which the servers of the
-	// database have in common.
-	name, scope string
-
-	mu sync.Mutex
-	// long is the number of transactions that have been open for beatEvery, and beating
-	// whether a goroutine shows that the server lives.
-	long    int
-	beating bool
-	// asked is when the server was last kept from writing, and looking whether a
-	// goroutine looks for transactions of servers that have gone.
-	asked   time.Time
-	looking bool
-	// refused reports whether it was logged that the server may not look.
-	refused bool
-}
-
-func newPresence(database string) presence {
-	sum := sha256.Sum256([]byte(database))
-	scope := hex.EncodeToString(sum[:8]) + "."
-	return presence{scope: scope, name: scope + newID()}
-}
-
-// opened notes that a transaction begins. Call ended when it has ended.
-func (s *Store) opened() (ended func()) {
-	timer := time.AfterFunc(beatEvery, func() { s.addLong(1) })
-	return func() {
-		if !timer.Stop() {
-			s.addLong(-1)
-		}
-	}
-}
-
-func (s *Store) addLong(n int) {
-	p := &s.presence
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.long += n
-	if p.long > 0 && !p.beating {
-		p.beating = true
-		go s.keepBeating()
-	}
-}
-
-func (s *Store) keepBeating() {
-	for {
-		_, _ = s.beat(context.Background(), writeconcern.W1()) // its transactions meet the same error
-		time.Sleep(beatEvery)
-		p := &s.presence
-		p.mu.Lock()
-		if p.beating = p.long > 0; !p.beating {
-			p.mu.Unlock()
-			return
-		}
-		p.mu.Unlock()
-	}
-}
-
-// beat shows that the server lives, and returns the cluster's time.
-func (s *Store) beat(ctx context.Context, concern *writeconcern.WriteConcern) (now bson.Timestamp, err error) {
-	ctx, cancel := context.WithTimeout(ctx, goneAfter/2)
-	defer cancel()
-	ctx, done := s.leader.led(ctx)
-	defer done()
-	session, err := s.client.StartSession(options.Session().SetCausalConsistency(false))
-	if err != nil {
-		return now, err
-	}
-	defer session.EndSession(context.WithoutCancel(ctx))
-	servers := s.db.Collection(serversCollection, options.Collection().SetWriteConcern(concern))
-	_, err = servers.UpdateOne(mongo.NewSessionContext(ctx, session), bson.D{{Key: record.FieldID, Value: serverID(s.presence.name)}},
-		mongo.Pipeline{{{Key: "$set", Value: bson.D{{Key: "time", Value: "$$NOW"}, {Key: "seen", Value: "$$CLUSTER_TIME"}}}}}, options.UpdateOne().SetUpsert(true))
-	if at := session.OperationTime(); at != nil {
-		now = *at
-	}
-	return now, err
-}
-
-func serverID(name string) bson.Raw { return record.ID(store.Key{ID: name}) }
 
 // release lets transactions end whose servers have gone, because they may be what keeps
 // this server from writing.
@@ -231,4 +128,39 @@ func (s *Store) alive(ctx context.Context, ids bson.A, now bson.Timestamp) (map[
 		alive[server.Key.ID] = time.Duration(int64(now.T)-int64(server.Seen.T))*time.Second < goneAfter
 	}
 	return alive, nil
+}
+
+// listedTransaction is an open transaction as MongoDB lists it.
+type listedTransaction struct {
+	Session bson.Raw
+	Number  int64
+	// Active reports whether a command runs in it, and Micros for how long it has been
+	// open. Server ends with the name of its server.
+	Active bool
+	Micros int64
+	Server string
+}
+
+// name returns the name of the server, "" where it has none.
+func (l *listedTransaction) name() string {
+	_, name, _ := strings.Cut(l.Server, "|")
+	return name
+}
+
+func (s *Store) listTransactions(ctx context.Context) (listed []listedTransaction, err error) {
+	admin := s.client.Database("admin", options.Database().SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Local()))
+	cursor, err := admin.Aggregate(ctx, mongo.Pipeline{
+		{{Key: "$currentOp", Value: bson.D{{Key: "allUsers", Value: false}, {Key: "idleSessions", Value: true}}}},
+		{{Key: "$match", Value: bson.D{{Key: "transaction.parameters.txnNumber", Value: bson.D{{Key: "$exists", Value: true}}}}}},
+		{{Key: "$project", Value: bson.D{{Key: "session", Value: "$lsid"}, {Key: "number", Value: "$transaction.parameters.txnNumber"},
+			{Key: "active", Value: 1}, {Key: "micros", Value: "$transaction.timeOpenMicros"}, {Key: "server", Value: "$clientMetadata.driver.version"}}}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = cursor.All(ctx, &listed)
+	return slices.DeleteFunc(listed, func(open listedTransaction) bool {
+		name := open.name()
+		return name != "" && !strings.HasPrefix(name, s.presence.scope)
+	}), err
 }

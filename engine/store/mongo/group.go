@@ -46,41 +46,6 @@ func (g *sharedTransaction) all() []*member {
 	return all
 }
 
-// assignment asks a member to run its function in a transaction.
-type assignment struct {
-	tx      *memberTx
-	reports chan<- report
-}
-
-// report is the result of a member's function.
-type report struct {
-	m   *member
-	tx  *memberTx
-	err error
-}
-
-// run runs calls in one transaction.
-func (g *groups) run(members []*member, done func()) {
-	defer done()
-	all := &sharedTransaction{open: members}
-	ctx, cancel := all.context()
-	defer cancel()
-	err := g.s.writeAlone(ctx, func(tx store.Tx) error { return all.attempt(ctx, tx.(*transaction)) })
-	if code, _ := store.CodeOf(err); err == nil || code == store.CodeUncertain {
-		g.again(all.later)
-		for _, m := range all.accepted {
-			m.ended <- outcome{err: err}
-		}
-		for _, r := range all.unchanged {
-			r.m.ended <- outcome{err: r.err, apart: err != nil}
-		}
-		return
-	}
-	for _, m := range all.all() {
-		m.ended <- outcome{apart: true}
-	}
-}
-
 // context returns the context of the transaction: it ends with the first deadline of a
 // call, and not when a client disconnects.
 func (g *sharedTransaction) context() (context.Context, context.CancelFunc) {

@@ -9,6 +9,10 @@ import (
 	"marquee/engine/store"
 )
 
+// straggling is how long the others wait for a group or a call, and a group for
+// functions of its calls that do not read.
+const straggling = 250 * time.Millisecond
+
 // errApart ends the run of a call that runs again in a transaction of its own.
 var errApart = &store.Error{Code: store.CodeConflict, Text: "a call needs a transaction of its own"}
 
@@ -252,4 +256,39 @@ func (tx *memberTx) Put(_ context.Context, collection string, records []store.Wr
 func (tx *memberTx) Append(_ context.Context, changes []store.Change) error {
 	tx.changes = append(tx.changes, changes...)
 	return tx.broken
+}
+
+// member is a call that may share a transaction.
+type member struct {
+	ctx    context.Context
+	effort store.Effort
+	fn     func(store.Tx) error
+	// runs receives the transactions that the function is to run in.
+	runs chan assignment
+	// ended receives how the call ended.
+	ended chan outcome
+	// footprint is that of the last run.
+	footprint footprint
+}
+
+// assignment asks a member to run its function in a transaction.
+type assignment struct {
+	tx      *memberTx
+	reports chan<- report
+}
+
+// report is the result of a member's function.
+type report struct {
+	m   *member
+	tx  *memberTx
+	err error
+}
+
+// outcome is the end of a call in a group.
+type outcome struct {
+	err error
+	// apart reports that the call needs a transaction of its own instead.
+	apart bool
+	// done, unless it is nil, must be called when that has ended.
+	done func()
 }

@@ -32,13 +32,6 @@ func historyFilter(q store.HistoryQuery) bson.D {
 	return f
 }
 
-// ofCollections is the condition that a change belongs to one of some
-// collections. Before is the prefix of the field.
-func ofCollections(before string, collections []string) bson.E {
-	in := bson.D{{Key: "$in", Value: collections}}
-	return bson.E{Key: "$or", Value: bson.A{bson.D{{Key: before + "collection", Value: in}}, bson.D{{Key: before + "feed.collection", Value: in}}}}
-}
-
 // historyHint names the index that has the order of the history. For several
 // collections, MongoDB merges the entries of each.
 func historyHint(q store.HistoryQuery) string {
@@ -91,7 +84,7 @@ func historyCountHint(q store.HistoryQuery) string {
 
 // noticeFilter is the filter on changes of a notice query.
 func noticeFilter(q store.NoticeQuery) bson.D {
-	return bson.D{{Key: record.KeyNetwork, Value: q.Network}, {Key: "owner", Value: q.Owner}, ofCollections("", q.Collections)}
+	return bson.D{{Key: record.KeyNetwork, Value: q.Network}, {Key: "owner", Value: q.Owner}, record.OfCollections("", q.Collections)}
 }
 
 // noticesPipeline selects a page of notices, newest first.
@@ -116,11 +109,10 @@ func noticesPipeline(q store.NoticeQuery) bson.A {
 
 // Notices implements store.Snapshot.
 func (v *view) Notices(ctx context.Context, q store.NoticeQuery, yield func(*store.Notice) error) error {
-	if err := v.guard(ctx); err != nil || q.Limit <= 0 {
-		return err
+	if q.Limit <= 0 {
+		return v.guard(ctx)
 	}
-	cursor, err := v.collection(changesCollection).Aggregate(v.in(ctx), noticesPipeline(q), options.Aggregate().SetHint(plan.OwnIndex+"owner").SetBatchSize(batchSize(q.Limit)))
-	return v.drain(ctx, changesCollection, cursor, err, func(raw bson.Raw) error {
+	return v.aggregate(ctx, changesCollection, noticesPipeline(q), plan.OwnIndex+"owner", q.Limit, func(raw bson.Raw) error {
 		c, err := record.Change(raw)
 		if err != nil {
 			return err
@@ -137,4 +129,20 @@ func (v *view) NoticeCount(ctx context.Context, q store.NoticeQuery) (int64, err
 	pipeline := bson.A{bson.D{{Key: "$match", Value: noticeFilter(q)}}, bson.D{{Key: "$group", Value: bson.D{{Key: record.FieldID, Value: nil},
 		{Key: "n", Value: bson.D{{Key: "$sum", Value: bson.D{{Key: "$size", Value: "$notices"}}}}}}}}}
 	return v.sum(ctx, changesCollection, pipeline, plan.OwnIndex+"owner")
+}
+
+// ScanHistory implements store.Snapshot.
+func (v *view) ScanHistory(ctx context.Context, collection, after string, limit int) ([]store.Change, error) {
+	if limit <= 0 {
+		return nil, v.guard(ctx)
+	}
+	var changes []store.Change
+	filter := bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}}, {Key: record.KeyID, Value: bson.D{{Key: "$gt", Value: after}}},
+		{Key: "collection", Value: collection}}
+	err := v.rows(ctx, changesCollection, filter, func(raw bson.Raw) error {
+		c, err := record.Change(raw)
+		changes = append(changes, c)
+		return err
+	}, options.Find().SetHint(plan.OwnIndex+"feed").SetSort(bson.D{{Key: record.KeyID, Value: 1}}).SetLimit(int64(limit)).SetBatchSize(batchSize(limit)))
+	return changes, err
 }

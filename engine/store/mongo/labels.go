@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"marquee/engine/store"
 	"marquee/engine/store/mongo/plan"
@@ -90,21 +89,13 @@ func (v *view) readLabels(ctx context.Context, parts []labelPart, found func(lab
 			return nil
 		}, opts.SetProjection(bson.D{{Key: record.FieldDocument + "." + first.property, Value: 1}}))
 	}
-	if err := v.guard(ctx); err != nil {
-		return err
-	}
 	pipeline, n := first.stages(0), first.most
 	for i, part := range parts[1:] {
 		pipeline = append(pipeline, bson.D{{Key: "$unionWith", Value: bson.D{
 			{Key: "coll", Value: part.collection}, {Key: "pipeline", Value: part.stages(i + 1)}}}})
 		n += part.most
 	}
-	opts := options.Aggregate().SetBatchSize(batchSize(n))
-	if first.Hint != "" {
-		opts.SetHint(first.Hint)
-	}
-	cursor, err := v.collection(first.collection).Aggregate(v.in(ctx), pipeline, opts)
-	return v.drain(ctx, first.collection, cursor, err, func(raw bson.Raw) error {
+	return v.aggregate(ctx, first.collection, pipeline, first.Hint, n, func(raw bson.Raw) error {
 		i, _ := raw.Lookup(fieldQuery).AsInt64OK()
 		found(parts[i], raw)
 		return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -11,7 +13,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"marquee/engine/store"
-	"marquee/engine/store/mongo/record"
 )
 
 const (
@@ -20,11 +21,6 @@ const (
 	// markers before it answers that there are none.
 	tailWait  = 200 * time.Millisecond
 	tailAwait = time.Millisecond
-	// tailBusy is the time after the last question from which the stream is looked at
-	// every tailRest only, and tailIdle how long it is followed at all.
-	tailBusy = 10 * time.Second
-	tailRest = 2 * time.Second
-	tailIdle = 10 * time.Minute
 	// tailPause is the pause after an error.
 	tailPause = 250 * time.Millisecond
 )
@@ -102,9 +98,6 @@ type markers struct {
 	at      uint64
 	changes store.TallyChanges
 }
-
-// ordinalOf returns a time of the cluster as the number of a commit.
-func ordinalOf(at bson.Timestamp) uint64 { return uint64(at.T)<<32 | uint64(at.I) }
 
 // serve passes markers that readers wait for, until the next proof is due. It reports
 // whether the stream is to be followed further.
@@ -210,35 +203,6 @@ func (m *markers) commit(upTo uint64) {
 	m.s.tallies.Commit(upTo, nil)
 }
 
-// talliedChange is a change of a tally in a marker. No N is an unknown change.
-type talliedChange struct {
-	Collection, Label string
-	N                 *int64
-}
-
-// tallied returns the changes in a network. A marker has them even if there are none:
-// those of earlier versions do not have the field.
-func (t *transaction) tallied(network string) []talliedChange {
-	changes := []talliedChange{}
-	for _, c := range t.tallies {
-		n := &c.N
-		if c.Unknown {
-			n = nil
-		}
-		if c.Network == network {
-			changes = append(changes, talliedChange{c.Collection, c.Label, n})
-		}
-	}
-	return changes
-}
-
-func later(a, b bson.Timestamp) bson.Timestamp {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
 // reached waits until the markers of all transactions that a snapshot of a time sees have
 // been passed. It is false if they cannot be.
 func (s *Store) reached(ctx context.Context, at bson.Timestamp) bool {
@@ -266,18 +230,35 @@ func (s *Store) reached(ctx context.Context, at bson.Timestamp) bool {
 	}
 }
 
-// confirmed returns the cluster's time, after a majority has confirmed that the
-// server is the primary: one that was cut off would not know of later commits.
-func (s *Store) confirmed(ctx context.Context, session *mongo.Session) (bson.Timestamp, error) {
-	read := bson.D{{Key: "find", Value: storeCollection}, {Key: "filter", Value: bson.D{{Key: record.FieldID, Value: metaID}}},
-		{Key: "limit", Value: 1}, {Key: "singleBatch", Value: true},
-		{Key: "readConcern", Value: bson.D{{Key: "level", Value: "linearizable"}}}, {Key: "maxTimeMS", Value: store.Freshness.Milliseconds()}}
-	if err := s.db.RunCommand(ctx, read).Err(); err != nil {
-		return bson.Timestamp{}, err
+// Recent implements store.Store.
+func (s *Store) Recent(collections ...string) (string, bool) {
+	r := &s.recent
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.ask()
+	if r.proved.IsZero() || time.Since(r.proved) >= store.Freshness || r.term.Err() != nil {
+		return "", false
 	}
-	at := session.OperationTime()
-	if at == nil {
-		return bson.Timestamp{}, &store.Error{Code: store.CodeUnavailable, Text: "MongoDB does not report the time of its replica set"}
+	var b strings.Builder
+	b.WriteString(strconv.FormatUint(r.epoch, 36))
+	for _, name := range collections {
+		b.WriteByte('.')
+		b.WriteString(strconv.FormatUint(r.counts[name], 36))
 	}
-	return *at, nil
+	return b.String(), true
+}
+
+// ask makes the goroutine follow the markers. The lock must be held.
+func (s *Store) ask() {
+	r := &s.recent
+	rested := time.Since(r.asked) > tailBusy
+	r.asked = time.Now()
+	if r.cancel == nil && !r.closed {
+		var ctx context.Context
+		ctx, r.cancel = context.WithCancel(context.Background())
+		r.ended, r.wake = make(chan struct{}), make(chan struct{}, 1)
+		go s.tail(ctx, r.ended)
+	} else if rested {
+		r.hurry()
+	}
 }

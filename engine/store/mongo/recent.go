@@ -2,14 +2,10 @@ package mongo
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"marquee/engine/store"
 )
 
 // Each transaction leaves markers of the collections that it wrote to
@@ -21,6 +17,14 @@ import (
 // majority (linearizable) began after it, and the stream has passed the time of
 // that read. Only the monotonic clock of this process and the time of the
 // cluster are compared with themselves, so that clocks need not agree.
+
+const (
+	// tailBusy is the time after the last question from which the stream is looked at
+	// every tailRest only, and tailIdle how long it is followed at all.
+	tailBusy = 10 * time.Second
+	tailRest = 2 * time.Second
+	tailIdle = 10 * time.Minute
+)
 
 // recent counts the transactions that wrote to each collection.
 type recent struct {
@@ -44,39 +48,6 @@ type recent struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 	closed bool
-}
-
-// Recent implements store.Store.
-func (s *Store) Recent(collections ...string) (string, bool) {
-	r := &s.recent
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s.ask()
-	if r.proved.IsZero() || time.Since(r.proved) >= store.Freshness || r.term.Err() != nil {
-		return "", false
-	}
-	var b strings.Builder
-	b.WriteString(strconv.FormatUint(r.epoch, 36))
-	for _, name := range collections {
-		b.WriteByte('.')
-		b.WriteString(strconv.FormatUint(r.counts[name], 36))
-	}
-	return b.String(), true
-}
-
-// ask makes the goroutine follow the markers. The lock must be held.
-func (s *Store) ask() {
-	r := &s.recent
-	rested := time.Since(r.asked) > tailBusy
-	r.asked = time.Now()
-	if r.cancel == nil && !r.closed {
-		var ctx context.Context
-		ctx, r.cancel = context.WithCancel(context.Background())
-		r.ended, r.wake = make(chan struct{}), make(chan struct{}, 1)
-		go s.tail(ctx, r.ended)
-	} else if rested {
-		r.hurry()
-	}
 }
 
 // hurry makes the goroutine look at the stream at once. The lock must be held.

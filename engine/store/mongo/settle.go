@@ -3,17 +3,7 @@ package mongo
 import (
 	"context"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
-	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
-
-	"marquee/engine/store"
 )
 
 // settleLogAfter is the time after which Settle logs that it waits, and from then on asks
@@ -71,11 +61,7 @@ func (s *Store) Settle(ctx context.Context, at time.Time) error {
 			return deadline(ctx)
 		}
 	}
-	return s.Write(ctx, func(tx store.Tx) error {
-		t := tx.(*transaction)
-		t.touch("", storeCollection)
-		return t.begin(ctx)
-	})
+	return s.commitNothing(ctx)
 }
 
 // openTransaction identifies a transaction of a session, which is BSON.
@@ -107,53 +93,6 @@ func (s *Store) openTransactions(ctx context.Context, at time.Time) (map[openTra
 		}
 	}
 	return open, nil
-}
-
-// listedTransaction is an open transaction as MongoDB lists it.
-type listedTransaction struct {
-	Session bson.Raw
-	Number  int64
-	// Active reports whether a command runs in it, and Micros for how long it has been
-	// open. Server ends with the name of its server.
-	Active bool
-	Micros int64
-	Server string
-}
-
-// name returns the name of the server, "" where it has none.
-func (l *listedTransaction) name() string {
-	_, name, _ := strings.Cut(l.Server, "|")
-	return name
-}
-
-func (s *Store) listTransactions(ctx context.Context) (listed []listedTransaction, err error) {
-	admin := s.client.Database("admin", options.Database().SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Local()))
-	cursor, err := admin.Aggregate(ctx, mongo.Pipeline{
-		{{Key: "$currentOp", Value: bson.D{{Key: "allUsers", Value: false}, {Key: "idleSessions", Value: true}}}},
-		{{Key: "$match", Value: bson.D{{Key: "transaction.parameters.txnNumber", Value: bson.D{{Key: "$exists", Value: true}}}}}},
-		{{Key: "$project", Value: bson.D{{Key: "session", Value: "$lsid"}, {Key: "number", Value: "$transaction.parameters.txnNumber"},
-			{Key: "active", Value: 1}, {Key: "micros", Value: "$transaction.timeOpenMicros"}, {Key: "server", Value: "$clientMetadata.driver.version"}}}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	err = cursor.All(ctx, &listed)
-	return slices.DeleteFunc(listed, func(open listedTransaction) bool {
-		name := open.name()
-		return name != "" && !strings.HasPrefix(name, s.presence.scope)
-	}), err
-}
-
-// wait returns false when the context ends first.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // Serial implements store.Store.

@@ -4,17 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"slices"
 	"strings"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/plan"
 	"marquee/engine/store/mongo/record"
 )
 
@@ -49,7 +54,7 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		}
 	}
 	if err == nil {
-		err = s.checkWrite(ctx)
+		err = s.commitNothing(ctx)
 	}
 	if err == nil {
 		s.checkCache(ctx, s.log)
@@ -115,8 +120,6 @@ type meta struct {
 	Created bson.Timestamp
 }
 
-var metaID = record.ID(store.Key{ID: "store"})
-
 // version returns the version of the store, 0 when the database has none, and
 // refuses a newer one.
 func (s *Store) version(ctx context.Context) (int64, error) {
@@ -172,9 +175,9 @@ func (s *Store) ensureOwn(ctx context.Context) error {
 	return err
 }
 
-// checkWrite commits a transaction, which needs every permission that the
-// service will need.
-func (s *Store) checkWrite(ctx context.Context) error {
+// commitNothing commits a transaction that leaves only its marker. It needs every
+// permission that the service will need.
+func (s *Store) commitNothing(ctx context.Context) error {
 	return s.Write(ctx, func(tx store.Tx) error {
 		t := tx.(*transaction)
 		t.touch("", storeCollection)
@@ -182,33 +185,77 @@ func (s *Store) checkWrite(ctx context.Context) error {
 	})
 }
 
-// clusterTime returns the current time of the cluster.
-func (s *Store) clusterTime(ctx context.Context) (bson.Timestamp, error) {
-	session, at, err := s.present(ctx)
-	if err == nil {
-		session.EndSession(ctx)
-	}
-	return at, err
+// URIError is the cause of the error of Open for a connection string that cannot be
+// used, wherever it leads.
+type URIError string
+
+// Error implements error.
+func (e URIError) Error() string { return string(e) }
+
+func wrongURI(text string) error {
+	return &store.Error{Code: store.CodeNotUsable, Text: "the MongoDB store cannot be used", Cause: URIError(text)}
 }
 
-// present starts a session whose reads see everything committed so far, and
-// returns the cluster's time.
-func (s *Store) present(ctx context.Context) (*mongo.Session, bson.Timestamp, error) {
-	session, err := s.client.StartSession(options.Session().SetCausalConsistency(true))
-	if err != nil {
-		return nil, bson.Timestamp{}, err
+// parse parses a connection string. It drops the driver's errors that may
+// repeat the password.
+func parse(uri string) (database string, opts *options.ClientOptions, err error) {
+	known, err := connstring.ParseAndValidate(uri)
+	var lookup *net.DNSError
+	if errors.As(err, &lookup) {
+		return "", nil, &store.Error{Code: store.CodeUnavailable, Cause: lookup, Text: "the servers of MongoDB cannot be looked up: check the name behind mongodb+srv://, and the DNS"}
 	}
-	var at *bson.Timestamp
-	// A replica set reports no time in the first moments after it was initiated.
-	for begun, n := time.Now(), 0; err == nil && at == nil; n++ {
-		err = s.db.RunCommand(mongo.NewSessionContext(ctx, session), bson.D{{Key: "ping", Value: 1}}).Err()
-		if at = session.OperationTime(); err == nil && at == nil && (time.Since(begun) > maxLost || !pause(ctx, n, lost)) {
-			err = &store.Error{Code: store.CodeUnavailable, Text: "MongoDB does not report the time of its replica set yet: check that the set was initiated and has a primary"}
+	if err != nil {
+		return "", nil, wrongURI("its connection string cannot be read: write mongodb://HOST1,HOST2,HOST3/DATABASE?replicaSet=NAME, with special characters of the user and the password percent-encoded")
+	}
+	if known.Database == "" {
+		return "", nil, wrongURI("its connection string names no database: add it after the hosts, as in mongodb://HOST/DATABASE")
+	}
+	opts = options.Client().ApplyURI(uri).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority()).
+		SetRetryReads(false).SetRetryWrites(true) // Read retries with a pause, the driver without one; a fence is a write that can be retried
+	if err := opts.Validate(); err != nil {
+		cause := ": " + err.Error()
+		if known.Password != "" && strings.Contains(cause, known.Password) {
+			cause = ""
 		}
+		return "", nil, wrongURI("an option of its connection string cannot be used: check the files and names that it refers to" + cause)
 	}
+	if known.AppName == "" {
+		opts.SetAppName("marquee")
+	}
+	if opts.HeartbeatInterval == nil {
+		opts.SetHeartbeatInterval(heartbeat)
+	}
+	return known.Database, opts, nil
+}
+
+func notUsable(cure string, cause error) error {
+	return &store.Error{Code: store.CodeNotUsable, Text: "the MongoDB store cannot be used: " + cure, Cause: cause}
+}
+
+// Open connects to the deployment, checks that it is usable, and creates or
+// migrates the store's own collections. Codes: CodeNotUsable, CodeUnavailable,
+// CodeNoStore.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	database, opts, err := parse(o.URI)
 	if err != nil {
-		session.EndSession(ctx)
-		return nil, bson.Timestamp{}, err
+		return nil, err
 	}
-	return session, *at, nil
+	leader := newLeader(*opts.HeartbeatInterval)
+	s := &Store{admission: newAdmission(), leader: leader, presence: newPresence(database), log: o.Log}
+	s.known.Store(&map[string][]plan.Index{})
+	opts.SetMonitor(o.Monitor).SetServerMonitor(leader.monitor()).SetDriverInfo(&options.DriverInfo{Name: "marquee", Version: s.presence.name})
+	if s.client, err = mongo.Connect(opts); err != nil {
+		return nil, notUsable("its connection string cannot be used", scrub(err))
+	}
+	s.readsPrimary = opts.ReadPreference == nil || opts.ReadPreference.Mode() == readpref.PrimaryMode
+	s.groups.s = s
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.db = s.client.Database(database)
+	if err := s.start(ctx, o); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
 }

@@ -2,83 +2,23 @@ package mongo
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"errors"
-	"fmt"
-	"maps"
-	mathrand "math/rand/v2"
-	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
-	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
-	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
-
 	"marquee/engine/store"
-	"marquee/engine/store/mongo/record"
 )
 
 const (
-	// maxConflicts is the number of retries after conflicts. They take some
-	// seconds, because a write may conflict with several servers that follow up
-	// a change.
-	maxConflicts = 32
-	// maxRefused is the number of retries of a transaction that its own
-	// snapshot refused. A function that reads what it relies on needs none.
-	maxRefused = 2
-	// maxLost is how long a transaction without a deadline waits for a primary.
-	maxLost = 60 * time.Second
-	// maxCommits is the minimum number of attempts of a commit with an unknown
-	// outcome, and committing their minimum duration, before the outcome is
-	// looked up.
-	maxCommits = 3
-	committing = 5 * time.Second
-	// settling is the minimum time for looking up the outcome of a commit:
-	// longer than MongoDB takes to elect a primary.
-	settling = 15 * time.Second
-	// copied is the minimum number of bytes per second that a busy majority
-	// replicates. A commit waits for it.
-	copied = 2 << 20
-	// ending is the time limit for ending a failed transaction, at each of two
-	// attempts. After that, up to maxLeft are ended while the call returns.
-	// MongoDB itself ends them after a minute.
-	ending  = time.Second
-	maxLeft = 1000
+	// groupRecords is the number of records that a group writes: as many as are
+	// admitted without waiting.
+	groupRecords = smallWeight / recordWeight
+	// memberRecords is the number of records of a call that may join a group.
+	memberRecords = 10
+	// groupsAtOnce is the number of groups, and of calls without company, that run at
+	// once. The calls that wait meanwhile form the next groups.
+	groupsAtOnce = 2
 )
-
-// patient returns a context for work that must be done even for a client that
-// has disconnected. It ends without a deadline: with one, the driver would
-// retry without a pause until it passes.
-func patient(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	timer := time.AfterFunc(limit, cancel)
-	return ctx, func() {
-		timer.Stop()
-		cancel()
-	}
-}
-
-// pause waits before a retry, longer each time and with jitter. It returns
-// false when the context ends.
-func pause(ctx context.Context, n int, why retry) bool {
-	longest := min(2*time.Millisecond<<min(n, 7), 250*time.Millisecond)
-	if why == lost {
-		longest = min(20*time.Millisecond<<min(n, 5), 500*time.Millisecond)
-	}
-	timer := time.NewTimer(time.Duration(mathrand.Int64N(int64(longest)) + 1)) // #nosec G404 -- the random time only spreads retries
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // Write implements store.Store.
 func (s *Store) Write(ctx context.Context, fn func(store.Tx) error) (err error) {
@@ -92,302 +32,143 @@ func (s *Store) Write(ctx context.Context, fn func(store.Tx) error) (err error) 
 	return s.writeAlone(ctx, fn)
 }
 
-// writeAlone runs a function in a transaction of its own. While the client waits, it
-// does not give up after conflicts that may be due to too many writes at once.
-func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err error) {
-	effort := store.EffortOf(ctx)
-	patient := effort.Records > 0
-	p := s.admission.place(effort.Caller, effort.Records)
-	defer p.end()
-	begun, tries, crowded := time.Now(), map[retry]int{}, false
-	for n := 0; ; n++ {
-		if !p.enter(ctx) {
-			return waitedFor(ctx)
-		}
-		again, err := s.attempt(ctx, fn, p)
-		tries[again]++
-		code, _ := store.CodeOf(err)
-		switch {
-		case err == nil:
-			p.committed()
-		case again == conflict && p.conflicted() && patient:
-			crowded, tries[conflict] = true, 0
-		case crowded && code == store.CodeDeadline:
-			return waitedFor(ctx)
-		}
-		if again == conflict && time.Since(begun) > blockedAfter {
-			s.release()
-		}
-		switch {
-		case again == final,
-			again == conflict && tries[conflict] > maxConflicts,
-			again == refused && tries[refused] > maxRefused,
-			again == lost && time.Since(begun) > maxLost:
-			return err
-		case pause(ctx, n, again):
-		case crowded:
-			return waitedFor(ctx)
-		default:
-			return err
-		}
-	}
+// groups holds the calls that wait for a group.
+type groups struct {
+	s       *Store
+	mu      sync.Mutex
+	running int
+	// line holds the calls in the order of their arrival.
+	line []*member
 }
 
-// waitedFor returns the error of a write whose time ran out while others had
-// the store.
-func waitedFor(ctx context.Context) error {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return deadline(ctx) // the client has disconnected
-	}
-	return &store.Error{Code: store.CodeBusy, Text: "the deadline of the request passed while other writes left no room for this one", Cause: ctx.Err()}
+// mayShare reports whether a call may share a transaction: it writes few records, and
+// has announced what it reads.
+func mayShare(e store.Effort) bool {
+	return len(e.Reads) > 0 && e.Records > 0 && e.Records <= memberRecords
 }
 
-// attempt runs the function in one transaction.
-func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error, p *admitted) (again retry, err error) {
-	t, again, err := s.transact(ctx, p)
-	if err != nil {
-		return again, err
-	}
-	defer t.end(ctx)
-	if !s.sharded && !p.apart { // a sharded cluster has $lookup in transactions from MongoDB 8 on
-		t.ahead.announced = store.EffortOf(ctx).Reads
-		t.ahead.wanted = t.ahead.announced
-	}
-	return t.finish(ctx, run(fn, t))
-}
-
-// transact begins a transaction, which end must end.
-func (s *Store) transact(ctx context.Context, p *admitted) (*transaction, retry, error) {
-	if err := s.open(ctx); err != nil {
-		return nil, final, err
-	}
-	session, err := s.client.StartSession()
-	if err == nil {
-		err = session.StartTransaction(options.Transaction().SetReadConcern(readconcern.Snapshot()).
-			SetWriteConcern(writeconcern.Majority()).SetReadPreference(readpref.Primary()))
-		if err != nil {
-			session.EndSession(ctx)
+// write runs a call in a group, or in a transaction of its own where it has no company
+// or needs one.
+func (g *groups) write(ctx context.Context, fn func(store.Tx) error) error {
+	m := &member{ctx: ctx, effort: store.EffortOf(ctx), fn: fn, runs: make(chan assignment, 1), ended: make(chan outcome, 1)}
+	g.join(m)
+	for gone := ctx.Done(); ; {
+		select {
+		case a := <-m.runs:
+			a.reports <- report{m, a.tx, run(fn, a.tx)}
+		case o := <-m.ended:
+			if o.done != nil {
+				defer o.done()
+			}
+			if o.apart {
+				return g.s.writeAlone(ctx, fn)
+			}
+			return o.err
+		case <-gone:
+			if g.leave(m) {
+				return waitedFor(ctx)
+			}
+			gone = nil // its group ends it
 		}
 	}
-	if err != nil {
-		again, err := translate(ctx, err)
-		return nil, again, err
-	}
-	term, done := s.leader.follow()
-	ended := s.opened()
-	return &transaction{view: view{s: s, session: session, ctx: ctx, term: term}, done: func() { done(); ended() }, id: newID(), touched: map[string]map[string]bool{}, place: p}, final, nil
 }
 
-// end releases what a finished transaction has.
-func (t *transaction) end(ctx context.Context) {
-	t.broken = errEnded
-	t.done()
-	if t.left {
-		go t.leave() // #nosec G118 -- the context of the call may have ended already
-		return
-	}
-	t.session.EndSession(ctx)
+func (g *groups) join(m *member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.line = append(g.line, m)
+	g.next()
 }
 
-// finish commits the transaction, or rolls it back after an error.
-func (t *transaction) finish(ctx context.Context, err error) (again retry, _ error) {
-	if awaited := t.await(ctx); err == nil { // even of an unfinished bulk
-		err = awaited
+// leave removes a call from the line. It returns false when the call is in a group.
+func (g *groups) leave(m *member) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	at := slices.Index(g.line, m)
+	if at < 0 {
+		return false
 	}
-	refused := err != nil && t.locked // which must leave no trace in what it has locked
-	if t.broken == nil && len(t.touched) == 0 && !refused && t.session.OperationTime() != nil {
-		if again, unconfirmed := t.confirm(ctx); unconfirmed != nil {
-			return again, unconfirmed
+	g.line = slices.Delete(g.line, at, at+1)
+	return true
+}
+
+// again puts calls before the others.
+func (g *groups) again(members []*member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.line = append(members, g.line...)
+	g.next()
+}
+
+// next starts groups while there is room for them.
+func (g *groups) next() {
+	for g.running < groupsAtOnce && len(g.line) > 0 {
+		done := g.begin()
+		if members := g.form(); len(members) == 1 {
+			members[0].ended <- outcome{apart: true, done: done}
+		} else {
+			go g.run(members, done)
 		}
-		return final, err
-	}
-	if err != nil || len(t.touched) == 0 {
-		t.abort(ctx)
-		return t.again, err
-	}
-	marker, err := t.mark(ctx)
-	if err != nil {
-		t.abort(ctx)
-		return t.again, err
-	}
-	defer t.count()
-	return t.commit(ctx, marker)
-}
-
-// confirm commits a transaction that has only read or locked. It may have seen writes
-// that are not on a majority yet, and could be lost; the commit waits until they are.
-func (t *transaction) confirm(ctx context.Context) (retry, error) {
-	err := t.session.CommitTransaction(during(ctx, t.term))
-	if err == nil {
-		return final, nil
-	}
-	t.forget()
-	t.left = t.locked
-	return notCommitted(ctx, err)
-}
-
-// count notes what the transaction has written, or may have.
-func (t *transaction) count() {
-	for _, collections := range t.touched {
-		t.s.recent.count(slices.Collect(maps.Keys(collections))...)
 	}
 }
 
-// newID returns an id for a transaction.
-func newID() string {
-	var id [8]byte
-	rand.Read(id[:])
-	return hex.EncodeToString(id[:])
-}
-
-// run calls the function, and converts a panic into an error.
-func run(fn func(store.Tx) error, tx store.Tx) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &store.Error{Code: store.CodeInternal, Text: "the function of a transaction panicked", Cause: fmt.Errorf("%v\n%s", p, debug.Stack())}
-		}
-	}()
-	return fn(tx)
-}
-
-// abort rolls back the transaction. The abort may be lost, or arrive before a
-// cancelled statement. So a newer write of the session, which changes nothing,
-// makes the server end what is open and refuse what arrives late.
-func (t *transaction) abort(ctx context.Context) {
-	if t.session.OperationTime() == nil && t.broken == nil {
-		return // nothing was sent
+// begin counts a group or a call that runs, until the returned function is called, or
+// until it has taken too long for the others to wait.
+func (g *groups) begin() (done func()) {
+	g.running++
+	end := sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.running--
+		g.next()
+	})
+	late := time.AfterFunc(straggling, end)
+	return func() {
+		late.Stop()
+		end()
 	}
-	first, cancel := patient(ctx, ending)
-	defer cancel()
-	err := t.s.client.Database("admin").RunCommand(mongo.NewSessionContext(first, t.session), bson.D{{Key: "abortTransaction", Value: 1}}).Err()
-	t.forget()
-	code, _ := store.CodeOf(t.broken)
-	ended := err == nil || t.broken != nil && hasCode(err, codeNoTransaction)
-	if ended && t.again != lost && code != store.CodeDeadline {
-		return
-	}
-	second, cancel := patient(ctx, ending)
-	defer cancel()
-	t.left = !t.supersede(second)
 }
 
-// leave goes on ending a transaction of which the server has not heard that it failed: it
-// would keep others from its records. The session is not used for another one meanwhile.
-func (t *transaction) leave() {
-	defer t.s.left.Add(-1)
-	ctx, cancel := patient(context.Background(), horizonSeconds*time.Second)
-	defer cancel()
-	if t.s.left.Add(1) <= maxLeft {
-		t.supersede(ctx)
-	}
-	t.session.EndSession(ctx)
-}
-
-// supersede sends a newer write of the session until the server answers.
-func (t *transaction) supersede(ctx context.Context) bool {
-	commits := t.s.db.Collection(commitsCollection, options.Collection().SetWriteConcern(writeconcern.W1()))
-	for n := 0; ; n++ {
-		_, err := commits.UpdateOne(mongo.NewSessionContext(ctx, t.session), bson.D{{Key: record.FieldID, Value: record.ID(store.Key{ID: t.id})}}, bson.D{{Key: "$set", Value: bson.D{{Key: "fence", Value: true}}}})
-		if err == nil {
+// form takes the next group from the line. Callers take turns. A call that is known to
+// use what another one writes waits.
+func (g *groups) form() (members []*member) {
+	var written footprint
+	records := 0
+	for more := true; more; {
+		more = false
+		served := map[string]bool{}
+		g.line = slices.DeleteFunc(g.line, func(m *member) bool {
+			if served[m.effort.Caller] || records+m.effort.Records > groupRecords || m.footprint.meets(&written) {
+				return false
+			}
+			served[m.effort.Caller] = true
+			records += m.effort.Records
+			written.add(&m.footprint)
+			members, more = append(members, m), true
 			return true
-		}
-		if t.s.closed.Load() || !pause(ctx, n, lost) {
-			return false
-		}
+		})
 	}
+	return members
 }
 
-// forget ends the transaction in the driver, but not on the server.
-// An ended context prevents the command.
-func (t *transaction) forget() {
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	_ = t.session.AbortTransaction(ended) // sends nothing
-}
-
-// copying returns the time limit of a commit: a large one takes longer than the
-// minimum, and may take as long as the client waits.
-func (t *transaction) copying(ctx context.Context, least time.Duration) time.Duration {
-	limit := least + time.Duration(t.bytes/copied)*time.Second
-	if at, limited := ctx.Deadline(); limited {
-		limit = max(least, min(limit, time.Until(at)))
-	}
-	return limit
-}
-
-// commit commits the transaction. It continues when the client has
-// disconnected, so that nothing stays open and the outcome is known.
-func (t *transaction) commit(ctx context.Context, marker bson.Raw) (retry, error) {
-	patient, cancel := patient(ctx, t.copying(ctx, committing))
-	defer cancel()
-	for n := 0; ; n++ {
-		err := t.session.CommitTransaction(during(patient, t.term))
-		switch {
-		case err == nil:
-			t.s.leader.saw(t.session.OperationTime())
-			return final, nil
-		case !hasLabel(err, labelUnknown), n == maxCommits, !pause(patient, n, lost):
-			return t.settle(ctx, marker, err)
-		}
-	}
-}
-
-// settle finds out whether a transaction was committed. Not every error decides
-// that: after some, the server has committed but cannot guarantee durability.
-func (t *transaction) settle(ctx context.Context, marker bson.Raw, cause error) (retry, error) {
-	patient, cancel := patient(ctx, t.copying(ctx, settling))
-	defer cancel()
-	for n := 0; ; n++ {
-		committed, err := t.fence(patient, marker)
-		switch {
-		case err == nil && committed:
-			return final, nil
-		case err == nil:
-			return notCommitted(ctx, cause)
-		case !pause(patient, n, lost):
-			return final, &store.Error{Code: store.CodeUncertain, Cause: scrub(cause),
-				Text: "the connection to MongoDB was lost during a commit, and the outcome is unknown: read the records that were written"}
-		}
-	}
-}
-
-// fence looks for the transaction's marker. If there is none, it inserts one,
-// which prevents a later commit, so that the transaction may run again.
-func (t *transaction) fence(ctx context.Context, marker bson.Raw) (committed bool, err error) {
-	ctx, done := t.s.leader.led(ctx)
+// run runs calls in one transaction.
+func (g *groups) run(members []*member, done func()) {
 	defer done()
-	session, err := t.s.client.StartSession()
-	if err != nil {
-		return false, err
+	all := &sharedTransaction{open: members}
+	ctx, cancel := all.context()
+	defer cancel()
+	err := g.s.writeAlone(ctx, func(tx store.Tx) error { return all.attempt(ctx, tx.(*transaction)) })
+	if code, _ := store.CodeOf(err); err == nil || code == store.CodeUncertain {
+		g.again(all.later)
+		for _, m := range all.accepted {
+			m.ended <- outcome{err: err}
+		}
+		for _, r := range all.unchanged {
+			r.m.ended <- outcome{err: r.err, apart: err != nil}
+		}
+		return
 	}
-	defer session.EndSession(context.WithoutCancel(ctx))
-	ctx = mongo.NewSessionContext(ctx, session)
-	// A transaction that is still open would block the marker for a minute.
-	kill := bson.D{{Key: "killSessions", Value: bson.A{t.session.ID()}}}
-	err = t.s.client.Database("admin").RunCommand(ctx, kill).Err()
-	if again, _ := translate(ctx, err); again == lost {
-		return false, err
+	for _, m := range all.all() {
+		m.ended <- outcome{apart: true}
 	}
-	commits := t.s.db.Collection(commitsCollection, options.Collection().SetReadPreference(readpref.Primary()))
-	_, err = commits.InsertOne(ctx, bson.D{{Key: record.FieldID, Value: marker}, {Key: "time", Value: bson.NewDateTimeFromTime(time.Now())}, {Key: "fence", Value: true}})
-	if !hasCode(err, codeDuplicate) {
-		return false, err
-	}
-	// The marker counts as soon as it is on a majority.
-	var found struct{ Fence bool }
-	if err = commits.FindOne(ctx, bson.D{{Key: record.FieldID, Value: marker}}).Decode(&found); err == nil {
-		t.s.leader.saw(session.OperationTime())
-	}
-	return !found.Fence, err
-}
-
-// notCommitted returns the error of a transaction that was not committed.
-func notCommitted(ctx context.Context, cause error) (retry, error) {
-	switch {
-	case over(ctx):
-		return final, deadline(ctx)
-	case hasLabel(cause, labelUnknown), errors.Is(cause, context.Canceled):
-		return lost, &store.Error{Code: store.CodeUnavailable, Cause: scrub(cause), Text: "the connection to MongoDB was lost before a transaction was committed"}
-	}
-	return translate(ctx, cause)
 }

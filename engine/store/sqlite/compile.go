@@ -35,7 +35,7 @@ type condition struct {
 	prefix, property bool
 	// ordered is the condition on ordered terms, nil for another one; multiple
 	// reports whether a record may have several of these.
-	ordered  *ordered
+	ordered  *query.Terms
 	multiple bool
 	// byID reports whether the condition names records by id, onState whether it is
 	// on the state alone.
@@ -62,26 +62,26 @@ func compile(q query.Query) compiled {
 
 func compileCondition(q query.Query, e query.Expr) condition {
 	w := &compiler{collection: q.Collection, network: q.Network}
-	if key, values, is := query.Ordered(e); is {
+	terms, byTerms := query.TermsOf(e)
+	switch {
+	case byTerms && terms.Ordered():
 		w.expr(e)
 		rows := &compiler{}
-		rows.arg(" FROM (SELECT o_record AS record FROM "+orderedTable(q.Collection)+" WHERE o_key="+termKey+" AND o_value ", key, q.Network)
-		rows.oneOf(values)
+		rows.arg(" FROM (SELECT o_record AS record FROM "+orderedTable(q.Collection)+" WHERE o_key="+termKey+" AND o_value ", terms.Key, q.Network)
+		rows.oneOf(terms.Values)
 		rows.WriteByte(')')
-		return condition{clause: w.clause(), terms: rows.clause(), ordered: &ordered{key, values}, multiple: severalTerms(e)}
-	}
-	if query.ByTerms(e) {
-		term, _ := e.(query.Term)
-		terms := w.termRows(e)
-		of := condition{clause: hasTerm(terms, term.Prefix), terms: terms, prefix: term.Prefix}
-		if of.prefix && len(term.Searched) > 0 {
+		return condition{clause: w.clause(), terms: rows.clause(), ordered: &terms, multiple: severalTerms(e)}
+	case byTerms:
+		rows := w.termRows(terms)
+		of := condition{clause: hasTerm(rows, terms.Prefix), terms: rows, prefix: terms.Prefix}
+		if term, _ := e.(query.Term); of.prefix && len(term.Searched) > 0 {
 			of.read = wordIn(term)
 		}
 		return of
 	}
 	w.expr(e)
 	_, onState := query.StateFilter(e)
-	return condition{clause: w.clause(), property: comparesProperty(e), byID: namesIDs(e), onState: onState}
+	return condition{clause: w.clause(), property: comparesProperty(e), byID: query.NamesIDs(e), onState: onState}
 }
 
 // severalTerms reports whether a record may have several values of the field of a
@@ -89,17 +89,6 @@ func compileCondition(q query.Query, e query.Expr) condition {
 func severalTerms(e query.Expr) bool {
 	in, ok := e.(query.In)
 	return ok && in.Field.Multiple() && len(in.Values) > 1
-}
-
-// namesIDs reports whether a condition names the records by id.
-func namesIDs(e query.Expr) bool {
-	switch e := e.(type) {
-	case query.Compare:
-		return e.Field.System == query.ID && e.Op == query.Equal
-	case query.In:
-		return e.Field.System == query.ID
-	}
-	return false
 }
 
 func comparesProperty(e query.Expr) bool {
@@ -145,15 +134,14 @@ func (c *compiler) arg(text string, args ...any) {
 }
 
 func (c *compiler) expr(e query.Expr) {
-	if key, values, ordered := query.Ordered(e); ordered {
-		c.arg("EXISTS(SELECT 1 FROM "+orderedTable(c.collection)+" WHERE o_record=seq AND o_key="+termKey+" AND o_value ", key, c.network)
-		c.oneOf(values)
+	switch terms, byTerms := query.TermsOf(e); {
+	case byTerms && terms.Ordered():
+		c.arg("EXISTS(SELECT 1 FROM "+orderedTable(c.collection)+" WHERE o_record=seq AND o_key="+termKey+" AND o_value ", terms.Key, c.network)
+		c.oneOf(terms.Values)
 		c.WriteByte(')')
 		return
-	}
-	if query.ByTerms(e) {
-		term, _ := e.(query.Term)
-		c.add(hasTerm(c.termRows(e), term.Prefix))
+	case byTerms:
+		c.add(hasTerm(c.termRows(terms), terms.Prefix))
 		return
 	}
 	switch e := e.(type) {
@@ -232,27 +220,19 @@ func sameKind(e query.Compare, value string) string {
 	return ""
 }
 
-// termRows selects the rows of terms that meet a condition on terms.
-func (c *compiler) termRows(e query.Expr) clause {
+// termRows selects the rows of terms.
+func (c *compiler) termRows(terms query.Terms) clause {
 	w := &compiler{}
-	key := func(key string) {
-		w.arg(" FROM "+termTable(c.collection)+" WHERE key="+termKey, key, c.network)
-	}
-	switch e := e.(type) {
-	case query.Compare:
-		key(e.Field.Term)
-		w.arg(" AND value=?", e.Value)
-	case query.In:
-		key(e.Field.Term)
-		w.values(" AND value", e)
-	case query.Term:
-		key(e.Key)
-		if e.Prefix {
-			w.arg(" AND value>=?", e.Value)
-			w.arg(" AND value<?", e.Value+"\xff") // no UTF-8 text has this byte
-		} else {
-			w.arg(" AND value=?", e.Value)
-		}
+	w.arg(" FROM "+termTable(c.collection)+" WHERE key="+termKey, terms.Key, c.network)
+	switch {
+	case terms.Prefix:
+		w.arg(" AND value>=?", terms.Values[0])
+		w.arg(" AND value<?", terms.Values[0].(string)+"\xff") // no UTF-8 text has this byte
+	case len(terms.Values) == 1:
+		w.arg(" AND value=?", terms.Values[0])
+	default:
+		w.WriteString(" AND value ")
+		w.oneOf(terms.Values)
 	}
 	return w.clause()
 }

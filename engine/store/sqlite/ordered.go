@@ -90,13 +90,6 @@ func (v *view) OrderedTerms(ctx context.Context, collection string, keys []store
 // more are not in the order of the list when they are read.
 const maxMerged = 100
 
-// ordered is a condition on ordered terms that is read as ranges in the order of
-// creation.
-type ordered struct {
-	key    string
-	values []any
-}
-
 // chooseOrdered returns the condition on ordered terms that can drive a plan, or -1.
 func (p *plan) chooseOrdered(count bool) int {
 	chosen := -1
@@ -111,7 +104,7 @@ func (p *plan) chooseOrdered(count bool) int {
 	if chosen < 0 {
 		return -1
 	}
-	inOrder := p.Order.Field.System == query.CreateTime && len(p.conditions[chosen].ordered.values) <= maxMerged
+	inOrder := p.Order.Field.System == query.CreateTime && len(p.conditions[chosen].ordered.Values) <= maxMerged
 	if !count && !inOrder {
 		return -1
 	}
@@ -135,7 +128,7 @@ func (p plan) mergedSQL() (string, []any) {
 	if p.Order.Descending {
 		direction = " DESC"
 	}
-	for i, value := range p.conditions[p.merged].ordered.values {
+	for i, value := range p.conditions[p.merged].ordered.Values {
 		if i > 0 {
 			c.WriteString(" UNION ALL ")
 		}
@@ -168,14 +161,14 @@ func (p plan) fromOrdered(c *compiler, values []any) {
 
 // orderedRange writes the condition on the table of ordered terms.
 func (p plan) orderedRange(c *compiler, values []any) {
-	c.arg("o_key="+termKey+" AND o_value ", p.conditions[p.merged].ordered.key, p.Network)
+	c.arg("o_key="+termKey+" AND o_value ", p.conditions[p.merged].ordered.Key, p.Network)
 	c.oneOf(values)
 }
 
 // countMergedSQL is the statement that counts the records of a plan by its ordered
 // terms. It reads no record where the other conditions are on the state.
 func (p plan) countMergedSQL() (string, []any) {
-	values := p.conditions[p.merged].ordered.values
+	values := p.conditions[p.merged].ordered.Values
 	c := &compiler{}
 	what := "count(*)"
 	if p.conditions[p.merged].multiple {
@@ -206,7 +199,7 @@ func (v *view) findMerged(ctx context.Context, p plan, yield func(*store.Record)
 	if p.After == nil {
 		skip = p.Offset
 	}
-	if remaining <= 0 || len(p.conditions[p.merged].ordered.values) == 0 {
+	if remaining <= 0 || len(p.conditions[p.merged].ordered.Values) == 0 {
 		return nil
 	}
 	var record store.Record

@@ -169,8 +169,8 @@ func hasTerms(e query.Expr) bool {
 	case query.Term:
 		return true
 	}
-	_, _, ordered := query.Ordered(e)
-	return ordered
+	terms, ok := query.TermsOf(e)
+	return ok && terms.Ordered()
 }
 
 func (v *checkedSnapshot) Count(ctx context.Context, q query.Query) (int64, error) {

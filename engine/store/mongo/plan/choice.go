@@ -5,6 +5,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"marquee/engine/query"
 	"marquee/engine/store/mongo/record"
 )
 
@@ -17,6 +18,39 @@ const maxRare = 2000
 // records of more than 200.
 const maxMerged = 200
 
+// features are what matters of a query's conditions for the choice of an index.
+type features struct {
+	// terms are the conditions that the index of terms answers, and fixed the paths
+	// that must equal one value.
+	terms []any
+	fixed []string
+	// ordered is the number of values of a condition on ordered terms, 0 for none.
+	ordered int
+	// byID reports whether a condition names records by id, and onlyState
+	// whether all conditions but those on terms are on the state, which every
+	// index holds.
+	byID, onlyState bool
+}
+
+func (c Compiled) features() features {
+	f := features{onlyState: true}
+	for i, e := range c.parts {
+		if terms, ok := query.TermsOf(e); ok && terms.Ordered() {
+			f.ordered = len(terms.Values)
+			continue
+		} else if ok {
+			f.terms = append(f.terms, c.conditions[i])
+			continue
+		}
+		if compare, ok := e.(query.Compare); ok && compare.Op == query.Equal && !compare.Field.Multiple() {
+			f.fixed = append(f.fixed, path(compare.Field))
+		}
+		_, onState := query.StateFilter(e)
+		f.byID, f.onlyState = f.byID || query.NamesIDs(e), f.onlyState && onState
+	}
+	return f
+}
+
 // ChooseIndex names the index that is certain to be best for finding the records
 // of a query, or for counting them; "" leaves the choice to MongoDB, which tries
 // several and keeps one for all queries that differ in their values alone. Known are the
@@ -26,19 +60,20 @@ func (c Compiled) ChooseIndex(known []Index, count bool, records func(filter bso
 	if known == nil {
 		return "", nil
 	}
-	if c.ByID {
+	f := c.features()
+	if f.byID {
 		return IndexID, nil
 	}
 	order := c.order
 	if count {
 		order = record.KeyID
 	}
-	best := best(known, c.fixed, order)
+	best := best(known, f.fixed, order)
 	if best != nil && len(best.equal) > 0 {
 		return best.Name, nil
 	}
-	for _, term := range c.Terms {
-		n, err := records(term, maxRare+1, termsIndex.Name)
+	for _, term := range f.terms {
+		n, err := records(filter(c.Network, bson.A{term}), maxRare+1, termsIndex.Name)
 		if err != nil {
 			return "", err
 		}
@@ -46,14 +81,14 @@ func (c Compiled) ChooseIndex(known []Index, count bool, records func(filter bso
 			return termsIndex.Name, nil
 		}
 	}
-	if c.ordered > 0 && (count || c.order == record.FieldCreateTime && c.ordered <= maxMerged) {
+	if f.ordered > 0 && (count || c.order == record.FieldCreateTime && f.ordered <= maxMerged) {
 		return orderedIndex.Name, nil
 	}
 	switch {
 	case best == nil,
-		count && (!c.onlyState || len(c.Terms) > 0),
-		c.ordered > 0,
-		!c.onlyState && len(c.Terms) == 0 && c.After == nil:
+		count && (!f.onlyState || len(f.terms) > 0),
+		f.ordered > 0,
+		!f.onlyState && len(f.terms) == 0 && c.After == nil:
 		return "", nil
 	}
 	return best.Name, nil

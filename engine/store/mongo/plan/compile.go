@@ -20,18 +20,9 @@ import (
 // terms. The stages that follow, planning and paging, only put these together.
 type Compiled struct {
 	query.Query
-	// conditions must all hold.
+	// conditions must all hold. They are those of parts, in the same order.
 	conditions bson.A
-	// Terms are filters of the conditions that the index of terms answers, and
-	// fixed the paths that must equal one value.
-	Terms []bson.D
-	fixed []string
-	// ordered is the number of values of a condition on ordered terms, 0 for none.
-	ordered int
-	// ByID reports whether a condition names records by id, and onlyState
-	// whether all conditions but those on terms are on the state, which every
-	// index holds.
-	ByID, onlyState bool
+	parts      []query.Expr
 	// order is the path that the query orders by, after its value at the
 	// position.
 	order string
@@ -40,42 +31,14 @@ type Compiled struct {
 
 // Compile translates a query.
 func Compile(q query.Query) Compiled {
-	c := Compiled{Query: q, order: path(q.Order.Field), onlyState: true}
+	c := Compiled{Query: q, order: path(q.Order.Field), parts: query.Conjuncts(q.Where)}
 	if q.After != nil {
 		c.after = stored(q.Order.Field, q.After.Key)
 	}
-	for _, e := range query.Conjuncts(q.Where) {
-		c.add(e)
+	for _, e := range c.parts {
+		c.conditions = append(c.conditions, Condition(q.Network, e))
 	}
 	return c
-}
-
-// add translates a condition, and keeps what matters for the choice of an index.
-func (c *Compiled) add(e query.Expr) {
-	condition := Condition(c.Network, e)
-	c.conditions = append(c.conditions, condition)
-	if _, values, ordered := query.Ordered(e); ordered {
-		c.ordered = len(values)
-		return
-	}
-	if query.ByTerms(e) {
-		c.Terms = append(c.Terms, filter(c.Network, bson.A{condition}))
-		return
-	}
-	switch e := e.(type) {
-	case query.Compare:
-		switch {
-		case e.Op != query.Equal:
-		case e.Field.System == query.ID:
-			c.ByID = true
-		case !e.Field.Multiple():
-			c.fixed = append(c.fixed, path(e.Field))
-		}
-	case query.In:
-		c.ByID = c.ByID || e.Field.System == query.ID
-	}
-	_, onState := query.StateFilter(e)
-	c.onlyState = c.onlyState && onState
 }
 
 // Filter selects the records of the query. It names the network, with which
@@ -95,8 +58,8 @@ func filter(network string, conditions bson.A) bson.D {
 
 // Condition translates a condition on the records of a network.
 func Condition(network string, e query.Expr) bson.D {
-	if query.ByTerms(e) {
-		return onTerms(e)
+	if terms, ok := query.TermsOf(e); ok {
+		return onTerms(terms)
 	}
 	switch e := e.(type) {
 	case query.And:
@@ -123,29 +86,23 @@ func Condition(network string, e query.Expr) bson.D {
 // never is a condition that no record meets.
 var never = bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$in", Value: bson.A{}}}}}
 
-// onTerms is a condition that terms decide.
-func onTerms(e query.Expr) bson.D {
+// onTerms is the condition that a record has one of some terms.
+func onTerms(terms query.Terms) bson.D {
 	field := record.FieldTerms
-	if _, _, ordered := query.Ordered(e); ordered {
+	if terms.Ordered() {
 		field = record.FieldOrdered
 	}
-	switch e := e.(type) {
-	case query.Compare:
-		return bson.D{{Key: field, Value: record.Term(store.Term{Key: e.Field.Term, Value: asText(e.Value)})}}
-	case query.In:
-		values := make(bson.A, len(e.Values))
-		for i, value := range e.Values {
-			values[i] = record.Term(store.Term{Key: e.Field.Term, Value: asText(value)})
-		}
-		return closed(e.Field, bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}})
-	case query.Term:
-		text := record.Term(store.Term{Key: e.Key, Value: e.Value})
-		if e.Prefix {
-			return bson.D{{Key: record.FieldTerms, Value: record.Beginning(text)}}
-		}
-		return bson.D{{Key: record.FieldTerms, Value: text}}
+	values := make(bson.A, len(terms.Values))
+	for i, value := range terms.Values {
+		values[i] = record.Term(store.Term{Key: terms.Key, Value: asText(value)})
 	}
-	panic(fmt.Sprintf("mongo: terms do not decide a condition of type %T", e))
+	switch {
+	case terms.Prefix:
+		return bson.D{{Key: field, Value: record.Beginning(values[0].(string))}}
+	case len(values) == 1:
+		return bson.D{{Key: field, Value: values[0]}}
+	}
+	return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}}
 }
 
 func not(of bson.D) bson.D { return bson.D{{Key: "$nor", Value: bson.A{of}}} }

@@ -47,6 +47,13 @@ func Change(raw bson.Raw) (store.Change, error) {
 		Owner: c.Owner, Fields: fields, Cause: cause, Notices: notices}, err
 }
 
+// OfCollections is the condition that a change belongs to one of some
+// collections. Before is the prefix of the field.
+func OfCollections(before string, collections []string) bson.E {
+	in := bson.D{{Key: "$in", Value: collections}}
+	return bson.E{Key: "$or", Value: bson.A{bson.D{{Key: before + "collection", Value: in}}, bson.D{{Key: before + "feed.collection", Value: in}}}}
+}
+
 // jsonOf returns a value as JSON, nil when it is absent.
 func jsonOf(value bson.RawValue) ([]byte, error) {
 	if value.IsZero() {

@@ -183,15 +183,14 @@ func within(err error, name string) error {
 
 // Decoder decodes stored records, one after another, into the same memory.
 type Decoder struct {
-	// Collection is named in the error for a record that cannot be decoded.
-	Collection string
-	record     store.Record
-	json       jsonWriter
-	warnings   []byte
-	found      bool // the document of the record
+	record   store.Record
+	json     jsonWriter
+	warnings []byte
+	found    bool // the document of the record
 }
 
-// Decode decodes a stored record. The next call reuses the result.
+// Decode decodes a stored record. The next call reuses the result. Its error is the cause
+// for Damaged.
 func (d *Decoder) Decode(raw bson.Raw) (*store.Record, error) {
 	d.record = store.Record{}
 	d.json.out, d.json.disordered = d.json.out[:0], false
@@ -199,10 +198,10 @@ func (d *Decoder) Decode(raw bson.Raw) (*store.Record, error) {
 	for rest := members(raw); len(rest) > 1; {
 		name, kind, value, next, err := element(rest)
 		if err != nil {
-			return nil, d.changed(err)
+			return nil, err
 		}
 		if err := d.member(string(name), kind, value); err != nil {
-			return nil, d.changed(within(err, string(name)))
+			return nil, within(err, string(name))
 		}
 		rest = next
 	}
@@ -210,12 +209,12 @@ func (d *Decoder) Decode(raw bson.Raw) (*store.Record, error) {
 		d.record.Revision = d.record.Version
 	}
 	if !d.found || d.record.ID == "" || d.record.Revision < 1 || d.record.Version < 1 || d.record.State == "" {
-		return nil, d.changed(fmt.Errorf("a member is missing or empty: %s, %s, %s or %s", FieldID, FieldVersion, FieldState, FieldDocument))
+		return nil, fmt.Errorf("a member is missing or empty: %s, %s, %s or %s", FieldID, FieldVersion, FieldState, FieldDocument)
 	}
 	if d.json.disordered {
 		object, err := document.DecodeObject(d.json.out, document.Limits{Depth: 1000})
 		if err != nil {
-			return nil, d.changed(err)
+			return nil, err
 		}
 		d.json.out = document.Append(d.json.out[:0], object)
 	}
@@ -264,11 +263,11 @@ func (d *Decoder) member(name string, kind bsoncore.Type, value []byte) (err err
 	return err
 }
 
-// changed returns the error for a record that Marquee cannot have written.
-func (d *Decoder) changed(cause error) error {
+// Damaged returns the error for the last record, which Marquee cannot have written.
+func (d *Decoder) Damaged(collection string, cause error) error {
 	return &store.Error{Code: store.CodeInternal, Cause: cause,
 		Text: fmt.Sprintf("the record %q of network %q in collection %s was changed by another program and cannot be read: correct it in the database, or restore it from a backup",
-			d.record.ID, d.record.Network, d.Collection)}
+			d.record.ID, d.record.Network, collection)}
 }
 
 func (d *Decoder) key(doc []byte) bool {

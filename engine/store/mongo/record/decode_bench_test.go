@@ -42,14 +42,14 @@ func benchRecord(b *testing.B) bson.Raw {
 func BenchmarkDecode(b *testing.B) {
 	raw := benchRecord(b)
 	ours := func() ([]byte, error) {
-		d := Decoder{Collection: "lineitems"}
+		var d Decoder
 		record, err := d.Decode(raw)
 		if err != nil {
 			return nil, err
 		}
 		return record.Document, nil
 	}
-	reused := Decoder{Collection: "lineitems"}
+	var reused Decoder
 	for name, way := range map[string]func() ([]byte, error){
 		"maps": func() ([]byte, error) {
 			var stored bson.M
