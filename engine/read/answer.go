@@ -168,20 +168,6 @@ func (v *view) hideAsWritten(t *schema.Type, r *store.Record) error {
 	return nil
 }
 
-// addLabels sets the names and parents of stored objects, so that objects of a batch
-// that refer to each other show the values that were written.
-func (v *view) addLabels(objects []written.Object) {
-	for _, o := range objects {
-		key := referenceKey{o.Type.Name, o.Record.Network, o.Record.ID}
-		if o.Label != "" {
-			v.labels[key] = o.Label
-		}
-		if o.Parent != "" {
-			v.parents[key] = o.Parent
-		}
-	}
-}
-
 // renderedAtOnce bounds the bytes of documents that are rendered at a time on all
 // processors, as the output may be much larger.
 const renderedAtOnce = 256 << 10

@@ -100,16 +100,6 @@ func (v *view) resolveFor(ctx context.Context, s store.Snapshot, records int) er
 	return nil
 }
 
-// forget prepares for other records and drops the names found so far if they are many.
-func (v *view) forget() {
-	v.forgetWanted()
-	if len(v.labels)+len(v.parents) > maxNames || v.labelBytes > maxNameBytes {
-		clear(v.labels)
-		clear(v.parents)
-		v.labelBytes = 0
-	}
-}
-
 // beforeRender runs the type's BeforeRender hook.
 func (v *view) beforeRender(t *schema.Type, r *store.Record) error {
 	if shown := v.e.hooks[t.Name].BeforeRender; shown != nil {

@@ -54,7 +54,7 @@ func (e *Reader) History(ctx context.Context, caller *access.Caller, h HistoryPa
 				return err
 			}
 		}
-		run := historyRun{v: e.newView(caller, h.Network, nil), q: q}
+		run := historyRun{v: changesView{e.newView(caller, h.Network, nil)}, q: q}
 		page, err = run.render(ctx, s, h.Paging, mark)
 		return err
 	})
@@ -101,7 +101,7 @@ func translateCursor(err error) error {
 // historyRun is one run of History.
 type historyRun struct {
 	PageWriter
-	v *view
+	v changesView
 	// q finds the changes that remain to be shown.
 	q store.HistoryQuery
 	// parts decides which changes of the object are shown, and numbers them; nil if the
@@ -205,7 +205,7 @@ func (p *historyRun) show(ctx context.Context, s store.Snapshot, changes []*stor
 			return err
 		}
 		err = p.Add(func(dst []byte) ([]byte, error) {
-			w := renderer{v: p.v, out: dst, first: true}
+			w := renderer{v: p.v.view, out: dst, first: true}
 			w.entry(t, c, text)
 			return w.out, nil
 		})
@@ -230,7 +230,7 @@ func (e *Reader) readable(ctx context.Context, s store.Snapshot, caller *access.
 }
 
 // wantChange notes the objects that a message about a change refers to.
-func (v *view) wantChange(t *schema.Type, c *store.Change) {
+func (v changesView) wantChange(t *schema.Type, c *store.Change) {
 	v.want("users", "", c.User)
 	if t.Parent != "" {
 		v.want(t.Name, c.Network, c.ID)

@@ -32,7 +32,7 @@ func (e *Reader) Notifications(ctx context.Context, caller *access.Caller, netwo
 		paging.Page, q.After, q.AfterIndex = c.page, c.at.ID, int(index)
 	}
 	err = e.snapshot(store.LongRunning(ctx), func(s store.Snapshot) error {
-		run := notifications{v: e.newView(caller, network, nil), q: q}
+		run := notifications{v: changesView{e.newView(caller, network, nil)}, q: q}
 		page, err = run.render(ctx, s, paging, mark)
 		return err
 	})
@@ -42,7 +42,7 @@ func (e *Reader) Notifications(ctx context.Context, caller *access.Caller, netwo
 // notifications is one run of Notifications.
 type notifications struct {
 	PageWriter
-	v *view
+	v changesView
 	// q finds the notices that remain to be shown.
 	q store.NoticeQuery
 }
@@ -121,7 +121,7 @@ func (p *notifications) show(ctx context.Context, s store.Snapshot, notices []*s
 		}
 		err := p.Add(func(dst []byte) ([]byte, error) {
 			t, _ := p.v.registry.Type(n.Collection)
-			w := renderer{v: p.v, out: dst, first: true}
+			w := renderer{v: p.v.view, out: dst, first: true}
 			w.notice(t, n)
 			return w.out, nil
 		})

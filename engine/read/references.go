@@ -88,12 +88,12 @@ func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 
 // takeTargets calls use for those of the ids that were read before, and returns the
 // others.
-func (v *view) takeTargets(where store.Place, ids []string, use func(referenceKey, written.Target)) (unread []string) {
-	if len(v.targets) == 0 {
+func (r *references) takeTargets(where store.Place, ids []string, use func(referenceKey, written.Target)) (unread []string) {
+	if len(r.targets) == 0 {
 		return ids
 	}
 	for _, id := range ids {
-		if target, known := v.targets[written.Key{Collection: where.Collection, Network: where.Network, ID: id}]; known {
+		if target, known := r.targets[written.Key{Collection: where.Collection, Network: where.Network, ID: id}]; known {
 			use(referenceKey{where.Collection, where.Network, id}, target)
 		} else {
 			unread = append(unread, id)
@@ -102,14 +102,14 @@ func (v *view) takeTargets(where store.Place, ids []string, use func(referenceKe
 	return unread
 }
 
-func (v *view) forgetWanted() {
-	clear(v.wanted)
-	v.wantedCount = 0
+func (r *references) forgetWanted() {
+	clear(r.wanted)
+	r.wantedCount = 0
 }
 
-func (v *view) addLabel(of referenceKey, label string) {
-	v.labels[of] = label
-	v.labelBytes += len(label)
+func (r *references) addLabel(of referenceKey, label string) {
+	r.labels[of] = label
+	r.labelBytes += len(label)
 }
 
 // readLabels reads the parents, and the names up to maxNameBytes.
@@ -171,4 +171,28 @@ func keysOf(set map[string]bool) []string {
 		keys = append(keys, key)
 	}
 	return keys
+}
+
+// forget prepares for other records and drops the names found so far if they are many.
+func (r *references) forget() {
+	r.forgetWanted()
+	if len(r.labels)+len(r.parents) > maxNames || r.labelBytes > maxNameBytes {
+		clear(r.labels)
+		clear(r.parents)
+		r.labelBytes = 0
+	}
+}
+
+// addLabels sets the names and parents of stored objects, so that objects of a batch
+// that refer to each other show the values that were written.
+func (r *references) addLabels(objects []written.Object) {
+	for _, o := range objects {
+		key := referenceKey{o.Type.Name, o.Record.Network, o.Record.ID}
+		if o.Label != "" {
+			r.labels[key] = o.Label
+		}
+		if o.Parent != "" {
+			r.parents[key] = o.Parent
+		}
+	}
 }

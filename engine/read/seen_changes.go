@@ -25,7 +25,7 @@ type seenTypes struct {
 }
 
 // seenTypes returns the types whose changes the caller may see in the view's network.
-func (v *view) seenTypes(ctx context.Context, s store.Snapshot) (seenTypes, error) {
+func (v changesView) seenTypes(ctx context.Context, s store.Snapshot) (seenTypes, error) {
 	seen := seenTypes{whole: []string{}, parts: map[string]query.Expr{}, removable: map[string]*schema.Type{}}
 	for _, t := range v.registry.Types() {
 		visible, err := v.sight.Visible(ctx, s, v.e.access, v.caller, t, v.network)

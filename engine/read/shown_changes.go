@@ -15,10 +15,13 @@ import (
 	"marquee/engine/store"
 )
 
+// changesView is a view of changes, in histories and notifications.
+type changesView struct{ *view }
+
 // shownFields returns the fields of a change as the caller sees them: the type's
 // BeforeRender hook is applied to the values, and a property is left out in which nothing
 // changes that the caller sees.
-func (v *view) shownFields(t *schema.Type, c store.Change) ([]byte, error) {
+func (v changesView) shownFields(t *schema.Type, c store.Change) ([]byte, error) {
 	// The stored changes may still contain values that have become secrets.
 	fields, _, err := history.Redact(t.Shape, c.Fields)
 	shown := access.HideUnseen(v.seen(t), v.e.hooks[t.Name].BeforeRender)
@@ -48,7 +51,7 @@ func (v *view) shownFields(t *schema.Type, c store.Change) ([]byte, error) {
 // showSides replaces the values of a changed property by what the caller sees of them,
 // and reports whether the caller sees a change. What is shown in place of an absent value
 // is left out.
-func (v *view) showSides(shown func(*access.Caller, *store.Record) error, c store.Change, name string, members map[string]any) (bool, error) {
+func (v changesView) showSides(shown func(*access.Caller, *store.Record) error, c store.Change, name string, members map[string]any) (bool, error) {
 	render := func(object map[string]any) (value any, there bool, err error) {
 		record := store.Record{Key: store.Key{Network: c.Network, ID: c.ID}, Document: document.Append(nil, object)}
 		if err := shown(v.caller, &record); err != nil {
@@ -84,19 +87,19 @@ func (v *view) showSides(shown func(*access.Caller, *store.Record) error, c stor
 }
 
 // hidesWithin reports whether the caller does not see a property of a type, or a part of it.
-func (v *view) hidesWithin(collection, name string) bool {
+func (v changesView) hidesWithin(collection, name string) bool {
 	t, served := v.registry.Type(collection)
 	return served && v.seen(t) != t && v.seen(t).Shape.Member(name) != t.Shape.Member(name)
 }
 
 // hidesParts reports whether the caller does not see a part of the objects of a type.
-func (v *view) hidesParts(name string) bool {
+func (v changesView) hidesParts(name string) bool {
 	t, served := v.registry.Type(name)
 	return served && !v.caller.System && v.hide(t) != nil
 }
 
 // hidesChanges reports whether hidesParts for a type whose changes belong to networks.
-func (v *view) hidesChanges(name string) bool {
+func (v changesView) hidesChanges(name string) bool {
 	t, served := v.registry.Type(name)
 	return served && !t.Global && v.hidesParts(name)
 }
@@ -106,7 +109,7 @@ func (v *view) hidesChanges(name string) bool {
 // were no more: otherwise, gaps would reveal how often the hidden part has changed. Each page
 // takes a walk over all changes of each of its objects.
 type shownParts struct {
-	v *view
+	v changesView
 	// left is the number of changes that remain to be shown, if they are those of one
 	// object, and otherwise -1.
 	left int64

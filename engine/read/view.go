@@ -22,12 +22,11 @@ type view struct {
 	// sight is what the caller sees in the snapshot of the view.
 	sight access.Sight
 	references
-	// secrets caches whether the caller is shown the secrets of a type, types the types as
-	// the caller sees them, and warnings the current text of stored warnings, which many
-	// objects share.
-	secrets  map[*schema.Type]bool
-	types    map[string]*schema.Type
-	warnings map[string][]byte
+	texts
+	// secrets caches whether the caller is shown the secrets of a type, and types the types
+	// as the caller sees them.
+	secrets map[*schema.Type]bool
+	types   map[string]*schema.Type
 	// public are the ids of the objects, of those that are rendered next, that the caller sees
 	// only because they are public.
 	public map[string]bool
@@ -45,7 +44,8 @@ func (e *Reader) newView(caller *access.Caller, network string, projection Proje
 func (v *view) worker() *view {
 	own := *v
 	own.sight = access.Sight{}
-	own.secrets, own.types, own.warnings = map[*schema.Type]bool{}, map[string]*schema.Type{}, map[string][]byte{}
+	own.secrets, own.types = map[*schema.Type]bool{}, map[string]*schema.Type{}
+	own.texts = texts{v.registry.Catalogue(), map[string][]byte{}}
 	return &own
 }
 

@@ -10,16 +10,22 @@ import (
 	"marquee/engine/message"
 )
 
+// texts are the present texts of stored messages, which many objects share.
+type texts struct {
+	catalogue *message.Catalogue
+	current   map[string][]byte
+}
+
 // currentTexts returns stored messages with the present texts of their codes.
-func (v *view) currentTexts(stored []byte) []byte {
+func (t texts) currentTexts(stored []byte) []byte {
 	if len(stored) == 0 {
 		return []byte("[]")
 	}
 	stored = boundWarnings(stored)
-	text, known := v.warnings[string(stored)]
+	text, known := t.current[string(stored)]
 	if !known {
-		text = v.translate(stored)
-		v.warnings[string(stored)] = text
+		text = t.translate(stored)
+		t.current[string(stored)] = text
 	}
 	return text
 }
@@ -43,8 +49,8 @@ func boundWarnings(warnings []byte) []byte {
 
 // currentText returns one stored message with the present text of its code, unchanged
 // if the code is unknown.
-func (v *view) currentText(stored []byte) []byte {
-	text := v.currentTexts(append(append([]byte{'['}, stored...), ']'))
+func (t texts) currentText(stored []byte) []byte {
+	text := t.currentTexts(append(append([]byte{'['}, stored...), ']'))
 	if text = text[1 : len(text)-1]; len(text) == 0 {
 		return stored
 	}
@@ -53,7 +59,7 @@ func (v *view) currentText(stored []byte) []byte {
 
 // translate renders stored messages again from their codes. Unknown codes are left
 // out; stored bytes that are equal are returned as they are.
-func (v *view) translate(stored []byte) []byte {
+func (t texts) translate(stored []byte) []byte {
 	var messages []struct {
 		Code   string         `json:"code"`
 		Params message.Params `json:"params"`
@@ -63,7 +69,7 @@ func (v *view) translate(stored []byte) []byte {
 	}
 	known := []message.Message{}
 	for _, m := range messages {
-		if def, ok := v.registry.Catalogue().Lookup(m.Code); ok {
+		if def, ok := t.catalogue.Lookup(m.Code); ok {
 			known = append(known, def.With(m.Params))
 		}
 	}
