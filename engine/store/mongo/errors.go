@@ -199,14 +199,7 @@ func pause(ctx context.Context, n int, why retry) bool {
 	if why == lost {
 		longest = min(20*time.Millisecond<<min(n, 5), 500*time.Millisecond)
 	}
-	timer := time.NewTimer(time.Duration(rand.Int64N(int64(longest)) + 1)) // #nosec G404 -- the random time only spreads retries
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return wait(ctx, time.Duration(rand.Int64N(int64(longest))+1)) // #nosec G404 -- the random time only spreads retries
 }
 
 const (

@@ -70,20 +70,13 @@ func (c *conn) restate(collection string, record int64, state string) error {
 // OrderedTerms implements store.Snapshot.
 func (v *view) OrderedTerms(ctx context.Context, collection string, keys []store.Key) (map[store.Key][]store.Term, error) {
 	found := map[store.Key][]store.Term{}
-	for _, group := range byNetwork(keys) {
-		condition, list := idCondition(group.ids)
-		sql := "SELECT id,(SELECT key FROM term_keys WHERE number=o_key),o_value FROM " + table(collection) + " CROSS JOIN " + orderedTable(collection) +
-			" ON o_record=seq WHERE network=? AND " + condition
-		err := v.query(ctx, sql, []any{group.network, list}, func(s *stmt) error {
-			key := store.Key{Network: group.network, ID: s.ColumnText(0)}
-			found[key] = append(found[key], store.Term{Key: s.ColumnText(1), Value: s.ColumnText(2)})
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
+	from := table(collection) + " CROSS JOIN " + orderedTable(collection) + " ON o_record=seq"
+	err := v.byKeys(ctx, from, keys, "id,(SELECT key FROM term_keys WHERE number=o_key),o_value", func(network string, s *stmt) error {
+		key := store.Key{Network: network, ID: s.ColumnText(0)}
+		found[key] = append(found[key], store.Term{Key: s.ColumnText(1), Value: s.ColumnText(2)})
+		return nil
+	})
+	return found, err
 }
 
 // maxMerged is the number of ordered terms whose ranges are merged. The ranges of

@@ -198,19 +198,12 @@ func idCondition(ids []string) (string, any) {
 	return "id IN (SELECT value FROM json_each(?))", append(list, ']')
 }
 
-func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yield func(*store.Record) error) error {
-	var record store.Record
+// byKeys reads columns of a table, or of several that are joined, for the records of keys.
+func (v *view) byKeys(ctx context.Context, from string, keys []store.Key, columns string, row func(network string, s *stmt) error) error {
 	for _, group := range byNetwork(keys) {
 		condition, list := idCondition(group.ids)
-		sql := "SELECT " + recordColumns + ",seq FROM " + table(collection) + " WHERE network=? AND " + condition
-		err := v.query(ctx, sql, []any{group.network, list}, func(s *stmt) error {
-			s.record(&record)
-			if v.rows != nil && len(v.rows) < maxRows {
-				v.rows[place{collection, record.Key}] = row{seq: s.ColumnInt64(seqColumn), revision: record.Revision,
-					created: record.CreateTime.UnixMilli(), state: record.State}
-			}
-			return yield(&record)
-		})
+		sql := "SELECT " + columns + " FROM " + from + " WHERE network=? AND " + condition
+		err := v.query(ctx, sql, []any{group.network, list}, func(s *stmt) error { return row(group.network, s) })
 		if err != nil {
 			return err
 		}
@@ -218,21 +211,27 @@ func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yie
 	return nil
 }
 
+// Get implements store.Snapshot.
+func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yield func(*store.Record) error) error {
+	var record store.Record
+	return v.byKeys(ctx, table(collection), keys, recordColumns+",seq", func(_ string, s *stmt) error {
+		s.record(&record)
+		if v.rows != nil && len(v.rows) < maxRows {
+			v.rows[place{collection, record.Key}] = row{seq: s.ColumnInt64(seqColumn), revision: record.Revision,
+				created: record.CreateTime.UnixMilli(), state: record.State}
+		}
+		return yield(&record)
+	})
+}
+
 // Versions implements store.Snapshot.
 func (v *view) Versions(ctx context.Context, collection string, keys []store.Key) (map[store.Key]int64, error) {
 	versions := make(map[store.Key]int64, len(keys))
-	for _, group := range byNetwork(keys) {
-		condition, list := idCondition(group.ids)
-		sql := "SELECT id,version FROM " + table(collection) + " WHERE network=? AND " + condition
-		err := v.query(ctx, sql, []any{group.network, list}, func(s *stmt) error {
-			versions[store.Key{Network: group.network, ID: s.ColumnText(0)}] = s.ColumnInt64(1)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return versions, nil
+	err := v.byKeys(ctx, table(collection), keys, "id,version", func(network string, s *stmt) error {
+		versions[store.Key{Network: network, ID: s.ColumnText(0)}] = s.ColumnInt64(1)
+		return nil
+	})
+	return versions, err
 }
 
 // Labels implements store.Snapshot.
@@ -257,18 +256,10 @@ func (v *view) labels(ctx context.Context, q store.LabelQuery) (map[store.Key]st
 		return labels, v.labelsWhere(ctx, q, labels)
 	}
 	label := expression(query.Field{Path: []query.Step{{Name: q.Property}}})
-	for _, group := range byNetwork(q.Keys) {
-		condition, list := idCondition(group.ids)
-		sql := "SELECT id," + label + " FROM " + table(q.Collection) + " WHERE network=? AND " + condition
-		err := v.query(ctx, sql, []any{group.network, list}, func(s *stmt) error {
-			labels[store.Key{Network: group.network, ID: s.ColumnText(0)}] = s.ColumnText(1)
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return labels, nil
+	return labels, v.byKeys(ctx, table(q.Collection), q.Keys, "id,"+label, func(network string, s *stmt) error {
+		labels[store.Key{Network: network, ID: s.ColumnText(0)}] = s.ColumnText(1)
+		return nil
+	})
 }
 
 // labelsAtOnce is the number of ids in a statement that also has a condition.
