@@ -102,7 +102,7 @@ func (t *Tokens) read(ctx context.Context, r store.Snapshot, digest string) (*us
 	if err != nil || record.State != "ACTIVE" {
 		return nil, err
 	}
-	user, err := rights.Read(ctx, r, record.CreateUser, nil)
+	user, err := rights.ReadMember(ctx, r, record.CreateUser, nil)
 	if err != nil || user == nil || !rights.Manages(user.Caller.Grants[record.Network]) {
 		return nil, err
 	}

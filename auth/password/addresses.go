@@ -23,15 +23,10 @@ type addressDocument struct {
 	Addresses map[string]int64 `json:"addresses"`
 }
 
-func readAddresses(ctx context.Context, s store.Snapshot, user string) (store.Record, addressDocument, error) {
-	d := addressDocument{Addresses: map[string]int64{}}
-	record, err := store.ReadOne(ctx, s, addressCollection, store.Key{ID: user}, &d)
-	return record, d, err
-}
-
 // putAddress stores that a user has signed in at an address.
 func putAddress(ctx context.Context, tx store.Tx, user, address string, now time.Time) error {
-	record, d, err := readAddresses(ctx, tx, user)
+	d := addressDocument{Addresses: map[string]int64{}}
+	record, err := store.ReadOne(ctx, tx, addressCollection, store.Key{ID: user}, &d)
 	if err != nil {
 		return err
 	}

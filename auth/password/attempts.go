@@ -62,8 +62,6 @@ type Attempt struct {
 	attempts         *Attempts
 	name, place, own counter
 	address          string
-	// wait is the time for which the sign-in is refused.
-	wait time.Duration
 	// counters are those that count a failure.
 	counters []counter
 	// news reports whether a success has to be remembered.
@@ -85,6 +83,7 @@ func (a *Attempts) SignIn(ctx context.Context, address, username string) (*Attem
 
 // Read returns the hash of a user's password and its revision, and reads all that the
 // attempt depends on. It reads as much without a user, so that the time reveals nothing.
+// The error is message.SignInsFailed if a limit has been reached, or of the store.
 func (t *Attempt) Read(ctx context.Context, r store.Snapshot, user string) (hash string, revision int64, err error) {
 	if user == "" {
 		user = nobody
@@ -92,8 +91,8 @@ func (t *Attempt) Read(ctx context.Context, r store.Snapshot, user string) (hash
 	if hash, revision, err = Stored(ctx, r, user); err != nil {
 		return "", 0, err
 	}
-	_, known, err := readAddresses(ctx, r, user)
-	if err != nil {
+	var known addressDocument
+	if _, err := store.ReadOne(ctx, r, addressCollection, store.Key{ID: user}, &known); err != nil {
 		return "", 0, err
 	}
 	now, window := t.attempts.now(), t.attempts.limits.Window
@@ -102,20 +101,17 @@ func (t *Attempt) Read(ctx context.Context, r store.Snapshot, user string) (hash
 		return "", 0, err
 	}
 	day, isKnown := known.Addresses[t.address]
+	wait := max(found.wait(t.name, now, window), found.wait(t.place, now, window))
+	t.counters = []counter{t.name, t.place}
 	if isKnown {
-		t.wait, t.counters = found.wait(t.own, now, window), []counter{t.own, t.place}
-	} else {
-		t.wait, t.counters = max(found.wait(t.name, now, window), found.wait(t.place, now, window)), []counter{t.name, t.place}
+		wait, t.counters = found.wait(t.own, now, window), []counter{t.own, t.place}
 	}
 	t.news = !isKnown || day != now.Unix()/secondsOfDay || found[t.own.record].find(t.own.entry) != nil
-	return hash, revision, nil
+	return hash, revision, refused(wait)
 }
 
 // nobody is not the id of any user: ids have no control characters.
 const nobody = "\x01"
-
-// Refused returns message.SignInsFailed if a limit was reached when the attempt was read.
-func (t *Attempt) Refused() error { return refused(t.wait) }
 
 // Fail counts a failure.
 func (t *Attempt) Fail(ctx context.Context) error { return t.attempts.fail(ctx, t.counters...) }
@@ -126,10 +122,10 @@ func (t *Attempt) Succeed(ctx context.Context, tx store.Tx, user string) error {
 	if !t.news {
 		return nil
 	}
-	if err := putAddress(ctx, tx, user, t.address, t.attempts.now()); err != nil {
+	if err := t.attempts.forgive(ctx, tx, t.own); err != nil {
 		return err
 	}
-	return t.attempts.forgive(ctx, tx, t.own)
+	return putAddress(ctx, tx, user, t.address, t.attempts.now())
 }
 
 // CheckCurrent reports whether a password is the current one of a user, which has a hash.

@@ -64,7 +64,8 @@ func TestAddressesAreBounded(t *testing.T) {
 		}
 	}
 	err := s.Read(t.Context(), func(r store.Snapshot) error {
-		_, d, err := readAddresses(t.Context(), r, "u")
+		var d addressDocument
+		_, err := store.ReadOne(t.Context(), r, addressCollection, store.Key{ID: "u"}, &d)
 		_, first := d.Addresses["0"]
 		_, last := d.Addresses[fmt.Sprint(maxAddresses+4)]
 		if len(d.Addresses) != maxAddresses || first || !last {

@@ -59,14 +59,14 @@ func NewCallers(s store.Store, builtIn []string) *Callers {
 // Find returns the ACTIVE user with an id, or nil.
 func (c *Callers) Find(ctx context.Context, id string) (*Member, error) {
 	return c.members.Find(ctx, id, func(s store.Snapshot) (*Member, bool, error) {
-		m, err := Read(ctx, s, id, c.builtIn)
+		m, err := ReadMember(ctx, s, id, c.builtIn)
 		return m, m != nil, err
 	})
 }
 
-// Read reads the ACTIVE user with an id, and returns nil if there is none. BuiltIn are the
+// ReadMember reads the ACTIVE user with an id, and returns nil if there is none. BuiltIn are the
 // built-in permissions, as in NewCallers.
-func Read(ctx context.Context, s store.Snapshot, id string, builtIn []string) (*Member, error) {
+func ReadMember(ctx context.Context, s store.Snapshot, id string, builtIn []string) (*Member, error) {
 	var user userDocument
 	record, err := store.ReadOne(ctx, s, "users", store.Key{ID: id}, &user)
 	if err != nil || record.State != "ACTIVE" {

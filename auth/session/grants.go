@@ -6,8 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"strconv"
 	"time"
 
+	"marquee/auth/rights"
+	"marquee/auth/signing"
 	"marquee/engine/message"
 	"marquee/engine/store"
 )
@@ -56,18 +59,48 @@ func (g *grant) refreshed(now time.Time) error {
 	return nil
 }
 
-// readGrant returns a refresh token by its hash. The revision of the record is 0 if there
-// is none.
-func readGrant(ctx context.Context, s store.Snapshot, hash string) (record store.Record, g grant, err error) {
-	record, err = store.ReadOne(ctx, s, refreshCollection, store.Key{ID: hash}, &g)
-	return record, g, err
-}
-
-// put stores a new refresh token, which expires after a lifetime.
-func (g grant) put(ctx context.Context, tx store.Tx, token string, now time.Time, lifetime time.Duration) error {
+// put stores a new refresh token, of which it has the hash, and which expires after a
+// lifetime.
+func (g grant) put(ctx context.Context, tx store.Tx, hash string, now time.Time, lifetime time.Duration) error {
 	now = now.UTC().Truncate(time.Millisecond)
 	g.Expires = now.Add(lifetime)
-	return store.PutInternal(ctx, tx, refreshCollection, store.Record{Key: store.Key{ID: hash(token)}}, "ACTIVE", g, now)
+	return store.PutInternal(ctx, tx, refreshCollection, store.Record{Key: store.Key{ID: hash}}, "ACTIVE", g, now)
+}
+
+// check returns message.InvalidGrant unless the user is active, has the password of the
+// grant, and, with a network, has a role in it.
+func (g grant) check(ctx context.Context, s store.Snapshot, network string) error {
+	m, err := rights.ReadMember(ctx, s, g.User, nil)
+	if err != nil {
+		return err
+	}
+	if m == nil || m.Credential != g.Credential {
+		return message.InvalidGrant.Error(nil)
+	}
+	if _, member := m.Caller.Grants[network]; network != "" && !member {
+		return message.InvalidGrant.Error(nil)
+	}
+	return nil
+}
+
+// Tokens is the response to a grant (specification, part 5).
+type Tokens struct {
+	AccessToken  string `json:"access_token"`
+	TokenType    string `json:"token_type"`
+	ExpiresIn    string `json:"expires_in"`
+	RefreshToken string `json:"refresh_token"`
+
+	// User is the id of the user.
+	User string `json:"-"`
+}
+
+// issue returns the tokens of a session, with a new access token.
+func (s *Service) issue(ctx context.Context, g grant, refresh string) (*Tokens, error) {
+	access, err := s.config.Keys.Sign(ctx, signing.Claims{User: g.User, Credential: g.Credential, Session: g.Session, Epoch: g.Epoch})
+	if err != nil {
+		return nil, err
+	}
+	return &Tokens{AccessToken: access, TokenType: "bearer", ExpiresIn: strconv.FormatInt(int64(s.config.Access/time.Second), 10), RefreshToken: refresh, User: g.User}, nil
 }
 
 // newToken returns an opaque token of 256 bits.

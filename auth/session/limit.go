@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"marquee/engine/message"
@@ -26,8 +25,8 @@ const stateForgotten = "HIDDEN"
 const (
 	// maxForgetting bounds the sessions whose refresh tokens are still to be deleted.
 	maxForgetting = 1000
-	// forgetRound is the maximum number of refresh tokens that one transaction deletes.
-	forgetRound = 50
+	// maxForgotten is the maximum number of refresh tokens that one transaction deletes.
+	maxForgotten = 50
 )
 
 // userSessions is a record of the collection.
@@ -48,19 +47,11 @@ type userSession struct {
 	Token string `json:"token"`
 }
 
-func readUserSessions(ctx context.Context, r store.Snapshot, user string) (record store.Record, found userSessions, err error) {
-	record, err = store.ReadOne(ctx, r, userSessionCollection, store.Key{ID: user}, &found)
-	return record, found, err
-}
-
-func (u userSessions) put(ctx context.Context, tx store.Tx, record store.Record, now time.Time) error {
-	return store.PutInternal(ctx, tx, userSessionCollection, record, "ACTIVE", u, now)
-}
-
-// addSession adds a session to those of its user, and ends the oldest ones beyond the
+// addSession adds a session, with the hash of its token, to those of its user, and ends the oldest ones beyond the
 // limit. It reports whether there are sessions whose refresh tokens can be deleted.
 func addSession(ctx context.Context, tx store.Tx, g grant, token string, limit int, now time.Time) (forget bool, err error) {
-	record, sessions, err := readUserSessions(ctx, tx, g.User)
+	var sessions userSessions
+	record, err := store.ReadOne(ctx, tx, userSessionCollection, store.Key{ID: g.User}, &sessions)
 	if err != nil {
 		return false, err
 	}
@@ -72,107 +63,110 @@ func addSession(ctx context.Context, tx store.Tx, g grant, token string, limit i
 		sessions.Credential, sessions.Epoch, sessions.Live = g.Credential, g.Epoch, nil
 	}
 	if len(sessions.Live) >= limit {
-		if err := sessions.leaveOutEnded(ctx, tx); err != nil {
+		if err := sessions.makeRoom(ctx, tx, limit, now); err != nil {
 			return false, err
 		}
 	}
-	if n := len(sessions.Live) - limit + 1; n > 0 {
-		for _, oldest := range sessions.Live[:n] {
-			if err := putState(ctx, tx, oldest.ID, "INACTIVE", now); err != nil {
-				return false, err
-			}
-		}
-		sessions.Forgetting = append(sessions.Forgetting, sessions.Live[:n]...)
-		sessions.Live = sessions.Live[n:]
-	}
-	sessions.Live = append(sessions.Live, userSession{g.Session, hash(token)})
+	sessions.Live = append(sessions.Live, userSession{g.Session, token})
 	if n := len(sessions.Forgetting) - maxForgetting; n > 0 {
 		sessions.Forgetting = sessions.Forgetting[n:]
 	}
-	return len(sessions.Forgetting) > 0, sessions.put(ctx, tx, record, now)
+	return len(sessions.Forgetting) > 0, store.PutInternal(ctx, tx, userSessionCollection, record, "ACTIVE", sessions, now)
 }
 
-// leaveOutEnded moves the sessions that were revoked from Live to Forgetting.
-func (u *userSessions) leaveOutEnded(ctx context.Context, r store.Snapshot) error {
+// makeRoom leaves fewer than limit sessions in Live. The others are in Forgetting: those
+// that were revoked, and the oldest of the rest, which end.
+func (u *userSessions) makeRoom(ctx context.Context, tx store.Tx, limit int, now time.Time) error {
 	keys := make([]store.Key, len(u.Live))
 	for i, session := range u.Live {
 		keys[i] = store.Key{ID: session.ID}
 	}
 	ended := map[string]bool{}
-	err := r.Get(ctx, sessionCollection, keys, func(r *store.Record) error {
+	err := tx.Get(ctx, sessionCollection, keys, func(r *store.Record) error {
 		ended[r.ID] = true
 		return nil
 	})
-	u.Live = slices.DeleteFunc(u.Live, func(session userSession) bool {
-		if ended[session.ID] {
-			u.Forgetting = append(u.Forgetting, session)
+	if err != nil {
+		return err
+	}
+	more := len(u.Live) - len(ended) - limit + 1
+	var live []userSession
+	for _, session := range u.Live {
+		switch {
+		case ended[session.ID]:
+		case more > 0:
+			more--
+			end := store.Record{Key: store.Key{ID: session.ID}}
+			if err := store.PutInternal(ctx, tx, sessionCollection, end, "INACTIVE", struct{}{}, now); err != nil {
+				return err
+			}
+		default:
+			live = append(live, session)
+			continue
 		}
-		return ended[session.ID]
-	})
-	return err
+		u.Forgetting = append(u.Forgetting, session)
+	}
+	u.Live = live
+	return nil
 }
 
 // forgetEnded deletes the refresh tokens of a user's sessions that have ended. What
 // it does not reach, because the context ends or the process does, is left to the next
 // sign-in.
 func forgetEnded(ctx context.Context, s store.Store, user string, now time.Time) error {
-	for {
-		more := false
-		err := s.Write(ctx, func(tx store.Tx) error {
-			more = false
-			record, sessions, err := readUserSessions(ctx, tx, user)
-			if err != nil || len(sessions.Forgetting) == 0 {
-				return err
-			}
-			if err := sessions.forgetRound(ctx, tx, now); err != nil {
-				return err
-			}
-			more = len(sessions.Forgetting) > 0
-			return sessions.put(ctx, tx, record, now)
-		})
-		if err != nil || !more {
+	for more := true; more; {
+		err := s.Write(ctx, func(tx store.Tx) (err error) {
+			more, err = forgetRound(ctx, tx, user, now)
 			return err
-		}
-	}
-}
-
-// forgetRound deletes at most forgetRound refresh tokens.
-func (u *userSessions) forgetRound(ctx context.Context, tx store.Tx, now time.Time) error {
-	var drops []store.Key
-	for left := forgetRound; left > 0 && len(u.Forgetting) > 0; left-- {
-		session := &u.Forgetting[0]
-		record, g, err := readGrant(ctx, tx, session.Token)
+		})
 		if err != nil {
 			return err
 		}
-		if record.Revision > 0 {
-			drops = append(drops, record.Key)
+	}
+	return nil
+}
+
+// forgetRound deletes at most maxForgotten refresh tokens, and reports whether there are
+// more.
+func forgetRound(ctx context.Context, tx store.Tx, user string, now time.Time) (more bool, err error) {
+	var u userSessions
+	record, err := store.ReadOne(ctx, tx, userSessionCollection, store.Key{ID: user}, &u)
+	if err != nil || len(u.Forgetting) == 0 {
+		return false, err
+	}
+	var drops []store.Key
+	for left := maxForgotten; left > 0 && len(u.Forgetting) > 0; left-- {
+		session := &u.Forgetting[0]
+		var g grant
+		token, err := store.ReadOne(ctx, tx, refreshCollection, store.Key{ID: session.Token}, &g)
+		if err != nil {
+			return false, err
+		}
+		if token.Revision > 0 {
+			drops = append(drops, token.Key)
 		}
 		if g.Next != "" {
 			session.Token = g.Next
 			continue
 		}
-		// With the last one, which has not been used, all are known to be deleted.
-		// Otherwise, some of them had expired, and the others will.
-		if record.State == "ACTIVE" {
-			if err := forgetEnd(ctx, tx, session.ID, now); err != nil {
-				return err
+		// With the last one, which has not been used, all are known to be deleted, and the
+		// end of the session, if it has a record, need be known only until its access tokens
+		// have expired. Otherwise, some of them had expired, and the others will.
+		if token.State == "ACTIVE" {
+			end, err := store.ReadOne(ctx, tx, sessionCollection, store.Key{ID: session.ID}, nil)
+			if err == nil && end.Revision > 0 && end.State != stateForgotten {
+				err = store.PutInternal(ctx, tx, sessionCollection, end, stateForgotten, struct{}{}, now)
+			}
+			if err != nil {
+				return false, err
 			}
 		}
 		u.Forgetting = u.Forgetting[1:]
 	}
-	if len(drops) == 0 {
-		return nil
+	if len(drops) > 0 {
+		if err := tx.Drop(ctx, refreshCollection, drops); err != nil {
+			return false, err
+		}
 	}
-	return tx.Drop(ctx, refreshCollection, drops)
-}
-
-// forgetEnd marks that the end of a session, if it has a record, need be known only
-// until the access tokens of the session have expired.
-func forgetEnd(ctx context.Context, tx store.Tx, id string, now time.Time) error {
-	was, err := store.ReadOne(ctx, tx, sessionCollection, store.Key{ID: id}, nil)
-	if err != nil || was.Revision == 0 || was.State == stateForgotten {
-		return err
-	}
-	return store.PutInternal(ctx, tx, sessionCollection, was, stateForgotten, struct{}{}, now)
+	return len(u.Forgetting) > 0, store.PutInternal(ctx, tx, userSessionCollection, record, "ACTIVE", u, now)
 }

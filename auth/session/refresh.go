@@ -37,14 +37,13 @@ func (s *Service) Refresh(ctx context.Context, token, network string) (*Tokens, 
 	if g.Session == "" { // of a version without sessions
 		g.Session = store.NewID()
 	}
-	err = s.store.Read(store.Latest(ctx), func(r store.Snapshot) error { return checkMember(ctx, r, g, network) })
+	err = s.store.Read(store.Latest(ctx), func(r store.Snapshot) error { return g.check(ctx, r, network) })
 	if err != nil {
 		return nil, store.Translate(err)
 	}
-	successor := s.secret.successor(token)
-	late := false
+	successor, late := s.secret.successor(token), false
 	err = s.store.Write(ctx, func(tx store.Tx) error {
-		late, err = s.rotate(ctx, tx, used.Key, successor, &g)
+		late, err = s.rotate(ctx, tx, used.Key, hash(successor), &g)
 		return err
 	})
 	switch {
@@ -56,10 +55,24 @@ func (s *Service) Refresh(ctx context.Context, token, network string) (*Tokens, 
 	return s.issue(ctx, g, successor)
 }
 
-// rotate uses up a refresh token and stores its successor, unless another request has
-// done so already; late reports whether that was too long ago.
+// find returns a refresh token that has not expired. The revision of the record is 0 if
+// there is none.
+func (s *Service) find(ctx context.Context, token string) (record store.Record, g grant, err error) {
+	err = s.store.Read(store.Latest(ctx), func(r store.Snapshot) (err error) {
+		record, err = store.ReadOne(ctx, r, refreshCollection, store.Key{ID: hash(token)}, &g)
+		return err
+	})
+	if !s.now().Before(g.Expires) {
+		record.Revision = 0
+	}
+	return record, g, store.Translate(err)
+}
+
+// rotate uses up a refresh token and stores its successor, of which it has the hash,
+// unless another request has done so already; late reports whether that was too long ago.
 func (s *Service) rotate(ctx context.Context, tx store.Tx, key store.Key, successor string, g *grant) (late bool, err error) {
-	used, stored, err := readGrant(ctx, tx, key.ID)
+	var stored grant
+	used, err := store.ReadOne(ctx, tx, refreshCollection, key, &stored)
 	if err != nil {
 		return false, err
 	}
@@ -82,7 +95,7 @@ func (s *Service) rotate(ctx context.Context, tx store.Tx, key store.Key, succes
 		if err := g.refreshed(s.now().UTC().Truncate(time.Millisecond)); err != nil {
 			return false, err
 		}
-		stored.Next = hash(successor)
+		stored.Next = successor
 		if err := store.PutInternal(ctx, tx, refreshCollection, used, "INACTIVE", stored, s.now()); err != nil {
 			return false, err
 		}
@@ -91,7 +104,7 @@ func (s *Service) rotate(ctx context.Context, tx store.Tx, key store.Key, succes
 	if s.late(used) {
 		return true, nil
 	}
-	next, _, err := readGrant(ctx, tx, hash(successor))
+	next, err := store.ReadOne(ctx, tx, refreshCollection, store.Key{ID: successor}, nil)
 	if err == nil && next.Revision == 0 { // made with another secret, by a process without a sealer
 		err = message.InvalidGrant.Error(nil)
 	}

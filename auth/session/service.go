@@ -6,7 +6,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"strconv"
 	"time"
 
 	"marquee/auth/cache"
@@ -84,52 +83,4 @@ func (s *Service) Caller(ctx context.Context, token string) (*engine.Caller, err
 		return nil, message.TokenInvalid.Error(nil)
 	}
 	return m.Caller, nil
-}
-
-// Tokens is the response to a grant (specification, part 5).
-type Tokens struct {
-	AccessToken  string `json:"access_token"`
-	TokenType    string `json:"token_type"`
-	ExpiresIn    string `json:"expires_in"`
-	RefreshToken string `json:"refresh_token"`
-
-	// User is the id of the user.
-	User string `json:"-"`
-}
-
-// checkMember returns message.InvalidGrant unless the user is active, has the password
-// of the grant, and, with a network, has a role in it.
-func checkMember(ctx context.Context, s store.Snapshot, g grant, network string) error {
-	m, err := rights.Read(ctx, s, g.User, nil)
-	if err != nil {
-		return err
-	}
-	if m == nil || m.Credential != g.Credential {
-		return message.InvalidGrant.Error(nil)
-	}
-	if _, member := m.Caller.Grants[network]; network != "" && !member {
-		return message.InvalidGrant.Error(nil)
-	}
-	return nil
-}
-
-// issue returns the tokens of a session, with a new access token.
-func (s *Service) issue(ctx context.Context, g grant, refresh string) (*Tokens, error) {
-	access, err := s.config.Keys.Sign(ctx, signing.Claims{User: g.User, Credential: g.Credential, Session: g.Session, Epoch: g.Epoch})
-	if err != nil {
-		return nil, err
-	}
-	return &Tokens{AccessToken: access, TokenType: "bearer", ExpiresIn: strconv.FormatInt(int64(s.config.Access/time.Second), 10), RefreshToken: refresh, User: g.User}, nil
-}
-
-// find returns a refresh token that has not expired, as readGrant does.
-func (s *Service) find(ctx context.Context, token string) (record store.Record, g grant, err error) {
-	err = s.store.Read(store.Latest(ctx), func(r store.Snapshot) error {
-		record, g, err = readGrant(ctx, r, hash(token))
-		return err
-	})
-	if !s.now().Before(g.Expires) {
-		record.Revision = 0
-	}
-	return record, g, store.Translate(err)
 }

@@ -18,40 +18,39 @@ func (s *Service) SignIn(ctx context.Context, address, username, secret, network
 		return nil, err
 	}
 	defer attempt.Leave()
+	tokens, err := s.compare(ctx, attempt, username, secret, network)
+	if message.InvalidGrant.Is(err) {
+		if failed := attempt.Fail(ctx); failed != nil {
+			return nil, failed
+		}
+	}
+	return tokens, store.Translate(err)
+}
+
+// compare begins a session if the password is the user's.
+func (s *Service) compare(ctx context.Context, attempt *password.Attempt, username, secret, network string) (*Tokens, error) {
 	g, hash := grant{Session: store.NewID()}, ""
-	err = s.store.Read(store.Latest(ctx), func(r store.Snapshot) (err error) {
+	err := s.store.Read(store.Latest(ctx), func(r store.Snapshot) (err error) {
 		if g.User, err = rights.UserNamed(ctx, r, username); err == nil {
 			hash, g.Credential, err = attempt.Read(ctx, r, g.User)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, store.Translate(err)
-	}
-	if err := attempt.Refused(); err != nil {
 		return nil, err
 	}
 	right, err := password.Check(ctx, attempt.From, secret, hash)
 	if err != nil {
 		return nil, err
 	}
-	var tokens *Tokens
-	if err = message.InvalidGrant.Error(nil); right {
-		tokens, err = s.begin(ctx, attempt, g, network)
+	if !right {
+		return nil, message.InvalidGrant.Error(nil)
 	}
-	switch {
-	case message.InvalidGrant.Is(err):
-		if failed := attempt.Fail(ctx); failed != nil {
-			return nil, failed
-		}
-		return nil, err
-	case err != nil:
-		return nil, err
-	}
-	if password.Outdated(hash) {
+	tokens, err := s.begin(ctx, attempt, g, network)
+	if err == nil && password.Outdated(hash) {
 		password.Raise(ctx, s.store, attempt.From, g.User, secret, hash)
 	}
-	return tokens, nil
+	return tokens, err
 }
 
 // begin begins a session of an active user after an attempt with the right password.
@@ -59,31 +58,36 @@ func (s *Service) SignIn(ctx context.Context, address, username, secret, network
 func (s *Service) begin(ctx context.Context, a *password.Attempt, g grant, network string) (*Tokens, error) {
 	err := s.store.Read(store.Latest(ctx), func(r store.Snapshot) error {
 		found, err := readState(ctx, r, g.User, "")
-		if err == nil {
-			g.Epoch = found.epoch
-			err = checkMember(ctx, r, g, network)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, store.Translate(err)
-	}
-	refresh := newToken()
-	ended := false
-	err = s.store.Write(ctx, func(tx store.Tx) (err error) {
-		if ended, err = addSession(ctx, tx, g, refresh, s.config.Max, s.now()); err != nil {
+		if err != nil {
 			return err
 		}
+		g.Epoch = found.epoch
+		return g.check(ctx, r, network)
+	})
+	if err != nil {
+		return nil, err
+	}
+	refresh := newToken()
+	tokens, err := s.issue(ctx, g, refresh)
+	if err != nil {
+		return nil, err
+	}
+	digest, ended := hash(refresh), false
+	err = s.store.Write(ctx, func(tx store.Tx) (err error) {
 		if err := a.Succeed(ctx, tx, g.User); err != nil {
 			return err
 		}
-		return g.put(ctx, tx, refresh, s.now(), s.config.Refresh)
+		if err := g.put(ctx, tx, digest, s.now(), s.config.Refresh); err != nil {
+			return err
+		}
+		ended, err = addSession(ctx, tx, g, digest, s.config.Max, s.now())
+		return err
 	})
 	if err != nil {
-		return nil, store.Translate(err)
+		return nil, err
 	}
 	if ended {
 		_ = forgetEnded(ctx, s.store, g.User, s.now()) // what is left is deleted at the next sign-in
 	}
-	return s.issue(ctx, g, refresh)
+	return tokens, nil
 }

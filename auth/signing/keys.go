@@ -122,7 +122,7 @@ func (k *Keys) current(ctx context.Context) (keySet, error) {
 		defer func() { <-k.loading }()
 	case <-ctx.Done():
 		set, _ := k.fresh()
-		return set, store.Translate(ctx.Err())
+		return set, ctx.Err()
 	}
 	set, fresh := k.fresh()
 	if fresh { // another request has read them meanwhile
@@ -178,15 +178,6 @@ func (k *Keys) public(ctx context.Context, id string) (ed25519.PublicKey, error)
 		return key.public, nil
 	}
 	return nil, nil
-}
-
-// signer returns the key that signs.
-func (k *Keys) signer(ctx context.Context) (*signingKey, error) {
-	set, err := k.current(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return set.signer(k.config.Now()), nil
 }
 
 // Published returns the public keys of which tokens are accepted, for a JSON Web Key Set,

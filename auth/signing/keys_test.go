@@ -22,11 +22,11 @@ func TestKeysRotate(t *testing.T) {
 	}
 	signer := func() string {
 		t.Helper()
-		key, err := keys.signer(t.Context())
+		set, err := keys.current(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return key.id
+		return set.signer(now).id
 	}
 	first, token := signer(), sign()
 	if err := keys.Rotate(t.Context()); err != nil {

@@ -42,10 +42,11 @@ type claims struct {
 // Sign returns an access token, which is valid for Config.Access.
 func (k *Keys) Sign(ctx context.Context, c Claims) (string, error) {
 	now := k.config.Now().UTC()
-	key, err := k.signer(ctx)
+	set, err := k.current(ctx)
 	if err != nil {
 		return "", store.Translate(err)
 	}
+	key := set.signer(now)
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{Credential: c.Credential, Epoch: c.Epoch, Session: c.Session,
 		RegisteredClaims: jwt.RegisteredClaims{Issuer: issuer, Audience: jwt.ClaimStrings{audience}, Subject: c.User, ID: store.NewID(),
 			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(k.config.Access))}})
