@@ -8,6 +8,7 @@ import (
 	"marquee"
 	"marquee/engine/listen"
 	"marquee/engine/rest"
+	"marquee/engine/rest/header"
 )
 
 // connectionFlags are the settings of marquee serve about who connects, and how.
@@ -26,7 +27,7 @@ type connectionFlags struct {
 // check rejects invalid settings before the store is created.
 func (f *connectionFlags) check() error {
 	var errs []error
-	if err := rest.CheckProxies(f.TrustedProxies); err != nil {
+	if _, err := header.NewProxies(f.TrustedProxies, f.ProxyHeader); err != nil {
 		errs = append(errs, usagef("--trusted-proxies: %w", err))
 	}
 	if (f.TLSCert == "") != (f.TLSKey == "") {

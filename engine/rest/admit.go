@@ -2,6 +2,7 @@ package rest
 
 import (
 	"marquee/engine/document"
+	"marquee/engine/message"
 	"marquee/engine/schema"
 	"marquee/engine/store"
 )
@@ -53,4 +54,17 @@ func (r *Call) limits() document.Limits {
 	limits, ctx := document.DefaultLimits, r.Context()
 	limits.Interrupt = func() error { return store.Translate(ctx.Err()) }
 	return limits
+}
+
+// mustKnow returns the error for an unknown type if a type does not exist for the caller:
+// in the network that the parameter context names, or in any without it.
+func (r *Call) mustKnow(t *schema.Type) error {
+	network := r.parameters["context"]
+	if t.Global {
+		network = ""
+	}
+	if !t.Secluded() || r.s.Engine.Access.Knows(r.caller, t, network) {
+		return nil
+	}
+	return message.TypeUnknown.Error(message.Params{"type": t.Name})
 }

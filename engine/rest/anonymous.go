@@ -1,15 +1,12 @@
 package rest
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 
 	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/query"
-	"marquee/engine/read"
 	"marquee/engine/schema"
 	"marquee/engine/store"
 )
@@ -20,39 +17,11 @@ import (
 // budget, so that their number makes no difference to callers with a token.
 const anonymousPart = 4
 
-// credentials reports whether a request has any.
-func (r *Call) credentials() bool {
-	_, inQuery := r.parameters["auth_token"]
-	return inQuery || len(r.c.Request.Header.Values("Authorization")) > 0 || r.operated()
-}
-
 // readsPublic reports whether a request with a route reads a type with public objects in
 // the network that it names.
 func (r *Call) readsPublic(route *Route) bool {
 	return route.public && r.reads() && r.parameters["context"] != ""
 }
-
-// recognise sets the caller of a request that reads public objects: an anonymous one if it
-// has no token, or if its user has no role in the network.
-func (r *Call) recognise() error {
-	if !r.credentials() {
-		r.caller = &engine.Caller{Anonymous: true}
-		if out := r.outbox(); out != nil {
-			out.anonymous = true
-		}
-		return nil
-	}
-	if err := r.authenticate(); err != nil {
-		return err
-	}
-	if _, member := r.caller.Grants[r.parameters["context"]]; !member && !r.caller.System && !r.caller.Operator {
-		r.caller = &engine.Caller{Anonymous: true, User: r.caller.User, Token: r.caller.Token}
-	}
-	return nil
-}
-
-// anonymous reports whether a request without a token reads public objects.
-func (r *Call) anonymous() bool { return r.caller != nil && r.caller.Anonymous && r.caller.User == "" }
 
 // publicNetwork returns the network that an anonymous caller reads, and "" unless it is
 // ACTIVE: no object is in that network, so that all others look alike.
@@ -152,13 +121,4 @@ func (r *Call) cacheControl() {
 		return
 	}
 	r.c.Header("Cache-Control", "private, no-cache")
-}
-
-// sendPublic sends a page with its entity tag, unless the client has it already.
-func (r *Call) sendPublic(page read.Page) error {
-	digest := sha256.New()
-	for _, part := range page.Body {
-		digest.Write(part)
-	}
-	return r.sendTagged(`"`+hex.EncodeToString(digest.Sum(nil)[:16])+`"`, page.Body...)
 }

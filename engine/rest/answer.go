@@ -11,6 +11,7 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/message"
+	"marquee/engine/rest/header"
 	"marquee/engine/spool"
 )
 
@@ -142,4 +143,21 @@ func (r *Call) answerOutline(network string, result *engine.Result) error {
 	r.Header().Del("Preference-Applied")
 	write(r.c, http.StatusOK, jsonType, page.Body...)
 	return nil
+}
+
+// prefersMinimal reports whether the client prefers a successful write to have a
+// minimal response, and sets Preference-Applied. A response that shows something once is
+// never minimal, and must not be cached.
+func (r *Call) prefersMinimal(once bool) bool {
+	preference := header.Return(r.c.Request.Header)
+	if once {
+		r.c.Header("Cache-Control", "no-store")
+		if preference == header.ReturnMinimal {
+			preference = header.NoPreference
+		}
+	}
+	if preference != header.NoPreference {
+		r.c.Header("Preference-Applied", preference)
+	}
+	return preference == header.ReturnMinimal
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"marquee/engine"
+	"marquee/engine/listen"
 	"marquee/engine/message"
 	"marquee/engine/spool"
-	"marquee/engine/store"
 )
 
 // Body reads and decompresses a body of at most limit bytes. Once it is complete,
@@ -109,6 +109,21 @@ func (r *Call) receiveFile(limit int64) (*spool.File, error) {
 	return file, nil
 }
 
+// incoming reads the body from the connection, at a minimum rate, and counts it as
+// arriving. An error is of kind TooManyRequests.
+func (r *Call) incoming() (io.Reader, error) {
+	if r.in != nil {
+		return r.in, nil
+	}
+	end, ok := r.s.arriving.begin(r.account())
+	if !ok {
+		r.hangUp()
+		return nil, listen.OverLimit(message.RequestsTooMany)
+	}
+	r.in = &arrival{leastRate(r.c.Writer, r.c.Request.Body), end}
+	return r.in, nil
+}
+
 // ReadBody reads and decompresses the body, whatever its media type. The limit is small:
 // the call needs no share of the memory budget.
 func (r *Call) ReadBody(limit int64) ([]byte, error) {
@@ -137,44 +152,6 @@ func (r *Call) incomplete(err error) error {
 		r.hangUp()
 	}
 	return err
-}
-
-// bind starts the deadline of the call, again if it has one.
-func (r *Call) bind() {
-	ctx, cancel := context.WithTimeout(r.unbound, r.deadline)
-	r.cancels = append(r.cancels, cancel)
-	r.c.Request = r.c.Request.WithContext(ctx)
-}
-
-// bufferSize is the size of the buffers of copyTo. It is small because a client that
-// stops sending or reading occupies one.
-const bufferSize = 8 << 10
-
-var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
-
-// copyTo copies src to dst until the context ends.
-func copyTo(ctx context.Context, dst io.Writer, src io.Reader) (n int64, err error) {
-	buffer := buffers.Get().(*[bufferSize]byte)
-	defer buffers.Put(buffer)
-	for {
-		if err := ctx.Err(); err != nil {
-			return n, store.Translate(err)
-		}
-		read, err := src.Read(buffer[:])
-		if read > 0 {
-			written, err := dst.Write(buffer[:read])
-			n += int64(written)
-			if err != nil {
-				return n, err
-			}
-		}
-		if err == io.EOF {
-			return n, nil
-		}
-		if err != nil {
-			return n, err
-		}
-	}
 }
 
 // gzipReaders are idle.

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -15,9 +16,10 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/budget"
+	"marquee/engine/listen"
 	"marquee/engine/message"
 	"marquee/engine/query"
-	"marquee/engine/schema"
+	"marquee/engine/spool"
 )
 
 // Call is a request that a route serves. It must not be used after Route.Serve has
@@ -49,18 +51,6 @@ type Call struct {
 	cancels []context.CancelFunc
 }
 
-// close releases what the call holds, once its response is complete.
-func (r *Call) close() {
-	r.give()
-	r.settleRates()
-	if r.in != nil {
-		r.in.end()
-	}
-	for _, cancel := range r.cancels {
-		cancel()
-	}
-}
-
 // Context returns the context of the request, which ends at the deadline of the call.
 func (r *Call) Context() context.Context { return r.c.Request.Context() }
 
@@ -72,6 +62,12 @@ func (r *Call) Engine() *engine.Engine { return r.s.Engine }
 
 // Request returns the request, whose body has not been read.
 func (r *Call) Request() *http.Request { return r.c.Request }
+
+// reads reports whether the request reads.
+func (r *Call) reads() bool { return slices.Contains(readMethods, r.c.Request.Method) }
+
+// patches reports whether the request changes an existing object only.
+func (r *Call) patches() bool { return r.c.Request.Method == http.MethodPatch }
 
 // Header returns the header of the response.
 func (r *Call) Header() http.Header { return r.c.Writer.Header() }
@@ -122,6 +118,8 @@ func (r *Call) SetUser(id string) {
 	}
 }
 
+const jsonType = "application/json"
+
 // Answer sends a JSON body.
 func (r *Call) Answer(status int, body []byte) { r.Send(status, jsonType, body) }
 
@@ -130,8 +128,26 @@ func (r *Call) Send(status int, contentType string, body []byte) {
 	write(r.c, status, contentType, body)
 }
 
+// CharsetJSON is the media type of JSON from the server's own routes outside the API.
+const CharsetJSON = "application/json; charset=utf-8"
+
+func (r *Call) answerJSON(value any) error {
+	body, err := json.Marshal(value)
+	if err == nil {
+		r.Send(http.StatusOK, CharsetJSON, body)
+	}
+	return err
+}
+
 // NoContent sends the status 204.
 func (r *Call) NoContent() error { return r.empty(http.StatusNoContent) }
+
+// empty sends a response without a body.
+func (r *Call) empty(status int) error {
+	r.c.Status(status)
+	r.c.Writer.WriteHeaderNow()
+	return nil
+}
 
 // Only rejects parameters of the query other than these and those of all routes.
 func (r *Call) Only(names ...string) error {
@@ -165,82 +181,47 @@ func BooleanParameter(parameters map[string]string, name string) (bool, error) {
 	return on, nil
 }
 
-// Authenticate sets the caller and the parameters of a public route, for which a
-// token is optional. An error is of kind Malformed or Unauthenticated.
-func (r *Call) Authenticate() (err error) {
-	if r.parameters, err = ParseQuery(r.c.Request.URL.RawQuery); err != nil {
-		return err
-	}
-	return r.authenticate()
+// bind starts the deadline of the call, again if it has one.
+func (r *Call) bind() {
+	ctx, cancel := context.WithTimeout(r.unbound, r.deadline)
+	r.cancels = append(r.cancels, cancel)
+	r.c.Request = r.c.Request.WithContext(ctx)
 }
 
-// authenticate sets the caller by the token in the header or the query (RFC 6750).
-func (r *Call) authenticate() error {
-	if r.operated() {
-		return r.authenticateOperator()
+// answerTime is how long a response may take that was complete at the deadline.
+const answerTime = time.Minute
+
+// extend replaces the timeouts of the connection for a route whose deadline is
+// longer than the server's.
+func (r *Call) extend(deadline time.Duration) {
+	if deadline <= r.s.Deadline {
+		return
 	}
-	token, inQuery := r.parameters["auth_token"]
-	if header := r.c.GetHeader("Authorization"); header != "" {
-		scheme, value, _ := strings.Cut(header, " ")
-		if !strings.EqualFold(scheme, "Bearer") {
-			return message.TokenMissing.Error(nil)
-		}
-		value = strings.TrimSpace(value)
-		if inQuery && value != token || len(r.c.Request.Header.Values("Authorization")) > 1 {
-			return message.TokenTwice.Error(nil)
-		}
-		token = value
-	}
-	if token == "" {
-		return message.TokenMissing.Error(nil)
-	}
-	caller, err := r.s.Auth.Caller(r.c.Request.Context(), token)
-	if r.caller = caller; err != nil {
-		return err
-	}
-	if caller.Token != nil {
-		if inQuery {
-			r.caller = nil
-			return message.TokenInURL.Error(nil)
-		}
-		if out := r.outbox(); out != nil {
-			out.token = caller.Token.ID
-		}
-	}
-	r.SetUser(caller.User)
-	return nil
+	control, until := http.NewResponseController(r.c.Writer), time.Now().Add(deadline)
+	// An error means that the connection has no deadlines to extend.
+	_ = control.SetReadDeadline(until)
+	_ = control.SetWriteDeadline(until.Add(answerTime))
 }
 
-// Network returns the network that the parameter context names, in which the caller
-// must have a role. For a global type, context is ignored and the network is "". A
-// nil type means a call about the network itself.
-func (r *Call) Network(t *schema.Type) (string, error) {
-	if t != nil && t.Global {
-		return "", nil
+// Spool creates a temporary file for the call, which must be closed.
+func (r *Call) Spool() *spool.File { return r.s.Spool.Create(r.Context(), r.account()) }
+
+// SpoolBody creates a temporary file for data that the client sends (see
+// spool.Receive).
+func (r *Call) SpoolBody() *spool.File { return r.s.Spool.Receive(r.Context(), r.account()) }
+
+// account returns who is charged for the call: the user, an API token, or
+// else the address.
+func (r *Call) account() string {
+	if r.caller != nil && !r.anonymous() {
+		return r.caller.Account()
 	}
-	if r.caller.Anonymous {
-		return r.publicNetwork()
+	address := r.client()
+	if !address.IsValid() {
+		return ""
 	}
-	network, err := r.contextNetwork()
-	if err == nil && network == "" {
-		err = message.ParameterMissing.Error(message.Params{"parameter": "context"})
-	}
-	return network, err
+	return "\x00" + listen.ClientOf(address).String() // which no user has as an id
 }
 
-// contextNetwork returns the network that the parameter context names, "" if it is
-// absent or empty. An error is of kind Forbidden if the caller has no role in it, or of
-// kind NotFound if it does not exist and the caller is the operator.
-func (r *Call) contextNetwork() (string, error) {
-	network := r.parameters["context"]
-	switch {
-	case network == "":
-		return "", nil
-	case r.caller.Operator:
-		return r.existingNetwork(network)
-	}
-	if _, member := r.caller.Grants[network]; !member {
-		return "", message.NetworkForbidden.Error(message.Params{"context": network})
-	}
-	return network, nil
-}
+// anonymous reports whether a request without a token reads public objects.
+func (r *Call) anonymous() bool { return r.caller != nil && r.caller.Anonymous && r.caller.User == "" }

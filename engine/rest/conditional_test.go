@@ -3,7 +3,6 @@ package rest
 import (
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -11,27 +10,6 @@ import (
 
 	"marquee/engine"
 )
-
-func TestTags(t *testing.T) {
-	for header, want := range map[string][]string{
-		`"1-a"`:                   {"1-a"},
-		`"1-a-gzip", W/"2-b" ,""`: {"1-a", "W/2-b", ""},
-		`"a,b"`:                   {"a,b"},
-		`, "a",, ,"b",`:           {"a", "b"},
-		``:                        {},
-		` , ,`:                    {},
-		`1-a`:                     nil,
-		`"1-a`:                    nil,
-		`"1-a" "2-b"`:             nil,
-		`"1 a"`:                   nil,
-		`*`:                       nil,
-		`*, "a"`:                  nil,
-	} {
-		if got, ok := tags(header); !slices.Equal(got, want) || ok != (want != nil) {
-			t.Errorf("%s: %q, %t", header, got, ok)
-		}
-	}
-}
 
 // holds reports whether the conditions of a write hold for a version.
 func holds(header http.Header, one bool, version int64) (bool, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"marquee/engine/message"
+	"marquee/engine/rest/header"
 )
 
 // Content is a file to send.
@@ -32,23 +33,23 @@ const maxRanges = 16
 // while it sends.
 func (r *Call) Content(content Content) error {
 	r.give()
-	request, header := r.c.Request, r.c.Writer.Header()
-	header.Set("Content-Type", content.Type)
-	header.Set("ETag", content.ETag)
+	request, response := r.c.Request, r.c.Writer.Header()
+	response.Set("Content-Type", content.Type)
+	response.Set("ETag", content.ETag)
 	for _, name := range []string{"If-Match", "If-None-Match"} {
-		if value, given := field(request.Header, name); given { // net/http reads the first line only, and ignores an empty one
+		if value, given := header.List(request.Header, name); given { // net/http reads the first line only, and ignores an empty one
 			request.Header.Set(name, value+",")
 		}
 	}
 	if held := request.Header.Get("If-None-Match"); held != "" && request.Header.Get("If-Match") == "" {
-		header.Set("ETag", heldTag(held, content.ETag))
+		response.Set("ETag", header.Held(held, content.ETag))
 	}
 	ranges := request.Header.Get("Range")
 	if strings.Count(ranges, ",") >= maxRanges {
 		request.Header.Del("Range")
 	}
 	if ranges != "" || !r.compresses(content) { // ranges refer to the uncompressed bytes
-		header.Set(gzhttp.HeaderNoCompression, "1")
+		response.Set(gzhttp.HeaderNoCompression, "1")
 		r.direct()
 	} else if request.Method == http.MethodHead { // the outbox drops the body, which decides how it is compressed
 		get := *request

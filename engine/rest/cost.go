@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"marquee/engine/listen"
 	"marquee/engine/store"
 )
 
@@ -48,17 +47,4 @@ func (r *Call) give() {
 	r.share.Release()
 	r.together.Release()
 	r.share, r.together = nil, nil
-}
-
-// account returns who is charged for the call: the user, an API token, or
-// else the address.
-func (r *Call) account() string {
-	if r.caller != nil && !r.anonymous() {
-		return r.caller.Account()
-	}
-	address := r.client()
-	if !address.IsValid() {
-		return ""
-	}
-	return "\x00" + listen.ClientOf(address).String() // which no user has as an id
 }

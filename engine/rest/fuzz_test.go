@@ -12,6 +12,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/rest/header"
 	"marquee/engine/schema"
 )
 
@@ -111,32 +112,32 @@ func ambiguous(values url.Values) bool {
 
 // Lists of entity tags are split, and tags of the service are recognized in them.
 func FuzzTags(f *testing.F) {
-	for _, header := range []string{`"1-a"`, `W/"1-a"`, `"a", "b"`, `"a",,"b"`, `"a" "b"`, `""`, `"`, `*`, ``, ` , `, `"1-a-gzip"`, `a`, `W/`, `"a"x`} {
-		f.Add(header, "1-abc")
+	for _, value := range []string{`"1-a"`, `W/"1-a"`, `"a", "b"`, `"a",,"b"`, `"a" "b"`, `""`, `"`, `*`, ``, ` , `, `"1-a-gzip"`, `a`, `W/`, `"a"x`} {
+		f.Add(value, "1-abc")
 	}
-	f.Fuzz(func(t *testing.T, header, tag string) {
-		list, ok := tags(header)
+	f.Fuzz(func(t *testing.T, value, tag string) {
+		list, ok := header.Tags(value)
 		if !ok && len(list) > 0 {
-			t.Fatalf("%q: %q, %t", header, list, ok)
+			t.Fatalf("%q: %q, %t", value, list, ok)
 		}
 		for _, tag := range list {
 			if strings.Contains(tag, `"`) {
-				t.Fatalf("%q has the tag %q", header, tag)
+				t.Fatalf("%q has the tag %q", value, tag)
 			}
 		}
-		notModified(header, `"1-a"`)
-		if match, err := holds(http.Header{"If-Match": {header}}, true, 0); err != nil {
+		header.NotModified(value, `"1-a"`)
+		if match, err := holds(http.Header{"If-Match": {value}}, true, 0); err != nil {
 			checkKind(t, err, message.Malformed)
 		} else if match {
-			t.Fatalf("%q matches an object that is not there", header)
+			t.Fatalf("%q matches an object that is not there", value)
 		}
 		notInTag := func(c rune) bool { return c <= ' ' || c == '"' || c == 0x7f } // etagc, RFC 9110 section 8.8.3
-		if strings.ContainsFunc(tag, notInTag) || plainTag(tag) != tag {
+		if strings.ContainsFunc(tag, notInTag) || header.Uncompressed(tag) != tag {
 			return
 		}
 		etag := `"` + tag + `"`
-		for _, sent := range []string{etag, `W/` + etag, `"x", ` + etag, `"` + tag + compressedSuffixes[0] + `"`, `"` + tag + compressedSuffixes[1] + `"`} {
-			if !notModified(sent, etag) {
+		for _, sent := range []string{etag, `W/` + etag, `"x", ` + etag, `"` + tag + header.CompressedSuffixes[0] + `"`, `"` + tag + header.CompressedSuffixes[1] + `"`} {
+			if !header.NotModified(sent, etag) {
 				t.Fatalf("%q is not recognized in %q", etag, sent)
 			}
 		}

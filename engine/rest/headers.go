@@ -1,9 +1,12 @@
 package rest
 
 import (
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/gin-gonic/gin"
 )
 
 // APIPolicy is the Content-Security-Policy of every response whose route has no other:
@@ -40,4 +43,13 @@ func (s *Server) secure(header http.Header, overTLS bool) {
 	if seconds := int64(s.StrictTransport.Seconds()); overTLS && seconds > 0 {
 		header.Set("Strict-Transport-Security", "max-age="+strconv.FormatInt(seconds, 10))
 	}
+}
+
+const requestIDHeader = "X-Request-Id"
+
+func requestID(c *gin.Context) string { return c.Writer.Header().Get(requestIDHeader) }
+
+// logger returns a logger that adds the id of the request to each line.
+func (s *Server) logger(c *gin.Context) *slog.Logger {
+	return s.Log.With(slog.String("requestId", requestID(c)))
 }

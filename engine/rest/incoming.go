@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"marquee/engine/listen"
 	"marquee/engine/message"
 	"marquee/engine/spool"
+	"marquee/engine/store"
 )
 
 // maxArriving is the maximum number of bodies that arrive at once.
@@ -43,21 +45,6 @@ func (a *arriving) begin(caller string) (end func(), ok bool) {
 			delete(a.callers, caller)
 		}
 	}), true
-}
-
-// incoming reads the body from the connection, at a minimum rate, and counts it as
-// arriving. An error is of kind TooManyRequests.
-func (r *Call) incoming() (io.Reader, error) {
-	if r.in != nil {
-		return r.in, nil
-	}
-	end, ok := r.s.arriving.begin(r.account())
-	if !ok {
-		r.hangUp()
-		return nil, listen.OverLimit(message.RequestsTooMany)
-	}
-	r.in = &arrival{leastRate(r.c.Writer, r.c.Request.Body), end}
-	return r.in, nil
 }
 
 // leastRate reads a body, and fails if the client sends too slowly.
@@ -113,4 +100,35 @@ func (b *sentBody) finish(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(listen.RefusalTime)) // a connection without deadlines does not block
+}
+
+// bufferSize is the size of the buffers of copyTo. It is small because a client that
+// stops sending or reading occupies one.
+const bufferSize = 8 << 10
+
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+// copyTo copies src to dst until the context ends.
+func copyTo(ctx context.Context, dst io.Writer, src io.Reader) (n int64, err error) {
+	buffer := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buffer)
+	for {
+		if err := ctx.Err(); err != nil {
+			return n, store.Translate(err)
+		}
+		read, err := src.Read(buffer[:])
+		if read > 0 {
+			written, err := dst.Write(buffer[:read])
+			n += int64(written)
+			if err != nil {
+				return n, err
+			}
+		}
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
 }

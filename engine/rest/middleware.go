@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -17,8 +16,6 @@ import (
 	"marquee/engine/store"
 )
 
-const requestIDHeader = "X-Request-Id"
-
 // identify sets the id of the request: the client's, if that is short and plain.
 func (s *Server) identify(c *gin.Context) {
 	id := c.GetHeader(requestIDHeader)
@@ -28,24 +25,8 @@ func (s *Server) identify(c *gin.Context) {
 	c.Writer.Header().Set(requestIDHeader, id)
 	s.secure(c.Writer.Header(), c.Request.TLS != nil)
 	if out := outboxOf(c.Writer); out != nil {
-		out.client = s.proxies.client(c.Request)
+		out.client = s.proxies.Client(c.Request)
 	}
-}
-
-// clientAddr returns the address of the client, as trusted proxies report it.
-func clientAddr(c *gin.Context) netip.Addr {
-	if out := outboxOf(c.Writer); out != nil {
-		return out.client
-	}
-	return netip.Addr{}
-}
-
-// clientIP is clientAddr as a text, "" for none.
-func clientIP(c *gin.Context) string {
-	if address := clientAddr(c); address.IsValid() {
-		return address.String()
-	}
-	return ""
 }
 
 // refuseStream rejects a request that the listener has found to be one too many.
@@ -53,13 +34,6 @@ func (s *Server) refuseStream(c *gin.Context) {
 	if refused := listen.Refused(c.Request); refused != nil {
 		s.fail(c, refused)
 	}
-}
-
-func requestID(c *gin.Context) string { return c.Writer.Header().Get(requestIDHeader) }
-
-// logger returns a logger that adds the id of the request to each line.
-func (s *Server) logger(c *gin.Context) *slog.Logger {
-	return s.Log.With(slog.String("requestId", requestID(c)))
 }
 
 // maxLoggedPath is the maximum number of bytes of a path in the log.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"marquee/engine/budget"
 	"marquee/engine/spool"
 )
@@ -73,6 +75,22 @@ func (r *Call) direct() {
 	if out := r.outbox(); out != nil {
 		out.pass()
 	}
+}
+
+// clientAddr returns the address of the client, as trusted proxies report it.
+func clientAddr(c *gin.Context) netip.Addr {
+	if out := outboxOf(c.Writer); out != nil {
+		return out.client
+	}
+	return netip.Addr{}
+}
+
+// clientIP is clientAddr as a text, "" for none.
+func clientIP(c *gin.Context) string {
+	if address := clientAddr(c); address.IsValid() {
+		return address.String()
+	}
+	return ""
 }
 
 // ServeHTTP implements http.Handler.

@@ -2,16 +2,19 @@ package rest
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/read"
+	"marquee/engine/rest/header"
 	"marquee/engine/schema"
 )
 
@@ -27,6 +30,14 @@ func (r *Call) checkParent(t *schema.Type, network, parent string) error {
 	}
 	_, err = r.s.Engine.Get(r.c.Request.Context(), r.caller, above, network, parent, engine.Projection{"id": nil})
 	return err
+}
+
+// checkID rejects an id that no object of the type can have.
+func checkID(t *schema.Type, id string) error {
+	if !t.ValidID(id) {
+		return message.BadID.Error(message.Params{"id": strings.ToValidUTF8(id, "\ufffd")})
+	}
+	return nil
 }
 
 func (r *Call) get(t *schema.Type, parent, id string) error {
@@ -64,15 +75,13 @@ func (r *Call) get(t *schema.Type, parent, id string) error {
 func (r *Call) sendTagged(etag string, body ...[]byte) error {
 	r.cacheControl()
 	r.c.Header("ETag", etag)
-	if header, given := field(r.c.Request.Header, "If-None-Match"); given && notModified(header, etag) {
-		r.c.Header("ETag", heldTag(header, etag))
+	if tags, given := header.List(r.c.Request.Header, "If-None-Match"); given && header.NotModified(tags, etag) {
+		r.c.Header("ETag", header.Held(tags, etag))
 		return r.empty(http.StatusNotModified)
 	}
 	write(r.c, http.StatusOK, jsonType, body...)
 	return nil
 }
-
-const jsonType = "application/json"
 
 func (r *Call) projection(t *schema.Type) (engine.Projection, error) {
 	text, given := r.parameters["fields"]
@@ -215,6 +224,15 @@ func (r *Call) describe(page engine.Page) {
 // maxLink is the maximum number of bytes a link to the next page can have: proxies refuse responses
 // whose headers are much larger.
 const maxLink = 2048
+
+// sendPublic sends a page with its entity tag, unless the client has it already.
+func (r *Call) sendPublic(page read.Page) error {
+	digest := sha256.New()
+	for _, part := range page.Body {
+		digest.Write(part)
+	}
+	return r.sendTagged(`"`+hex.EncodeToString(digest.Sum(nil)[:16])+`"`, page.Body...)
+}
 
 // LinkNext adds a link to the next page (RFC 8288), which the parameter page or cursor
 // names, without the token of the request.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -14,6 +15,7 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
+	"marquee/engine/store"
 )
 
 const (
@@ -32,6 +34,31 @@ func (s *Server) ownRoutes() []Route {
 		{Path: apiPath + "notifications", Methods: readMethods, Serve: (*Call).notifications},
 		{Path: apiPath + "messagedefinitions", Methods: readMethods, Serve: (*Call).definitions},
 	}
+}
+
+func (s *Server) health(r *Call) error {
+	return r.answerJSON(map[string]any{"status": "ok", "version": s.Version})
+}
+
+func (s *Server) ready(r *Call) error {
+	if cause := s.Ready(r.Context()); cause != nil {
+		err := store.Translate(cause)
+		for _, known := range []*message.Definition{message.ShuttingDown, message.StoreFull, message.StoreDamaged} {
+			if known.Is(err) {
+				return err
+			}
+		}
+		e := message.StoreUnavailable.Error(nil).Caused(cause)
+		e.RetryAfter = 5 * time.Second
+		return e
+	}
+	answer := map[string]any{"status": "ready", "schemas": r.Header().Get(schemasHeader)}
+	if s.Notes != nil {
+		if notes := s.Notes(); len(notes) > 0 {
+			answer["notes"] = notes
+		}
+	}
+	return r.answerJSON(answer)
 }
 
 // addRoutes registers all routes: those outside the API with the router, and the
@@ -159,6 +186,18 @@ func (s *Server) answer(c *gin.Context, run func(*Call) error) {
 	}
 }
 
+// close releases what the call holds, once its response is complete.
+func (r *Call) close() {
+	r.give()
+	r.settleRates()
+	if r.in != nil {
+		r.in.end()
+	}
+	for _, cancel := range r.cancels {
+		cancel()
+	}
+}
+
 // resolve finds the route that a path below /api/v1 leads to, and makes that of a
 // type. An error is of kind NotFound, or Malformed for an id that no object can
 // have.
@@ -210,19 +249,6 @@ func (r *Call) resolve() (*Route, error) {
 		}
 	}
 	return nil, message.PathUnknown.Error(nil)
-}
-
-// mustKnow returns the error for an unknown type if a type does not exist for the caller:
-// in the network that the parameter context names, or in any without it.
-func (r *Call) mustKnow(t *schema.Type) error {
-	network := r.parameters["context"]
-	if t.Global {
-		network = ""
-	}
-	if !t.Secluded() || r.s.Engine.Access.Knows(r.caller, t, network) {
-		return nil
-	}
-	return message.TypeUnknown.Error(message.Params{"type": t.Name})
 }
 
 // collection is the route of the objects of a type, or of those below a parent, or the
@@ -295,12 +321,4 @@ func segments(escaped string) ([]string, error) {
 		parts[i] = unescaped
 	}
 	return parts, nil
-}
-
-// checkID rejects an id that no object of the type can have.
-func checkID(t *schema.Type, id string) error {
-	if !t.ValidID(id) {
-		return message.BadID.Error(message.Params{"id": strings.ToValidUTF8(id, "\ufffd")})
-	}
-	return nil
 }

@@ -269,9 +269,3 @@ func (r *Call) identify(route *Route, err error) (refused bool, _ error) {
 	}
 	return false, nil
 }
-
-// reads reports whether the request reads.
-func (r *Call) reads() bool { return slices.Contains(readMethods, r.c.Request.Method) }
-
-// patches reports whether the request changes an existing object only.
-func (r *Call) patches() bool { return r.c.Request.Method == http.MethodPatch }

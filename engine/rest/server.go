@@ -1,12 +1,11 @@
 // Package rest serves an engine over HTTP: it parses requests, limits what they use,
 // and renders responses and problem documents. It imports engine, read, budget, document,
-// listen, message, query, schema, spool and store, and is the only package that imports Gin.
+// header, listen, message, query, schema, spool and store, and is the only package that imports Gin.
 // Begin with Server, Route and Call, and with resolve.go for the paths of types.
 package rest
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net"
 	"net/http"
@@ -20,19 +19,9 @@ import (
 	"marquee/engine"
 	"marquee/engine/budget"
 	"marquee/engine/listen"
-	"marquee/engine/message"
+	"marquee/engine/rest/header"
 	"marquee/engine/spool"
-	"marquee/engine/store"
 )
-
-// Authenticator returns the caller that an access token belongs to. Errors are of
-// kind Unauthenticated.
-type Authenticator interface {
-	Caller(ctx context.Context, token string) (*engine.Caller, error)
-	// Member returns a user with the user's rights, or nil if there is no ACTIVE user
-	// with the id.
-	Member(ctx context.Context, user string) (*engine.Caller, error)
-}
 
 // Config configures a Server.
 type Config struct {
@@ -62,7 +51,7 @@ type Config struct {
 	// TrustedProxies are the addresses, or CIDR ranges, of the proxies whose
 	// ProxyHeader names the client; none by default.
 	TrustedProxies []string
-	// ProxyHeader is XForwardedFor, which is the default, or Forwarded. The other one
+	// ProxyHeader is header.XForwardedFor, which is the default, or header.Forwarded. The other one
 	// is ignored, because a proxy that does not know it passes on what clients wrote.
 	ProxyHeader string
 	// StrictTransport is how long browsers shall use the host over TLS alone (RFC
@@ -94,7 +83,7 @@ type Server struct {
 	// work is the part of Memory for handlers, outboxes the part for responses that
 	// are being sent. Anonymous limits what requests without a token have of work together.
 	work, outboxes, anonymous *budget.Budget
-	proxies                   proxies
+	proxies                   header.Proxies
 	connections               *listen.Connections
 	arriving                  arriving
 	cors                      *cors.Cors // nil for none
@@ -115,7 +104,7 @@ func New(config Config) (*Server, error) {
 	}
 	r.Any(apiPath+"*path", s.api)
 	r.NoRoute(s.otherMethod)
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompress), gzhttp.SuffixETag(compressedSuffixes[0]))
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompress), gzhttp.SuffixETag(header.CompressedSuffixes[0]))
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +126,7 @@ func newServer(config Config) (*Server, error) {
 	forOutboxes := config.Memory / outboxPart
 	s := &Server{Config: config, work: budget.New(config.Memory - forOutboxes), outboxes: budget.New(forOutboxes), anonymous: budget.New((config.Memory - forOutboxes) / anonymousPart)}
 	var err error
-	if s.proxies, err = newProxies(config.TrustedProxies, config.ProxyHeader); err != nil {
+	if s.proxies, err = header.NewProxies(config.TrustedProxies, config.ProxyHeader); err != nil {
 		return nil, err
 	}
 	if s.cors, err = config.CORS.handler(); err != nil {
@@ -149,7 +138,7 @@ func newServer(config Config) (*Server, error) {
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
-	s.connections = listen.New(config.Connections, s.Log, s.proxies.trusts, s.plainProblem)
+	s.connections = listen.New(config.Connections, s.Log, s.proxies.Trusts, s.plainProblem)
 	if s.Ready == nil {
 		s.Ready = func(context.Context) error { return nil }
 	}
@@ -168,7 +157,7 @@ func (s *Server) newRouter() *gin.Engine {
 	r := gin.New()
 	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
 	r.HandleMethodNotAllowed = false
-	r.ForwardedByClientIP = false // proxies.client finds the client
+	r.ForwardedByClientIP = false // header.Proxies finds the client
 	r.Use(s.identify, s.observe, s.recover)
 	if s.cors != nil {
 		r.Use(s.crossOrigin)
@@ -177,45 +166,5 @@ func (s *Server) newRouter() *gin.Engine {
 	return r
 }
 
-// compressedSuffixes distinguish the entity tags of compressed responses (RFC 9110,
-// section 8.8.1).
-var compressedSuffixes = []string{"-gzip", "-zstd"}
-
 // MemoryUsed returns how much of Config.Memory is in use.
 func (s *Server) MemoryUsed() int64 { return s.work.Used() + s.outboxes.Used() }
-
-func (s *Server) health(r *Call) error {
-	return r.answerJSON(map[string]any{"status": "ok", "version": s.Version})
-}
-
-func (s *Server) ready(r *Call) error {
-	if cause := s.Ready(r.Context()); cause != nil {
-		err := store.Translate(cause)
-		for _, known := range []*message.Definition{message.ShuttingDown, message.StoreFull, message.StoreDamaged} {
-			if known.Is(err) {
-				return err
-			}
-		}
-		e := message.StoreUnavailable.Error(nil).Caused(cause)
-		e.RetryAfter = 5 * time.Second
-		return e
-	}
-	answer := map[string]any{"status": "ready", "schemas": r.Header().Get(schemasHeader)}
-	if s.Notes != nil {
-		if notes := s.Notes(); len(notes) > 0 {
-			answer["notes"] = notes
-		}
-	}
-	return r.answerJSON(answer)
-}
-
-// CharsetJSON is the media type of JSON from the server's own routes outside the API.
-const CharsetJSON = "application/json; charset=utf-8"
-
-func (r *Call) answerJSON(value any) error {
-	body, err := json.Marshal(value)
-	if err == nil {
-		r.Send(http.StatusOK, CharsetJSON, body)
-	}
-	return err
-}

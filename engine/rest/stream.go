@@ -2,8 +2,6 @@ package rest
 
 import (
 	"errors"
-	"net/http"
-	"time"
 
 	"marquee/engine"
 	"marquee/engine/budget"
@@ -88,28 +86,6 @@ func (o *countedObjects) Next() (object map[string]any, size int64, err error) {
 	}
 	return object, size, err
 }
-
-// answerTime is how long a response may take that was complete at the deadline.
-const answerTime = time.Minute
-
-// extend replaces the timeouts of the connection for a route whose deadline is
-// longer than the server's.
-func (r *Call) extend(deadline time.Duration) {
-	if deadline <= r.s.Deadline {
-		return
-	}
-	control, until := http.NewResponseController(r.c.Writer), time.Now().Add(deadline)
-	// An error means that the connection has no deadlines to extend.
-	_ = control.SetReadDeadline(until)
-	_ = control.SetWriteDeadline(until.Add(answerTime))
-}
-
-// Spool creates a temporary file for the call, which must be closed.
-func (r *Call) Spool() *spool.File { return r.s.Spool.Create(r.Context(), r.account()) }
-
-// SpoolBody creates a temporary file for data that the client sends (see
-// spool.Receive).
-func (r *Call) SpoolBody() *spool.File { return r.s.Spool.Receive(r.Context(), r.account()) }
 
 // unpacked returns a file with the decompressed body, and closes the body if that is
 // another file.

@@ -12,6 +12,7 @@ import (
 	"marquee/engine/budget"
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/rest/header"
 	"marquee/engine/schema"
 )
 
@@ -248,7 +249,7 @@ func (r *Call) operation(i int, entry any, faults *message.Faults) (op engine.Op
 			continue
 		}
 		text, is := value.(string)
-		if text != "" && !isAny(text) && !strings.Contains(text, `"`) { // JSON quotes the tag already
+		if text != "" && !header.IsAny(text) && !strings.Contains(text, `"`) { // JSON quotes the tag already
 			text = `"` + text + `"`
 		}
 		if !is || !restrict(&op, condition.header, text, true) {

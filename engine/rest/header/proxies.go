@@ -1,4 +1,4 @@
-package rest
+package header
 
 import (
 	"fmt"
@@ -10,21 +10,21 @@ import (
 	"marquee/engine/listen"
 )
 
-// The headers in which a proxy can name the client: Config.ProxyHeader.
+// The headers in which a proxy can name the client.
 const (
 	XForwardedFor = "X-Forwarded-For"
 	Forwarded     = "Forwarded"
 )
 
-// proxies are the trusted proxies, and the header in which they name their client.
-type proxies struct {
+// Proxies are the trusted proxies, and the header in which they name their client.
+type Proxies struct {
 	trusted []netip.Prefix
 	header  string
 }
 
-// newProxies parses addresses and CIDR ranges. An empty header is XForwardedFor.
-func newProxies(addresses []string, header string) (proxies, error) {
-	p := proxies{header: XForwardedFor}
+// NewProxies parses addresses and CIDR ranges. An empty header is XForwardedFor.
+func NewProxies(addresses []string, header string) (Proxies, error) {
+	p := Proxies{header: XForwardedFor}
 	switch {
 	case header == "" || strings.EqualFold(header, XForwardedFor):
 	case strings.EqualFold(header, Forwarded):
@@ -57,14 +57,8 @@ func parseProxy(text string) (netip.Prefix, error) {
 	return prefix, nil
 }
 
-// CheckProxies returns an error for an address that is neither one nor a CIDR range.
-func CheckProxies(addresses []string) error {
-	_, err := newProxies(addresses, "")
-	return err
-}
-
-// trusts reports whether an address, which is not a mapped one, is a proxy's.
-func (p *proxies) trusts(address netip.Addr) bool {
+// Trusts reports whether an address, which is not a mapped one, is a proxy's.
+func (p *Proxies) Trusts(address netip.Addr) bool {
 	for _, prefix := range p.trusted {
 		if prefix.Contains(address) {
 			return true
@@ -73,17 +67,17 @@ func (p *proxies) trusts(address netip.Addr) bool {
 	return false
 }
 
-// client returns the address of the client that sent a request: of the connection,
+// Client returns the address of the client that sent a request: of the connection,
 // or, if that is a trusted proxy's, the last address in the proxies' header that is
 // not a trusted proxy's. What precedes that address was written by the client,
 // and is not looked at. If the header has no such address, the client is the last
 // proxy that was reached. A connection without addresses has the zero Addr.
-func (p *proxies) client(r *http.Request) netip.Addr {
+func (p *Proxies) Client(r *http.Request) netip.Addr {
 	last := listen.Addr(r.RemoteAddr)
-	if !last.IsValid() || !p.trusts(last) {
+	if !last.IsValid() || !p.Trusts(last) {
 		return last
 	}
-	value, given := field(r.Header, p.header)
+	value, given := List(r.Header, p.header)
 	for rest := value; given; {
 		var hop string
 		hop, rest, given = p.lastHop(rest)
@@ -92,7 +86,7 @@ func (p *proxies) client(r *http.Request) netip.Addr {
 			return last
 		}
 		last = address
-		if !p.trusts(last) {
+		if !p.Trusts(last) {
 			return last
 		}
 	}
@@ -103,7 +97,7 @@ func (p *proxies) client(r *http.Request) netip.Addr {
 // written there, and the value before it; more is false if that was the first. It
 // reads from the end, so that a quote that the client left open cannot hide what a
 // proxy has added behind it.
-func (p *proxies) lastHop(value string) (hop, before string, more bool) {
+func (p *Proxies) lastHop(value string) (hop, before string, more bool) {
 	comma, quoted := len(value)-1, false
 	for ; comma >= 0 && (value[comma] != ',' || quoted); comma-- {
 		if value[comma] == '"' && p.header == Forwarded {
@@ -115,7 +109,7 @@ func (p *proxies) lastHop(value string) (hop, before string, more bool) {
 	if p.header == XForwardedFor {
 		return element, before, more
 	}
-	for _, pair := range splitQuoted(element, ';') {
+	for _, pair := range Split(element, ';') {
 		if name, node, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && strings.EqualFold(name, "for") {
 			hop = node
 		}

@@ -1,4 +1,4 @@
-package rest
+package header
 
 import (
 	"net/http"
@@ -34,7 +34,7 @@ func TestClientBehindProxies(t *testing.T) {
 		{Forwarded, "10.0.0.1:1", []string{`for=198.51.100.1, for=_hidden`}, "10.0.0.1"},
 		{Forwarded, "10.0.0.1:1", []string{`for=198.51.100.1, by=10.0.0.1`}, "10.0.0.1"},
 	} {
-		p, err := newProxies(trusted, c.header)
+		p, err := NewProxies(trusted, c.header)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,21 +43,21 @@ func TestClientBehindProxies(t *testing.T) {
 		if c.lines == nil {
 			request.Header.Del(c.header)
 		}
-		got := p.client(request)
+		got := p.Client(request)
 		if got.IsValid() && got.String() != c.want || !got.IsValid() && c.want != "" {
 			t.Errorf("%s %s %q: %v instead of %s", c.header, c.remote, c.lines, got, c.want)
 		}
 	}
-	none, _ := newProxies(nil, "")
-	if got := none.client(&http.Request{RemoteAddr: "127.0.0.1:1", Header: http.Header{XForwardedFor: {"6.6.6.6"}}}); got.String() != "127.0.0.1" {
+	none, _ := NewProxies(nil, "")
+	if got := none.Client(&http.Request{RemoteAddr: "127.0.0.1:1", Header: http.Header{XForwardedFor: {"6.6.6.6"}}}); got.String() != "127.0.0.1" {
 		t.Errorf("without trusted proxies: %v", got)
 	}
 	for _, wrong := range []string{"", "10.0.0.0/33", "proxy.example", "fe80::1%eth0", "10.0.0.1:80"} {
-		if CheckProxies([]string{wrong}) == nil {
+		if _, err := NewProxies([]string{wrong}, ""); err == nil {
 			t.Errorf("%q is accepted", wrong)
 		}
 	}
-	if _, err := newProxies(nil, "X-Real-IP"); err == nil {
+	if _, err := NewProxies(nil, "X-Real-IP"); err == nil {
 		t.Error("another header is accepted")
 	}
 }
