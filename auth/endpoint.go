@@ -1,8 +1,6 @@
 package auth
 
 import (
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -22,12 +20,7 @@ func (s *Service) authenticate(r *rest.Call) error {
 	if err != nil {
 		return refuse(r, err)
 	}
-	body, err := json.Marshal(tokens) // #nosec G117 -- this is the response that the tokens are for
-	if err != nil {
-		return err
-	}
-	r.Send(http.StatusOK, rest.CharsetJSON, body)
-	return nil
+	return r.SendJSON(tokens)
 }
 
 // revoke is the revocation endpoint (RFC 7009). Whoever has a token may revoke it.

@@ -1,9 +1,7 @@
 package auth
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
 
 	"marquee/auth/signing"
 	"marquee/engine/rest"
@@ -30,7 +28,8 @@ func (s *Service) metadata(r *rest.Call) error {
 		}
 	}
 	unauthenticated := []string{"none"} // clients have no credentials of their own
-	body, err := json.Marshal(map[string]any{
+	r.Header().Set("Cache-Control", "no-store")
+	return r.SendJSON(map[string]any{
 		"issuer":                                     base,
 		"token_endpoint":                             base + tokenPath,
 		"token_endpoint_auth_methods_supported":      unauthenticated,
@@ -42,12 +41,6 @@ func (s *Service) metadata(r *rest.Call) error {
 		"scopes_supported":                           []string{tokenScope},
 		"service_documentation":                      base + "/docs",
 	})
-	if err != nil {
-		return err
-	}
-	r.Header().Set("Cache-Control", "no-store")
-	r.Send(http.StatusOK, rest.CharsetJSON, body)
-	return nil
 }
 
 // keySet answers with the public keys, as a JSON Web Key Set (RFC 7517).
@@ -56,11 +49,6 @@ func (s *Service) keySet(r *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(map[string]any{"keys": keys})
-	if err != nil {
-		return err
-	}
 	r.Header().Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(signing.CacheAge.Seconds())))
-	r.Send(http.StatusOK, rest.CharsetJSON, body)
-	return nil
+	return r.SendJSON(map[string]any{"keys": keys})
 }

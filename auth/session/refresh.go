@@ -59,6 +59,7 @@ func (s *Service) Refresh(ctx context.Context, token, network string) (*Tokens, 
 // there is none.
 func (s *Service) find(ctx context.Context, token string) (record store.Record, g grant, err error) {
 	err = s.store.Read(store.Latest(ctx), func(r store.Snapshot) (err error) {
+		g = grant{}
 		record, err = store.ReadOne(ctx, r, refreshCollection, store.Key{ID: hash(token)}, &g)
 		return err
 	})

@@ -8,15 +8,15 @@ import (
 )
 
 // admit rejects, before the body is read, a caller without permission to write any
-// object that the path can lead to. With the id "", the body names the objects. The
+// object that the path can lead to. Without an id, the body names the objects. The
 // error is the one that the write itself would return.
-func (r *Call) admit(t *schema.Type, network, id string) error {
-	access := r.s.Engine.Access
-	if id == "" {
-		return access.MayWriteSome(r.caller, t, network)
+func (o *objects) admit(network string) error {
+	access := o.s.Engine.Access
+	if o.id == "" {
+		return access.MayWriteSome(o.caller, o.t, network)
 	}
-	err := access.MayWrite(r.caller, t, network, id, r.patches())
-	if err != nil && access.MayWrite(r.caller, t, network, id, true) == nil {
+	err := access.MayWrite(o.caller, o.t, network, o.id, o.patches())
+	if err != nil && access.MayWrite(o.caller, o.t, network, o.id, true) == nil {
 		return nil
 	}
 	return err

@@ -2,13 +2,11 @@ package rest
 
 import (
 	"slices"
-	"strings"
 
 	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/schema"
-	"marquee/engine/store"
 )
 
 // Anybody may read the public objects of a type (schema.Type.Public) in a network. Whoever
@@ -21,23 +19,6 @@ const anonymousPart = 4
 // the network that it names.
 func (r *Call) readsPublic(route *Route) bool {
 	return route.public && r.reads() && r.parameters["context"] != ""
-}
-
-// publicNetwork returns the network that an anonymous caller reads, and "" unless it is
-// ACTIVE: no object is in that network, so that all others look alike.
-func (r *Call) publicNetwork() (string, error) {
-	network := ""
-	err := r.s.Engine.Store.Read(r.Context(), func(s store.Snapshot) error {
-		network = ""
-		return s.Get(r.Context(), "networks", []store.Key{{ID: r.parameters["context"]}}, func(record *store.Record) error {
-			if record.State == "ACTIVE" {
-				network = strings.Clone(record.ID)
-			}
-			return nil
-		})
-	})
-	r.caller.Public = network
-	return network, store.Translate(err)
 }
 
 // privateParameters are those of lists that depend on what is not for everybody.

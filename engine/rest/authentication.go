@@ -156,6 +156,17 @@ func (r *Call) Network(t *schema.Type) (string, error) {
 	return network, err
 }
 
+// publicNetwork returns the network that an anonymous caller reads, and "" unless it is
+// ACTIVE: no object is in that network, so that all others look alike.
+func (r *Call) publicNetwork() (string, error) {
+	stored, err := r.storedNetwork()
+	r.caller.Public = ""
+	if stored.State == "ACTIVE" {
+		r.caller.Public = stored.ID
+	}
+	return r.caller.Public, err
+}
+
 // contextNetwork returns the network that the parameter context names, "" if it is
 // absent or empty. An error is of kind Forbidden if the caller has no role in it, or of
 // kind NotFound if it does not exist and the caller is the operator.
@@ -165,7 +176,11 @@ func (r *Call) contextNetwork() (string, error) {
 	case network == "":
 		return "", nil
 	case r.caller.Operator:
-		return r.existingNetwork(network)
+		stored, err := r.storedNetwork()
+		if err == nil && stored.Revision == 0 {
+			err = message.ObjectNotFound.Error(message.Params{"type": "networks", "id": network})
+		}
+		return network, err
 	}
 	if _, member := r.caller.Grants[network]; !member {
 		return "", message.NetworkForbidden.Error(message.Params{"context": network})
@@ -173,21 +188,12 @@ func (r *Call) contextNetwork() (string, error) {
 	return network, nil
 }
 
-// existingNetwork returns a network of which the caller needs no membership.
-func (r *Call) existingNetwork(network string) (string, error) {
-	found := false
-	err := r.s.Engine.Store.Read(r.Context(), func(s store.Snapshot) error {
-		found = false
-		return s.Get(r.Context(), "networks", []store.Key{{ID: network}}, func(*store.Record) error {
-			found = true
-			return nil
-		})
+// storedNetwork returns the record of the network that the parameter context names. Its
+// revision is 0 if there is none.
+func (r *Call) storedNetwork() (record store.Record, err error) {
+	err = r.s.Engine.Store.Read(r.Context(), func(s store.Snapshot) (err error) {
+		record, err = store.ReadOne(r.Context(), s, "networks", store.Key{ID: r.parameters["context"]}, nil)
+		return err
 	})
-	if err != nil {
-		return "", store.Translate(err)
-	}
-	if !found {
-		return "", message.ObjectNotFound.Error(message.Params{"type": "networks", "id": network})
-	}
-	return network, nil
+	return record, store.Translate(err)
 }

@@ -43,7 +43,7 @@ func (r *Call) Body(limit int) ([]byte, error) {
 	if err := r.confirm(); err != nil {
 		return nil, err
 	}
-	return b.read(r.Context(), w)
+	return b.read(r.Context(), int(w.Bytes))
 }
 
 // body is a complete body as the client sent it.
@@ -137,9 +137,7 @@ func (r *Call) ReadBody(limit int64) ([]byte, error) {
 	}
 	b := &body{file: file, gzip: packed, limit: limit}
 	defer b.close()
-	var all bytes.Buffer
-	err = b.unpack(r.Context(), &all)
-	return all.Bytes(), err
+	return b.read(r.Context(), 0)
 }
 
 // incomplete returns the error for a body that did not arrive completely.
@@ -196,19 +194,12 @@ func (r *Call) weigh(b *body) (engine.Weight, error) {
 	return w, err
 }
 
-// read returns the decompressed content of a body that was weighed.
-func (b *body) read(ctx context.Context, w engine.Weight) ([]byte, error) {
-	content := make(collected, 0, w.Bytes)
+// read returns the decompressed content of a body, whose size is known if it was weighed.
+func (b *body) read(ctx context.Context, size int) ([]byte, error) {
+	var content bytes.Buffer
+	content.Grow(size)
 	err := b.unpack(ctx, &content)
-	return content, err
-}
-
-// collected is an io.Writer that keeps what is written.
-type collected []byte
-
-func (c *collected) Write(p []byte) (int, error) {
-	*c = append(*c, p...)
-	return len(p), nil
+	return content.Bytes(), err
 }
 
 func (r *Call) tooLarge(in io.Reader, limit int64) error {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 	"marquee/engine/listen"
 	"marquee/engine/message"
 	"marquee/engine/query"
+	"marquee/engine/schema"
 	"marquee/engine/spool"
 )
 
@@ -96,9 +96,6 @@ func (r *Call) PathValue(name string) string {
 // if the connection has no addresses.
 func (r *Call) ClientIP() string { return clientIP(r.c) }
 
-// client returns the address of the client, as trusted proxies report it.
-func (r *Call) client() netip.Addr { return clientAddr(r.c) }
-
 // hangUp closes the connection after the response, on which a client has not sent
 // what it announced. On one with HTTP/2, only the stream ends.
 func (r *Call) hangUp() {
@@ -128,13 +125,14 @@ func (r *Call) Send(status int, contentType string, body []byte) {
 	write(r.c, status, contentType, body)
 }
 
-// CharsetJSON is the media type of JSON from the server's own routes outside the API.
-const CharsetJSON = "application/json; charset=utf-8"
+// charsetJSON is the media type of JSON from the server's own routes outside the API.
+const charsetJSON = "application/json; charset=utf-8"
 
-func (r *Call) answerJSON(value any) error {
+// SendJSON sends a value with the status 200 and the media type charsetJSON.
+func (r *Call) SendJSON(value any) error {
 	body, err := json.Marshal(value)
 	if err == nil {
-		r.Send(http.StatusOK, CharsetJSON, body)
+		r.Send(http.StatusOK, charsetJSON, body)
 	}
 	return err
 }
@@ -216,7 +214,7 @@ func (r *Call) account() string {
 	if r.caller != nil && !r.anonymous() {
 		return r.caller.Account()
 	}
-	address := r.client()
+	address := clientAddr(r.c)
 	if !address.IsValid() {
 		return ""
 	}
@@ -225,3 +223,13 @@ func (r *Call) account() string {
 
 // anonymous reports whether a request without a token reads public objects.
 func (r *Call) anonymous() bool { return r.caller != nil && r.caller.Anonymous && r.caller.User == "" }
+
+// objects are those that a path below /api/v1 names: all of a type, those below a parent,
+// or the one with an id.
+type objects struct {
+	*Call
+	t          *schema.Type
+	parent, id string
+	// template is the path as Route.Path has it.
+	template string
+}

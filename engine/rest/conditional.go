@@ -56,8 +56,8 @@ func hasVersion(list []string, version string, compared func(tag string) string)
 }
 
 // checkMatch returns an error if If-Match of a read does not match the response.
-func (r *Call) checkMatch(etag, id string) error {
-	value, given := header.List(r.c.Request.Header, "If-Match")
+func (o *objects) checkMatch(etag string) error {
+	value, given := header.List(o.c.Request.Header, "If-Match")
 	if !given || header.IsAny(value) {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (r *Call) checkMatch(etag, id string) error {
 		return message.HeaderInvalid.Error(message.Params{"header": "If-Match", "expected": "entity tags of one object, or *"})
 	}
 	if !slices.Contains(list, strings.Trim(etag, `"`)) {
-		return message.VersionMismatch.Error(message.Params{"id": id})
+		return message.VersionMismatch.Error(message.Params{"id": o.id})
 	}
 	return nil
 }

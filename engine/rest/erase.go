@@ -7,7 +7,6 @@ import (
 	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
-	"marquee/engine/schema"
 )
 
 const (
@@ -20,46 +19,46 @@ const (
 )
 
 // erasure is the route that erases an object of a type with personal values.
-func (r *Call) erasure(t *schema.Type, parent, id, template string) (*Route, error) {
-	if err := checkID(t, id); err != nil {
+func (o *objects) erasure() (*Route, error) {
+	if err := checkID(o.t, o.id); err != nil {
 		return nil, err
 	}
-	return &Route{Path: template + "/" + erasePath, Methods: []string{http.MethodPost}, Serve: func(r *Call) error {
-		return r.erase(t, parent, id)
+	return &Route{Path: o.template + "/" + erasePath, Methods: []string{http.MethodPost}, Serve: func(*Call) error {
+		return o.erase()
 	}}, nil
 }
 
 // erase removes the personal values of an object. The answer has the status 202 if the
 // service goes on with the history after it.
-func (r *Call) erase(t *schema.Type, parent, id string) error {
-	if err := r.Only(); err != nil {
+func (o *objects) erase() error {
+	if err := o.Only(); err != nil {
 		return err
 	}
-	network, err := r.Network(t)
+	network, err := o.Network(o.t)
 	if err != nil {
 		return err
 	}
 	var op engine.Operation
-	if err := r.conditions(&op, true); err != nil {
+	if err := o.conditions(&op, true); err != nil {
 		return err
 	}
-	if err := r.s.Engine.Access.MayErase(r.caller, t, network); err != nil {
+	if err := o.s.Engine.Access.MayErase(o.caller, o.t, network); err != nil {
 		return err
 	}
-	if _, err := r.ReadBody(eraseBody); err != nil {
+	if _, err := o.ReadBody(eraseBody); err != nil {
 		return err
 	}
-	if err := r.take(eraseCost); err != nil {
+	if err := o.take(eraseCost); err != nil {
 		return err
 	}
-	if err := r.confirm(); err != nil {
+	if err := o.confirm(); err != nil {
 		return err
 	}
-	if err := r.checkParent(t, network, parent); err != nil {
+	if err := o.checkParent(network); err != nil {
 		return err
 	}
-	r.Spend(1)
-	erased, err := r.s.Engine.Erase(r.Sharing(), r.caller, engine.Removal{Type: t, Network: network, ID: id, Parent: parent, IfVersion: op.IfVersion, OnlyNew: op.OnlyNew})
+	o.Spend(1)
+	erased, err := o.s.Engine.Erase(o.Sharing(), o.caller, engine.Removal{Type: o.t, Network: network, ID: o.id, Parent: o.parent, IfVersion: op.IfVersion, OnlyNew: op.OnlyNew})
 	if err != nil {
 		return err
 	}
@@ -70,9 +69,9 @@ func (r *Call) erase(t *schema.Type, parent, id string) error {
 	status := http.StatusOK
 	if erased.Left != nil {
 		status = http.StatusAccepted
-		r.Log().Info("the erasure of an object goes on in the background", slog.String("type", t.Name), slog.String("object", id),
+		o.Log().Info("the erasure of an object goes on in the background", slog.String("type", o.t.Name), slog.String("object", o.id),
 			slog.Any("cause", message.Explained(erased.Left)))
 	}
-	r.Answer(status, document.Append(nil, map[string]any{"type": t.Name, "id": id, "properties": properties, "complete": erased.Left == nil}))
+	o.Answer(status, document.Append(nil, map[string]any{"type": o.t.Name, "id": o.id, "properties": properties, "complete": erased.Left == nil}))
 	return nil
 }

@@ -32,8 +32,9 @@ const maxFraming = 64 << 10
 // again afterwards.
 func (r *Call) WriteForm(t *schema.Type, read FormReader) error {
 	var batch engine.Batch
-	op, parent := engine.Operation{Type: t, ID: r.PathValue("id")}, r.PathValue(t.Parent)
-	err := r.admitForm(&batch, &op, parent)
+	o := &objects{Call: r, t: t, parent: r.PathValue(t.Parent), id: r.PathValue("id")}
+	op := engine.Operation{Type: t, ID: o.id}
+	err := o.admitForm(&batch, &op)
 	var release func()
 	if err == nil {
 		r.c.Request = r.c.Request.WithContext(r.unbound)
@@ -51,24 +52,24 @@ func (r *Call) WriteForm(t *schema.Type, read FormReader) error {
 	if err := r.confirm(); err != nil {
 		return err
 	}
-	if err := setParent(t, op.Object, parent); err != nil {
+	if err := o.setParent(op.Object); err != nil {
 		return err
 	}
 	return r.writeOne(batch, op)
 }
 
 // admitForm reads and checks everything but the body.
-func (r *Call) admitForm(batch *engine.Batch, op *engine.Operation, parent string) error {
-	if err := r.options(op.Type, batch); err != nil {
+func (o *objects) admitForm(batch *engine.Batch, op *engine.Operation) error {
+	if err := o.options(op.Type, batch); err != nil {
 		return err
 	}
-	if err := r.conditions(op, true); err != nil {
+	if err := o.conditions(op, true); err != nil {
 		return err
 	}
-	if err := r.admit(op.Type, batch.Network, op.ID); err != nil {
+	if err := o.admit(batch.Network); err != nil {
 		return err
 	}
-	return r.checkParent(op.Type, batch.Network, parent)
+	return o.checkParent(batch.Network)
 }
 
 // Form is a body of multipart/form-data, read part by part.

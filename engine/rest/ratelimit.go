@@ -277,7 +277,7 @@ func (r *Call) showRates() {
 
 // limitAddress counts the call for the address that it comes from.
 func (r *Call) limitAddress() error {
-	address := r.client()
+	address := clientAddr(r.c)
 	if !address.IsValid() { // a connection without addresses is a local one
 		return nil
 	}

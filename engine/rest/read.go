@@ -20,15 +20,15 @@ import (
 
 // checkParent checks that the parent in the path exists. An error is of kind NotFound
 // if the caller cannot see it.
-func (r *Call) checkParent(t *schema.Type, network, parent string) error {
-	if t.Parent == "" {
+func (o *objects) checkParent(network string) error {
+	if o.t.Parent == "" {
 		return nil
 	}
-	above, err := r.s.Engine.Type(t.Shape.Properties[t.Parent].Ref.Type)
+	above, err := o.s.Engine.Type(o.t.Shape.Properties[o.t.Parent].Ref.Type)
 	if err != nil {
 		return err
 	}
-	_, err = r.s.Engine.Get(r.c.Request.Context(), r.caller, above, network, parent, engine.Projection{"id": nil})
+	_, err = o.s.Engine.Get(o.c.Request.Context(), o.caller, above, network, o.parent, engine.Projection{"id": nil})
 	return err
 }
 
@@ -40,34 +40,34 @@ func checkID(t *schema.Type, id string) error {
 	return nil
 }
 
-func (r *Call) get(t *schema.Type, parent, id string) error {
-	if err := r.onlyRead("fields", "includeHidden"); err != nil {
+func (o *objects) get() error {
+	if err := o.onlyRead("fields", "includeHidden"); err != nil {
 		return err
 	}
 	// Hidden objects are returned by id in any case, but the value is checked.
-	if _, err := r.Boolean("includeHidden"); err != nil {
+	if _, err := o.Boolean("includeHidden"); err != nil {
 		return err
 	}
-	network, err := r.Network(t)
+	network, err := o.Network(o.t)
 	if err != nil {
 		return err
 	}
-	projection, err := r.projection(r.s.Engine.Seen(r.caller, t, network))
+	projection, err := o.projection(o.s.Engine.Seen(o.caller, o.t, network))
 	if err != nil {
 		return err
 	}
-	object, err := r.s.Engine.Get(r.c.Request.Context(), r.caller, t, network, id, projection)
+	object, err := o.s.Engine.Get(o.c.Request.Context(), o.caller, o.t, network, o.id, projection)
 	if err != nil {
 		return err
 	}
-	if object.Path != read.Path(t, network, parent, id) {
-		return message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
+	if object.Path != read.Path(o.t, network, o.parent, o.id) {
+		return message.ObjectNotFound.Error(message.Params{"type": o.t.Name, "id": o.id})
 	}
 	etag := object.ETag()
-	if err := r.checkMatch(etag, id); err != nil {
+	if err := o.checkMatch(etag); err != nil {
 		return err
 	}
-	return r.sendTagged(etag, object.JSON)
+	return o.sendTagged(etag, object.JSON)
 }
 
 // sendTagged sends JSON with its entity tag, unless the client has it already. Shared
@@ -83,71 +83,71 @@ func (r *Call) sendTagged(etag string, body ...[]byte) error {
 	return nil
 }
 
-func (r *Call) projection(t *schema.Type) (engine.Projection, error) {
-	text, given := r.parameters["fields"]
+func (o *objects) projection(seen *schema.Type) (engine.Projection, error) {
+	text, given := o.parameters["fields"]
 	if !given {
 		return nil, nil
 	}
-	projection, err := read.ParseProjection(t, text)
+	projection, err := read.ParseProjection(seen, text)
 	if err == nil {
-		err = r.checkPublic(t, projection)
+		err = o.checkPublic(seen, projection)
 	}
 	return projection, err
 }
 
-func (r *Call) list(t *schema.Type, parent string) error {
-	if err := r.onlyRead(append([]string{"fields"}, query.Parameters...)...); err != nil {
+func (o *objects) list() error {
+	if err := o.onlyRead(append([]string{"fields"}, query.Parameters...)...); err != nil {
 		return err
 	}
-	network, err := r.Network(t)
+	network, err := o.Network(o.t)
 	if err != nil {
 		return err
 	}
-	seen := r.s.Engine.Seen(r.caller, t, network)
-	projection, err := r.projection(seen)
+	seen := o.s.Engine.Seen(o.caller, o.t, network)
+	projection, err := o.projection(seen)
 	if err != nil {
 		return err
 	}
-	fields := r.fields(seen)
-	list, err := query.ParseList(r.parameters, fields, r.caller.User, r.s.Engine.Now())
+	fields := o.fields(seen)
+	list, err := query.ParseList(o.parameters, fields, o.caller.User, o.s.Engine.Now())
 	if err != nil {
 		return err
 	}
-	if err := r.narrow(t, &list); err != nil {
+	if err := o.narrow(&list); err != nil {
 		return err
 	}
-	if t.Parent != "" {
-		if err := r.checkParent(t, network, parent); err != nil {
+	if o.t.Parent != "" {
+		if err := o.checkParent(network); err != nil {
 			return err
 		}
-		above, err := t.Field("", t.Parent)
+		above, err := o.t.Field("", o.t.Parent)
 		if err != nil {
 			return err
 		}
-		list.Below(above, parent)
+		list.Below(above, o.parent)
 	}
-	r.Spend(list.PageSize)
-	page, err := r.s.Engine.List(r.c.Request.Context(), r.caller, seen, network, engine.Listing{List: list, Projection: projection, Withheld: fields.withheld(r.parameters)})
+	o.Spend(list.PageSize)
+	page, err := o.s.Engine.List(o.c.Request.Context(), o.caller, seen, network, engine.Listing{List: list, Projection: projection, Withheld: fields.withheld(o.parameters)})
 	if errors.Is(err, read.ErrHidden) {
-		if t, err = r.s.Engine.Type(t.Name); err == nil {
-			err = r.mustKnow(t)
+		if o.t, err = o.s.Engine.Type(o.t.Name); err == nil {
+			err = o.mustKnow(o.t)
 		}
 		if err != nil {
 			return err
 		}
-		return r.list(t, parent)
+		return o.list()
 	}
-	return r.page(page, err)
+	return o.page(page, err)
 }
 
 // narrow restricts a list of a global type to the network that the parameter context
 // names, if objects of the type belong to networks in some way.
-func (r *Call) narrow(t *schema.Type, list *query.List) error {
-	within := r.s.Engine.Access.Within(r.caller, t, r.parameters["context"])
-	if !t.Global || within == nil {
+func (o *objects) narrow(list *query.List) error {
+	within := o.s.Engine.Access.Within(o.caller, o.t, o.parameters["context"])
+	if !o.t.Global || within == nil {
 		return nil
 	}
-	network, err := r.contextNetwork()
+	network, err := o.contextNetwork()
 	if err == nil && network != "" {
 		list.Narrow(within, network)
 	}

@@ -14,7 +14,6 @@ import (
 	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
-	"marquee/engine/schema"
 	"marquee/engine/store"
 )
 
@@ -37,7 +36,7 @@ func (s *Server) ownRoutes() []Route {
 }
 
 func (s *Server) health(r *Call) error {
-	return r.answerJSON(map[string]any{"status": "ok", "version": s.Version})
+	return r.SendJSON(map[string]any{"status": "ok", "version": s.Version})
 }
 
 func (s *Server) ready(r *Call) error {
@@ -58,7 +57,7 @@ func (s *Server) ready(r *Call) error {
 			answer["notes"] = notes
 		}
 	}
-	return r.answerJSON(answer)
+	return r.SendJSON(answer)
 }
 
 // addRoutes registers all routes: those outside the API with the router, and the
@@ -224,81 +223,81 @@ func (r *Call) resolve() (*Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	parent, below, template := "", path[1:], apiPath+t.Name
+	o, below := &objects{Call: r, t: t, template: apiPath + t.Name}, path[1:]
 	if t.Parent != "" {
 		switch {
 		case len(below) > 0:
 		case r.c.Request.Method == http.MethodOptions: // of a type that exists
-			return &Route{Path: template}, nil
+			return &Route{Path: o.template}, nil
 		default:
 			return nil, message.ParentMissing.Error(message.Params{"type": t.Name, "parent": t.Shape.Properties[t.Parent].Ref.Type})
 		}
-		parent, below, template = below[0], below[1:], template+"/{"+t.Parent+"}"
-		if !document.ValidID(parent) {
-			return nil, message.BadID.Error(message.Params{"id": strings.ToValidUTF8(parent, "\ufffd")})
+		o.parent, below, o.template = below[0], below[1:], o.template+"/{"+t.Parent+"}"
+		if !document.ValidID(o.parent) {
+			return nil, message.BadID.Error(message.Params{"id": strings.ToValidUTF8(o.parent, "\ufffd")})
 		}
 	}
-	switch len(below) {
-	case 0:
-		return r.collection(t, parent, template), nil
-	case 1:
-		return r.object(t, parent, below[0], template+"/{id}")
-	case 2:
-		if below[1] == erasePath && t.Shape.HasPersonal {
-			return r.erasure(t, parent, below[0], template+"/{id}")
-		}
+	if len(below) == 0 {
+		return o.collection(), nil
+	}
+	o.id, o.template = below[0], o.template+"/{id}"
+	switch {
+	case len(below) == 1:
+		return o.object()
+	case len(below) == 2 && below[1] == erasePath && t.Shape.HasPersonal:
+		return o.erasure()
 	}
 	return nil, message.PathUnknown.Error(nil)
 }
 
 // collection is the route of the objects of a type, or of those below a parent, or the
 // Route of its content type.
-func (r *Call) collection(t *schema.Type, parent, template string) *Route {
-	if form := r.form(t, parent, "", template); form != nil {
+func (o *objects) collection() *Route {
+	if form := o.form(); form != nil {
 		return form
 	}
-	methods := t.ListMethods()
-	if t.Parent != "" {
-		methods = r.s.routes.methodsBelow(t, template)
+	methods := o.t.ListMethods()
+	if o.t.Parent != "" {
+		methods = o.s.routes.methodsBelow(o.t, o.template)
 	}
-	return &Route{Path: template, Methods: methods, public: t.Public != nil, Serve: func(r *Call) error {
+	return &Route{Path: o.template, Methods: methods, public: o.t.Public != nil, Serve: func(*Call) error {
 		switch {
-		case r.reads():
-			return r.list(t, parent)
-		case t.Parent != "":
-			return message.MediaType.Error(message.Params{"value": r.c.GetHeader("Content-Type"), "expected": formType})
+		case o.reads():
+			return o.list()
+		case o.t.Parent != "":
+			return message.MediaType.Error(message.Params{"value": o.c.GetHeader("Content-Type"), "expected": formType})
 		}
-		return r.writeObjects(t)
+		return o.writeObjects()
 	}}
 }
 
 // form returns the Route of the request's content type at a path of a type, or nil.
-func (r *Call) form(t *schema.Type, parent, id, template string) *Route {
-	method := r.c.Request.Method
-	form := r.s.routes.form(template, method, r.c.GetHeader("Content-Type"))
-	if form == nil || !slices.Contains(t.Methods, method) {
+func (o *objects) form() *Route {
+	method := o.c.Request.Method
+	form := o.s.routes.form(o.template, method, o.c.GetHeader("Content-Type"))
+	if form == nil || !slices.Contains(o.t.Methods, method) {
 		return nil
 	}
-	r.path = []pathValue{{"id", id}, {t.Parent, parent}}
+	o.path = []pathValue{{"id", o.id}, {o.t.Parent, o.parent}}
 	return form
 }
 
 // object is the route of one object, or the Route of its content type.
-func (r *Call) object(t *schema.Type, parent, id, template string) (*Route, error) {
-	if err := checkID(t, id); err != nil {
+func (o *objects) object() (*Route, error) {
+	if err := checkID(o.t, o.id); err != nil {
 		return nil, err
 	}
-	if form := r.form(t, parent, id, template); form != nil {
+	if form := o.form(); form != nil {
 		return form, nil
 	}
-	return &Route{Path: template, Methods: t.ObjectMethods(), cost: readCost, public: t.Public != nil, Serve: func(r *Call) error {
+	return &Route{Path: o.template, Methods: o.t.ObjectMethods(), cost: readCost, public: o.t.Public != nil, Serve: func(*Call) error {
 		switch {
-		case r.reads():
-			return r.get(t, parent, id)
-		case r.c.Request.Method == http.MethodDelete:
-			return r.remove(t, parent, id)
+		case o.reads():
+			return o.get()
+		case o.c.Request.Method == http.MethodDelete:
+			return o.remove()
 		}
-		return r.writeObject(t, parent, id)
+		return o.writeObject()
 	}}, nil
 }
 

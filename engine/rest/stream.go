@@ -25,7 +25,7 @@ func (r *Call) WriteStream(t *schema.Type, limits StreamLimits) error {
 	if err := r.conditions(&like, false); err != nil {
 		return err
 	}
-	if err := r.admit(t, batch.Network, ""); err != nil {
+	if err := (&objects{Call: r, t: t}).admit(batch.Network); err != nil {
 		return err
 	}
 	sent, err := r.receive(limits.Bytes)

@@ -75,47 +75,47 @@ func (r *Call) warn(m message.Message) {
 }
 
 // writeObject creates or updates the object that the path names.
-func (r *Call) writeObject(t *schema.Type, parent, id string) error {
+func (o *objects) writeObject() error {
 	var batch engine.Batch
-	if err := r.options(t, &batch); err != nil {
+	if err := o.options(o.t, &batch); err != nil {
 		return err
 	}
-	op := engine.Operation{Type: t, ID: id, MergePatch: r.patches()}
-	if err := r.conditions(&op, true); err != nil {
+	op := engine.Operation{Type: o.t, ID: o.id, MergePatch: o.patches()}
+	if err := o.conditions(&op, true); err != nil {
 		return err
 	}
-	if err := r.admit(t, batch.Network, id); err != nil {
+	if err := o.admit(batch.Network); err != nil {
 		return err
 	}
-	body, err := r.Body(MaxBodyBytes)
+	body, err := o.Body(MaxBodyBytes)
 	if err != nil {
 		return err
 	}
-	if op.Object, err = document.DecodeObject(body, r.limits()); err != nil {
+	if op.Object, err = document.DecodeObject(body, o.limits()); err != nil {
 		return err
 	}
-	if err := r.checkParent(t, batch.Network, parent); err != nil {
+	if err := o.checkParent(batch.Network); err != nil {
 		return err
 	}
-	if err := setParent(t, op.Object, parent); err != nil {
+	if err := o.setParent(op.Object); err != nil {
 		return err
 	}
-	return r.writeOne(batch, op)
+	return o.writeOne(batch, op)
 }
 
 // setParent sets the parent of an object to the one in the path.
-func setParent(t *schema.Type, object map[string]any, parent string) error {
-	if t.Parent == "" {
+func (o *objects) setParent(object map[string]any) error {
+	if o.t.Parent == "" {
 		return nil
 	}
-	given := object[t.Parent]
+	given := object[o.t.Parent]
 	if reference, ok := given.(map[string]any); ok {
 		given = reference["id"]
 	}
-	if given != nil && given != parent {
-		return message.IDMismatch.Error(message.Params{"field": "/" + t.Parent, "value": given, "id": parent})
+	if given != nil && given != o.parent {
+		return message.IDMismatch.Error(message.Params{"field": "/" + o.t.Parent, "value": given, "id": o.parent})
 	}
-	object[t.Parent] = parent
+	object[o.t.Parent] = o.parent
 	return nil
 }
 
@@ -154,30 +154,30 @@ func (r *Call) writeOne(batch engine.Batch, op engine.Operation) error {
 }
 
 // writeObjects creates or updates the objects of the body, all or none.
-func (r *Call) writeObjects(t *schema.Type) error {
+func (o *objects) writeObjects() error {
 	batch := engine.Batch{Listed: true}
-	if err := r.options(t, &batch); err != nil {
+	if err := o.options(o.t, &batch); err != nil {
 		return err
 	}
-	if err := r.admit(t, batch.Network, ""); err != nil {
+	if err := o.admit(batch.Network); err != nil {
 		return err
 	}
-	body, err := r.Body(MaxBodyBytes)
+	body, err := o.Body(MaxBodyBytes)
 	if err != nil {
 		return err
 	}
-	objects, bare, err := document.DecodeObjects(body, r.limits())
+	objects, bare, err := document.DecodeObjects(body, o.limits())
 	if err != nil {
 		return err
 	}
 	for _, object := range objects {
-		op := engine.Operation{Type: t, Object: object}
-		if err := r.conditions(&op, len(objects) == 1); err != nil {
+		op := engine.Operation{Type: o.t, Object: object}
+		if err := o.conditions(&op, len(objects) == 1); err != nil {
 			return err
 		}
 		batch.Operations = append(batch.Operations, op)
 	}
-	return r.storeList(batch, bare)
+	return o.storeList(batch, bare)
 }
 
 // batch creates or updates objects of several types, all or none.
