@@ -63,6 +63,12 @@ func parseCursor(text, mark string) (cursor, error) {
 	if err != nil || members["q"] != mark {
 		return cursor{}, invalid
 	}
+	return cursorOf(members)
+}
+
+// cursorOf returns the cursor with the members.
+func cursorOf(members map[string]any) (cursor, error) {
+	invalid := message.CursorInvalid.Error(message.Params{"parameter": "cursor"})
 	id, ok := members["i"].(string)
 	page, numbered := members["p"].(int64)
 	if !ok || !numbered || page < 0 || page >= math.MaxInt32 {

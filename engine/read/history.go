@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"marquee/engine/access"
 	"marquee/engine/catalog"
@@ -40,9 +41,9 @@ func (e *Reader) History(ctx context.Context, caller *access.Caller, h HistoryPa
 			return Page{}, message.ParameterMissing.Error(message.Params{"parameter": "id"})
 		}
 	}
-	mark := digestOf("audit\x00" + h.Network + "\x00" + q.Collection + "\x00" + h.ID)
+	mark := strings.Join([]string{"audit", caller.User, h.Network, q.Collection, h.ID}, "\x00")
 	if h.Cursor != "" {
-		c, err := parseCursor(h.Cursor, mark)
+		c, err := e.openCursor(h.Cursor, mark)
 		if err != nil {
 			return Page{}, err
 		}
@@ -150,7 +151,7 @@ func (p *historyRun) render(ctx context.Context, s store.Snapshot, paging query.
 	})
 	next := ""
 	if more {
-		next = makeCursor(mark, &query.Position{ID: p.q.After}, paging.Page+1)
+		next = p.v.e.sealCursor(mark, &query.Position{ID: p.q.After}, paging.Page+1)
 	}
 	return p.finish(next), err
 }

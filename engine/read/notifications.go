@@ -19,9 +19,9 @@ import (
 // one for each warning that has appeared on an object created by the caller.
 func (e *Reader) Notifications(ctx context.Context, caller *access.Caller, network string, paging query.Paging) (page Page, err error) {
 	q := store.NoticeQuery{Network: network, Owner: caller.User, Offset: paging.Page * paging.PageSize}
-	mark := digestOf("notifications\x00" + network + "\x00" + caller.User)
+	mark := "notifications\x00" + caller.User + "\x00" + network
 	if paging.Cursor != "" {
-		c, err := parseCursor(paging.Cursor, mark)
+		c, err := e.openCursor(paging.Cursor, mark)
 		if err != nil {
 			return Page{}, err
 		}
@@ -70,7 +70,7 @@ func (p *notifications) render(ctx context.Context, s store.Snapshot, paging que
 	})
 	next := ""
 	if more {
-		next = makeCursor(mark, &query.Position{Key: int64(p.q.AfterIndex), ID: p.q.After}, paging.Page+1)
+		next = p.v.e.sealCursor(mark, &query.Position{Key: int64(p.q.AfterIndex), ID: p.q.After}, paging.Page+1)
 	}
 	return p.finish(next), err
 }

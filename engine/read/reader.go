@@ -6,6 +6,7 @@ package read
 
 import (
 	"context"
+	"crypto/cipher"
 	"sync/atomic"
 
 	"marquee/engine/access"
@@ -18,6 +19,8 @@ type Reader struct {
 	*catalog.Catalog
 	access access.Access
 	hooks  map[string]Hooks
+	// cursors encrypts those that sealCursor returns.
+	cursors cipher.AEAD
 	// moving reports whether owners were in doubt lately, so that it is better to read
 	// that first than to suppose that they are not.
 	moving atomic.Bool
