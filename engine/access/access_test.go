@@ -234,6 +234,16 @@ func TestVersion(t *testing.T) {
 	if v := version(2, "ACTIVE", `{"hidden":1,"shown":2}`, hide); v == first {
 		t.Error("a change of a visible part does not show")
 	}
+	for what, r := range map[string]store.Record{
+		"another object":             {Key: store.Key{ID: "b"}},
+		"an object that is new":      {CreateTime: time.UnixMilli(1)},
+		"an object of other network": {Key: store.Key{Network: "east"}},
+	} {
+		r.State, r.Document = "ACTIVE", []byte(`{"hidden":1,"shown":1}`)
+		if v, err := access.Version(&access.Caller{}, &r, hide); err != nil || v == first {
+			t.Errorf("%s with the same values has the same version", what)
+		}
+	}
 	if v := version(2, "ARCHIVED", `{"hidden":1,"shown":1}`, hide); v == first {
 		t.Error("a change of the state does not show")
 	}

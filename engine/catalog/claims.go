@@ -26,7 +26,7 @@ func (n *Indexing) Claimed() []string {
 // ReadsSealed reports whether a unique key depends on a value that is or contains a secret
 // by any server's schema.
 func (n *Indexing) ReadsSealed(key string) bool {
-	reads := n.reads(key)
+	reads := n.Reads(key)
 	for place, form := range n.Declared {
 		dotted := dottedPlace(place)
 		if form == SealedForm && slices.ContainsFunc(reads, func(path string) bool { return strings.HasPrefix(dotted, path+".") }) {
@@ -36,8 +36,8 @@ func (n *Indexing) ReadsSealed(key string) bool {
 	return slices.ContainsFunc(reads, n.Seals)
 }
 
-// reads returns the paths of the values that the claims under a unique key depend on.
-func (n *Indexing) reads(key string) []string {
+// Reads returns the paths of the values that the claims under a unique key depend on.
+func (n *Indexing) Reads(key string) []string {
 	if rule := n.Rules[key]; rule != nil {
 		return rule.Reads()
 	}

@@ -163,5 +163,11 @@ func renderSchema(types *schema.Registry, t *schema.Type, form schemaForm, suppl
 		p := &plainSchema{bundle: b, t: t, supplied: supplied}
 		return b.text(p.object())
 	}
-	return b.text(b.written(b.root, t.Source).(object))
+	root := b.written(b.root, t.Source).(object)
+	if resource, ok := root["x-resource"].(object); ok {
+		resource = maps.Clone(resource)
+		delete(resource, "accepts") // differences that only concern who changes the schema
+		root["x-resource"] = resource
+	}
+	return b.text(root)
 }

@@ -92,6 +92,8 @@ type found struct {
 	shown map[string]any
 	// supplied are the properties that the service has set because the object is new.
 	supplied []string
+	// unresolved are the pointers to references whose targets were not found.
+	unresolved []string
 	// erased are the properties from which an erasure has removed values that the caller sees.
 	erased []string
 	// owners are the values of the type's OwnerField, nil where they stay.

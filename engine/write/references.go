@@ -153,6 +153,7 @@ func (w *Writing) batchMade(refs []referenced) bool {
 
 func (w *Writing) checkReference(r referenced, target map[string]any, exists bool) {
 	if !exists {
+		r.change.unresolved = append(r.change.unresolved, r.pointer)
 		w.faults.Add(r.change.Fault(message.ReferencedObjectNotFound, r.pointer, message.Params{"type": r.ref.Type, "id": r.key.id}))
 		return
 	}

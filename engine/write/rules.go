@@ -85,6 +85,7 @@ func (w *Writing) checkUnique() (map[*Change]claimDiff, error) {
 			if err != nil {
 				return nil, err
 			}
+			maps.DeleteFunc(after, func(key string, _ store.Claim) bool { return c.unresolves(key) })
 			u.compare(w, c, before, after)
 		}
 	}
@@ -106,6 +107,14 @@ func (w *Writing) checkUnique() (map[*Change]claimDiff, error) {
 		}
 	}
 	return u.diffs, nil
+}
+
+// unresolves reports whether a unique key depends on a reference whose target was not found.
+// Its values are not compared with those of others: that would reveal a hidden target.
+func (c *Change) unresolves(key string) bool {
+	return slices.ContainsFunc(c.unresolved, func(pointer string) bool {
+		return slices.ContainsFunc(c.index.Reads(key), func(path string) bool { return strings.HasPrefix(pointer+"/", pointerOf(path)+"/") })
+	})
 }
 
 // uniqueness is the effect of a round on claims.
