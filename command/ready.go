@@ -2,25 +2,11 @@ package command
 
 import (
 	"fmt"
-	"path/filepath"
-	"strings"
 	"time"
 )
 
-// withoutPaths shortens the path of the folder of schemas in a text to its name:
-// anybody can read /readyz, and the log has the path.
-func withoutPaths(text, folder string) string {
-	if folder == "" {
-		return text
-	}
-	name := filepath.Base(folder)
-	for _, path := range []string{folder, filepath.Clean(folder)} {
-		if path != name {
-			text = strings.ReplaceAll(text, path, name)
-		}
-	}
-	return text
-}
+// seeLog ends the notes on schemas. Anybody can read them, and not know each type and property.
+const seeLog = "the log has the details"
 
 // notes are what /readyz adds to its answer.
 func (s *service) notes() map[string]string {
@@ -31,7 +17,7 @@ func (s *service) notes() map[string]string {
 		notes["schemas"] = s.note
 	}
 	if outdated := s.Engine().Outdated(); len(outdated) > 0 {
-		notes["outdated"] = "another server serves newer schemas of these types, or is of a newer version: they can be read here, but not written, or not with all of their properties: " + strings.Join(outdated, ", ")
+		notes["outdated"] = fmt.Sprintf("another server serves newer schemas, or is of a newer version: objects of some types can be read here, but not written, or not with all of their properties: %d", len(outdated))
 	}
 	if f := s.Engine().Following(); f.Changed > 0 {
 		notes["following"] = fmt.Sprintf("changed objects whose dependants have not all followed yet: %d, the oldest for %s", f.Changed, max(0, time.Since(f.Since)).Round(time.Second))

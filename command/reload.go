@@ -44,16 +44,19 @@ func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedF
 		log.Error("the folder of schemas does not exist; the last set is served", slog.String("folder", f.Schemas))
 	case err != nil:
 		pending = passing(err)
-		s.note = "refused, the previous ones remain: " + publicReason(err, f.Schemas)
+		if s.since.IsZero() {
+			s.since = time.Now()
+		}
+		s.note = "refused since " + s.since.UTC().Format(time.RFC3339) + ", the previous ones remain: " + seeLog
 		if !again || s.refused != err.Error() {
 			log.Error("the schemas were refused; the previous ones remain", slog.String("reason", err.Error()))
 		}
 		s.refused = err.Error()
 	default:
-		s.note = ""
+		s.note, s.since = "", time.Time{}
 		log.Info("schemas loaded", slog.Int("types", len(registry.Types())))
 		if left != nil {
-			s.note = "served, but a start with these would be refused: " + left.Error()
+			s.note = "served, but a start with these would be refused, as the store has objects of other types: " + seeLog
 			log.Warn("the new set of schemas leaves out types that the store has objects of", slog.String("reason", left.Error()))
 		}
 	}
@@ -70,16 +73,6 @@ func isRefusal(err error) bool {
 func passing(err error) bool {
 	var problems schema.Problems
 	return errors.As(err, &problems) && problems.Passing()
-}
-
-// publicReason returns a refusal for /readyz, which anybody can read: without the path of
-// the folder and the ids of objects, which the log has.
-func publicReason(err error, folder string) string {
-	var problems schema.Problems
-	if errors.As(err, &problems) {
-		err = problems.Public()
-	}
-	return withoutPaths(err.Error(), folder)
 }
 
 // startWithKept serves the set that was accepted last in place of a refused one. The
@@ -100,8 +93,8 @@ func (s *service) startWithKept(ctx context.Context, f *storeFlags, options marq
 		return err
 	}
 	when := accepted.Format(time.RFC3339)
-	s.refused, s.pending = refusal.Error(), passing(refusal)
-	s.note = "refused at the start; the set that was accepted last, at " + when + ", is served: " + publicReason(refusal, f.Schemas)
+	s.refused, s.pending, s.since = refusal.Error(), passing(refusal), time.Now()
+	s.note = "refused since the start at " + s.since.UTC().Format(time.RFC3339) + "; the set that was accepted last, at " + when + ", is served: " + seeLog
 	f.logger().Warn("the schemas were refused; the set that was accepted last is served", slog.String("accepted", when), slog.String("reason", refusal.Error()))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"marquee"
 	"marquee/auth"
@@ -83,9 +84,10 @@ type service struct {
 
 	mu   sync.Mutex
 	note string // what is wrong with the folder of schemas, for /readyz
-	// refused is the reason why the folder of schemas was refused last, and pending
-	// reports whether the refusal at the start may pass by itself.
+	// refused is the reason why the folder of schemas was refused last, since when no set has
+	// been accepted, and pending reports whether the refusal at the start may pass by itself.
 	refused string
+	since   time.Time
 	pending bool
 }
 

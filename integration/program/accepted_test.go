@@ -50,8 +50,8 @@ func testStartWithRefusedSchemas(t *testing.T, fresh service.NewStore) {
 	next.Serves("ac")
 	next.Ask(http.StatusOK, http.MethodGet, "/api/v1/typec/x?context=main", "")
 	said := next.AwaitReady(http.StatusOK)
-	process.Wants(t, said, "refused at the start", "schemas/typeb.json")
-	process.Shuns(t, said, filepath.Dir(dir))
+	process.Wants(t, said, "refused since the start")
+	process.Shuns(t, said, filepath.Dir(dir), "typeb")
 	next.Drop("typeb.json", process.Schema("typeb"), process.Loaded)
 	next.Serves("abc")
 	process.Shuns(t, next.AwaitReady(http.StatusOK), "notes")
@@ -70,7 +70,7 @@ func testStartWithRefusedSchemas(t *testing.T, fresh service.NewStore) {
 	last := process.Folder{Process: process.Serve(t, uri, "--schemas", dir), Dir: dir}
 	last.Token = token
 	last.Serves("abc")
-	process.Wants(t, last.AwaitReady(http.StatusOK), "refused at the start")
+	process.Wants(t, last.AwaitReady(http.StatusOK), "refused since the start")
 	last.Stop()
 }
 

@@ -68,7 +68,7 @@ func TestIrregularFiles(t *testing.T) {
 		path := filepath.Join(dir, "odd.json")
 		entry := f.Change(process.RefusedSet, func() error { return add(path) })
 		process.Wants(t, fmt.Sprint(entry["reason"]), "odd.json", "it is "+kind)
-		process.Wants(t, string(f.Ask(http.StatusOK, http.MethodGet, "/readyz", "").Body), "odd.json", kind)
+		process.Wants(t, string(f.Ask(http.StatusOK, http.MethodGet, "/readyz", "").Body), "refused since")
 		f.Serves("a")
 		f.Change(process.Loaded, func() error { return os.Remove(path) })
 	}

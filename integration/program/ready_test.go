@@ -77,15 +77,16 @@ func TestReadyWithoutItsFile(t *testing.T) {
 }
 
 // TestReadyNotes: schemas that were refused are something to look at, and no
-// reason to send requests elsewhere; nobody learns the folder's path.
+// reason to send requests elsewhere; nobody learns the path of the
+// folder, nor of types and properties.
 func TestReadyNotes(t *testing.T) {
 	t.Parallel()
 	dir := process.FolderOf(t, filepath.Join(t.TempDir(), "schemas"), "a")
 	f := process.Folder{Process: process.Serve(t, service.NewSQLite(t), "--schemas", dir), Dir: dir}
 	f.Drop("broken.json", `{"type": 7}`, process.RefusedSet)
 	said := f.AwaitReady(http.StatusOK)
-	process.Wants(t, said, `"status":"ready"`, "schemas/broken.json", "refused, the previous ones remain")
-	process.Shuns(t, said, filepath.Dir(dir))
+	process.Wants(t, said, `"status":"ready"`, "refused since 20", "the previous ones remain: the log has the details")
+	process.Shuns(t, said, filepath.Dir(dir), "broken")
 	if !strings.Contains(f.Stderr.String(), dir) {
 		t.Error("the log does not say where the folder is")
 	}

@@ -50,7 +50,8 @@ func testReload(t *testing.T, fresh service.NewStore) {
 			t.Errorf("%s: the log says %v", name, entry)
 		}
 		ready := f.Ask(http.StatusOK, http.MethodGet, "/readyz", "")
-		process.Wants(t, string(ready.Body), "widgets.json", "the previous ones remain", `"status":"ready"`)
+		process.Wants(t, string(ready.Body), "the previous ones remain", `"status":"ready"`)
+		process.Shuns(t, string(ready.Body), "widgets", "orders")
 		f.Ask(http.StatusOK, http.MethodGet, "/api/v1/gadgets/g?context=main", "")
 		f.Ask(http.StatusNotFound, http.MethodGet, "/api/v1/widgets?context=main", "")
 	}

@@ -49,8 +49,8 @@ func testUniqueIsTriedAgain(t *testing.T, fresh service.NewStore) {
 	reason := fmt.Sprint(f.Drop("gadgets.json", procUnique("gadgets"), process.RefusedSet)["reason"])
 	process.Wants(t, reason, `name cannot be unique: stored objects have the same value: "first-gadget" and "second-gadget" (network "main")`)
 	ready := string(f.Ask(http.StatusOK, http.MethodGet, "/readyz", "").Body)
-	process.Wants(t, ready, "the previous ones remain", "name cannot be unique")
-	process.Shuns(t, ready, "first-gadget", `"main"`, `\"main\"`)
+	process.Wants(t, ready, "refused since 20", "the previous ones remain")
+	process.Shuns(t, ready, "gadget", "name cannot be unique", `"main"`, `\"main\"`)
 	if schemas(f.Process) != before {
 		t.Error("the digest of a set that is refused is shown")
 	}
@@ -74,8 +74,8 @@ func testUniqueIsTriedAgain(t *testing.T, fresh service.NewStore) {
 	f = process.Folder{Process: process.Serve(t, uri, "--schemas", dir), Dir: dir}
 	f.Token = token
 	ready = string(f.Ask(http.StatusOK, http.MethodGet, "/readyz", "").Body)
-	process.Wants(t, ready, "refused", "name cannot be unique")
-	process.Shuns(t, ready, "first-gadget")
+	process.Wants(t, ready, "refused since the start at 20")
+	process.Shuns(t, ready, "gadget", "name cannot be unique")
 	from = f.Stderr.Mark()
 	post("third", "I")
 	f.Stderr.Await(t, from, service.Says(process.Loaded))

@@ -66,15 +66,6 @@ func (p Problems) Passing() bool {
 	return slices.ContainsFunc(p, func(problem Problem) bool { return len(problem.Objects) > 0 })
 }
 
-// Public returns the problems without the stored objects, for those who may not see them.
-func (p Problems) Public() Problems {
-	public := slices.Clone(p)
-	for i := range public {
-		public[i].Objects = nil
-	}
-	return public
-}
-
 // Sorted returns the problems in the order of their texts, each once, with the lines of
 // those that have a pointer into a file.
 func (p Problems) Sorted(files map[string]*File) Problems {
