@@ -74,7 +74,7 @@ func TestDocumentationPage(t *testing.T) {
 // of a type that was dropped in, whose texts are no HTML.
 func TestTypePages(t *testing.T) {
 	t.Parallel()
-	dropped := service.TypeWith("places", `, "unique": ["name"]}, "x-exclusive": [{"properties": ["name", "floor"], "from": "begin", "to": "end"}], "$defs": {"a": true`, `"floor": {"type": "integer"}, "begin": {"type": "integer"}, "end": {"type": "integer"}, "name": {"type": "string", "description": "<script>alert(1)</script>"}, "coupon": {"x-ref": "coupons"}`)
+	dropped := service.TypeWith("places", `, "unique": ["name"], "owner": "keeper"}, "x-exclusive": [{"properties": ["name", "floor"], "from": "begin", "to": "end"}], "$defs": {"a": true`, `"floor": {"type": "integer"}, "begin": {"type": "integer"}, "end": {"type": "integer"}, "name": {"type": "string", "description": "<script>alert(1)</script>"}, "coupon": {"x-ref": "coupons"}, "keeper": {"x-ref": "users"}`)
 	s := service.New(t, service.NewSQLite, dropped)
 	var document struct {
 		Tags []struct {
@@ -111,7 +111,7 @@ func TestTypePages(t *testing.T) {
 			`<a href="/docs/types/places">places</a>: <code>coupon</code>`},
 		"/docs/types/lineitems": {"warning.line.item.no.order", "<dd>GET, HEAD, POST, PUT, PATCH</dd>", `reference to <a href="/docs/types/orders">`, "<code>order.team</code>"},
 		"/docs/types/users":     {"never returned", "MANAGE_SYSTEM", "<code>context</code> is optional"},
-		"/docs/types/places": {"&lt;script&gt;alert(1)&lt;/script&gt;", "<dt>Unique</dt><dd><code>name</code>",
+		"/docs/types/places": {"&lt;script&gt;alert(1)&lt;/script&gt;", "<dt>Unique</dt><dd><code>name</code>", "An object belongs to the user at <code>keeper</code>.",
 			"<li><code>floor</code>, <code>name</code> from <code>begin</code> to <code>end</code></li>"},
 	} {
 		for _, part := range parts {

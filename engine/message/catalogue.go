@@ -76,6 +76,9 @@ func BuiltIn() *Catalogue {
 func (c *Catalogue) With(declared ...*Definition) (*Catalogue, error) {
 	all := &Catalogue{byCode: maps.Clone(c.byCode)}
 	for _, def := range declared {
+		if own, taken := c.byCode[def.Code]; taken && *own != *def {
+			return nil, fmt.Errorf("the code %s is one of the service's own, with another text", def.Code)
+		}
 		if other, taken := all.byCode[def.Code]; taken && *other != *def {
 			return nil, fmt.Errorf("the code %s is declared twice, with different texts", def.Code)
 		}

@@ -95,7 +95,7 @@ var Transitions = Declare(Keyword{
 			return nil
 		}
 		if _, set := c.After[p.Name]; !set {
-			to = "null"
+			to = "no value"
 		}
 		return fault(message.TransitionForbidden, "/"+p.Name, message.Params{"from": from, "to": to})
 	},
