@@ -35,7 +35,54 @@ var meanings = []meaning{
 	{"x-lookup", tightened, loosened, tightened, "the id must be in a list of the service", "the id need not be in a list of the service"},
 	{"x-unknown", []Class{Request}, nil, nil, "unknown members are refused", ""},
 	{"x-sequence", tightened, []Class{Response}, []Class{Response}, "the service numbers objects, and values that clients send are ignored", "the service no longer numbers objects"},
-	{"x-validations", tightened, loosened, nil, "objects must follow one more rule", "a rule for objects is removed"},
+}
+
+// ruleKeywords are the keywords whose values are rules, or lists of rules.
+var ruleKeywords = []struct {
+	keyword, text  string
+	added, removed []Class
+}{
+	{"x-frozen", "objects that match a condition cannot change", []Class{Request}, nil},
+	{"x-compare", "properties are compared", tightened, loosened},
+	{"x-exclusive", "intervals must not overlap", tightened, loosened},
+	{"x-validations", "objects must follow a rule", tightened, loosened},
+}
+
+// rules compares the rules of objects, each of which is added or removed as a whole.
+func (c *comparison) rules(old, new value) {
+	for _, k := range ruleKeywords {
+		before, after := statedTexts(old, k.keyword), statedTexts(new, k.keyword)
+		if k.keyword == "x-frozen" && exceptsMore(old, new) {
+			continue
+		}
+		for _, text := range lost(after, before) {
+			c.report("rule-added", k.added, new.all(k.keyword)[0].at, k.keyword+": "+k.text+": "+text, "")
+		}
+		if k.removed == nil {
+			continue
+		}
+		for _, text := range lost(before, after) {
+			c.report("rule-removed", k.removed, old.all(k.keyword)[0].at, k.keyword+" is removed: "+text, "")
+		}
+	}
+}
+
+// exceptsMore reports whether the x-frozen of two values differ in that more can change in
+// the new one.
+func exceptsMore(old, new value) bool {
+	before, after := old.all("x-frozen"), new.all("x-frozen")
+	if len(before) != 1 || len(after) != 1 {
+		return false
+	}
+	was, _ := before[0].value.(map[string]any)
+	is, _ := after[0].value.(map[string]any)
+	if len(lost(itemTexts(was["except"]), itemTexts(is["except"]))) > 0 {
+		return false
+	}
+	was, is = maps.Clone(was), maps.Clone(is)
+	delete(was, "except")
+	delete(is, "except")
+	return document.Equal(was, is)
 }
 
 // revealed is the text of a keyword without which more callers see a value.
@@ -46,11 +93,11 @@ func (c *comparison) annotations(old, new value) {
 	for _, m := range meanings {
 		before, after := statedTexts(old, m.keyword), statedTexts(new, m.keyword)
 		gone, gained := lost(before, after), lost(after, before)
-		at, isOld := c.placeOf(old, new, m.keyword)
+		at := placeOf(old, new, m.keyword)
 		rule := "keyword-added"
 		classes, text := m.added, m.text
 		switch {
-		case len(gone) > 0 && len(gained) > 0 && m.keyword != "x-validations":
+		case len(gone) > 0 && len(gained) > 0:
 			rule, classes = "keyword-changed", m.changed
 		case len(gained) > 0:
 		case len(gone) > 0:
@@ -61,7 +108,7 @@ func (c *comparison) annotations(old, new value) {
 			continue
 		}
 		if len(classes) > 0 {
-			c.report(rule, classes, at, isOld, m.keyword+": "+text, "")
+			c.report(rule, classes, at, m.keyword+": "+text, "")
 		}
 	}
 	c.initial(old, new)
@@ -69,8 +116,8 @@ func (c *comparison) annotations(old, new value) {
 	c.unknownKeywords(old, new)
 }
 
-// statedTexts returns the JSON of the values of a keyword; those of a list of rules are
-// single rules. False is none.
+// statedTexts returns the JSON of the values of a keyword; of a list of rules, the JSON of
+// each. The value false is left out, as it says nothing.
 func statedTexts(v value, keyword string) (texts []string) {
 	for _, s := range v.all(keyword) {
 		list, is := s.value.([]any)
@@ -89,57 +136,57 @@ func statedTexts(v value, keyword string) (texts []string) {
 // initial compares the first values of x-initial. More of them refuse nothing.
 func (c *comparison) initial(old, new value) {
 	before, after := statedTexts(old, "x-initial"), statedTexts(new, "x-initial")
-	at, isOld := c.placeOf(old, new, "x-initial")
+	at := placeOf(old, new, "x-initial")
 	const text = "x-initial: a new object can have other first values"
 	switch {
 	case len(after) == 0:
 	case len(before) == 0:
-		c.report("keyword-added", []Class{Request}, at, isOld, text, "")
+		c.report("keyword-added", []Class{Request}, at, text, "")
 	case len(lost(before, after)) > 0:
-		c.report("keyword-changed", []Class{Request}, at, isOld, text, "")
+		c.report("keyword-changed", []Class{Request}, at, text, "")
 	}
 }
 
-// steps returns what each step from one value to another requires, as JSON; any reports
+// steps returns what each step from one value to another requires, as JSON; open reports
 // whether all are allowed.
-func (v value) steps() (steps map[[2]string]string, any bool) {
-	any = true
+func (v value) steps() (steps map[[2]string]string, open bool) {
+	open = true
 	for _, s := range v.all("x-transitions") {
-		from, _ := s.value.(map[string]interface{})
-		steps, any = map[[2]string]string{}, false
+		from, _ := s.value.(map[string]any)
+		steps, open = map[[2]string]string{}, false
 		for value, targets := range from {
-			list, _ := targets.([]interface{})
+			list, _ := targets.([]any)
 			for _, target := range list {
 				to := target
-				if guarded, is := target.(map[string]interface{}); is {
+				if guarded, is := target.(map[string]any); is {
 					to = guarded["to"]
 				}
 				steps[[2]string{value, fmt.Sprint(to)}] = string(document.Append(nil, target))
 			}
 		}
 	}
-	return steps, any
+	return steps, open
 }
 
 // transitions compares the steps of x-transitions.
 func (c *comparison) transitions(old, new value) {
-	before, anyBefore := old.steps()
-	after, anyAfter := new.steps()
-	at, isOld := c.placeOf(old, new, "x-transitions")
+	before, wasOpen := old.steps()
+	after, isOpen := new.steps()
+	at := placeOf(old, new, "x-transitions")
 	switch {
-	case anyAfter:
+	case isOpen:
 		return
-	case anyBefore:
-		c.report("step-removed", []Class{Request}, at, isOld, "the value can only change in the steps of x-transitions", "list every step that clients use")
+	case wasOpen:
+		c.report("step-removed", []Class{Request}, at, "the value can only change in the steps of x-transitions", "list every step that clients use")
 		return
 	}
 	for _, step := range slices.SortedFunc(maps.Keys(before), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		plain := string(document.Append(nil, step[1]))
 		switch now, there := after[step]; {
 		case !there:
-			c.report("step-removed", []Class{Request}, at, isOld, "the value can no longer change from "+step[0]+" to "+step[1], "keep the step")
+			c.report("step-removed", []Class{Request}, at, "the value can no longer change from "+step[0]+" to "+step[1], "keep the step")
 		case now != before[step] && now != plain:
-			c.report("step-guarded", []Class{Request}, at, isOld, "the step from "+step[0]+" to "+step[1]+" requires something else", "")
+			c.report("step-guarded", []Class{Request}, at, "the step from "+step[0]+" to "+step[1]+" requires something else", "")
 		}
 	}
 }
@@ -154,8 +201,8 @@ func (c *comparison) unknownKeywords(old, new value) {
 		slices.Sort(before)
 		slices.Sort(after)
 		if !slices.Equal(before, after) {
-			at, isOld := c.placeOf(old, new, name)
-			c.undecided("keyword-changed", at, isOld, name+" has changed")
+			at := placeOf(old, new, name)
+			c.undecided("keyword-changed", at, name+" has changed")
 		}
 	}
 }
@@ -184,8 +231,8 @@ var known = func() map[string]bool {
 	for _, m := range meanings {
 		names[m.keyword] = true
 	}
-	for _, r := range rulesOfTypes {
-		names[r.keyword] = true
+	for _, k := range ruleKeywords {
+		names[k.keyword] = true
 	}
 	return names
 }()

@@ -67,13 +67,13 @@ func (c *comparison) bounds(common map[string]bool, old, new value) {
 			continue
 		}
 		before, after := b.limit(old), b.limit(new)
-		at, isOld := c.placeOf(old, new, b.keyword)
+		at := placeOf(old, new, b.keyword)
 		switch {
 		case before == nil && after == nil:
 		case before == nil, after != nil && b.stricter(after, before):
-			c.report("bound-tightened", tightened, after.at, false, b.keyword+" is stricter", "keep the bound until stored values respect the new one")
+			c.report("bound-tightened", tightened, after.at, b.keyword+" is stricter", "keep the bound until stored values respect the new one")
 		case after == nil, b.stricter(before, after):
-			c.report("bound-loosened", loosened, at, isOld, b.keyword+" is less strict", "")
+			c.report("bound-loosened", loosened, at, b.keyword+" is less strict", "")
 		}
 	}
 }
@@ -121,16 +121,16 @@ func (c *comparison) constraints(common map[string]bool, old, new value) {
 		if len(lost)+len(gained) == 0 {
 			continue
 		}
-		at, isOld := c.placeOf(old, new, k.keyword)
+		at := placeOf(old, new, k.keyword)
 		switch {
 		case k.keyword == "anyOf" && c.moreBranches(old, new):
-			c.report("constraint-loosened", widened, at, isOld, k.keyword+" has more alternatives", "")
+			c.report("constraint-loosened", widened, at, k.keyword+" has more alternatives", "")
 		case k.whole, len(lost) > 0 && len(gained) > 0:
-			c.undecided("constraint-changed", at, isOld, k.keyword+" has changed, and whether it accepts less or more is not decided")
+			c.undecided("constraint-changed", at, k.keyword+" has changed, and whether it accepts less or more is not decided")
 		case len(gained) > 0:
-			c.report("constraint-added", tightened, gained[0].at, false, k.keyword+" is added", "add it when stored values respect it")
+			c.report("constraint-added", tightened, gained[0].at, k.keyword+" is added", "add it when stored values respect it")
 		default:
-			c.report("constraint-removed", loosened, at, isOld, k.keyword+" is removed", "")
+			c.report("constraint-removed", loosened, at, k.keyword+" is removed", "")
 		}
 	}
 }

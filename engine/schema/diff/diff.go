@@ -1,6 +1,6 @@
 // Package diff compares two sets of schemas: what the change means for stored objects and
-// for clients (docs/reference/schema-changes.md). It imports document, keyword and schema.
-// Begin reading with Sets, then comparison.values.
+// for clients (docs/reference/schema-changes.md). It imports document and schema. Begin
+// reading with Sets, then comparison.values.
 package diff
 
 import (
@@ -19,7 +19,7 @@ type Class string
 const (
 	// Stored: stored objects become invalid, or cannot be read any more.
 	Stored Class = "STORED"
-	// Request: a write that was accepted is refused.
+	// Request: a write or a query that was accepted is refused.
 	Request Class = "REQUEST"
 	// Response: a reader may receive what it did not expect.
 	Response Class = "RESPONSE"
@@ -55,19 +55,15 @@ type Difference struct {
 
 // String returns the difference on one line.
 func (d Difference) String() string {
-	classes := make([]string, len(d.Classes))
-	for i, class := range d.Classes {
-		classes[i] = string(class)
-	}
-	text := strings.Join(classes, " ")
+	classes := strings.Trim(fmt.Sprint(d.Classes), "[]")
 	if d.Undecided {
-		text = "undecided, possibly " + text
+		classes = "undecided, possibly " + classes
 	}
 	place := d.File + "#" + d.Pointer
 	if d.Old {
 		place += " (old)"
 	}
-	text = fmt.Sprintf("%s: %s: %s [%s]", place, d.Rule, d.Text, text)
+	text := fmt.Sprintf("%s: %s: %s [%s]", place, d.Rule, d.Text, classes)
 	switch {
 	case d.Accepted != "":
 		text += ", accepted: " + d.Accepted
@@ -94,7 +90,7 @@ func Sets(old, new *schema.Registry) []Difference {
 			c.at = c.new.root(next)
 			c.types(t, next)
 		} else {
-			c.report("type-removed", Classes, c.old.root(t), true, "the type "+t.Name+" is removed: its objects can no longer be read", "keep the type, or export its objects first")
+			c.report("type-removed", Classes, c.old.root(t), "the type "+t.Name+" is removed: its objects can no longer be read", "keep the type, or export its objects first")
 		}
 	}
 	c.accept()
@@ -118,21 +114,20 @@ type comparison struct {
 	left int
 }
 
-// report adds a difference at a place of the new set, or of the old one.
-func (c *comparison) report(rule string, classes []Class, at place, old bool, text, cure string) {
-	c.add(Difference{Rule: rule, Classes: classes, Old: old, Text: text, Cure: cure}, at)
+// report adds a difference.
+func (c *comparison) report(rule string, classes []Class, at place, text, cure string) {
+	c.add(Difference{Rule: rule, Classes: classes, Text: text, Cure: cure}, at)
 }
 
 // undecided adds a difference that may have all classes.
-func (c *comparison) undecided(rule string, at place, old bool, text string) {
-	c.add(Difference{Rule: rule, Classes: Classes, Undecided: true, Old: old, Text: text}, at)
+func (c *comparison) undecided(rule string, at place, text string) {
+	c.add(Difference{Rule: rule, Classes: Classes, Undecided: true, Text: text}, at)
 }
 
-// add adds a difference; without a place, at the type.
+// add adds a difference at a place of either set; without a place, at the type.
 func (c *comparison) add(d Difference, at place) {
-	if at.file == nil {
-		at, d.Old = c.at, false
-	}
+	at = cmp.Or(at, c.at)
 	d.Type, d.File, d.Pointer, d.Line = c.typeName, at.file.Name, at.pointer, at.file.Line(at.pointer)
+	d.Old = at.file != c.new.registry.Files()[at.file.Path]
 	c.found = append(c.found, d)
 }

@@ -43,7 +43,9 @@ var rules = []struct {
 	{"unique-removed", "RESPONSE", with(`"unique": ["a", "b"]`), with(`"unique": ["a"]`), with(`"unique": ["b", "a"]`)},
 	{"rule-added", "STORED REQUEST", one(`{}`), one(`{}`) + compare, one(`{"title": "A"}`)},
 	{"rule-added", "REQUEST", one(`{}`) + frozen(`"a", "c"`), one(`{}`) + frozen(`"c"`), one(`{}`) + frozen(`"c", "a", "d"`)},
+	{"rule-added", "STORED REQUEST", one(`{}`) + validation("1"), one(`{}`) + validation("2"), one(`{}`) + validation("1")},
 	{"rule-removed", "RESPONSE", one(`{}`) + compare, one(`{}`), one(`{}`) + compare},
+	{"rule-removed", "RESPONSE", one(`{}`) + validation("1"), one(`{}`) + validation("2"), one(`{}`) + validation("1")},
 	{"type-narrowed", "STORED REQUEST SOURCE", one(`{"type": ["string", "integer"]}`), one(`{"type": "string"}`), one(`{"type": ["integer", "string"]}`)},
 	{"type-widened", "RESPONSE SOURCE", one(`{"type": "integer"}`), one(`{"type": "number"}`), one(`{"allOf": [{"type": "integer"}]}`)},
 	{"enum-added", "STORED REQUEST SOURCE", one(`{"type": "string"}`), one(`{"type": "string", "enum": ["A"]}`), one(`{"type": "string", "examples": ["A"]}`)},
@@ -83,6 +85,11 @@ const compare = `, "x-compare": [{"left": "c", "op": "<", "right": "d"}]`
 // frozen is x-frozen with properties that can change.
 func frozen(except string) string {
 	return `, "x-frozen": {"code": "error.frozen", "text": "Frozen.", "when": {"required": ["a"]}, "except": [` + except + `]}`
+}
+
+// validation is a rule in CEL with a limit.
+func validation(limit string) string {
+	return fmt.Sprintf(`, "x-validations": [{"rule": "!has(self.c) || self.c > %s.0", "code": "error.things.small", "text": "It is too small."}]`, limit)
 }
 
 // one is a type with a property a, and two numbers.
@@ -228,6 +235,22 @@ func BenchmarkSets(b *testing.B) {
 	for b.Loop() {
 		if found := diff.Sets(sides[0], sides[1]); len(found) != 500*50 {
 			b.Fatal(len(found))
+		}
+	}
+}
+
+// TestNever compares values with the schema false beside others without a schema.
+func TestNever(t *testing.T) {
+	members := func(value string) string {
+		return one(fmt.Sprintf(`{"type": "object", "properties": {"list": {"type": "array"}, "more": %[1]s, "other": %[1]s}}`, value))
+	}
+	for rule, sides := range map[string][2]string{"value-refused": {"true", "false"}, "value-accepted": {"false", "true"}} {
+		var at []string
+		for _, d := range diff.Sets(loadType(t, members(sides[0])), loadType(t, members(sides[1]))) {
+			at = append(at, d.Rule+" "+d.Pointer)
+		}
+		if want := []string{rule + " /properties/a/properties/more", rule + " /properties/a/properties/other"}; !slices.Equal(at, want) {
+			t.Errorf("%v, want %v", at, want)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (c *comparison) members(old, new value) {
 			c.removed(name, before, slices.Contains(old.required(), name))
 		default:
 			if old.declares(name) && !new.declares(name) {
-				c.report("property-undeclared", []Class{Source}, before.first(), true, "the property "+name+" is no longer declared by name", "keep it")
+				c.report("property-undeclared", []Class{Source}, before.first(), "the property "+name+" is no longer declared by name", "keep it")
 			}
 			c.values(before, after)
 		}
@@ -106,28 +106,28 @@ func (c *comparison) removed(name string, before value, required bool) {
 	if required {
 		classes = Classes
 	}
-	c.report("property-removed", classes, before.first(), true, "the property "+name+" is removed: its stored values can no longer be read, and clients that send it are warned or refused", "keep the property")
+	c.report("property-removed", classes, before.first(), "the property "+name+" is removed: its stored values can no longer be read, and clients that send it are warned or refused", "keep the property")
 }
 
 func (c *comparison) compareRequired(old, new value) {
 	before, after := old.required(), new.required()
-	at, isOld := c.placeOf(old, new, "required")
+	at := placeOf(old, new, "required")
 	for _, name := range after {
 		member, was := c.new.member(new, name), c.old.member(old, name)
 		switch {
 		case slices.Contains(before, name):
 			if was.supplied() && !member.supplied() {
-				c.report("default-removed", []Class{Request}, member.first(), false, "the property "+name+" is required, and the service no longer supplies a value", "keep the default")
+				c.report("default-removed", []Class{Request}, member.first(), "the property "+name+" is required, and the service no longer supplies a value", "keep the default")
 			}
 		case member.supplied():
-			c.report("property-required", []Class{Stored}, at, isOld, "the property "+name+" is required, and stored objects may lack it", "set it in all objects first")
+			c.report("property-required", []Class{Stored}, at, "the property "+name+" is required, and stored objects may lack it", "set it in all objects first")
 		default:
-			c.report("property-required", narrowed, at, isOld, "the property "+name+" is required, and stored objects and clients may leave it out", "set it in all objects first, and give it a default")
+			c.report("property-required", narrowed, at, "the property "+name+" is required, and stored objects and clients may leave it out", "set it in all objects first, and give it a default")
 		}
 	}
 	for _, name := range before {
 		if !slices.Contains(after, name) && (new.knows(name) || !old.declares(name)) {
-			c.report("property-optional", widened, at, isOld, "the property "+name+" is no longer required, so readers may not receive it", "")
+			c.report("property-optional", widened, at, "the property "+name+" is no longer required, so readers may not receive it", "")
 		}
 	}
 }
@@ -138,16 +138,16 @@ const undeclared = "\x00undeclared"
 // others compares the members that are not declared by name.
 func (c *comparison) others(old, new value) {
 	before, after := c.old.member(old, undeclared), c.new.member(new, undeclared)
-	at, isOld := c.placeOf(old, new, "additionalProperties")
-	switch knew, knows := old.knows(undeclared) && !before.never, new.knows(undeclared) && !after.never; {
+	at := placeOf(old, new, "additionalProperties")
+	switch knew, knows := old.knows(undeclared) && !before.never(), new.knows(undeclared) && !after.never(); {
 	case knew && knows:
 		c.values(before, after)
 	case knew:
-		c.report("members-closed", narrowed, at, isOld, "members that are not declared are no longer kept", "declare the members that are in use")
+		c.report("members-closed", narrowed, at, "members that are not declared are no longer kept", "declare the members that are in use")
 	case knows:
-		c.report("members-opened", widened, at, isOld, "members that are not declared are kept and returned", "")
-	case after.never && !before.never:
-		c.report("members-refused", []Class{Request}, at, isOld, "members that are not declared are refused, and were dropped", "")
+		c.report("members-opened", widened, at, "members that are not declared are kept and returned", "")
+	case after.never() && !before.never():
+		c.report("members-refused", []Class{Request}, at, "members that are not declared are refused, and were dropped", "")
 	}
 }
 
@@ -156,14 +156,14 @@ func (c *comparison) patterns(old, new value) {
 	before, after := byPattern(old), byPattern(new)
 	for _, pattern := range slices.Sorted(maps.Keys(before)) {
 		if after[pattern] == nil {
-			c.undecided("pattern-removed", before[pattern][0], true, "the members that match "+strconv.Quote(pattern)+" are described in another way")
+			c.undecided("pattern-removed", before[pattern][0], "the members that match "+strconv.Quote(pattern)+" are described in another way")
 			continue
 		}
 		c.values(c.old.value(nil, before[pattern]...), c.new.value(nil, after[pattern]...))
 	}
 	for _, pattern := range slices.Sorted(maps.Keys(after)) {
 		if before[pattern] == nil {
-			c.undecided("pattern-added", after[pattern][0], false, "the members that match "+strconv.Quote(pattern)+" are described in another way")
+			c.undecided("pattern-added", after[pattern][0], "the members that match "+strconv.Quote(pattern)+" are described in another way")
 		}
 	}
 }

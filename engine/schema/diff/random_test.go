@@ -53,6 +53,9 @@ func (m maker) keyword(s map[string]any, depth int) {
 		for range 1 + m.IntN(3) {
 			members[m.pick("a", "b", "c")] = m.schema(depth - 1)
 		}
+		if m.IntN(4) == 0 {
+			members[m.pick("a", "b", "c")] = m.IntN(2) > 0
+		}
 		s["type"], s["properties"] = "object", members
 	case 11:
 		s["required"] = []any{m.pick("a", "b", "c")}

@@ -55,8 +55,7 @@ func (s *side) target(from *schema.File, ref string) place {
 // it refers to or combines with allOf.
 type value struct {
 	schemas []located
-	// never reports whether one of them is false, and refused is its place.
-	never   bool
+	// refused is the place of one that is false, if there is one.
 	refused place
 	shape   *document.Shape
 }
@@ -86,7 +85,7 @@ func (s *side) value(shape *document.Shape, at ...place) value {
 		switch content := p.content().(type) {
 		case bool:
 			if !content {
-				v.never, v.refused = true, p
+				v.refused = p
 			}
 		case map[string]any:
 			v.schemas = append(v.schemas, located{p, content})
@@ -105,7 +104,10 @@ func (s *side) value(shape *document.Shape, at ...place) value {
 	return v
 }
 
-// first returns the place of the value.
+// never reports whether no value is valid, because of a schema that is false.
+func (v value) never() bool { return v.refused != place{} }
+
+// first returns the place of the first schema, if there is one.
 func (v value) first() place {
 	if len(v.schemas) == 0 {
 		return place{}

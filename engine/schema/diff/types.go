@@ -2,7 +2,6 @@ package diff
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,10 +15,9 @@ func (c *comparison) types(old, new *schema.Type) {
 		return
 	}
 	c.resources(old, new)
-	c.typeRules(old, new)
 	c.values(c.old.value(old.Shape, c.old.root(old)), c.new.value(new.Shape, c.new.root(new)))
 	if c.old.left <= 0 || c.new.left <= 0 {
-		c.undecided("too-complex", c.new.root(new), false, "the schemas combine in too many ways to be compared")
+		c.undecided("too-complex", c.new.root(new), "the schemas combine in too many ways to be compared")
 	}
 }
 
@@ -32,7 +30,7 @@ func (c *comparison) resources(old, new *schema.Type) {
 			if at.in(key).content() != nil {
 				where = at.in(key)
 			}
-			c.report(rule, classes, where, false, text, cure)
+			c.report(rule, classes, where, text, cure)
 		}
 	}
 	report("scope", "scope-changed", Classes, old.Global != new.Global, "objects belong to a network on one side and to the whole service on the other", "use a new type")
@@ -44,7 +42,6 @@ func (c *comparison) resources(old, new *schema.Type) {
 	report("permissions", "permission-changed", []Class{Request}, old.Permission != new.Permission || old.Create != new.Create, "another permission is required to write objects", "grant the new permission first")
 	report("permissions", "read-permission-changed", []Class{Request, Response}, new.Read != "" && old.Read != new.Read, "a permission is required to see objects: "+new.Read, "grant the permission first")
 	report("permissions", "visibility-changed", loosened, new.Read == "" && old.Read != "", "no permission is required to see objects any more: "+old.Read, "")
-	report("team", "visibility-changed", []Class{Request, Response}, !slices.Equal(old.Team, new.Team), "objects belong to other teams, so that other callers see and write them", "")
 	report("label", "label-changed", []Class{Response}, old.Label != new.Label, "references show another property as the name", "")
 	report("parent", "parent-changed", []Class{Stored, Request, Response, Source}, old.Parent != new.Parent, "objects have other paths", "keep the parent")
 	report("page", "pages-removed", widened, old.Paged && !new.Paged, "lists no longer contain page and pageSize", "")
@@ -70,68 +67,25 @@ func (c *comparison) resourceLists(old, new *schema.Type, report func(key, rule 
 			report(key, "unique-removed", loosened, true, "one rule of unique values fewer: "+text, "")
 		}
 	}
-	for _, key := range []string{"owner", "public"} {
+	for _, key := range []string{"team", "owner", "public"} {
 		before, after := textsOf(old, "x-resource", key), textsOf(new, "x-resource", key)
 		report(key, "visibility-changed", []Class{Request, Response}, !slices.Equal(before, after), "other callers see objects", "")
 	}
 }
 
-// rulesOfTypes are the keywords at the root of a type that are lists of rules.
-var rulesOfTypes = []struct {
-	keyword, text  string
-	added, removed []Class
-}{
-	{"x-frozen", "objects that match a condition cannot change", []Class{Request}, nil},
-	{"x-compare", "properties are compared", tightened, loosened},
-	{"x-exclusive", "intervals must not overlap", tightened, loosened},
-}
-
-// typeRules compares the rules at the root of two types.
-func (c *comparison) typeRules(old, new *schema.Type) {
-	for _, r := range rulesOfTypes {
-		before, after := textsOf(old, r.keyword), textsOf(new, r.keyword)
-		at, isOld := c.new.root(new).in(r.keyword), false
-		if at.content() == nil {
-			at, isOld = c.old.root(old).in(r.keyword), true
-		}
-		if r.keyword == "x-frozen" && exceptsMore(old, new) {
-			continue
-		}
-		for _, text := range lost(after, before) {
-			c.report("rule-added", r.added, at, isOld, fmt.Sprintf("%s: %s: %s", r.keyword, r.text, text), "")
-		}
-		for _, text := range lost(before, after) {
-			if len(r.removed) > 0 {
-				c.report("rule-removed", r.removed, at, isOld, fmt.Sprintf("%s is removed: %s", r.keyword, text), "")
-			}
-		}
-	}
-}
-
-// exceptsMore reports whether the x-frozen of two types differ in that more can change in the
-// new one.
-func exceptsMore(old, new *schema.Type) bool {
-	before, _ := old.Source["x-frozen"].(map[string]any)
-	after, _ := new.Source["x-frozen"].(map[string]any)
-	if before == nil || after == nil || len(lost(textsOf(old, "x-frozen", "except"), textsOf(new, "x-frozen", "except"))) > 0 {
-		return false
-	}
-	before, after = maps.Clone(before), maps.Clone(after)
-	delete(before, "except")
-	delete(after, "except")
-	return document.Equal(before, after)
-}
-
 // textsOf returns the JSON of the items of a list in a type, or of a single value.
-func textsOf(t *schema.Type, tokens ...string) (texts []string) {
-	switch value := document.Lookup(t.Source, document.Pointer(tokens).String()).(type) {
-	case nil:
-	case []any:
-		for _, item := range value {
-			texts = append(texts, string(document.Append(nil, item)))
-		}
-	default:
-		texts = []string{string(document.Append(nil, value))}
+func textsOf(t *schema.Type, tokens ...string) []string {
+	return itemTexts(document.Lookup(t.Source, document.Pointer(tokens).String()))
+}
+
+// itemTexts returns the JSON of the items of a list, or of another value; none for nil.
+func itemTexts(value any) (texts []string) {
+	list, is := value.([]any)
+	if !is && value != nil {
+		list = []any{value}
+	}
+	for _, item := range list {
+		texts = append(texts, string(document.Append(nil, item)))
 	}
 	return texts
 }
@@ -160,7 +114,7 @@ func (c *comparison) accept() {
 			}
 			if !matched {
 				c.typeName = t.Name
-				c.report("accepts-nothing", nil, c.new.root(t).in("x-resource", "accepts", fmt.Sprint(i)), false, "no difference of the rule "+rule+" is at "+at, "remove it")
+				c.report("accepts-nothing", nil, c.new.root(t).in("x-resource", "accepts", fmt.Sprint(i)), "no difference of the rule "+rule+" is at "+at, "remove it")
 			}
 		}
 	}

@@ -18,26 +18,25 @@ var (
 
 // values compares the schemas of a value.
 func (c *comparison) values(old, new value) {
+	switch {
+	case old.never() && new.never():
+		return
+	case new.never():
+		c.report("value-refused", narrowed, new.refused, "no value is accepted any more", "")
+		return
+	case old.never():
+		c.report("value-accepted", widened, old.refused, "a value is accepted where none was", "")
+		return
+	case len(old.schemas) == 0 && len(new.schemas) == 0:
+		return
+	}
 	key := old.key() + "\n\n" + new.key()
 	if c.done[key] {
 		return
 	}
 	c.done[key] = true
 	if c.left--; c.left < 0 {
-		c.undecided("too-complex", new.first(), false, "the schemas combine in too many ways to be compared")
-		return
-	}
-	switch {
-	case old.never && new.never:
-		return
-	case new.never:
-		c.report("value-refused", narrowed, new.refused, false, "no value is accepted any more", "")
-		return
-	case old.never:
-		c.report("value-accepted", widened, old.refused, true, "a value is accepted where none was", "")
-		return
-	}
-	if len(old.schemas) == 0 && len(new.schemas) == 0 {
+		c.undecided("too-complex", new.first(), "the schemas combine in too many ways to be compared")
 		return
 	}
 	common := c.valueTypes(old, new)
@@ -45,6 +44,7 @@ func (c *comparison) values(old, new value) {
 	c.bounds(common, old, new)
 	c.constraints(common, old, new)
 	c.annotations(old, new)
+	c.rules(old, new)
 	if common["object"] {
 		c.members(old, new)
 	}
@@ -92,29 +92,27 @@ func (c *comparison) valueTypes(old, new value) (common map[string]bool) {
 		}
 	}
 	if len(lost) > 0 {
-		at, isOld := c.placeOf(old, new, "type")
-		c.report("type-narrowed", narrowed, at, isOld, "the value can no longer be "+alternatives(lost), "keep the type, or use a new property")
+		at := placeOf(old, new, "type")
+		c.report("type-narrowed", narrowed, at, "the value can no longer be "+alternatives(lost), "keep the type, or use a new property")
 	}
 	if len(gained) > 0 {
-		at, isOld := c.placeOf(old, new, "type")
-		c.report("type-widened", widened, at, isOld, "the value can also be "+alternatives(gained), "")
+		at := placeOf(old, new, "type")
+		c.report("type-widened", widened, at, "the value can also be "+alternatives(gained), "")
 	}
 	return common
 }
 
-// placeOf returns the place of a keyword in the new set, or in the old one if it is only
-// there.
-func (c *comparison) placeOf(old, new value, keyword string) (at place, isOld bool) {
-	if stated := new.all(keyword); len(stated) > 0 {
-		return stated[0].at, false
+// placeOf returns the place of a keyword in the new set, or else that of the value; in the
+// old set if the new one has no schema of the value.
+func placeOf(old, new value, keyword string) place {
+	v := new
+	if len(new.schemas) == 0 {
+		v = old
 	}
-	if first := new.first(); first.file != nil {
-		return first, false
+	if stated := v.all(keyword); len(stated) > 0 {
+		return stated[0].at
 	}
-	if stated := old.all(keyword); len(stated) > 0 {
-		return stated[0].at, true
-	}
-	return old.first(), true
+	return v.first()
 }
 
 func alternatives(names []string) string {
@@ -124,47 +122,47 @@ func alternatives(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// listed returns the JSON of the values that enum and const allow; any reports whether
-// they allow all.
-func (v value) listed() (values []string, any bool) {
-	any = true
+// listed returns the JSON of the values that enum and const allow; open reports whether
+// there is neither.
+func (v value) listed() (values []string, open bool) {
+	open = true
 	for _, name := range []string{"enum", "const"} {
 		for _, s := range v.all(name) {
-			list, _ := s.value.([]interface{})
+			list, _ := s.value.([]any)
 			if name == "const" {
-				list = []interface{}{s.value}
+				list = []any{s.value}
 			}
 			var texts []string
 			for _, item := range list {
 				texts = append(texts, string(document.Append(nil, item)))
 			}
-			if any {
-				values, any = texts, false
+			if open {
+				values, open = texts, false
 			} else {
 				values = slices.DeleteFunc(values, func(text string) bool { return !slices.Contains(texts, text) })
 			}
 		}
 	}
-	return values, any
+	return values, open
 }
 
 // enums compares the values that enum and const allow.
 func (c *comparison) enums(old, new value) {
-	before, anyBefore := old.listed()
-	after, anyAfter := new.listed()
-	at, isOld := c.placeOf(old, new, "enum")
+	before, wasOpen := old.listed()
+	after, isOpen := new.listed()
+	at := placeOf(old, new, "enum")
 	switch {
-	case anyBefore && anyAfter:
-	case anyBefore:
-		c.report("enum-added", narrowed, at, isOld, "only listed values are accepted: "+some(after), "list every value that is in use")
-	case anyAfter:
-		c.report("enum-removed", widened, at, isOld, "values that were not listed are accepted", "")
+	case wasOpen && isOpen:
+	case wasOpen:
+		c.report("enum-added", narrowed, at, "only listed values are accepted: "+some(after), "list every value that is in use")
+	case isOpen:
+		c.report("enum-removed", widened, at, "values that were not listed are accepted", "")
 	default:
 		if gone := lost(before, after); len(gone) > 0 {
-			c.report("enum-value-removed", narrowed, at, isOld, "these values are no longer accepted: "+some(gone), "keep the values that are in use")
+			c.report("enum-value-removed", narrowed, at, "these values are no longer accepted: "+some(gone), "keep the values that are in use")
 		}
 		if gained := lost(after, before); len(gained) > 0 {
-			c.report("enum-value-added", widened, at, isOld, "readers may receive new values: "+some(gained), "")
+			c.report("enum-value-added", widened, at, "readers may receive new values: "+some(gained), "")
 		}
 	}
 }
