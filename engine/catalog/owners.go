@@ -93,19 +93,25 @@ func (s *ownerSearch) run(paths []schema.OwnerPath, objects []Owned) ([]map[stri
 	for i := range objects {
 		found[i] = map[string]bool{}
 	}
-	for _, own := range []bool{false, true} {
-		some := slices.DeleteFunc(slices.Clone(paths), func(path schema.OwnerPath) bool { return path.Own != own })
-		owned, err := s.follow(some, objects, found)
-		if err != nil {
-			return nil, err
-		}
-		for i := range objects {
-			if len(some) > 0 && !own && !owned[i] {
-				found[i][schema.Unowned] = true
-			}
+	var toTeams, toUsers []schema.OwnerPath
+	for _, path := range paths {
+		if path.Own {
+			toUsers = append(toUsers, path)
+		} else {
+			toTeams = append(toTeams, path)
 		}
 	}
-	return found, nil
+	owned, err := s.follow(toTeams, objects, found)
+	if err != nil {
+		return nil, err
+	}
+	for i := range objects {
+		if len(toTeams) > 0 && !owned[i] && !found[i][schema.Undecided] {
+			found[i][schema.Unowned] = true
+		}
+	}
+	_, err = s.follow(toUsers, objects, found)
+	return found, err
 }
 
 // follow adds the values of each object by some paths, of which the first that is set

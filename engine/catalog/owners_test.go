@@ -40,7 +40,7 @@ func TestOwnerTerms(t *testing.T) {
 		"unowned":  {south, schema.Unowned},
 		"none":     {schema.Unowned},
 		"missing":  {schema.ViaValue("wards", "gone"), schema.Unowned},
-		"unclear":  {schema.ViaValue("wards", "damaged"), schema.Undecided, schema.Unowned},
+		"unclear":  {schema.ViaValue("wards", "damaged"), schema.Undecided},
 	}
 	found, err := OwnerTerms(keys, []Owned{
 		owned("own", map[string]any{"team": reference("blue")}),

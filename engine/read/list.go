@@ -91,7 +91,7 @@ var ErrHidden = errors.New("engine: a property has been hidden since")
 // type has.
 func (v *view) hidesMore(earlier *schema.Type) bool {
 	now := v.seen(earlier)
-	return now != earlier && now.Narrowed() && !now.HidesLess(earlier)
+	return now != earlier && now.HidesMore(earlier)
 }
 
 // list is one run of List.

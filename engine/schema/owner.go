@@ -11,8 +11,7 @@ import (
 // OwnerPath leads from an object to its owners: to teams, or objects that teams refer to
 // (x-resource.team), or to users (x-resource.owner).
 type OwnerPath struct {
-	// Hops lead from reference to reference; there are none where the owner has the id
-	// of the object.
+	// Hops lead from reference to reference. Without any, the owner has the id of the object.
 	Hops []Hop `json:"hops"`
 	// Owner is the type of the owners.
 	Owner string `json:"owner"`
@@ -20,7 +19,8 @@ type OwnerPath struct {
 	Own bool `json:"own,omitempty"`
 }
 
-// Value is the value of objects whose path leads to an owner.
+// Value returns the value of OwnerField that objects have if the path leads them to the
+// owner with an id.
 func (p OwnerPath) Value(id string) string {
 	if p.Own {
 		return OwnValue(id)
@@ -41,9 +41,9 @@ type Hop struct {
 // first that is set counts, and those of Owner, of which likewise the first counts.
 func (t *Type) OwnerPaths() []OwnerPath { return t.ownerPaths }
 
-// OwnerField returns the field that finds objects by their owners. Its values are
-// those of OwnerPath.Value, ViaValue and Unowned. It depends on the paths and on what they
-// lead through, so that objects can be found by two sets of paths while they change.
+// OwnerField returns the field that finds objects by their owners. Its values are those of
+// OwnerPath.Value, ViaValue, Unowned and Undecided. Its key depends on the paths and on what
+// they lead through, so that objects can be found by two sets of paths while they change.
 func (t *Type) OwnerField() query.Field { return t.ownerField }
 
 // Named returns the properties of teams, and of roles, that name owners of a type.
@@ -59,23 +59,24 @@ func (t *Type) Indirect() bool {
 	return false
 }
 
-// Unowned is the value of objects whose paths to teams end without an owner.
+// Unowned is the value of objects whose paths to teams end without an owner: all callers
+// with a role of scope TEAM see them.
 const Unowned = "-"
 
-// Undecided is the value of objects whose owners cannot be found out. Nobody who sees
-// only what teams own sees them.
+// Undecided is the value of objects that have a path with a document on it that cannot be
+// decoded. They are not Unowned.
 const Undecided = "?"
 
-// OwnerValue is the value of objects that belong to an object of a type.
+// OwnerValue returns the value of objects that belong to an object of a type, such as a team.
 func OwnerValue(owner, id string) string { return owner + "/" + id }
 
-// OwnValue is the value of objects that belong to a user.
+// OwnValue returns the value of objects that belong to a user by x-resource.owner.
 func OwnValue(user string) string { return "=" + user }
 
-// ViaValue is the value of objects whose path leads through an object of a type.
+// ViaValue returns the value of objects whose path leads through an object of a type.
 func ViaValue(name, id string) string { return "@" + name + "/" + id }
 
-// OwnerKey returns the key of the owners that paths lead to.
+// OwnerKey returns the key of the terms that name the owners to which paths lead.
 func OwnerKey(paths []OwnerPath) string {
 	var b strings.Builder
 	for _, path := range paths {
@@ -104,15 +105,22 @@ func (t *Type) resolveOwners(types map[string]*Type) {
 		return
 	}
 	t.ownerField = query.Field{Kind: query.String, Term: OwnerKey(t.ownerPaths), Path: []query.Step{{Name: "id", Array: several}}}
-	t.named = map[string][]string{}
+	t.named = teamProperties(types)
+}
+
+// teamProperties returns the properties of teams that are lists of references, except that
+// of their users, by the type that they refer to.
+func teamProperties(types map[string]*Type) map[string][]string {
+	found := map[string][]string{}
 	if teams := types[teamType]; teams != nil {
 		for _, name := range teams.References() {
 			if name != "users" {
 				owner := teams.Shape.Properties[name].Element.Ref.Type
-				t.named[owner] = append(t.named[owner], name)
+				found[owner] = append(found[owner], name)
 			}
 		}
 	}
+	return found
 }
 
 // addOwnerPath adds a path, and reports whether an object can have several owners by it.

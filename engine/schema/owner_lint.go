@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"marquee/engine/document"
 )
 
 // owners checks that the paths of a type lead to owners.
 func (c *typeLint) owners() {
 	for i, path := range c.t.Team {
 		at := fmt.Sprintf("/x-resource/team/%d", i)
-		if end := c.follow(at, path, "a team path"); end != nil && end.Name != teamType && !c.ofTeams(end) {
+		if end := c.follow(at, path, "a team path"); end != nil && end.Name != teamType && teamProperties(c.types)[end.Name] == nil {
 			c.problem(at, path+" leads to "+end.Name, "a team path ends at teams, or at a type that teams refer to")
 		}
 	}
@@ -41,14 +43,12 @@ func (c *typeLint) follow(at, path, kind string) *Type {
 	}
 	names := strings.Split(path, ".")
 	for i, name := range names {
-		shape := t.Shape.Properties[name]
-		if c.l.shapes.uncertain(t.Shape) || shape != nil && c.l.shapes.uncertain(shape) {
-			return nil
-		}
+		member := t.Shape.Properties[name]
+		shape := member
 		if shape != nil && shape.Element != nil {
 			shape = shape.Element
 		}
-		if shape != nil && c.l.shapes.uncertain(shape) {
+		if slices.ContainsFunc([]*document.Shape{t.Shape, member, shape}, c.l.shapes.uncertain) {
 			return nil
 		}
 		if shape != nil && shape.Ref != nil && c.types[shape.Ref.Type] == nil && c.l.mayName(shape.Ref.Type) {
@@ -58,7 +58,7 @@ func (c *typeLint) follow(at, path, kind string) *Type {
 			c.problem(at, name+" is not a reference of "+t.Name, kind+" leads from reference to reference")
 			return nil
 		}
-		if t.Shape.Properties[name].Readable != "" {
+		if member.Readable != "" {
 			c.problem(at, name+" of "+t.Name+" is x-readable, and "+kind+" shows whose the objects are", "remove one of them")
 		}
 		t = c.types[shape.Ref.Type]
@@ -68,13 +68,4 @@ func (c *typeLint) follow(at, path, kind string) *Type {
 		}
 	}
 	return t
-}
-
-// ofTeams reports whether teams have a list of references to a type, besides that
-// of their users.
-func (c *typeLint) ofTeams(t *Type) bool {
-	teams := c.types[teamType]
-	return teams != nil && slices.ContainsFunc(teams.References(), func(name string) bool {
-		return name != "users" && teams.Shape.Properties[name].Element.Ref.Type == t.Name
-	})
 }

@@ -25,8 +25,7 @@ func (c *typeLint) readable() {
 	if slices.Contains(KeptTypes, c.t.Name) {
 		c.problem("/x-resource/path", "the properties of "+c.t.Name+" have no x-readable", "leave it out")
 	}
-	byNameOnly := map[*document.Shape]bool{}
-	c.readableWithin(c.t.Shape, true, byNameOnly, map[*document.Shape]bool{})
+	c.readableWithin(c.t.Shape, true, map[reached]bool{})
 	for name, shape := range c.t.Shape.Properties {
 		if shape.Readable != "" && (CommonField(name) || name == c.t.Parent) {
 			c.readableProblem(shape, name+" is part of the path of an object, which everybody reads", "leave it out")
@@ -35,29 +34,31 @@ func (c *typeLint) readable() {
 	c.readableByAll()
 }
 
-// readableWithin checks the members of a value, which is reached by fixed names or is not.
-// Seen are the values that were reached in each way.
-func (c *typeLint) readableWithin(shape *document.Shape, fixed bool, byName, otherwise map[*document.Shape]bool) {
-	seen := otherwise
-	if fixed {
-		seen = byName
-	}
-	if !shape.HasReadable || seen[shape] {
+// reached is a value, and whether it was reached by fixed names.
+type reached struct {
+	shape *document.Shape
+	fixed bool
+}
+
+// readableWithin checks a value and those within it, except those that have been reached in
+// the same way before.
+func (c *typeLint) readableWithin(shape *document.Shape, fixed bool, before map[reached]bool) {
+	if !shape.HasReadable || before[reached{shape, fixed}] {
 		return
 	}
-	seen[shape] = true
+	before[reached{shape, fixed}] = true
 	if shape.Readable != "" {
 		c.readableValue(shape, fixed)
 	}
 	members := map[*document.Shape]bool{}
 	for name, member := range shape.Properties {
 		members[member] = true
-		c.readableWithin(member, fixed, byName, otherwise)
+		c.readableWithin(member, fixed, before)
 		c.readableNetwork(name, member)
 	}
 	shape.Children(func(child *document.Shape) bool {
 		if !members[child] {
-			c.readableWithin(child, false, byName, otherwise)
+			c.readableWithin(child, false, before)
 		}
 		return false
 	})
@@ -95,12 +96,12 @@ func (c *typeLint) readableNetwork(name string, member *document.Shape) {
 	}
 }
 
-// readableByAll checks that no warning, and not whether an object is public, depends on a
-// property with the keyword: everybody who sees an object sees these.
+// readableByAll checks that neither a warning nor the condition of public depends on a
+// property with the keyword: everybody who sees an object learns both.
 func (c *typeLint) readableByAll() {
-	hidden := leftOut(c.t.Shape.Without(func(string) bool { return true }), nil, map[*document.Shape]bool{})
+	hidden := leftOut(c.t.Shape.Without(func(string) bool { return true }))
 	for _, path := range hidden {
-		if when := publicWhen(c.t.Source); mentions(when, path[0]) && mentions(when, path[len(path)-1]) {
+		if mentionsPath(publicWhen(c.t.Source), path) {
 			c.problem(publicAt+"/when", strings.Join(path, ".")+" is x-readable, and everybody would see what it is", "name properties that everybody reads")
 		}
 	}
@@ -111,7 +112,7 @@ func (c *typeLint) readableByAll() {
 		written, _ := document.Lookup(c.t.Source, rule.At).(map[string]any)
 		for _, path := range hidden {
 			for _, key := range []string{"when", "unless", "field"} {
-				if mentions(written[key], path[0]) && mentions(written[key], path[len(path)-1]) {
+				if mentionsPath(written[key], path) {
 					c.problem(rule.At+"/"+key, strings.Join(path, ".")+" is x-readable, and everybody sees the warnings of an object", "write a rule of x-validations, or leave the warning out")
 				}
 			}

@@ -31,7 +31,7 @@ func (t *Type) Readable() []string {
 }
 
 // Narrowed reports whether the type is one of Without that lacks a property.
-func (t *Type) Narrowed() bool { return t.narrowed }
+func (t *Type) Narrowed() bool { return t.concealed != nil }
 
 // Without returns the type as it is for a caller who lacks some of the permissions of
 // Readable: the properties with these do not exist. It has the rules of the type, and
@@ -43,7 +43,7 @@ func (t *Type) Without(lacks func(permission string) bool) *Type {
 			lacking = append(lacking, permission)
 		}
 	}
-	if len(lacking) == 0 || t.narrowed {
+	if len(lacking) == 0 || t.Narrowed() {
 		return t
 	}
 	key := strings.Join(lacking, " ")
@@ -54,10 +54,9 @@ func (t *Type) Without(lacks func(permission string) bool) *Type {
 	return form.(*Type)
 }
 
-// HidesLess reports whether everything that a type of Without lacks is lacked by another
-// one, too.
-func (t *Type) HidesLess(other *Type) bool {
-	return !slices.ContainsFunc(leftOut(t.Shape, nil, map[*document.Shape]bool{}), func(path []string) bool {
+// HidesMore reports whether a type of Without lacks a property that another type has.
+func (t *Type) HidesMore(other *Type) bool {
+	return slices.ContainsFunc(leftOut(t.Shape), func(path []string) bool {
 		_, unseen := other.Shape.Unseen(document.Pointer(path).String())
 		return !unseen
 	})
@@ -65,9 +64,8 @@ func (t *Type) HidesLess(other *Type) bool {
 
 func (t *Type) without(lacks func(string) bool) *Type {
 	n := *t
-	n.narrowed = true
 	n.Shape = t.Shape.Without(lacks)
-	hidden := leftOut(n.Shape, nil, map[*document.Shape]bool{})
+	hidden := leftOut(n.Shape)
 	n.Source = withoutProperties(t.Source, hidden)
 	exists := func(name string) bool {
 		_, shape := n.resolve(strings.Split(name, "."))
@@ -96,18 +94,23 @@ func kept[T any](list []T, keep func(T) bool) []T {
 }
 
 // leftOut returns the paths to the members that a shape from Without leaves out.
-func leftOut(shape *document.Shape, at []string, above map[*document.Shape]bool) (paths [][]string) {
-	if !shape.HasReadable || above[shape] {
-		return nil
+func leftOut(root *document.Shape) (paths [][]string) {
+	above := map[*document.Shape]bool{}
+	var visit func(shape *document.Shape, at []string)
+	visit = func(shape *document.Shape, at []string) {
+		if !shape.HasReadable || above[shape] {
+			return
+		}
+		above[shape] = true
+		for _, name := range slices.Sorted(maps.Keys(shape.LeftOut)) {
+			paths = append(paths, append(slices.Clone(at), name))
+		}
+		for _, name := range slices.Sorted(maps.Keys(shape.Properties)) {
+			visit(shape.Properties[name], append(slices.Clone(at), name))
+		}
+		delete(above, shape)
 	}
-	above[shape] = true
-	for _, name := range slices.Sorted(maps.Keys(shape.LeftOut)) {
-		paths = append(paths, append(slices.Clone(at), name))
-	}
-	for _, name := range slices.Sorted(maps.Keys(shape.Properties)) {
-		paths = append(paths, leftOut(shape.Properties[name], append(slices.Clone(at), name), above)...)
-	}
-	delete(above, shape)
+	visit(root, nil)
 	return paths
 }
 
@@ -131,6 +134,11 @@ func (t *Type) mentionsAny(rule *keyword.Rule, hidden [][]string) bool {
 	return slices.ContainsFunc(hidden, func(path []string) bool {
 		return mentions(written, path[0]) || mentions(written, path[len(path)-1])
 	})
+}
+
+// mentionsPath reports whether a part of a schema has the first and the last name of a path.
+func mentionsPath(part any, path []string) bool {
+	return mentions(part, path[0]) && mentions(part, path[len(path)-1])
 }
 
 // mentions reports whether a part of a schema has a name as that of a member, or as a word

@@ -61,9 +61,8 @@ type Type struct {
 	File, Path string
 	Source     map[string]any
 
-	// narrowed reports whether the type is one of Without, whose concealed rules concern
-	// what is left out.
-	narrowed  bool
+	// concealed are the rules of a type of Without that concern what is left out, nil for
+	// other types.
 	concealed map[*keyword.Rule]bool
 	seen      *seen
 
