@@ -287,8 +287,8 @@ func (a Access) MayReadProperty(caller *engine.Caller, t *schema.Type, network, 
 		return false // a role that shows all objects lacks it
 	}
 	showing, own := rolesWith(grant, t.Read), showsOwn(caller, t, grant, t.Read)
-	return (len(showing) > 0 || own) && len(showing) == len(rolesWith(engine.Grant{TeamRoles: showing}, permission)) &&
-		(!own || grant.OwnPermissions.Has(permission))
+	lacks := func(role engine.TeamRole) bool { return !role.Permissions.Has(permission) }
+	return (len(showing) > 0 || own) && !slices.ContainsFunc(showing, lacks) && (!own || grant.OwnPermissions.Has(permission))
 }
 
 // MayReadHistory implements engine.Access. The history of global types, such as users

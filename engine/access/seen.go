@@ -12,8 +12,9 @@ func Seen(a Access, caller *Caller, t *schema.Type, network string) *schema.Type
 	return t.Without(func(permission string) bool { return !a.MayReadProperty(caller, t, network, permission) })
 }
 
-// HideUnseen returns what hides from a record the properties that a type of Seen lacks, after
-// first, which may be nil; nil if there is nothing to hide.
+// HideUnseen returns a function that runs first, which may be nil, and then removes from a
+// record, in place, the properties that a type of Seen lacks. If it lacks none, it returns
+// first.
 func HideUnseen(seen *schema.Type, first func(*Caller, *store.Record) error) func(*Caller, *store.Record) error {
 	if !seen.Narrowed() {
 		return first

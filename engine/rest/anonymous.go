@@ -18,7 +18,7 @@ const anonymousPart = 4
 // readsPublic reports whether a request with a route reads a type with public objects in
 // the network that it names.
 func (r *Call) readsPublic(route *Route) bool {
-	return route.public && r.reads() && r.parameters["context"] != ""
+	return route.publicObjects && r.reads() && r.parameters["context"] != ""
 }
 
 // privateParameters are those of lists that depend on what is not for everybody.

@@ -260,7 +260,7 @@ func (o *objects) collection() *Route {
 	if o.t.Parent != "" {
 		methods = o.s.routes.methodsBelow(o.t, o.template)
 	}
-	return &Route{Path: o.template, Methods: methods, public: o.t.Public != nil, Serve: func(*Call) error {
+	return &Route{Path: o.template, Methods: methods, publicObjects: o.t.Public != nil, Serve: func(*Call) error {
 		switch {
 		case o.reads():
 			return o.list()
@@ -290,7 +290,7 @@ func (o *objects) object() (*Route, error) {
 	if form := o.form(); form != nil {
 		return form, nil
 	}
-	return &Route{Path: o.template, Methods: o.t.ObjectMethods(), cost: readCost, public: o.t.Public != nil, Serve: func(*Call) error {
+	return &Route{Path: o.template, Methods: o.t.ObjectMethods(), cost: readCost, publicObjects: o.t.Public != nil, Serve: func(*Call) error {
 		switch {
 		case o.reads():
 			return o.get()

@@ -51,8 +51,8 @@ type Route struct {
 
 	// cost replaces the cost of a page.
 	cost int64
-	// public routes serve reads of public objects to anybody (readsPublic).
-	public bool
+	// publicObjects routes serve reads of public objects without a token (readsPublic).
+	publicObjects bool
 }
 
 // The methods of routes that only read, and of those that only write.

@@ -177,14 +177,14 @@ func (w *Writing) checkReferrers(c *Change) error {
 		keys := indexings[name].TargetKeys()
 		maps.DeleteFunc(keys, func(_ string, target schema.Target) bool { return target.Type != c.Type.Name })
 		for _, network := range networks {
-			some, any, err := w.referrers(c, name, network, keys)
-			if err != nil {
-				return err
-			}
-			found, named = found || any, append(named, some...)
 			if len(named) > maxReferrers {
 				break
 			}
+			some, refer, err := w.referrers(c, name, network, keys)
+			if err != nil {
+				return err
+			}
+			found, named = found || refer, append(named, some...)
 		}
 	}
 	if !found {
