@@ -37,8 +37,8 @@ func (t *Type) guard() {
 	}
 }
 
-// Check returns the faults of a change by the keywords of the type. The error is that of
-// the context.
+// Check returns the faults of a change by the keywords of the type, and adds those of what
+// the stored object has, too, to c.Kept. The error is that of the context.
 func (t *Type) Check(ctx context.Context, c *keyword.Change) (faults []message.Message, err error) {
 	for _, check := range t.checks {
 		found, err := check.judge(ctx, c)
@@ -115,12 +115,18 @@ func (t *Type) MayLack(state string, fault message.Message) bool {
 // most as many as a response lists. If explaining them would take too long, the
 // only one is ObjectTooComplex. The error is that of the context.
 func (t *Type) Validate(ctx context.Context, object map[string]any) ([]message.Message, error) {
-	var faults []message.Message
+	faults, _, err := t.ValidateChange(ctx, object, nil)
+	return faults, err
+}
+
+// ValidateChange is Validate for a document that replaces another one, if that is not nil.
+// Faults of what both have in common are not among the faults, but kept.
+func (t *Type) ValidateChange(ctx context.Context, object, stored map[string]any) (faults, kept []message.Message, err error) {
 	t.Shape.Unsealable(object, func(at document.Pointer) {
 		if len(faults) == message.MaxFaults {
 			return
 		}
 		faults = append(faults, message.ValueType.With(message.Params{"field": at.String(), "expected": "string"}))
 	})
-	return t.rules.Validate(ctx, t.Name, object, faults)
+	return t.rules.Validate(ctx, t.Name, object, stored, faults)
 }

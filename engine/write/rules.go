@@ -41,6 +41,7 @@ func (c *Change) checkRules(w *Writing, lacked, unseen []string) error {
 	for _, fault := range faults {
 		c.refuse(fault)
 	}
+	c.tolerate(change.Kept)
 	return err
 }
 

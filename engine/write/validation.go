@@ -19,6 +19,8 @@ import (
 // other changes.
 type validated struct {
 	faults []message.Message
+	// tolerated are the faults that the stored object has, too.
+	tolerated []message.Message
 	// failed is an internal error.
 	failed error
 	// document, warnings and fields are what is stored.
@@ -116,10 +118,11 @@ func (c *Change) validate(w *Writing) error {
 // context.
 func (c *Change) judge(w *Writing) error {
 	c.faults = slices.Clone(c.refused)
-	faults, err := c.Type.Validate(w.ctx, c.After)
+	faults, kept, err := c.Type.ValidateChange(w.ctx, c.After, c.Before)
 	if err != nil {
 		return err
 	}
+	c.tolerate(kept)
 	was, err := c.findStripped(w.ctx)
 	if err != nil {
 		return err
@@ -145,6 +148,20 @@ func (c *Change) judge(w *Writing) error {
 	c.references = w.newReferences(c)
 	c.checkLookups(w.e.Lookups)
 	return nil
+}
+
+// tolerate adds faults that the stored object has, too, to its warnings. Everybody sees the
+// warnings of an object: those of a type with x-readable have none that could concern what
+// some do not see, nor does an erased object that still lacks what it lost.
+func (c *Change) tolerate(faults []message.Message) {
+	if len(c.Type.Readable()) > 0 {
+		return
+	}
+	for _, fault := range faults {
+		if !c.Type.MayLack(c.State, fault) {
+			c.tolerated = append(c.tolerated, fault)
+		}
+	}
 }
 
 // keepsUnseen reports whether a fault is that of a value which the caller does not see, in an
@@ -191,7 +208,7 @@ func (c *Change) findable() map[string]any {
 
 func warningsOf(ctx context.Context, c *Change) ([]byte, error) {
 	earned, err := c.Type.Warnings(ctx, c.After, c.State)
-	if err != nil || len(earned)+len(c.warned) == 0 {
+	if earned = append(c.tolerated, earned...); err != nil || len(earned)+len(c.warned) == 0 {
 		return nil, err
 	}
 	warnings, more := slices.Clone(c.warned), c.unlisted

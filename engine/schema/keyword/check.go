@@ -72,6 +72,8 @@ type Change struct {
 	Parent string
 	// System reports whether the service itself or an import writes the object.
 	System bool
+	// Kept are the faults that the stored object has, too.
+	Kept []message.Message
 }
 
 // Guarded is a top-level property that changes are checked for.
@@ -85,6 +87,15 @@ func (c *Change) of(name string) (from, to any, changed bool) {
 	from, was := c.Before[name]
 	to = c.After[name]
 	return from, to, was && !document.Equal(from, to)
+}
+
+// keeps reports whether top-level properties are those of the stored object.
+func (c *Change) keeps(names ...string) bool {
+	return c.Before != nil && !slices.ContainsFunc(names, func(name string) bool {
+		was, had := c.Before[name]
+		is, has := c.After[name]
+		return had != has || !document.Equal(was, is)
+	})
 }
 
 // fillsIn reports whether a property differs from the stored one in personal values alone,

@@ -44,7 +44,12 @@ var _ = Declare(Keyword{
 				if holds, known := r.Holds(c.After); holds || !known {
 					return nil, nil
 				}
-				return fault(disorder, "/"+r.Left[0], message.Params{"relation": relations[r.Op], "other": "/" + r.Right[0]}), nil
+				faults := fault(disorder, "/"+r.Left[0], message.Params{"relation": relations[r.Op], "other": "/" + r.Right[0]})
+				if c.keeps(slices.Concat(r.Left, r.Right)...) {
+					c.Kept = append(c.Kept, faults...)
+					return nil, nil
+				}
+				return faults, nil
 			},
 			Lint: func(t *Type, problem func(below, text, cure string)) { r.lint(t, "x-compare", problem) },
 			Show: func() Entry {

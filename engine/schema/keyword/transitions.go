@@ -94,6 +94,9 @@ var Transitions = Declare(Keyword{
 		if !changed || slices.ContainsFunc(transitionsOf(p.Shape)[before], func(s Step) bool { return s.To == after }) {
 			return nil
 		}
+		if first := initialOf(p.Shape); isLeft(p.Shape, before) && (first == nil || slices.Contains(first, after)) {
+			return nil
+		}
 		if _, set := c.After[p.Name]; !set {
 			to = "no value"
 		}
@@ -105,6 +108,17 @@ var Transitions = Declare(Keyword{
 <ul>{{range $value, $following := index .Shape.Keywords "x-transitions"}}<li><code>{{$value}}</code>: {{range $i, $step := $following}}{{if $i}}, {{end}}<code>{{.To}}</code>{{with .Permission}} with the permission <code>{{.}}</code>{{end}}{{with .Rule}} if <code>{{.}}</code>{{end}}{{else}}none{{end}}</li>{{end}}</ul>
 {{end}}`,
 })
+
+// isLeft reports whether x-transitions does not mention a value, which an earlier schema has
+// allowed. Such a value may change to any that may be the first.
+func isLeft(shape *document.Shape, value string) bool {
+	next := transitionsOf(shape)
+	_, mentioned := next[value]
+	for _, steps := range next {
+		mentioned = mentioned || slices.ContainsFunc(steps, func(s Step) bool { return s.To == value })
+	}
+	return !mentioned
+}
 
 func transitionsOf(shape *document.Shape) map[string][]Step {
 	next, _ := shape.Keywords["x-transitions"].(map[string][]Step)

@@ -17,17 +17,17 @@ import (
 // discriminator selects a branch, the faults are those of that branch. Otherwise they name
 // what the branches accept, followed by the faults of the nearest branch if one is nearer
 // than the others and the value has what it requires.
-func (r Schemas) branches(err *jsonschema.ValidationError, keyword string, instance any, faults *[]message.Message) {
+func (e *explanation) branches(err *jsonschema.ValidationError, keyword string) {
 	at := place(err)
 	if len(err.Causes) == 0 { // several branches of a oneOf accept it
-		*faults = append(*faults, message.ValueAmbiguous.With(message.Params{"field": at, "keyword": keyword}))
+		e.faults = append(e.faults, message.ValueAmbiguous.With(message.Params{"field": at, "keyword": keyword}))
 		return
 	}
-	value := document.Lookup(instance, at)
+	value := document.Lookup(e.instance, at)
 	var all, rivals []branch // rivals accept the type of the value
 	for i, cause := range err.Causes {
-		b := r.branch(err.AbsoluteKeywordLocation + "/" + strconv.Itoa(i))
-		r.collect(cause, instance, &b.faults)
+		b := e.branch(err.AbsoluteKeywordLocation + "/" + strconv.Itoa(i))
+		b.faults = e.apart(cause)
 		all = append(all, b)
 		if !refusesType(cause, err.InstanceLocation) && (b.listed == nil || slices.ContainsFunc(b.listed, func(listed any) bool {
 			return document.KindOf(listed) == document.KindOf(value)
@@ -37,7 +37,7 @@ func (r Schemas) branches(err *jsonschema.ValidationError, keyword string, insta
 	}
 	selected := discriminated(rivals, value, at)
 	if len(selected) == 1 && selected[0].listed == nil {
-		*faults = append(*faults, selected[0].faults...)
+		e.faults = append(e.faults, selected[0].faults...)
 		return
 	}
 	if len(selected) < len(rivals) {
@@ -45,10 +45,10 @@ func (r Schemas) branches(err *jsonschema.ValidationError, keyword string, insta
 	}
 	var names []string
 	for _, b := range all {
-		names = append(names, r.names(b)...)
+		names = append(names, e.names(b)...)
 	}
-	*faults = append(*faults, message.ValueNotAllowed.With(message.Params{"field": at, "keyword": keyword, "expected": strings.Join(distinct(names), " or ")}))
-	*faults = append(*faults, nearest(selected, at)...)
+	e.faults = append(e.faults, message.ValueNotAllowed.With(message.Params{"field": at, "keyword": keyword, "expected": strings.Join(distinct(names), " or ")}))
+	e.faults = append(e.faults, nearest(selected, at)...)
 }
 
 // discriminated returns the branches that accept the values of the properties for which

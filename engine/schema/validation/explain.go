@@ -29,9 +29,18 @@ type Rules struct {
 
 // Validate returns the faults of a document, and those that the caller has found, sorted by
 // params.field and at most as many as a response lists. If explaining them would take too
-// long, the only one added is ObjectTooComplex. The error is that of the context.
-func (r *Rules) Validate(ctx context.Context, typeName string, object map[string]any, faults []message.Message) ([]message.Message, error) {
+// long, the only one added is ObjectTooComplex. Kept are the faults of what the document has
+// in common with the stored one that it replaces, if there is one: they were there before.
+// The error is that of the context.
+func (r *Rules) Validate(ctx context.Context, typeName string, object, stored map[string]any, found []message.Message) (faults, kept []message.Message, err error) {
 	limit := MaxSteps
+	e := explanation{Schemas: r.Schemas, instance: object}
+	if stored != nil {
+		e.stored = &replacement{before: stored, after: object}
+	}
+	for _, fault := range found {
+		e.add(fault)
+	}
 	valid, err := Accepts(ctx, r.Schema, object)
 	if err == nil && !valid {
 		limit = maxExplained
@@ -39,21 +48,21 @@ func (r *Rules) Validate(ctx context.Context, typeName string, object map[string
 	}
 	switch {
 	case errors.Is(err, ErrTooComplex):
-		faults = append(faults, message.ObjectTooComplex.With(message.Params{"field": "", "type": typeName, "limit": limit}))
+		e.faults = append(e.faults, message.ObjectTooComplex.With(message.Params{"field": "", "type": typeName, "limit": limit}))
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case !valid:
 		err := r.Schema.Validate(object)
 		var invalid *jsonschema.ValidationError
 		switch {
 		case errors.As(err, &invalid):
-			r.Schemas.collect(invalid, object, &faults)
+			e.collect(invalid)
 		case err != nil:
-			faults = append(faults, message.ValueExcluded.With(message.Params{"field": "", "keyword": "$ref"}))
+			e.faults = append(e.faults, message.ValueExcluded.With(message.Params{"field": "", "keyword": "$ref"}))
 		}
 	}
-	faults = inOrder(faults)
-	return slices.Clone(faults[:min(len(faults), message.MaxFaults)]), nil
+	faults = inOrder(e.faults)
+	return slices.Clone(faults[:min(len(faults), message.MaxFaults)]), inOrder(e.kept), nil
 }
 
 // Schemas are the contents of schema files by URL, for the values of failed keywords.
@@ -61,9 +70,34 @@ type Schemas map[string]map[string]any
 
 // Explain returns the faults of an invalid value, in the order of their places.
 func (r Schemas) Explain(err *jsonschema.ValidationError, instance any) []message.Message {
-	var faults []message.Message
-	r.collect(err, instance, &faults)
-	return inOrder(faults)
+	e := explanation{Schemas: r, instance: instance}
+	e.collect(err)
+	return inOrder(e.faults)
+}
+
+// explanation collects the faults of a value.
+type explanation struct {
+	Schemas
+	instance any
+	// stored is what the value replaces; nil keeps nothing.
+	stored *replacement
+	// faults are those of the value, kept those that were there before.
+	faults, kept []message.Message
+}
+
+// add adds a fault.
+func (e *explanation) add(fault message.Message) {
+	field, _ := fault.Param("field").(string)
+	if e.stored.keeps(field) {
+		e.keep(fault)
+	} else {
+		e.faults = append(e.faults, fault)
+	}
+}
+
+// keep adds faults that were there before, up to maxCollected.
+func (e *explanation) keep(faults ...message.Message) {
+	e.kept = append(e.kept, faults[:min(len(faults), maxCollected-len(e.kept))]...)
 }
 
 // inOrder sorts faults by position and removes duplicates.
@@ -81,17 +115,25 @@ const maxCollected = 10 * message.MaxFaults
 
 // collect adds the faults of an error until there are maxCollected of them, in the order of
 // their places, so that the same object always has the same ones.
-func (r Schemas) collect(err *jsonschema.ValidationError, instance any, faults *[]message.Message) {
-	if len(*faults) >= maxCollected {
+func (e *explanation) collect(err *jsonschema.ValidationError) {
+	if len(e.faults) >= maxCollected {
 		return
 	}
 	keyword := keywordOf(err)
+	if e.stored != nil && judges[keyword] {
+		if faults := e.apart(err); e.stored.keepsJudged(e.Schemas, err, keyword) {
+			e.keep(faults...)
+		} else {
+			e.faults = append(e.faults, faults...)
+		}
+		return
+	}
 	if speaksOfNames(err.KeywordLocation) {
-		*faults = append(*faults, message.PropertyName.With(message.Params{"field": place(err)}))
+		e.add(message.PropertyName.With(message.Params{"field": place(err)}))
 		return
 	}
 	if keyword == "anyOf" || keyword == "oneOf" {
-		r.branches(err, keyword, instance, faults)
+		e.branches(err, keyword)
 		return
 	}
 	if len(err.Causes) > 0 && keyword != "contains" && keyword != "minContains" {
@@ -99,11 +141,27 @@ func (r Schemas) collect(err *jsonschema.ValidationError, instance any, faults *
 			return strings.Compare(a.InstanceLocation, b.InstanceLocation)
 		})
 		for _, cause := range err.Causes {
-			r.collect(cause, instance, faults)
+			e.collect(cause)
 		}
 		return
 	}
-	*faults = append(*faults, r.leaf(err, keyword, instance)...)
+	for _, fault := range e.leaf(err, keyword, e.instance) {
+		if e.stored.keepsCondition(err, keyword) {
+			e.add(fault)
+		} else {
+			e.faults = append(e.faults, fault)
+		}
+	}
+}
+
+// judges are the keywords that apply schemas under a condition.
+var judges = map[string]bool{"anyOf": true, "oneOf": true, "not": true, "then": true, "else": true}
+
+// apart returns the faults of an error, whether they were there before or not.
+func (e *explanation) apart(err *jsonschema.ValidationError) []message.Message {
+	alone := explanation{Schemas: e.Schemas, instance: e.instance}
+	alone.collect(err)
+	return alone.faults
 }
 
 // keywordOf returns the keyword that a value does not meet.

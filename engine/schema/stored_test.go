@@ -1,0 +1,77 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"marquee/engine/message"
+)
+
+// TestFaultsOfStored judges changes of objects that were stored under an earlier schema.
+func TestFaultsOfStored(t *testing.T) {
+	const names = `"names": {"type": "array", "items": {"type": "object", "required": ["a"], "properties": {"a": {"maxLength": 2}, "b": {}}}}, "x": {}`
+	const either = `"e": {"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, "x": {}`
+	const open = `"state": {}, "price": {}, "note": {}`
+	const priced = `"if": {"properties": {"state": {"const": "OPEN"}}, "required": ["state"]}, "then": {"required": ["price"]}`
+	for _, c := range []struct{ properties, more, stored, object, faults, kept string }{
+		{`"a": {"maxLength": 2}, "x": {}`, ``, `{"a": "abc"}`, `{"a": "abc", "x": 1}`, ``, `error.value.too.long /a`},
+		{`"a": {"maxLength": 2}`, ``, `{"a": "abc"}`, `{"a": "abd"}`, `error.value.too.long /a`, ``},
+		{`"a": {"maxLength": 2}, "b": {"maxLength": 2}`, ``, `{"a": "abc"}`, `{"a": "abc", "b": "abc"}`, `error.value.too.long /b`, `error.value.too.long /a`},
+		{`"a": {"maxLength": 2}`, ``, ``, `{"a": "abc"}`, `error.value.too.long /a`, ``},
+		{`"a": {"type": "integer"}`, ``, `{"a": "1"}`, `{"a": "1", "b": 1}`, ``, `error.value.type /a`},
+		// a missing member
+		{`"a": {}, "x": {}`, `"required": ["a"]`, `{"x": 1}`, `{"x": 2}`, ``, `error.property.required /a`},
+		{`"a": {}, "x": {}`, `"required": ["a", "x"]`, `{"x": 1}`, `{}`, `error.property.required /x`, `error.property.required /a`},
+		{`"o": {"type": "object", "required": ["a"]}`, ``, `{}`, `{"o": {}}`, `error.property.required /o/a`, ``},
+		{`"o": {"type": "object", "required": ["a"]}`, ``, `{"o": {"b": 1}}`, `{"o": {"b": 2}}`, ``, `error.property.required /o/a`},
+		{`"a": {}, "b": {}, "x": {}`, `"dependentRequired": {"a": ["b"]}`, `{"a": 1}`, `{"a": 1, "x": 1}`, ``, `error.property.required /b`},
+		{`"a": {}, "b": {}, "x": {}`, `"dependentRequired": {"a": ["b"]}`, `{"x": 1}`, `{"x": 1, "a": 1}`, `error.property.required /b`, ``},
+		// items
+		{names, ``, `{"names": [{"a": "abc"}, {"b": 1}]}`, `{"names": [{"a": "ab"}, {"b": 1}, {"a": "abc"}]}`, ``, `error.property.required /names/1/a; error.value.too.long /names/2/a`},
+		{names, ``, `{"names": [{"a": "abc"}]}`, `{"names": [{"a": "abc"}, {"a": "abc"}]}`, `error.value.too.long /names/1/a`, `error.value.too.long /names/0/a`},
+		{names, ``, `{"names": [{"b": 1}]}`, `{"names": [{"b": 2}]}`, `error.property.required /names/0/a`, ``},
+		{`"l": {"type": "array", "maxItems": 1}, "x": {}`, ``, `{"l": [1, 2]}`, `{"l": [1, 2], "x": 1}`, ``, `error.items.too.many /l`},
+		{`"l": {"type": "array", "maxItems": 1}`, ``, `{"l": [1, 2, 3]}`, `{"l": [1, 2]}`, `error.items.too.many /l`, ``},
+		// values that several schemas judge
+		{either, ``, `{"e": {}}`, `{"e": {}, "x": 1}`, ``, `error.value.not.allowed /e`},
+		{either, ``, `{"e": {"c": 1}}`, `{"e": {"c": 2}}`, ``, `error.value.not.allowed /e`},
+		{either, ``, `{"e": {"a": 1}}`, `{"e": {}}`, `error.value.not.allowed /e`, ``},
+		{either, ``, `{}`, `{"e": {}}`, `error.value.not.allowed /e`, ``},
+		{`"e": {"type": "object", "anyOf": [{"maxProperties": 1}]}`, ``, `{"e": {"a": 1, "b": 1}}`, `{"e": {"a": 1, "b": 2}}`, `error.properties.too.many /e`, ``},
+		{`"n": {"not": {"const": 1}}, "x": {}`, ``, `{"n": 1}`, `{"n": 1, "x": 1}`, ``, `error.value.excluded /n`},
+		{open, priced, `{"state": "OPEN"}`, `{"state": "OPEN", "note": 1}`, ``, `error.property.required /price`},
+		{open, priced, `{"state": "DONE"}`, `{"state": "OPEN"}`, `error.property.required /price`, ``},
+		{open, priced, `{"state": "OPEN", "price": 1}`, `{"state": "OPEN"}`, `error.property.required /price`, ``},
+		{`"a": {}, "b": {}, "x": {}`, `"dependentSchemas": {"a": {"required": ["b"]}}`, `{"x": 1}`, `{"x": 1, "a": 1}`, `error.property.required /b`, ``},
+	} {
+		t.Run(c.object+" for "+c.stored, func(t *testing.T) {
+			var stored map[string]any
+			if c.stored != "" {
+				stored = decode(t, c.stored)
+			}
+			faults, kept, err := load(t, c.properties, c.more).ValidateChange(context.Background(), decode(t, c.object), stored)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := placesOf(faults); got != c.faults {
+				t.Errorf("faults %q, want %q", got, c.faults)
+			}
+			if got := placesOf(kept); got != c.kept {
+				t.Errorf("kept %q, want %q", got, c.kept)
+			}
+		})
+	}
+}
+
+// placesOf returns the codes and places of faults.
+func placesOf(faults []message.Message) string {
+	var lines []string
+	for _, fault := range faults {
+		lines = append(lines, fmt.Sprint(fault.Code(), " ", fault.Param("field")))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "; ")
+}
