@@ -88,7 +88,7 @@ func New(ctx context.Context, config Config, registry *schema.Registry) (*Engine
 	e := &Engine{
 		Catalog:  c,
 		Access:   config.Access,
-		Migrator: migration.New(c, append([]store.Collection{write.FollowUps, write.Sequences, catalog.IntervalLocks, catalog.Erasures, catalog.Removed, catalog.ReferenceLocks, read.CursorKeys}, config.Internal...)),
+		Migrator: migration.New(c, append([]store.Collection{write.FollowUps, write.Numbers, catalog.IntervalLocks, catalog.Erasures, catalog.Removed, catalog.ReferenceLocks, read.CursorKeys}, config.Internal...)),
 		Reader:   read.New(c, config.Access, readHooks),
 		Writer:   write.New(c, config.Access, writeHooks),
 	}

@@ -77,15 +77,26 @@ type StoredIndexing struct {
 // ReadAll reads the indexings of all types.
 func ReadAll(ctx context.Context, s store.Snapshot) (map[string]StoredIndexing, error) {
 	all := map[string]StoredIndexing{}
-	err := s.Scan(ctx, TypeCollection, store.Key{}, 1<<20, func(r *store.Record) error {
-		if r.Key == LeaseKey {
-			return nil
-		}
+	err := EachIndexing(ctx, s, func(r *store.Record) error {
 		n, err := decodeIndexing(r.Document)
 		all[r.ID] = StoredIndexing{Indexing: n, Record: *r.Clone()}
 		return err
 	})
 	return all, err
+}
+
+// MaxTypes is a number of types that no store has.
+const MaxTypes = 1 << 20
+
+// EachIndexing yields the lent records of the indexings of all types, in one scan of
+// TypeCollection with the limit MaxTypes.
+func EachIndexing(ctx context.Context, s store.Snapshot, yield func(r *store.Record) error) error {
+	return s.Scan(ctx, TypeCollection, store.Key{}, MaxTypes, func(r *store.Record) error {
+		if r.Key == LeaseKey {
+			return nil
+		}
+		return yield(r)
+	})
 }
 
 // TypeCollection holds the indexing of each type.

@@ -212,3 +212,22 @@ func (w *Writing) authorizeEarly(changes []*Change) error {
 		return w.authorize(s, changes, func(c *Change) int64 { return versions[c.key()] })
 	})
 }
+
+// authorizeRemoved refuses to create objects with the ids of removed ones that the caller
+// did not see, as it refuses to change objects that the caller does not see: the history
+// of such an object would become that of the new one.
+func (w *Writing) authorizeRemoved(s store.Snapshot, changes []*Change) error {
+	for _, c := range changes {
+		if c.tombstone == nil {
+			continue
+		}
+		visible, err := w.visible(w.ctx, s, c.Type, w.batch.Network)
+		if err != nil {
+			return err
+		}
+		if !access.Saw(visible, c.Type, c.ID, c.tombstone) {
+			return c.missing()
+		}
+	}
+	return nil
+}

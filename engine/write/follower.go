@@ -275,7 +275,7 @@ func (f *follower) now() time.Time { return f.e.Now().UTC().Truncate(time.Millis
 // failures are those of the entry. It reports whether the queue must be read again.
 func (f *follower) round(ctx context.Context, key store.Key) (again bool, err error) {
 	r := &round{f: f, ctx: ctx, key: key}
-	err = f.e.withNumbers(ctx, func() error { return f.e.Store.Write(store.LongRunning(ctx), r.run) })
+	err = f.e.numbers.Run(ctx, func() error { return f.e.Store.Write(store.LongRunning(ctx), r.run) })
 	if err != nil {
 		return f.failed(ctx, r, err)
 	}

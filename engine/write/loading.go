@@ -5,9 +5,12 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 
 	"marquee/engine/budget"
+	"marquee/engine/catalog"
 	"marquee/engine/store"
+	"marquee/engine/write/staging"
 )
 
 // maxRoundBytes bounds the documents of a round, before and after: a call that changes
@@ -65,11 +68,11 @@ func (s *shortage) Error() string { return "engine: the transaction needs more m
 
 // withMemory runs a transaction and repeats it with the memory that it lacked. While
 // it waits for that, it keeps neither what the run has loaded nor its memory. It also
-// returns the errors of budget.Reserve and withNumbers.
+// returns the errors of budget.Reserve and numbers.Reserve.Run.
 func (w *Writing) withMemory(ctx context.Context, run func() error) error {
 	w.reserved = budget.Held(ctx)
 	for {
-		err := w.e.withNumbers(ctx, run)
+		err := w.e.numbers.Run(ctx, run)
 		var short *shortage
 		if !errors.As(err, &short) {
 			return err
@@ -143,7 +146,7 @@ func (l *loading) load(name string, keys []store.Key) error {
 	sizes := &l.w.e.sizes
 	size := sizes.of(name)
 	n := max(1, partBytes/size)
-	if _, staging := l.w.tx.(*stagingTx); staging {
+	if _, is := l.w.tx.(*staging.Tx); is {
 		n = len(keys) // which it reads once
 	}
 	for len(keys) > 0 {
@@ -200,4 +203,67 @@ func (l *loading) short(need int64, read int) error {
 		need = max(need, all.Cost())
 	}
 	return &shortage{need}
+}
+
+// loadRemoved reads what is kept of removed objects whose ids new ones have. An id that
+// the service has generated is that of none.
+func (w *Writing) loadRemoved(changes []*Change) error {
+	keys, of := map[string][]store.Key{}, map[objectKey]*Change{}
+	for _, c := range changes {
+		if c.stored == nil && c.index.Removable && c.ID != "" && !c.generated {
+			keys[c.Type.Name] = append(keys[c.Type.Name], store.Key{Network: c.Network, ID: c.ID})
+			of[c.key()] = c
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		found, err := catalog.ReadRemoved(w.ctx, w.tx, name, keys[name])
+		if err != nil {
+			return err
+		}
+		for key, tombstone := range found {
+			of[objectKey{name, key.Network, key.ID}].tombstone = tombstone
+		}
+	}
+	return nil
+}
+
+// sizes knows how large the stored objects of each type are. It is safe for
+// concurrent use.
+type sizes struct {
+	// byType holds an int by the name of a type: the mean of the objects that were
+	// loaded or written lately, or more.
+	byType sync.Map
+}
+
+// of returns the expected size of a document of a type in bytes: the largest size
+// until one is known.
+func (s *sizes) of(name string) int {
+	if size, known := s.byType.Load(name); known {
+		return size.(int)
+	}
+	return MaxDocumentBytes
+}
+
+// learnWritten takes note of objects that are written.
+func (s *sizes) learnWritten(name string, writes []store.Write) {
+	bytes := 0
+	for i := range writes {
+		bytes += len(writes[i].Document)
+	}
+	s.learn(name, len(writes), bytes)
+}
+
+// learn takes note of some objects and the size of all their documents. Large ones are forgotten slowly.
+func (s *sizes) learn(name string, objects, bytes int) {
+	if objects == 0 {
+		return
+	}
+	size := max(1, bytes/objects)
+	before, known := s.byType.Load(name)
+	if known {
+		size = max(size, before.(int)*7/8)
+	}
+	if !known || size != before.(int) {
+		s.byType.Store(name, size)
+	}
 }

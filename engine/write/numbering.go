@@ -6,6 +6,7 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/schema/keyword"
 	"marquee/engine/store"
+	"marquee/engine/write/numbers"
 )
 
 // numbering gives the new objects of a call their numbers. An object keeps its numbers
@@ -20,6 +21,15 @@ type numbering struct {
 type numbered struct {
 	objectKey
 	property string
+}
+
+// giveBack gives the numbers of objects that were refused back to the server.
+func (n numbering) giveBack(to *numbers.Reserve) {
+	given := map[numbers.Sequence][]int64{}
+	for of, number := range n.given {
+		given[of.sequence()] = append(given[of.sequence()], number)
+	}
+	to.GiveBack(given)
 }
 
 // maxClashes bounds the runs of a transaction that meet numbers of other objects. Each
@@ -41,7 +51,7 @@ func (w *Writing) number(of numbered, start int64) int64 {
 		return n
 	}
 	if !w.batch.ValidateOnly {
-		if n, ok := w.e.sequences.take(of.sequence(), start); ok {
+		if n, ok := w.e.numbers.Take(of.sequence(), start); ok {
 			if w.numbering.given == nil {
 				w.numbering.given = map[numbered]int64{}
 			}
@@ -49,18 +59,9 @@ func (w *Writing) number(of numbered, start int64) int64 {
 			return n
 		}
 	}
-	before := w.lacks[of.sequence()].count
-	w.lack(of, lacking{count: 1, start: start})
-	return w.e.sequences.next(of.sequence(), start) + before
-}
-
-// lack adds to what the transaction needs before it runs again.
-func (w *Writing) lack(of numbered, more lacking) {
-	if w.lacks == nil {
-		w.lacks = numbersLacking{}
-	}
-	need := w.lacks[of.sequence()]
-	w.lacks[of.sequence()] = lacking{count: need.count + more.count, start: max(need.start, more.start), floor: max(need.floor, more.floor)}
+	before := w.lacks[of.sequence()].Count
+	w.lacks.Add(of.sequence(), numbers.Need{Count: 1, Start: start})
+	return w.e.numbers.Next(of.sequence(), start) + before
 }
 
 // needNumbers ends a run that lacks numbers, of a round that is valid otherwise: a call that
@@ -70,8 +71,8 @@ func (w *Writing) needNumbers() error {
 		for property, s := range c.Type.Sequences() {
 			n, is := s.Number(c.After[property])
 			given := !slices.Contains(c.supplied, property) && !document.Equal(c.Before[property], c.After[property])
-			if of := c.numbered(property); is && given && !w.e.sequences.has(of.sequence(), lacking{floor: n + 1}) {
-				w.lack(of, lacking{floor: n + 1})
+			if of := c.numbered(property); is && given && !w.e.numbers.Has(of.sequence(), numbers.Need{Floor: n + 1}) {
+				w.lacks.Add(of.sequence(), numbers.Need{Floor: n + 1})
 			}
 		}
 	}
@@ -89,30 +90,32 @@ func (w *Writing) needNumbers() error {
 // object, which an import has brought, or which is older than the sequence. It reports
 // whether a claim is on such a number.
 func (w *Writing) skip(c *Change, claim store.Claim) bool {
-	s, numbers := c.Type.Sequences()[claim.Property]
-	if !numbers || !slices.Contains(c.supplied, claim.Property) || w.numbering.clashes > maxClashes {
+	s, is := c.Type.Sequences()[claim.Property]
+	if !is || !slices.Contains(c.supplied, claim.Property) || w.numbering.clashes > maxClashes {
 		return false
 	}
 	of := c.numbered(claim.Property)
 	if n, given := w.numbering.given[of]; given {
 		delete(w.numbering.given, of)
 		w.clashed = true
-		w.lack(of, lacking{count: 1, start: s.Start, floor: min(n+1<<w.numbering.clashes, keyword.MaxNumber)})
+		w.lacks.Add(of.sequence(), numbers.Need{Count: 1, Start: s.Start, Floor: min(n+1<<w.numbering.clashes, keyword.MaxNumber)})
 	}
 	return true
 }
 
 func (c *Change) numbered(property string) numbered { return numbered{c.key(), property} }
 
-func (n numbered) sequence() sequence { return sequence{n.collection, n.network, n.property} }
+func (n numbered) sequence() numbers.Sequence {
+	return numbers.Sequence{Collection: n.collection, Network: n.network, Property: n.property}
+}
 
 // importedNumbers returns the values of sequences that an import brings.
 func (c *Change) importedNumbers() map[string]any {
-	numbers := map[string]any{}
+	imported := map[string]any{}
 	for property := range c.Type.Sequences() {
 		if value := c.op.Object[property]; value != nil && c.Caller.System {
-			numbers[property] = value
+			imported[property] = value
 		}
 	}
-	return numbers
+	return imported
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"marquee/engine/access"
 	"marquee/engine/catalog"
@@ -221,27 +220,6 @@ func (c *Change) carries(paths []schema.OwnerPath) bool {
 		}
 	}
 	return false
-}
-
-// maxTypes is a number of types that no store has.
-const maxTypes = 1 << 20
-
-// allIndexings returns what the objects of all types are indexed by, also of types that
-// another server alone serves.
-func (w *Writing) allIndexings() (map[string]*catalog.Indexing, error) {
-	all := map[string]*catalog.Indexing{}
-	err := w.tx.Scan(w.ctx, catalog.TypeCollection, store.Key{}, maxTypes, func(r *store.Record) error {
-		if r.Key == catalog.LeaseKey {
-			return nil
-		}
-		n, err := w.e.ReadIndexing(r)
-		if err == nil && n.Format > catalog.IndexingFormat {
-			err = outdated(r.ID)
-		}
-		all[strings.Clone(r.ID)] = n
-		return err
-	})
-	return all, err
 }
 
 // ownersAtOnce is the number of objects whose owners are computed together.

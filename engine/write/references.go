@@ -164,3 +164,13 @@ func (w *Writing) checkReference(r referenced, target map[string]any, exists boo
 		}
 	}
 }
+
+// lockTargets makes the transaction conflict with the removals of objects that changes
+// newly refer to.
+func (w *Writing) lockTargets(changed []*Change) error {
+	var gained []catalog.Referred
+	for _, c := range changed {
+		gained = append(gained, c.gained...)
+	}
+	return w.e.LockReferences(w.ctx, w.tx, gained)
+}

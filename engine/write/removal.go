@@ -288,3 +288,17 @@ func (w *Writing) showsReference(seen *schema.Type, c *Change) func(*store.Recor
 		return shown, nil
 	}
 }
+
+// dropRemoved drops what was kept of removed objects that have been created again.
+func (w *Writing) dropRemoved(changed []*Change) error {
+	var keys []store.Key
+	for _, c := range changed {
+		if c.tombstone != nil {
+			keys = append(keys, catalog.RemovedKey(c.Type.Name, store.Key{Network: c.Network, ID: c.ID}))
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return w.tx.Drop(w.ctx, catalog.Removed.Name, keys)
+}

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"marquee/engine/access"
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/store"
 	"marquee/engine/walk"
+	"marquee/engine/write/staging"
 	"marquee/engine/written"
 )
 
@@ -31,7 +33,7 @@ type Stream struct {
 	// Answer receives what is written before it is committed; nil for none.
 	Answer written.Answer
 	// Scratch allows staging; nil for none.
-	Scratch Scratch
+	Scratch staging.Scratch
 }
 
 // Objects returns objects one after the other, each with the number of bytes of its
@@ -45,6 +47,9 @@ const (
 	chunkObjects = 1000
 	chunkBytes   = 2 << 20
 )
+
+// maxStagings is the number of attempts at staging a stream.
+const maxStagings = 3
 
 // meetingTime is the pause before a stream that met another writer is tried again.
 const meetingTime = 500 * time.Millisecond
@@ -71,20 +76,20 @@ func (e *Writer) WriteStream(ctx context.Context, caller *access.Caller, s Strea
 	if err != nil {
 		return nil, err
 	}
-	for staging := 0; ; {
-		var st *staged
-		if staging < maxStagings {
+	for stagings := 0; ; {
+		var st *staging.Staged
+		if stagings < maxStagings {
 			if st, err = w.stage(s, last); err != nil {
 				return nil, store.Translate(err)
 			}
-			if staging++; st == nil {
-				staging = maxStagings
+			if stagings++; st == nil {
+				stagings = maxStagings
 			}
 		}
 		err := w.withMemory(ctx, func() error { return w.writeStream(ctx, s, last, st) })
 		code, _ := store.CodeOf(err)
 		switch {
-		case st != nil && (code == store.CodeConflict || errors.Is(err, errStale)):
+		case st != nil && (code == store.CodeConflict || errors.Is(err, staging.ErrStale)):
 			continue
 		case code == store.CodeConflict && walk.Sleep(ctx, meetingTime):
 			continue
@@ -96,15 +101,65 @@ func (e *Writer) WriteStream(ctx context.Context, caller *access.Caller, s Strea
 	}
 }
 
+// stage stages a stream. It returns nil for one that cannot be staged.
+func (w *Writing) stage(s Stream, last map[string]int) (*staging.Staged, error) {
+	if s.Scratch == nil || !w.e.Store.Serial() || w.e.hooks[s.Like.Type.Name].Derived {
+		return nil, nil
+	}
+	var found *staging.Staged
+	err := w.withMemory(w.ctx, func() error {
+		return w.e.Store.Read(store.LongRunning(w.ctx), func(snapshot store.Snapshot) (err error) {
+			found, err = w.stageOn(snapshot, s, last)
+			return err
+		})
+	})
+	if errors.Is(err, staging.ErrUnstaged) {
+		return nil, s.Scratch.Reset()
+	}
+	return found, err
+}
+
+func (w *Writing) stageOn(snapshot store.Snapshot, s Stream, last map[string]int) (*staging.Staged, error) {
+	tx, err := staging.Begin(snapshot, s.Scratch, s.Like.Type.Name)
+	if err != nil {
+		return nil, err
+	}
+	w.begin(tx)
+	err = w.runStream(s, last, func(written bool) error {
+		if written && (len(w.afterCommit)+len(w.beforeCommit)+len(w.affected)+len(w.followUps) > 0 || w.refersTo(s.Like.Type.Name)) {
+			return staging.ErrUnstaged
+		}
+		if err := tx.Keep(written); err != nil || !written {
+			return err
+		}
+		return w.answer(s, snapshot)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tx.Staged()
+}
+
+// refersTo reports whether an object refers to one of a type: the snapshot has no
+// names of staged objects.
+func (w *Writing) refersTo(collection string) (refers bool) {
+	for _, c := range w.result.Changes {
+		c.Type.Shape.References(c.After, func(_ document.Pointer, ref *document.Reference, _, _ string) {
+			refers = refers || ref.Type == collection
+		})
+	}
+	return refers
+}
+
 // writeStream is one transaction that stores a stream, staged if st is not nil.
-func (w *Writing) writeStream(ctx context.Context, s Stream, last map[string]int, st *staged) error {
-	if st != nil && (st.writes == 0 || s.ValidateOnly) {
+func (w *Writing) writeStream(ctx context.Context, s Stream, last map[string]int, st *staging.Staged) error {
+	if st != nil && (st.Writes == 0 || s.ValidateOnly) {
 		return nil // nothing to store: the run on the snapshot found all faults
 	}
 	effort := store.Effort{Caller: w.caller.Account(), Records: len(last), Extensive: true}
 	err := w.e.Store.Write(store.WithEffort(ctx, effort), func(tx store.Tx) error {
 		if st != nil {
-			return st.store(ctx, tx)
+			return st.Store(ctx, tx)
 		}
 		w.begin(tx)
 		err := w.runStream(s, last, func(written bool) error {

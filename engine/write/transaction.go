@@ -15,6 +15,7 @@ import (
 	"marquee/engine/message"
 	"marquee/engine/schema"
 	"marquee/engine/store"
+	"marquee/engine/write/numbers"
 	"marquee/engine/written"
 )
 
@@ -46,6 +47,7 @@ func (w *Writing) begin(tx store.Tx) {
 		followUps:        map[store.Key]*followUp{},
 		indexings:        map[string]*catalog.Indexing{},
 		locked:           map[objectKey]bool{},
+		lacks:            numbers.Lacking{},
 	}
 	if w.quiet {
 		w.left, w.leftOwned = following{}, 0

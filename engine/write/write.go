@@ -144,7 +144,7 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 		})
 	})
 	if w.refusal != nil && errors.Is(err, w.refusal) {
-		e.sequences.giveBack(w.numbering.given)
+		w.numbering.giveBack(e.numbers)
 	}
 	if err != nil && !(batch.ValidateOnly && errors.Is(err, store.ErrRollback)) {
 		return nil, store.Translate(err)
@@ -164,7 +164,7 @@ func (e *Writer) Review(ctx context.Context, name, network string, ids []string)
 	if !served {
 		return nil
 	}
-	err := e.withNumbers(ctx, func() error {
+	err := e.numbers.Run(ctx, func() error {
 		return e.Store.Write(store.LongRunning(ctx), func(tx store.Tx) error {
 			w.begin(tx)
 			for _, id := range ids {

@@ -1,8 +1,7 @@
 // Package write stores what clients send, all of it or nothing, in one transaction of
 // the store: merge, rules, no-op detection (unchanged.go), references and their visibility,
-// unique values, index terms, history. It imports access, budget, catalog, document,
-// history, message, parallel, query, schema, store, walk and written, and neither the read
-// path nor the migration of schemas. Begin with Writer.Write and Writing.runRound.
+// unique values, index terms, history. It knows neither the read path
+// nor the migration of schemas. Begin with Writer.Write and Writing.runRound.
 package write
 
 import (
@@ -12,7 +11,11 @@ import (
 	"marquee/engine/access"
 	"marquee/engine/catalog"
 	"marquee/engine/store"
+	"marquee/engine/write/numbers"
 )
+
+// Numbers is the collection of the numbers of sequences.
+var Numbers = numbers.Collection
 
 // Writer stores batches and streams of objects.
 type Writer struct {
@@ -20,8 +23,8 @@ type Writer struct {
 	access access.Access
 	hooks  map[string]Hooks
 	sizes  sizes
-	// sequences are the numbers that the server has reserved.
-	sequences *sequences
+	// numbers are those that the server has reserved.
+	numbers *numbers.Reserve
 	// streams holds a place for the one Stream that is written at a time.
 	streams chan struct{}
 	// followed has an item when the queue may be longer than when it was last read;
@@ -62,5 +65,5 @@ type Hooks struct {
 
 // New returns a writer. The hooks are by the name of the type.
 func New(c *catalog.Catalog, access access.Access, hooks map[string]Hooks) *Writer {
-	return &Writer{Catalog: c, access: access, hooks: hooks, sequences: newSequences(), streams: make(chan struct{}, 1), followed: make(chan struct{}, 1)}
+	return &Writer{Catalog: c, access: access, hooks: hooks, numbers: numbers.New(c.Store, c.Now), streams: make(chan struct{}, 1), followed: make(chan struct{}, 1)}
 }

@@ -13,6 +13,7 @@ import (
 	"marquee/engine/schema"
 	"marquee/engine/schema/rule"
 	"marquee/engine/store"
+	"marquee/engine/write/numbers"
 	"marquee/engine/written"
 )
 
@@ -72,7 +73,7 @@ type transaction struct {
 	locked map[objectKey]bool
 	// lacks are the numbers that the transaction needs before it runs again, and clashed
 	// reports that other objects have some that were given.
-	lacks   numbersLacking
+	lacks   numbers.Lacking
 	clashed bool
 	// targets are the names and parents of referenced objects that the answer may show.
 	targets map[written.Key]written.Target
