@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"marquee/command/exit"
+	"marquee/engine/progress"
 	"marquee/engine/schema"
 	"marquee/engine/verify"
 )
@@ -31,7 +33,7 @@ func (c *checkCommand) Run(ctx context.Context) error {
 	}
 	if c.Repair {
 		if err := s.Engine().Repair(ctx); err != nil {
-			return fmt.Errorf("the store cannot be repaired: %w", interruptedBy(ctx, err))
+			return fmt.Errorf("the store cannot be repaired: %w", exit.InterruptedBy(ctx, err))
 		}
 	}
 	found, err := c.faults(ctx, s)
@@ -42,7 +44,7 @@ func (c *checkCommand) Run(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("the check failed: %w", err)
 	case found > 0:
-		return errors.New(counted(found, "fault"))
+		return errors.New(progress.Counted(found, "fault"))
 	}
 	_, err = fmt.Println("nothing is wrong")
 	return err
@@ -81,7 +83,7 @@ func (c *checkCommand) faults(ctx context.Context, s *service) (found int64, err
 		Progress: func(t *schema.Type, objects int64) {
 			if t.Name != last || time.Since(shown) > 5*time.Second {
 				last, shown = t.Name, time.Now()
-				c.progress(fmt.Sprintf("%s: %s", t.Name, grouped(objects)))
+				c.progress(fmt.Sprintf("%s: %s", t.Name, progress.Grouped(objects)))
 			}
 		}})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"marquee/command/settings"
 	"marquee/resources"
 )
 
@@ -33,7 +34,7 @@ func TestReferenceIsComplete(t *testing.T) {
 				t.Errorf("the reference does not describe --%s", node.Name)
 			}
 			for _, name := range node.Envs {
-				if regular := variablePrefix + strings.ToUpper(settingName(node)); name != regular {
+				if regular := settings.VariablePrefix + strings.ToUpper(settings.Name(node)); name != regular {
 					t.Errorf("the variable of --%s is %s", node.Name, name)
 				}
 			}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"marquee/command/terminal"
 )
 
 // eraseCommand is marquee erase.
@@ -43,7 +45,7 @@ func (c *eraseCommand) Run(ctx context.Context) error {
 			return err
 		}
 		if c.JSON {
-			return printJSON(done)
+			return terminal.PrintJSON(done)
 		}
 		fmt.Println(done.String())
 		return nil
@@ -52,7 +54,7 @@ func (c *eraseCommand) Run(ctx context.Context) error {
 
 // String says what was removed.
 func (e erased) String() string {
-	text := "Erased " + printable(e.Type) + " " + printable(e.ID)
+	text := "Erased " + terminal.Printable(e.Type) + " " + terminal.Printable(e.ID)
 	if len(e.Properties) == 0 {
 		text += ", which had no personal values any more"
 	} else {

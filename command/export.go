@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"marquee/command/exit"
+	"marquee/engine/progress"
 	"marquee/engine/schema"
 	"marquee/engine/transfer"
 )
@@ -32,7 +34,7 @@ type exportCommand struct {
 
 func (c *exportCommand) Run(ctx context.Context) error {
 	if c.Context != "" && c.AllNetworks {
-		return usagef("--context and --all-networks cannot be used together: leave one out")
+		return exit.Usagef("--context and --all-networks cannot be used together: leave one out")
 	}
 	if info, err := os.Stat(c.Output); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file: choose another, or omit --output to write to standard output", c.Output)
@@ -74,17 +76,17 @@ func (c *exportCommand) Run(ctx context.Context) error {
 func (c *exportCommand) report(exported transfer.Exported) {
 	files := ""
 	if c.Files != "" {
-		files = " and " + counted(exported.Files, "file")
+		files = " and " + progress.Counted(exported.Files, "file")
 	}
-	fmt.Fprintf(os.Stderr, "%s%s exported\n", counted(exported.Objects, "object"), files)
+	fmt.Fprintf(os.Stderr, "%s%s exported\n", progress.Counted(exported.Objects, "object"), files)
 	if exported.WithoutFiles == 0 {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "The files of %s were left out. Without them, an import into another store rejects the assets", counted(exported.WithoutFiles, "asset"))
+	fmt.Fprintf(os.Stderr, "The files of %s were left out. Without them, an import into another store rejects the assets", progress.Counted(exported.WithoutFiles, "asset"))
 	if len(exported.Lacking) > 0 {
 		var needing []string
 		for _, name := range slices.Sorted(maps.Keys(exported.Lacking)) {
-			needing = append(needing, fmt.Sprintf("%s %s", grouped(exported.Lacking[name]), name))
+			needing = append(needing, fmt.Sprintf("%s %s", progress.Grouped(exported.Lacking[name]), name))
 		}
 		fmt.Fprintf(os.Stderr, " and what refers to them: %s", listed(needing))
 	}
@@ -107,11 +109,11 @@ func (c *exportCommand) files() (*os.Root, error) {
 		return nil, nil
 	}
 	if err := os.MkdirAll(c.Files, 0o700); err != nil {
-		return nil, fmt.Errorf("the folder of --files cannot be made: %w", causeOf(err))
+		return nil, fmt.Errorf("the folder of --files cannot be made: %w", exit.Cause(err))
 	}
 	folder, err := os.OpenRoot(c.Files)
 	if err != nil {
-		return nil, fmt.Errorf("the folder of --files cannot be opened: %w", causeOf(err))
+		return nil, fmt.Errorf("the folder of --files cannot be opened: %w", exit.Cause(err))
 	}
 	return folder, nil
 }
@@ -150,7 +152,7 @@ func (c *exportCommand) types(ctx context.Context, s *service) ([]*schema.Type, 
 func (c *exportCommand) write(ctx context.Context, x transfer.Export) (exported transfer.Exported, err error) {
 	file, err := os.CreateTemp(c.folder(), ".marquee-export-*")
 	if err != nil {
-		return exported, fmt.Errorf("a file cannot be made: %w", causeOf(err))
+		return exported, fmt.Errorf("a file cannot be made: %w", exit.Cause(err))
 	}
 	defer func() {
 		file.Close()

@@ -3,9 +3,13 @@ package command
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"marquee/command/exit"
+	"marquee/command/terminal"
 )
 
 // helpCommand is marquee help.
@@ -44,8 +48,8 @@ func details() map[string]string {
 		"schema lint":      examples("schema lint my-schemas"),
 		"schema diff":      "Prints what breaks for stored objects (STORED), writes (REQUEST), readers (RESPONSE) and generated clients (SOURCE). A difference of which that cannot be decided is printed as undecided, and counts as one of all its classes.\n\n" + examples("schema diff released my-schemas --fail-on STORED,REQUEST", "schema diff store: my-schemas"),
 		"user":             "The commands work whether or not the store is being served.\n\n" + examples("user add kari --role Administrator --network main", "user passwd kari", "user list"),
-		"user add":         passwordHelp + "\n\n" + examples("user add kari --name 'Kari' --role Administrator --network main", "user add ola --role Editor --generate-password", "user add pipeline --role Reader --no-password"),
-		"user passwd":      passwordHelp + "\n\n" + examples("user passwd kari", "user passwd kari --generate-password", "user passwd kari --password-file new-password"),
+		"user add":         terminal.PasswordHelp + "\n\n" + examples("user add kari --name 'Kari' --role Administrator --network main", "user add ola --role Editor --generate-password", "user add pipeline --role Reader --no-password"),
+		"user passwd":      terminal.PasswordHelp + "\n\n" + examples("user passwd kari", "user passwd kari --generate-password", "user passwd kari --password-file new-password"),
 		"user disable":     examples("user disable kari"),
 		"user enable":      examples("user enable kari"),
 		"user list":        examples("user list", "user list --network main --json"),
@@ -90,9 +94,23 @@ func describe(value *kong.Value) string {
 	return strings.TrimSuffix(value.Help, ".") + " (" + strings.Join(notes, ", ") + ")."
 }
 
+// What the flag library says of values, and what this program says.
+var valueTexts = []struct {
+	said *regexp.Regexp
+	says string
+}{
+	{regexp.MustCompile(`^(--[a-z-]+): expected \S+ value but got .*`), "$1 needs a value"},
+	{regexp.MustCompile(`^(--[a-z-]+): expected duration but got (".*?"): time: [a-z ]+ ".*?"`), "$1 must be a time such as 30s, 15m or 2h, not $2"},
+	{regexp.MustCompile(`^(--[a-z-]+): expected a valid \d+ bit u?int but got (".*?")`), "$1 must be a whole number, not $2"},
+	{regexp.MustCompile(`^(--[a-z-]+): bool value must be .* but got (".*?")`), "$1 must be true or false, not $2"},
+	{regexp.MustCompile(`^(--[a-z-]+) must be one of (.*) but got (".*?")`), "$1 must be one of $2, not $3"},
+	{regexp.MustCompile(`^(--[a-z-]+): must `), "$1 must "},
+	{regexp.MustCompile(`\(from envar ([A-Z_]+)=.*\)$`), "(from $1)"},
+}
+
 // usageText is what is wrong with a command line.
 func usageText(wrong *kong.ParseError) string {
-	text := causeOf(wrong.Unwrap()).Error()
+	text := exit.Cause(wrong.Unwrap()).Error()
 	for _, value := range valueTexts {
 		text = value.said.ReplaceAllString(text, value.says)
 	}

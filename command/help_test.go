@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"strconv"
@@ -73,4 +74,27 @@ func TestDrainDelay(t *testing.T) {
 	if _, err := newParser(p, cli).Parse([]string{"serve"}); err != nil || cli.Serve.DrainDelay != 5*time.Second {
 		t.Errorf("%v, %v", cli.Serve.DrainDelay, err)
 	}
+}
+
+// TestUsageTexts: what is wrong with a value is told in the words of this program.
+func TestUsageTexts(t *testing.T) {
+	told := func(args, want string) {
+		t.Helper()
+		_, err := advertisingParser().Parse(strings.Fields(args))
+		var wrong *kong.ParseError
+		if !errors.As(err, &wrong) {
+			t.Errorf("%s: %v", args, err)
+		} else if text := usageText(wrong); !strings.HasPrefix(text, want) {
+			t.Errorf("%s: %s", args, text)
+		}
+	}
+	told("serve --request-timeout abc", `--request-timeout must be a time such as 30s, 15m or 2h, not "abc"`)
+	told("serve --max-sessions many", `--max-sessions must be a whole number, not "many"`)
+	told("serve --demo=maybe", `--demo must be true or false, not "maybe"`)
+	told("serve --log-level loud", `--log-level must be one of "debug","info","warn","error", not "loud"`)
+	told("serve --public-url x", `--public-url must be `)
+	told("serve --request-timeout", `--request-timeout needs a value`)
+	told("serve --config nowhere", `there is no `)
+	t.Setenv("MARQUEE_READ_TIMEOUT", "soon")
+	told("serve", `--read-timeout must be a time such as 30s, 15m or 2h, not "soon" (from MARQUEE_READ_TIMEOUT)`)
 }

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"marquee/command/exit"
+	"marquee/command/terminal"
+	"marquee/engine/progress"
 	"marquee/engine/schema"
 	"marquee/engine/transfer"
 )
@@ -51,12 +54,12 @@ func (n rejectedLines) Error() string {
 	if n == 1 {
 		return "1 line was rejected, all others are imported"
 	}
-	return fmt.Sprintf("%s lines were rejected, all others are imported", grouped(int64(n)))
+	return fmt.Sprintf("%s lines were rejected, all others are imported", progress.Grouped(int64(n)))
 }
 
 func (c *importCommand) Run(ctx context.Context) error {
 	if c.Chunk < 1 || c.Chunk > maxChunk {
-		return usagef("--chunk %d must be from 1 to %d", c.Chunk, maxChunk)
+		return exit.Usagef("--chunk %d must be from 1 to %d", c.Chunk, maxChunk)
 	}
 	path, name := c.First, ""
 	if c.Second != "" {
@@ -73,7 +76,7 @@ func (c *importCommand) Run(ctx context.Context) error {
 	var files *os.Root
 	if c.Files != "" {
 		if files, err = os.OpenRoot(c.Files); err != nil {
-			return fmt.Errorf("the folder of --files cannot be opened: %w", causeOf(err))
+			return fmt.Errorf("the folder of --files cannot be opened: %w", exit.Cause(err))
 		}
 		defer files.Close()
 	}
@@ -100,13 +103,13 @@ func (c *importCommand) importOther(ctx context.Context, d *destination, name st
 	case d.service == nil:
 		return fmt.Errorf("%s cannot be imported while the service runs: stop it first", name)
 	case c.Format == "csv":
-		return usagef("%s are not imported from CSV", name)
+		return exit.Usagef("%s are not imported from CSV", name)
 	case c.Context != "":
 		return fmt.Errorf("%s belong to no network: leave --context out", name)
 	}
 	n, err := read(ctx, d.service.Store(), input)
 	if err == nil && !c.Quiet {
-		fmt.Printf("%s %s were imported.\n", grouped(int64(n)), name)
+		fmt.Printf("%s %s were imported.\n", progress.Grouped(int64(n)), name)
 	}
 	return err
 }
@@ -122,9 +125,9 @@ func (c *importCommand) checkFormat(path, name string) (err error) {
 	csv := c.Format == "csv"
 	switch {
 	case csv && name == "":
-		return usagef("name the type of the objects before a CSV file, as in: %s import TYPE %s", programName, shellWord(path))
+		return exit.Usagef("name the type of the objects before a CSV file, as in: %s import TYPE %s", programName, shellWord(path))
 	case !csv && len(c.Columns) > 0:
-		return usagef("--columns is for CSV: add --format csv if the file is CSV")
+		return exit.Usagef("--columns is for CSV: add --format csv if the file is CSV")
 	}
 	c.columns, err = parseColumns(c.Columns)
 	return err
@@ -137,16 +140,16 @@ func parseColumns(values []string) (map[string]string, error) {
 	for _, value := range values {
 		pairs, err := csv.NewReader(strings.NewReader(value)).Read()
 		if err != nil {
-			return nil, usagef("--columns %q is not a list of NAME=PATH", value)
+			return nil, exit.Usagef("--columns %q is not a list of NAME=PATH", value)
 		}
 		for _, pair := range pairs {
 			at := strings.LastIndexByte(pair, '=') // which no path has
 			if at < 0 {
-				return nil, usagef("--columns %q must be NAME=PATH, or NAME= to leave the column out", pair)
+				return nil, exit.Usagef("--columns %q must be NAME=PATH, or NAME= to leave the column out", pair)
 			}
 			name, path := strings.TrimSpace(pair[:at]), strings.TrimSpace(pair[at+1:])
 			if _, twice := columns[name]; twice {
-				return nil, usagef("--columns names the column %q twice", name)
+				return nil, exit.Usagef("--columns names the column %q twice", name)
 			}
 			columns[name] = path
 		}
@@ -160,13 +163,13 @@ func (c *importCommand) input(ctx context.Context, path string) (*os.File, int64
 	if path != "-" {
 		var err error
 		if input, err = os.Open(path); err != nil { // #nosec G304 -- the operator chooses the file
-			return nil, 0, fmt.Errorf("the file to import cannot be read: %w", causeOf(err))
+			return nil, 0, fmt.Errorf("the file to import cannot be read: %w", exit.Cause(err))
 		}
 	}
 	info, err := input.Stat()
 	switch {
 	case err != nil:
-		return nil, 0, fmt.Errorf("the file to import cannot be read: %w", causeOf(err))
+		return nil, 0, fmt.Errorf("the file to import cannot be read: %w", exit.Cause(err))
 	case info.IsDir():
 		return nil, 0, fmt.Errorf("%s is a folder: name a file", path)
 	}
@@ -175,7 +178,7 @@ func (c *importCommand) input(ctx context.Context, path string) (*os.File, int64
 	}
 	if path == "-" || !info.Mode().IsRegular() {
 		if c.Progress != "" || c.Restart {
-			return nil, 0, usagef("no progress is kept of standard input, as it cannot be read again: write it to a file first, or leave --progress and --restart out")
+			return nil, 0, exit.Usagef("no progress is kept of standard input, as it cannot be read again: write it to a file first, or leave --progress and --restart out")
 		}
 		stream, err := c.interruptibly(ctx, input)
 		return stream, -1, err
@@ -235,18 +238,18 @@ func findType(registry *schema.Registry, name string) (*schema.Type, error) {
 }
 
 func (c *importCommand) run(ctx context.Context, d *destination, t *schema.Type, files *os.Root, input *os.File, size int64) error {
-	show := newDisplay(c.Quiet, size)
+	show := terminal.NewProgress(c.Quiet, size)
 	im, err := transfer.Import{Target: d, Input: input, CSV: c.Format == "csv", Columns: c.columns, Type: t, Context: c.Context, FieldValidation: fieldValidations[c.FieldValidation],
 		Chunk: c.Chunk, Strict: c.Strict, Progress: c.Progress, Report: c.Rejected, Restart: c.Restart, Files: d.files, Folder: files, Store: storeName(c.Store),
-		Each: show.update}.Open()
+		Each: show.Update}.Open()
 	if err != nil {
 		return err
 	}
 	defer im.Close()
 	if line, resumed := im.Resumed(); resumed {
-		show.say("Continuing after line %s of %s, where the previous import stopped.", grouped(line), input.Name())
+		show.Say("Continuing after line %s of %s, where the previous import stopped.", progress.Grouped(line), input.Name())
 	}
-	show.begin(im.Status())
+	show.Begin(im.Status())
 	err = im.Run(ctx)
 	var bare *transfer.NotEnvelopeError
 	if errors.As(err, &bare) {
@@ -255,14 +258,14 @@ func (c *importCommand) run(ctx context.Context, d *destination, t *schema.Type,
 	if err == nil && c.streamed != nil {
 		err = <-c.streamed
 	}
-	show.end(im.Status())
+	show.End(im.Status())
 	if err == nil && d.service != nil {
 		c.follow(ctx, d.service, show)
 	}
 	for _, text := range im.Dropped() {
-		show.say("%s", text)
+		show.Say("%s", text)
 	}
-	if err := interruptedBy(ctx, err); err != nil {
+	if err := exit.InterruptedBy(ctx, err); err != nil {
 		return fmt.Errorf("the import stopped: %w; %s", err, c.cure())
 	}
 	rejected := im.Status().Rejected
@@ -270,15 +273,15 @@ func (c *importCommand) run(ctx context.Context, d *destination, t *schema.Type,
 		return nil
 	}
 	c.report(im.First(), rejected)
-	return statusError{rejectedLines(rejected), statusRejected}
+	return exit.WithStatus(rejectedLines(rejected), exit.Rejected)
 }
 
 // follow has what depends on imported objects follow, as no server may be running
 // that does. What is left is in the store's queue.
-func (c *importCommand) follow(ctx context.Context, s *service, show *display) {
+func (c *importCommand) follow(ctx context.Context, s *service, show *terminal.Progress) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if err := s.Engine().FollowAll(ctx, log); err != nil {
-		show.say("Some objects that depend on imported ones have not been updated yet; the next server that uses the store updates them.")
+		show.Say("Some objects that depend on imported ones have not been updated yet; the next server that uses the store updates them.")
 	}
 }
 
@@ -304,10 +307,10 @@ func (c *importCommand) report(first []string, rejected int64) {
 		return
 	}
 	for _, text := range first {
-		fmt.Fprintln(os.Stderr, printable(text))
+		fmt.Fprintln(os.Stderr, terminal.Printable(text))
 	}
 	if more := rejected - int64(len(first)); more > 0 {
-		fmt.Fprintf(os.Stderr, "… and %s more: --rejected FILE writes all of them.\n", grouped(more))
+		fmt.Fprintf(os.Stderr, "… and %s more: --rejected FILE writes all of them.\n", progress.Grouped(more))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"marquee/command/exit"
 	"marquee/engine/document"
 	"marquee/engine/schema"
 	"marquee/engine/transfer"
@@ -62,7 +63,7 @@ func (c *importCommand) hint(ctx context.Context, d *destination, args []string,
 	if t == nil && len(fitting) > 0 {
 		text += "\nThe line could be one of " + typeNames(fitting)
 	}
-	return usagef("%s", text)
+	return exit.Usagef("%s", text)
 }
 
 // secretFlag reports whether the value of a flag must not be printed.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"marquee/engine/progress"
 	"marquee/engine/schema"
 )
 
@@ -44,7 +45,7 @@ func logged(ctx context.Context, log *slog.Logger, err error) error {
 		for _, problem := range problems {
 			log.Error("a schema is wrong", slog.String("problem", problem.String()))
 		}
-		log.Error(programName+" serve ended", slog.String("reason", counted(int64(len(problems)), "mistake")+" in the schemas"))
+		log.Error(programName+" serve ended", slog.String("reason", progress.Counted(int64(len(problems)), "mistake")+" in the schemas"))
 		return loggedError{err}
 	}
 	level := slog.LevelError

@@ -21,6 +21,9 @@ import (
 	"github.com/alecthomas/kong"
 
 	"marquee"
+	"marquee/command/exit"
+	"marquee/command/health"
+	"marquee/command/settings"
 )
 
 // programName is the name of the executable in texts, which Main sets.
@@ -33,7 +36,7 @@ type commands struct {
 
 	Serve   serveCommand   `cmd:"" help:"Serve the API."`
 	Init    initCommand    `cmd:"" help:"Create the first network, role and user of an empty store."`
-	Health  healthCommand  `cmd:"" help:"Ask a running service whether it is ready."`
+	Health  health.Command `cmd:"" help:"Ask a running service whether it is ready."`
 	Import  importCommand  `cmd:"" help:"Import objects from a file of JSON lines or CSV."`
 	Export  exportCommand  `cmd:"" help:"Export objects as JSON lines."`
 	Check   checkCommand   `cmd:"" help:"Verify a store: list what is damaged, invalid or missing."`
@@ -59,11 +62,11 @@ func newParser(p *Program, cli *commands) *kong.Kong {
 		kong.Name(programName),
 		kong.Description("A folder of JSON Schemas, served as a transactional REST API."),
 		kong.DefaultEnvars("MARQUEE"),
-		kong.Configuration(readSettings),
+		kong.Configuration(settings.Read),
 		p.variables(),
 		kong.ValueFormatter(describe),
-		kong.NamedMapper("choice", kong.MapperFunc(decodeChoice)),
-		kong.NamedMapper("folder", kong.MapperFunc(decodeFolder)),
+		kong.NamedMapper("choice", kong.MapperFunc(settings.DecodeChoice)),
+		kong.NamedMapper("folder", kong.MapperFunc(settings.DecodeFolder)),
 	)
 	details := details()
 	parser.Model.Detail = details[""]
@@ -85,14 +88,14 @@ func Main(application marquee.Application) { Program{Application: application}.M
 
 // Main is the function Main for a program.
 func (p Program) Main() {
-	hangups := caughtHangups() // before anything else: a SIGHUP during a start must not end it
+	hangups := exit.Hangups() // before anything else: a SIGHUP during a start must not end it
 	programName = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
-	ctx := interruptible()
+	ctx := exit.Interruptible()
 	cli := p.commands()
 	parser := newParser(&p, cli)
 	parsed, err := parser.Parse(os.Args[1:])
 	if err == nil {
-		unknown := unknownVariables(parser.Model)
+		unknown := settings.UnknownVariables(parser.Model)
 		if parsed.Command() == "serve" {
 			cli.Serve.hangups, cli.Serve.unknown = hangups, unknown
 		} else {
@@ -112,13 +115,13 @@ func (p Program) Main() {
 	switch {
 	case errors.As(err, &known):
 	case errors.As(err, &usage) && logsJSON(usage, os.Args[1:]):
-		_ = logged(ctx, newLogger("json", slog.LevelInfo), usagef("%s", usageText(usage)))
+		_ = logged(ctx, newLogger("json", slog.LevelInfo), exit.Usagef("%s", usageText(usage)))
 	case errors.As(err, &usage):
 		explainUsage(parser, usage.Context, usageText(usage))
-	case isUsage(err) && parsed.Command() == "serve":
+	case exit.IsUsage(err) && parsed.Command() == "serve":
 		explainUsage(parser, parsed, err.Error())
 	default:
 		fmt.Fprintln(os.Stderr, programName+": "+err.Error())
 	}
-	os.Exit(exitStatus(ctx, err))
+	os.Exit(exit.Status(ctx, err))
 }

@@ -8,16 +8,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
+	"marquee/command/exit"
+	"marquee/command/socket"
+	"marquee/command/terminal"
 	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/engine/store/sqlite"
@@ -74,10 +77,10 @@ func (f *storeFlags) reach(ctx context.Context, open func() error) (*operator, e
 			return nil, err
 		}
 		if time.Since(began) > operatorPatience {
-			return nil, fmt.Errorf("another process has the store open and does not listen at %s: wait until it ends, or stop it", operatorSocket(database))
+			return nil, fmt.Errorf("another process has the store open and does not listen at %s: wait until it ends, or stop it", socket.Path(database))
 		}
 		if !walk.Sleep(ctx, operatorInterval) {
-			return nil, interruptedBy(ctx, ctx.Err())
+			return nil, exit.InterruptedBy(ctx, ctx.Err())
 		}
 	}
 }
@@ -85,15 +88,15 @@ func (f *storeFlags) reach(ctx context.Context, open func() error) (*operator, e
 // connectOperator connects to the socket of a database file; it returns nil if nothing
 // listens there.
 func connectOperator(ctx context.Context, database string) (*operator, error) {
-	path := operatorSocket(database)
+	path := socket.Path(database)
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && info.Mode().Type() != fs.ModeSocket:
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("the socket of the server cannot be reached: %w: run the command as the user of the server", causeOf(err))
+		return nil, fmt.Errorf("the socket of the server cannot be reached: %w: run the command as the user of the server", exit.Cause(err))
 	}
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dialOperator(ctx, database) }
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, database) }
 	c, err := dial(ctx, "", "")
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist): // its server has ended
@@ -111,46 +114,20 @@ func connectOperator(ctx context.Context, database string) (*operator, error) {
 	}}, nil
 }
 
-// dialOperator opens a connection to the socket of a database file. At its other end
-// must be the owner of the file, this user, or root: in a folder that others can write
-// to, another user could have replaced the socket and would be sent passwords.
-func dialOperator(ctx context.Context, database string) (net.Conn, error) {
-	short, release, err := shortSocketPath(operatorSocket(database))
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	var dialer net.Dialer
-	c, err := dialer.DialContext(ctx, "unix", short)
-	if err != nil {
-		return nil, err
-	}
-	id, known := peerUser(c)
-	if !known || id == 0 || id == os.Geteuid() {
-		return c, nil
-	}
-	if info, err := os.Stat(database); err == nil {
-		if owner, known := ownerOf(info); known && owner == id {
-			return c, nil
-		}
-	}
-	return nil, errors.Join(fmt.Errorf("the process that listens at %s is one of another user (%d)", operatorSocket(database), id), c.Close())
-}
-
 // operatorHere opens the store and serves the API in this process.
 func (f *storeFlags) operatorHere(ctx context.Context) (*operator, error) {
 	s, err := f.openExisting(ctx, "or create one with "+programName+" init")
 	if err != nil {
 		return nil, err
 	}
-	listener := newPipes()
+	listener := socket.NewPipes()
 	server := &http.Server{Handler: s.Operator(), ReadHeaderTimeout: headerTimeout}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = server.Serve(listener) // which ends with Close
 	}()
-	transport := &http.Transport{DialContext: listener.dial}
+	transport := &http.Transport{DialContext: listener.Dial}
 	return &operator{client: &http.Client{Transport: transport, Timeout: operatorTimeout}, close: func() error {
 		transport.CloseIdleConnections()
 		err := server.Close()
@@ -158,50 +135,6 @@ func (f *storeFlags) operatorHere(ctx context.Context) (*operator, error) {
 		return errors.Join(err, s.close())
 	}}, nil
 }
-
-// pipes is a net.Listener for connections within the process.
-type pipes struct {
-	made   chan net.Conn
-	closed chan struct{}
-	close  func()
-}
-
-func newPipes() *pipes {
-	p := &pipes{made: make(chan net.Conn), closed: make(chan struct{})}
-	p.close = sync.OnceFunc(func() { close(p.closed) })
-	return p
-}
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	here, there := net.Pipe()
-	select {
-	case p.made <- there:
-		return here, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Accept implements net.Listener.
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.made:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (p *pipes) Close() error {
-	p.close()
-	return nil
-}
-
-// Addr implements net.Listener.
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Net: "pipe"} }
 
 // refusal is a request that the service has refused.
 type refusal struct {
@@ -257,12 +190,12 @@ func (o *operator) callIf(ctx context.Context, match, method, path string, param
 	}
 	response, err := o.client.Do(request)
 	if err != nil {
-		return "", interruptedBy(ctx, fmt.Errorf("the service does not answer: %w", causeOf(err)))
+		return "", exit.InterruptedBy(ctx, fmt.Errorf("the service does not answer: %w", exit.Cause(err)))
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxOperatorResponse))
 	if err != nil {
-		return "", interruptedBy(ctx, fmt.Errorf("the response of the service is incomplete: %w", causeOf(err)))
+		return "", exit.InterruptedBy(ctx, fmt.Errorf("the response of the service is incomplete: %w", exit.Cause(err)))
 	}
 	if response.StatusCode >= http.StatusBadRequest {
 		return "", refusalOf(response.Status, response.StatusCode, text)
@@ -288,7 +221,7 @@ func refusalOf(status string, code int, text []byte) error {
 			if field, _ := m.Params["field"].(string); field != "" && !strings.Contains(m.Text, "{{field}}") {
 				said += " (" + field + ")"
 			}
-			refused.messages = append(refused.messages, printable(said))
+			refused.messages = append(refused.messages, terminal.Printable(said))
 		}
 	}
 	if len(refused.messages) == 0 {
@@ -335,4 +268,54 @@ func (f *storeFlags) as(ctx context.Context, do func(*operator) error) error {
 		return err
 	}
 	return errors.Join(do(o), o.close())
+}
+
+// list prints the objects of a list, each as a line of JSON or as a row of a table.
+func list[T any](ctx context.Context, o *operator, path string, parameters url.Values, asJSON bool, titles []string, row func(T) []string) error {
+	if asJSON {
+		return o.each(ctx, path, parameters, terminal.PrintLine)
+	}
+	table := terminal.NewTable(titles...)
+	err := o.each(ctx, path, parameters, decoded(func(object T) error {
+		table.Row(row(object)...)
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
+	return table.End()
+}
+
+// decoded returns a function that decodes an object of a list and passes it to visit.
+func decoded[T any](visit func(T) error) func(json.RawMessage) error {
+	return func(text json.RawMessage) error {
+		var object T
+		if err := json.Unmarshal(text, &object); err != nil {
+			return err
+		}
+		return visit(object)
+	}
+}
+
+// serveOperator serves the commands of the operator on a socket beside the database
+// file, until end is called. Without the socket, everything else is served.
+func (c *serveCommand) serveOperator(s *service, log *slog.Logger) (server *http.Server) {
+	database := sqlitePath(c.Store)
+	server = c.newServer(log)
+	server.Handler = s.Operator()
+	server.ReadTimeout, server.WriteTimeout = 0, 0 // an import takes longer; routes have deadlines
+	if database == "" {
+		return server
+	}
+	listener, err := socket.Listen(database, log)
+	if err != nil {
+		log.Warn("there is no socket for commands such as "+programName+" user, which can only be used while the service is stopped", slog.String("cause", err.Error()))
+		return server
+	}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Warn("the socket of the operator is no longer served", slog.String("cause", err.Error()))
+		}
+	}()
+	return server
 }

@@ -2,16 +2,20 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"os"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"marquee"
+	"marquee/command/exit"
+	"marquee/command/limits"
 	"marquee/engine/store"
 )
 
@@ -122,13 +126,13 @@ func (c *serveCommand) configure(parsed *kong.Context) (errs []error) {
 	p := c.program
 	if p.chosen.Application != none {
 		if p.Settings != nil {
-			errs = append(errs, p.Settings.Configure(containerLimit(hostFiles())))
+			errs = append(errs, p.Settings.Configure(limits.Container()))
 		}
 		return errs
 	}
 	for _, flag := range parsed.Selected().Flags {
 		if c.ofApplication(flag) && isGiven(parsed, flag) {
-			errs = append(errs, usagef("--%s belongs to the application %s, which --application none does not serve", flag.Name, p.Application.Name))
+			errs = append(errs, exit.Usagef("--%s belongs to the application %s, which --application none does not serve", flag.Name, p.Application.Name))
 		}
 	}
 	return errs
@@ -162,3 +166,41 @@ func isGiven(parsed *kong.Context, flag *kong.Flag) bool {
 type served struct{ program *Program }
 
 func (s *served) bind(p *Program) { s.program = p }
+
+// programVersion is the given version, or else the commit that the program was built
+// from, as far as the Go tool has recorded it.
+func programVersion(given string) string {
+	if given != "" {
+		return given
+	}
+	info, _ := debug.ReadBuildInfo()
+	return builtFrom(info)
+}
+
+// builtFrom is the commit of a build, "dev" where it is not known.
+func builtFrom(info *debug.BuildInfo) string {
+	if info == nil {
+		return "dev"
+	}
+	settings := map[string]string{}
+	for _, setting := range info.Settings {
+		settings[setting.Key] = setting.Value
+	}
+	commit := settings["vcs.revision"]
+	if commit == "" {
+		return "dev"
+	}
+	commit = commit[:min(len(commit), 12)]
+	if settings["vcs.modified"] == "true" {
+		commit += "-dirty"
+	}
+	return commit
+}
+
+// versionCommand is marquee version.
+type versionCommand struct{ served }
+
+func (c *versionCommand) Run() error {
+	_, err := fmt.Println(programVersion(c.program.Version))
+	return err
+}

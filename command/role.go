@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"marquee/command/exit"
+	"marquee/command/terminal"
 )
 
 // roleCommand is marquee role.
@@ -57,7 +60,7 @@ func (n *namedRole) change(ctx context.Context, f *storeFlags, done string, prop
 			_, err = o.callIf(ctx, tag, http.MethodPost, path, within, properties, nil)
 		}
 		if err == nil {
-			fmt.Printf("%s the role %s.\n", done, printable(n.Role))
+			fmt.Printf("%s the role %s.\n", done, terminal.Printable(n.Role))
 		}
 		return err
 	})
@@ -111,7 +114,7 @@ func (c *roleAddCommand) Run(ctx context.Context) error {
 		if err := o.call(ctx, http.MethodPost, "/api/v1/roles", within, role, nil); err != nil {
 			return err
 		}
-		fmt.Printf("Created the role %s.\n", printable(c.Name))
+		fmt.Printf("Created the role %s.\n", terminal.Printable(c.Name))
 		return nil
 	})
 }
@@ -130,18 +133,18 @@ func (c *roleSetCommand) Run(ctx context.Context) error {
 	role := c.properties()
 	if c.NoPermissions {
 		if len(c.Permission)+len(c.AddPermission) > 0 {
-			return usagef("--no-permissions cannot be combined with --permission or --add-permission")
+			return exit.Usagef("--no-permissions cannot be combined with --permission or --add-permission")
 		}
 		role["permissions"] = []string{}
 	}
 	if len(c.AddPermission) > 0 && len(c.Permission) > 0 {
-		return usagef("--add-permission cannot be combined with --permission, which replaces all permissions")
+		return exit.Usagef("--add-permission cannot be combined with --permission, which replaces all permissions")
 	}
 	if c.Rename != "" {
 		role["name"] = c.Rename
 	}
 	if len(role)+len(c.AddPermission) == 0 {
-		return usagef("give --permission, --add-permission, --no-permissions, --scope or --rename")
+		return exit.Usagef("give --permission, --add-permission, --no-permissions, --scope or --rename")
 	}
 	return c.change(ctx, &c.storeFlags, "Changed", role, c.AddPermission...)
 }
@@ -173,7 +176,7 @@ func (c *roleShowCommand) Run(ctx context.Context) error {
 		if err := o.call(ctx, http.MethodGet, path, within, nil, &role); err != nil {
 			return err
 		}
-		return printLine(role)
+		return terminal.PrintLine(role)
 	})
 }
 

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 
 	"marquee/engine/folder"
+	"marquee/engine/openapi"
+	"marquee/engine/progress"
+	"marquee/engine/rest"
 	"marquee/engine/schema"
 )
 
@@ -45,14 +48,14 @@ func (c *lintCommand) Run() error {
 	var problems schema.Problems
 	if errors.As(err, &problems) {
 		c.print(problems)
-		return errors.New(counted(int64(len(problems)), "mistake"))
+		return errors.New(progress.Counted(int64(len(problems)), "mistake"))
 	}
 	if err != nil {
 		return err
 	}
 	c.print(registry.Hints())
 	if !c.JSON {
-		fmt.Printf("%s, no mistakes\ndigest: %s\n", counted(int64(n), "schema"), registry.Digest())
+		fmt.Printf("%s, no mistakes\ndigest: %s\n", progress.Counted(int64(n), "schema"), registry.Digest())
 	}
 	return nil
 }
@@ -91,4 +94,35 @@ func schemaFiles(folder fs.FS) (n int, err error) {
 		n, err = n+len(names), errors.Join(err, wrong)
 	}
 	return n, err
+}
+
+// openapiCommand is marquee openapi.
+type openapiCommand struct {
+	served
+	Schemas   string       `type:"folder" placeholder:"DIR" help:"Folder of schemas that are added to those of the application."`
+	PublicURL rest.BaseURL `name:"public-url" placeholder:"URL" help:"URL at which clients reach the server."`
+	All       bool         `help:"Include operations that do the same as another one of their path: HEAD, and one of POST and PUT."`
+}
+
+func (c *openapiCommand) Run() error {
+	var sources []schema.Source
+	if c.Schemas != "" {
+		opened, err := folder.Open(c.Schemas)
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		sources = append(sources, schema.Source{Name: c.Schemas, FS: opened})
+	}
+	app := c.program.application()
+	types, err := app.Load(sources...)
+	if err != nil {
+		return err
+	}
+	text, err := app.Document(types, openapi.Options{Server: string(c.PublicURL), All: c.All})
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(text)
+	return err
 }

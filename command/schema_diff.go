@@ -9,7 +9,10 @@ import (
 	"slices"
 
 	"marquee"
+	"marquee/command/exit"
+	"marquee/command/terminal"
 	"marquee/engine/folder"
+	"marquee/engine/progress"
 	"marquee/engine/schema"
 	"marquee/engine/schema/diff"
 )
@@ -29,7 +32,7 @@ const storeSide = "store:"
 func (c *diffCommand) Run(ctx context.Context) error {
 	for _, class := range c.FailOn {
 		if !slices.Contains(diff.Classes, diff.Class(class)) {
-			return usagef("--fail-on: there is no class %q: name STORED, REQUEST, RESPONSE or SOURCE", class)
+			return exit.Usagef("--fail-on: there is no class %q: name STORED, REQUEST, RESPONSE or SOURCE", class)
 		}
 	}
 	app := c.program.application()
@@ -41,7 +44,7 @@ func (c *diffCommand) Run(ctx context.Context) error {
 			for _, p := range problems {
 				fmt.Fprintln(os.Stderr, p)
 			}
-			return usagef("%s cannot be compared: it has %s", name, counted(int64(len(problems)), "mistake"))
+			return exit.Usagef("%s cannot be compared: it has %s", name, progress.Counted(int64(len(problems)), "mistake"))
 		}
 		if err != nil {
 			return err
@@ -59,7 +62,7 @@ func (c *diffCommand) Run(ctx context.Context) error {
 		}
 	}
 	if failing > 0 {
-		return fmt.Errorf("%s of the classes of --fail-on", counted(int64(failing), "difference"))
+		return fmt.Errorf("%s of the classes of --fail-on", progress.Counted(int64(failing), "difference"))
 	}
 	if len(found) == 0 && !c.JSON {
 		fmt.Println("nothing breaks")
@@ -69,9 +72,9 @@ func (c *diffCommand) Run(ctx context.Context) error {
 
 func (c *diffCommand) print(d diff.Difference) error {
 	if c.JSON {
-		return printJSON(d)
+		return terminal.PrintJSON(d)
 	}
-	_, err := fmt.Println(printable(d.String()))
+	_, err := fmt.Println(terminal.Printable(d.String()))
 	return err
 }
 
@@ -86,15 +89,15 @@ func (c *diffCommand) side(ctx context.Context, app *marquee.Application, name s
 	}
 	opened, err := folder.Open(name)
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, exit.Usagef("%w", err)
 	}
 	defer opened.Close()
 	n, err := schemaFiles(opened)
 	if err == nil && n == 0 {
-		return nil, usagef("%s holds no schema", name)
+		return nil, exit.Usagef("%s holds no schema", name)
 	}
 	if err != nil {
-		return nil, usagef("%s cannot be read: %w", name, causeOf(err))
+		return nil, exit.Usagef("%s cannot be read: %w", name, exit.Cause(err))
 	}
 	return app.Load(schema.Source{Name: name, FS: opened})
 }

@@ -17,6 +17,8 @@ import (
 	"marquee/auth"
 	"marquee/auth/password"
 	"marquee/auth/rights"
+	"marquee/command/exit"
+	"marquee/command/limits"
 	"marquee/engine/folder"
 	"marquee/engine/rest"
 	"marquee/engine/spool"
@@ -74,7 +76,7 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context) error {
 		log.Warn(text)
 	}
 	err := c.serve(ctx, parsed, log)
-	if isUsage(err) && c.LogFormat != "json" {
+	if exit.IsUsage(err) && c.LogFormat != "json" {
 		return err // in the form of all settings that are refused
 	}
 	return logged(ctx, log, err)
@@ -107,7 +109,7 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 	}
 	memory := c.memory()
 	options := c.options(log)
-	options.Memory, options.Log = memory.budget, log
+	options.Memory, options.Log = memory.Budget, log
 	c.connectionFlags.set(&options, certificate)
 	front, err := marquee.Front(options, c.opening.String)
 	if err != nil {
@@ -126,12 +128,12 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 	defer c.followKey(ctx, s, log)()
 	defer followCertificate(ctx, certificate, log)()
 	s.Start()
-	memory.set(0)
-	go memory.follow(ctx, s.MemoryUsed)
+	memory.Set(0)
+	go memory.Follow(ctx, s.MemoryUsed)
 	operator := c.serveOperator(s, log)
 	defer operator.Close()
 	front.Forward(s)
-	c.announce(ctx, s, generated, memory.attributes())
+	c.announce(ctx, s, generated, memory.Attributes())
 	return c.await(ctx, s, server, operator, ended)
 }
 
@@ -164,12 +166,12 @@ func (c *serveCommand) announce(ctx context.Context, s *service, generated strin
 }
 
 // memory returns the memory that the process may use.
-func (c *serveCommand) memory() memory {
-	memory := newMemory(hostFiles(), c.MemoryBudget, os.Getenv("GOMEMLIMIT"))
+func (c *serveCommand) memory() limits.Memory {
+	memory := limits.New(c.MemoryBudget, os.Getenv("GOMEMLIMIT"))
 	if c.MemoryBudget == 0 && sqlitePath(c.Store) != "" {
-		memory = memory.besideCaches()
+		memory = memory.BesideCaches()
 	}
-	memory.addHeadroom()
+	memory.AddHeadroom()
 	return memory
 }
 
@@ -178,7 +180,7 @@ func (c *serveCommand) listen() (net.Listener, error) {
 	var wrong *net.AddrError
 	switch {
 	case errors.As(err, &wrong):
-		return nil, usagef("--addr must be a host and a port, such as 127.0.0.1:8080 or :8080, not %q", c.Addr)
+		return nil, exit.Usagef("--addr must be a host and a port, such as 127.0.0.1:8080 or :8080, not %q", c.Addr)
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen at %s: %w", c.Addr, err)
 	}
@@ -250,7 +252,7 @@ func (c *serveCommand) spool(log *slog.Logger) *spool.Spool {
 // connections returns the number of open connections that the limit of open files
 // leaves room for. A quarter of it is for the store and temporary files.
 func (c *serveCommand) connections(log *slog.Logger) int {
-	limit, known := maxOpenFiles()
+	limit, known := limits.MaxOpenFiles()
 	if fit := limit - limit/4; known && c.MaxConnections > fit {
 		log.Warn("the limit of open files (ulimit -n) leaves room for fewer connections than --max-connections; raise it, or lower the setting",
 			slog.Int("openFiles", limit), slog.Int("maxConnections", c.MaxConnections), slog.Int("used", fit))
@@ -317,14 +319,14 @@ func (c *serveCommand) await(ctx context.Context, s *service, server, operator *
 	}
 	s.Drain()
 	c.log.Info("shutting down")
-	if context.Cause(ctx) != error(interruption(syscall.SIGINT)) {
+	if context.Cause(ctx) != error(exit.Interruption(syscall.SIGINT)) {
 		<-time.After(c.DrainDelay)
 	}
 	within, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
 	defer cancel()
 	err := errors.Join(operator.Shutdown(within), server.Shutdown(within))
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = statusError{errors.New("requests were still in progress at the end of the shutdown timeout"), statusFailed}
+		err = exit.WithStatus(errors.New("requests were still in progress at the end of the shutdown timeout"), exit.Failed)
 	}
 	if err == nil {
 		c.log.Info("stopped")

@@ -14,6 +14,7 @@ import (
 	"marquee/auth"
 	"marquee/auth/password"
 	"marquee/auth/seal"
+	"marquee/command/exit"
 	"marquee/engine/folder"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -116,7 +117,7 @@ func (f *storeFlags) use(ctx context.Context, mustExist bool, options marquee.Op
 		s, err = f.openOnce(ctx, mustExist, options)
 		return err
 	})
-	return s, interruptedBy(ctx, err)
+	return s, exit.InterruptedBy(ctx, err)
 }
 
 var refusedMinLength = fmt.Sprintf("--min-password-length must be from %d to %d", password.LeastMinLength, password.MostMinLength)
@@ -130,7 +131,7 @@ func (f *storeFlags) refusesPasswords() bool {
 func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, options marquee.Options) (*service, error) {
 	options.Passwords = password.Policy{MinLength: f.MinPasswordLength}
 	if f.refusesPasswords() {
-		return nil, usagef("%s", refusedMinLength)
+		return nil, exit.Usagef("%s", refusedMinLength)
 	}
 	app := f.program.application()
 	registry, set, refusal := f.load(&app)
@@ -150,7 +151,7 @@ func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, options marqu
 	if err := s.start(ctx, f, options, refusal); err != nil {
 		var other *marquee.ApplicationError
 		if errors.As(err, &other) {
-			err = usagef("%w: %s", err, f.program.cureFor(other))
+			err = exit.Usagef("%w: %s", err, f.program.cureFor(other))
 		}
 		return nil, errors.Join(err, opened.Close())
 	}
@@ -175,11 +176,11 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 		return err
 	}
 	keys, err := f.keys(ctx, options.Store)
-	if isUsage(err) {
+	if exit.IsUsage(err) {
 		return err
 	}
 	if err != nil {
-		return fmt.Errorf("the secret key cannot be used: %w", causeOf(err))
+		return fmt.Errorf("the secret key cannot be used: %w", exit.Cause(err))
 	}
 	if s.sealer, err = seal.New(keys...); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"marquee/auth"
 	"marquee/auth/seal"
+	"marquee/command/exit"
 	"marquee/engine/store"
 	"marquee/engine/store/mongo"
 	"marquee/engine/store/sqlite"
@@ -34,14 +35,14 @@ func (f *storeFlags) openStore(ctx context.Context, mustExist bool) (store.Store
 		s, err := mongo.Open(ctx, mongo.Options{URI: uri, MustExist: mustExist, Answered: f.opening.answer, Log: f.log})
 		var wrong mongo.URIError
 		if errors.As(err, &wrong) {
-			return nil, usagef("--store: %w", err)
+			return nil, exit.Usagef("--store: %w", err)
 		}
 		if err != nil {
 			return nil, err
 		}
 		return s, nil
 	}
-	return nil, usagef("--store: the store %q has an unknown scheme: write sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE", redactStore(uri))
+	return nil, exit.Usagef("--store: the store %q has an unknown scheme: write sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE", redactStore(uri))
 }
 
 // sqlitePath returns the file of a URI of SQLite, or "".
@@ -67,7 +68,7 @@ func (f *storeFlags) keys(ctx context.Context, s store.Store) ([][]byte, error) 
 	if f.SecretKey != "" {
 		keys, err := seal.ParseKeys(f.SecretKey)
 		if err != nil {
-			return nil, usagef("--secret-key: %w", err)
+			return nil, exit.Usagef("--secret-key: %w", err)
 		}
 		return keys, nil
 	}

@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"marquee/command/exit"
+	"marquee/command/terminal"
 )
 
 // tokenCommand is marquee token.
@@ -36,7 +39,7 @@ type createdToken struct {
 
 func (c *tokenAddCommand) Run(ctx context.Context) error {
 	if c.Days != nil && *c.Days < 1 {
-		return usagef("--days must be at least 1")
+		return exit.Usagef("--days must be at least 1")
 	}
 	return c.as(ctx, func(o *operator) error {
 		network, err := o.network(ctx, c.Network)
@@ -63,10 +66,10 @@ func (c *tokenAddCommand) Run(ctx context.Context) error {
 		}
 		created := made.Results[0]
 		if c.JSON {
-			return printJSON(created)
+			return terminal.PrintJSON(created)
 		}
 		fmt.Printf("Created the token %s with the id %s. It expires at %s.\nThe token is %s — keep it: it cannot be shown again.\n",
-			printable(c.Name), created.ID, created.ExpiryTime, created.Token)
+			terminal.Printable(c.Name), created.ID, created.ExpiryTime, created.Token)
 		return nil
 	})
 }
@@ -121,7 +124,7 @@ func (c *tokenRevokeCommand) Run(ctx context.Context) error {
 			err = o.call(ctx, http.MethodPost, path, within, map[string]any{"objectState": "INACTIVE"}, nil)
 		}
 		if err == nil {
-			fmt.Printf("Revoked the token %s.\n", printable(c.ID))
+			fmt.Printf("Revoked the token %s.\n", terminal.Printable(c.ID))
 		}
 		return err
 	})

@@ -8,6 +8,10 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"marquee/command/exit"
+	"marquee/command/terminal"
+	"marquee/engine/progress"
 )
 
 // userCommand is marquee user.
@@ -50,7 +54,7 @@ func (n *namedUser) change(ctx context.Context, o *operator, properties map[stri
 type userAddCommand struct {
 	storeFlags
 	namedUser
-	passwordFlags
+	terminal.PasswordFlags
 	NoPassword bool     `env:"-" help:"Create the user without a password: nobody can sign in as this user until one is set."`
 	Name       string   `env:"-" help:"Full name of the user." placeholder:"TEXT"`
 	Role       []string `env:"-" sep:"none" help:"A role that the user gets, by its id or name; can be repeated. At least one is needed." placeholder:"ROLE"`
@@ -60,20 +64,20 @@ type userAddCommand struct {
 
 func (c *userAddCommand) Run(ctx context.Context) error {
 	if c.NoPassword && (c.PasswordFile != "" || c.GeneratePassword) {
-		return usagef("--no-password cannot be combined with a password")
+		return exit.Usagef("--no-password cannot be combined with a password")
 	}
 	if len(c.Network) > 1 && len(c.Network) != len(c.Role) {
-		return usagef("give one --network for all roles, or one for each --role")
+		return exit.Usagef("give one --network for all roles, or one for each --role")
 	}
 	if len(c.Role) == 0 {
-		return usagef("--role is missing: nobody sees a user who has no role, and nobody could add one")
+		return exit.Usagef("--role is missing: nobody sees a user who has no role, and nobody could add one")
 	}
 	user := map[string]any{"username": c.Username}
 	if c.Name != "" {
 		user["name"] = c.Name
 	}
 	if !c.NoPassword {
-		password, err := c.password(ctx)
+		password, err := c.Password(ctx)
 		if err != nil {
 			return err
 		}
@@ -100,10 +104,10 @@ func (c *userAddCommand) Run(ctx context.Context) error {
 			made.Password, _ = user["password"].(string)
 		}
 		if c.JSON {
-			return printJSON(made)
+			return terminal.PrintJSON(made)
 		}
-		fmt.Printf("Created the user %s with the id %s.\n", printable(c.Username), made.ID)
-		c.show(made.Password)
+		fmt.Printf("Created the user %s with the id %s.\n", terminal.Printable(c.Username), made.ID)
+		c.Show(made.Password)
 		return nil
 	})
 }
@@ -157,7 +161,7 @@ func (o *operator) network(ctx context.Context, given string) (string, error) {
 	case len(ids) == 0:
 		return "", fmt.Errorf("there is no network")
 	case len(ids) > 1:
-		return "", usagef("there are several networks: name one with --network")
+		return "", exit.Usagef("there are several networks: name one with --network")
 	}
 	return ids[0], nil
 }
@@ -187,7 +191,7 @@ func (o *operator) role(ctx context.Context, network, name string) (string, erro
 	case len(ids) == 0:
 		return "", fmt.Errorf("there is no role %q in the network %q", name, network)
 	case len(ids) > 1:
-		return "", usagef("several roles of the network %q have the name %q: give the id, which is one of %s", network, name, listed(ids))
+		return "", exit.Usagef("several roles of the network %q have the name %q: give the id, which is one of %s", network, name, listed(ids))
 	}
 	return ids[0], nil
 }
@@ -196,11 +200,11 @@ func (o *operator) role(ctx context.Context, network, name string) (string, erro
 type userPasswdCommand struct {
 	storeFlags
 	namedUser
-	passwordFlags
+	terminal.PasswordFlags
 }
 
 func (c *userPasswdCommand) Run(ctx context.Context) error {
-	password, err := c.password(ctx)
+	password, err := c.Password(ctx)
 	if err != nil {
 		return err
 	}
@@ -208,8 +212,8 @@ func (c *userPasswdCommand) Run(ctx context.Context) error {
 		if err := c.change(ctx, o, map[string]any{"password": password}); err != nil {
 			return err
 		}
-		fmt.Printf("Set the password of %s.\n", printable(c.Username))
-		c.show(password)
+		fmt.Printf("Set the password of %s.\n", terminal.Printable(c.Username))
+		c.Show(password)
 		return nil
 	})
 }
@@ -225,7 +229,7 @@ func (c *userStateCommand) Run(ctx context.Context, parsed *kong.Context) error 
 	return c.as(ctx, func(o *operator) error {
 		err := c.change(ctx, o, properties)
 		if err == nil {
-			fmt.Printf("%s the user %s.\n", done, printable(c.Username))
+			fmt.Printf("%s the user %s.\n", done, terminal.Printable(c.Username))
 		}
 		return err
 	})
@@ -308,7 +312,7 @@ type userLogoutCommand struct {
 
 func (c *userLogoutCommand) Run(ctx context.Context) error {
 	if c.All == (c.Username != "") {
-		return usagef("name a user, or give --all")
+		return exit.Usagef("name a user, or give --all")
 	}
 	return c.as(ctx, func(o *operator) error {
 		logout := func(id string) error {
@@ -320,7 +324,7 @@ func (c *userLogoutCommand) Run(ctx context.Context) error {
 				err = logout(id)
 			}
 			if err == nil {
-				fmt.Printf("Ended all sessions of %s.\n", printable(c.Username))
+				fmt.Printf("Ended all sessions of %s.\n", terminal.Printable(c.Username))
 			}
 			return err
 		}
@@ -330,7 +334,7 @@ func (c *userLogoutCommand) Run(ctx context.Context) error {
 			return logout(user.ID)
 		}))
 		if err == nil {
-			fmt.Printf("Ended all sessions of %s.\n", counted(n, "user"))
+			fmt.Printf("Ended all sessions of %s.\n", progress.Counted(n, "user"))
 		}
 		return err
 	})

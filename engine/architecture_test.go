@@ -16,9 +16,16 @@ import (
 // auth to engine; adapters know the port, and not each other. The client knows
 // nothing of the server.
 var arrows = map[string][]string{
-	"cmd":       {"command", "resources"},
-	"command":   {".", "auth", "engine"},
-	"resources": {".", "engine", "resources", "schemas"},
+	"cmd":     {"command", "resources"},
+	"command": {".", "auth", "command", "engine"},
+	// The inner packages of command know neither the application nor its commands.
+	"command/exit":     {},
+	"command/health":   {".", "command/exit"},
+	"command/limits":   {"engine/rest"},
+	"command/settings": {"engine/document"},
+	"command/socket":   {},
+	"command/terminal": {"command/exit", "engine/progress", "engine/transfer"},
+	"resources":        {".", "engine", "resources", "schemas"},
 	// The inner packages of resources know neither the engine nor the application.
 	"resources/article/index":      {"resources/article/index", "resources/article/language"},
 	"resources/article/language":   {},

@@ -1,4 +1,4 @@
-package command
+package settings
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// decodeChoice reads one of the values of an enum, in any case; another
+// DecodeChoice reads one of the values of an enum, in any case; another
 // value is kept, and refused with the list of them.
-func decodeChoice(ctx *kong.DecodeContext, target reflect.Value) error {
+func DecodeChoice(ctx *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("value", &text); err != nil {
 		return err
@@ -27,8 +27,8 @@ func decodeChoice(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// decodeFolder reads the path of a folder, and keeps it as it was given.
-func decodeFolder(ctx *kong.DecodeContext, target reflect.Value) error {
+// DecodeFolder reads the path of a folder, and keeps it as it was given.
+func DecodeFolder(ctx *kong.DecodeContext, target reflect.Value) error {
 	var path string
 	if err := ctx.Scan.PopValueInto("folder", &path); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package command
+package exit
 
 import (
 	"errors"
@@ -6,13 +6,12 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"regexp"
 	"syscall"
 )
 
-// causeOf is an error of a file or a connection in words of this program. Others are
+// Cause is an error of a file or a connection in words of this program. Others are
 // returned as they are.
-func causeOf(err error) error {
+func Cause(err error) error {
 	text := ""
 	var file *fs.PathError
 	var host *net.DNSError
@@ -63,17 +62,3 @@ type caused struct {
 func (c caused) Error() string { return c.text }
 
 func (c caused) Unwrap() error { return c.cause }
-
-// What the flag library says of values, and what this program says.
-var valueTexts = []struct {
-	said *regexp.Regexp
-	says string
-}{
-	{regexp.MustCompile(`^(--[a-z-]+): expected \S+ value but got .*`), "$1 needs a value"},
-	{regexp.MustCompile(`^(--[a-z-]+): expected duration but got (".*?"): time: [a-z ]+ ".*?"`), "$1 must be a time such as 30s, 15m or 2h, not $2"},
-	{regexp.MustCompile(`^(--[a-z-]+): expected a valid \d+ bit u?int but got (".*?")`), "$1 must be a whole number, not $2"},
-	{regexp.MustCompile(`^(--[a-z-]+): bool value must be .* but got (".*?")`), "$1 must be true or false, not $2"},
-	{regexp.MustCompile(`^(--[a-z-]+) must be one of (.*) but got (".*?")`), "$1 must be one of $2, not $3"},
-	{regexp.MustCompile(`^(--[a-z-]+): must `), "$1 must "},
-	{regexp.MustCompile(`\(from envar ([A-Z_]+)=.*\)$`), "(from $1)"},
-}

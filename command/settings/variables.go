@@ -1,4 +1,4 @@
-package command
+package settings
 
 import (
 	"maps"
@@ -10,7 +10,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-const variablePrefix = "MARQUEE_"
+// VariablePrefix is the beginning of the names of variables.
+const VariablePrefix = "MARQUEE_"
 
 // notSettings matches variables that are no settings and no mistakes either:
 // those of deploy/compose.yaml and of the tests.
@@ -36,7 +37,7 @@ func misspelt(app *kong.Application, environment []string) map[string]string {
 	found := map[string]string{}
 	for _, variable := range environment {
 		name, _, _ := strings.Cut(variable, "=")
-		if !strings.HasPrefix(name, variablePrefix) || known[name] || notSettings.MatchString(name) || serviceLink.MatchString(variable) {
+		if !strings.HasPrefix(name, VariablePrefix) || known[name] || notSettings.MatchString(name) || serviceLink.MatchString(variable) {
 			continue
 		}
 		found[name] = nearest(name, slices.Sorted(maps.Keys(known)))
@@ -44,8 +45,8 @@ func misspelt(app *kong.Application, environment []string) map[string]string {
 	return found
 }
 
-// unknownVariables says of each of them what is wrong. No text shows a value.
-func unknownVariables(app *kong.Application) []string {
+// UnknownVariables says of each variable that looks like a setting and is none what is wrong. No text shows a value.
+func UnknownVariables(app *kong.Application) []string {
 	found := misspelt(app, os.Environ())
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -61,7 +62,7 @@ func unknownVariables(app *kong.Application) []string {
 // nearest is the name with the fewest edits from another one, "" when more than
 // a third of it would have to change.
 func nearest(name string, names []string) string {
-	best, least := "", (len(name)-len(variablePrefix))/3+1
+	best, least := "", (len(name)-len(VariablePrefix))/3+1
 	for _, candidate := range names {
 		if d := edits(name, candidate); d < least {
 			best, least = candidate, d

@@ -1,4 +1,4 @@
-package command
+package exit
 
 import (
 	"errors"
@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/alecthomas/kong"
 )
 
 // TestCauses: what the system says of files and connections is told in the words of this
@@ -52,35 +50,12 @@ func TestCauses(t *testing.T) {
 		"unsupported protocol scheme \"gopher\"":    get("gopher://x/", 0),
 		"something else":                            other,
 	} {
-		told := causeOf(err)
+		told := Cause(err)
 		if told.Error() != want || !errors.Is(told, err) {
 			t.Errorf("%q is told as %q, not %q", err, told, want)
 		}
-		if wrapped := causeOf(fmt.Errorf("the file: %w", err)); err != other && !strings.HasPrefix(wrapped.Error(), want) {
+		if wrapped := Cause(fmt.Errorf("the file: %w", err)); err != other && !strings.HasPrefix(wrapped.Error(), want) {
 			t.Errorf("wrapped, %q is told as %q", err, wrapped)
 		}
 	}
-}
-
-// TestUsageTexts: what is wrong with a value is told in the words of this program.
-func TestUsageTexts(t *testing.T) {
-	told := func(args, want string) {
-		t.Helper()
-		_, err := advertisingParser().Parse(strings.Fields(args))
-		var wrong *kong.ParseError
-		if !errors.As(err, &wrong) {
-			t.Errorf("%s: %v", args, err)
-		} else if text := usageText(wrong); !strings.HasPrefix(text, want) {
-			t.Errorf("%s: %s", args, text)
-		}
-	}
-	told("serve --request-timeout abc", `--request-timeout must be a time such as 30s, 15m or 2h, not "abc"`)
-	told("serve --max-sessions many", `--max-sessions must be a whole number, not "many"`)
-	told("serve --demo=maybe", `--demo must be true or false, not "maybe"`)
-	told("serve --log-level loud", `--log-level must be one of "debug","info","warn","error", not "loud"`)
-	told("serve --public-url x", `--public-url must be `)
-	told("serve --request-timeout", `--request-timeout needs a value`)
-	told("serve --config nowhere", `there is no `)
-	t.Setenv("MARQUEE_READ_TIMEOUT", "soon")
-	told("serve", `--read-timeout must be a time such as 30s, 15m or 2h, not "soon" (from MARQUEE_READ_TIMEOUT)`)
 }

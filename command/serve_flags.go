@@ -2,10 +2,15 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"marquee"
+	"marquee/command/exit"
+	"marquee/command/limits"
 	"marquee/engine/listen"
 	"marquee/engine/rest"
 	"marquee/engine/rest/header"
@@ -28,22 +33,22 @@ type connectionFlags struct {
 func (f *connectionFlags) check() error {
 	var errs []error
 	if _, err := header.NewProxies(f.TrustedProxies, f.ProxyHeader); err != nil {
-		errs = append(errs, usagef("--trusted-proxies: %w", err))
+		errs = append(errs, exit.Usagef("--trusted-proxies: %w", err))
 	}
 	if (f.TLSCert == "") != (f.TLSKey == "") {
-		errs = append(errs, usagef("--tls-cert and --tls-key belong together"))
+		errs = append(errs, exit.Usagef("--tls-cert and --tls-key belong together"))
 	}
 	if f.HSTSMaxAge < 0 {
-		errs = append(errs, usagef("--hsts-max-age must not be less than 0"))
+		errs = append(errs, exit.Usagef("--hsts-max-age must not be less than 0"))
 	}
 	if err := f.cors().Check(); err != nil {
-		errs = append(errs, usagef("--cors-origins: %w", err))
+		errs = append(errs, exit.Usagef("--cors-origins: %w", err))
 	}
 	if f.CORSCredentials && len(f.CORSOrigins) == 0 {
-		errs = append(errs, usagef("--cors-credentials needs --cors-origins"))
+		errs = append(errs, exit.Usagef("--cors-credentials needs --cors-origins"))
 	}
 	_, err := f.rateLimits()
-	return refused(append(errs, err)...)
+	return exit.Refused(append(errs, err)...)
 }
 
 func (f *connectionFlags) cors() rest.CORS {
@@ -59,7 +64,7 @@ func (f *connectionFlags) rateLimits() (limits rest.RateLimits, err error) {
 			continue
 		}
 		if *limit.rate, err = rest.ParseRate(limit.text); err != nil {
-			return limits, usagef("--%s: %w", limit.flag, err)
+			return limits, exit.Usagef("--%s: %w", limit.flag, err)
 		}
 	}
 	return limits, nil
@@ -72,7 +77,7 @@ func (f *connectionFlags) certificate(log *slog.Logger) (*listen.Certificate, er
 	}
 	certificate, err := listen.LoadCertificate(f.TLSCert, f.TLSKey)
 	if err != nil {
-		return nil, usagef("--tls-cert and --tls-key: the certificate cannot be used: %w", causeOf(err))
+		return nil, exit.Usagef("--tls-cert and --tls-key: the certificate cannot be used: %w", exit.Cause(err))
 	}
 	if expires := certificate.Expires(); time.Now().After(expires) {
 		log.Error("the certificate has expired", slog.String("file", f.TLSCert), slog.Time("expires", expires))
@@ -114,4 +119,43 @@ func followCertificate(ctx context.Context, certificate *listen.Certificate, log
 		cancel()
 		<-ended
 	}
+}
+
+// check rejects settings that are out of their range, or do not belong together.
+func (c *serveCommand) check(parsed *kong.Context) error {
+	return exit.Refused(append(append(c.configure(parsed), c.checkRanges()...), c.connectionFlags.check())...)
+}
+
+// checkRanges rejects numbers and durations that are out of their range.
+func (c *serveCommand) checkRanges() (errs []error) {
+	for _, setting := range []struct {
+		wrong bool
+		text  string
+	}{
+		{c.ClockInterval <= 0, "--clock-interval must be greater than 0"},
+		{c.RefreshReuseInterval < 0, "--refresh-reuse-interval must not be less than 0"},
+		{c.SigningKeyLifetime != 0 && c.SigningKeyLifetime < minKeyLifetime, "--signing-key-lifetime must be 0, or at least " + minKeyLifetime.String()},
+		{c.RequestTimeout <= 0, "--request-timeout must be greater than 0"},
+		{c.ReadTimeout < 0, "--read-timeout must not be less than 0"},
+		{c.WriteTimeout < 0, "--write-timeout must not be less than 0"},
+		{c.IdleTimeout < 0, "--idle-timeout must not be less than 0"},
+		{c.DrainDelay < 0, "--drain-delay must not be less than 0"},
+		{c.ShutdownTimeout < 0, "--shutdown-timeout must not be less than 0"},
+		{c.MemoryBudget != 0 && c.MemoryBudget < limits.MinBudget, fmt.Sprintf("--memory-budget must be 0, or at least %d", limits.MinBudget)},
+		{c.SpoolBudget < 0, "--spool-budget must not be less than 0"},
+		{c.MaxConnections < 1, "--max-connections must be at least 1"},
+		{c.MaxConnectionsPerAddress < 1, "--max-connections-per-address must be at least 1"},
+		{c.MaxFailedSignIns < 1, "--max-failed-sign-ins must be at least 1"},
+		{c.MaxFailedFromAddress < 1, "--max-failed-sign-ins-per-address must be at least 1"},
+		{c.FailedSignInWindow < time.Minute, "--failed-sign-in-window must be at least 1m"},
+		{c.MaxCreatedNetworks < 1, "--max-created-networks must be at least 1"},
+		{c.MaxGrantedNetworks < 1, "--max-granted-networks must be at least 1"},
+		{c.refusesPasswords(), refusedMinLength},
+		{c.MaxSessions < 1 || c.MaxSessions > 1000, "--max-sessions must be from 1 to 1000"},
+	} {
+		if setting.wrong {
+			errs = append(errs, exit.Usagef("%s", setting.text))
+		}
+	}
+	return errs
 }

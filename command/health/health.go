@@ -1,4 +1,5 @@
-package command
+// Package health is the command that asks a running service whether it is ready.
+package health
 
 import (
 	"context"
@@ -12,11 +13,12 @@ import (
 	"time"
 
 	"marquee"
+	"marquee/command/exit"
 )
 
-// healthCommand is marquee health. An image without a shell has no other way to find
+// Command is marquee health. An image without a shell has no other way to find
 // out whether the service in it is ready.
-type healthCommand struct {
+type Command struct {
 	URL     string `help:"Where the service listens; by default, the address that --addr and --tls-cert describe." placeholder:"URL"`
 	Addr    string `default:"127.0.0.1:8080" help:"The --addr of ${program} serve on this machine." placeholder:"HOST:PORT"`
 	TLSCert string `name:"tls-cert" help:"The --tls-cert of ${program} serve; the request then uses HTTPS." placeholder:"FILE"`
@@ -27,7 +29,8 @@ const (
 	healthBytes   = 8 << 10
 )
 
-func (c *healthCommand) Run(ctx context.Context) error {
+// Run prints the answer of a service that is ready, and is otherwise an error.
+func (c *Command) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	url, client, err := c.service()
@@ -40,12 +43,12 @@ func (c *healthCommand) Run(ctx context.Context) error {
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("the service does not answer: %w", causeOf(err))
+		return fmt.Errorf("the service does not answer: %w", exit.Cause(err))
 	}
 	defer response.Body.Close()
 	reason, err := io.ReadAll(io.LimitReader(response.Body, healthBytes))
 	if err != nil {
-		return fmt.Errorf("the response of the service is incomplete: %w", causeOf(err))
+		return fmt.Errorf("the response of the service is incomplete: %w", exit.Cause(err))
 	}
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("the service is not ready: %s: %s", response.Status, reason)
@@ -55,13 +58,13 @@ func (c *healthCommand) Run(ctx context.Context) error {
 }
 
 // service returns the URL of the service, and the client to ask it with.
-func (c *healthCommand) service() (url string, client *http.Client, err error) {
+func (c *Command) service() (url string, client *http.Client, err error) {
 	if c.URL != "" {
 		return c.URL, http.DefaultClient, nil
 	}
 	host, port, err := net.SplitHostPort(c.Addr)
 	if err != nil {
-		return "", nil, usagef("--addr must be a host and a port, such as 127.0.0.1:8080")
+		return "", nil, exit.Usagef("--addr must be a host and a port, such as 127.0.0.1:8080")
 	}
 	switch at, err := netip.ParseAddr(host); {
 	case host == "", err == nil && at == netip.IPv4Unspecified():

@@ -1,22 +1,22 @@
-package command
+// Package socket is the way from the commands of an operator to the server that has an SQLite
+// file open: a Unix socket beside the file, or pipes where this process has opened it. No
+// other process can open the file meanwhile. Whoever can connect may do everything, so the
+// socket has the mode 0600.
+package socket
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 )
 
-// A server of an SQLite file listens on a Unix socket beside it, through which the
-// commands of the operator reach it: no other process can open the file meanwhile.
-// Whoever can connect may do everything, so the socket has the mode 0600.
-
-// operatorSocket returns the path of the socket of a database file.
-func operatorSocket(database string) string { return database + ".sock" }
+// Path returns the path of the socket of a database file.
+func Path(database string) string { return database + ".sock" }
 
 // maxSocketPath is a length of paths that every system accepts for a socket.
 const maxSocketPath = 100
@@ -40,19 +40,20 @@ func shortSocketPath(path string) (short string, release func(), err error) {
 	return short, func() { folder.Close() }, nil
 }
 
-// operatorListener listens on the socket of the operator.
-type operatorListener struct {
+// listener listens on the socket of the operator.
+type listener struct {
 	*net.UnixListener
 	path string
 	made fs.FileInfo
 	log  *slog.Logger
 }
 
-// listenOperator makes the socket, in place of one that an earlier process has left.
+// Listen makes the socket of a database file, in place of one that an earlier process has left.
 // The caller must have the database file locked, so that no other server has a socket
 // there. The socket is made in a folder that only this user can enter, and moved when
 // it has its mode.
-func listenOperator(path string, log *slog.Logger) (*operatorListener, error) {
+func Listen(database string, log *slog.Logger) (net.Listener, error) {
+	path := Path(database)
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
 		return nil, fmt.Errorf("%s is in the way: it is not a socket", path)
 	}
@@ -75,7 +76,7 @@ func listenOperator(path string, log *slog.Logger) (*operatorListener, error) {
 		return nil, err
 	}
 	socket.SetUnlinkOnClose(false) // it is moved
-	l := &operatorListener{UnixListener: socket, path: path, log: log}
+	l := &listener{UnixListener: socket, path: path, log: log}
 	err = os.Chmod(made, 0o600)
 	if err == nil {
 		l.made, err = os.Lstat(made)
@@ -91,7 +92,7 @@ func listenOperator(path string, log *slog.Logger) (*operatorListener, error) {
 
 // Accept implements net.Listener. It accepts only processes of the same user and of
 // root, where the system reports their owner.
-func (l *operatorListener) Accept() (net.Conn, error) {
+func (l *listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.UnixListener.Accept()
 		if err != nil {
@@ -107,32 +108,35 @@ func (l *operatorListener) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener. It removes the socket, unless another is in its place.
-func (l *operatorListener) Close() error {
+func (l *listener) Close() error {
 	if info, err := os.Lstat(l.path); err == nil && os.SameFile(info, l.made) {
 		_ = os.Remove(l.path) // a socket that is left is replaced at the next start
 	}
 	return l.UnixListener.Close()
 }
 
-// serveOperator serves the commands of the operator on a socket beside the database
-// file, until end is called. Without the socket, everything else is served.
-func (c *serveCommand) serveOperator(s *service, log *slog.Logger) (server *http.Server) {
-	database := sqlitePath(c.Store)
-	server = c.newServer(log)
-	server.Handler = s.Operator()
-	server.ReadTimeout, server.WriteTimeout = 0, 0 // an import takes longer; routes have deadlines
-	if database == "" {
-		return server
-	}
-	listener, err := listenOperator(operatorSocket(database), log)
+// Dial opens a connection to the socket of a database file. At its other end
+// must be the owner of the file, this user, or root: in a folder that others can write
+// to, another user could have replaced the socket and would be sent passwords.
+func Dial(ctx context.Context, database string) (net.Conn, error) {
+	short, release, err := shortSocketPath(Path(database))
 	if err != nil {
-		log.Warn("there is no socket for commands such as "+programName+" user, which can only be used while the service is stopped", slog.String("cause", err.Error()))
-		return server
+		return nil, err
 	}
-	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Warn("the socket of the operator is no longer served", slog.String("cause", err.Error()))
+	defer release()
+	var dialer net.Dialer
+	c, err := dialer.DialContext(ctx, "unix", short)
+	if err != nil {
+		return nil, err
+	}
+	id, known := peerUser(c)
+	if !known || id == 0 || id == os.Geteuid() {
+		return c, nil
+	}
+	if info, err := os.Stat(database); err == nil {
+		if owner, known := ownerOf(info); known && owner == id {
+			return c, nil
 		}
-	}()
-	return server
+	}
+	return nil, errors.Join(fmt.Errorf("the process that listens at %s is one of another user (%d)", Path(database), id), c.Close())
 }

@@ -1,4 +1,4 @@
-package command
+package terminal
 
 import (
 	"context"
@@ -10,32 +10,34 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"marquee/command/exit"
 )
 
-// passwordFlags say where a new password comes from. It is never an argument or an
+// PasswordFlags say where a new password comes from. It is never an argument or an
 // environment variable, which other users of the machine could see.
-type passwordFlags struct {
+type PasswordFlags struct {
 	PasswordFile     string `env:"-" help:"Read the password from the first line of this file; - is standard input." placeholder:"FILE"`
 	GeneratePassword bool   `env:"-" help:"Generate a password and print it once."`
 }
 
-// passwordHelp says where commands get a password from.
-const passwordHelp = "The password is asked for on a terminal, and otherwise read from the first line of standard input."
+// PasswordHelp says where commands get a password from.
+const PasswordHelp = "The password is asked for on a terminal, and otherwise read from the first line of standard input."
 
 // maxPasswordFile is the maximum number of bytes read from a file with a password.
 const maxPasswordFile = 8 << 10
 
-// password returns the new password.
-func (f *passwordFlags) password(ctx context.Context) (string, error) {
+// Password returns the new password.
+func (f *PasswordFlags) Password(ctx context.Context) (string, error) {
 	switch {
 	case f.GeneratePassword && f.PasswordFile != "":
-		return "", usagef("--generate-password and --password-file cannot be combined")
+		return "", exit.Usagef("--generate-password and --password-file cannot be combined")
 	case f.GeneratePassword:
 		return rand.Text(), nil
 	case f.PasswordFile != "" && f.PasswordFile != "-":
 		file, err := os.Open(f.PasswordFile)
 		if err != nil {
-			return "", fmt.Errorf("the password cannot be read: %w", causeOf(err))
+			return "", fmt.Errorf("the password cannot be read: %w", exit.Cause(err))
 		}
 		defer file.Close()
 		return firstLine(file)
@@ -49,7 +51,7 @@ func (f *passwordFlags) password(ctx context.Context) (string, error) {
 func firstLine(r io.Reader) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxPasswordFile+1))
 	if err != nil {
-		return "", fmt.Errorf("the password cannot be read: %w", causeOf(err))
+		return "", fmt.Errorf("the password cannot be read: %w", exit.Cause(err))
 	}
 	if len(text) > maxPasswordFile {
 		return "", errors.New("the password cannot be read: its file is too large")
@@ -103,8 +105,8 @@ func askPassword(ctx context.Context) (string, error) {
 	return password, nil
 }
 
-// show prints a password that was generated.
-func (f *passwordFlags) show(password string) {
+// Show prints a password that was generated.
+func (f *PasswordFlags) Show(password string) {
 	if f.GeneratePassword {
 		fmt.Printf("The password is %s — keep it: it is not shown again.\n", password)
 	}

@@ -1,4 +1,4 @@
-package command
+package socket
 
 import (
 	"io/fs"

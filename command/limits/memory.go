@@ -1,4 +1,6 @@
-package command
+// Package limits is what the process may use of the machine: memory, as its container and a
+// budget allow, and open files.
+package limits
 
 import (
 	"bufio"
@@ -19,11 +21,13 @@ import (
 	"marquee/engine/rest"
 )
 
-// memory is the memory that the process may use.
-type memory struct {
+// Memory is the memory that the process may use.
+type Memory struct {
 	// container is the limit of the control groups that the process is in, 0 for
-	// none, and budget what requests may use together.
-	container, budget int64
+	// none.
+	container int64
+	// Budget is what requests may use together.
+	Budget int64
 	// fixed reports whether the environment has set the limit of the Go runtime.
 	fixed bool
 }
@@ -32,8 +36,8 @@ const (
 	// containerPart is the part of a container's memory that is the default budget
 	// at most.
 	containerPart = 3
-	// minMemoryBudget is the least that lets a body of the largest size be written.
-	minMemoryBudget = 16 << 20
+	// MinBudget is the least that lets a body of the largest size be written.
+	MinBudget = 16 << 20
 	// minKept is the least memory that the process keeps besides that of requests, and
 	// slack the memory that it may have although it is no longer used.
 	minKept = 14 << 20
@@ -49,45 +53,49 @@ var headroom []byte
 
 const headroomSize = 16 << 20
 
-// addHeadroom adds the headroom, unless the environment has set the limit of the Go
+// AddHeadroom adds the headroom, unless the environment has set the limit of the Go
 // runtime. It is called before memory has been used that could be given to it again.
-func (m memory) addHeadroom() {
+func (m Memory) AddHeadroom() {
 	if !m.fixed {
 		headroom = make([]byte, headroomSize)
 	}
 }
 
+// New is the memory of this process with a budget, 0 for the default. Variable is the value
+// of GOMEMLIMIT in the environment.
+func New(budget int64, variable string) Memory { return newMemory(hostFiles(), budget, variable) }
+
 // newMemory is the memory of a process with a budget, 0 for the default.
-func newMemory(files fs.FS, budget int64, variable string) memory {
-	m := memory{container: containerLimit(files), budget: budget, fixed: variable != ""}
-	if m.budget == 0 {
-		m.budget = rest.DefaultMemory
+func newMemory(files fs.FS, budget int64, variable string) Memory {
+	m := Memory{container: containerLimit(files), Budget: budget, fixed: variable != ""}
+	if m.Budget == 0 {
+		m.Budget = rest.DefaultMemory
 		if m.container > 0 {
-			m.budget = max(minMemoryBudget, min(m.budget, m.container/containerPart))
+			m.Budget = max(MinBudget, min(m.Budget, m.container/containerPart))
 		}
 	}
 	return m
 }
 
-// besideCaches returns the memory with an eighth of a default budget left to the
+// BesideCaches returns the memory with an eighth of a default budget left to the
 // caches of the embedded store, which are not in the memory of the Go runtime.
-func (m memory) besideCaches() memory {
-	m.budget = max(minMemoryBudget, m.budget-m.budget/8)
+func (m Memory) BesideCaches() Memory {
+	m.Budget = max(MinBudget, m.Budget-m.Budget/8)
 	return m
 }
 
 // limit is the limit of the Go runtime for a process that keeps a number of bytes
 // besides what requests use: what is kept grows with what the application keeps, such as indexes.
-func (m memory) limit(kept int64) int64 {
-	limit := m.budget + max(minKept, kept+kept/4) + slack
+func (m Memory) limit(kept int64) int64 {
+	limit := m.Budget + max(minKept, kept+kept/4) + slack
 	if m.container > 0 { // the rest is not the runtime's: the program itself, and buffers of files
 		limit = min(limit, m.container-m.container/10)
 	}
 	return limit
 }
 
-// set sets the limit of the Go runtime, unless the environment has.
-func (m memory) set(kept int64) {
+// Set sets the limit of the Go runtime, unless the environment has.
+func (m Memory) Set(kept int64) {
 	if !m.fixed {
 		debug.SetMemoryLimit(m.limit(kept) + int64(len(headroom)))
 	}
@@ -96,9 +104,9 @@ func (m memory) set(kept int64) {
 // followEvery is the interval at which the runtime's limit is set again.
 const followEvery = 10 * time.Second
 
-// follow lets the limit follow what the process keeps, until the context ends.
+// Follow lets the limit follow what the process keeps, until the context ends.
 // Used returns the memory that requests use, which may be less than they have taken.
-func (m memory) follow(ctx context.Context, used func() int64) {
+func (m Memory) Follow(ctx context.Context, used func() int64) {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	for kept := int64(0); ; {
@@ -108,7 +116,7 @@ func (m memory) follow(ctx context.Context, used func() int64) {
 		case <-ticker.C:
 		}
 		kept = m.keeps(kept, live, used, runtime.GC)
-		m.set(kept)
+		m.Set(kept)
 	}
 }
 
@@ -122,7 +130,7 @@ func live() int64 {
 // keeps returns the memory that the process keeps besides that of requests, when it kept a
 // number of bytes before. Memory that was live at the last collection may have been in
 // use by requests that are over: before it raises the limit, it is collected.
-func (m memory) keeps(before int64, live, used func() int64, collect func()) int64 {
+func (m Memory) keeps(before int64, live, used func() int64, collect func()) int64 {
 	taken := used()
 	kept := live() - taken
 	if m.limit(kept) > m.limit(before) {
@@ -136,14 +144,17 @@ func (m memory) keeps(before int64, live, used func() int64, collect func()) int
 	return kept
 }
 
-// attributes are what the log says of the memory.
-func (m memory) attributes() []any {
-	attributes := []any{slog.Int64("memoryBudget", m.budget), slog.Int64("memoryLimit", debug.SetMemoryLimit(-1)-int64(len(headroom)))}
+// Attributes are what the log says of the memory.
+func (m Memory) Attributes() []any {
+	attributes := []any{slog.Int64("memoryBudget", m.Budget), slog.Int64("memoryLimit", debug.SetMemoryLimit(-1)-int64(len(headroom)))}
 	if m.container > 0 {
 		attributes = append(attributes, slog.Int64("containerLimit", m.container))
 	}
 	return attributes
 }
+
+// Container is the memory limit of the container of this process, 0 for none.
+func Container() int64 { return containerLimit(hostFiles()) }
 
 // containerLimit is the least memory limit of the control groups that the process
 // is in, and of those around them; 0 for none.

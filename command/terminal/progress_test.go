@@ -1,4 +1,4 @@
-package command
+package terminal
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"marquee/engine/progress"
 	"marquee/engine/transfer"
 )
 
@@ -15,21 +16,21 @@ import (
 func shown(bar bool, size int64) string {
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
-	d := &display{out: &out, bar: bar, size: size, now: func() time.Time { return now }}
+	d := &Progress{out: &out, bar: bar, size: size, now: func() time.Time { return now }}
 	status := func(objects int64, again bool) transfer.Status {
 		s := transfer.Status{Bytes: objects * 10, Lines: objects, Retrying: again}
 		s.Objects = objects
 		return s
 	}
-	d.begin(status(1000, false))
+	d.Begin(status(1000, false))
 	for i := range 10 {
 		now = now.Add(time.Second)
-		d.update(status(1000+int64(i+1)*100, false))
+		d.Update(status(1000+int64(i+1)*100, false))
 	}
 	now = now.Add(lineEvery)
-	d.update(status(2000, true))
-	d.end(status(2000, true))
-	d.say("a %s", "text\x1b[2J\r\nof a file")
+	d.Update(status(2000, true))
+	d.End(status(2000, true))
+	d.Say("a %s", "text\x1b[2J\r\nof a file")
 	return out.String()
 }
 
@@ -62,22 +63,8 @@ func TestDisplayElsewhere(t *testing.T) {
 
 func TestGrouped(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", -100: "-100", 1234567: "1,234,567"} {
-		if got := grouped(n); got != want {
+		if got := progress.Grouped(n); got != want {
 			t.Errorf("%d is %s", n, got)
-		}
-	}
-}
-
-// A progress file names the store, and nobody's password.
-func TestStoreNameHoldsNoPassword(t *testing.T) {
-	for uri, want := range map[string]string{
-		"mongodb://u:p%40w@h1,h2/db?replicaSet=rs0": "mongodb://h1,h2/db",
-		"mongodb+srv://u:p@host/db":                 "mongodb+srv://host/db",
-		"mongodb://h/db":                            "mongodb://h/db",
-		"sqlite:/a/b.db":                            "sqlite:/a/b.db",
-	} {
-		if got := storeName(uri); got != want {
-			t.Errorf("%s is %s", uri, got)
 		}
 	}
 }

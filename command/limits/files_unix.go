@@ -1,12 +1,12 @@
 //go:build unix
 
-package command
+package limits
 
 import "syscall"
 
-// maxOpenFiles returns the limit of open files of the process, which the Go runtime has
+// MaxOpenFiles returns the limit of open files of the process, which the Go runtime has
 // raised as far as it may.
-func maxOpenFiles() (limit int, known bool) {
+func MaxOpenFiles() (limit int, known bool) {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
 		return 0, false

@@ -1,4 +1,4 @@
-package command
+package limits
 
 import (
 	"testing"
@@ -30,16 +30,16 @@ func TestMemoryFitsTheContainer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory(c.files, c.given, "")
-			if m.container != c.container || m.budget != c.budget || m.limit(0) != c.runtime {
-				t.Errorf("the container has %d, requests %d, the runtime %d", m.container, m.budget, m.limit(0))
+			if m.container != c.container || m.Budget != c.budget || m.limit(0) != c.runtime {
+				t.Errorf("the container has %d, requests %d, the runtime %d", m.container, m.Budget, m.limit(0))
 			}
 		})
 	}
-	if m := newMemory(fstest.MapFS{}, 0, "").besideCaches(); m.budget != 224*mib || m.limit(0) != 240*mib {
-		t.Errorf("beside the caches of a store, requests have %d, the runtime %d", m.budget, m.limit(0))
+	if m := newMemory(fstest.MapFS{}, 0, "").BesideCaches(); m.Budget != 224*mib || m.limit(0) != 240*mib {
+		t.Errorf("beside the caches of a store, requests have %d, the runtime %d", m.Budget, m.limit(0))
 	}
-	if m := newMemory(fstest.MapFS{"proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/memory.max": file("50331648\n")}, 0, "").besideCaches(); m.budget != minMemoryBudget {
-		t.Errorf("beside the caches of a store, requests in a small container have %d", m.budget)
+	if m := newMemory(fstest.MapFS{"proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/memory.max": file("50331648\n")}, 0, "").BesideCaches(); m.Budget != MinBudget {
+		t.Errorf("beside the caches of a store, requests in a small container have %d", m.Budget)
 	}
 	if m := newMemory(fstest.MapFS{}, 0, "1GiB"); !m.fixed {
 		t.Error("GOMEMLIMIT is not left alone")

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package command
-
-func maxOpenFiles() (limit int, known bool) { return 0, false }
