@@ -208,6 +208,13 @@ func (c *Change) Warned(d *message.Definition) bool {
 		})
 }
 
+func (c *Change) warningsBefore() []byte {
+	if c.stored == nil {
+		return nil
+	}
+	return c.stored.Warnings
+}
+
 // Refuse adds a fault, so that nothing of the call is stored. Only the first faults of
 // an object are listed.
 func (c *Change) Refuse(d *message.Definition, pointer string, params message.Params) {

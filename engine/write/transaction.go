@@ -367,13 +367,6 @@ func causeOf(caller *access.Caller) []byte {
 	return nil
 }
 
-func (c *Change) warningsBefore() []byte {
-	if c.stored == nil {
-		return nil
-	}
-	return c.stored.Warnings
-}
-
 // recordOf returns the record to be stored. Derived changes raise only the revision. A
 // change of values by the service is a version without a new updateUser, and one of
 // properties that some callers do not see leaves updateTime, too, which they see.
