@@ -156,6 +156,24 @@ func TermsOf(e Expr) (terms Terms, ok bool) {
 	return Terms{}, false
 }
 
+// Ranges returns the terms under ordered keys of which a record must have one to meet a
+// condition: those of the condition, or of each part of an Or. It returns nil for another
+// condition.
+func Ranges(e Expr) (ranges []Terms) {
+	parts := []Expr{e}
+	if or, is := e.(Or); is {
+		parts = or
+	}
+	for _, part := range parts {
+		terms, is := TermsOf(part)
+		if !is || !terms.Ordered() {
+			return nil
+		}
+		ranges = append(ranges, terms)
+	}
+	return ranges
+}
+
 func isString(value any) bool {
 	_, ok := value.(string)
 	return ok

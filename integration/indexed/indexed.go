@@ -92,7 +92,8 @@ func (c *check) orders(kind *schema.Type) {
 	c.ask(kind, "its newest", nil, query.Order{Field: createTime, Descending: true}, true)
 }
 
-// owners asks for what belongs to the teams of a caller, or to the caller, and for what is public.
+// owners asks for what belongs to the teams of a caller, or to the caller, and for what is public
+// besides.
 func (c *check) owners(kind *schema.Type) {
 	c.t.Helper()
 	owned := map[string]query.Expr{}
@@ -109,6 +110,9 @@ func (c *check) owners(kind *schema.Type) {
 	}
 	for whose, visible := range owned {
 		c.ask(kind, "what belongs to "+whose, query.And{visible}, query.Order{Field: createTime}, false)
+		if kind.Public != nil {
+			c.ask(kind, "what is public or belongs to "+whose, query.And{query.Or{kind.PublicObjects(), visible}}, query.Order{Field: createTime}, false)
+		}
 	}
 }
 

@@ -33,9 +33,9 @@ type condition struct {
 	// prefix reports whether the condition is on the prefix of a term, property
 	// whether it compares a property, which may have an index of its own.
 	prefix, property bool
-	// ordered is the condition on ordered terms, nil for another one; multiple
+	// ordered are the terms of a condition on ordered terms, nil for another one; multiple
 	// reports whether a record may have several of these.
-	ordered  *query.Terms
+	ordered  []query.Terms
 	multiple bool
 	// byID reports whether the condition names records by id, onState whether it is
 	// on the state alone.
@@ -62,16 +62,18 @@ func compile(q query.Query) compiled {
 
 func compileCondition(q query.Query, e query.Expr) condition {
 	w := &compiler{collection: q.Collection, network: q.Network}
-	terms, byTerms := query.TermsOf(e)
-	switch {
-	case byTerms && terms.Ordered():
+	if ranges := query.Ranges(e); ranges != nil {
 		w.expr(e)
-		rows := &compiler{}
-		rows.arg(" FROM (SELECT o_record AS record FROM "+orderedTable(q.Collection)+" WHERE o_key="+termKey+" AND o_value ", terms.Key, q.Network)
-		rows.oneOf(terms.Values)
+		rows := &compiler{network: q.Network}
+		for i, terms := range ranges {
+			rows.WriteString([]string{" FROM (", " UNION ALL "}[min(i, 1)])
+			rows.WriteString("SELECT o_record AS record FROM " + orderedTable(q.Collection) + " WHERE ")
+			rows.orderedRange(terms)
+		}
 		rows.WriteByte(')')
-		return condition{clause: w.clause(), terms: rows.clause(), ordered: &terms, multiple: severalTerms(e)}
-	case byTerms:
+		return condition{clause: w.clause(), terms: rows.clause(), ordered: ranges, multiple: len(ranges) > 1 || severalTerms(e)}
+	}
+	if terms, byTerms := query.TermsOf(e); byTerms {
 		rows := w.termRows(terms)
 		of := condition{clause: hasTerm(rows, terms.Prefix), terms: rows, prefix: terms.Prefix}
 		if term, _ := e.(query.Term); of.prefix && len(term.Searched) > 0 {

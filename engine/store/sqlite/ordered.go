@@ -83,6 +83,22 @@ func (v *view) OrderedTerms(ctx context.Context, collection string, keys []store
 // more are not in the order of the list when they are read.
 const maxMerged = 100
 
+// orderedRange writes the condition of a range on the table of ordered terms.
+func (c *compiler) orderedRange(terms query.Terms) {
+	c.arg("o_key="+termKey+" AND o_value ", terms.Key, c.network)
+	c.oneOf(terms.Values)
+}
+
+// apart returns a range for each value.
+func apart(ranges []query.Terms) (each []query.Terms) {
+	for _, terms := range ranges {
+		for i := range terms.Values {
+			each = append(each, query.Terms{Key: terms.Key, Values: terms.Values[i : i+1]})
+		}
+	}
+	return each
+}
+
 // chooseOrdered returns the condition on ordered terms that can drive a plan, or -1.
 func (p *plan) chooseOrdered(count bool) int {
 	chosen := -1
@@ -97,7 +113,7 @@ func (p *plan) chooseOrdered(count bool) int {
 	if chosen < 0 {
 		return -1
 	}
-	inOrder := p.Order.Field.System == query.CreateTime && len(p.conditions[chosen].ordered.Values) <= maxMerged
+	inOrder := p.Order.Field.System == query.CreateTime && len(apart(p.conditions[chosen].ordered)) <= maxMerged
 	if !count && !inOrder {
 		return -1
 	}
@@ -117,16 +133,16 @@ var mergedColumns = strings.NewReplacer(",id,", ",o_id,", ",create_time,", ",o_t
 // It yields a record once for each of the terms that it has, one directly after the
 // other.
 func (p plan) mergedSQL() (string, []any) {
-	c, direction := &compiler{}, ""
+	c, direction := &compiler{network: p.Network}, ""
 	if p.Order.Descending {
 		direction = " DESC"
 	}
-	for i, value := range p.conditions[p.merged].ordered.Values {
+	for i, terms := range apart(p.conditions[p.merged].ordered) {
 		if i > 0 {
 			c.WriteString(" UNION ALL ")
 		}
 		c.WriteString("SELECT " + mergedColumns)
-		p.fromOrdered(c, []any{value})
+		p.fromOrdered(c, terms)
 	}
 	c.WriteString(" ORDER BY 6" + direction + ",2" + direction)
 	return c.String(), c.args
@@ -134,9 +150,9 @@ func (p plan) mergedSQL() (string, []any) {
 
 // fromOrdered writes the part of a statement behind its columns: the records that have
 // ordered terms, come after the position and meet the other conditions.
-func (p plan) fromOrdered(c *compiler, values []any) {
+func (p plan) fromOrdered(c *compiler, terms query.Terms) {
 	c.WriteString(" FROM " + orderedTable(p.Collection) + " CROSS JOIN " + table(p.Collection) + " ON seq=o_record WHERE ")
-	p.orderedRange(c, values)
+	c.orderedRange(terms)
 	if p.After != nil {
 		than := ">"
 		if p.Order.Descending {
@@ -152,38 +168,45 @@ func (p plan) fromOrdered(c *compiler, values []any) {
 	}
 }
 
-// orderedRange writes the condition on the table of ordered terms.
-func (p plan) orderedRange(c *compiler, values []any) {
-	c.arg("o_key="+termKey+" AND o_value ", p.conditions[p.merged].ordered.Key, p.Network)
-	c.oneOf(values)
-}
-
 // countMergedSQL is the statement that counts the records of a plan by its ordered
 // terms. It reads no record where the other conditions are on the state.
 func (p plan) countMergedSQL() (string, []any) {
-	values := p.conditions[p.merged].ordered.Values
-	c := &compiler{}
+	p.After = nil // of which a count is regardless
+	c, ranges := &compiler{network: p.Network}, p.conditions[p.merged].ordered
 	what := "count(*)"
 	if p.conditions[p.merged].multiple {
 		what = "count(DISTINCT o_record)"
 	}
 	c.WriteString("SELECT " + what)
+	for i, terms := range ranges {
+		if len(ranges) > 1 {
+			c.WriteString([]string{" FROM (", " UNION ALL "}[min(i, 1)] + "SELECT o_record")
+		}
+		p.countedRange(c, terms)
+	}
+	if len(ranges) > 1 {
+		c.WriteByte(')')
+	}
+	return c.String(), c.args
+}
+
+// countedRange writes the part of a statement behind its columns: the records that are counted
+// by ordered terms.
+func (p plan) countedRange(c *compiler, terms query.Terms) {
 	for i, condition := range p.conditions {
 		if i != p.merged && !condition.onState {
-			p.After = nil // of which a count is regardless
-			p.fromOrdered(c, values)
-			return c.String(), c.args
+			p.fromOrdered(c, terms)
+			return
 		}
 	}
 	c.WriteString(" FROM " + orderedTable(p.Collection) + " WHERE ")
-	p.orderedRange(c, values)
+	c.orderedRange(terms)
 	for i, condition := range p.conditions {
 		if i != p.merged {
 			c.WriteString(" AND ")
 			c.arg(strings.ReplaceAll(condition.sql, "state", "o_state"), condition.args...)
 		}
 	}
-	return c.String(), c.args
 }
 
 // findMerged yields a page of a plan by its ordered terms.
@@ -192,7 +215,7 @@ func (v *view) findMerged(ctx context.Context, p plan, yield func(*store.Record)
 	if p.After == nil {
 		skip = p.Offset
 	}
-	if remaining <= 0 || len(p.conditions[p.merged].ordered.Values) == 0 {
+	if remaining <= 0 || len(apart(p.conditions[p.merged].ordered)) == 0 {
 		return nil
 	}
 	var record store.Record

@@ -15,6 +15,10 @@ const orderedKey = query.OrderedKey + "k"
 
 var byOrdered = query.Field{Term: orderedKey, Path: []query.Step{{Name: "k", Array: true}}}
 
+// byPublic is the field with the values of another ordered key: records with the value c of the
+// first one have it.
+var byPublic = query.Field{Term: query.OrderedKey + "p", Path: []query.Step{{Name: "p", Array: true}}}
+
 // orderedRecord is a record as testOrdered expects it.
 type orderedRecord struct {
 	store.Record
@@ -58,7 +62,9 @@ func testOrdered(t *testing.T, h Harness) {
 
 func orderedTerms(values ...string) (terms []store.Term) {
 	for _, value := range values {
-		terms = append(terms, store.Term{Key: orderedKey, Value: value})
+		if terms = append(terms, store.Term{Key: orderedKey, Value: value}); value == "c" {
+			terms = append(terms, store.Term{Key: byPublic.Term, Value: "all"})
+		}
 	}
 	return terms
 }
@@ -132,6 +138,11 @@ func orderedConditions(random *rand.Rand) (conditions query.And, holds func(*ord
 	holds = func(r *orderedRecord) bool {
 		return slices.ContainsFunc(r.values, func(v string) bool { return slices.Contains(in.Values, any(v)) })
 	}
+	if random.IntN(3) == 0 {
+		named := holds
+		conditions[0] = query.Or{query.In{Field: byPublic, Values: []any{"all"}}, in}
+		holds = func(r *orderedRecord) bool { return slices.Contains(r.values, "c") || named(r) }
+	}
 	and := func(e query.Expr, also func(r *orderedRecord) bool) {
 		before := holds
 		conditions, holds = append(conditions, e), func(r *orderedRecord) bool { return before(r) && also(r) }
@@ -196,8 +207,10 @@ func checkOrderedTerms(f *fixture, s store.Snapshot, records map[string]*ordered
 	for id, r := range records {
 		var values []string
 		for _, term := range found[key(id)] {
-			same(f, "the key", term.Key, orderedKey)
-			values = append(values, term.Value)
+			if term.Key != byPublic.Term {
+				same(f, "the key", term.Key, orderedKey)
+				values = append(values, term.Value)
+			}
 		}
 		slices.Sort(values)
 		same(f, "the terms of "+id, values, r.values)

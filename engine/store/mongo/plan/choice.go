@@ -24,7 +24,7 @@ type features struct {
 	// that must equal one value.
 	terms []any
 	fixed []string
-	// ordered is the number of values of a condition on ordered terms, 0 for none.
+	// ordered is the number of terms of a condition on ordered terms, 0 for none.
 	ordered int
 	// byID reports whether a condition names records by id, and onlyState
 	// whether all conditions but those on terms are on the state, which every
@@ -35,10 +35,14 @@ type features struct {
 func (c Compiled) features() features {
 	f := features{onlyState: true}
 	for i, e := range c.parts {
-		if terms, ok := query.TermsOf(e); ok && terms.Ordered() {
-			f.ordered = len(terms.Values)
+		if ranges := query.Ranges(e); ranges != nil {
+			f.ordered = 0
+			for _, terms := range ranges {
+				f.ordered += len(terms.Values)
+			}
 			continue
-		} else if ok {
+		}
+		if _, ok := query.TermsOf(e); ok {
 			f.terms = append(f.terms, c.conditions[i])
 			continue
 		}

@@ -61,6 +61,9 @@ func Condition(network string, e query.Expr) bson.D {
 	if terms, ok := query.TermsOf(e); ok {
 		return onTerms(terms)
 	}
+	if ranges := query.Ranges(e); ranges != nil {
+		return onTerms(ranges...)
+	}
 	switch e := e.(type) {
 	case query.And:
 		return join("$and", network, e, bson.D{})
@@ -86,18 +89,21 @@ func Condition(network string, e query.Expr) bson.D {
 // never is a condition that no record meets.
 var never = bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$in", Value: bson.A{}}}}}
 
-// onTerms is the condition that a record has one of some terms.
-func onTerms(terms query.Terms) bson.D {
+// onTerms is the condition that a record has one of some terms, which are all ordered or
+// all not.
+func onTerms(of ...query.Terms) bson.D {
 	field := record.FieldTerms
-	if terms.Ordered() {
+	if of[0].Ordered() {
 		field = record.FieldOrdered
 	}
-	values := make(bson.A, len(terms.Values))
-	for i, value := range terms.Values {
-		values[i] = record.Term(store.Term{Key: terms.Key, Value: asText(value)})
+	values := bson.A{}
+	for _, terms := range of {
+		for _, value := range terms.Values {
+			values = append(values, record.Term(store.Term{Key: terms.Key, Value: asText(value)}))
+		}
 	}
 	switch {
-	case terms.Prefix:
+	case of[0].Prefix:
 		return bson.D{{Key: field, Value: record.Beginning(values[0].(string))}}
 	case len(values) == 1:
 		return bson.D{{Key: field, Value: values[0]}}
