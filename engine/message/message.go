@@ -70,6 +70,13 @@ func (d *Definition) With(params Params) Message { return Message{def: d, params
 // Code returns the code of the message.
 func (m Message) Code() string { return m.def.Code }
 
+// AsWarning returns the message of a fault as a warning: one that refuses nothing.
+func (m Message) AsWarning() Message {
+	def := *m.def
+	def.Type = TypeWarning
+	return def.With(m.params)
+}
+
 // Definition returns the definition of the message.
 func (m Message) Definition() *Definition { return m.def }
 

@@ -70,7 +70,7 @@ func (t texts) translate(stored []byte) []byte {
 	known := []message.Message{}
 	for _, m := range messages {
 		if def, ok := t.catalogue.Lookup(m.Code); ok {
-			known = append(known, def.With(m.Params))
+			known = append(known, def.With(m.Params).AsWarning())
 		}
 	}
 	text, err := json.Marshal(known)

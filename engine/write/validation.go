@@ -19,7 +19,7 @@ import (
 // other changes.
 type validated struct {
 	faults []message.Message
-	// tolerated are the faults that the stored object has, too.
+	// tolerated are the faults that the stored object has, too, as warnings.
 	tolerated []message.Message
 	// failed is an internal error.
 	failed error
@@ -122,6 +122,13 @@ func (c *Change) judge(w *Writing) error {
 	if err != nil {
 		return err
 	}
+	if c.StateBefore == hidden && c.State != hidden { // whatever an erasure has removed is needed again
+		for _, fault := range kept {
+			if c.Type.MayLack(hidden, fault) {
+				faults = append(faults, fault)
+			}
+		}
+	}
 	c.tolerate(kept)
 	was, err := c.findStripped(w.ctx)
 	if err != nil {
@@ -158,8 +165,8 @@ func (c *Change) tolerate(faults []message.Message) {
 		return
 	}
 	for _, fault := range faults {
-		if !c.Type.MayLack(c.State, fault) {
-			c.tolerated = append(c.tolerated, fault)
+		if !c.Type.MayLack(hidden, fault) || c.StateBefore != hidden {
+			c.tolerated = append(c.tolerated, fault.AsWarning())
 		}
 	}
 }

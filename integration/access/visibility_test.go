@@ -359,7 +359,7 @@ func (w *witness) filter(user, kind string) {
 		}
 	case 7:
 		w.list(user, kind, "&onlyMine=true", func(id string) bool {
-			return w.creator(kind, id) == user && w.world.text(kind, id, "objectState") != "HIDDEN"
+			return w.creator(kind, id) == user && w.world.sees(user, kind, id) && w.world.text(kind, id, "objectState") != "HIDDEN"
 		})
 	default:
 		w.list(user, kind, "&includeInactive=false", func(id string) bool { return w.world.active(kind, id) })
