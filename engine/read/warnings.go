@@ -70,7 +70,11 @@ func (t texts) translate(stored []byte) []byte {
 	known := []message.Message{}
 	for _, m := range messages {
 		if def, ok := t.catalogue.Lookup(m.Code); ok {
-			known = append(known, def.With(m.Params).AsWarning())
+			current := def.With(m.Params)
+			if def.Type == message.TypeValidation { // a fault that was tolerated
+				current = current.AsWarning()
+			}
+			known = append(known, current)
 		}
 	}
 	text, err := json.Marshal(known)
