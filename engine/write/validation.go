@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"marquee/engine/catalog"
@@ -122,13 +123,13 @@ func (c *Change) judge(w *Writing) error {
 	if err != nil {
 		return err
 	}
-	if c.StateBefore == hidden && c.State != hidden { // whatever an erasure has removed is needed again
-		for _, fault := range kept {
-			if c.Type.MayLack(hidden, fault) {
-				faults = append(faults, fault)
-			}
+	kept = slices.DeleteFunc(kept, func(fault message.Message) bool {
+		if c.mustMend(fault) {
+			faults = append(faults, fault)
+			return true
 		}
-	}
+		return false
+	})
 	c.tolerate(kept)
 	was, err := c.findStripped(w.ctx)
 	if err != nil {
@@ -155,6 +156,18 @@ func (c *Change) judge(w *Writing) error {
 	c.references = w.newReferences(c)
 	c.checkLookups(w.e.Lookups)
 	return nil
+}
+
+// mustMend reports whether a write is refused for a fault although the stored object has it,
+// too: what an erasure has removed is required again when the object leaves HIDDEN, and a value
+// that is never stored is required each time.
+func (c *Change) mustMend(fault message.Message) bool {
+	if fault.Definition() != message.PropertyRequired {
+		return false
+	}
+	field, _ := fault.Param("field").(string)
+	member := c.Type.Shape.Member(document.UnescapeToken(strings.TrimPrefix(field, "/")))
+	return member != nil && member.WriteOnly || c.StateBefore == hidden && c.State != hidden && c.Type.MayLack(hidden, fault)
 }
 
 // tolerate adds faults that the stored object has, too, to its warnings. Everybody sees the

@@ -41,6 +41,14 @@ var hospital = fstest.MapFS{
 		"type": "object",
 		"properties": {"name": {"type": "string"}, "ward": {"x-ref": "wards"}}
 	}`)},
+	"moves.json": {Data: []byte(`{
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"title": "Move",
+		"x-resource": {"path": "moves"},
+		"type": "object",
+		"required": ["reason"],
+		"properties": {"note": {"type": "string"}, "reason": {"type": "string", "writeOnly": true}}
+	}`)},
 }
 
 // TestWrite writes in turn to one store. Each batch names what it stores and what is
@@ -116,6 +124,20 @@ func TestWrite(t *testing.T) {
 		if version, stored := e.ward(t, "w"); version != step.version || !reflect.DeepEqual(stored, normal(step.stored)) {
 			t.Errorf("%s: version %d of %v is stored, want version %d of %v", step.name, version, stored, step.version, step.stored)
 		}
+	}
+}
+
+// TestNeverStored: a required value that is never stored is required in each write, although
+// the stored object lacks it, too.
+func TestNeverStored(t *testing.T) {
+	e := open(t, nil)
+	if _, err := e.write(t, operation{"moves", object{"id": "m", "reason": "Full."}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := e.write(t, operation{"moves", object{"id": "m", "note": "Again."}})
+	var refused *message.Error
+	if !errors.As(err, &refused) || refused.Messages[0].Definition() != message.PropertyRequired {
+		t.Errorf("without the reason: %v", err)
 	}
 }
 
