@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"maps"
 	"slices"
 
 	"marquee/engine"
@@ -76,7 +77,7 @@ func (f *publicFields) SortField(name string) (query.Field, error) {
 
 // checkPublic returns an error for a projection that names what is not for everybody.
 func (r *Call) checkPublic(t *schema.Type, projection engine.Projection) error {
-	for name := range projection {
+	for _, name := range slices.Sorted(maps.Keys(projection)) { // the same error each time
 		if r.caller.Anonymous && t.Withholds(name) {
 			return message.FieldUnknown.Error(message.Params{"parameter": "fields", "value": name, "type": t.Name})
 		}
