@@ -46,6 +46,11 @@ func TestFaultsOfStored(t *testing.T) {
 		{open, priced, `{"state": "DONE"}`, `{"state": "OPEN"}`, `error.property.required /price`, ``},
 		{open, priced, `{"state": "OPEN", "price": 1}`, `{"state": "OPEN"}`, `error.property.required /price`, ``},
 		{`"a": {}, "b": {}, "x": {}`, `"dependentSchemas": {"a": {"required": ["b"]}}`, `{"x": 1}`, `{"x": 1, "a": 1}`, `error.property.required /b`, ``},
+		{`"a": {}, "b": {}, "x": {}`, `"dependentSchemas": {"a": {"required": ["b"]}}`, `{"a": 1}`, `{"a": 1, "x": 1}`, ``, `error.property.required /b`},
+		// what is the same and was valid
+		{open + `, "a": {}`, `"dependentSchemas": {"a": {` + priced + `}}`, `{"state": "OPEN"}`, `{"state": "OPEN", "a": 1}`, `error.property.required /price`, ``},
+		{`"l": {"type": "array", "prefixItems": [{"maxLength": 1}, {"maxLength": 2}]}`, ``, `{"l": ["a", "bb"]}`, `{"l": ["bb", "a"]}`, `error.value.too.long /l/0`, ``},
+		{`"l": {"type": "array", "prefixItems": [{}], "items": {"maxLength": 1}}, "x": {}`, ``, `{"l": ["aa", "bb"]}`, `{"l": ["x", "bb", "aa"]}`, `error.value.too.long /l/2`, `error.value.too.long /l/1`},
 	} {
 		t.Run(c.object+" for "+c.stored, func(t *testing.T) {
 			var stored map[string]any

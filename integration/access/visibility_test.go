@@ -91,10 +91,11 @@ func testVisibilityModel(t *testing.T, fresh service.NewStore) {
 		}
 	}
 	t.Logf("asked %v; objects that were shown by one scope alone, or because they are public: %v", w.asked, w.shown)
-	for scope, least := range map[string]int{"TEAM": 100, "OWN": 5, "": 5} {
-		if w.shown[scope] < least && !testing.Short() { // few changes of some graphs show none
-			t.Errorf("scope %q showed only %d objects", scope, w.shown[scope])
-		}
+	if w.shown["TEAM"] < 100 {
+		t.Errorf("scope TEAM showed only %d objects", w.shown["TEAM"])
+	}
+	if w.shown["OWN"]+w.shown[""] < 5 { // some graphs have none of one kind
+		t.Error("neither scope OWN nor public objects showed much")
 	}
 }
 

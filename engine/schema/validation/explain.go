@@ -61,8 +61,42 @@ func (r *Rules) Validate(ctx context.Context, typeName string, object, stored ma
 			e.faults = append(e.faults, message.ValueExcluded.With(message.Params{"field": "", "keyword": "$ref"}))
 		}
 	}
+	if len(e.kept) > 0 {
+		if err := r.confirm(ctx, &e); err != nil {
+			return nil, nil, err
+		}
+	}
 	faults = inOrder(e.faults)
 	return slices.Clone(faults[:min(len(faults), message.MaxFaults)]), inOrder(e.kept), nil
+}
+
+// confirm leaves those faults among the kept ones that the stored object has: what is the same
+// can have been valid there, for example because a condition did not apply. The error is that
+// of the context.
+func (r *Rules) confirm(ctx context.Context, e *explanation) error {
+	was := explanation{Schemas: r.Schemas, instance: e.stored.before, all: true}
+	err := withinLibrary(ctx, r.Schema, e.stored.before, maxExplained)
+	var invalid *jsonschema.ValidationError
+	switch {
+	case err == nil && errors.As(r.Schema.Validate(e.stored.before), &invalid):
+		was.collect(invalid)
+	case err != nil && !errors.Is(err, ErrTooComplex):
+		return err
+	}
+	had := map[[2]string]bool{}
+	for _, fault := range was.faults {
+		field, _ := fault.Param("field").(string)
+		had[[2]string{field, fault.Code()}] = true
+	}
+	e.kept = slices.DeleteFunc(e.kept, func(fault message.Message) bool {
+		field, _ := fault.Param("field").(string)
+		if had[[2]string{e.stored.was(field), fault.Code()}] {
+			return false
+		}
+		e.faults = append(e.faults, fault)
+		return true
+	})
+	return nil
 }
 
 // Schemas are the contents of schema files by URL, for the values of failed keywords.
@@ -81,23 +115,20 @@ type explanation struct {
 	instance any
 	// stored is what the value replaces; nil keeps nothing.
 	stored *replacement
-	// faults are those of the value, kept those that were there before.
+	// faults are those of the value, kept those of what the stored value has, too.
 	faults, kept []message.Message
+	// all reports whether more than maxCollected faults are collected.
+	all bool
 }
 
 // add adds a fault.
 func (e *explanation) add(fault message.Message) {
 	field, _ := fault.Param("field").(string)
 	if e.stored.keeps(field) {
-		e.keep(fault)
+		e.kept = append(e.kept, fault)
 	} else {
 		e.faults = append(e.faults, fault)
 	}
-}
-
-// keep adds faults that were there before, up to maxCollected.
-func (e *explanation) keep(faults ...message.Message) {
-	e.kept = append(e.kept, faults[:min(len(faults), maxCollected-len(e.kept))]...)
 }
 
 // inOrder sorts faults by position and removes duplicates.
@@ -116,13 +147,13 @@ const maxCollected = 10 * message.MaxFaults
 // collect adds the faults of an error until there are maxCollected of them, in the order of
 // their places, so that the same object always has the same ones.
 func (e *explanation) collect(err *jsonschema.ValidationError) {
-	if len(e.faults) >= maxCollected {
+	if len(e.faults) >= maxCollected && !e.all {
 		return
 	}
 	keyword := keywordOf(err)
 	if e.stored != nil && judges[keyword] {
 		if faults := e.apart(err); e.stored.keepsJudged(e.Schemas, err, keyword) {
-			e.keep(faults...)
+			e.kept = append(e.kept, faults...)
 		} else {
 			e.faults = append(e.faults, faults...)
 		}
@@ -146,11 +177,7 @@ func (e *explanation) collect(err *jsonschema.ValidationError) {
 		return
 	}
 	for _, fault := range e.leaf(err, keyword, e.instance) {
-		if e.stored.keepsCondition(err, keyword) {
-			e.add(fault)
-		} else {
-			e.faults = append(e.faults, fault)
-		}
+		e.add(fault)
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 // in common.
 type replacement struct {
 	before, after map[string]any
-	// items report, for each array of the new object that has been asked for, which of its
-	// items the stored one has, too.
-	items map[string][]bool
+	// items are, for each array of the new object that has been asked for, the indexes of the
+	// equal items of the stored one, -1 for items that it does not have.
+	items map[string][]int
 }
 
 // keeps reports whether the value at a pointer, or its absence from an object, is that of the
@@ -42,7 +42,7 @@ func (r *replacement) keeps(pointer string) bool {
 		case []any:
 			stored, _ := before.([]any)
 			i, err := strconv.Atoi(token)
-			return err == nil && i < len(value) && r.itemsOf(at.String(), value, stored)[i]
+			return err == nil && i < len(value) && r.itemsOf(at.String(), value, stored)[i] >= 0
 		default:
 			return false
 		}
@@ -61,27 +61,47 @@ func tokensOf(pointer string) iter.Seq[string] {
 	}
 }
 
-// itemsOf reports which items of the array at a pointer the stored one has. An item that it
-// has once is kept once.
-func (r *replacement) itemsOf(at string, after, before []any) []bool {
-	if kept, known := r.items[at]; known {
-		return kept
+// itemsOf returns the indexes of the stored items that are equal to those of the array at a
+// pointer. A stored item counts once: for the item at the same index, if they are equal.
+func (r *replacement) itemsOf(at string, after, before []any) []int {
+	if found, known := r.items[at]; known {
+		return found
 	}
-	left := map[string]int{}
-	for _, item := range before {
-		left[string(document.Append(nil, item))]++
-	}
-	kept := make([]bool, len(after))
+	texts, left := make([]string, len(after)), map[string][]int{}
+	found := make([]int, len(after))
 	for i, item := range after {
-		text := string(document.Append(nil, item))
-		kept[i] = left[text] > 0
-		left[text]--
+		texts[i], found[i] = string(document.Append(nil, item)), -1
+	}
+	for j, item := range before {
+		if text := string(document.Append(nil, item)); j < len(after) && text == texts[j] {
+			found[j] = j
+		} else {
+			left[text] = append(left[text], j)
+		}
+	}
+	for i, text := range texts {
+		if same := left[text]; found[i] < 0 && len(same) > 0 {
+			found[i], left[text] = same[0], same[1:]
+		}
 	}
 	if r.items == nil {
-		r.items = map[string][]bool{}
+		r.items = map[string][]int{}
 	}
-	r.items[at] = kept
-	return kept
+	r.items[at] = found
+	return found
+}
+
+// was returns the pointer in the stored object to a value that it keeps.
+func (r *replacement) was(pointer string) string {
+	for at, found := range r.items {
+		if below, within := strings.CutPrefix(pointer, at+"/"); within {
+			token, rest, _ := strings.Cut(below, "/")
+			if i, err := strconv.Atoi(token); err == nil && i < len(found) {
+				return strings.TrimSuffix(at+"/"+strconv.Itoa(found[i])+"/"+rest, "/")
+			}
+		}
+	}
+	return pointer
 }
 
 // keepsJudged reports whether the stored object has what a failed keyword that applies
@@ -113,22 +133,6 @@ func (r *replacement) keepsJudged(schemas Schemas, err *jsonschema.ValidationErr
 		if had != has || !document.Equal(was, is) {
 			return false
 		}
-	}
-	return true
-}
-
-// keepsCondition reports whether a failed keyword applied to the stored object, too. Whether
-// dependentSchemas and unevaluatedProperties apply is not followed.
-func (r *replacement) keepsCondition(err *jsonschema.ValidationError, keyword string) bool {
-	location := Unescaped(err.KeywordLocation)
-	switch {
-	case r == nil || strings.Contains(location, "/dependentSchemas/"):
-		return false
-	case strings.HasPrefix(keyword, "unevaluated"):
-		return r.keeps(place(err))
-	case dependent.MatchString(err.KeywordLocation):
-		tokens := strings.Split(location, "/")
-		return r.keeps(place(err) + "/" + tokens[len(tokens)-2])
 	}
 	return true
 }
