@@ -399,7 +399,7 @@ func shrink(t *testing.T, fresh service.NewStore, seed uint64, program []program
 func TestTwinsDiffer(t *testing.T) {
 	process.SkipSequential(t)
 	t.Parallel()
-	p := newTwins(t, service.NewSQLite, service.TestSeed(t))
+	p := newTwins(t, service.NewSQLite, service.TestSeed(t)|1) // scope TEAM, which shows all tiers
 	for _, w := range p.worlds {
 		token, err := w.SignIn(service.Admin)
 		if err != nil {
