@@ -47,6 +47,8 @@ func details() map[string]string {
 		"schema":           examples("schema lint my-schemas"),
 		"schema lint":      examples("schema lint my-schemas"),
 		"schema diff":      "Prints what breaks for stored objects (STORED), writes (REQUEST), readers (RESPONSE) and generated clients (SOURCE). A difference of which that cannot be decided is printed as undecided, and counts as one of all its classes.\n\n" + examples("schema diff released my-schemas --fail-on STORED,REQUEST", "schema diff store: my-schemas"),
+		"schema history":   examples("schema history", "schema history --json"),
+		"schema export":    examples("schema export 12 restored-schemas"),
 		"user":             "The commands work whether or not the store is being served.\n\n" + examples("user add kari --role Administrator --network main", "user passwd kari", "user list"),
 		"user add":         terminal.PasswordHelp + "\n\n" + examples("user add kari --name 'Kari' --role Administrator --network main", "user add ola --role Editor --generate-password", "user add pipeline --role Reader --no-password"),
 		"user passwd":      terminal.PasswordHelp + "\n\n" + examples("user passwd kari", "user passwd kari --generate-password", "user passwd kari --password-file new-password"),

@@ -54,7 +54,7 @@ func prepareImport(r *rest.Call) error {
 		opened.Close()
 	}
 	set := servedSet{Digest: r.Engine().Registry().Digest()}
-	if set.Files, _, err = folder.Packed(r.Context(), r.Engine().Store); err != nil {
+	if set.Files, _, err = folder.Packed(r.Context(), r.Engine().Store, 0); err != nil {
 		return err
 	}
 	return answerJSON(r, set)

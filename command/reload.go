@@ -79,10 +79,15 @@ func passing(err error) bool {
 // startWithKept serves the set that was accepted last in place of a refused one. The
 // error is the refusal if no such set can be served.
 func (s *service) startWithKept(ctx context.Context, f *storeFlags, options marquee.Options, refusal error) error {
-	set, accepted, err := folder.Accepted(ctx, options.Store)
-	if err != nil || set == nil {
+	packed, accepted, err := folder.Packed(ctx, options.Store, 0)
+	if err != nil || packed == nil {
 		return errors.Join(refusal, err)
 	}
+	set, err := folder.Unpack(packed)
+	if err != nil {
+		return errors.Join(refusal, err)
+	}
+	s.kept = folder.Recorded(packed)
 	options.Types, err = s.application.Load(schema.Source{Name: "the set that was accepted last", FS: set})
 	if err == nil {
 		s.Server, err = marquee.Open(ctx, options)
@@ -98,16 +103,6 @@ func (s *service) startWithKept(ctx context.Context, f *storeFlags, options marq
 	s.note = "refused since the start at " + s.since.UTC().Format(time.RFC3339) + "; the set that was accepted last, at " + when + ", is served: " + seeLog
 	f.logger().Warn("the schemas were refused; the set that was accepted last is served", slog.String("accepted", when), slog.String("reason", refusal.Error()))
 	return nil
-}
-
-// keep stores the set of schemas that is served. An error is only logged.
-func (s *service) keep(ctx context.Context, f *storeFlags, set *folder.Recorder) {
-	if set == nil {
-		return
-	}
-	if err := folder.Keep(ctx, s.Store(), set); err != nil {
-		f.logger().Warn("the schemas are served, but could not be saved as the fallback for the next start", slog.String("cause", err.Error()))
-	}
 }
 
 // seeLog ends the notes on schemas. Anybody can read them, and not know each type and property.
@@ -129,6 +124,9 @@ func (s *service) notes() map[string]string {
 	}
 	if note := s.resealing.note(); note != "" {
 		notes["secrets"] = note
+	}
+	if note := noteSets(s.sets); note != "" {
+		notes["sets"] = note
 	}
 	if noted, ok := s.Store().(interface{ Note() string }); ok && noted.Note() != "" {
 		notes["store"] = noted.Note()

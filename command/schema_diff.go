@@ -1,12 +1,13 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
+	"strings"
 
 	"marquee"
 	"marquee/command/exit"
@@ -20,13 +21,13 @@ import (
 // diffCommand is marquee schema diff.
 type diffCommand struct {
 	storeFlags
-	Old    string   `arg:"" help:"Folder of the old set, or store: for the set that was accepted last by the servers of the store."`
-	New    string   `arg:"" help:"Folder of the new set, or store:."`
+	Old    string   `arg:"" help:"Folder of the old set, or store: for the set that was accepted last by the servers of the store, or store:NUMBER for an earlier one."`
+	New    string   `arg:"" help:"Folder of the new set, or store: or store:NUMBER."`
 	FailOn []string `env:"-" help:"Exit with status 1 if a difference is of one of these classes, and not accepted: STORED, REQUEST, RESPONSE, SOURCE." placeholder:"CLASS,…"`
 	JSON   bool     `name:"json" env:"-" help:"Print each difference as a line of JSON."`
 }
 
-// storeSide is the name of a side that is the set of the store.
+// storeSide begins the name of a side that is a set of the store; the number follows.
 const storeSide = "store:"
 
 func (c *diffCommand) Run(ctx context.Context) error {
@@ -80,12 +81,13 @@ func (c *diffCommand) print(d diff.Difference) error {
 
 // side loads one of the sets.
 func (c *diffCommand) side(ctx context.Context, app *marquee.Application, name string) (*schema.Registry, error) {
-	if name == storeSide {
-		set, err := c.acceptedSet(ctx)
+	if number, is := strings.CutPrefix(name, storeSide); is {
+		known, err := c.storedSets(ctx, cmp.Or(number, "0"))
 		if err != nil {
 			return nil, err
 		}
-		return set.types(app, "the schemas of the store")
+		set := servedSet{Files: known.Files}
+		return set.types(app, strings.TrimSpace("the schemas of the store "+number))
 	}
 	opened, err := folder.Open(name)
 	if err != nil {
@@ -100,24 +102,6 @@ func (c *diffCommand) side(ctx context.Context, app *marquee.Application, name s
 		return nil, exit.Usagef("%s cannot be read: %w", name, exit.Cause(err))
 	}
 	return app.Load(schema.Source{Name: name, FS: opened})
-}
-
-// acceptedSet returns the set that the servers of the store have accepted last. A store that
-// is not being served is opened for it.
-func (f *storeFlags) acceptedSet(ctx context.Context) (set servedSet, err error) {
-	f.opening = newOpening(storeName(f.Store), nil)
-	o, err := f.reach(ctx, func() error {
-		s, err := f.openStore(ctx, true)
-		if err == nil {
-			set.Files, _, err = folder.Packed(ctx, s)
-			err = errors.Join(err, s.Close())
-		}
-		return err
-	})
-	if err == nil && o != nil {
-		err = errors.Join(o.call(ctx, http.MethodGet, "/operator/import", nil, nil, &set), o.close())
-	}
-	return set, err
 }
 
 // types loads the files of the set; without any, it is that of the application alone.

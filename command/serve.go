@@ -99,6 +99,7 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 		return err
 	}
 	defer listener.Close()
+	c.serving = serverName(listener.Addr())
 	c.opening.url = c.scheme() + "://" + listener.Addr().String()
 	var watcher *folder.Watcher
 	if c.Schemas != "" { // watch before reading, so that no change is missed
@@ -125,6 +126,7 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 	}
 	defer s.close()
 	defer c.followSchemas(ctx, s, watcher, log)()
+	defer c.followSets(ctx, s, log)()
 	defer c.followKey(ctx, s, log)()
 	defer followCertificate(ctx, certificate, log)()
 	s.Start()

@@ -37,8 +37,10 @@ type storeFlags struct {
 	// log receives what the store logs; nil discards it.
 	log *slog.Logger
 	// tolerant starts with the schemas that were accepted last where those of the
-	// folder are refused, and keeps those that are accepted.
+	// folder are refused.
 	tolerant bool
+	// serving is the name of the server, whose sets of schemas are kept; "" is none.
+	serving string
 }
 
 func (f *storeFlags) logger() *slog.Logger {
@@ -90,6 +92,12 @@ type service struct {
 	refused string
 	since   time.Time
 	pending bool
+
+	// register notes which sets are served, nil if nobody serves them; kept is the set that
+	// is served in place of a refused one, and sets is what was known last.
+	register *folder.Register
+	kept     *folder.Recorder
+	sets     folder.Sets
 }
 
 // open opens the store, which is made if it does not exist, and serves the
@@ -147,6 +155,10 @@ func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, options marqu
 		return nil, err
 	}
 	s := &service{application: app}
+	if f.serving != "" {
+		s.register = folder.NewRegister(opened, f.serving)
+		options.SchemaSet = s.register.Number
+	}
 	options.Application, options.Store, options.Types, options.Log, options.Notes = app, opened, registry, f.log, s.notes
 	if err := s.start(ctx, f, options, refusal); err != nil {
 		var other *marquee.ApplicationError
@@ -155,9 +167,10 @@ func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, options marqu
 		}
 		return nil, errors.Join(err, opened.Close())
 	}
-	if s.Engine().Registry() == registry {
-		s.keep(ctx, f, set)
+	if s.Engine().Registry() != registry {
+		set = s.kept
 	}
+	s.keep(ctx, f, set)
 	return s, nil
 }
 
@@ -188,6 +201,7 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 	options.Sealer = s.sealer
 	options.Application.Collections = append(options.Application.Collections, folder.Collection)
 	options.Application.Routes = append(options.Application.Routes, importRoutes(options.Application.Files)...)
+	options.Application.Routes = append(options.Application.Routes, setsRoute())
 	if refusal == nil {
 		s.Server, err = marquee.Open(ctx, options)
 		if !isRefusal(err) || !f.tolerant {
@@ -213,7 +227,7 @@ func (f *storeFlags) load(app *marquee.Application) (*schema.Registry, *folder.R
 			f.logger().Warn("a folder within the folder of schemas is not read: only "+folder.Common+" is", slog.String("folder", filepath.Join(f.Schemas, name)))
 		}
 		source := schema.Source{Name: f.Schemas, FS: opened}
-		if f.tolerant {
+		if f.serving != "" {
 			set = folder.Record(opened)
 			source.FS = set
 		}

@@ -4,8 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -16,11 +14,12 @@ import (
 	"marquee/engine/store"
 )
 
-// The set of schemas that was served last is kept in the store, so that a file that a
-// running service would refuse does not stop it at its next start.
+// The sets of schemas that were served are kept in the store, so that a file that a running
+// service would refuse does not stop it at its next start.
 const (
 	setCollection = "schema_sets"
-	acceptedSet   = "accepted"
+	// acceptedSet is where earlier versions kept the last set.
+	acceptedSet = "accepted"
 	// A set is kept as one record, which a database limits to 16 MiB.
 	maxSetBytes  = 64 << 20
 	maxSetPacked = 8 << 20
@@ -29,15 +28,25 @@ const (
 // Collection is where sets are kept.
 var Collection = store.Collection{Name: setCollection}
 
+// packedFiles is the record of the files of a set.
+type packedFiles struct {
+	Zip []byte `json:"zip"`
+}
+
 // Recorder is a folder that remembers the schemas that are read from it.
 type Recorder struct {
 	Folder
 	texts map[string]*bytes.Buffer
 	size  int
+	// whole is the set of Recorded.
+	whole []byte
 }
 
 // Record returns a recorder of a folder.
 func Record(f Folder) *Recorder { return &Recorder{Folder: f, texts: map[string]*bytes.Buffer{}} }
+
+// Recorded returns a recorder that remembers a packed set, and reads no folder.
+func Recorded(set []byte) *Recorder { return &Recorder{whole: set} }
 
 // Open implements fs.FS.
 func (r *Recorder) Open(name string) (fs.File, error) {
@@ -65,8 +74,11 @@ func (f *recorded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// packed returns the set as it is stored.
+// packed returns the set in one piece, for Unpack.
 func (r *Recorder) packed() ([]byte, error) {
+	if r.whole != nil {
+		return r.whole, nil
+	}
 	if r.size > maxSetBytes {
 		return nil, fmt.Errorf("the files have more than %d MiB", maxSetBytes>>20)
 	}
@@ -87,51 +99,18 @@ func (r *Recorder) packed() ([]byte, error) {
 	if content.Len() > maxSetPacked {
 		return nil, fmt.Errorf("the files have more than %d MiB when they are packed", maxSetPacked>>20)
 	}
-	return json.Marshal(map[string]string{"zip": base64.StdEncoding.EncodeToString(content.Bytes())})
+	return content.Bytes(), nil
 }
 
-// Keep stores the set that is served, in place of the previous one.
-func Keep(ctx context.Context, s store.Store, set *Recorder) error {
-	content, err := set.packed()
-	if err != nil {
-		return err
-	}
-	return s.Write(ctx, func(tx store.Tx) error {
-		before := store.Record{Key: store.Key{ID: acceptedSet}}
-		err := tx.Get(ctx, setCollection, []store.Key{{ID: acceptedSet}}, func(r *store.Record) error {
-			before = *r
-			before.Document = bytes.Clone(r.Document)
-			return nil
-		})
-		if err != nil || bytes.Equal(before.Document, content) {
-			return err
-		}
-		return tx.Put(ctx, setCollection, []store.Write{store.InternalWrite(before, "ACTIVE", content, time.Now())})
-	})
-}
-
-// Accepted returns the stored set and the time when it was accepted; the set is nil if
-// there is none.
+// Accepted returns the last set that has files, and the time when it was accepted; the set
+// is nil if there is none.
 func Accepted(ctx context.Context, s store.Store) (set fs.FS, accepted time.Time, err error) {
-	packed, accepted, err := Packed(ctx, s)
+	packed, accepted, err := Packed(ctx, s, 0)
 	if err != nil || packed == nil {
 		return nil, accepted, err
 	}
 	set, err = Unpack(packed)
 	return set, accepted, err
-}
-
-// Packed returns the stored set in one piece, for Unpack, and the time when it was
-// accepted; the set is nil if there is none.
-func Packed(ctx context.Context, s store.Store) (set []byte, accepted time.Time, err error) {
-	var content struct{ Zip []byte }
-	err = s.Read(ctx, func(r store.Snapshot) error {
-		return r.Get(ctx, setCollection, []store.Key{{ID: acceptedSet}}, func(r *store.Record) error {
-			accepted = r.UpdateTime
-			return json.Unmarshal(r.Document, &content)
-		})
-	})
-	return content.Zip, accepted, err
 }
 
 // Unpack returns a packed set.

@@ -15,7 +15,7 @@ import (
 
 // The files that were read are kept as a set, which does not change when the files on
 // disk do.
-func ExampleKeep() {
+func ExampleRegister_Keep() {
 	ctx := context.Background()
 	place, err := os.MkdirTemp("", "marquee-example-")
 	if err != nil {
@@ -43,7 +43,9 @@ func ExampleKeep() {
 	defer opened.Close()
 	recorder := folder.Record(opened)
 	_, err = fs.ReadFile(recorder, "wards.json") // as schema.Load does
-	fmt.Println(err, folder.Keep(ctx, s, recorder))
+	register := folder.NewRegister(s, "host:8080")
+	_, wrong := register.Keep(ctx, "the digest of the set", recorder)
+	fmt.Println(err, wrong, register.Number())
 
 	fmt.Println(os.WriteFile(wards, []byte(`{"title": `), 0o600))
 	set, _, err := folder.Accepted(ctx, s)
@@ -54,7 +56,7 @@ func ExampleKeep() {
 	text, err := fs.ReadFile(set, "wards.json")
 	fmt.Println(string(text), err)
 	// Output:
-	// <nil> <nil>
+	// <nil> <nil> 1
 	// <nil>
 	// {"title": "Ward"} <nil>
 }

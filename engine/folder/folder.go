@@ -1,6 +1,6 @@
 // Package folder reads schemas from a folder on disk, notices when its files change,
-// and keeps the set that was accepted last in the store. It imports the store port
-// alone; begin with Open and Watch.
+// and keeps the sets that were accepted in the store, with the servers that serve them. It
+// imports the store port alone; begin with Open and Watch.
 package folder
 
 import (

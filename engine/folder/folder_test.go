@@ -77,7 +77,7 @@ func TestAccepted(t *testing.T) {
 	if set, _, err := folder.Accepted(t.Context(), own); set != nil || err != nil {
 		t.Fatalf("an empty store has the set %v, %v", set, err)
 	}
-	schemas := t.TempDir()
+	schemas, register := t.TempDir(), folder.NewRegister(own, "a")
 	write(t, filepath.Join(schemas, "common", "money.json"), `{"money": 1}`)
 	for _, notes := range []string{`{"first": 1}`, `{"second": 2}`} {
 		write(t, filepath.Join(schemas, "notes.json"), notes)
@@ -87,7 +87,7 @@ func TestAccepted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := folder.Keep(t.Context(), own, record); err != nil {
+		if _, err := register.Keep(t.Context(), notes, record); err != nil {
 			t.Fatal(err)
 		}
 		set, accepted, err := folder.Accepted(t.Context(), own)
@@ -99,8 +99,8 @@ func TestAccepted(t *testing.T) {
 				t.Errorf("%s is %q, want %q: %v", name, got, want, err)
 			}
 		}
-		// The same set again is not written.
-		if err := folder.Keep(t.Context(), own, record); err != nil {
+		// The same set again is the same one.
+		if _, err := register.Keep(t.Context(), notes, record); err != nil {
 			t.Fatal(err)
 		}
 		if _, again, err := folder.Accepted(t.Context(), own); !again.Equal(accepted) || err != nil {

@@ -34,6 +34,14 @@ func (s *Server) nameSchemas(header http.Header, path string) {
 	}
 }
 
+// schemaSet is the number of the set of schemas that is served, 0 for none.
+func (s *Server) schemaSet() int64 {
+	if s.SchemaSet == nil {
+		return 0
+	}
+	return s.SchemaSet()
+}
+
 // secure sets the headers of every response. Strict-Transport-Security is for
 // responses over TLS alone (RFC 6797, section 7.2).
 func (s *Server) secure(header http.Header, overTLS bool) {

@@ -52,6 +52,9 @@ func (s *Server) ready(r *Call) error {
 		return e
 	}
 	answer := map[string]any{"status": "ready", "schemas": r.Header().Get(schemasHeader)}
+	if number := s.schemaSet(); number > 0 {
+		answer["set"] = number
+	}
 	if s.Notes != nil {
 		if notes := s.Notes(); len(notes) > 0 {
 			answer["notes"] = notes

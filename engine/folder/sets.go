@@ -1,0 +1,280 @@
+package folder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"marquee/engine/store"
+)
+
+// What is known of the sets and of the servers is one record, which each server writes as
+// long as it runs, and the files of each set are another one.
+const (
+	indexID = "sets"
+	// MaxSets, and maxKeptBytes of packed files, bound the sets that are kept.
+	MaxSets      = 50
+	maxKeptBytes = 64 << 20
+	maxServers   = 100 // of the store; those that are listed with a set are fewer
+	maxListed    = 20
+	// beatEvery is how often a server shows that it runs, and goneAfter when one that does
+	// not counts as gone: the clocks of the servers may differ by the time between them.
+	beatEvery = 20 * time.Second
+	goneAfter = 2 * time.Minute
+)
+
+// Set is a set of schemas that servers of the store have served.
+type Set struct {
+	Number int64  `json:"number"`
+	Digest string `json:"digest"` // schema.Registry.Digest
+	// Time is when it was first served under this number.
+	Time time.Time `json:"time"`
+	// Bytes is the packed size of the files of the folder; 0 if it has none. Unkept reports
+	// that they are too large to be kept.
+	Bytes  int  `json:"bytes"`
+	Unkept bool `json:"unkept,omitempty"`
+	// Servers are the names of those that served it last, at most 20.
+	Servers []string `json:"servers"`
+}
+
+// Server is a server of the store. Two can have the same name.
+type Server struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Set    int64  `json:"set"`
+	Digest string `json:"digest"`
+	// Since is when it began to serve the set, and Seen when it last showed that it runs.
+	Since time.Time `json:"since"`
+	Seen  time.Time `json:"seen"`
+}
+
+// Sets are the sets that are kept, the oldest first, and the servers that run.
+type Sets struct {
+	Sets    []Set    `json:"sets"`
+	Servers []Server `json:"servers"`
+	// Differ is since when the servers serve different sets, zero if they do not.
+	Differ time.Time `json:"differ,omitzero"`
+}
+
+// ErrNoSet reports that the store does not have the files of a set.
+var ErrNoSet = errors.New("the store does not keep it")
+
+// Known returns the sets and the servers of a store.
+func Known(ctx context.Context, s store.Store) (sets Sets, err error) {
+	err = s.Read(ctx, func(r store.Snapshot) error {
+		sets = Sets{}
+		_, err := store.ReadOne(ctx, r, setCollection, store.Key{ID: indexID}, &sets)
+		return err
+	})
+	sets.settle(time.Now(), isOwn(s))
+	return sets, err
+}
+
+// isOwn reports whether a store belongs to one process, which need not show that it runs.
+func isOwn(s store.Store) bool {
+	_, own := s.Revision(setCollection)
+	return own
+}
+
+// settle forgets servers that are gone, and notes since when the others differ.
+func (s *Sets) settle(now time.Time, own bool) {
+	s.Servers = slices.DeleteFunc(s.Servers, func(r Server) bool { return !own && now.Sub(r.Seen) > goneAfter })
+	slices.SortFunc(s.Servers, func(a, b Server) int { return b.Seen.Compare(a.Seen) })
+	s.Servers = s.Servers[:min(len(s.Servers), maxServers)]
+	switch differ := slices.ContainsFunc(s.Servers, func(r Server) bool { return r.Digest != s.Servers[0].Digest }); {
+	case !differ:
+		s.Differ = time.Time{}
+	case s.Differ.IsZero():
+		s.Differ = now
+	}
+}
+
+// trim drops the oldest sets beyond the bounds, and returns the keys of their files.
+func (s *Sets) trim() (dropped []store.Key) {
+	total := 0
+	for _, set := range s.Sets {
+		total += set.Bytes
+	}
+	for len(s.Sets) > MaxSets || total > maxKeptBytes {
+		total -= s.Sets[0].Bytes
+		dropped = append(dropped, filesKey(s.Sets[0].Number))
+		s.Sets = s.Sets[1:]
+	}
+	return dropped
+}
+
+func filesKey(number int64) store.Key { return store.Key{ID: "set." + strconv.FormatInt(number, 10)} }
+
+// Register notes in a store which sets a server serves, and that the server runs. It is
+// safe for use by several goroutines.
+type Register struct {
+	store store.Store
+	own   bool
+
+	mu     sync.Mutex
+	server Server
+}
+
+// NewRegister returns the register of a server with a name, of which nothing is noted before
+// Keep.
+func NewRegister(s store.Store, name string) *Register {
+	return &Register{store: s, server: Server{ID: store.NewID(), Name: name}, own: isOwn(s)}
+}
+
+// Number is the number of the set that the server serves, 0 before Keep.
+func (r *Register) Number() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.server.Set
+}
+
+// Keep notes that the server serves a set from now on, whose files are kept; nil are those
+// of a server without a folder. A set with the digest of the last one has its number,
+// another one the next number. An error about the size of the files is returned when the
+// rest is noted.
+func (r *Register) Keep(ctx context.Context, digest string, files *Recorder) (Sets, error) {
+	var content []byte
+	var large error
+	if files != nil {
+		content, large = files.packed()
+	}
+	sets, err := r.change(ctx, func(tx store.Tx, sets *Sets, server *Server) error {
+		last := len(sets.Sets) - 1
+		if last < 0 || sets.Sets[last].Digest != digest {
+			added := Set{Number: 1, Digest: digest, Time: server.Seen, Bytes: len(content), Unkept: large != nil}
+			if last >= 0 {
+				added.Number = sets.Sets[last].Number + 1
+			}
+			if err := keepFiles(ctx, tx, added.Number, content); err != nil {
+				return err
+			}
+			sets.Sets = append(sets.Sets, added)
+			if err := tx.Drop(ctx, setCollection, sets.trim()); err != nil {
+				return err
+			}
+		}
+		set := &sets.Sets[len(sets.Sets)-1]
+		set.Servers = append(slices.DeleteFunc(set.Servers, func(name string) bool { return name == server.Name }), server.Name)
+		set.Servers = set.Servers[max(0, len(set.Servers)-maxListed):]
+		if server.Digest != digest {
+			server.Since = server.Seen
+		}
+		server.Digest, server.Set = digest, set.Number
+		return nil
+	})
+	return sets, errors.Join(err, large)
+}
+
+// keepFiles stores the packed files of a set, if it has any, in place of what earlier
+// versions have kept.
+func keepFiles(ctx context.Context, tx store.Tx, number int64, content []byte) error {
+	if content == nil {
+		return nil
+	}
+	err := store.PutInternal(ctx, tx, setCollection, store.Record{Key: filesKey(number)}, "ACTIVE", packedFiles{content}, time.Now())
+	if err != nil {
+		return err
+	}
+	return tx.Drop(ctx, setCollection, []store.Key{{ID: acceptedSet}})
+}
+
+// Beat shows that the server runs, if it has not done so for a while, and returns what is
+// known of the others.
+func (r *Register) Beat(ctx context.Context) (Sets, error) {
+	r.mu.Lock()
+	due := !r.own && r.server.Set != 0 && time.Since(r.server.Seen) >= beatEvery
+	r.mu.Unlock()
+	if !due {
+		return Known(ctx, r.store)
+	}
+	return r.change(ctx, func(store.Tx, *Sets, *Server) error { return nil })
+}
+
+// change changes what is known of the sets and of this server, which is seen.
+func (r *Register) change(ctx context.Context, do func(store.Tx, *Sets, *Server) error) (Sets, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var server Server
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	sets, err := changeSets(ctx, r.store, func(tx store.Tx, sets *Sets) error {
+		server = r.server
+		server.Seen = now
+		if err := do(tx, sets, &server); err != nil {
+			return err
+		}
+		sets.Servers = append(r.others(sets), server)
+		sets.settle(now, r.own)
+		return nil
+	})
+	if err == nil {
+		r.server = server
+	}
+	return sets, err
+}
+
+// others are the servers of the store besides this one.
+func (r *Register) others(sets *Sets) []Server {
+	return slices.DeleteFunc(sets.Servers, func(s Server) bool { return r.own || s.ID == r.server.ID })
+}
+
+// Leave notes that the server ends. One that does not call it counts as gone after two
+// minutes.
+func (r *Register) Leave(ctx context.Context) error {
+	_, err := changeSets(ctx, r.store, func(_ store.Tx, sets *Sets) error {
+		sets.Servers = r.others(sets)
+		sets.settle(time.Now(), r.own)
+		return nil
+	})
+	return err
+}
+
+func changeSets(ctx context.Context, s store.Store, change func(store.Tx, *Sets) error) (sets Sets, err error) {
+	err = s.Write(ctx, func(tx store.Tx) error {
+		sets = Sets{}
+		was, err := store.ReadOne(ctx, tx, setCollection, store.Key{ID: indexID}, &sets)
+		if err == nil {
+			err = change(tx, &sets)
+		}
+		if err != nil {
+			return err
+		}
+		return store.PutInternal(ctx, tx, setCollection, was, "ACTIVE", sets, time.Now())
+	})
+	return sets, err
+}
+
+// Packed returns the files of a set in one piece, for Unpack, and the time when it was
+// accepted; 0 is the last one that has files. They are nil if the set has none, or none is
+// kept; the error is ErrNoSet if the set with a number is not.
+func Packed(ctx context.Context, s store.Store, number int64) (files []byte, accepted time.Time, err error) {
+	err = s.Read(ctx, func(r store.Snapshot) error {
+		var sets Sets
+		if _, err := store.ReadOne(ctx, r, setCollection, store.Key{ID: indexID}, &sets); err != nil {
+			return err
+		}
+		key := store.Key{ID: acceptedSet}
+		for _, set := range sets.Sets {
+			if set.Number == number || number == 0 && set.Bytes > 0 {
+				key, accepted = filesKey(set.Number), set.Time
+				if set.Unkept {
+					return fmt.Errorf("set %d: its files were too large: %w", number, ErrNoSet)
+				}
+			}
+		}
+		if number != 0 && key != filesKey(number) {
+			return fmt.Errorf("set %d: %w", number, ErrNoSet)
+		}
+		var content packedFiles
+		record, err := store.ReadOne(ctx, r, setCollection, key, &content)
+		if key.ID == acceptedSet {
+			accepted = record.UpdateTime
+		}
+		files = content.Zip
+		return err
+	})
+	return files, accepted, err
+}
