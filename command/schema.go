@@ -17,6 +17,9 @@ import (
 
 // schemaCommand is marquee schema.
 type schemaCommand struct {
+	New     newCommand       `cmd:"" help:"Write a commented first file of a new type."`
+	Show    showCommand      `cmd:"" help:"Show the routes, permissions, indexes and fields of a type."`
+	Meta    metaCommand      `cmd:"" help:"Print the meta-schema of schema files, for editors."`
 	Lint    lintCommand      `cmd:"" help:"Check a folder of schemas and explain each mistake."`
 	Diff    diffCommand      `cmd:"" help:"Compare two folders of schemas, or one with the set of a store, and explain what the change breaks."`
 	History historyCommand   `cmd:"" help:"List the sets of schemas that the servers of a store have served, and which of them each server serves."`

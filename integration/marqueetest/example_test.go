@@ -26,6 +26,20 @@ func ExampleStart() {
 	}
 }
 
+// A test of a migration writes under the old schemas, reloads, and reads.
+func ExampleServer_Reload() {
+	var t *testing.T // of the test
+	wards := func(properties string) fstest.MapFS {
+		return fstest.MapFS{"wards.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema",
+			"x-resource": {"path": "wards", "sort": ["beds"]}, "type": "object", "properties": {` + properties + `}}`)}}
+	}
+	server := marqueetest.Start(t, wards(`"beds": {"type": "integer"}`))
+	server.Do(http.MethodPost, "/api/v1/wards/north?context=main", `{"beds": 12}`, http.StatusCreated)
+	server.Reload(wards(`"beds": {"type": "integer", "maximum": 10}, "floor": {"type": "integer"}`))
+	server.Do(http.MethodPost, "/api/v1/wards/north?context=main", `{"floor": 3}`, http.StatusOK) // the stored fault is tolerated
+	server.Do(http.MethodPost, "/api/v1/wards/north?context=main", `{"beds": 13}`, http.StatusUnprocessableEntity)
+}
+
 // TestNumbers: what Do returns are int64 and float64, not only float64 as those of
 // encoding/json.
 func TestNumbers(t *testing.T) {

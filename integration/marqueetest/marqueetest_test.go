@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 
 	"marquee"
 	"marquee/engine/store/sqlite"
@@ -26,6 +27,24 @@ func TestStart(t *testing.T) {
 	if other := marqueetest.Start(t, nil).Do("GET", "/api/v1/networks", "", 200); len(other["results"].([]any)) != 1 {
 		t.Errorf("another server has the networks %v", other)
 	}
+}
+
+// TestReload: what was written under other schemas is served by the new ones.
+func TestReload(t *testing.T) {
+	wards := func(properties string) fstest.MapFS {
+		return fstest.MapFS{"wards.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema",
+			"x-resource": {"path": "wards", "sort": ["beds"]}, "type": "object", "properties": {` + properties + `}}`)}}
+	}
+	s := marqueetest.Start(t, wards(`"beds": {"type": "integer"}`))
+	s.Do("POST", "/api/v1/wards/north?context=main", `{"beds": 12}`, 201)
+	s.Reload(nil)
+	s.Do("GET", "/api/v1/wards/north?context=main", "", 404)
+	s.Reload(wards(`"beds": {"type": "integer", "maximum": 10}, "floor": {"type": "integer"}`))
+	s.Do("POST", "/api/v1/wards/north?context=main", `{"floor": 3}`, 200)
+	if ward := s.Do("GET", "/api/v1/wards/north?context=main", "", 200); ward["beds"] != int64(12) || ward["floor"] != int64(3) {
+		t.Errorf("the ward is %v", ward)
+	}
+	s.Do("POST", "/api/v1/wards/north?context=main", `{"beds": 13}`, 422)
 }
 
 func TestStartWith(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package marqueetest gives tests a server with an empty store: in the process
-// (Start), or from the image (Container). It imports package marquee, client and document,
-// and Docker's libraries. Begin with Start.
+// (Start), or from the image (Container). It imports package marquee, client, document and
+// schema, and Docker's libraries. Begin with Start.
 package marqueetest
 
 import (
@@ -14,6 +14,7 @@ import (
 	"marquee"
 	"marquee/client"
 	"marquee/engine/document"
+	"marquee/engine/schema"
 )
 
 // The network, user and password of every server.
@@ -34,7 +35,8 @@ type Server struct {
 	// Marquee is the server in the process, nil for one in a container.
 	Marquee *marquee.Server
 
-	tb testing.TB
+	tb  testing.TB
+	app marquee.Application
 }
 
 // Start serves the types of a folder of schemas, which may be nil, in the process on
@@ -65,9 +67,30 @@ func StartWith(tb testing.TB, options marquee.Options) *Server {
 			tb.Error(err)
 		}
 	})
-	s := &Server{URL: web.URL, Marquee: server, tb: tb}
+	s := &Server{URL: web.URL, Marquee: server, tb: tb, app: options.Application}
 	s.signIn()
 	return s
+}
+
+// Reload serves the types of another folder of schemas, which may be nil, in place of those
+// of the one before it, as a server does whose folder has changed. Schemas that are refused
+// end the test, as does a server in a container.
+func (s *Server) Reload(schemas fs.FS) {
+	s.tb.Helper()
+	if s.Marquee == nil {
+		s.tb.Fatal("a server in a container has the schemas that it began with")
+	}
+	var sources []schema.Source
+	if schemas != nil {
+		sources = append(sources, schema.Source{Name: "schemas", FS: schemas})
+	}
+	types, err := s.app.Load(sources...)
+	if err == nil {
+		err = s.Marquee.Migrate(s.tb.Context(), types)
+	}
+	if err != nil {
+		s.tb.Fatal(err)
+	}
 }
 
 // signIn makes the clients of the administrator.

@@ -1,0 +1,154 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"marquee/command/exit"
+	"marquee/command/terminal"
+	"marquee/engine/document"
+	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
+)
+
+// newCommand is marquee schema new.
+type newCommand struct {
+	served
+	Name string `arg:"" help:"The name of the type, in a path such as /api/v1/wards."`
+	Dir  string `arg:"" default:"." optional:"" help:"The folder, which is made if it does not exist."`
+}
+
+// firstSchema is the file of a new type, with its name and title in place of NAME and
+// TITLE.
+const firstSchema = `{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "$comment": "All keywords are in docs/reference/schema-vocabulary.md. Check the file with: marquee schema lint FOLDER. In x-resource: the path of the type, the property that references show as the name, and the properties that q searches and lists can be sorted by.",
+  "title": "TITLE",
+  "description": "What the objects are. It is shown in the OpenAPI document.",
+  "x-resource": {
+    "path": "NAME",
+    "label": "name",
+    "search": ["name"],
+    "sort": ["name"]
+  },
+  "type": "object",
+  "required": ["name"],
+  "properties": {
+    "name": {
+      "type": "string",
+      "minLength": 1,
+      "maxLength": 200,
+      "description": "A property that every object has. Add it to unique in x-resource if no two objects may share it."
+    },
+    "state": {
+      "$comment": "An object begins with the default, and x-transitions lists the steps from there. Leave it out if all are allowed.",
+      "type": "string",
+      "enum": ["PLANNED", "ACTIVE", "CLOSED"],
+      "default": "PLANNED",
+      "x-transitions": {"PLANNED": ["ACTIVE", "CLOSED"], "ACTIVE": ["CLOSED"], "CLOSED": []}
+    },
+    "contact": {
+      "$comment": "An erasure removes what is about a person: x-personal.",
+      "type": "string",
+      "format": "email",
+      "x-personal": true
+    },
+    "manager": {
+      "$comment": "A reference to an object of another type.",
+      "type": "string",
+      "x-ref": "users"
+    },
+    "tags": {
+      "$comment": "Bounds keep objects small: maxItems, maxLength.",
+      "type": "array",
+      "maxItems": 20,
+      "items": {"type": "string", "maxLength": 50}
+    }
+  }
+}
+`
+
+func (c *newCommand) Run() error {
+	if c.Name == "" || filepath.Base(c.Name) != c.Name {
+		return exit.Usagef("%q is no name of a type", c.Name)
+	}
+	text := strings.NewReplacer("NAME", c.Name, "TITLE", strings.ToUpper(c.Name[:1])+c.Name[1:]).Replace(firstSchema)
+	if err := c.check(text); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return exit.Cause(err)
+	}
+	path := filepath.Join(c.Dir, c.Name+".json")
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return exit.Usagef("%s exists", path)
+	}
+	if err != nil {
+		return exit.Cause(err)
+	}
+	_, err = file.WriteString(text)
+	if err = errors.Join(err, file.Close()); err == nil {
+		fmt.Println(path)
+	}
+	return err
+}
+
+// check refuses a name that a type cannot have, or that a type of the application has.
+func (c *newCommand) check(text string) error {
+	dir, err := os.MkdirTemp("", "marquee-schema-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, c.Name+".json"), []byte(text), 0o600); err != nil {
+		return exit.Usagef("%q is no name of a type: %w", c.Name, exit.Cause(err))
+	}
+	app := c.program.application()
+	_, err = app.Load(schema.Source{Name: c.Dir, FS: os.DirFS(dir)})
+	var problems schema.Problems
+	if errors.As(err, &problems) {
+		return exit.Usagef("%q is no name of a new type: %s", c.Name, problems[0])
+	}
+	return err
+}
+
+// metaCommand is marquee schema meta.
+type metaCommand struct{}
+
+func (c *metaCommand) Run() error {
+	_, err := fmt.Println(string(document.Append(nil, keyword.Vocabulary())))
+	return err
+}
+
+// showCommand is marquee schema show.
+type showCommand struct {
+	served
+	Type    string `arg:"" help:"The name of the type."`
+	Schemas string `type:"folder" placeholder:"DIR" help:"Folder of schemas that are added to those of the application."`
+}
+
+func (c *showCommand) Run(ctx context.Context) error {
+	flags := storeFlags{served: c.served, Schemas: c.Schemas}
+	app := c.program.application()
+	types, _, err := flags.load(&app)
+	if err != nil {
+		return err
+	}
+	t, known := types.Type(c.Type)
+	if !known {
+		return exit.Usagef("there is no type %s", c.Type)
+	}
+	if err := showType(t); err != nil {
+		return err
+	}
+	fmt.Println()
+	table := terminal.NewTable("FIELD", "TYPE", "SIZE", "RULES")
+	(&fieldRows{table: table, shown: map[*document.Shape]string{}}).members("", t.Shape)
+	return table.End()
+}
