@@ -47,7 +47,7 @@ func (s *Service) revoke(r *rest.Call) error {
 // logout ends all sessions of a user, on behalf of that user or of whoever may set the
 // user's password.
 func (s *Service) logout(r *rest.Call) error {
-	if err := r.Only(); err != nil {
+	if err := r.Parameters().Only(); err != nil {
 		return err
 	}
 	if _, err := r.ReadBody(1 << 10); err != nil {

@@ -13,10 +13,10 @@ import (
 
 // userNamed answers with the id of the user who can sign in with the username.
 func (s *Service) userNamed(r *rest.Call) error {
-	if err := r.Only("username"); err != nil {
+	if err := r.Parameters().Only("username"); err != nil {
 		return err
 	}
-	username, _ := r.Parameter("username")
+	username := r.Parameters()["username"]
 	id := ""
 	err := s.config.Store.Read(store.Latest(r.Context()), func(sn store.Snapshot) (err error) {
 		id, err = rights.UserNamed(r.Context(), sn, username)
@@ -32,7 +32,7 @@ func (s *Service) userNamed(r *rest.Call) error {
 }
 
 func (s *Service) listKeys(r *rest.Call) error {
-	if err := r.Only(); err != nil {
+	if err := r.Parameters().Only(); err != nil {
 		return err
 	}
 	return s.answerKeys(r)
@@ -49,7 +49,7 @@ func (s *Service) answerKeys(r *rest.Call) error {
 // changeKeys returns what serves a change of the signing keys, and answers with them.
 func (s *Service) changeKeys(change func(context.Context) error, done string) func(*rest.Call) error {
 	return func(r *rest.Call) error {
-		if err := r.Only(); err != nil {
+		if err := r.Parameters().Only(); err != nil {
 			return err
 		}
 		if _, err := r.ReadBody(1 << 10); err != nil {

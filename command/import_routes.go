@@ -32,7 +32,7 @@ func importRoutes(files map[string]transfer.Files) []rest.Route {
 // folderOf opens the folder with the files of an import, which is on this machine. It is nil
 // for none.
 func folderOf(r *rest.Call) (*os.Root, error) {
-	path, given := r.Parameter("files")
+	path, given := r.Parameters()["files"]
 	if !given {
 		return nil, nil
 	}
@@ -62,10 +62,10 @@ func prepareImport(r *rest.Call) error {
 
 // importChunk writes a chunk.
 func importChunk(r *rest.Call, files map[string]transfer.Files) error {
-	if err := r.Only("fieldValidation", "files"); err != nil {
+	if err := r.Parameters().Only("fieldValidation", "files"); err != nil {
 		return err
 	}
-	validation, err := r.FieldValidation()
+	validation, err := r.Parameters().FieldValidation()
 	if err != nil {
 		return err
 	}

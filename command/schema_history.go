@@ -129,8 +129,7 @@ func (f *storeFlags) storedSets(ctx context.Context, number string) (known store
 // setsRoute is what storedSets asks a server.
 func setsRoute() rest.Route {
 	return rest.Route{Path: "/operator/sets", Methods: []string{http.MethodGet}, Operator: true, Serve: func(r *rest.Call) error {
-		number, _ := r.Parameter("number")
-		known, err := readSets(r.Context(), r.Engine().Store, number)
+		known, err := readSets(r.Context(), r.Engine().Store, r.Parameters()["number"])
 		if errors.Is(err, folder.ErrNoSet) {
 			return message.PathUnknown.Error(nil).Caused(err)
 		}

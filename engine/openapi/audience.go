@@ -27,21 +27,21 @@ var anybody = audience{
 }
 
 // mineOf returns the audience of a call: anybody, or with the parameter mine, the caller.
-func mineOf(r *rest.Call, parameters map[string]string) (audience, error) {
+func mineOf(r *rest.Call, parameters rest.Parameters) (audience, error) {
 	if parameters["mine"] == "" || parameters["mine"] == "false" {
 		return anybody, nil
 	}
 	if err := r.Authenticate(); err != nil {
 		return audience{}, err
 	}
-	if _, err := r.Boolean("mine"); err != nil {
+	if _, err := parameters.Boolean("mine"); err != nil {
 		return audience{}, err
 	}
 	caller, access := r.Caller(), r.Engine().Access
 	in := func(may func(t *schema.Type, network string) bool) func(*schema.Type) bool {
 		return func(t *schema.Type) bool {
 			for network := range caller.Grants {
-				if given, chosen := r.Parameter("context"); chosen && given != "" && given != network {
+				if given := parameters["context"]; given != "" && given != network {
 					continue
 				}
 				if may(t, network) {

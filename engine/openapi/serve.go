@@ -68,10 +68,10 @@ func (s *Documents) serve(r *rest.Call, mediaType string, format func(*made) (co
 	if err != nil {
 		return err
 	}
-	if err := rest.OnlyParameters(parameters, "mine", "all"); err != nil {
+	if err := parameters.Only("mine", "all"); err != nil {
 		return err
 	}
-	all, err := rest.BooleanParameter(parameters, "all")
+	all, err := parameters.Boolean("all")
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (s *Documents) serveSchema(r *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := rest.OnlyParameters(parameters, "form", "mine"); err != nil {
+	if err := parameters.Only("form", "mine"); err != nil {
 		return err
 	}
 	mine, err := mineOf(r, parameters)

@@ -1,6 +1,9 @@
 package rest
 
 import (
+	"context"
+
+	"marquee/engine"
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
@@ -15,55 +18,53 @@ func (o *objects) admit(network string) error {
 	if o.id == "" {
 		return access.MayWriteSome(o.caller, o.t, network)
 	}
-	err := access.MayWrite(o.caller, o.t, network, o.id, o.patches())
+	err := access.MayWrite(o.caller, o.t, network, o.id, patches(o.c.Request))
 	if err != nil && access.MayWrite(o.caller, o.t, network, o.id, true) == nil {
 		return nil
 	}
 	return err
 }
 
-// confirm finds the caller again when the body is complete and the memory is there:
-// rights that were withdrawn meanwhile do not apply.
-func (r *Call) confirm() error {
-	if r.caller == nil {
-		return nil
+// confirm takes a share of the memory budget when the body is complete, and then finds the
+// caller again: rights that were withdrawn meanwhile do not apply.
+func (r *Call) confirm(cost int64) error {
+	if err := r.take(cost); err != nil || r.caller == nil {
+		return err
 	}
 	_, member := r.caller.Grants[r.parameters["context"]]
 	if err := r.authenticate(); err != nil || !member {
 		return err
 	}
-	_, err := r.contextNetwork()
+	_, err := contextNetwork(r.Context(), r.s.Engine.Store, r.caller, r.parameters["context"])
 	return err
 }
 
 // batchLimit is the largest body of a batch. A caller without permission to create
 // objects can only change a few objects, such as their own user, for which a small
 // body suffices.
-func (r *Call) batchLimit() int {
-	access, network := r.s.Engine.Access, r.parameters["context"]
-	for _, t := range r.s.Engine.Registry().Types() {
-		if t.Writable() && access.MayWrite(r.caller, t, network, "", false) == nil {
+func batchLimit(e *engine.Engine, caller *engine.Caller, network string) int {
+	for _, t := range e.Registry().Types() {
+		if t.Writable() && e.Access.MayWrite(caller, t, network, "", false) == nil {
 			return MaxBodyBytes
 		}
 	}
 	return document.DefaultLimits.Object
 }
 
-// limits returns the limits of a body. Decoding it ends with the call.
-func (r *Call) limits() document.Limits {
-	limits, ctx := document.DefaultLimits, r.Context()
+// limits returns the limits of a body. Decoding it ends with the context.
+func limits(ctx context.Context) document.Limits {
+	limits := document.DefaultLimits
 	limits.Interrupt = func() error { return store.Translate(ctx.Err()) }
 	return limits
 }
 
 // mustKnow returns the error for an unknown type if a type does not exist for the caller:
-// in the network that the parameter context names, or in any without it.
-func (r *Call) mustKnow(t *schema.Type) error {
-	network := r.parameters["context"]
+// in a network, or in any if that is "".
+func mustKnow(access engine.Access, caller *engine.Caller, t *schema.Type, network string) error {
 	if t.Global {
 		network = ""
 	}
-	if !t.Secluded() || r.s.Engine.Access.Knows(r.caller, t, network) {
+	if !t.Secluded() || access.Knows(caller, t, network) {
 		return nil
 	}
 	return message.TypeUnknown.Error(message.Params{"type": t.Name})

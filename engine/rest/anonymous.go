@@ -2,6 +2,7 @@ package rest
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 
 	"marquee/engine"
@@ -16,10 +17,9 @@ import (
 // budget, so that their number makes no difference to callers with a token.
 const anonymousPart = 4
 
-// readsPublic reports whether a request with a route reads a type with public objects in
-// the network that it names.
-func (r *Call) readsPublic(route *Route) bool {
-	return route.publicObjects && r.reads() && r.parameters["context"] != ""
+// anonymous reports whether a request without a token reads public objects.
+func anonymous(caller *engine.Caller) bool {
+	return caller != nil && caller.Anonymous && caller.User == ""
 }
 
 // privateParameters are those of lists that depend on what is not for everybody.
@@ -33,11 +33,6 @@ type publicFields struct {
 	t         *schema.Type
 	anonymous bool
 	named     bool
-}
-
-// fields returns the fields of a type that the caller's lists can filter and order by.
-func (r *Call) fields(t *schema.Type) *publicFields {
-	return &publicFields{Fields: r.s.Engine.Fields(t), t: t, anonymous: r.caller.Anonymous}
 }
 
 // withheld reports whether a list that was parsed with the fields depends on what is not for
@@ -76,9 +71,9 @@ func (f *publicFields) SortField(name string) (query.Field, error) {
 }
 
 // checkPublic returns an error for a projection that names what is not for everybody.
-func (r *Call) checkPublic(t *schema.Type, projection engine.Projection) error {
+func checkPublic(caller *engine.Caller, t *schema.Type, projection engine.Projection) error {
 	for _, name := range slices.Sorted(maps.Keys(projection)) { // the same error each time
-		if r.caller.Anonymous && t.Withholds(name) {
+		if caller.Anonymous && t.Withholds(name) {
 			return message.FieldUnknown.Error(message.Params{"parameter": "fields", "value": name, "type": t.Name})
 		}
 	}
@@ -86,21 +81,21 @@ func (r *Call) checkPublic(t *schema.Type, projection engine.Projection) error {
 }
 
 // onlyRead is Only for the parameters of reads: anonymous callers have no privateParameters.
-func (r *Call) onlyRead(names ...string) error {
-	if r.caller.Anonymous {
+func (p Parameters) onlyRead(caller *engine.Caller, names ...string) error {
+	if caller.Anonymous {
 		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(privateParameters, name) })
 	}
-	return r.Only(names...)
+	return p.Only(names...)
 }
 
 // cacheControl sets the headers for caches. Shared ones may keep an answer to a request
 // without a token, and ask each time whether it still holds: what is withdrawn is gone at
 // once.
-func (r *Call) cacheControl() {
-	if r.anonymous() {
-		r.c.Header("Cache-Control", "public, no-cache")
-		r.Header().Add("Vary", "Authorization")
+func cacheControl(header http.Header, caller *engine.Caller) {
+	if anonymous(caller) {
+		header.Set("Cache-Control", "public, no-cache")
+		header.Add("Vary", "Authorization")
 		return
 	}
-	r.c.Header("Cache-Control", "private, no-cache")
+	header.Set("Cache-Control", "private, no-cache")
 }

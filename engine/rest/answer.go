@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"marquee/engine"
-	"marquee/engine/message"
 	"marquee/engine/rest/header"
 	"marquee/engine/spool"
 )
@@ -32,12 +33,6 @@ type streamAnswer struct {
 	file  *spool.File
 	out   *bufio.Writer
 	count int
-}
-
-// spooledAnswer creates a streamAnswer, which can be written after the deadline of
-// the call: a write that has been stored is reported as stored.
-func (r *Call) spooledAnswer() *streamAnswer {
-	return &streamAnswer{file: r.s.Spool.Create(context.WithoutCancel(r.Context()), r.account())}
 }
 
 // Begin implements engine.Answer.
@@ -71,11 +66,11 @@ func (a *streamAnswer) End() error {
 
 // send sends the response, which holds no share of the memory budget.
 func (a *streamAnswer) send(r *Call) error {
-	r.give()
+	r.memory.give()
 	// A compressed response stays in the outbox, so that a slow client does not hold
 	// the compressor.
 	if encodings := r.c.GetHeader("Accept-Encoding"); !strings.Contains(encodings, "gzip") && !strings.Contains(encodings, "zstd") {
-		r.direct()
+		outboxOf(r.c.Writer).pass()
 	}
 	r.Header().Set("Content-Type", jsonType)
 	r.Header().Set("Content-Length", strconv.FormatInt(a.file.Size(), 10))
@@ -110,54 +105,27 @@ func (a *outlineAnswer) Add(object *engine.Object) error {
 // End implements engine.Answer.
 func (a *outlineAnswer) End() error { return nil }
 
-// answerAll sends the response to a successful write of several objects.
-func (r *Call) answerAll(network string, result *engine.Result) error {
-	minimal := r.prefersMinimal(result.Stored().Once())
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTime)
-	defer cancel()
-	answer := r.spooledAnswer()
-	defer answer.file.Close()
-	var err error
-	if minimal {
-		err = r.s.Engine.Outline(r.caller, network, result.Stored(), answer, "id")
-	} else {
-		err = r.s.Engine.Render(ctx, r.caller, network, result.Stored(), answer)
-	}
-	if err != nil && (message.SpoolFull.Is(err) || ctx.Err() != nil) {
-		r.Log().Warn("a response shows its objects by id and url only", "cause", err)
-		return r.answerOutline(network, result)
-	}
-	if err != nil {
-		return err
-	}
-	return answer.send(r)
-}
-
-func (r *Call) answerOutline(network string, result *engine.Result) error {
-	var outline outlineAnswer
-	if err := r.s.Engine.Outline(r.caller, network, result.Stored(), &outline, "id", "url"); err != nil {
-		return err
-	}
-	page := outline.PageWriter.End(fmt.Appendf(nil, `,"totalCount":%d,"truncated":true`, outline.count))
+// send sends the objects.
+func (a *outlineAnswer) send(r *Call) {
+	page := a.PageWriter.End(fmt.Appendf(nil, `,"totalCount":%d,"truncated":true`, a.count))
 	r.Header().Add("Warning", outlineWarning)
 	r.Header().Del("Preference-Applied")
 	write(r.c, http.StatusOK, jsonType, page.Body...)
-	return nil
 }
 
 // prefersMinimal reports whether the client prefers a successful write to have a
 // minimal response, and sets Preference-Applied. A response that shows something once is
 // never minimal, and must not be cached.
-func (r *Call) prefersMinimal(once bool) bool {
-	preference := header.Return(r.c.Request.Header)
+func prefersMinimal(c *gin.Context, once bool) bool {
+	preference := header.Return(c.Request.Header)
 	if once {
-		r.c.Header("Cache-Control", "no-store")
+		c.Header("Cache-Control", "no-store")
 		if preference == header.ReturnMinimal {
 			preference = header.NoPreference
 		}
 	}
 	if preference != header.NoPreference {
-		r.c.Header("Preference-Applied", preference)
+		c.Header("Preference-Applied", preference)
 	}
 	return preference == header.ReturnMinimal
 }

@@ -36,9 +36,9 @@ func (s *Server) Operator() http.Handler {
 	})
 }
 
-// operated reports whether the request is the operator's.
-func (r *Call) operated() bool {
-	operated, _ := r.c.Request.Context().Value(operatorKey{}).(bool)
+// operated reports whether a request is the operator's.
+func operated(ctx context.Context) bool {
+	operated, _ := ctx.Value(operatorKey{}).(bool)
 	return operated
 }
 
@@ -56,76 +56,78 @@ func (r *Call) Authenticate() (err error) {
 	return r.authenticate()
 }
 
-// authenticate sets the caller by the token in the header or the query (RFC 6750).
-func (r *Call) authenticate() error {
-	if r.operated() {
-		return r.authenticateOperator()
-	}
-	token, inQuery := r.parameters["auth_token"]
-	if header := r.c.GetHeader("Authorization"); header != "" {
-		scheme, value, _ := strings.Cut(header, " ")
-		if !strings.EqualFold(scheme, "Bearer") {
-			return message.TokenMissing.Error(nil)
-		}
-		value = strings.TrimSpace(value)
-		if inQuery && value != token || len(r.c.Request.Header.Values("Authorization")) > 1 {
-			return message.TokenTwice.Error(nil)
-		}
-		token = value
-	}
-	if token == "" {
-		return message.TokenMissing.Error(nil)
-	}
-	caller, err := r.s.Auth.Caller(r.c.Request.Context(), token)
-	if r.caller = caller; err != nil {
+// authenticate sets the caller: the operator, or the one that the token belongs to.
+func (r *Call) authenticate() (err error) {
+	if operated(r.Context()) {
+		r.SetUser(operatorName)
+		r.caller, err = operator(r.Context(), r.s.Auth, r.c.GetHeader(OnBehalfOf))
 		return err
 	}
-	if caller.Token != nil {
+	token, inQuery, err := accessToken(r.c.Request.Header, r.parameters)
+	if err != nil {
+		return err
+	}
+	if r.caller, err = r.s.Auth.Caller(r.Context(), token); err != nil {
+		return err
+	}
+	if r.caller.Token != nil {
 		if inQuery {
 			r.caller = nil
 			return message.TokenInURL.Error(nil)
 		}
-		if out := r.outbox(); out != nil {
-			out.token = caller.Token.ID
+		if out := outboxOf(r.c.Writer); out != nil {
+			out.token = r.caller.Token.ID
 		}
 	}
-	r.SetUser(caller.User)
+	r.SetUser(r.caller.User)
 	return nil
 }
 
-// authenticateOperator sets the caller of a request of the operator.
-func (r *Call) authenticateOperator() error {
-	r.caller = &engine.Caller{System: true, Operator: true}
-	r.SetUser(operatorName)
-	user := r.c.GetHeader(OnBehalfOf)
-	if user == "" {
-		return nil
+// accessToken returns the token in the header or the query (RFC 6750). Whether it is in the
+// query, alone or as well, matters to API tokens.
+func accessToken(sent http.Header, parameters Parameters) (token string, inQuery bool, err error) {
+	token, inQuery = parameters["auth_token"]
+	if header := sent.Get("Authorization"); header != "" {
+		scheme, value, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return "", inQuery, message.TokenMissing.Error(nil)
+		}
+		value = strings.TrimSpace(value)
+		if inQuery && value != token || len(sent.Values("Authorization")) > 1 {
+			return "", inQuery, message.TokenTwice.Error(nil)
+		}
+		token = value
 	}
-	member, err := r.s.Auth.Member(r.Context(), user)
+	if token == "" {
+		return "", inQuery, message.TokenMissing.Error(nil)
+	}
+	return token, inQuery, nil
+}
+
+// operator returns the operator as a caller, with the rights of a user unless that is "".
+func operator(ctx context.Context, auth Authenticator, user string) (*engine.Caller, error) {
+	if user == "" {
+		return &engine.Caller{System: true, Operator: true}, nil
+	}
+	member, err := auth.Member(ctx, user)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if member == nil {
-		return message.ObjectNotFound.Error(message.Params{"type": "users", "id": user})
+		return nil, message.ObjectNotFound.Error(message.Params{"type": "users", "id": user})
 	}
 	caller := *member
 	caller.Operator = true
-	r.caller = &caller
-	return nil
-}
-
-// credentials reports whether a request has any.
-func (r *Call) credentials() bool {
-	_, inQuery := r.parameters["auth_token"]
-	return inQuery || len(r.c.Request.Header.Values("Authorization")) > 0 || r.operated()
+	return &caller, nil
 }
 
 // recognise sets the caller of a request that reads public objects: an anonymous one if it
 // has no token, or if its user has no role in the network.
 func (r *Call) recognise() error {
-	if !r.credentials() {
+	_, inQuery := r.parameters["auth_token"]
+	if !inQuery && len(r.c.Request.Header.Values("Authorization")) == 0 && !operated(r.Context()) {
 		r.caller = &engine.Caller{Anonymous: true}
-		if out := r.outbox(); out != nil {
+		if out := outboxOf(r.c.Writer); out != nil {
 			out.anonymous = true
 		}
 		return nil
@@ -147,9 +149,9 @@ func (r *Call) Network(t *schema.Type) (string, error) {
 		return "", nil
 	}
 	if r.caller.Anonymous {
-		return r.publicNetwork()
+		return publicNetwork(r.Context(), r.s.Engine.Store, r.caller, r.parameters["context"])
 	}
-	network, err := r.contextNetwork()
+	network, err := contextNetwork(r.Context(), r.s.Engine.Store, r.caller, r.parameters["context"])
 	if err == nil && network == "" {
 		err = message.ParameterMissing.Error(message.Params{"parameter": "context"})
 	}
@@ -158,41 +160,39 @@ func (r *Call) Network(t *schema.Type) (string, error) {
 
 // publicNetwork returns the network that an anonymous caller reads, and "" unless it is
 // ACTIVE: no object is in that network, so that all others look alike.
-func (r *Call) publicNetwork() (string, error) {
-	stored, err := r.storedNetwork()
-	r.caller.Public = ""
+func publicNetwork(ctx context.Context, from store.Store, caller *engine.Caller, network string) (string, error) {
+	stored, err := storedNetwork(ctx, from, network)
+	caller.Public = ""
 	if stored.State == "ACTIVE" {
-		r.caller.Public = stored.ID
+		caller.Public = stored.ID
 	}
-	return r.caller.Public, err
+	return caller.Public, err
 }
 
 // contextNetwork returns the network that the parameter context names, "" if it is
 // absent or empty. An error is of kind Forbidden if the caller has no role in it, or of
 // kind NotFound if it does not exist and the caller is the operator.
-func (r *Call) contextNetwork() (string, error) {
-	network := r.parameters["context"]
+func contextNetwork(ctx context.Context, from store.Store, caller *engine.Caller, network string) (string, error) {
 	switch {
 	case network == "":
 		return "", nil
-	case r.caller.Operator:
-		stored, err := r.storedNetwork()
+	case caller.Operator:
+		stored, err := storedNetwork(ctx, from, network)
 		if err == nil && stored.Revision == 0 {
 			err = message.ObjectNotFound.Error(message.Params{"type": "networks", "id": network})
 		}
 		return network, err
 	}
-	if _, member := r.caller.Grants[network]; !member {
+	if _, member := caller.Grants[network]; !member {
 		return "", message.NetworkForbidden.Error(message.Params{"context": network})
 	}
 	return network, nil
 }
 
-// storedNetwork returns the record of the network that the parameter context names. Its
-// revision is 0 if there is none.
-func (r *Call) storedNetwork() (record store.Record, err error) {
-	err = r.s.Engine.Store.Read(r.Context(), func(s store.Snapshot) (err error) {
-		record, err = store.ReadOne(r.Context(), s, "networks", store.Key{ID: r.parameters["context"]}, nil)
+// storedNetwork returns the record of a network. Its revision is 0 if there is none.
+func storedNetwork(ctx context.Context, from store.Store, network string) (record store.Record, err error) {
+	err = from.Read(ctx, func(s store.Snapshot) (err error) {
+		record, err = store.ReadOne(ctx, s, "networks", store.Key{ID: network}, nil)
 		return err
 	})
 	return record, store.Translate(err)

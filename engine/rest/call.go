@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"maps"
 	"net/http"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -16,10 +13,9 @@ import (
 	"marquee/engine"
 	"marquee/engine/budget"
 	"marquee/engine/listen"
-	"marquee/engine/message"
-	"marquee/engine/query"
 	"marquee/engine/schema"
 	"marquee/engine/spool"
+	"marquee/engine/store"
 )
 
 // Call is a request that a route serves. It must not be used after Route.Serve has
@@ -28,7 +24,7 @@ type Call struct {
 	s          *Server
 	c          *gin.Context
 	caller     *engine.Caller
-	parameters map[string]string
+	parameters Parameters
 	// path has the values of the path's parameters.
 	path []pathValue
 	// unbound is the context of the request without its deadline.
@@ -37,16 +33,11 @@ type Call struct {
 	deadline time.Duration
 	// doubt reports whether the answer may leave something out because its owners are in
 	// doubt.
-	doubt atomic.Bool
-	// share is the call's part of the memory budget, or nil.
-	share *budget.Share
-	// together is the call's part of what requests without a token have together, or nil.
-	together *budget.Share
+	doubt  atomic.Bool
+	memory memory
 	// in is the body while it arrives, or nil.
-	in *arrival
-	// charges are what the call has taken of the rate limits, one for each limit that
-	// applies.
-	charges []charge
+	in      *arrival
+	charges charges
 	// cancels end the contexts that have been bound.
 	cancels []context.CancelFunc
 }
@@ -63,24 +54,12 @@ func (r *Call) Engine() *engine.Engine { return r.s.Engine }
 // Request returns the request, whose body has not been read.
 func (r *Call) Request() *http.Request { return r.c.Request }
 
-// reads reports whether the request reads.
-func (r *Call) reads() bool { return slices.Contains(readMethods, r.c.Request.Method) }
-
-// patches reports whether the request changes an existing object only.
-func (r *Call) patches() bool { return r.c.Request.Method == http.MethodPatch }
-
 // Header returns the header of the response.
 func (r *Call) Header() http.Header { return r.c.Writer.Header() }
 
-// Parameter returns a parameter of the query. A public route outside /api/v1 has
-// none, and parses the query itself (ParseQuery).
-func (r *Call) Parameter(name string) (value string, given bool) {
-	value, given = r.parameters[name]
-	return value, given
-}
-
-// Parameters returns the parameters of the query, which must not be changed.
-func (r *Call) Parameters() map[string]string { return r.parameters }
+// Parameters returns the parameters of the query, which must not be changed. A public route
+// outside /api/v1 has none, and parses the query itself (ParseQuery).
+func (r *Call) Parameters() Parameters { return r.parameters }
 
 // PathValue returns the value of a parameter of Route.Path, unescaped.
 func (r *Call) PathValue(name string) string {
@@ -96,21 +75,13 @@ func (r *Call) PathValue(name string) string {
 // if the connection has no addresses.
 func (r *Call) ClientIP() string { return clientIP(r.c) }
 
-// hangUp closes the connection after the response, on which a client has not sent
-// what it announced. On one with HTTP/2, only the stream ends.
-func (r *Call) hangUp() {
-	if r.c.Request.ProtoMajor < 2 {
-		r.c.Header("Connection", "close")
-	}
-}
-
 // Log returns the logger of the request, which adds its id to each line.
 func (r *Call) Log() *slog.Logger { return r.s.logger(r.c) }
 
 // SetUser sets the user in the log line of the request. The server sets it for
 // routes that are not public.
 func (r *Call) SetUser(id string) {
-	if out := r.outbox(); out != nil {
+	if out := outboxOf(r.c.Writer); out != nil {
 		out.user = id
 	}
 }
@@ -138,46 +109,16 @@ func (r *Call) SendJSON(value any) error {
 }
 
 // NoContent sends the status 204.
-func (r *Call) NoContent() error { return r.empty(http.StatusNoContent) }
+func (r *Call) NoContent() error { return empty(r.c, http.StatusNoContent) }
 
-// empty sends a response without a body.
-func (r *Call) empty(status int) error {
-	r.c.Status(status)
-	r.c.Writer.WriteHeaderNow()
-	return nil
-}
+// Spend states how many objects the call has read or written in total, for the rate
+// limits: before the work where the number is known, and again where it turns out to
+// be another.
+func (r *Call) Spend(objects int) { r.charges.spend(objects) }
 
-// Only rejects parameters of the query other than these and those of all routes.
-func (r *Call) Only(names ...string) error {
-	return OnlyParameters(r.parameters, names...)
-}
-
-// OnlyParameters rejects parameters of a query, as ParseQuery returns it, other than
-// these and those of all routes. The error names what is allowed.
-func OnlyParameters(parameters map[string]string, names ...string) error {
-	allowed := append([]string{"auth_token", "context"}, names...)
-	for _, name := range slices.Sorted(maps.Keys(parameters)) {
-		if !slices.Contains(allowed, name) {
-			slices.Sort(allowed)
-			return message.ParameterUnknown.Error(message.Params{"parameter": name, "allowed": strings.Join(slices.Compact(allowed), ", ")})
-		}
-	}
-	return nil
-}
-
-// Boolean returns a parameter that is true or false, false if it is absent.
-func (r *Call) Boolean(name string) (bool, error) { return BooleanParameter(r.parameters, name) }
-
-// BooleanParameter returns a parameter of a query, as ParseQuery returns it, that is true
-// or false, false if it is absent.
-func BooleanParameter(parameters map[string]string, name string) (bool, error) {
-	value, given := parameters[name]
-	on, ok := query.Switch(value)
-	if given && !ok {
-		return false, message.ParameterInvalid.Error(message.Params{"parameter": name, "expected": "true or false"})
-	}
-	return on, nil
-}
+// Sharing returns the context with which a route calls Engine.Write itself: the write uses
+// the memory that Body has taken.
+func (r *Call) Sharing() context.Context { return budget.With(r.Context(), r.memory.share) }
 
 // bind starts the deadline of the call, again if it has one.
 func (r *Call) bind() {
@@ -186,24 +127,6 @@ func (r *Call) bind() {
 	r.c.Request = r.c.Request.WithContext(ctx)
 }
 
-// answerTime is how long a response may take that was complete at the deadline.
-const answerTime = time.Minute
-
-// extend replaces the timeouts of the connection for a route whose deadline is
-// longer than the server's.
-func (r *Call) extend(deadline time.Duration) {
-	if deadline <= r.s.Deadline {
-		return
-	}
-	control, until := http.NewResponseController(r.c.Writer), time.Now().Add(deadline)
-	// An error means that the connection has no deadlines to extend.
-	_ = control.SetReadDeadline(until)
-	_ = control.SetWriteDeadline(until.Add(answerTime))
-}
-
-// Spool creates a temporary file for the call, which must be closed.
-func (r *Call) Spool() *spool.File { return r.s.Spool.Create(r.Context(), r.account()) }
-
 // SpoolBody creates a temporary file for data that the client sends (see
 // spool.Receive).
 func (r *Call) SpoolBody() *spool.File { return r.s.Spool.Receive(r.Context(), r.account()) }
@@ -211,7 +134,7 @@ func (r *Call) SpoolBody() *spool.File { return r.s.Spool.Receive(r.Context(), r
 // account returns who is charged for the call: the user, an API token, or
 // else the address.
 func (r *Call) account() string {
-	if r.caller != nil && !r.anonymous() {
+	if r.caller != nil && !anonymous(r.caller) {
 		return r.caller.Account()
 	}
 	address := clientAddr(r.c)
@@ -221,8 +144,24 @@ func (r *Call) account() string {
 	return "\x00" + listen.ClientOf(address).String() // which no user has as an id
 }
 
-// anonymous reports whether a request without a token reads public objects.
-func (r *Call) anonymous() bool { return r.caller != nil && r.caller.Anonymous && r.caller.User == "" }
+// attribute makes the store attribute the reads and writes of the call to its account.
+func (r *Call) attribute() {
+	effort := store.Effort{Caller: r.account()}
+	r.unbound = store.WithEffort(r.unbound, effort)
+	r.c.Request = r.c.Request.WithContext(store.WithEffort(r.Context(), effort))
+}
+
+// close releases what the call holds, once its response is complete.
+func (r *Call) close() {
+	r.memory.give()
+	r.charges.settle()
+	if r.in != nil {
+		r.in.end()
+	}
+	for _, cancel := range r.cancels {
+		cancel()
+	}
+}
 
 // objects are those that a path below /api/v1 names: all of a type, those below a parent,
 // or the one with an id.

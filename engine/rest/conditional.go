@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -9,10 +10,10 @@ import (
 	"marquee/engine/rest/header"
 )
 
-// conditions reads If-Match and If-None-Match of a write.
-func (r *Call) conditions(op *engine.Operation, one bool) error {
+// conditions adds If-Match and If-None-Match of a write to an operation.
+func conditions(sent http.Header, op *engine.Operation, one bool) error {
 	for _, name := range []string{"If-Match", "If-None-Match"} {
-		value, given := header.List(r.c.Request.Header, name)
+		value, given := header.List(sent, name)
 		if given && !restrict(op, name, value, one) {
 			return message.HeaderInvalid.Error(message.Params{"header": name, "expected": "entity tags of one object, or *"})
 		}
@@ -55,9 +56,10 @@ func hasVersion(list []string, version string, compared func(tag string) string)
 	})
 }
 
-// checkMatch returns an error if If-Match of a read does not match the response.
-func (o *objects) checkMatch(etag string) error {
-	value, given := header.List(o.c.Request.Header, "If-Match")
+// checkMatch returns an error if If-Match of a read does not match the entity tag of the
+// object with an id.
+func checkMatch(sent http.Header, etag, id string) error {
+	value, given := header.List(sent, "If-Match")
 	if !given || header.IsAny(value) {
 		return nil
 	}
@@ -66,7 +68,7 @@ func (o *objects) checkMatch(etag string) error {
 		return message.HeaderInvalid.Error(message.Params{"header": "If-Match", "expected": "entity tags of one object, or *"})
 	}
 	if !slices.Contains(list, strings.Trim(etag, `"`)) {
-		return message.VersionMismatch.Error(message.Params{"id": o.id})
+		return message.VersionMismatch.Error(message.Params{"id": id})
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func holds(header http.Header, one bool, version int64) (bool, error) {
 	c.Request = httptest.NewRequest(http.MethodPut, "/", nil)
 	c.Request.Header = header
 	var op engine.Operation
-	err := (&Call{c: c}).conditions(&op, one)
+	err := conditions(c.Request.Header, &op, one)
 	stored := ""
 	if version > 0 {
 		stored = strconv.FormatInt(version, 10)

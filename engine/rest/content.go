@@ -32,7 +32,7 @@ const maxRanges = 16
 // requests (RFC 9110, sections 13 and 14). The call holds no share of the memory budget
 // while it sends.
 func (r *Call) Content(content Content) error {
-	r.give()
+	r.memory.give()
 	request, response := r.c.Request, r.c.Writer.Header()
 	response.Set("Content-Type", content.Type)
 	response.Set("ETag", content.ETag)
@@ -48,9 +48,10 @@ func (r *Call) Content(content Content) error {
 	if strings.Count(ranges, ",") >= maxRanges {
 		request.Header.Del("Range")
 	}
-	if ranges != "" || !r.compresses(content) { // ranges refer to the uncompressed bytes
+	out := outboxOf(r.c.Writer)
+	if ranges != "" || !compresses(content, request.Header.Get("Accept-Encoding"), out) { // ranges refer to the uncompressed bytes
 		response.Set(gzhttp.HeaderNoCompression, "1")
-		r.direct()
+		out.pass()
 	} else if request.Method == http.MethodHead { // the outbox drops the body, which decides how it is compressed
 		get := *request
 		get.Method, request = http.MethodGet, &get
@@ -71,12 +72,10 @@ func (r *Call) Content(content Content) error {
 // compresses reports whether content is compressed for the client. A compressor takes
 // much memory, which a slow client must not hold, so it is used only if the outbox
 // has room for the result.
-func (r *Call) compresses(content Content) bool {
-	encodings := r.c.GetHeader("Accept-Encoding")
+func compresses(content Content, encodings string, out *outbox) bool {
 	if !strings.Contains(encodings, "gzip") && !strings.Contains(encodings, "zstd") || !gzhttp.DefaultContentTypeFilter(content.Type) {
 		return false
 	}
-	out := r.outbox()
 	return out != nil && out.keeps(content.Size+content.Size/16) // compression can add to the size
 }
 

@@ -1,8 +1,6 @@
 package rest
 
-import (
-	"marquee/engine/store"
-)
+import "marquee/engine/budget"
 
 // The shares of the memory budget that calls take; those of writes are estimated by
 // engine.Weight.
@@ -23,28 +21,28 @@ const (
 	streamCost = 24 << 20
 )
 
-// take waits for a share of the memory budget, which the call holds until give, or
+// memory is what a call holds of the memory budget.
+type memory struct {
+	// share is the part for the work of the call, and together its part of what requests
+	// without a token have together, each nil for none.
+	share, together *budget.Share
+}
+
+// give returns what the call holds.
+func (m *memory) give() {
+	m.share.Release()
+	m.together.Release()
+	*m = memory{}
+}
+
+// take waits for a share of the memory budget, which the call holds until memory.give, or
 // until it is closed.
 func (r *Call) take(n int64) (err error) {
-	if r.anonymous() {
-		if r.together, err = r.s.anonymous.Take(r.Context(), r.account(), n); err != nil {
+	if anonymous(r.caller) {
+		if r.memory.together, err = r.s.anonymous.Take(r.Context(), r.account(), n); err != nil {
 			return err
 		}
 	}
-	r.share, err = r.s.work.Take(r.Context(), r.account(), n)
+	r.memory.share, err = r.s.work.Take(r.Context(), r.account(), n)
 	return err
-}
-
-// attribute makes the store attribute the reads and writes of the call to its account.
-func (r *Call) attribute() {
-	effort := store.Effort{Caller: r.account()}
-	r.unbound = store.WithEffort(r.unbound, effort)
-	r.c.Request = r.c.Request.WithContext(store.WithEffort(r.Context(), effort))
-}
-
-// give returns the share of the call.
-func (r *Call) give() {
-	r.share.Release()
-	r.together.Release()
-	r.share, r.together = nil, nil
 }

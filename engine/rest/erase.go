@@ -31,7 +31,7 @@ func (o *objects) erasure() (*Route, error) {
 // erase removes the personal values of an object. The answer has the status 202 if the
 // service goes on with the history after it.
 func (o *objects) erase() error {
-	if err := o.Only(); err != nil {
+	if err := o.parameters.Only(); err != nil {
 		return err
 	}
 	network, err := o.Network(o.t)
@@ -39,7 +39,7 @@ func (o *objects) erase() error {
 		return err
 	}
 	var op engine.Operation
-	if err := o.conditions(&op, true); err != nil {
+	if err := conditions(o.c.Request.Header, &op, true); err != nil {
 		return err
 	}
 	if err := o.s.Engine.Access.MayErase(o.caller, o.t, network); err != nil {
@@ -48,10 +48,7 @@ func (o *objects) erase() error {
 	if _, err := o.ReadBody(eraseBody); err != nil {
 		return err
 	}
-	if err := o.take(eraseCost); err != nil {
-		return err
-	}
-	if err := o.confirm(); err != nil {
+	if err := o.confirm(eraseCost); err != nil {
 		return err
 	}
 	if err := o.checkParent(network); err != nil {

@@ -17,10 +17,10 @@ func ExampleRoute() {
 		Methods: []string{http.MethodGet, http.MethodHead},
 		Public:  true,
 		Serve: func(r *rest.Call) error {
-			if err := r.Only("free"); err != nil {
+			if err := r.Parameters().Only("free"); err != nil {
 				return err
 			}
-			free, err := r.Boolean("free")
+			free, err := r.Parameters().Boolean("free")
 			if err != nil {
 				return err
 			}

@@ -31,45 +31,32 @@ const maxFraming = 64 << 10
 // it is limited by the server's timeouts only, and the deadline of the call starts
 // again afterwards.
 func (r *Call) WriteForm(t *schema.Type, read FormReader) error {
-	var batch engine.Batch
 	o := &objects{Call: r, t: t, parent: r.PathValue(t.Parent), id: r.PathValue("id")}
-	op := engine.Operation{Type: t, ID: o.id}
-	err := o.admitForm(&batch, &op)
+	w, op := &writing{Call: r}, engine.Operation{Type: t, ID: o.id}
+	err := o.begin(w, &op, true)
+	if err == nil {
+		err = o.checkParent(w.batch.Network)
+	}
 	var release func()
 	if err == nil {
 		r.c.Request = r.c.Request.WithContext(r.unbound)
 		release, err = read(r, &op)
 	}
 	if err != nil {
-		r.drain()
+		if in, refused := r.incoming(); refused == nil {
+			in.discard()
+		}
 		return err
 	}
 	defer release()
 	r.bind()
-	if err := r.take(uploadCost); err != nil {
-		return err
-	}
-	if err := r.confirm(); err != nil {
+	if err := r.confirm(uploadCost); err != nil {
 		return err
 	}
 	if err := o.setParent(op.Object); err != nil {
 		return err
 	}
-	return r.writeOne(batch, op)
-}
-
-// admitForm reads and checks everything but the body.
-func (o *objects) admitForm(batch *engine.Batch, op *engine.Operation) error {
-	if err := o.options(op.Type, batch); err != nil {
-		return err
-	}
-	if err := o.conditions(op, true); err != nil {
-		return err
-	}
-	if err := o.admit(batch.Network); err != nil {
-		return err
-	}
-	return o.checkParent(batch.Network)
+	return w.storeOne(op)
 }
 
 // Form is a body of multipart/form-data, read part by part.
@@ -90,7 +77,7 @@ func (r *Call) Form() (*Form, error) {
 		return nil, err
 	}
 	body := &allowance{r: in, left: maxFraming, broken: message.BodyIncomplete}
-	packed, err := r.packed()
+	packed, err := packed(r.c)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -55,10 +56,22 @@ func leastRate(w http.ResponseWriter, body io.Reader) io.Reader {
 	})
 }
 
+// hangUp closes the connection after the response, on which a client has not sent
+// what it announced. On one with HTTP/2, only the stream ends.
+func hangUp(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor < 2 {
+		w.Header().Set("Connection", "close")
+	}
+}
+
 // arrival is a body that arrives. It calls end at the end or the first error.
 type arrival struct {
 	io.Reader
-	end func()
+	end     func()
+	w       http.ResponseWriter
+	request *http.Request
+	// unbound is the context of the request without its deadline.
+	unbound context.Context
 }
 
 func (a *arrival) Read(p []byte) (int, error) {
@@ -67,6 +80,43 @@ func (a *arrival) Read(p []byte) (int, error) {
 		a.end()
 	}
 	return n, err
+}
+
+// fill writes the body to a file, if it has at most limit bytes.
+func (a *arrival) fill(ctx context.Context, file io.Writer, limit int64) (err error) {
+	n := a.request.ContentLength // -1 if it is not known
+	if n <= limit {
+		n, err = copyTo(ctx, file, io.LimitReader(a, limit+1))
+	}
+	var e *message.Error
+	switch {
+	case message.BodyTooSlow.Is(err):
+		hangUp(a.w, a.request)
+		return err
+	case err != nil && (!errors.As(err, &e) || errors.Is(err, context.Canceled)):
+		return message.BodyIncomplete.Error(nil).Caused(err)
+	case err != nil:
+		return err
+	case n > limit:
+		a.discard()
+		return message.BodyTooLarge.Error(message.Params{"limit": limit})
+	}
+	return nil
+}
+
+// maxDrain is the maximum number of bytes of a rejected body that are read and discarded.
+const maxDrain = 32 << 20
+
+// discard reads the rest of a rejected body, because many clients read no response
+// before they have sent everything.
+func (a *arrival) discard() {
+	if a.request.Header.Get("Expect") != "" { // the client has not begun to send
+		return
+	}
+	_, err := copyTo(a.unbound, io.Discard, io.LimitReader(a, maxDrain)) // the body is rejected in any case
+	if message.BodyTooSlow.Is(err) {
+		hangUp(a.w, a.request)
+	}
 }
 
 // maxUnread is the maximum number of bytes of a body read after its handler has returned, as much as

@@ -54,8 +54,6 @@ type outbox struct {
 	direct bool
 }
 
-func (r *Call) outbox() *outbox { return outboxOf(r.c.Writer) }
-
 // outboxOf returns the outbox beneath a writer, nil for none.
 func outboxOf(w http.ResponseWriter) *outbox {
 	for {
@@ -67,13 +65,6 @@ func outboxOf(w http.ResponseWriter) *outbox {
 		default:
 			return nil
 		}
-	}
-}
-
-// direct sends the response as it is written, for one that is not in memory.
-func (r *Call) direct() {
-	if out := r.outbox(); out != nil {
-		out.pass()
 	}
 }
 
@@ -210,9 +201,10 @@ func (o *outbox) send() {
 	o.pass()
 }
 
-// pass sends what has been written so far, and passes on later writes.
+// pass sends what has been written so far, and passes on later writes, for a response that
+// is not in memory. There may be no outbox.
 func (o *outbox) pass() {
-	if o.direct {
+	if o == nil || o.direct {
 		return
 	}
 	o.direct = true

@@ -154,6 +154,13 @@ func write(c *gin.Context, status int, contentType string, body ...[]byte) {
 	}
 }
 
+// empty sends a response without a body.
+func empty(c *gin.Context, status int) error {
+	c.Status(status)
+	c.Writer.WriteHeaderNow()
+	return nil
+}
+
 // plainProblem returns a complete response with an error, after which the connection
 // is closed.
 func (s *Server) plainProblem(e *message.Error, id string, overTLS bool) []byte {

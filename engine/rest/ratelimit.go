@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -211,6 +213,14 @@ func (l *limiter) field(level float64) string {
 	return fmt.Sprintf("%q;r=%d;t=%d", l.name, int64(max(0, math.Floor(level))), int64(min(full, maxWaitSeconds)))
 }
 
+// charges are what a call has taken of the limiters of a server, one for each that applies.
+type charges struct {
+	*limiters
+	// header is that of the response.
+	header http.Header
+	taken  []charge
+}
+
 // charge is what a call has taken of a limiter.
 type charge struct {
 	limiter *limiter
@@ -220,17 +230,17 @@ type charge struct {
 	taken int
 }
 
-// admitRate takes one object for the call from a limiter. An error is of kind
+// admit takes one object for the call from a limiter. An error is of kind
 // TooManyRequests.
-func (r *Call) admitRate(l *limiter, key string) error {
+func (c *charges) admit(l *limiter, key string) error {
 	if l == nil {
 		return nil
 	}
 	level, wait := l.admit(key)
-	r.charges = append(r.charges, charge{limiter: l, key: key, level: level})
-	r.showRates()
+	c.taken = append(c.taken, charge{limiter: l, key: key, level: level})
+	c.show()
 	if wait == 0 {
-		r.charges[len(r.charges)-1].taken = 1
+		c.taken[len(c.taken)-1].taken = 1
 		return nil
 	}
 	refused := message.RateExceeded.Error(message.Params{"limit": l.rate.Objects, "seconds": int64(l.rate.Window.Seconds())})
@@ -238,56 +248,44 @@ func (r *Call) admitRate(l *limiter, key string) error {
 	return refused
 }
 
-// Spend states how many objects the call has read or written in total, for the rate
-// limits: before the work where the number is known, and again where it turns out to
-// be another.
-func (r *Call) Spend(objects int) {
-	for i := range r.charges {
-		c := &r.charges[i]
-		cost := int(min(max(1, int64(objects)), c.limiter.rate.Objects))
-		if cost != c.taken {
-			c.level = c.limiter.take(c.key, cost-c.taken)
-			c.taken = cost
-		}
-	}
-	if len(r.charges) > 0 {
-		r.showRates()
-	}
-}
-
-// settleRates ends what the call has taken of the rate limits.
-func (r *Call) settleRates() {
-	for _, c := range r.charges {
-		if c.taken > 0 {
-			c.limiter.settle(c.key, c.taken)
-		}
-	}
-}
-
-// showRates sets the fields about rate limits.
-func (r *Call) showRates() {
-	items := make([]string, len(r.charges))
-	for i, c := range r.charges {
-		items[i] = c.limiter.field(c.level)
-	}
-	header := r.Header()
-	header.Set(rateLimitPolicyHeader, r.s.limiters.policies)
-	header.Set(rateLimitHeader, strings.Join(items, ", "))
-}
-
-// limitAddress counts the call for the address that it comes from.
-func (r *Call) limitAddress() error {
-	address := clientAddr(r.c)
+// admitAddress is admit for the address that the call comes from.
+func (c *charges) admitAddress(address netip.Addr) error {
 	if !address.IsValid() { // a connection without addresses is a local one
 		return nil
 	}
-	return r.admitRate(r.s.limiters.address, listen.ClientOf(address).String())
+	return c.admit(c.address, listen.ClientOf(address).String())
 }
 
-// limitCaller counts the call for the caller.
-func (r *Call) limitCaller() error {
-	if r.operated() {
-		return nil
+// spend makes the number of objects that was taken another one (Call.Spend).
+func (c *charges) spend(objects int) {
+	for i := range c.taken {
+		one := &c.taken[i]
+		cost := int(min(max(1, int64(objects)), one.limiter.rate.Objects))
+		if cost != one.taken {
+			one.level = one.limiter.take(one.key, cost-one.taken)
+			one.taken = cost
+		}
 	}
-	return r.admitRate(r.s.limiters.caller, r.account())
+	if len(c.taken) > 0 {
+		c.show()
+	}
+}
+
+// settle ends what the call has taken.
+func (c *charges) settle() {
+	for _, one := range c.taken {
+		if one.taken > 0 {
+			one.limiter.settle(one.key, one.taken)
+		}
+	}
+}
+
+// show sets the fields about rate limits.
+func (c *charges) show() {
+	items := make([]string, len(c.taken))
+	for i, one := range c.taken {
+		items[i] = one.limiter.field(one.level)
+	}
+	c.header.Set(rateLimitPolicyHeader, c.policies)
+	c.header.Set(rateLimitHeader, strings.Join(items, ", "))
 }

@@ -79,11 +79,11 @@ func TestAddressesAreLimited(t *testing.T) {
 	get := []string{http.MethodGet}
 	s, err := New(Config{Log: slog.New(slog.DiscardHandler), TrustedProxies: []string{"10.0.0.0/8"}, RateLimits: RateLimits{Address: Rate{5, 24 * time.Hour}},
 		Routes: []Route{
-			{Path: "/one", Methods: get, Public: true, Serve: func(r *Call) error { return r.empty(http.StatusNoContent) }},
+			{Path: "/one", Methods: get, Public: true, Serve: func(r *Call) error { return r.NoContent() }},
 			{Path: "/four", Methods: get, Public: true, Serve: func(r *Call) error {
 				r.Spend(100) // at first
 				r.Spend(4)
-				return r.empty(http.StatusNoContent)
+				return r.NoContent()
 			}},
 		}})
 	if err != nil {
@@ -136,23 +136,23 @@ func TestDebtIsBounded(t *testing.T) {
 	inFlight, cost, proceed := make(chan bool), make(chan bool), make(chan bool)
 	s, err := New(Config{Log: slog.New(slog.DiscardHandler), RateLimits: RateLimits{Address: Rate{60, time.Minute}},
 		Routes: []Route{
-			{Path: "/one", Methods: get, Public: true, Serve: func(r *Call) error { return r.empty(http.StatusNoContent) }},
+			{Path: "/one", Methods: get, Public: true, Serve: func(r *Call) error { return r.NoContent() }},
 			{Path: "/million", Methods: get, Public: true, Serve: func(r *Call) error {
 				r.Spend(1_000_000)
-				return r.empty(http.StatusNoContent)
+				return r.NoContent()
 			}},
 			{Path: "/waiting", Methods: get, Public: true, Serve: func(r *Call) error {
 				inFlight <- true
 				<-cost
 				r.Spend(1_000_000)
-				return r.empty(http.StatusNoContent)
+				return r.NoContent()
 			}},
 			{Path: "/estimate", Methods: get, Public: true, Serve: func(r *Call) error {
 				r.Spend(1_000_000)
 				inFlight <- true
 				<-proceed
 				r.Spend(1)
-				return r.empty(http.StatusNoContent)
+				return r.NoContent()
 			}},
 		}})
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/gin-gonic/gin"
+
 	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/query"
@@ -41,11 +43,11 @@ func checkID(t *schema.Type, id string) error {
 }
 
 func (o *objects) get() error {
-	if err := o.onlyRead("fields", "includeHidden"); err != nil {
+	if err := o.parameters.onlyRead(o.caller, "fields", "includeHidden"); err != nil {
 		return err
 	}
 	// Hidden objects are returned by id in any case, but the value is checked.
-	if _, err := o.Boolean("includeHidden"); err != nil {
+	if _, err := o.parameters.Boolean("includeHidden"); err != nil {
 		return err
 	}
 	network, err := o.Network(o.t)
@@ -64,22 +66,22 @@ func (o *objects) get() error {
 		return message.ObjectNotFound.Error(message.Params{"type": o.t.Name, "id": o.id})
 	}
 	etag := object.ETag()
-	if err := o.checkMatch(etag); err != nil {
+	if err := checkMatch(o.c.Request.Header, etag, o.id); err != nil {
 		return err
 	}
-	return o.sendTagged(etag, object.JSON)
+	return sendTagged(o.c, o.caller, etag, object.JSON)
 }
 
 // sendTagged sends JSON with its entity tag, unless the client has it already. Shared
 // caches must not keep it, unless it is for everybody.
-func (r *Call) sendTagged(etag string, body ...[]byte) error {
-	r.cacheControl()
-	r.c.Header("ETag", etag)
-	if tags, given := header.List(r.c.Request.Header, "If-None-Match"); given && header.NotModified(tags, etag) {
-		r.c.Header("ETag", header.Held(tags, etag))
-		return r.empty(http.StatusNotModified)
+func sendTagged(c *gin.Context, caller *engine.Caller, etag string, body ...[]byte) error {
+	cacheControl(c.Writer.Header(), caller)
+	c.Header("ETag", etag)
+	if tags, given := header.List(c.Request.Header, "If-None-Match"); given && header.NotModified(tags, etag) {
+		c.Header("ETag", header.Held(tags, etag))
+		return empty(c, http.StatusNotModified)
 	}
-	write(r.c, http.StatusOK, jsonType, body...)
+	write(c, http.StatusOK, jsonType, body...)
 	return nil
 }
 
@@ -90,13 +92,13 @@ func (o *objects) projection(seen *schema.Type) (engine.Projection, error) {
 	}
 	projection, err := read.ParseProjection(seen, text)
 	if err == nil {
-		err = o.checkPublic(seen, projection)
+		err = checkPublic(o.caller, seen, projection)
 	}
 	return projection, err
 }
 
 func (o *objects) list() error {
-	if err := o.onlyRead(append([]string{"fields"}, query.Parameters...)...); err != nil {
+	if err := o.parameters.onlyRead(o.caller, append([]string{"fields"}, query.Parameters...)...); err != nil {
 		return err
 	}
 	network, err := o.Network(o.t)
@@ -108,7 +110,7 @@ func (o *objects) list() error {
 	if err != nil {
 		return err
 	}
-	fields := o.fields(seen)
+	fields := &publicFields{Fields: o.s.Engine.Fields(seen), t: seen, anonymous: o.caller.Anonymous}
 	list, err := query.ParseList(o.parameters, fields, o.caller.User, o.s.Engine.Now())
 	if err != nil {
 		return err
@@ -130,14 +132,17 @@ func (o *objects) list() error {
 	page, err := o.s.Engine.List(o.c.Request.Context(), o.caller, seen, network, engine.Listing{List: list, Projection: projection, Withheld: fields.withheld(o.parameters)})
 	if errors.Is(err, read.ErrHidden) {
 		if o.t, err = o.s.Engine.Type(o.t.Name); err == nil {
-			err = o.mustKnow(o.t)
+			err = mustKnow(o.s.Engine.Access, o.caller, o.t, o.parameters["context"])
 		}
 		if err != nil {
 			return err
 		}
 		return o.list()
 	}
-	return o.page(page, err)
+	if err != nil {
+		return err
+	}
+	return o.Page(page)
 }
 
 // narrow restricts a list of a global type to the network that the parameter context
@@ -147,15 +152,15 @@ func (o *objects) narrow(list *query.List) error {
 	if !o.t.Global || within == nil {
 		return nil
 	}
-	network, err := o.contextNetwork()
+	network, err := contextNetwork(o.Context(), o.s.Engine.Store, o.caller, o.parameters["context"])
 	if err == nil && network != "" {
 		list.Narrow(within, network)
 	}
 	return err
 }
 
-func (r *Call) history() error {
-	if err := r.Only("type", "id", "page", "pageSize", "cursor", "count"); err != nil {
+func history(r *Call) error {
+	if err := r.parameters.Only("type", "id", "page", "pageSize", "cursor", "count"); err != nil {
 		return err
 	}
 	network, err := r.Network(nil)
@@ -165,7 +170,7 @@ func (r *Call) history() error {
 	page := engine.HistoryPage{Network: network}
 	if name, given := r.parameters["type"]; given {
 		if page.Type, err = r.s.Engine.Type(name); err == nil {
-			err = r.mustKnow(page.Type)
+			err = mustKnow(r.s.Engine.Access, r.caller, page.Type, r.parameters["context"])
 		}
 		if err != nil {
 			return err
@@ -184,55 +189,41 @@ func (r *Call) history() error {
 		return err
 	}
 	r.Spend(page.PageSize)
-	return r.page(r.s.Engine.History(r.c.Request.Context(), r.caller, page))
+	listed, err := r.s.Engine.History(r.Context(), r.caller, page)
+	if err != nil {
+		return err
+	}
+	return r.Page(listed)
 }
 
 // truncatedWarning is the Warning header (code 299, persistent) of a truncated page.
 const truncatedWarning = `299 marquee "the page ends early, as its answer would be larger than 8 MiB"`
 
-// page sends a page unless there is an error.
-func (r *Call) page(page engine.Page, err error) error {
-	if err != nil {
-		return err
-	}
-	if r.anonymous() {
-		r.describe(page)
-		return r.sendPublic(page)
-	}
-	r.Page(page)
-	return nil
-}
-
-// Page sends a page of a list, which shared caches must not keep.
-func (r *Call) Page(page engine.Page) {
-	r.describe(page)
-	r.cacheControl()
-	write(r.c, http.StatusOK, jsonType, page.Body...)
-}
-
-// describe sets the headers that depend on a page, and counts its objects.
-func (r *Call) describe(page engine.Page) {
+// Page sends a page of a list, and counts its objects. Shared caches must not keep it, unless
+// it is for everybody; such a page has an entity tag.
+func (r *Call) Page(page engine.Page) error {
 	r.Spend(page.Items)
 	if page.Truncated {
-		r.c.Writer.Header().Add("Warning", truncatedWarning)
+		r.Header().Add("Warning", truncatedWarning)
 	}
 	if page.Next != "" {
 		r.LinkNext("cursor", page.Next)
 	}
+	if !anonymous(r.caller) {
+		cacheControl(r.Header(), r.caller)
+		write(r.c, http.StatusOK, jsonType, page.Body...)
+		return nil
+	}
+	digest := sha256.New()
+	for _, part := range page.Body {
+		digest.Write(part)
+	}
+	return sendTagged(r.c, r.caller, `"`+hex.EncodeToString(digest.Sum(nil)[:16])+`"`, page.Body...)
 }
 
 // maxLink is the maximum number of bytes a link to the next page can have: proxies refuse responses
 // whose headers are much larger.
 const maxLink = 2048
-
-// sendPublic sends a page with its entity tag, unless the client has it already.
-func (r *Call) sendPublic(page read.Page) error {
-	digest := sha256.New()
-	for _, part := range page.Body {
-		digest.Write(part)
-	}
-	return r.sendTagged(`"`+hex.EncodeToString(digest.Sum(nil)[:16])+`"`, page.Body...)
-}
 
 // LinkNext adds a link to the next page (RFC 8288), which the parameter page or cursor
 // names, without the token of the request.
@@ -249,8 +240,8 @@ func (r *Call) LinkNext(parameter, value string) {
 }
 
 // notifications sends the notifications of the caller in a network.
-func (r *Call) notifications() error {
-	if err := r.Only("page", "pageSize", "cursor", "count"); err != nil {
+func notifications(r *Call) error {
+	if err := r.parameters.Only("page", "pageSize", "cursor", "count"); err != nil {
 		return err
 	}
 	network, err := r.Network(nil)
@@ -262,30 +253,33 @@ func (r *Call) notifications() error {
 		return err
 	}
 	r.Spend(paging.PageSize)
-	return r.page(r.s.Engine.Notifications(r.c.Request.Context(), r.caller, network, paging))
-}
-
-// readsNowhere reports whether the caller reads the properties of a type with a permission in
-// no network.
-func (r *Call) readsNowhere(t *schema.Type, permission string) bool {
-	for network := range r.caller.Grants {
-		if r.s.Engine.Access.MayReadProperty(r.caller, t, network, permission) {
-			return false
-		}
+	page, err := r.s.Engine.Notifications(r.Context(), r.caller, network, paging)
+	if err != nil {
+		return err
 	}
-	return !r.caller.System
+	return r.Page(page)
 }
 
-func (r *Call) definitions() error {
-	if err := r.Only(); err != nil {
+// definitions sends the messages of what the caller knows: types, and properties that the
+// caller reads in some network.
+func definitions(r *Call) error {
+	if err := r.parameters.Only(); err != nil {
 		return err
 	}
 	access := r.s.Engine.Access
-	known := r.s.Engine.Registry().Without(func(t *schema.Type) bool { return !access.Knows(r.caller, t, "") }, r.readsNowhere)
+	readsNowhere := func(t *schema.Type, permission string) bool {
+		for network := range r.caller.Grants {
+			if access.MayReadProperty(r.caller, t, network, permission) {
+				return false
+			}
+		}
+		return !r.caller.System
+	}
+	known := r.s.Engine.Registry().Without(func(t *schema.Type) bool { return !access.Knows(r.caller, t, "") }, readsNowhere)
 	all := known.Catalogue().All()
 	body, err := json.Marshal(map[string]any{"results": all, "totalCount": len(all)})
 	if err != nil {
 		return err
 	}
-	return r.sendTagged(fmt.Sprintf(`"%x"`, sha256.Sum256(body)), body)
+	return sendTagged(r.c, r.caller, fmt.Sprintf(`"%x"`, sha256.Sum256(body)), body)
 }

@@ -1,14 +1,10 @@
 package rest
 
-import (
-	"net/http"
-
-	"marquee/engine"
-)
+import "marquee/engine"
 
 // remove removes the object that the path names.
 func (o *objects) remove() error {
-	if err := o.Only("validateOnly"); err != nil {
+	if err := o.parameters.Only("validateOnly"); err != nil {
 		return err
 	}
 	removal := engine.Removal{Type: o.t, ID: o.id, Parent: o.parent}
@@ -16,11 +12,11 @@ func (o *objects) remove() error {
 	if removal.Network, err = o.Network(o.t); err != nil {
 		return err
 	}
-	if removal.ValidateOnly, err = o.Boolean("validateOnly"); err != nil {
+	if removal.ValidateOnly, err = o.parameters.Boolean("validateOnly"); err != nil {
 		return err
 	}
 	var op engine.Operation
-	if err := o.conditions(&op, true); err != nil {
+	if err := conditions(o.c.Request.Header, &op, true); err != nil {
 		return err
 	}
 	removal.IfVersion, removal.OnlyNew = op.IfVersion, op.OnlyNew
@@ -37,5 +33,5 @@ func (o *objects) remove() error {
 	if err := o.s.Engine.Remove(o.Sharing(), o.caller, removal); err != nil {
 		return err
 	}
-	return o.empty(http.StatusNoContent)
+	return o.NoContent()
 }

@@ -28,10 +28,10 @@ func (s *Server) ownRoutes() []Route {
 	return []Route{
 		{Path: healthPath, Methods: readMethods, Public: true, Unlimited: true, Serve: s.health},
 		{Path: readyPath, Methods: readMethods, Public: true, Unlimited: true, Serve: s.ready},
-		{Path: apiPath + "batch", Methods: writeMethods, Serve: (*Call).batch},
-		{Path: apiPath + "audit", Methods: readMethods, Serve: (*Call).history},
-		{Path: apiPath + "notifications", Methods: readMethods, Serve: (*Call).notifications},
-		{Path: apiPath + "messagedefinitions", Methods: readMethods, Serve: (*Call).definitions},
+		{Path: apiPath + "batch", Methods: writeMethods, Serve: batch},
+		{Path: apiPath + "audit", Methods: readMethods, Serve: history},
+		{Path: apiPath + "notifications", Methods: readMethods, Serve: notifications},
+		{Path: apiPath + "messagedefinitions", Methods: readMethods, Serve: definitions},
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *Server) otherMethod(c *gin.Context) {
 		}
 	}
 	s.answer(c, func(r *Call) error {
-		if err := r.limitAddress(); err != nil {
+		if err := r.charges.admitAddress(clientAddr(c)); err != nil {
 			return err
 		}
 		return message.PathUnknown.Error(nil)
@@ -164,20 +164,20 @@ func (s *Server) api(c *gin.Context) {
 		if r.parameters, err = ParseQuery(c.Request.URL.RawQuery); err != nil {
 			return err
 		}
-		return r.serve(r.resolve())
+		return r.serve(s.resolve(r))
 	})
 }
 
 // answer runs a call, and answers with the error that it returns.
 func (s *Server) answer(c *gin.Context, run func(*Call) error) {
-	r := &Call{s: s, c: c}
+	r := &Call{s: s, c: c, charges: charges{limiters: &s.limiters, header: c.Writer.Header()}}
 	r.unbound = engine.WithDoubt(c.Request.Context(), &r.doubt)
 	r.attribute()
 	s.nameSchemas(c.Writer.Header(), c.Request.URL.Path)
 	defer r.close()
 	err := run(r)
 	if r.doubt.Load() {
-		r.warn(message.WarningOwnersInDoubt.With(nil))
+		warn(r.Header(), message.WarningOwnersInDoubt.With(nil))
 	}
 	if err != nil && c.Writer.Written() {
 		s.logger(c).Error("answer broken off", slog.String("cause", err.Error()))
@@ -188,22 +188,10 @@ func (s *Server) answer(c *gin.Context, run func(*Call) error) {
 	}
 }
 
-// close releases what the call holds, once its response is complete.
-func (r *Call) close() {
-	r.give()
-	r.settleRates()
-	if r.in != nil {
-		r.in.end()
-	}
-	for _, cancel := range r.cancels {
-		cancel()
-	}
-}
-
 // resolve finds the route that a path below /api/v1 leads to, and makes that of a
 // type. An error is of kind NotFound, or Malformed for an id that no object can
 // have.
-func (r *Call) resolve() (*Route, error) {
+func (s *Server) resolve(r *Call) (*Route, error) {
 	// A token must not become an id, and with it a part of a url.
 	if _, found := withoutToken(r.c.Request.URL.Path); found {
 		return nil, message.TokenInPath.Error(nil)
@@ -212,25 +200,30 @@ func (r *Call) resolve() (*Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	if route, values := r.s.routes.find(path); route != nil {
+	if route, values := s.routes.find(path); route != nil {
 		r.path = values
 		return route, nil
 	}
-	t, err := r.s.Engine.Type(path[0])
+	t, err := s.Engine.Type(path[0])
 	if err == nil && t.Secluded() && r.authenticate() != nil { // then it does not matter what the path leads to
 		err = message.TypeUnknown.Error(message.Params{"type": t.Name})
 	}
 	if err == nil {
-		err = r.mustKnow(t)
+		err = mustKnow(s.Engine.Access, r.caller, t, r.parameters["context"])
 	}
 	if err != nil {
 		return nil, err
 	}
-	o, below := &objects{Call: r, t: t, template: apiPath + t.Name}, path[1:]
+	return (&objects{Call: r, t: t, template: apiPath + t.Name}).route(path[1:])
+}
+
+// route returns the route that the segments of a path below a type lead to.
+func (o *objects) route(below []string) (*Route, error) {
+	t := o.t
 	if t.Parent != "" {
 		switch {
 		case len(below) > 0:
-		case r.c.Request.Method == http.MethodOptions: // of a type that exists
+		case o.c.Request.Method == http.MethodOptions: // of a type that exists
 			return &Route{Path: o.template}, nil
 		default:
 			return nil, message.ParentMissing.Error(message.Params{"type": t.Name, "parent": t.Shape.Properties[t.Parent].Ref.Type})
@@ -265,7 +258,7 @@ func (o *objects) collection() *Route {
 	}
 	return &Route{Path: o.template, Methods: methods, publicObjects: o.t.Public != nil, Serve: func(*Call) error {
 		switch {
-		case o.reads():
+		case reads(o.c.Request):
 			return o.list()
 		case o.t.Parent != "":
 			return message.MediaType.Error(message.Params{"value": o.c.GetHeader("Content-Type"), "expected": formType})
@@ -295,7 +288,7 @@ func (o *objects) object() (*Route, error) {
 	}
 	return &Route{Path: o.template, Methods: o.t.ObjectMethods(), cost: readCost, publicObjects: o.t.Public != nil, Serve: func(*Call) error {
 		switch {
-		case o.reads():
+		case reads(o.c.Request):
 			return o.get()
 		case o.c.Request.Method == http.MethodDelete:
 			return o.remove()

@@ -51,7 +51,7 @@ type Route struct {
 
 	// cost replaces the cost of a page.
 	cost int64
-	// publicObjects routes serve reads of public objects without a token (readsPublic).
+	// publicObjects routes serve reads of public objects without a token (identify).
 	publicObjects bool
 }
 
@@ -60,6 +60,12 @@ var (
 	readMethods  = []string{http.MethodGet, http.MethodHead}
 	writeMethods = []string{http.MethodPost, http.MethodPut}
 )
+
+// reads reports whether a request reads.
+func reads(r *http.Request) bool { return slices.Contains(readMethods, r.Method) }
+
+// patches reports whether a request changes an existing object only.
+func patches(r *http.Request) bool { return r.Method == http.MethodPatch }
 
 func (route *Route) allow() []string { return append(slices.Clone(route.Methods), http.MethodOptions) }
 
@@ -190,14 +196,14 @@ func (r *Call) serve(route *Route, err error) error {
 	method := r.c.Request.Method
 	r.deadline = r.s.Deadline
 	if err == nil {
-		if out := r.outbox(); out != nil {
+		if out := outboxOf(r.c.Writer); out != nil {
 			out.route = route.template()
 		}
 		r.deadline = max(r.deadline, route.Deadline)
 	}
 	r.bind()
-	if err == nil && route.Operator && !r.operated() {
-		if err := r.limitAddress(); err != nil {
+	if err == nil && route.Operator && !operated(r.Context()) {
+		if err := r.charges.admitAddress(clientAddr(r.c)); err != nil {
 			return err
 		}
 		return message.PathUnknown.Error(nil)
@@ -210,7 +216,7 @@ func (r *Call) serve(route *Route, err error) error {
 		if slices.Contains(route.Methods, http.MethodPatch) {
 			r.c.Header("Accept-Patch", acceptPatch)
 		}
-		return r.empty(http.StatusNoContent)
+		return r.NoContent()
 	}
 	if refused, failed := r.identify(route, err); refused {
 		return failed
@@ -223,16 +229,30 @@ func (r *Call) serve(route *Route, err error) error {
 		refused.Allow = route.allow()
 		return refused
 	}
-	if cost := route.readCost(); cost > 0 && r.reads() {
+	if cost := route.readCost(); cost > 0 && reads(r.c.Request) {
 		if err := r.take(cost); err != nil {
 			return err
 		}
 	}
-	r.extend(route.Deadline)
+	if route.Deadline > r.s.Deadline {
+		extend(r.c.Writer, route.Deadline)
+	}
 	if route.ContentSecurityPolicy != "" {
 		r.Header().Set("Content-Security-Policy", route.ContentSecurityPolicy)
 	}
 	return route.Serve(r)
+}
+
+// answerTime is how long a response may take that was complete at the deadline.
+const answerTime = time.Minute
+
+// extend replaces the timeouts of the connection for a route whose deadline is
+// longer than the server's.
+func extend(w http.ResponseWriter, deadline time.Duration) {
+	control, until := http.NewResponseController(w), time.Now().Add(deadline)
+	// An error means that the connection has no deadlines to extend.
+	_ = control.SetReadDeadline(until)
+	_ = control.SetWriteDeadline(until.Add(answerTime))
 }
 
 // identify authenticates the caller and applies the rate limits, as far as the route
@@ -247,24 +267,26 @@ func (r *Call) identify(route *Route, err error) (refused bool, _ error) {
 		return true, failed
 	}
 	if !found || !route.Unlimited {
-		if failed := r.limitAddress(); failed != nil {
+		if failed := r.charges.admitAddress(clientAddr(r.c)); failed != nil {
 			return refuse(failed)
 		}
 	}
 	if !found || !route.Public {
 		recognise := r.authenticate
-		if found && r.readsPublic(route) {
+		if found && route.publicObjects && reads(r.c.Request) && r.parameters["context"] != "" {
 			recognise = r.recognise
 		}
 		if failed := recognise(); failed != nil {
 			return true, failed
 		}
-		if failed := r.limitCaller(); failed != nil {
-			return refuse(failed)
+		if !operated(r.Context()) {
+			if failed := r.charges.admit(r.s.limiters.caller, r.account()); failed != nil {
+				return refuse(failed)
+			}
 		}
 	}
 	r.attribute()
-	if out := r.outbox(); out != nil {
+	if out := outboxOf(r.c.Writer); out != nil {
 		out.caller = r.account()
 	}
 	return false, nil

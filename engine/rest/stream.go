@@ -1,10 +1,7 @@
 package rest
 
 import (
-	"errors"
-
 	"marquee/engine"
-	"marquee/engine/budget"
 	"marquee/engine/document"
 	"marquee/engine/schema"
 	"marquee/engine/spool"
@@ -17,56 +14,49 @@ type StreamLimits struct{ Bytes, Objects int }
 // WriteStream stores the objects of the body, all or none, and responds as a
 // collection write does. Body and response are kept in temporary files.
 func (r *Call) WriteStream(t *schema.Type, limits StreamLimits) error {
-	var batch engine.Batch
-	if err := r.options(t, &batch); err != nil {
+	w, like := &writing{Call: r}, engine.Operation{Type: t}
+	if err := (&objects{Call: r, t: t}).begin(w, &like, false); err != nil {
 		return err
 	}
-	like := engine.Operation{Type: t}
-	if err := r.conditions(&like, false); err != nil {
+	if err := acceptJSON(r.c); err != nil {
 		return err
 	}
-	if err := (&objects{Call: r, t: t}).admit(batch.Network); err != nil {
-		return err
-	}
-	sent, err := r.receive(limits.Bytes)
+	sent, err := r.receive(int64(limits.Bytes))
 	if err != nil {
 		return err
 	}
 	defer sent.close()
-	if err := r.take(streamCost); err != nil {
+	if err := r.confirm(streamCost); err != nil {
 		return err
 	}
-	if err := r.confirm(); err != nil {
-		return err
+	create := func() *spool.File { return r.s.Spool.Create(r.Context(), r.account()) }
+	if sent.gzip {
+		if err := sent.decompress(r.Context(), create()); err != nil {
+			return err
+		}
 	}
-	body, err := r.unpacked(sent)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	answer := &streamAnswer{file: r.Spool()}
+	answer, scratch := &streamAnswer{file: create()}, create()
 	defer answer.file.Close()
+	defer scratch.Close()
 	var properties []string
-	if r.prefersMinimal(false) {
+	if prefersMinimal(r.c, false) {
 		properties = []string{"id"}
 	}
-	scratch := r.Spool()
-	defer scratch.Close()
 	shape := document.Limits{Depth: document.DefaultLimits.Depth, Object: document.DefaultLimits.Object, Objects: limits.Objects}
 	sentObjects := 0
 	defer func() { r.Spend(sentObjects) }()
-	result, err := r.s.Engine.WriteStream(budget.With(r.Context(), r.share), r.caller, engine.Stream{
-		Like: like, Network: batch.Network, FieldValidation: batch.FieldValidation, ValidateOnly: batch.ValidateOnly,
+	result, err := r.s.Engine.WriteStream(r.Sharing(), r.caller, engine.Stream{
+		Like: like, Network: w.batch.Network, FieldValidation: w.batch.FieldValidation, ValidateOnly: w.batch.ValidateOnly,
 		Open: func() engine.Objects {
-			return &countedObjects{Objects: document.NewObjectReader(body.Reader(), shape), most: &sentObjects}
+			return &countedObjects{Objects: document.NewObjectReader(sent.file.Reader(), shape), most: &sentObjects}
 		},
-		Answer: r.s.Engine.StreamAnswer(r.caller, batch.Network, answer, properties...), Scratch: scratch,
+		Answer: r.s.Engine.StreamAnswer(r.caller, w.batch.Network, answer, properties...), Scratch: scratch,
 	})
 	if err != nil {
 		return err
 	}
 	r.Dropped(true, result.Unknown)
-	r.warnFollowing(result.Following)
+	warnFollowing(r.Header(), result.Following)
 	return answer.send(r)
 }
 
@@ -85,18 +75,4 @@ func (o *countedObjects) Next() (object map[string]any, size int64, err error) {
 		*o.most = max(*o.most, o.count)
 	}
 	return object, size, err
-}
-
-// unpacked returns a file with the decompressed body, and closes the body if that is
-// another file.
-func (r *Call) unpacked(b *body) (*spool.File, error) {
-	if !b.gzip {
-		return b.file, nil
-	}
-	file := r.Spool()
-	if err := b.unpack(r.Context(), file); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	b.close()
-	return file, nil
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"marquee/engine"
-	"marquee/engine/budget"
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/rest/header"
@@ -19,35 +18,26 @@ import (
 // writeParameters are the parameters of every write.
 var writeParameters = []string{"fieldValidation", "validateOnly"}
 
+// writing is a batch that a call stores and answers.
+type writing struct {
+	*Call
+	batch engine.Batch
+}
+
 // options reads the parameters of a write.
-func (r *Call) options(t *schema.Type, batch *engine.Batch) error {
-	err := r.Only(writeParameters...)
+func (w *writing) options(t *schema.Type) error {
+	err := w.parameters.Only(writeParameters...)
 	if err != nil {
 		return err
 	}
-	if batch.Network, err = r.Network(t); err != nil {
+	if w.batch.Network, err = w.Network(t); err != nil {
 		return err
 	}
-	if batch.ValidateOnly, err = r.Boolean("validateOnly"); err != nil {
+	if w.batch.ValidateOnly, err = w.parameters.Boolean("validateOnly"); err != nil {
 		return err
 	}
-	batch.FieldValidation, err = r.FieldValidation()
+	w.batch.FieldValidation, err = w.parameters.FieldValidation()
 	return err
-}
-
-// FieldValidation returns the parameter fieldValidation.
-func (r *Call) FieldValidation() (engine.FieldValidation, error) {
-	switch value, given := r.parameters["fieldValidation"]; {
-	case !given:
-		return engine.BySchema, nil
-	case value == "Warn":
-		return engine.Warn, nil
-	case value == "Strict":
-		return engine.Strict, nil
-	case value == "Ignore":
-		return engine.Ignore, nil
-	}
-	return engine.BySchema, message.ParameterInvalid.Error(message.Params{"parameter": "fieldValidation", "expected": "Warn, Strict or Ignore"})
 }
 
 // Dropped adds a Warning header for each unknown property that was dropped. Listed
@@ -63,44 +53,49 @@ func (r *Call) Dropped(listed bool, unknown []engine.Unknown) {
 }
 
 // warnFollowing adds a Warning header for each type of which more objects will change.
-func (r *Call) warnFollowing(types []string) {
+func warnFollowing(header http.Header, types []string) {
 	for _, name := range types {
-		r.warn(message.WarningDependantsFollow.With(message.Params{"type": name}))
+		warn(header, message.WarningDependantsFollow.With(message.Params{"type": name}))
 	}
 }
 
 // warn adds a Warning header.
-func (r *Call) warn(m message.Message) {
-	r.c.Writer.Header().Add("Warning", warning(m.Code()+": "+m.String()))
+func warn(header http.Header, m message.Message) {
+	header.Add("Warning", warning(m.Code()+": "+m.String()))
+}
+
+// begin reads the parameters and conditions of a write, and checks the rights (admit), before
+// the body is read.
+func (o *objects) begin(w *writing, op *engine.Operation, one bool) error {
+	if err := w.options(o.t); err != nil {
+		return err
+	}
+	if err := conditions(o.c.Request.Header, op, one); err != nil {
+		return err
+	}
+	return o.admit(w.batch.Network)
 }
 
 // writeObject creates or updates the object that the path names.
 func (o *objects) writeObject() error {
-	var batch engine.Batch
-	if err := o.options(o.t, &batch); err != nil {
-		return err
-	}
-	op := engine.Operation{Type: o.t, ID: o.id, MergePatch: o.patches()}
-	if err := o.conditions(&op, true); err != nil {
-		return err
-	}
-	if err := o.admit(batch.Network); err != nil {
+	w, op := &writing{Call: o.Call}, engine.Operation{Type: o.t, ID: o.id, MergePatch: patches(o.c.Request)}
+	if err := o.begin(w, &op, true); err != nil {
 		return err
 	}
 	body, err := o.Body(MaxBodyBytes)
 	if err != nil {
 		return err
 	}
-	if op.Object, err = document.DecodeObject(body, o.limits()); err != nil {
+	if op.Object, err = document.DecodeObject(body, limits(o.Context())); err != nil {
 		return err
 	}
-	if err := o.checkParent(batch.Network); err != nil {
+	if err := o.checkParent(w.batch.Network); err != nil {
 		return err
 	}
 	if err := o.setParent(op.Object); err != nil {
 		return err
 	}
-	return o.writeOne(batch, op)
+	return w.storeOne(op)
 }
 
 // setParent sets the parent of an object to the one in the path.
@@ -119,75 +114,40 @@ func (o *objects) setParent(object map[string]any) error {
 	return nil
 }
 
-// writeOne stores one object and responds with it.
-func (r *Call) writeOne(batch engine.Batch, op engine.Operation) error {
-	batch.Operations = []engine.Operation{op}
-	result, err := r.store(batch)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTime)
-	defer cancel()
-	var answer oneAnswer
-	if err := r.s.Engine.Render(ctx, r.caller, batch.Network, result.Stored(), &answer); err != nil {
-		if ctx.Err() != nil {
-			return message.DeadlineExceeded.Error(nil).Caused(err)
-		}
-		return err
-	}
-	object, status := answer.object, http.StatusOK
-	if result.Changes[0].Created() && !batch.ValidateOnly {
-		status = http.StatusCreated
-		r.c.Header("Location", object.Path)
-	}
-	if !batch.ValidateOnly {
-		r.c.Header("ETag", object.ETag())
-	}
-	switch minimal := r.prefersMinimal(result.Stored().Once()); {
-	case minimal && status == http.StatusCreated:
-		return r.empty(status)
-	case minimal:
-		return r.empty(http.StatusNoContent)
-	}
-	write(r.c, status, jsonType, object.JSON)
-	return nil
-}
-
 // writeObjects creates or updates the objects of the body, all or none.
 func (o *objects) writeObjects() error {
-	batch := engine.Batch{Listed: true}
-	if err := o.options(o.t, &batch); err != nil {
+	w := &writing{Call: o.Call, batch: engine.Batch{Listed: true}}
+	if err := w.options(o.t); err != nil {
 		return err
 	}
-	if err := o.admit(batch.Network); err != nil {
+	if err := o.admit(w.batch.Network); err != nil {
 		return err
 	}
 	body, err := o.Body(MaxBodyBytes)
 	if err != nil {
 		return err
 	}
-	objects, bare, err := document.DecodeObjects(body, o.limits())
+	objects, bare, err := document.DecodeObjects(body, limits(o.Context()))
 	if err != nil {
 		return err
 	}
 	for _, object := range objects {
 		op := engine.Operation{Type: o.t, Object: object}
-		if err := o.conditions(&op, len(objects) == 1); err != nil {
+		if err := conditions(o.c.Request.Header, &op, len(objects) == 1); err != nil {
 			return err
 		}
-		batch.Operations = append(batch.Operations, op)
+		w.batch.Operations = append(w.batch.Operations, op)
 	}
-	return o.storeList(batch, bare)
+	return w.storeList(bare)
 }
 
 // batch creates or updates objects of several types, all or none.
-func (r *Call) batch() error {
-	batch := engine.Batch{Listed: true}
-	body, err := r.Body(r.batchLimit())
+func batch(r *Call) error {
+	body, err := r.Body(batchLimit(r.s.Engine, r.caller, r.parameters["context"]))
 	if err != nil {
 		return err
 	}
-	limits := r.limits()
+	limits := limits(r.Context())
 	limits.Object = 0
 	envelope, err := document.DecodeObject(body, limits)
 	if err != nil {
@@ -201,9 +161,9 @@ func (r *Call) batch() error {
 		return message.TooManyObjects.Error(message.Params{"limit": limits.Objects})
 	}
 	var faults message.Faults
-	owned := &schema.Type{Global: true}
+	w, owned := &writing{Call: r, batch: engine.Batch{Listed: true}}, &schema.Type{Global: true}
 	for i, entry := range operations {
-		op, err := r.operation(i, entry, &faults)
+		op, err := w.operation(i, entry, &faults)
 		if err != nil {
 			return err
 		}
@@ -213,15 +173,15 @@ func (r *Call) batch() error {
 		if op.Type != nil && !op.Type.Global {
 			owned = op.Type
 		}
-		batch.Operations = append(batch.Operations, op)
+		w.batch.Operations = append(w.batch.Operations, op)
 	}
-	if err := r.options(owned, &batch); err != nil {
+	if err := w.options(owned); err != nil {
 		return err
 	}
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	return r.storeList(batch, false)
+	return w.storeList(false)
 }
 
 // operationMembers are the members that an operation can have.
@@ -230,7 +190,7 @@ var operationMembers = []string{"type", "object", "ifMatch", "ifNoneMatch"}
 // operationConditions are the members of an operation that stand for headers.
 var operationConditions = [...]struct{ member, header string }{{"ifMatch", "If-Match"}, {"ifNoneMatch", "If-None-Match"}}
 
-func (r *Call) operation(i int, entry any, faults *message.Faults) (op engine.Operation, err error) {
+func (w *writing) operation(i int, entry any, faults *message.Faults) (op engine.Operation, err error) {
 	members, _ := entry.(map[string]any)
 	name, named := members["type"].(string)
 	object, given := members["object"].(map[string]any)
@@ -256,46 +216,106 @@ func (r *Call) operation(i int, entry any, faults *message.Faults) (op engine.Op
 			return op, message.BatchCondition.Error(message.Params{"field": at + "/" + condition.member})
 		}
 	}
-	t, ok := r.s.Engine.Registry().Type(name)
-	if !ok || !t.Writable() || r.mustKnow(t) != nil {
+	t, ok := w.s.Engine.Registry().Type(name)
+	if !ok || !t.Writable() || mustKnow(w.s.Engine.Access, w.caller, t, w.parameters["context"]) != nil {
 		faults.Add(message.BatchTypeUnknown.With(message.Params{"field": at + "/type", "index": i, "type": name}))
 		return engine.Operation{}, nil
 	}
 	op.Type, op.Object = t, object
-	err = r.conditions(&op, false)
+	err = conditions(w.c.Request.Header, &op, false)
 	return op, err
 }
 
-// Sharing returns the context with which a route calls Engine.Write itself: the write uses
-// the memory that Body has taken.
-func (r *Call) Sharing() context.Context { return budget.With(r.Context(), r.share) }
-
-func (r *Call) store(batch engine.Batch) (*engine.Result, error) {
-	r.Spend(len(batch.Operations))
-	result, err := r.s.Engine.Write(r.Sharing(), r.caller, batch)
+// store stores the batch.
+func (w *writing) store() (*engine.Result, error) {
+	w.Spend(len(w.batch.Operations))
+	result, err := w.s.Engine.Write(w.Sharing(), w.caller, w.batch)
 	if err != nil {
 		return nil, err
 	}
-	r.Dropped(batch.Listed, result.Unknown)
-	r.warnFollowing(result.Following)
+	w.Dropped(w.batch.Listed, result.Unknown)
+	warnFollowing(w.Header(), result.Following)
 	return result, nil
 }
 
-// storeList stores a batch and responds with its objects. With bare, the client sent one
-// object that is not in a list.
-func (r *Call) storeList(batch engine.Batch, bare bool) error {
-	result, err := r.store(batch)
+// storeOne stores one object and responds with it.
+func (w *writing) storeOne(op engine.Operation) error {
+	w.batch.Operations = []engine.Operation{op}
+	result, err := w.store()
 	if err != nil {
 		return err
 	}
-	if bare && result.Changes[0].Created() && !batch.ValidateOnly {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.Context()), renderTime)
+	defer cancel()
+	var answer oneAnswer
+	if err := w.s.Engine.Render(ctx, w.caller, w.batch.Network, result.Stored(), &answer); err != nil {
+		if ctx.Err() != nil {
+			return message.DeadlineExceeded.Error(nil).Caused(err)
+		}
+		return err
+	}
+	object, status := answer.object, http.StatusOK
+	if result.Changes[0].Created() && !w.batch.ValidateOnly {
+		status = http.StatusCreated
+		w.c.Header("Location", object.Path)
+	}
+	if !w.batch.ValidateOnly {
+		w.c.Header("ETag", object.ETag())
+	}
+	switch minimal := prefersMinimal(w.c, result.Stored().Once()); {
+	case minimal && status == http.StatusCreated:
+		return empty(w.c, status)
+	case minimal:
+		return w.NoContent()
+	}
+	write(w.c, status, jsonType, object.JSON)
+	return nil
+}
+
+// storeList stores the batch and responds with its objects. With bare, the client sent one
+// object that is not in a list.
+func (w *writing) storeList(bare bool) error {
+	result, err := w.store()
+	if err != nil {
+		return err
+	}
+	if bare && result.Changes[0].Created() && !w.batch.ValidateOnly {
 		var created oneAnswer
-		if err := r.s.Engine.Outline(r.caller, batch.Network, result.Stored(), &created, "id"); err != nil {
+		if err := w.s.Engine.Outline(w.caller, w.batch.Network, result.Stored(), &created, "id"); err != nil {
 			return err
 		}
-		r.c.Header("Location", created.object.Path)
+		w.c.Header("Location", created.object.Path)
 	}
-	return r.answerAll(batch.Network, result)
+	return w.answerAll(result)
+}
+
+// answerAll sends the response to a successful write of several objects. It can be written
+// after the deadline of the call: a write that has been stored is reported as stored.
+func (w *writing) answerAll(result *engine.Result) error {
+	minimal := prefersMinimal(w.c, result.Stored().Once())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.Context()), renderTime)
+	defer cancel()
+	answer := &streamAnswer{file: w.s.Spool.Create(context.WithoutCancel(w.Context()), w.account())}
+	defer answer.file.Close()
+	var err error
+	if minimal {
+		err = w.s.Engine.Outline(w.caller, w.batch.Network, result.Stored(), answer, "id")
+	} else {
+		err = w.s.Engine.Render(ctx, w.caller, w.batch.Network, result.Stored(), answer)
+	}
+	if err != nil && (message.SpoolFull.Is(err) || ctx.Err() != nil) {
+		w.Log().Warn("a response shows its objects by id and url only", "cause", err)
+		var outline outlineAnswer
+		if err := w.s.Engine.Outline(w.caller, w.batch.Network, result.Stored(), &outline, "id", "url"); err != nil {
+			return err
+		}
+		outline.send(w.Call)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return answer.send(w.Call)
 }
 
 // warning returns the value of a Warning header (code 299, persistent). All but

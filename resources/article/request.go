@@ -28,7 +28,7 @@ type request struct {
 // readRequest decodes a request. Query parameters take precedence over properties of
 // the body; the other properties of the body are a targeting object.
 func readRequest(r *rest.Call) (*request, error) {
-	if err := r.Only("pageSize", "sentence", "thresholdScore", "fieldValidation"); err != nil {
+	if err := r.Parameters().Only("pageSize", "sentence", "thresholdScore", "fieldValidation"); err != nil {
 		return nil, err
 	}
 	q := &request{}
@@ -36,7 +36,7 @@ func readRequest(r *rest.Call) (*request, error) {
 	if q.network, err = r.Network(nil); err != nil {
 		return nil, err
 	}
-	validation, err := r.FieldValidation()
+	validation, err := r.Parameters().FieldValidation()
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (q *request) parameters(r *rest.Call, object map[string]any) error {
 	for _, name := range []string{"pageSize", "sentence", "thresholdScore"} {
 		value := object[name]
 		delete(object, name)
-		if text, given := r.Parameter(name); given {
+		if text, given := r.Parameters()[name]; given {
 			value = text
 			if name != "sentence" {
 				value = number(text)

@@ -109,8 +109,7 @@ func (s *Search) serve(r *rest.Call) error {
 			return clientError(r.Context(), err)
 		}
 		if settled {
-			r.Page(page)
-			return nil
+			return r.Page(page)
 		}
 	}
 }

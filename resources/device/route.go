@@ -12,14 +12,14 @@ import (
 // Route serves the lists of devices.
 func Route() rest.Route {
 	return rest.Route{Path: "/api/v1/devices", Methods: []string{http.MethodGet, http.MethodHead}, Serve: func(r *rest.Call) error {
-		if err := r.Only("includeHidden", "page", "pageSize"); err != nil {
+		if err := r.Parameters().Only("includeHidden", "page", "pageSize"); err != nil {
 			return err
 		}
 		paging, err := query.ParsePaging(r.Parameters())
 		if err != nil {
 			return err
 		}
-		if _, err := r.Boolean("includeHidden"); err != nil { // no device is hidden
+		if _, err := r.Parameters().Boolean("includeHidden"); err != nil { // no device is hidden
 			return err
 		}
 		groups := Groups()

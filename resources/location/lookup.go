@@ -50,10 +50,10 @@ func (l *Lookup) Route() rest.Route {
 }
 
 func (l *Lookup) search(r *rest.Call) error {
-	if err := r.Only("q", "page", "pageSize", "pageStart", "pageEnd"); err != nil {
+	if err := r.Parameters().Only("q", "page", "pageSize", "pageStart", "pageEnd"); err != nil {
 		return err
 	}
-	text, given := r.Parameter("q")
+	text, given := r.Parameters()["q"]
 	switch {
 	case !given:
 		return message.ParameterMissing.Error(message.Params{"parameter": "q"})
