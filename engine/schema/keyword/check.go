@@ -74,6 +74,16 @@ type Change struct {
 	System bool
 	// Kept are the faults that the stored object has, too.
 	Kept []message.Message
+
+	input *rule.Input
+}
+
+// ruleInput returns what the rules of the object are evaluated for.
+func (c *Change) ruleInput() *rule.Input {
+	if c.input == nil {
+		c.input = &rule.Input{Self: c.After, OldSelf: c.Before, State: c.State, OldState: c.StateBefore, Now: c.Now, Caller: c.Caller, Budget: c.Budget}
+	}
+	return c.input
 }
 
 // Guarded is a top-level property that changes are checked for.

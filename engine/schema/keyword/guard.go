@@ -136,5 +136,5 @@ func (g *guard) holds(ctx context.Context, c *Change) (bool, error) {
 	if g.compiled == nil || slices.ContainsFunc(c.Faulty, g.compiled.Reads) {
 		return true, nil
 	}
-	return g.compiled.Holds(ctx, &rule.Input{Self: c.After, OldSelf: c.Before, State: c.State, OldState: c.StateBefore, Now: c.Now, Caller: c.Caller, Budget: c.Budget})
+	return g.compiled.Holds(ctx, c.ruleInput())
 }

@@ -194,11 +194,10 @@ func (v *validation) check(ctx context.Context, c *Change) (faults []message.Mes
 	if v.compiled == nil || created && v.compiled.ReadsOld() || len(v.on) == 1 && created != (v.on[0] == "create") {
 		return nil, nil
 	}
-	in := &rule.Input{Now: c.Now, Caller: c.Caller, Budget: c.Budget}
 	if v.way == nil {
-		in.Self, in.OldSelf, in.State, in.OldState = c.After, c.Before, c.State, c.StateBefore
-		return v.judge(ctx, c, in, nil)
+		return v.judge(ctx, c, c.ruleInput(), nil)
 	}
+	in := &rule.Input{Now: c.Now, Caller: c.Caller, Budget: c.Budget}
 	var stored map[string]bool
 	err = v.way.objects(c.After, c.Before, func(self, old map[string]any, at document.Pointer, item bool) error {
 		if item && !created {
@@ -209,7 +208,7 @@ func (v *validation) check(ctx context.Context, c *Change) (faults []message.Mes
 				return nil
 			}
 		}
-		in.Self, in.OldSelf = self, old
+		in.Set(self, old)
 		found, err := v.judge(ctx, c, in, at)
 		if faults = append(faults, found...); len(faults) >= message.MaxFaults || slices.ContainsFunc(found, tooComplex) {
 			return errEnough

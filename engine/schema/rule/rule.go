@@ -58,7 +58,8 @@ type Caller struct {
 	Permissions []string
 }
 
-// Input is what a rule is evaluated for.
+// Input is what rules are evaluated for, one after another. Only Set changes its objects once
+// a rule has been evaluated. It implements interpreter.Activation: its variables.
 type Input struct {
 	// Self is the object as it is to be stored, and OldSelf as it is stored, nil if it is
 	// new. State and OldState are the values of objectState, for the root of a type.
@@ -70,7 +71,15 @@ type Input struct {
 	Caller func() Caller
 	// Budget limits what the evaluations of a call cost. Nil is no limit.
 	Budget *Budget
+
+	// form is that of the rule that is evaluated, and self the value of Self in it once it has
+	// been read, as rules read it again and again.
+	form *form
+	self ref.Val
 }
+
+// Set replaces the object and its stored version.
+func (in *Input) Set(self, old map[string]any) { in.Self, in.OldSelf, in.self = self, old, nil }
 
 // Rule is a compiled rule. It is immutable.
 type Rule struct {
@@ -111,16 +120,18 @@ func (r *Rule) evaluate(ctx context.Context, in *Input) (bool, *cel.EvalDetails,
 	if in.Budget != nil && in.Budget.spent > MaxCallCost {
 		return false, nil, ErrExhausted
 	}
-	v := &variables{rule: r, in: in}
+	if in.form != r.self {
+		in.form, in.self = r.self, nil
+	}
 	var (
 		out     ref.Val
 		details *cel.EvalDetails
 		err     error
 	)
 	if r.loops {
-		out, details, err = r.program.ContextEval(ctx, v)
+		out, details, err = r.program.ContextEval(ctx, in)
 	} else {
-		out, details, err = r.program.Eval(v)
+		out, details, err = r.program.Eval(in)
 	}
 	if in.Budget != nil {
 		in.Budget.spend(r, details)
@@ -138,36 +149,28 @@ func (r *Rule) evaluate(ctx context.Context, in *Input) (bool, *cel.EvalDetails,
 	return false, details, nil
 }
 
-// variables are the variables of one evaluation.
-type variables struct {
-	rule *Rule
-	in   *Input
-	// self is its value once it has been read, as rules read it again and again.
-	self ref.Val
-}
-
 // Parent implements interpreter.Activation.
-func (v *variables) Parent() interpreter.Activation { return nil }
+func (in *Input) Parent() interpreter.Activation { return nil }
 
 // ResolveName implements interpreter.Activation.
-func (v *variables) ResolveName(name string) (any, bool) {
+func (in *Input) ResolveName(name string) (any, bool) {
 	switch name {
 	case "self":
-		if v.self == nil {
-			v.self = v.rule.self.root(v.in.Self, v.in.State)
+		if in.self == nil {
+			in.self = in.form.root(in.Self, in.State)
 		}
-		return v.self, true
+		return in.self, true
 	case "oldSelf":
-		if v.in.OldSelf == nil {
+		if in.OldSelf == nil {
 			return nil, false
 		}
-		return v.rule.self.root(v.in.OldSelf, v.in.OldState), true
+		return in.form.root(in.OldSelf, in.OldState), true
 	case "now":
-		return types.Timestamp{Time: v.in.Now}, true
+		return types.Timestamp{Time: in.Now}, true
 	case "caller":
 		var caller Caller
-		if v.in.Caller != nil {
-			caller = v.in.Caller()
+		if in.Caller != nil {
+			caller = in.Caller()
 		}
 		held := caller.Permissions[:min(len(caller.Permissions), maxPermissions)]
 		permissions := make([]any, len(held))
