@@ -69,12 +69,10 @@ type Faults struct {
 	total int
 }
 
-// Add adds a fault. Beyond the limit, it is only counted.
-func (f *Faults) Add(m Message) {
-	f.total++
-	if len(f.kept) < cmp.Or(f.Limit, MaxFaults) {
-		f.kept = append(f.kept, m)
-	}
+// Add adds faults. Beyond the limit, they are only counted.
+func (f *Faults) Add(faults ...Message) {
+	f.total += len(faults)
+	f.kept = append(f.kept, faults[:min(len(faults), cmp.Or(f.Limit, MaxFaults)-len(f.kept))]...)
 }
 
 // Holds reports whether the same fault was added.

@@ -7,6 +7,7 @@ import (
 
 	"marquee/engine/access"
 	"marquee/engine/catalog"
+	"marquee/engine/document"
 	"marquee/engine/history"
 	"marquee/engine/message"
 	"marquee/engine/schema"
@@ -109,8 +110,24 @@ func (c *Change) reset(index *catalog.Indexing) {
 	c.found, c.record = found{index: index}, store.Record{}
 }
 
+// shapeSeen is the shape of the object as the caller sees it.
+func (c *Change) shapeSeen() *document.Shape {
+	if c.seen == nil {
+		return c.Type.Shape
+	}
+	return c.seen.Shape
+}
+
 // Record returns what is stored of the object once the change has been written.
 func (c *Change) Record() *store.Record { return &c.record }
+
+// storedVersion is 0 for a new object.
+func (c *Change) storedVersion() int64 {
+	if c.stored == nil {
+		return 0
+	}
+	return c.stored.Version
+}
 
 // Created reports whether the object is new.
 func (c *Change) Created() bool { return c.stored == nil }

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"context"
 	"slices"
 
 	"marquee/engine/query"
@@ -51,7 +52,7 @@ func (w *Writing) Revisit(t *schema.Type, network string, ids []string) {
 			w.Upsert(t, network, id, nil)
 			continue
 		}
-		w.followUp(t.Name, t.NetworkOf(network), id, dependence{Type: t.Name}, true)
+		w.followUps.add(t.Name, t.NetworkOf(network), id, dependence{Type: t.Name}, true)
 	}
 }
 
@@ -62,18 +63,7 @@ const targetsAtOnce = 200
 
 // follow revisits the dependants of changed objects.
 func (w *Writing) follow(changed []*Change) error {
-	for _, c := range changed {
-		for i := range w.e.hooks[c.Type.Name].Dependants {
-			d := &w.e.hooks[c.Type.Name].Dependants[i]
-			if c.Created() && !d.New || !d.Matters(c) {
-				continue
-			}
-			w.affect(d, c)
-		}
-	}
-	all := w.affected
-	w.affected = nil
-	for _, a := range all {
+	for _, a := range affectedBy(changed, w.e.hooks) {
 		if err := w.followAll(a); err != nil {
 			return err
 		}
@@ -88,14 +78,24 @@ type affected struct {
 	ids             []string
 }
 
-func (w *Writing) affect(d *Dependants, c *Change) {
-	for _, a := range w.affected {
-		if a.Dependants == d && a.target == c.Type.Name && a.network == c.Network {
-			a.ids = append(a.ids, c.ID)
-			return
+// affectedBy returns the changed objects whose dependants must be found.
+func affectedBy(changed []*Change, hooks map[string]Hooks) (all []*affected) {
+	for _, c := range changed {
+		for i := range hooks[c.Type.Name].Dependants {
+			d := &hooks[c.Type.Name].Dependants[i]
+			if c.Created() && !d.New || !d.Matters(c) {
+				continue
+			}
+			n := slices.IndexFunc(all, func(a *affected) bool {
+				return a.Dependants == d && a.target == c.Type.Name && a.network == c.Network
+			})
+			if n < 0 {
+				n, all = len(all), append(all, &affected{Dependants: d, target: c.Type.Name, network: c.Network})
+			}
+			all[n].ids = append(all[n].ids, c.ID)
 		}
 	}
-	w.affected = append(w.affected, &affected{d, c.Type.Name, c.Network, []string{c.ID}})
+	return all
 }
 
 // followAll finds the dependants of objects, writes as many as there is room for, and
@@ -113,10 +113,10 @@ func (w *Writing) followAll(a *affected) error {
 	if field.Multiple() {
 		n = targetsAtOnce
 	}
-	serial := w.e.Store.Serial()
 	for ids := range slices.Chunk(a.ids, n) {
 		left := w.left
-		found, all, err := w.dependants(t.Name, t.NetworkOf(a.network), refersTo(field, ids), nil, following{left.objects + 1, max(left.bytes, 1)})
+		q := query.Query{Collection: t.Name, Network: t.NetworkOf(a.network), Where: refersTo(field, ids)}
+		found, all, err := findDependants(w.ctx, w.tx, q, following{left.objects + 1, max(left.bytes, 1)})
 		if err != nil {
 			return err
 		}
@@ -130,11 +130,7 @@ func (w *Writing) followAll(a *affected) error {
 				w.Upsert(t, a.network, dependant.ID, nil).size = dependant.size
 			}
 		}
-		if behind || !serial {
-			for _, id := range ids {
-				w.followUp(a.target, a.network, id, dependence{Type: a.Type, Property: a.Property}, behind)
-			}
-		}
+		w.followUps.addAll(a.target, a.network, ids, dependence{Type: a.Type, Property: a.Property}, behind)
 	}
 	return nil
 }
@@ -155,15 +151,15 @@ func sizeOf(found []dependant) (bytes int) {
 // dependantsPage is the number of dependants read at a time.
 const dependantsPage = 250
 
-// dependants finds stored objects after a position, oldest first, until there are
-// enough of them. It reports whether there are no more.
-func (w *Writing) dependants(collection, network string, where query.Expr, after *query.Position, enough following) (found []dependant, end bool, err error) {
-	q := query.Query{Collection: collection, Network: network, Where: where, Order: store.OldestFirst, After: after}
+// findDependants finds the stored objects of a query, oldest first, until there are enough
+// of them. It reports whether there are no more.
+func findDependants(ctx context.Context, s store.Snapshot, q query.Query, enough following) (found []dependant, end bool, err error) {
+	q.Order = store.OldestFirst
 	for bytes := 0; len(found) < enough.objects && bytes < enough.bytes; {
 		q.Limit = min(dependantsPage, enough.objects-len(found))
 		n := 0
 		more := false
-		err := w.tx.Find(w.ctx, q, func(r *store.Record) error {
+		err := s.Find(ctx, q, func(r *store.Record) error {
 			if n++; bytes >= enough.bytes {
 				more = true
 				return nil

@@ -68,7 +68,7 @@ func (r *round) run(tx store.Tx) error {
 	switch {
 	case r.skipped:
 	case r.walk.ofOwners():
-		if err := w.ownStored(r.walk.Type, r.entry.Network, r.indexing, r.found); err != nil {
+		if err := (&owning{w, r.walk.Type, r.indexing.OwnerKeys()}).again(r.entry.Network, r.found); err != nil {
 			return err
 		}
 	default:
@@ -97,15 +97,16 @@ func (r *round) step(w *Writing) (*schema.Type, error) {
 	end := true
 	switch {
 	case r.walk.ofOwners():
-		all, err := w.allIndexings()
+		all, err := w.e.allIndexings(r.ctx, w.tx)
 		if err != nil {
 			return nil, err
 		}
 		if r.indexing = all[r.walk.Type]; r.indexing == nil {
 			r.indexing = &catalog.Indexing{}
 		}
-		where := catalog.ByOwner(r.walk.Property, []any{schema.ViaValue(r.entry.Type, r.entry.ID)})
-		r.found, end, err = w.dependants(r.walk.Type, r.entry.Network, where, r.walk.position(), following{limit, followBytes})
+		q := query.Query{Collection: r.walk.Type, Network: r.entry.Network, After: r.walk.position(),
+			Where: catalog.ByOwner(r.walk.Property, []any{schema.ViaValue(r.entry.Type, r.entry.ID)})}
+		r.found, end, err = findDependants(r.ctx, w.tx, q, following{limit, followBytes})
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +117,8 @@ func (r *round) step(w *Writing) (*schema.Type, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.found, end, err = w.dependants(t.Name, t.NetworkOf(r.entry.Network), refersTo(field, []string{r.entry.ID}), r.walk.position(), following{limit, followBytes})
+		q := query.Query{Collection: t.Name, Network: t.NetworkOf(r.entry.Network), Where: refersTo(field, []string{r.entry.ID}), After: r.walk.position()}
+		r.found, end, err = findDependants(r.ctx, w.tx, q, following{limit, followBytes})
 		if err != nil {
 			return nil, err
 		}

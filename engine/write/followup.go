@@ -88,19 +88,41 @@ func compareKeys(a, b store.Key) int {
 	return cmp.Or(cmp.Compare(a.Network, b.Network), cmp.Compare(a.ID, b.ID))
 }
 
-// followUp adds a walk to the entry of an object. putFollowUps stores it.
-func (w *Writing) followUp(collection, network, id string, d dependence, behind bool) {
+// followUps are what a transaction leaves to the queue.
+type followUps struct {
+	now  time.Time
+	user string
+	// serial reports that no other transaction runs beside this one.
+	serial bool
+	// entries are those of the round, and types the types of the dependants that are not
+	// written in the transaction.
+	entries map[store.Key]*followUp
+	types   []string
+}
+
+// addAll adds a walk to the entries of changed objects if dependants are not written in the
+// transaction, or others may have appeared that it does not see.
+func (q *followUps) addAll(collection, network string, ids []string, d dependence, behind bool) {
+	if behind || !q.serial {
+		for _, id := range ids {
+			q.add(collection, network, id, d, behind)
+		}
+	}
+}
+
+// add adds a walk to the entry of an object.
+func (q *followUps) add(collection, network, id string, d dependence, behind bool) {
 	key := catalog.FollowUpKey(collection, network, id)
-	f := w.followUps[key]
+	f := q.entries[key]
 	if f == nil {
-		f = &followUp{Type: collection, Network: network, ID: id, Since: w.now, User: w.caller.User, Settled: w.e.Store.Serial()}
-		w.followUps[key] = f
+		f = &followUp{Type: collection, Network: network, ID: id, Since: q.now, User: q.user, Settled: q.serial}
+		q.entries[key] = f
 	}
 	f.Behind = f.Behind || behind
 	f.restart(d)
-	if behind && !slices.Contains(w.following, d.Type) {
-		w.following = append(w.following, d.Type)
-		slices.Sort(w.following)
+	if behind && !slices.Contains(q.types, d.Type) {
+		q.types = append(q.types, d.Type)
+		slices.Sort(q.types)
 	}
 }
 
@@ -113,16 +135,20 @@ func (f *followUp) restart(d dependence) {
 	}
 }
 
-// putFollowUps stores the entries of the round, merged with unfinished earlier ones.
+// putFollowUps stores the entries of the round.
 func (w *Writing) putFollowUps() error {
-	if len(w.followUps) == 0 {
+	if len(w.followUps.entries) == 0 {
 		return nil
 	}
-	entries := w.followUps
-	w.followUps = map[store.Key]*followUp{}
-	keys := slices.SortedFunc(maps.Keys(entries), compareKeys)
+	w.AfterCommit(w.e.wakeFollower)
+	return w.followUps.put(w.ctx, w.tx)
+}
+
+// put stores the entries, merged with unfinished earlier ones.
+func (q *followUps) put(ctx context.Context, tx store.Tx) error {
+	keys := slices.SortedFunc(maps.Keys(q.entries), compareKeys)
 	stored := map[store.Key]*store.Record{}
-	err := w.tx.Get(w.ctx, followUpCollection, keys, func(r *store.Record) error {
+	err := tx.Get(ctx, followUpCollection, keys, func(r *store.Record) error {
 		stored[r.Key] = r.Clone()
 		return nil
 	})
@@ -135,17 +161,17 @@ func (w *Writing) putFollowUps() error {
 		if record == nil {
 			record = &store.Record{Key: key}
 		}
-		if err := entries[key].join(record); err != nil {
+		if err := q.entries[key].join(record); err != nil {
 			return err
 		}
-		write, err := entries[key].write(record, w.now)
+		write, err := q.entries[key].write(record, q.now)
 		if err != nil {
 			return err
 		}
 		writes = append(writes, write)
 	}
-	w.AfterCommit(w.e.wakeFollower)
-	return w.tx.Put(w.ctx, followUpCollection, writes)
+	clear(q.entries)
+	return tx.Put(ctx, followUpCollection, writes)
 }
 
 // join adds the unfinished walks of a stored entry.
@@ -191,7 +217,7 @@ func (e *Writer) FollowAgain(ctx context.Context, name, network string, ids []st
 		w.begin(tx)
 		for _, id := range ids {
 			for _, d := range e.hooks[name].Dependants {
-				w.followUp(name, network, id, dependence{Type: d.Type, Property: d.Property}, false)
+				w.followUps.add(name, network, id, dependence{Type: d.Type, Property: d.Property}, false)
 			}
 		}
 		return w.putFollowUps()
@@ -201,6 +227,7 @@ func (e *Writer) FollowAgain(ctx context.Context, name, network string, ids []st
 // background returns a call of the service itself, on behalf of a user. All dependants
 // are left to the queue.
 func (e *Writer) background(ctx context.Context, network, user string) *Writing {
-	return &Writing{e: e, ctx: ctx, caller: &access.Caller{System: true, User: user}, batch: &Batch{Network: network}, registry: e.Registry(),
-		result: &Result{}, quiet: true}
+	w := e.newWriting(ctx, &access.Caller{System: true, User: user}, Batch{Network: network})
+	w.quiet = true
+	return w
 }

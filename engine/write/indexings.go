@@ -1,6 +1,7 @@
 package write
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -13,11 +14,14 @@ import (
 	"marquee/engine/store"
 )
 
-// readIndexings reads what the objects of the round are indexed by.
-func (w *Writing) readIndexings() error {
+// indexings are what objects are indexed by, by the name of the type.
+type indexings map[string]*catalog.Indexing
+
+// read reads those of the objects of the round.
+func (all indexings) read(w *Writing) error {
 	types := map[string]*schema.Type{}
 	for _, c := range w.round {
-		if w.indexings[c.Type.Name] == nil {
+		if all[c.Type.Name] == nil {
 			types[c.Type.Name] = c.Type
 		}
 	}
@@ -29,16 +33,16 @@ func (w *Writing) readIndexings() error {
 		keys = append(keys, store.Key{ID: name})
 	}
 	err := w.tx.Get(w.ctx, catalog.TypeCollection, keys, func(r *store.Record) (err error) {
-		w.indexings[r.ID], err = w.e.ReadIndexing(r)
+		all[r.ID], err = w.e.ReadIndexing(r)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for name, t := range types {
-		n := w.indexings[name]
+		n := all[name]
 		if n == nil {
-			w.indexings[name] = w.e.WantedIndexing(t)
+			all[name] = w.e.WantedIndexing(t)
 		} else if n.Format > catalog.IndexingFormat {
 			return outdated(name)
 		}
@@ -48,10 +52,10 @@ func (w *Writing) readIndexings() error {
 
 // allIndexings returns what the objects of all types are indexed by, also of types that
 // another server alone serves.
-func (w *Writing) allIndexings() (map[string]*catalog.Indexing, error) {
-	all := map[string]*catalog.Indexing{}
-	err := catalog.EachIndexing(w.ctx, w.tx, func(r *store.Record) error {
-		n, err := w.e.ReadIndexing(r)
+func (e *Writer) allIndexings(ctx context.Context, s store.Snapshot) (indexings, error) {
+	all := indexings{}
+	err := catalog.EachIndexing(ctx, s, func(r *store.Record) error {
+		n, err := e.ReadIndexing(r)
 		if err == nil && n.Format > catalog.IndexingFormat {
 			err = outdated(r.ID)
 		}

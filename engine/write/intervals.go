@@ -30,7 +30,8 @@ type overlap struct {
 // checkIntervals reports intervals that overlap that of another object of the store or the
 // batch, and adds the others to the claims to write. It locks what transactions have in
 // common that add intervals of the same values, as neither sees those of the other.
-func (w *Writing) checkIntervals(u *uniqueness) error {
+func (u *uniqueness) checkIntervals() error {
+	w := u.w
 	// What is wanted comes before what is kept.
 	slices.SortStableFunc(u.intervals, func(a, b intervalClaim) int {
 		switch {
@@ -63,7 +64,7 @@ func (w *Writing) checkIntervals(u *uniqueness) error {
 	}
 	overlaps = slices.DeleteFunc(overlaps, func(o overlap) bool { return o.kept })
 	if len(overlaps) > 0 {
-		return w.addOverlaps(overlaps)
+		return u.addOverlaps(overlaps)
 	}
 	if w.faults.Len() > 0 {
 		return nil
@@ -73,7 +74,8 @@ func (w *Writing) checkIntervals(u *uniqueness) error {
 
 // addOverlaps adds the faults of intervals that overlap. They name the other object if the
 // caller has sent it or sees it.
-func (w *Writing) addOverlaps(overlaps []overlap) error {
+func (u *uniqueness) addOverlaps(overlaps []overlap) error {
+	w := u.w
 	stored := map[store.Place][]string{}
 	for _, o := range overlaps {
 		if o.sent == nil || o.sent.Internal() {
@@ -87,7 +89,7 @@ func (w *Writing) addOverlaps(overlaps []overlap) error {
 		if !served {
 			continue
 		}
-		visible, err := w.visible(w.ctx, w.tx, t, w.batch.Network)
+		visible, err := w.auth.visible(t, w.batch.Network)
 		if err != nil {
 			return err
 		}

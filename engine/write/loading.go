@@ -1,7 +1,6 @@
 package write
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -32,13 +31,13 @@ const loadedAtOnce = 50
 func (w *Writing) load() error {
 	unknown := func(c *Change) bool { return c.Internal() && c.size == 0 }
 	if !slices.ContainsFunc(w.round, unknown) {
-		_, err := w.loadSome(w.round)
+		_, err := (&loading{w: w, changes: w.round}).run()
 		return err
 	}
 	loaded, bytes := 0, 0
 	for loaded < len(w.round) && bytes < roundBytes {
 		n := min(loadedAtOnce, len(w.round)-loaded)
-		some, err := w.loadSome(w.round[loaded : loaded+n])
+		some, err := (&loading{w: w, changes: w.round[loaded : loaded+n]}).run()
 		if err != nil {
 			return err
 		}
@@ -49,41 +48,6 @@ func (w *Writing) load() error {
 	return nil
 }
 
-// requeue leaves changes added by hooks to the next rounds.
-func (w *Writing) requeue(changes []*Change) {
-	for _, c := range changes {
-		w.queuedByKey[c.key()] = c
-		delete(w.byKey, c.key())
-	}
-	w.queued = append(slices.Clone(changes), w.queued...)
-}
-
-// shortage ends a run of a transaction that needs more memory than the call has
-// reserved. The memory is reserved before the next run: waiting within a transaction
-// would block others, among them those that hold the memory.
-type shortage struct{ bytes int64 }
-
-// Error implements error.
-func (s *shortage) Error() string { return "engine: the transaction needs more memory" }
-
-// withMemory runs a transaction and repeats it with the memory that it lacked. While
-// it waits for that, it keeps neither what the run has loaded nor its memory. It also
-// returns the errors of budget.Reserve and numbers.Reserve.Run.
-func (w *Writing) withMemory(ctx context.Context, run func() error) error {
-	w.reserved = budget.Held(ctx)
-	for {
-		err := w.e.numbers.Run(ctx, run)
-		var short *shortage
-		if !errors.As(err, &short) {
-			return err
-		}
-		w.transaction = transaction{}
-		if err := budget.Reserve(ctx, short.bytes); err != nil {
-			return err
-		}
-	}
-}
-
 // unload drops what a run of the transaction that cannot go on has loaded, for some
 // changes and for those that the client asked for, and returns the memory.
 func (w *Writing) unload(changes []*Change) {
@@ -91,29 +55,6 @@ func (w *Writing) unload(changes []*Change) {
 		c.reset(nil)
 	}
 	budget.Return(w.ctx, w.reserved)
-}
-
-// loadSome reads the objects of changes, with one query for each collection unless
-// they are large, and returns the size of their documents.
-func (w *Writing) loadSome(changes []*Change) (bytes int, err error) {
-	keys := map[string][]store.Key{}
-	l := loading{w: w, changes: changes, round: make(map[objectKey]*Change, len(changes))}
-	for _, c := range changes {
-		c.reset(w.indexings[c.Type.Name])
-		if c.ID == "" {
-			continue
-		}
-		l.round[c.key()] = c
-		keys[c.Type.Name] = append(keys[c.Type.Name], store.Key{Network: c.Network, ID: c.ID})
-		l.total++
-	}
-	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		if err := l.load(name, keys[name]); err != nil {
-			return l.bytes, err
-		}
-	}
-	maps.Copy(w.byKey, l.round)
-	return l.bytes, w.loadRemoved(changes)
 }
 
 const (
@@ -141,8 +82,31 @@ type loading struct {
 	bytes  int
 }
 
-// load reads objects of a type in parts.
-func (l *loading) load(name string, keys []store.Key) error {
+// run reads the objects, with one query for each collection unless they are large, and
+// returns the size of their documents.
+func (l *loading) run() (bytes int, err error) {
+	keys := map[string][]store.Key{}
+	l.round = make(map[objectKey]*Change, len(l.changes))
+	for _, c := range l.changes {
+		c.reset(l.w.indexings[c.Type.Name])
+		if c.ID == "" {
+			continue
+		}
+		l.round[c.key()] = c
+		keys[c.Type.Name] = append(keys[c.Type.Name], store.Key{Network: c.Network, ID: c.ID})
+		l.total++
+	}
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		if err := l.collection(name, keys[name]); err != nil {
+			return l.bytes, err
+		}
+	}
+	maps.Copy(l.w.byKey, l.round)
+	return l.bytes, l.removed()
+}
+
+// collection reads objects of a type in parts.
+func (l *loading) collection(name string, keys []store.Key) error {
 	sizes := &l.w.e.sizes
 	size := sizes.of(name)
 	n := max(1, partBytes/size)
@@ -189,7 +153,8 @@ func (l *loading) part(name string, keys []store.Key, expected int) (found, byte
 		stored := *r
 		stored.Document, stored.Warnings = slices.Clone(r.Document), slices.Clone(r.Warnings)
 		c.stored, c.StateBefore = &stored, stored.State
-		return w.open(c)
+		c.Before, err = w.e.decode(c, stored.Document)
+		return err
 	})
 	return found, l.bytes - before, err
 }
@@ -205,18 +170,18 @@ func (l *loading) short(need int64, read int) error {
 	return &shortage{need}
 }
 
-// loadRemoved reads what is kept of removed objects whose ids new ones have. An id that
+// removed reads what is kept of removed objects whose ids new ones have. An id that
 // the service has generated is that of none.
-func (w *Writing) loadRemoved(changes []*Change) error {
+func (l *loading) removed() error {
 	keys, of := map[string][]store.Key{}, map[objectKey]*Change{}
-	for _, c := range changes {
+	for _, c := range l.changes {
 		if c.stored == nil && c.index.Removable && c.ID != "" && !c.generated {
 			keys[c.Type.Name] = append(keys[c.Type.Name], store.Key{Network: c.Network, ID: c.ID})
 			of[c.key()] = c
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		found, err := catalog.ReadRemoved(w.ctx, w.tx, name, keys[name])
+		found, err := catalog.ReadRemoved(l.w.ctx, l.w.tx, name, keys[name])
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package write
 
 import (
 	"slices"
+	"time"
 
 	"marquee/engine/document"
 	"marquee/engine/schema/keyword"
@@ -12,9 +13,16 @@ import (
 // numbering gives the new objects of a call their numbers. An object keeps its numbers
 // when the transaction runs again.
 type numbering struct {
-	given map[numbered]int64
+	reserve *numbers.Reserve
+	// validateOnly reports that nothing will be stored, so that no numbers are reserved.
+	validateOnly bool
+	given        map[numbered]int64
 	// clashes is the number of runs that have met numbers which other objects have.
 	clashes int
+	// lacks are the numbers that the transaction needs before it runs again, and clashed
+	// reports that other objects have some that were given. Each run begins without them.
+	lacks   numbers.Lacking
+	clashed bool
 }
 
 // numbered is a property of a new object.
@@ -24,12 +32,12 @@ type numbered struct {
 }
 
 // giveBack gives the numbers of objects that were refused back to the server.
-func (n numbering) giveBack(to *numbers.Reserve) {
+func (n *numbering) giveBack() {
 	given := map[numbers.Sequence][]int64{}
 	for of, number := range n.given {
 		given[of.sequence()] = append(given[of.sequence()], number)
 	}
-	to.GiveBack(given)
+	n.reserve.GiveBack(given)
 }
 
 // maxClashes bounds the runs of a transaction that meet numbers of other objects. Each
@@ -37,68 +45,67 @@ func (n numbering) giveBack(to *numbers.Reserve) {
 const maxClashes = 60
 
 // supply sets the properties of a new object that the service supplies.
-func (w *Writing) supply(c *Change) {
-	at := &keyword.Creation{Time: w.now, User: w.caller.User}
-	at.Number = func(s keyword.Sequence) int64 { return w.number(c.numbered(at.Property), s.Start) }
+func (n *numbering) supply(c *Change, now time.Time, user string) {
+	at := &keyword.Creation{Time: now, User: user}
+	at.Number = func(s keyword.Sequence) int64 { return n.number(c.numbered(at.Property), s.Start) }
 	c.supplied = c.Type.Supply(c.After, at)
 }
 
 // number returns the number of a property. When the server has none, it is one that is
 // validated in its place, before the transaction runs again; a call that only validates
 // reserves none.
-func (w *Writing) number(of numbered, start int64) int64 {
-	if n, given := w.numbering.given[of]; given && n >= start {
-		return n
+func (n *numbering) number(of numbered, start int64) int64 {
+	if number, given := n.given[of]; given && number >= start {
+		return number
 	}
-	if !w.batch.ValidateOnly {
-		if n, ok := w.e.numbers.Take(of.sequence(), start); ok {
-			if w.numbering.given == nil {
-				w.numbering.given = map[numbered]int64{}
+	if !n.validateOnly {
+		if number, ok := n.reserve.Take(of.sequence(), start); ok {
+			if n.given == nil {
+				n.given = map[numbered]int64{}
 			}
-			w.numbering.given[of] = n
-			return n
+			n.given[of] = number
+			return number
 		}
 	}
-	before := w.lacks[of.sequence()].Count
-	w.lacks.Add(of.sequence(), numbers.Need{Count: 1, Start: start})
-	return w.e.numbers.Next(of.sequence(), start) + before
+	before := n.lacks[of.sequence()].Count
+	n.lacks.Add(of.sequence(), numbers.Need{Count: 1, Start: start})
+	return n.reserve.Next(of.sequence(), start) + before
 }
 
-// needNumbers ends a run that lacks numbers, of a round that is valid otherwise: a call that
-// is refused reserves none. No server may reserve the numbers that an import gives.
-func (w *Writing) needNumbers() error {
-	for _, c := range w.round {
+// check ends a run that lacks numbers, of a round that is valid otherwise: a call that is
+// refused reserves none. No server may reserve the numbers that an import gives.
+func (n *numbering) check(round []*Change) error {
+	for _, c := range round {
 		for property, s := range c.Type.Sequences() {
-			n, is := s.Number(c.After[property])
+			number, is := s.Number(c.After[property])
 			given := !slices.Contains(c.supplied, property) && !document.Equal(c.Before[property], c.After[property])
-			if of := c.numbered(property); is && given && !w.e.numbers.Has(of.sequence(), numbers.Need{Floor: n + 1}) {
-				w.lacks.Add(of.sequence(), numbers.Need{Floor: n + 1})
+			if of := c.numbered(property); is && given && !n.reserve.Has(of.sequence(), numbers.Need{Floor: number + 1}) {
+				n.lacks.Add(of.sequence(), numbers.Need{Floor: number + 1})
 			}
 		}
 	}
-	if len(w.lacks) == 0 || w.batch.ValidateOnly {
+	if len(n.lacks) == 0 || n.validateOnly {
 		return nil
 	}
-	if w.clashed {
-		w.numbering.clashes++
+	if n.clashed {
+		n.clashes++
 	}
-	w.unload(w.round)
-	return w.lacks
+	return n.lacks
 }
 
 // skip makes an object get another number if the service has given it that of another
 // object, which an import has brought, or which is older than the sequence. It reports
 // whether a claim is on such a number.
-func (w *Writing) skip(c *Change, claim store.Claim) bool {
+func (n *numbering) skip(c *Change, claim store.Claim) bool {
 	s, is := c.Type.Sequences()[claim.Property]
-	if !is || !slices.Contains(c.supplied, claim.Property) || w.numbering.clashes > maxClashes {
+	if !is || !slices.Contains(c.supplied, claim.Property) || n.clashes > maxClashes {
 		return false
 	}
 	of := c.numbered(claim.Property)
-	if n, given := w.numbering.given[of]; given {
-		delete(w.numbering.given, of)
-		w.clashed = true
-		w.lacks.Add(of.sequence(), numbers.Need{Count: 1, Start: s.Start, Floor: min(n+1<<w.numbering.clashes, keyword.MaxNumber)})
+	if number, given := n.given[of]; given {
+		delete(n.given, of)
+		n.clashed = true
+		n.lacks.Add(of.sequence(), numbers.Need{Count: 1, Start: s.Start, Floor: min(number+1<<n.clashes, keyword.MaxNumber)})
 	}
 	return true
 }

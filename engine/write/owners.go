@@ -1,14 +1,11 @@
 package write
 
 import (
-	"context"
 	"maps"
 	"slices"
 
-	"marquee/engine/access"
 	"marquee/engine/catalog"
 	"marquee/engine/document"
-	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -36,15 +33,23 @@ func (w *Writing) computeOwners() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byType)) {
-		if err := w.ownAll(name, byType[name]); err != nil {
+		of := owning{w, name, byType[name][0].ownerKeys()}
+		if err := of.changes(byType[name]); err != nil {
 			return err
 		}
 	}
-	return w.checkResults()
+	return w.auth.checkResults(w.round)
 }
 
-func (w *Writing) ownAll(name string, changes []*Change) error {
-	keys := changes[0].ownerKeys()
+// owning computes the owners of objects of a type, which are indexed by keys.
+type owning struct {
+	w    *Writing
+	name string
+	keys map[string][]schema.OwnerPath
+}
+
+// changes computes the owners of objects of the round.
+func (o *owning) changes(changes []*Change) error {
 	objects := make([]catalog.Owned, len(changes))
 	var stored []store.Key
 	for i, c := range changes {
@@ -54,15 +59,9 @@ func (w *Writing) ownAll(name string, changes []*Change) error {
 			stored = append(stored, key)
 		}
 	}
-	wanted, err := catalog.OwnerTerms(keys, objects, w.readOwned)
+	held, wanted, err := o.terms(objects, stored)
 	if err != nil {
 		return err
-	}
-	held := map[store.Key][]store.Term{}
-	if len(stored) > 0 {
-		if held, err = w.tx.OrderedTerms(w.ctx, name, stored); err != nil {
-			return err
-		}
 	}
 	maintained := changes[0].index.OwnerKeys()
 	for i, c := range changes {
@@ -124,11 +123,21 @@ func (c *Change) setOwners(maintained map[string][]schema.OwnerPath, held, wante
 	c.addTerms, c.dropTerms = append(c.addTerms, add...), append(c.dropTerms, drop...)
 }
 
-// readOwned reads objects as the transaction leaves them.
-func (w *Writing) readOwned(name, network string, ids []string, yield func(catalog.Owned)) error {
+// terms returns the terms that the stored ones of some objects have, and those that all of
+// them should have.
+func (o *owning) terms(objects []catalog.Owned, stored []store.Key) (held, wanted map[store.Key][]store.Term, err error) {
+	if wanted, err = catalog.OwnerTerms(o.keys, objects, o.read); err != nil || len(stored) == 0 {
+		return nil, wanted, err
+	}
+	held, err = o.w.tx.OrderedTerms(o.w.ctx, o.name, stored)
+	return held, wanted, err
+}
+
+// read reads objects of any type as the transaction leaves them.
+func (o *owning) read(name, network string, ids []string, yield func(catalog.Owned)) error {
 	var stored []string
 	for _, id := range ids {
-		if c := w.byKey[objectKey{name, network, id}]; c != nil && c.After != nil {
+		if c := o.w.byKey[objectKey{name, network, id}]; c != nil && c.After != nil {
 			yield(catalog.OwnedObject(store.Key{Network: network, ID: id}, c.After))
 		} else {
 			stored = append(stored, id)
@@ -137,25 +146,7 @@ func (w *Writing) readOwned(name, network string, ids []string, yield func(catal
 	if len(stored) == 0 {
 		return nil
 	}
-	return catalog.ReadStored(w.ctx, w.tx)(name, network, stored, yield)
-}
-
-// checkResults rejects changes by the caller whose results the caller could not see, or
-// not write.
-func (w *Writing) checkResults() error {
-	for _, c := range w.round {
-		if c.Internal() || c.owners == nil {
-			continue
-		}
-		params := message.Params{"type": c.Type.Name, "id": c.ID}
-		if !access.Meets(w.e.access.Visible(w.caller, c.Type, c.Context), c.ID, c.Type.OwnerField(), c.owners) {
-			return message.ResultInvisible.Error(params)
-		}
-		if !access.Meets(w.e.access.Writable(w.caller, c.Type, c.Context, !c.Created()), c.ID, c.Type.OwnerField(), c.owners) {
-			return message.PermissionMissing.Error(message.Params{"type": c.Type.Name, "permission": c.Type.WritePermission(!c.Created())})
-		}
-	}
-	return nil
+	return catalog.ReadStored(o.w.ctx, o.w.tx)(name, network, stored, yield)
 }
 
 // moved are objects that belong to changed ones: those of a type that have terms under
@@ -168,7 +159,7 @@ func (w *Writing) moveOwned(changed []*Change) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	indexings, err := w.allIndexings()
+	indexings, err := w.e.allIndexings(w.ctx, w.tx)
 	if err != nil {
 		return err
 	}
@@ -228,13 +219,14 @@ const ownersAtOnce = 50
 // moveAll computes the owners of the objects that belong to some others, as many as there
 // is room for, and leaves the rest to the queue.
 func (w *Writing) moveAll(m moved, n *catalog.Indexing, targets []string) error {
-	serial := w.e.Store.Serial()
+	of := owning{w, m.name, n.OwnerKeys()}
 	for some := range slices.Chunk(targets, ownersAtOnce) {
 		values := make([]any, len(some))
 		for i, id := range some {
 			values[i] = schema.ViaValue(m.target, id)
 		}
-		found, all, err := w.dependants(m.name, m.network, catalog.ByOwner(m.key, values), nil, following{w.leftOwned + 1, MaxFollowingBytes})
+		q := query.Query{Collection: m.name, Network: m.network, Where: catalog.ByOwner(m.key, values)}
+		found, all, err := findDependants(w.ctx, w.tx, q, following{w.leftOwned + 1, MaxFollowingBytes})
 		if err != nil {
 			return err
 		}
@@ -243,30 +235,25 @@ func (w *Writing) moveAll(m moved, n *catalog.Indexing, targets []string) error 
 			w.leftOwned = 0
 		} else {
 			w.leftOwned -= len(found)
-			if err := w.ownStored(m.name, m.network, n, found); err != nil {
+			if err := of.again(m.network, found); err != nil {
 				return err
 			}
 		}
-		if behind || !serial {
-			for _, id := range some {
-				w.followUp(m.target, m.network, id, dependence{Type: m.name, Property: m.key}, behind)
-			}
-		}
+		w.followUps.addAll(m.target, m.network, some, dependence{Type: m.name, Property: m.key}, behind)
 	}
 	return nil
 }
 
-// ownStored computes the owners of stored objects again.
-func (w *Writing) ownStored(name, network string, n *catalog.Indexing, found []dependant) error {
-	keys := n.OwnerKeys()
+// again computes the owners of stored objects of a network again.
+func (o *owning) again(network string, found []dependant) error {
 	for some := range slices.Chunk(found, ownersAtOnce) {
-		ids := make([]string, len(some))
+		keys := make([]store.Key, len(some))
 		for i, d := range some {
-			ids[i] = d.ID
+			keys[i] = store.Key{Network: network, ID: d.ID}
 		}
 		var records []*store.Record
 		var objects []catalog.Owned
-		err := w.tx.Get(w.ctx, name, store.KeysIn(network, ids), func(r *store.Record) error {
+		err := o.w.tx.Get(o.w.ctx, o.name, keys, func(r *store.Record) error {
 			kept := r.Clone()
 			records, objects = append(records, kept), append(objects, catalog.OwnedRecord(kept))
 			return nil
@@ -274,48 +261,39 @@ func (w *Writing) ownStored(name, network string, n *catalog.Indexing, found []d
 		if err != nil {
 			return err
 		}
-		wanted, err := catalog.OwnerTerms(keys, objects, w.readOwned)
+		held, wanted, err := o.terms(objects, keys)
 		if err != nil {
 			return err
 		}
-		held, err := w.tx.OrderedTerms(w.ctx, name, store.KeysIn(network, ids))
-		if err != nil {
-			return err
-		}
-		if err := w.putOwners(name, keys, records, held, wanted); err != nil {
+		if err := o.put(records, held, wanted); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// putOwners stores the terms of records that differ.
-func (w *Writing) putOwners(name string, keys map[string][]schema.OwnerPath, records []*store.Record, held, wanted map[store.Key][]store.Term) error {
+// put stores the terms of records that differ.
+func (o *owning) put(records []*store.Record, held, wanted map[store.Key][]store.Term) error {
+	w := o.w
 	var writes []store.Write
 	var changes []store.Change
 	for _, r := range records {
-		add, drop := catalog.DiffOwners(keys, held[r.Key], wanted[r.Key])
+		add, drop := catalog.DiffOwners(o.keys, held[r.Key], wanted[r.Key])
 		if len(add)+len(drop) == 0 {
 			continue
 		}
-		write, change := catalog.OwnerWrite(name, r, add, drop)
+		write, change := catalog.OwnerWrite(o.name, r, add, drop)
 		change.Time, change.User = w.now, w.caller.User
 		writes, changes = append(writes, write), append(changes, change)
-		if c := w.byKey[objectKey{name, r.Network, r.ID}]; c != nil {
+		if c := w.byKey[objectKey{o.name, r.Network, r.ID}]; c != nil {
 			c.record.Revision = write.Revision
 		}
 	}
 	if len(writes) == 0 {
 		return nil
 	}
-	if err := w.tx.Put(w.ctx, name, writes); err != nil {
+	if err := w.tx.Put(w.ctx, o.name, writes); err != nil {
 		return err
 	}
 	return w.tx.Append(w.ctx, changes)
-}
-
-// visible returns the condition that objects of a type must meet for the caller to see
-// them, as it was before the transaction wrote.
-func (w *Writing) visible(ctx context.Context, s store.Snapshot, t *schema.Type, network string) (query.Expr, error) {
-	return w.sight.Shown(ctx, s, w.e.access, w.caller, t, network)
 }

@@ -18,7 +18,7 @@ func (e *Writer) CheckProperty(ctx context.Context, caller *access.Caller, t *sc
 	// Faults name the property, as the client did not send an object of the type.
 	named := *t
 	named.Name = property
-	w := &Writing{e: e, ctx: ctx, caller: caller, batch: &Batch{Network: network, FieldValidation: validation}, registry: e.Registry(), result: &Result{}}
+	w := e.newWriting(ctx, caller, Batch{Network: network, FieldValidation: validation})
 	c := &Change{Type: &named, Caller: caller, Context: network, Network: t.NetworkOf(network),
 		request: request{op: &Operation{Type: t, Object: map[string]any{property: value}}}}
 	c.RedirectFaults("/"+property, "")
@@ -36,17 +36,15 @@ func (e *Writer) CheckProperty(ctx context.Context, caller *access.Caller, t *sc
 			w.faults.Add(c.Fault(fault.Definition(), pointer, params))
 		}
 	}
-	c.references = w.newReferences(c)
+	c.references = c.newReferences(w.registry)
 	c.checkLookups(e.Lookups)
-	for _, fault := range c.faults {
-		w.faults.Add(fault)
-	}
+	w.faults.Add(c.faults...)
 	if len(c.references) > 0 {
 		w.round = []*Change{c}
 		found := w.faults.Clone()
 		err = e.Store.Read(ctx, func(s store.Snapshot) error {
-			w.faults = found.Clone()
-			return w.checkReferences(s)
+			w.faults, w.auth = found.Clone(), authorization{e: e, ctx: ctx, s: s, caller: caller}
+			return w.checkReferences()
 		})
 	}
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/query"
+	"marquee/engine/schema"
 	"marquee/engine/store"
 )
 
@@ -24,7 +25,7 @@ type referenced struct {
 // checkReferences checks every new reference against the store and the batch, with one
 // query for each type and network. Targets need no lock: nothing is deleted, and what
 // a reference requires of its target is immutable.
-func (w *Writing) checkReferences(s store.Snapshot) error {
+func (w *Writing) checkReferences() error {
 	wanted := map[store.Place][]referenced{}
 	for _, c := range w.round {
 		for _, r := range c.references {
@@ -36,7 +37,7 @@ func (w *Writing) checkReferences(s store.Snapshot) error {
 		return cmp.Or(cmp.Compare(a.Collection, b.Collection), cmp.Compare(a.Network, b.Network))
 	})
 	for _, where := range order {
-		if err := w.checkPlace(s, where, wanted[where]); err != nil {
+		if err := w.checkPlace(where, wanted[where]); err != nil {
 			return err
 		}
 	}
@@ -47,7 +48,7 @@ func (w *Writing) checkReferences(s store.Snapshot) error {
 // property held before, at any place in it, is not new, so that the caller need not
 // see its target. Read-only properties, and those that the service supplies, hold references
 // that the service itself has looked up.
-func (w *Writing) newReferences(c *Change) []referenced {
+func (c *Change) newReferences(registry *schema.Registry) []referenced {
 	changed, before, held := map[string]any{}, map[string]any{}, map[heldReference]bool{}
 	for name, value := range c.After {
 		if member := c.Type.Shape.Member(name); member != nil && (member.Plain || member.ReadOnly || slices.Contains(c.supplied, name)) {
@@ -64,7 +65,7 @@ func (w *Writing) newReferences(c *Change) []referenced {
 	}
 	var found []referenced
 	c.Type.Shape.References(changed, func(at document.Pointer, ref *document.Reference, id, network string) {
-		target, ok := w.registry.Type(ref.Type)
+		target, ok := registry.Type(ref.Type)
 		if !ok || id == "" || held[heldReference{ref, id, network}] {
 			return
 		}
@@ -101,7 +102,7 @@ type heldReference struct {
 	id, network string
 }
 
-func (w *Writing) checkPlace(s store.Snapshot, where store.Place, refs []referenced) error {
+func (w *Writing) checkPlace(where store.Place, refs []referenced) error {
 	target, _ := w.registry.Type(where.Collection)
 	demanding := false
 	var ids []string
@@ -117,11 +118,11 @@ func (w *Writing) checkPlace(s store.Snapshot, where store.Place, refs []referen
 		visible := query.All
 		if w.batchMade(refs) {
 			var err error
-			if visible, err = w.visible(w.ctx, s, target, cmp.Or(where.Network, w.batch.Network)); err != nil {
+			if visible, err = w.auth.visible(target, cmp.Or(where.Network, w.batch.Network)); err != nil {
 				return err
 			}
 		}
-		err := access.GetVisible(w.ctx, s, where, slices.Compact(ids), visible, func(r *store.Record) error {
+		err := access.GetVisible(w.ctx, w.auth.s, where, slices.Compact(ids), visible, func(r *store.Record) error {
 			w.noteTarget(target, r)
 			if !demanding {
 				targets[r.ID] = nil

@@ -33,8 +33,7 @@ type Removal struct {
 // Remove removes an object to which no other refers. What is kept of it is its history and
 // a catalog.Tombstone. Errors are of type *message.Error, except for internal ones.
 func (e *Writer) Remove(ctx context.Context, caller *access.Caller, r Removal) error {
-	w := &Writing{e: e, ctx: ctx, caller: caller, registry: e.Registry(), result: &Result{},
-		batch: &Batch{Network: r.Network, ValidateOnly: r.ValidateOnly}}
+	w := e.newWriting(ctx, caller, Batch{Network: r.Network, ValidateOnly: r.ValidateOnly})
 	t, served := w.registry.Type(r.Type.Name)
 	if !served || !t.Removable() {
 		return message.TypeUnknown.Error(message.Params{"type": r.Type.Name})
@@ -70,13 +69,13 @@ func (e *Writer) Remove(ctx context.Context, caller *access.Caller, r Removal) e
 // remove runs the transaction.
 func (w *Writing) remove(c *Change, parent string) error {
 	w.round = []*Change{c}
-	if err := w.readIndexings(); err != nil {
+	if err := w.indexings.read(w); err != nil {
 		return err
 	}
 	if err := w.load(); err != nil {
 		return err
 	}
-	if err := w.authorize(w.tx, w.round, (*Change).storedVersion); err != nil {
+	if err := w.auth.check(w.round, (*Change).storedVersion); err != nil {
 		return err
 	}
 	if c.Type.Parent != "" && c.Before[c.Type.Parent] != parent {
@@ -161,7 +160,7 @@ const maxReferrers = 10
 // types that only other servers serve, or none. The error names those that the caller
 // sees.
 func (w *Writing) checkReferrers(c *Change) error {
-	indexings, err := w.allIndexings()
+	indexings, err := w.e.allIndexings(w.ctx, w.tx)
 	if err != nil {
 		return err
 	}
@@ -196,7 +195,7 @@ func (w *Writing) checkReferrers(c *Change) error {
 
 // awaitReferences refuses a removal while it is not certain that all references to objects
 // of the type are known.
-func (w *Writing) awaitReferences(c *Change, indexings map[string]*catalog.Indexing) error {
+func (w *Writing) awaitReferences(c *Change, indexings indexings) error {
 	for _, t := range w.registry.Types() {
 		for key, target := range t.RemovableTargets() {
 			if n := indexings[t.Name]; n != nil && target.Type == c.Type.Name && !slices.Contains(n.Terms, key) {
@@ -251,7 +250,7 @@ func (w *Writing) referrers(c *Change, name, network string, keys map[string]sch
 		if !found || !served {
 			continue
 		}
-		visible, err := w.visible(w.ctx, w.tx, t, network)
+		visible, err := w.auth.visible(t, network)
 		if err != nil || query.IsNone(visible) {
 			return nil, found, err
 		}

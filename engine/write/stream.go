@@ -70,8 +70,7 @@ func (e *Writer) WriteStream(ctx context.Context, caller *access.Caller, s Strea
 	if e.hooks[s.Like.Type.Name].Prepare != nil {
 		return nil, errors.New("engine: objects of type " + s.Like.Type.Name + " are prepared before they are written, and not in a stream")
 	}
-	batch := Batch{Network: s.Network, Listed: true, FieldValidation: s.FieldValidation, ValidateOnly: s.ValidateOnly, IDRequired: true}
-	w := &Writing{e: e, ctx: ctx, caller: caller, batch: &batch, registry: e.Registry(), result: &Result{Listed: true}}
+	w := e.newWriting(ctx, caller, Batch{Network: s.Network, Listed: true, FieldValidation: s.FieldValidation, ValidateOnly: s.ValidateOnly, IDRequired: true})
 	last, err := w.survey(s)
 	if err != nil {
 		return nil, err
@@ -126,7 +125,7 @@ func (w *Writing) stageOn(snapshot store.Snapshot, s Stream, last map[string]int
 	}
 	w.begin(tx)
 	err = w.runStream(s, last, func(written bool) error {
-		if written && (len(w.afterCommit)+len(w.beforeCommit)+len(w.affected)+len(w.followUps) > 0 || w.refersTo(s.Like.Type.Name)) {
+		if written && (len(w.afterCommit)+len(w.beforeCommit)+len(w.followUps.entries) > 0 || w.refersTo(s.Like.Type.Name)) {
 			return staging.ErrUnstaged
 		}
 		if err := tx.Keep(written); err != nil || !written {

@@ -18,7 +18,8 @@ type formChange struct {
 
 // checkForms compares changed values with the forms of other objects' values, and adds
 // the claims. Unchanged values need not conform.
-func (w *Writing) checkForms(diffs map[*Change]claimDiff) error {
+func (u *uniqueness) checkForms() error {
+	w := u.w
 	var changes []formChange
 	var all []store.Claim
 	for _, c := range w.round {
@@ -42,57 +43,59 @@ func (w *Writing) checkForms(diffs map[*Change]claimDiff) error {
 	if err != nil {
 		return err
 	}
-	dropped := map[store.Claim]bool{}
+	forms := claimedForms{owners: owners, dropped: map[store.Claim]bool{}, taken: map[store.Claim]bool{}}
 	for _, change := range changes {
 		for _, claim := range change.drop {
 			if owners[claim] == change.c.ID && !slices.Contains(change.take, claim) {
-				dropped[claim] = true
+				forms.dropped[claim] = true
 			}
 		}
 	}
-	taken := map[store.Claim]bool{}
 	for _, change := range changes {
-		w.takeForm(change, owners, dropped, taken, diffs)
+		diff, ok := forms.take(change, u.diffs[change.c])
+		if ok {
+			u.diffs[change.c] = diff
+		} else if fault := change.c.Fault(message.ValueNotUnique, pointerOf(change.form.Property), nil); !w.faults.Holds(fault) {
+			w.faults.Add(fault) // there may be one for the value as it is written
+		}
 	}
 	return nil
 }
 
-// takeForm adds what one change drops and takes to its claims.
-func (w *Writing) takeForm(change formChange, owners map[store.Claim]string, dropped, taken map[store.Claim]bool, diffs map[*Change]claimDiff) {
+// claimedForms are the claims of values in their forms: those that the store has, and those
+// that the round drops and has taken.
+type claimedForms struct {
+	owners         map[store.Claim]string
+	dropped, taken map[store.Claim]bool
+}
+
+// take adds what one change drops and takes to its claims, unless another object has the
+// form.
+func (f *claimedForms) take(change formChange, diff claimDiff) (sum claimDiff, ok bool) {
 	c, kept := change.c, false
-	diff := diffs[c]
 	for _, claim := range change.take {
-		owner, owned := owners[claim]
+		owner, owned := f.owners[claim]
 		switch {
 		case owned && owner == c.ID: // it is another spelling of the same form
 			kept = true
-		case owned && !dropped[claim]:
-			w.notUnique(c, change.form.Property)
-			return
+		case owned && !f.dropped[claim]:
+			return diff, false
 		}
 	}
 	for _, claim := range change.drop {
-		if owners[claim] == c.ID && dropped[claim] {
+		if f.owners[claim] == c.ID && f.dropped[claim] {
 			diff.drop = append(diff.drop, claim)
 		}
 	}
 	if len(change.take) > 0 {
 		first := change.take[0]
-		if taken[first] {
-			w.notUnique(c, change.form.Property)
-			return
+		if f.taken[first] {
+			return diff, false
 		}
-		taken[first] = true
+		f.taken[first] = true
 		if !kept {
 			diff.add = append(diff.add, first)
 		}
 	}
-	diffs[c] = diff
-}
-
-// notUnique adds a fault unless there is one for the value as it is written.
-func (w *Writing) notUnique(c *Change, property string) {
-	if fault := c.Fault(message.ValueNotUnique, pointerOf(property), nil); !w.faults.Holds(fault) {
-		w.faults.Add(fault)
-	}
+	return diff, true
 }

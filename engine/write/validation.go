@@ -13,6 +13,9 @@ import (
 	"marquee/engine/history"
 	"marquee/engine/message"
 	"marquee/engine/parallel"
+	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
+	"marquee/engine/schema/rule"
 	"marquee/engine/store"
 )
 
@@ -153,9 +156,65 @@ func (c *Change) judge(w *Writing) error {
 	if err := c.checkRules(w, was.required, unseen); err != nil {
 		return err
 	}
-	c.references = w.newReferences(c)
+	c.references = c.newReferences(w.registry)
 	c.checkLookups(w.e.Lookups)
 	return nil
+}
+
+// checkRules checks the rules of the schema vocabulary. Lacked are the required values that
+// the stored object lacks because it was erased, and unseen are the pointers to invalid ones
+// that the caller does not see. The error is that of the context.
+func (c *Change) checkRules(w *Writing, lacked, unseen []string) error {
+	change := &keyword.Change{Before: c.Before, After: c.After, StateBefore: c.StateBefore, State: c.State, Parent: c.Type.Parent, System: c.Caller.System,
+		Now: w.now, Caller: func() rule.Caller { return c.by(w.registry) }, Lacked: lacked, Faulty: unseen}
+	if !c.Caller.System {
+		change.Budget = &w.ruleBudget
+	}
+	for _, field := range lacked {
+		if document.Lookup(c.After, field) == nil {
+			change.Faulty = append(change.Faulty, field)
+		}
+	}
+	for _, fault := range c.faults {
+		field, _ := fault.Param("field").(string)
+		if d := fault.Definition(); d == message.ValueType || d == message.ValueFormat {
+			change.Unreadable = append(change.Unreadable, field)
+		}
+		change.Faulty = append(change.Faulty, field)
+	}
+	check := c.Type.Check
+	if c.seen != nil {
+		check = c.seen.Check
+	}
+	faults, err := check(w.ctx, change)
+	for _, fault := range faults {
+		c.refuse(fault)
+	}
+	c.tolerate(change.Kept)
+	return err
+}
+
+// by returns who makes the change, with the permissions held where the object is.
+func (c *Change) by(registry *schema.Registry) rule.Caller {
+	permissions := registry.Permissions()
+	if !c.Caller.System {
+		permissions = slices.DeleteFunc(permissions, func(permission string) bool { return !c.permits(permission) })
+	}
+	return rule.Caller{ID: c.Caller.User, Permissions: permissions}
+}
+
+// permits reports whether the roles of who makes the change have a permission where the
+// object is: in any network for an object of none, which belongs to nobody.
+func (c *Change) permits(permission string) bool {
+	if !c.Type.Global {
+		return c.Caller.Grants[c.Context].Holds(permission)
+	}
+	for _, grant := range c.Caller.Grants {
+		if grant.NetworkPermissions.Has(permission) || grant.TeamPermissions.Has(permission) {
+			return true
+		}
+	}
+	return false
 }
 
 // mustMend reports whether a write is refused for a fault although the stored object has it,

@@ -110,8 +110,7 @@ const shortBatch = 50
 // Write stores a batch: all of it or nothing. Errors are of type *message.Error,
 // except for internal ones.
 func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) (*Result, error) {
-	w := &Writing{e: e, ctx: ctx, caller: caller, batch: &batch, registry: e.Registry(), result: &Result{Listed: batch.Listed},
-		transaction: transaction{faults: message.Faults{Limit: batch.MaxFaults}}}
+	w := e.newWriting(ctx, caller, batch)
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}
@@ -144,7 +143,7 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 		})
 	})
 	if w.refusal != nil && errors.Is(err, w.refusal) {
-		w.numbering.giveBack(e.numbers)
+		w.numbering.giveBack()
 	}
 	if err != nil && !(batch.ValidateOnly && errors.Is(err, store.ErrRollback)) {
 		return nil, store.Translate(err)
@@ -240,7 +239,7 @@ func (w *Writing) runPrepareHooks() error {
 	if len(hooked) == 0 {
 		return nil
 	}
-	if err := w.authorizeEarly(hooked); err != nil {
+	if err := w.e.authorizeEarly(w.ctx, w.caller, hooked); err != nil {
 		return store.Translate(err)
 	}
 	for _, c := range hooked {
@@ -249,6 +248,30 @@ func (w *Writing) runPrepareHooks() error {
 		}
 	}
 	return nil
+}
+
+// authorizeEarly checks changes before the transaction, for changes with slow hooks: the time
+// that a refusal takes must not reveal anything about the objects.
+func (e *Writer) authorizeEarly(ctx context.Context, caller *access.Caller, changes []*Change) error {
+	keys := map[string][]store.Key{}
+	for _, c := range changes {
+		if c.ID != "" {
+			keys[c.Type.Name] = append(keys[c.Type.Name], store.Key{Network: c.Network, ID: c.ID})
+		}
+	}
+	return e.Store.Read(ctx, func(s store.Snapshot) error {
+		versions := map[objectKey]int64{}
+		for _, name := range slices.Sorted(maps.Keys(keys)) {
+			found, err := s.Versions(ctx, name, keys[name])
+			if err != nil {
+				return err
+			}
+			for key, version := range found {
+				versions[objectKey{name, key.Network, key.ID}] = version
+			}
+		}
+		return (&authorization{e: e, ctx: ctx, s: s, caller: caller}).check(changes, func(c *Change) int64 { return versions[c.key()] })
+	})
 }
 
 // identify determines the id of an object: that of the path, of the body, or a new
@@ -342,9 +365,7 @@ func (c *Change) normalise(unknown FieldValidation) {
 
 // collectFindings adds the findings of normalise to those of the batch.
 func (w *Writing) collectFindings(c *Change) {
-	for _, fault := range c.malformed {
-		w.faults.Add(fault)
-	}
+	w.faults.Add(c.malformed...)
 	left := MaxWarnings - len(w.result.Unknown)
 	w.result.Unknown = append(w.result.Unknown, c.unknown[:min(left, len(c.unknown))]...)
 }

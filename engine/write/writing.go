@@ -6,14 +6,12 @@ import (
 	"time"
 
 	"marquee/engine/access"
-	"marquee/engine/catalog"
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/schema"
 	"marquee/engine/schema/rule"
 	"marquee/engine/store"
-	"marquee/engine/write/numbers"
 	"marquee/engine/written"
 )
 
@@ -39,42 +37,35 @@ type Writing struct {
 	transaction
 }
 
+func (e *Writer) newWriting(ctx context.Context, caller *access.Caller, batch Batch) *Writing {
+	return &Writing{e: e, ctx: ctx, caller: caller, batch: &batch, registry: e.Registry(), result: &Result{Listed: batch.Listed},
+		numbering:   numbering{reserve: e.numbers, validateOnly: batch.ValidateOnly},
+		transaction: transaction{faults: message.Faults{Limit: batch.MaxFaults}}}
+}
+
 // transaction is one run of the transaction. Each run begins with a new value.
 type transaction struct {
 	tx     store.Tx
+	auth   authorization
 	now    time.Time
 	faults message.Faults
 	// refusal is the error of the faults, once they have ended a round.
 	refusal error
-	// round is being written; queued are the changes that hooks have added since.
-	round, queued []*Change
-	queuedByKey   map[objectKey]*Change
-	byKey         map[objectKey]*Change
-	afterCommit   []func()
+	rounds
+	afterCommit []func()
 	// beforeCommit are the checks of BeforeCommit, beforeCommitKeys their keys.
 	beforeCommit     []func() error
 	beforeCommitKeys map[string]bool
-	// affected are objects of the round whose dependants must be found, left is how
-	// many of these the transaction still writes, and followUps are queue entries for
-	// the others, whose types are in following.
-	affected  []*affected
+	// left is how many dependants the transaction still writes, and leftOwned to how many
+	// objects it still gives other owners. FollowUps are queue entries for the others.
 	left      following
-	followUps map[store.Key]*followUp
-	following []string
-	// leftOwned is the number of objects that the transaction still gives other owners, and
-	// sight what the caller sees in its snapshot.
 	leftOwned int
-	sight     access.Sight
+	followUps followUps
 	// ruleBudget is what the rules of the changes have cost.
 	ruleBudget rule.Budget
-	// indexings caches what objects are indexed by, by the name of the type.
-	indexings map[string]*catalog.Indexing
+	indexings  indexings
 	// locked are the objects of Lock.
 	locked map[objectKey]bool
-	// lacks are the numbers that the transaction needs before it runs again, and clashed
-	// reports that other objects have some that were given.
-	lacks   numbers.Lacking
-	clashed bool
 	// targets are the names and parents of referenced objects that the answer may show.
 	targets map[written.Key]written.Target
 }
@@ -180,6 +171,22 @@ func (w *Writing) Find(t *schema.Type, network string, where query.Expr, limit i
 	return store.FindAll(w.ctx, w.tx, query.Query{Collection: t.Name, Network: t.NetworkOf(network), Where: where, Order: store.OldestFirst}, limit, yield)
 }
 
+// Upsert adds a change of one object to the transaction, without checking permissions.
+// Edit alters the document and may run again; nil runs the hooks of the unchanged
+// object. The change is not loaded yet.
+func (w *Writing) Upsert(t *schema.Type, network, id string, edit func(object map[string]any)) *Change {
+	key := objectKey{t.Name, t.NetworkOf(network), id}
+	c := w.queuedByKey[key]
+	if c == nil {
+		c = &Change{Type: t, Caller: w.caller, Index: -1, Network: key.network, Context: network, ID: id}
+		w.enqueue(c)
+	}
+	if edit != nil {
+		c.edits = append(c.edits, edit)
+	}
+	return c
+}
+
 // Round returns the changes of a type that are merged and not yet stored.
 func (w *Writing) Round(name string) []*Change {
 	var changes []*Change
@@ -210,7 +217,7 @@ func (w *Writing) AfterCommit(do func()) { w.afterCommit = append(w.afterCommit,
 // HasHidden reports whether a stored object of a type in a network meets a condition
 // and is not visible to the caller.
 func (w *Writing) HasHidden(t *schema.Type, network string, where query.Expr) (bool, error) {
-	visible, err := w.visible(w.ctx, w.tx, t, network)
+	visible, err := w.auth.visible(t, network)
 	if err != nil || w.caller.System || query.IsAll(visible) {
 		return false, err
 	}

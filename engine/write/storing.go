@@ -1,0 +1,153 @@
+package write
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"marquee/engine/access"
+	"marquee/engine/history"
+	"marquee/engine/message"
+	"marquee/engine/store"
+	"marquee/engine/written"
+)
+
+// MaxDocumentBytes is the maximum size of a stored document.
+const MaxDocumentBytes = 1 << 20
+
+// store writes what has changed in bulk, with its history.
+func (w *Writing) store(claims map[*Change]claimDiff) error {
+	var changed []*Change
+	for _, c := range w.round {
+		switch {
+		case c.failed != nil:
+			return c.failed
+		case !c.changed:
+			c.record = *c.stored
+			continue
+		case len(c.document) > MaxDocumentBytes:
+			return c.refusal(message.ObjectTooLarge, message.Params{"limit": MaxDocumentBytes, "objectId": c.ID})
+		}
+		c.record = c.recordAt(w.now, w.caller.User)
+		changed = append(changed, c)
+	}
+	if err := w.hooks(changed, func(h Hooks) func(context.Context, *Writing, []*Change) error { return h.BeforeStore }); err != nil {
+		return err
+	}
+	if err := w.refused(); err != nil || len(changed) == 0 {
+		return err
+	}
+	if err := w.follow(changed); err != nil {
+		return err
+	}
+	if err := w.lockConditions(); err != nil {
+		return err
+	}
+	if err := w.lockTargets(changed); err != nil {
+		return err
+	}
+	if err := w.dropRemoved(changed); err != nil {
+		return err
+	}
+	writes, changes := map[string][]store.Write{}, make([]store.Change, 0, len(changed))
+	for _, c := range changed {
+		delete(w.targets, written.Key{Collection: c.Type.Name, Network: c.Network, ID: c.ID})
+		writes[c.Type.Name] = append(writes[c.Type.Name], store.Write{Record: c.record, Expected: c.storedRevision(), Last: c.record.Revision - 1,
+			Was: c.StateBefore, Same: c.sameText,
+			AddTerms: c.addTerms, DropTerms: c.dropTerms, AddClaims: claims[c].add, DropClaims: claims[c].drop})
+		changes = append(changes, c.entry(w.now, w.caller))
+	}
+	for _, name := range slices.Sorted(maps.Keys(writes)) {
+		w.e.sizes.learnWritten(name, writes[name])
+		if err := w.tx.Put(w.ctx, name, writes[name]); err != nil {
+			return err
+		}
+	}
+	if err := w.tx.Append(w.ctx, changes); err != nil {
+		return err
+	}
+	return w.moveOwned(changed)
+}
+
+// storedRevision is 0 for a new object.
+func (c *Change) storedRevision() int64 {
+	if c.stored == nil {
+		return 0
+	}
+	return c.record.Revision - 1
+}
+
+// entry returns the entry of the history. The creator of the object is notified of
+// warnings that have appeared.
+func (c *Change) entry(now time.Time, caller *access.Caller) store.Change {
+	change := store.Change{Time: now, Network: c.record.Network, Collection: c.Type.Name, ID: c.ID, Revision: c.record.Revision,
+		Version: c.record.Version, User: caller.User, FeedOnly: c.derived, Fields: c.fields}
+	if !c.derived {
+		change.Cause = c.cause
+		if len(c.cause) == 0 {
+			change.Cause = causeOf(caller)
+		}
+	}
+	if notices := history.Appeared(c.warningsBefore(), c.warnings); notices != nil && c.record.CreateUser != "" {
+		change.Owner, change.Notices = c.record.CreateUser, notices
+	}
+	return change
+}
+
+// causeOf returns what the history says of a caller that is no user in person, or nil.
+func causeOf(caller *access.Caller) []byte {
+	switch token := caller.Token; {
+	case caller.Operator:
+		return history.Encode(message.CauseOperator.With(nil))
+	case token != nil:
+		return history.Encode(message.CauseToken.With(message.Params{"type": "tokens", "id": token.ID, "context": token.Network}))
+	}
+	return nil
+}
+
+// recordAt returns the record to be stored. Derived changes raise only the revision. A
+// change of values by the service is a version without a new updateUser, and one of
+// properties that some callers do not see leaves updateTime, too, which they see.
+func (c *Change) recordAt(now time.Time, user string) store.Record {
+	record := store.Record{Key: store.Key{Network: c.Network, ID: c.ID}, Revision: 1, Version: 1, State: c.State,
+		CreateTime: now, UpdateTime: now, CreateUser: user, UpdateUser: user,
+		Warnings: c.warnings, Document: c.document}
+	if c.tombstone != nil {
+		record.Revision, record.Version = c.tombstone.Revision+1, c.tombstone.Version+1
+	}
+	if c.stored == nil {
+		return record
+	}
+	record.Revision, record.Version = c.stored.Revision+1, c.stored.Version
+	record.CreateTime, record.CreateUser = c.stored.CreateTime, c.stored.CreateUser
+	if c.derived || c.partly || c.Internal() {
+		record.UpdateUser = c.stored.UpdateUser
+	}
+	if c.derived || c.partly {
+		record.UpdateTime = c.stored.UpdateTime
+	}
+	if !c.derived {
+		record.Version++
+	}
+	return record
+}
+
+// lockConditions locks the objects of the round that stay as they are, but whose next
+// version the request would refuse: the others are written on the condition that nobody
+// changes them.
+func (w *Writing) lockConditions() error {
+	ids := map[string][]string{}
+	for _, c := range w.round {
+		if !c.Internal() && !c.changed && c.op.IfVersion != nil && !c.op.IfVersion(strconv.FormatInt(c.record.Version+1, 10)) {
+			ids[c.Type.Name] = append(ids[c.Type.Name], c.ID)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(ids)) {
+		if err := w.Lock(name, w.batch.Network, ids[name]...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
