@@ -130,14 +130,14 @@ func (c *Change) noteErased(differences []document.FieldChange) []byte {
 	return history.Fields(c.audited(), nil, c.StateBefore, c.State, all...)
 }
 
-// putErasures notes the erasures of the call.
-func (w *Writing) putErasures() error {
-	for _, c := range w.prepared {
+// putErasures notes the erasures among changes that are stored.
+func putErasures(ctx context.Context, tx store.Tx, changes []*Change, now time.Time) error {
+	for _, c := range changes {
 		if !c.Erases() {
 			continue
 		}
 		e := catalog.Erasure{Type: c.Type.Name, Network: c.Network, ID: c.ID, Revision: c.record.Revision, Creator: c.record.CreateUser, Wipe: c.changed}
-		if err := noteErasure(w.ctx, w.tx, e, w.now); err != nil {
+		if err := noteErasure(ctx, tx, e, now); err != nil {
 			return err
 		}
 	}

@@ -21,8 +21,8 @@ const maxLabelBytes = 1 << 10
 
 // reads returns the records that the transaction of a short call will probably read:
 // what its objects are indexed by, the objects, and what they and their answer refer to.
-func (w *Writing) reads() []store.Lookup {
-	if len(w.prepared) > shortBatch {
+func reads(changes []*Change, user string, registry *schema.Registry) []store.Lookup {
+	if len(changes) > shortBatch {
 		return nil
 	}
 	keys := map[string][]store.Key{}
@@ -33,7 +33,7 @@ func (w *Writing) reads() []store.Lookup {
 			n++
 		}
 	}
-	for _, c := range w.prepared {
+	for _, c := range changes {
 		add(catalog.TypeCollection, store.Key{ID: c.Type.Name})
 		if c.ID != "" {
 			add(c.Type.Name, store.Key{Network: c.Network, ID: c.ID})
@@ -42,15 +42,15 @@ func (w *Writing) reads() []store.Lookup {
 			}
 		}
 	}
-	for _, c := range w.prepared {
+	for _, c := range changes {
 		if c.Network != "" {
 			add("networks", store.Key{ID: c.Network})
 		}
-		if w.caller.User != "" {
-			add("users", store.Key{ID: w.caller.User})
+		if user != "" {
+			add("users", store.Key{ID: user})
 		}
 		c.Type.Shape.References(c.Patch, func(_ document.Pointer, ref *document.Reference, id, network string) {
-			if target, served := w.registry.Type(ref.Type); served && id != "" {
+			if target, served := registry.Type(ref.Type); served && id != "" {
 				add(ref.Type, store.Key{Network: target.NetworkOf(cmp.Or(network, c.Context)), ID: id})
 			}
 		})

@@ -116,7 +116,8 @@ func (w *Writing) checkPlace(where store.Place, refs []referenced) error {
 	targets := map[string]map[string]any{}
 	if len(ids) > 0 {
 		visible := query.All
-		if w.batchMade(refs) {
+		// Those made by hooks may name objects that the caller does not see.
+		if slices.ContainsFunc(refs, func(r referenced) bool { return !r.change.Internal() }) {
 			var err error
 			if visible, err = w.auth.visible(target, cmp.Or(where.Network, w.batch.Network)); err != nil {
 				return err
@@ -141,37 +142,22 @@ func (w *Writing) checkPlace(where store.Place, refs []referenced) error {
 		if c := w.byKey[r.key]; c != nil {
 			object, exists = c.After, true
 		}
-		w.checkReference(r, object, exists)
+		r.check(object, exists, &w.faults)
 	}
 	return nil
 }
 
-// batchMade reports whether references come from the caller. Those made by hooks may
-// name objects that the caller does not see.
-func (w *Writing) batchMade(refs []referenced) bool {
-	return slices.ContainsFunc(refs, func(r referenced) bool { return r.change.op != nil })
-}
-
-func (w *Writing) checkReference(r referenced, target map[string]any, exists bool) {
+// check adds the faults of a reference to a target.
+func (r *referenced) check(target map[string]any, exists bool, faults *message.Faults) {
 	if !exists {
 		r.change.unresolved = append(r.change.unresolved, r.pointer)
-		w.faults.Add(r.change.Fault(message.ReferencedObjectNotFound, r.pointer, message.Params{"type": r.ref.Type, "id": r.key.id}))
+		faults.Add(r.change.Fault(message.ReferencedObjectNotFound, r.pointer, message.Params{"type": r.ref.Type, "id": r.key.id}))
 		return
 	}
 	for name, expected := range r.ref.Where {
 		if target[name] != expected {
-			w.faults.Add(r.change.Fault(message.ReferenceMismatch, r.pointer,
+			faults.Add(r.change.Fault(message.ReferenceMismatch, r.pointer,
 				message.Params{"type": r.ref.Type, "id": r.key.id, "property": name, "expected": expected}))
 		}
 	}
-}
-
-// lockTargets makes the transaction conflict with the removals of objects that changes
-// newly refer to.
-func (w *Writing) lockTargets(changed []*Change) error {
-	var gained []catalog.Referred
-	for _, c := range changed {
-		gained = append(gained, c.gained...)
-	}
-	return w.e.LockReferences(w.ctx, w.tx, gained)
 }

@@ -2,7 +2,6 @@ package write
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -43,31 +42,29 @@ func (e *Writer) Remove(ctx context.Context, caller *access.Caller, r Removal) e
 	c := &Change{Type: t, Caller: caller, Context: r.Network, Network: t.NetworkOf(r.Network), ID: r.ID, request: request{op: op, removes: true}}
 	effort := store.WithEffort(ctx, store.Effort{Caller: caller.Account(), Records: 1})
 	err := w.withMemory(ctx, func() error {
-		return e.Store.Write(effort, func(tx store.Tx) error {
-			w.begin(tx)
-			if err := w.remove(c, r.Parent); err != nil {
+		return w.transact(effort, func() error {
+			if err := (&removing{w: w, c: c, parent: r.Parent}).run(); err != nil {
 				return err
 			}
-			if err := w.conclude(); err != nil {
-				return err
-			}
-			if r.ValidateOnly {
-				return store.ErrRollback
-			}
-			return nil
+			return w.conclude()
 		})
 	})
-	switch {
-	case err == nil:
-		w.end()
-	case r.ValidateOnly && errors.Is(err, store.ErrRollback):
-		return nil
-	}
 	return store.Translate(err)
 }
 
-// remove runs the transaction.
-func (w *Writing) remove(c *Change, parent string) error {
+// removing is a removal in a transaction.
+type removing struct {
+	w *Writing
+	// c is the change of the object, which has a parent.
+	c      *Change
+	parent string
+	// indexings are those of all types.
+	indexings indexings
+}
+
+// run removes the object.
+func (r *removing) run() error {
+	w, c := r.w, r.c
 	w.round = []*Change{c}
 	if err := w.indexings.read(w); err != nil {
 		return err
@@ -78,13 +75,13 @@ func (w *Writing) remove(c *Change, parent string) error {
 	if err := w.auth.check(w.round, (*Change).storedVersion); err != nil {
 		return err
 	}
-	if c.Type.Parent != "" && c.Before[c.Type.Parent] != parent {
+	if c.Type.Parent != "" && c.Before[c.Type.Parent] != r.parent {
 		return c.missing()
 	}
 	if !c.index.Removable {
 		return outdated(c.Type.Name)
 	}
-	if err := w.hooks(w.round, func(h Hooks) func(context.Context, *Writing, []*Change) error { return h.BeforeRemove }); err != nil {
+	if err := w.hooks(w.round, func(h Hooks) hook { return h.BeforeRemove }); err != nil {
 		return err
 	}
 	if err := w.refused(); err != nil {
@@ -100,24 +97,25 @@ func (w *Writing) remove(c *Change, parent string) error {
 		}
 	}
 	removed := catalog.Referred{Place: store.Place{Collection: c.Type.Name, Network: c.Network}, ID: c.ID}
-	if err := w.checkReferrers(c); err != nil {
+	if err := r.checkReferrers(); err != nil {
 		return err
 	}
 	if err := w.e.LockRemoval(w.ctx, w.tx, removed); err != nil {
 		return err
 	}
-	return w.bury(c)
+	return r.bury()
 }
 
 // bury takes an object out of the store, and leaves a tombstone.
-func (w *Writing) bury(c *Change) error {
+func (r *removing) bury() error {
+	w, c := r.w, r.c
 	key := store.Key{Network: c.Network, ID: c.ID}
 	held, err := w.tx.OrderedTerms(w.ctx, c.Type.Name, []store.Key{key})
 	if err != nil {
 		return err
 	}
 	_, terms := c.index.DiffTerms(nil, c.Before)
-	claims, err := w.heldClaims(c)
+	claims, err := r.heldClaims()
 	if err != nil {
 		return err
 	}
@@ -140,9 +138,10 @@ func (w *Writing) bury(c *Change) error {
 		Version: kept.Version, User: w.caller.User, Fields: history.Removal(c.stored.State), Cause: causeOf(w.caller)}})
 }
 
-// heldClaims returns the claims of a stored object.
-func (w *Writing) heldClaims(c *Change) (held []store.Claim, err error) {
-	before, err := c.index.Claims(w.ctx, c.index.Claimed(), store.Place{Collection: c.Type.Name, Network: c.Network}, c.Before, c.StateBefore)
+// heldClaims returns the claims of the object.
+func (r *removing) heldClaims() (held []store.Claim, err error) {
+	c := r.c
+	before, err := c.index.Claims(r.w.ctx, c.index.Claimed(), store.Place{Collection: c.Type.Name, Network: c.Network}, c.Before, c.StateBefore)
 	if err != nil {
 		return nil, err
 	}
@@ -159,27 +158,27 @@ const maxReferrers = 10
 // checkReferrers refuses a removal while other objects refer to the object, also those of
 // types that only other servers serve, or none. The error names those that the caller
 // sees.
-func (w *Writing) checkReferrers(c *Change) error {
-	indexings, err := w.e.allIndexings(w.ctx, w.tx)
-	if err != nil {
+func (r *removing) checkReferrers() (err error) {
+	c := r.c
+	if r.indexings, err = r.w.e.allIndexings(r.w.ctx, r.w.tx); err != nil {
 		return err
 	}
-	if err := w.awaitReferences(c, indexings); err != nil {
+	if err := r.awaitReferences(); err != nil {
 		return err
 	}
-	networks, err := w.networksReferring(c)
+	networks, err := r.networksReferring()
 	if err != nil {
 		return err
 	}
 	found, named := false, []any{}
-	for _, name := range slices.Sorted(maps.Keys(indexings)) {
-		keys := indexings[name].TargetKeys()
+	for _, name := range slices.Sorted(maps.Keys(r.indexings)) {
+		keys := r.indexings[name].TargetKeys()
 		maps.DeleteFunc(keys, func(_ string, target schema.Target) bool { return target.Type != c.Type.Name })
 		for _, network := range networks {
 			if len(named) > maxReferrers {
 				break
 			}
-			some, refer, err := w.referrers(c, name, network, keys)
+			some, refer, err := r.referrers(name, network, keys)
 			if err != nil {
 				return err
 			}
@@ -195,15 +194,16 @@ func (w *Writing) checkReferrers(c *Change) error {
 
 // awaitReferences refuses a removal while it is not certain that all references to objects
 // of the type are known.
-func (w *Writing) awaitReferences(c *Change, indexings indexings) error {
-	for _, t := range w.registry.Types() {
+func (r *removing) awaitReferences() error {
+	c := r.c
+	for _, t := range r.w.registry.Types() {
 		for key, target := range t.RemovableTargets() {
-			if n := indexings[t.Name]; n != nil && target.Type == c.Type.Name && !slices.Contains(n.Terms, key) {
+			if n := r.indexings[t.Name]; n != nil && target.Type == c.Type.Name && !slices.Contains(n.Terms, key) {
 				return outdated(c.Type.Name)
 			}
 		}
 	}
-	for _, n := range indexings {
+	for _, n := range r.indexings {
 		for key, target := range n.TargetKeys() {
 			if target.Type == c.Type.Name && n.FillsTerms(key) {
 				return outdated(c.Type.Name)
@@ -215,13 +215,13 @@ func (w *Writing) awaitReferences(c *Change, indexings indexings) error {
 
 // networksReferring returns the networks whose objects can refer to an object: its own,
 // and for a global one, all.
-func (w *Writing) networksReferring(c *Change) ([]string, error) {
-	networks := []string{c.Network}
-	if !c.Type.Global {
+func (r *removing) networksReferring() ([]string, error) {
+	networks := []string{r.c.Network}
+	if !r.c.Type.Global {
 		return networks, nil
 	}
-	err := store.FindAll(w.ctx, w.tx, query.Query{Collection: "networks", Order: store.OldestFirst}, 0, func(r *store.Record) error {
-		networks = append(networks, strings.Clone(r.ID))
+	err := store.FindAll(r.w.ctx, r.w.tx, query.Query{Collection: "networks", Order: store.OldestFirst}, 0, func(network *store.Record) error {
+		networks = append(networks, strings.Clone(network.ID))
 		return nil
 	})
 	return networks, err
@@ -229,7 +229,8 @@ func (w *Writing) networksReferring(c *Change) ([]string, error) {
 
 // referrers returns the objects of a type in a network that refer to an object and that
 // the caller sees, at most one more than an error names, and whether there are any.
-func (w *Writing) referrers(c *Change, name, network string, keys map[string]schema.Target) (seen []any, found bool, err error) {
+func (r *removing) referrers(name, network string, keys map[string]schema.Target) (seen []any, found bool, err error) {
+	w, c := r.w, r.c
 	t, served := w.registry.Type(name)
 	if served && t.Global != (network == "") {
 		return nil, false, nil
@@ -237,11 +238,11 @@ func (w *Writing) referrers(c *Change, name, network string, keys map[string]sch
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		refers := catalog.ByTarget(key, c.ID)
 		each := func(where query.Expr, limit int, yield func(*store.Record) error) error {
-			return store.FindAll(w.ctx, w.tx, query.Query{Collection: name, Network: network, Where: where, Order: store.OldestFirst}, limit, func(r *store.Record) error {
-				if name == c.Type.Name && r.ID == c.ID { // it may refer to itself
+			return store.FindAll(w.ctx, w.tx, query.Query{Collection: name, Network: network, Where: where, Order: store.OldestFirst}, limit, func(referrer *store.Record) error {
+				if name == c.Type.Name && referrer.ID == c.ID { // it may refer to itself
 					return nil
 				}
-				return yield(r)
+				return yield(referrer)
 			})
 		}
 		if err := each(refers, 2, func(*store.Record) error { found = true; return nil }); err != nil {
@@ -254,11 +255,11 @@ func (w *Writing) referrers(c *Change, name, network string, keys map[string]sch
 		if err != nil || query.IsNone(visible) {
 			return nil, found, err
 		}
-		shows := w.showsReference(access.Seen(w.e.access, w.caller, t, network), c)
-		err = each(query.Both(refers, visible), maxReferrers+2, func(r *store.Record) error {
-			shown, err := shows(r)
+		shows := r.showsReference(access.Seen(w.e.access, w.caller, t, network))
+		err = each(query.Both(refers, visible), maxReferrers+2, func(referrer *store.Record) error {
+			shown, err := shows(referrer)
 			if shown {
-				seen = append(seen, map[string]any{"type": name, "id": strings.Clone(r.ID)})
+				seen = append(seen, map[string]any{"type": name, "id": strings.Clone(referrer.ID)})
 			}
 			return err
 		})
@@ -270,26 +271,26 @@ func (w *Writing) referrers(c *Change, name, network string, keys map[string]sch
 }
 
 // showsReference returns what reports whether a record, of a type as the caller sees it,
-// refers to an object in a value that the caller sees.
-func (w *Writing) showsReference(seen *schema.Type, c *Change) func(*store.Record) (bool, error) {
-	return func(r *store.Record) (shown bool, err error) {
+// refers to the object in a value that the caller sees.
+func (r *removing) showsReference(seen *schema.Type) func(*store.Record) (bool, error) {
+	return func(referrer *store.Record) (shown bool, err error) {
 		if !seen.Narrowed() {
 			return true, nil
 		}
-		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+		object, err := document.DecodeObject(referrer.Document, document.Limits{Depth: 1000})
 		if err != nil {
 			return false, err
 		}
 		seen.Shape.Strip(object)
 		seen.Shape.References(object, func(_ document.Pointer, ref *document.Reference, id, _ string) {
-			shown = shown || ref.Type == c.Type.Name && id == c.ID
+			shown = shown || ref.Type == r.c.Type.Name && id == r.c.ID
 		})
 		return shown, nil
 	}
 }
 
-// dropRemoved drops what was kept of removed objects that have been created again.
-func (w *Writing) dropRemoved(changed []*Change) error {
+// dropTombstones drops what was kept of removed objects that are created again.
+func dropTombstones(ctx context.Context, tx store.Tx, changed []*Change) error {
 	var keys []store.Key
 	for _, c := range changed {
 		if c.tombstone != nil {
@@ -299,5 +300,5 @@ func (w *Writing) dropRemoved(changed []*Change) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	return w.tx.Drop(w.ctx, catalog.Removed.Name, keys)
+	return tx.Drop(ctx, catalog.Removed.Name, keys)
 }

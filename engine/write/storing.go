@@ -1,13 +1,13 @@
 package write
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	"marquee/engine/access"
+	"marquee/engine/catalog"
 	"marquee/engine/history"
 	"marquee/engine/message"
 	"marquee/engine/store"
@@ -33,7 +33,7 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 		c.record = c.recordAt(w.now, w.caller.User)
 		changed = append(changed, c)
 	}
-	if err := w.hooks(changed, func(h Hooks) func(context.Context, *Writing, []*Change) error { return h.BeforeStore }); err != nil {
+	if err := w.hooks(changed, func(h Hooks) hook { return h.BeforeStore }); err != nil {
 		return err
 	}
 	if err := w.refused(); err != nil || len(changed) == 0 {
@@ -45,10 +45,14 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 	if err := w.lockConditions(); err != nil {
 		return err
 	}
-	if err := w.lockTargets(changed); err != nil {
+	var gained []catalog.Referred // with whose removals the transaction conflicts
+	for _, c := range changed {
+		gained = append(gained, c.gained...)
+	}
+	if err := w.e.LockReferences(w.ctx, w.tx, gained); err != nil {
 		return err
 	}
-	if err := w.dropRemoved(changed); err != nil {
+	if err := dropTombstones(w.ctx, w.tx, changed); err != nil {
 		return err
 	}
 	writes, changes := map[string][]store.Write{}, make([]store.Change, 0, len(changed))

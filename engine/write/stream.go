@@ -71,21 +71,22 @@ func (e *Writer) WriteStream(ctx context.Context, caller *access.Caller, s Strea
 		return nil, errors.New("engine: objects of type " + s.Like.Type.Name + " are prepared before they are written, and not in a stream")
 	}
 	w := e.newWriting(ctx, caller, Batch{Network: s.Network, Listed: true, FieldValidation: s.FieldValidation, ValidateOnly: s.ValidateOnly, IDRequired: true})
-	last, err := w.survey(s)
-	if err != nil {
+	in := &streaming{w: w, Stream: s}
+	if err := in.survey(); err != nil {
 		return nil, err
 	}
 	for stagings := 0; ; {
 		var st *staging.Staged
 		if stagings < maxStagings {
-			if st, err = w.stage(s, last); err != nil {
+			var err error
+			if st, err = in.stage(); err != nil {
 				return nil, store.Translate(err)
 			}
 			if stagings++; st == nil {
 				stagings = maxStagings
 			}
 		}
-		err := w.withMemory(ctx, func() error { return w.writeStream(ctx, s, last, st) })
+		err := w.withMemory(ctx, func() error { return in.write(st) })
 		code, _ := store.CodeOf(err)
 		switch {
 		case st != nil && (code == store.CodeConflict || errors.Is(err, staging.ErrStale)):
@@ -95,20 +96,52 @@ func (e *Writer) WriteStream(ctx context.Context, caller *access.Caller, s Strea
 		case err != nil:
 			return nil, store.Translate(err)
 		}
-		w.forget()
+		in.forget()
 		return w.result, nil
 	}
 }
 
+// streaming is a stream on its way through the write path.
+type streaming struct {
+	w *Writing
+	Stream
+	// last is the index of the last object of each id.
+	last map[string]int
+}
+
+// survey reads the stream before the transaction, to find objects that cannot be read
+// and the last one of each id.
+func (s *streaming) survey() error {
+	s.last = map[string]int{}
+	objects := s.Open()
+	for i := 0; s.w.ctx.Err() == nil; i++ {
+		object, _, err := objects.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		op := s.Like
+		op.Object = object
+		c, err := s.w.change(&op, i)
+		if err != nil {
+			return err
+		}
+		s.last[c.ID] = i
+	}
+	return store.Translate(s.w.ctx.Err())
+}
+
 // stage stages a stream. It returns nil for one that cannot be staged.
-func (w *Writing) stage(s Stream, last map[string]int) (*staging.Staged, error) {
-	if s.Scratch == nil || !w.e.Store.Serial() || w.e.hooks[s.Like.Type.Name].Derived {
+func (s *streaming) stage() (*staging.Staged, error) {
+	if s.Scratch == nil || !s.w.e.Store.Serial() || s.w.e.hooks[s.Like.Type.Name].Derived {
 		return nil, nil
 	}
 	var found *staging.Staged
-	err := w.withMemory(w.ctx, func() error {
-		return w.e.Store.Read(store.LongRunning(w.ctx), func(snapshot store.Snapshot) (err error) {
-			found, err = w.stageOn(snapshot, s, last)
+	err := s.w.withMemory(s.w.ctx, func() error {
+		return s.w.e.Store.Read(store.LongRunning(s.w.ctx), func(snapshot store.Snapshot) (err error) {
+			found, err = s.stageOn(snapshot)
 			return err
 		})
 	})
@@ -118,20 +151,20 @@ func (w *Writing) stage(s Stream, last map[string]int) (*staging.Staged, error) 
 	return found, err
 }
 
-func (w *Writing) stageOn(snapshot store.Snapshot, s Stream, last map[string]int) (*staging.Staged, error) {
+func (s *streaming) stageOn(snapshot store.Snapshot) (*staging.Staged, error) {
 	tx, err := staging.Begin(snapshot, s.Scratch, s.Like.Type.Name)
 	if err != nil {
 		return nil, err
 	}
-	w.begin(tx)
-	err = w.runStream(s, last, func(written bool) error {
-		if written && (len(w.afterCommit)+len(w.beforeCommit)+len(w.followUps.entries) > 0 || w.refersTo(s.Like.Type.Name)) {
+	s.w.begin(tx)
+	err = s.run(func(written bool) error {
+		if written && (len(s.w.afterCommit)+len(s.w.beforeCommit)+len(s.w.followUps.entries) > 0 || s.refersToItself()) {
 			return staging.ErrUnstaged
 		}
 		if err := tx.Keep(written); err != nil || !written {
 			return err
 		}
-		return w.answer(s, snapshot)
+		return s.answer(snapshot)
 	})
 	if err != nil {
 		return nil, err
@@ -139,76 +172,42 @@ func (w *Writing) stageOn(snapshot store.Snapshot, s Stream, last map[string]int
 	return tx.Staged()
 }
 
-// refersTo reports whether an object refers to one of a type: the snapshot has no
-// names of staged objects.
-func (w *Writing) refersTo(collection string) (refers bool) {
-	for _, c := range w.result.Changes {
+// refersToItself reports whether an object refers to one of the stream's type: the snapshot
+// has no names of staged objects.
+func (s *streaming) refersToItself() (refers bool) {
+	for _, c := range s.w.result.Changes {
 		c.Type.Shape.References(c.After, func(_ document.Pointer, ref *document.Reference, _, _ string) {
-			refers = refers || ref.Type == collection
+			refers = refers || ref.Type == s.Like.Type.Name
 		})
 	}
 	return refers
 }
 
-// writeStream is one transaction that stores a stream, staged if st is not nil.
-func (w *Writing) writeStream(ctx context.Context, s Stream, last map[string]int, st *staging.Staged) error {
+// write is one transaction that stores the stream, staged if st is not nil.
+func (s *streaming) write(st *staging.Staged) error {
 	if st != nil && (st.Writes == 0 || s.ValidateOnly) {
 		return nil // nothing to store: the run on the snapshot found all faults
 	}
-	effort := store.Effort{Caller: w.caller.Account(), Records: len(last), Extensive: true}
-	err := w.e.Store.Write(store.WithEffort(ctx, effort), func(tx store.Tx) error {
-		if st != nil {
-			return st.Store(ctx, tx)
-		}
-		w.begin(tx)
-		err := w.runStream(s, last, func(written bool) error {
+	w := s.w
+	effort := store.WithEffort(w.ctx, store.Effort{Caller: w.caller.Account(), Records: len(s.last), Extensive: true})
+	if st != nil {
+		return w.e.Store.Write(effort, func(tx store.Tx) error { return st.Store(w.ctx, tx) })
+	}
+	return w.transact(effort, func() error {
+		return s.run(func(written bool) error {
 			if !written {
 				return nil
 			}
-			return w.answer(s, tx)
+			return s.answer(w.tx)
 		})
-		if err == nil && s.ValidateOnly {
-			err = store.ErrRollback
-		}
-		return err
 	})
-	switch {
-	case s.ValidateOnly && errors.Is(err, store.ErrRollback):
-		return nil
-	case err == nil && st == nil:
-		w.end()
-	}
-	return err
 }
 
-// survey reads the stream before the transaction, to find objects that cannot be read
-// and the last one of each id.
-func (w *Writing) survey(s Stream) (last map[string]int, err error) {
-	last = map[string]int{}
-	objects := s.Open()
-	for i := 0; w.ctx.Err() == nil; i++ {
-		object, _, err := objects.Next()
-		if errors.Is(err, io.EOF) {
-			return last, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		op := s.Like
-		op.Object = object
-		c, err := w.change(&op, i)
-		if err != nil {
-			return nil, err
-		}
-		last[c.ID] = i
-	}
-	return nil, store.Translate(w.ctx.Err())
-}
-
-// runStream runs the write path on all objects. All of them are validated; once there
+// run runs the write path on all objects. All of them are validated; once there
 // is a fault, nothing more is stored. Each is called after every chunk and
 // learns whether it was written.
-func (w *Writing) runStream(s Stream, last map[string]int, each func(written bool) error) error {
+func (s *streaming) run(each func(written bool) error) error {
+	w := s.w
 	w.result.Unknown = nil
 	if s.Answer != nil {
 		if err := s.Answer.Begin(); err != nil {
@@ -218,10 +217,10 @@ func (w *Writing) runStream(s Stream, last map[string]int, each func(written boo
 	objects := s.Open()
 	for from, more := 0, true; more && w.faults.Len() < message.MaxFaults; {
 		var err error
-		if from, more, err = w.readChunk(s, objects, from, last); err != nil {
+		if from, more, err = s.readChunk(objects, from); err != nil {
 			return err
 		}
-		written, err := w.runChunk()
+		written, err := s.runChunk()
 		if err == nil {
 			err = each(written)
 		}
@@ -236,17 +235,10 @@ func (w *Writing) runStream(s Stream, last map[string]int, each func(written boo
 	return s.Answer.End()
 }
 
-// forget drops the previous chunk, whose objects are now found in the store.
-func (w *Writing) forget() {
-	w.result.Changes, w.prepared, w.round, w.queued = nil, nil, nil, nil
-	w.sent = map[objectKey]*Change{}
-	clear(w.byKey)
-	clear(w.queuedByKey)
-}
-
 // readChunk prepares the next objects and returns the position after them.
-func (w *Writing) readChunk(s Stream, objects Objects, from int, last map[string]int) (to int, more bool, err error) {
-	w.forget()
+func (s *streaming) readChunk(objects Objects, from int) (to int, more bool, err error) {
+	s.forget()
+	w := s.w
 	var bytes int64
 	for to = from; len(w.result.Changes) < chunkObjects && bytes < chunkBytes; to++ {
 		object, size, err := objects.Next()
@@ -262,7 +254,7 @@ func (w *Writing) readChunk(s Stream, objects Objects, from int, last map[string
 		if err != nil {
 			return to, false, err
 		}
-		if c.ID != "" && last[c.ID] != to {
+		if c.ID != "" && s.last[c.ID] != to {
 			continue
 		}
 		c.normalise(w.batch.FieldValidation)
@@ -274,7 +266,8 @@ func (w *Writing) readChunk(s Stream, objects Objects, from int, last map[string
 }
 
 // runChunk writes the prepared changes and those that hooks add.
-func (w *Writing) runChunk() (written bool, err error) {
+func (s *streaming) runChunk() (written bool, err error) {
+	w := s.w
 	w.prepared = w.result.Changes
 	for _, c := range w.prepared {
 		w.sent[c.key()] = c
@@ -286,9 +279,15 @@ func (w *Writing) runChunk() (written bool, err error) {
 }
 
 // answer passes on what was written since the last call.
-func (w *Writing) answer(s Stream, snapshot store.Snapshot) error {
+func (s *streaming) answer(snapshot store.Snapshot) error {
 	if s.Answer == nil {
 		return nil
 	}
-	return s.Answer.Add(w.ctx, snapshot, w.result.Stored())
+	return s.Answer.Add(s.w.ctx, snapshot, s.w.result.Stored())
+}
+
+// forget drops the previous chunk, whose objects are now found in the store.
+func (s *streaming) forget() {
+	s.w.result.Changes, s.w.prepared, s.w.sent = nil, nil, map[objectKey]*Change{}
+	s.w.rounds.forget()
 }

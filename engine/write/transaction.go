@@ -38,6 +38,28 @@ func (w *Writing) withMemory(ctx context.Context, run func() error) error {
 	}
 }
 
+// transact runs a transaction of the store, which is rolled back if nothing is to be
+// stored, and then the functions of AfterCommit.
+func (w *Writing) transact(ctx context.Context, run func() error) error {
+	err := w.e.Store.Write(ctx, func(tx store.Tx) error {
+		w.begin(tx)
+		if err := run(); err != nil {
+			return err
+		}
+		if w.batch.ValidateOnly {
+			return store.ErrRollback
+		}
+		return nil
+	})
+	switch {
+	case err == nil:
+		w.end()
+	case w.batch.ValidateOnly && errors.Is(err, store.ErrRollback):
+		return nil
+	}
+	return err
+}
+
 // begin starts a run of the transaction.
 func (w *Writing) begin(tx store.Tx) {
 	now := w.e.Now()
@@ -129,10 +151,10 @@ func (w *Writing) runRound() error {
 			return err
 		}
 	}
-	if err := w.hooks(w.round, func(h Hooks) func(context.Context, *Writing, []*Change) error { return h.BeforeValidate }); err != nil {
+	if err := w.hooks(w.round, func(h Hooks) hook { return h.BeforeValidate }); err != nil {
 		return err
 	}
-	if err := w.hooks(w.round, func(h Hooks) func(context.Context, *Writing, []*Change) error { return h.Validate }); err != nil {
+	if err := w.hooks(w.round, func(h Hooks) hook { return h.Validate }); err != nil {
 		return err
 	}
 	if err := w.validateAll(); err != nil {

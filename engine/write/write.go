@@ -123,33 +123,23 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 		w.sent[c.key()] = c
 	}
 	n := len(batch.Operations)
-	effort := store.WithEffort(ctx, store.Effort{Caller: caller.Account(), Records: n, Extensive: n > shortBatch, Reads: w.reads()})
+	effort := store.WithEffort(ctx, store.Effort{Caller: caller.Account(), Records: n, Extensive: n > shortBatch, Reads: reads(w.prepared, caller.User, w.registry)})
 	err := w.withMemory(ctx, func() error {
-		return e.Store.Write(effort, func(tx store.Tx) error {
-			w.begin(tx)
+		return w.transact(effort, func() error {
 			if err := w.run(); err != nil {
 				return err
 			}
-			if err := w.putErasures(); err != nil {
+			if err := putErasures(ctx, w.tx, w.prepared, w.now); err != nil {
 				return err
 			}
-			if err := w.conclude(); err != nil {
-				return err
-			}
-			if batch.ValidateOnly {
-				return store.ErrRollback
-			}
-			return nil
+			return w.conclude()
 		})
 	})
 	if w.refusal != nil && errors.Is(err, w.refusal) {
 		w.numbering.giveBack()
 	}
-	if err != nil && !(batch.ValidateOnly && errors.Is(err, store.ErrRollback)) {
+	if err != nil {
 		return nil, store.Translate(err)
-	}
-	if err == nil {
-		w.end()
 	}
 	return w.result, nil
 }
@@ -164,8 +154,7 @@ func (e *Writer) Review(ctx context.Context, name, network string, ids []string)
 		return nil
 	}
 	err := e.numbers.Run(ctx, func() error {
-		return e.Store.Write(store.LongRunning(ctx), func(tx store.Tx) error {
-			w.begin(tx)
+		return w.transact(store.LongRunning(ctx), func() error {
 			for _, id := range ids {
 				w.Upsert(t, network, id, nil)
 			}
@@ -175,9 +164,6 @@ func (e *Writer) Review(ctx context.Context, name, network string, ids []string)
 			return w.conclude()
 		})
 	})
-	if err == nil {
-		w.end()
-	}
 	return store.Translate(err)
 }
 
