@@ -5,13 +5,19 @@ import (
 	"slices"
 
 	"marquee/engine/store"
-	"marquee/engine/write"
 )
 
 // Each adapts a hook for a single change to one for all changes of a round. It returns
 // the first error.
 func Each(hook func(ctx context.Context, w *Writing, c *Change) error) func(context.Context, *Writing, []*Change) error {
-	return write.Each(hook)
+	return func(ctx context.Context, w *Writing, changes []*Change) error {
+		for _, c := range changes {
+			if err := hook(ctx, w, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // Then returns hooks that run those of h, and then more. The zero Hooks do nothing.

@@ -119,10 +119,6 @@ func (a *authorization) checkVisible(changes []*Change, version func(*Change) in
 // checkExisting refuses changes of stored objects that the caller does not see, and
 // those for which the permission does not hold.
 func (a *authorization) checkExisting(where store.Place, changes []*Change) error {
-	ids := make([]string, len(changes))
-	for i, c := range changes {
-		ids[i] = c.ID
-	}
 	t, network := changes[0].Type, changes[0].Context
 	visible, err := a.sight.Visible(a.ctx, a.s, a.e.access, a.caller, t, network)
 	if err != nil {
@@ -130,7 +126,7 @@ func (a *authorization) checkExisting(where store.Place, changes []*Change) erro
 	}
 	find := func(condition query.Expr) (map[string]bool, error) {
 		found := map[string]bool{}
-		err := access.GetVisible(a.ctx, a.s, where, ids, condition, func(r *store.Record) error {
+		err := access.GetVisible(a.ctx, a.s, where, idsOf(changes), condition, func(r *store.Record) error {
 			found[r.ID] = true
 			return nil
 		})

@@ -101,6 +101,8 @@ type found struct {
 	erased []string
 	// owners are the values of the type's OwnerField, nil where they stay.
 	owners []string
+	// addClaims and dropClaims are how the object's claims change.
+	addClaims, dropClaims []store.Claim
 	validated
 }
 
@@ -131,6 +133,8 @@ func (c *Change) storedVersion() int64 {
 
 // Created reports whether the object is new.
 func (c *Change) Created() bool { return c.stored == nil }
+
+func (c *Change) hasID() bool { return c.ID != "" }
 
 // Removed reports whether the object is being removed: After is nil.
 func (c *Change) Removed() bool { return c.removes }
@@ -241,6 +245,43 @@ func (c *Change) Refuse(d *message.Definition, pointer string, params message.Pa
 	c.refused = append(c.refused, c.Fault(d, pointer, params))
 }
 
+// byType returns those of some changes that meet a condition, in groups of a type, in the
+// order of the names of the types.
+func byType(changes []*Change, meets func(*Change) bool) (groups [][]*Change) {
+	for _, c := range changes {
+		if !meets(c) {
+			continue
+		}
+		n, found := slices.BinarySearchFunc(groups, c.Type.Name, func(group []*Change, name string) int {
+			return strings.Compare(group[0].Type.Name, name)
+		})
+		if !found {
+			groups = slices.Insert(groups, n, nil)
+		}
+		groups[n] = append(groups[n], c)
+	}
+	return groups
+}
+
+func idsOf(changes []*Change) []string {
+	ids := make([]string, len(changes))
+	for i, c := range changes {
+		ids[i] = c.ID
+	}
+	return ids
+}
+
+// keysOf returns the keys of the records of changes.
+func keysOf(changes []*Change) []store.Key {
+	keys := make([]store.Key, len(changes))
+	for i, c := range changes {
+		keys[i] = c.recordKey()
+	}
+	return keys
+}
+
 type objectKey struct{ collection, network, id string }
+
+func (c *Change) recordKey() store.Key { return store.Key{Network: c.Network, ID: c.ID} }
 
 func (c *Change) key() objectKey { return objectKey{c.Type.Name, c.Network, c.ID} }

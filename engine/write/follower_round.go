@@ -94,7 +94,7 @@ func (r *round) step(w *Writing) (*schema.Type, error) {
 	if trouble != nil {
 		limit = min(limit, trouble.limit)
 	}
-	end := true
+	q := query.Query{Collection: r.walk.Type, Network: r.entry.Network, After: r.walk.position()}
 	switch {
 	case r.walk.ofOwners():
 		all, err := w.e.allIndexings(r.ctx, w.tx)
@@ -104,12 +104,7 @@ func (r *round) step(w *Writing) (*schema.Type, error) {
 		if r.indexing = all[r.walk.Type]; r.indexing == nil {
 			r.indexing = &catalog.Indexing{}
 		}
-		q := query.Query{Collection: r.walk.Type, Network: r.entry.Network, After: r.walk.position(),
-			Where: catalog.ByOwner(r.walk.Property, []any{schema.ViaValue(r.entry.Type, r.entry.ID)})}
-		r.found, end, err = findDependants(r.ctx, w.tx, q, following{limit, followBytes})
-		if err != nil {
-			return nil, err
-		}
+		q.Where = catalog.ByOwner(r.walk.Property, []any{schema.ViaValue(r.entry.Type, r.entry.ID)})
 	case r.walk.Property == "":
 		r.found = []dependant{{Position: query.Position{ID: r.entry.ID}}}
 	default:
@@ -117,9 +112,12 @@ func (r *round) step(w *Writing) (*schema.Type, error) {
 		if err != nil {
 			return nil, err
 		}
-		q := query.Query{Collection: t.Name, Network: t.NetworkOf(r.entry.Network), Where: refersTo(field, []string{r.entry.ID}), After: r.walk.position()}
-		r.found, end, err = findDependants(r.ctx, w.tx, q, following{limit, followBytes})
-		if err != nil {
+		q.Network, q.Where = t.NetworkOf(r.entry.Network), refersTo(field, []string{r.entry.ID})
+	}
+	end := true
+	if q.Where != nil {
+		var err error
+		if r.found, end, err = findDependants(r.ctx, w.tx, q, following{limit, followBytes}); err != nil {
 			return nil, err
 		}
 	}

@@ -60,7 +60,7 @@ func (u *uniqueness) checkIntervals() error {
 			overlaps = append(overlaps, overlap{i, other, sent})
 			continue
 		}
-		u.add(i.c, i.claim)
+		i.c.addClaims = append(i.c.addClaims, i.claim)
 	}
 	overlaps = slices.DeleteFunc(overlaps, func(o overlap) bool { return o.kept })
 	if len(overlaps) > 0 {

@@ -85,19 +85,16 @@ type loading struct {
 // run reads the objects, with one query for each collection unless they are large, and
 // returns the size of their documents.
 func (l *loading) run() (bytes int, err error) {
-	keys := map[string][]store.Key{}
 	l.round = make(map[objectKey]*Change, len(l.changes))
 	for _, c := range l.changes {
 		c.reset(l.w.indexings[c.Type.Name])
-		if c.ID == "" {
-			continue
+		if c.ID != "" {
+			l.round[c.key()] = c
+			l.total++
 		}
-		l.round[c.key()] = c
-		keys[c.Type.Name] = append(keys[c.Type.Name], store.Key{Network: c.Network, ID: c.ID})
-		l.total++
 	}
-	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		if err := l.collection(name, keys[name]); err != nil {
+	for _, some := range byType(l.changes, (*Change).hasID) {
+		if err := l.collection(some[0].Type.Name, keysOf(some)); err != nil {
 			return l.bytes, err
 		}
 	}
@@ -173,20 +170,14 @@ func (l *loading) short(need int64, read int) error {
 // removed reads what is kept of removed objects whose ids new ones have. An id that
 // the service has generated is that of none.
 func (l *loading) removed() error {
-	keys, of := map[string][]store.Key{}, map[objectKey]*Change{}
-	for _, c := range l.changes {
-		if c.stored == nil && c.index.Removable && c.ID != "" && !c.generated {
-			keys[c.Type.Name] = append(keys[c.Type.Name], store.Key{Network: c.Network, ID: c.ID})
-			of[c.key()] = c
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		found, err := catalog.ReadRemoved(l.w.ctx, l.w.tx, name, keys[name])
+	created := func(c *Change) bool { return c.stored == nil && c.index.Removable && c.ID != "" && !c.generated }
+	for _, some := range byType(l.changes, created) {
+		found, err := catalog.ReadRemoved(l.w.ctx, l.w.tx, some[0].Type.Name, keysOf(some))
 		if err != nil {
 			return err
 		}
-		for key, tombstone := range found {
-			of[objectKey{name, key.Network, key.ID}].tombstone = tombstone
+		for _, c := range some {
+			c.tombstone = found[c.recordKey()]
 		}
 	}
 	return nil

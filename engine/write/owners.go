@@ -26,19 +26,17 @@ import (
 
 // computeOwners computes the owners of the objects of the round.
 func (w *Writing) computeOwners() error {
-	byType := map[string][]*Change{}
-	for _, c := range w.round {
-		if keys := c.ownerKeys(); len(keys) > 0 && c.moves(keys) {
-			byType[c.Type.Name] = append(byType[c.Type.Name], c)
-		}
+	moves := func(c *Change) bool {
+		keys := c.ownerKeys()
+		return len(keys) > 0 && c.moves(keys)
 	}
-	for _, name := range slices.Sorted(maps.Keys(byType)) {
-		of := owning{w, name, byType[name][0].ownerKeys()}
-		if err := of.changes(byType[name]); err != nil {
+	for _, some := range byType(w.round, moves) {
+		of := owning{w, some[0].Type.Name, some[0].ownerKeys()}
+		if err := of.changes(some); err != nil {
 			return err
 		}
 	}
-	return w.auth.checkResults(w.round)
+	return nil
 }
 
 // owning computes the owners of objects of a type, which are indexed by keys.
@@ -53,10 +51,9 @@ func (o *owning) changes(changes []*Change) error {
 	objects := make([]catalog.Owned, len(changes))
 	var stored []store.Key
 	for i, c := range changes {
-		key := store.Key{Network: c.Network, ID: c.ID}
-		objects[i] = catalog.OwnedObject(key, c.After)
+		objects[i] = catalog.OwnedObject(c.recordKey(), c.After)
 		if c.stored != nil {
-			stored = append(stored, key)
+			stored = append(stored, c.recordKey())
 		}
 	}
 	held, wanted, err := o.terms(objects, stored)

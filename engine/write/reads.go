@@ -36,9 +36,9 @@ func reads(changes []*Change, user string, registry *schema.Registry) []store.Lo
 	for _, c := range changes {
 		add(catalog.TypeCollection, store.Key{ID: c.Type.Name})
 		if c.ID != "" {
-			add(c.Type.Name, store.Key{Network: c.Network, ID: c.ID})
+			add(c.Type.Name, c.recordKey())
 			if c.Type.Removable() && !c.generated {
-				add(catalog.Removed.Name, catalog.RemovedKey(c.Type.Name, store.Key{Network: c.Network, ID: c.ID}))
+				add(catalog.Removed.Name, catalog.RemovedKey(c.Type.Name, c.recordKey()))
 			}
 		}
 	}

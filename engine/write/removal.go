@@ -109,7 +109,7 @@ func (r *removing) run() error {
 // bury takes an object out of the store, and leaves a tombstone.
 func (r *removing) bury() error {
 	w, c := r.w, r.c
-	key := store.Key{Network: c.Network, ID: c.ID}
+	key := c.recordKey()
 	held, err := w.tx.OrderedTerms(w.ctx, c.Type.Name, []store.Key{key})
 	if err != nil {
 		return err
@@ -287,18 +287,4 @@ func (r *removing) showsReference(seen *schema.Type) func(*store.Record) (bool, 
 		})
 		return shown, nil
 	}
-}
-
-// dropTombstones drops what was kept of removed objects that are created again.
-func dropTombstones(ctx context.Context, tx store.Tx, changed []*Change) error {
-	var keys []store.Key
-	for _, c := range changed {
-		if c.tombstone != nil {
-			keys = append(keys, catalog.RemovedKey(c.Type.Name, store.Key{Network: c.Network, ID: c.ID}))
-		}
-	}
-	if len(keys) == 0 {
-		return nil
-	}
-	return tx.Drop(ctx, catalog.Removed.Name, keys)
 }

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strconv"
@@ -18,7 +19,7 @@ import (
 const MaxDocumentBytes = 1 << 20
 
 // store writes what has changed in bulk, with its history.
-func (w *Writing) store(claims map[*Change]claimDiff) error {
+func (w *Writing) store() error {
 	var changed []*Change
 	for _, c := range w.round {
 		switch {
@@ -60,7 +61,7 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 		delete(w.targets, written.Key{Collection: c.Type.Name, Network: c.Network, ID: c.ID})
 		writes[c.Type.Name] = append(writes[c.Type.Name], store.Write{Record: c.record, Expected: c.storedRevision(), Last: c.record.Revision - 1,
 			Was: c.StateBefore, Same: c.sameText,
-			AddTerms: c.addTerms, DropTerms: c.dropTerms, AddClaims: claims[c].add, DropClaims: claims[c].drop})
+			AddTerms: c.addTerms, DropTerms: c.dropTerms, AddClaims: c.addClaims, DropClaims: c.dropClaims})
 		changes = append(changes, c.entry(w.now, w.caller))
 	}
 	for _, name := range slices.Sorted(maps.Keys(writes)) {
@@ -73,6 +74,20 @@ func (w *Writing) store(claims map[*Change]claimDiff) error {
 		return err
 	}
 	return w.moveOwned(changed)
+}
+
+// dropTombstones drops what was kept of removed objects that are created again.
+func dropTombstones(ctx context.Context, tx store.Tx, changed []*Change) error {
+	var keys []store.Key
+	for _, c := range changed {
+		if c.tombstone != nil {
+			keys = append(keys, catalog.RemovedKey(c.Type.Name, c.recordKey()))
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return tx.Drop(ctx, catalog.Removed.Name, keys)
 }
 
 // storedRevision is 0 for a new object.
@@ -115,7 +130,7 @@ func causeOf(caller *access.Caller) []byte {
 // change of values by the service is a version without a new updateUser, and one of
 // properties that some callers do not see leaves updateTime, too, which they see.
 func (c *Change) recordAt(now time.Time, user string) store.Record {
-	record := store.Record{Key: store.Key{Network: c.Network, ID: c.ID}, Revision: 1, Version: 1, State: c.State,
+	record := store.Record{Key: c.recordKey(), Revision: 1, Version: 1, State: c.State,
 		CreateTime: now, UpdateTime: now, CreateUser: user, UpdateUser: user,
 		Warnings: c.warnings, Document: c.document}
 	if c.tombstone != nil {
@@ -142,14 +157,11 @@ func (c *Change) recordAt(now time.Time, user string) store.Record {
 // version the request would refuse: the others are written on the condition that nobody
 // changes them.
 func (w *Writing) lockConditions() error {
-	ids := map[string][]string{}
-	for _, c := range w.round {
-		if !c.Internal() && !c.changed && c.op.IfVersion != nil && !c.op.IfVersion(strconv.FormatInt(c.record.Version+1, 10)) {
-			ids[c.Type.Name] = append(ids[c.Type.Name], c.ID)
-		}
+	guarded := func(c *Change) bool {
+		return !c.Internal() && !c.changed && c.op.IfVersion != nil && !c.op.IfVersion(strconv.FormatInt(c.record.Version+1, 10))
 	}
-	for _, name := range slices.Sorted(maps.Keys(ids)) {
-		if err := w.Lock(name, w.batch.Network, ids[name]...); err != nil {
+	for _, some := range byType(w.round, guarded) {
+		if err := w.Lock(some[0].Type.Name, w.batch.Network, idsOf(some)...); err != nil {
 			return err
 		}
 	}

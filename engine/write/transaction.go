@@ -183,7 +183,10 @@ func (w *Writing) runRound() error {
 	if err := w.computeOwners(); err != nil {
 		return err
 	}
-	return w.store(unique.diffs)
+	if err := w.auth.checkResults(w.round); err != nil {
+		return err
+	}
+	return w.store()
 }
 
 // refused returns the error of the faults, nil when there are none.

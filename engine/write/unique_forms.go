@@ -52,11 +52,11 @@ func (u *uniqueness) checkForms() error {
 		}
 	}
 	for _, change := range changes {
-		diff, ok := forms.take(change, u.diffs[change.c])
-		if ok {
-			u.diffs[change.c] = diff
-		} else if fault := change.c.Fault(message.ValueNotUnique, pointerOf(change.form.Property), nil); !w.faults.Holds(fault) {
-			w.faults.Add(fault) // there may be one for the value as it is written
+		if forms.take(change) {
+			continue
+		}
+		if fault := change.c.Fault(message.ValueNotUnique, pointerOf(change.form.Property), nil); !w.faults.Holds(fault) {
+			w.faults.Add(fault) // unless there is one for the value as it is written
 		}
 	}
 	return nil
@@ -69,9 +69,9 @@ type claimedForms struct {
 	dropped, taken map[store.Claim]bool
 }
 
-// take adds what one change drops and takes to its claims, unless another object has the
-// form.
-func (f *claimedForms) take(change formChange, diff claimDiff) (sum claimDiff, ok bool) {
+// take adds what one change drops and takes to its claims. It reports false if another object
+// has the form.
+func (f *claimedForms) take(change formChange) bool {
 	c, kept := change.c, false
 	for _, claim := range change.take {
 		owner, owned := f.owners[claim]
@@ -79,23 +79,23 @@ func (f *claimedForms) take(change formChange, diff claimDiff) (sum claimDiff, o
 		case owned && owner == c.ID: // it is another spelling of the same form
 			kept = true
 		case owned && !f.dropped[claim]:
-			return diff, false
+			return false
 		}
 	}
 	for _, claim := range change.drop {
 		if f.owners[claim] == c.ID && f.dropped[claim] {
-			diff.drop = append(diff.drop, claim)
+			c.dropClaims = append(c.dropClaims, claim)
 		}
 	}
 	if len(change.take) > 0 {
 		first := change.take[0]
 		if f.taken[first] {
-			return diff, false
+			return false
 		}
 		f.taken[first] = true
 		if !kept {
-			diff.add = append(diff.add, first)
+			c.addClaims = append(c.addClaims, first)
 		}
 	}
-	return diff, true
+	return true
 }

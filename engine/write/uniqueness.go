@@ -9,14 +9,9 @@ import (
 	"marquee/engine/store"
 )
 
-// claimDiff is the change of an object's claims.
-type claimDiff struct{ add, drop []store.Claim }
-
 // uniqueness is the effect of a round on claims.
 type uniqueness struct {
 	w *Writing
-	// diffs are the claims to write.
-	diffs map[*Change]claimDiff
 	// owners are the changes that add the claims in wanted.
 	owners map[store.Claim]*Change
 	wanted []store.Claim
@@ -35,7 +30,7 @@ type droppedClaim struct {
 }
 
 func newUniqueness(w *Writing) *uniqueness {
-	return &uniqueness{w: w, diffs: map[*Change]claimDiff{}, owners: map[store.Claim]*Change{}, dropped: map[droppedClaim]bool{}}
+	return &uniqueness{w: w, owners: map[store.Claim]*Change{}, dropped: map[droppedClaim]bool{}}
 }
 
 // checkUnique reports values that another object of the store or the batch has, and
@@ -71,7 +66,7 @@ func (u *uniqueness) checkUnique() error {
 	}
 	for claim, c := range u.kept {
 		if _, ok := taken[claim]; !ok && u.owners[claim] == nil {
-			u.add(c, claim)
+			c.addClaims = append(c.addClaims, claim)
 		}
 	}
 	return nil
@@ -91,7 +86,7 @@ func (u *uniqueness) compare(c *Change, before, after map[string]store.Claim) {
 		case before[key] != claim:
 			u.owners[claim] = c
 			u.wanted = append(u.wanted, claim)
-			u.add(c, claim)
+			c.addClaims = append(c.addClaims, claim)
 		case c.index.Fills(key):
 			if u.kept == nil {
 				u.kept = map[store.Claim]*Change{}
@@ -101,18 +96,10 @@ func (u *uniqueness) compare(c *Change, before, after map[string]store.Claim) {
 	}
 	for key, claim := range before {
 		if after[key] != claim {
-			diff := u.diffs[c]
-			diff.drop = append(diff.drop, claim)
-			u.diffs[c] = diff
+			c.dropClaims = append(c.dropClaims, claim)
 			u.dropped[droppedClaim{claim, c.ID}] = true
 		}
 	}
-}
-
-func (u *uniqueness) add(c *Change, claim store.Claim) {
-	diff := u.diffs[c]
-	diff.add = append(diff.add, claim)
-	u.diffs[c] = diff
 }
 
 // unresolves reports whether a unique key depends on a reference whose target was not found.

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"maps"
@@ -48,7 +49,7 @@ type validated struct {
 // validateAll validates the changes of the round. When there are as many faults as an
 // error lists, the remaining objects are skipped. It ends with the context.
 func (w *Writing) validateAll() error {
-	var faults, bytes, terms atomic.Int64
+	var faults, size, terms atomic.Int64
 	limit := int64(cmp.Or(w.batch.MaxFaults, message.MaxFaults))
 	return parallel.Do(len(w.round), func() func(int) error {
 		return func(i int) error {
@@ -61,7 +62,7 @@ func (w *Writing) validateAll() error {
 				}
 				faults.Add(int64(len(w.round[i].faults)))
 				c := w.round[i]
-				large := bytes.Add(int64(len(c.document))) > maxRoundBytes || terms.Add(int64(len(c.addTerms)+len(c.dropTerms))) > maxRoundTerms
+				large := size.Add(int64(len(c.document))) > maxRoundBytes || terms.Add(int64(len(c.addTerms)+len(c.dropTerms))) > maxRoundTerms
 				if large && len(w.round) > 1 {
 					return errRoundTooLarge
 				}
@@ -301,17 +302,7 @@ func warningsOf(ctx context.Context, c *Change) ([]byte, error) {
 	if more > 0 {
 		warnings = append(warnings, history.Encode(history.Unlisted(more)))
 	}
-	if len(warnings) == 0 {
-		return nil, nil
-	}
-	text := []byte{'['}
-	for i, warning := range warnings {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = append(text, warning...)
-	}
-	return append(text, ']'), nil
+	return slices.Concat([]byte{'['}, bytes.Join(warnings, []byte{','}), []byte{']'}), nil
 }
 
 // usualBytes is the initial capacity of an encoded document, besides what is stored.

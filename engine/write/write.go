@@ -239,21 +239,15 @@ func (w *Writing) runPrepareHooks() error {
 // authorizeEarly checks changes before the transaction, for changes with slow hooks: the time
 // that a refusal takes must not reveal anything about the objects.
 func (e *Writer) authorizeEarly(ctx context.Context, caller *access.Caller, changes []*Change) error {
-	keys := map[string][]store.Key{}
-	for _, c := range changes {
-		if c.ID != "" {
-			keys[c.Type.Name] = append(keys[c.Type.Name], store.Key{Network: c.Network, ID: c.ID})
-		}
-	}
 	return e.Store.Read(ctx, func(s store.Snapshot) error {
 		versions := map[objectKey]int64{}
-		for _, name := range slices.Sorted(maps.Keys(keys)) {
-			found, err := s.Versions(ctx, name, keys[name])
+		for _, some := range byType(changes, (*Change).hasID) {
+			found, err := s.Versions(ctx, some[0].Type.Name, keysOf(some))
 			if err != nil {
 				return err
 			}
-			for key, version := range found {
-				versions[objectKey{name, key.Network, key.ID}] = version
+			for _, c := range some {
+				versions[c.key()] = found[c.recordKey()]
 			}
 		}
 		return (&authorization{e: e, ctx: ctx, s: s, caller: caller}).check(changes, func(c *Change) int64 { return versions[c.key()] })
