@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"strings"
 
 	"marquee/engine"
 	"marquee/engine/document"
@@ -23,6 +24,28 @@ func (o *objects) admit(network string) error {
 		return nil
 	}
 	return err
+}
+
+// checkParent checks that the parent in the path exists. An error is of kind NotFound
+// if the caller cannot see it.
+func (o *objects) checkParent(network string) error {
+	if o.t.Parent == "" {
+		return nil
+	}
+	above, err := o.s.Engine.Type(o.t.Shape.Properties[o.t.Parent].Ref.Type)
+	if err != nil {
+		return err
+	}
+	_, err = o.s.Engine.Get(o.c.Request.Context(), o.caller, above, network, o.parent, engine.Projection{"id": nil})
+	return err
+}
+
+// checkID rejects an id that no object of the type can have.
+func checkID(t *schema.Type, id string) error {
+	if !t.ValidID(id) {
+		return message.BadID.Error(message.Params{"id": strings.ToValidUTF8(id, "\ufffd")})
+	}
+	return nil
 }
 
 // confirm takes a share of the memory budget when the body is complete, and then finds the
@@ -51,8 +74,8 @@ func batchLimit(e *engine.Engine, caller *engine.Caller, network string) int {
 	return document.DefaultLimits.Object
 }
 
-// limits returns the limits of a body. Decoding it ends with the context.
-func limits(ctx context.Context) document.Limits {
+// decodeLimits returns the limits of a body. Decoding it ends with the context.
+func decodeLimits(ctx context.Context) document.Limits {
 	limits := document.DefaultLimits
 	limits.Interrupt = func() error { return store.Translate(ctx.Err()) }
 	return limits

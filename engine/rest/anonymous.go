@@ -17,11 +17,6 @@ import (
 // budget, so that their number makes no difference to callers with a token.
 const anonymousPart = 4
 
-// anonymous reports whether a request without a token reads public objects.
-func anonymous(caller *engine.Caller) bool {
-	return caller != nil && caller.Anonymous && caller.User == ""
-}
-
 // privateParameters are those of lists that depend on what is not for everybody.
 var privateParameters = []string{"excludeInvalid", "includeHidden", "onlyMine"}
 

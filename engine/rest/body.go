@@ -67,7 +67,7 @@ func (r *Call) ReadBody(limit int64) ([]byte, error) {
 
 // receive writes what the client sends to a temporary file.
 func (r *Call) receive(limit int64) (*body, error) {
-	packed, err := packed(r.c)
+	packed, err := gzipped(r.c)
 	if err != nil {
 		return nil, err
 	}
@@ -94,13 +94,13 @@ func (r *Call) incoming() (*arrival, error) {
 		hangUp(r.c.Writer, r.c.Request)
 		return nil, listen.OverLimit(message.RequestsTooMany)
 	}
-	r.in = &arrival{leastRate(r.c.Writer, r.c.Request.Body), end, r.c.Writer, r.c.Request, r.unbound}
+	r.in = &arrival{Reader: leastRate(r.c.Writer, r.c.Request.Body), end: end, w: r.c.Writer, request: r.c.Request, unbound: r.unbound}
 	return r.in, nil
 }
 
-// packed reports whether the body is compressed. The refusal of another encoding than
+// gzipped reports whether the body is compressed. The refusal of another encoding than
 // gzip has the one that is supported (RFC 7694, section 3).
-func packed(c *gin.Context) (bool, error) {
+func gzipped(c *gin.Context) (bool, error) {
 	switch encoding := strings.ToLower(c.GetHeader("Content-Encoding")); encoding {
 	case "", "identity":
 		return false, nil
@@ -166,9 +166,6 @@ func (b *body) read(ctx context.Context, size int) ([]byte, error) {
 	err := b.unpack(ctx, &content)
 	return content.Bytes(), err
 }
-
-// acceptPatch lists the media types of merge patches (RFC 7396).
-const acceptPatch = "application/merge-patch+json, application/json"
 
 // ReadsCharset reports whether bodies are read in a character set that Content-Type names:
 // UTF-8, of which US-ASCII is a part.

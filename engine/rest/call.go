@@ -42,6 +42,9 @@ type Call struct {
 	cancels []context.CancelFunc
 }
 
+// pathValue is the value of a parameter in a path.
+type pathValue struct{ name, value string }
+
 // Context returns the context of the request, which ends at the deadline of the call.
 func (r *Call) Context() context.Context { return r.c.Request.Context() }
 
@@ -120,16 +123,16 @@ func (r *Call) Spend(objects int) { r.charges.spend(objects) }
 // the memory that Body has taken.
 func (r *Call) Sharing() context.Context { return budget.With(r.Context(), r.memory.share) }
 
+// SpoolBody creates a temporary file for data that the client sends (see
+// spool.Receive).
+func (r *Call) SpoolBody() *spool.File { return r.s.Spool.Receive(r.Context(), r.account()) }
+
 // bind starts the deadline of the call, again if it has one.
 func (r *Call) bind() {
 	ctx, cancel := context.WithTimeout(r.unbound, r.deadline)
 	r.cancels = append(r.cancels, cancel)
 	r.c.Request = r.c.Request.WithContext(ctx)
 }
-
-// SpoolBody creates a temporary file for data that the client sends (see
-// spool.Receive).
-func (r *Call) SpoolBody() *spool.File { return r.s.Spool.Receive(r.Context(), r.account()) }
 
 // account returns who is charged for the call: the user, an API token, or
 // else the address.
@@ -142,6 +145,23 @@ func (r *Call) account() string {
 		return ""
 	}
 	return "\x00" + listen.ClientOf(address).String() // which no user has as an id
+}
+
+// anonymous reports whether a request without a token reads public objects.
+func anonymous(caller *engine.Caller) bool {
+	return caller != nil && caller.Anonymous && caller.User == ""
+}
+
+// take waits for a share of the memory budget, which the call holds until memory.give, or
+// until it is closed.
+func (r *Call) take(n int64) (err error) {
+	if anonymous(r.caller) {
+		if r.memory.together, err = r.s.anonymous.Take(r.Context(), r.account(), n); err != nil {
+			return err
+		}
+	}
+	r.memory.share, err = r.s.work.Take(r.Context(), r.account(), n)
+	return err
 }
 
 // attribute makes the store attribute the reads and writes of the call to its account.

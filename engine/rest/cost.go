@@ -34,15 +34,3 @@ func (m *memory) give() {
 	m.together.Release()
 	*m = memory{}
 }
-
-// take waits for a share of the memory budget, which the call holds until memory.give, or
-// until it is closed.
-func (r *Call) take(n int64) (err error) {
-	if anonymous(r.caller) {
-		if r.memory.together, err = r.s.anonymous.Take(r.Context(), r.account(), n); err != nil {
-			return err
-		}
-	}
-	r.memory.share, err = r.s.work.Take(r.Context(), r.account(), n)
-	return err
-}

@@ -77,7 +77,7 @@ func (r *Call) Form() (*Form, error) {
 		return nil, err
 	}
 	body := &allowance{r: in, left: maxFraming, broken: message.BodyIncomplete}
-	packed, err := packed(r.c)
+	packed, err := gzipped(r.c)
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,16 @@
 package rest
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"marquee/engine"
+	"marquee/engine/message"
 )
 
 // APIPolicy is the Content-Security-Policy of every response whose route has no other:
@@ -60,4 +64,46 @@ func requestID(c *gin.Context) string { return c.Writer.Header().Get(requestIDHe
 // logger returns a logger that adds the id of the request to each line.
 func (s *Server) logger(c *gin.Context) *slog.Logger {
 	return s.Log.With(slog.String("requestId", requestID(c)))
+}
+
+// WarnDropped adds a Warning header for each unknown property that was dropped. Listed
+// responses have several objects.
+func WarnDropped(header http.Header, listed bool, unknown []engine.Unknown) {
+	for _, one := range unknown {
+		text := "unknown property " + one.Path + " of " + one.Type + " was dropped"
+		if listed {
+			text += fmt.Sprintf(" (object %d)", one.Index)
+		}
+		header.Add("Warning", warning(text))
+	}
+}
+
+// warnFollowing adds a Warning header for each type of which more objects will change.
+func warnFollowing(header http.Header, types []string) {
+	for _, name := range types {
+		warn(header, message.WarningDependantsFollow.With(message.Params{"type": name}))
+	}
+}
+
+// warn adds a Warning header.
+func warn(header http.Header, m message.Message) {
+	header.Add("Warning", warning(m.Code()+": "+m.String()))
+}
+
+// warning returns the value of a Warning header (code 299, persistent). All but
+// printable ASCII is percent-encoded.
+func warning(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		if c < 0x20 || c > 0x7e || c == '"' || c == '\\' || c == '%' {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+		if b.Len() > 200 {
+			b.WriteString("...")
+			break
+		}
+	}
+	return `299 marquee "` + b.String() + `"`
 }

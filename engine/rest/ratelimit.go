@@ -218,7 +218,7 @@ type charges struct {
 	*limiters
 	// header is that of the response.
 	header http.Header
-	taken  []charge
+	each   []charge
 }
 
 // charge is what a call has taken of a limiter.
@@ -237,10 +237,10 @@ func (c *charges) admit(l *limiter, key string) error {
 		return nil
 	}
 	level, wait := l.admit(key)
-	c.taken = append(c.taken, charge{limiter: l, key: key, level: level})
+	c.each = append(c.each, charge{limiter: l, key: key, level: level})
 	c.show()
 	if wait == 0 {
-		c.taken[len(c.taken)-1].taken = 1
+		c.each[len(c.each)-1].taken = 1
 		return nil
 	}
 	refused := message.RateExceeded.Error(message.Params{"limit": l.rate.Objects, "seconds": int64(l.rate.Window.Seconds())})
@@ -258,22 +258,22 @@ func (c *charges) admitAddress(address netip.Addr) error {
 
 // spend makes the number of objects that was taken another one (Call.Spend).
 func (c *charges) spend(objects int) {
-	for i := range c.taken {
-		one := &c.taken[i]
+	for i := range c.each {
+		one := &c.each[i]
 		cost := int(min(max(1, int64(objects)), one.limiter.rate.Objects))
 		if cost != one.taken {
 			one.level = one.limiter.take(one.key, cost-one.taken)
 			one.taken = cost
 		}
 	}
-	if len(c.taken) > 0 {
+	if len(c.each) > 0 {
 		c.show()
 	}
 }
 
 // settle ends what the call has taken.
 func (c *charges) settle() {
-	for _, one := range c.taken {
+	for _, one := range c.each {
 		if one.taken > 0 {
 			one.limiter.settle(one.key, one.taken)
 		}
@@ -282,8 +282,8 @@ func (c *charges) settle() {
 
 // show sets the fields about rate limits.
 func (c *charges) show() {
-	items := make([]string, len(c.taken))
-	for i, one := range c.taken {
+	items := make([]string, len(c.each))
+	for i, one := range c.each {
 		items[i] = one.limiter.field(one.level)
 	}
 	c.header.Set(rateLimitPolicyHeader, c.policies)

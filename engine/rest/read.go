@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -19,28 +18,6 @@ import (
 	"marquee/engine/rest/header"
 	"marquee/engine/schema"
 )
-
-// checkParent checks that the parent in the path exists. An error is of kind NotFound
-// if the caller cannot see it.
-func (o *objects) checkParent(network string) error {
-	if o.t.Parent == "" {
-		return nil
-	}
-	above, err := o.s.Engine.Type(o.t.Shape.Properties[o.t.Parent].Ref.Type)
-	if err != nil {
-		return err
-	}
-	_, err = o.s.Engine.Get(o.c.Request.Context(), o.caller, above, network, o.parent, engine.Projection{"id": nil})
-	return err
-}
-
-// checkID rejects an id that no object of the type can have.
-func checkID(t *schema.Type, id string) error {
-	if !t.ValidID(id) {
-		return message.BadID.Error(message.Params{"id": strings.ToValidUTF8(id, "\ufffd")})
-	}
-	return nil
-}
 
 func (o *objects) get() error {
 	if err := o.parameters.onlyRead(o.caller, "fields", "includeHidden"); err != nil {
@@ -159,7 +136,7 @@ func (o *objects) narrow(list *query.List) error {
 	return err
 }
 
-func history(r *Call) error {
+func listHistory(r *Call) error {
 	if err := r.parameters.Only("type", "id", "page", "pageSize", "cursor", "count"); err != nil {
 		return err
 	}
@@ -239,8 +216,8 @@ func (r *Call) LinkNext(parameter, value string) {
 	}
 }
 
-// notifications sends the notifications of the caller in a network.
-func notifications(r *Call) error {
+// listNotifications sends the notifications of the caller in a network.
+func listNotifications(r *Call) error {
 	if err := r.parameters.Only("page", "pageSize", "cursor", "count"); err != nil {
 		return err
 	}
@@ -260,9 +237,9 @@ func notifications(r *Call) error {
 	return r.Page(page)
 }
 
-// definitions sends the messages of what the caller knows: types, and properties that the
+// listDefinitions sends the messages of what the caller knows: types, and properties that the
 // caller reads in some network.
-func definitions(r *Call) error {
+func listDefinitions(r *Call) error {
 	if err := r.parameters.Only(); err != nil {
 		return err
 	}

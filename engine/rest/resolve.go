@@ -17,21 +17,15 @@ import (
 	"marquee/engine/store"
 )
 
-const (
-	apiPath    = "/api/v1/"
-	healthPath = "/healthz"
-	readyPath  = "/readyz"
-)
-
 // ownRoutes are the routes of every server.
 func (s *Server) ownRoutes() []Route {
 	return []Route{
 		{Path: healthPath, Methods: readMethods, Public: true, Unlimited: true, Serve: s.health},
 		{Path: readyPath, Methods: readMethods, Public: true, Unlimited: true, Serve: s.ready},
-		{Path: apiPath + "batch", Methods: writeMethods, Serve: batch},
-		{Path: apiPath + "audit", Methods: readMethods, Serve: history},
-		{Path: apiPath + "notifications", Methods: readMethods, Serve: notifications},
-		{Path: apiPath + "messagedefinitions", Methods: readMethods, Serve: definitions},
+		{Path: apiPath + "batch", Methods: writeMethods, Serve: writeBatch},
+		{Path: apiPath + "audit", Methods: readMethods, Serve: listHistory},
+		{Path: apiPath + "notifications", Methods: readMethods, Serve: listNotifications},
+		{Path: apiPath + "messagedefinitions", Methods: readMethods, Serve: listDefinitions},
 	}
 }
 

@@ -12,6 +12,12 @@ import (
 	"marquee/engine/schema"
 )
 
+const (
+	apiPath    = "/api/v1/"
+	healthPath = "/healthz"
+	readyPath  = "/readyz"
+)
+
 // Route is a path and what serves it. Everything that a Server answers is a
 // Route, except the paths of types, which change with the schemas.
 type Route struct {
@@ -66,6 +72,9 @@ func reads(r *http.Request) bool { return slices.Contains(readMethods, r.Method)
 
 // patches reports whether a request changes an existing object only.
 func patches(r *http.Request) bool { return r.Method == http.MethodPatch }
+
+// acceptPatch lists the media types of merge patches (RFC 7396).
+const acceptPatch = "application/merge-patch+json, application/json"
 
 func (route *Route) allow() []string { return append(slices.Clone(route.Methods), http.MethodOptions) }
 
@@ -150,9 +159,6 @@ func (s *routes) methodsBelow(t *schema.Type, path string) []string {
 	}
 	return methods
 }
-
-// pathValue is the value of a parameter in a path.
-type pathValue struct{ name, value string }
 
 // match compares a path with the pattern, segment by segment.
 func (p pattern) match(path []string) (values []pathValue, ok bool) {

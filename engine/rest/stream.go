@@ -55,7 +55,7 @@ func (r *Call) WriteStream(t *schema.Type, limits StreamLimits) error {
 	if err != nil {
 		return err
 	}
-	r.Dropped(true, result.Unknown)
+	WarnDropped(r.Header(), true, result.Unknown)
 	warnFollowing(r.Header(), result.Following)
 	return answer.send(r)
 }

@@ -62,7 +62,7 @@ func readRequest(r *rest.Call) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Dropped(false, unknown)
+	rest.WarnDropped(r.Header(), false, unknown)
 	members, _ := stored.(map[string]any)
 	q.targets = targetsOf(members)
 	return q, nil
