@@ -183,6 +183,9 @@ func (r *Call) close() {
 	}
 }
 
+// patches reports whether a request changes an existing object only.
+func patches(r *http.Request) bool { return r.Method == http.MethodPatch }
+
 // objects are those that a path below /api/v1 names: all of a type, those below a parent,
 // or the one with an id.
 type objects struct {

@@ -27,9 +27,9 @@ const maxFraming = 64 << 10
 
 // WriteForm creates or updates an object of a type from a form. The path names the
 // object by the parameter id, without which the object has the id in the form or a
-// generated one, and, if the type has a parent, the parent by its property. A caller without permission is rejected before the form is read. Reading
-// it is limited by the server's timeouts only, and the deadline of the call starts
-// again afterwards.
+// generated one, and, if the type has a parent, the parent by its property. A caller
+// without permission is rejected before the form is read. Reading it is limited by the
+// server's timeouts only, and the deadline of the call starts again afterwards.
 func (r *Call) WriteForm(t *schema.Type, read FormReader) error {
 	o := &objects{Call: r, t: t, parent: r.PathValue(t.Parent), id: r.PathValue("id")}
 	w, op := &writing{Call: r}, engine.Operation{Type: t, ID: o.id}

@@ -11,7 +11,7 @@ import (
 	"marquee/engine/query"
 )
 
-// Parameters are those of a query, by name.
+// Parameters are the parameters of a query by their names, as ParseQuery returns them.
 type Parameters map[string]string
 
 // Only rejects parameters other than these and those of all routes. The error names what is

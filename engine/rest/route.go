@@ -70,9 +70,6 @@ var (
 // reads reports whether a request reads.
 func reads(r *http.Request) bool { return slices.Contains(readMethods, r.Method) }
 
-// patches reports whether a request changes an existing object only.
-func patches(r *http.Request) bool { return r.Method == http.MethodPatch }
-
 // acceptPatch lists the media types of merge patches (RFC 7396).
 const acceptPatch = "application/merge-patch+json, application/json"
 
