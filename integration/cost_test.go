@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"marquee/engine"
+	"marquee/integration/process"
 	"marquee/integration/service"
 	"marquee/resources/asset/assettest"
 )
@@ -19,6 +20,7 @@ import (
 // TestCallsCostNoMoreThanTheirShare measures what calls keep in memory, and
 // compares it with the share of the memory budget that they take.
 func TestCallsCostNoMoreThanTheirShare(t *testing.T) {
+	process.SkipLong(t)
 	if service.RaceDetector {
 		t.Skip("the race detector takes memory of its own")
 	}

@@ -15,6 +15,7 @@ import (
 // too much that is large is refused; what follows from a call is written in
 // rounds.
 func TestCallsAreBoundedByWhatTheyChange(t *testing.T) {
+	process.SkipLong(t)
 	service.EachStore(t, testCallsAreBoundedByWhatTheyChange)
 }
 

@@ -103,7 +103,7 @@ func (s *Service) start(e *engine.Engine, every time.Duration, log *slog.Logger)
 	}()
 	go func() {
 		defer close(followed)
-		s.locations.Follow(ctx, e.Store, every, log)
+		s.locations.Follow(ctx, e.Store, 10*time.Second, every, log)
 	}()
 	return func() {
 		cancel()

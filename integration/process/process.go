@@ -47,6 +47,15 @@ func SkipSequential(tb testing.TB) {
 	}
 }
 
+// SkipLong skips a test with -short: a shorter one makes sure of the most important part of
+// what it tests.
+func SkipLong(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("long tests: run 'make whole'")
+	}
+}
+
 // Binary is the program, built once per run of the tests.
 func Binary(tb testing.TB) string {
 	tb.Helper()
@@ -55,22 +64,51 @@ func Binary(tb testing.TB) string {
 	}
 	b := &procBuild
 	b.once.Do(func() {
-		if b.dir, b.err = os.MkdirTemp("", "marquee-program-"); b.err != nil {
-			return
-		}
-		b.err = os.Chmod(b.dir, 0o755) // another user runs it, too
-		args := []string{"build", "-o", filepath.Join(b.dir, "marquee")}
-		if service.RaceDetector {
-			args = append(args, "-race")
-		}
-		if out, err := exec.Command("go", append(args, "marquee/cmd/marquee")...).CombinedOutput(); err != nil {
-			b.err = fmt.Errorf("%w\n%s", err, out)
+		if b.dir, b.err = os.MkdirTemp("", "marquee-program-"); b.err == nil {
+			b.err = buildInto(b.dir)
 		}
 	})
 	if b.err != nil {
 		tb.Fatal(b.err)
 	}
 	return filepath.Join(b.dir, "marquee")
+}
+
+// buildInto puts the program into a folder. Packages whose tests run side by side link it once:
+// the go command leaves a file alone that is up to date.
+func buildInto(dir string) error {
+	if err := os.Chmod(dir, 0o755); err != nil { // another user runs it, too
+		return err
+	}
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "marquee").Output()
+	if err != nil {
+		return err
+	}
+	built := filepath.Join(strings.TrimSpace(string(out)), ".cache", "programs", "marquee")
+	args := []string{"build", "-o", built}
+	if service.RaceDetector {
+		built += "-race"
+		args = []string{"build", "-race", "-o", built}
+	}
+	if err := os.MkdirAll(filepath.Dir(built), 0o755); err != nil {
+		return err
+	}
+	lock, err := os.Create(built + ".lock")
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return err
+	}
+	if out, err := exec.Command("go", append(args, "marquee/cmd/marquee")...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	program, err := os.ReadFile(built)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "marquee"), program, 0o755)
 }
 
 // Main runs the tests of a package that starts the program.

@@ -23,6 +23,9 @@ func eachImport(t *testing.T, test func(t *testing.T, fresh service.NewStore)) {
 	t.Run("served", func(t *testing.T) {
 		t.Parallel()
 		service.NeedStore(t, "sqlite")
+		if !strings.HasPrefix(t.Name(), "TestImportOrder/") {
+			process.SkipLong(t)
+		}
 		test(t, func(tb testing.TB) string {
 			uri := service.NewSQLite(tb)
 			process.ServedStores.Store(uri, true)

@@ -108,9 +108,15 @@ func (l *Lookup) Refresh(ctx context.Context, s store.Store) error {
 	return nil
 }
 
-// Follow decodes the locations, so that no request waits for that, and calls Refresh at
-// each interval, since another process may import locations.
-func (l *Lookup) Follow(ctx context.Context, s store.Store, every time.Duration, log *slog.Logger) {
+// Follow decodes the locations after a while, so that no request waits for that, and calls
+// Refresh at each interval, since another process may import locations. Decoding takes a
+// second of a processor, which a service that has just started needs for its first requests.
+func (l *Lookup) Follow(ctx context.Context, s store.Store, after, every time.Duration, log *slog.Logger) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(after):
+	}
 	l.get()
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -3,17 +3,30 @@ package location
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"testing"
 	"time"
 )
 
-// TestFollowDecodes holds that the locations are decoded before the first search.
+// TestFollowDecodes holds that the locations are decoded without a search, but not during
+// the start.
 func TestFollowDecodes(t *testing.T) {
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
+	ctx, cancel := context.WithCancel(t.Context())
 	var l Lookup
-	l.Follow(ended, nil, time.Hour, slog.New(slog.DiscardHandler))
-	if l.gazetteer.Load() == nil {
-		t.Error("the first search would decode the locations")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		l.Follow(ctx, nil, 0, time.Hour, slog.New(slog.DiscardHandler))
+	}()
+	for l.gazetteer.Load() == nil {
+		runtime.Gosched()
+	}
+	cancel()
+	<-ended
+
+	var starting Lookup
+	starting.Follow(ctx, nil, time.Hour, time.Hour, slog.New(slog.DiscardHandler))
+	if starting.gazetteer.Load() != nil {
+		t.Error("the locations are decoded during the start")
 	}
 }
