@@ -99,9 +99,9 @@ type Options struct {
 	Version string
 	// Notes are added to the answer of /readyz, which everybody can read.
 	Notes func() map[string]string
-	// SchemaSet is the number of the set of schemas that is served, which /readyz and
-	// /api/schemas show; 0, or nil, is none.
-	SchemaSet func() int64
+	// SchemaSet returns the number of the set of schemas with a digest that is served, which
+	// /readyz and /api/schemas show; 0 is none, and nil always returns 0.
+	SchemaSet func(digest string) int64
 }
 
 // DefaultInterval is that of Options.Interval.

@@ -29,13 +29,13 @@ func (s *service) keep(ctx context.Context, f *storeFlags, set *folder.Recorder)
 	if s.register == nil {
 		return
 	}
-	before := s.register.Number()
 	digest := s.Engine().Registry().Digest()
+	before := s.register.Number(digest)
 	sets, err := s.register.Keep(ctx, digest, set)
 	if err != nil {
 		f.logger().Warn("the schemas are served, but could not be saved as the fallback for the next start", slog.String("cause", err.Error()))
 	}
-	if number := s.register.Number(); number != before {
+	if number := s.register.Number(digest); number != before {
 		f.logger().Info("serving a set of schemas", slog.Int64("set", number), slog.String("digest", digest))
 	}
 	s.compareServers(f.logger(), sets)
@@ -55,7 +55,7 @@ func (s *service) compareServers(log *slog.Logger, sets folder.Sets) {
 		}
 		log.Warn("the servers of the store serve different sets of schemas", slog.Time("since", sets.Differ), slog.String("servers", strings.Join(serve, ", ")))
 	case !was.IsZero() && sets.Differ.IsZero():
-		log.Info("all servers of the store serve the same schemas again", slog.Int64("set", s.register.Number()))
+		log.Info("all servers of the store serve the same schemas again", slog.Int64("set", s.register.Number(s.Engine().Registry().Digest())))
 	}
 }
 

@@ -45,7 +45,7 @@ func ExampleRegister_Keep() {
 	_, err = fs.ReadFile(recorder, "wards.json") // as schema.Load does
 	register := folder.NewRegister(s, "host:8080")
 	_, wrong := register.Keep(ctx, "the digest of the set", recorder)
-	fmt.Println(err, wrong, register.Number())
+	fmt.Println(err, wrong, register.Number("the digest of the set"))
 
 	fmt.Println(os.WriteFile(wards, []byte(`{"title": `), 0o600))
 	set, _, err := folder.Accepted(ctx, s)

@@ -125,10 +125,14 @@ func NewRegister(s store.Store, name string) *Register {
 	return &Register{store: s, server: Server{ID: store.NewID(), Name: name}, own: isOwn(s)}
 }
 
-// Number is the number of the set that the server serves, 0 before Keep.
-func (r *Register) Number() int64 {
+// Number is the number of the set with a digest that the server serves, 0 if Keep has not
+// noted that it does.
+func (r *Register) Number(digest string) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.server.Digest != digest {
+		return 0
+	}
 	return r.server.Set
 }
 

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,6 +61,7 @@ func (s *Documents) Routes() []rest.Route {
 			return s.serve(r, "application/yaml", s.asYAML)
 		}},
 		s.homeRoute(),
+		{Path: "/api/schemas", Methods: read, Public: true, Serve: s.serveSchemas},
 		{Path: "/api/schemas/{type}", Methods: read, Public: true, Serve: s.serveSchema},
 	})
 }
@@ -166,6 +169,51 @@ func (s *Documents) serveSchema(r *rest.Call) error {
 		return err
 	}
 	return serveFile(r, "application/schema+json", c)
+}
+
+// listed is a type as /api/schemas lists it.
+type listed struct {
+	Type   string `json:"type"`
+	Title  string `json:"title,omitempty"`
+	Digest string `json:"digest"`
+	URL    string `json:"url"`
+}
+
+// serveSchemas lists the types that the audience knows, each with a digest of its schema as
+// the audience sees it, and the digest and the number of the set.
+func (s *Documents) serveSchemas(r *rest.Call) error {
+	parameters, err := rest.ParseQuery(r.Request().URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	if err := parameters.Only("mine"); err != nil {
+		return err
+	}
+	mine, err := mineOf(r, parameters)
+	if err != nil {
+		return err
+	}
+	number := r.SchemaSet(r.Engine().Registry().Digest())
+	c, err := s.text(r, fmt.Sprint("/api/schemas ", number), mine, func(types *schema.Registry) ([]byte, error) {
+		list := []listed{}
+		for _, t := range types.Types() {
+			text, err := renderSchema(types, t, writtenForm, nil)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, listed{t.Name, t.Title, strings.Trim(newContent(text).etag, `"`), "/api/schemas/" + t.Name})
+		}
+		return json.Marshal(struct {
+			Set    int64    `json:"set,omitempty"`
+			Digest string   `json:"digest"`
+			Types  []listed `json:"types"`
+		}{r.SchemaSet(types.Digest()), types.Digest(), list})
+	})
+	if err != nil {
+		return err
+	}
+	r.Answer(http.StatusOK, c.body)
+	return nil
 }
 
 func (s *Documents) asYAML(m *made) (content, error) {

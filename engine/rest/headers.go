@@ -38,12 +38,13 @@ func (s *Server) nameSchemas(header http.Header, path string) {
 	}
 }
 
-// schemaSet is the number of the set of schemas that is served, 0 for none.
-func (s *Server) schemaSet() int64 {
-	if s.SchemaSet == nil {
+// SchemaSet returns the number of the set of schemas with a digest that is served, 0 for one
+// without a number.
+func (c *Call) SchemaSet(digest string) int64 {
+	if c.s.SchemaSet == nil {
 		return 0
 	}
-	return s.SchemaSet()
+	return c.s.SchemaSet(digest)
 }
 
 // secure sets the headers of every response. Strict-Transport-Security is for

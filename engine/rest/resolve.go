@@ -46,7 +46,7 @@ func (s *Server) ready(r *Call) error {
 		return e
 	}
 	answer := map[string]any{"status": "ready", "schemas": r.Header().Get(schemasHeader)}
-	if number := s.schemaSet(); number > 0 {
+	if number := r.SchemaSet(r.Header().Get(schemasHeader)); number > 0 {
 		answer["set"] = number
 	}
 	if s.Notes != nil {

@@ -44,9 +44,9 @@ type Config struct {
 	// Notes returns warnings for operators of a service that is ready. They are
 	// public.
 	Notes func() map[string]string
-	// SchemaSet returns the number of the set of schemas that is served, 0 for one without
-	// a number. Nil always returns 0.
-	SchemaSet func() int64
+	// SchemaSet returns the number of the set of schemas with a digest that is served, 0 for
+	// one without a number. Nil always returns 0.
+	SchemaSet func(digest string) int64
 	// Version is the version of the program, shown by /healthz.
 	Version string
 	// Connections limits the open connections of the listener of Listen, and ends TLS.
