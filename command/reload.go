@@ -20,6 +20,10 @@ import (
 // objects in it. A reload that tries again does not log what the log has already.
 func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedFlags, log *slog.Logger, again bool) (pending bool) {
 	registry, set, err := f.load(&s.application)
+	breaking := 0
+	if err == nil {
+		breaking, err = f.compareSets(ctx, s.Store(), s.Engine().Registry(), registry)
+	}
 	if err == nil {
 		err = s.Migrate(ctx, registry)
 	}
@@ -28,6 +32,7 @@ func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedF
 	var left error
 	if served {
 		left = unserved.check(ctx, s)
+		warnOfChanges(log, breaking)
 		s.keep(ctx, f, set)
 	}
 	s.mu.Lock()
@@ -64,10 +69,12 @@ func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedF
 	return pending
 }
 
-// isRefusal reports whether an error lists mistakes in schemas.
+// isRefusal reports whether an error lists mistakes in schemas, or changes that
+// --schema-changes refuses.
 func isRefusal(err error) bool {
 	var problems schema.Problems
-	return errors.As(err, &problems)
+	var changes refusedChanges
+	return errors.As(err, &problems) || errors.As(err, &changes)
 }
 
 // passing reports whether a refusal may pass by itself, because of stored objects.

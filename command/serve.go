@@ -28,7 +28,8 @@ import (
 type serveCommand struct {
 	storeFlags
 	unservedFlags
-	StrictSchemas bool `help:"Exit if the schemas of the folder are rejected at startup, instead of serving those that were accepted last."`
+	StrictSchemas bool   `help:"Exit if the schemas of the folder are rejected at startup, instead of serving those that were accepted last."`
+	SchemaChanges string `type:"choice" enum:"any,stored,clients" default:"any" help:"Which changes of schemas of types with objects are refused, besides mistakes: any accepts all, stored refuses what makes stored values invalid or hides them, clients also what breaks requests or responses." placeholder:"WHICH"`
 	bootstrapFlags
 	kong.Plugins
 	Addr                     string        `default:"127.0.0.1:8080" help:"Address to listen on." placeholder:"HOST:PORT"`
@@ -83,7 +84,7 @@ func (c *serveCommand) Run(ctx context.Context, parsed *kong.Context) error {
 }
 
 func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slog.Logger) error {
-	c.log, c.tolerant = log, !c.StrictSchemas
+	c.log, c.tolerant, c.changes = log, !c.StrictSchemas, c.SchemaChanges
 	c.opening = newOpening(storeName(c.Store), log)
 	if err := c.check(parsed); err != nil {
 		return err

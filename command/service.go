@@ -39,6 +39,8 @@ type storeFlags struct {
 	// tolerant starts with the schemas that were accepted last where those of the
 	// folder are refused.
 	tolerant bool
+	// changes is the value of --schema-changes; "" compares nothing.
+	changes string
 	// serving is the name of the server, whose sets of schemas are kept; "" is none.
 	serving string
 }
@@ -203,7 +205,9 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 	options.Application.Routes = append(options.Application.Routes, importRoutes(options.Application.Files)...)
 	options.Application.Routes = append(options.Application.Routes, setsRoute())
 	if refusal == nil {
-		s.Server, err = marquee.Open(ctx, options)
+		if err = s.compareWithKept(ctx, f, options.Store, options.Types); err == nil {
+			s.Server, err = marquee.Open(ctx, options)
+		}
 		if !isRefusal(err) || !f.tolerant {
 			return err
 		}
