@@ -24,7 +24,7 @@ func loans() fstest.MapFS {
 	}
 	var rules []string
 	for i, rule := range []string{"self.copies >= 0", "self.copies <= 10000000", "!has(self.end) || self.begin < self.end", "!has(self.price) || self.price >= 0.0",
-		"!has(self.titles) || self.titles.isUnique()", "self.?note.orValue('').size() < 900", "!oldSelf.paid || self.paid", "self.copies >= 0 || 'EDIT' in caller.permissions",
+		"!has(self.titles) || self.titles.isUnique()", "self.?note.orValue('').size() < 900", "!oldSelf.paid || self.paid", "self.copies >= 0 || 'MANAGE_OBJECTS' in caller.permissions",
 		"!has(self.address) || has(self.address.city)", "!has(self.titles) || self.titles.size() <= self.copies + 100"} {
 		rules = append(rules, fmt.Sprintf(`{"rule": %q, "code": "error.loan.r%d", "text": "T."}`, rule, i))
 	}

@@ -38,6 +38,16 @@ func (t *Type) hasValue(property, value string) bool {
 	return !limited || slices.Contains(enum, any(value))
 }
 
+// declares reports whether roles can hold a permission, or whether that is not known.
+func (t *Type) declares(permission string) bool {
+	roles, _ := t.Other("roles")
+	if roles == nil {
+		return true
+	}
+	permissions, listed := document.Lookup(roles.Source, "/properties/permissions/items/enum").([]any)
+	return !listed || permission != AllPermissions && slices.Contains(permissions, any(permission))
+}
+
 // Value is a value with a keyword whose schema is checked.
 type Value struct {
 	Type *Type

@@ -99,7 +99,12 @@ func (g *guard) lint(_ *Type, problem func(below, text, cure string)) {
 	namesPermission(g.Permission, func(text, cure string) { problem("/permission", text, cure) })
 }
 
-func (g *guard) notes(*Type) []Note { return notesOf(g.problems) }
+func (g *guard) notes(t *Type) []Note {
+	if g.compiled == nil {
+		return notesOf(g.problems)
+	}
+	return undeclared(t, g.compiled)
+}
 
 // reads reports whether the rule of the step reads the property at a path.
 func (g *guard) reads(path document.Pointer) bool {

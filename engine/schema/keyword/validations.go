@@ -131,10 +131,11 @@ func (v *validation) lint(t *Type, problem func(below, text, cure string)) {
 }
 
 // notes returns the mistakes in the text of the rule, and a hint if a keyword says the same.
-func (v *validation) notes(*Type) (notes []Note) {
+func (v *validation) notes(t *Type) (notes []Note) {
 	if v.compiled == nil {
 		return notesOf(v.problems)
 	}
+	notes = undeclared(t, v.compiled)
 	if v.compiled.IsConstant() {
 		notes = append(notes, Note{Below: "/rule", Text: "the rule says the same of all objects", Cure: "name a property of self", Hint: true})
 	}
@@ -155,6 +156,17 @@ func (v *validation) notes(*Type) (notes []Note) {
 func notesOf(problems []rule.Problem) (notes []Note) {
 	for _, p := range problems {
 		notes = append(notes, Note{Below: "/rule", Line: p.Line, Column: p.Column, Text: p.Text, Cure: p.Cure})
+	}
+	return notes
+}
+
+// undeclared returns the permissions in the text of a rule that nobody can hold.
+func undeclared(t *Type, r *rule.Rule) (notes []Note) {
+	for _, p := range r.Permissions() {
+		if !t.declares(p.Name) {
+			notes = append(notes, Note{Below: "/rule", Line: p.Line, Column: p.Column, Text: "nobody can hold the permission " + p.Name,
+				Cure: "correct the name, or declare it in x-resource.permissions, x-transitions or x-readable of some type"})
+		}
 	}
 	return notes
 }

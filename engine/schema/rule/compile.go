@@ -9,6 +9,7 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
 
@@ -235,6 +236,8 @@ func (in *inspection) call(e ast.Expr) {
 		in.member(e.ID(), args[0], string(field), true)
 		in.operand(args[0])
 		return
+	case name == operators.In:
+		in.permission(args[0], args[1])
 	case name == "matches":
 		pattern := args[len(args)-1]
 		literal, is := types.String(""), pattern.Kind() == ast.LiteralKind
@@ -254,6 +257,17 @@ func (in *inspection) call(e ast.Expr) {
 	}
 	for _, arg := range args {
 		in.expression(arg)
+	}
+}
+
+// permission notes a literal that is looked for in caller.permissions.
+func (in *inspection) permission(item, list ast.Expr) {
+	if list.Kind() != ast.SelectKind || list.AsSelect().FieldName() != "permissions" || in.ast.GetType(list.AsSelect().Operand().ID()) != callerForm.cel || item.Kind() != ast.LiteralKind {
+		return
+	}
+	if name, is := item.AsLiteral().(types.String); is {
+		at := in.ast.SourceInfo().GetStartLocation(item.ID())
+		in.rule.permissions = append(in.rule.permissions, Permission{string(name), at.Line(), at.Column() + 1})
 	}
 }
 

@@ -93,8 +93,19 @@ type Rule struct {
 	// varies reports whether the rule reads a variable.
 	varies bool
 	// simpler is the keyword that says the same, if there is one.
-	simpler Simpler
+	simpler     Simpler
+	permissions []Permission
 }
+
+// Permission is the name of a permission that a rule looks for among those of the caller.
+type Permission struct {
+	Name string
+	// Line and Column are its place in the text of the rule, from 1.
+	Line, Column int
+}
+
+// Permissions returns the permissions that the rule names, as in "NAME" in caller.permissions.
+func (r *Rule) Permissions() []Permission { return r.permissions }
 
 // Bound returns the most that an evaluation can cost, MaxCost if the counter stops it.
 func (r *Rule) Bound() uint64 { return min(r.bound, MaxCost) }
