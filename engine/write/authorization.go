@@ -21,6 +21,24 @@ type authorization struct {
 	sight  access.Sight
 }
 
+// authorizeEarly checks changes before the transaction, for changes with slow hooks: the time
+// that a refusal takes must not reveal anything about the objects.
+func (e *Writer) authorizeEarly(ctx context.Context, caller *access.Caller, changes []*Change) error {
+	return e.Store.Read(ctx, func(s store.Snapshot) error {
+		versions := map[objectKey]int64{}
+		for _, some := range byType(changes, (*Change).hasID) {
+			found, err := s.Versions(ctx, some[0].Type.Name, keysOf(some))
+			if err != nil {
+				return err
+			}
+			for _, c := range some {
+				versions[c.key()] = found[c.recordKey()]
+			}
+		}
+		return (&authorization{e: e, ctx: ctx, s: s, caller: caller}).check(changes, func(c *Change) int64 { return versions[c.key()] })
+	})
+}
+
 // check checks that the caller may write the objects and sees those that exist, and
 // then the conditions of the request: they must not reveal the version of an object
 // that is not visible.
@@ -95,13 +113,13 @@ func (a *authorization) checkVisible(changes []*Change, version func(*Change) in
 	var places []store.Place // in the order of the changes, so that the first fault is always the same
 	for _, c := range changes {
 		visible := a.e.access.Visible(a.caller, c.Type, c.Context)
+		where := store.Place{Collection: c.Type.Name, Network: c.Network}
 		switch {
 		case query.IsNone(visible) && c.op.MergePatch:
-			return a.refuseUnseen(store.Place{Collection: c.Type.Name, Network: c.Network}, c)
+			return a.refuseUnseen(where, c)
 		case query.IsNone(visible):
 			return message.ResultInvisible.Error(message.Params{"type": c.Type.Name, "id": c.ID})
 		case version(c) > 0 && !(query.IsAll(visible) && query.IsAll(a.e.access.Writable(a.caller, c.Type, c.Context, true))):
-			where := store.Place{Collection: c.Type.Name, Network: c.Network}
 			if existing[where] == nil {
 				places = append(places, where)
 			}

@@ -215,18 +215,12 @@ func (c *Change) WarningsFull() bool { return len(c.warned) == history.MaxWarnin
 
 // Warned reports whether the stored object has a warning.
 func (c *Change) Warned(d *message.Definition) bool {
-	if c.stored == nil || len(c.stored.Warnings) == 0 {
-		return false
-	}
-	var warnings []struct {
+	type warning struct {
 		Code string `json:"code"`
 	}
-	return json.Unmarshal(c.stored.Warnings, &warnings) == nil &&
-		slices.ContainsFunc(warnings, func(w struct {
-			Code string `json:"code"`
-		}) bool {
-			return w.Code == d.Code
-		})
+	var warnings []warning
+	return len(c.warningsBefore()) > 0 && json.Unmarshal(c.warningsBefore(), &warnings) == nil &&
+		slices.ContainsFunc(warnings, func(w warning) bool { return w.Code == d.Code })
 }
 
 func (c *Change) warningsBefore() []byte {

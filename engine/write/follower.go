@@ -74,19 +74,18 @@ func (e *Writer) FollowUp(ctx context.Context, log *slog.Logger) {
 	defer f.wait()
 	tick := time.NewTicker(followPoll)
 	defer tick.Stop()
-	failures := 0
-	for ctx.Err() == nil {
+	for failures := 0; ctx.Err() == nil; {
 		busy, err := f.cycle(ctx)
-		switch {
-		case err != nil && ctx.Err() == nil:
+		if err != nil && ctx.Err() == nil {
 			log.Warn("writing the objects that depend on changed ones failed; retrying", slog.Any("error", message.Explained(err)))
 			if !walk.Sleep(ctx, backoff(failures)) {
 				return
 			}
 			failures++
 			continue
-		case busy:
-			failures = 0
+		}
+		failures = 0
+		if busy {
 			select {
 			case s := <-f.settled:
 				f.ended(ctx, s)
@@ -94,7 +93,6 @@ func (e *Writer) FollowUp(ctx context.Context, log *slog.Logger) {
 			}
 			continue
 		}
-		failures = 0
 		select {
 		case <-ctx.Done():
 		case <-tick.C:

@@ -2,15 +2,12 @@ package write
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"marquee/engine/catalog"
 	"marquee/engine/document"
 	"marquee/engine/message"
-	"marquee/engine/schema"
 	"marquee/engine/store"
 )
 
@@ -19,18 +16,13 @@ type indexings map[string]*catalog.Indexing
 
 // read reads those of the objects of the round.
 func (all indexings) read(w *Writing) error {
-	types := map[string]*schema.Type{}
-	for _, c := range w.round {
-		if all[c.Type.Name] == nil {
-			types[c.Type.Name] = c.Type
-		}
-	}
-	if len(types) == 0 {
+	unread := byType(w.round, func(c *Change) bool { return all[c.Type.Name] == nil })
+	if len(unread) == 0 {
 		return nil
 	}
 	var keys []store.Key
-	for _, name := range slices.Sorted(maps.Keys(types)) {
-		keys = append(keys, store.Key{ID: name})
+	for _, some := range unread {
+		keys = append(keys, store.Key{ID: some[0].Type.Name})
 	}
 	err := w.tx.Get(w.ctx, catalog.TypeCollection, keys, func(r *store.Record) (err error) {
 		all[r.ID], err = w.e.ReadIndexing(r)
@@ -39,12 +31,12 @@ func (all indexings) read(w *Writing) error {
 	if err != nil {
 		return err
 	}
-	for name, t := range types {
-		n := all[name]
-		if n == nil {
-			all[name] = w.e.WantedIndexing(t)
+	for _, some := range unread {
+		t := some[0].Type
+		if n := all[t.Name]; n == nil {
+			all[t.Name] = w.e.WantedIndexing(t)
 		} else if n.Format > catalog.IndexingFormat {
-			return outdated(name)
+			return outdated(t.Name)
 		}
 	}
 	return nil

@@ -26,11 +26,7 @@ import (
 
 // computeOwners computes the owners of the objects of the round.
 func (w *Writing) computeOwners() error {
-	moves := func(c *Change) bool {
-		keys := c.ownerKeys()
-		return len(keys) > 0 && c.moves(keys)
-	}
-	for _, some := range byType(w.round, moves) {
+	for _, some := range byType(w.round, (*Change).moves) {
 		of := owning{w, some[0].Type.Name, some[0].ownerKeys()}
 		if err := of.changes(some); err != nil {
 			return err
@@ -82,8 +78,9 @@ func (c *Change) ownerKeys() map[string][]schema.OwnerPath {
 
 // moves reports whether a change may give the object other owners, or terms that it
 // lacks.
-func (c *Change) moves(keys map[string][]schema.OwnerPath) bool {
-	if c.After == nil || len(c.faults) > 0 || c.failed != nil {
+func (c *Change) moves() bool {
+	keys := c.ownerKeys()
+	if len(keys) == 0 || c.After == nil || len(c.faults) > 0 || c.failed != nil {
 		return false
 	}
 	if c.stored == nil {

@@ -1,3 +1,7 @@
+// Package write stores what clients send, all of it or nothing, in one transaction of
+// the store: merge, rules, no-op detection (unchanged.go), references and their visibility,
+// unique values, index terms, history. It knows neither the read path
+// nor the migration of schemas. Begin with Writer.Write and Writing.runRound.
 package write
 
 import (
@@ -6,16 +10,43 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"marquee/engine/access"
+	"marquee/engine/catalog"
 	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/parallel"
 	"marquee/engine/schema"
 	"marquee/engine/store"
+	"marquee/engine/write/numbers"
 	"marquee/engine/written"
 )
+
+// Numbers is the collection of the numbers of sequences.
+var Numbers = numbers.Collection
+
+// Writer stores batches and streams of objects.
+type Writer struct {
+	*catalog.Catalog
+	access access.Access
+	hooks  map[string]Hooks
+	sizes  sizes
+	// numbers are those that the server has reserved.
+	numbers *numbers.Reserve
+	// streams holds a place for the one Stream that is written at a time.
+	streams chan struct{}
+	// followed has an item when the queue may be longer than when it was last read;
+	// following is its length then.
+	followed  chan struct{}
+	following atomic.Pointer[Following]
+}
+
+// New returns a writer. The hooks are by the name of the type.
+func New(c *catalog.Catalog, access access.Access, hooks map[string]Hooks) *Writer {
+	return &Writer{Catalog: c, access: access, hooks: hooks, numbers: numbers.New(c.Store, c.Now), streams: make(chan struct{}, 1), followed: make(chan struct{}, 1)}
+}
 
 // FieldValidation selects what happens to unknown properties.
 type FieldValidation int
@@ -234,24 +265,6 @@ func (w *Writing) runPrepareHooks() error {
 		}
 	}
 	return nil
-}
-
-// authorizeEarly checks changes before the transaction, for changes with slow hooks: the time
-// that a refusal takes must not reveal anything about the objects.
-func (e *Writer) authorizeEarly(ctx context.Context, caller *access.Caller, changes []*Change) error {
-	return e.Store.Read(ctx, func(s store.Snapshot) error {
-		versions := map[objectKey]int64{}
-		for _, some := range byType(changes, (*Change).hasID) {
-			found, err := s.Versions(ctx, some[0].Type.Name, keysOf(some))
-			if err != nil {
-				return err
-			}
-			for _, c := range some {
-				versions[c.key()] = found[c.recordKey()]
-			}
-		}
-		return (&authorization{e: e, ctx: ctx, s: s, caller: caller}).check(changes, func(c *Change) int64 { return versions[c.key()] })
-	})
 }
 
 // identify determines the id of an object: that of the path, of the body, or a new
