@@ -169,8 +169,8 @@ func publicNetwork(ctx context.Context, from store.Store, caller *engine.Caller,
 	return caller.Public, err
 }
 
-// contextNetwork returns the network that the parameter context names, "" if it is
-// absent or empty. An error is of kind Forbidden if the caller has no role in it, or of
+// contextNetwork returns the network that the parameter context names, "" if that is
+// absent or empty, once it has checked it for the caller. An error is of kind Forbidden if the caller has no role in it, or of
 // kind NotFound if it does not exist and the caller is the operator.
 func contextNetwork(ctx context.Context, from store.Store, caller *engine.Caller, network string) (string, error) {
 	switch {
