@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"marquee/engine/document"
 	"marquee/engine/folder"
 	"marquee/engine/openapi"
 	"marquee/engine/progress"
 	"marquee/engine/rest"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 )
 
 // schemaCommand is marquee schema.
@@ -99,6 +101,14 @@ func schemaFiles(folder fs.FS) (n int, err error) {
 		n, err = n+len(names), errors.Join(err, wrong)
 	}
 	return n, err
+}
+
+// metaCommand is marquee schema meta.
+type metaCommand struct{}
+
+func (c *metaCommand) Run() error {
+	_, err := fmt.Println(string(document.Append(nil, keyword.Vocabulary())))
+	return err
 }
 
 // openapiCommand is marquee openapi.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,10 +9,7 @@ import (
 	"strings"
 
 	"marquee/command/exit"
-	"marquee/command/terminal"
-	"marquee/engine/document"
 	"marquee/engine/schema"
-	"marquee/engine/schema/keyword"
 )
 
 // newCommand is marquee schema new.
@@ -116,39 +112,4 @@ func (c *newCommand) check(text string) error {
 		return exit.Usagef("%q is no name of a new type: %s", c.Name, problems[0])
 	}
 	return err
-}
-
-// metaCommand is marquee schema meta.
-type metaCommand struct{}
-
-func (c *metaCommand) Run() error {
-	_, err := fmt.Println(string(document.Append(nil, keyword.Vocabulary())))
-	return err
-}
-
-// showCommand is marquee schema show.
-type showCommand struct {
-	served
-	Type    string `arg:"" help:"The name of the type."`
-	Schemas string `type:"folder" placeholder:"DIR" help:"Folder of schemas that are added to those of the application."`
-}
-
-func (c *showCommand) Run(ctx context.Context) error {
-	flags := storeFlags{served: c.served, Schemas: c.Schemas}
-	app := c.program.application()
-	types, _, err := flags.load(&app)
-	if err != nil {
-		return err
-	}
-	t, known := types.Type(c.Type)
-	if !known {
-		return exit.Usagef("there is no type %s", c.Type)
-	}
-	if err := showType(t); err != nil {
-		return err
-	}
-	fmt.Println()
-	table := terminal.NewTable("FIELD", "TYPE", "SIZE", "RULES")
-	(&fieldRows{table: table, shown: map[*document.Shape]string{}}).members("", t.Shape)
-	return table.End()
 }

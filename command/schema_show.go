@@ -7,10 +7,38 @@ import (
 	"slices"
 	"strings"
 
+	"marquee/command/exit"
 	"marquee/command/terminal"
 	"marquee/engine/document"
 	"marquee/engine/schema"
 )
+
+// showCommand is marquee schema show.
+type showCommand struct {
+	served
+	Type    string `arg:"" help:"The name of the type."`
+	Schemas string `type:"folder" placeholder:"DIR" help:"Folder of schemas that are added to those of the application."`
+}
+
+func (c *showCommand) Run() error {
+	flags := storeFlags{served: c.served, Schemas: c.Schemas}
+	app := c.program.application()
+	types, _, err := flags.load(&app)
+	if err != nil {
+		return err
+	}
+	t, known := types.Type(c.Type)
+	if !known {
+		return exit.Usagef("there is no type %s", c.Type)
+	}
+	if err := showType(t); err != nil {
+		return err
+	}
+	fmt.Println()
+	table := terminal.NewTable("FIELD", "TYPE", "SIZE", "RULES")
+	(&fieldRows{table: table, shown: map[*document.Shape]string{}}).members("", t.Shape)
+	return table.End()
+}
 
 // showType prints what holds for all objects of a type.
 func showType(t *schema.Type) error {
