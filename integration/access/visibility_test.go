@@ -91,6 +91,9 @@ func testVisibilityModel(t *testing.T, fresh service.NewStore) {
 		}
 	}
 	t.Logf("asked %v; objects that were shown by one scope alone, or because they are public: %v", w.asked, w.shown)
+	if testing.Short() {
+		return // a few changes of one graph may show nothing by one scope
+	}
 	if w.shown["TEAM"] < 100 {
 		t.Errorf("scope TEAM showed only %d objects", w.shown["TEAM"])
 	}
@@ -195,7 +198,7 @@ func (w *witness) references(user, path string, value any) {
 			kind, _, _ := strings.Cut(strings.TrimPrefix(link, "/api/v1/"), "/")
 			if _, own := w.world[kind]; own && kind != "users" && kind != "assets" {
 				_, named := v["name"]
-				if shows := w.world.shows(user, kind, id); named != shows {
+				if shows := w.world.shows(user, kind, id); named != shows && (named || !w.doubt) { // names wait, too
 					w.Errorf("%s is shown %s in %s, and sees it: %t%s", user, service.JSONText(v), path, shows, w.why(user))
 				}
 			}
