@@ -144,8 +144,6 @@ func fieldRules(s *document.Shape, required bool) (rules []string) {
 	if s.Ref != nil {
 		rules = append(rules, "reference to "+s.Ref.Type)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Keywords)) {
-		rules = append(rules, name)
-	}
+	rules = append(rules, slices.Sorted(maps.Keys(s.Keywords))...)
 	return rules
 }

@@ -40,11 +40,11 @@ func (s *Server) nameSchemas(header http.Header, path string) {
 
 // SchemaSet returns the number of the set of schemas with a digest that is served, 0 for one
 // without a number.
-func (c *Call) SchemaSet(digest string) int64 {
-	if c.s.SchemaSet == nil {
+func (r *Call) SchemaSet(digest string) int64 {
+	if r.s.SchemaSet == nil {
 		return 0
 	}
-	return c.s.SchemaSet(digest)
+	return r.s.SchemaSet(digest)
 }
 
 // secure sets the headers of every response. Strict-Transport-Security is for
