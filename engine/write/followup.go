@@ -213,8 +213,7 @@ func (f *followUp) write(r *store.Record, now time.Time) (store.Write, error) {
 // FollowAgain queues a visit of all dependants of objects of a type.
 func (e *Writer) FollowAgain(ctx context.Context, name, network string, ids []string) error {
 	w := e.background(ctx, network, "")
-	return store.Translate(e.Store.Write(ctx, func(tx store.Tx) error {
-		w.begin(tx)
+	return store.Translate(w.transact(ctx, func() error {
 		for _, id := range ids {
 			for _, d := range e.hooks[name].Dependants {
 				w.followUps.add(name, network, id, dependence{Type: d.Type, Property: d.Property}, false)

@@ -29,3 +29,6 @@ func (t *Types) Cost(shape *document.Shape, r *Rule, source string, in *Input) (
 	}
 	return *details.ActualCost(), true
 }
+
+// Spent returns what the evaluations have cost.
+func (b *Budget) Spent() uint64 { return b.spent.Load() }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"cel.dev/cel-go/cel"
@@ -38,8 +39,9 @@ var ErrTooComplex = errors.New("the rule is too complex for the object")
 // ErrExhausted is the error of an evaluation when those before it have cost MaxCallCost.
 var ErrExhausted = errors.New("the rules are too complex for the objects of the call")
 
-// Budget is what the evaluations of one call have cost.
-type Budget struct{ spent uint64 }
+// Budget is what the evaluations of one call have cost. Any number of goroutines may use it
+// at once.
+type Budget struct{ spent atomic.Uint64 }
 
 // spend adds what an evaluation has cost.
 func (b *Budget) spend(r *Rule, details *cel.EvalDetails) {
@@ -47,7 +49,7 @@ func (b *Budget) spend(r *Rule, details *cel.EvalDetails) {
 	if details != nil && details.ActualCost() != nil {
 		steps = *details.ActualCost()
 	}
-	b.spent += steps
+	b.spent.Add(steps)
 }
 
 // Caller is who writes, as rules see it.
@@ -128,7 +130,7 @@ func (r *Rule) evaluate(ctx context.Context, in *Input) (bool, *cel.EvalDetails,
 	if err := ctx.Err(); err != nil {
 		return false, nil, err
 	}
-	if in.Budget != nil && in.Budget.spent > MaxCallCost {
+	if in.Budget != nil && in.Budget.spent.Load() > MaxCallCost {
 		return false, nil, ErrExhausted
 	}
 	if in.form != r.self {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -185,6 +186,34 @@ func TestOneCall(t *testing.T) {
 		if holds, err := compiled.Holds(ctx, &rule.Input{Self: map[string]any{"list": list, "any": list, "s": strings.Repeat("a", 1<<20)}}); holds || !errors.Is(err, rule.ErrTooComplex) {
 			t.Errorf("%s: %v, %v", source, holds, err)
 		}
+	}
+}
+
+// TestBudgetOfGoroutines evaluates a rule on several goroutines, as a batch does: nothing that
+// they spend is lost.
+func TestBudgetOfGoroutines(t *testing.T) {
+	shape := shapeOf(t, shapes)
+	compiled, problems := rule.NewTypes(shape).Compile(shape, `self.n >= 0`, false)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	const goroutines, evaluations = 4, 20_000
+	var budget rule.Budget
+	var running sync.WaitGroup
+	for range goroutines {
+		running.Go(func() {
+			in := &rule.Input{Self: map[string]any{"n": int64(1)}, Budget: &budget}
+			for range evaluations {
+				if holds, err := compiled.Holds(t.Context(), in); !holds || err != nil {
+					t.Error(holds, err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	if want := goroutines * evaluations * compiled.Bound(); budget.Spent() != want {
+		t.Errorf("spent %d instead of %d", budget.Spent(), want)
 	}
 }
 
