@@ -97,6 +97,9 @@ func newGuard(s Source) *guard {
 
 func (g *guard) lint(_ *Type, problem func(below, text, cure string)) {
 	namesPermission(g.Permission, func(text, cure string) { problem("/permission", text, cure) })
+	if g.Permission == "" && g.Rule == "" {
+		problem("", "the step requires nothing", "write the value alone: "+strconv.Quote(g.To))
+	}
 }
 
 func (g *guard) notes(t *Type) []Note {

@@ -22,7 +22,6 @@ var Transitions = Declare(Keyword{
 		"description": "A step to a value, and what it requires.",
 		"type": "object",
 		"required": ["to"],
-		"minProperties": 2,
 		"additionalProperties": false,
 		"properties": {
 			"to": {"type": "string", "description": "The value that may follow."},
