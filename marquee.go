@@ -73,6 +73,11 @@ func (s *Server) open(ctx context.Context) error {
 	if err := checkApplication(ctx, s.store, &o.Application, o.Types); err != nil {
 		return err
 	}
+	if o.Accept != nil {
+		if err := o.Accept(ctx); err != nil {
+			return err
+		}
+	}
 	if err := s.store.EnsureCollections(ctx, auth.Collections()); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package marquee
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"io/fs"
 	"log/slog"
@@ -102,6 +103,9 @@ type Options struct {
 	// SchemaSet returns the number of the set of schemas with a digest that is served, which
 	// /readyz and /api/schemas show; 0 is none, and nil always returns 0.
 	SchemaSet func(digest string) int64
+	// Accept is called before the types are served, when the store is known to be one of the
+	// application; its error ends Open. Nil accepts them.
+	Accept func(context.Context) error
 }
 
 // DefaultInterval is that of Options.Interval.

@@ -20,9 +20,8 @@ import (
 // objects in it. A reload that tries again does not log what the log has already.
 func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedFlags, log *slog.Logger, again bool) (pending bool) {
 	registry, set, err := f.load(&s.application)
-	breaking := 0
 	if err == nil {
-		breaking, err = f.compareSets(ctx, s.Store(), s.Engine().Registry(), registry)
+		err = s.compareSets(ctx, f, s.Store(), s.Engine().Registry(), registry)
 	}
 	if err == nil {
 		err = s.Migrate(ctx, registry)
@@ -32,8 +31,7 @@ func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedF
 	var left error
 	if served {
 		left = unserved.check(ctx, s)
-		warnOfChanges(log, breaking)
-		s.keep(ctx, f, set)
+		s.keep(ctx, log, set)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +92,7 @@ func (s *service) startWithKept(ctx context.Context, f *storeFlags, options marq
 	if err != nil {
 		return errors.Join(refusal, err)
 	}
-	s.kept = folder.Recorded(packed)
+	s.files.files, s.changes, options.Accept = folder.Recorded(packed), setChanges{}, nil
 	options.Types, err = s.application.Load(schema.Source{Name: "the set that was accepted last", FS: set})
 	if err == nil {
 		s.Server, err = marquee.Open(ctx, options)

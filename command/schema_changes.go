@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"marquee/engine/folder"
+	"marquee/engine/migration"
 	"marquee/engine/progress"
 	"marquee/engine/schema"
 	"marquee/engine/schema/diff"
@@ -34,71 +35,92 @@ func (r refusedChanges) Error() string {
 	return text.String()
 }
 
-// compareSets compares a set with the one before it, as far as that has objects. The error is
-// of type refusedChanges if --schema-changes refuses a difference that no file accepts;
-// otherwise it returns the number of differences that clients would have.
-func (f *storeFlags) compareSets(ctx context.Context, s store.Store, before, after *schema.Registry) (breaking int, err error) {
-	if f.changes == "" || before.Digest() == after.Digest() {
-		return 0, nil
-	}
-	used := map[string]bool{}
-	err = s.Read(ctx, func(r store.Snapshot) error {
-		clear(used)
-		for _, t := range before.Types() {
-			err := r.Scan(ctx, t.Name, store.Key{}, 1, func(*store.Record) error {
-				used[t.Name] = true
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
+// setChanges are the differences that clients have when a set replaces the one with a number,
+// 0 for none.
+type setChanges struct {
+	from     int64
+	breaking int
+}
+
+// breaks returns the differences that stored objects or clients may notice, and no file
+// accepts.
+func breaks(before, after *schema.Registry) []diff.Difference {
+	return slices.DeleteFunc(diff.Sets(before, after), func(d diff.Difference) bool {
+		return d.Accepted != "" || !slices.ContainsFunc(refusedClasses["clients"], d.Is)
+	})
+}
+
+// compareSets compares a set with the one before it, as far as that has objects, and notes the
+// number of differences for the log. The error is of type refusedChanges if --schema-changes
+// refuses some. Without a value that refuses any, other errors are only logged.
+func (s *service) compareSets(ctx context.Context, f *storeFlags, from store.Store, before, after *schema.Registry) error {
+	s.changes.breaking = 0
+	if f.changes == "" || before.Digest() == after.Digest() || len(breaks(before, after)) == 0 {
 		return nil
+	}
+	used, err := migration.Stored(ctx, from, func(name string) bool {
+		_, known := before.Type(name)
+		return known
 	})
 	if err != nil {
-		return 0, err
+		return f.uncompared(err)
 	}
-	before = before.Without(func(t *schema.Type) bool { return !used[t.Name] }, func(*schema.Type, string) bool { return false })
-	var refused refusedChanges
-	for _, d := range diff.Sets(before, after) {
-		is := func(class string) bool { return slices.ContainsFunc(refusedClasses[class], d.Is) }
-		if d.Accepted != "" || !is("clients") {
-			continue
-		}
-		if breaking++; is(f.changes) {
-			refused = append(refused, d)
-		}
+	found := breaks(before.Without(func(t *schema.Type) bool { return !slices.Contains(used, t.Name) }, func(*schema.Type, string) bool { return false }), after)
+	s.changes.breaking = len(found)
+	refused := refusedChanges(slices.DeleteFunc(found, func(d diff.Difference) bool { return !slices.ContainsFunc(refusedClasses[f.changes], d.Is) }))
+	if len(refused) > 0 {
+		return refused
 	}
-	if refused != nil {
-		return 0, refused
+	return nil
+}
+
+// uncompared returns the error of a comparison, unless --schema-changes refuses nothing: then
+// it is only logged.
+func (f *storeFlags) uncompared(err error) error {
+	if refusedClasses[f.changes] != nil {
+		return err
 	}
-	return breaking, nil
+	f.logger().Warn("the schemas cannot be compared with those before them", slog.String("cause", err.Error()))
+	return nil
 }
 
 // compareWithKept is compareSets at a start, with the set that was accepted last. One that
-// this version of the program refuses is not compared.
+// this version of the program refuses, or whose files were not kept, is not compared.
 func (s *service) compareWithKept(ctx context.Context, f *storeFlags, to store.Store, types *schema.Registry) error {
-	if f.changes == "" {
+	known, err := readSets(ctx, to, "0")
+	if err != nil {
+		return f.uncompared(err)
+	}
+	var last folder.Set
+	if n := len(known.Sets.Sets); n > 0 {
+		last = known.Sets.Sets[n-1]
+	}
+	if last.Digest == types.Digest() || known.Files == nil && !last.Unkept {
 		return nil
 	}
-	files, _, err := folder.Packed(ctx, to, 0)
-	if err != nil || files == nil {
-		return err
+	var before *schema.Registry
+	if err = folder.ErrNoSet; !last.Unkept {
+		set := servedSet{Files: known.Files}
+		before, err = set.types(&s.application, "the set that was accepted last")
 	}
-	set := servedSet{Files: files}
-	before, err := set.types(&s.application, "the set that was accepted last")
 	if err != nil {
 		f.logger().Warn("the schemas cannot be compared with those that were accepted last", slog.String("cause", err.Error()))
 		return nil
 	}
-	breaking, err := f.compareSets(ctx, to, before, types)
-	warnOfChanges(f.logger(), breaking)
-	return err
+	if last.Bytes > 0 {
+		s.changes.from = last.Number
+	}
+	return s.compareSets(ctx, f, to, before, types)
 }
 
-// warnOfChanges logs the number of differences that are served although they break something.
-func warnOfChanges(log *slog.Logger, breaking int) {
-	if breaking > 0 {
-		log.Warn("the schemas change what stored objects or clients may rely on; "+programName+" schema diff lists it", slog.Int("differences", breaking))
+// warn logs the number of differences that are served as the set with a number
+// although they break something.
+func (c setChanges) warn(log *slog.Logger, to int64) {
+	sides := ""
+	if c.from > 0 && to > 0 {
+		sides = fmt.Sprintf(" store:%d store:%d", c.from, to)
+	}
+	if c.breaking > 0 {
+		log.Warn("the schemas change what stored objects or clients may rely on; "+programName+" schema diff"+sides+" lists it", slog.Int("differences", c.breaking))
 	}
 }

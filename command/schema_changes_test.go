@@ -50,6 +50,7 @@ func TestSchemaChanges(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: %v", c, err)
 			}
+			s.keep(t.Context(), flags.log, s.files.files)
 			return s
 		}
 		judge := func(s *service, when string) {
@@ -60,7 +61,7 @@ func TestSchemaChanges(t *testing.T) {
 				t.Errorf("%v at a %s: the new set is served: %t; the log: %s", c, when, isNew, log)
 			}
 			warns := c.refusal == "" && c.stored && c.resource == "" && c.properties != optional && c.changes != "clients"
-			if warned := strings.Contains(log.String(), "schema diff lists it"); warned != warns {
+			if warned := strings.Contains(log.String(), "schema diff store:1 store:2 lists it"); warned != warns {
 				t.Errorf("%v at a %s: warned: %t", c, when, warned)
 			}
 			log.Reset()

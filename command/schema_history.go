@@ -14,7 +14,6 @@ import (
 	"marquee/command/exit"
 	"marquee/command/terminal"
 	"marquee/engine/folder"
-	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/engine/store"
 )
@@ -30,10 +29,11 @@ func (c *historyCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return terminal.PrintJSON(known.Sets)
-	}
 	sets := known.Sets
+	if c.JSON {
+		sets.Sets, sets.Servers = append([]folder.Set{}, sets.Sets...), append([]folder.Server{}, sets.Servers...)
+		return terminal.PrintJSON(sets)
+	}
 	table := terminal.NewTable("SET", "DIGEST", "SINCE", "KB", "SERVERS")
 	for _, set := range sets.Sets {
 		size := strconv.Itoa((set.Bytes + 1023) / 1024)
@@ -52,7 +52,7 @@ func (c *historyCommand) Run(ctx context.Context) error {
 	}
 	err = table.End()
 	if !sets.Differ.IsZero() {
-		fmt.Printf("\nThe servers serve different sets since %s.\n", sets.Differ.Format(time.RFC3339))
+		fmt.Printf("\nThe servers have served different sets since %s.\n", sets.Differ.Format(time.RFC3339))
 	}
 	return err
 }
@@ -86,6 +86,8 @@ func (c *exportSetCommand) Run(ctx context.Context) error {
 type storedSets struct {
 	Sets  folder.Sets
 	Files []byte
+	// Unknown reports that the files are not kept.
+	Unknown bool
 }
 
 // readSets reads the sets that are known, and the files of one; "" stands for none of them
@@ -120,7 +122,10 @@ func (f *storeFlags) storedSets(ctx context.Context, number string) (known store
 	if err == nil && o != nil {
 		err = errors.Join(o.call(ctx, http.MethodGet, "/operator/sets", url.Values{"number": {number}}, nil, &known), o.close())
 	}
-	if errors.Is(err, folder.ErrNoSet) || isMissing(err) {
+	if isMissing(err) {
+		return known, errors.New("the running server is of an earlier version, which does not number its sets: restart it with this version")
+	}
+	if errors.Is(err, folder.ErrNoSet) || known.Unknown {
 		return known, exit.Usagef("the store does not keep the files of set %s: %s schema history lists the sets", number, programName)
 	}
 	return known, err
@@ -130,10 +135,7 @@ func (f *storeFlags) storedSets(ctx context.Context, number string) (known store
 func setsRoute() rest.Route {
 	return rest.Route{Path: "/operator/sets", Methods: []string{http.MethodGet}, Operator: true, Serve: func(r *rest.Call) error {
 		known, err := readSets(r.Context(), r.Engine().Store, r.Parameters()["number"])
-		if errors.Is(err, folder.ErrNoSet) {
-			return message.PathUnknown.Error(nil).Caused(err)
-		}
-		if err != nil {
+		if known.Unknown = errors.Is(err, folder.ErrNoSet); err != nil && !known.Unknown {
 			return err
 		}
 		return answerJSON(r, known)

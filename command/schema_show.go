@@ -49,13 +49,13 @@ func showType(t *schema.Type) error {
 		}
 	}
 	path := "/api/v1/" + t.Name
+	if t.Parent != "" {
+		path += "/{" + t.Parent + "}"
+	}
 	row("title", t.Title)
 	row("file", t.File)
 	row("route", strings.Join(t.ListMethods(), " ")+" "+path)
 	row("route", strings.Join(t.ObjectMethods(), " ")+" "+path+"/{id}")
-	if t.Parent != "" {
-		row("route", path+"/{"+t.Parent+"}/{id}")
-	}
 	if t.Shape.HasPersonal {
 		row("route", "POST "+path+"/{id}/erase")
 	}

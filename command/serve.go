@@ -29,7 +29,7 @@ type serveCommand struct {
 	storeFlags
 	unservedFlags
 	StrictSchemas bool   `help:"Exit if the schemas of the folder are rejected at startup, instead of serving those that were accepted last."`
-	SchemaChanges string `type:"choice" enum:"any,stored,clients" default:"any" help:"Which changes of schemas of types with objects are refused, besides mistakes: any accepts all, stored refuses what makes stored values invalid or hides them, clients also what breaks requests or responses." placeholder:"WHICH"`
+	SchemaChanges string `type:"choice" enum:"any,stored,clients" default:"any" help:"Which changes of schemas of types with objects are served: any; stored, all but those that make stored values invalid or hide them; clients, all but those and what breaks requests or responses." placeholder:"WHICH"`
 	bootstrapFlags
 	kong.Plugins
 	Addr                     string        `default:"127.0.0.1:8080" help:"Address to listen on." placeholder:"HOST:PORT"`
@@ -126,8 +126,8 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 		return err
 	}
 	defer s.close()
+	defer c.followSets(ctx, s, log)() // which ends last, as each reload notes its set
 	defer c.followSchemas(ctx, s, watcher, log)()
-	defer c.followSets(ctx, s, log)()
 	defer c.followKey(ctx, s, log)()
 	defer followCertificate(ctx, certificate, log)()
 	s.Start()

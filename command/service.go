@@ -95,11 +95,15 @@ type service struct {
 	since   time.Time
 	pending bool
 
-	// register notes which sets are served, nil if nobody serves them; kept is the set that
-	// is served in place of a refused one, and sets is what was known last.
+	// register notes which sets are served, nil if nobody serves them, and sets is what was
+	// known last.
 	register *folder.Register
-	kept     *folder.Recorder
 	sets     folder.Sets
+	// keeping is held while the set that is served is noted, files are its files, and changes
+	// how it differs from the one before it.
+	keeping sync.Mutex
+	files   servedFiles
+	changes setChanges
 }
 
 // open opens the store, which is made if it does not exist, and serves the
@@ -156,7 +160,7 @@ func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, options marqu
 	if err != nil {
 		return nil, err
 	}
-	s := &service{application: app}
+	s := &service{application: app, files: servedFiles{files: set}}
 	if f.serving != "" {
 		s.register = folder.NewRegister(opened, f.serving)
 		options.SchemaSet = s.register.Number
@@ -169,10 +173,6 @@ func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, options marqu
 		}
 		return nil, errors.Join(err, opened.Close())
 	}
-	if s.Engine().Registry() != registry {
-		set = s.kept
-	}
-	s.keep(ctx, f, set)
 	return s, nil
 }
 
@@ -205,9 +205,10 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 	options.Application.Routes = append(options.Application.Routes, importRoutes(options.Application.Files)...)
 	options.Application.Routes = append(options.Application.Routes, setsRoute())
 	if refusal == nil {
-		if err = s.compareWithKept(ctx, f, options.Store, options.Types); err == nil {
-			s.Server, err = marquee.Open(ctx, options)
+		if f.changes != "" {
+			options.Accept = func(ctx context.Context) error { return s.compareWithKept(ctx, f, options.Store, options.Types) }
 		}
+		s.Server, err = marquee.Open(ctx, options)
 		if !isRefusal(err) || !f.tolerant {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -23,22 +24,55 @@ func serverName(address net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// keep stores the set of schemas that is served, under its number, and that this server
-// serves it. An error is only logged.
-func (s *service) keep(ctx context.Context, f *storeFlags, set *folder.Recorder) {
+// servedFiles are the files of the set with a digest, nil for one without a folder.
+type servedFiles struct {
+	digest string
+	files  *folder.Recorder
+}
+
+// keep notes in the store, under its number, the set of schemas that is served from now on,
+// and that this server serves it. An error is only logged, and followSets tries again.
+func (s *service) keep(ctx context.Context, log *slog.Logger, files *folder.Recorder) {
 	if s.register == nil {
 		return
 	}
-	digest := s.Engine().Registry().Digest()
-	before := s.register.Number(digest)
-	sets, err := s.register.Keep(ctx, digest, set)
+	s.keeping.Lock()
+	defer s.keeping.Unlock()
+	if number := s.register.Number(s.files.digest); number > 0 {
+		s.changes.from = number
+	}
+	s.files = servedFiles{s.Engine().Registry().Digest(), files}
+	if err := s.noteSet(ctx, log); err != nil {
+		log.Warn("the schemas are served, but that could not be saved in the store yet; retrying", slog.String("cause", err.Error()))
+	}
+	s.changes.warn(log, s.register.Number(s.files.digest))
+	s.changes = setChanges{}
+}
+
+// keepAgain notes a set that could not be noted.
+func (s *service) keepAgain(ctx context.Context, log *slog.Logger) {
+	s.keeping.Lock()
+	defer s.keeping.Unlock()
+	if s.register.Number(s.files.digest) == 0 {
+		_ = s.noteSet(ctx, log) // the log has an error already
+	}
+}
+
+// noteSet notes the set that is served.
+func (s *service) noteSet(ctx context.Context, log *slog.Logger) error {
+	before := s.register.Number(s.files.digest)
+	sets, err := s.register.Keep(ctx, s.files.digest, s.files.files)
+	if sets.Sets == nil {
+		return err
+	}
 	if err != nil {
-		f.logger().Warn("the schemas are served, but could not be saved as the fallback for the next start", slog.String("cause", err.Error()))
+		log.Warn("the schemas are served, but could not be saved as the fallback for the next start", slog.String("cause", err.Error()))
 	}
-	if number := s.register.Number(digest); number != before {
-		f.logger().Info("serving a set of schemas", slog.Int64("set", number), slog.String("digest", digest))
+	if number := s.register.Number(s.files.digest); number != before {
+		log.Info("serving a set of schemas", slog.Int64("set", number), slog.String("digest", s.files.digest))
 	}
-	s.compareServers(f.logger(), sets)
+	s.compareServers(log, sets)
+	return nil
 }
 
 // compareServers logs when servers of the store begin or cease to serve different sets.
@@ -70,24 +104,24 @@ func noteSets(sets folder.Sets) string {
 		counts[server.Set]++
 	}
 	var each []string
-	for set, n := range counts {
-		each = append(each, fmt.Sprintf("set %d on %d", set, n))
+	for _, set := range slices.Sorted(maps.Keys(counts)) {
+		each = append(each, fmt.Sprintf("set %d on %d", set, counts[set]))
 	}
-	slices.Sort(each)
-	return "the servers of the store serve different sets since " + sets.Differ.Format(time.RFC3339) + ": " + strings.Join(each, ", ")
+	return "the servers of the store have served different sets since " + sets.Differ.Format(time.RFC3339) + ": " + strings.Join(each, ", ")
 }
 
 // leaveTime bounds the attempt to note that the server ends.
 const leaveTime = 2 * time.Second
 
-// followSets shows other servers of the store that this one runs, and follows which sets
-// they serve, until end is called.
+// followSets notes the set that is served since the start, shows other servers of the store
+// that this one runs, and follows which sets they serve, until end is called.
 func (c *serveCommand) followSets(ctx context.Context, s *service, log *slog.Logger) (end func()) {
+	s.keep(ctx, log, s.files.files)
 	following, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		ticks := time.NewTicker(c.ClockInterval)
+		ticks := time.NewTicker(min(c.ClockInterval, folder.BeatInterval))
 		defer ticks.Stop()
 		for {
 			select {
@@ -95,6 +129,7 @@ func (c *serveCommand) followSets(ctx context.Context, s *service, log *slog.Log
 				return
 			case <-ticks.C:
 			}
+			s.keepAgain(following, log)
 			// An error is one of the store, which /readyz shows.
 			if sets, err := s.register.Beat(following); err == nil {
 				s.compareServers(log, sets)

@@ -3,13 +3,11 @@ package folder
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"fmt"
 	"io/fs"
 	"maps"
 	"path"
 	"slices"
-	"time"
 
 	"marquee/engine/store"
 )
@@ -100,17 +98,6 @@ func (r *Recorder) packed() ([]byte, error) {
 		return nil, fmt.Errorf("the files have more than %d MiB when they are packed", maxSetPacked>>20)
 	}
 	return content.Bytes(), nil
-}
-
-// Accepted returns the last set that has files, and the time when it was accepted; the set
-// is nil if there is none.
-func Accepted(ctx context.Context, s store.Store) (set fs.FS, accepted time.Time, err error) {
-	packed, accepted, err := Packed(ctx, s, 0)
-	if err != nil || packed == nil {
-		return nil, accepted, err
-	}
-	set, err = Unpack(packed)
-	return set, accepted, err
 }
 
 // Unpack returns a packed set.

@@ -48,7 +48,12 @@ func ExampleRegister_Keep() {
 	fmt.Println(err, wrong, register.Number("the digest of the set"))
 
 	fmt.Println(os.WriteFile(wards, []byte(`{"title": `), 0o600))
-	set, _, err := folder.Accepted(ctx, s)
+	packed, _, err := folder.Packed(ctx, s, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	set, err := folder.Unpack(packed)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -74,7 +74,7 @@ func TestAccepted(t *testing.T) {
 	if err := own.EnsureCollections(t.Context(), []store.Collection{folder.Collection}); err != nil {
 		t.Fatal(err)
 	}
-	if set, _, err := folder.Accepted(t.Context(), own); set != nil || err != nil {
+	if set, _, err := folder.Packed(t.Context(), own, 0); set != nil || err != nil {
 		t.Fatalf("an empty store has the set %v, %v", set, err)
 	}
 	schemas, register := t.TempDir(), folder.NewRegister(own, "a")
@@ -90,7 +90,11 @@ func TestAccepted(t *testing.T) {
 		if _, err := register.Keep(t.Context(), notes, record); err != nil {
 			t.Fatal(err)
 		}
-		set, accepted, err := folder.Accepted(t.Context(), own)
+		packed, accepted, err := folder.Packed(t.Context(), own, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := folder.Unpack(packed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +107,7 @@ func TestAccepted(t *testing.T) {
 		if _, err := register.Keep(t.Context(), notes, record); err != nil {
 			t.Fatal(err)
 		}
-		if _, again, err := folder.Accepted(t.Context(), own); !again.Equal(accepted) || err != nil {
+		if _, again, err := folder.Packed(t.Context(), own, 0); !again.Equal(accepted) || err != nil {
 			t.Errorf("accepted at %s and %s: %v", accepted, again, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"marquee/engine/store"
@@ -21,10 +22,10 @@ const (
 	maxKeptBytes = 64 << 20
 	maxServers   = 100 // of the store; those that are listed with a set are fewer
 	maxListed    = 20
-	// beatEvery is how often a server shows that it runs, and goneAfter when one that does
-	// not counts as gone: the clocks of the servers may differ by the time between them.
-	beatEvery = 20 * time.Second
-	goneAfter = 2 * time.Minute
+	// BeatInterval is how often a server shows that it runs; one that does not counts as gone
+	// after goneAfter.
+	BeatInterval = 20 * time.Second
+	goneAfter    = 2 * time.Minute
 )
 
 // Set is a set of schemas that servers of the store have served.
@@ -63,14 +64,21 @@ type Sets struct {
 // ErrNoSet reports that the store does not have the files of a set.
 var ErrNoSet = errors.New("the store does not keep it")
 
-// Known returns the sets and the servers of a store.
-func Known(ctx context.Context, s store.Store) (sets Sets, err error) {
+// Known returns the sets and the servers of a store; it judges by the clock of this machine
+// which servers run.
+func Known(ctx context.Context, s store.Store) (Sets, error) {
+	sets, err := readSets(ctx, s)
+	now, own := time.Now(), isOwn(s)
+	sets.settle(now, func(r Server) bool { return !own && now.Sub(r.Seen) > goneAfter })
+	return sets, err
+}
+
+func readSets(ctx context.Context, s store.Store) (sets Sets, err error) {
 	err = s.Read(ctx, func(r store.Snapshot) error {
 		sets = Sets{}
 		_, err := store.ReadOne(ctx, r, setCollection, store.Key{ID: indexID}, &sets)
 		return err
 	})
-	sets.settle(time.Now(), isOwn(s))
 	return sets, err
 }
 
@@ -81,28 +89,35 @@ func isOwn(s store.Store) bool {
 }
 
 // settle forgets servers that are gone, and notes since when the others differ.
-func (s *Sets) settle(now time.Time, own bool) {
-	s.Servers = slices.DeleteFunc(s.Servers, func(r Server) bool { return !own && now.Sub(r.Seen) > goneAfter })
+func (s *Sets) settle(now time.Time, gone func(Server) bool) {
+	s.Servers = slices.DeleteFunc(s.Servers, gone)
 	slices.SortFunc(s.Servers, func(a, b Server) int { return b.Seen.Compare(a.Seen) })
 	s.Servers = s.Servers[:min(len(s.Servers), maxServers)]
 	switch differ := slices.ContainsFunc(s.Servers, func(r Server) bool { return r.Digest != s.Servers[0].Digest }); {
 	case !differ:
 		s.Differ = time.Time{}
 	case s.Differ.IsZero():
-		s.Differ = now
+		s.Differ = now.UTC().Truncate(time.Millisecond)
 	}
 }
 
-// trim drops the oldest sets beyond the bounds, and returns the keys of their files.
+// trim drops the oldest sets beyond the bounds, but not the last one that has files, and
+// returns the keys of their files.
 func (s *Sets) trim() (dropped []store.Key) {
-	total := 0
+	total, fallback := 0, int64(0)
 	for _, set := range s.Sets {
-		total += set.Bytes
+		if total += set.Bytes; set.Bytes > 0 {
+			fallback = set.Number
+		}
 	}
 	for len(s.Sets) > MaxSets || total > maxKeptBytes {
-		total -= s.Sets[0].Bytes
-		dropped = append(dropped, filesKey(s.Sets[0].Number))
-		s.Sets = s.Sets[1:]
+		i := 0
+		if s.Sets[0].Number == fallback {
+			i = 1
+		}
+		total -= s.Sets[i].Bytes
+		dropped = append(dropped, filesKey(s.Sets[i].Number))
+		s.Sets = slices.Delete(s.Sets, i, i+1)
 	}
 	return dropped
 }
@@ -114,32 +129,40 @@ func filesKey(number int64) store.Key { return store.Key{ID: "set." + strconv.Fo
 type Register struct {
 	store store.Store
 	own   bool
+	// noted is what is stored of this server; it is read while a change waits for the store.
+	noted atomic.Pointer[Server]
 
-	mu     sync.Mutex
-	server Server
+	// mu orders changes. The clocks of servers are not compared: sighted has, by ID, the last
+	// Server.Seen of each server and when it was new, looked is when the store was read last,
+	// and beaten when it had this server, all by the clock of this process.
+	mu             sync.Mutex
+	sighted        map[string]sighting
+	looked, beaten time.Time
 }
+
+type sighting struct{ seen, at time.Time }
 
 // NewRegister returns the register of a server with a name, of which nothing is noted before
 // Keep.
 func NewRegister(s store.Store, name string) *Register {
-	return &Register{store: s, server: Server{ID: store.NewID(), Name: name}, own: isOwn(s)}
+	r := &Register{store: s, own: isOwn(s)}
+	r.noted.Store(&Server{ID: store.NewID(), Name: name})
+	return r
 }
 
 // Number is the number of the set with a digest that the server serves, 0 if Keep has not
-// noted that it does.
+// noted that it does. It does not wait for the store.
 func (r *Register) Number(digest string) int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.server.Digest != digest {
-		return 0
+	if noted := r.noted.Load(); noted.Digest == digest {
+		return noted.Set
 	}
-	return r.server.Set
+	return 0
 }
 
 // Keep notes that the server serves a set from now on, whose files are kept; nil are those
 // of a server without a folder. A set with the digest of the last one has its number,
-// another one the next number. An error about the size of the files is returned when the
-// rest is noted.
+// another one the next number. An error about the size of the files is returned, with the
+// sets, when the rest is noted; after another error, there are none.
 func (r *Register) Keep(ctx context.Context, digest string, files *Recorder) (Sets, error) {
 	var content []byte
 	var large error
@@ -147,55 +170,47 @@ func (r *Register) Keep(ctx context.Context, digest string, files *Recorder) (Se
 		content, large = files.packed()
 	}
 	sets, err := r.change(ctx, func(tx store.Tx, sets *Sets, server *Server) error {
-		last := len(sets.Sets) - 1
-		if last < 0 || sets.Sets[last].Digest != digest {
-			added := Set{Number: 1, Digest: digest, Time: server.Seen, Bytes: len(content), Unkept: large != nil}
-			if last >= 0 {
-				added.Number = sets.Sets[last].Number + 1
-			}
-			if err := keepFiles(ctx, tx, added.Number, content); err != nil {
-				return err
-			}
-			sets.Sets = append(sets.Sets, added)
-			if err := tx.Drop(ctx, setCollection, sets.trim()); err != nil {
-				return err
-			}
-		}
-		set := &sets.Sets[len(sets.Sets)-1]
-		set.Servers = append(slices.DeleteFunc(set.Servers, func(name string) bool { return name == server.Name }), server.Name)
-		set.Servers = set.Servers[max(0, len(set.Servers)-maxListed):]
 		if server.Digest != digest {
 			server.Since = server.Seen
 		}
-		server.Digest, server.Set = digest, set.Number
-		return nil
+		server.Digest = digest
+		last := len(sets.Sets) - 1
+		if last >= 0 && sets.Sets[last].Digest == digest {
+			return nil
+		}
+		added := Set{Number: 1, Digest: digest, Time: server.Seen, Bytes: len(content), Unkept: large != nil}
+		if last >= 0 {
+			added.Number = sets.Sets[last].Number + 1
+		}
+		if content != nil {
+			err := store.PutInternal(ctx, tx, setCollection, store.Record{Key: filesKey(added.Number)}, "ACTIVE", packedFiles{content}, time.Now())
+			if err != nil {
+				return err
+			}
+		}
+		sets.Sets = append(sets.Sets, added)
+		return tx.Drop(ctx, setCollection, sets.trim())
 	})
 	return sets, errors.Join(err, large)
-}
-
-// keepFiles stores the packed files of a set, if it has any, in place of what earlier
-// versions have kept.
-func keepFiles(ctx context.Context, tx store.Tx, number int64, content []byte) error {
-	if content == nil {
-		return nil
-	}
-	err := store.PutInternal(ctx, tx, setCollection, store.Record{Key: filesKey(number)}, "ACTIVE", packedFiles{content}, time.Now())
-	if err != nil {
-		return err
-	}
-	return tx.Drop(ctx, setCollection, []store.Key{{ID: acceptedSet}})
 }
 
 // Beat shows that the server runs, if it has not done so for a while, and returns what is
 // known of the others.
 func (r *Register) Beat(ctx context.Context) (Sets, error) {
 	r.mu.Lock()
-	due := !r.own && r.server.Set != 0 && time.Since(r.server.Seen) >= beatEvery
+	due := !r.own && r.noted.Load().Set != 0 && time.Since(r.beaten) >= BeatInterval
 	r.mu.Unlock()
-	if !due {
-		return Known(ctx, r.store)
+	if due {
+		return r.change(ctx, func(store.Tx, *Sets, *Server) error { return nil })
 	}
-	return r.change(ctx, func(store.Tx, *Sets, *Server) error { return nil })
+	sets, err := readSets(ctx, r.store)
+	if err != nil {
+		return Sets{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settle(&sets, time.Now())
+	return sets, nil
 }
 
 // change changes what is known of the sets and of this server, which is seen.
@@ -203,34 +218,61 @@ func (r *Register) change(ctx context.Context, do func(store.Tx, *Sets, *Server)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var server Server
-	now := time.Now().UTC().Truncate(time.Millisecond)
+	now := time.Now()
 	sets, err := changeSets(ctx, r.store, func(tx store.Tx, sets *Sets) error {
-		server = r.server
-		server.Seen = now
+		server = *r.noted.Load()
+		server.Seen = now.UTC().Truncate(time.Millisecond)
 		if err := do(tx, sets, &server); err != nil {
 			return err
 		}
+		// Another server may have given this set, which was served before, a new number.
+		if last := len(sets.Sets) - 1; last >= 0 && sets.Sets[last].Digest == server.Digest {
+			set := &sets.Sets[last]
+			server.Set = set.Number
+			set.Servers = append(slices.DeleteFunc(set.Servers, func(name string) bool { return name == server.Name }), server.Name)
+			set.Servers = set.Servers[max(0, len(set.Servers)-maxListed):]
+		}
 		sets.Servers = append(r.others(sets), server)
-		sets.settle(now, r.own)
+		r.settle(sets, time.Now())
 		return nil
 	})
-	if err == nil {
-		r.server = server
+	if err != nil {
+		return Sets{}, err
 	}
-	return sets, err
+	r.noted.Store(&server)
+	r.beaten = now
+	return sets, nil
+}
+
+// settle is Sets.settle by what this process has seen of the servers.
+func (r *Register) settle(sets *Sets, now time.Time) {
+	// While the store did not answer, the others could not show that they run either.
+	waited := now.Sub(r.looked) > 2*BeatInterval
+	before := r.sighted
+	r.sighted, r.looked = map[string]sighting{}, now
+	for _, s := range sets.Servers {
+		last, known := before[s.ID]
+		if !known || waited || !last.seen.Equal(s.Seen) {
+			last = sighting{s.Seen, now}
+		}
+		r.sighted[s.ID] = last
+	}
+	sets.settle(now, func(s Server) bool { return !r.own && now.Sub(r.sighted[s.ID].at) > goneAfter })
 }
 
 // others are the servers of the store besides this one.
 func (r *Register) others(sets *Sets) []Server {
-	return slices.DeleteFunc(sets.Servers, func(s Server) bool { return r.own || s.ID == r.server.ID })
+	return slices.DeleteFunc(sets.Servers, func(s Server) bool { return r.own || s.ID == r.noted.Load().ID })
 }
 
 // Leave notes that the server ends. One that does not call it counts as gone after two
 // minutes.
 func (r *Register) Leave(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	_, err := changeSets(ctx, r.store, func(_ store.Tx, sets *Sets) error {
 		sets.Servers = r.others(sets)
-		sets.settle(time.Now(), r.own)
+		r.settle(sets, time.Now())
 		return nil
 	})
 	return err

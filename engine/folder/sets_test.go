@@ -2,6 +2,7 @@ package folder
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -96,26 +97,71 @@ func TestSets(t *testing.T) {
 	}
 	wants("1 x [a b], 2 y [a b], 3 x [a b], 4 of no folder [b], a 3, false")
 
-	// A server that does not say that it ends is gone after a while, unless it was paused.
-	later := func(passed time.Duration) {
-		t.Helper()
-		a.server.Seen = a.server.Seen.Add(-passed)
-		_, err := changeSets(t.Context(), s, func(_ store.Tx, sets *Sets) error {
-			sets.Servers[0].Seen = sets.Servers[0].Seen.Add(-passed)
-			return nil
-		})
-		if err != nil {
+	// A store has the number of a set of another server, and the server has it, too.
+	keep(b, "y")
+	keep(b, "x")
+	a.beaten = time.Time{}
+	if _, err := a.Beat(t.Context()); err != nil || a.Number("x") != 6 || a.Number("y") != 0 {
+		t.Errorf("the set has the number %d, %v", a.Number("x"), err)
+	}
+	// After an error, nothing counts as known.
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if sets, err := b.Keep(ended, "z", nil); err == nil || sets.Sets != nil || b.Number("z") != 0 {
+		t.Errorf("a set that cannot be kept: %v, %v", sets, err)
+	}
+}
+
+// TestGoneServers: a server that does not say that it ends is gone after a while by the clock
+// of another one, whatever its own clock says.
+func TestGoneServers(t *testing.T) {
+	s := openShared(t)
+	a, b := NewRegister(s, "a"), NewRegister(s, "b")
+	for _, r := range []*Register{a, b} {
+		if _, err := r.Keep(t.Context(), "x", nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	later(goneAfter - beatEvery)
-	wants("1 x [a b], 2 y [a b], 3 x [a b], 4 of no folder [b], a 3, false")
-	later(2 * beatEvery)
-	wants("1 x [a b], 2 y [a b], 3 x [a b], 4 of no folder [b], false")
-	if _, err := a.Beat(t.Context()); err != nil {
+	_, err := changeSets(t.Context(), s, func(_ store.Tx, sets *Sets) error {
+		for i := range sets.Servers {
+			sets.Servers[i].Seen = sets.Servers[i].Seen.Add(-time.Hour)
+		}
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	wants("1 x [a b], 2 y [a b], 3 x [a b], 4 of no folder [b], a 3, false")
+	for _, c := range []struct {
+		passed, looked time.Duration
+		want           int
+	}{{0, 0, 2}, {goneAfter - BeatInterval, 0, 2}, {BeatInterval + time.Second, time.Hour, 2}, {goneAfter + time.Second, 0, 1}} {
+		for id, last := range a.sighted {
+			a.sighted[id] = sighting{last.seen, last.at.Add(-c.passed)}
+		}
+		a.looked, a.beaten = a.looked.Add(-c.looked), time.Time{}
+		if sets, err := a.Beat(t.Context()); len(sets.Servers) != c.want || err != nil {
+			t.Errorf("%v: the servers are %v, %v", c, sets.Servers, err)
+		}
+	}
+	b.beaten = time.Time{}
+	if sets, err := b.Beat(t.Context()); len(sets.Servers) != 2 || err != nil { // it was only paused
+		t.Errorf("the servers are %v, %v", sets.Servers, err)
+	}
+}
+
+// TestNumberDoesNotWait: the number of the set is read while the store is slow.
+func TestNumberDoesNotWait(t *testing.T) {
+	r := NewRegister(openShared(t), "a")
+	_, err := r.change(t.Context(), func(_ store.Tx, sets *Sets, _ *Server) error {
+		sets.Sets = []Set{{Number: 1}}
+		if n := r.Number("x"); n != 0 {
+			t.Errorf("the number is %d", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestSetsOfEarlierVersion: the set that an earlier version kept is the last one until
@@ -141,6 +187,14 @@ func TestSetsOfEarlierVersion(t *testing.T) {
 			t.Errorf("the last set is %q of %s, %v", files, accepted, err)
 		}
 	}
+	var kept packedFiles // for the earlier version
+	err = s.Read(t.Context(), func(r store.Snapshot) error {
+		_, err := store.ReadOne(t.Context(), r, setCollection, store.Key{ID: acceptedSet}, &kept)
+		return err
+	})
+	if string(kept.Zip) != "old" || err != nil {
+		t.Errorf("the earlier version has %q, %v", kept.Zip, err)
+	}
 }
 
 // TestBoundsOfSets: as many sets are kept as fit, and the last one; the servers that are
@@ -149,7 +203,9 @@ func TestBoundsOfSets(t *testing.T) {
 	s := openShared(t)
 	r := NewRegister(s, "a")
 	for i := range MaxSets + maxListed + 2 {
-		r.server.Name = fmt.Sprint("server ", i)
+		server := *r.noted.Load()
+		server.Name = fmt.Sprint("server ", i)
+		r.noted.Store(&server)
 		if _, err := r.Keep(t.Context(), fmt.Sprint(min(i, MaxSets+1)), Recorded([]byte("files"))); err != nil {
 			t.Fatal(err)
 		}
@@ -180,10 +236,15 @@ func TestBoundsOfSets(t *testing.T) {
 	if dropped := large.trim(); len(dropped) != 1 || large.Sets[0].Number != 2 {
 		t.Errorf("%v are dropped, and %v remain", dropped, large.Sets)
 	}
+	fallback := Sets{Sets: make([]Set, MaxSets+1)}
+	fallback.Sets[0] = Set{Number: 1, Bytes: 1}
+	if dropped := fallback.trim(); len(dropped) != 1 || fallback.Sets[0].Number != 1 {
+		t.Errorf("the last set that has files is dropped: %v", dropped)
+	}
 	for i := range maxServers + 1 {
 		large.Servers = append(large.Servers, Server{Name: fmt.Sprint(i), Seen: time.Now()})
 	}
-	if large.settle(time.Now(), false); len(large.Servers) != maxServers {
+	if large.settle(time.Now(), func(Server) bool { return false }); len(large.Servers) != maxServers {
 		t.Errorf("%d servers are known", len(large.Servers))
 	}
 }

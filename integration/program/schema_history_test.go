@@ -65,15 +65,15 @@ func TestServersWithOtherSchemas(t *testing.T) {
 	a := serve("a")
 	process.Shuns(t, a.AwaitReady(http.StatusOK), "notes")
 	b := serve("b")
-	const differ = "the servers of the store serve different sets"
+	const differ = "the servers of the store have served different sets"
 	process.Wants(t, b.AwaitReady(http.StatusOK), differ+" since 20", "set 1 on 1, set 2 on 1")
-	line := service.Entry(a.Stderr.Await(t, 0, service.Says(differ+" of schemas")))
+	line := service.Entry(a.Stderr.Await(t, 0, service.Says("the servers of the store serve different sets of schemas")))
 	if said, _ := line["servers"].(string); !strings.Contains(said, " serves set 1") || !strings.Contains(said, " serves set 2") {
 		t.Errorf("the log says %v", line)
 	}
 	process.Wants(t, a.AwaitReady(http.StatusOK), differ, `"set":1`)
 	printed := process.Run(t, nil, "schema", "history", "--store", uri)
-	process.Wants(t, printed, "\nThe servers serve different sets since 20")
+	process.Wants(t, printed, "\nThe servers have served different sets since 20")
 	if n := strings.Count(printed, a.URL[strings.LastIndexByte(a.URL, ':'):]); n != 2 {
 		t.Errorf("the first server is listed %d times:\n%s", n, printed)
 	}
