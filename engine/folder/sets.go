@@ -257,7 +257,9 @@ func (r *Register) settle(sets *Sets, now time.Time) {
 		}
 		r.sighted[s.ID] = last
 	}
-	sets.settle(now, func(s Server) bool { return !r.own && now.Sub(r.sighted[s.ID].at) > goneAfter })
+	sets.settle(now, func(s Server) bool {
+		return !r.own && s.ID != r.noted.Load().ID && now.Sub(r.sighted[s.ID].at) > goneAfter
+	})
 }
 
 // others are the servers of the store besides this one.
