@@ -67,7 +67,7 @@ func goTool(t *testing.T, folder string, args ...string) (out string) {
 // TestAnotherModule builds and runs a program of another module.
 func TestAnotherModule(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long tests: run 'make whole'")
+		t.Skip("TestCommandsOfAnotherModule builds another")
 	}
 	folder := otherModule(t, `package main
 
@@ -102,9 +102,6 @@ func main() {
 // TestCommandsOfAnotherModule builds the program at the end of the page about embedding,
 // and runs its commands.
 func TestCommandsOfAnotherModule(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long tests: run 'make whole'")
-	}
 	page, err := os.ReadFile("docs/how-to/embedding-marquee.md")
 	if err != nil {
 		t.Fatal(err)

@@ -98,10 +98,10 @@ func (s *service) compareWithKept(ctx context.Context, f *storeFlags, to store.S
 	if last.Digest == types.Digest() || known.Files == nil && !last.Unkept {
 		return nil
 	}
-	var before *schema.Registry
-	if err = folder.ErrNoSet; !last.Unkept {
-		set := servedSet{Files: known.Files}
-		before, err = set.types(&s.application, "the set that was accepted last")
+	set := servedSet{Files: known.Files}
+	before, err := set.types(&s.application, "the set that was accepted last")
+	if last.Unkept { // the files are those of an earlier set
+		err = folder.ErrNoSet
 	}
 	if err != nil {
 		f.logger().Warn("the schemas cannot be compared with those that were accepted last", slog.String("cause", err.Error()))

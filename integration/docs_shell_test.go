@@ -182,7 +182,6 @@ func TestFirstType(t *testing.T) {
 // is served and written to, from the folder in which the service was started, and so do
 // those that restore it.
 func TestBackupAsPrinted(t *testing.T) {
-	process.SkipLong(t)
 	t.Parallel()
 	needPrograms(t, "sqlite3")
 	dir := t.TempDir()

@@ -253,7 +253,6 @@ func testLargeObjectIsBounded(t *testing.T, fresh service.NewStore) {
 func TestHistoryEndsEarly(t *testing.T) { service.EachStore(t, testHistoryEndsEarly) }
 
 func testHistoryEndsEarly(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t)
 	process.SkipSequential(t)
 	s := service.New(t, fresh, papers)
 	token, err := s.SignIn(service.Admin)

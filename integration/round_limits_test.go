@@ -15,7 +15,6 @@ import (
 // too much that is large is refused; what follows from a call is written in
 // rounds.
 func TestCallsAreBoundedByWhatTheyChange(t *testing.T) {
-	process.SkipLong(t)
 	service.EachStore(t, testCallsAreBoundedByWhatTheyChange)
 }
 

@@ -181,7 +181,6 @@ func (b *breaking) Write(ctx context.Context, fn func(store.Tx) error) error {
 func TestErasureBrokenOff(t *testing.T) { service.EachStore(t, testErasureBrokenOff) }
 
 func testErasureBrokenOff(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t)
 	process.SkipSequential(t)
 	f := newForgetting(t, service.New(t, fresh, persons()))
 	f.StopSearch() // which reads the engine's store
@@ -289,7 +288,7 @@ func (l large) Wipe(ctx context.Context) (int64, error) {
 // TestErasuresShareTheRewriting: while a large file was rewritten a moment ago, erasures are
 // answered without another time, and the service rewrites it once for all of them.
 func TestErasuresShareTheRewriting(t *testing.T) {
-	process.SkipLong(t)
+	process.SkipLong(t, "TestErasedAtRest")
 	t.Parallel()
 	var rewritten atomic.Int64
 	s := &service.Service{TB: t, URI: service.NewSQLite(t), Schemas: []fs.FS{persons()}, Wrap: func(inner store.Store) store.Store { return large{inner, &rewritten} }}

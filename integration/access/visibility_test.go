@@ -91,13 +91,10 @@ func testVisibilityModel(t *testing.T, fresh service.NewStore) {
 		}
 	}
 	t.Logf("asked %v; objects that were shown by one scope alone, or because they are public: %v", w.asked, w.shown)
-	if testing.Short() {
-		return // a few changes of one graph may show nothing by one scope
-	}
 	if w.shown["TEAM"] < 100 {
 		t.Errorf("scope TEAM showed only %d objects", w.shown["TEAM"])
 	}
-	if w.shown["OWN"]+w.shown[""] < 5 { // some graphs have none of one kind
+	if !testing.Short() && w.shown["OWN"]+w.shown[""] < 5 { // some graphs have none of one kind, and short runs of both
 		t.Error("neither scope OWN nor public objects showed much")
 	}
 }

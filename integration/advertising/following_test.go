@@ -120,7 +120,7 @@ func testDependantsFollow(t *testing.T, fresh service.NewStore) {
 func TestDependantsThatAreLarge(t *testing.T) { service.EachStore(t, testDependantsThatAreLarge) }
 
 func testDependantsThatAreLarge(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t)
+	process.SkipLong(t, "TestDependantsFollow")
 	process.SkipSequential(t)
 	c := service.Converse(t, fresh)
 	libraryCreative(c, 1, "")

@@ -15,7 +15,6 @@ import (
 func TestSegmentsUploadLimits(t *testing.T) { service.EachStore(t, testSegmentsUploadLimits) }
 
 func testSegmentsUploadLimits(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t)
 	process.SkipSequential(t)
 	c := service.Converse(t, fresh)
 	c.Patiently()

@@ -157,7 +157,7 @@ func (f *failingDisk) fail(fault, end string) {
 // TestNoResultOfAFailedCommit lets several clients create one object at once while all
 // commits fail: nobody is told that it exists, or that its unique value is taken.
 func TestNoResultOfAFailedCommit(t *testing.T) {
-	process.SkipLong(t)
+	process.SkipLong(t, "'make crash'")
 	t.Parallel()
 	store := service.NewSQLite(t)
 	disk := faultydisk.New(t, filepath.Dir(service.SQLiteFile(store)))

@@ -47,12 +47,12 @@ func SkipSequential(tb testing.TB) {
 	}
 }
 
-// SkipLong skips a test with -short: a shorter one makes sure of the most important part of
-// what it tests.
-func SkipLong(tb testing.TB) {
+// SkipLong skips a test with -short, as another one, or a command of .ci/run, tests the most
+// important part of the same.
+func SkipLong(tb testing.TB, other string) {
 	tb.Helper()
 	if testing.Short() {
-		tb.Skip("long tests: run 'make whole'")
+		tb.Skipf("long: %s tests a part of it; run 'make whole'", other)
 	}
 }
 

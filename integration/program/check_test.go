@@ -135,7 +135,6 @@ func testCheck(t *testing.T, fresh service.NewStore) {
 // TestRepairBesideUnreadable repairs what can be repaired where another object
 // cannot be read.
 func TestRepairBesideUnreadable(t *testing.T) {
-	process.SkipLong(t)
 	t.Parallel()
 	store := service.NewSQLite(t)
 	process.Serve(t, store, "--demo").Stop()

@@ -32,7 +32,6 @@ func TestHealth(t *testing.T) {
 // TestHealthOfAddress: with the address and the certificate of marquee serve, marquee
 // health needs no URL, and does not care whose name the certificate has.
 func TestHealthOfAddress(t *testing.T) {
-	process.SkipLong(t)
 	t.Parallel()
 	plain := process.Serve(t, service.NewSQLite(t))
 	address, err := hostOf(plain.URL)

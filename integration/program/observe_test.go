@@ -209,7 +209,6 @@ func TestFlagWithoutValue(t *testing.T) {
 
 // TestLostPassword: what a later start prints sets a new password.
 func TestLostPassword(t *testing.T) {
-	process.SkipLong(t)
 	t.Parallel()
 	store := service.NewSQLite(t)
 	first := process.ServeWith(t, store, nil, "--demo")

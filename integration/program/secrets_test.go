@@ -76,7 +76,6 @@ func TestSecretsRotateWhileServing(t *testing.T) {
 // TestSecretsRotationIsResumed: whatever step a rotation is interrupted at, the next
 // start goes on, and so does the command.
 func TestSecretsRotationIsResumed(t *testing.T) {
-	process.SkipLong(t)
 	t.Parallel()
 	uri := service.NewSQLite(t)
 	keyFile := strings.TrimSuffix(service.SQLiteFile(uri), "marquee.db") + "marquee.key"

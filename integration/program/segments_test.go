@@ -174,7 +174,6 @@ func testSegmentsBrokenOff(t *testing.T, fresh service.NewStore) {
 // TestSegmentsNoRoom: where there is no place for an upload, the service says
 // that it cannot take it now, and goes on.
 func TestSegmentsNoRoom(t *testing.T) {
-	process.SkipLong(t)
 	t.Parallel()
 	gone := t.TempDir() + "/is-not-there"
 	for name, c := range map[string]struct {

@@ -51,7 +51,6 @@ func withoutSteps(text string) string { return startingLine.ReplaceAllString(tex
 // TestOpenFiles: a limit of open files that has no room for the connections is named,
 // and lowers their number.
 func TestOpenFiles(t *testing.T) {
-	process.SkipLong(t)
 	t.Parallel()
 	cmd := process.Command(t, nil, "serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", service.NewSQLite(t))
 	cmd.Args = append([]string{"sh", "-c", `ulimit -n 128 && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)

@@ -15,7 +15,6 @@ import (
 // TestTemporaryFolderFull serves with a temporary folder that is full, and then
 // read-only: large uploads are refused as such, and all else goes on.
 func TestTemporaryFolderFull(t *testing.T) {
-	process.SkipLong(t)
 	folder := t.TempDir()
 	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=2m"); errors.Is(err, syscall.EPERM) {
 		t.Skip("only root may mount a small file system")

@@ -73,7 +73,6 @@ func TestStoreFilesArePrivate(t *testing.T) {
 // TestStoreOfSomethingElse: a file that is no store of this program is refused
 // and left as it is.
 func TestStoreOfSomethingElse(t *testing.T) {
-	process.SkipLong(t)
 	t.Parallel()
 	dir := t.TempDir()
 	random := make([]byte, 100_000)
@@ -128,7 +127,6 @@ func TestStoreOfSomethingElse(t *testing.T) {
 // TestStoreIsTruncated: a store that has lost its end is refused, or serves
 // no answer that is wrong: the start names the cure.
 func TestStoreIsTruncated(t *testing.T) {
-	process.SkipLong(t)
 	t.Parallel()
 	store := service.NewSQLite(t)
 	process.Serve(t, store, "--demo").Stop()

@@ -295,7 +295,6 @@ func (u unscanned) ScanHistory(ctx context.Context, collection, after string, li
 func TestSchemaSecretInterrupted(t *testing.T) { service.EachStore(t, testSchemaSecretInterrupted) }
 
 func testSchemaSecretInterrupted(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t)
 	process.SkipSequential(t)
 	const n = 200
 	v := newVault(t, fresh, safes(foundKey, plainKey))

@@ -175,7 +175,6 @@ func testSchemaOtherTargetWhileWriting(t *testing.T, fresh service.NewStore) {
 func TestSchemaOtherKind(t *testing.T) { service.EachStore(t, testSchemaOtherKind) }
 
 func testSchemaOtherKind(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t)
 	process.SkipSequential(t)
 	const sorted, indexed = `, "sort": ["p"]`, `, "index": ["p"]`
 	s := service.New(t, fresh)

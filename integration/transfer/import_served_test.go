@@ -24,7 +24,7 @@ func eachImport(t *testing.T, test func(t *testing.T, fresh service.NewStore)) {
 		t.Parallel()
 		service.NeedStore(t, "sqlite")
 		if !strings.HasPrefix(t.Name(), "TestImportOrder/") {
-			process.SkipLong(t)
+			process.SkipLong(t, "TestImportOrder")
 		}
 		test(t, func(tb testing.TB) string {
 			uri := service.NewSQLite(tb)
