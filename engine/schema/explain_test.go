@@ -98,6 +98,7 @@ func TestExplain(t *testing.T) {
 		{`"a": {"patternProperties": {"^b": {"type": "string"}}}`, ``, `{"a": {"bb": 1, "c": 1}}`, `error.value.type expected=string field=/a/bb`},
 		{`"a": {"properties": {"b": true}, "unevaluatedProperties": false}`, ``, `{"a": {"c": 1}}`, `error.property.unknown field=/a/c type=the schema`},
 		{`"a": {"not": {"const": 1}}`, ``, `{"a": 1}`, `error.value.excluded field=/a keyword=not`},
+		{`"anyOf": {"maxLength": 2, "pattern": "^a"}`, ``, `{"anyOf": "bbb"}`, `error.value.pattern field=/anyOf pattern=^a; error.value.too.long field=/anyOf limit=2`},
 		{`"a": {"properties": {"b": false}}`, ``, `{"a": {"b": 1}}`, `error.property.forbidden field=/a/b`},
 		{`"a": {"allOf": [{"minimum": 2}, {"multipleOf": 2}]}`, ``, `{"a": 1}`, `error.value.multiple field=/a limit=2; error.value.too.small field=/a limit=2`},
 		{`"a": {"anyOf": [{"type": "string", "minLength": 2}, {"type": "integer"}]}`, ``, `{"a": "x"}`, `error.value.too.short field=/a limit=2`},

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"marquee/engine/document"
 	"marquee/engine/message"
 )
 
@@ -47,6 +49,10 @@ func TestFaultsOfStored(t *testing.T) {
 		{open, priced, `{"state": "OPEN", "price": 1}`, `{"state": "OPEN"}`, `error.property.required /price`, ``},
 		{`"a": {}, "b": {}, "x": {}`, `"dependentSchemas": {"a": {"required": ["b"]}}`, `{"x": 1}`, `{"x": 1, "a": 1}`, `error.property.required /b`, ``},
 		{`"a": {}, "b": {}, "x": {}`, `"dependentSchemas": {"a": {"required": ["b"]}}`, `{"a": 1}`, `{"a": 1, "x": 1}`, ``, `error.property.required /b`},
+		// a second fault of the same value
+		{`"a": {}, "b": {}, "c": {}`, `"dependentRequired": {"a": ["b"], "c": ["b"]}`, `{"a": 1}`, `{"a": 1, "c": 1}`, `error.property.required /b`, `error.property.required /b`},
+		{`"a": {"maxLength": 3}, "b": {}`, `"dependentSchemas": {"b": {"properties": {"a": {"maxLength": 2}}}}`, `{"a": "abcd"}`, `{"a": "abcd", "b": 1}`, `error.value.too.long /a`, `error.value.too.long /a`},
+		{`"a": {"maxLength": 3}, "b": {}`, `"dependentSchemas": {"b": {"properties": {"a": {"maxLength": 2}}}}`, `{"a": "abcd", "b": 1}`, `{"a": "abcd", "b": 2}`, ``, `error.value.too.long /a`},
 		// what is the same and was valid
 		{open + `, "a": {}`, `"dependentSchemas": {"a": {` + priced + `}}`, `{"state": "OPEN"}`, `{"state": "OPEN", "a": 1}`, `error.property.required /price`, ``},
 		{`"l": {"type": "array", "prefixItems": [{"maxLength": 1}, {"maxLength": 2}]}`, ``, `{"l": ["a", "bb"]}`, `{"l": ["bb", "a"]}`, `error.value.too.long /l/0`, ``},
@@ -68,6 +74,45 @@ func TestFaultsOfStored(t *testing.T) {
 				t.Errorf("kept %q, want %q", got, c.kept)
 			}
 		})
+	}
+}
+
+// TestCostOfStoredFaults: what is tolerated takes time in proportion to its size, and the
+// texts of faults count.
+func TestCostOfStoredFaults(t *testing.T) {
+	of := load(t, `"m": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string", "minLength": 2}}}, "x": {}`, ``)
+	took := func(n int) time.Duration {
+		members := map[string]any{}
+		for i := range n {
+			members[fmt.Sprint(i)] = []any{"a"}
+		}
+		least := time.Hour
+		for range 3 {
+			begun := time.Now()
+			faults, kept, err := of.ValidateChange(context.Background(), map[string]any{"m": members, "x": "1"}, map[string]any{"m": document.Clone(members)})
+			if len(faults) > 0 || len(kept) != n || err != nil {
+				t.Fatalf("%d faults, %d are kept, %v", len(faults), len(kept), err)
+			}
+			least = min(least, time.Since(begun))
+		}
+		return least
+	}
+	if few, many := took(1_500), took(15_000); many > 40*few {
+		t.Errorf("1,500 faults take %v, and 15,000 take %v", few, many)
+	}
+
+	values := strings.Repeat(`"`+strings.Repeat("a", 100)+`", `, 100) + `"b"`
+	listed := load(t, `"l": {"type": "array", "items": {"enum": [`+values+`]}}, "x": {}`, ``)
+	for n, want := range map[int]string{5_000: "", 20_000: "error.object.too.complex "} {
+		object := map[string]any{"l": slices.Repeat([]any{"c"}, n)}
+		faults, _, err := listed.ValidateChange(context.Background(), map[string]any{"l": object["l"], "x": "1"}, object)
+		if got := placesOf(faults); got != want || err != nil {
+			t.Errorf("%d items: %q, %v", n, got, err)
+		}
+		valid := map[string]any{"l": append(slices.Repeat([]any{"b"}, n), "c")}
+		if faults, _, err := listed.ValidateChange(context.Background(), valid, nil); len(faults) != 1 || err != nil || placesOf(faults) == "error.object.too.complex " {
+			t.Errorf("%d valid items: %v, %v", n, placesOf(faults), err)
+		}
 	}
 }
 

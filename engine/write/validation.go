@@ -24,8 +24,10 @@ import (
 // other changes.
 type validated struct {
 	faults []message.Message
-	// tolerated are the faults that the stored object has, too, as warnings.
+	// tolerated are the faults that the stored object has, too, as warnings, and more is the
+	// number of those beyond history.MaxWarnings.
 	tolerated []message.Message
+	more      int
 	// failed is an internal error.
 	failed error
 	// document, warnings and fields are what is stored.
@@ -238,7 +240,11 @@ func (c *Change) tolerate(faults []message.Message) {
 		return
 	}
 	for _, fault := range faults {
-		if !c.Type.MayLack(hidden, fault) || c.StateBefore != hidden {
+		switch {
+		case c.StateBefore == hidden && c.Type.MayLack(hidden, fault):
+		case len(c.tolerated) == history.MaxWarnings:
+			c.more++
+		default:
 			c.tolerated = append(c.tolerated, fault.AsWarning())
 		}
 	}
@@ -291,7 +297,7 @@ func warningsOf(ctx context.Context, c *Change) ([]byte, error) {
 	if earned = append(c.tolerated, earned...); err != nil || len(earned)+len(c.warned) == 0 {
 		return nil, err
 	}
-	warnings, more := slices.Clone(c.warned), c.unlisted
+	warnings, more := slices.Clone(c.warned), c.unlisted+c.more
 	for _, warning := range earned {
 		if len(warnings) == history.MaxWarnings {
 			more++

@@ -27,7 +27,7 @@ func (e *explanation) branches(err *jsonschema.ValidationError, keyword string) 
 	var all, rivals []branch // rivals accept the type of the value
 	for i, cause := range err.Causes {
 		b := e.branch(err.AbsoluteKeywordLocation + "/" + strconv.Itoa(i))
-		b.faults = e.apart(cause)
+		b.faults = e.apart(cause, e.under)
 		all = append(all, b)
 		if !refusesType(cause, err.InstanceLocation) && (b.listed == nil || slices.ContainsFunc(b.listed, func(listed any) bool {
 			return document.KindOf(listed) == document.KindOf(value)
@@ -47,7 +47,7 @@ func (e *explanation) branches(err *jsonschema.ValidationError, keyword string) 
 	for _, b := range all {
 		names = append(names, e.names(b)...)
 	}
-	e.faults = append(e.faults, message.ValueNotAllowed.With(message.Params{"field": at, "keyword": keyword, "expected": strings.Join(distinct(names), " or ")}))
+	e.faults = append(e.faults, message.ValueNotAllowed.With(message.Params{"field": at, "keyword": keyword, "expected": e.shared(strings.Join(distinct(names), " or "))}))
 	e.faults = append(e.faults, nearest(selected, at)...)
 }
 

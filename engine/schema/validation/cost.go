@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -24,7 +25,7 @@ const (
 	// the values of an object.
 	MaxSteps = 1_000_000
 	// maxExplained is the same for an invalid object, for which the library keeps
-	// each error.
+	// each error: the text of a long one counts as more steps.
 	maxExplained = 100_000
 )
 
@@ -133,7 +134,15 @@ func Within(ctx context.Context, s *jsonschema.Schema, v any) error {
 
 // withinLibrary fails if the library would apply more than limit schemas.
 func withinLibrary(ctx context.Context, s *jsonschema.Schema, v any, limit int) error {
-	c := stepCount{ctx: ctx, left: limit}
+	return (&stepCount{ctx: ctx, left: limit}).within(s, v)
+}
+
+// explainable fails if the errors of a value would take more than maxExplained steps.
+func explainable(ctx context.Context, s *jsonschema.Schema, v any) error {
+	return (&stepCount{ctx: ctx, left: maxExplained, texts: map[*jsonschema.Schema]int{}}).within(s, v)
+}
+
+func (c *stepCount) within(s *jsonschema.Schema, v any) error {
 	c.apply(s, v, 0)
 	if c.err == nil && c.left <= 0 {
 		return ErrTooComplex
@@ -147,6 +156,9 @@ type stepCount struct {
 	ctx  context.Context
 	err  error
 	left int
+	// texts are the steps for the text of an error of each schema, by the length of the text;
+	// nil counts none.
+	texts map[*jsonschema.Schema]int
 }
 
 func (c *stepCount) apply(s *jsonschema.Schema, v any, depth int) {
@@ -158,6 +170,9 @@ func (c *stepCount) apply(s *jsonschema.Schema, v any, depth int) {
 	}
 	if c.left <= 0 || c.err != nil {
 		return
+	}
+	if c.texts != nil {
+		c.left -= c.textOf(s, v)
 	}
 	inPlace(s, func(sub *jsonschema.Schema) { c.apply(sub, v, depth+1) })
 	sub := func(sub *jsonschema.Schema, v any) {
@@ -194,6 +209,34 @@ func (c *stepCount) apply(s *jsonschema.Schema, v any, depth int) {
 			sub(s.UnevaluatedItems, item)
 		}
 	}
+}
+
+// bytesPerStep is the size of the text of an error that counts as a step.
+const bytesPerStep = 1 << 10
+
+// textOf returns the steps for the text that the library makes for each value which a schema
+// refuses: it names all values of an enum.
+func (c *stepCount) textOf(s *jsonschema.Schema, v any) int {
+	if text, is := v.(string); is && slices.Contains(s.Enum, any(text)) {
+		return 0
+	}
+	steps, known := c.texts[s]
+	if !known {
+		size := 0
+		for _, value := range slices.Concat(s.Enum, s.Constant) {
+			text, _ := value.(string)
+			size += len(text) + 4
+		}
+		for _, name := range s.Required {
+			size += len(name)
+		}
+		if s.Pattern != nil {
+			size += len(s.Pattern.String())
+		}
+		steps = size / bytesPerStep
+		c.texts[s] = steps
+	}
+	return steps
 }
 
 // charactersPerStep is the number of characters that are matched in the time of

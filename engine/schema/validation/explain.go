@@ -7,7 +7,6 @@ package validation
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -34,17 +33,14 @@ type Rules struct {
 // The error is that of the context.
 func (r *Rules) Validate(ctx context.Context, typeName string, object, stored map[string]any, found []message.Message) (faults, kept []message.Message, err error) {
 	limit := MaxSteps
-	e := explanation{Schemas: r.Schemas, instance: object}
+	e := explanation{Schemas: r.Schemas, instance: object, texts: map[string]string{}, faults: slices.Clone(found)}
 	if stored != nil {
 		e.stored = &replacement{before: stored, after: object}
-	}
-	for _, fault := range found {
-		e.add(fault)
 	}
 	valid, err := Accepts(ctx, r.Schema, object)
 	if err == nil && !valid {
 		limit = maxExplained
-		err = withinLibrary(ctx, r.Schema, object, limit)
+		err = explainable(ctx, r.Schema, object)
 	}
 	switch {
 	case errors.Is(err, ErrTooComplex):
@@ -61,42 +57,38 @@ func (r *Rules) Validate(ctx context.Context, typeName string, object, stored ma
 			e.faults = append(e.faults, message.ValueExcluded.With(message.Params{"field": "", "keyword": "$ref"}))
 		}
 	}
-	if len(e.kept) > 0 {
-		if err := r.confirm(ctx, &e); err != nil {
-			return nil, nil, err
-		}
+	if kept, err = r.confirm(ctx, &e); err != nil {
+		return nil, nil, err
 	}
 	faults = inOrder(e.faults)
-	return slices.Clone(faults[:min(len(faults), message.MaxFaults)]), inOrder(e.kept), nil
+	return slices.Clone(faults[:min(len(faults), message.MaxFaults)]), inOrder(kept), nil
 }
 
-// confirm leaves those faults among the kept ones that the stored object has: what is the same
-// can have been valid there, for example because a condition did not apply. The error is that
-// of the context.
-func (r *Rules) confirm(ctx context.Context, e *explanation) error {
-	was := explanation{Schemas: r.Schemas, instance: e.stored.before, all: true}
-	err := withinLibrary(ctx, r.Schema, e.stored.before, maxExplained)
+// confirm returns those of the kept faults that the stored object has, and adds the others to
+// the faults: what is the same can have been valid there, for example because a condition did
+// not apply. The error is that of the context.
+func (r *Rules) confirm(ctx context.Context, e *explanation) (kept []message.Message, err error) {
+	if len(e.kept) == 0 {
+		return nil, nil
+	}
+	was := explanation{Schemas: r.Schemas, instance: e.stored.before, texts: e.texts, known: map[identity]bool{}}
+	err = explainable(ctx, r.Schema, e.stored.before)
 	var invalid *jsonschema.ValidationError
 	switch {
 	case err == nil && errors.As(r.Schema.Validate(e.stored.before), &invalid):
 		was.collect(invalid)
 	case err != nil && !errors.Is(err, ErrTooComplex):
-		return err
+		return nil, err
 	}
-	had := map[[2]string]bool{}
-	for _, fault := range was.faults {
-		field, _ := fault.Param("field").(string)
-		had[[2]string{field, fault.Code()}] = true
-	}
-	e.kept = slices.DeleteFunc(e.kept, func(fault message.Message) bool {
-		field, _ := fault.Param("field").(string)
-		if had[[2]string{e.stored.was(field), fault.Code()}] {
-			return false
+	for _, k := range e.kept {
+		field, _ := k.fault.Param("field").(string)
+		if was.known[identity{e.stored.was(field), k.fault.Code(), k.keyword}] {
+			kept = append(kept, k.fault)
+		} else {
+			e.faults = append(e.faults, k.fault)
 		}
-		e.faults = append(e.faults, fault)
-		return true
-	})
-	return nil
+	}
+	return kept, nil
 }
 
 // Schemas are the contents of schema files by URL, for the values of failed keywords.
@@ -104,110 +96,9 @@ type Schemas map[string]map[string]any
 
 // Explain returns the faults of an invalid value, in the order of their places.
 func (r Schemas) Explain(err *jsonschema.ValidationError, instance any) []message.Message {
-	e := explanation{Schemas: r, instance: instance}
+	e := explanation{Schemas: r, instance: instance, texts: map[string]string{}}
 	e.collect(err)
 	return inOrder(e.faults)
-}
-
-// explanation collects the faults of a value.
-type explanation struct {
-	Schemas
-	instance any
-	// stored is what the value replaces; nil keeps nothing.
-	stored *replacement
-	// faults are those of the value, kept those of what the stored value has, too.
-	faults, kept []message.Message
-	// all reports whether more than maxCollected faults are collected.
-	all bool
-}
-
-// add adds a fault.
-func (e *explanation) add(fault message.Message) {
-	field, _ := fault.Param("field").(string)
-	if e.stored.keeps(field) {
-		e.kept = append(e.kept, fault)
-	} else {
-		e.faults = append(e.faults, fault)
-	}
-}
-
-// inOrder sorts faults by position and removes duplicates.
-func inOrder(faults []message.Message) []message.Message {
-	key := func(m message.Message) string {
-		return fmt.Sprint(m.Param("field"), " ", m.Code())
-	}
-	slices.SortStableFunc(faults, func(a, b message.Message) int { return strings.Compare(key(a), key(b)) })
-	return slices.CompactFunc(faults, func(a, b message.Message) bool { return key(a) == key(b) })
-}
-
-// maxCollected is the maximum number of faults that are explained, of which a response lists
-// message.MaxFaults: the text of each can be as long as a list of values in the schema.
-const maxCollected = 10 * message.MaxFaults
-
-// collect adds the faults of an error until there are maxCollected of them, in the order of
-// their places, so that the same object always has the same ones.
-func (e *explanation) collect(err *jsonschema.ValidationError) {
-	if len(e.faults) >= maxCollected && !e.all {
-		return
-	}
-	keyword := keywordOf(err)
-	if e.stored != nil && judges[keyword] {
-		if faults := e.apart(err); e.stored.keepsJudged(e.Schemas, err, keyword) {
-			e.kept = append(e.kept, faults...)
-		} else {
-			e.faults = append(e.faults, faults...)
-		}
-		return
-	}
-	if speaksOfNames(err.KeywordLocation) {
-		e.add(message.PropertyName.With(message.Params{"field": place(err)}))
-		return
-	}
-	if keyword == "anyOf" || keyword == "oneOf" {
-		e.branches(err, keyword)
-		return
-	}
-	if len(err.Causes) > 0 && keyword != "contains" && keyword != "minContains" {
-		slices.SortStableFunc(err.Causes, func(a, b *jsonschema.ValidationError) int {
-			return strings.Compare(a.InstanceLocation, b.InstanceLocation)
-		})
-		for _, cause := range err.Causes {
-			e.collect(cause)
-		}
-		return
-	}
-	for _, fault := range e.leaf(err, keyword, e.instance) {
-		e.add(fault)
-	}
-}
-
-// judges are the keywords that apply schemas under a condition.
-var judges = map[string]bool{"anyOf": true, "oneOf": true, "not": true, "then": true, "else": true}
-
-// apart returns the faults of an error, whether they were there before or not.
-func (e *explanation) apart(err *jsonschema.ValidationError) []message.Message {
-	alone := explanation{Schemas: e.Schemas, instance: e.instance}
-	alone.collect(err)
-	return alone.faults
-}
-
-// keywordOf returns the keyword that a value does not meet.
-func keywordOf(err *jsonschema.ValidationError) string {
-	return err.KeywordLocation[strings.LastIndexByte(err.KeywordLocation, '/')+1:]
-}
-
-// speaksOfNames reports whether a keyword is in propertyNames.
-func speaksOfNames(location string) bool {
-	tokens := strings.Split(location, "/")
-	for i := 0; i < len(tokens); i++ {
-		switch tokens[i] {
-		case "propertyNames":
-			return true
-		case "properties", "patternProperties", "dependentSchemas", "$defs", "definitions":
-			i++ // the next token is a name
-		}
-	}
-	return false
 }
 
 var limits = map[string]*message.Definition{
@@ -224,8 +115,8 @@ var limits = map[string]*message.Definition{
 	"maxProperties":    message.TooManyProperties,
 }
 
-func (r Schemas) leaf(err *jsonschema.ValidationError, keyword string, instance any) []message.Message {
-	value := r.keyword(err.AbsoluteKeywordLocation)
+func (e *explanation) leaf(err *jsonschema.ValidationError, keyword string) []message.Message {
+	value := e.keyword(err.AbsoluteKeywordLocation)
 	if value == nil {
 		value = expectedOf(keyword, err.Message)
 	}
@@ -239,14 +130,14 @@ func (r Schemas) leaf(err *jsonschema.ValidationError, keyword string, instance 
 	}
 	switch keyword {
 	case "type":
-		return one(message.ValueType, message.Params{"expected": joined(value, " or ")})
+		return one(message.ValueType, message.Params{"expected": e.joined(err, value, " or ")})
 	case "enum":
-		return one(message.ValueEnum, message.Params{"allowed": joined(value, ", ")})
+		return one(message.ValueEnum, message.Params{"allowed": e.joined(err, value, ", ")})
 	case "const":
-		return one(message.ValueConst, message.Params{"expected": joined(value, ", ")})
+		return one(message.ValueConst, message.Params{"expected": e.joined(err, value, ", ")})
 	case "format":
 		if value == localRange {
-			def, params := rangeFault(document.Lookup(instance, at), at)
+			def, params := rangeFault(document.Lookup(e.instance, at), at)
 			at += "/second"
 			return one(def, params)
 		}
@@ -258,7 +149,7 @@ func (r Schemas) leaf(err *jsonschema.ValidationError, keyword string, instance 
 	case "maxContains":
 		return one(message.ItemsSurplus, message.Params{"limit": value})
 	case "required":
-		return missing(value, at, instance)
+		return missing(value, at, e.instance)
 	case "additionalProperties", "unevaluatedProperties":
 		return unknown(at, err.Message)
 	}
@@ -352,6 +243,25 @@ func joined(value any, separator string) string {
 		texts[i] = text
 	}
 	return strings.Join(texts, separator)
+}
+
+// joined is joined of the value of the keyword that an error names.
+func (e *explanation) joined(err *jsonschema.ValidationError, value any, separator string) string {
+	text, known := e.texts[err.AbsoluteKeywordLocation]
+	if !known {
+		text = joined(value, separator)
+		e.texts[err.AbsoluteKeywordLocation] = text
+	}
+	return text
+}
+
+// shared returns a text, in the same memory as before.
+func (e *explanation) shared(text string) string {
+	if before, known := e.texts[text]; known {
+		return before
+	}
+	e.texts[text] = text
+	return text
 }
 
 // keyword returns the value of a keyword by its absolute location.

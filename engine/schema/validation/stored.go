@@ -93,13 +93,19 @@ func (r *replacement) itemsOf(at string, after, before []any) []int {
 
 // was returns the pointer in the stored object to a value that it keeps.
 func (r *replacement) was(pointer string) string {
-	for at, found := range r.items {
-		if below, within := strings.CutPrefix(pointer, at+"/"); within {
-			token, rest, _ := strings.Cut(below, "/")
-			if i, err := strconv.Atoi(token); err == nil && i < len(found) {
-				return strings.TrimSuffix(at+"/"+strconv.Itoa(found[i])+"/"+rest, "/")
-			}
+	for end := range len(pointer) {
+		found, isArray := r.items[pointer[:end]]
+		if !isArray || pointer[end] != '/' {
+			continue
 		}
+		token, rest, below := strings.Cut(pointer[end+1:], "/")
+		if i, err := strconv.Atoi(token); err == nil && i < len(found) {
+			token = strconv.Itoa(found[i])
+		}
+		if below {
+			token += "/" + rest
+		}
+		return pointer[:end+1] + token
 	}
 	return pointer
 }
