@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"marquee/command/exit"
+	"marquee/command/terminal"
 	"marquee/engine/progress"
-	"marquee/engine/schema"
 	"marquee/engine/verify"
 )
 
@@ -18,89 +18,113 @@ import (
 type checkCommand struct {
 	storeFlags
 	unservedFlags
-	Repair bool `help:"Add missing index terms and reservations of unique values before checking."`
-	Quiet  bool `help:"Print errors only."`
+	Proposed string `type:"folder" env:"-" help:"Folder with a set of schemas: list what it would do to the stored objects, and change nothing." placeholder:"DIR"`
+	Repair   bool   `help:"Add missing index terms and reservations of unique values before checking."`
+	JSON     bool   `name:"json" env:"-" help:"Print each fault as a line of JSON."`
+	Quiet    bool   `help:"Print errors only."`
+
+	// found is the number of faults that were printed, last and shown what was said of the
+	// progress, and when.
+	found int64
+	last  string
+	shown time.Time
 }
 
 func (c *checkCommand) Run(ctx context.Context) error {
-	s, err := c.openExisting(ctx, "or create one with "+programName+" init or "+programName+" serve")
+	if c.Proposed != "" {
+		return c.ended(ctx, "finding", "the set suits all stored objects", c.checkProposed(ctx))
+	}
+	var here *service
+	served, err := c.reach(ctx, func() (err error) {
+		here, err = c.openExisting(ctx, "or create one with "+programName+" init or "+programName+" serve")
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	if err := c.unservedFlags.check(ctx, s); err != nil {
+	if served != nil {
+		if c.Repair {
+			return errors.Join(exit.Usagef("--repair needs the store for itself: stop the server"), served.close())
+		}
+		return c.ended(ctx, "fault", "nothing is wrong", errors.Join(c.follow(ctx, served, nil), served.close()))
+	}
+	defer here.close()
+	if err := c.unservedFlags.check(ctx, here); err != nil {
 		return err
 	}
 	if c.Repair {
-		if err := s.Engine().Repair(ctx); err != nil {
+		if err := here.Engine().Repair(ctx); err != nil {
 			return fmt.Errorf("the store cannot be repaired: %w", exit.InterruptedBy(ctx, err))
 		}
 	}
-	found, err := c.faults(ctx, s)
-	if ctx.Err() != nil {
-		return errors.New("the check was interrupted")
-	}
+	check := storeCheck{store: storeName(c.Store), catalog: here.Engine().Catalog, yield: c.print}
+	return c.ended(ctx, "fault", "nothing is wrong", check.stored(ctx, here.application.Verifiers))
+}
+
+// ended returns how the command ends after a check, and says so if nothing was found.
+func (c *checkCommand) ended(ctx context.Context, what, nothing string, err error) error {
 	switch {
+	case ctx.Err() != nil:
+		return errors.New("the check was interrupted")
+	case exit.IsUsage(err):
+		return err
+	case err != nil && (c.found == 0 || c.Proposed != ""):
+		return exit.WithStatus(fmt.Errorf("the check failed: %w", err), exit.Usage)
 	case err != nil:
 		return fmt.Errorf("the check failed: %w", err)
-	case found > 0:
-		return errors.New(progress.Counted(found, "fault"))
+	case c.found > 0:
+		return errors.New(progress.Counted(c.found, what))
+	case c.JSON:
+		return nil
 	}
-	_, err = fmt.Println("nothing is wrong")
+	_, err = fmt.Println(nothing)
 	return err
 }
 
-// faults prints what is wrong, and returns how much that is.
-func (c *checkCommand) faults(ctx context.Context, s *service) (found int64, err error) {
-	report := func(what, text, cure string) error {
-		found++
-		_, err := fmt.Printf("%s: %s: %s\n", what, text, cure)
+// print prints what a check reports.
+func (c *checkCommand) print(line checkLine) error {
+	switch {
+	case line.Fault != nil:
+		c.found++
+		if c.JSON {
+			return terminal.PrintJSON(line.Fault)
+		}
+		_, err := fmt.Println(terminal.Printable(line.Fault.String()))
 		return err
-	}
-	if file, ok := s.Store().(interface {
-		Verify(ctx context.Context, yield func(fault string) error) error
-	}); ok {
-		c.progress("the file")
-		err := file.Verify(ctx, func(fault string) error {
-			return report(storeName(c.Store), fault, "restore it from a backup")
-		})
-		if err != nil {
-			return found, err
+	case line.Finding != nil:
+		c.found++
+		if c.JSON {
+			return terminal.PrintJSON(line.Finding)
 		}
-	}
-	last, shown := "", time.Time{}
-	err = verify.Verify(ctx, s.Engine().Catalog, verify.Verification{Files: s.application.Verifiers,
-		Fault: func(f verify.Fault) error {
-			what := f.Type
-			if f.ID != "" {
-				what += fmt.Sprintf(" %q", f.ID)
-			}
-			if f.Network != "" {
-				what += fmt.Sprintf(" of the network %q", f.Network)
-			}
-			return report(what, f.Text, f.Cure)
-		},
-		Progress: func(t *schema.Type, objects int64) {
-			if t.Name != last || time.Since(shown) > 5*time.Second {
-				last, shown = t.Name, time.Now()
-				c.progress(fmt.Sprintf("%s: %s", t.Name, progress.Grouped(objects)))
-			}
-		}})
-	if err != nil {
-		return found, err
-	}
-	err = verify.CheckForms(ctx, s.Engine().Catalog, func(n verify.Nonconforming) error {
-		wrong := "does not conform to " + n.Form
-		if len(n.Others) > 0 {
-			wrong = "is, in the form " + n.Form + ", that of " + strings.Join(n.Others, ", ")
+		return printFinding(line.Finding)
+	case line.Checking != "" && !c.Quiet && (line.Checking != c.last || time.Since(c.shown) > 5*time.Second):
+		c.last, c.shown = line.Checking, time.Now()
+		text := "checking " + line.Checking
+		if line.Objects > 0 {
+			text += ": " + progress.Grouped(line.Objects)
 		}
-		return report(fmt.Sprintf("%s %s", n.Type.Name, n.ID), fmt.Sprintf("%s %q %s", n.Property, n.Value, wrong), "give it another")
-	})
-	return found, err
+		fmt.Fprintln(os.Stderr, text)
+	}
+	return nil
 }
 
-func (c *checkCommand) progress(what string) {
-	if !c.Quiet {
-		fmt.Fprintln(os.Stderr, "checking "+what)
+// printFinding prints a finding, and the first objects below it.
+func printFinding(f *verify.Finding) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s%s: %s: %s: %s\n", f.Type, terminal.Printable(f.At), f.Rule, terminal.Printable(f.Text), progress.Counted(f.Objects, "object"))
+	for _, object := range f.First {
+		fmt.Fprintf(&text, "  %q", object.ID)
+		if object.Network != "" {
+			fmt.Fprintf(&text, " of the network %q", object.Network)
+		}
+		if object.With != "" {
+			fmt.Fprintf(&text, ": %q", object.With)
+		}
+		text.WriteString("\n")
 	}
+	if more := f.Objects - int64(len(f.First)); more > 0 {
+		fmt.Fprintf(&text, "  and %s more\n", progress.Grouped(more))
+	}
+	_, err := fmt.Print(text.String())
+	return err
 }

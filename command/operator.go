@@ -304,6 +304,7 @@ func (c *serveCommand) serveOperator(s *service, log *slog.Logger) (server *http
 	server = c.newServer(log)
 	server.Handler = s.Operator()
 	server.ReadTimeout, server.WriteTimeout = 0, 0 // an import takes longer; routes have deadlines
+	server.RegisterOnShutdown(s.checks.end)
 	if database == "" {
 		return server
 	}

@@ -86,6 +86,7 @@ type service struct {
 
 	sealer    *seal.Sealer
 	resealing resealer
+	checks    *checks
 
 	mu   sync.Mutex
 	note string // what is wrong with the folder of schemas, for /readyz
@@ -160,7 +161,7 @@ func (f *storeFlags) openOnce(ctx context.Context, mustExist bool, options marqu
 	if err != nil {
 		return nil, err
 	}
-	s := &service{application: app, files: servedFiles{files: set}}
+	s := &service{application: app, files: servedFiles{files: set}, checks: newChecks()}
 	if f.serving != "" {
 		s.register = folder.NewRegister(opened, f.serving)
 		options.SchemaSet = s.register.Number
@@ -203,7 +204,7 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 	options.Sealer = s.sealer
 	options.Application.Collections = append(options.Application.Collections, folder.Collection)
 	options.Application.Routes = append(options.Application.Routes, importRoutes(options.Application.Files)...)
-	options.Application.Routes = append(options.Application.Routes, setsRoute())
+	options.Application.Routes = append(options.Application.Routes, setsRoute(), checkRoute(s))
 	if refusal == nil {
 		if f.changes != "" {
 			options.Accept = func(ctx context.Context) error { return s.compareWithKept(ctx, f, options.Store, options.Types) }

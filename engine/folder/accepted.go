@@ -72,8 +72,19 @@ func (f *recorded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// packed returns the set in one piece, for Unpack.
-func (r *Recorder) packed() ([]byte, error) {
+// Changed returns the name of a file that has changed or is gone since it was read, "" for
+// none.
+func (r *Recorder) Changed() string {
+	for _, name := range slices.Sorted(maps.Keys(r.texts)) {
+		if text, err := fs.ReadFile(r.Folder, name); err != nil || r.size <= maxSetBytes && !bytes.Equal(text, r.texts[name].Bytes()) {
+			return name
+		}
+	}
+	return ""
+}
+
+// Packed returns the set in one piece, for Unpack.
+func (r *Recorder) Packed() ([]byte, error) {
 	if r.whole != nil {
 		return r.whole, nil
 	}

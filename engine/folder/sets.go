@@ -167,7 +167,7 @@ func (r *Register) Keep(ctx context.Context, digest string, files *Recorder) (Se
 	var content []byte
 	var large error
 	if files != nil {
-		content, large = files.packed()
+		content, large = files.Packed()
 	}
 	sets, err := r.change(ctx, func(tx store.Tx, sets *Sets, server *Server) error {
 		if server.Digest != digest {

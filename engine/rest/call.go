@@ -127,6 +127,9 @@ func (r *Call) Sharing() context.Context { return budget.With(r.Context(), r.mem
 // spool.Receive).
 func (r *Call) SpoolBody() *spool.File { return r.s.Spool.Receive(r.Context(), r.account()) }
 
+// Temporary creates a temporary file for data of the call.
+func (r *Call) Temporary() *spool.File { return r.s.Spool.Create(r.Context(), r.account()) }
+
 // bind starts the deadline of the call, again if it has one.
 func (r *Call) bind() {
 	ctx, cancel := context.WithTimeout(r.unbound, r.deadline)

@@ -69,7 +69,7 @@ func TestVerify(t *testing.T) {
 				}
 				return nil
 			},
-			Progress: func(of *schema.Type, objects int64) { checked[of.Name] = objects },
+			Progress: func(of *schema.Type, objects int64) error { checked[of.Name] = objects; return nil },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestVerifyEndsEarly(t *testing.T) {
 	calls := 0
 	err := verify.Verify(t.Context(), server.Engine().Catalog, verify.Verification{
 		Fault:    func(verify.Fault) error { calls++; return enough },
-		Progress: func(*schema.Type, int64) {},
+		Progress: func(*schema.Type, int64) error { return nil },
 	})
 	if err != enough || calls != 1 {
 		t.Errorf("%d calls, and the error is %v", calls, err)

@@ -41,7 +41,7 @@ func testUsernamesFromBefore(t *testing.T, fresh service.NewStore) {
 	args := []string{"check", "--store", c.Service.URI, "--secret-key", strings.TrimSpace(string(key))}
 	out, said := process.Answer(t, 1, nil, args...)
 	process.Wants(t, said, "faults")
-	process.Wants(t, out, `users u1: username "Kari" is, in the form UsernameCaseMapped, that of `, `users u4: username "Kari Nordmann" does not conform to UsernameCaseMapped`)
+	process.Wants(t, out, `users "u1": username "Kari" is, in the form UsernameCaseMapped, that of `, `users "u4": username "Kari Nordmann" does not conform to UsernameCaseMapped`)
 	process.Shuns(t, out, "Ola")
 	c.Service.Start()
 	signIn := func(username, id string, status int) {

@@ -1,0 +1,145 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"marquee/command/exit"
+	"marquee/engine/folder"
+	"marquee/engine/message"
+	"marquee/engine/rest"
+	"marquee/engine/schema"
+	"marquee/engine/verify"
+	"marquee/engine/walk"
+)
+
+const (
+	// checkTime is the longest time that a check by a server may take.
+	checkTime = 24 * time.Hour
+	// maxProposed is the maximum size of a packed set.
+	maxProposed = 16 << 20
+	// maxPause bounds the pause after a page.
+	maxPause = 100 * time.Millisecond
+)
+
+// checks lets one check run at a time, until the server shuts down.
+type checks struct {
+	running sync.Mutex
+	ended   context.Context
+	end     context.CancelFunc
+}
+
+func newChecks() *checks {
+	c := &checks{}
+	c.ended, c.end = context.WithCancel(context.Background())
+	return c
+}
+
+// checkRoute is what marquee check asks a server: to check the store, or, with a packed set as
+// the body, what that would do to the stored objects. The answer is a checkLine on each line.
+// The check ends when the client goes away.
+func checkRoute(s *service) rest.Route {
+	return rest.Route{Path: "/operator/check", Methods: []string{http.MethodPost}, Operator: true, Deadline: checkTime, Serve: func(r *rest.Call) error {
+		packed, err := r.ReadBody(maxProposed)
+		if err != nil {
+			return err
+		}
+		lines, err := r.Lines()
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(s.checks.ended, cancel)()
+		last := checkLine{Complete: true}
+		if err := s.check(ctx, r, packed, func(line checkLine) error { return lines.Write(line) }); err != nil {
+			last = checkLine{Failed: s.whyFailed(r, err)}
+		}
+		_ = lines.Write(last) // the client may be gone
+		return nil
+	}}
+}
+
+var errChecking = errors.New("another check is running: wait until it has ended")
+
+// check runs a check for a call, beside other calls: after each page, it pauses for as long as
+// the page took.
+func (s *service) check(ctx context.Context, r *rest.Call, packed []byte, yield func(checkLine) error) error {
+	if !s.checks.running.TryLock() {
+		return errChecking
+	}
+	defer s.checks.running.Unlock()
+	check := storeCheck{store: "the store", catalog: r.Engine().Catalog, yield: yield,
+		pause: func(ctx context.Context, took time.Duration) { walk.Sleep(ctx, min(took, maxPause)) }}
+	if len(packed) == 0 {
+		return check.stored(ctx, s.application.Verifiers)
+	}
+	files, err := folder.Unpack(packed)
+	if err != nil {
+		return err
+	}
+	proposed, err := s.application.Load(schema.Source{Name: "the proposed set", FS: files})
+	if err != nil {
+		return err
+	}
+	return check.proposed(ctx, r.Engine().Registry(), proposed, func() verify.Temporary { return r.Temporary() })
+}
+
+// whyFailed returns why a check has failed, in words for the operator.
+func (s *service) whyFailed(r *rest.Call, err error) string {
+	var known *message.Error
+	var problems schema.Problems
+	switch {
+	case s.checks.ended.Err() != nil:
+		return "the server is shutting down"
+	case errors.Is(err, errChecking), errors.As(err, &known), errors.As(err, &problems):
+		return err.Error()
+	}
+	r.Log().Error("a check failed", slog.String("cause", err.Error()))
+	return "the log of the server has the reason"
+}
+
+// follow has a server check its store, or the packed set, and prints what it reports.
+func (c *checkCommand) follow(ctx context.Context, o *operator, packed []byte) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://operator/operator/check", bytes.NewReader(packed))
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: o.client.Transport} // without a time limit
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("the service does not answer: %w", exit.Cause(err))
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusNotFound {
+		return errors.New("the running server is of an earlier version, which does not check its store: restart it with this version")
+	}
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, maxOperatorResponse))
+		return refusalOf(response.Status, response.StatusCode, text)
+	}
+	lines := json.NewDecoder(response.Body)
+	for {
+		var line checkLine
+		if err := lines.Decode(&line); err != nil {
+			return fmt.Errorf("the response of the service is incomplete: %w", exit.Cause(err))
+		}
+		switch {
+		case line.Complete:
+			return nil
+		case line.Failed != "":
+			return errors.New(line.Failed)
+		}
+		if err := c.print(line); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package verify
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"marquee/engine/document"
+	"marquee/engine/message"
+	"marquee/engine/store"
+)
+
+// Finding is what a set of schemas does to objects of a type, by one rule at one place.
+type Finding struct {
+	Type string `json:"type"`
+	// Rule is the code of the message with which a write would be refused, or one of the
+	// Rule constants.
+	Rule string `json:"rule"`
+	// At is a JSON Pointer into the objects, with * for indexes and for names that the schema
+	// does not declare.
+	At   string `json:"at"`
+	Text string `json:"text"`
+	// Objects is the number of objects, and First are the first of them, at most MaxFirst.
+	Objects int64    `json:"objects"`
+	First   []Object `json:"first"`
+}
+
+// Object is an object of a finding.
+type Object struct {
+	Network string `json:"network,omitempty"`
+	ID      string `json:"id"`
+	// With is the id of the object that it clashes with, or that it refers to.
+	With string `json:"with,omitempty"`
+}
+
+// The rules of findings that are no faults of a write.
+const (
+	RuleRemoved    = "type-removed"
+	RuleHidden     = "value-hidden"
+	RuleSecret     = "value-secret"
+	RuleRevealed   = "secret-revealed"
+	RuleUnopened   = "secret-unopened"
+	RuleUnique     = "value-shared"
+	RuleReference  = "reference-dangling"
+	RuleReread     = "reference-changed"
+	RuleUnreadable = "document-unreadable"
+)
+
+const (
+	// MaxFirst is the maximum number of objects that a finding names.
+	MaxFirst = 20
+	// maxPlaces is the maximum number of findings of a type. Further ones are counted
+	// together by their rules, which are few.
+	maxPlaces = 200
+)
+
+// kind identifies the findings that are counted together.
+type kind struct{ rule, at, text string }
+
+// findings are those of one type.
+type findings struct {
+	name string
+	by   map[kind]*Finding
+	// last is the object that each finding has counted last.
+	last map[*Finding]store.Key
+}
+
+func newFindings(name string) *findings {
+	return &findings{name: name, by: map[kind]*Finding{}, last: map[*Finding]store.Key{}}
+}
+
+// add counts an object, once for each finding, if it is not added again after another one.
+func (f *findings) add(k kind, key store.Key, with string) {
+	found := f.by[k]
+	if found == nil && len(f.by) >= maxPlaces {
+		k = kind{rule: k.rule, at: "/*", text: "the same at more places"}
+		found = f.by[k]
+	}
+	if found == nil {
+		found = &Finding{Type: f.name, Rule: k.rule, At: k.at, Text: k.text}
+		f.by[k] = found
+	}
+	if last, counted := f.last[found]; counted && last == key {
+		return
+	}
+	f.last[found] = key
+	if found.Objects++; len(found.First) < MaxFirst {
+		found.First = append(found.First, Object{Network: key.Network, ID: key.ID, With: with})
+	}
+}
+
+// fault counts an object that has a fault by its schema.
+func (f *findings) fault(fault message.Message, shape *document.Shape, key store.Key) {
+	field, _ := fault.Param("field").(string)
+	at := generalPlace(shape, field)
+	params := maps.Clone(fault.Params())
+	if params == nil {
+		params = message.Params{}
+	}
+	params["field"] = cmp.Or(at, "the object")
+	f.add(kind{fault.Code(), at, message.Expand(fault.Definition().Text, params)}, key, "")
+}
+
+// sorted returns the findings by their places.
+func (f *findings) sorted() []*Finding {
+	return slices.SortedFunc(maps.Values(f.by), func(a, b *Finding) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Text, b.Text))
+	})
+}
+
+// generalPlace returns a JSON Pointer with * in place of the indexes of items, and of the
+// names that are data.
+func generalPlace(shape *document.Shape, pointer string) string {
+	if pointer == "" {
+		return ""
+	}
+	tokens := strings.Split(pointer, "/")[1:]
+	for i, token := range tokens {
+		name, index := document.UnescapeToken(token), token != "" && strings.Trim(token, "0123456789") == ""
+		switch {
+		case shape == nil && index:
+			tokens[i] = "*"
+		case shape == nil:
+		case shape.Properties[name] != nil:
+			shape = shape.Properties[name]
+		case shape.Element != nil && index:
+			tokens[i], shape = "*", shape.Element
+		default:
+			if shape = shape.Member(name); shape != nil {
+				tokens[i] = "*"
+			}
+		}
+	}
+	return "/" + strings.Join(tokens, "/")
+}
