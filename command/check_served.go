@@ -17,6 +17,7 @@ import (
 	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/engine/schema"
+	"marquee/engine/store"
 	"marquee/engine/verify"
 	"marquee/engine/walk"
 )
@@ -97,13 +98,17 @@ func (s *service) check(ctx context.Context, r *rest.Call, packed []byte, yield 
 func (s *service) whyFailed(r *rest.Call, err error) string {
 	var known *message.Error
 	var problems schema.Problems
+	var failed *store.Error
 	switch {
 	case s.checks.ended.Err() != nil:
 		return "the server is shutting down"
-	case errors.Is(err, errChecking), errors.As(err, &known), errors.As(err, &problems):
+	case errors.Is(err, errChecking), errors.As(err, &known) && !errors.As(err, &failed), errors.As(err, &problems):
 		return err.Error()
 	}
 	r.Log().Error("a check failed", slog.String("cause", err.Error()))
+	if errors.As(err, &failed) && failed.Text != "" {
+		return failed.Text
+	}
 	return "the log of the server has the reason"
 }
 
