@@ -115,18 +115,19 @@ func (t *Type) MayLack(state string, fault message.Message) bool {
 // most as many as a response lists. If explaining them would take too long, the
 // only one is ObjectTooComplex. The error is that of the context.
 func (t *Type) Validate(ctx context.Context, object map[string]any) ([]message.Message, error) {
-	faults, _, err := t.ValidateChange(ctx, object, nil)
+	faults, _, err := t.ValidateChange(ctx, object, nil, nil)
 	return faults, err
 }
 
 // ValidateChange is Validate for a document that replaces another one, if that is not nil.
-// Faults of what both have in common are not among the faults, but kept.
-func (t *Type) ValidateChange(ctx context.Context, object, stored map[string]any) (faults, kept []message.Message, err error) {
+// Faults of what both have in common are not among the faults, but kept. Repeated are faults
+// of arrays with equal items, which it does not look for.
+func (t *Type) ValidateChange(ctx context.Context, object, stored map[string]any, repeated []message.Message) (faults, kept []message.Message, err error) {
 	t.Shape.Unsealable(object, func(at document.Pointer) {
 		if len(faults) == message.MaxFaults {
 			return
 		}
 		faults = append(faults, message.ValueType.With(message.Params{"field": at.String(), "expected": "string"}))
 	})
-	return t.rules.Validate(ctx, t.Name, object, stored, faults)
+	return t.rules.Validate(ctx, t.Name, object, stored, append(faults, repeated...))
 }

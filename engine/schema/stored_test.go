@@ -63,7 +63,7 @@ func TestFaultsOfStored(t *testing.T) {
 			if c.stored != "" {
 				stored = decode(t, c.stored)
 			}
-			faults, kept, err := load(t, c.properties, c.more).ValidateChange(context.Background(), decode(t, c.object), stored)
+			faults, kept, err := load(t, c.properties, c.more).ValidateChange(context.Background(), decode(t, c.object), stored, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestCostOfStoredFaults(t *testing.T) {
 		least := time.Hour
 		for range 3 {
 			begun := time.Now()
-			faults, kept, err := of.ValidateChange(context.Background(), map[string]any{"m": members, "x": "1"}, map[string]any{"m": document.Clone(members)})
+			faults, kept, err := of.ValidateChange(context.Background(), map[string]any{"m": members, "x": "1"}, map[string]any{"m": document.Clone(members)}, nil)
 			if len(faults) > 0 || len(kept) != n || err != nil {
 				t.Fatalf("%d faults, %d are kept, %v", len(faults), len(kept), err)
 			}
@@ -105,12 +105,12 @@ func TestCostOfStoredFaults(t *testing.T) {
 	listed := load(t, `"l": {"type": "array", "items": {"enum": [`+values+`]}}, "x": {}`, ``)
 	for n, want := range map[int]string{5_000: "", 20_000: "error.object.too.complex "} {
 		object := map[string]any{"l": slices.Repeat([]any{"c"}, n)}
-		faults, _, err := listed.ValidateChange(context.Background(), map[string]any{"l": object["l"], "x": "1"}, object)
+		faults, _, err := listed.ValidateChange(context.Background(), map[string]any{"l": object["l"], "x": "1"}, object, nil)
 		if got := placesOf(faults); got != want || err != nil {
 			t.Errorf("%d items: %q, %v", n, got, err)
 		}
 		valid := map[string]any{"l": append(slices.Repeat([]any{"b"}, n), "c")}
-		if faults, _, err := listed.ValidateChange(context.Background(), valid, nil); len(faults) != 1 || err != nil || placesOf(faults) == "error.object.too.complex " {
+		if faults, _, err := listed.ValidateChange(context.Background(), valid, nil, nil); len(faults) != 1 || err != nil || placesOf(faults) == "error.object.too.complex " {
 			t.Errorf("%d valid items: %v, %v", n, placesOf(faults), err)
 		}
 	}

@@ -65,6 +65,8 @@ type request struct {
 	// normal form.
 	malformed []message.Message
 	unknown   []Unknown
+	// repeated are the faults of arrays with equal items, which the stored object may have.
+	repeated []message.Message
 	// edits, size and cause are those of a hook's change: how it alters the document,
 	// the size of the stored document, 0 if unknown, and the reason, a message.
 	edits []func(map[string]any)

@@ -125,7 +125,7 @@ func (c *Change) validate(w *Writing) error {
 // context.
 func (c *Change) judge(w *Writing) error {
 	c.faults = slices.Clone(c.refused)
-	faults, kept, err := c.Type.ValidateChange(w.ctx, c.After, c.Before)
+	faults, kept, err := c.Type.ValidateChange(w.ctx, c.After, c.Before, c.repeated)
 	if err != nil {
 		return err
 	}

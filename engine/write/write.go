@@ -345,7 +345,11 @@ func (c *Change) normalise(unknown FieldValidation) {
 			}
 		},
 		Fault: func(d *message.Definition, at document.Pointer, params message.Params) {
-			malformed(d, at.String(), params)
+			if d != message.ItemsNotUnique {
+				malformed(d, at.String(), params)
+			} else if len(c.repeated) < message.MaxFaults {
+				c.repeated = append(c.repeated, d.With(message.Params{"field": at.String()}))
+			}
 		},
 	}
 	c.keepNested()

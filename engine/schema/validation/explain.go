@@ -33,9 +33,18 @@ type Rules struct {
 // The error is that of the context.
 func (r *Rules) Validate(ctx context.Context, typeName string, object, stored map[string]any, found []message.Message) (faults, kept []message.Message, err error) {
 	limit := MaxSteps
-	e := explanation{Schemas: r.Schemas, instance: object, texts: map[string]string{}, faults: slices.Clone(found)}
+	e := explanation{Schemas: r.Schemas, instance: object, texts: map[string]string{}}
 	if stored != nil {
 		e.stored = &replacement{before: stored, after: object}
+	}
+	var repeated []message.Message
+	for _, fault := range found {
+		field, _ := fault.Param("field").(string)
+		if fault.Definition() == message.ItemsNotUnique && e.stored.keeps(field[:strings.LastIndexByte(field, '/')]) {
+			repeated = append(repeated, fault)
+		} else {
+			e.faults = append(e.faults, fault)
+		}
 	}
 	valid, err := Accepts(ctx, r.Schema, object)
 	if err == nil && !valid {
@@ -61,7 +70,7 @@ func (r *Rules) Validate(ctx context.Context, typeName string, object, stored ma
 		return nil, nil, err
 	}
 	faults = inOrder(e.faults)
-	return slices.Clone(faults[:min(len(faults), message.MaxFaults)]), inOrder(kept), nil
+	return slices.Clone(faults[:min(len(faults), message.MaxFaults)]), inOrder(append(repeated, kept...)), nil
 }
 
 // confirm returns those of the kept faults that the stored object has, and adds the others to
