@@ -185,6 +185,9 @@ func (s *Service) Start() *engine.Engine {
 	}
 	registry, err := load(app, s.Plain == nil, sources)
 	must(err)
+	if s.Plain == nil {
+		must(prepareFile(s.URI))
+	}
 	s.Store, err = OpenStore(s.TB, s.URI)
 	must(err)
 	if s.Wrap != nil {
