@@ -38,12 +38,22 @@ type conn struct {
 	// keyNumbers has numbers of keys of terms, also those that its transaction has
 	// added.
 	keyNumbers map[keyName]int64
+	// limited is whether the size of the cache of a reader is set.
+	limited bool
 	// wrote becomes true when a statement that writes is prepared for execution.
 	wrote bool
 }
 
-// openConn opens a connection to the file of a store.
-func openConn(options Options, cacheKB int) (*conn, error) {
+// openWriter opens the connection that writes to the file of a store.
+func openWriter(options Options) (*conn, error) {
+	return openConn(options, fmt.Sprintf("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=%d; PRAGMA cache_size=-%d", maxLog, writerCacheKB))
+}
+
+// openReader opens a connection that only reads.
+func openReader(options Options) (*conn, error) { return openConn(options, "PRAGMA query_only=ON") }
+
+// openConn opens a connection with more settings than all have.
+func openConn(options Options, more string) (*conn, error) {
 	path, name, flags := options.Path, options.Path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE
 	if options.vfs != "" {
 		name, flags = (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: "vfs=" + options.vfs}).String(), flags|sqlite3.OPEN_URI
@@ -53,10 +63,9 @@ func openConn(options Options, cacheKB int) (*conn, error) {
 		return nil, err
 	}
 	c := &conn{db: db, path: path, statements: map[string]*stmt{}, keyNumbers: map[keyName]int64{}}
-	settings := fmt.Sprintf(`PRAGMA synchronous=FULL; PRAGMA busy_timeout=%d;
-PRAGMA foreign_keys=OFF; PRAGMA trusted_schema=OFF; PRAGMA journal_size_limit=%d; PRAGMA wal_autocheckpoint=0;
-PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d`, busyTimeout.Milliseconds(), maxLog, cacheKB)
-	if err := db.Exec(settings); err != nil {
+	settings := fmt.Sprintf(`PRAGMA busy_timeout=%d; PRAGMA foreign_keys=OFF; PRAGMA trusted_schema=OFF; PRAGMA wal_autocheckpoint=0;
+PRAGMA temp_store=MEMORY; `, busyTimeout.Milliseconds())
+	if err := db.Exec(settings + more); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	db.RollbackHook(func() { clear(c.keyNumbers) })

@@ -36,7 +36,7 @@ func TestUpgradeWithoutRoom(t *testing.T) {
 			folder := mount(t, size)
 			options := Options{Path: filepath.Join(folder, "marquee.db")}
 			firstStore(t, options)
-			c, err := openConn(options, writerCacheKB)
+			c, err := openWriter(options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func TestWipeWithoutRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	c, err := openConn(options, writerCacheKB)
+	c, err := openWriter(options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ INSERT INTO claims (collection,network,property,value,id) VALUES ('things','n','
 // data. The revision of its records is their version.
 func TestMigrateFirst(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "marquee.db")
-	c, err := openConn(Options{Path: path}, writerCacheKB)
+	c, err := openWriter(Options{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ INSERT INTO o_things VALUES ('n','o..team','t',1,'a','ACTIVE',1), ('m','o..team'
 // and that these can be changed.
 func TestMigrateTerms(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "marquee.db")
-	c, err := openConn(Options{Path: path}, writerCacheKB)
+	c, err := openWriter(Options{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ const maxWiped = 256 << 20
 // Wipe implements store.Store. Free space within pages keeps old data, and so
 // does the log until it is reused.
 func (s *Store) Wipe(ctx context.Context) (rewritten int64, err error) {
-	c, err := openConn(s.options, writerCacheKB)
+	c, err := openWriter(s.options)
 	if err != nil {
 		return 0, s.observe(ctx, err)
 	}

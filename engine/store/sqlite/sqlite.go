@@ -53,7 +53,7 @@ type Store struct {
 	options Options
 	lock    *flock.Flock
 	writer  *writer
-	readers chan *conn
+	readers readers
 	// reading has a place for each reader. Walking limits extensive reads to three
 	// quarters of the readers, so that the read of a single object does not wait for
 	// long lists, and those of one caller to half of the readers.
@@ -73,9 +73,8 @@ type Store struct {
 	wiping       sync.Mutex
 	rare, walked int // defaultRare and defaultWalked, less in a test
 
-	ensure  sync.Mutex
-	closed  sync.Once
-	closing chan struct{}
+	ensure sync.Mutex
+	closed sync.Once
 }
 
 const (
@@ -91,8 +90,9 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if options.Readers == 0 {
 		options.Readers = max(4, 2*runtime.NumCPU())
 	}
-	s := &Store{options: options, rare: defaultRare, walked: defaultWalked, readers: make(chan *conn, options.Readers), closing: make(chan struct{}),
+	s := &Store{options: options, rare: defaultRare, walked: defaultWalked,
 		commits: commits{touched: map[string]uint64{}}}
+	s.readers.given.L = &s.readers.mu
 	s.reading, s.walking = places(options.Readers)
 	if err := s.open(ctx); err != nil {
 		s.Close()
@@ -123,7 +123,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err := errors.Join(err, file.Close()); err != nil {
 		return openError(path, err)
 	}
-	c, err := openConn(s.options, writerCacheKB)
+	c, err := openWriter(s.options)
 	if err != nil {
 		return openError(path, err)
 	}
@@ -132,15 +132,12 @@ func (s *Store) open(ctx context.Context) error {
 		return openError(path, err)
 	}
 	for range s.options.Readers {
-		reader, err := openConn(s.options, readerCacheKB)
+		reader, err := openReader(s.options)
 		if err != nil {
 			return openError(path, err)
 		}
-		if err := reader.exec("PRAGMA query_only=ON"); err != nil {
-			return openError(path, err)
-		}
 		s.all = append(s.all, reader)
-		s.readers <- reader
+		s.readers.give(reader)
 	}
 	s.writer = startWriter(s, c)
 	return nil
@@ -337,14 +334,11 @@ func restrict(path string) error {
 func (s *Store) Close() error {
 	var err error
 	s.closed.Do(func() {
-		close(s.closing)
 		s.reading.Close()
 		s.walking.Close()
 		if s.writer != nil {
 			s.writer.stop()
-			for range s.options.Readers {
-				<-s.readers
-			}
+			s.readers.await(len(s.all) - 1)
 		}
 		for i := len(s.all) - 1; i >= 0; i-- {
 			if s.uncopied.Load() { // SQLite copies the log when the last connection is closed

@@ -17,7 +17,7 @@ import (
 // firstStore creates a store of version 1.
 func firstStore(t *testing.T, options Options) {
 	t.Helper()
-	c, err := openConn(options, writerCacheKB)
+	c, err := openWriter(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func firstStore(t *testing.T, options Options) {
 // versionOf returns the version of a closed store.
 func versionOf(t *testing.T, options Options) int64 {
 	t.Helper()
-	c, err := openConn(options, writerCacheKB)
+	c, err := openWriter(options)
 	if err != nil {
 		t.Fatal(err)
 	}

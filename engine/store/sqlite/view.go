@@ -108,17 +108,15 @@ func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
 		return notRead(err)
 	}
 	defer s.reading.Leave(effort.Caller, 1)
-	var c *conn
-	select {
-	case c = <-s.readers:
-	case <-s.closing:
-		return errClosed
-	}
+	c := s.readers.take()
 	defer func() {
 		_ = c.run("COMMIT") // of a read transaction: nothing to lose
 		c.tidy()
-		s.readers <- c
+		s.readers.give(c)
 	}()
+	if err := c.limitCache(); err != nil {
+		return s.observe(ctx, err)
+	}
 	v := &view{s: s, conn: c, ctx: ctx, since: s.commits.begin(), untaken: true}
 	if err := c.run("BEGIN"); err != nil {
 		return s.observe(ctx, err)

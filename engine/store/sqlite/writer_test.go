@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -181,7 +182,9 @@ func TestCloseWaits(t *testing.T) {
 	<-g.held
 	closed := make(chan error)
 	go func() { closed <- s.Close() }()
-	<-s.closing
+	for s.Read(t.Context(), func(store.Snapshot) error { return nil }) == nil { // not yet closed
+		runtime.Gosched()
+	}
 	close(g.release)
 	if err := <-first; err != nil {
 		t.Error(err)
