@@ -45,6 +45,7 @@ func testWithoutAnApplication(t *testing.T, fresh service.NewStore) {
 
 // TestApplicationOfCommands: every command serves the application that is chosen.
 func TestApplicationOfCommands(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	hospital, err := filepath.Abs(hospital)
 	if err != nil {

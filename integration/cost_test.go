@@ -20,7 +20,7 @@ import (
 // TestCallsCostNoMoreThanTheirShare measures what calls keep in memory, and
 // compares it with the share of the memory budget that they take.
 func TestCallsCostNoMoreThanTheirShare(t *testing.T) {
-	process.SkipLong(t, "TestCallsAreBoundedByWhatTheyChange")
+	process.SkipCoveredBy(t, "TestCallsAreBoundedByWhatTheyChange")
 	if service.RaceDetector {
 		t.Skip("the race detector takes memory of its own")
 	}

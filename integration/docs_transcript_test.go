@@ -15,6 +15,7 @@ import (
 // TestImportExportTranscripts runs the commands of docs/how-to/import-and-export.md that
 // follow a $, in their order, and compares what they print with the page.
 func TestImportExportTranscripts(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	needPrograms(t, "sed")
 	dir := t.TempDir()

@@ -58,6 +58,7 @@ func faultCode(code int) bson.D { return bson.D{{Key: "errorCode", Value: code}}
 // request lasts: its status is right, its body is a problem, nothing of the
 // request is stored, and the next one finds everything as it was.
 func TestFaultsAreReported(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	set := mongodb.NewReplicaSet(t, 1)
 	p := process.Serve(t, set.URI("marquee")+"&heartbeatFrequencyMS=500", "--request-timeout", "1s")

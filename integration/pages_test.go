@@ -82,7 +82,10 @@ func idOf(result map[string]any) string { return fmt.Sprint(result["id"]) }
 
 // TestPagesEndEarly: a page ends where its answer would grow too large, says so
 // in the body and in a header, and leads to what comes behind.
-func TestPagesEndEarly(t *testing.T) { service.EachStore(t, testPagesEndEarly) }
+func TestPagesEndEarly(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testPagesEndEarly)
+}
 
 func testPagesEndEarly(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)
@@ -146,7 +149,10 @@ func testPagesEndEarly(t *testing.T, fresh service.NewStore) {
 
 // TestRenderedIsCounted: the size of a page is that of the rendered objects, with
 // html made of a small object and the names of referenced ones, not the stored size.
-func TestRenderedIsCounted(t *testing.T) { service.EachStore(t, testRenderedIsCounted) }
+func TestRenderedIsCounted(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testRenderedIsCounted)
+}
 
 func testRenderedIsCounted(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)
@@ -210,7 +216,10 @@ func testRenderedIsCounted(t *testing.T, fresh service.NewStore) {
 
 // TestLargeObjectIsBounded: an object that refers to more than can be shown with
 // names shows the rest as it is stored.
-func TestLargeObjectIsBounded(t *testing.T) { service.EachStore(t, testLargeObjectIsBounded) }
+func TestLargeObjectIsBounded(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testLargeObjectIsBounded)
+}
 
 func testLargeObjectIsBounded(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)
@@ -250,7 +259,10 @@ func testLargeObjectIsBounded(t *testing.T, fresh service.NewStore) {
 
 // TestHistoryEndsEarly: the pages of the history and of notifications are
 // followed by cursors as those of lists are, and end early as they do.
-func TestHistoryEndsEarly(t *testing.T) { service.EachStore(t, testHistoryEndsEarly) }
+func TestHistoryEndsEarly(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testHistoryEndsEarly)
+}
 
 func testHistoryEndsEarly(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)

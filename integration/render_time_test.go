@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"marquee/engine/store"
+	"marquee/integration/process"
 	"marquee/integration/service"
 )
 
@@ -30,6 +31,7 @@ func (s *stalling) Read(ctx context.Context, fn func(store.Snapshot) error) erro
 // TestAnswersThatCannotBeRendered: a write is stored even if its answer takes too long
 // to render. That of several objects shows their ids and URLs; that of one object is 503.
 func TestAnswersThatCannotBeRendered(t *testing.T) {
+	process.SkipLong(t)
 	service.EachStore(t, testAnswersThatCannotBeRendered)
 }
 

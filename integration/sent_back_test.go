@@ -162,7 +162,10 @@ func expectSentBack(s *service.Service, users ...string) {
 
 // TestRandomSentBack sends back random objects of every type, whose values are those of
 // the cases. What cases leave is sent back by runFixture.
-func TestRandomSentBack(t *testing.T) { service.EachStore(t, testRandomSentBack) }
+func TestRandomSentBack(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testRandomSentBack)
+}
 
 func testRandomSentBack(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)

@@ -193,6 +193,7 @@ func TestServersShareAPITokens(t *testing.T) {
 // TestLastUses: all servers store when a token was last used, at most once in a minute,
 // and the tokens themselves stay as they are.
 func TestLastUses(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	servers, token := service.NewServers(t, 2)
 	apis := make([]string, 5)

@@ -178,7 +178,10 @@ func (b *breaking) Write(ctx context.Context, fn func(store.Tx) error) error {
 
 // TestErasureBrokenOff ends an erasure at each of its transactions. What was left is done by
 // the same request again, or by the service itself after a start or from time to time.
-func TestErasureBrokenOff(t *testing.T) { service.EachStore(t, testErasureBrokenOff) }
+func TestErasureBrokenOff(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testErasureBrokenOff)
+}
 
 func testErasureBrokenOff(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)
@@ -288,7 +291,7 @@ func (l large) Wipe(ctx context.Context) (int64, error) {
 // TestErasuresShareTheRewriting: while a large file was rewritten a moment ago, erasures are
 // answered without another time, and the service rewrites it once for all of them.
 func TestErasuresShareTheRewriting(t *testing.T) {
-	process.SkipLong(t, "TestErasedAtRest")
+	process.SkipCoveredBy(t, "TestErasedAtRest")
 	t.Parallel()
 	var rewritten atomic.Int64
 	s := &service.Service{TB: t, URI: service.NewSQLite(t), Schemas: []fs.FS{persons()}, Wrap: func(inner store.Store) store.Store { return large{inner, &rewritten} }}

@@ -37,6 +37,7 @@ const nurse = `{"operations": [
 // only in the values of properties that their sender does not see, and in how often these
 // have changed: the answers are the same, byte for byte.
 func TestUnseenPropertiesDoNotInterfere(t *testing.T) {
+	process.SkipLong(t)
 	service.EachStore(t, testUnseenPropertiesDoNotInterfere)
 }
 
@@ -156,7 +157,10 @@ func unseenRequest(r *rand.Rand, objects int) programmed {
 // TestReadableReloads makes a property one that is read with a permission, and open again,
 // under traffic: what is stored while it needs the permission is never shown to a caller
 // without it, in whichever order reads, writes and reloads happen.
-func TestReadableReloads(t *testing.T) { service.EachStore(t, testReadableReloads) }
+func TestReadableReloads(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testReadableReloads)
+}
 
 func testReadableReloads(t *testing.T, fresh service.NewStore) {
 	s := service.New(t, fresh, charts(""))

@@ -107,7 +107,10 @@ func testTeamMoves(t *testing.T, fresh service.NewStore) {
 
 // TestManyTeamMoves moves more than a transaction gives other owners: who sees what
 // teams own sees none of it until all have followed, and others all of it always.
-func TestManyTeamMoves(t *testing.T) { service.EachStoreTwice(t, testManyTeamMoves) }
+func TestManyTeamMoves(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStoreTwice(t, testManyTeamMoves)
+}
 
 func testManyTeamMoves(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)

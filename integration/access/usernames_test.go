@@ -22,7 +22,10 @@ import (
 // TestUsernamesFromBefore: names that were stored before they were compared in
 // their form sign in as they are written, stay as they are until they change,
 // are not given to others, and are listed.
-func TestUsernamesFromBefore(t *testing.T) { service.EachStore(t, testUsernamesFromBefore) }
+func TestUsernamesFromBefore(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testUsernamesFromBefore)
+}
 
 func testUsernamesFromBefore(t *testing.T, fresh service.NewStore) {
 	c := service.Converse(t, fresh)

@@ -311,6 +311,7 @@ func newServiceWith(t *testing.T, fresh service.NewStore, embedder index.Embedde
 // TestEmbeddingsSettings: the program searches with the configured embeddings
 // service, refuses settings that do not fit, and never prints the key.
 func TestEmbeddingsSettings(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	e := newEmbeddingsServer(t)
 	const key = "key-of-the-service"

@@ -13,7 +13,10 @@ import (
 // TestLibraryReachesMany changes a library creative that as many creatives use as
 // a call writes: they all have the change when the call is answered, or none when
 // one of them cannot take it.
-func TestLibraryReachesMany(t *testing.T) { service.EachStore(t, testLibraryReachesMany) }
+func TestLibraryReachesMany(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testLibraryReachesMany)
+}
 
 func testLibraryReachesMany(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)

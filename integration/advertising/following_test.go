@@ -120,7 +120,7 @@ func testDependantsFollow(t *testing.T, fresh service.NewStore) {
 func TestDependantsThatAreLarge(t *testing.T) { service.EachStore(t, testDependantsThatAreLarge) }
 
 func testDependantsThatAreLarge(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t, "TestDependantsFollow")
+	process.SkipCoveredBy(t, "TestDependantsFollow")
 	process.SkipSequential(t)
 	c := service.Converse(t, fresh)
 	libraryCreative(c, 1, "")
@@ -179,7 +179,10 @@ func testDependantsThatAreRefused(t *testing.T, fresh service.NewStore) {
 
 // TestDependantsOfDependants: line items that gain or lose creatives beyond what
 // a call writes follow, and so does what a layout changes of creatives.
-func TestDependantsOfDependants(t *testing.T) { service.EachStore(t, testDependantsOfDependants) }
+func TestDependantsOfDependants(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testDependantsOfDependants)
+}
 
 func testDependantsOfDependants(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)

@@ -48,7 +48,7 @@ func lineItemsWith(c *service.Conversation, where string) (all, warned int) {
 func TestManyLineItemsOfATier(t *testing.T) { service.EachStore(t, testManyLineItemsOfATier) }
 
 func testManyLineItemsOfATier(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t, "TestDependantsFollow")
+	process.SkipCoveredBy(t, "TestDependantsFollow")
 	process.SkipSequential(t)
 	many := 5000
 	if testing.Short() || service.RaceDetector {
@@ -118,7 +118,7 @@ func lineItemRows(c *service.Conversation, want int) {
 func TestManyCreativesOfALineItem(t *testing.T) { service.EachStore(t, testManyCreativesOfALineItem) }
 
 func testManyCreativesOfALineItem(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t, "TestDependantsFollow")
+	process.SkipCoveredBy(t, "TestDependantsFollow")
 	process.SkipSequential(t)
 	const many = 3000
 	c := service.Converse(t, fresh)
@@ -233,7 +233,7 @@ func TestClockInterval(t *testing.T) {
 func TestEndDatePassesInTheProgram(t *testing.T) { service.EachStore(t, testEndDatePassesInTheProgram) }
 
 func testEndDatePassesInTheProgram(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t, "TestEndDatesPass")
+	process.SkipCoveredBy(t, "TestEndDatesPass")
 	store := fresh(t)
 	p := process.Serve(t, store, "--clock-interval", "50ms")
 	p.SignIn("admin", process.Password)

@@ -12,7 +12,10 @@ import (
 
 // TestSegmentsUploadLimits sends as much as one upload takes, and a little
 // more, of which nothing is stored.
-func TestSegmentsUploadLimits(t *testing.T) { service.EachStore(t, testSegmentsUploadLimits) }
+func TestSegmentsUploadLimits(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testSegmentsUploadLimits)
+}
 
 func testSegmentsUploadLimits(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)

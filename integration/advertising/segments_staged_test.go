@@ -115,6 +115,7 @@ func TestSegmentsStaged(t *testing.T) {
 // TestSegmentsStagedRacing uploads while others write the same segments and
 // single ones: every answer holds, and the history has each change once.
 func TestSegmentsStagedRacing(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	c := service.Converse(t, service.NewSQLite)
 	c.Send("POST", service.UploadPath, service.SegmentsBody(0, 1200, "first"), 200, "")

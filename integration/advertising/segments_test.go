@@ -136,7 +136,10 @@ func testSegmentsPass(t *testing.T, fresh service.NewStore) {
 
 // TestUploadAtomic: a fault in the last object of many leaves nothing of the
 // others, and faults of objects that are far apart are reported together.
-func TestUploadAtomic(t *testing.T) { service.EachStore(t, testUploadAtomic) }
+func TestUploadAtomic(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testUploadAtomic)
+}
 
 func testUploadAtomic(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)
@@ -228,7 +231,10 @@ func testUploadOrder(t *testing.T, fresh service.NewStore) {
 
 // TestUploadRefused: an upload that is too large is refused before it has been read,
 // or unpacked, to its end.
-func TestUploadRefused(t *testing.T) { service.EachStore(t, testUploadRefused) }
+func TestUploadRefused(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testUploadRefused)
+}
 
 func testUploadRefused(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)
@@ -262,7 +268,10 @@ func (spaces) Read(p []byte) (int, error) {
 
 // TestUploadsAtOnce: of uploads of the same segments at once, each takes effect
 // as a whole, whatever else is written meanwhile.
-func TestUploadsAtOnce(t *testing.T) { service.EachStore(t, testUploadsAtOnce) }
+func TestUploadsAtOnce(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testUploadsAtOnce)
+}
 
 func testUploadsAtOnce(t *testing.T, fresh service.NewStore) {
 	c := service.Converse(t, fresh)

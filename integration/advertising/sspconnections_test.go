@@ -12,7 +12,10 @@ import (
 
 // TestSSPConnections imports connections with every field, updates one, and
 // reads them back over HTTP, where they are read-only.
-func TestSSPConnections(t *testing.T) { service.EachStore(t, testSSPConnections) }
+func TestSSPConnections(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testSSPConnections)
+}
 
 func testSSPConnections(t *testing.T, fresh service.NewStore) {
 	uri := process.ImportMade(t, fresh)

@@ -104,7 +104,7 @@ func crashStart(t *testing.T, store string, after time.Duration) {
 func TestCrashFirstStart(t *testing.T) { service.EachStore(t, testCrashFirstStart) }
 
 func testCrashFirstStart(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t, "'make crash'")
+	process.SkipCoveredBy(t, "'make crash'")
 	rounds := 5
 	if testing.Short() {
 		rounds = 2

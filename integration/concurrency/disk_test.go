@@ -36,6 +36,7 @@ func procServeOn(tb testing.TB, disk *faultydisk.Disk, store string, args ...str
 // what was refused is not, unless its outcome was said to be unknown. A tenth of
 // MARQUEE_CRASHES is the number of occurrences of each fault, MARQUEE_CRASH_SEED repeats the choices of a run that failed.
 func TestFailingDisk(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -157,7 +158,7 @@ func (f *failingDisk) fail(fault, end string) {
 // TestNoResultOfAFailedCommit lets several clients create one object at once while all
 // commits fail: nobody is told that it exists, or that its unique value is taken.
 func TestNoResultOfAFailedCommit(t *testing.T) {
-	process.SkipLong(t, "'make crash'")
+	process.SkipCoveredBy(t, "'make crash'")
 	t.Parallel()
 	store := service.NewSQLite(t)
 	disk := faultydisk.New(t, filepath.Dir(service.SQLiteFile(store)))

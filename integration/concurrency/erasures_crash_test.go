@@ -29,7 +29,7 @@ const (
 func TestErasuresOfCrashes(t *testing.T) { service.EachStore(t, testErasuresOfCrashes) }
 
 func testErasuresOfCrashes(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t, "'make crash'")
+	process.SkipCoveredBy(t, "'make crash'")
 	rounds := 4
 	if testing.Short() {
 		rounds = 2

@@ -58,6 +58,7 @@ func testHistories(t *testing.T, fresh service.NewStore) {
 // writes that share a commit are rolled back together: nobody sees anything of them, not
 // even who is refused.
 func TestHistoriesOfFailedCommits(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	operations := max(1200, process.Number(t, "MARQUEE_HISTORIES", 0)/10)
 	store := service.NewSQLite(t)

@@ -19,7 +19,7 @@ import (
 func TestSequencesOfCrashes(t *testing.T) { service.EachStore(t, testSequencesOfCrashes) }
 
 func testSequencesOfCrashes(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t, "'make crash'")
+	process.SkipCoveredBy(t, "'make crash'")
 	const start, block = 1000, 400
 	rounds := 3
 	if testing.Short() {

@@ -47,14 +47,27 @@ func SkipSequential(tb testing.TB) {
 	}
 }
 
-// SkipLong skips a test with -short, as another one, or a command of .ci/run, tests the most
-// important part of the same.
-func SkipLong(tb testing.TB, other string) {
+// SkipCoveredBy skips a long test with -short, as another one, or a command of .ci/run, tests
+// the most important part of the same.
+func SkipCoveredBy(tb testing.TB, other string) {
 	tb.Helper()
 	if testing.Short() {
 		tb.Skipf("long: %s tests a part of it; run 'make whole'", other)
 	}
 }
+
+// SkipLong skips a test with -short, unless MARQUEE_LONG is set, as in .ci/run, which
+// runs such tests on MongoDB, or under the race detector.
+func SkipLong(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() && os.Getenv("MARQUEE_LONG") == "" {
+		tb.Skip("long tests: run 'make whole'")
+	}
+	long.Store(tb.Name(), true)
+}
+
+// long has the names of tests that call SkipLong.
+var long sync.Map
 
 // Binary is the program, built once per run of the tests.
 func Binary(tb testing.TB) string {
@@ -155,6 +168,9 @@ const Key = "a2V5IG9mIHRoZSBwcm9jZXNzZXMgb2YgdGhlIHRlc3Q="
 // given and what a store demands.
 func Command(tb testing.TB, env []string, args ...string) *exec.Cmd {
 	tb.Helper()
+	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "sqlite:") }) {
+		needSQLite(tb)
+	}
 	cmd := exec.Command(Binary(tb), args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), "MARQUEE_DRAIN_DELAY=0s"}, env...)
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "mongodb://") }) {
@@ -162,6 +178,16 @@ func Command(tb testing.TB, env []string, args ...string) *exec.Cmd {
 	}
 	cmd.Dir = tb.TempDir()
 	return cmd
+}
+
+// needSQLite skips a test of the embedded store where MARQUEE_STORES leaves it out, unless
+// it is long: those run once in .ci/run, and tests that need a database beside the file.
+func needSQLite(tb testing.TB) {
+	tb.Helper()
+	root, of, _ := strings.Cut(tb.Name(), "/")
+	if _, isLong := long.Load(root); !isLong && !strings.HasPrefix(of, "mongodb") {
+		service.NeedStore(tb, "sqlite")
+	}
 }
 
 // Launch starts a command.

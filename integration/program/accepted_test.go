@@ -12,7 +12,10 @@ import (
 
 // TestStartWithRefusedSchemas: a schema file that a running service would refuse
 // does not stop it at its next start: the set that was accepted last is served.
-func TestStartWithRefusedSchemas(t *testing.T) { service.EachStore(t, testStartWithRefusedSchemas) }
+func TestStartWithRefusedSchemas(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testStartWithRefusedSchemas)
+}
 
 func testStartWithRefusedSchemas(t *testing.T, fresh service.NewStore) {
 	uri, dir := fresh(t), filepath.Join(t.TempDir(), "schemas")

@@ -37,7 +37,10 @@ func (p *pausing) Read(b []byte) (int, error) {
 // TestAssetSettings: files are delivered from where the configuration says, as
 // large as it says, and are received for as long as a client takes to send
 // them; temporary files are removed, also when the client disconnects.
-func TestAssetSettings(t *testing.T) { service.EachStore(t, testAssetSettings) }
+func TestAssetSettings(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testAssetSettings)
+}
 
 func testAssetSettings(t *testing.T, fresh service.NewStore) {
 	const requestTime = 2 * time.Second

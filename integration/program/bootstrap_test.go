@@ -105,7 +105,10 @@ func testInit(t *testing.T, fresh service.NewStore) {
 }
 
 // TestBootstrapRefuses: a refusal names the mistake, and nothing is created.
-func TestBootstrapRefuses(t *testing.T) { service.EachStore(t, testBootstrapRefuses) }
+func TestBootstrapRefuses(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testBootstrapRefuses)
+}
 
 func testBootstrapRefuses(t *testing.T, fresh service.NewStore) {
 	store := fresh(t)

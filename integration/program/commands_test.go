@@ -21,6 +21,7 @@ var procCommands = []string{"serve", "init", "health", "import", "export", "chec
 // TestUsage: a command line that is wrong is explained on standard error, and
 // ends with 2.
 func TestUsage(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	dir := t.TempDir()
 	file := process.File(t, filepath.Join(dir, "file"), "")
@@ -59,6 +60,7 @@ func TestUsage(t *testing.T) {
 // TestHelp: each command has help with examples and defaults, on standard
 // output.
 func TestHelp(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	all, _ := process.Answer(t, 0, nil, "help")
 	process.Wants(t, all, "Examples:\n\n    marquee serve\n")
@@ -89,6 +91,7 @@ func TestHelp(t *testing.T) {
 // TestValuesInAnyCase: the case of an enumerated value does not matter, in flags,
 // the environment and files.
 func TestValuesInAnyCase(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	config := process.File(t, filepath.Join(t.TempDir(), "config.json"), `{"log_format": "JSON"}`)
 	cmd := process.Command(t, []string{"MARQUEE_LOG_LEVEL=Debug", "MARQUEE_DEMO=TRUE", "MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password},
@@ -104,6 +107,7 @@ func TestValuesInAnyCase(t *testing.T) {
 // TestInterrupted: a command that a signal ends before it is done has the
 // status of shells for that.
 func TestInterrupted(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	uri := process.ImportMade(t, service.NewSQLite)
 	fifo := filepath.Join(t.TempDir(), "fifo")

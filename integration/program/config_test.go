@@ -18,6 +18,7 @@ import (
 // the file, whose name may come from the environment, too. The file that was
 // created shows which one counted, so the test uses the embedded store alone.
 func TestConfigurationOrder(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	dir := t.TempDir()
 	config := process.File(t, filepath.Join(dir, "config.json"), fmt.Sprintf(`{"store": "sqlite:%s/file.db", "addr": "127.0.0.1:0",
@@ -52,6 +53,7 @@ func TestConfigurationOrder(t *testing.T) {
 // TestConfigurationRefused: what is wrong is named, secrets are not shown, and
 // nothing is left behind.
 func TestConfigurationRefused(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	const secret = "hunter2secret"
 	dir := t.TempDir()
@@ -109,6 +111,7 @@ func TestConfigurationRefused(t *testing.T) {
 // beside the store, which is not made then. It is of the embedded store alone:
 // TestDatabaseKey is of databases.
 func TestConfigurationKey(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	key := base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))
 	for _, how := range []string{"environment", "file"} {

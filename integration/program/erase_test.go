@@ -12,7 +12,10 @@ import (
 
 // TestOperatorErases: the command erases beside a server and without one, and the history
 // names the operator.
-func TestOperatorErases(t *testing.T) { service.EachStore(t, testOperatorErases) }
+func TestOperatorErases(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testOperatorErases)
+}
 
 func testOperatorErases(t *testing.T, fresh service.NewStore) {
 	uri, folder := fresh(t), t.TempDir()

@@ -19,7 +19,10 @@ import (
 // personal values, and an upload during which the process is killed, leave nothing of them
 // in the log and in the temporary folder; after an erasure, nothing is left in the store
 // either.
-func TestErasedTraces(t *testing.T) { service.EachStore(t, testErasedTraces) }
+func TestErasedTraces(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testErasedTraces)
+}
 
 func testErasedTraces(t *testing.T, fresh service.NewStore) {
 	uri, folder, temporary := fresh(t), t.TempDir(), t.TempDir()

@@ -38,6 +38,7 @@ func relink(target, link string) func() error {
 // TestIrregularFiles: what is no regular file is named, and does not hold up
 // the check of a folder, the start of the service, or a reload.
 func TestIrregularFiles(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	dir, short := t.TempDir(), t.TempDir()
 	pipe := filepath.Join(dir, "pipe.json")
@@ -77,6 +78,7 @@ func TestIrregularFiles(t *testing.T) {
 // TestFolderExchanged: a folder that is renamed, replaced, deleted and made
 // again is followed, and so is one that a symbolic link leads to.
 func TestFolderExchanged(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	top := t.TempDir()
 	at := func(name string) string { return filepath.Join(top, "deploy", name) }

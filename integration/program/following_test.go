@@ -14,7 +14,10 @@ import (
 // TestFollowingSurvivesKills kills the program again and again while the line
 // items of a tier follow it: they all do in the end, and meanwhile /readyz and
 // the log say so.
-func TestFollowingSurvivesKills(t *testing.T) { service.EachStore(t, testFollowingSurvivesKills) }
+func TestFollowingSurvivesKills(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testFollowingSurvivesKills)
+}
 
 func testFollowingSurvivesKills(t *testing.T, fresh service.NewStore) {
 	many, kills := 8000, 4

@@ -15,6 +15,7 @@ import (
 // TestReadyWithFullDisk: answers report that the disk is full, reads continue,
 // and so do writes when there is space again.
 func TestReadyWithFullDisk(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	folder := t.TempDir()
 	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=16m"); errors.Is(err, syscall.EPERM) {

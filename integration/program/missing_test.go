@@ -37,7 +37,10 @@ func madeNothing(t *testing.T, uri string) {
 }
 
 // TestNoStore: commands that work on the objects of a store do not make one.
-func TestNoStore(t *testing.T) { service.EachStore(t, testNoStore) }
+func TestNoStore(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testNoStore)
+}
 
 func testNoStore(t *testing.T, fresh service.NewStore) {
 	uri, file := fresh(t), process.ImportFile(t, `{"type": "networks", "object": {"id": "north", "name": "North"}}`)
@@ -77,7 +80,10 @@ func TestNoStoreInAnEmptyFile(t *testing.T) {
 
 // TestTypesWithoutSchemas: a store with objects of types whose schemas were not
 // given is neither served nor exported as if it had none.
-func TestTypesWithoutSchemas(t *testing.T) { service.EachStore(t, testTypesWithoutSchemas) }
+func TestTypesWithoutSchemas(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testTypesWithoutSchemas)
+}
 
 func testTypesWithoutSchemas(t *testing.T, fresh service.NewStore) {
 	uri, dir := fresh(t), t.TempDir()

@@ -101,6 +101,7 @@ func testFailedSignIns(t *testing.T, fresh service.NewStore) {
 // TestHangup: SIGHUP has the schemas read again, or is ignored, and never ends
 // the service, also not while it starts.
 func TestHangup(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	dir := process.FolderOf(t, filepath.Join(t.TempDir(), "schemas"), "a")
 	hangUp := func(p *process.Process) func() error {
@@ -209,6 +210,7 @@ func TestFlagWithoutValue(t *testing.T) {
 
 // TestLostPassword: what a later start prints sets a new password.
 func TestLostPassword(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	store := service.NewSQLite(t)
 	first := process.ServeWith(t, store, nil, "--demo")

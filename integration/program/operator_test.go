@@ -44,7 +44,10 @@ func refusesSignIn(p *process.Process, username, password string) {
 
 // TestOperatorManagesUsers: the commands do the same beside a server and without one,
 // with the rules of the API, and the history names the operator.
-func TestOperatorManagesUsers(t *testing.T) { service.EachStore(t, testOperatorManagesUsers) }
+func TestOperatorManagesUsers(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testOperatorManagesUsers)
+}
 
 func testOperatorManagesUsers(t *testing.T, fresh service.NewStore) {
 	uri := fresh(t)

@@ -20,6 +20,7 @@ import (
 // TestReadyWithDamage: a store that was found damaged takes no more requests,
 // and the answer says which. It is not served again before its file is sound.
 func TestReadyWithDamage(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	store := service.NewSQLite(t)
 	process.Serve(t, store, "--demo").Stop() // which leaves everything in the file
@@ -60,6 +61,7 @@ func TestReadyWithDamage(t *testing.T) {
 
 // TestReadyWithoutItsFile: writes to a file that was deleted would be lost.
 func TestReadyWithoutItsFile(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	store := service.NewSQLite(t)
 	p := process.Serve(t, store)

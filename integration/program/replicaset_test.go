@@ -9,6 +9,7 @@ import (
 // TestInitReplicaSetRefuses: what cannot become a replica set is refused with
 // the cure, and no password is repeated. What can is tried in containers.
 func TestInitReplicaSetRefuses(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	said := process.Fails(t, []string{"MARQUEE_STORE=mongodb://marquee:hush@host/marquee?replicaSet=rs0"}, "init-replica-set", "--member", "127.0.0.1:1", "--wait", "2s")
 	process.Wants(t, said, "marquee: 127.0.0.1:1 does not answer; waiting for it (")

@@ -59,7 +59,10 @@ func TestSchemaDiff(t *testing.T) {
 
 // TestSchemaDiffOfStore compares a folder with the set that a server serves, and that has
 // been kept in a store that is not served.
-func TestSchemaDiffOfStore(t *testing.T) { service.EachStore(t, testSchemaDiffOfStore) }
+func TestSchemaDiffOfStore(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testSchemaDiffOfStore)
+}
 
 func testSchemaDiffOfStore(t *testing.T, fresh service.NewStore) {
 	served, changed := t.TempDir(), t.TempDir()

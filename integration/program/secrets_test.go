@@ -39,6 +39,7 @@ func wantConnections(p *process.Process, n int) {
 // request fails, and afterwards nothing needs the old key: neither secrets nor the
 // keys that sign access tokens.
 func TestSecretsRotateWhileServing(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	uri := service.NewSQLite(t)
 	p := process.Serve(t, uri)
@@ -76,6 +77,7 @@ func TestSecretsRotateWhileServing(t *testing.T) {
 // TestSecretsRotationIsResumed: whatever step a rotation is interrupted at, the next
 // start goes on, and so does the command.
 func TestSecretsRotationIsResumed(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	uri := service.NewSQLite(t)
 	keyFile := strings.TrimSuffix(service.SQLiteFile(uri), "marquee.db") + "marquee.key"

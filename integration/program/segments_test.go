@@ -65,7 +65,10 @@ func testSegmentsMemory(t *testing.T, fresh service.NewStore) {
 
 // TestSegmentsKilled kills the process in the middle of an upload: it is there
 // as a whole or not at all, and nothing else is left of it.
-func TestSegmentsKilled(t *testing.T) { service.EachStore(t, testSegmentsKilled) }
+func TestSegmentsKilled(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testSegmentsKilled)
+}
 
 func testSegmentsKilled(t *testing.T, fresh service.NewStore) {
 	const n = 10_000
@@ -124,7 +127,10 @@ func testSegmentsKilled(t *testing.T, fresh service.NewStore) {
 
 // TestSegmentsBrokenOff: a client may take longer to send an upload than other
 // requests may take; of one that the client does not finish, nothing is stored or left.
-func TestSegmentsBrokenOff(t *testing.T) { service.EachStore(t, testSegmentsBrokenOff) }
+func TestSegmentsBrokenOff(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testSegmentsBrokenOff)
+}
 
 func testSegmentsBrokenOff(t *testing.T, fresh service.NewStore) {
 	temporary := t.TempDir()

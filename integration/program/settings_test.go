@@ -13,6 +13,7 @@ import (
 // TestRefusedSettings: settings that are refused are all named, and in one form,
 // whatever is wrong with them.
 func TestRefusedSettings(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	for wants, args := range map[string][]string{
 		"--clock-interval must be greater than 0; --max-connections must be at least 1":      {"--clock-interval", "0s", "--max-connections", "0"},
@@ -51,6 +52,7 @@ func withoutSteps(text string) string { return startingLine.ReplaceAllString(tex
 // TestOpenFiles: a limit of open files that has no room for the connections is named,
 // and lowers their number.
 func TestOpenFiles(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	cmd := process.Command(t, nil, "serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", service.NewSQLite(t))
 	cmd.Args = append([]string{"sh", "-c", `ulimit -n 128 && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)

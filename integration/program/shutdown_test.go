@@ -67,7 +67,10 @@ func postHead(p *process.Process, path string, length int, more ...string) strin
 
 // TestShutdownAnswersRequests: each request whose handler had begun is
 // answered, the process ends with 0, and the next one finds all of it.
-func TestShutdownAnswersRequests(t *testing.T) { service.EachStore(t, testShutdownAnswersRequests) }
+func TestShutdownAnswersRequests(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testShutdownAnswersRequests)
+}
 
 func testShutdownAnswersRequests(t *testing.T, fresh service.NewStore) {
 	store := fresh(t)
@@ -112,7 +115,10 @@ func testShutdownAnswersRequests(t *testing.T, fresh service.NewStore) {
 }
 
 // TestShutdownUnderLoad: a write without an answer has not been stored.
-func TestShutdownUnderLoad(t *testing.T) { service.EachStore(t, testShutdownUnderLoad) }
+func TestShutdownUnderLoad(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testShutdownUnderLoad)
+}
 
 func testShutdownUnderLoad(t *testing.T, fresh service.NewStore) {
 	store := fresh(t)
@@ -168,7 +174,10 @@ func testShutdownUnderLoad(t *testing.T, fresh service.NewStore) {
 
 // TestShutdownIsNotReady: for the drain delay, /readyz asks load balancers to
 // go elsewhere, and requests are still served.
-func TestShutdownIsNotReady(t *testing.T) { service.EachStore(t, testShutdownIsNotReady) }
+func TestShutdownIsNotReady(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testShutdownIsNotReady)
+}
 
 func testShutdownIsNotReady(t *testing.T, fresh service.NewStore) {
 	p := process.Serve(t, fresh(t), "--drain-delay", "1h")
@@ -200,7 +209,10 @@ func testShutdownIsNotReady(t *testing.T, fresh service.NewStore) {
 
 // TestShutdownHasAnEnd: a request that goes on is not waited for longer than
 // the shutdown time, nor after a second signal.
-func TestShutdownHasAnEnd(t *testing.T) { service.EachStore(t, testShutdownHasAnEnd) }
+func TestShutdownHasAnEnd(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testShutdownHasAnEnd)
+}
 
 func testShutdownHasAnEnd(t *testing.T, fresh service.NewStore) {
 	stuck := func(args ...string) *process.Process {

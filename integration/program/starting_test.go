@@ -45,6 +45,7 @@ func TestStartingAnswers(t *testing.T) {
 // TestStartOutlivesConnections: a connection to the database that breaks during the
 // start does not end it.
 func TestStartOutlivesConnections(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	set := mongodb.NewReplicaSet(t, 1)
 	service.Failing(t, set, "find", bson.D{{Key: "closeConnection", Value: true}})

@@ -73,6 +73,7 @@ func TestStoreFilesArePrivate(t *testing.T) {
 // TestStoreOfSomethingElse: a file that is no store of this program is refused
 // and left as it is.
 func TestStoreOfSomethingElse(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	dir := t.TempDir()
 	random := make([]byte, 100_000)

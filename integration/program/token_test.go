@@ -12,7 +12,10 @@ import (
 
 // TestOperatorManagesTokens: the commands for API tokens work beside a server and
 // without one. A token belongs to a user, who must hold what it grants.
-func TestOperatorManagesTokens(t *testing.T) { service.EachStore(t, testOperatorManagesTokens) }
+func TestOperatorManagesTokens(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testOperatorManagesTokens)
+}
 
 func testOperatorManagesTokens(t *testing.T, fresh service.NewStore) {
 	uri := fresh(t)

@@ -13,7 +13,10 @@ import (
 
 // TestCrashKeepsRefreshTokens kills the process while it replaces a refresh token: sent
 // again, it has one successor, whether or not an answer had arrived.
-func TestCrashKeepsRefreshTokens(t *testing.T) { service.EachStore(t, testCrashKeepsRefreshTokens) }
+func TestCrashKeepsRefreshTokens(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testCrashKeepsRefreshTokens)
+}
 
 func testCrashKeepsRefreshTokens(t *testing.T, fresh service.NewStore) {
 	type tokens struct {

@@ -33,7 +33,10 @@ func schemas(p *process.Process) string {
 // TestUniqueIsTriedAgain: a set that duplicates refuse is served without another change
 // of the folder once they are gone, also if it was refused at the start. The log names the
 // objects, once, and /readyz does not.
-func TestUniqueIsTriedAgain(t *testing.T) { service.EachStore(t, testUniqueIsTriedAgain) }
+func TestUniqueIsTriedAgain(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testUniqueIsTriedAgain)
+}
 
 func testUniqueIsTriedAgain(t *testing.T, fresh service.NewStore) {
 	uri, dir := fresh(t), t.TempDir()
@@ -86,6 +89,7 @@ func testUniqueIsTriedAgain(t *testing.T, fresh service.NewStore) {
 // TestSchemasDigest: servers with the same files and the same application show the same
 // digest, wherever the files are, and any difference changes it.
 func TestSchemasDigest(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	one, two := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere", "types")
 	for _, dir := range []string{one, two} {

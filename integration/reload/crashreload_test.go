@@ -32,7 +32,7 @@ var crashReloads = []struct{ name, resource, code string }{
 func TestCrashReload(t *testing.T) { service.EachStore(t, testCrashReload) }
 
 func testCrashReload(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t, "'make crash'")
+	process.SkipCoveredBy(t, "'make crash'")
 	const objects = 3000
 	rounds := min(process.Number(t, "MARQUEE_CRASHES", len(crashReloads)), 4*len(crashReloads))
 	seed := process.Number(t, "MARQUEE_CRASH_SEED", int(time.Now().UnixNano()))

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"marquee/integration/process"
 	"marquee/integration/service"
 )
 
@@ -60,6 +61,7 @@ func (o owning) paths() []string {
 // sees through the old team what another one has got, and in the end each team sees all
 // of its objects.
 func TestTeamMovesBesideReloads(t *testing.T) {
+	process.SkipLong(t)
 	service.EachStore(t, func(t *testing.T, fresh service.NewStore) {
 		testMovesBesideReloads(t, byTeam, 6, []*service.Service{service.New(t, fresh, byTeam.halls(""))})
 	})

@@ -14,6 +14,7 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/query"
+	"marquee/integration/process"
 	"marquee/integration/service"
 )
 
@@ -32,6 +33,7 @@ var offerStates = []string{"A", "B", "C"}
 // written and read without a token: no answer has an offer that is public neither by the
 // schemas before nor by those after, and none that was withdrawn before it was asked for.
 func TestPublicBesideReloads(t *testing.T) {
+	process.SkipLong(t)
 	service.EachStore(t, func(t *testing.T, fresh service.NewStore) {
 		testPublicBesideReloads(t, []*service.Service{service.New(t, fresh, offers(nil))})
 	})

@@ -150,7 +150,10 @@ func testSchemaRefusedKeepsSearch(t *testing.T, fresh service.NewStore) {
 // TestSchemaUniqueWhileWriting serves a schema that makes a property unique
 // while objects are written with values that others have: if it is taken, none
 // of them is.
-func TestSchemaUniqueWhileWriting(t *testing.T) { service.EachStore(t, testSchemaUniqueWhileWriting) }
+func TestSchemaUniqueWhileWriting(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testSchemaUniqueWhileWriting)
+}
 
 func testSchemaUniqueWhileWriting(t *testing.T, fresh service.NewStore) {
 	s := service.New(t, fresh)

@@ -292,7 +292,10 @@ func (u unscanned) ScanHistory(ctx context.Context, collection, after string, li
 // steps, with writes in between: all values are read all the time, nothing
 // changes by being sealed, and in the end the last schema holds. What was left is
 // done by the next start, by the same reload again, or by the service itself.
-func TestSchemaSecretInterrupted(t *testing.T) { service.EachStore(t, testSchemaSecretInterrupted) }
+func TestSchemaSecretInterrupted(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testSchemaSecretInterrupted)
+}
 
 func testSchemaSecretInterrupted(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)
@@ -369,7 +372,10 @@ func testSchemaSecretInterrupted(t *testing.T, fresh service.NewStore) {
 }
 
 // TestSchemaSecretWhileWriting makes a secret of what clients write all the time.
-func TestSchemaSecretWhileWriting(t *testing.T) { service.EachStore(t, testSchemaSecretWhileWriting) }
+func TestSchemaSecretWhileWriting(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testSchemaSecretWhileWriting)
+}
 
 func testSchemaSecretWhileWriting(t *testing.T, fresh service.NewStore) {
 	const n = 200

@@ -120,6 +120,7 @@ func testSchemaOtherTarget(t *testing.T, fresh service.NewStore) {
 // an object is written that refers to the one before: it is served, or the
 // object is there.
 func TestSchemaOtherTargetWhileWriting(t *testing.T) {
+	process.SkipLong(t)
 	service.EachStore(t, testSchemaOtherTargetWhileWriting)
 }
 
@@ -172,7 +173,10 @@ func testSchemaOtherTargetWhileWriting(t *testing.T, fresh service.NewStore) {
 
 // TestSchemaOtherKind serves schemas that order by properties of which values
 // of another kind are stored.
-func TestSchemaOtherKind(t *testing.T) { service.EachStore(t, testSchemaOtherKind) }
+func TestSchemaOtherKind(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testSchemaOtherKind)
+}
 
 func testSchemaOtherKind(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)

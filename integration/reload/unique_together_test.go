@@ -14,6 +14,7 @@ import (
 	"marquee/engine"
 	"marquee/engine/schema"
 	"marquee/engine/store"
+	"marquee/integration/process"
 	"marquee/integration/service"
 	"marquee/resources"
 )
@@ -240,7 +241,10 @@ func (*indexingBegins) Advance(int) {}
 
 // TestIntervalsWhileWriting writes a booking that overlaps a stored one while intervals
 // become exclusive: either the write is refused, or the rule.
-func TestIntervalsWhileWriting(t *testing.T) { service.EachStore(t, testIntervalsWhileWriting) }
+func TestIntervalsWhileWriting(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testIntervalsWhileWriting)
+}
 
 func testIntervalsWhileWriting(t *testing.T, fresh service.NewStore) {
 	s, e, token, _ := serveTickets(t, fresh)

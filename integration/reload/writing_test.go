@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"marquee/integration/process"
 	"marquee/integration/service"
 )
 
@@ -93,7 +94,10 @@ func testReloadSearchesOther(t *testing.T, fresh service.NewStore) {
 
 // TestReloadFindsWhatIsOpened serves schemas in which a property ceases to be
 // secret and is searched, while clients change it, and is secret again.
-func TestReloadFindsWhatIsOpened(t *testing.T) { service.EachStore(t, testReloadFindsWhatIsOpened) }
+func TestReloadFindsWhatIsOpened(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testReloadFindsWhatIsOpened)
+}
 
 func testReloadFindsWhatIsOpened(t *testing.T, fresh service.NewStore) {
 	code := func(search, secret string) fs.FS {

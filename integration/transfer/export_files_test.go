@@ -19,7 +19,10 @@ import (
 // TestExportFiles: a store with assets is exported with their files and
 // imported into an empty one, which is then the same, and delivers them at the
 // same places.
-func TestExportFiles(t *testing.T) { service.EachStore(t, testExportFiles) }
+func TestExportFiles(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testExportFiles)
+}
 
 func testExportFiles(t *testing.T, fresh service.NewStore) {
 	uri, dir := fresh(t), t.TempDir()
@@ -129,7 +132,10 @@ func deliveredPlaces(list string) map[string]int {
 
 // TestImportFilesRefused: what a line says of its files, and what the files
 // hold, is not believed.
-func TestImportFilesRefused(t *testing.T) { eachImport(t, testImportFilesRefused) }
+func TestImportFilesRefused(t *testing.T) {
+	process.SkipLong(t)
+	eachImport(t, testImportFilesRefused)
+}
 
 func testImportFilesRefused(t *testing.T, fresh service.NewStore) {
 	uri, dir := process.ImportMade(t, fresh), t.TempDir()

@@ -14,7 +14,10 @@ import (
 
 // TestExportOfOneNetwork imports an export of one network into an empty store,
 // which then holds that network, the users that it needs, and nothing of others.
-func TestExportOfOneNetwork(t *testing.T) { service.EachStore(t, testExportOfOneNetwork) }
+func TestExportOfOneNetwork(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testExportOfOneNetwork)
+}
 
 func testExportOfOneNetwork(t *testing.T, fresh service.NewStore) {
 	uri, dir := fresh(t), t.TempDir()

@@ -12,7 +12,10 @@ import (
 
 // TestImportLocations puts a gazetteer beside that of the program: a server
 // that starts, and on MongoDB one that runs, searches both.
-func TestImportLocations(t *testing.T) { service.EachStore(t, testImportLocations) }
+func TestImportLocations(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testImportLocations)
+}
 
 func testImportLocations(t *testing.T, fresh service.NewStore) {
 	uri := process.ImportMade(t, fresh)

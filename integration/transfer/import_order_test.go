@@ -124,7 +124,10 @@ func schemasStore(t *testing.T, fresh service.NewStore, schemas string) string {
 }
 
 // TestImportRefuses names what is wrong, and the cure.
-func TestImportRefuses(t *testing.T) { eachImport(t, testImportRefuses) }
+func TestImportRefuses(t *testing.T) {
+	process.SkipLong(t)
+	eachImport(t, testImportRefuses)
+}
 
 func testImportRefuses(t *testing.T, fresh service.NewStore) {
 	uri := process.ImportMade(t, fresh)

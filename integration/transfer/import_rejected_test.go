@@ -53,7 +53,10 @@ func testImportRejectedAgain(t *testing.T, fresh service.NewStore) {
 }
 
 // TestImportHint: the command that an import without a type prints works.
-func TestImportHint(t *testing.T) { eachImport(t, testImportHint) }
+func TestImportHint(t *testing.T) {
+	process.SkipLong(t)
+	eachImport(t, testImportHint)
+}
 
 func testImportHint(t *testing.T, fresh service.NewStore) {
 	uri, dir := process.ImportMade(t, fresh), t.TempDir()

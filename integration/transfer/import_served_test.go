@@ -24,7 +24,7 @@ func eachImport(t *testing.T, test func(t *testing.T, fresh service.NewStore)) {
 		t.Parallel()
 		service.NeedStore(t, "sqlite")
 		if !strings.HasPrefix(t.Name(), "TestImportOrder/") {
-			process.SkipLong(t, "TestImportOrder")
+			process.SkipCoveredBy(t, "TestImportOrder")
 		}
 		test(t, func(tb testing.TB) string {
 			uri := service.NewSQLite(tb)
@@ -74,6 +74,7 @@ func TestImportThroughServer(t *testing.T) {
 // TestImportOutlivesServer: an import whose server is killed is continued through the next
 // one, or without one, and nothing is written twice.
 func TestImportOutlivesServer(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	const objects = 3000
 	uri := service.NewSQLite(t)

@@ -97,7 +97,10 @@ func testImportRejects(t *testing.T, fresh service.NewStore) {
 }
 
 // TestImportStrict stops at the first fault, and goes on when it is mended.
-func TestImportStrict(t *testing.T) { eachImport(t, testImportStrict) }
+func TestImportStrict(t *testing.T) {
+	process.SkipLong(t)
+	eachImport(t, testImportStrict)
+}
 
 func testImportStrict(t *testing.T, fresh service.NewStore) {
 	uri := process.ImportMade(t, fresh)

@@ -19,7 +19,10 @@ const visits = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "x-r
 
 // TestImportValues: an import brings objects that began elsewhere, with their values and
 // numbers, and what is new gets those of the service.
-func TestImportValues(t *testing.T) { eachImport(t, testImportValues) }
+func TestImportValues(t *testing.T) {
+	process.SkipLong(t)
+	eachImport(t, testImportValues)
+}
 
 func testImportValues(t *testing.T, fresh service.NewStore) {
 	uri, folder := process.ImportMade(t, fresh), t.TempDir()
