@@ -25,7 +25,13 @@ func (c *typeLint) readable() {
 	if slices.Contains(KeptTypes, c.t.Name) {
 		c.problem("/x-resource/path", "the properties of "+c.t.Name+" have no x-readable", "leave it out")
 	}
-	c.readableWithin(c.t.Shape, true, map[reached]bool{})
+	before := map[reached]bool{}
+	c.readableWithin(c.t.Shape, true, before)
+	for r := range before { // afterwards, as readableValue is silent where there is a problem
+		for name, member := range r.shape.Properties {
+			c.readableNetwork(name, member)
+		}
+	}
 	for name, shape := range c.t.Shape.Properties {
 		if shape.Readable != "" && (CommonField(name) || name == c.t.Parent) {
 			c.readableProblem(shape, name+" is part of the path of an object, which everybody reads", "leave it out")
@@ -51,10 +57,9 @@ func (c *typeLint) readableWithin(shape *document.Shape, fixed bool, before map[
 		c.readableValue(shape, fixed)
 	}
 	members := map[*document.Shape]bool{}
-	for name, member := range shape.Properties {
+	for _, member := range shape.Properties {
 		members[member] = true
 		c.readableWithin(member, fixed, before)
-		c.readableNetwork(name, member)
 	}
 	shape.Children(func(child *document.Shape) bool {
 		if !members[child] {
