@@ -79,7 +79,7 @@ func (s *service) check(ctx context.Context, r *rest.Call, packed []byte, yield 
 	}
 	defer s.checks.running.Unlock()
 	check := storeCheck{store: "the store", catalog: r.Engine().Catalog, yield: yield,
-		pause: func(ctx context.Context, took time.Duration) { walk.Sleep(ctx, min(took, maxPause)) }}
+		pause: pauseAsLong}
 	if len(packed) == 0 {
 		return check.stored(ctx, s.application.Verifiers)
 	}
@@ -93,6 +93,9 @@ func (s *service) check(ctx context.Context, r *rest.Call, packed []byte, yield 
 	}
 	return check.proposed(ctx, r.Engine().Registry(), proposed, func() verify.Temporary { return r.Temporary() })
 }
+
+// pauseAsLong leaves to others half of the time.
+func pauseAsLong(ctx context.Context, took time.Duration) { walk.Sleep(ctx, min(took, maxPause)) }
 
 // whyFailed returns why a check has failed, in words for the operator.
 func (s *service) whyFailed(r *rest.Call, err error) string {

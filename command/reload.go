@@ -130,6 +130,9 @@ func (s *service) notes() map[string]string {
 	if note := s.resealing.note(); note != "" {
 		notes["secrets"] = note
 	}
+	if note := s.counting.note(); note != "" {
+		notes["stored"] = note
+	}
 	if note := noteSets(s.sets); note != "" {
 		notes["sets"] = note
 	}

@@ -40,6 +40,9 @@ func (r refusedChanges) Error() string {
 type setChanges struct {
 	from     int64
 	breaking int
+	// before is the set before it, if stored objects may be invalid by the new one, or have
+	// values that it hides; otherwise nil.
+	before *schema.Registry
 }
 
 // breaks returns the differences that stored objects or clients may notice, and no file
@@ -54,7 +57,7 @@ func breaks(before, after *schema.Registry) []diff.Difference {
 // number of differences for the log. The error is of type refusedChanges if --schema-changes
 // refuses some. Without a value that refuses any, other errors are only logged.
 func (s *service) compareSets(ctx context.Context, f *storeFlags, from store.Store, before, after *schema.Registry) error {
-	s.changes.breaking = 0
+	s.changes.breaking, s.changes.before = 0, nil
 	if f.changes == "" || before.Digest() == after.Digest() || len(breaks(before, after)) == 0 {
 		return nil
 	}
@@ -66,7 +69,9 @@ func (s *service) compareSets(ctx context.Context, f *storeFlags, from store.Sto
 		return f.uncompared(err)
 	}
 	found := breaks(before.Without(func(t *schema.Type) bool { return !slices.Contains(used, t.Name) }, func(*schema.Type, string) bool { return false }), after)
-	s.changes.breaking = len(found)
+	if s.changes.breaking = len(found); slices.ContainsFunc(found, func(d diff.Difference) bool { return d.Is(diff.Stored) }) {
+		s.changes.before = before
+	}
 	refused := refusedChanges(slices.DeleteFunc(found, func(d diff.Difference) bool { return !slices.ContainsFunc(refusedClasses[f.changes], d.Is) }))
 	if len(refused) > 0 {
 		return refused

@@ -87,6 +87,7 @@ type service struct {
 	sealer    *seal.Sealer
 	resealing resealer
 	checks    *checks
+	counting  counting
 
 	mu   sync.Mutex
 	note string // what is wrong with the folder of schemas, for /readyz

@@ -41,11 +41,18 @@ func (s *service) keep(ctx context.Context, log *slog.Logger, files *folder.Reco
 	if number := s.register.Number(s.files.digest); number > 0 {
 		s.changes.from = number
 	}
+	was := s.files.digest
 	s.files = servedFiles{s.Engine().Registry().Digest(), files}
 	if err := s.noteSet(ctx, log); err != nil {
 		log.Warn("the schemas are served, but that could not be saved in the store yet; retrying", slog.String("cause", err.Error()))
 	}
 	s.changes.warn(log, s.register.Number(s.files.digest))
+	if was != s.files.digest {
+		s.counting.stop()
+	}
+	if s.changes.before != nil {
+		s.countConcerned(log, s.changes.before)
+	}
 	s.changes = setChanges{}
 }
 
@@ -139,6 +146,7 @@ func (c *serveCommand) followSets(ctx context.Context, s *service, log *slog.Log
 	return func() {
 		cancel()
 		<-ended
+		s.counting.stop()
 		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 		defer cancel()
 		_ = s.register.Leave(leaving) // without it, others notice after a while

@@ -62,8 +62,12 @@ type kind struct{ rule, at, text string }
 type findings struct {
 	name string
 	by   map[kind]*Finding
-	// last is the object that each finding has counted last.
-	last map[*Finding]store.Key
+	// last is the object that each finding has counted last, and latest the one that any has;
+	// objects is the number of objects that findings are about, each of which is added in one
+	// row.
+	last    map[*Finding]store.Key
+	latest  store.Key
+	objects int64
 }
 
 func newFindings(name string) *findings {
@@ -72,6 +76,10 @@ func newFindings(name string) *findings {
 
 // add counts an object, once for each finding, if it is not added again after another one.
 func (f *findings) add(k kind, key store.Key, with string) {
+	if f.latest != key {
+		f.latest = key
+		f.objects++
+	}
 	found := f.by[k]
 	if found == nil && len(f.by) >= maxPlaces {
 		k = kind{rule: k.rule, at: "/*", text: "the same at more places"}

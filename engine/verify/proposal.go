@@ -26,18 +26,23 @@ type Proposal struct {
 	// types are read.
 	Before, Proposed *schema.Registry
 	// Temporary creates a file for what is compared of the objects of one type, and does not
-	// fit in memory.
+	// fit in memory. If it is nil, unique values are not compared: the store has their claims
+	// once the set is served.
 	Temporary func() Temporary
 	// Finding is called with the findings of a type once its objects have been read, Progress
 	// with the number of objects of a type that have been read so far. Their errors end the
 	// check.
 	Finding  func(*Finding) error
 	Progress func(typeName string, objects int64) error
+	// Read is called at the end of each type with the number of its objects that findings are
+	// about, without those whose values others have, if it is not nil.
+	Read func(typeName string, concerned int64)
 	// Rest is called after each page with the time that it took, if it is not nil.
 	Rest func(ctx context.Context, took time.Duration)
 }
 
-// CheckProposed finds what a proposed set would do to the stored objects: which of them an
+// CheckProposed finds what a proposed set would do to the stored objects, or has done since it
+// is served: which of them an
 // import would refuse, share a value or an interval, or refer to objects that are not there,
 // and which values would be hidden, or shown although they are secret. It reads the objects of
 // the types that the change concerns (diff.Concerned), page by page, each page in a
@@ -92,7 +97,9 @@ func newProposed(ctx context.Context, next, now *catalog.Catalog, p Proposal, na
 		return v
 	}
 	v.indexing, v.shape = catalog.IndexingOf(v.t), v.t.Shape
-	v.unique = v.indexing.Unique
+	if v.unique = v.indexing.Unique; p.Temporary == nil {
+		v.unique = nil
+	}
 	if v.before != nil && v.before.Global == v.t.Global {
 		had := catalog.IndexingOf(v.before).Unique
 		v.unique = catalog.Filter(v.unique, func(key string) bool { return !slices.Contains(had, key) })
@@ -108,8 +115,10 @@ type judged struct {
 }
 
 func (v *proposed) run() error {
-	v.values.file = v.p.Temporary()
-	defer v.values.file.Close()
+	if v.p.Temporary != nil {
+		v.values.file = v.p.Temporary()
+		defer v.values.file.Close()
+	}
 	var last store.Key
 	for {
 		began := time.Now()
@@ -133,6 +142,9 @@ func (v *proposed) run() error {
 		if v.p.Rest != nil {
 			v.p.Rest(v.ctx, time.Since(began))
 		}
+	}
+	if v.p.Read != nil {
+		v.p.Read(v.found.name, v.found.objects)
 	}
 	if err := v.clashes(); err != nil {
 		return err

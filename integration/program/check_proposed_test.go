@@ -164,3 +164,43 @@ func TestCheckOfServedStore(t *testing.T) {
 	}
 	p.Stop()
 }
+
+// TestCountOfConcerned: after a reload, the log and /readyz have the number of the stored
+// objects that the set would refuse, or hide values of.
+func TestCountOfConcerned(t *testing.T) { service.EachStore(t, testCountOfConcerned) }
+
+func testCountOfConcerned(t *testing.T, fresh service.NewStore) {
+	uri := fresh(t)
+	secret := typeFile("files", `"name": {"type": "string"}`, `, "permissions": {"read": "SEE_FILES"}`, "")
+	dir := schemaFolder(t, map[string]string{"tasks": setBefore["tasks"], "people": setBefore["people"], "files": secret})
+	f := process.Folder{Process: process.Serve(t, uri, "--schemas", dir), Dir: dir}
+	f.SignIn("admin", process.Password)
+	f.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tasks/a?context=main", `{"name": "abcd", "fax": "12"}`)
+	f.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tasks/b?context=main", `{"name": "abc", "fax": "12"}`)
+	f.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tasks/c?context=main", `{"name": "abc"}`)
+	f.Ask(http.StatusCreated, http.MethodPost, "/api/v1/files/f?context=main", `{"name": "abcd"}`)
+	f.Drop("tasks.json", typeFile("tasks", strings.Replace(strings.Replace(tasksBefore, `"fax": {"type": "string"},`, "", 1), `"name": {"type": "string"`, `"name": {"type": "string", "maxLength": 3`, 1), "", ""), process.Loaded)
+	const begins, ends = `"stored":"stored objects that the schemas served since 20`, ` would refuse, or hide values of: tasks 2; the log has the details"`
+	f.Eventually("the note of /readyz has no count", func() bool { return strings.Contains(f.AwaitReady(http.StatusOK), begins) })
+	process.Wants(t, f.AwaitReady(http.StatusOK), ends)
+	for _, want := range []string{"/name error.value.too.long 1", "/fax value-hidden 2"} {
+		found := false
+		for line := range strings.Lines(f.Stderr.String()) {
+			if strings.Contains(line, "the schemas concern stored objects") {
+				entry := service.Entry(line)
+				found = found || fmt.Sprint(entry["at"], " ", entry["rule"], " ", entry["objects"]) == want && entry["type"] == "tasks"
+			}
+		}
+		if !found {
+			t.Errorf("the log does not say %s:\n%s", want, f.Stderr)
+		}
+	}
+	// A type that not everybody may know is not named.
+	f.Drop("files.json", strings.Replace(secret, `"type": "string"`, `"type": "string", "maxLength": 3`, 1), process.Loaded)
+	f.Eventually("the note of /readyz has no count of the next set", func() bool {
+		return strings.Contains(f.AwaitReady(http.StatusOK), ` would refuse, or hide values of: others 1; the log`)
+	})
+	process.Shuns(t, f.AwaitReady(http.StatusOK), "files", "tasks")
+	f.Drop("files.json", strings.Replace(secret, `"type": "string"`, `"type": "string", "maxLength": 5`, 1), process.Loaded)
+	process.Shuns(t, f.AwaitReady(http.StatusOK), `"stored"`)
+}
