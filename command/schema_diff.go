@@ -86,6 +86,9 @@ func (c *diffCommand) side(ctx context.Context, app *marquee.Application, name s
 		if err != nil {
 			return nil, err
 		}
+		if last := len(known.Sets.Sets) - 1; number == "" && last >= 0 && known.Sets.Sets[last].Bytes == 0 {
+			fmt.Fprintf(os.Stderr, "%s: warning: the store has no files of set %d, which was accepted last: %s\n", programName, known.Sets.Sets[last].Number, known.insteadOf())
+		}
 		set := servedSet{Files: known.Files}
 		return set.types(app, strings.TrimSpace("the schemas of the store "+number))
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -88,6 +89,19 @@ type storedSets struct {
 	Files []byte
 	// Unknown reports that the files are not kept.
 	Unknown bool
+}
+
+// insteadOf says which set stands for the last one, which has no files.
+func (s *storedSets) insteadOf() string {
+	for _, set := range slices.Backward(s.Sets.Sets) {
+		if set.Bytes > 0 {
+			return fmt.Sprintf("set %d is compared", set.Number)
+		}
+	}
+	if s.Files != nil {
+		return "one that an earlier version kept is compared"
+	}
+	return "the types of the application are compared"
 }
 
 // readSets reads the sets that are known, and the files of one; "" stands for none of them

@@ -106,10 +106,16 @@ func (c *newCommand) check(text string) error {
 		return exit.Usagef("%q is no name of a type: %w", c.Name, exit.Cause(err))
 	}
 	app := c.program.application()
-	_, err = app.Load(schema.Source{Name: c.Dir, FS: os.DirFS(dir)})
+	types, err := app.Load(schema.Source{Name: c.Dir, FS: os.DirFS(dir)})
 	var problems schema.Problems
 	if errors.As(err, &problems) {
 		return exit.Usagef("%q is no name of a new type: %s", c.Name, problems[0])
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if _, read := types.Type(c.Name); !read { // its file is hidden
+		return exit.Usagef("%q is no name of a type", c.Name)
+	}
+	return nil
 }

@@ -195,10 +195,13 @@ func (r *Register) Keep(ctx context.Context, digest string, files *Recorder) (Se
 }
 
 // Beat shows that the server runs, if it has not done so for a while, and returns what is
-// known of the others.
+// known of the others. A store of one process has no others: it is not read.
 func (r *Register) Beat(ctx context.Context) (Sets, error) {
+	if r.own {
+		return Sets{}, nil
+	}
 	r.mu.Lock()
-	due := !r.own && r.noted.Load().Set != 0 && time.Since(r.beaten) >= BeatInterval
+	due := r.noted.Load().Set != 0 && time.Since(r.beaten) >= BeatInterval
 	r.mu.Unlock()
 	if due {
 		return r.change(ctx, func(store.Tx, *Sets, *Server) error { return nil })

@@ -112,6 +112,51 @@ func TestSets(t *testing.T) {
 	}
 }
 
+// TestKeepAgain: a set that a server notes again is the same since the same time, also after
+// an attempt that has failed.
+func TestKeepAgain(t *testing.T) {
+	s := openShared(t)
+	r := NewRegister(s, "a")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := r.Keep(ended, "x", Recorded([]byte("files"))); err == nil || r.Number("x") != 0 {
+		t.Errorf("the number is %d, %v", r.Number("x"), err)
+	}
+	var since time.Time
+	for i := range 2 {
+		sets, err := r.Keep(t.Context(), "x", Recorded([]byte("files")))
+		if err != nil || len(sets.Sets) != 1 || len(sets.Servers) != 1 || r.Number("x") != 1 {
+			t.Fatalf("%v are known, %v", sets, err)
+		}
+		if i == 0 {
+			since = sets.Servers[0].Since
+			noted := *r.noted.Load()
+			noted.Since = since.Add(-time.Hour)
+			r.noted.Store(&noted)
+		} else if !sets.Servers[0].Since.Equal(since.Add(-time.Hour)) {
+			t.Errorf("it is served since %s", sets.Servers[0].Since)
+		}
+	}
+	if files, _, err := Packed(t.Context(), s, 1); string(files) != "files" || err != nil {
+		t.Errorf("the files are %q, %v", files, err)
+	}
+}
+
+// TestBeatOfOneProcess: a store that belongs to one process is not read again and again.
+func TestBeatOfOneProcess(t *testing.T) {
+	s, _ := openShared(t).(shared)
+	r := NewRegister(s.Store, "a")
+	if _, err := r.Keep(t.Context(), "x", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if sets, err := r.Beat(t.Context()); len(sets.Servers) != 0 || err != nil {
+		t.Errorf("%v are known, %v", sets, err)
+	}
+}
+
 // TestGoneServers: a server that does not say that it ends is gone after a while by the clock
 // of another one, whatever its own clock says.
 func TestGoneServers(t *testing.T) {

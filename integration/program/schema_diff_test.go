@@ -80,5 +80,8 @@ func testSchemaDiffOfStore(t *testing.T, fresh service.NewStore) {
 	compare()
 	p.Stop()
 	compare()
+
+	process.Serve(t, uri, "--known-types-only").Stop()
+	process.Wants(t, process.Run(t, nil, "schema", "diff", "--store", uri, "store:", changed), "warning: the store has no files of set 2, which was accepted last: set 1 is compared", "property-removed")
 	process.Wants(t, process.Fails(t, nil, "schema", "diff", "--store", uri+"none", "store:", changed), "marquee")
 }

@@ -19,7 +19,7 @@ func TestSchemaTools(t *testing.T) {
 	}
 	process.Wants(t, run("new", "wards", dir), filepath.Join(dir, "wards.json")+"\n")
 	process.Wants(t, run("lint", dir), "1 schema, no mistakes")
-	for name, says := range map[string]string{"wards": "wards.json exists", "users": "is taken by a built-in type", "Wards": "must match", "../up": "is no name of a type", "batch": "is a path of the service"} {
+	for name, says := range map[string]string{"wards": "wards.json exists", "users": "is taken by a built-in type", "Wards": "must match", "../up": "is no name of a type", "batch": "is a path of the service", "..": "is no name of a type", ".hidden": "is no name of a type"} {
 		_, said := process.Answer(t, 2, nil, "schema", "new", name, dir)
 		process.Wants(t, said, says)
 	}
