@@ -15,6 +15,8 @@ type audience struct {
 	knows, writes, erases func(*schema.Type) bool
 	// reads reports whether they have the properties that are read with a permission.
 	reads func(t *schema.Type, permission string) bool
+	// query is that of links to other documents for the same audience.
+	query string
 }
 
 // anybody knows no type that requires a permission to read and has nothing public, and no
@@ -60,6 +62,7 @@ func mineOf(r *rest.Call, parameters rest.Parameters) (audience, error) {
 				return access.MayReadProperty(caller, t, network, permission)
 			})(t)
 		},
+		query: "?mine=true",
 	}, nil
 }
 

@@ -194,14 +194,14 @@ func (s *Documents) serveSchemas(r *rest.Call) error {
 		return err
 	}
 	number := r.SchemaSet(r.Engine().Registry().Digest())
-	c, err := s.text(r, fmt.Sprint("/api/schemas ", number), mine, func(types *schema.Registry) ([]byte, error) {
+	c, err := s.text(r, fmt.Sprint("/api/schemas ", number, mine.query), mine, func(types *schema.Registry) ([]byte, error) {
 		list := []listed{}
 		for _, t := range types.Types() {
 			text, err := renderSchema(types, t, writtenForm, nil)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, listed{t.Name, t.Title, strings.Trim(newContent(text).etag, `"`), "/api/schemas/" + t.Name})
+			list = append(list, listed{t.Name, t.Title, strings.Trim(newContent(text).etag, `"`), "/api/schemas/" + t.Name + mine.query})
 		}
 		return json.Marshal(struct {
 			Set    int64    `json:"set,omitempty"`
@@ -212,8 +212,7 @@ func (s *Documents) serveSchemas(r *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	r.Answer(http.StatusOK, c.body)
-	return nil
+	return serveFile(r, "application/json", c)
 }
 
 func (s *Documents) asYAML(m *made) (content, error) {

@@ -76,6 +76,9 @@ func (d Difference) String() string {
 // Is reports whether the difference is, or may be, of a class.
 func (d Difference) Is(class Class) bool { return slices.Contains(d.Classes, class) }
 
+// typeRemoved is the rule of a type that the new set lacks.
+const typeRemoved = "type-removed"
+
 // maxSteps is the maximum number of steps of a comparison. What remains is undecided.
 const maxSteps = 1_000_000
 
@@ -90,7 +93,7 @@ func Sets(old, new *schema.Registry) []Difference {
 			c.at = c.new.root(next)
 			c.types(t, next)
 		} else {
-			c.report("type-removed", Classes, c.old.root(t), "the type "+t.Name+" is removed: its objects can no longer be read", "keep the type, or export its objects first")
+			c.report(typeRemoved, Classes, c.old.root(t), "the type "+t.Name+" is removed: its objects can no longer be read", "keep the type, or export its objects first; accepts of another type, at /"+t.Name+", accepts it")
 		}
 	}
 	c.accept()

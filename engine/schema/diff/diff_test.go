@@ -192,6 +192,40 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
+// TestAcceptedRemoval: the file of another type accepts that a type is removed, and no other
+// difference of that type.
+func TestAcceptedRemoval(t *testing.T) {
+	load := func(accepts string, types ...string) *schema.Registry {
+		files := fstest.MapFS{}
+		for _, name := range types {
+			files[name+".json"] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "x-resource": {"path": "%s", "accepts": [%s]}, "properties": {"a": {}}}`, name, accepts)}
+			accepts = ""
+		}
+		loaded, err := schema.Load(schema.Source{FS: base.FS}, schema.Source{Name: "new", FS: files})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return loaded
+	}
+	old := load("", "things", "wards", "wardsold")
+	for _, c := range []struct{ rule, at, accepted string }{
+		{"type-removed", "/wards", "type-removed wards R"},
+		{"type-removed", "/wards/x", "accepts-nothing things "},
+		{"type-removed", "", "accepts-nothing things "},
+		{"property-removed", "/wards", "accepts-nothing things "},
+	} {
+		var noted []string
+		for _, d := range diff.Sets(old, load(fmt.Sprintf(`{"rule": "%s", "at": "%s", "reason": "R"}`, c.rule, c.at), "things")) {
+			if d.Accepted != "" || d.Rule == "accepts-nothing" {
+				noted = append(noted, fmt.Sprint(d.Rule, " ", d.Type, " ", d.Accepted))
+			}
+		}
+		if got := strings.Join(noted, "; "); got != c.accepted {
+			t.Errorf("%s at %q: %q, want %q", c.rule, c.at, got, c.accepted)
+		}
+	}
+}
+
 // TestShared compares definitions each of which has the one before twice, as far as a set
 // may have them, and moved ones: the comparison is as long as the files, not as the paths
 // through them.

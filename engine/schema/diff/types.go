@@ -96,8 +96,12 @@ func lost(list, other []string) []string {
 }
 
 // accept notes which differences the new files accept, and reports what no longer matches
-// any.
+// any. A type that is removed has no file: that of any other type accepts it, at its name.
 func (c *comparison) accept() {
+	ofType := map[string][]int{}
+	for i, d := range c.found {
+		ofType[d.Type] = append(ofType[d.Type], i)
+	}
 	for _, t := range c.new.registry.Types() {
 		resource, _ := t.Source["x-resource"].(map[string]any)
 		list, _ := resource["accepts"].([]any)
@@ -106,9 +110,12 @@ func (c *comparison) accept() {
 			rule, _ := accepted["rule"].(string)
 			at, _ := accepted["at"].(string)
 			reason, _ := accepted["reason"].(string)
-			matched := false
-			for j, d := range c.found {
-				if d.Type == t.Name && d.Rule == rule && (d.Pointer == at || strings.HasPrefix(d.Pointer, at+"/")) {
+			matched, typeName, within := false, t.Name, at
+			if rule == typeRemoved {
+				typeName, within = strings.TrimPrefix(at, "/"), ""
+			}
+			for _, j := range ofType[typeName] {
+				if d := c.found[j]; d.Rule == rule && (d.Pointer == within || strings.HasPrefix(d.Pointer, within+"/")) {
 					c.found[j].Accepted, matched = reason, true
 				}
 			}

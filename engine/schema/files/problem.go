@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Problem is a mistake in a schema file.
@@ -22,7 +23,8 @@ type Problem struct {
 	Objects []string
 }
 
-// String returns the problem on one line.
+// String returns the problem on one line. Control characters of names and values in the file,
+// which could forge a line or control a terminal, are replaced.
 func (p Problem) String() string {
 	var text string
 	if p.Hint {
@@ -45,7 +47,12 @@ func (p Problem) String() string {
 	if p.Column > 0 {
 		text += ", column " + strconv.Itoa(p.Column)
 	}
-	return text
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }
 
 // Problems is the error of Load: all mistakes found.

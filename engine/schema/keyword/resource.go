@@ -199,7 +199,7 @@ var _ = Declare(Keyword{
 						"reason": {"type": "string", "minLength": 1}
 					}
 				},
-				"description": "Intended differences from the previous version, which marquee schema diff prints as accepted: the rule of the difference, the JSON Pointer of its place or of one around it, and the reason.",
+				"description": "Intended differences from the previous version, which marquee schema diff prints as accepted: the rule of the difference, the JSON Pointer of its place or of one around it, and the reason. That another type is removed is accepted at its name: /wards.",
 				"examples": [[{"rule": "property-removed", "at": "/properties/fax", "reason": "nobody has one"}]]
 			},
 			"paths": {
