@@ -29,6 +29,8 @@ const (
 	maxProposed = 16 << 20
 	// maxPause bounds the pause after a page.
 	maxPause = 100 * time.Millisecond
+	// progressEvery is how often the server reports the progress within a type.
+	progressEvery = time.Second
 )
 
 // checks lets one check run at a time, until the server shuts down.
@@ -60,8 +62,17 @@ func checkRoute(s *service) rest.Route {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(s.checks.ended, cancel)()
-		last := checkLine{Complete: true}
-		if err := s.check(ctx, r, packed, func(line checkLine) error { return lines.Write(line) }); err != nil {
+		last, checking, shown := checkLine{Complete: true}, "", time.Time{}
+		err = s.check(ctx, r, packed, func(line checkLine) error {
+			if line.Checking != "" && line.Checking == checking && time.Since(shown) < progressEvery {
+				return nil
+			}
+			if line.Checking != "" {
+				checking, shown = line.Checking, time.Now()
+			}
+			return lines.Write(line)
+		})
+		if err != nil {
 			last = checkLine{Failed: s.whyFailed(r, err)}
 		}
 		_ = lines.Write(last) // the client may be gone
@@ -71,15 +82,14 @@ func checkRoute(s *service) rest.Route {
 
 var errChecking = errors.New("another check is running: wait until it has ended")
 
-// check runs a check for a call, beside other calls: after each page, it pauses for as long as
-// the page took.
+// check runs a check for a call, beside other calls: after each page, it pauses for half the
+// time that the page took.
 func (s *service) check(ctx context.Context, r *rest.Call, packed []byte, yield func(checkLine) error) error {
 	if !s.checks.running.TryLock() {
 		return errChecking
 	}
 	defer s.checks.running.Unlock()
-	check := storeCheck{store: "the store", catalog: r.Engine().Catalog, yield: yield,
-		pause: pauseAsLong}
+	check := storeCheck{store: "the store", catalog: r.Engine().Catalog, yield: yield, pause: pause}
 	if len(packed) == 0 {
 		return check.stored(ctx, s.application.Verifiers)
 	}
@@ -94,8 +104,8 @@ func (s *service) check(ctx context.Context, r *rest.Call, packed []byte, yield 
 	return check.proposed(ctx, r.Engine().Registry(), proposed, func() verify.Temporary { return r.Temporary() })
 }
 
-// pauseAsLong leaves to others half of the time.
-func pauseAsLong(ctx context.Context, took time.Duration) { walk.Sleep(ctx, min(took, maxPause)) }
+// pause leaves to others a third of the time.
+func pause(ctx context.Context, took time.Duration) { walk.Sleep(ctx, min(took/2, maxPause)) }
 
 // whyFailed returns why a check has failed, in words for the operator.
 func (s *service) whyFailed(r *rest.Call, err error) string {

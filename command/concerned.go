@@ -72,7 +72,7 @@ func (s *service) countConcerned(log *slog.Logger, before *schema.Registry) {
 		var types []string
 		var hidden, logged int64
 		err := verify.CheckProposed(store.LongRunning(ctx), s.Engine().Catalog, verify.Proposal{
-			Before: before, Proposed: served, Rest: pauseAsLong,
+			Before: before, Proposed: served, Rest: pause,
 			Progress: func(string, int64) error { return nil },
 			Read: func(name string, concerned int64) {
 				// Everybody can read the note, and not everybody may know a type that needs a

@@ -198,3 +198,35 @@ func write(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
+
+// TestChangedWhileRead: a recorder notices that a file which was read has been exchanged or
+// removed, and the set has what was read.
+func TestChangedWhileRead(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.json")
+	write := func(text string) {
+		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"a": 1}`)
+	opened, err := folder.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	set := folder.Record(opened)
+	if text, err := fs.ReadFile(set, "a.json"); err != nil || string(text) != `{"a": 1}` || set.Changed() != "" {
+		t.Errorf("%s, %v, changed: %q", text, err, set.Changed())
+	}
+	write(`{"a": 2}`)
+	if changed := set.Changed(); changed != "a.json" {
+		t.Errorf("after the exchange, %q has changed", changed)
+	}
+	if err := os.Remove(file); err != nil || set.Changed() != "a.json" {
+		t.Errorf("after the removal, %q has changed: %v", set.Changed(), err)
+	}
+}
