@@ -41,13 +41,13 @@ type Proposal struct {
 	Rest func(ctx context.Context, took time.Duration)
 }
 
-// CheckProposed finds what a proposed set would do to the stored objects, or has done since it
-// is served: which of them an
-// import would refuse, share a value or an interval, or refer to objects that are not there,
-// and which values would be hidden, or shown although they are secret. It reads the objects of
-// the types that the change concerns (diff.Concerned), page by page, each page in a
-// transaction of its own, and writes nothing. The hooks and lists of the application are
-// not asked. The catalog has the store, and the sealer that opens the secrets of these types.
+// CheckProposed finds what a proposed set would do to the stored objects, or has done since
+// it is served: which of them an import would refuse, share a value or an interval, or refer
+// to objects that are not there, and which values would be hidden, or shown although they are
+// secret. It reads the objects of the types that the change concerns (diff.Concerned) page by
+// page, each page in a transaction of its own, and writes nothing. The hooks and lists of the
+// application are not asked. The catalog has the store, and the sealer that opens the secrets
+// of these types.
 func CheckProposed(ctx context.Context, c *catalog.Catalog, p Proposal) error {
 	var stored map[string]catalog.StoredIndexing
 	err := c.Store.Read(ctx, func(s store.Snapshot) (err error) {

@@ -7,13 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"marquee/integration/process"
 	"marquee/integration/service"
 )
 
 // TestSitesOfRolesAreBounded gives a user roles that name more sites than the limit, which
 // would make each request of the user more expensive. A write that exceeds the limit is
 // refused; of roles that have grown beyond it since, the first 10,000 sites count.
-func TestSitesOfRolesAreBounded(t *testing.T) { service.EachStore(t, testSitesOfRolesAreBounded) }
+func TestSitesOfRolesAreBounded(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testSitesOfRolesAreBounded)
+}
 
 func testSitesOfRolesAreBounded(t *testing.T, fresh service.NewStore) {
 	s := service.New(t, fresh)

@@ -349,6 +349,7 @@ func (w *settleWatch) moveWaits(c *service.Conversation, i int) {
 // concern an earlier move goes on: its own wait begins at once, so that it is not for
 // transactions that begin later.
 func TestTeamMovesWaitApart(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	c, bert, watch, follow := watched(t, 2)
 	release := held(c, c.Service, "lineitems", map[string]any{"id": "n1", "name": "N", "order": "o0"})

@@ -13,7 +13,10 @@ import (
 
 // TestBootstrapFromEnvironment: an empty store gets its first network and user
 // from the environment.
-func TestBootstrapFromEnvironment(t *testing.T) { service.EachStore(t, testBootstrapFromEnvironment) }
+func TestBootstrapFromEnvironment(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testBootstrapFromEnvironment)
+}
 
 func testBootstrapFromEnvironment(t *testing.T, fresh service.NewStore) {
 	const network, user = "north & south", "kari.o'hara@example.com"
@@ -50,7 +53,10 @@ func testBootstrapFromEnvironment(t *testing.T, fresh service.NewStore) {
 
 // TestBootstrapMakesPassword: without a password, a random one is made and
 // printed once.
-func TestBootstrapMakesPassword(t *testing.T) { service.EachStore(t, testBootstrapMakesPassword) }
+func TestBootstrapMakesPassword(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testBootstrapMakesPassword)
+}
 
 func testBootstrapMakesPassword(t *testing.T, fresh service.NewStore) {
 	store := fresh(t)

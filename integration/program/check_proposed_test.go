@@ -106,7 +106,10 @@ func testCheckProposed(t *testing.T, fresh service.NewStore) {
 
 // TestCheckProposedOfMany: of a rule that all objects break, all are counted and the first ones
 // named.
-func TestCheckProposedOfMany(t *testing.T) { service.EachStore(t, testCheckProposedOfMany) }
+func TestCheckProposedOfMany(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testCheckProposedOfMany)
+}
 
 func testCheckProposedOfMany(t *testing.T, fresh service.NewStore) {
 	uri := fresh(t)
@@ -167,7 +170,10 @@ func TestCheckOfServedStore(t *testing.T) {
 
 // TestCountOfConcerned: after a reload, the log and /readyz have the number of the stored
 // objects that the set would refuse, or hide values of.
-func TestCountOfConcerned(t *testing.T) { service.EachStore(t, testCountOfConcerned) }
+func TestCountOfConcerned(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testCountOfConcerned)
+}
 
 func testCountOfConcerned(t *testing.T, fresh service.NewStore) {
 	uri := fresh(t)

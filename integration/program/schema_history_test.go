@@ -13,7 +13,10 @@ import (
 
 // TestSchemaHistory: the sets that were served have numbers, by which they can be compared
 // and come back as files, whether or not the store is being served.
-func TestSchemaHistory(t *testing.T) { service.EachStore(t, testSchemaHistory) }
+func TestSchemaHistory(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testSchemaHistory)
+}
 
 func testSchemaHistory(t *testing.T, fresh service.NewStore) {
 	uri, dir := fresh(t), process.FolderOf(t, filepath.Join(t.TempDir(), "schemas"), "a")

@@ -177,6 +177,7 @@ func TestStoreIsReadOnly(t *testing.T) {
 // TestStoreNeedsItsKey: with another key, the start ends and names the cure;
 // with the right one, all is there again.
 func TestStoreNeedsItsKey(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	store := service.NewSQLite(t)
 	key := filepath.Join(filepath.Dir(service.SQLiteFile(store)), "marquee.key")

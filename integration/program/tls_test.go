@@ -56,6 +56,7 @@ func selfSigned(t *testing.T, certFile, keyFile string, serial int64) (pool *x50
 // TestServeTLS: the program serves HTTPS with HTTP/2, and replaces the certificate
 // when its files change, while connections go on.
 func TestServeTLS(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
 	pool := selfSigned(t, certFile, keyFile, 1)
@@ -94,6 +95,7 @@ func TestServeTLS(t *testing.T) {
 // TestEdgeSettings: settings that would serve something else than was meant are
 // refused before a store is made.
 func TestEdgeSettings(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	certFile, keyFile := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
 	selfSigned(t, certFile, keyFile, 1)

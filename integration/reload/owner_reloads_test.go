@@ -77,6 +77,7 @@ func TestServersMoveTeamsBesideReloads(t *testing.T) {
 // TestOwnMovesBesideReloads moves objects from user to user, and adds, changes and drops the
 // path to the user: nobody sees what belongs to another one.
 func TestOwnMovesBesideReloads(t *testing.T) {
+	process.SkipLong(t)
 	service.EachStore(t, func(t *testing.T, fresh service.NewStore) {
 		testMovesBesideReloads(t, byUser, 6, []*service.Service{service.New(t, fresh, byUser.halls(""))})
 	})

@@ -46,7 +46,10 @@ func refusedBy(t *testing.T, err error, want ...string) {
 
 // TestSchemaOtherTarget serves schemas whose references lead elsewhere than
 // those that are stored.
-func TestSchemaOtherTarget(t *testing.T) { service.EachStore(t, testSchemaOtherTarget) }
+func TestSchemaOtherTarget(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testSchemaOtherTarget)
+}
 
 func testSchemaOtherTarget(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)

@@ -105,7 +105,10 @@ func testTogetherContested(t *testing.T, fresh service.NewStore) {
 
 // TestTogetherOverLiveData makes pairs of values unique while objects are stored: what
 // clashes is listed, and a condition that changes is filled in anew.
-func TestTogetherOverLiveData(t *testing.T) { service.EachStore(t, testTogetherOverLiveData) }
+func TestTogetherOverLiveData(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testTogetherOverLiveData)
+}
 
 func testTogetherOverLiveData(t *testing.T, fresh service.NewStore) {
 	s, e, _, post := serveTickets(t, fresh)

@@ -69,7 +69,10 @@ func searching(property string) fs.FS { return venues(`, "search": ["` + propert
 // TestReloadSearchesOther serves a schema that searches another property while
 // the words of both change places: after each reload, every object is found by
 // the words that it has, and by no others.
-func TestReloadSearchesOther(t *testing.T) { service.EachStore(t, testReloadSearchesOther) }
+func TestReloadSearchesOther(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testReloadSearchesOther)
+}
 
 func testReloadSearchesOther(t *testing.T, fresh service.NewStore) {
 	s := service.New(t, fresh, searching("name"))

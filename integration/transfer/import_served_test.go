@@ -37,6 +37,7 @@ func eachImport(t *testing.T, test func(t *testing.T, fresh service.NewStore)) {
 // TestImportThroughServer: an import through a server needs none of its schemas, and takes
 // turns with other callers. Those who are not the operator cannot use its routes.
 func TestImportThroughServer(t *testing.T) {
+	process.SkipLong(t)
 	t.Parallel()
 	uri, dir := service.NewSQLite(t), t.TempDir()
 	process.File(t, filepath.Join(dir, "gadgets.json"), process.Schema("gadgets"))
