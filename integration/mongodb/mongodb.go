@@ -38,23 +38,15 @@ func Need(tb testing.TB) {
 // the database is dropped, or its server ends as soon as no other test uses it.
 func URI(tb testing.TB) string {
 	tb.Helper()
-	uri, release := Acquire(tb)
-	tb.Cleanup(func() {
-		if err := release(); err != nil {
-			tb.Errorf("remove the test's database: %v", err)
-		}
-	})
-	return uri
-}
-
-// Acquire is URI for a database that other tests may use later. It exists until release
-// is called.
-func Acquire(tb testing.TB) (uri string, release func() error) {
-	tb.Helper()
 	server, err := all.join()
 	check(tb, err)
 	database := "marquee_test_" + strings.ToLower(rand.Text())
-	return withDatabase(server.uri, database), func() error { return all.leave(server, database) }
+	tb.Cleanup(func() {
+		if err := all.leave(server, database); err != nil {
+			tb.Errorf("remove the test's database: %v", err)
+		}
+	})
+	return withDatabase(server.uri, database)
 }
 
 // check ends a test that cannot have its server.

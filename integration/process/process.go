@@ -138,10 +138,6 @@ func Main(m *testing.M) {
 		debug.SetMemoryLimit(768 << 20) // Beyond that, garbage is collected more often.
 	}
 	code := m.Run()
-	if err := service.Shared.Release(); err != nil {
-		fmt.Fprintln(os.Stderr, "remove the tests' databases:", err)
-		code = max(code, 1)
-	}
 	if procBuild.dir != "" {
 		os.RemoveAll(procBuild.dir)
 	}

@@ -206,9 +206,6 @@ func (s *Service) Start() *engine.Engine {
 	}
 	s.Marquee, err = marquee.Open(context.Background(), s.Options)
 	must(err)
-	if s.Plain == nil && len(sources) == 0 {
-		must(noteStandard(s.URI))
-	}
 	s.Engine = s.Marquee.Engine()
 	s.StopSearch = func() {}
 	if s.Types != nil {

@@ -2,12 +2,15 @@ package service
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
@@ -36,6 +39,52 @@ func NeedStore(tb testing.TB, name string) {
 	if only := os.Getenv("MARQUEE_STORES"); only != "" && !slices.Contains(strings.Split(only, ","), name) {
 		tb.Skipf("MARQUEE_STORES leaves out %s", name)
 	}
+}
+
+// Reusing gives databases that are emptied after use and then used again, as
+// long as the owner runs: to make one, with all collections and indexes, takes
+// longer than what most tests do with it.
+func Reusing(owner testing.TB) NewStore {
+	var mu sync.Mutex
+	var free []string
+	return func(tb testing.TB) (uri string) {
+		tb.Helper()
+		mongodb.Need(tb)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(free) > 0 {
+			uri, free = free[0], free[1:]
+		} else {
+			uri = mongodb.URI(owner)
+		}
+		tb.Cleanup(func() {
+			if err := emptyDatabase(uri); err != nil {
+				tb.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			free = append(free, uri)
+		})
+		return uri
+	}
+}
+
+// emptyDatabase leaves nothing in a database but its collections and what says
+// that they are a store's.
+func emptyDatabase(uri string) error {
+	ctx := context.Background()
+	db, err := ConnectDatabase(uri)
+	if err != nil {
+		return err
+	}
+	defer db.Client().Disconnect(ctx)
+	names, err := db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: bson.D{{Key: "$ne", Value: "marquee.store"}}}})
+	for _, name := range names {
+		_, wrong := db.Collection(name).DeleteMany(ctx, bson.D{})
+		err = errors.Join(err, wrong)
+	}
+	return err
 }
 
 // ConnectDatabase connects to the database that a URI names.
