@@ -42,7 +42,7 @@ type checks struct {
 
 func newChecks() *checks {
 	c := &checks{}
-	c.ended, c.end = context.WithCancel(context.Background())
+	c.ended, c.end = context.WithCancel(context.Background()) // #nosec G118 -- the shutdown calls it
 	return c
 }
 
