@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"marquee"
 	"marquee/auth/seal"
 	"marquee/command/exit"
 	"marquee/engine/catalog"
 	"marquee/engine/folder"
-	"marquee/engine/progress"
 	"marquee/engine/schema"
 	"marquee/engine/schema/diff"
 	"marquee/engine/spool"
@@ -50,34 +48,20 @@ func (c *checkCommand) checkProposed(ctx context.Context) error {
 // proposedSet reads the set of --proposed, which must not change meanwhile, and returns it
 // also in one piece.
 func (c *checkCommand) proposedSet(app *marquee.Application) (*schema.Registry, []byte, error) {
-	opened, err := folder.Open(c.Proposed)
+	opened, err := openSet(c.Proposed)
 	if err != nil {
-		return nil, nil, exit.Usagef("%w", err)
+		return nil, nil, err
 	}
 	defer opened.Close()
-	n, err := schemaFiles(opened)
-	if err == nil && n == 0 {
-		return nil, nil, exit.Usagef("%s holds no schema", c.Proposed)
-	}
 	set := folder.Record(opened)
-	var registry *schema.Registry
-	if err == nil {
-		registry, err = app.Load(schema.Source{Name: c.Proposed, FS: set})
-	}
+	registry, err := app.Load(schema.Source{Name: c.Proposed, FS: set})
 	if name := set.Changed(); name != "" {
 		return nil, nil, exit.Usagef("%s in %s was changed or removed while it was read: run the command again", name, c.Proposed)
 	}
-	var problems schema.Problems
-	if errors.As(err, &problems) {
-		for _, p := range problems {
-			fmt.Fprintln(os.Stderr, p)
-		}
-		return nil, nil, exit.Usagef("%s cannot be checked: it has %s", c.Proposed, progress.Counted(int64(len(problems)), "mistake"))
+	if err := printMistakes(err, c.Proposed, "checked"); err != nil {
+		return nil, nil, err
 	}
-	var packed []byte
-	if err == nil {
-		packed, err = set.Packed()
-	}
+	packed, err := set.Packed()
 	if err != nil {
 		return nil, nil, exit.Usagef("%s cannot be read: %w", c.Proposed, exit.Cause(err))
 	}

@@ -40,14 +40,7 @@ func (c *diffCommand) Run(ctx context.Context) error {
 	var sides [2]*schema.Registry
 	for i, name := range []string{c.Old, c.New} {
 		registry, err := c.side(ctx, &app, name)
-		var problems schema.Problems
-		if errors.As(err, &problems) {
-			for _, p := range problems {
-				fmt.Fprintln(os.Stderr, p)
-			}
-			return exit.Usagef("%s cannot be compared: it has %s", name, progress.Counted(int64(len(problems)), "mistake"))
-		}
-		if err != nil {
+		if err := printMistakes(err, name, "compared"); err != nil {
 			return err
 		}
 		sides[i] = registry
@@ -92,19 +85,43 @@ func (c *diffCommand) side(ctx context.Context, app *marquee.Application, name s
 		set := servedSet{Files: known.Files}
 		return set.types(app, strings.TrimSpace("the schemas of the store "+number))
 	}
-	opened, err := folder.Open(name)
+	opened, err := openSet(name)
 	if err != nil {
-		return nil, exit.Usagef("%w", err)
+		return nil, err
 	}
 	defer opened.Close()
-	n, err := schemaFiles(opened)
-	if err == nil && n == 0 {
-		return nil, exit.Usagef("%s holds no schema", name)
-	}
-	if err != nil {
-		return nil, exit.Usagef("%s cannot be read: %w", name, exit.Cause(err))
-	}
 	return app.Load(schema.Source{Name: name, FS: opened})
+}
+
+// openSet opens a folder that has schemas.
+func openSet(name string) (folder.Folder, error) {
+	opened, err := folder.Open(name)
+	if err != nil {
+		return opened, exit.Usagef("%w", err)
+	}
+	n, err := schemaFiles(opened)
+	switch {
+	case err != nil:
+		err = exit.Usagef("%s cannot be read: %w", name, exit.Cause(err))
+	case n == 0:
+		err = exit.Usagef("%s holds no schema", name)
+	default:
+		return opened, nil
+	}
+	return opened, errors.Join(err, opened.Close())
+}
+
+// printMistakes prints the mistakes of a set that err is about, and returns how a command
+// ends that needs the set, in which it would be checked, for example.
+func printMistakes(err error, name, participle string) error {
+	var problems schema.Problems
+	if !errors.As(err, &problems) {
+		return err
+	}
+	for _, p := range problems {
+		fmt.Fprintln(os.Stderr, p)
+	}
+	return exit.Usagef("%s cannot be %s: it has %s", name, participle, progress.Counted(int64(len(problems)), "mistake"))
 }
 
 // types loads the files of the set; without any, it is that of the application alone.

@@ -176,8 +176,9 @@ func Command(tb testing.TB, env []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// needSQLite skips a test of the embedded store where MARQUEE_STORES leaves it out, unless
-// it is long: those run once in .ci/run, and tests that need a database beside the file.
+// needSQLite skips a test of the embedded store where MARQUEE_STORES leaves that out. It does
+// not skip long tests, which .ci/run runs only beside those on MongoDB, nor tests on MongoDB
+// that use a file, too.
 func needSQLite(tb testing.TB) {
 	tb.Helper()
 	root, of, _ := strings.Cut(tb.Name(), "/")

@@ -50,9 +50,15 @@ func (c *MongoCamera) Close() error { return c.DB.Client().Disconnect(context.Ba
 // Picture asks the server for a digest of each collection but marquee.servers, in which
 // servers show that they are there while a transaction takes long. It waits until no
 // transaction is open. If the log of operations has nothing of the database since the
-// picture before, it is still the same, and the digest of some seventy collections is saved.
+// previous picture, that one is returned, because a digest of some seventy collections takes
+// much longer.
 func (c *MongoCamera) Picture() (Picture, error) {
 	ctx := context.Background()
+	// A digest of one collection, too, waits for the open transactions of the database.
+	err := c.DB.RunCommand(ctx, bson.D{{Key: "dbHash", Value: 1}, {Key: "collections", Value: bson.A{"marquee.store"}}}).Err()
+	if err != nil {
+		return Picture{}, err
+	}
 	changed, err := c.changed(ctx)
 	if err != nil || !changed {
 		return c.last, err
@@ -66,8 +72,8 @@ func (c *MongoCamera) Picture() (Picture, error) {
 	return c.last, nil
 }
 
-// changed reports whether the database may have changed since it was asked before. The
-// cursor is tailable because others wait until all that began before is visible.
+// changed reports whether the database may have changed since the previous call. The cursor
+// is tailable because other cursors first wait until all earlier operations are visible.
 func (c *MongoCamera) changed(ctx context.Context) (bool, error) {
 	if c.log != nil {
 		changed := c.log.TryNext(ctx)
