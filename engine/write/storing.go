@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"marquee/engine/access"
@@ -27,6 +26,7 @@ func (w *Writing) store() error {
 			return c.failed
 		case !c.changed:
 			c.record = *c.stored
+			w.kept.add(c)
 			continue
 		case len(c.document) > MaxDocumentBytes:
 			return c.refusal(message.ObjectTooLarge, message.Params{"limit": MaxDocumentBytes, "objectId": c.ID})
@@ -37,13 +37,14 @@ func (w *Writing) store() error {
 	if err := w.hooks(changed, func(h Hooks) hook { return h.BeforeStore }); err != nil {
 		return err
 	}
-	if err := w.refused(); err != nil || len(changed) == 0 {
+	if err := w.refused(); err != nil {
+		return err
+	}
+	w.kept.written = w.kept.written || len(changed) > 0
+	if err := w.kept.lock(w); err != nil || len(changed) == 0 {
 		return err
 	}
 	if err := w.follow(changed); err != nil {
-		return err
-	}
-	if err := w.lockConditions(); err != nil {
 		return err
 	}
 	var gained []catalog.Referred // with whose removals the transaction conflicts
@@ -153,17 +154,40 @@ func (c *Change) recordAt(now time.Time, user string) store.Record {
 	return record
 }
 
-// lockConditions locks the objects of the round that stay as they are, but whose next
-// version the request would refuse: the others are written on the condition that nobody
-// changes them.
-func (w *Writing) lockConditions() error {
-	guarded := func(c *Change) bool {
-		return !c.Internal() && !c.changed && c.op.IfVersion != nil && !c.op.IfVersion(strconv.FormatInt(c.record.Version+1, 10))
+// kept are the objects that a transaction was asked to write and that are stored as they
+// are asked for. A transaction that writes others relies on it that they stay so: without
+// a lock, of two requests that each write two objects, each could take effect on one.
+type kept struct {
+	written bool // whether the transaction has written
+	ids     map[keptIn][]string
+}
+
+// keptIn is a type in a network.
+type keptIn struct{ collection, network string }
+
+// add adds an object that is unchanged. What only hooks look at again is none: if it
+// changes meanwhile, they look at it then.
+func (k *kept) add(c *Change) {
+	if c.Internal() && len(c.edits) == 0 {
+		return
 	}
-	for _, some := range byType(w.round, guarded) {
-		if err := w.Lock(some[0].Type.Name, w.batch.Network, idsOf(some)...); err != nil {
+	if k.ids == nil {
+		k.ids = map[keptIn][]string{}
+	}
+	in := keptIn{c.Type.Name, c.Context}
+	k.ids[in] = append(k.ids[in], c.ID)
+}
+
+// lock locks what was kept, once the transaction has written.
+func (k *kept) lock(w *Writing) error {
+	if !k.written || w.e.Store.Serial() {
+		return nil
+	}
+	for in, ids := range k.ids {
+		if err := w.Lock(in.collection, in.network, ids...); err != nil {
 			return err
 		}
 	}
+	k.ids = nil
 	return nil
 }

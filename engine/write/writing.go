@@ -64,6 +64,7 @@ type transaction struct {
 	// ruleBudget is what the rules of the changes have cost.
 	ruleBudget rule.Budget
 	indexings  indexings
+	kept       kept
 	// locked are the objects of Lock.
 	locked map[objectKey]bool
 	// targets are the names and parents of referenced objects that the answer may show.

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"marquee/engine"
 	"marquee/engine/catalog"
 	"marquee/engine/query"
 	"marquee/engine/store"
@@ -159,42 +158,6 @@ func testManyTeamMoves(t *testing.T, fresh service.NewStore) {
 	}
 }
 
-// held runs a write of the service itself whose transaction has read what it relies on,
-// and waits. Release lets it go on, and returns when it is committed.
-func held(c *service.Conversation, s *service.Service, name string, object map[string]any) (release func()) {
-	c.Helper()
-	t, err := s.Engine.Type(name)
-	if err != nil {
-		c.Fatal(err)
-	}
-	begun, proceed, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	first := true
-	op := engine.Operation{Type: t, Object: object, IfVersion: func(string) bool {
-		if first {
-			first = false
-			close(begun)
-			<-proceed
-		}
-		return true
-	}}
-	go func() {
-		_, err := s.Engine.Write(c.Context(), &engine.Caller{System: true}, engine.Batch{Network: "main", Operations: []engine.Operation{op}})
-		done <- err
-	}()
-	select {
-	case <-begun:
-	case err := <-done:
-		c.Fatal("the write has ended: ", err)
-	}
-	return func() {
-		c.Helper()
-		close(proceed)
-		if err := <-done; err != nil {
-			c.Error(err)
-		}
-	}
-}
-
 // TestTeamChangeMeetsWrites changes the team of an advertiser while other transactions,
 // which do not see that, write objects that belong to it: once the change is answered,
 // nobody sees these through the old team.
@@ -246,7 +209,7 @@ func testTeamChangeMeetsWrites(c *service.Conversation, other *service.Service) 
 		wantSeen(anna, true, "lineitems/li", "creatives/c")
 		var release []func()
 		for name, object := range schedule.held {
-			release = append(release, held(c, other, name, object))
+			release = append(release, c.Hold(other, name, object))
 		}
 		c.Send("POST", "/api/v1/"+schedule.move[0]+"?context=main", schedule.move[1], 200, "")
 		for _, now := range release {
@@ -352,7 +315,7 @@ func TestTeamMovesWaitApart(t *testing.T) {
 	process.SkipLong(t)
 	t.Parallel()
 	c, bert, watch, follow := watched(t, 2)
-	release := held(c, c.Service, "lineitems", map[string]any{"id": "n1", "name": "N", "order": "o0"})
+	release := c.Hold(c.Service, "lineitems", map[string]any{"id": "n1", "name": "N", "order": "o0"})
 	follow()
 	watch.moveWaits(c, 0)
 	watch.moveWaits(c, 1)
@@ -367,7 +330,7 @@ func TestTeamMovesWaitApart(t *testing.T) {
 func TestTeamMovesWaitForNoLaterWrite(t *testing.T) {
 	t.Parallel()
 	c, bert, watch, follow := watched(t, 5)
-	earlier := held(c, c.Service, "lineitems", map[string]any{"id": "n1", "name": "N", "order": "o0"})
+	earlier := c.Hold(c.Service, "lineitems", map[string]any{"id": "n1", "name": "N", "order": "o0"})
 	follow()
 	for i := range 4 {
 		watch.moveWaits(c, i)
@@ -380,7 +343,7 @@ func TestTeamMovesWaitForNoLaterWrite(t *testing.T) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	later := held(c, c.Service, "lineitems", map[string]any{"id": "n2", "name": "N", "order": "o1"})
+	later := c.Hold(c.Service, "lineitems", map[string]any{"id": "n2", "name": "N", "order": "o1"})
 	earlier()
 	eventually(bert, "orders/o4")
 	later()

@@ -156,8 +156,11 @@ func (y *history) judgeBookings(n int) []string {
 	for _, c := range y.clients {
 		all = append(all, c.bookings[n]...)
 	}
-	if result := porcupine.CheckOperationsTimeout(bookingModel, all, historyPatience); result != porcupine.Ok {
-		return []string{fmt.Sprintf("the bookings of hall %d: %s: %+v", n, result, all)}
+	if result := judged(bookingModel, all, func(o porcupine.Operation) (bool, histories.Outcome) {
+		call := o.Input.(bookingCall)
+		return call.read, call.outcome
+	}); result != string(porcupine.Ok) {
+		return []string{fmt.Sprintf("the bookings of hall %d: %s", n, result)}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"marquee/auth/rights"
 	"marquee/engine"
+	"marquee/integration/mongodb"
 	"marquee/integration/service"
 )
 
@@ -45,6 +46,26 @@ func testRacingWrites(t *testing.T, fresh service.NewStore) {
 		return "POST", fmt.Sprintf("/api/v1/users/v%d", client), fmt.Sprintf(`{"username": "%s"}`, name), nil
 	}), map[int]int{201: 1, 422: service.Clients - 1})
 	c.Send("GET", "/api/v1/audit?context=main&type=teams&id=t", "", 200, `{"results": [{"version": 2}, {"version": 1}]}`)
+}
+
+// TestUnchangedObjectsOfAWrite writes two objects at once in two transactions, side by side,
+// each of which finds one of them as it is to be: the result is that of the last one, for
+// both objects.
+func TestUnchangedObjectsOfAWrite(t *testing.T) {
+	t.Parallel()
+	mongodb.Need(t)
+	c := service.Converse(t, mongodb.URI)
+	name := func(id, name string) string { return fmt.Sprintf(`{"id": %q, "name": %q}`, id, name) }
+	send := func(a, b string) {
+		t.Helper()
+		c.Send("POST", "/api/v1/tiers?context=main", "["+name("a", a)+","+name("b", b)+"]", 200, "")
+	}
+	send("before", "before")
+	release := c.Hold(c.Service, "tiers", map[string]any{"id": "a", "name": "after"}, map[string]any{"id": "b", "name": "before"})
+	send("before", "after")
+	release()
+	c.Send("GET", "/api/v1/tiers/a?context=main", "", 200, name("a", "after"))
+	c.Send("GET", "/api/v1/tiers/b?context=main", "", 200, name("b", "before"))
 }
 
 // TestRacingMerges lets clients change different properties of one object at
