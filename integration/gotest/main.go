@@ -2,9 +2,10 @@
 // for each reason why tests were skipped, and one for each of the slowest tests, which go
 // test shows only with -v. It imports the standard library alone. Begin with report.
 //
-// The arguments are those of go test, and so is the exit status. Without -parallel, one
-// test more of each package runs at once than there are processors, because most wait for
-// disks and timers; under the race detector, which multiplies memory, as many as there are.
+// The arguments are those of go test, and so is the exit status. Unless they have -p and
+// -parallel, one package more is tested at once than there are processors, and one test more
+// of each, because most wait for disks and timers; under the race detector, which multiplies
+// memory, as many as there are.
 package main
 
 import (
@@ -33,7 +34,8 @@ func main() {
 func run(args []string) error {
 	all := []string{"test", "-json", "-vet=off", "-ldflags=-w"} // make lint runs go vet; nobody debugs what is linked here
 	if !slices.Contains(args, "-race") {
-		all = append(all, fmt.Sprintf("-parallel=%d", runtime.GOMAXPROCS(0)+1)) // unless a later one takes precedence
+		more := runtime.GOMAXPROCS(0) + 1
+		all = append(all, fmt.Sprintf("-p=%d", more), fmt.Sprintf("-parallel=%d", more)) // unless later ones take precedence
 	}
 	command := exec.Command("go", append(all, args...)...)
 	command.Stderr = os.Stderr
