@@ -78,7 +78,7 @@ func fitting(registry *schema.Registry, text []byte) []*schema.Type {
 	}
 	var types []*schema.Type
 	for _, t := range registry.Types() {
-		fits := true
+		t, fits := t.Served(), true
 		for name := range object {
 			fits = fits && (t.Shape.Properties[name] != nil || schema.CommonField(name) || name == t.IDProperty)
 		}

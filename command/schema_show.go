@@ -31,6 +31,7 @@ func (c *showCommand) Run() error {
 	if !known {
 		return exit.Usagef("there is no type %s", c.Type)
 	}
+	t = t.Served()
 	if err := showType(t); err != nil {
 		return err
 	}

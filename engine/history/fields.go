@@ -113,6 +113,18 @@ func rewrite(shape *document.Shape, fields []byte, whole func(*document.Shape) b
 	return encode(entries), true, nil
 }
 
+// Rename returns encoded fields with other pointers to the properties that changed.
+func Rename(fields []byte, pointer func(string) string) ([]byte, error) {
+	decoded, err := document.Decode(fields, document.Limits{Depth: 1000})
+	entries, _ := decoded.([]any)
+	for _, entry := range entries {
+		members, _ := entry.(map[string]any)
+		field, _ := members["field"].(string)
+		members["field"] = pointer(field)
+	}
+	return encode(entries), err
+}
+
 // encode encodes entries in the order in which Fields writes their members.
 func encode(entries []any) []byte {
 	dst := []byte{'['}

@@ -360,8 +360,23 @@ func (c *components) properties(file string, s map[string]any, as form) object {
 				out[name] = orNull(out[name])
 			}
 		}
+		if s, ok := member.(map[string]any); ok && as != response {
+			addFormer(out, name, keyword.Strings(s["x-was"]))
+		}
 	}
 	return out
+}
+
+// addFormer adds the former names of a property, which requests may use, to the members of an
+// object.
+func addFormer(members object, name string, former []string) {
+	s, ok := members[name].(object)
+	for _, other := range former {
+		if ok {
+			members[other] = maps.Clone(s)
+			maps.Copy(members[other].(object), object{"deprecated": true, "description": "The former name of " + name + "."})
+		}
+	}
 }
 
 // hidden reports whether a property is in exchanges of the other form alone.

@@ -161,6 +161,7 @@ func Build(types *schema.Registry, o Options, fragments ...Fragment) ([]byte, er
 
 // build leaves out the operations that are not for an audience.
 func build(types *schema.Registry, o Options, who audience, fragments []Fragment) ([]byte, error) {
+	types = types.Served()
 	parts := append([]Fragment{own}, fragments...)
 	taken, err := takenBy(parts)
 	if err != nil {

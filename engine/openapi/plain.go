@@ -198,7 +198,7 @@ func (p *plainSchema) required(value any, shape *document.Shape, at scope) []any
 	names, _ := value.([]any)
 	return slices.DeleteFunc(slices.Clone(names), func(name any) bool {
 		member := shape.Properties[name.(string)]
-		return p.isSupplied(name.(string), at) || member != nil && (member.HasDefault || member.ReadOnly || keyword.IsSupplied(member))
+		return p.isSupplied(name.(string), at) || member != nil && (member.HasDefault || member.ReadOnly || keyword.IsSupplied(member) || len(keyword.Was(member)) > 0)
 	})
 }
 
@@ -220,6 +220,7 @@ func (p *plainSchema) members(file string, s object, shape *document.Shape) obje
 		if member == nil || member.HasDefault || member.ReadOnly || keyword.IsSupplied(member) || !slices.Contains(required, any(name)) || slices.Contains(p.supplied, name) {
 			out[name] = orAbsent(out[name])
 		}
+		addFormer(out, name, keyword.Was(member))
 	}
 	return out
 }

@@ -243,7 +243,7 @@ func (w *renderer) entry(t *schema.Type, c *store.Change, text message.Message) 
 	w.change(t, c, text)
 	if len(c.Cause) > 0 {
 		w.name("cause")
-		w.out = append(w.out, w.v.currentText(c.Cause)...)
+		w.out = append(w.out, w.v.currentText(t, c.Cause)...)
 	}
 	w.name("changes")
 	w.out = append(append(w.out, c.Fields...), '}')

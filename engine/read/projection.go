@@ -20,7 +20,7 @@ func ParseProjection(t *schema.Type, text string) (Projection, error) {
 			return nil, message.FieldUnknown.Error(message.Params{"parameter": "fields", "value": name, "type": t.Name})
 		}
 		at := root
-		parts := strings.Split(name, ".")
+		parts := strings.Split(t.StoredPath(name), ".")
 		for i, part := range parts {
 			next, there := at[part]
 			if i == len(parts)-1 {

@@ -67,7 +67,7 @@ func (w *renderer) object() error {
 	w.user("updateUser", r.UpdateUser)
 	if p.has("validationWarnings") {
 		w.name("validationWarnings")
-		w.out = append(w.out, w.v.currentTexts(r.Warnings)...)
+		w.out = append(w.out, w.v.currentTexts(w.t, r.Warnings)...)
 	}
 	w.out = append(w.out, '}')
 	return nil
@@ -116,7 +116,11 @@ func (w *renderer) absent(shape *document.Shape, start int, names []string, p Pr
 	}
 	for _, name := range names {
 		if _, _, stored := document.Member(w.record.Document, start, name); !stored && p.has(name) {
-			w.name(name)
+			shown := name
+			if len(w.enclosing) == 0 {
+				shown = w.t.ServedName(name)
+			}
+			w.name(shown)
 			w.empty(shape.Properties[name], p[name])
 		}
 	}
@@ -160,7 +164,11 @@ func (w *renderer) member(shape *document.Shape, quoted []byte, name string, sta
 			w.out = append(w.out, ',')
 		}
 		w.first = false
-		w.out = append(w.out, quoted...)
+		if shown := w.t.ServedName(name); shown != name && len(w.enclosing) == 1 {
+			w.out = document.AppendString(w.out, shown)
+		} else {
+			w.out = append(w.out, quoted...)
+		}
 		w.out = append(w.out, ':')
 	}
 	err := w.value(shape, start, end, p)

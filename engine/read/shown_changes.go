@@ -18,10 +18,20 @@ import (
 // changesView is a view of changes, in histories and notifications.
 type changesView struct{ *view }
 
-// shownFields returns the fields of a change as the caller sees them: the type's
-// BeforeRender hook is applied to the values, and a property is left out in which nothing
-// changes that the caller sees.
+// shownFields returns the fields of a change as the caller sees them, under the names that
+// properties have now.
 func (v changesView) shownFields(t *schema.Type, c store.Change) ([]byte, error) {
+	fields, err := v.seenFields(t, c)
+	if seen := v.seen(t); err == nil && seen.Served() != seen {
+		fields, err = history.Rename(fields, seen.ServedPointer)
+	}
+	return fields, err
+}
+
+// seenFields returns the fields of a change as the caller sees them: the type's BeforeRender
+// hook is applied to the values, and a property is left out in which nothing changes that the
+// caller sees.
+func (v changesView) seenFields(t *schema.Type, c store.Change) ([]byte, error) {
 	// The stored changes may still contain values that have become secrets.
 	fields, _, err := history.Redact(t.Shape, c.Fields)
 	shown := access.HideUnseen(v.seen(t), v.e.hooks[t.Name].BeforeRender)
@@ -121,7 +131,7 @@ func (p *shownParts) shows(c *store.Change) (bool, error) {
 		return true, nil
 	}
 	t, _ := p.v.registry.Type(c.Collection)
-	fields, err := p.v.shownFields(t, *c)
+	fields, err := p.v.seenFields(t, *c)
 	return !bytes.Equal(fields, noFields), err
 }
 

@@ -8,6 +8,7 @@ import (
 	"marquee/engine/document"
 	"marquee/engine/history"
 	"marquee/engine/message"
+	"marquee/engine/schema"
 )
 
 // texts are the present texts of stored messages, which many objects share.
@@ -16,16 +17,21 @@ type texts struct {
 	current   map[string][]byte
 }
 
-// currentTexts returns stored messages with the present texts of their codes.
-func (t texts) currentTexts(stored []byte) []byte {
+// currentTexts returns stored messages about objects of a type with the present texts of their
+// codes, and the present names of properties.
+func (t texts) currentTexts(of *schema.Type, stored []byte) []byte {
 	if len(stored) == 0 {
 		return []byte("[]")
 	}
 	stored = boundWarnings(stored)
-	text, known := t.current[string(stored)]
+	key := string(stored)
+	if of.Served() != of {
+		key = of.Name + key
+	}
+	text, known := t.current[key]
 	if !known {
-		text = t.translate(stored)
-		t.current[string(stored)] = text
+		text = t.translate(of, stored)
+		t.current[key] = text
 	}
 	return text
 }
@@ -47,10 +53,10 @@ func boundWarnings(warnings []byte) []byte {
 	return append(append(cut, history.Encode(history.Unlisted(n-history.MaxWarnings))...), ']')
 }
 
-// currentText returns one stored message with the present text of its code, unchanged
-// if the code is unknown.
-func (t texts) currentText(stored []byte) []byte {
-	text := t.currentTexts(append(append([]byte{'['}, stored...), ']'))
+// currentText returns one stored message as currentTexts does, unchanged if the code is
+// unknown.
+func (t texts) currentText(of *schema.Type, stored []byte) []byte {
+	text := t.currentTexts(of, append(append([]byte{'['}, stored...), ']'))
 	if text = text[1 : len(text)-1]; len(text) == 0 {
 		return stored
 	}
@@ -59,7 +65,7 @@ func (t texts) currentText(stored []byte) []byte {
 
 // translate renders stored messages again from their codes. Unknown codes are left
 // out; stored bytes that are equal are returned as they are.
-func (t texts) translate(stored []byte) []byte {
+func (t texts) translate(of *schema.Type, stored []byte) []byte {
 	var messages []struct {
 		Code   string         `json:"code"`
 		Params message.Params `json:"params"`
@@ -70,7 +76,7 @@ func (t texts) translate(stored []byte) []byte {
 	known := []message.Message{}
 	for _, m := range messages {
 		if def, ok := t.catalogue.Lookup(m.Code); ok {
-			current := def.With(m.Params)
+			current := def.With(of.ServedParams(m.Params))
 			if def.Type == message.TypeValidation { // a fault that was tolerated
 				current = current.AsWarning()
 			}

@@ -61,7 +61,7 @@ func (o *objects) erase() error {
 	}
 	properties := make([]any, len(erased.Properties))
 	for i, name := range erased.Properties {
-		properties[i] = "/" + document.EscapeToken(name)
+		properties[i] = "/" + document.EscapeToken(o.t.ServedName(name))
 	}
 	status := http.StatusOK
 	if erased.Left != nil {

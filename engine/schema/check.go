@@ -40,6 +40,12 @@ func (t *Type) guard() {
 // Check returns the faults of a change by the keywords of the type, and adds those of what
 // the stored object has, too, to c.Kept. The error is that of the context.
 func (t *Type) Check(ctx context.Context, c *keyword.Change) (faults []message.Message, err error) {
+	if t.served != nil {
+		judged := t.judged(c)
+		faults, err = t.served.Check(ctx, judged)
+		c.Kept = t.storedFaults(judged.Kept)
+		return t.storedFaults(faults), err
+	}
 	for _, check := range t.checks {
 		found, err := check.judge(ctx, c)
 		if err != nil {
@@ -61,6 +67,10 @@ func (t *Type) Check(ctx context.Context, c *keyword.Change) (faults []message.M
 // Warnings returns the warnings that an object in a state is stored with. The error is
 // that of the context.
 func (t *Type) Warnings(ctx context.Context, object map[string]any, state string) (warnings []message.Message, err error) {
+	if t.served != nil {
+		warnings, err = t.served.Warnings(ctx, t.ServedObject(object), state)
+		return t.storedFaults(warnings), err
+	}
 	for _, rule := range t.Rules {
 		if rule.Warns == nil {
 			continue
@@ -123,6 +133,14 @@ func (t *Type) Validate(ctx context.Context, object map[string]any) ([]message.M
 // Faults of what both have in common are not among the faults, but kept. Repeated are faults
 // of arrays with equal items, which it does not look for.
 func (t *Type) ValidateChange(ctx context.Context, object, stored map[string]any, repeated []message.Message) (faults, kept []message.Message, err error) {
+	if t.served != nil {
+		served := make([]message.Message, len(repeated))
+		for i, fault := range repeated {
+			served[i] = fault.Definition().With(renamedParams(fault.Params(), inPlaceOf(t.renamed.served)))
+		}
+		faults, kept, err = t.served.ValidateChange(ctx, t.ServedObject(object), t.ServedObject(stored), served)
+		return t.storedFaults(faults), t.storedFaults(kept), err
+	}
 	t.Shape.Unsealable(object, func(at document.Pointer) {
 		if len(faults) == message.MaxFaults {
 			return

@@ -97,6 +97,7 @@ func (c *typeCompiler) compile(f *File) *Type {
 	if t.Label, _ = r["label"].(string); t.Label == "" && t.Shape.Properties["name"] != nil && !t.Shape.Properties["name"].Secret && t.Shape.Properties["name"].Readable == "" {
 		t.Label = "name"
 	}
+	t.renamed = namesOf(t.Shape)
 	t.Indexes = indexes(r["index"], at.references)
 	t.prepare()
 	t.rules.Schema = c.schema(f, "")

@@ -34,9 +34,11 @@ func CommonField(name string) bool {
 // Field returns the field at a dotted path in a request parameter: order.id is the
 // same as order. The error is a *message.Error that names the parameter.
 func (t *Type) Field(parameter, name string) (query.Field, error) {
+	sent := name
 	fault := func(d *message.Definition) error {
-		return d.Error(message.Params{"parameter": parameter, "value": name, "type": t.Name})
+		return d.Error(message.Params{"parameter": parameter, "value": sent, "type": t.Name})
 	}
+	name = t.StoredPath(name)
 	head, rest, dotted := strings.Cut(name, ".")
 	if head == t.IDProperty && t.IDProperty != "" {
 		head = "id"
@@ -69,8 +71,11 @@ func (t *Type) Field(parameter, name string) (query.Field, error) {
 // or nil.
 func (t *Type) allowed(field query.Field) []any {
 	said := unconditional(nil, t.rules.Schema)
-	for _, step := range field.Path {
+	for i, step := range field.Path {
 		var next []*jsonschema.Schema
+		if i == 0 {
+			step.Name = t.ServedName(step.Name)
+		}
 		for _, s := range said {
 			member := s.Properties[step.Name]
 			if member == nil {
@@ -141,7 +146,7 @@ func (t *Type) SortField(name string) (query.Field, error) {
 	if err != nil {
 		return field, err
 	}
-	if field.System == query.NotSystem && !slices.Contains(t.Sort, name) || field.System == query.Warnings {
+	if field.System == query.NotSystem && !slices.Contains(t.Sort, t.StoredPath(name)) || field.System == query.Warnings {
 		return field, message.FieldNotSortable.Error(message.Params{"parameter": "orderBy", "value": name, "type": t.Name})
 	}
 	return field, nil

@@ -137,6 +137,9 @@ func (t *Type) addOwnerPath(types map[string]*Type, text string, path OwnerPath)
 		if shape == nil || shape.Ref == nil || types[shape.Ref.Type] == nil {
 			return several // has been reported
 		}
+		if at.renamed != nil {
+			name = inPlaceOf(at.renamed.present)(name)
+		}
 		at = types[shape.Ref.Type]
 		path.Hops, path.Owner = append(path.Hops, Hop{name, at.Name, at.Global}), at.Name
 	}

@@ -31,8 +31,9 @@ type Registry struct {
 
 // Without returns the set without the types that are hidden, without the properties of others
 // whose permissions are lacking, and without the messages that these alone declare. It is
-// for documents: types that remain can refer to hidden ones.
+// for documents: types that remain can refer to hidden ones, and are in their served form.
 func (r *Registry) Without(hidden func(*Type) bool, lacks func(t *Type, permission string) bool) *Registry {
+	r = r.Served()
 	kept := slices.DeleteFunc(r.Types(), hidden)
 	whole := len(kept) == len(r.names)
 	for i, t := range kept {
@@ -117,6 +118,19 @@ func newRegistry(types []*Type, files map[string]*File, messages *message.Catalo
 	for _, t := range types {
 		t.resolveOwners(r.types)
 		t.resolveTargets(r.types)
+	}
+	for _, t := range types {
+		if t.renamed != nil {
+			stored := t.storedForm()
+			stored.names = t.renamed
+			stored.resolveTargets(r.types)
+			t.stored = stored
+		}
+	}
+	for _, t := range types {
+		if t.stored != nil {
+			r.types[t.Name] = t.stored
+		}
 	}
 	return r, nil
 }

@@ -37,6 +37,9 @@ func (t *Type) Narrowed() bool { return t.concealed != nil }
 // Readable: the properties with these do not exist. It has the rules of the type, and
 // Check reports those about such a property without saying so.
 func (t *Type) Without(lacks func(permission string) bool) *Type {
+	if t.served != nil {
+		return t.served.Without(lacks).stored
+	}
 	var lacking []string
 	for _, permission := range t.Readable() {
 		if lacks(permission) {
@@ -86,6 +89,7 @@ func (t *Type) without(lacks func(string) bool) *Type {
 		}
 	}
 	n.Rules = kept(t.Rules, func(rule *keyword.Rule) bool { return !n.concealed[rule] && !t.mentionsAny(rule, hidden) })
+	n.withStored(t)
 	return &n
 }
 

@@ -66,6 +66,11 @@ type Type struct {
 	concealed map[*keyword.Rule]bool
 	seen      *seen
 
+	// names and renamed are those of renamed properties, nil for none. Served is set in the
+	// stored form of a type with some, and stored in the served one.
+	names, renamed *renames
+	served, stored *Type
+
 	builtIn   []string
 	checks    []check
 	supplied  []supplied
@@ -152,6 +157,7 @@ func (t *Type) ValidID(id string) bool { return document.ValidID(id) && !slices.
 // Shows reports whether a returned object can have a value at a dotted path.
 // References have id, name and url.
 func (t *Type) Shows(name string) bool {
+	name = t.StoredPath(name)
 	head, rest, dotted := strings.Cut(name, ".")
 	reference := func() bool { return !dotted || rest == "id" || rest == "name" || rest == "url" }
 	if head == t.IDProperty && head != "" {

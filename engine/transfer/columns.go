@@ -81,7 +81,7 @@ func (c columns) check(header []string) error {
 
 // newColumn finds the schema of a path. Unknown properties are left to the engine.
 func newColumn(path string, t *schema.Type) (column, error) {
-	c := column{path: strings.Split(path, "."), shape: t.Shape}
+	c := column{path: strings.Split(t.StoredPath(path), "."), shape: t.Shape}
 	for i, name := range c.path {
 		if name == "" {
 			return c, fmt.Errorf("is not the path of a property, such as name or address.city: rename it, map it with --columns NAME=PATH, or leave it out with --columns NAME=")

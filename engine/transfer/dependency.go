@@ -97,6 +97,7 @@ func (r *Importer) dependencies() (places []place, needs [][]int32, err error) {
 // its position and an item that has the key of its target.
 func (r *Importer) references(it item, found func(at document.Pointer, ref *document.Reference, of item)) {
 	normal := document.Normaliser{Unknown: func(document.Pointer, bool) {}, Fault: func(*message.Definition, document.Pointer, message.Params) {}}
+	it.t.ToStored(it.object, func(string, string) {}) // which the engine refuses
 	normal.Object(it.t.Shape, it.object)
 	it.t.Shape.References(it.object, func(at document.Pointer, ref *document.Reference, id, network string) {
 		target, served := r.parser.registry.Type(ref.Type)

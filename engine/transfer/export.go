@@ -248,7 +248,7 @@ func (w *writer) object(t *schema.Type, r *store.Record, files map[string]any) e
 	if w.AllFields {
 		text = w.common(text, t, r)
 	}
-	if members := document.Append(nil, object); len(object) > 0 {
+	if members := document.Append(nil, t.ServedObject(object)); len(object) > 0 {
 		text = append(append(text, ','), members[1:]...)
 	} else {
 		text = append(text, '}')

@@ -8,6 +8,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/schema"
 	"marquee/engine/store"
 )
 
@@ -61,7 +62,10 @@ type kind struct{ rule, at, text string }
 // findings are those of one type.
 type findings struct {
 	name string
-	by   map[kind]*Finding
+	// t is the type, whose served names of properties findings have; nil for a type that is
+	// no longer there.
+	t  *schema.Type
+	by map[kind]*Finding
 	// last is the object that each finding has counted last, and latest the one that any has;
 	// objects is the number of objects that findings are about, each of which is added in one
 	// row.
@@ -76,6 +80,9 @@ func newFindings(name string) *findings {
 
 // add counts an object, once for each finding, if it is not added again after another one.
 func (f *findings) add(k kind, key store.Key, with string) {
+	if f.t != nil {
+		k.at = f.t.ServedPointer(k.at)
+	}
 	if f.latest != key {
 		f.latest = key
 		f.objects++
@@ -106,7 +113,12 @@ func (f *findings) fault(fault message.Message, shape *document.Shape, key store
 	if params == nil {
 		params = message.Params{}
 	}
-	params["field"] = cmp.Or(at, "the object")
+	if params["field"] = at; f.t != nil {
+		params = f.t.ServedParams(params)
+	}
+	if at == "" {
+		params["field"] = "the object"
+	}
 	f.add(kind{fault.Code(), at, message.Expand(fault.Definition().Text, params)}, key, "")
 }
 

@@ -96,7 +96,7 @@ func newProposed(ctx context.Context, next, now *catalog.Catalog, p Proposal, na
 		v.t = v.before
 		return v
 	}
-	v.indexing, v.shape = catalog.IndexingOf(v.t), v.t.Shape
+	v.indexing, v.shape, v.found.t = catalog.IndexingOf(v.t), v.t.Shape, v.t
 	if v.unique = v.indexing.Unique; p.Temporary == nil {
 		v.unique = nil
 	}

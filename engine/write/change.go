@@ -122,6 +122,14 @@ func (c *Change) shapeSeen() *document.Shape {
 	return c.seen.Shape
 }
 
+// served is the type with the names of properties that the caller may use.
+func (c *Change) served() *schema.Type {
+	if c.seen == nil {
+		return c.Type
+	}
+	return c.seen
+}
+
 // Record returns what is stored of the object once the change has been written.
 func (c *Change) Record() *store.Record { return &c.record }
 
@@ -191,6 +199,7 @@ func (c *Change) Fault(d *message.Definition, pointer string, params message.Par
 			d, pointer, params = keyword.Unseen, before, nil
 		}
 	}
+	pointer, params = c.served().ServedPointer(pointer), c.served().ServedParams(params)
 	place := message.Params{"field": pointer, "type": c.Type.Name}
 	if c.listed {
 		place["index"] = c.Index

@@ -19,6 +19,7 @@ import (
 	"marquee/engine/message"
 	"marquee/engine/parallel"
 	"marquee/engine/schema"
+	"marquee/engine/schema/keyword"
 	"marquee/engine/store"
 	"marquee/engine/write/numbers"
 	"marquee/engine/written"
@@ -317,6 +318,11 @@ func (c *Change) normalise(unknown FieldValidation) {
 			c.malformed = append(c.malformed, c.Fault(d, pointer, params))
 		}
 	}
+	c.served().ToStored(object, func(name, other string) {
+		malformed(keyword.NamesDiffer, "/"+name, nil)
+		last := len(c.malformed) - 1
+		c.malformed[last] = c.malformed[last].Adding(message.Params{"other": "/" + other})
+	})
 	if state, there := object["objectState"]; there {
 		delete(object, "objectState")
 		switch state {
@@ -340,7 +346,7 @@ func (c *Change) normalise(unknown FieldValidation) {
 				malformed(message.PropertyUnknown, at.String(), nil)
 			case unknown != Ignore:
 				if len(c.unknown) < MaxWarnings {
-					c.unknown = append(c.unknown, Unknown{Index: c.Index, Type: c.Type.Name, Path: at.String()})
+					c.unknown = append(c.unknown, Unknown{Index: c.Index, Type: c.Type.Name, Path: c.served().ServedPointer(at.String())})
 				}
 			}
 		},

@@ -10,7 +10,7 @@ import (
 
 // annotations are keywords whose changes break nothing: definitions are compared where
 // they are used.
-var annotations = []string{"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "title", "description", "examples", "deprecated", "x-warnings"}
+var annotations = []string{"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "title", "description", "examples", "deprecated", "x-warnings", "x-was"}
 
 // meaning is what a change of a keyword breaks, which does not constrain values itself.
 type meaning struct {

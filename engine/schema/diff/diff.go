@@ -130,7 +130,14 @@ func (c *comparison) undecided(rule string, at place, text string) {
 // add adds a difference at a place of either set; without a place, at the type.
 func (c *comparison) add(d Difference, at place) {
 	at = cmp.Or(at, c.at)
+	d.Old = at.file != c.new.file(at.file.Path)
+	side := c.new
+	if d.Old {
+		side = c.old
+	}
+	if t := side.renamed[at.file.Path]; t != nil {
+		at.pointer = written(t, at.pointer)
+	}
 	d.Type, d.File, d.Pointer, d.Line = c.typeName, at.file.Name, at.pointer, at.file.Line(at.pointer)
-	d.Old = at.file != c.new.registry.Files()[at.file.Path]
 	c.found = append(c.found, d)
 }

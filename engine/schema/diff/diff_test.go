@@ -14,6 +14,20 @@ import (
 	"marquee/schemas/base"
 )
 
+// renames returns a schema that mentions a property everywhere.
+func renames(name string) string {
+	return strings.ReplaceAll(`"x-resource": {"path": "things", "label": "team", "sort": ["NAME"], "index": [["NAME", "createTime"]],
+		"unique": ["NAME", {"properties": ["NAME", "team"], "when": {"properties": {"NAME": {"const": 1}}, "required": ["NAME"]}}],
+		"public": {"when": {"properties": {"NAME": {"const": 2}}}}},
+		"required": ["NAME"], "properties": {"NAME": {"type": "integer"}, "end": {"type": "integer"}, "team": {"type": "string"}},
+		"allOf": [{"if": {"properties": {"NAME": {"const": 1}}, "required": ["NAME"]}, "then": {"required": ["team"]}}],
+		"dependentRequired": {"NAME": ["end"], "team": ["NAME"]}, "dependentSchemas": {"NAME": {"required": ["end"]}},
+		"x-frozen": {"code": "error.a.b", "text": "T", "when": {"properties": {"NAME": {"const": 3}}}, "except": ["NAME"]},
+		"x-compare": [{"left": "NAME", "op": "<", "right": "end"}],
+		"x-exclusive": [{"properties": ["team"], "from": "NAME", "to": "end"}],
+		"x-validations": [{"rule": "self.NAME > 0 && (oldSelf.NAME < self.NAME)", "code": "error.c.d", "text": "T", "field": "/NAME"}]`, "NAME", name)
+}
+
 // rules has a change for each rule, and one that only just avoids it. They are the members
 // of a type besides $schema and type; without x-resource, its path is things.
 var rules = []struct {
@@ -59,6 +73,10 @@ var rules = []struct {
 	{"constraint-loosened", "RESPONSE SOURCE", one(`{"anyOf": [{"type": "string"}, {"type": "null"}]}`), one(`{"anyOf": [{"type": "string"}, {"type": "null"}, {"type": "integer"}]}`), one(`{"anyOf": [{"type": "null"}, {"type": "string", "title": "A"}]}`)},
 	{"constraint-changed", "undecided", one(`{"type": "string", "pattern": "^a"}`), one(`{"type": "string", "pattern": "^(a|b)"}`), one(`{"type": "string", "pattern": "^a", "title": "A"}`)},
 	{"property-removed", "STORED REQUEST SOURCE", `"properties": {"a": {}, "b": {}}`, `"properties": {"a": {}}`, `"properties": {"a": {}, "b": {}, "c": {}}`},
+	{"property-removed", "STORED REQUEST SOURCE", one(`{"x-was": "z"}`), one(`{}`), one(`{"x-was": ["z", "y"]}`)},
+	{"property-renamed", "RESPONSE SOURCE", renames("a"), strings.Replace(renames("b"), `{"type": "integer"}`, `{"type": "integer", "x-was": "a"}`, 1), renames("a")},
+	{"property-renamed", "RESPONSE SOURCE", one(`{"x-was": "z"}`), `"properties": {"b": {"x-was": ["z", "a"]}}`, one(`{"x-was": ["z", "y"]}`)},
+	{"name-removed", "REQUEST SOURCE", one(`{"x-was": ["z", "y"]}`), one(`{"x-was": ["z"]}`), one(`{"x-was": ["z", "y", "x"]}`)},
 	{"property-undeclared", "SOURCE", `"properties": {"a": {}, "b": {}}, "additionalProperties": {}`, `"properties": {"a": {}}, "additionalProperties": {}`, `"properties": {"b": {}, "a": {}}, "additionalProperties": {}`},
 	{"property-required", "STORED REQUEST SOURCE", one(`{"type": "string"}`), one(`{"type": "string"}`) + `, "required": ["a"]`, one(`{"type": "string", "minLength": 0}`)},
 	{"property-optional", "RESPONSE SOURCE", one(`{}`) + `, "required": ["a"]`, one(`{}`), one(`{}`) + `, "allOf": [{"required": ["a"]}]`},
@@ -180,6 +198,27 @@ func TestSame(t *testing.T) {
 				t.Errorf("%s: %v", members, found)
 			}
 		}
+	}
+}
+
+// TestRenamed: of a type that mentions a property everywhere, nothing but the name in answers
+// changes, and rules are compared as before.
+func TestRenamed(t *testing.T) {
+	renamed := strings.Replace(renames("beta"), `{"type": "integer"}`, `{"type": "integer", "x-was": "alpha"}`, 1)
+	found := diff.Sets(loadType(t, renames("alpha")), loadType(t, renamed))
+	if len(found) != 1 || found[0].Rule != "property-renamed" || found[0].Pointer != "/properties/beta" {
+		t.Errorf("%v", found)
+	}
+	if names := diff.Concerned(loadType(t, renames("alpha")), loadType(t, renamed)); len(names) > 0 {
+		t.Errorf("stored objects of %v are concerned", names)
+	}
+	stricter := strings.Replace(renamed, `"type": "integer", `, `"type": "integer", "maximum": 5, `, 1)
+	found = diff.Sets(loadType(t, renames("alpha")), loadType(t, stricter))
+	if len(found) != 2 || found[0].Rule != "bound-tightened" && found[1].Rule != "bound-tightened" || found[0].Line == 1 {
+		t.Errorf("%v", found)
+	}
+	if found = diff.Sets(loadType(t, renamed), loadType(t, renames("alpha"))); len(found) != 2 || found[1].Rule != "property-renamed" {
+		t.Errorf("back: %v", found)
 	}
 }
 

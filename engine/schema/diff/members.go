@@ -88,10 +88,10 @@ func (c *comparison) members(old, new value) {
 		switch {
 		case !old.knows(name): // nothing is stored under the name
 		case !new.knows(name):
-			c.removed(name, before, slices.Contains(old.required(), name))
+			c.removed(old.written(name), before, slices.Contains(old.required(), name))
 		default:
 			if old.declares(name) && !new.declares(name) {
-				c.report("property-undeclared", []Class{Source}, before.first(), "the property "+name+" is no longer declared by name", "keep it")
+				c.report("property-undeclared", []Class{Source}, before.first(), "the property "+old.written(name)+" is no longer declared by name", "keep it")
 			}
 			c.values(before, after)
 		}
@@ -106,7 +106,7 @@ func (c *comparison) removed(name string, before value, required bool) {
 	if required {
 		classes = Classes
 	}
-	c.report("property-removed", classes, before.first(), "the property "+name+" is removed: its stored values can no longer be read, and clients that send it are warned or refused", "keep the property")
+	c.report("property-removed", classes, before.first(), "the property "+name+" is removed: its stored values can no longer be read, and clients that send it are warned or refused", "keep the property, or name it in x-was of another one")
 }
 
 func (c *comparison) compareRequired(old, new value) {
@@ -117,17 +117,17 @@ func (c *comparison) compareRequired(old, new value) {
 		switch {
 		case slices.Contains(before, name):
 			if was.supplied() && !member.supplied() {
-				c.report("default-removed", []Class{Request}, member.first(), "the property "+name+" is required, and the service no longer supplies a value", "keep the default")
+				c.report("default-removed", []Class{Request}, member.first(), "the property "+new.written(name)+" is required, and the service no longer supplies a value", "keep the default")
 			}
 		case member.supplied():
-			c.report("property-required", []Class{Stored}, at, "the property "+name+" is required, and stored objects may lack it", "set it in all objects first")
+			c.report("property-required", []Class{Stored}, at, "the property "+new.written(name)+" is required, and stored objects may lack it", "set it in all objects first")
 		default:
-			c.report("property-required", narrowed, at, "the property "+name+" is required, and stored objects and clients may leave it out", "set it in all objects first, and give it a default")
+			c.report("property-required", narrowed, at, "the property "+new.written(name)+" is required, and stored objects and clients may leave it out", "set it in all objects first, and give it a default")
 		}
 	}
 	for _, name := range before {
 		if !slices.Contains(after, name) && (new.knows(name) || !old.declares(name)) {
-			c.report("property-optional", widened, at, "the property "+name+" is no longer required, so readers may not receive it", "")
+			c.report("property-optional", widened, at, "the property "+new.written(name)+" is no longer required, so readers may not receive it", "")
 		}
 	}
 }

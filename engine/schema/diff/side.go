@@ -14,7 +14,11 @@ import (
 // side is one of the two sets.
 type side struct {
 	registry *schema.Registry
-	digests  map[place]string
+	// renamed are the types with renamed properties, by the paths of their files, and files
+	// the files of these under the stored names.
+	renamed map[string]*schema.Type
+	files   map[string]*schema.File
+	digests map[place]string
 	// left is the number of schemas that digests may still be made of.
 	left int
 }
@@ -33,11 +37,27 @@ func (p place) in(tokens ...string) place {
 func (p place) content() any { return document.Lookup(p.file.Content, p.pointer) }
 
 func newSide(registry *schema.Registry) *side {
-	return &side{registry: registry, digests: map[place]string{}, left: maxSteps}
+	s := &side{registry: registry, digests: map[place]string{}, left: maxSteps, renamed: map[string]*schema.Type{}, files: map[string]*schema.File{}}
+	for _, t := range registry.Types() {
+		if t.Served() != t {
+			file := *registry.Files()[t.Path]
+			file.Content = storedContent(t)
+			s.renamed[t.Path], s.files[t.Path] = t, &file
+		}
+	}
+	return s
+}
+
+// file returns the file at a path, under the stored names.
+func (s *side) file(path string) *schema.File {
+	if file := s.files[path]; file != nil {
+		return file
+	}
+	return s.registry.Files()[path]
 }
 
 // root returns the place of a type.
-func (s *side) root(t *schema.Type) place { return place{file: s.registry.Files()[t.Path]} }
+func (s *side) root(t *schema.Type) place { return place{file: s.file(t.Path)} }
 
 // target returns the schema that a $ref of a file refers to, which exists in a set that
 // has been loaded.
@@ -45,7 +65,7 @@ func (s *side) target(from *schema.File, ref string) place {
 	base, fragment, _ := strings.Cut(ref, "#")
 	file := from
 	if base != "" {
-		file = s.registry.Files()[path.Join(path.Dir(from.Path), base)]
+		file = s.file(path.Join(path.Dir(from.Path), base))
 	}
 	pointer, _ := url.PathUnescape(fragment)
 	return place{file, pointer}
@@ -58,6 +78,16 @@ type value struct {
 	// refused is the place of one that is false, if there is one.
 	refused place
 	shape   *document.Shape
+	// of is the type, for the objects of a type.
+	of *schema.Type
+}
+
+// written returns the name of a member as it is written.
+func (v value) written(name string) string {
+	if v.of != nil {
+		return v.of.ServedName(name)
+	}
+	return name
 }
 
 // located is a schema with its place.

@@ -11,11 +11,14 @@ import (
 
 // types compares two types of the same name.
 func (c *comparison) types(old, new *schema.Type) {
+	c.renamed(old, new)
 	if digest := c.old.digest(c.old.root(old)); digest != "" && digest == c.new.digest(c.new.root(new)) {
 		return
 	}
 	c.resources(old, new)
-	c.values(c.old.value(old.Shape, c.old.root(old)), c.new.value(new.Shape, c.new.root(new)))
+	before, after := c.old.value(old.Shape, c.old.root(old)), c.new.value(new.Shape, c.new.root(new))
+	before.of, after.of = old, new
+	c.values(before, after)
 	if c.old.left <= 0 || c.new.left <= 0 {
 		c.undecided("too-complex", c.new.root(new), "the schemas combine in too many ways to be compared")
 	}
@@ -59,7 +62,7 @@ func (c *comparison) resources(old, new *schema.Type) {
 // resourceLists compares the rules in x-resource.
 func (c *comparison) resourceLists(old, new *schema.Type, report func(key, rule string, classes []Class, differs bool, text, cure string)) {
 	for _, key := range []string{"unique", "uniqueForm"} {
-		before, after := textsOf(old, "x-resource", key), textsOf(new, "x-resource", key)
+		before, after := c.old.textsOf(old, "x-resource", key), c.new.textsOf(new, "x-resource", key)
 		for _, text := range lost(after, before) {
 			report(key, "unique-added", tightened, true, "one more rule of unique values: "+text, "")
 		}
@@ -68,14 +71,14 @@ func (c *comparison) resourceLists(old, new *schema.Type, report func(key, rule 
 		}
 	}
 	for _, key := range []string{"team", "owner", "public"} {
-		before, after := textsOf(old, "x-resource", key), textsOf(new, "x-resource", key)
+		before, after := c.old.textsOf(old, "x-resource", key), c.new.textsOf(new, "x-resource", key)
 		report(key, "visibility-changed", []Class{Request, Response}, !slices.Equal(before, after), "other callers see objects", "")
 	}
 }
 
 // textsOf returns the JSON of the items of a list in a type, or of a single value.
-func textsOf(t *schema.Type, tokens ...string) []string {
-	return itemTexts(document.Lookup(t.Source, document.Pointer(tokens).String()))
+func (s *side) textsOf(t *schema.Type, tokens ...string) []string {
+	return itemTexts(s.root(t).in(tokens...).content())
 }
 
 // itemTexts returns the JSON of the items of a list, or of another value; none for nil.

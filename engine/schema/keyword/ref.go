@@ -110,6 +110,8 @@ func lintRef(v Value) {
 			v.Problem(below, "the condition on "+ref.Type+" could change: "+name+" is not x-immutable there", "make it x-immutable")
 		case !target.hasValue(name, value):
 			v.Problem(below, value+" is not a value of "+name+" of "+ref.Type, "name a value of its enum")
+		case len(Was(property)) > 0:
+			v.Problem(below, name+" of "+ref.Type+" is stored under another name (x-was), which conditions cannot use", "keep the name in "+ref.Type)
 		case property.Readable != "":
 			v.Problem(below, name+" of "+ref.Type+" is x-readable, and a reference would show its value", "remove the condition")
 		}
