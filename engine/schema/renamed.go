@@ -93,6 +93,11 @@ func (t *Type) ServedName(name string) string {
 	return inPlaceOf(t.names.served)(name)
 }
 
+// FormerNames returns the names that a top-level property had, by the one in documents.
+func (t *Type) FormerNames(stored string) []string {
+	return slices.Clone(keyword.Was(t.Shape.Properties[stored]))
+}
+
 // StoredPath is StoredName for the first name of a dotted path.
 func (t *Type) StoredPath(path string) string {
 	if t.names == nil {

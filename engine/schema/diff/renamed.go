@@ -8,7 +8,6 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/schema"
-	"marquee/engine/schema/keyword"
 )
 
 // Types are compared under the names of properties that are stored, so that a rename (x-was)
@@ -168,8 +167,8 @@ func (c *comparison) renamed(old, new *schema.Type) {
 // acceptedNames returns the names that requests can use for each property, by the stored one.
 func acceptedNames(t *schema.Type) map[string][]string {
 	names := map[string][]string{}
-	for stored, member := range t.Shape.Properties {
-		names[stored] = append(keyword.Was(member), t.ServedName(stored))
+	for stored := range t.Shape.Properties {
+		names[stored] = append(t.FormerNames(stored), t.ServedName(stored))
 	}
 	return names
 }
