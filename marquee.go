@@ -35,7 +35,7 @@ func New(options Options) (*Server, error) {
 // applies only to opening.
 func Open(ctx context.Context, options Options) (*Server, error) {
 	options.setDefaults()
-	s := &Server{options: options, store: options.Store}
+	s := &Server{options: options, store: options.Store, served: make(chan struct{}, 1)}
 	if options.Types == nil {
 		if options.SchemaFolder != "" { // before the files are read
 			if err := s.watchFolder(); err != nil {

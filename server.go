@@ -40,8 +40,12 @@ type Server struct {
 	// migrating has what a migration that takes long is doing.
 	refused   string
 	migrating atomic.Pointer[progress.Steps]
-	draining  atomic.Bool
-	stop      func()
+	// amending has what is being done to stored objects, and served has an item when other
+	// types may ask for something else.
+	amending atomic.Pointer[progress.Steps]
+	served   chan struct{}
+	draining atomic.Bool
+	stop     func()
 }
 
 // ServeHTTP implements http.Handler.
@@ -92,10 +96,15 @@ func (s *Server) Migrate(ctx context.Context, types *schema.Registry) error {
 	})
 	defer s.migrating.CompareAndSwap(steps, nil)
 	defer end()
-	return s.engine.Migrate(store.WithProgress(ctx, steps), types)
+	err := s.engine.Migrate(store.WithProgress(ctx, steps), types)
+	select {
+	case s.served <- struct{}{}:
+	default: // it will be looked at
+	}
+	return err
 }
 
-// notes are those of Options, and the progress of a migration.
+// notes are those of Options, and the progress of a migration and of what follows it.
 func (s *Server) notes() map[string]string {
 	notes := map[string]string{}
 	if s.options.Notes != nil {
@@ -103,6 +112,9 @@ func (s *Server) notes() map[string]string {
 	}
 	if steps := s.migrating.Load(); steps != nil {
 		notes["reload"] = steps.String()
+	}
+	if steps := s.amending.Load(); steps != nil {
+		notes["amending"] = steps.String()
 	}
 	return notes
 }
@@ -161,6 +173,7 @@ func (s *Server) Run(ctx context.Context, every time.Duration, log *slog.Logger)
 	every, log = cmp.Or(every, s.options.Interval), cmp.Or(log, s.options.Log)
 	var work sync.WaitGroup
 	work.Go(func() { s.maintain(ctx, every, log) })
+	work.Go(func() { s.amend(ctx, every, log) })
 	work.Go(func() { s.engine.FollowUp(ctx, log) })
 	work.Go(func() { s.auth.Tokens.Uses.Record(ctx, log) })
 	s.reviewer.Run(ctx, s.engine, every, log)
@@ -190,6 +203,34 @@ func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Lo
 	}
 }
 
+// amend writes stored objects as the served types ask for them: at once, after each
+// migration, and once in every interval.
+func (s *Server) amend(ctx context.Context, every time.Duration, log *slog.Logger) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if err := s.amendAll(ctx, log); err != nil && ctx.Err() == nil {
+			log.Warn("stored objects could not be written as the schemas ask for them; retrying", slog.Any("cause", message.Explained(err)))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.served:
+		case <-tick.C:
+		}
+	}
+}
+
+// amendAll writes all of them. If that takes longer than a second, /readyz shows its progress.
+func (s *Server) amendAll(ctx context.Context, log *slog.Logger) error {
+	steps := &progress.Steps{}
+	steps.Step("amending stored objects")
+	end := progress.While(migrationPatience, migrationEvery, func(time.Duration) { s.amending.Store(steps) })
+	defer s.amending.CompareAndSwap(steps, nil)
+	defer end()
+	return s.engine.Amend(store.WithProgress(ctx, steps), log)
+}
+
 // Pass does at once what the work in the background does in every interval.
 func (s *Server) Pass(ctx context.Context, log *slog.Logger) error {
 	log = cmp.Or(log, s.options.Log)
@@ -197,7 +238,7 @@ func (s *Server) Pass(ctx context.Context, log *slog.Logger) error {
 	if pass := s.options.Application.Pass; pass != nil {
 		err = pass(ctx, s.engine)
 	}
-	return errors.Join(err, s.reviewer.Pass(ctx, s.engine, log), s.engine.FollowAll(ctx, log), s.engine.Maintain(ctx), s.engine.FinishErasures(ctx), s.auth.Maintain(ctx))
+	return errors.Join(err, s.reviewer.Pass(ctx, s.engine, log), s.engine.FollowAll(ctx, log), s.engine.Maintain(ctx), s.engine.Amend(ctx, log), s.engine.FinishErasures(ctx), s.auth.Maintain(ctx))
 }
 
 // Close ends the work in the background, and closes the store if New opened it.

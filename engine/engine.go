@@ -85,12 +85,13 @@ func New(ctx context.Context, config Config, registry *schema.Registry) (*Engine
 		writeHooks[name] = write.Hooks{Prepare: h.Prepare, BeforeValidate: h.BeforeValidate, Validate: h.Validate, BeforeStore: h.BeforeStore, BeforeRemove: h.BeforeRemove,
 			Dependants: h.Dependants, Derived: h.Derive != nil, Hidden: h.Hidden, Hide: readHooks[name].Hide()}
 	}
+	writer := write.New(c, config.Access, writeHooks)
 	e := &Engine{
 		Catalog:  c,
 		Access:   config.Access,
-		Migrator: migration.New(c, append([]store.Collection{write.FollowUps, write.Numbers, catalog.IntervalLocks, catalog.Erasures, catalog.Removed, catalog.ReferenceLocks, read.CursorKeys}, config.Internal...)),
+		Migrator: migration.New(c, append([]store.Collection{write.FollowUps, write.Numbers, catalog.IntervalLocks, catalog.Erasures, catalog.Removed, catalog.ReferenceLocks, read.CursorKeys}, config.Internal...), writer.WriteAmended),
 		Reader:   read.New(c, config.Access, readHooks),
-		Writer:   write.New(c, config.Access, writeHooks),
+		Writer:   writer,
 	}
 	if err := e.Migrate(ctx, registry); err != nil {
 		return nil, err

@@ -57,6 +57,12 @@ type Indexing struct {
 	// Witness is an encrypted text, present while secrets are stored in both forms:
 	// only a server that can decrypt it goes on with them.
 	Witness string `json:"witness,omitempty"`
+	// Amends is what the schema served last asks of stored objects (schema.Type.Amendments),
+	// and Amended tells how far they have it: AllAmended, or a mark while they are being
+	// amended. It is "" if that has not begun, or if a server whose schema asks for something
+	// else has written an object since.
+	Amends  string `json:"amends,omitempty"`
+	Amended string `json:"amended,omitempty"`
 	// Search is what format 0 has instead of Searches, for the key "q".
 	Search []string `json:"search"`
 
@@ -69,6 +75,9 @@ type Indexing struct {
 // refer to such objects, format 4, and those with Public, or of types whose objects belong
 // to users, format 5, so that a server of a version without them writes no such object.
 const IndexingFormat = 5
+
+// AllAmended is Indexing.Amended when all objects have what the schema asks for.
+const AllAmended = "all"
 
 // Keys are keys of terms, and properties with unique values.
 type Keys struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"marquee/engine/document"
 	"marquee/engine/schema"
@@ -66,6 +67,26 @@ func (n *Indexing) Encode() ([]byte, error) {
 	}
 	object, err := document.DecodeObject(text, document.Limits{})
 	return document.Append(nil, object), err
+}
+
+// Unamend notes that objects of a type may lack what its schema asks for.
+func Unamend(ctx context.Context, tx store.Tx, name string, now time.Time) error {
+	var record store.Record
+	var n *Indexing
+	err := tx.Get(ctx, TypeCollection, []store.Key{{ID: name}}, func(r *store.Record) (err error) {
+		record = *r.Clone()
+		n, err = decodeIndexing(r.Document)
+		return err
+	})
+	if err != nil || n == nil {
+		return err
+	}
+	n.Amended = ""
+	content, err := n.Encode()
+	if err != nil {
+		return err
+	}
+	return tx.Put(ctx, TypeCollection, []store.Write{store.InternalWrite(record, "ACTIVE", content, now)})
 }
 
 // StoredIndexing is an indexing with the record that holds it.

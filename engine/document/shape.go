@@ -68,6 +68,11 @@ type Shape struct {
 	Lookup string
 	// Keywords are the values of the keywords of the vocabulary that have no field here.
 	Keywords map[string]any
+	// Fills are the required members with a default that stored objects get if they lack
+	// them, in order. AmendsMembers reports whether members or items may differ from what the
+	// schema asks of stored values (Amended), and Amends whether the value itself may.
+	Fills                 []string
+	AmendsMembers, Amends bool
 	// HasSecrets reports whether the value is or contains a secret.
 	HasSecrets bool
 	// HasLookups reports whether the value has or contains a Lookup.

@@ -187,6 +187,7 @@ var (
 	CauseObject   = define(None, TypeAudit, "audit.cause.object", "The service made this change because {{type}} {{id}} was written.")
 	CauseOperator = define(None, TypeAudit, "audit.cause.operator", "The operator made this change on the machine of the service.")
 	CauseToken    = define(None, TypeAudit, "audit.cause.token", "The API token {{id}} of the network {{context}} was used.")
+	CauseSchema   = define(None, TypeAudit, "audit.cause.schema", "The service made this change because the schema of {{type}} asks for it.")
 	CauseTime     = define(None, TypeAudit, "audit.cause.time", "The service made this change because the time at {{field}}, {{time}}, has passed.")
 )
 

@@ -216,11 +216,17 @@ func (v *conversion) withdraw(ctx context.Context, l *lease) error {
 func (v *conversion) publish(ctx context.Context, l *lease, serve func(name string, n *catalog.Indexing)) error {
 	return v.m.Store.Write(ctx, func(tx store.Tx) error {
 		var wrong error
-		names := make([]string, len(v.types))
-		for i, t := range v.types {
-			names[i] = t.Name
+		known, err := catalog.ReadAll(ctx, tx)
+		if err != nil {
+			return err
 		}
-		err := v.m.changeIndexingsIn(ctx, tx, l, names, func(name string, n *catalog.Indexing) {
+		names, types := make([]string, len(v.types)), map[string]*schema.Type{}
+		for i, t := range v.types {
+			names[i], types[t.Name] = t.Name, t
+		}
+		err = v.m.changeIndexingsIn(ctx, tx, l, names, func(name string, n *catalog.Indexing) {
+			_, there := known[name]
+			ask(n, types[name], !there)
 			serve(name, n)
 			if n.Proposed = nil; v.seals[name] != nil {
 				wrong = errors.Join(wrong, v.m.witness(name, n))

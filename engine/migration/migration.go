@@ -1,8 +1,8 @@
 // Package migration replaces the schemas that are served while reads and writes go on:
-// it indexes the stored objects as the new schemas need it, checks them, and
-// encrypts or decrypts values that become or cease to be secrets. Of several servers,
-// one at a time does so, under a lease. It imports catalog, document, history, query,
-// schema, store and walk, and neither the read path nor the write path. Begin with
+// it indexes the stored objects as the new schemas need it, checks them, encrypts or
+// decrypts values that become or cease to be secrets, and has objects written as the schemas
+// ask for them. Of several servers, one at a time does so, under a lease. It imports catalog,
+// document, history, message, query, schema, store and walk, and neither the read path nor the write path. Begin with
 // Migrator.Migrate.
 package migration
 
@@ -31,13 +31,17 @@ type Migrator struct {
 	duplicates map[string]*duplicates
 	// wipeAfter is when erasures may have the store overwritten again.
 	wipeAfter atomic.Pointer[time.Time]
+	// amend writes objects as their schemas ask for them, and amendAfter holds the time until
+	// which the objects of a type are left alone, by its name.
+	amend      Amender
+	amendAfter sync.Map
 	// outdated is the result of Outdated.
 	outdated atomic.Pointer[[]string]
 }
 
 // New returns a migrator. Internal are collections besides those of the types.
-func New(c *catalog.Catalog, internal []store.Collection) *Migrator {
-	return &Migrator{Catalog: c, internal: internal, duplicates: map[string]*duplicates{}}
+func New(c *catalog.Catalog, internal []store.Collection, amend Amender) *Migrator {
+	return &Migrator{Catalog: c, internal: internal, amend: amend, duplicates: map[string]*duplicates{}}
 }
 
 // Migrate prepares the store for a new registry and then serves it. Meanwhile reads and
@@ -170,7 +174,7 @@ func serveIndexing(n, wanted *catalog.Indexing) {
 
 // collections returns the collections that a registry needs.
 func (m *Migrator) collections(registry *schema.Registry) ([]store.Collection, error) {
-	collections := append([]store.Collection{{Name: catalog.TypeCollection}, {Name: outlineCollection}}, m.internal...)
+	collections := append([]store.Collection{{Name: catalog.TypeCollection}, {Name: outlineCollection}, {Name: amendmentCollection}}, m.internal...)
 	for _, t := range registry.Types() {
 		collection, err := catalog.CollectionOf(t)
 		if err != nil {

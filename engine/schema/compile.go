@@ -105,6 +105,7 @@ func (c *typeCompiler) compile(f *File) *Type {
 	c.compilePublic(t, f)
 	c.compileRules(t, f)
 	t.guard()
+	t.amend()
 	return t
 }
 

@@ -23,6 +23,8 @@ func mark(root *document.Shape) bool {
 		slices.Sort(shape.Whole)
 		shape.HasSecrets, shape.HasPersonal, shape.HasLookups = shape.Secret, shape.Personal, shape.Lookup != ""
 		shape.HasReadable = shape.Readable != ""
+		shape.Fills = fills(shape)
+		shape.AmendsMembers, shape.Amends = false, len(shape.Fills) > 0
 		shape.Plain = !shape.Secret && !shape.WriteOnly && !shape.Complete && shape.Ref == nil && !shape.HasLookups
 		if shape.Complete {
 			left := maxPlaces
@@ -48,6 +50,9 @@ func mark(root *document.Shape) bool {
 			if !shape.HasReadable && shape.Children(func(child *document.Shape) bool { return child.HasReadable }) {
 				shape.HasReadable, changed = true, true
 			}
+			if !shape.AmendsMembers && shape.Children(func(child *document.Shape) bool { return child.Amends }) {
+				shape.AmendsMembers, shape.Amends, changed = true, true, true
+			}
 			if !shape.HasLookups && shape.Children(func(child *document.Shape) bool { return child.HasLookups }) {
 				shape.HasLookups, changed = true, true
 			}
@@ -57,6 +62,19 @@ func mark(root *document.Shape) bool {
 		}
 	}
 	return true
+}
+
+// fills returns the required members that stored objects get if they lack them. A default
+// that is a reference is not filled in, as its target may be gone.
+func fills(shape *document.Shape) (names []string) {
+	for _, name := range shape.Required {
+		member := shape.Properties[name]
+		if member != nil && member.HasDefault && !member.WriteOnly && !member.Derived && member.Ref == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func collectShapes(shape *document.Shape, all map[*document.Shape]bool) {

@@ -80,6 +80,7 @@ type Type struct {
 	searched  []string
 	searchKey string
 
+	amendments string
 	ownerPaths []OwnerPath
 	ownerField query.Field
 	named      map[string][]string

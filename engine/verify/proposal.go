@@ -210,6 +210,7 @@ func (v *proposed) judge(r *judged) error {
 	hiddenValues(v.shape, r.object, make(document.Pointer, 0, 8), func(at document.Pointer) {
 		v.found.add(kind{RuleHidden, generalPlace(v.shape, at.String()), "the value would be hidden: the set does not show the property"}, r.Key, "")
 	})
+	r.object = amended(v.shape, r.verified)
 	if err := v.claim(r); err != nil {
 		return err
 	}

@@ -177,7 +177,7 @@ func (v *verifier) schema(_ store.Snapshot, page []verified, found func(*store.R
 		if err != nil {
 			return err
 		}
-		faults, err := v.t.ValidateStored(v.ctx, r.object, r.State)
+		faults, err := v.t.ValidateStored(v.ctx, amended(v.shape, r), r.State)
 		if err != nil {
 			return err
 		}
@@ -190,6 +190,14 @@ func (v *verifier) schema(_ store.Snapshot, page []verified, found func(*store.R
 		}
 	}
 	return nil
+}
+
+// amended returns a stored object as the service writes it in the background, once the schema
+// is served.
+func amended(shape *document.Shape, r verified) map[string]any {
+	value, _ := shape.Amended(r.object, r.State == "HIDDEN")
+	object, _ := value.(map[string]any)
+	return object
 }
 
 // reference is a reference of a stored object, at a place in its document.

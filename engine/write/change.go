@@ -21,7 +21,8 @@ import (
 // number is an int64, or a float64 if it has a fraction, an object a map[string]any, an
 // array an []any, and a reference the id of its object.
 type Change struct {
-	// Before and After are the stored document and the one to be stored, with secrets
+	// Before and After are the stored document, with what the schema asks of it
+	// (document.Shape.Amended), and the one to be stored, with secrets
 	// in plain text; Before is nil for a new object. Both are read again when the
 	// transaction runs again, and are nil in Prepare.
 	Before, After map[string]any
@@ -78,6 +79,8 @@ type request struct {
 // fields. Each run begins with a new value.
 type found struct {
 	stored *store.Record
+	// asStored is Before as the store has it: what the object is indexed by.
+	asStored map[string]any
 	// tombstone is what is kept of a removed object whose id a new one has.
 	tombstone *catalog.Tombstone
 	// index lists the keys that the object is indexed by.

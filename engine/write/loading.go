@@ -150,7 +150,9 @@ func (l *loading) part(name string, keys []store.Key, expected int) (found, byte
 		stored := *r
 		stored.Document, stored.Warnings = slices.Clone(r.Document), slices.Clone(r.Warnings)
 		c.stored, c.StateBefore = &stored, stored.State
-		c.Before, err = w.e.decode(c, stored.Document)
+		if c.asStored, err = w.e.decode(c, stored.Document); err == nil {
+			c.Before = c.amended(c.asStored)
+		}
 		return err
 	})
 	return found, l.bytes - before, err

@@ -81,7 +81,11 @@ func (e *Writer) shown(c *Change) (map[string]any, error) {
 	if err := hide(c.Caller, &record); err != nil {
 		return nil, err
 	}
-	return e.decode(c, record.Document)
+	object, err := e.decode(c, record.Document)
+	if err != nil {
+		return nil, err
+	}
+	return c.amended(object), nil
 }
 
 // hide returns what hides parts of the stored object from the caller, nil if nothing is

@@ -114,7 +114,7 @@ func (r *removing) bury() error {
 	if err != nil {
 		return err
 	}
-	_, terms := c.index.DiffTerms(nil, c.Before)
+	_, terms := c.index.DiffTerms(nil, c.asStored)
 	claims, err := r.heldClaims()
 	if err != nil {
 		return err
@@ -141,13 +141,13 @@ func (r *removing) bury() error {
 // heldClaims returns the claims of the object.
 func (r *removing) heldClaims() (held []store.Claim, err error) {
 	c := r.c
-	before, err := c.index.Claims(r.w.ctx, c.index.Claimed(), store.Place{Collection: c.Type.Name, Network: c.Network}, c.Before, c.StateBefore)
+	before, err := c.index.Claims(r.w.ctx, c.index.Claimed(), store.Place{Collection: c.Type.Name, Network: c.Network}, c.asStored, c.StateBefore)
 	if err != nil {
 		return nil, err
 	}
 	held = slices.Collect(maps.Values(before))
 	for _, f := range catalog.FormsOf(c.index.Claimed()) {
-		held = append(held, catalog.FormClaims(c.Type.Name, c.Network, f, catalog.TextAt(c.Before, f.Property))...)
+		held = append(held, catalog.FormClaims(c.Type.Name, c.Network, f, catalog.TextAt(c.asStored, f.Property))...)
 	}
 	return held, nil
 }

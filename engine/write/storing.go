@@ -57,6 +57,9 @@ func (w *Writing) store() error {
 	if err := dropTombstones(w.ctx, w.tx, changed); err != nil {
 		return err
 	}
+	if err := w.noteUnamended(changed); err != nil {
+		return err
+	}
 	writes, changes := map[string][]store.Write{}, make([]store.Change, 0, len(changed))
 	for _, c := range changed {
 		delete(w.targets, written.Key{Collection: c.Type.Name, Network: c.Network, ID: c.ID})

@@ -17,7 +17,7 @@ func (c *Change) compareDocument() bool {
 	case bytes.Equal(c.document, c.stored.Document):
 		c.sameText, c.document = true, c.stored.Document
 		return true
-	case c.otherForm && document.Equal(c.Before, c.After):
+	case c.otherForm && document.Equal(c.asStored, c.After):
 		return true // if nothing else changes, the stored text is part of the answer
 	}
 	c.stored.Document = nil

@@ -24,7 +24,7 @@ func (u *uniqueness) checkForms() error {
 	var all []store.Claim
 	for _, c := range w.round {
 		for _, f := range catalog.FormsOf(c.index.Claimed()) {
-			before, after := catalog.TextAt(c.Before, f.Property), catalog.TextAt(c.After, f.Property)
+			before, after := catalog.TextAt(c.asStored, f.Property), catalog.TextAt(c.After, f.Property)
 			if before == after || c.ID == "" {
 				continue
 			}

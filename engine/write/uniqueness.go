@@ -40,7 +40,7 @@ func (u *uniqueness) checkUnique() error {
 	for _, c := range w.round {
 		if unique := c.index.Claimed(); len(unique) > 0 && c.ID != "" {
 			of := store.Place{Collection: c.Type.Name, Network: c.Network}
-			before, err := c.index.Claims(w.ctx, unique, of, c.Before, c.StateBefore)
+			before, err := c.index.Claims(w.ctx, unique, of, c.asStored, c.StateBefore)
 			if err != nil {
 				return err
 			}

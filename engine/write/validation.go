@@ -100,10 +100,10 @@ func (c *Change) validate(w *Writing) error {
 	}
 	var differences []document.FieldChange
 	if !same {
-		differences = document.Diff(c.Before, c.After)
+		differences = document.Diff(c.asStored, c.After)
 	}
 	if !same || !c.index.Filling.Empty() {
-		c.addTerms, c.dropTerms = c.index.DiffTerms(c.findable(), c.Before)
+		c.addTerms, c.dropTerms = c.index.DiffTerms(c.findable(), c.asStored)
 		c.diffTargets()
 	}
 	if err := c.diffPublic(w.ctx); err != nil {
@@ -260,14 +260,14 @@ func (c *Change) keepsUnseen(fault message.Message) (field string, keeps bool) {
 
 // diffTargets adds the terms of references to objects that can be removed.
 func (c *Change) diffTargets() {
-	add, drop, gained := c.index.DiffTargets(c.Type.Shape, c.Network, c.After, c.Before)
+	add, drop, gained := c.index.DiffTargets(c.Type.Shape, c.Network, c.After, c.asStored)
 	c.addTerms, c.dropTerms, c.gained = append(c.addTerms, add...), append(c.dropTerms, drop...), gained
 }
 
 // diffPublic adds the terms by which anybody finds the object. The error is that of the
 // context.
 func (c *Change) diffPublic(ctx context.Context) error {
-	add, drop, err := c.index.DiffPublic(ctx, c.findable(), c.State, c.Before, c.StateBefore)
+	add, drop, err := c.index.DiffPublic(ctx, c.findable(), c.State, c.asStored, c.StateBefore)
 	c.addTerms, c.dropTerms = append(c.addTerms, add...), append(c.dropTerms, drop...)
 	return err
 }

@@ -119,6 +119,7 @@ func (c *comparison) compareRequired(old, new value) {
 			if was.supplied() && !member.supplied() {
 				c.report("default-removed", []Class{Request}, member.first(), "the property "+new.written(name)+" is required, and the service no longer supplies a value", "keep the default")
 			}
+		case new.shape != nil && slices.Contains(new.shape.Fills, name): // which stored objects get, too
 		case member.supplied():
 			c.report("property-required", []Class{Stored}, at, "the property "+new.written(name)+" is required, and stored objects may lack it", "set it in all objects first")
 		default:

@@ -1,0 +1,73 @@
+package schema
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"maps"
+	"slices"
+
+	"marquee/engine/document"
+)
+
+// Amendments identifies what the type asks of stored objects (document.Shape.Amended); ""
+// is nothing. It is the same for types that ask for the same.
+func (t *Type) Amendments() string { return t.amendments }
+
+// amend determines what the type asks of stored objects. What is compared with the values of
+// other objects is not filled in: the object could then not be written at all.
+func (t *Type) amend() {
+	compared := slices.Clone(t.Unique)
+	for _, rule := range t.Claims() {
+		compared = append(compared, rule.Reads()...)
+	}
+	t.Shape.Fills = slices.DeleteFunc(t.Shape.Fills, func(name string) bool { return slices.Contains(compared, name) })
+	t.Shape.Amends = t.Shape.AmendsMembers || len(t.Shape.Fills) > 0
+	t.amendments = findAmendments(t.Shape)
+}
+
+// findAmendments returns a digest of the amendments of a shape.
+func findAmendments(shape *document.Shape) string {
+	if !shape.Amends {
+		return ""
+	}
+	d := amendmentDigest{sha256.New(), map[*document.Shape]int{}}
+	d.add("", shape)
+	return hex.EncodeToString(d.Sum(nil)[:16])
+}
+
+type amendmentDigest struct {
+	hash.Hash
+	numbers map[*document.Shape]int
+}
+
+// add adds a shape at a place. One that is met again is named by its number.
+func (d amendmentDigest) add(at string, shape *document.Shape) {
+	if shape == nil || !shape.Amends {
+		return
+	}
+	n, met := d.numbers[shape]
+	if !met {
+		n = len(d.numbers)
+		d.numbers[shape] = n
+	}
+	fmt.Fprintf(d, "%q %d\n", at, n)
+	if met {
+		return
+	}
+	for _, name := range shape.Fills {
+		fmt.Fprintf(d, "fill %q %s\n", name, document.Append(nil, shape.Properties[name].Default))
+	}
+	for _, name := range slices.Sorted(maps.Keys(shape.Properties)) {
+		d.add("."+name, shape.Properties[name])
+	}
+	for i, member := range shape.Matching {
+		d.add(fmt.Sprint("~", i), member)
+	}
+	for i, item := range shape.Prefix {
+		d.add(fmt.Sprint("#", i), item)
+	}
+	d.add("*", shape.Extra)
+	d.add("[]", shape.Items)
+}

@@ -1,0 +1,105 @@
+package walk
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"marquee/engine/store"
+)
+
+const (
+	// pageSize and pageBytes bound the records that are read at once.
+	pageSize  = 500
+	pageBytes = 1 << 20
+	// changeTime is the target duration of a change, which another write may have to wait
+	// for, and maxRest bounds the pause after one, which is as long as the change was.
+	changeTime = 50 * time.Millisecond
+	maxRest    = 250 * time.Millisecond
+)
+
+// Changes changes those records of a collection that need it. They are found in snapshots,
+// so that records that need nothing hold up no write, and changed in short transactions with
+// pauses in between. What is changed needs it no longer: after an interruption at any point,
+// another walk goes on.
+type Changes struct {
+	Collection string
+	// Needed reports whether a record, which is only lent, is to be changed.
+	Needed func(*store.Record) (bool, error)
+	// Change changes records of one network, in a transaction that may find that they have
+	// changed, or are gone.
+	Change func(ctx context.Context, network string, keys []store.Key) error
+	// After is the key of the last record that was looked at.
+	After store.Key
+
+	pace Pace
+}
+
+// Run goes on after After until a time, which may be zero for none. It reports whether it
+// has come to the end of the collection, and the records to the store.Progress of the context.
+func (c *Changes) Run(ctx context.Context, s store.Store, until time.Time) (end bool, err error) {
+	if c.pace.Size == 0 {
+		c.pace = Pace{Target: changeTime, Size: FirstStep, Max: pageSize}
+	}
+	for {
+		began := time.Now()
+		needed, last, met, err := c.look(ctx, s)
+		if err != nil || met == 0 {
+			return err == nil, err
+		}
+		if len(needed) == 0 {
+			Sleep(ctx, min(time.Since(began)/2, maxRest))
+		}
+		for len(needed) > 0 {
+			n := 1
+			for n < min(len(needed), c.pace.Size) && needed[n].Network == needed[0].Network {
+				n++
+			}
+			began, runs := time.Now(), 1
+			if err := c.Change(ctx, needed[0].Network, needed[:n]); err != nil {
+				return false, err
+			}
+			took := time.Since(began)
+			c.pace.Took(took, runs)
+			needed = needed[n:]
+			Sleep(ctx, min(took, maxRest))
+		}
+		c.After = last
+		store.Advance(ctx, met)
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if !until.IsZero() && time.Now().After(until) {
+			return false, nil
+		}
+	}
+}
+
+var errPageFull = errors.New("walk: the page is full")
+
+// look reads the next records, and returns the keys of those that are to be changed.
+func (c *Changes) look(ctx context.Context, s store.Store) (needed []store.Key, last store.Key, met int, err error) {
+	err = s.Read(ctx, func(snapshot store.Snapshot) error {
+		needed, last, met = nil, c.After, 0
+		bytes := 0
+		err := snapshot.Scan(ctx, c.Collection, c.After, pageSize, func(r *store.Record) error {
+			is, err := c.Needed(r)
+			if err != nil {
+				return err
+			}
+			met++
+			if last = r.Key; is {
+				needed = append(needed, last)
+			}
+			if bytes += len(r.Document); bytes > pageBytes {
+				return errPageFull
+			}
+			return nil
+		})
+		if errors.Is(err, errPageFull) {
+			return nil
+		}
+		return err
+	})
+	return needed, last, met, err
+}

@@ -1,0 +1,58 @@
+package write
+
+import (
+	"context"
+
+	"marquee/engine/catalog"
+	"marquee/engine/message"
+	"marquee/engine/store"
+)
+
+// WriteAmended writes stored objects of a type as its schema asks for them
+// (document.Shape.Amended), in one transaction. Objects that have it, or that are gone, stay
+// as they are. Errors are those of Write, and of the store.
+func (e *Writer) WriteAmended(ctx context.Context, name, network string, keys []store.Key) error {
+	w := e.background(ctx, network, "")
+	t, served := w.registry.Type(name)
+	if !served {
+		return nil
+	}
+	return e.numbers.Run(ctx, func() error {
+		return w.transact(store.LongRunning(ctx), func() error {
+			there, err := w.tx.Versions(ctx, name, keys)
+			if err != nil {
+				return err
+			}
+			for _, key := range keys {
+				if _, still := there[key]; still {
+					w.Upsert(t, network, key.ID, nil).SetCause(message.CauseSchema, message.Params{"type": t.Name})
+				}
+			}
+			if err := w.run(); err != nil {
+				return err
+			}
+			return w.conclude()
+		})
+	})
+}
+
+// amended returns a stored document with what the schema asks of it.
+func (c *Change) amended(object map[string]any) map[string]any {
+	amended, _ := c.Type.Shape.Amended(object, c.StateBefore == hidden)
+	object, _ = amended.(map[string]any)
+	return object
+}
+
+// noteUnamended notes that objects may lack what the schema served last asks for, because
+// they are written under another one, so that they are looked at again.
+func (w *Writing) noteUnamended(changed []*Change) error {
+	others := byType(changed, func(c *Change) bool { return c.index.Amended != "" && c.index.Amends != c.Type.Amendments() })
+	for _, some := range others {
+		name := some[0].Type.Name
+		if err := catalog.Unamend(w.ctx, w.tx, name, w.now); err != nil {
+			return err
+		}
+		delete(w.indexings, name) // to be read again
+	}
+	return nil
+}
