@@ -19,7 +19,7 @@ func (s *Shape) Renamed(name func(string) string) *Shape {
 			renamed.LeftOut[name(property)] = true
 		}
 	}
-	for _, list := range []*[]string{&renamed.Required, &renamed.Names, &renamed.Whole} {
+	for _, list := range []*[]string{&renamed.Required, &renamed.Fills, &renamed.Names, &renamed.Whole} {
 		names := make([]string, len(*list))
 		for i, property := range *list {
 			names[i] = name(property)

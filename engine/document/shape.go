@@ -68,6 +68,8 @@ type Shape struct {
 	Lookup string
 	// Keywords are the values of the keywords of the vocabulary that have no field here.
 	Keywords map[string]any
+	// Was maps values that an enum had before to those that take their places.
+	Was map[string]string
 	// Fills are the required members with a default that stored objects get if they lack
 	// them, in order. AmendsMembers reports whether members or items may differ from what the
 	// schema asks of stored values (Amended), and Amends whether the value itself may.

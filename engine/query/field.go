@@ -48,6 +48,9 @@ type Field struct {
 	Allowed []any
 	// Text converts a string to its stored form; nil leaves it unchanged.
 	Text func(string) string
+	// Was maps former values, which Text converts and stored objects may still have, to those
+	// that take their places.
+	Was map[string]string
 	// Open marks a field that the schema does not describe. Its value may be of
 	// any kind, and arrays on its path are unknown. Only strings compare.
 	Open bool

@@ -281,7 +281,7 @@ func (p *listParser) filter() Expr {
 	if with[0] == "filterByValue" {
 		parsed, err := ParseValue(with[0], name, field, value, p.now)
 		p.fail(err)
-		return Compare{field, Equal, parsed}
+		return Comparison(field, Equal, parsed)
 	}
 	if field.Kind != String || value == "" || len(value) > MaxContains {
 		p.invalid(with[0], fmt.Sprintf("text of at most %d bytes, with a text field in filterBy", MaxContains))

@@ -165,12 +165,29 @@ func (p *whereParser) condition() (Expr, error) {
 	return nil, p.expected("an operator")
 }
 
-// Comparison returns a comparison; NotEqual becomes the negation of Equal.
+// Comparison returns a comparison; NotEqual becomes the negation of Equal. A value equals
+// the former ones whose place it takes.
 func Comparison(field Field, op Operator, value any) Expr {
-	if op == NotEqual {
-		return Not{Compare{field, Equal, value}}
+	var e Expr = Compare{field, op, value}
+	if op != Equal && op != NotEqual {
+		return e
 	}
-	return Compare{field, op, value}
+	e = Compare{field, Equal, value}
+	if former := field.former(value); len(former) > 0 {
+		e = In{field, append(former, value)}
+	}
+	return negate(e, op == NotEqual)
+}
+
+// former returns the values whose place a value takes.
+func (f Field) former(value any) (former []any) {
+	for from, to := range f.Was {
+		if to == value {
+			former = append(former, from)
+		}
+	}
+	slices.SortFunc(former, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	return former
 }
 
 func negate(e Expr, negated bool) Expr {
@@ -193,7 +210,7 @@ func (p *whereParser) in(name string, field Field, negated bool) (Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		in.Values = append(in.Values, value)
+		in.Values = append(append(in.Values, value), field.former(value)...)
 		if !p.take(",") {
 			return negate(in, negated), nil
 		}

@@ -1,9 +1,12 @@
 package read
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 
+	"marquee/engine/document"
 	"marquee/engine/schema"
 	"marquee/engine/store"
 )
@@ -51,7 +54,7 @@ func (v *view) complete(ctx context.Context, s store.Snapshot, t *schema.Type, r
 // copies returns what the hooks of a type may change of stored records: they
 // replace a document as a whole.
 func (v *view) copies(t *schema.Type, records []*store.Record) []*store.Record {
-	if hooks := v.e.hooks[t.Name]; hooks.BeforeRender == nil && hooks.Derive == nil {
+	if hooks := v.e.hooks[t.Name]; hooks.BeforeRender == nil && hooks.Derive == nil && len(t.Former()) == 0 {
 		return records
 	}
 	copies, shown := make([]store.Record, len(records)), make([]*store.Record, len(records))
@@ -67,6 +70,9 @@ func (v *view) copies(t *schema.Type, records []*store.Record) []*store.Record {
 func (v *view) completeTogether(ctx context.Context, s store.Snapshot, t *schema.Type, records []*store.Record, single bool) error {
 	v.forget()
 	for _, r := range records {
+		if err := rename(t, r); err != nil {
+			return err
+		}
 		if err := v.beforeRender(t, r); err != nil {
 			return err
 		}
@@ -96,6 +102,22 @@ func (v *view) resolveFor(ctx context.Context, s store.Snapshot, records int) er
 	}
 	if records > 1 && v.labelBytes > maxNameBytes {
 		return errTooMuch
+	}
+	return nil
+}
+
+// rename gives a record the values that take the places of former ones, which it may have
+// until the service has written it again.
+func rename(t *schema.Type, r *store.Record) error {
+	if !slices.ContainsFunc(t.Former(), func(former []byte) bool { return bytes.Contains(r.Document, former) }) {
+		return nil
+	}
+	object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+	if err != nil {
+		return err
+	}
+	if renamed, differs := t.Shape.Current(object); differs {
+		r.Document = document.Append(nil, renamed)
 	}
 	return nil
 }

@@ -15,6 +15,25 @@ import (
 // is nothing. It is the same for types that ask for the same.
 func (t *Type) Amendments() string { return t.amendments }
 
+// Former returns the JSON of the values that properties of the type had before, and that
+// others take the places of.
+func (t *Type) Former() [][]byte { return t.former }
+
+// findFormer returns Former of a shape.
+func findFormer(shape *document.Shape) (former [][]byte) {
+	if !shape.Amends {
+		return nil
+	}
+	all := map[*document.Shape]bool{}
+	collectShapes(shape, all)
+	for one := range all {
+		for from := range one.Was {
+			former = append(former, document.AppendString(nil, from))
+		}
+	}
+	return former
+}
+
 // amend determines what the type asks of stored objects. What is compared with the values of
 // other objects is not filled in: the object could then not be written at all.
 func (t *Type) amend() {
@@ -24,7 +43,7 @@ func (t *Type) amend() {
 	}
 	t.Shape.Fills = slices.DeleteFunc(t.Shape.Fills, func(name string) bool { return slices.Contains(compared, name) })
 	t.Shape.Amends = t.Shape.AmendsMembers || len(t.Shape.Fills) > 0
-	t.amendments = findAmendments(t.Shape)
+	t.amendments, t.former = findAmendments(t.Shape), findFormer(t.Shape)
 }
 
 // findAmendments returns a digest of the amendments of a shape.
@@ -58,6 +77,9 @@ func (d amendmentDigest) add(at string, shape *document.Shape) {
 	}
 	for _, name := range shape.Fills {
 		fmt.Fprintf(d, "fill %q %s\n", name, document.Append(nil, shape.Properties[name].Default))
+	}
+	for _, from := range slices.Sorted(maps.Keys(shape.Was)) {
+		fmt.Fprintf(d, "was %q %q\n", from, shape.Was[from])
 	}
 	for _, name := range slices.Sorted(maps.Keys(shape.Properties)) {
 		d.add("."+name, shape.Properties[name])

@@ -45,6 +45,7 @@ func (l *loader) checkContradictions() {
 			if values, ok := schema["enum"].([]any); ok && len(values) == 0 {
 				l.report(f, at+"/enum", "an empty enum allows no value", "list the values, or remove it")
 			}
+			l.checkFormer(f, at, schema)
 			for _, b := range bounds {
 				if order, known := keyword.CompareValues(schema[b.lower], schema[b.upper]); known && (order > 0 || b.strict && order == 0) {
 					l.report(f, at+"/"+b.lower, fmt.Sprintf("%s %v and %s %v allow no value", b.lower, schema[b.lower], b.upper, schema[b.upper]),
@@ -52,6 +53,22 @@ func (l *loader) checkContradictions() {
 				}
 			}
 		})
+	}
+}
+
+// checkFormer finds values of x-was-values that the enum still has, and those that take the
+// place of a former one and are not in it. So no value leads to another by way of a third.
+func (l *loader) checkFormer(f *File, at string, schema map[string]any) {
+	renamed, _ := schema["x-was-values"].(map[string]any)
+	enum, _ := schema["enum"].([]any)
+	for from, to := range renamed {
+		place := at + "/x-was-values/" + document.EscapeToken(from)
+		if slices.Contains(enum, any(from)) {
+			l.report(f, place, from+" is still a value of the enum", "remove it from one of them")
+		}
+		if text, is := to.(string); is && !slices.Contains(enum, to) {
+			l.report(f, place, text+" is not a value of the enum", "name a value that takes the place of "+from)
+		}
 	}
 }
 

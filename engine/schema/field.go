@@ -63,7 +63,7 @@ func (t *Type) Field(parameter, name string) (query.Field, error) {
 	if field.Multiple() && t.indexed(field) {
 		field.Term = TermKey(field)
 	}
-	field.Allowed, field.Text = t.allowed(field), shape.Text
+	field.Allowed, field.Text, field.Was = t.allowed(field), shape.Text, shape.Was
 	return field, nil
 }
 

@@ -24,7 +24,7 @@ func mark(root *document.Shape) bool {
 		shape.HasSecrets, shape.HasPersonal, shape.HasLookups = shape.Secret, shape.Personal, shape.Lookup != ""
 		shape.HasReadable = shape.Readable != ""
 		shape.Fills = fills(shape)
-		shape.AmendsMembers, shape.Amends = false, len(shape.Fills) > 0
+		shape.AmendsMembers, shape.Amends = false, len(shape.Fills)+len(shape.Was) > 0
 		shape.Plain = !shape.Secret && !shape.WriteOnly && !shape.Complete && shape.Ref == nil && !shape.HasLookups
 		if shape.Complete {
 			left := maxPlaces

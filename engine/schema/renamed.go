@@ -202,6 +202,7 @@ func (t *Type) storedForm() *Type {
 	n.renameRules(name)
 	n.terms, n.searched, n.targets = nil, nil, nil
 	n.prepare()
+	n.amendments = findAmendments(n.Shape)
 	n.seen = t.seen
 	return &n
 }

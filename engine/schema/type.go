@@ -81,6 +81,7 @@ type Type struct {
 	searchKey string
 
 	amendments string
+	former     [][]byte
 	ownerPaths []OwnerPath
 	ownerField query.Field
 	named      map[string][]string

@@ -111,6 +111,7 @@ func (c *comparison) annotations(old, new value) {
 			c.report(rule, classes, at, m.keyword+": "+text, "")
 		}
 	}
+	c.formerValues(old, new)
 	c.initial(old, new)
 	c.transitions(old, new)
 	c.unknownKeywords(old, new)
@@ -136,6 +137,9 @@ func statedTexts(v value, keyword string) (texts []string) {
 // initial compares the first values of x-initial. More of them refuse nothing.
 func (c *comparison) initial(old, new value) {
 	before, after := statedTexts(old, "x-initial"), statedTexts(new, "x-initial")
+	for i, text := range before {
+		before[i] = new.renamed(text)
+	}
 	at := placeOf(old, new, "x-initial")
 	const text = "x-initial: a new object can have other first values"
 	switch {
@@ -171,6 +175,16 @@ func (v value) steps() (steps map[[2]string]string, open bool) {
 // transitions compares the steps of x-transitions.
 func (c *comparison) transitions(old, new value) {
 	before, wasOpen := old.steps()
+	for step, requires := range before { // as they are named now
+		from, to := new.renamedText(step[0]), new.renamedText(step[1])
+		if renamed := [2]string{from, to}; renamed != step {
+			if requires == string(document.Append(nil, step[1])) {
+				requires = string(document.Append(nil, to))
+			}
+			delete(before, step)
+			before[renamed] = requires
+		}
+	}
 	after, isOpen := new.steps()
 	at := placeOf(old, new, "x-transitions")
 	switch {
@@ -216,7 +230,7 @@ func (v value) keywords() (names []string) {
 
 // known are the keywords that are compared, and those that need not be.
 var known = func() map[string]bool {
-	names := map[string]bool{"x-resource": true, "x-initial": true, "x-transitions": true, "$ref": true, "allOf": true, "type": true, "enum": true, "const": true,
+	names := map[string]bool{"x-resource": true, "x-was-values": true, "x-initial": true, "x-transitions": true, "$ref": true, "allOf": true, "type": true, "enum": true, "const": true,
 		"properties": true, "patternProperties": true, "additionalProperties": true, "required": true, "items": true, "prefixItems": true,
 		"default": true, "x-default": true}
 	for _, name := range annotations {

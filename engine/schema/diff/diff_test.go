@@ -65,6 +65,8 @@ var rules = []struct {
 	{"enum-added", "STORED REQUEST SOURCE", one(`{"type": "string"}`), one(`{"type": "string", "enum": ["A"]}`), one(`{"type": "string", "examples": ["A"]}`)},
 	{"enum-removed", "RESPONSE SOURCE", one(`{"type": "string", "enum": ["A"]}`), one(`{"type": "string"}`), one(`{"type": "string", "const": "A"}`)},
 	{"enum-value-removed", "STORED REQUEST SOURCE", one(`{"enum": ["A", "B"]}`), one(`{"enum": ["A"]}`), one(`{"enum": ["B", "A"]}`)},
+	{"enum-value-renamed", "SOURCE", one(`{"type": "string", "enum": ["A", "B"]}`), one(`{"type": "string", "enum": ["C", "B"], "x-was-values": {"A": "C"}}`), one(`{"type": "string", "enum": ["A", "B", "C"]}`)},
+	{"former-value-removed", "STORED REQUEST", one(`{"type": "string", "enum": ["C", "B"], "x-was-values": {"A": "C"}}`), one(`{"type": "string", "enum": ["C", "B"]}`), one(`{"type": "string", "enum": ["C", "B"], "x-was-values": {"A": "C", "D": "B"}}`)},
 	{"enum-value-added", "RESPONSE SOURCE", one(`{"enum": ["A", "B"]}`), one(`{"enum": ["A", "B", "C"]}`), one(`{"allOf": [{"enum": ["A", "B", "C"]}, {"enum": ["B", "A"]}]}`)},
 	{"bound-tightened", "STORED REQUEST", one(`{"type": "number", "minimum": 1}`), one(`{"type": "number", "exclusiveMinimum": 1}`), one(`{"type": "number", "minimum": 1.0}`)},
 	{"bound-loosened", "RESPONSE", one(`{"type": "string", "maxLength": 5}`), one(`{"type": "string", "maxLength": 6}`), one(`{"type": "string", "maxLength": 5, "description": "A"}`)},

@@ -158,7 +158,11 @@ func (c *comparison) enums(old, new value) {
 	case isOpen:
 		c.report("enum-removed", widened, at, "values that were not listed are accepted", "")
 	default:
-		if gone := lost(before, after); len(gone) > 0 {
+		gone, renamed := c.renamedValues(new, lost(before, after))
+		if len(renamed) > 0 {
+			c.report("enum-value-renamed", []Class{Source}, placeOf(old, new, "x-was-values"), "other values take the places of "+some(renamed), "")
+		}
+		if len(gone) > 0 {
 			c.report("enum-value-removed", narrowed, at, "these values are no longer accepted: "+some(gone), "keep the values that are in use")
 		}
 		if gained := lost(after, before); len(gained) > 0 {
