@@ -168,9 +168,9 @@ func (v *verifier) schema(_ store.Snapshot, page []verified, found func(*store.R
 			case err == nil:
 				return plain, nil
 			case errors.Is(err, catalog.ErrNotSealed) && !sealing:
-				found(r.Record, at.String()+" is a secret, and is not encrypted", "write the secret again")
+				found(r.Record, v.t.ServedPointer(at.String())+" is a secret, and is not encrypted", "write the secret again")
 			case !errors.Is(err, catalog.ErrNotSealed):
-				found(r.Record, at.String()+" is a secret that the key does not open", "give the key that it was encrypted with, or write the secret again")
+				found(r.Record, v.t.ServedPointer(at.String())+" is a secret that the key does not open", "give the key that it was encrypted with, or write the secret again")
 			}
 			return secret, nil
 		})
@@ -186,7 +186,7 @@ func (v *verifier) schema(_ store.Snapshot, page []verified, found func(*store.R
 				found(r.Record, "more of its values do not suit the schema", cureWrite)
 				break
 			}
-			found(r.Record, "it is invalid by its schema: "+fault.String(), cureWrite)
+			found(r.Record, "it is invalid by its schema: "+fault.Definition().With(v.t.ServedParams(fault.Params())).String(), cureWrite)
 		}
 	}
 	return nil
@@ -212,9 +212,9 @@ type reference struct {
 func (v *verifier) references(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
 	return v.dangling(s, page, func(r reference, name, expected string) {
 		if name == "" {
-			found(r.r, fmt.Sprintf("%s refers to %s %q, which is not there", r.at, r.to.Type, r.id), cureTarget)
+			found(r.r, fmt.Sprintf("%s refers to %s %q, which is not there", v.t.ServedPointer(r.at), r.to.Type, r.id), cureTarget)
 		} else {
-			found(r.r, fmt.Sprintf("%s refers to %s %q, whose %s is not %q", r.at, r.to.Type, r.id, name, expected), "write the object with another reference")
+			found(r.r, fmt.Sprintf("%s refers to %s %q, whose %s is not %q", v.t.ServedPointer(r.at), r.to.Type, r.id, name, expected), "write the object with another reference")
 		}
 	})
 }
