@@ -58,7 +58,10 @@ func (n *numbering) number(of numbered, start int64) int64 {
 	if number, given := n.given[of]; given && number >= start {
 		return number
 	}
-	if !n.validateOnly {
+	before := n.lacks[of.sequence()].Count
+	// An object before which another one lacks a number would get a lower one, if numbers
+	// have been reserved meanwhile.
+	if !n.validateOnly && before == 0 {
 		if number, ok := n.reserve.Take(of.sequence(), start); ok {
 			if n.given == nil {
 				n.given = map[numbered]int64{}
@@ -67,7 +70,6 @@ func (n *numbering) number(of numbered, start int64) int64 {
 			return number
 		}
 	}
-	before := n.lacks[of.sequence()].Count
 	n.lacks.Add(of.sequence(), numbers.Need{Count: 1, Start: start})
 	return n.reserve.Next(of.sequence(), start) + before
 }
