@@ -2,30 +2,21 @@ package document
 
 import "maps"
 
-// Amended returns a stored value as the schema asks for it, with the values that take the
+// Amended returns a stored object as the schema asks for it, with the values that take the
 // places of former ones (Was), and the required members of objects that it lacks and that have
 // a default (Fills). It reports whether that differs from what is stored. It shares memory with
-// the value, which it leaves as it is. An erased object is not given personal values again.
-func (s *Shape) Amended(value any, erased bool) (any, bool) {
-	if erased {
-		return s.amended(value, fillOthers)
-	}
-	return s.amended(value, fillAll)
+// the object, which it leaves as it is. An erased object is not given personal values again.
+func (s *Shape) Amended(object map[string]any, erased bool) (map[string]any, bool) {
+	return s.amendedObject(object, func(member *Shape) bool { return !erased || !member.HasPersonal })
 }
 
-// Current is Amended without the members that a value lacks.
-func (s *Shape) Current(value any) (any, bool) { return s.amended(value, fillNone) }
+// Current is Amended without the members that an object lacks.
+func (s *Shape) Current(object map[string]any) (map[string]any, bool) {
+	return s.amendedObject(object, func(*Shape) bool { return false })
+}
 
-// fill says which members an amended value gets.
-type fill int
-
-const (
-	fillAll    fill = iota
-	fillOthers      // those that are not personal
-	fillNone
-)
-
-func (s *Shape) amended(value any, fills fill) (any, bool) {
+// amended is Amended for a value. It fills in those of the Fills that are chosen.
+func (s *Shape) amended(value any, fills func(*Shape) bool) (any, bool) {
 	if s == nil || !s.Amends {
 		return value, false
 	}
@@ -55,7 +46,7 @@ func (s *Shape) amended(value any, fills fill) (any, bool) {
 	return value, false
 }
 
-func (s *Shape) amendedObject(object map[string]any, fills fill) (any, bool) {
+func (s *Shape) amendedObject(object map[string]any, fills func(*Shape) bool) (map[string]any, bool) {
 	var amended map[string]any
 	set := func(name string, value any) {
 		if amended == nil {
@@ -65,7 +56,7 @@ func (s *Shape) amendedObject(object map[string]any, fills fill) (any, bool) {
 	}
 	for _, name := range s.Fills {
 		member := s.Properties[name]
-		if _, there := object[name]; !there && fills != fillNone && !(fills == fillOthers && member.HasPersonal) {
+		if _, there := object[name]; !there && fills(member) {
 			set(name, Clone(member.Default))
 		}
 	}

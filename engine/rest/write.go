@@ -52,18 +52,17 @@ func (o *objects) setParent(object map[string]any) error {
 	if o.t.Parent == "" {
 		return nil
 	}
-	given, there := object[o.t.Parent]
-	for name, value := range object {
-		if !there && o.t.StoredName(name) == o.t.Parent {
-			given, there = value, true
-			delete(object, name)
+	for name, given := range object {
+		if o.t.StoredName(name) != o.t.Parent {
+			continue
 		}
-	}
-	if reference, ok := given.(map[string]any); ok {
-		given = reference["id"]
-	}
-	if given != nil && given != o.parent {
-		return message.IDMismatch.Error(message.Params{"field": "/" + o.t.ServedName(o.t.Parent), "value": given, "id": o.parent})
+		if reference, ok := given.(map[string]any); ok {
+			given = reference["id"]
+		}
+		if given != nil && given != o.parent {
+			return message.IDMismatch.Error(message.Params{"field": "/" + o.t.ServedName(o.t.Parent), "value": given, "id": o.parent})
+		}
+		delete(object, name)
 	}
 	object[o.t.Parent] = o.parent
 	return nil

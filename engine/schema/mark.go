@@ -65,11 +65,16 @@ func mark(root *document.Shape) bool {
 }
 
 // fills returns the required members that stored objects get if they lack them. A default
-// that is a reference is not filled in, as its target may be gone.
+// with a reference is not filled in, as its target may be gone.
 func fills(shape *document.Shape) (names []string) {
 	for _, name := range shape.Required {
 		member := shape.Properties[name]
-		if member != nil && member.HasDefault && !member.WriteOnly && !member.Derived && member.Ref == nil {
+		if member == nil || !member.HasDefault || member.WriteOnly || member.Derived {
+			continue
+		}
+		refers := false
+		shape.References(map[string]any{name: member.Default}, func(document.Pointer, *document.Reference, string, string) { refers = true })
+		if !refers {
 			names = append(names, name)
 		}
 	}

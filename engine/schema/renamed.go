@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -130,6 +131,7 @@ func (t *Type) ToStored(object map[string]any, differ func(present, other string
 	if t.names == nil {
 		return
 	}
+	sentAs := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(t.names.stored)) {
 		value, sent := object[name]
 		if !sent {
@@ -138,12 +140,12 @@ func (t *Type) ToStored(object map[string]any, differ func(present, other string
 		stored := t.names.stored[name]
 		present, other := t.names.served[stored], name
 		if name == present {
-			other = stored
+			other = cmp.Or(sentAs[stored], stored)
 		}
 		if was, both := object[stored]; both && !document.Equal(value, was) {
 			differ(present, other)
 		}
-		object[stored] = value
+		object[stored], sentAs[stored] = value, name
 		delete(object, name)
 	}
 }

@@ -195,8 +195,7 @@ func (v *verifier) schema(_ store.Snapshot, page []verified, found func(*store.R
 // amended returns a stored object as the service writes it in the background, once the schema
 // is served.
 func amended(shape *document.Shape, r verified) map[string]any {
-	value, _ := shape.Amended(r.object, r.State == "HIDDEN")
-	object, _ := value.(map[string]any)
+	object, _ := shape.Amended(r.object, r.State == "HIDDEN")
 	return object
 }
 
@@ -268,8 +267,10 @@ func (v *verifier) targets(s store.Snapshot, where store.Place, references []ref
 	}
 	err := s.Get(v.ctx, where.Collection, store.KeysIn(where.Network, slices.Sorted(maps.Keys(ids))), func(r *store.Record) error {
 		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
-		if err != nil {
+		if t, served := v.e.Registry().Type(where.Collection); err != nil {
 			object = nil // reported when that object is checked
+		} else if served {
+			object = amended(t.Shape, verified{Record: r, object: object})
 		}
 		kept := map[string]any{}
 		for _, reference := range references {

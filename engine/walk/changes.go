@@ -35,8 +35,8 @@ type Changes struct {
 	pace Pace
 }
 
-// Run goes on after After until a time, which may be zero for none. It reports whether it
-// has come to the end of the collection, and the records to the store.Progress of the context.
+// Run goes on after After until a time. It reports whether it has come to the end of the
+// collection, and the records to the store.Progress of the context.
 func (c *Changes) Run(ctx context.Context, s store.Store, until time.Time) (end bool, err error) {
 	if c.pace.Size == 0 {
 		c.pace = Pace{Target: changeTime, Size: FirstStep, Max: pageSize}
@@ -55,12 +55,12 @@ func (c *Changes) Run(ctx context.Context, s store.Store, until time.Time) (end 
 			for n < min(len(needed), c.pace.Size) && needed[n].Network == needed[0].Network {
 				n++
 			}
-			began, runs := time.Now(), 1
+			began := time.Now()
 			if err := c.Change(ctx, needed[0].Network, needed[:n]); err != nil {
 				return false, err
 			}
 			took := time.Since(began)
-			c.pace.Took(took, runs)
+			c.pace.Took(took, 1)
 			needed = needed[n:]
 			Sleep(ctx, min(took, maxRest))
 		}
@@ -69,7 +69,7 @@ func (c *Changes) Run(ctx context.Context, s store.Store, until time.Time) (end 
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		if !until.IsZero() && time.Now().After(until) {
+		if time.Now().After(until) {
 			return false, nil
 		}
 	}

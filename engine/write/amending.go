@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"marquee/engine/catalog"
+	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/schema"
 	"marquee/engine/store"
 )
 
@@ -38,9 +40,17 @@ func (e *Writer) WriteAmended(ctx context.Context, name, network string, keys []
 
 // amended returns a stored document with what the schema asks of it.
 func (c *Change) amended(object map[string]any) map[string]any {
-	amended, _ := c.Type.Shape.Amended(object, c.StateBefore == hidden)
-	object, _ = amended.(map[string]any)
+	object, _ = c.Type.Shape.Amended(object, c.StateBefore == hidden)
 	return object
+}
+
+// decodeAmended decodes a stored document of a type, with what the schema asks of it.
+func decodeAmended(t *schema.Type, r *store.Record) (map[string]any, error) {
+	object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+	if err == nil {
+		object, _ = t.Shape.Amended(object, r.State == hidden)
+	}
+	return object, err
 }
 
 // noteUnamended notes that objects may lack what the schema served last asks for, because

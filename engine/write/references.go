@@ -129,7 +129,7 @@ func (w *Writing) checkPlace(where store.Place, refs []referenced) error {
 				targets[r.ID] = nil
 				return nil
 			}
-			object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+			object, err := decodeAmended(target, r)
 			targets[r.ID] = object
 			return err
 		})

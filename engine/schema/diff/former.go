@@ -1,6 +1,11 @@
 package diff
 
-import "marquee/engine/document"
+import (
+	"maps"
+	"slices"
+
+	"marquee/engine/document"
+)
 
 // former returns the values of x-was-values, each with the one that takes its place.
 func (v value) former() map[string]string {
@@ -49,8 +54,9 @@ func (c *comparison) renamedValues(new value, all []string) (gone, renamed []str
 func (c *comparison) formerValues(old, new value) {
 	after := new.former()
 	var gone []string
-	for from, to := range old.former() {
-		if after[from] != to {
+	before := old.former()
+	for _, from := range slices.Sorted(maps.Keys(before)) {
+		if after[from] != before[from] {
 			gone = append(gone, string(document.Append(nil, from)))
 		}
 	}
