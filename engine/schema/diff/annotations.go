@@ -151,9 +151,6 @@ func (c *comparison) initial(old, new value) {
 	}
 }
 
-// nothing is what a step requires that everybody can take.
-const nothing = "{}"
-
 // steps returns what each step from one value to another requires, as JSON; open reports
 // whether all are allowed.
 func (v value) steps() (steps map[[2]string]string, open bool) {
@@ -164,13 +161,11 @@ func (v value) steps() (steps map[[2]string]string, open bool) {
 		for value, targets := range from {
 			list, _ := targets.([]any)
 			for _, target := range list {
-				to, requires := target, nothing
+				to := target
 				if guarded, is := target.(map[string]any); is {
-					to, guarded = guarded["to"], maps.Clone(guarded)
-					delete(guarded, "to")
-					requires = string(document.Append(nil, guarded))
+					to = guarded["to"]
 				}
-				steps[[2]string{value, fmt.Sprint(to)}] = requires
+				steps[[2]string{value, fmt.Sprint(to)}] = string(document.Append(nil, target))
 			}
 		}
 	}
@@ -179,12 +174,15 @@ func (v value) steps() (steps map[[2]string]string, open bool) {
 
 // transitions compares the steps of x-transitions.
 func (c *comparison) transitions(old, new value) {
-	was, wasOpen := old.steps()
-	before := map[[2]string]string{} // as the values are named now
-	for _, step := range sortedSteps(was) {
-		renamed := [2]string{new.renamedText(step[0]), new.renamedText(step[1])}
-		if renamed == step || renamed[0] != renamed[1] {
-			before[renamed] = was[step]
+	before, wasOpen := old.steps()
+	for step, requires := range before { // as they are named now
+		from, to := new.renamedText(step[0]), new.renamedText(step[1])
+		if renamed := [2]string{from, to}; renamed != step {
+			if requires == string(document.Append(nil, step[1])) {
+				requires = string(document.Append(nil, to))
+			}
+			delete(before, step)
+			before[renamed] = requires
 		}
 	}
 	after, isOpen := new.steps()
@@ -196,18 +194,15 @@ func (c *comparison) transitions(old, new value) {
 		c.report("step-removed", []Class{Request}, at, "the value can only change in the steps of x-transitions", "list every step that clients use")
 		return
 	}
-	for _, step := range sortedSteps(before) {
+	for _, step := range slices.SortedFunc(maps.Keys(before), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		plain := string(document.Append(nil, step[1]))
 		switch now, there := after[step]; {
 		case !there:
 			c.report("step-removed", []Class{Request}, at, "the value can no longer change from "+step[0]+" to "+step[1], "keep the step")
-		case now != before[step] && now != nothing:
+		case now != before[step] && now != plain:
 			c.report("step-guarded", []Class{Request}, at, "the step from "+step[0]+" to "+step[1]+" requires something else", "")
 		}
 	}
-}
-
-func sortedSteps(steps map[[2]string]string) [][2]string {
-	return slices.SortedFunc(maps.Keys(steps), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 }
 
 // unknownKeywords reports keywords that this package does not know, and that differ.

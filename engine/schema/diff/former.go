@@ -1,11 +1,6 @@
 package diff
 
-import (
-	"maps"
-	"slices"
-
-	"marquee/engine/document"
-)
+import "marquee/engine/document"
 
 // former returns the values of x-was-values, each with the one that takes its place.
 func (v value) former() map[string]string {
@@ -54,9 +49,8 @@ func (c *comparison) renamedValues(new value, all []string) (gone, renamed []str
 func (c *comparison) formerValues(old, new value) {
 	after := new.former()
 	var gone []string
-	before := old.former()
-	for _, from := range slices.Sorted(maps.Keys(before)) {
-		if after[from] != before[from] {
+	for from, to := range old.former() {
+		if after[from] != to {
 			gone = append(gone, string(document.Append(nil, from)))
 		}
 	}
