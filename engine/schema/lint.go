@@ -72,6 +72,7 @@ func (c *typeLint) check() {
 	c.permission()
 	c.removals()
 	c.public()
+	c.former()
 	c.implied()
 	for name := range c.t.Shape.Properties {
 		if !document.PlainName(name) {

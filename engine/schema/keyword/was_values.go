@@ -13,7 +13,7 @@ var _ = Declare(Keyword{
 	Name: "x-was-values", Order: 63,
 	Meta: `{
 		"type": "object",
-		"minProperties": 1,
+		"minProperties": 1, "maxProperties": 100,
 		"additionalProperties": {"type": "string"},
 		"description": "For values that the enum had before, the values that take their places, in stored objects and in requests.",
 		"examples": [{"PAID": "SETTLED"}]
