@@ -58,7 +58,7 @@ type Indexing struct {
 	// only a server that can decrypt it goes on with them.
 	Witness string `json:"witness,omitempty"`
 	// Amends is what the schema served last asks of stored objects (schema.Type.Amendments),
-	// and Amended tells how far they have it: AllAmended, or a mark while they are being
+	// and Amended the progress: AllAmended, or a mark while they are being
 	// amended. It is "" if that has not begun, or if a server whose schema asks for something
 	// else has written an object since.
 	Amends  string `json:"amends,omitempty"`

@@ -7,9 +7,9 @@ import (
 	"marquee/engine/document"
 )
 
-// former checks that no values are renamed of which a term or a claim depends. These are
-// computed from what is stored: until an object is written, it would be shown to anybody, or
-// clash with others, by its former value.
+// former checks that no values are renamed on which a term or a claim depends. These are
+// computed from stored values: until an object is written, its former value would decide
+// whether anybody may read it, and whether it clashes with others.
 func (c *typeLint) former() {
 	read := slices.Clone(c.t.Unique)
 	for _, form := range c.t.UniqueForms {

@@ -157,9 +157,9 @@ func (c *Change) recordAt(now time.Time, user string) store.Record {
 	return record
 }
 
-// kept are the objects that a transaction was asked to write and that are stored as they
-// are asked for. A transaction that writes others relies on it that they stay so: without
-// a lock, of two requests that each write two objects, each could take effect on one.
+// kept are the objects of a transaction that are already stored as requested. If the
+// transaction writes others, it relies on these to stay as they are: without a lock, of two
+// requests that each write two objects, each could take effect on one.
 type kept struct {
 	written bool // whether the transaction has written
 	ids     map[keptIn][]string
@@ -168,8 +168,8 @@ type kept struct {
 // keptIn is a type in a network.
 type keptIn struct{ collection, network string }
 
-// add adds an object that is unchanged. What only hooks look at again is none: if it
-// changes meanwhile, they look at it then.
+// add adds an unchanged object. Objects that are only passed to hooks again are left out: if
+// another transaction changes one, it runs the hooks itself.
 func (k *kept) add(c *Change) {
 	if c.Internal() && len(c.edits) == 0 {
 		return
@@ -183,7 +183,10 @@ func (k *kept) add(c *Change) {
 
 // lock locks what was kept, once the transaction has written.
 func (k *kept) lock(w *Writing) error {
-	if !k.written || w.e.Store.Serial() {
+	if w.e.Store.Serial() {
+		k.ids = nil // of a stream, there may be many
+	}
+	if !k.written {
 		return nil
 	}
 	for in, ids := range k.ids {

@@ -175,16 +175,15 @@ func (v value) steps() (steps map[[2]string]string, open bool) {
 // transitions compares the steps of x-transitions.
 func (c *comparison) transitions(old, new value) {
 	before, wasOpen := old.steps()
-	for step, requires := range before { // as they are named now
+	renamed := make(map[[2]string]string, len(before)) // as they are named now
+	for step, requires := range before {
 		from, to := new.renamedText(step[0]), new.renamedText(step[1])
-		if renamed := [2]string{from, to}; renamed != step {
-			if requires == string(document.Append(nil, step[1])) {
-				requires = string(document.Append(nil, to))
-			}
-			delete(before, step)
-			before[renamed] = requires
+		if requires == string(document.Append(nil, step[1])) {
+			requires = string(document.Append(nil, to))
 		}
+		renamed[[2]string{from, to}] = requires
 	}
+	before = renamed
 	after, isOpen := new.steps()
 	at := placeOf(old, new, "x-transitions")
 	switch {

@@ -1,6 +1,10 @@
 package diff
 
-import "marquee/engine/document"
+import (
+	"slices"
+
+	"marquee/engine/document"
+)
 
 // former returns the values of x-was-values, each with the one that takes its place.
 func (v value) former() map[string]string {
@@ -54,6 +58,7 @@ func (c *comparison) formerValues(old, new value) {
 			gone = append(gone, string(document.Append(nil, from)))
 		}
 	}
+	slices.Sort(gone)
 	values, open := new.listed()
 	if gone = lost(gone, values); len(gone) > 0 && !open {
 		c.report("former-value-removed", tightened, placeOf(old, new, "x-was-values"), "these former values are no longer accepted: "+some(gone), "keep them as long as clients send them")
