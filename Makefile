@@ -25,7 +25,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege interference timing failover schemathesis histories lists nightly mongod mongod-image clean
+.PHONY: run build image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege changes interference timing failover schemathesis histories lists nightly mongod mongod-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	@echo "The first build takes a few minutes; later ones take seconds."
@@ -92,6 +92,9 @@ reloads: ## change schemas for five minutes while clients write, on each store
 siege: ## attack the service beside an honest client, on each store, and send it more than it has memory for; judges memory and times
 	MARQUEE_SIEGE=1 $(GO) test -count 1 -v -p 1 -run 'TestSiege|TestSegmentsMemory|TestUploadMemory|TestGoneServer' -timeout 60m ./integration/siege ./integration/program
 
+changes: ## a million documents against what is said of random changes of schemas
+	MARQUEE_CHANGES=40000 $(GO) test -count 1 -v -run 'TestRandomChanges' -timeout 60m ./engine/schema/diff
+
 interference: ## a million requests to each of two worlds that their sender cannot distinguish, on each store
 	MARQUEE_INTERFERENCE=1000000 MARQUEE_VISIBILITY=3000 $(GO) test -count 1 -v -run 'TestNonInterference|TestVisibilityModel' -timeout 600m ./integration/access
 
@@ -110,7 +113,7 @@ histories: ## HISTORIES operations of 64 clients on a few objects while the prog
 lists: ## BenchmarkList with 2,000,000 objects
 	MARQUEE_BENCH_OBJECTS=2000000 $(GO) test -run '^$$' -bench 'BenchmarkList$$' -benchtime 1x -timeout 60m ./integration/bench
 
-nightly: whole race siege reloads crash failover histories interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
+nightly: whole race siege reloads crash failover histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
 
 mongod: ## a mongod for the tests, in .cache
 	integration/mongodb/fetch.sh

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"slices"
+	"strings"
 
 	"marquee/engine/document"
 	"marquee/engine/schema/dialect"
@@ -81,8 +82,13 @@ func (c *typeLint) annotated(shape *document.Shape, as keyword.Position, name st
 			k.Lint(keyword.Value{Type: c.seen, Name: name, Shape: shape, Problem: problem})
 		}
 		if k.Sample != nil {
-			c.sample(shape, k)
+			if value, given := k.Sample(shape); given {
+				c.given(shape, k.Name, "", "the "+strings.TrimPrefix(k.Name, "x-"), value)
+			}
 		}
+	}
+	for from, to := range shape.Was {
+		c.given(shape, "x-was-values", "/"+document.EscapeToken(from), "the value", to)
 	}
 	if !c.l.shapes.uncertain(shape) {
 		c.l.problems = append(c.l.problems, c.l.shapes.conflicts(shape)...)

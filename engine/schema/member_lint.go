@@ -83,12 +83,9 @@ func (c *typeLint) askedFor(shape *document.Shape, p subschema, at, name string)
 	}
 }
 
-// sample checks that the value which a keyword gives is valid.
-func (c *typeLint) sample(shape *document.Shape, k *keyword.Keyword) {
-	value, given := k.Sample(shape)
-	if !given {
-		return
-	}
+// given checks that a value which a keyword gives, at a place below it, is valid. What is what
+// to call the value.
+func (c *typeLint) given(shape *document.Shape, keyword, below, what string, value any) {
 	for _, p := range c.l.shapes.places[shape] {
 		schema := c.l.compiled(p.location)
 		if !p.always || schema == nil || !c.l.omitted.certain(p.location) || validation.Within(context.Background(), schema, value) != nil {
@@ -100,9 +97,11 @@ func (c *typeLint) sample(shape *document.Shape, k *keyword.Keyword) {
 			for _, fault := range c.t.rules.Schemas.Explain(invalid, value) {
 				texts = append(texts, strings.TrimSuffix(strings.TrimSpace(fault.String()), "."))
 			}
-			problem := c.l.shapes.at(shape, k.Name, "", fmt.Sprintf("the %s %s is not valid: %s", strings.TrimPrefix(k.Name, "x-"), document.Append(nil, value), strings.Join(texts, "; ")),
+			problem := c.l.shapes.at(shape, keyword, below, fmt.Sprintf("%s %s is not valid: %s", what, document.Append(nil, value), strings.Join(texts, "; ")),
 				"correct it, or the schema")
-			c.l.problems = append(c.l.problems, problem)
+			if !slices.ContainsFunc(c.l.problems, func(p Problem) bool { return p.File == problem.File && p.Pointer == problem.Pointer }) {
+				c.l.problems = append(c.l.problems, problem)
+			}
 			return
 		}
 	}

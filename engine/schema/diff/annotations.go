@@ -151,8 +151,8 @@ func (c *comparison) initial(old, new value) {
 	}
 }
 
-// steps returns what each step from one value to another requires, as JSON; open reports
-// whether all are allowed.
+// steps returns what each step from one value to another requires, as JSON, "" for nothing;
+// open reports whether all are allowed.
 func (v value) steps() (steps map[[2]string]string, open bool) {
 	open = true
 	for _, s := range v.all("x-transitions") {
@@ -161,11 +161,14 @@ func (v value) steps() (steps map[[2]string]string, open bool) {
 		for value, targets := range from {
 			list, _ := targets.([]any)
 			for _, target := range list {
-				to := target
+				to, requires := target, ""
 				if guarded, is := target.(map[string]any); is {
+					guarded = maps.Clone(guarded)
 					to = guarded["to"]
+					delete(guarded, "to")
+					requires = string(document.Append(nil, guarded))
 				}
-				steps[[2]string{value, fmt.Sprint(to)}] = string(document.Append(nil, target))
+				steps[[2]string{value, fmt.Sprint(to)}] = requires
 			}
 		}
 	}
@@ -177,11 +180,7 @@ func (c *comparison) transitions(old, new value) {
 	before, wasOpen := old.steps()
 	renamed := make(map[[2]string]string, len(before)) // as they are named now
 	for step, requires := range before {
-		from, to := new.renamedText(step[0]), new.renamedText(step[1])
-		if requires == string(document.Append(nil, step[1])) {
-			requires = string(document.Append(nil, to))
-		}
-		renamed[[2]string{from, to}] = requires
+		renamed[[2]string{new.renamedText(step[0]), new.renamedText(step[1])}] = requires
 	}
 	before = renamed
 	after, isOpen := new.steps()
@@ -194,11 +193,10 @@ func (c *comparison) transitions(old, new value) {
 		return
 	}
 	for _, step := range slices.SortedFunc(maps.Keys(before), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
-		plain := string(document.Append(nil, step[1]))
 		switch now, there := after[step]; {
 		case !there:
 			c.report("step-removed", []Class{Request}, at, "the value can no longer change from "+step[0]+" to "+step[1], "keep the step")
-		case now != before[step] && now != plain:
+		case now != before[step] && now != "":
 			c.report("step-guarded", []Class{Request}, at, "the step from "+step[0]+" to "+step[1]+" requires something else", "")
 		}
 	}

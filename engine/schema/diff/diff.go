@@ -115,6 +115,8 @@ type comparison struct {
 	// done are the pairs of values that have been compared, or are being compared.
 	done map[string]bool
 	left int
+	// judged reports whether what surrounds a value may refuse another one.
+	judged bool
 }
 
 // report adds a difference.

@@ -77,6 +77,7 @@ var rules = []struct {
 	{"property-removed", "STORED REQUEST SOURCE", `"properties": {"a": {}, "b": {}}`, `"properties": {"a": {}}`, `"properties": {"a": {}, "b": {}, "c": {}}`},
 	{"property-removed", "STORED REQUEST SOURCE", one(`{"x-was": "z"}`), one(`{}`), one(`{"x-was": ["z", "y"]}`)},
 	{"property-renamed", "RESPONSE SOURCE", renames("a"), strings.Replace(renames("b"), `{"type": "integer"}`, `{"type": "integer", "x-was": "a"}`, 1), renames("a")},
+	{"type-widened", "RESPONSE SOURCE", `"properties": {"a": {"type": "string"}}`, `"properties": {"a": {"type": ["string", "integer"], "x-was": "z"}}`, `"properties": {"a": {"type": "string", "x-was": "z"}}`},
 	{"property-renamed", "RESPONSE SOURCE", one(`{"x-was": "z"}`), `"properties": {"b": {"x-was": ["z", "a"]}}`, one(`{"x-was": ["z", "y"]}`)},
 	{"name-removed", "REQUEST SOURCE", one(`{"x-was": ["z", "y"]}`), one(`{"x-was": ["z"]}`), one(`{"x-was": ["z", "y", "x"]}`)},
 	{"property-undeclared", "SOURCE", `"properties": {"a": {}, "b": {}}, "additionalProperties": {}`, `"properties": {"a": {}}, "additionalProperties": {}`, `"properties": {"b": {}, "a": {}}, "additionalProperties": {}`},

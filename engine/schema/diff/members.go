@@ -88,12 +88,16 @@ func (c *comparison) members(old, new value) {
 		switch {
 		case !old.knows(name): // nothing is stored under the name
 		case !new.knows(name):
-			c.removed(old.written(name), before, slices.Contains(old.required(), name))
+			written := old.written(name)
+			c.removed(written, before, slices.Contains(old.required(), name))
+			if new.of != nil && new.knows(new.of.StoredName(written)) { // what clients now call so
+				c.within(new, new.of.StoredName(written), before, c.new.member(new, new.of.StoredName(written)))
+			}
 		default:
 			if old.declares(name) && !new.declares(name) {
 				c.report("property-undeclared", []Class{Source}, before.first(), "the property "+old.written(name)+" is no longer declared by name", "keep it")
 			}
-			c.values(before, after)
+			c.within(new, name, before, after)
 		}
 	}
 	c.compareRequired(old, new)
@@ -120,6 +124,9 @@ func (c *comparison) compareRequired(old, new value) {
 				c.report("default-removed", []Class{Request}, member.first(), "the property "+new.written(name)+" is required, and the service no longer supplies a value", "keep the default")
 			}
 		case new.shape != nil && slices.Contains(new.shape.Fills, name): // which stored objects get, too
+			if c.judged || new.judges(name, append([]string{"dependentRequired"}, judging...)...) || new.judges("", "maxProperties", "propertyNames", "unevaluatedProperties") {
+				c.undecided("property-required", at, "the property "+new.written(name)+" is required, and whether stored objects can get its default is not decided")
+			}
 		case member.supplied():
 			c.report("property-required", []Class{Stored}, at, "the property "+new.written(name)+" is required, and stored objects may lack it", "set it in all objects first")
 		default:
@@ -142,7 +149,7 @@ func (c *comparison) others(old, new value) {
 	at := placeOf(old, new, "additionalProperties")
 	switch knew, knows := old.knows(undeclared) && !before.never(), new.knows(undeclared) && !after.never(); {
 	case knew && knows:
-		c.values(before, after)
+		c.within(new, "", before, after)
 	case knew:
 		c.report("members-closed", narrowed, at, "members that are not declared are no longer kept", "declare the members that are in use")
 	case knows:
@@ -160,7 +167,7 @@ func (c *comparison) patterns(old, new value) {
 			c.undecided("pattern-removed", before[pattern][0], "the members that match "+strconv.Quote(pattern)+" are described in another way")
 			continue
 		}
-		c.values(c.old.value(nil, before[pattern]...), c.new.value(nil, after[pattern]...))
+		c.within(new, "", c.old.value(nil, before[pattern]...), c.new.value(nil, after[pattern]...))
 	}
 	for _, pattern := range slices.Sorted(maps.Keys(after)) {
 		if before[pattern] == nil {
@@ -183,7 +190,7 @@ func byPattern(v value) map[string][]place {
 // items compares the items of an array.
 func (c *comparison) items(old, new value) {
 	for i := range max(old.prefix(), new.prefix()) + 1 { // the last one is any other item
-		c.values(c.old.item(old, i), c.new.item(new, i))
+		c.within(new, "", c.old.item(old, i), c.new.item(new, i))
 	}
 }
 
