@@ -92,8 +92,8 @@ reloads: ## change schemas for five minutes while clients write, on each store
 siege: ## attack the service beside an honest client, on each store, and send it more than it has memory for; judges memory and times
 	MARQUEE_SIEGE=1 $(GO) test -count 1 -v -p 1 -run 'TestSiege|TestSegmentsMemory|TestUploadMemory|TestGoneServer' -timeout 60m ./integration/siege ./integration/program
 
-changes: ## a million documents against what is said of random changes of schemas
-	MARQUEE_CHANGES=40000 $(GO) test -count 1 -v -run 'TestRandomChanges' -timeout 60m ./engine/schema/diff
+changes: ## a million documents against what is said of random changes of schemas, and writes of objects that are older than the rules of their types
+	MARQUEE_CHANGES=40000 MARQUEE_TIGHTENED=200000 $(GO) test -count 1 -v -run 'TestRandomChanges|TestTightened' -timeout 60m ./engine/schema/diff ./engine/write
 
 interference: ## a million requests to each of two worlds that their sender cannot distinguish, on each store
 	MARQUEE_INTERFERENCE=1000000 MARQUEE_VISIBILITY=3000 $(GO) test -count 1 -v -run 'TestNonInterference|TestVisibilityModel' -timeout 600m ./integration/access
