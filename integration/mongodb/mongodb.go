@@ -9,11 +9,11 @@
 package mongodb
 
 import (
-	"crypto/rand"
 	"errors"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -38,15 +38,45 @@ func Need(tb testing.TB) {
 // the database is dropped, or its server ends as soon as no other test uses it.
 func URI(tb testing.TB) string {
 	tb.Helper()
-	server, err := all.join()
+	server, database, err := all.join(false)
 	check(tb, err)
-	database := "marquee_test_" + strings.ToLower(rand.Text())
 	tb.Cleanup(func() {
-		if err := all.leave(server, database); err != nil {
+		if err := all.leave(server, database, false); err != nil {
 			tb.Errorf("remove the test's database: %v", err)
 		}
 	})
 	return withDatabase(server.uri, database)
+}
+
+// Reusing is like URI, for tests that leave nothing running: their databases are emptied
+// after use, but for the collection keep, and given to other tests of the binary, because
+// making one with all collections and indexes takes longer than what most tests do with it.
+// A server that is not the binary's own has no such database when no owner runs any more.
+func Reusing(owner testing.TB, keep string) func(testing.TB) string {
+	hold := sync.OnceValue(func() error {
+		server, err := all.hold()
+		if err == nil {
+			owner.Cleanup(func() {
+				if err := all.leave(server, "", false); err != nil {
+					owner.Errorf("remove unused databases: %v", err)
+				}
+			})
+		}
+		return err
+	})
+	return func(tb testing.TB) string {
+		tb.Helper()
+		check(tb, hold())
+		server, database, err := all.join(true)
+		check(tb, err)
+		tb.Cleanup(func() {
+			again, err := server.empty(database, keep)
+			if err = errors.Join(err, all.leave(server, database, again)); err != nil {
+				tb.Errorf("empty the test's database: %v", err)
+			}
+		})
+		return withDatabase(server.uri, database)
+	}
 }
 
 // check ends a test that cannot have its server.

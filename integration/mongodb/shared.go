@@ -2,11 +2,14 @@ package mongodb
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
@@ -16,6 +19,10 @@ import (
 // through the open ones, and dropping a database takes longer than starting another
 // mongod.
 const maxDatabases = 6
+
+// maxCollections is the number of collections from which on an emptied database is not
+// used again: tests with other schemas leave theirs.
+const maxCollections = 120
 
 // sharedServer is a server behind URI.
 type sharedServer struct {
@@ -27,8 +34,10 @@ type sharedServer struct {
 	// stop ends a mongod and removes what it wrote; nil for a server that is kept.
 	stop func() error
 	// databases is the number of databases so far, users the number of tests that still
-	// use one.
+	// use one or may ask for one again.
 	databases, users int
+	// free are the emptied databases that tests may use again.
+	free []string
 }
 
 // servers are the shared servers of the binary.
@@ -45,28 +54,46 @@ var all servers
 func (s *servers) need() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.find()
+	return s.find(false)
 }
 
-// join returns a server that has room for another database.
-func (s *servers) join() (*sharedServer, error) {
+// join returns a server, and the name of a database on it: a new one, or one that has been
+// emptied if that will do.
+func (s *servers) join(again bool) (server *sharedServer, database string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.find(); err != nil {
+	if err := s.find(again); err != nil {
+		return nil, "", err
+	}
+	server = s.current
+	server.users++
+	if last := len(server.free) - 1; again && last >= 0 {
+		database, server.free = server.free[last], server.free[:last]
+		return server, database, nil
+	}
+	server.databases++
+	return server, "marquee_test_" + strings.ToLower(rand.Text()), nil
+}
+
+// hold keeps the current server, with its emptied databases, until it is left.
+func (s *servers) hold() (*sharedServer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.find(true); err != nil {
 		return nil, err
 	}
-	s.current.databases++
 	s.current.users++
 	return s.current, nil
 }
 
-// find starts another server unless the current one has room.
-func (s *servers) find() error {
+// find starts another server unless the current one has room for a database, or an emptied
+// one if that will do.
+func (s *servers) find(again bool) error {
 	before := s.current
 	switch {
 	case before == nil && s.err == nil:
 		s.current, s.err = startShared()
-	case before != nil && before.stop != nil && before.databases >= maxDatabases:
+	case before != nil && before.stop != nil && before.databases >= maxDatabases && !(again && len(before.free) > 0):
 		next, err := startShared()
 		if err != nil {
 			return nil // too many databases are slow, and better than none
@@ -79,21 +106,58 @@ func (s *servers) find() error {
 	return s.err
 }
 
-// leave removes the database of a test that has ended.
-func (s *servers) leave(server *sharedServer, database string) error {
-	if server.stop == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-		defer cancel()
-		return server.client.Database(database).Drop(ctx)
-	}
+// leave ends the use of a server by a test, and removes its database unless that is "", or
+// one that other tests may use again.
+func (s *servers) leave(server *sharedServer, database string, again bool) error {
 	s.mu.Lock()
 	server.users--
-	last := server.users == 0 && server != s.current
-	s.mu.Unlock()
-	if last {
-		return server.stop()
+	if again {
+		server.free = append(server.free, database)
 	}
-	return nil
+	last := server.users == 0
+	var unused []string
+	switch {
+	case server.stop != nil:
+		last = last && server != s.current
+	case last:
+		unused, server.free = server.free, nil
+	}
+	s.mu.Unlock()
+	if server.stop != nil {
+		if last {
+			return server.stop()
+		}
+		return nil
+	}
+	if database != "" && !again {
+		unused = append(unused, database)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	var err error
+	for _, name := range unused {
+		err = errors.Join(err, server.client.Database(name).Drop(ctx))
+	}
+	return err
+}
+
+// empty removes all documents of a database but those of one collection. It reports
+// whether the database is worth using again.
+func (server *sharedServer) empty(database, keep string) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	client, err := mongo.Connect(options.Client().ApplyURI(server.uri))
+	if err != nil {
+		return false, err
+	}
+	defer client.Disconnect(ctx)
+	db := client.Database(database)
+	names, err := db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: bson.D{{Key: "$ne", Value: keep}}}})
+	for _, name := range names {
+		_, wrong := db.Collection(name).DeleteMany(ctx, bson.D{})
+		err = errors.Join(err, wrong)
+	}
+	return err == nil && len(names) > 0 && len(names) < maxCollections, err
 }
 
 func startShared() (*sharedServer, error) {

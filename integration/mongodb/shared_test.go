@@ -20,14 +20,14 @@ func TestServersAreReplaced(t *testing.T) {
 	}
 	var s servers
 	join := func() *sharedServer {
-		server, err := s.join()
+		server, _, err := s.join(false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return server
 	}
 	leave := func(server *sharedServer) {
-		if err := s.leave(server, "unused"); err != nil {
+		if err := s.leave(server, "unused", false); err != nil {
 			t.Error(err)
 		}
 	}
@@ -59,6 +59,52 @@ func TestServersAreReplaced(t *testing.T) {
 	}
 }
 
+// An emptied database is used again by those who ask for that, and is no room for others.
+func TestEmptiedDatabasesAreUsedAgain(t *testing.T) {
+	Need(t)
+	s := servers{current: &sharedServer{stop: func() error { return nil }, free: []string{"emptied"}, databases: 1}}
+	if _, database, err := s.join(false); err != nil || database == "emptied" {
+		t.Errorf("%q instead of a new database: %v", database, err)
+	}
+	first, database, err := s.join(true)
+	if err != nil || database != "emptied" {
+		t.Errorf("%q instead of the emptied database: %v", database, err)
+	}
+	if _, database, err = s.join(true); err != nil || database == "emptied" {
+		t.Errorf("one database for two tests, or none: %q, %v", database, err)
+	}
+	if err := s.leave(first, "emptied", true); err != nil || len(first.free) != 1 {
+		t.Errorf("the database is not kept: %v, %v", first.free, err)
+	}
+}
+
+// A test leaves the next one nothing but what it keeps.
+func TestDatabasesAreEmptied(t *testing.T) {
+	Need(t)
+	fresh := Reusing(t, "kept")
+	for range 2 {
+		t.Run("", func(t *testing.T) {
+			uri := fresh(t)
+			server, err := (&sharedServer{uri: uri}).connect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer leave(server.client)
+			database, _, _ := strings.Cut(uri[strings.LastIndex(uri, "/")+1:], "?")
+			db := server.client.Database(database)
+			for _, name := range []string{"kept", "things"} {
+				if _, err := db.Collection(name).UpdateOne(t.Context(), map[string]int{"_id": 1}, map[string]any{"$inc": map[string]int{"n": 1}}, options.UpdateOne().SetUpsert(true)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var thing struct{ N int }
+			if err := db.Collection("things").FindOne(t.Context(), map[string]int{"_id": 1}).Decode(&thing); err != nil || thing.N != 1 {
+				t.Errorf("another test has left %v, %v", thing, err)
+			}
+		})
+	}
+}
+
 // A server that is kept must not fill up with the databases of tests.
 func TestDatabaseOfKeptServerIsDropped(t *testing.T) {
 	Need(t)
@@ -69,7 +115,7 @@ func TestDatabaseOfKeptServerIsDropped(t *testing.T) {
 	}
 	defer leave(server.client)
 	s := servers{current: server}
-	if joined, err := s.join(); err != nil || joined != server {
+	if joined, _, err := s.join(false); err != nil || joined != server {
 		t.Fatalf("%v instead of the server: %v", joined, err)
 	}
 	database := uri[strings.LastIndex(uri, "/")+1:]
@@ -84,8 +130,18 @@ func TestDatabaseOfKeptServerIsDropped(t *testing.T) {
 	if _, err := server.client.Database(database).Collection("things").InsertOne(t.Context(), map[string]int{"_id": 1}); err != nil || !exists() {
 		t.Fatalf("the database was not made: %v", err)
 	}
-	if err := s.leave(server, database); err != nil || exists() {
+	if err := s.leave(server, database, false); err != nil || exists() {
 		t.Errorf("the database outlives its test: %v", err)
+	}
+	joined, database, err := s.join(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.client.Database(database).Collection("things").InsertOne(t.Context(), map[string]int{"_id": 1}); err != nil || !exists() {
+		t.Fatalf("the database was not made: %v", err)
+	}
+	if err := s.leave(joined, database, true); err != nil || exists() {
+		t.Errorf("a database to use again outlives all tests that may do so: %v", err)
 	}
 }
 

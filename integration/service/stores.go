@@ -2,15 +2,12 @@ package service
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
@@ -41,51 +38,9 @@ func NeedStore(tb testing.TB, name string) {
 	}
 }
 
-// Reusing gives databases that are emptied after use and then used again, as
-// long as the owner runs: to make one, with all collections and indexes, takes
-// longer than what most tests do with it.
-func Reusing(owner testing.TB) NewStore {
-	var mu sync.Mutex
-	var free []string
-	return func(tb testing.TB) (uri string) {
-		tb.Helper()
-		mongodb.Need(tb)
-		mu.Lock()
-		defer mu.Unlock()
-		if len(free) > 0 {
-			uri, free = free[0], free[1:]
-		} else {
-			uri = mongodb.URI(owner)
-		}
-		tb.Cleanup(func() {
-			if err := emptyDatabase(uri); err != nil {
-				tb.Error(err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			free = append(free, uri)
-		})
-		return uri
-	}
-}
-
-// emptyDatabase leaves nothing in a database but its collections and what says
-// that they are a store's.
-func emptyDatabase(uri string) error {
-	ctx := context.Background()
-	db, err := ConnectDatabase(uri)
-	if err != nil {
-		return err
-	}
-	defer db.Client().Disconnect(ctx)
-	names, err := db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: bson.D{{Key: "$ne", Value: "marquee.store"}}}})
-	for _, name := range names {
-		_, wrong := db.Collection(name).DeleteMany(ctx, bson.D{})
-		err = errors.Join(err, wrong)
-	}
-	return err
-}
+// Reusing gives databases that other tests of the binary have used, emptied but for what
+// says that they are a store's.
+func Reusing(owner testing.TB) NewStore { return mongodb.Reusing(owner, "marquee.store") }
 
 // ConnectDatabase connects to the database that a URI names.
 func ConnectDatabase(uri string) (*driver.Database, error) {
