@@ -113,7 +113,7 @@ histories: ## HISTORIES operations of 64 clients on a few objects while the prog
 lists: ## BenchmarkList with 2,000,000 objects
 	MARQUEE_BENCH_OBJECTS=2000000 $(GO) test -run '^$$' -bench 'BenchmarkList$$' -benchtime 1x -timeout 60m ./integration/bench
 
-nightly: whole race siege reloads crash failover histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
+nightly: gosec whole race siege reloads crash failover histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
 
 mongod: ## a mongod for the tests, in .cache
 	integration/mongodb/fetch.sh
