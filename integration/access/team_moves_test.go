@@ -266,7 +266,7 @@ func watched(t *testing.T, n int) (c, bert *service.Conversation, watch *settleW
 	t.Helper()
 	mongodb.Need(t)
 	watch = &settleWatch{begun: make(chan struct{}, 100)}
-	s := service.StartNew(&service.Service{TB: t, URI: mongodb.URI(t), Wrap: func(s store.Store) store.Store {
+	s := service.StartNew(&service.Service{TB: t, URI: service.Reusing(t)(t), Wrap: func(s store.Store) store.Store {
 		watch.Store = s
 		return watch
 	}})

@@ -19,7 +19,6 @@ import (
 	"marquee/engine/query"
 	"marquee/engine/store"
 	"marquee/engine/store/mongo"
-	"marquee/integration/mongodb"
 	"marquee/integration/service"
 )
 
@@ -399,7 +398,7 @@ func TestSigningKeysOnServers(t *testing.T) {
 // nothing of users, roles and sessions.
 func TestCallersNeedNoCommands(t *testing.T) {
 	t.Parallel()
-	uri := mongodb.URI(t)
+	uri := service.Reusing(t)(t)
 	var mu sync.Mutex
 	var commands []string
 	monitor := &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {

@@ -54,7 +54,7 @@ func testRacingWrites(t *testing.T, fresh service.NewStore) {
 func TestUnchangedObjectsOfAWrite(t *testing.T) {
 	t.Parallel()
 	mongodb.Need(t)
-	c := service.Converse(t, mongodb.URI)
+	c := service.Converse(t, service.Reusing(t))
 	name := func(id, name string) string { return fmt.Sprintf(`{"id": %q, "name": %q}`, id, name) }
 	send := func(a, b string) {
 		t.Helper()

@@ -18,7 +18,6 @@ import (
 	"marquee/engine"
 	"marquee/engine/schema"
 	"marquee/engine/store"
-	"marquee/integration/mongodb"
 	"marquee/resources"
 )
 
@@ -166,7 +165,7 @@ func (s *Service) Must(token, method, path, body string, status int) map[string]
 // NewServers starts services on one new database.
 func NewServers(t *testing.T, n int, schemas ...fs.FS) (servers []*Service, token string) {
 	t.Helper()
-	first := New(t, mongodb.URI, schemas...)
+	first := New(t, Reusing(t), schemas...)
 	servers = append(servers, first)
 	for range n - 1 {
 		s := &Service{TB: t, URI: first.URI, Key: first.Key, Schemas: schemas, Clock: first.Clock, UserID: first.UserID}
