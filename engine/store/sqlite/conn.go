@@ -55,8 +55,16 @@ func openReader(options Options) (*conn, error) { return openConn(options, "PRAG
 // openConn opens a connection with more settings than all have.
 func openConn(options Options, more string) (*conn, error) {
 	path, name, flags := options.Path, options.Path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE
-	if options.vfs != "" {
-		name, flags = (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: "vfs=" + options.vfs}).String(), flags|sqlite3.OPEN_URI
+	if options.vfs != "" || options.immutable {
+		query := url.Values{}
+		if options.vfs != "" {
+			query.Set("vfs", options.vfs)
+		}
+		if options.immutable {
+			query.Set("immutable", "1")
+			flags = sqlite3.OPEN_READONLY
+		}
+		name, flags = (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: query.Encode()}).String(), flags|sqlite3.OPEN_URI
 	}
 	db, err := sqlite3.OpenFlags(name, flags)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // start: a file beside the store exists from then on until one passes a check.
 func (s *Store) observe(ctx context.Context, err error) error {
 	err = translate(ctx, err)
-	if code, _ := store.CodeOf(err); code == store.CodeDamaged && s.damaged.CompareAndSwap(nil, &err) {
+	if code, _ := store.CodeOf(err); code == store.CodeDamaged && !s.options.immutable && s.damaged.CompareAndSwap(nil, &err) {
 		if s.options.Log != nil {
 			s.options.Log.Error("the store is damaged, and accepts no more writes: restore it from a backup, and restart the service", slog.String("store", s.options.Path), slog.String("cause", err.Error()))
 		}

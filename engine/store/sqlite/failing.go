@@ -19,6 +19,16 @@ import (
 
 // begin begins a transaction, unless the store accepts no writes at present.
 func (w *writer) begin() error {
+	if err := w.sound(); err != nil {
+		return err
+	}
+	err := w.conn.run("BEGIN IMMEDIATE")
+	w.noteFailure(err)
+	return err
+}
+
+// sound returns an error if the store is damaged, or its log may have frames of a failed commit.
+func (w *writer) sound() error {
 	if damage := w.s.damaged.Load(); damage != nil {
 		return *damage
 	}
@@ -28,9 +38,7 @@ func (w *writer) begin() error {
 				Text: "writes are refused until the disk has confirmed that a failed commit was removed from the log: check the disk"}
 		}
 	}
-	err := w.conn.run("BEGIN IMMEDIATE")
-	w.noteFailure(err)
-	return err
+	return nil
 }
 
 // conclude runs COMMIT. An error other than CodeUncertain means that nothing is stored,

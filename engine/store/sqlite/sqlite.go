@@ -46,6 +46,8 @@ type Options struct {
 	// vfs is the name of the file system of SQLite that a test uses, "" for that of the
 	// operating system.
 	vfs string
+	// immutable opens a file that nobody writes, without a log and without locks.
+	immutable bool
 }
 
 // Store is a store.Store on an SQLite file.
@@ -70,7 +72,9 @@ type Store struct {
 	uncopied atomic.Bool
 	// wiping is held while the log is written by another connection than the writer's,
 	// and while it is truncated.
-	wiping       sync.Mutex
+	wiping sync.Mutex
+	// backing is held while a backup is running.
+	backing      sync.Mutex
 	rare, walked int // defaultRare and defaultWalked, less in a test
 
 	ensure sync.Mutex
@@ -90,10 +94,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if options.Readers == 0 {
 		options.Readers = max(4, 2*runtime.NumCPU())
 	}
-	s := &Store{options: options, rare: defaultRare, walked: defaultWalked,
-		commits: commits{touched: map[string]uint64{}}}
-	s.readers.given.L = &s.readers.mu
-	s.reading, s.walking = places(options.Readers)
+	s := newStore(options)
 	if err := s.open(ctx); err != nil {
 		s.Close()
 		if ctx.Err() != nil {
@@ -104,9 +105,17 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	return s, nil
 }
 
+func newStore(options Options) *Store {
+	s := &Store{options: options, rare: defaultRare, walked: defaultWalked,
+		commits: commits{touched: map[string]uint64{}}}
+	s.readers.given.L = &s.readers.mu
+	s.reading, s.walking = places(options.Readers)
+	return s
+}
+
 func (s *Store) open(ctx context.Context) error {
 	path := s.options.Path
-	if s.options.MustExist && missing(path) {
+	if s.options.MustExist && missing(path) && missing(restoredPath(path)) {
 		return &store.Error{Code: store.CodeNoStore, Text: "there is no store at " + path}
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -114,6 +123,9 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	if err := s.acquire(); err != nil {
 		return err
+	}
+	if err := takeRestored(path); err != nil {
+		return notUsable(path, "the restored file cannot be put in its place; check that the folder is writable", err)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // #nosec G304 -- the operator chooses the file
 	if err != nil {
@@ -266,27 +278,37 @@ func (c *conn) scriptOf(m migration) (string, error) {
 	return script, err
 }
 
-// migrate upgrades the tables to the version of this program.
-func (s *Store) migrate(ctx context.Context, c *conn) error {
+// version returns the version of a store's own tables, 0 for a new file. It refuses what this
+// program cannot read.
+func (s *Store) version(c *conn) (version int64, err error) {
 	path := s.options.Path
 	id, err := c.pragma("application_id")
 	if err != nil {
-		return err
+		return 0, err
 	}
-	version, err := c.pragma("user_version")
-	if err != nil {
-		return err
+	if version, err = c.pragma("user_version"); err != nil {
+		return 0, err
 	}
 	tables, err := c.number("SELECT count(*) FROM sqlite_master")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	switch {
 	case id == 0 && version == 0 && tables == 0:
 	case id != applicationID:
-		return notUsable(path, "it is an SQLite database of another program; choose another path", nil)
+		return 0, notUsable(path, "it is an SQLite database of another program; choose another path", nil)
 	case int(version) > len(migrations):
-		return notUsable(path, fmt.Sprintf("it was written by a newer Marquee (version %d of the store, this one supports %d); use that program, or restore a backup", version, len(migrations)), nil)
+		return 0, notUsable(path, fmt.Sprintf("it was written by a newer Marquee (version %d of the store, this one supports %d); use that program, or restore a backup", version, len(migrations)), nil)
+	}
+	return version, nil
+}
+
+// migrate upgrades the tables to the version of this program.
+func (s *Store) migrate(ctx context.Context, c *conn) error {
+	path := s.options.Path
+	version, err := s.version(c)
+	if err != nil {
+		return err
 	}
 	// This changes the file, so it must follow the check that the file is
 	// Marquee's.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"marquee/engine/disk"
 	"marquee/engine/store"
 )
 
@@ -79,11 +78,7 @@ func (c *conn) roomToCopy(folder string) error {
 		}
 		counts[i] = n
 	}
-	size := (counts[0] - counts[1]) * counts[2]
-	if d, ok := disk.Of(folder); ok && d.Free < size {
-		return &store.Error{Code: store.CodeFull, Text: fmt.Sprintf("the copy takes %d bytes, and %d are free", size, d.Free)}
-	}
-	return nil
+	return roomFor((counts[0]-counts[1])*counts[2], folder)
 }
 
 // quote returns a word of a shell.

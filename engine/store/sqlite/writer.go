@@ -56,6 +56,8 @@ type writer struct {
 	// wary is the number of groups that use savepoints from the start, because a recent one
 	// had to run again.
 	wary int
+	// backup is the backup that is running, or nil.
+	backup *sqlite3.Backup
 	// unclean reports whether the log may contain frames of a failed commit.
 	unclean bool
 }
@@ -75,7 +77,9 @@ type job struct {
 	shared bool
 	// large makes the job begin a group.
 	large bool
-	done  chan error
+	// between, if set, is run instead of run: between two transactions.
+	between func(*conn) error
+	done    chan error
 }
 
 func startWriter(s *Store, c *conn) *writer {
@@ -99,7 +103,12 @@ func (w *writer) submit(ctx context.Context, run func(*transaction) error) error
 	if ctx.Err() != nil {
 		return deadline(ctx)
 	}
-	j := &job{ctx: ctx, run: run, effort: store.EffortOf(ctx), done: make(chan error, 1)}
+	return w.wait(&job{ctx: ctx, run: run, effort: store.EffortOf(ctx), done: make(chan error, 1)})
+}
+
+// wait has the writer run a job, unless its context ends before the writer takes it.
+func (w *writer) wait(j *job) error {
+	ctx := j.ctx
 	if !w.queue.push(j) {
 		return errClosed
 	}
@@ -138,7 +147,11 @@ func (w *writer) loop() {
 	for first := w.queue.first(); first != nil; first = w.queue.first() {
 		for ; first != nil; first = w.later {
 			w.later = nil
-			w.group(first)
+			if first.between != nil {
+				first.done <- first.between(w.conn)
+			} else {
+				w.group(first)
+			}
 		}
 		if w.grown {
 			w.grown = false
@@ -148,6 +161,7 @@ func (w *writer) loop() {
 		}
 		w.conn.tidy()
 	}
+	_ = w.endBackup() // which has failed
 }
 
 // waryGroups is the number of groups that use savepoints after one that had to run
@@ -166,6 +180,10 @@ func (w *writer) group(first *job) {
 	shared, savepoints, written := false, w.wary > 0, 0
 	w.wary = max(w.wary-1, 0)
 	for next := first; next != nil; next = w.next(&gathering, len(group)) {
+		if next.between != nil {
+			w.later = next
+			break
+		}
 		if w.perform(next, shared, savepoints); next.large {
 			w.later = next
 		} else {
