@@ -31,8 +31,7 @@ func (e *ApplicationError) Error() string {
 // checkApplication compares the application with the one that the store was made for,
 // and stores its name in a new store. The error is an *ApplicationError if they differ.
 func checkApplication(ctx context.Context, s store.Store, app *Application, types *schema.Registry) error {
-	collections := []store.Collection{{Name: applicationCollection}, {Name: catalog.TypeCollection}}
-	if err := s.EnsureCollections(ctx, collections); err != nil {
+	if err := ensureApplication(ctx, s); err != nil {
 		return err
 	}
 	stored, known := "", false
@@ -49,6 +48,10 @@ func checkApplication(ctx context.Context, s store.Store, app *Application, type
 		return &ApplicationError{Stored: stored, Opened: app.name()}
 	}
 	return err
+}
+
+func ensureApplication(ctx context.Context, s store.Store) error {
+	return s.EnsureCollections(ctx, []store.Collection{{Name: applicationCollection}, {Name: catalog.TypeCollection}})
 }
 
 // storedApplication returns the name in the store, or "".
@@ -94,4 +97,26 @@ func storeApplication(ctx context.Context, s store.Store, name string) (stored s
 		return tx.Put(ctx, applicationCollection, []store.Write{record})
 	})
 	return stored, err
+}
+
+// StoredApplication returns the name of the application that a store was made for: "none" if
+// it was one without a name, and "" if that is not known.
+func StoredApplication(ctx context.Context, s store.Store) (name string, err error) {
+	err = s.Read(ctx, func(r store.Snapshot) error {
+		name, err = storedApplication(ctx, r)
+		return err
+	})
+	return name, err
+}
+
+// CheckApplication returns an *ApplicationError if a store was made for another application.
+func CheckApplication(ctx context.Context, s store.Store, app *Application) error {
+	if err := ensureApplication(ctx, s); err != nil {
+		return err
+	}
+	stored, err := StoredApplication(ctx, s)
+	if err == nil && stored != "" && stored != app.name() {
+		return &ApplicationError{Stored: stored, Opened: app.name()}
+	}
+	return err
 }

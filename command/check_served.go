@@ -1,18 +1,13 @@
 package command
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"sync"
 	"time"
 
-	"marquee/command/exit"
 	"marquee/engine/folder"
 	"marquee/engine/message"
 	"marquee/engine/rest"
@@ -127,37 +122,13 @@ func (s *service) whyFailed(r *rest.Call, err error) string {
 
 // follow has a server check its store, or the packed set, and prints what it reports.
 func (c *checkCommand) follow(ctx context.Context, o *operator, packed []byte) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://operator/operator/check", bytes.NewReader(packed))
-	if err != nil {
-		return err
-	}
-	client := &http.Client{Transport: o.client.Transport} // without a time limit
-	response, err := client.Do(request)
-	if err != nil {
-		return fmt.Errorf("the service does not answer: %w", exit.Cause(err))
-	}
-	defer response.Body.Close()
-	if response.StatusCode == http.StatusNotFound {
-		return errors.New("the running server is of an earlier version, which does not check its store: restart it with this version")
-	}
-	if response.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(response.Body, maxOperatorResponse))
-		return refusalOf(response.Status, response.StatusCode, text)
-	}
-	lines := json.NewDecoder(response.Body)
-	for {
-		var line checkLine
-		if err := lines.Decode(&line); err != nil {
-			return fmt.Errorf("the response of the service is incomplete: %w", exit.Cause(err))
-		}
+	return followLines(ctx, o, "/operator/check", packed, "check its store", func(line checkLine) (last bool, err error) {
 		switch {
 		case line.Complete:
-			return nil
+			return true, nil
 		case line.Failed != "":
-			return errors.New(line.Failed)
+			return true, errors.New(line.Failed)
 		}
-		if err := c.print(line); err != nil {
-			return err
-		}
-	}
+		return false, c.print(line)
+	})
 }

@@ -39,6 +39,8 @@ type commands struct {
 	Health  health.Command `cmd:"" help:"Ask a running service whether it is ready."`
 	Import  importCommand  `cmd:"" help:"Import objects from a file of JSON lines or CSV."`
 	Export  exportCommand  `cmd:"" help:"Export objects as JSON lines."`
+	Backup  backupCommand  `cmd:"" help:"Copy an SQLite store, while it is served or stopped."`
+	Restore restoreCommand `cmd:"" help:"Restore an SQLite store from a backup."`
 	Check   checkCommand   `cmd:"" help:"Verify a store: list what is damaged, invalid or missing."`
 	Schema  schemaCommand  `cmd:"" help:"Work on schemas."`
 	User    userCommand    `cmd:"" help:"Manage users."`

@@ -136,6 +136,39 @@ func (f *storeFlags) operatorHere(ctx context.Context) (*operator, error) {
 	}}, nil
 }
 
+// followLines sends a request that may take long, and passes each line of the answer to a
+// function that returns whether it is the last. What is what a server of an earlier version
+// does not do.
+func followLines[Line any](ctx context.Context, o *operator, path string, body []byte, what string, next func(Line) (last bool, err error)) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://operator"+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: o.client.Transport} // without a time limit
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("the service does not answer: %w", exit.Cause(err))
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusNotFound {
+		return errors.New("the running server is of an earlier version, which does not " + what + ": restart it with this version")
+	}
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, maxOperatorResponse))
+		return refusalOf(response.Status, response.StatusCode, text)
+	}
+	lines := json.NewDecoder(response.Body)
+	for {
+		var line Line
+		if err := lines.Decode(&line); err != nil {
+			return fmt.Errorf("the response of the service is incomplete: %w", exit.Cause(err))
+		}
+		if last, err := next(line); last || err != nil {
+			return err
+		}
+	}
+}
+
 // refusal is a request that the service has refused.
 type refusal struct {
 	status   int

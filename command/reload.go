@@ -136,6 +136,9 @@ func (s *service) notes() map[string]string {
 	if note := noteSets(s.sets); note != "" {
 		notes["sets"] = note
 	}
+	if note := s.noteBackup(time.Now()); note != "" {
+		notes["backup"] = note
+	}
 	if noted, ok := s.Store().(interface{ Note() string }); ok && noted.Note() != "" {
 		notes["store"] = noted.Note()
 	}

@@ -55,6 +55,7 @@ type serveCommand struct {
 	MaxSessions              int           `default:"100" help:"How many sessions a user can have; beyond that, the oldest ends when a new one begins." placeholder:"NUMBER"`
 	DrainDelay               time.Duration `default:"5s" help:"How long to continue to serve after SIGTERM while /readyz returns 503, so that load balancers notice." placeholder:"TIME"`
 	ShutdownTimeout          time.Duration `default:"60s" help:"How long to wait at shutdown for requests in progress." placeholder:"TIME"`
+	BackupAge                time.Duration `default:"0s" help:"Age of the last good backup of an SQLite store from which /readyz has a note; 0 means none." placeholder:"TIME"`
 	connectionFlags
 
 	demo demoFlags
@@ -126,6 +127,11 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 		return err
 	}
 	defer s.close()
+	if s.backups.age = c.BackupAge; sqlitePath(c.Store) != "" {
+		if err := s.loadLastBackup(ctx); err != nil {
+			return err
+		}
+	}
 	defer c.followSets(ctx, s, log)() // which ends last, as each reload notes its set
 	defer c.followSchemas(ctx, s, watcher, log)()
 	defer c.followKey(ctx, s, log)()

@@ -14,6 +14,7 @@ import (
 	"marquee/auth"
 	"marquee/auth/password"
 	"marquee/auth/seal"
+	"marquee/command/backup"
 	"marquee/command/exit"
 	"marquee/engine/folder"
 	"marquee/engine/schema"
@@ -88,6 +89,7 @@ type service struct {
 	resealing resealer
 	checks    *checks
 	counting  counting
+	backups   backups
 
 	mu   sync.Mutex
 	note string // what is wrong with the folder of schemas, for /readyz
@@ -189,7 +191,7 @@ func (p *Program) cureFor(err *marquee.ApplicationError) string {
 // start serves a registry, or, where that is refused, the one that was accepted
 // last.
 func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Options, refusal error) error {
-	if err := options.Store.EnsureCollections(ctx, append(auth.Collections(), folder.Collection)); err != nil {
+	if err := options.Store.EnsureCollections(ctx, append(auth.Collections(), folder.Collection, backup.Collection)); err != nil {
 		return err
 	}
 	keys, err := f.keys(ctx, options.Store)
@@ -203,9 +205,16 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 		return err
 	}
 	options.Sealer = s.sealer
-	options.Application.Collections = append(options.Application.Collections, folder.Collection)
+	options.Application.Collections = append(options.Application.Collections, folder.Collection, backup.Collection)
 	options.Application.Routes = append(options.Application.Routes, importRoutes(options.Application.Files)...)
 	options.Application.Routes = append(options.Application.Routes, setsRoute(), checkRoute(s))
+	if path := sqlitePath(f.Store); path != "" {
+		file, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		options.Application.Routes = append(options.Application.Routes, backupRoute(s, file, programVersion(f.program.Version)))
+	}
 	if refusal == nil {
 		if f.changes != "" {
 			options.Accept = func(ctx context.Context) error { return s.compareWithKept(ctx, f, options.Store, options.Types) }

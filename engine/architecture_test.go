@@ -19,6 +19,7 @@ var arrows = map[string][]string{
 	"cmd":     {"command", "resources"},
 	"command": {".", "auth", "command", "engine"},
 	// The inner packages of command know neither the application nor its commands.
+	"command/backup":   {".", "auth", "engine"},
 	"command/exit":     {},
 	"command/health":   {".", "command/exit"},
 	"command/limits":   {"engine/rest"},
@@ -142,13 +143,13 @@ func ruleOf(folder string) string {
 
 // allows reports whether an import is among those of a rule. Outside the
 // engine, a folder stands for all that is in it; only command may choose a store, for
-// which the embedded one is the default of package marquee.
+// which the embedded one is the default of package marquee. It alone has backups.
 func allows(rule string, allowed []string, inner string) bool {
 	if strings.HasPrefix(rule, "engine") {
 		return slices.Contains(allowed, inner)
 	}
 	if strings.HasPrefix(inner, "engine/store/") {
-		return rule == "command" || rule == "." && inner == "engine/store/sqlite"
+		return rule == "command" || (rule == "command/backup" || rule == ".") && inner == "engine/store/sqlite"
 	}
 	return within(inner, allowed)
 }

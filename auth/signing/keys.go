@@ -314,3 +314,9 @@ func (k *Keys) save(ctx context.Context, tx store.Tx, before, after keySet, reco
 	}
 	return k.create(ctx, tx, made, claims...)
 }
+
+// Check returns an error if a stored key cannot be decrypted.
+func Check(ctx context.Context, s store.Snapshot, sealer catalog.Sealer) error {
+	_, _, err := readKeys(ctx, s, sealer)
+	return err
+}

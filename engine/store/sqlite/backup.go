@@ -144,22 +144,42 @@ func (w *writer) endBackup() error {
 }
 
 // OpenCopy opens a file that Backup has made, or a copy of a stopped store, for reads. It
-// changes nothing and takes no lock: nobody may write to the file. Codes: CodeNotUsable.
+// changes nothing and takes no lock: nobody may write to the file. Codes: CodeNotUsable,
+// CodeNoStore.
 func OpenCopy(path string) (*Store, error) {
+	if missing(path) {
+		return nil, &store.Error{Code: store.CodeNoStore, Text: "there is no store at " + path}
+	}
 	options := Options{Path: path, Readers: 1, immutable: true}
 	s := newStore(options)
 	c, err := openReader(options)
 	if err != nil {
-		return nil, openError(path, err)
+		return nil, copyError(path, err)
 	}
 	s.all = append(s.all, c)
 	s.readers.give(c)
-	if _, err = s.version(c); err != nil {
+	if s.format, err = s.version(c); err != nil {
 		_ = s.Close() // which has nothing to write
-		return nil, openError(path, err)
+		return nil, copyError(path, err)
 	}
 	return s, nil
 }
+
+func copyError(path string, err error) error {
+	text := ""
+	switch primary(err) {
+	case codeNotADatabase:
+		text = "it is not an SQLite database"
+	case codeCorrupt:
+		text = "it is incomplete or damaged"
+	default:
+		return openError(path, err)
+	}
+	return &store.Error{Code: store.CodeNotUsable, Text: "the file " + path + " cannot be used: " + text}
+}
+
+// Format returns the version of the format of the file.
+func (s *Store) Format() int64 { return s.format }
 
 // Records returns the number of records in each collection.
 func (s *Store) Records(ctx context.Context) (map[string]int64, error) {

@@ -70,6 +70,8 @@ type Store struct {
 	failing atomic.Pointer[error]
 	// uncopied reports that the log must stay as it is until the next start.
 	uncopied atomic.Bool
+	// format is the version of the file.
+	format int64
 	// wiping is held while the log is written by another connection than the writer's,
 	// and while it is truncated.
 	wiping sync.Mutex
@@ -338,6 +340,7 @@ func (s *Store) migrate(ctx context.Context, c *conn) error {
 		}
 	}
 	upgraded()
+	s.format = version
 	return nil
 }
 

@@ -1,0 +1,439 @@
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"marquee/integration/process"
+)
+
+// sqliteStore is the URI of a new store in a folder of its own.
+func sqliteStore(t *testing.T) (uri, folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	return "sqlite:" + filepath.Join(folder, "marquee.db"), folder
+}
+
+// clients write notes until end is called. Recorded is what was confirmed, by the path of the
+// object.
+type clients struct {
+	mu       sync.Mutex
+	recorded map[string]string
+	n        atomic.Int64
+	end      func()
+}
+
+// record returns a copy of what was confirmed until now.
+func (c *clients) record() map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.recorded)
+}
+
+// write starts clients, each of which writes one object after another and sometimes changes it.
+func write(p *process.Process) *clients {
+	c := &clients{recorded: map[string]string{}}
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				path := fmt.Sprintf("/api/v1/advertisers/a%d?context=main", c.n.Add(1))
+				a, err := p.Send(http.MethodPost, path, nil, []byte(`{"name": "`+strings.Repeat("N", 50)+`"}`))
+				if err != nil {
+					return // it was killed
+				}
+				if a.Status != http.StatusCreated {
+					p.TB.Errorf("a write beside a backup: %d %s", a.Status, a.Body)
+					return
+				}
+				c.mu.Lock()
+				c.recorded[path] = a.Header.Get("ETag")
+				c.mu.Unlock()
+			}
+		})
+	}
+	c.end = func() {
+		close(stop)
+		running.Wait()
+	}
+	return c
+}
+
+// TestRestoreDrill: a store that is destroyed is restored from a backup that was made while it
+// was written to. All that was confirmed before the backup began is there, with its entity
+// tags, its history and the files of assets; the store has no faults, and the file of the
+// service serves on.
+func TestRestoreDrill(t *testing.T) {
+	uri, folder := sqliteStore(t)
+	at, backups := []string{"--store", uri}, t.TempDir()
+	p := process.Serve(t, uri, "--backup-age", "1ns")
+	process.Wants(t, string(p.Ask(http.StatusOK, http.MethodGet, "/readyz", "").Body), `"backup":"no backup was made yet"`)
+	p.Creative()
+	upload := p.Uploads("f", "a.html", []byte("<!doctype html>"))
+	writers := write(p)
+	for writers.n.Load() < 50 {
+		time.Sleep(time.Millisecond)
+	}
+	before := writers.record()
+	printed := process.Run(t, nil, append([]string{"backup", backups, "--json", "--quiet"}, at...)...)
+	time.Sleep(20 * time.Millisecond) // more is written
+	writers.end()
+	var made struct {
+		Path      string
+		Objects   map[string]int64
+		SecretKey struct{ Fits bool }
+	}
+	if err := json.Unmarshal([]byte(printed), &made); err != nil {
+		t.Fatal(err, printed)
+	}
+	if n := made.Objects["advertisers"]; n < int64(len(before)) || n > writers.n.Load() || made.Objects["assets"] != 1 || !made.SecretKey.Fits {
+		t.Errorf("the backup holds %s, after %d of %d writes", printed, len(before), writers.n.Load())
+	}
+	process.Wants(t, string(p.Ask(http.StatusOK, http.MethodGet, "/readyz", "").Body), `"backup":"the last good backup was made at 2`, "longer ago than 1ns")
+	for _, path := range []string{made.Path, made.Path + ".json"} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: %v %v", path, info, err)
+		}
+	}
+	process.Wants(t, process.Fails(t, nil, append([]string{"restore", made.Path, "--force"}, at...)...), "stop it first")
+	token := p.Token
+	p.Kill()
+	process.Wants(t, process.Fails(t, nil, append([]string{"restore", made.Path}, at...)...), "--force replaces it")
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.WriteFile(filepath.Join(folder, "marquee.db"+suffix), []byte("destroyed"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	process.Wants(t, process.Run(t, nil, append([]string{"restore", made.Path, "--force"}, at...)...),
+		"application advertising", fmt.Sprintf("%d advertisers", made.Objects["advertisers"]), "All sessions have ended")
+	process.Wants(t, process.Run(t, nil, append([]string{"check"}, at...)...), "nothing is wrong")
+	p = process.Serve(t, uri)
+	p.Token = token
+	p.Ask(http.StatusUnauthorized, http.MethodGet, "/api/v1/networks", "")
+	p.SignIn("admin", process.Password)
+	for path, tag := range before {
+		if a := p.Ask(http.StatusOK, http.MethodGet, path, ""); a.Header.Get("ETag") != tag {
+			t.Errorf("%s has the entity tag %s instead of %s", path, a.Header.Get("ETag"), tag)
+		}
+		id := strings.TrimSuffix(filepath.Base(path), "?context=main")
+		process.Wants(t, string(p.Ask(http.StatusOK, http.MethodGet, "/api/v1/audit?context=main&type=advertisers&id="+id, "").Body), `"audit.object.created"`)
+	}
+	file, _ := upload.JSON().(map[string]any)["htmlUrls"].(map[string]any)["a.html"].(string)
+	if i := strings.Index(file, "/delivery/"); i < 0 || string(p.Ask(http.StatusOK, http.MethodGet, file[i:], "").Body) != "<!doctype html>" {
+		t.Errorf("the file of the asset %s", file)
+	}
+	if entries, err := os.ReadDir(folder); err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.Contains(e.Name(), ".resto") }) {
+		t.Errorf("left beside the store: %v %v", entries, err)
+	}
+	p.Stop()
+}
+
+// contentOf returns the contents of the files in a folder, by name, without those of locks.
+func contentOf(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(folder)
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), ".lock") {
+			continue
+		}
+		content, wrong := os.ReadFile(filepath.Join(folder, entry.Name()))
+		if wrong != nil {
+			t.Fatal(wrong)
+		}
+		files[entry.Name()] = string(content)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestRestoreRefusals: a file that is no sound backup of the application, or whose key is
+// missing, is refused with the reason, and neither the store nor the backup is changed.
+func TestRestoreRefusals(t *testing.T) {
+	uri, folder := sqliteStore(t)
+	at, place := []string{"--store", uri}, t.TempDir()
+	run := func(args ...string) string { return process.Run(t, nil, append(args, at...)...) }
+	p := process.Serve(t, uri)
+	p.Creative()
+	p.Stop()
+	good := filepath.Join(place, "good.db")
+	run("backup", good)
+	content, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	description, err := os.ReadFile(good + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherKey := filepath.Join(place, "other.key")
+	if err := os.WriteFile(otherKey, []byte(process.Key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	changed := func(at int, value byte) []byte {
+		other := slices.Clone(content)
+		other[at] = value
+		return other
+	}
+	for _, c := range []struct {
+		name      string
+		content   []byte
+		described bool
+		more      []string
+		says      string
+	}{
+		{"truncated", content[:len(content)/2], true, nil, "it is incomplete"},
+		{"truncated without description", content[:len(content)/2], false, nil, "it is incomplete or damaged"},
+		{"less than a page", content[:1000], false, nil, "it is incomplete or damaged"},
+		{"empty", nil, false, nil, "there is no store"},
+		{"foreign", []byte(strings.Repeat("foreign ", 1000)), false, nil, "it is not an SQLite database"},
+		{"of another program", changed(68, 7), false, nil, "it is an SQLite database of another program"},
+		{"newer", changed(63, 99), false, nil, "newer Marquee (version 99"},
+		{"changed", changed(len(content)-10, content[len(content)-10]^1), true, nil, "it was changed, or is damaged"},
+		{"damaged", append(slices.Clone(content[:8192]), append(make([]byte, 64<<10), content[8192+64<<10:]...)...), false, nil, "the file is damaged"},
+		{"another application", content, true, []string{"--application", "none"}, "the store was made for the application advertising"},
+		{"another key", content, true, []string{"--secret-key-file", otherKey}, "the secret key is not that of the backup"},
+		{"no key", content, true, []string{"--secret-key-file", filepath.Join(place, "missing.key")}, "the secret key cannot be used"},
+		{"a description that cannot be read", content, false, nil, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bad := filepath.Join(t.TempDir(), "bad.db")
+			if err := os.WriteFile(bad, c.content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if c.described {
+				if err := os.WriteFile(bad+".json", description, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.says == "" {
+				if err := os.WriteFile(bad+".json", []byte("{"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				c.says = "cannot be read"
+			}
+			here, there := contentOf(t, folder), contentOf(t, filepath.Dir(bad))
+			said := process.Fails(t, nil, append(append([]string{"restore", bad, "--force"}, at...), c.more...)...)
+			process.Wants(t, said, "nothing was restored: ", c.says)
+			if !maps.Equal(here, contentOf(t, folder)) || !maps.Equal(there, contentOf(t, filepath.Dir(bad))) {
+				t.Errorf("files were changed: %v %v", slices.Sorted(maps.Keys(contentOf(t, folder))), slices.Sorted(maps.Keys(contentOf(t, filepath.Dir(bad)))))
+			}
+		})
+	}
+	process.Wants(t, process.Fails(t, nil, append([]string{"restore", filepath.Join(folder, "marquee.db"), "--force"}, at...)...), "is the store itself")
+	other := filepath.Join(t.TempDir(), "a", "other.db")
+	process.Wants(t, run("restore", good, "--keep-sessions", "--store", "sqlite:"+other, "--secret-key-file", filepath.Join(folder, "marquee.key")), "restored to")
+}
+
+// TestRestoredSessions: with --keep-sessions, tokens remain valid, and without it, none does.
+func TestRestoredSessions(t *testing.T) {
+	process.SkipLong(t)
+	uri, _ := sqliteStore(t)
+	good := filepath.Join(t.TempDir(), "good.db")
+	at := []string{"--store", uri}
+	p := process.Serve(t, uri)
+	form := http.Header{"Content-Type": {"application/json"}}
+	var session struct {
+		Access  string `json:"access_token"`
+		Refresh string `json:"refresh_token"`
+	}
+	a, err := p.Authenticate("admin", process.Password)
+	if err != nil || json.Unmarshal(a.Body, &session) != nil {
+		t.Fatal(a, err)
+	}
+	api := strings.Fields(process.Run(t, nil, append([]string{"token", "add", "Backup", "--user", "admin", "--role", "Administrator", "--network", "main"}, at...)...))
+	token := api[slices.IndexFunc(api, func(word string) bool { return strings.HasPrefix(word, "mq_") })]
+	process.Run(t, nil, append([]string{"backup", good}, at...)...)
+	p.Stop()
+	for _, keep := range []bool{true, false} {
+		args := append([]string{"restore", good, "--force"}, at...)
+		status := http.StatusUnauthorized
+		if keep {
+			args, status = append(args, "--keep-sessions"), http.StatusOK
+		}
+		process.Run(t, nil, args...)
+		p := process.Serve(t, uri)
+		for _, p.Token = range []string{session.Access, token} {
+			p.Ask(status, http.MethodGet, "/api/v1/networks", "")
+		}
+		p.Token = ""
+		body := []byte(`{"grant_type": "refresh_token", "refresh_token": "` + session.Refresh + `"}`)
+		if a, err := p.Send(http.MethodPost, "/api/authenticate", form, body); err != nil || (a.Status == http.StatusOK) != keep {
+			t.Errorf("a refresh token, with --keep-sessions=%v: %v %v", keep, a, err)
+		}
+		p.Stop()
+	}
+}
+
+// TestBackupFolder: a folder has the newest backups of each store, and nothing else is removed
+// from it; a target that is not a backup is not replaced.
+func TestBackupFolder(t *testing.T) {
+	uri, _ := sqliteStore(t)
+	at, folder := []string{"--store", uri}, t.TempDir()
+	process.Wants(t, process.Fails(t, nil, append([]string{"backup", folder}, at...)...), "there is no store")
+	process.Run(t, nil, append([]string{"init", "--bootstrap-password", process.Password}, at...)...)
+	for name, content := range map[string]string{"marquee-20200101T000000.000Z.db": "of another", "marquee-20200101T000000.000Z.db.json": `{"store": "/other.db", "sha256": "x"}`,
+		"marquee.partial": "left", "marquee-20200102T000000.000Z.db": "without description", "other": ""} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var last string
+	for range 4 {
+		said := process.Run(t, nil, append([]string{"backup", folder, "--keep", "2", "--quiet", "--json"}, at...)...)
+		var made struct{ Path string }
+		if err := json.Unmarshal([]byte(said), &made); err != nil {
+			t.Fatal(err)
+		}
+		last = made.Path
+	}
+	files := contentOf(t, folder)
+	if len(files) != 4+2*2 || files[filepath.Base(last)] == "" || files["marquee.partial"] != "" || files["marquee-20200101T000000.000Z.db"] == "" {
+		t.Errorf("the folder has %v", slices.Sorted(maps.Keys(files)))
+	}
+	for target, says := range map[string]string{
+		filepath.Join(folder, "other-than-empty"):                "is not a backup",
+		filepath.Join(folder, "missing") + "/":                   "create it",
+		filepath.Join(folder, "missing", "copy.db"):              "create it",
+		filepath.Join(folder, "marquee-20200102T000000.000Z.db"): "is not a backup",
+		strings.TrimPrefix(uri, "sqlite:"):                       "is not a backup",
+	} {
+		if strings.HasSuffix(target, "empty") {
+			if err := os.WriteFile(target, []byte("content"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		process.Wants(t, process.Fails(t, nil, append([]string{"backup", target}, at...)...), "the backup failed: ", says)
+	}
+	process.Wants(t, process.Fails(t, nil, append([]string{"backup", filepath.Join(folder, "copy.db"), "--keep", "2"}, at...)...), "--keep needs a folder")
+	for _, command := range []string{"backup", "restore"} {
+		process.Wants(t, process.Fails(t, nil, command, filepath.Join(folder, "copy.db"), "--store", "mongodb://localhost/x"), "mongo"+map[string]string{"backup": "dump", "restore": "restore"}[command])
+	}
+}
+
+// TestBackupCrash kills the server, or the command, while it makes a backup: what has the name
+// of a backup can be restored, the store has lost nothing, and the next run leaves nothing else.
+func TestBackupCrash(t *testing.T) {
+	process.SkipLong(t)
+	uri, folder := sqliteStore(t)
+	at, place := []string{"--store", uri}, t.TempDir()
+	target := filepath.Join(place, "copy.db")
+	key := []string{"--secret-key-file", filepath.Join(folder, "marquee.key")}
+	rounds := min(process.Number(t, "MARQUEE_CRASHES", 6), 30)
+	if testing.Short() {
+		rounds = 3
+	}
+	p := process.Serve(t, uri)
+	p.SignIn("admin", process.Password)
+	process.Run(t, nil, append([]string{"backup", target}, at...)...)
+	process.Run(t, nil, append([]string{"backup", place}, at...)...)
+	confirmed := map[string]string{}
+	for round := range rounds {
+		to := []string{target, place}[round%2]
+		writers := write(p)
+		writers.n.Store(int64(round) << 32)
+		command := process.Launch(t, process.Command(t, nil, append([]string{"backup", to, "--quiet"}, at...)...))
+		time.Sleep(time.Duration(rand.Int64N(int64(150 * time.Millisecond))))
+		if killed := round%3 == 2; killed {
+			command.Kill()
+			writers.end()
+			maps.Copy(confirmed, writers.record())
+			p.Kill()
+		} else {
+			p.Kill()
+			writers.end()
+			maps.Copy(confirmed, writers.record())
+			<-command.Exited
+		}
+		found := 0
+		for name := range contentOf(t, place) {
+			if !strings.HasSuffix(name, ".db") {
+				continue
+			}
+			found++
+			drill := filepath.Join(t.TempDir(), "drill.db")
+			process.Run(t, nil, append([]string{"restore", filepath.Join(place, name), "--store", "sqlite:" + drill}, key...)...)
+		}
+		if found < 2 {
+			t.Errorf("%d backups", found)
+		}
+		p = process.Serve(t, uri)
+		p.SignIn("admin", process.Password)
+		for path, tag := range confirmed {
+			if a := p.Ask(http.StatusOK, http.MethodGet, path, ""); a.Header.Get("ETag") != tag {
+				t.Errorf("%s has the entity tag %s instead of %s", path, a.Header.Get("ETag"), tag)
+			}
+		}
+	}
+	process.Run(t, nil, append([]string{"backup", place, "--keep", "1"}, at...)...)
+	process.Run(t, nil, append([]string{"backup", target}, at...)...)
+	for name := range contentOf(t, place) {
+		if base := strings.TrimSuffix(name, ".json"); !strings.HasSuffix(base, ".db") {
+			t.Errorf("left behind: %s", name)
+		}
+	}
+	if files := contentOf(t, place); len(files) != 4 {
+		t.Errorf("the folder has %v", slices.Sorted(maps.Keys(files)))
+	}
+	p.Stop()
+}
+
+// TestRestoreCrash kills a command that replaces a store: the store is the old one or the new
+// one, and the command can be run again.
+func TestRestoreCrash(t *testing.T) {
+	process.SkipLong(t)
+	uri, folder := sqliteStore(t)
+	at, good := []string{"--store", uri}, filepath.Join(t.TempDir(), "good.db")
+	rounds := min(process.Number(t, "MARQUEE_CRASHES", 6), 30)
+	if testing.Short() {
+		rounds = 3
+	}
+	p := process.Serve(t, uri)
+	p.SignIn("admin", process.Password)
+	process.Run(t, nil, append([]string{"backup", good}, at...)...)
+	for round := range rounds {
+		later := fmt.Sprintf("/api/v1/advertisers/later%d?context=main", round)
+		p.Ask(http.StatusCreated, http.MethodPost, later, `{"name": "N"}`)
+		p.Kill() // its last writes are in the log
+		command := process.Launch(t, process.Command(t, nil, append([]string{"restore", good, "--force"}, at...)...))
+		time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond))))
+		command.Kill()
+		p = process.Serve(t, uri)
+		p.SignIn("admin", process.Password)
+		a, err := p.Send(http.MethodGet, later, nil, nil)
+		if err != nil || a.Status != http.StatusOK && a.Status != http.StatusNotFound {
+			t.Fatal(a, err)
+		}
+		if ended := strings.Contains(command.Printed(), "restored to"); ended && a.Status != http.StatusNotFound {
+			t.Error("the old store after a restore")
+		}
+	}
+	p.Stop()
+	process.Run(t, nil, append([]string{"restore", good, "--force"}, at...)...)
+	process.Wants(t, process.Run(t, nil, append([]string{"check"}, at...)...), "nothing is wrong")
+	for name := range contentOf(t, folder) {
+		if strings.Contains(name, ".resto") {
+			t.Errorf("left behind: %s", name)
+		}
+	}
+}
