@@ -242,7 +242,7 @@ func TestRestoreRefusals(t *testing.T) {
 	}
 	process.Wants(t, process.Fails(t, nil, append([]string{"restore", filepath.Join(folder, "marquee.db"), "--force"}, at...)...), "is the store itself")
 	other := filepath.Join(t.TempDir(), "a", "other.db")
-	process.Wants(t, run("restore", good, "--keep-sessions", "--store", "sqlite:"+other, "--secret-key-file", filepath.Join(folder, "marquee.key")), "restored to")
+	process.Wants(t, process.Run(t, nil, "restore", good, "--store", "sqlite:"+other, "--secret-key-file", filepath.Join(folder, "marquee.key")), "restored to")
 }
 
 // TestRestoredSessions: with --keep-sessions, tokens remain valid, and without it, none does.
