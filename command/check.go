@@ -46,7 +46,7 @@ func (c *checkCommand) Run(ctx context.Context) error {
 		if c.Repair {
 			return errors.Join(exit.Usagef("--repair needs the store for itself: stop the server"), served.close())
 		}
-		return c.ended(ctx, "fault", "nothing is wrong", errors.Join(c.follow(ctx, served, nil), served.close()))
+		return c.ended(ctx, "fault", "nothing is wrong", errors.Join(served.follow(ctx, checkPath, nil, c.print), served.close()))
 	}
 	defer here.close()
 	if err := c.unservedFlags.check(ctx, here); err != nil {

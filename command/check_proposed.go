@@ -40,7 +40,7 @@ func (c *checkCommand) checkProposed(ctx context.Context) error {
 		return errors.Join(c.proposedHere(ctx, s, &app, proposed), s.Close())
 	})
 	if served != nil && err == nil {
-		err = errors.Join(c.follow(ctx, served, packed), served.close())
+		err = errors.Join(served.follow(ctx, checkPath, packed, c.print), served.close())
 	}
 	return err
 }

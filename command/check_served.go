@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"marquee/command/exit"
 	"marquee/engine/folder"
 	"marquee/engine/message"
 	"marquee/engine/rest"
@@ -41,38 +42,49 @@ func newChecks() *checks {
 	return c
 }
 
+// checkPath is the path of checkRoute.
+const checkPath = "/operator/check"
+
 // checkRoute is what marquee check asks a server: to check the store, or, with a packed set as
 // the body, what that would do to the stored objects. The answer is a checkLine on each line.
 // The check ends when the client goes away.
 func checkRoute(s *service) rest.Route {
-	return rest.Route{Path: "/operator/check", Methods: []string{http.MethodPost}, Operator: true, Deadline: checkTime, Serve: func(r *rest.Call) error {
+	return rest.Route{Path: checkPath, Methods: []string{http.MethodPost}, Operator: true, Deadline: checkTime, Serve: func(r *rest.Call) error {
 		packed, err := r.ReadBody(maxProposed)
 		if err != nil {
 			return err
 		}
-		lines, err := r.Lines()
-		if err != nil {
-			return err
-		}
-		ctx, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		defer context.AfterFunc(s.checks.ended, cancel)()
-		last, checking, shown := checkLine{Complete: true}, "", time.Time{}
-		err = s.check(ctx, r, packed, func(line checkLine) error {
-			if line.Checking != "" && line.Checking == checking && time.Since(shown) < progressEvery {
-				return nil
-			}
-			if line.Checking != "" {
-				checking, shown = line.Checking, time.Now()
-			}
-			return lines.Write(line)
+		return s.stream(r, func(ctx context.Context, write func(checkLine) error) error {
+			checking, shown := "", time.Time{}
+			return s.check(ctx, r, packed, func(line checkLine) error {
+				if line.Checking != "" && line.Checking == checking && time.Since(shown) < progressEvery {
+					return nil
+				}
+				if line.Checking != "" {
+					checking, shown = line.Checking, time.Now()
+				}
+				return write(line)
+			})
 		})
-		if err != nil {
-			last = checkLine{Failed: s.whyFailed(r, err)}
-		}
-		_ = lines.Write(last) // the client may be gone
-		return nil
 	}}
+}
+
+// stream answers with the lines that run writes, until it ends, the client goes away or the
+// server shuts down.
+func (s *service) stream(r *rest.Call, run func(ctx context.Context, write func(checkLine) error) error) error {
+	lines, err := r.Lines()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.checks.ended, cancel)()
+	last := checkLine{Complete: true}
+	if err := run(ctx, func(line checkLine) error { return lines.Write(line) }); err != nil {
+		last = checkLine{Failed: s.whyFailed(r, err), Usage: exit.IsUsage(err)}
+	}
+	_ = lines.Write(last) // the client may be gone
+	return nil
 }
 
 var errChecking = errors.New("another check is running: wait until it has ended")
@@ -110,25 +122,28 @@ func (s *service) whyFailed(r *rest.Call, err error) string {
 	switch {
 	case s.checks.ended.Err() != nil:
 		return "the server is shutting down"
-	case errors.Is(err, errChecking), errors.As(err, &known) && !errors.As(err, &failed), errors.As(err, &problems):
+	case exit.IsUsage(err), errors.Is(err, errChecking), errors.As(err, &known) && !errors.As(err, &failed), errors.As(err, &problems):
 		return err.Error()
 	}
-	r.Log().Error("a check failed", slog.String("cause", err.Error()))
+	r.Log().Error("a command of the operator failed", slog.String("cause", err.Error()))
 	if errors.As(err, &failed) && failed.Text != "" {
 		return failed.Text
 	}
 	return "the log of the server has the reason"
 }
 
-// follow has a server check its store, or the packed set, and prints what it reports.
-func (c *checkCommand) follow(ctx context.Context, o *operator, packed []byte) error {
-	return followLines(ctx, o, "/operator/check", packed, "check its store", func(line checkLine) (last bool, err error) {
+// follow sends a request that a server answers with lines (service.stream), and calls print
+// with each but the last.
+func (o *operator) follow(ctx context.Context, path string, body []byte, print func(checkLine) error) error {
+	return followLines(ctx, o, path, body, "know this command", func(line checkLine) (last bool, err error) {
 		switch {
 		case line.Complete:
 			return true, nil
+		case line.Usage:
+			return true, exit.Usagef("%s", line.Failed)
 		case line.Failed != "":
 			return true, errors.New(line.Failed)
 		}
-		return false, c.print(line)
+		return false, print(line)
 	})
 }

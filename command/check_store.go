@@ -20,10 +20,13 @@ type checkLine struct {
 	Objects  int64           `json:"objects,omitempty"`
 	Fault    *checkFault     `json:"fault,omitempty"`
 	Finding  *verify.Finding `json:"finding,omitempty"`
+	// Places are the places of values that a type does not declare, with their objects.
+	Places map[string]int64 `json:"places,omitempty"`
 	// Complete is the last line of a check that a server has completed; Failed is the reason
-	// why it could not.
+	// why it could not, and Usage reports that the request is at fault.
 	Complete bool   `json:"complete,omitempty"`
 	Failed   string `json:"failed,omitempty"`
+	Usage    bool   `json:"usage,omitempty"`
 }
 
 // checkFault is a fault of an object, of a type, or of the store itself.

@@ -53,6 +53,7 @@ func details() map[string]string {
 		"schema show":      examples("schema show wards --schemas my-schemas", "schema show roles --application none"),
 		"schema meta":      examples("schema meta"),
 		"schema history":   examples("schema history", "schema history --json"),
+		"schema prune":     "Removes the values from the objects and from the history, which notes a change of the operator. The command works whether or not the store is being served. You can interrupt it: the service then goes on.\n\n" + examples("schema prune orders fax --schemas my-schemas --dry-run", "schema prune orders '/lines/*/fax' --schemas my-schemas"),
 		"schema export":    examples("schema export 12 restored-schemas"),
 		"user":             "The commands work whether or not the store is being served.\n\n" + examples("user add kari --role Administrator --network main", "user passwd kari", "user list"),
 		"user add":         terminal.PasswordHelp + "\n\n" + examples("user add kari --name 'Kari' --role Administrator --network main", "user add ola --role Editor --generate-password", "user add pipeline --role Reader --no-password"),

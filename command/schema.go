@@ -25,6 +25,7 @@ type schemaCommand struct {
 	Lint    lintCommand      `cmd:"" help:"Check a folder of schemas and explain each mistake."`
 	Diff    diffCommand      `cmd:"" help:"Compare two folders of schemas, or one with the set of a store, and explain what the change breaks."`
 	History historyCommand   `cmd:"" help:"List the sets of schemas that the servers of a store have served, and which of them each server serves."`
+	Prune   pruneCommand     `cmd:"" help:"Remove the stored values of a property that the schema does not declare any more."`
 	Export  exportSetCommand `cmd:"" help:"Write the files of such a set to a folder."`
 }
 

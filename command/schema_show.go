@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,15 +16,13 @@ import (
 
 // showCommand is marquee schema show.
 type showCommand struct {
-	served
-	Type    string `arg:"" help:"The name of the type."`
-	Schemas string `type:"folder" placeholder:"DIR" help:"Folder of schemas that are added to those of the application."`
+	storeFlags
+	Type string `arg:"" help:"The name of the type."`
 }
 
-func (c *showCommand) Run() error {
-	flags := storeFlags{served: c.served, Schemas: c.Schemas}
+func (c *showCommand) Run(ctx context.Context) error {
 	app := c.program.application()
-	types, _, err := flags.load(&app)
+	types, _, err := c.load(&app)
 	if err != nil {
 		return err
 	}
@@ -31,6 +30,7 @@ func (c *showCommand) Run() error {
 	if !known {
 		return exit.Usagef("there is no type %s", c.Type)
 	}
+	stored := t
 	t = t.Served()
 	if err := showType(t); err != nil {
 		return err
@@ -38,7 +38,10 @@ func (c *showCommand) Run() error {
 	fmt.Println()
 	table := terminal.NewTable("FIELD", "TYPE", "SIZE", "RULES")
 	(&fieldRows{table: table, shown: map[*document.Shape]string{}}).members("", t.Shape)
-	return table.End()
+	if err := table.End(); err != nil {
+		return err
+	}
+	return c.showUndeclared(ctx, stored)
 }
 
 // showType prints what holds for all objects of a type.

@@ -42,6 +42,8 @@ type storeFlags struct {
 	tolerant bool
 	// changes is the value of --schema-changes; "" compares nothing.
 	changes string
+	// accepted refuses schemas other than those that the servers of the store have accepted last.
+	accepted bool
 	// serving is the name of the server, whose sets of schemas are kept; "" is none.
 	serving string
 }
@@ -207,7 +209,7 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 	options.Sealer = s.sealer
 	options.Application.Collections = append(options.Application.Collections, folder.Collection, backup.Collection)
 	options.Application.Routes = append(options.Application.Routes, importRoutes(options.Application.Files)...)
-	options.Application.Routes = append(options.Application.Routes, setsRoute(), checkRoute(s))
+	options.Application.Routes = append(options.Application.Routes, setsRoute(), checkRoute(s), undeclaredRoute(s))
 	if path := sqlitePath(f.Store); path != "" {
 		file, err := filepath.Abs(path)
 		if err != nil {
@@ -218,6 +220,9 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 	if refusal == nil {
 		if f.changes != "" {
 			options.Accept = func(ctx context.Context) error { return s.compareWithKept(ctx, f, options.Store, options.Types) }
+		}
+		if f.accepted {
+			options.Accept = func(ctx context.Context) error { return f.checkAccepted(ctx, options.Store, options.Types) }
 		}
 		s.Server, err = marquee.Open(ctx, options)
 		if !isRefusal(err) || !f.tolerant {

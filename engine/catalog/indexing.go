@@ -48,8 +48,8 @@ type Indexing struct {
 	// They must be forgotten before they can be filled again.
 	Leftover *Keys `json:"leftover,omitempty"`
 	// Declared maps places to what the schema served last declares there, where an
-	// earlier one declared something else: the target of references, the type that
-	// lists are ordered by, the form of strings.
+	// earlier one declared something else: the target of references, the types of values,
+	// the form of strings.
 	Declared map[string]string `json:"said,omitempty"`
 	// Proposed is the same for a schema that will be served if the stored values suit
 	// it.
@@ -63,6 +63,9 @@ type Indexing struct {
 	// else has written an object since.
 	Amends  string `json:"amends,omitempty"`
 	Amended string `json:"amended,omitempty"`
+	// Prunes are the places (document.Shape.Place) whose values are being removed from all
+	// objects, because the schema served last does not declare them.
+	Prunes []string `json:"prunes,omitempty"`
 	// Search is what format 0 has instead of Searches, for the key "q".
 	Search []string `json:"search"`
 

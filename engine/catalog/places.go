@@ -63,7 +63,8 @@ func Agrees(t *schema.Type, place, what string) bool {
 	case strings.HasPrefix(what, "{"):
 		return ReferenceText(shape.Ref) == what
 	}
-	return slices.Equal(shape.Kinds(), []string{what})
+	kinds, allowed := shape.Kinds(), strings.Fields(what)
+	return len(kinds) > 0 && !slices.ContainsFunc(kinds, func(kind string) bool { return !slices.Contains(allowed, kind) })
 }
 
 // PatternKey names a combination of a shape's patterns.

@@ -61,8 +61,8 @@ func Redact(shape *document.Shape, fields []byte) (redacted []byte, changed bool
 	if !shape.HasSecrets {
 		return fields, false, nil
 	}
-	return rewrite(shape, fields, func(member *document.Shape) bool { return member.Secret }, func(member *document.Shape, value any) any {
-		return member.Redact(value)
+	return rewrite(shape, fields, func(member *document.Shape, _ string, value any) (any, bool) {
+		return member.Redact(value), member == nil || !member.Secret
 	})
 }
 
@@ -71,16 +71,28 @@ func Erase(shape *document.Shape, fields []byte) (erased []byte, changed bool, e
 	if !shape.HasPersonal {
 		return fields, false, nil
 	}
-	return rewrite(shape, fields, func(member *document.Shape) bool { return member.Personal }, func(member *document.Shape, value any) any {
+	return rewrite(shape, fields, func(member *document.Shape, _ string, value any) (any, bool) {
 		value = document.Clone(value)
 		member.Erase(value)
-		return value
+		return value, member == nil || !member.Personal
 	})
 }
 
-// rewrite removes the values of the members that are whole from encoded fields, and replaces
-// the others by what is left of them. It reports whether that changes anything.
-func rewrite(shape *document.Shape, fields []byte, whole func(*document.Shape) bool, left func(*document.Shape, any) any) (rewritten []byte, changed bool, err error) {
+// Prune removes the values at a place that a shape does not declare (document.Shape.Prune)
+// from encoded fields, and reports whether there were any.
+func Prune(shape *document.Shape, fields []byte, place string) (pruned []byte, changed bool, err error) {
+	return rewrite(shape, fields, func(_ *document.Shape, name string, value any) (any, bool) {
+		object := map[string]any{name: document.Clone(value)}
+		shape.Prune(object, place)
+		left, there := object[name]
+		return left, there
+	})
+}
+
+// rewrite replaces the values of members in encoded fields by what is left of them, or removes
+// them if nothing is, and reports whether that changes anything. The shape of a member that is
+// not declared is nil.
+func rewrite(shape *document.Shape, fields []byte, rest func(member *document.Shape, name string, value any) (left any, there bool)) (rewritten []byte, changed bool, err error) {
 	decoded, err := document.Decode(fields, document.Limits{Depth: 1000})
 	if err != nil {
 		return nil, false, err
@@ -89,21 +101,16 @@ func rewrite(shape *document.Shape, fields []byte, whole func(*document.Shape) b
 	for _, entry := range entries {
 		members, _ := entry.(map[string]any)
 		field, _ := members["field"].(string)
-		member := shape.Member(document.UnescapeToken(strings.TrimPrefix(field, "/")))
-		if member == nil {
-			continue
-		}
+		name := document.UnescapeToken(strings.TrimPrefix(field, "/"))
 		for _, side := range []string{"from", "to"} {
 			value, there := members[side]
-			switch {
-			case !there:
-			case whole(member):
+			if !there {
+				continue
+			}
+			left, there := rest(shape.Member(name), name, value)
+			changed = changed || !there || !document.Equal(left, value)
+			if members[side] = left; !there {
 				delete(members, side)
-				changed = true
-			default:
-				rest := left(member, value)
-				changed = changed || !document.Equal(rest, value)
-				members[side] = rest
 			}
 		}
 	}

@@ -45,11 +45,15 @@ type amendment struct {
 }
 
 // Amend writes the stored objects of the served types as their schemas ask for them
-// (document.Shape.Amended), beside reads and writes, in small transactions. Objects that
+// (document.Shape.Amended), beside reads and writes, in small transactions, after it has
+// finished what Prune has begun. Objects that
 // would be refused are left as they are, and logged. It returns when nothing is left to do, or
 // another server has the say: that of the set served last. It can be interrupted at any
 // point; a later call goes on, on any server.
 func (m *Migrator) Amend(ctx context.Context, log *slog.Logger) error {
+	if err := m.finishPrunes(ctx); err != nil {
+		return store.Translate(err)
+	}
 	for last := ""; ; {
 		name, err := m.unamended(ctx)
 		if err != nil || name == "" {
@@ -59,20 +63,29 @@ func (m *Migrator) Amend(ctx context.Context, log *slog.Logger) error {
 			store.Step(ctx, "amending "+name)
 			last = name
 		}
-		for !m.migrating.TryLock() {
-			if !walk.Sleep(ctx, leasePoll) {
-				return store.Translate(ctx.Err())
-			}
-		}
-		err = m.withLease(ctx, func(ctx context.Context, l *lease) error { return m.amendSome(ctx, l, name, log) })
-		m.migrating.Unlock()
-		if err != nil && !errors.Is(err, errLeaseLost) {
+		if err := m.turn(ctx, func(ctx context.Context, l *lease) error { return m.amendSome(ctx, l, name, log) }); err != nil {
 			return store.Translate(err)
 		}
-		if _, own := m.Store.Revision(catalog.TypeCollection); !own && !walk.Sleep(ctx, 2*leasePoll) { // for other servers that wait for the lease
-			return store.Translate(ctx.Err())
+	}
+}
+
+// turn does a part of work that takes long, and lets other servers that wait for the lease go
+// first if there is more of it. A lease that was lost is no error: the next turn goes on.
+func (m *Migrator) turn(ctx context.Context, part func(context.Context, *lease) error) error {
+	for !m.migrating.TryLock() {
+		if !walk.Sleep(ctx, leasePoll) {
+			return ctx.Err()
 		}
 	}
+	err := m.withLease(ctx, part)
+	m.migrating.Unlock()
+	if err != nil && !errors.Is(err, errLeaseLost) {
+		return err
+	}
+	if _, own := m.Store.Revision(catalog.TypeCollection); !own && !walk.Sleep(ctx, 2*leasePoll) {
+		return ctx.Err()
+	}
+	return nil
 }
 
 // mayAmend reports whether objects of a type lack what its schema asks for, and are to get it

@@ -228,6 +228,7 @@ func (v *conversion) publish(ctx context.Context, l *lease, serve func(name stri
 			_, there := known[name]
 			ask(n, types[name], !there)
 			serve(name, n)
+			n.Prunes = catalog.Filter(n.Prunes, func(place string) bool { return !types[name].Shape.Declares(place) })
 			if n.Proposed = nil; v.seals[name] != nil {
 				wrong = errors.Join(wrong, v.m.witness(name, n))
 			} else if v.opens[name] != nil {
@@ -235,6 +236,8 @@ func (v *conversion) publish(ctx context.Context, l *lease, serve func(name stri
 			}
 			n.Note(v.proposed[name])
 			n.Note(v.seals[name])
+			// What the schema says now is wider.
+			maps.DeleteFunc(n.Declared, func(place, what string) bool { return !catalog.Agrees(types[name], place, what) })
 		})
 		if err != nil || wrong != nil {
 			return errors.Join(err, wrong)

@@ -12,8 +12,8 @@ import (
 )
 
 // differences returns the places for which a newer outline declares what may not hold
-// for the stored values, with the declaration: the text of a reference, or the type
-// that lists are ordered by. A place is a JSON Pointer into a schema without $ref.
+// for the stored values, with the declaration: the text of a reference, or the types, one where
+// lists are ordered by it. A place is a JSON Pointer into a schema without $ref.
 func (o *outline) differences(newer *outline) map[string]string {
 	d := differing{seen: map[[2]*outlineNode]bool{}, found: map[string]string{}}
 	for name, kind := range newer.ordered {
@@ -43,8 +43,15 @@ func (d *differing) compare(old, newer *outlineNode, at document.Pointer) {
 	d.seen[pair] = true
 	if ref := newer.refs[0]; ref != "" && !slices.Equal(old.refs, newer.refs) {
 		d.found[at.String()] = ref
+	} else if narrows(old.held, newer.kinds) {
+		d.found[at.String()] = strings.Join(newer.kinds, " ")
 	}
 	eachPair(old, newer, at, d.compare)
+}
+
+// narrows reports whether values of some types may not have any of others.
+func narrows(old, newer []string) bool {
+	return !slices.Contains(newer, anyKind) && slices.ContainsFunc(old, func(kind string) bool { return !slices.Contains(newer, kind) })
 }
 
 // eachPair calls visit for the members and items of a value, as both outlines describe
@@ -120,6 +127,15 @@ func placeOf(t *schema.Type, value document.Pointer) string {
 		}
 	}
 	return at.String()
+}
+
+// servedPlace returns a place in a type's schema with the present name of the property.
+func servedPlace(t *schema.Type, place string) string {
+	tokens := strings.Split(place, "/")
+	if len(tokens) > 2 && tokens[1] == "properties" {
+		tokens[2] = document.EscapeToken(t.ServedName(document.UnescapeToken(tokens[2])))
+	}
+	return strings.Join(tokens, "/")
 }
 
 // forms returns the places of which a newer outline stores strings in another form,

@@ -124,13 +124,8 @@ func (m *Migrator) fill(ctx context.Context, r reindexing) (*duplicates, error) 
 // lease was lost. A step that still finds the note ends before the keys are forgotten,
 // as every write does.
 func (m *Migrator) checkFilling(ctx context.Context, s store.Snapshot, r reindexing) error {
-	noted := false
-	err := s.Get(ctx, catalog.TypeCollection, []store.Key{{ID: r.t.Name}}, func(record *store.Record) error {
-		n, err := m.ReadIndexing(record)
-		noted = err == nil && r.lacks.Without(n.Filling).Empty()
-		return err
-	})
-	if err == nil && !noted {
+	n, err := m.indexingOf(ctx, s, r.t.Name)
+	if err == nil && (n == nil || !r.lacks.Without(n.Filling).Empty()) {
 		err = errLeaseLost
 	}
 	return err

@@ -52,3 +52,12 @@ func (m *Migrator) changeIndexingsIn(ctx context.Context, tx store.Tx, l *lease,
 	}
 	return tx.Put(ctx, catalog.TypeCollection, writes)
 }
+
+// indexingOf reads the indexing of a type, nil if there is none. It must not be changed.
+func (m *Migrator) indexingOf(ctx context.Context, s store.Snapshot, name string) (n *catalog.Indexing, err error) {
+	err = s.Get(ctx, catalog.TypeCollection, []store.Key{{ID: name}}, func(r *store.Record) (err error) {
+		n, err = m.ReadIndexing(r)
+		return err
+	})
+	return n, err
+}

@@ -2,7 +2,7 @@
 // it indexes the stored objects as the new schemas need it, checks them, encrypts or
 // decrypts values that become or cease to be secrets, and has objects written as the schemas
 // ask for them. Of several servers, one at a time does so, under a lease. It imports catalog,
-// document, history, message, query, schema, store and walk, and neither the read path nor the write path. Begin with
+// document, history, message, progress, query, schema, store and walk, and neither the read path nor the write path. Begin with
 // Migrator.Migrate.
 package migration
 
@@ -35,6 +35,8 @@ type Migrator struct {
 	// which the objects of a type are left alone, by its name.
 	amend      Amender
 	amendAfter sync.Map
+	// pruning is held while values are removed.
+	pruning sync.Mutex
 	// outdated is the result of Outdated.
 	outdated atomic.Pointer[[]string]
 }

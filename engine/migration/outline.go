@@ -34,6 +34,9 @@ type outlineNode struct {
 	// kinds are the JSON types, refs the texts of references, "" for none, and forms
 	// the forms of strings.
 	kinds, refs, forms []string
+	// held are those of the kinds that values may have since objects were checked last, nil if
+	// that is not known. Kinds has those before, too.
+	held []string
 	// exposed reports an explicit "x-secret": false. It is not stored.
 	exposed bool
 }
@@ -48,7 +51,7 @@ func (n *outlineNode) inner() []*outlineNode {
 const anyKind = "any"
 
 // anything describes a value that no schema declares.
-var anything = &outlineNode{open: true, kinds: []string{anyKind}, refs: []string{""}, forms: []string{catalog.PlainForm}}
+var anything = &outlineNode{open: true, kinds: []string{anyKind}, held: []string{anyKind}, refs: []string{""}, forms: []string{catalog.PlainForm}}
 
 // outlineOf returns the outline of objects written under one schema.
 func outlineOf(t *schema.Type) *outline {
@@ -70,6 +73,7 @@ func (b outlineBuilder) node(shape *document.Shape) *outlineNode {
 	if len(n.kinds) == 0 {
 		n.kinds = []string{anyKind}
 	}
+	n.held = n.kinds
 	if len(shape.Properties) > 0 {
 		n.members = make(map[string]*outlineNode, len(shape.Properties))
 	}
@@ -250,7 +254,7 @@ func (o *outline) withForms(newer *outline) *outline {
 }
 
 // settle returns the outline of objects written under either, once all of them have
-// the references, orders and forms of the newer one.
+// the references, orders, types and forms of the newer one.
 func (o *outline) settle(newer *outline) *outline {
 	m := outlineMerge{done: map[[2]*outlineNode]*outlineNode{}, settled: true}
 	return &outline{root: m.merge(o.root, newer.root), ordered: newer.ordered}
@@ -262,7 +266,7 @@ func mergeOnce(a, b *outlineNode) *outlineNode {
 
 type outlineMerge struct {
 	done map[[2]*outlineNode]*outlineNode
-	// settled takes references and forms from the newer outline; forms merges only the
+	// settled takes references, types and forms from the newer outline; forms merges only the
 	// forms.
 	settled, forms bool
 }
@@ -278,7 +282,7 @@ func (m outlineMerge) merge(old, newer *outlineNode) *outlineNode {
 	if n, ok := m.done[pair]; ok {
 		return n
 	}
-	n := &outlineNode{open: old.open || newer.open, kinds: union(old.kinds, newer.kinds), forms: newer.forms, refs: newer.refs}
+	n := &outlineNode{open: old.open || newer.open, kinds: union(old.kinds, newer.kinds), held: newer.held, forms: newer.forms, refs: newer.refs}
 	m.done[pair] = n
 	if !m.settled {
 		n.forms = union(old.forms, newer.forms)
@@ -286,8 +290,13 @@ func (m outlineMerge) merge(old, newer *outlineNode) *outlineNode {
 	if !m.settled || slices.Equal(newer.refs, []string{""}) {
 		n.refs = union(old.refs, newer.refs)
 	}
-	if m.forms {
-		n.refs, n.kinds, n.open = old.refs, old.kinds, old.open
+	switch {
+	case m.forms:
+		n.refs, n.kinds, n.held, n.open = old.refs, old.kinds, old.held, old.open
+	case !m.settled && old.held == nil:
+		n.held = nil
+	case !m.settled:
+		n.held = union(old.held, newer.held)
 	}
 	for i := range max(len(old.prefix), len(newer.prefix)) {
 		n.prefix = append(n.prefix, m.merge(old.item(i), newer.item(i)))

@@ -84,11 +84,22 @@ func TestOutlineDifferences(t *testing.T) {
 		{`"a": {"type": "object", "patternProperties": {"^b": {"x-ref": "tiers"}}}`, `"a": {"type": "object", "patternProperties": {"^b": {"x-ref": "things"}}}`, "/properties/a/patternProperties/^b"},
 		{`"a": {"type": "object", "patternProperties": {"^b": {"x-ref": "tiers"}}}`, `"a": {"type": "object", "patternProperties": {"^c": {"x-ref": "things"}}}`, "/properties/a/patternProperties/^c"},
 		{`"a": {"type": "array", "items": {"x-ref": "tiers"}}`, `"a": {"type": "array", "prefixItems": [{"x-ref": "things"}]}`, "/properties/a/prefixItems/0"},
-		{`"a": {"type": "string"}`, `"a": {"type": "array", "items": {"x-ref": "things"}}`, ""},
+		{`"a": {"type": "string"}`, `"a": {"type": "array", "items": {"x-ref": "things"}}`, "/properties/a"},
+		{`"a": {"type": "integer"}`, `"a": {"type": "number"}`, ""},
+		{`"a": {"type": "number"}`, `"a": {"type": ["integer", "null"]}`, ""},
+		{`"a": {"type": "string"}`, `"a": {"type": ["string", "number"]}`, ""},
+		{`"a": {"type": ["string", "number"]}`, `"a": {"type": "number"}`, "/properties/a"},
+		{`"a": {"type": "string"}`, `"a": {"enum": [1, 2]}`, "/properties/a"},
+		{`"a": {"enum": [1, 2]}`, `"a": {"type": "number"}`, ""},
+		{`"a": {"type": "string"}`, `"a": {}`, ""},
+		{`"a": {}`, `"a": {"type": "string"}`, "/properties/a"},
+		{`"a": {"type": "array", "items": {"type": "string"}}`, `"a": {"type": "array", "items": {"type": "number"}}`, "/properties/a/items"},
+		{`"a": {"type": "object", "additionalProperties": {"type": "string"}}`, `"a": {"type": "object", "additionalProperties": {"type": "number"}}`, "/properties/a/additionalProperties"},
+		{`"a": {"type": "string"}`, `"b": {"type": "number"}`, ""},
 		{`"a": {"$ref": "#/$defs/node"}`, `"a": {"$ref": "#/$defs/plain"}`, "refused /properties/a/properties/child/properties/key, refused /properties/a/properties/key"},
 		{`"a": {"$ref": "#/$defs/plain"}`, `"a": {"$ref": "#/$defs/node"}`, "/properties/a/properties/child/properties/key=sealed, /properties/a/properties/key=sealed"},
 		{`"a": {"type": "string"}`, `"a": {"type": "string", "x-secret": true}`, "/properties/a=sealed"},
-		{`"a": {"type": "object"}`, `"a": {"type": "object", "properties": {"b": {"type": "string", "x-secret": true}}}`, "/properties/a/properties/b=sealed"},
+		{`"a": {"type": "object"}`, `"a": {"type": "object", "properties": {"b": {"type": "string", "x-secret": true}}}`, "/properties/a/properties/b, /properties/a/properties/b=sealed"},
 		{`"a": {"type": "string", "x-secret": true}`, `"a": {"type": "string"}`, "refused /properties/a"},
 		{`"a": {"type": "string", "x-secret": true}`, `"a": {"type": "string", "x-secret": false}`, "/properties/a=plain"},
 		{`"a": {"type": "string", "x-secret": true}`, `"b": {"type": "string"}`, ""},
@@ -115,5 +126,35 @@ func TestOutlineDifferences(t *testing.T) {
 		if again, _ := gap.forms(now); fmt.Sprint(again) != fmt.Sprint(said) {
 			t.Errorf("%s became %s, after a while: %s", c.before, c.after, again)
 		}
+	}
+}
+
+// TestTypesAreSettled: once objects were checked, values have the types that the schema
+// declares, until others may be written. Of objects that an earlier version has checked, nothing
+// is known.
+func TestTypesAreSettled(t *testing.T) {
+	text, number, both := loadThings(t, `"a": {"type": "string"}`), loadThings(t, `"a": {"type": "number"}`), loadThings(t, `"a": {"type": ["number", "string"]}`)
+	changed := recalled(t, recalled(t, outlineOf(text).with(outlineOf(number))).settle(outlineOf(number)))
+	if found := changed.differences(outlineOf(number)); len(found) > 0 {
+		t.Errorf("settled: %v", found)
+	}
+	if found := changed.differences(outlineOf(text)); len(found) != 1 {
+		t.Errorf("back to texts: %v", found)
+	}
+	if found := recalled(t, changed.with(outlineOf(both))).differences(outlineOf(number)); len(found) != 1 {
+		t.Errorf("after texts may have been written again: %v", found)
+	}
+	earlier := &outline{}
+	if err := json.Unmarshal([]byte(`{"nodes": [{"kinds": ["object"], "members": {"a": 1}}, {"kinds": ["number", "string"]}]}`), earlier); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if found := earlier.differences(outlineOf(number)); len(found) > 0 {
+			t.Errorf("of an earlier version: %v", found)
+		}
+		earlier = recalled(t, recalled(t, earlier.with(outlineOf(number))))
+	}
+	if found := recalled(t, earlier.settle(outlineOf(number))).differences(outlineOf(text)); len(found) != 1 {
+		t.Errorf("once it is settled: %v", found)
 	}
 }

@@ -85,35 +85,11 @@ func (w *formWalk) value(shape *document.Shape, value any, at document.Pointer, 
 	return nil
 }
 
-// rewriteHistory removes new secrets from the history, in steps. It reads outside of
-// the transactions that write, as there may be many changes of other types in between.
+// rewriteHistory removes new secrets from the history, in steps.
 func (m *Migrator) rewriteHistory(ctx context.Context, t *schema.Type) error {
-	after := ""
-	for {
-		var changes []store.Change
-		err := m.Store.Read(ctx, func(s store.Snapshot) (err error) {
-			changes, err = s.ScanHistory(ctx, t.Name, after, rewriteStep)
-			return err
-		})
-		if err != nil || len(changes) == 0 {
-			return err
-		}
-		after = changes[len(changes)-1].Position
-		var changed []store.Change
-		for _, c := range changes {
-			fields, redacted, err := history.Redact(t.Shape, c.Fields)
-			if err != nil {
-				return err
-			}
-			if redacted {
-				c.Fields = fields
-				changed = append(changed, c)
-			}
-		}
-		if len(changed) == 0 {
-			continue
-		}
-		if err := m.Store.Write(ctx, func(tx store.Tx) error { return tx.RewriteHistory(ctx, changed) }); err != nil {
+	for after := ""; ; {
+		met, err := m.rewriteSome(ctx, t.Name, &after, func(fields []byte) ([]byte, bool, error) { return history.Redact(t.Shape, fields) })
+		if err != nil || met == 0 {
 			return err
 		}
 	}
@@ -121,3 +97,33 @@ func (m *Migrator) rewriteHistory(ctx context.Context, t *schema.Type) error {
 
 // rewriteStep is the number of changes rewritten in one transaction.
 const rewriteStep = 200
+
+// rewriteSome rewrites the fields of the next changes of a collection in the history, and
+// returns how many it has read. It reads outside of the transactions that write, as there may
+// be many changes of other types in between: nobody else may rewrite the history.
+func (m *Migrator) rewriteSome(ctx context.Context, collection string, after *string, left func(fields []byte) ([]byte, bool, error)) (met int, err error) {
+	var changes []store.Change
+	err = m.Store.Read(ctx, func(s store.Snapshot) (err error) {
+		changes, err = s.ScanHistory(ctx, collection, *after, rewriteStep)
+		return err
+	})
+	if err != nil || len(changes) == 0 {
+		return 0, err
+	}
+	*after = changes[len(changes)-1].Position
+	var changed []store.Change
+	for _, c := range changes {
+		fields, differs, err := left(c.Fields)
+		if err != nil {
+			return 0, err
+		}
+		if differs {
+			c.Fields = fields
+			changed = append(changed, c)
+		}
+	}
+	if len(changed) == 0 {
+		return len(changes), nil
+	}
+	return len(changes), m.Store.Write(ctx, func(tx store.Tx) error { return tx.RewriteHistory(ctx, changed) })
+}

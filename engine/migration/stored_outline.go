@@ -19,6 +19,8 @@ import (
 type storedOutline struct {
 	Nodes   []storedNode      `json:"nodes"`
 	Ordered map[string]string `json:"ordered,omitempty"`
+	// Typed reports that nodes have Held where it differs from Kinds.
+	Typed bool `json:"typed,omitempty"`
 }
 
 type storedNode struct {
@@ -30,6 +32,8 @@ type storedNode struct {
 	Items    int              `json:"items,omitempty"`
 	Open     bool             `json:"open,omitempty"`
 	Kinds    []string         `json:"kinds"`
+	// Held is absent where it equals Kinds, and empty where it is not known.
+	Held *[]string `json:"held,omitempty"`
 	// Refs is absent where the value is no reference, Forms where it is plain.
 	Refs  []string `json:"refs,omitempty"`
 	Forms []string `json:"forms,omitempty"`
@@ -46,7 +50,7 @@ func (o *outline) MarshalJSON() ([]byte, error) {
 	// The root is its own copy, so that a node that leads back to it has a number.
 	e.stored.Nodes = append(e.stored.Nodes, storedNode{})
 	e.fill(0, o.root)
-	e.stored.Ordered = o.ordered
+	e.stored.Ordered, e.stored.Typed = o.ordered, true
 	return json.Marshal(e.stored)
 }
 
@@ -71,6 +75,10 @@ func (o *outlineEncoder) number(n *outlineNode) int {
 
 func (o *outlineEncoder) fill(at int, n *outlineNode) {
 	s := storedNode{Open: n.open, Kinds: n.kinds}
+	if !slices.Equal(n.held, n.kinds) {
+		held := append([]string{}, n.held...)
+		s.Held = &held
+	}
 	if !slices.Equal(n.refs, []string{""}) {
 		s.Refs = n.refs
 	}
@@ -112,6 +120,12 @@ func (o *outline) UnmarshalJSON(text []byte) error {
 	for i, s := range stored.Nodes {
 		n := nodes[i]
 		n.open, n.kinds, n.refs, n.forms = s.Open, s.Kinds, s.Refs, s.Forms
+		switch {
+		case s.Held != nil && len(*s.Held) > 0:
+			n.held = *s.Held
+		case s.Held == nil && stored.Typed:
+			n.held = n.kinds
+		}
 		if n.refs == nil {
 			n.refs = []string{""}
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"marquee/engine/document"
 	"marquee/engine/message"
@@ -108,7 +107,7 @@ func (f *findings) add(k kind, key store.Key, with string) {
 // fault counts an object that has a fault by its schema.
 func (f *findings) fault(fault message.Message, shape *document.Shape, key store.Key) {
 	field, _ := fault.Param("field").(string)
-	at := generalPlace(shape, field)
+	at := shape.Place(field)
 	params := maps.Clone(fault.Params())
 	if params == nil {
 		params = message.Params{}
@@ -127,30 +126,4 @@ func (f *findings) sorted() []*Finding {
 	return slices.SortedFunc(maps.Values(f.by), func(a, b *Finding) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Text, b.Text))
 	})
-}
-
-// generalPlace returns a JSON Pointer with * in place of the indexes of items, and of the
-// names that are data.
-func generalPlace(shape *document.Shape, pointer string) string {
-	if pointer == "" {
-		return ""
-	}
-	tokens := strings.Split(pointer, "/")[1:]
-	for i, token := range tokens {
-		name, index := document.UnescapeToken(token), token != "" && strings.Trim(token, "0123456789") == ""
-		switch {
-		case shape == nil && index:
-			tokens[i] = "*"
-		case shape == nil:
-		case shape.Properties[name] != nil:
-			shape = shape.Properties[name]
-		case shape.Element != nil && index:
-			tokens[i], shape = "*", shape.Element
-		default:
-			if shape = shape.Member(name); shape != nil {
-				tokens[i] = "*"
-			}
-		}
-	}
-	return "/" + strings.Join(tokens, "/")
 }

@@ -199,7 +199,7 @@ func (v *proposed) judge(r *judged) error {
 		v.found.add(kind{RuleRemoved, "", "the object belongs to a network, and the type to the service, or the other way round: it can no longer be read"}, r.Key, "")
 	}
 	for i, ref := range r.dangling {
-		v.found.add(kind{RuleReference, generalPlace(v.shape, ref.at), r.texts[i]}, r.Key, ref.id)
+		v.found.add(kind{RuleReference, v.shape.Place(ref.at), r.texts[i]}, r.Key, ref.id)
 	}
 	if v.before != nil {
 		v.retargeted(r)
@@ -207,8 +207,8 @@ func (v *proposed) judge(r *judged) error {
 	if err := v.secrets(r); err != nil {
 		return err
 	}
-	hiddenValues(v.shape, r.object, make(document.Pointer, 0, 8), func(at document.Pointer) {
-		v.found.add(kind{RuleHidden, generalPlace(v.shape, at.String()), "the value would be hidden: the set does not show the property"}, r.Key, "")
+	v.shape.Hidden(r.object, func(at document.Pointer) {
+		v.found.add(kind{RuleHidden, v.shape.Place(at.String()), "the value would be hidden: the set does not show the property"}, r.Key, "")
 	})
 	r.object = amended(v.shape, r.verified)
 	if err := v.claim(r); err != nil {
@@ -223,7 +223,7 @@ func (v *proposed) retargeted(r *judged) {
 	v.before.Shape.References(r.object, func(at document.Pointer, ref *document.Reference, _, _ string) { was[at.String()] = ref.Type })
 	v.shape.References(r.object, func(at document.Pointer, ref *document.Reference, id, _ string) {
 		if target := was[at.String()]; target != "" && target != ref.Type {
-			v.found.add(kind{RuleReread, generalPlace(v.shape, at.String()), "it refers to an object of " + target + ", which would be read as one of " + ref.Type}, r.Key, id)
+			v.found.add(kind{RuleReread, v.shape.Place(at.String()), "it refers to an object of " + target + ", which would be read as one of " + ref.Type}, r.Key, id)
 		}
 	})
 }
@@ -246,7 +246,7 @@ func (v *proposed) secrets(r *judged) error {
 				unsealed(place)
 			default:
 				opened[place] = true
-				v.found.add(kind{RuleUnopened, generalPlace(v.shape, place), "the key does not open the stored secret"}, r.Key, "")
+				v.found.add(kind{RuleUnopened, v.shape.Place(place), "the key does not open the stored secret"}, r.Key, "")
 			}
 			return secret, nil
 		}
@@ -261,13 +261,13 @@ func (v *proposed) secrets(r *judged) error {
 		kept[at.String()] = true
 		return open(func(place string) {
 			if !v.mixed && v.before != nil {
-				v.found.add(kind{RuleSecret, generalPlace(v.shape, place), "the value would become secret, and be hidden"}, r.Key, "")
+				v.found.add(kind{RuleSecret, v.shape.Place(place), "the value would become secret, and be hidden"}, r.Key, "")
 			}
 		})(at, text)
 	})
 	for place := range opened {
 		if !kept[place] && shown(v.shape, place) {
-			v.found.add(kind{RuleRevealed, generalPlace(v.shape, place), "the secret would be shown"}, r.Key, "")
+			v.found.add(kind{RuleRevealed, v.shape.Place(place), "the secret would be shown"}, r.Key, "")
 		}
 	}
 	return err
@@ -364,25 +364,4 @@ func (v *proposed) validate(r *judged) error {
 		v.found.fault(fault, v.shape, r.Key)
 	}
 	return err
-}
-
-// hiddenValues yields the places of the values that a shape does not show. What is plain is
-// shown as it is stored, with all that is in it.
-func hiddenValues(shape *document.Shape, value any, at document.Pointer, found func(document.Pointer)) {
-	switch v := value.(type) {
-	case map[string]any:
-		for name, member := range v {
-			if inner := shape.Member(name); inner == nil || inner.WriteOnly {
-				found(at.At(name))
-			} else if !inner.Plain && inner.Ref == nil {
-				hiddenValues(inner, member, at.At(name), found)
-			}
-		}
-	case []any:
-		for i, item := range v {
-			if inner := shape.Item(i); inner != nil && !inner.Plain && inner.Ref == nil {
-				hiddenValues(inner, item, at.Index(i), found)
-			}
-		}
-	}
 }

@@ -201,7 +201,7 @@ func testSchemaOtherKind(t *testing.T, fresh service.NewStore) {
 		"an object becomes a number": {"", `{"type": "object"}`, `{}`, sorted, `{"type": "number"}`, []string{`the object "v" holds an object here`}},
 		"texts become one":           {"", `{"type": "array", "items": {"type": "string"}}`, `["x"]`, sorted, `{"type": "string"}`, []string{`the object "v" holds an array here`}},
 		"integer to number":          {sorted, `{"type": "integer"}`, `5`, sorted, `{"type": ["number", "null"]}`, nil},
-		"no order":                   {sorted, `{"type": "string"}`, `"5"`, "", `{"type": "number"}`, nil},
+		"no order":                   {sorted, `{"type": "string"}`, `"5"`, "", `{"type": "number"}`, []string{`schemas/venues.json#/properties/p: the schema does not declare the type of stored values here, string, which 1 object have: "v" of the network "main"`, "use a new property"}},
 		"two kinds, one stored":      {"", `{"type": ["string", "number"]}`, `5`, sorted, `{"type": "number"}`, nil},
 		"text to number, no value":   {sorted, `{"type": "string"}`, `null`, sorted, `{"type": "number"}`, nil},
 	} {
