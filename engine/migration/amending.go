@@ -157,8 +157,10 @@ func (m *Migrator) amendSome(ctx context.Context, l *lease, name string, log *sl
 		return err
 	case !kept:
 		m.amendAfter.Store(name, time.Now().Add(max(amendAgain, amendTimes*time.Since(began))))
+	case end && a.Left > 0:
+		log.Warn("stored objects have what the schema asks for, apart from those that would be refused", slog.String("type", name), slog.Int("left", a.Left))
 	case end:
-		log.Info("stored objects have what the schema asks for", slog.String("type", name), slog.Int("left", a.Left))
+		log.Info("stored objects have what the schema asks for", slog.String("type", name))
 	}
 	return nil
 }
@@ -217,18 +219,19 @@ func (m *Migrator) keepAmending(ctx context.Context, l *lease, t *schema.Type, a
 	return kept, err
 }
 
-// amendEach amends objects of a network, and calls left for those that would be refused.
+// amendEach amends objects of a network, and calls left for those that would be refused, for
+// whatever reason: the others are not to wait for them.
 func (m *Migrator) amendEach(ctx context.Context, name, network string, keys []store.Key, left func(store.Key, error)) error {
 	err := m.amend(ctx, name, network, keys)
-	code, stored := store.CodeOf(err)
-	var known *message.Error
-	refused := errors.As(err, &known) && (known.Kind == message.Invalid || known.Kind == message.TooLarge) || code == store.CodeTooLarge
+	code, ofStore := store.CodeOf(err)
 	switch {
-	case stored && (code == store.CodeConflict || code == store.CodeUncertain):
+	case err == nil, ctx.Err() != nil, message.SchemaOutdated.Is(err):
+		return err
+	case code == store.CodeConflict, code == store.CodeUncertain:
 		if !walk.Sleep(ctx, walk.StepTime) {
 			return ctx.Err()
 		}
-	case !refused:
+	case ofStore && code != store.CodeTooLarge:
 		return err
 	case len(keys) == 1:
 		left(keys[0], err)

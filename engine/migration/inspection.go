@@ -66,8 +66,7 @@ func (m *mistyped) String() string {
 	if m.objects >= maxMistyped {
 		least = "at least "
 	}
-	return "the schema does not declare the type of stored values here, " + strings.Join(m.kinds, " or ") + ", which " + least + progress.Counted(m.objects, "object") +
-		" have: " + strings.Join(first, ", ") + more
+	return "stored values are of other types (" + strings.Join(m.kinds, " or ") + "), in " + least + progress.Counted(m.objects, "object") + ": " + strings.Join(first, ", ") + more
 }
 
 // inspectStep is the number of objects checked in one snapshot.

@@ -7,6 +7,7 @@ import (
 	"hash"
 	"maps"
 	"slices"
+	"strings"
 
 	"marquee/engine/document"
 )
@@ -34,14 +35,34 @@ func findFormer(shape *document.Shape) (former [][]byte) {
 	return former
 }
 
-// amend determines what the type asks of stored objects. What is compared with the values of
-// other objects is not filled in: the object could then not be written at all.
-func (t *Type) amend() {
+// restrictFills leaves out of document.Shape.Fills what is compared with the values of other
+// objects, at any depth: an object could then not be written at all.
+func (t *Type) restrictFills() {
 	compared := slices.Clone(t.Unique)
 	for _, rule := range t.Claims() {
 		compared = append(compared, rule.Reads()...)
 	}
-	t.Shape.Fills = slices.DeleteFunc(t.Shape.Fills, func(name string) bool { return slices.Contains(compared, name) })
+	for _, path := range compared {
+		shape := t.Shape
+		for _, name := range strings.Split(path, ".") {
+			if shape == nil {
+				break
+			}
+			shape.Fills = slices.DeleteFunc(shape.Fills, func(fill string) bool { return fill == name })
+			shape = shape.Properties[name]
+		}
+		within := map[*document.Shape]bool{}
+		if shape != nil {
+			collectShapes(shape, within)
+		}
+		for one := range within {
+			one.Fills = nil
+		}
+	}
+}
+
+// amend determines what the type asks of stored objects.
+func (t *Type) amend() {
 	t.Shape.Amends = t.Shape.AmendsMembers || len(t.Shape.Fills) > 0
 	t.amendments, t.former = findAmendments(t.Shape), findFormer(t.Shape)
 }

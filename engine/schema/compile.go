@@ -42,6 +42,12 @@ func (l *loader) compile() ([]*Type, []*message.Definition) {
 		}
 		types = append(types, t)
 	}
+	for _, t := range types { // which may share shapes
+		t.restrictFills()
+	}
+	for _, t := range types {
+		t.amend()
+	}
 	l.shapes = c.shapes
 	l.compiled = func(at location) *jsonschema.Schema {
 		compiled, err := compiler.Compile(baseURL + at.f.Path + "#" + (&url.URL{Path: at.pointer}).EscapedPath())
@@ -105,7 +111,6 @@ func (c *typeCompiler) compile(f *File) *Type {
 	c.compilePublic(t, f)
 	c.compileRules(t, f)
 	t.guard()
-	t.amend()
 	return t
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"marquee/engine/access"
-	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/schema"
@@ -96,11 +95,13 @@ func (w *Writing) Change(collection, network, id string) (*Change, bool) {
 }
 
 // Lookup reads objects of a type in a network by their ids, with one query, as the
-// transaction leaves them.
+// transaction leaves them, and with what the schema asks of stored objects
+// (document.Shape.Amended).
 func (w *Writing) Lookup(collection, network string, ids []string) (map[string]store.Found, error) {
 	seen := make(map[string]store.Found, len(ids))
+	t, _ := w.registry.Type(collection)
 	err := w.lookup(collection, network, ids, func(c *Change) { seen[c.ID] = store.Found{Object: c.After, State: c.State} }, func(r *store.Record) error {
-		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+		object, err := decodeAmended(t, r)
 		seen[r.ID] = store.Found{Object: object, State: r.State}
 		return err
 	})
@@ -161,7 +162,9 @@ func (w *Writing) Lock(collection, network string, ids ...string) error {
 }
 
 // Find yields the stored objects of a type in a network that meet a condition, as they
-// were before the changes of the round. Limit 0 is no limit.
+// were before the changes of the round. Limit 0 is no limit. Until the service has written
+// them, the condition and the documents have former values (x-was-values), and lack defaults
+// that are filled in.
 //
 // A store may run transactions side by side (store.Store.Serial), as MongoDB does. Find
 // then does not see what another one writes meanwhile, and neither do Lookup and States:

@@ -201,7 +201,7 @@ func testSchemaOtherKind(t *testing.T, fresh service.NewStore) {
 		"an object becomes a number": {"", `{"type": "object"}`, `{}`, sorted, `{"type": "number"}`, []string{`the object "v" holds an object here`}},
 		"texts become one":           {"", `{"type": "array", "items": {"type": "string"}}`, `["x"]`, sorted, `{"type": "string"}`, []string{`the object "v" holds an array here`}},
 		"integer to number":          {sorted, `{"type": "integer"}`, `5`, sorted, `{"type": ["number", "null"]}`, nil},
-		"no order":                   {sorted, `{"type": "string"}`, `"5"`, "", `{"type": "number"}`, []string{`schemas/venues.json#/properties/p: the schema does not declare the type of stored values here, string, which 1 object have: "v" of the network "main"`, "use a new property"}},
+		"no order":                   {sorted, `{"type": "string"}`, `"5"`, "", `{"type": "number"}`, []string{`schemas/venues.json#/properties/p: stored values are of other types (string), in 1 object: "v" of the network "main"`, "use a new property"}},
 		"two kinds, one stored":      {"", `{"type": ["string", "number"]}`, `5`, sorted, `{"type": "number"}`, nil},
 		"text to number, no value":   {sorted, `{"type": "string"}`, `null`, sorted, `{"type": "number"}`, nil},
 	} {
@@ -226,10 +226,14 @@ func testSchemaOtherKind(t *testing.T, fresh service.NewStore) {
 			refusedBy(t, err, c.refused...)
 			refusedBy(t, restarted, c.refused...)
 			// Not in two steps either.
-			if err := s.Swap(s.Engine, service.TypeWith(path, "", `"p": `+c.after)); err != nil {
+			refusedBy(t, s.Swap(s.Engine, service.TypeWith(path, "", `"p": `+c.after)), "stored values are of other types")
+			if err := s.Swap(s.Engine, service.TypeWith(path, "", `"q": `+c.after)); err != nil {
 				t.Fatal(err)
 			}
 			refusedBy(t, s.Swap(s.Engine, after), c.refused...)
+			if err := s.Swap(s.Engine, service.TypeWith(path, c.resource, `"p": `+c.before)); err != nil {
+				t.Fatal(err)
+			}
 			s.Must(token, http.MethodPost, "/api/v1/"+path+"?context=main", `{"id": "v", "p": null}`, http.StatusOK)
 			if err := s.Swap(s.Engine, after); err != nil {
 				t.Fatal(err)
