@@ -53,7 +53,7 @@ var arrows = map[string][]string{
 	"engine/write/numbers":         {"engine/schema/keyword", "engine/store", "engine/walk"},
 	"engine/write/staging":         {"engine/catalog", "engine/store"},
 	"engine/written":               {"engine/schema", "engine/store"},
-	"engine/migration":             {"engine/catalog", "engine/document", "engine/history", "engine/message", "engine/query", "engine/schema", "engine/store", "engine/walk"},
+	"engine/migration":             {"engine/catalog", "engine/document", "engine/history", "engine/message", "engine/progress", "engine/query", "engine/schema", "engine/store", "engine/walk"},
 	"engine/verify":                {"engine/catalog", "engine/document", "engine/message", "engine/query", "engine/schema", "engine/schema/diff", "engine/schema/keyword", "engine/schema/rule", "engine/store"},
 	"engine/walk":                  {"engine/store"},
 	"engine/catalog":               {"engine/document", "engine/message", "engine/query", "engine/schema", "engine/schema/keyword", "engine/store"},
