@@ -87,21 +87,30 @@ func (s *Server) Migrate(ctx context.Context, types *schema.Registry) error {
 	if s.options.Sealer == nil && typeWithSecrets(types) != "" {
 		return errNoSealer
 	}
-	steps := &progress.Steps{}
-	steps.Step("preparing the store for the schemas")
-	end := progress.While(migrationPatience, migrationEvery, func(time.Duration) {
+	say := func(steps *progress.Steps) {
 		steps.Log(s.options.Log)
-		s.migrating.Store(steps)
 		s.options.Log.Info("loading the schemas", slog.String("step", steps.String()), slog.Duration("took", steps.Took()))
-	})
-	defer s.migrating.CompareAndSwap(steps, nil)
-	defer end()
-	err := s.engine.Migrate(store.WithProgress(ctx, steps), types)
+	}
+	err := showing(ctx, &s.migrating, "preparing the store for the schemas", say, func(ctx context.Context) error { return s.engine.Migrate(ctx, types) })
 	select {
 	case s.served <- struct{}{}:
 	default: // it will be looked at
 	}
 	return err
+}
+
+// showing does what may take long: after a second, /readyz shows its progress, and say is called
+// with it, now and then.
+func showing(ctx context.Context, in *atomic.Pointer[progress.Steps], first string, say func(*progress.Steps), do func(context.Context) error) error {
+	steps := &progress.Steps{}
+	steps.Step(first)
+	end := progress.While(migrationPatience, migrationEvery, func(time.Duration) {
+		in.Store(steps)
+		say(steps)
+	})
+	defer in.CompareAndSwap(steps, nil)
+	defer end()
+	return do(store.WithProgress(ctx, steps))
 }
 
 // notes are those of Options, and the progress of a migration and of what follows it.
@@ -209,7 +218,8 @@ func (s *Server) amend(ctx context.Context, every time.Duration, log *slog.Logge
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		if err := s.amendAll(ctx, log); err != nil && ctx.Err() == nil {
+		err := showing(ctx, &s.amending, "amending stored objects", func(*progress.Steps) {}, func(ctx context.Context) error { return s.engine.Amend(ctx, log) })
+		if err != nil && ctx.Err() == nil {
 			log.Warn("stored objects could not be written as the schemas ask for them; retrying", slog.Any("cause", message.Explained(err)))
 		}
 		select {
@@ -219,16 +229,6 @@ func (s *Server) amend(ctx context.Context, every time.Duration, log *slog.Logge
 		case <-tick.C:
 		}
 	}
-}
-
-// amendAll writes all of them. If that takes longer than a second, /readyz shows its progress.
-func (s *Server) amendAll(ctx context.Context, log *slog.Logger) error {
-	steps := &progress.Steps{}
-	steps.Step("amending stored objects")
-	end := progress.While(migrationPatience, migrationEvery, func(time.Duration) { s.amending.Store(steps) })
-	defer s.amending.CompareAndSwap(steps, nil)
-	defer end()
-	return s.engine.Amend(store.WithProgress(ctx, steps), log)
 }
 
 // Pass does at once what the work in the background does in every interval.

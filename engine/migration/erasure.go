@@ -40,13 +40,7 @@ func (m *Migrator) tryErasures(ctx context.Context) error {
 	if err != nil || len(open) == 0 {
 		return err
 	}
-	for !m.migrating.TryLock() {
-		if !walk.Sleep(ctx, leasePoll) {
-			return ctx.Err()
-		}
-	}
-	defer m.migrating.Unlock()
-	return m.withLease(ctx, m.finishErasures)
+	return m.alone(ctx, m.finishErasures)
 }
 
 // finishErasures does the work of FinishErasures under the lease: a migration that rewrites

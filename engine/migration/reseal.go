@@ -86,49 +86,32 @@ func (m *Migrator) resealAll(ctx context.Context, sealer catalog.RotatingSealer,
 	return nil
 }
 
-// resealCollection looks at all records of a collection. It reads them outside of
-// transactions, and begins one only for those that it has to encrypt again.
+// resealCollection looks at all records of a collection, and encrypts again those that need
+// it.
 func (m *Migrator) resealCollection(ctx context.Context, sealer catalog.RotatingSealer, name string, done *Resealing, progress func(Resealing)) error {
-	var after store.Key
-	for {
-		var outdated []store.Key
-		met := 0
-		last := after
-		err := m.Store.Read(ctx, func(s store.Snapshot) error {
-			outdated, met = nil, 0
-			return s.Scan(ctx, name, after, resealStep, func(r *store.Record) error {
-				met, last = met+1, r.Clone().Key
-				if sealer.Outdated(r.Document) {
-					outdated = append(outdated, last)
-				}
-				return nil
-			})
-		})
-		if err != nil || met == 0 {
-			return err
-		}
-		if len(outdated) > 0 {
-			var resealed int
+	before := done.Records
+	changes := walk.Changes{Collection: name, Needed: func(r *store.Record) (bool, error) { return sealer.Outdated(r.Document), nil },
+		Change: func(ctx context.Context, _ string, keys []store.Key) error {
+			resealed := 0
 			err := walk.RetryConflicts(ctx, m.Store, func(tx store.Tx) (err error) {
-				resealed, err = resealRecords(ctx, tx, sealer, name, outdated)
+				resealed, err = resealRecords(ctx, tx, sealer, name, keys)
 				return err
 			})
-			if err != nil {
-				return err
+			if err == nil {
+				done.Resealed += int64(resealed)
 			}
-			done.Resealed += int64(resealed)
-		}
-		after = last
-		done.Records += int64(met)
-		if progress != nil {
+			return err
+		}}
+	for {
+		end, err := changes.Run(ctx, m.Store, time.Now()) // page by page
+		if done.Records = before + changes.Met; progress != nil {
 			progress(*done)
+		}
+		if err != nil || end {
+			return err
 		}
 	}
 }
-
-// resealStep is the maximum number of records read at once and encrypted again in one
-// transaction.
-const resealStep = 100
 
 // resealRecords encrypts the secrets of some records with the current key, and returns
 // how many of them it has rewritten.

@@ -29,8 +29,9 @@ type Changes struct {
 	// Change changes records of one network, in a transaction that may find that they have
 	// changed, or are gone.
 	Change func(ctx context.Context, network string, keys []store.Key) error
-	// After is the key of the last record that was looked at.
+	// After is the key of the last record that was looked at, and Met how many were.
 	After store.Key
+	Met   int64
 
 	pace Pace
 }
@@ -64,7 +65,7 @@ func (c *Changes) Run(ctx context.Context, s store.Store, until time.Time) (end 
 			needed = needed[n:]
 			Sleep(ctx, min(took, maxRest))
 		}
-		c.After = last
+		c.After, c.Met = last, c.Met+int64(met)
 		store.Advance(ctx, met)
 		if ctx.Err() != nil {
 			return false, ctx.Err()
