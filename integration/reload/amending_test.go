@@ -98,8 +98,8 @@ func TestServersAmend(t *testing.T) {
 	}
 }
 
-// TestCrashAmend kills the process while it fills in defaults, at random moments, beside
-// writes. The next start goes on, and each object is written once.
+// TestCrashAmend kills the process while it fills in defaults, or writes new values of an enum,
+// at random moments, beside writes. The next start goes on, and each object is written once.
 func TestCrashAmend(t *testing.T) { service.EachStore(t, testCrashAmend) }
 
 func testCrashAmend(t *testing.T, fresh service.NewStore) {
@@ -110,9 +110,9 @@ func testCrashAmend(t *testing.T, fresh service.NewStore) {
 	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 3))
 	store, dir := process.CrashStore(t, fresh), t.TempDir()
-	required, properties := "", ""
+	required, properties, state := "", "", `, "state": {"enum": ["s"]}`
 	set := func() {
-		next := process.File(t, filepath.Join(t.TempDir(), "next"), amendableFile(required, properties))
+		next := process.File(t, filepath.Join(t.TempDir(), "next"), amendableFile(required, properties+state))
 		if err := os.Rename(next, filepath.Join(dir, "tickets.json")); err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func testCrashAmend(t *testing.T, fresh service.NewStore) {
 	for from := 0; from < objects; from += 500 {
 		var list []string
 		for i := from; i < from+500; i++ {
-			list = append(list, fmt.Sprintf(`{"id": "t%d", "name": "T"}`, i))
+			list = append(list, fmt.Sprintf(`{"id": "t%d", "name": "T", "state": "s"}`, i))
 		}
 		p.Ask(http.StatusOK, http.MethodPost, "/api/v1/tickets?context=main", "["+strings.Join(list, ",")+"]")
 	}
@@ -135,12 +135,20 @@ func testCrashAmend(t *testing.T, fresh service.NewStore) {
 	}
 	unfinished := 0
 	for round := range rounds {
-		name := fmt.Sprintf("p%d", round)
-		if required != "" {
-			required += ", "
+		// The objects are amended in the order of their ids.
+		version := func(id string) string {
+			return strings.Split(p.Ask(http.StatusOK, http.MethodGet, "/api/v1/tickets/"+id+"?context=main", "").Header.Get("ETag"), "-")[0]
 		}
-		required += `"` + name + `"`
-		properties += `, "` + name + `": {"type": "array", "items": {"type": "string"}, "default": ["` + name + `"]}`
+		amended := func() bool { return version("t999") == fmt.Sprintf(`"%d`, round+2) }
+		if name := fmt.Sprintf("p%d", round); round%2 == 0 {
+			if required != "" {
+				required += ", "
+			}
+			required += `"` + name + `"`
+			properties += `, "` + name + `": {"type": "array", "items": {"type": "string"}, "default": ["` + name + `"]}`
+		} else {
+			state = fmt.Sprintf(`, "state": {"enum": ["s%d"], "x-was-values": {"s": "s%[1]d", "s%d": "s%[1]d"}}`, round, round-2)
+		}
 		from := p.Stderr.Mark()
 		set()
 		p.Stderr.Await(t, from, service.Says(process.Loaded))
@@ -153,34 +161,37 @@ func testCrashAmend(t *testing.T, fresh service.NewStore) {
 			}
 			versions[id]++
 		}
-		if count(name+"="+name) != fmt.Sprint(objects) {
+		if !amended() {
 			unfinished++
 		}
 		p.Kill()
 		process.EndTransactions(t, store)
 		p = process.Serve(t, store, "--schemas", dir)
 		p.Token = token
-		p.Eventually("the defaults are not filled in", func() bool { return count(name+"="+name) == fmt.Sprint(objects) })
+		p.Eventually("the objects are not amended", amended)
+		if name := fmt.Sprintf("p%d", round-round%2); count(name+"="+name) != fmt.Sprint(objects) {
+			t.Errorf("round %d: some objects lack a default", round)
+		}
 	}
 	a := p.Ask(http.StatusOK, http.MethodGet, "/api/v1/audit?context=main&type=tickets&pageSize=1000", "")
 	history, _ := a.JSON().(map[string]any)
-	amended := map[string]int{}
+	written := map[string]int{}
 	for _, entry := range history["results"].([]any) {
 		change := entry.(map[string]any)
 		if cause, by := change["cause"].(map[string]any); by && cause["code"] == "audit.cause.schema" && change["user"] == nil {
-			amended[fmt.Sprint(change["params"].(map[string]any)["id"])]++
+			written[fmt.Sprint(change["params"].(map[string]any)["id"])]++
 		}
 	}
-	for id, n := range amended {
+	for id, n := range written {
 		if n > rounds {
-			t.Errorf("%s was written %d times for %d defaults", id, n, rounds)
+			t.Errorf("%s was written %d times for %d sets", id, n, rounds)
 		}
 	}
 	for i := 50; i < objects; i += 100 {
 		id := fmt.Sprintf("t%d", i)
 		a := p.Ask(http.StatusOK, http.MethodGet, "/api/v1/tickets/"+id+"?context=main", "")
 		if tag := a.Header.Get("ETag"); !strings.HasPrefix(tag, fmt.Sprintf(`"%d-`, rounds+1)) {
-			t.Errorf("%s has %s after %d defaults", id, tag, rounds)
+			t.Errorf("%s has %s after %d sets", id, tag, rounds)
 		}
 	}
 	p.Stop()
