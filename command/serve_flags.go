@@ -140,6 +140,8 @@ func (c *serveCommand) checkRanges() (errs []error) {
 		{c.WriteTimeout < 0, "--write-timeout must not be less than 0"},
 		{c.IdleTimeout < 0, "--idle-timeout must not be less than 0"},
 		{c.DrainDelay < 0, "--drain-delay must not be less than 0"},
+		{c.BackupAge < 0, "--backup-age must not be less than 0"},
+		{c.BackupAge > 0 && sqlitePath(c.Store) == "", "--backup-age needs an SQLite store, whose backups the service makes"},
 		{c.ShutdownTimeout < 0, "--shutdown-timeout must not be less than 0"},
 		{c.MemoryBudget != 0 && c.MemoryBudget < limits.MinBudget, fmt.Sprintf("--memory-budget must be 0, or at least %d", limits.MinBudget)},
 		{c.SpoolBudget < 0, "--spool-budget must not be less than 0"},

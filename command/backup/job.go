@@ -134,7 +134,7 @@ func (j *Job) copy(ctx context.Context, d *Description, partial string) error {
 		return err
 	}
 	if err := j.Store.Backup(ctx, partial, func(done, total int64) { j.Say("copying", done, total) }); err != nil {
-		return err
+		return explained(err)
 	}
 	j.Say("verifying", 0, 0)
 	if err := j.examine(ctx, d, partial); err != nil {
@@ -154,7 +154,7 @@ func (j *Job) copy(ctx context.Context, d *Description, partial string) error {
 func (j *Job) examine(ctx context.Context, d *Description, partial string) error {
 	s, err := sqlite.OpenCopy(partial)
 	if err != nil {
-		return err
+		return explained(err)
 	}
 	defer s.Close()
 	if err := verify(ctx, s); err != nil {

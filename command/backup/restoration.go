@@ -94,7 +94,7 @@ func (r *Restoration) size(d *Description) (int64, error) {
 	}
 	s, err := sqlite.OpenCopy(r.Backup)
 	if err != nil {
-		return 0, err
+		return 0, explained(err)
 	}
 	return info.Size(), s.Close()
 }
@@ -116,7 +116,7 @@ func (r *Restoration) prepare(ctx context.Context, described *Description, prepa
 	r.Say("verifying the copy")
 	s, err := sqlite.OpenCopy(prepared)
 	if err != nil {
-		return err
+		return explained(err)
 	}
 	if err := errors.Join(verify(ctx, s), s.Close()); err != nil {
 		return err
@@ -141,9 +141,16 @@ func (r *Restoration) prepare(ctx context.Context, described *Description, prepa
 func (r *Restoration) adapt(ctx context.Context, prepared string, holds *Description) (err error) {
 	s, err := sqlite.Open(ctx, sqlite.Options{Path: prepared, MustExist: true, NoUpgradeCopy: true, Readers: 2})
 	if err != nil {
-		return err
+		return explained(err)
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() {
+		if s.Close() != nil && err == nil {
+			err = errors.New("the copy cannot be completed: check the disk of the store")
+		}
+		if err != nil {
+			err = explained(err)
+		}
+	}()
 	if err := marquee.CheckApplication(ctx, s, r.Application); err != nil {
 		return err
 	}

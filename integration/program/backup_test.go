@@ -331,7 +331,48 @@ func TestBackupFolder(t *testing.T) {
 	}
 }
 
-// TestBackupCrash kills the server, or the command, while it makes a backup: what has the name
+// TestBackupsAtOnce: of commands that write to one folder at the same time, some make a
+// backup, and the others are refused.
+func TestBackupsAtOnce(t *testing.T) {
+	uri, _ := sqliteStore(t)
+	place := t.TempDir()
+	process.Run(t, nil, "init", "--bootstrap-password", process.Password, "--store", uri)
+	other := "sqlite:" + filepath.Join(t.TempDir(), "marquee.db")
+	process.Run(t, nil, "init", "--bootstrap-password", process.Password, "--store", other)
+	p := process.Serve(t, uri)
+	var commands []*process.Process
+	for _, store := range []string{uri, other, uri, uri} {
+		commands = append(commands, process.Launch(t, process.Command(t, nil, "backup", place, "--quiet", "--store", store)))
+	}
+	made := 0
+	for _, command := range commands {
+		<-command.Exited
+		if command.Code == 0 {
+			made++
+		} else {
+			process.Wants(t, command.Printed(), "another backup is being written there")
+		}
+	}
+	found := 0
+	for name := range contentOf(t, place) {
+		if strings.HasSuffix(name, ".db") {
+			found++
+		} else if !strings.HasSuffix(name, ".db.json") {
+			t.Errorf("left behind: %s", name)
+		}
+	}
+	if made == 0 || found != made {
+		t.Errorf("%d commands made %d backups", made, found)
+	}
+	process.Run(t, nil, "backup", place, "--keep", "1", "--store", uri)
+	last, err := filepath.Glob(filepath.Join(place, "*.db"))
+	if err != nil || len(last) < 1 || len(last) > 2 { // and that of the other store
+		t.Errorf("after --keep 1: %v %v", last, err)
+	}
+	p.Stop()
+}
+
+// TestBackupCrash kills or stops the server, or kills the command, while it makes a backup: what has the name
 // of a backup can be restored, the store has lost nothing, and the next run leaves nothing else.
 func TestBackupCrash(t *testing.T) {
 	process.SkipLong(t)
@@ -354,17 +395,20 @@ func TestBackupCrash(t *testing.T) {
 		writers.n.Store(int64(round) << 32)
 		command := process.Launch(t, process.Command(t, nil, append([]string{"backup", to, "--quiet"}, at...)...))
 		time.Sleep(time.Duration(rand.Int64N(int64(150 * time.Millisecond))))
-		if killed := round%3 == 2; killed {
+		switch round % 3 {
+		case 0:
+			p.Kill()
+			writers.end()
+		case 1:
+			writers.end()
+			p.Stop()
+		case 2:
 			command.Kill()
 			writers.end()
-			maps.Copy(confirmed, writers.record())
 			p.Kill()
-		} else {
-			p.Kill()
-			writers.end()
-			maps.Copy(confirmed, writers.record())
-			<-command.Exited
 		}
+		maps.Copy(confirmed, writers.record())
+		<-command.Exited
 		found := 0
 		for name := range contentOf(t, place) {
 			if !strings.HasSuffix(name, ".db") {
