@@ -54,6 +54,7 @@ func (n *narrowing) of(s *Shape) *Shape {
 		}
 		narrowed.LeftOut[name] = true
 	}
+	narrowed.Fills = slices.DeleteFunc(slices.Clone(s.Fills), func(name string) bool { return narrowed.LeftOut[name] })
 	isLeftOut := func(name string) bool { return narrowed.LeftOut[name] }
 	narrowed.Names = slices.DeleteFunc(slices.Clone(s.Names), isLeftOut)
 	narrowed.Whole = slices.DeleteFunc(slices.Clone(s.Whole), isLeftOut)

@@ -32,7 +32,11 @@ func (p *twins) program(seed uint64, length int) []programmed {
 	}
 	program := make([]programmed, length)
 	for i := range program {
-		program[i] = r.request()
+		q := r.request()
+		if r.chance(30) {
+			q.path, q.body = formerNames(q.path), formerNames(q.body)
+		}
+		program[i] = q
 	}
 	return program
 }
@@ -120,8 +124,8 @@ func (r *programmer) list() programmed {
 	if q.path = "/api/v1/" + kind; kind == "assets" {
 		q.path += "/" + r.any("creatives")
 	}
-	fields := []string{"id", "name", "objectState", "createUser", "updateUser", "createTime", "description", "validationWarnings"}
-	values := []string{pick(r.Rand, worldWords), "ACTIVE", "users-1", "1 day ago", "", "other"}
+	fields := []string{"id", "name", "objectState", "createUser", "updateUser", "createTime", "description", "validationWarnings", "size"}
+	values := []string{pick(r.Rand, worldWords), "ACTIVE", "BIG", "LARGE", "users-1", "1 day ago", "", "other"}
 	for _, property := range slices.Sorted(maps.Keys(worldRefs[kind])) {
 		plain, to := strings.TrimSuffix(property, "[]"), worldRefs[kind][property]
 		fields = append(fields, plain, plain+".id", plain)

@@ -68,7 +68,7 @@ func newTwins(tb testing.TB, fresh service.NewStore, seed uint64) *twins {
 	first := m.made
 	second, late := p.other(&m)
 	for i, made := range [][]service.Placed{first, second} {
-		s := &service.Service{TB: tb, URI: fresh(tb), Schemas: []fs.FS{worldSchemas()}, Clock: &service.Clock{}, UserID: "administrator"}
+		s := &service.Service{TB: tb, URI: fresh(tb), Schemas: []fs.FS{worldSchemas(true)}, Clock: &service.Clock{}, UserID: "administrator"}
 		s.Clock.Stop(p.now)
 		s.Deadline = time.Minute // on a busy machine, both are answered
 		w := &twin{Service: service.StartNew(s)}
@@ -85,7 +85,10 @@ func newTwins(tb testing.TB, fresh service.NewStore, seed uint64) *twins {
 				{"type": "users", "object": {"id": "ghost", "username": "ghost", "userRoles": {"rolesByNetwork": [{"network": "third", "roles": [{"role": "r"}]}]}}}]}`, http.StatusOK)
 			s.Must(admin, http.MethodPost, "/api/v1/sites/alien?context=other", `{"name": "north"}`, http.StatusCreated)
 		}
-		s.Write(admin, made...)
+		s.Write(admin, formerly(made)...)
+		if err := s.Swap(s.Engine, worldSchemas(false)); err != nil {
+			tb.Fatal(err)
+		}
 		if i == 1 {
 			s.Clock.Stop(p.now.Add(time.Millisecond))
 			s.Write(admin, late...)

@@ -51,7 +51,7 @@ func testVisibilityModel(t *testing.T, fresh service.NewStore) {
 			t.Fatal(err)
 		}
 	}
-	s := service.New(t, fresh, worldSchemas())
+	s := service.New(t, fresh, worldSchemas(true))
 	w := &witness{T: t, maker: maker{Rand: rand.New(rand.NewPCG(seed, 0))}, s: s, tokens: map[string]string{}, asked: map[string]int{}, shown: map[string]int{}}
 	var err error
 	if w.admin, err = s.SignIn(service.Admin); err != nil {
@@ -59,7 +59,10 @@ func testVisibilityModel(t *testing.T, fresh service.NewStore) {
 	}
 	s.Must(w.admin, http.MethodPost, "/api/v1/networks/other", `{"name": "Other"}`, http.StatusCreated)
 	w.populate()
-	s.Write(w.admin, w.made...)
+	s.Write(w.admin, formerly(w.made)...)
+	if err := s.Swap(s.Engine, worldSchemas(false)); err != nil {
+		t.Fatal(err)
+	}
 	w.world.put("roles", "administrator", map[string]any{"name": "administrator", "scope": "NETWORK",
 		"permissions": []string{"ALL", "MANAGE_BUSINESS", "MANAGE_LAYOUTS", "MANAGE_SYSTEM"}})
 	s.Must(w.admin, http.MethodPost, "/api/v1/batch?context=other", `{"operations": [
@@ -244,6 +247,9 @@ func (w *witness) list(user, kind, parameters string, meets func(id string) bool
 		if meets(id) && w.world.shows(user, kind, id) {
 			want = append(want, id)
 		}
+	}
+	if w.chance(30) {
+		parameters = formerNames(parameters)
 	}
 	path := "/api/v1/" + kind + "?context=main&pageSize=1000" + parameters
 	page := w.get(user, "lists", path, http.StatusOK)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"testing/fstest"
 
@@ -46,26 +47,62 @@ const worldUsers = 7
 // worldSchemas are the types of a world that the application does not have. They belong to
 // teams and to users, directly and through each other, and can be removed while nothing refers
 // to them. Letters are read, written and created with permissions of their own, and some
-// stickers are public.
-func worldSchemas() fs.FS {
+// stickers are public. Objects are written under the former schemas, in which properties have
+// other names, and parcels another size.
+func worldSchemas(former bool) fs.FS {
 	reference := func(to string) string { return `{"$ref": "common/reference.json", "x-ref": "` + to + `"}` }
+	was := func(name, schema string) string {
+		return fmt.Sprintf(`%q: {"x-was": %q, %s`, name, worldFormer[name], schema[1:])
+	}
+	size := `"size": {"type": "string", "enum": ["LARGE", "SMALL"], "x-was-values": {"BIG": "LARGE"}}`
+	if former {
+		was = func(name, schema string) string { return fmt.Sprintf("%q: %s", name, schema) }
+		size = `"size": {"type": "string", "enum": ["BIG", "SMALL"]}`
+	}
 	removable := func(path, resource, properties string) *fstest.MapFile {
-		return &fstest.MapFile{Data: fmt.Appendf(nil, `{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": %[1]q,
+		text := fmt.Sprintf(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": %[1]q,
 			"x-resource": {"path": %[1]q, "methods": ["GET", "HEAD", "POST", "PUT", "DELETE"], "label": "name", "search": ["name"], "sort": ["name"], %[2]s},
-			"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, %[3]s}}`, path, resource, properties)}
+			"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, %[3]s}}`, path, resource, properties)
+		if former {
+			text = formerNames(text)
+		}
+		return &fstest.MapFile{Data: []byte(text)}
 	}
 	const byParcel = `"team": ["parcel.order.team", "parcel.order.advertiser.team"], "index": ["name", "parcel"]`
 	return fstest.MapFS{
 		"parcels.json": removable("parcels", `"team": ["order.team", "order.advertiser.team"], "owner": "recipient", "index": ["name", "order"]`,
-			`"order": `+reference("orders")+`, "recipient": `+reference("users")),
+			`"order": `+reference("orders")+`, `+was("recipient", reference("users"))+`, `+size),
 		"letters.json": removable("letters", byParcel+`, "owner": ["author", "parcel.recipient"],
 			"permissions": {"read": "READ_LETTERS", "write": "WRITE_LETTERS", "create": "OPEN_LETTERS"}`,
-			`"parcel": `+reference("parcels")+`, "author": `+reference("users")),
+			was("parcel", reference("parcels"))+`, `+was("author", reference("users"))),
 		"stickers.json": removable("stickers", byParcel+`, "owner": ["holders", "parcel.recipient"],
 			"public": {"when": {"properties": {"shown": {"const": "ALL"}}, "required": ["shown"]}}`,
-			`"parcel": `+reference("parcels")+`, "letter": `+reference("letters")+`, "holders": {"type": "array", "items": `+reference("users")+`},
+			was("parcel", reference("parcels"))+`, "letter": `+reference("letters")+`, `+was("holders", `{"type": "array", "items": `+reference("users")+`}`)+`,
 			"shown": {"type": "string", "enum": ["ALL", "FEW"]}`),
 	}
+}
+
+// worldFormer are the names under which properties of these types are stored.
+var worldFormer = map[string]string{"recipient": "addressee", "author": "writer", "holders": "keepers", "parcel": "packet"}
+
+var worldRenamed = regexp.MustCompile(`\b(recipient|author|holders|parcel)\b`)
+
+// formerNames returns a request, or schemas, with the former names of properties.
+func formerNames(text string) string {
+	return worldRenamed.ReplaceAllStringFunc(text, func(name string) string { return worldFormer[name] })
+}
+
+// formerly returns what is written under the former schemas.
+func formerly(made []service.Placed) []service.Placed {
+	former := slices.Clone(made)
+	for i, p := range made {
+		posted := map[string]any{}
+		for name, value := range p.Posted {
+			posted[formerNames(name)] = value
+		}
+		former[i].Posted = posted
+	}
+	return former
 }
 
 var worldWords = []string{"north", "south", "harbour", "station", "market", "garden", "river", "bridge"}
@@ -147,7 +184,7 @@ func (m *maker) object(kind, id string) map[string]any {
 	case "orders":
 		o["advertiser"], o["team"], o["salespersonUser"] = m.one("advertisers", 20), m.one("teams", 65), m.one("users", 50)
 	case "parcels":
-		o["order"], o["recipient"] = m.one("orders", 15), m.one("users", 20)
+		o["order"], o["recipient"], o["size"] = m.one("orders", 15), m.one("users", 20), pick(m.Rand, []string{"BIG", "SMALL"})
 	case "letters":
 		o["parcel"], o["author"] = m.one("parcels", 20), m.one("users", 60)
 	case "stickers":

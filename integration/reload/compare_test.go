@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -13,69 +12,11 @@ import (
 	"strings"
 	"sync"
 
+	"marquee/engine/catalog"
+	"marquee/engine/document"
+	"marquee/engine/store"
 	"marquee/integration/service"
 )
-
-// reloadSecret is in each note, and nowhere else.
-const reloadSecret = "geheim"
-
-// reloadVenues is a schema of venues.
-type reloadVenues struct {
-	resource string
-	team     bool
-	// secret is what x-secret says of a property, if it is there.
-	secret map[string]bool
-}
-
-func (v reloadVenues) String() string { return fmt.Sprintf("%s, secret: %v", v.resource, v.secret) }
-
-func (v reloadVenues) folder() fs.FS {
-	text := func(property string) string {
-		if secret, ok := v.secret[property]; ok {
-			return fmt.Sprintf(`"%s": {"type": "string", "x-secret": %t}`, property, secret)
-		}
-		return fmt.Sprintf(`"%s": {"type": "string"}`, property)
-	}
-	return service.TypeWith("venues", v.resource, strings.Join([]string{text("name"), text("code"), text("note"),
-		`"labels": {"type": "array", "items": {"type": "string"}}`, `"team": {"x-ref": "teams"}`}, ", "))
-}
-
-// plain is a schema that can follow any: it hides nothing and asks for nothing.
-func (v reloadVenues) plain() reloadVenues {
-	return reloadVenues{secret: map[string]bool{"code": false, "note": false}}
-}
-
-// randomVenues is a random schema that can follow another one: what was secret
-// stays so, or is said not to be.
-func randomVenues(random *rand.Rand, before reloadVenues) (v reloadVenues) {
-	v.secret = map[string]bool{}
-	for _, property := range []string{"code", "note"} {
-		if secret := random.IntN(3) == 0; secret || before.secret[property] || random.IntN(3) == 0 {
-			v.secret[property] = secret
-		}
-	}
-	some := func(names ...string) string {
-		chosen := []any{}
-		for _, name := range names {
-			first, second, both := strings.Cut(name, "+")
-			switch {
-			case v.secret[first] || v.secret[second] || random.IntN(2) == 0:
-			case both:
-				chosen = append(chosen, []string{first, second})
-			default:
-				chosen = append(chosen, name)
-			}
-		}
-		text, _ := json.Marshal(chosen)
-		return string(text)
-	}
-	v.resource = fmt.Sprintf(`, "search": %s, "index": %s, "unique": %s, "sort": %s`, some("name", "code", "note", "labels"),
-		some("name", "code", "note", "labels", "team", "code+name"), some("code", "note"), some("name", "code", "note"))
-	if v.team = random.IntN(2) == 0; v.team {
-		v.resource += `, "team": "team"`
-	}
-	return v
-}
 
 // reloadModel is what each property of each object may have: the values of the
 // writes that were acknowledged, but for those that ended before another began.
@@ -115,8 +56,6 @@ func (m *reloadModel) written(id string, object map[string]any, began int) {
 	}
 }
 
-var reloadProperties = []string{"name", "code", "note", "labels", "team"}
-
 // reloadText is a value, or the id of a reference, as text.
 func reloadText(value any) string {
 	if reference, ok := value.(map[string]any); ok {
@@ -135,7 +74,7 @@ func (r *reloads) page(s *service.Service, token, parameters string) (objects []
 	r.Helper()
 	answer = s.Must(token, http.MethodGet, "/api/v1/venues?context="+service.Network+"&"+parameters, "", http.StatusOK)
 	for _, object := range answer["results"].([]any) {
-		objects = append(objects, object.(map[string]any))
+		objects = append(objects, reloadStored(object.(map[string]any)))
 	}
 	return objects, answer
 }
@@ -146,18 +85,35 @@ type reloadCheck struct {
 	s       *service.Service
 	what    string
 	objects []map[string]any
-	// secret are the properties that nobody can ask for.
+	random  *rand.Rand
+	// served is the schema of the server; the secret properties are those that nobody can ask
+	// for.
+	served reloadVenues
 	secret map[string]bool
+}
+
+// called returns a name by which requests can name a property.
+func (c *reloadCheck) called(property string) string { return c.served.either(c.random, property) }
+
+// value returns a value that stands for one of objects in requests.
+func (c *reloadCheck) value(property, value string) string {
+	if property == "state" && value == "A" {
+		return reloadState(c.random.IntN(reloadGenerations))
+	}
+	return value
 }
 
 // compare holds what each server finds against a scan of the documents, and that
 // against what was written.
-func (r *reloads) compare(random *rand.Rand, served reloadVenues, what string) {
+func (r *reloads) compare(random *rand.Rand, what string) {
 	r.pause.Lock()
 	defer r.pause.Unlock()
 	for n, s := range r.servers {
-		c := &reloadCheck{r, s, fmt.Sprintf("server %d, after %s", n, what), r.scan(s), served.secret}
+		served := r.served[n]
+		c := &reloadCheck{r, s, fmt.Sprintf("server %d, after %s", n, what), r.scan(s), random, served, served.secret}
 		c.values()
+		c.presents()
+		c.amended()
 		c.filters(random)
 		c.search()
 		c.rights(served)
@@ -180,12 +136,56 @@ func (c *reloadCheck) values() {
 		c.Errorf("%s: %d objects instead of %d", c.what, len(c.objects), reloadObjects)
 	}
 	for _, object := range c.objects {
-		for _, property := range reloadProperties {
+		for _, property := range c.served.declared() {
 			may, got := c.model.values[fmt.Sprint(object["id"], " ", property)], reloadText(object[property])
+			if property == "seat" && got == reloadSeat && (len(may) == 0 || slices.ContainsFunc(may, func(v reloadValue) bool { return v.text == "" })) {
+				got = "" // the service has filled it in
+			}
 			if !slices.ContainsFunc(may, func(v reloadValue) bool { return v.text == got }) && (got != "" || len(may) > 0) {
 				c.Errorf("%s: %s of %v is %q instead of one of %v", c.what, property, object["id"], got, may)
 			}
 		}
+	}
+}
+
+// presents demands that an object has the present names and values, and no others.
+func (c *reloadCheck) presents() {
+	object := c.s.Must(c.token, http.MethodGet, "/api/v1/venues/v0?context=main", "", http.StatusOK)
+	for _, property := range reloadProperties {
+		for generation := range reloadGenerations {
+			if name := reloadName(property, generation); object[name] != nil && (name != c.served.name(property) || !c.served.has(property)) {
+				c.Errorf("%s: v0 has %s: %v", c.what, name, object)
+			}
+		}
+	}
+	if state := object[c.served.name("state")]; state != nil && state != "B" && state != reloadState(c.served.later.state) {
+		c.Errorf("%s: v0 has the state %v", c.what, state)
+	}
+}
+
+// amended demands that all objects are stored as the schema asks for it, if the store says so.
+func (c *reloadCheck) amended() {
+	t, _ := c.s.Engine.Registry().Type("venues")
+	err := c.s.Store.Read(c.Context(), func(s store.Snapshot) error {
+		all, err := catalog.ReadAll(c.Context(), s)
+		if err != nil || all["venues"].Amended != catalog.AllAmended || all["venues"].Amends != t.Amendments() {
+			return err
+		}
+		c.tally["amended"]++
+		var keys []store.Key
+		for i := range reloadObjects {
+			keys = append(keys, store.Key{Network: service.Network, ID: fmt.Sprintf("v%d", i)})
+		}
+		return s.Get(c.Context(), "venues", keys, func(r *store.Record) error {
+			object, err := document.DecodeObject(r.Document, document.Limits{})
+			if state := object["state"]; state != nil && state != "B" && state != reloadState(c.served.later.state) || c.served.later.seat && object["seat"] == nil {
+				c.Errorf("%s: the store says that all objects have what the schema asks for, and has %s", c.what, r.Document)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		c.Error(err)
 	}
 }
 
@@ -213,12 +213,16 @@ func (c *reloadCheck) finds(name, value, more string, want func(object map[strin
 	}
 }
 
-// filters asks for each property in each way, with values that objects have.
+// filters asks for half of the properties in each way, with values that objects have.
 func (c *reloadCheck) filters(random *rand.Rand) {
 	for _, property := range reloadProperties {
-		if c.secret[property] {
-			for _, parameters := range []string{"where=" + property + "=x", "filterBy=" + property + "&filterByValue=x", "filterBy=" + property + "&filterByLike=x",
-				"excludeIfMissing=" + property, "orderBy=" + property} {
+		if random.IntN(2) == 0 {
+			continue
+		}
+		called := c.called(property)
+		if c.secret[property] || !c.served.has(property) {
+			for _, parameters := range []string{"where=" + called + "=x", "filterBy=" + called + "&filterByValue=x", "filterBy=" + called + "&filterByLike=x",
+				"excludeIfMissing=" + called, "orderBy=" + called} {
 				c.s.Must(c.token, http.MethodGet, "/api/v1/venues?context=main&"+parameters, "", http.StatusBadRequest)
 			}
 			continue
@@ -229,16 +233,16 @@ func (c *reloadCheck) filters(random *rand.Rand) {
 			}
 			return textsOf(object[property])
 		}
-		c.finds("excludeIfMissing", property, "", func(object map[string]any) bool { return len(texts(object)) > 0 })
+		c.finds("excludeIfMissing", called, "", func(object map[string]any) bool { return len(texts(object)) > 0 })
 		for range 2 {
 			have := texts(c.objects[random.IntN(len(c.objects))])
 			if len(have) == 0 {
 				continue
 			}
 			is := func(object map[string]any) bool { return slices.Contains(texts(object), have[0]) }
-			c.finds("where", property+"="+have[0], "", is)
-			c.finds("where", property+"!="+have[0], "", func(object map[string]any) bool { return !is(object) })
-			c.finds("filterByValue", have[0], "&filterBy="+property, is)
+			c.finds("where", called+"="+c.value(property, have[0]), "", is)
+			c.finds("where", called+"!="+c.value(property, have[0]), "", func(object map[string]any) bool { return !is(object) })
+			c.finds("filterByValue", c.value(property, have[0]), "&filterBy="+called, is)
 		}
 		if property == "team" {
 			continue
@@ -248,8 +252,8 @@ func (c *reloadCheck) filters(random *rand.Rand) {
 			has := func(object map[string]any) bool {
 				return slices.ContainsFunc(texts(object), func(text string) bool { return strings.Contains(text, part) })
 			}
-			c.finds("filterByLike", strings.ToUpper(part), "&filterBy="+property, has)
-			c.finds("filterByNotLike", part, "&filterBy="+property, func(object map[string]any) bool { return !has(object) })
+			c.finds("filterByLike", strings.ToUpper(part), "&filterBy="+called, has)
+			c.finds("filterByNotLike", part, "&filterBy="+called, func(object map[string]any) bool { return !has(object) })
 		}
 	}
 }
@@ -340,7 +344,7 @@ func (c *reloadCheck) order(property string, descending bool) {
 		}
 		return ids
 	}
-	parameters := "pageSize=150&fields=id," + property + "&orderBy=" + property + "&orderByDirection=ASCENDING"
+	parameters := "pageSize=150&fields=id," + c.called(property) + "&orderBy=" + c.called(property) + "&orderByDirection=ASCENDING"
 	if descending {
 		parameters = strings.Replace(parameters, "ASC", "DESC", 1)
 	}
@@ -372,7 +376,7 @@ func (c *reloadCheck) unique(property string, server int) {
 		}
 	}
 	claim := func(value string) *service.Answer {
-		body, _ := json.Marshal(map[string]any{property: value})
+		body, _ := json.Marshal(map[string]any{c.called(property): value})
 		return c.s.Ask(c.token, http.MethodPost, "/api/v1/venues/another?context=main&validateOnly=true", string(body), nil)
 	}
 	for i, value := range slices.Sorted(maps.Keys(owners)) {
