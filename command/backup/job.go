@@ -68,7 +68,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 		return nil, fmt.Errorf("%s is in use: another backup is being written there, or it is a store that a process has open", reserved)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s.lock cannot be locked: check that the folder is writable", reserved)
 	}
 	defer place.Close()
 	d := &Description{Version: j.Version, Time: began, Store: j.File}

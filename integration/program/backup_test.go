@@ -293,7 +293,8 @@ func TestBackupFolder(t *testing.T) {
 	process.Wants(t, process.Fails(t, nil, append([]string{"backup", folder}, at...)...), "there is no store")
 	process.Run(t, nil, append([]string{"init", "--bootstrap-password", process.Password}, at...)...)
 	for name, content := range map[string]string{"marquee-20200101T000000.000Z.db": "of another", "marquee-20200101T000000.000Z.db.json": `{"store": "/other.db", "sha256": "x"}`,
-		"marquee.partial": "left", "marquee-20200102T000000.000Z.db": "without description", "other": ""} {
+		"marquee-20200103T000000.000Z.db.json": `{"store": "` + strings.TrimPrefix(uri, "sqlite:") + `", "sha256": "x"}`, // its backup is gone
+		"marquee.partial":                      "left", "marquee-20200102T000000.000Z.db": "without description", "other": ""} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -310,6 +311,15 @@ func TestBackupFolder(t *testing.T) {
 	files := contentOf(t, folder)
 	if len(files) != 4+2*2 || files[filepath.Base(last)] == "" || files["marquee.partial"] != "" || files["marquee-20200101T000000.000Z.db"] == "" {
 		t.Errorf("the folder has %v", slices.Sorted(maps.Keys(files)))
+	}
+	copied := filepath.Join(t.TempDir(), "copy.db") // a run was killed when it replaced a backup
+	process.Run(t, nil, append([]string{"backup", copied}, at...)...)
+	if err := os.Rename(copied+".json", copied+".partial.json"); err != nil {
+		t.Fatal(err)
+	}
+	process.Run(t, nil, append([]string{"backup", copied}, at...)...)
+	if files := contentOf(t, filepath.Dir(copied)); len(files) != 2 || files["copy.db.json"] == "" {
+		t.Errorf("the folder of a file has %v", slices.Sorted(maps.Keys(files)))
 	}
 	for target, says := range map[string]string{
 		filepath.Join(folder, "other-than-empty"):                "is not a backup",
