@@ -122,7 +122,7 @@ func (s *service) whyFailed(r *rest.Call, err error) string {
 	switch {
 	case s.checks.ended.Err() != nil:
 		return "the server is shutting down"
-	case exit.IsUsage(err), errors.Is(err, errChecking), errors.As(err, &known) && !errors.As(err, &failed), errors.As(err, &problems):
+	case exit.IsUsage(err), errors.Is(err, errChecking), errors.Is(err, errDeclaredAgain), errors.As(err, &known) && !errors.As(err, &failed), errors.As(err, &problems):
 		return err.Error()
 	}
 	r.Log().Error("a command of the operator failed", slog.String("cause", err.Error()))

@@ -138,8 +138,16 @@ func (q undeclaredRequest) run(ctx context.Context, e *engine.Engine, say func(s
 	if place != "" {
 		places = map[string]int64{place: places[place]}
 	}
-	if err == nil && q.prune {
-		err = e.Prune(ctx, t.Name, place)
+	if err != nil || !q.prune {
+		return places, err
+	}
+	if err := e.Prune(ctx, t.Name, place); err != nil {
+		return nil, err
+	}
+	steps.Step("counting values of " + t.Name + " again")
+	left, err := migration.Undeclared(ctx, e.Store, t)
+	if err == nil && left[place] > 0 {
+		err = fmt.Errorf("%w, and %s have values at %s still", errDeclaredAgain, progress.Counted(left[place], "object"), place)
 	}
 	return places, err
 }
@@ -159,6 +167,9 @@ func (q undeclaredRequest) ask(ctx context.Context, o *operator) (places map[str
 	})
 	return places, errors.Join(err, o.close())
 }
+
+// errDeclaredAgain is the error of a removal that did not come to its end.
+var errDeclaredAgain = errors.New("a set that declares the property was served meanwhile")
 
 func sayUndeclared(step string) { fmt.Fprintln(os.Stderr, step) }
 

@@ -160,7 +160,7 @@ func (p *prune) some(ctx context.Context, l *lease) error {
 	var places []string
 	err := p.m.Store.Read(ctx, func(s store.Snapshot) error {
 		n, err := p.m.indexingOf(ctx, s, p.objects.Collection)
-		if places = nil; n != nil && served {
+		if places = nil; n != nil && served && n.Format <= catalog.IndexingFormat {
 			places = catalog.Filter(n.Prunes, func(place string) bool { return !t.Shape.Declares(place) })
 		}
 		return err
@@ -257,7 +257,7 @@ func (p *prune) change(ctx context.Context, network string, keys []store.Key) er
 
 // noted reports whether all places are still to be pruned.
 func (p *prune) noted(n *catalog.Indexing) bool {
-	return !slices.ContainsFunc(p.places, func(place string) bool { return !slices.Contains(n.Prunes, place) })
+	return n.Format <= catalog.IndexingFormat && !slices.ContainsFunc(p.places, func(place string) bool { return !slices.Contains(n.Prunes, place) })
 }
 
 // topNames returns the names of the properties of objects that have, or are, the values at places.
