@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -184,6 +185,9 @@ func undeclaredRoute(s *service) rest.Route {
 			places, err := q.run(ctx, r.Engine(), func(step string) { _ = write(checkLine{Checking: step}) }) // the client may be gone
 			if err != nil {
 				return err
+			}
+			if q.prune {
+				r.Log().Info("the operator has removed values that no schema declares", slog.String("type", q.typeName), slog.Any("objects", places))
 			}
 			return write(checkLine{Places: places})
 		})

@@ -116,12 +116,7 @@ func (m *Migrator) wipe(ctx context.Context, stale []openErasure) error {
 		return nil
 	}
 	if time.Until(m.nextWipe()) <= 0 {
-		rewritten, err := m.Store.Wipe(ctx)
-		if rewritten > wipePace {
-			after := time.Now().Add(time.Duration(rewritten/wipePace) * time.Second)
-			m.wipeAfter.Store(&after)
-		}
-		return err
+		return m.wipeNow(ctx)
 	}
 	for _, e := range stale {
 		if e.Rewritten {
@@ -136,6 +131,16 @@ func (m *Migrator) wipe(ctx context.Context, stale []openErasure) error {
 		}
 	}
 	return errGathering
+}
+
+// wipeNow has the store overwrite what was replaced, and begins the pause.
+func (m *Migrator) wipeNow(ctx context.Context) error {
+	rewritten, err := m.Store.Wipe(ctx)
+	if rewritten > wipePace {
+		after := time.Now().Add(time.Duration(rewritten/wipePace) * time.Second)
+		m.wipeAfter.Store(&after)
+	}
+	return err
 }
 
 // nextWipe is the end of the pause.

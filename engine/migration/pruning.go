@@ -187,7 +187,7 @@ func (p *prune) some(ctx context.Context, l *lease) error {
 	if err != nil || !end {
 		return err
 	}
-	if _, err := p.m.Store.Wipe(ctx); err != nil {
+	if err := p.m.wipeNow(ctx); err != nil {
 		return err
 	}
 	p.complete = true
