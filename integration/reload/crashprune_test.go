@@ -35,7 +35,8 @@ func testCrashPrune(t *testing.T, fresh service.NewStore) {
 	}
 	left := func() string {
 		t.Helper()
-		_, n, _ := strings.Cut(process.Run(t, nil, "schema", "prune", "tickets", "fax", "--dry-run", "--store", store, "--schemas", dir), ": ")
+		// Which takes no lease on MongoDB, as --dry-run does.
+		_, n, _ := strings.Cut(process.Run(t, nil, "schema", "show", "tickets", "--store", store, "--schemas", dir), "\n/fax ")
 		return strings.TrimSpace(n)
 	}
 	pruned := 0
@@ -67,12 +68,12 @@ func testCrashPrune(t *testing.T, fresh service.NewStore) {
 		p = process.Serve(t, store, "--schemas", dir)
 		p.SignIn("admin", process.Password)
 		switch n := left(); n {
-		case "0 objects":
-		case "1,500 objects": // it had not begun, or not come far
+		case "":
+		case "1,500": // it had not begun, or not come far
 			process.Run(t, nil, "schema", "prune", "tickets", "fax", "--store", store, "--schemas", dir)
 		default:
 			pruned++
-			p.Eventually("the removal is not finished", func() bool { return left() == "0 objects" })
+			p.Eventually("the removal is not finished", func() bool { return left() == "" })
 		}
 		p.Eventually("the history has values", func() bool {
 			a := p.Ask(http.StatusOK, http.MethodGet, "/api/v1/audit?context=main&type=tickets&id=t1499", "")
