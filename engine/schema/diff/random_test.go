@@ -151,13 +151,15 @@ func (m maker) shuffled(object map[string]any) []string {
 // evolve changes a type: as change does, or in ways that keep what is stored. Now and then, these
 // are not done well.
 func (m maker) evolve(s map[string]any) {
-	switch m.IntN(8) {
+	switch m.IntN(10) {
 	case 0, 1:
 		m.rename(s)
 	case 2, 3:
 		m.renameValue(s)
 	case 4:
 		m.require(s)
+	case 5:
+		s[m.pick("propertyNames", "not", "if")] = map[string]any{m.pick("maxLength", "maxProperties"): int64(1), "propertyNames": map[string]any{"enum": []any{"a", "b", m.pick("c", "d")}}}
 	default:
 		m.change(s, 3)
 	}

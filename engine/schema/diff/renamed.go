@@ -149,14 +149,20 @@ func written(t *schema.Type, pointer string) string {
 func (c *comparison) renamed(old, new *schema.Type) {
 	at := c.new.root(new)
 	before, after := acceptedNames(old), acceptedNames(new)
+	v := c.new.value(nil, at)
+	judged := len(v.all("propertyNames")) > 0 || v.judges("propertyNames", judging...) || v.judges("patternProperties", judging...)
 	for _, stored := range slices.Sorted(maps.Keys(before)) {
 		if after[stored] == nil {
 			continue
 		}
 		was, is := old.ServedName(stored), new.ServedName(stored)
 		place := at.in("properties", stored)
-		if was != is {
-			c.report("property-renamed", widened, place, "the property "+was+" is called "+is+" in answers, and requests can use both names", "")
+		switch text := "the property " + was + " is called " + is + " in answers, and requests can use both names"; {
+		case was == is:
+		case judged:
+			c.undecided("property-renamed", place, text+"; whether the schemas of names accept it is not decided")
+		default:
+			c.report("property-renamed", widened, place, text, "")
 		}
 		for _, name := range lost(before[stored], after[stored]) {
 			c.report("name-removed", []Class{Request, Source}, place, "the property "+is+" can no longer be called "+name+" in requests", "add the name to x-was")

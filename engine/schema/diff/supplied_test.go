@@ -9,8 +9,8 @@ import (
 	"marquee/engine/schema/diff"
 )
 
-// TestSupplied: whether stored objects can have what the service gives them, a default or a
-// value that takes the place of another one, is decided only if nothing else judges it.
+// TestSupplied: whether stored objects can have what the service gives them, a default, a value
+// that takes the place of another one, or another name, is decided only if nothing else judges it.
 func TestSupplied(t *testing.T) {
 	const plain, renamed = `{"type": "string", "enum": ["A", "B"]}`, `{"type": "string", "enum": ["C", "B"], "x-was-values": {"A": "C"}}`
 	const when = `, "if": {"properties": {"NAME": {"const": "A"}}, "required": ["NAME"]}, "then": {"required": ["d"]}`
@@ -33,6 +33,11 @@ func TestSupplied(t *testing.T) {
 		{one(`{"type": "string"}`) + about("a"), one(`{"type": "string", "default": "x"}`) + about("a") + filled, "property-required undecided"},
 		{one(`{"type": "string"}`) + `, "maxProperties": 1`, one(`{"type": "string", "default": "x"}`) + filled + `, "maxProperties": 1`, "property-required undecided"},
 		{one(`{"type": "string"}`) + `, "dependentRequired": {"a": ["c"]}`, one(`{"type": "string", "default": "x"}`) + filled + `, "dependentRequired": {"a": ["c"]}`, "property-required undecided"},
+		// the names of properties can be judged, too
+		{one(`{}`) + `, "propertyNames": {"maxLength": 1}`, `"properties": {"bb": {"x-was": "a"}}, "propertyNames": {"maxLength": 1}`, "property-renamed undecided"},
+		{one(`{}`) + `, "not": {"patternProperties": {"^b": {"type": "null"}}, "required": ["c"]}`,
+			`"properties": {"b": {"x-was": "a"}, "c": {}}, "not": {"patternProperties": {"^b": {"type": "null"}}, "required": ["c"]}`, "property-renamed undecided"},
+		{one(`{}`) + about("c"), `"properties": {"b": {"x-was": "a"}, "c": {}, "d": {}}` + about("c"), "property-renamed [RESPONSE SOURCE]"},
 		// steps are the same ones between the values that take the places of others
 		{one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": [{"to": "B", "permission": "P"}], "B": [{"to": "A", "permission": "P"}]}}`),
 			one(`{"type": "string", "enum": ["C", "B"], "x-was-values": {"A": "C"}, "x-transitions": {"C": [{"to": "B", "permission": "P"}], "B": [{"to": "C", "permission": "P"}]}}`), "enum-value-renamed [SOURCE]"},
@@ -40,7 +45,7 @@ func TestSupplied(t *testing.T) {
 		var said []string
 		for _, d := range diff.Sets(loadType(t, c.old), loadType(t, c.new)) {
 			switch {
-			case !slices.Contains([]string{"enum-value-renamed", "property-required", "step-guarded"}, d.Rule):
+			case !slices.Contains([]string{"enum-value-renamed", "property-required", "property-renamed", "step-guarded"}, d.Rule):
 			case d.Undecided:
 				said = append(said, d.Rule+" undecided")
 			default:
