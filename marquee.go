@@ -117,7 +117,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.reviewer, s.ready = review.New(app.Due), newProbe(s.store.Check)
 	config := o.rest()
 	config.Engine, config.Auth, config.Ready, config.Notes = s.engine, s.auth, s.check, s.notes
-	config.SchemaSet = o.SchemaSet
+	config.SchemaSet, config.Stored = o.SchemaSet, s.auth.Stored
 	config.Routes = slices.Concat(s.auth.Routes(), app.documents(o.Version, o.PublicURL), app.Routes)
 	s.rest, err = rest.New(config)
 	if err != nil || o.First.Password == "" {

@@ -68,8 +68,13 @@ type Options struct {
 	// ten seconds.
 	Interval time.Duration
 
+	// Meter counts the requests; nil means one of its own. It is the same for Front and Open.
+	Meter *rest.Meter
 	// RequestTimeout is the longest that a request may take; 0 is 30 seconds.
 	RequestTimeout time.Duration
+	// Slow is the time from which the line of a request in the log has its parameters; 0 means
+	// never.
+	Slow time.Duration
 	// Memory is the maximum number of bytes that all requests may use together; 0 is 256 MiB.
 	Memory int64
 	// Spool keeps large bodies and answers; nil keeps them in the folder for
@@ -132,7 +137,7 @@ func (o *Options) setDefaults() {
 
 // rest returns the settings of requests and connections.
 func (o *Options) rest() rest.Config {
-	return rest.Config{Log: o.Log, Spool: o.Spool, Memory: o.Memory, Deadline: o.RequestTimeout, Version: o.Version,
+	return rest.Config{Log: o.Log, Meter: o.Meter, Slow: o.Slow, Spool: o.Spool, Memory: o.Memory, Deadline: o.RequestTimeout, Version: o.Version,
 		TrustedProxies: o.TrustedProxies, ProxyHeader: o.ProxyHeader,
 		Connections:     listen.Config{Most: o.Connections, MostOfAddress: o.AddressConnections, Certificate: o.Certificate},
 		StrictTransport: o.StrictTransport, CORS: o.CORS, RateLimits: o.RateLimits}

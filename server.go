@@ -71,6 +71,9 @@ func (s *Server) Auth() *auth.Service { return s.auth }
 // Store is where the records are.
 func (s *Server) Store() store.Store { return s.store }
 
+// Stats are the shared resources of the requests.
+func (s *Server) Stats() rest.Stats { return s.rest.Stats() }
+
 // MemoryUsed returns the number of bytes of Options.Memory that requests use at present.
 func (s *Server) MemoryUsed() int64 { return s.rest.MemoryUsed() }
 
@@ -206,7 +209,7 @@ func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Lo
 		if err := s.engine.FinishErasures(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("erasures could not be completed; retrying", slog.Any("cause", message.Explained(err)))
 		}
-		if err := s.auth.Maintain(ctx); err != nil && ctx.Err() == nil {
+		if err := s.auth.Maintain(ctx, log); err != nil && ctx.Err() == nil {
 			log.Warn("the signing keys could not be rotated, or expired tokens not be deleted", slog.String("cause", err.Error()))
 		}
 	}
@@ -238,7 +241,7 @@ func (s *Server) Pass(ctx context.Context, log *slog.Logger) error {
 	if pass := s.options.Application.Pass; pass != nil {
 		err = pass(ctx, s.engine)
 	}
-	return errors.Join(err, s.reviewer.Pass(ctx, s.engine, log), s.engine.FollowAll(ctx, log), s.engine.Maintain(ctx), s.engine.Amend(ctx, log), s.engine.FinishErasures(ctx), s.auth.Maintain(ctx))
+	return errors.Join(err, s.reviewer.Pass(ctx, s.engine, log), s.engine.FollowAll(ctx, log), s.engine.Maintain(ctx), s.engine.Amend(ctx, log), s.engine.FinishErasures(ctx), s.auth.Maintain(ctx, log))
 }
 
 // Close ends the work in the background, and closes the store if New opened it.

@@ -9,6 +9,8 @@ import (
 	"marquee/auth/apitoken"
 	"marquee/auth/rights"
 	"marquee/auth/session"
+	"marquee/engine"
+	"marquee/engine/event"
 	"marquee/engine/message"
 	"marquee/engine/rest"
 )
@@ -31,17 +33,55 @@ func (s *Service) revoke(r *rest.Call) error {
 		err = message.InvalidTokenRequest.Error(message.Params{"parameter": "token"})
 	}
 	if err == nil {
-		if token := fields["token"]; apitoken.Is(token) {
-			err = s.Tokens.Revoke(r.Context(), r.Engine(), token)
-		} else {
-			err = s.Sessions.Revoke(r.Context(), token)
-		}
+		err = s.revokeToken(r, fields["token"])
 	}
 	if err != nil {
 		return refuse(r, err)
 	}
 	r.Answer(http.StatusOK, []byte("{}"))
 	return nil
+}
+
+// revokeToken revokes an API token, or ends the session of another one.
+func (s *Service) revokeToken(r *rest.Call, token string) error {
+	if apitoken.Is(token) {
+		id, err := s.Tokens.Revoke(r.Context(), r.Engine(), token)
+		if err == nil && id != "" {
+			logToken(r, event.TokenRevoked, id)
+		}
+		return err
+	}
+	user, err := s.Sessions.Revoke(r.Context(), token)
+	if err == nil && user != "" {
+		r.Log().LogAttrs(r.Context(), slog.LevelInfo, "a session was ended with its token", event.SessionEnded.Attr(), slog.String("user", user))
+	}
+	return err
+}
+
+// Stored logs the API tokens that a write has created or revoked.
+func (s *Service) Stored(r *rest.Call, changes []*engine.Change) {
+	for _, c := range changes {
+		switch {
+		case c.Type.Name != apitoken.Type:
+		case c.Created():
+			logToken(r, event.TokenCreated, c.ID)
+		case c.StateBefore == "ACTIVE" && c.State != "ACTIVE":
+			logToken(r, event.TokenRevoked, c.ID)
+		}
+	}
+}
+
+// logToken logs what happened to an API token.
+func logToken(r *rest.Call, e event.Event, id string) {
+	text := "an API token was created"
+	if e == event.TokenRevoked {
+		text = "an API token was revoked"
+	}
+	attributes := []slog.Attr{e.Attr(), slog.String("token", id)}
+	if caller := r.Caller(); caller != nil && caller.User != "" {
+		attributes = append(attributes, slog.String("user", caller.User))
+	}
+	r.Log().LogAttrs(r.Context(), slog.LevelInfo, text, attributes...)
 }
 
 // logout ends all sessions of a user, on behalf of that user or of whoever may set the
@@ -62,6 +102,7 @@ func (s *Service) logout(r *rest.Call) error {
 	if err := s.Sessions.EndAll(r.Context(), id); err != nil {
 		return err
 	}
+	r.Log().LogAttrs(r.Context(), slog.LevelInfo, "all sessions of a user were ended", event.SessionEnded.Attr(), slog.String("user", id))
 	return r.NoContent()
 }
 
@@ -96,31 +137,42 @@ func (s *Service) grant(r *rest.Call) (*session.Tokens, error) {
 			return nil, err
 		}
 		tokens, err := s.Sessions.SignIn(r.Context(), r.ClientIP(), fields["username"], fields["password"], parameters["context"])
-		logSignIn(r, tokens, err, slog.String("username", truncate(fields["username"])))
+		s.logSignIn(r, tokens, err, slog.String("username", truncate(fields["username"])))
 		return tokens, err
 	case "refresh_token":
 		if err := need("refresh_token"); err != nil {
 			return nil, err
 		}
 		tokens, err := s.Sessions.Refresh(r.Context(), fields["refresh_token"], parameters["context"])
-		logSignIn(r, tokens, err)
+		s.logSignIn(r, tokens, err)
 		return tokens, err
 	}
 	return nil, message.UnsupportedGrant.Error(nil)
 }
 
 // logSignIn logs a rejected sign-in, and sets the user of a successful one.
-func logSignIn(r *rest.Call, tokens *session.Tokens, err error, who ...slog.Attr) {
+func (s *Service) logSignIn(r *rest.Call, tokens *session.Tokens, err error, who ...slog.Attr) {
 	var refused *message.Error
 	var again session.Replayed
 	switch {
+	case err == nil:
+		s.signIns.accepted.Add(1)
+	case message.SignInsFailed.Is(err), message.AttemptsTooMany.Is(err):
+		s.signIns.limited.Add(1)
+	case errors.As(err, &refused) && rest.Status(refused.Kind) < http.StatusInternalServerError:
+		s.signIns.refused.Add(1)
+	}
+	switch {
 	case errors.As(err, &again):
 		r.Log().LogAttrs(r.Context(), slog.LevelWarn, "a refresh token was used again; its session has been ended",
-			slog.String("user", again.User), slog.String("client", r.ClientIP()))
+			event.SessionEnded.Attr(), slog.String("user", again.User), slog.String("client", r.ClientIP()))
 	case err == nil:
 		r.SetUser(tokens.User)
+		if len(who) > 0 { // otherwise, the session is continued
+			r.Log().LogAttrs(r.Context(), slog.LevelInfo, "signed in", event.SignIn.Attr(), slog.String("user", tokens.User), slog.String("client", r.ClientIP()))
+		}
 	case errors.As(err, &refused) && rest.Status(refused.Kind) < http.StatusInternalServerError:
-		attributes := append(who, slog.String("code", refused.Messages[0].Code()), slog.String("client", r.ClientIP()))
+		attributes := append(who, event.SignInRefused.Attr(), slog.String("code", refused.Messages[0].Code()), slog.String("client", r.ClientIP()))
 		r.Log().LogAttrs(r.Context(), slog.LevelWarn, "sign-in failed", attributes...)
 	}
 }

@@ -3,9 +3,11 @@ package auth
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 
 	"marquee/auth/rights"
+	"marquee/engine/event"
 	"marquee/engine/message"
 	"marquee/engine/rest"
 	"marquee/engine/store"
@@ -58,7 +60,7 @@ func (s *Service) changeKeys(change func(context.Context) error, done string) fu
 		if err := change(r.Context()); err != nil {
 			return err
 		}
-		r.Log().Warn(done)
+		r.Log().LogAttrs(r.Context(), slog.LevelWarn, done, event.SigningKeyRotated.Attr())
 		return s.answerKeys(r)
 	}
 }

@@ -20,10 +20,10 @@ func (s *Service) Routes() []rest.Route {
 		{Path: "/operator/keys", Methods: []string{http.MethodGet}, Operator: true, Serve: s.listKeys},
 		{Path: "/operator/keys/rotate", Methods: []string{http.MethodPost}, Operator: true, Serve: s.changeKeys(s.Keys.Rotate, "the signing keys were rotated")},
 		{Path: "/operator/keys/replace", Methods: []string{http.MethodPost}, Operator: true, Serve: s.changeKeys(s.Keys.Replace, "the signing keys were replaced; all access tokens are invalid")},
-		{Path: tokenPath, Methods: []string{http.MethodPost}, Public: true, Refuse: refuse, Serve: s.authenticate},
-		{Path: revocationPath, Methods: []string{http.MethodPost}, Public: true, Refuse: refuse, Serve: s.revoke},
-		{Path: "/api/v1/users/{id}/logout", Methods: []string{http.MethodPost}, Serve: s.logout},
-		{Path: keySetPath, Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Serve: s.keySet},
-		{Path: "/.well-known/oauth-authorization-server", Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Serve: s.metadata},
+		{Path: tokenPath, Methods: []string{http.MethodPost}, Public: true, Refuse: refuse, Operation: rest.OperationSignIn, Serve: s.authenticate},
+		{Path: revocationPath, Methods: []string{http.MethodPost}, Public: true, Refuse: refuse, Operation: rest.OperationSignIn, Serve: s.revoke},
+		{Path: "/api/v1/users/{id}/logout", Methods: []string{http.MethodPost}, Operation: rest.OperationSignIn, Serve: s.logout},
+		{Path: keySetPath, Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Operation: rest.OperationDocument, Serve: s.keySet},
+		{Path: "/.well-known/oauth-authorization-server", Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Operation: rest.OperationDocument, Serve: s.metadata},
 	}
 }

@@ -7,6 +7,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"marquee/auth/session"
 	"marquee/auth/signing"
 	"marquee/engine"
+	"marquee/engine/event"
 	"marquee/engine/store"
 )
 
@@ -72,6 +74,7 @@ type Service struct {
 	config  Config
 	callers *rights.Callers
 	rules   rights.Rules
+	signIns signIns
 }
 
 // Collections returns the collections that the store must have for this package.
@@ -127,9 +130,13 @@ func (s *Service) Member(ctx context.Context, user string) (*engine.Caller, erro
 // Maintain rotates the signing keys when their time has come, drops what has expired,
 // and stores the uses of API tokens that Uses.Record could not store. Every server of a
 // store may call it.
-func (s *Service) Maintain(ctx context.Context) error {
-	if err := s.Keys.Maintain(ctx); err != nil {
+func (s *Service) Maintain(ctx context.Context, log *slog.Logger) error {
+	rotated, err := s.Keys.Maintain(ctx)
+	if err != nil {
 		return err
+	}
+	if rotated {
+		log.LogAttrs(ctx, slog.LevelInfo, "the signing keys were rotated by the schedule", event.SigningKeyRotated.Attr())
 	}
 	return errors.Join(s.Sessions.Sweep(ctx), s.Tokens.Sweep(ctx), s.Tokens.Uses.Store(ctx))
 }

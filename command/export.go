@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"marquee/command/exit"
+	"marquee/engine/event"
 	"marquee/engine/progress"
 	"marquee/engine/schema"
 	"marquee/engine/transfer"
@@ -65,6 +67,9 @@ func (c *exportCommand) Run(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("the export failed: %w", err)
+	}
+	if c.Secrets {
+		newLogger("text", slog.LevelInfo).Warn("secrets were exported", event.SecretsExported.Attr(), slog.String("store", storeName(c.Store)), slog.Int64("objects", exported.Objects))
 	}
 	if !c.Quiet {
 		c.report(exported)

@@ -15,7 +15,7 @@ import (
 
 // newLogger logs to standard error. In JSON, durations are texts with their
 // unit, as in the other format.
-func newLogger(format string, level slog.Level) *slog.Logger {
+func newLogger(format string, level slog.Leveler) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if format != "json" {
 		return slog.New(slog.NewTextHandler(os.Stderr, options))
@@ -28,6 +28,15 @@ func newLogger(format string, level slog.Level) *slog.Logger {
 	}
 	return slog.New(slog.NewJSONHandler(os.Stderr, options))
 }
+
+// levelOf returns the level with a name, which is one of those of --log-level.
+func levelOf(name string) (level slog.Level) {
+	_ = level.UnmarshalText([]byte(name))
+	return level
+}
+
+// levelName returns the name of a level, as --log-level has it.
+func levelName(level slog.Level) string { return strings.ToLower(level.String()) }
 
 // loggedError is an error that the log has already.
 type loggedError struct{ error }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"marquee"
+	"marquee/command/metrics"
 	"marquee/engine/folder"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -35,6 +36,14 @@ func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedF
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	switch {
+	case served:
+		s.reloads.Served++
+	case pending:
+		s.reloads.Failed++
+	case err != nil:
+		s.reloads.Refused++
+	}
 	switch {
 	case served && err != nil: // the values of new secrets are sealed after the set is served
 		s.note = "served, but not all stored secrets are encrypted yet; retrying"
@@ -65,6 +74,17 @@ func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedF
 		}
 	}
 	return pending
+}
+
+// schemas returns what is served at present, and what became of reloads.
+func (s *service) schemas() metrics.Schemas {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := metrics.Schemas{Reloads: s.reloads, Refused: !s.since.IsZero()}
+	if s.register != nil {
+		now.Set = s.register.Number(s.Engine().Registry().Digest())
+	}
+	return now
 }
 
 // isRefusal reports whether an error lists mistakes in schemas, or changes that

@@ -13,6 +13,7 @@ import (
 
 	"marquee/auth/seal"
 	"marquee/engine"
+	"marquee/engine/event"
 )
 
 // resealing is the state of encrypting all secrets with a new key, as marquee secrets
@@ -152,7 +153,7 @@ func (c *serveCommand) followKey(ctx context.Context, s *service, log *slog.Logg
 // resealLogged is reseal for a server: it logs the beginning and the end, and writes
 // the progress beside the key file.
 func (s *service) resealLogged(ctx context.Context, f *storeFlags, log *slog.Logger) error {
-	log.Info("secrets are being encrypted with a new key", slog.String("key", s.sealer.KeyID()))
+	log.Info("secrets are being encrypted with a new key", event.SecretKeyRotated.Attr(), slog.String("key", s.sealer.KeyID()))
 	var last resealing
 	err := s.reseal(ctx, func(state resealing) {
 		last = state

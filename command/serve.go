@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"marquee/auth/rights"
 	"marquee/command/exit"
 	"marquee/command/limits"
+	"marquee/command/metrics"
 	"marquee/engine/folder"
 	"marquee/engine/rest"
 	"marquee/engine/spool"
@@ -33,10 +35,12 @@ type serveCommand struct {
 	bootstrapFlags
 	kong.Plugins
 	Addr                     string        `default:"127.0.0.1:8080" help:"Address to listen on." placeholder:"HOST:PORT"`
+	PrivateAddr              string        `help:"Address for operators, with /metrics, /debug/pprof and /log, which must not be reachable publicly." placeholder:"HOST:PORT"`
 	LogFormat                string        `type:"choice" enum:"json,text" default:"text" help:"Format of the log: json or text." placeholder:"FORMAT"`
 	LogLevel                 string        `type:"choice" enum:"debug,info,warn,error" default:"info" help:"Minimum level to log: debug, info, warn or error." placeholder:"LEVEL"`
 	RefreshReuseInterval     time.Duration `default:"30s" help:"How long a used refresh token can be sent again for the same successor. Later use ends the session." placeholder:"TIME"`
 	SigningKeyLifetime       time.Duration `default:"720h" help:"How long a key signs access tokens before the next one replaces it; 0 means until it is rotated by command." placeholder:"TIME"`
+	Slow                     time.Duration `default:"1s" help:"Duration from which the line of a request in the log has its parameters; 0 means never." placeholder:"TIME"`
 	RequestTimeout           time.Duration `default:"30s" help:"How long a request may take." placeholder:"TIME"`
 	ReadTimeout              time.Duration `default:"60s" help:"How long reading a request may take." placeholder:"TIME"`
 	WriteTimeout             time.Duration `default:"120s" help:"How long a request and its response may take." placeholder:"TIME"`
@@ -59,6 +63,8 @@ type serveCommand struct {
 	connectionFlags
 
 	demo demoFlags
+	// level is the level of the log at present.
+	level slog.LevelVar
 	// hangups receives each SIGHUP.
 	hangups <-chan os.Signal
 	// unknown has a warning for each environment variable that is not a setting.
@@ -96,11 +102,16 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 	}
 	// Listen before the store is created and the password printed, which happens only
 	// once, in case the address is in use.
-	listener, err := c.listen()
+	listener, err := listenAt("--addr", c.Addr)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
+	private, err := c.listenPrivately()
+	if err != nil {
+		return err
+	}
+	defer private.Close()
 	c.serving = serverName(listener.Addr())
 	c.opening.url = c.scheme() + "://" + listener.Addr().String()
 	var watcher *folder.Watcher
@@ -112,12 +123,14 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 	}
 	memory := c.memory()
 	options := c.options(log)
-	options.Memory, options.Log = memory.Budget, log
+	options.Memory, options.Log, options.Meter = memory.Budget, log, rest.NewMeter()
 	c.connectionFlags.set(&options, certificate)
 	front, err := marquee.Front(options, c.opening.String)
 	if err != nil {
 		return err
 	}
+	measured := metrics.New(metrics.Program{Version: options.Version, Application: cmp.Or(c.program.application().Name, none)}, options.Meter, front, sqlitePath(c.Store) == "")
+	defer c.servePrivately(private, measured, log).Close()
 	server := c.newServer(log)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(front.Listen(server, listener)) }()
@@ -141,6 +154,7 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 	go memory.Follow(ctx, s.MemoryUsed)
 	operator := c.serveOperator(s, log)
 	defer operator.Close()
+	measured.Serve(s.Server, s.schemas)
 	front.Forward(s)
 	c.announce(ctx, s, generated, memory.Attributes())
 	return c.await(ctx, s, server, operator, ended)
@@ -184,14 +198,15 @@ func (c *serveCommand) memory() limits.Memory {
 	return memory
 }
 
-func (c *serveCommand) listen() (net.Listener, error) {
-	listener, err := net.Listen("tcp", c.Addr)
+// listenAt listens at an address that a flag names.
+func listenAt(flag, address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
 	var wrong *net.AddrError
 	switch {
 	case errors.As(err, &wrong):
-		return nil, exit.Usagef("--addr must be a host and a port, such as 127.0.0.1:8080 or :8080, not %q", c.Addr)
+		return nil, exit.Usagef("%s must be a host and a port, such as 127.0.0.1:8080 or :8080, not %q", flag, address)
 	case err != nil:
-		return nil, fmt.Errorf("cannot listen at %s: %w", c.Addr, err)
+		return nil, fmt.Errorf("cannot listen at %s: %w", address, err)
 	}
 	return listener, nil
 }
@@ -206,6 +221,7 @@ func (c *serveCommand) options(log *slog.Logger) marquee.Options {
 		MaxSessions:        c.MaxSessions,
 		Networks:           rights.NetworkLimits{Created: c.MaxCreatedNetworks, Granted: c.MaxGrantedNetworks},
 		RequestTimeout:     c.RequestTimeout,
+		Slow:               c.Slow,
 		Spool:              c.spool(log),
 		Version:            programVersion(c.program.Version),
 		Connections:        c.connections(log),
@@ -280,9 +296,8 @@ func (c *serveCommand) headerTimeout() time.Duration {
 }
 
 func (c *serveCommand) logger() *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.LogLevel)) // the value is one of the enum
-	return newLogger(c.LogFormat, level)
+	c.level.Set(levelOf(c.LogLevel))
+	return newLogger(c.LogFormat, &c.level)
 }
 
 // firstStart fills an empty store, and returns the generated password, if any.

@@ -135,6 +135,7 @@ func (c *serveCommand) checkRanges() (errs []error) {
 		{c.ClockInterval <= 0, "--clock-interval must be greater than 0"},
 		{c.RefreshReuseInterval < 0, "--refresh-reuse-interval must not be less than 0"},
 		{c.SigningKeyLifetime != 0 && c.SigningKeyLifetime < minKeyLifetime, "--signing-key-lifetime must be 0, or at least " + minKeyLifetime.String()},
+		{c.Slow < 0, "--slow must not be less than 0"},
 		{c.RequestTimeout <= 0, "--request-timeout must be greater than 0"},
 		{c.ReadTimeout < 0, "--read-timeout must not be less than 0"},
 		{c.WriteTimeout < 0, "--write-timeout must not be less than 0"},

@@ -16,6 +16,7 @@ import (
 	"marquee/auth/seal"
 	"marquee/command/backup"
 	"marquee/command/exit"
+	"marquee/command/metrics"
 	"marquee/engine/folder"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -100,6 +101,8 @@ type service struct {
 	refused string
 	since   time.Time
 	pending bool
+	// reloads counts the sets of schemas that were read while serving.
+	reloads metrics.Reloads
 
 	// register notes which sets are served, nil if nobody serves them, and sets is what was
 	// known last.

@@ -23,14 +23,16 @@ var arrows = map[string][]string{
 	"command/exit":     {},
 	"command/health":   {".", "command/exit"},
 	"command/limits":   {"engine/rest"},
+	"command/metrics":  {".", "auth", "engine"},
 	"command/settings": {"engine/document"},
 	"command/socket":   {},
 	"command/terminal": {"command/exit", "engine/progress", "engine/transfer"},
 	"resources":        {".", "engine", "resources", "schemas"},
-	// The inner packages of resources know neither the engine nor the application.
+	// The inner packages of resources know neither the engine nor the application, but one of
+	// them passes on the trace of a request.
 	"resources/article/index":      {"resources/article/index", "resources/article/language"},
 	"resources/article/language":   {},
-	"resources/article/embeddings": {"resources/article/index"},
+	"resources/article/embeddings": {"engine/trace", "resources/article/index"},
 	"resources/creative/layout":    {},
 	"resources/catalogue":          {"engine/message"},
 	".":                            {"auth", "engine", "schemas/base"},
@@ -62,9 +64,12 @@ var arrows = map[string][]string{
 	"engine/parallel":              {},
 	"engine/progress":              {},
 	"engine/turn":                  {},
+	"engine/trace":                 {},
 	"engine/disk":                  {},
 	"engine/budget":                {"engine/message", "engine/turn"},
+	"engine/event":                 {},
 	"engine/generations":           {},
+	"engine/histogram":             {},
 	"engine/message":               {},
 	"engine/document":              {"engine/message"},
 	"engine/query":                 {"engine/document", "engine/message"},
@@ -77,15 +82,15 @@ var arrows = map[string][]string{
 	"engine/schema/validation":     {"engine/document", "engine/message", "engine/schema/dialect"},
 	"engine/listen":                {"engine/message", "engine/store"},
 	"engine/rest/header":           {"engine/listen"},
-	"engine/rest":                  {"engine", "engine/budget", "engine/document", "engine/listen", "engine/message", "engine/query", "engine/read", "engine/rest/header", "engine/schema", "engine/spool", "engine/store"},
+	"engine/rest":                  {"engine", "engine/budget", "engine/document", "engine/event", "engine/listen", "engine/message", "engine/query", "engine/read", "engine/histogram", "engine/rest/header", "engine/schema", "engine/spool", "engine/store", "engine/trace"},
 	"engine/openapi":               {"engine", "engine/document", "engine/message", "engine/query", "engine/rest", "engine/schema", "engine/schema/dialect", "engine/schema/keyword"},
 	"engine/review":                {"engine", "engine/document", "engine/message", "engine/query", "engine/store"},
 	"engine/transfer":              {"engine", "engine/document", "engine/message", "engine/schema", "engine/schema/keyword", "engine/store"},
 	"engine/spool":                 {"engine/disk", "engine/message"},
 	"engine/folder":                {"engine/store"},
-	"engine/store":                 {"engine/document", "engine/message", "engine/query"},
-	"engine/store/sqlite":          {"engine/disk", "engine/document", "engine/query", "engine/store", "engine/turn"},
-	"engine/store/mongo":           {"engine/query", "engine/store", "engine/store/mongo/plan", "engine/store/mongo/record", "engine/turn"},
+	"engine/store":                 {"engine/document", "engine/histogram", "engine/message", "engine/query"},
+	"engine/store/sqlite":          {"engine/disk", "engine/document", "engine/histogram", "engine/query", "engine/store", "engine/turn"},
+	"engine/store/mongo":           {"engine/histogram", "engine/query", "engine/store", "engine/store/mongo/plan", "engine/store/mongo/record", "engine/turn"},
 	// The inner packages of mongo do not know the adapter.
 	"engine/store/mongo/plan":       {"engine/document", "engine/query", "engine/store", "engine/store/mongo/record"},
 	"engine/store/mongo/record":     {"engine/document", "engine/query", "engine/store"},
@@ -95,11 +100,12 @@ var arrows = map[string][]string{
 // walls are the libraries that one package alone, with those below it, may import, by the
 // beginning of their paths.
 var walls = map[string]string{
-	"github.com/gin-gonic/": "engine/rest",
-	"go.mongodb.org/":       "engine/store/mongo",
-	"github.com/ncruces/":   "engine/store/sqlite",
-	"github.com/fsnotify/":  "engine/folder",
-	"cel.dev/":              "engine/schema/rule",
+	"github.com/gin-gonic/":  "engine/rest",
+	"go.mongodb.org/":        "engine/store/mongo",
+	"github.com/ncruces/":    "engine/store/sqlite",
+	"github.com/fsnotify/":   "engine/folder",
+	"cel.dev/":               "engine/schema/rule",
+	"github.com/prometheus/": "command/metrics",
 }
 
 func TestArrowsPointInward(t *testing.T) {

@@ -20,7 +20,7 @@ const (
 
 // Hooks returns the rules of API tokens.
 func Hooks() map[string]engine.Hooks {
-	return map[string]engine.Hooks{typeName: {Prepare: prepare, BeforeValidate: engine.Each(beforeValidate), BeforeStore: engine.Each(storeSecret), Derive: deriveUses}}
+	return map[string]engine.Hooks{Type: {Prepare: prepare, BeforeValidate: engine.Each(beforeValidate), BeforeStore: engine.Each(storeSecret), Derive: deriveUses}}
 }
 
 // prepare generates the secret of an API token before the transaction, which can

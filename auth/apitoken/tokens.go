@@ -22,8 +22,8 @@ import (
 // from the object, so that no request and no export contains it.
 
 const (
-	// typeName is the type of API tokens.
-	typeName = "tokens"
+	// Type is the name of the type of API tokens.
+	Type = "tokens"
 	// collection has the tokens by the hashes of their secrets.
 	collection = "auth_tokens" // #nosec G101 -- the name of a collection
 )
@@ -50,8 +50,11 @@ type Tokens struct {
 func New(s store.Store, builtIn []string, now func() time.Time) *Tokens {
 	weigh := func(t *usable) int { return rights.Weight(t.caller) }
 	return &Tokens{Uses: newUses(s), store: s, builtIn: builtIn, now: now,
-		found: cache.New[string, *usable](s, weigh, typeName, collection, "users", "roles", "teams", "networks")}
+		found: cache.New[string, *usable](s, weigh, Type, collection, "users", "roles", "teams", "networks")}
 }
+
+// Stats are those of the cache of tokens.
+func (t *Tokens) Stats() cache.Stats { return t.found.Stats() }
 
 // tokenDocument is the part of a stored API token that this package reads.
 type tokenDocument struct {
@@ -124,32 +127,32 @@ func readObject(ctx context.Context, r store.Snapshot, digest string) (record st
 	if err != nil || found.Revision == 0 {
 		return record, document, err
 	}
-	record, err = store.ReadOne(ctx, r, typeName, store.Key{Network: secret.Network, ID: secret.ID}, &document)
+	record, err = store.ReadOne(ctx, r, Type, store.Key{Network: secret.Network, ID: secret.ID}, &document)
 	return record, document, err
 }
 
-// Revoke makes an API token INACTIVE on behalf of whoever has it. A token that
-// is not valid needs no revocation, and is no error.
-func (t *Tokens) Revoke(ctx context.Context, e *engine.Engine, token string) error {
+// Revoke makes an API token INACTIVE on behalf of whoever has it, and returns its id. A token
+// that is not valid needs no revocation, and is no error.
+func (t *Tokens) Revoke(ctx context.Context, e *engine.Engine, token string) (id string, err error) {
 	if !wellFormed(token) {
-		return nil
+		return "", nil
 	}
 	var record store.Record
-	err := t.store.Read(store.Latest(ctx), func(r store.Snapshot) (err error) {
+	err = t.store.Read(store.Latest(ctx), func(r store.Snapshot) (err error) {
 		record, _, err = readObject(ctx, r, hash(token))
 		return err
 	})
 	if err != nil || record.State != "ACTIVE" {
-		return store.Translate(err)
+		return "", store.Translate(err)
 	}
-	found, err := e.Type(typeName)
+	found, err := e.Type(Type)
 	if err != nil {
-		return err
+		return "", err
 	}
 	caller := &engine.Caller{User: record.CreateUser, System: true, Token: &engine.Token{Network: record.Network, ID: record.ID}}
 	_, err = e.Write(ctx, caller, engine.Batch{Network: record.Network, Operations: []engine.Operation{
 		{Type: found, ID: record.ID, Object: map[string]any{"objectState": "INACTIVE"}}}})
-	return err
+	return record.ID, err
 }
 
 // Sweep drops the secrets of tokens that have expired. Of many, it leaves some to the next

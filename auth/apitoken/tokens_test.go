@@ -41,7 +41,7 @@ func TestTokens(t *testing.T) {
 	if err != nil || caller.User != "boss east" || caller.Token == nil || len(caller.Grants["east"].NetworkPermissions) != 0 {
 		t.Fatalf("%+v, %v", caller, err)
 	}
-	if err := service.Tokens.Revoke(t.Context(), e, first); err != nil {
+	if _, err := service.Tokens.Revoke(t.Context(), e, first); err != nil {
 		t.Fatal(err)
 	}
 	refused("revoked", first)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"marquee/engine/generations"
@@ -22,6 +23,8 @@ const maxAge = time.Minute
 type Values[K comparable, V any] struct {
 	store       store.Store
 	collections []string
+
+	hits, misses atomic.Int64
 
 	mu       sync.Mutex
 	revision string
@@ -42,6 +45,13 @@ func New[K comparable, V any](s store.Store, weigh func(V) int, collections ...s
 	return v
 }
 
+// Stats are the numbers of values that were remembered when they were wanted, and that had to
+// be read.
+type Stats struct{ Hits, Misses int64 }
+
+// Stats returns the numbers so far.
+func (v *Values[K, V]) Stats() Stats { return Stats{v.hits.Load(), v.misses.Load()} }
+
 // reading is a read for which other calls wait.
 type reading[V any] struct {
 	revision string
@@ -61,10 +71,12 @@ func (v *Values[K, V]) Find(ctx context.Context, key K, read func(store.Snapshot
 	revision, known := v.store.Recent(v.collections...)
 	for known && ctx.Err() == nil {
 		if value, ok := v.get(revision, key); ok {
+			v.hits.Add(1)
 			return value, nil
 		}
 		r, first := v.join(revision, key)
 		if first {
+			v.misses.Add(1)
 			v.perform(store.Latest(ctx), key, r, read)
 			return r.value, r.err
 		}
@@ -76,6 +88,7 @@ func (v *Values[K, V]) Find(ctx context.Context, key K, read func(store.Snapshot
 		case <-ctx.Done():
 		}
 	}
+	v.misses.Add(1)
 	value, _, err := v.read(ctx, read)
 	return value, err
 }

@@ -56,6 +56,9 @@ func NewCallers(s store.Store, builtIn []string) *Callers {
 	return &Callers{cache.New[string, *Member](s, weigh, "users", "roles", "teams", "networks", password.Collection), builtIn}
 }
 
+// Stats are those of the cache.
+func (c *Callers) Stats() cache.Stats { return c.members.Stats() }
+
 // Find returns the ACTIVE user with an id, or nil.
 func (c *Callers) Find(ctx context.Context, id string) (*Member, error) {
 	return c.members.Find(ctx, id, func(s store.Snapshot) (*Member, bool, error) {

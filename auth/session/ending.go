@@ -30,25 +30,25 @@ func (s *Service) end(ctx context.Context, id string) error {
 	return s.store.Write(ctx, func(tx store.Tx) error { return putState(ctx, tx, id, "INACTIVE", s.now()) })
 }
 
-// Revoke ends the session of a refresh token or an access token (RFC 7009). A token
-// that is not valid needs no revocation, and is no error.
-func (s *Service) Revoke(ctx context.Context, token string) error {
+// Revoke ends the session of a refresh token or an access token (RFC 7009), and returns the
+// id of its user. A token that is not valid needs no revocation, and is no error.
+func (s *Service) Revoke(ctx context.Context, token string) (user string, err error) {
 	id := ""
 	if c, err := s.config.Keys.Verify(ctx, token); err == nil {
-		id = c.Session
+		id, user = c.Session, c.User
 	} else if !message.TokenInvalid.Is(err) {
-		return err
+		return "", err
 	} else {
 		record, g, err := s.find(ctx, token)
 		if err != nil || record.Revision == 0 {
-			return err
+			return "", err
 		}
-		if id = g.Session; id == "" {
+		if id, user = g.Session, g.User; id == "" {
 			// It was issued by a version without sessions.
-			return store.Translate(s.store.Write(ctx, func(tx store.Tx) error {
+			return user, store.Translate(s.store.Write(ctx, func(tx store.Tx) error {
 				return tx.Drop(ctx, refreshCollection, []store.Key{record.Key})
 			}))
 		}
 	}
-	return store.Translate(s.end(ctx, id))
+	return user, store.Translate(s.end(ctx, id))
 }

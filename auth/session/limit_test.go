@@ -74,7 +74,7 @@ func TestSessionsOfAUserAreBounded(t *testing.T) {
 		first = refreshed(t, service, first)
 	}
 	second, third := begun(t, service), begun(t, service)
-	if err := service.Sessions.Revoke(t.Context(), second.RefreshToken); err != nil {
+	if _, err := service.Sessions.Revoke(t.Context(), second.RefreshToken); err != nil {
 		t.Fatal(err)
 	}
 	fourth := begun(t, service)
@@ -106,7 +106,7 @@ func TestEndedSessionsLeaveNothing(t *testing.T) {
 		}
 		switch i % 4 {
 		case 1:
-			if err := service.Sessions.Revoke(t.Context(), tokens.AccessToken); err != nil {
+			if _, err := service.Sessions.Revoke(t.Context(), tokens.AccessToken); err != nil {
 				t.Fatal(err)
 			}
 		case 3:

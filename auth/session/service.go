@@ -58,6 +58,9 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 		states: cache.New[sessionKey, state](c.Store, nil, sessionCollection)}, err
 }
 
+// Stats are those of the cache of sessions.
+func (s *Service) Stats() cache.Stats { return s.states.Stats() }
+
 // Caller returns the caller of an access token. An error is of kind Unauthenticated, or
 // comes from the store.
 func (s *Service) Caller(ctx context.Context, token string) (*engine.Caller, error) {

@@ -217,26 +217,28 @@ func (k *Keys) Replace(ctx context.Context) error {
 	return k.change(ctx, now, func(keySet) (keySet, error) { return firstKeys(now), nil })
 }
 
-// Maintain rotates the keys by the schedule, and drops those that have been retired.
-func (k *Keys) Maintain(ctx context.Context) error {
+// Maintain rotates the keys by the schedule, and drops those that have been retired. It
+// reports whether it has rotated them.
+func (k *Keys) Maintain(ctx context.Context) (rotated bool, err error) {
 	set, err := k.current(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	now := k.config.Now()
 	due := func(set keySet) bool {
 		return k.config.Rotation > 0 && !set.last().from.Add(k.config.Rotation).After(now)
 	}
 	if !due(set) && len(set.valid(now, k.config.Access)) == len(set) {
-		return nil
+		return false, nil
 	}
-	return k.change(ctx, now, func(set keySet) (keySet, error) {
+	err = k.change(ctx, now, func(set keySet) (keySet, error) {
 		set = set.valid(now, k.config.Access)
-		if !due(set) { // another server was faster
+		if rotated = due(set); !rotated { // another server was faster
 			return set, nil
 		}
 		return set.rotate(now)
 	})
+	return rotated && err == nil, err
 }
 
 // change stores what a function makes of the keys in one transaction.

@@ -49,7 +49,7 @@ func TestKeysRotate(t *testing.T) {
 		t.Errorf("%+v, %v", described, err)
 	}
 	now = now.Add(keys.config.Access + 3*ClockSkew)
-	if err := keys.Maintain(t.Context()); err != nil {
+	if _, err := keys.Maintain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if published, err := keys.Published(t.Context()); err != nil || len(published) != 2 || published[0].KeyID != second {

@@ -73,8 +73,8 @@ type Budget struct {
 	// grew reports, for each class, that a share has grown since a caller who holds
 	// little had a turn.
 	grew [classes]bool
-	// grants counts the requests to grow that were granted.
-	grants int64
+	// grants counts the requests to grow that were granted, and refused the errors.
+	grants, refused int64
 }
 
 // Classes of shares.
@@ -130,6 +130,27 @@ func (b *Budget) Used() int64 {
 	return b.all() + b.extra
 }
 
+// Stats are the state of a budget.
+type Stats struct {
+	// Total is its size, and Used that of all shares together.
+	Total, Used int64
+	// Waiting is the number of requests that wait for a share, or for a larger one.
+	Waiting int
+	// Refused is the number of requests so far that got none.
+	Refused int64
+}
+
+// Stats returns the state of the budget.
+func (b *Budget) Stats() Stats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := Stats{Total: b.Total(), Used: b.all() + b.extra, Refused: b.refused}
+	for class := range b.lines {
+		s.Waiting += b.lines[class].Len() + b.growing[class].Len()
+	}
+	return s
+}
+
 // Take waits for a share of n bytes, or of the maximum size if that is less. The
 // error is of kind Unavailable if the context ends first or too many requests are
 // waiting.
@@ -149,6 +170,7 @@ func (b *Budget) Take(ctx context.Context, caller string, n int64) (*Share, erro
 		r.grant()
 	default:
 		b.forget(s.a)
+		b.refused++
 		b.mu.Unlock()
 		return nil, busy(errors.New("too many requests wait for a share of the memory budget"))
 	}
@@ -173,6 +195,7 @@ func (b *Budget) await(ctx context.Context, line *turn.Queue[*request], r *reque
 		return nil
 	}
 	b.forget(r.share.a)
+	b.refused++
 	b.grant() // the next request may fit
 	return busy(ctx.Err())
 }

@@ -1,6 +1,9 @@
 package budget
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Share is the part of the budget that a request holds. It is not safe for
 // concurrent use.
@@ -12,6 +15,16 @@ type Share struct {
 	extra bool
 	// parked reports whether it waits to grow, or has given up.
 	parked bool
+	// waited is the time that Grow has waited.
+	waited time.Duration
+}
+
+// Waited returns the time that the share has waited to grow. A nil share has not.
+func (s *Share) Waited() time.Duration {
+	if s == nil {
+		return 0
+	}
+	return s.waited
 }
 
 // takeExtra reports whether a share that was not granted yet can come on top of the
@@ -94,6 +107,8 @@ func (s *Share) Grow(ctx context.Context, n int64) error {
 	s.park()
 	b.grant() // the others may grow beside a share that waits
 	b.mu.Unlock()
+	began := time.Now()
+	defer func() { s.waited += time.Since(began) }()
 	return b.await(ctx, &b.growing[class], r)
 }
 

@@ -31,6 +31,8 @@ type Connections struct {
 	// multiplexed are the connections that may use HTTP/2, streams the requests on
 	// them that are being handled.
 	multiplexed, streams tally
+	// refused counts the connections and requests that were refused for a limit.
+	refused int64
 }
 
 // tally counts something by origin, and in total.
@@ -84,6 +86,7 @@ func (cs *Connections) beginStream(from origin) (end func(), refused *message.Er
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if refused := cs.streams.add(from, cs.Most, cs.MostOfAddress); refused != nil {
+		cs.refused++
 		return nil, refused
 	}
 	return func() {
@@ -91,6 +94,23 @@ func (cs *Connections) beginStream(from origin) (end func(), refused *message.Er
 		defer cs.mu.Unlock()
 		cs.streams.remove(from)
 	}, nil
+}
+
+// Stats are the state of the connections.
+type Stats struct {
+	// Limit is the maximum number of connections, Open the number of those that are open,
+	// Multiplexed of those with HTTP/2, and Streams the number of requests on these.
+	Limit, Open, Multiplexed, Streams int
+	// Refused is the number of connections, and of requests over HTTP/2, that were refused so far
+	// for a limit.
+	Refused int64
+}
+
+// Stats returns the state of the connections.
+func (cs *Connections) Stats() Stats {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return Stats{Limit: cs.Most, Open: cs.count, Multiplexed: cs.multiplexed.total, Streams: cs.streams.total, Refused: cs.refused}
 }
 
 // origin is the source of connections. Those of a proxy belong to many clients, so
@@ -135,10 +155,12 @@ func (cs *Connections) add(c *conn) (idle *conn, refused *message.Error) {
 	switch {
 	case !c.from.proxy && len(cs.origins[c.from]) >= cs.MostOfAddress:
 		if idle = longestIdle(cs.origins[c.from]); idle == nil {
+			cs.refused++
 			return nil, OverLimit(message.RequestsTooMany)
 		}
 	case cs.count >= cs.Most:
 		if idle = longestIdle(cs.origins[cs.largest()]); idle == nil {
+			cs.refused++
 			return nil, OverLimit(message.ServerBusy)
 		}
 	}

@@ -37,7 +37,7 @@ var homeHeaders = []string{
 
 // homeRoute is the route of HomePath: a page for browsers, and links for programs.
 func (s *Documents) homeRoute() rest.Route {
-	return rest.Route{Path: HomePath, Methods: []string{http.MethodGet, http.MethodHead}, Public: true, ContentSecurityPolicy: textPolicy, Serve: func(r *rest.Call) error {
+	return rest.Route{Path: HomePath, Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Operation: rest.OperationDocument, ContentSecurityPolicy: textPolicy, Serve: func(r *rest.Call) error {
 		header := r.Header()
 		header.Add("Vary", "Accept")
 		for _, link := range homeHeaders {

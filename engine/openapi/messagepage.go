@@ -99,10 +99,10 @@ const messagesPath = "/docs/messages"
 func (s *Documents) messageRoutes() []rest.Route {
 	read := []string{http.MethodGet, http.MethodHead}
 	return []rest.Route{
-		{Path: messagesPath, Methods: read, Public: true, ContentSecurityPolicy: textPolicy, Serve: func(r *rest.Call) error {
+		{Path: messagesPath, Methods: read, Public: true, Operation: rest.OperationDocument, ContentSecurityPolicy: textPolicy, Serve: func(r *rest.Call) error {
 			return s.serveText(r, messagesPath, renderMessages)
 		}},
-		{Path: messagesPath + "/{code}", Methods: read, Public: true, ContentSecurityPolicy: textPolicy, Serve: func(r *rest.Call) error {
+		{Path: messagesPath + "/{code}", Methods: read, Public: true, Operation: rest.OperationDocument, ContentSecurityPolicy: textPolicy, Serve: func(r *rest.Call) error {
 			code := r.PathValue("code")
 			public := r.Engine().Registry().Without(func(t *schema.Type) bool { return !anybody.knows(t) }, func(*schema.Type, string) bool { return true })
 			d, known := public.Catalogue().Lookup(code)

@@ -69,9 +69,9 @@ func (s *Documents) pageRoutes() []rest.Route {
 		return func(r *rest.Call) error { return servePage(r, name(r)) }
 	}
 	return []rest.Route{
-		{Path: "/docs", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: serve(func(*rest.Call) string { return "index.html" })},
-		{Path: "/docs/{file}", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: serve(func(r *rest.Call) string { return r.PathValue("file") })},
-		{Path: "/docs/types/{type}", Methods: read, Public: true, ContentSecurityPolicy: pagePolicy, Serve: func(r *rest.Call) error {
+		{Path: "/docs", Methods: read, Public: true, Operation: rest.OperationDocument, ContentSecurityPolicy: pagePolicy, Serve: serve(func(*rest.Call) string { return "index.html" })},
+		{Path: "/docs/{file}", Methods: read, Public: true, Operation: rest.OperationDocument, ContentSecurityPolicy: pagePolicy, Serve: serve(func(r *rest.Call) string { return r.PathValue("file") })},
+		{Path: "/docs/types/{type}", Methods: read, Public: true, Operation: rest.OperationDocument, ContentSecurityPolicy: pagePolicy, Serve: func(r *rest.Call) error {
 			parameters, err := rest.ParseQuery(r.Request().URL.RawQuery)
 			if err != nil {
 				return err

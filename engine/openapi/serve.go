@@ -54,15 +54,15 @@ func NewDocuments(version, server string, fragments ...Fragment) *Documents {
 func (s *Documents) Routes() []rest.Route {
 	read := []string{http.MethodGet, http.MethodHead}
 	return slices.Concat(s.pageRoutes(), s.messageRoutes(), []rest.Route{
-		{Path: "/api/openapi.json", Methods: read, Public: true, Serve: func(r *rest.Call) error {
+		{Path: "/api/openapi.json", Methods: read, Public: true, Operation: rest.OperationDocument, Serve: func(r *rest.Call) error {
 			return s.serve(r, "application/json", func(m *made) (content, error) { return m.json, nil })
 		}},
-		{Path: "/api/openapi.yaml", Methods: read, Public: true, Serve: func(r *rest.Call) error {
+		{Path: "/api/openapi.yaml", Methods: read, Public: true, Operation: rest.OperationDocument, Serve: func(r *rest.Call) error {
 			return s.serve(r, "application/yaml", s.asYAML)
 		}},
 		s.homeRoute(),
-		{Path: "/api/schemas", Methods: read, Public: true, Serve: s.serveSchemas},
-		{Path: "/api/schemas/{type}", Methods: read, Public: true, Serve: s.serveSchema},
+		{Path: "/api/schemas", Methods: read, Public: true, Operation: rest.OperationDocument, Serve: s.serveSchemas},
+		{Path: "/api/schemas/{type}", Methods: read, Public: true, Operation: rest.OperationDocument, Serve: s.serveSchema},
 	})
 }
 

@@ -66,7 +66,7 @@ func (a *streamAnswer) End() error {
 
 // send sends the response, which holds no share of the memory budget.
 func (a *streamAnswer) send(r *Call) error {
-	r.memory.give()
+	r.giveMemory()
 	// A compressed response stays in the outbox, so that a slow client does not hold
 	// the compressor.
 	if encodings := r.c.GetHeader("Accept-Encoding"); !strings.Contains(encodings, "gzip") && !strings.Contains(encodings, "zstd") {

@@ -75,9 +75,7 @@ func (r *Call) authenticate() (err error) {
 			r.caller = nil
 			return message.TokenInURL.Error(nil)
 		}
-		if out := outboxOf(r.c.Writer); out != nil {
-			out.token = r.caller.Token.ID
-		}
+		r.noted.token = r.caller.Token.ID
 	}
 	r.SetUser(r.caller.User)
 	return nil
@@ -127,9 +125,7 @@ func (r *Call) recognise() error {
 	_, inQuery := r.parameters["auth_token"]
 	if !inQuery && len(r.c.Request.Header.Values("Authorization")) == 0 && !operated(r.Context()) {
 		r.caller = &engine.Caller{Anonymous: true}
-		if out := outboxOf(r.c.Writer); out != nil {
-			out.anonymous = true
-		}
+		r.noted.anonymous = true
 		return nil
 	}
 	if err := r.authenticate(); err != nil {
@@ -148,12 +144,16 @@ func (r *Call) Network(t *schema.Type) (string, error) {
 	if t != nil && t.Global {
 		return "", nil
 	}
+	find := contextNetwork
 	if r.caller.Anonymous {
-		return publicNetwork(r.Context(), r.s.Engine.Store, r.caller, r.parameters["context"])
+		find = publicNetwork
 	}
-	network, err := contextNetwork(r.Context(), r.s.Engine.Store, r.caller, r.parameters["context"])
-	if err == nil && network == "" {
+	network, err := find(r.Context(), r.s.Engine.Store, r.caller, r.parameters["context"])
+	if err == nil && network == "" && !r.caller.Anonymous {
 		err = message.ParameterMissing.Error(message.Params{"parameter": "context"})
+	}
+	if err == nil {
+		r.noted.network = network
 	}
 	return network, err
 }

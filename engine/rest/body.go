@@ -44,7 +44,7 @@ func (r *Call) Body(limit int) ([]byte, error) {
 	}
 	var w engine.Weight
 	err = b.unpack(r.Context(), &w)
-	r.memory.give()
+	r.giveMemory()
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,7 @@ type Call struct {
 	// in is the body while it arrives, or nil.
 	in      *arrival
 	charges charges
+	noted   *noted
 	// cancels end the contexts that have been bound.
 	cancels []context.CancelFunc
 }
@@ -83,11 +84,7 @@ func (r *Call) Log() *slog.Logger { return r.s.logger(r.c) }
 
 // SetUser sets the user in the log line of the request. The server sets it for
 // routes that are not public.
-func (r *Call) SetUser(id string) {
-	if out := outboxOf(r.c.Writer); out != nil {
-		out.user = id
-	}
-}
+func (r *Call) SetUser(id string) { r.noted.user = id }
 
 const jsonType = "application/json"
 
@@ -117,7 +114,10 @@ func (r *Call) NoContent() error { return empty(r.c, http.StatusNoContent) }
 // Spend states how many objects the call has read or written in total, for the rate
 // limits: before the work where the number is known, and again where it turns out to
 // be another.
-func (r *Call) Spend(objects int) { r.charges.spend(objects) }
+func (r *Call) Spend(objects int) {
+	r.noted.objects = objects
+	r.charges.spend(objects)
+}
 
 // Sharing returns the context with which a route calls Engine.Write itself: the write uses
 // the memory that Body has taken.
@@ -158,6 +158,8 @@ func anonymous(caller *engine.Caller) bool {
 // take waits for a share of the memory budget, which the call holds until memory.give, or
 // until it is closed.
 func (r *Call) take(n int64) (err error) {
+	began := time.Now()
+	defer func() { r.noted.waitedMemory += time.Since(began) }()
 	if anonymous(r.caller) {
 		if r.memory.together, err = r.s.anonymous.Take(r.Context(), r.account(), n); err != nil {
 			return err
@@ -167,16 +169,22 @@ func (r *Call) take(n int64) (err error) {
 	return err
 }
 
+// giveMemory returns what the call holds of the memory budget.
+func (r *Call) giveMemory() {
+	r.noted.waitedMemory += r.memory.share.Waited()
+	r.memory.give()
+}
+
 // attribute makes the store attribute the reads and writes of the call to its account.
 func (r *Call) attribute() {
-	effort := store.Effort{Caller: r.account()}
+	effort := store.Effort{Caller: r.account(), Waited: &r.noted.waitedStore}
 	r.unbound = store.WithEffort(r.unbound, effort)
 	r.c.Request = r.c.Request.WithContext(store.WithEffort(r.Context(), effort))
 }
 
 // close releases what the call holds, once its response is complete.
 func (r *Call) close() {
-	r.memory.give()
+	r.giveMemory()
 	r.charges.settle()
 	if r.in != nil {
 		r.in.end()

@@ -32,7 +32,7 @@ const maxRanges = 16
 // requests (RFC 9110, sections 13 and 14). The call holds no share of the memory budget
 // while it sends.
 func (r *Call) Content(content Content) error {
-	r.memory.give()
+	r.giveMemory()
 	request, response := r.c.Request, r.c.Writer.Header()
 	response.Set("Content-Type", content.Type)
 	response.Set("ETag", content.ETag)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/rs/cors"
+
+	"marquee/engine/trace"
 )
 
 // CORS are the pages of other origins whose scripts may call the service (the Fetch
@@ -28,7 +30,7 @@ const preflightAge = 10 * time.Minute
 // The headers that scripts of other origins may send, and read.
 var (
 	corsRequestHeaders = []string{"Accept-Language", "Authorization", "Content-Encoding", "Content-Type", "If-Match", "If-Modified-Since",
-		"If-None-Match", "If-Range", "If-Unmodified-Since", "Prefer", "Range", requestIDHeader}
+		"If-None-Match", "If-Range", "If-Unmodified-Since", "Prefer", "Range", trace.Header, requestIDHeader}
 	corsResponseHeaders = []string{"Accept-Encoding", "Accept-Patch", "Accept-Ranges", "Allow", "Content-Disposition", "Content-Range", "ETag", "Link", "Location", schemasHeader, "Preference-Applied",
 		rateLimitHeader, rateLimitPolicyHeader, "Retry-After", "Warning", "WWW-Authenticate", requestIDHeader}
 )

@@ -23,7 +23,7 @@ func (o *objects) erasure() (*Route, error) {
 	if err := checkID(o.t, o.id); err != nil {
 		return nil, err
 	}
-	return &Route{Path: o.template + "/" + erasePath, Methods: []string{http.MethodPost}, Serve: func(*Call) error {
+	return &Route{Path: o.template + "/" + erasePath, Methods: []string{http.MethodPost}, Operation: OperationErase, Serve: func(*Call) error {
 		return o.erase()
 	}}, nil
 }

@@ -62,9 +62,13 @@ const requestIDHeader = "X-Request-Id"
 
 func requestID(c *gin.Context) string { return c.Writer.Header().Get(requestIDHeader) }
 
-// logger returns a logger that adds the id of the request to each line.
+// logger returns a logger that adds the id of the request, and that of its trace, to each line.
 func (s *Server) logger(c *gin.Context) *slog.Logger {
-	return s.Log.With(slog.String("requestId", requestID(c)))
+	log := s.Log.With(slog.String("requestId", requestID(c)))
+	if id := notedOf(c.Writer).trace.TraceID; id != "" {
+		log = log.With(slog.String("traceId", id))
+	}
+	return log
 }
 
 // WarnDropped adds a Warning header for each unknown property that was dropped. Listed

@@ -11,9 +11,11 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"marquee/engine/event"
 	"marquee/engine/listen"
 	"marquee/engine/message"
 	"marquee/engine/store"
+	"marquee/engine/trace"
 )
 
 // identify sets the id of the request: the client's, if that is short and plain.
@@ -26,6 +28,9 @@ func (s *Server) identify(c *gin.Context) {
 	s.secure(c.Writer.Header(), c.Request.TLS != nil)
 	if out := outboxOf(c.Writer); out != nil {
 		out.client = s.proxies.Client(c.Request)
+		if out.noted.trace = trace.Parse(c.Request.Header[trace.Header]); out.noted.trace.TraceID != "" {
+			c.Request = c.Request.WithContext(trace.With(c.Request.Context(), out.noted.trace))
+		}
 	}
 }
 
@@ -43,7 +48,9 @@ const maxLoggedPath = 1024
 // that could be a token. The route is the pattern of the path, for grouping
 // requests.
 func (s *Server) observe(c *gin.Context) {
-	began := time.Now()
+	began, n := time.Now(), notedOf(c.Writer)
+	s.Meter.running.Add(1)
+	defer func() { s.Meter.end(n, c.Writer.Status(), time.Since(began)) }()
 	c.Next()
 	level, out := slog.LevelInfo, outboxOf(c.Writer)
 	if c.Writer.Status() >= http.StatusInternalServerError && (out == nil || !out.planned) {
@@ -61,25 +68,38 @@ func (s *Server) observe(c *gin.Context) {
 		slog.String("path", path),
 		slog.Int("status", c.Writer.Status()),
 		slog.Int("bytes", max(c.Writer.Size(), 0)),
-		slog.Float64("durationMs", float64(time.Since(began).Microseconds())/1000),
+		slog.Float64("durationMs", milliseconds(time.Since(began))),
+		slog.Float64("waitedMs", milliseconds(n.waitedMemory+time.Duration(n.waitedStore.Load()))),
 		slog.String("client", clientIP(c)),
 	}
-	if out != nil {
-		if out.route != "" {
-			attributes = append(attributes, slog.String("route", out.route))
-		}
-		if out.user != "" {
-			attributes = append(attributes, slog.String("user", out.user))
-		}
-		if out.token != "" {
-			attributes = append(attributes, slog.String("token", out.token))
-		}
-		if out.anonymous {
-			attributes = append(attributes, slog.Bool("anonymous", true))
-		}
+	if n.route != "" {
+		attributes = append(attributes, slog.String("route", n.route))
+	}
+	if n.user != "" {
+		attributes = append(attributes, slog.String("user", n.user))
+	}
+	if n.token != "" {
+		attributes = append(attributes, slog.String("token", n.token))
+	}
+	if n.anonymous {
+		attributes = append(attributes, slog.Bool("anonymous", true))
+	}
+	if n.network != "" {
+		attributes = append(attributes, slog.String("network", n.network))
+	}
+	if n.objects > 0 {
+		attributes = append(attributes, slog.Int("objects", n.objects))
+	}
+	if s.Slow > 0 && time.Since(began) >= s.Slow {
+		attributes = append(attributes, slog.String("parameters", n.parameters.loggable()))
+	}
+	if operated(c.Request.Context()) && !reads(c.Request) {
+		attributes = append(attributes, event.OperatorCommand.Attr())
 	}
 	s.logger(c).LogAttrs(c.Request.Context(), level, "request", attributes...)
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // recover turns a panic into an internal error.
 func (s *Server) recover(c *gin.Context) {

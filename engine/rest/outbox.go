@@ -37,10 +37,7 @@ type outbox struct {
 	caller string
 	body   *sentBody // nil for none
 	client netip.Addr
-	// route, user and token, the id of an API token, are for the log.
-	route, user, token string
-	// anonymous reports that public objects are read without a token.
-	anonymous bool
+	noted  noted
 	// planned reports whether the request was refused because the service starts or
 	// shuts down.
 	planned bool
@@ -66,6 +63,15 @@ func outboxOf(w http.ResponseWriter) *outbox {
 			return nil
 		}
 	}
+}
+
+// notedOf returns what is noted of the request that a writer answers. Without an outbox, it is
+// forgotten.
+func notedOf(w http.ResponseWriter) *noted {
+	if out := outboxOf(w); out != nil {
+		return &out.noted
+	}
+	return &noted{}
 }
 
 // clientAddr returns the address of the client, as trusted proxies report it.

@@ -40,6 +40,40 @@ func withoutToken(path string) (safe string, found bool) {
 	return path, false
 }
 
+// loggedValues are the parameters whose values the log can have, and loggedNames those that it
+// has by their names alone, because objects or people may be recognised by their values.
+var (
+	loggedValues = []string{"count", "excludeIfMissing", "fieldValidation", "fields", "filterBy", "mine", "orderBy", "orderByDirection", "page", "pageSize", "type", "validateOnly"}
+	loggedNames  = []string{"cursor", "filterByLike", "filterByNotLike", "filterByValue", "id", "q", "sentence", "where"}
+)
+
+// maxLoggedValue is the maximum number of bytes of a value in the log.
+const maxLoggedValue = 200
+
+// loggable returns the parameters as the log can have them. It leaves out unknown ones, whose
+// names are also chosen by the client.
+func (p Parameters) loggable() string {
+	var parts []string
+	for _, name := range loggedValues {
+		value, given := p[name]
+		if !given {
+			continue
+		}
+		if safe, found := withoutToken(value); found {
+			value = safe
+		} else if len(value) > maxLoggedValue {
+			value = value[:maxLoggedValue] + "…"
+		}
+		parts = append(parts, name+"="+strings.ToValidUTF8(value, ""))
+	}
+	for _, name := range loggedNames {
+		if _, given := p[name]; given {
+			parts = append(parts, name+"=…")
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
 // instance returns the escaped path of a request for a problem document.
 func instance(path *url.URL) string {
 	safe, found := withoutToken(path.Path)

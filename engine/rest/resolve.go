@@ -20,12 +20,12 @@ import (
 // ownRoutes are the routes of every server.
 func (s *Server) ownRoutes() []Route {
 	return []Route{
-		{Path: healthPath, Methods: readMethods, Public: true, Unlimited: true, Serve: s.health},
-		{Path: readyPath, Methods: readMethods, Public: true, Unlimited: true, Serve: s.ready},
-		{Path: apiPath + "batch", Methods: writeMethods, Serve: writeBatch},
-		{Path: apiPath + "audit", Methods: readMethods, Serve: listHistory},
-		{Path: apiPath + "notifications", Methods: readMethods, Serve: listNotifications},
-		{Path: apiPath + "messagedefinitions", Methods: readMethods, Serve: listDefinitions},
+		{Path: healthPath, Methods: readMethods, Public: true, Unlimited: true, Operation: OperationHealth, Serve: s.health},
+		{Path: readyPath, Methods: readMethods, Public: true, Unlimited: true, Operation: OperationHealth, Serve: s.ready},
+		{Path: apiPath + "batch", Methods: writeMethods, Operation: OperationBatch, Serve: writeBatch},
+		{Path: apiPath + "audit", Methods: readMethods, Operation: OperationHistory, Serve: listHistory},
+		{Path: apiPath + "notifications", Methods: readMethods, Operation: OperationHistory, Serve: listNotifications},
+		{Path: apiPath + "messagedefinitions", Methods: readMethods, Operation: OperationDocument, Serve: listDefinitions},
 	}
 }
 
@@ -158,13 +158,14 @@ func (s *Server) api(c *gin.Context) {
 		if r.parameters, err = ParseQuery(c.Request.URL.RawQuery); err != nil {
 			return err
 		}
+		r.noted.parameters = r.parameters
 		return r.serve(s.resolve(r))
 	})
 }
 
 // answer runs a call, and answers with the error that it returns.
 func (s *Server) answer(c *gin.Context, run func(*Call) error) {
-	r := &Call{s: s, c: c, charges: charges{limiters: &s.limiters, header: c.Writer.Header()}}
+	r := &Call{s: s, c: c, charges: charges{limiters: &s.limiters, header: c.Writer.Header()}, noted: notedOf(c.Writer)}
 	r.unbound = engine.WithDoubt(c.Request.Context(), &r.doubt)
 	r.attribute()
 	s.nameSchemas(c.Writer.Header(), c.Request.URL.Path)
@@ -208,6 +209,7 @@ func (s *Server) resolve(r *Call) (*Route, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.noted.typeName = t.Name
 	return (&objects{Call: r, t: t, template: apiPath + t.Name}).route(path[1:])
 }
 
@@ -250,7 +252,7 @@ func (o *objects) collection() *Route {
 	if o.t.Parent != "" {
 		methods = o.s.routes.methodsBelow(o.t, o.template)
 	}
-	return &Route{Path: o.template, Methods: methods, publicObjects: o.t.Public != nil, Serve: func(*Call) error {
+	return &Route{Path: o.template, Methods: methods, Operation: operationOf(o.c.Request, false), publicObjects: o.t.Public != nil, Serve: func(*Call) error {
 		switch {
 		case reads(o.c.Request):
 			return o.list()
@@ -280,7 +282,7 @@ func (o *objects) object() (*Route, error) {
 	if form := o.form(); form != nil {
 		return form, nil
 	}
-	return &Route{Path: o.template, Methods: o.t.ObjectMethods(), cost: readCost, publicObjects: o.t.Public != nil, Serve: func(*Call) error {
+	return &Route{Path: o.template, Methods: o.t.ObjectMethods(), Operation: operationOf(o.c.Request, true), cost: readCost, publicObjects: o.t.Public != nil, Serve: func(*Call) error {
 		switch {
 		case reads(o.c.Request):
 			return o.get()

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"fmt"
 	"mime"
 	"net/http"
@@ -49,6 +50,9 @@ type Route struct {
 	// Refuse answers a request that a rate limit refuses, or returns an error that the
 	// server answers with; nil means a problem document.
 	Refuse func(*Call, error) error
+	// Operation is what a Meter counts the requests as; the zero value is OperationOther,
+	// or OperationOperator for a route of the operator.
+	Operation Operation
 	// Serve writes the answer, or returns an error that the server answers with.
 	// While it serves GET or HEAD, the call holds a share of the memory budget, which
 	// is smaller if the route is public. Content returns it before it sends. A write
@@ -199,8 +203,12 @@ func (r *Call) serve(route *Route, err error) error {
 	method := r.c.Request.Method
 	r.deadline = r.s.Deadline
 	if err == nil {
-		if out := outboxOf(r.c.Writer); out != nil {
-			out.route = route.template()
+		r.noted.route, r.noted.operation = route.template(), cmp.Or(route.Operation, OperationOther)
+		switch {
+		case route.Operator:
+			r.noted.operation = OperationOperator
+		case method == http.MethodOptions:
+			r.noted.operation = OperationOther
 		}
 		r.deadline = max(r.deadline, route.Deadline)
 	}
@@ -289,6 +297,11 @@ func (r *Call) identify(route *Route, err error) (refused bool, _ error) {
 		}
 	}
 	r.attribute()
+	if name := r.parameters["context"]; r.caller != nil && name != "" {
+		if _, member := r.caller.Grants[name]; member {
+			r.noted.network = name
+		}
+	}
 	if out := outboxOf(r.c.Writer); out != nil {
 		out.caller = r.account()
 	}

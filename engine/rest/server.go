@@ -1,6 +1,6 @@
 // Package rest serves an engine over HTTP: it parses requests, limits what they use,
 // and renders responses and problem documents. It imports engine, read, budget, document,
-// header, listen, message, query, schema, spool and store, and is the only package that imports Gin.
+// event, header, histogram, listen, message, query, schema, spool, store and trace, and is the only package that imports Gin.
 // Begin with Server, Route and Call, and with resolve.go for the paths of types.
 package rest
 
@@ -29,6 +29,12 @@ type Config struct {
 	Auth   Authenticator
 	// Log receives a line for each request; nil discards it.
 	Log *slog.Logger
+	// Slow is the time from which the line of a request has its parameters; 0 means never.
+	Slow time.Duration
+	// Stored is called with what a write has changed, when it is durable; nil means nothing.
+	Stored func(*Call, []*engine.Change)
+	// Meter counts the requests; nil means one of its own. A Server and its Front share one.
+	Meter *Meter
 	// Spool creates the temporary files for bodies and responses that are too large
 	// for memory; nil means files in the default folder.
 	Spool *spool.Spool
@@ -135,6 +141,9 @@ func newServer(config Config) (*Server, error) {
 	if config.Deadline == 0 {
 		config.Deadline = DefaultDeadline
 	}
+	if config.Meter == nil {
+		config.Meter = NewMeter()
+	}
 	if config.Spool == nil {
 		config.Spool = spool.New("", 0)
 	}
@@ -186,3 +195,16 @@ func (s *Server) newRouter() *gin.Engine {
 
 // MemoryUsed returns how much of Config.Memory is in use.
 func (s *Server) MemoryUsed() int64 { return s.work.Used() + s.outboxes.Used() }
+
+// Stats are the shared resources of a Server at present.
+type Stats struct {
+	// Work is the memory budget for handlers, and Outboxes that for responses that are sent.
+	Work, Outboxes budget.Stats
+	Spool          spool.Stats
+	Connections    listen.Stats
+}
+
+// Stats returns the state of the shared resources.
+func (s *Server) Stats() Stats {
+	return Stats{Work: s.work.Stats(), Outboxes: s.outboxes.Stats(), Spool: s.Spool.Stats(), Connections: s.connections.Stats()}
+}

@@ -41,6 +41,9 @@ func (w *writing) store() (*engine.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.s.Stored != nil && !w.batch.ValidateOnly {
+		w.s.Stored(w.Call, result.Changes)
+	}
 	WarnDropped(w.Header(), w.batch.Listed, result.Unknown)
 	warnFollowing(w.Header(), result.Following)
 	return result, nil

@@ -75,7 +75,7 @@ func (f *File) toDisk() error {
 	var err error
 	if f.file, f.unnamed, err = f.spool.open(); err != nil {
 		f.file = nil
-		return Full(err)
+		return f.spool.full(err)
 	}
 	f.spool.begin(f)
 	if f.small == nil {
@@ -113,7 +113,7 @@ func (f *File) append(p []byte) (int, error) {
 	if f.taken+n > f.looked {
 		ahead := max(n, lookEvery)
 		if err := f.spool.room(ahead); err != nil {
-			return 0, Full(err)
+			return 0, f.spool.full(err)
 		}
 		f.looked = f.taken + ahead
 	}
@@ -123,7 +123,7 @@ func (f *File) append(p []byte) (int, error) {
 	f.taken += n
 	written, err := f.file.Write(p)
 	if err != nil {
-		err = Full(err)
+		err = f.spool.full(err)
 	}
 	return written, err
 }
@@ -136,7 +136,7 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 	if f.file != nil {
 		n, err := f.file.ReadAt(p, offset)
 		if err != nil && !errors.Is(err, io.EOF) {
-			err = Full(err)
+			err = f.spool.full(err)
 		}
 		return n, err
 	}
@@ -167,10 +167,10 @@ func (f *File) Reset() error {
 		return nil
 	}
 	if err := f.file.Truncate(0); err != nil {
-		return Full(err)
+		return f.spool.full(err)
 	}
 	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
-		return Full(err)
+		return f.spool.full(err)
 	}
 	f.spool.give(f.caller, f.taken)
 	f.taken, f.looked = 0, 0

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"marquee/engine/disk"
@@ -61,6 +62,8 @@ type Spool struct {
 	// replaced.
 	filling map[string][]*File
 	freed   chan struct{}
+	// refused counts the writes for which there was no room.
+	refused atomic.Int64
 }
 
 // New returns a Spool in a folder; "" is os.TempDir. All files together contain at
@@ -102,6 +105,23 @@ func (s *Spool) Used() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used
+}
+
+// Stats are the state of a Spool.
+type Stats struct {
+	// Budget is the maximum size of all files on the disk together, and Used their size.
+	Budget, Used int64
+	// Memory is the size of the files in memory.
+	Memory int64
+	// Refused is the number of writes so far for which there was no room.
+	Refused int64
+}
+
+// Stats returns the state of the spool.
+func (s *Spool) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Stats{Budget: s.budget, Used: s.used, Memory: memory - s.memory, Refused: s.refused.Load()}
 }
 
 // InMemory reports whether the folder is in a file system in memory (tmpfs), so
@@ -163,6 +183,9 @@ func (s *Spool) Receive(ctx context.Context, caller string) *File {
 func (s *Spool) take(f *File, n int64) error {
 	for {
 		freed, err := s.tryTake(f, n)
+		if err != nil && freed == nil {
+			s.refused.Add(1)
+		}
 		if err == nil || freed == nil {
 			return err
 		}
@@ -293,6 +316,12 @@ func discard(file *os.File, unnamed bool) error {
 
 // reserve returns the number of bytes of a disk that are left free.
 func reserve(d disk.Disk) int64 { return min(maxReserve, d.Size/reservePart) }
+
+// full counts a write for which there was no room, and returns its error.
+func (s *Spool) full(cause error) error {
+	s.refused.Add(1)
+	return Full(cause)
+}
 
 // Full returns the error for a temporary file for which there is no room. The
 // cause is for the log, and may contain the folder.

@@ -1,6 +1,9 @@
 package store
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // Effort describes a Write or Read in advance, so that a store can choose which
 // waiting call runs next, and how many run at once.
@@ -21,12 +24,18 @@ type Effort struct {
 	// Latest marks a Read that must see every Write that had returned before it,
 	// even where the store is configured to read from copies that lag behind.
 	Latest bool
+	// Waited, if set, receives the nanoseconds that the call waits for its turn, added to
+	// those of others. Contexts that are derived with another Effort keep it.
+	Waited *atomic.Int64
 }
 
 type effortKey struct{}
 
 // WithEffort returns a context that carries the effort of a Write or Read.
 func WithEffort(ctx context.Context, e Effort) context.Context {
+	if e.Waited == nil {
+		e.Waited = EffortOf(ctx).Waited
+	}
 	return context.WithValue(ctx, effortKey{}, e)
 }
 

@@ -1,6 +1,6 @@
 // Package store is the port through which the engine keeps its records: what
 // every store promises, and the types of what it stores. It imports query,
-// document and message only. Begin with Store; package storetest proves the promise of the
+// document, histogram and message only. Begin with Store; package storetest proves the promise of the
 // adapters sqlite and mongo.
 //
 // Every method may return an *Error with CodeUnavailable, CodeFull,

@@ -212,7 +212,7 @@ func TestLastUses(t *testing.T) {
 				for _, api := range apis {
 					s.Must(api, http.MethodGet, "/api/v1/networks/main", "", http.StatusOK)
 				}
-				if err := s.Marquee.Auth().Maintain(t.Context()); err != nil {
+				if err := s.Marquee.Auth().Maintain(t.Context(), slog.New(slog.DiscardHandler)); err != nil {
 					t.Error(err)
 				}
 			})

@@ -79,7 +79,7 @@ func (s *Search) Start(e *engine.Engine, log *slog.Logger) (stop func()) {
 
 // Route returns the route of the search.
 func (s *Search) Route() rest.Route {
-	return rest.Route{Path: "/api/v1/targetingquery/articles2", Methods: []string{http.MethodPost}, Serve: s.serve}
+	return rest.Route{Path: "/api/v1/targetingquery/articles2", Methods: []string{http.MethodPost}, Operation: rest.OperationSearch, Serve: s.serve}
 }
 
 const (

@@ -61,9 +61,9 @@ func (a *Rules) Hooks() map[string]engine.Hooks {
 // Routes returns the uploads of assets, with an id and without one, and the public delivery of files.
 func (a *Rules) Routes() []rest.Route {
 	return []rest.Route{
-		{Path: "/api/v1/assets/{creative}", Methods: []string{http.MethodPost}, ContentType: "multipart/form-data", Serve: a.upload},
-		{Path: "/api/v1/assets/{creative}/{id}", Methods: []string{http.MethodPost, http.MethodPut}, ContentType: "multipart/form-data", Serve: a.upload},
-		{Path: Path + "/{below...}", Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Serve: a.deliver},
+		{Path: "/api/v1/assets/{creative}", Methods: []string{http.MethodPost}, ContentType: "multipart/form-data", Operation: rest.OperationUpload, Serve: a.upload},
+		{Path: "/api/v1/assets/{creative}/{id}", Methods: []string{http.MethodPost, http.MethodPut}, ContentType: "multipart/form-data", Operation: rest.OperationUpload, Serve: a.upload},
+		{Path: Path + "/{below...}", Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Operation: rest.OperationDelivery, Serve: a.deliver},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Route serves the lists of devices.
 func Route() rest.Route {
-	return rest.Route{Path: "/api/v1/devices", Methods: []string{http.MethodGet, http.MethodHead}, Serve: func(r *rest.Call) error {
+	return rest.Route{Path: "/api/v1/devices", Methods: []string{http.MethodGet, http.MethodHead}, Operation: rest.OperationSearch, Serve: func(r *rest.Call) error {
 		if err := r.Parameters().Only("includeHidden", "page", "pageSize"); err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func (l *Lookup) Find(id int64) ([]engine.Member, bool) {
 
 // Route returns the route of the search.
 func (l *Lookup) Route() rest.Route {
-	return rest.Route{Path: "/api/v1/location", Methods: []string{http.MethodGet, http.MethodHead}, Serve: l.search}
+	return rest.Route{Path: "/api/v1/location", Methods: []string{http.MethodGet, http.MethodHead}, Operation: rest.OperationSearch, Serve: l.search}
 }
 
 func (l *Lookup) search(r *rest.Call) error {

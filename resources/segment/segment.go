@@ -34,7 +34,7 @@ const (
 
 // Routes returns the route of the upload.
 func Routes() []rest.Route {
-	return []rest.Route{{Path: "/api/v1/" + Name + "/upload", Methods: []string{http.MethodPost, http.MethodPut}, Serve: upload, Deadline: uploadDeadline}}
+	return []rest.Route{{Path: "/api/v1/" + Name + "/upload", Methods: []string{http.MethodPost, http.MethodPut}, Operation: rest.OperationUpload, Serve: upload, Deadline: uploadDeadline}}
 }
 
 func upload(r *rest.Call) error {

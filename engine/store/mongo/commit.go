@@ -49,7 +49,13 @@ func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err er
 	defer p.end()
 	begun, tries, crowded := time.Now(), map[retry]int{}, false
 	for n := 0; ; n++ {
-		if !p.enter(ctx) {
+		if n > 0 {
+			s.measured.again.Add(1)
+		}
+		admitted := s.measured.waits(effort)
+		entered := p.enter(ctx)
+		admitted()
+		if !entered {
 			return waitedFor(ctx)
 		}
 		again, err := s.attempt(ctx, fn, p)
@@ -114,7 +120,7 @@ func (s *Store) transact(ctx context.Context, p *admitted) (*transaction, retry,
 	}
 	term, done := s.leader.follow()
 	ended := s.opened()
-	return &transaction{view: view{s: s, session: session, ctx: ctx, term: term}, done: func() { done(); ended() }, id: newID(), touched: map[string]map[string]bool{}, place: p}, final, nil
+	return &transaction{view: view{s: s, session: session, ctx: ctx, term: term}, done: func() { done(); ended() }, id: newID(), calls: 1, touched: map[string]map[string]bool{}, place: p}, final, nil
 }
 
 // end releases what a finished transaction has.
@@ -250,6 +256,7 @@ func (t *transaction) copying(ctx context.Context, least time.Duration) time.Dur
 // commit commits the transaction. It continues when the client has
 // disconnected, so that nothing stays open and the outcome is known.
 func (t *transaction) commit(ctx context.Context, marker bson.Raw) (retry, error) {
+	began := time.Now()
 	patient, cancel := patient(ctx, t.copying(ctx, committing))
 	defer cancel()
 	for n := 0; ; n++ {
@@ -257,6 +264,9 @@ func (t *transaction) commit(ctx context.Context, marker bson.Raw) (retry, error
 		switch {
 		case err == nil:
 			t.s.leader.saw(t.session.OperationTime())
+			t.s.measured.commits.Add(int64(time.Since(began)))
+			t.s.measured.transactions.Add(t.calls)
+			t.s.measured.groups.Add(t.calls)
 			return final, nil
 		case !hasLabel(err, labelUnknown), n == maxCommits, !pause(patient, n, lost):
 			return t.settle(ctx, marker, err)

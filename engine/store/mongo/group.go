@@ -96,6 +96,7 @@ func (g *sharedTransaction) attempt(ctx context.Context, t *transaction) error {
 	if t.broken != nil {
 		return t.broken
 	}
+	t.calls = int64(len(kept))
 	return send(ctx, t, kept)
 }
 

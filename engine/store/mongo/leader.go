@@ -57,8 +57,9 @@ func newLeader(interval time.Duration) *leader {
 	return l
 }
 
-// monitor passes what the driver observes to the leader.
-func (l *leader) monitor() *event.ServerMonitor {
+// monitor passes what the driver observes to the leader, and what members say of themselves
+// to a function.
+func (l *leader) monitor(heard func(server string, reply event.ServerDescription)) *event.ServerMonitor {
 	return &event.ServerMonitor{
 		TopologyDescriptionChanged: func(e *event.TopologyDescriptionChangedEvent) {
 			primary := ""
@@ -74,6 +75,7 @@ func (l *leader) monitor() *event.ServerMonitor {
 			l.mu.Lock()
 			l.heard[server] = time.Now()
 			l.mu.Unlock()
+			heard(server, e.Reply)
 		},
 	}
 }

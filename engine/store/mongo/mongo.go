@@ -1,6 +1,6 @@
 // Package mongo is the store for production: it keeps records in a MongoDB
 // database, on a replica set or a sharded cluster. Small transactions that wait at the same
-// time are committed together (group commit, group.go). It imports store, turn, query, and the
+// time are committed together (group commit, group.go). It imports store, turn, query, histogram, and the
 // packages plan and record below it. Begin with Store, which start.go opens; a write passes
 // through write.go, commit.go and put.go, a query through read.go, package plan and view.go.
 package mongo
@@ -65,6 +65,7 @@ type Store struct {
 	log     *slog.Logger
 	// readsPrimary is false if the connection string lets reads go to secondaries.
 	readsPrimary bool
+	measured     *measured
 	// note is a message about the deployment for operators.
 	note string
 	// known holds the indexes of each collection for which they are known; it is replaced

@@ -241,9 +241,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	leader := newLeader(*opts.HeartbeatInterval)
-	s := &Store{admission: newAdmission(), leader: leader, presence: newPresence(database), log: o.Log}
+	s := &Store{admission: newAdmission(), leader: leader, presence: newPresence(database), log: o.Log, measured: newMeasured()}
 	s.known.Store(&map[string][]plan.Index{})
-	opts.SetMonitor(o.Monitor).SetServerMonitor(leader.monitor()).SetDriverInfo(&options.DriverInfo{Name: "marquee", Version: s.presence.name})
+	opts.SetMonitor(o.Monitor).SetServerMonitor(leader.monitor(s.measured.heard)).SetPoolMonitor(s.measured.pool()).SetDriverInfo(&options.DriverInfo{Name: "marquee", Version: s.presence.name})
 	if s.client, err = mongo.Connect(opts); err != nil {
 		return nil, notUsable("its connection string cannot be used", scrub(err))
 	}

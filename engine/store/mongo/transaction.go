@@ -32,6 +32,8 @@ type transaction struct {
 	// has sent.
 	place        *admitted
 	items, bytes int64
+	// calls is the number of calls of Write that share the transaction.
+	calls int64
 	// locked reports whether the transaction has locked records.
 	locked bool
 	// left reports whether the server has not heard that the transaction failed.

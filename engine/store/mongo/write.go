@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"marquee/engine/store"
@@ -22,11 +23,18 @@ const (
 
 // Write implements store.Store.
 func (s *Store) Write(ctx context.Context, fn func(store.Tx) error) (err error) {
+	effort := store.EffortOf(ctx)
+	if effort.Waited == nil {
+		effort.Waited = new(atomic.Int64)
+		ctx = store.WithEffort(ctx, effort)
+	}
+	before := effort.Waited.Load()
 	defer func() {
+		s.measured.writeWaits.Add(effort.Waited.Load() - before)
 		err = s.leader.explain(ctx, err)
 		s.noteFailure(err)
 	}()
-	if !s.sharded && mayShare(store.EffortOf(ctx)) {
+	if !s.sharded && mayShare(effort) {
 		return s.groups.write(ctx, fn)
 	}
 	return s.writeAlone(ctx, fn)
@@ -51,12 +59,16 @@ func mayShare(e store.Effort) bool {
 // or needs one.
 func (g *groups) write(ctx context.Context, fn func(store.Tx) error) error {
 	m := &member{ctx: ctx, effort: store.EffortOf(ctx), fn: fn, runs: make(chan assignment, 1), ended: make(chan outcome, 1)}
+	taken := sync.OnceFunc(g.s.measured.waits(m.effort))
+	defer taken()
 	g.join(m)
 	for gone := ctx.Done(); ; {
 		select {
 		case a := <-m.runs:
+			taken()
 			a.reports <- report{m, a.tx, run(fn, a.tx)}
 		case o := <-m.ended:
+			taken()
 			if o.done != nil {
 				defer o.done()
 			}

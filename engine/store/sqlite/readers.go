@@ -30,6 +30,13 @@ func (r *readers) give(c *conn) {
 	r.given.Signal()
 }
 
+// unused returns the number of connections that nobody uses.
+func (r *readers) unused() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.free)
+}
+
 // await returns when n connections have been given back.
 func (r *readers) await(n int) {
 	r.mu.Lock()

@@ -1,7 +1,7 @@
 // Package sqlite is the store that needs no server: it keeps records in one
 // SQLite file. One writer commits concurrent transactions together (group commit,
-// writer.go), while a pool of readers reads snapshots. It imports store, turn, document and
-// query. Begin with Store; a query passes through compile.go, plan.go, page.go and
+// writer.go), while a pool of readers reads snapshots. It imports store, turn, document,
+// histogram and query. Begin with Store; a query passes through compile.go, plan.go, page.go and
 // view.go.
 package sqlite
 
@@ -63,6 +63,7 @@ type Store struct {
 	all              []*conn
 	commits          commits
 	tallies          store.Tallies
+	measured         measured
 	counts           counts
 	file             os.FileInfo           // the database file when it was opened
 	damaged          atomic.Pointer[error] // the first sign of damage
@@ -109,7 +110,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 
 func newStore(options Options) *Store {
 	s := &Store{options: options, rare: defaultRare, walked: defaultWalked,
-		commits: commits{touched: map[string]uint64{}}}
+		commits: commits{touched: map[string]uint64{}}, measured: newMeasured()}
 	s.readers.given.L = &s.readers.mu
 	s.reading, s.walking = places(options.Readers)
 	return s

@@ -97,14 +97,17 @@ func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) error {
 	if ctx.Err() != nil {
 		return deadline(ctx)
 	}
-	effort := store.EffortOf(ctx)
+	effort, began := store.EffortOf(ctx), time.Now()
 	if effort.Extensive {
 		if err := s.walking.Enter(ctx, effort.Caller, 1); err != nil {
+			waited(s.measured.connectionWaits, effort, time.Since(began))
 			return notRead(err)
 		}
 		defer s.walking.Leave(effort.Caller, 1)
 	}
-	if err := s.reading.Enter(ctx, effort.Caller, 1); err != nil {
+	err := s.reading.Enter(ctx, effort.Caller, 1)
+	waited(s.measured.connectionWaits, effort, time.Since(began))
+	if err != nil {
 		return notRead(err)
 	}
 	defer s.reading.Leave(effort.Caller, 1)

@@ -41,6 +41,8 @@ type writer struct {
 	queue   *queue
 	ended   chan struct{}
 	commits atomic.Int64
+	// transactions counts the jobs that were committed with writes.
+	transactions atomic.Int64
 	// lastCommit is the duration of the last commit, expected the likely number
 	// of transactions of the next: as many as lately, fewer with each commit.
 	lastCommit time.Duration
@@ -67,6 +69,8 @@ type job struct {
 	run func(*transaction) error
 	// effort decides when the writer takes the job.
 	effort store.Effort
+	// arrived is when it was submitted, the zero time once it has been taken.
+	arrived time.Time
 	// wrote is what the job has written.
 	wrote *commit
 	// failed is the error that rolls the job back, and written the number of records
@@ -109,6 +113,7 @@ func (w *writer) submit(ctx context.Context, run func(*transaction) error) error
 // wait has the writer run a job, unless its context ends before the writer takes it.
 func (w *writer) wait(j *job) error {
 	ctx := j.ctx
+	j.arrived = time.Now()
 	if !w.queue.push(j) {
 		return errClosed
 	}
@@ -117,10 +122,17 @@ func (w *writer) wait(j *job) error {
 		return err
 	case <-ctx.Done():
 		if w.queue.leave(j) {
+			w.s.took(j)
 			return busy(ctx)
 		}
 		return <-j.done
 	}
+}
+
+// took notes that a job waits no longer for the writer.
+func (s *Store) took(j *job) {
+	waited(s.measured.writeWaits, j.effort, time.Since(j.arrived))
+	j.arrived = time.Time{}
 }
 
 var errClosed = &store.Error{Code: store.CodeUnavailable, Text: "the store is closed"}
@@ -297,6 +309,11 @@ func (w *writer) runAgain(group []*job) {
 // perform runs one job. If it shares the transaction and fails, what it has written
 // is rolled back only with a savepoint.
 func (w *writer) perform(j *job, shared, savepoint bool) {
+	if j.arrived.IsZero() {
+		w.s.measured.again.Add(1)
+	} else {
+		w.s.took(j)
+	}
 	j.large, j.shared = false, shared
 	if j.ctx.Err() != nil {
 		j.failed = busy(j.ctx)
@@ -355,9 +372,13 @@ func (w *writer) call(j *job, shared bool) (err error) {
 // commit makes the writes of the group durable.
 func (w *writer) commit(group []*job) error {
 	all := &commit{touched: map[string]bool{}}
+	wrote := 0
 	for _, j := range group {
 		if j.failed == nil {
 			all.add(j.wrote)
+			if len(j.wrote.touched) > 0 {
+				wrote++
+			}
 		}
 	}
 	began := time.Now()
@@ -374,6 +395,9 @@ func (w *writer) commit(group []*job) error {
 	if len(all.touched) > 0 {
 		w.lastCommit, w.expected = time.Since(began), max(len(group), w.expected*3/4)
 		w.commits.Add(1)
+		w.transactions.Add(int64(wrote))
+		w.s.measured.groups.Add(int64(wrote))
+		w.s.measured.commits.Add(int64(w.lastCommit))
 		w.s.failing.Store(nil)
 		w.checkpoint()
 	}

@@ -1,5 +1,5 @@
 // Package embeddings is the client of an embeddings service with the OpenAI API. It may
-// import index, whose Embedder it implements; begin with New.
+// import trace and index, whose Embedder it implements; begin with New.
 package embeddings
 
 import (
@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"marquee/engine/trace"
 	"marquee/resources/article/index"
 )
 
@@ -114,6 +115,9 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([][]float64, error)
 	request.Header.Set("Accept", "application/json")
 	if c.config.Key != "" {
 		request.Header.Set("Authorization", "Bearer "+c.config.Key)
+	}
+	if parent, traced := trace.Of(ctx); traced {
+		request.Header.Set(trace.Header, parent.Child())
 	}
 	response, err := c.client.Do(request)
 	if err != nil {

@@ -1,0 +1,146 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof" // #nosec G108 -- nothing serves the default handler, with which it registers
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"marquee/command/metrics"
+)
+
+// Bounds of the private address.
+const (
+	maxPrivateConnections = 16
+	privateHeaderTimeout  = 5 * time.Second
+	privateIdleTimeout    = time.Minute
+	// privateTimeout is that of a response, and bounds the duration of a profile; metricsTimeout
+	// is that of the metrics.
+	privateTimeout = 2 * time.Minute
+	metricsTimeout = 10 * time.Second
+	// maxLogTime is the longest time for which PUT /log changes the level of the log, and
+	// defaultLogTime the time without the parameter for.
+	maxLogTime     = 24 * time.Hour
+	defaultLogTime = 10 * time.Minute
+)
+
+// listenPrivately listens at --private-addr; without it, nobody can connect to the listener.
+func (c *serveCommand) listenPrivately() (net.Listener, error) {
+	if c.PrivateAddr == "" {
+		return noListener{}, nil
+	}
+	listener, err := listenAt("--private-addr", c.PrivateAddr)
+	if err != nil {
+		return nil, err
+	}
+	return netutil.LimitListener(listener, maxPrivateConnections), nil
+}
+
+// noListener accepts no connections.
+type noListener struct{}
+
+func (noListener) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (noListener) Close() error              { return nil }
+func (noListener) Addr() net.Addr            { return &net.TCPAddr{} }
+
+// servePrivately serves what is for operators alone, until the server is closed.
+func (c *serveCommand) servePrivately(listener net.Listener, measured *metrics.Metrics, log *slog.Logger) *http.Server {
+	routes := http.NewServeMux()
+	routes.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(metricsTimeout)) // never fails on a connection of net/http
+		measured.ServeHTTP(w, r)
+	})
+	routes.HandleFunc("GET /debug/pprof/", pprof.Index)
+	routes.HandleFunc("GET /debug/pprof/cmdline", http.NotFound) // which may have secrets
+	routes.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	routes.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	routes.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	levels := &logLevel{configured: levelOf(c.LogLevel), level: &c.level, log: log}
+	routes.HandleFunc("GET /log", levels.show)
+	routes.HandleFunc("PUT /log", levels.change)
+	server := &http.Server{Handler: routes, ReadHeaderTimeout: privateHeaderTimeout, ReadTimeout: privateHeaderTimeout, WriteTimeout: privateTimeout,
+		IdleTimeout: privateIdleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	if c.PrivateAddr == "" {
+		return server
+	}
+	log.Info("serving operators", slog.String("url", "http://"+listener.Addr().String()))
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Warn("the private address is no longer served", slog.String("cause", err.Error()))
+		}
+	}()
+	return server
+}
+
+// logLevel changes the level of the log for some time.
+type logLevel struct {
+	configured slog.Level
+	level      *slog.LevelVar
+	log        *slog.Logger
+
+	mu sync.Mutex
+	// changed counts the changes, and until is the end of the last one, or the zero time.
+	changed int
+	until   time.Time
+}
+
+// show answers with the level, and when it returns to the configured one.
+func (l *logLevel) show(w http.ResponseWriter, _ *http.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.answer(w)
+}
+
+func (l *logLevel) answer(w http.ResponseWriter) {
+	answer := map[string]string{"level": levelName(l.level.Level())}
+	if !l.until.IsZero() {
+		answer["until"] = l.until.UTC().Format(time.RFC3339)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer) // an error means that the client is gone
+}
+
+// change sets the level that the parameter level names for the time that the parameter for
+// names.
+func (l *logLevel) change(w http.ResponseWriter, r *http.Request) {
+	parameters := r.URL.Query()
+	name, during := parameters.Get("level"), defaultLogTime
+	if text := parameters.Get("for"); text != "" {
+		var err error
+		if during, err = time.ParseDuration(text); err != nil || during <= 0 || during > maxLogTime {
+			http.Error(w, fmt.Sprintf("for must be a time of up to %s, such as 10m", maxLogTime), http.StatusBadRequest)
+			return
+		}
+	}
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, name) {
+		http.Error(w, "level must be debug, info, warn or error", http.StatusBadRequest)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.level.Set(levelOf(name))
+	l.changed, l.until = l.changed+1, time.Now().Add(during)
+	l.log.Warn("the level of the log was changed", slog.String("level", name), slog.Duration("for", during))
+	change := l.changed
+	time.AfterFunc(during, func() { l.back(change) })
+	l.answer(w)
+}
+
+// back ends a change, unless the level was changed again.
+func (l *logLevel) back(change int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.changed == change {
+		l.level.Set(l.configured)
+		l.until = time.Time{}
+		l.log.Warn("the level of the log is the configured one again", slog.String("level", levelName(l.configured)))
+	}
+}
