@@ -24,7 +24,7 @@ import (
 func sent(t *testing.T, w http.ResponseWriter, ctx context.Context, body io.Reader) *Call {
 	c, _ := gin.CreateTestContext(w)
 	c.Request = httptest.NewRequestWithContext(ctx, "POST", "/", body)
-	return &Call{s: &Server{Config: Config{Log: slog.New(slog.DiscardHandler), Spool: spool.New(t.TempDir(), 1<<30), Deadline: DefaultDeadline}, work: budget.New(1 << 20), outboxes: budget.New(1 << 20)}, c: c, unbound: t.Context(), deadline: DefaultDeadline}
+	return &Call{noted: &noted{}, s: &Server{Config: Config{Log: slog.New(slog.DiscardHandler), Spool: spool.New(t.TempDir(), 1<<30), Deadline: DefaultDeadline}, work: budget.New(1 << 20), outboxes: budget.New(1 << 20)}, c: c, unbound: t.Context(), deadline: DefaultDeadline}
 }
 
 // A body for which there is no memory until the deadline is not the client's fault,

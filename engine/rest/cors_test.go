@@ -90,7 +90,7 @@ func TestCORSPreflight(t *testing.T) {
 			t.Errorf("%s %s is allowed: %v", name, value, header)
 		}
 	}
-	for asked, allowed := range map[string]string{"authorization,traceparent,x-forwarded-for": "authorization", "x-unknown, If-Match,authorization": "authorization,if-match", "x-unknown": ""} {
+	for asked, allowed := range map[string]string{"authorization,x-b3-traceid,x-forwarded-for": "authorization", "x-unknown, If-Match,authorization": "authorization,if-match", "x-unknown": ""} {
 		other := ask.Clone()
 		other.Set("Access-Control-Request-Headers", asked)
 		header := corsRequest(s, http.MethodOptions, "/hello", other)

@@ -30,7 +30,7 @@ func FuzzForm(f *testing.F) {
 		c, _ := gin.CreateTestContext(httptest.NewRecorder())
 		c.Request = httptest.NewRequest("POST", "/", bytes.NewReader(body))
 		c.Request.Header.Set("Content-Type", contentType)
-		form, err := (&Call{s: &Server{}, c: c}).Form()
+		form, err := (&Call{noted: &noted{}, s: &Server{}, c: c}).Form()
 		for err == nil {
 			var part *Part
 			if part, err = form.Next(); err != nil {

@@ -35,9 +35,16 @@ func TestTraces(t *testing.T) {
 			t.Errorf("%q is the trace %v", wrong, line["traceId"])
 		}
 	}
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/articles/a?context=main", `{"url": "https://example.com/a", "title": "A storm", "text": "A storm keeps the ferries in port."}`)
 	from := p.Stderr.Mark()
-	p.RequestLine("POST", "/api/v1/targetingquery/articles2?context=main&sentence=storm", traced, "")
-	got := <-received
+	line := p.RequestLine("POST", "/api/v1/targetingquery/articles2?context=main&pageSize=2&thresholdScore=0.1&sentence=storm", traced, "")
+	if line["status"] != float64(http.StatusServiceUnavailable) {
+		t.Fatalf("the search without embeddings: %v", line)
+	}
+	got := ""
+	for got == "" { // articles are also sent in the background, on behalf of no request
+		got = <-received
+	}
 	if parent := trace.Parse([]string{got}); parent.TraceID != traceID || got == sent || !strings.HasSuffix(got, "-01") {
 		t.Errorf("the embeddings service gets %q", got)
 	}
@@ -45,10 +52,6 @@ func TestTraces(t *testing.T) {
 		if entry := service.Entry(line); entry["requestId"] != nil && entry["traceId"] != traceID {
 			t.Errorf("without the trace: %s", line)
 		}
-	}
-	p.RequestLine("POST", "/api/v1/targetingquery/articles2?context=main&sentence=storm", nil, "")
-	if got := <-received; got != "" {
-		t.Errorf("without a trace, the embeddings service gets %q", got)
 	}
 	p.Stop()
 }
