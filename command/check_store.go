@@ -84,7 +84,7 @@ func (c *storeCheck) stored(ctx context.Context, files map[string]func(context.C
 			return fault(checkFault{Type: f.Type, Network: f.Network, ID: f.ID, Text: f.Text, Cure: f.Cure})
 		},
 		Progress: func(t *schema.Type, objects int64) error {
-			err := c.yield(checkLine{Checking: t.Name, Objects: objects})
+			err := c.yield(checkLine{Checking: t.Served().Name, Objects: objects})
 			if c.pause != nil {
 				c.pause(ctx, time.Since(began))
 			}
@@ -99,7 +99,7 @@ func (c *storeCheck) stored(ctx context.Context, files map[string]func(context.C
 		if len(n.Others) > 0 {
 			wrong = "is, in the form " + n.Form + ", that of " + strings.Join(n.Others, ", ")
 		}
-		return fault(checkFault{Type: n.Type.Name, Network: n.Network, ID: n.ID, Text: fmt.Sprintf("%s %q %s", n.Property, n.Value, wrong), Cure: "give it another"})
+		return fault(checkFault{Type: n.Type.Served().Name, Network: n.Network, ID: n.ID, Text: fmt.Sprintf("%s %q %s", n.Property, n.Value, wrong), Cure: "give it another"})
 	})
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func (s *service) countConcerned(log *slog.Logger, before *schema.Registry) {
 			Read: func(name string, concerned int64) {
 				// Everybody can read the note, and not everybody may know a type that needs a
 				// permission, or one that is gone.
-				if t, there := served.Type(name); !there || t.Read != "" {
+				if t, there := served.Named(name); !there || t.Read != "" {
 					hidden += concerned
 				} else if concerned > 0 {
 					types = append(types, name+" "+progress.Grouped(concerned))

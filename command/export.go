@@ -145,9 +145,9 @@ func (c *exportCommand) types(ctx context.Context, s *service) ([]*schema.Type, 
 	i := slices.IndexFunc(types, func(t *schema.Type) bool { return !t.Global })
 	switch {
 	case i >= 0 && c.Context == "" && !c.AllNetworks:
-		return nil, networkLister(s.networks).lacks(ctx, types[i].Name+" belong to networks: name one with --context NETWORK, or use --all-networks")
+		return nil, networkLister(s.networks).lacks(ctx, types[i].Served().Name+" belong to networks: name one with --context NETWORK, or use --all-networks")
 	case i < 0 && c.Context != "":
-		return nil, fmt.Errorf("%s belong to no network: leave --context out", types[0].Name)
+		return nil, fmt.Errorf("%s belong to no network: leave --context out", types[0].Served().Name)
 	}
 	return types, networkLister(s.networks).check(ctx, c.Context, false)
 }

@@ -85,7 +85,7 @@ func (c *importCommand) Run(ctx context.Context) error {
 		return err
 	}
 	defer d.close()
-	if _, served := d.Registry().Type(name); !served {
+	if _, served := d.Registry().Named(name); !served {
 		if read := c.program.importer(name); read != nil {
 			return c.importOther(ctx, d, name, input, read)
 		}
@@ -215,10 +215,10 @@ func (c *importCommand) check(ctx context.Context, d *destination, name string) 
 			return nil, err
 		}
 		if t.Global && c.Context != "" {
-			return nil, fmt.Errorf("%s belong to no network: leave --context out", t.Name)
+			return nil, fmt.Errorf("%s belong to no network: leave --context out", t.Served().Name)
 		}
 		if !t.Global && c.Context == "" {
-			return nil, d.networks.lacks(ctx, t.Name+" belong to a network: name it with --context NETWORK")
+			return nil, d.networks.lacks(ctx, t.Served().Name+" belong to a network: name it with --context NETWORK")
 		}
 	}
 	// Envelopes may bring their networks with them.
@@ -226,12 +226,12 @@ func (c *importCommand) check(ctx context.Context, d *destination, name string) 
 }
 
 func findType(registry *schema.Registry, name string) (*schema.Type, error) {
-	t, ok := registry.Type(name)
+	t, ok := registry.Named(name)
 	if ok {
 		return t, nil
 	}
 	var names []string
-	for _, t := range registry.Types() {
+	for _, t := range registry.Served().Types() {
 		names = append(names, t.Name)
 	}
 	return nil, fmt.Errorf("there is no resource type %q; there are %s", name, strings.Join(names, ", "))

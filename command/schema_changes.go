@@ -68,7 +68,7 @@ func (s *service) compareSets(ctx context.Context, f *storeFlags, from store.Sto
 	if err != nil {
 		return f.uncompared(err)
 	}
-	found := breaks(before.Without(func(t *schema.Type) bool { return !slices.Contains(used, t.Name) }, func(*schema.Type, string) bool { return false }), after)
+	found := breaks(before.Without(func(t *schema.Type) bool { return !slices.Contains(used, t.Collection()) }, func(*schema.Type, string) bool { return false }), after)
 	if s.changes.breaking = len(found); slices.ContainsFunc(found, func(d diff.Difference) bool { return d.Is(diff.Stored) }) {
 		s.changes.before = before
 	}

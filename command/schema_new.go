@@ -114,7 +114,7 @@ func (c *newCommand) check(text string) error {
 	if err != nil {
 		return err
 	}
-	if _, read := types.Type(c.Name); !read { // its file is hidden
+	if _, read := types.Named(c.Name); !read { // its file is hidden
 		return exit.Usagef("%q is no name of a type", c.Name)
 	}
 	return nil

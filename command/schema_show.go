@@ -26,7 +26,7 @@ func (c *showCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t, known := types.Type(c.Type)
+	t, known := types.Named(c.Type)
 	if !known {
 		return exit.Usagef("there is no type %s", c.Type)
 	}
@@ -56,6 +56,7 @@ func showType(t *schema.Type) error {
 	if t.Parent != "" {
 		path += "/{" + t.Parent + "}"
 	}
+	row("was", t.Was...)
 	row("title", t.Title)
 	row("file", t.File)
 	row("route", strings.Join(t.ListMethods(), " ")+" "+path)

@@ -176,12 +176,26 @@ func runFixture(tb testing.TB, fresh service.NewStore, archive *txtar.Archive) [
 		return []string{err.Error()}
 	}
 	c.captures["TOKEN"] = token
-	for _, step := range steps {
+	for i, step := range steps {
 		c.step = step.Name
-		c.run(step)
+		more := i+1 < len(steps) && isSchema(steps[i+1].Name) && numberOf(steps[i+1].Name) == numberOf(step.Name)
+		if isSchema(step.Name) && more {
+			c.keep(step)
+		} else {
+			c.run(step)
+		}
 	}
 	c.sendBack()
 	return c.failures
+}
+
+func isSchema(step string) bool { return stepName.FindStringSubmatch(step)[5] != "" }
+
+func numberOf(step string) string { return step[:strings.IndexByte(step, ' ')] }
+
+// keep puts the schema of a step in the folder, for the next start.
+func (c *fixture) keep(step txtar.File) {
+	c.folder[stepName.FindStringSubmatch(step.Name)[5]] = &fstest.MapFile{Data: step.Data}
 }
 
 func (c *fixture) run(step txtar.File) {
@@ -203,7 +217,7 @@ func (c *fixture) run(step txtar.File) {
 		}
 	case parts[5] != "":
 		c.service.Stop()
-		c.folder[parts[5]] = &fstest.MapFile{Data: step.Data}
+		c.keep(step)
 		c.service.Start()
 	default:
 		exchanges, err := parseExchanges(string(step.Data))

@@ -27,6 +27,8 @@ type Catalog struct {
 	Now     func() time.Time
 
 	registry atomic.Pointer[schema.Registry]
+	// paths is what ServeSince was called with.
+	paths atomic.Pointer[map[string]time.Time]
 	// mixed holds the types whose secrets are stored partly in plain text while they
 	// are being rewritten.
 	mixed sync.Map
@@ -62,11 +64,27 @@ func (c *Catalog) Registry() *schema.Registry { return c.registry.Load() }
 // Serve replaces the types that are served.
 func (c *Catalog) Serve(registry *schema.Registry) { c.registry.Store(registry) }
 
-// Type returns the type with a name, or an error of kind NotFound.
-func (c *Catalog) Type(name string) (*schema.Type, error) {
-	t, ok := c.Registry().Type(name)
+// ServeSince is Serve with the times at which the present paths of renamed types were first
+// served, by the stored names of the types.
+func (c *Catalog) ServeSince(registry *schema.Registry, paths map[string]time.Time) {
+	c.paths.Store(&paths)
+	c.Serve(registry)
+}
+
+// PathSince returns the time at which the present path of a renamed type was first served,
+// or the zero time if it is not known.
+func (c *Catalog) PathSince(t *schema.Type) time.Time {
+	if paths := c.paths.Load(); paths != nil {
+		return (*paths)[t.Name]
+	}
+	return time.Time{}
+}
+
+// Type returns the type with a path, present or former, or an error of kind NotFound.
+func (c *Catalog) Type(path string) (*schema.Type, error) {
+	t, ok := c.Registry().Named(path)
 	if !ok {
-		return nil, message.TypeUnknown.Error(message.Params{"type": name})
+		return nil, message.TypeUnknown.Error(message.Params{"type": path})
 	}
 	return t, nil
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"marquee/engine/query"
 	"marquee/engine/schema"
@@ -66,11 +67,25 @@ type Indexing struct {
 	// Prunes are the places (document.Shape.Place) whose values are being removed from all
 	// objects, because the schema served last does not declare them.
 	Prunes []string `json:"prunes,omitempty"`
+	// Paths maps each path of a renamed type to the time at which it was first served, in
+	// seconds since 1970.
+	Paths map[string]int64 `json:"paths,omitempty"`
 	// Search is what format 0 has instead of Searches, for the key "q".
 	Search []string `json:"search"`
 
 	// fields are computed from the above by Prepare.
 	fields []termField
+}
+
+// ServedUnder notes that the type is served under a path, and returns since when.
+func (n *Indexing) ServedUnder(path string, now time.Time) time.Time {
+	if n.Paths[path] == 0 {
+		if n.Paths == nil {
+			n.Paths = map[string]int64{}
+		}
+		n.Paths[path] = now.Unix()
+	}
+	return time.Unix(n.Paths[path], 0)
 }
 
 // IndexingFormat is the newest format that this program knows. Indexings with Owners have

@@ -92,6 +92,7 @@ type Shape struct {
 
 // Reference is the target of an x-ref.
 type Reference struct {
+	// Type is the stored name of a type.
 	Type string
 	// Where is a condition that the target must meet.
 	Where map[string]string

@@ -23,6 +23,8 @@ type conversion struct {
 	// form, all by the name of the type.
 	proposed, seals, opens map[string]map[string]string
 	inspections            []*inspection
+	// since are the times at which the present paths of renamed types were first served.
+	since map[string]time.Time
 }
 
 // convert checks the stored values against a registry, and decrypts values that are no
@@ -56,6 +58,11 @@ func (m *Migrator) compare(ctx context.Context, registry *schema.Registry) (*con
 		}
 		var problems schema.Problems
 		for _, t := range v.types {
+			hidden, err := outOfReach(ctx, s, t, noted)
+			if err != nil {
+				return err
+			}
+			problems = append(problems, hidden...)
 			now := outlineOf(t)
 			was := outlines[t.Name]
 			if _, served := noted[t.Name]; was == nil && !served {
@@ -89,6 +96,26 @@ func (m *Migrator) compare(ctx context.Context, registry *schema.Registry) (*con
 		return nil
 	})
 	return v, err
+}
+
+// outOfReach returns the problems of a renamed type if objects are stored under one of its
+// paths but the first: they would be served no more.
+func outOfReach(ctx context.Context, s store.Snapshot, t *schema.Type, noted map[string]catalog.StoredIndexing) (problems schema.Problems, err error) {
+	served := t.Served()
+	for _, path := range append([]string{served.Name}, served.Was...) {
+		if _, known := noted[path]; !known || path == t.Name {
+			continue
+		}
+		empty, err := isEmpty(ctx, s, path)
+		if err != nil {
+			return nil, err
+		}
+		if !empty {
+			problems = append(problems, schema.Problem{File: t.File, Pointer: "/x-resource/was", Text: fmt.Sprintf("objects are also stored under %s, which could not be read any more", path),
+				Cure: "serve them with the schemas before, and move them by an export and an import"})
+		}
+	}
+	return problems, nil
 }
 
 // unremembered returns the outline of a type that only earlier versions of the program
@@ -220,6 +247,7 @@ func (v *conversion) publish(ctx context.Context, l *lease, serve func(name stri
 		if err != nil {
 			return err
 		}
+		v.since = map[string]time.Time{}
 		names, types := make([]string, len(v.types)), map[string]*schema.Type{}
 		for i, t := range v.types {
 			names[i], types[t.Name] = t.Name, t
@@ -229,6 +257,9 @@ func (v *conversion) publish(ctx context.Context, l *lease, serve func(name stri
 			ask(n, types[name], !there)
 			serve(name, n)
 			n.Prunes = catalog.Filter(n.Prunes, func(place string) bool { return !types[name].Shape.Declares(place) })
+			if path := types[name].Served().Name; path != name {
+				v.since[name] = n.ServedUnder(path, v.m.Now())
+			}
 			if n.Proposed = nil; v.seals[name] != nil {
 				wrong = errors.Join(wrong, v.m.witness(name, n))
 			} else if v.opens[name] != nil {

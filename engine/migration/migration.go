@@ -88,7 +88,7 @@ func (m *Migrator) serve(ctx context.Context, l *lease, registry *schema.Registr
 	if err := m.index(ctx, l, v); err != nil {
 		return errors.Join(err, v.withdraw(context.WithoutCancel(ctx), l))
 	}
-	m.Serve(registry)
+	m.ServeSince(registry, v.since)
 	return v.end(ctx, l)
 }
 

@@ -108,7 +108,7 @@ func codesOf(messages []*message.Definition) []any {
 // ofValues returns the messages with which the values of a type's objects can be
 // refused.
 func (b *builder) ofValues(t *schema.Type) []*message.Definition {
-	all := slices.Concat(always, b.unlisted, b.codes[t.Name], declared(t))
+	all := slices.Concat(always, b.unlisted, b.codes[t.Collection()], declared(t))
 	if t.IDRequired {
 		all = append(all, message.IDRequired)
 	}

@@ -55,7 +55,7 @@ func newComponents(types *schema.Registry, taken map[string]bool) *components {
 	}
 	for _, t := range types.Types() {
 		c.files[typeFile(t)] = t.Source
-		c.named[location{file: typeFile(t)}] = c.unused(modelName(t))
+		c.named[location{file: typeFile(t)}] = c.unused(modelName(t.Name))
 	}
 	return c
 }

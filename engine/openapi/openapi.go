@@ -253,11 +253,14 @@ func (b *builder) batch(all object) object {
 		}
 		name := b.components.named[location{file: typeFile(t)}]
 		operation := refTo("schemas", name+operationSuffix)
+		names := []any{}
+		for _, path := range append([]string{t.Name}, t.Was...) {
+			names, byType[path] = append(names, path), operation["$ref"]
+		}
 		all[name+operationSuffix] = object{"type": "object", "required": []any{"type", "object"}, "additionalProperties": false,
-			"properties": object{"type": object{"type": "string", "enum": []any{t.Name}}, "object": refTo("schemas", name+request.suffix()),
+			"properties": object{"type": object{"type": "string", "enum": names}, "object": refTo("schemas", name+request.suffix()),
 				"ifMatch": object{"type": "string"}, "ifNoneMatch": object{"type": "string"}}}
 		operations = append(operations, operation)
-		byType[t.Name] = operation["$ref"]
 	}
 	codes := codesOf(slices.Concat(ofCollections, ofBatches))
 	return object{"type": "object", "required": []any{"operations"}, "additionalProperties": false, "x-codes": codes, "properties": object{

@@ -96,7 +96,6 @@ func (b *builder) patch(t *schema.Type, name string) object {
 // whoever may write the type may not be allowed to erase.
 func (b *builder) erase(t *schema.Type, name string) object {
 	return object{
-		"operationId": "erase" + name,
 		"tags":        []any{t.Title},
 		"summary":     "Erase " + article(t.Title),
 		"description": "Removes personal values, also from the history. Requires MANAGE_SYSTEM.",

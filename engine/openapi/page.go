@@ -85,6 +85,7 @@ func (s *Documents) pageRoutes() []rest.Route {
 			if err != nil {
 				return err
 			}
+			markFormer(r, "/docs/types/", name)
 			return serveFile(r, pageTypes[".html"], page)
 		}},
 	}

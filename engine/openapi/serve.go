@@ -130,7 +130,7 @@ func (s *Documents) follow(e *engine.Engine) *schema.Registry {
 // ofType returns a function that renders the type with a name.
 func ofType(name string, render func(*schema.Registry, *schema.Type) ([]byte, error)) func(*schema.Registry) ([]byte, error) {
 	return func(types *schema.Registry) ([]byte, error) {
-		t, ok := types.Type(name)
+		t, ok := types.Named(name)
 		if !ok {
 			return nil, message.TypeUnknown.Error(message.Params{"type": name})
 		}
@@ -163,12 +163,21 @@ func (s *Documents) serveSchema(r *rest.Call) error {
 		if err != nil {
 			return nil, err
 		}
-		return renderSchema(types, t, form, supplied[t.Name])
+		return renderSchema(types, t, form, supplied[t.Collection()])
 	}))
 	if err != nil {
 		return err
 	}
+	markFormer(r, "/api/schemas/", name)
 	return serveFile(r, "application/schema+json", c)
+}
+
+// markFormer sets the headers of a response about a type that a request has named by a former
+// path, as a segment of its URL behind base.
+func markFormer(r *rest.Call, base, name string) {
+	if t, served := r.Engine().Registry().Named(name); served && t.Served().Name != name {
+		r.Deprecate(t, base)
+	}
 }
 
 // listed is a type as /api/schemas lists it.

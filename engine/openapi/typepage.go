@@ -22,7 +22,8 @@ type typePage struct {
 	// Conditions are the members of allOf, as they are written.
 	Conditions string
 	ReferredBy []link
-	// files are the schemas that a $ref can refer to.
+	// types are those that references lead to, and files the schemas that a $ref can refer to.
+	types *schema.Registry
 	files map[string]map[string]any
 }
 
@@ -80,7 +81,7 @@ const maxPageDepth = 8
 func newTypePage(types *schema.Registry, t *schema.Type) typePage {
 	files := types.Shared()
 	files[typeFile(t)] = t.Source
-	return typePage{Type: t, files: files, Entries: map[string][]keyword.Entry{}}
+	return typePage{Type: t, types: types, files: files, Entries: map[string][]keyword.Entry{}}
 }
 
 // walk adds the properties below a place, which the definitions describe.
@@ -120,7 +121,7 @@ func (p *typePage) add(at string, shape, inner *document.Shape, outer, described
 		added.Description, _ = outer[0].source["description"].(string)
 	}
 	if inner.Ref != nil {
-		added.Target = inner.Ref.Type
+		added.Target = p.types.Path(inner.Ref.Type)
 	}
 	if required {
 		added.Rules = append(added.Rules, "required")

@@ -11,13 +11,13 @@ import (
 	"marquee/engine/schema/keyword"
 )
 
-// modelName is the name of a type in operationIds and components: its path with a
+// modelName is the name of a type in operationIds and components: a path of it with a
 // capital, which no other type can have.
-func modelName(t *schema.Type) string {
-	if !unicode.IsLetter(rune(t.Name[0])) {
-		return "Type" + t.Name
+func modelName(path string) string {
+	if !unicode.IsLetter(rune(path[0])) {
+		return "Type" + path
 	}
-	return camel(t.Name)
+	return camel(path)
 }
 
 // plural is the plural of an English noun.
@@ -40,8 +40,17 @@ func (b *builder) addType(t *schema.Type) {
 	b.answers[name+responseSuffix] = answer("The object.", refTo("schemas", name), "ETag", "Location", "Warning")
 	b.page(t, name)
 	b.tag(t)
+	b.operations(t, t.Name, name)
+	for _, path := range t.Was {
+		b.operations(t, path, b.components.unused(modelName(path)))
+	}
+}
 
-	path := "/api/v1/" + t.Name
+// operations adds the operations of a type at one of its paths, with the names of components
+// and one in their ids.
+func (b *builder) operations(t *schema.Type, at, id string) {
+	name := b.components.named[location{file: typeFile(t)}]
+	path := "/api/v1/" + at
 	parameters := b.context(t)
 	if t.Parent != "" {
 		path += "/{" + t.Parent + "}"
@@ -52,19 +61,28 @@ func (b *builder) addType(t *schema.Type) {
 	// that are required.
 	below := slices.Insert(slices.Clone(parameters), len(parameters)-1, any(refTo("parameters", "objectId")))
 	below = append(below, refTo("parameters", "ifMatch"), refTo("parameters", "ifNoneMatch"))
-	b.put(path, t, "list"+name, b.list(t, name), parameters, "GET", "HEAD")
-	b.put(path+"/{id}", t, "get"+name, b.get(t, name), below, "GET", "HEAD")
+	b.put(path, t, "list"+id, b.list(t, name), parameters, "GET", "HEAD")
+	b.put(path+"/{id}", t, "get"+id, b.get(t, name), below, "GET", "HEAD")
 	if t.Parent == "" {
-		b.put(path, t, "save"+name, b.saveAll(t, name), parameters, "POST", "PUT")
+		b.put(path, t, "save"+id, b.saveAll(t, name), parameters, "POST", "PUT")
 	}
-	b.put(path+"/{id}", t, "put"+name, b.save(t, name), below, "PUT", "POST")
-	b.put(path+"/{id}", t, "patch"+name, b.patch(t, name), below, "PATCH")
-	b.put(path+"/{id}", t, "remove"+name, b.remove(t), below, "DELETE")
+	b.put(path+"/{id}", t, "put"+id, b.save(t, name), below, "PUT", "POST")
+	b.put(path+"/{id}", t, "patch"+id, b.patch(t, name), below, "PATCH")
+	b.put(path+"/{id}", t, "remove"+id, b.remove(t), below, "DELETE")
 	if t.Shape.HasPersonal && b.who.erases(t) {
 		b.answers["Erased"] = answer("With 202, the history follows.", refTo("schemas", "Erasure"))
 		operation := b.erase(t, name)
+		operation["operationId"] = "erase" + id
 		b.hide(t, operation)
+		deprecate(operation, at != t.Name)
 		b.paths[path+"/{id}/erase"] = object{"parameters": below[:len(below)-2], "post": operation}
+	}
+}
+
+// deprecate marks an operation that is deprecated.
+func deprecate(operation object, is bool) {
+	if is {
+		operation["deprecated"] = true
 	}
 }
 
@@ -79,6 +97,7 @@ func (b *builder) put(path string, t *schema.Type, id string, operation object, 
 	}
 	operation["operationId"] = id
 	operation["tags"] = []any{t.Title}
+	deprecate(operation, !strings.HasPrefix(path+"/", "/api/v1/"+t.Name+"/"))
 	b.hide(t, operation)
 	if t.Public != nil && methods[0] == "GET" {
 		operation["security"] = []any{object{}, object{"bearer": []any{}}, object{"password": []any{}}}
@@ -201,7 +220,7 @@ func (b *builder) input(t *schema.Type, name string, declared []any) {
 	s := b.components.done[name]
 	required := slices.DeleteFunc(slices.Clone(declared), func(name any) bool {
 		member := t.Shape.Properties[name.(string)]
-		return slices.Contains(b.supplied[t.Name], name.(string)) || member != nil && (member.HasDefault || keyword.IsSupplied(member))
+		return slices.Contains(b.supplied[t.Collection()], name.(string)) || member != nil && (member.HasDefault || keyword.IsSupplied(member))
 	})
 	withoutConditions(s)
 	properties := s["properties"].(object)

@@ -196,7 +196,7 @@ func (p *historyRun) show(ctx context.Context, s store.Snapshot, changes []*stor
 	}
 	for _, c := range changes {
 		t, _ := p.v.registry.Type(c.Collection)
-		text := history.Message(*c)
+		text := p.v.registry.Shown(history.Message(*c))
 		fields, err := p.v.shownFields(t, *c)
 		if err != nil {
 			return err

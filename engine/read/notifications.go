@@ -150,7 +150,7 @@ func (w *PageWriter) start(paging query.Paging, count func() (int64, error)) err
 // notice writes a NotificationMessage.
 func (w *renderer) notice(t *schema.Type, n *store.Notice) {
 	warning := w.v.currentText(t, n.Text)
-	w.change(t, &n.Change, message.NotificationWarning.With(message.Params{"type": t.Name, "id": n.ID, "warning": document.MemberText(warning, "code")}))
+	w.change(t, &n.Change, message.NotificationWarning.With(message.Params{"type": t.Served().Name, "id": n.ID, "warning": document.MemberText(warning, "code")}))
 	w.name("warning")
 	w.out = append(append(w.out, warning...), '}')
 }

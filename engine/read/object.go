@@ -88,8 +88,9 @@ func Path(t *schema.Type, network, parent, id string) string {
 	} else {
 		parent = ""
 	}
+	path := "/api/v1/" + t.Served().Name + "/" + parent + url.PathEscape(id)
 	if t.Global {
-		return "/api/v1/" + t.Name + "/" + parent + url.PathEscape(id)
+		return path
 	}
-	return "/api/v1/" + t.Name + "/" + parent + url.PathEscape(id) + "?context=" + url.QueryEscape(network)
+	return path + "?context=" + url.QueryEscape(network)
 }

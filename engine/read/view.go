@@ -45,7 +45,7 @@ func (v *view) worker() *view {
 	own := *v
 	own.sight = access.Sight{}
 	own.secrets, own.types = map[*schema.Type]bool{}, map[string]*schema.Type{}
-	own.texts = texts{v.registry.Catalogue(), map[string][]byte{}}
+	own.texts = texts{v.registry, map[string][]byte{}}
 	return &own
 }
 

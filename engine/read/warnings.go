@@ -13,12 +13,12 @@ import (
 
 // texts are the present texts of stored messages, which many objects share.
 type texts struct {
-	catalogue *message.Catalogue
-	current   map[string][]byte
+	registry *schema.Registry
+	current  map[string][]byte
 }
 
 // currentTexts returns stored messages about objects of a type with the present texts of their
-// codes, and the present names of properties.
+// codes, and the present names of types and properties.
 func (t texts) currentTexts(of *schema.Type, stored []byte) []byte {
 	if len(stored) == 0 {
 		return []byte("[]")
@@ -75,8 +75,8 @@ func (t texts) translate(of *schema.Type, stored []byte) []byte {
 	}
 	known := []message.Message{}
 	for _, m := range messages {
-		if def, ok := t.catalogue.Lookup(m.Code); ok {
-			current := def.With(of.ServedParams(m.Params))
+		if def, ok := t.registry.Catalogue().Lookup(m.Code); ok {
+			current := t.registry.Shown(def.With(of.ServedParams(m.Params)))
 			if def.Type == message.TypeValidation { // a fault that was tolerated
 				current = current.AsWarning()
 			}

@@ -81,14 +81,14 @@ func decodeLimits(ctx context.Context) document.Limits {
 	return limits
 }
 
-// mustKnow returns the error for an unknown type if a type does not exist for the caller:
-// in a network, or in any if that is "".
-func mustKnow(access engine.Access, caller *engine.Caller, t *schema.Type, network string) error {
+// mustKnow returns the error for an unknown type if a type, which the request names by some
+// path, does not exist for the caller: in a network, or in any if that is "".
+func mustKnow(access engine.Access, caller *engine.Caller, t *schema.Type, path, network string) error {
 	if t.Global {
 		network = ""
 	}
 	if !t.Secluded() || access.Knows(caller, t, network) {
 		return nil
 	}
-	return message.TypeUnknown.Error(message.Params{"type": t.Name})
+	return message.TypeUnknown.Error(message.Params{"type": path})
 }

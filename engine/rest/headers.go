@@ -11,6 +11,7 @@ import (
 
 	"marquee/engine"
 	"marquee/engine/message"
+	"marquee/engine/schema"
 )
 
 // APIPolicy is the Content-Security-Policy of every response whose route has no other:
@@ -84,9 +85,25 @@ func WarnDropped(header http.Header, listed bool, unknown []engine.Unknown) {
 }
 
 // warnFollowing adds a Warning header for each type of which more objects will change.
-func warnFollowing(header http.Header, types []string) {
+func (r *Call) warnFollowing(types []string) {
 	for _, name := range types {
-		warn(header, message.WarningDependantsFollow.With(message.Params{"type": name}))
+		warn(r.Header(), r.s.Engine.Registry().Shown(message.WarningDependantsFollow.With(message.Params{"type": name})))
+	}
+}
+
+// Deprecate sets the headers of a response to a request that names a type by a former path, as
+// the segment of its URL behind base: since when the present one is served (RFC 9745), and the
+// URL with that (RFC 5829).
+func (r *Call) Deprecate(t *schema.Type, base string) {
+	if since := r.s.Engine.PathSince(t); !since.IsZero() {
+		r.Header().Set("Deprecation", "@"+strconv.FormatInt(since.Unix(), 10))
+	}
+	path := base + t.Served().Name
+	if _, below, found := strings.Cut(strings.TrimPrefix(r.c.Request.URL.EscapedPath(), base), "/"); found {
+		path += "/" + below
+	}
+	if link := "<" + path + `>; rel="successor-version"`; len(link) <= maxLink {
+		r.Header().Add("Link", link)
 	}
 }
 

@@ -101,6 +101,14 @@ func (s *Server) clientError(c *gin.Context, err error) *message.Error {
 // fail responds with an error as a problem document.
 func (s *Server) fail(c *gin.Context, err error) {
 	e := s.clientError(c, err)
+	if s.Engine != nil {
+		shown := *e
+		shown.Messages = make([]message.Message, len(e.Messages))
+		for i, m := range e.Messages {
+			shown.Messages[i] = s.Engine.Registry().Shown(m)
+		}
+		e = &shown
+	}
 	status := Status(e.Kind)
 	header := c.Writer.Header()
 	for _, name := range []string{"ETag", "Location", "Preference-Applied"} {

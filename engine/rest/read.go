@@ -108,8 +108,9 @@ func (o *objects) list() error {
 	o.Spend(list.PageSize)
 	page, err := o.s.Engine.List(o.c.Request.Context(), o.caller, seen, network, engine.Listing{List: list, Projection: projection, Withheld: fields.withheld(o.parameters)})
 	if errors.Is(err, read.ErrHidden) {
+		path := o.t.Served().Name
 		if o.t, err = o.s.Engine.Type(o.t.Name); err == nil {
-			err = mustKnow(o.s.Engine.Access, o.caller, o.t, o.parameters["context"])
+			err = mustKnow(o.s.Engine.Access, o.caller, o.t, path, o.parameters["context"])
 		}
 		if err != nil {
 			return err
@@ -147,7 +148,7 @@ func listHistory(r *Call) error {
 	page := engine.HistoryPage{Network: network}
 	if name, given := r.parameters["type"]; given {
 		if page.Type, err = r.s.Engine.Type(name); err == nil {
-			err = mustKnow(r.s.Engine.Access, r.caller, page.Type, r.parameters["context"])
+			err = mustKnow(r.s.Engine.Access, r.caller, page.Type, name, r.parameters["context"])
 		}
 		if err != nil {
 			return err

@@ -201,16 +201,20 @@ func (s *Server) resolve(r *Call) (*Route, error) {
 	}
 	t, err := s.Engine.Type(path[0])
 	if err == nil && t.Secluded() && r.authenticate() != nil { // then it does not matter what the path leads to
-		err = message.TypeUnknown.Error(message.Params{"type": t.Name})
+		err = message.TypeUnknown.Error(message.Params{"type": path[0]})
 	}
 	if err == nil {
-		err = mustKnow(s.Engine.Access, r.caller, t, r.parameters["context"])
+		err = mustKnow(s.Engine.Access, r.caller, t, path[0], r.parameters["context"])
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.noted.typeName = t.Name
-	return (&objects{Call: r, t: t, template: apiPath + t.Name}).route(path[1:])
+	present := t.Served().Name
+	if path[0] != present {
+		r.Deprecate(t, apiPath)
+	}
+	r.noted.typeName = present
+	return (&objects{Call: r, t: t, template: apiPath + present}).route(path[1:])
 }
 
 // route returns the route that the segments of a path below a type lead to.
@@ -222,7 +226,7 @@ func (o *objects) route(below []string) (*Route, error) {
 		case o.c.Request.Method == http.MethodOptions: // of a type that exists
 			return &Route{Path: o.template}, nil
 		default:
-			return nil, message.ParentMissing.Error(message.Params{"type": t.Name, "parent": t.Shape.Properties[t.Parent].Ref.Type})
+			return nil, message.ParentMissing.Error(message.Params{"type": t.Name, "parent": o.s.Engine.Registry().Path(t.Shape.Properties[t.Parent].Ref.Type)})
 		}
 		o.parent, below, o.template = below[0], below[1:], o.template+"/{"+t.Parent+"}"
 		if !document.ValidID(o.parent) {

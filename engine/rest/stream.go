@@ -56,7 +56,7 @@ func (r *Call) WriteStream(t *schema.Type, limits StreamLimits) error {
 		return err
 	}
 	WarnDropped(r.Header(), true, result.Unknown)
-	warnFollowing(r.Header(), result.Following)
+	r.warnFollowing(result.Following)
 	return answer.send(r)
 }
 

@@ -170,8 +170,8 @@ func (w *writing) operation(i int, entry any, faults *message.Faults) (op engine
 			return op, message.BatchCondition.Error(message.Params{"field": at + "/" + condition.member})
 		}
 	}
-	t, ok := w.s.Engine.Registry().Type(name)
-	if !ok || !t.Writable() || mustKnow(w.s.Engine.Access, w.caller, t, w.parameters["context"]) != nil {
+	t, ok := w.s.Engine.Registry().Named(name)
+	if !ok || !t.Writable() || mustKnow(w.s.Engine.Access, w.caller, t, name, w.parameters["context"]) != nil {
 		faults.Add(message.BatchTypeUnknown.With(message.Params{"field": at + "/type", "index": i, "type": name}))
 		return engine.Operation{}, nil
 	}

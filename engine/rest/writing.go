@@ -45,7 +45,7 @@ func (w *writing) store() (*engine.Result, error) {
 		w.s.Stored(w.Call, result.Changes)
 	}
 	WarnDropped(w.Header(), w.batch.Listed, result.Unknown)
-	warnFollowing(w.Header(), result.Following)
+	w.warnFollowing(result.Following)
 	return result, nil
 }
 

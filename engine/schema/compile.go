@@ -74,6 +74,7 @@ func (c *typeCompiler) compile(f *File) *Type {
 	r, _ := f.Content["x-resource"].(map[string]any)
 	t := &Type{File: f.Name, Path: f.Path, Source: f.Content, rules: &validation.Rules{Schemas: c.raw}}
 	t.Name, _ = r["path"].(string)
+	t.Was = keyword.Strings(r["was"])
 	t.Title, _ = f.Content["title"].(string)
 	t.Title = cmp.Or(t.Title, t.Name)
 	t.Description, _ = f.Content["description"].(string)
@@ -103,7 +104,7 @@ func (c *typeCompiler) compile(f *File) *Type {
 	if t.Label, _ = r["label"].(string); t.Label == "" && t.Shape.Properties["name"] != nil && !t.Shape.Properties["name"].Secret && t.Shape.Properties["name"].Readable == "" {
 		t.Label = "name"
 	}
-	t.renamed = namesOf(t.Shape)
+	t.renamed = namesOf(t)
 	t.Indexes = indexes(r["index"], at.references)
 	t.prepare()
 	t.rules.Schema = c.schema(f, "")

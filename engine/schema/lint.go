@@ -56,19 +56,20 @@ type typeLint struct {
 
 func (c *typeLint) problem(pointer, text, cure string) { c.l.problem(c.f, pointer, text, cure) }
 
-// taken reports whether the name of the type is the first segment of a path that
-// belongs to the service.
-func (c *typeLint) taken() bool {
+// taken reports whether a path of the type is the first segment of a path that belongs to the
+// service.
+func (c *typeLint) taken(name string) bool {
 	return slices.ContainsFunc(slices.Concat(reserved, c.l.options.Paths), func(path string) bool {
 		first, below, _ := strings.Cut(path, "/")
-		return first == c.t.Name && !slices.Contains(c.t.Paths, below)
+		return first == name && !slices.Contains(c.t.Paths, below)
 	})
 }
 
 func (c *typeLint) check() {
-	if c.taken() {
+	if c.taken(c.t.Name) {
 		c.problem("/x-resource/path", c.t.Name+" is a path of the service", "choose another path")
 	}
+	c.was()
 	c.permission()
 	c.removals()
 	c.public()

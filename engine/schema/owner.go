@@ -96,7 +96,7 @@ func OwnerKey(paths []OwnerPath) string {
 func (t *Type) resolveOwners(types map[string]*Type) {
 	several := len(t.Team) > 0 && len(t.Owner) > 0
 	for _, text := range t.Team {
-		several = t.addOwnerPath(types, text, OwnerPath{Hops: []Hop{}, Owner: t.Name}) || several
+		several = t.addOwnerPath(types, text, OwnerPath{Hops: []Hop{}, Owner: t.Collection()}) || several
 	}
 	for _, text := range t.Owner {
 		several = t.addOwnerPath(types, text, OwnerPath{Hops: []Hop{}, Owner: userType, Own: true}) || several
@@ -141,7 +141,7 @@ func (t *Type) addOwnerPath(types map[string]*Type, text string, path OwnerPath)
 			name = inPlaceOf(at.renamed.present)(name)
 		}
 		at = types[shape.Ref.Type]
-		path.Hops, path.Owner = append(path.Hops, Hop{name, at.Name, at.Global}), at.Name
+		path.Hops, path.Owner = append(path.Hops, Hop{name, at.Collection(), at.Global}), at.Collection()
 	}
 	t.ownerPaths = append(t.ownerPaths, path)
 	return several

@@ -18,12 +18,15 @@ type (
 // Registry is a set of types with the catalogue of their messages. It is
 // immutable, and replaced as a whole.
 type Registry struct {
-	types     map[string]*Type
-	names     []string
-	files     map[string]*File
-	catalogue *message.Catalogue
-	digest    string
-	hints     Problems
+	// types are by collection, in names in the order of their names; collections has that of
+	// each path, present or former.
+	types       map[string]*Type
+	names       []string
+	collections map[string]string
+	files       map[string]*File
+	catalogue   *message.Catalogue
+	digest      string
+	hints       Problems
 	// messages is the catalogue without what the types declare.
 	messages *message.Catalogue
 	declared []*message.Definition
@@ -44,10 +47,10 @@ func (r *Registry) Without(hidden func(*Type) bool, lacks func(t *Type, permissi
 		return r
 	}
 	used := map[string]bool{}
-	rest := &Registry{types: map[string]*Type{}, files: r.files, digest: r.digest, messages: r.messages}
+	rest := &Registry{types: map[string]*Type{}, collections: r.collections, files: r.files, digest: r.digest, messages: r.messages}
 	for _, t := range kept {
-		rest.types[t.Name] = t
-		rest.names = append(rest.names, t.Name)
+		rest.types[t.Collection()] = t
+		rest.names = append(rest.names, t.Collection())
 		for _, rule := range t.Rules {
 			if rule.Message != nil {
 				used[rule.Message.Code] = true
@@ -63,10 +66,21 @@ func (r *Registry) Without(hidden func(*Type) bool, lacks func(t *Type, permissi
 	return rest
 }
 
-// Type finds a type by its name.
-func (r *Registry) Type(name string) (*Type, bool) {
-	t, ok := r.types[name]
+// Type finds a type by its stored name, which is that of its collection.
+func (r *Registry) Type(collection string) (*Type, bool) {
+	t, ok := r.types[collection]
 	return t, ok
+}
+
+// Named finds a type by its path, or by one that it had.
+func (r *Registry) Named(path string) (*Type, bool) { return r.Type(r.collections[path]) }
+
+// Path returns the path of the type with a stored name, or that name if there is none.
+func (r *Registry) Path(collection string) string {
+	if t, ok := r.types[collection]; ok {
+		return t.Served().Name
+	}
+	return collection
 }
 
 // Types returns the types sorted by name.
@@ -109,12 +123,16 @@ func newRegistry(types []*Type, files map[string]*File, messages *message.Catalo
 	if err != nil {
 		return nil, Problems{{File: "schemas", Text: err.Error(), Cure: "give each code one text"}}
 	}
-	r := &Registry{types: map[string]*Type{}, files: files, catalogue: catalogue, digest: digest, messages: messages, declared: declared}
+	r := &Registry{types: map[string]*Type{}, collections: map[string]string{}, files: files, catalogue: catalogue, digest: digest, messages: messages, declared: declared}
 	for _, t := range types {
-		r.types[t.Name] = t
-		r.names = append(r.names, t.Name)
+		r.types[t.Collection()] = t
+		r.names = append(r.names, t.Collection())
+		for _, path := range append([]string{t.Name}, t.Was...) {
+			r.collections[path] = t.Collection()
+		}
 	}
 	slices.Sort(r.names)
+	referByCollection(types, r.collections)
 	for _, t := range types {
 		t.resolveOwners(r.types)
 		t.resolveTargets(r.types)
@@ -129,7 +147,7 @@ func newRegistry(types []*Type, files map[string]*File, messages *message.Catalo
 	}
 	for _, t := range types {
 		if t.stored != nil {
-			r.types[t.Name] = t.stored
+			r.types[t.stored.Name] = t.stored
 		}
 	}
 	return r, nil

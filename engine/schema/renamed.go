@@ -12,11 +12,13 @@ import (
 	"marquee/engine/schema/keyword"
 )
 
-// A type with renamed properties (x-was) has two forms. The served one is what its file says.
-// The stored one has the same properties under the names of documents, index terms, claims and
-// the history, and is the one that a registry returns: everything between the parameters and
-// bodies of requests and their answers uses stored names alone, and judges objects by the
-// rules of the served form. Of types without renamed properties, there is only one form.
+// A type that was renamed (was), or has renamed properties (x-was), has two forms. The served
+// one is what its file says. The stored one has the first path of the type as its name, and the
+// same properties under the names of documents, index terms, claims and the history. It is the
+// one that a registry returns: everything between the paths, parameters and bodies of requests
+// and their answers uses stored names alone, and judges objects by the rules of the served form.
+// References (document.Reference) have stored names of types in both forms. Of other types,
+// there is only one form.
 
 // renames are the names of the renamed top-level properties of a type: Type.renamed has all of them,
 // for documents, and Type.names those that exist for its callers (Without). No name is both
@@ -27,23 +29,45 @@ type renames struct {
 	stored, served, present map[string]string
 }
 
-// namesOf returns the names of the renamed properties of a shape, nil if there are none.
-func namesOf(shape *document.Shape) *renames {
-	var n *renames
-	for name, member := range shape.Properties {
+// namesOf returns the names of the renamed properties of a type, nil if it has one form.
+func namesOf(t *Type) *renames {
+	n := &renames{map[string]string{}, map[string]string{}, map[string]string{}}
+	for name, member := range t.Shape.Properties {
 		former := keyword.Was(member)
 		if len(former) == 0 {
 			continue
-		}
-		if n == nil {
-			n = &renames{map[string]string{}, map[string]string{}, map[string]string{}}
 		}
 		n.served[former[0]], n.present[name], n.stored[name] = name, former[0], former[0]
 		for _, other := range former[1:] {
 			n.stored[other] = former[0]
 		}
 	}
+	if len(n.served)+len(t.Was) == 0 {
+		return nil
+	}
 	return n
+}
+
+// Collection returns the name of the collection of the type's objects, which is its first path.
+func (t *Type) Collection() string {
+	if len(t.Was) > 0 {
+		return t.Was[0]
+	}
+	return t.Name
+}
+
+// referByCollection gives the references in the shapes of some types the stored names of the
+// types that they lead to.
+func referByCollection(types []*Type, collections map[string]string) {
+	all := map[*document.Shape]bool{}
+	for _, t := range types {
+		collectShapes(t.Shape, all)
+	}
+	for shape := range all {
+		if shape.Ref != nil {
+			shape.Ref.Type = inPlaceOf(collections)(shape.Ref.Type)
+		}
+	}
 }
 
 func inPlaceOf(names map[string]string) func(string) string {
@@ -74,7 +98,20 @@ func (r *Registry) Served() *Registry {
 	for name, t := range r.types {
 		served.types[name] = t.Served()
 	}
+	served.names = slices.SortedFunc(slices.Values(r.names), func(a, b string) int { return cmp.Compare(served.types[a].Name, served.types[b].Name) })
 	return &served
+}
+
+// Shown returns a message with the path of the type that its parameter type names.
+func (r *Registry) Shown(m message.Message) message.Message {
+	collection, _ := m.Param("type").(string)
+	path := r.Path(collection)
+	if path == collection {
+		return m
+	}
+	params := maps.Clone(m.Params())
+	params["type"] = path
+	return m.Definition().With(params)
 }
 
 // StoredName returns the name of a top-level property in documents, by its present name or a
@@ -118,7 +155,7 @@ func (t *Type) ServedPointer(pointer string) string {
 // ServedObject returns a document with the present names of its properties. It shares the
 // values of the document.
 func (t *Type) ServedObject(object map[string]any) map[string]any {
-	if t.renamed == nil {
+	if t.renamed == nil || len(t.renamed.served) == 0 {
 		return object
 	}
 	return document.RenamedMembers(object, t.renamed.served)
@@ -177,11 +214,12 @@ func renamedParams(params message.Params, name func(string) string) message.Para
 	return renamed
 }
 
-// storedForm returns the stored form of a served type with renamed properties, but for the
-// types that it refers to.
+// storedForm returns the stored form of a served type with two, but for the types that it
+// refers to.
 func (t *Type) storedForm() *Type {
 	n := *t
 	n.served, n.stored = t, nil
+	n.Name = t.Collection()
 	name := inPlaceOf(t.renamed.present)
 	paths := func(list []string) []string {
 		renamed := slices.Clone(list)

@@ -18,8 +18,12 @@ import (
 
 // Type is a compiled resource type. It is immutable.
 type Type struct {
-	// Name is the path of the type and its name in references and batches.
+	// Name is the path of the type in its served form. In its stored form, it is the first path
+	// that the type had, which names its collection (Collection); everything between requests
+	// and answers uses that name.
 	Name, Title, Description, Group string
+	// Was are the former paths of the type, the first one first.
+	Was []string
 	// Global reports whether objects of the type belong to no network.
 	Global     bool
 	IDRequired bool
@@ -66,8 +70,8 @@ type Type struct {
 	concealed map[*keyword.Rule]bool
 	seen      *seen
 
-	// names and renamed are those of renamed properties, nil for none. Served is set in the
-	// stored form of a type with some, and stored in the served one.
+	// names and renamed are those of renamed properties, nil for a type with one form. Served is
+	// set in the stored form of a type with two, and stored in the served one.
 	names, renamed *renames
 	served, stored *Type
 

@@ -128,7 +128,7 @@ func (r *Importer) addMissing(ctx context.Context, items []item, faults map[int]
 	for i, it := range items {
 		read, _ := r.parser.parse(it.line)
 		r.references(read, func(at document.Pointer, ref *document.Reference, of item) {
-			fault := message.ReferencedObjectNotFound.With(message.Params{"field": read.t.ServedPointer(at.String()), "type": ref.Type, "id": of.id, "objectId": it.id})
+			fault := message.ReferencedObjectNotFound.With(message.Params{"field": read.t.ServedPointer(at.String()), "type": r.parser.registry.Path(ref.Type), "id": of.id, "objectId": it.id})
 			dependents[of.key()] = append(dependents[of.key()], dependent{i, fault})
 		})
 	}

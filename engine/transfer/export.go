@@ -199,7 +199,7 @@ func (w *writer) attached(ctx context.Context, t *schema.Type, records []*store.
 	if w.Folder != nil {
 		var err error
 		if all, err = w.Files[t.Name].Export(ctx, w.snapshot, records); err != nil {
-			return fmt.Errorf("the files of %s cannot be exported: %w", t.Name, err)
+			return fmt.Errorf("the files of %s cannot be exported: %w", t.Served().Name, err)
 		}
 	}
 	for i, r := range records {
@@ -220,7 +220,7 @@ func (w *writer) attached(ctx context.Context, t *schema.Type, records []*store.
 func (w *writer) object(t *schema.Type, r *store.Record, files map[string]any) error {
 	object, err := w.open(t, r)
 	if err != nil {
-		return fmt.Errorf("%s %q of the network %q cannot be exported: %w", t.Name, r.ID, r.Network, err)
+		return fmt.Errorf("%s %q of the network %q cannot be exported: %w", t.Served().Name, r.ID, r.Network, err)
 	}
 	if files != nil {
 		object[fileMember] = files
@@ -230,11 +230,11 @@ func (w *writer) object(t *schema.Type, r *store.Record, files map[string]any) e
 		w.withoutOtherNetworks(t, object)
 	}
 	if w.refers(t, r, object) {
-		w.exported.Lacking[t.Name]++
+		w.exported.Lacking[t.Served().Name]++
 	}
 	text := make([]byte, 0, len(r.Document)+256)
 	if w.Envelopes {
-		text = document.AppendString(append(text, `{"type":`...), t.Name)
+		text = document.AppendString(append(text, `{"type":`...), t.Served().Name)
 		switch {
 		case companion:
 			text = document.AppendString(append(text, `,"`+companionMember+`":`...), w.Context)

@@ -99,7 +99,7 @@ func (p *parser) open(it *item, members map[string]any) (fault message.Message, 
 	if !named || !given || len(members) != count {
 		return message.BatchMember.With(message.Params{"field": ""}), false
 	}
-	t, served := p.registry.Type(name)
+	t, served := p.registry.Named(name)
 	if !served {
 		return message.BatchTypeUnknown.With(message.Params{"field": "/type", "type": name}), false
 	}

@@ -22,6 +22,7 @@ const maxListed = 20
 func (r *Importer) reject(ctx context.Context, items []item, err *message.Error) ([]item, error) {
 	faults := map[int][]message.Message{}
 	for _, m := range err.Messages {
+		m = r.Target.Registry().Shown(m)
 		i, indexed := m.Param("index").(int)
 		if len(items) == 1 {
 			i, indexed = 0, true

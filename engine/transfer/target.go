@@ -76,7 +76,7 @@ func (l Local) Write(ctx context.Context, chunk Chunk) (w Written, err error) {
 	batch := engine.Batch{Network: chunk.Network, Listed: true, FieldValidation: chunk.FieldValidation, MaxFaults: faultsPerObject * len(chunk.Objects),
 		Operations: make([]engine.Operation, len(chunk.Objects))}
 	for i, object := range chunk.Objects {
-		t, served := registry.Type(object.Type)
+		t, served := registry.Named(object.Type)
 		if !served {
 			return w, message.BatchTypeUnknown.Error(message.Params{"field": "/type", "type": object.Type, "index": i})
 		}

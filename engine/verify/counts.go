@@ -25,7 +25,7 @@ func (v *verifier) counts() error {
 			return err
 		}
 		if counted != met {
-			err := v.Fault(Fault{Type: v.t.Name, Network: network, Text: fmt.Sprintf("the stored count is %d, but there are %d objects", counted, met), Cure: cureBackup})
+			err := v.Fault(Fault{Type: v.t.Served().Name, Network: network, Text: fmt.Sprintf("the stored count is %d, but there are %d objects", counted, met), Cure: cureBackup})
 			if err != nil {
 				return err
 			}

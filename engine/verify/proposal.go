@@ -87,8 +87,16 @@ type proposed struct {
 	values sorter
 }
 
+// path returns the path of the type with a stored name, by the set that has it.
+func (p *Proposal) path(collection string) string {
+	if path := p.Proposed.Path(collection); path != collection || p.Before == nil {
+		return path
+	}
+	return p.Before.Path(collection)
+}
+
 func newProposed(ctx context.Context, next, now *catalog.Catalog, p Proposal, name string, stored map[string]catalog.StoredIndexing) *proposed {
-	v := &proposed{verifier: &verifier{e: next, ctx: ctx, stored: stored}, p: p, mixed: now.Mixed(name), found: newFindings(name)}
+	v := &proposed{verifier: &verifier{e: next, ctx: ctx, stored: stored}, p: p, mixed: now.Mixed(name), found: newFindings(p.path(name))}
 	if p.Before != nil {
 		v.before, _ = p.Before.Type(name)
 	}

@@ -136,7 +136,7 @@ func (v *verifier) page(s store.Snapshot, name string, after store.Key) (page []
 // checkPage checks the objects of a page.
 func (v *verifier) checkPage(s store.Snapshot, page []verified) (faults []Fault, err error) {
 	found := func(r *store.Record, text, cure string) {
-		faults = append(faults, Fault{v.t.Name, r.Network, r.ID, text, cure})
+		faults = append(faults, Fault{v.t.Served().Name, r.Network, r.ID, text, cure})
 	}
 	var sound []verified
 	for _, r := range page {

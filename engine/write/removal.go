@@ -35,7 +35,7 @@ func (e *Writer) Remove(ctx context.Context, caller *access.Caller, r Removal) e
 	w := e.newWriting(ctx, caller, Batch{Network: r.Network, ValidateOnly: r.ValidateOnly})
 	t, served := w.registry.Type(r.Type.Name)
 	if !served || !t.Removable() {
-		return message.TypeUnknown.Error(message.Params{"type": r.Type.Name})
+		return message.TypeUnknown.Error(message.Params{"type": r.Type.Served().Name})
 	}
 	// As a merge patch, a removal requires that the object exists.
 	op := &Operation{Type: t, ID: r.ID, IfVersion: r.IfVersion, OnlyNew: r.OnlyNew, MergePatch: true}
@@ -259,7 +259,7 @@ func (r *removing) referrers(name, network string, keys map[string]schema.Target
 		err = each(query.Both(refers, visible), maxReferrers+2, func(referrer *store.Record) error {
 			shown, err := shows(referrer)
 			if shown {
-				seen = append(seen, map[string]any{"type": name, "id": strings.Clone(referrer.ID)})
+				seen = append(seen, map[string]any{"type": t.Served().Name, "id": strings.Clone(referrer.ID)})
 			}
 			return err
 		})

@@ -241,7 +241,7 @@ func (w *Writing) change(op *Operation, index int) (*Change, error) {
 	// found it in the one before.
 	t, served := w.registry.Type(op.Type.Name)
 	if !served {
-		return nil, message.TypeUnknown.Error(message.Params{"type": op.Type.Name})
+		return nil, message.TypeUnknown.Error(message.Params{"type": op.Type.Served().Name})
 	}
 	op.Type = t
 	c := &Change{Type: t, Caller: w.caller, Index: index, Context: w.batch.Network,
@@ -346,7 +346,7 @@ func (c *Change) normalise(unknown FieldValidation) {
 				malformed(message.PropertyUnknown, at.String(), nil)
 			case unknown != Ignore:
 				if len(c.unknown) < MaxWarnings {
-					c.unknown = append(c.unknown, Unknown{Index: c.Index, Type: c.Type.Name, Path: c.served().ServedPointer(at.String())})
+					c.unknown = append(c.unknown, Unknown{Index: c.Index, Type: c.Type.Served().Name, Path: c.served().ServedPointer(at.String())})
 				}
 			}
 		},

@@ -51,6 +51,17 @@ var _ = Declare(Keyword{
 				"maxLength": 64,
 				"description": "The name of the type: /api/v1/<path>."
 			},
+			"was": {
+				"type": ["string", "array"],
+				"pattern": "^[a-z0-9]+$",
+				"maxLength": 64,
+				"items": {"type": "string", "pattern": "^[a-z0-9]+$", "maxLength": 64},
+				"minItems": 1,
+				"maxItems": 10,
+				"uniqueItems": true,
+				"description": "The former path of the type, or all of them, the first one first. Objects stay stored under that one, and requests can use each.",
+				"examples": ["wards", ["rooms", "wards"]]
+			},
 			"scope": {
 				"enum": ["network", "global"],
 				"default": "network",
