@@ -88,13 +88,18 @@ const maxSteps = 1_000_000
 func Sets(old, new *schema.Registry) []Difference {
 	c := &comparison{old: newSide(old), new: newSide(new), done: map[string]bool{}, left: maxSteps}
 	for _, t := range old.Types() {
-		c.typeName = t.Name
-		if next, there := new.Type(t.Name); there {
-			c.at = c.new.root(next)
+		next, there := new.Type(t.Name)
+		if there {
+			c.typeName, c.at = next.Served().Name, c.new.root(next)
 			c.types(t, next)
-		} else {
-			c.report(typeRemoved, Classes, c.old.root(t), "the type "+t.Name+" is removed: its objects can no longer be read", "keep the type, or export its objects first; accepts of another type, at /"+t.Name+", accepts it")
+			continue
 		}
+		name, cure := t.Served().Name, "keep the type, name its path in was if another type takes its place, or export its objects first"
+		if _, taken := new.Named(name); taken {
+			cure = "keep was as it is, or export its objects first"
+		}
+		c.typeName = name
+		c.report(typeRemoved, Classes, c.old.root(t), "the type "+name+" is removed: its objects can no longer be read", cure+"; accepts of another type, at /"+name+", accepts it")
 	}
 	c.accept()
 	slices.SortFunc(c.found, func(a, b Difference) int {

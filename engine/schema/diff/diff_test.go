@@ -99,6 +99,9 @@ var rules = []struct {
 	{"keyword-changed", "REQUEST", one(`{"enum": ["A", "B"], "x-initial": ["A"]}`), one(`{"enum": ["A", "B"], "x-initial": ["B"]}`), one(`{"enum": ["A", "B"], "x-initial": ["A"], "x-personal": true}`)},
 	{"step-removed", "REQUEST", one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": ["A"]}}`), one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": []}}`), one(`{"type": "string", "enum": ["A", "B"]}`)},
 	{"step-guarded", "REQUEST", one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": []}}`), one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": [{"to": "B", "permission": "P"}], "B": []}}`), one(`{"type": "string", "enum": ["A", "B"], "x-transitions": {"A": ["B"], "B": ["A"]}}`)},
+	{"type-renamed", "RESPONSE SOURCE", `"x-resource": {"path": "parts"}, "properties": {}`, with(`"was": "parts"`), `"x-resource": {"path": "parts", "was": "things"}, "properties": {}`},
+	{"path-removed", "REQUEST SOURCE", with(`"was": ["parts", "items"]`), with(`"was": "parts"`), with(`"was": ["parts", "pieces", "items"]`)},
+	{"type-removed", "STORED REQUEST RESPONSE SOURCE", with(`"was": "parts"`), with(``), with(`"was": ["parts", "pieces"]`)},
 	{"accepts-nothing", "", one(`{}`), with(`"accepts": [{"rule": "property-removed", "at": "/properties/z", "reason": "R"}]`), one(`{}`)},
 }
 
@@ -223,6 +226,34 @@ func TestRenamed(t *testing.T) {
 	}
 	if found = diff.Sets(loadType(t, renamed), loadType(t, renames("alpha"))); len(found) != 2 || found[1].Rule != "property-renamed" {
 		t.Errorf("back: %v", found)
+	}
+}
+
+// TestRenamedType: nothing but the path changes, in whatever schema refers to the type.
+func TestRenamedType(t *testing.T) {
+	load := func(path, was, target string) *schema.Registry {
+		return loadType(t, fmt.Sprintf(`"x-resource": {"path": %q%s}, "properties": {"one": {"type": "string", "x-ref": %q},
+			"all": {"type": "array", "items": {"type": "string", "x-ref": {"type": %q}}}, "either": {"if": {"required": ["a"]}, "then": {"properties": {"b": {"x-ref": %q}}}}}`,
+			path, was, target, target, target))
+	}
+	old, renamed := load("parts", "", "parts"), load("things", `, "was": "parts"`, "things")
+	if found := diff.Sets(old, renamed); len(found) != 1 || found[0].Rule != "type-renamed" || found[0].Pointer != "/x-resource/path" || found[0].Type != "things" {
+		t.Errorf("%v", found)
+	}
+	if names := diff.Concerned(old, renamed); len(names) > 0 {
+		t.Errorf("stored objects of %v are concerned", names)
+	}
+	back := diff.Sets(renamed, old)
+	if slices.SortFunc(back, func(a, b diff.Difference) int { return strings.Compare(a.Rule, b.Rule) }); len(back) != 2 || back[0].Rule != "path-removed" || back[1].Rule != "type-renamed" {
+		t.Errorf("back: %v", back)
+	}
+	elsewhere := diff.Sets(old, load("things", `, "was": "parts"`, "teams"))
+	if !slices.ContainsFunc(elsewhere, func(d diff.Difference) bool { return d.Rule == "keyword-changed" && d.Pointer == "/properties/one/x-ref" }) {
+		t.Errorf("references to another type: %v", elsewhere)
+	}
+	accepted := load("things", `, "was": "parts", "accepts": [{"rule": "type-renamed", "at": "/x-resource/path", "reason": "R"}]`, "things")
+	if found := diff.Sets(old, accepted); len(found) != 1 || found[0].Accepted != "R" {
+		t.Errorf("%v", found)
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"marquee/engine/schema"
 )
 
-// Types are compared under the names of properties that are stored, so that a rename (x-was)
-// is no difference for what is stored. A side has the files of types with renamed properties in
-// that form. Places and texts have the names that are written.
+// Types are compared under the names that are stored, their own and those of their properties, so
+// that a rename (was, x-was) is no difference for what is stored. A side has the files with names
+// that are stored otherwise in that form. Places and texts have the names that are written.
 
 // storedContent returns the content of the file of a type under the stored names.
 func storedContent(t *schema.Type) map[string]any {
@@ -30,6 +30,8 @@ func storedContent(t *schema.Type) map[string]any {
 	}
 	resource, _ := content["x-resource"].(map[string]any)
 	resource = maps.Clone(resource)
+	resource["path"] = t.Name
+	delete(resource, "was")
 	for _, key := range []string{"label", "parent", "search", "sort", "index", "unique", "uniqueForm", "team", "owner", "public"} {
 		if resource[key] != nil {
 			resource[key] = renamedRule(resource[key], name)
@@ -37,6 +39,41 @@ func storedContent(t *schema.Type) map[string]any {
 	}
 	content["x-resource"] = resource
 	return content
+}
+
+// storedReferences returns a part of a schema with the stored names of the types that references
+// lead to.
+func storedReferences(part any, types *schema.Registry) any {
+	switch v := part.(type) {
+	case []any:
+		list := slices.Clone(v)
+		for i, item := range list {
+			list[i] = storedReferences(item, types)
+		}
+		return list
+	case map[string]any:
+		renamed := make(map[string]any, len(v))
+		for key, value := range v {
+			path, short := value.(string)
+			long, _ := value.(map[string]any)
+			if key == "x-ref" && !short {
+				path, _ = long["type"].(string)
+			}
+			t, known := types.Named(path)
+			switch {
+			case key != "x-ref" || !known:
+				value = storedReferences(value, types)
+			case short:
+				value = t.Name
+			default:
+				long = maps.Clone(long)
+				long["type"], value = t.Name, long
+			}
+			renamed[key] = value
+		}
+		return renamed
+	}
+	return part
 }
 
 // renamedSchema returns a schema of the object itself with other names of its members. The
@@ -145,9 +182,16 @@ func written(t *schema.Type, pointer string) string {
 	return strings.Join(tokens, "/")
 }
 
-// renamed compares the names of the properties of two types.
+// renamed compares the names of two types, and of their properties.
 func (c *comparison) renamed(old, new *schema.Type) {
 	at := c.new.root(new)
+	earlier, later := old.Served(), new.Served()
+	if earlier.Name != later.Name {
+		c.report("type-renamed", widened, at.in("x-resource", "path"), "the type "+earlier.Name+" is called "+later.Name+" in answers, and requests can use both paths", "")
+	}
+	for _, path := range lost(append([]string{earlier.Name}, earlier.Was...), append([]string{later.Name}, later.Was...)) {
+		c.report("path-removed", []Class{Request, Source}, at.in("x-resource", "path"), "the type "+later.Name+" can no longer be reached by the path "+path, "add the path to was")
+	}
 	before, after := acceptedNames(old), acceptedNames(new)
 	v := c.new.value(nil, at)
 	judged := len(v.all("propertyNames")) > 0 || v.judges("propertyNames", judging...) || v.judges("patternProperties", judging...)

@@ -14,8 +14,8 @@ import (
 // side is one of the two sets.
 type side struct {
 	registry *schema.Registry
-	// renamed are the types with renamed properties, by the paths of their files, and files
-	// the files of these under the stored names.
+	// renamed are the types with two forms, by the paths of their files, and files the files
+	// with names that are stored otherwise, under the stored names.
 	renamed map[string]*schema.Type
 	files   map[string]*schema.File
 	digests map[place]string
@@ -43,6 +43,13 @@ func newSide(registry *schema.Registry) *side {
 			file := *registry.Files()[t.Path]
 			file.Content = storedContent(t)
 			s.renamed[t.Path], s.files[t.Path] = t, &file
+		}
+	}
+	if slices.ContainsFunc(registry.Types(), func(t *schema.Type) bool { return len(t.Was) > 0 }) {
+		for path := range registry.Files() {
+			file := *s.file(path)
+			file.Content, _ = storedReferences(file.Content, registry).(map[string]any)
+			s.files[path] = &file
 		}
 	}
 	return s

@@ -113,7 +113,7 @@ func (c *comparison) accept() {
 			rule, _ := accepted["rule"].(string)
 			at, _ := accepted["at"].(string)
 			reason, _ := accepted["reason"].(string)
-			matched, typeName, within := false, t.Name, at
+			matched, typeName, within := false, t.Served().Name, at
 			if rule == typeRemoved {
 				typeName, within = strings.TrimPrefix(at, "/"), ""
 			}
@@ -123,7 +123,7 @@ func (c *comparison) accept() {
 				}
 			}
 			if !matched {
-				c.typeName = t.Name
+				c.typeName = t.Served().Name
 				c.report("accepts-nothing", nil, c.new.root(t).in("x-resource", "accepts", fmt.Sprint(i)), "no difference of the rule "+rule+" is at "+at, "remove it")
 			}
 		}
