@@ -134,7 +134,7 @@ func (s *Server) open(ctx context.Context) error {
 func typeWithSecrets(types *schema.Registry) string {
 	for _, t := range types.Types() {
 		if t.Shape.HasSecrets {
-			return t.Name
+			return t.Served().Name
 		}
 	}
 	return ""

@@ -36,4 +36,14 @@ func testImportRenamed(t *testing.T, fresh service.NewStore) {
 	text := process.ExportRun(t, uri, "books", "--context", "main", "--schemas", folder)
 	process.Wants(t, text, `"title":"B"`, `"after":"a"`)
 	process.Shuns(t, text, "heading", "follows")
+	// The type is renamed, too.
+	process.File(t, filepath.Join(folder, "books.json"), `{"$schema": "https://json-schema.org/draft/2020-12/schema", "x-resource": {"path": "tomes", "was": "books"}, "type": "object",
+		"properties": {"title": {"type": "string", "x-was": "heading"}, "after": {"x-ref": "tomes", "x-was": "follows"}}}`)
+	bring(process.ImportFile(t, `{"id": "d", "heading": "D", "follows": "a"}`), "1 object: 1 new")
+	envelopes := process.ImportFile(t, `{"type": "books", "object": {"id": "e", "heading": "E"}}`, `{"type": "tomes", "object": {"id": "f", "title": "F", "after": "e"}}`)
+	process.Wants(t, process.ImportRun(t, 0, uri, envelopes, "--context", "main", "--schemas", folder), "2 objects: 2 new")
+	for _, name := range []string{"books", "tomes"} {
+		process.Wants(t, process.ExportRun(t, uri, name, "--context", "main", "--schemas", folder), `"title":"E"`, `"after":"e"`)
+	}
+	process.Wants(t, process.ExportRun(t, uri, "books", "users", "--context", "main", "--schemas", folder), `{"type":"tomes","object":{"id":"f"`)
 }
