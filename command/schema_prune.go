@@ -120,7 +120,7 @@ type undeclaredRequest struct {
 // run returns the places with the number of objects that have, or had, values there. Say is
 // called with the progress.
 func (q undeclaredRequest) run(ctx context.Context, e *engine.Engine, say func(string)) (map[string]int64, error) {
-	t, served := e.Registry().Type(q.typeName)
+	t, served := e.Registry().Named(q.typeName)
 	if !served {
 		return nil, exit.Usagef("there is no type %s", q.typeName)
 	}
@@ -132,7 +132,7 @@ func (q undeclaredRequest) run(ctx context.Context, e *engine.Engine, say func(s
 		}
 	}
 	steps := &progress.Steps{}
-	steps.Step("counting values of " + t.Name)
+	steps.Step("counting values of " + t.Served().Name)
 	defer progress.While(progressEvery, progressEvery, func(time.Duration) { say(steps.String()) })()
 	ctx = store.WithProgress(store.LongRunning(ctx), steps)
 	places, err := migration.Undeclared(ctx, e.Store, t)

@@ -37,7 +37,7 @@ func (c *showCommand) Run(ctx context.Context) error {
 	}
 	fmt.Println()
 	table := terminal.NewTable("FIELD", "TYPE", "SIZE", "RULES")
-	(&fieldRows{table: table, shown: map[*document.Shape]string{}}).members("", t.Shape)
+	(&fieldRows{table: table, path: types.Path, shown: map[*document.Shape]string{}}).members("", t.Shape)
 	if err := table.End(); err != nil {
 		return err
 	}
@@ -90,6 +90,8 @@ func showType(t *schema.Type) error {
 // fieldRows are the rows of the fields of a type.
 type fieldRows struct {
 	table *terminal.Table
+	// path returns the path of the type with a stored name.
+	path func(collection string) string
 	// shown are the fields of which the members are shown, so that those of a value that
 	// contains itself, or is used again, are shown once.
 	shown map[*document.Shape]string
@@ -106,7 +108,7 @@ func (r *fieldRows) members(of string, s *document.Shape) {
 }
 
 func (r *fieldRows) value(name string, s *document.Shape, required bool) {
-	rules := fieldRules(s, required)
+	rules := r.rules(s, required)
 	inner := s.HasMembers() || s.Element != nil
 	if before := r.shown[s]; inner && before != "" {
 		r.table.Row(name, strings.Join(s.Types, " or "), fieldSize(s), strings.Join(append(rules, "members as in "+before), ", "))
@@ -136,7 +138,7 @@ func fieldSize(s *document.Shape) string {
 	return ""
 }
 
-func fieldRules(s *document.Shape, required bool) (rules []string) {
+func (r *fieldRows) rules(s *document.Shape, required bool) (rules []string) {
 	for _, rule := range []struct {
 		text  string
 		holds bool
@@ -147,7 +149,7 @@ func fieldRules(s *document.Shape, required bool) (rules []string) {
 		}
 	}
 	if s.Ref != nil {
-		rules = append(rules, "reference to "+s.Ref.Type)
+		rules = append(rules, "reference to "+r.path(s.Ref.Type))
 	}
 	rules = append(rules, slices.Sorted(maps.Keys(s.Keywords))...)
 	return rules
