@@ -151,7 +151,8 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 		}
 		all := s.Engine().Registry().Types()
 		for _, t := range all {
-			m.meter.OfType(t.Name, func(o rest.Operation, n uint64) { c.value(typeRequests, float64(n), t.Name, o.String()) })
+			name := t.Served().Name
+			m.meter.OfType(name, func(o rest.Operation, n uint64) { c.value(typeRequests, float64(n), name, o.String()) })
 		}
 		types = float64(len(all))
 		if following := s.Engine().Following(); following.Changed > 0 {

@@ -248,7 +248,9 @@ func TestRenamedType(t *testing.T) {
 		t.Errorf("back: %v", back)
 	}
 	elsewhere := diff.Sets(old, load("things", `, "was": "parts"`, "teams"))
-	if !slices.ContainsFunc(elsewhere, func(d diff.Difference) bool { return d.Rule == "keyword-changed" && d.Pointer == "/properties/one/x-ref" }) {
+	if !slices.ContainsFunc(elsewhere, func(d diff.Difference) bool {
+		return d.Rule == "keyword-changed" && d.Pointer == "/properties/one/x-ref"
+	}) {
 		t.Errorf("references to another type: %v", elsewhere)
 	}
 	accepted := load("things", `, "was": "parts", "accepts": [{"rule": "type-renamed", "at": "/x-resource/path", "reason": "R"}]`, "things")
