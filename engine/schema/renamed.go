@@ -102,8 +102,12 @@ func (r *Registry) Served() *Registry {
 	return &served
 }
 
-// Shown returns a message with the path of the type that its parameter type names.
+// Shown returns a message with the path of the type that its parameter type names. Messages
+// about types that do not exist for the caller keep the name that was sent.
 func (r *Registry) Shown(m message.Message) message.Message {
+	if m.Definition() == message.TypeUnknown || m.Definition() == message.BatchTypeUnknown {
+		return m
+	}
 	collection, _ := m.Param("type").(string)
 	path := r.Path(collection)
 	if path == collection {

@@ -233,7 +233,7 @@ func TestRenamed(t *testing.T) {
 func TestRenamedType(t *testing.T) {
 	load := func(path, was, target string) *schema.Registry {
 		return loadType(t, fmt.Sprintf(`"x-resource": {"path": %q%s}, "properties": {"one": {"type": "string", "x-ref": %q},
-			"all": {"type": "array", "items": {"type": "string", "x-ref": {"type": %q}}}, "either": {"if": {"required": ["a"]}, "then": {"properties": {"b": {"x-ref": %q}}}}}`,
+			"all": {"type": "array", "items": {"type": "string", "x-ref": {"type": %q}}}, "either": {"type": "object", "properties": {"a": {"type": "boolean"}, "b": {"type": "string"}}, "if": {"required": ["a"]}, "then": {"properties": {"b": {"x-ref": %q}}}}}`,
 			path, was, target, target, target))
 	}
 	old, renamed := load("parts", "", "parts"), load("things", `, "was": "parts"`, "things")
