@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ type pruneCommand struct {
 
 func (c *pruneCommand) Run(ctx context.Context) error {
 	c.accepted = true
-	request := undeclaredRequest{typeName: c.Type, property: c.Property, prune: !c.DryRun}
+	request := undeclaredRequest{typeName: c.Type, property: cmp.Or(c.Property, "/"), prune: !c.DryRun}
 	var places map[string]int64
 	served, err := c.reach(ctx, func() error {
 		s, err := c.use(ctx, true, marquee.Options{})

@@ -187,6 +187,9 @@ func (p *prune) some(ctx context.Context, l *lease) error {
 	if err != nil || !end {
 		return err
 	}
+	if err := p.forget(ctx, l); err != nil {
+		return err
+	}
 	if err := p.m.wipeNow(ctx); err != nil {
 		return err
 	}
@@ -194,6 +197,17 @@ func (p *prune) some(ctx context.Context, l *lease) error {
 	return p.m.changeIndexings(ctx, l, []string{p.t.Name}, func(_ string, n *catalog.Indexing) {
 		n.Prunes = catalog.Filter(n.Prunes, func(place string) bool { return !slices.Contains(p.places, place) })
 	})
+}
+
+// forget drops keys that no schema asks for any more, such as the claims of values that were
+// unique: they hold the values, too.
+func (p *prune) forget(ctx context.Context, l *lease) error {
+	leftover := map[string]*catalog.Keys{}
+	err := p.m.changeIndexings(ctx, l, []string{p.t.Name}, func(name string, n *catalog.Indexing) { leftover[name] = n.Leftover })
+	if err != nil {
+		return err
+	}
+	return p.m.dropLeftover(ctx, l, leftover)
 }
 
 // pruned removes the values from an object, and reports whether it had any.

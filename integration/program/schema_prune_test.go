@@ -1,6 +1,7 @@
 package program
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"os"
@@ -21,8 +22,9 @@ func TestSchemaPrune(t *testing.T) {
 
 func testSchemaPrune(t *testing.T, fresh service.NewStore) {
 	uri, dir := fresh(t), t.TempDir()
+	unique := ""
 	set := func(in, properties string) {
-		next := process.File(t, filepath.Join(t.TempDir(), "next"), `{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Order", "x-resource": {"path": "tickets", "unique": ["name"]},
+		next := process.File(t, filepath.Join(t.TempDir(), "next"), `{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Order", "x-resource": {"path": "tickets", "unique": ["name"`+unique+`]},
 			"type": "object", "properties": {"name": {"type": "string"}, "lines": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer"}`+in+`}}}`+properties+`}}`)
 		if err := os.Rename(next, filepath.Join(dir, "tickets.json")); err != nil {
 			t.Fatal(err)
@@ -63,6 +65,7 @@ func testSchemaPrune(t *testing.T, fresh service.NewStore) {
 	refused("id is part of every object", "tickets", "id")
 	refused("names no property", "tickets", "/")
 	refused("names no property", "tickets", "")
+	refused("names no property", "tickets", "", "--dry-run")
 	process.Wants(t, run("schema", "prune", "tickets", "fax", "--dry-run"), "/fax of tickets: 1 object\n")
 	process.Wants(t, run("schema", "show", "tickets"), "/fax          1\n")
 	process.Wants(t, run("schema", "prune", "tickets", "fax"), "Removed /fax of tickets from 1 object and from the history.")
@@ -103,7 +106,19 @@ func testSchemaPrune(t *testing.T, fresh service.NewStore) {
 	if fmt.Sprint(object["lines"]) != "[map[n:1] map[n:2]]" || object["title"] != "H" {
 		t.Errorf("at the end: %v", object)
 	}
+	unique = `, "code"`
+	from = p.Stderr.Mark()
+	set("", `, "code": {"type": "string"}`)
+	p.Stderr.Await(t, from, service.Says(process.Loaded))
+	p.Ask(http.StatusOK, http.MethodPost, "/api/v1/tickets/a?context=main", `{"code": "claimed-once"}`)
+	unique, from = "", p.Stderr.Mark()
+	set("", "")
+	p.Stderr.Await(t, from, service.Says(process.Loaded))
+	process.Wants(t, run("schema", "prune", "tickets", "code"), "from 1 object")
 	p.Stop()
+	if bytes.Contains(service.AtRest(t, uri), []byte("claimed-once")) {
+		t.Error("the store keeps a value that was unique and is removed")
+	}
 	_, said := process.Answer(t, 1, nil, "schema", "prune", "tickets", "fax", "--schemas", dir, "--store", "sqlite:"+filepath.Join(t.TempDir(), "none.db"))
 	process.Wants(t, said, "there is no store")
 }
