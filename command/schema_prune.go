@@ -94,7 +94,7 @@ func (c *showCommand) showUndeclared(ctx context.Context, t *schema.Type) error 
 		if err != nil {
 			return err
 		}
-		places, err = migration.Undeclared(ctx, s, t)
+		places, err = migration.Undeclared(ctx, s, t, "")
 		return errors.Join(err, s.Close())
 	})
 	if served != nil && err == nil {
@@ -136,7 +136,7 @@ func (q undeclaredRequest) run(ctx context.Context, e *engine.Engine, say func(s
 	steps.Step("counting values of " + t.Served().Name)
 	defer progress.While(progressEvery, progressEvery, func(time.Duration) { say(steps.String()) })()
 	ctx = store.WithProgress(store.LongRunning(ctx), steps)
-	places, err := migration.Undeclared(ctx, e.Store, t)
+	places, err := migration.Undeclared(ctx, e.Store, t, place)
 	if place != "" {
 		places = map[string]int64{place: places[place]}
 	}
@@ -147,7 +147,7 @@ func (q undeclaredRequest) run(ctx context.Context, e *engine.Engine, say func(s
 		return nil, err
 	}
 	steps.Step("counting values of " + t.Name + " again")
-	left, err := migration.Undeclared(ctx, e.Store, t)
+	left, err := migration.Undeclared(ctx, e.Store, t, place)
 	if err == nil && left[place] > 0 {
 		err = fmt.Errorf("%w, and %s have values at %s still", errDeclaredAgain, progress.Counted(left[place], "object"), place)
 	}

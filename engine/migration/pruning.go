@@ -22,9 +22,9 @@ import (
 const maxUndeclared = 1000
 
 // Undeclared returns the places of stored values that a type does not declare
-// (document.Shape.Undeclared), with the number of objects that have them. Objects are read
-// only if there may be such values.
-func Undeclared(ctx context.Context, from store.Store, t *schema.Type) (places map[string]int64, err error) {
+// (document.Shape.Undeclared), or one of them, with the number of objects that have them.
+// Objects are read only if there may be such values.
+func Undeclared(ctx context.Context, from store.Store, t *schema.Type, only string) (places map[string]int64, err error) {
 	maybe := false
 	err = from.Read(ctx, func(s store.Snapshot) error {
 		outlines, _, err := rememberedOutlines(ctx, s)
@@ -42,7 +42,11 @@ func Undeclared(ctx context.Context, from store.Store, t *schema.Type) (places m
 			return false, nil // which marquee check reports
 		}
 		found := map[string]bool{}
-		t.Shape.Undeclared(object, func(at document.Pointer) { found[t.Shape.Place(at.String())] = true })
+		t.Shape.Undeclared(object, func(at document.Pointer) {
+			if place := t.Shape.Place(at.String()); only == "" || place == only {
+				found[place] = true
+			}
+		})
 		for place := range found {
 			if _, known := places[place]; known || len(places) < maxUndeclared {
 				places[place]++

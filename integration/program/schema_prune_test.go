@@ -108,12 +108,20 @@ func testSchemaPrune(t *testing.T, fresh service.NewStore) {
 	}
 	unique = `, "code"`
 	from = p.Stderr.Mark()
-	set("", `, "code": {"type": "string"}`)
+	set("", `, "code": {"type": "string"}, "open": {"type": "object", "additionalProperties": {"type": "integer"}}`)
 	p.Stderr.Await(t, from, service.Says(process.Loaded))
 	p.Ask(http.StatusOK, http.MethodPost, "/api/v1/tickets/a?context=main", `{"code": "claimed-once"}`)
+	var many strings.Builder
+	for i := range 1500 { // more than are listed
+		fmt.Fprintf(&many, `"k%d": %d, `, i, i)
+	}
+	p.Ask(http.StatusOK, http.MethodPost, "/api/v1/tickets/c?context=main", `{"open": {`+many.String()+`"z": 1}}`)
 	unique, from = "", p.Stderr.Mark()
-	set("", "")
+	set("", `, "open": {"type": "object", "properties": {"z": {"type": "integer"}}}`)
 	p.Stderr.Await(t, from, service.Says(process.Loaded))
+	for i := range 5 {
+		process.Wants(t, run("schema", "prune", "tickets", fmt.Sprint("/open/k", i), "--dry-run"), ": 1 object\n")
+	}
 	process.Wants(t, run("schema", "prune", "tickets", "code"), "from 1 object")
 	p.Stop()
 	if bytes.Contains(service.AtRest(t, uri), []byte("claimed-once")) {

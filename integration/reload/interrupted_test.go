@@ -125,7 +125,7 @@ func testInterruptedAtEveryStep(t *testing.T, fresh service.NewStore) {
 				t.Errorf("%s, interrupted before the transaction %d (%v): %d of %d are done, and the versions are %v", name, step, whole, done, objects, versions)
 			}
 			if name == "prune" {
-				left, err := migration.Undeclared(t.Context(), s.Engine.Store, mustType(t, registry, path))
+				left, err := migration.Undeclared(t.Context(), s.Engine.Store, mustType(t, registry, path), "")
 				if err != nil || left["/fax"] != int64(objects-done) {
 					t.Errorf("left are %v, %v", left, err)
 				}
