@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/pprof" // #nosec G108 -- nothing serves the default handler, with which it registers
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 // Bounds of the private address.
 const (
 	maxPrivateConnections = 16
-	privateHeaderTimeout  = 5 * time.Second
-	privateIdleTimeout    = time.Minute
+	// privateReadTimeout is how long a connection waits for a request, also for the next one.
+	privateReadTimeout = 5 * time.Second
 	// privateTimeout is that of a response, and bounds the duration of a profile; metricsTimeout
 	// is that of the metrics.
 	privateTimeout = 2 * time.Minute
@@ -58,16 +59,16 @@ func (c *serveCommand) servePrivately(listener net.Listener, measured *metrics.M
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(metricsTimeout)) // never fails on a connection of net/http
 		measured.ServeHTTP(w, r)
 	})
-	routes.HandleFunc("GET /debug/pprof/", pprof.Index)
+	routes.HandleFunc("GET /debug/pprof/", bounded(pprof.Index))
 	routes.HandleFunc("GET /debug/pprof/cmdline", http.NotFound) // which may have secrets
-	routes.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	routes.HandleFunc("GET /debug/pprof/profile", bounded(pprof.Profile))
 	routes.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	routes.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	routes.HandleFunc("GET /debug/pprof/trace", bounded(pprof.Trace))
 	levels := &logLevel{configured: levelOf(c.LogLevel), level: &c.level, log: log}
 	routes.HandleFunc("GET /log", levels.show)
 	routes.HandleFunc("PUT /log", levels.change)
-	server := &http.Server{Handler: routes, ReadHeaderTimeout: privateHeaderTimeout, ReadTimeout: privateHeaderTimeout, WriteTimeout: privateTimeout,
-		IdleTimeout: privateIdleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	server := &http.Server{Handler: routes, ReadTimeout: privateReadTimeout, WriteTimeout: privateTimeout,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	if c.PrivateAddr == "" {
 		return server
 	}
@@ -78,6 +79,18 @@ func (c *serveCommand) servePrivately(listener net.Listener, measured *metrics.M
 		}
 	}()
 	return server
+}
+
+// bounded refuses profiles that would take longer than privateTimeout: net/http/pprof extends
+// the deadline of a response by the duration of its profile.
+func bounded(profile http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if seconds, err := strconv.ParseFloat(r.FormValue("seconds"), 64); err == nil && !(seconds <= privateTimeout.Seconds()) { // NaN, too
+			http.Error(w, fmt.Sprintf("seconds must be at most %g", privateTimeout.Seconds()), http.StatusBadRequest)
+			return
+		}
+		profile(w, r)
+	}
 }
 
 // logLevel changes the level of the log for some time.
@@ -126,9 +139,8 @@ func (l *logLevel) change(w http.ResponseWriter, r *http.Request) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.level.Set(levelOf(name))
 	l.changed, l.until = l.changed+1, time.Now().Add(during)
-	l.log.Warn("the level of the log was changed", slog.String("level", name), slog.Duration("for", during))
+	l.set(levelOf(name), "the level of the log was changed", slog.Duration("for", during))
 	change := l.changed
 	time.AfterFunc(during, func() { l.back(change) })
 	l.answer(w)
@@ -139,8 +151,14 @@ func (l *logLevel) back(change int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.changed == change {
-		l.level.Set(l.configured)
 		l.until = time.Time{}
-		l.log.Warn("the level of the log is the configured one again", slog.String("level", levelName(l.configured)))
+		l.set(l.configured, "the level of the log is the configured one again")
 	}
+}
+
+// set sets the level, and logs that, whatever the level was and becomes.
+func (l *logLevel) set(to slog.Level, text string, more ...any) {
+	l.level.Set(min(l.level.Level(), slog.LevelWarn))
+	l.log.With(more...).Warn(text, slog.String("to", levelName(to))) // level is the name of that of the line
+	l.level.Set(to)
 }

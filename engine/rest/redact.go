@@ -59,9 +59,7 @@ func (p Parameters) loggable() string {
 		if !given {
 			continue
 		}
-		if safe, found := withoutToken(value); found {
-			value = safe
-		} else if len(value) > maxLoggedValue {
+		if value, _ = withoutToken(value); len(value) > maxLoggedValue {
 			value = value[:maxLoggedValue] + "…"
 		}
 		parts = append(parts, name+"="+strings.ToValidUTF8(value, ""))

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"marquee/integration/process"
 	"marquee/integration/service"
@@ -72,6 +73,11 @@ func testMetrics(t *testing.T, fresh service.NewStore) {
 	if profile, _ := asked(t, p.Client, http.MethodGet, private+"/debug/pprof/heap"); profile != http.StatusOK {
 		t.Errorf("the profile is %d", profile)
 	}
+	for _, path := range []string{"/debug/pprof/profile?seconds=121", "/debug/pprof/trace?seconds=120.5", "/debug/pprof/heap?seconds=121"} {
+		if status, _ := asked(t, p.Client, http.MethodGet, private+path); status != http.StatusBadRequest {
+			t.Errorf("%s is %d", path, status)
+		}
+	}
 	for _, path := range []string{"/", "/debug/pprof/cmdline", "/api/v1/orders", "/healthz"} {
 		if status, _ := asked(t, p.Client, http.MethodGet, private+path); status != http.StatusNotFound {
 			t.Errorf("%s of the private address is %d", path, status)
@@ -129,12 +135,12 @@ func TestPrivateAddressInUse(t *testing.T) {
 	process.Wants(t, process.Fails(t, nil, "serve", "--addr", "127.0.0.1:0", "--private-addr", "nowhere", "--store", service.NewSQLite(t)), "--private-addr must be a host and a port")
 }
 
-// TestHangingScrapers: connections to the private address that send nothing, or read nothing,
-// keep nobody else from being served.
+// TestHangingScrapers: connections to the private address that send nothing, or nothing more,
+// keep nobody from being served by the public address, and by the private one for some seconds.
 func TestHangingScrapers(t *testing.T) {
 	t.Parallel()
 	p, private := privately(t, service.NewSQLite(t))
-	for i := range 100 {
+	for i := range 16 { // all that the address has
 		c, err := net.Dial("tcp", strings.TrimPrefix(private, "http://"))
 		if err != nil {
 			t.Fatal(err)
@@ -145,6 +151,10 @@ func TestHangingScrapers(t *testing.T) {
 		}
 	}
 	p.Ask(http.StatusOK, http.MethodGet, "/readyz", "")
+	patient := &http.Client{Transport: p.Client.Transport, Timeout: 20 * time.Second}
+	if status, _ := asked(t, patient, http.MethodGet, private+"/metrics"); status != http.StatusOK {
+		t.Errorf("the metrics are %d", status)
+	}
 	p.Stop()
 }
 
@@ -172,5 +182,13 @@ func TestLogLevel(t *testing.T) {
 	process.Shuns(t, p.Stderr.String()[from:], `"path":"/healthz"`)
 	p.Ask(http.StatusOK, http.MethodGet, "/healthz", "")
 	p.Stderr.Await(t, from, service.Says("request"))
+
+	from = p.Stderr.Mark()
+	if status, text := asked(t, p.Client, http.MethodPut, private+"/log?level=error"); status != http.StatusOK {
+		t.Error(status, text)
+	}
+	if line := service.Entry(p.Stderr.Await(t, from, service.Says("the level of the log was changed"))); line["level"] != "WARN" || line["to"] != "error" {
+		t.Errorf("%v", line)
+	}
 	p.Stop()
 }
