@@ -43,7 +43,11 @@ func TestTraces(t *testing.T) {
 	}
 	got := ""
 	for got == "" { // articles are also sent in the background, on behalf of no request
-		got = <-received
+		select {
+		case got = <-received:
+		default:
+			t.Fatal("the embeddings service got no trace")
+		}
 	}
 	if parent := trace.Parse([]string{got}); parent.TraceID != traceID || got == sent || !strings.HasSuffix(got, "-01") {
 		t.Errorf("the embeddings service gets %q", got)
