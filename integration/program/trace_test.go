@@ -52,9 +52,9 @@ func TestTraces(t *testing.T) {
 	if parent := trace.Parse([]string{got}); parent.TraceID != traceID || got == sent || !strings.HasSuffix(got, "-01") {
 		t.Errorf("the embeddings service gets %q", got)
 	}
-	for line := range strings.Lines(p.Stderr.String()[from:]) {
-		if entry := service.Entry(line); entry["requestId"] != nil && entry["traceId"] != traceID {
-			t.Errorf("without the trace: %s", line)
+	for text := range strings.Lines(p.Stderr.String()[from:]) {
+		if entry := service.Entry(text); entry["requestId"] == line["requestId"] && entry["traceId"] != traceID {
+			t.Errorf("without the trace: %s", text)
 		}
 	}
 	p.Stop()
