@@ -83,7 +83,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	err = note(context.WithoutCancel(ctx), j.Store, began)
 	if folder {
 		var wrong error
-		result.Removed, wrong = prune(j.Target, base, j.File, j.Keep)
+		result.Removed, wrong = prune(path, base, j.File, j.Keep)
 		err = errors.Join(err, wrong)
 	}
 	return result, err
@@ -99,8 +99,7 @@ func replaceable(path, partial string) error {
 	if err != nil {
 		return err
 	}
-	empty := info.Size() == 0
-	if info.Mode().IsRegular() && (empty || exists(descriptionPath(path)) || exists(descriptionPath(partial))) {
+	if info.Mode().IsRegular() && (exists(descriptionPath(path)) || exists(descriptionPath(partial))) {
 		return nil
 	}
 	return fmt.Errorf("%s is not a backup with a description (.json), and is not replaced: choose another name", path)
@@ -192,22 +191,27 @@ func put(place *sqlite.Place, folder bool, partial, path string) error {
 	return nil
 }
 
-// prune removes all but the newest backups of a store from a folder, unless keep is 0, and
-// descriptions whose backups are gone.
-func prune(folder, base, store string, keep int) (removed []string, err error) {
+// prune removes all backups of a store from the folder of the one that was just made, but this
+// one and those with the newest times in their names, unless keep is 0, and descriptions whose
+// backups are gone.
+func prune(made, base, store string, keep int) (removed []string, err error) {
+	folder := filepath.Dir(made)
 	name := regexp.MustCompile("^" + regexp.QuoteMeta(base) + `-\d{8}T\d{6}\.\d{3}Z\.db$`)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
 	}
 	slices.Reverse(entries) // the newest first
-	found := 0
+	found := 1              // made, which is not the newest by name if a clock was wrong
 	for _, entry := range entries {
 		described, isDescription := strings.CutSuffix(entry.Name(), ".json")
 		if !isDescription || !name.MatchString(described) {
 			continue
 		}
 		path := filepath.Join(folder, described)
+		if path == made {
+			continue
+		}
 		if d, err := Describe(path); err != nil || d == nil || d.Store != store {
 			continue // that of another store
 		}

@@ -80,10 +80,12 @@ func (r *Restoration) size(d *Description) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if info.IsDir() {
-		return 0, fmt.Errorf("%s is a folder: name one of the backups in it", r.Backup)
+	if !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("%s is not a file: name a backup", r.Backup)
 	}
-	if store, err := os.Stat(r.File); err == nil && os.SameFile(info, store) {
+	if store, err := os.Stat(r.File); err == nil && !store.Mode().IsRegular() {
+		return 0, fmt.Errorf("%s is not a file: check --store", r.File)
+	} else if err == nil && os.SameFile(info, store) {
 		return 0, fmt.Errorf("%s is the store itself", r.Backup)
 	}
 	if _, err := os.Lstat(r.Backup + "-wal"); !errors.Is(err, fs.ErrNotExist) {
