@@ -243,3 +243,22 @@ func TestReplacedStore(t *testing.T) {
 		t.Errorf("the mark of the damage: %v", err)
 	}
 }
+
+// TestReserveLinked: a store that is open under another name cannot be replaced.
+func TestReserveLinked(t *testing.T) {
+	path, link := filepath.Join(t.TempDir(), "store.db"), filepath.Join(t.TempDir(), "link.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), Options{Path: link})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if place, err := Reserve(path); !errors.Is(err, ErrInUse) {
+		t.Errorf("the place of an open store was reserved: %v", errors.Join(err, place.Close()))
+	}
+}

@@ -192,7 +192,11 @@ var ErrInUse = errors.New("another process has it open; stop that one first")
 // acquire locks the store against other processes, because counts and revisions
 // are kept in memory.
 func (s *Store) acquire() error {
-	s.lock = flock.New(s.options.Path+".lock", flock.SetPermissions(0o600))
+	path := s.options.Path
+	if file, err := filepath.EvalSymlinks(path); err == nil { // a store has one lock, whatever its name
+		path = file
+	}
+	s.lock = flock.New(path+".lock", flock.SetPermissions(0o600))
 	held, err := s.lock.TryLock()
 	if err != nil {
 		s.lock = nil
