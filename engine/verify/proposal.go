@@ -77,10 +77,11 @@ func CheckProposed(ctx context.Context, c *catalog.Catalog, p Proposal) error {
 // proposed checks the objects of one type.
 type proposed struct {
 	*verifier
-	p      Proposal
-	mixed  bool
-	before *schema.Type // nil if it is not known
-	found  *findings
+	p          Proposal
+	collection string // has the objects
+	mixed      bool
+	before     *schema.Type // nil if it is not known
+	found      *findings
 	// unique are the keys that the type did not have before, and values what objects would
 	// claim under them.
 	unique []string
@@ -96,7 +97,7 @@ func (p *Proposal) path(collection string) string {
 }
 
 func newProposed(ctx context.Context, next, now *catalog.Catalog, p Proposal, name string, stored map[string]catalog.StoredIndexing) *proposed {
-	v := &proposed{verifier: &verifier{e: next, ctx: ctx, stored: stored}, p: p, mixed: now.Mixed(name), found: newFindings(p.path(name))}
+	v := &proposed{verifier: &verifier{e: next, ctx: ctx, stored: stored}, p: p, collection: name, mixed: now.Mixed(name), found: newFindings(p.path(name))}
 	if p.Before != nil {
 		v.before, _ = p.Before.Type(name)
 	}
@@ -168,7 +169,7 @@ func (v *proposed) run() error {
 // read reads the objects behind a key, and what they refer to.
 func (v *proposed) read(after store.Key) (page []*judged, err error) {
 	err = v.e.Store.Read(v.ctx, func(s store.Snapshot) error {
-		records, err := v.page(s, v.found.name, after)
+		records, err := v.page(s, v.collection, after)
 		if page = make([]*judged, len(records)); err != nil {
 			return err
 		}
@@ -183,9 +184,9 @@ func (v *proposed) read(after store.Key) (page []*judged, err error) {
 			}
 		}
 		return v.dangling(s, sound, func(ref reference, property, expected string) {
-			r, text := by[ref.r.Key], "the object of "+ref.to.Type+" that it refers to is not there"
+			r, text := by[ref.r.Key], "the object of "+v.p.path(ref.to.Type)+" that it refers to is not there"
 			if property != "" {
-				text = fmt.Sprintf("it refers to an object of %s whose %s is not %q", ref.to.Type, property, expected)
+				text = fmt.Sprintf("it refers to an object of %s whose %s is not %q", v.p.path(ref.to.Type), property, expected)
 			}
 			r.dangling, r.texts = append(r.dangling, ref), append(r.texts, text)
 		})
