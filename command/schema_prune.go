@@ -146,7 +146,7 @@ func (q undeclaredRequest) run(ctx context.Context, e *engine.Engine, say func(s
 	if err := e.Prune(ctx, t.Name, place); err != nil {
 		return nil, err
 	}
-	steps.Step("counting values of " + t.Name + " again")
+	steps.Step("counting values of " + t.Served().Name + " again")
 	left, err := migration.Undeclared(ctx, e.Store, t, place)
 	if err == nil && left[place] > 0 {
 		err = fmt.Errorf("%w, and %s have values at %s still", errDeclaredAgain, progress.Counted(left[place], "object"), place)

@@ -125,6 +125,19 @@ func TestTypePages(t *testing.T) {
 	}
 }
 
+// TestPageOfUnknownTarget asks for the page of a type that refers to a renamed one, as somebody
+// who does not know that: it names the path that is in the schema, and not the former one.
+func TestPageOfUnknownTarget(t *testing.T) {
+	t.Parallel()
+	s := service.New(t, service.NewSQLite,
+		service.TypeWith("records", `, "was": "charts", "permissions": {"read": "READ_CHARTS", "write": "MANAGE_CHARTS"}`, `"name": {"type": "string"}`),
+		service.TypeWith("visits", "", `"record": {"x-ref": "records"}`))
+	page := string(s.Ask("", http.MethodGet, "/docs/types/visits", "", nil).Body)
+	if !strings.Contains(page, `reference to <a href="/docs/types/records">records</a>`) || strings.Contains(page, "charts") {
+		t.Errorf("the page has %s", page)
+	}
+}
+
 // TestMessagePages asks for the page of each message, to which problems refer, and for
 // that of a message whose text is no HTML.
 func TestMessagePages(t *testing.T) {

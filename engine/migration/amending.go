@@ -60,7 +60,7 @@ func (m *Migrator) Amend(ctx context.Context, log *slog.Logger) error {
 			return store.Translate(err)
 		}
 		if name != last {
-			store.Step(ctx, "amending "+name)
+			store.Step(ctx, "amending "+m.Registry().Path(name))
 			last = name
 		}
 		if err := m.turn(ctx, func(ctx context.Context, l *lease) error { return m.amendSome(ctx, l, name, log) }); err != nil {
@@ -146,7 +146,7 @@ func (m *Migrator) amendSome(ctx context.Context, l *lease, name string, log *sl
 		Change: func(ctx context.Context, network string, keys []store.Key) error {
 			return m.amendEach(ctx, name, network, keys, func(key store.Key, err error) {
 				if a.Left++; a.Left <= maxUnamended {
-					log.Warn("a stored object does not get what the schema asks for, because it would be refused", slog.String("type", name),
+					log.Warn("a stored object does not get what the schema asks for, because it would be refused", slog.String("type", t.Served().Name),
 						slog.String("network", key.Network), slog.String("id", key.ID), slog.Any("error", message.Explained(err)))
 				}
 			})
@@ -163,9 +163,9 @@ func (m *Migrator) amendSome(ctx context.Context, l *lease, name string, log *sl
 	case !kept:
 		m.amendAfter.Store(name, time.Now().Add(max(amendAgain, amendTimes*time.Since(began))))
 	case end && a.Left > 0:
-		log.Warn("stored objects have what the schema asks for, apart from those that would be refused", slog.String("type", name), slog.Int("left", a.Left))
+		log.Warn("stored objects have what the schema asks for, apart from those that would be refused", slog.String("type", t.Served().Name), slog.Int("left", a.Left))
 	case end:
-		log.Info("stored objects have what the schema asks for", slog.String("type", name))
+		log.Info("stored objects have what the schema asks for", slog.String("type", t.Served().Name))
 	}
 	return nil
 }

@@ -364,7 +364,7 @@ func (m *Migrator) seal(ctx context.Context, l *lease, t *schema.Type) error {
 
 // rewriteAll gives the secrets of all objects the form that a type asks for.
 func (m *Migrator) rewriteAll(ctx context.Context, t *schema.Type) error {
-	store.Step(ctx, "encrypting or decrypting secrets of "+t.Name)
+	store.Step(ctx, "encrypting or decrypting secrets of "+t.Served().Name)
 	return walk.Collection(ctx, m.Store, t.Name, func(tx store.Tx, records []*store.Record) error {
 		return m.rewrite(ctx, tx, t, records)
 	})

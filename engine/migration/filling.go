@@ -101,7 +101,7 @@ func (m *Migrator) fillEach(ctx context.Context, todo []reindexing) error {
 // fill gives all objects of a type the keys that they lack. Of those that share a value
 // which is to become unique, the first has it.
 func (m *Migrator) fill(ctx context.Context, r reindexing) (*duplicates, error) {
-	store.Step(ctx, "indexing "+r.t.Name)
+	store.Step(ctx, "indexing "+r.t.Served().Name)
 	of := r.meanings
 	lacks := &catalog.Indexing{Searches: of.Searches, Owners: of.Owners, Rules: of.Rules, Targets: of.Targets, Public: of.Public, Keys: catalog.Keys{Terms: r.lacks.Terms, Unique: r.lacks.Unique}}
 	lacks.Prepare()

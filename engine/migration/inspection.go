@@ -75,7 +75,7 @@ const inspectStep = 500
 // inspect checks all objects. Of those with values of other types, it counts at most
 // maxMistyped, and those in the same step; it ends with the first of all others.
 func (n *inspection) inspect(ctx context.Context) error {
-	store.Step(ctx, "checking "+n.t.Name)
+	store.Step(ctx, "checking "+n.t.Served().Name)
 	n.mistyped = map[string]*mistyped{}
 	var last store.Key
 	for {

@@ -130,7 +130,7 @@ func (m *Migrator) finishPrunes(ctx context.Context) error {
 func (m *Migrator) prune(ctx context.Context, name string) error {
 	p := &prune{m: m}
 	p.objects = walk.Changes{Collection: name, Needed: p.needed, Change: p.change}
-	store.Step(ctx, "removing values of "+name)
+	store.Step(ctx, "removing values of "+m.Registry().Path(name))
 	for !p.complete {
 		err := m.turn(ctx, p.some)
 		if errors.Is(err, errPruneEnded) {
@@ -185,7 +185,7 @@ func (p *prune) some(ctx context.Context, l *lease) error {
 		}
 	}
 	if p.after == "" {
-		store.Step(ctx, "removing values of "+p.t.Name+" from the history")
+		store.Step(ctx, "removing values of "+p.t.Served().Name+" from the history")
 	}
 	end, err := p.history(ctx, until)
 	if err != nil || !end {

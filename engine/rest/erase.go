@@ -66,7 +66,7 @@ func (o *objects) erase() error {
 	status := http.StatusOK
 	if erased.Left != nil {
 		status = http.StatusAccepted
-		o.Log().Info("the erasure of an object goes on in the background", slog.String("type", o.t.Name), slog.String("object", o.id),
+		o.Log().Info("the erasure of an object goes on in the background", slog.String("type", o.t.Served().Name), slog.String("object", o.id),
 			slog.Any("cause", message.Explained(erased.Left)))
 	}
 	o.Answer(status, document.Append(nil, map[string]any{"type": o.t.Served().Name, "id": o.id, "properties": properties, "complete": erased.Left == nil}))

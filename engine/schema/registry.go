@@ -19,10 +19,12 @@ type (
 // immutable, and replaced as a whole.
 type Registry struct {
 	// types are by collection, in names in the order of their names; collections has that of
-	// each path, present or former.
+	// each path, present or former, and paths the present path of each collection. Both include
+	// those of types that are left out (Without).
 	types       map[string]*Type
 	names       []string
 	collections map[string]string
+	paths       map[string]string
 	files       map[string]*File
 	catalogue   *message.Catalogue
 	digest      string
@@ -47,7 +49,7 @@ func (r *Registry) Without(hidden func(*Type) bool, lacks func(t *Type, permissi
 		return r
 	}
 	used := map[string]bool{}
-	rest := &Registry{types: map[string]*Type{}, collections: r.collections, files: r.files, digest: r.digest, messages: r.messages}
+	rest := &Registry{types: map[string]*Type{}, collections: r.collections, paths: r.paths, files: r.files, digest: r.digest, messages: r.messages}
 	for _, t := range kept {
 		rest.types[t.Collection()] = t
 		rest.names = append(rest.names, t.Collection())
@@ -75,13 +77,9 @@ func (r *Registry) Type(collection string) (*Type, bool) {
 // Named finds a type by its path, or by one that it had.
 func (r *Registry) Named(path string) (*Type, bool) { return r.Type(r.collections[path]) }
 
-// Path returns the path of the type with a stored name, or that name if there is none.
-func (r *Registry) Path(collection string) string {
-	if t, ok := r.types[collection]; ok {
-		return t.Served().Name
-	}
-	return collection
-}
+// Path returns the path of the type with a stored name, also if the type is left out, or that
+// name if there is none.
+func (r *Registry) Path(collection string) string { return inPlaceOf(r.paths)(collection) }
 
 // Types returns the types sorted by name.
 func (r *Registry) Types() []*Type {
@@ -123,10 +121,11 @@ func newRegistry(types []*Type, files map[string]*File, messages *message.Catalo
 	if err != nil {
 		return nil, Problems{{File: "schemas", Text: err.Error(), Cure: "give each code one text"}}
 	}
-	r := &Registry{types: map[string]*Type{}, collections: map[string]string{}, files: files, catalogue: catalogue, digest: digest, messages: messages, declared: declared}
+	r := &Registry{types: map[string]*Type{}, collections: map[string]string{}, paths: map[string]string{}, files: files, catalogue: catalogue, digest: digest, messages: messages, declared: declared}
 	for _, t := range types {
 		r.types[t.Collection()] = t
 		r.names = append(r.names, t.Collection())
+		r.paths[t.Collection()] = t.Name
 		for _, path := range append([]string{t.Name}, t.Was...) {
 			r.collections[path] = t.Collection()
 		}

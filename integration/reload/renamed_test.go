@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"marquee/engine/schema"
+	"marquee/engine/store"
 	"marquee/integration/service"
+	"marquee/resources"
 )
 
 // wards is a folder with a type that has a path, and perhaps had others.
@@ -97,6 +101,29 @@ func testRenamedTypeOutOfReach(t *testing.T, fresh service.NewStore) {
 	s.Must(token, http.MethodDelete, "/api/v1/sections/a?context=main", "", http.StatusNoContent)
 	if err := s.Swap(s.Engine, wards("units", `, "was": "wards"`)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRenamedTypeReports: a reload reports a renamed type by its present path.
+func TestRenamedTypeReports(t *testing.T) { service.EachStore(t, testRenamedTypeReports) }
+
+func testRenamedTypeReports(t *testing.T, fresh service.NewStore) {
+	s := service.New(t, fresh, service.TypeWith("wards", "", `"name": {"type": "string"}`))
+	token, err := s.SignIn(service.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Must(token, http.MethodPut, "/api/v1/wards/a?context=main", `{"name": "alpha"}`, http.StatusCreated)
+	registry, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: service.TypeWith("units", `, "was": "wards", "unique": ["name"]`, `"name": {"type": "string"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made progressSteps
+	if err := s.Engine.Migrate(store.WithProgress(t.Context(), &made), registry); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(made.reported, "indexing units") {
+		t.Errorf("reported is %q", made.reported)
 	}
 }
 
