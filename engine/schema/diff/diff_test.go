@@ -247,6 +247,9 @@ func TestRenamedType(t *testing.T) {
 	if slices.SortFunc(back, func(a, b diff.Difference) int { return strings.Compare(a.Rule, b.Rule) }); len(back) != 2 || back[0].Rule != "path-removed" || back[1].Rule != "type-renamed" {
 		t.Errorf("back: %v", back)
 	}
+	if back[0].Cure != "" { // was would begin with a path that the objects are not stored under
+		t.Errorf("a rename that is taken back has the cure %s", back[0].Cure)
+	}
 	elsewhere := diff.Sets(old, load("things", `, "was": "parts"`, "teams"))
 	if !slices.ContainsFunc(elsewhere, func(d diff.Difference) bool {
 		return d.Rule == "keyword-changed" && d.Pointer == "/properties/one/x-ref"

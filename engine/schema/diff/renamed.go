@@ -190,7 +190,11 @@ func (c *comparison) renamed(old, new *schema.Type) {
 		c.report("type-renamed", widened, at.in("x-resource", "path"), "the type "+earlier.Name+" is called "+later.Name+" in answers, and requests can use both paths", "")
 	}
 	for _, path := range lost(append([]string{earlier.Name}, earlier.Was...), append([]string{later.Name}, later.Was...)) {
-		c.report("path-removed", []Class{Request, Source}, at.in("x-resource", "path"), "the type "+later.Name+" can no longer be reached by the path "+path, "add the path to was")
+		cure := "add the path to was, at the end"
+		if _, taken := c.new.registry.Named(path); taken || len(later.Was) == 0 { // the first in was is where objects are stored
+			cure = ""
+		}
+		c.report("path-removed", []Class{Request, Source}, at.in("x-resource", "path"), "the type "+later.Name+" can no longer be reached by the path "+path, cure)
 	}
 	before, after := acceptedNames(old), acceptedNames(new)
 	v := c.new.value(nil, at)
