@@ -156,9 +156,10 @@ func (l *logLevel) back(change int) {
 	}
 }
 
-// set sets the level, and logs that, whatever the level was and becomes.
+// set sets the level, and logs that, whatever the level was and becomes. Whoever reads the line
+// finds the level changed, unless it hides such lines.
 func (l *logLevel) set(to slog.Level, text string, more ...any) {
-	l.level.Set(min(l.level.Level(), slog.LevelWarn))
+	l.level.Set(min(to, slog.LevelWarn))
 	l.log.With(more...).Warn(text, slog.String("to", levelName(to))) // level is the name of that of the line
 	l.level.Set(to)
 }
