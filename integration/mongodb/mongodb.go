@@ -9,6 +9,7 @@
 package mongodb
 
 import (
+	"context"
 	"errors"
 	"os"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
 )
 
 // startLimit is the time within which a server must be ready. It is generous: tests
@@ -49,10 +52,10 @@ func URI(tb testing.TB) string {
 }
 
 // Reusing is like URI, for tests that leave nothing running: their databases are emptied
-// after use, but for the collection keep, and given to other tests of the binary, because
-// making one with all collections and indexes takes longer than what most tests do with it.
+// after use, and given to other tests of the binary, because making one with all collections
+// and indexes takes longer than what most tests do with it.
 // A server that is not the binary's own has no such database when no owner runs any more.
-func Reusing(owner testing.TB, keep string) func(testing.TB) string {
+func Reusing(owner testing.TB, empty func(context.Context, *mongo.Database) error) func(testing.TB) string {
 	hold := sync.OnceValue(func() error {
 		server, err := all.hold()
 		if err == nil {
@@ -70,7 +73,7 @@ func Reusing(owner testing.TB, keep string) func(testing.TB) string {
 		server, database, err := all.join(true)
 		check(tb, err)
 		tb.Cleanup(func() {
-			again, err := server.empty(database, keep)
+			again, err := server.empty(database, empty)
 			if err = errors.Join(err, all.leave(server, database, again)); err != nil {
 				tb.Errorf("empty the test's database: %v", err)
 			}

@@ -141,9 +141,8 @@ func (s *servers) leave(server *sharedServer, database string, again bool) error
 	return err
 }
 
-// empty removes all documents of a database but those of one collection. It reports
-// whether the database is worth using again.
-func (server *sharedServer) empty(database, keep string) (bool, error) {
+// empty lets a function empty a database, and reports whether that one is worth using again.
+func (server *sharedServer) empty(database string, empty func(context.Context, *mongo.Database) error) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
 	client, err := mongo.Connect(options.Client().ApplyURI(server.uri))
@@ -152,11 +151,10 @@ func (server *sharedServer) empty(database, keep string) (bool, error) {
 	}
 	defer client.Disconnect(ctx)
 	db := client.Database(database)
-	names, err := db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: bson.D{{Key: "$ne", Value: keep}}}})
-	for _, name := range names {
-		_, wrong := db.Collection(name).DeleteMany(ctx, bson.D{})
-		err = errors.Join(err, wrong)
+	if err := empty(ctx, db); err != nil {
+		return false, err
 	}
+	names, err := db.ListCollectionNames(ctx, bson.D{})
 	return err == nil && len(names) > 0 && len(names) < maxCollections, err
 }
 

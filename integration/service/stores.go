@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
@@ -38,9 +39,34 @@ func NeedStore(tb testing.TB, name string) {
 	}
 }
 
-// Reusing gives databases that other tests of the binary have used, emptied but for what
-// says that they are a store's.
-func Reusing(owner testing.TB) NewStore { return mongodb.Reusing(owner, "marquee.store") }
+// Reusing gives databases that other tests of the binary have used, emptied.
+func Reusing(owner testing.TB) NewStore { return mongodb.Reusing(owner, emptyDatabase) }
+
+// emptyDatabase leaves nothing in a database but its collections and what says that they are
+// a store's, which is as if it had just been created: the feed of the next store has nothing
+// of this one. A collection with many documents is dropped, which takes less time.
+func emptyDatabase(ctx context.Context, db *driver.Database) error {
+	const many = 2000
+	names, err := db.ListCollectionNames(ctx, bson.D{{Key: "name", Value: bson.D{{Key: "$ne", Value: "marquee.store"}}}})
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		n, err := db.Collection(name).EstimatedDocumentCount(ctx)
+		switch {
+		case err != nil:
+		case n > many:
+			err = db.Collection(name).Drop(ctx)
+		default:
+			_, err = db.Collection(name).DeleteMany(ctx, bson.D{})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err = db.Collection("marquee.store").UpdateMany(ctx, bson.D{}, driver.Pipeline{{{Key: "$set", Value: bson.D{{Key: "created", Value: "$$CLUSTER_TIME"}}}}})
+	return err
+}
 
 // ConnectDatabase connects to the database that a URI names.
 func ConnectDatabase(uri string) (*driver.Database, error) {
