@@ -121,10 +121,11 @@ func testFirstTenMinutes(t *testing.T, fresh service.NewStore) {
 	process.Wants(t, out, `"name":"Spring!"`)
 }
 
-// looksLike compares JSON with an excerpt, in which … stands for what is left
+// looksLike compares what a command prints with an excerpt, in which … stands for what is left
 // out.
 func looksLike(t *testing.T, whole, excerpt string) {
 	t.Helper()
+	whole = process.SlowOpening.ReplaceAllString(whole, "")
 	dense := regexp.MustCompile(`\s`)
 	rest := dense.ReplaceAllString(whole, "")
 	for part := range strings.SplitSeq(dense.ReplaceAllString(excerpt, ""), "…") {
