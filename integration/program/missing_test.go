@@ -39,7 +39,7 @@ func madeNothing(t *testing.T, uri string) {
 // TestNoStore: commands that work on the objects of a store do not make one.
 func TestNoStore(t *testing.T) {
 	process.SkipLong(t)
-	service.EachStore(t, testNoStore)
+	service.EachNoStore(t, testNoStore)
 }
 
 func testNoStore(t *testing.T, fresh service.NewStore) {
@@ -125,7 +125,7 @@ func testTypesWithoutSchemas(t *testing.T, fresh service.NewStore) {
 
 // TestPortFirst: a server that cannot listen makes no store, and no password
 // that nobody could use.
-func TestPortFirst(t *testing.T) { service.EachStore(t, testPortFirst) }
+func TestPortFirst(t *testing.T) { service.EachNoStore(t, testPortFirst) }
 
 func testPortFirst(t *testing.T, fresh service.NewStore) {
 	uri := fresh(t)

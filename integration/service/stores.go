@@ -85,6 +85,17 @@ func ConnectDatabase(uri string) (*driver.Database, error) {
 // promises on all of them.
 func EachStore(t *testing.T, test func(t *testing.T, fresh NewStore)) {
 	t.Helper()
+	onEach(t, test, Reusing)
+}
+
+// EachNoStore is EachStore for tests of what is done where there has been no store.
+func EachNoStore(t *testing.T, test func(t *testing.T, fresh NewStore)) {
+	t.Helper()
+	onEach(t, test, func(testing.TB) NewStore { return mongodb.URI })
+}
+
+func onEach(t *testing.T, test func(t *testing.T, fresh NewStore), databases func(owner testing.TB) NewStore) {
+	t.Helper()
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -95,7 +106,7 @@ func EachStore(t *testing.T, test func(t *testing.T, fresh NewStore)) {
 		t.Parallel()
 		NeedStore(t, "mongodb")
 		mongodb.Need(t)
-		test(t, Reusing(t))
+		test(t, databases(t))
 	})
 }
 
