@@ -33,10 +33,10 @@ const (
 	defaultLogTime = 10 * time.Minute
 )
 
-// listenPrivately listens at --private-addr; without it, nobody can connect to the listener.
+// listenPrivately listens at --private-addr; without it, the listener is nil.
 func (c *serveCommand) listenPrivately() (net.Listener, error) {
 	if c.PrivateAddr == "" {
-		return noListener{}, nil
+		return nil, nil
 	}
 	listener, err := listenAt("--private-addr", c.PrivateAddr)
 	if err != nil {
@@ -44,13 +44,6 @@ func (c *serveCommand) listenPrivately() (net.Listener, error) {
 	}
 	return netutil.LimitListener(listener, maxPrivateConnections), nil
 }
-
-// noListener accepts no connections.
-type noListener struct{}
-
-func (noListener) Accept() (net.Conn, error) { return nil, net.ErrClosed }
-func (noListener) Close() error              { return nil }
-func (noListener) Addr() net.Addr            { return &net.TCPAddr{} }
 
 // servePrivately serves what is for operators alone, until the server is closed.
 func (c *serveCommand) servePrivately(listener net.Listener, measured *metrics.Metrics, log *slog.Logger) *http.Server {
@@ -69,9 +62,6 @@ func (c *serveCommand) servePrivately(listener net.Listener, measured *metrics.M
 	routes.HandleFunc("PUT /log", levels.change)
 	server := &http.Server{Handler: routes, ReadTimeout: privateReadTimeout, WriteTimeout: privateTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
-	if c.PrivateAddr == "" {
-		return server
-	}
 	log.Info("serving operators", slog.String("url", "http://"+listener.Addr().String()))
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -14,6 +14,7 @@ import (
 	"marquee/command/terminal"
 	"marquee/engine/progress"
 	"marquee/engine/store"
+	"marquee/engine/store/sqlite"
 )
 
 // restoreCommand is marquee restore.
@@ -42,6 +43,8 @@ func (c *restoreCommand) Run(ctx context.Context) error {
 	err = restoration.Run(ctx)
 	var other *marquee.ApplicationError
 	switch {
+	case errors.Is(err, sqlite.ErrDecided):
+		return fmt.Errorf("the restore was not completed: %w", err)
 	case errors.As(err, &other):
 		err = fmt.Errorf("%w: %s", err, c.program.cureFor(other))
 	case err != nil:

@@ -111,7 +111,9 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 	if err != nil {
 		return err
 	}
-	defer private.Close()
+	if private != nil {
+		defer private.Close()
+	}
 	c.serving = serverName(listener.Addr())
 	c.opening.url = c.scheme() + "://" + listener.Addr().String()
 	var watcher *folder.Watcher
@@ -130,7 +132,9 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 		return err
 	}
 	measured := metrics.New(metrics.Program{Version: options.Version, Application: cmp.Or(c.program.application().Name, none)}, options.Meter, front, sqlitePath(c.Store) == "")
-	defer c.servePrivately(private, measured, log).Close()
+	if private != nil {
+		defer c.servePrivately(private, measured, log).Close()
+	}
 	server := c.newServer(log)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(front.Listen(server, listener)) }()

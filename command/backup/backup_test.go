@@ -46,12 +46,17 @@ func TestEmptyTarget(t *testing.T) {
 // TestRestoreFilesOnly: devices and folders are refused before anything is read or written.
 func TestRestoreFilesOnly(t *testing.T) {
 	folder := t.TempDir()
-	good := filepath.Join(folder, "good.db")
+	good, described := filepath.Join(folder, "good.db"), filepath.Join(folder, "described.db")
 	write(t, good, "content")
+	write(t, described, "content")
+	if err := os.Mkdir(descriptionPath(described), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, r := range []*Restoration{
 		{Backup: os.DevNull, File: filepath.Join(folder, "marquee.db")},
 		{Backup: folder, File: filepath.Join(folder, "marquee.db")},
 		{Backup: good, File: folder},
+		{Backup: described, File: filepath.Join(folder, "marquee.db")},
 	} {
 		if err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "is not a file") {
 			t.Errorf("%s to %s: %v", r.Backup, r.File, err)

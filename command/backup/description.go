@@ -60,10 +60,17 @@ const maxDescription = 1 << 20
 
 // Describe reads the description of a backup; it is nil if there is none.
 func Describe(path string) (*Description, error) {
-	file, err := os.Open(descriptionPath(path)) // #nosec G304 -- the operator chooses the file
+	info, err := os.Stat(descriptionPath(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // opening it could take for ever
+		return nil, fmt.Errorf("the description %s is not a file", descriptionPath(path))
+	}
+	file, err := os.Open(descriptionPath(path)) // #nosec G304 -- the operator chooses the file
 	if err != nil {
 		return nil, err
 	}

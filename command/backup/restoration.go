@@ -34,7 +34,7 @@ type Restoration struct {
 	Holds func(d *Description) error
 }
 
-// Run restores the backup. After an error, nothing has changed.
+// Run restores the backup. After an error without sqlite.ErrDecided, nothing has changed.
 func (r *Restoration) Run(ctx context.Context) error {
 	described, err := Describe(r.Backup)
 	if err != nil {
@@ -68,10 +68,11 @@ func (r *Restoration) Run(ctx context.Context) error {
 	if err := r.prepare(ctx, described, prepared); err != nil {
 		return errors.Join(err, clean())
 	}
-	if err := place.Put(prepared); err != nil {
-		return errors.Join(err, clean())
+	err = place.Put(prepared)
+	if wrong := clean(); err != nil {
+		return errors.Join(err, wrong)
 	}
-	return clean()
+	return nil // the next restoration removes what could not be removed
 }
 
 // size returns the size of a backup whose beginning is that of one.

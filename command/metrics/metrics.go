@@ -67,9 +67,13 @@ func (m *Metrics) Serve(s *marquee.Server, schemas func() Schemas) {
 	m.serving.Store(&serving{s, schemas})
 }
 
-// restPart bounds the processor time of scrapes, however often somebody asks: what was read
-// is shown again for restPart times as long as reading it has taken.
-const restPart = 20
+// What was read is shown again for restPart times as long as reading it has taken, but at most
+// for maxRest: that bounds the processor time of scrapes, however often somebody asks, and the
+// age of what is shown on a machine where reading takes long.
+const (
+	restPart = 20
+	maxRest  = 10 * time.Second
+)
 
 // ServeHTTP shows the metrics.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -102,6 +106,6 @@ func (m *Metrics) read() ([]byte, error) {
 		}
 	}
 	now := time.Now()
-	m.text, m.fresh = text.Bytes(), now.Add(restPart*now.Sub(began))
+	m.text, m.fresh = text.Bytes(), now.Add(min(restPart*now.Sub(began), maxRest))
 	return m.text, nil
 }

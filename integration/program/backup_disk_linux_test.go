@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"marquee/integration/faultydisk"
@@ -80,17 +79,7 @@ func TestBackupOnFailingDisk(t *testing.T) {
 func TestBackupWithoutRoom(t *testing.T) {
 	process.SkipLong(t)
 	uri, _ := sqliteStore(t)
-	at, place := []string{"--store", uri}, t.TempDir()
-	if err := syscall.Mount("tmpfs", place, "tmpfs", 0, "size=4m"); errors.Is(err, syscall.EPERM) {
-		t.Skip("only root may mount a small file system")
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(place, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	at, place := []string{"--store", uri}, smallDisk(t, "4m")
 	p := process.Serve(t, uri)
 	process.Run(t, nil, append([]string{"backup", place}, at...)...)
 	before := contentOf(t, place)

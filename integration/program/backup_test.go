@@ -32,7 +32,19 @@ type clients struct {
 	mu       sync.Mutex
 	recorded map[string]string
 	n        atomic.Int64
-	end      func()
+	// wrote has a value after writes that were confirmed, and is closed when nobody writes.
+	wrote chan struct{}
+	end   func()
+}
+
+// await waits until a number of writes more has begun.
+func (c *clients) await(t *testing.T, more int64) {
+	t.Helper()
+	for until := c.n.Load() + more; c.n.Load() < until; {
+		if _, writing := <-c.wrote; !writing {
+			t.Fatal("the clients have ended")
+		}
+	}
 }
 
 // record returns a copy of what was confirmed until now.
@@ -44,7 +56,7 @@ func (c *clients) record() map[string]string {
 
 // write starts clients, each of which writes one object after another and sometimes changes it.
 func write(p *process.Process) *clients {
-	c := &clients{recorded: map[string]string{}}
+	c := &clients{recorded: map[string]string{}, wrote: make(chan struct{}, 1)}
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	for range 4 {
@@ -67,9 +79,17 @@ func write(p *process.Process) *clients {
 				c.mu.Lock()
 				c.recorded[path] = a.Header.Get("ETag")
 				c.mu.Unlock()
+				select {
+				case c.wrote <- struct{}{}:
+				default:
+				}
 			}
 		})
 	}
+	go func() {
+		running.Wait()
+		close(c.wrote)
+	}()
 	c.end = func() {
 		close(stop)
 		running.Wait()
@@ -89,12 +109,10 @@ func TestRestoreDrill(t *testing.T) {
 	p.Creative()
 	upload := p.Uploads("f", "a.html", []byte("<!doctype html>"))
 	writers := write(p)
-	for writers.n.Load() < 50 {
-		time.Sleep(time.Millisecond)
-	}
+	writers.await(t, 50)
 	before := writers.record()
 	printed := process.Run(t, nil, append([]string{"backup", backups, "--json", "--quiet"}, at...)...)
-	time.Sleep(20 * time.Millisecond) // more is written
+	writers.await(t, 10)
 	writers.end()
 	var made struct {
 		Path      string
@@ -404,7 +422,7 @@ func TestBackupCrash(t *testing.T) {
 		writers := write(p)
 		writers.n.Store(int64(round) << 32)
 		command := process.Launch(t, process.Command(t, nil, append([]string{"backup", to, "--quiet"}, at...)...))
-		time.Sleep(time.Duration(rand.Int64N(int64(150 * time.Millisecond))))
+		time.Sleep(time.Duration(rand.Int64N(int64(150 * time.Millisecond)))) // the moment of the kill, which may be any
 		switch round % 3 {
 		case 0:
 			p.Kill()
@@ -470,7 +488,7 @@ func TestRestoreCrash(t *testing.T) {
 		p.Ask(http.StatusCreated, http.MethodPost, later, `{"name": "N"}`)
 		p.Kill() // its last writes are in the log
 		command := process.Launch(t, process.Command(t, nil, append([]string{"restore", good, "--force"}, at...)...))
-		time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond))))
+		time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond)))) // the moment of the kill, which may be any
 		command.Kill()
 		p = process.Serve(t, uri)
 		p.SignIn("admin", process.Password)

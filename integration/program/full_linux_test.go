@@ -12,14 +12,12 @@ import (
 	"marquee/integration/process"
 )
 
-// TestReadyWithFullDisk: answers report that the disk is full, reads continue,
-// and so do writes when there is space again.
-func TestReadyWithFullDisk(t *testing.T) {
-	process.SkipLong(t)
-	t.Parallel()
-	folder := t.TempDir()
-	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=16m"); errors.Is(err, syscall.EPERM) {
-		t.Skip("only root may mount a small file system")
+// smallDisk gives a folder with a file system of its own, of a size as mount(8) takes it.
+func smallDisk(t *testing.T, size string) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size="+size); errors.Is(err, syscall.EPERM) {
+		t.Skip("a small file system is mounted: run the test as root")
 	} else if err != nil {
 		t.Fatal(err)
 	}
@@ -28,6 +26,15 @@ func TestReadyWithFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return folder
+}
+
+// TestReadyWithFullDisk: answers report that the disk is full, reads continue,
+// and so do writes when there is space again.
+func TestReadyWithFullDisk(t *testing.T) {
+	process.SkipLong(t)
+	t.Parallel()
+	folder := smallDisk(t, "16m")
 	p := process.Serve(t, "sqlite:"+filepath.Join(folder, "marquee.db"))
 	p.SignIn("admin", process.Password)
 	p.AwaitReady(http.StatusOK)

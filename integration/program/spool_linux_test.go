@@ -2,7 +2,6 @@ package program
 
 import (
 	"bytes"
-	"errors"
 	"net/http"
 	"syscall"
 	"testing"
@@ -15,17 +14,7 @@ import (
 // TestTemporaryFolderFull serves with a temporary folder that is full, and then
 // read-only: large uploads are refused as such, and all else goes on.
 func TestTemporaryFolderFull(t *testing.T) {
-	folder := t.TempDir()
-	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=2m"); errors.Is(err, syscall.EPERM) {
-		t.Skip("only root may mount a small file system")
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(folder, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	folder := smallDisk(t, "2m")
 	p := process.ServeWith(t, service.NewSQLite(t), []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password, "TMPDIR=" + folder}, "--spool-budget", "1000000000")
 	p.Creative()
 	send := func(size int) *service.Answer {

@@ -244,6 +244,43 @@ func TestReplacedStore(t *testing.T) {
 	}
 }
 
+// TestReplacementIsCompleted: Put says whether the next one to open the store completes what it
+// could not.
+func TestReplacementIsCompleted(t *testing.T) {
+	fresh := openTest(t, Options{})
+	ensureThings(t, fresh)
+	put(t, fresh, 1, 3, 10)
+	path := filepath.Join(t.TempDir(), "marquee.db")
+	prepared := filepath.Join(filepath.Dir(path), "prepared")
+	if err := os.WriteFile(prepared, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := fresh.Backup(t.Context(), prepared, nil); err != nil {
+		t.Fatal(err)
+	}
+	place, err := Reserve(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := place.Put(prepared + "-missing"); err == nil || errors.Is(err, ErrDecided) {
+		t.Errorf("nothing has changed, and the error is %v", err)
+	}
+	hindrance := filepath.Join(path+"-wal", "file")
+	if err := errors.Join(os.Mkdir(filepath.Dir(hindrance), 0o700), os.WriteFile(hindrance, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := place.Put(prepared); !errors.Is(err, ErrDecided) {
+		t.Errorf("the replacement is decided, and the error is %v", err)
+	}
+	if err := errors.Join(place.Close(), os.RemoveAll(filepath.Dir(hindrance))); err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, Options{Path: path, MustExist: true})
+	if n := stored(t, s); n != 3 {
+		t.Errorf("%d records instead of 3", n)
+	}
+}
+
 // TestReserveLinked: a store that is open under another name cannot be replaced.
 func TestReserveLinked(t *testing.T) {
 	path, link := filepath.Join(t.TempDir(), "store.db"), filepath.Join(t.TempDir(), "link.db")

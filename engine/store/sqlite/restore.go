@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,16 +38,24 @@ func Reserve(path string) (*Place, error) {
 // Taken reports whether there is a store, or another file, in the place.
 func (p *Place) Taken() bool { return !missing(p.path) }
 
+// ErrDecided is in the errors of Put after which the next process that opens the store
+// completes the replacement.
+var ErrDecided = errors.New("it is completed when the store is opened next")
+
 // Put replaces what is in the place by a file in the same folder, which must be complete and
-// durable and have no log.
+// durable and have no log. After an error without ErrDecided, nothing has changed.
 func (p *Place) Put(file string) error {
 	if err := os.Rename(file, restoredPath(p.path)); err != nil {
 		return err
 	}
-	if err := syncFolder(filepath.Dir(p.path)); err != nil {
-		return err
+	err := syncFolder(filepath.Dir(p.path))
+	if err == nil {
+		err = takeRestored(p.path)
 	}
-	return takeRestored(p.path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDecided, err)
+	}
+	return nil
 }
 
 // Close lets other processes open the store.
