@@ -76,10 +76,13 @@ func (s *service) countConcerned(log *slog.Logger, before *schema.Registry) {
 			Progress: func(string, int64) error { return nil },
 			Read: func(name string, concerned int64) {
 				// Everybody can read the note, and not everybody may know a type that needs a
-				// permission, or one that is gone.
-				if t, there := served.Named(name); !there || t.Read != "" {
+				// permission. A type that is gone has a note of its own, unless such types are
+				// left out on purpose.
+				switch t, there := served.Named(name); {
+				case !there:
+				case t.Read != "":
 					hidden += concerned
-				} else if concerned > 0 {
+				case concerned > 0:
 					types = append(types, name+" "+progress.Grouped(concerned))
 				}
 			},

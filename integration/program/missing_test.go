@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -155,15 +156,25 @@ func TestReloadWithoutSchemas(t *testing.T) {
 			dir := t.TempDir()
 			process.File(t, filepath.Join(dir, "unused.json"), process.Schema("unused"))
 			gadgets := process.File(t, filepath.Join(dir, "gadgets.json"), process.Schema("gadgets"))
+			process.File(t, filepath.Join(dir, "kept.json"), process.Schema("kept"))
 			f := process.Folder{Process: process.Serve(t, service.NewSQLite(t), append(flags, "--schemas", dir)...), Dir: dir}
 			f.SignIn("admin", process.Password)
 			f.Ask(http.StatusCreated, http.MethodPost, "/api/v1/gadgets/x?context=main", `{"name": "X"}`)
+			f.Ask(http.StatusCreated, http.MethodPost, "/api/v1/kept/x?context=main", `{"name": "X"}`)
 			f.Change(process.Loaded, func() error { return os.Remove(filepath.Join(dir, "unused.json")) })
 			process.Shuns(t, string(f.Ask(http.StatusOK, http.MethodGet, "/readyz", "").Body), "notes")
 			remove := func() error { return os.Remove(gadgets) }
 			if flags != nil {
-				f.Change(process.Loaded, remove)
-				process.Shuns(t, string(f.Ask(http.StatusOK, http.MethodGet, "/readyz", "").Body), "notes")
+				// The same set concerns an object of another type, so that the note shows when
+				// the stored objects have been counted.
+				kept := strings.Replace(process.Schema("kept"), `"name": {"type": "string"`, `"name": {"minLength": 2, "type": "string"`, 1)
+				f.Change(process.Loaded, func() error {
+					return errors.Join(remove(), os.WriteFile(filepath.Join(dir, "kept.json"), []byte(kept), 0o644))
+				})
+				f.Eventually("/readyz does not have the count", func() bool {
+					return strings.Contains(f.AwaitReady(http.StatusOK), "hide values of: kept 1; the log")
+				})
+				process.Shuns(t, f.AwaitReady(http.StatusOK), `"schemas":"served`)
 				return
 			}
 			f.Awaits("the new set of schemas leaves out types that the store has objects of", remove)
