@@ -83,8 +83,9 @@ bench: ## the ratios of docs/contributing/benchmarks.md
 bench-peers: ## compare with PocketBase, Parse Server and Eve on this machine (docs/contributing/peers.md); PEERSFLAGS adds flags
 	$(GO) run ./integration/bench/peers -page docs/contributing/peers.md $(PEERSFLAGS)
 
+# These tests wait for disks, leases and starts rather than for processors.
 crash: ## kill the process a hundred times under load, and let its disk fail ten times in each way
-	MARQUEE_CRASHES=$(CRASHES) $(GO) test -count 1 -run 'Crash|FailingDisk|NoResultOfAFailedCommit' -timeout 30m ./integration/concurrency ./integration/reload ./integration/program
+	MARQUEE_CRASHES=$(CRASHES) $(GO) test -count 1 -parallel 6 -run 'Crash|FailingDisk|NoResultOfAFailedCommit' -timeout 30m ./integration/concurrency ./integration/reload ./integration/program
 
 reloads: ## change schemas for five minutes while clients write, on each store
 	MARQUEE_RELOADS=5m $(GO) test -count 1 -v -run 'ReloadsOfModel' -timeout 30m ./integration/reload

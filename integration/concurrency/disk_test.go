@@ -36,7 +36,7 @@ func procServeOn(tb testing.TB, disk *faultydisk.Disk, store string, args ...str
 // what was refused is not, unless its outcome was said to be unknown. A tenth of
 // MARQUEE_CRASHES is the number of occurrences of each fault, MARQUEE_CRASH_SEED repeats the choices of a run that failed.
 func TestFailingDisk(t *testing.T) {
-	process.SkipLong(t)
+	process.SkipCoveredBy(t, "'make crash'")
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()

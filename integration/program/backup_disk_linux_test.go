@@ -26,7 +26,7 @@ func onDisk(disk *faultydisk.Disk, cmd *exec.Cmd) *exec.Cmd {
 // the reason, the one before stays as it is, and the store is written to; while the disk of the
 // store fails, so does a restore, and the store stays as it is.
 func TestBackupOnFailingDisk(t *testing.T) {
-	process.SkipLong(t)
+	process.SkipCoveredBy(t, "'make crash'")
 	uri, folder := sqliteStore(t)
 	at, place := []string{"--store", uri}, t.TempDir()
 	disk := faultydisk.New(t, place)

@@ -403,7 +403,7 @@ func TestBackupsAtOnce(t *testing.T) {
 // TestBackupCrash kills or stops the server, or kills the command, while it makes a backup: what has the name
 // of a backup can be restored, the store has lost nothing, and the next run leaves nothing else.
 func TestBackupCrash(t *testing.T) {
-	process.SkipLong(t)
+	process.SkipCoveredBy(t, "'make crash'")
 	uri, folder := sqliteStore(t)
 	at, place := []string{"--store", uri}, t.TempDir()
 	target := filepath.Join(place, "copy.db")
@@ -473,7 +473,7 @@ func TestBackupCrash(t *testing.T) {
 // TestRestoreCrash kills a command that replaces a store: the store is the old one or the new
 // one, and the command can be run again.
 func TestRestoreCrash(t *testing.T) {
-	process.SkipLong(t)
+	process.SkipCoveredBy(t, "'make crash'")
 	uri, folder := sqliteStore(t)
 	at, good := []string{"--store", uri}, filepath.Join(t.TempDir(), "good.db")
 	rounds := min(process.Number(t, "MARQUEE_CRASHES", 6), 30)

@@ -14,7 +14,7 @@ import (
 // TestCrashKeepsRefreshTokens kills the process while it replaces a refresh token: sent
 // again, it has one successor, whether or not an answer had arrived.
 func TestCrashKeepsRefreshTokens(t *testing.T) {
-	process.SkipLong(t)
+	process.SkipCoveredBy(t, "'make crash'")
 	service.EachStore(t, testCrashKeepsRefreshTokens)
 }
 

@@ -103,7 +103,7 @@ func TestServersAmend(t *testing.T) {
 func TestCrashAmend(t *testing.T) { service.EachStore(t, testCrashAmend) }
 
 func testCrashAmend(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t)
+	process.SkipCoveredBy(t, "'make crash'")
 	const objects = 1500
 	rounds := min(process.Number(t, "MARQUEE_CRASHES", 2), 12)
 	seed := process.Number(t, "MARQUEE_CRASH_SEED", int(time.Now().UnixNano()))

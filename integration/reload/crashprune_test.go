@@ -20,7 +20,7 @@ import (
 func TestCrashPrune(t *testing.T) { service.EachStore(t, testCrashPrune) }
 
 func testCrashPrune(t *testing.T, fresh service.NewStore) {
-	process.SkipLong(t)
+	process.SkipCoveredBy(t, "'make crash'")
 	const objects = 1500
 	rounds := min(process.Number(t, "MARQUEE_CRASHES", 2), 12)
 	seed := process.Number(t, "MARQUEE_CRASH_SEED", int(time.Now().UnixNano()))
