@@ -105,7 +105,7 @@ func TestCrashAmend(t *testing.T) { service.EachStore(t, testCrashAmend) }
 func testCrashAmend(t *testing.T, fresh service.NewStore) {
 	process.SkipCoveredBy(t, "'make crash'")
 	const objects = 1500
-	rounds := min(process.Number(t, "MARQUEE_CRASHES", 2), 12)
+	rounds := max(2, min(process.Number(t, "MARQUEE_CRASHES", 2)/2, 12))
 	seed := process.Number(t, "MARQUEE_CRASH_SEED", int(time.Now().UnixNano()))
 	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 3))
