@@ -58,10 +58,13 @@ func (s *Service) revokeToken(r *rest.Call, token string) error {
 	return err
 }
 
-// Stored logs the API tokens that a write has created or revoked.
+// Stored logs the API tokens that a write has created or revoked, and the users whose sessions it
+// has ended with a new password.
 func (s *Service) Stored(r *rest.Call, changes []*engine.Change) {
 	for _, c := range changes {
 		switch {
+		case rights.PasswordReplaced(c):
+			r.Log().LogAttrs(r.Context(), slog.LevelInfo, "the sessions of a user were ended by a new password", event.SessionEnded.Attr(), slog.String("user", c.ID))
 		case c.Type.Name != apitoken.Type:
 		case c.Created():
 			logToken(r, event.TokenCreated, c.ID)
@@ -170,6 +173,9 @@ func (s *Service) logSignIn(r *rest.Call, tokens *session.Tokens, err error, who
 		r.SetUser(tokens.User)
 		if len(who) > 0 { // otherwise, the session is continued
 			r.Log().LogAttrs(r.Context(), slog.LevelInfo, "signed in", event.SignIn.Attr(), slog.String("user", tokens.User), slog.String("client", r.ClientIP()))
+		}
+		if tokens.Ended > 0 {
+			r.Log().LogAttrs(r.Context(), slog.LevelInfo, "the oldest sessions of a user were ended, as there were too many", event.SessionEnded.Attr(), slog.String("user", tokens.User), slog.Int("sessions", tokens.Ended))
 		}
 	case errors.As(err, &refused) && rest.Status(refused.Kind) < http.StatusInternalServerError:
 		attributes := append(who, event.SignInRefused.Attr(), slog.String("code", refused.Messages[0].Code()), slog.String("client", r.ClientIP()))

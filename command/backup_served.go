@@ -68,6 +68,8 @@ func (s *service) noteBackup(now time.Time) string {
 	switch last := s.lastBackup(); {
 	case last.IsZero():
 		return "no backup was made yet"
+	case last.After(now):
+		return fmt.Sprintf("the last good backup was made at %s, which is in the future: check the clock, and make a backup", last.UTC().Format(time.RFC3339))
 	case now.Sub(last) > s.backups.age:
 		return fmt.Sprintf("the last good backup was made at %s, which is longer ago than %s", last.UTC().Format(time.RFC3339), s.backups.age)
 	}

@@ -90,9 +90,8 @@ type logLevel struct {
 	log        *slog.Logger
 
 	mu sync.Mutex
-	// changed counts the changes, and until is the end of the last one, or the zero time.
-	changed int
-	until   time.Time
+	// until is the end of the last change, or the zero time.
+	until time.Time
 }
 
 // show answers with the level, and when it returns to the configured one.
@@ -129,18 +128,17 @@ func (l *logLevel) change(w http.ResponseWriter, r *http.Request) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.changed, l.until = l.changed+1, time.Now().Add(during)
+	l.until = time.Now().Add(during)
 	l.set(levelOf(name), "the level of the log was changed", slog.Duration("for", during))
-	change := l.changed
-	time.AfterFunc(during, func() { l.back(change) })
+	time.AfterFunc(during, l.back)
 	l.answer(w)
 }
 
 // back ends a change, unless the level was changed again.
-func (l *logLevel) back(change int) {
+func (l *logLevel) back() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.changed == change {
+	if !l.until.IsZero() && !time.Now().Before(l.until) {
 		l.until = time.Time{}
 		l.set(l.configured, "the level of the log is the configured one again")
 	}

@@ -76,11 +76,11 @@ func (s *service) reload(ctx context.Context, f *storeFlags, unserved *unservedF
 	return pending
 }
 
-// schemas returns what is served at present, and what became of reloads.
-func (s *service) schemas() metrics.Schemas {
+// state returns what is served at present, what became of reloads, and of backups.
+func (s *service) state() metrics.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := metrics.Schemas{Reloads: s.reloads, Refused: !s.since.IsZero()}
+	now := metrics.State{Reloads: s.reloads, Refused: !s.since.IsZero(), LastBackup: s.lastBackup(), BackupAge: s.backups.age}
 	if s.register != nil {
 		now.Set = s.register.Number(s.Engine().Registry().Digest())
 	}

@@ -158,7 +158,7 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 	go memory.Follow(ctx, s.MemoryUsed)
 	operator := c.serveOperator(s, log)
 	defer operator.Close()
-	measured.Serve(s.Server, s.schemas)
+	measured.Serve(s.Server, s.state)
 	front.Forward(s)
 	c.announce(ctx, s, generated, memory.Attributes())
 	return c.await(ctx, s, server, operator, ended)

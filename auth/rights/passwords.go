@@ -114,6 +114,13 @@ func checkProved(ctx context.Context, w *engine.Writing, c *engine.Change) error
 	return err
 }
 
+// PasswordReplaced reports whether a write has replaced the password of a user, which ends all
+// sessions of that user.
+func PasswordReplaced(c *engine.Change) bool {
+	p, _ := c.Kept.(prepared)
+	return p.hash != "" && !c.Created()
+}
+
 func touchPassword(c *engine.Change) {
 	if p, _ := c.Kept.(prepared); p.hash != "" {
 		c.Touch("password")

@@ -92,6 +92,8 @@ type Tokens struct {
 
 	// User is the id of the user.
 	User string `json:"-"`
+	// Ended is the number of sessions that have ended because the user has too many.
+	Ended int `json:"-"`
 }
 
 // issue returns the tokens of a session, with a new access token.

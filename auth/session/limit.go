@@ -48,48 +48,49 @@ type userSession struct {
 }
 
 // addSession adds a session, with the hash of its token, to those of its user, and ends the oldest ones beyond the
-// limit. It reports whether there are sessions whose refresh tokens can be deleted.
-func addSession(ctx context.Context, tx store.Tx, g grant, token string, limit int, now time.Time) (forget bool, err error) {
+// limit, whose number it returns. It reports whether there are sessions whose refresh tokens can be deleted.
+func addSession(ctx context.Context, tx store.Tx, g grant, token string, limit int, now time.Time) (ended int, forget bool, err error) {
 	var sessions userSessions
 	record, err := store.ReadOne(ctx, tx, userSessionCollection, store.Key{ID: g.User}, &sessions)
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
 	if g.Credential < sessions.Credential || g.Epoch < sessions.Epoch { // all were ended meanwhile
-		return false, message.InvalidGrant.Error(nil)
+		return 0, false, message.InvalidGrant.Error(nil)
 	}
 	if sessions.Credential != g.Credential || sessions.Epoch != g.Epoch { // all have been ended
 		sessions.Forgetting = append(sessions.Forgetting, sessions.Live...)
 		sessions.Credential, sessions.Epoch, sessions.Live = g.Credential, g.Epoch, nil
 	}
 	if len(sessions.Live) >= limit {
-		if err := sessions.makeRoom(ctx, tx, limit, now); err != nil {
-			return false, err
+		if ended, err = sessions.makeRoom(ctx, tx, limit, now); err != nil {
+			return 0, false, err
 		}
 	}
 	sessions.Live = append(sessions.Live, userSession{g.Session, token})
 	if n := len(sessions.Forgetting) - maxForgetting; n > 0 {
 		sessions.Forgetting = sessions.Forgetting[n:]
 	}
-	return len(sessions.Forgetting) > 0, store.PutInternal(ctx, tx, userSessionCollection, record, "ACTIVE", sessions, now)
+	return ended, len(sessions.Forgetting) > 0, store.PutInternal(ctx, tx, userSessionCollection, record, "ACTIVE", sessions, now)
 }
 
 // makeRoom leaves fewer than limit sessions in Live. The others are in Forgetting: those
-// that were revoked, and the oldest of the rest, which end.
-func (u *userSessions) makeRoom(ctx context.Context, tx store.Tx, limit int, now time.Time) error {
+// that were revoked, and the oldest of the rest, which end, and whose number it returns.
+func (u *userSessions) makeRoom(ctx context.Context, tx store.Tx, limit int, now time.Time) (ends int, err error) {
 	keys := make([]store.Key, len(u.Live))
 	for i, session := range u.Live {
 		keys[i] = store.Key{ID: session.ID}
 	}
 	ended := map[string]bool{}
-	err := tx.Get(ctx, sessionCollection, keys, func(r *store.Record) error {
+	err = tx.Get(ctx, sessionCollection, keys, func(r *store.Record) error {
 		ended[r.ID] = true
 		return nil
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	more := len(u.Live) - len(ended) - limit + 1
+	ends = max(0, len(u.Live)-len(ended)-limit+1)
+	more := ends
 	var live []userSession
 	for _, session := range u.Live {
 		switch {
@@ -98,7 +99,7 @@ func (u *userSessions) makeRoom(ctx context.Context, tx store.Tx, limit int, now
 			more--
 			end := store.Record{Key: store.Key{ID: session.ID}}
 			if err := store.PutInternal(ctx, tx, sessionCollection, end, "INACTIVE", struct{}{}, now); err != nil {
-				return err
+				return 0, err
 			}
 		default:
 			live = append(live, session)
@@ -107,7 +108,7 @@ func (u *userSessions) makeRoom(ctx context.Context, tx store.Tx, limit int, now
 		u.Forgetting = append(u.Forgetting, session)
 	}
 	u.Live = live
-	return nil
+	return ends, nil
 }
 
 // forgetEnded deletes the refresh tokens of a user's sessions that have ended. What

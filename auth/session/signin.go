@@ -72,7 +72,7 @@ func (s *Service) begin(ctx context.Context, a *password.Attempt, g grant, netwo
 	if err != nil {
 		return nil, err
 	}
-	digest, ended := hash(refresh), false
+	digest, forget := hash(refresh), false
 	err = s.store.Write(ctx, func(tx store.Tx) (err error) {
 		if err := a.Succeed(ctx, tx, g.User); err != nil {
 			return err
@@ -80,13 +80,13 @@ func (s *Service) begin(ctx context.Context, a *password.Attempt, g grant, netwo
 		if err := g.put(ctx, tx, digest, s.now(), s.config.Refresh); err != nil {
 			return err
 		}
-		ended, err = addSession(ctx, tx, g, digest, s.config.Max, s.now())
+		tokens.Ended, forget, err = addSession(ctx, tx, g, digest, s.config.Max, s.now())
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if ended {
+	if forget {
 		_ = forgetEnded(ctx, s.store, g.User, s.now()) // what is left is deleted at the next sign-in
 	}
 	return tokens, nil

@@ -81,6 +81,9 @@ var (
 	fileReaders  = gauge("sqlite_readers_max", "Connections for reads.")
 	fileReading  = gauge("sqlite_readers_in_use", "Connections for reads that are in use.")
 
+	backupTime = gauge("backup_last_timestamp_seconds", "When the last good backup of the SQLite store began, as a Unix time; 0 for none.")
+	backupAge  = gauge("backup_max_age_seconds", "--backup-age, from which the last good backup is too old; 0 for none.")
+
 	clusterConnections = gauge("mongodb_connections", "Connections to the servers of MongoDB.")
 	clusterInUse       = gauge("mongodb_connections_in_use", "Connections to the servers of MongoDB that are in use.")
 	clusterWindow      = gauge("mongodb_window_bytes", "What large transactions may have in the caches of the servers together, as this server has found out.")
@@ -142,10 +145,10 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	shared, front := rest.Stats{}, m.front.Stats()
 	var stored store.Stats
 	var signed auth.Stats
-	var schemas Schemas
+	var state State
 	var types, changed, oldest float64
 	if s != nil {
-		shared, signed, schemas = s.Stats(), s.Auth().Stats(), s.schemas()
+		shared, signed, state = s.Stats(), s.Auth().Stats(), s.state()
 		if reporter, ok := s.Store().(store.Reporter); ok {
 			stored = reporter.Stats()
 		}
@@ -164,21 +167,33 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	shared.Connections = front.Connections
 	c.shared(shared)
 	c.store(stored, m.cluster)
+	if !m.cluster {
+		c.backups(state)
+	}
 	for name, stats := range map[string]cache.Stats{"users": signed.Users, "sessions": signed.Sessions, "tokens": signed.Tokens} {
 		c.value(cacheRequests, float64(stats.Hits), name, "hit")
 		c.value(cacheRequests, float64(stats.Misses), name, "miss")
 	}
-	c.value(schemaSet, float64(schemas.Set))
+	c.value(schemaSet, float64(state.Set))
 	c.value(schemaTypes, types)
-	c.value(schemaRefused, truth(schemas.Refused))
-	c.value(schemaReloads, float64(schemas.Reloads.Served), "served")
-	c.value(schemaReloads, float64(schemas.Reloads.Refused), "refused")
-	c.value(schemaReloads, float64(schemas.Reloads.Failed), "failed")
+	c.value(schemaRefused, truth(state.Refused))
+	c.value(schemaReloads, float64(state.Reloads.Served), "served")
+	c.value(schemaReloads, float64(state.Reloads.Refused), "refused")
+	c.value(schemaReloads, float64(state.Reloads.Failed), "failed")
 	c.value(followingChanged, changed)
 	c.value(followingSeconds, oldest)
 	c.value(signIns, float64(signed.Accepted), "accepted")
 	c.value(signIns, float64(signed.Refused), "refused")
 	c.value(signIns, float64(signed.Limited), "limited")
+}
+
+func (c collected) backups(state State) {
+	last := 0.0
+	if !state.LastBackup.IsZero() {
+		last = float64(state.LastBackup.UnixMilli()) / 1000
+	}
+	c.value(backupTime, last)
+	c.value(backupAge, state.BackupAge.Seconds())
 }
 
 func truth(is bool) float64 {

@@ -25,13 +25,17 @@ type Program struct{ Version, Application string }
 // Reloads counts the sets of schemas that were read while serving.
 type Reloads struct{ Served, Refused, Failed int64 }
 
-// Schemas are the schemas that are served.
-type Schemas struct {
-	// Set is the number of their set, 0 for none.
+// State is what a server knows beside marquee.Server.
+type State struct {
+	// Set is the number of the set of schemas that is served, 0 for none.
 	Set int64
 	// Refused reports whether a later set was refused.
 	Refused bool
 	Reloads Reloads
+	// LastBackup is when the last good backup of an SQLite store began, and BackupAge the age
+	// from which it is too old; zero is none.
+	LastBackup time.Time
+	BackupAge  time.Duration
 }
 
 // Metrics are the metrics of a server, which may be starting.
@@ -51,7 +55,7 @@ type Metrics struct {
 
 type serving struct {
 	*marquee.Server
-	schemas func() Schemas
+	state func() State
 }
 
 // New returns the metrics of a server whose requests a meter counts, and whose connections
@@ -62,9 +66,9 @@ func New(program Program, meter *rest.Meter, front *rest.Server, cluster bool) *
 	return m
 }
 
-// Serve adds the server when it has started, and a function that returns its schemas.
-func (m *Metrics) Serve(s *marquee.Server, schemas func() Schemas) {
-	m.serving.Store(&serving{s, schemas})
+// Serve adds the server when it has started, and a function that returns its state.
+func (m *Metrics) Serve(s *marquee.Server, state func() State) {
+	m.serving.Store(&serving{s, state})
 }
 
 // What was read is shown again for restPart times as long as reading it has taken, but at most

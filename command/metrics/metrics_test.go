@@ -96,7 +96,7 @@ func TestSeriesFromTheStart(t *testing.T) {
 		return all
 	}
 	before := own()
-	m.Serve(s, func() Schemas { return Schemas{} })
+	m.Serve(s, func() State { return State{} })
 	if after := own(); !slices.Equal(before, after) {
 		t.Errorf("%d series before the start, and %d after it", len(before), len(after))
 	}
@@ -118,7 +118,7 @@ func TestSeriesFromTheStart(t *testing.T) {
 // TestManyTypes: with 500 types, there are at most 5,000 series.
 func TestManyTypes(t *testing.T) {
 	m, s := open(t, 500)
-	m.Serve(s, func() Schemas { return Schemas{} })
+	m.Serve(s, func() State { return State{} })
 	if n := len(series(t, m)); n > 5000 || n < 2000 {
 		t.Errorf("%d series", n)
 	}
@@ -128,7 +128,7 @@ func TestManyTypes(t *testing.T) {
 // on what else the machine does.
 func BenchmarkScrape(b *testing.B) {
 	m, s := open(b, 500)
-	m.Serve(s, func() Schemas { return Schemas{} })
+	m.Serve(s, func() State { return State{} })
 	began := processorTime(b)
 	defer func() {
 		b.ReportMetric(float64((processorTime(b)-began).Microseconds())/1000/float64(b.N), "cpu-ms/op")
@@ -152,7 +152,7 @@ func processorTime(b *testing.B) time.Duration {
 // TestScrapesAreBounded: what was read is shown again for a time, however often somebody asks.
 func TestScrapesAreBounded(t *testing.T) {
 	m, s := open(t, 1)
-	m.Serve(s, func() Schemas { return Schemas{} })
+	m.Serve(s, func() State { return State{} })
 	first, err := m.read()
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestScrapesAreBounded(t *testing.T) {
 // TestDeployed: the alerts and the dashboard use metrics that exist.
 func TestDeployed(t *testing.T) {
 	m, s := open(t, 1)
-	m.Serve(s, func() Schemas { return Schemas{} })
+	m.Serve(s, func() State { return State{} })
 	var known []string
 	for _, f := range families {
 		name, _, _ := strings.Cut(strings.TrimPrefix(f.desc.String(), `Desc{fqName: "`), `"`)

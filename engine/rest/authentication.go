@@ -152,9 +152,6 @@ func (r *Call) Network(t *schema.Type) (string, error) {
 	if err == nil && network == "" && !r.caller.Anonymous {
 		err = message.ParameterMissing.Error(message.Params{"parameter": "context"})
 	}
-	if err == nil {
-		r.noted.network = network
-	}
 	return network, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"marquee/engine/histogram"
+	"marquee/engine/schema"
 	"marquee/engine/trace"
 )
 
@@ -74,9 +75,9 @@ type Meter struct {
 }
 
 // typeOperations are counted for each type.
-var typeOperations = [...]Operation{OperationRead, OperationList, OperationWrite, OperationRemove}
+var typeOperations = [...]Operation{OperationRead, OperationList, OperationWrite, OperationRemove, OperationBatch}
 
-type typeCounts [OperationRemove + 1]atomic.Uint64
+type typeCounts [OperationBatch + 1]atomic.Uint64
 
 // NewMeter returns a meter.
 func NewMeter() *Meter {
@@ -99,8 +100,10 @@ type noted struct {
 	// anonymous reports that public objects are read without a token.
 	anonymous bool
 	operation Operation
-	// typeName is the name of the type whose objects the path names, "" for none.
+	// typeName is the name of the type whose objects the path names, "" for none, and types
+	// those of the objects of a batch, each once.
 	typeName string
+	types    []*schema.Type
 	// waitedMemory is the time that it has waited for memory, and waitedStore the nanoseconds
 	// that it has waited in the store.
 	waitedMemory time.Duration
@@ -117,6 +120,9 @@ func (m *Meter) end(n *noted, status int, took time.Duration) {
 	m.waitedStore.Add(n.waitedStore.Load())
 	if n.typeName != "" && n.operation >= OperationRead && n.operation <= OperationRemove {
 		m.typed(n.typeName)[n.operation].Add(1)
+	}
+	for _, t := range n.types {
+		m.typed(t.Served().Name)[OperationBatch].Add(1)
 	}
 }
 

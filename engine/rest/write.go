@@ -127,6 +127,9 @@ func writeBatch(r *Call) error {
 		if op.Type != nil && !op.Type.Global {
 			owned = op.Type
 		}
+		if op.Type != nil && !slices.Contains(r.noted.types, op.Type) {
+			r.noted.types = append(r.noted.types, op.Type)
+		}
 		w.batch.Operations = append(w.batch.Operations, op)
 	}
 	if err := w.options(owned); err != nil {

@@ -54,9 +54,13 @@ func (c *clients) record() map[string]string {
 	return maps.Clone(c.recorded)
 }
 
-// write starts clients, each of which writes one object after another and sometimes changes it.
-func write(p *process.Process) *clients {
+// write starts clients, each of which writes one new object after another.
+func write(p *process.Process) *clients { return writeFrom(p, 0) }
+
+// writeFrom is write with numbers of the objects that begin after one.
+func writeFrom(p *process.Process, number int64) *clients {
 	c := &clients{recorded: map[string]string{}, wrote: make(chan struct{}, 1)}
+	c.n.Store(number)
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	for range 4 {
@@ -419,8 +423,7 @@ func TestBackupCrash(t *testing.T) {
 	confirmed := map[string]string{}
 	for round := range rounds {
 		to := []string{target, place}[round%2]
-		writers := write(p)
-		writers.n.Store(int64(round) << 32)
+		writers := writeFrom(p, int64(round)<<32)
 		command := process.Launch(t, process.Command(t, nil, append([]string{"backup", to, "--quiet"}, at...)...))
 		time.Sleep(time.Duration(rand.Int64N(int64(150 * time.Millisecond)))) // the moment of the kill, which may be any
 		switch round % 3 {

@@ -48,7 +48,7 @@ func TestEventsAreDocumented(t *testing.T) {
 func TestEvents(t *testing.T) { service.EachStore(t, testEvents) }
 
 func testEvents(t *testing.T, fresh service.NewStore) {
-	p := process.Serve(t, fresh(t))
+	p := process.Serve(t, fresh(t), "--max-sessions", "2")
 	from := p.Stderr.Mark()
 	p.SignIn("admin", process.Password)
 	user := happened(t, p, from, event.SignIn)["user"]
@@ -103,10 +103,25 @@ func testEvents(t *testing.T, fresh service.NewStore) {
 	if line := happened(t, p, from, event.SessionEnded); line["user"] != user {
 		t.Errorf("%v", line)
 	}
+
+	p.Token = ""
+	from = p.Stderr.Mark()
+	for range 3 { // one more than the maximum
+		p.SignIn("admin", process.Password)
+	}
+	if line := happened(t, p, from, event.SessionEnded); line["user"] != user || line["sessions"] != 1.0 {
+		t.Errorf("%v", line)
+	}
+	from = p.Stderr.Mark()
+	change := fmt.Sprintf(`{"password": "another long password", "currentPassword": %q}`, process.Password)
+	p.Ask(http.StatusOK, http.MethodPatch, fmt.Sprintf("/api/v1/users/%s?context=main", user), change)
+	if line := happened(t, p, from, event.SessionEnded); line["user"] != user {
+		t.Errorf("%v", line)
+	}
 	p.Stop()
 	log := p.Stderr.String()
-	process.Shuns(t, log, append(tokens, ended, "a wrong password", process.Password, `"token":"dry"`)...)
-	if n := strings.Count(log, `"event":"session-ended"`); n != 2 {
+	process.Shuns(t, log, append(tokens, ended, "a wrong password", "another long password", process.Password, `"token":"dry"`)...)
+	if n := strings.Count(log, `"event":"session-ended"`); n != 4 {
 		t.Errorf("%d sessions were ended", n)
 	}
 }

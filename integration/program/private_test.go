@@ -54,6 +54,8 @@ func testMetrics(t *testing.T, fresh service.NewStore) {
 	}
 	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tiers/one?context=main", `{"name": "One"}`)
 	p.Ask(http.StatusOK, http.MethodGet, "/api/v1/tiers/one?context=main", "")
+	p.Ask(http.StatusOK, http.MethodPost, "/api/v1/batch?context=main", `{"operations": [{"type": "tiers", "object": {"name": "Two"}},
+		{"type": "tiers", "object": {"name": "Three"}}, {"type": "advertisers", "object": {"name": "A"}}]}`)
 	p.Ask(http.StatusNotFound, http.MethodGet, "/nowhere", "")
 	status, text := asked(t, p.Client, http.MethodGet, private+"/metrics")
 	if status != http.StatusOK {
@@ -65,6 +67,8 @@ func testMetrics(t *testing.T, fresh service.NewStore) {
 		`marquee_requests_total{operation="unknown",status="4xx"} 1`+"\n",
 		`marquee_type_requests_total{operation="write",type="tiers"} 1`+"\n",
 		`marquee_type_requests_total{operation="write",type="orders"} 0`+"\n",
+		`marquee_type_requests_total{operation="batch",type="tiers"} 1`+"\n",
+		`marquee_type_requests_total{operation="batch",type="advertisers"} 1`+"\n",
 		`marquee_request_duration_seconds_count{operation="read"} 1`+"\n",
 		`marquee_sign_ins_total{result="accepted"} 1`+"\n", `marquee_sign_ins_total{result="refused"} 1`+"\n",
 		"marquee_started 1\n", "marquee_connections_max 2048\n", "go_goroutines", "process_start_time_seconds")
