@@ -13,9 +13,10 @@ import (
 
 // bootstrapFlags say what the first network and user of an empty store are.
 type bootstrapFlags struct {
-	BootstrapNetwork  string `default:"main" help:"Id and name of the first network." placeholder:"NETWORK"`
-	BootstrapUsername string `default:"admin" help:"Name of the first user." placeholder:"NAME"`
-	BootstrapPassword string `help:"Password of the first user; without it, a random one is generated and printed once." placeholder:"PASSWORD"`
+	BootstrapNetwork      string `default:"main" help:"Id and name of the first network." placeholder:"NETWORK"`
+	BootstrapUsername     string `default:"admin" help:"Name of the first user." placeholder:"NAME"`
+	BootstrapPassword     string `help:"Password of the first user; without it, a random one is generated and printed once." placeholder:"PASSWORD" secret:""`
+	BootstrapPasswordFile string `help:"File with that password." placeholder:"FILE"`
 }
 
 // initCommand is marquee init.

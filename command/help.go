@@ -40,6 +40,7 @@ func details() map[string]string {
 		"":                 examples("serve", "schema lint my-schemas", "help import"),
 		"serve":            examples("serve", "serve --schemas my-schemas --log-format json", "serve --store 'mongodb://host1,host2,host3/marquee?replicaSet=rs0' --addr :8080"),
 		"init":             examples("init", "init --bootstrap-network north --bootstrap-username kari"),
+		"config":           "Takes the flags of serve. Secrets are shown as (set). If serve would refuse the settings, the reason follows.\n\n" + examples("config", "config --store sqlite:copy.db --json"),
 		"health":           examples("health", "health --addr :8443 --tls-cert fullchain.pem", "health --url https://marquee.example.com"),
 		"import":           examples("import teams teams.ndjson --context main --rejected rejected.ndjson", "import all.ndjson --files files --create", "import teams crm.csv --context main --columns 'Company=name'", "import teams - --context main"),
 		"export":           examples("export --context main --output main.ndjson --files files", "export roles teams --context main", "export --all-networks --secrets --output all.ndjson --files files"),

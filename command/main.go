@@ -34,21 +34,22 @@ type commands struct {
 	ShowVersion kong.VersionFlag `name:"version" env:"-" help:"Print the version."`
 	kong.Plugins
 
-	Serve   serveCommand   `cmd:"" help:"Serve the API."`
-	Init    initCommand    `cmd:"" help:"Create the first network, role and user of an empty store."`
-	Health  health.Command `cmd:"" help:"Ask a running service whether it is ready."`
-	Import  importCommand  `cmd:"" help:"Import objects from a file of JSON lines or CSV."`
-	Export  exportCommand  `cmd:"" help:"Export objects as JSON lines."`
-	Backup  backupCommand  `cmd:"" help:"Copy an SQLite store, while it is served or stopped."`
-	Restore restoreCommand `cmd:"" help:"Restore an SQLite store from a backup."`
-	Check   checkCommand   `cmd:"" help:"Verify a store: list what is damaged, invalid or missing."`
-	Schema  schemaCommand  `cmd:"" help:"Work on schemas."`
-	User    userCommand    `cmd:"" help:"Manage users."`
-	Role    roleCommand    `cmd:"" help:"Manage roles."`
-	Token   tokenCommand   `cmd:"" help:"Manage API tokens for programs."`
-	Key     keyCommand     `cmd:"" help:"Rotate the keys that sign access tokens."`
-	Erase   eraseCommand   `cmd:"" help:"Remove the personal values of an object, also from its history."`
-	Secrets secretsCommand `cmd:"" help:"Rotate the key that encrypts secrets."`
+	Serve      serveCommand   `cmd:"" help:"Serve the API."`
+	Init       initCommand    `cmd:"" help:"Create the first network, role and user of an empty store."`
+	ShowConfig configCommand  `cmd:"" name:"config" help:"Print the settings of serve, and where each comes from."`
+	Health     health.Command `cmd:"" help:"Ask a running service whether it is ready."`
+	Import     importCommand  `cmd:"" help:"Import objects from a file of JSON lines or CSV."`
+	Export     exportCommand  `cmd:"" help:"Export objects as JSON lines."`
+	Backup     backupCommand  `cmd:"" help:"Copy an SQLite store, while it is served or stopped."`
+	Restore    restoreCommand `cmd:"" help:"Restore an SQLite store from a backup."`
+	Check      checkCommand   `cmd:"" help:"Verify a store: list what is damaged, invalid or missing."`
+	Schema     schemaCommand  `cmd:"" help:"Work on schemas."`
+	User       userCommand    `cmd:"" help:"Manage users."`
+	Role       roleCommand    `cmd:"" help:"Manage roles."`
+	Token      tokenCommand   `cmd:"" help:"Manage API tokens for programs."`
+	Key        keyCommand     `cmd:"" help:"Rotate the keys that sign access tokens."`
+	Erase      eraseCommand   `cmd:"" help:"Remove the personal values of an object, also from its history."`
+	Secrets    secretsCommand `cmd:"" help:"Rotate the key that encrypts secrets."`
 
 	OpenAPI openapiCommand `cmd:"" name:"openapi" help:"Print the OpenAPI document of the API."`
 
@@ -65,6 +66,7 @@ func newParser(p *Program, cli *commands) *kong.Kong {
 		kong.Description("A folder of JSON Schemas, served as a transactional REST API."),
 		kong.DefaultEnvars("MARQUEE"),
 		kong.Configuration(settings.Read),
+		kong.WithAfterApply(settings.ReadSecrets),
 		p.variables(),
 		kong.ValueFormatter(describe),
 		kong.NamedMapper("choice", kong.MapperFunc(settings.DecodeChoice)),

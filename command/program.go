@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"reflect"
 	"runtime/debug"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"marquee"
 	"marquee/command/exit"
 	"marquee/command/limits"
+	"marquee/command/settings"
 	"marquee/engine/store"
 )
 
@@ -47,7 +47,9 @@ type Program struct {
 
 // Settings is a pointer to a struct whose exported fields are flags of serve. Tags
 // describe them as those of package github.com/alecthomas/kong: name, help, default,
-// placeholder. Each flag can also be set by a variable and in the file of --config.
+// placeholder. Each flag can also be set by a variable and in the file of --config. The
+// value of a flag with the tag secret is not shown, and can be in a file, which the flag of the
+// same name with -file names.
 type Settings interface {
 	// Configure applies the settings to the application, before its store is opened, or
 	// returns an error that names the flags that are wrong. Container is the limit of the
@@ -102,11 +104,13 @@ func (p *Program) commands() *commands {
 	if p.Optional {
 		cli.Plugins = append(cli.Plugins, &p.chosen)
 	}
-	if p.Settings != nil {
-		cli.Serve.Plugins = append(cli.Serve.Plugins, p.Settings)
-	}
-	if p.Application.Demo != nil {
-		cli.Serve.Plugins = append(cli.Serve.Plugins, &cli.Serve.demo)
+	for _, serve := range []*serveCommand{&cli.Serve, &cli.ShowConfig.serveCommand} {
+		if p.Settings != nil {
+			serve.Plugins = append(serve.Plugins, p.Settings)
+		}
+		if p.Application.Demo != nil {
+			serve.Plugins = append(serve.Plugins, &serve.demo)
+		}
 	}
 	return cli
 }
@@ -131,7 +135,7 @@ func (c *serveCommand) configure(parsed *kong.Context) (errs []error) {
 		return errs
 	}
 	for _, flag := range parsed.Selected().Flags {
-		if c.ofApplication(flag) && isGiven(parsed, flag) {
+		if c.ofApplication(flag) && settings.Source(parsed, flag) != settings.Default {
 			errs = append(errs, exit.Usagef("--%s belongs to the application %s, which --application none does not serve", flag.Name, p.Application.Name))
 		}
 	}
@@ -149,17 +153,6 @@ func (c *serveCommand) ofApplication(flag *kong.Flag) bool {
 		}
 	}
 	return false
-}
-
-// isGiven reports whether a flag is among the arguments, in the environment or in the
-// file of --config.
-func isGiven(parsed *kong.Context, flag *kong.Flag) bool {
-	for _, name := range flag.Envs {
-		if _, set := os.LookupEnv(name); set {
-			return true
-		}
-	}
-	return slices.ContainsFunc(parsed.Path, func(p *kong.Path) bool { return p.Flag == flag })
 }
 
 // served is part of the commands that serve the application, or read its types.

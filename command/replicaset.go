@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"marquee/command/exit"
 	"marquee/engine/progress"
 	"marquee/engine/store/mongo/replicaset"
 )
@@ -14,13 +15,18 @@ import (
 // initReplicaSetCommand is marquee init-replica-set, for deployments that start
 // without an operator at a MongoDB shell. Running it again changes nothing.
 type initReplicaSetCommand struct {
-	Store         string        `required:"" help:"The URI that servers will be given: its hosts become the members of the set, its replicaSet the name." placeholder:"mongodb://HOST,…/DATABASE?replicaSet=NAME"`
-	Member        string        `default:"127.0.0.1:27017" help:"The member that receives the commands. A MongoDB server without users accepts them from its own machine only." placeholder:"HOST:PORT"`
-	AdminPassword string        `help:"Create the user admin with this password, and the user of the URI, who may read and write its database." placeholder:"PASSWORD"`
-	Wait          time.Duration `default:"2m" help:"How long to wait for the members." placeholder:"TIME"`
+	Store             string        `help:"The URI that servers will be given: its hosts become the members of the set, its replicaSet the name." placeholder:"mongodb://HOST,…/DATABASE?replicaSet=NAME" secret:"uri"`
+	StoreFile         string        `help:"File with that URI." placeholder:"FILE"`
+	Member            string        `default:"127.0.0.1:27017" help:"The member that receives the commands. A MongoDB server without users accepts them from its own machine only." placeholder:"HOST:PORT"`
+	AdminPassword     string        `help:"Create the user admin with this password, and the user of the URI, who may read and write its database." placeholder:"PASSWORD" secret:""`
+	AdminPasswordFile string        `help:"File with that password." placeholder:"FILE"`
+	Wait              time.Duration `default:"2m" help:"How long to wait for the members." placeholder:"TIME"`
 }
 
 func (c *initReplicaSetCommand) Run(ctx context.Context) error {
+	if c.Store == "" {
+		return exit.Usagef("--store or --store-file is needed")
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.Wait)
 	defer cancel()
 	set, err := replicaset.Init(ctx, replicaset.Options{URI: c.Store, Member: c.Member, AdminPassword: c.AdminPassword,

@@ -24,10 +24,11 @@ import (
 
 // storeFlags are the settings of every command that opens the store.
 type storeFlags struct {
-	Store         string `default:"sqlite:./marquee-data/marquee.db" help:"The store: sqlite:PATH, or mongodb://HOST,…/DATABASE, or mongodb+srv://HOST/DATABASE." placeholder:"URI"`
+	Store         string `default:"sqlite:./marquee-data/marquee.db" help:"The store: sqlite:PATH, or mongodb://HOST,…/DATABASE, or mongodb+srv://HOST/DATABASE." placeholder:"URI" secret:"uri"`
+	StoreFile     string `help:"File with that URI, for one with a password." placeholder:"FILE"`
 	Schemas       string `type:"folder" help:"Folder with more resource types; ${program} serve watches it." placeholder:"DIR"`
-	SecretKey     string `help:"Key that secrets are encrypted with: base64 of 32 bytes, the same for all servers of a database; more keys after it, separated by commas, only decrypt. Without it, a key file is used: beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"BASE64"`
-	SecretKeyFile string `help:"File with that key." placeholder:"FILE"`
+	SecretKey     string `help:"Key that secrets are encrypted with: base64 of 32 bytes, the same for all servers of a database; more keys after it, separated by commas, only decrypt. Without it, a key file is used: beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"BASE64" secret:""`
+	SecretKeyFile string `help:"File with that key." placeholder:"FILE" followed:""`
 
 	NoUpgradeBackup bool `help:"Upgrade an SQLite file to a new format without making a copy of it beside it."`
 

@@ -3,9 +3,6 @@ package resources
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"strings"
 	"time"
 
 	"marquee/engine/rest"
@@ -19,7 +16,7 @@ type Settings struct {
 
 	EmbeddingsURL     string        `name:"embeddings-url" help:"Base URL of an embeddings service for the article search (/v1/embeddings is appended). Without it, the search compares words." placeholder:"URL"`
 	EmbeddingsModel   string        `help:"Model of the embeddings service." placeholder:"NAME"`
-	EmbeddingsKey     string        `help:"Key of the embeddings service, sent as a bearer token." placeholder:"KEY"`
+	EmbeddingsKey     string        `help:"Key of the embeddings service, sent as a bearer token." placeholder:"KEY" secret:""`
 	EmbeddingsKeyFile string        `help:"File with that key." placeholder:"FILE"`
 	EmbeddingsTimeout time.Duration `default:"10s" help:"How long a call of the embeddings service may take." placeholder:"TIME"`
 	CDNURL            rest.BaseURL  `name:"cdn-url" help:"URL that serves assets, such as that of a CDN in front of this service; without it, objects have their paths on this service." placeholder:"URL"`
@@ -64,7 +61,7 @@ func articleMemory(container int64) int64 {
 // none. No error has the key.
 func (s *Settings) embeddings() (*embeddings.Client, error) {
 	if s.EmbeddingsURL == "" {
-		if s.EmbeddingsModel != "" || s.EmbeddingsKey != "" || s.EmbeddingsKeyFile != "" {
+		if s.EmbeddingsModel != "" || s.EmbeddingsKey != "" {
 			return nil, errors.New("the settings of an embeddings service need its --embeddings-url")
 		}
 		return nil, nil
@@ -72,22 +69,7 @@ func (s *Settings) embeddings() (*embeddings.Client, error) {
 	if s.EmbeddingsTimeout <= 0 {
 		return nil, errors.New("--embeddings-timeout must be more than 0s")
 	}
-	key := s.EmbeddingsKey
-	if s.EmbeddingsKeyFile != "" {
-		if key != "" {
-			return nil, errors.New("give --embeddings-key or --embeddings-key-file, not both")
-		}
-		content, err := os.ReadFile(s.EmbeddingsKeyFile)
-		var file *fs.PathError
-		if errors.As(err, &file) {
-			err = file.Err
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--embeddings-key-file %s cannot be read: %w", s.EmbeddingsKeyFile, err)
-		}
-		key = strings.TrimSpace(string(content))
-	}
-	client, err := embeddings.New(embeddings.Config{URL: s.EmbeddingsURL, Model: s.EmbeddingsModel, Key: key, Timeout: s.EmbeddingsTimeout})
+	client, err := embeddings.New(embeddings.Config{URL: s.EmbeddingsURL, Model: s.EmbeddingsModel, Key: s.EmbeddingsKey, Timeout: s.EmbeddingsTimeout})
 	if err != nil {
 		return nil, fmt.Errorf("--embeddings-url: %w", err)
 	}

@@ -1,6 +1,6 @@
-// Package settings reads what configures commands besides their flags: a file, and variables of
-// the environment. A name that is no setting of any command is reported, with the one that it
-// may be meant for. No text shows a value, which may be a secret.
+// Package settings reads what configures commands besides their flags: a file, variables of the
+// environment, and the files of secrets. A name that is no setting of any command is reported,
+// with the one that it may be meant for. No text shows a secret, and no error a value.
 package settings
 
 import (

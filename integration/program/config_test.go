@@ -119,8 +119,10 @@ func TestConfigurationKey(t *testing.T) {
 		env, args := []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password}, []string(nil)
 		if how == "environment" {
 			env = append(env, "MARQUEE_SECRET_KEY="+key)
+			process.Wants(t, process.Run(t, env, "config"), "bootstrap_password ", "(set)", "environment")
 		} else {
 			args = []string{"--secret-key-file", process.File(t, filepath.Join(t.TempDir(), "key"), key)}
+			env = []string{"MARQUEE_BOOTSTRAP_PASSWORD_FILE=" + process.File(t, filepath.Join(t.TempDir(), "password"), process.Password+"\n")}
 		}
 		p := process.ServeWith(t, store, env, args...)
 		p.SignIn("admin", process.Password)
