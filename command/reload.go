@@ -133,6 +133,9 @@ func (s *service) startWithKept(ctx context.Context, f *storeFlags, options marq
 // seeLog ends the notes on schemas. Anybody can read them, and not know each type and property.
 const seeLog = "the log has the details"
 
+// expiresSoon is how long before it expires /readyz notes the certificate.
+const expiresSoon = 7 * 24 * time.Hour
+
 // notes are what /readyz adds to its answer.
 func (s *service) notes() map[string]string {
 	s.mu.Lock()
@@ -155,6 +158,9 @@ func (s *service) notes() map[string]string {
 	}
 	if note := noteSets(s.sets); note != "" {
 		notes["sets"] = note
+	}
+	if s.expires != nil && time.Until(s.expires()) < expiresSoon {
+		notes["certificate"] = fmt.Sprintf("the certificate expires, or has expired, at %s: replace it", s.expires().UTC().Format(time.RFC3339))
 	}
 	if note := s.noteBackup(time.Now()); note != "" {
 		notes["backup"] = note

@@ -96,7 +96,7 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 	if err := c.check(parsed); err != nil {
 		return err
 	}
-	certificate, err := c.certificate(log)
+	certificate, err := c.certificate()
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,11 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 	if err != nil {
 		return err
 	}
-	measured := metrics.New(metrics.Program{Version: options.Version, Application: cmp.Or(c.program.application().Name, none)}, options.Meter, front, sqlitePath(c.Store) == "")
+	program := metrics.Program{Version: options.Version, Application: cmp.Or(c.program.application().Name, none)}
+	if certificate != nil {
+		program.Expires = certificate.Expires
+	}
+	measured := metrics.New(program, options.Meter, front, sqlitePath(c.Store) == "")
 	if private != nil {
 		defer c.servePrivately(private, measured, log).Close()
 	}
@@ -144,6 +148,7 @@ func (c *serveCommand) serve(ctx context.Context, parsed *kong.Context, log *slo
 		return err
 	}
 	defer s.close()
+	s.expires = program.Expires
 	if s.backups.age = c.BackupAge; sqlitePath(c.Store) != "" {
 		if err := s.loadLastBackup(ctx); err != nil {
 			return err

@@ -71,16 +71,13 @@ func (f *connectionFlags) rateLimits() (limits rest.RateLimits, err error) {
 }
 
 // certificate reads the files of the certificate; it is nil without TLS.
-func (f *connectionFlags) certificate(log *slog.Logger) (*listen.Certificate, error) {
+func (f *connectionFlags) certificate() (*listen.Certificate, error) {
 	if f.TLSCert == "" {
 		return nil, nil
 	}
 	certificate, err := listen.LoadCertificate(f.TLSCert, f.TLSKey)
 	if err != nil {
 		return nil, exit.Usagef("--tls-cert and --tls-key: the certificate cannot be used: %w", exit.Cause(err))
-	}
-	if expires := certificate.Expires(); time.Now().After(expires) {
-		log.Error("the certificate has expired", slog.String("file", f.TLSCert), slog.Time("expires", expires))
 	}
 	return certificate, nil
 }

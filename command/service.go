@@ -94,6 +94,8 @@ type service struct {
 	checks    *checks
 	counting  counting
 	backups   backups
+	// expires returns when the certificate of TLS expires; nil is without TLS.
+	expires func() time.Time
 
 	mu   sync.Mutex
 	note string // what is wrong with the folder of schemas, for /readyz

@@ -47,6 +47,9 @@ var (
 	buildInfo = gauge("build_info", "1, with the version of the program, that of Go, the application, and the kind of the store.", "version", "goversion", "application", "store")
 	started   = gauge("started", "1 when the start is complete, 0 before.")
 
+	clock     = gauge("time_seconds", "Time of the server's clock, as a Unix time.")
+	tlsExpiry = gauge("tls_certificate_expiry_timestamp_seconds", "When the certificate that is served expires, as a Unix time; 0 without TLS.")
+
 	requests       = counter("requests_total", "Requests, by what they do and the class of the status.", "operation", "status")
 	requestSeconds = distribution("request_duration_seconds", "Time that requests have taken.", "operation")
 	requestWaits   = distribution("request_wait_seconds", "Time that requests have waited for a share of the memory budget, and for their turn in the store.", "for")
@@ -57,6 +60,8 @@ var (
 	memoryUsed    = gauge("memory_budget_used_bytes", "Memory that requests use of it.", "part")
 	memoryWaiting = gauge("memory_budget_waiting", "Requests that wait for memory.")
 	memoryRefused = counter("memory_budget_refused_total", "Requests that got no memory.")
+
+	rateLimited = counter("rate_limited_total", "Requests that were refused by a rate limit.", "limit")
 
 	spoolBytes   = gauge("spool_budget_bytes", "Maximum size of all temporary files together.")
 	spoolUsed    = gauge("spool_used_bytes", "Size of the temporary files, by where they are.", "in")
@@ -141,6 +146,12 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 	c.value(buildInfo, 1, m.program.Version, runtime.Version(), m.program.Application, kind)
 	c.value(started, truth(s != nil))
+	c.value(clock, seconds(time.Now()))
+	var expires time.Time
+	if m.program.Expires != nil {
+		expires = m.program.Expires()
+	}
+	c.value(tlsExpiry, seconds(expires))
 	c.requests(m.meter)
 	shared, front := rest.Stats{}, m.front.Stats()
 	var stored store.Stats
@@ -188,12 +199,16 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 }
 
 func (c collected) backups(state State) {
-	last := 0.0
-	if !state.LastBackup.IsZero() {
-		last = float64(state.LastBackup.UnixMilli()) / 1000
-	}
-	c.value(backupTime, last)
+	c.value(backupTime, seconds(state.LastBackup))
 	c.value(backupAge, state.BackupAge.Seconds())
+}
+
+// seconds is a Unix time, 0 for the zero time.
+func seconds(at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return float64(at.UnixMilli()) / 1000
 }
 
 func truth(is bool) float64 {
@@ -222,6 +237,8 @@ func (c collected) shared(stats rest.Stats) {
 	}
 	c.value(memoryWaiting, float64(stats.Work.Waiting))
 	c.value(memoryRefused, float64(stats.Work.Refused))
+	c.value(rateLimited, float64(stats.CallerLimited), "caller")
+	c.value(rateLimited, float64(stats.AddressLimited), "address")
 	c.value(spoolBytes, float64(stats.Spool.Budget))
 	c.value(spoolUsed, float64(stats.Spool.Used), "disk")
 	c.value(spoolUsed, float64(stats.Spool.Memory), "memory")

@@ -20,7 +20,11 @@ import (
 )
 
 // Program is what runs.
-type Program struct{ Version, Application string }
+type Program struct {
+	Version, Application string
+	// Expires returns when the certificate of TLS expires; nil is without TLS.
+	Expires func() time.Time
+}
 
 // Reloads counts the sets of schemas that were read while serving.
 type Reloads struct{ Served, Refused, Failed int64 }

@@ -57,7 +57,7 @@ func open(t testing.TB, types int) (*Metrics, *marquee.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := New(Program{"v1", "none"}, meter, front, false)
+	m := New(Program{Version: "v1", Application: "none"}, meter, front, false)
 	s, err := marquee.Open(context.Background(), options)
 	if err != nil {
 		t.Fatal(err)

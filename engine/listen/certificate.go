@@ -64,9 +64,9 @@ const CertificateInterval = time.Second
 // Follow reads the files whenever ticks sends, until the context ends, and serves a
 // new pair once it is complete: the files were the same twice, no PEM block is cut
 // off, the key is that of the certificate, and the certificate has not expired. Until
-// then, it serves the old pair, and logs why. Follow must not be called concurrently.
+// then, it serves the old pair, and logs why. It also logs when the certificate has expired. Follow must not be called concurrently.
 func (c *Certificate) Follow(ctx context.Context, ticks <-chan time.Time, log *slog.Logger) {
-	reported := ""
+	reported, expired := "", false
 	for {
 		select {
 		case <-ctx.Done():
@@ -74,6 +74,11 @@ func (c *Certificate) Follow(ctx context.Context, ticks <-chan time.Time, log *s
 		case <-ticks:
 		}
 		replaced, err := c.reload()
+		if gone := time.Now().After(c.Expires()); gone != expired {
+			if expired = gone; gone {
+				log.Error("the certificate has expired", slog.String("file", c.certFile), slog.Time("expires", c.Expires()))
+			}
+		}
 		switch {
 		case replaced:
 			log.Info("the certificate was replaced", slog.String("file", c.certFile), slog.Time("expires", c.Expires()))

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"marquee/engine/listen"
@@ -105,12 +106,23 @@ func newLimiters(rates RateLimits) (l limiters, err error) {
 // maxBuckets is the maximum number of buckets a limiter keeps. Full ones need not be kept.
 const maxBuckets = 1 << 16
 
+// refusals returns the number of calls that were refused; a nil limiter refuses none.
+func (l *limiter) refusals() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.refused.Load()
+}
+
 // limiter limits the rate of each of many keys.
 type limiter struct {
 	name string
 	rate Rate
 	// now is the time since any moment.
 	now func() time.Duration
+
+	// refused is the number of calls that were refused.
+	refused atomic.Int64
 
 	mu      sync.Mutex
 	buckets map[string]bucket
@@ -243,6 +255,7 @@ func (c *charges) admit(l *limiter, key string) error {
 		c.each[len(c.each)-1].taken = 1
 		return nil
 	}
+	l.refused.Add(1)
 	refused := message.RateExceeded.Error(message.Params{"limit": l.rate.Objects, "seconds": int64(l.rate.Window.Seconds())})
 	refused.RetryAfter = wait
 	return refused

@@ -202,9 +202,12 @@ type Stats struct {
 	Work, Outboxes budget.Stats
 	Spool          spool.Stats
 	Connections    listen.Stats
+	// CallerLimited and AddressLimited are the numbers of requests that the RateLimits refused.
+	CallerLimited, AddressLimited int64
 }
 
 // Stats returns the state of the shared resources.
 func (s *Server) Stats() Stats {
-	return Stats{Work: s.work.Stats(), Outboxes: s.outboxes.Stats(), Spool: s.Spool.Stats(), Connections: s.connections.Stats()}
+	return Stats{Work: s.work.Stats(), Outboxes: s.outboxes.Stats(), Spool: s.Spool.Stats(), Connections: s.connections.Stats(),
+		CallerLimited: s.limiters.caller.refusals(), AddressLimited: s.limiters.address.refusals()}
 }

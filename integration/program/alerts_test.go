@@ -28,6 +28,10 @@ var broken = map[string]map[string]string{
 	"MarqueeStarting":           {"marquee_started": "0x60"},
 	"MarqueeRestarting":         {"process_start_time_seconds": "1+1x60"},
 	"MarqueeErrors":             {`marquee_requests_total{operation="write",status="5xx"`: "0+60x60"},
+	"MarqueeNotReady":           {`marquee_requests_total{operation="health",status="5xx"`: "0+6x60"},
+	"MarqueeClockWrong":         {"marquee_time_seconds": "600+60x60"},
+	"MarqueeCertificateExpires": {"marquee_tls_certificate_expiry_timestamp_seconds": "100000x60"},
+	"MarqueeCallersLimited":     {`marquee_rate_limited_total{limit="caller"`: "0+120x60"},
 	"MarqueeSlow":               {`marquee_request_duration_seconds_bucket{operation="list",le="+Inf"`: "0+600x60"},
 	"MarqueeMemoryRefused":      {"marquee_memory_budget_refused_total": "0+1x60"},
 	"MarqueeSpoolRefused":       {"marquee_spool_refused_total": "0+1x60"},
@@ -77,6 +81,7 @@ func testAlerts(t *testing.T, fresh service.NewStore) {
 		// The same load again each minute.
 		healthy[labelled(name)] = fmt.Sprintf("%.9f+%.9fx60", first, last-first)
 	}
+	healthy[labelled("marquee_time_seconds")] = "0+60x60" // the tests begin in 1970
 	var rules struct {
 		Groups []struct{ Rules []alert }
 	}
@@ -134,7 +139,7 @@ func ofOtherStore(metrics string) []string {
 }
 
 // scrape returns the metrics.
-func scrape(t *testing.T, p *process.Process, private string) string {
+func scrape(t testing.TB, p *process.Process, private string) string {
 	t.Helper()
 	status, text := asked(t, p.Client, http.MethodGet, private+"/metrics")
 	if status != http.StatusOK {

@@ -9,7 +9,9 @@ import (
 	"syscall"
 	"testing"
 
+	"marquee/integration/faultydisk"
 	"marquee/integration/process"
+	"marquee/integration/service"
 )
 
 // smallDisk gives a folder with a file system of its own, of a size as mount(8) takes it.
@@ -35,7 +37,7 @@ func TestReadyWithFullDisk(t *testing.T) {
 	process.SkipLong(t)
 	t.Parallel()
 	folder := smallDisk(t, "16m")
-	p := process.Serve(t, "sqlite:"+filepath.Join(folder, "marquee.db"))
+	p, private := privately(t, "sqlite:"+filepath.Join(folder, "marquee.db"))
 	p.SignIn("admin", process.Password)
 	p.AwaitReady(http.StatusOK)
 	filler := filepath.Join(folder, "filler")
@@ -50,6 +52,7 @@ func TestReadyWithFullDisk(t *testing.T) {
 	}
 	process.Wants(t, string(a.Body), "error.store.full")
 	p.Ask(http.StatusOK, http.MethodGet, "/api/v1/networks", "")
+	handbook(t, "Full disk").shows(p, private)
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
@@ -57,5 +60,27 @@ func TestReadyWithFullDisk(t *testing.T) {
 	if a, err := p.Send(http.MethodPost, "/api/v1/layouts/a?context=main", nil, body); err != nil || a.Status != http.StatusCreated {
 		t.Error(err, a)
 	}
+	p.Stop()
+}
+
+// TestReadyWithReadOnlyDisk: answers report that the store is unavailable, reads continue, and so
+// do writes when the disk accepts them again.
+func TestReadyWithReadOnlyDisk(t *testing.T) {
+	process.SkipLong(t)
+	t.Parallel()
+	store := service.NewSQLite(t)
+	disk := faultydisk.New(t, filepath.Dir(service.SQLiteFile(store)))
+	p := process.Launch(t, onDisk(disk, process.Command(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password},
+		"serve", "--addr", "127.0.0.1:0", "--private-addr", "127.0.0.1:0", "--log-format", "json", "--store", store)))
+	private := privateURL(p)
+	p.Listens()
+	p.SignIn("admin", process.Password)
+	disk.Fail(faultydisk.Faults["read-only"])
+	p.Ask(http.StatusServiceUnavailable, http.MethodPost, "/api/v1/tiers/a?context=main", `{"name": "A"}`)
+	handbook(t, "Read-only disk").shows(p, private)
+	p.Ask(http.StatusOK, http.MethodGet, "/api/v1/networks", "")
+	disk.Fail(nil)
+	p.AwaitReady(http.StatusOK)
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tiers/a?context=main", `{"name": "A"}`)
 	p.Stop()
 }

@@ -24,7 +24,9 @@ func TestReadyWithDamage(t *testing.T) {
 	t.Parallel()
 	store := service.NewSQLite(t)
 	process.Serve(t, store, "--demo").Stop() // which leaves everything in the file
-	p := process.Serve(t, store)
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	process.Run(t, nil, "backup", copied, "--store", store)
+	p, private := privately(t, store)
 	p.SignIn("admin", process.Password)
 	p.AwaitReady(http.StatusOK)
 	file, err := os.OpenFile(service.SQLiteFile(store), os.O_WRONLY, 0)
@@ -32,10 +34,6 @@ func TestReadyWithDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sound, err := os.ReadFile(service.SQLiteFile(store))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,9 +48,10 @@ func TestReadyWithDamage(t *testing.T) {
 	process.Shuns(t, said, filepath.Dir(service.SQLiteFile(store)))
 	said = string(p.Ask(http.StatusServiceUnavailable, http.MethodPost, "/api/v1/notes/a?context=main", `{"text": "A"}`).Body)
 	process.Wants(t, said, "error.store.damaged")
+	handbook(t, "Damaged file").shows(p, private)
 	p.Kill()
 	procServeFails(t, store, "restore it from a backup")
-	process.File(t, service.SQLiteFile(store), string(sound))
+	process.Run(t, nil, "restore", copied, "--force", "--store", store)
 	p = process.Serve(t, store)
 	p.SignIn("admin", process.Password)
 	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/notes/a?context=main", `{"text": "A"}`)
@@ -64,16 +63,26 @@ func TestReadyWithoutItsFile(t *testing.T) {
 	process.SkipLong(t)
 	t.Parallel()
 	store := service.NewSQLite(t)
-	p := process.Serve(t, store)
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	p, private := privately(t, store)
+	process.Run(t, nil, "backup", copied, "--store", store)
 	p.AwaitReady(http.StatusOK)
 	moved := service.SQLiteFile(store) + ".moved"
 	if err := os.Rename(service.SQLiteFile(store), moved); err != nil {
 		t.Fatal(err)
 	}
-	process.Wants(t, p.AwaitReady(http.StatusServiceUnavailable), "error.store.unavailable")
+	handbook(t, "Deleted file").shows(p, private)
 	if err := os.Rename(moved, service.SQLiteFile(store)); err != nil {
 		t.Fatal(err)
 	}
+	p.AwaitReady(http.StatusOK)
+	if err := os.Remove(service.SQLiteFile(store)); err != nil {
+		t.Fatal(err)
+	}
+	p.AwaitReady(http.StatusServiceUnavailable)
+	p.Kill()
+	process.Run(t, nil, "restore", copied, "--force", "--store", store)
+	p = process.Serve(t, store)
 	p.AwaitReady(http.StatusOK)
 	p.Stop()
 }
@@ -84,7 +93,8 @@ func TestReadyWithoutItsFile(t *testing.T) {
 func TestReadyNotes(t *testing.T) {
 	t.Parallel()
 	dir := process.FolderOf(t, filepath.Join(t.TempDir(), "schemas"), "a")
-	f := process.Folder{Process: process.Serve(t, service.NewSQLite(t), "--schemas", dir), Dir: dir}
+	p, private := privately(t, service.NewSQLite(t), "--schemas", dir)
+	f := process.Folder{Process: p, Dir: dir}
 	f.Drop("broken.json", `{"type": 7}`, process.RefusedSet)
 	said := f.AwaitReady(http.StatusOK)
 	process.Wants(t, said, `"status":"ready"`, "refused since 20", "the previous ones remain: the log has the details")
@@ -92,6 +102,9 @@ func TestReadyNotes(t *testing.T) {
 	if !strings.Contains(f.Stderr.String(), dir) {
 		t.Error("the log does not say where the folder is")
 	}
+	handbook(t, "Refused schemas").shows(p, private)
+	f.Change(process.Loaded, func() error { return os.Remove(filepath.Join(dir, "broken.json")) })
+	process.Shuns(t, f.AwaitReady(http.StatusOK), "notes")
 	f.Stop()
 }
 

@@ -15,7 +15,8 @@ import (
 // read-only: large uploads are refused as such, and all else goes on.
 func TestTemporaryFolderFull(t *testing.T) {
 	folder := smallDisk(t, "2m")
-	p := process.ServeWith(t, service.NewSQLite(t), []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password, "TMPDIR=" + folder}, "--spool-budget", "1000000000")
+	p := process.ServeWith(t, service.NewSQLite(t), []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password, "TMPDIR=" + folder},
+		"--spool-budget", "1000000000", "--private-addr", "127.0.0.1:0")
 	p.Creative()
 	send := func(size int) *service.Answer {
 		t.Helper()
@@ -33,6 +34,7 @@ func TestTemporaryFolderFull(t *testing.T) {
 		}
 	}
 	refused(4 << 20)
+	handbook(t, "Full spool").shows(p, privateURL(p))
 	if a := send(500_000); a.Status != http.StatusCreated {
 		t.Errorf("what there is room for: %d: %s", a.Status, a.Body)
 	}

@@ -25,11 +25,17 @@ import (
 // selfSigned writes a certificate for 127.0.0.1 that is its own authority, and its key.
 func selfSigned(t *testing.T, certFile, keyFile string, serial int64) (pool *x509.CertPool) {
 	t.Helper()
+	return selfSignedFor(t, certFile, keyFile, serial, time.Hour)
+}
+
+// selfSignedFor is selfSigned for a certificate that expires after a time.
+func selfSignedFor(t *testing.T, certFile, keyFile string, serial int64, lasts time.Duration) (pool *x509.CertPool) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(lasts),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
