@@ -72,6 +72,10 @@ func TestSecretFiles(t *testing.T) {
 	refuses("give --bootstrap-password or --bootstrap-password-file, not both", "--bootstrap-password-file", file("hunter2"), "--bootstrap-password", "hunter2")
 	refuses("give --store or --store-file, not both", "--store-file", file("sqlite:x.db"), "--store", "sqlite:y.db")
 	refuses("give --secret-key or --secret-key-file, not both", "--secret-key-file", "nowhere", "--secret-key", "hunter2")
+	t.Setenv("MARQUEE_STORE", "") // as a unit of systemd takes a setting back
+	if _, err := read("--store-file", file("sqlite:x.db")); err != nil {
+		t.Error(err)
+	}
 	t.Setenv("MARQUEE_BOOTSTRAP_PASSWORD", "hunter2")
 	refuses("not both", "--bootstrap-password-file", file("hunter2"))
 }

@@ -59,6 +59,9 @@ type commands struct {
 	Version  versionCommand `cmd:"" help:"Print the version."`
 }
 
+// AfterApply reads the files of secrets, when all flags have their values.
+func (*commands) AfterApply(parsed *kong.Context) error { return settings.ReadSecrets(parsed) }
+
 // newParser reads command lines of a program into cli.
 func newParser(p *Program, cli *commands) *kong.Kong {
 	parser := kong.Must(cli,
@@ -66,7 +69,6 @@ func newParser(p *Program, cli *commands) *kong.Kong {
 		kong.Description("A folder of JSON Schemas, served as a transactional REST API."),
 		kong.DefaultEnvars("MARQUEE"),
 		kong.Configuration(settings.Read),
-		kong.WithAfterApply(settings.ReadSecrets),
 		p.variables(),
 		kong.ValueFormatter(describe),
 		kong.NamedMapper("choice", kong.MapperFunc(settings.DecodeChoice)),
