@@ -11,6 +11,7 @@ CRASHES ?= 100
 EXAMPLES ?= 50
 FAILOVERS ?= 100
 HISTORIES ?= 1000000
+SOAK ?= 1h
 IMAGE ?= marquee:latest
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -25,7 +26,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege changes interference timing failover schemathesis histories lists nightly mongod mongod-image clean
+.PHONY: run build image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference timing failover schemathesis histories lists nightly mongod mongod-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	@echo "The first build takes a few minutes; later ones take seconds."
@@ -93,6 +94,9 @@ reloads: ## change schemas for five minutes while clients write, on each store
 siege: ## attack the service beside an honest client, on each store, and send it more than it has memory for; judges memory and times
 	MARQUEE_SIEGE=1 $(GO) test -count 1 -v -p 1 -run 'TestSiege|TestSegmentsMemory|TestUploadMemory|TestGoneServer' -timeout 60m ./integration/siege ./integration/program
 
+soak: ## load the service for SOAK on each store, beside reloads, backups, restarts and elections: memory, files, goroutines, log and times stay the same
+	MARQUEE_SOAK=$(SOAK) MARQUEE_SIEGE=1 $(GO) test -count 1 -v -run 'TestSoak' -timeout 600m ./integration/siege
+
 changes: ## a million documents against what is said of random changes of schemas, and writes of objects that are older than the rules of their types
 	MARQUEE_CHANGES=40000 MARQUEE_TIGHTENED=200000 $(GO) test -count 1 -v -run 'TestRandomChanges|TestTightened' -timeout 60m ./engine/schema/diff ./engine/write
 
@@ -114,7 +118,7 @@ histories: ## HISTORIES operations of 64 clients on a few objects while the prog
 lists: ## BenchmarkList with 2,000,000 objects
 	MARQUEE_BENCH_OBJECTS=2000000 $(GO) test -run '^$$' -bench 'BenchmarkList$$' -benchtime 1x -timeout 60m ./integration/bench
 
-nightly: gosec whole race siege reloads crash failover histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
+nightly: gosec whole race siege soak reloads crash failover histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
 
 mongod: ## a mongod for the tests, in .cache
 	integration/mongodb/fetch.sh

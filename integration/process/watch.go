@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -42,6 +43,28 @@ func (p *Process) Eventually(not string, holds func() bool) {
 		}
 		runtime.Gosched()
 	}
+}
+
+// Private returns the URL of the private address, if the service has one.
+func (p *Process) Private() string {
+	p.TB.Helper()
+	url, _ := service.Entry(p.Stderr.Await(p.TB, 0, service.Says("serving operators")))["url"].(string)
+	return url
+}
+
+// Metrics returns what the private address shows at /metrics.
+func (p *Process) Metrics(private string) string {
+	p.TB.Helper()
+	a, err := p.Client.Get(private + "/metrics")
+	if err != nil {
+		p.TB.Fatal(err)
+	}
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	if err != nil || a.StatusCode != http.StatusOK {
+		p.TB.Fatal(a.Status, err)
+	}
+	return string(text)
 }
 
 // Peak is the most memory that the process has taken.

@@ -72,7 +72,7 @@ func TestReadyWithReadOnlyDisk(t *testing.T) {
 	disk := faultydisk.New(t, filepath.Dir(service.SQLiteFile(store)))
 	p := process.Launch(t, onDisk(disk, process.Command(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password},
 		"serve", "--addr", "127.0.0.1:0", "--private-addr", "127.0.0.1:0", "--log-format", "json", "--store", store)))
-	private := privateURL(p)
+	private := p.Private()
 	p.Listens()
 	p.SignIn("admin", process.Password)
 	disk.Fail(faultydisk.Faults["read-only"])

@@ -17,6 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"marquee/integration/alerts"
 	"marquee/integration/mongodb"
 	"marquee/integration/process"
 	"marquee/integration/service"
@@ -115,7 +116,7 @@ func awaitMetric(p *process.Process, private, condition string) {
 	}
 	for end := time.Now().Add(service.Patience); ; <-time.After(50 * time.Millisecond) { // the same text is shown again for a time
 		sum, found := 0.0, false
-		for series, value := range seriesOf(scrape(p.TB, p, private)) {
+		for series, value := range alerts.SeriesOf(p.Metrics(private)) {
 			of, has, _ := strings.Cut(series, "{")
 			if of == name && !slices.ContainsFunc(labels, func(label string) bool { return !strings.Contains(has, label) }) {
 				sum, found = sum+value, true
@@ -158,7 +159,7 @@ func TestHandbook(t *testing.T) {
 			t.Errorf("%q has no cause, or no cure", name)
 		}
 	}
-	rules, err := os.ReadFile(alertsFile)
+	rules, err := os.ReadFile(alerts.File)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func testWrongClock(t *testing.T, fresh service.NewStore) {
 	process.Wants(t, string(p.Ask(http.StatusUnauthorized, http.MethodGet, "/api/v1/roles?context=main", "").Body), "error.token.invalid")
 	handbook(t, "Wrong clock").shows(p, private)
 	before := time.Now().Add(-10 * time.Second) // an earlier text may be shown again
-	at := seriesOf(scrape(t, p, private))["marquee_time_seconds"]
+	at := alerts.SeriesOf(p.Metrics(private))["marquee_time_seconds"]
 	if at < float64(before.Unix()) || at > float64(time.Now().Unix()+1) {
 		t.Errorf("the clock of the service shows %v", at)
 	}

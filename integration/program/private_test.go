@@ -20,18 +20,11 @@ import (
 func privately(t *testing.T, store string, args ...string) (p *process.Process, private string) {
 	t.Helper()
 	p = process.Serve(t, store, append([]string{"--private-addr", "127.0.0.1:0"}, args...)...)
-	return p, privateURL(p)
-}
-
-// privateURL returns the URL of the private address.
-func privateURL(p *process.Process) string {
-	p.TB.Helper()
-	url, _ := service.Entry(p.Stderr.Await(p.TB, 0, service.Says("serving operators")))["url"].(string)
-	return url
+	return p, p.Private()
 }
 
 // asked returns the response to a request without a token.
-func asked(t testing.TB, client *http.Client, method, url string) (status int, body string) {
+func asked(t *testing.T, client *http.Client, method, url string) (status int, body string) {
 	t.Helper()
 	r, err := http.NewRequest(method, url, nil)
 	if err != nil {

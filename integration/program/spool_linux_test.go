@@ -34,7 +34,7 @@ func TestTemporaryFolderFull(t *testing.T) {
 		}
 	}
 	refused(4 << 20)
-	handbook(t, "Full spool").shows(p, privateURL(p))
+	handbook(t, "Full spool").shows(p, p.Private())
 	if a := send(500_000); a.Status != http.StatusCreated {
 		t.Errorf("what there is room for: %d: %s", a.Status, a.Body)
 	}

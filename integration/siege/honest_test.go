@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"marquee/integration/process"
@@ -34,31 +35,39 @@ type honestLoad struct {
 	stop                 chan struct{}
 	wait                 sync.WaitGroup
 	reads, writes, lists latencies
+	// faults is incremented when a fault of the process or the store begins, and when it has
+	// passed.
+	faults atomic.Int64
 }
 
 func (s *siege) honest() *honestLoad {
 	s.t.Helper()
 	const path = "/api/v1/advertisers/honest?context=main"
-	s.p.Ask(http.StatusCreated, http.MethodPost, path, `{"name": "Honest"}`)
 	h, p := &honestLoad{s: s, stop: make(chan struct{})}, s.from(1).p
 	h.wait.Go(func() {
-		h.reads = h.repeat(func(int) { honestly(p, http.MethodGet, path, "") })
+		h.reads = h.repeat(func(int) { h.send(p, http.MethodGet, path, "") })
 	})
 	h.wait.Go(func() {
-		h.writes = h.repeat(func(i int) { honestly(p, http.MethodPost, path, fmt.Sprintf(`{"name": "Honest %d"}`, i)) })
+		h.writes = h.repeat(func(i int) { h.send(p, http.MethodPost, path, fmt.Sprintf(`{"name": "Honest %d"}`, i)) })
 	})
 	h.wait.Go(func() {
-		h.lists = h.repeat(func(int) { honestly(p, http.MethodGet, "/api/v1/roles?context=main&pageSize=20", "") })
+		h.lists = h.repeat(func(int) { h.send(p, http.MethodGet, "/api/v1/roles?context=main&pageSize=20", "") })
 	})
 	return h
 }
 
-// honestly sends what must be answered with 200, however long that takes.
-func honestly(p *process.Process, method, path, body string) {
+// send sends what must be answered with 200, however long that takes. During a fault, it may
+// also be refused, or not be answered.
+func (h *honestLoad) send(p *process.Process, method, path, body string) {
+	before := h.faults.Load()
 	a, err := p.Send(method, path, nil, []byte(body))
-	if err != nil {
+	after := h.faults.Load()
+	failing := before != after || after%2 == 1
+	switch {
+	case failing && (err != nil || a.Status == http.StatusServiceUnavailable):
+	case err != nil:
 		p.TB.Errorf("honest %s: %v", method, err)
-	} else if a.Status != http.StatusOK {
+	case a.Status != http.StatusOK:
 		p.TB.Errorf("honest %s: %d %.300s", method, a.Status, a.Body)
 	}
 }

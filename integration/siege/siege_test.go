@@ -120,6 +120,7 @@ func newSiege(t *testing.T, store string, within ...func(*exec.Cmd)) *siege {
 	s.p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/roles/author?context=main",
 		`{"name": "Author", "scope": "NETWORK", "permissions": ["MANAGE_BUSINESS", "MANAGE_LAYOUTS"]}`)
 	s.reader, s.author = s.user("reader", "reader"), s.user("author", "author")
+	s.p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/advertisers/honest?context=main", `{"name": "Honest"}`)
 	return s
 }
 
