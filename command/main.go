@@ -42,6 +42,7 @@ type commands struct {
 	Export     exportCommand  `cmd:"" help:"Export objects as JSON lines."`
 	Backup     backupCommand  `cmd:"" help:"Copy an SQLite store, while it is served or stopped."`
 	Restore    restoreCommand `cmd:"" help:"Restore an SQLite store from a backup."`
+	Copy       copyCommand    `cmd:"" help:"Copy a stopped store into an empty one, of any kind, with everything that it keeps."`
 	Check      checkCommand   `cmd:"" help:"Verify a store: list what is damaged, invalid or missing."`
 	Schema     schemaCommand  `cmd:"" help:"Work on schemas."`
 	User       userCommand    `cmd:"" help:"Manage users."`

@@ -35,6 +35,8 @@ type storeFlags struct {
 	MinPasswordLength int `default:"12" help:"Minimum number of characters of a new password, from 8 to 64." placeholder:"NUMBER"`
 	served
 
+	// copies is "from" or "to" for a store of marquee copy, whose flag has this name.
+	copies string
 	// opening is what the opening of the store is doing.
 	opening *opening
 	// log receives what the store logs; nil discards it.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ func (f *storeFlags) openStore(ctx context.Context, mustExist bool) (store.Store
 	uri := f.Store
 	if path := sqlitePath(uri); path != "" {
 		f.opening.answer()
-		options := sqlite.Options{Path: path, MustExist: mustExist, Log: f.log, NoUpgradeCopy: f.NoUpgradeBackup}
+		options := sqlite.Options{Path: path, MustExist: mustExist, Loading: f.copies == "to", Log: f.log, NoUpgradeCopy: f.NoUpgradeBackup}
 		if f.log == nil {
 			options.Copied = func(kept, back string) {
 				fmt.Fprintf(os.Stderr, "%s: the store was copied to %s before its upgrade; to go back, run this and use the earlier version: %s\n", programName, kept, back)
@@ -32,17 +33,18 @@ func (f *storeFlags) openStore(ctx context.Context, mustExist bool) (store.Store
 	}
 	if strings.HasPrefix(uri, "mongodb://") || strings.HasPrefix(uri, "mongodb+srv://") {
 		f.opening.Step(waitingForDatabase)
-		s, err := mongo.Open(ctx, mongo.Options{URI: uri, MustExist: mustExist, Answered: f.opening.answer, Log: f.log})
+		s, err := mongo.Open(ctx, mongo.Options{URI: uri, MustExist: mustExist, Loading: f.copies == "to", ReadOnly: f.copies == "from",
+			Answered: f.opening.answer, Log: f.log})
 		var wrong mongo.URIError
 		if errors.As(err, &wrong) {
-			return nil, exit.Usagef("--store: %w", err)
+			return nil, exit.Usagef("--%s: %w", cmp.Or(f.copies, "store"), err)
 		}
 		if err != nil {
 			return nil, err
 		}
 		return s, nil
 	}
-	return nil, exit.Usagef("--store: the store %q has an unknown scheme: write sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE", redactStore(uri))
+	return nil, exit.Usagef("--%s: the store %q has an unknown scheme: write sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE", cmp.Or(f.copies, "store"), redactStore(uri))
 }
 
 // sqlitePath returns the file of a URI of SQLite, or "".

@@ -118,25 +118,35 @@ func (m *Migrator) resealCollection(ctx context.Context, sealer catalog.Rotating
 func resealRecords(ctx context.Context, tx store.Tx, sealer catalog.RotatingSealer, name string, keys []store.Key) (int, error) {
 	var changed []store.Record
 	err := tx.Get(ctx, name, keys, func(r *store.Record) error {
-		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
-		if err != nil {
-			return err
+		other, err := ResealRecord(sealer, name, r)
+		if other != nil {
+			changed = append(changed, *other)
 		}
-		w := resealWalk{sealer: sealer, collection: name, key: r.Key}
-		if err := w.value(object, make(document.Pointer, 0, 16), nil); err != nil {
-			return err
-		}
-		if w.changed {
-			other := *r.Clone()
-			other.Document = document.Append(nil, object)
-			changed = append(changed, other)
-		}
-		return nil
+		return err
 	})
 	if err != nil || len(changed) == 0 {
 		return 0, err
 	}
 	return len(changed), tx.Rewrite(ctx, name, changed)
+}
+
+// ResealRecord returns a record of a collection with its secrets encrypted with the current
+// key, nil if they are.
+func ResealRecord(sealer catalog.RotatingSealer, collection string, r *store.Record) (*store.Record, error) {
+	if !sealer.Outdated(r.Document) {
+		return nil, nil
+	}
+	object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+	if err != nil {
+		return nil, err
+	}
+	w := resealWalk{sealer: sealer, collection: collection, key: r.Key}
+	if err := w.value(object, make(document.Pointer, 0, 16), nil); err != nil || !w.changed {
+		return nil, err
+	}
+	other := *r.Clone()
+	other.Document = document.Append(nil, object)
+	return &other, nil
 }
 
 // resealWalk encrypts the secrets of a document with the current key. It needs no

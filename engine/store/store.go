@@ -95,6 +95,17 @@ type Store interface {
 	// later come after it, and so may some that were committed just before.
 	End(ctx context.Context) (string, error)
 
+	// Dump yields everything that the store keeps, apart from positions of changes, behind
+	// the Next of a portion that it has yielded; "" is the beginning. What is written
+	// meanwhile may be left out. Codes: CodeBadPosition.
+	Dump(ctx context.Context, after string, yield func(*Portion) error) error
+
+	// Load stores a portion from another store, in order, in a store that was opened for
+	// loading and has the collection of the portion and LoadingCollection. From then until the
+	// call with Last has returned, the store can be opened for loading only. Codes: those of
+	// Write, and CodeConflict if the progress is not at its expected revision.
+	Load(ctx context.Context, p *Portion, l Loading) error
+
 	// Check returns an error when the store cannot serve reads and writes at
 	// present. It is cheap and changes no record.
 	Check(ctx context.Context) error

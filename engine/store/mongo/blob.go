@@ -16,7 +16,7 @@ import (
 
 // blobPiece is the number of bytes of a blob in one document. Changing it needs
 // a migration, because it determines where each piece begins.
-const blobPiece = 256 << 10
+const blobPiece = store.PieceSize
 
 // piecesAtOnce is the number of pieces in one command.
 const piecesAtOnce = 16
@@ -61,16 +61,22 @@ func (v *view) Blobs(ctx context.Context, after store.Key, limit int, yield func
 		return v.guard(ctx)
 	}
 	return v.rows(ctx, blobsCollection, behind(after), func(raw bson.Raw) error {
-		var blob struct {
-			ID   struct{ Network, ID string } `bson:"_id"`
-			Size int64
-			Time bson.DateTime
-		}
-		if err := bson.Unmarshal(raw, &blob); err != nil {
+		blob, err := decodeBlob(raw)
+		if err != nil {
 			return err
 		}
-		return yield(store.Blob{Key: store.Key{Network: blob.ID.Network, ID: blob.ID.ID}, Size: blob.Size, Time: blob.Time.Time().UTC()})
+		return yield(blob)
 	}, options.Find().SetSort(shardKey).SetLimit(int64(limit)).SetBatchSize(batchSize(limit)))
+}
+
+func decodeBlob(raw bson.Raw) (store.Blob, error) {
+	var blob struct {
+		ID   struct{ Network, ID string } `bson:"_id"`
+		Size int64
+		Time bson.DateTime
+	}
+	err := bson.Unmarshal(raw, &blob)
+	return store.Blob{Key: store.Key{Network: blob.ID.Network, ID: blob.ID.ID}, Size: blob.Size, Time: blob.Time.Time().UTC()}, err
 }
 
 // PutBlob implements store.Tx.

@@ -28,6 +28,10 @@ type Options struct {
 	// MustExist makes Open fail when there is no store, instead of creating
 	// one.
 	MustExist bool
+	// Loading opens a store for Load: one that is empty or not complete.
+	Loading bool
+	// ReadOnly opens a store for reads, with a user who cannot write, and leaves it as it is.
+	ReadOnly bool
 	// Answered, if set, is called by Open when the deployment has answered for
 	// the first time.
 	Answered func()
@@ -45,6 +49,10 @@ type Store struct {
 	sharded bool
 	// created is the cluster's time when the store was created.
 	created bson.Timestamp
+
+	// loading reports whether the store was opened for Load, and incomplete whether Load had
+	// not completed it.
+	loading, incomplete bool
 
 	ensure sync.Mutex
 	closed atomic.Bool

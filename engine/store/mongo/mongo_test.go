@@ -40,6 +40,22 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		Open:    func(t testing.TB) store.Store { return open(t, mongodb.URI(t)) },
 		Explain: explainQuery,
+		Loading: func(t testing.TB, s store.Store, loading bool) (store.Store, error) {
+			uri := any(mongodb.URI(t))
+			if s != nil {
+				uri, _ = uris.Load(s)
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			opened, err := Open(t.Context(), Options{URI: uri.(string), Loading: loading, Monitor: mongodb.ShardKeys(t)})
+			if err != nil {
+				return nil, err
+			}
+			uris.Store(store.Store(opened), uri)
+			t.Cleanup(func() { opened.Close() })
+			return opened, nil
+		},
 		Reopen: func(t testing.TB, s store.Store) store.Store {
 			if err := s.Close(); err != nil {
 				t.Error(err)

@@ -47,6 +47,18 @@ func (s *Store) start(ctx context.Context, o Options) error {
 			return &store.Error{Code: store.CodeNoStore, Text: "there is no store in the database " + s.db.Name()}
 		}
 	}
+	if err == nil && o.ReadOnly {
+		if version != storeVersion {
+			return notUsable("an earlier version wrote it: open it once with a user who can write", nil)
+		}
+		return nil
+	}
+	if err == nil && version > 0 && o.Loading && !s.incomplete {
+		var empty bool
+		if empty, err = store.IsEmpty(ctx, s); err == nil && !empty {
+			return notUsable(store.NotEmpty, nil)
+		}
+	}
 	if err == nil {
 		upgraded := store.BeginUpgrade(ctx, s.log, version, storeVersion)
 		if err = s.ensureOwn(ctx); err == nil {
@@ -129,6 +141,10 @@ func (s *Store) version(ctx context.Context) (int64, error) {
 	switch {
 	case errors.Is(err, mongo.ErrNoDocuments):
 		return 0, nil
+	case err == nil && found.Version == loadingVersion && s.loading:
+		s.incomplete, found.Version = true, storeVersion
+	case err == nil && found.Version >= store.LoadingVersion:
+		err = notUsable(store.Incomplete, nil)
 	case err == nil && found.Version > storeVersion:
 		err = notUsable(fmt.Sprintf("the database %s was written by a newer Marquee (version %d of the store, this one supports %d): use that program, or restore a backup", s.db.Name(), found.Version, storeVersion), nil)
 	}
@@ -241,7 +257,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	leader := newLeader(*opts.HeartbeatInterval)
-	s := &Store{admission: newAdmission(), leader: leader, presence: newPresence(database), log: o.Log, measured: newMeasured()}
+	s := &Store{admission: newAdmission(), leader: leader, presence: newPresence(database), log: o.Log, measured: newMeasured(), loading: o.Loading}
 	s.known.Store(&map[string][]plan.Index{})
 	opts.SetMonitor(o.Monitor).SetServerMonitor(leader.monitor(s.measured.heard)).SetPoolMonitor(s.measured.pool()).SetDriverInfo(&options.DriverInfo{Name: "marquee", Version: s.presence.name})
 	if s.client, err = mongo.Connect(opts); err != nil {

@@ -186,11 +186,7 @@ func (s *Store) Records(ctx context.Context) (map[string]int64, error) {
 	numbers := map[string]int64{}
 	err := s.Read(ctx, func(snapshot store.Snapshot) error {
 		v := snapshot.(*view)
-		var names []string
-		err := v.query(ctx, "SELECT substr(name,3) FROM sqlite_master WHERE type='table' AND name GLOB 'r_*'", nil, func(row *stmt) error {
-			names = append(names, row.ColumnText(0))
-			return nil
-		})
+		names, err := v.collections(ctx)
 		for _, name := range names {
 			if err == nil {
 				err = v.query(ctx, "SELECT count(*) FROM "+table(name), nil, func(row *stmt) error {

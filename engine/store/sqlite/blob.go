@@ -13,7 +13,7 @@ import (
 // migration, because it determines where each piece begins. The table has row
 // ids: without them its inner nodes would hold rows, too, and be slow for large
 // ones (sqlite.org/withoutrowid.html).
-const blobPiece = 256 << 10
+const blobPiece = store.PieceSize
 
 const (
 	blobsSQL  = "SELECT network,id,size,time FROM blobs WHERE (network,id)>(?,?) ORDER BY network,id LIMIT ?"
@@ -39,9 +39,13 @@ func (v *view) Blob(ctx context.Context, key store.Key, offset, length int64, yi
 
 func (v *view) Blobs(ctx context.Context, after store.Key, limit int, yield func(store.Blob) error) error {
 	return v.query(ctx, blobsSQL, []any{after.Network, after.ID, limit}, func(s *stmt) error {
-		return yield(store.Blob{Key: store.Key{Network: s.ColumnText(0), ID: s.ColumnText(1)},
-			Size: s.ColumnInt64(2), Time: time.UnixMilli(s.ColumnInt64(3)).UTC()})
+		return yield(s.blob())
 	})
+}
+
+// blob reads a row of network, id, size and time.
+func (s *stmt) blob() store.Blob {
+	return store.Blob{Key: store.Key{Network: s.ColumnText(0), ID: s.ColumnText(1)}, Size: s.ColumnInt64(2), Time: time.UnixMilli(s.ColumnInt64(3)).UTC()}
 }
 
 // PutBlob implements store.Tx.

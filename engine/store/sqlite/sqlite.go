@@ -31,6 +31,8 @@ type Options struct {
 	// MustExist makes Open fail when there is no store, instead of creating
 	// one.
 	MustExist bool
+	// Loading opens a store for Load: one that is empty or not complete.
+	Loading bool
 	// Readers is the number of concurrent reads; 0 chooses one for the machine.
 	Readers int
 	// BeforeCommit, if set, is called before each commit. Tests and benchmarks
@@ -71,8 +73,9 @@ type Store struct {
 	failing atomic.Pointer[error]
 	// uncopied reports that the log must stay as it is until the next start.
 	uncopied atomic.Bool
-	// format is the version of the file.
-	format int64
+	// format is the version of the file, and incomplete whether Load has not completed it.
+	format     int64
+	incomplete bool
 	// wiping is held while the log is written by another connection than the writer's,
 	// and while it is truncated.
 	wiping sync.Mutex
@@ -155,6 +158,11 @@ func (s *Store) open(ctx context.Context) error {
 		s.readers.give(reader)
 	}
 	s.writer = startWriter(s, c)
+	if s.options.Loading && !s.incomplete {
+		if empty, err := store.IsEmpty(ctx, s); err != nil || !empty {
+			return notUsable(path, store.NotEmpty, err)
+		}
+	}
 	return nil
 }
 
@@ -304,6 +312,11 @@ func (s *Store) version(c *conn) (version int64, err error) {
 	case id == 0 && version == 0 && tables == 0:
 	case id != applicationID:
 		return 0, notUsable(path, "it is an SQLite database of another program; choose another path", nil)
+	case version == loadingVersion && s.options.Loading:
+		s.incomplete = true
+		return int64(len(migrations)), nil
+	case version >= store.LoadingVersion:
+		return 0, notUsable(path, store.Incomplete, nil)
 	case int(version) > len(migrations):
 		return 0, notUsable(path, fmt.Sprintf("it was written by a newer Marquee (version %d of the store, this one supports %d); use that program, or restore a backup", version, len(migrations)), nil)
 	}

@@ -50,6 +50,21 @@ func runSuite(t *testing.T, rare int, explain func(testing.TB, store.Store, quer
 			}
 			return open(t, Options{Path: s.(*Store).options.Path})
 		},
+		Loading: func(t testing.TB, s store.Store, loading bool) (store.Store, error) {
+			path := filepath.Join(t.TempDir(), "marquee.db")
+			if s != nil {
+				path = s.(*Store).options.Path
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			opened, err := Open(t.Context(), Options{Path: path, Loading: loading})
+			if err != nil {
+				return nil, err
+			}
+			t.Cleanup(func() { opened.Close() })
+			return opened, nil
+		},
 		Explain: explain,
 	})
 }

@@ -19,6 +19,9 @@ type Harness struct {
 	// Reopen closes a store that Open returned and opens it again with its
 	// contents. It is nil for a store that keeps nothing.
 	Reopen func(t testing.TB, s store.Store) store.Store
+	// Loading closes a store, unless it is nil, which stands for a new one, and opens it again,
+	// for loading or not. The error is that of opening.
+	Loading func(t testing.TB, s store.Store, loading bool) (store.Store, error)
 	// Explain returns how a store answers a query, or counts it. It is nil when
 	// the adapter cannot know.
 	Explain func(t testing.TB, s store.Store, q query.Query, count bool) Plan
@@ -67,6 +70,7 @@ func Run(t *testing.T, h Harness) {
 		{"IndexMeetsPut", testIndexMeetsPut},
 		{"Rewrite", testRewrite},
 		{"Settle", testSettle},
+		{"Load", testLoad},
 		{"Life", testLife},
 		{"Blobs", testBlobs},
 		{"BlobFaults", testBlobFaults},

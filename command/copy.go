@@ -1,0 +1,196 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"marquee"
+	"marquee/auth"
+	"marquee/auth/seal"
+	"marquee/auth/signing"
+	"marquee/command/backup"
+	"marquee/command/copying"
+	"marquee/command/exit"
+	"marquee/command/terminal"
+	"marquee/engine/catalog"
+	"marquee/engine/folder"
+	"marquee/engine/progress"
+	"marquee/engine/store"
+	"marquee/engine/store/sqlite"
+)
+
+// copyCommand is marquee copy.
+type copyCommand struct {
+	served
+	From              string `required:"" env:"-" help:"The store that is copied, which nobody serves: sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE." placeholder:"URI"`
+	To                string `required:"" env:"-" help:"The store that it is copied to: one that does not exist, is empty, or is the incomplete copy of a run that was interrupted." placeholder:"URI"`
+	FromSecretKey     string `help:"Key of the source, as of --secret-key of the other commands." placeholder:"BASE64"`
+	FromSecretKeyFile string `help:"File with that key; by default the one beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"FILE"`
+	ToSecretKey       string `help:"Key of the target. Secrets are encrypted with it." placeholder:"BASE64"`
+	ToSecretKeyFile   string `help:"File with that key, by default as with --from-secret-key-file. It is made if there is none." placeholder:"FILE"`
+	Quiet             bool   `help:"Print errors only."`
+
+	shown time.Time
+	last  string
+}
+
+func (c *copyCommand) Run(ctx context.Context) error {
+	from := &storeFlags{Store: c.From, SecretKey: c.FromSecretKey, SecretKeyFile: c.FromSecretKeyFile, served: c.served, copies: "from"}
+	to := &storeFlags{Store: c.To, SecretKey: c.ToSecretKey, SecretKeyFile: c.ToSecretKeyFile, served: c.served, copies: "to"}
+	if c.From == c.To || sameFile(sqlitePath(c.From), sqlitePath(c.To)) {
+		return exit.Usagef("--from and --to are the same store")
+	}
+	source, err := from.openForCopy(ctx)
+	if code, _ := store.CodeOf(err); code == store.CodeNoStore {
+		return fmt.Errorf("nothing was copied: there is no store at %s: check --from", storeName(c.From))
+	}
+	if err == nil {
+		defer source.Close() // from which was only read
+		err = c.run(ctx, from, to, source)
+	}
+	if err != nil {
+		return exit.InterruptedBy(ctx, exit.Cause(err))
+	}
+	return nil
+}
+
+// sameFile reports whether two paths lead to one file.
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
+	second, wrong := os.Stat(b)
+	return err == nil && wrong == nil && os.SameFile(first, second)
+}
+
+func (c *copyCommand) run(ctx context.Context, from, to *storeFlags, source store.Store) (err error) {
+	old, err := c.examine(ctx, from, source)
+	if err != nil {
+		return fmt.Errorf("nothing was copied: %w", err)
+	}
+	target, err := to.openForCopy(ctx)
+	if err != nil {
+		return fmt.Errorf("nothing was copied: %w", exit.Cause(err))
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	if err := target.EnsureCollections(ctx, auth.Collections()); err != nil {
+		return err
+	}
+	keys, err := to.keys(ctx, target)
+	if err != nil {
+		return fmt.Errorf("nothing was copied: the key of the target cannot be used: %w", exit.Cause(err))
+	}
+	for _, key := range old {
+		if !slices.ContainsFunc(keys, func(k []byte) bool { return string(k) == string(key) }) {
+			keys = append(keys, key)
+		}
+	}
+	sealer, err := seal.New(keys...)
+	if err != nil {
+		return err
+	}
+	job := &copying.Job{From: source, To: target, Without: []string{backup.Collection.Name}, Sealer: sealer, Say: c.say}
+	sums, err := job.Run(ctx)
+	if err != nil {
+		if errors.Is(err, copying.ErrDiffers) {
+			return fmt.Errorf("the copy is not complete: %w", err)
+		}
+		return fmt.Errorf("the copy is not complete; run the same command again to continue: %w", exit.Cause(err))
+	}
+	return c.print(ctx, source, sums)
+}
+
+// openForCopy opens a store that is copied, or the one that it is copied to.
+func (f *storeFlags) openForCopy(ctx context.Context) (s store.Store, err error) {
+	f.opening = newOpening(storeName(f.Store), nil)
+	err = f.opening.persist(ctx, func(ctx context.Context) error {
+		s, err = f.openStore(ctx, f.copies == "from")
+		return err
+	})
+	if path := sqlitePath(f.Store); f.copies == "from" && path != "" && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
+		if info, wrong := os.Stat(path + "-wal"); wrong == nil && info.Size() > 0 {
+			return nil, err // without which the file is not the store
+		}
+		return sqlite.OpenCopy(path)
+	}
+	return s, err
+}
+
+// examine returns an error if a store cannot be copied, and otherwise its keys.
+func (c *copyCommand) examine(ctx context.Context, f *storeFlags, source store.Store) (keys [][]byte, err error) {
+	app := c.program.application()
+	stored, err := marquee.StoredApplication(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	opened := app.Name
+	if opened == "" {
+		opened = none
+	}
+	if stored != "" && stored != opened {
+		other := &marquee.ApplicationError{Stored: stored, Opened: opened}
+		return nil, exit.Usagef("%w: %s", other, c.program.cureFor(other))
+	}
+	if sqlitePath(f.Store) == "" { // an SQLite store is locked by its server
+		sets, err := folder.Known(ctx, source)
+		if err != nil {
+			return nil, err
+		}
+		if len(sets.Servers) > 0 {
+			return nil, fmt.Errorf("the source is being served by %s, which was there at %s: stop it; a server that has crashed counts as gone after two minutes",
+				terminal.Printable(sets.Servers[0].Name), sets.Servers[0].Seen.Format(time.RFC3339))
+		}
+	}
+	if f.SecretKey != "" {
+		if keys, err = seal.ParseKeys(f.SecretKey); err != nil {
+			return nil, exit.Usagef("--from-secret-key: %w", err)
+		}
+	} else if keys, err = seal.ReadKeyFiles(f.keyFile()); err != nil {
+		return nil, fmt.Errorf("the key of the source cannot be read: %w: check --from-secret-key and --from-secret-key-file", exit.Cause(err))
+	}
+	sealer, err := seal.New(keys...)
+	if err == nil {
+		err = source.Read(ctx, func(s store.Snapshot) error { return signing.Check(ctx, s, sealer) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the key of the source is not the one that it was served with: %w", exit.Cause(err))
+	}
+	return keys, nil
+}
+
+// say shows the progress on standard error.
+func (c *copyCommand) say(step string, items int64) {
+	if c.Quiet || step == c.last && time.Since(c.shown) < 5*time.Second {
+		return
+	}
+	c.last, c.shown = step, time.Now()
+	if items > 0 {
+		step += ": " + progress.Grouped(items)
+	}
+	fmt.Fprintln(os.Stderr, step)
+}
+
+// print prints what was copied.
+func (c *copyCommand) print(ctx context.Context, source store.Store, sums map[string]copying.Sum) error {
+	if c.Quiet {
+		return nil
+	}
+	d := &backup.Description{Objects: map[string]int64{}}
+	err := source.Read(ctx, func(s store.Snapshot) error {
+		types, err := catalog.ReadAll(ctx, s)
+		for name := range maps.Keys(types) {
+			d.Objects[name] = sums[name].Items
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Printf("copied to %s: %s, %s; the digests of both stores agree\n", storeName(c.To), holds(d), progress.Counted(sums[store.ChangesPart].Items, "change"))
+	return err
+}
