@@ -29,8 +29,8 @@ import (
 // copyCommand is marquee copy.
 type copyCommand struct {
 	served
-	From              string `required:"" env:"-" help:"The store that is copied, which nobody serves: sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE." placeholder:"URI"`
-	To                string `required:"" env:"-" help:"The store that it is copied to: one that does not exist, is empty, or is the incomplete copy of a run that was interrupted." placeholder:"URI"`
+	From              string `required:"" help:"The store that is copied, which nobody serves: sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE." placeholder:"URI"`
+	To                string `required:"" help:"The store that it is copied to: one that does not exist, is empty, or is the incomplete copy of a run that was interrupted." placeholder:"URI"`
 	FromSecretKey     string `help:"Key of the source, as of --secret-key of the other commands." placeholder:"BASE64"`
 	FromSecretKeyFile string `help:"File with that key; by default the one beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"FILE"`
 	ToSecretKey       string `help:"Key of the target. Secrets are encrypted with it." placeholder:"BASE64"`
