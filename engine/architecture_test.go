@@ -20,7 +20,7 @@ var arrows = map[string][]string{
 	"command": {".", "auth", "command", "engine"},
 	// The inner packages of command know neither the application nor its commands.
 	"command/backup":   {".", "auth", "engine"},
-	"command/copying":  {"auth/seal", "engine/migration", "engine/store"},
+	"command/copying":  {"auth/seal", "engine/document", "engine/migration", "engine/store"},
 	"command/exit":     {},
 	"command/health":   {".", "command/exit"},
 	"command/limits":   {"engine/rest"},

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"marquee/engine/document"
 	"marquee/engine/store"
 )
 
@@ -88,12 +89,22 @@ func (d *digester) end() {
 func (d *digester) record(w *store.Write) {
 	d.texts(w.Network, w.ID, w.State, w.CreateUser, w.UpdateUser)
 	d.numbers(w.Revision, w.Version, w.CreateTime.UnixMilli(), w.UpdateTime.UnixMilli())
-	d.bytes(w.Warnings, w.Document)
+	d.bytes(w.Warnings, canonical(w.Document))
 	slices.SortFunc(w.AddTerms, func(a, b store.Term) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value)) })
 	for _, term := range w.AddTerms {
 		d.texts(term.Key, term.Value)
 	}
 	d.end()
+}
+
+// canonical returns the canonical form of a document, in which MongoDB stores those of the
+// service, too.
+func canonical(doc []byte) []byte {
+	object, err := document.DecodeObject(doc, document.Limits{Depth: 1000})
+	if err != nil {
+		return doc
+	}
+	return document.Append(nil, object)
 }
 
 // change adds a change with its number instead of its position.
