@@ -15,7 +15,7 @@ import (
 // TestSecretsHaveFiles: each flag whose name is that of a secret has the tag of one, and a
 // file can have its value.
 func TestSecretsHaveFiles(t *testing.T) {
-	secret := regexp.MustCompile(`^(store|.*(password|secret|key|token))$`)
+	secret := regexp.MustCompile(`^(store|from|to|.*(password|secret|key|token))$`)
 	found := map[string]bool{}
 	if err := kong.Visit(advertisingParser().Model, func(node kong.Visitable, next kong.Next) error {
 		if command, ok := node.(*kong.Node); ok {

@@ -29,12 +29,14 @@ import (
 // copyCommand is marquee copy.
 type copyCommand struct {
 	served
-	From              string `required:"" help:"The store that is copied, which nobody serves: sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE." placeholder:"URI"`
-	To                string `required:"" help:"The store that it is copied to: one that does not exist, is empty, or is the incomplete copy of a run that was interrupted." placeholder:"URI"`
-	FromSecretKey     string `help:"Key of the source, as of --secret-key of the other commands." placeholder:"BASE64"`
-	FromSecretKeyFile string `help:"File with that key; by default the one beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"FILE"`
-	ToSecretKey       string `help:"Key of the target. Secrets are encrypted with it." placeholder:"BASE64"`
-	ToSecretKeyFile   string `help:"File with that key, by default as with --from-secret-key-file. It is made if there is none." placeholder:"FILE"`
+	From              string `help:"The store that is copied, which nobody serves: sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE." placeholder:"URI" secret:"uri"`
+	FromFile          string `help:"File with that URI." placeholder:"FILE"`
+	To                string `help:"The store that it is copied to: one that does not exist, is empty, or is the incomplete copy of a run that was interrupted." placeholder:"URI" secret:"uri"`
+	ToFile            string `help:"File with that URI." placeholder:"FILE"`
+	FromSecretKey     string `help:"Key of the source, as of --secret-key of the other commands." placeholder:"BASE64" secret:""`
+	FromSecretKeyFile string `help:"File with that key; by default the one beside the SQLite file, or ./marquee-data/marquee.key." placeholder:"FILE" followed:""`
+	ToSecretKey       string `help:"Key of the target. Secrets are encrypted with it." placeholder:"BASE64" secret:""`
+	ToSecretKeyFile   string `help:"File with that key, by default as with --from-secret-key-file. It is made if there is none." placeholder:"FILE" followed:""`
 	Quiet             bool   `help:"Print errors only."`
 
 	shown time.Time
@@ -44,6 +46,9 @@ type copyCommand struct {
 func (c *copyCommand) Run(ctx context.Context) error {
 	from := &storeFlags{Store: c.From, SecretKey: c.FromSecretKey, SecretKeyFile: c.FromSecretKeyFile, served: c.served, copies: "from"}
 	to := &storeFlags{Store: c.To, SecretKey: c.ToSecretKey, SecretKeyFile: c.ToSecretKeyFile, served: c.served, copies: "to"}
+	if c.From == "" || c.To == "" {
+		return exit.Usagef("--from and --to are needed")
+	}
 	if c.From == c.To || sameFile(sqlitePath(c.From), sqlitePath(c.To)) {
 		return exit.Usagef("--from and --to are the same store")
 	}
@@ -148,7 +153,7 @@ func (c *copyCommand) examine(ctx context.Context, f *storeFlags, source store.S
 	}
 	if f.SecretKey != "" {
 		if keys, err = seal.ParseKeys(f.SecretKey); err != nil {
-			return nil, exit.Usagef("--from-secret-key: %w", err)
+			return nil, exit.Usagef("%s: %w", f.flag("secret-key"), err)
 		}
 	} else if keys, err = seal.ReadKeyFiles(f.keyFile()); err != nil {
 		return nil, fmt.Errorf("the key of the source cannot be read: %w: check --from-secret-key and --from-secret-key-file", exit.Cause(err))

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,14 +36,25 @@ func (f *storeFlags) openStore(ctx context.Context, mustExist bool) (store.Store
 			Answered: f.opening.answer, Log: f.log})
 		var wrong mongo.URIError
 		if errors.As(err, &wrong) {
-			return nil, exit.Usagef("--%s: %w", cmp.Or(f.copies, "store"), err)
+			return nil, exit.Usagef("%s: %w", f.flag("store"), err)
 		}
 		if err != nil {
 			return nil, err
 		}
 		return s, nil
 	}
-	return nil, exit.Usagef("--%s: the store %q has an unknown scheme: write sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE", cmp.Or(f.copies, "store"), redactStore(uri))
+	return nil, exit.Usagef("%s: the store %q has an unknown scheme: write sqlite:PATH, mongodb://HOST,…/DATABASE or mongodb+srv://HOST/DATABASE", f.flag("store"), redactStore(uri))
+}
+
+// flag returns the flag with a name, which marquee copy has for each of its stores.
+func (f *storeFlags) flag(name string) string {
+	switch {
+	case f.copies == "":
+		return "--" + name
+	case name == "store":
+		return "--" + f.copies
+	}
+	return "--" + f.copies + "-" + name
 }
 
 // sqlitePath returns the file of a URI of SQLite, or "".
@@ -70,7 +80,7 @@ func (f *storeFlags) keys(ctx context.Context, s store.Store) ([][]byte, error) 
 	if f.SecretKey != "" {
 		keys, err := seal.ParseKeys(f.SecretKey)
 		if err != nil {
-			return nil, exit.Usagef("--secret-key: %w", err)
+			return nil, exit.Usagef("%s: %w", f.flag("secret-key"), err)
 		}
 		return keys, nil
 	}
