@@ -26,7 +26,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference timing failover schemathesis histories lists nightly mongod mongod-image clean
+.PHONY: run build image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference timing failover schemathesis histories lists nightly mongod mongod-image proxy-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	@echo "The first build takes a few minutes; later ones take seconds."
@@ -125,6 +125,9 @@ mongod: ## a mongod for the tests, in .cache
 
 mongod-image: mongod ## an image of it, for the tests in containers; needs Docker, pulls nothing
 	integration/containers/mongod/build.sh
+
+proxy-image: ## an image of the installed HAProxy, for the tests in containers; needs Docker, pulls nothing
+	integration/containers/haproxy/build.sh
 
 clean:
 	rm -rf bin

@@ -15,7 +15,7 @@ const VariablePrefix = "MARQUEE_"
 
 // notSettings matches variables that are no settings and no mistakes either:
 // those of deploy/compose.yaml and of the tests.
-var notSettings = regexp.MustCompile(`^MARQUEE_(IMAGE|LISTEN_[12]|TEST_.*|REQUIRE)$`)
+var notSettings = regexp.MustCompile(`^MARQUEE_(IMAGE|LISTEN(_[12])?|TEST_.*|REQUIRE)$`)
 
 // serviceLink matches what Kubernetes sets in every container beside a Service
 // whose name begins with marquee, and Docker for a link.

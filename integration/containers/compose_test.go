@@ -5,18 +5,22 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
 // TestCompose: the compose file starts whole, with nothing but its secrets. What
-// one server stores, the other reads, also while a member of the set is gone.
+// one server stores, the other reads, also while a member of the set is gone. The servers
+// are replaced meanwhile, and the proxy refuses no request.
 func TestCompose(t *testing.T) {
 	t.Parallel()
-	engine(t, marqueeImage, mongoImage)
+	engine(t, marqueeImage, mongoImage, proxyImage)
 	c := newCompose(t)
 	if said, err := c.try("config", "-q"); err == nil || !strings.Contains(said, "MONGODB_KEY") {
 		t.Errorf("without secrets, compose says %v: %s", err, said)
@@ -52,9 +56,12 @@ func TestCompose(t *testing.T) {
 	c.do(t, "kill", "mongodb1") // the primary of a set that was just initiated
 	within(t, patience, "a write without a member", func(ctx context.Context) error { return second.create(ctx, "summer") })
 	first.holds(t, "spring", "summer")
+	c.replaced(t, first.token)
 	c.do(t, "up", "-d") // finds its set, and changes nothing
 	first.ready(t)
-	first.holds(t, "spring", "summer")
+	if content, err := first.send(t.Context(), http.MethodGet, "/api/v1/orders/summer?context=main", "", ""); err != nil {
+		t.Errorf("%s: %v", content, err)
+	}
 
 	said := c.do(t, "logs", "--no-color")
 	for name, value := range secrets {
@@ -68,7 +75,7 @@ func TestCompose(t *testing.T) {
 type compose struct {
 	program   []string
 	env       []string
-	addresses [2]string
+	addresses [3]string // of the servers, and of the proxy
 }
 
 func newCompose(t *testing.T) *compose {
@@ -86,8 +93,60 @@ func newCompose(t *testing.T) *compose {
 	c.program = append(c.program, "-p", "marquee-test-"+strings.ToLower(rand.Text()[:8]), "-f", "../../deploy/compose.yaml")
 	c.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "DOCKER_HOST=" + os.Getenv("DOCKER_HOST"),
 		"MARQUEE_IMAGE=" + marqueeImage, "MONGODB_IMAGE=" + mongoImage, "MONGODB_CACHE_GB=0.25",
-		"MARQUEE_LISTEN_1=" + c.addresses[0], "MARQUEE_LISTEN_2=" + c.addresses[1]}
+		"MARQUEE_LISTEN_1=" + c.addresses[0], "MARQUEE_LISTEN_2=" + c.addresses[1],
+		"MARQUEE_LISTEN=" + c.addresses[2], "PROXY_IMAGE=" + proxyImage}
 	return c
+}
+
+// replaced replaces both servers by those of another image, while clients write through the
+// proxy, some of them with a new connection for each request.
+func (c *compose) replaced(t *testing.T, token string) {
+	t.Helper()
+	next := "marquee-test:" + strings.ToLower(rand.Text()[:8])
+	if said, err := exec.Command("docker", "tag", marqueeImage, next).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	t.Cleanup(func() { _ = exec.Command("docker", "rmi", "-f", next).Run() }) // its other name stays
+	c.env = append(c.env, "MARQUEE_IMAGE="+next)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	var created atomic.Int64
+	for i := range 6 {
+		s := service{token: token}
+		s.at("http://" + c.addresses[2])
+		if i%2 == 0 {
+			s.client.Transport = &http.Transport{}
+		}
+		within(t, patience, "the proxy is ready", func(ctx context.Context) error {
+			_, err := s.send(ctx, http.MethodGet, "/readyz", "", "")
+			return err
+		})
+		clients.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				if err := s.create(context.WithoutCancel(ctx), fmt.Sprintf("replaced-%d-%d", i, n)); err != nil {
+					t.Errorf("after %d requests: %v", created.Load(), err)
+					return
+				}
+				created.Add(1)
+			}
+		})
+	}
+	replace := exec.CommandContext(ctx, "../../deploy/replace")
+	replace.Env = append(c.env, "COMPOSE="+strings.Join(c.program, " "))
+	said, err := replace.CombinedOutput()
+	cancel()
+	clients.Wait()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	for _, server := range []string{"marquee1", "marquee2"} {
+		id := strings.TrimSpace(c.do(t, "ps", "-q", server))
+		if image, err := exec.Command("docker", "inspect", "--format", "{{.Config.Image}}", id).Output(); err != nil || strings.TrimSpace(string(image)) != next {
+			t.Errorf("%s is of %s: %v", server, image, err)
+		}
+	}
+	t.Logf("%d requests were answered meanwhile", created.Load())
 }
 
 // freeAddress is one that nobody listens at. The compose file publishes fixed

@@ -26,6 +26,7 @@ const patience = 3 * time.Minute
 var (
 	marqueeImage = cmp.Or(os.Getenv("MARQUEE_TEST_IMAGE"), "marquee:latest")
 	mongoImage   = cmp.Or(os.Getenv("MARQUEE_TEST_MONGODB_IMAGE"), "mongo:8")
+	proxyImage   = cmp.Or(os.Getenv("MARQUEE_TEST_PROXY_IMAGE"), "haproxy:3.2")
 )
 
 func TestMain(m *testing.M) {
@@ -84,7 +85,10 @@ func newEngine(ctx context.Context, images []string) (docker *testcontainers.Doc
 		if _, err := docker.ImageInspect(ctx, image); err != nil {
 			docker.Close()
 			cure := "run 'make image'"
-			if image == mongoImage {
+			switch image {
+			case proxyImage:
+				cure = "'docker pull' it, or run 'make proxy-image' and set MARQUEE_TEST_PROXY_IMAGE=marquee-test/haproxy"
+			case mongoImage:
 				cure = "'docker pull' it, or run 'make mongod-image' and set MARQUEE_TEST_MONGODB_IMAGE=marquee-test/mongod:6.0.5"
 			}
 			return nil, fmt.Errorf("the image %s is not there (%w): %s", image, err, cure)

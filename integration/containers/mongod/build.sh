@@ -23,16 +23,6 @@ chmod 755 "$root/usr/local/bin/"*
 echo 'mongodb:x:999:999::/tmp:/bin/sh' >"$root/etc/passwd"
 
 cp -L "$mongod" "$root/bin/mongod"
-# Each library where the loader looks for it on the host, which it does here too.
-libraries=$(ldd "$mongod"; ldd "$busybox" 2>/dev/null || true) # busybox may be static
-case "$libraries" in *"not found"*) echo "$libraries" >&2; exit 1 ;; esac
-# Names are looked up by a library that is only loaded then.
-libc=$(printf '%s\n' "$libraries" | awk '/libc\.so/ {print $3; exit}')
-for library in $(printf '%s\n' "$libraries" | awk '$2 == "=>" {print $3} $1 ~ /^\// {print $1}') \
-	"$(dirname "$libc")/libnss_dns.so.2" "$(dirname "$libc")/libnss_files.so.2"; do
-	[ -f "$library" ] || continue
-	mkdir -p "$root$(dirname "$library")"
-	cp -L "$library" "$root$library"
-done
+"$here/../libraries" "$root" "$mongod" "$busybox"
 
 docker build --quiet --tag "$name" "--file=$here/Dockerfile" "$context"
