@@ -58,6 +58,8 @@ type (
 	Projection  = read.Projection
 	Listing     = read.Listing
 	HistoryPage = read.HistoryPage
+	Feed        = read.Feed
+	Events      = read.Events
 	Page        = read.Page
 	PageWriter  = read.PageWriter
 )

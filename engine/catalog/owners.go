@@ -223,13 +223,61 @@ func DiffOwners(keys map[string][]schema.OwnerPath, held, wanted []store.Term) (
 	return slices.DeleteFunc(slices.Clone(wanted), lacks(held)), slices.DeleteFunc(slices.Clone(held), lacks(wanted))
 }
 
+// moved is what the feed keeps of the owners of an object, when they change.
+type moved struct {
+	From []string `json:"from"`
+	To   []string `json:"to"`
+}
+
+// Moved returns the owners before and after a change of the terms under some keys, as the
+// Cause of a change of the feed alone; nil if they are the same.
+func Moved(keys map[string][]schema.OwnerPath, held, wanted []store.Term) []byte {
+	of := moved{ownersIn(keys, held), ownersIn(keys, wanted)}
+	if slices.Equal(of.From, of.To) {
+		return nil
+	}
+	text, err := json.Marshal(of)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+func ownersIn(keys map[string][]schema.OwnerPath, terms []store.Term) []string {
+	owners := []string{}
+	for _, term := range terms {
+		if keys[term.Key] != nil && !strings.HasPrefix(term.Value, schema.Via) {
+			owners = append(owners, term.Value)
+		}
+	}
+	slices.Sort(owners)
+	return slices.Compact(owners)
+}
+
+// MovedBetween returns the owners before and after a change of the feed alone; ok is false
+// if it has none.
+func MovedBetween(c *store.Change) (from, to []string, ok bool) {
+	if !c.FeedOnly || len(c.Cause) == 0 {
+		return nil, nil, false
+	}
+	var of moved
+	err := json.Unmarshal(c.Cause, &of)
+	return of.From, of.To, err == nil
+}
+
+// MoveEntry returns the entry of the feed for an object whose owners have changed, which
+// Moved has returned.
+func MoveEntry(collection string, r *store.Record, moved []byte) store.Change {
+	return store.Change{Time: r.UpdateTime, Network: r.Network, Collection: collection, ID: r.ID, Revision: r.Revision, Version: r.Version,
+		FeedOnly: true, Fields: []byte("[]"), Cause: moved}
+}
+
 // OwnerWrite returns the write that gives a record other owners, and the entry of the
 // feed. It changes neither its version nor its history.
 func OwnerWrite(collection string, r *store.Record, add, drop []store.Term) (store.Write, store.Change) {
 	w := store.Write{Record: *r, Expected: r.Revision, Was: r.State, Same: true, AddTerms: add, DropTerms: drop}
 	w.Revision++
-	return w, store.Change{Time: r.UpdateTime, Network: r.Network, Collection: collection, ID: r.ID, Revision: w.Revision, Version: r.Version,
-		FeedOnly: true, Fields: []byte("[]")}
+	return w, MoveEntry(collection, &w.Record, nil)
 }
 
 // ByOwner returns the condition that a key of owners has one of some values.

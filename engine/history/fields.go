@@ -158,13 +158,33 @@ func Removal(state string) []byte {
 	return append(appendField([]byte{'['}, document.FieldChange{Field: "objectState", From: state, Was: true}, document.AnyShape), ']')
 }
 
+// Kind is what a change did to the object as a whole.
+type Kind string
+
+const (
+	Created Kind = "created"
+	Changed Kind = "changed"
+	Deleted Kind = "deleted"
+)
+
+// KindOf returns the kind of a change.
+func KindOf(c store.Change) Kind {
+	switch from, to := states(c.Fields); {
+	case c.Version == 1, to && !from:
+		return Created
+	case from && !to:
+		return Deleted
+	}
+	return Changed
+}
+
 // Message returns the AuditMessage of a change.
 func Message(c store.Change) message.Message {
 	definition := message.AuditUpdated
-	switch from, to := states(c.Fields); {
-	case c.Version == 1, to && !from:
+	switch KindOf(c) {
+	case Created:
 		definition = message.AuditCreated
-	case from && !to:
+	case Deleted:
 		definition = message.AuditRemoved
 	}
 	return definition.With(message.Params{"type": c.Collection, "id": c.ID})

@@ -55,6 +55,7 @@ var (
 	WhereSyntax        = fault(Malformed, "error.where.syntax", "where cannot be read at character {{position}}: expected {{expected}}.")
 	WhereTooLong       = fault(Malformed, "error.where.too.long", "where can contain at most {{limit}} conditions and values.")
 	CursorInvalid      = fault(Malformed, "error.cursor.invalid", "The cursor does not belong to this query; send a nextCursor with the parameters of the request that returned it.")
+	PositionInvalid    = fault(Malformed, "error.position.invalid", "The position in {{parameter}} does not belong to this store, caller and parameters, or was changed; read the objects again, with a new position.")
 	BadID              = fault(Malformed, "error.id.invalid", "An id must be 1 to 256 bytes of UTF-8 without control characters, and must not be . or .. or a reserved path of its type.")
 	IDMismatch         = fault(Malformed, "error.id.mismatch", "The id in the body ({{value}}) differs from the id in the path ({{id}}).")
 	HeaderInvalid      = fault(Malformed, "error.header.invalid", "The header {{header}} must be {{expected}}.")

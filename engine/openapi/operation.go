@@ -14,7 +14,7 @@ func (b *builder) get(t *schema.Type, name string) object {
 	return object{
 		"summary":     "Get " + article(t.Title),
 		"description": "One object by its id.",
-		"parameters":  []any{refTo("parameters", "fields"), refTo("parameters", "includeHidden")},
+		"parameters":  []any{refTo("parameters", "fields"), refTo("parameters", "includeHidden"), refTo("parameters", "position")},
 		"responses": b.responses(reading, object{
 			"200": refTo("responses", name+responseSuffix),
 			"304": refTo("responses", "NotModified"),
@@ -24,7 +24,7 @@ func (b *builder) get(t *schema.Type, name string) object {
 
 // list describes the list of objects.
 func (b *builder) list(t *schema.Type, name string) object {
-	parameters := []any{refTo("parameters", "fields")}
+	parameters := []any{refTo("parameters", "fields"), refTo("parameters", "position")}
 	for _, parameter := range query.Parameters {
 		switch {
 		case parameter == "orderBy":
@@ -37,7 +37,7 @@ func (b *builder) list(t *schema.Type, name string) object {
 	if t.Parent != "" {
 		c = listingBelow
 	}
-	with := []string{"Link", "Warning"}
+	with := []string{"Link", "Marquee-Position", "Warning"}
 	responses := object{}
 	if t.Public != nil { // of which callers without a token get entity tags
 		with = append(with, "ETag")

@@ -37,7 +37,7 @@ func (b *builder) addType(t *schema.Type) {
 	at := location{file: typeFile(t)}
 	name := b.components.named[at]
 	b.object(t, name)
-	b.answers[name+responseSuffix] = answer("The object.", refTo("schemas", name), "ETag", "Location", "Warning")
+	b.answers[name+responseSuffix] = answer("The object.", refTo("schemas", name), "ETag", "Location", "Marquee-Position", "Warning")
 	b.page(t, name)
 	b.tag(t)
 	b.operations(t, t.Name, name)

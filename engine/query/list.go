@@ -324,6 +324,12 @@ func ParsePaging(parameters map[string]string) (Paging, error) {
 	return p.paging(), p.err
 }
 
+// Integer parses a parameter that is an integer from least to most.
+func Integer(parameters map[string]string, name string, otherwise, least, most int) (int, error) {
+	p := &listParser{parameters: parameters}
+	return p.integer(name, otherwise, least, most), p.err
+}
+
 func (p *listParser) paging() Paging {
 	paging := Paging{
 		Page:     p.integer("page", 0, 0, MaxPage),

@@ -241,10 +241,7 @@ func (v changesView) wantChange(t *schema.Type, c *store.Change) {
 // entry writes an AuditMessage.
 func (w *renderer) entry(t *schema.Type, c *store.Change, text message.Message) {
 	w.change(t, c, text)
-	if len(c.Cause) > 0 {
-		w.name("cause")
-		w.out = append(w.out, w.v.currentText(t, c.Cause)...)
-	}
+	w.cause(t, c)
 	w.name("changes")
 	w.out = append(append(w.out, c.Fields...), '}')
 }
@@ -263,8 +260,21 @@ func (w *renderer) change(t *schema.Type, c *store.Change, m message.Message) {
 	w.out = strconv.AppendInt(w.out, c.Version, 10)
 	w.name("revision")
 	w.out = strconv.AppendInt(w.out, c.Revision, 10)
+	w.author(c)
+}
+
+// author writes the user who made a change.
+func (w *renderer) author(c *store.Change) {
 	if c.User != "" {
 		w.name("user")
 		w.reference("users", "", c.User, nil)
+	}
+}
+
+// cause writes why the service made a change.
+func (w *renderer) cause(t *schema.Type, c *store.Change) {
+	if len(c.Cause) > 0 {
+		w.name("cause")
+		w.out = append(w.out, w.v.currentText(t, c.Cause)...)
 	}
 }

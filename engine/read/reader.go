@@ -23,7 +23,8 @@ type Reader struct {
 	cursors cipher.AEAD
 	// moving reports whether owners were in doubt lately, so that it is better to read
 	// that first than to suppose that they are not.
-	moving atomic.Bool
+	moving    atomic.Bool
+	following following
 }
 
 // Hooks are the rules of a type for reading. Each may be nil.

@@ -26,9 +26,16 @@ type seenTypes struct {
 
 // seenTypes returns the types whose changes the caller may see in the view's network.
 func (v changesView) seenTypes(ctx context.Context, s store.Snapshot) (seenTypes, error) {
+	return v.typesBy(func(t *schema.Type) (query.Expr, error) {
+		return v.sight.Visible(ctx, s, v.e.access, v.caller, t, v.network)
+	})
+}
+
+// typesBy returns the types of which the caller sees objects by a condition for each.
+func (v changesView) typesBy(visibleOf func(*schema.Type) (query.Expr, error)) (seenTypes, error) {
 	seen := seenTypes{whole: []string{}, parts: map[string]query.Expr{}, removable: map[string]*schema.Type{}}
 	for _, t := range v.registry.Types() {
-		visible, err := v.sight.Visible(ctx, s, v.e.access, v.caller, t, v.network)
+		visible, err := visibleOf(t)
 		switch {
 		case err != nil:
 			return seen, err

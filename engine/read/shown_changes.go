@@ -207,7 +207,7 @@ func (p *shownParts) number(ctx context.Context, s store.Snapshot, c *store.Chan
 	}
 	n := p.left
 	if n < 0 {
-		if !p.v.hidesChanges(c.Collection) {
+		if !p.v.hidesParts(c.Collection) {
 			return nil
 		}
 		if n = 1; c.FeedOnly {

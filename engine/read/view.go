@@ -27,6 +27,8 @@ type view struct {
 	// as the caller sees them.
 	secrets map[*schema.Type]bool
 	types   map[string]*schema.Type
+	// withoutSecrets reports whether no secrets are shown, whatever the caller may read.
+	withoutSecrets bool
 	// public are the ids of the objects, of those that are rendered next, that the caller sees
 	// only because they are public.
 	public map[string]bool
@@ -174,7 +176,7 @@ func (v *view) hide(t *schema.Type) func(*access.Caller, *store.Record) error {
 func (v *view) showsSecrets(t *schema.Type) bool {
 	shown, known := v.secrets[t]
 	if !known {
-		shown = v.e.access.MayReadSecrets(v.caller, t, v.network)
+		shown = !v.withoutSecrets && v.e.access.MayReadSecrets(v.caller, t, v.network)
 		v.secrets[t] = shown
 	}
 	return shown

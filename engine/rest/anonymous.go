@@ -18,7 +18,7 @@ import (
 const anonymousPart = 4
 
 // privateParameters are those of lists that depend on what is not for everybody.
-var privateParameters = []string{"excludeInvalid", "includeHidden", "onlyMine"}
+var privateParameters = []string{"excludeInvalid", "includeHidden", "onlyMine", "position"}
 
 // publicFields are the fields of a type that lists can filter and order by. For anonymous
 // callers they lack those that are not for everybody; otherwise named is set when one of

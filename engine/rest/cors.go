@@ -31,7 +31,7 @@ const preflightAge = 10 * time.Minute
 var (
 	corsRequestHeaders = []string{"Accept-Language", "Authorization", "Content-Encoding", "Content-Type", "If-Match", "If-Modified-Since",
 		"If-None-Match", "If-Range", "If-Unmodified-Since", "Prefer", "Range", trace.Header, requestIDHeader}
-	corsResponseHeaders = []string{"Accept-Encoding", "Accept-Patch", "Accept-Ranges", "Allow", "Content-Disposition", "Content-Range", "Deprecation", "ETag", "Link", "Location", schemasHeader, "Preference-Applied",
+	corsResponseHeaders = []string{"Accept-Encoding", "Accept-Patch", "Accept-Ranges", "Allow", "Content-Disposition", "Content-Range", "Deprecation", "ETag", "Link", "Location", positionHeader, schemasHeader, "Preference-Applied",
 		rateLimitHeader, rateLimitPolicyHeader, "Retry-After", "Warning", "WWW-Authenticate", requestIDHeader}
 )
 

@@ -20,7 +20,7 @@ import (
 )
 
 func (o *objects) get() error {
-	if err := o.parameters.onlyRead(o.caller, "fields", "includeHidden"); err != nil {
+	if err := o.parameters.onlyRead(o.caller, "fields", "includeHidden", "position"); err != nil {
 		return err
 	}
 	// Hidden objects are returned by id in any case, but the value is checked.
@@ -33,6 +33,9 @@ func (o *objects) get() error {
 	}
 	projection, err := o.projection(o.s.Engine.Seen(o.caller, o.t, network))
 	if err != nil {
+		return err
+	}
+	if err := o.addPosition(network, o.id); err != nil {
 		return err
 	}
 	object, err := o.s.Engine.Get(o.c.Request.Context(), o.caller, o.t, network, o.id, projection)
@@ -75,7 +78,7 @@ func (o *objects) projection(seen *schema.Type) (engine.Projection, error) {
 }
 
 func (o *objects) list() error {
-	if err := o.parameters.onlyRead(o.caller, append([]string{"fields"}, query.Parameters...)...); err != nil {
+	if err := o.parameters.onlyRead(o.caller, append([]string{"fields", "position"}, query.Parameters...)...); err != nil {
 		return err
 	}
 	network, err := o.Network(o.t)
@@ -106,6 +109,9 @@ func (o *objects) list() error {
 		list.Below(above, o.parent)
 	}
 	o.Spend(list.PageSize)
+	if err := o.addPosition(network, ""); err != nil {
+		return err
+	}
 	page, err := o.s.Engine.List(o.c.Request.Context(), o.caller, seen, network, engine.Listing{List: list, Projection: projection, Withheld: fields.withheld(o.parameters)})
 	if errors.Is(err, read.ErrHidden) {
 		path := o.t.Served().Name
@@ -208,7 +214,7 @@ const maxLink = 2048
 func (r *Call) LinkNext(parameter, value string) {
 	query := url.Values{parameter: {value}}
 	for name, value := range r.parameters {
-		if name != "auth_token" && name != "page" && name != "cursor" {
+		if name != "auth_token" && name != "page" && name != "cursor" && name != "position" {
 			query.Set(name, value)
 		}
 	}

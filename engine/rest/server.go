@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -97,6 +98,9 @@ type Server struct {
 	arriving                  arriving
 	cors                      *cors.Cors // nil for none
 	limiters                  limiters
+	// ending is closed when a listener's server shuts down.
+	ending chan struct{}
+	end    func()
 	// forward answers requests in place of handler, if it is set.
 	forward atomic.Pointer[http.Handler]
 }
@@ -152,6 +156,8 @@ func newServer(config Config) (*Server, error) {
 	}
 	forOutboxes := config.Memory / outboxPart
 	s := &Server{Config: config, work: budget.New(config.Memory - forOutboxes), outboxes: budget.New(forOutboxes), anonymous: budget.New((config.Memory - forOutboxes) / anonymousPart)}
+	s.ending = make(chan struct{})
+	s.end = sync.OnceFunc(func() { close(s.ending) })
 	var err error
 	if s.proxies, err = header.NewProxies(config.TrustedProxies, config.ProxyHeader); err != nil {
 		return nil, err
@@ -175,6 +181,7 @@ func newServer(config Config) (*Server, error) {
 // Listen sets up an HTTP server to serve s, and wraps the listener for server.Serve; see
 // Config.Connections.
 func (s *Server) Listen(server *http.Server, l net.Listener) net.Listener {
+	server.RegisterOnShutdown(s.end)
 	return s.connections.Listen(server, l, s)
 }
 

@@ -42,7 +42,7 @@ func (l *loader) lint(types []*Type) {
 }
 
 // reserved are the engine's own paths below /api/v1, which types cannot have.
-var reserved = []string{"batch", "audit", "messagedefinitions", "notifications", "openapi"}
+var reserved = []string{"batch", "audit", "changes", "messagedefinitions", "notifications", "openapi"}
 
 type typeLint struct {
 	l     *loader

@@ -73,8 +73,11 @@ func OwnerValue(owner, id string) string { return owner + "/" + id }
 // OwnValue returns the value of objects that belong to a user by x-resource.owner.
 func OwnValue(user string) string { return "=" + user }
 
+// Via is the beginning of the values of ViaValue, and of no owner.
+const Via = "@"
+
 // ViaValue returns the value of objects whose path leads through an object of a type.
-func ViaValue(name, id string) string { return "@" + name + "/" + id }
+func ViaValue(name, id string) string { return Via + name + "/" + id }
 
 // OwnerKey returns the key of the terms that name the owners to which paths lead.
 func OwnerKey(paths []OwnerPath) string {

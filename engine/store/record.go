@@ -121,12 +121,28 @@ type Change struct {
 	// Fields is a JSON array of the changed fields, without secrets.
 	Fields []byte
 	// Cause is a JSON object that explains why the service made the change, or
-	// names the API token that was used; empty for a user's change.
+	// names the API token that was used; empty for a user's change. A FeedOnly change
+	// keeps in it the owners of the object before and after, if they differ.
 	Cause []byte
 	// Notices is a JSON array of notices for the Owner; both are empty when
 	// there are none.
 	Owner   string
 	Notices []byte
+}
+
+// Size is the number of bytes of the parts of a change that can be large.
+func (c *Change) Size() int { return len(c.Fields) + len(c.Cause) + len(c.Notices) }
+
+// MaxChangesBytes is the size of changes from which Store.Changes returns no more of them.
+const MaxChangesBytes = 2 << 20
+
+// Full reports whether more changes may follow those that Store.Changes has returned.
+func Full(changes []Change, limit int) bool {
+	size := 0
+	for i := range changes {
+		size += changes[i].Size()
+	}
+	return len(changes) >= limit || size >= MaxChangesBytes
 }
 
 // Notice is one notice of a change.

@@ -83,11 +83,13 @@ type Store interface {
 	// Changes returns at most limit changes after a position in commit order,
 	// and the position after the last; "" is the beginning. With collections,
 	// it skips changes of others, and the returned position is valid only with
-	// the same collections.
+	// the same collections. It returns fewer when they are large (MaxChangesBytes).
 	//
-	// No change is ever inserted before one that was returned. When there are
-	// fewer than limit, they include those of every Write that had returned
-	// before the call, in any process. Codes: CodeBadPosition.
+	// No change is ever inserted before one that was returned. Unless the changes
+	// are Full, they include those of every Write that had returned before the
+	// call, in any process. A position can be followed by changes that were
+	// returned before it if the store no longer knows their order; none is left
+	// out. Codes: CodeBadPosition, also for a position in the future.
 	Changes(ctx context.Context, after string, limit int, collections ...string) ([]Change, string, error)
 
 	// End returns a position at the end of the changes of all collections. A

@@ -106,6 +106,8 @@ type found struct {
 	erased []string
 	// owners are the values of the type's OwnerField, nil where they stay.
 	owners []string
+	// moved is what the feed keeps of a change of the owners, nil for none.
+	moved []byte
 	// addClaims and dropClaims are how the object's claims change.
 	addClaims, dropClaims []store.Claim
 	validated

@@ -59,6 +59,9 @@ func (o *owning) changes(changes []*Change) error {
 	maintained := changes[0].index.OwnerKeys()
 	for i, c := range changes {
 		c.setOwners(maintained, held[objects[i].Key], wanted[objects[i].Key])
+		if c.stored != nil {
+			c.moved = catalog.Moved(o.keys, held[objects[i].Key], wanted[objects[i].Key])
+		}
 	}
 	return nil
 }
@@ -277,7 +280,7 @@ func (o *owning) put(records []*store.Record, held, wanted map[store.Key][]store
 			continue
 		}
 		write, change := catalog.OwnerWrite(o.name, r, add, drop)
-		change.Time, change.User = w.now, w.caller.User
+		change.Time, change.User, change.Cause = w.now, w.caller.User, catalog.Moved(o.keys, held[r.Key], wanted[r.Key])
 		writes, changes = append(writes, write), append(changes, change)
 		if c := w.byKey[objectKey{o.name, r.Network, r.ID}]; c != nil {
 			c.record.Revision = write.Revision

@@ -131,11 +131,16 @@ func (r *removing) bury() error {
 		}
 	}
 	slices.Sort(kept.Owners)
+	removed := store.Record{Key: key, Revision: kept.Revision, Version: kept.Version, UpdateTime: w.now}
 	if err := store.PutInternal(w.ctx, w.tx, catalog.Removed.Name, store.Record{Key: catalog.RemovedKey(c.Type.Name, key)}, "ACTIVE", kept, w.now); err != nil {
 		return err
 	}
-	return w.tx.Append(w.ctx, []store.Change{{Time: w.now, Network: c.Network, Collection: c.Type.Name, ID: c.ID, Revision: kept.Revision,
-		Version: kept.Version, User: w.caller.User, Fields: history.Removal(c.stored.State), Cause: causeOf(w.caller)}})
+	var changes []store.Change
+	if moved := catalog.Moved(c.ownerKeys(), held[key], nil); moved != nil {
+		changes = append(changes, catalog.MoveEntry(c.Type.Name, &removed, moved))
+	}
+	return w.tx.Append(w.ctx, append(changes, store.Change{Time: w.now, Network: c.Network, Collection: c.Type.Name, ID: c.ID, Revision: kept.Revision,
+		Version: kept.Version, User: w.caller.User, Fields: history.Removal(c.stored.State), Cause: causeOf(w.caller)}))
 }
 
 // heldClaims returns the claims of the object.

@@ -66,6 +66,11 @@ func (w *Writing) store() error {
 		writes[c.Type.Name] = append(writes[c.Type.Name], store.Write{Record: c.record, Expected: c.storedRevision(), Last: c.record.Revision - 1,
 			Was: c.StateBefore, Same: c.sameText,
 			AddTerms: c.addTerms, DropTerms: c.dropTerms, AddClaims: c.addClaims, DropClaims: c.dropClaims})
+		if c.moved != nil { // first, so that those who gain sight of the object have it when it changes
+			move := catalog.MoveEntry(c.Type.Name, &c.record, c.moved)
+			move.Time = w.now
+			changes = append(changes, move)
+		}
 		changes = append(changes, c.entry(w.now, w.caller))
 	}
 	for _, name := range slices.Sorted(maps.Keys(writes)) {

@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -22,8 +23,17 @@ import (
 // are read from the collection, in the order of their ids, and skipped in the
 // stream, which begins there. All others come from the stream, in commit order.
 // The end of the changes is a position in the stream, without a horizon.
+//
+// The stream goes back as far as the oplog. A position that the oplog no longer has
+// falls back to the stored changes, from the time before which every transaction had
+// ended when the position was passed. The stream then follows from the time of the
+// fallback. Changes that were committed meanwhile come from both, as nothing that is
+// stored says which those are.
 type position struct {
 	horizon bson.Timestamp
+	// repeats reports a fallback: all stored changes are read, and none is skipped in
+	// the stream, which begins at the horizon.
+	repeats bool
 	// id is that of the last change read from the collection.
 	id string
 	// token is where the stream resumes; nil until it begins.
@@ -33,13 +43,20 @@ type position struct {
 // String returns the position in the form that clients keep.
 func (p position) String() string {
 	text := hexTime(p.horizon) + "."
+	if p.repeats {
+		text = repeating + text
+	}
 	if p.token == nil {
 		return text + p.id
 	}
 	return text + "." + base64.RawURLEncoding.EncodeToString(p.token)
 }
 
+// repeating is the prefix of positions after a fallback.
+const repeating = "r"
+
 func parsePosition(text string) (p position, ok bool) {
+	text, p.repeats = strings.CutPrefix(text, repeating)
 	at, rest, found := strings.Cut(text, ".")
 	if !found || len(at) != 16 {
 		return p, false
@@ -83,15 +100,17 @@ func (s *Store) Changes(ctx context.Context, after string, limit int, collection
 			return nil, "", badPosition(nil)
 		}
 	}
-	if f.at.token == nil {
-		if err := f.stored(ctx); err != nil {
-			return nil, "", err
+	err := f.read(ctx)
+	if errors.Is(err, errForgotten) {
+		if err = f.fallBack(ctx); err == nil {
+			err = f.read(ctx)
 		}
 	}
-	if len(f.found) < limit {
-		if err := f.streamed(ctx); err != nil {
-			return nil, "", err
-		}
+	if errors.Is(err, errForgotten) { // the oplog is shorter than this call
+		err = badPosition(nil)
+	}
+	if err != nil {
+		return nil, "", err
 	}
 	if len(f.found) == 0 && after == "" {
 		return nil, after, nil // the position stays the beginning until something was written
@@ -110,22 +129,63 @@ type follower struct {
 	limit       int
 	collections []string // nil for all
 	found       []store.Change
+	size        int // of what was found
 }
 
 func (f *follower) take(c store.Change) {
 	c.Position = f.at.String()
 	f.found = append(f.found, c)
+	f.size += c.Size()
+}
+
+func (f *follower) full() bool { return len(f.found) >= f.limit || f.size >= store.MaxChangesBytes }
+
+// read reads the changes after the position.
+func (f *follower) read(ctx context.Context) error {
+	if f.at.token == nil {
+		if err := f.stored(ctx); err != nil {
+			return err
+		}
+	}
+	if f.full() {
+		return nil
+	}
+	return f.streamed(ctx)
+}
+
+// errForgotten reports that the oplog no longer has the position.
+var errForgotten = errors.New("mongo: the oplog no longer has the position")
+
+// fallBack moves the position to the stored changes. What was found stays.
+func (f *follower) fallBack(ctx context.Context) error {
+	now, err := f.s.clusterTime(ctx)
+	if err != nil {
+		_, err = translate(ctx, err)
+		return err
+	}
+	to := position{horizon: now, repeats: true, id: f.at.id}
+	if f.at.token != nil {
+		if passed := timeOf(f.at.token); passed.T > horizonSeconds {
+			to.id = hexTime(bson.Timestamp{T: passed.T - horizonSeconds, I: passed.I})
+		}
+	}
+	f.at = to
+	return nil
 }
 
 // stored reads changes before the horizon.
 func (f *follower) stored(ctx context.Context) error {
 	from := f.at
-	return f.s.Read(ctx, func(snapshot store.Snapshot) error {
-		f.at, f.found = from, nil
+	ids := bson.D{{Key: "$gt", Value: from.id}}
+	if !from.repeats {
+		ids = append(ids, bson.E{Key: "$lte", Value: hexTime(from.horizon)})
+	}
+	before, size := len(f.found), f.size
+	err := f.s.Read(ctx, func(snapshot store.Snapshot) error {
+		f.at, f.found, f.size = from, f.found[:before], size
 		v := snapshot.(*view)
 		v.latest = true
-		filter := bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}},
-			{Key: record.KeyID, Value: bson.D{{Key: "$gt", Value: from.id}, {Key: "$lte", Value: hexTime(from.horizon)}}}}
+		filter := bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}}, {Key: record.KeyID, Value: ids}}
 		if len(f.collections) > 0 {
 			filter = append(filter, record.OfCollections("", f.collections))
 		}
@@ -134,11 +194,21 @@ func (f *follower) stored(ctx context.Context) error {
 			if err == nil {
 				f.at.id = c.Position
 				f.take(c)
+				if f.full() {
+					return errFull
+				}
 			}
 			return err
-		}, options.Find().SetHint(plan.OwnIndex+"feed").SetSort(bson.D{{Key: record.KeyID, Value: 1}}).SetLimit(int64(f.limit)))
+		}, options.Find().SetHint(plan.OwnIndex+"feed").SetSort(bson.D{{Key: record.KeyID, Value: 1}}).SetLimit(int64(f.limit-before)))
 	})
+	if errors.Is(err, errFull) {
+		return nil
+	}
+	return err
 }
+
+// errFull ends a read of stored changes when enough have been found.
+var errFull = errors.New("mongo: enough has been read")
 
 // streamed reads changes from the stream that were committed when it began.
 func (f *follower) streamed(ctx context.Context) error {
@@ -147,12 +217,16 @@ func (f *follower) streamed(ctx context.Context) error {
 		return f.failed(ctx, err)
 	}
 	defer session.EndSession(context.WithoutCancel(ctx))
+	if f.at.token != nil && timeOf(f.at.token).T > now.T {
+		return badPosition(nil)
+	}
 	within := mongo.NewSessionContext(ctx, session)
 	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetBatchSize(int32(min(f.limit, 1000))) // #nosec G115 -- 1000 is the largest
 	if f.at.token != nil {
 		opts.SetResumeAfter(f.at.token)
 	} else {
-		opts.SetStartAtOperationTime(&f.at.horizon)
+		from := f.at.horizon
+		opts.SetStartAtOperationTime(&from)
 	}
 	wanted := bson.D{{Key: "operationType", Value: "insert"}}
 	if len(f.collections) > 0 {
@@ -163,7 +237,7 @@ func (f *follower) streamed(ctx context.Context) error {
 		return f.failed(ctx, err)
 	}
 	defer closeStream(ctx, session, stream)
-	for len(f.found) < f.limit {
+	for !f.full() {
 		if !stream.TryNext(within) {
 			if stream.Err() != nil || stream.ID() == 0 || reaches(stream.ResumeToken(), now) {
 				break
@@ -175,15 +249,22 @@ func (f *follower) streamed(ctx context.Context) error {
 		if err != nil {
 			return f.failed(ctx, err)
 		}
-		f.at.token = stream.ResumeToken()
+		f.pass(stream.ResumeToken())
 		if !f.at.within(c.Position) {
 			f.take(c)
 		}
 	}
-	if token := stream.ResumeToken(); stream.Err() == nil && len(f.found) < f.limit && token != nil {
-		f.at.token = token // after the changes of other collections, too
+	if token := stream.ResumeToken(); stream.Err() == nil && !f.full() && token != nil {
+		f.pass(token) // after the changes of other collections, too
 	}
 	return f.failed(ctx, stream.Err())
+}
+
+// pass moves the position on in the stream.
+func (f *follower) pass(token bson.Raw) {
+	if f.at.token = token; f.at.repeats {
+		f.at = position{token: token}
+	}
 }
 
 // End implements store.Store.
@@ -218,7 +299,10 @@ func (f *follower) failed(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	if hasCode(err, 286) || f.at.token != nil && hasCode(err, 2, 9, 14, 15, 260, 280, 40415, 40647, 40649, 50811) {
+	if hasCode(err, 286) || f.at.token != nil && hasCode(err, 280) {
+		return errForgotten
+	}
+	if f.at.token != nil && hasCode(err, 2, 9, 14, 15, 260, 40415, 40647, 40649, 50811) {
 		return badPosition(scrub(err))
 	}
 	_, err = translate(ctx, err)
@@ -233,11 +317,18 @@ const patience = 5 * time.Millisecond
 // is a time) and that time. A token that begins otherwise counts as reaching
 // it.
 func reaches(token bson.Raw, at bson.Timestamp) bool {
+	reached := timeOf(token)
+	return reached.IsZero() || !reached.Before(at)
+}
+
+// timeOf returns the time at the beginning of a token, 0 for a token that begins otherwise.
+func timeOf(token bson.Raw) bson.Timestamp {
 	data, _ := token.Lookup("_data").StringValueOK()
 	if len(data) < 18 || !strings.HasPrefix(data, "82") {
-		return true
+		return bson.Timestamp{}
 	}
-	return strings.ToLower(data[2:18]) >= hexTime(at)
+	n, _ := strconv.ParseUint(data[2:18], 16, 64)
+	return bson.Timestamp{T: uint32(n >> 32), I: uint32(n)} // #nosec G115 -- the two halves
 }
 
 // closeStream closes a stream. Errors do not matter once the changes were read.

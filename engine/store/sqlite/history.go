@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -186,23 +187,38 @@ func (s *Store) Changes(ctx context.Context, after string, limit int, collection
 	err := s.Read(ctx, func(snapshot store.Snapshot) error {
 		v := snapshot.(*view)
 		changes = nil
+		size := 0
 		err := v.query(ctx, "SELECT "+changeColumns+contentColumns+where+" ORDER BY seq LIMIT ?", append(args, limit), func(s *stmt) error {
-			changes = append(changes, kept(s.content()))
+			c := kept(s.content())
+			changes = append(changes, c)
+			if size += c.Size(); size >= store.MaxChangesBytes {
+				return errFull
+			}
 			return nil
 		})
-		switch {
-		case err != nil:
+		if err != nil && !errors.Is(err, errFull) {
 			return err
-		case len(changes) < limit && len(collections) > 0:
-			// The next call need not skip the same changes again.
-			after, err = v.end(ctx, after)
-		case len(changes) > 0:
+		}
+		if len(changes) > 0 {
 			after = changes[len(changes)-1].Position
 		}
-		return err
+		if err == nil && len(changes) < limit && (len(collections) > 0 || len(changes) == 0) {
+			end, err := v.end(ctx, "0")
+			if last, _ := seqOf(end); err == nil && last < position {
+				return &store.Error{Code: store.CodeBadPosition, Text: "the store does not have the position yet"}
+			}
+			if after != "" || end != "0" {
+				after = end // the next call need not skip the same changes again
+			}
+			return err
+		}
+		return nil
 	})
 	return changes, after, err
 }
+
+// errFull ends a query when enough has been read.
+var errFull = errors.New("sqlite: enough has been read")
 
 // End implements store.Store.
 func (s *Store) End(ctx context.Context) (position string, err error) {

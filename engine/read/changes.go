@@ -1,0 +1,367 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"marquee/engine/access"
+	"marquee/engine/catalog"
+	"marquee/engine/document"
+	"marquee/engine/history"
+	"marquee/engine/message"
+	"marquee/engine/query"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+)
+
+// Include is what events have besides what identifies a change.
+type Include string
+
+const (
+	IncludeChanges Include = "changes"
+	IncludeObject  Include = "object"
+	IncludeNone    Include = "none"
+)
+
+// ChangesQuery asks for the changes of a feed.
+type ChangesQuery struct {
+	Feed
+	// After is a position of the feed, or Beginning. Without it, the answer is only a position.
+	After   string
+	Include Include
+	// Limit and Bytes bound the events. One event may be larger.
+	Limit, Bytes int
+}
+
+// Events are some changes of a feed, in commit order.
+type Events struct {
+	List []Event
+	// Position is behind the events.
+	Position string
+	// More reports that more events may follow at once. Doubt reports that some follow as soon as
+	// it is certain who sees them.
+	More, Doubt bool
+	// Reset reports that the caller sees other objects than at the position that was asked
+	// for, and has to read them again.
+	Reset bool
+}
+
+// Event is a change as a caller sees it, as JSON, with the position behind it.
+type Event struct {
+	Position string
+	JSON     []byte
+}
+
+const (
+	// changesAtOnce is the number of changes that are read at once.
+	changesAtOnce = 500
+	// changesTime is the time after which a read of changes ends, although none was found
+	// that the caller sees.
+	changesTime = 10 * time.Second
+)
+
+// Changes returns the changes after a position, as far as the caller sees the objects now. Of an
+// object whose owners have changed, those who no longer see it get an event of kind left, and
+// those who see it since then get the object.
+func (e *Reader) Changes(ctx context.Context, caller *access.Caller, q ChangesQuery) (Events, error) {
+	if err := e.mayFollow(caller, q.Feed); err != nil {
+		return Events{}, err
+	}
+	p := e.positions(caller, q.Feed)
+	at, same, err := p.open(q.After)
+	if q.After == "" || err == nil && !same {
+		now, err := e.Position(ctx, caller, q.Feed)
+		return Events{Position: now, Reset: q.After != ""}, err
+	}
+	if err != nil {
+		return Events{}, err
+	}
+	f := &feeding{e: e, caller: caller, q: q, positions: p, at: at}
+	for begun := time.Now(); ; {
+		changes, next, err := e.Store.Changes(ctx, f.at, changesAtOnce, q.names()...)
+		if code, _ := store.CodeOf(err); code == store.CodeBadPosition {
+			return Events{}, message.PositionInvalid.Error(message.Params{"parameter": "after"})
+		}
+		if err != nil {
+			return Events{}, store.Translate(err)
+		}
+		f.More = store.Full(changes, changesAtOnce)
+		if err := f.add(ctx, changes); err != nil {
+			return Events{}, store.Translate(err)
+		}
+		if f.full || f.Doubt {
+			f.More = f.full
+			break
+		}
+		if f.at = next; !f.More || time.Since(begun) > changesTime {
+			break
+		}
+	}
+	f.Position = p.seal(f.at)
+	return f.Events, nil
+}
+
+// feeding is one run of Changes.
+type feeding struct {
+	e      *Reader
+	caller *access.Caller
+	q      ChangesQuery
+	positions
+	// at is the position of the store up to which changes have been added, and size the
+	// number of bytes of the events. Full reports that there is no room for more.
+	at   string
+	size int
+	full bool
+	Events
+}
+
+// concerns reports whether a change belongs to the feed.
+func (f *feeding) concerns(c *store.Change) bool {
+	if _, _, moved := catalog.MovedBetween(c); c.FeedOnly && !moved {
+		return false
+	}
+	t, served := f.e.Registry().Type(c.Collection)
+	return served && Followed(t) && c.Network == f.q.Network && (f.q.ID == "" || c.ID == f.q.ID)
+}
+
+// add adds the events of changes, as many at a time as need little memory.
+func (f *feeding) add(ctx context.Context, changes []store.Change) error {
+	var concerned []*store.Change
+	for i := range changes {
+		if f.concerns(&changes[i]) {
+			concerned = append(concerned, &changes[i])
+		}
+	}
+	ctx = store.WithEffort(ctx, store.Effort{Caller: store.EffortOf(ctx).Caller, Latest: true, Extensive: true})
+	for atOnce := len(concerned); len(concerned) > 0 && !f.full && !f.Doubt; {
+		some := concerned[:min(atOnce, len(concerned))]
+		var run feeding
+		err := f.e.snapshot(ctx, func(s store.Snapshot) error {
+			run = *f // as this may run again
+			run.List = slices.Clip(run.List)
+			return run.show(ctx, s, some)
+		})
+		if errors.Is(err, errTooMuch) {
+			atOnce = len(some) / 2
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		*f, concerned = run, concerned[len(some):]
+	}
+	return nil
+}
+
+// show adds the events of changes in a snapshot.
+func (f *feeding) show(ctx context.Context, s store.Snapshot, changes []*store.Change) error {
+	v := changesView{f.e.newView(f.caller, f.q.Network, nil)}
+	v.withoutSecrets = true
+	seen, err := v.see(ctx, s, changes)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(changes, func(c *store.Change) bool { return seen.doubtful[objectOf(c)] }); i >= 0 {
+		changes, f.Doubt = changes[:i], true
+	}
+	var shown []*shownChange
+	for _, c := range changes {
+		shows, err := v.showChange(seen, c)
+		if err != nil {
+			return err
+		}
+		shown = append(shown, shows)
+	}
+	objects, err := f.objects(ctx, s, v, seen, shown)
+	if err != nil {
+		return err
+	}
+	for _, c := range shown {
+		if c.kind != "" && c.kind != left {
+			v.wantChange(c.t, c.Change)
+		}
+	}
+	if err := v.resolve(ctx, s); err != nil {
+		return err
+	}
+	parts := shownParts{v: v, left: -1}
+	for _, c := range shown {
+		if c.kind != "" {
+			if err := parts.number(ctx, s, c.Change); err != nil {
+				return err
+			}
+			text, err := f.event(v, c, objects[objectOf(c.Change)])
+			if err != nil {
+				return err
+			}
+			f.List = append(f.List, text)
+			f.size += len(text.JSON)
+		}
+		f.at = c.at
+		if f.full = len(f.List) >= f.q.Limit || f.size >= f.q.Bytes; f.full {
+			return nil
+		}
+	}
+	return nil
+}
+
+func objectOf(c *store.Change) changed { return changed{c.Collection, c.ID} }
+
+// left is the kind of an event for callers who no longer see the object.
+const left history.Kind = "left"
+
+// shownChange is a change with the kind that it has for the caller, "" for one that is not
+// shown.
+type shownChange struct {
+	*store.Change
+	t    *schema.Type
+	at   string
+	kind history.Kind
+	// gained reports that the caller sees the object because of its new owners.
+	gained bool
+}
+
+// showChange decides what the caller is shown of a change.
+func (v changesView) showChange(seen *seenObjects, c *store.Change) (*shownChange, error) {
+	t, served := v.registry.Type(c.Collection)
+	own := *c // as its numbers may be replaced
+	shown := &shownChange{Change: &own, t: t, at: c.Position}
+	if !served {
+		return shown, nil
+	}
+	sees := seen.now[objectOf(c)]
+	if from, to, moved := catalog.MovedBetween(c); moved {
+		visible := v.e.access.Visible(v.caller, t, v.network)
+		meets := func(owners []string) bool { return access.Meets(visible, c.ID, t.OwnerField(), owners) }
+		switch before, after := meets(from), meets(to); {
+		case !sees && before:
+			shown.kind = left
+		case sees && !before && after:
+			shown.kind, shown.gained = history.Changed, true
+		}
+		return shown, nil
+	}
+	if !sees {
+		return shown, nil
+	}
+	shows, err := (&shownParts{v: v}).shows(c)
+	if shows {
+		shown.kind = history.KindOf(*c)
+	}
+	return shown, err
+}
+
+// seenObjects are objects that a caller sees, and those that the caller may see or not as soon
+// as their owners are certain.
+type seenObjects struct {
+	types         seenTypes
+	now, doubtful map[changed]bool
+}
+
+// see finds out which changed objects the caller sees.
+func (v changesView) see(ctx context.Context, s store.Snapshot, changes []*store.Change) (*seenObjects, error) {
+	var objects []changed
+	for _, c := range changes {
+		objects = append(objects, objectOf(c))
+	}
+	among := func(types seenTypes) (map[changed]bool, error) {
+		known := types.all()
+		return types.among(ctx, s, v.network, slices.DeleteFunc(slices.Clone(objects), func(o changed) bool { return !slices.Contains(known, o.collection) }))
+	}
+	types, err := v.seenTypes(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	seen := &seenObjects{types: types}
+	if seen.now, err = among(types); err != nil {
+		return nil, err
+	}
+	if moving, _ := v.sight.Moving(); !moving {
+		return seen, nil
+	}
+	otherwise, err := v.typesBy(func(t *schema.Type) (query.Expr, error) { return v.e.access.Visible(v.caller, t, v.network), nil })
+	if err != nil {
+		return nil, err
+	}
+	seen.doubtful, err = among(otherwise)
+	for object := range seen.now {
+		delete(seen.doubtful, object)
+	}
+	return seen, err
+}
+
+// objects renders the objects that events have. It returns errTooMuch for several changes
+// whose objects need too much memory together.
+func (f *feeding) objects(ctx context.Context, s store.Snapshot, v changesView, seen *seenObjects, changes []*shownChange) (map[changed][]byte, error) {
+	ids := map[*schema.Type][]string{}
+	for _, c := range changes {
+		if f.q.Include != IncludeNone && (c.gained || f.q.Include == IncludeObject && c.kind != "" && c.kind != left && c.kind != history.Deleted) {
+			ids[c.t] = append(ids[c.t], c.ID)
+		}
+	}
+	rendered, size := map[changed][]byte{}, 0
+	for t, some := range ids {
+		slices.Sort(some)
+		var records []*store.Record
+		err := access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: f.q.Network}, slices.Compact(some), seen.types.parts[t.Name], func(r *store.Record) error {
+			if size += len(r.Document) + len(r.Warnings); size > maxPieceBytes && len(changes) > 1 {
+				return errTooMuch
+			}
+			records = append(records, r.Clone())
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		err = v.complete(ctx, s, t, records, func(stored, shown *store.Record) error {
+			text, err := v.append(nil, t, shown)
+			rendered[changed{t.Name, stored.ID}] = text
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rendered, nil
+}
+
+// event renders an event.
+func (f *feeding) event(v changesView, c *shownChange, object []byte) (Event, error) {
+	position := f.seal(c.at)
+	w := renderer{v: v.view, out: []byte{'{'}, first: true}
+	w.text("position", position)
+	w.text("type", c.t.Served().Name)
+	w.text("id", c.ID)
+	w.text("kind", string(c.kind))
+	if c.kind == left {
+		return Event{position, append(w.out, '}')}, nil
+	}
+	if parent, known := v.parents[referenceKey{c.t.Name, c.Network, c.ID}]; known || c.t.Parent == "" {
+		w.text("url", Path(c.t, c.Network, parent, c.ID))
+	}
+	w.name("version")
+	w.out = strconv.AppendInt(w.out, c.Version, 10)
+	w.name("revision")
+	w.out = strconv.AppendInt(w.out, c.Revision, 10)
+	w.text("time", document.FormatTime(c.Time))
+	if !c.gained {
+		w.author(c.Change)
+		w.cause(c.t, c.Change)
+	}
+	if f.q.Include == IncludeChanges && !c.gained {
+		fields, err := v.shownFields(c.t, *c.Change)
+		if err != nil {
+			return Event{}, err
+		}
+		w.name("changes")
+		w.out = append(w.out, fields...)
+	}
+	if object != nil && (c.gained || f.q.Include == IncludeObject) {
+		w.name("object")
+		w.out = append(w.out, object...)
+	}
+	return Event{position, append(w.out, '}')}, nil
+}

@@ -1,0 +1,133 @@
+package read
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"marquee/engine/store"
+)
+
+// Readers of feeds that have read everything wait for changes of their network. One follower for
+// all of them reads the changes of the store, while there are any, and wakes those concerned.
+
+const (
+	// followEvery is the interval between looks at what the store knows without a read, and
+	// followPoll that between reads where it does not know.
+	followEvery = 3 * time.Millisecond
+	followPoll  = 20 * time.Millisecond
+	// followTime bounds a read, and followRest is the pause after one that failed.
+	followTime = 10 * time.Second
+	followRest = 250 * time.Millisecond
+)
+
+// following are the readers that wait, and whether there is a follower for them.
+type following struct {
+	mu      sync.Mutex
+	readers map[*Waiter]bool
+	running bool
+}
+
+// Waiter is woken by changes of a network. Close it.
+type Waiter struct {
+	e       *Reader
+	network string
+	woken   chan struct{}
+}
+
+// Wait returns a waiter that is woken by each change of the feed that is committed from now on,
+// and perhaps without one. What was committed before is read after the call.
+func (e *Reader) Wait(f Feed) *Waiter {
+	w := &Waiter{e: e, network: f.Network, woken: make(chan struct{}, 1)}
+	e.following.mu.Lock()
+	defer e.following.mu.Unlock()
+	if !e.following.running {
+		e.following.readers, e.following.running = map[*Waiter]bool{}, true
+		go e.follow()
+	}
+	e.following.readers[w] = true
+	return w
+}
+
+// Woken has an item when there is something to read.
+func (w *Waiter) Woken() <-chan struct{} { return w.woken }
+
+// Close ends the waiting.
+func (w *Waiter) Close() {
+	w.e.following.mu.Lock()
+	defer w.e.following.mu.Unlock()
+	delete(w.e.following.readers, w)
+}
+
+// wake wakes the readers of some networks; nil stands for all.
+func (f *following) wake(networks map[string]bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for w := range f.readers {
+		if networks == nil || networks[w.network] {
+			select {
+			case w.woken <- struct{}{}:
+			default: // it has not read yet
+			}
+		}
+	}
+}
+
+// idle reports whether there are no readers, and that the follower then ends.
+func (f *following) idle() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running = len(f.readers) > 0
+	return !f.running
+}
+
+// follow wakes the readers until there are none.
+func (e *Reader) follow() {
+	position, seen := "", ""
+	for rest := time.Duration(0); ; time.Sleep(rest) {
+		if e.following.idle() {
+			return
+		}
+		var names []string
+		for _, t := range e.Registry().Types() {
+			names = append(names, t.Name)
+		}
+		revision, known := e.Store.Recent(names...)
+		if rest = followEvery; known && position != "" && revision == seen {
+			continue
+		}
+		if seen = revision; !known {
+			rest, seen = followPoll, ""
+		}
+		var err error
+		if position, err = e.followFrom(position); err != nil {
+			rest, position = followRest, ""
+		}
+	}
+}
+
+// followFrom wakes the readers that changes after a position concern, and returns the position
+// behind them. Without a position, it wakes all.
+func (e *Reader) followFrom(position string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), followTime)
+	defer cancel()
+	if position == "" {
+		position, err := e.Store.End(ctx)
+		e.following.wake(nil)
+		return position, err
+	}
+	for {
+		changes, next, err := e.Store.Changes(ctx, position, changesAtOnce)
+		if err != nil {
+			return "", err
+		}
+		networks := map[string]bool{}
+		for _, c := range changes {
+			networks[c.Network] = true
+		}
+		e.following.wake(networks)
+		if position = next; !store.Full(changes, changesAtOnce) {
+			return position, nil
+		}
+	}
+}
