@@ -155,7 +155,7 @@ func (r *programmer) list() programmed {
 		parameters = "&excludeIfMissing=" + field
 	}
 	parameters += r.maybe(40, "&includeHidden=true") + r.maybe(10, "&onlyMine=true") + r.maybe(10, "&excludeInvalid=true") +
-		r.maybe(10, "&count=false") + r.maybe(10, "&fields=id,name")
+		r.maybe(10, "&count=false") + r.maybe(10, "&position=true") + r.maybe(10, "&fields=id,name")
 	if r.chance(30) {
 		parameters += "&orderBy=" + pick(r.Rand, []string{"name", "updateTime", "id", "createUser", "objectState"}) + r.maybe(50, "&orderByDirection=DESCENDING")
 	}
@@ -165,6 +165,10 @@ func (r *programmer) list() programmed {
 
 func (r *programmer) history() programmed {
 	kind := pick(r.Rand, append(r.kinds, "users"))
+	if r.chance(40) {
+		return programmed{method: http.MethodGet, path: "/api/v1/changes" + r.query("&after="+pick(r.Rand, []string{"begin", "{position}", "{position}"}), "&include="+pick(r.Rand, []string{"changes", "object", "none"})) +
+			r.maybe(20, "&limit=3") + r.maybe(20, "&type="+kind) + r.maybe(5, "&type="+kind+"&id="+r.any(kind))}
+	}
 	path := "/api/v1/audit" + r.query(r.page())
 	switch r.IntN(3) {
 	case 0:

@@ -36,8 +36,8 @@ type twins struct {
 // answers.
 type twin struct {
 	*service.Service
-	token        string
-	etag, cursor string
+	token                  string
+	etag, cursor, position string
 }
 
 // newTwins makes the worlds of a seed. They differ in nothing but what
@@ -173,7 +173,7 @@ func (p *twins) other(m *maker) (made, late []service.Placed) {
 	return second.made, late
 }
 
-// programmed is a request. {etag}, {tag}, which is that without its quotes, and {cursor}
+// programmed is a request. {etag}, {tag}, which is that without its quotes, {cursor} and {position}
 // stand for what the world that is asked has answered last.
 type programmed struct {
 	method, path string
@@ -204,7 +204,7 @@ func (r programmed) curl() string {
 
 // send sends the request to one world.
 func (w *twin) sendProgrammed(r programmed) (*service.Answer, error) {
-	fill := strings.NewReplacer("{etag}", w.etag, "{tag}", strings.Trim(w.etag, `"`), "{cursor}", w.cursor)
+	fill := strings.NewReplacer("{etag}", w.etag, "{tag}", strings.Trim(w.etag, `"`), "{cursor}", w.cursor, "{position}", w.position)
 	header := http.Header{}
 	if !r.anonymous {
 		header.Set("Authorization", "Bearer "+w.token)
@@ -222,15 +222,20 @@ func (w *twin) sendProgrammed(r programmed) (*service.Answer, error) {
 	if found := cursorMember.FindSubmatch(a.Body); found != nil {
 		w.cursor = string(found[1])
 	}
+	if found := positionMember.FindAllSubmatch(a.Body, -1); found != nil {
+		w.position = string(found[len(found)-1][1])
+	}
 	return a, nil
 }
 
 var (
 	cursorMember = regexp.MustCompile(`"nextCursor": ?"([^"]*)"`)
-	cursorInLink = regexp.MustCompile(`\bcursor=[^&>]*`)
-	generatedID  = regexp.MustCompile(`\b[a-z0-9]{16}\b`)
-	deliveryPath = regexp.MustCompile(`/delivery/[^"]*`)
-	entityTag    = regexp.MustCompile(`-[^"]*"`)
+	// positions are sealed, each time in another form.
+	positionMember = regexp.MustCompile(`"position":"([^"]*)"`)
+	cursorInLink   = regexp.MustCompile(`\bcursor=[^&>]*`)
+	generatedID    = regexp.MustCompile(`\b[a-z0-9]{16}\b`)
+	deliveryPath   = regexp.MustCompile(`/delivery/[^"]*`)
+	entityTag      = regexp.MustCompile(`-[^"]*"`)
 )
 
 // comparableText is an answer without the parts that may differ: positions, the names of
@@ -239,7 +244,7 @@ func comparableText(r programmed, a *service.Answer) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d\n", a.Status)
 	for _, name := range slices.Sorted(maps.Keys(a.Header)) {
-		if name == "Date" || name == "X-Request-Id" || name == "Content-Length" {
+		if name == "Date" || name == "X-Request-Id" || name == "Content-Length" || name == "Marquee-Position" {
 			continue
 		}
 		values := slices.DeleteFunc(slices.Clone(a.Header[name]), func(value string) bool {
@@ -258,6 +263,7 @@ func comparableText(r programmed, a *service.Answer) string {
 		fmt.Fprintf(&b, "%s: %s\n", name, generatedID.ReplaceAllString(value, "ID"))
 	}
 	body := cursorMember.ReplaceAll(a.Body, []byte(`"nextCursor":"…"`))
+	body = positionMember.ReplaceAll(body, []byte(`"position":"…"`))
 	body = deliveryPath.ReplaceAll(body, []byte("/delivery/…"))
 	b.Write(generatedID.ReplaceAll(body, []byte("ID")))
 	return b.String()

@@ -29,6 +29,7 @@ type witness struct {
 	// types with owners that were shown by scope OWN alone, and by "" those that were shown
 	// because they are public.
 	shown map[string]int
+	views map[string]*view
 	// doubt reports whether a change may not have reached all objects that belong to
 	// the changed one, which may be hidden meanwhile.
 	doubt bool
@@ -52,7 +53,7 @@ func testVisibilityModel(t *testing.T, fresh service.NewStore) {
 		}
 	}
 	s := service.New(t, fresh, worldSchemas(true))
-	w := &witness{T: t, maker: maker{Rand: rand.New(rand.NewPCG(seed, 0))}, s: s, tokens: map[string]string{}, asked: map[string]int{}, shown: map[string]int{}}
+	w := &witness{T: t, maker: maker{Rand: rand.New(rand.NewPCG(seed, 0))}, s: s, tokens: map[string]string{}, asked: map[string]int{}, shown: map[string]int{}, views: map[string]*view{}}
 	var err error
 	if w.admin, err = s.SignIn(service.Admin); err != nil {
 		t.Fatal(err)
@@ -83,6 +84,7 @@ func testVisibilityModel(t *testing.T, fresh service.NewStore) {
 			w.follow()
 		}
 		for _, user := range slices.Sorted(maps.Keys(w.tokens)) {
+			w.feed(user)
 			if w.lists(user, n == 0); n > 0 {
 				for range 7 {
 					w.ask(user)
@@ -194,7 +196,7 @@ func (w *witness) references(user, path string, value any) {
 		}
 	case map[string]any:
 		link, _ := v["url"].(string)
-		if id, ok := v["id"].(string); ok && v["createTime"] == nil && v["code"] == nil {
+		if id, ok := v["id"].(string); ok && v["createTime"] == nil && v["code"] == nil && v["revision"] == nil {
 			kind, _, _ := strings.Cut(strings.TrimPrefix(link, "/api/v1/"), "/")
 			if _, own := w.world[kind]; own && kind != "users" && kind != "assets" {
 				_, named := v["name"]

@@ -15,11 +15,15 @@ type settings struct {
 	auth       bool
 	folder     string
 	through    func(command ...string) []string
+	oplog      int // in MB, 0 for the usual size
 }
 
 // WithTLS makes the servers refuse connections without TLS. URI trusts the
 // certificate, which is made for these tests.
 func WithTLS() Option { return func(s *settings) { s.tls = true } }
+
+// WithOplog makes the log of operations hold some MB, so that it is soon overwritten.
+func WithOplog(megabytes int) Option { return func(s *settings) { s.oplog = megabytes } }
 
 // WithAuth makes the servers ask who a client is. URI and Client are those of a
 // user who may do everything.
@@ -40,6 +44,9 @@ func (s *settings) arguments(m *member) []string {
 	cache, log, eviction := "4", "512", ",eviction_dirty_trigger=80,eviction_updates_trigger=80"
 	if s.members > 1 {
 		cache, log, eviction = "0.5", "1024", ""
+	}
+	if s.oplog > 0 {
+		log = strconv.Itoa(s.oplog)
 	}
 	arguments := []string{
 		"--dbpath", filepath.Join(m.folder, "data"),
