@@ -101,8 +101,7 @@ func (m *Migrator) compare(ctx context.Context, registry *schema.Registry) (*con
 // outOfReach returns the problems of a renamed type if objects are stored under one of its
 // paths but the first: they would be served no more.
 func outOfReach(ctx context.Context, s store.Snapshot, t *schema.Type, noted map[string]catalog.StoredIndexing) (problems schema.Problems, err error) {
-	served := t.Served()
-	for _, path := range append([]string{served.Name}, served.Was...) {
+	for _, path := range t.RequestPaths() {
 		if _, known := noted[path]; !known || path == t.Name {
 			continue
 		}
@@ -257,8 +256,8 @@ func (v *conversion) publish(ctx context.Context, l *lease, serve func(name stri
 			ask(n, types[name], !there)
 			serve(name, n)
 			n.Prunes = catalog.Filter(n.Prunes, func(place string) bool { return !types[name].Shape.Declares(place) })
-			if path := types[name].Served().Name; path != name {
-				v.since[name] = n.ServedUnder(path, v.m.Now())
+			if paths := types[name].RequestPaths(); len(paths) > 1 {
+				v.since[name] = n.ServedUnder(paths[0], v.m.Now())
 			}
 			if n.Proposed = nil; v.seals[name] != nil {
 				wrong = errors.Join(wrong, v.m.witness(name, n))

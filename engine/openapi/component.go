@@ -372,7 +372,7 @@ func (c *components) properties(file string, s map[string]any, as form) object {
 func addFormer(members object, name string, former []string) {
 	s, ok := members[name].(object)
 	for _, other := range former {
-		if ok {
+		if ok && other != name {
 			members[other] = maps.Clone(s)
 			maps.Copy(members[other].(object), object{"deprecated": true, "description": "The former name of " + name + "."})
 		}

@@ -254,7 +254,7 @@ func (b *builder) batch(all object) object {
 		name := b.components.named[location{file: typeFile(t)}]
 		operation := refTo("schemas", name+operationSuffix)
 		names := []any{}
-		for _, path := range append([]string{t.Name}, t.Was...) {
+		for _, path := range t.RequestPaths() {
 			names, byType[path] = append(names, path), operation["$ref"]
 		}
 		all[name+operationSuffix] = object{"type": "object", "required": []any{"type", "object"}, "additionalProperties": false,

@@ -41,7 +41,7 @@ func (b *builder) addType(t *schema.Type) {
 	b.page(t, name)
 	b.tag(t)
 	b.operations(t, t.Name, name)
-	for _, path := range t.Was {
+	for _, path := range t.RequestPaths()[1:] {
 		b.operations(t, path, b.components.unused(modelName(path)))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,15 +96,40 @@ func (r *Call) warnFollowing(types []string) {
 // the segment of its URL behind base: since when the present one is served (RFC 9745), and the
 // URL with that (RFC 5829).
 func (r *Call) Deprecate(t *schema.Type, base string) {
-	if since := r.s.Engine.PathSince(t); !since.IsZero() {
-		r.Header().Set("Deprecation", "@"+strconv.FormatInt(since.Unix(), 10))
-	}
+	r.deprecated(t)
 	path := base + t.Served().Name
 	if _, below, found := strings.Cut(strings.TrimPrefix(r.c.Request.URL.EscapedPath(), base), "/"); found {
 		path += "/" + below
 	}
 	if link := "<" + path + `>; rel="successor-version"`; len(link) <= maxLink {
 		r.Header().Add("Link", link)
+	}
+}
+
+// maxSuccessors is the maximum number of links of a response to present paths of types.
+const maxSuccessors = 8
+
+// deprecateNamed is Deprecate for a request that names a type in a parameter or its body. The
+// links of its response say whose successor each one is, as there may be several.
+func (r *Call) deprecateNamed(t *schema.Type, name string) {
+	present := t.Served().Name
+	if name == present {
+		return
+	}
+	r.deprecated(t)
+	link := fmt.Sprintf(`<%s%s>; rel="successor-version"; anchor="%s%s"`, apiPath, present, apiPath, name)
+	if links := r.Header()["Link"]; len(links) < maxSuccessors && !slices.Contains(links, link) {
+		r.Header().Add("Link", link)
+	}
+}
+
+// deprecated sets the Deprecation header, to the earliest time if there are several.
+func (r *Call) deprecated(t *schema.Type) {
+	if since := r.s.Engine.PathSince(t); !since.IsZero() {
+		at := "@" + strconv.FormatInt(since.Unix(), 10)
+		if other := r.Header().Get("Deprecation"); other == "" || at < other { // both have 10 digits
+			r.Header().Set("Deprecation", at)
+		}
 	}
 }
 

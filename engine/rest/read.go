@@ -159,6 +159,7 @@ func listHistory(r *Call) error {
 		if err != nil {
 			return err
 		}
+		r.deprecateNamed(page.Type, name)
 	}
 	if id, given := r.parameters["id"]; given {
 		if page.Type == nil {

@@ -178,6 +178,7 @@ func (w *writing) operation(i int, entry any, faults *message.Faults) (op engine
 		faults.Add(message.BatchTypeUnknown.With(message.Params{"field": at + "/type", "index": i, "type": name}))
 		return engine.Operation{}, nil
 	}
+	w.deprecateNamed(t, name)
 	op.Type, op.Object = t, object
 	err = conditions(w.c.Request.Header, &op, false)
 	return op, err

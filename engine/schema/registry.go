@@ -126,7 +126,7 @@ func newRegistry(types []*Type, files map[string]*File, messages *message.Catalo
 		r.types[t.Collection()] = t
 		r.names = append(r.names, t.Collection())
 		r.paths[t.Collection()] = t.Name
-		for _, path := range append([]string{t.Name}, t.Was...) {
+		for _, path := range t.RequestPaths() {
 			r.collections[path] = t.Collection()
 		}
 	}

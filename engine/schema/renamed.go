@@ -37,12 +37,14 @@ func namesOf(t *Type) *renames {
 		if len(former) == 0 {
 			continue
 		}
-		n.served[former[0]], n.present[name], n.stored[name] = name, former[0], former[0]
+		if name != former[0] { // otherwise, a rename was taken back
+			n.served[former[0]], n.present[name], n.stored[name] = name, former[0], former[0]
+		}
 		for _, other := range former[1:] {
 			n.stored[other] = former[0]
 		}
 	}
-	if len(n.served)+len(t.Was) == 0 {
+	if len(n.stored)+len(t.Was) == 0 {
 		return nil
 	}
 	return n
@@ -54,6 +56,12 @@ func (t *Type) Collection() string {
 		return t.Was[0]
 	}
 	return t.Name
+}
+
+// RequestPaths returns the paths that requests can use, the present one first.
+func (t *Type) RequestPaths() []string {
+	present := t.Served().Name
+	return append([]string{present}, slices.DeleteFunc(slices.Clone(t.Was), func(path string) bool { return path == present })...)
 }
 
 // referByCollection gives the references in the shapes of some types the stored names of the
@@ -179,7 +187,7 @@ func (t *Type) ToStored(object map[string]any, differ func(present, other string
 			continue
 		}
 		stored := t.names.stored[name]
-		present, other := t.names.served[stored], name
+		present, other := t.ServedName(stored), name
 		if name == present {
 			other = cmp.Or(sentAs[stored], stored)
 		}

@@ -16,6 +16,9 @@ func (c *typeLint) was() {
 		return
 	}
 	for i, name := range c.t.Was {
+		if name == c.t.Name && i < len(c.t.Was)-1 {
+			continue // a later rename was taken back
+		}
 		below := ""
 		if _, several := document.Lookup(c.t.Source, at).([]any); several {
 			below = fmt.Sprint("/", i)

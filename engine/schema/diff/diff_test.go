@@ -247,8 +247,11 @@ func TestRenamedType(t *testing.T) {
 	if slices.SortFunc(back, func(a, b diff.Difference) int { return strings.Compare(a.Rule, b.Rule) }); len(back) != 2 || back[0].Rule != "path-removed" || back[1].Rule != "type-renamed" {
 		t.Errorf("back: %v", back)
 	}
-	if back[0].Cure != "" { // was would begin with a path that the objects are not stored under
+	if back[0].Cure != "write was, with parts first and the path at the end" {
 		t.Errorf("a rename that is taken back has the cure %s", back[0].Cure)
+	}
+	if found := diff.Sets(renamed, load("parts", `, "was": ["parts", "things"]`, "parts")); len(found) != 1 || found[0].Rule != "type-renamed" {
+		t.Errorf("back, with the path between: %v", found)
 	}
 	elsewhere := diff.Sets(old, load("things", `, "was": "parts"`, "teams"))
 	if !slices.ContainsFunc(elsewhere, func(d diff.Difference) bool {

@@ -189,10 +189,13 @@ func (c *comparison) renamed(old, new *schema.Type) {
 	if earlier.Name != later.Name {
 		c.report("type-renamed", widened, at.in("x-resource", "path"), "the type "+earlier.Name+" is called "+later.Name+" in answers, and requests can use both paths", "")
 	}
-	for _, path := range lost(append([]string{earlier.Name}, earlier.Was...), append([]string{later.Name}, later.Was...)) {
+	for _, path := range lost(old.RequestPaths(), new.RequestPaths()) {
 		cure := "add the path to was, at the end"
-		if _, taken := c.new.registry.Named(path); taken || len(later.Was) == 0 { // the first in was is where objects are stored
+		switch _, taken := c.new.registry.Named(path); {
+		case taken:
 			cure = ""
+		case len(later.Was) == 0: // the rename was taken back
+			cure = "write was, with " + later.Name + " first and the path at the end"
 		}
 		c.report("path-removed", []Class{Request, Source}, at.in("x-resource", "path"), "the type "+later.Name+" can no longer be reached by the path "+path, cure)
 	}
@@ -213,7 +216,11 @@ func (c *comparison) renamed(old, new *schema.Type) {
 			c.report("property-renamed", widened, place, text, "")
 		}
 		for _, name := range lost(before[stored], after[stored]) {
-			c.report("name-removed", []Class{Request, Source}, place, "the property "+is+" can no longer be called "+name+" in requests", "add the name to x-was")
+			cure := "add the name to x-was, at the end"
+			if len(new.FormerNames(stored)) == 0 {
+				cure = "write x-was, with " + is + " first and the name at the end"
+			}
+			c.report("name-removed", []Class{Request, Source}, place, "the property "+is+" can no longer be called "+name+" in requests", cure)
 		}
 	}
 }

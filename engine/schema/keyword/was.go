@@ -19,8 +19,8 @@ var _ = Declare(Keyword{
 	Name: was, Order: 30,
 	Meta: `{
 		"type": ["string", "array"],
-		"minLength": 1,
-		"items": {"type": "string", "minLength": 1},
+		"minLength": 1, "maxLength": 1024,
+		"items": {"type": "string", "minLength": 1, "maxLength": 1024},
 		"minItems": 1,
 		"maxItems": 10,
 		"uniqueItems": true,
@@ -65,7 +65,11 @@ func lintWas(v Value) {
 		v.Problem("", "objects can have undeclared members, and one could be called "+v.Name+" already", "declare the members by name, or use a new property")
 	}
 	resource, _ := v.Type.Source["x-resource"].(map[string]any)
-	for i, name := range Was(v.Shape) {
+	names := Was(v.Shape)
+	for i, name := range names {
+		if name == v.Name && i < len(names)-1 {
+			continue // a later rename was taken back
+		}
 		below := ""
 		if _, several := v.Shape.Keywords[was].([]any); several {
 			below = fmt.Sprint("/", i)
