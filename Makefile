@@ -13,7 +13,9 @@ FAILOVERS ?= 100
 HISTORIES ?= 1000000
 SOAK ?= 1h
 IMAGE ?= marquee:latest
-VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
+# The number of the release, if its tag (v1.0.0) is that of the commit.
+VERSION ?= $(patsubst v%,%,$(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo dev))
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOSEC = github.com/securego/gosec/v2/cmd/gosec@v2.30.0
 # Code of tests, and generators that maintainers run, meet no hostile input.
@@ -26,7 +28,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference timing failover schemathesis histories lists nightly mongod mongod-image proxy-image clean
+.PHONY: run build release reproducible image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference timing failover schemathesis histories lists nightly mongod mongod-image proxy-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	@echo "The first build takes a few minutes; later ones take seconds."
@@ -34,6 +36,28 @@ run: ## start the service on the embedded store, with demonstration data
 
 build: ## bin/marquee, static
 	$(GO) build -trimpath -tags nomsgpack -ldflags '-s -w -X main.version=$(VERSION)' -o bin/marquee ./cmd/marquee
+
+# Each binary depends on the commit, the number and the version of Go alone.
+release: ## the binaries of a release, static, and their SHA-256 checksums, in dist; VERSION is its number
+	@echo '$(VERSION)' | grep -Eqx '[0-9]+\.[0-9]+\.[0-9]+(-(alpha|beta|rc)\.[0-9]+)?' || { echo 'The commit has no tag of a release, or there are changes ($(VERSION)): see docs/contributing/releasing.md'; exit 1; }
+	rm -rf dist
+	for platform in $(PLATFORMS); do \
+		system=$${platform%/*} architecture=$${platform#*/}; \
+		GOOS=$$system GOARCH=$$architecture $(GO) build -trimpath -buildvcs=false -tags nomsgpack -ldflags '-s -w -X main.version=$(VERSION)' \
+			-o dist/marquee-$(VERSION)-$$system-$$architecture ./cmd/marquee || exit 1; \
+	done
+	cd dist && sha256sum marquee-* >SHA256SUMS && cat SHA256SUMS
+
+# EMPTY=1 compiles all packages twice, in caches of their own.
+reproducible: ## builds the commit in two folders, as a release, and compares the binaries
+	@set -e; work=$$(mktemp -d); trap 'chmod -R u+w "$$work" && rm -rf "$$work"' EXIT; \
+	for folder in one another/folder; do \
+		mkdir -p "$$work/$$folder"; git archive HEAD | tar -x -C "$$work/$$folder"; \
+		$(if $(EMPTY),GOCACHE="$$work/$$folder/cache") $(MAKE) -s -C "$$work/$$folder" release VERSION=0.0.0-rc.1 PLATFORMS='$(PLATFORMS)' >/dev/null; \
+	done; \
+	cmp "$$work/one/dist/SHA256SUMS" "$$work/another/folder/dist/SHA256SUMS"; \
+	cat "$$work/one/dist/SHA256SUMS"; \
+	for binary in "$$work"/one/dist/marquee-*-"$$($(GO) env GOOS)-$$($(GO) env GOARCH)"; do test "$$("$$binary" version)" = 0.0.0-rc.1; done
 
 image: export VERSION := $(VERSION)
 image: ## the container image IMAGE, of a binary for Linux; needs Docker, pulls nothing
@@ -119,6 +143,7 @@ lists: ## BenchmarkList with 2,000,000 objects
 	MARQUEE_BENCH_OBJECTS=2000000 $(GO) test -run '^$$' -bench 'BenchmarkList$$' -benchtime 1x -timeout 60m ./integration/bench
 
 nightly: gosec whole race siege soak reloads crash failover histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
+	$(MAKE) reproducible EMPTY=1 PLATFORMS='linux/amd64 darwin/arm64'
 
 mongod: ## a mongod for the tests, in .cache
 	integration/mongodb/fetch.sh
@@ -130,4 +155,4 @@ proxy-image: ## an image of the installed HAProxy, for the tests in containers; 
 	integration/containers/haproxy/build.sh
 
 clean:
-	rm -rf bin
+	rm -rf bin dist
