@@ -1,9 +1,10 @@
-// Package alerts evaluates the alert rules of deploy/prometheus on metrics of the program, with
-// promtool. Begin with Rules and Evaluate.
+// Package alerts evaluates the alert rules and the dashboard of deploy/prometheus on metrics of
+// the program, with promtool. Begin with Rules and Evaluate.
 package alerts
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,10 +82,62 @@ type Case struct {
 // Evaluate fails the test unless all cases are as they say.
 func Evaluate(t *testing.T, cases ...Case) {
 	t.Helper()
+	absolute, err := filepath.Abs(File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	evaluate(t, absolute, cases...)
+}
+
+// Panels returns the queries of the dashboard, for all servers.
+func Panels(t *testing.T) (queries []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(File), "dashboard.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	if err := json.Unmarshal(text, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	variables := strings.NewReplacer("$instance", ".*", "$__rate_interval", "5m")
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			queries = append(queries, variables.Replace(target.Expr))
+		}
+	}
+	return queries
+}
+
+// Show fails the test unless each of the queries has a result at a time.
+func Show(t *testing.T, series map[string]string, at string, queries []string) {
+	t.Helper()
+	var rules []map[string]any
+	c := Case{Series: series, At: at}
+	for _, query := range queries {
+		name := "no result of " + query
+		rules = append(rules, map[string]any{"alert": name, "expr": "absent(" + query + ")"})
+		c.Rules = append(c.Rules, Rule{Alert: name})
+	}
+	evaluate(t, write(t, "panels.yml", map[string]any{"groups": []map[string]any{{"name": "panels", "rules": rules}}}), c)
+}
+
+// evaluate is Evaluate for the rules of a file. Promtool gets the series that they name.
+func evaluate(t *testing.T, rules string, cases ...Case) {
+	t.Helper()
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var tests []map[string]any
 	for _, c := range cases {
 		var input, expected []map[string]any
 		for name, values := range c.Series {
+			if metric, _, _ := strings.Cut(name, "{"); !bytes.Contains(text, []byte(metric)) {
+				continue
+			}
 			input = append(input, map[string]any{"series": name, "values": values})
 		}
 		for _, rule := range c.Rules {
@@ -100,19 +153,21 @@ func Evaluate(t *testing.T, cases ...Case) {
 		}
 		tests = append(tests, map[string]any{"interval": "1m", "input_series": input, "alert_rule_test": expected})
 	}
-	absolute, err := filepath.Abs(File)
+	Promtool(t, nil, "test", "rules", write(t, "tests.yml", map[string]any{"rule_files": []string{rules}, "evaluation_interval": "1m", "tests": tests}))
+}
+
+// write writes a document for promtool.
+func write(t *testing.T, name string, document any) (path string) {
+	t.Helper()
+	text, err := yaml.Marshal(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := yaml.Marshal(map[string]any{"rule_files": []string{absolute}, "evaluation_interval": "1m", "tests": tests})
-	if err != nil {
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "tests.yml")
-	if err := os.WriteFile(file, document, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	Promtool(t, nil, "test", "rules", file)
+	return path
 }
 
 // Promtool runs a command of promtool.

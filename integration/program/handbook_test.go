@@ -149,7 +149,7 @@ func TestHandbook(t *testing.T) {
 			tested = append(tested, call[1])
 		}
 	}
-	anchors := []string{"on-call"}
+	anchors := []string{"on-call", "the-store-and-the-start"}
 	for name, text := range entries(t) {
 		anchors = append(anchors, strings.ReplaceAll(strings.ToLower(name), " ", "-"))
 		if !slices.Contains(tested, name) {
@@ -232,10 +232,12 @@ func TestExpiredCertificate(t *testing.T) {
 	p.Stop()
 }
 
-// TestGreedyCaller: the metrics and the log show a caller beyond its rate.
+// TestGreedyCaller: the metrics and the log show a caller beyond its rate, whose
+// sessions can be ended.
 func TestGreedyCaller(t *testing.T) {
 	t.Parallel()
-	p, private := privately(t, service.NewSQLite(t), "--rate-limit-caller", "20/1h")
+	store := service.NewSQLite(t)
+	p, private := privately(t, store, "--rate-limit-caller", "20/1h")
 	p.SignIn("admin", process.Password)
 	for refused := false; !refused; {
 		a, err := p.Send(http.MethodGet, "/api/v1/roles/none?context=main", nil, nil)
@@ -245,6 +247,8 @@ func TestGreedyCaller(t *testing.T) {
 		refused = a.Status == http.StatusTooManyRequests
 	}
 	handbook(t, "Greedy caller").shows(p, private)
+	process.Run(t, nil, "user", "logout", "admin", "--store", store)
+	p.Ask(http.StatusUnauthorized, http.MethodGet, "/api/v1/roles/none?context=main", "")
 	p.Stop()
 }
 

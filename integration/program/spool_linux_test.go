@@ -38,6 +38,12 @@ func TestTemporaryFolderFull(t *testing.T) {
 	if a := send(500_000); a.Status != http.StatusCreated {
 		t.Errorf("what there is room for: %d: %s", a.Status, a.Body)
 	}
+	if err := syscall.Mount("", folder, "", syscall.MS_REMOUNT, "size=16m"); err != nil {
+		t.Fatal(err)
+	}
+	if a := send(4 << 20); a.Status != http.StatusCreated && a.Status != http.StatusOK {
+		t.Errorf("on a larger disk: %d: %s", a.Status, a.Body)
+	}
 	if err := syscall.Mount("", folder, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
 	}
