@@ -131,8 +131,12 @@ func (s *Server) notes() map[string]string {
 	return notes
 }
 
-// Drain makes /readyz answer 503 from now on, while everything else is served.
-func (s *Server) Drain() { s.draining.Store(true) }
+// Drain makes /readyz answer 503 from now on, and ends the streams of changes, while everything
+// else is served.
+func (s *Server) Drain() {
+	s.draining.Store(true)
+	s.rest.End()
+}
 
 func (s *Server) check(ctx context.Context) error {
 	if s.draining.Load() {

@@ -144,6 +144,7 @@ func (c *serveCommand) checkRanges() (errs []error) {
 		{c.MemoryBudget != 0 && c.MemoryBudget < limits.MinBudget, fmt.Sprintf("--memory-budget must be 0, or at least %d", limits.MinBudget)},
 		{c.SpoolBudget < 0, "--spool-budget must not be less than 0"},
 		{c.MaxConnections < 1, "--max-connections must be at least 1"},
+		{c.MaxStreams < 1, "--max-streams must be at least 1"},
 		{c.MaxConnectionsPerAddress < 1, "--max-connections-per-address must be at least 1"},
 		{c.MaxFailedSignIns < 1, "--max-failed-sign-ins must be at least 1"},
 		{c.MaxFailedFromAddress < 1, "--max-failed-sign-ins-per-address must be at least 1"},

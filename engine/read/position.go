@@ -89,6 +89,12 @@ type positions struct {
 }
 
 func (e *Reader) positions(caller *access.Caller, f Feed) positions {
+	return positions{e: e, rights: e.Rights(caller, f),
+		mark: strings.Join([]string{"changes", caller.Account(), f.Network, strings.Join(f.names(), ","), f.ID}, "\x00")}
+}
+
+// Rights returns a digest of what decides which objects of a feed a caller sees, and in which form.
+func (e *Reader) Rights(caller *access.Caller, f Feed) string {
 	grants := caller.Grants
 	if f.Network != "" {
 		grants = map[string]access.Grant{f.Network: caller.Grants[f.Network]}
@@ -98,8 +104,7 @@ func (e *Reader) positions(caller *access.Caller, f Feed) positions {
 		panic(err)
 	}
 	digest := sha256.Sum256([]byte(e.Registry().Digest() + strconv.FormatBool(caller.System) + string(text)))
-	return positions{e: e, rights: hex.EncodeToString(digest[:16]),
-		mark: strings.Join([]string{"changes", caller.Account(), f.Network, strings.Join(f.names(), ","), f.ID}, "\x00")}
+	return hex.EncodeToString(digest[:16])
 }
 
 func (p positions) seal(at string) string {

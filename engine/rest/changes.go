@@ -57,6 +57,16 @@ func listChanges(r *Call) error {
 	if err != nil {
 		return err
 	}
+	if seconds > 0 || streamed(r.Request()) {
+		leave, err := r.s.streams.enter(r.account())
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
+	if streamed(r.Request()) {
+		return r.streamChanges(q)
+	}
 	r.Spend(q.Limit)
 	var wait *waiting
 	if seconds > 0 {
@@ -203,11 +213,13 @@ func (w *waiting) pause(doubt bool) error {
 	if err := r.take(pageCost); err != nil {
 		return err
 	}
-	if err := r.authenticate(); err != nil {
+	return r.reconfirm()
+}
+
+// reconfirm authenticates the caller of a feed again.
+func (r *Call) reconfirm() error {
+	if err := r.authenticate(); err != nil || r.parameters["context"] == "" {
 		return err
-	}
-	if r.parameters["context"] == "" {
-		return nil
 	}
 	_, err := r.Network(nil)
 	return err

@@ -30,6 +30,8 @@ const (
 	OperationBatch
 	OperationUpload
 	OperationHistory
+	// OperationChanges can wait, or stream, for as long as the client likes.
+	OperationChanges
 	OperationSearch
 	OperationDelivery
 	// OperationSignIn is that of the token endpoint, and of what ends sessions.
@@ -43,7 +45,7 @@ const (
 )
 
 var operationNames = [operations]string{"unknown", "read", "list", "write", "remove", "erase", "batch", "upload",
-	"history", "search", "delivery", "sign-in", "document", "health", "operator", "other"}
+	"history", "changes", "search", "delivery", "sign-in", "document", "health", "operator", "other"}
 
 // String returns the name of the operation.
 func (o Operation) String() string { return operationNames[o] }

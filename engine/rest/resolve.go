@@ -24,7 +24,7 @@ func (s *Server) ownRoutes() []Route {
 		{Path: readyPath, Methods: readMethods, Public: true, Unlimited: true, Operation: OperationHealth, Serve: s.ready},
 		{Path: apiPath + "batch", Methods: writeMethods, Operation: OperationBatch, Serve: writeBatch},
 		{Path: apiPath + "audit", Methods: readMethods, Operation: OperationHistory, Serve: listHistory},
-		{Path: apiPath + "changes", Methods: readMethods, Operation: OperationHistory, Serve: listChanges},
+		{Path: apiPath + "changes", Methods: readMethods, Operation: OperationChanges, Serve: listChanges},
 		{Path: apiPath + "notifications", Methods: readMethods, Operation: OperationHistory, Serve: listNotifications},
 		{Path: apiPath + "messagedefinitions", Methods: readMethods, Operation: OperationDocument, Serve: listDefinitions},
 	}

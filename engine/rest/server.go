@@ -5,6 +5,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -69,6 +70,9 @@ type Config struct {
 	StrictTransport time.Duration
 	// CORS are the origins whose scripts may call the service; none by default.
 	CORS CORS
+	// Streams is the maximum number of calls that stream changes or wait for them; 0 means
+	// DefaultStreams.
+	Streams int
 	// RateLimits bound what callers and addresses can use in a time; none by default.
 	RateLimits RateLimits
 }
@@ -98,6 +102,7 @@ type Server struct {
 	arriving                  arriving
 	cors                      *cors.Cors // nil for none
 	limiters                  limiters
+	streams                   streams
 	// ending is closed when a listener's server shuts down.
 	ending chan struct{}
 	end    func()
@@ -156,6 +161,7 @@ func newServer(config Config) (*Server, error) {
 	}
 	forOutboxes := config.Memory / outboxPart
 	s := &Server{Config: config, work: budget.New(config.Memory - forOutboxes), outboxes: budget.New(forOutboxes), anonymous: budget.New((config.Memory - forOutboxes) / anonymousPart)}
+	s.streams = streams{most: cmp.Or(config.Streams, DefaultStreams), of: map[string]int{}}
 	s.ending = make(chan struct{})
 	s.end = sync.OnceFunc(func() { close(s.ending) })
 	var err error
@@ -209,12 +215,14 @@ type Stats struct {
 	Work, Outboxes budget.Stats
 	Spool          spool.Stats
 	Connections    listen.Stats
+	// Streams is the number of calls that stream changes or wait for them.
+	Streams int
 	// CallerLimited and AddressLimited are the numbers of requests that the RateLimits refused.
 	CallerLimited, AddressLimited int64
 }
 
 // Stats returns the state of the shared resources.
 func (s *Server) Stats() Stats {
-	return Stats{Work: s.work.Stats(), Outboxes: s.outboxes.Stats(), Spool: s.Spool.Stats(), Connections: s.connections.Stats(),
+	return Stats{Work: s.work.Stats(), Outboxes: s.outboxes.Stats(), Spool: s.Spool.Stats(), Connections: s.connections.Stats(), Streams: s.streams.count(),
 		CallerLimited: s.limiters.caller.refusals(), AddressLimited: s.limiters.address.refusals()}
 }

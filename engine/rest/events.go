@@ -1,0 +1,251 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+
+	"marquee/engine"
+	"marquee/engine/message"
+	"marquee/engine/read"
+)
+
+// A stream of changes (text/event-stream) has no deadline, and holds a share of the memory budget
+// only while a batch of events is rendered. What a client has not received yet is kept nowhere: the
+// stream reads from the store, from its position, as fast as the client receives.
+
+const (
+	eventStreamType = "text/event-stream"
+	// streamBatchBytes is the size of a batch, unless one event is larger.
+	streamBatchBytes = 64 << 10
+	// bookmarkEvery is the interval of bookmarks, and confirmEvery how often the token and the rights
+	// of the caller are looked at.
+	bookmarkEvery = 10 * time.Second
+	confirmEvery  = 500 * time.Millisecond
+	// DefaultStreams is the maximum number of calls that stream or wait, and streamsOfCaller that of
+	// one caller.
+	DefaultStreams  = 1000
+	streamsOfCaller = 100
+	// streamRetry is how long a client whose stream was refused should wait, and retryLeast and retryMost
+	// the limits of the time after which one whose stream has ended connects again.
+	streamRetry           = 5 * time.Second
+	retryLeast, retryMost = 1000, 5000
+)
+
+// streams counts the calls that stream or wait.
+type streams struct {
+	mu   sync.Mutex
+	most int
+	open int
+	of   map[string]int
+}
+
+// enter counts a call of an account, until leave is called. An error is of kind TooManyRequests.
+func (s *streams) enter(account string) (leave func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open >= s.most || s.of[account] >= streamsOfCaller {
+		refused := message.RequestsTooMany.Error(nil)
+		refused.RetryAfter = streamRetry
+		return nil, refused
+	}
+	s.open++
+	s.of[account]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.open--
+		if s.of[account]--; s.of[account] == 0 {
+			delete(s.of, account)
+		}
+	}, nil
+}
+
+func (s *streams) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
+}
+
+// End ends the calls that stream or wait, with a position from which their clients continue.
+func (s *Server) End() { s.end() }
+
+// streamed reports whether the client asks for a stream.
+func streamed(r *http.Request) bool {
+	return r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), eventStreamType)
+}
+
+// eventStream is a response of events.
+type eventStream struct {
+	r        *Call
+	control  *http.ResponseController
+	q        read.ChangesQuery
+	rights   string
+	waiter   *read.Waiter
+	position string
+	// due is when the next bookmark is sent: by the clock, as one that is sent because something
+	// has happened would show what the caller does not see.
+	due time.Time
+}
+
+// streamChanges sends the changes after a position, or after Last-Event-ID, for as long as the client
+// receives them.
+func (r *Call) streamChanges(q read.ChangesQuery) error {
+	if last := r.c.GetHeader("Last-Event-ID"); last != "" {
+		q.After = last
+	}
+	q.Limit, q.Bytes = maxChanges, streamBatchBytes
+	e := &eventStream{r: r, q: q, rights: r.s.Engine.Rights(r.caller, q.Feed), waiter: r.s.Engine.Wait(q.Feed)}
+	defer e.waiter.Close()
+	events, err := e.read()
+	if err != nil {
+		return err // as an ordinary answer
+	}
+	e.begin()
+	for {
+		if !e.send(events) {
+			return nil
+		}
+		if !events.More && e.wait(events.Doubt) {
+			return nil
+		}
+		if events, err = e.read(); err != nil {
+			return err
+		}
+	}
+}
+
+// begin sends the header, past the outbox and the compression.
+func (e *eventStream) begin() {
+	out := outboxOf(e.r.c.Writer)
+	out.pass()
+	e.control = http.NewResponseController(out.ResponseWriter)
+	_ = e.control.SetReadDeadline(time.Time{}) // a connection without deadlines has none to lift
+	header := e.r.Header()
+	header.Set(gzhttp.HeaderNoCompression, "1")
+	header.Set("Content-Type", eventStreamType)
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no")
+	e.r.c.Writer.WriteHeader(http.StatusOK)
+	e.r.c.Request = e.r.c.Request.WithContext(e.r.unbound)
+}
+
+// read reads a batch, with a share of the memory budget.
+func (e *eventStream) read() (engine.Events, error) {
+	r := e.r
+	ctx, cancel := context.WithTimeout(r.unbound, r.s.Deadline)
+	defer cancel()
+	r.c.Request = r.c.Request.WithContext(ctx)
+	defer func() { r.c.Request = r.c.Request.WithContext(r.unbound) }()
+	if r.memory.share == nil {
+		if err := r.take(pageCost); err != nil {
+			return engine.Events{}, err
+		}
+	}
+	defer r.giveMemory()
+	events, err := r.s.Engine.Changes(ctx, r.caller, e.q)
+	e.q.After = events.Position
+	return events, err
+}
+
+// send sends events, and a bookmark if one is due. It reports whether the stream goes on.
+func (e *eventStream) send(events engine.Events) bool {
+	var text strings.Builder
+	if e.position == "" {
+		fmt.Fprintf(&text, "retry: %d\n\n", retryLeast+rand.IntN(retryMost-retryLeast)) // #nosec G404 -- spreads the clients
+	}
+	for _, event := range events.List {
+		fmt.Fprintf(&text, "id: %s\nevent: change\ndata: %s\n\n", event.Position, event.JSON)
+	}
+	if events.Reset {
+		fmt.Fprintf(&text, "id: %s\nevent: reset\ndata: {\"reason\":\"RIGHTS_CHANGED\"}\n\n", events.Position)
+	} else if now := time.Now(); !now.Before(e.due) {
+		text.WriteString(bookmark(events.Position))
+		e.due = now.Add(bookmarkEvery)
+	}
+	e.position = events.Position
+	return (text.Len() == 0 || e.write(text.String())) && !events.Reset && e.spend(len(events.List))
+}
+
+// write sends text. It reports whether the client has received enough of what was sent before.
+func (e *eventStream) write(text string) bool {
+	_ = e.control.SetWriteDeadline(time.Now().Add(lineTime)) // a connection without deadlines does not block
+	_, err := e.r.c.Writer.WriteString(text)
+	return err == nil && e.control.Flush() == nil
+}
+
+// spend counts events towards the rate limits, and waits until these allow more. It reports whether
+// the stream goes on.
+func (e *eventStream) spend(n int) bool {
+	if n == 0 || operated(e.r.unbound) {
+		return true
+	}
+	r := e.r
+	r.noted.objects += n
+	r.charges.spend(n)
+	for {
+		r.charges.settle()
+		r.charges.each = nil
+		err := r.charges.admitAddress(clientAddr(r.c))
+		if err == nil {
+			err = r.charges.admit(r.s.limiters.caller, r.account())
+		}
+		refused, limited := err.(*message.Error)
+		if !limited {
+			return true
+		}
+		select {
+		case <-time.After(refused.RetryAfter):
+		case <-r.unbound.Done():
+			return false
+		case <-r.s.ending:
+			return false
+		}
+	}
+}
+
+// wait returns when there may be changes, or a bookmark is due. It reports whether the stream has
+// ended, because the client or the server goes, or the token no longer holds.
+func (e *eventStream) wait(doubt bool) (done bool) {
+	most := time.Until(e.due)
+	if doubt {
+		most = min(most, doubtEvery)
+	}
+	over, confirm := time.NewTimer(most), time.NewTicker(confirmEvery)
+	defer over.Stop()
+	defer confirm.Stop()
+	for changes := false; !changes; {
+		select {
+		case <-e.waiter.Woken():
+			changes = true
+		case <-over.C:
+			changes = true
+		case <-confirm.C:
+		case <-e.r.s.ending:
+			return e.leave()
+		case <-e.r.unbound.Done():
+			return true
+		}
+		if err := e.r.reconfirm(); err != nil {
+			return e.leave()
+		}
+		changes = changes || e.r.s.Engine.Rights(e.r.caller, e.q.Feed) != e.rights
+	}
+	return false
+}
+
+// leave ends the stream with its position.
+func (e *eventStream) leave() (done bool) {
+	e.write(bookmark(e.position))
+	return true
+}
+
+func bookmark(position string) string {
+	return "id: " + position + "\nevent: bookmark\ndata: {}\n\n"
+}
