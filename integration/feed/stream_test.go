@@ -97,7 +97,9 @@ func TestStream(t *testing.T) { service.EachStore(t, testStream) }
 
 func testStream(t *testing.T, fresh service.NewStore) {
 	c := hospital(t, fresh)
-	ward := func(text string) { c.Send("PUT", "/api/v1/wards/"+text+"?context=main", `{"text": "`+text+`"}`, 201, "") }
+	ward := func(text string) {
+		c.Send("PUT", "/api/v1/wards/"+text+"?context=main", `{"text": "`+text+`"}`, 201, "")
+	}
 	o := open(t, c.Service, c.Token, "&type=wards", "")
 	for name, want := range map[string]string{"Content-Type": "text/event-stream", "X-Accel-Buffering": "no", "Cache-Control": "no-store", "Content-Encoding": ""} {
 		if got := o.answer.Header.Get(name); got != want {
