@@ -1,0 +1,289 @@
+package copying
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"marquee/auth/seal"
+	"marquee/engine/catalog"
+	"marquee/engine/document"
+	"marquee/engine/store"
+	"marquee/engine/store/mongo"
+	"marquee/engine/store/sqlite"
+	"marquee/integration/mongodb"
+	"marquee/integration/process"
+	"marquee/integration/service"
+)
+
+// place is a place for a store.
+type place struct {
+	uri string
+	// path is that of an SQLite file.
+	path string
+}
+
+func (p place) open(loading bool) (store.Store, error) {
+	if p.path != "" {
+		return sqlite.Open(context.Background(), sqlite.Options{Path: p.path, Loading: loading})
+	}
+	return mongo.Open(context.Background(), mongo.Options{URI: p.uri, Loading: loading})
+}
+
+func (p place) mustOpen(t *testing.T, loading bool) store.Store {
+	t.Helper()
+	s, err := p.open(loading)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// eachPair runs a test with a source and a function that makes targets, of each kind.
+func eachPair(t *testing.T, test func(t *testing.T, from place, to func() place)) {
+	kinds := map[string]func(t *testing.T) place{
+		"sqlite":  func(t *testing.T) place { return place{path: filepath.Join(t.TempDir(), "marquee.db")} },
+		"mongodb": func(t *testing.T) place { return place{uri: mongodb.URI(t)} },
+	}
+	for from, source := range kinds {
+		for to, target := range kinds {
+			t.Run(from+" to "+to, func(t *testing.T) {
+				for _, kind := range []string{from, to} {
+					if kind == "mongodb" {
+						service.NeedStore(t, "mongodb")
+						mongodb.Need(t)
+					}
+				}
+				test(t, source(t), func() place { return target(t) })
+			})
+		}
+	}
+}
+
+// failing fails in one of its transactions, before or after it, as if the process had been
+// killed.
+type failing struct {
+	store.Store
+	left  atomic.Int64
+	after bool
+}
+
+var errKilled = errors.New("killed")
+
+func (f *failing) fails(do func() error) error {
+	due := f.left.Add(-1) < 0
+	if due && !f.after {
+		return errKilled
+	}
+	if err := do(); err != nil || !due {
+		return err
+	}
+	return errKilled
+}
+
+func (f *failing) Load(ctx context.Context, p *store.Portion, l store.Loading) error {
+	return f.fails(func() error { return f.Store.Load(ctx, p, l) })
+}
+
+func (f *failing) Write(ctx context.Context, fn func(store.Tx) error) error {
+	return f.fails(func() error { return f.Store.Write(ctx, fn) })
+}
+
+// secrets are values that are encrypted with the key of the source, at the places of their
+// records.
+const secrets = 3
+
+func keyOf(b byte) []byte {
+	key := make([]byte, 32)
+	key[0] = b
+	return key
+}
+
+func sealer(t *testing.T, keys ...[]byte) *seal.Sealer {
+	t.Helper()
+	s, err := seal.New(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// fill stores records with secrets, with internal documents that are not in canonical form, and
+// an open follow-up, with more than one portion.
+func fill(t *testing.T, s store.Store, key *seal.Sealer) {
+	t.Helper()
+	ctx, at := t.Context(), time.Now().UTC().Truncate(time.Millisecond)
+	if err := s.EnsureCollections(ctx, []store.Collection{{Name: "safes"}, {Name: "auth_keys"}, {Name: "engine_followups"}, {Name: "engine_backup"}}); err != nil {
+		t.Fatal(err)
+	}
+	err := s.Write(ctx, func(tx store.Tx) error {
+		var writes []store.Write
+		var changes []store.Change
+		for i := range 1500 {
+			id := fmt.Sprint("s", i)
+			content := `{"n":1}`
+			if i < secrets {
+				sealed, err := key.Seal("geheim", catalog.SecretPlace("safes", "main", id, document.Pointer{}.At("pin")))
+				if err != nil {
+					return err
+				}
+				content = fmt.Sprintf(`{"pin":%q}`, sealed)
+			}
+			writes = append(writes, store.Write{Record: store.Record{Key: store.Key{Network: "main", ID: id}, State: "ACTIVE", CreateTime: at, UpdateTime: at, Document: []byte(content)}, Last: 4,
+				AddClaims: []store.Claim{{Collection: "safes", Network: "main", Property: "n", Value: id}}})
+			changes = append(changes, store.Change{Time: at, Network: "main", Collection: "safes", ID: id, Version: 5, Revision: 5, Fields: []byte(`[]`), FeedOnly: i%3 == 0})
+		}
+		if err := tx.Put(ctx, "safes", writes); err != nil {
+			return err
+		}
+		sealed, err := key.Seal("geheim", "auth_keys\x00k")
+		if err != nil {
+			return err
+		}
+		for collection, content := range map[string]string{"auth_keys": fmt.Sprintf(`{"z":%q,"a":"\u003c"}`, sealed), "engine_followups": `{"after":"x"}`, "engine_backup": `{}`} {
+			w := store.InternalWrite(store.Record{Key: store.Key{ID: "k"}}, "ACTIVE", []byte(content), at)
+			if err := tx.Put(ctx, collection, []store.Write{w}); err != nil {
+				return err
+			}
+		}
+		return tx.Append(ctx, changes)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestInterruptedAtEveryStep interrupts copies before and after each of their transactions. The
+// target cannot be opened then, and the next run completes it.
+func TestInterruptedAtEveryStep(t *testing.T) {
+	process.SkipLong(t)
+	eachPair(t, func(t *testing.T, from place, to func() place) {
+		old, both, own := sealer(t, keyOf(1)), sealer(t, keyOf(2), keyOf(1)), sealer(t, keyOf(2))
+		source := from.mustOpen(t, false)
+		defer source.Close()
+		fill(t, source, old)
+		stride := 1
+		if from.path == "" || to().path == "" {
+			stride = 3
+		}
+		for step := 0; ; step += stride {
+			at := to()
+			target := &failing{Store: at.mustOpen(t, true), after: step%2 > 0}
+			target.left.Store(int64(step / 2))
+			job := func(s store.Store) *Job {
+				return &Job{From: source, To: s, Without: []string{"engine_backup"}, Sealer: both, Say: func(string, int64) {}}
+			}
+			_, err := job(target).Run(t.Context())
+			if closed := target.Close(); closed != nil {
+				t.Fatal(closed)
+			}
+			done := err == nil
+			if !done && !errors.Is(err, errKilled) {
+				t.Fatal(step, err)
+			}
+			s, err := at.open(false)
+			if code, _ := store.CodeOf(err); code == store.CodeNotUsable {
+				s = at.mustOpen(t, true)
+				sums, err := job(s).Run(t.Context())
+				if err != nil || sums["safes"].Items != 1500 || sums[store.ChangesPart].Items != 1500 || sums[store.ClaimsPart].Items != 1500 {
+					t.Fatalf("step %d: %v %v", step, sums, err)
+				}
+			} else if err != nil {
+				t.Fatal(step, err)
+			}
+			if empty, err := store.IsEmpty(t.Context(), s); err != nil || empty != (step == 0) {
+				t.Fatalf("step %d: empty: %t, %v", step, empty, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if step > 0 {
+				expectCopy(t, source, at.mustOpen(t, false), own)
+			}
+			if done {
+				if step < 10 {
+					t.Errorf("a copy took %d transactions", step/2)
+				}
+				return
+			}
+		}
+	})
+}
+
+// expectCopy checks that a target is like the source, but for secrets, which a key opens, and for
+// what is not copied.
+func expectCopy(t *testing.T, source, target store.Store, key *seal.Sealer) {
+	t.Helper()
+	defer target.Close()
+	from, err := Sums(t.Context(), source, []string{"engine_backup", "safes", "auth_keys"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := Sums(t.Context(), target, []string{"safes", "auth_keys"})
+	if err != nil || !maps.Equal(from, to) {
+		t.Errorf("%v instead of %v: %v", to, from, err)
+	}
+	opened := 0
+	err = target.Dump(t.Context(), "", func(p *store.Portion) error {
+		for _, w := range p.Records {
+			if key.Outdated(w.Document) {
+				t.Errorf("%s %s is encrypted with another key", p.Part, w.ID)
+			}
+			if key.Holds(w.Document) {
+				opened++
+			}
+			if p.Part == "safes" && (w.Revision != 5 || w.Version != 5) {
+				t.Errorf("%s has the revision %d", w.ID, w.Revision)
+			}
+		}
+		return nil
+	})
+	if err != nil || opened != secrets+1 {
+		t.Errorf("%d secrets: %v", opened, err)
+	}
+}
+
+// TestChangedSource: a source that is changed between two runs is found at the end, and the
+// target stays incomplete.
+func TestChangedSource(t *testing.T) {
+	from, to := place{path: filepath.Join(t.TempDir(), "from.db")}, place{path: filepath.Join(t.TempDir(), "to.db")}
+	source := from.mustOpen(t, false)
+	defer source.Close()
+	key := sealer(t, keyOf(1))
+	fill(t, source, key)
+	target := &failing{Store: to.mustOpen(t, true)}
+	target.left.Store(5)
+	job := &Job{From: source, To: target, Sealer: key, Say: func(string, int64) {}}
+	if _, err := job.Run(t.Context()); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	err := source.Write(t.Context(), func(tx store.Tx) error {
+		var was store.Record
+		err := tx.Get(t.Context(), "safes", []store.Key{{Network: "main", ID: "s7"}}, func(r *store.Record) error {
+			was = *r.Clone()
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return tx.Put(t.Context(), "safes", []store.Write{{Record: was, Expected: was.Revision}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.left.Store(1 << 30)
+	if _, err := job.Run(t.Context()); !errors.Is(err, ErrDiffers) {
+		t.Error(err)
+	}
+	if err := target.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := to.open(false); err == nil {
+		t.Error("the target can be opened")
+	}
+}
