@@ -56,14 +56,11 @@ func (c *copyCommand) Run(ctx context.Context) error {
 	if code, _ := store.CodeOf(err); code == store.CodeNoStore {
 		return fmt.Errorf("nothing was copied: there is no store at %s: check --from", storeName(c.From))
 	}
-	if err == nil {
-		defer source.Close() // from which was only read
-		err = c.run(ctx, from, to, source)
-	}
 	if err != nil {
-		return exit.InterruptedBy(ctx, exit.Cause(err))
+		return fmt.Errorf("nothing was copied: %w", exit.InterruptedBy(ctx, exit.Cause(err)))
 	}
-	return nil
+	defer source.Close() // from which was only read
+	return c.run(ctx, from, to, source)
 }
 
 // sameFile reports whether two paths lead to one file.
@@ -105,7 +102,7 @@ func (c *copyCommand) run(ctx context.Context, from, to *storeFlags, source stor
 		if errors.Is(err, copying.ErrDiffers) {
 			return fmt.Errorf("the copy is not complete: %w", err)
 		}
-		return fmt.Errorf("the copy is not complete; run the same command again to continue: %w", exit.Cause(err))
+		return fmt.Errorf("the copy is not complete; run the same command again to continue: %w", exit.InterruptedBy(ctx, exit.Cause(err)))
 	}
 	return c.print(ctx, source, sums)
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"marquee/integration/mongodb"
 	"marquee/integration/process"
 	"marquee/integration/service"
 )
@@ -289,5 +290,35 @@ func TestBackupAsPrinted(t *testing.T) {
 	}
 	p.Ask(http.StatusOK, http.MethodGet, "/api/v1/notes/n0?context=main", "")
 	p.Ask(http.StatusNotFound, http.MethodGet, "/api/v1/notes/after?context=main", "")
+	p.Stop()
+}
+
+// TestMovingPage runs the commands of the page about moving to MongoDB, and finds the objects in
+// the database.
+func TestMovingPage(t *testing.T) {
+	t.Parallel()
+	service.NeedStore(t, "mongodb")
+	mongodb.Need(t)
+	dir, database := t.TempDir(), mongodb.URI(t)
+	from := "sqlite:" + filepath.Join(dir, "marquee-data", "marquee.db")
+	p := process.Serve(t, from, "--demo")
+	p.SignIn("admin", process.Password)
+	orders := p.Ask(http.StatusOK, http.MethodGet, "/api/v1/orders?context=main", "")
+	p.Stop()
+	const example = "'mongodb://host1,host2,host3/marquee?replicaSet=rs0'"
+	script := pageBlocks(t, "../docs/how-to/moving-to-mongodb.md")[0]
+	if strings.Count(script, "\n") != 2 || strings.Count(script, example) != 2 {
+		t.Fatalf("the commands are\n%s", script)
+	}
+	out, err := shellIn(t, dir, strings.ReplaceAll(script, example, "'"+database+"'"))
+	if err != nil {
+		t.Fatalf("%s%v", out, err)
+	}
+	process.Wants(t, out, "the digests of both stores agree", "nothing is wrong")
+	p = process.ServeWith(t, database, []string{"MARQUEE_SECRET_KEY=", "MARQUEE_SECRET_KEY_FILE=" + filepath.Join(dir, "marquee-data", "marquee.key")})
+	p.SignIn("admin", process.Password)
+	if moved := p.Ask(http.StatusOK, http.MethodGet, "/api/v1/orders?context=main", ""); string(moved.Body) != string(orders.Body) {
+		t.Errorf("%s\ninstead of\n%s", moved.Body, orders.Body)
+	}
 	p.Stop()
 }

@@ -2,12 +2,14 @@ package program
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"marquee/integration/mongodb"
@@ -176,4 +178,67 @@ func recorded(p *process.Process) map[string]string {
 		get(path)
 	}
 	return answers
+}
+
+// TestCopyRefusals: what cannot be copied is refused with the reason, and neither store is
+// changed.
+func TestCopyRefusals(t *testing.T) {
+	from, folder := sqliteStore(t)
+	p := process.Serve(t, from)
+	p.Stop()
+	path, place := filepath.Join(folder, "marquee.db"), t.TempDir()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := func(name string, change func([]byte) []byte) string {
+		key, err := os.ReadFile(filepath.Join(folder, "marquee.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := filepath.Join(place, name)
+		if err := os.Mkdir(at, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		process.File(t, filepath.Join(at, "marquee.key"), string(key))
+		process.File(t, filepath.Join(at, "marquee.db"), string(change(slices.Clone(content))))
+		return "sqlite:" + filepath.Join(at, "marquee.db")
+	}
+	version := func(n byte) func([]byte) []byte { // PRAGMA user_version is at 60
+		return func(file []byte) []byte {
+			copy(file[60:], []byte{0, 0, n, 0})
+			return file
+		}
+	}
+	elsewhere := "sqlite:" + filepath.Join(place, "elsewhere", "marquee.db")
+	wrong := process.File(t, filepath.Join(place, "wrong.key"), otherKey+"\n")
+	before := contentOf(t, folder)
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"same":        {[]string{"--from", from, "--to", "sqlite:" + filepath.Join(folder, ".", "marquee.db")}, "are the same store"},
+		"none":        {[]string{"--from", "sqlite:" + filepath.Join(place, "none.db"), "--to", elsewhere}, "there is no store at"},
+		"missing":     {[]string{"--from", from}, "--from and --to are needed"},
+		"scheme":      {[]string{"--from", from, "--to", "postgres://kari:geheim@host"}, "--to: the store \"postgres://…\" has an unknown scheme"},
+		"key":         {[]string{"--from", from, "--to", elsewhere, "--from-secret-key-file", wrong}, "the key of the source is not the one that it was served with"},
+		"no key":      {[]string{"--from", from, "--to", elsewhere, "--from-secret-key-file", filepath.Join(place, "none.key")}, "the key of the source cannot be read"},
+		"application": {[]string{"--from", from, "--to", elsewhere, "--application", "none"}, "the store was made for the application advertising, and cannot be opened for none"},
+		"newer":       {[]string{"--from", other("newer", version(3)), "--to", elsewhere}, "it was written by a newer Marquee"},
+		"truncated":   {[]string{"--from", other("truncated", func(file []byte) []byte { return file[:len(file)/2] }), "--to", elsewhere}, "it is corrupt"},
+		"foreign":     {[]string{"--from", other("foreign", func([]byte) []byte { return []byte(strings.Repeat("no database ", 1000)) }), "--to", elsewhere}, "it is not an SQLite database"},
+		"not empty":   {[]string{"--from", from, "--to", other("filled", func(file []byte) []byte { return file })}, "it is not empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := process.Fails(t, nil, append([]string{"copy"}, c.args...)...)
+			process.Wants(t, said, c.want)
+			process.Shuns(t, said, "geheim", otherKey)
+			if _, err := os.Stat(filepath.Join(place, "elsewhere")); err == nil {
+				t.Error("a target was made")
+			}
+		})
+	}
+	if after := contentOf(t, folder); !maps.Equal(after, before) {
+		t.Error("the source was changed")
+	}
 }
