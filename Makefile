@@ -28,7 +28,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build release reproducible image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference timing failover schemathesis histories lists nightly mongod mongod-image proxy-image clean
+.PHONY: run build release reproducible image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference timing former failover schemathesis histories lists nightly mongod mongod-image proxy-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	@echo "The first build takes a few minutes; later ones take seconds."
@@ -130,6 +130,9 @@ interference: ## a million requests to each of two worlds that their sender cann
 timing: ## measure that refusals take the same time, whatever they refuse; needs a machine that does nothing else
 	MARQUEE_TIMING=1 $(GO) test -count 1 -v -run 'TestTiming' -timeout 60m ./integration/access
 
+former: ## servers of the last release and of this version are replaced by one another on one database, under load; needs a mongod
+	MARQUEE_REQUIRE=mongodb MARQUEE_STORES=mongodb MARQUEE_FORMER=release $(GO) test -count 1 -v -run FormerVersion ./integration/program
+
 failover: ## kill the primary of a replica set a hundred times under load; needs a mongod
 	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) $(GO) test -count 1 -run Failover -timeout 60m ./integration/concurrency
 
@@ -142,7 +145,7 @@ histories: ## HISTORIES operations of 64 clients on a few objects while the prog
 lists: ## BenchmarkList with 2,000,000 objects
 	MARQUEE_BENCH_OBJECTS=2000000 $(GO) test -run '^$$' -bench 'BenchmarkList$$' -benchtime 1x -timeout 60m ./integration/bench
 
-nightly: gosec whole race siege soak reloads crash failover histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
+nightly: gosec whole race siege soak reloads crash former failover histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
 	$(MAKE) reproducible EMPTY=1 PLATFORMS='linux/amd64 darwin/arm64'
 
 mongod: ## a mongod for the tests, in .cache
