@@ -34,6 +34,9 @@ type ChangesQuery struct {
 	Include Include
 	// Limit and Bytes bound the events. One event may be larger.
 	Limit, Bytes int
+	// Woken reports that a Waiter was woken: the changes may be those that its follower has read,
+	// which can lack the last ones.
+	Woken bool
 }
 
 // Events are some changes of a feed, in commit order.
@@ -81,7 +84,7 @@ func (e *Reader) Changes(ctx context.Context, caller *access.Caller, q ChangesQu
 	}
 	f := &feeding{e: e, caller: caller, q: q, positions: p, at: at}
 	for begun := time.Now(); ; {
-		changes, next, err := e.Store.Changes(ctx, f.at, changesAtOnce, q.names()...)
+		changes, next, err := f.read(ctx)
 		if code, _ := store.CodeOf(err); code == store.CodeBadPosition {
 			return Events{}, message.PositionInvalid.Error(message.Params{"parameter": "after"})
 		}
@@ -118,13 +121,28 @@ type feeding struct {
 	Events
 }
 
+// read reads changes of all types, so that positions hold for the follower's and the store's.
+func (f *feeding) read(ctx context.Context) ([]store.Change, string, error) {
+	if f.q.Woken {
+		if changes, next, known := f.e.following.recent(f.at, changesAtOnce); known {
+			return changes, next, nil
+		}
+	}
+	changes, next, err := f.e.Store.Changes(ctx, f.at, changesAtOnce)
+	if n := len(changes); n > 0 {
+		next = changes[n-1].Position // which the follower has passed or will pass
+	}
+	return changes, next, err
+}
+
 // concerns reports whether a change belongs to the feed.
 func (f *feeding) concerns(c *store.Change) bool {
 	if _, _, moved := catalog.MovedBetween(c); c.FeedOnly && !moved {
 		return false
 	}
 	t, served := f.e.Registry().Type(c.Collection)
-	return served && Followed(t) && c.Network == f.q.Network && (f.q.ID == "" || c.ID == f.q.ID)
+	return served && Followed(t) && c.Network == f.q.Network && (f.q.ID == "" || c.ID == f.q.ID) &&
+		(len(f.q.Types) == 0 || slices.ContainsFunc(f.q.Types, func(t *schema.Type) bool { return t.Name == c.Collection }))
 }
 
 // add adds the events of changes, as many at a time as need little memory.

@@ -26,6 +26,7 @@ type following struct {
 	mu      sync.Mutex
 	readers map[*Waiter]bool
 	running bool
+	window  window
 }
 
 // Waiter is woken by changes of a network. Close it.
@@ -59,10 +60,35 @@ func (w *Waiter) Close() {
 	delete(w.e.following.readers, w)
 }
 
-// wake wakes the readers of some networks; nil stands for all.
-func (f *following) wake(networks map[string]bool) {
+// began notes where the follower begins, and wakes all readers.
+func (f *following) began(position string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.window.reset(position)
+	f.wake(nil)
+}
+
+// passed notes changes that the follower has read, and wakes the readers whom they concern.
+func (f *following) passed(changes []store.Change, end string) {
+	networks := map[string]bool{}
+	for i := range changes {
+		networks[changes[i].Network] = true
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.window.add(changes, end)
+	f.wake(networks)
+}
+
+// recent returns changes after a position from the window.
+func (f *following) recent(position string, limit int) ([]store.Change, string, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.window.after(position, limit)
+}
+
+// wake wakes the readers of some networks; nil stands for all. The lock must be held.
+func (f *following) wake(networks map[string]bool) {
 	for w := range f.readers {
 		if networks == nil || networks[w.network] {
 			select {
@@ -77,7 +103,9 @@ func (f *following) wake(networks map[string]bool) {
 func (f *following) idle() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.running = len(f.readers) > 0
+	if f.running = len(f.readers) > 0; !f.running {
+		f.window.reset("")
+	}
 	return !f.running
 }
 
@@ -113,7 +141,7 @@ func (e *Reader) followFrom(position string) (string, error) {
 	defer cancel()
 	if position == "" {
 		position, err := e.Store.End(ctx)
-		e.following.wake(nil)
+		e.following.began(position)
 		return position, err
 	}
 	for {
@@ -121,11 +149,7 @@ func (e *Reader) followFrom(position string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		networks := map[string]bool{}
-		for _, c := range changes {
-			networks[c.Network] = true
-		}
-		e.following.wake(networks)
+		e.following.passed(changes, next)
 		if position = next; !store.Full(changes, changesAtOnce) {
 			return position, nil
 		}

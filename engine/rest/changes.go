@@ -82,7 +82,7 @@ func listChanges(r *Call) error {
 			r.sendEvents(events)
 			return nil
 		}
-		q.After = events.Position
+		q.After, q.Woken = events.Position, true
 		if err := wait.pause(events.Doubt); err != nil {
 			return err
 		}

@@ -150,7 +150,7 @@ func (e *eventStream) read() (engine.Events, error) {
 	}
 	defer r.giveMemory()
 	events, err := r.s.Engine.Changes(ctx, r.caller, e.q)
-	e.q.After = events.Position
+	e.q.After, e.q.Woken = events.Position, !events.More
 	return events, err
 }
 

@@ -72,6 +72,54 @@ func (r *reader) list() (objects map[string]string, position string) {
 	}
 }
 
+// apply applies an event.
+func (r *reader) apply(e map[string]any) {
+	id := fmt.Sprint(e["id"])
+	r.events++
+	switch object, shown := e["object"]; {
+	case e["kind"] == "left", e["kind"] == "deleted":
+		delete(r.objects, id)
+	case shown:
+		r.objects[id] = service.JSONText(object)
+	default:
+		delete(r.objects, id) // what has become of it follows
+	}
+	if number, ok := e["revision"].(json.Number); ok {
+		revision, _ := number.Float64()
+		if revision < r.revisions[id] {
+			r.Errorf("%s %s: revision %v after %v", r.kind, id, revision, r.revisions[id])
+		}
+		r.revisions[id] = revision
+	}
+}
+
+// stream applies the changes of streams, each of which it leaves after some events, until ended is
+// closed.
+func (r *reader) stream(random *rand.Rand, ended <-chan struct{}) {
+	for {
+		o := open(r.T, r.Service, r.Token, "&include=object&type="+r.kind, r.position)
+		for range 1 + random.IntN(2000) {
+			select {
+			case <-ended:
+				_ = o.answer.Body.Close()
+				return
+			case e := <-o.events:
+				r.position = e.id
+				if e.name == "end" || e.name == "reset" {
+					r.Errorf("a stream ends with %v", e)
+					return
+				}
+				if e.name == "change" {
+					value, _ := service.Decode([]byte(e.data))
+					members, _ := value.(map[string]any)
+					r.apply(members)
+				}
+			}
+		}
+		_ = o.answer.Body.Close()
+	}
+}
+
 // follow applies the changes after the position, and reports whether there were any.
 func (r *reader) follow(wait, limit int) bool {
 	page, _ := r.get(fmt.Sprintf("changes?context=main&type=%s&include=object&limit=%d&wait=%d&after=%s", r.kind, limit, wait, url.QueryEscape(r.position)))
@@ -81,23 +129,7 @@ func (r *reader) follow(wait, limit int) bool {
 	results, _ := page["results"].([]any)
 	for _, result := range results {
 		e, _ := result.(map[string]any)
-		id := fmt.Sprint(e["id"])
-		r.events++
-		switch object, shown := e["object"]; {
-		case e["kind"] == "left", e["kind"] == "deleted":
-			delete(r.objects, id)
-		case shown:
-			r.objects[id] = service.JSONText(object)
-		default:
-			delete(r.objects, id) // what has become of it follows
-		}
-		if number, ok := e["revision"].(json.Number); ok {
-			revision, _ := number.Float64()
-			if revision < r.revisions[id] && os.Getenv("MARQUEE_FEED_REPEATS") == "" {
-				r.Errorf("%s %s: revision %v after %v", r.kind, id, revision, r.revisions[id])
-			}
-			r.revisions[id] = revision
-		}
+		r.apply(e)
 	}
 	r.position, _ = page["position"].(string)
 	return len(results) > 0 || page["more"] != nil
@@ -136,12 +168,17 @@ func testViews(t *testing.T, fresh service.NewStore) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, kind := range []string{"wards", "beds"} {
+		for i, kind := range []string{"wards", "beds", "wards", "beds"} {
+			streams := i > 1
 			r := &reader{Conversation: &service.Conversation{T: t, Service: c.Service, Token: token}, kind: kind, revisions: map[string]float64{}}
 			all = append(all, r)
 			readers.Go(func() {
 				r.objects, r.position = r.list()
 				random := rand.New(rand.NewPCG(seed, 9))
+				if streams {
+					r.stream(random, ended)
+					return
+				}
 				for {
 					select {
 					case <-ended:

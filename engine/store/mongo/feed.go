@@ -262,7 +262,8 @@ func (f *follower) streamed(ctx context.Context) error {
 
 // pass moves the position on in the stream.
 func (f *follower) pass(token bson.Raw) {
-	if f.at.token = token; f.at.repeats {
+	f.at.token = token
+	if at := timeOf(token); f.at.repeats || at.T > f.at.horizon.T+horizonSeconds { // nothing from before the horizon follows
 		f.at = position{token: token}
 	}
 }

@@ -1,0 +1,52 @@
+package read
+
+import (
+	"fmt"
+	"testing"
+
+	"marquee/engine/store"
+)
+
+// Readers find in a window what follows any position that it has, and nothing after others.
+func TestWindow(t *testing.T) {
+	var w window
+	w.reset("0")
+	number := 0
+	for step := range 50 {
+		var some []store.Change
+		for range step % 70 {
+			number++
+			some = append(some, store.Change{Position: fmt.Sprint(number), ID: fmt.Sprint(number), Fields: make([]byte, step*200)})
+		}
+		w.add(some, fmt.Sprintf("after %d", number))
+		known := 0
+		for at := range number + 1 {
+			changes, next, found := w.after(fmt.Sprint(at), 10)
+			if !found {
+				continue
+			}
+			known++
+			for i, c := range changes {
+				if c.ID != fmt.Sprint(at+1+i) {
+					t.Fatalf("change %d after %d is %s", i, at, c.ID)
+				}
+			}
+			if want := min(10, number-at); len(changes) != want || want < number-at && next != fmt.Sprint(at+10) || want == number-at && next != w.end {
+				t.Fatalf("%d changes after %d of %d, then %s", len(changes), at, number, next)
+			}
+		}
+		if len(w.changes) > maxWindow || w.size > maxWindowBytes || len(w.marks) > len(w.changes)+step+2 || len(w.behind) != len(w.marks) {
+			t.Fatalf("the window has %d changes, %d bytes, %d positions", len(w.changes), w.size, len(w.marks))
+		}
+		if known == 0 || known > maxWindow+1 {
+			t.Fatalf("%d positions are known", known)
+		}
+	}
+	if _, _, known := w.after("1", 10); known {
+		t.Error("the window still has the first change")
+	}
+	w.reset("")
+	if _, _, known := w.after(fmt.Sprint(number), 10); known {
+		t.Error("without a follower, a position is known")
+	}
+}
