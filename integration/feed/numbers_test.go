@@ -1,0 +1,153 @@
+package feed
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"marquee/integration/process"
+)
+
+// TestThousandStreams opens a thousand streams of ten callers on one server, which take less than
+// 100 MB together, and get a change within a second or two.
+func TestThousandStreams(t *testing.T) {
+	process.SkipLong(t)
+	p := process.Serve(t, "sqlite:"+t.TempDir()+"/marquee.db", "--max-connections-per-address", "2000")
+	p.SignIn("admin", process.Password)
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/roles/reader?context=main", `{"name": "Reader", "scope": "NETWORK"}`)
+	before := residentOf(p)
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := http.Client{Transport: transport}
+	got := make(chan time.Time, 1000)
+	for user := range 10 {
+		name := fmt.Sprint("reader", user)
+		p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/users/"+name, `{"username": "`+name+`", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}`)
+		answer, err := p.Authenticate(name, "a password to test with")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, _ := answer.JSON().(map[string]any)
+		for range 100 {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL+"/api/v1/changes?context=main&type=tiers", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Accept", "text/event-stream")
+			request.Header.Set("Authorization", "Bearer "+fmt.Sprint(tokens["access_token"]))
+			answer, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				t.Fatalf("a stream is answered with %d", answer.StatusCode)
+			}
+			go func() {
+				for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+					if lines.Text() == "event: change" {
+						got <- time.Now()
+						return
+					}
+				}
+			}()
+		}
+	}
+	if took := residentOf(p) - before; took > 100<<20 {
+		t.Errorf("1000 streams take %d MB", took>>20)
+	} else {
+		t.Logf("1000 streams take %d MB", took>>20)
+	}
+	began := time.Now()
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tiers/t?context=main", `{"name": "T"}`)
+	var after []time.Duration
+	for range 1000 {
+		select {
+		case at := <-got:
+			after = append(after, at.Sub(began))
+		case <-time.After(soon):
+			t.Fatalf("%d streams have the change", len(after))
+		}
+	}
+	slices.Sort(after)
+	t.Logf("the first has the change %v after the request, the last %v", after[0], after[len(after)-1])
+}
+
+// residentOf is the memory of a process in bytes.
+func residentOf(p *process.Process) (bytes int64) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Cmd.Process.Pid))
+	if err != nil {
+		p.TB.Skip(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, found := strings.CutPrefix(line, "VmRSS:"); found {
+			_, _ = fmt.Sscanf(value, "%d kB", &bytes)
+		}
+	}
+	return bytes << 10
+}
+
+// TestDelivery measures the time from the answer of a write to the event of a stream, beside
+// writers.
+func TestDelivery(t *testing.T) {
+	if os.Getenv("MARQUEE_DELIVERY") == "" {
+		t.Skip("MARQUEE_DELIVERY is not set")
+	}
+	for _, store := range strings.Split(os.Getenv("MARQUEE_DELIVERY"), " ") {
+		p := process.Serve(t, strings.ReplaceAll(store, "DIR", t.TempDir()))
+		p.SignIn("admin", process.Password)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL+"/api/v1/changes?context=main&type=tiers&include=none", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Accept", "text/event-stream")
+		request.Header.Set("Authorization", "Bearer "+p.Token)
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		written, seen := map[string]time.Time{}, map[string]time.Time{}
+		go func() {
+			for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+				if _, id, found := strings.Cut(lines.Text(), `"id":"`); found {
+					id, _, _ = strings.Cut(id, `"`)
+					mu.Lock()
+					seen[id] = time.Now()
+					mu.Unlock()
+				}
+			}
+		}()
+		var writers sync.WaitGroup
+		for writer := range 64 {
+			writers.Go(func() {
+				for n := range 30 {
+					id := fmt.Sprintf("w%d-%d", writer, n)
+					p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tiers/"+id+"?context=main", `{"name": "T"}`)
+					mu.Lock()
+					written[id] = time.Now()
+					mu.Unlock()
+				}
+			})
+		}
+		writers.Wait()
+		time.Sleep(2 * time.Second)
+		_ = answer.Body.Close()
+		mu.Lock()
+		var took []time.Duration
+		for id, at := range written {
+			if !seen[id].IsZero() {
+				took = append(took, seen[id].Sub(at))
+			}
+		}
+		mu.Unlock()
+		slices.Sort(took)
+		t.Logf("%s: of %d writes, %d events; median %v, 99 %% %v", store, len(written), len(took), took[len(took)/2], took[len(took)*99/100])
+	}
+}
