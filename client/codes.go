@@ -7,3 +7,6 @@ const (
 	// CodeOutcomeUnknown: the server does not know whether the request was stored.
 	CodeOutcomeUnknown = "error.outcome.unknown"
 )
+
+// CodePositionInvalid: a position in the changes is not, or no longer, valid.
+const CodePositionInvalid = "error.position.invalid"

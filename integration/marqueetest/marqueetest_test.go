@@ -47,6 +47,23 @@ func TestReload(t *testing.T) {
 	s.Do("POST", "/api/v1/wards/north?context=main", `{"beds": 13}`, 422)
 }
 
+// TestChanges: a test waits for what others write, instead of sleeping.
+func TestChanges(t *testing.T) {
+	s := marqueetest.Start(t, os.DirFS(hospital))
+	changes := s.Changes("orders")
+	go func() {
+		for _, patient := range []string{"Kari", "Ola"} {
+			if _, err := s.Marquee.Write(t.Context(), "main", "orders", map[string]any{"id": "o", "patient": patient}); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	change := changes.Await(func(c marqueetest.Change) bool { return c.Kind == "changed" })
+	if change.Type != "orders" || change.ID != "o" || change.Version != 2 || change.Object["patient"] != "Ola" {
+		t.Errorf("the change is %v", change)
+	}
+}
+
 func TestStartWith(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "own.db")})
 	if err != nil {
