@@ -106,7 +106,7 @@ func (c *showCommand) showUndeclared(ctx context.Context, t *schema.Type) error 
 	fmt.Println()
 	table := terminal.NewTable("NOT DECLARED", "OBJECTS")
 	for _, place := range slices.Sorted(maps.Keys(places)) {
-		table.Row(place, progress.Grouped(places[place]))
+		table.Row(cmp.Or(place, "(other places)"), progress.Grouped(places[place]))
 	}
 	return table.End()
 }

@@ -63,8 +63,11 @@ func Agrees(t *schema.Type, place, what string) bool {
 	case strings.HasPrefix(what, "{"):
 		return ReferenceText(shape.Ref) == what
 	}
-	kinds, allowed := shape.Kinds(), strings.Fields(what)
-	return len(kinds) > 0 && !slices.ContainsFunc(kinds, func(kind string) bool { return !slices.Contains(allowed, kind) })
+	allowed := strings.Fields(what)
+	within := func(kinds []string) bool {
+		return kinds != nil && !slices.ContainsFunc(kinds, func(kind string) bool { return !slices.Contains(allowed, kind) })
+	}
+	return within(shape.Kinds()) || within(shape.StoredKinds())
 }
 
 // PatternKey names a combination of a shape's patterns.

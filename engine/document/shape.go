@@ -12,6 +12,8 @@ import (
 type Shape struct {
 	// Types are the allowed JSON Schema types; empty allows any.
 	Types []string
+	// Possible are those that the conditions of the schema leave possible, in the form of Kinds.
+	Possible []string
 	// Properties are the declared members.
 	Properties map[string]*Shape
 	// Patterns are matched against the names of other members. Matching has the
@@ -110,7 +112,7 @@ var AnyShape = &Shape{Plain: true}
 // Is reports whether the shape allows a JSON Schema type.
 func (s *Shape) Is(name string) bool { return slices.Contains(s.Types, name) }
 
-// Kinds returns the JSON types that a stored value can have, in alphabetical
+// Kinds returns the JSON types that the schema names for the value, in alphabetical
 // order: "number" includes integers, and null is not a kind. Nil means any.
 func (s *Shape) Kinds() []string {
 	switch {
@@ -130,6 +132,15 @@ func (s *Shape) Kinds() []string {
 	}
 	slices.Sort(kinds)
 	return kinds
+}
+
+// StoredKinds returns the JSON types that a stored value can have, as Kinds does, but also
+// where a condition that does not hold for the value names others.
+func (s *Shape) StoredKinds() []string {
+	if s.Ref != nil {
+		return s.Kinds()
+	}
+	return s.Possible
 }
 
 // KindOf returns the kind of a decoded value, "" for null.

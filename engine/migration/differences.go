@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -44,7 +45,7 @@ func (d *differing) compare(old, newer *outlineNode, at document.Pointer) {
 	if ref := newer.refs[0]; ref != "" && !slices.Equal(old.refs, newer.refs) {
 		d.found[at.String()] = ref
 	} else if narrows(old.held, newer.kinds) {
-		d.found[at.String()] = strings.Join(newer.kinds, " ")
+		d.found[at.String()] = cmp.Or(strings.Join(newer.kinds, " "), "null")
 	}
 	eachPair(old, newer, at, d.compare)
 }

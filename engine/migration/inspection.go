@@ -209,8 +209,8 @@ func (f *findings) types(key store.Key, shape *document.Shape, was *outlineNode,
 	if shape == nil || was == nil {
 		return
 	}
-	kind, allowed := document.KindOf(value), shape.Kinds()
-	if kind != "" && len(allowed) > 0 && !slices.Contains(allowed, kind) {
+	kind, allowed := document.KindOf(value), shape.StoredKinds()
+	if kind != "" && allowed != nil && !slices.Contains(allowed, kind) {
 		if narrows(was.held, allowed) {
 			f.count(key, placeOf(f.t, at), kind)
 		}

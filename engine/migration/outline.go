@@ -68,9 +68,9 @@ func (b outlineBuilder) node(shape *document.Shape) *outlineNode {
 	if n, ok := b[shape]; ok {
 		return n
 	}
-	n := &outlineNode{kinds: shape.Kinds(), refs: []string{catalog.ReferenceText(shape.Ref)}, forms: []string{formOf(shape)}, exposed: shape.Exposed}
+	n := &outlineNode{kinds: shape.StoredKinds(), refs: []string{catalog.ReferenceText(shape.Ref)}, forms: []string{formOf(shape)}, exposed: shape.Exposed}
 	b[shape] = n
-	if len(n.kinds) == 0 {
+	if n.kinds == nil {
 		n.kinds = []string{anyKind}
 	}
 	n.held = n.kinds

@@ -22,8 +22,9 @@ import (
 const maxUndeclared = 1000
 
 // Undeclared returns the places of stored values that a type does not declare
-// (document.Shape.Undeclared), or one of them, with the number of objects that have them.
-// Objects are read only if there may be such values.
+// (document.Shape.Undeclared), or one of them, with the number of objects that have them. The
+// place "" is that of all places but the first 1,000 that are met. Objects are read only if
+// there may be such values.
 func Undeclared(ctx context.Context, from store.Store, t *schema.Type, only string) (places map[string]int64, err error) {
 	maybe := false
 	err = from.Read(ctx, func(s store.Snapshot) error {
@@ -36,21 +37,28 @@ func Undeclared(ctx context.Context, from store.Store, t *schema.Type, only stri
 		return nil, store.Translate(err)
 	}
 	places = map[string]int64{}
+	var counted store.Key
 	walked := &walk.Changes{Collection: t.Name, Needed: func(r *store.Record) (bool, error) {
+		if r.Key.Compare(counted) <= 0 {
+			return false, nil // the page is read again
+		}
+		counted = r.Key
 		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 		if err != nil {
 			return false, nil // which marquee check reports
 		}
 		found := map[string]bool{}
 		t.Shape.Undeclared(object, func(at document.Pointer) {
-			if place := t.Shape.Place(at.String()); only == "" || place == only {
+			place := t.Shape.Place(at.String())
+			if _, known := places[place]; only == "" && !known && len(places) >= maxUndeclared {
+				place = ""
+			}
+			if place == only || only == "" {
 				found[place] = true
 			}
 		})
 		for place := range found {
-			if _, known := places[place]; known || len(places) < maxUndeclared {
-				places[place]++
-			}
+			places[place]++
 		}
 		return false, nil
 	}}
@@ -89,17 +97,20 @@ func PrunedPlace(t *schema.Type, property string) (place string, err error) {
 func (m *Migrator) Prune(ctx context.Context, name, place string) error {
 	m.pruning.Lock()
 	defer m.pruning.Unlock()
-	err := m.turn(ctx, func(ctx context.Context, l *lease) error {
-		t, served := m.Registry().Type(name)
-		if !served || t.Shape.Declares(place) {
-			return nil
-		}
-		return m.changeIndexings(ctx, l, []string{name}, func(_ string, n *catalog.Indexing) {
-			if !slices.Contains(n.Prunes, place) {
-				n.Prunes = append(n.Prunes, place)
+	var err error = errLeaseLost
+	for errors.Is(err, errLeaseLost) {
+		err = m.alone(ctx, func(ctx context.Context, l *lease) error {
+			t, served := m.Registry().Type(name)
+			if !served || t.Shape.Declares(place) {
+				return nil
 			}
+			return m.changeIndexings(ctx, l, []string{name}, func(_ string, n *catalog.Indexing) {
+				if !slices.Contains(n.Prunes, place) {
+					n.Prunes = append(n.Prunes, place)
+				}
+			})
 		})
-	})
+	}
 	if err == nil {
 		err = m.prune(ctx, name)
 	}

@@ -39,10 +39,12 @@ type shapes struct {
 	done map[string]*document.Shape
 	// places are the schemas of each shape.
 	places map[*document.Shape][]subschema
+	// possibles has the results of kinds.
+	possibles map[location]kindSet
 }
 
 func newShapes(l *loader) *shapes {
-	return &shapes{l: l, done: map[string]*document.Shape{}, places: map[*document.Shape][]subschema{}}
+	return &shapes{l: l, done: map[string]*document.Shape{}, places: map[*document.Shape][]subschema{}, possibles: map[location]kindSet{}}
 }
 
 // subschema is a schema that applies to a value.
@@ -55,6 +57,9 @@ type subschema struct {
 	// some reports whether the schema is within contains, which describes only some
 	// items, so that it makes no member unknown.
 	some bool
+	// loose reports whether the schema is a condition, or within one outcome of a condition
+	// whose other outcome has no schema.
+	loose bool
 }
 
 func subschemaAt(where location) subschema {
@@ -63,7 +68,7 @@ func subschemaAt(where location) subschema {
 
 // in returns the location of a schema for a member or an item.
 func (p subschema) in(tokens ...string) subschema {
-	return subschema{location: p.location.in(tokens...), always: p.always, closes: !p.some, some: p.some}
+	return subschema{location: p.location.in(tokens...), always: p.always, closes: !p.some, some: p.some, loose: p.loose}
 }
 
 // schema returns the schema at the location, nil for true and false.
@@ -77,7 +82,7 @@ func (s *shapes) of(places ...subschema) *document.Shape {
 	all := s.closure(places)
 	var key strings.Builder
 	for _, p := range all {
-		fmt.Fprintf(&key, "%s#%s %t %t %t\n", p.f.Path, p.pointer, p.always, p.closes, p.some)
+		fmt.Fprintf(&key, "%s#%s %t %t %t %t\n", p.f.Path, p.pointer, p.always, p.closes, p.some, p.loose)
 	}
 	if shape, ok := s.done[key.String()]; ok {
 		return shape
@@ -92,6 +97,7 @@ func (s *shapes) of(places ...subschema) *document.Shape {
 		adopt(shape, s.annotations(p.location, map[location]bool{}))
 	}
 	declared(shape, all)
+	shape.Possible = s.possible(places)
 	bound(shape, all)
 	s.members(shape, all)
 	s.items(shape, all)
@@ -109,10 +115,10 @@ func (s *shapes) closure(places []subschema) []subschema {
 		if !known {
 			i = len(all)
 			index[p.location] = i
-			all = append(all, subschema{location: p.location, some: true})
+			all = append(all, subschema{location: p.location, some: true, loose: true})
 		}
 		was := all[i]
-		stronger := subschema{location: p.location, always: p.always || was.always, closes: p.closes || was.closes, some: p.some && was.some}
+		stronger := subschema{location: p.location, always: p.always || was.always, closes: p.closes || was.closes, some: p.some && was.some, loose: p.loose && was.loose}
 		if known && stronger == was {
 			return
 		}
@@ -150,6 +156,7 @@ func (s *shapes) applied(p subschema) []subschema {
 				other.pointer += below
 				other.always = p.always && role == dialect.Always
 				other.closes = p.closes && keyword != "dependentSchemas"
+				other.loose = p.loose || keyword == "if" || keyword == "dependentSchemas" || keyword == "then" && schema["else"] == nil || keyword == "else" && schema["then"] == nil
 				list = append(list, other)
 			}
 		})

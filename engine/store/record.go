@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"marquee/engine/query"
@@ -26,6 +28,11 @@ type Index struct {
 
 // Key identifies a record or a blob. Network is "" for a global one.
 type Key struct{ Network, ID string }
+
+// Compare orders keys as Snapshot.Scan does.
+func (k Key) Compare(other Key) int {
+	return cmp.Or(strings.Compare(k.Network, other.Network), strings.Compare(k.ID, other.ID))
+}
 
 // Record is a stored object: its system fields and its document.
 type Record struct {

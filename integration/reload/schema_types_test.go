@@ -78,6 +78,12 @@ func testSchemaOtherType(t *testing.T, fresh service.NewStore) {
 	swap(typed("venues", both))
 	write(`[{"id": "v01", "p": "x"}]`)
 	refusedBy(t, s.Swap(s.Engine, typed("venues", number)), `(string), in 1 object: "v01"`)
+	refusedBy(t, s.Swap(s.Engine, typed("venues", `{"type": "null"}`)), "(number or string), in 2 objects")
+	refusedBy(t, s.Swap(s.Engine, typed("venues", `{"not": {"type": "string"}}`)), `(string), in 1 object: "v01"`)
+	swap(typed("venues", `{"oneOf": [{"type": "string"}, {"minimum": 1}]}`))
+	refusedBy(t, s.Swap(s.Engine, typed("venues", text)), `(number), in 1 object: "v00"`)
+	write(`[{"id": "v00", "p": null}, {"id": "v01", "p": null}, {"id": "w", "in": {"p": null}, "list": [], "map": {}}]`)
+	swap(typed("venues", `{"type": "null"}`))
 }
 
 // TestSchemaOtherTypeWhileWriting serves another type while an object is written with the one
