@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestCompose: the compose file starts whole, with nothing but its secrets. What
@@ -134,6 +135,7 @@ func (c *compose) replaced(t *testing.T, token string) {
 	}
 	replace := exec.CommandContext(ctx, "../../deploy/replace")
 	replace.Env = append(c.env, "COMPOSE="+strings.Join(c.program, " "))
+	began := time.Now()
 	said, err := replace.CombinedOutput()
 	cancel()
 	clients.Wait()
@@ -146,7 +148,7 @@ func (c *compose) replaced(t *testing.T, token string) {
 			t.Errorf("%s is of %s: %v", server, image, err)
 		}
 	}
-	t.Logf("%d requests were answered meanwhile", created.Load())
+	t.Logf("%d requests were answered in %s", created.Load(), time.Since(began).Round(time.Second))
 }
 
 // freeAddress is one that nobody listens at. The compose file publishes fixed
