@@ -103,8 +103,9 @@ type Store interface {
 	Dump(ctx context.Context, after string, yield func(*Portion) error) error
 
 	// Load stores a portion from another store, in order, in a store that was opened for
-	// loading and has the collection of the portion and LoadingCollection. From then until the
-	// call with Last has returned, the store can be opened for loading only. Codes: those of
+	// loading and has the collection of the portion and LoadingCollection. From then,
+	// or if it was made when it was opened, until the call with Last has returned, the store
+	// can be opened for loading only. Codes: those of
 	// Write, and CodeConflict if the progress is not at its expected revision.
 	Load(ctx context.Context, p *Portion, l Loading) error
 

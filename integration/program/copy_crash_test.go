@@ -43,7 +43,8 @@ func testCrashOfCopy(t *testing.T, fresh service.NewStore) {
 			break
 		}
 		killed++
-		if said := process.Fails(t, []string{"MARQUEE_SECRET_KEY=" + process.Key}, "check", "--store", to); !strings.Contains(said, "there is no store") {
+		said := process.Fails(t, []string{"MARQUEE_SECRET_KEY=" + process.Key}, "check", "--store", to)
+		if none := "there is no store"; !strings.Contains(said, none) {
 			process.Wants(t, said, "it is an incomplete copy of another store; run the same copy again")
 		}
 	}

@@ -179,7 +179,11 @@ func (s *Store) ensureOwn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.db.Collection(storeCollection).InsertOne(ctx, bson.D{{Key: record.FieldID, Value: metaID}, {Key: record.FieldVersion, Value: int64(storeVersion)}, {Key: "created", Value: now}})
+	version := int64(storeVersion)
+	if s.loading {
+		version = loadingVersion
+	}
+	_, err = s.db.Collection(storeCollection).InsertOne(ctx, bson.D{{Key: record.FieldID, Value: metaID}, {Key: record.FieldVersion, Value: version}, {Key: "created", Value: now}})
 	if hasCode(err, codeDuplicate) {
 		_, err = s.db.Collection(storeCollection).UpdateOne(ctx, bson.D{{Key: record.FieldID, Value: metaID}, {Key: record.FieldVersion, Value: bson.D{{Key: "$lt", Value: int64(storeVersion)}}}},
 			bson.D{{Key: "$set", Value: bson.D{{Key: record.FieldVersion, Value: int64(storeVersion)}}}})

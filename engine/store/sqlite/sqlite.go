@@ -347,12 +347,17 @@ func (s *Store) migrate(ctx context.Context, c *conn) error {
 		}
 	}
 	upgraded := store.BeginUpgrade(ctx, s.options.Log, version, int64(len(migrations)))
+	s.incomplete = s.incomplete || version == 0 && s.options.Loading
 	for ; int(version) < len(migrations); version++ {
 		script, err := c.scriptOf(migrations[version])
 		if err != nil {
 			return err
 		}
-		script = fmt.Sprintf("BEGIN IMMEDIATE;%s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT;", script, applicationID, version+1)
+		number := version + 1
+		if s.incomplete && int(number) == len(migrations) {
+			number = loadingVersion
+		}
+		script = fmt.Sprintf("BEGIN IMMEDIATE;%s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT;", script, applicationID, number)
 		if err := c.exec(script); err != nil {
 			return errors.Join(err, c.exec("ROLLBACK"))
 		}
