@@ -40,6 +40,7 @@ type commands struct {
 	Health     health.Command `cmd:"" help:"Ask a running service whether it is ready."`
 	Import     importCommand  `cmd:"" help:"Import objects from a file of JSON lines or CSV."`
 	Export     exportCommand  `cmd:"" help:"Export objects as JSON lines."`
+	Tail       tailCommand    `cmd:"" help:"Print the changes of a running service as JSON lines."`
 	Backup     backupCommand  `cmd:"" help:"Copy an SQLite store, while it is served or stopped."`
 	Restore    restoreCommand `cmd:"" help:"Restore an SQLite store from a backup."`
 	Copy       copyCommand    `cmd:"" help:"Copy a stopped store into an empty one, of any kind, with everything that it keeps."`

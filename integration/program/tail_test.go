@@ -1,0 +1,52 @@
+package program
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"marquee/integration/process"
+	"marquee/integration/service"
+)
+
+// TestTail prints the changes of a service once and for all, although it is ended and begun again.
+func TestTail(t *testing.T) {
+	p := process.Serve(t, service.NewSQLite(t))
+	p.SignIn("admin", process.Password)
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/roles/reader?context=main", `{"name": "Reader", "scope": "NETWORK"}`)
+	made, _ := p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tokens/tail?context=main", `{"name": "Tail", "role": "reader"}`).JSON().(map[string]any)
+	token, _ := made["token"].(string)
+	env := []string{"MARQUEE_TOKEN=" + token}
+	position := filepath.Join(t.TempDir(), "position")
+	tail := func(more ...string) []string {
+		return append([]string{"tail", "tiers", "--url", p.URL, "--context", "main", "--position", position}, more...)
+	}
+	write := func(id string) {
+		p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tiers/"+id+"?context=main", `{"name": "`+id+`"}`)
+	}
+	write("a")
+	write("b")
+	printed := process.Run(t, env, tail("--once")...)
+	process.Wants(t, printed, `"id":"a","kind":"created"`, `"id":"b","kind":"created"`, `"object":{`)
+	if printed := process.Run(t, env, tail("--once")...); printed != "" {
+		t.Errorf("again it prints %s", printed)
+	}
+	waits := process.Launch(t, process.Command(t, env, tail("--include", "none")...))
+	write("c")
+	line := waits.Stdout.Await(t, 0, func(line string) bool { return strings.Contains(line, `"id":"c"`) })
+	if strings.Contains(line, "object") {
+		t.Errorf("with --include none it prints %s", line)
+	}
+	if err := waits.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	waits.Ends(128 + int(syscall.SIGTERM))
+	if err := os.WriteFile(position, []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	process.Wants(t, process.Fails(t, env, tail("--once")...), "remove "+position+" to begin again")
+	process.Wants(t, process.Fails(t, []string{"MARQUEE_TOKEN=wrong"}, tail("--once")...), "access token is not valid")
+}
