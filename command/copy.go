@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"slices"
 	"syscall"
@@ -185,7 +184,7 @@ func (c *copyCommand) print(ctx context.Context, source store.Store, sums map[st
 	d := &backup.Description{Objects: map[string]int64{}}
 	err := source.Read(ctx, func(s store.Snapshot) error {
 		types, err := catalog.ReadAll(ctx, s)
-		for name := range maps.Keys(types) {
+		for name := range types {
 			d.Objects[name] = sums[name].Items
 		}
 		return err
