@@ -125,7 +125,10 @@ func (e *Reader) follow() {
 			continue
 		}
 		if seen = revision; !known {
-			rest, seen = followPoll, ""
+			seen = ""
+			if !e.Store.Serial() { // where a read takes a round trip
+				rest = followPoll
+			}
 		}
 		var err error
 		if position, err = e.followFrom(position); err != nil {

@@ -1,9 +1,17 @@
 package read
 
-import "marquee/engine/store"
+import (
+	"time"
 
-// maxWindow and maxWindowBytes bound the changes that a window keeps.
-const maxWindow, maxWindowBytes = 1000, 4 << 20
+	"marquee/engine/store"
+)
+
+// maxWindow and maxWindowBytes bound the changes that a window keeps, and windowTime how long: values
+// that are erased from the store must not be shown.
+const (
+	maxWindow, maxWindowBytes = 1000, 4 << 20
+	windowTime                = time.Second
+)
 
 // window has the last changes that the follower has read, so that the readers which keep up with
 // it need not read them from the store again. The others do.
@@ -16,12 +24,13 @@ type window struct {
 	behind map[string]int
 	marks  []string
 	// end is the position behind the last change.
-	end string
+	end   string
+	began time.Time
 }
 
 // reset makes the window begin at a position, which is "" if there is no follower.
 func (w *window) reset(position string) {
-	*w = window{behind: map[string]int{}}
+	*w = window{behind: map[string]int{}, began: time.Now()}
 	if position != "" {
 		w.mark(position)
 	}
@@ -37,6 +46,7 @@ func (w *window) mark(position string) {
 
 // add adds changes, and the position behind them.
 func (w *window) add(changes []store.Change, end string) {
+	w.expire()
 	for i := range changes {
 		w.changes = append(w.changes, changes[i])
 		w.size += changes[i].Size()
@@ -55,9 +65,17 @@ func (w *window) add(changes []store.Change, end string) {
 	}
 }
 
+// expire drops changes that have been kept for long.
+func (w *window) expire() {
+	if time.Since(w.began) > windowTime {
+		w.reset(w.end)
+	}
+}
+
 // after returns at most limit changes after a position, as Store.Changes does; known is false if
 // the window does not have the position.
 func (w *window) after(position string, limit int) (changes []store.Change, next string, known bool) {
+	w.expire()
 	before, known := w.behind[position]
 	if !known {
 		return nil, "", false

@@ -3,6 +3,7 @@ package read
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"marquee/engine/store"
 )
@@ -11,6 +12,7 @@ import (
 func TestWindow(t *testing.T) {
 	var w window
 	w.reset("0")
+	w.began = time.Now().Add(time.Hour)
 	number := 0
 	for step := range 50 {
 		var some []store.Change
@@ -44,6 +46,13 @@ func TestWindow(t *testing.T) {
 	}
 	if _, _, known := w.after("1", 10); known {
 		t.Error("the window still has the first change")
+	}
+	w.began = time.Now().Add(-2 * windowTime)
+	if _, _, known := w.after(fmt.Sprint(number-1), 10); known {
+		t.Error("changes are kept for long")
+	}
+	if changes, next, known := w.after(w.end, 10); !known || len(changes) > 0 || next != w.end {
+		t.Errorf("those who have read all find %d changes, then %s (%t)", len(changes), next, known)
 	}
 	w.reset("")
 	if _, _, known := w.after(fmt.Sprint(number), 10); known {
