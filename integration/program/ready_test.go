@@ -58,15 +58,14 @@ func TestReadyWithDamage(t *testing.T) {
 	p.Stop()
 }
 
-// TestReadyWithoutItsFile: writes to a file that was deleted would be lost.
+// TestReadyWithoutItsFile: the service reports that its file was moved or deleted. A backup has
+// what is written to a file that was deleted, and no start puts an empty store in its place.
 func TestReadyWithoutItsFile(t *testing.T) {
 	process.SkipLong(t)
 	t.Parallel()
 	store := service.NewSQLite(t)
-	copied := filepath.Join(t.TempDir(), "copy.db")
 	p, private := privately(t, store)
-	process.Run(t, nil, "backup", copied, "--store", store)
-	p.AwaitReady(http.StatusOK)
+	p.SignIn("admin", process.Password)
 	moved := service.SQLiteFile(store) + ".moved"
 	if err := os.Rename(service.SQLiteFile(store), moved); err != nil {
 		t.Fatal(err)
@@ -80,10 +79,15 @@ func TestReadyWithoutItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.AwaitReady(http.StatusServiceUnavailable)
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tiers/late?context=main", `{"name": "Late"}`)
+	rescued := filepath.Join(t.TempDir(), "rescued.db")
+	process.Run(t, nil, "backup", rescued, "--store", store)
 	p.Kill()
-	process.Run(t, nil, "restore", copied, "--force", "--store", store)
+	procServeFails(t, store, "the file is missing, but its write-ahead log is there")
+	process.Run(t, nil, "restore", rescued, "--store", store)
 	p = process.Serve(t, store)
-	p.AwaitReady(http.StatusOK)
+	p.SignIn("admin", process.Password)
+	p.Ask(http.StatusOK, http.MethodGet, "/api/v1/tiers/late?context=main", "")
 	p.Stop()
 }
 

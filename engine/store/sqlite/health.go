@@ -27,7 +27,7 @@ func (s *Store) Check(ctx context.Context) error {
 		return err
 	}
 	if now, err := os.Stat(s.options.Path); err != nil || !os.SameFile(s.file, now) {
-		return &store.Error{Code: store.CodeUnavailable, Cause: err, Text: "the store's file was moved or deleted while it is open, and writes are lost: stop the service and put the file back"}
+		return &store.Error{Code: store.CodeUnavailable, Cause: err, Text: "the store's file was moved or deleted while it is open, and writes are lost: put the file back, or, if it was deleted, make a backup, stop the service and restore the backup"}
 	}
 	switch err := probe(filepath.Dir(s.options.Path), false); {
 	case isFull(err):

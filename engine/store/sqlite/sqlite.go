@@ -133,6 +133,11 @@ func (s *Store) open(ctx context.Context) error {
 	if err := takeRestored(path); err != nil {
 		return notUsable(path, "the restored file cannot be put in its place; check that the folder is writable", err)
 	}
+	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) { // a new file would be an empty store, and the log deleted
+			return notUsable(path, "the file is missing, but its write-ahead log is there; put the file back, or restore a backup", err)
+		}
+	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // #nosec G304 -- the operator chooses the file
 	if err != nil {
 		return notUsable(path, "it cannot be opened for writing; check that the file and its folder are writable", err)
