@@ -28,5 +28,9 @@ func (c *configCommand) Run(parsed *kong.Context) error {
 			return err
 		}
 	}
-	return c.check(parsed)
+	if err := c.check(parsed); err != nil {
+		return err
+	}
+	_, err := c.certificate()
+	return err
 }

@@ -51,7 +51,7 @@ func (c *restoreCommand) Run(ctx context.Context) error {
 		err = exit.InterruptedBy(ctx, exit.Cause(err))
 	}
 	if err != nil {
-		return fmt.Errorf("nothing was restored: %w", err)
+		return fmt.Errorf("nothing was restored to %s: %w", terminal.Printable(file), err)
 	}
 	if c.Quiet {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"marquee/auth/seal"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -120,7 +121,13 @@ func followCertificate(ctx context.Context, certificate *listen.Certificate, log
 
 // check rejects settings that are out of their range, or do not belong together.
 func (c *serveCommand) check(parsed *kong.Context) error {
-	return exit.Refused(append(append(c.configure(parsed), c.checkRanges()...), c.connectionFlags.check())...)
+	refused := append(append(c.configure(parsed), c.checkRanges()...), c.connectionFlags.check())
+	if c.SecretKey != "" {
+		if _, err := seal.ParseKeys(c.SecretKey); err != nil {
+			refused = append(refused, exit.Usagef("--secret-key: %w", err))
+		}
+	}
+	return exit.Refused(refused...)
 }
 
 // checkRanges rejects numbers and durations that are out of their range.

@@ -62,7 +62,7 @@ func TestBackupOnFailingDisk(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(faultydisk.Faults)) {
 		disk.Fail(faultydisk.Faults[name])
 		cmd := onDisk(disk, process.Command(t, nil, restore...))
-		process.Wants(t, process.Refused(t, cmd), "nothing was restored: ")
+		process.Wants(t, process.Refused(t, cmd), "nothing was restored to ")
 		if disk.Hits() == 0 {
 			t.Errorf("%s: the disk was not used", name)
 		}

@@ -256,7 +256,7 @@ func TestRestoreRefusals(t *testing.T) {
 			}
 			here, there := contentOf(t, folder), contentOf(t, filepath.Dir(bad))
 			said := process.Fails(t, nil, append(append([]string{"restore", bad, "--force"}, at...), c.more...)...)
-			process.Wants(t, said, "nothing was restored: ", c.says)
+			process.Wants(t, said, "nothing was restored to ", c.says)
 			if !maps.Equal(here, contentOf(t, folder)) || !maps.Equal(there, contentOf(t, filepath.Dir(bad))) {
 				t.Errorf("files were changed: %v %v", slices.Sorted(maps.Keys(contentOf(t, folder))), slices.Sorted(maps.Keys(contentOf(t, filepath.Dir(bad)))))
 			}

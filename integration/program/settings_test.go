@@ -25,8 +25,14 @@ func TestRefusedSettings(t *testing.T) {
 		`--store: the store "…" has an unknown scheme`:                                       {"--store", "marquee.db"},
 		"--embeddings-url: the URL of the embeddings service must begin":                     {"--embeddings-url", "x"},
 		"--secret-key: the secret key must be base64":                                        {"--secret-key", "x"},
+		"--tls-cert and --tls-key: the certificate cannot be used":                           {"--tls-cert", "no.pem", "--tls-key", "no.pem"},
 		"unknown flag --no-such-flag":                                                        {"--no-such-flag"},
 	} {
+		if !strings.HasPrefix(wants, "--store") { // config does not open the store
+			p := process.Launch(t, process.Command(t, nil, append([]string{"config"}, args...)...))
+			p.Ends(2)
+			process.Wants(t, p.Stderr.String(), "marquee: "+wants)
+		}
 		args = append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)
 		p := process.Launch(t, process.Command(t, nil, args...))
 		p.Ends(2)
