@@ -84,6 +84,9 @@ func (c *exportCommand) report(exported transfer.Exported) {
 		files = " and " + progress.Counted(exported.Files, "file")
 	}
 	fmt.Fprintf(os.Stderr, "%s%s exported\n", progress.Counted(exported.Objects, "object"), files)
+	if exported.Undeclared > 0 {
+		fmt.Fprintf(os.Stderr, "Values of %s were left out, because the schemas do not declare them. %s schema show TYPE lists them.\n", progress.Counted(exported.Undeclared, "object"), programName)
+	}
 	if exported.WithoutFiles == 0 {
 		return
 	}

@@ -20,9 +20,18 @@ func (s *Shape) Undeclared(object map[string]any, found func(at Pointer)) {
 	w.value(s, object, make(Pointer, 0, 8))
 }
 
+// DropUndeclared removes the values that the shape does not declare from a stored document,
+// and reports whether there were any.
+func (s *Shape) DropUndeclared(object map[string]any) (dropped bool) {
+	w := undeclaredWalk{found: func(Pointer) { dropped = true }, drop: true}
+	w.value(s, object, make(Pointer, 0, 8))
+	return dropped
+}
+
 type undeclaredWalk struct {
-	found  func(at Pointer)
-	hidden bool
+	found func(at Pointer)
+	// hidden and drop are those of Hidden and DropUndeclared.
+	hidden, drop bool
 }
 
 func (w *undeclaredWalk) value(s *Shape, value any, at Pointer) {
@@ -31,6 +40,9 @@ func (w *undeclaredWalk) value(s *Shape, value any, at Pointer) {
 		for name, member := range v {
 			if inner := s.Member(name); inner == nil || w.hidden && inner.WriteOnly {
 				w.found(at.At(name))
+				if w.drop {
+					delete(v, name)
+				}
 			} else if w.enters(inner) {
 				w.value(inner, member, at.At(name))
 			}

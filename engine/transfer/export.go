@@ -47,6 +47,9 @@ type Exported struct {
 	// Files counts files that were written or existed; WithoutFiles counts objects
 	// whose files were omitted.
 	Files, WithoutFiles int64
+	// Undeclared counts the objects with values that their types do not declare, which are
+	// left out: an import would drop or refuse them.
+	Undeclared int64
 	// Lacking counts the objects that directly or indirectly refer to such an
 	// object, by type name.
 	Lacking map[string]int64
@@ -221,6 +224,9 @@ func (w *writer) object(t *schema.Type, r *store.Record, files map[string]any) e
 	object, err := w.open(t, r)
 	if err != nil {
 		return fmt.Errorf("%s %q of the network %q cannot be exported: %w", t.Served().Name, r.ID, r.Network, err)
+	}
+	if t.Shape.DropUndeclared(object) {
+		w.exported.Undeclared++
 	}
 	if files != nil {
 		object[fileMember] = files

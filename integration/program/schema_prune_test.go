@@ -90,6 +90,9 @@ func testSchemaPrune(t *testing.T, fresh service.NewStore) {
 	p.Ask(http.StatusOK, http.MethodPost, "/api/v1/tickets/a?context=main", `{"fax": "55", "name": "AA"}`)
 
 	p.Stop()
+	left := run("export", "tickets", "--context", "main")
+	process.Wants(t, left, "Values of 2 objects were left out", `"title":"H"`)
+	process.Shuns(t, left, "fax", "tags")
 	process.Wants(t, run("schema", "show", "tickets"), "\n/lines/*/fax  2\n/tags         1\n")
 	process.Wants(t, run("schema", "prune", "tickets", "/lines/*/fax"), "Removed /lines/*/fax of tickets from 2 objects")
 	set("", fax)

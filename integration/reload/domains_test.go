@@ -51,6 +51,8 @@ type domain struct {
 	*service.Service
 	token string
 	files map[string]any
+	// hidden are the values of properties that the schemas do not declare any more.
+	hidden map[string]any
 	// first is the set of the first day, and plain has the schemas with which the client reads.
 	first *schema.Registry
 	plain map[string]*jsonschema.Schema
@@ -100,7 +102,7 @@ func openDomain(t *testing.T, fresh service.NewStore, file string) (*domain, []c
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &domain{T: t, files: map[string]any{}, plain: map[string]*jsonschema.Schema{}}
+	d := &domain{T: t, files: map[string]any{}, hidden: map[string]any{}, plain: map[string]*jsonschema.Schema{}}
 	var objects []struct {
 		Type   string
 		Object struct{ ID string }
@@ -302,8 +304,14 @@ func (d *domain) expected(c change, exported map[string]map[string]any) map[stri
 				if delete(object, name); there {
 					object[e[3].(string)] = value
 				}
-			case "pruned":
-				delete(object, name)
+			case "hidden":
+				if delete(object, name); there {
+					d.hidden[key+"/"+name] = value
+				}
+			case "shown":
+				if value, there = d.hidden[key+"/"+name]; there {
+					object[name] = value
+				}
 			case "value":
 				if value == e[3] {
 					object[name] = e[4]
