@@ -133,6 +133,7 @@ func (r *Call) feedTypes(f *read.Feed) error {
 			case !t.Global && f.Network == "":
 				return message.ParameterMissing.Error(message.Params{"parameter": "context"})
 			}
+			r.deprecateNamed(t, name)
 			f.Types = append(f.Types, t)
 		}
 	}

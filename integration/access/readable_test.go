@@ -20,21 +20,24 @@ import (
 // charts is a folder with a type of which a part is read with a permission, or with all
 // of it open.
 func charts(permission string) fs.FS {
-	return chartsWith(permission, "diagnosis", "", `["A", "B"]`, "", "")
+	return chartsWith("charts", permission, "diagnosis", "", `["A", "B"]`, "", "")
 }
 
-// laterCharts are those of which the part is read with a permission, with another name, another
-// value and a default in that part.
+// laterCharts are those of which the part is read with a permission, at another path, with another
+// name, another value and a default in that part.
 func laterCharts(permission string) fs.FS {
-	return chartsWith(permission, "finding", `, "x-was": "diagnosis"`, `["AA", "B"], "x-was-values": {"A": "AA"}`, `"required": ["ward"], `, `, "default": "W"`)
+	return chartsWith("records", permission, "finding", `, "x-was": "diagnosis"`, `["AA", "B"], "x-was-values": {"A": "AA"}`, `"required": ["ward"], `, `, "default": "W"`)
 }
 
-func chartsWith(permission, name, was, grades, required, ward string) fs.FS {
-	readable := ""
+func chartsWith(path, permission, name, was, grades, required, ward string) fs.FS {
+	readable, formerly := "", ""
+	if path != "charts" {
+		formerly = `, "was": "charts"`
+	}
 	if permission != "" {
 		readable = fmt.Sprintf(`, "x-readable": %q`, permission)
 	}
-	return service.TypeWith("charts", fmt.Sprintf(`, "permission": "MANAGE_BUSINESS", "search": ["name"], "sort": ["name", %[1]q], "index": [%[1]q]`, name),
+	return service.TypeWith(path, formerly+fmt.Sprintf(`, "permission": "MANAGE_BUSINESS", "search": ["name"], "sort": ["name", %[1]q], "index": [%[1]q]`, name),
 		`"name": {"type": "string"}, "note": {"type": "string"}, "`+name+`": {"type": "string"`+readable+was+`}, "grade": {"type": "string", "enum": `+grades+readable+`},
 		"care": {"type": "object", `+required+`"properties": {"plan": {"type": "string"}, "risk": {"type": "string"`+readable+`}, "ward": {"type": "string"`+readable+ward+`}}},
 		"file": {"type": "object", "x-complete": true, "properties": {"shelf": {"type": ["string", "null"]}, "key": {"type": ["string", "null"]`+readable+`}}}`)
@@ -110,6 +113,9 @@ func testUnseenPropertiesDoNotInterfere(t *testing.T, fresh service.NewStore) {
 		request := unseenRequest(r, objects)
 		if r.IntN(2) == 0 {
 			request.path, request.body = strings.ReplaceAll(request.path, "diagnosis", "finding"), strings.ReplaceAll(request.body, "diagnosis", "finding")
+		}
+		if r.IntN(2) == 0 {
+			request.path, request.body = strings.ReplaceAll(request.path, "charts", "records"), strings.ReplaceAll(request.body, "charts", "records")
 		}
 		difference, status := p.ask(request)
 		if statuses[status]++; difference != "" {

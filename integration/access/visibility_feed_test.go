@@ -31,6 +31,10 @@ func (w *witness) feed(user string) {
 			path += "&include=" + pick(w.Rand, []string{"changes", "object", "none"}) + "&after=" + url.QueryEscape(v.position)
 		}
 		page := w.get(user, "feeds", path, http.StatusOK)
+		if w.chance(10) {
+			about := pick(w.Rand, ownTypes)
+			w.get(user, "feeds", "/api/v1/changes?context=main&type="+about, http.StatusOK)
+		}
 		next, _ := page["position"].(string)
 		if v == nil || page["reset"] != nil {
 			v = &view{next, w.seenBy(user)}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,6 +130,9 @@ func (w *witness) get(user, kind, path string, status int) map[string]any {
 	w.Helper()
 	w.asked[kind]++
 	status = w.status(user, path, status)
+	if w.chance(30) {
+		path = formerNames(path)
+	}
 	a := w.s.Ask(w.tokens[user], http.MethodGet, path, "", nil)
 	if a.Status != status {
 		w.Errorf("%s gets %d, not %d, from %s: %.400s%s", user, a.Status, status, path, a.Body, w.why(user))
@@ -137,11 +141,33 @@ func (w *witness) get(user, kind, path string, status int) map[string]any {
 	if head.Status != a.Status || len(head.Body) > 0 {
 		w.Errorf("%s gets %d from HEAD and %d from GET %s", user, head.Status, a.Status, path)
 	}
+	if former := formerPath.FindString(path); former != "" {
+		w.formerly(user, path, presentPath(strings.Trim(former, "/=")), a)
+	}
 	object, _ := a.JSON().(map[string]any)
 	if a.Status == http.StatusOK && kind != "histories" && kind != "notifications" { // whose messages have ids alone
 		w.references(user, path, object)
 	}
 	return object
+}
+
+var formerPath = regexp.MustCompile(`[/=](packages|missives|badges)\b`)
+
+// formerly expects that an answer to a request that names a type by its former path has the
+// present one, unless the type does not exist for the user.
+func (w *witness) formerly(user, path, kind string, a *service.Answer) {
+	w.Helper()
+	w.asked["former paths"]++
+	body, links := string(a.Body), strings.Join(a.Header["Link"], ", ")
+	if shown := strings.Contains(links, "/"+kind) || strings.Contains(body, "/api/v1/"+kind); shown && !w.world.knows(user, kind) && kind != "stickers" {
+		w.Errorf("%s does not know %s, and gets its path from %s: %s %s%s", user, kind, path, links, body, w.why(user))
+	}
+	if a.Status == http.StatusOK && (a.Header.Get("Deprecation") == "" || !strings.Contains(links, "/api/v1/"+kind)) {
+		w.Errorf("%s gets no present path from %s: %s", user, path, links)
+	}
+	if a.Status == http.StatusOK && formerPath.MatchString(body) {
+		w.Errorf("%s gets a former path from %s: %s", user, path, body)
+	}
 }
 
 func (w *witness) signedIn(user string) bool { return len(w.world.roles(user, "")) > 0 }
@@ -152,7 +178,7 @@ func (w *witness) status(user, path string, member int) int {
 	place, parameters, _ := strings.Cut(strings.TrimPrefix(path, "/api/v1/"), "?")
 	kind, _, _ := strings.Cut(place, "/")
 	about := kind
-	if query, err := url.ParseQuery(parameters); err == nil && kind == "audit" {
+	if query, err := url.ParseQuery(parameters); err == nil && (kind == "audit" || kind == "changes") {
 		about = query.Get("type")
 	}
 	switch {
@@ -249,9 +275,6 @@ func (w *witness) list(user, kind, parameters string, meets func(id string) bool
 		if meets(id) && w.world.shows(user, kind, id) {
 			want = append(want, id)
 		}
-	}
-	if w.chance(30) {
-		parameters = formerNames(parameters)
 	}
 	path := "/api/v1/" + kind + "?context=main&pageSize=1000" + parameters
 	page := w.get(user, "lists", path, http.StatusOK)

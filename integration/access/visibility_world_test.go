@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strings"
 	"testing/fstest"
 
 	"marquee/integration/service"
@@ -47,8 +48,8 @@ const worldUsers = 7
 // worldSchemas are the types of a world that the application does not have. They belong to
 // teams and to users, directly and through each other, and can be removed while nothing refers
 // to them. Letters are read, written and created with permissions of their own, and some
-// stickers are public. Objects are written under the former schemas, in which properties have
-// other names, and parcels another size.
+// stickers are public. Objects are written under the former schemas, in which the types and their
+// properties have other names, and parcels another size.
 func worldSchemas(former bool) fs.FS {
 	reference := func(to string) string { return `{"$ref": "common/reference.json", "x-ref": "` + to + `"}` }
 	was := func(name, schema string) string {
@@ -65,6 +66,8 @@ func worldSchemas(former bool) fs.FS {
 			"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, %[3]s}}`, path, resource, properties)
 		if former {
 			text = formerNames(text)
+		} else {
+			text = strings.Replace(text, `"methods"`, fmt.Sprintf(`"was": %q, "methods"`, worldFormerPaths[path]), 1)
 		}
 		return &fstest.MapFile{Data: []byte(text)}
 	}
@@ -85,11 +88,32 @@ func worldSchemas(former bool) fs.FS {
 // worldFormer are the names under which properties of these types are stored.
 var worldFormer = map[string]string{"recipient": "addressee", "author": "writer", "holders": "keepers", "parcel": "packet"}
 
-var worldRenamed = regexp.MustCompile(`\b(recipient|author|holders|parcel)\b`)
+// worldFormerPaths are the paths of types under which objects are stored.
+var worldFormerPaths = map[string]string{"parcels": "packages", "letters": "missives", "stickers": "badges"}
 
-// formerNames returns a request, or schemas, with the former names of properties.
+var (
+	worldRenamed = regexp.MustCompile(`\b(recipient|author|holders|parcel)\b`)
+	// Ids of objects, such as parcels-1, stay.
+	worldMoved = regexp.MustCompile(`\b(parcels|letters|stickers)(["/?&,]|$)`)
+)
+
+// formerNames returns a request, or schemas, with the former names of types and properties.
 func formerNames(text string) string {
-	return worldRenamed.ReplaceAllStringFunc(text, func(name string) string { return worldFormer[name] })
+	text = worldRenamed.ReplaceAllStringFunc(text, func(name string) string { return worldFormer[name] })
+	return worldMoved.ReplaceAllStringFunc(text, func(name string) string {
+		path := strings.TrimRight(name, `"/?&,`)
+		return worldFormerPaths[path] + name[len(path):]
+	})
+}
+
+// presentPath returns the present path of a type.
+func presentPath(path string) string {
+	for present, former := range worldFormerPaths {
+		if path == former {
+			return present
+		}
+	}
+	return path
 }
 
 // formerly returns what is written under the former schemas.
@@ -100,7 +124,7 @@ func formerly(made []service.Placed) []service.Placed {
 		for name, value := range p.Posted {
 			posted[formerNames(name)] = value
 		}
-		former[i].Posted = posted
+		former[i].Kind, former[i].Posted = formerNames(p.Kind), posted
 	}
 	return former
 }

@@ -64,6 +64,9 @@ func (w *witness) writes(user, kind string, status int) int {
 
 func (w *witness) write(user, question, path, body string, status int, code string) {
 	w.asked[question]++
+	if w.chance(30) {
+		path, body = formerNames(path), formerNames(body)
+	}
 	a := w.s.Ask(w.tokens[user], http.MethodPost, path, body, nil)
 	if a.Status != status || !strings.Contains(string(a.Body), code) {
 		w.Errorf("%s gets %d, not %d %s, from POST %s %s: %.400s%s", user, a.Status, status, code, path, body, a.Body, w.why(user))

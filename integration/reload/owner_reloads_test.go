@@ -34,19 +34,23 @@ var (
 )
 
 // halls is a folder with venues, which have an owner, and halls, which belong to the owners of
-// their venues by some paths; "" is none.
-func (o owning) halls(paths string) fs.FS {
-	resource := `, "permission": "MANAGE_BUSINESS"`
+// their venues by some paths; "" is none. The types may be renamed to places and rooms.
+func (o owning) halls(paths string, renamed bool) fs.FS {
+	const resource = `, "permission": "MANAGE_BUSINESS"`
+	venues, halls, ofVenues, ofHalls := "venues", "halls", resource, resource
+	if renamed {
+		venues, halls = "places", "rooms"
+		ofVenues, ofHalls = ofVenues+`, "was": "venues"`, ofHalls+`, "was": "halls"`
+	}
 	folder := fstest.MapFS{}
 	add := func(types fs.FS) { maps.Copy(folder, types.(fstest.MapFS)) }
 	property := fmt.Sprintf(`"name": {"type": "string"}, %q: {"x-ref": %q}`, o.property, o.owners)
-	if paths == "" {
-		add(service.TypeWith("venues", resource, property))
-	} else {
-		add(service.TypeWith("venues", resource+fmt.Sprintf(`, %q: %q`, o.keyword, o.property), property))
-		resource += fmt.Sprintf(`, %q: %s`, o.keyword, paths)
+	if paths != "" {
+		ofVenues += fmt.Sprintf(`, %q: %q`, o.keyword, o.property)
+		ofHalls += fmt.Sprintf(`, %q: %s`, o.keyword, paths)
 	}
-	add(service.TypeWith("halls", resource, property+`, "venue": {"x-ref": "venues"}`))
+	add(service.TypeWith(venues, ofVenues, property))
+	add(service.TypeWith(halls, ofHalls, property+fmt.Sprintf(`, "venue": {"x-ref": %q}`, venues)))
 	return folder
 }
 
@@ -57,20 +61,20 @@ func (o owning) paths() []string {
 }
 
 // TestTeamMovesBesideReloads changes the path to the team of a type, so that its objects
-// are indexed again, while the objects that they belong to move to other teams: nobody
+// are indexed again, and renames the types, while the objects that they belong to move to other teams: nobody
 // sees through the old team what another one has got, and in the end each team sees all
 // of its objects.
 func TestTeamMovesBesideReloads(t *testing.T) {
 	process.SkipLong(t)
 	service.EachStore(t, func(t *testing.T, fresh service.NewStore) {
-		testMovesBesideReloads(t, byTeam, 6, []*service.Service{service.New(t, fresh, byTeam.halls(""))})
+		testMovesBesideReloads(t, byTeam, 6, []*service.Service{service.New(t, fresh, byTeam.halls("", false))})
 	})
 }
 
 // TestServersMoveTeamsBesideReloads does the same through two servers.
 func TestServersMoveTeamsBesideReloads(t *testing.T) {
 	t.Parallel()
-	servers, _ := service.NewServers(t, 2, byTeam.halls(""))
+	servers, _ := service.NewServers(t, 2, byTeam.halls("", false))
 	testMovesBesideReloads(t, byTeam, 6, servers)
 }
 
@@ -79,21 +83,21 @@ func TestServersMoveTeamsBesideReloads(t *testing.T) {
 func TestOwnMovesBesideReloads(t *testing.T) {
 	process.SkipLong(t)
 	service.EachStore(t, func(t *testing.T, fresh service.NewStore) {
-		testMovesBesideReloads(t, byUser, 6, []*service.Service{service.New(t, fresh, byUser.halls(""))})
+		testMovesBesideReloads(t, byUser, 6, []*service.Service{service.New(t, fresh, byUser.halls("", false))})
 	})
 }
 
 // TestServersMoveOwnBesideReloads does the same through two servers.
 func TestServersMoveOwnBesideReloads(t *testing.T) {
 	t.Parallel()
-	servers, _ := service.NewServers(t, 2, byUser.halls(""))
+	servers, _ := service.NewServers(t, 2, byUser.halls("", false))
 	testMovesBesideReloads(t, byUser, 6, servers)
 }
 
 // TestServersMoveOwn moves objects from user to user through two servers whose schemas stay.
 func TestServersMoveOwn(t *testing.T) {
 	t.Parallel()
-	servers, _ := service.NewServers(t, 2, byUser.halls(""))
+	servers, _ := service.NewServers(t, 2, byUser.halls("", false))
 	testMovesBesideReloads(t, byUser, 0, servers)
 }
 
@@ -135,14 +139,14 @@ func testMovesBesideReloads(t *testing.T, o owning, reloads int, servers []*serv
 			put(servers[random.IntN(len(servers))], hall, fmt.Sprintf(`{"name": "N%d", "venue": "v%d"}`, n, random.IntN(venues)))
 		}
 	})
-	reload := func(paths string) {
+	reload := func(paths string, renamed bool) {
 		for _, s := range servers {
-			if err := s.Swap(s.Engine, o.halls(paths)); err != nil {
+			if err := s.Swap(s.Engine, o.halls(paths, renamed)); err != nil {
 				t.Fatalf("%s: %v", paths, err)
 			}
 		}
 	}
-	reload(o.paths()[0])
+	reload(o.paths()[0], false)
 	var moves, shown atomic.Int64
 	for v := range venues {
 		wait.Go(func() {
@@ -175,12 +179,12 @@ func testMovesBesideReloads(t *testing.T, o owning, reloads int, servers []*serv
 		if t.Failed() {
 			break
 		}
-		reload(paths[random.IntN(len(paths))])
+		reload(paths[random.IntN(len(paths))], random.IntN(2) == 0)
 	}
 	for moves.Load() < 20 && !t.Failed() {
 		wantWholePage(t, servers[0], anna)
 	}
-	reload(o.paths()[0])
+	reload(o.paths()[0], false)
 	done.Store(true)
 	wait.Wait()
 	for _, s := range servers {
@@ -192,19 +196,29 @@ func testMovesBesideReloads(t *testing.T, o owning, reloads int, servers []*serv
 	}
 }
 
-// wantUnseen expects that a hall is shown neither by itself nor in lists, counts and the history.
+// wantUnseen expects that a hall is shown neither by itself nor in lists, counts, the history and the
+// feed, by any path of its type. Halls may be rooms at the moment.
 func wantUnseen(t *testing.T, s *service.Service, anna, hall string) {
 	t.Helper()
-	if a := s.Ask(anna, http.MethodGet, "/api/v1/halls/"+hall+"?context=main", "", nil); a.Status != http.StatusNotFound {
-		t.Errorf("%s is seen by whom its venue belonged to: %d %.300s", hall, a.Status, a.Body)
+	for _, path := range []string{"halls", "rooms"} {
+		if a := s.Ask(anna, http.MethodGet, "/api/v1/"+path+"/"+hall+"?context=main", "", nil); a.Status != http.StatusNotFound {
+			t.Errorf("%s of %s is seen by whom its venue belonged to: %d %.300s", hall, path, a.Status, a.Body)
+		}
+		if a := s.Ask(anna, http.MethodGet, "/api/v1/audit?context=main&type="+path+"&id="+hall, "", nil); a.Status != http.StatusNotFound {
+			t.Errorf("the history of %s of %s is shown to whom its venue belonged to: %d %.300s", hall, path, a.Status, a.Body)
+		}
+		if a := s.Ask(anna, http.MethodGet, "/api/v1/"+path+"?context=main&id="+hall, "", nil); a.Status == http.StatusOK && !strings.Contains(string(a.Body), `"totalCount":0`) {
+			t.Errorf("%s is listed as one of %s for whom its venue belonged to: %.300s", hall, path, a.Body)
+		}
+		a := s.Ask(anna, http.MethodGet, "/api/v1/changes?context=main&after=begin&limit=1000&include=object&type="+path+"&id="+hall, "", nil)
+		if a.Status != http.StatusNotFound && (a.Status != http.StatusOK || strings.Contains(string(a.Body), `"object":`)) {
+			t.Errorf("the feed of %s shows %s to whom its venue belonged to: %d %.300s", path, hall, a.Status, a.Body)
+		}
 	}
 	for _, narrowed := range []string{"&id=" + hall, "&pageSize=1&where=id=" + hall} {
 		if list := s.Must(anna, http.MethodGet, "/api/v1/halls?context=main"+narrowed, "", http.StatusOK); fmt.Sprint(list["totalCount"]) != "0" {
 			t.Errorf("%s is listed for whom its venue belonged to, by %s: %v", hall, narrowed, list)
 		}
-	}
-	if a := s.Ask(anna, http.MethodGet, "/api/v1/audit?context=main&type=halls&id="+hall, "", nil); a.Status != http.StatusNotFound {
-		t.Errorf("the history of %s is shown to whom its venue belonged to: %d %.300s", hall, a.Status, a.Body)
 	}
 }
 
