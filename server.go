@@ -196,7 +196,8 @@ func (s *Server) Run(ctx context.Context, every time.Duration, log *slog.Logger)
 	work.Wait()
 }
 
-// maintain looks after the indexes, erasures that were broken off, and the keys and tokens,
+// maintain looks after the indexes, erasures that were broken off, expired idempotency keys,
+// and the keys and tokens,
 // once in every interval.
 func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Logger) {
 	tick := time.NewTicker(every)
@@ -212,6 +213,9 @@ func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Lo
 		}
 		if err := s.engine.FinishErasures(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("erasures could not be completed; retrying", slog.Any("cause", message.Explained(err)))
+		}
+		if err := s.engine.DropIdempotencyKeys(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("expired idempotency keys could not be deleted; retrying", slog.Any("cause", message.Explained(err)))
 		}
 		if err := s.auth.Maintain(ctx, log); err != nil && ctx.Err() == nil {
 			log.Warn("the signing keys could not be rotated, or expired tokens not be deleted", slog.String("cause", err.Error()))
@@ -245,7 +249,7 @@ func (s *Server) Pass(ctx context.Context, log *slog.Logger) error {
 	if pass := s.options.Application.Pass; pass != nil {
 		err = pass(ctx, s.engine)
 	}
-	return errors.Join(err, s.reviewer.Pass(ctx, s.engine, log), s.engine.FollowAll(ctx, log), s.engine.Maintain(ctx), s.engine.Amend(ctx, log), s.engine.FinishErasures(ctx), s.auth.Maintain(ctx, log))
+	return errors.Join(err, s.reviewer.Pass(ctx, s.engine, log), s.engine.FollowAll(ctx, log), s.engine.Maintain(ctx), s.engine.Amend(ctx, log), s.engine.FinishErasures(ctx), s.engine.DropIdempotencyKeys(ctx), s.auth.Maintain(ctx, log))
 }
 
 // Close ends the work in the background, and closes the store if New opened it.

@@ -89,11 +89,14 @@ func New(ctx context.Context, config Config, registry *schema.Registry) (*Engine
 	e := &Engine{
 		Catalog:  c,
 		Access:   config.Access,
-		Migrator: migration.New(c, append([]store.Collection{write.FollowUps, write.Numbers, catalog.IntervalLocks, catalog.Erasures, catalog.Removed, catalog.ReferenceLocks, read.CursorKeys}, config.Internal...), writer.WriteAmended),
+		Migrator: migration.New(c, append([]store.Collection{write.FollowUps, write.Numbers, write.IdempotencyKeys, catalog.IntervalLocks, catalog.Erasures, catalog.Removed, catalog.ReferenceLocks, read.CursorKeys}, config.Internal...), writer.WriteAmended),
 		Reader:   read.New(c, config.Access, readHooks),
 		Writer:   writer,
 	}
 	if err := e.Migrate(ctx, registry); err != nil {
+		return nil, err
+	}
+	if err := e.OpenIdempotency(ctx); err != nil {
 		return nil, err
 	}
 	return e, e.OpenCursors(ctx)

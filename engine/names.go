@@ -50,6 +50,8 @@ type (
 	Dependants = write.Dependants
 	Following  = write.Following
 	Weight     = write.Weight
+	// Idempotency identifies a request that may be repeated.
+	Idempotency = write.Idempotency
 
 	Reading     = read.Reading
 	Found       = store.Found

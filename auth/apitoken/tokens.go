@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"marquee/auth/cache"
-	"marquee/auth/expiry"
 	"marquee/auth/rights"
 	"marquee/auth/signing"
 	"marquee/engine"
+	"marquee/engine/expiry"
 	"marquee/engine/message"
 	"marquee/engine/store"
 )

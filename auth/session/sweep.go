@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 
-	"marquee/auth/expiry"
 	"marquee/auth/signing"
+	"marquee/engine/expiry"
 	"marquee/engine/query"
 	"marquee/engine/store"
 )

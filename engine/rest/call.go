@@ -35,6 +35,8 @@ type Call struct {
 	// doubt.
 	doubt  atomic.Bool
 	memory memory
+	// key is the idempotency key of the request, or "".
+	key string
 	// in is the body while it arrives, or nil.
 	in      *arrival
 	charges charges

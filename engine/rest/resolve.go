@@ -22,7 +22,7 @@ func (s *Server) ownRoutes() []Route {
 	return []Route{
 		{Path: healthPath, Methods: readMethods, Public: true, Unlimited: true, Operation: OperationHealth, Serve: s.health},
 		{Path: readyPath, Methods: readMethods, Public: true, Unlimited: true, Operation: OperationHealth, Serve: s.ready},
-		{Path: apiPath + "batch", Methods: writeMethods, Operation: OperationBatch, Serve: writeBatch},
+		{Path: apiPath + "batch", Methods: writeMethods, Operation: OperationBatch, keyed: true, Serve: writeBatch},
 		{Path: apiPath + "audit", Methods: readMethods, Operation: OperationHistory, Serve: listHistory},
 		{Path: apiPath + "changes", Methods: readMethods, Operation: OperationChanges, Serve: listChanges},
 		{Path: apiPath + "notifications", Methods: readMethods, Operation: OperationHistory, Serve: listNotifications},
@@ -257,7 +257,7 @@ func (o *objects) collection() *Route {
 	if o.t.Parent != "" {
 		methods = o.s.routes.methodsBelow(o.t, o.template)
 	}
-	return &Route{Path: o.template, Methods: methods, Operation: operationOf(o.c.Request, false), publicObjects: o.t.Public != nil, Serve: func(*Call) error {
+	return &Route{Path: o.template, Methods: methods, Operation: operationOf(o.c.Request, false), keyed: true, publicObjects: o.t.Public != nil, Serve: func(*Call) error {
 		switch {
 		case reads(o.c.Request):
 			return o.list()
@@ -287,7 +287,7 @@ func (o *objects) object() (*Route, error) {
 	if form := o.form(); form != nil {
 		return form, nil
 	}
-	return &Route{Path: o.template, Methods: o.t.ObjectMethods(), Operation: operationOf(o.c.Request, true), cost: readCost, publicObjects: o.t.Public != nil, Serve: func(*Call) error {
+	return &Route{Path: o.template, Methods: o.t.ObjectMethods(), Operation: operationOf(o.c.Request, true), cost: readCost, keyed: true, publicObjects: o.t.Public != nil, Serve: func(*Call) error {
 		switch {
 		case reads(o.c.Request):
 			return o.get()

@@ -61,6 +61,8 @@ type Route struct {
 
 	// cost replaces the cost of a page.
 	cost int64
+	// keyed routes store with an idempotency key what they write.
+	keyed bool
 	// publicObjects routes serve reads of public objects without a token (identify).
 	publicObjects bool
 }
@@ -239,6 +241,12 @@ func (r *Call) serve(route *Route, err error) error {
 		refused := message.MethodUnsupported.Error(message.Params{"method": method})
 		refused.Allow = route.allow()
 		return refused
+	}
+	if err := r.readKey(route); err != nil {
+		if route.Refuse != nil {
+			return route.Refuse(r, err)
+		}
+		return err
 	}
 	if cost := route.readCost(); cost > 0 && reads(r.c.Request) {
 		if err := r.take(cost); err != nil {

@@ -44,6 +44,7 @@ func (o *objects) writeObject() error {
 	if err := o.setParent(op.Object); err != nil {
 		return err
 	}
+	w.identify(body, o.parent)
 	return w.storeOne(op)
 }
 
@@ -92,6 +93,7 @@ func (o *objects) writeObjects() error {
 		}
 		w.batch.Operations = append(w.batch.Operations, op)
 	}
+	w.identify(body, o.parent)
 	return w.storeList(bare)
 }
 
@@ -138,6 +140,7 @@ func writeBatch(r *Call) error {
 	if err := faults.Err(); err != nil {
 		return err
 	}
+	w.identify(body, "")
 	return w.storeList(false)
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"marquee/engine"
+	"marquee/engine/budget"
 	"marquee/engine/message"
 	"marquee/engine/schema"
 )
@@ -34,14 +35,19 @@ func (w *writing) options(t *schema.Type) error {
 	return err
 }
 
-// store stores the batch.
+// store stores the batch, unless the request repeats an earlier one.
 func (w *writing) store() (*engine.Result, error) {
 	w.Spend(len(w.batch.Operations))
-	result, err := w.s.Engine.Write(w.Sharing(), w.caller, w.batch)
-	if err != nil {
-		return nil, err
+	if w.batch.Idempotency != nil {
+		w.charges.spend(len(w.batch.Operations) + 1)
 	}
-	if w.s.Stored != nil && !w.batch.ValidateOnly {
+	result, err := w.s.Engine.Write(w.Sharing(), w.caller, w.batch)
+	switch {
+	case err != nil:
+		return nil, err
+	case result.Repeated != nil:
+		w.c.Header(idempotencyReplayed, "true")
+	case w.s.Stored != nil && !w.batch.ValidateOnly:
 		w.s.Stored(w.Call, result.Changes)
 	}
 	WarnDropped(w.Header(), w.batch.Listed, result.Unknown)
@@ -59,18 +65,18 @@ func (w *writing) storeOne(op engine.Operation) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.Context()), renderTime)
 	defer cancel()
 	var answer oneAnswer
-	if err := w.s.Engine.Render(ctx, w.caller, w.batch.Network, result.Stored(), &answer); err != nil {
+	if err := w.render(ctx, result, &answer); err != nil {
 		if ctx.Err() != nil {
 			return message.DeadlineExceeded.Error(nil).Caused(err)
 		}
 		return err
 	}
 	object, status := answer.object, http.StatusOK
-	if result.Changes[0].Created() && !w.batch.ValidateOnly {
+	if result.Created() && !w.batch.ValidateOnly {
 		status = http.StatusCreated
-		w.c.Header("Location", object.Path)
+		w.locate(object)
 	}
-	if !w.batch.ValidateOnly {
+	if !w.batch.ValidateOnly && object.Version != "" {
 		w.c.Header("ETag", object.ETag())
 	}
 	switch minimal := prefersMinimal(w.c, result.Stored().Once()); {
@@ -90,14 +96,36 @@ func (w *writing) storeList(bare bool) error {
 	if err != nil {
 		return err
 	}
-	if bare && result.Changes[0].Created() && !w.batch.ValidateOnly {
+	if bare && result.Created() && !w.batch.ValidateOnly {
 		var created oneAnswer
-		if err := w.s.Engine.Outline(w.caller, w.batch.Network, result.Stored(), &created, "id"); err != nil {
+		if err := w.render(w.Context(), result, &created, "id"); err != nil {
 			return err
 		}
-		w.c.Header("Location", created.object.Path)
+		w.locate(created.object)
 	}
 	return w.answerAll(result)
+}
+
+// locate sets the header Location, unless an object is no longer there for the caller.
+func (w *writing) locate(object *engine.Object) {
+	if object.Path != "" {
+		w.c.Header("Location", object.Path)
+	}
+}
+
+// render renders the objects of a result, with some properties or, if none are named, all of
+// them.
+func (w *writing) render(ctx context.Context, result *engine.Result, answer engine.Answer, properties ...string) error {
+	switch {
+	case result.Repeated != nil:
+		if err := budget.Reserve(w.Sharing(), pageCost); err != nil {
+			return err
+		}
+		return w.s.Engine.Repeat(ctx, w.caller, w.batch.Network, result.Repeated.Objects, !w.batch.Listed, answer, properties...)
+	case len(properties) > 0:
+		return w.s.Engine.Outline(w.caller, w.batch.Network, result.Stored(), answer, properties...)
+	}
+	return w.s.Engine.Render(ctx, w.caller, w.batch.Network, result.Stored(), answer)
 }
 
 // answerAll sends the response to a successful write of several objects. It can be written
@@ -108,13 +136,12 @@ func (w *writing) answerAll(result *engine.Result) error {
 	defer cancel()
 	answer := &streamAnswer{file: w.s.Spool.Create(context.WithoutCancel(w.Context()), w.account())}
 	defer answer.file.Close()
-	var err error
+	var properties []string
 	if minimal {
-		err = w.s.Engine.Outline(w.caller, w.batch.Network, result.Stored(), answer, "id")
-	} else {
-		err = w.s.Engine.Render(ctx, w.caller, w.batch.Network, result.Stored(), answer)
+		properties = []string{"id"}
 	}
-	if err != nil && (message.SpoolFull.Is(err) || ctx.Err() != nil) {
+	err := w.render(ctx, result, answer, properties...)
+	if err != nil && result.Repeated == nil && (message.SpoolFull.Is(err) || ctx.Err() != nil) {
 		w.Log().Warn("a response shows its objects by id and url only", "cause", err)
 		var outline outlineAnswer
 		if err := w.s.Engine.Outline(w.caller, w.batch.Network, result.Stored(), &outline, "id", "url"); err != nil {

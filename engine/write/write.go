@@ -36,6 +36,9 @@ type Writer struct {
 	sizes  sizes
 	// numbers are those that the server has reserved.
 	numbers *numbers.Reserve
+	// idempotencySecret is what OpenIdempotency has read.
+	idempotencySecret []byte
+	keysKept          keyCounts
 	// streams holds a place for the one Stream that is written at a time.
 	streams chan struct{}
 	// followed has an item when the queue may be longer than when it was last read;
@@ -103,6 +106,9 @@ type Batch struct {
 	Time time.Time
 	// IDRequired requires ids, whatever the type says.
 	IDRequired bool
+	// Idempotency, unless it is nil, makes a call that repeats an earlier one return the
+	// result of that (Result.Repeated). It has no effect with ValidateOnly.
+	Idempotency *Idempotency
 }
 
 // Unknown is an unknown property that was dropped.
@@ -121,8 +127,19 @@ type Result struct {
 	// Following lists the types with dependants that the transaction has left to the
 	// queue.
 	Following []string
+	// Repeated is what an earlier call with the same idempotency key has written, in place
+	// of Changes; nil means that there was none.
+	Repeated *Repeated
 	// targets are what the transaction has read of referenced objects.
 	targets map[written.Key]written.Target
+}
+
+// Created reports whether the first object was created.
+func (r *Result) Created() bool {
+	if r.Repeated != nil {
+		return r.Repeated.Created
+	}
+	return len(r.Changes) > 0 && r.Changes[0].Created()
 }
 
 // Stored returns the objects of the result as the read path renders them.
@@ -146,6 +163,11 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}
+	if batch.Idempotency != nil && !batch.ValidateOnly {
+		if err := w.identifyRequest(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := w.runPrepareHooks(); err != nil {
 		return nil, err
 	}
@@ -155,16 +177,26 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 		w.sent[c.key()] = c
 	}
 	n := len(batch.Operations)
-	effort := store.WithEffort(ctx, store.Effort{Caller: caller.Account(), Records: n, Extensive: n > shortBatch, Reads: reads(w.prepared, caller.User, w.registry)})
+	effort := store.Effort{Caller: caller.Account(), Records: n, Extensive: n > shortBatch, Reads: reads(w.prepared, caller.User, w.registry)}
+	if w.idempotency != nil {
+		effort.Records++
+		effort.Reads = append(effort.Reads, store.Lookup{Collection: IdempotencyKeys.Name, Keys: []store.Key{w.idempotency.key}})
+	}
 	err := w.withMemory(ctx, func() error {
-		return w.transact(effort, func() error {
+		return w.transact(store.WithEffort(ctx, effort), func() error {
+			if repeated, err := w.repeats(ctx); repeated || err != nil {
+				return err
+			}
 			if err := w.run(); err != nil {
 				return err
 			}
 			if err := putErasures(ctx, w.tx, w.prepared, w.now); err != nil {
 				return err
 			}
-			return w.conclude()
+			if err := w.conclude(); err != nil {
+				return err
+			}
+			return w.keepKey(ctx)
 		})
 	})
 	if w.refusal != nil && errors.Is(err, w.refusal) {
@@ -172,6 +204,9 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 	}
 	if err != nil {
 		return nil, store.Translate(err)
+	}
+	if w.idempotency != nil && w.result.Repeated == nil {
+		w.e.keysKept.add(w.idempotency.caller)
 	}
 	return w.result, nil
 }

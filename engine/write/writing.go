@@ -32,6 +32,8 @@ type Writing struct {
 	reserved int64
 	// numbering has the numbers that new objects have been given.
 	numbering numbering
+	// idempotency is nil for a call without a key.
+	idempotency *idempotency
 
 	transaction
 }

@@ -25,21 +25,29 @@ func Drop(ctx context.Context, s store.Store, collection string, where query.Exp
 	q.Limit = first
 	for range rounds {
 		var keys []store.Key
+		keep := func(r *store.Record) error {
+			drop, err := expired(r)
+			if drop {
+				keys = append(keys, r.Key)
+			}
+			return err
+		}
 		err := s.Read(ctx, func(r store.Snapshot) error {
 			keys = nil
-			return r.Find(ctx, q, func(r *store.Record) error {
-				drop, err := expired(r)
-				if drop {
-					keys = append(keys, r.Key)
-				}
-				return err
-			})
+			return r.Find(ctx, q, keep)
 		})
 		if err != nil || len(keys) == 0 {
 			return err
 		}
-		err = s.Write(ctx, func(tx store.Tx) error { return tx.Drop(ctx, collection, keys) })
-		if err != nil || len(keys) < q.Limit {
+		found := keys
+		err = s.Write(ctx, func(tx store.Tx) error {
+			keys = nil // one may have been replaced since it was found
+			if err := tx.Get(ctx, collection, found, keep); err != nil {
+				return err
+			}
+			return tx.Drop(ctx, collection, keys)
+		})
+		if err != nil || len(found) < q.Limit {
 			return err
 		}
 		q.Limit = perRound
