@@ -74,6 +74,9 @@ const (
 	Ignore   = write.Ignore
 )
 
+// KeyUnsupported is the error of a request that cannot have an idempotency key.
+func KeyUnsupported() error { return write.KeyUnsupported() }
+
 // WithDoubt returns a context for reads and writes that set doubt when they may leave
 // something out because of moves between teams that have not been followed up.
 func WithDoubt(ctx context.Context, doubt *atomic.Bool) context.Context {

@@ -44,7 +44,7 @@ var byKeyword = map[string][]*message.Definition{
 
 // always are the messages about values that every write can lead to.
 var always = []*message.Definition{message.PropertyUnknown, message.PropertyForbidden, message.DuplicateID, message.ValueType, message.ValueEnum,
-	message.ValueOutOfRange, message.ValueCharacter, message.ValueExcluded, message.ObjectTooComplex}
+	message.ValueOutOfRange, message.ValueCharacter, message.ValueExcluded, message.ObjectTooComplex, message.IdempotencyKeyReused}
 
 // codesOfTypes returns the messages that fragments list in x-write-codes, by type, and
 // those of single operations under "".

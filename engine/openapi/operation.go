@@ -13,7 +13,7 @@ import (
 func (b *builder) get(t *schema.Type, name string) object {
 	return object{
 		"summary":     "Get " + article(t.Title),
-		"description": "One object by its id.",
+		"description": "By its id.",
 		"parameters":  []any{refTo("parameters", "fields"), refTo("parameters", "includeHidden"), refTo("parameters", "position")},
 		"responses": b.responses(reading, object{
 			"200": refTo("responses", name+responseSuffix),
@@ -44,7 +44,7 @@ func (b *builder) list(t *schema.Type, name string) object {
 		responses["304"] = refTo("responses", "NotModified")
 	}
 	responses["200"] = answer("A page of objects.", refTo("schemas", name+"Page"), with...)
-	return object{"summary": "List " + strings.ToLower(plural(t.Title)), "description": "The objects that meet all conditions.", "parameters": parameters,
+	return object{"summary": "List " + strings.ToLower(plural(t.Title)), "description": "Those that meet all conditions.", "parameters": parameters,
 		"responses": b.responses(c, responses)}
 }
 
@@ -56,7 +56,7 @@ func orderBy(t *schema.Type) object {
 			fields = append(fields, name)
 		}
 	}
-	return object{"name": "orderBy", "in": "query", "description": "The property to order by, then by id.",
+	return object{"name": "orderBy", "in": "query", "description": "Ties are ordered by id.",
 		"schema": object{"type": "string", "enum": fields, "default": "createTime"}}
 }
 
@@ -67,7 +67,7 @@ var sortable = []string{"createTime", "updateTime", "id", "network", "objectStat
 func (b *builder) save(t *schema.Type, name string) object {
 	return object{
 		"summary":     "Create or update " + article(t.Title),
-		"description": "Absent properties keep their values.",
+		"description": "Absent properties do not change.",
 		"parameters":  []any{refTo("parameters", "fieldValidation"), refTo("parameters", "validateOnly"), refTo("parameters", "prefer")},
 		"requestBody": jsonBody(refTo("schemas", name+request.suffix())),
 		"responses": b.responses(writing, object{
@@ -119,12 +119,12 @@ func (b *builder) saveAll(t *schema.Type, name string) object {
 	one := refTo("schemas", name+request.suffix())
 	return object{
 		"summary":     "Create or update " + strings.ToLower(plural(t.Title)),
-		"description": "One object or an array, in one transaction.",
+		"description": "One or several, in one transaction.",
 		"parameters": []any{refTo("parameters", "fieldValidation"), refTo("parameters", "validateOnly"),
-			refTo("parameters", "ifMatchWrite"), refTo("parameters", "ifNoneMatchWrite"), refTo("parameters", "prefer")},
+			refTo("parameters", "ifMatchWrite"), refTo("parameters", "ifNoneMatchWrite"), refTo("parameters", "prefer"), refTo("parameters", "idempotencyKey")},
 		"requestBody": jsonBody(object{"oneOf": []any{object{"type": "array", "items": one, "maxItems": maxObjects}, one}, "x-codes": codesOf(ofCollections)}),
 		"responses": b.responses(writing, object{
-			"200": answer("The objects, or their ids.", refTo("schemas", name+"Results"), "Location", "Warning"),
+			"200": answer("Objects, or their ids.", refTo("schemas", name+"Results"), "Location", "Warning"),
 		}),
 	}
 }

@@ -42,7 +42,7 @@ var (
 		message.StoreDamaged, message.InternalError}
 	ofFiles       = []*message.Definition{message.ContentChanged, message.RangeUnsatisfied}
 	authenticated = []*message.Definition{message.TokenMissing, message.TokenInvalid, message.TokenTwice, message.TokenInPath, message.TokenInURL,
-		message.QuerySyntax, message.ParameterRepeated, message.ParameterUnknown, message.ParameterInvalid}
+		message.HeaderInvalid, message.QuerySyntax, message.ParameterRepeated, message.ParameterUnknown, message.ParameterInvalid}
 	ofNetworks = []*message.Definition{message.ParameterMissing, message.NetworkForbidden, message.ReadForbidden}
 	ofObjects  = []*message.Definition{message.ObjectNotFound, message.BadID}
 	ofReads    = []*message.Definition{message.FieldUnknown, message.FieldNotQueryable}
@@ -50,10 +50,10 @@ var (
 		message.ParameterConflict, message.BadID}
 	ofWrites = []*message.Definition{message.BodySyntax, message.BodyDuplicateName, message.BodyEncoding, message.BodyTooDeep,
 		message.BodyIncomplete, message.BodyTooSlow, message.BodyCompression, message.BodyTooLarge, message.ObjectTooLarge, message.TooManyValues,
-		message.BatchTooLarge, message.MediaType, message.ContentEncoding, message.HeaderInvalid, message.BodyNotObject, message.IDMismatch,
+		message.BatchTooLarge, message.MediaType, message.ContentEncoding, message.BodyNotObject, message.IDMismatch,
 		message.PermissionMissing, message.ResultInvisible, message.VersionMismatch, message.AlreadyExists, message.ConflictUnresolved,
-		message.StoreFull, message.OutcomeUnknown, message.SchemaOutdated}
-	ofRemovals = []*message.Definition{message.HeaderInvalid, message.PermissionMissing, message.VersionMismatch, message.AlreadyExists,
+		message.StoreFull, message.OutcomeUnknown, message.SchemaOutdated, message.IdempotencyKeysTooMany}
+	ofRemovals = []*message.Definition{message.PermissionMissing, message.VersionMismatch, message.AlreadyExists,
 		message.ObjectReferenced, message.ConflictUnresolved, message.StoreFull, message.OutcomeUnknown, message.SchemaOutdated}
 	ofCollections = []*message.Definition{message.BodyNotObjects, message.TooManyObjects}
 	ofBatches     = []*message.Definition{message.BatchCondition, message.BatchMember, message.BatchTypeUnknown}

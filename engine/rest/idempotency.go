@@ -30,7 +30,7 @@ func (r *Call) readKey(route *Route) error {
 		return nil
 	}
 	if !route.keyed {
-		return message.IdempotencyKeyUnsupported.Error(nil)
+		return engine.KeyUnsupported()
 	}
 	key, ok := header.Key(sent)
 	if !ok {

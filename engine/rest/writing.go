@@ -72,11 +72,14 @@ func (w *writing) storeOne(op engine.Operation) error {
 		return err
 	}
 	object, status := answer.object, http.StatusOK
+	if object.Version == "" { // gone for the caller since an earlier request has written it
+		return w.NoContent()
+	}
 	if result.Created() && !w.batch.ValidateOnly {
 		status = http.StatusCreated
-		w.locate(object)
+		w.c.Header("Location", object.Path)
 	}
-	if !w.batch.ValidateOnly && object.Version != "" {
+	if !w.batch.ValidateOnly {
 		w.c.Header("ETag", object.ETag())
 	}
 	switch minimal := prefersMinimal(w.c, result.Stored().Once()); {
@@ -101,16 +104,11 @@ func (w *writing) storeList(bare bool) error {
 		if err := w.render(w.Context(), result, &created, "id"); err != nil {
 			return err
 		}
-		w.locate(created.object)
+		if created.object.Path != "" { // it is still there
+			w.c.Header("Location", created.object.Path)
+		}
 	}
 	return w.answerAll(result)
-}
-
-// locate sets the header Location, unless an object is no longer there for the caller.
-func (w *writing) locate(object *engine.Object) {
-	if object.Path != "" {
-		w.c.Header("Location", object.Path)
-	}
 }
 
 // render renders the objects of a result, with some properties or, if none are named, all of

@@ -105,6 +105,11 @@ func (e *Writer) authenticate(values ...any) []byte {
 	return h.Sum(nil)
 }
 
+// KeyUnsupported is the error of a request that cannot have an idempotency key.
+func KeyUnsupported() error {
+	return message.HeaderInvalid.Error(message.Params{"header": "Idempotency-Key", "expected": "absent, as the request sends a file or a password, shows a secret once, or writes no objects"})
+}
+
 // identifyRequest finds out what identifies the request of a batch with an idempotency key.
 func (w *Writing) identifyRequest(ctx context.Context) (err error) {
 	account := w.caller.Account()
@@ -115,7 +120,7 @@ func (w *Writing) identifyRequest(ctx context.Context) (err error) {
 	for _, c := range w.result.Changes {
 		for name := range c.Patch {
 			if member := c.Type.Shape.Properties[name]; member != nil && member.WriteOnly { // which a digest could help to guess
-				return message.IdempotencyKeyUnsupported.Error(nil)
+				return KeyUnsupported()
 			}
 		}
 		values = append(values, c.Type.Name, c.op.ID)
@@ -170,7 +175,7 @@ func (w *Writing) keepKey(ctx context.Context) error {
 		return nil
 	}
 	if w.result.Stored().Once() {
-		return message.IdempotencyKeyUnsupported.Error(nil)
+		return KeyUnsupported()
 	}
 	kept := idempotencyRecord{Request: i.digest, Created: w.result.Created()}
 	for _, c := range w.prepared {
