@@ -21,8 +21,8 @@ type Operation struct {
 }
 
 // Batch writes objects of several types in one transaction, at most 1,000, and returns
-// them in their order, in JSON. They can refer to each other in any order. If each has
-// an id and no condition, the request is sent again if its response is lost.
+// them in their order, in JSON. They can refer to each other in any order. The request is sent
+// again if its response is lost.
 func (n *Network) Batch(ctx context.Context, operations []Operation, options ...WriteOption) ([]json.RawMessage, error) {
 	objects, conditional := make([]any, 0, len(operations)), false
 	for _, o := range operations {

@@ -6,6 +6,10 @@ const (
 	CodeConflict = "error.conflict"
 	// CodeOutcomeUnknown: the server does not know whether the request was stored.
 	CodeOutcomeUnknown = "error.outcome.unknown"
+
+	// codeHeaderInvalid and codeKeysTooMany: the request cannot have an idempotency key.
+	codeHeaderInvalid = "error.header.invalid"
+	codeKeysTooMany   = "error.idempotency.keys.too.many"
 )
 
 // CodePositionInvalid: a position in the changes is not, or no longer, valid.

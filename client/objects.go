@@ -2,10 +2,11 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"iter"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -71,7 +72,8 @@ func ValidateOnly() WriteOption {
 // Strict refuses properties that the server does not know, instead of dropping them.
 func Strict() WriteOption { return func(r *request) { r.query.Set("fieldValidation", "Strict") } }
 
-// write sends an object, several, or a batch.
+// write sends an object, several, or a batch. A request that would not have the same effect
+// twice has an idempotency key, unless the server does not support that, as for new API tokens.
 func (n *Network) write(ctx context.Context, method, path string, in, out any, idempotent bool, options []WriteOption) error {
 	r := &request{method: method, path: path, query: n.query(nil), idempotent: idempotent}
 	if err := r.json(in); err != nil {
@@ -80,7 +82,17 @@ func (n *Network) write(ctx context.Context, method, path string, in, out any, i
 	for _, option := range options {
 		option(r)
 	}
+	keyed := !r.idempotent && method != http.MethodDelete
+	if keyed {
+		r.set("Idempotency-Key", rand.Text())
+		r.idempotent = true
+	}
 	_, err := n.client.send(ctx, r, out)
+	if keyed && (HasCode(err, codeHeaderInvalid) || HasCode(err, codeKeysTooMany)) {
+		r.header.Del("Idempotency-Key")
+		r.idempotent = false
+		_, err = n.client.send(ctx, r, out)
+	}
 	return err
 }
 
@@ -111,8 +123,7 @@ func (o Objects[T]) Remove(ctx context.Context, id string, options ...WriteOptio
 
 // SaveAll creates or updates several objects in one transaction, at most 1,000, and
 // returns them in their order. Values that are no T, such as maps, change only the
-// properties that they have. If each has an id, the request is sent again if its
-// response is lost.
+// properties that they have. The request is sent again if its response is lost.
 func (o Objects[T]) SaveAll(ctx context.Context, values any, options ...WriteOption) ([]T, error) {
 	encoded, err := json.Marshal(values)
 	if err != nil {
@@ -149,8 +160,7 @@ const maxUpdates = 20
 // begins anew, at most 20 times. The change has the properties that are written, and may
 // be a map; nil leaves the object as it is. An error of change is returned.
 //
-// If the response of the write is lost, the error is ErrOutcomeUnknown, as the change
-// may be one that must not be made twice.
+// If the response of the write is lost, it is sent again, and the change is made once.
 func (o Objects[T]) Update(ctx context.Context, id string, change func(current T) (any, error)) (T, error) {
 	for attempt := 1; ; attempt++ {
 		current, tag, err := o.Get(ctx, id)
@@ -165,7 +175,7 @@ func (o Objects[T]) Update(ctx context.Context, id string, change func(current T
 		if !HasStatus(err, http.StatusPreconditionFailed) || attempt == maxUpdates {
 			return saved, err
 		}
-		if !pause(ctx, rand.N(time.Duration(attempt)*10*time.Millisecond)) { // #nosec G404 -- nothing secret depends on it
+		if !pause(ctx, mathrand.N(time.Duration(attempt)*10*time.Millisecond)) { // #nosec G404 -- nothing secret depends on it
 			return current, ctx.Err()
 		}
 	}

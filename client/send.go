@@ -79,7 +79,7 @@ func (c *Client) again(r *request, err error, attempt int) (wait time.Duration, 
 	case attempt >= c.options.Attempts, errors.Is(err, context.Canceled), errors.As(err, &unread):
 		return 0, false
 	case errors.As(err, &refused):
-		again = refused.Status == http.StatusTooManyRequests ||
+		again = refused.Status == http.StatusTooManyRequests && !refused.Has(codeKeysTooMany) ||
 			refused.Status == http.StatusServiceUnavailable && len(refused.Messages) > 0 && !refused.Has(CodeOutcomeUnknown) ||
 			refused.Has(CodeConflict) ||
 			unknown(err) && r.idempotent

@@ -60,8 +60,8 @@ var (
 	IDMismatch         = fault(Malformed, "error.id.mismatch", "The id in the body ({{value}}) differs from the id in the path ({{id}}).")
 	HeaderInvalid      = fault(Malformed, "error.header.invalid", "The header {{header}} must be {{expected}}.")
 
-	IdempotencyKeyReused      = fault(Invalid, "error.idempotency.key.reused", "The header Idempotency-Key has the key of another request; use a new key for each request, and the same key only to repeat it unchanged.")
-	IdempotencyKeysTooMany    = fault(TooManyRequests, "error.idempotency.keys.too.many", "The server has {{limit}} of your idempotency keys, which is the maximum; wait until some of them have expired, or send the request without the header Idempotency-Key.")
+	IdempotencyKeyReused   = fault(Invalid, "error.idempotency.key.reused", "The header Idempotency-Key has the key of another request; use a new key for each request, and the same key only to repeat it unchanged.")
+	IdempotencyKeysTooMany = fault(TooManyRequests, "error.idempotency.keys.too.many", "The server has {{limit}} of your idempotency keys, which is the maximum; wait until some of them have expired, or send the request without the header Idempotency-Key.")
 )
 
 // Access.

@@ -49,8 +49,8 @@ func (w *writing) identify(body []byte, parent string) {
 	}
 	sent, h := w.c.Request, sha256.New()
 	fmt.Fprintf(h, "%q %d %q\n", sent.Method, w.noted.operation, parent)
-	for _, condition := range operationConditions {
-		fmt.Fprintf(h, "%q\n", sent.Header.Values(condition.header))
+	for _, condition := range []string{"If-Match", "If-None-Match"} {
+		fmt.Fprintf(h, "%q\n", sent.Header.Values(condition))
 	}
 	h.Write(body)
 	w.batch.Idempotency = &engine.Idempotency{Key: w.key, Request: h.Sum(nil)}

@@ -26,8 +26,14 @@ const (
 // other servers may have added as many, and some may have expired. So a key costs
 // little to count, however many there are, and no two writes conflict over a counter.
 type keyCounts struct {
+	// most is the number of keys of a caller that are kept.
+	most   int
 	mu     sync.Mutex
 	counts generations.Map[string, *keyCount]
+}
+
+func newKeyCounts(most int) keyCounts {
+	return keyCounts{most: most, counts: generations.Map[string, *keyCount]{Most: maxKeyCounts}}
 }
 
 // keyCount is the number of keys of a caller, to be counted again when it reaches next.
@@ -39,36 +45,27 @@ type keyCount struct {
 // room reports whether another key of a caller can be kept.
 func (k *keyCounts) room(ctx context.Context, e *Writer, caller string) (bool, error) {
 	k.mu.Lock()
-	k.counts.Most = maxKeyCounts
+	defer k.mu.Unlock()
 	count, known := k.counts.Get(caller)
 	if !known {
 		count = &keyCount{}
 		k.counts.Put(caller, count)
 	}
 	now := e.Now()
-	due := count.n >= count.next && (count.n < maxIdempotencyKeys || now.Sub(count.counted) >= recountTime)
-	if due {
+	if due := count.n >= count.next && (count.n < k.most || now.Sub(count.counted) >= recountTime); due {
 		count.next, count.counted = math.MaxInt, now // others do not count meanwhile
-	}
-	k.mu.Unlock()
-	if due {
-		n, err := countKeys(ctx, e.Store, caller)
-		k.mu.Lock()
-		if err == nil {
-			count.n = n
-		}
-		count.next = count.n
-		if err == nil && n < maxIdempotencyKeys {
-			count.next += (maxIdempotencyKeys-n)/4 + 1
-		}
 		k.mu.Unlock()
-		if err != nil {
+		n, err := countKeys(ctx, e.Store, caller, k.most)
+		k.mu.Lock()
+		if count.next = count.n; err != nil {
 			return false, store.Translate(err)
 		}
+		count.n, count.next = n, n
+		if n < k.most {
+			count.next += (k.most-n)/4 + 1
+		}
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return count.n < maxIdempotencyKeys, nil
+	return count.n < k.most, nil
 }
 
 // add counts a key that was kept.
@@ -80,11 +77,11 @@ func (k *keyCounts) add(caller string) {
 	}
 }
 
-// countKeys returns how many keys a caller has, at most maxIdempotencyKeys.
-func countKeys(ctx context.Context, s store.Store, caller string) (n int, err error) {
+// countKeys returns how many keys a caller has, counting to a maximum.
+func countKeys(ctx context.Context, s store.Store, caller string, most int) (n int, err error) {
 	err = s.Read(ctx, func(r store.Snapshot) error {
 		n = 0
-		for after, more := (store.Key{ID: caller}), true; more && n < maxIdempotencyKeys; {
+		for after, more := (store.Key{ID: caller}), true; more && n < most; {
 			met := 0
 			err := r.Scan(ctx, IdempotencyKeys.Name, after, store.FindPage, func(r *store.Record) error {
 				met++

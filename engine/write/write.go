@@ -49,7 +49,7 @@ type Writer struct {
 
 // New returns a writer. The hooks are by the name of the type.
 func New(c *catalog.Catalog, access access.Access, hooks map[string]Hooks) *Writer {
-	return &Writer{Catalog: c, access: access, hooks: hooks, numbers: numbers.New(c.Store, c.Now), streams: make(chan struct{}, 1), followed: make(chan struct{}, 1)}
+	return &Writer{Catalog: c, access: access, hooks: hooks, numbers: numbers.New(c.Store, c.Now), keysKept: newKeyCounts(maxIdempotencyKeys), streams: make(chan struct{}, 1), followed: make(chan struct{}, 1)}
 }
 
 // FieldValidation selects what happens to unknown properties.
