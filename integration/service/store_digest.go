@@ -95,6 +95,10 @@ func (c *MongoCamera) changed(ctx context.Context) (bool, error) {
 		bson.D{{Key: "ns", Value: bson.D{{Key: "$regex", Value: own}, {Key: "$ne", Value: servers}}}},
 		bson.D{{Key: "o.applyOps.ns", Value: own}}, // a transaction
 	}}}, options.Find().SetCursorType(options.Tailable).SetProjection(bson.D{{Key: "ts", Value: 1}}))
+	if err == nil {
+		c.log.TryNext(ctx) // the first batch, which is older than the picture: the driver asks for no other one until it has been taken, even if it is empty
+		err = c.log.Err()
+	}
 	return true, err
 }
 
