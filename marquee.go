@@ -14,7 +14,6 @@ import (
 	"marquee/auth/rights"
 	"marquee/auth/seal"
 	"marquee/engine"
-	"marquee/engine/catalog"
 	"marquee/engine/rest"
 	"marquee/engine/review"
 	"marquee/engine/schema"
@@ -90,12 +89,8 @@ func (s *Server) open(ctx context.Context) error {
 			return fmt.Errorf("the secret key cannot be used: %w", err)
 		}
 	}
-	sealer := o.Sealer
-	if sealer == nil {
-		if name := typeWithSecrets(o.Types); name != "" {
-			return fmt.Errorf("the type %s has secrets, and there is no key to encrypt them with: set Options.Sealer", name)
-		}
-		sealer = noSealer{}
+	if name := typeWithSecrets(o.Types); name != "" && o.Sealer == nil {
+		return fmt.Errorf("the type %s has secrets, and there is no key to encrypt them with: set Options.Sealer", name)
 	}
 	var err error
 	s.auth, err = auth.New(ctx, auth.Config{Store: s.store, Sealer: o.Sealer, Lifetimes: o.Lifetimes, Passwords: o.Passwords, SignIns: o.SignIns,
@@ -104,7 +99,7 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	app := &o.Application
-	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: rights.Access{}, Sealer: sealer, Now: o.Now,
+	s.engine, err = engine.New(ctx, engine.Config{Store: s.store, Access: rights.Access{}, Sealer: o.Sealer, Now: o.Now,
 		Hooks: app.hooks(s.auth.Hooks()), Lookups: app.Lookups, Internal: slices.Concat(auth.Collections(), app.collections())}, o.Types)
 	if err != nil {
 		return err
@@ -139,12 +134,3 @@ func typeWithSecrets(types *schema.Registry) string {
 	}
 	return ""
 }
-
-// noSealer is the sealer of an engine whose types have no secrets.
-type noSealer struct{}
-
-var errNoSealer = errors.New("there is no key to encrypt secrets with: set Options.Sealer")
-
-func (noSealer) Seal(string, string) (string, error) { return "", errNoSealer }
-func (noSealer) Open(string, string) (string, error) { return "", catalog.ErrNotSealed }
-func (noSealer) Holds([]byte) bool                   { return false }

@@ -15,6 +15,7 @@ import (
 
 	"marquee/auth"
 	"marquee/engine"
+	"marquee/engine/catalog"
 	"marquee/engine/folder"
 	"marquee/engine/message"
 	"marquee/engine/progress"
@@ -88,7 +89,7 @@ const (
 // a second, the log and /readyz show its progress.
 func (s *Server) Migrate(ctx context.Context, types *schema.Registry) error {
 	if s.options.Sealer == nil && typeWithSecrets(types) != "" {
-		return errNoSealer
+		return catalog.ErrNoKey
 	}
 	say := func(steps *progress.Steps) {
 		steps.Log(s.options.Log)

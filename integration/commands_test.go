@@ -211,3 +211,56 @@ func TestCommandsOfReads(t *testing.T) {
 		}
 	}
 }
+
+// TestWritesWithKeysShareTransactions: on MongoDB, writes that wait at the same time share a
+// transaction also if they have idempotency keys, and so do their repetitions.
+func TestWritesWithKeysShareTransactions(t *testing.T) {
+	t.Parallel()
+	const writes = 64
+	var sent commandLog
+	opened, err := mongo.Open(t.Context(), mongo.Options{URI: mongodb.URI(t), Monitor: sent.monitor()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := marqueetest.StartWith(t, marquee.Options{Store: opened, Schemas: service.Ferries})
+	create := func(n int) (replayed bool, err error) {
+		body := fmt.Sprintf(`{"name": "Line %d"}`, n)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/api/v1/lines?context="+marqueetest.Network, strings.NewReader(body))
+		if err != nil {
+			return false, err
+		}
+		r.Header.Set("Idempotency-Key", fmt.Sprint("key-", n))
+		a, err := s.Client.Do(r)
+		if err != nil {
+			return false, err
+		}
+		defer a.Body.Close()
+		if a.StatusCode != http.StatusOK {
+			return false, fmt.Errorf("the status is %d", a.StatusCode)
+		}
+		return a.Header.Get("Idempotency-Replayed") == "true", nil
+	}
+	for _, again := range []bool{false, true} {
+		commands := sent.during(func() {
+			var clients sync.WaitGroup
+			for n := range writes {
+				clients.Go(func() {
+					if replayed, err := create(n); err != nil || replayed != again {
+						t.Errorf("write %d: replayed is %t, want %t: %v", n, replayed, again, err)
+					}
+				})
+			}
+			clients.Wait()
+		})
+		transactions := 0
+		for _, command := range commands {
+			if strings.HasPrefix(command, "commitTransaction") || strings.HasPrefix(command, "abortTransaction") {
+				transactions++
+			}
+		}
+		if transactions > writes/4 {
+			t.Errorf("%d writes (repeated: %t) take %d transactions, at most %d are expected", writes, again, transactions, writes/4)
+		}
+		t.Logf("repeated: %t: %d transactions", again, transactions)
+	}
+}

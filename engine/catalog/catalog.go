@@ -48,10 +48,14 @@ type LookupList = func(id int64) (members []Member, found bool)
 // Member is one property that a lookup list adds.
 type Member struct{ Name, Text string }
 
-// New returns a catalog that serves no types yet. A nil clock is time.Now.
+// New returns a catalog that serves no types yet. A nil clock is time.Now; without a sealer,
+// nothing can be encrypted (ErrNoKey).
 func New(s store.Store, sealer Sealer, lookups map[string]LookupList, now func() time.Time) *Catalog {
 	if now == nil {
 		now = time.Now
+	}
+	if sealer == nil {
+		sealer = noSealer{}
 	}
 	c := &Catalog{Store: s, Sealer: sealer, Lookups: lookups, Now: now}
 	c.lane.Store(rand.Uint64N(lanes)) // #nosec G404 -- servers should begin at different lanes

@@ -32,6 +32,16 @@ type RotatingSealer interface {
 // ErrNotSealed reports that a text is not an encrypted one.
 var ErrNotSealed = errors.New("a stored secret is not encrypted for the place where it was found")
 
+// ErrNoKey reports that nothing can be encrypted, as there is no Sealer.
+var ErrNoKey = errors.New("there is no key to encrypt secrets with: set Options.Sealer")
+
+// noSealer is the Sealer of a catalog that was given none.
+type noSealer struct{}
+
+func (noSealer) Seal(string, string) (string, error) { return "", ErrNoKey }
+func (noSealer) Open(string, string) (string, error) { return "", ErrNotSealed }
+func (noSealer) Holds([]byte) bool                   { return false }
+
 // Reveal decrypts a secret of an object. While the values of a property that has
 // become a secret are being encrypted, a plain value is returned as it is.
 func (c *Catalog) Reveal(t *schema.Type, text string, key store.Key, at document.Pointer) (string, error) {

@@ -53,7 +53,7 @@ func (v *view) worker() *view {
 
 // append renders a record and appends it to dst.
 func (v *view) append(dst []byte, t *schema.Type, r *store.Record) ([]byte, error) {
-	w := renderer{v: v, t: v.seen(t), record: r, out: dst, start: len(dst), sealed: v.e.Sealer != nil && v.e.Sealer.Holds(r.Document)}
+	w := renderer{v: v, t: v.seen(t), record: r, out: dst, start: len(dst), sealed: v.e.Sealer.Holds(r.Document)}
 	err := w.object()
 	return w.out, err
 }

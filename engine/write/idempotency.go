@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"time"
 
@@ -80,16 +81,14 @@ func (e *Writer) OpenIdempotency(ctx context.Context) error {
 		if was.Revision == 0 {
 			plain := rand.Text()
 			e.idempotencySecret = []byte(plain)
-			if stored.Secret = plain; e.Sealer != nil {
-				if stored.Secret, err = e.Sealer.Seal(plain, place); err != nil {
-					return err
-				}
+			if stored.Secret, err = e.Sealer.Seal(plain, place); errors.Is(err, catalog.ErrNoKey) {
+				stored.Secret = plain
+			} else if err != nil {
+				return err
 			}
 			return store.PutInternal(ctx, tx, IdempotencyKeys.Name, was, "INACTIVE", stored, e.Now())
 		}
-		if e.Sealer != nil {
-			stored.Secret, err = e.RevealAt(IdempotencyKeys.Name, stored.Secret, place)
-		}
+		stored.Secret, err = e.RevealAt(IdempotencyKeys.Name, stored.Secret, place)
 		e.idempotencySecret = []byte(stored.Secret)
 		return err
 	})

@@ -1,0 +1,179 @@
+package concurrency
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"marquee/integration/process"
+	"marquee/integration/service"
+)
+
+// TestIdempotencyOfCrashes kills the process while clients create objects, again and again on
+// one store. Each request is sent up to three times with its key, before and after crashes,
+// and creates exactly one object.
+func TestIdempotencyOfCrashes(t *testing.T) { service.EachStore(t, testIdempotencyOfCrashes) }
+
+func testIdempotencyOfCrashes(t *testing.T, fresh service.NewStore) {
+	process.SkipCoveredBy(t, "'make crash'")
+	rounds := 3
+	if testing.Short() {
+		rounds = 1
+	}
+	rounds = process.Number(t, "MARQUEE_CRASHES", rounds)
+	seed := process.Number(t, "MARQUEE_CRASH_SEED", int(time.Now().UnixNano()))
+	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
+	random := rand.New(rand.NewPCG(uint64(seed), 3))
+	schemas := t.TempDir()
+	process.File(t, filepath.Join(schemas, "parcels.json"), `{"$schema": "https://json-schema.org/draft/2020-12/schema",
+"x-resource": {"path": "parcels"}, "type": "object", "properties": {"key": {"type": "string"}}}`)
+	store := process.CrashStore(t, fresh)
+	token, k := "", &keyedRequests{created: map[string]string{}}
+	for round := range rounds + 1 {
+		p := process.Serve(t, store, "--application", "none", "--schemas", schemas)
+		if p.Token = token; token == "" {
+			p.SignIn("admin", process.Password)
+			token = p.Token // stays good over all crashes
+		}
+		if round == rounds {
+			k.complete(p)
+			k.check(p)
+			p.Stop()
+			break
+		}
+		k.send(p, 20+random.IntN(150), time.Duration(random.Int64N(int64(20*time.Millisecond))))
+		process.EndTransactions(t, store)
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d crashes, %d keys, %d of them sent after a crash, of which the write before it was stored for %d",
+		rounds, len(k.created), k.resent, k.replayed)
+}
+
+// keyedRequests are requests with keys.
+type keyedRequests struct {
+	mu sync.Mutex
+	// created are the ids of the acknowledged objects, by key; doubtful are the keys of
+	// requests without an answer.
+	created  map[string]string
+	doubtful []string
+	made     int // keys
+	answers  int
+	// resent is the number of doubtful requests that were answered later, replayed of those
+	// that had been stored.
+	resent, replayed int
+}
+
+// send sends requests until a number of them was answered, and kills the process some time
+// later. Those that had no answer from an earlier process come first.
+func (k *keyedRequests) send(p *process.Process, answered int, later time.Duration) {
+	until, enough := k.answers+answered, make(chan struct{})
+	var clients sync.WaitGroup
+	for range 8 {
+		clients.Go(func() {
+			for {
+				key, again := k.next()
+				for range 3 { // the last two repeat it although it has been answered
+					answers, ok := k.post(p, key, again)
+					if !ok {
+						return
+					}
+					if answers == until {
+						close(enough)
+					}
+				}
+			}
+		})
+	}
+	<-enough
+	<-time.After(later)
+	p.Kill()
+	clients.Wait()
+}
+
+// next returns the key of a request without an answer, or a new one.
+func (k *keyedRequests) next() (key string, again bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if last := len(k.doubtful) - 1; last >= 0 {
+		key, k.doubtful = k.doubtful[last], k.doubtful[:last]
+		return key, true
+	}
+	k.made++
+	return fmt.Sprintf("key-%d", k.made), false
+}
+
+// post sends a request, and judges its answer; ok is false if there is none.
+func (k *keyedRequests) post(p *process.Process, key string, again bool) (answers int, ok bool) {
+	a, err := p.Send(http.MethodPost, "/api/v1/parcels?context=main", http.Header{"Idempotency-Key": {key}}, fmt.Appendf(nil, `{"key": %q}`, key))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	id, known := k.created[key]
+	if err != nil || a.Status == http.StatusServiceUnavailable {
+		if !known {
+			k.doubtful = append(k.doubtful, key)
+		}
+		return k.answers, false
+	}
+	k.answers++
+	object, _ := a.JSON().(map[string]any)
+	results, _ := object["results"].([]any)
+	if a.Status != http.StatusOK || len(results) != 1 {
+		p.TB.Errorf("%s: %d %s", key, a.Status, a.Body)
+		return k.answers, true
+	}
+	replayed := a.Header.Get("Idempotency-Replayed") != ""
+	switch got := fmt.Sprint(results[0].(map[string]any)["id"]); {
+	case known && (got != id || !replayed):
+		p.TB.Errorf("%s has created %s, and then %s (replayed: %t)", key, id, got, replayed)
+	case !known:
+		k.created[key] = got
+		if again {
+			k.resent++
+		}
+		if replayed {
+			k.replayed++
+		}
+		if replayed && !again {
+			p.TB.Errorf("%s: the first request is answered as a repetition", key)
+		}
+	}
+	return k.answers, true
+}
+
+// complete sends the requests without an answer again.
+func (k *keyedRequests) complete(p *process.Process) {
+	for n := len(k.doubtful); n > 0; n-- {
+		key, again := k.next()
+		if _, ok := k.post(p, key, again); !ok {
+			p.TB.Errorf("%s has no answer", key)
+		}
+	}
+}
+
+// check reads all objects: each key has one.
+func (k *keyedRequests) check(p *process.Process) {
+	p.TB.Helper()
+	stored := 0
+	for page := 0; ; page++ {
+		list, _ := p.Ask(http.StatusOK, http.MethodGet, fmt.Sprintf("/api/v1/parcels?context=main&pageSize=100&page=%d", page), "").JSON().(map[string]any)
+		results, _ := list["results"].([]any)
+		for _, result := range results {
+			object, _ := result.(map[string]any)
+			if key := fmt.Sprint(object["key"]); k.created[key] != object["id"] {
+				p.TB.Errorf("%s has created %v besides %s", key, object["id"], k.created[key])
+			}
+		}
+		if stored += len(results); len(results) < 100 {
+			break
+		}
+	}
+	if stored != len(k.created) || stored != k.made {
+		p.TB.Errorf("%d objects for %d keys, of which %d were acknowledged", stored, k.made, len(k.created))
+	}
+}
