@@ -17,7 +17,7 @@ import (
 // nothing of the server.
 var arrows = map[string][]string{
 	"cmd":     {"command", "resources"},
-	"command": {".", "auth", "command", "engine"},
+	"command": {".", "auth", "client", "command", "engine"},
 	// The inner packages of command know neither the application nor its commands.
 	"command/backup":   {".", "auth", "engine"},
 	"command/copying":  {"auth/seal", "engine/document", "engine/migration", "engine/store"},
