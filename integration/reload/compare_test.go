@@ -66,13 +66,13 @@ func reloadText(value any) string {
 
 // scan lists all venues, which asks for nothing but their ids.
 func (r *reloads) scan(s *service.Service) []map[string]any {
-	objects, _ := r.page(s, r.token, "orderBy=id&pageSize=1000")
+	objects, _ := r.page(s, r.token, "venues", "orderBy=id&pageSize=1000")
 	return objects
 }
 
-func (r *reloads) page(s *service.Service, token, parameters string) (objects []map[string]any, answer map[string]any) {
+func (r *reloads) page(s *service.Service, token, path, parameters string) (objects []map[string]any, answer map[string]any) {
 	r.Helper()
-	answer = s.Must(token, http.MethodGet, "/api/v1/venues?context="+service.Network+"&"+parameters, "", http.StatusOK)
+	answer = s.Must(token, http.MethodGet, "/api/v1/"+path+"?context="+service.Network+"&"+parameters, "", http.StatusOK)
 	for _, object := range answer["results"].([]any) {
 		objects = append(objects, reloadStored(object.(map[string]any)))
 	}
@@ -94,6 +94,12 @@ type reloadCheck struct {
 
 // called returns a name by which requests can name a property.
 func (c *reloadCheck) called(property string) string { return c.served.either(c.random, property) }
+
+// path returns a path by which requests can name the type.
+func (c *reloadCheck) path() string {
+	paths := c.served.paths()
+	return paths[c.random.IntN(len(paths))]
+}
 
 // value returns a value that stands for one of objects in requests.
 func (c *reloadCheck) value(property, value string) string {
@@ -148,9 +154,18 @@ func (c *reloadCheck) values() {
 	}
 }
 
-// presents demands that an object has the present names and values, and no others.
+// presents demands that an object has the present path, names and values, and no others.
 func (c *reloadCheck) presents() {
-	object := c.s.Must(c.token, http.MethodGet, "/api/v1/venues/v0?context=main", "", http.StatusOK)
+	for generation := range reloadGenerations {
+		path := reloadName("venues", generation)
+		if a := c.s.Ask(c.token, http.MethodGet, "/api/v1/"+path+"?context=main&pageSize=1", "", nil); (a.Status == http.StatusOK) != (generation <= c.served.later.path) || (a.Header.Get("Deprecation") != "") != (generation < c.served.later.path) {
+			c.Errorf("%s: %s is answered with %d %v", c.what, path, a.Status, a.Header)
+		}
+	}
+	object := c.s.Must(c.token, http.MethodGet, "/api/v1/"+c.path()+"/v0?context=main", "", http.StatusOK)
+	if object["url"] != "/api/v1/"+c.served.path()+"/v0?context=main" {
+		c.Errorf("%s: v0 has the url %v", c.what, object["url"])
+	}
 	for _, property := range reloadProperties {
 		for generation := range reloadGenerations {
 			if name := reloadName(property, generation); object[name] != nil && (name != c.served.name(property) || !c.served.has(property)) {
@@ -199,7 +214,7 @@ func (c *reloadCheck) finds(name, value, more string, want func(object map[strin
 		}
 	}
 	parameters := name + "=" + url.QueryEscape(value) + more
-	objects, answer := c.page(c.s, c.token, "pageSize=1000&fields=id&"+parameters)
+	objects, answer := c.page(c.s, c.token, c.path(), "pageSize=1000&fields=id&"+parameters)
 	for _, object := range objects {
 		found = append(found, fmt.Sprint(object["id"]))
 	}
@@ -223,7 +238,7 @@ func (c *reloadCheck) filters(random *rand.Rand) {
 		if c.secret[property] || !c.served.has(property) {
 			for _, parameters := range []string{"where=" + called + "=x", "filterBy=" + called + "&filterByValue=x", "filterBy=" + called + "&filterByLike=x",
 				"excludeIfMissing=" + called, "orderBy=" + called} {
-				c.s.Must(c.token, http.MethodGet, "/api/v1/venues?context=main&"+parameters, "", http.StatusBadRequest)
+				c.s.Must(c.token, http.MethodGet, "/api/v1/"+c.path()+"?context=main&"+parameters, "", http.StatusBadRequest)
 			}
 			continue
 		}
@@ -284,7 +299,7 @@ func (c *reloadCheck) search() {
 // rights demands that secrets are hidden from who may not see them, also in the
 // history, and objects of a team from a member of none.
 func (c *reloadCheck) rights(served reloadVenues) {
-	objects, _ := c.page(c.s, c.reader, "pageSize=1000")
+	objects, _ := c.page(c.s, c.reader, c.path(), "pageSize=1000")
 	hidden := slices.Sorted(maps.Keys(c.secret))
 	for i, object := range objects {
 		for _, property := range hidden {
@@ -300,7 +315,7 @@ func (c *reloadCheck) rights(served reloadVenues) {
 	}
 	if c.secret["note"] {
 		for _, token := range []string{c.token, c.reader} {
-			if a := c.s.Ask(token, http.MethodGet, "/api/v1/audit?context=main&type=venues&pageSize=1000", "", nil); a.Status != http.StatusOK || strings.Contains(string(a.Body), reloadSecret) {
+			if a := c.s.Ask(token, http.MethodGet, "/api/v1/audit?context=main&type="+c.path()+"&pageSize=1000", "", nil); a.Status != http.StatusOK || strings.Contains(string(a.Body), reloadSecret) {
 				c.Errorf("%s: the history shows a secret: %d", c.what, a.Status)
 			}
 		}
@@ -312,10 +327,10 @@ func (c *reloadCheck) rights(served reloadVenues) {
 			want, status = want+1, http.StatusOK
 		}
 		if object["id"] == "v0" {
-			c.s.Must(c.member, http.MethodGet, "/api/v1/venues/v0?context=main", "", status)
+			c.s.Must(c.member, http.MethodGet, "/api/v1/"+c.path()+"/v0?context=main", "", status)
 		}
 	}
-	objects, answer := c.page(c.s, c.member, "pageSize=1000&fields=id")
+	objects, answer := c.page(c.s, c.member, c.path(), "pageSize=1000&fields=id")
 	if len(objects) != want || fmt.Sprint(answer["totalCount"]) != fmt.Sprint(want) {
 		c.Errorf("%s: %d objects, and %v counted, are shown to a member of no team instead of %d", c.what, len(objects), answer["totalCount"], want)
 	}
@@ -350,7 +365,7 @@ func (c *reloadCheck) order(property string, descending bool) {
 	}
 	var paged []map[string]any
 	for cursor := ""; ; {
-		objects, answer := c.page(c.s, c.token, parameters+cursor)
+		objects, answer := c.page(c.s, c.token, c.path(), parameters+cursor)
 		paged = append(paged, objects...)
 		next, more := answer["nextCursor"].(string)
 		if !more || len(paged) > len(expected) {
@@ -377,7 +392,7 @@ func (c *reloadCheck) unique(property string, server int) {
 	}
 	claim := func(value string) *service.Answer {
 		body, _ := json.Marshal(map[string]any{c.called(property): value})
-		return c.s.Ask(c.token, http.MethodPost, "/api/v1/venues/another?context=main&validateOnly=true", string(body), nil)
+		return c.s.Ask(c.token, http.MethodPost, "/api/v1/"+c.path()+"/another?context=main&validateOnly=true", string(body), nil)
 	}
 	for i, value := range slices.Sorted(maps.Keys(owners)) {
 		if i%len(c.servers) != server {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"marquee/engine/migration"
 	"marquee/engine/schema"
 	"marquee/integration/service"
 )
@@ -89,8 +90,13 @@ func (r *reloads) write(random *rand.Rand) {
 		return
 	}
 	s := r.servers[random.IntN(len(r.servers))]
+	path := reloadName("venues", random.IntN(reloadGenerations)) // which may have been the path before, or be the next one
 	first, began := r.model.begin(), time.Now()
-	a := s.Ask(r.token, http.MethodPost, "/api/v1/venues/"+id+"?context=main", string(body), nil)
+	a := s.Ask(r.token, http.MethodPost, "/api/v1/"+path+"/"+id+"?context=main", string(body), nil)
+	if a.Status == http.StatusNotFound && path != "venues" {
+		first, began = r.model.begin(), time.Now()
+		a = s.Ask(r.token, http.MethodPost, "/api/v1/venues/"+id+"?context=main", string(body), nil)
+	}
 	took := time.Since(began)
 	switch a.Status {
 	case http.StatusOK, http.StatusCreated:
@@ -188,6 +194,26 @@ func (r *reloads) amend(random *rand.Rand) {
 	}
 }
 
+// prune removes the values of a property that no server declares, beside writes.
+func (r *reloads) prune(random *rand.Rand) {
+	if slices.ContainsFunc(r.served, func(v reloadVenues) bool { return v.has("extra") }) {
+		return
+	}
+	s, began := r.servers[random.IntN(len(r.servers))], r.model.begin()
+	if err := s.Engine.Prune(r.Context(), "venues", "/extra"); err != nil {
+		r.Error(err)
+		return
+	}
+	for i := range reloadObjects {
+		r.model.written(fmt.Sprintf("v%d", i), map[string]any{"extra": nil}, began)
+	}
+	t, _ := s.Engine.Registry().Type("venues")
+	if left, err := migration.Undeclared(r.Context(), s.Store, t, "/extra"); err != nil || left["/extra"] > 0 {
+		r.Errorf("%d values are left by their removal: %v", left["/extra"], err)
+	}
+	r.tally["pruned"]++
+}
+
 // TestReloadsOfModel changes schemas at random while clients write at random.
 // After each reload, objects have the values that were written, and each filter,
 // order, search, count and unique value is what a scan of the objects finds;
@@ -275,15 +301,21 @@ func testReloadsOfModel(t *testing.T, servers []*service.Service) {
 			if random.IntN(2) == 0 {
 				r.amend(random)
 			}
+			if random.IntN(2) == 0 {
+				r.prune(random)
+			}
 			r.compare(random, fmt.Sprintf("reload %d (served: %t) of %s", tally[true]+tally[false], ok, next))
 			if len(servers) > 1 && random.IntN(2) == 0 {
 				served = r.differ(random, served)
 			}
 		}
 	})
+	if tally[true] > 40 && r.tally["pruned"] == 0 {
+		t.Error("no values were removed")
+	}
 	median, high := alone[len(alone)/2], beside[len(beside)*99/100]
-	t.Logf("%d writes, %d reloads, %d that were refused; without them, the median is %v and the 99th percentile %v; with them %v and %v, and the longest %v",
-		len(beside), tally[true], tally[false], median, alone[len(alone)*99/100], beside[len(beside)/2], high, beside[len(beside)-1])
+	t.Logf("%d writes, %d reloads, %d that were refused, and %d removals of values; without them, the median is %v and the 99th percentile %v; with them %v and %v, and the longest %v",
+		len(beside), tally[true], tally[false], r.tally["pruned"], median, alone[len(alone)*99/100], beside[len(beside)/2], high, beside[len(beside)-1])
 	if limit := max(5*median, 100*time.Millisecond); os.Getenv("MARQUEE_RELOADS") != "" && high > limit {
 		t.Errorf("beside reloads, the 99th percentile of writes is %v, more than %v", high, limit)
 	}

@@ -30,8 +30,8 @@ type reloadVenues struct {
 type reloadLater struct {
 	// names are the generations of the names of properties: 0 is the first name.
 	names map[string]int
-	// state is the generation of the first value of state.
-	state int
+	// path is the generation of the path of the type, and state that of the first value of state.
+	path, state int
 	// seat reports whether a seat is required, and has a default; extra whether the property
 	// is declared; short whether names are to be short.
 	seat, extra, short bool
@@ -54,8 +54,18 @@ func reloadName(property string, generation int) string {
 	return property + []string{"", "2", "3"}[generation]
 }
 
-// reloadGenerations are the number of names that a property can have, and of values that the
-// first value of state can be.
+// path returns the path of the type under the schema, and paths also the former ones.
+func (v reloadVenues) path() string { return reloadName("venues", v.later.path) }
+
+func (v reloadVenues) paths() (paths []string) {
+	for generation := range v.later.path + 1 {
+		paths = append(paths, reloadName("venues", generation))
+	}
+	return paths
+}
+
+// reloadGenerations are the number of names that the type and a property can have, and of values
+// that the first value of state can be.
 const reloadGenerations = 3
 
 // reloadState is the first value of state in a generation.
@@ -123,8 +133,11 @@ func (v reloadVenues) folder() fs.FS {
 	for _, property := range reloadProperties {
 		resource = strings.ReplaceAll(resource, "{"+property+"}", v.name(property))
 	}
+	if former := v.paths()[:v.later.path]; len(former) > 0 {
+		resource += `, "was": ` + service.JSONText(former)
+	}
 	return fstest.MapFS{"venues.json": {Data: fmt.Appendf(nil, `{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "T",
-		"x-resource": {"path": "venues"%s}, "type": "object"%s, "properties": {%s}}`, resource, more, strings.Join(properties, ", "))}}
+		"x-resource": {"path": %q%s}, "type": "object"%s, "properties": {%s}}`, v.path(), resource, more, strings.Join(properties, ", "))}}
 }
 
 // plain is a schema that can follow any: it hides nothing and asks for nothing.
@@ -167,6 +180,9 @@ func randomVenues(random *rand.Rand, before reloadVenues) (v reloadVenues) {
 // randomLater is random, and leaves about half of it as it was first.
 func randomLater(random *rand.Rand) reloadLater {
 	later := reloadLater{names: map[string]int{}, state: random.IntN(reloadGenerations), seat: random.IntN(2) == 0, extra: random.IntN(2) == 0, short: random.IntN(2) == 0}
+	if random.IntN(2) == 0 {
+		later.path = random.IntN(reloadGenerations)
+	}
 	for _, property := range reloadProperties {
 		if random.IntN(2) == 0 {
 			later.names[property] = random.IntN(reloadGenerations)
