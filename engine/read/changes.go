@@ -1,6 +1,7 @@
 package read
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -83,6 +84,10 @@ func (e *Reader) Changes(ctx context.Context, caller *access.Caller, q ChangesQu
 		return Events{}, err
 	}
 	f := &feeding{e: e, caller: caller, q: q, positions: p, at: at}
+	most := changesTime
+	if deadline, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(deadline)/2)
+	}
 	for begun := time.Now(); ; {
 		changes, next, err := f.read(ctx)
 		if code, _ := store.CodeOf(err); code == store.CodeBadPosition {
@@ -99,7 +104,7 @@ func (e *Reader) Changes(ctx context.Context, caller *access.Caller, q ChangesQu
 			f.More = f.full
 			break
 		}
-		if f.at = next; !f.More || time.Since(begun) > changesTime {
+		if f.at = next; !f.More || time.Since(begun) > most {
 			break
 		}
 	}
@@ -186,12 +191,17 @@ func (f *feeding) show(ctx context.Context, s store.Snapshot, changes []*store.C
 		changes, f.Doubt = changes[:i], true
 	}
 	var shown []*shownChange
-	for _, c := range changes {
-		shows, err := v.showChange(seen, c)
+	for i, room := 0, f.q.Limit-len(f.List); i < len(changes) && room > 0; i++ {
+		shows, err := v.showChange(seen, changes[i])
 		if err != nil {
 			return err
 		}
-		shown = append(shown, shows)
+		if shows.kind == left && !f.shown(changes[i]) {
+			shows.kind = ""
+		}
+		if shown = append(shown, shows); shows.kind != "" {
+			room--
+		}
 	}
 	objects, err := f.objects(ctx, s, v, seen, shown)
 	if err != nil {
@@ -205,12 +215,11 @@ func (f *feeding) show(ctx context.Context, s store.Snapshot, changes []*store.C
 	if err := v.resolve(ctx, s); err != nil {
 		return err
 	}
-	parts := shownParts{v: v, left: -1}
+	if err := v.number(ctx, s, shown); err != nil {
+		return err
+	}
 	for _, c := range shown {
 		if c.kind != "" {
-			if err := parts.number(ctx, s, c.Change); err != nil {
-				return err
-			}
 			text, err := f.event(v, c, objects[objectOf(c.Change)])
 			if err != nil {
 				return err
@@ -270,6 +279,37 @@ func (v changesView) showChange(seen *seenObjects, c *store.Change) (*shownChang
 		shown.kind = history.KindOf(*c)
 	}
 	return shown, err
+}
+
+// number gives changes of objects of which parts are hidden the numbers that they have in the
+// history (shownParts). It takes a walk over the history of each of these objects.
+func (v changesView) number(ctx context.Context, s store.Snapshot, shown []*shownChange) error {
+	byObject := map[changed][]*store.Change{}
+	for _, c := range shown {
+		if c.kind != "" && c.kind != left && v.hidesParts(c.Collection) {
+			byObject[objectOf(c.Change)] = append(byObject[objectOf(c.Change)], c.Change)
+		}
+	}
+	for of, changes := range byObject {
+		byVersion := func(a, b *store.Change) int { return cmp.Compare(a.Version, b.Version) }
+		slices.SortFunc(changes, byVersion)
+		counts := make([]int64, len(changes)) // of the versions up to each, and after the one before
+		err := (&shownParts{v: v}).walk(ctx, s, store.HistoryQuery{Network: v.network, Collection: of.collection, ID: of.id}, func(c *store.Change) error {
+			if i, _ := slices.BinarySearchFunc(changes, c, byVersion); i < len(counts) {
+				counts[i]++
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		n := int64(0)
+		for i, c := range changes {
+			n += counts[i]
+			c.Version, c.Revision = n, n
+		}
+	}
+	return nil
 }
 
 // seenObjects are objects that a caller sees, and those that the caller may see or not as soon

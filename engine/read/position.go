@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"marquee/engine/access"
 	"marquee/engine/message"
@@ -86,6 +87,18 @@ func (e *Reader) Position(ctx context.Context, caller *access.Caller, f Feed) (s
 type positions struct {
 	e            *Reader
 	mark, rights string
+	// since is when a reader that began with the oldest change did so, in minutes of Unix
+	// time, and otherwise 0. What the caller has lost sight of before, the reader has not been shown,
+	// and the caller may never have seen.
+	since int
+}
+
+// sinceMargin is more than the time by which a change can be committed after its time.
+const sinceMargin = 5 * time.Minute
+
+// shown reports whether the reader may have been shown an object before a change.
+func (p positions) shown(before *store.Change) bool {
+	return before.Time.Add(sinceMargin).Unix()/60 >= int64(p.since)
 }
 
 func (e *Reader) positions(caller *access.Caller, f Feed) positions {
@@ -108,17 +121,19 @@ func (e *Reader) Rights(caller *access.Caller, f Feed) string {
 }
 
 func (p positions) seal(at string) string {
-	return p.e.sealCursor(p.mark, &query.Position{Key: p.rights, ID: at}, 0)
+	return p.e.sealCursor(p.mark, &query.Position{Key: p.rights, ID: at}, p.since)
 }
 
 // open returns the position of the store, and whether the caller has the same rights as then.
-func (p positions) open(sealed string) (at string, same bool, err error) {
+func (p *positions) open(sealed string) (at string, same bool, err error) {
 	if sealed == Beginning {
+		p.since = int(p.e.Now().Unix() / 60)
 		return "", true, nil
 	}
 	c, err := p.e.openCursor(sealed, p.mark)
 	if err != nil {
 		return "", false, message.PositionInvalid.Error(message.Params{"parameter": "after"})
 	}
+	p.since = c.page
 	return c.at.ID, c.at.Key == p.rights, nil
 }

@@ -210,9 +210,7 @@ func (p *shownParts) number(ctx context.Context, s store.Snapshot, c *store.Chan
 		if !p.v.hidesParts(c.Collection) {
 			return nil
 		}
-		if n = 1; c.FeedOnly {
-			n = 0 // which is no version
-		}
+		n = 1
 		err := p.walk(ctx, s, store.HistoryQuery{Network: c.Network, Collection: c.Collection, ID: c.ID, After: c.Position}, func(*store.Change) error {
 			n++
 			return nil

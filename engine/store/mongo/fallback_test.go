@@ -64,6 +64,23 @@ func TestPositionOutlivesTheOplog(t *testing.T) {
 			t.Fatalf("after %d MiB, the oplog still has the position (%v)", i, err)
 		}
 	}
+	// A reader that stopped between the stored changes and the stream may have passed what was
+	// committed later, by a transaction that had begun before.
+	now, err := s.clusterTime(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	between, _ := parsePosition(repeating + hexTime(now) + "." + hexTime(bson.Timestamp{T: now.T + 1000}))
+	follows := &follower{s: s, at: between, limit: 100}
+	if err := follows.fallBack(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := follows.stored(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(follows.found) < len(want) {
+		t.Errorf("a second fallback finds %d changes of %d", len(follows.found), len(want))
+	}
 	for _, limit := range []int{2, 100} {
 		got, next := read(position, limit)
 		for i, id := range got { // what comes from the stored changes and the stream is repeated

@@ -165,12 +165,21 @@ func (f *follower) fallBack(ctx context.Context) error {
 	}
 	to := position{horizon: now, repeats: true, id: f.at.id}
 	if f.at.token != nil {
-		if passed := timeOf(f.at.token); passed.T > horizonSeconds {
-			to.id = hexTime(bson.Timestamp{T: passed.T - horizonSeconds, I: passed.I})
-		}
+		to.id = startedBy(timeOf(f.at.token))
+	} else if f.at.repeats {
+		// Stored changes were passed while transactions that had begun before them went on.
+		to.id = min(to.id, startedBy(f.at.horizon))
 	}
 	f.at = to
 	return nil
+}
+
+// startedBy is an id before those of the changes of all transactions that end after a time.
+func startedBy(at bson.Timestamp) string {
+	if at.T <= horizonSeconds {
+		return ""
+	}
+	return hexTime(bson.Timestamp{T: at.T - horizonSeconds, I: at.I})
 }
 
 // stored reads changes before the horizon.
