@@ -13,6 +13,7 @@ import (
 	"marquee/auth/seal"
 	"marquee/auth/signing"
 	"marquee/engine/disk"
+	"marquee/engine/read"
 	"marquee/engine/store"
 	"marquee/engine/store/sqlite"
 )
@@ -140,7 +141,7 @@ func (r *Restoration) prepare(ctx context.Context, described *Description, prepa
 	return r.Holds(holds)
 }
 
-// adapt opens the copy as a store, which upgrades its format, and ends sessions and tokens.
+// adapt opens the copy as a store, which upgrades its format, and ends cursors, sessions and tokens.
 func (r *Restoration) adapt(ctx context.Context, prepared string, holds *Description) (err error) {
 	s, err := sqlite.Open(ctx, sqlite.Options{Path: prepared, MustExist: true, NoUpgradeCopy: true, Readers: 2})
 	if err != nil {
@@ -174,8 +175,8 @@ func (r *Restoration) adapt(ctx context.Context, prepared string, holds *Descrip
 	if err := holds.fill(ctx, s, sealer); err != nil {
 		return err
 	}
-	if r.KeepSessions {
-		return nil
+	if err := read.EndCursors(ctx, s); err != nil || r.KeepSessions {
+		return err
 	}
 	r.Say("ending sessions and API tokens")
 	return auth.EndAccess(ctx, s, sealer)

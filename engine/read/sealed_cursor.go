@@ -51,6 +51,18 @@ func (e *Reader) OpenCursors(ctx context.Context) error {
 	return err
 }
 
+// EndCursors makes the cursors of a store that nobody serves invalid, and the positions of its
+// changes. Those that were made before the store was replaced by an older one lead elsewhere
+// in it once there have been as many changes.
+func EndCursors(ctx context.Context, s store.Store) error {
+	if err := s.EnsureCollections(ctx, []store.Collection{CursorKeys}); err != nil {
+		return err
+	}
+	return s.Write(ctx, func(tx store.Tx) error {
+		return tx.Drop(ctx, CursorKeys.Name, []store.Key{{ID: "1"}})
+	})
+}
+
 // sealCursor returns the cursor of a position that openCursor accepts with the same mark, which
 // names the list, its parameters and the caller.
 func (e *Reader) sealCursor(mark string, at *query.Position, page int) string {

@@ -307,6 +307,33 @@ func TestRestoredSessions(t *testing.T) {
 	}
 }
 
+// TestRestoredPositions: a position in the changes that was made before a restore is refused,
+// also when there have been more changes since.
+func TestRestoredPositions(t *testing.T) {
+	uri, _ := sqliteStore(t)
+	good := filepath.Join(t.TempDir(), "good.db")
+	at := []string{"--store", uri}
+	p := process.Serve(t, uri)
+	process.Run(t, nil, append([]string{"backup", good}, at...)...)
+	create := func(path string) {
+		p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/advertisers/"+path+"?context=main", `{"name": "A"}`)
+	}
+	create("lost")
+	var page struct{ Position string }
+	a := p.Ask(http.StatusOK, http.MethodGet, "/api/v1/changes?context=main", "")
+	if err := json.Unmarshal(a.Body, &page); err != nil {
+		t.Fatal(err)
+	}
+	p.Stop()
+	process.Run(t, nil, append([]string{"restore", good, "--force", "--keep-sessions"}, at...)...)
+	p = process.Serve(t, uri)
+	create("missed")
+	create("seen")
+	a = p.Ask(http.StatusBadRequest, http.MethodGet, "/api/v1/changes?context=main&after="+page.Position, "")
+	process.Wants(t, string(a.Body), "error.position.invalid")
+	p.Stop()
+}
+
 // TestBackupFolder: a folder has the newest backups of each store, and nothing else is removed
 // from it; a target that is not a backup is not replaced.
 func TestBackupFolder(t *testing.T) {
