@@ -314,6 +314,7 @@ func TestRestoredPositions(t *testing.T) {
 	good := filepath.Join(t.TempDir(), "good.db")
 	at := []string{"--store", uri}
 	p := process.Serve(t, uri)
+	p.SignIn("admin", process.Password)
 	process.Run(t, nil, append([]string{"backup", good}, at...)...)
 	create := func(path string) {
 		p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/advertisers/"+path+"?context=main", `{"name": "A"}`)
@@ -327,6 +328,7 @@ func TestRestoredPositions(t *testing.T) {
 	p.Stop()
 	process.Run(t, nil, append([]string{"restore", good, "--force", "--keep-sessions"}, at...)...)
 	p = process.Serve(t, uri)
+	p.SignIn("admin", process.Password)
 	create("missed")
 	create("seen")
 	a = p.Ask(http.StatusBadRequest, http.MethodGet, "/api/v1/changes?context=main&after="+page.Position, "")
