@@ -98,7 +98,7 @@ func (c *copyCommand) run(ctx context.Context, from, to *storeFlags, source stor
 	job := &copying.Job{From: source, To: target, Without: []string{backup.Collection.Name}, Sealer: sealer, Say: c.say}
 	sums, err := job.Run(ctx)
 	if err != nil {
-		if errors.Is(err, copying.ErrDiffers) {
+		if errors.Is(err, copying.ErrDiffers) || errors.Is(err, copying.ErrOtherKey) {
 			return fmt.Errorf("the copy is not complete: %w", err)
 		}
 		return fmt.Errorf("the copy is not complete; run the same command again to continue: %w", exit.InterruptedBy(ctx, exit.Cause(err)))

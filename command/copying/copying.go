@@ -33,6 +33,9 @@ type Job struct {
 // ErrDiffers reports that the target has something else than the source.
 var ErrDiffers = errors.New("the source was changed while it was copied, or another one was copied before: remove the target, and copy again")
 
+// ErrOtherKey reports that some secrets of the target are encrypted with another key already.
+var ErrOtherKey = errors.New("the interrupted run has encrypted secrets with another key of the target: continue with that key, or remove the target, and copy again")
+
 // progressKey is the key of what is noted in the target.
 var progressKey = store.Key{ID: "progress"}
 
@@ -40,9 +43,11 @@ var progressKey = store.Key{ID: "progress"}
 type progress struct {
 	// Next is where the source is read next.
 	Next string `json:"next"`
-	// Sealing reports that the target was like the source, and that its secrets are being
-	// encrypted with its own key.
-	Sealing bool `json:"sealing,omitempty"`
+	// Sealing is the id of the key with which the secrets of the target are being encrypted. It
+	// is empty until the target was like the source.
+	Sealing string `json:"sealing,omitempty"`
+	// Source is the digest of the sums that both stores had then.
+	Source string `json:"source,omitempty"`
 }
 
 // run is a run of a job.
@@ -67,17 +72,19 @@ func (j *Job) Run(ctx context.Context) (map[string]Sum, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !r.done.Sealing {
+	if r.done.Sealing == "" {
 		if err := r.copy(ctx); err != nil {
 			return nil, err
 		}
+	} else if r.done.Sealing != j.Sealer.KeyID() {
+		return nil, ErrOtherKey
 	}
 	sums, err := r.compare(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if j.Sealer.Rotates() {
-		r.done.Sealing = true
+		r.done.Sealing, r.done.Source = j.Sealer.KeyID(), digest(sums)
 		if err := r.load(ctx, &store.Portion{}, false); err != nil {
 			return nil, err
 		}
@@ -144,7 +151,8 @@ func (r *run) load(ctx context.Context, p *store.Portion, last bool) error {
 	return err
 }
 
-// compare compares the stores, unless the secrets of the target are other ones.
+// compare compares the stores, or the source with what it was when the secrets of the target
+// began to be other ones.
 func (r *run) compare(ctx context.Context) (map[string]Sum, error) {
 	group, within := errgroup.WithContext(ctx)
 	var from, to map[string]Sum
@@ -152,17 +160,22 @@ func (r *run) compare(ctx context.Context) (map[string]Sum, error) {
 		from, err = Sums(within, r.From, r.Without)
 		return err
 	})
-	if !r.done.Sealing {
-		r.Say("comparing", 0)
+	r.Say("comparing", 0)
+	if r.done.Sealing == "" {
 		group.Go(func() (err error) {
 			to, err = Sums(within, r.To, r.Without)
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil || r.done.Sealing {
-		return from, err
+	switch err := group.Wait(); {
+	case err != nil:
+		return nil, err
+	case r.done.Sealing == "":
+		return from, differ(from, to)
+	case r.done.Source != digest(from):
+		return nil, ErrDiffers
 	}
-	return from, differ(from, to)
+	return from, nil
 }
 
 // differ returns an error if the sums of two stores differ.

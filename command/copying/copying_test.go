@@ -285,3 +285,55 @@ func TestChangedSource(t *testing.T) {
 		t.Error("the target can be opened")
 	}
 }
+
+// TestContinuedOtherwise: a run that was interrupted while it encrypted secrets is not continued
+// with another key or another source, and can be continued with its own.
+func TestContinuedOtherwise(t *testing.T) {
+	eachPair(t, func(t *testing.T, from place, to func() place) {
+		source, at := from.mustOpen(t, false), to()
+		defer source.Close()
+		fill(t, source, sealer(t, keyOf(1)))
+		target := &failing{Store: at.mustOpen(t, true)}
+		job := func(from store.Store, keys ...[]byte) *Job {
+			return &Job{From: from, To: target, Without: []string{"engine_backup"}, Sealer: sealer(t, keys...), Say: func(string, int64) {}}
+		}
+		for step := int64(1); ; step++ { // until some secrets are encrypted
+			target.left.Store(step)
+			if _, err := job(source, keyOf(2), keyOf(1)).Run(t.Context()); !errors.Is(err, errKilled) {
+				t.Fatal(err)
+			}
+			resealed := false
+			err := target.Dump(t.Context(), "", func(p *store.Portion) error {
+				for _, w := range p.Records {
+					resealed = resealed || sealer(t, keyOf(2)).Holds(w.Document)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resealed {
+				break
+			}
+		}
+		target.left.Store(1 << 30)
+		for _, keys := range [][][]byte{{keyOf(3), keyOf(1)}, {keyOf(1)}} {
+			if _, err := job(source, keys...).Run(t.Context()); !errors.Is(err, ErrOtherKey) {
+				t.Error("another key:", err)
+			}
+		}
+		other := to().mustOpen(t, false)
+		defer other.Close()
+		fill(t, other, sealer(t, keyOf(1)))
+		if _, err := job(other, keyOf(2), keyOf(1)).Run(t.Context()); !errors.Is(err, ErrDiffers) {
+			t.Error("another source:", err)
+		}
+		if _, err := job(source, keyOf(2), keyOf(1)).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := target.Close(); err != nil {
+			t.Fatal(err)
+		}
+		expectCopy(t, source, at.mustOpen(t, false), sealer(t, keyOf(2)))
+	})
+}

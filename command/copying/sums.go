@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
+	"maps"
 	"slices"
 
 	"marquee/engine/document"
@@ -50,6 +52,15 @@ func Sums(ctx context.Context, s store.Store, without []string) (map[string]Sum,
 		return ctx.Err()
 	})
 	return sums, err
+}
+
+// digest returns a digest of sums.
+func digest(sums map[string]Sum) string {
+	var d digester
+	for _, part := range slices.Sorted(maps.Keys(sums)) {
+		d.texts(part, fmt.Sprint(sums[part]))
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(d.item))
 }
 
 // digester adds the digests of items, each of which is a sequence of values.
