@@ -163,8 +163,9 @@ func (s *Store) Load(ctx context.Context, p *store.Portion, l store.Loading) err
 		if err := t.Put(ctx, store.LoadingCollection, []store.Write{l.Progress}); err != nil {
 			return err
 		}
+		// Another copy may have completed the store, which may be served since.
 		mark := t.updates(storeCollection)
-		err := mark.update(ctx, bson.D{{Key: record.FieldID, Value: metaID}}, bson.D{{Key: "$set", Value: bson.D{{Key: record.FieldVersion, Value: version}}}})
+		err := mark.update(ctx, bson.D{{Key: record.FieldID, Value: metaID}, {Key: record.FieldVersion, Value: int64(loadingVersion)}}, bson.D{{Key: "$set", Value: bson.D{{Key: record.FieldVersion, Value: version}}}})
 		if err == nil {
 			err = mark.all(ctx)
 		}

@@ -58,6 +58,9 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		if empty, err = store.IsEmpty(ctx, s); err == nil && !empty {
 			return notUsable(store.NotEmpty, nil)
 		}
+		if err == nil {
+			err = s.markIncomplete(ctx)
+		}
 	}
 	if err == nil {
 		upgraded := store.BeginUpgrade(ctx, s.log, version, storeVersion)
@@ -192,6 +195,13 @@ func (s *Store) ensureOwn(ctx context.Context) error {
 		return err
 	}
 	_, err = s.version(ctx)
+	return err
+}
+
+// markIncomplete marks an empty store that exists, as ensureOwn marks a new one.
+func (s *Store) markIncomplete(ctx context.Context) error {
+	_, err := s.db.Collection(storeCollection).UpdateOne(ctx, bson.D{{Key: record.FieldID, Value: metaID}},
+		bson.D{{Key: "$set", Value: bson.D{{Key: record.FieldVersion, Value: int64(loadingVersion)}}}})
 	return err
 }
 
