@@ -31,7 +31,7 @@ func (e *ApplicationError) Error() string {
 // checkApplication compares the application with the one that the store was made for,
 // and stores its name in a new store. The error is an *ApplicationError if they differ.
 func checkApplication(ctx context.Context, s store.Store, app *Application, types *schema.Registry) error {
-	if err := ensureApplication(ctx, s); err != nil {
+	if err := EnsureApplication(ctx, s); err != nil {
 		return err
 	}
 	stored, known := "", false
@@ -50,7 +50,9 @@ func checkApplication(ctx context.Context, s store.Store, app *Application, type
 	return err
 }
 
-func ensureApplication(ctx context.Context, s store.Store) error {
+// EnsureApplication makes the collections that StoredApplication reads, which a store of an
+// earlier version may lack.
+func EnsureApplication(ctx context.Context, s store.Store) error {
 	return s.EnsureCollections(ctx, []store.Collection{{Name: applicationCollection}, {Name: catalog.TypeCollection}})
 }
 
@@ -111,7 +113,7 @@ func StoredApplication(ctx context.Context, s store.Store) (name string, err err
 
 // CheckApplication returns an *ApplicationError if a store was made for another application.
 func CheckApplication(ctx context.Context, s store.Store, app *Application) error {
-	if err := ensureApplication(ctx, s); err != nil {
+	if err := EnsureApplication(ctx, s); err != nil {
 		return err
 	}
 	stored, err := StoredApplication(ctx, s)

@@ -21,6 +21,7 @@ import (
 	"marquee/engine/catalog"
 	"marquee/engine/folder"
 	"marquee/engine/progress"
+	"marquee/engine/read"
 	"marquee/engine/store"
 	"marquee/engine/store/sqlite"
 )
@@ -95,7 +96,10 @@ func (c *copyCommand) run(ctx context.Context, from, to *storeFlags, source stor
 	if err != nil {
 		return err
 	}
-	job := &copying.Job{From: source, To: target, Without: []string{backup.Collection.Name}, Sealer: sealer, Say: c.say}
+	// Without the key of cursors, positions of the source are refused: they lead elsewhere in the
+	// target.
+	without := []string{backup.Collection.Name, read.CursorKeys.Name}
+	job := &copying.Job{From: source, To: target, Without: without, Sealer: sealer, Say: c.say}
 	sums, err := job.Run(ctx)
 	if err != nil {
 		if errors.Is(err, copying.ErrDiffers) || errors.Is(err, copying.ErrOtherKey) {
@@ -113,11 +117,27 @@ func (f *storeFlags) openForCopy(ctx context.Context) (s store.Store, err error)
 		s, err = f.openStore(ctx, f.copies == "from")
 		return err
 	})
-	if path := sqlitePath(f.Store); f.copies == "from" && path != "" && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
+	path := sqlitePath(f.Store)
+	if f.copies != "from" || path == "" {
+		return s, err
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		if info, wrong := os.Stat(path + "-wal"); wrong == nil && info.Size() > 0 {
 			return nil, err // without which the file is not the store
 		}
-		return sqlite.OpenCopy(path)
+		opened, err := sqlite.OpenCopy(path)
+		if err != nil {
+			return nil, err
+		}
+		if !opened.IsCurrent() {
+			return nil, errors.Join(fmt.Errorf("an earlier version wrote %s: copy the file and its key to where it can be written, and use that one", path), opened.Close())
+		}
+		return opened, nil
+	}
+	if err == nil {
+		if err = marquee.EnsureApplication(ctx, s); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	return s, err
 }

@@ -75,6 +75,11 @@ func testCopyDrill(t *testing.T, fresh service.NewStore) {
 	p.Ask(http.StatusOK, http.MethodPatch, "/api/v1/venues/h4?context=main", `{"code": "another"}`)
 	access := p.Token
 	before := recorded(p)
+	const feed = "/api/v1/changes?context=main&type=venues"
+	position, _ := p.Ask(http.StatusOK, http.MethodGet, feed, "").JSON().(map[string]any)["position"].(string)
+	if position == "" {
+		t.Fatal("the change feed has no position")
+	}
 	if len(before) < 1300 || apiToken == "" {
 		t.Fatalf("%d answers are recorded; the token: %s", len(before), added)
 	}
@@ -102,6 +107,8 @@ func testCopyDrill(t *testing.T, fresh service.NewStore) {
 		if len(after) != len(before) {
 			t.Errorf("%d answers instead of %d", len(after), len(before))
 		}
+		refused := p.Ask(http.StatusBadRequest, http.MethodGet, feed+"&after="+url.QueryEscape(position), "")
+		process.Wants(t, string(refused.Body), "error.position.invalid")
 		p.SignIn("admin", process.Password)
 		p.Ask(http.StatusOK, http.MethodPatch, "/api/v1/venues/h5?context=main", `{"rank": 4}`)
 		p.Ask(http.StatusUnprocessableEntity, http.MethodPost, "/api/v1/venues?context=main", `[{"name": "Große Halle 5"}]`)

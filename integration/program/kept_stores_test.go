@@ -27,7 +27,7 @@ const keptStores = "../testdata/stores"
 const keptPassword = "correct horse, battery & staple"
 
 // TestKeptStores: stores of all earlier formats are opened, have what was written, can be
-// written, and have no faults then.
+// written, and have no faults then. So are copies of the files.
 func TestKeptStores(t *testing.T) {
 	process.SkipLong(t)
 	t.Parallel()
@@ -49,6 +49,9 @@ func TestKeptStores(t *testing.T) {
 				folder := t.TempDir()
 				process.File(t, filepath.Join(folder, "marquee.key"), string(key))
 				uri = "sqlite:" + process.File(t, filepath.Join(folder, "marquee.db"), string(content))
+				copied := "sqlite:" + filepath.Join(t.TempDir(), "marquee.db")
+				process.Run(t, nil, "copy", "--from", uri, "--to", copied)
+				opensKept(t, copied)
 			} else {
 				uri = databases(t)
 				loadDatabase(t, uri, content)

@@ -181,6 +181,9 @@ func copyError(path string, err error) error {
 // Format returns the version of the format of the file.
 func (s *Store) Format() int64 { return s.format }
 
+// IsCurrent reports whether the file has the format of this program.
+func (s *Store) IsCurrent() bool { return s.format == int64(len(migrations)) }
+
 // Records returns the number of records in each collection.
 func (s *Store) Records(ctx context.Context) (map[string]int64, error) {
 	numbers := map[string]int64{}
