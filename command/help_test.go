@@ -22,6 +22,9 @@ func TestExamples(t *testing.T) {
 	if err := os.Mkdir("my-schemas", 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile("token", []byte("a token"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	roles, err := fs.ReadFile(base.FS, "roles.json")
 	if err != nil {
 		t.Fatal(err)
