@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"testing"
@@ -123,7 +124,8 @@ func items(p store.Portion) (all []string) {
 		add(c)
 	}
 	for _, piece := range p.Pieces {
-		add(piece)
+		add(piece.Blob)
+		all = append(all, fmt.Sprintf("%d %x", piece.N, sha256.Sum256(piece.Data)))
 	}
 	return all
 }
