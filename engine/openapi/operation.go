@@ -24,7 +24,7 @@ func (b *builder) get(t *schema.Type, name string) object {
 
 // list describes the list of objects.
 func (b *builder) list(t *schema.Type, name string) object {
-	parameters := []any{refTo("parameters", "fields"), refTo("parameters", "position")}
+	parameters := []any{refTo("parameters", "fields")}
 	for _, parameter := range query.Parameters {
 		switch {
 		case parameter == "orderBy":
@@ -33,6 +33,7 @@ func (b *builder) list(t *schema.Type, name string) object {
 			parameters = append(parameters, refTo("parameters", parameter))
 		}
 	}
+	parameters = append(parameters, refTo("parameters", "position"))
 	c := listing
 	if t.Parent != "" {
 		c = listingBelow

@@ -23,7 +23,7 @@ public class Main {
         ApiResponse<Orders> created = orders.putOrdersWithHttpInfo("spring", "main", new OrdersInput().name("Spring"), null, null, null, null, null);
         System.out.println("created " + created.getData().getId() + " " + created.getData().getName());
 
-        OrdersPage page = orders.listOrders("main", null, null, 10, "name", null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null);
+        OrdersPage page = orders.listOrders("main", null, null, 10, "name", null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null);
         for (Orders order : page.getResults()) {
             System.out.println("listed " + order.getId() + " " + order.getName());
         }
