@@ -18,6 +18,7 @@ REFUSALS = {
     "error.reference.mismatch": "it leads to an object of another kind",
     "error.value.not.unique": "another object has the value",
     "error.property.immutable": "the object has another value",
+    "error.transition.forbidden": "the object is in another state",
     "error.current.password.wrong": "it is that of the stored user",
     "error.cursor.invalid": "a list has not returned it",
     "error.field.unknown": "the parameter is a text of any property",
