@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -112,13 +113,24 @@ func (r *Call) streamChanges(q read.ChangesQuery) error {
 		if !e.send(events) {
 			return nil
 		}
-		if !events.More && e.wait(events.Doubt) {
+		if e.wait(events) {
 			return nil
 		}
 		if events, err = e.read(); err != nil {
-			return err
+			return e.fail(err)
 		}
 	}
+}
+
+// fail ends the stream because of an error of a read, which is logged if it is internal. A client
+// that is refused from now on learns why when it connects again.
+func (e *eventStream) fail(err error) error {
+	var refused *message.Error
+	if e.r.unbound.Err() == nil && (!errors.As(err, &refused) || refused.Kind == message.Internal) {
+		return err
+	}
+	e.leave()
+	return nil
 }
 
 // begin sends the header, past the outbox and the compression.
@@ -197,35 +209,46 @@ func (e *eventStream) spend(n int) bool {
 			err = r.charges.admit(r.s.limiters.caller, r.account())
 		}
 		refused, limited := err.(*message.Error)
-		if !limited {
+		if !limited || e.changed() { // which the next read answers with a reset
 			return true
 		}
-		select {
-		case <-time.After(refused.RetryAfter):
-		case <-r.unbound.Done():
-			return false
-		case <-r.s.ending:
+		if e.pause(min(refused.RetryAfter, time.Until(e.due)), nil) || !e.send(engine.Events{Position: e.position}) {
 			return false
 		}
 	}
 }
 
 // wait returns when there may be changes, or a bookmark is due. It reports whether the stream has
-// ended, because the client or the server goes, or the token no longer holds.
-func (e *eventStream) wait(doubt bool) (done bool) {
+// ended.
+func (e *eventStream) wait(events engine.Events) (done bool) {
 	most := time.Until(e.due)
-	if doubt {
+	switch {
+	case events.More:
+		most = 0
+	case events.Doubt:
 		most = min(most, doubtEvery)
 	}
+	return e.pause(most, e.waiter.Woken())
+}
+
+// changed reports whether the rights of the caller, or the schemas, are others than at the beginning.
+func (e *eventStream) changed() bool {
+	return e.r.s.Engine.Rights(e.r.caller, e.q.Feed) != e.rights
+}
+
+// pause returns after a time, or earlier when woken has an item or the rights have changed. It
+// reports whether the stream has ended, because the client or the server goes, or the token no
+// longer holds.
+func (e *eventStream) pause(most time.Duration, woken <-chan struct{}) (done bool) {
 	over, confirm := time.NewTimer(most), time.NewTicker(confirmEvery)
 	defer over.Stop()
 	defer confirm.Stop()
-	for changes := false; !changes; {
+	for goOn := false; !goOn; {
 		select {
-		case <-e.waiter.Woken():
-			changes = true
+		case <-woken:
+			goOn = true
 		case <-over.C:
-			changes = true
+			goOn = true
 		case <-confirm.C:
 		case <-e.r.s.ending:
 			return e.leave()
@@ -235,7 +258,7 @@ func (e *eventStream) wait(doubt bool) (done bool) {
 		if err := e.r.reconfirm(); err != nil {
 			return e.leave()
 		}
-		changes = changes || e.r.s.Engine.Rights(e.r.caller, e.q.Feed) != e.rights
+		goOn = goOn || e.changed()
 	}
 	return false
 }
