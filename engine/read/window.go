@@ -1,6 +1,7 @@
 package read
 
 import (
+	"slices"
 	"time"
 
 	"marquee/engine/store"
@@ -58,6 +59,7 @@ func (w *window) add(changes []store.Change, end string) {
 		w.size -= w.changes[drop].Size()
 		drop++
 	}
+	clear(w.changes[:drop]) // which the array keeps
 	w.changes, w.begin = w.changes[drop:], w.begin+drop
 	for len(w.marks) > 0 && w.behind[w.marks[0]] < w.begin {
 		delete(w.behind, w.marks[0])
@@ -82,7 +84,7 @@ func (w *window) after(position string, limit int) (changes []store.Change, next
 	}
 	changes = w.changes[before-w.begin:]
 	if len(changes) <= limit {
-		return changes, w.end, true
+		return slices.Clone(changes), w.end, true
 	}
-	return changes[:limit], changes[limit-1].Position, true
+	return slices.Clone(changes[:limit]), changes[limit-1].Position, true
 }

@@ -2,8 +2,10 @@ package read
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"marquee/engine/store"
 )
@@ -58,4 +60,36 @@ func TestWindow(t *testing.T) {
 	if _, _, known := w.after(fmt.Sprint(number), 10); known {
 		t.Error("without a follower, a position is known")
 	}
+}
+
+// What a window has dropped takes no memory.
+func TestWindowIsBounded(t *testing.T) {
+	var w window
+	w.reset("0")
+	w.began = time.Now().Add(time.Hour)
+	number := 0
+	one := func(size int) weak.Pointer[byte] {
+		fields := make([]byte, size)
+		number++
+		w.add([]store.Change{{Position: fmt.Sprint(number), Fields: fields}}, fmt.Sprint(number))
+		return weak.Make(&fields[0])
+	}
+	for range maxWindow {
+		one(16)
+	}
+	var large []weak.Pointer[byte]
+	for range 200 {
+		large = append(large, one(200_000))
+	}
+	runtime.GC()
+	kept := 0
+	for _, fields := range large {
+		if fields.Value() != nil {
+			kept++
+		}
+	}
+	if kept*200_000 > maxWindowBytes {
+		t.Errorf("%d of %d large changes are in memory", kept, len(large))
+	}
+	runtime.KeepAlive(&w)
 }

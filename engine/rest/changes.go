@@ -206,7 +206,7 @@ func (w *waiting) pause(doubt bool) error {
 	select {
 	case <-w.waiter.Woken():
 	case <-timer.C:
-	case <-r.s.ending:
+	case <-r.s.ending.Done():
 		w.until = time.Time{}
 	case <-r.Context().Done():
 		return r.Context().Err()

@@ -30,7 +30,7 @@ const preflightAge = 10 * time.Minute
 // The headers that scripts of other origins may send, and read.
 var (
 	corsRequestHeaders = []string{"Accept-Language", "Authorization", "Content-Encoding", "Content-Type", "If-Match", "If-Modified-Since",
-		"If-None-Match", "If-Range", "If-Unmodified-Since", idempotencyKey, "Prefer", "Range", trace.Header, requestIDHeader}
+		"If-None-Match", "If-Range", "If-Unmodified-Since", idempotencyKey, "Last-Event-ID", "Prefer", "Range", trace.Header, requestIDHeader}
 	corsResponseHeaders = []string{"Accept-Encoding", "Accept-Patch", "Accept-Ranges", "Allow", "Content-Disposition", "Content-Range", "Deprecation", "ETag", idempotencyReplayed, "Link", "Location", positionHeader, schemasHeader, "Preference-Applied",
 		rateLimitHeader, rateLimitPolicyHeader, "Retry-After", "Warning", "WWW-Authenticate", requestIDHeader}
 )

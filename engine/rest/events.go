@@ -1,13 +1,20 @@
 package rest
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"mime"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -15,16 +22,20 @@ import (
 	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/read"
+	"marquee/engine/rest/header"
+	"marquee/engine/spool"
 )
 
 // A stream of changes (text/event-stream) has no deadline, and holds a share of the memory budget
-// only while a batch of events is rendered. What a client has not received yet is kept nowhere: the
-// stream reads from the store, from its position, as fast as the client receives.
+// only while a batch of events is rendered. The rest of what a client has not received yet is kept
+// nowhere: the stream reads from the store, from its position, as fast as the client receives.
 
 const (
 	eventStreamType = "text/event-stream"
-	// streamBatchBytes is the size of a batch, unless one event is larger.
+	// streamBatchBytes is the size of a batch, unless one event is larger. A client may take lineTime
+	// to receive as many bytes, and all streams together endTime when the server shuts down.
 	streamBatchBytes = 64 << 10
+	endTime          = 2 * time.Second
 	// bookmarkEvery is the interval of bookmarks, and confirmEvery how often the token and the rights
 	// of the caller are looked at.
 	bookmarkEvery = 10 * time.Second
@@ -79,7 +90,12 @@ func (s *Server) End() { s.end() }
 
 // streamed reports whether the client asks for a stream.
 func streamed(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), eventStreamType)
+	accept, _ := header.List(r.Header, "Accept")
+	return r.Method == http.MethodGet && slices.ContainsFunc(header.Split(accept, ','), func(one string) bool {
+		media, parameters, _ := mime.ParseMediaType(one)
+		weight, err := strconv.ParseFloat(parameters["q"], 64)
+		return media == eventStreamType && (err != nil || weight > 0)
+	})
 }
 
 // eventStream is a response of events.
@@ -93,6 +109,17 @@ type eventStream struct {
 	// due is when the next bookmark is sent: by the clock, as one that is sent because something
 	// has happened would show what the caller does not see.
 	due time.Time
+	// over is when the last write ends after the server has begun to shut down, nil until then.
+	over atomic.Pointer[time.Time]
+}
+
+// batch has the events of a read. Their text is in memory only if it is small, as the client may
+// take long to receive it.
+type batch struct {
+	engine.Events // without a list
+	count         int
+	small         []byte
+	large         *spool.File // nil for none
 }
 
 // streamChanges sends the changes after a position, or after Last-Event-ID, for as long as the client
@@ -104,22 +131,18 @@ func (r *Call) streamChanges(q read.ChangesQuery) error {
 	q.Limit, q.Bytes = maxChanges, streamBatchBytes
 	e := &eventStream{r: r, q: q, rights: r.s.Engine.Rights(r.caller, q.Feed), waiter: r.s.Engine.Wait(q.Feed)}
 	defer e.waiter.Close()
-	events, err := e.read()
+	b, err := e.read()
 	if err != nil {
 		return err // as an ordinary answer
 	}
 	e.begin()
-	for {
-		if !e.send(events) {
-			return nil
-		}
-		if e.wait(events) {
-			return nil
-		}
-		if events, err = e.read(); err != nil {
+	defer e.hurry()()
+	for e.send(b) && !e.wait(b.Events) {
+		if b, err = e.read(); err != nil {
 			return e.fail(err)
 		}
 	}
+	return nil
 }
 
 // fail ends the stream because of an error of a read, which is logged if it is internal. A client
@@ -139,17 +162,33 @@ func (e *eventStream) begin() {
 	out.pass()
 	e.control = http.NewResponseController(out.ResponseWriter)
 	_ = e.control.SetReadDeadline(time.Time{}) // a connection without deadlines has none to lift
-	header := e.r.Header()
-	header.Set(gzhttp.HeaderNoCompression, "1")
-	header.Set("Content-Type", eventStreamType)
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Accel-Buffering", "no")
+	h := e.r.Header()
+	h.Set(gzhttp.HeaderNoCompression, "1")
+	h.Set("Content-Type", eventStreamType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
 	e.r.c.Writer.WriteHeader(http.StatusOK)
 	e.r.c.Request = e.r.c.Request.WithContext(e.r.unbound)
 }
 
+// hurry gives the writes endTime when the server shuts down, until stop is called.
+func (e *eventStream) hurry() (stop func()) {
+	done := make(chan struct{})
+	cancel := context.AfterFunc(e.r.s.ending, func() {
+		defer close(done)
+		over := time.Now().Add(endTime)
+		e.over.Store(&over)
+		_ = e.control.SetWriteDeadline(over) // a connection without deadlines does not block
+	})
+	return func() {
+		if !cancel() {
+			<-done // as the response cannot be used afterwards
+		}
+	}
+}
+
 // read reads a batch, with a share of the memory budget.
-func (e *eventStream) read() (engine.Events, error) {
+func (e *eventStream) read() (batch, error) {
 	r := e.r
 	ctx, cancel := context.WithTimeout(r.unbound, r.s.Deadline)
 	defer cancel()
@@ -157,39 +196,91 @@ func (e *eventStream) read() (engine.Events, error) {
 	defer func() { r.c.Request = r.c.Request.WithContext(r.unbound) }()
 	if r.memory.share == nil {
 		if err := r.take(pageCost); err != nil {
-			return engine.Events{}, err
+			return batch{}, err
 		}
 	}
 	defer r.giveMemory()
 	events, err := r.s.Engine.Changes(ctx, r.caller, e.q)
+	if err != nil {
+		return batch{}, err
+	}
 	e.q.After, e.q.Woken = events.Position, !events.More
-	return events, err
+	return r.batch(events)
 }
 
-// send sends events, and a bookmark if one is due. It reports whether the stream goes on.
-func (e *eventStream) send(events engine.Events) bool {
-	var text strings.Builder
-	if e.position == "" {
-		fmt.Fprintf(&text, "retry: %d\n\n", retryLeast+rand.IntN(retryMost-retryLeast)) // #nosec G404 -- spreads the clients
+// batch renders events.
+func (r *Call) batch(events engine.Events) (batch, error) {
+	b, size := batch{Events: events, count: len(events.List)}, 0
+	b.List = nil
+	for _, event := range events.List {
+		size += len(event.JSON)
+	}
+	var small bytes.Buffer
+	w := bufio.NewWriter(&small)
+	if size > sentFreely {
+		b.large = r.Temporary()
+		w.Reset(b.large)
 	}
 	for _, event := range events.List {
-		fmt.Fprintf(&text, "id: %s\nevent: change\ndata: %s\n\n", event.Position, event.JSON)
+		_, _ = fmt.Fprintf(w, "id: %s\nevent: change\ndata: ", event.Position) // Flush returns the error
+		_, _ = w.Write(event.JSON)
+		_, _ = w.WriteString("\n\n")
 	}
-	if events.Reset {
-		fmt.Fprintf(&text, "id: %s\nevent: reset\ndata: {\"reason\":\"RIGHTS_CHANGED\"}\n\n", events.Position)
-	} else if now := time.Now(); !now.Before(e.due) {
-		text.WriteString(bookmark(events.Position))
-		e.due = now.Add(bookmarkEvery)
+	if err := w.Flush(); err != nil {
+		_ = b.large.Close() // which is the spool's fault, too
+		return batch{}, err
 	}
-	e.position = events.Position
-	return (text.Len() == 0 || e.write(text.String())) && !events.Reset && e.spend(len(events.List))
+	b.small = small.Bytes()
+	return b, nil
 }
 
-// write sends text. It reports whether the client has received enough of what was sent before.
-func (e *eventStream) write(text string) bool {
-	_ = e.control.SetWriteDeadline(time.Now().Add(lineTime)) // a connection without deadlines does not block
-	_, err := e.r.c.Writer.WriteString(text)
-	return err == nil && e.control.Flush() == nil
+// send sends a batch, and a bookmark if one is due. It reports whether the stream goes on.
+func (e *eventStream) send(b batch) bool {
+	var text []io.Reader
+	if e.position == "" {
+		text = append(text, strings.NewReader(fmt.Sprintf("retry: %d\n\n", retryLeast+rand.IntN(retryMost-retryLeast)))) // #nosec G404 -- spreads the clients
+	}
+	if text = append(text, bytes.NewReader(b.small)); b.large != nil {
+		defer b.large.Close()
+		text = append(text, b.large.Reader())
+	}
+	now := time.Now()
+	bookmarked := !b.Reset && !now.Before(e.due)
+	if b.Reset {
+		text = append(text, strings.NewReader("id: "+b.Position+"\nevent: reset\ndata: {\"reason\":\"RIGHTS_CHANGED\"}\n\n"))
+	} else if bookmarked {
+		text = append(text, strings.NewReader(bookmark(b.Position)))
+		e.due = now.Add(bookmarkEvery)
+	}
+	if (b.count > 0 || b.Reset || bookmarked) && !e.write(io.MultiReader(text...)) {
+		return false
+	}
+	e.position = b.Position
+	return !b.Reset && e.spend(b.count)
+}
+
+// write sends text. It reports whether the client has received enough of what was sent before, and
+// the token has held meanwhile.
+func (e *eventStream) write(text io.Reader) bool {
+	for confirmed := time.Now(); ; {
+		_ = e.control.SetWriteDeadline(time.Now().Add(lineTime)) // a connection without deadlines does not block
+		if over := e.over.Load(); over != nil {
+			_ = e.control.SetWriteDeadline(*over)
+		}
+		n, err := copyTo(e.r.unbound, e.r.c.Writer, io.LimitReader(text, streamBatchBytes))
+		if err != nil {
+			return false
+		}
+		if n < streamBatchBytes {
+			return e.control.Flush() == nil
+		}
+		if time.Since(confirmed) > confirmEvery {
+			if e.r.reconfirm() != nil {
+				return false
+			}
+			confirmed = time.Now()
+		}
+	}
 }
 
 // spend counts events towards the rate limits, and waits until these allow more. It reports whether
@@ -212,7 +303,7 @@ func (e *eventStream) spend(n int) bool {
 		if !limited || e.changed() { // which the next read answers with a reset
 			return true
 		}
-		if e.pause(min(refused.RetryAfter, time.Until(e.due)), nil) || !e.send(engine.Events{Position: e.position}) {
+		if e.pause(min(refused.RetryAfter, time.Until(e.due)), nil) || !e.send(batch{Events: engine.Events{Position: e.position}}) {
 			return false
 		}
 	}
@@ -250,12 +341,11 @@ func (e *eventStream) pause(most time.Duration, woken <-chan struct{}) (done boo
 		case <-over.C:
 			goOn = true
 		case <-confirm.C:
-		case <-e.r.s.ending:
-			return e.leave()
+		case <-e.r.s.ending.Done():
 		case <-e.r.unbound.Done():
 			return true
 		}
-		if err := e.r.reconfirm(); err != nil {
+		if e.r.s.ending.Err() != nil || e.r.reconfirm() != nil {
 			return e.leave()
 		}
 		goOn = goOn || e.changed()
@@ -265,7 +355,7 @@ func (e *eventStream) pause(most time.Duration, woken <-chan struct{}) (done boo
 
 // leave ends the stream with its position.
 func (e *eventStream) leave() (done bool) {
-	e.write(bookmark(e.position))
+	e.write(strings.NewReader(bookmark(e.position)))
 	return true
 }
 

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -103,8 +102,8 @@ type Server struct {
 	cors                      *cors.Cors // nil for none
 	limiters                  limiters
 	streams                   streams
-	// ending is closed when a listener's server shuts down.
-	ending chan struct{}
+	// ending ends when a listener's server shuts down.
+	ending context.Context
 	end    func()
 	// forward answers requests in place of handler, if it is set.
 	forward atomic.Pointer[http.Handler]
@@ -162,8 +161,7 @@ func newServer(config Config) (*Server, error) {
 	forOutboxes := config.Memory / outboxPart
 	s := &Server{Config: config, work: budget.New(config.Memory - forOutboxes), outboxes: budget.New(forOutboxes), anonymous: budget.New((config.Memory - forOutboxes) / anonymousPart)}
 	s.streams = streams{most: cmp.Or(config.Streams, DefaultStreams), of: map[string]int{}}
-	s.ending = make(chan struct{})
-	s.end = sync.OnceFunc(func() { close(s.ending) })
+	s.ending, s.end = context.WithCancel(context.Background())
 	var err error
 	if s.proxies, err = header.NewProxies(config.TrustedProxies, config.ProxyHeader); err != nil {
 		return nil, err

@@ -28,6 +28,16 @@ type stream struct {
 // open opens a stream of the changes of main. More are its other parameters.
 func open(t *testing.T, s *service.Service, token, more, last string) *stream {
 	t.Helper()
+	o := unread(t, s, token, more, last)
+	if o.answer.StatusCode == http.StatusOK {
+		go o.receive()
+	}
+	return o
+}
+
+// unread is open without receiving events.
+func unread(t *testing.T, s *service.Service, token, more, last string) *stream {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Server.URL+"/api/v1/changes?context=main"+more, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -42,11 +52,7 @@ func open(t *testing.T, s *service.Service, token, more, last string) *stream {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = answer.Body.Close() })
-	o := &stream{t, answer, make(chan event, 10_000)}
-	if answer.StatusCode == http.StatusOK {
-		go o.receive()
-	}
-	return o
+	return &stream{t, answer, make(chan event, 10_000)}
 }
 
 func (o *stream) receive() {
@@ -295,21 +301,8 @@ func TestStreamThatIsNotRead(t *testing.T) {
 	process.SkipLong(t)
 	t.Parallel()
 	c := hospital(t, service.NewSQLite)
-	text := strings.Repeat("x", 900_000)
-	for i := range 40 {
-		c.Send("PUT", fmt.Sprintf("/api/v1/wards/w%d?context=main", i), `{"text": "`+text+`"}`, 201, "")
-	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Service.Server.URL+"/api/v1/changes?context=main&type=wards&after=begin", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Accept", "text/event-stream")
-	request.Header.Set("Authorization", "Bearer "+c.Token)
-	answer, err := c.Service.Client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
+	large(c, 40)
+	answer := unread(t, c.Service, c.Token, "&type=wards&after=begin", "").answer
 	streams(c, 1, soon)
 	began := time.Now()
 	streams(c, 0, time.Minute)
