@@ -17,7 +17,7 @@ import (
 // TestThousandStreams opens a thousand streams of ten callers on one server, which take less than
 // 100 MB together, and get a change within a second or two.
 func TestThousandStreams(t *testing.T) {
-	process.SkipLong(t)
+	process.Measures(t)
 	p := process.Serve(t, "sqlite:"+t.TempDir()+"/marquee.db", "--max-connections-per-address", "2000")
 	p.SignIn("admin", process.Password)
 	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/roles/reader?context=main", `{"name": "Reader", "scope": "NETWORK"}`)

@@ -373,7 +373,7 @@ func Run(tb testing.TB, env []string, args ...string) string {
 
 // SlowOpening matches what a command prints if it takes long to open its store, as on a
 // busy machine.
-var SlowOpening = regexp.MustCompile(`(?m)^marquee: [a-z ]+ \([0-9.]+m?s\)\n`)
+var SlowOpening = regexp.MustCompile(`(?m)^marquee: (?:[a-z ]+|mongodb://\S+ does not answer; waiting for it) \([0-9.]+m?s\)\n`)
 
 // Printed is what a command has printed, on both streams.
 func (p *Process) Printed() string {
