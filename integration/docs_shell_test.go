@@ -126,7 +126,7 @@ func testFirstTenMinutes(t *testing.T, fresh service.NewStore) {
 // out.
 func looksLike(t *testing.T, whole, excerpt string) {
 	t.Helper()
-	whole = process.SlowOpening.ReplaceAllString(whole, "")
+	whole = process.Slow.ReplaceAllString(whole, "")
 	dense := regexp.MustCompile(`\s`)
 	rest := dense.ReplaceAllString(whole, "")
 	for part := range strings.SplitSeq(dense.ReplaceAllString(excerpt, ""), "…") {

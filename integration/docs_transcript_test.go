@@ -42,7 +42,7 @@ func TestImportExportTranscripts(t *testing.T) {
 				}
 				n++
 				got, _ := shellIn(t, dir, command) // the status is of what it prints
-				alike(t, command, strings.TrimSpace(prints), strings.TrimSpace(process.SlowOpening.ReplaceAllString(got, "")), known)
+				alike(t, command, strings.TrimSpace(prints), strings.TrimSpace(process.Slow.ReplaceAllString(got, "")), known)
 			}
 		}
 	}

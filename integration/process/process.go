@@ -371,13 +371,13 @@ func Run(tb testing.TB, env []string, args ...string) string {
 	return p.Printed()
 }
 
-// SlowOpening matches what a command prints if it takes long to open its store, as on a
-// busy machine.
-var SlowOpening = regexp.MustCompile(`(?m)^marquee: (?:[a-z ]+|mongodb://\S+ does not answer; waiting for it) \([0-9.]+m?s\)\n`)
+// Slow matches what a command prints only if it takes long to open its store, or to count or
+// remove values, as on a busy machine.
+var Slow = regexp.MustCompile(`(?m)^(?:marquee: (?:[a-z ]+|mongodb://\S+ does not answer; waiting for it) \([0-9.]+m?s\)|(?:counting|removing) values of .*)\n`)
 
 // Printed is what a command has printed, on both streams.
 func (p *Process) Printed() string {
-	return SlowOpening.ReplaceAllString(p.Stdout.String()+p.Stderr.String(), "")
+	return Slow.ReplaceAllString(p.Stdout.String()+p.Stderr.String(), "")
 }
 
 // Shell runs a script and returns what it prints.
