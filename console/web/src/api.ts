@@ -1,0 +1,193 @@
+// Requests to the service. The access token is kept in memory, the refresh token in
+// sessionStorage. Tabs of the same user share a session, and refresh it once.
+import { signal } from "@preact/signals";
+import type { Message } from "./texts";
+
+/** An answer, whatever its status. The status 0 means that there was no answer. */
+export interface Answer<T = any> {
+  status: number;
+  headers: Headers;
+  body: T;
+}
+
+/** Who is signed in: nobody, somebody, or somebody whose session has ended while the page is open. */
+export const session = signal<"none" | "open" | "ended">("none");
+/** Why the last request has to wait, for how many seconds, or null. */
+export const waiting = signal<{ seconds: number; messages: Message[] } | null>(null);
+
+const storageKey = "marquee.refresh";
+const maxRepeats = 5;
+
+let access = "";
+let expires = 0;
+let refreshing: Promise<boolean> | null = null;
+/** Requests that wait for somebody to sign in again. */
+let resume: (() => void)[] = [];
+const tabs = new BroadcastChannel("marquee.session");
+
+const kept = () => sessionStorage.getItem(storageKey) ?? "";
+
+interface Tokens {
+  access_token: string;
+  refresh_token: string;
+  expires_in: string;
+}
+
+function adopt(tokens: Tokens) {
+  access = tokens.access_token;
+  expires = Date.now() + Number(tokens.expires_in) * 1000;
+  sessionStorage.setItem(storageKey, tokens.refresh_token);
+  session.value = "open";
+  const waited = resume;
+  resume = [];
+  for (const go of waited) go();
+}
+
+function forget() {
+  access = "";
+  sessionStorage.removeItem(storageKey);
+}
+
+tabs.onmessage = ({ data }: MessageEvent<{ ask?: true; from?: string; tokens?: Tokens; ended?: string }>) => {
+  const mine = kept();
+  if (data.ask && mine && access) {
+    tabs.postMessage({ from: "", tokens: { access_token: access, refresh_token: mine, expires_in: String(Math.max(0, (expires - Date.now()) / 1000)) } });
+  } else if (data.tokens && data.from === mine) {
+    adopt(data.tokens);
+  } else if (data.ended && data.ended === mine) {
+    forget();
+    session.value = "ended";
+  }
+};
+
+/** Begins with the session of this tab, or of another tab that is open. */
+export async function begin(): Promise<void> {
+  if (!kept()) {
+    tabs.postMessage({ ask: true });
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  if (session.value === "none" && kept()) await refresh();
+}
+
+/** Signs in. The answer is that of the service; 200 has begun a session. */
+export async function signIn(username: string, password: string): Promise<Answer> {
+  const answer = await once("POST", "/api/authenticate", { grant_type: "password", username, password });
+  if (answer.status === 200) adopt(answer.body);
+  return answer;
+}
+
+/** Ends the session, here and on the server. */
+export async function signOut(): Promise<void> {
+  const token = kept();
+  if (token) {
+    tabs.postMessage({ ended: token });
+    await once("POST", "/api/authenticate/revoke", { token });
+  }
+  forget();
+  session.value = "none";
+}
+
+/** The id of the user who is signed in. */
+export function me(): string {
+  try {
+    return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(access.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0)))).sub;
+  } catch {
+    return "";
+  }
+}
+
+/** Replaces the tokens, once for all requests that need it. False means that the session has ended. */
+function refresh(): Promise<boolean> {
+  return (refreshing ??= (async () => {
+    const token = kept();
+    if (!token) return false;
+    for (let repeats = 0; ; repeats++) {
+      const answer = await once("POST", "/api/authenticate", { grant_type: "refresh_token", refresh_token: token });
+      if (answer.status === 200) {
+        adopt(answer.body);
+        tabs.postMessage({ from: token, tokens: answer.body });
+        return true;
+      }
+      if (kept() !== token) return kept() !== ""; // another tab was first, or somebody signed out
+      if (!repeatable(answer.status) || repeats >= maxRepeats) {
+        if (!repeatable(answer.status)) forget();
+        return false;
+      }
+      await pause(answer, repeats);
+    }
+  })().finally(() => (refreshing = null)));
+}
+
+const repeatable = (status: number) => status === 0 || status === 429 || status === 503;
+
+/** Waits as long as an answer asks for, and shows that. */
+async function pause(answer: Answer, repeats: number): Promise<void> {
+  const seconds = Math.min(Number(answer.headers.get("Retry-After")) || 2 ** repeats, 30);
+  waiting.value = { seconds, messages: answer.body?.messages ?? [] };
+  await new Promise((done) => setTimeout(done, seconds * 1000));
+  waiting.value = null;
+}
+
+/** Sends a request with the token of the session, and again after a new sign-in if that has ended. */
+async function authorized(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> {
+  if (!access || Date.now() > expires - 10_000) await refresh();
+  for (let again = false; ; again = true) {
+    const answer = access ? await once(method, path, body, { ...headers, Authorization: `Bearer ${access}` }) : unauthorized;
+    if (answer.status !== 401) return answer;
+    if (!again && access && (await refresh())) continue;
+    if (kept()) return unreachable;
+    if (session.value === "none") return answer;
+    session.value = "ended";
+    await new Promise<void>((done) => resume.push(done));
+  }
+}
+
+const unreachable: Answer = { status: 0, headers: new Headers(), body: { messages: [] } };
+const unauthorized: Answer = { status: 401, headers: new Headers(), body: { messages: [] } };
+
+async function once(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  const init: RequestInit = { method, headers, credentials: "omit", cache: "no-cache", redirect: "error" };
+  if (body !== undefined) {
+    init.headers = { "Content-Type": "application/json", ...headers };
+    init.body = typeof body === "string" || body instanceof Blob || body instanceof FormData ? body : JSON.stringify(body);
+    if (body instanceof FormData) init.headers = headers;
+  }
+  try {
+    const response = await fetch(path, init);
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: parsed(text, response.headers.get("Content-Type") ?? "") };
+  } catch {
+    return unreachable;
+  }
+}
+
+function parsed(text: string, type: string): any {
+  if (!text) return null;
+  if (!/\bjson\b/.test(type)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+export const api = {
+  /** Reads. While the service asks to wait, or cannot be reached, the request is repeated a few times. */
+  async get<T = any>(path: string, headers?: Record<string, string>): Promise<Answer<T>> {
+    for (let repeats = 0; ; repeats++) {
+      const answer = await authorized("GET", path, undefined, headers);
+      if (!repeatable(answer.status) || repeats >= maxRepeats) return answer;
+      await pause(answer, repeats);
+    }
+  },
+  /** Writes, once. A request that the service has refused because of its session is sent again after the next sign-in. */
+  send<T = any>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>> {
+    return authorized(method, path, body, headers);
+  },
+};
+
+/** The path of objects of a type, or of one of them. */
+export function pathOf(type: string, network: string, id?: string, query: Record<string, string> = {}): string {
+  const search = new URLSearchParams({ context: network, ...query });
+  return `/api/v1/${type}${id === undefined ? "" : `/${encodeURIComponent(id)}`}?${search}`;
+}

@@ -1,0 +1,97 @@
+// The address of the page is the state of the page: what it shows follows from it alone.
+import { signal } from "@preact/signals";
+
+export const base = "/console";
+
+/** The address that is shown, without what stands before the path. */
+export const address = signal(new URL(location.href));
+
+/** Questions that are asked before the page is left, such as whether to lose what was typed. */
+const guards = new Set<() => boolean>();
+
+/** Has a function asked before another address is shown; false stays. Returns how to stop that. */
+export function guard(ask: () => boolean): () => void {
+  guards.add(ask);
+  return () => guards.delete(ask);
+}
+
+const allowed = () => [...guards].every((ask) => ask());
+
+/** Shows another address of the console, unless a guard objects. Only the query of the same page needs none. */
+export function navigate(url: string, how: { replace?: boolean } = {}): void {
+  const next = new URL(url, address.value);
+  if (next.pathname !== address.value.pathname && !allowed()) return;
+  history[how.replace ? "replaceState" : "pushState"](null, "", next);
+  show(next);
+}
+
+function show(next: URL) {
+  const moved = next.pathname !== address.value.pathname;
+  address.value = next;
+  if (moved) scrollTo(0, 0);
+}
+
+addEventListener("popstate", () => {
+  const next = new URL(location.href);
+  if (next.pathname !== address.value.pathname && !allowed()) {
+    history.pushState(null, "", address.value);
+    return;
+  }
+  show(next);
+});
+
+addEventListener("beforeunload", (event) => {
+  if (guards.size > 0) event.preventDefault();
+});
+
+// Links to the console change the page without loading it again.
+addEventListener("click", (event) => {
+  const link = (event.target as Element | null)?.closest?.("a[href]") as HTMLAnchorElement | null;
+  if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  if (link.origin !== location.origin || link.target || link.hasAttribute("download") || !`${link.pathname}/`.startsWith(`${base}/`)) return;
+  if (link.hash && link.pathname === location.pathname) return;
+  event.preventDefault();
+  navigate(link.href);
+});
+
+/** A page of the console, as its address names it. */
+export type Page =
+  | { kind: "home" }
+  | { kind: "overview" | "history"; network: string }
+  | { kind: "list" | "new" | "type"; network: string; type: string }
+  | { kind: "object"; network: string; type: string; id: string }
+  | { kind: "unknown" };
+
+/** The page of a path. */
+export function pageOf(path: string): Page {
+  let parts: string[];
+  try {
+    parts = path.slice(base.length).split("/").filter(Boolean).map(decodeURIComponent);
+  } catch {
+    return { kind: "unknown" };
+  }
+  const [root, network, kind = "overview", type, id] = parts;
+  if (parts.length === 0) return { kind: "home" };
+  if (root !== "networks" || !network) return { kind: "unknown" };
+  if (kind === "overview" || kind === "history") return { kind, network };
+  if (!type) return { kind: "unknown" };
+  if (kind === "object" && id) return { kind, network, type, id };
+  if (kind === "list" || kind === "new" || kind === "type") return { kind, network, type };
+  return { kind: "unknown" };
+}
+
+const of = (...parts: string[]) => `${base}/networks/${parts.map(encodeURIComponent).join("/")}`;
+
+/** The addresses of pages. */
+export const to = {
+  home: () => `${base}/`,
+  overview: (network: string) => of(network),
+  list: (network: string, type: string) => of(network, "list", type),
+  object: (network: string, type: string, id: string) => of(network, "object", type, id),
+  create: (network: string, type: string) => of(network, "new", type),
+  type: (network: string, type: string) => of(network, "type", type),
+  history: (network: string, type?: string, id?: string) => {
+    const query = new URLSearchParams({ ...(type && { type }), ...(type && id && { id }) }).toString();
+    return of(network, "history") + (query && `?${query}`);
+  },
+};
