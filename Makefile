@@ -1,4 +1,4 @@
-# The README's commands, and what maintainers need besides. All but lint
+# The README's commands, and what maintainers need besides. All but console, lint
 # and gosec need nothing but Go.
 
 GO ?= go
@@ -28,7 +28,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build release reproducible image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference timing former failover schemathesis histories lists nightly mongod mongod-image proxy-image clean
+.PHONY: run build console release reproducible image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference timing former failover schemathesis histories lists nightly mongod mongod-image proxy-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	@echo "The first build takes a few minutes; later ones take seconds."
@@ -36,6 +36,13 @@ run: ## start the service on the embedded store, with demonstration data
 
 build: ## bin/marquee, static
 	$(GO) build -trimpath -tags nomsgpack -ldflags '-s -w -X main.version=$(VERSION)' -o bin/marquee ./cmd/marquee
+
+console: console/web/node_modules ## console/dist of console/web, byte for byte; needs Node.js 20 with npm
+	cd console/web && npm run --silent check && npm run --silent build
+
+console/web/node_modules: console/web/package-lock.json
+	cd console/web && npm ci --no-audit --no-fund --ignore-scripts
+	touch $@
 
 # Each binary depends on the commit, the number and the version of Go alone.
 release: ## the binaries of a release, static, and their SHA-256 checksums, in dist; VERSION is its number
@@ -76,10 +83,12 @@ whole: ## all tests that this machine can run, with large numbers and passwords 
 race: ## the tests of PACKAGES under the race detector, which needs a C compiler
 	@CGO_ENABLED=1 $(GO) run ./integration/gotest -race -gcflags='github.com/ncruces/go-sqlite3-wasm/...=-race=false' -timeout=120m $(TESTFLAGS) $(PACKAGES)
 
-lint: ## formatting, vet, staticcheck
+lint: ## formatting, vet, staticcheck, and the types of the console where Node.js is installed
 	@files=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$files" ]; then echo "not formatted: $$files"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
+	@if command -v npm >/dev/null; then $(MAKE) -s console/web/node_modules && cd console/web && npm run --silent check; \
+	else echo "SKIPPED the types of the console: there is no Node.js with npm"; fi
 
 gosec: ## patterns of insecure code; explained exceptions have a comment "#nosec RULE -- reason"
 	$(GO) run $(GOSEC) -quiet -nosec-require-rules -nosec-require-justification $(GOSEC_RULES) $(addprefix -exclude-dir=,$(GOSEC_UNCHECKED)) ./...

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"marquee/auth"
+	"marquee/console"
 	"marquee/engine"
 	"marquee/engine/message"
 	"marquee/engine/openapi"
@@ -91,11 +92,16 @@ func (a *Application) Document(types *schema.Registry, o openapi.Options) ([]byt
 	return openapi.Build(types, o, a.fragments()...)
 }
 
-// documents are the routes of the OpenAPI document and of its pages. An application can
-// have a page of its own at the path /.
-func (a *Application) documents(version, server string) []rest.Route {
+// documents are the routes of the OpenAPI document and of its pages, and of the console
+// unless it is left out. An application can have a page of its own at the path /.
+func (a *Application) documents(o *Options) []rest.Route {
 	isHome := func(route rest.Route) bool { return route.Path == openapi.HomePath }
-	routes := openapi.NewDocuments(version, server, a.fragments()...).Routes()
+	documents := openapi.NewDocuments(o.Version, o.PublicURL, a.fragments()...)
+	var pages []rest.Route
+	if !o.NoConsole {
+		documents.Console, pages = console.Path, console.Routes()
+	}
+	routes := slices.Concat(documents.Routes(), pages)
 	if slices.ContainsFunc(a.Routes, isHome) {
 		routes = slices.DeleteFunc(routes, isHome)
 	}

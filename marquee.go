@@ -1,6 +1,6 @@
 // Package marquee embeds the engine into a program: types from JSON Schemas, rules
-// in Go, and a store become an http.Handler. It imports the engine, auth, the base
-// schemas and the embedded store, and no application. Begin with New and Application.
+// in Go, and a store become an http.Handler. It imports the engine, auth, the
+// console, the base schemas and the embedded store, and no application. Begin with New and Application.
 package marquee
 
 import (
@@ -113,7 +113,7 @@ func (s *Server) open(ctx context.Context) error {
 	config := o.rest()
 	config.Engine, config.Auth, config.Ready, config.Notes = s.engine, s.auth, s.check, s.notes
 	config.SchemaSet, config.Stored = o.SchemaSet, s.auth.Stored
-	config.Routes = slices.Concat(s.auth.Routes(), app.documents(o.Version, o.PublicURL), app.Routes)
+	config.Routes = slices.Concat(s.auth.Routes(), app.documents(o), app.Routes)
 	s.rest, err = rest.New(config)
 	if err != nil || o.First.Password == "" {
 		return err

@@ -104,6 +104,8 @@ type Options struct {
 	// its end. The OpenAPI document and the metadata of the token endpoint name it; "" leaves
 	// URLs of the former relative, and takes those of the latter from the request.
 	PublicURL string
+	// NoConsole leaves out the console, which is at /console/, and to which / leads browsers.
+	NoConsole bool
 	// Version is shown by /healthz.
 	Version string
 	// Notes are added to the answer of /readyz, which everybody can read.

@@ -27,10 +27,14 @@ func (c *serveCommand) greet(address, generated string) {
 	for _, s := range suggestions {
 		shown, commands = append(shown, s.Shows), append(commands, s.Command)
 	}
+	console := ""
+	if c.Console == "on" {
+		console = "  console   " + address + "/console/\n"
+	}
 	fmt.Fprintf(os.Stdout, `
 Marquee is running.
   URL       %[1]s
-  network   %[2]s
+%[9]s  network   %[2]s
   user      %[3]s
   API docs  %[1]s/docs
 
@@ -40,7 +44,7 @@ Try, in another terminal: %[7]s.
   TOKEN=$(curl -s $URL/api/authenticate -d grant_type=password -d scope=ng_api --data-urlencode username=%[6]s --data-urlencode "password=$PASSWORD" | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
   %[8]s
 
-`, address, c.BootstrapNetwork, c.BootstrapUsername, url.QueryEscape(c.BootstrapNetwork), password, shellQuote(c.BootstrapUsername), strings.Join(shown, ", "), strings.Join(commands, "\n  "))
+`, address, c.BootstrapNetwork, c.BootstrapUsername, url.QueryEscape(c.BootstrapNetwork), password, shellQuote(c.BootstrapUsername), strings.Join(shown, ", "), strings.Join(commands, "\n  "), console)
 }
 
 // printReset prints a command that gives the first user a new password, because a

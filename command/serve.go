@@ -47,6 +47,7 @@ type serveCommand struct {
 	IdleTimeout              time.Duration `default:"120s" help:"How long an idle connection is kept open." placeholder:"TIME"`
 	ClockInterval            time.Duration `default:"10s" help:"How often the service looks for objects that change with time, such as those whose end date has passed." placeholder:"TIME"`
 	PublicURL                rest.BaseURL  `name:"public-url" help:"URL at which clients reach the service; the OpenAPI document names it." placeholder:"URL"`
+	Console                  string        `type:"choice" enum:"on,off" default:"on" help:"The console, pages for people at /console/: on or off." placeholder:"WHICH"`
 	MemoryBudget             int64         `default:"0" help:"Memory for all requests together; 0 means 256 MiB, or a third of a container's memory if that is less, of which SQLite's caches get an eighth." placeholder:"BYTES"`
 	SpoolBudget              int64         `default:"0" help:"Disk space for all temporary files together; 0 means 2 GiB, less on a small disk." placeholder:"BYTES"`
 	MaxConnections           int           `default:"2048" help:"Maximum number of open connections." placeholder:"NUMBER"`
@@ -236,6 +237,7 @@ func (c *serveCommand) options(log *slog.Logger) marquee.Options {
 		Version:            programVersion(c.program.Version),
 		Connections:        c.connections(log),
 		PublicURL:          string(c.PublicURL),
+		NoConsole:          c.Console == "off",
 		AddressConnections: c.MaxConnectionsPerAddress,
 		Streams:            c.MaxStreams,
 	}

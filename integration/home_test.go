@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"io/fs"
 	"net/http"
 	"regexp"
 	"strings"
@@ -11,11 +12,27 @@ import (
 	"marquee/integration/service"
 )
 
-// TestHomePage follows each link of the page for browsers.
+// TestHomePage follows each link of the page that browsers find without the console.
 func TestHomePage(t *testing.T) {
 	t.Parallel()
-	s := service.New(t, service.NewSQLite, service.TypeWith("places", ``, `"name": {"type": "string", "description": "<b>"}`))
+	s := service.StartNew(&service.Service{TB: t, URI: service.NewSQLite(t), Schemas: []fs.FS{service.TypeWith("places", ``, `"name": {"type": "string", "description": "<b>"}`)},
+		Configure: func(o *marquee.Options) { o.NoConsole = true }})
 	page := s.Ask("", http.MethodGet, "/", "", http.Header{"Accept": {"text/html"}})
+	for name, want := range map[string]string{"Content-Type": "text/html; charset=utf-8",
+		"Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"} {
+		if got := page.Header.Get(name); got != want {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+	if a := s.Ask("", http.MethodGet, "/", "", http.Header{"Accept": {"text/html"}, "If-None-Match": {page.Header.Get("ETag")}}); a.Status != http.StatusNotModified {
+		t.Errorf("the page is sent again: %d", a.Status)
+	}
+	if a := s.Ask("", http.MethodGet, "/", "", nil); strings.Contains(string(a.Body), "console") {
+		t.Errorf("programs learn of a console: %s", a.Body)
+	}
+	if a := s.Ask("", http.MethodGet, "/console/", "", nil); a.Status != http.StatusNotFound {
+		t.Errorf("/console/ is answered: %d", a.Status)
+	}
 	links := regexp.MustCompile(`href="(/[^"]*)"`).FindAllStringSubmatch(string(page.Body), -1)
 	found := map[string]bool{}
 	for _, link := range links {

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"html/template"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -35,7 +36,8 @@ var homeHeaders = []string{
 	`</healthz>; rel="status"; type="application/json"`,
 }
 
-// homeRoute is the route of HomePath: a page for browsers, and links for programs.
+// homeRoute is the route of HomePath: a page or the way to the console for browsers, and
+// links for programs.
 func (s *Documents) homeRoute() rest.Route {
 	return rest.Route{Path: HomePath, Methods: []string{http.MethodGet, http.MethodHead}, Public: true, Operation: rest.OperationDocument, ContentSecurityPolicy: textPolicy, Serve: func(r *rest.Call) error {
 		header := r.Header()
@@ -43,11 +45,21 @@ func (s *Documents) homeRoute() rest.Route {
 		for _, link := range homeHeaders {
 			header.Add("Link", link)
 		}
-		if prefersHTML(strings.Join(r.Request().Header.Values("Accept"), ",")) {
+		links, html := homeLinks, prefersHTML(strings.Join(r.Request().Header.Values("Accept"), ","))
+		if html && s.Console == "" {
 			return s.serveText(r, HomePath, s.renderHome)
 		}
 		header.Set("Content-Security-Policy", rest.APIPolicy)
-		body, err := json.Marshal(homeLinks)
+		if html {
+			header.Set("Location", s.Console)
+			r.Send(http.StatusSeeOther, "text/plain; charset=utf-8", nil)
+			return nil
+		}
+		if s.Console != "" {
+			links = maps.Clone(links)
+			links["console"] = s.Console
+		}
+		body, err := json.Marshal(links)
 		if err != nil {
 			return err
 		}

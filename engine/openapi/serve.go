@@ -20,6 +20,10 @@ import (
 
 // Documents serves the document of the types that an engine serves at the time.
 type Documents struct {
+	// Console is the path of pages that HomePath leads browsers to, and names to programs;
+	// "" is none.
+	Console string
+
 	version, server string
 	fragments       []Fragment
 

@@ -79,7 +79,9 @@ func (s *Server) addRoutes(router gin.IRoutes) (err error) {
 		}
 		s.outside = append(s.outside, pattern{route, strings.Split(route.Path, "/")})
 		paths := []string{routerPath(route.Path)}
-		if !strings.Contains(route.Path, "...}") && route.Path != "/" {
+		if above, tail, _ := strings.Cut(paths[0], "/*"); tail != "" {
+			paths = append(paths, above)
+		} else if route.Path != "/" {
 			paths = append(paths, paths[0]+"/")
 		}
 		for _, path := range paths {

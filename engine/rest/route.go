@@ -23,7 +23,7 @@ const (
 // Route, except the paths of types, which change with the schemas.
 type Route struct {
 	// Path is a pattern: a parameter such as {id} matches one segment, and
-	// {rest...} at the end matches all remaining segments. A trailing slash in a
+	// {rest...} at the end matches all remaining segments, of which there may be none. A trailing slash in a
 	// request is ignored.
 	Path string
 	// Methods are the methods that Serve answers. The server itself answers
@@ -169,10 +169,10 @@ func (p pattern) match(path []string) (values []pathValue, ok bool) {
 		name, parameter := strings.CutPrefix(segment, "{")
 		name = strings.TrimSuffix(name, "}")
 		switch rest, all := strings.CutSuffix(name, "..."); {
+		case parameter && all && i <= len(path):
+			return append(values, pathValue{rest, strings.Join(path[i:], "/")}), true
 		case i >= len(path):
 			return nil, false
-		case parameter && all:
-			return append(values, pathValue{rest, strings.Join(path[i:], "/")}), true
 		case parameter && path[i] != "":
 			values = append(values, pathValue{name, path[i]})
 		case segment != path[i]:

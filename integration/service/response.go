@@ -94,7 +94,7 @@ func (a *Answer) Promises(oauth bool) []string {
 	must(a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") != "", "429 without Retry-After")
 	must(a.Status != http.StatusUnauthorized || strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer"), "401 without WWW-Authenticate")
 	must(a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") != "", "405 without Allow")
-	must(a.Status == http.StatusCreated || a.Status == http.StatusOK && a.Method == http.MethodPost || a.Header.Get("Location") == "", "Location in an answer that creates nothing")
+	must(a.Status == http.StatusCreated || a.Status == http.StatusSeeOther || a.Status == http.StatusOK && a.Method == http.MethodPost || a.Header.Get("Location") == "", "Location in an answer that creates nothing")
 	if a.Method == http.MethodHead {
 		must(len(a.Body) == 0, "the answer to HEAD has a body")
 		return wrong
