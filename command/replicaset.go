@@ -17,7 +17,7 @@ import (
 type initReplicaSetCommand struct {
 	Store             string        `help:"The URI that servers will be given: its hosts become the members of the set, its replicaSet the name." placeholder:"mongodb://HOST,…/DATABASE?replicaSet=NAME" secret:"uri"`
 	StoreFile         string        `help:"File with that URI." placeholder:"FILE"`
-	Member            string        `default:"127.0.0.1:27017" help:"The member that receives the commands. A MongoDB server without users accepts them from its own machine only." placeholder:"HOST:PORT"`
+	Member            string        `help:"The member that receives the commands. A MongoDB server without users accepts them from its own machine only, so that the default is 127.0.0.1 with the port of the first host of the URI." placeholder:"HOST:PORT"`
 	AdminPassword     string        `help:"Create the user admin with this password, and the user of the URI, who may read and write its database." placeholder:"PASSWORD" secret:""`
 	AdminPasswordFile string        `help:"File with that password." placeholder:"FILE"`
 	Wait              time.Duration `default:"2m" help:"How long to wait for the members." placeholder:"TIME"`
@@ -31,7 +31,10 @@ func (c *initReplicaSetCommand) Run(ctx context.Context) error {
 	defer cancel()
 	set, err := replicaset.Init(ctx, replicaset.Options{URI: c.Store, Member: c.Member, AdminPassword: c.AdminPassword,
 		Waiting: func(name string) func() { return progress.While(firstWaiting, everyWaiting, sayWaiting(name)) }})
+	var silent replicaset.SilentError
 	switch {
+	case errors.As(err, &silent):
+		return fmt.Errorf("no MongoDB server answers at %s: run the command on the machine of a member, and name its port with --member HOST:PORT", string(silent))
 	case errors.Is(err, replicaset.ErrURI):
 		return errors.New("--store is not a MongoDB URI; in its user and password, all characters except letters and digits must be percent-encoded")
 	case errors.Is(err, replicaset.ErrNoSet):

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 )
 
 // Options configures Init.
@@ -24,7 +26,8 @@ type Options struct {
 	// AdminPassword is set, a user that can read and write its database.
 	URI string
 	// Member is the HOST:PORT that receives the commands. A MongoDB server without
-	// users accepts them from its own machine only.
+	// users accepts them from its own machine only, so that the default is 127.0.0.1
+	// with the port of the URI's first host.
 	Member string
 	// AdminPassword, if set, is that of a new user admin with the role root.
 	AdminPassword string
@@ -49,6 +52,11 @@ var (
 	ErrNoSet      = errors.New("the connection string does not name the replica set")
 	ErrNoDatabase = errors.New("the connection string does not name a database")
 )
+
+// SilentError is the member that did not answer.
+type SilentError string
+
+func (e SilentError) Error() string { return string(e) + " does not answer" }
 
 // The codes of MongoDB's errors that Init expects.
 const (
@@ -77,11 +85,11 @@ func Init(ctx context.Context, o Options) (Set, error) {
 	if waiting == nil {
 		waiting = func(string) func() { return func() {} }
 	}
-	answered := waiting(o.Member)
+	answered := waiting(s.address + " (--member)")
 	current, err := s.currentName(ctx)
 	answered()
 	if err != nil {
-		return Set{}, fmt.Errorf("%s does not answer: %w", o.Member, err)
+		return Set{}, SilentError(s.address)
 	}
 	result := Set{Name: *s.options.ReplicaSet, Members: s.options.Hosts}
 	defer waiting("the replica set " + result.Name)()
@@ -96,15 +104,15 @@ func Init(ctx context.Context, o Options) (Set, error) {
 			return result, fmt.Errorf("the replica set %s cannot be initiated: %w", result.Name, err)
 		}
 	default:
-		return result, fmt.Errorf("%s belongs to the replica set %s, not %s", o.Member, current, result.Name)
+		return result, fmt.Errorf("%s belongs to the replica set %s, not %s", s.address, current, result.Name)
 	}
 	if o.AdminPassword != "" {
 		if err := s.createUsers(ctx, o.AdminPassword); err != nil {
-			return result, fmt.Errorf("the users cannot be created: %w", err)
+			return result, fmt.Errorf("the users cannot be created: %w", s.cause(err))
 		}
 	}
 	if err := repeat(ctx, func() error { return s.usable(ctx) }); err != nil {
-		return result, fmt.Errorf("the replica set %s cannot be used: %w", result.Name, err)
+		return result, fmt.Errorf("the replica set %s cannot be used: %w", result.Name, s.cause(err))
 	}
 	return result, nil
 }
@@ -114,8 +122,9 @@ type setup struct {
 	uri      string
 	options  *options.ClientOptions
 	database string
-	// member is connected to one member alone.
-	member *mongo.Client
+	// member is connected to the member at address alone.
+	member  *mongo.Client
+	address string
 }
 
 func newSetup(o Options) (*setup, error) {
@@ -132,15 +141,23 @@ func newSetup(o Options) (*setup, error) {
 	if err != nil || database == "" {
 		return nil, ErrNoDatabase
 	}
-	direct := options.Client().SetHosts([]string{o.Member}).SetDirect(true).SetServerSelectionTimeout(initSelection)
+	address := o.Member
+	if address == "" {
+		_, port, found := strings.Cut(uri.Hosts[0], ":")
+		if !found {
+			port = "27017"
+		}
+		address = net.JoinHostPort("127.0.0.1", port)
+	}
+	direct := options.Client().SetHosts([]string{address}).SetDirect(true).SetServerSelectionTimeout(initSelection)
 	if uri.TLSConfig != nil {
 		direct.SetTLSConfig(uri.TLSConfig)
 	}
 	member, err := mongo.Connect(direct)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Member, err)
+		return nil, fmt.Errorf("%s: %w", address, err)
 	}
-	return &setup{uri: o.URI, options: uri, database: database, member: member}, nil
+	return &setup{uri: o.URI, options: uri, database: database, member: member, address: address}, nil
 }
 
 func disconnect(client *mongo.Client) {
@@ -236,6 +253,19 @@ func (s *setup) usable(ctx context.Context) error {
 	err = client.Ping(ctx, readpref.Primary())
 	if hasCode(err, codeAuthenticationFailed) {
 		return permanent(err)
+	}
+	return err
+}
+
+// cause is an error of the driver in words of this program, if they are known.
+func (s *setup) cause(err error) error {
+	var selection topology.ServerSelectionError
+	switch {
+	case hasCode(err, codeAuthenticationFailed):
+		return errors.New("a password is not accepted: that of the admin, or that of the connection string")
+	case errors.As(err, &selection), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no primary can be reached at %s: check that each member runs with --replSet %s and is reached by the others, and from here, under this name",
+			strings.Join(s.options.Hosts, ", "), *s.options.ReplicaSet)
 	}
 	return err
 }

@@ -55,3 +55,18 @@ func TestInitRefusesURIs(t *testing.T) {
 		}
 	}
 }
+
+// TestInitOfUnreachableMembers: what cannot become a set is reported in words of this program.
+func TestInitOfUnreachableMembers(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	u, err := url.Parse(mongodb.URI(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	member, _, _ := strings.Cut(u.Host, ",")
+	_, err = Init(ctx, Options{URI: "mongodb://127.0.0.1:1/db?replicaSet=rs0", Member: member})
+	if err == nil || !strings.Contains(err.Error(), "no primary can be reached at 127.0.0.1:1") || strings.Contains(err.Error(), "selection") {
+		t.Error(err)
+	}
+}
