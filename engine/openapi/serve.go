@@ -190,6 +190,12 @@ type listed struct {
 	Title  string `json:"title,omitempty"`
 	Digest string `json:"digest"`
 	URL    string `json:"url"`
+	// Group, Scope and Parent are those of x-resource; Scope is "" in a network.
+	Group  string `json:"group,omitempty"`
+	Scope  string `json:"scope,omitempty"`
+	Parent string `json:"parent,omitempty"`
+	// Writable reports whether the caller may write objects; it is left out for anybody.
+	Writable bool `json:"writable,omitempty"`
 }
 
 // serveSchemas lists the types that the audience knows, each with a digest of its schema as
@@ -207,14 +213,25 @@ func (s *Documents) serveSchemas(r *rest.Call) error {
 		return err
 	}
 	number := r.SchemaSet(r.Engine().Registry().Digest())
-	c, err := s.text(r, fmt.Sprint("/api/schemas ", number, mine.query), mine, func(types *schema.Registry) ([]byte, error) {
+	writable := map[string]bool{}
+	if mine.query != "" {
+		for _, t := range r.Engine().Registry().Types() {
+			writable[t.Served().Name] = t.Writable() && mine.writes(t)
+		}
+	}
+	c, err := s.text(r, fmt.Sprint("/api/schemas ", number, mine.query, writable), mine, func(types *schema.Registry) ([]byte, error) {
 		list := []listed{}
 		for _, t := range types.Types() {
 			text, err := renderSchema(types, t, writtenForm, nil)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, listed{t.Name, t.Title, strings.Trim(newContent(text).etag, `"`), "/api/schemas/" + t.Name + mine.query})
+			scope := ""
+			if t.Global {
+				scope = "global"
+			}
+			list = append(list, listed{Type: t.Name, Title: t.Title, Digest: strings.Trim(newContent(text).etag, `"`), URL: "/api/schemas/" + t.Name + mine.query,
+				Group: t.Group, Scope: scope, Parent: t.Parent, Writable: writable[t.Served().Name]})
 		}
 		return json.Marshal(struct {
 			Set    int64    `json:"set,omitempty"`
