@@ -12,6 +12,8 @@ export interface Answer<T = any> {
 
 /** Who is signed in: nobody, somebody, or somebody whose session has ended while the page is open. */
 export const session = signal<"none" | "open" | "ended">("none");
+/** The digest of the schemas that the last answer was made with; another one means that types have changed. */
+export const schemasDigest = signal("");
 /** Why the last request has to wait, for how many seconds, or null. */
 export const waiting = signal<{ seconds: number; messages: Message[] } | null>(null);
 
@@ -155,6 +157,7 @@ async function once(method: string, path: string, body?: unknown, headers: Recor
   try {
     const response = await fetch(path, init);
     const text = await response.text();
+    schemasDigest.value = response.headers.get("Marquee-Schemas") ?? schemasDigest.value;
     return { status: response.status, headers: response.headers, body: parsed(text, response.headers.get("Content-Type") ?? "") };
   } catch {
     return unreachable;

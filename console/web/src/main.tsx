@@ -1,4 +1,6 @@
 import { render } from "preact";
-import { t } from "./texts";
+import { begin } from "./api";
+import { App } from "./app";
 
-render(<h1>{t("app.name")}</h1>, document.getElementById("console")!);
+await begin();
+render(<App />, document.getElementById("console")!);

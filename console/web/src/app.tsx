@@ -1,0 +1,180 @@
+// The frame around each page: the network, the types by group, who is signed in.
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { api, me, session, signOut, waiting } from "./api";
+import { lazy } from "./lazy";
+import { address, navigate, pageOf, to, type Page } from "./router";
+import { loadTypes, networks, types, type Named, type TypeInfo } from "./schema";
+import { SignInAgain, SignInPage } from "./signin";
+import { shortcutsShown, Shortcuts, useShortcuts } from "./shortcuts";
+import { explain, t } from "./texts";
+import { ListPage } from "./list";
+import { OverviewPage } from "./overview";
+
+/** The name of the user who is signed in, once it is known. */
+export const username = signal("");
+
+const HistoryPage = lazy(() => import("./history").then((m) => m.HistoryPage));
+const TypePage = lazy(() => import("./type").then((m) => m.TypePage));
+const ObjectPage = lazy(() => import("./object").then((m) => m.ObjectPage));
+
+export function App() {
+  if (session.value === "none") return <SignInPage />;
+  return (
+    <>
+      <SignedIn key={me()} />
+      {session.value === "ended" && <SignInAgain />}
+    </>
+  );
+}
+
+function SignedIn() {
+  const page = pageOf(address.value.pathname);
+  const network = "network" in page ? page.network : "";
+  useEffect(() => {
+    api.get(`/api/v1/users/${encodeURIComponent(me())}?fields=username`).then(({ status, body }) => status === 200 && (username.value = body.username));
+    api.get<{ results: Named[] }>("/api/v1/networks?fields=id,name&pageSize=1000&orderBy=name&orderByDirection=ASCENDING").then(({ status, body }) => {
+      if (status !== 200) return;
+      networks.value = body.results;
+      if (pageOf(address.value.pathname).kind === "home" && body.results.length > 0) navigate(to.overview(body.results[0].id), { replace: true });
+    });
+  }, []);
+  useEffect(() => {
+    if (network) loadTypes(network);
+  }, [network]);
+  useShortcuts(page);
+  return (
+    <>
+      <a class="skip" href="#content">
+        {t("app.skip")}
+      </a>
+      <header>
+        <a class="brand" href={network ? to.overview(network) : to.home()}>
+          {t("app.name")}
+        </a>
+        {network && <NetworkChoice network={network} />}
+        <span class="spring" />
+        <button type="button" onClick={() => (shortcutsShown.value = true)}>
+          {t("shortcuts.title")}
+        </button>
+        <span class="who">{username}</span>
+        <button type="button" onClick={() => signOut()}>
+          {t("signin.out")}
+        </button>
+      </header>
+      <div class="frame">
+        {network && <Menu network={network} page={page} />}
+        <main id="content" tabIndex={-1}>
+          <Shown page={page} />
+        </main>
+      </div>
+      <div class="status" role="status">
+        {waiting.value && `${waiting.value.messages.map(explain).join(" ") || t("status.unreachable")} ${t("status.again", { seconds: waiting.value.seconds })}`}
+      </div>
+      {shortcutsShown.value && <Shortcuts />}
+    </>
+  );
+}
+
+function Shown(props: { page: Page }) {
+  const { page } = props;
+  switch (page.kind) {
+    case "home":
+      return <Heading text={t("app.name")} />;
+    case "overview":
+      return <OverviewPage network={page.network} />;
+    case "list":
+      return <ListPage key={page.type} network={page.network} type={page.type} />;
+    case "history":
+      return <HistoryPage network={page.network} />;
+    case "type":
+      return <TypePage key={page.type} network={page.network} type={page.type} />;
+    case "new":
+      return <ObjectPage key={page.type} network={page.network} type={page.type} />;
+    case "object":
+      return <ObjectPage key={`${page.type}/${page.id}`} network={page.network} type={page.type} id={page.id} />;
+  }
+  return <Heading text={t("status.missing")} />;
+}
+
+/** The heading of a page, which is also its title. It has the focus when the page is shown, except for the first page. */
+export function Heading(props: { text: string }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${props.text} · ${t("app.name")}`;
+  }, [props.text]);
+  useEffect(() => {
+    if (shownBefore) heading.current?.focus({ preventScroll: true });
+    shownBefore = true;
+  }, []);
+  return (
+    <h1 ref={heading} tabIndex={-1}>
+      <bdi>{props.text}</bdi>
+    </h1>
+  );
+}
+
+let shownBefore = false;
+
+function NetworkChoice(props: { network: string }) {
+  const known = networks.value.some(({ id }) => id === props.network);
+  return (
+    <label class="network">
+      <span>{t("app.network")}</span>
+      <select value={props.network} onChange={(event) => navigate(to.overview(event.currentTarget.value))}>
+        {!known && <option value={props.network}>{props.network}</option>}
+        {networks.value.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name || id}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** The types by their groups. Those below a parent are reached from it. */
+function Menu(props: { network: string; page: Page }) {
+  const { network, page } = props;
+  const groups = new Map<string, TypeInfo[]>();
+  for (const type of types.value) {
+    if (!type.parent) groups.set(type.group ?? "", [...(groups.get(type.group ?? "") ?? []), type]);
+  }
+  const open = "type" in page ? page.type : "";
+  return (
+    <nav aria-label={t("app.types")}>
+      <details open={innerWidth > 720}>
+        <summary>{t("app.types")}</summary>
+        <ul>
+          <li>
+            <a href={to.overview(network)} aria-current={page.kind === "overview" ? "page" : undefined}>
+              {t("overview.title")}
+            </a>
+          </li>
+          <li>
+            <a href={to.history(network)} aria-current={page.kind === "history" ? "page" : undefined}>
+              {t("history.title")}
+            </a>
+          </li>
+        </ul>
+        {[...groups].map(([group, members]) => (
+          <section key={group}>
+            <h2>{group || t("app.others")}</h2>
+            <ul>
+              {members.map(({ type, title }) => (
+                <li key={type}>
+                  <a href={to.list(network, type)} aria-current={type === open ? (page.kind === "list" ? "page" : "true") : undefined}>
+                    <bdi>{title || type}</bdi>
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </section>
+        ))}
+      </details>
+    </nav>
+  );
+}
+
+/** The title of a type, or its path while it is not known. */
+export const titleOf = (type: string) => types.value.find((one) => one.type === type)?.title || type;

@@ -1,0 +1,157 @@
+// Who changed what, when and why: of a network, a type or an object.
+import { Heading, titleOf } from "./app";
+import { useAnswer } from "./hooks";
+import { address, to } from "./router";
+import { explain, t, type Message } from "./texts";
+import { flat, Messages, Text, Time } from "./values";
+
+interface Change {
+  field: string;
+  from?: unknown;
+  to?: unknown;
+}
+
+/** A version of an object, as /audit lists it. */
+export interface Entry extends Message {
+  time: string;
+  object: { id: string; url: string };
+  version: number;
+  user?: { id: string; name?: string };
+  cause?: Message;
+  changes?: Change[];
+}
+
+/** How many changed fields of an entry are shown at once. */
+const maxFields = 12;
+const pageSize = 50;
+
+export function HistoryPage(props: { network: string }) {
+  const { network } = props;
+  const query = address.value.searchParams;
+  const [type, id, cursor] = [query.get("type"), query.get("id"), query.get("cursor")];
+  const answer = useAnswer<{ results: Entry[]; nextCursor?: string; totalCount: number; truncated?: boolean }>(
+    `/api/v1/audit?${new URLSearchParams({ context: network, pageSize: String(pageSize), ...(type && { type }), ...(type && id && { id }), ...(cursor && { cursor }) })}`,
+  );
+  const title = type && id ? t("history.object", { type: titleOf(type), id }) : type ? t("history.type", { type: titleOf(type) }) : t("history.network");
+  const next = () => {
+    const url = new URL(address.value);
+    url.searchParams.set("cursor", answer!.body.nextCursor!);
+    return url.href;
+  };
+  return (
+    <>
+      <div class="head">
+        <Heading text={title} />
+        <span class="actions">
+          {type && id && (
+            <a class="button" href={to.object(network, type, id)}>
+              {t("history.open")}
+            </a>
+          )}
+          {type && (
+            <a class="button" href={to.list(network, type)}>
+              {titleOf(type)}
+            </a>
+          )}
+        </span>
+      </div>
+      {answer === null ? (
+        <p class="busy">{t("status.loading")}</p>
+      ) : answer.status !== 200 ? (
+        <Messages status={answer.status} messages={(answer.body as any)?.messages} />
+      ) : (
+        <>
+          <p class="count" role="status">
+            {t("history.count", { count: answer.body.totalCount.toLocaleString() })}
+          </p>
+          <Entries network={network} entries={answer.body.results} />
+          <nav class="pages" aria-label={t("list.pages")}>
+            {cursor && (
+              <a class="button" href={to.history(network, type ?? undefined, id ?? undefined)}>
+                {t("history.newest")}
+              </a>
+            )}
+            {answer.body.nextCursor && (
+              <a class="button" href={next()}>
+                {t("history.older")}
+              </a>
+            )}
+          </nav>
+        </>
+      )}
+    </>
+  );
+}
+
+export function Entries(props: { network: string; entries: Entry[] }) {
+  return (
+    <ol class="history">
+      {props.entries.map((entry, i) => (
+        <li class="row" key={i}>
+          <One network={props.network} entry={entry} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function One(props: { network: string; entry: Entry }) {
+  const { network, entry } = props;
+  const type = String(entry.params?.type ?? "");
+  const changes = entry.changes ?? [];
+  return (
+    <>
+      <a href={to.object(network, type, entry.object.id)}>
+        <bdi>{titleOf(type)}</bdi> <Text text={entry.object.id} max={60} />
+      </a>{" "}
+      <span class="what">{explain({ ...entry, text: t(`history.${entry.code}`) === `history.${entry.code}` ? entry.text : t(`history.${entry.code}`) })}</span>
+      <p class="by">
+        <Time value={entry.time} />
+        {entry.user && (
+          <>
+            {" · "}
+            <a href={to.object(network, "users", entry.user.id)}>
+              <Text text={entry.user.name || entry.user.id} max={60} />
+            </a>
+          </>
+        )}
+        {" · "}
+        {t("history.version", { version: entry.version })}
+        {entry.cause && (
+          <>
+            {" · "}
+            <Text text={explain(entry.cause)} />
+          </>
+        )}
+      </p>
+      {changes.length > 0 && (
+        <details open={changes.length <= 3}>
+          <summary>{t(changes.length === 1 ? "history.field" : "history.fields", { count: changes.length })}</summary>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{t("history.what")}</th>
+                <th scope="col">{t("history.from")}</th>
+                <th scope="col">{t("history.to")}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {changes.slice(0, maxFields).map((change) => (
+                <tr key={change.field}>
+                  <th scope="row">
+                    <Text text={change.field.slice(1).replaceAll("/", " › ")} max={80} />
+                  </th>
+                  <td>{shown(change.from)}</td>
+                  <td>{shown(change.to)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          {changes.length > maxFields && <p class="hint">{t("history.more", { count: changes.length - maxFields })}</p>}
+        </details>
+      )}
+    </>
+  );
+}
+
+const shown = (value: unknown) => (value === undefined || value === null ? <span class="none">–</span> : <Text text={flat(value)} max={200} />);

@@ -1,0 +1,19 @@
+// Parts of the console that are loaded when a page needs them.
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { t } from "./texts";
+
+/** A component that is loaded when it is first shown. */
+export function lazy<P extends {}>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
+  let loaded: ComponentType<P> | null = null;
+  return function Lazy(props: P) {
+    const [failed, fail] = useState(false);
+    const [, show] = useState(loaded);
+    useEffect(() => {
+      if (!loaded) load().then((found) => show(() => (loaded = found)), () => fail(true));
+    }, []);
+    if (failed) return <p role="alert">{t("status.unreachable")}</p>;
+    const Loaded = loaded;
+    return Loaded ? <Loaded {...props} /> : <p class="busy">{t("status.loading")}</p>;
+  };
+}

@@ -1,0 +1,144 @@
+// What the service says of its types and networks: everything that is shown is made from it.
+import { signal } from "@preact/signals";
+import { api, schemasDigest, type Answer } from "./api";
+import { t } from "./texts";
+
+/** A type as the service lists it for the caller. */
+export interface TypeInfo {
+  type: string;
+  title?: string;
+  group?: string;
+  scope?: string;
+  parent?: string;
+  writable?: boolean;
+}
+
+export type Schema = Record<string, any>;
+
+export type Kind = "text" | "number" | "boolean" | "enum" | "time" | "reference" | "references" | "list" | "object";
+
+/** A property, or a common field, as lists show it. */
+export interface Property {
+  name: string;
+  title: string;
+  kind: Kind;
+  /** The type that a reference leads to. */
+  target?: string;
+  values?: unknown[];
+  description?: string;
+}
+
+export interface Named {
+  id: string;
+  name?: string;
+}
+
+export const types = signal<TypeInfo[]>([]);
+export const networks = signal<Named[]>([]);
+
+/** Reads the types that the caller may see in a network. */
+export async function loadTypes(network: string): Promise<Answer> {
+  const answer = await api.get(`/api/schemas?${new URLSearchParams({ mine: "true", context: network })}`);
+  if (answer.status === 200) types.value = answer.body.types;
+  return answer;
+}
+
+let cached = new Map<string, Promise<Answer<Schema>>>();
+let cachedFor = "";
+
+/** Reads the schema of a type as the caller sees it, once for each set of schemas. */
+export function schemaOf(network: string, type: string): Promise<Answer<Schema>> {
+  if (cachedFor !== schemasDigest.value) [cached, cachedFor] = [new Map(), schemasDigest.value];
+  const key = `${network}\n${type}`;
+  let reading = cached.get(key);
+  if (!reading) {
+    const kept = cached;
+    reading = api.get<Schema>(`/api/schemas/${encodeURIComponent(type)}?${new URLSearchParams({ mine: "true", context: network })}`);
+    kept.set(key, reading);
+    reading.then(({ status }) => status === 200 || kept.delete(key));
+  }
+  return reading;
+}
+
+/** A schema with what its $ref leads to. */
+export function resolved(root: Schema, schema: Schema | undefined): Schema {
+  let found: Schema = schema ?? {};
+  for (let depth = 0; typeof found.$ref === "string" && depth < 16; depth++) {
+    const { $ref, ...own } = found;
+    const target = $ref.split("/").slice(1).reduce((at: any, part: string) => at?.[part.replaceAll("~1", "/").replaceAll("~0", "~")], root);
+    found = { ...(target ?? {}), ...own };
+  }
+  return found;
+}
+
+/** A name as people write it: startDate is "Start date". */
+export function worded(name: string): string {
+  const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").replace(/[_-]+/g, " ").toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function kindOf(root: Schema, schema: Schema): Pick<Property, "kind" | "target" | "values"> {
+  if (schema["x-ref"]) return { kind: "reference", target: targetOf(schema["x-ref"]) };
+  if (schema.enum) return { kind: "enum", values: schema.enum.filter((value: unknown) => value !== null) };
+  const type = [schema.type].flat().find((name) => name && name !== "null");
+  if (type === "boolean") return { kind: "boolean" };
+  if (type === "integer" || type === "number") return { kind: "number" };
+  if (type === "string") return { kind: schema.format === "date-time" || schema.format === "date" ? "time" : "text" };
+  if (type === "array") {
+    const items = resolved(root, schema.items);
+    return items["x-ref"] ? { kind: "references", target: targetOf(items["x-ref"]) } : { kind: "list", values: items.enum };
+  }
+  return { kind: type === "object" || schema.properties ? "object" : "text" };
+}
+
+const targetOf = (ref: unknown): string => (typeof ref === "string" ? ref : String((ref as any)?.type ?? ""));
+
+/** The fields that every object has. */
+const common = (): Property[] => [
+  { name: "id", kind: "text", title: t("field.id") },
+  { name: "objectState", kind: "enum", title: t("field.state"), values: ["ACTIVE", "INACTIVE", "HIDDEN"] },
+  { name: "createTime", kind: "time", title: t("field.created") },
+  { name: "updateTime", kind: "time", title: t("field.updated") },
+  { name: "createUser", kind: "reference", target: "users", title: t("field.creator") },
+  { name: "updateUser", kind: "reference", target: "users", title: t("field.updater") },
+];
+
+export const warningsName = "validationWarnings";
+
+/** The properties and common fields of a type, by name. */
+export function propertiesOf(schema: Schema): Map<string, Property> {
+  const found = new Map<string, Property>();
+  for (const property of common()) found.set(property.name, property);
+  for (const [name, written] of Object.entries<Schema>(schema.properties ?? {})) {
+    const inner = resolved(schema, written);
+    found.set(name, { name, title: written.title ?? worded(name), description: inner.description, ...kindOf(schema, inner) });
+  }
+  found.set(warningsName, { name: warningsName, kind: "list", title: t("field.warnings") });
+  return found;
+}
+
+/** The property that names an object. */
+export function labelOf(schema: Schema): string {
+  const label = schema["x-resource"]?.label ?? "name";
+  return schema.properties?.[label] ? label : "id";
+}
+
+/** The columns of a list that names none. */
+export function defaultColumns(schema: Schema): string[] {
+  const resource = schema["x-resource"] ?? {};
+  if (Array.isArray(resource.columns)) return resource.columns;
+  const sorted: string[] = (resource.sort ?? []).slice(0, 4);
+  const states = Object.keys(schema.properties ?? {}).filter((name) => /^(user)?state$|status$/i.test(name)).slice(0, 1);
+  return [...new Set([labelOf(schema), ...sorted, ...states, "objectState", "updateTime", warningsName])];
+}
+
+/** The properties that lists can be filtered by quickly. */
+export function filterable(schema: Schema): string[] {
+  const resource = schema["x-resource"] ?? {};
+  const indexed: string[] = [...(resource.index ?? []), ...(resource.unique ?? [])].flatMap((entry: any) => (typeof entry === "string" ? [entry] : Array.isArray(entry) ? entry.slice(0, 1) : []));
+  const references = [...propertiesOf(schema).values()].filter(({ kind }) => kind === "reference" || kind === "references").map(({ name }) => name);
+  return [...new Set([...indexed, ...(resource.sort ?? []), ...references, "createTime", "updateTime"])];
+}
+
+/** The properties that lists can be ordered by. */
+export const sortable = (schema: Schema): string[] => [...(schema["x-resource"]?.sort ?? []), "id", "createTime", "updateTime", "objectState"];

@@ -1,0 +1,114 @@
+// Values of objects, as text whatever they contain.
+import { useState } from "preact/hooks";
+import { explain, t, type Message } from "./texts";
+import { to } from "./router";
+import type { Property } from "./schema";
+
+/** How much of a text is shown at once. */
+const maxShown = 300;
+
+/** A text whose invisible controls, which could change how its neighbours are read, are visible. */
+export function visible(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, (c) => `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+/** A text that may be long, cut with a way to see more of it. */
+export function Text(props: { text: string; max?: number }) {
+  const first = props.max ?? maxShown;
+  const [shown, show] = useState(first);
+  if (props.text.length <= first) return <bdi>{visible(props.text)}</bdi>;
+  return (
+    <>
+      <bdi>{visible(props.text.slice(0, shown))}</bdi>
+      {shown < props.text.length && (
+        <>
+          {"… "}
+          <button type="button" class="link" onClick={() => show(Math.max(shown * 10, 3000))}>
+            {t("value.more", { count: (props.text.length - shown).toLocaleString() })}
+          </button>
+        </>
+      )}
+    </>
+  );
+}
+
+export function Time(props: { value: string }) {
+  const time = new Date(props.value);
+  if (Number.isNaN(time.getTime())) return <Text text={props.value} />;
+  return (
+    <time dateTime={props.value} title={props.value}>
+      {time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: /T00:00:00/.test(props.value) ? undefined : "short" })}
+    </time>
+  );
+}
+
+/** The name of a referenced object, which leads to it if the caller sees that. */
+export function Reference(props: { network: string; type: string; value: any }) {
+  const { value, type, network } = props;
+  const id = typeof value === "string" ? value : value?.id;
+  if (typeof id !== "string") return null;
+  const name = String(value?.name || id);
+  return value?.url ? (
+    <a href={to.object(network, type, id)}>
+      <Text text={name} max={80} />
+    </a>
+  ) : (
+    <Text text={name} max={80} />
+  );
+}
+
+/** A value of a property in a cell. */
+export function Value(props: { network: string; property: Property; value: any }) {
+  const { property, value, network } = props;
+  if (value === undefined || value === null || value === "") return <span class="none">–</span>;
+  switch (property.kind) {
+    case "reference":
+      return <Reference network={network} type={property.target!} value={value} />;
+    case "references":
+      return (
+        <>
+          {(Array.isArray(value) ? value : []).slice(0, 5).map((one, i) => (
+            <span key={i}>
+              {i > 0 && ", "}
+              <Reference network={network} type={property.target!} value={one} />
+            </span>
+          ))}
+          {value.length > 5 && ` ${t("value.others", { count: value.length - 5 })}`}
+        </>
+      );
+    case "time":
+      return <Time value={String(value)} />;
+    case "boolean":
+      return <>{t(value ? "value.yes" : "value.no")}</>;
+    case "enum":
+      return <span class={`state state-${String(value).toLowerCase().replace(/[^a-z]/g, "")}`}>{<Text text={String(value)} max={80} />}</span>;
+  }
+  return <Text text={flat(value)} max={120} />;
+}
+
+/** A value as one line of text. */
+export function flat(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value) && value.every((one) => typeof one !== "object" || one === null)) return value.join(", ");
+  return JSON.stringify(value) ?? "";
+}
+
+/** Messages of the service, or why there was no answer. */
+export function Messages(props: { status: number; messages?: Message[] }) {
+  const messages = props.messages ?? [];
+  return (
+    <div class="notice bad" role="alert">
+      {messages.length === 0 ? (
+        <p>{t(props.status === 0 ? "status.unreachable" : props.status === 404 ? "status.missing" : "status.other", { status: props.status })}</p>
+      ) : (
+        <ul>
+          {messages.map((message, i) => (
+            <li key={i}>
+              <Text text={explain(message)} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
