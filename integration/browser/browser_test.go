@@ -1,4 +1,4 @@
-// Package browser tests the documentation pages in a headless Chromium. It may import
+// Package browser tests the console and the documentation pages in a headless Chromium. It may import
 // package marquee, resources, marqueetest and installed. Begin with TestDocumentation.
 package browser
 
@@ -73,8 +73,8 @@ var signedIn = chromedp.Func(func(ctx context.Context, t *chromedp.Target) error
 // screen is that of a phone.
 const width, height = 390, 844
 
-// open starts a browser with the screen of a phone.
-func open(t *testing.T) (context.Context, *requests) {
+// open starts a browser with the screen of a phone. More functions may listen to its events.
+func open(t *testing.T, listeners ...func(event any)) (context.Context, *requests) {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(find(t)), chromedp.WSURLReadTimeout(time.Minute))
 	if os.Getuid() == 0 {
@@ -86,6 +86,9 @@ func open(t *testing.T) (context.Context, *requests) {
 	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithListener(func(event any) {
 		if sent, is := event.(*network.EventRequestWillBeSent); is {
 			seen.add(sent.Request.URL)
+		}
+		for _, listen := range listeners {
+			listen(event)
 		}
 	}))
 	t.Cleanup(cancel)

@@ -31,11 +31,11 @@ function Form(props: { name?: string }) {
     <form ref={form} onSubmit={submit} class="signin">
       <label>
         {t("signin.username")}
-        <input name="username" autocomplete="username" autocapitalize="none" spellcheck={false} required readOnly={!!props.name} value={props.name ?? ""} />
+        <input name="username" autofocus={!props.name} autocomplete="username" autocapitalize="none" spellcheck={false} required readOnly={!!props.name} defaultValue={props.name ?? ""} />
       </label>
       <label>
         {t("signin.password")}
-        <input name="password" type="password" autocomplete="current-password" required aria-describedby="signin-fault" aria-invalid={fault !== ""} />
+        <input name="password" type="password" autofocus={!!props.name} autocomplete="current-password" required aria-describedby="signin-fault" aria-invalid={fault !== ""} />
       </label>
       <p id="signin-fault" class="fault" role="alert">
         {fault}

@@ -1,0 +1,337 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/chromedp/cdproto/emulation"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"marquee"
+	"marquee/integration/marqueetest"
+	"marquee/resources"
+)
+
+// console is a browser that shows the console of a server.
+type console struct {
+	keyboard
+	s    *marqueetest.Server
+	seen *requests
+	mu   sync.Mutex
+	// errors are what the browser has reported: exceptions, and what the policy has refused.
+	errors []string
+}
+
+// openConsole starts a server and a browser, whose errors and requests of other hosts fail the
+// test at its end.
+func openConsole(t *testing.T, options marquee.Options) *console {
+	t.Helper()
+	c := &console{}
+	var ctx context.Context
+	ctx, c.seen = open(t, func(event any) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			c.errors = append(c.errors, fmt.Sprint(e.ExceptionDetails.Text, " ", e.ExceptionDetails.Exception))
+		case *cdplog.EventEntryAdded:
+			if e.Entry.Level == cdplog.EntryLevelError && e.Entry.Source != cdplog.EntrySourceNetwork {
+				c.errors = append(c.errors, e.Entry.Text)
+			}
+		case *runtime.EventConsoleAPICalled:
+			if e.Type == "error" {
+				c.errors = append(c.errors, fmt.Sprint(e.Args))
+			}
+		}
+	})
+	c.keyboard, c.s = keyboard{t, ctx}, marqueetest.StartWith(t, options)
+	c.wide(1280, 900)
+	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.errors) > 0 {
+			t.Errorf("the browser reports %v", c.errors)
+		}
+		if foreign := c.seen.foreign(c.s.URL); len(foreign) > 0 {
+			t.Errorf("the console asks for %v", foreign)
+		}
+	})
+	return c
+}
+
+func (c *console) wide(width, height int64) {
+	c.t.Helper()
+	c.run(chromedp.EmulateViewport(width, height))
+}
+
+// show opens a page of the network, and waits until it has a selector.
+func (c *console) show(path, selector string) {
+	c.t.Helper()
+	c.run(chromedp.Navigate(c.s.URL + "/console" + path))
+	c.visible(selector)
+}
+
+// signIn signs in with the keyboard, from the page that asks for it.
+func (c *console) signIn(password string) {
+	c.t.Helper()
+	c.await(`document.activeElement?.matches("input[name=username]")`)
+	c.press(marqueetest.Username + kb.Tab + password + kb.Enter)
+}
+
+// text returns what an element shows.
+func (c *console) text(selector string) string {
+	c.t.Helper()
+	return evaluate[string](c.t, c.ctx, fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector))
+}
+
+// waiting returns whether an expression of the page becomes true within some time. Unlike a poll
+// of chromedp, it makes no function of a text, which the policy forbids.
+const waiting = `new Promise(done => {
+	const until = Date.now() + 20000
+	const look = () => { if (%s) done(true); else if (Date.now() > until) done(false); else setTimeout(look, 10) }
+	look()
+})`
+
+// await waits for an expression of the page to be true.
+func (c *console) await(expression string) {
+	c.t.Helper()
+	met, err := chromedp.Run(c.ctx, chromedp.Evaluate[bool](fmt.Sprintf(waiting, expression), chromedp.EvalAwaitPromise))
+	if err != nil || !met {
+		screenshot(c.t, c.ctx, "console-failed.png")
+		c.t.Fatalf("%s is not true: %v: %v %.2000s", expression, err, c.errors, c.text("body"))
+	}
+}
+
+// visible waits until an element can be seen.
+func (c *console) visible(selector string) {
+	c.t.Helper()
+	c.await(fmt.Sprintf("document.querySelector(%q)?.checkVisibility()", selector))
+}
+
+// theme emulates the preference of the user for light or dark.
+func (c *console) theme(name string) {
+	c.t.Helper()
+	if _, err := chromedp.Call(c.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}}); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func orders(s *marqueetest.Server, n int) {
+	var operations []string
+	for i := range n {
+		operations = append(operations, fmt.Sprintf(`{"id": "order-%03d", "name": "Order %03d", "externalReference": "R%d"}`, i, i, i%7))
+	}
+	s.Do(http.MethodPost, "/api/v1/orders?context=main", "["+strings.Join(operations, ",")+"]", http.StatusOK)
+}
+
+// TestConsole signs in, finds objects and opens them with the keyboard alone.
+func TestConsole(t *testing.T) {
+	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
+	orders(c.s, 120)
+	c.run(chromedp.Navigate(c.s.URL + "/"))
+	c.signIn("a wrong password")
+	c.await(`document.querySelector("[role=alert]").innerText.includes("wrong")`)
+	c.press(marqueetest.Password + kb.Enter)
+	c.visible("main .history")
+	if path := evaluate[string](t, c.ctx, "location.pathname"); path != "/console/networks/main" {
+		t.Errorf("the first page is %s", path)
+	}
+
+	c.to(`nav a[href$="/list/orders"]`)
+	c.press(kb.Enter)
+	c.await(`document.querySelectorAll("main tbody tr").length === 50 && document.activeElement.matches("h1")`)
+	if count := c.text(".count"); !strings.Contains(count, "1 to 50 of 120") {
+		t.Errorf("the list counts %q", count)
+	}
+	c.to("input[type=search]")
+	c.press("R3" + kb.Enter)
+	c.await(`document.querySelector(".count")?.innerText.includes("of 17")`)
+	c.to("main thead button.sort")
+	c.press(kb.Enter)
+	c.await(`location.search.includes("orderBy=name") && document.querySelector("main tbody th")?.innerText === "Order 003"`)
+
+	c.to(".panel > summary")
+	c.press(" ")
+	c.to(".panel[open] .actions button")
+	c.press(kb.Enter)
+	c.to(`.conditions input, .conditions select:nth-of-type(3)`)
+	c.press("Order 017" + kb.Enter)
+	c.await(`new URLSearchParams(location.search).get("where") === "name=Order 017" && document.querySelectorAll("main tbody tr").length === 1`)
+
+	// The address is the state: another tab with it shows the same.
+	address := evaluate[string](t, c.ctx, "location.href")
+	c.run(chromedp.Navigate("about:blank"), chromedp.Navigate(address))
+	c.await(`document.querySelectorAll("main tbody tr").length === 1 && document.querySelector("input[type=search]").value === "R3"`)
+	c.press("j" + kb.Enter)
+	c.await(`location.pathname.endsWith("/object/orders/order-017")`)
+	c.press("?")
+	c.visible("dialog[open]")
+	c.press(kb.Escape)
+	c.await(`!document.querySelector("dialog[open]")`)
+
+	// Pages follow by cursor, and the whole of the list is found by its number.
+	c.show("/networks/main/list/orders?orderBy=name&columns=name,createUser,externalReference", "main tbody")
+	for range 2 {
+		c.to("nav.pages a:last-of-type")
+		c.press(kb.Enter)
+		c.await(`document.querySelector("main tbody") && !document.querySelector(".busy")`)
+	}
+	c.await(`document.querySelector(".count")?.innerText.includes("101 to 120 of 120") && document.querySelectorAll("main tbody tr").length === 20`)
+	if head := c.text("main thead"); !strings.Contains(head, "Created by") || strings.Contains(head, "Warnings") {
+		t.Errorf("the columns of the address are shown as %q", head)
+	}
+}
+
+// TestConsoleRequests: a list takes two requests, for the schema and the objects, at the same time.
+func TestConsoleRequests(t *testing.T) {
+	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
+	orders(c.s, 3)
+	c.show("/", "input[name=username]")
+	c.signIn(marqueetest.Password)
+	c.visible(`nav a[href$="/list/orders"]`)
+	c.await(`!document.querySelector(".busy")`)
+	before := len(c.seen.foreign("http://nobody.example"))
+	evaluate[string](t, c.ctx, `document.querySelector('nav a[href$="/list/orders"]').click(); ""`)
+	c.await(`document.querySelectorAll("main tbody tr").length === 3`)
+	if sent := c.seen.foreign("http://nobody.example")[before:]; len(sent) != 2 || !strings.Contains(sent[0], "/api/schemas/orders") || !strings.Contains(sent[1], "/api/v1/orders?") {
+		t.Errorf("a list sends %q", sent)
+	}
+}
+
+// TestConsoleSession: a session that ends is replaced over the page, which stays as it is; signing
+// out ends it on the server.
+func TestConsoleSession(t *testing.T) {
+	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
+	orders(c.s, 3)
+	c.show("/networks/main/list/orders?columns=name,createUser", "input[name=username]")
+	c.signIn(marqueetest.Password)
+	c.await(`document.querySelectorAll("main tbody tr").length === 3`)
+	evaluate[string](t, c.ctx, `document.querySelector("input[type=search]").value = "half a wo"; ""`)
+	me := evaluate[string](t, c.ctx, `document.querySelector("main tbody a[href*='object/users']").href.split("/").at(-1)`)
+	c.s.Do(http.MethodPost, "/api/v1/users/"+me+"/logout", "", http.StatusNoContent)
+	evaluate[string](t, c.ctx, `document.querySelector(".count button").click(); ""`)
+	c.visible("dialog[open] input[name=password]:focus")
+	if rows := evaluate[int](t, c.ctx, `document.querySelectorAll("#content").length`); rows != 1 {
+		t.Error("the page is gone")
+	}
+	c.press(marqueetest.Password + kb.Enter)
+	c.await(`!document.querySelector("dialog[open]") && document.querySelectorAll("main tbody tr").length === 3`)
+	if typed := evaluate[string](t, c.ctx, `document.querySelector("input[type=search]").value`); typed != "half a wo" {
+		t.Errorf("what was typed is %q now", typed)
+	}
+
+	refresh := evaluate[string](t, c.ctx, `sessionStorage.getItem("marquee.refresh")`)
+	if kept := evaluate[string](t, c.ctx, `JSON.stringify(localStorage) + document.cookie`); strings.Contains(kept, refresh) || refresh == "" {
+		t.Error("the refresh token is kept elsewhere")
+	}
+	c.run(chromedp.Navigate(c.s.URL + "/console/networks/main")) // a reload keeps the session
+	c.visible("main .history")
+	refresh = evaluate[string](t, c.ctx, `sessionStorage.getItem("marquee.refresh")`)
+	evaluate[string](t, c.ctx, `[...document.querySelectorAll("header button")].at(-1).click(); ""`)
+	c.visible("input[name=username]")
+	c.await(`sessionStorage.getItem("marquee.refresh") === null`)
+	response, err := http.PostForm(c.s.URL+"/api/authenticate", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusBadRequest {
+		t.Errorf("after signing out, the session is refreshed: %d", response.StatusCode)
+	}
+}
+
+// TestConsoleHostileValues: whatever values, names and descriptions contain, they are text.
+func TestConsoleHostileValues(t *testing.T) {
+	const html = `<img src=x onerror="window.hit=1"><script>window.hit=1</script>`
+	schema, err := json.Marshal(map[string]any{
+		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": html, "description": html,
+		"x-resource": map[string]any{"path": "traps", "group": html, "search": []string{"name"}, "sort": []string{"name"}}, "type": "object", "required": []string{"name"},
+		"properties": map[string]any{"name": map[string]any{"type": "string", "description": html}, "text": map[string]any{"type": "string"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := openConsole(t, marquee.Options{Schemas: fstest.MapFS{"traps.json": {Data: schema}}})
+	values := map[string]string{"html": html, "link": "javascript:window.hit=1", "bidi": "user\u202etxt.exe", "long": strings.Repeat("a<b>", 120_000)}
+	for id, value := range values {
+		body, err := json.Marshal(map[string]string{"name": value, "text": value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.s.Do(http.MethodPost, "/api/v1/traps/"+id+"?context=main", string(body), http.StatusCreated)
+	}
+	c.show("/networks/main/list/traps?columns=name,text", "input[name=username]")
+	c.signIn(marqueetest.Password)
+	c.await(`document.querySelectorAll("main tbody tr").length === 4`)
+	list := c.text("main")
+	for _, want := range []string{html[:60], "javascript:window.hit=1", "user⟨U+202E⟩txt.exe", "more characters"} {
+		if !strings.Contains(list, want) {
+			t.Errorf("the list does not show %q: %.2000s", want, list)
+		}
+	}
+	for _, path := range []string{"/networks/main/history?type=traps", "/networks/main/type/traps", "/networks/main/list/traps?where=" + url.QueryEscape(html), "/networks/main/list/traps?q=" + url.QueryEscape(html), "/networks/" + url.PathEscape(html)} {
+		c.show(path, "main h1")
+		c.await(`!document.querySelector(".busy")`)
+		if n := evaluate[int](t, c.ctx, `document.querySelectorAll("#console script, #console img, #console a[href^='javascript' i]").length`); n != 0 {
+			t.Errorf("%s has %d elements of values", path, n)
+		}
+	}
+	if evaluate[bool](t, c.ctx, "window.hit === 1") {
+		t.Error("a script of a value ran")
+	}
+	// The policy turns no text into a script, whoever tries.
+	if evaluate[string](t, c.ctx, `(() => { try { document.createElement("div").innerHTML = "<b>"; return "done" } catch (e) { return e.name } })()`) != "TypeError" {
+		t.Error("text can become elements")
+	}
+}
+
+// TestConsoleAccessibility: axe-core finds no fault in any page, in light and dark, and the pages
+// fit on a phone.
+func TestConsoleAccessibility(t *testing.T) {
+	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
+	script := axe(t)
+	orders(c.s, 60)
+	c.s.Do(http.MethodPost, "/api/v1/lineitems/strip?context=main", `{"name": "Strip", "order": "order-001"}`, http.StatusCreated)
+	check := func(name string) {
+		t.Helper()
+		for _, of := range []string{"light", "dark"} {
+			c.theme(of)
+			c.wide(1280, 900)
+			accessible(t, c.ctx, script, name+" "+of)
+			screenshot(t, c.ctx, "console-"+name+"-"+of+".png")
+		}
+		c.wide(360, 740)
+		if wide := evaluate[int](t, c.ctx, "document.documentElement.scrollWidth"); wide > 360 {
+			t.Errorf("%s is %d pixels wide on a screen of 360: %s", name, wide, evaluate[string](t, c.ctx, strings.Replace(tooWide, "390", "360", 1)))
+		}
+		screenshot(t, c.ctx, "console-"+name+"-360.png")
+		c.wide(1280, 900)
+	}
+	c.show("/networks/main", "input[name=username]")
+	check("signin")
+	c.signIn(marqueetest.Password)
+	c.visible("main .history")
+	check("overview")
+	for name, path := range map[string]string{"list": "list/orders", "lineitems": "list/lineitems", "history": "history", "type": "type/lineitems"} {
+		c.show("/networks/main/"+path, "main table, main .history")
+		c.await(`!document.querySelector(".busy")`)
+		evaluate[string](t, c.ctx, `document.querySelectorAll("details").forEach(d => d.open = true); document.querySelector(".panel[open] .actions button")?.click(); ""`)
+		check(name)
+	}
+	c.press("?")
+	c.visible("dialog[open]")
+	check("shortcuts")
+}
