@@ -12,6 +12,8 @@ export interface Answer<T = any> {
 
 /** Who is signed in: nobody, somebody, or somebody whose session has ended while the page is open. */
 export const session = signal<"none" | "open" | "ended">("none");
+/** The id of the user who is signed in, or whose session has ended. */
+export const me = signal("");
 /** The digest of the schemas that the last answer was made with; another one means that types have changed. */
 export const schemasDigest = signal("");
 /** Why the last request has to wait, for how many seconds, or null. */
@@ -39,6 +41,7 @@ function adopt(tokens: Tokens) {
   access = tokens.access_token;
   expires = Date.now() + Number(tokens.expires_in) * 1000;
   sessionStorage.setItem(storageKey, tokens.refresh_token);
+  me.value = subject(access);
   session.value = "open";
   const waited = resume;
   resume = [];
@@ -89,10 +92,10 @@ export async function signOut(): Promise<void> {
   session.value = "none";
 }
 
-/** The id of the user who is signed in. */
-export function me(): string {
+/** The user whom an access token names. */
+function subject(token: string): string {
   try {
-    return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(access.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0)))).sub;
+    return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0)))).sub;
   } catch {
     return "";
   }

@@ -22,7 +22,7 @@ export function App() {
   if (session.value === "none") return <SignInPage />;
   return (
     <>
-      <SignedIn key={me()} />
+      <SignedIn key={me.value} />
       {session.value === "ended" && <SignInAgain />}
     </>
   );
@@ -32,7 +32,7 @@ function SignedIn() {
   const page = pageOf(address.value.pathname);
   const network = "network" in page ? page.network : "";
   useEffect(() => {
-    api.get(`/api/v1/users/${encodeURIComponent(me())}?fields=username`).then(({ status, body }) => status === 200 && (username.value = body.username));
+    api.get(`/api/v1/users/${encodeURIComponent(me.value)}?fields=username`).then(({ status, body }) => status === 200 && (username.value = body.username));
     api.get<{ results: Named[] }>("/api/v1/networks?fields=id,name&pageSize=1000&orderBy=name&orderByDirection=ASCENDING").then(({ status, body }) => {
       if (status !== 200) return;
       networks.value = body.results;
