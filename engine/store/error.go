@@ -30,6 +30,8 @@ const (
 	CodeBusy
 	// CodeBadPosition means that a position did not come from the store.
 	CodeBadPosition
+	// CodeTooOld means that changes behind a position have been removed.
+	CodeTooOld
 	// CodeNotUsable means that the store cannot be opened: it is corrupt, not
 	// writable, in use, of a newer version, or not a store at all.
 	CodeNotUsable

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"io"
+	"time"
 
 	"marquee/engine/query"
 )
@@ -117,6 +118,11 @@ func (r Refusing) Append(context.Context, []Change) error {
 // Rewrite implements Tx.
 func (r Refusing) Rewrite(context.Context, string, []Record) error {
 	return r.Refuse()
+}
+
+// RemoveChanges implements Tx.
+func (r Refusing) RemoveChanges(context.Context, time.Time, int) (int, error) {
+	return 0, r.Refuse()
 }
 
 // RewriteHistory implements Tx.

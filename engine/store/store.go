@@ -89,7 +89,9 @@ type Store interface {
 	// are Full, they include those of every Write that had returned before the
 	// call, in any process. A position can be followed by changes that were
 	// returned before it if the store no longer knows their order; none is left
-	// out. Codes: CodeBadPosition, also for a position in the future.
+	// out. Codes: CodeBadPosition, also for a position in the future; CodeTooOld for
+	// one behind which changes have been removed (Tx.RemoveChanges) that it cannot
+	// return any more.
 	Changes(ctx context.Context, after string, limit int, collections ...string) ([]Change, string, error)
 
 	// End returns a position at the end of the changes of all collections. A
@@ -241,6 +243,12 @@ type Tx interface {
 	// History returned. A change that has notices keeps an array of them, which can be
 	// empty.
 	RewriteHistory(ctx context.Context, changes []Change) error
+
+	// RemoveChanges removes the oldest changes, at most limit, up to the first whose Time is
+	// not before a time, and returns how many. The last change of the store stays. It
+	// requires that the transactions which have appended changes from before that time
+	// have ended (Store.Settle).
+	RemoveChanges(ctx context.Context, before time.Time, limit int) (int, error)
 
 	// Index adds terms and claims to records without changing them. Existing
 	// ones stay. An entry with claims counts as a write of its record: of this

@@ -58,19 +58,29 @@ const repeating = "r"
 func parsePosition(text string) (p position, ok bool) {
 	text, p.repeats = strings.CutPrefix(text, repeating)
 	at, rest, found := strings.Cut(text, ".")
-	if !found || len(at) != 16 {
+	if p.horizon, ok = parseTime(at); !ok || !found || len(at) != timeDigits {
 		return p, false
 	}
-	seconds, err1 := strconv.ParseUint(at[:8], 16, 32)
-	ordinal, err2 := strconv.ParseUint(at[8:], 16, 32)
-	p.horizon = bson.Timestamp{T: uint32(seconds), I: uint32(ordinal)}
 	if encoded, streamed := strings.CutPrefix(rest, "."); streamed {
 		token, err := base64.RawURLEncoding.DecodeString(encoded)
 		p.token = token
-		return p, err1 == nil && err2 == nil && err == nil && p.token.Validate() == nil
+		return p, err == nil && p.token.Validate() == nil
 	}
 	p.id = rest
-	return p, err1 == nil && err2 == nil
+	return p, true
+}
+
+// timeDigits is the length of a time in positions, and at the beginning of ids of changes.
+const timeDigits = 16
+
+// parseTime parses the time at the beginning of a text.
+func parseTime(text string) (at bson.Timestamp, ok bool) {
+	if len(text) < timeDigits {
+		return at, false
+	}
+	seconds, err1 := strconv.ParseUint(text[:timeDigits/2], 16, 32)
+	ordinal, err2 := strconv.ParseUint(text[timeDigits/2:timeDigits], 16, 32)
+	return bson.Timestamp{T: uint32(seconds), I: uint32(ordinal)}, err1 == nil && err2 == nil
 }
 
 // within reports whether a change is before the horizon.
@@ -86,14 +96,18 @@ func (s *Store) Changes(ctx context.Context, after string, limit int, collection
 	}
 	ctx, done := s.leader.led(ctx)
 	defer done()
-	f := follower{s: s, limit: limit, collections: collections}
+	f := follower{s: s, limit: limit, collections: collections, begins: after == ""}
 	if after == "" {
 		now, err := s.clusterTime(ctx)
 		if err != nil {
 			_, err = translate(ctx, err)
 			return nil, "", err
 		}
-		f.at.horizon = bson.Timestamp{T: max(now.T-horizonSeconds, s.created.T), I: s.created.I}
+		removed, err := s.afterRemoved(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		f.at.horizon = later(bson.Timestamp{T: max(now.T-horizonSeconds, s.created.T), I: s.created.I}, removed)
 	} else {
 		var ok bool
 		if f.at, ok = parsePosition(after); !ok {
@@ -128,6 +142,7 @@ type follower struct {
 	at          position
 	limit       int
 	collections []string // nil for all
+	begins      bool     // with the oldest change that is kept
 	found       []store.Change
 	size        int // of what was found
 }
@@ -194,6 +209,11 @@ func (f *follower) stored(ctx context.Context) error {
 		f.at, f.found, f.size = from, f.found[:before], size
 		v := snapshot.(*view)
 		v.latest = true
+		if !f.begins || from.id != "" {
+			if err := v.reaches(ctx, from.id); err != nil {
+				return err
+			}
+		}
 		filter := bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}}, {Key: record.KeyID, Value: ids}}
 		if len(f.collections) > 0 {
 			filter = append(filter, record.OfCollections("", f.collections))

@@ -187,6 +187,11 @@ func (s *Store) Changes(ctx context.Context, after string, limit int, collection
 	err := s.Read(ctx, func(snapshot store.Snapshot) error {
 		v := snapshot.(*view)
 		changes = nil
+		if after != "" {
+			if err := v.reaches(ctx, position); err != nil {
+				return err
+			}
+		}
 		size := 0
 		err := v.query(ctx, "SELECT "+changeColumns+contentColumns+where+" ORDER BY seq LIMIT ?", append(args, limit), func(s *stmt) error {
 			c := kept(s.content())
@@ -223,7 +228,7 @@ var errFull = errors.New("sqlite: enough has been read")
 // End implements store.Store.
 func (s *Store) End(ctx context.Context) (position string, err error) {
 	err = s.Read(ctx, func(snapshot store.Snapshot) error {
-		position, err = snapshot.(*view).end(ctx, "")
+		position, err = snapshot.(*view).end(ctx, "0")
 		return err
 	})
 	return position, err

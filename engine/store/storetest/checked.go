@@ -111,7 +111,7 @@ func (c *checked) retriesEnded(own, err error) bool {
 
 func (c *checked) Changes(ctx context.Context, after string, limit int, collections ...string) ([]store.Change, string, error) {
 	changes, position, err := c.Store.Changes(ctx, after, limit, collections...)
-	fault(c.t, "Changes", err, store.CodeBadPosition)
+	fault(c.t, "Changes", err, store.CodeBadPosition, store.CodeTooOld)
 	if len(changes) > limit {
 		c.t.Errorf("Changes: %d of at most %d", len(changes), limit)
 	}

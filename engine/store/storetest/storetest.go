@@ -70,6 +70,7 @@ func Run(t *testing.T, h Harness) {
 		{"Refill", testRefill},
 		{"IndexMeetsPut", testIndexMeetsPut},
 		{"Rewrite", testRewrite},
+		{"Retention", testRetention},
 		{"Settle", testSettle},
 		{"Load", testLoad},
 		{"Life", testLife},

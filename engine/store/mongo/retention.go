@@ -1,0 +1,104 @@
+package mongo
+
+import (
+	"context"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"marquee/engine/store"
+	"marquee/engine/store/mongo/plan"
+	"marquee/engine/store/mongo/record"
+)
+
+// removedID is the key of a document with the id of the last change that was removed. It is
+// not derived from the changes that are left, as their ids do not follow each other.
+var removedID = record.ID(store.Key{ID: "removed"})
+
+// RemoveChanges implements store.Tx.
+func (t *transaction) RemoveChanges(ctx context.Context, before time.Time, limit int) (int, error) {
+	if err := t.guard(ctx); err != nil || limit <= 0 {
+		return 0, err
+	}
+	// The last of these stays in any case, so that the last change of the store does.
+	old, err := t.oldest(ctx, limit+1)
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
+	deletes := t.deletes(changesCollection)
+	n := 0
+	for _, c := range old[:len(old)-1] {
+		if !c.Time.Before(before) {
+			break
+		}
+		n++
+		t.touch(c.Network, changesCollection)
+		if !c.FeedOnly {
+			t.tallies.Add(store.Place{Collection: changesCollection, Network: c.Network}, c.Collection, -1)
+		}
+		key := record.ID(store.Key{Network: c.Network, ID: c.Position})
+		if err := deletes.delete(ctx, bson.D{{Key: record.FieldID, Value: key}}, 1); err != nil {
+			return 0, err
+		}
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	if err := deletes.all(ctx); err != nil {
+		return 0, err
+	}
+	t.touch("", storeCollection)
+	mark := t.updates(storeCollection)
+	err = mark.addD(ctx, bson.D{{Key: "q", Value: bson.D{{Key: record.FieldID, Value: removedID}}},
+		{Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "last", Value: old[n-1].Position}}}}}, {Key: "upsert", Value: true}})
+	if err != nil {
+		return 0, err
+	}
+	return n, mark.send(ctx)
+}
+
+// oldest returns the oldest changes, without what can be large.
+func (t *transaction) oldest(ctx context.Context, limit int) (changes []store.Change, err error) {
+	filter := bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}}}
+	err = t.rows(ctx, changesCollection, filter, func(raw bson.Raw) error {
+		c, err := record.Change(raw)
+		changes = append(changes, c)
+		return err
+	}, options.Find().SetHint(plan.OwnIndex+"feed").SetSort(bson.D{{Key: record.KeyID, Value: 1}}).SetLimit(int64(limit)).SetBatchSize(batchSize(limit)).
+		SetProjection(bson.D{{Key: "fields", Value: 0}, {Key: "cause", Value: 0}, {Key: "notices", Value: 0}}))
+	return changes, err
+}
+
+// removed returns the id of the last change that was removed, "" if there is none.
+func (v *view) removed(ctx context.Context) (id string, err error) {
+	err = v.rows(ctx, storeCollection, bson.D{{Key: record.FieldID, Value: removedID}}, func(raw bson.Raw) error {
+		id, _ = raw.Lookup("last").StringValueOK()
+		return nil
+	}, options.Find())
+	return id, err
+}
+
+// reaches returns an error with CodeTooOld if stored changes behind an id have been removed.
+func (v *view) reaches(ctx context.Context, id string) error {
+	removed, err := v.removed(ctx)
+	if err == nil && id < removed {
+		err = &store.Error{Code: store.CodeTooOld, Text: "changes behind the position have been removed"}
+	}
+	return err
+}
+
+// afterRemoved returns a time after that of the last change that was removed, 0 if there is
+// none. All transactions that began before it have ended.
+func (s *Store) afterRemoved(ctx context.Context) (at bson.Timestamp, err error) {
+	err = s.Read(ctx, func(snapshot store.Snapshot) error {
+		v := snapshot.(*view)
+		v.latest = true
+		id, err := v.removed(ctx)
+		if removed, ok := parseTime(id); ok {
+			at = bson.Timestamp{T: removed.T, I: removed.I + 1}
+		}
+		return err
+	})
+	return at, err
+}
