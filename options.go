@@ -68,6 +68,10 @@ type Options struct {
 	// ten seconds.
 	Interval time.Duration
 
+	// HistoryDays is the number of days for which the history is kept, with the changes that
+	// clients can follow, and notifications; 0 keeps it for ever.
+	HistoryDays int
+
 	// Meter counts the requests; nil means one of its own. It is the same for Front and Open.
 	Meter *rest.Meter
 	// RequestTimeout is the longest that a request may take; 0 is 30 seconds.

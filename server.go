@@ -198,8 +198,7 @@ func (s *Server) Run(ctx context.Context, every time.Duration, log *slog.Logger)
 }
 
 // maintain looks after the indexes, erasures that were broken off, expired idempotency keys,
-// and the keys and tokens,
-// once in every interval.
+// the history, and the keys and tokens, once in every interval.
 func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Logger) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -218,10 +217,21 @@ func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Lo
 		if err := s.engine.DropIdempotencyKeys(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("expired idempotency keys could not be deleted; retrying", slog.Any("cause", message.Explained(err)))
 		}
+		if err := s.removeHistory(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("the oldest history could not be removed; retrying", slog.Any("cause", message.Explained(err)))
+		}
 		if err := s.auth.Maintain(ctx, log); err != nil && ctx.Err() == nil {
 			log.Warn("the signing keys could not be rotated, or expired tokens not be deleted", slog.String("cause", err.Error()))
 		}
 	}
+}
+
+// removeHistory removes what is older than Options.HistoryDays.
+func (s *Server) removeHistory(ctx context.Context) error {
+	if s.options.HistoryDays <= 0 {
+		return nil
+	}
+	return s.engine.RemoveHistory(ctx, s.options.Now().AddDate(0, 0, -s.options.HistoryDays))
 }
 
 // amend writes stored objects as the served types ask for them: at once, after each
@@ -250,7 +260,7 @@ func (s *Server) Pass(ctx context.Context, log *slog.Logger) error {
 	if pass := s.options.Application.Pass; pass != nil {
 		err = pass(ctx, s.engine)
 	}
-	return errors.Join(err, s.reviewer.Pass(ctx, s.engine, log), s.engine.FollowAll(ctx, log), s.engine.Maintain(ctx), s.engine.Amend(ctx, log), s.engine.FinishErasures(ctx), s.engine.DropIdempotencyKeys(ctx), s.auth.Maintain(ctx, log))
+	return errors.Join(err, s.reviewer.Pass(ctx, s.engine, log), s.engine.FollowAll(ctx, log), s.engine.Maintain(ctx), s.engine.Amend(ctx, log), s.engine.FinishErasures(ctx), s.engine.DropIdempotencyKeys(ctx), s.removeHistory(ctx), s.auth.Maintain(ctx, log))
 }
 
 // Close ends the work in the background, and closes the store if New opened it.

@@ -16,7 +16,8 @@ import (
 // A Change is a step of Watch.
 type Change[T any] struct {
 	// Reset reports that all objects are to be forgotten; those that there are now follow. It is
-	// the first step, and there is another one when the caller's rights or the schemas have changed.
+	// the first step, and there is another one when the caller's rights or the schemas have changed,
+	// or when the server has removed changes that were not received yet.
 	Reset bool
 	ID    string
 	// Object is the object as it is now; nil if it was removed, or if the caller no longer sees it.

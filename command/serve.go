@@ -51,6 +51,7 @@ type serveCommand struct {
 	MemoryBudget             int64         `default:"0" help:"Memory for all requests together; 0 means 256 MiB, or a third of a container's memory if that is less, of which SQLite's caches get an eighth." placeholder:"BYTES"`
 	SpoolBudget              int64         `default:"0" help:"Disk space for all temporary files together; 0 means 2 GiB, less on a small disk." placeholder:"BYTES"`
 	MaxConnections           int           `default:"2048" help:"Maximum number of open connections." placeholder:"NUMBER"`
+	HistoryDays              int           `default:"0" help:"Number of days for which the history is kept, and the changes that clients can follow. 0 keeps it for ever." placeholder:"DAYS"`
 	MaxStreams               int           `default:"1000" help:"Maximum number of requests that stream changes or wait for them." placeholder:"NUMBER"`
 	MaxConnectionsPerAddress int           `default:"512" help:"Maximum number of open connections from one address (IPv6: one /64 network) that is not a trusted proxy." placeholder:"NUMBER"`
 	MaxFailedSignIns         int           `default:"5" help:"How many sign-ins with a username can fail before further ones are refused for a time." placeholder:"NUMBER"`
@@ -239,6 +240,7 @@ func (c *serveCommand) options(log *slog.Logger) marquee.Options {
 		PublicURL:          string(c.PublicURL),
 		NoConsole:          c.Console == "off",
 		AddressConnections: c.MaxConnectionsPerAddress,
+		HistoryDays:        c.HistoryDays,
 		Streams:            c.MaxStreams,
 	}
 }

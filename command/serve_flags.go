@@ -130,6 +130,9 @@ func (c *serveCommand) check(parsed *kong.Context) error {
 	return exit.Refused(refused...)
 }
 
+// maxHistoryDays is the largest --history-days: times before year 0 have no form.
+const maxHistoryDays = 100_000
+
 // checkRanges rejects numbers and durations that are out of their range.
 func (c *serveCommand) checkRanges() (errs []error) {
 	for _, setting := range []struct {
@@ -151,6 +154,7 @@ func (c *serveCommand) checkRanges() (errs []error) {
 		{c.MemoryBudget != 0 && c.MemoryBudget < limits.MinBudget, fmt.Sprintf("--memory-budget must be 0, or at least %d", limits.MinBudget)},
 		{c.SpoolBudget < 0, "--spool-budget must not be less than 0"},
 		{c.MaxConnections < 1, "--max-connections must be at least 1"},
+		{c.HistoryDays < 0 || c.HistoryDays > maxHistoryDays, fmt.Sprintf("--history-days must be from 0 to %d", maxHistoryDays)},
 		{c.MaxStreams < 1, "--max-streams must be at least 1"},
 		{c.MaxConnectionsPerAddress < 1, "--max-connections-per-address must be at least 1"},
 		{c.MaxFailedSignIns < 1, "--max-failed-sign-ins must be at least 1"},

@@ -89,7 +89,7 @@ func New(ctx context.Context, config Config, registry *schema.Registry) (*Engine
 	e := &Engine{
 		Catalog:  c,
 		Access:   config.Access,
-		Migrator: migration.New(c, append([]store.Collection{write.FollowUps, write.Numbers, write.IdempotencyKeys, catalog.IntervalLocks, catalog.Erasures, catalog.Removed, catalog.ReferenceLocks, read.CursorKeys}, config.Internal...), writer.WriteAmended),
+		Migrator: migration.New(c, append([]store.Collection{write.FollowUps, write.Numbers, write.IdempotencyKeys, catalog.IntervalLocks, catalog.Erasures, catalog.Removed, catalog.Retention, catalog.ReferenceLocks, read.CursorKeys}, config.Internal...), writer.WriteAmended),
 		Reader:   read.New(c, config.Access, readHooks),
 		Writer:   writer,
 	}

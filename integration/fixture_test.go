@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -143,6 +144,7 @@ func runFixture(tb testing.TB, fresh service.NewStore, archive *txtar.Archive) [
 	c := &fixture{captures: map[string]string{}, tokens: map[string]string{}}
 	folder, application := fstest.MapFS{}, "advertising"
 	var steps []txtar.File
+	var configure func(*marquee.Options)
 	for _, file := range archive.Files {
 		if name, found := strings.CutPrefix(file.Name, "schemas/"); found {
 			folder[name] = &fstest.MapFile{Data: file.Data}
@@ -152,8 +154,16 @@ func runFixture(tb testing.TB, fresh service.NewStore, archive *txtar.Archive) [
 			application = strings.TrimSpace(string(file.Data))
 			continue
 		}
+		if file.Name == "history-days" {
+			days, err := strconv.Atoi(strings.TrimSpace(string(file.Data)))
+			if err != nil {
+				return []string{err.Error()}
+			}
+			configure = func(o *marquee.Options) { o.HistoryDays = days }
+			continue
+		}
 		if !stepName.MatchString(file.Name) {
-			return []string{fmt.Sprintf("%q is not a step, a schema or the application", file.Name)}
+			return []string{fmt.Sprintf("%q is not a step, a schema, the application or history-days", file.Name)}
 		}
 		steps = append(steps, file)
 	}
@@ -169,7 +179,7 @@ func runFixture(tb testing.TB, fresh service.NewStore, archive *txtar.Archive) [
 		return []string{fmt.Sprintf("there is no application %q", application)}
 	}
 	c.folder = folder
-	c.service = service.StartNew(&service.Service{TB: tb, URI: fresh(tb), Schemas: more, Plain: plain, Judged: true})
+	c.service = service.StartNew(&service.Service{TB: tb, URI: fresh(tb), Schemas: more, Plain: plain, Configure: configure, Judged: true})
 	c.captures["USER"], c.captures["PASSWORD"] = c.service.UserID, service.AdminPassword
 	token, err := c.token(service.Admin)
 	if err != nil {

@@ -48,10 +48,20 @@ type Events struct {
 	// More reports that more events may follow at once. Doubt reports that some follow as soon as
 	// it is certain who sees them.
 	More, Doubt bool
-	// Reset reports that the caller sees other objects than at the position that was asked
-	// for, and has to read them again.
-	Reset bool
+	// Reset is not "" if the caller has to read the objects again.
+	Reset Reset
 }
+
+// Reset is the reason why no change says what has happened since a position.
+type Reset string
+
+const (
+	// RightsChanged reports that the caller sees other objects than at the position, or others
+	// of their properties.
+	RightsChanged Reset = "RIGHTS_CHANGED"
+	// PositionTooOld reports that changes after the position have been removed.
+	PositionTooOld Reset = "POSITION_TOO_OLD"
+)
 
 // Event is a change as a caller sees it, as JSON, with the position behind it.
 type Event struct {
@@ -77,8 +87,7 @@ func (e *Reader) Changes(ctx context.Context, caller *access.Caller, q ChangesQu
 	p := e.positions(caller, q.Feed)
 	at, same, err := p.open(q.After)
 	if q.After == "" || err == nil && !same {
-		now, err := e.Position(ctx, caller, q.Feed)
-		return Events{Position: now, Reset: q.After != ""}, err
+		return e.begin(ctx, caller, q, RightsChanged)
 	}
 	if err != nil {
 		return Events{}, err
@@ -90,8 +99,11 @@ func (e *Reader) Changes(ctx context.Context, caller *access.Caller, q ChangesQu
 	}
 	for begun := time.Now(); ; {
 		changes, next, err := f.read(ctx)
-		if code, _ := store.CodeOf(err); code == store.CodeBadPosition {
+		switch code, _ := store.CodeOf(err); code {
+		case store.CodeBadPosition:
 			return Events{}, message.PositionInvalid.Error(message.Params{"parameter": "after"})
+		case store.CodeTooOld:
+			return e.begin(ctx, caller, q, PositionTooOld)
 		}
 		if err != nil {
 			return Events{}, store.Translate(err)
@@ -110,6 +122,15 @@ func (e *Reader) Changes(ctx context.Context, caller *access.Caller, q ChangesQu
 	}
 	f.Position = p.seal(f.at)
 	return f.Events, nil
+}
+
+// begin returns the position of now, with a reset if there was another one.
+func (e *Reader) begin(ctx context.Context, caller *access.Caller, q ChangesQuery, reset Reset) (Events, error) {
+	now, err := e.Position(ctx, caller, q.Feed)
+	if q.After == "" {
+		reset = ""
+	}
+	return Events{Position: now, Reset: reset}, err
 }
 
 // feeding is one run of Changes.
@@ -294,7 +315,8 @@ func (v changesView) number(ctx context.Context, s store.Snapshot, shown []*show
 		byVersion := func(a, b *store.Change) int { return cmp.Compare(a.Version, b.Version) }
 		slices.SortFunc(changes, byVersion)
 		counts := make([]int64, len(changes)) // of the versions up to each, and after the one before
-		err := (&shownParts{v: v}).walk(ctx, s, store.HistoryQuery{Network: v.network, Collection: of.collection, ID: of.id}, func(c *store.Change) error {
+		parts := &shownParts{v: v}
+		err := parts.walk(ctx, s, store.HistoryQuery{Network: v.network, Collection: of.collection, ID: of.id}, func(c *store.Change) error {
 			if i, _ := slices.BinarySearchFunc(changes, c, byVersion); i < len(counts) {
 				counts[i]++
 			}
@@ -303,7 +325,7 @@ func (v changesView) number(ctx context.Context, s store.Snapshot, shown []*show
 		if err != nil {
 			return err
 		}
-		n := int64(0)
+		n := parts.base
 		for i, c := range changes {
 			n += counts[i]
 			c.Version, c.Revision = n, n

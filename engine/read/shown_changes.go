@@ -123,6 +123,9 @@ type shownParts struct {
 	// left is the number of changes that remain to be shown, if they are those of one
 	// object, and otherwise -1.
 	left int64
+	// base is the number of changes of the object of the last walk that have been removed from
+	// the history. They count as seen, so that numbers never decrease.
+	base int64
 }
 
 // shows reports whether the caller sees a change.
@@ -152,7 +155,7 @@ func (p *shownParts) begin(ctx context.Context, s store.Snapshot, q *store.Histo
 	if err == nil && !reached {
 		return 0, message.CursorInvalid.Error(message.Params{"parameter": "cursor"})
 	}
-	p.left = max(0, total-before-int64(q.Offset))
+	p.left = max(0, total-before-int64(q.Offset)) + p.base
 	return total, err
 }
 
@@ -186,7 +189,7 @@ func (p *shownParts) walk(ctx context.Context, s store.Snapshot, q store.History
 	for q.Limit = checkedAtOnce; ; {
 		n, last := 0, ""
 		err := s.History(ctx, q, func(c *store.Change) error {
-			n, last = n+1, c.Position
+			n, last, p.base = n+1, c.Position, c.Version-1
 			if shown, err := p.shows(c); err != nil || !shown {
 				return err
 			}
@@ -210,7 +213,7 @@ func (p *shownParts) number(ctx context.Context, s store.Snapshot, c *store.Chan
 		if !p.v.hidesParts(c.Collection) {
 			return nil
 		}
-		n = 1
+		n, p.base = 1, c.Version-1
 		err := p.walk(ctx, s, store.HistoryQuery{Network: c.Network, Collection: c.Collection, ID: c.ID, After: c.Position}, func(*store.Change) error {
 			n++
 			return nil
@@ -218,6 +221,7 @@ func (p *shownParts) number(ctx context.Context, s store.Snapshot, c *store.Chan
 		if err != nil {
 			return err
 		}
+		n += p.base
 	}
 	c.Version, c.Revision = n, n
 	return nil

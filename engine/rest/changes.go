@@ -78,7 +78,7 @@ func listChanges(r *Call) error {
 		if err != nil {
 			return err
 		}
-		if len(events.List) > 0 || events.More || events.Reset || q.After == "" || !wait.left() {
+		if len(events.List) > 0 || events.More || events.Reset != "" || q.After == "" || !wait.left() {
 			r.sendEvents(events)
 			return nil
 		}
@@ -164,8 +164,8 @@ func (r *Call) sendEvents(events engine.Events) {
 	if events.More {
 		end = append(end, `,"more":true`...)
 	}
-	if events.Reset {
-		end = append(end, `,"reset":"RIGHTS_CHANGED"`...)
+	if events.Reset != "" {
+		end = document.AppendString(append(end, `,"reset":`...), string(events.Reset))
 	}
 	cacheControl(r.Header(), r.caller)
 	write(r.c, 200, jsonType, append(body, append(end, '}'))...)

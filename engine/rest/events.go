@@ -245,18 +245,18 @@ func (e *eventStream) send(b batch) bool {
 		text = append(text, b.large.Reader())
 	}
 	now := time.Now()
-	bookmarked := !b.Reset && !now.Before(e.due)
-	if b.Reset {
-		text = append(text, strings.NewReader("id: "+b.Position+"\nevent: reset\ndata: {\"reason\":\"RIGHTS_CHANGED\"}\n\n"))
+	bookmarked := b.Reset == "" && !now.Before(e.due)
+	if b.Reset != "" {
+		text = append(text, strings.NewReader("id: "+b.Position+"\nevent: reset\ndata: {\"reason\":\""+string(b.Reset)+"\"}\n\n"))
 	} else if bookmarked {
 		text = append(text, strings.NewReader(bookmark(b.Position)))
 		e.due = now.Add(bookmarkEvery)
 	}
-	if (b.count > 0 || b.Reset || bookmarked) && !e.write(io.MultiReader(text...)) {
+	if (b.count > 0 || b.Reset != "" || bookmarked) && !e.write(io.MultiReader(text...)) {
 		return false
 	}
 	e.position = b.Position
-	return !b.Reset && e.spend(b.count)
+	return b.Reset == "" && e.spend(b.count)
 }
 
 // write sends text. It reports whether the client has received enough of what was sent before, and

@@ -284,26 +284,6 @@ func (v *verifier) targets(s store.Snapshot, where store.Place, references []ref
 	return targets, err
 }
 
-// history compares versions with the last changes.
-func (v *verifier) history(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
-	for _, r := range page {
-		last := int64(-1)
-		err := s.History(v.ctx, store.HistoryQuery{Network: r.Network, Collection: v.t.Name, ID: r.ID, Limit: 1}, func(c *store.Change) error {
-			last = c.Version
-			return nil
-		})
-		switch {
-		case err != nil:
-			return err
-		case last < 0:
-			found(r.Record, "the history has nothing of it", cureBackup+" if the history is needed; a write adds to it")
-		case last != r.Version:
-			found(r.Record, fmt.Sprintf("it has the version %d, and the history ends with %d", r.Version, last), cureBackup+" if the history is needed; a write adds to it")
-		}
-	}
-	return nil
-}
-
 func (v *verifier) files(s store.Snapshot, page []verified, found func(*store.Record, string, string)) error {
 	check := v.Files[v.t.Name]
 	if check == nil {

@@ -187,7 +187,7 @@ func (f *follower) read(ctx context.Context, moveOn bool) error {
 	}
 	for {
 		changes, position, err := f.e.Store.Changes(ctx, f.position, page, Name)
-		if code, _ := store.CodeOf(err); code == store.CodeBadPosition {
+		if code, _ := store.CodeOf(err); code == store.CodeBadPosition || code == store.CodeTooOld {
 			f.reset()
 			return errNotReady
 		}

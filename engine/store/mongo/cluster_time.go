@@ -15,33 +15,43 @@ import (
 
 // clusterTime returns the current time of the cluster.
 func (s *Store) clusterTime(ctx context.Context) (bson.Timestamp, error) {
-	session, at, err := s.present(ctx)
+	session, now, err := s.present(ctx)
 	if err == nil {
 		session.EndSession(ctx)
 	}
-	return at, err
+	return now.at, err
 }
 
-// present starts a session whose reads see everything committed so far, and
-// returns the cluster's time.
-func (s *Store) present(ctx context.Context) (*mongo.Session, bson.Timestamp, error) {
+// present is a time of the cluster.
+type present struct {
+	at bson.Timestamp
+	// removed is the id of the last change that had been removed, "" if there was none.
+	removed string
+}
+
+// present starts a session whose reads see everything committed so far.
+func (s *Store) present(ctx context.Context) (*mongo.Session, present, error) {
 	session, err := s.client.StartSession(options.Session().SetCausalConsistency(true))
 	if err != nil {
-		return nil, bson.Timestamp{}, err
+		return nil, present{}, err
 	}
+	read := bson.D{{Key: "find", Value: storeCollection}, {Key: "filter", Value: bson.D{{Key: record.FieldID, Value: removedID}}},
+		{Key: "limit", Value: 1}, {Key: "singleBatch", Value: true}, {Key: "readConcern", Value: bson.D{{Key: "level", Value: "local"}}}}
+	var answer bson.Raw
 	var at *bson.Timestamp
 	// A replica set reports no time in the first moments after it was initiated.
 	for begun, n := time.Now(), 0; err == nil && at == nil; n++ {
-		err = s.db.RunCommand(mongo.NewSessionContext(ctx, session), bson.D{{Key: "ping", Value: 1}}).Err()
+		answer, err = s.db.RunCommand(mongo.NewSessionContext(ctx, session), read).Raw()
 		if at = session.OperationTime(); err == nil && at == nil && (time.Since(begun) > maxLost || !pause(ctx, n, lost)) {
 			err = &store.Error{Code: store.CodeUnavailable, Text: "MongoDB does not report the time of its replica set yet: check that the set was initiated and has a primary"}
 		}
 	}
 	if err != nil {
 		session.EndSession(ctx)
-		return nil, bson.Timestamp{}, err
+		return nil, present{}, err
 	}
-	return session, *at, nil
+	removed, _ := answer.Lookup("cursor", "firstBatch", "0", "last").StringValueOK()
+	return session, present{*at, removed}, nil
 }
 
 // confirmed returns the cluster's time, after a majority has confirmed that the

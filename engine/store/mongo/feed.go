@@ -98,16 +98,13 @@ func (s *Store) Changes(ctx context.Context, after string, limit int, collection
 	defer done()
 	f := follower{s: s, limit: limit, collections: collections, begins: after == ""}
 	if after == "" {
-		now, err := s.clusterTime(ctx)
+		session, now, err := s.present(ctx)
 		if err != nil {
 			_, err = translate(ctx, err)
 			return nil, "", err
 		}
-		removed, err := s.afterRemoved(ctx)
-		if err != nil {
-			return nil, "", err
-		}
-		f.at.horizon = later(bson.Timestamp{T: max(now.T-horizonSeconds, s.created.T), I: s.created.I}, removed)
+		session.EndSession(ctx)
+		f.at.horizon = later(bson.Timestamp{T: max(now.at.T-horizonSeconds, s.created.T), I: s.created.I}, now.afterRemoved())
 	} else {
 		var ok bool
 		if f.at, ok = parsePosition(after); !ok {
@@ -246,8 +243,10 @@ func (f *follower) streamed(ctx context.Context) error {
 		return f.failed(ctx, err)
 	}
 	defer session.EndSession(context.WithoutCancel(ctx))
-	if f.at.token != nil && timeOf(f.at.token).T > now.T {
+	if reached := timeOf(f.at.token); f.at.token != nil && reached.T > now.at.T {
 		return badPosition(nil)
+	} else if !reached.IsZero() && reached.Before(now.afterRemoved()) { // as if the stream did not have them
+		return errRemoved
 	}
 	within := mongo.NewSessionContext(ctx, session)
 	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetBatchSize(int32(min(f.limit, 1000))) // #nosec G115 -- 1000 is the largest
@@ -268,7 +267,7 @@ func (f *follower) streamed(ctx context.Context) error {
 	defer closeStream(ctx, session, stream)
 	for !f.full() {
 		if !stream.TryNext(within) {
-			if stream.Err() != nil || stream.ID() == 0 || reaches(stream.ResumeToken(), now) {
+			if stream.Err() != nil || stream.ID() == 0 || reaches(stream.ResumeToken(), now.at) {
 				break
 			}
 			continue
@@ -309,7 +308,7 @@ func (s *Store) End(ctx context.Context) (string, error) {
 	defer session.EndSession(context.WithoutCancel(ctx))
 	// A stream without events returns how far it has read.
 	none := mongo.Pipeline{{{Key: "$match", Value: bson.D{{Key: "operationType", Value: "none"}}}}}
-	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetStartAtOperationTime(&now)
+	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetStartAtOperationTime(&now.at)
 	stream, err := s.db.Collection(changesCollection).Watch(mongo.NewSessionContext(ctx, session), none, opts)
 	if err != nil {
 		_, err = translate(ctx, err)

@@ -70,35 +70,28 @@ func (t *transaction) oldest(ctx context.Context, limit int) (changes []store.Ch
 	return changes, err
 }
 
-// removed returns the id of the last change that was removed, "" if there is none.
-func (v *view) removed(ctx context.Context) (id string, err error) {
-	err = v.rows(ctx, storeCollection, bson.D{{Key: record.FieldID, Value: removedID}}, func(raw bson.Raw) error {
-		id, _ = raw.Lookup("last").StringValueOK()
+// errRemoved has the code of a position behind which changes have been removed.
+var errRemoved = &store.Error{Code: store.CodeTooOld, Text: "changes behind the position have been removed"}
+
+// reaches returns errRemoved if stored changes behind an id have been removed.
+func (v *view) reaches(ctx context.Context, id string) error {
+	removed := ""
+	err := v.rows(ctx, storeCollection, bson.D{{Key: record.FieldID, Value: removedID}}, func(raw bson.Raw) error {
+		removed, _ = raw.Lookup("last").StringValueOK()
 		return nil
 	}, options.Find())
-	return id, err
-}
-
-// reaches returns an error with CodeTooOld if stored changes behind an id have been removed.
-func (v *view) reaches(ctx context.Context, id string) error {
-	removed, err := v.removed(ctx)
 	if err == nil && id < removed {
-		err = &store.Error{Code: store.CodeTooOld, Text: "changes behind the position have been removed"}
+		err = errRemoved
 	}
 	return err
 }
 
-// afterRemoved returns a time after that of the last change that was removed, 0 if there is
-// none. All transactions that began before it have ended.
-func (s *Store) afterRemoved(ctx context.Context) (at bson.Timestamp, err error) {
-	err = s.Read(ctx, func(snapshot store.Snapshot) error {
-		v := snapshot.(*view)
-		v.latest = true
-		id, err := v.removed(ctx)
-		if removed, ok := parseTime(id); ok {
-			at = bson.Timestamp{T: removed.T, I: removed.I + 1}
-		}
-		return err
-	})
-	return at, err
+// afterRemoved returns a time after which no transaction has begun of which changes had been
+// removed, 0 if none had been.
+func (p present) afterRemoved() bson.Timestamp {
+	at, _ := parseTime(p.removed)
+	if p.removed != "" {
+		at.I++
+	}
+	return at
 }
