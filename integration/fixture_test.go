@@ -221,6 +221,9 @@ func (c *fixture) run(step txtar.File) {
 			return
 		}
 		c.service.Clock.Advance(d)
+		if d >= 24*time.Hour { // users sign in again
+			clear(c.tokens)
+		}
 	case parts[3] != "":
 		if err := c.service.Pass(); err != nil {
 			c.fail("%v", err)
