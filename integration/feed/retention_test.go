@@ -1,0 +1,94 @@
+package feed
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"marquee"
+	"marquee/engine/schema"
+	"marquee/engine/store"
+	"marquee/engine/verify"
+	"marquee/integration/service"
+)
+
+// TestHistoryDays checks what becomes of readers whose position is before the changes that are
+// kept, and that a check accepts a history that begins later, and finds a gap in it.
+func TestHistoryDays(t *testing.T) { service.EachStore(t, testHistoryDays) }
+
+func testHistoryDays(t *testing.T, fresh service.NewStore) {
+	s := service.StartNew(&service.Service{TB: t, URI: fresh(t), Plain: &marquee.Application{},
+		Schemas:   []fs.FS{service.TypeWith("notes", "", `"text": {"type": "string"}`)},
+		Configure: func(o *marquee.Options) { o.HistoryDays = 30 }})
+	token := signIn(t, s)
+	write := func(id, text string, status int) {
+		s.Must(token, "PUT", "/api/v1/notes/"+id+"?context=main", `{"text": "`+text+`"}`, status)
+	}
+	position := func() string {
+		return s.Must(token, "GET", "/api/v1/changes?context=main", "", 200)["position"].(string)
+	}
+	old := position()
+	for _, id := range []string{"quiet", "busy", "gap"} {
+		write(id, "1", 201)
+		write(id, "2", 200)
+	}
+	s.Clock.Advance(40 * 24 * time.Hour)
+	token = signIn(t, s)
+	young := position()
+	write("busy", "3", 200)
+	write("gap", "3", 200)
+	faults := func(want ...string) {
+		t.Helper()
+		var found []string
+		err := verify.Verify(t.Context(), s.Engine.Catalog, verify.Verification{
+			Fault:    func(f verify.Fault) error { found = append(found, f.ID+": "+f.Text); return nil },
+			Progress: func(*schema.Type, int64) error { return nil },
+		})
+		if text := strings.Join(found, "\n"); err != nil || text != strings.Join(want, "\n") {
+			t.Errorf("the check found %q, %v", text, err)
+		}
+	}
+	faults()
+	if err := s.Pass(); err != nil {
+		t.Fatal(err)
+	}
+	faults()
+
+	o := open(t, s, token, "", old)
+	e := o.next("reset")
+	if !strings.Contains(e.data, `{"reason":"POSITION_TOO_OLD"}`) {
+		t.Errorf("the reset is %v", e)
+	}
+	o.next("end")
+	open(t, s, token, "", e.id).next("bookmark")
+	if first := open(t, s, token, "&include=changes", young).next("change"); !strings.Contains(first.data, `"to":"3"`) {
+		t.Errorf("behind a position that is kept comes %v", first)
+	}
+
+	err := s.Store.Write(t.Context(), func(tx store.Tx) error {
+		var gap store.Record
+		err := tx.Get(t.Context(), "notes", []store.Key{{Network: "main", ID: "gap"}}, func(r *store.Record) error { gap = *r.Clone(); return nil })
+		if err != nil {
+			return err
+		}
+		gap.Version += 2
+		if err := tx.Put(t.Context(), "notes", []store.Write{{Record: gap, Expected: gap.Revision, Was: gap.State}}); err != nil {
+			return err
+		}
+		return tx.Append(t.Context(), []store.Change{{Time: s.Clock.Now(), Network: "main", Collection: "notes", ID: "gap", Revision: gap.Revision + 1, Version: gap.Version, Fields: []byte("[]")}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults("gap: the history has 2 changes of it from version 3 to 5")
+}
+
+func signIn(t *testing.T, s *service.Service) string {
+	t.Helper()
+	token, err := s.SignIn(service.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
