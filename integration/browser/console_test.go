@@ -215,6 +215,49 @@ func TestConsoleRequests(t *testing.T) {
 	}
 }
 
+// TestConsoleStale: a list says that objects have changed, and changes when it is asked to.
+func TestConsoleStale(t *testing.T) {
+	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
+	orders(c.s, 3)
+	c.show("/networks/main/list/orders", "input[name=username]")
+	c.signIn(marqueetest.Password)
+	c.await(`document.querySelectorAll("main tbody tr").length === 3`)
+	c.await(`performance.getEntriesByType("resource").some(e => e.name.includes("/changes?") && !e.name.includes("after="))`)
+	orders(c.s, 4)
+	c.await(`document.querySelector(".count")?.innerText.includes("have changed")`)
+	if rows := evaluate[int](t, c.ctx, `document.querySelectorAll("main tbody tr").length`); rows != 3 {
+		t.Errorf("the list has changed by itself: %d rows", rows)
+	}
+	evaluate[string](t, c.ctx, `document.querySelector(".count button").click(); ""`)
+	c.await(`document.querySelectorAll("main tbody tr").length === 4 && !document.querySelector(".count").innerText.includes("have changed")`)
+}
+
+// TestConsoleShowsWhatTheCallerSees: neither the pages nor the requests of a user who may not read
+// a type name it, and a user who may not write is not offered to.
+func TestConsoleShowsWhatTheCallerSees(t *testing.T) {
+	c := openConsole(t, marquee.Options{Schemas: fstest.MapFS{
+		"laws.json":  {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Law", "x-resource": {"path": "laws", "permissions": {"read": "READ_LAWS"}}, "type": "object", "properties": {"name": {"type": "string"}}}`)},
+		"stays.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Stay", "x-resource": {"path": "stays"}, "type": "object", "properties": {"name": {"type": "string"}}}`)},
+	}})
+	c.s.Do(http.MethodPost, "/api/v1/laws/l1?context=main", `{"name": "Secluded"}`, http.StatusCreated)
+	c.s.Do(http.MethodPost, "/api/v1/stays/s1?context=main", `{"name": "Open"}`, http.StatusCreated)
+	c.s.Do(http.MethodPost, "/api/v1/roles/guests?context=main", `{"name": "Guests", "scope": "TEAM", "permissions": []}`, http.StatusCreated)
+	c.s.Do(http.MethodPost, "/api/v1/users/guest", `{"username": "guest", "password": "`+marqueetest.Password+` too", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "guests"}]}]}}`, http.StatusCreated)
+	c.show("/networks/main", "input[name=username]")
+	c.await(`document.activeElement?.matches("input[name=username]")`)
+	c.press("guest" + kb.Tab + marqueetest.Password + " too" + kb.Enter)
+	c.visible(`nav a[href$="/list/stays"]`)
+	for _, path := range []string{"/networks/main", "/networks/main/history", "/networks/main/list/stays", "/networks/main/type/stays"} {
+		c.show(path, "main h1")
+		c.visible(`nav a[href$="/list/stays"]`)
+		c.await(`!document.querySelector(".busy")`)
+		if page := evaluate[string](t, c.ctx, "document.documentElement.outerHTML"); strings.Contains(page, "laws") || strings.Contains(page, "Law") || strings.Contains(page, "Secluded") || strings.Contains(page, "data-new") {
+			t.Errorf("%s shows what the caller does not see: %s", path, page)
+		}
+	}
+	c.show("/networks/main/list/laws", "[role=alert]")
+}
+
 // TestConsoleSession: a session that ends is replaced over the page, which stays as it is; signing
 // out ends it on the server.
 func TestConsoleSession(t *testing.T) {

@@ -26,3 +26,13 @@ func TestOptionsOfTheServer(t *testing.T) {
 		t.Errorf("OPTIONS * is answered with %s and %v", response.Status, response.Header)
 	}
 }
+
+// TestConsoleSetting: the console is served unless it is switched off.
+func TestConsoleSetting(t *testing.T) {
+	t.Parallel()
+	for setting, status := range map[string]int{"on": http.StatusOK, "off": http.StatusNotFound} {
+		p := process.Serve(t, service.NewSQLite(t), "--console="+setting, "--application=none")
+		p.Ask(status, http.MethodGet, "/console/", "")
+	}
+	process.Wants(t, process.Fails(t, nil, "serve", "--console=maybe"), "--console")
+}

@@ -27,6 +27,8 @@ let expires = 0;
 let refreshing: Promise<boolean> | null = null;
 /** Requests that wait for somebody to sign in again. */
 let resume: (() => void)[] = [];
+/** Whether this tab waits for the session of another one. */
+let asking = false;
 const tabs = new BroadcastChannel("marquee.session");
 
 const kept = () => sessionStorage.getItem(storageKey) ?? "";
@@ -41,7 +43,9 @@ function adopt(tokens: Tokens) {
   access = tokens.access_token;
   expires = Date.now() + Number(tokens.expires_in) * 1000;
   sessionStorage.setItem(storageKey, tokens.refresh_token);
-  me.value = subject(access);
+  const user = subject(access);
+  if (me.value && me.value !== user) location.reload(); // the page is that of another user
+  me.value = user;
   session.value = "open";
   const waited = resume;
   resume = [];
@@ -57,7 +61,7 @@ tabs.onmessage = ({ data }: MessageEvent<{ ask?: true; from?: string; tokens?: T
   const mine = kept();
   if (data.ask && mine && access) {
     tabs.postMessage({ from: "", tokens: { access_token: access, refresh_token: mine, expires_in: String(Math.max(0, (expires - Date.now()) / 1000)) } });
-  } else if (data.tokens && data.from === mine) {
+  } else if (data.tokens && data.from === mine && (mine || asking)) {
     adopt(data.tokens);
   } else if (data.ended && data.ended === mine) {
     forget();
@@ -68,8 +72,10 @@ tabs.onmessage = ({ data }: MessageEvent<{ ask?: true; from?: string; tokens?: T
 /** Begins with the session of this tab, or of another tab that is open. */
 export async function begin(): Promise<void> {
   if (!kept()) {
+    asking = true;
     tabs.postMessage({ ask: true });
     await new Promise((done) => setTimeout(done, 100));
+    asking = false;
   }
   if (session.value === "none" && kept()) await refresh();
 }
@@ -90,6 +96,8 @@ export async function signOut(): Promise<void> {
   }
   forget();
   session.value = "none";
+  // What was read for the user is forgotten, too. The pages that could object are gone by then.
+  setTimeout(() => location.reload());
 }
 
 /** The user whom an access token names. */
@@ -150,8 +158,8 @@ async function authorized(method: string, path: string, body?: unknown, headers?
 const unreachable: Answer = { status: 0, headers: new Headers(), body: { messages: [] } };
 const unauthorized: Answer = { status: 401, headers: new Headers(), body: { messages: [] } };
 
-async function once(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-  const init: RequestInit = { method, headers, credentials: "omit", cache: "no-cache", redirect: "error" };
+async function once(method: string, path: string, body?: unknown, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Answer> {
+  const init: RequestInit = { method, headers, signal, credentials: "omit", cache: "no-cache", redirect: "error" };
   if (body !== undefined) {
     init.headers = { "Content-Type": "application/json", ...headers };
     init.body = typeof body === "string" || body instanceof Blob || body instanceof FormData ? body : JSON.stringify(body);
@@ -185,6 +193,10 @@ export const api = {
       if (!repeatable(answer.status) || repeats >= maxRepeats) return answer;
       await pause(answer, repeats);
     }
+  },
+  /** Reads once, until it is ended. It asks nobody to sign in. */
+  follow<T = any>(path: string, ended: AbortSignal): Promise<Answer<T>> {
+    return access ? once("GET", path, undefined, { Authorization: `Bearer ${access}` }, ended) : Promise.resolve(unauthorized);
   },
   /** Writes, once. A request that the service has refused because of its session is sent again after the next sign-in. */
   send<T = any>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>> {

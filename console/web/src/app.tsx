@@ -1,7 +1,7 @@
 // The frame around each page: the network, the types by group, who is signed in.
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { api, me, session, signOut, waiting } from "./api";
+import { api, me, schemasDigest, session, signOut, waiting } from "./api";
 import { lazy } from "./lazy";
 import { address, navigate, pageOf, to, type Page } from "./router";
 import { loadTypes, networks, types, type Named, type TypeInfo } from "./schema";
@@ -40,8 +40,8 @@ function SignedIn() {
     });
   }, []);
   useEffect(() => {
-    if (network) loadTypes(network);
-  }, [network]);
+    if (network) void loadTypes(network);
+  }, [network, schemasDigest.value]);
   useShortcuts(page);
   return (
     <>

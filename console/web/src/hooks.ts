@@ -12,6 +12,34 @@ export function useSchema(network: string, type: string): Answer<Schema> | null 
   return useAsked(() => schemaOf(network, type), `${network}\n${type}`);
 }
 
+/**
+ * Whether objects of a type have changed since an answer came, and a function that forgets it. Nothing
+ * is followed without an answer, or while the page is hidden.
+ */
+export function useChanges(network: string, type: string, since: Answer | null): [boolean, () => void] {
+  const [changed, note] = useState(false);
+  useEffect(() => {
+    if (!since) return;
+    note(false);
+    const ended = new AbortController();
+    void follow(network, type, ended.signal).then((found) => found && !ended.signal.aborted && note(true));
+    return () => ended.abort();
+  }, [network, type, since]);
+  return [changed, () => note(false)];
+}
+
+/** Waits for the first change from now on. False means that it cannot be known. */
+async function follow(network: string, type: string, ended: AbortSignal): Promise<boolean> {
+  for (let after = ""; !ended.aborted; ) {
+    if (document.hidden) await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true, signal: ended }));
+    const answer = await api.follow(`/api/v1/changes?${new URLSearchParams({ context: network, type, include: "none", ...(after && { after, wait: "20" }) })}`, ended);
+    if (answer.status !== 200) return false;
+    if (answer.body.results.length > 0 || answer.body.reset) return true;
+    after = answer.body.position;
+  }
+  return false;
+}
+
 function useAsked<T>(ask: (() => Promise<Answer<T>>) | null, key: string, again = 0): Answer<T> | null {
   const [state, set] = useState<{ key: string; answer: Answer<T> } | null>(null);
   useEffect(() => {

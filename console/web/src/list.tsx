@@ -4,7 +4,7 @@ import { pathOf } from "./api";
 import { Heading, titleOf } from "./app";
 import { Columns } from "./columns";
 import { Filters } from "./filters";
-import { useAnswer, useSchema } from "./hooks";
+import { useAnswer, useChanges, useSchema } from "./hooks";
 import { Picker } from "./picker";
 import { address, navigate, to } from "./router";
 import { defaultColumns, filterable, labelOf, propertiesOf, sortable, types, warningsName, type Property, type Schema } from "./schema";
@@ -35,7 +35,7 @@ export function ListPage(props: { network: string; type: string }) {
   const { network, type } = props;
   const query = address.value.searchParams;
   const schema = useSchema(network, type);
-  const [again, reload] = useState(0);
+  const [again, setAgain] = useState(0);
   const info = types.value.find((one) => one.type === type);
   const parent = info?.parent ?? (schema?.body?.["x-resource"]?.parent as string | undefined);
   const below = query.get("parent") ?? "";
@@ -49,6 +49,11 @@ export function ListPage(props: { network: string; type: string }) {
   if (columns) parameters.fields = ["id", ...columns].join(",");
   const waits = below === "" && parent !== undefined;
   const answer = useAnswer(waits ? null : pathOf(below ? `${type}/${encodeURIComponent(below)}` : type, network, undefined, parameters), again);
+  const [stale, fresh] = useChanges(network, type, info && info.scope !== "global" && answer?.status === 200 ? answer : null);
+  const reload = () => {
+    fresh();
+    setAgain(again + 1);
+  };
   const title = info?.title ?? schema?.body?.title ?? type;
   return (
     <>
@@ -77,7 +82,7 @@ export function ListPage(props: { network: string; type: string }) {
       ) : answer.status !== 200 ? (
         <Messages status={answer.status} messages={answer.body?.messages} />
       ) : (
-        <Table network={network} type={type} schema={schema.body} columns={columns ?? defaultColumns(schema.body)} page={answer.body} reload={() => reload(again + 1)} />
+        <Table network={network} type={type} schema={schema.body} columns={columns ?? defaultColumns(schema.body)} page={answer.body} stale={stale} reload={reload} />
       )}
     </>
   );
@@ -130,7 +135,7 @@ function Tools(props: { network: string; type: string; schema: Schema; columns: 
   );
 }
 
-function Table(props: { network: string; type: string; schema: Schema; columns: string[]; page: any; reload: () => void }) {
+function Table(props: { network: string; type: string; schema: Schema; columns: string[]; page: any; stale: boolean; reload: () => void }) {
   const { network, type, schema, page } = props;
   const query = address.value.searchParams;
   const properties = useMemo(() => propertiesOf(schema), [schema]);
@@ -156,6 +161,7 @@ function Table(props: { network: string; type: string; schema: Schema; columns: 
     <>
       <p class="count" role="status">
         {rows.length === 0 ? t("list.none") : t("list.count", { from: (from + 1).toLocaleString(), to: (from + rows.length).toLocaleString(), total: (page.totalCount ?? 0).toLocaleString() })}{" "}
+        {props.stale && <strong class="warned">{t("list.stale")} </strong>}
         <button type="button" class="link" onClick={props.reload}>
           {t("list.reload")}
         </button>
@@ -212,7 +218,7 @@ function Table(props: { network: string; type: string; schema: Schema; columns: 
 }
 
 /** The page of an object. One below a parent is named together with it. */
-const objectAddress = (network: string, type: string, row: any, parent: string | null) => to.object(network, type, row.id) + (parent ? `?${new URLSearchParams({ parent })}` : "");
+const objectAddress = (network: string, type: string, row: any, parent: string | null) => to.object(network, type, parent ? `${parent}/${row.id}` : row.id);
 
 function Warnings(props: { count: number }) {
   return props.count > 0 ? <span class="warned">{t(props.count === 1 ? "list.warning" : "list.warnings", { count: props.count })}</span> : <span class="none">–</span>;

@@ -36,10 +36,15 @@ export interface Named {
 export const types = signal<TypeInfo[]>([]);
 export const networks = signal<Named[]>([]);
 
+/** The network whose types are known. */
+let typesOf = "";
+
 /** Reads the types that the caller may see in a network. */
 export async function loadTypes(network: string): Promise<Answer> {
+  if (network !== typesOf) types.value = [];
+  typesOf = network;
   const answer = await api.get(`/api/schemas?${new URLSearchParams({ mine: "true", context: network })}`);
-  if (answer.status === 200) types.value = answer.body.types;
+  if (answer.status === 200 && network === typesOf) types.value = answer.body.types;
   return answer;
 }
 

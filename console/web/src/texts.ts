@@ -59,6 +59,7 @@ const texts: Record<string, string> = {
   "list.none": "No objects.",
   "list.count": "{{from}} to {{to}} of {{total}}",
   "list.reload": "Reload",
+  "list.stale": "Objects have changed since.",
   "list.truncated": "This page is shorter than others because its objects are large. The next page continues after the last of them.",
   "list.table": "Objects",
   "list.pages": "Pages",
