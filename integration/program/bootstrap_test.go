@@ -156,7 +156,7 @@ func testDemo(t *testing.T, fresh service.NewStore) {
 			t.Fatal(out)
 		}
 		commands, _, _ = strings.Cut(commands, "\n\n") // what to do about a lost password is TestLostPassword's
-		process.Wants(t, out, "URL       "+p.URL, "network ", "user ")
+		process.Wants(t, out, "URL       "+p.URL, "console   "+p.URL+"/console/", "network ", "user ")
 		process.Shuns(t, out+p.Stderr.String(), process.Password)
 		env := c.env
 		if c.name == "made password" {
