@@ -111,9 +111,20 @@ func (c *typeLint) names() {
 		c.scalar(at, name, true)
 		c.searched(at, name)
 	}
+	c.columns()
 	c.label()
 	c.parent()
 	c.owners()
+}
+
+// columns checks the columns of lists in the console.
+func (c *typeLint) columns() {
+	resource, _ := c.t.Source["x-resource"].(map[string]any)
+	for i, name := range keyword.Strings(resource["columns"]) {
+		if c.t.Shape.Properties[name] == nil && !CommonField(name) {
+			c.problem(fmt.Sprintf("/x-resource/columns/%d", i), "there is no property "+name, "name a property at the top level, or a common field")
+		}
+	}
 }
 
 // scalar checks a property that can be queried.

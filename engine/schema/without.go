@@ -93,7 +93,7 @@ func withoutRules(member any, mentioned func(any) bool) {
 
 // withoutEntries removes from x-resource the entries that mention a property.
 func withoutEntries(resource map[string]any, mentioned func(any) bool) {
-	for _, key := range []string{"search", "sort", "index", "unique"} {
+	for _, key := range []string{"search", "sort", "columns", "index", "unique"} {
 		if entries, ok := resource[key].([]any); ok {
 			resource[key] = slices.DeleteFunc(entries, mentioned)
 		}

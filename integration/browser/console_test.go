@@ -186,6 +186,13 @@ func TestConsole(t *testing.T) {
 	c.press(kb.Escape)
 	c.await(`!document.querySelector("dialog[open]")`)
 
+	// The schema names the columns that a list has at first.
+	c.s.Do(http.MethodPost, "/api/v1/lineitems/strip?context=main", `{"name": "Strip", "order": "order-001"}`, http.StatusCreated)
+	c.show("/networks/main/list/lineitems", "main tbody")
+	if heads := evaluate[string](t, c.ctx, `[...document.querySelectorAll("main thead th")].map(e => e.innerText.split(" ")[0]).join()`); heads != "Name,Order,Type,User,Start,End,Warnings" {
+		t.Errorf("the columns of line items are %s", heads)
+	}
+
 	// Pages follow by cursor, and the whole of the list is found by its number.
 	c.show("/networks/main/list/orders?orderBy=name&columns=name,createUser,externalReference", "main tbody")
 	for range 2 {

@@ -131,7 +131,7 @@ export function labelOf(schema: Schema): string {
 /** The columns of a list that names none. */
 export function defaultColumns(schema: Schema): string[] {
   const resource = schema["x-resource"] ?? {};
-  if (Array.isArray(resource.columns)) return resource.columns;
+  if (resource.columns?.length > 0) return resource.columns;
   const sorted: string[] = (resource.sort ?? []).slice(0, 4);
   const states = Object.keys(schema.properties ?? {}).filter((name) => /^(user)?state$|status$/i.test(name)).slice(0, 1);
   return [...new Set([labelOf(schema), ...sorted, ...states, "objectState", "updateTime", warningsName])];

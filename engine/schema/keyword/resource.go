@@ -126,6 +126,14 @@ var _ = Declare(Keyword{
 				"uniqueItems": true,
 				"description": "The properties that lists can be ordered by, besides the common fields."
 			},
+			"columns": {
+				"type": "array",
+				"items": {"type": "string", "minLength": 1},
+				"minItems": 1,
+				"maxItems": 30,
+				"uniqueItems": true,
+				"description": "The columns of lists in the console: properties at the top level and common fields."
+			},
 			"index": {
 				"type": "array",
 				"uniqueItems": true,
