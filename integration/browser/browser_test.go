@@ -76,7 +76,8 @@ const width, height = 390, 844
 // open starts a browser with the screen of a phone. More functions may listen to its events.
 func open(t *testing.T, listeners ...func(event any)) (context.Context, *requests) {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(find(t)), chromedp.WSURLReadTimeout(time.Minute))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(find(t)), chromedp.WSURLReadTimeout(time.Minute),
+		chromedp.Flag("ignore-certificate-errors", true)) // of servers that tests start
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // which Chromium refuses to have as root
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"marquee/engine/query"
 	"marquee/engine/store"
@@ -91,6 +92,9 @@ type countedWriter struct {
 }
 
 func (w *countedWriter) change() {
+	if w.IntN(8) == 0 { // also changes that readers of the feed have not reached
+		w.removeChanges(epoch.Add(time.Second), 1+w.IntN(4))
+	}
 	collection := pick(w.generator, things, others)
 	var fresh, old []store.Write
 	for range w.IntN(3) {
