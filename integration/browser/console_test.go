@@ -222,6 +222,38 @@ func TestConsoleRequests(t *testing.T) {
 	}
 }
 
+// TestConsolePutsBack: a change of the history is put back as a new change, unless somebody has
+// changed the object meanwhile.
+func TestConsolePutsBack(t *testing.T) {
+	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
+	orders(c.s, 1)
+	c.s.Do(http.MethodPatch, "/api/v1/orders/order-000?context=main", `{"name": "Mistaken", "externalReference": null}`, http.StatusOK)
+	c.show("/networks/main/history?type=orders&id=order-000", "input[name=username]")
+	c.signIn(marqueetest.Password)
+	c.visible("main .history details button")
+	open := func() {
+		t.Helper()
+		evaluate[string](t, c.ctx, `document.querySelector("main .history details button").click(); ""`)
+		c.visible("dialog[open] .primary")
+	}
+	open()
+	if shown := c.text("dialog[open]"); !strings.Contains(shown, "Mistaken") || !strings.Contains(shown, "Order 000") {
+		t.Errorf("the dialog shows %s", shown)
+	}
+	c.s.Do(http.MethodPatch, "/api/v1/orders/order-000?context=main", `{"description": "Meanwhile"}`, http.StatusOK)
+	evaluate[string](t, c.ctx, `document.querySelector("dialog[open] .primary").click(); ""`)
+	c.visible("dialog[open] [role=alert]")
+	c.press(kb.Escape)
+	c.await(`!document.querySelector("dialog[open]")`)
+	open()
+	evaluate[string](t, c.ctx, `document.querySelector("dialog[open] .primary").click(); ""`)
+	c.await(`!document.querySelector("dialog[open]") && document.querySelectorAll("main .history > li").length === 4`)
+	order := c.s.Do(http.MethodGet, "/api/v1/orders/order-000?context=main", "", http.StatusOK)
+	if order["name"] != "Order 000" || order["externalReference"] != "R0" || order["description"] != "Meanwhile" {
+		t.Errorf("the order is %v", order)
+	}
+}
+
 // TestConsoleStale: a list says that objects have changed, and changes when it is asked to.
 func TestConsoleStale(t *testing.T) {
 	c := openConsole(t, marquee.Options{Application: resources.New().Application()})

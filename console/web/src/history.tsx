@@ -1,9 +1,14 @@
 // Who changed what, when and why: of a network, a type or an object.
+import { useState } from "preact/hooks";
 import { Heading, titleOf } from "./app";
 import { useAnswer } from "./hooks";
+import { lazy } from "./lazy";
 import { address, to } from "./router";
+import { types } from "./schema";
 import { explain, t, type Message } from "./texts";
 import { flat, Messages, Text, Time } from "./values";
+
+const PutBack = lazy(() => import("./putback").then((m) => m.PutBack));
 
 interface Change {
   field: string;
@@ -29,8 +34,10 @@ export function HistoryPage(props: { network: string }) {
   const { network } = props;
   const query = address.value.searchParams;
   const [type, id, cursor] = [query.get("type"), query.get("id"), query.get("cursor")];
+  const [again, read] = useState(0);
   const answer = useAnswer<{ results: Entry[]; nextCursor?: string; totalCount: number; truncated?: boolean }>(
     `/api/v1/audit?${new URLSearchParams({ context: network, pageSize: String(pageSize), ...(type && { type }), ...(type && id && { id }), ...(cursor && { cursor }) })}`,
+    again,
   );
   const title = type && id ? t("history.object", { type: titleOf(type), id }) : type ? t("history.type", { type: titleOf(type) }) : t("history.network");
   const next = () => {
@@ -64,7 +71,8 @@ export function HistoryPage(props: { network: string }) {
           <p class="count" role="status">
             {t("history.count", { count: answer.body.totalCount.toLocaleString() })}
           </p>
-          <Entries network={network} entries={answer.body.results} />
+          <Entries network={network} entries={answer.body.results} onChange={() => read(again + 1)} />
+          {again > 0 && <p role="status">{t("putback.done")}</p>}
           <nav class="pages" aria-label={t("list.pages")}>
             {cursor && (
               <a class="button" href={to.history(network, type ?? undefined, id ?? undefined)}>
@@ -83,25 +91,31 @@ export function HistoryPage(props: { network: string }) {
   );
 }
 
-export function Entries(props: { network: string; entries: Entry[] }) {
+/** Changes, which can be put back if a function is to know of that. */
+export function Entries(props: { network: string; entries: Entry[]; onChange?: () => void }) {
   return (
     <ol class="history">
       {props.entries.map((entry, i) => (
-        <li class="row" key={i}>
-          <One network={props.network} entry={entry} />
+        <li class="row" key={`${i} ${entry.object.url} ${entry.version}`}>
+          <One network={props.network} entry={entry} onChange={props.onChange} />
         </li>
       ))}
     </ol>
   );
 }
 
-function One(props: { network: string; entry: Entry }) {
-  const { network, entry } = props;
+/** The id of an object as the addresses of pages have it: behind that of its parent, if it has one. */
+const idOf = (entry: Entry) => entry.object.url.split("?")[0].split("/").slice(4).map(decodeURIComponent).join("/") || entry.object.id;
+
+function One(props: { network: string; entry: Entry; onChange?: () => void }) {
+  const { network, entry, onChange } = props;
+  const [puttingBack, putBack] = useState(false);
   const type = String(entry.params?.type ?? "");
+  const possible = onChange && entry.code === "audit.object.updated" && types.value.some((one) => one.type === type && one.writable);
   const changes = entry.changes ?? [];
   return (
     <>
-      <a href={to.object(network, type, entry.object.id)}>
+      <a href={to.object(network, type, idOf(entry))}>
         <bdi>{titleOf(type)}</bdi> <Text text={entry.object.id} max={60} />
       </a>{" "}
       <span class="what">{explain({ ...entry, text: t(`history.${entry.code}`) === `history.${entry.code}` ? entry.text : t(`history.${entry.code}`) })}</span>
@@ -147,6 +161,22 @@ function One(props: { network: string; entry: Entry }) {
               ))}
             </tbody>
           </table>
+          {possible && (
+            <button type="button" onClick={() => putBack(true)}>
+              {t("putback.open")}
+            </button>
+          )}
+          {puttingBack && (
+            <PutBack
+              network={network}
+              type={type}
+              entry={entry}
+              onClose={(done) => {
+                putBack(false);
+                if (done) onChange?.();
+              }}
+            />
+          )}
           {changes.length > maxFields && <p class="hint">{t("history.more", { count: changes.length - maxFields })}</p>}
         </details>
       )}

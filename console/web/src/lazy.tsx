@@ -8,9 +8,12 @@ export function lazy<P extends {}>(load: () => Promise<ComponentType<P>>): Compo
   let loaded: ComponentType<P> | null = null;
   return function Lazy(props: P) {
     const [failed, fail] = useState(false);
-    const [, show] = useState(loaded);
+    const [, show] = useState(loaded !== null);
     useEffect(() => {
-      if (!loaded) load().then((found) => show(() => (loaded = found)), () => fail(true));
+      if (!loaded) load().then((found) => {
+        loaded = found;
+        show(true);
+      }, () => fail(true));
     }, []);
     if (failed) return <p role="alert">{t("status.unreachable")}</p>;
     const Loaded = loaded;

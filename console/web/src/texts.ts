@@ -17,6 +17,7 @@ const texts: Record<string, string> = {
   "app.types": "Types",
   "app.others": "Other types",
   "app.close": "Close",
+  "app.cancel": "Cancel",
 
   "signin.title": "Sign in · Marquee",
   "signin.username": "Username",
@@ -129,6 +130,17 @@ const texts: Record<string, string> = {
   "history.what": "Field",
   "history.from": "Before",
   "history.to": "After",
+
+  "putback.title": "Put back what version {{version}} changed",
+  "putback.open": "Put back",
+  "putback.now": "Now",
+  "putback.then": "Will be",
+  "putback.do": "Put back as a new change",
+  "putback.done": "The change has been put back.",
+  "putback.secret": "A secret or erased value, which the history does not have",
+  "putback.removed": "The type no longer has this field",
+  "putback.fixed": "Cannot be written",
+  "putback.list": "Part of a list, which cannot be put back alone",
 
   "overview.title": "Overview",
   "overview.lately": "Latest changes",
