@@ -10,8 +10,8 @@ export interface Answer<T = any> {
   body: T;
 }
 
-/** Who is signed in: nobody, somebody, or somebody whose session has ended while the page is open. */
-export const session = signal<"none" | "open" | "ended">("none");
+/** Who is signed in: nobody, somebody, or somebody whose session has ended while the page is open. At first it is not known. */
+export const session = signal<"starting" | "none" | "open" | "ended">("starting");
 /** The id of the user who is signed in, or whose session has ended. */
 export const me = signal("");
 /** The digest of the schemas that the last answer was made with; another one means that types have changed. */
@@ -77,7 +77,8 @@ export async function begin(): Promise<void> {
     await new Promise((done) => setTimeout(done, 100));
     asking = false;
   }
-  if (session.value === "none" && kept()) await refresh();
+  if (session.value === "starting" && kept()) await refresh();
+  if (session.value === "starting") session.value = "none";
 }
 
 /** Signs in. The answer is that of the service; 200 has begun a session. */

@@ -19,10 +19,12 @@ const TypePage = lazy(() => import("./type").then((m) => m.TypePage));
 const ObjectPage = lazy(() => import("./object").then((m) => m.ObjectPage));
 
 export function App() {
-  if (session.value === "none") return <SignInPage />;
   return (
     <>
-      <SignedIn key={me.value} />
+      {session.value === "starting" ? null : session.value === "none" ? <SignInPage /> : <SignedIn key={me.value} />}
+      <div class="status" role="status">
+        {waiting.value && `${waiting.value.messages.map(explain).join(" ") || t("status.unreachable")} ${t("status.again", { seconds: waiting.value.seconds })}`}
+      </div>
       {session.value === "ended" && <SignInAgain />}
     </>
   );
@@ -68,9 +70,6 @@ function SignedIn() {
           <Shown page={page} />
         </main>
       </div>
-      <div class="status" role="status">
-        {waiting.value && `${waiting.value.messages.map(explain).join(" ") || t("status.unreachable")} ${t("status.again", { seconds: waiting.value.seconds })}`}
-      </div>
       {shortcutsShown.value && <Shortcuts />}
     </>
   );
@@ -80,7 +79,12 @@ function Shown(props: { page: Page }) {
   const { page } = props;
   switch (page.kind) {
     case "home":
-      return <Heading text={t("app.name")} />;
+      return (
+        <>
+          <Heading text={t("app.name")} />
+          {networks.value?.length === 0 && <p>{t("app.nowhere")}</p>}
+        </>
+      );
     case "overview":
       return <OverviewPage network={page.network} />;
     case "list":
@@ -117,13 +121,13 @@ export function Heading(props: { text: string }) {
 let shownBefore = false;
 
 function NetworkChoice(props: { network: string }) {
-  const known = networks.value.some(({ id }) => id === props.network);
+  const known = networks.value?.some(({ id }) => id === props.network);
   return (
     <label class="network">
       <span>{t("app.network")}</span>
       <select value={props.network} onChange={(event) => navigate(to.overview(event.currentTarget.value))}>
         {!known && <option value={props.network}>{props.network}</option>}
-        {networks.value.map(({ id, name }) => (
+        {networks.value?.map(({ id, name }) => (
           <option key={id} value={id}>
             {name || id}
           </option>

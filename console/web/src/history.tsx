@@ -105,7 +105,7 @@ export function Entries(props: { network: string; entries: Entry[]; onChange?: (
 }
 
 /** The id of an object as the addresses of pages have it: behind that of its parent, if it has one. */
-const idOf = (entry: Entry) => entry.object.url.split("?")[0].split("/").slice(4).map(decodeURIComponent).join("/") || entry.object.id;
+export const idOf = (entry: Entry) => entry.object.url.split("?")[0].split("/").slice(4).map(decodeURIComponent).join("/") || entry.object.id;
 
 function One(props: { network: string; entry: Entry; onChange?: () => void }) {
   const { network, entry, onChange } = props;

@@ -1,19 +1,30 @@
-// The first page of a network: what happened lately.
-import { Heading } from "./app";
-import { Entries } from "./history";
+// The first page of a network: what happened lately, what the caller has worked on, and what has warnings.
+import { me } from "./api";
+import { Heading, titleOf } from "./app";
+import { Entries, idOf, type Entry } from "./history";
 import { useAnswer } from "./hooks";
 import { to } from "./router";
 import { networks } from "./schema";
 import { t } from "./texts";
-import { Messages } from "./values";
+import { Messages, Text, Time } from "./values";
+
+/** How many changes are read, and how many of them and of the caller's objects are shown. */
+const [read, shown] = [100, 8];
+
+/** The latest changes of a user, one of each object. */
+function workOf(user: string, entries: Entry[]): Entry[] {
+  const seen = new Set<string>();
+  return entries.filter((entry) => entry.user?.id === user && !seen.has(entry.object.url) && seen.add(entry.object.url)).slice(0, shown);
+}
 
 export function OverviewPage(props: { network: string }) {
   const { network } = props;
-  const latest = useAnswer(`/api/v1/audit?${new URLSearchParams({ context: network, pageSize: "10", count: "false" })}`);
-  const notes = useAnswer(`/api/v1/notifications?${new URLSearchParams({ context: network, pageSize: "10", count: "false" })}`);
+  const latest = useAnswer(`/api/v1/audit?${new URLSearchParams({ context: network, pageSize: String(read), count: "false" })}`);
+  const work = latest?.status === 200 ? workOf(me.value, latest.body.results) : [];
+  const notes = useAnswer(`/api/v1/notifications?${new URLSearchParams({ context: network, pageSize: String(shown), count: "false" })}`);
   return (
     <>
-      <Heading text={networks.value.find(({ id }) => id === network)?.name || network} />
+      <Heading text={networks.value?.find(({ id }) => id === network)?.name || network} />
       <section aria-labelledby="lately">
         <h2 id="lately">{t("overview.lately")}</h2>
         {latest === null ? (
@@ -21,12 +32,28 @@ export function OverviewPage(props: { network: string }) {
         ) : latest.status !== 200 ? (
           <Messages status={latest.status} messages={latest.body?.messages} />
         ) : (
-          <Entries network={network} entries={latest.body.results} />
+          <Entries network={network} entries={latest.body.results.slice(0, shown)} />
         )}
         <p>
           <a href={to.history(network)}>{t("overview.all")}</a>
         </p>
       </section>
+      {work.length > 0 && (
+        <section aria-labelledby="work">
+          <h2 id="work">{t("overview.work")}</h2>
+          <ul>
+            {work.map((entry) => (
+              <li key={entry.object.url}>
+                <a href={to.object(network, String(entry.params?.type), idOf(entry))}>
+                  {titleOf(String(entry.params?.type))} <Text text={entry.object.id} max={60} />
+                </a>
+                {", "}
+                <Time value={entry.time} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
       {notes?.status === 200 && notes.body.results.length > 0 && (
         <section aria-labelledby="warnings">
           <h2 id="warnings">{t("overview.warnings")}</h2>

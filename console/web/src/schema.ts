@@ -34,7 +34,8 @@ export interface Named {
 }
 
 export const types = signal<TypeInfo[]>([]);
-export const networks = signal<Named[]>([]);
+/** The networks that the caller sees, or null while they are not known. */
+export const networks = signal<Named[] | null>(null);
 
 /** The network whose types are known. */
 let typesOf = "";

@@ -12,6 +12,7 @@ export interface Message {
 
 const texts: Record<string, string> = {
   "app.name": "Marquee",
+  "app.nowhere": "You have no role in any network. Ask somebody who manages one.",
   "app.skip": "Skip to the content",
   "app.network": "Network",
   "app.types": "Types",
@@ -143,6 +144,7 @@ const texts: Record<string, string> = {
   "putback.list": "Part of a list, which cannot be put back alone",
 
   "overview.title": "Overview",
+  "overview.work": "What you have worked on",
   "overview.lately": "Latest changes",
   "overview.all": "The whole history",
   "overview.warnings": "Warnings about what you created",
@@ -150,6 +152,7 @@ const texts: Record<string, string> = {
   "type.title": "About the type {{type}}",
   "type.about": "About this type",
   "type.list": "Objects",
+  "type.api": "API documentation",
   "type.count": "{{count}} objects that you can see",
   "type.writable": "You can create and change objects of this type.",
   "type.readonly": "You cannot change objects of this type.",

@@ -25,6 +25,9 @@ export function TypePage(props: { network: string; type: string }) {
           <a class="button" href={to.history(network, type)}>
             {t("history.title")}
           </a>
+          <a class="button" href={`/docs/types/${encodeURIComponent(type)}`}>
+            {t("type.api")}
+          </a>
         </span>
       </div>
       {schema === null ? (
