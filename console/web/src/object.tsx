@@ -1,4 +1,180 @@
+// The page of an object: its form, saving, conflicts, and other objects beside it.
+
+import { useComputed, useSignal } from "@preact/signals";
+import type { RefObject } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import "./form/texts";
+import { ConflictView } from "./form/conflict";
+import { named } from "./form/field";
+import { Members } from "./form/group";
+import { Beside, Form, FormContext, useShape } from "./form/model";
+import { Opened, Outcome, lost, open, resolve, save } from "./form/saving";
+import type { Schema } from "./form/schema";
+import { JsonObject, steps } from "./form/value";
+import { guard, navigate, to } from "./router";
+import { t } from "./texts";
+
 /** The page of an object, or of a new one. */
 export function ObjectPage(props: { type: string; network: string; id?: string }) {
-  return <h1>{props.id ?? props.type}</h1>;
+  return <Editor key={`${props.type} ${props.network} ${props.id ?? ""}`} {...props} />;
+}
+
+interface EditorProps {
+  type: string;
+  network: string;
+  id?: string;
+  /** Set for an object beside a form. */
+  beside?: { saved(id: string, name: string): void; close(): void };
+}
+
+function Editor(props: EditorProps) {
+  const { type, network, id } = props;
+  const opened = useSignal<Opened | null>(null);
+  const fault = useSignal("");
+  useEffect(() => {
+    let current = true;
+    void open(type, network, id).then((result) => {
+      if (!current) return;
+      if ("fault" in result) fault.value = result.fault;
+      else opened.value = result;
+    });
+    return () => void (current = false);
+  }, [type, network, id]);
+  if (fault.value) return <p role="alert" class="fault">{fault.value}</p>;
+  if (!opened.value) return <p role="status">{t("form.loading")}</p>;
+  return <FormContext.Provider value={opened.value.form}><FormView {...props} opened={opened.value} /></FormContext.Provider>;
+}
+
+function nameOf(form: Form, object: Schema): string {
+  const name = object[form.schema.value["x-resource"]?.label ?? "name"];
+  return typeof name === "string" && name ? name : String(object.id ?? "");
+}
+
+function FormView(props: EditorProps & { opened: Opened }) {
+  const { opened, beside, network, type } = props;
+  const { form } = opened;
+  const busy = useSignal(false);
+  const status = useSignal("");
+  const failed = useSignal("");
+  const clash = useSignal<Extract<Outcome, { kind: "conflict" }> | null>(null);
+  const summary = useRef<HTMLDivElement>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const read = useMemo(() => form.schema.peek(), [form]);
+  const shape = useShape(form.schema.value, []);
+  const dirty = useComputed(() => (form.isNew ? form.value.value !== start : form.change.value !== undefined)).value;
+  const start = useMemo(() => form.value.peek(), [form]);
+  const resource = form.schema.value["x-resource"] ?? {};
+  const methods: string[] = resource.methods ?? ["GET", "POST", "PUT"];
+  const fixed = methods.includes("PUT") || (form.isNew && methods.includes("POST")) ? undefined : t("form.reason.type");
+  useEffect(() => (dirty ? guard(() => confirm(t("form.leave"))) : undefined), [dirty]);
+  useEffect(() => { if (beside) heading.current?.focus(); }, []);
+
+  const submit = async () => {
+    if (busy.value) return;
+    busy.value = true;
+    failed.value = "";
+    status.value = t("form.saving");
+    const outcome = await save(opened);
+    busy.value = false;
+    status.value = "";
+    clash.value = null;
+    switch (outcome.kind) {
+      case "saved":
+        status.value = t("form.saved");
+        if (beside) beside.saved(outcome.created ?? opened.id!, nameOf(form, outcome.shown!));
+        else if (outcome.created !== undefined) done(outcome.created);
+        break;
+      case "unchanged":
+        status.value = t("form.unchanged");
+        break;
+      case "failed":
+        failed.value = outcome.text;
+        break;
+      case "conflict":
+        if (outcome.merge.conflicts.length === 0 && outcome.merge.yours.length === 0) settle(outcome, outcome.merge.merged);
+        else clash.value = outcome;
+        break;
+      case "refused":
+        setTimeout(() => summary.current?.focus());
+    }
+  };
+  const done = (created: string) => {
+    form.isNew = false;
+    setTimeout(() => navigate(to.object(network, type, created), { replace: true }));
+  };
+  const settle = (outcome: Extract<Outcome, { kind: "conflict" }>, result: JsonObject) => {
+    resolve(opened, outcome.theirs, outcome.etag, result);
+    clash.value = null;
+    if (form.change.peek()) void submit();
+    else status.value = t("form.merged.all", { user: userOf(outcome.theirs) });
+  };
+  const object = opened.object;
+  const title = form.isNew ? t("form.new", { type: form.schema.value.title ?? type }) : nameOf(form, object);
+  const Heading = beside ? "h2" : "h1";
+  const gone = form.schema.value === read ? [] : lost(form, read);
+  return (
+    <>
+      <div class={form.beside.value ? "form besides" : "form"}>
+        <Heading tabIndex={-1} ref={heading} dir="auto">{title}</Heading>
+        {!form.isNew && <p class="unit"><bdi>{form.schema.value.title ?? type}</bdi> · <bdi>{object.id}</bdi> · {t("form.updated", { time: new Date(object.updateTime).toLocaleString(), user: userOf(object) })}</p>}
+        {form.schema.value !== read && <div role="alert" class="warning"><p>{t("form.schema.changed")}</p>{gone.length > 0 && <p>{t("form.schema.lost", { fields: gone.join(", ") })}</p>}</div>}
+        {clash.value ? (
+          <ConflictView merge={clash.value.merge} user={userOf(clash.value.theirs)} resolve={(result) => settle(clash.value!, result)} back={() => (clash.value = null)} />
+        ) : (
+          <form noValidate onSubmit={(event) => { event.preventDefault(); void submit(); }} aria-label={title}>
+            <Summary form={form} refer={summary} />
+            <Members path={[]} shape={shape} reason={fixed} first={form.isNew && resource.id === "required" ? "id" : resource.label ?? "name"} />
+            <div class="actions">
+              {!fixed && <button class="primary" aria-disabled={busy.value}>{t(form.isNew ? "form.create" : "form.save")}</button>}
+              {dirty && !busy.value && <button type="button" onClick={() => { if (confirm(t("form.leave"))) { form.value.value = start === form.base.value || form.isNew ? start : form.base.value; form.faults.value = new Map(); } }}>{t("form.reset")}</button>}
+              {beside && <button type="button" onClick={() => { if (!dirty || confirm(t("form.leave"))) beside.close(); }}>{t("form.close")}</button>}
+              <span role="status">{status.value || (dirty ? t("form.unsaved") : "")}</span>
+              {failed.value && <p role="alert" class="fault" dir="auto">{failed.value}</p>}
+            </div>
+          </form>
+        )}
+      </div>
+      {form.beside.value && <Panel form={form} beside={form.beside.value} />}
+    </>
+  );
+}
+
+const userOf = (object: Schema): string => object.updateUser?.name ?? object.updateUser?.id ?? t("form.conflict.somebody");
+
+/** Summary lists the faults, with ways to their fields, and the warnings that name no field. */
+function Summary({ form, refer }: { form: Form; refer: RefObject<HTMLDivElement | null> }) {
+  const faults = [...form.faults.value].flatMap(([at, messages]) => messages.map((message) => ({ at, message })));
+  const general = form.warnings.value.get("") ?? [];
+  return (
+    <>
+      {faults.length > 0 && (
+        <div class="summary fault" role="alert" tabIndex={-1} ref={refer}>
+          <h2>{t("form.faults", { count: faults.length })}</h2>
+          <ul>
+            {faults.map(({ at, message }) => {
+              const labels = at === "" ? "" : form.place(steps(at)).labels.join(" › ") + ": ";
+              const text = <bdi>{labels}{named(form, message)}</bdi>;
+              return <li>{at === "" ? text : <button type="button" class="link" onClick={() => form.reveal(at)}>{text}</button>}</li>;
+            })}
+          </ul>
+        </div>
+      )}
+      {general.map((message) => <p class="warning" dir="auto">{named(form, message)}</p>)}
+    </>
+  );
+}
+
+/** Panel shows another object beside the form. */
+function Panel({ form, beside }: { form: Form; beside: Beside }) {
+  const opener = useMemo(() => document.activeElement as HTMLElement | null, [beside]);
+  const close = () => {
+    form.beside.value = null;
+    setTimeout(() => opener?.isConnected && opener.focus());
+  };
+  return (
+    <aside class="beside" aria-label={beside.id ?? t("form.new", { type: beside.type })}>
+      <Editor type={beside.type} network={beside.network} {...(beside.id !== undefined && { id: beside.id })}
+        beside={{ saved: (id, name) => { beside.saved(id, name); close(); }, close }} />
+    </aside>
+  );
 }

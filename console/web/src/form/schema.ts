@@ -50,7 +50,7 @@ export function shapeOf(root: Schema, schema: unknown, value: Json | undefined, 
   let known = cache.get(s);
   if (!known) cache.set(s, (known = new Map()));
   let shape = known.get(found.decisions);
-  if (!shape) known.set(found.decisions, (shape = combine(root, found)));
+  if (!shape) known.set(found.decisions, (shape = combine(found)));
   return shape;
 }
 
@@ -163,7 +163,7 @@ const least = ["minimum", "exclusiveMinimum", "minLength", "minItems", "minPrope
 const most = ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"];
 const applied = ["$ref", "allOf", "if", "then", "else", "oneOf", "anyOf", "not", "dependentSchemas", "$defs", "$schema"];
 
-function combine(root: Schema, found: Collected): Shape {
+function combine(found: Collected): Shape {
   const out: Schema = {};
   let nullable = found.nullable;
   for (const part of found.parts) {

@@ -1,0 +1,200 @@
+// A field: its label, description, faults and warnings around the control that fits
+// its schema.
+
+import type { ComponentChildren, JSX } from "preact";
+import { explain, t } from "../texts";
+import { Check, Choice, DateTime, Duration, Fixed, Number_, Secret, Several, Text } from "./controls";
+import { Group } from "./group";
+import { JsonText } from "./json";
+import { List } from "./list";
+import { hasType } from "./match";
+import { Form, useDerived, useForm, useShape } from "./model";
+import { Reference } from "./reference";
+import { Shape, branchName, label as labelOf, target } from "./schema";
+import { Draft, Json, Path, get, isObject, pointer } from "./value";
+
+/** Place is where a value stands: a declared property, a member of a map, or an item of an array, of which the
+ * last two stay when they are emptied. */
+export type Place = "property" | "entry" | "item";
+
+export interface FieldProps {
+  path: Path;
+  schema: unknown;
+  label: string;
+  place: Place;
+  required?: boolean;
+  /** Why nothing in the field can be changed. */
+  reason?: string | undefined;
+}
+
+/** ControlProps are those of a control, which has the id and the descriptions of its field. */
+export interface ControlProps extends FieldProps {
+  shape: Shape;
+  attributes: { id: string; "aria-describedby": string | undefined; "aria-invalid": boolean; "aria-required": boolean };
+}
+
+type Kind = "reference" | "choice" | "several" | "string" | "number" | "boolean" | "object" | "array" | "json" | "secret" | "duration" | "time" | "none";
+
+const maxDepth = 10;
+
+function kindOf(shape: Shape, value: Json | undefined, path: Path, raw: boolean): Kind {
+  const s = shape.schema;
+  if (raw || path.length > maxDepth) return "json";
+  if (target(shape) && (value === undefined || value === null || typeof value === "string" || value instanceof Draft || target(shape)!.form === "object")) return "reference";
+  if (shape.alternatives && shape.alternatives.chosen < 0) return "none";
+  if (s["x-secret"] || s.writeOnly) if (shape.type === "string") return "secret";
+  if (s.enum) return "choice";
+  if (value !== undefined && value !== null && !(value instanceof Draft) && shape.type && !hasType(shape.type, value)) return "json";
+  switch (shape.type) {
+    case "string":
+      if (s.format === "duration" && (value === undefined || value === null || durationLike(value))) return "duration";
+      return ["date-time", "date", "local-date-time"].includes(s.format) && timeLike(s.format, value) ? "time" : "string";
+    case "integer":
+    case "number":
+      return "number";
+    case "boolean":
+      return "boolean";
+    case "object":
+      return (s.properties || isObject(s.additionalProperties) || s.patternProperties || isObject(s.unevaluatedProperties)) && !(value instanceof Draft) ? "object" : "json";
+    case "array":
+      if (value instanceof Draft || !(isObject(s.items) || s.prefixItems)) return "json";
+      return s.uniqueItems && Array.isArray(s.items?.enum) && s.items.enum.every((one: Json) => typeof one !== "object") &&
+        (value === undefined || value === null || (value as Json[]).every((item) => s.items.enum.includes(item))) ? "several" : "array";
+  }
+  return "json";
+}
+
+const durationLike = (value: Json) => typeof value === "string" && /^P(?=.)(\d+Y)?(\d+M)?(\d+W)?(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?$/.test(value);
+
+function timeLike(format: string, value: Json | undefined): boolean {
+  if (value === undefined || value === null || value instanceof Draft) return true;
+  return typeof value === "string" && (format === "date" ? /^\d{4}-\d\d-\d\d$/ : /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z?$/).test(value);
+}
+
+const controls: Record<Exclude<Kind, "none">, (props: ControlProps) => JSX.Element> = {
+  reference: Reference, choice: Choice, several: Several, string: Text, number: Number_, boolean: Check, object: Group, array: List,
+  json: JsonText, secret: Secret, duration: Duration, time: DateTime,
+};
+
+export function Field(props: FieldProps): JSX.Element | null {
+  const form = useForm();
+  const { path, schema } = props;
+  const at = pointer(path);
+  const shape = useShape(schema, path);
+  const kind = useDerived(() => kindOf(shape, get(form.value.value, path), path, form.raw.value.has(at)), [form, shape, at]);
+  const noted = useDerived(() => form.faults.value.has(at) || form.warnings.value.has(at) || draftOf(form, path) !== undefined, [form, at]);
+  const bad = useDerived(() => form.faults.value.has(at) || draftOf(form, path) !== undefined, [form, at]);
+  const reason = props.reason ?? form.reason(path, shape);
+  const id = form.id(path);
+  const described = [noted && id + "-notes", hint(shape) && id + "-hint", reason && id + "-reason"].filter(Boolean).join(" ");
+  const control: ControlProps = {
+    ...props, shape, reason,
+    attributes: { id, "aria-describedby": described || undefined, "aria-invalid": bad, "aria-required": props.required ?? false },
+  };
+  const Control = reason && ["json", "object", "array", "none"].indexOf(kind) < 0 ? Fixed : kind === "none" ? undefined : controls[kind];
+  if (reason && kind === "none") return null;
+  const grouped = kind === "object" || kind === "array" || kind === "several" || kind === "duration" || (shape.alternatives !== undefined && !reason);
+  const body = (
+    <>
+      {shape.alternatives && !reason && <Alternatives {...control} />}
+      {Control && <Control key={kind} {...control} />}
+    </>
+  );
+  const about = (
+    <>
+      {hint(shape) && <p class="hint" id={id + "-hint"}>{hint(shape)}</p>}
+      {reason && <p class="hint reason" id={id + "-reason"}>{reason}</p>}
+      {noted && <Notes path={path} id={id + "-notes"} />}
+    </>
+  );
+  if (grouped && (kind === "object" || kind === "array") && !shape.alternatives) return <Control_ Control={Control!} control={control} about={about} />;
+  if (grouped) {
+    return (
+      <fieldset class="field" id={id + "-field"} aria-describedby={described || undefined}>
+        <legend>{props.label}<Required {...props} /></legend>
+        {about}
+        {body}
+      </fieldset>
+    );
+  }
+  return (
+    <div class="field">
+      <div class="label"><label for={id}>{props.label}</label><Required {...props} /></div>
+      {about}
+      {body}
+    </div>
+  );
+}
+
+/** Control_ draws a group or a list, which have their own legends. */
+function Control_({ Control, control, about }: { Control: (props: ControlProps & { about?: ComponentChildren }) => JSX.Element; control: ControlProps; about: ComponentChildren }) {
+  return <Control {...control} about={about} />;
+}
+
+export function Required({ required, reason }: { required?: boolean; reason?: string | undefined }) {
+  return required && !reason ? <span class="required"> {t("form.required")}</span> : null;
+}
+
+function draftOf(form: Form, path: Path): Draft | undefined {
+  const value = get(form.value.value, path);
+  return value instanceof Draft ? value : undefined;
+}
+
+function hint(shape: Shape): string {
+  const s = shape.schema;
+  const parts: string[] = typeof s.description === "string" ? [s.description] : [];
+  const example = Array.isArray(s.examples) && !["object", "array", "boolean"].includes(shape.type ?? "") && !s.enum && !s["x-ref"] ? s.examples[0] : undefined;
+  if (example !== undefined && typeof example !== "object") parts.push(t("form.example", { value: String(example) }));
+  if (s.default !== undefined && s.default !== null && typeof s.default !== "object") parts.push(t("form.default", { value: String(s.default) }));
+  if (typeof s["x-default"] === "string" && !s.readOnly) parts.push(t("form.default." + s["x-default"]));
+  return parts.join(" ");
+}
+
+/** Notes are the faults and the warnings of a place. */
+function Notes({ path, id }: { path: Path; id: string }) {
+  const form = useForm();
+  const at = pointer(path);
+  const draft = draftOf(form, path);
+  return (
+    <div class="notes" id={id}>
+      {draft && <p class="fault">{draft.reason}</p>}
+      {(form.faults.value.get(at) ?? []).map((message) => <p class="fault" dir="auto">{named(form, message)}</p>)}
+      {(form.warnings.value.get(at) ?? []).map((message) => <p class="warning" dir="auto">{named(form, message)}</p>)}
+    </div>
+  );
+}
+
+/** named explains a message, with the label of the field that it names. */
+export function named(form: Form, message: Parameters<typeof explain>[0]): string {
+  const field = message.params?.field;
+  if (typeof field !== "string" || field === "") return explain(message);
+  const path = field.split("/").slice(1).map((step) => step.replace(/~1/g, "/").replace(/~0/g, "~"));
+  const labels = form.place(path).labels;
+  return explain({ ...message, params: { ...message.params, field: labels[labels.length - 1] } });
+}
+
+function Alternatives({ path, shape, attributes, label, place }: ControlProps) {
+  const form = useForm();
+  const { branches, chosen } = shape.alternatives!;
+  const id = attributes.id + "-kind";
+  const choose = (index: number) => {
+    const value = get(form.value.peek(), path);
+    form.choose(path, index);
+    if (!isObject(value) || index < 0) form.set(path, index < 0 && place === "property" ? undefined : index < 0 ? new Draft("", t("form.fault.choose")) : starting(form, branches[index]!, path));
+  };
+  return (
+    <div class="alternatives">
+      <label for={id}>{t("form.kind", { label })}</label>
+      <select id={id} value={String(chosen)} onChange={(event) => choose(Number(event.currentTarget.value))}>
+        <option value="-1">{t("form.unset")}</option>
+        {branches.map((branch, i) => <option value={String(i)}>{branchName(form.schema.value, branch) || labelOf(`alternative ${i + 1}`, null)}</option>)}
+      </select>
+    </div>
+  );
+}
+
+function starting(form: Form, branch: { [keyword: string]: unknown }, path: Path): Json | undefined {
+  return blank(form, branch, path);
+}
+
+import { blank } from "./list";

@@ -1,0 +1,195 @@
+// A form: what was read, what is typed, and what the service says about it. Fields read
+// only their own part, so that a key press renders one field.
+
+import { computed, signal } from "@preact/signals";
+import type { Signal } from "@preact/signals";
+import { createContext } from "preact";
+import { useContext, useMemo } from "preact/hooks";
+import { t } from "../texts";
+import type { Message } from "../texts";
+import { Change, Names, changeOf, visible } from "./change";
+import { matches } from "./match";
+import { Schema, Shape, itemSchema, label, memberSchema, shapeOf } from "./schema";
+import { Json, JsonObject, Path, equal, get, isObject, own, pointer, set, steps } from "./value";
+
+export type Notes = ReadonlyMap<string, Message[]>;
+
+/** Beside is an object that is opened or created beside the form, for a reference. */
+export interface Beside {
+  type: string;
+  network: string;
+  id?: string;
+  saved(id: string, name: string): void;
+}
+
+/** pageSize is how many items of an array are shown at once. */
+export const pageSize = 20;
+
+let forms = 0;
+
+export class Form {
+  readonly prefix = `f${++forms}`;
+  readonly schema: Signal<Schema>;
+  readonly base: Signal<JsonObject>;
+  readonly value: Signal<JsonObject>;
+  readonly choices = signal<ReadonlyMap<string, number>>(new Map());
+  readonly faults = signal<Notes>(new Map());
+  readonly warnings = signal<Notes>(new Map());
+  /** What is open, by pointer: groups, pages of arrays, and parts that are edited as JSON. */
+  readonly open = signal<ReadonlyMap<string, boolean>>(new Map());
+  readonly pages = signal<ReadonlyMap<string, number>>(new Map());
+  readonly raw = signal<ReadonlySet<string>>(new Set());
+  readonly beside = signal<Beside | null>(null);
+
+  constructor(readonly type: string, readonly network: string, schema: Schema, base: JsonObject, value: JsonObject, readonly isNew: boolean, readonly names: Names) {
+    this.schema = signal(schema);
+    this.base = signal(base);
+    this.value = signal(value);
+  }
+
+  readonly frozen = computed(() => {
+    const rule = this.schema.value["x-frozen"];
+    return !this.isNew && rule && matches(this.schema.value, rule.when, this.base.value) ? rule : undefined;
+  });
+
+  /** What would be sent, undefined for nothing. */
+  readonly change = computed<Change | undefined>(() => {
+    if (this.value.value === this.base.value) return undefined;
+    return changeOf(this.shown(this.base.value), this.shown(this.value.value));
+  });
+
+  /** Returns a value of the type without what the conditions of its schema hide. */
+  shown(value: JsonObject): JsonObject {
+    return visible(this.schema.value, this.schema.value, value, this.choices.value) as JsonObject;
+  }
+
+  set(path: Path, to: Json | undefined): void {
+    this.value.value = set(this.value.peek(), path, to) as JsonObject;
+    const at = pointer(path);
+    if (this.faults.peek().has(at)) this.faults.value = without(this.faults.peek(), (key) => key === at);
+  }
+
+  /** Forgets what belongs to the places of items that have moved. */
+  moved(path: Path): void {
+    const below = pointer(path) + "/";
+    const others = <T>(map: ReadonlyMap<string, T>) => without(map, (key) => key.startsWith(below));
+    this.faults.value = others(this.faults.peek());
+    this.choices.value = others(this.choices.peek());
+    this.open.value = others(this.open.peek());
+    this.raw.value = new Set([...this.raw.peek()].filter((key) => !key.startsWith(below)));
+  }
+
+  choose(path: Path, index: number): void {
+    this.choices.value = new Map(this.choices.peek()).set(pointer(path), index);
+  }
+
+  toggle(path: Path, open: boolean): void {
+    this.open.value = new Map(this.open.peek()).set(pointer(path), open);
+  }
+
+  toPage(path: Path, page: number): void {
+    this.pages.value = new Map(this.pages.peek()).set(pointer(path), page);
+  }
+
+  asJson(path: Path, raw: boolean): void {
+    const now = new Set(this.raw.peek());
+    if (raw) now.add(pointer(path));
+    else now.delete(pointer(path));
+    this.raw.value = now;
+  }
+
+  /** Opens everything around a field, and puts the focus there. */
+  reveal(at: string): void {
+    const path: (string | number)[] = [];
+    const open = new Map(this.open.peek());
+    const pages = new Map(this.pages.peek());
+    for (const step of steps(at)) {
+      const array = Array.isArray(get(this.value.peek(), path));
+      open.set(pointer(path), true);
+      if (array) pages.set(pointer(path), Math.floor(Number(step) / pageSize));
+      path.push(array ? Number(step) : step);
+    }
+    this.open.value = open;
+    this.pages.value = pages;
+    setTimeout(() => {
+      for (let i = path.length; i > 0; i--) {
+        const element = document.getElementById(this.id(path.slice(0, i)));
+        if (!element) continue;
+        element.scrollIntoView({ block: "center" });
+        const control = element.matches("input, select, textarea, button") ? element : element.querySelector<HTMLElement>("input, select, textarea, button");
+        return control?.focus();
+      }
+    });
+  }
+
+  id(path: Path): string {
+    return this.prefix + pointer(path);
+  }
+
+  /** Returns the labels on the way to a place, and the shape of what is there. */
+  place(path: Path): { labels: string[]; shape: Shape } {
+    const root = this.schema.peek();
+    let schema: unknown = root;
+    const labels: string[] = [];
+    path.forEach((step, i) => {
+      const inner = get(this.value.peek(), path.slice(0, i));
+      const shape = shapeOf(root, schema, inner, path.slice(0, i), this.choices.peek());
+      const item = typeof step === "number" || Array.isArray(inner);
+      schema = item ? itemSchema(shape, Number(step)) : memberSchema(shape, step as string);
+      if (item) labels.push(`${labels.pop() ?? ""} ${Number(step) + 1}`);
+      else labels.push(own(shape.schema.properties, step) === undefined ? String(step) : label(step as string, schema));
+    });
+    return { labels, shape: shapeOf(root, schema, get(this.value.peek(), path), path, this.choices.peek()) };
+  }
+
+  /** Says why a value cannot be written, undefined if it can. */
+  reason(path: Path, shape: Shape): string | undefined {
+    const s = shape.schema;
+    const name = path[0] as string;
+    if (s.readOnly || s["x-sequence"] || s["x-derived"]) return t(s["x-sequence"] ? "form.reason.sequence" : s["x-derived"] ? "form.reason.derived" : "form.reason.service");
+    if (path.length > 1 || this.isNew) return undefined;
+    const rule = this.frozen.value;
+    if (rule && !(rule.except ?? []).includes(name)) return rule.text.replace(/\{\{field\}\}/g, label(name, s));
+    const before = own(this.base.value, name);
+    if (s["x-immutable"] && before !== undefined && before !== null) return t("form.reason.immutable");
+    return undefined;
+  }
+}
+
+function without<T>(map: ReadonlyMap<string, T>, drop: (key: string) => boolean): ReadonlyMap<string, T> {
+  return new Map([...map].filter(([key]) => !drop(key)));
+}
+
+/** notes sorts messages by the places that they name. */
+export function notes(messages: Message[]): Notes {
+  const out = new Map<string, Message[]>();
+  for (const message of messages) {
+    const at = typeof message.params?.field === "string" ? message.params.field : "";
+    out.set(at, [...(out.get(at) ?? []), message]);
+  }
+  return out;
+}
+
+export const FormContext = createContext<Form>(undefined as unknown as Form);
+export const useForm = () => useContext(FormContext);
+
+/** useDerived subscribes a component to something of the form; it renders again when that differs. */
+export function useDerived<T>(read: () => T, inputs: unknown[]): T {
+  return useMemo(() => computed(read), inputs).value;
+}
+
+export function useValue(path: Path): Json | undefined {
+  const form = useForm();
+  return useDerived(() => get(form.value.value, path), [form, pointer(path)]);
+}
+
+export function useShape(schema: unknown, path: Path): Shape {
+  const form = useForm();
+  return useDerived(() => shapeOf(form.schema.value, schema, get(form.value.value, path), path, form.choices.value), [form, schema, pointer(path)]);
+}
+
+/** isBlank reports whether nothing in a value says anything. */
+export function isBlank(value: Json | undefined): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  return isObject(value) ? Object.values(value).every(isBlank) : value === undefined || value === null || equal(value, false);
+}

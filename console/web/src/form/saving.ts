@@ -1,0 +1,215 @@
+// Reading and saving an object. Each save has a condition, and what may have arrived
+// is repeated with the same key.
+
+import { api, pathOf } from "../api";
+import type { Answer } from "../api";
+import { explain, t } from "../texts";
+import type { Message } from "../texts";
+import { Merge, Names, initial, merge, stored } from "./change";
+import { Form, notes } from "./model";
+import { Schema, memberSchema, shapeOf } from "./schema";
+import { Json, JsonObject, drafts, equal, isObject, own, pointer, put } from "./value";
+
+const states = ["ACTIVE", "INACTIVE", "HIDDEN"];
+
+/** Opened is a form with what its requests need. */
+export interface Opened {
+  form: Form;
+  id: string | undefined;
+  etag: string;
+  /** What the service says about the object, such as who changed it. */
+  object: Schema;
+  digest: string;
+  request?: { text: string; key: string };
+}
+
+/** Outcome is what became of a save. */
+export type Outcome =
+  | { kind: "saved"; created?: string; shown?: Schema }
+  | { kind: "unchanged" | "refused" }
+  | { kind: "failed"; text: string }
+  | { kind: "conflict"; merge: Merge; theirs: Schema; etag: string };
+
+const schemaPath = (type: string, network: string) => `/api/schemas/${type}?mine=true&context=${encodeURIComponent(network)}`;
+
+/** A type with a parent has two ids in its paths. */
+function objectPath(type: string, network: string, id: string, schema?: Schema): string {
+  const slash = id.indexOf("/");
+  if (schema?.["x-resource"]?.parent === undefined || slash < 0) return pathOf(type, network, id);
+  return pathOf(`${type}/${encodeURIComponent(id.slice(0, slash))}`, network, id.slice(slash + 1));
+}
+
+/** open reads what a form needs, in two requests at once. */
+export async function open(type: string, network: string, id?: string): Promise<Opened | { fault: string }> {
+  const requests = [api.get<Schema>(schemaPath(type, network)), ...(id === undefined ? [] : [api.get<Schema>(pathOf(type, network, id))])];
+  let [schema, object] = await Promise.all(requests);
+  if (schema!.status !== 200) return { fault: failure(schema!) };
+  if (object?.status === 404 && schema!.body["x-resource"]?.parent && id!.includes("/")) object = await api.get(objectPath(type, network, id!, schema!.body));
+  if (object && object.status !== 200) return { fault: failure(object) };
+  const source = withCommon(schema!.body, id === undefined);
+  const names: Names = new Map();
+  const base = object ? (stored(source, source, object.body, names) as JsonObject) : {};
+  const form = new Form(type, network, source, base, object ? base : initial(source, source), id === undefined, names);
+  form.warnings.value = notes(object?.body.validationWarnings ?? []);
+  return { form, id, etag: object?.headers.get("ETag") ?? "", object: object?.body ?? {}, digest: schema!.headers.get("Marquee-Schemas") ?? "" };
+}
+
+/** withCommon declares the common fields that clients can write. */
+function withCommon(schema: Schema, isNew: boolean): Schema {
+  const resource = schema["x-resource"] ?? {};
+  const id = { type: "string", maxLength: 256, minLength: 1, format: "id", title: resource.idProperty ?? "id" };
+  const state = { type: "string", enum: states, default: "ACTIVE", title: t("form.state") };
+  return {
+    ...schema,
+    properties: { ...(isNew && { id }), ...schema.properties, objectState: state },
+    required: [...(schema.required ?? []), ...(isNew && resource.id === "required" ? ["id"] : [])],
+  };
+}
+
+export function failure(answer: Answer): string {
+  const messages: Message[] = answer.body?.messages ?? [];
+  return messages.map(explain).join(" ") || (answer.status === 0 ? t("form.fault.unreachable") : `${answer.status}`);
+}
+
+/** save sends what has changed, and nothing else. */
+export async function save(opened: Opened): Promise<Outcome> {
+  const { form } = opened;
+  const value = form.value.peek();
+  const sent = form.shown(value);
+  const incomplete = drafts(sent);
+  if (incomplete.length > 0) {
+    form.faults.value = notes(incomplete.map(({ path, draft }) => ({ code: "", text: draft.reason, params: { field: pointer(path) } })).slice(0, 100));
+    return { kind: "refused" };
+  }
+  const change = form.change.peek();
+  if (!form.isNew && !change) return { kind: "unchanged" };
+  const schema = form.schema.peek();
+  const headers: Record<string, string> = {};
+  let method = "POST", path: string, body: JsonObject;
+  if (form.isNew) {
+    const { id, ...rest } = sent;
+    body = rest;
+    path = id === undefined ? pathOf(form.type, form.network) : objectPath(form.type, form.network, id as string, schema);
+    if (id !== undefined) headers["If-None-Match"] = "*";
+  } else {
+    ({ method, body } = change!);
+    path = objectPath(form.type, form.network, opened.id!, schema);
+    headers["If-Match"] = opened.etag;
+  }
+  if (form.type !== "tokens" && !writesOnly(schema, schema, body)) {
+    const text = JSON.stringify([method, path, headers, body]);
+    if (opened.request?.text !== text) opened.request = { text, key: crypto.randomUUID() };
+    headers["Idempotency-Key"] = opened.request.key;
+  }
+  const answer = await api.send(method, path + "&fieldValidation=Strict", body, headers);
+  const outcome = await settle(opened, answer, value);
+  await followSchema(opened, answer);
+  return outcome;
+}
+
+async function settle(opened: Opened, answer: Answer, value: JsonObject): Promise<Outcome> {
+  const { form } = opened;
+  if (answer.status === 200 || answer.status === 201) {
+    delete opened.request;
+    form.faults.value = new Map();
+    if (form.isNew) {
+      const created: Schema = answer.body.results?.[0] ?? answer.body;
+      form.base.value = form.value.value; // nothing is left to save
+      return { kind: "saved", created: created.id, shown: created };
+    }
+    adopt(opened, answer.body, answer.headers.get("ETag") ?? "", value);
+    return { kind: "saved", shown: answer.body };
+  }
+  if (answer.status === 412) {
+    if (!form.isNew) return conflict(opened);
+    form.faults.value = notes([{ code: "", text: t("form.fault.exists"), params: { field: "/id" } }]);
+    return { kind: "refused" };
+  }
+  const messages: Message[] = answer.body?.messages ?? [];
+  if ((answer.status === 422 || answer.status === 400) && messages.length > 0) {
+    form.faults.value = notes(messages);
+    return { kind: "refused" };
+  }
+  if (answer.status === 404) return { kind: "failed", text: t("form.change.gone") };
+  return { kind: "failed", text: answer.status === 409 || answer.status === 503 || answer.status === 429 ? `${t("form.fault.busy")} ${failure(answer)}` : failure(answer) };
+}
+
+/** adopt makes what the service has returned the base of the form. What was typed since is kept. */
+function adopt(opened: Opened, object: Schema, etag: string, sent: JsonObject): void {
+  const { form } = opened;
+  const base = stored(form.schema.peek(), form.schema.peek(), object as JsonObject, form.names) as JsonObject;
+  const typed = form.value.peek() === sent ? base : merge(sent, form.value.peek(), base).merged;
+  form.base.value = base;
+  form.value.value = typed;
+  form.warnings.value = notes(object.validationWarnings ?? []);
+  opened.object = object;
+  opened.etag = etag;
+}
+
+/** conflict reads what somebody else has saved, and compares it with the form. */
+async function conflict(opened: Opened): Promise<Outcome> {
+  const { form } = opened;
+  const answer = await api.get<Schema>(objectPath(form.type, form.network, opened.id!, form.schema.peek()));
+  if (answer.status !== 200) return { kind: "failed", text: answer.status === 404 ? t("form.change.gone") : failure(answer) };
+  const schema = form.schema.peek();
+  const theirs = stored(schema, schema, answer.body as JsonObject, form.names) as JsonObject;
+  const merged = merge(form.shown(form.base.peek()), form.shown(form.value.peek()), form.shown(theirs));
+  return { kind: "conflict", merge: merged, theirs: answer.body, etag: answer.headers.get("ETag") ?? "" };
+}
+
+/** resolve makes the other's version the base, and the result of a merge the value. */
+export function resolve(opened: Opened, theirs: Schema, etag: string, result: JsonObject): void {
+  const { form } = opened;
+  const schema = form.schema.peek();
+  form.base.value = stored(schema, schema, theirs as JsonObject, form.names) as JsonObject;
+  form.value.value = result;
+  form.warnings.value = notes(theirs.validationWarnings ?? []);
+  form.faults.value = new Map();
+  opened.object = theirs;
+  opened.etag = etag;
+}
+
+/** followSchema reads the schema again if the service has another set than when the form was opened. */
+async function followSchema(opened: Opened, answer: Answer): Promise<void> {
+  const digest = answer.headers.get("Marquee-Schemas");
+  if (!digest || digest === opened.digest) return;
+  const { form } = opened;
+  const { status, body } = await api.get<Schema>(schemaPath(form.type, form.network));
+  if (status !== 200) return;
+  opened.digest = digest;
+  const schema = withCommon(body, form.isNew);
+  if (!equal(schema, form.schema.peek())) form.schema.value = schema;
+}
+
+/** lost lists the places of what is in the form and not in its schema any more. */
+export function lost(form: Form, before: Schema): string[] {
+  const declared = before.properties ?? {};
+  return Object.keys(form.value.peek()).filter((name) => own(declared, name) !== undefined && own(form.schema.peek().properties as Schema, name) === undefined);
+}
+
+/** writesOnly reports whether a request has a value that is never returned, which cannot be repeated. */
+function writesOnly(root: Schema, schema: unknown, value: Json | undefined): boolean {
+  if (!isObject(value)) return Array.isArray(value) && value.some((item) => writesOnly(root, shapeOf(root, schema, value, [], new Map()).schema.items, item));
+  const shape = shapeOf(root, schema, value, [], new Map());
+  return Object.entries(value).some(([name, member]) => {
+    const inner = memberSchema(shape, name);
+    return shapeOf(root, inner, member, [], new Map()).schema.writeOnly === true || writesOnly(root, inner, member);
+  });
+}
+
+/** chosen returns the merged object with theirs in the places where it was chosen. */
+export function chosen(merged: Merge, theirs: ReadonlySet<number>): JsonObject {
+  let out = merged.merged;
+  merged.conflicts.forEach((difference, i) => {
+    if (theirs.has(i)) out = place(out, difference.path.map(String), difference.theirs);
+  });
+  return out;
+}
+
+function place(object: JsonObject, [name, ...rest]: string[], value: Json | undefined): JsonObject {
+  const out: JsonObject = { ...object };
+  if (rest.length > 0) put(out, name!, place((own(object, name!) ?? {}) as JsonObject, rest, value));
+  else if (value === undefined) delete out[name!];
+  else put(out, name!, value);
+  return out;
+}
