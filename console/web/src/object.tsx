@@ -2,7 +2,7 @@
 
 import { useComputed, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import "./form/texts";
 import { ConflictView } from "./form/conflict";
 import { named } from "./form/field";
@@ -61,12 +61,12 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const heading = useRef<HTMLHeadingElement>(null);
   const read = useMemo(() => form.schema.peek(), [form]);
   const shape = useShape(form.schema.value, []);
-  const dirty = useComputed(() => (form.isNew ? form.value.value !== start : form.change.value !== undefined)).value;
   const start = useMemo(() => form.value.peek(), [form]);
+  const dirty = useComputed(() => form.value.value !== form.base.value && (form.isNew ? form.value.value !== start : form.change.value !== undefined)).value;
   const resource = form.schema.value["x-resource"] ?? {};
   const methods: string[] = resource.methods ?? ["GET", "POST", "PUT"];
   const fixed = methods.includes("PUT") || (form.isNew && methods.includes("POST")) ? undefined : t("form.reason.type");
-  useEffect(() => (dirty ? guard(() => confirm(t("form.leave"))) : undefined), [dirty]);
+  useLayoutEffect(() => (dirty ? guard(() => confirm(t("form.leave"))) : undefined), [dirty]);
   useEffect(() => { if (beside) heading.current?.focus(); }, []);
 
   const submit = async () => {
@@ -99,7 +99,6 @@ function FormView(props: EditorProps & { opened: Opened }) {
     }
   };
   const done = (created: string) => {
-    form.isNew = false;
     setTimeout(() => navigate(to.object(network, type, created), { replace: true }));
   };
   const settle = (outcome: Extract<Outcome, { kind: "conflict" }>, result: JsonObject) => {

@@ -109,6 +109,7 @@ export class Form {
       if (array) pages.set(pointer(path), Math.floor(Number(step) / pageSize));
       path.push(array ? Number(step) : step);
     }
+    open.set(pointer(path), true);
     this.open.value = open;
     this.pages.value = pages;
     setTimeout(() => {
