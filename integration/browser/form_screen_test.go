@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"marquee"
 	"marquee/integration/marqueetest"
 )
 
@@ -36,26 +35,30 @@ type within = cdp.BackendNodeID
 // patience is how long an element is waited for.
 const patience = 8 * time.Second
 
-// onConsole shows a page of the console to the administrator.
-func onConsole(t *testing.T, ctx context.Context, s *marqueetest.Server, path string) *screen {
+// onConsole starts a server, and signs in the administrator.
+func onConsole(t *testing.T, options marquee.Options) *screen {
 	t.Helper()
-	answer, err := http.PostForm(s.URL+"/api/authenticate", url.Values{"grant_type": {"password"}, "username": {marqueetest.Username}, "password": {marqueetest.Password}})
-	if err != nil {
-		t.Fatal(err)
+	c := openConsole(t, options)
+	c.run(chromedp.Navigate(c.s.URL + "/console/"))
+	c.signIn(marqueetest.Password)
+	c.visible("header .who")
+	return &screen{t, c.ctx, c.s}
+}
+
+// await waits for an expression of the page to be true.
+func (x *screen) await(expression string) {
+	x.t.Helper()
+	met, err := chromedp.Run(x.ctx, chromedp.Evaluate[bool](fmt.Sprintf(waiting, expression), chromedp.EvalAwaitPromise))
+	if err != nil || !met {
+		screenshot(x.t, x.ctx, "form-failed.png")
+		x.t.Fatalf("%s is not true: %v: %s", expression, err, x.text())
 	}
-	defer answer.Body.Close()
-	var tokens struct {
-		Refresh string `json:"refresh_token"`
-	}
-	if err := json.NewDecoder(answer.Body).Decode(&tokens); err != nil {
-		t.Fatal(err)
-	}
-	x := &screen{t, ctx, s}
-	k := keyboard{t, ctx}
-	k.run(chromedp.Navigate(s.URL + "/console/files/"))
-	evaluate[string](t, ctx, fmt.Sprintf(`sessionStorage.setItem("marquee.refresh", %q); ""`, tokens.Refresh))
-	x.show(path)
-	return x
+}
+
+// text returns what the page shows.
+func (x *screen) text() string {
+	x.t.Helper()
+	return evaluate[string](x.t, x.ctx, `document.querySelector("main").innerText.slice(0, 3000)`)
 }
 
 // show opens a page of the console, and keeps what it sends in window.sent.
@@ -118,10 +121,9 @@ func (x *screen) node(in within, label string, roles ...string) within {
 		if found := x.nodes(in, label, roles...); len(found) > 0 {
 			return found[0]
 		}
-		evaluate[string](x.t, x.ctx, `new Promise(done => setTimeout(() => done(""), 20))`)
 	}
-	screenshot(x.t, x.ctx, "form-missing.png")
-	x.t.Fatalf("there is no %s with the label %q: %s", strings.Join(roles, " or "), label, evaluate[string](x.t, x.ctx, "document.body.innerText.slice(0, 3000)"))
+	screenshot(x.t, x.ctx, "form-failed.png")
+	x.t.Fatalf("there is no %s with the label %q: %s", strings.Join(roles, " or "), label, x.text())
 	return 0
 }
 
@@ -206,7 +208,7 @@ func (x *screen) setTime(on within, value string) {
 func (x *screen) refer(on within, name string) {
 	x.t.Helper()
 	x.write(on, name)
-	await(x.t, x.ctx, fmt.Sprintf(`[...document.querySelectorAll("[role=listbox]:not([hidden]) [role=option][aria-selected=true]")].some(o => o.innerText.startsWith(%q))`, name))
+	x.await(fmt.Sprintf(`[...document.querySelectorAll("[role=listbox]:not([hidden]) [role=option][aria-selected=true]")].some(o => o.innerText.startsWith(%q))`, name))
 	keyboard{x.t, x.ctx}.press(kb.Enter)
 }
 

@@ -3,14 +3,17 @@ package browser
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"marquee"
 	"marquee/engine/document"
 	"marquee/integration/marqueetest"
 )
@@ -43,7 +46,6 @@ const targetSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema"
 // role and label, and are stored as they are; and a random change sends that change and nothing else.
 // MARQUEE_FORMS sets the number of schemas, and MARQUEE_SEED another seed.
 func TestForms(t *testing.T) {
-	ctx, _ := open(t)
 	seed, n := setting(t, "MARQUEE_SEED", rand.Uint64N(1_000_000)), setting(t, "MARQUEE_FORMS", 10)
 	t.Logf("MARQUEE_SEED=%d", seed)
 	r := &randomForm{Rand: rand.New(rand.NewPCG(seed, 29))}
@@ -55,20 +57,19 @@ func TestForms(t *testing.T) {
 		types[path] = fields
 		files[path+".json"] = &fstest.MapFile{Data: []byte(jsonText(schema))}
 	}
-	s := marqueetest.Start(t, files)
-	makeTargets(s)
-	x := onConsole(t, ctx, s, "")
-	for path, fields := range types {
+	c := onConsole(t, marquee.Options{Schemas: files})
+	makeTargets(c.s)
+	for _, path := range slices.Sorted(maps.Keys(types)) {
+		fields := types[path]
 		t.Run(path, func(t *testing.T) {
-			x := &screen{t, ctx, s}
+			x := &screen{t, c.ctx, c.s}
 			x.randomObject(r, path, fields)
 			if t.Failed() {
-				screenshot(t, ctx, "form-"+path+".png")
+				screenshot(t, c.ctx, "form-"+path+".png")
 				t.Logf("the schema: %s", files[path+".json"].Data)
 			}
 		})
 	}
-	_ = x
 }
 
 func makeTargets(s *marqueetest.Server) {
@@ -145,7 +146,7 @@ func mergePatch(object, patch map[string]any) map[string]any {
 // created waits for the page of the object that the form has created.
 func (x *screen) created(path string) string {
 	x.t.Helper()
-	await(x.t, x.ctx, fmt.Sprintf(`location.pathname.includes("/object/%s/") || !!document.querySelector("[role=alert]")`, path))
+	x.await(fmt.Sprintf(`location.pathname.includes("/object/%s/") || !!document.querySelector("[role=alert]")`, path))
 	if faults := evaluate[string](x.t, x.ctx, `[...document.querySelectorAll("[role=alert]")].map(e => e.innerText).join("\n")`); faults != "" {
 		x.t.Fatalf("%s\n%v", faults, x.sent())
 	}

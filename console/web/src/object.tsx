@@ -3,6 +3,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { Heading } from "./app";
 import "./form/texts";
 import { ConflictView } from "./form/conflict";
 import { named } from "./form/field";
@@ -109,22 +110,22 @@ function FormView(props: EditorProps & { opened: Opened }) {
   };
   const object = opened.object;
   const title = form.isNew ? t("form.new", { type: form.schema.value.title ?? type }) : nameOf(form, object);
-  const Heading = beside ? "h2" : "h1";
   const gone = form.schema.value === read ? [] : lost(form, read);
   return (
     <>
       <div class={form.beside.value ? "form besides" : "form"}>
-        <Heading tabIndex={-1} ref={heading} dir="auto">{title}</Heading>
+        {beside ? <h2 tabIndex={-1} ref={heading} dir="auto">{title}</h2> : <Heading text={title} />}
         {!form.isNew && <p class="unit"><bdi>{form.schema.value.title ?? type}</bdi> · <bdi>{object.id}</bdi> · {t("form.updated", { time: new Date(object.updateTime).toLocaleString(), user: userOf(object) })}</p>}
         {form.schema.value !== read && <div role="alert" class="warning"><p>{t("form.schema.changed")}</p>{gone.length > 0 && <p>{t("form.schema.lost", { fields: gone.join(", ") })}</p>}</div>}
         {clash.value ? (
           <ConflictView merge={clash.value.merge} user={userOf(clash.value.theirs)} resolve={(result) => settle(clash.value!, result)} back={() => (clash.value = null)} />
         ) : (
-          <form noValidate onSubmit={(event) => { event.preventDefault(); void submit(); }} aria-label={title}>
+          <form noValidate onSubmit={(event) => event.preventDefault()} aria-label={title}
+            onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void submit(); }}>
             <Summary form={form} refer={summary} />
             <Members path={[]} shape={shape} reason={fixed} first={form.isNew && resource.id === "required" ? "id" : resource.label ?? "name"} />
             <div class="actions">
-              {!fixed && <button class="primary" aria-disabled={busy.value}>{t(form.isNew ? "form.create" : "form.save")}</button>}
+              {!fixed && <button type="button" class="primary" aria-disabled={busy.value} aria-keyshortcuts="Control+Enter" onClick={submit}>{t(form.isNew ? "form.create" : "form.save")}</button>}
               {dirty && !busy.value && <button type="button" onClick={() => { if (confirm(t("form.leave"))) { form.value.value = start === form.base.value || form.isNew ? start : form.base.value; form.faults.value = new Map(); } }}>{t("form.reset")}</button>}
               {beside && <button type="button" onClick={() => { if (!dirty || confirm(t("form.leave"))) beside.close(); }}>{t("form.close")}</button>}
               <span role="status">{status.value || (dirty ? t("form.unsaved") : "")}</span>

@@ -35,6 +35,7 @@ export interface ControlProps extends FieldProps {
 
 type Kind = "reference" | "choice" | "several" | "string" | "number" | "boolean" | "object" | "array" | "json" | "secret" | "duration" | "time" | "none";
 
+const single: Kind[] = ["reference", "choice", "string", "number", "boolean", "json", "secret", "time"];
 const maxDepth = 10;
 
 function kindOf(shape: Shape, value: Json | undefined, path: Path, raw: boolean): Kind {
@@ -97,6 +98,7 @@ export function Field(props: FieldProps): JSX.Element | null {
   const body = (
     <>
       {shape.alternatives && !reason && <Alternatives {...control} />}
+      {shape.alternatives && !reason && Control && single.includes(kind) && <label for={id}>{props.label}</label>}
       {Control && <Control key={kind} {...control} />}
     </>
   );
@@ -110,7 +112,7 @@ export function Field(props: FieldProps): JSX.Element | null {
   if (grouped && (kind === "object" || kind === "array") && !shape.alternatives) return <Control_ Control={Control!} control={control} about={about} />;
   if (grouped) {
     return (
-      <fieldset class="field" id={id + "-field"} aria-describedby={described || undefined}>
+      <fieldset class="field" id={id + "-field"} aria-label={props.label} aria-describedby={described || undefined}>
         <legend>{props.label}<Required {...props} /></legend>
         {about}
         {body}
@@ -135,9 +137,10 @@ export function Required({ required, reason }: { required?: boolean; reason?: st
   return required && !reason ? <span class="required"> {t("form.required")}</span> : null;
 }
 
+/** draftOf returns what was typed and is not a value. An empty field is a fault when the form is saved. */
 function draftOf(form: Form, path: Path): Draft | undefined {
   const value = get(form.value.value, path);
-  return value instanceof Draft ? value : undefined;
+  return value instanceof Draft && value.text !== "" ? value : undefined;
 }
 
 function hint(shape: Shape): string {

@@ -21,7 +21,7 @@ export function Group(props: ControlProps & { about?: ComponentChildren }) {
   const optional = place === "property" && !props.required;
   if (!there) {
     return (
-      <fieldset class="field group">
+      <fieldset class="field group" aria-label={label}>
         <legend>{label}<Required {...props} /></legend>
         {props.about}
         {reason ? t("form.unset") : <button type="button" id={attributes.id} onClick={() => { form.set(path, blank(form, { type: "object", ...shape.schema }, path)); form.toggle(path, true); }}>{t("form.add", { label })}</button>}
@@ -29,7 +29,7 @@ export function Group(props: ControlProps & { about?: ComponentChildren }) {
     );
   }
   return (
-    <fieldset class="field group" id={attributes.id} aria-describedby={attributes["aria-describedby"]}>
+    <fieldset class="field group" aria-label={label} id={attributes.id} aria-describedby={attributes["aria-describedby"]}>
       <legend><button type="button" class="fold" aria-expanded={open} onClick={() => form.toggle(path, !open)}>{label}</button><Required {...props} /></legend>
       {open && (
         <>

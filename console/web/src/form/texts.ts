@@ -83,7 +83,7 @@ add({
   "form.secret.unknown": "Never shown; type to replace it",
   "form.secret.unset": "Not set",
   "form.set.empty": "Set {{label}} to an empty list",
-  "form.state": "State",
+  "form.state": "Object state",
   "form.step.permission": "{{to}} (needs {{permission}})",
   "form.unchanged": "Nothing has been changed.",
   "form.unit.days": "days",
