@@ -101,6 +101,8 @@ type noted struct {
 	trace      trace.Parent
 	// anonymous reports that public objects are read without a token.
 	anonymous bool
+	// repeated reports that lines like those of this request were logged a moment ago.
+	repeated  bool
 	operation Operation
 	// typeName is the name of the type whose objects the path names, "" for none, and types
 	// those of the objects of a batch, each once.

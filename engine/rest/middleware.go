@@ -56,6 +56,9 @@ func (s *Server) observe(c *gin.Context) {
 	if c.Writer.Status() >= http.StatusInternalServerError && (out == nil || !out.planned) {
 		level = slog.LevelError
 	}
+	if n.repeated {
+		level = slog.LevelDebug
+	}
 	if !s.Log.Enabled(c.Request.Context(), level) {
 		return
 	}

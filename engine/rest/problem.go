@@ -87,7 +87,11 @@ func (s *Server) clientError(c *gin.Context, err error) *message.Error {
 	var e *message.Error
 	if errors.As(err, &e) && len(e.Messages) > 0 {
 		if cause := errors.Unwrap(e); cause != nil && !errors.Is(c.Request.Context().Err(), context.Canceled) {
-			s.logger(c).Warn("request refused", slog.String("code", e.Messages[0].Code()), slog.String("cause", cause.Error()))
+			level := slog.LevelWarn
+			if notedOf(c.Writer).repeated {
+				level = slog.LevelDebug
+			}
+			s.logger(c).Log(c.Request.Context(), level, "request refused", slog.String("code", e.Messages[0].Code()), slog.String("cause", cause.Error()))
 		}
 		return e
 	}

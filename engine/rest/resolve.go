@@ -35,9 +35,14 @@ func (s *Server) health(r *Call) error {
 }
 
 func (s *Server) ready(r *Call) error {
-	if cause := s.Ready(r.Context()); cause != nil {
-		err := store.Translate(cause)
-		for _, known := range []*message.Definition{message.ShuttingDown, message.StoreFull, message.StoreDamaged} {
+	cause := s.Ready(r.Context())
+	err := store.Translate(cause)
+	if message.ShuttingDown.Is(err) {
+		return err
+	}
+	notedOf(r.c.Writer).repeated = s.unready.repeats(cause)
+	if cause != nil {
+		for _, known := range []*message.Definition{message.StoreFull, message.StoreDamaged} {
 			if known.Is(err) {
 				return err
 			}

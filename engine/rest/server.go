@@ -102,6 +102,7 @@ type Server struct {
 	cors                      *cors.Cors // nil for none
 	limiters                  limiters
 	streams                   streams
+	unready                   unready
 	// ending ends when a listener's server shuts down.
 	ending context.Context
 	end    func()
