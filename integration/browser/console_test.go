@@ -444,6 +444,7 @@ func TestConsoleAccessibility(t *testing.T) {
 		if wide := evaluate[int](t, c.ctx, "document.documentElement.scrollWidth"); wide > 360 {
 			t.Errorf("%s is %d pixels wide on a screen of 360: %s", name, wide, evaluate[string](t, c.ctx, strings.Replace(tooWide, "390", "360", 1)))
 		}
+		evaluate[string](t, c.ctx, `document.querySelectorAll("nav details").forEach(d => d.open = false); ""`)
 		screenshot(t, c.ctx, "console-"+name+"-360.png")
 		c.wide(1280, 900)
 	}
