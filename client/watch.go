@@ -58,7 +58,8 @@ type watch[T any] struct {
 	yield func(Change[T], error) bool
 }
 
-// list yields the objects that there are, and returns the position before them.
+// list yields the objects that there are, and returns the position before them. That of each page
+// is asked for with the one before it: it also notes what pages have left out.
 func (w *watch[T]) list() (position string, err error) {
 	if !w.yield(Change[T]{Reset: true}, nil) {
 		return "", errLeft
@@ -73,9 +74,7 @@ func (w *watch[T]) list() (position string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if position == "" {
-			position = answer.header.Get("Marquee-Position")
-		}
+		position = answer.header.Get("Marquee-Position")
 		for _, object := range page.Results {
 			var named struct {
 				ID string `json:"id"`
@@ -90,7 +89,7 @@ func (w *watch[T]) list() (position string, err error) {
 		if page.NextCursor == "" {
 			return position, nil
 		}
-		query.Del("position")
+		query.Set("position", position)
 		query.Set("cursor", page.NextCursor)
 	}
 }

@@ -75,6 +75,19 @@ func (v *Sight) Visible(ctx context.Context, s store.Snapshot, a Access, caller 
 	return query.And{visible, query.Not{Of: query.In{Field: t.OwnerField(), Values: now.values}}}, nil
 }
 
+// Hidden returns the condition of the objects that Visible, called before, has left out because
+// their owners are in doubt.
+func (v *Sight) Hidden(a Access, caller *Caller, t *schema.Type, network string) query.Expr {
+	visible, now := a.Visible(caller, t, network), v.moving[network]
+	switch {
+	case !t.Indirect() || query.IsAll(visible) || query.IsNone(visible) || len(now.values) == 0:
+		return query.None
+	case now.many:
+		return visible
+	}
+	return query.And{visible, query.In{Field: t.OwnerField(), Values: now.values}}
+}
+
 // Shown is Visible together with the objects that are public: what answers show, where
 // Visible decides what the history shows, and what a caller may write.
 func (v *Sight) Shown(ctx context.Context, s store.Snapshot, a Access, caller *Caller, t *schema.Type, network string) (query.Expr, error) {

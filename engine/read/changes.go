@@ -45,8 +45,8 @@ type Events struct {
 	List []Event
 	// Position is behind the events.
 	Position string
-	// More reports that more events may follow at once. Doubt reports that some follow as soon as
-	// it is certain who sees them.
+	// More reports that more events may follow at once. Doubt reports that some follow, or a reset,
+	// as soon as it is certain who sees which objects.
 	More, Doubt bool
 	// Reset is not "" if the caller has to read the objects again.
 	Reset Reset
@@ -59,6 +59,9 @@ const (
 	// RightsChanged reports that the caller sees other objects than at the position, or others
 	// of their properties.
 	RightsChanged Reset = "RIGHTS_CHANGED"
+	// OwnersInDoubt reports that a list from which the caller follows left out objects because
+	// their owners were in doubt, which are certain now.
+	OwnersInDoubt Reset = "OWNERS_IN_DOUBT"
 	// PositionTooOld reports that changes after the position have been removed.
 	PositionTooOld Reset = "POSITION_TOO_OLD"
 )
@@ -85,9 +88,15 @@ func (e *Reader) Changes(ctx context.Context, caller *access.Caller, q ChangesQu
 		return Events{}, err
 	}
 	p := e.positions(caller, q.Feed)
-	at, same, err := p.open(q.After)
-	if q.After == "" || err == nil && !same {
-		return e.begin(ctx, caller, q, RightsChanged)
+	at, reset, err := p.open(q.After)
+	if err == nil && reset == "" && p.doubt {
+		var hides bool
+		if hides, err = e.hides(ctx, caller, q.Feed); !hides {
+			reset = OwnersInDoubt
+		}
+	}
+	if q.After == "" || err == nil && reset != "" {
+		return e.begin(ctx, caller, q, reset)
 	}
 	if err != nil {
 		return Events{}, err
@@ -121,6 +130,7 @@ func (e *Reader) Changes(ctx context.Context, caller *access.Caller, q ChangesQu
 		}
 	}
 	f.Position = p.seal(f.at)
+	f.Doubt = f.Doubt || p.doubt
 	return f.Events, nil
 }
 
@@ -131,6 +141,29 @@ func (e *Reader) begin(ctx context.Context, caller *access.Caller, q ChangesQuer
 		reset = ""
 	}
 	return Events{Position: now, Reset: reset}, err
+}
+
+// hides reports whether the caller does not see objects of a feed because their owners are in
+// doubt.
+func (e *Reader) hides(ctx context.Context, caller *access.Caller, f Feed) (hides bool, err error) {
+	types := f.Types
+	if len(types) == 0 {
+		types = e.Registry().Types()
+	}
+	err = e.snapshot(ctx, func(s store.Snapshot) error {
+		v := e.newView(caller, f.Network, nil)
+		hides = false
+		for i := 0; i < len(types) && !hides; i++ {
+			if _, err := v.visibleOtherwise(ctx, s, types[i], f.Network); err != nil {
+				return err
+			}
+			if hides, err = v.hides(ctx, s, types[i], nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return hides, store.Translate(err)
 }
 
 // feeding is one run of Changes.

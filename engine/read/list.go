@@ -20,6 +20,8 @@ type Listing struct {
 	// Withheld reports whether the list has a condition on what is not for everybody, or is
 	// ordered by it: objects that the caller sees only because they are public do not meet it.
 	Withheld bool
+	// Followed reports whether the caller follows the changes of what is listed.
+	Followed bool
 }
 
 // Seen returns a type as it is for a caller in a network: without the properties that the
@@ -76,7 +78,9 @@ func (e *Reader) List(ctx context.Context, caller *access.Caller, t *schema.Type
 				return err
 			}
 			run.q.Where = query.Both(l.Where, visible)
-			page, err = run.render(ctx, s)
+			if page, err = run.render(ctx, s); err == nil && l.Followed {
+				page.Doubt, err = v.hides(ctx, s, t, l.Where)
+			}
 			return err
 		})
 	})

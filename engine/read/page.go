@@ -19,6 +19,9 @@ type Page struct {
 	Items int
 	// Truncated reports whether the page ended early because of MaxPageBytes.
 	Truncated bool
+	// Doubt reports whether a page that a reader follows leaves out objects of the list because
+	// their owners are in doubt.
+	Doubt bool
 	// Next is the cursor of the next page, "" for none.
 	Next string
 }

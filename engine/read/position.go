@@ -71,7 +71,8 @@ func (e *Reader) mayFollow(caller *access.Caller, f Feed) error {
 const Beginning = "begin"
 
 // Position returns a position at the end of a feed. A read that begins later sees every change
-// before it.
+// before it, unless it leaves out objects whose owners are in doubt (Page.Doubt), which Noted
+// notes in the position.
 func (e *Reader) Position(ctx context.Context, caller *access.Caller, f Feed) (string, error) {
 	at, err := e.Store.End(ctx)
 	if err != nil {
@@ -80,17 +81,38 @@ func (e *Reader) Position(ctx context.Context, caller *access.Caller, f Feed) (s
 	return e.positions(caller, f).seal(at), nil
 }
 
+// Noted returns a position of any feed of a caller in a network, in which doubt is noted: when
+// the owners are certain, Changes answers it with a reset.
+func (e *Reader) Noted(caller *access.Caller, network, position string, doubt bool) (string, error) {
+	mark := positionMark(caller, network)
+	c, err := e.openCursor(position, mark)
+	key, ok := c.at.Key.(string)
+	if err != nil || !ok {
+		return "", message.PositionInvalid.Error(message.Params{"parameter": "position"})
+	}
+	if doubt {
+		c.at.Key = strings.TrimSuffix(key, certain) + doubtful
+	}
+	return e.sealCursor(mark, &c.at, c.page), nil
+}
+
+// certain and doubtful end the keys of positions, which thus have the same length.
+const certain, doubtful = ".", "?"
+
 // positions seals the positions of a feed. Those of the store are the same for all callers, and
 // count what others write, so that callers get them encrypted. They hold for one caller and feed,
 // and name the rights of the caller: with others, the caller sees other objects, which no change
 // announces.
 type positions struct {
 	e            *Reader
-	mark, rights string
+	// feed is a digest of what the feed is restricted to.
+	mark, feed, rights string
 	// since is when a reader that began with the oldest change did so, in minutes of Unix
 	// time, and otherwise 0. What the caller has lost sight of before, the reader has not been shown,
 	// and the caller may never have seen.
 	since int
+	// doubt reports that the reader lacks objects whose owners were in doubt.
+	doubt bool
 }
 
 // sinceMargin is more than the time by which a change can be committed after its time.
@@ -102,8 +124,11 @@ func (p positions) shown(before *store.Change) bool {
 }
 
 func (e *Reader) positions(caller *access.Caller, f Feed) positions {
-	return positions{e: e, rights: e.Rights(caller, f),
-		mark: strings.Join([]string{"changes", caller.Account(), f.Network, strings.Join(f.names(), ","), f.ID}, "\x00")}
+	return positions{e: e, mark: positionMark(caller, f.Network), feed: digestOf(strings.Join(f.names(), ",") + "\x00" + f.ID), rights: e.Rights(caller, f)}
+}
+
+func positionMark(caller *access.Caller, network string) string {
+	return strings.Join([]string{"changes", caller.Account(), network}, "\x00")
 }
 
 // Rights returns a digest of what decides which objects of a feed a caller sees, and in which form.
@@ -121,19 +146,29 @@ func (e *Reader) Rights(caller *access.Caller, f Feed) string {
 }
 
 func (p positions) seal(at string) string {
-	return p.e.sealCursor(p.mark, &query.Position{Key: p.rights, ID: at}, p.since)
+	doubt := certain
+	if p.doubt {
+		doubt = doubtful
+	}
+	return p.e.sealCursor(p.mark, &query.Position{Key: p.feed + p.rights + doubt, ID: at}, p.since)
 }
 
-// open returns the position of the store, and whether the caller has the same rights as then.
-func (p *positions) open(sealed string) (at string, same bool, err error) {
+// open returns the position of the store, and RightsChanged if the caller has other rights than
+// then.
+func (p *positions) open(sealed string) (at string, reset Reset, err error) {
 	if sealed == Beginning {
 		p.since = int(p.e.Now().Unix() / 60)
-		return "", true, nil
+		return "", "", nil
 	}
 	c, err := p.e.openCursor(sealed, p.mark)
-	if err != nil {
-		return "", false, message.PositionInvalid.Error(message.Params{"parameter": "after"})
+	key, _ := c.at.Key.(string)
+	rights, same := strings.CutPrefix(key, p.feed)
+	if err != nil || !same {
+		return "", "", message.PositionInvalid.Error(message.Params{"parameter": "after"})
 	}
 	p.since = c.page
-	return c.at.ID, c.at.Key == p.rights, nil
+	if rights, p.doubt = strings.CutSuffix(rights, doubtful); strings.TrimSuffix(rights, certain) != p.rights {
+		reset = RightsChanged
+	}
+	return c.at.ID, reset, nil
 }

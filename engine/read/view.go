@@ -71,6 +71,21 @@ func (v *view) visibleOtherwise(ctx context.Context, s store.Snapshot, t *schema
 	return v.sight.Visible(ctx, s, v.e.access, v.caller, v.served(t), network)
 }
 
+// hides reports whether objects of a type that meet a condition are left out because their
+// owners are in doubt, as far as the conditions of visibility have found out.
+func (v *view) hides(ctx context.Context, s store.Snapshot, t *schema.Type, where query.Expr) (hides bool, err error) {
+	hidden := v.sight.Hidden(v.e.access, v.caller, t, v.network)
+	if query.IsNone(hidden) {
+		return false, nil
+	}
+	q := query.Query{Collection: t.Name, Network: t.NetworkOf(v.network), Where: query.Both(where, hidden), Order: store.OldestFirst, Limit: 1}
+	err = s.Find(ctx, q, func(*store.Record) error {
+		hides = true
+		return nil
+	})
+	return hides, err
+}
+
 // served returns a type with public objects as it is served now.
 func (v *view) served(t *schema.Type) *schema.Type {
 	if served, still := v.registry.Type(t.Name); still && t.Public != nil {

@@ -27,21 +27,22 @@ const (
 	doubtEvery = 100 * time.Millisecond
 )
 
-// addPosition adds positionHeader to the answer to a read of objects of the type, or of one, if
-// that is asked for.
-func (o *objects) addPosition(network, id string) error {
-	wanted, err := o.parameters.Boolean("position")
-	if err != nil || !wanted {
-		return err
+// position returns the position from which a reader follows what it reads of the type, or of one
+// object, if that is asked for: a new one, or the one that the parameter has.
+func (o *objects) position(network, id string) (string, error) {
+	given := o.parameters["position"]
+	if given == "" || given == "false" {
+		_, err := o.parameters.Boolean("position") // as the parameter cannot be empty
+		return "", err
 	}
 	if !read.Followed(o.t) {
-		return message.ParameterInvalid.Error(message.Params{"parameter": "position", "expected": "false for this type, whose changes cannot be followed"})
+		return "", message.ParameterInvalid.Error(message.Params{"parameter": "position", "expected": "false for this type, whose changes cannot be followed"})
 	}
-	position, err := o.s.Engine.Position(o.Context(), o.caller, read.Feed{Network: o.t.NetworkOf(network), Types: []*schema.Type{o.t}, ID: id})
-	if err == nil {
-		o.Header().Set(positionHeader, position)
+	network = o.t.NetworkOf(network)
+	if given != "true" {
+		return o.s.Engine.Noted(o.caller, network, given, false)
 	}
-	return err
+	return o.s.Engine.Position(o.Context(), o.caller, read.Feed{Network: network, Types: []*schema.Type{o.t}, ID: id})
 }
 
 // listChanges sends the changes behind a position, and waits for some if there are none.

@@ -35,8 +35,12 @@ func (o *objects) get() error {
 	if err != nil {
 		return err
 	}
-	if err := o.addPosition(network, o.id); err != nil {
+	position, err := o.position(network, o.id)
+	if err != nil {
 		return err
+	}
+	if position != "" {
+		o.Header().Set(positionHeader, position)
 	}
 	object, err := o.s.Engine.Get(o.c.Request.Context(), o.caller, o.t, network, o.id, projection)
 	if err != nil {
@@ -109,10 +113,12 @@ func (o *objects) list() error {
 		list.Below(above, o.parent)
 	}
 	o.Spend(list.PageSize)
-	if err := o.addPosition(network, ""); err != nil {
+	position, err := o.position(network, "")
+	if err != nil {
 		return err
 	}
-	page, err := o.s.Engine.List(o.c.Request.Context(), o.caller, seen, network, engine.Listing{List: list, Projection: projection, Withheld: fields.withheld(o.parameters)})
+	page, err := o.s.Engine.List(o.c.Request.Context(), o.caller, seen, network, engine.Listing{List: list, Projection: projection,
+		Withheld: fields.withheld(o.parameters), Followed: position != ""})
 	if errors.Is(err, read.ErrHidden) {
 		path := o.t.Served().Name
 		if o.t, err = o.s.Engine.Type(o.t.Name); err == nil {
@@ -122,6 +128,12 @@ func (o *objects) list() error {
 			return err
 		}
 		return o.list()
+	}
+	if err == nil && position != "" {
+		if position, err = o.s.Engine.Noted(o.caller, o.t.NetworkOf(network), position, page.Doubt); err == nil {
+			o.Header().Set(positionHeader, position)
+			o.parameters["position"] = position // of the link to the next page
+		}
 	}
 	if err != nil {
 		return err
@@ -215,7 +227,7 @@ const maxLink = 2048
 func (r *Call) LinkNext(parameter, value string) {
 	query := url.Values{parameter: {value}}
 	for name, value := range r.parameters {
-		if name != "auth_token" && name != "page" && name != "cursor" && name != "position" {
+		if name != "auth_token" && name != "page" && name != "cursor" {
 			query.Set(name, value)
 		}
 	}
