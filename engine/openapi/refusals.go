@@ -45,7 +45,7 @@ var (
 		message.HeaderInvalid, message.QuerySyntax, message.ParameterRepeated, message.ParameterUnknown, message.ParameterInvalid}
 	ofNetworks = []*message.Definition{message.ParameterMissing, message.NetworkForbidden, message.ReadForbidden}
 	ofObjects  = []*message.Definition{message.ObjectNotFound, message.BadID}
-	ofReads    = []*message.Definition{message.FieldUnknown, message.FieldNotQueryable}
+	ofReads    = []*message.Definition{message.FieldUnknown, message.FieldNotQueryable, message.PositionInvalid}
 	ofLists    = []*message.Definition{message.FieldNotSortable, message.WhereSyntax, message.WhereTooLong, message.CursorInvalid,
 		message.ParameterConflict, message.BadID}
 	ofWrites = []*message.Definition{message.BodySyntax, message.BodyDuplicateName, message.BodyEncoding, message.BodyTooDeep,

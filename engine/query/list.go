@@ -104,7 +104,7 @@ func mark(parameters map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
 		switch name {
-		case "page", "pageSize", "cursor", "count", "fields":
+		case "page", "pageSize", "cursor", "count", "fields", "position":
 		case "context": // a cursor holds the network itself
 		case "auth_token": // a cursor outlives the token and must not reveal it
 		default:

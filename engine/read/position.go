@@ -104,7 +104,7 @@ const certain, doubtful = ".", "?"
 // and name the rights of the caller: with others, the caller sees other objects, which no change
 // announces.
 type positions struct {
-	e            *Reader
+	e *Reader
 	// feed is a digest of what the feed is restricted to.
 	mark, feed, rights string
 	// since is when a reader that began with the oldest change did so, in minutes of Unix
