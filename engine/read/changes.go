@@ -73,7 +73,8 @@ type Event struct {
 }
 
 const (
-	// changesAtOnce is the number of changes that are read at once.
+	// changesAtOnce is the number of changes that are read at once, unless more are asked for:
+	// MongoDB begins a large transaction anew for each read of a part of its changes.
 	changesAtOnce = 500
 	// changesTime is the time after which a read of changes ends, although none was found
 	// that the caller sees.
@@ -117,7 +118,7 @@ func (e *Reader) Changes(ctx context.Context, caller *access.Caller, q ChangesQu
 		if err != nil {
 			return Events{}, store.Translate(err)
 		}
-		f.More = store.Full(changes, changesAtOnce)
+		f.More = store.Full(changes, f.atOnce())
 		if err := f.add(ctx, changes); err != nil {
 			return Events{}, store.Translate(err)
 		}
@@ -180,14 +181,16 @@ type feeding struct {
 	Events
 }
 
+func (f *feeding) atOnce() int { return max(changesAtOnce, f.q.Limit) }
+
 // read reads changes of all types, so that positions hold for the follower's and the store's.
 func (f *feeding) read(ctx context.Context) ([]store.Change, string, error) {
 	if f.q.Woken {
-		if changes, next, known := f.e.following.recent(f.at, changesAtOnce); known {
+		if changes, next, known := f.e.following.recent(f.at, f.atOnce()); known {
 			return changes, next, nil
 		}
 	}
-	changes, next, err := f.e.Store.Changes(ctx, f.at, changesAtOnce)
+	changes, next, err := f.e.Store.Changes(ctx, f.at, f.atOnce())
 	if n := len(changes); n > 0 {
 		next = changes[n-1].Position // which the follower has passed or will pass
 	}

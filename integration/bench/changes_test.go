@@ -15,20 +15,17 @@ import (
 	"marquee/engine"
 )
 
-// catchUpChanges is the number of changes that a reader catches up with.
-const catchUpChanges = 50_000
-
 // BenchmarkCatchUp reads the feed of a network from its beginning, a page after another.
-func BenchmarkCatchUp(b *testing.B) { catchUp(b, fresh(b)) }
+func BenchmarkCatchUp(b *testing.B) { catchUp(b, fresh(b), 50_000) }
 
 // BenchmarkMongoDBCatchUp is BenchmarkCatchUp on MongoDB.
 func BenchmarkMongoDBCatchUp(b *testing.B) {
 	s, _ := onMongoDB(b, nil)
-	catchUp(b, s)
+	catchUp(b, s, 10_000)
 }
 
-func catchUp(b *testing.B, s *service) {
-	s.load(b, catchUpChanges, 10)
+func catchUp(b *testing.B, s *service, changes int) {
+	s.load(b, changes, 10)
 	for name, parameters := range map[string]string{"changes": "&include=changes", "none": "&include=none", "object": "&include=object", "rare": "&type=tiers"} {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {
@@ -42,10 +39,10 @@ func catchUp(b *testing.B, s *service) {
 					s.read(b, "/api/v1/changes?context="+network+"&limit=1000&after="+url.QueryEscape(after)+parameters, &page)
 					events, after, more = events+len(page.Results), page.Position, page.More
 				}
-				if events == 0 || name != "rare" && events < catchUpChanges {
+				if events == 0 || name != "rare" && events < changes {
 					b.Fatalf("%d events", events)
 				}
-				b.ReportMetric(catchUpChanges/time.Since(began).Seconds(), "changes/s")
+				b.ReportMetric(float64(changes)/time.Since(began).Seconds(), "changes/s")
 			}
 		})
 	}
