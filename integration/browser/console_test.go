@@ -14,6 +14,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -310,6 +311,30 @@ func TestConsoleShowsWhatTheCallerSees(t *testing.T) {
 		}
 	}
 	c.show("/networks/main/list/laws", "[role=alert]")
+}
+
+// TestConsoleOffline: while the server is out of reach, the page says so and stays, and then goes on.
+func TestConsoleOffline(t *testing.T) {
+	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
+	orders(c.s, 3)
+	c.show("/networks/main/list/orders", "input[name=username]")
+	c.signIn(marqueetest.Password)
+	c.await(`document.querySelectorAll("main tbody tr").length === 3`)
+	reach := func(offline bool) {
+		t.Helper()
+		if _, err := chromedp.Call(c.ctx, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{{Offline: offline, DownloadThroughput: -1, UploadThroughput: -1}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reach(true)
+	orders(c.s, 4)
+	evaluate[string](t, c.ctx, `document.querySelector(".count button").click(); ""`)
+	c.await(`document.querySelector(".status").innerText.includes("cannot be reached")`)
+	if rows := evaluate[int](t, c.ctx, `document.querySelectorAll("main tbody tr").length`); rows != 3 {
+		t.Errorf("the page has %d rows", rows)
+	}
+	reach(false)
+	c.await(`document.querySelectorAll("main tbody tr").length === 4 && document.querySelector(".status").innerText === ""`)
 }
 
 // maxList is the time within which a list must be shown after its address was opened, on a

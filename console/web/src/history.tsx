@@ -139,7 +139,7 @@ function One(props: { network: string; entry: Entry; onChange?: () => void }) {
         )}
       </p>
       {changes.length > 0 && (
-        <details open={changes.length <= 3}>
+        <details open={onChange && changes.length <= 3}>
           <summary>{t(changes.length === 1 ? "history.field" : "history.fields", { count: changes.length })}</summary>
           <table>
             <thead>
