@@ -136,7 +136,7 @@ func (x *screen) call(on within, function string, arguments ...any) string {
 		if err != nil {
 			return err
 		}
-		params := runtime.CallFunctionOnParams{FunctionDeclaration: function, ObjectID: resolved.Object.ObjectID, ReturnByValue: new(true), UserGesture: new(true)}
+		params := runtime.CallFunctionOnParams{FunctionDeclaration: function, ObjectID: resolved.Object.ObjectID, ReturnByValue: new(true), UserGesture: new(true), AwaitPromise: new(true)}
 		for _, argument := range arguments {
 			text, err := json.Marshal(argument)
 			if err != nil {

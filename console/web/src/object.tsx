@@ -67,6 +67,8 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const resource = form.schema.value["x-resource"] ?? {};
   const methods: string[] = resource.methods ?? ["GET", "POST", "PUT"];
   const fixed = methods.includes("PUT") || (form.isNew && methods.includes("POST")) ? undefined : t("form.reason.type");
+  const first = form.isNew && resource.id === "required" ? "id" : resource.label ?? "name";
+  const fields = useMemo(() => <Members path={[]} shape={shape} reason={fixed} first={first} />, [shape, fixed, first]);
   useLayoutEffect(() => (dirty ? guard(() => confirm(t("form.leave"))) : undefined), [dirty]);
   useEffect(() => { if (beside) heading.current?.focus(); }, []);
 
@@ -123,7 +125,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
           <form noValidate onSubmit={(event) => event.preventDefault()} aria-label={title}
             onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void submit(); }}>
             <Summary form={form} refer={summary} />
-            <Members path={[]} shape={shape} reason={fixed} first={form.isNew && resource.id === "required" ? "id" : resource.label ?? "name"} />
+            {fields}
             <div class="actions">
               {!fixed && <button type="button" class="primary" aria-disabled={busy.value} aria-keyshortcuts="Control+Enter" onClick={submit}>{t(form.isNew ? "form.create" : "form.save")}</button>}
               {dirty && !busy.value && <button type="button" onClick={() => { if (confirm(t("form.leave"))) { form.value.value = start === form.base.value || form.isNew ? start : form.base.value; form.faults.value = new Map(); } }}>{t("form.reset")}</button>}

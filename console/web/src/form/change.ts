@@ -36,9 +36,25 @@ export function stored(root: Schema, schema: unknown, value: Json | undefined, n
   return out;
 }
 
-/** visible returns a value without what conditions hide. */
+interface Shown {
+  schema: unknown;
+  choices: Choices;
+  value: Json | undefined;
+}
+
+const shown = new WeakMap<object, Shown>();
+
+/** visible returns a value without what conditions hide. What is unchanged is looked through once. */
 export function visible(root: Schema, schema: unknown, value: Json | undefined, choices: Choices, path: Path = []): Json | undefined {
   if (!Array.isArray(value) && !isObject(value)) return value;
+  const known = shown.get(value);
+  if (known && known.schema === schema && known.choices === choices) return known.value;
+  const now = { schema, choices, value: look(root, schema, value, choices, path) };
+  shown.set(value, now);
+  return now.value;
+}
+
+function look(root: Schema, schema: unknown, value: Json[] | JsonObject, choices: Choices, path: Path): Json {
   const shape = shapeOf(root, schema, value, path, choices);
   if (target(shape)) return value;
   if (Array.isArray(value)) {

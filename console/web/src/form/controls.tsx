@@ -167,7 +167,7 @@ export function DateTime(props: ControlProps) {
   const write = (input: HTMLInputElement) => {
     if (input.validity.badInput) return form.set(path, new Draft("", t("form.fault.time")));
     if (input.value === "") return form.set(path, emptied(props));
-    form.set(path, format === "date-time" ? new Date(input.value).toISOString() : input.value);
+    form.set(path, format === "date-time" ? new Date(input.value).toISOString() : input.value.length === 16 ? input.value + ":00" : input.value);
   };
   return (
     <>

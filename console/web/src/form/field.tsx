@@ -146,7 +146,7 @@ function draftOf(form: Form, path: Path): Draft | undefined {
 function hint(shape: Shape): string {
   const s = shape.schema;
   const parts: string[] = typeof s.description === "string" ? [s.description] : [];
-  const example = Array.isArray(s.examples) && !["object", "array", "boolean"].includes(shape.type ?? "") && !s.enum && !s["x-ref"] ? s.examples[0] : undefined;
+  const example = Array.isArray(s.examples) && !["object", "array", "boolean"].includes(shape.type ?? "") && !s.enum && !s["x-ref"] && !/date|duration/.test(s.format ?? "") ? s.examples[0] : undefined;
   if (example !== undefined && typeof example !== "object") parts.push(t("form.example", { value: String(example) }));
   if (s.default !== undefined && s.default !== null && typeof s.default !== "object") parts.push(t("form.default", { value: String(s.default) }));
   if (typeof s["x-default"] === "string" && !s.readOnly) parts.push(t("form.default." + s["x-default"]));

@@ -40,6 +40,8 @@ export class Form {
   readonly pages = signal<ReadonlyMap<string, number>>(new Map());
   readonly raw = signal<ReadonlySet<string>>(new Set());
   readonly beside = signal<Beside | null>(null);
+  /** Changes when a reference has got another name. */
+  readonly renamed = signal(0);
 
   constructor(readonly type: string, readonly network: string, schema: Schema, base: JsonObject, value: JsonObject, readonly isNew: boolean, readonly names: Names) {
     this.schema = signal(schema);

@@ -79,6 +79,7 @@ export function Reference(props: ControlProps) {
   const form = useForm();
   const to = target(shape)!;
   const value = useValue(path);
+  form.renamed.value; // subscribes to names
   const id = isObject(value) ? (value.id as string | undefined) : typeof value === "string" ? value : undefined;
   const known = id === undefined ? undefined : form.names.get(nameKey(to.type, id));
   const typed = useSignal<string | null>(null);
@@ -108,6 +109,7 @@ export function Reference(props: ControlProps) {
   };
   const choose = (one: Found) => {
     form.names.set(nameKey(to.type, one.id), { name: one.name });
+    form.renamed.value++;
     form.set(path, to.form === "object" ? { id: one.id } : one.id);
     close();
   };

@@ -51,6 +51,7 @@ export async function open(type: string, network: string, id?: string): Promise<
   const base = object ? (stored(source, source, object.body, names) as JsonObject) : {};
   const form = new Form(type, network, source, base, object ? base : initial(source, source), id === undefined, names);
   form.warnings.value = notes(object?.body.validationWarnings ?? []);
+  form.shown(form.value.peek()); // so that the first key press does not have to
   return { form, id, etag: object?.headers.get("ETag") ?? "", object: object?.body ?? {}, digest: schema!.headers.get("Marquee-Schemas") ?? "" };
 }
 
