@@ -14,6 +14,7 @@ import (
 	"marquee/auth"
 	"marquee/auth/password"
 	"marquee/auth/seal"
+	"marquee/auth/signing"
 	"marquee/command/backup"
 	"marquee/command/exit"
 	"marquee/command/metrics"
@@ -212,6 +213,17 @@ func (s *service) start(ctx context.Context, f *storeFlags, options marquee.Opti
 		return fmt.Errorf("the secret key cannot be used: %w", exit.Cause(err))
 	}
 	if s.sealer, err = seal.New(keys...); err != nil {
+		return err
+	}
+	err = options.Store.Read(ctx, func(r store.Snapshot) error { return signing.Check(ctx, r, s.sealer) })
+	if _, failed := store.CodeOf(err); err != nil && !failed {
+		where := f.keyFile()
+		if f.SecretKey != "" {
+			where = f.flag("secret-key")
+		}
+		return fmt.Errorf("the key of %s cannot be used: %w", where, err)
+	}
+	if err != nil {
 		return err
 	}
 	options.Sealer = s.sealer

@@ -44,8 +44,13 @@ func ParseKeys(text string) (keys [][]byte, err error) {
 
 var errNoKey = fmt.Errorf("the secret key must be base64 of %d random bytes (openssl rand -base64 32)", KeyBytes)
 
+// replacedBy begins the first line of a file of retired keys, before the id of the key that
+// replaced them. Files of version 1.0.0 do not have it.
+const replacedBy = "# replaced by "
+
 // ReadKeyFiles reads the key of a key file, and the retired keys after it, if there are
-// any. A key file can have several keys itself.
+// any. A key file can have several keys itself. A key that has not replaced the retired ones
+// is an error: a server would encrypt with it what they decrypt.
 func ReadKeyFiles(path string) (keys [][]byte, err error) {
 	for _, name := range []string{path, RetiredKeys(path)} {
 		text, err := os.ReadFile(name) // #nosec G304 -- the operator chooses the file
@@ -55,9 +60,20 @@ func ReadKeyFiles(path string) (keys [][]byte, err error) {
 		if err != nil {
 			return nil, err
 		}
-		some, err := ParseKeys(string(text))
+		next, rest, replaced := "", string(text), false
+		if line, after, _ := strings.Cut(rest, "\n"); name != path {
+			if next, replaced = strings.CutPrefix(line, replacedBy); replaced {
+				rest = after
+			}
+		}
+		some, err := ParseKeys(rest)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if replaced && !slices.ContainsFunc(keys, func(key []byte) bool {
+			return keyID(key) == next || slices.ContainsFunc(some, func(other []byte) bool { return bytes.Equal(other, key) })
+		}) {
+			return nil, fmt.Errorf("the key of %s is neither the one that has replaced those of %s nor one of them: put the right key back; for a new key, write it into %[1]s, and after it the keys of %[2]s", path, name)
 		}
 		for _, key := range some {
 			if !slices.ContainsFunc(keys, func(other []byte) bool { return bytes.Equal(other, key) }) {
@@ -76,14 +92,15 @@ func RotateKeyFile(path string) error {
 	if err != nil {
 		return err
 	}
-	var retired bytes.Buffer
+	next := newSecret()
+	retired := bytes.NewBufferString(replacedBy + keyID(next) + "\n")
 	for _, key := range keys {
 		retired.Write(encode(key))
 	}
 	if err := writeFile(RetiredKeys(path), retired.Bytes(), os.Rename); err != nil {
 		return err
 	}
-	return writeFile(path, encode(newSecret()), os.Rename)
+	return writeFile(path, encode(next), os.Rename)
 }
 
 func newSecret() []byte {

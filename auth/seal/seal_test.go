@@ -84,13 +84,31 @@ func TestKeyFilesAreRotated(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
 	}
+	write := func(path string, text []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	// The retired key was written, and the new one was not.
-	text, _ := os.ReadFile(RetiredKeys(path))
 	current, _ := os.ReadFile(path)
-	if err := os.WriteFile(RetiredKeys(path), append(current, text...), 0o600); err != nil {
+	if err := RotateKeyFile(path); err != nil {
 		t.Fatal(err)
 	}
+	write(path, current)
 	want(3)
+	// A key that was never that of the store encrypts nothing, unless both are in the file.
+	other := encode(newSecret())
+	write(path, other)
+	if _, err := ReadKeyFiles(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "put the right key back") {
+		t.Errorf("another key: %v", err)
+	}
+	write(path, append(other, current...))
+	want(4)
+	// A file of version 1.0.0 does not say which key replaced its own.
+	write(RetiredKeys(path), current)
+	write(path, other)
+	want(2)
 	if err := os.WriteFile(RetiredKeys(path), []byte("c2hvcnQ=\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -48,8 +48,13 @@ func newKey(secret []byte) (*key, error) {
 		return nil, err
 	}
 	aead, err := cipher.NewGCM(block)
+	return &key{keyID(secret), aead}, err
+}
+
+// keyID identifies a key, and does not reveal it.
+func keyID(secret []byte) string {
 	digest := sha256.Sum256(append([]byte("marquee key id\x00"), secret...))
-	return &key{hex.EncodeToString(digest[:keyIDBytes]), aead}, err
+	return hex.EncodeToString(digest[:keyIDBytes])
 }
 
 // New returns a Sealer with keys of KeyBytes bytes: the first one encrypts, and

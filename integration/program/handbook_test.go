@@ -180,7 +180,7 @@ func TestWrongKey(t *testing.T) {
 	store := service.NewSQLite(t)
 	process.Serve(t, store).Stop()
 	wrong := handbook(t, "Wrong key")
-	process.Wants(t, process.Fails(t, nil, "serve", "--addr", "127.0.0.1:0", "--store", store, "--secret-key", process.Key), wrong.log...)
+	process.Wants(t, process.Fails(t, nil, "serve", "--addr", "127.0.0.1:0", "--store", store, "--secret-key", process.Key), append(wrong.log, "the key of --secret-key cannot be used")...)
 	process.Serve(t, store).Stop()
 }
 

@@ -192,7 +192,7 @@ func TestStoreNeedsItsKey(t *testing.T) {
 	}
 	const cure = "configure the secret key that this store was made with"
 	process.File(t, key, "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n")
-	procServeFails(t, store, "encrypted with another key", cure)
+	procServeFails(t, store, "the key of "+key+" cannot be used", "encrypted with another key", cure)
 	process.File(t, key, "")
 	procServeFails(t, store, key, "base64 of 32")
 	if err := os.Remove(key); err != nil {
