@@ -23,8 +23,6 @@ type sort struct {
 	enter func(x *screen, in within, label string, value any)
 	// scalar values can stand in arrays and maps.
 	scalar bool
-	// replaced enters another value in place of one.
-	more []field
 }
 
 type field struct {
@@ -249,7 +247,7 @@ func (r *randomForm) object(depth int, fields []field) sort {
 		make: func() any {
 			object := map[string]any{}
 			for i, f := range fields {
-				if i == 0 || r.IntN(4) > 0 {
+				if i == 0 || f.sort.name == "box" || r.IntN(4) > 0 { // an absent box gets its default
 					object[f.name] = f.sort.make()
 				}
 			}
@@ -268,7 +266,14 @@ func (r *randomForm) object(depth int, fields []field) sort {
 
 // kinds is a sort of objects of which each kind has a property of its own.
 func (r *randomForm) kinds(depth int) sort {
-	a, b := field{name: r.name(), sort: r.any(depth)}, field{name: r.name(), sort: r.any(depth)}
+	own := func() field {
+		f := field{name: r.name(), sort: r.any(depth)}
+		for f.sort.name == "box" { // its default is stored in objects of each kind
+			f.sort = r.any(depth)
+		}
+		return f
+	}
+	a, b := own(), own()
 	branch := func(kind string, f field) map[string]any {
 		return map[string]any{"properties": map[string]any{"kind": map[string]any{"const": kind}, f.name: f.sort.schema}, "required": []any{"kind"}}
 	}
