@@ -1,6 +1,7 @@
 // Requests to the service. The access token is kept in memory, the refresh token in
 // sessionStorage. Tabs of the same user share a session, and refresh it once.
 import { signal } from "@preact/signals";
+import { parseJson } from "./exact";
 import type { Message } from "./texts";
 
 /** An answer, whatever its status. The status 0 means that there was no answer. */
@@ -44,7 +45,7 @@ function adopt(tokens: Tokens) {
   expires = Date.now() + Number(tokens.expires_in) * 1000;
   sessionStorage.setItem(storageKey, tokens.refresh_token);
   const user = subject(access);
-  if (me.value && me.value !== user) location.reload(); // the page is that of another user
+  if (me.value && me.value !== user) return location.reload(); // what waits is a request of another user
   me.value = user;
   session.value = "open";
   const waited = resume;
@@ -142,14 +143,6 @@ async function pause(answer: Answer, repeats: number): Promise<void> {
   waiting.value = null;
 }
 
-async function repeated(ask: () => Promise<Answer>): Promise<Answer> {
-  for (let repeats = 0; ; repeats++) {
-    const answer = await ask();
-    if (!repeatable(answer.status) || repeats >= maxRepeats) return answer;
-    await pause(answer, repeats);
-  }
-}
-
 /** Sends a request with the token of the session, and again after a new sign-in if that has ended. */
 async function authorized(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> {
   if (!access || Date.now() > expires - 10_000) await refresh();
@@ -188,7 +181,7 @@ function parsed(text: string, type: string): any {
   if (!text) return null;
   if (!/\bjson\b/.test(type)) return text;
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return null;
   }
@@ -196,12 +189,12 @@ function parsed(text: string, type: string): any {
 
 export const api = {
   /** Reads. While the service asks to wait, or cannot be reached, the request is repeated a few times. */
-  get<T = any>(path: string, headers?: Record<string, string>): Promise<Answer<T>> {
-    return repeated(() => authorized("GET", path, undefined, headers));
-  },
-  /** Writes with a key by which the service knows a request that it has had already, so that it is repeated like a read. */
-  sendKeyed<T = any>(method: string, path: string, body: unknown, key: string): Promise<Answer<T>> {
-    return repeated(() => authorized(method, path, body, { "Idempotency-Key": key }));
+  async get<T = any>(path: string, headers?: Record<string, string>): Promise<Answer<T>> {
+    for (let repeats = 0; ; repeats++) {
+      const answer = await authorized("GET", path, undefined, headers);
+      if (!repeatable(answer.status) || repeats >= maxRepeats) return answer;
+      await pause(answer, repeats);
+    }
   },
   /** Reads once, until it is ended. It asks nobody to sign in. */
   follow<T = any>(path: string, ended: AbortSignal): Promise<Answer<T>> {

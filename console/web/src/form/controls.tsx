@@ -1,7 +1,9 @@
 // The controls of single values.
 
 import { useSignal } from "@preact/signals";
+import { integer } from "../exact";
 import { t } from "../texts";
+import { visible } from "../values";
 import type { ControlProps } from "./field";
 import { useForm, useValue } from "./model";
 import { nameKey } from "./change";
@@ -28,7 +30,8 @@ export function Text(props: ControlProps) {
   const value = shownAs(useValue(path));
   const whole = useSignal(false);
   const s = shape.schema;
-  const write = (text: string) => form.set(path, text === "" ? emptied(props) : text);
+  const breaks = value.includes("\r\n") ? "\r\n" : "\n"; // of which a text area makes the latter
+  const write = (text: string) => form.set(path, text === "" ? emptied(props) : text.replaceAll("\n", breaks));
   if (value.length > longest && !whole.value) {
     return (
       <div class="cut">
@@ -66,7 +69,7 @@ export function Number_(props: ControlProps) {
     const number = Number(text);
     if (!/^\s*-?\d+(\.\d+)?([eE][+-]?\d+)?\s*$/.test(text) || !Number.isFinite(number)) return new Draft(text, t("form.fault.number"));
     if (shape.type === "integer" && !Number.isInteger(number)) return new Draft(text, t("form.fault.integer"));
-    return Number.isInteger(number) && !Number.isSafeInteger(number) ? new Draft(text, t("form.fault.exact")) : number;
+    return Number.isInteger(number) ? (integer(text.trim()) ?? new Draft(text, t("form.fault.exact"))) : number;
   };
   const [text, type] = useText(useValue(path), parse);
   const write = (typed: string) => {
@@ -227,7 +230,9 @@ export function Fixed({ path, shape, attributes }: ControlProps) {
 }
 
 /** display returns a value as text, cut if it is long. */
-export function display(names: ReadonlyMap<string, { name?: string }>, shape: Shape, value: Json | undefined): string {
+export const display = (names: ReadonlyMap<string, { name?: string }>, shape: Shape, value: Json | undefined): string => visible(written(names, shape, value));
+
+function written(names: ReadonlyMap<string, { name?: string }>, shape: Shape, value: Json | undefined): string {
   if (value === undefined || value === null) return t("form.unset");
   const s = shape.schema;
   if (s["x-secret"] || s.writeOnly) return t("form.secret.set");

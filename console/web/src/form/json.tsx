@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { parseJson } from "../exact";
 import { t } from "../texts";
 import type { ControlProps } from "./field";
 import { emptied } from "./controls";
@@ -10,7 +11,7 @@ import { Draft, Json, equal, pointer } from "./value";
 
 function parse(text: string): Json | Draft {
   try {
-    return JSON.parse(text) as Json;
+    return parseJson(text) as Json;
   } catch (error) {
     return new Draft(text, where(text, String((error as Error).message)));
   }

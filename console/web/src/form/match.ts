@@ -1,6 +1,7 @@
 // Whether a value matches a schema: for conditions, which decide what the form shows.
 // Whether an object is valid is for the server to judge.
 
+import { Exact } from "../exact";
 import { Schema, deref } from "./schema";
 import { Json, equal, isObject, own, typeOf } from "./value";
 
@@ -19,14 +20,14 @@ export function matches(root: Schema, schema: unknown, value: Json | undefined):
   if (s.oneOf !== undefined && s.oneOf.filter(is).length !== 1) return false;
   if (s.not !== undefined && is(s.not)) return false;
   if (s.if !== undefined && !is((is(s.if) ? s.then : s.else) ?? true)) return false;
-  if (typeof value === "number") return matchesNumber(s, value);
+  if (typeof value === "number" || value instanceof Exact) return matchesNumber(s, Number(value));
   if (typeof value === "string") return matchesString(s, value);
   if (Array.isArray(value)) return matchesArray(root, s, value);
   return !isObject(value) || matchesObject(root, s, value);
 }
 
 export function hasType(type: string, value: Json): boolean {
-  if (type === "integer") return typeof value === "number" && Number.isInteger(value);
+  if (type === "integer") return value instanceof Exact || (typeof value === "number" && Number.isInteger(value));
   return typeOf(value) === type;
 }
 

@@ -1,7 +1,9 @@
 // JSON values as the form holds them: never changed in place, so that what is
 // identical is unchanged.
 
-export type Json = null | boolean | number | string | Json[] | JsonObject | Draft;
+import { Exact } from "../exact";
+
+export type Json = Exact | null | boolean | number | string | Json[] | JsonObject | Draft;
 export type JsonObject = { [name: string]: Json | undefined };
 export type Path = readonly (string | number)[];
 
@@ -11,7 +13,7 @@ export class Draft {
 }
 
 export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Draft);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Draft) && !(value instanceof Exact);
 }
 
 /** own returns a member of an object, and nothing that the object inherits. */
@@ -28,6 +30,7 @@ export function typeOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   if (value instanceof Draft) return "draft";
+  if (value instanceof Exact) return "number";
   return typeof value;
 }
 
@@ -62,6 +65,7 @@ export function equal(a: unknown, b: unknown): boolean {
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((item, i) => equal(item, b[i]));
   }
+  if (a instanceof Exact && b instanceof Exact) return a.text === b.text;
   if (!isObject(a) || !isObject(b)) return false;
   const names = Object.keys(a);
   return names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && equal(a[name], b[name]));
