@@ -1,6 +1,8 @@
 // Puts a change of the history back, as a new change.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, type Answer } from "./api";
+import { changeOf, stored, type Change } from "./form/change";
+import { set, type Json, type JsonObject } from "./form/value";
 import type { Entry } from "./history";
 import { resolved, schemaOf, type Schema } from "./schema";
 import { t } from "./texts";
@@ -46,21 +48,18 @@ function fieldsOf(schema: Schema, object: any, entry: Entry): Field[] {
   });
 }
 
-/** The merge patch that gives fields their former values. */
-export function patchOf(fields: Pick<Field, "path" | "before">[]): Schema {
-  const patch: Schema = {};
-  for (const { path, before } of fields) {
-    const inner = path.slice(0, -1).reduce((at: any, name) => (at[name] ??= {}), patch);
-    inner[path.at(-1)!] = before ?? null;
-  }
-  return patch;
+/** The request that gives fields their former values, undefined if they have them. */
+function changeTo(schema: Schema, object: any, fields: Field[]): Change | undefined {
+  const former = fields.reduce((at, { path, before }) => set(at, path, before as Json | undefined) as JsonObject, object as JsonObject);
+  const [from, to] = [object, former].map((one) => stored(schema, schema, one, new Map()) as JsonObject);
+  return changeOf(from, to);
 }
 
 /** A dialog that shows what will be written, and writes it if nobody has changed the object meanwhile. */
 export function PutBack(props: { network: string; type: string; entry: Entry; onClose: (done: boolean) => void }) {
   const { entry, onClose } = props;
   const dialog = useRef<HTMLDialogElement>(null);
-  const [read, show] = useState<{ fields: Field[]; tag: string } | null>(null);
+  const [read, show] = useState<{ fields: Field[]; change: Change | undefined; tag: string } | null>(null);
   const [refused, refuse] = useState<Answer | null>(null);
   const [busy, setBusy] = useState(false);
   useEffect(() => {
@@ -68,13 +67,16 @@ export function PutBack(props: { network: string; type: string; entry: Entry; on
     void Promise.all([schemaOf(props.network, props.type), api.get(entry.object.url)]).then(([schema, object]) => {
       const failed = [schema, object].find(({ status }) => status !== 200);
       if (failed) refuse(failed);
-      else show({ fields: fieldsOf(schema.body, object.body, entry), tag: object.headers.get("ETag") ?? "" });
+      else {
+        const fields = fieldsOf(schema.body, object.body, entry);
+        show({ fields, change: changeTo(schema.body, object.body, fields.filter((field) => !field.obstacle)), tag: object.headers.get("ETag") ?? "" });
+      }
     });
   }, []);
-  const possible = read?.fields.filter((field) => !field.obstacle) ?? [];
   const write = async () => {
     setBusy(true);
-    const answer = await api.send("PATCH", entry.object.url, patchOf(possible), { "Content-Type": "application/merge-patch+json", "If-Match": read!.tag });
+    const { method, body } = read!.change!;
+    const answer = await api.send(method, entry.object.url, body, { "If-Match": read!.tag });
     setBusy(false);
     if (answer.status === 200) onClose(true);
     else refuse(answer);
@@ -109,7 +111,7 @@ export function PutBack(props: { network: string; type: string; entry: Entry; on
         </table>
       )}
       <p class="actions">
-        {possible.length > 0 && (
+        {read?.change && (
           <button type="button" class="primary" disabled={busy} onClick={write}>
             {t("putback.do")}
           </button>
