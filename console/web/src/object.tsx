@@ -12,11 +12,8 @@ import { Beside, Form, FormContext, useShape } from "./form/model";
 import { Opened, Outcome, lost, open, resolve, save } from "./form/saving";
 import type { Schema } from "./form/schema";
 import { JsonObject, steps } from "./form/value";
-import { lazy } from "./lazy";
 import { guard, navigate, to } from "./router";
 import { t } from "./texts";
-
-const NewToken = lazy(() => import("./admin/token").then((m) => m.NewToken));
 
 /** The page of an object, or of a new one. */
 export function ObjectPage(props: { type: string; network: string; id?: string }) {
@@ -28,7 +25,7 @@ interface EditorProps {
   network: string;
   id?: string;
   /** Set for an object beside a form. */
-  beside?: { saved(id: string, name: string): void; close(): void };
+  beside?: { saved(id: string, name: string): void; close(): void; note(dirty: boolean): void };
 }
 
 function Editor(props: EditorProps) {
@@ -60,7 +57,6 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const busy = useSignal(false);
   const status = useSignal("");
   const failed = useSignal("");
-  const token = useSignal<{ token: string; then: () => void } | null>(null);
   const clash = useSignal<Extract<Outcome, { kind: "conflict" }> | null>(null);
   const summary = useRef<HTMLDivElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -74,6 +70,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const first = form.isNew && resource.id === "required" ? "id" : resource.label ?? "name";
   const fields = useMemo(() => <Members path={[]} shape={shape} reason={fixed} first={first} />, [shape, fixed, first]);
   useLayoutEffect(() => (dirty ? guard(() => confirm(t("form.leave"))) : undefined), [dirty]);
+  useEffect(() => beside?.note(dirty), [dirty]);
   useEffect(() => { if (beside) heading.current?.focus(); }, []);
 
   const submit = async () => {
@@ -81,26 +78,23 @@ function FormView(props: EditorProps & { opened: Opened }) {
     busy.value = true;
     failed.value = "";
     status.value = t("form.saving");
+    const focused = document.activeElement as HTMLElement | null;
     const outcome = await save(opened);
     busy.value = false;
     status.value = "";
     clash.value = null;
     switch (outcome.kind) {
-      case "saved": {
+      case "saved":
         status.value = t("form.saved");
-        const then = () => {
-          if (beside) beside.saved(outcome.created ?? opened.id!, nameOf(form, outcome.shown!));
-          else if (outcome.created !== undefined) done(outcome.created);
-        };
-        if (type === "tokens" && typeof outcome.shown?.token === "string") token.value = { token: outcome.shown.token, then };
-        else then();
+        if (beside) beside.saved(outcome.created ?? opened.id!, nameOf(form, outcome.shown!));
+        else if (outcome.created !== undefined) done(outcome.created);
         break;
-      }
       case "unchanged":
         status.value = t("form.unchanged");
         break;
       case "failed":
         failed.value = outcome.text;
+        setTimeout(() => document.activeElement === document.body && focused?.focus());
         break;
       case "conflict":
         if (outcome.merge.conflicts.length === 0 && outcome.merge.yours.length === 0) settle(outcome, outcome.merge.merged);
@@ -134,7 +128,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
           <form noValidate onSubmit={(event) => event.preventDefault()} aria-label={title}
             onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void submit(); }}>
             <Summary form={form} refer={summary} />
-            {fields}
+            <div inert={busy.value && form.isNew}>{fields}</div>
             <div class="actions">
               {!fixed && <button type="button" class="primary" aria-disabled={busy.value} aria-keyshortcuts="Control+Enter" onClick={submit}>{t(form.isNew ? "form.create" : "form.save")}</button>}
               {dirty && !busy.value && <button type="button" onClick={() => { if (confirm(t("form.leave"))) { form.value.value = start === form.base.value || form.isNew ? start : form.base.value; form.faults.value = new Map(); } }}>{t("form.reset")}</button>}
@@ -145,7 +139,6 @@ function FormView(props: EditorProps & { opened: Opened }) {
           </form>
         )}
       </div>
-      {token.value && <NewToken token={token.value.token} onClose={() => { const { then } = token.value!; token.value = null; then(); }} />}
       {form.beside.value && <Panel form={form} beside={form.beside.value} />}
     </>
   );
@@ -179,14 +172,15 @@ function Summary({ form, refer }: { form: Form; refer: RefObject<HTMLDivElement 
 /** Panel shows another object beside the form. */
 function Panel({ form, beside }: { form: Form; beside: Beside }) {
   const opener = useMemo(() => document.activeElement as HTMLElement | null, [beside]);
+  const key = useMemo(() => crypto.randomUUID(), [beside]);
   const close = () => {
     form.beside.value = null;
     setTimeout(() => opener?.isConnected && opener.focus());
   };
   return (
     <aside class="beside" aria-label={beside.id ?? t("form.new", { type: beside.type })}>
-      <Editor type={beside.type} network={beside.network} {...(beside.id !== undefined && { id: beside.id })}
-        beside={{ saved: (id, name) => { beside.saved(id, name); close(); }, close }} />
+      <Editor key={key} type={beside.type} network={beside.network} {...(beside.id !== undefined && { id: beside.id })}
+        beside={{ saved: (id, name) => { beside.saved(id, name); close(); }, close, note: (dirty) => (beside.dirty = dirty) }} />
     </aside>
   );
 }

@@ -19,6 +19,8 @@ export interface Beside {
   type: string;
   network: string;
   id?: string;
+  /** Whether it has changes that have not been saved. */
+  dirty?: boolean;
   saved(id: string, name: string): void;
 }
 
@@ -40,12 +42,10 @@ export class Form {
   readonly pages = signal<ReadonlyMap<string, number>>(new Map());
   readonly raw = signal<ReadonlySet<string>>(new Set());
   readonly beside = signal<Beside | null>(null);
-  /** Whether the page of the form shows objects beside it. */
-  besides = true;
   /** Changes when a reference has got another name. */
   readonly renamed = signal(0);
 
-  constructor(readonly type: string, readonly network: string, schema: Schema, base: JsonObject, value: JsonObject, readonly isNew: boolean, readonly names: Names) {
+  constructor(readonly type: string, readonly network: string, schema: Schema, base: JsonObject, value: JsonObject, public isNew: boolean, readonly names: Names) {
     this.schema = signal(schema);
     this.base = signal(base);
     this.value = signal(value);

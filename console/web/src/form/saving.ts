@@ -20,7 +20,21 @@ export interface Opened {
   /** What the service says about the object, such as who changed it. */
   object: Schema;
   digest: string;
-  request?: { text: string; key: string };
+  request?: Request;
+  /** The id of an object that the form has created before it was saved completely. */
+  created?: string;
+}
+
+/** Request is a save, which a repetition has the key of. */
+interface Request {
+  method: string;
+  path: string;
+  body: JsonObject;
+  headers: Record<string, string>;
+  /** The value of the form. */
+  value: JsonObject;
+  /** Whether there was no answer, so that the service may have stored it. */
+  lost?: boolean;
 }
 
 /** Outcome is what became of a save. */
@@ -56,9 +70,9 @@ export async function open(type: string, network: string, id?: string): Promise<
 }
 
 /** withCommon declares the common fields that clients can write. */
-export function withCommon(schema: Schema, isNew: boolean): Schema {
+function withCommon(schema: Schema, isNew: boolean): Schema {
   const resource = schema["x-resource"] ?? {};
-  const id = { type: "string", maxLength: 256, minLength: 1, format: "id", title: resource.idProperty ?? "id" };
+  const id = { type: "string", maxLength: 256, minLength: 1, format: "id", title: resource.idProperty ?? "id", "x-immutable": true };
   const state = { type: "string", enum: states, default: "ACTIVE", title: t("form.state") };
   return {
     ...schema,
@@ -74,6 +88,12 @@ export function failure(answer: Answer): string {
 
 /** save sends what has changed, and nothing else. */
 export async function save(opened: Opened): Promise<Outcome> {
+  const outcome = await attempt(opened);
+  if (outcome.kind === "saved" && opened.created !== undefined) outcome.created = opened.created;
+  return outcome;
+}
+
+async function attempt(opened: Opened): Promise<Outcome> {
   const { form } = opened;
   const value = form.value.peek();
   const sent = form.shown(value);
@@ -82,7 +102,13 @@ export async function save(opened: Opened): Promise<Outcome> {
     form.faults.value = notes(incomplete.map(({ path, draft }) => ({ code: "", text: draft.reason, params: { field: pointer(path) } })).slice(0, 100));
     return { kind: "refused" };
   }
+  const first = opened.request;
+  if (form.isNew && first?.lost && first.value !== value) {
+    const failed = await found(opened, first);
+    if (failed) return failed;
+  }
   const change = form.change.peek();
+  if (opened.created !== undefined && !change) return { kind: "saved", shown: opened.object };
   if (!form.isNew && !change) return { kind: "unchanged" };
   const schema = form.schema.peek();
   const headers: Record<string, string> = {};
@@ -98,14 +124,33 @@ export async function save(opened: Opened): Promise<Outcome> {
     headers["If-Match"] = opened.etag;
   }
   if (form.type !== "tokens" && !writesOnly(schema, schema, body)) {
-    const text = JSON.stringify([method, path, headers, body]);
-    if (opened.request?.text !== text) opened.request = { text, key: crypto.randomUUID() };
-    headers["Idempotency-Key"] = opened.request.key;
+    const text = (request: Request) => JSON.stringify([request.method, request.path, request.headers["If-Match"], request.body]);
+    const now: Request = { method, path, body, headers, value };
+    const key = opened.request && text(opened.request) === text(now) ? opened.request.headers["Idempotency-Key"]! : crypto.randomUUID();
+    headers["Idempotency-Key"] = key;
+    opened.request = now;
   }
   const answer = await api.send(method, path + "&fieldValidation=Strict", body, headers);
+  if (opened.request?.headers === headers && answer.status === 0) opened.request.lost = true;
   const outcome = await settle(opened, answer, value);
   await followSchema(opened, answer);
   return outcome;
+}
+
+/** found sends a creation again whose answer was lost. The form becomes that of the object, unless it is refused. */
+async function found(opened: Opened, first: Request): Promise<Outcome | undefined> {
+  const { form } = opened;
+  let answer = await api.send(first.method, first.path + "&fieldValidation=Strict", first.body, first.headers);
+  if (answer.status === 200 || answer.status === 201) {
+    const { id } = answer.body.results?.[0] ?? answer.body;
+    answer = await api.get(objectPath(form.type, form.network, id, form.schema.peek()));
+    if (answer.status !== 200) return { kind: "failed", text: failure(answer) };
+    form.isNew = false;
+    opened.id = opened.created = id;
+    adopt(opened, answer.body, answer.headers.get("ETag") ?? "", first.value);
+  } else if (answer.status === 0 || answer.status >= 429) return { kind: "failed", text: failure(answer) };
+  delete opened.request;
+  return undefined;
 }
 
 async function settle(opened: Opened, answer: Answer, value: JsonObject): Promise<Outcome> {
@@ -189,7 +234,7 @@ export function lost(form: Form, before: Schema): string[] {
 }
 
 /** writesOnly reports whether a request has a value that is never returned, which cannot be repeated. */
-export function writesOnly(root: Schema, schema: unknown, value: Json | undefined): boolean {
+function writesOnly(root: Schema, schema: unknown, value: Json | undefined): boolean {
   if (!isObject(value)) return Array.isArray(value) && value.some((item) => writesOnly(root, shapeOf(root, schema, value, [], new Map()).schema.items, item));
   const shape = shapeOf(root, schema, value, [], new Map());
   return Object.entries(value).some(([name, member]) => {
