@@ -3,13 +3,14 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api, me, schemasDigest, session, signOut, waiting } from "./api";
 import { lazy } from "./lazy";
-import { address, navigate, pageOf, to, type Page } from "./router";
+import { address, allowed, navigate, pageOf, to, type Page } from "./router";
 import { loadTypes, networks, types, type Named, type TypeInfo } from "./schema";
 import { SignInAgain, SignInPage } from "./signin";
 import { shortcutsShown, Shortcuts, useShortcuts } from "./shortcuts";
 import { explain, t } from "./texts";
 import { ListPage } from "./list";
 import { OverviewPage } from "./overview";
+import { visible } from "./values";
 
 /** The name of the user who is signed in, once it is known. */
 export const username = signal("");
@@ -60,7 +61,7 @@ function SignedIn() {
           {t("shortcuts.title")}
         </button>
         <span class="who">{username}</span>
-        <button type="button" onClick={() => signOut()}>
+        <button type="button" onClick={() => allowed() && signOut()}>
           {t("signin.out")}
         </button>
       </header>
@@ -113,7 +114,7 @@ export function Heading(props: { text: string }) {
   }, []);
   return (
     <h1 ref={heading} tabIndex={-1}>
-      <bdi>{props.text}</bdi>
+      <bdi>{visible(props.text)}</bdi>
     </h1>
   );
 }

@@ -15,7 +15,8 @@ export function guard(ask: () => boolean): () => void {
   return () => guards.delete(ask);
 }
 
-const allowed = () => [...guards].every((ask) => ask());
+/** Whether the page may be left, which the guards are asked. */
+export const allowed = () => [...guards].every((ask) => ask());
 
 /** Shows another address of the console, unless a guard objects. Only the query of the same page needs none. */
 export function navigate(url: string, how: { replace?: boolean } = {}): void {
@@ -62,6 +63,9 @@ export type Page =
   | { kind: "object"; network: string; type: string; id: string }
   | { kind: "unknown" };
 
+/** The names of types. Others would lead requests to other paths of the service. */
+const typeName = /^[a-z0-9]+$/;
+
 /** The page of a path. */
 export function pageOf(path: string): Page {
   let parts: string[];
@@ -74,7 +78,7 @@ export function pageOf(path: string): Page {
   if (parts.length === 0) return { kind: "home" };
   if (root !== "networks" || !network) return { kind: "unknown" };
   if (kind === "overview" || kind === "history") return { kind, network };
-  if (!type) return { kind: "unknown" };
+  if (!type || !typeName.test(type)) return { kind: "unknown" };
   if (kind === "object" && id) return { kind, network, type, id };
   if (kind === "list" || kind === "new" || kind === "type") return { kind, network, type };
   return { kind: "unknown" };
