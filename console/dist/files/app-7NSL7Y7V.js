@@ -1,1 +1,0 @@
-import{g as r}from"./chunk-3VX3TK5K.js";import"./chunk-4VMXARFS.js";import{e as m}from"./chunk-7CVGC22S.js";import{b as o,r as e}from"./chunk-UIOP3KWL.js";o(e(r,{}),document.getElementById("console"));m();
