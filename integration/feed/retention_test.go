@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"marquee"
+	"marquee/client"
 	"marquee/engine/schema"
 	"marquee/engine/store"
 	"marquee/engine/verify"
@@ -82,6 +83,54 @@ func testHistoryDays(t *testing.T, fresh service.NewStore) {
 		t.Fatal(err)
 	}
 	faults("gap: the history has 2 changes of it from version 3 to 5")
+}
+
+// TestWatchAfterRemoval checks that a client begins anew when the changes that it has not received
+// yet have been removed.
+func TestWatchAfterRemoval(t *testing.T) { service.EachStore(t, testWatchAfterRemoval) }
+
+func testWatchAfterRemoval(t *testing.T, fresh service.NewStore) {
+	s := service.StartNew(&service.Service{TB: t, URI: fresh(t), Plain: &marquee.Application{},
+		Schemas:   []fs.FS{service.TypeWith("notes", "", `"text": {"type": "string"}`)},
+		Configure: func(o *marquee.Options) { o.HistoryDays = 30 }})
+	token := signIn(t, s)
+	reader := s.APIToken(token, "reader", "administrator")
+	write := func(id string) {
+		s.Must(token, "PUT", "/api/v1/notes/"+id+"?context=main", `{"text": "1"}`, 201)
+	}
+	write("a")
+	c, err := client.New(s.Server.URL, client.Options{HTTP: s.Client, Tokens: client.Tokens{Access: reader}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []string
+	for change, err := range client.Of[struct{}](c.Network("main"), "notes").Watch(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if change.Reset {
+			change.ID = "reset"
+		}
+		switch steps = append(steps, change.ID); len(steps) {
+		case 2: // the client has the position of its list, and no changes
+			write("b")
+			write("c")
+			s.Clock.Advance(40 * 24 * time.Hour)
+			token = signIn(t, s)
+			write("d")
+			if err := s.Pass(); err != nil {
+				t.Fatal(err)
+			}
+		case 7:
+			write("e")
+		}
+		if len(steps) == 8 {
+			break
+		}
+	}
+	if got, want := strings.Join(steps, " "), "reset a reset a b c d e"; got != want {
+		t.Errorf("the steps are %q, want %q", got, want)
+	}
 }
 
 func signIn(t *testing.T, s *service.Service) string {

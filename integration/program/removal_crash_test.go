@@ -1,0 +1,238 @@
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"marquee"
+	"marquee/engine/store"
+	"marquee/integration/process"
+	"marquee/integration/service"
+)
+
+// TestRemovalSurvivesKills kills the program while it removes the oldest history, and goes on with
+// the store, with a backup of it, and with copies: each is free of faults, its counts are exact, the
+// rest is removed, and a reader whose position is before what is kept learns so and continues.
+func TestRemovalSurvivesKills(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, testRemovalSurvivesKills)
+}
+
+func testRemovalSurvivesKills(t *testing.T, fresh service.NewStore) {
+	old, kills := 6_000, 3
+	if testing.Short() {
+		old, kills = 2_000, 2
+	}
+	const young = 5
+	r := trimmed{T: t, schemas: t.TempDir(), uri: process.CrashStore(t, fresh)}
+	r.fillOld(old)
+	p := r.serve()
+	p.SignIn(service.Admin, service.AdminPassword)
+	made, _ := p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tokens/reader?context=main", `{"name": "R", "role": "administrator"}`).JSON().(map[string]any)
+	r.token, _ = made["token"].(string)
+	for i := range young {
+		p.Ask(http.StatusCreated, http.MethodPut, fmt.Sprintf("/api/v1/notes/young%d?context=main", i), `{"text": "1"}`)
+	}
+	p.Token = r.token
+	first, left := r.first(p), r.count(p)
+	if left != old+young {
+		t.Fatalf("the history has %d changes of %d", left, old+young)
+	}
+	p.Stop()
+
+	for range kills {
+		p = r.serve(removing...)
+		before := left
+		p.Eventually("nothing is removed", func() bool { return r.count(p) < before })
+		p.Kill()
+		process.EndTransactions(t, r.uri)
+		left = r.judge(first)
+		t.Logf("%d of %d changes are left", left, before)
+	}
+	if left <= young {
+		t.Fatal("no removal was interrupted")
+	}
+	if strings.HasPrefix(r.uri, "sqlite:") {
+		r.restored(first, left)
+	}
+	eachTarget(t, func(t *testing.T, to string) { r.copied(t, to, left) })
+	r.ends(young, first)
+	r.tails(first)
+}
+
+// removing makes a server remove what fillOld has written.
+var removing = []string{"--history-days", "30", "--clock-interval", "1s"}
+
+// trimmed is a store with changes that are 40 days old.
+type trimmed struct {
+	*testing.T
+	uri, schemas, key, token string
+}
+
+// fillOld makes notes, with a clock that is behind.
+func (r *trimmed) fillOld(many int) {
+	types := service.TypeWith("notes", "", `"text": {"type": "string"}`)
+	content, err := fs.ReadFile(types, "notes.json")
+	if err != nil {
+		r.Fatal(err)
+	}
+	process.File(r, filepath.Join(r.schemas, "notes.json"), string(content))
+	behind := &service.Clock{}
+	behind.Advance(-40 * 24 * time.Hour)
+	s := service.StartNew(&service.Service{TB: r, URI: r.uri, Schemas: []fs.FS{types}, Clock: behind, UserID: store.NewID(), Plain: &marquee.Application{}})
+	token, err := s.SignIn(service.Admin)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for from := 0; from < many; from += 1000 {
+		s.Must(token, http.MethodPost, "/api/v1/notes?context=main", service.ArrayOf(1000, func(i int) string {
+			return fmt.Sprintf(`{"id": "n%d", "text": "1"}`, from+i)
+		}), http.StatusOK)
+	}
+	s.Stop()
+	key, err := os.ReadFile(s.Key)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.key = strings.TrimSpace(string(key))
+}
+
+func (r *trimmed) env() []string { return []string{"MARQUEE_SECRET_KEY=" + r.key} }
+
+func (r *trimmed) serve(more ...string) *process.Process {
+	r.Helper()
+	p := process.ServeWith(r, r.uri, r.env(), append([]string{"--application", "none", "--schemas", r.schemas}, more...)...)
+	p.Token = r.token
+	return p
+}
+
+// count is the number of changes of notes, by the count that the store keeps.
+func (r *trimmed) count(p *process.Process) int {
+	r.Helper()
+	page, _ := p.Ask(http.StatusOK, http.MethodGet, "/api/v1/audit?context=main&type=notes&pageSize=1", "").JSON().(map[string]any)
+	total, _ := page["totalCount"].(json.Number)
+	n, err := total.Int64()
+	if err != nil {
+		r.Fatal(err)
+	}
+	return int(n)
+}
+
+// page is a page of the feed of notes.
+type page struct {
+	Results  []struct{ ID string }
+	Position string
+	More     bool
+	Reset    string
+}
+
+func (r *trimmed) page(p *process.Process, after string, limit int) (found page) {
+	r.Helper()
+	a := p.Ask(http.StatusOK, http.MethodGet, fmt.Sprintf("/api/v1/changes?context=main&type=notes&include=none&limit=%d&after=%s", limit, url.QueryEscape(after)), "")
+	if err := json.Unmarshal(a.Body, &found); err != nil {
+		r.Fatal(err)
+	}
+	return found
+}
+
+// first is the position behind the oldest change that is kept.
+func (r *trimmed) first(p *process.Process) string {
+	r.Helper()
+	return r.page(p, "begin", 1).Position
+}
+
+// judge checks the store, and that the feed has as many changes as are counted, which it returns.
+func (r *trimmed) judge(tooOld string) int {
+	r.Helper()
+	process.Wants(r, process.Run(r, r.env(), "check", "--store", r.uri, "--application", "none", "--schemas", r.schemas), "nothing is wrong")
+	p := r.serve()
+	defer p.Stop()
+	read := 0
+	for after, more := "begin", true; more; {
+		found := r.page(p, after, 1000)
+		read, after, more = read+len(found.Results), found.Position, found.More
+	}
+	if counted := r.count(p); counted != read {
+		r.Errorf("%d changes are counted, and %d are kept", counted, read)
+	}
+	if tooOld != "" {
+		if found := r.page(p, tooOld, 1); found.Reset != "POSITION_TOO_OLD" {
+			r.Errorf("a position before what is kept is answered with %+v", found)
+		}
+	}
+	return read
+}
+
+// ends lets a server remove the rest.
+func (r *trimmed) ends(young int, tooOld string) {
+	r.Helper()
+	p := r.serve(removing...)
+	p.Eventually("the removal does not end", func() bool { return r.count(p) == young })
+	p.Stop()
+	if left := r.judge(tooOld); left != young {
+		r.Errorf("%d changes are left, and %d are young", left, young)
+	}
+}
+
+// restored judges a backup of the store, and lets a server remove the rest of what it has.
+func (r *trimmed) restored(tooOld string, left int) {
+	r.Helper()
+	backups := r.TempDir()
+	process.Run(r, r.env(), "backup", backups, "--quiet", "--store", r.uri)
+	made, err := filepath.Glob(filepath.Join(backups, "*.db"))
+	if err != nil || len(made) != 1 {
+		r.Fatal(made, err)
+	}
+	drill := *r
+	drill.uri = "sqlite:" + filepath.Join(r.TempDir(), "drill.db")
+	process.Run(r, r.env(), "restore", made[0], "--quiet", "--application", "none", "--store", drill.uri)
+	p := drill.serve()
+	p.SignIn(service.Admin, service.AdminPassword) // as the restoration has ended the tokens
+	drill.token = p.Token
+	p.Stop()
+	if n := drill.judge(""); n != left {
+		r.Errorf("the backup has %d changes of %d", n, left)
+	}
+	p = drill.serve()
+	second := drill.first(p)
+	p.Stop()
+	drill.ends(5, second)
+}
+
+// copied judges a copy of the store, and lets a server remove the rest of what it has.
+func (r *trimmed) copied(t *testing.T, to string, left int) {
+	process.Run(t, []string{"MARQUEE_FROM_SECRET_KEY=" + r.key, "MARQUEE_TO_SECRET_KEY=" + otherKey}, "copy", "--from", r.uri, "--to", to, "--application", "none")
+	other := trimmed{T: t, uri: to, schemas: r.schemas, key: otherKey, token: r.token}
+	if n := other.judge(""); n != left {
+		t.Errorf("the copy has %d changes of %d", n, left)
+	}
+	p := other.serve()
+	first := other.first(p)
+	p.Stop()
+	other.ends(5, first)
+}
+
+// tails lets marquee tail continue from a position before what is kept.
+func (r *trimmed) tails(tooOld string) {
+	r.Helper()
+	p := r.serve()
+	defer p.Stop()
+	position := process.File(r, filepath.Join(r.TempDir(), "position"), tooOld+"\n")
+	tail := []string{"tail", "notes", "--url", p.URL, "--context", "main", "--position", position, "--include", "none", "--once"}
+	env := []string{"MARQUEE_TOKEN=" + r.token}
+	printed := process.Run(r, env, tail...)
+	process.Wants(r, printed, `"kind":"reset","reason":"POSITION_TOO_OLD"`)
+	process.Shuns(r, printed, `"id"`)
+	p.Ask(http.StatusCreated, http.MethodPut, "/api/v1/notes/after?context=main", `{"text": "1"}`)
+	printed = process.Run(r, env, tail...)
+	process.Wants(r, printed, `"id":"after"`)
+	process.Shuns(r, printed, `"kind":"reset"`, `"id":"young`)
+}
