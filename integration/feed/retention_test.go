@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"context"
 	"io/fs"
 	"strings"
 	"testing"
@@ -103,10 +104,12 @@ func testWatchAfterRemoval(t *testing.T, fresh service.NewStore) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
 	var steps []string
-	for change, err := range client.Of[struct{}](c.Network("main"), "notes").Watch(t.Context()) {
+	for change, err := range client.Of[struct{}](c.Network("main"), "notes").Watch(ctx) {
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("after %q: %v", steps, err)
 		}
 		if change.Reset {
 			change.ID = "reset"
