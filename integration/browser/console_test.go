@@ -292,7 +292,7 @@ func TestConsoleStale(t *testing.T) {
 func TestConsoleShowsWhatTheCallerSees(t *testing.T) {
 	c := openConsole(t, marquee.Options{Schemas: fstest.MapFS{
 		"laws.json":  {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Law", "x-resource": {"path": "laws", "permissions": {"read": "READ_LAWS"}}, "type": "object", "properties": {"name": {"type": "string"}}}`)},
-		"stays.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Stay", "x-resource": {"path": "stays"}, "type": "object", "properties": {"name": {"type": "string"}}}`)},
+		"stays.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Stay", "x-resource": {"path": "stays"}, "type": "object", "properties": {"name": {"type": "string"}, "rule": {"x-ref": "laws"}}}`)},
 	}})
 	c.s.Do(http.MethodPost, "/api/v1/laws/l1?context=main", `{"name": "Secluded"}`, http.StatusCreated)
 	c.s.Do(http.MethodPost, "/api/v1/stays/s1?context=main", `{"name": "Open"}`, http.StatusCreated)
@@ -302,11 +302,11 @@ func TestConsoleShowsWhatTheCallerSees(t *testing.T) {
 	c.await(`document.activeElement?.matches("input[name=username]")`)
 	c.press("guest" + kb.Tab + marqueetest.Password + " too" + kb.Enter)
 	c.visible(`nav a[href$="/list/stays"]`)
-	for _, path := range []string{"/networks/main", "/networks/main/history", "/networks/main/list/stays", "/networks/main/type/stays"} {
+	for _, path := range []string{"/networks/main", "/networks/main/history", "/networks/main/list/stays", "/networks/main/type/stays", "/networks/main/object/stays/s1"} {
 		c.show(path, "main h1")
 		c.visible(`nav a[href$="/list/stays"]`)
 		c.await(`!document.querySelector(".busy")`)
-		if page := evaluate[string](t, c.ctx, "document.documentElement.outerHTML"); strings.Contains(page, "laws") || strings.Contains(page, "Law") || strings.Contains(page, "Secluded") || strings.Contains(page, "data-new") {
+		if page := evaluate[string](t, c.ctx, "document.documentElement.outerHTML"); strings.Contains(page, "laws") || strings.Contains(page, "Law") || strings.Contains(page, "Secluded") || strings.Contains(page, "data-new") || strings.Contains(page, ">Save<") || strings.Contains(page, ">New<") {
 			t.Errorf("%s shows what the caller does not see: %s", path, page)
 		}
 	}

@@ -13,6 +13,7 @@ import { Opened, Outcome, lost, open, resolve, save } from "./form/saving";
 import type { Schema } from "./form/schema";
 import { JsonObject, steps } from "./form/value";
 import { guard, navigate, to } from "./router";
+import { types } from "./schema";
 import { t } from "./texts";
 
 /** The page of an object, or of a new one. */
@@ -66,7 +67,8 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const dirty = useComputed(() => form.value.value !== form.base.value && (form.isNew ? form.value.value !== start : form.change.value !== undefined)).value;
   const resource = form.schema.value["x-resource"] ?? {};
   const methods: string[] = resource.methods ?? ["GET", "POST", "PUT"];
-  const fixed = methods.includes("PUT") || (form.isNew && methods.includes("POST")) ? undefined : t("form.reason.type");
+  const info = types.value.find((one) => one.type === type);
+  const fixed = (!info || info.writable) && (methods.includes("PUT") || (form.isNew && methods.includes("POST"))) ? undefined : t("form.reason.type");
   const first = form.isNew && resource.id === "required" ? "id" : resource.label ?? "name";
   const fields = useMemo(() => <Members path={[]} shape={shape} reason={fixed} first={first} />, [shape, fixed, first]);
   useLayoutEffect(() => (dirty ? guard(() => confirm(t("form.leave"))) : undefined), [dirty]);

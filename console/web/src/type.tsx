@@ -92,7 +92,7 @@ function About(props: { network: string; type: string; schema: Schema; count?: n
                 </th>
                 <td>
                   {t(`kind.${property.kind}`)}
-                  {property.target && (
+                  {property.target && types.value.some((one) => one.type === property.target) && (
                     <>
                       {" "}
                       <a href={to.type(network, property.target)}>{titleOf(property.target)}</a>

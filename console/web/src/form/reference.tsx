@@ -5,6 +5,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api, pathOf } from "../api";
 import { explain, t } from "../texts";
+import { types } from "../schema";
 import { visible } from "../values";
 import { nameKey } from "./change";
 import { emptied } from "./controls";
@@ -142,14 +143,15 @@ export function Reference(props: ControlProps) {
   };
   const shown = typed.value ?? (value instanceof Draft ? value.text : known?.name ?? id ?? "");
   const list = attributes.id + "-list";
+  const seen = types.value.find(({ type }) => type === to.type);
   const beside = (open?: string) => (!form.beside.peek()?.dirty || confirm(t("form.leave"))) && (form.beside.value = { type: to.type, network: networkOf(form, to, path), ...(open !== undefined && { id: open }), saved: (id, name) => choose({ id, name }) });
   return (
     <div class="reference">
       <input {...attributes} type="text" role="combobox" aria-autocomplete="list" aria-expanded={found.value !== null} aria-controls={list} dir="auto" autocomplete="off" spellcheck={false}
         aria-activedescendant={active.value >= 0 && found.value ? `${list}-${active.value}` : undefined} value={shown} title={id}
         onInput={(event) => write(event.currentTarget.value)} onKeyDown={key} onClick={() => found.value === null && search("")} onBlur={leave} />
-      {id !== undefined && typed.value === null && <button type="button" aria-label={t("form.reference.open.label", { label })} onClick={() => beside(id)}>{t("form.reference.open")}</button>}
-      {id === undefined && <button type="button" aria-label={t("form.reference.create.label", { label })} onClick={() => beside()}>{t("form.reference.create")}</button>}
+      {seen && id !== undefined && typed.value === null && <button type="button" aria-label={t("form.reference.open.label", { label })} onClick={() => beside(id)}>{t("form.reference.open")}</button>}
+      {seen?.writable && id === undefined && <button type="button" aria-label={t("form.reference.create.label", { label })} onClick={() => beside()}>{t("form.reference.create")}</button>}
       <ul id={list} role="listbox" aria-label={label} hidden={found.value === null}>
         {(found.value ?? []).map((one, i) => (
           <li id={`${list}-${i}`} key={one.id} role="option" aria-selected={i === active.value} dir="auto" onMouseDown={(event) => { event.preventDefault(); choose(one); }}>
