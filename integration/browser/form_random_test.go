@@ -26,9 +26,8 @@ type sort struct {
 }
 
 type field struct {
-	name  string
-	sort  sort
-	value any
+	name string
+	sort sort
 }
 
 func (r *randomForm) word() string {
