@@ -21,6 +21,7 @@ REFUSALS = {
     "error.transition.forbidden": "the object is in another state",
     "error.current.password.wrong": "it is that of the stored user",
     "error.cursor.invalid": "a list has not returned it",
+    "error.position.invalid": "a list has not returned it",
     "error.field.unknown": "the parameter is a text of any property",
     # How the server is configured decides.
     "error.value.too.short /password": "--min-password-length",

@@ -143,6 +143,14 @@ async function pause(answer: Answer, repeats: number): Promise<void> {
   waiting.value = null;
 }
 
+async function repeated(ask: () => Promise<Answer>): Promise<Answer> {
+  for (let repeats = 0; ; repeats++) {
+    const answer = await ask();
+    if (!repeatable(answer.status) || repeats >= maxRepeats) return answer;
+    await pause(answer, repeats);
+  }
+}
+
 /** Sends a request with the token of the session, and again after a new sign-in if that has ended. */
 async function authorized(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> {
   if (!access || Date.now() > expires - 10_000) await refresh();
@@ -189,12 +197,12 @@ function parsed(text: string, type: string): any {
 
 export const api = {
   /** Reads. While the service asks to wait, or cannot be reached, the request is repeated a few times. */
-  async get<T = any>(path: string, headers?: Record<string, string>): Promise<Answer<T>> {
-    for (let repeats = 0; ; repeats++) {
-      const answer = await authorized("GET", path, undefined, headers);
-      if (!repeatable(answer.status) || repeats >= maxRepeats) return answer;
-      await pause(answer, repeats);
-    }
+  get<T = any>(path: string, headers?: Record<string, string>): Promise<Answer<T>> {
+    return repeated(() => authorized("GET", path, undefined, headers));
+  },
+  /** Writes with a key by which the service knows a request that it has had already, so that it is repeated like a read. */
+  sendKeyed<T = any>(method: string, path: string, body: unknown, key: string): Promise<Answer<T>> {
+    return repeated(() => authorized(method, path, body, { "Idempotency-Key": key }));
   },
   /** Reads once, until it is ended. It asks nobody to sign in. */
   follow<T = any>(path: string, ended: AbortSignal): Promise<Answer<T>> {

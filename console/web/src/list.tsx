@@ -1,18 +1,25 @@
 // Lists of objects. Everything that a list shows follows from its address.
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { pathOf } from "./api";
 import { Heading, titleOf } from "./app";
 import { Columns } from "./columns";
 import { Filters } from "./filters";
 import { useAnswer, useChanges, useSchema } from "./hooks";
+import { lazy } from "./lazy";
 import { Picker } from "./picker";
 import { address, navigate, to } from "./router";
 import { defaultColumns, filterable, labelOf, propertiesOf, sortable, types, warningsName, type Property, type Schema } from "./schema";
+import { Pick, selected, SelectionBar } from "./selection";
 import { t } from "./texts";
 import { Messages, Text, Value } from "./values";
 import { Views } from "./views";
 
 export const pageSize = 50;
+
+const ChangeMany = lazy(() => import("./many/index").then((m) => m.ChangeMany));
+const Import = lazy(() => import("./many/index").then((m) => m.Import));
+const Export = lazy(() => import("./many/index").then((m) => m.Export));
 
 /** The parameters of an address that the service knows. */
 const passed = ["q", "where", "orderBy", "orderByDirection", "includeActive", "includeInactive", "includeHidden", "excludeInvalid", "onlyMine", "cursor"];
@@ -36,6 +43,7 @@ export function ListPage(props: { network: string; type: string }) {
   const query = address.value.searchParams;
   const schema = useSchema(network, type);
   const [again, setAgain] = useState(0);
+  const [task, setTask] = useState<"change" | "import" | "export" | null>(null);
   const info = types.value.find((one) => one.type === type);
   const parent = info?.parent ?? (schema?.body?.["x-resource"]?.parent as string | undefined);
   const below = query.get("parent") ?? "";
@@ -46,13 +54,17 @@ export function ListPage(props: { network: string; type: string }) {
     const value = query.get(name);
     if (value !== null) parameters[name] = value;
   }
+  const { cursor: _, pageSize: __, ...conditions } = parameters;
   if (columns) parameters.fields = ["id", ...columns].join(",");
+  const path = below ? `${type}/${encodeURIComponent(below)}` : type;
+  const list = JSON.stringify([network, path]);
+  const methods: string[] = info?.writable && schema?.status === 200 ? (schema.body["x-resource"]?.methods ?? ["GET", "POST", "PUT"]) : [];
   const waits = below === "" && parent !== undefined;
-  const answer = useAnswer(waits ? null : pathOf(below ? `${type}/${encodeURIComponent(below)}` : type, network, undefined, parameters), again);
+  const answer = useAnswer(waits ? null : pathOf(path, network, undefined, parameters), again);
   const [stale, fresh] = useChanges(network, type, info && info.scope !== "global" && answer?.status === 200 ? answer : null);
   const reload = () => {
     fresh();
-    setAgain(again + 1);
+    setAgain((before) => before + 1);
   };
   const title = info?.title ?? schema?.body?.title ?? type;
   return (
@@ -60,6 +72,16 @@ export function ListPage(props: { network: string; type: string }) {
       <div class="head">
         <Heading text={title} />
         <span class="actions">
+          {(methods.includes("POST") || methods.includes("PUT")) && (
+            <button type="button" onClick={() => setTask("import")}>
+              {t("list.import")}
+            </button>
+          )}
+          {answer?.status === 200 && (
+            <button type="button" onClick={() => setTask("export")}>
+              {t("list.export")}
+            </button>
+          )}
           {info?.writable && !parent && (
             <a class="button primary" data-new href={to.create(network, type)}>
               {t("list.new")}
@@ -75,6 +97,11 @@ export function ListPage(props: { network: string; type: string }) {
       </div>
       {parent && schema?.status === 200 && <Parent network={network} schema={schema.body} parent={parent} id={below} />}
       {schema?.status === 200 && <Tools network={network} type={type} schema={schema.body} columns={columns} />}
+      {task === "import" && schema?.status === 200 && <Import network={network} type={type} title={title} schema={schema.body} changes={methods.includes("PUT")} onClose={() => setTask(null)} onDone={reload} />}
+      {task === "export" && schema?.status === 200 && (
+        <Export key={list + JSON.stringify(conditions)} network={network} type={type} title={title} path={path} query={conditions} columns={columns ?? defaultColumns(schema.body)} onClose={() => setTask(null)} />
+      )}
+      {task === "change" && schema?.status === 200 && <ChangeMany key={list} network={network} type={type} parent={below} schema={schema.body} list={list} onClose={() => setTask(null)} onDone={reload} />}
       {schema && schema.status !== 200 ? (
         <Messages status={schema.status} messages={schema.body?.messages} />
       ) : answer === null || schema === null ? (
@@ -82,7 +109,17 @@ export function ListPage(props: { network: string; type: string }) {
       ) : answer.status !== 200 ? (
         <Messages status={answer.status} messages={answer.body?.messages} />
       ) : (
-        <Table network={network} type={type} schema={schema.body} columns={columns ?? defaultColumns(schema.body)} page={answer.body} stale={stale} reload={reload} />
+        <Table
+          network={network}
+          type={type}
+          schema={schema.body}
+          columns={columns ?? defaultColumns(schema.body)}
+          page={answer.body}
+          stale={stale}
+          reload={reload}
+          selects={methods.includes("PUT") ? list : null}
+          bar={methods.includes("PUT") && task !== "change" && <SelectionBar list={list} query={conditions} total={answer.body.totalCount ?? 0} onChange={() => setTask("change")} />}
+        />
       )}
     </>
   );
@@ -135,8 +172,8 @@ function Tools(props: { network: string; type: string; schema: Schema; columns: 
   );
 }
 
-function Table(props: { network: string; type: string; schema: Schema; columns: string[]; page: any; stale: boolean; reload: () => void }) {
-  const { network, type, schema, page } = props;
+function Table(props: { network: string; type: string; schema: Schema; columns: string[]; page: any; stale: boolean; reload: () => void; selects: string | null; bar: ComponentChildren }) {
+  const { network, type, schema, page, selects } = props;
   const query = address.value.searchParams;
   const properties = useMemo(() => propertiesOf(schema), [schema]);
   const columns = props.columns.map((name) => properties.get(name)).filter((found): found is Property => found !== undefined);
@@ -145,6 +182,8 @@ function Table(props: { network: string; type: string; schema: Schema; columns: 
   const from = Number(query.get("from")) || 0;
   const rows: any[] = page.results;
   const head = columns.some(({ name }) => name === label) ? label : columns[0]?.name;
+  const named = (row: any) => ({ id: row.id as string, name: String(row[head ?? "id"] ?? row.id) });
+  const reasons = selects === null ? null : selected(selects).reasons;
   const next = () => {
     const url = new URL(address.value);
     url.searchParams.set("cursor", page.nextCursor);
@@ -167,11 +206,17 @@ function Table(props: { network: string; type: string; schema: Schema; columns: 
         </button>
       </p>
       {page.truncated && <p class="notice">{t("list.truncated")}</p>}
+      {props.bar}
       {rows.length > 0 && (
         <div class="scroll" role="region" aria-label={t("list.table")} tabIndex={0}>
           <table>
             <thead>
               <tr>
+                {selects !== null && (
+                  <td>
+                    <Pick list={selects} rows={rows.map(named)} label={t("selection.page")} />
+                  </td>
+                )}
                 {columns.map((column) => (
                   <Head key={column.name} column={column} sorts={ordered.has(column.name)} />
                 ))}
@@ -180,12 +225,22 @@ function Table(props: { network: string; type: string; schema: Schema; columns: 
             <tbody>
               {rows.map((row) => (
                 <tr key={row.id} class={row.objectState === "HIDDEN" ? "hidden" : ""}>
+                  {selects !== null && (
+                    <td>
+                      <Pick list={selects} rows={[named(row)]} label={t("selection.row", { name: named(row).name })} />
+                    </td>
+                  )}
                   {columns.map((column) =>
                     column.name === head ? (
                       <th key={column.name} scope="row">
                         <a href={objectAddress(network, type, row, query.get("parent"))}>
                           <Text text={String(row[column.name] ?? row.id)} max={80} />
                         </a>
+                        {reasons?.has(row.id) && (
+                          <p class="fault">
+                            <Text text={reasons.get(row.id)!} max={120} />
+                          </p>
+                        )}
                       </th>
                     ) : (
                       <td key={column.name} class={column.kind}>

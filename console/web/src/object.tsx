@@ -12,9 +12,12 @@ import { Beside, Form, FormContext, useShape } from "./form/model";
 import { Opened, Outcome, lost, open, resolve, save } from "./form/saving";
 import type { Schema } from "./form/schema";
 import { JsonObject, steps } from "./form/value";
+import { lazy } from "./lazy";
 import { guard, navigate, to } from "./router";
 import { types } from "./schema";
 import { t } from "./texts";
+
+const NewToken = lazy(() => import("./admin/token").then((m) => m.NewToken));
 
 /** The page of an object, or of a new one. */
 export function ObjectPage(props: { type: string; network: string; id?: string }) {
@@ -58,6 +61,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const busy = useSignal(false);
   const status = useSignal("");
   const failed = useSignal("");
+  const token = useSignal<{ token: string; then: () => void } | null>(null);
   const clash = useSignal<Extract<Outcome, { kind: "conflict" }> | null>(null);
   const summary = useRef<HTMLDivElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -86,11 +90,16 @@ function FormView(props: EditorProps & { opened: Opened }) {
     status.value = "";
     clash.value = null;
     switch (outcome.kind) {
-      case "saved":
+      case "saved": {
         status.value = t("form.saved");
-        if (beside) beside.saved(outcome.created ?? opened.id!, nameOf(form, outcome.shown!));
-        else if (outcome.created !== undefined) done(outcome.created);
+        const then = () => {
+          if (beside) beside.saved(outcome.created ?? opened.id!, nameOf(form, outcome.shown!));
+          else if (outcome.created !== undefined) done(outcome.created);
+        };
+        if (type === "tokens" && typeof outcome.shown?.token === "string") token.value = { token: outcome.shown.token, then };
+        else then();
         break;
+      }
       case "unchanged":
         status.value = t("form.unchanged");
         break;
@@ -141,6 +150,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
           </form>
         )}
       </div>
+      {token.value && <NewToken token={token.value.token} onClose={() => { const { then } = token.value!; token.value = null; then(); }} />}
       {form.beside.value && <Panel form={form} beside={form.beside.value} />}
     </>
   );

@@ -70,6 +70,17 @@ const texts: Record<string, string> = {
   "list.warning": "{{count}} warning",
   "list.warnings": "{{count}} warnings",
   "list.parent": "Open the {{type}}",
+  "list.import": "Import",
+  "list.export": "Export",
+
+  "selection.one": "{{count}} object is selected",
+  "selection.some": "{{count}} objects are selected",
+  "selection.all": "All {{count}} objects that match are selected",
+  "selection.every": "Select all {{count}} that match",
+  "selection.change": "Change them",
+  "selection.clear": "Select nothing",
+  "selection.page": "Select the rows of this page",
+  "selection.row": "Select {{name}}",
 
   "filter.title": "Filter",
   "filter.titled": "Filter ({{count}})",

@@ -42,6 +42,8 @@ export class Form {
   readonly pages = signal<ReadonlyMap<string, number>>(new Map());
   readonly raw = signal<ReadonlySet<string>>(new Set());
   readonly beside = signal<Beside | null>(null);
+  /** Whether the page of the form shows objects beside it. */
+  besides = true;
   /** Changes when a reference has got another name. */
   readonly renamed = signal(0);
 

@@ -150,8 +150,8 @@ export function Reference(props: ControlProps) {
       <input {...attributes} type="text" role="combobox" aria-autocomplete="list" aria-expanded={found.value !== null} aria-controls={list} dir="auto" autocomplete="off" spellcheck={false}
         aria-activedescendant={active.value >= 0 && found.value ? `${list}-${active.value}` : undefined} value={shown} title={id}
         onInput={(event) => write(event.currentTarget.value)} onKeyDown={key} onClick={() => found.value === null && search("")} onBlur={leave} />
-      {seen && id !== undefined && typed.value === null && <button type="button" aria-label={t("form.reference.open.label", { label })} onClick={() => beside(id)}>{t("form.reference.open")}</button>}
-      {seen?.writable && id === undefined && <button type="button" aria-label={t("form.reference.create.label", { label })} onClick={() => beside()}>{t("form.reference.create")}</button>}
+      {form.besides && seen && id !== undefined && typed.value === null && <button type="button" aria-label={t("form.reference.open.label", { label })} onClick={() => beside(id)}>{t("form.reference.open")}</button>}
+      {form.besides && seen?.writable && id === undefined && <button type="button" aria-label={t("form.reference.create.label", { label })} onClick={() => beside()}>{t("form.reference.create")}</button>}
       <ul id={list} role="listbox" aria-label={label} hidden={found.value === null}>
         {(found.value ?? []).map((one, i) => (
           <li id={`${list}-${i}`} key={one.id} role="option" aria-selected={i === active.value} dir="auto" onMouseDown={(event) => { event.preventDefault(); choose(one); }}>

@@ -70,7 +70,7 @@ export async function open(type: string, network: string, id?: string): Promise<
 }
 
 /** withCommon declares the common fields that clients can write. */
-function withCommon(schema: Schema, isNew: boolean): Schema {
+export function withCommon(schema: Schema, isNew: boolean): Schema {
   const resource = schema["x-resource"] ?? {};
   const id = { type: "string", maxLength: 256, minLength: 1, format: "id", title: resource.idProperty ?? "id", "x-immutable": true };
   const state = { type: "string", enum: states, default: "ACTIVE", title: t("form.state") };
@@ -234,7 +234,7 @@ export function lost(form: Form, before: Schema): string[] {
 }
 
 /** writesOnly reports whether a request has a value that is never returned, which cannot be repeated. */
-function writesOnly(root: Schema, schema: unknown, value: Json | undefined): boolean {
+export function writesOnly(root: Schema, schema: unknown, value: Json | undefined): boolean {
   if (!isObject(value)) return Array.isArray(value) && value.some((item) => writesOnly(root, shapeOf(root, schema, value, [], new Map()).schema.items, item));
   const shape = shapeOf(root, schema, value, [], new Map());
   return Object.entries(value).some(([name, member]) => {
