@@ -111,7 +111,6 @@ func withoutForms(s *service.Service, names map[string]string) error {
 		var writes []store.Write
 		rewrite := func(r *store.Record, from, to string) store.Write {
 			w := store.Write{Record: *r, Expected: r.Revision}
-			w.Version++
 			w.Document = bytes.ReplaceAll(r.Document, []byte(from), []byte(to))
 			return w
 		}

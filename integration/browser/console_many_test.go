@@ -241,3 +241,26 @@ func TestConsoleExports(t *testing.T) {
 		t.Errorf("the file is %.300s", file)
 	}
 }
+
+// TestConsoleImportsOnce: a transaction whose answer is lost is sent again, and creates nothing twice.
+func TestConsoleImportsOnce(t *testing.T) {
+	c := several(t)
+	c.click("Import")
+	c.visible("main input[type=file]")
+	c.upload("orders.ndjson", "{\"name\": \"One\"}\n{\"name\": \"Two\"}\n")
+	c.click("Preview the first 2 rows")
+	c.await(`document.querySelector(".many").innerText.includes("2 of 2: 2 accepted")`)
+	evaluate[string](t, c.ctx, `window.sent = 0; { const send = fetch; window.fetch = async (path, init) => {
+		const answer = await send(path, init)
+		if (String(path).includes("/batch") && ++window.sent === 1) throw new TypeError("the answer is lost")
+		return answer
+	} } ""`)
+	c.click("Import 2 rows")
+	c.await(`document.querySelector(".many").innerText.includes("2 of 2: 2 written, 0 refused")`)
+	if sent := evaluate[int](t, c.ctx, "window.sent"); sent != 2 {
+		t.Errorf("the transaction was sent %d times", sent)
+	}
+	if list := c.s.Do(http.MethodGet, "/api/v1/orders?context=main", "", http.StatusOK); fmt.Sprint(list["totalCount"]) != "2" {
+		t.Errorf("there are %v orders", list["totalCount"])
+	}
+}

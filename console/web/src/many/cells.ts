@@ -1,5 +1,6 @@
 // Values in the cells of CSV, by the schema of their property.
 
+import { integer, parseJson } from "../exact";
 import { Schema, itemSchema, label, shapeOf, target, type Choices } from "../form/schema";
 import { Json, JsonObject, isObject, own, put } from "../form/value";
 import { explain, type Message } from "../texts";
@@ -61,14 +62,14 @@ export function read(root: Schema, schema: unknown, cell: string): Json {
     if (text.startsWith("[")) return parsed(text);
     return text.split(";").map((item) => read(root, itemSchema(shape, 0), item));
   }
-  if ((types.includes("number") || types.includes("integer")) && /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text)) return Number(text);
+  if ((types.includes("number") || types.includes("integer")) && /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text)) return /^-?\d+$/.test(text) ? ((integer(text) as Json | null) ?? text) : Number(text);
   if (types.includes("boolean") && /^(true|false)$/i.test(text)) return text.toLowerCase() === "true";
   return /^[{[]/.test(text) ? parsed(text) : text;
 }
 
 function parsed(text: string): Json {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return text;
   }

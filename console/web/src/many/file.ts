@@ -1,5 +1,6 @@
 // The rows of a file that is imported.
 
+import { parseJson } from "../exact";
 import { isObject } from "../form/value";
 import { t } from "../texts";
 import { defused, parse, plain, row, separatorOf } from "./csv";
@@ -63,7 +64,7 @@ function objectsOf(text: string, type: string): Table {
     rows.push(row);
     let value: unknown;
     try {
-      value = JSON.parse(raw);
+      value = parseJson(raw);
     } catch {
       value = undefined;
     }
