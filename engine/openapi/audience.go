@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"slices"
 	"strings"
 
 	"marquee/engine"
@@ -15,6 +16,8 @@ type audience struct {
 	knows, writes, erases func(*schema.Type) bool
 	// reads reports whether they have the properties that are read with a permission.
 	reads func(t *schema.Type, permission string) bool
+	// holds lists the permissions that they hold in a network.
+	holds func(network string) []string
 	// query is that of links to other documents for the same audience.
 	query string
 }
@@ -26,6 +29,7 @@ var anybody = audience{
 	writes: func(*schema.Type) bool { return true },
 	erases: func(*schema.Type) bool { return true },
 	reads:  func(*schema.Type, string) bool { return false },
+	holds:  func(string) []string { return nil },
 }
 
 // mineOf returns the audience of a call: anybody, or with the parameter mine, the caller.
@@ -54,6 +58,10 @@ func mineOf(r *rest.Call, parameters rest.Parameters) (audience, error) {
 		}
 	}
 	return audience{
+		holds: func(network string) []string {
+			all := slices.Concat(r.Engine().Registry().Permissions(), []string{schema.AllPermissions})
+			return slices.DeleteFunc(all, func(permission string) bool { return !caller.Grants[network].Holds(permission) })
+		},
 		knows:  in(func(t *schema.Type, network string) bool { return access.Knows(caller, t, network) }),
 		writes: in(func(t *schema.Type, network string) bool { return access.MayWriteSome(caller, t, network) == nil }),
 		erases: in(func(t *schema.Type, network string) bool { return access.MayErase(caller, t, network) == nil }),

@@ -219,7 +219,8 @@ func (s *Documents) serveSchemas(r *rest.Call) error {
 			writable[t.Served().Name] = t.Writable() && mine.writes(t)
 		}
 	}
-	c, err := s.text(r, fmt.Sprint("/api/schemas ", number, mine.query, writable), mine, func(types *schema.Registry) ([]byte, error) {
+	held := mine.holds(parameters["context"])
+	c, err := s.text(r, fmt.Sprint("/api/schemas ", number, mine.query, writable, held), mine, func(types *schema.Registry) ([]byte, error) {
 		list := []listed{}
 		for _, t := range types.Types() {
 			text, err := renderSchema(types, t, writtenForm, nil)
@@ -234,10 +235,11 @@ func (s *Documents) serveSchemas(r *rest.Call) error {
 				Group: t.Group, Scope: scope, Parent: t.Parent, Writable: writable[t.Served().Name]})
 		}
 		return json.Marshal(struct {
-			Set    int64    `json:"set,omitempty"`
-			Digest string   `json:"digest"`
-			Types  []listed `json:"types"`
-		}{r.SchemaSet(types.Digest()), types.Digest(), list})
+			Set         int64    `json:"set,omitempty"`
+			Digest      string   `json:"digest"`
+			Permissions []string `json:"permissions,omitempty"`
+			Types       []listed `json:"types"`
+		}{r.SchemaSet(types.Digest()), types.Digest(), held, list})
 	})
 	if err != nil {
 		return err

@@ -64,3 +64,140 @@ func TestConsoleToken(t *testing.T) {
 		t.Error("the page still has the token")
 	}
 }
+
+// anotherUser is somebody who may write orders, and nothing else.
+func anotherUser(s *marqueetest.Server) {
+	s.Do(http.MethodPost, "/api/v1/roles/traffic?context=main", `{"name": "Traffic", "scope": "NETWORK", "permissions": ["MANAGE_BUSINESS"]}`, http.StatusCreated)
+	s.Do(http.MethodPost, "/api/v1/users/ida", `{"username": "ida", "password": "`+marqueetest.Password+` too", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "traffic"}]}]}}`, http.StatusCreated)
+}
+
+func (c *console) checked(selector string) bool {
+	c.t.Helper()
+	return evaluate[bool](c.t, c.ctx, "document.querySelector('"+selector+"').checked")
+}
+
+// TestConsoleGivesRole: a colleague is given a role with the keyboard alone, unless somebody else
+// has changed the colleague's roles meanwhile.
+func TestConsoleGivesRole(t *testing.T) {
+	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
+	anotherUser(c.s)
+	c.s.Do(http.MethodPost, "/api/v1/roles/layouts?context=main", `{"name": "Layouts", "scope": "NETWORK", "permissions": ["MANAGE_LAYOUTS"]}`, http.StatusCreated)
+	c.s.Do(http.MethodPost, "/api/v1/roles/reports?context=main", `{"name": "Reports", "scope": "NETWORK", "permissions": ["RUN_REPORTS"]}`, http.StatusCreated)
+	c.s.Do(http.MethodPost, "/api/v1/networks/east", `{"name": "East", "timeZone": "Europe/Oslo", "defaultCurrency": "NOK"}`, http.StatusCreated)
+	c.s.Do(http.MethodPost, "/api/v1/roles/elsewhere?context=east", `{"name": "Elsewhere", "scope": "NETWORK", "permissions": []}`, http.StatusCreated)
+	c.s.Do(http.MethodPatch, "/api/v1/users/ida", `{"userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "traffic"}]}, {"network": "east", "roles": [{"role": "elsewhere"}]}]}}`, http.StatusOK)
+	c.show("/networks/main", "input[name=username]")
+	c.signIn(marqueetest.Password)
+	c.visible(`nav a[href$="/access"]`)
+	c.to(`nav a[href$="/access"]`)
+	c.press(kb.Enter)
+	const box = `input[aria-label="ida has the role Layouts"]`
+	c.visible(box)
+	if c.checked(box) || !c.checked(`input[aria-label="ida has the role Traffic"]`) || !c.checked(`input[aria-label="Traffic grants MANAGE_BUSINESS"]`) {
+		t.Error("the tables show other roles than those of the users")
+	}
+	script := axe(t)
+	for _, of := range []string{"light", "dark"} {
+		c.theme(of)
+		accessible(t, c.ctx, script, "access "+of)
+		screenshot(t, c.ctx, "console-access-"+of+".png")
+	}
+	give := func() {
+		t.Helper()
+		c.to(box)
+		c.press(" ")
+		c.to("#users button.primary")
+		c.press(kb.Enter)
+	}
+	c.s.Do(http.MethodPatch, "/api/v1/users/ida", `{"userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reports"}]}, {"network": "east", "roles": [{"role": "elsewhere"}]}]}}`, http.StatusOK)
+	give()
+	c.await(`document.querySelector("[role=alert]")?.innerText.includes("meanwhile") && document.querySelector('input[aria-label="ida has the role Reports"]').checked`)
+	if c.checked(box) {
+		t.Error("a change that was refused is shown as saved")
+	}
+	give()
+	c.await(`!document.querySelector("[role=alert]") && document.querySelector('` + box + `').checked && [...document.querySelectorAll("[role=status]")].some(e => e.innerText === "Saved: 1")`)
+	if roles := jsonText(c.s.Do(http.MethodGet, "/api/v1/users/ida?fields=userRoles", "", http.StatusOK)["userRoles"]); !strings.Contains(roles, `"layouts"`) || !strings.Contains(roles, `"elsewhere"`) || strings.Contains(roles, `"traffic"`) {
+		t.Errorf("the user has the roles %s", roles)
+	}
+
+	// A permission is given to a role in the same way.
+	c.to(`input[aria-label="Layouts grants RUN_REPORTS"]`)
+	c.press(" ")
+	c.to("#roles button.primary")
+	c.press(kb.Enter)
+	c.await(`[...document.querySelectorAll("[role=status]")].some(e => e.innerText === "Saved: 1") && !document.querySelector("td.changed")`)
+	if role := jsonText(c.s.Do(http.MethodGet, "/api/v1/roles/layouts?context=main", "", http.StatusOK)["permissions"]); !strings.Contains(role, "RUN_REPORTS") || !strings.Contains(role, "MANAGE_LAYOUTS") {
+		t.Errorf("the role grants %s", role)
+	}
+	c.wide(360, 740)
+	if wide := evaluate[int](t, c.ctx, "document.documentElement.scrollWidth"); wide > 360 {
+		t.Errorf("the page is %d pixels wide on a screen of 360", wide)
+	}
+	screenshot(t, c.ctx, "console-access-360.png")
+}
+
+// TestConsoleAdministersNothing: a caller without rights finds nothing of administration, and changes
+// the own password.
+func TestConsoleAdministersNothing(t *testing.T) {
+	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
+	anotherUser(c.s)
+	c.show("/networks/main", "input[name=username]")
+	c.await(`document.activeElement?.matches("input[name=username]")`)
+	c.press("ida" + kb.Tab + marqueetest.Password + " too" + kb.Enter)
+	c.visible(`nav a[href$="/list/orders"]`)
+	if n := evaluate[int](t, c.ctx, `document.querySelectorAll("a[href$='/access'], a[href$='/health']").length`); n != 0 {
+		t.Errorf("%d links lead to administration", n)
+	}
+	for _, page := range []string{"access", "health"} {
+		c.show("/networks/main/"+page, "main h1")
+		c.await(`document.querySelector("main h1").innerText.includes("no such page")`)
+		if n := evaluate[int](t, c.ctx, `document.querySelectorAll("main table, main input, main dl").length`); n != 0 {
+			t.Errorf("%s shows %s", page, c.text("main"))
+		}
+	}
+	script := axe(t)
+	check := func(name string) {
+		t.Helper()
+		for _, of := range []string{"light", "dark"} {
+			c.theme(of)
+			accessible(t, c.ctx, script, name+" "+of)
+			screenshot(t, c.ctx, "console-"+name+"-"+of+".png")
+		}
+	}
+	c.show("/networks/main/notifications", "main .count")
+	check("notifications")
+	c.to("header a.who")
+	c.press(kb.Enter)
+	c.visible("main form")
+	check("account")
+	change := func(present string) {
+		t.Helper()
+		c.to("main input[name=current]")
+		c.press(present + kb.Tab + "nine green boats at dawn" + kb.Tab + "nine green boats at dawn" + kb.Enter)
+	}
+	change("a wrong password")
+	c.await(`document.querySelector("#account-fault").innerText !== "" && document.activeElement.matches("input[name=current]")`)
+	evaluate[string](t, c.ctx, `document.querySelector("main form").reset(); document.querySelector("main h1").focus(); ""`)
+	change(marqueetest.Password + " too")
+	c.await(`document.querySelector("main form [role=status]").innerText === "The password has been changed."`)
+	c.show("/networks/main/list/orders", "main h1")
+	c.await(`document.querySelector(".count, main p") && !document.querySelector("dialog")`)
+}
+
+// TestConsoleHealth: what /readyz says is shown in words to those who administer.
+func TestConsoleHealth(t *testing.T) {
+	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
+	c.show("/networks/main/health", "input[name=username]")
+	c.signIn(marqueetest.Password)
+	c.visible("main dl")
+	if page := c.text("main"); !strings.Contains(page, "The service works") {
+		t.Errorf("the page says %s", page)
+	}
+	script := axe(t)
+	for _, of := range []string{"light", "dark"} {
+		c.theme(of)
+		accessible(t, c.ctx, script, "health "+of)
+		screenshot(t, c.ctx, "console-health-"+of+".png")
+	}
+}

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { api, me, schemasDigest, session, signOut, waiting } from "./api";
 import { lazy } from "./lazy";
 import { address, allowed, navigate, pageOf, to, type Page } from "./router";
-import { loadTypes, networks, types, type Named, type TypeInfo } from "./schema";
+import { loadTypes, manages, networks, types, type Named, type TypeInfo } from "./schema";
 import { SignInAgain, SignInPage } from "./signin";
 import { shortcutsShown, Shortcuts, useShortcuts } from "./shortcuts";
 import { explain, t } from "./texts";
@@ -16,6 +16,10 @@ import { visible } from "./values";
 export const username = signal("");
 
 const HistoryPage = lazy(() => import("./history").then((m) => m.HistoryPage));
+const AccessPage = lazy(() => import("./admin/access").then((m) => m.AccessPage));
+const AccountPage = lazy(() => import("./admin/account").then((m) => m.AccountPage));
+const NotificationsPage = lazy(() => import("./admin/notifications").then((m) => m.NotificationsPage));
+const HealthPage = lazy(() => import("./admin/health").then((m) => m.HealthPage));
 const TypePage = lazy(() => import("./type").then((m) => m.TypePage));
 const ObjectPage = lazy(() => import("./object").then((m) => m.ObjectPage));
 
@@ -60,7 +64,9 @@ function SignedIn() {
         <button type="button" onClick={() => (shortcutsShown.value = true)}>
           {t("shortcuts.title")}
         </button>
-        <span class="who">{username}</span>
+        <a class="who" href={to.account(network)} aria-label={t("account.of", { username: username.value })} aria-current={page.kind === "account" ? "page" : undefined}>
+          {username}
+        </a>
         <button type="button" onClick={() => allowed() && signOut()}>
           {t("signin.out")}
         </button>
@@ -92,6 +98,14 @@ function Shown(props: { page: Page }) {
       return <ListPage key={page.type} network={page.network} type={page.type} />;
     case "history":
       return <HistoryPage network={page.network} />;
+    case "access":
+      return <AccessPage key={page.network} network={page.network} />;
+    case "notifications":
+      return <NotificationsPage network={page.network} />;
+    case "health":
+      return <HealthPage />;
+    case "account":
+      return <AccountPage />;
     case "type":
       return <TypePage key={page.type} network={page.network} type={page.type} />;
     case "new":
@@ -151,16 +165,13 @@ function Menu(props: { network: string; page: Page }) {
       <details open={innerWidth > 720}>
         <summary>{t("app.types")}</summary>
         <ul>
-          <li>
-            <a href={to.overview(network)} aria-current={page.kind === "overview" ? "page" : undefined}>
-              {t("overview.title")}
-            </a>
-          </li>
-          <li>
-            <a href={to.history(network)} aria-current={page.kind === "history" ? "page" : undefined}>
-              {t("history.title")}
-            </a>
-          </li>
+          {(["overview", "history", "notifications", ...(manages() ? (["access", "health"] as const) : [])] as const).map((kind) => (
+            <li key={kind}>
+              <a href={to[kind](network)} aria-current={page.kind === kind ? "page" : undefined}>
+                {t(`${kind}.title`)}
+              </a>
+            </li>
+          ))}
         </ul>
         {[...groups].map(([group, members]) => (
           <section key={group}>

@@ -76,7 +76,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const first = form.isNew && resource.id === "required" ? "id" : resource.label ?? "name";
   const fields = useMemo(() => <Members path={[]} shape={shape} reason={fixed} first={first} />, [shape, fixed, first]);
   useLayoutEffect(() => (dirty ? guard(() => confirm(t("form.leave"))) : undefined), [dirty]);
-  useEffect(() => beside?.note(dirty), [dirty]);
+  useLayoutEffect(() => beside?.note(dirty), [dirty]);
   useEffect(() => { if (beside) heading.current?.focus(); }, []);
 
   const submit = async () => {

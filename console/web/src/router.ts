@@ -58,7 +58,7 @@ addEventListener("click", (event) => {
 /** A page of the console, as its address names it. */
 export type Page =
   | { kind: "home" }
-  | { kind: "overview" | "history"; network: string }
+  | { kind: "overview" | "history" | "access" | "notifications" | "health" | "account"; network: string }
   | { kind: "list" | "new" | "type"; network: string; type: string }
   | { kind: "object"; network: string; type: string; id: string }
   | { kind: "unknown" };
@@ -76,8 +76,9 @@ export function pageOf(path: string): Page {
   }
   const [root, network, kind = "overview", type, id] = parts;
   if (parts.length === 0) return { kind: "home" };
+  if (root === "account" && parts.length === 1) return { kind: "account", network: "" };
   if (root !== "networks" || !network) return { kind: "unknown" };
-  if (kind === "overview" || kind === "history") return { kind, network };
+  if (kind === "overview" || kind === "history" || kind === "access" || kind === "notifications" || kind === "health" || kind === "account") return { kind, network };
   if (!type || !typeName.test(type)) return { kind: "unknown" };
   if (kind === "object" && id) return { kind, network, type, id };
   if (kind === "list" || kind === "new" || kind === "type") return { kind, network, type };
@@ -94,6 +95,10 @@ export const to = {
   object: (network: string, type: string, id: string) => of(network, "object", type, id),
   create: (network: string, type: string) => of(network, "new", type),
   type: (network: string, type: string) => of(network, "type", type),
+  access: (network: string) => of(network, "access"),
+  notifications: (network: string) => of(network, "notifications"),
+  health: (network: string) => of(network, "health"),
+  account: (network: string) => (network ? of(network, "account") : `${base}/account`),
   history: (network: string, type?: string, id?: string) => {
     const query = new URLSearchParams({ ...(type && { type }), ...(type && id && { id }) }).toString();
     return of(network, "history") + (query && `?${query}`);

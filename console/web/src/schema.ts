@@ -13,6 +13,9 @@ export interface TypeInfo {
   writable?: boolean;
 }
 
+/** Whether the caller administers the network: that is who may change its roles. */
+export const manages = () => types.value.some(({ type, writable }) => type === "roles" && writable);
+
 export type Schema = Record<string, any>;
 
 export type Kind = "text" | "number" | "boolean" | "enum" | "time" | "reference" | "references" | "list" | "object";
@@ -34,6 +37,8 @@ export interface Named {
 }
 
 export const types = signal<TypeInfo[]>([]);
+/** The permissions that the caller holds in the network, or null while they are not known. */
+export const permissions = signal<string[] | null>(null);
 /** The networks that the caller sees, or null while they are not known. */
 export const networks = signal<Named[] | null>(null);
 
@@ -42,10 +47,10 @@ let typesOf = "";
 
 /** Reads the types that the caller may see in a network. */
 export async function loadTypes(network: string): Promise<Answer> {
-  if (network !== typesOf) types.value = [];
+  if (network !== typesOf) [types.value, permissions.value] = [[], null];
   typesOf = network;
   const answer = await api.get(`/api/schemas?${new URLSearchParams({ mine: "true", context: network })}`);
-  if (answer.status === 200 && network === typesOf) types.value = answer.body.types;
+  if (answer.status === 200 && network === typesOf) [types.value, permissions.value] = [answer.body.types, answer.body.permissions ?? []];
   return answer;
 }
 

@@ -160,6 +160,12 @@ const texts: Record<string, string> = {
   "overview.all": "The whole history",
   "overview.warnings": "Warnings about what you created",
 
+  "access.title": "Who may do what",
+  "account.title": "Your account",
+  "account.of": "Your account, {{username}}",
+  "health.title": "State of the service",
+  "notifications.title": "Notifications",
+
   "type.title": "About the type {{type}}",
   "type.about": "About this type",
   "type.list": "Objects",

@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { integer } from "../exact";
+import { permissions } from "../schema";
 import { t } from "../texts";
 import { visible } from "../values";
 import type { ControlProps } from "./field";
@@ -25,6 +26,26 @@ const shownAs = (value: Json | undefined) => (value instanceof Draft ? value.tex
 const longest = 20_000;
 
 export function Text(props: ControlProps) {
+  return (
+    <>
+      <Typed {...props} />
+      {props.place === "property" && props.shape.type === "string" && !props.shape.schema.format && !props.shape.schema.minLength && emptied(props) === undefined && <Empty {...props} />}
+    </>
+  );
+}
+
+/** Empty tells a text without characters from one that is not set, once there was a text. */
+function Empty({ path }: ControlProps) {
+  const form = useForm();
+  const value = useValue(path);
+  const was = useSignal(false);
+  if (typeof value === "string" && value !== "") was.value = true;
+  const before = get(form.base.value, path);
+  if (value === "") return <span class="unit">{t("form.empty")} <button type="button" class="link" onClick={() => form.set(path, undefined)}>{t("form.empty.unset")}</button></span>;
+  return value === undefined && (was.value || typeof before === "string") ? <span class="unit">{t("form.unset")} <button type="button" class="link" onClick={() => form.set(path, "")}>{t("form.empty.set")}</button></span> : null;
+}
+
+function Typed(props: ControlProps) {
   const { path, shape, attributes } = props;
   const form = useForm();
   const value = shownAs(useValue(path));
@@ -104,8 +125,9 @@ interface Option {
   text: string;
 }
 
-/** options returns the values that can be chosen now: of a state, those that the stored one can change to. */
-function options(shape: Shape, before: Json | undefined): Option[] {
+/** options returns the values that can be chosen now: of a state, those that the stored one can change to, by steps
+ * for which one of the permissions is held. Null stands for all permissions. */
+function options(shape: Shape, before: Json | undefined, held: string[] | null): Option[] {
   const values: Json[] = shape.schema.enum;
   const steps = shape.schema["x-transitions"];
   const first: Json[] | undefined = shape.schema["x-initial"];
@@ -113,7 +135,8 @@ function options(shape: Shape, before: Json | undefined): Option[] {
   if (before === undefined || before === null) return first ? all.filter(({ value }) => first.includes(value)) : all;
   if (!steps || (!values.includes(before) && !Object.hasOwn(steps, String(before)))) return all;
   const next: (string | { to: string; permission?: string })[] = Object.hasOwn(steps, String(before)) ? steps[String(before)] : [];
-  return [{ value: before, text: named(before) }, ...next.map((step) => typeof step === "string" ? { value: step, text: step } :
+  const possible = next.filter((step) => typeof step === "string" || !step.permission || !held || held.includes(step.permission));
+  return [{ value: before, text: named(before) }, ...possible.map((step) => typeof step === "string" ? { value: step, text: step } :
     { value: step.to, text: step.permission ? t("form.step.permission", { to: step.to, permission: step.permission }) : step.to })];
 }
 
@@ -122,7 +145,7 @@ export function Choice(props: ControlProps) {
   const form = useForm();
   const value = useValue(path);
   const before = get(form.base.value, path);
-  const offered = options(shape, before);
+  const offered = options(shape, before, form.schema.value["x-resource"]?.scope === "global" ? null : permissions.value);
   if (value !== undefined && !(value instanceof Draft) && !offered.some((one) => equal(one.value, value))) offered.push({ value, text: named(value) });
   const chosen = offered.findIndex((one) => equal(one.value, value));
   const preset = shape.schema.default;

@@ -1,1 +1,0 @@
-import{g as r}from"./chunk-ZB7Y7J3O.js";import"./chunk-M56E4MZU.js";import{h as m}from"./chunk-B4KSM7DW.js";import{b as o,r as e}from"./chunk-76PLT4LV.js";o(e(r,{}),document.getElementById("console"));m();
