@@ -3,6 +3,7 @@ package feed
 import (
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -10,18 +11,35 @@ import (
 	"marquee/integration/service"
 )
 
-// asks sends a request for changes that waits, and returns its answer later.
+// asks sends a request for changes, and returns when the request waits. The channel gets its answer.
 func asks(c *service.Conversation, of *service.Service, token, after string) <-chan *service.Answer {
 	answer := make(chan *service.Answer, 1)
 	go func() {
 		answer <- of.Ask(token, http.MethodGet, "/api/v1/changes?context=main&type=wards&wait=25&after="+url.QueryEscape(after), "", nil)
 	}()
-	return answer
+	for begun := time.Now(); ; runtime.Gosched() {
+		// A request that waits has given its share of the memory budget back.
+		if stats := of.Marquee.Stats(); stats.Streams == 1 && stats.Work.Used == 0 {
+			return answer
+		}
+		if time.Since(begun) > soon {
+			c.Fatal("the request does not wait")
+		}
+	}
 }
 
+// positionOf returns a position that has no changes behind it: on MongoDB, the changes behind the
+// one that the feed begins with can repeat the last ones before it.
 func positionOf(c *service.Conversation, token string) string {
-	position, _ := c.Service.Must(token, http.MethodGet, "/api/v1/changes?context=main&type=wards", "", http.StatusOK)["position"].(string)
-	return position
+	const feed = "/api/v1/changes?context=main&type=wards"
+	page := c.Service.Must(token, http.MethodGet, feed, "", http.StatusOK)
+	for {
+		position, _ := page["position"].(string)
+		page = c.Service.Must(token, http.MethodGet, feed+"&after="+url.QueryEscape(position), "", http.StatusOK)
+		if results, _ := page["results"].([]any); len(results) == 0 {
+			return position
+		}
+	}
 }
 
 // soon is much less than requests wait for.
