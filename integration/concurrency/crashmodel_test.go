@@ -139,7 +139,7 @@ func (m *crashModel) post(p *process.Process, what, path string, header http.Hea
 		return a.Status
 	}
 	if a.Status >= 500 {
-		m.fail("%s %s: %d %s", what, path, a.Status, a.Body)
+		m.fail("%s %s: %d %s\n%s", what, path, a.Status, a.Body, p.Logged(a))
 	}
 	m.mu.Lock()
 	for _, c := range changes {
@@ -197,7 +197,7 @@ func crashRead(p *process.Process, path string) (crashFound, error) {
 		}
 		return crashFound{}, fmt.Errorf("GET %s: %w: %s", path, errCrashOutage, a.Body)
 	}
-	return crashFound{}, fmt.Errorf("GET %s: %d %s", path, a.Status, a.Body)
+	return crashFound{}, fmt.Errorf("GET %s: %d %s\n%s", path, a.Status, a.Body, p.Logged(a))
 }
 
 // holds lists how an object differs from what was written.

@@ -117,6 +117,24 @@ func (p *Process) RequestLine(method, path string, header http.Header, body stri
 	}))
 }
 
+// Logged returns the lines of the log about the request of a response: the request line,
+// and those before it.
+func (p *Process) Logged(a *service.Answer) string {
+	p.TB.Helper()
+	id, from := a.Header.Get("X-Request-Id"), 0
+	p.Stderr.Await(p.TB, from, func(line string) bool {
+		entry := service.Entry(line)
+		return entry["msg"] == "request" && entry["requestId"] == id
+	})
+	var about []string
+	for line := range strings.Lines(p.Stderr.String()) {
+		if service.Entry(line)["requestId"] == id {
+			about = append(about, line)
+		}
+	}
+	return strings.Join(about, "")
+}
+
 // AwaitReady asks /readyz until it answers with a status; what it found before
 // is given again for a second.
 func (p *Process) AwaitReady(status int) string {

@@ -168,7 +168,7 @@ func (t *transaction) confirm(ctx context.Context) (retry, error) {
 	}
 	t.forget()
 	t.left = t.locked
-	return notCommitted(ctx, err)
+	return t.notCommitted(ctx, err)
 }
 
 // count notes what the transaction has written, or may have.
@@ -285,7 +285,7 @@ func (t *transaction) settle(ctx context.Context, marker bson.Raw, cause error) 
 		case err == nil && committed:
 			return final, nil
 		case err == nil:
-			return notCommitted(ctx, cause)
+			return t.notCommitted(ctx, cause)
 		case !pause(patient, n, lost):
 			return final, &store.Error{Code: store.CodeUncertain, Cause: scrub(cause),
 				Text: "the connection to MongoDB was lost during a commit, and the outcome is unknown: read the records that were written"}

@@ -38,14 +38,20 @@ const (
 
 // Codes of the server (error_codes.yml).
 var (
-	codesTooLarge   = []int{388, 257, 10334, 17419, 17420, 17280, 290}
-	codesFull       = []int{14031}
-	codesForbidden  = []int{13, 18, 8000}
-	codesStopped    = []int{11601}
-	codesLate       = []int{50}
-	codesConflict   = []int{112, 251, 225, 24, 46, 244, 267}
-	codesOutdated   = []int{246, 239, 341, 175, 43, 237}
-	codesLost       = []int{6, 7, 89, 91, 189, 262, 9001, 10107, 10058, 11600, 11602, 13435, 13436, 133, 134, 150, 63, 234, 64, 79, 100}
+	codesTooLarge  = []int{388, 257, 10334, 17419, 17420, 17280, 290}
+	codesFull      = []int{14031}
+	codesForbidden = []int{13, 18, 8000}
+	codesStopped   = []int{11601}
+	codesLate      = []int{50}
+	codesConflict  = []int{112, 251, 225, 24, 46, 117, 244, 267, 272, 356, 363}
+	codesOutdated  = []int{246, 239, 250, 341, 175, 43, 237, 314}
+	codesLost      = slices.Concat(codesState, codesNetwork, codesBusy)
+	// codesState are those of a server that is no primary, is about to be none, or has just
+	// become one; codesNetwork those of connections between servers; codesBusy those of a
+	// server with too much to do.
+	codesState      = []int{91, 94, 95, 133, 134, 189, 206, 210, 211, 216, 217, 228, 234, 279, 281, 282, 303, 310, 355, 358, 372, 10058, 10107, 11600, 11602, 13435, 13436}
+	codesNetwork    = []int{6, 7, 63, 64, 79, 89, 90, 100, 145, 150, 202, 249, 317, 384, 9001, 13388}
+	codesBusy       = []int{262, 365, 402, 406, 407, 412, 433, 449}
 	codesInProgress = []int{285, 12586, 12587, 117}
 )
 
@@ -114,6 +120,17 @@ func translate(ctx context.Context, err error) (retry, error) {
 	return final, fail(store.CodeInternal, "MongoDB failed")
 }
 
+// translate is like the function of the same name, for an error of a command that was sent in a
+// term. An error of no class is due to the election while the primary changes: servers then
+// answer with much that no specification lists.
+func (s *Store) translate(ctx, term context.Context, err error) (retry, error) {
+	again, err := translate(ctx, err)
+	if code, known := store.CodeOf(err); known && code == store.CodeInternal && again == final && s.leader.changing(term) {
+		return lost, &store.Error{Code: store.CodeUnavailable, Text: "the primary of MongoDB changes", Cause: err}
+	}
+	return again, err
+}
+
 // inUse replaces the error of a conflict outside of transactions: others were using a
 // collection.
 func inUse(err error, text string) error {
@@ -176,19 +193,21 @@ func waitedFor(ctx context.Context) error {
 }
 
 // notCommitted returns the error of a transaction that was not committed.
-func notCommitted(ctx context.Context, cause error) (retry, error) {
+func (t *transaction) notCommitted(ctx context.Context, cause error) (retry, error) {
 	switch {
 	case over(ctx):
 		return final, deadline(ctx)
 	case hasLabel(cause, labelUnknown), errors.Is(cause, context.Canceled):
 		return lost, &store.Error{Code: store.CodeUnavailable, Cause: scrub(cause), Text: "the connection to MongoDB was lost before a transaction was committed"}
 	}
-	return translate(ctx, cause)
+	return t.s.translate(ctx, t.term, cause)
 }
 
 var errEnded = &store.Error{Code: store.CodeInternal, Text: "a transaction was used after its function had returned"}
 
 var errVersion = &store.Error{Code: store.CodeConflict, Text: "a record is not at its expected revision"}
+
+var errNoTime = &store.Error{Code: store.CodeUnavailable, Text: "MongoDB does not report the time of its replica set: its primary has only just started"}
 
 var errOutdated = &store.Error{Code: store.CodeUnavailable, Text: "the new primary of MongoDB does not know yet which writes a majority has"}
 

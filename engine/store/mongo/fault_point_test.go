@@ -87,6 +87,10 @@ var codeClasses = map[int]class{
 	112: conflicts, 251: conflicts, 24: conflicts, 46: conflicts, 244: conflicts, 267: conflicts, 225: conflicts,
 	246: outdates, 239: outdates, 341: outdates, 175: outdates, 43: outdates, 237: outdates,
 	6: loses, 7: loses, 89: loses, 91: loses, 134: loses, 189: loses, 262: loses, 9001: loses, 10107: loses, 11600: loses, 11602: loses,
+	117: conflicts, 272: conflicts, 363: conflicts, 250: outdates, 314: outdates,
+	94: loses, 95: loses, 206: loses, 210: loses, 211: loses, 216: loses, 217: loses, 228: loses, 279: loses, 281: loses, 282: loses, 303: loses, 310: loses,
+	355: loses, 358: loses, 372: loses, 90: loses, 145: loses, 202: loses, 317: loses, 384: loses, 365: loses, 402: loses,
+	406: loses, 407: loses, 412: loses, 433: loses, 449: loses,
 	13435: loses, 13436: loses, 133: loses, 63: loses, 150: loses, 234: loses, 64: loses, 79: loses, 100: loses, 10058: loses,
 	11000: refuses,
 	388:   tooLarge, 257: tooLarge, 10334: tooLarge, 290: tooLarge,
@@ -233,6 +237,30 @@ func TestFaultPointsOfCodes(t *testing.T) {
 				f.statementFails(failPoint{at, faultCode(code, labeled), 1}, class, time.Minute)
 			}
 			f.statementFails(failPoint{at, faultCode(7654321, labeled), 2}, conflicts, time.Minute)
+		})
+	}
+}
+
+// TestFaultWhilePrimaryChanges makes statements and a commit fail with a code that nobody
+// knows, while the set has no primary: the write succeeds once it has one again.
+func TestFaultWhilePrimaryChanges(t *testing.T) {
+	t.Parallel()
+	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	for _, at := range append(slices.Clone(statements), commitStep) {
+		p, primary := failPoint{at, faultCode(7654321, unlabeled), 1}, f.s.leader.primary
+		f.failing(p, func() {
+			runs := 0
+			err := f.s.Write(t.Context(), func(tx store.Tx) error {
+				runs++
+				if f.s.leader.found(primary); runs == 1 {
+					f.s.leader.found("")
+				}
+				return f.statements(t.Context(), tx)
+			})
+			if err != nil || runs != 2 {
+				t.Errorf("%v: after %d runs: %v", p, runs, err)
+			}
+			f.settled(p.String(), err == nil)
 		})
 	}
 }

@@ -134,6 +134,13 @@ func (l *leader) shows(at bson.Timestamp, term context.Context) bool {
 	return true
 }
 
+// changing reports whether there is no primary, or another one than in a term.
+func (l *leader) changing(term context.Context) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.primary != "" && (!l.known || term.Err() != nil)
+}
+
 // during returns a context that also ends with a term.
 func during(ctx, term context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)

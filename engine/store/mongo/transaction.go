@@ -71,6 +71,11 @@ func (t *transaction) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	t.at = *t.session.OperationTime()
+	at := t.session.OperationTime()
+	if at == nil { // the server has no keys yet to sign it with
+		t.broken, t.again = errNoTime, lost
+		return t.broken
+	}
+	t.at = *at
 	return nil
 }

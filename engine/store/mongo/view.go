@@ -53,7 +53,7 @@ func (v *view) guard(ctx context.Context) error {
 // ended translates an error, which ends the view.
 func (v *view) ended(ctx context.Context, err error) error {
 	if err != nil && v.broken == nil {
-		v.again, v.broken = translate(ctx, err)
+		v.again, v.broken = v.s.translate(ctx, v.term, err)
 		if !v.session.TransactionRunning() {
 			v.broken = inUse(v.broken, "a collection could not be read because it was in use")
 		}
