@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Catalogue contains the definitions of all messages that the service can send:
@@ -63,13 +64,13 @@ func (d *Definition) check() error {
 }
 
 // BuiltIn returns the catalogue of the engine's own definitions.
-func BuiltIn() *Catalogue {
+var BuiltIn = sync.OnceValue(func() *Catalogue {
 	c, err := NewCatalogue()
 	if err != nil {
 		panic("message: " + err.Error())
 	}
 	return c
-}
+})
 
 // With returns a catalogue that also contains the definitions of schemas. Schemas
 // can share a code with the same type and text; any other duplicate is an error.

@@ -3,6 +3,7 @@ package migration
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -13,13 +14,14 @@ import (
 	"marquee/schemas"
 )
 
-func loadTypes(t *testing.T, properties string) *schema.Registry {
+// loadTypes loads the type things with some properties, beside other types.
+func loadTypes(t *testing.T, properties string, others fs.FS) *schema.Registry {
 	t.Helper()
 	folder := fstest.MapFS{"things.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "T",
 		"x-resource": {"path": "things"}, "type": "object", "properties": {` + properties + `},
 		"$defs": {"node": {"type": "object", "properties": {"to": {"x-ref": "things"}, "key": {"type": "string", "x-secret": true}, "child": {"$ref": "#/$defs/node"}}},
 			"plain": {"type": "object", "properties": {"to": {"x-ref": "things"}, "key": {"type": "string"}, "child": {"$ref": "#/$defs/plain"}}}}}`)}}
-	registry, err := schema.Load(schema.Source{FS: schemas.FS}, schema.Source{Name: "s", FS: folder})
+	registry, err := schema.Load(schema.Source{FS: others}, schema.Source{Name: "s", FS: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,8 @@ func loadTypes(t *testing.T, properties string) *schema.Registry {
 
 func loadThings(t *testing.T, properties string) *schema.Type {
 	t.Helper()
-	things, _ := loadTypes(t, properties).Type("things")
+	things, _ := loadTypes(t, properties, fstest.MapFS{"tiers.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "T",
+		"x-resource": {"path": "tiers"}, "type": "object", "properties": {"name": {"type": "string"}}}`)}}).Type("things")
 	return things
 }
 
@@ -50,7 +53,7 @@ func recalled(t *testing.T, o *outline) *outline {
 // from what was remembered of it, and is remembered in the same form.
 func TestOutlinesStay(t *testing.T) {
 	for _, typ := range loadTypes(t, `"node": {"$ref": "#/$defs/node"}, "map": {"type": "object", "patternProperties": {"^a": {"x-ref": "tiers"}, "b$": {"type": "string"}}, "additionalProperties": {"x-ref": "things"}},
-		"tuple": {"type": "array", "prefixItems": [{"x-ref": "tiers"}, {"type": "number"}], "items": {"x-ref": "things"}}`).Types() {
+		"tuple": {"type": "array", "prefixItems": [{"x-ref": "tiers"}, {"type": "number"}], "items": {"x-ref": "things"}}`, schemas.FS).Types() {
 		now := outlineOf(typ)
 		was := recalled(t, now)
 		for range 3 {

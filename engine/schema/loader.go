@@ -170,8 +170,8 @@ func LoadWith(options Options, sources ...Source) (*Registry, error) {
 	}
 	set := files.Read(sources...)
 	l := &loader{options: options, files: set.Files, unread: set.Unread, problems: set.Problems, unsound: map[*File]bool{}}
-	l.addPermissions()
 	l.checkVocabulary()
+	l.addPermissions()
 	l.checkPlaces()
 	l.checkTested()
 	l.checkContradictions()

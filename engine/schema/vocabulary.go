@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"crypto/sha256"
 	"errors"
 	"strings"
 	"sync"
@@ -39,7 +40,35 @@ var vocabulary = sync.OnceValue(func() metaSchema {
 	}
 })
 
-// checkVocabulary validates every file against the meta-schema.
+// valid has the digests of files that the meta-schema accepts, so that loading the same
+// files again, as a reload does, checks those alone that have changed.
+var valid digests
+
+// digests is a set of at most maxDigests, which begins anew when it is full.
+type digests struct {
+	mu  sync.Mutex
+	set map[[sha256.Size]byte]bool
+}
+
+const maxDigests = 4096
+
+func (d *digests) has(digest [sha256.Size]byte) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.set[digest]
+}
+
+func (d *digests) add(digest [sha256.Size]byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.set == nil || len(d.set) >= maxDigests {
+		d.set = map[[sha256.Size]byte]bool{}
+	}
+	d.set[digest] = true
+}
+
+// checkVocabulary validates every file against the meta-schema, before its content is
+// changed.
 func (l *loader) checkVocabulary() {
 	m := vocabulary()
 	for _, f := range l.inOrder() {
@@ -48,11 +77,18 @@ func (l *loader) checkVocabulary() {
 			l.problem(f, "/$schema", "only draft 2020-12 is supported", `write "`+draft+`"`)
 			continue
 		}
-		meta := m.forTypes
+		meta, digest := m.forTypes, sha256.Sum256(f.Data)
 		if f.Common {
 			meta = m.forCommon
+			digest[0] ^= 1 // what a common file may have, a type may not
+		}
+		if valid.has(digest) {
+			continue
 		}
 		err := meta.Validate(f.Content)
+		if err == nil {
+			valid.add(digest)
+		}
 		var invalid *jsonschema.ValidationError
 		if errors.As(err, &invalid) {
 			for _, fault := range m.raw.Explain(invalid, f.Content) {
