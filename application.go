@@ -47,6 +47,8 @@ type Application struct {
 	Routes []rest.Route
 	// OpenAPI documents Routes, as openapi.Fragment describes.
 	OpenAPI openapi.Fragment
+	// Console is what the application adds to the console.
+	Console console.Module
 	// Lookups are the lists that x-lookup names in schemas.
 	Lookups map[string]func(id int64) (members []engine.Member, found bool)
 	// Collections are those that hooks and routes keep records in by themselves.
@@ -99,7 +101,7 @@ func (a *Application) documents(o *Options) []rest.Route {
 	documents := openapi.NewDocuments(o.Version, o.PublicURL, a.fragments()...)
 	var pages []rest.Route
 	if !o.NoConsole {
-		documents.Console, pages = console.Path, console.Routes()
+		documents.Console, pages = console.Path, console.Routes(a.Console)
 	}
 	routes := slices.Concat(documents.Routes(), pages)
 	if slices.ContainsFunc(a.Routes, isHome) {

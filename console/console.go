@@ -1,6 +1,7 @@
 // Package console serves the console: the pages in which people work with the objects of every
-// type, made from the same schemas as the API, which the pages call. It imports engine/rest and
-// engine/message alone. dist has the files that "make console" builds from web.
+// type, made from the same schemas as the API, which the pages call. An application can add a
+// Module. The package imports the engine and its routes, and neither a store nor an application.
+// Begin with Routes; dist has the files that "make console" builds from web.
 package console
 
 import (
@@ -8,6 +9,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"io/fs"
 	"net/http"
 	"path"
@@ -44,37 +46,56 @@ type file struct {
 	etag string
 }
 
-// files returns the files of dist by their paths.
-var files = sync.OnceValues(func() (map[string]file, error) {
+func newFile(body []byte) file {
+	digest := sha256.Sum256(body)
+	return file{body, `"` + hex.EncodeToString(digest[:16]) + `"`}
+}
+
+// read returns the files of dist and of a module by their paths.
+func read(module Module) (map[string]file, error) {
 	found := map[string]file{}
 	err := fs.WalkDir(dist, "dist", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		body, err := dist.ReadFile(name)
-		digest := sha256.Sum256(body)
-		found[strings.TrimPrefix(name, "dist/")] = file{body, `"` + hex.EncodeToString(digest[:16]) + `"`}
+		found[strings.TrimPrefix(name, "dist/")] = newFile(body)
 		return err
 	})
-	return found, err
-})
-
-// Routes returns the routes of the console.
-func Routes() []rest.Route {
-	return []rest.Route{{
-		Path: Path + "{page...}", Methods: []string{http.MethodGet, http.MethodHead}, Public: true,
-		Operation: rest.OperationDocument, ContentSecurityPolicy: Policy, Serve: serve,
-	}}
+	return found, errors.Join(err, module.add(found))
 }
 
-// serve answers with a file, or for the path of a page with the document that shows it.
-func serve(r *rest.Call) error {
-	known, err := files()
+// Routes returns the routes of the console with the module of an application.
+func Routes(module Module) []rest.Route {
+	s := &server{previews: previews{types: module.Previews, given: map[string][]int64{}, used: map[string]int64{}},
+		files: sync.OnceValues(func() (map[string]file, error) { return read(module) })}
+	routes := []rest.Route{{
+		Path: Path + "{page...}", Methods: []string{http.MethodGet, http.MethodHead}, Public: true,
+		Operation: rest.OperationDocument, ContentSecurityPolicy: Policy, Serve: s.serve,
+	}}
+	if len(module.Previews) > 0 {
+		routes = append(routes, rest.Route{Path: ticketsPath, Methods: []string{http.MethodGet}, Serve: s.previews.give})
+	}
+	return routes
+}
+
+// server serves the console with a module.
+type server struct {
+	files    func() (map[string]file, error)
+	previews previews
+}
+
+// serve answers with a file, a preview, or for the path of a page with the document that shows it.
+func (s *server) serve(r *rest.Call) error {
+	name, cache := r.PathValue("page"), "public, max-age=31536000, immutable"
+	if code, is := strings.CutPrefix(name, previewsFolder); is {
+		return s.previews.use(r, code)
+	}
+	known, err := s.files()
 	if err != nil {
 		return err
 	}
-	name, cache := r.PathValue("page"), "public, max-age=31536000, immutable"
-	if !strings.HasPrefix(name, filesFolder) {
+	if !strings.HasPrefix(name, filesFolder) && !strings.HasPrefix(name, moduleFolder) {
 		name, cache = indexName, "no-cache"
 	}
 	found, ok := known[name]

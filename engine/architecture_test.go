@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 	"command/settings": {"engine/document"},
 	"command/socket":   {},
 	"command/terminal": {"command/exit", "engine/progress", "engine/transfer"},
-	"resources":        {".", "engine", "resources", "schemas"},
+	"resources":        {".", "console", "engine", "resources", "schemas"},
 	// The inner packages of resources know neither the engine nor the application, but one of
 	// them passes on the trace of a request.
 	"resources/article/index":      {"resources/article/index", "resources/article/language"},
@@ -37,7 +37,7 @@ var arrows = map[string][]string{
 	"resources/creative/layout":    {},
 	"resources/catalogue":          {"engine/message"},
 	".":                            {"auth", "console", "engine", "schemas/base"},
-	"console":                      {"engine/message", "engine/rest"},
+	"console":                      {"engine"},
 	"auth":                         {"auth", "engine"},
 	"auth/apitoken":                {"auth/cache", "auth/rights", "auth/signing", "engine"},
 	"auth/session":                 {"auth/cache", "auth/password", "auth/rights", "auth/signing", "engine"},

@@ -24,6 +24,7 @@ import (
 	"marquee/resources/inventory"
 	"marquee/resources/lineitem"
 	"marquee/resources/location"
+	"marquee/resources/panels"
 	"marquee/resources/segment"
 	"marquee/schemas"
 )
@@ -64,6 +65,7 @@ func (s *Service) Application() marquee.Application {
 		Files:     asset.Files(),
 		Verifiers: map[string]func(context.Context, store.Snapshot, *store.Record) ([]string, error){"assets": asset.Verify},
 		OpenAPI:   routes,
+		Console:   panels.Module(func() string { return s.Assets.CDN }),
 		Demo:      Demo,
 		Open:      func(ctx context.Context, e *engine.Engine) error { return s.locations.Refresh(ctx, e.Store) },
 		Start:     s.start,

@@ -94,9 +94,9 @@ func (e *Writer) OpenIdempotency(ctx context.Context) error {
 	})
 }
 
-// authenticate returns a digest of values that nobody can compare with others without the
-// secret.
-func (e *Writer) authenticate(values ...any) []byte {
+// Authenticate returns a digest of values that only servers of the store can make or compare,
+// as it depends on the secret. The first value says what the digest is for.
+func (e *Writer) Authenticate(values ...any) []byte {
 	h := hmac.New(sha256.New, e.idempotencySecret)
 	for _, value := range values {
 		fmt.Fprintf(h, "%q\n", value)
@@ -113,8 +113,8 @@ func KeyUnsupported() error {
 func (w *Writing) identifyRequest(ctx context.Context) (err error) {
 	account := w.caller.Account()
 	name := func(of []byte) string { return base64.RawURLEncoding.EncodeToString(of[:16]) }
-	i := idempotency{caller: name(w.e.authenticate("caller", account)) + "/"}
-	i.key.ID = i.caller + name(w.e.authenticate("key", account, w.batch.Idempotency.Key))
+	i := idempotency{caller: name(w.e.Authenticate("caller", account)) + "/"}
+	i.key.ID = i.caller + name(w.e.Authenticate("key", account, w.batch.Idempotency.Key))
 	values := []any{"request", i.key.ID, w.batch.Network, w.batch.FieldValidation, w.batch.Listed, w.batch.Idempotency.Request}
 	for _, c := range w.result.Changes {
 		for name := range c.Patch {
@@ -124,7 +124,7 @@ func (w *Writing) identifyRequest(ctx context.Context) (err error) {
 		}
 		values = append(values, c.Type.Name, c.op.ID)
 	}
-	i.digest = w.e.authenticate(values...)
+	i.digest = w.e.Authenticate(values...)
 	i.room, err = w.e.keysKept.room(ctx, w.e, i.caller)
 	w.idempotency = &i
 	return err

@@ -152,10 +152,10 @@ async function repeated(ask: () => Promise<Answer>): Promise<Answer> {
 }
 
 /** Sends a request with the token of the session, and again after a new sign-in if that has ended. */
-async function authorized(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> {
+async function authorized(method: string, path: string, body?: unknown, headers?: Record<string, string>, ask: typeof once = once): Promise<Answer> {
   if (!access || Date.now() > expires - 10_000) await refresh();
   for (let again = false; ; again = true) {
-    const answer = access ? await once(method, path, body, { ...headers, Authorization: `Bearer ${access}` }) : unauthorized;
+    const answer = access ? await ask(method, path, body, { ...headers, Authorization: `Bearer ${access}` }) : unauthorized;
     if (answer.status !== 401) return answer;
     if (!again && access && (await refresh())) continue;
     if (kept()) return unreachable;
@@ -185,6 +185,22 @@ async function once(method: string, path: string, body?: unknown, headers: Recor
   }
 }
 
+/** Sends a form like once, and says how much of it has been sent, which fetch cannot. */
+function sending(progress: (sent: number, total: number) => void, ended: AbortSignal): typeof once {
+  return (method, path, body, headers = {}) =>
+    new Promise((done) => {
+      if (ended.aborted) return done(unreachable);
+      const request = new XMLHttpRequest();
+      request.open(method, path);
+      for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+      request.upload.onprogress = ({ loaded, total }) => progress(loaded, total);
+      request.onload = () => done({ status: request.status, headers: new Headers(), body: parsed(request.responseText, request.getResponseHeader("Content-Type") ?? "") });
+      request.onerror = request.onabort = () => done(unreachable);
+      ended.addEventListener("abort", () => request.abort());
+      request.send(body as FormData);
+    });
+}
+
 function parsed(text: string, type: string): any {
   if (!text) return null;
   if (!/\bjson\b/.test(type)) return text;
@@ -211,6 +227,10 @@ export const api = {
   /** Writes, once. A request that the service has refused because of its session is sent again after the next sign-in. */
   send<T = any>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>> {
     return authorized(method, path, body, headers);
+  },
+  /** Sends a form with files, once, until it is ended. */
+  upload<T = any>(path: string, form: FormData, progress: (sent: number, total: number) => void, ended: AbortSignal): Promise<Answer<T>> {
+    return authorized("POST", path, form, undefined, sending(progress, ended));
   },
 };
 

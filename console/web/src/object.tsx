@@ -13,6 +13,7 @@ import { Opened, Outcome, lost, open, resolve, save } from "./form/saving";
 import type { Schema } from "./form/schema";
 import { JsonObject, steps } from "./form/value";
 import { lazy } from "./lazy";
+import { Panels } from "./module";
 import { guard, navigate, to } from "./router";
 import { types } from "./schema";
 import { t } from "./texts";
@@ -133,6 +134,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
         {beside ? <h2 tabIndex={-1} ref={heading} dir="auto">{title}</h2> : <Heading text={title} />}
         {!form.isNew && <p class="unit"><bdi>{form.schema.value.title ?? type}</bdi> · <bdi>{object.id}</bdi> · {t("form.updated", { time: new Date(object.updateTime).toLocaleString(), user: userOf(object) })}</p>}
         {form.schema.value !== read && <div role="alert" class="warning"><p>{t("form.schema.changed")}</p>{gone.length > 0 && <p>{t("form.schema.lost", { fields: gone.join(", ") })}</p>}</div>}
+        {!form.isNew && !beside && <Panels key={opened.etag} place={{ type, network, id: opened.id!, object }} />}
         {clash.value ? (
           <ConflictView merge={clash.value.merge} user={userOf(clash.value.theirs)} resolve={(result) => settle(clash.value!, result)} back={() => (clash.value = null)} />
         ) : (

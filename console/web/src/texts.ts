@@ -202,6 +202,8 @@ const texts: Record<string, string> = {
   "kind.list": "List",
   "kind.object": "Object",
 
+  "module.failed": "This part of the page cannot be shown: {{reason}}",
+
   "shortcuts.title": "Keyboard shortcuts",
   "shortcuts.enabled": "Use single keys as shortcuts",
   "shortcuts.?": "Show this list",

@@ -1,1 +1,0 @@
-import{g as r}from"./chunk-ACV46NNV.js";import"./chunk-76PO2G3C.js";import{h as m}from"./chunk-ULTTKFIP.js";import{b as o,r as e}from"./chunk-CCWY7TWI.js";o(e(r,{}),document.getElementById("console"));m();

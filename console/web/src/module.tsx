@@ -1,0 +1,131 @@
+// The module that the application brings: parts of the page of an object, in plain DOM.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { api, pathOf } from "./api";
+import { to } from "./router";
+import { explain, t } from "./texts";
+import { Messages, visible } from "./values";
+import { render } from "preact";
+
+/** The object whose page is shown, as the service has returned it. */
+export interface Place {
+  network: string;
+  type: string;
+  id: string;
+  object: Record<string, any>;
+}
+
+/** What the console does for a module. */
+export interface Console {
+  /** Requests with the token of the session, which the module never sees. */
+  api: Pick<typeof api, "get" | "send" | "upload">;
+  /** The path of a type in the API, or of one of its objects, with parameters. */
+  pathOf: typeof pathOf;
+  /** The address of the page of an object. */
+  objectAddress(network: string, type: string, id: string): string;
+  /** A text whose invisible controls are visible. */
+  visible(text: string): string;
+  /** Shows the messages of an answer, or why there was none, in an element. */
+  showFaults(element: HTMLElement, answer: { status: number; body?: any }): void;
+  /** Puts the messages of an answer into one text. */
+  explain(answer: { status: number; body?: any }): string;
+}
+
+/** A part of the page of an object, with a heading that opens it. */
+export interface Panel {
+  title: string;
+  /** The paths of the types whose objects have it. */
+  types: string[];
+  /** Whether it is open at first. */
+  open?: boolean;
+  /** Fills an element when it is first opened, and returns what is to be done when the page is left. */
+  show(element: HTMLElement, place: Place, console: Console): void | (() => void);
+}
+
+/** What module.js exports as panels. */
+export interface Module {
+  panels: Panel[];
+}
+
+const services: Console = {
+  api,
+  pathOf,
+  objectAddress: to.object,
+  visible,
+  showFaults: (element, { status, body }) => render(<Messages status={status} messages={body?.messages} />, element),
+  explain: ({ status, body }) => (body?.messages ?? []).map(explain).join(" ") || t(status === 0 ? "status.unreachable" : "status.other", { status }),
+};
+
+let loading: Promise<Module> | null = null;
+
+/** Loads the module once, if the application has one. */
+function load(): Promise<Module> {
+  const address = document.getElementById("console")!.dataset.module;
+  return (loading ??= address ? import(address).catch((cause) => ((loading = null), Promise.reject(cause))) : Promise.resolve({ panels: [] }));
+}
+
+/** The parts that the application adds to the page of an object. */
+export function Panels(props: { place: Place }) {
+  const [panels, show] = useState<Panel[]>([]);
+  const [fault, fail] = useState("");
+  useEffect(() => {
+    let wanted = true;
+    load().then(
+      (module) => wanted && show(module.panels.filter(({ types }) => types.includes(props.place.type))),
+      (cause) => wanted && fail(String(cause)),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, []);
+  return (
+    <>
+      {fault && (
+        <p class="fault" role="alert">
+          {t("module.failed", { reason: fault })}
+        </p>
+      )}
+      {panels.map((panel) => (
+        <Shown key={panel.title} panel={panel} place={props.place} />
+      ))}
+    </>
+  );
+}
+
+/** The panels that somebody has opened or closed. They stay so for other objects. */
+const opened = new Map<string, boolean>();
+
+function Shown(props: { panel: Panel; place: Place }) {
+  const { panel, place } = props;
+  const element = useRef<HTMLDivElement>(null);
+  const key = `${place.type} ${panel.title}`;
+  const [open, toggle] = useState(opened.get(key) ?? panel.open ?? false);
+  const [fault, fail] = useState("");
+  const [used, use] = useState(open);
+  useEffect(() => {
+    if (!used) return;
+    try {
+      return panel.show(element.current!, place, services) ?? undefined;
+    } catch (cause) {
+      fail(String(cause));
+    }
+  }, [used]);
+  return (
+    <details
+      class="panel module"
+      open={open}
+      onToggle={({ currentTarget }) => {
+        opened.set(key, currentTarget.open);
+        toggle(currentTarget.open);
+        if (currentTarget.open) use(true);
+      }}
+    >
+      <summary>{panel.title}</summary>
+      {fault && (
+        <p class="fault" role="alert">
+          {t("module.failed", { reason: fault })}
+        </p>
+      )}
+      <div ref={element} />
+    </details>
+  );
+}

@@ -1,0 +1,11 @@
+// What the advertising service adds to the pages of objects in the console.
+import { files } from "./files.js";
+import { preview } from "./preview.js";
+import { reach } from "./targeting.js";
+
+/** @type {import("../../console/web/src/module").Panel[]} */
+export const panels = [
+  { title: "Targeting in words", types: ["lineitems", "creatives", "librarycreatives"], open: true, show: reach },
+  { title: "Preview", types: ["creatives"], show: preview },
+  { title: "Files", types: ["creatives"], show: files },
+];

@@ -1,0 +1,52 @@
+// The page of a creative, in a frame that the creative cannot leave.
+import { button, element } from "./element.js";
+
+/** The sizes that a frame can have, in pixels. */
+const [least, most] = [50, 4000];
+
+/** @type {import("../../console/web/src/module").Panel["show"]} */
+export function preview(root, place, console) {
+  const status = element("span", { role: "status" });
+  const stage = element("div", { className: "stage" });
+  const elsewhere = element("input", { type: "checkbox" });
+  const stop = button("Stop", () => end("The preview has been stopped."));
+  stop.hidden = true;
+  let asked = 0;
+
+  const end = (/** @type {string} */ text) => {
+    asked++;
+    stage.replaceChildren();
+    stop.hidden = true;
+    status.textContent = text;
+  };
+  const start = async () => {
+    end("Loading…");
+    const turn = asked;
+    const path = `/api/console/previews/${place.type}/${encodeURIComponent(place.id)}?${new URLSearchParams({ context: place.network, elsewhere: String(elsewhere.checked) })}`;
+    const answer = await console.api.get(path);
+    if (turn !== asked || !root.isConnected) return;
+    if (answer.status !== 200) return end(console.explain(answer));
+    if (!answer.body.path) return end("There is nothing to show: the creative has no layout that can be rendered.");
+    const { width, height } = place.object;
+    const frame = element("iframe", { title: "Preview of the creative", src: "about:blank" });
+    // Neither the origin of the console nor its window: a script of the creative has a page of its own.
+    frame.setAttribute("sandbox", "allow-scripts");
+    frame.setAttribute("allow", "");
+    frame.referrerPolicy = "no-referrer";
+    frame.style.width = `${size(width, 300)}px`;
+    frame.style.height = `${size(height, 250)}px`;
+    frame.src = answer.body.path;
+    frame.addEventListener("load", () => turn === asked && (status.textContent = "Shown as it is saved."));
+    stage.replaceChildren(frame);
+    stop.hidden = false;
+  };
+
+  root.append(
+    element("p", { className: "actions" }, button("Show the preview", () => void start()), stop, status),
+    element("label", {}, elsewhere, " Load what comes from other hosts, such as the content of third parties. It may count the preview as an impression."),
+    stage,
+  );
+  return () => end("");
+}
+
+const size = (/** @type {unknown} */ value, /** @type {number} */ usual) => Math.min(most, Math.max(least, Number(value) || usual));
