@@ -191,6 +191,7 @@ func (s *Server) Run(ctx context.Context, every time.Duration, log *slog.Logger)
 	var work sync.WaitGroup
 	work.Go(func() { s.maintain(ctx, every, log) })
 	work.Go(func() { s.amend(ctx, every, log) })
+	work.Go(func() { s.trim(ctx, every, log) })
 	work.Go(func() { s.engine.FollowUp(ctx, log) })
 	work.Go(func() { s.auth.Tokens.Uses.Record(ctx, log) })
 	s.reviewer.Run(ctx, s.engine, every, log)
@@ -198,7 +199,7 @@ func (s *Server) Run(ctx context.Context, every time.Duration, log *slog.Logger)
 }
 
 // maintain looks after the indexes, erasures that were broken off, expired idempotency keys,
-// the history, and the keys and tokens, once in every interval.
+// and the keys and tokens, once in every interval.
 func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Logger) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -217,21 +218,37 @@ func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Lo
 		if err := s.engine.DropIdempotencyKeys(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("expired idempotency keys could not be deleted; retrying", slog.Any("cause", message.Explained(err)))
 		}
-		if err := s.removeHistory(ctx); err != nil && ctx.Err() == nil {
-			log.Warn("the oldest history could not be removed; retrying", slog.Any("cause", message.Explained(err)))
-		}
 		if err := s.auth.Maintain(ctx, log); err != nil && ctx.Err() == nil {
 			log.Warn("the signing keys could not be rotated, or expired tokens not be deleted", slog.String("cause", err.Error()))
 		}
 	}
 }
 
+// trim removes the oldest history, once in every interval.
+func (s *Server) trim(ctx context.Context, every time.Duration, log *slog.Logger) {
+	if s.options.HistoryDays <= 0 {
+		return
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := s.removeHistory(ctx, log); err != nil && ctx.Err() == nil {
+			log.Warn("the oldest history could not be removed; retrying", slog.Any("cause", message.Explained(err)))
+		}
+	}
+}
+
 // removeHistory removes what is older than Options.HistoryDays.
-func (s *Server) removeHistory(ctx context.Context) error {
+func (s *Server) removeHistory(ctx context.Context, log *slog.Logger) error {
 	if s.options.HistoryDays <= 0 {
 		return nil
 	}
-	return s.engine.RemoveHistory(ctx, s.options.Now().AddDate(0, 0, -s.options.HistoryDays))
+	return s.engine.RemoveHistory(ctx, s.options.Now().AddDate(0, 0, -s.options.HistoryDays), log)
 }
 
 // amend writes stored objects as the served types ask for them: at once, after each
@@ -260,7 +277,7 @@ func (s *Server) Pass(ctx context.Context, log *slog.Logger) error {
 	if pass := s.options.Application.Pass; pass != nil {
 		err = pass(ctx, s.engine)
 	}
-	return errors.Join(err, s.reviewer.Pass(ctx, s.engine, log), s.engine.FollowAll(ctx, log), s.engine.Maintain(ctx), s.engine.Amend(ctx, log), s.engine.FinishErasures(ctx), s.engine.DropIdempotencyKeys(ctx), s.removeHistory(ctx), s.auth.Maintain(ctx, log))
+	return errors.Join(err, s.reviewer.Pass(ctx, s.engine, log), s.engine.FollowAll(ctx, log), s.engine.Maintain(ctx), s.engine.Amend(ctx, log), s.engine.FinishErasures(ctx), s.engine.DropIdempotencyKeys(ctx), s.removeHistory(ctx, log), s.auth.Maintain(ctx, log))
 }
 
 // Close ends the work in the background, and closes the store if New opened it.

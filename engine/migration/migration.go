@@ -25,6 +25,8 @@ type Migrator struct {
 	internal []store.Collection
 	// migrating is held while indexings change.
 	migrating sync.Mutex
+	// behind reports that RemoveHistory has much to remove.
+	behind atomic.Bool
 	// retired is when each retired key was first met; migrating guards it.
 	retired map[string]time.Time
 	// duplicates were found by the last fill, by type; migrating guards them.

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"marquee/engine/catalog"
@@ -10,32 +11,73 @@ import (
 )
 
 const (
-	// retentionTime bounds a call of RemoveHistory, as reloads of schemas wait meanwhile, and
+	// retentionTime is the time for which changes are removed before reloads of schemas may go first, and
 	// maxRemoved the changes that one transaction removes.
-	retentionTime = 3 * time.Second
+	retentionTime = time.Second
 	maxRemoved    = 1000
+	// leastRemoved is how many a transaction removes however long it takes: a removal takes so
+	// little that the time is that of a busy machine.
+	leastRemoved = 250
+	// removedAtOnce is the time whose changes a call of RemoveHistory removes at most.
+	removedAtOnce = 24 * time.Hour
+	// quickRest is the part of the time of a transaction for which the removal rests where
+	// other writes do not wait for the transaction.
+	quickRest = 4
 )
 
 // RemoveHistory removes the changes from before a time from the history and the feed, in
-// small transactions beside ordinary writes. Of many, it leaves some to the next call. It can
-// be interrupted at any point. What is not the history stays: objects, and the tombstones of
-// removed ones.
-func (m *Migrator) RemoveHistory(ctx context.Context, before time.Time) error {
-	oldest, _, err := m.Store.Changes(ctx, "", 1)
-	if err != nil || len(oldest) == 0 || !oldest[0].Time.Before(before) {
-		return store.Translate(err)
+// small transactions beside ordinary writes: those of removedAtOnce at most, so that a clock that
+// is wrong does not remove everything at once, with a warning in the log. It can be interrupted at
+// any point. What is not the history stays: objects, and the tombstones of removed ones.
+func (m *Migrator) RemoveHistory(ctx context.Context, before time.Time, log *slog.Logger) error {
+	for until := (time.Time{}); ; {
+		oldest, _, err := m.Store.Changes(ctx, "", 1)
+		if err != nil || len(oldest) == 0 {
+			return store.Translate(err)
+		}
+		from := oldest[0].Time
+		if until.IsZero() {
+			until = m.removeUntil(from, before, log)
+		}
+		if !from.Before(until) {
+			return nil
+		}
+		end := false
+		err = m.turn(ctx, func(ctx context.Context, _ *lease) (err error) {
+			end, err = m.removeHistory(ctx, until)
+			return err
+		})
+		if err != nil || end {
+			return store.Translate(err)
+		}
+		if m.Store.Serial() && !walk.Sleep(ctx, 2*leasePoll) { // so that others that wait find a gap, too
+			return ctx.Err()
+		}
 	}
-	return store.Translate(m.alone(ctx, func(ctx context.Context, _ *lease) error { return m.removeHistory(ctx, before) }))
 }
 
-// removeHistory does the work of RemoveHistory under the lease: a migration or an erasure
-// rewrites changes that it has read before.
-func (m *Migrator) removeHistory(ctx context.Context, before time.Time) error {
-	if err := m.Store.Settle(ctx, time.Now()); err != nil {
-		return err
+// removeUntil returns the time before which changes are removed now.
+func (m *Migrator) removeUntil(oldest, before time.Time, log *slog.Logger) time.Time {
+	until := oldest.Add(removedAtOnce)
+	if !until.Before(before) {
+		m.behind.Store(false)
+		return before
 	}
-	pace := walk.Pace{Target: walk.StepTime, Size: walk.FirstStep, Max: maxRemoved}
-	for end := time.Now().Add(retentionTime); time.Now().Before(end); {
+	if !m.behind.Swap(true) {
+		log.Warn("much of the history is older than it is to be kept: a day of it is removed in each interval; stop the service if its clock is wrong",
+			slog.Time("from", oldest), slog.Time("before", before))
+	}
+	return until
+}
+
+// removeHistory does the work of RemoveHistory for some time, and reports whether it has come to
+// the end. It holds the lease, as a migration or an erasure rewrites changes that it has read before.
+func (m *Migrator) removeHistory(ctx context.Context, before time.Time) (end bool, err error) {
+	if err := m.Store.Settle(ctx, time.Now()); err != nil {
+		return false, err
+	}
+	pace := walk.Pace{Target: walk.StepTime, Size: leastRemoved, Max: maxRemoved, Least: leastRemoved}
+	for until := time.Now().Add(retentionTime); time.Now().Before(until); {
 		removed, runs, began := 0, 0, time.Now()
 		err := walk.RetryConflicts(ctx, m.Store, func(tx store.Tx) (err error) {
 			if runs++; runs > 1 {
@@ -46,16 +88,19 @@ func (m *Migrator) removeHistory(ctx context.Context, before time.Time) error {
 			return err
 		})
 		if err != nil || removed == 0 {
-			return err
+			return err == nil, err
 		}
 		took := time.Since(began)
 		pace.Took(took, runs)
 		store.Advance(ctx, removed)
+		if !m.Store.Serial() {
+			took /= quickRest
+		}
 		if !walk.Sleep(ctx, took) {
-			return ctx.Err()
+			return false, ctx.Err()
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // removeSome removes changes, and notes how far.

@@ -30,3 +30,14 @@ func TestPace(t *testing.T) {
 		}
 	}
 }
+
+// A pace with a least size keeps it, however long transactions take.
+func TestPaceLeast(t *testing.T) {
+	p := walk.Pace{Target: 50 * time.Millisecond, Size: 1000, Max: 1000, Least: 250}
+	for range 5 {
+		p.Took(time.Second, 1)
+	}
+	if p.Size != 250 {
+		t.Errorf("the size is %d, want 250", p.Size)
+	}
+}

@@ -1,8 +1,11 @@
 package feed
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +87,37 @@ func testHistoryDays(t *testing.T, fresh service.NewStore) {
 		t.Fatal(err)
 	}
 	faults("gap: the history has 2 changes of it from version 3 to 5")
+}
+
+// TestRemovalByAWrongClock checks that a clock that is a year ahead removes the history a day at a
+// time, with a warning.
+func TestRemovalByAWrongClock(t *testing.T) { service.EachStore(t, testRemovalByAWrongClock) }
+
+func testRemovalByAWrongClock(t *testing.T, fresh service.NewStore) {
+	s := service.StartNew(&service.Service{TB: t, URI: fresh(t), Plain: &marquee.Application{},
+		Schemas:   []fs.FS{service.TypeWith("notes", "", `"text": {"type": "string"}`)},
+		Configure: func(o *marquee.Options) { o.HistoryDays = 30 }})
+	for day := range 4 {
+		s.Must(signIn(t, s), "PUT", fmt.Sprintf("/api/v1/notes/n%d?context=main", day), `{"text": "1"}`, 201)
+		s.Clock.Advance(36 * time.Hour)
+	}
+	s.Clock.Advance(365 * 24 * time.Hour)
+	token := signIn(t, s)
+	var log bytes.Buffer
+	for want := range 4 {
+		if err := s.Marquee.Pass(t.Context(), slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+			t.Fatal(err)
+		}
+		s.Must(token, "PUT", fmt.Sprintf("/api/v1/notes/young%d?context=main", want), `{"text": "1"}`, 201)
+		page := s.Must(token, "GET", "/api/v1/changes?context=main&type=notes&after=begin", "", 200)
+		results, _ := page["results"].([]any)
+		if len(results) != 4 { // one less of the old ones, and one more of the young ones
+			t.Errorf("after %d intervals, there are %d changes", want+1, len(results))
+		}
+	}
+	if warned := strings.Count(log.String(), "stop the service if its clock is wrong"); warned != 1 {
+		t.Errorf("there are %d warnings in %s", warned, &log)
+	}
 }
 
 // TestWatchAfterRemoval checks that a client begins anew when the changes that it has not received

@@ -27,9 +27,9 @@ func TestRemovalSurvivesKills(t *testing.T) {
 }
 
 func testRemovalSurvivesKills(t *testing.T, fresh service.NewStore) {
-	old, kills := 6_000, 3
+	old, kills := 30_000, 3
 	if testing.Short() {
-		old, kills = 2_000, 2
+		old, kills = 10_000, 2
 	}
 	r := trimmed{T: t, schemas: t.TempDir(), uri: process.CrashStore(t, fresh)}
 	r.Run("fill", func(t *testing.T) { r.fillOld(t, old) })

@@ -26,7 +26,6 @@ func (t *transaction) RemoveChanges(ctx context.Context, before time.Time, limit
 	if err != nil || len(old) == 0 {
 		return 0, err
 	}
-	deletes := t.deletes(changesCollection)
 	n := 0
 	for _, c := range old[:len(old)-1] {
 		if !c.Time.Before(before) {
@@ -37,16 +36,21 @@ func (t *transaction) RemoveChanges(ctx context.Context, before time.Time, limit
 		if !c.FeedOnly {
 			t.tallies.Add(store.Place{Collection: changesCollection, Network: c.Network}, c.Collection, -1)
 		}
-		key := record.ID(store.Key{Network: c.Network, ID: c.Position})
-		if err := deletes.delete(ctx, bson.D{{Key: record.FieldID, Value: key}}, 1); err != nil {
-			return 0, err
-		}
 	}
 	if n == 0 {
 		return 0, nil
 	}
-	if err := deletes.all(ctx); err != nil {
+	// A deletion of the range takes much less time than one of each change.
+	deletes := t.deletes(changesCollection)
+	ids := bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}}, {Key: record.KeyID, Value: bson.D{{Key: "$lte", Value: old[n-1].Position}}}}
+	if err := deletes.addD(ctx, bson.D{{Key: "q", Value: ids}, {Key: "limit", Value: 0}, {Key: "hint", Value: plan.OwnIndex + "feed"}}); err != nil {
 		return 0, err
+	}
+	if err := deletes.send(ctx); err != nil {
+		return 0, err
+	}
+	if deletes.matched != int64(n) {
+		return 0, t.refuse(errVersion)
 	}
 	t.touch("", storeCollection)
 	mark := t.updates(storeCollection)
