@@ -10,6 +10,7 @@ PACKAGES ?= ./...
 CRASHES ?= 100
 EXAMPLES ?= 50
 FAILOVERS ?= 100
+KEYS ?= 100000
 HISTORIES ?= 1000000
 SOAK ?= 1h
 IMAGE ?= marquee:latest
@@ -118,14 +119,14 @@ bench-peers: ## compare with PocketBase, Parse Server and Eve on this machine (d
 	$(GO) run ./integration/bench/peers -page docs/contributing/peers.md $(PEERSFLAGS)
 
 # These tests wait for disks, leases and starts rather than for processors.
-crash: ## kill the process a hundred times under load, and let its disk fail ten times in each way
-	MARQUEE_CRASHES=$(CRASHES) $(GO) test -count 1 -parallel 6 -run 'Crash|FailingDisk|NoResultOfAFailedCommit' -timeout 30m ./integration/concurrency ./integration/reload ./integration/program
+crash: ## kill the process a hundred times under load, and let its disk fail ten times in each way; KEYS requests with idempotency keys
+	MARQUEE_CRASHES=$(CRASHES) MARQUEE_KEYS=$(KEYS) $(GO) test -count 1 -parallel 6 -run 'Crash|FailingDisk|NoResultOfAFailedCommit' -timeout 30m ./integration/concurrency ./integration/reload ./integration/program
 
 reloads: ## change schemas for five minutes while clients write, on each store
 	MARQUEE_RELOADS=5m $(GO) test -count 1 -v -run 'ReloadsOfModel' -timeout 30m ./integration/reload
 
 siege: ## attack the service beside an honest client, on each store, and send it more than it has memory for; judges memory and times
-	MARQUEE_SIEGE=1 $(GO) test -count 1 -v -p 1 -run 'TestSiege|TestSegmentsMemory|TestUploadMemory|TestGoneServer|TestThousandStreams' -timeout 60m ./integration/siege ./integration/program ./integration/feed
+	MARQUEE_SIEGE=1 $(GO) test -count 1 -v -p 1 -run 'TestSiege|TestSegmentsMemory|TestUploadMemory|TestGoneServer|TestThousandStreams|TestScrapeTime' -timeout 60m ./integration/siege ./integration/program ./integration/feed ./command/metrics
 
 soak: ## load the service for SOAK on each store, beside reloads, backups, restarts and elections: memory, files, goroutines, log and times stay the same
 	MARQUEE_SOAK=$(SOAK) MARQUEE_SIEGE=1 $(GO) test -count 1 -v -run 'TestSoak' -timeout 600m ./integration/siege
@@ -142,8 +143,8 @@ timing: ## measure that refusals take the same time, whatever they refuse; needs
 former: ## servers of the last release and of this version are replaced by one another on one database, under load; needs a mongod
 	MARQUEE_REQUIRE=mongodb MARQUEE_STORES=mongodb MARQUEE_FORMER=release $(GO) test -count 1 -v -run FormerVersion ./integration/program
 
-failover: ## kill the primary of a replica set a hundred times under load; needs a mongod
-	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) $(GO) test -count 1 -run Failover -timeout 60m ./integration/concurrency
+failover: ## kill the primary of a replica set a hundred times under load; KEYS requests with idempotency keys; needs a mongod
+	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) MARQUEE_KEYS=$(KEYS) $(GO) test -count 1 -run Failover -timeout 60m ./integration/concurrency
 
 schemathesis: ## requests generated from the OpenAPI document, EXAMPLES for each operation, with another seed each time
 	MARQUEE_REQUIRE=schemathesis MARQUEE_SCHEMATHESIS=$(EXAMPLES) MARQUEE_SEED=$${MARQUEE_SEED:-$$(date +%s)} $(GO) test -count 1 -v -timeout 600m ./integration/schemathesis

@@ -19,6 +19,7 @@ import (
 
 	"marquee"
 	"marquee/engine/rest"
+	"marquee/integration/process"
 )
 
 // TestDocumented: the reference has every metric with its kind and its labels, and no other.
@@ -122,6 +123,27 @@ func TestManyTypes(t *testing.T) {
 	if n := len(series(t, m)); n > 5000 || n < 2000 {
 		t.Errorf("%d series", n)
 	}
+}
+
+// TestScrapeTime: with 500 types, a scrape takes less than 50 ms.
+func TestScrapeTime(t *testing.T) {
+	process.Measures(t)
+	m, s := open(t, 500)
+	m.Serve(s, func() State { return State{} })
+	took := make([]time.Duration, 31)
+	for i := range took {
+		m.fresh = time.Time{}
+		began := time.Now()
+		if _, err := m.read(); err != nil {
+			t.Fatal(err)
+		}
+		took[i] = time.Since(began)
+	}
+	slices.Sort(took)
+	if median := took[len(took)/2]; median > 50*time.Millisecond {
+		t.Errorf("a scrape takes %v", took)
+	}
+	t.Logf("%v, from %v to %v", took[len(took)/2], took[0], took[len(took)-1])
 }
 
 // BenchmarkScrape reads the metrics of a server with 500 types. The processor time depends less

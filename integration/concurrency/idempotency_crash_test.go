@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"marquee/integration/mongodb"
 	"marquee/integration/process"
 	"marquee/integration/service"
 )
@@ -29,8 +30,7 @@ func testIdempotencyOfCrashes(t *testing.T, fresh service.NewStore) {
 	t.Logf("MARQUEE_CRASH_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 3))
 	schemas := t.TempDir()
-	process.File(t, filepath.Join(schemas, "parcels.json"), `{"$schema": "https://json-schema.org/draft/2020-12/schema",
-"x-resource": {"path": "parcels"}, "type": "object", "properties": {"key": {"type": "string"}}}`)
+	process.File(t, filepath.Join(schemas, "parcels.json"), parcels)
 	store := process.CrashStore(t, fresh)
 	token, k := "", &keyedRequests{created: map[string]string{}}
 	for round := range rounds + 1 {
@@ -45,7 +45,11 @@ func testIdempotencyOfCrashes(t *testing.T, fresh service.NewStore) {
 			p.Stop()
 			break
 		}
-		k.send(p, 20+random.IntN(150), time.Duration(random.Int64N(int64(20*time.Millisecond))))
+		later := time.Duration(random.Int64N(int64(20 * time.Millisecond)))
+		k.send(p, answersOfRound(t, random, rounds), func() {
+			<-time.After(later)
+			p.Kill()
+		})
 		process.EndTransactions(t, store)
 		if t.Failed() {
 			return
@@ -54,6 +58,59 @@ func testIdempotencyOfCrashes(t *testing.T, fresh service.NewStore) {
 	t.Logf("%d crashes, %d keys, %d of them sent after a crash, of which the write before it was stored for %d",
 		rounds, len(k.created), k.resent, k.replayed)
 }
+
+// answersOfRound is the number of answers to wait for in one of several rounds. MARQUEE_KEYS is
+// the number of keys of all; each is sent three times.
+func answersOfRound(t *testing.T, random *rand.Rand, rounds int) int {
+	if keys := process.Number(t, "MARQUEE_KEYS", 0); keys > 0 {
+		return 3 * keys / rounds
+	}
+	return 20 + random.IntN(150)
+}
+
+// TestFailoverOfIdempotency takes the primary from under the program while clients create
+// objects. Each request is sent up to three times with its key, and creates exactly one
+// object, whatever its answers were.
+func TestFailoverOfIdempotency(t *testing.T) {
+	process.SkipCoveredBy(t, "'make failover'")
+	rounds := 2
+	if testing.Short() {
+		rounds = 1
+	}
+	rounds = process.Number(t, "MARQUEE_FAILOVERS", rounds)
+	random := rand.New(rand.NewPCG(uint64(process.Number(t, "MARQUEE_FAILOVER_SEED", 1)), 4))
+	schemas := t.TempDir()
+	process.File(t, filepath.Join(schemas, "parcels.json"), parcels)
+	set := mongodb.NewReplicaSet(t, failoverMembers)
+	p := process.Serve(t, set.URI("marquee"), "--application", "none", "--schemas", schemas, "--request-timeout", "2s")
+	p.SignIn("admin", process.Password)
+	k := &keyedRequests{created: map[string]string{}, outages: true}
+	for round := range rounds {
+		lost := set.Primary()
+		k.send(p, answersOfRound(t, random, rounds), func() {
+			if round%2 == 0 {
+				set.StepDown()
+			} else {
+				set.Kill(lost)
+			}
+		})
+		k.await(p) // the next primary
+		if round%2 == 1 {
+			set.Start(lost)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	k.complete(p)
+	k.check(p)
+	p.Stop()
+	t.Logf("%d elections, %d keys, %d of them sent after an answer of 503, of which the write before it was stored for %d", rounds, len(k.created), k.resent, k.replayed)
+}
+
+// parcels is a type whose ids the service generates.
+const parcels = `{"$schema": "https://json-schema.org/draft/2020-12/schema",
+"x-resource": {"path": "parcels"}, "type": "object", "properties": {"key": {"type": "string"}}}`
 
 // keyedRequests are requests with keys.
 type keyedRequests struct {
@@ -67,12 +124,15 @@ type keyedRequests struct {
 	// resent is the number of doubtful requests that were answered later, replayed of those
 	// that had been stored.
 	resent, replayed int
+	// outages reports whether the process goes on when its store is lost: an answer of 503
+	// then ends a request, and not the client.
+	outages bool
 }
 
-// send sends requests until a number of them was answered, and kills the process some time
-// later. Those that had no answer from an earlier process come first.
-func (k *keyedRequests) send(p *process.Process, answered int, later time.Duration) {
-	until, enough := k.answers+answered, make(chan struct{})
+// send sends requests until a number of them was answered and loss has taken from the process
+// what it needs, or killed it. Those that had no answer before come first.
+func (k *keyedRequests) send(p *process.Process, answered int, loss func()) {
+	until, enough, lost := k.answers+answered, make(chan struct{}), make(chan struct{})
 	var clients sync.WaitGroup
 	for range 8 {
 		clients.Go(func() {
@@ -80,20 +140,40 @@ func (k *keyedRequests) send(p *process.Process, answered int, later time.Durati
 				key, again := k.next()
 				for range 3 { // the last two repeat it although it has been answered
 					answers, ok := k.post(p, key, again)
-					if !ok {
+					if !ok && !k.outages {
 						return
+					}
+					if !ok {
+						break
 					}
 					if answers == until {
 						close(enough)
 					}
 				}
+				select {
+				case <-lost:
+					return
+				default:
+				}
 			}
 		})
 	}
 	<-enough
-	<-time.After(later)
-	p.Kill()
+	loss()
+	close(lost)
 	clients.Wait()
+}
+
+// await sends one request until it is answered.
+func (k *keyedRequests) await(p *process.Process) {
+	key, again := k.next()
+	p.Eventually("no write is answered any more", func() bool {
+		_, ok := k.post(p, key, again)
+		if !ok {
+			key, again = k.next()
+		}
+		return ok
+	})
 }
 
 // next returns the key of a request without an answer, or a new one.
@@ -114,7 +194,7 @@ func (k *keyedRequests) post(p *process.Process, key string, again bool) (answer
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	id, known := k.created[key]
-	if err != nil || a.Status == http.StatusServiceUnavailable {
+	if err != nil || a.Status == http.StatusServiceUnavailable || k.outages && a.Status == http.StatusConflict { // the one before goes on
 		if !known {
 			k.doubtful = append(k.doubtful, key)
 		}

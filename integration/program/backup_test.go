@@ -103,8 +103,8 @@ func writeFrom(p *process.Process, number int64) *clients {
 
 // TestRestoreDrill: a store that is destroyed is restored from a backup that was made while it
 // was written to. All that was confirmed before the backup began is there, with its entity
-// tags, its history and the files of assets; the store has no faults, and the file of the
-// service serves on.
+// tags, its history, the files of assets and idempotency keys; the store has no faults, and the
+// file of the service serves on.
 func TestRestoreDrill(t *testing.T) {
 	uri, folder := sqliteStore(t)
 	at, backups := []string{"--store", uri}, t.TempDir()
@@ -112,6 +112,15 @@ func TestRestoreDrill(t *testing.T) {
 	process.Wants(t, string(p.Ask(http.StatusOK, http.MethodGet, "/readyz", "").Body), `"backup":"no backup was made yet"`)
 	p.Creative()
 	upload := p.Uploads("f", "a.html", []byte("<!doctype html>"))
+	keyed := func(name, replayed string) string {
+		t.Helper()
+		a, err := p.Send(http.MethodPost, "/api/v1/advertisers?context=main", http.Header{"Idempotency-Key": {"drill"}}, []byte(`{"name": "`+name+`"}`))
+		if err != nil || a.Header.Get("Idempotency-Replayed") != replayed {
+			t.Fatal(a, err)
+		}
+		return string(a.Body)
+	}
+	once := keyed("Once", "")
 	writers := write(p)
 	writers.await(t, 50)
 	before := writers.record()
@@ -151,6 +160,10 @@ func TestRestoreDrill(t *testing.T) {
 	p.Token = token
 	p.Ask(http.StatusUnauthorized, http.MethodGet, "/api/v1/networks", "")
 	p.SignIn("admin", process.Password)
+	if again := keyed("Once", "true"); again != once {
+		t.Errorf("a repetition of a request from before the backup: %s instead of %s", again, once)
+	}
+	process.Wants(t, keyed("Another", ""), `"error.idempotency.key.reused"`)
 	for path, tag := range before {
 		if a := p.Ask(http.StatusOK, http.MethodGet, path, ""); a.Header.Get("ETag") != tag {
 			t.Errorf("%s has the entity tag %s instead of %s", path, a.Header.Get("ETag"), tag)
