@@ -122,6 +122,8 @@ func (s *service) whyFailed(r *rest.Call, err error) string {
 	switch {
 	case s.checks.ended.Err() != nil:
 		return "the server is shutting down"
+	case errors.Is(r.Context().Err(), context.Canceled):
+		return "" // nobody reads it: the client is gone
 	case exit.IsUsage(err), errors.Is(err, errChecking), errors.Is(err, errDeclaredAgain), errors.As(err, &known) && !errors.As(err, &failed), errors.As(err, &problems):
 		return err.Error()
 	}

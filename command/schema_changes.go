@@ -45,10 +45,10 @@ type setChanges struct {
 	before *schema.Registry
 }
 
-// breaks returns the differences that stored objects or clients may notice, and no file
-// accepts.
-func breaks(before, after *schema.Registry) []diff.Difference {
-	return slices.DeleteFunc(diff.Sets(before, after), func(d diff.Difference) bool {
+// breaks returns the differences of some types that stored objects or clients may notice, and
+// no file accepts.
+func breaks(before, after *schema.Registry, of func(*schema.Type) bool) []diff.Difference {
+	return slices.DeleteFunc(diff.Of(before, after, of), func(d diff.Difference) bool {
 		return d.Accepted != "" || !slices.ContainsFunc(refusedClasses["clients"], d.Is)
 	})
 }
@@ -58,7 +58,7 @@ func breaks(before, after *schema.Registry) []diff.Difference {
 // refuses some. Without a value that refuses any, other errors are only logged.
 func (s *service) compareSets(ctx context.Context, f *storeFlags, from store.Store, before, after *schema.Registry) error {
 	s.changes.breaking, s.changes.before = 0, nil
-	if f.changes == "" || before.Digest() == after.Digest() || len(breaks(before, after)) == 0 {
+	if f.changes == "" || before.Digest() == after.Digest() || len(breaks(before, after, func(*schema.Type) bool { return true })) == 0 {
 		return nil
 	}
 	used, err := migration.Stored(ctx, from, func(name string) bool {
@@ -68,7 +68,7 @@ func (s *service) compareSets(ctx context.Context, f *storeFlags, from store.Sto
 	if err != nil {
 		return f.uncompared(err)
 	}
-	found := breaks(before.Without(func(t *schema.Type) bool { return !slices.Contains(used, t.Collection()) }, func(*schema.Type, string) bool { return false }), after)
+	found := breaks(before, after, func(t *schema.Type) bool { return slices.Contains(used, t.Name) })
 	if s.changes.breaking = len(found); slices.ContainsFunc(found, func(d diff.Difference) bool { return d.Is(diff.Stored) }) {
 		s.changes.before = before
 	}

@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// Hidden calls found with the place of each value in a stored document that clients do not
-// see, because the shape does not declare it or because it is writeOnly. What is plain is shown
-// as it is stored, with all that is in it.
+// Hidden calls found with the place of each value in a stored document that the shape does not
+// declare, or that is writeOnly.
 func (s *Shape) Hidden(object map[string]any, found func(at Pointer)) {
 	w := undeclaredWalk{found: found, hidden: true}
 	w.value(s, object, make(Pointer, 0, 8))
 }
 
 // Undeclared calls found with the place of each value in a stored document that the shape does
-// not declare, also where it is shown.
+// not declare. Clients see it if the value around it is plain.
 func (s *Shape) Undeclared(object map[string]any, found func(at Pointer)) {
 	w := undeclaredWalk{found: found}
 	w.value(s, object, make(Pointer, 0, 8))
@@ -43,20 +42,18 @@ func (w *undeclaredWalk) value(s *Shape, value any, at Pointer) {
 				if w.drop {
 					delete(v, name)
 				}
-			} else if w.enters(inner) {
+			} else if inner.Ref == nil {
 				w.value(inner, member, at.At(name))
 			}
 		}
 	case []any:
 		for i, item := range v {
-			if inner := s.Item(i); inner != nil && w.enters(inner) {
+			if inner := s.Item(i); inner != nil && inner.Ref == nil {
 				w.value(inner, item, at.Index(i))
 			}
 		}
 	}
 }
-
-func (w *undeclaredWalk) enters(s *Shape) bool { return s.Ref == nil && !(w.hidden && s.Plain) }
 
 // Prune removes the values at a place (Place) that the shape does not declare from a stored
 // document, and reports whether there were any.

@@ -217,7 +217,7 @@ func (v *proposed) judge(r *judged) error {
 		return err
 	}
 	v.shape.Hidden(r.object, func(at document.Pointer) {
-		v.found.add(kind{RuleHidden, v.shape.Place(at.String()), "the value would be hidden: the set does not show the property"}, r.Key, "")
+		v.found.add(kind{RuleHidden, v.shape.Place(at.String()), "the value would be hidden: the set does not declare the property, or does not show it"}, r.Key, "")
 	})
 	r.object = amended(v.shape, r.verified)
 	if err := v.claim(r); err != nil {
@@ -292,9 +292,6 @@ func shown(shape *document.Shape, place string) bool {
 		}
 		if shape == nil || shape.WriteOnly {
 			return false
-		}
-		if shape.Plain { // with all that is in it
-			return true
 		}
 	}
 	return true

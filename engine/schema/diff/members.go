@@ -89,7 +89,7 @@ func (c *comparison) members(old, new value) {
 		case !old.knows(name): // nothing is stored under the name
 		case !new.knows(name):
 			written := old.written(name)
-			c.removed(written, before, slices.Contains(old.required(), name))
+			c.removed(old, name, before)
 			if new.of != nil && new.knows(new.of.StoredName(written)) { // what clients now call so
 				c.within(new, new.of.StoredName(written), before, c.new.member(new, new.of.StoredName(written)))
 			}
@@ -105,12 +105,16 @@ func (c *comparison) members(old, new value) {
 	c.patterns(old, new)
 }
 
-func (c *comparison) removed(name string, before value, required bool) {
-	classes := []Class{Stored, Request, Source}
-	if required {
+// removed reports a member that is no longer declared.
+func (c *comparison) removed(old value, name string, before value) {
+	classes, what, cure := []Class{Stored, Request, Source}, "are lost with the next write of the object or array around them", "keep the property"
+	if slices.Contains(old.required(), name) {
 		classes = Classes
 	}
-	c.report("property-removed", classes, before.first(), "the property "+name+" is removed: its stored values can no longer be read, and clients that send it are warned or refused", "keep the property, or name it in x-was of another one")
+	if old.of != nil {
+		what, cure = "can no longer be read", "keep the property, or name it in x-was of another one"
+	}
+	c.report("property-removed", classes, before.first(), "the property "+old.written(name)+" is removed: its stored values "+what+", and clients that send it are warned or refused", cure)
 }
 
 func (c *comparison) compareRequired(old, new value) {
