@@ -122,10 +122,10 @@ func (s *service) whyFailed(r *rest.Call, err error) string {
 	switch {
 	case s.checks.ended.Err() != nil:
 		return "the server is shutting down"
-	case errors.Is(r.Context().Err(), context.Canceled):
-		return "" // nobody reads it: the client is gone
 	case exit.IsUsage(err), errors.Is(err, errChecking), errors.Is(err, errDeclaredAgain), errors.As(err, &known) && !errors.As(err, &failed), errors.As(err, &problems):
 		return err.Error()
+	case errors.Is(r.Context().Err(), context.Canceled):
+		return "" // nobody reads it: the client is gone
 	}
 	r.Log().Error("a command of the operator failed", slog.String("cause", err.Error()))
 	if errors.As(err, &failed) && failed.Text != "" {
