@@ -36,7 +36,7 @@ type Restoration struct {
 }
 
 // Run restores the backup. After an error without sqlite.ErrDecided, nothing has changed.
-func (r *Restoration) Run(ctx context.Context) error {
+func (r *Restoration) Run(ctx context.Context) (err error) {
 	described, err := Describe(r.Backup)
 	if err != nil {
 		return err
@@ -52,7 +52,13 @@ func (r *Restoration) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer place.Close()
+	defer func() {
+		if err != nil {
+			_ = place.Abandon() // what remains is no store
+			return
+		}
+		err = place.Close()
+	}()
 	if place.Taken() && !r.Force {
 		return fmt.Errorf("there is a store at %s already: --force replaces it, and what it holds is then lost", r.File)
 	}

@@ -230,6 +230,13 @@ func TestRestoreRefusals(t *testing.T) {
 		other[at] = value
 		return other
 	}
+	elsewhere := filepath.Join(place, "elsewhere", "deep")
+	for _, more := range [][]string{nil, {"--secret-key-file", otherKey}, {"--secret-key", process.Key}} {
+		process.Fails(t, nil, append([]string{"restore", good, "--store", "sqlite:" + filepath.Join(elsewhere, "marquee.db")}, more...)...)
+		if entries, err := os.ReadDir(filepath.Dir(elsewhere)); err == nil {
+			t.Errorf("a refused restore has left %v", entries)
+		}
+	}
 	for _, c := range []struct {
 		name      string
 		content   []byte

@@ -211,6 +211,11 @@ func (s *Store) acquire() error {
 	}
 	s.lock = flock.New(path+".lock", flock.SetPermissions(0o600))
 	held, err := s.lock.TryLock()
+	for err == nil && held && !named(s.lock) { // Place.Abandon has removed it meanwhile
+		if err = s.lock.Unlock(); err == nil {
+			held, err = s.lock.TryLock()
+		}
+	}
 	if err != nil {
 		s.lock = nil
 		return notUsable(s.options.Path, "it cannot be locked; check that its folder is writable", err)
@@ -220,6 +225,13 @@ func (s *Store) acquire() error {
 		return &store.Error{Code: store.CodeNotUsable, Text: "the store " + s.options.Path + " cannot be used", Cause: ErrInUse}
 	}
 	return nil
+}
+
+// named reports whether the file of a lock still has its name.
+func named(lock *flock.Flock) bool {
+	own, err := lock.Stat()
+	there, wrong := os.Stat(lock.Path())
+	return err == nil && wrong == nil && os.SameFile(own, there)
 }
 
 func notUsable(path, cure string, cause error) error {
