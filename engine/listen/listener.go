@@ -55,6 +55,19 @@ func (cs *Connections) Listen(server *http.Server, l net.Listener, handler http.
 	return listening
 }
 
+// LimitUnsent bounds what the system keeps of what has been sent on the connection of a request and
+// that its client has not received. A write then goes on as the client receives: by itself, the
+// system keeps megabytes, and lets a write go on only when a third of them has been received.
+func LimitUnsent(r *http.Request, bytes int) {
+	c, ok := r.Context().Value(connKey{}).(*conn)
+	if !ok {
+		return
+	}
+	if buffered, ok := c.raw.(interface{ SetWriteBuffer(bytes int) error }); ok {
+		_ = buffered.SetWriteBuffer(bytes) // it is only slower
+	}
+}
+
 // serve serves a request of a connection that was accepted by a listener.
 func (cs *Connections) serve(w http.ResponseWriter, r *http.Request, handler http.Handler) {
 	c, ok := r.Context().Value(connKey{}).(*conn)

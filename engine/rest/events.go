@@ -20,6 +20,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"marquee/engine"
+	"marquee/engine/listen"
 	"marquee/engine/message"
 	"marquee/engine/read"
 	"marquee/engine/rest/header"
@@ -32,8 +33,9 @@ import (
 
 const (
 	eventStreamType = "text/event-stream"
-	// streamBatchBytes is the size of a batch, unless one event is larger. A client may take lineTime
-	// to receive as many bytes, and all streams together endTime when the server shuts down.
+	// streamBatchBytes is the size of a batch, unless one event is larger, and bounds what the system
+	// keeps of what a client has not received. A client may take lineTime to receive as many bytes, and
+	// all streams together endTime when the server shuts down.
 	streamBatchBytes = 64 << 10
 	endTime          = 2 * time.Second
 	// bookmarkEvery is the interval of bookmarks, and confirmEvery how often the token and the rights
@@ -162,6 +164,7 @@ func (e *eventStream) begin() {
 	out.pass()
 	e.control = http.NewResponseController(out.ResponseWriter)
 	_ = e.control.SetReadDeadline(time.Time{}) // a connection without deadlines has none to lift
+	listen.LimitUnsent(e.r.c.Request, streamBatchBytes)
 	h := e.r.Header()
 	h.Set(gzhttp.HeaderNoCompression, "1")
 	h.Set("Content-Type", eventStreamType)

@@ -248,6 +248,11 @@ func (f *follower) streamed(ctx context.Context) error {
 	} else if !reached.IsZero() && reached.Before(now.afterRemoved()) { // as if the stream did not have them
 		return errRemoved
 	}
+	// Behind a later position, changes can have been removed as well, of a transaction that began
+	// before the position and ended after it, or that has the position inside. The stream has all
+	// of them: an insertion has its document from the oplog, and none is looked up in the
+	// collection. Once the oplog lacks them, the fallback begins before that transaction did,
+	// and finds that it was removed.
 	within := mongo.NewSessionContext(ctx, session)
 	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetBatchSize(int32(min(f.limit, 1000))) // #nosec G115 -- 1000 is the largest
 	if f.at.token != nil {

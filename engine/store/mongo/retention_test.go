@@ -85,3 +85,52 @@ func TestPositionsAfterRemoval(t *testing.T) {
 		t.Errorf("a position that the oplog has forgotten returns %d", len(f.found))
 	}
 }
+
+// TestPositionInsideOfRemoval checks that a position inside a transaction of which changes behind it
+// have been removed is answered with all changes behind it, from the oplog, and refused once the
+// oplog has forgotten them.
+func TestPositionInsideOfRemoval(t *testing.T) {
+	s := openTest(t, Options{URI: mongodb.URI(t)})
+	ctx := t.Context()
+	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	start, err := s.End(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(fn func(tx store.Tx) error) {
+		t.Helper()
+		if err := s.Write(ctx, fn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(func(tx store.Tx) error {
+		var changes []store.Change
+		for n := range 6 {
+			changes = append(changes, store.Change{Time: at, Collection: "things", ID: "a", Revision: int64(n + 1), Version: int64(n + 1), Fields: []byte("[]")})
+		}
+		return tx.Append(ctx, changes)
+	})
+	passed, inside, err := s.Changes(ctx, start, 2)
+	if err != nil || len(passed) != 2 {
+		t.Fatal(len(passed), err)
+	}
+	write(func(tx store.Tx) error {
+		n, err := tx.RemoveChanges(ctx, at.AddDate(0, 0, 1), 4)
+		if n != 4 {
+			t.Errorf("%d were removed", n)
+		}
+		return err
+	})
+	behind, _, err := s.Changes(ctx, inside, 10)
+	if err != nil || len(behind) != 4 || behind[0].Version != 3 {
+		t.Errorf("behind the position are %d changes, %v", len(behind), err)
+	}
+	forgotten, _ := parsePosition(inside)
+	f := follower{s: s, at: forgotten, limit: 10}
+	if err := f.fallBack(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := store.CodeOf(f.read(ctx)); code != store.CodeTooOld {
+		t.Errorf("a position that the oplog has forgotten returns %d changes, with code %d", len(f.found), code)
+	}
+}
