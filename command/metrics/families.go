@@ -105,6 +105,8 @@ var (
 	followingChanged = gauge("following_changes", "Changed objects whose dependants have not all been updated, as this server last saw.")
 	followingSeconds = gauge("following_oldest_seconds", "For how long the oldest of them has waited.")
 
+	historyRemoved = counter("history_removed_total", "Changes that this server has removed because they are older than --history-days.")
+
 	signIns = counter("sign_ins_total", "Sign-ins and refreshed sessions, by result.", "result")
 )
 
@@ -157,7 +159,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	var stored store.Stats
 	var signed auth.Stats
 	var state State
-	var types, changed, oldest float64
+	var types, changed, oldest, removed float64
 	if s != nil {
 		shared, signed, state = s.Stats(), s.Auth().Stats(), s.state()
 		if reporter, ok := s.Store().(store.Reporter); ok {
@@ -168,7 +170,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 			name := t.Served().Name
 			m.meter.OfType(name, func(o rest.Operation, n uint64) { c.value(typeRequests, float64(n), name, o.String()) })
 		}
-		types = float64(len(all))
+		types, removed = float64(len(all)), float64(s.Engine().RemovedHistory())
 		if following := s.Engine().Following(); following.Changed > 0 {
 			changed, oldest = float64(following.Changed), max(0, time.Since(following.Since).Seconds())
 		}
@@ -193,6 +195,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	c.value(schemaReloads, float64(state.Reloads.Failed), "failed")
 	c.value(followingChanged, changed)
 	c.value(followingSeconds, oldest)
+	c.value(historyRemoved, removed)
 	c.value(signIns, float64(signed.Accepted), "accepted")
 	c.value(signIns, float64(signed.Refused), "refused")
 	c.value(signIns, float64(signed.Limited), "limited")

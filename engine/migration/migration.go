@@ -25,8 +25,9 @@ type Migrator struct {
 	internal []store.Collection
 	// migrating is held while indexings change.
 	migrating sync.Mutex
-	// behind reports that RemoveHistory has much to remove.
-	behind atomic.Bool
+	// behind reports that RemoveHistory has much to remove, and removed counts what it has removed.
+	behind  atomic.Bool
+	removed atomic.Int64
 	// retired is when each retired key was first met; migrating guards it.
 	retired map[string]time.Time
 	// duplicates were found by the last fill, by type; migrating guards them.

@@ -56,6 +56,9 @@ func (m *Migrator) RemoveHistory(ctx context.Context, before time.Time, log *slo
 	}
 }
 
+// RemovedHistory returns the number of changes that RemoveHistory has removed here.
+func (m *Migrator) RemovedHistory() int64 { return m.removed.Load() }
+
 // removeUntil returns the time before which changes are removed now.
 func (m *Migrator) removeUntil(oldest, before time.Time, log *slog.Logger) time.Time {
 	until := oldest.Add(removedAtOnce)
@@ -92,6 +95,7 @@ func (m *Migrator) removeHistory(ctx context.Context, before time.Time) (end boo
 		}
 		took := time.Since(began)
 		pace.Took(took, runs)
+		m.removed.Add(int64(removed))
 		store.Advance(ctx, removed)
 		if !m.Store.Serial() {
 			took /= quickRest

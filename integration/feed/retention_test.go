@@ -115,6 +115,9 @@ func testRemovalByAWrongClock(t *testing.T, fresh service.NewStore) {
 			t.Errorf("after %d intervals, there are %d changes", want+1, len(results))
 		}
 	}
+	if removed := s.Engine.RemovedHistory(); removed < 4 {
+		t.Errorf("%d changes are counted as removed", removed)
+	}
 	if warned := strings.Count(log.String(), "stop the service if its clock is wrong"); warned != 1 {
 		t.Errorf("there are %d warnings in %s", warned, &log)
 	}
