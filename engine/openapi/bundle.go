@@ -33,6 +33,7 @@ const draft = "https://json-schema.org/draft/2020-12/schema"
 // bundle makes the schema of a type a document of its own: the schemas that it refers
 // to become members of $defs.
 type bundle struct {
+	types *schema.Registry
 	files map[string]object
 	root  string
 	// found are the schemas that others refer to, and defs definitions that are in no
@@ -55,7 +56,7 @@ type bundled struct {
 }
 
 func newBundle(types *schema.Registry, t *schema.Type) *bundle {
-	b := &bundle{files: types.Shared(), root: typeFile(t), found: map[use]*bundled{}, defs: object{}}
+	b := &bundle{types: types, files: types.Shared(), root: typeFile(t), found: map[use]*bundled{}, defs: object{}}
 	b.files[b.root] = t.Source
 	return b
 }
@@ -99,7 +100,8 @@ func (b *bundle) name() {
 	}
 }
 
-// written returns a schema as it is written, but for references.
+// written returns a schema as it is written, but for references, and without the types that its
+// reader does not know.
 func (b *bundle) written(file string, value any) any {
 	s, ok := value.(object)
 	if !ok {
@@ -112,6 +114,7 @@ func (b *bundle) written(file string, value any) any {
 		case slices.Contains([]string{"$schema", "$id", "$defs", "definitions"}, name):
 		case name == "$ref":
 			out[name] = b.ref(file, value.(string), inside, b.written)
+		case name == "x-ref" && !b.knows(value):
 		case k != nil && k.Conditional:
 			out[name] = withConditions(value, inner)
 		default:
@@ -119,6 +122,32 @@ func (b *bundle) written(file string, value any) any {
 		}
 	}
 	return out
+}
+
+// knows reports whether the type that an x-ref names is one of the bundle's.
+func (b *bundle) knows(ref any) bool {
+	if options, is := ref.(object); is {
+		ref = options["type"]
+	}
+	name, _ := ref.(string)
+	_, known := b.types.Named(name)
+	return known
+}
+
+// arranged returns the root of a type, and the definitions, with their members in the order of
+// their files.
+func (b *bundle) arranged(t *schema.Type, root object) any {
+	b.name()
+	for u, d := range b.found {
+		if file := b.types.Files()[u.file]; file != nil {
+			b.defs[strings.TrimPrefix(d.ref, "#/$defs/")] = orderOf(file.Data, u.pointer).apply(d.schema)
+		}
+	}
+	b.complete(root)
+	if file := b.types.Files()[t.Path]; file != nil {
+		return orderOf(file.Data, "").apply(root)
+	}
+	return root
 }
 
 // withConditions returns a rule, or an array of rules, whose conditions are replaced.
@@ -140,13 +169,15 @@ func withConditions(value any, replace func(any) any) any {
 	return value
 }
 
-// text returns the document of a root.
-func (b *bundle) text(root object) ([]byte, error) {
+// complete adds to a root what its document needs.
+func (b *bundle) complete(root object) {
 	root["$schema"] = draft
-	b.name()
 	if len(b.defs) > 0 {
 		root["$defs"] = b.defs
 	}
+}
+
+func encode(root any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -161,7 +192,10 @@ func renderSchema(types *schema.Registry, t *schema.Type, form schemaForm, suppl
 	b := newBundle(types, t)
 	if form == plainForm {
 		p := &plainSchema{bundle: b, t: t, supplied: supplied}
-		return b.text(p.object())
+		root := p.object()
+		b.name()
+		b.complete(root)
+		return encode(root)
 	}
 	root := b.written(b.root, t.Source).(object)
 	if resource, ok := root["x-resource"].(object); ok {
@@ -169,5 +203,5 @@ func renderSchema(types *schema.Registry, t *schema.Type, form schemaForm, suppl
 		delete(resource, "accepts") // differences that only concern who changes the schema
 		root["x-resource"] = resource
 	}
-	return b.text(root)
+	return encode(b.arranged(t, root))
 }

@@ -172,6 +172,11 @@ func TestConsole(t *testing.T) {
 	c.to(`nav a[href$="/list/orders"]`)
 	c.press(kb.Enter)
 	c.await(`document.querySelectorAll("main tbody tr").length === 50 && document.activeElement.matches("h1")`)
+	for _, step := range []struct{ button, first string }{{"Next page", "51 to 100"}, {"Next page", "101 to 120"}, {"Previous page", "51 to 100"}, {"Previous page", "1 to 50"}} {
+		c.click(step.button)
+		c.await(fmt.Sprintf(`document.querySelector(".count")?.innerText.startsWith(%q)`, step.first))
+	}
+	evaluate[string](t, c.ctx, `document.querySelector("h1").focus(); ""`)
 	if count := c.text(".count"); !strings.Contains(count, "1 to 50 of 120") {
 		t.Errorf("the list counts %q", count)
 	}

@@ -144,7 +144,7 @@ function NetworkChoice(props: { network: string }) {
         {!known && <option value={props.network}>{props.network}</option>}
         {networks.value?.map(({ id, name }) => (
           <option key={id} value={id}>
-            {name || id}
+            {visible(name || id)}
           </option>
         ))}
       </select>
@@ -175,12 +175,12 @@ function Menu(props: { network: string; page: Page }) {
         </ul>
         {[...groups].map(([group, members]) => (
           <section key={group}>
-            <h2>{group || t("app.others")}</h2>
+            <h2>{visible(group || t("app.others"))}</h2>
             <ul>
               {members.map(({ type, title }) => (
                 <li key={type}>
                   <a href={to.list(network, type)} aria-current={type === open ? (page.kind === "list" ? "page" : "true") : undefined}>
-                    <bdi>{title || type}</bdi>
+                    <bdi>{visible(title || type)}</bdi>
                   </a>
                 </li>
               ))}

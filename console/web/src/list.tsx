@@ -188,8 +188,10 @@ function Table(props: { network: string; type: string; schema: Schema; columns: 
     const url = new URL(address.value);
     url.searchParams.set("cursor", page.nextCursor);
     url.searchParams.set("from", String(from + rows.length));
+    before.set(url.href, address.value.href);
     return url.href;
   };
+  const previous = before.get(address.value.href);
   const first = () => {
     const url = new URL(address.value);
     url.searchParams.delete("cursor");
@@ -261,6 +263,11 @@ function Table(props: { network: string; type: string; schema: Schema; columns: 
               {t("list.first")}
             </a>
           )}
+          {previous && (
+            <a class="button" href={previous}>
+              {t("list.previous")}
+            </a>
+          )}
           {page.nextCursor && (
             <a class="button" href={next()}>
               {t("list.next")}
@@ -271,6 +278,9 @@ function Table(props: { network: string; type: string; schema: Schema; columns: 
     </>
   );
 }
+
+/** The addresses of pages from which the next ones were shown: cursors lead forwards only. */
+const before = new Map<string, string>();
 
 /** The page of an object. One below a parent is named together with it. */
 const objectAddress = (network: string, type: string, row: any, parent: string | null) => to.object(network, type, parent ? `${parent}/${row.id}` : row.id);

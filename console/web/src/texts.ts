@@ -66,6 +66,7 @@ const texts: Record<string, string> = {
   "list.table": "Objects",
   "list.pages": "Pages",
   "list.first": "First page",
+  "list.previous": "Previous page",
   "list.next": "Next page",
   "list.warning": "{{count}} warning",
   "list.warnings": "{{count}} warnings",

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { integer } from "../exact";
 import { permissions } from "../schema";
 import { t } from "../texts";
-import { visible } from "../values";
+import { Text as Shown, visible } from "../values";
 import type { ControlProps } from "./field";
 import { useForm, useValue } from "./model";
 import { nameKey } from "./change";
@@ -118,7 +118,7 @@ export function Check(props: ControlProps) {
   );
 }
 
-const named = (value: Json) => (value === null ? t("form.null") : typeof value === "object" ? JSON.stringify(value) : String(value));
+const named = (value: Json) => (value === null ? t("form.null") : visible(typeof value === "object" ? JSON.stringify(value) : String(value)));
 
 interface Option {
   value: Json;
@@ -249,11 +249,17 @@ export function Secret({ path, shape, attributes }: ControlProps) {
 /** Fixed is a value that cannot be changed here. */
 export function Fixed({ path, shape, attributes }: ControlProps) {
   const form = useForm();
-  return <output id={attributes.id} aria-describedby={attributes["aria-describedby"]} dir="auto">{display(form.names, shape, useValue(path))}</output>;
+  return <output id={attributes.id} aria-describedby={attributes["aria-describedby"]} dir="auto"><Shown text={written(form.names, shape, useValue(path))} max={longestFixed} /></output>;
 }
 
+/** longestFixed is how many characters of a value that cannot be changed are shown at first. */
+const longestFixed = 1000;
+
 /** display returns a value as text, cut if it is long. */
-export const display = (names: ReadonlyMap<string, { name?: string }>, shape: Shape, value: Json | undefined): string => visible(written(names, shape, value));
+export const display = (names: ReadonlyMap<string, { name?: string }>, shape: Shape, value: Json | undefined): string => {
+  const text = written(names, shape, value);
+  return visible(text.length > longestFixed ? text.slice(0, longestFixed) + "…" : text);
+};
 
 function written(names: ReadonlyMap<string, { name?: string }>, shape: Shape, value: Json | undefined): string {
   if (value === undefined || value === null) return t("form.unset");
@@ -267,6 +273,5 @@ function written(names: ReadonlyMap<string, { name?: string }>, shape: Shape, va
     return name && name !== id ? `${name} (${id})` : id;
   }
   if (typeof value === "boolean") return t(value ? "form.yes" : "form.no");
-  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
-  return text.length > 1000 ? text.slice(0, 1000) + "…" : text;
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

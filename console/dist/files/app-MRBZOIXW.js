@@ -1,1 +1,0 @@
-import{g as r}from"./chunk-MEQ7E6TO.js";import"./chunk-FQDFXL5U.js";import{h as m}from"./chunk-GQRBQCTQ.js";import{b as o,r as e}from"./chunk-OHQYVRFF.js";o(e(r,{}),document.getElementById("console"));m();
