@@ -72,8 +72,9 @@ image: ## the container image IMAGE, of a binary for Linux; needs Docker, pulls 
 	GOOS=linux $(GO) build -trimpath -tags nomsgpack -ldflags '-s -w -X main.version=$(VERSION)' -o bin/image/marquee ./cmd/marquee
 	deploy/image bin/image/marquee $(IMAGE)
 
+# The packages that take longest begin first, lest one of them runs alone at the end.
 test: ## each promise that this machine can test, with small numbers; TESTFLAGS adds flags of go test
-	@$(GO) run ./integration/gotest -short -timeout=45m $(TESTFLAGS) ./...
+	@$(GO) run ./integration/gotest -short -timeout=45m $(TESTFLAGS) ./integration ./integration/program ./...
 
 whole: ## all tests that this machine can run, with large numbers and passwords that cost what they do in a service
 	@$(GO) run ./integration/gotest -count=1 -timeout=180m $(TESTFLAGS) ./...
