@@ -76,7 +76,7 @@ func (m *Migrator) compare(ctx context.Context, registry *schema.Registry) (*con
 			}
 			declared, shown := was.forms(now)
 			for _, place := range shown {
-				problems = append(problems, schema.Problem{File: t.File, Pointer: place, Text: "the stored values are secret and would become readable",
+				problems = append(problems, schema.Problem{File: t.File, Pointer: servedPlace(t, place), Text: "the stored values are secret and would become readable",
 					Cure: `keep "x-secret": true, use a new property, or set "x-secret": false to decrypt the stored values`})
 			}
 			for place, form := range declared {

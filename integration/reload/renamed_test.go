@@ -147,6 +147,6 @@ func testRenamedSecret(t *testing.T, fresh service.NewStore) {
 	if bytes.Contains(service.AtRest(t, s.URI), []byte("hidden text")) {
 		t.Error("a value that has become a secret can be read in the store")
 	}
-	refusedBy(t, s.Swap(s.Engine, service.TypeWith("vaults", `, "was": "safes"`, `"word": {"type": "string", "x-was": ["pin", "code"]}`)), "would become readable")
+	refusedBy(t, s.Swap(s.Engine, service.TypeWith("vaults", `, "was": "safes"`, `"word": {"type": "string", "x-was": ["pin", "code"]}`)), "#/properties/word: the stored values are secret and would become readable")
 	refusedBy(t, s.Swap(s.Engine, service.TypeWith("boxes", `, "was": ["safes", "vaults"]`, `"pin": {"type": "string"}`)), "would become readable")
 }
