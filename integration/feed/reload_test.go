@@ -2,6 +2,7 @@ package feed
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -30,8 +31,9 @@ func testFeedBesideReload(t *testing.T, fresh service.NewStore) {
 		{name: "a secret", text: `, "x-secret": true`},
 		{name: "a type with a permission", resource: `, "permissions": {"read": "SEE_UNITS"}`, text: `, "x-secret": true`, unseen: true},
 	} {
-		answer := asks(c, c.Service, nora, positionOf(c, nora))
-		o := open(t, c.Service, nora, "&type=wards&include=object", "")
+		position := positionOf(c, nora)
+		answer := asks(c, c.Service, nora, position)
+		o := open(t, c.Service, nora, "&type=wards&include=object&after="+url.QueryEscape(position), "")
 		o.next("bookmark")
 		set := service.TypeWith("units", `, "was": "wards", "team": "team", "methods": ["GET", "HEAD", "POST", "PUT", "DELETE"]`+change.resource,
 			`"team": {"x-ref": "teams"}, "text": {"type": "string"`+change.text+`}`)
