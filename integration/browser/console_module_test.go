@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"marquee"
+	web "marquee/console"
 	"marquee/integration/marqueetest"
 	"marquee/resources"
 )
@@ -46,7 +48,7 @@ func advertise(s *marqueetest.Server) {
 		{"type": "lineitems", "object": {"id": "l", "name": "Line", "startDate": "2031-03-01T00:00:00Z", "targeting": {
 			"siteTarget": {"sites": [{"id": "harbour"}, {"id": "other"}]}, "siteCountryTarget": {"countries": ["NO"], "negated": true},
 			"deviceTargets": [{"targetedDeviceTypes": ["MOBILE"], "targetedOSes": ["IOS", "ANDROID"]}],
-			"keywordTargets": [{"keywords": ["boats", "sea"], "notKeywords": ["war"]}],
+			"adUnitMatchingLabelTargets": [{"matchingLabels": ["USER"]}], "keywordTargets": [{"keywords": ["boats", "sea"], "notKeywords": ["war"]}],
 			"keyValueTargets": [{"entries": {"section": ["sport", "news"]}}],
 			"dayPartingTargets": [{"daysOfWeek": ["MONDAY", "TUESDAY", "WEDNESDAY", "SATURDAY"], "hoursOfDay": [8, 9, 10], "timeZoneSetting": "SYSTEM"}]}}},
 		`+layout("picture", `<img src="{{image}}" width="300" height="250">`, `, "assetConstraints": [{"tag": "image"}]`)+`,
@@ -74,7 +76,7 @@ func TestConsoleModule(t *testing.T) {
 	c.signIn(marqueetest.Password)
 
 	c.await(`document.querySelector(".sentence")?.innerText.includes("Shown")`)
-	want := "Runs from Mar 1, 2031, without an end. Shown on the sites Daily Harbour or Other <b>news</b>; not on sites of Norway; " +
+	want := "Runs from Mar 1, 2031, without an end. Shown on the sites Daily Harbour or Other <b>news</b>; on ad units with the labels USER; not on sites of Norway; " +
 		"on pages with the keywords boats and sea and on pages without the keywords war; when the request has section sport or news; " +
 		"on devices of the type Mobile and with iOS or Android; and on Monday to Wednesday or Saturday and at 08:00 to 11:00 by the clock of the network."
 	order := func(text string) string { return strings.Join(strings.Fields(text), " ") }
@@ -135,6 +137,34 @@ func TestConsoleModule(t *testing.T) {
 	c.click("Show the preview")
 	c.await(`!!document.querySelector("iframe")`)
 	c.show("/networks/main/list/creatives", "main tbody")
+}
+
+// TestConsoleFaultyModule: whatever the module of an application does, the page of an object is shown
+// and left.
+func TestConsoleFaultyModule(t *testing.T) {
+	for code, fault := range map[string]string{
+		`export const nothing = 1`:                    "TypeError",
+		`throw new Error("not today")`:                "not today",
+		`export const panels = [{title: "No types"}]`: "TypeError",
+		`await new Promise(() => {})`:                 "",
+		`export const panels = [{title: "A", types: ["sites"], open: true, show() { throw new Error("not shown") }}, ` +
+			`{title: "B", types: ["sites"], open: true, show: () => () => { throw new Error("not ended") }}]`: "not shown",
+	} {
+		application := resources.New().Application()
+		application.Console = web.Module{Files: fstest.MapFS{"module.js": {Data: []byte(code)}}}
+		c := openConsole(t, marquee.Options{Application: application})
+		c.provoked = "not ended" // which the browser reports to the author
+		c.s.Do(http.MethodPost, "/api/v1/sites?context=main", `{"id": "harbour", "name": "Harbour"}`, http.StatusOK)
+		c.show("/networks/main/object/sites/harbour", "input[name=username]")
+		c.signIn(marqueetest.Password)
+		c.await(`!!document.querySelector("main form")`)
+		if fault != "" {
+			c.await(fmt.Sprintf(`document.querySelector("main [role=alert]")?.innerText.includes(%q)`, fault))
+		}
+		c.await(`!!document.querySelector("nav a[href$='/list/sites']")`)
+		evaluate[string](t, c.ctx, `document.querySelector("nav a[href$='/list/sites']").click(); ""`)
+		c.await(`document.querySelector("main tbody")?.innerText.includes("Harbour") && location.pathname.endsWith("/list/sites")`)
+	}
 }
 
 // pixel returns the colour of a place of the screen.

@@ -208,7 +208,7 @@ function runs(order, list) {
  * @returns {boolean}
  */
 function empty(value) {
-  return value === null || value === undefined || (typeof value === "object" && Object.values(value).every((one) => one === false || one === "USER" || empty(one)));
+  return value === null || value === undefined || (typeof value === "object" && Object.entries(value).every(([key, one]) => one === false || (key === "timeZoneSetting" && typeof one === "string") || empty(one)));
 }
 
 /** @param {string} code */

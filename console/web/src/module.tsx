@@ -69,10 +69,9 @@ export function Panels(props: { place: Place }) {
   const [fault, fail] = useState("");
   useEffect(() => {
     let wanted = true;
-    load().then(
-      (module) => wanted && show(module.panels.filter(({ types }) => types.includes(props.place.type))),
-      (cause) => wanted && fail(String(cause)),
-    );
+    load()
+      .then((module) => wanted && show(module.panels.filter(({ types }) => types.includes(props.place.type))))
+      .catch((cause) => wanted && fail(String(cause)));
     return () => {
       wanted = false;
     };
@@ -104,7 +103,14 @@ function Shown(props: { panel: Panel; place: Place }) {
   useEffect(() => {
     if (!used) return;
     try {
-      return panel.show(element.current!, place, services) ?? undefined;
+      const end = panel.show(element.current!, place, services);
+      return () => {
+        try {
+          end?.();
+        } catch (cause) {
+          reportError(cause); // the page is left all the same
+        }
+      };
     } catch (cause) {
       fail(String(cause));
     }
