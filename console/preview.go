@@ -23,8 +23,8 @@ const (
 	ticketsPath = "/api/console/previews/{type}/{id...}"
 	// ticketTime is how long a ticket can be used.
 	ticketTime = 20 * time.Second
-	// maxTickets is how many tickets a caller can have at once, and maxAllTickets how many a server
-	// remembers.
+	// maxTickets is the maximum number of tickets that a caller has at once, and maxAllTickets the
+	// maximum number that a server remembers.
 	maxTickets    = 20
 	maxAllTickets = 10_000
 )
