@@ -26,7 +26,7 @@ type authorization struct {
 func (e *Writer) authorizeEarly(ctx context.Context, caller *access.Caller, changes []*Change) error {
 	return e.Store.Read(ctx, func(s store.Snapshot) error {
 		versions := map[objectKey]int64{}
-		for _, some := range byType(changes, (*Change).hasID) {
+		for _, some := range byType(changes, (*Change).mayExist) {
 			found, err := s.Versions(ctx, some[0].Type.Name, keysOf(some))
 			if err != nil {
 				return err

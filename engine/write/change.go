@@ -149,7 +149,9 @@ func (c *Change) storedVersion() int64 {
 // Created reports whether the object is new.
 func (c *Change) Created() bool { return c.stored == nil }
 
-func (c *Change) hasID() bool { return c.ID != "" }
+// mayExist reports whether the object may be stored: an id that the service has generated is
+// that of none.
+func (c *Change) mayExist() bool { return c.ID != "" && !c.generated }
 
 // Removed reports whether the object is being removed: After is nil.
 func (c *Change) Removed() bool { return c.removes }

@@ -90,10 +90,12 @@ func (l *loading) run() (bytes int, err error) {
 		c.reset(l.w.indexings[c.Type.Name])
 		if c.ID != "" {
 			l.round[c.key()] = c
+		}
+		if c.mayExist() {
 			l.total++
 		}
 	}
-	for _, some := range byType(l.changes, (*Change).hasID) {
+	for _, some := range byType(l.changes, (*Change).mayExist) {
 		if err := l.collection(some[0].Type.Name, keysOf(some)); err != nil {
 			return l.bytes, err
 		}
@@ -169,10 +171,9 @@ func (l *loading) short(need int64, read int) error {
 	return &shortage{need}
 }
 
-// removed reads what is kept of removed objects whose ids new ones have. An id that
-// the service has generated is that of none.
+// removed reads what is kept of removed objects whose ids new ones have.
 func (l *loading) removed() error {
-	created := func(c *Change) bool { return c.stored == nil && c.index.Removable && c.ID != "" && !c.generated }
+	created := func(c *Change) bool { return c.stored == nil && c.index.Removable && c.mayExist() }
 	for _, some := range byType(l.changes, created) {
 		found, err := catalog.ReadRemoved(l.w.ctx, l.w.tx, some[0].Type.Name, keysOf(some))
 		if err != nil {

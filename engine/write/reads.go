@@ -35,9 +35,9 @@ func reads(changes []*Change, user string, registry *schema.Registry) []store.Lo
 	}
 	for _, c := range changes {
 		add(catalog.TypeCollection, store.Key{ID: c.Type.Name})
-		if c.ID != "" {
+		if c.mayExist() {
 			add(c.Type.Name, c.recordKey())
-			if c.Type.Removable() && !c.generated {
+			if c.Type.Removable() {
 				add(catalog.Removed.Name, catalog.RemovedKey(c.Type.Name, c.recordKey()))
 			}
 		}

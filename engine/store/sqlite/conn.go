@@ -38,10 +38,18 @@ type conn struct {
 	// keyNumbers has numbers of keys of terms, also those that its transaction has
 	// added.
 	keyNumbers map[keyName]int64
+	// ahead is what the transaction has read for several calls.
+	ahead ahead
 	// limited is whether the size of the cache of a reader is set.
 	limited bool
 	// wrote becomes true when a statement that writes is prepared for execution.
 	wrote bool
+}
+
+// rolledBack drops what was read or added since the transaction, or a part of it, began.
+func (c *conn) rolledBack() {
+	clear(c.keyNumbers)
+	c.ahead.forgetAll()
 }
 
 // openWriter opens the connection that writes to the file of a store.
@@ -76,7 +84,7 @@ PRAGMA temp_store=MEMORY; `, busyTimeout.Milliseconds())
 	if err := db.Exec(settings + more); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	db.RollbackHook(func() { clear(c.keyNumbers) })
+	db.RollbackHook(c.rolledBack)
 	// Without the query planner stability guarantee, SQLite prepares a
 	// statement again for each new value of a LIMIT.
 	if _, err := db.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {

@@ -22,6 +22,7 @@ func (w *writer) begin() error {
 	if err := w.sound(); err != nil {
 		return err
 	}
+	w.conn.ahead.forgetAll()
 	err := w.conn.run("BEGIN IMMEDIATE")
 	w.noteFailure(err)
 	return err

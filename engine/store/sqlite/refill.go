@@ -43,7 +43,7 @@ func (s *Store) Forget(ctx context.Context, collection string, terms, properties
 		for more := true; more; {
 			var left scope
 			err := s.writer.submit(ctx, func(t *transaction) (err error) {
-				t.touched[collection] = true
+				t.touch(collection)
 				left = rest // it may run again
 				more, err = t.conn.drop(&left)
 				return err
@@ -100,7 +100,7 @@ func (t *transaction) Index(ctx context.Context, collection string, entries []st
 	if err := t.guard(ctx); err != nil {
 		return err
 	}
-	t.touched[collection] = true
+	t.touch(collection)
 	var terms termChanges
 	find := "SELECT seq,create_time,state FROM " + table(collection) + " WHERE network=? AND id=?"
 	for _, entry := range entries {

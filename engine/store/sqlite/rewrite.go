@@ -35,7 +35,7 @@ func (t *transaction) Rewrite(ctx context.Context, collection string, records []
 	if err := t.grow(len(records)); err != nil {
 		return err
 	}
-	t.touched[collection] = true
+	t.touch(collection)
 	sql := "UPDATE " + table(collection) + " SET doc=? WHERE network=? AND id=? AND coalesce(revision,version)=? RETURNING 1"
 	return t.wipe(func() error {
 		for i := range records {

@@ -12,6 +12,8 @@ import (
 type transaction struct {
 	view
 	*commit
+	// announced are the records that the call will probably read, until they are read.
+	announced []store.Lookup
 	// shared marks a transaction in a savepoint; written is the number of
 	// records it has written.
 	shared  bool
@@ -50,7 +52,7 @@ func (t *transaction) Put(ctx context.Context, collection string, writes []store
 	if err := t.grow(len(writes)); err != nil {
 		return err
 	}
-	t.touched[collection] = true
+	t.touch(collection)
 	if err := t.disclaim(writes); err != nil {
 		return t.ended(err)
 	}
@@ -119,7 +121,8 @@ func (t *transaction) Remove(ctx context.Context, collection string, writes []st
 	if err := t.grow(len(writes)); err != nil {
 		return err
 	}
-	t.touched[collection], t.dropped = true, true
+	t.touch(collection)
+	t.dropped = true
 	err := t.disclaim(writes)
 	if err != nil {
 		return t.ended(err)
@@ -154,7 +157,8 @@ func (t *transaction) Drop(ctx context.Context, collection string, keys []store.
 	if err := t.grow(len(keys)); err != nil {
 		return err
 	}
-	t.touched[collection], t.dropped = true, true
+	t.touch(collection)
+	t.dropped = true
 	for _, key := range keys {
 		delete(t.rows, place{collection, key})
 		err := t.conn.rows("DELETE FROM "+table(collection)+" WHERE network=? AND id=? RETURNING state", []any{key.Network, key.ID}, func(s *stmt) error {

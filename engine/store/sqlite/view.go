@@ -214,15 +214,26 @@ func (v *view) byKeys(ctx context.Context, from string, keys []store.Key, column
 
 // Get implements store.Snapshot.
 func (v *view) Get(ctx context.Context, collection string, keys []store.Key, yield func(*store.Record) error) error {
+	return v.records(ctx, collection, keys, func(r *store.Record, at row) error {
+		v.note(collection, r.Key, at)
+		return yield(r)
+	})
+}
+
+// records yields the lent records of keys, with their rows.
+func (v *view) records(ctx context.Context, collection string, keys []store.Key, yield func(*store.Record, row) error) error {
 	var record store.Record
 	return v.byKeys(ctx, table(collection), keys, recordColumns+",seq", func(_ string, s *stmt) error {
 		s.record(&record)
-		if v.rows != nil && len(v.rows) < maxRows {
-			v.rows[place{collection, record.Key}] = row{seq: s.ColumnInt64(seqColumn), revision: record.Revision,
-				created: record.CreateTime.UnixMilli(), state: record.State}
-		}
-		return yield(&record)
+		return yield(&record, row{seq: s.ColumnInt64(seqColumn), revision: record.Revision, created: record.CreateTime.UnixMilli(), state: record.State})
 	})
+}
+
+// note remembers the row of a record, in a write transaction.
+func (v *view) note(collection string, key store.Key, at row) {
+	if v.rows != nil && len(v.rows) < maxRows {
+		v.rows[place{collection, key}] = at
+	}
 }
 
 // Versions implements store.Snapshot.

@@ -332,7 +332,7 @@ func (w *writer) perform(j *job, shared, savepoint bool) {
 	var end []string
 	switch {
 	case savepoint && j.failed != nil:
-		clear(w.conn.keyNumbers)
+		w.conn.rolledBack()
 		end = []string{"ROLLBACK TO one", "RELEASE one"}
 	case savepoint:
 		end = []string{"RELEASE one"}
@@ -351,7 +351,7 @@ func (w *writer) perform(j *job, shared, savepoint bool) {
 // call converts a panic of the job into its error, because the other jobs of
 // the group continue.
 func (w *writer) call(j *job, shared bool) (err error) {
-	t := &transaction{view: view{s: w.s, conn: w.conn, ctx: j.ctx, rows: map[place]row{}}, commit: &commit{touched: map[string]bool{}}, shared: shared}
+	t := &transaction{view: view{s: w.s, conn: w.conn, ctx: j.ctx, rows: map[place]row{}}, commit: &commit{touched: map[string]bool{}}, announced: j.effort.Reads, shared: shared}
 	j.wrote = t.commit
 	defer func() {
 		j.large = t.broken == errLarge

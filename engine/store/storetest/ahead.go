@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"marquee/engine/store"
@@ -12,6 +14,7 @@ import (
 // it will read (store.Effort.Reads) or not.
 func testAhead(t *testing.T, h Harness) {
 	t.Run("what was announced", func(t *testing.T) { testAnnounced(open(t, h)) })
+	t.Run("what others write", func(t *testing.T) { testAnnouncedByMany(open(t, h)) })
 	t.Run("more than an answer holds", func(t *testing.T) {
 		if h.Reopen == nil {
 			t.Skip("the store keeps nothing")
@@ -58,6 +61,57 @@ func testAnnounced(f *fixture) {
 		read("after a drop", others, `{"n":3}`, elsewhere.Key, key("c"))
 		return nil
 	}))
+}
+
+// testAnnouncedByMany counts in a record that all calls announce, some of which fail after
+// they have written.
+func testAnnouncedByMany(f *fixture) {
+	const clients, each = 16, 12
+	f.put(things, newRecord("a", `{"n":0}`))
+	f.put(others, newRecord("c", `{"n":3}`))
+	ctx := store.WithEffort(f.ctx, store.Effort{Records: 1, Reads: []store.Lookup{
+		{Collection: things, Keys: []store.Key{key("a"), key("missing")}}, {Collection: others, Keys: []store.Key{key("c")}}}})
+	var group sync.WaitGroup
+	errs := make(chan error, clients*each)
+	for client := range clients {
+		group.Go(func() {
+			for i := range each {
+				refused := (client+i)%3 == 0
+				err := f.s.Write(ctx, func(tx store.Tx) error {
+					var found store.Record
+					err := tx.Get(ctx, things, []store.Key{key("a"), key("missing")}, func(r *store.Record) error {
+						found = *r.Clone()
+						return nil
+					})
+					if err != nil {
+						return err
+					}
+					n := found.Revision
+					if want := fmt.Sprintf(`{"n":%d}`, n-1); string(found.Document) != want {
+						return fmt.Errorf("revision %d is %s", n, found.Document)
+					}
+					if err := tx.Put(ctx, things, []store.Write{next(found, fmt.Sprintf(`{"n":%d}`, n))}); err != nil {
+						return err
+					}
+					if refused {
+						return store.ErrRollback
+					}
+					return nil
+				})
+				if refused && errors.Is(err, store.ErrRollback) {
+					err = nil
+				}
+				errs <- err
+			}
+		})
+	}
+	group.Wait()
+	close(errs)
+	for err := range errs {
+		f.must(err)
+	}
+	counted, _ := f.get(things, "a")
+	same(f, "the writes", counted.Revision, int64(1+clients*each*2/3))
 }
 
 // testAnnouncedLarge reads 20 MB in a store that does not know how large the records are.
