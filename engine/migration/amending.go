@@ -71,17 +71,15 @@ func (m *Migrator) Amend(ctx context.Context, log *slog.Logger) error {
 
 // alone calls fn when nothing else changes indexings, here or on other servers.
 func (m *Migrator) alone(ctx context.Context, fn func(context.Context, *lease) error) error {
-	for !m.migrating.TryLock() {
-		if !walk.Sleep(ctx, leasePoll) {
-			return ctx.Err()
-		}
+	if err := m.migrating.enter(ctx); err != nil {
+		return err
 	}
-	defer m.migrating.Unlock()
+	defer m.migrating.leave()
 	return m.withLease(ctx, fn)
 }
 
-// turn does a part of work that takes long, and lets other servers that wait for the lease go
-// first if there is more of it. A lease that was lost is no error: the next turn goes on.
+// turn does a part of work that takes long, and lets others that wait go first if there is more
+// of it, here or on other servers. A lease that was lost is no error: the next turn goes on.
 func (m *Migrator) turn(ctx context.Context, part func(context.Context, *lease) error) error {
 	err := m.alone(ctx, part)
 	if err != nil && !errors.Is(err, errLeaseLost) {

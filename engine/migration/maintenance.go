@@ -17,12 +17,12 @@ const retirement = 10 * time.Minute
 
 // Maintain drops keys that have been retired for a while and what failed reloads left
 // over, reclaims keys that this server uses, and goes on with encrypting secrets. The
-// service calls it from time to time.
+// service calls it from time to time. It waits while a registry is migrated.
 func (m *Migrator) Maintain(ctx context.Context) error {
-	if !m.migrating.TryLock() {
-		return nil // a registry is being migrated
+	if err := m.migrating.enter(ctx); err != nil {
+		return err
 	}
-	defer m.migrating.Unlock()
+	defer m.migrating.leave()
 	needed, err := m.upkeepNeeded(ctx)
 	if err != nil || !needed {
 		return store.Translate(err)

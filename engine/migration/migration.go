@@ -24,7 +24,7 @@ type Migrator struct {
 	*catalog.Catalog
 	internal []store.Collection
 	// migrating is held while indexings change.
-	migrating sync.Mutex
+	migrating gate
 	// behind reports that RemoveHistory has much to remove, and removed counts what it has removed.
 	behind  atomic.Bool
 	removed atomic.Int64
@@ -46,7 +46,7 @@ type Migrator struct {
 
 // New returns a migrator. Internal are collections besides those of the types.
 func New(c *catalog.Catalog, internal []store.Collection, amend Amender) *Migrator {
-	return &Migrator{Catalog: c, internal: internal, amend: amend, duplicates: map[string]*duplicates{}}
+	return &Migrator{Catalog: c, internal: internal, amend: amend, migrating: make(gate, 1), duplicates: map[string]*duplicates{}}
 }
 
 // Migrate prepares the store for a new registry and then serves it. Meanwhile reads and
@@ -59,8 +59,10 @@ func New(c *catalog.Catalog, internal []store.Collection, amend Amender) *Migrat
 // unchanged. New secrets are hidden first and encrypted afterwards; if that fails,
 // Maintain or the next Migrate goes on.
 func (m *Migrator) Migrate(ctx context.Context, registry *schema.Registry) error {
-	m.migrating.Lock()
-	defer m.migrating.Unlock()
+	if err := m.migrating.enter(ctx); err != nil {
+		return err
+	}
+	defer m.migrating.leave()
 	collections, err := m.collections(registry)
 	if err != nil {
 		return err
