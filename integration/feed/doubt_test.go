@@ -95,9 +95,9 @@ func testListsInDoubt(t *testing.T, fresh service.NewStore) {
 			t.Errorf("%s: reset %v, want %v", name, page["reset"], at.reset)
 		}
 	}
-	for stream := range open(t, c.Service, as["nora"], "&type=beds", positions["nora"]).events {
-		if stream.name != "bookmark" {
-			if stream.name != "reset" || !strings.Contains(stream.data, "OWNERS_IN_DOUBT") {
+	for stream := range open(t, c.Service, as["nora"], "&type=beds", positions["nora"]).Events {
+		if stream.Name != "bookmark" {
+			if stream.Name != "reset" || !strings.Contains(stream.Data, "OWNERS_IN_DOUBT") {
 				t.Errorf("the stream has %v", stream)
 			}
 			break

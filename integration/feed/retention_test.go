@@ -62,12 +62,12 @@ func testHistoryDays(t *testing.T, fresh service.NewStore) {
 
 	o := open(t, s, token, "", old)
 	e := o.next("reset")
-	if !strings.Contains(e.data, `{"reason":"POSITION_TOO_OLD"}`) {
+	if !strings.Contains(e.Data, `{"reason":"POSITION_TOO_OLD"}`) {
 		t.Errorf("the reset is %v", e)
 	}
 	o.next("end")
-	open(t, s, token, "", e.id).next("bookmark")
-	if first := open(t, s, token, "&include=changes", young).next("change"); !strings.Contains(first.data, `"to":"3"`) {
+	open(t, s, token, "", e.ID).next("bookmark")
+	if first := open(t, s, token, "&include=changes", young).next("change"); !strings.Contains(first.Data, `"to":"3"`) {
 		t.Errorf("behind a position that is kept comes %v", first)
 	}
 

@@ -30,13 +30,13 @@ func large(c *service.Conversation, n int) {
 
 // rest returns the number of changes that a stream still has, and what comes after them. Bookmarks
 // are passed over.
-func (o *stream) rest() (changes int, then event) {
+func (o *stream) rest() (changes int, then service.Event) {
 	o.t.Helper()
 	over := time.After(soon)
 	for {
 		select {
-		case e := <-o.events:
-			switch e.name {
+		case e := <-o.Events:
+			switch e.Name {
 			case "change":
 				changes++
 			case "bookmark":
@@ -66,13 +66,13 @@ func testStreamThatCatchesUp(t *testing.T, fresh service.NewStore) {
 	revoked, moved := unread(t, c.Service, token, from, ""), unread(t, c.Service, nora, from, "")
 	c.Send("POST", "/api/v1/tokens/reader?context=main", `{"objectState": "INACTIVE"}`, 200, "")
 	c.Send("POST", "/api/v1/teams/south?context=main", `{"users": ["sven", "nora"]}`, 200, "")
-	go revoked.receive()
-	go moved.receive()
-	if changes, then := revoked.rest(); changes == wards || then.name != "end" {
-		t.Errorf("with a revoked token, there are %d changes and then %s", changes, then.name)
+	go revoked.Receive()
+	go moved.Receive()
+	if changes, then := revoked.rest(); changes == wards || then.Name != "end" {
+		t.Errorf("with a revoked token, there are %d changes and then %s", changes, then.Name)
 	}
-	if changes, then := moved.rest(); changes == wards || then.name != "reset" {
-		t.Errorf("with other rights, there are %d changes and then %s", changes, then.name)
+	if changes, then := moved.rest(); changes == wards || then.Name != "reset" {
+		t.Errorf("with other rights, there are %d changes and then %s", changes, then.Name)
 	}
 }
 
@@ -101,7 +101,7 @@ func testStreamOverItsRate(t *testing.T, fresh service.NewStore) {
 	}
 	last.next("bookmark")
 	c.Send("POST", "/api/v1/tokens/reader?context=main", `{"objectState": "INACTIVE"}`, 200, "")
-	if last.next("bookmark").id == "" {
+	if last.next("bookmark").ID == "" {
 		t.Error("it ends without a position")
 	}
 	last.next("end")

@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -17,22 +16,18 @@ import (
 	"marquee/integration/service"
 )
 
-// event is an event of a stream; its name is "end" when the stream has ended.
-type event struct{ id, name, data string }
-
 // stream is a client of text/event-stream.
 type stream struct {
-	t      *testing.T
-	answer *http.Response
-	events chan event
+	*service.Stream
+	t *testing.T
 }
 
 // open opens a stream of the changes of main. More are its other parameters.
 func open(t *testing.T, s *service.Service, token, more, last string) *stream {
 	t.Helper()
 	o := unread(t, s, token, more, last)
-	if o.answer.StatusCode == http.StatusOK {
-		go o.receive()
+	if o.Answer.StatusCode == http.StatusOK {
+		go o.Receive()
 	}
 	return o
 }
@@ -40,57 +35,25 @@ func open(t *testing.T, s *service.Service, token, more, last string) *stream {
 // unread is open without receiving events.
 func unread(t *testing.T, s *service.Service, token, more, last string) *stream {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Server.URL+"/api/v1/changes?context=main"+more, nil)
+	o, err := s.Stream(t.Context(), token, "/api/v1/changes?context=main"+more, last)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Accept", "text/event-stream")
-	request.Header.Set("Authorization", "Bearer "+token)
-	if last != "" {
-		request.Header.Set("Last-Event-ID", last)
-	}
-	answer, err := s.Client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = answer.Body.Close() })
-	return &stream{t, answer, make(chan event, 10_000)}
-}
-
-func (o *stream) receive() {
-	var e event
-	lines := bufio.NewScanner(o.answer.Body)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ": ")
-		switch name {
-		case "id":
-			e.id = value
-		case "event":
-			e.name = value
-		case "data":
-			e.data = value
-		case "":
-			if e.name != "" {
-				o.events <- e
-			}
-			e = event{}
-		}
-	}
-	o.events <- event{name: "end", data: fmt.Sprint(lines.Err())}
+	t.Cleanup(func() { _ = o.Answer.Body.Close() })
+	return &stream{o, t}
 }
 
 // next returns the next event with a name, or the end; bookmarks are passed over.
-func (o *stream) next(name string) event {
+func (o *stream) next(name string) service.Event {
 	o.t.Helper()
 	over := time.After(soon)
 	for {
 		select {
-		case e := <-o.events:
-			if e.name == "bookmark" && name != "bookmark" {
+		case e := <-o.Events:
+			if e.Name == "bookmark" && name != "bookmark" {
 				continue
 			}
-			if e.name != name {
+			if e.Name != name {
 				o.t.Fatalf("the stream has %v, not %s", e, name)
 			}
 			return e
@@ -110,28 +73,28 @@ func testStream(t *testing.T, fresh service.NewStore) {
 	}
 	o := open(t, c.Service, c.Token, "&type=wards", "")
 	for name, want := range map[string]string{"Content-Type": "text/event-stream", "X-Accel-Buffering": "no", "Cache-Control": "no-store", "Content-Encoding": ""} {
-		if got := o.answer.Header.Get(name); got != want {
+		if got := o.Answer.Header.Get(name); got != want {
 			t.Errorf("%s is %q, not %q", name, got, want)
 		}
 	}
 	begun := o.next("bookmark")
 	ward("a")
 	first := o.next("change")
-	if !strings.Contains(first.data, `"id":"a"`) || !strings.Contains(first.data, `"kind":"created"`) || !strings.Contains(first.data, first.id) {
+	if !strings.Contains(first.Data, `"id":"a"`) || !strings.Contains(first.Data, `"kind":"created"`) || !strings.Contains(first.Data, first.ID) {
 		t.Errorf("the first event is %v", first)
 	}
 	ward("b")
 	o.next("change")
 	// The id of an event is a position, for streams and for pages.
-	again := open(t, c.Service, c.Token, "&type=wards&after=begin", first.id)
-	if e := again.next("change"); !strings.Contains(e.data, `"id":"b"`) {
+	again := open(t, c.Service, c.Token, "&type=wards&after=begin", first.ID)
+	if e := again.next("change"); !strings.Contains(e.Data, `"id":"b"`) {
 		t.Errorf("after the first comes %v", e)
 	}
-	c.Send("GET", "/api/v1/changes?context=main&type=wards&after="+first.id, "", 200, `{"results": [{"id": "b"}]}`)
-	c.Send("GET", "/api/v1/changes?context=main&type=wards&after="+begun.id, "", 200, `{"results": ["<some>", {"id": "a"}, {"id": "b"}]}`)
+	c.Send("GET", "/api/v1/changes?context=main&type=wards&after="+first.ID, "", 200, `{"results": [{"id": "b"}]}`)
+	c.Send("GET", "/api/v1/changes?context=main&type=wards&after="+begun.ID, "", 200, `{"results": ["<some>", {"id": "a"}, {"id": "b"}]}`)
 	// A refusal is an ordinary answer.
-	if refused := open(t, c.Service, c.Token, "&type=beds", first.id); refused.answer.StatusCode != http.StatusBadRequest {
-		t.Errorf("with other parameters, the status is %d", refused.answer.StatusCode)
+	if refused := open(t, c.Service, c.Token, "&type=beds", first.ID); refused.Answer.StatusCode != http.StatusBadRequest {
+		t.Errorf("with other parameters, the status is %d", refused.Answer.StatusCode)
 	}
 }
 
@@ -153,8 +116,8 @@ func testStreamShowsNothingElse(t *testing.T, fresh service.NewStore) {
 	}
 	c.Send("PUT", "/api/v1/wards/n?context=main", `{"team": "north"}`, 201, "")
 	select {
-	case e := <-o.events:
-		if !strings.Contains(e.data, `"id":"n"`) && time.Since(began) < 9*time.Second {
+	case e := <-o.Events:
+		if !strings.Contains(e.Data, `"id":"n"`) && time.Since(began) < 9*time.Second {
 			t.Errorf("the stream has %v", e)
 		}
 	case <-time.After(soon):
@@ -180,13 +143,13 @@ func testStreamResets(t *testing.T, fresh service.NewStore) {
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("the reset came after %v", took)
 	}
-	if !strings.Contains(e.data, `{"reason":"RIGHTS_CHANGED"}`) {
+	if !strings.Contains(e.Data, `{"reason":"RIGHTS_CHANGED"}`) {
 		t.Errorf("the reset is %v", e)
 	}
 	o.next("end")
-	o = open(t, c.Service, nora, "&type=wards&include=object", e.id)
+	o = open(t, c.Service, nora, "&type=wards&include=object", e.ID)
 	c.Send("PUT", "/api/v1/wards/a?context=main", `{"text": "a", "team": "south"}`, 201, "")
-	if first := o.next("change"); !strings.Contains(first.data, `"text":"a"`) {
+	if first := o.next("change"); !strings.Contains(first.Data, `"text":"a"`) {
 		t.Errorf("after the reset comes %v", first)
 	}
 	renamed := service.TypeWith("wards", `, "team": "team", "methods": ["GET", "HEAD", "POST", "PUT", "DELETE"]`, `"team": {"x-ref": "teams"}, "label": {"type": "string", "x-was": "text"}`)
@@ -196,13 +159,13 @@ func testStreamResets(t *testing.T, fresh service.NewStore) {
 	e = o.next("reset")
 	o.next("end")
 	c.Send("PUT", "/api/v1/wards/a?context=main", `{"label": "b"}`, 200, "")
-	o = open(t, c.Service, nora, "&type=wards", e.id)
-	if next := o.next("change"); !strings.Contains(next.data, `"/label"`) {
+	o = open(t, c.Service, nora, "&type=wards", e.ID)
+	if next := o.next("change"); !strings.Contains(next.Data, `"/label"`) {
 		t.Errorf("after the reload comes %v", next)
 	}
 	o = open(t, c.Service, c.Token, "&type=wards&after=begin", "")
 	for range 2 {
-		if e := o.next("change"); strings.Contains(e.data, `"/text"`) {
+		if e := o.next("change"); strings.Contains(e.Data, `"/text"`) {
 			t.Errorf("the old form is shown: %v", e)
 		}
 	}
@@ -218,12 +181,12 @@ func testStreamOfRevoked(t *testing.T, fresh service.NewStore) {
 	o.next("bookmark")
 	c.Send("POST", "/api/v1/tokens/reader?context=main", `{"objectState": "INACTIVE"}`, 200, "")
 	c.Send("PUT", "/api/v1/wards/a?context=main", `{}`, 201, "")
-	if o.next("bookmark").id == "" {
+	if o.next("bookmark").ID == "" {
 		t.Error("it ends without a position")
 	}
 	o.next("end")
-	if refused := open(t, c.Service, token, "&type=wards", ""); refused.answer.StatusCode != http.StatusUnauthorized {
-		t.Errorf("then the status is %d", refused.answer.StatusCode)
+	if refused := open(t, c.Service, token, "&type=wards", ""); refused.Answer.StatusCode != http.StatusUnauthorized {
+		t.Errorf("then the status is %d", refused.Answer.StatusCode)
 	}
 }
 
@@ -267,9 +230,9 @@ func testStreamsAreBounded(t *testing.T, fresh service.NewStore) {
 		all = append(all, o)
 	}
 	refused := open(t, c.Service, c.Token, "&type=wards", "")
-	body, _ := io.ReadAll(refused.answer.Body)
-	if refused.answer.StatusCode != http.StatusTooManyRequests || refused.answer.Header.Get("Retry-After") == "" || !strings.Contains(string(body), "error.requests.too.many") {
-		t.Errorf("one more is answered with %d %s", refused.answer.StatusCode, body)
+	body, _ := io.ReadAll(refused.Answer.Body)
+	if refused.Answer.StatusCode != http.StatusTooManyRequests || refused.Answer.Header.Get("Retry-After") == "" || !strings.Contains(string(body), "error.requests.too.many") {
+		t.Errorf("one more is answered with %d %s", refused.Answer.StatusCode, body)
 	}
 	c.Send("GET", "/api/v1/changes?context=main&type=wards&after=begin&wait=1", "", 429, "")
 	c.Send("GET", "/api/v1/changes?context=main&type=wards&after=begin", "", 200, "")
@@ -281,7 +244,7 @@ func testStreamsAreBounded(t *testing.T, fresh service.NewStore) {
 	for _, o := range all {
 		o.next("change")
 	}
-	_ = all[0].answer.Body.Close()
+	_ = all[0].Answer.Body.Close()
 	streams(c, 100, soon)
 	open(t, c.Service, c.Token, "&type=wards", "").next("bookmark")
 }
@@ -313,7 +276,7 @@ func TestStreamThatIsNotRead(t *testing.T) {
 	}}
 	defer transport.CloseIdleConnections()
 	c.Service.Client = &http.Client{Transport: transport}
-	answer := unread(t, c.Service, c.Token, "&type=wards&after=begin", "").answer
+	answer := unread(t, c.Service, c.Token, "&type=wards&after=begin", "").Answer
 	streams(c, 1, soon)
 	began := time.Now()
 	streams(c, 0, time.Minute)

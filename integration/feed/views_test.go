@@ -103,27 +103,27 @@ func (r *reader) stream(random *rand.Rand, ended <-chan struct{}) {
 		for left := 1 + random.IntN(2000); left > 0; left-- {
 			select {
 			case <-ended:
-				_ = o.answer.Body.Close()
+				_ = o.Answer.Body.Close()
 				return
-			case e := <-o.events:
-				r.position = e.id
-				switch e.name {
+			case e := <-o.Events:
+				r.position = e.ID
+				switch e.Name {
 				case "end":
 					r.Errorf("a stream ends with %v", e)
 					return
 				case "reset":
-					value, _ := service.Decode([]byte(e.data))
+					value, _ := service.Decode([]byte(e.Data))
 					members, _ := value.(map[string]any)
 					r.reset(members["reason"])
 					left = 0
 				case "change":
-					value, _ := service.Decode([]byte(e.data))
+					value, _ := service.Decode([]byte(e.Data))
 					members, _ := value.(map[string]any)
 					r.apply(members)
 				}
 			}
 		}
-		_ = o.answer.Body.Close()
+		_ = o.Answer.Body.Close()
 	}
 }
 
