@@ -27,6 +27,9 @@ const (
 	// maxRefused is the number of retries of a transaction that its own
 	// snapshot refused. A function that reads what it relies on needs none.
 	maxRefused = 2
+	// maxUnexplained is the number of retries after errors of no class. Before the last one, the
+	// driver has had about a tenth of a second to learn of another primary.
+	maxUnexplained = 3
 	// maxCommits is the minimum number of attempts of a commit with an unknown
 	// outcome, and committing their minimum duration, before the outcome is
 	// looked up.
@@ -76,6 +79,7 @@ func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err er
 		case again == final,
 			again == conflict && tries[conflict] > maxConflicts,
 			again == refused && tries[refused] > maxRefused,
+			again == unexplained && tries[unexplained] > maxUnexplained,
 			again == lost && time.Since(begun) > maxLost:
 			return err
 		case pause(ctx, n, again):

@@ -148,15 +148,15 @@ func (s *Store) dropIndexes(ctx context.Context, collection string, wanted []pla
 // transactions on the collection, and times out now and then.
 func (s *Store) patiently(ctx context.Context, change func() error) error {
 	for n := 0; ; n++ {
+		term, done := s.leader.follow()
 		err := change()
 		if err == nil {
+			done()
 			return nil
 		}
-		again, translated := translate(ctx, err)
-		if hasCode(err, codesInProgress...) {
-			again = conflict
-		}
-		if again == final || n == maxConflicts || !pause(ctx, n, lost) {
+		again, translated := s.translate(ctx, term, err)
+		done()
+		if again == final || again == unexplained && n >= maxUnexplained || n == maxConflicts || !pause(ctx, n, lost) {
 			return inUse(translated, "MongoDB could not change a collection because it was in use")
 		}
 	}

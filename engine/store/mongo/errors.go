@@ -27,6 +27,10 @@ const (
 	refused
 	// lost means that a server cannot be reached or is no longer primary.
 	lost
+	// unexplained means an error of no class: retry a few times, because a server that ceases
+	// to be primary answers with much that no specification lists, and perhaps before the
+	// driver knows.
+	unexplained
 )
 
 // Labels of errors, from the driver's specifications.
@@ -43,16 +47,15 @@ var (
 	codesForbidden = []int{13, 18, 8000}
 	codesStopped   = []int{11601}
 	codesLate      = []int{50}
-	codesConflict  = []int{112, 251, 225, 24, 46, 117, 244, 267, 272, 356, 363}
+	codesConflict  = []int{112, 251, 225, 24, 46, 117, 244, 267, 272, 276, 285, 356, 363, 12586, 12587}
 	codesOutdated  = []int{246, 239, 250, 341, 175, 43, 237, 314}
 	codesLost      = slices.Concat(codesState, codesNetwork, codesBusy)
 	// codesState are those of a server that is no primary, is about to be none, or has just
 	// become one; codesNetwork those of connections between servers; codesBusy those of a
 	// server with too much to do.
-	codesState      = []int{91, 94, 95, 133, 134, 189, 206, 210, 211, 216, 217, 228, 234, 279, 281, 282, 303, 310, 355, 358, 372, 10058, 10107, 11600, 11602, 13435, 13436}
-	codesNetwork    = []int{6, 7, 63, 64, 79, 89, 90, 100, 145, 150, 202, 249, 317, 384, 9001, 13388}
-	codesBusy       = []int{262, 365, 402, 406, 407, 412, 433, 449}
-	codesInProgress = []int{285, 12586, 12587, 117}
+	codesState   = []int{91, 94, 95, 133, 134, 189, 206, 210, 211, 216, 217, 228, 234, 279, 281, 282, 303, 310, 355, 358, 372, 10058, 10107, 11600, 11602, 13435, 13436}
+	codesNetwork = []int{6, 7, 63, 64, 79, 89, 90, 100, 145, 150, 202, 249, 317, 384, 9001, 13388}
+	codesBusy    = []int{262, 365, 402, 406, 407, 412, 433, 449}
 )
 
 const (
@@ -121,14 +124,21 @@ func translate(ctx context.Context, err error) (retry, error) {
 }
 
 // translate is like the function of the same name, for an error of a command that was sent in a
-// term. An error of no class is due to the election while the primary changes: servers then
-// answer with much that no specification lists.
+// term. An error of no class is due to the election while the primary changes.
 func (s *Store) translate(ctx, term context.Context, err error) (retry, error) {
+	var server mongo.ServerError
+	fromServer := errors.As(err, &server)
 	again, err := translate(ctx, err)
-	if code, known := store.CodeOf(err); known && code == store.CodeInternal && again == final && s.leader.changing(term) {
-		return lost, &store.Error{Code: store.CodeUnavailable, Text: "the primary of MongoDB changes", Cause: err}
+	if code, known := store.CodeOf(err); again != final || !known || code != store.CodeInternal {
+		return again, err
 	}
-	return again, err
+	switch {
+	case s.leader.changing(term):
+		return lost, &store.Error{Code: store.CodeUnavailable, Text: "the primary of MongoDB changes", Cause: err}
+	case fromServer:
+		return unexplained, err
+	}
+	return final, err
 }
 
 // inUse replaces the error of a conflict outside of transactions: others were using a
@@ -215,7 +225,7 @@ var errOutdated = &store.Error{Code: store.CodeUnavailable, Text: "the new prima
 // false when the context ends.
 func pause(ctx context.Context, n int, why retry) bool {
 	longest := min(2*time.Millisecond<<min(n, 7), 250*time.Millisecond)
-	if why == lost {
+	if why == lost || why == unexplained {
 		longest = min(20*time.Millisecond<<min(n, 5), 500*time.Millisecond)
 	}
 	return wait(ctx, time.Duration(rand.Int64N(int64(longest))+1)) // #nosec G404 -- the random time only spreads retries

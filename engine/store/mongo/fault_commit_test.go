@@ -243,8 +243,8 @@ func TestUnknownOutcomesOfUsers(t *testing.T) {
 	}
 }
 
-// TestFaultLabels makes a statement and a commit fail with an unknown code, so
-// that the labels alone decide.
+// TestFaultLabels makes a statement and a commit fail with an unknown code, more often than is
+// tried again without a label, so that the labels alone decide.
 func TestFaultLabels(t *testing.T) {
 	t.Parallel()
 	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
@@ -262,14 +262,14 @@ func TestFaultLabels(t *testing.T) {
 		{bson.A{labelOverloaded, "RetryableError", labelTransient}, true, true},
 	} {
 		for _, at := range []step{{"find", faultThings}, {"insert", faultThings}, commitStep} {
-			p := failPoint{at, bson.D{{Key: "errorCode", Value: 7654321}, {Key: "errorLabels", Value: c.labels}}, 1}
+			p := failPoint{at, bson.D{{Key: "errorCode", Value: 7654321}, {Key: "errorLabels", Value: c.labels}}, 1 + maxUnexplained}
 			passes := c.statement
 			if at == commitStep {
 				passes = c.again
 			}
 			f.failing(p, func() {
 				runs, err := f.write(t.Context())
-				if code, _ := store.CodeOf(err); passes != (err == nil) || err != nil && code != store.CodeInternal || runs > 2 {
+				if code, _ := store.CodeOf(err); passes != (err == nil) || err != nil && code != store.CodeInternal || runs > p.times+1 {
 					t.Errorf("%v: after %d runs: %v", p, runs, err)
 				}
 				f.settled(p.String(), err == nil)

@@ -78,7 +78,7 @@ var (
 	isFull    = class{1, store.CodeFull}
 	forbids   = class{1, store.CodeUnavailable}
 	tooLate   = class{1, store.CodeDeadline}
-	isBug     = class{1, store.CodeInternal}
+	isBug     = class{1 + maxUnexplained, store.CodeInternal}
 )
 
 // The codes that the driver's specifications name (transactions, retryable
@@ -87,7 +87,7 @@ var codeClasses = map[int]class{
 	112: conflicts, 251: conflicts, 24: conflicts, 46: conflicts, 244: conflicts, 267: conflicts, 225: conflicts,
 	246: outdates, 239: outdates, 341: outdates, 175: outdates, 43: outdates, 237: outdates,
 	6: loses, 7: loses, 89: loses, 91: loses, 134: loses, 189: loses, 262: loses, 9001: loses, 10107: loses, 11600: loses, 11602: loses,
-	117: conflicts, 272: conflicts, 363: conflicts, 250: outdates, 314: outdates,
+	117: conflicts, 276: conflicts, 285: conflicts, 12586: conflicts, 12587: conflicts, 272: conflicts, 363: conflicts, 250: outdates, 314: outdates,
 	94: loses, 95: loses, 206: loses, 210: loses, 211: loses, 216: loses, 217: loses, 228: loses, 279: loses, 281: loses, 282: loses, 303: loses, 310: loses,
 	355: loses, 358: loses, 372: loses, 90: loses, 145: loses, 202: loses, 317: loses, 384: loses, 365: loses, 402: loses,
 	406: loses, 407: loses, 412: loses, 433: loses, 449: loses,

@@ -87,20 +87,40 @@ func parseTime(text string) (at bson.Timestamp, ok bool) {
 func (p position) within(id string) bool { return id <= hexTime(p.horizon) }
 
 // Changes implements store.Store.
-func (s *Store) Changes(ctx context.Context, after string, limit int, collections ...string) ([]store.Change, string, error) {
+func (s *Store) Changes(ctx context.Context, after string, limit int, collections ...string) (changes []store.Change, next string, err error) {
 	if ctx.Err() != nil {
 		return nil, "", deadline(ctx)
 	}
 	if limit <= 0 {
 		return nil, after, nil
 	}
-	ctx, done := s.leader.led(ctx)
-	defer done()
+	err = s.inTerm(ctx, func(ctx context.Context) error {
+		changes, next, err = s.changesAfter(ctx, after, limit, collections)
+		return err
+	})
+	return changes, next, err
+}
+
+// inTerm runs a read without a view, which is cancelled when another primary is elected, and
+// translates its error. It runs again after an error of no class; other errors are left to the
+// caller, who asks again in any case.
+func (s *Store) inTerm(ctx context.Context, read func(context.Context) error) error {
+	for n := 0; ; n++ {
+		term, done := s.leader.follow()
+		within := during(ctx, term)
+		again, err := s.translate(within, term, read(within))
+		done()
+		if again != unexplained || n == maxUnexplained || !pause(ctx, n, again) {
+			return err
+		}
+	}
+}
+
+func (s *Store) changesAfter(ctx context.Context, after string, limit int, collections []string) ([]store.Change, string, error) {
 	f := follower{s: s, limit: limit, collections: collections, begins: after == ""}
 	if after == "" {
 		session, now, err := s.present(ctx)
 		if err != nil {
-			_, err = translate(ctx, err)
 			return nil, "", err
 		}
 		session.EndSession(ctx)
@@ -172,7 +192,6 @@ var errForgotten = errors.New("mongo: the oplog no longer has the position")
 func (f *follower) fallBack(ctx context.Context) error {
 	now, err := f.s.clusterTime(ctx)
 	if err != nil {
-		_, err = translate(ctx, err)
 		return err
 	}
 	to := position{horizon: now, repeats: true, id: f.at.id}
@@ -240,7 +259,7 @@ var errFull = errors.New("mongo: enough has been read")
 func (f *follower) streamed(ctx context.Context) error {
 	session, now, err := f.s.present(ctx)
 	if err != nil {
-		return f.failed(ctx, err)
+		return f.failed(err)
 	}
 	defer session.EndSession(context.WithoutCancel(ctx))
 	if reached := timeOf(f.at.token); f.at.token != nil && reached.T > now.at.T {
@@ -267,7 +286,7 @@ func (f *follower) streamed(ctx context.Context) error {
 	}
 	stream, err := f.s.db.Collection(changesCollection).Watch(within, mongo.Pipeline{{{Key: "$match", Value: wanted}}}, opts)
 	if err != nil {
-		return f.failed(ctx, err)
+		return f.failed(err)
 	}
 	defer closeStream(ctx, session, stream)
 	for !f.full() {
@@ -280,7 +299,7 @@ func (f *follower) streamed(ctx context.Context) error {
 		raw, _ := stream.Current.Lookup("fullDocument").DocumentOK()
 		c, err := record.Change(raw)
 		if err != nil {
-			return f.failed(ctx, err)
+			return f.failed(err)
 		}
 		f.pass(stream.ResumeToken())
 		if !f.at.within(c.Position) {
@@ -290,7 +309,7 @@ func (f *follower) streamed(ctx context.Context) error {
 	if token := stream.ResumeToken(); stream.Err() == nil && !f.full() && token != nil {
 		f.pass(token) // after the changes of other collections, too
 	}
-	return f.failed(ctx, stream.Err())
+	return f.failed(stream.Err())
 }
 
 // pass moves the position on in the stream.
@@ -302,12 +321,17 @@ func (f *follower) pass(token bson.Raw) {
 }
 
 // End implements store.Store.
-func (s *Store) End(ctx context.Context) (string, error) {
-	ctx, done := s.leader.led(ctx)
-	defer done()
+func (s *Store) End(ctx context.Context) (at string, err error) {
+	err = s.inTerm(ctx, func(ctx context.Context) error {
+		at, err = s.end(ctx)
+		return err
+	})
+	return at, err
+}
+
+func (s *Store) end(ctx context.Context) (string, error) {
 	session, now, err := s.present(ctx)
 	if err != nil {
-		_, err = translate(ctx, err)
 		return "", err
 	}
 	defer session.EndSession(context.WithoutCancel(ctx))
@@ -316,20 +340,19 @@ func (s *Store) End(ctx context.Context) (string, error) {
 	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetStartAtOperationTime(&now.at)
 	stream, err := s.db.Collection(changesCollection).Watch(mongo.NewSessionContext(ctx, session), none, opts)
 	if err != nil {
-		_, err = translate(ctx, err)
 		return "", err
 	}
 	defer closeStream(ctx, session, stream)
 	token := stream.ResumeToken()
 	if token == nil {
-		return "", &store.Error{Code: store.CodeInternal, Text: "MongoDB does not return the end of the changes"}
+		return "", &store.Error{Code: store.CodeUnavailable, Text: "MongoDB does not return the end of the changes"}
 	}
 	return position{token: token}.String(), nil
 }
 
-// failed translates an error of the stream. The server has many codes for a
-// token that it does not know, or no longer knows.
-func (f *follower) failed(ctx context.Context, err error) error {
+// failed recognises errors of the stream that concern the position. The server has many codes
+// for a token that it does not know, or no longer knows.
+func (f *follower) failed(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -339,7 +362,6 @@ func (f *follower) failed(ctx context.Context, err error) error {
 	if f.at.token != nil && hasCode(err, 2, 9, 14, 15, 260, 40415, 40647, 40649, 50811) {
 		return badPosition(scrub(err))
 	}
-	_, err = translate(ctx, err)
 	return err
 }
 

@@ -27,7 +27,7 @@ func (s *Store) Read(ctx context.Context, fn func(store.Snapshot) error) (err er
 		if again != lost {
 			conflicts++
 		}
-		if again == final || conflicts > maxReads || time.Since(begun) > maxLost || !pause(ctx, n, again) {
+		if again == final || again == unexplained && conflicts > maxUnexplained || conflicts > maxReads || time.Since(begun) > maxLost || !pause(ctx, n, again) {
 			return err
 		}
 	}

@@ -26,11 +26,14 @@ func (s *Store) Settle(ctx context.Context, at time.Time) error {
 		if err := s.open(ctx); err != nil {
 			return err
 		}
+		term, done := s.leader.follow()
 		open, err := s.openTransactions(ctx, at)
 		if err == nil {
 			answered = time.Now()
 		}
-		switch again, translated := translate(ctx, err); {
+		again, translated := s.translate(ctx, term, err)
+		done()
+		switch {
 		case err == nil && first == nil:
 			first = open
 		case err == nil:
