@@ -99,7 +99,8 @@ func (c *copyCommand) run(ctx context.Context, from, to *storeFlags, source stor
 	// Without the key of cursors, positions of the source are refused: they lead elsewhere in the
 	// target.
 	without := []string{backup.Collection.Name, read.CursorKeys.Name}
-	job := &copying.Job{From: source, To: target, Without: without, Sealer: sealer, Say: c.say}
+	job := &copying.Job{From: source, To: target, Without: without, Sealer: sealer, Say: c.say,
+		Unserved: func(ctx context.Context) error { return unserved(ctx, source) }}
 	sums, err := job.Run(ctx)
 	if err != nil {
 		if errors.Is(err, copying.ErrDiffers) || errors.Is(err, copying.ErrOtherKey) {
@@ -157,15 +158,8 @@ func (c *copyCommand) examine(ctx context.Context, f *storeFlags, source store.S
 		other := &marquee.ApplicationError{Stored: stored, Opened: opened}
 		return nil, exit.Usagef("%w: %s", other, c.program.cureFor(other))
 	}
-	if sqlitePath(f.Store) == "" { // an SQLite store is locked by its server
-		sets, err := folder.Known(ctx, source)
-		if err != nil {
-			return nil, err
-		}
-		if len(sets.Servers) > 0 {
-			return nil, fmt.Errorf("the source is being served by %s, which was there at %s: stop it; a server that has crashed counts as gone after two minutes",
-				terminal.Printable(sets.Servers[0].Name), sets.Servers[0].Seen.Format(time.RFC3339))
-		}
+	if err := unserved(ctx, source); err != nil {
+		return nil, err
 	}
 	if f.SecretKey != "" {
 		if keys, err = seal.ParseKeys(f.SecretKey); err != nil {
@@ -182,6 +176,19 @@ func (c *copyCommand) examine(ctx context.Context, f *storeFlags, source store.S
 		return nil, fmt.Errorf("the key of the source is not the one that it was served with: %w", exit.Cause(err))
 	}
 	return keys, nil
+}
+
+// unserved returns an error if a server serves a store. That of an SQLite store locks it.
+func unserved(ctx context.Context, source store.Store) error {
+	if _, ok := source.(*sqlite.Store); ok {
+		return nil
+	}
+	sets, err := folder.Known(ctx, source)
+	if err != nil || len(sets.Servers) == 0 {
+		return err
+	}
+	return fmt.Errorf("the source is being served by %s, which was there at %s: stop it; a server that has crashed counts as gone after two minutes",
+		terminal.Printable(sets.Servers[0].Name), sets.Servers[0].Seen.Format(time.RFC3339))
 }
 
 // say shows the progress on standard error.

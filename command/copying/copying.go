@@ -26,6 +26,8 @@ type Job struct {
 	Without []string
 	// Sealer encrypts with the key of the target, and decrypts with those of the source.
 	Sealer *seal.Sealer
+	// Unserved returns an error if somebody serves the source by now.
+	Unserved func(context.Context) error
 	// Say is told what is being done, and with how many items it was.
 	Say func(step string, items int64)
 }
@@ -91,6 +93,9 @@ func (j *Job) Run(ctx context.Context) (map[string]Sum, error) {
 		if err := j.seal(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if err := j.Unserved(ctx); err != nil {
+		return nil, err
 	}
 	return sums, r.load(ctx, &store.Portion{}, true)
 }

@@ -73,6 +73,8 @@ type failing struct {
 	after bool
 }
 
+func unserved(context.Context) error { return nil }
+
 var errKilled = errors.New("killed")
 
 func (f *failing) fails(do func() error) error {
@@ -176,7 +178,7 @@ func TestInterruptedAtEveryStep(t *testing.T) {
 			target := &failing{Store: at.mustOpen(t, true), after: step%2 > 0}
 			target.left.Store(int64(step / 2))
 			job := func(s store.Store) *Job {
-				return &Job{From: source, To: s, Without: []string{"engine_backup"}, Sealer: both, Say: func(string, int64) {}}
+				return &Job{From: source, To: s, Without: []string{"engine_backup"}, Sealer: both, Unserved: unserved, Say: func(string, int64) {}}
 			}
 			_, err := job(target).Run(t.Context())
 			if closed := target.Close(); closed != nil {
@@ -256,7 +258,7 @@ func TestChangedSource(t *testing.T) {
 	fill(t, source, key)
 	target := &failing{Store: to.mustOpen(t, true)}
 	target.left.Store(5)
-	job := &Job{From: source, To: target, Sealer: key, Say: func(string, int64) {}}
+	job := &Job{From: source, To: target, Sealer: key, Unserved: unserved, Say: func(string, int64) {}}
 	if _, err := job.Run(t.Context()); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
@@ -286,6 +288,32 @@ func TestChangedSource(t *testing.T) {
 	}
 }
 
+// TestServedAtTheEnd: the copy of a source that somebody serves at the end is not completed until
+// nobody does.
+func TestServedAtTheEnd(t *testing.T) {
+	from, to := place{path: filepath.Join(t.TempDir(), "from.db")}, place{path: filepath.Join(t.TempDir(), "to.db")}
+	source, target := from.mustOpen(t, false), to.mustOpen(t, true)
+	defer source.Close()
+	key := sealer(t, keyOf(1))
+	fill(t, source, key)
+	served := errors.New("served")
+	job := &Job{From: source, To: target, Sealer: key, Unserved: func(context.Context) error { return served }, Say: func(string, int64) {}}
+	if _, err := job.Run(t.Context()); err != served {
+		t.Error(err)
+	}
+	if err := target.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := to.open(false); err == nil {
+		t.Error("the target can be opened")
+	}
+	job.To, job.Unserved = to.mustOpen(t, true), unserved
+	defer job.To.Close()
+	if _, err := job.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestContinuedOtherwise: a run that was interrupted while it encrypted secrets is not continued
 // with another key or another source, and can be continued with its own.
 func TestContinuedOtherwise(t *testing.T) {
@@ -295,7 +323,7 @@ func TestContinuedOtherwise(t *testing.T) {
 		fill(t, source, sealer(t, keyOf(1)))
 		target := &failing{Store: at.mustOpen(t, true)}
 		job := func(from store.Store, keys ...[]byte) *Job {
-			return &Job{From: from, To: target, Without: []string{"engine_backup"}, Sealer: sealer(t, keys...), Say: func(string, int64) {}}
+			return &Job{From: from, To: target, Without: []string{"engine_backup"}, Sealer: sealer(t, keys...), Unserved: unserved, Say: func(string, int64) {}}
 		}
 		for step := int64(1); ; step++ { // until some secrets are encrypted
 			target.left.Store(step)

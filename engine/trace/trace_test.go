@@ -39,6 +39,9 @@ func TestParse(t *testing.T) {
 	if Parse(nil) != (Parent{}) || Parse([]string{valid, valid}) != (Parent{}) {
 		t.Error("none, or two of them, are a trace")
 	}
+	if n := testing.AllocsPerRun(100, func() { Parse(nil) }); n != 0 {
+		t.Errorf("%v allocations for a request that is not traced", n)
+	}
 	values := []string{valid}
 	if n := testing.AllocsPerRun(100, func() { Parse(values) }); n > 1 {
 		t.Errorf("%v allocations", n)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"marquee/integration/process"
+	"marquee/integration/service"
 )
 
 // TestThousandStreams opens a thousand streams of ten callers on one server, which take less than
@@ -114,12 +115,16 @@ func TestDelivery(t *testing.T) {
 		}
 		var mu sync.Mutex
 		written, seen := map[string]time.Time{}, map[string]time.Time{}
+		const all = 64 * 30
+		complete := make(chan struct{})
 		go func() {
 			for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
 				if _, id, found := strings.Cut(lines.Text(), `"id":"`); found {
 					id, _, _ = strings.Cut(id, `"`)
 					mu.Lock()
-					seen[id] = time.Now()
+					if seen[id] = time.Now(); len(seen) == all {
+						close(complete)
+					}
 					mu.Unlock()
 				}
 			}
@@ -137,7 +142,11 @@ func TestDelivery(t *testing.T) {
 			})
 		}
 		writers.Wait()
-		time.Sleep(2 * time.Second)
+		select {
+		case <-complete:
+		case <-time.After(service.Patience):
+			t.Error("some events are missing")
+		}
 		_ = answer.Body.Close()
 		mu.Lock()
 		var took []time.Duration

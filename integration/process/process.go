@@ -241,6 +241,14 @@ func (p *Process) Kill() {
 	p.Client.CloseIdleConnections()
 }
 
+// Within waits for the end of the process, but no longer than a time.
+func (p *Process) Within(limit time.Duration) {
+	select {
+	case <-p.Exited:
+	case <-time.After(limit):
+	}
+}
+
 // Stop ends the process as an operator does.
 func (p *Process) Stop() {
 	p.TB.Helper()

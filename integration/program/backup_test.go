@@ -474,7 +474,7 @@ func TestBackupCrash(t *testing.T) {
 		to := []string{target, place}[round%2]
 		writers := writeFrom(p, int64(round)<<32)
 		command := process.Launch(t, process.Command(t, nil, append([]string{"backup", to, "--quiet"}, at...)...))
-		time.Sleep(time.Duration(rand.Int64N(int64(150 * time.Millisecond)))) // the moment of the kill, which may be any
+		command.Within(time.Duration(rand.Int64N(int64(150 * time.Millisecond)))) // the moment of the kill, which may be any
 		switch round % 3 {
 		case 0:
 			p.Kill()
@@ -540,7 +540,7 @@ func TestRestoreCrash(t *testing.T) {
 		p.Ask(http.StatusCreated, http.MethodPost, later, `{"name": "N"}`)
 		p.Kill() // its last writes are in the log
 		command := process.Launch(t, process.Command(t, nil, append([]string{"restore", good, "--force"}, at...)...))
-		time.Sleep(time.Duration(rand.Int64N(int64(200 * time.Millisecond)))) // the moment of the kill, which may be any
+		command.Within(time.Duration(rand.Int64N(int64(200 * time.Millisecond)))) // the moment of the kill, which may be any
 		command.Kill()
 		p = process.Serve(t, uri)
 		p.SignIn("admin", process.Password)

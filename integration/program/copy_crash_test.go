@@ -33,11 +33,8 @@ func testCrashOfCopy(t *testing.T, fresh service.NewStore) {
 	killed := 0
 	for range rounds {
 		copies := process.Launch(t, process.Command(t, env, "copy", "--from", from, "--to", to))
-		select {
-		case <-copies.Exited:
-		case <-time.After(time.Duration(random.IntN(1500)) * time.Millisecond):
-			copies.Kill()
-		}
+		copies.Within(time.Duration(random.IntN(1500)) * time.Millisecond)
+		copies.Kill()
 		process.EndTransactions(t, to)
 		if copies.Code == 0 {
 			break

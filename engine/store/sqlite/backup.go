@@ -148,7 +148,7 @@ func (w *writer) endBackup() error {
 // CodeNoStore.
 func OpenCopy(path string) (*Store, error) {
 	if missing(path) {
-		return nil, &store.Error{Code: store.CodeNoStore, Text: "there is no store at " + path}
+		return nil, noStore(path)
 	}
 	options := Options{Path: path, Readers: 1, immutable: true}
 	s := newStore(options)

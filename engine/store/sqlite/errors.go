@@ -53,8 +53,8 @@ func (c *conn) fault(err error) error {
 	if err == nil || !errors.Is(err, sqlite3.IOERR_WRITE) && !errors.Is(err, sqlite3.IOERR_FSYNC) {
 		return err
 	}
-	if probe := probe(filepath.Dir(c.path), true); isFull(probe) {
-		return &store.Error{Code: store.CodeFull, Text: fullText, Cause: errors.Join(err, probe)}
+	if isFull(probe(filepath.Dir(c.path), true)) { // whose error would name the probe
+		return &store.Error{Code: store.CodeFull, Text: fullText, Cause: err}
 	}
 	return err
 }

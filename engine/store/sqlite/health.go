@@ -31,7 +31,7 @@ func (s *Store) Check(ctx context.Context) error {
 	}
 	switch err := probe(filepath.Dir(s.options.Path), false); {
 	case isFull(err):
-		return &store.Error{Code: store.CodeFull, Text: fullText, Cause: err}
+		return &store.Error{Code: store.CodeFull, Text: fullText}
 	case err != nil:
 		return &store.Error{Code: store.CodeUnavailable, Cause: err, Text: "the store's folder cannot be written: check the disk and its permissions"}
 	}

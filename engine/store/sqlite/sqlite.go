@@ -122,7 +122,7 @@ func newStore(options Options) *Store {
 func (s *Store) open(ctx context.Context) error {
 	path := s.options.Path
 	if s.options.MustExist && missing(path) && missing(restoredPath(path)) {
-		return &store.Error{Code: store.CodeNoStore, Text: "there is no store at " + path}
+		return noStore(path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return notUsable(path, "its folder cannot be created; choose another place or change its permissions", err)
@@ -238,9 +238,13 @@ func notUsable(path, cure string, cause error) error {
 	return &store.Error{Code: store.CodeNotUsable, Text: "the store " + path + " cannot be used: " + cure, Cause: cause}
 }
 
+func noStore(path string) error {
+	return &store.Error{Code: store.CodeNoStore, Text: "there is no store at " + path}
+}
+
 func openError(path string, err error) error {
 	var known *store.Error
-	if errors.As(err, &known) && known.Code == store.CodeNotUsable {
+	if errors.As(err, &known) && (known.Code == store.CodeNotUsable || known.Code == store.CodeNoStore) {
 		return err
 	}
 	switch primary(err) {
@@ -327,6 +331,9 @@ func (s *Store) version(c *conn) (version int64, err error) {
 	}
 	switch {
 	case id == 0 && version == 0 && tables == 0:
+		if s.options.MustExist { // its creation was interrupted
+			return 0, noStore(path)
+		}
 	case id != applicationID:
 		return 0, notUsable(path, "it is an SQLite database of another program; choose another path", nil)
 	case version == loadingVersion && s.options.Loading:
@@ -365,17 +372,24 @@ func (s *Store) migrate(ctx context.Context, c *conn) error {
 	}
 	upgraded := store.BeginUpgrade(ctx, s.options.Log, version, int64(len(migrations)))
 	s.incomplete = s.incomplete || version == 0 && s.options.Loading
-	for ; int(version) < len(migrations); version++ {
-		script, err := c.scriptOf(migrations[version])
-		if err != nil {
-			return err
+	for next := version; int(version) < len(migrations); version = next {
+		if next++; version == 0 { // a process that is killed leaves all tables of a new store, or none
+			next = int64(len(migrations))
 		}
-		number := version + 1
-		if s.incomplete && int(number) == len(migrations) {
+		all := ""
+		for _, m := range migrations[version:next] {
+			script, err := c.scriptOf(m)
+			if err != nil {
+				return err
+			}
+			all += script
+		}
+		number := next
+		if s.incomplete && int(next) == len(migrations) {
 			number = loadingVersion
 		}
-		script = fmt.Sprintf("BEGIN IMMEDIATE;%s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT;", script, applicationID, number)
-		if err := c.exec(script); err != nil {
+		all = fmt.Sprintf("BEGIN IMMEDIATE;%s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT;", all, applicationID, number)
+		if err := c.exec(all); err != nil {
 			return errors.Join(err, c.exec("ROLLBACK"))
 		}
 	}
