@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -338,5 +339,18 @@ func TestQueueThatDoesNotShrink(t *testing.T) {
 	p.Stderr.Await(t, 0, service.Says("the objects that depend on a changed one are up to date"))
 	awaitMetric(p, private, "marquee_following_changes = 0")
 	process.Shuns(t, p.AwaitReady(http.StatusOK), "following")
+	p.Stop()
+}
+
+// TestSpoolBudgetFull: the metrics and the log show a caller whose temporary files take more than
+// a caller may.
+func TestSpoolBudgetFull(t *testing.T) {
+	t.Parallel()
+	p, private := privately(t, service.NewSQLite(t), "--spool-budget", "4000000")
+	p.SignIn("admin", process.Password)
+	body := service.ArrayOf(4000, func(i int) string { return fmt.Sprintf(`{"name": "%d %s"}`, i, strings.Repeat("n", 900)) })
+	process.Wants(t, string(p.Ask(http.StatusServiceUnavailable, http.MethodPost, "/api/v1/advertisers?context=main", body).Body), "error.spool.full")
+	handbook(t, "Full spool").shows(p, private)
+	process.Wants(t, p.Stderr.String(), "the caller's temporary files hold")
 	p.Stop()
 }

@@ -141,7 +141,7 @@ func (s *Store) Check(ctx context.Context) error {
 		}
 	}
 	_, err = translate(ctx, err)
-	return err
+	return s.leader.explain(ctx, err)
 }
 
 // noteFailure remembers an error because of which all writes may fail.
