@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"marquee"
 	"marquee/engine/query"
+	"marquee/engine/rest"
 	"marquee/engine/store"
 	"marquee/engine/write"
 	"marquee/integration/service"
@@ -59,6 +61,22 @@ func testIdempotencyKeysTooMany(t *testing.T, fresh service.NewStore) {
 		}
 	}
 	send("further", http.StatusOK)
+}
+
+// TestIdempotencyKeysCount: for the rate limit of a caller, a key counts as an object, also that of
+// a repetition.
+func TestIdempotencyKeysCount(t *testing.T) {
+	t.Parallel()
+	s, token := shop(t, func(o *marquee.Options) {
+		o.RateLimits = rest.RateLimits{Caller: rest.Rate{Objects: 10, Window: 24 * time.Hour}}
+	})
+	for n, want := range []int{200, 200, 200, 200, 429} { // two objects are there
+		header := http.Header{"Authorization": {"Bearer " + token}, "Idempotency-Key": {fmt.Sprint("key", n/2)}}
+		a, err := s.Send(http.MethodPost, "/api/v1/offers?context=main", header, strings.NewReader(`{}`))
+		if err != nil || a.Status != want {
+			t.Errorf("request %d: %v %v", n, a, err)
+		}
+	}
 }
 
 // fillIdempotencyKeys stores keys of the caller who has the only one.
