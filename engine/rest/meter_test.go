@@ -1,18 +1,16 @@
 package rest
 
 import (
+	"net/http"
 	"testing"
 	"time"
+
+	"marquee/engine/trace"
 )
 
-// TestMeterAllocatesNothing: a request is counted without an allocation.
+// TestMeterAllocatesNothing: a request that is not traced is counted without an allocation.
 func TestMeterAllocatesNothing(t *testing.T) {
-	m := NewMeter()
-	n := &noted{operation: OperationRead, typeName: "orders"}
-	count := func() {
-		m.running.Add(1)
-		m.end(n, 200, time.Millisecond)
-	}
+	m, count := metered()
 	if allocations := testing.AllocsPerRun(100, count); allocations != 0 {
 		t.Errorf("%v allocations", allocations)
 	}
@@ -24,4 +22,24 @@ func TestMeterAllocatesNothing(t *testing.T) {
 			t.Errorf("%d requests to %s", requests, o)
 		}
 	})
+}
+
+// metered returns a meter, and what it costs a request that is not traced.
+func metered() (m *Meter, count func()) {
+	m = NewMeter()
+	n, header := &noted{operation: OperationRead, typeName: "orders"}, http.Header{}
+	return m, func() {
+		began := time.Now()
+		m.running.Add(1)
+		n.trace = trace.Parse(header[trace.Header])
+		m.end(n, http.StatusOK, time.Since(began))
+	}
+}
+
+// BenchmarkMeter measures what metrics and traces cost a request that is not traced.
+func BenchmarkMeter(b *testing.B) {
+	_, count := metered()
+	for b.Loop() {
+		count()
+	}
 }

@@ -225,6 +225,10 @@ func TestRestoreRefusals(t *testing.T) {
 	if err := os.WriteFile(otherKey, []byte(process.Key+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	encrypted := slices.Clone(content)
+	for i := range encrypted {
+		encrypted[i] ^= byte(i*7 + 90)
+	}
 	changed := func(at int, value byte) []byte {
 		other := slices.Clone(content)
 		other[at] = value
@@ -249,6 +253,8 @@ func TestRestoreRefusals(t *testing.T) {
 		{"less than a page", content[:1000], false, nil, "it is incomplete or damaged"},
 		{"empty", nil, false, nil, "there is no store"},
 		{"foreign", []byte(strings.Repeat("foreign ", 1000)), false, nil, "it is not an SQLite database"},
+		{"encrypted", encrypted, true, nil, "it was changed, or is damaged"},
+		{"encrypted without description", encrypted, false, nil, "it is not an SQLite database"},
 		{"of another program", changed(68, 7), false, nil, "it is an SQLite database of another program"},
 		{"newer", changed(63, 99), false, nil, "newer Marquee (version 99"},
 		{"changed", changed(len(content)-10, content[len(content)-10]^1), true, nil, "it was changed, or is damaged"},
