@@ -253,7 +253,7 @@ func TestRestoreRefusals(t *testing.T) {
 		{"less than a page", content[:1000], false, nil, "it is incomplete or damaged"},
 		{"empty", nil, false, nil, "there is no store"},
 		{"foreign", []byte(strings.Repeat("foreign ", 1000)), false, nil, "it is not an SQLite database"},
-		{"encrypted", encrypted, true, nil, "it was changed, or is damaged"},
+		{"encrypted", encrypted, true, nil, "it is not an SQLite database"},
 		{"encrypted without description", encrypted, false, nil, "it is not an SQLite database"},
 		{"of another program", changed(68, 7), false, nil, "it is an SQLite database of another program"},
 		{"newer", changed(63, 99), false, nil, "newer Marquee (version 99"},
