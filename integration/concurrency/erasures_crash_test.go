@@ -46,6 +46,9 @@ func testErasuresOfCrashes(t *testing.T, fresh service.NewStore) {
 		e.fill()
 		e.crash()
 		process.EndTransactions(t, e.store)
+		if e.round > 0 {
+			process.EndLease(t, e.store)
+		}
 		e.serve()
 		for i := range erasurePersons {
 			e.check(e.person(i))

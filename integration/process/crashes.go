@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -83,6 +84,22 @@ func EndTransactions(t *testing.T, uri string) {
 		if err := admin.RunCommand(ctx, bson.D{{Key: "killSessions", Value: sessions}}).Err(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// EndLease ends the lease under which a killed process changed what is stored, as it ends after
+// fifteen seconds without a sign of life. Each test of kills waits for that once.
+func EndLease(t *testing.T, uri string) {
+	t.Helper()
+	if !strings.HasPrefix(uri, "mongodb://") {
+		return
+	}
+	s, err := service.OpenStore(t, uri)
+	if err == nil {
+		err = errors.Join(service.WriteLease(s, ""), s.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

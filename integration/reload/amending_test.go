@@ -32,7 +32,7 @@ func amendableFile(required, properties string) string {
 // nothing.
 func TestServersAmend(t *testing.T) {
 	t.Parallel()
-	servers, token := service.NewServers(t, 2, amendable("", ""))
+	servers, token := service.NewPlainServers(t, 2, amendable("", ""))
 	here, there := servers[0], servers[1]
 	amend := func(s *service.Service) {
 		t.Helper()
@@ -118,7 +118,7 @@ func testCrashAmend(t *testing.T, fresh service.NewStore) {
 		}
 	}
 	set()
-	p := process.Serve(t, store, "--schemas", dir)
+	p := process.Serve(t, store, "--application", "none", "--schemas", dir)
 	p.SignIn("admin", process.Password)
 	token, versions := p.Token, map[string]int{}
 	for from := 0; from < objects; from += 500 {
@@ -166,7 +166,10 @@ func testCrashAmend(t *testing.T, fresh service.NewStore) {
 		}
 		p.Kill()
 		process.EndTransactions(t, store)
-		p = process.Serve(t, store, "--schemas", dir)
+		if round > 0 {
+			process.EndLease(t, store)
+		}
+		p = process.Serve(t, store, "--application", "none", "--schemas", dir)
 		p.Token = token
 		p.Eventually("the objects are not amended", amended)
 		if name := fmt.Sprintf("p%d", round-round%2); count(name+"="+name) != fmt.Sprint(objects) {

@@ -36,13 +36,13 @@ func testCrashPrune(t *testing.T, fresh service.NewStore) {
 	left := func() string {
 		t.Helper()
 		// Which takes no lease on MongoDB, as --dry-run does.
-		_, n, _ := strings.Cut(process.Run(t, nil, "schema", "show", "tickets", "--store", store, "--schemas", dir), "\n/fax ")
+		_, n, _ := strings.Cut(process.Run(t, nil, "schema", "show", "tickets", "--application", "none", "--store", store, "--schemas", dir), "\n/fax ")
 		return strings.TrimSpace(n)
 	}
 	pruned := 0
 	for round := range rounds {
 		set(`, "fax": {"type": "string"}`)
-		p := process.Serve(t, store, "--schemas", dir)
+		p := process.Serve(t, store, "--application", "none", "--schemas", dir)
 		p.SignIn("admin", process.Password)
 		for from := 0; from < objects; from += 500 {
 			var list []string
@@ -54,7 +54,7 @@ func testCrashPrune(t *testing.T, fresh service.NewStore) {
 		from := p.Stderr.Mark()
 		set("")
 		p.Stderr.Await(t, from, service.Says(process.Loaded))
-		command := process.Launch(t, process.Command(t, nil, "schema", "prune", "tickets", "fax", "--store", store, "--schemas", dir))
+		command := process.Launch(t, process.Command(t, nil, "schema", "prune", "tickets", "fax", "--application", "none", "--store", store, "--schemas", dir))
 		after := time.Now().Add(time.Duration(random.Int64N(int64(2 * time.Second))))
 		for i := 0; time.Now().Before(after); i++ {
 			a, err := p.Send(http.MethodPost, fmt.Sprintf("/api/v1/tickets/t%d?context=main", i%50), nil, []byte(fmt.Sprintf(`{"name": "T %d %d"}`, round, i)))
@@ -65,12 +65,15 @@ func testCrashPrune(t *testing.T, fresh service.NewStore) {
 		command.Kill()
 		p.Kill()
 		process.EndTransactions(t, store)
-		p = process.Serve(t, store, "--schemas", dir)
+		if round > 0 {
+			process.EndLease(t, store)
+		}
+		p = process.Serve(t, store, "--application", "none", "--schemas", dir)
 		p.SignIn("admin", process.Password)
 		switch n := left(); n {
 		case "":
 		case "1,500": // it had not begun, or not come far
-			process.Run(t, nil, "schema", "prune", "tickets", "fax", "--store", store, "--schemas", dir)
+			process.Run(t, nil, "schema", "prune", "tickets", "fax", "--application", "none", "--store", store, "--schemas", dir)
 		default:
 			pruned++
 			p.Eventually("the removal is not finished", func() bool { return left() == "" })
@@ -87,6 +90,6 @@ func testCrashPrune(t *testing.T, fresh service.NewStore) {
 		}
 		p.Stop()
 	}
-	process.Wants(t, process.Run(t, nil, "check", "--store", store, "--schemas", dir), "nothing is wrong")
+	process.Wants(t, process.Run(t, nil, "check", "--application", "none", "--store", store, "--schemas", dir), "nothing is wrong")
 	t.Logf("%d of %d were interrupted between objects", pruned, rounds)
 }

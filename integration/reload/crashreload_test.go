@@ -55,7 +55,7 @@ func testCrashReload(t *testing.T, fresh service.NewStore) {
 		}
 	}
 	set("", plainKey)
-	p := process.Serve(t, store, "--schemas", dir)
+	p := process.Serve(t, store, "--application", "none", "--schemas", dir)
 	p.SignIn("admin", process.Password)
 	token, written := p.Token, map[string]string{}
 	for from := 0; from < objects; from += 1000 {
@@ -91,7 +91,10 @@ func testCrashReload(t *testing.T, fresh service.NewStore) {
 			unfinished++
 		}
 		process.EndTransactions(t, store)
-		p = process.Serve(t, store, "--schemas", dir)
+		if round > 0 {
+			process.EndLease(t, store)
+		}
+		p = process.Serve(t, store, "--application", "none", "--schemas", dir)
 		p.Token = token
 		crashReloadEquals(p, written, c.name, c.code == secretKey)
 		if t.Failed() {

@@ -61,7 +61,7 @@ func passes(t *testing.T, servers ...*service.Service) {
 func TestReloadDropsWords(t *testing.T) { service.EachStore(t, testReloadDropsWords) }
 
 func testReloadDropsWords(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, searching("name"))
+	s := service.NewPlain(t, fresh, searching("name"))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestReloadRefusedLeavesNothing(t *testing.T) {
 }
 
 func testReloadRefusedLeavesNothing(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, searching("name"))
+	s := service.NewPlain(t, fresh, searching("name"))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +202,7 @@ func decodeJSON(tb testing.TB, text string) map[string]any {
 // writes, however long that lasts.
 func TestServersSearchDifferently(t *testing.T) {
 	t.Parallel()
-	servers, token := service.NewServers(t, 2, searching("name"))
+	servers, token := service.NewPlainServers(t, 2, searching("name"))
 	here, there := servers[0], servers[1]
 	fillVenues(here, token, 300)
 	names := searchKey(here)
@@ -242,7 +242,7 @@ func TestServersSearchDifferently(t *testing.T) {
 // other server maintains its values, too.
 func TestServersAgreeOnUnique(t *testing.T) {
 	t.Parallel()
-	servers, token := service.NewServers(t, 2, venues(""))
+	servers, token := service.NewPlainServers(t, 2, venues(""))
 	here, there := servers[0], servers[1]
 	fillVenues(here, token, 100)
 	if err := here.Swap(here.Engine, venues(moreVenues)); err != nil {
@@ -261,7 +261,7 @@ func TestServersAgreeOnUnique(t *testing.T) {
 // one does not know: objects of that type can be read here, and not written.
 func TestServersOfNewerVersion(t *testing.T) {
 	t.Parallel()
-	servers, token := service.NewServers(t, 1, searching("name"))
+	servers, token := service.NewPlainServers(t, 1, searching("name"))
 	s := servers[0]
 	fillVenues(s, token, 10)
 	noteVenues(s, func(noted map[string]any) { noted["format"] = int64(99) })
@@ -285,7 +285,7 @@ func TestServersOfNewerVersion(t *testing.T) {
 func TestReloadUpgrades(t *testing.T) { service.EachStore(t, testReloadUpgrades) }
 
 func testReloadUpgrades(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, searching("name"))
+	s := service.NewPlain(t, fresh, searching("name"))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)

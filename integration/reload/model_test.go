@@ -222,7 +222,7 @@ func (r *reloads) prune(random *rand.Rand) {
 func TestReloadsOfModel(t *testing.T) {
 	service.EachStore(t, func(t *testing.T, fresh service.NewStore) {
 		reloadsAlone(t)
-		testReloadsOfModel(t, []*service.Service{service.New(t, fresh, reloadVenues{}.folder())})
+		testReloadsOfModel(t, []*service.Service{service.NewPlain(t, fresh, reloadVenues{}.folder())})
 	})
 }
 
@@ -230,7 +230,7 @@ func TestReloadsOfModel(t *testing.T) {
 func TestServersReloadsOfModel(t *testing.T) {
 	t.Parallel()
 	reloadsAlone(t)
-	servers, _ := service.NewServers(t, 2, reloadVenues{}.folder())
+	servers, _ := service.NewPlainServers(t, 2, reloadVenues{}.folder())
 	testReloadsOfModel(t, servers)
 }
 

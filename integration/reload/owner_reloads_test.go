@@ -67,14 +67,14 @@ func (o owning) paths() []string {
 func TestTeamMovesBesideReloads(t *testing.T) {
 	process.SkipLong(t)
 	service.EachStore(t, func(t *testing.T, fresh service.NewStore) {
-		testMovesBesideReloads(t, byTeam, 6, []*service.Service{service.New(t, fresh, byTeam.halls("", false))})
+		testMovesBesideReloads(t, byTeam, 6, []*service.Service{service.NewPlain(t, fresh, byTeam.halls("", false))})
 	})
 }
 
 // TestServersMoveTeamsBesideReloads does the same through two servers.
 func TestServersMoveTeamsBesideReloads(t *testing.T) {
 	t.Parallel()
-	servers, _ := service.NewServers(t, 2, byTeam.halls("", false))
+	servers, _ := service.NewPlainServers(t, 2, byTeam.halls("", false))
 	testMovesBesideReloads(t, byTeam, 6, servers)
 }
 
@@ -83,21 +83,21 @@ func TestServersMoveTeamsBesideReloads(t *testing.T) {
 func TestOwnMovesBesideReloads(t *testing.T) {
 	process.SkipLong(t)
 	service.EachStore(t, func(t *testing.T, fresh service.NewStore) {
-		testMovesBesideReloads(t, byUser, 6, []*service.Service{service.New(t, fresh, byUser.halls("", false))})
+		testMovesBesideReloads(t, byUser, 6, []*service.Service{service.NewPlain(t, fresh, byUser.halls("", false))})
 	})
 }
 
 // TestServersMoveOwnBesideReloads does the same through two servers.
 func TestServersMoveOwnBesideReloads(t *testing.T) {
 	t.Parallel()
-	servers, _ := service.NewServers(t, 2, byUser.halls("", false))
+	servers, _ := service.NewPlainServers(t, 2, byUser.halls("", false))
 	testMovesBesideReloads(t, byUser, 6, servers)
 }
 
 // TestServersMoveOwn moves objects from user to user through two servers whose schemas stay.
 func TestServersMoveOwn(t *testing.T) {
 	t.Parallel()
-	servers, _ := service.NewServers(t, 2, byUser.halls("", false))
+	servers, _ := service.NewPlainServers(t, 2, byUser.halls("", false))
 	testMovesBesideReloads(t, byUser, 0, servers)
 }
 

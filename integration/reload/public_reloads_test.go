@@ -35,7 +35,7 @@ var offerStates = []string{"A", "B", "C"}
 func TestPublicBesideReloads(t *testing.T) {
 	process.SkipLong(t)
 	service.EachStore(t, func(t *testing.T, fresh service.NewStore) {
-		testPublicBesideReloads(t, []*service.Service{service.New(t, fresh, offers(nil))})
+		testPublicBesideReloads(t, []*service.Service{service.NewPlain(t, fresh, offers(nil))})
 	})
 }
 
@@ -43,7 +43,7 @@ func TestPublicBesideReloads(t *testing.T) {
 // follows the first.
 func TestServersReloadPublic(t *testing.T) {
 	t.Parallel()
-	servers, _ := service.NewServers(t, 2, offers(nil))
+	servers, _ := service.NewPlainServers(t, 2, offers(nil))
 	testPublicBesideReloads(t, servers)
 }
 
@@ -157,7 +157,7 @@ func testPublicBesideReloads(t *testing.T, servers []*service.Service) {
 func TestPublicBeforeReload(t *testing.T) { service.EachStore(t, testPublicBeforeReload) }
 
 func testPublicBeforeReload(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, offers(offerStates))
+	s := service.NewPlain(t, fresh, offers(offerStates))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)

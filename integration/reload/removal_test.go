@@ -37,7 +37,7 @@ func testRemovalBecomesPossible(t *testing.T, fresh service.NewStore) {
 		note      = `"note": {"type": "string"}`
 		referring = note + `, "copies": {"type": "array", "items": {"x-ref": "copies"}}`
 	)
-	s := service.New(t, fresh, lending("", referring))
+	s := service.NewPlain(t, fresh, lending("", referring))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)

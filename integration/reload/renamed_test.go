@@ -11,10 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"marquee/engine/schema"
 	"marquee/engine/store"
 	"marquee/integration/service"
-	"marquee/resources"
 )
 
 // wards is a folder with a type that has a path, and perhaps had others.
@@ -28,7 +26,7 @@ func wards(path, was string) fs.FS {
 // different paths, while one of them renames it again and takes the rename back.
 func TestServersRenameType(t *testing.T) {
 	t.Parallel()
-	servers, token := service.NewServers(t, 2, wards("wards", ""))
+	servers, token := service.NewPlainServers(t, 2, wards("wards", ""))
 	here, there := servers[0], servers[1]
 	at := func(path, id string) string { return "/api/v1/" + path + "/" + id + "?context=main" }
 	there.Must(token, http.MethodPut, at("wards", "a"), `{"name": "alpha", "code": "A", "key": "hidden text"}`, http.StatusCreated)
@@ -86,7 +84,7 @@ func TestServersRenameType(t *testing.T) {
 func TestRenamedTypeOutOfReach(t *testing.T) { service.EachStore(t, testRenamedTypeOutOfReach) }
 
 func testRenamedTypeOutOfReach(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, wards("units", ""))
+	s := service.NewPlain(t, fresh, wards("units", ""))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
@@ -108,13 +106,13 @@ func testRenamedTypeOutOfReach(t *testing.T, fresh service.NewStore) {
 func TestRenamedTypeReports(t *testing.T) { service.EachStore(t, testRenamedTypeReports) }
 
 func testRenamedTypeReports(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, service.TypeWith("wards", "", `"name": {"type": "string"}`))
+	s := service.NewPlain(t, fresh, service.TypeWith("wards", "", `"name": {"type": "string"}`))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Must(token, http.MethodPut, "/api/v1/wards/a?context=main", `{"name": "alpha"}`, http.StatusCreated)
-	registry, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: service.TypeWith("units", `, "was": "wards", "unique": ["name"]`, `"name": {"type": "string"}`)})
+	registry, err := s.Load(service.TypeWith("units", `, "was": "wards", "unique": ["name"]`, `"name": {"type": "string"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +130,7 @@ func testRenamedTypeReports(t *testing.T, fresh service.NewStore) {
 func TestRenamedSecret(t *testing.T) { service.EachStore(t, testRenamedSecret) }
 
 func testRenamedSecret(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, service.TypeWith("safes", "", `"pin": {"type": "string"}`))
+	s := service.NewPlain(t, fresh, service.TypeWith("safes", "", `"pin": {"type": "string"}`))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)

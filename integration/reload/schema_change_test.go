@@ -18,7 +18,6 @@ import (
 	"marquee/engine/store"
 	"marquee/integration/process"
 	"marquee/integration/service"
-	"marquee/resources"
 )
 
 // venues is a folder with one type, whose x-resource has more members.
@@ -40,7 +39,7 @@ func TestSchemaAsksForMore(t *testing.T) { service.EachStore(t, testSchemaAsksFo
 
 func testSchemaAsksForMore(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)
-	s := service.New(t, fresh)
+	s := service.NewPlain(t, fresh)
 	s.Stop()
 	s.Schemas = []fs.FS{venues("")}
 	e := s.Start()
@@ -102,7 +101,7 @@ func testSchemaAsksForMore(t *testing.T, fresh service.NewStore) {
 func TestSchemaRefusedByObjects(t *testing.T) { service.EachStore(t, testSchemaRefusedByObjects) }
 
 func testSchemaRefusedByObjects(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh)
+	s := service.NewPlain(t, fresh)
 	s.Stop()
 	s.Schemas = []fs.FS{venues("")}
 	e := s.Start()
@@ -130,7 +129,7 @@ func testSchemaRefusedByObjects(t *testing.T, fresh service.NewStore) {
 func TestSchemaRefusedKeepsSearch(t *testing.T) { service.EachStore(t, testSchemaRefusedKeepsSearch) }
 
 func testSchemaRefusedKeepsSearch(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh)
+	s := service.NewPlain(t, fresh)
 	s.Stop()
 	s.Schemas = []fs.FS{venues(`, "search": ["name"]`)}
 	e := s.Start()
@@ -156,7 +155,7 @@ func TestSchemaUniqueWhileWriting(t *testing.T) {
 }
 
 func testSchemaUniqueWhileWriting(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh)
+	s := service.NewPlain(t, fresh)
 	s.Stop()
 	s.Schemas = []fs.FS{venues("")}
 	e := s.Start()
@@ -198,7 +197,7 @@ func testSchemaUniqueWhileWriting(t *testing.T, fresh service.NewStore) {
 func TestSchemaChangeInterrupted(t *testing.T) { service.EachStore(t, testSchemaChangeInterrupted) }
 
 func testSchemaChangeInterrupted(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh)
+	s := service.NewPlain(t, fresh)
 	s.Stop()
 	s.Schemas = []fs.FS{venues(`, "search": ["name"]`)}
 	e := s.Start()
@@ -207,7 +206,7 @@ func testSchemaChangeInterrupted(t *testing.T, fresh service.NewStore) {
 		t.Fatal(err)
 	}
 	s.Must(token, http.MethodPost, "/api/v1/venues?context=main", `[`+strings.Repeat(`{"name": "north"}, `, 999)+`{"name": "south"}]`, http.StatusOK)
-	other, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: venues(`, "search": ["code"]`)})
+	other, err := s.Load(venues(`, "search": ["code"]`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,13 +233,13 @@ func (s *progressSteps) Advance(n int)    { s.reported = append(s.reported, fmt.
 func TestSchemaChangeReports(t *testing.T) { service.EachStore(t, testSchemaChangeReports) }
 
 func testSchemaChangeReports(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, venues(""))
+	s := service.NewPlain(t, fresh, venues(""))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Must(token, http.MethodPost, "/api/v1/venues?context=main", `[{"id": "a", "name": "A"}, {"id": "b", "name": "B"}, {"id": "c", "name": "C"}]`, http.StatusOK)
-	registry, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: venues(moreVenues)})
+	registry, err := s.Load(venues(moreVenues))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +257,7 @@ func testSchemaChangeReports(t *testing.T, fresh service.NewStore) {
 func TestSchemaDuplicates(t *testing.T) { service.EachStore(t, testSchemaDuplicates) }
 
 func testSchemaDuplicates(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh)
+	s := service.NewPlain(t, fresh)
 	s.Stop()
 	s.Schemas = []fs.FS{venues("")}
 	e := s.Start()

@@ -15,7 +15,6 @@ import (
 	"marquee/engine/store"
 	"marquee/integration/process"
 	"marquee/integration/service"
-	"marquee/resources"
 )
 
 // safes is a folder with one type that has a key, at the top and below.
@@ -40,13 +39,13 @@ type vault struct {
 }
 
 func newVault(t *testing.T, fresh service.NewStore, folder fs.FS) *vault {
-	s := service.New(t, fresh)
+	s := service.NewPlain(t, fresh)
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Must(token, http.MethodPost, "/api/v1/batch?context=main", `{"operations": [
-		{"type": "roles", "object": {"id": "reader", "name": "R", "scope": "NETWORK", "permissions": ["MANAGE_LAYOUTS"]}},
+		{"type": "roles", "object": {"id": "reader", "name": "R", "scope": "NETWORK", "permissions": []}},
 		{"type": "users", "object": {"id": "kari", "username": "kari", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "reader"}]}]}}}]}`, http.StatusOK)
 	v := &vault{Service: s, t: t, token: token}
 	if v.reader, err = s.SignIn("kari"); err != nil {
@@ -163,7 +162,7 @@ func testSchemaBecomesSecret(t *testing.T, fresh service.NewStore) {
 	refusedBy(t, v.Swap(v.Engine, safes("", plainKey)), `schemas/safes.json#/properties/key: the stored values are secret and would become readable`, `"x-secret": false`,
 		"#/properties/parts/items/properties/key", "#/properties/map/additionalProperties")
 	refusedBy(t, restart(v.Service, safes("", plainKey)), `the stored values are secret`)
-	refusedBy(t, v.Swap(v.Engine, service.TypeWith("safes", "", `"map": {"type": "object"}, "key": {"x-ref": "tiers"}`)), `#/properties/map/additionalProperties: the stored values are secret`)
+	refusedBy(t, v.Swap(v.Engine, service.TypeWith("safes", "", `"map": {"type": "object"}, "key": {"x-ref": "teams"}`)), `#/properties/map/additionalProperties: the stored values are secret`)
 	if err := v.Swap(v.Engine, service.TypeWith("safes", "", `"name": {"type": "string"}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +304,7 @@ func testSchemaSecretInterrupted(t *testing.T, fresh service.NewStore) {
 	v.StopSearch() // which reads the engine's store
 	own := v.Engine.Store
 	load := func(folder fs.FS) *schema.Registry {
-		registry, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: folder})
+		registry, err := v.Load(folder)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -433,7 +432,7 @@ func (v *vault) writeKeys(t *testing.T, servers []*service.Service, n int, durin
 // has the schema before, goes on writing and reading.
 func TestServersReloadSecrets(t *testing.T) {
 	t.Parallel()
-	servers, token := service.NewServers(t, 2, safes(foundKey, plainKey))
+	servers, token := service.NewPlainServers(t, 2, safes(foundKey, plainKey))
 	here, there := servers[0], servers[1]
 	v := &vault{Service: here, t: t, token: token, reader: token}
 	const n = 100

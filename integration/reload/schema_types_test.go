@@ -24,7 +24,7 @@ func typed(path, value string) fs.FS {
 func TestSchemaOtherType(t *testing.T) { service.EachStore(t, testSchemaOtherType) }
 
 func testSchemaOtherType(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh)
+	s := service.NewPlain(t, fresh)
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestSchemaOtherTypeWhileWriting(t *testing.T) {
 }
 
 func testSchemaOtherTypeWhileWriting(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh)
+	s := service.NewPlain(t, fresh)
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func testSchemaOtherTypeWhileWriting(t *testing.T, fresh service.NewStore) {
 func TestServersReloadOtherType(t *testing.T) {
 	t.Parallel()
 	const text, number = `{"type": "string"}`, `{"type": "number"}`
-	servers, token := service.NewServers(t, 2, typed("venues", text))
+	servers, token := service.NewPlainServers(t, 2, typed("venues", text))
 	here, there := servers[0], servers[1]
 	there.Must(token, http.MethodPost, "/api/v1/venues/v?context=main", `{"p": "x"}`, http.StatusCreated)
 	refusedBy(t, here.Swap(here.Engine, typed("venues", number)), "(string), in 1 object")

@@ -14,13 +14,12 @@ import (
 	"marquee/engine/schema"
 	"marquee/integration/process"
 	"marquee/integration/service"
-	"marquee/resources"
 )
 
 // restart opens another engine on the store, as the next start of the program
 // does with a folder of schemas.
 func restart(s *service.Service, folder fs.FS) error {
-	registry, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: folder})
+	registry, err := s.Load(folder)
 	if err != nil {
 		s.TB.Fatal(err)
 	}

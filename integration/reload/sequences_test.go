@@ -27,7 +27,7 @@ func numberOf(object any) int64 {
 func TestSequencesSkipNumbers(t *testing.T) { service.EachStore(t, testSequencesSkipNumbers) }
 
 func testSequencesSkipNumbers(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, invoices(""))
+	s := service.NewPlain(t, fresh, invoices(""))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func testSequencesSkipNumbers(t *testing.T, fresh service.NewStore) {
 func TestSequencesRefuseDuplicates(t *testing.T) { service.EachStore(t, testSequencesRefuseDuplicates) }
 
 func testSequencesRefuseDuplicates(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, invoices(""))
+	s := service.NewPlain(t, fresh, invoices(""))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)

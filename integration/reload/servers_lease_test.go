@@ -12,22 +12,7 @@ import (
 // takeLease writes the lease of the types as another server would.
 func takeLease(s *service.Service) {
 	s.TB.Helper()
-	ctx := context.Background()
-	err := s.Store.Write(ctx, func(tx store.Tx) error {
-		key := store.Key{ID: ".lease"}
-		var revision int64
-		err := tx.Get(ctx, "engine_types", []store.Key{key}, func(r *store.Record) error {
-			revision = r.Revision
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		now := time.Now().UTC().Truncate(time.Millisecond)
-		return tx.Put(ctx, "engine_types", []store.Write{{Expected: revision, Record: store.Record{Key: key,
-			State: "ACTIVE", CreateTime: now, UpdateTime: now, Document: []byte(`{"owner":"another"}`)}}})
-	})
-	if err != nil {
+	if err := service.WriteLease(s.Store, "another"); err != nil {
 		s.TB.Fatal(err)
 	}
 }
@@ -36,7 +21,7 @@ func takeLease(s *service.Service) {
 // lease: it is waited for, and not for ever.
 func TestServersLeaseOfDead(t *testing.T) {
 	t.Parallel()
-	servers, token := service.NewServers(t, 1, venues(""))
+	servers, token := service.NewPlainServers(t, 1, venues(""))
 	s := servers[0]
 	takeLease(s)
 	began := time.Now()
@@ -72,7 +57,7 @@ func (s *sleeper) Forget(ctx context.Context, collection string, terms, properti
 // when it wakes up, it drops nothing, notes nothing, and its schemas are refused.
 func TestServersLeaseLost(t *testing.T) {
 	t.Parallel()
-	servers, _ := service.NewServers(t, 1, venues(""))
+	servers, _ := service.NewPlainServers(t, 1, venues(""))
 	s := servers[0]
 	sleeping := &sleeper{Store: s.Store, asleep: func() { takeLease(s) }}
 	s.StopSearch() // which reads the engine's store

@@ -96,7 +96,7 @@ func TestServersReloadType(t *testing.T) {
 // none of them, on one server while another writes objects of that type.
 func TestServersReloadIndexes(t *testing.T) {
 	t.Parallel()
-	servers, token := service.NewServers(t, 2, venues(""))
+	servers, token := service.NewPlainServers(t, 2, venues(""))
 	here, there := servers[0], servers[1]
 	end := writeVenues(there, token)
 	for range 3 {
@@ -132,7 +132,7 @@ const moreVenues = `, "search": ["name"], "index": ["labels"], "unique": ["code"
 // servers, on one a little later: what the first one has filled in stays.
 func TestServersReloadTogether(t *testing.T) {
 	t.Parallel()
-	servers, token := service.NewServers(t, 2, venues(""))
+	servers, token := service.NewPlainServers(t, 2, venues(""))
 	here, there := servers[0], servers[1]
 	const objects = 900
 	body := ""
@@ -189,7 +189,7 @@ func (h *held) Write(ctx context.Context, fn func(store.Tx) error) error {
 // that began before: that object is found, too, and its value is taken.
 func TestServersReloadBesideTransaction(t *testing.T) {
 	t.Parallel()
-	servers, token := service.NewServers(t, 2, venues(""))
+	servers, token := service.NewPlainServers(t, 2, venues(""))
 	here, there := servers[0], servers[1]
 	h := &held{Store: there.Store, open: make(chan struct{}), release: make(chan struct{})}
 	there.StopSearch() // which reads the engine's store

@@ -35,7 +35,7 @@ func (tx *meetingTx) Index(ctx context.Context, collection string, entries []sto
 // object, which is found by its words nevertheless.
 func TestReloadMeetsUnchangedObject(t *testing.T) {
 	t.Parallel()
-	servers, token := service.NewServers(t, 1, reloadVenues{}.folder())
+	servers, token := service.NewPlainServers(t, 1, reloadVenues{}.folder())
 	s := servers[0]
 	s.Must(token, http.MethodPost, "/api/v1/teams?context=main", `{"id": "t1", "name": "One"}`, http.StatusOK)
 	s.Must(token, http.MethodPost, "/api/v1/venues?context=main", `{"id": "v1", "name": "before", "team": "t1"}`, http.StatusOK)

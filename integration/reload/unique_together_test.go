@@ -16,7 +16,6 @@ import (
 	"marquee/engine/store"
 	"marquee/integration/process"
 	"marquee/integration/service"
-	"marquee/resources"
 )
 
 // tickets is a folder with one type, whose x-resource and rules are given.
@@ -60,7 +59,7 @@ func contest(t *testing.T, s *service.Service, token, code string, body func(cli
 // status of the answer.
 func serveTickets(t *testing.T, fresh service.NewStore) (s *service.Service, e *engine.Engine, token string, post func(body string, status int)) {
 	t.Helper()
-	s = service.New(t, fresh)
+	s = service.NewPlain(t, fresh)
 	s.Stop()
 	s.Schemas = []fs.FS{tickets("", "")}
 	e = s.Start()
@@ -79,7 +78,7 @@ func serveTickets(t *testing.T, fresh service.NewStore) (s *service.Service, e *
 func TestTogetherContested(t *testing.T) { service.EachStore(t, testTogetherContested) }
 
 func testTogetherContested(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, tickets(validTicket, ""))
+	s := service.NewPlain(t, fresh, tickets(validTicket, ""))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +160,7 @@ const exclusiveTickets = `, "x-exclusive": [{"properties": ["show"], "from": "be
 func TestIntervalsContested(t *testing.T) { service.EachStore(t, testIntervalsContested) }
 
 func testIntervalsContested(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, tickets("", exclusiveTickets))
+	s := service.NewPlain(t, fresh, tickets("", exclusiveTickets))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +250,7 @@ func TestIntervalsWhileWriting(t *testing.T) {
 
 func testIntervalsWhileWriting(t *testing.T, fresh service.NewStore) {
 	s, e, token, _ := serveTickets(t, fresh)
-	exclusive, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: tickets("", exclusiveTickets)})
+	exclusive, err := s.Load(tickets("", exclusiveTickets))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func TestReloadSearchesOther(t *testing.T) {
 }
 
 func testReloadSearchesOther(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, searching("name"))
+	s := service.NewPlain(t, fresh, searching("name"))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func testReloadFindsWhatIsOpened(t *testing.T, fresh service.NewStore) {
 		return service.TypeWith("venues", search, `"name": {"type": "string"}, "code": {"type": "string", "x-secret": `+secret+`}`)
 	}
 	sealed, opened := code(`, "search": ["name"]`, "true"), code(`, "search": ["code"]`, "false")
-	s := service.New(t, fresh, sealed)
+	s := service.NewPlain(t, fresh, sealed)
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func testReloadFindsWhatIsOpened(t *testing.T, fresh service.NewStore) {
 func TestReloadBesideHotObjects(t *testing.T) { service.EachStore(t, testReloadBesideHotObjects) }
 
 func testReloadBesideHotObjects(t *testing.T, fresh service.NewStore) {
-	s := service.New(t, fresh, searching("name"))
+	s := service.NewPlain(t, fresh, searching("name"))
 	token, err := s.SignIn(service.Admin)
 	if err != nil {
 		t.Fatal(err)

@@ -16,9 +16,7 @@ import (
 	"time"
 
 	"marquee/engine"
-	"marquee/engine/schema"
 	"marquee/engine/store"
-	"marquee/resources"
 )
 
 // Conversation sends requests as the administrator.
@@ -141,7 +139,7 @@ func (c *Conversation) Operation(name string, object map[string]any) engine.Oper
 
 // Swap serves the types of a folder in place of those that an engine serves.
 func (s *Service) Swap(e *engine.Engine, folder fs.FS) error {
-	registry, err := resources.LoadSchemas(schema.Source{Name: "schemas", FS: folder})
+	registry, err := s.Load(folder)
 	if err != nil {
 		s.TB.Fatal(err)
 	}
@@ -165,10 +163,20 @@ func (s *Service) Must(token, method, path, body string, status int) map[string]
 // NewServers starts services on one new database.
 func NewServers(t *testing.T, n int, schemas ...fs.FS) (servers []*Service, token string) {
 	t.Helper()
-	first := New(t, Reusing(t), schemas...)
+	return serversWith(t, n, New(t, Reusing(t), schemas...))
+}
+
+// NewPlainServers is NewServers without an application.
+func NewPlainServers(t *testing.T, n int, schemas ...fs.FS) (servers []*Service, token string) {
+	t.Helper()
+	return serversWith(t, n, NewPlain(t, Reusing(t), schemas...))
+}
+
+func serversWith(t *testing.T, n int, first *Service) (servers []*Service, token string) {
+	t.Helper()
 	servers = append(servers, first)
 	for range n - 1 {
-		s := &Service{TB: t, URI: first.URI, Key: first.Key, Schemas: schemas, Clock: first.Clock, UserID: first.UserID}
+		s := &Service{TB: t, URI: first.URI, Key: first.Key, Schemas: first.Schemas, Plain: first.Plain, Clock: first.Clock, UserID: first.UserID}
 		s.Start()
 		t.Cleanup(s.End)
 		servers = append(servers, s)

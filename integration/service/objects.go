@@ -19,6 +19,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"marquee/engine"
+	"marquee/engine/catalog"
 	"marquee/engine/document"
 	"marquee/engine/store"
 	"marquee/integration/mongodb"
@@ -133,6 +134,23 @@ func (c *Conversation) RowsOfFeed() map[string][]store.Change {
 func TypeWith(path, resource, properties string) fs.FS {
 	return fstest.MapFS{path + ".json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "T",
 		"x-resource": {"path": "` + path + `"` + resource + `}, "type": "object", "properties": {` + properties + `}}`)}}
+}
+
+// WriteLease gives the lease under which servers of a database change schemas to another server,
+// or to none if its name is "".
+func WriteLease(s store.Store, owner string) error {
+	ctx := context.Background()
+	return s.Write(ctx, func(tx store.Tx) error {
+		was := store.Record{Key: catalog.LeaseKey}
+		err := tx.Get(ctx, catalog.TypeCollection, []store.Key{was.Key}, func(r *store.Record) error {
+			was = *r.Clone()
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return tx.Put(ctx, catalog.TypeCollection, []store.Write{store.InternalWrite(was, "ACTIVE", fmt.Appendf(nil, `{"owner":%q}`, owner), time.Now())})
+	})
 }
 
 // AtRest is all that a store keeps.

@@ -169,6 +169,16 @@ func load(app marquee.Application, isAdvertising bool, more []schema.Source) (*s
 	return app.Load(more...)
 }
 
+// Load returns the types of the service's application and those of a folder.
+func (s *Service) Load(folder fs.FS) (*schema.Registry, error) {
+	app := s.Plain
+	if app == nil {
+		advertising := resources.New().Application()
+		app = &advertising
+	}
+	return app.Load(schema.Source{Name: "schemas", FS: folder})
+}
+
 // Start opens the store and serves it, as the program does.
 func (s *Service) Start() *engine.Engine {
 	s.TB.Helper()
