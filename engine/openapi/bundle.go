@@ -114,7 +114,7 @@ func (b *bundle) written(file string, value any) any {
 		case slices.Contains([]string{"$schema", "$id", "$defs", "definitions"}, name):
 		case name == "$ref":
 			out[name] = b.ref(file, value.(string), inside, b.written)
-		case name == "x-ref" && !b.knows(value):
+		case name == "x-ref" && !knows(b.types, value):
 		case k != nil && k.Conditional:
 			out[name] = withConditions(value, inner)
 		default:
@@ -124,13 +124,13 @@ func (b *bundle) written(file string, value any) any {
 	return out
 }
 
-// knows reports whether the type that an x-ref names is one of the bundle's.
-func (b *bundle) knows(ref any) bool {
+// knows reports whether the type that an x-ref names is one of a registry's.
+func knows(types *schema.Registry, ref any) bool {
 	if options, is := ref.(object); is {
 		ref = options["type"]
 	}
 	name, _ := ref.(string)
-	_, known := b.types.Named(name)
+	_, known := types.Named(name)
 	return known
 }
 

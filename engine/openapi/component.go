@@ -37,6 +37,7 @@ type location struct{ file, pointer string }
 // components are the schemas of a document. A schema is added when something first
 // refers to it.
 type components struct {
+	types *schema.Registry
 	files map[string]map[string]any
 	// named has the component names of each location, without suffixes.
 	named map[location]string
@@ -47,7 +48,7 @@ type components struct {
 // newComponents returns no components. The taken names are those of components and
 // operations that fragments define.
 func newComponents(types *schema.Registry, taken map[string]bool) *components {
-	c := &components{files: types.Shared(), named: map[location]string{}, taken: taken, done: map[string]object{}}
+	c := &components{types: types, files: types.Shared(), named: map[location]string{}, taken: taken, done: map[string]object{}}
 	// A new type must not rename what was there before: those that can collide with it
 	// come first.
 	for _, file := range slices.Sorted(maps.Keys(types.Shared())) {
@@ -172,7 +173,7 @@ func (c *components) value(file string, value any, as form) any {
 		c.withoutReadOnly(out, s)
 	}
 	withoutEmpty(out)
-	return out
+	return c.known(out)
 }
 
 // describeSupplied adds to a schema what clients should know of a value that the service
@@ -250,7 +251,7 @@ func (c *components) written(s object) object {
 	}
 	maps.Copy(out, beside(s, "description", "default", "examples"))
 	describeSupplied(out, s)
-	return out
+	return c.known(out)
 }
 
 // reference returns the schema of a reference in a response. Where a string is an
@@ -262,7 +263,15 @@ func (c *components) reference(s map[string]any) object {
 	}
 	maps.Copy(out, beside(s, "description", "readOnly"))
 	describeSupplied(out, s)
-	return out
+	return c.known(out)
+}
+
+// known removes from the schema of a reference a type that its reader does not know.
+func (c *components) known(s object) object {
+	if !knows(c.types, s["x-ref"]) {
+		delete(s, "x-ref")
+	}
+	return s
 }
 
 // join replaces the components for requests that are the same as those for

@@ -10,6 +10,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/schema"
+	"marquee/engine/schema/dialect"
 	"marquee/engine/schema/keyword"
 )
 
@@ -30,7 +31,7 @@ type typePage struct {
 // property is a property of a type, with the names of those around it.
 type property struct {
 	Path, Kind, Description string
-	// Target is the type that a reference refers to, or "".
+	// Target is the type that a reference refers to, or "" if its reader does not know it.
 	Target string
 	Rules  []string
 }
@@ -53,7 +54,7 @@ func renderType(types *schema.Registry, t *schema.Type) ([]byte, error) {
 		}
 	}
 	if t.Source["allOf"] != nil {
-		p.Conditions = keyword.Indented(t.Source["allOf"])
+		p.Conditions = keyword.Indented(dialect.Subschemas("allOf", t.Source["allOf"], p.known))
 	}
 	for _, other := range types.Types() {
 		q := newTypePage(types, other)
@@ -73,6 +74,21 @@ func renderType(types *schema.Registry, t *schema.Type) ([]byte, error) {
 	var b bytes.Buffer
 	err = page.Execute(&b, p)
 	return b.Bytes(), err
+}
+
+// known returns a schema as it is written, without the types that its reader does not know.
+func (p *typePage) known(value any) any {
+	s, ok := value.(object)
+	if !ok {
+		return value
+	}
+	out := object{}
+	for name, value := range s {
+		if name != "x-ref" || knows(p.types, value) {
+			out[name] = dialect.Subschemas(name, value, p.known)
+		}
+	}
+	return out
 }
 
 // maxPageDepth is how deep properties are listed.
@@ -121,7 +137,9 @@ func (p *typePage) add(at string, shape, inner *document.Shape, outer, described
 		added.Description, _ = outer[0].source["description"].(string)
 	}
 	if inner.Ref != nil {
-		added.Target = p.types.Path(inner.Ref.Type)
+		if _, known := p.types.Type(inner.Ref.Type); known {
+			added.Target = p.types.Path(inner.Ref.Type)
+		}
 	}
 	if required {
 		added.Rules = append(added.Rules, "required")
