@@ -67,7 +67,7 @@ func read(module Module) (map[string]file, error) {
 
 // Routes returns the routes of the console with the module of an application.
 func Routes(module Module) []rest.Route {
-	s := &server{previews: previews{types: module.Previews, given: map[string][]int64{}, used: map[string]int64{}},
+	s := &server{previews: previews{types: module.Previews, given: map[string]given{}, used: map[string]int64{}},
 		files: sync.OnceValues(func() (map[string]file, error) { return read(module) })}
 	routes := []rest.Route{{
 		Path: Path + "{page...}", Methods: []string{http.MethodGet, http.MethodHead}, Public: true,

@@ -1,11 +1,13 @@
 package console
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -23,11 +25,12 @@ const (
 	ticketsPath = "/api/console/previews/{type}/{id...}"
 	// ticketTime is how long a ticket can be used.
 	ticketTime = 20 * time.Second
-	// maxTickets is the maximum number of tickets that a caller has at once, and maxAllTickets the
-	// maximum number that a server remembers.
-	maxTickets    = 20
-	maxAllTickets = 10_000
+	// maxTickets is the maximum number of tickets that a user, with all API tokens, has at once.
+	maxTickets = 20
 )
+
+// maxAllTickets is the maximum number of tickets that a server remembers.
+var maxAllTickets = 10_000
 
 // previewPolicy is the Content-Security-Policy of a preview: its scripts run in an origin of
 // their own, without the windows of others, and it calls nobody. It is completed with the
@@ -35,8 +38,9 @@ const (
 const previewPolicy = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' FROM; style-src 'unsafe-inline' FROM; " +
 	"img-src data: blob: FROM; media-src data: blob: FROM; font-src data: FROM; frame-src FROM; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
-// previewHead comes before a preview, which may be a part of a page.
-const previewHead = "<!doctype html><style>body{margin:0}</style>"
+// previewHead comes before a preview, which may be a part of a page. It tells the page with the
+// frame that a preview is shown, as frames load answers of all kinds alike.
+const previewHead = `<!doctype html><style>body{margin:0}</style><script>parent.postMessage("shown","*")</script>`
 
 // ticket allows somebody to see a page once. It is in its path, authenticated by the store, so
 // that each server can serve the page, and has the digest of what its caller was allowed to see.
@@ -57,10 +61,17 @@ type previews struct {
 	types map[string]Preview
 
 	mu sync.Mutex
-	// given has the ends of the tickets of each caller, and used those of the ones that this
-	// server has used, by their codes.
-	given map[string][]int64
+	// given are the tickets that this server has given, and used has the ends of those that it
+	// has used, by their nonces.
+	given map[string]given
 	used  map[string]int64
+}
+
+// given is a ticket of a user, who is authenticated again when it is used.
+type given struct {
+	user  string
+	ends  int64
+	again func(context.Context) (*engine.Caller, error)
 }
 
 // give answers a caller who sees an object with the path of its preview.
@@ -97,10 +108,8 @@ func (p *previews) give(r *rest.Call) error {
 	}
 	now := r.Engine().Now()
 	one.Ends = now.Add(ticketTime).UnixMilli()
-	if !p.note(r.Caller().Account(), now.UnixMilli(), one.Ends) {
-		refused := message.RequestsTooMany.Error(nil)
-		refused.RetryAfter = ticketTime
-		return refused
+	if err := p.note(one.Nonce, given{r.Caller().User, one.Ends, r.Credential()}, now.UnixMilli()); err != nil {
+		return err
 	}
 	digest := sha256.Sum256([]byte(html))
 	one.SHA256 = digest[:]
@@ -108,7 +117,7 @@ func (p *previews) give(r *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	code := base64.RawURLEncoding.EncodeToString(text) + "." + base64.RawURLEncoding.EncodeToString(sign(r.Engine(), text))
+	code := encoding.EncodeToString(text) + "." + encoding.EncodeToString(sign(r.Engine(), text))
 	return r.SendJSON(map[string]any{"path": Path + previewsFolder + code, "seconds": int(ticketTime.Seconds())})
 }
 
@@ -116,11 +125,11 @@ func (p *previews) give(r *rest.Call) error {
 func (p *previews) use(r *rest.Call, code string) error {
 	unknown := message.PathUnknown.Error(nil)
 	encoded, signature, _ := strings.Cut(code, ".")
-	text, err := base64.RawURLEncoding.DecodeString(encoded)
+	text, err := encoding.DecodeString(encoded)
 	if err != nil {
 		return unknown
 	}
-	signed, err := base64.RawURLEncoding.DecodeString(signature)
+	signed, err := encoding.DecodeString(signature)
 	if err != nil || !hmac.Equal(signed, sign(r.Engine(), text)) {
 		return unknown
 	}
@@ -132,11 +141,26 @@ func (p *previews) use(r *rest.Call, code string) error {
 	if dest := r.Request().Header.Get("Sec-Fetch-Dest"); r.Request().Method != http.MethodGet || dest != "" && dest != "iframe" {
 		return unknown
 	}
-	if now := r.Engine().Now().UnixMilli(); one.Ends <= now || !p.first(one.Nonce, now, one.Ends) {
+	now := r.Engine().Now().UnixMilli()
+	if one.Ends <= now {
 		return unknown
 	}
+	again, err := p.first(one.Nonce, now, one.Ends)
+	if err != nil {
+		return err
+	}
+	caller := &engine.Caller{System: true} // for tickets of other servers
+	if again != nil {
+		var refused *message.Error
+		switch caller, err = again(r.Context()); {
+		case errors.As(err, &refused) && refused.Kind == message.Unauthenticated:
+			return unknown // the token has been revoked, or the session has ended
+		case err != nil:
+			return err
+		}
+	}
 	preview := p.types[one.Type]
-	html, err := render(r, &engine.Caller{System: true}, &one, preview)
+	html, err := render(r, caller, &one, preview)
 	if err != nil {
 		return err
 	}
@@ -160,6 +184,9 @@ func (p Preview) policy(elsewhere bool) string {
 	}
 	return strings.ReplaceAll(previewPolicy, "FROM", from)
 }
+
+// encoding is that of the parts of tickets, of which each has one form.
+var encoding = base64.RawURLEncoding.Strict()
 
 // sign authenticates the text of a ticket.
 func sign(e *engine.Engine, text []byte) []byte { return e.Authenticate("preview", text) }
@@ -185,30 +212,38 @@ func render(r *rest.Call, caller *engine.Caller, one *ticket, preview Preview) (
 	return html, err
 }
 
-// note remembers a ticket of a caller, unless there are too many.
-func (p *previews) note(caller string, now, ends int64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := 0
-	for of, tickets := range p.given {
-		for len(tickets) > 0 && tickets[0] <= now {
-			tickets = tickets[1:]
-		}
-		if p.given[of] = tickets; len(tickets) == 0 {
-			delete(p.given, of)
-		}
-		all += len(tickets)
-	}
-	if len(p.given[caller]) >= maxTickets || all >= maxAllTickets {
-		return false
-	}
-	p.given[caller] = append(p.given[caller], ends)
-	return true
+// later refuses what is possible again when tickets have ended.
+func later(refusal *message.Definition) error {
+	refused := refusal.Error(nil)
+	refused.RetryAfter = ticketTime
+	return refused
 }
 
-// first reports whether a ticket is used for the first time here, and remembers that until it
-// ends.
-func (p *previews) first(nonce string, now, ends int64) bool {
+// note remembers a ticket, unless there are too many.
+func (p *previews) note(nonce string, one given, now int64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	own := 0
+	for other, ticket := range p.given {
+		if ticket.ends <= now {
+			delete(p.given, other)
+		} else if ticket.user == one.user {
+			own++
+		}
+	}
+	switch {
+	case own >= maxTickets:
+		return later(message.RequestsTooMany)
+	case len(p.given) >= maxAllTickets:
+		return later(message.ServerBusy)
+	}
+	p.given[nonce] = one
+	return nil
+}
+
+// first returns an error unless a ticket is used for the first time here, and remembers that until
+// it ends. It also returns what authenticates the user again, nil for a ticket of another server.
+func (p *previews) first(nonce string, now, ends int64) (func(context.Context) (*engine.Caller, error), error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for of, until := range p.used {
@@ -216,9 +251,12 @@ func (p *previews) first(nonce string, now, ends int64) bool {
 			delete(p.used, of)
 		}
 	}
-	if _, used := p.used[nonce]; used || len(p.used) >= maxAllTickets {
-		return false
+	if _, used := p.used[nonce]; used {
+		return nil, message.PathUnknown.Error(nil)
+	}
+	if len(p.used) >= maxAllTickets {
+		return nil, later(message.ServerBusy)
 	}
 	p.used[nonce] = ends
-	return true
+	return p.given[nonce].again, nil
 }

@@ -81,6 +81,23 @@ func (r *Call) authenticate() (err error) {
 	return nil
 }
 
+// Credential returns a function that authenticates the caller of the call again, as its token
+// allows at that time. It returns the errors of an Authenticator.
+func (r *Call) Credential() func(context.Context) (*engine.Caller, error) {
+	if operated(r.Context()) {
+		caller := r.caller
+		return func(context.Context) (*engine.Caller, error) { return caller, nil }
+	}
+	auth := r.s.Auth
+	token, _, err := accessToken(r.c.Request.Header, r.parameters)
+	return func(ctx context.Context) (*engine.Caller, error) {
+		if err != nil {
+			return nil, err
+		}
+		return auth.Caller(ctx, token)
+	}
+}
+
 // accessToken returns the token in the header or the query (RFC 6750). Whether it is in the
 // query, alone or as well, matters to API tokens.
 func accessToken(sent http.Header, parameters Parameters) (token string, inQuery bool, err error) {
