@@ -10,7 +10,6 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/message"
-	"marquee/engine/parallel"
 	"marquee/engine/schema/dialect"
 	"marquee/engine/schema/keyword"
 	"marquee/engine/schema/validation"
@@ -71,51 +70,32 @@ func (d *digests) add(digest [sha256.Size]byte) {
 // checkVocabulary validates every file against the meta-schema, before its content is
 // changed.
 func (l *loader) checkVocabulary() {
-	m, files := vocabulary(), l.inOrder()
-	errs := make([]error, len(files))
-	failed := parallel.Do(len(files), func() func(int) error {
-		return func(i int) error {
-			errs[i] = m.validate(files[i])
-			return nil
-		}
-	})
-	if failed != nil {
-		panic(failed)
-	}
-	for i, f := range files {
-		var invalid *jsonschema.ValidationError
-		switch {
-		case errs[i] == errOtherDialect:
+	m := vocabulary()
+	for _, f := range l.inOrder() {
+		if declared, ok := f.Content["$schema"].(string); ok && declared != draft {
 			l.unsound[f] = true
 			l.problem(f, "/$schema", "only draft 2020-12 is supported", `write "`+draft+`"`)
-		case errors.As(errs[i], &invalid):
+			continue
+		}
+		meta, digest := m.forTypes, sha256.Sum256(f.Data)
+		if f.Common {
+			meta = m.forCommon
+			digest[0] ^= 1 // what a common file may have, a type may not
+		}
+		if valid.has(digest) {
+			continue
+		}
+		err := meta.Validate(f.Content)
+		if err == nil {
+			valid.add(digest)
+		}
+		var invalid *jsonschema.ValidationError
+		if errors.As(err, &invalid) {
 			for _, fault := range m.raw.Explain(invalid, f.Content) {
 				l.vocabularyProblem(f, fault)
 			}
 		}
 	}
-}
-
-var errOtherDialect = errors.New("schema: the file is of another dialect")
-
-// validate validates a file, unless an equal one has been accepted.
-func (m *metaSchema) validate(f *File) error {
-	if declared, ok := f.Content["$schema"].(string); ok && declared != draft {
-		return errOtherDialect
-	}
-	meta, digest := m.forTypes, sha256.Sum256(f.Data)
-	if f.Common {
-		meta = m.forCommon
-		digest[0] ^= 1 // what a common file may have, a type may not
-	}
-	if valid.has(digest) {
-		return nil
-	}
-	err := meta.Validate(f.Content)
-	if err == nil {
-		valid.add(digest)
-	}
-	return err
 }
 
 // vocabularyProblem explains a fault that the meta-schema finds to the author of a

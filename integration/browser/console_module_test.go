@@ -92,7 +92,9 @@ func TestConsoleModule(t *testing.T) {
 	c.upload("bad.txt", "neither a picture nor a page")
 	c.await(`document.querySelector(".files [role=alert]")?.innerText.length > 10`)
 	c.upload("green.svg", `<svg xmlns="http://www.w3.org/2000/svg" width="300" height="250"><rect width="300" height="250" fill="#00ff00"/></svg>`)
-	c.await(`[...document.querySelectorAll(".files a")].some(e => e.innerText === "green.svg") && document.querySelector(".files li:has(a) img").naturalWidth > 0`)
+	c.await(`[...document.querySelectorAll(".files a")].some(e => e.innerText === "green.svg")`)
+	c.click("Show") // as drawings can take a browser any time
+	c.await(`document.querySelector(".files li:has(a) img")?.naturalWidth > 0`)
 	asset := c.s.Do(http.MethodGet, "/api/v1/assets/picture?context=main", "", http.StatusOK)["results"].([]any)[0].(map[string]any)["id"]
 	c.judge(script, "files")
 	c.s.Do(http.MethodPatch, "/api/v1/creatives/picture?context=main", fmt.Sprintf(`{"layoutParameters": {"image": {"id": %q}}}`, asset), http.StatusOK)
@@ -113,7 +115,7 @@ func TestConsoleModule(t *testing.T) {
 	}
 
 	c.show("/networks/main/object/creatives/hostile", "details.module")
-	evaluate[string](t, c.ctx, `window.kept = location.href; addEventListener("message", e => window.said = JSON.stringify(e.data)); ""`)
+	evaluate[string](t, c.ctx, `window.kept = location.href; addEventListener("message", e => e.data !== "shown" && (window.said = JSON.stringify(e.data))); ""`)
 	c.open("Preview")
 	c.click("Show the preview")
 	c.await("!!window.said")

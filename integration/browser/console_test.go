@@ -105,10 +105,11 @@ func (c *console) text(selector string) string {
 }
 
 // waiting returns whether an expression of the page becomes true within some time. Unlike a poll
-// of chromedp, it makes no function of a text, which the policy forbids.
+// of chromedp, it makes no function of a text, which the policy forbids. An expression that throws
+// is not true yet.
 const waiting = `new Promise(done => {
 	const until = Date.now() + 20000
-	const look = () => { if (%s) done(true); else if (Date.now() > until) done(false); else setTimeout(look, 10) }
+	const look = () => { let met = false; try { met = %s } catch {} if (met) done(true); else if (Date.now() > until) done(false); else setTimeout(look, 10) }
 	look()
 })`
 

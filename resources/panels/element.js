@@ -21,6 +21,6 @@ export function element(name, properties = {}, ...children) {
 /**
  * Makes a button.
  * @param {string} text
- * @param {() => void} onclick
+ * @param {(event: MouseEvent & {currentTarget: HTMLElement}) => void} onclick
  */
 export const button = (text, onclick) => element("button", { type: "button", onclick }, text);

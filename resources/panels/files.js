@@ -4,8 +4,14 @@ import { button, element } from "./element.js";
 /** How many files are listed. */
 const listed = 100;
 
-/** The types of files that an image shows. */
-const images = /^image\/(jpeg|png|gif|webp|svg\+xml)$/;
+/** The types of files that an image shows. Drawings can take any time, and are shown when somebody asks for that. */
+const images = /^image\/(jpeg|png|gif|webp)$/;
+
+/** How large a picture can be, in bytes and in pixels, to be shown beside its name. */
+const [maxBytes, maxPixels] = [10_000_000, 25_000_000];
+
+/** How many files can wait with their pictures. */
+const maxSeen = 20;
 
 /** @type {import("../../console/web/src/module").Panel["show"]} */
 export function files(root, place, console) {
@@ -31,52 +37,68 @@ export function files(root, place, console) {
     const facts = [kind(asset.mimeType), bytes(asset.fileSizeBytes), asset.width ? `${asset.width} × ${asset.height}` : "", asset.objectState === "ACTIVE" ? "" : String(asset.objectState ?? "")];
     // Files of another host are not shown, as the policy of the console has its own files only.
     const shown = /^IMAGE_/.test(asset.mimeType) && asset.cdnId?.startsWith("/") && asset.objectState !== "INACTIVE";
-    return element("li", {}, ...(shown ? [picture(asset.cdnId)] : []), element("span", {}, name, element("span", { className: "hint" }, ` ${facts.filter(Boolean).join(" · ")}`)));
+    const small = asset.fileSizeBytes <= maxBytes && asset.width * asset.height <= maxPixels;
+    const sight = !shown ? [] : asset.mimeType !== "IMAGE_SVG" ? [small ? picture(asset.cdnId) : none(tooLarge)] : [button("Show", ({ currentTarget }) => currentTarget.replaceWith(picture(asset.cdnId)))];
+    return element("li", {}, ...sight, element("span", {}, name, element("span", { className: "hint" }, ` ${facts.filter(Boolean).join(" · ")}`)));
   };
 
-  const upload = async (/** @type {File} */ file) => {
+  /** Lists a file, and returns what sends it. */
+  const upload = (/** @type {File} */ file) => {
     const cancelled = new AbortController();
     ended.signal.addEventListener("abort", () => cancelled.abort());
     const label = console.visible(file.name);
     const bar = element("progress", { max: 1, value: 0, "aria-label": `Upload of ${label}` });
-    const said = element("span", { role: "status" }, `0 of ${bytes(file.size)}`);
-    const cancel = button("Cancel", () => cancelled.abort());
+    const said = element("span", { role: "status" }, "Waiting…");
+    const cancel = button("Cancel", () => (cancelled.abort(), stop("Cancelled.")));
     cancel.setAttribute("aria-label", `Cancel the upload of ${label}`);
-    const address = images.test(file.type) ? URL.createObjectURL(file) : "";
-    const item = element("li", {}, ...(address ? [picture(address)] : []), element("span", {}, element("bdi", {}, label), " ", bar, " ", said, " ", cancel));
+    const sight = element("span", { className: "sight" });
+    const item = element("li", {}, sight, element("span", {}, element("bdi", {}, label), " ", bar, " ", said, " ", cancel));
     sent.append(item);
-    const form = new FormData();
-    form.append("file", file);
-    const answer = await console.api.upload(
-      path({}),
-      form,
-      (done, total) => {
-        bar.max = total;
-        bar.value = done;
-        said.textContent = done < total ? `${bytes(done)} of ${bytes(total)}` : "The service is checking the file…";
-      },
-      cancelled.signal,
-    );
-    if (address) URL.revokeObjectURL(address);
-    if (ended.signal.aborted) return;
-    bar.remove();
-    if (answer.status === 200 || answer.status === 201) {
-      item.remove();
-    } else {
-      const lost = answer.status === 0;
+    const forget = sent.children.length > maxSeen ? () => {} : preview(sight, file);
+    const stop = (/** @type {string} */ why) => {
+      bar.remove();
       cancel.replaceWith(button("Close", () => item.remove()));
       said.className = "fault";
       said.setAttribute("role", "alert");
-      said.textContent = cancelled.signal.aborted ? "Cancelled." : lost ? `${console.explain(answer)} Look at the list below before you send the file again.` : console.explain(answer);
-    }
-    await read();
+      said.textContent = why;
+    };
+    const send = async () => {
+      if (cancelled.signal.aborted) return;
+      const form = new FormData();
+      form.append("file", file);
+      const answer = await console.api.upload(
+        path({}),
+        form,
+        (done, total) => {
+          bar.max = total;
+          bar.value = done;
+          said.textContent = done < total ? `${bytes(done)} of ${bytes(total)}` : "The service is checking the file…";
+        },
+        cancelled.signal,
+      );
+      if (ended.signal.aborted) return;
+      if (answer.status === 200 || answer.status === 201) item.remove();
+      else if (!cancelled.signal.aborted) stop(answer.status === 0 ? `${console.explain(answer)} Look at the list below before you send the file again.` : console.explain(answer));
+      await read();
+    };
+    // Whatever becomes of one file, the next ones are sent.
+    return () =>
+      send()
+        .catch(() => ended.signal.aborted || stop("The file could not be sent."))
+        .finally(forget);
   };
 
   const input = element("input", { type: "file", multiple: true });
   // One after another, so that the files of a network do not wait for each other on the server.
   let last = Promise.resolve();
+  let waiting = 0;
+  let release = () => {};
   const add = (/** @type {FileList | null | undefined} */ list) => {
-    for (const file of list ?? []) last = last.then(() => (ended.signal.aborted ? undefined : upload(file)));
+    for (const file of list ?? []) {
+      if (waiting++ === 0) release = console.guard("Files are being uploaded. Leave the page, and cancel that?");
+      const send = upload(file);
+      last = last.then(send).then(() => void (--waiting === 0 && release()));
+    }
   };
   input.addEventListener("change", () => {
     add(input.files);
@@ -89,7 +111,35 @@ export function files(root, place, console) {
   });
   root.append(element("label", {}, element("span", {}, "Upload files: images, videos, HTML pages and bundles. You can also drop them here."), input), sent, faults, status, stored);
   void read();
-  return () => ended.abort();
+  return () => {
+    ended.abort();
+    release();
+  };
+}
+
+const tooLarge = "No preview: the picture is too large.";
+
+/** Says that there is no picture to be seen. */
+const none = (/** @type {string} */ why) => element("span", { className: "hint" }, why);
+
+/**
+ * Shows a picture of a file that is not too large, or says that there is none. Returns how to forget it.
+ * @param {HTMLElement} place
+ * @param {File} file
+ */
+function preview(place, file) {
+  if (!file.type.startsWith("image/")) return () => {};
+  if (!images.test(file.type) || file.size > maxBytes) {
+    place.append(none(file.size > maxBytes ? tooLarge : "No preview."));
+    return () => {};
+  }
+  const address = URL.createObjectURL(file);
+  const image = element("img", { alt: "", decoding: "async" });
+  // What is not on the page is not decoded, but its size is read.
+  image.onload = () => place.append(image.naturalWidth * image.naturalHeight > maxPixels ? none(tooLarge) : image);
+  image.onerror = () => place.append(none("No preview."));
+  image.src = address;
+  return () => URL.revokeObjectURL(address);
 }
 
 const picture = (/** @type {string} */ src) => element("img", { src, alt: "", loading: "lazy" });

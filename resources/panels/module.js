@@ -7,5 +7,5 @@ import { reach } from "./targeting.js";
 export const panels = [
   { title: "Targeting in words", types: ["lineitems", "creatives", "librarycreatives"], open: true, show: reach },
   { title: "Preview", types: ["creatives"], show: preview },
-  { title: "Files", types: ["creatives"], show: files },
+  { title: "Files", types: ["creatives"], lasts: true, show: files },
 ];

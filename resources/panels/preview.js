@@ -4,6 +4,11 @@ import { button, element } from "./element.js";
 /** The sizes that a frame can have, in pixels. */
 const [least, most] = [50, 4000];
 
+/** How long a frame that has loaded may take to say that it shows the preview, in milliseconds. */
+const patience = 1000;
+
+const lost = "The frame does not show the preview: the creative has changed since, or led the frame elsewhere, or the service could not answer. Show the preview again.";
+
 /** @type {import("../../console/web/src/module").Panel["show"]} */
 export function preview(root, place, console) {
   const status = element("span", { role: "status" });
@@ -12,9 +17,11 @@ export function preview(root, place, console) {
   const stop = button("Stop", () => end("The preview has been stopped."));
   stop.hidden = true;
   let asked = 0;
+  let running = new AbortController();
 
   const end = (/** @type {string} */ text) => {
     asked++;
+    running.abort();
     stage.replaceChildren();
     stop.hidden = true;
     status.textContent = text;
@@ -36,7 +43,21 @@ export function preview(root, place, console) {
     frame.style.width = `${size(width, 300)}px`;
     frame.style.height = `${size(height, 250)}px`;
     frame.src = answer.body.path;
-    frame.addEventListener("load", () => turn === asked && (status.textContent = "Shown as it is saved."));
+    // A frame that has loaded may have an answer of any kind. A preview says that it is one.
+    running = new AbortController();
+    let heard = false;
+    const hear = (/** @type {MessageEvent} */ { source, data }) => {
+      if (source !== frame.contentWindow || data !== "shown") return;
+      heard = true;
+      status.textContent = "Shown as it is saved.";
+    };
+    addEventListener("message", hear, { signal: running.signal });
+    frame.addEventListener("load", () =>
+      setTimeout(() => {
+        if (turn === asked && !heard) status.textContent = lost;
+        heard = false; // a creative can lead its own frame elsewhere
+      }, patience),
+    );
     stage.replaceChildren(frame);
     stop.hidden = false;
   };

@@ -133,7 +133,7 @@ function refresh(): Promise<boolean> {
   })().finally(() => (refreshing = null)));
 }
 
-const repeatable = (status: number) => status === 0 || status === 429 || status === 503;
+export const repeatable = (status: number) => status === 0 || status === 429 || status === 503;
 
 /** Waits as long as an answer asks for, and shows that. */
 async function pause(answer: Answer, repeats: number): Promise<void> {
@@ -220,9 +220,10 @@ export const api = {
   sendKeyed<T = any>(method: string, path: string, body: unknown, key: string): Promise<Answer<T>> {
     return repeated(() => authorized(method, path, body, { "Idempotency-Key": key }));
   },
-  /** Reads once, until it is ended. It asks nobody to sign in. */
-  follow<T = any>(path: string, ended: AbortSignal): Promise<Answer<T>> {
-    return access ? once("GET", path, undefined, { Authorization: `Bearer ${access}` }, ended) : Promise.resolve(unauthorized);
+  /** Reads once, until it is ended. It asks nobody to sign in, and shows nobody that it has to wait. */
+  async follow<T = any>(path: string, ended: AbortSignal): Promise<Answer<T>> {
+    if (Date.now() > expires - 10_000) await refresh();
+    return access ? once("GET", path, undefined, { Authorization: `Bearer ${access}` }, ended) : unauthorized;
   },
   /** Writes, once. A request that the service has refused because of its session is sent again after the next sign-in. */
   send<T = any>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>> {

@@ -7,10 +7,9 @@ import { address, allowed, navigate, pageOf, to, type Page } from "./router";
 import { loadTypes, manages, networks, types, type Named, type TypeInfo } from "./schema";
 import { SignInAgain, SignInPage } from "./signin";
 import { shortcutsShown, Shortcuts, useShortcuts } from "./shortcuts";
-import { explain, t } from "./texts";
+import { explain, t, visible } from "./texts";
 import { ListPage } from "./list";
 import { OverviewPage } from "./overview";
-import { visible } from "./values";
 
 /** The name of the user who is signed in, once it is known. */
 export const username = signal("");
@@ -120,7 +119,7 @@ function Shown(props: { page: Page }) {
 export function Heading(props: { text: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${props.text} · ${t("app.name")}`;
+    document.title = `${visible(props.text)} · ${t("app.name")}`;
   }, [props.text]);
   useEffect(() => {
     if (shownBefore) heading.current?.focus({ preventScroll: true });
@@ -175,7 +174,9 @@ function Menu(props: { network: string; page: Page }) {
         </ul>
         {[...groups].map(([group, members]) => (
           <section key={group}>
-            <h2>{visible(group || t("app.others"))}</h2>
+            <h2>
+              <bdi>{visible(group || t("app.others"))}</bdi>
+            </h2>
             <ul>
               {members.map(({ type, title }) => (
                 <li key={type}>
@@ -193,4 +194,4 @@ function Menu(props: { network: string; page: Page }) {
 }
 
 /** The title of a type, or its path while it is not known. */
-export const titleOf = (type: string) => types.value.find((one) => one.type === type)?.title || type;
+export const titleOf = (type: string) => visible(types.value.find((one) => one.type === type)?.title || type);

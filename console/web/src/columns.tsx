@@ -19,7 +19,7 @@ export function Columns(props: { properties: Map<string, Property>; columns: str
       <ol class="columns">
         {columns.map((name, at) => (
           <li key={name}>
-            <span>{title(name)}</span>
+            <bdi>{title(name)}</bdi>
             <button type="button" disabled={at === 0} onClick={() => move(at, -1)} aria-label={t("columns.earlier", { column: title(name) })}>
               ↑
             </button>

@@ -3,7 +3,7 @@ import { address } from "./router";
 import { change } from "./list";
 import { Picker } from "./picker";
 import type { Property } from "./schema";
-import { t } from "./texts";
+import { t, visible } from "./texts";
 import { format, parse, unary, type Condition } from "./where";
 
 const operators: Record<string, string[]> = {
@@ -113,7 +113,7 @@ const operatorsOf = (property: Property | undefined) => (property && operators[p
 function One(props: { network: string; properties: Map<string, Property>; names: string[]; condition: Condition; onChange: (next: Condition) => void }) {
   const { condition, onChange } = props;
   const property = props.properties.get(condition.property);
-  const title = property?.title ?? condition.property;
+  const title = property?.title ?? visible(condition.property);
   const names = props.names.includes(condition.property) ? props.names : [condition.property, ...props.names];
   const listed = operatorsOf(property);
   const value = { value: condition.value, "aria-label": t("filter.value", { property: title }) };
@@ -127,7 +127,7 @@ function One(props: { network: string; properties: Map<string, Property>; names:
       >
         {names.map((name) => (
           <option key={name} value={name}>
-            {props.properties.get(name)?.title ?? name}
+            {props.properties.get(name)?.title ?? visible(name)}
           </option>
         ))}
       </select>

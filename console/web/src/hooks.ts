@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, type Answer } from "./api";
+import { api, repeatable, type Answer } from "./api";
 import { schemaOf, type Schema } from "./schema";
 
 /** The answer to a read, or null until there is one. With another number it is read again, and the former answer is kept meanwhile. */
@@ -22,22 +22,28 @@ export function useChanges(network: string, type: string, since: Answer | null):
     if (!since) return;
     note(false);
     const ended = new AbortController();
-    void follow(network, type, ended.signal).then((found) => found && !ended.signal.aborted && note(true));
+    void changes({ network, type }, ended.signal).next().then(({ done }) => done || ended.signal.aborted || note(true));
     return () => ended.abort();
   }, [network, type, since]);
   return [changed, () => note(false)];
 }
 
-/** Waits for the first change from now on. False means that it cannot be known. */
-async function follow(network: string, type: string, ended: AbortSignal): Promise<boolean> {
-  for (let after = ""; !ended.aborted; ) {
+/** How long is waited, in milliseconds, before changes are asked for again that could not be read. */
+const pause = 10_000;
+
+/** Yields the next position whenever objects of a type, or one of them, have changed since a position, or from now on. It ends when that cannot be known. */
+export async function* changes(of: { network: string; type: string; id?: string; after?: string }, ended: AbortSignal): AsyncGenerator<string> {
+  const { network, type, id } = of;
+  for (let after = of.after ?? ""; !ended.aborted; ) {
     if (document.hidden) await new Promise((done) => document.addEventListener("visibilitychange", done, { once: true, signal: ended }));
-    const answer = await api.follow(`/api/v1/changes?${new URLSearchParams({ context: network, type, include: "none", ...(after && { after, wait: "20" }) })}`, ended);
-    if (answer.status !== 200) return false;
-    if (answer.body.results.length > 0 || answer.body.reset) return true;
-    after = answer.body.position;
+    const answer = await api.follow(`/api/v1/changes?${new URLSearchParams({ context: network, type, include: "none", ...(id !== undefined && { id }), ...(after && { after, wait: "20" }) })}`, ended);
+    if (ended.aborted || !(answer.status === 200 || repeatable(answer.status))) return;
+    if (answer.status !== 200) await new Promise((done) => setTimeout(done, pause));
+    else {
+      after = answer.body.position;
+      if (answer.body.results.length > 0 || answer.body.reset) yield after;
+    }
   }
-  return false;
 }
 
 function useAsked<T>(ask: (() => Promise<Answer<T>>) | null, key: string, again = 0): Answer<T> | null {

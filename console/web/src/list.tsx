@@ -295,11 +295,12 @@ function Head(props: { column: Property; sorts: boolean }) {
   const by = query.get("orderBy") ?? "createTime";
   const down = by === column.name && query.get("orderByDirection") === "DESCENDING";
   const order = by !== column.name ? undefined : down ? "descending" : "ascending";
-  if (!props.sorts) return <th scope="col">{column.title}</th>;
+  const title = <bdi>{column.title}</bdi>;
+  if (!props.sorts) return <th scope="col">{title}</th>;
   return (
     <th scope="col" aria-sort={order}>
       <button type="button" class="sort" onClick={() => change({ orderBy: column.name, orderByDirection: order === "ascending" ? "DESCENDING" : "ASCENDING" })}>
-        {column.title}
+        {title}
         <span aria-hidden="true">{order === undefined ? " ↕" : down ? " ↓" : " ↑"}</span>
       </button>
     </th>

@@ -1,9 +1,9 @@
 // The module that the application brings: parts of the page of an object, in plain DOM.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, pathOf } from "./api";
-import { to } from "./router";
-import { explain, t } from "./texts";
-import { Messages, visible } from "./values";
+import { guard, to } from "./router";
+import { explain, t, visible } from "./texts";
+import { Messages } from "./values";
 import { render } from "preact";
 
 /** The object whose page is shown, as the service has returned it. */
@@ -26,6 +26,8 @@ export interface Console {
   visible(text: string): string;
   /** Shows the messages of an answer, or why there was none, in an element. */
   showFaults(element: HTMLElement, answer: { status: number; body?: any }): void;
+  /** Asks a question before the page is left, until the function that it returns is called. */
+  guard(question: string): () => void;
   /** Puts the messages of an answer into one text. */
   explain(answer: { status: number; body?: any }): string;
 }
@@ -37,7 +39,9 @@ export interface Panel {
   types: string[];
   /** Whether it is open at first. */
   open?: boolean;
-  /** Fills an element when it is first opened, and returns what is to be done when the page is left. */
+  /** Whether it stays as it is when the object has been saved. Otherwise, it is shown again. */
+  lasts?: boolean;
+  /** Fills an element when it is first opened, and returns what is to be done when the page is left, or it is shown again. */
   show(element: HTMLElement, place: Place, console: Console): void | (() => void);
 }
 
@@ -51,6 +55,7 @@ const services: Console = {
   pathOf,
   objectAddress: to.object,
   visible,
+  guard: (question) => guard(() => confirm(question)),
   showFaults: (element, { status, body }) => render(<Messages status={status} messages={body?.messages} />, element),
   explain: ({ status, body }) => (body?.messages ?? []).map(explain).join(" ") || t(status === 0 ? "status.unreachable" : "status.other", { status }),
 };
@@ -63,8 +68,8 @@ function load(): Promise<Module> {
   return (loading ??= address ? import(address).catch((cause) => ((loading = null), Promise.reject(cause))) : Promise.resolve({ panels: [] }));
 }
 
-/** The parts that the application adds to the page of an object. */
-export function Panels(props: { place: Place }) {
+/** The parts that the application adds to the page of an object, of which each save makes another version. */
+export function Panels(props: { place: Place; version: string }) {
   const [panels, show] = useState<Panel[]>([]);
   const [fault, fail] = useState("");
   useEffect(() => {
@@ -84,7 +89,7 @@ export function Panels(props: { place: Place }) {
         </p>
       )}
       {panels.map((panel) => (
-        <Shown key={panel.title} panel={panel} place={props.place} />
+        <Shown key={panel.title} panel={panel} place={props.place} version={panel.lasts ? "" : props.version} />
       ))}
     </>
   );
@@ -93,8 +98,8 @@ export function Panels(props: { place: Place }) {
 /** The panels that somebody has opened or closed. They stay so for other objects. */
 const opened = new Map<string, boolean>();
 
-function Shown(props: { panel: Panel; place: Place }) {
-  const { panel, place } = props;
+function Shown(props: { panel: Panel; place: Place; version: string }) {
+  const { panel, place, version } = props;
   const element = useRef<HTMLDivElement>(null);
   const key = `${place.type} ${panel.title}`;
   const [open, toggle] = useState(opened.get(key) ?? panel.open ?? false);
@@ -102,6 +107,7 @@ function Shown(props: { panel: Panel; place: Place }) {
   const [used, use] = useState(open);
   useEffect(() => {
     if (!used) return;
+    fail("");
     try {
       const end = panel.show(element.current!, place, services);
       return () => {
@@ -114,7 +120,7 @@ function Shown(props: { panel: Panel; place: Place }) {
     } catch (cause) {
       fail(String(cause));
     }
-  }, [used]);
+  }, [used, version]);
   return (
     <details
       class="panel module"
@@ -131,7 +137,7 @@ function Shown(props: { panel: Panel; place: Place }) {
           {t("module.failed", { reason: fault })}
         </p>
       )}
-      <div ref={element} />
+      <div key={version} ref={element} />
     </details>
   );
 }

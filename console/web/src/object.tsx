@@ -9,14 +9,14 @@ import { ConflictView } from "./form/conflict";
 import { named } from "./form/field";
 import { Members } from "./form/group";
 import { Beside, Form, FormContext, useShape } from "./form/model";
-import { Opened, Outcome, lost, open, resolve, save } from "./form/saving";
+import { Opened, Outcome, conflict, lost, open, others, resolve, save } from "./form/saving";
 import type { Schema } from "./form/schema";
 import { JsonObject, steps } from "./form/value";
 import { lazy } from "./lazy";
 import { Panels } from "./module";
 import { guard, navigate, to } from "./router";
 import { types } from "./schema";
-import { t } from "./texts";
+import { t, visible } from "./texts";
 
 const NewToken = lazy(() => import("./admin/token").then((m) => m.NewToken));
 
@@ -63,6 +63,8 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const status = useSignal("");
   const failed = useSignal("");
   const token = useSignal<{ token: string; then: () => void } | null>(null);
+  /** The object as somebody else has left it meanwhile, undefined if it is gone, and null as long as it is not known. */
+  const other = useSignal<Schema | undefined | null>(null);
   const clash = useSignal<Extract<Outcome, { kind: "conflict" }> | null>(null);
   const summary = useRef<HTMLDivElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -80,6 +82,28 @@ function FormView(props: EditorProps & { opened: Opened }) {
   useLayoutEffect(() => beside?.note(dirty), [dirty]);
   useEffect(() => { if (beside) heading.current?.focus(); }, []);
 
+  const followed = !form.isNew && info !== undefined && info.scope !== "global";
+  useEffect(() => {
+    other.value = null;
+    if (!followed) return;
+    const ended = new AbortController();
+    void others(opened, ended.signal).then((found) => ended.signal.aborted || (other.value = found));
+    return () => ended.abort();
+  }, [opened.etag, followed]);
+
+  /** Reads what the other has made of it: to be shown, or compared with what has been typed. */
+  const look = async () => {
+    const outcome = await conflict(opened);
+    if (outcome.kind === "failed") failed.value = outcome.text;
+    else if (outcome.kind === "conflict" && form.change.peek()) clash.value = outcome;
+    else if (outcome.kind === "conflict") {
+      resolve(opened, outcome.theirs, outcome.etag);
+      status.value = "";
+      other.value = null;
+      (heading.current ?? document.querySelector<HTMLElement>("main h1"))?.focus();
+    }
+  };
+
   const submit = async () => {
     if (busy.value) return;
     busy.value = true;
@@ -89,7 +113,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
     const outcome = await save(opened);
     busy.value = false;
     status.value = "";
-    clash.value = null;
+    clash.value = other.value = null;
     switch (outcome.kind) {
       case "saved": {
         status.value = t("form.saved");
@@ -131,10 +155,16 @@ function FormView(props: EditorProps & { opened: Opened }) {
   return (
     <>
       <div class={form.beside.value ? "form besides" : "form"}>
-        {beside ? <h2 tabIndex={-1} ref={heading} dir="auto">{title}</h2> : <Heading text={title} />}
-        {!form.isNew && <p class="unit"><bdi>{form.schema.value.title ?? type}</bdi> · <bdi>{object.id}</bdi> · {t("form.updated", { time: new Date(object.updateTime).toLocaleString(), user: userOf(object) })}</p>}
+        {beside ? <h2 tabIndex={-1} ref={heading} dir="auto">{visible(title)}</h2> : <Heading text={title} />}
+        {!form.isNew && <p class="unit"><bdi>{visible(form.schema.value.title ?? type)}</bdi> · <bdi>{visible(object.id)}</bdi> · {t("form.updated", { time: new Date(object.updateTime).toLocaleString(), user: userOf(object) })}</p>}
         {form.schema.value !== read && <div role="alert" class="warning"><p>{t("form.schema.changed")}</p>{gone.length > 0 && <p>{t("form.schema.lost", { fields: gone.join(", ") })}</p>}</div>}
-        {!form.isNew && !beside && <Panels key={opened.etag} place={{ type, network, id: opened.id!, object }} />}
+        {!form.isNew && !beside && <Panels version={opened.etag} place={{ type, network, id: opened.id!, object }} />}
+        {other.value !== null && !busy.value && !clash.value && (
+          <div class="notice" role="status">
+            <p><bdi>{other.value ? t("form.others", { user: userOf(other.value) }) : t("form.others.gone")}</bdi>{" "}
+            {other.value && <button type="button" onClick={look}>{t(dirty ? "form.others.compare" : "form.others.show")}</button>}</p>
+          </div>
+        )}
         {clash.value ? (
           <ConflictView merge={clash.value.merge} user={userOf(clash.value.theirs)} resolve={(result) => settle(clash.value!, result)} back={() => (clash.value = null)} />
         ) : (

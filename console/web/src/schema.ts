@@ -1,7 +1,7 @@
 // What the service says of its types and networks: everything that is shown is made from it.
 import { signal } from "@preact/signals";
 import { api, schemasDigest, type Answer } from "./api";
-import { t } from "./texts";
+import { t, visible } from "./texts";
 
 /** A type as the service lists it for the caller. */
 export interface TypeInfo {
@@ -122,7 +122,7 @@ export function propertiesOf(schema: Schema): Map<string, Property> {
   for (const property of common()) found.set(property.name, property);
   for (const [name, written] of Object.entries<Schema>(schema.properties ?? {})) {
     const inner = resolved(schema, written);
-    found.set(name, { name, title: written.title ?? worded(name), description: inner.description, ...kindOf(schema, inner) });
+    found.set(name, { name, title: visible(written.title ?? worded(name)), description: inner.description, ...kindOf(schema, inner) });
   }
   found.set(warningsName, { name: warningsName, kind: "list", title: t("field.warnings") });
   return found;

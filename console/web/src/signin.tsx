@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { signIn, signOut } from "./api";
 import { explain, t, type Message } from "./texts";
 import { username } from "./app";
@@ -26,7 +26,8 @@ function Form(props: { name?: string }) {
     field("password").select();
   };
   const field = (name: string) => form.current!.elements.namedItem(name) as HTMLInputElement;
-  useEffect(() => field(props.name ? "password" : "username").focus(), []);
+  // Before anything can be typed, which a later focus would take elsewhere.
+  useLayoutEffect(() => field(props.name ? "password" : "username").focus(), []);
   return (
     <form ref={form} onSubmit={submit} class="signin">
       <label>
@@ -63,7 +64,7 @@ export function SignInPage() {
 /** A dialog over the page when the session has ended: the page, and what was typed, stays. */
 export function SignInAgain() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     dialog.current!.showModal();
     return () => before?.focus();

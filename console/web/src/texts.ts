@@ -234,7 +234,12 @@ export function explain(message: Message): string {
 }
 
 function fill(text: string, params: Params): string {
-  return text.replace(/\{\{(\w+)\}\}/g, (all, name: string) => (name in params ? shown(params[name]) : all));
+  return visible(text.replace(/\{\{(\w+)\}\}/g, (all, name: string) => (name in params ? shown(params[name]) : all)));
+}
+
+/** A text whose invisible controls, which could change how its neighbours are read, are visible. */
+export function visible(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, (c) => `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 }
 
 const shown = (value: unknown) => (typeof value === "string" ? value : Array.isArray(value) && value.every((v) => typeof v !== "object") ? value.join(", ") : JSON.stringify(value));

@@ -5,7 +5,7 @@ import { Heading, titleOf } from "./app";
 import { useAnswer, useSchema } from "./hooks";
 import { to } from "./router";
 import { propertiesOf, resolved, schemaOf, types, worded, type Schema } from "./schema";
-import { t } from "./texts";
+import { t, visible } from "./texts";
 import { flat, Messages, Text } from "./values";
 
 export function TypePage(props: { network: string; type: string }) {
@@ -95,7 +95,9 @@ function About(props: { network: string; type: string; schema: Schema; count?: n
                   {property.target && types.value.some((one) => one.type === property.target) && (
                     <>
                       {" "}
-                      <a href={to.type(network, property.target)}>{titleOf(property.target)}</a>
+                      <a href={to.type(network, property.target)}>
+                        <bdi>{titleOf(property.target)}</bdi>
+                      </a>
                     </>
                   )}
                   {required.has(property.name) && `, ${t("type.required")}`}
@@ -170,7 +172,10 @@ function ReferredBy(props: { network: string; type: string }) {
         <ul>
           {found.map(({ type, path }) => (
             <li key={`${type} ${path}`}>
-              <a href={to.type(props.network, type)}>{titleOf(type)}</a> <bdi>{path}</bdi>
+              <a href={to.type(props.network, type)}>
+                <bdi>{titleOf(type)}</bdi>
+              </a>{" "}
+              <bdi>{visible(path)}</bdi>
             </li>
           ))}
         </ul>

@@ -1,16 +1,11 @@
 // Values of objects, as text whatever they contain.
 import { useState } from "preact/hooks";
-import { explain, t, type Message } from "./texts";
+import { explain, t, visible, type Message } from "./texts";
 import { to } from "./router";
 import type { Property } from "./schema";
 
 /** How much of a text is shown at once. */
 const maxShown = 300;
-
-/** A text whose invisible controls, which could change how its neighbours are read, are visible. */
-export function visible(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, (c) => `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
-}
 
 /** A text that may be long, cut with a way to see more of it. */
 export function Text(props: { text: string; max?: number }) {

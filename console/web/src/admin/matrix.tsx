@@ -1,7 +1,7 @@
 // A table of check boxes, whose changes are saved row by row.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { guard } from "../router";
-import { t } from "../texts";
+import { t, visible } from "../texts";
 import { Text } from "../values";
 
 export interface Row {
@@ -24,6 +24,21 @@ interface Props {
   /** Saves a row, and returns why that has failed, or "". */
   save: (row: Row, on: string[]) => Promise<string>;
   onSaved: () => void;
+}
+
+/** A name that a line can be broken in behind each of its parts. */
+function Broken(props: { name: string }) {
+  if (props.name.length > 40) return <Text text={props.name} max={40} />;
+  return (
+    <bdi>
+      {visible(props.name).split(/(?<=_)/).map((part) => (
+        <>
+          {part}
+          <wbr />
+        </>
+      ))}
+    </bdi>
+  );
 }
 
 export function Matrix(props: Props) {
@@ -69,7 +84,7 @@ export function Matrix(props: Props) {
               <th scope="col">{props.corner}</th>
               {columns.map(({ id, name }) => (
                 <th scope="col" key={id}>
-                  <Text text={name} max={40} />
+                  <Broken name={name} />
                 </th>
               ))}
             </tr>

@@ -6,9 +6,10 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../texts";
 import { Difference, Merge } from "./change";
-import { display } from "./controls";
+import { Value } from "./controls";
 import { useForm } from "./model";
-import { JsonObject, Json, pointer } from "./value";
+import { isSecret } from "./schema";
+import { JsonObject, equal, pointer } from "./value";
 import { chosen } from "./saving";
 
 export function ConflictView(props: { merge: Merge; user: string; resolve(result: JsonObject): void; back(): void }) {
@@ -33,7 +34,7 @@ export function ConflictView(props: { merge: Merge; user: string; resolve(result
             const name = `conflict-${i}`;
             return [false, true].map((other) => (
               <td data-title={t(other ? "form.conflict.theirs" : "form.conflict.yours")}>
-                <label><input type="radio" name={name} checked={theirs.value.has(i) === other} onChange={() => choose(i, other)} aria-label={`${t(other ? "form.conflict.theirs" : "form.conflict.yours")}: ${form.place(difference.path).labels.join(", ")}`} /> <Value difference={difference} of={other ? "theirs" : "yours"} /></label>
+                <label><input type="radio" name={name} checked={theirs.value.has(i) === other} onChange={() => choose(i, other)} aria-label={`${t(other ? "form.conflict.theirs" : "form.conflict.yours")}: ${form.place(difference.path).labels.join(", ")}`} /> <Side difference={difference} of={other ? "theirs" : "yours"} /></label>
               </td>
             ));
           }} />
@@ -43,7 +44,7 @@ export function ConflictView(props: { merge: Merge; user: string; resolve(result
         <>
           <h3>{t("form.conflict.merged")}</h3>
           <p>{t("form.conflict.merged.hint")}</p>
-          <Table rows={[...merge.theirs, ...merge.yours]} cell={(difference) => (["yours", "theirs"] as const).map((of) => <td data-title={t("form.conflict." + of)}><Value difference={difference} of={of} /></td>)} />
+          <Table rows={[...merge.theirs, ...merge.yours]} cell={(difference) => (["yours", "theirs"] as const).map((of) => <td data-title={t("form.conflict." + of)}><Side difference={difference} of={of} /></td>)} />
         </>
       )}
       <div class="tools">
@@ -63,7 +64,7 @@ function Table({ rows, cell }: { rows: Difference[]; cell(difference: Difference
         {rows.map((difference, i) => (
           <tr key={pointer(difference.path)}>
             <th scope="row" dir="auto">{form.place(difference.path).labels.join(" › ")}</th>
-            <td data-title={t("form.conflict.ancestor")}><Value difference={difference} of="ancestor" /></td>
+            <td data-title={t("form.conflict.ancestor")}><Side difference={difference} of="ancestor" /></td>
             {cell(difference, i)}
           </tr>
         ))}
@@ -72,10 +73,11 @@ function Table({ rows, cell }: { rows: Difference[]; cell(difference: Difference
   );
 }
 
-function Value({ difference, of }: { difference: Difference; of: "ancestor" | "yours" | "theirs" }) {
+function Side({ difference, of }: { difference: Difference; of: "ancestor" | "yours" | "theirs" }) {
   const form = useForm();
-  const value: Json | undefined = difference[of];
+  const value = difference[of];
   const { shape } = form.place(difference.path);
-  const secret = shape.schema["x-secret"] || shape.schema.writeOnly;
-  return <span dir="auto">{secret && value !== undefined && of !== "ancestor" && value !== difference.ancestor ? t("form.secret.changed") : display(form.names, shape, value)}</span>;
+  const changed = of !== "ancestor" && value !== undefined && !equal(value, difference.ancestor);
+  if (isSecret(shape.schema) && changed) return <>{t("form.secret.changed")}</>;
+  return shape.schema.writeOnly ? <>{t("form.secret.kept")}</> : <Value shape={shape} value={value} />;
 }

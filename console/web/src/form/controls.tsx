@@ -3,12 +3,12 @@
 import { useSignal } from "@preact/signals";
 import { integer } from "../exact";
 import { permissions } from "../schema";
-import { t } from "../texts";
-import { Text as Shown, visible } from "../values";
+import { t, visible } from "../texts";
+import { Text as Shown } from "../values";
 import type { ControlProps } from "./field";
-import { useForm, useValue } from "./model";
+import { Form, useForm, useValue } from "./model";
 import { nameKey } from "./change";
-import { Shape, target } from "./schema";
+import { Shape, isSecret, masked, target } from "./schema";
 import { Draft, Json, equal, get, isObject } from "./value";
 
 /** emptied returns what an empty control stands for. */
@@ -248,30 +248,29 @@ export function Secret({ path, shape, attributes }: ControlProps) {
 
 /** Fixed is a value that cannot be changed here. */
 export function Fixed({ path, shape, attributes }: ControlProps) {
-  const form = useForm();
-  return <output id={attributes.id} aria-describedby={attributes["aria-describedby"]} dir="auto"><Shown text={written(form.names, shape, useValue(path))} max={longestFixed} /></output>;
+  return <output id={attributes.id} aria-describedby={attributes["aria-describedby"]} dir="auto"><Value shape={shape} value={useValue(path)} /></output>;
 }
 
-/** longestFixed is how many characters of a value that cannot be changed are shown at first. */
+/** longestFixed is how many characters of a value that cannot be changed here are shown at first. */
 const longestFixed = 1000;
 
-/** display returns a value as text, cut if it is long. */
-export const display = (names: ReadonlyMap<string, { name?: string }>, shape: Shape, value: Json | undefined): string => {
-  const text = written(names, shape, value);
-  return visible(text.length > longestFixed ? text.slice(0, longestFixed) + "…" : text);
-};
+/** Value is a value as text, cut if it is long, with a way to see the rest. */
+export function Value({ shape, value }: { shape: Shape; value: Json | undefined }) {
+  const form = useForm();
+  return <Shown text={written(form, shape, value)} max={longestFixed} />;
+}
 
-function written(names: ReadonlyMap<string, { name?: string }>, shape: Shape, value: Json | undefined): string {
+function written(form: Form, shape: Shape, value: Json | undefined): string {
   if (value === undefined || value === null) return t("form.unset");
   const s = shape.schema;
-  if (s["x-secret"] || s.writeOnly) return t("form.secret.set");
+  if (isSecret(s)) return t("form.secret.set");
   if (value instanceof Draft) return value.text;
   const to = target(shape);
   const id = isObject(value) ? value.id : value;
   if (to && typeof id === "string") {
-    const name = names.get(nameKey(to.type, id))?.name;
+    const name = form.names.get(nameKey(to.type, id))?.name;
     return name && name !== id ? `${name} (${id})` : id;
   }
   if (typeof value === "boolean") return t(value ? "form.yes" : "form.no");
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return typeof value === "object" ? JSON.stringify(masked(form.schema.peek(), [s], value, t("form.secret.set"))) : String(value);
 }

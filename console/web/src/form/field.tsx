@@ -2,7 +2,7 @@
 // its schema.
 
 import type { ComponentChildren, JSX } from "preact";
-import { explain, t } from "../texts";
+import { explain, t, visible } from "../texts";
 import { Check, Choice, DateTime, Duration, Fixed, Number_, Secret, Several, Text } from "./controls";
 import { Group } from "./group";
 import { JsonText } from "./json";
@@ -98,14 +98,14 @@ export function Field(props: FieldProps): JSX.Element | null {
   const body = (
     <>
       {shape.alternatives && !reason && <Alternatives {...control} />}
-      {shape.alternatives && !reason && Control && single.includes(kind) && <label for={id}>{props.label}</label>}
+      {shape.alternatives && !reason && Control && single.includes(kind) && <label for={id}><bdi>{props.label}</bdi></label>}
       {Control && <Control key={kind} {...control} />}
     </>
   );
   const about = (
     <>
-      {hint(shape) && <p class="hint" id={id + "-hint"}>{hint(shape)}</p>}
-      {reason && <p class="hint reason" id={id + "-reason"}>{reason}</p>}
+      {hint(shape) && <p class="hint" id={id + "-hint"} dir="auto">{hint(shape)}</p>}
+      {reason && <p class="hint reason" id={id + "-reason"} dir="auto">{reason}</p>}
       {noted && <Notes path={path} id={id + "-notes"} />}
     </>
   );
@@ -113,7 +113,7 @@ export function Field(props: FieldProps): JSX.Element | null {
   if (grouped) {
     return (
       <fieldset class="field" id={id + "-field"} aria-label={props.label} aria-describedby={described || undefined}>
-        <legend>{props.label}<Required {...props} /></legend>
+        <legend><bdi>{props.label}</bdi><Required {...props} /></legend>
         {about}
         {body}
       </fieldset>
@@ -121,7 +121,7 @@ export function Field(props: FieldProps): JSX.Element | null {
   }
   return (
     <div class="field">
-      <div class="label"><label for={id}>{props.label}</label><Required {...props} /></div>
+      <div class="label"><label for={id}><bdi>{props.label}</bdi></label><Required {...props} /></div>
       {about}
       {body}
     </div>
@@ -150,7 +150,7 @@ function hint(shape: Shape): string {
   if (example !== undefined && typeof example !== "object") parts.push(t("form.example", { value: String(example) }));
   if (s.default !== undefined && s.default !== null && typeof s.default !== "object") parts.push(t("form.default", { value: String(s.default) }));
   if (typeof s["x-default"] === "string" && !s.readOnly) parts.push(t("form.default." + s["x-default"]));
-  return parts.join(" ");
+  return visible(parts.join(" "));
 }
 
 /** Notes are the faults and the warnings of a place. */

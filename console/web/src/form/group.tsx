@@ -3,11 +3,11 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { t } from "../texts";
+import { expression } from "../pattern";
+import { t, visible } from "../texts";
 import { ControlProps, Field, Required } from "./field";
 import { blank } from "./list";
 import { isBlank, useDerived, useForm } from "./model";
-import { expression } from "./match";
 import { Shape, label, memberSchema, shapeOf, target } from "./schema";
 import { Json, JsonObject, Path, get, isObject, own, pointer } from "./value";
 
@@ -22,7 +22,7 @@ export function Group(props: ControlProps & { about?: ComponentChildren }) {
   if (!there) {
     return (
       <fieldset class="field group" aria-label={label}>
-        <legend>{label}<Required {...props} /></legend>
+        <legend><bdi>{label}</bdi><Required {...props} /></legend>
         {props.about}
         {reason ? t("form.unset") : <button type="button" id={attributes.id} onClick={() => { form.set(path, blank(form, { type: "object", ...shape.schema }, path)); form.toggle(path, true); }}>{t("form.add", { label })}</button>}
       </fieldset>
@@ -30,7 +30,7 @@ export function Group(props: ControlProps & { about?: ComponentChildren }) {
   }
   return (
     <fieldset class="field group" aria-label={label} id={attributes.id} aria-describedby={attributes["aria-describedby"]}>
-      <legend><button type="button" class="fold" aria-expanded={open} onClick={() => form.toggle(path, !open)}>{label}</button><Required {...props} /></legend>
+      <legend><button type="button" class="fold" aria-expanded={open} onClick={() => form.toggle(path, !open)}><bdi>{label}</bdi></button><Required {...props} /></legend>
       {open && (
         <>
           {props.about}
@@ -116,7 +116,7 @@ function Entries({ path, shape, reason }: { path: Path; shape: Shape; reason?: s
     <div class="entries">
       {names.map((entry) => (
         <div class="item" key={entry}>
-          <Field path={[...path, entry]} schema={memberSchema(shape, entry)} label={entry} place="entry" reason={reason} />
+          <Field path={[...path, entry]} schema={memberSchema(shape, entry)} label={visible(entry)} place="entry" reason={reason} />
           {!reason && <button type="button" onClick={() => { form.set([...path, entry], undefined); form.moved(path); }}>{t("form.remove.label", { label: entry })}</button>}
         </div>
       ))}

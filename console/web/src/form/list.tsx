@@ -48,7 +48,7 @@ export function List(props: ControlProps & { about?: ComponentChildren }) {
   const most = shape.schema.maxItems ?? (shape.schema.prefixItems && !shape.schema.items ? shape.schema.prefixItems.length : Infinity);
   return (
     <fieldset class="field list" aria-label={label} id={attributes.id} aria-describedby={attributes["aria-describedby"]}>
-      <legend>{label}<Required {...props} />{length > 0 && <span class="count"> {t("form.items", { count: length })}</span>}</legend>
+      <legend><bdi>{label}</bdi><Required {...props} />{length > 0 && <span class="count"> {t("form.items", { count: length })}</span>}</legend>
       {props.about}
       {length > pageSize && <Pages path={path} page={page} length={length} label={label} />}
       {shown.map((i) => (

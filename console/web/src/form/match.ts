@@ -2,6 +2,7 @@
 // Whether an object is valid is for the server to judge.
 
 import { Exact } from "../exact";
+import { expression } from "../pattern";
 import { Schema, deref } from "./schema";
 import { Json, equal, isObject, own, typeOf } from "./value";
 
@@ -44,16 +45,6 @@ function matchesNumber(s: Schema, value: number): boolean {
 function matchesString(s: Schema, value: string): boolean {
   return ((s.minLength === undefined && s.maxLength === undefined) || within([...value].length, s.minLength, s.maxLength)) &&
     (s.pattern === undefined || (expression(s.pattern)?.test(value) ?? true));
-}
-
-/** expression compiles a pattern of RE2, as far as the browser understands it. */
-export function expression(pattern: string): RegExp | undefined {
-  const flags = /^\(\?([ims]+)\)/.exec(pattern);
-  try {
-    return new RegExp(flags ? pattern.slice(flags[0].length) : pattern, "u" + (flags?.[1] ?? ""));
-  } catch {
-    return undefined;
-  }
 }
 
 function matchesArray(root: Schema, s: Schema, value: Json[]): boolean {

@@ -5,7 +5,7 @@ import { computed, signal } from "@preact/signals";
 import type { Signal } from "@preact/signals";
 import { createContext } from "preact";
 import { useContext, useMemo } from "preact/hooks";
-import { t } from "../texts";
+import { t, visible as shownText } from "../texts";
 import type { Message } from "../texts";
 import { Change, Names, changeOf, visible } from "./change";
 import { matches } from "./match";
@@ -144,7 +144,7 @@ export class Form {
       const item = typeof step === "number" || Array.isArray(inner);
       schema = item ? itemSchema(shape, Number(step)) : memberSchema(shape, step as string);
       if (item) labels.push(`${labels.pop() ?? ""} ${Number(step) + 1}`);
-      else labels.push(own(shape.schema.properties, step) === undefined ? String(step) : label(step as string, schema));
+      else labels.push(own(shape.schema.properties, step) === undefined ? shownText(String(step)) : label(step as string, schema));
     });
     return { labels, shape: shapeOf(root, schema, get(this.value.peek(), path), path, this.choices.peek()) };
   }
@@ -156,7 +156,7 @@ export class Form {
     if (s.readOnly || s["x-sequence"] || s["x-derived"]) return t(s["x-sequence"] ? "form.reason.sequence" : s["x-derived"] ? "form.reason.derived" : "form.reason.service");
     if (path.length > 1 || this.isNew) return undefined;
     const rule = this.frozen.value;
-    if (rule && !(rule.except ?? []).includes(name)) return rule.text.replace(/\{\{field\}\}/g, label(name, s));
+    if (rule && !(rule.except ?? []).includes(name)) return shownText(rule.text.replace(/\{\{field\}\}/g, label(name, s)));
     const before = own(this.base.value, name);
     if (s["x-immutable"] && before !== undefined && before !== null) return t("form.reason.immutable");
     return undefined;

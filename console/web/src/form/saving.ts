@@ -3,9 +3,11 @@
 
 import { api, pathOf } from "../api";
 import type { Answer } from "../api";
+import { changes } from "../hooks";
+import { types } from "../schema";
 import { explain, t } from "../texts";
 import type { Message } from "../texts";
-import { Merge, Names, initial, merge, stored } from "./change";
+import { Difference, Merge, Names, initial, merge, stored } from "./change";
 import { Form, notes } from "./model";
 import { Schema, memberSchema, shapeOf } from "./schema";
 import { Json, JsonObject, drafts, equal, isObject, own, pointer, put } from "./value";
@@ -20,6 +22,8 @@ export interface Opened {
   /** What the service says about the object, such as who changed it. */
   object: Schema;
   digest: string;
+  /** The position of the object in the feed of changes, "" if it is not known. */
+  position: string;
   request?: Request;
   /** The id of an object that the form has created before it was saved completely. */
   created?: string;
@@ -55,7 +59,9 @@ function objectPath(type: string, network: string, id: string, schema?: Schema):
 
 /** open reads what a form needs, in two requests at once. */
 export async function open(type: string, network: string, id?: string): Promise<Opened | { fault: string }> {
-  const requests = [api.get<Schema>(schemaPath(type, network)), ...(id === undefined ? [] : [api.get<Schema>(pathOf(type, network, id))])];
+  const known = types.value.find((one) => one.type === type);
+  const followed = known && known.scope !== "global" && !known.parent;
+  const requests = [api.get<Schema>(schemaPath(type, network)), ...(id === undefined ? [] : [api.get<Schema>(pathOf(type, network, id, followed ? { position: "true" } : {}))])];
   let [schema, object] = await Promise.all(requests);
   if (schema!.status !== 200) return { fault: failure(schema!) };
   if (object?.status === 404 && schema!.body["x-resource"]?.parent && id!.includes("/")) object = await api.get(objectPath(type, network, id!, schema!.body));
@@ -66,7 +72,27 @@ export async function open(type: string, network: string, id?: string): Promise<
   const form = new Form(type, network, source, base, object ? base : initial(source, source), id === undefined, names);
   form.warnings.value = notes(object?.body.validationWarnings ?? []);
   form.shown(form.value.peek()); // so that the first key press does not have to
-  return { form, id, etag: object?.headers.get("ETag") ?? "", object: object?.body ?? {}, digest: schema!.headers.get("Marquee-Schemas") ?? "" };
+  return { form, id, etag: object?.headers.get("ETag") ?? "", object: object?.body ?? {}, digest: schema!.headers.get("Marquee-Schemas") ?? "", position: object?.headers.get("Marquee-Position") ?? "" };
+}
+
+/** others waits until somebody else has changed the object, and returns who that was. It is undefined if the object is
+ * gone, and null if that cannot be known. */
+export async function others(opened: Opened, ended: AbortSignal): Promise<Schema | undefined | null> {
+  const { form, id } = opened;
+  const read = (more: string) => api.get<Schema>(objectPath(form.type, form.network, id!, form.schema.peek()) + more, { "If-None-Match": opened.etag });
+  const changed = ({ status, headers }: Answer) => status === 200 && headers.get("ETag") !== opened.etag;
+  if (!opened.position) {
+    const answer = await read("&position=true");
+    if (changed(answer)) return answer.body;
+    opened.position = answer.headers.get("Marquee-Position") ?? "";
+  }
+  const of = { network: form.network, type: form.type, id: id!.slice(id!.indexOf("/") + 1), after: opened.position };
+  for await (opened.position of changes(of, ended)) {
+    const answer = await read("");
+    if (answer.status === 404) return undefined;
+    if (changed(answer)) return answer.body;
+  }
+  return null;
 }
 
 /** withCommon declares the common fields that clients can write. */
@@ -193,22 +219,26 @@ function adopt(opened: Opened, object: Schema, etag: string, sent: JsonObject): 
 }
 
 /** conflict reads what somebody else has saved, and compares it with the form. */
-async function conflict(opened: Opened): Promise<Outcome> {
+export async function conflict(opened: Opened): Promise<Outcome> {
   const { form } = opened;
   const answer = await api.get<Schema>(objectPath(form.type, form.network, opened.id!, form.schema.peek()));
   if (answer.status !== 200) return { kind: "failed", text: answer.status === 404 ? t("form.change.gone") : failure(answer) };
   const schema = form.schema.peek();
   const theirs = stored(schema, schema, answer.body as JsonObject, form.names) as JsonObject;
   const merged = merge(form.shown(form.base.peek()), form.shown(form.value.peek()), form.shown(theirs));
+  // Whether the other has changed what is never returned cannot be known, so that the user decides.
+  const unknown = ({ path }: Difference) => form.place(path).shape.schema.writeOnly === true;
+  merged.conflicts.push(...merged.yours.filter(unknown));
+  merged.yours = merged.yours.filter((one) => !unknown(one));
   return { kind: "conflict", merge: merged, theirs: answer.body, etag: answer.headers.get("ETag") ?? "" };
 }
 
-/** resolve makes the other's version the base, and the result of a merge the value. */
-export function resolve(opened: Opened, theirs: Schema, etag: string, result: JsonObject): void {
+/** resolve makes the other's version the base, and the result of a merge, or without one that version, the value. */
+export function resolve(opened: Opened, theirs: Schema, etag: string, result?: JsonObject): void {
   const { form } = opened;
   const schema = form.schema.peek();
   form.base.value = stored(schema, schema, theirs as JsonObject, form.names) as JsonObject;
-  form.value.value = result;
+  form.value.value = result ?? form.base.value;
   form.warnings.value = notes(theirs.validationWarnings ?? []);
   form.faults.value = new Map();
   opened.object = theirs;

@@ -1,7 +1,9 @@
 // What a schema says of a value at this moment: the parts of it that apply are put
 // together, and alternatives are chosen.
 
-import { expression, hasType, matches } from "./match";
+import { expression } from "../pattern";
+import { visible } from "../texts";
+import { hasType, matches } from "./match";
 import { Json, Path, equal, isObject, own, pointer, put } from "./value";
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -252,6 +254,33 @@ export function memberSchema(shape: Shape, name: string): unknown {
   return s.additionalProperties ?? s.unevaluatedProperties ?? !(s.properties || s.patternProperties);
 }
 
+/** isSecret reports whether a value is not shown. */
+export const isSecret = (s: Schema): boolean => s["x-secret"] === true || s.writeOnly === true;
+
+/** every returns the schemas of a value, under any condition. */
+export function every(root: Schema, schemas: unknown[], found = new Set<Schema>()): Set<Schema> {
+  for (const one of schemas) {
+    const s = one as Schema;
+    if (!isObject(one) || found.has(s)) continue;
+    found.add(s);
+    every(root, [s.$ref !== undefined && deref(root, s.$ref), s.then, s.else, ...(s.allOf ?? []), ...(s.anyOf ?? []), ...(s.oneOf ?? []), ...Object.values(s.dependentSchemas ?? {})], found);
+  }
+  return found;
+}
+
+/** masked returns a value with a text in place of each secret within it, whose schema may be any of several. */
+export function masked(root: Schema, schemas: unknown[], value: Json | undefined, text: string): Json | undefined {
+  const all = [...every(root, schemas)];
+  if (value !== undefined && value !== null && all.some(isSecret)) return text;
+  if (Array.isArray(value)) return value.map((item, i) => masked(root, all.flatMap((s) => [s.items, s.prefixItems?.[i], s.contains]), item, text) ?? null);
+  if (!isObject(value)) return value;
+  const out: { [name: string]: Json | undefined } = {};
+  for (const [name, member] of Object.entries(value)) {
+    put(out, name, masked(root, all.flatMap((s) => [own(s.properties, name), s.additionalProperties, s.unevaluatedProperties, ...Object.values(s.patternProperties ?? {})]), member, text));
+  }
+  return out;
+}
+
 export function itemSchema(shape: Shape, index: number): unknown {
   return shape.schema.prefixItems?.[index] ?? shape.schema.items ?? true;
 }
@@ -271,13 +300,17 @@ export function target(shape: Shape): Target | undefined {
 
 /** label returns the name of a property in words. */
 export function label(name: string, schema: unknown): string {
-  if (isObject(schema) && typeof schema.title === "string") return schema.title;
+  if (isObject(schema) && typeof schema.title === "string") return visible(schema.title);
   const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").replace(/([A-Z]+)([A-Z][a-z])/g, "$1 $2").replace(/[_-]+/g, " ").split(" ");
-  return words.map((word, i) => (i === 0 ? word.charAt(0).toUpperCase() + word.slice(1) : /^[A-Z]+$/.test(word) ? word : word.toLowerCase())).join(" ");
+  return visible(words.map((word, i) => (i === 0 ? word.charAt(0).toUpperCase() + word.slice(1) : /^[A-Z]+$/.test(word) ? word : word.toLowerCase())).join(" "));
 }
 
 /** branchName names an alternative: by its title, its values, or its type. */
 export function branchName(root: Schema, branch: Schema): string {
+  return visible(nameOf(root, branch));
+}
+
+function nameOf(root: Schema, branch: Schema): string {
   const s = flat(root, branch);
   if (s.title) return s.title;
   if (s.enum) return s.enum.map((value: Json) => String(value)).join(", ");

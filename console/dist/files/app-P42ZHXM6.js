@@ -1,1 +1,0 @@
-import{g as r}from"./chunk-NDNVHOQZ.js";import"./chunk-LW3NMJBR.js";import{h as m}from"./chunk-L3J7622U.js";import{b as o,r as e}from"./chunk-QZEWKB3D.js";o(e(r,{}),document.getElementById("console"));m();
