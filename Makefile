@@ -121,7 +121,7 @@ bench-peers: ## compare with PocketBase, Parse Server and Eve on this machine (d
 
 # These tests wait for disks, leases and starts rather than for processors.
 crash: ## kill the process a hundred times under load, and let its disk fail ten times in each way; KEYS requests with idempotency keys
-	MARQUEE_CRASHES=$(CRASHES) MARQUEE_KEYS=$(KEYS) $(GO) run ./integration/gotest -count=1 -parallel=6 -run='Crash|FailingDisk|NoResultOfAFailedCommit' -timeout=30m ./integration/concurrency ./integration/reload ./integration/program
+	MARQUEE_CRASHES=$(CRASHES) MARQUEE_KEYS=$(KEYS) $(GO) run ./integration/gotest -count=1 -parallel=6 -run='Crash|FailingDisk|NoResultOfAFailedCommit' -timeout=90m ./integration/concurrency ./integration/reload ./integration/program
 
 reloads: ## change schemas for five minutes while clients write, on each store
 	MARQUEE_RELOADS=5m $(GO) test -count 1 -v -run 'ReloadsOfModel' -timeout 30m ./integration/reload
@@ -145,7 +145,7 @@ former: ## servers of the last release and of this version are replaced by one a
 	MARQUEE_REQUIRE=mongodb MARQUEE_STORES=mongodb MARQUEE_FORMER=release $(GO) test -count 1 -v -run FormerVersion ./integration/program
 
 failover: ## kill the primary of a replica set a hundred times under load; KEYS requests with idempotency keys; needs a mongod
-	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) MARQUEE_KEYS=$(KEYS) $(GO) run ./integration/gotest -count=1 -run=Failover -timeout=60m ./integration/concurrency
+	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) MARQUEE_KEYS=$(KEYS) $(GO) run ./integration/gotest -count=1 -run=Failover -timeout=120m ./integration/concurrency
 
 schemathesis: ## requests generated from the OpenAPI document, EXAMPLES for each operation, with another seed each time
 	MARQUEE_REQUIRE=schemathesis MARQUEE_SCHEMATHESIS=$(EXAMPLES) MARQUEE_SEED=$${MARQUEE_SEED:-$$(date +%s)} $(GO) test -count 1 -v -timeout 600m ./integration/schemathesis
