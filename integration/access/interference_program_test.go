@@ -22,6 +22,7 @@ type programmer struct {
 	// times if the caller sees nothing else.
 	kinds []string
 	urls  int
+	taken []programmed // what an administrator has taken from the caller, and gives back
 }
 
 // program is a series of requests. It depends on the seed alone.
@@ -32,6 +33,10 @@ func (p *twins) program(seed uint64, length int) []programmed {
 	}
 	program := make([]programmed, length)
 	for i := range program {
+		if q, is := r.act(); is {
+			program[i] = q
+			continue
+		}
 		q := r.request()
 		if r.chance(30) {
 			q.path, q.body = formerNames(q.path), formerNames(q.body)

@@ -30,14 +30,21 @@ type twins struct {
 	seen   world // what the first holds
 	extras map[string][]string
 	now    time.Time
+	// reloads counts those of the schemas.
+	reloads int
 }
 
 // twin is one of two services, and what the next requests take from its
 // answers.
 type twin struct {
 	*service.Service
-	token                  string
+	token, admin           string
 	etag, cursor, position string
+	stream                 *followed // nil for none
+	// taken is what an administrator has taken from the caller, with the former value, by path.
+	taken map[string]string
+	// events counts those of streams, by what they have.
+	events map[string]int
 }
 
 // newTwins makes the worlds of a seed. They differ in nothing but what
@@ -71,12 +78,13 @@ func newTwins(tb testing.TB, fresh service.NewStore, seed uint64) *twins {
 		s := &service.Service{TB: tb, URI: fresh(tb), Schemas: []fs.FS{worldSchemas(true)}, Clock: &service.Clock{}, UserID: "administrator"}
 		s.Clock.Stop(p.now)
 		s.Deadline = time.Minute // on a busy machine, both are answered
-		w := &twin{Service: service.StartNew(s)}
+		w := &twin{Service: service.StartNew(s), taken: map[string]string{}, events: map[string]int{}}
 		p.worlds[i] = w
 		admin, err := s.SignIn(service.Admin)
 		if err != nil {
 			tb.Fatal(err)
 		}
+		w.admin = admin
 		s.Must(admin, http.MethodPost, "/api/v1/networks/other", `{"name": "Other"}`, http.StatusCreated)
 		if i == 1 {
 			s.Must(admin, http.MethodPost, "/api/v1/networks/third", `{"name": "Third"}`, http.StatusCreated)
@@ -180,15 +188,19 @@ type programmed struct {
 	header       map[string]string
 	body         string
 	anonymous    bool // without a token
+	act          act  // "" for a request of the caller
 }
 
 func (r programmed) reads() bool {
-	return !slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, r.method)
+	return r.act == "" && !slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, r.method)
 }
 
 // curl is how to send the request.
 func (r programmed) curl() string {
 	var b strings.Builder
+	if r.act != "" {
+		fmt.Fprintf(&b, "# %s: ", r.act)
+	}
 	fmt.Fprintf(&b, "curl -X %s \"$BASE\"%q", r.method, r.path)
 	if !r.anonymous {
 		b.WriteString(` -H "Authorization: Bearer $TOKEN"`)
@@ -232,7 +244,7 @@ var (
 	cursorMember = regexp.MustCompile(`"nextCursor": ?"([^"]*)"`)
 	// positions are sealed, each time in another form.
 	positionMember = regexp.MustCompile(`"position":"([^"]*)"`)
-	cursorInLink   = regexp.MustCompile(`\bcursor=[^&>]*`)
+	sealedInLink   = regexp.MustCompile(`\b(cursor|position)=[^&>]*`)
 	generatedID    = regexp.MustCompile(`\b[a-z0-9]{16}\b`)
 	deliveryPath   = regexp.MustCompile(`/delivery/[^"]*`)
 	entityTag      = regexp.MustCompile(`-[^"]*"`)
@@ -258,32 +270,44 @@ func comparableText(r programmed, a *service.Answer) string {
 			value = entityTag.ReplaceAllString(value, `"`)
 		}
 		if name == "Link" {
-			value = cursorInLink.ReplaceAllString(value, "cursor=…")
+			value = sealedInLink.ReplaceAllString(value, "$1=…")
 		}
 		fmt.Fprintf(&b, "%s: %s\n", name, generatedID.ReplaceAllString(value, "ID"))
 	}
-	body := cursorMember.ReplaceAll(a.Body, []byte(`"nextCursor":"…"`))
-	body = positionMember.ReplaceAll(body, []byte(`"position":"…"`))
-	body = deliveryPath.ReplaceAll(body, []byte("/delivery/…"))
-	b.Write(generatedID.ReplaceAll(body, []byte("ID")))
+	b.Write(comparableBody(a.Body))
 	return b.String()
 }
 
-// ask sends a request to both worlds at the same time of their clocks, and
-// returns how their answers differ, or "".
+func comparableBody(body []byte) []byte {
+	body = cursorMember.ReplaceAll(body, []byte(`"nextCursor":"…"`))
+	body = positionMember.ReplaceAll(body, []byte(`"position":"…"`))
+	body = deliveryPath.ReplaceAll(body, []byte("/delivery/…"))
+	return generatedID.ReplaceAll(body, []byte("ID"))
+}
+
+// ask does the same in both worlds at the same time of their clocks, and returns how the answers
+// differ, and the streams that are open, or "".
 func (p *twins) ask(r programmed) (string, int) {
 	p.now = p.now.Add(time.Millisecond)
 	var got [2]string
 	status := 0
 	for i, w := range p.worlds {
 		w.Clock.Stop(p.now)
-		a, err := w.sendProgrammed(r)
-		if err != nil {
-			p.tb.Fatalf("%s: %v", r.curl(), err)
+		if r.act != "" {
+			got[i] = p.perform(i, r)
+		} else {
+			a, err := w.sendProgrammed(r)
+			if err != nil {
+				p.tb.Fatalf("%s: %v", r.curl(), err)
+			}
+			if got[i], status = comparableText(r, a), a.Status; a.Status >= 500 {
+				return got[i], status
+			}
 		}
-		got[i], status = comparableText(r, a), a.Status
-		if a.Status >= 500 {
-			return got[i], status
+	}
+	if !r.reads() { // so that events show what there is now
+		for i, w := range p.worlds {
+			got[i] += w.receive()
 		}
 	}
 	if got[0] == got[1] {
@@ -328,22 +352,29 @@ func testNonInterference(t *testing.T, fresh service.NewStore) {
 	case !strings.HasSuffix(t.Name(), "sqlite"): // where each takes several times as long
 		total = 2 * programLength
 	}
-	statuses := map[int]int{}
+	statuses, events := map[int]int{}, map[string]int{}
 	began := time.Now()
 	sent := 0
 	for n := uint64(0); sent < total && !t.Failed(); n++ {
 		t.Run(strconv.FormatUint(seed+n, 10), func(t *testing.T) {
-			sent += runProgram(t, fresh, seed+n, min(programLength, total/2, total-sent), statuses)
+			sent += runProgram(t, fresh, seed+n, min(programLength, total/2, total-sent), statuses, events)
 		})
 	}
-	t.Logf("%d requests to each of two worlds in %v: %v", sent, time.Since(began).Round(time.Second), statuses)
-	if answered := statuses[200] + statuses[201]; answered < sent/3 {
-		t.Errorf("only %d of %d requests were answered with something", answered, sent)
+	t.Logf("%d requests to each of two worlds in %v: %v; events of streams: %v", sent, time.Since(began).Round(time.Second), statuses, events)
+	for _, kind := range []string{"created", "changed", "left", "reset"} {
+		if events[kind] == 0 {
+			t.Errorf("no stream had an event with %s", kind)
+		}
+	}
+	asked := sent - statuses[0] // which is of no request
+	if answered := statuses[200] + statuses[201]; answered < asked/3 {
+		t.Errorf("only %d of %d requests were answered with something", answered, asked)
 	}
 }
 
-func runProgram(t *testing.T, fresh service.NewStore, seed uint64, length int, statuses map[int]int) int {
+func runProgram(t *testing.T, fresh service.NewStore, seed uint64, length int, statuses map[int]int, events map[string]int) int {
 	p := newTwins(t, fresh, seed)
+	p.worlds[0].events, p.worlds[1].events = events, map[string]int{}
 	program := p.program(seed, length)
 	for i, r := range program {
 		difference, status := p.ask(r)

@@ -14,17 +14,21 @@ import (
 type view struct {
 	position string
 	ids      map[string]map[string]bool
+	stream   *followed // nil for none
 }
 
-// feed lets a user read the changes since the last time, and expects that the user then holds
-// the objects that the model says the user sees. When the user's rights have changed, the user
-// begins again with these.
+// feed lets a user read the changes since the last time, from a stream that has been open since then
+// or from pages, and expects that the user then holds the objects that the model says the user
+// sees. When the user's rights have changed, the user begins again with these.
 func (w *witness) feed(user string) {
 	w.Helper()
+	v := w.views[user]
+	if v != nil && v.stream != nil {
+		v = w.stream(user, v)
+	}
 	if !w.signedIn(user) {
 		return
 	}
-	v := w.views[user]
 	for v == nil || v.position != "" {
 		path := "/api/v1/changes?context=main&limit=1000"
 		if v != nil {
@@ -37,24 +41,13 @@ func (w *witness) feed(user string) {
 		}
 		next, _ := page["position"].(string)
 		if v == nil || page["reset"] != nil {
-			v = &view{next, w.seenBy(user)}
-			w.views[user] = v
+			w.views[user] = &view{position: next, ids: w.seenBy(user)}
 			return
 		}
 		results, _ := page["results"].([]any)
 		for _, result := range results {
 			e, _ := result.(map[string]any)
-			kind, _ := e["type"].(string)
-			id, _ := e["id"].(string)
-			if v.ids[kind] == nil {
-				continue
-			}
-			if v.ids[kind][id] = true; e["kind"] == "left" || e["kind"] == "deleted" {
-				delete(v.ids[kind], id)
-			}
-			if object, shown := e["object"].(map[string]any); shown && !w.world.sees(user, kind, id) {
-				w.Errorf("%s gets %s of %s %s%s", user, service.JSONText(object), kind, id, w.why(user))
-			}
+			w.apply(user, v, e)
 		}
 		if v.position = next; page["more"] == nil {
 			break
@@ -64,6 +57,56 @@ func (w *witness) feed(user string) {
 		if !maps.Equal(v.ids[kind], want) {
 			w.Errorf("%s holds %v by the feed, not %v, of %s%s", user, slices.Sorted(maps.Keys(v.ids[kind])), slices.Sorted(maps.Keys(want)), kind, w.why(user))
 		}
+	}
+	if v.stream == nil && w.chance(50) {
+		a := &service.Answer{}
+		if v.stream, a = follow(w.s, w.tokens[user], "/api/v1/changes?context=main&include="+pick(w.Rand, []string{"changes", "object", "none"}), v.position); a.Status != http.StatusOK {
+			w.Errorf("a stream of %s is answered with %d", user, a.Status)
+		}
+	}
+}
+
+// stream lets a user receive what a stream has sent since the last time. It returns nil if the user
+// begins again.
+func (w *witness) stream(user string, v *view) *view {
+	w.Helper()
+	reset := false
+	goesOn := v.stream.receive(func(e service.Event) {
+		w.asked["events of streams"]++
+		value, _ := service.Decode([]byte(e.Data))
+		members, _ := value.(map[string]any)
+		switch reset = reset || e.Name == "reset"; {
+		case e.Name == "change" && !w.signedIn(user):
+			w.Errorf("%s has no role, and gets %s%s", user, e.Data, w.why(user))
+		case e.Name == "change":
+			w.apply(user, v, members)
+		}
+	})
+	v.position = v.stream.position
+	if !goesOn {
+		v.stream = nil
+	}
+	if reset {
+		w.asked["resets of streams"]++
+		delete(w.views, user)
+		return nil
+	}
+	return v
+}
+
+// apply applies an event to what a user has read.
+func (w *witness) apply(user string, v *view, e map[string]any) {
+	w.Helper()
+	kind, _ := e["type"].(string)
+	id, _ := e["id"].(string)
+	if v.ids[kind] == nil {
+		return
+	}
+	if v.ids[kind][id] = true; e["kind"] == "left" || e["kind"] == "deleted" {
+		delete(v.ids[kind], id)
+	}
+	if object, shown := e["object"].(map[string]any); shown && !w.world.sees(user, kind, id) {
+		w.Errorf("%s gets %s of %s %s%s", user, service.JSONText(object), kind, id, w.why(user))
 	}
 }
 

@@ -83,6 +83,12 @@ func testVisibilityModel(t *testing.T, fresh service.NewStore) {
 			last = p.Path() + " " + service.JSONText(p.Body())
 			s.Must(w.admin, http.MethodPut, p.Path(), service.JSONText(p.Body()), http.StatusOK)
 			w.follow()
+			if w.chance(20) {
+				last += ", and then a reload"
+				if err := s.Swap(s.Engine, variedSchemas(n%2 == 1)); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 		for _, user := range slices.Sorted(maps.Keys(w.tokens)) {
 			w.feed(user)
