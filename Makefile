@@ -29,7 +29,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build console release reproducible image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference timing former failover schemathesis histories lists nightly mongod mongod-image proxy-image clean
+.PHONY: run build console release reproducible image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference timing former failover followers schemathesis histories lists nightly mongod mongod-image proxy-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	@echo "The first build takes a few minutes; later ones take seconds."
@@ -147,6 +147,9 @@ former: ## servers of the last release and of this version are replaced by one a
 failover: ## kill the primary of a replica set a hundred times under load; KEYS requests with idempotency keys; needs a mongod
 	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) MARQUEE_KEYS=$(KEYS) $(GO) run ./integration/gotest -count=1 -run=Failover -timeout=120m ./integration/concurrency
 
+followers: ## a million changes, followed by readers while the server is killed
+	MARQUEE_FEED=1000000 $(GO) test -count 1 -v -timeout 600m -run TestFollowersOfKilledServers ./integration/feed
+
 schemathesis: ## requests generated from the OpenAPI document, EXAMPLES for each operation, with another seed each time
 	MARQUEE_REQUIRE=schemathesis MARQUEE_SCHEMATHESIS=$(EXAMPLES) MARQUEE_SEED=$${MARQUEE_SEED:-$$(date +%s)} $(GO) test -count 1 -v -timeout 600m ./integration/schemathesis
 
@@ -156,7 +159,7 @@ histories: ## HISTORIES operations of 64 clients on a few objects while the prog
 lists: ## BenchmarkList with 2,000,000 objects
 	MARQUEE_BENCH_OBJECTS=2000000 $(GO) test -run '^$$' -bench 'BenchmarkList$$' -benchtime 1x -timeout 60m ./integration/bench
 
-nightly: gosec whole race siege soak reloads crash former failover histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
+nightly: gosec whole race siege soak reloads crash former failover followers histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
 	$(MAKE) reproducible EMPTY=1 PLATFORMS='linux/amd64 darwin/arm64'
 
 mongod: ## a mongod for the tests, in .cache

@@ -21,7 +21,12 @@ type Stream struct {
 // Stream asks for a stream of changes, which goes on behind the event last unless it is "". It is not
 // judged, and without Receive, nothing of it is received.
 func (s *Service) Stream(ctx context.Context, token, path, last string) (*Stream, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Server.URL+path, nil)
+	return OpenStream(ctx, s.Client, token, s.Server.URL+path, last)
+}
+
+// OpenStream is Service.Stream of a server anywhere.
+func OpenStream(ctx context.Context, client *http.Client, token, url, last string) (*Stream, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +34,7 @@ func (s *Service) Stream(ctx context.Context, token, path, last string) (*Stream
 	if last != "" {
 		request.Header.Set("Last-Event-ID", last)
 	}
-	answer, err := s.Client.Do(request)
+	answer, err := client.Do(request)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,260 @@
+package feed
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"marquee/integration/process"
+	"marquee/integration/service"
+)
+
+// TestFollowersOfKilledServers follows changes from pages and from streams, which the readers leave
+// at random, while the server is killed again and again: no revision of an object is missed, none
+// overtakes another, and in the end each reader holds what the list has. MARQUEE_FEED is the number
+// of changes.
+func TestFollowersOfKilledServers(t *testing.T) {
+	t.Parallel()
+	const writers, atOnce, rounds = 2, 500, 5
+	total := 50_000
+	if text := os.Getenv("MARQUEE_FEED"); text != "" {
+		var err error
+		if total, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	} else if testing.Short() {
+		total = 10_000
+	}
+	k := &killed{store: service.NewSQLite(t), seed: service.TestSeed(t)}
+	k.start(t)
+	ended := make(chan struct{})
+	var reading, writing sync.WaitGroup
+	var all []*follower
+	for i := range 4 {
+		f := &follower{T: t, k: k, position: "begin", held: map[string]revised{}}
+		all = append(all, f)
+		random := rand.New(rand.NewPCG(k.seed, uint64(i)))
+		reading.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				if i%2 == 0 {
+					f.page(1)
+				} else {
+					f.stream(1+random.IntN(5*atOnce), ended)
+				}
+			}
+		})
+	}
+	for round := range rounds {
+		for writer := range writers {
+			writing.Go(func() {
+				for n := range total / atOnce / writers / rounds {
+					k.write(t, service.ArrayOf(atOnce, func(i int) string {
+						return fmt.Sprintf(`{"id": "w%d-%d", "name": "%d %d"}`, writer, i, round, n)
+					}))
+				}
+			})
+		}
+		if round < rounds-1 {
+			k.kill(t, 1+total/atOnce/rounds*round+total/atOnce/rounds/2)
+		}
+		writing.Wait()
+	}
+	close(ended)
+	reading.Wait()
+	for _, f := range all {
+		for f.page(0) {
+		}
+		f.compare(writers * atOnce)
+	}
+	k.current().Stop()
+}
+
+// killed is a server that is killed and started again on the same store.
+type killed struct {
+	store string
+	seed  uint64
+
+	mu      sync.Mutex
+	p       *process.Process
+	written int // requests
+	wrote   sync.Cond
+}
+
+func (k *killed) start(t *testing.T) {
+	p := process.Serve(t, k.store)
+	p.SignIn("admin", process.Password)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.p = p
+	if k.wrote.L == nil {
+		k.wrote.L = &k.mu
+	}
+}
+
+func (k *killed) current() *process.Process {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.p
+}
+
+// kill kills the server when some requests have been answered.
+func (k *killed) kill(t *testing.T, written int) {
+	k.mu.Lock()
+	for k.written < written {
+		k.wrote.Wait()
+	}
+	p := k.p
+	k.mu.Unlock()
+	p.Kill()
+	k.start(t)
+}
+
+// write writes objects, again until it is answered.
+func (k *killed) write(t *testing.T, objects string) {
+	for over := time.Now().Add(time.Minute); ; {
+		a, err := k.current().Send(http.MethodPost, "/api/v1/tiers?context=main", http.Header{"Prefer": {"return=minimal"}}, []byte(objects))
+		if err == nil && a.Status == http.StatusOK {
+			break
+		}
+		if time.Now().After(over) {
+			t.Errorf("a write has failed for a minute: %v %v", a, err)
+			break
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.written++
+	k.wrote.Broadcast()
+}
+
+// follower keeps the objects of a type by their changes.
+type follower struct {
+	*testing.T
+	k        *killed
+	position string
+	held     map[string]revised
+	events   int
+}
+
+type revised struct {
+	revision int64
+	name     string
+}
+
+const tiersFeed = "/api/v1/changes?context=main&type=tiers&include=object&limit=1000&after="
+
+// page applies a page of changes, and reports whether there were any.
+func (f *follower) page(wait int) bool {
+	a, err := f.k.current().Send(http.MethodGet, fmt.Sprint(tiersFeed, url.QueryEscape(f.position), "&wait=", wait), nil, nil)
+	if err != nil || a.Status == http.StatusServiceUnavailable {
+		return true // the server was killed, or is starting
+	}
+	var page struct {
+		Results  []json.RawMessage
+		Position string
+	}
+	if err := json.Unmarshal(a.Body, &page); err != nil || a.Status != http.StatusOK || page.Position == "" {
+		f.Errorf("a page has %d %.300s", a.Status, a.Body)
+		return false
+	}
+	for _, e := range page.Results {
+		f.apply(e)
+	}
+	f.position = page.Position
+	return len(page.Results) > 0
+}
+
+// stream applies the events of a stream until there were some, or it ends.
+func (f *follower) stream(some int, ended <-chan struct{}) {
+	p := f.k.current()
+	o, err := service.OpenStream(f.Context(), p.Client, p.Token, p.URL+tiersFeed+url.QueryEscape(f.position), "")
+	if err != nil {
+		return // the server was killed
+	}
+	defer o.Answer.Body.Close()
+	if o.Answer.StatusCode != http.StatusOK {
+		if o.Answer.StatusCode != http.StatusServiceUnavailable {
+			f.Errorf("a stream is answered with %d", o.Answer.StatusCode)
+		}
+		return
+	}
+	go o.Receive()
+	for range some {
+		select {
+		case <-ended:
+			return
+		case e := <-o.Events:
+			switch e.Name {
+			case "change":
+				f.apply([]byte(e.Data))
+			case "reset":
+				f.Errorf("a reset: %s", e.Data)
+			case "end":
+				return
+			}
+			f.position = e.ID
+		}
+	}
+}
+
+func (f *follower) apply(text []byte) {
+	var e struct {
+		ID, Kind string
+		Revision int64
+		Object   struct{ Name string }
+	}
+	if err := json.Unmarshal(text, &e); err != nil {
+		f.Error(err)
+	}
+	f.events++
+	before := f.held[e.ID]
+	if e.Revision > before.revision+1 {
+		f.Errorf("%s: revision %d follows %d", e.ID, e.Revision, before.revision)
+	}
+	if e.Revision > before.revision {
+		f.held[e.ID] = revised{e.Revision, e.Object.Name}
+	}
+}
+
+// compare expects that the reader holds what the list has.
+func (f *follower) compare(objects int) {
+	f.Helper()
+	n := 0
+	for cursor := ""; ; {
+		var page struct {
+			Results []struct {
+				ID, Name string
+			}
+			NextCursor string
+		}
+		a := f.k.current().Ask(http.StatusOK, http.MethodGet, "/api/v1/tiers?context=main&pageSize=1000"+cursor, "")
+		if err := json.Unmarshal(a.Body, &page); err != nil {
+			f.Fatal(err)
+		}
+		for _, object := range page.Results {
+			if n++; f.held[object.ID].name != object.Name {
+				f.Errorf("a reader holds %v of %s, and the list has %q", f.held[object.ID], object.ID, object.Name)
+			}
+		}
+		if page.NextCursor == "" {
+			break
+		}
+		cursor = "&cursor=" + url.QueryEscape(page.NextCursor)
+	}
+	if n != objects || len(f.held) != objects {
+		f.Errorf("a reader holds %d objects, and the list has %d of %d", len(f.held), n, objects)
+	}
+	f.Logf("%d events of %d objects", f.events, n)
+}

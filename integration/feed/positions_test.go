@@ -1,0 +1,58 @@
+package feed
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"marquee/integration/service"
+)
+
+// TestPositionsRefused checks that a position which was cut, or changed by one bit, is refused, on
+// pages and streams and in lists, in each place with the same message.
+func TestPositionsRefused(t *testing.T) { service.EachStore(t, testPositionsRefused) }
+
+func testPositionsRefused(t *testing.T, fresh service.NewStore) {
+	c := hospital(t, fresh)
+	position := positionOf(c, c.Token)
+	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	wrong := []string{position + "\n", position + "=", position + "A", position[:len(position)/2] + "\r\n" + position[len(position)/2:], " " + position}
+	for i := range position {
+		changed := []byte(position)
+		changed[i] = digits[strings.IndexByte(digits, position[i])^1<<(i%6)]
+		wrong = append(wrong, string(changed), position[:i])
+	}
+	last := digits[strings.IndexByte(digits, position[len(position)-1])^1]
+	wrong = append(wrong, position[:len(position)-1]+string(last)) // perhaps a bit that encodes nothing
+	places := map[string]struct {
+		path   string
+		header http.Header
+	}{
+		"page":   {"/api/v1/changes?context=main&type=wards&after=", nil},
+		"list":   {"/api/v1/wards?context=main&position=", nil},
+		"stream": {"/api/v1/changes?context=main&type=wards&after=", http.Header{"Accept": {"text/event-stream"}}},
+	}
+	for name, place := range places {
+		said := ""
+		for _, text := range wrong {
+			if name == "list" && text == "" {
+				continue // as a flag, it is refused in other words
+			}
+			a := c.Service.Ask(c.Token, http.MethodGet, place.path+url.QueryEscape(text), "", place.header)
+			problem, _ := a.JSON().(map[string]any)
+			messages := service.JSONText(problem["messages"])
+			if said == "" {
+				said = messages
+			}
+			if a.Status != http.StatusBadRequest || messages != said || !strings.Contains(messages, `"error.position.invalid"`) {
+				t.Fatalf("%s: to %q, the answer is %d %.300s; to others, it is %s", name, text, a.Status, a.Body, said)
+			}
+		}
+		if name != "stream" {
+			if a := c.Service.Ask(c.Token, http.MethodGet, place.path+url.QueryEscape(position), "", nil); a.Status != http.StatusOK {
+				t.Errorf("%s: to the position itself, the answer is %d %s", name, a.Status, a.Body)
+			}
+		}
+	}
+}
