@@ -80,6 +80,7 @@ func (c *console) judge(script, name string) {
 	if wide := evaluate[int](c.t, c.ctx, "document.documentElement.scrollWidth"); wide > 360 {
 		c.t.Errorf("%s is %d pixels wide on a screen of 360: %s", name, wide, evaluate[string](c.t, c.ctx, strings.Replace(tooWide, "390", "360", 1)))
 	}
+	evaluate[string](c.t, c.ctx, `document.querySelector("main").scrollIntoView(); ""`)
 	screenshot(c.t, c.ctx, "console-"+strings.ReplaceAll(name, " ", "-")+"-360.png")
 	c.wide(1280, 900)
 	c.theme("light")

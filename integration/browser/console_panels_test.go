@@ -210,6 +210,9 @@ func TestFormReferenceBelow(t *testing.T) {
 			}
 			x.await(fmt.Sprintf(`[...document.querySelectorAll("[role=listbox]:not([hidden]) [role=option]")].some(o => o.innerText.startsWith(%q))`, value))
 			screenshot(t, x.ctx, "form-parent.png")
+			if path == "librarycreatives/lib" {
+				accessible(t, x.ctx, axe(t), "a reference below a parent")
+			}
 			evaluate[string](t, x.ctx, `document.querySelector("[role=listbox]:not([hidden]) [role=option]").dispatchEvent(new MouseEvent("mousedown", {bubbles: true, cancelable: true})); ""`)
 		}
 		x.press(form, "Save")
@@ -289,6 +292,8 @@ func TestFormLive(t *testing.T) {
 		t.Errorf("the form has changed by itself to %q: %s", note, x.text())
 	}
 	screenshot(t, x.ctx, "form-live.png")
+	c := &console{keyboard: keyboard{t, x.ctx}, s: x.s}
+	c.judge(axe(t), "a form that others have changed")
 	x.press(0, "Show it as it is now")
 	x.await(`!document.querySelector("main .notice") && [...document.querySelectorAll("main textarea")].some(e => e.value === "theirs")`)
 
@@ -349,6 +354,8 @@ func TestFormConflictValues(t *testing.T) {
 	evaluate[string](t, x.ctx, `[...document.querySelectorAll(".conflict button.link")].forEach(e => e.click()); ""`)
 	x.await(`document.querySelector(".conflict").innerText.includes("the end")`)
 	screenshot(t, x.ctx, "form-conflict-values.png")
+	c := &console{keyboard: keyboard{t, x.ctx}, s: x.s}
+	c.judge(axe(t), "a conflict")
 	for _, field := range []string{"Text", "Pin", "Key"} {
 		x.press(0, "Theirs: "+field, "radio")
 	}
