@@ -125,16 +125,24 @@ func TestTypePages(t *testing.T) {
 	}
 }
 
-// TestPageOfUnknownTarget asks for the page of a type that refers to a renamed one, as somebody
-// who does not know that: it names the path that is in the schema, and not the former one.
+// TestPageOfUnknownTarget asks for the page of a type that refers to a renamed one, of which
+// somebody who may not read it learns no name, and the others the present one.
 func TestPageOfUnknownTarget(t *testing.T) {
 	t.Parallel()
 	s := service.New(t, service.NewSQLite,
 		service.TypeWith("records", `, "was": "charts", "permissions": {"read": "READ_CHARTS", "write": "MANAGE_CHARTS"}`, `"name": {"type": "string"}`),
-		service.TypeWith("visits", "", `"record": {"x-ref": "records"}`))
+		service.TypeWith("visits", "", `"target": {"x-ref": "records"}`))
 	page := string(s.Ask("", http.MethodGet, "/docs/types/visits", "", nil).Body)
-	if !strings.Contains(page, `reference to <a href="/docs/types/records">records</a>`) || strings.Contains(page, "charts") {
-		t.Errorf("the page has %s", page)
+	if !strings.Contains(page, "<code>target</code>") || strings.Contains(page, "records") || strings.Contains(page, "charts") {
+		t.Errorf("without a token, the page has %s", page)
+	}
+	token, err := s.SignIn(service.Admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page = string(s.Ask(token, http.MethodGet, "/docs/types/visits?mine=true", "", nil).Body)
+	if !strings.Contains(page, `<a href="/docs/types/records">records</a>`) || strings.Contains(page, "charts") {
+		t.Errorf("for the administrator, the page has %s", page)
 	}
 }
 

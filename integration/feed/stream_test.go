@@ -39,7 +39,8 @@ func unread(t *testing.T, s *service.Service, token, more, last string) *stream 
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = o.Answer.Body.Close() })
+	body := o.Answer.Body // and not the channel, so that a stream without reader takes no memory
+	t.Cleanup(func() { _ = body.Close() })
 	return &stream{o, t}
 }
 
