@@ -104,6 +104,9 @@ type Options struct {
 	// Streams is the maximum number of requests that stream changes or wait for them; 0 means
 	// rest.DefaultStreams.
 	Streams int
+	// ReceiveTimeout is how long a client may take to receive 16 KiB of a stream of changes, or a
+	// line of a call that takes long; 0 is 30 seconds.
+	ReceiveTimeout time.Duration
 	// PublicURL is the absolute URL at which clients reach the server, without a slash at
 	// its end. The OpenAPI document and the metadata of the token endpoint name it; "" leaves
 	// URLs of the former relative, and takes those of the latter from the request.
@@ -149,7 +152,7 @@ func (o *Options) rest() rest.Config {
 	return rest.Config{Log: o.Log, Meter: o.Meter, Slow: o.Slow, Spool: o.Spool, Memory: o.Memory, Deadline: o.RequestTimeout, Version: o.Version,
 		TrustedProxies: o.TrustedProxies, ProxyHeader: o.ProxyHeader,
 		Connections:     listen.Config{Most: o.Connections, MostOfAddress: o.AddressConnections, Certificate: o.Certificate},
-		StrictTransport: o.StrictTransport, CORS: o.CORS, RateLimits: o.RateLimits, Streams: o.Streams}
+		StrictTransport: o.StrictTransport, CORS: o.CORS, RateLimits: o.RateLimits, Streams: o.Streams, ReceiveTimeout: o.ReceiveTimeout}
 }
 
 // First is the first network of a store, and its administrator, who has a role with

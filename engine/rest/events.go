@@ -34,9 +34,12 @@ import (
 const (
 	eventStreamType = "text/event-stream"
 	// streamBatchBytes is the size of a batch, unless one event is larger, and bounds what the system
-	// keeps of what a client has not received. A client may take lineTime to receive as many bytes, and
-	// all streams together endTime when the server shuts down.
+	// keeps of what a client has not received.
 	streamBatchBytes = 64 << 10
+	// A client may take Config.ReceiveTimeout to receive streamWriteBytes, which are less than systems
+	// hold back until they say that there is room again, and all streams together endTime when the
+	// server shuts down.
+	streamWriteBytes = 16 << 10
 	endTime          = 2 * time.Second
 	// bookmarkEvery is the interval of bookmarks, and confirmEvery how often the token and the rights
 	// of the caller are looked at.
@@ -266,15 +269,15 @@ func (e *eventStream) send(b batch) bool {
 // the token has held meanwhile.
 func (e *eventStream) write(text io.Reader) bool {
 	for confirmed := time.Now(); ; {
-		_ = e.control.SetWriteDeadline(time.Now().Add(lineTime)) // a connection without deadlines does not block
+		_ = e.control.SetWriteDeadline(time.Now().Add(e.r.s.ReceiveTimeout)) // a connection without deadlines does not block
 		if over := e.over.Load(); over != nil {
 			_ = e.control.SetWriteDeadline(*over)
 		}
-		n, err := copyTo(e.r.unbound, e.r.c.Writer, io.LimitReader(text, streamBatchBytes))
+		n, err := copyTo(e.r.unbound, e.r.c.Writer, io.LimitReader(text, streamWriteBytes))
 		if err != nil {
 			return false
 		}
-		if n < streamBatchBytes {
+		if n < streamWriteBytes {
 			return e.control.Flush() == nil
 		}
 		if time.Since(confirmed) > confirmEvery {

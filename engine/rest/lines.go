@@ -9,14 +9,12 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 )
 
-// lineTime is how long a client may take to receive a line.
-const lineTime = 30 * time.Second
-
 // Lines is a response of values as lines of JSON. The client receives each as soon as it is
 // written.
 type Lines struct {
-	w   gin.ResponseWriter
-	out http.ResponseWriter
+	w       gin.ResponseWriter
+	out     http.ResponseWriter
+	timeout time.Duration
 }
 
 // Lines begins a response of lines, for a call that takes long. The call holds a share of the
@@ -30,7 +28,7 @@ func (r *Call) Lines() (*Lines, error) {
 	r.Header().Set(gzhttp.HeaderNoCompression, "1")
 	r.Header().Set("Content-Type", "application/jsonl")
 	r.c.Writer.WriteHeader(http.StatusOK)
-	return &Lines{r.c.Writer, out.ResponseWriter}, nil
+	return &Lines{r.c.Writer, out.ResponseWriter, r.s.ReceiveTimeout}, nil
 }
 
 // Write sends a value. It fails if the client is gone, or does not receive it in time.
@@ -40,7 +38,7 @@ func (l *Lines) Write(value any) error {
 		return err
 	}
 	control := http.NewResponseController(l.out)
-	_ = control.SetWriteDeadline(time.Now().Add(lineTime)) // a connection without deadlines does not block
+	_ = control.SetWriteDeadline(time.Now().Add(l.timeout)) // a connection without deadlines does not block
 	if _, err := l.w.Write(append(text, '\n')); err != nil {
 		return err
 	}

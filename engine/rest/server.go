@@ -72,14 +72,18 @@ type Config struct {
 	// Streams is the maximum number of calls that stream changes or wait for them; 0 means
 	// DefaultStreams.
 	Streams int
+	// ReceiveTimeout is how long a client may take to receive 16 KiB of a stream of changes, or a
+	// line of Call.Lines; 0 means DefaultReceiveTimeout.
+	ReceiveTimeout time.Duration
 	// RateLimits bound what callers and addresses can use in a time; none by default.
 	RateLimits RateLimits
 }
 
 // Limits of requests.
 const (
-	DefaultDeadline = 30 * time.Second
-	MaxBodyBytes    = 16 << 20
+	DefaultDeadline       = 30 * time.Second
+	DefaultReceiveTimeout = 30 * time.Second
+	MaxBodyBytes          = 16 << 20
 	// DefaultMemory is the memory budget of all requests.
 	DefaultMemory = 256 << 20
 	// minCompress is the size from which responses are compressed.
@@ -149,6 +153,9 @@ func likeGET(wrap func(http.Handler) http.HandlerFunc, to http.Handler) http.Han
 func newServer(config Config) (*Server, error) {
 	if config.Deadline == 0 {
 		config.Deadline = DefaultDeadline
+	}
+	if config.ReceiveTimeout == 0 {
+		config.ReceiveTimeout = DefaultReceiveTimeout
 	}
 	if config.Meter == nil {
 		config.Meter = NewMeter()

@@ -20,8 +20,9 @@ import (
 // at random, while the server is killed again and again: no revision of an object is missed, none
 // overtakes another, and in the end each reader holds what the list has. MARQUEE_FEED is the number
 // of changes.
-func TestFollowersOfKilledServers(t *testing.T) {
-	t.Parallel()
+func TestFollowersOfKilledServers(t *testing.T) { service.EachStore(t, testFollowersOfKilledServers) }
+
+func testFollowersOfKilledServers(t *testing.T, fresh service.NewStore) {
 	const writers, atOnce, rounds = 2, 500, 5
 	total := 50_000
 	if text := os.Getenv("MARQUEE_FEED"); text != "" {
@@ -32,7 +33,7 @@ func TestFollowersOfKilledServers(t *testing.T) {
 	} else if testing.Short() {
 		total = 10_000
 	}
-	k := &killed{store: service.NewSQLite(t), seed: service.TestSeed(t)}
+	k := &killed{store: fresh(t), seed: service.TestSeed(t)}
 	k.start(t)
 	ended := make(chan struct{})
 	var reading, writing sync.WaitGroup

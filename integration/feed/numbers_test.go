@@ -95,7 +95,8 @@ func residentOf(p *process.Process) (bytes int64) {
 }
 
 // TestDelivery measures the time from the answer of a write to the event of a stream, beside
-// writers.
+// writers, on the server that writes and on another one of the same database. MARQUEE_DELIVERY is
+// the stores.
 func TestDelivery(t *testing.T) {
 	if os.Getenv("MARQUEE_DELIVERY") == "" {
 		t.Skip("MARQUEE_DELIVERY is not set")
@@ -103,32 +104,41 @@ func TestDelivery(t *testing.T) {
 	for _, store := range strings.Split(os.Getenv("MARQUEE_DELIVERY"), " ") {
 		p := process.Serve(t, strings.ReplaceAll(store, "DIR", t.TempDir()))
 		p.SignIn("admin", process.Password)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL+"/api/v1/changes?context=main&type=tiers&include=none", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Accept", "text/event-stream")
-		request.Header.Set("Authorization", "Bearer "+p.Token)
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
+		servers := map[string]*process.Process{"this server": p}
+		if !strings.HasPrefix(store, "sqlite:") {
+			servers["another server"] = process.Serve(t, store)
 		}
 		var mu sync.Mutex
-		written, seen := map[string]time.Time{}, map[string]time.Time{}
+		written, seen := map[string]time.Time{}, map[string]map[string]time.Time{}
 		const all = 64 * 30
-		complete := make(chan struct{})
-		go func() {
-			for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-				if _, id, found := strings.Cut(lines.Text(), `"id":"`); found {
-					id, _, _ = strings.Cut(id, `"`)
-					mu.Lock()
-					if seen[id] = time.Now(); len(seen) == all {
-						close(complete)
-					}
-					mu.Unlock()
-				}
+		complete := make(chan struct{}, len(servers))
+		for name, server := range servers {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/v1/changes?context=main&type=tiers&include=none", nil)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}()
+			request.Header.Set("Accept", "text/event-stream")
+			request.Header.Set("Authorization", "Bearer "+p.Token)
+			answer, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			at := map[string]time.Time{}
+			seen[name] = at
+			go func() {
+				for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+					if _, id, found := strings.Cut(lines.Text(), `"id":"`); found {
+						id, _, _ = strings.Cut(id, `"`)
+						mu.Lock()
+						if at[id] = time.Now(); len(at) == all {
+							complete <- struct{}{}
+						}
+						mu.Unlock()
+					}
+				}
+			}()
+		}
 		var writers sync.WaitGroup
 		for writer := range 64 {
 			writers.Go(func() {
@@ -142,21 +152,24 @@ func TestDelivery(t *testing.T) {
 			})
 		}
 		writers.Wait()
-		select {
-		case <-complete:
-		case <-time.After(service.Patience):
-			t.Error("some events are missing")
-		}
-		_ = answer.Body.Close()
-		mu.Lock()
-		var took []time.Duration
-		for id, at := range written {
-			if !seen[id].IsZero() {
-				took = append(took, seen[id].Sub(at))
+		for range servers {
+			select {
+			case <-complete:
+			case <-time.After(service.Patience):
+				t.Fatalf("%s: some events are missing", store)
 			}
 		}
+		mu.Lock()
+		for name, at := range seen {
+			var took []time.Duration
+			for id, answered := range written {
+				if !at[id].IsZero() {
+					took = append(took, at[id].Sub(answered))
+				}
+			}
+			slices.Sort(took)
+			t.Logf("%s, %s: of %d writes, the event came after the answer by %v at the median, %v at 99 %%", store, name, len(written), took[len(took)/2], took[len(took)*99/100])
+		}
 		mu.Unlock()
-		slices.Sort(took)
-		t.Logf("%s: of %d writes, %d events; median %v, 99 %% %v", store, len(written), len(took), took[len(took)/2], took[len(took)*99/100])
 	}
 }

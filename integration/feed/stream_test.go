@@ -1,10 +1,8 @@
 package feed
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -12,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"marquee/integration/process"
 	"marquee/integration/service"
 )
 
@@ -258,37 +255,5 @@ func streams(c *service.Conversation, want int, most time.Duration) {
 			c.Fatalf("there are %d streams, not %d", c.Service.Marquee.Stats().Streams, want)
 		}
 		runtime.Gosched()
-	}
-}
-
-// TestStreamThatIsNotRead checks that a client which takes nothing is disconnected, and holds
-// none of the memory budget until then.
-func TestStreamThatIsNotRead(t *testing.T) {
-	process.SkipLong(t)
-	t.Parallel()
-	c := hospital(t, service.NewSQLite)
-	large(c, 40)
-	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		if tcp, ok := connection.(*net.TCPConn); ok {
-			err = tcp.SetReadBuffer(64 << 10) // so that most of what has been sent is kept by the server
-		}
-		return connection, err
-	}}
-	defer transport.CloseIdleConnections()
-	c.Service.Client = &http.Client{Transport: transport}
-	answer := unread(t, c.Service, c.Token, "&type=wards&after=begin", "").Answer
-	streams(c, 1, soon)
-	began := time.Now()
-	streams(c, 0, time.Minute)
-	if took := time.Since(began); took < 20*time.Second {
-		t.Errorf("it has ended after %v", took)
-	}
-	// The less the system keeps, the sooner it notices that a slow client receives something.
-	if n, err := io.Copy(io.Discard, answer.Body); err == nil || n > 1_000_000 {
-		t.Errorf("the client could still read %d bytes (%v)", n, err)
-	}
-	if used := c.Service.Marquee.MemoryUsed(); used != 0 {
-		t.Errorf("%d bytes of the budget are in use", used)
 	}
 }

@@ -51,6 +51,7 @@ var attacks = []attack{
 	{name: "collections at once", strike: strikeCollections},
 	{name: "beginnings of bodies", strike: strikeBeginnings},
 	{name: "pages that nobody reads", prepare: prepareLayouts, strike: strikeUnreadPages},
+	{name: "streams that nobody reads", prepare: prepareLayouts, strike: strikeStreams},
 	{name: "changes of many large layouts", prepare: prepareLayouts, strike: strikeLayouts, hold: uploadHold},
 	{name: "a hundred such changes", prepare: prepareLayouts, strike: strikeLayoutsOften, hold: uploadHold},
 	{name: "common words", prepare: prepareWords, strike: strikeWords},

@@ -32,6 +32,31 @@ func strikeUnreadPages(s *siege) {
 	})
 }
 
+// strikeStreams opens a thousand streams of changes of large objects for one caller, and reads none of
+// them, while another caller connects a hundred times a second.
+func strikeStreams(s *siege) {
+	const sockets, held = 1000, 20 * time.Second
+	ask := func(token string) string {
+		return "GET /api/v1/changes?context=main&include=object&after=begin HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer " + token + "\r\n\r\n"
+	}
+	s.dialer.Control = littleAhead
+	restless := s.from(200)
+	var again sync.WaitGroup
+	again.Go(func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for range held / (10 * time.Millisecond) {
+			if conn := restless.dial(); conn != nil {
+				_, _ = io.WriteString(conn, ask(s.authors[0])) // it may have been refused
+				conn.Close()
+			}
+			<-tick.C
+		}
+	})
+	s.hold(sockets, held, func(int) string { return ask(s.reader) })
+	again.Wait()
+}
+
 // hold sends a text on each of many sockets, and keeps them open for a time. What
 // is refused meanwhile has a code.
 func (s *siege) hold(sockets int, held time.Duration, text func(i int) string) {
