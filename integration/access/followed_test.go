@@ -45,10 +45,11 @@ func (f *followed) close() {
 // receive passes on the events that the stream sends, up to the last one that a page has, and
 // reports whether it goes on.
 func (f *followed) receive(each func(service.Event)) (goesOn bool) {
+	reset := false // then it ends
 	for over := time.After(time.Minute); ; {
 		a := f.s.Ask(f.token, http.MethodGet, f.path+"&limit=1&after="+url.QueryEscape(f.position), "", nil)
 		body := string(a.Body)
-		if a.Status == http.StatusOK && strings.HasPrefix(body, `{"results":[],`) && !strings.Contains(body, `"reset"`) && !strings.Contains(body, `"more"`) {
+		if !reset && a.Status == http.StatusOK && strings.HasPrefix(body, `{"results":[],`) && !strings.Contains(body, `"reset"`) && !strings.Contains(body, `"more"`) {
 			return true
 		}
 		select {
@@ -57,7 +58,7 @@ func (f *followed) receive(each func(service.Event)) (goesOn bool) {
 				f.close()
 				return false
 			}
-			f.position = e.ID
+			f.position, reset = e.ID, e.Name == "reset"
 			each(e)
 		case <-over:
 			f.s.TB.Fatalf("the stream does not send what a page has: %d %.1000s", a.Status, a.Body)
