@@ -92,7 +92,7 @@ func TestConsoleChangesMany(t *testing.T) {
 	c := several(t)
 	script := axe(t)
 	orders(c.s, 60)
-	c.show("/networks/main/list/orders?orderBy=name", "main tbody")
+	c.show("/networks/main/list/orders?orderBy=name", "main table:has(tbody tr) thead input[type=checkbox]")
 	evaluate[string](t, c.ctx, `document.querySelector("main thead input[type=checkbox]").click(); ""`)
 	c.await(`document.querySelector(".selection").innerText.includes("50 objects are selected")`)
 	c.judge(script, "a selection")
