@@ -71,10 +71,10 @@ func (m *Migrator) Amend(ctx context.Context, log *slog.Logger) error {
 
 // alone calls fn when nothing else changes indexings, here or on other servers.
 func (m *Migrator) alone(ctx context.Context, fn func(context.Context, *lease) error) error {
-	if err := m.migrating.enter(ctx); err != nil {
+	if err := m.migrating.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer m.migrating.leave()
+	defer m.migrating.Release(1)
 	return m.withLease(ctx, fn)
 }
 

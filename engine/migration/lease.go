@@ -22,21 +22,6 @@ const (
 	leaseEnd = 5 * time.Second
 )
 
-// gate admits one caller of this process at a time, in the order in which they came. It has
-// capacity for one value.
-type gate chan struct{}
-
-func (g gate) enter(ctx context.Context) error {
-	select {
-	case g <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (g gate) leave() { <-g }
-
 var errLeaseLost = &store.Error{Code: store.CodeUnavailable, Text: "another server took over the schema change because this one did not renew its lease in time: load the schemas again"}
 
 // lease is held for one call of withLease. It is nil for a store that belongs to this

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"marquee/engine/catalog"
 	"marquee/engine/store/sqlite"
@@ -23,9 +22,10 @@ func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(&catalog.Catalog{Store: s}, nil, nil)
 		var order []string
+		waiting := make(chan struct{}) // is closed when all others wait
 		part := func(name string) func(context.Context, *lease) error {
 			return func(context.Context, *lease) error {
-				time.Sleep(amendShare + time.Millisecond)
+				<-waiting
 				order = append(order, name)
 				return nil
 			}
@@ -53,6 +53,8 @@ func TestTurns(t *testing.T) {
 			synctest.Wait()
 		}
 		cancel()
+		synctest.Wait()
+		close(waiting)
 		work.Wait()
 		if want := []string{"turn", "first", "second", "turn", "turn", "turn"}; !slices.Equal(order, want) {
 			t.Errorf("the order is %q, want %q", order, want)

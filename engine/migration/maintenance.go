@@ -19,10 +19,10 @@ const retirement = 10 * time.Minute
 // over, reclaims keys that this server uses, and goes on with encrypting secrets. The
 // service calls it from time to time. It waits while a registry is migrated.
 func (m *Migrator) Maintain(ctx context.Context) error {
-	if err := m.migrating.enter(ctx); err != nil {
+	if err := m.migrating.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer m.migrating.leave()
+	defer m.migrating.Release(1)
 	needed, err := m.upkeepNeeded(ctx)
 	if err != nil || !needed {
 		return store.Translate(err)

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"marquee/engine/catalog"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -23,8 +25,8 @@ import (
 type Migrator struct {
 	*catalog.Catalog
 	internal []store.Collection
-	// migrating is held while indexings change.
-	migrating gate
+	// migrating is held while indexings change, by those who wait for it in turn.
+	migrating *semaphore.Weighted
 	// behind reports that RemoveHistory has much to remove, and removed counts what it has removed.
 	behind  atomic.Bool
 	removed atomic.Int64
@@ -46,7 +48,7 @@ type Migrator struct {
 
 // New returns a migrator. Internal are collections besides those of the types.
 func New(c *catalog.Catalog, internal []store.Collection, amend Amender) *Migrator {
-	return &Migrator{Catalog: c, internal: internal, amend: amend, migrating: make(gate, 1), duplicates: map[string]*duplicates{}}
+	return &Migrator{Catalog: c, internal: internal, amend: amend, migrating: semaphore.NewWeighted(1), duplicates: map[string]*duplicates{}}
 }
 
 // Migrate prepares the store for a new registry and then serves it. Meanwhile reads and
@@ -59,10 +61,10 @@ func New(c *catalog.Catalog, internal []store.Collection, amend Amender) *Migrat
 // unchanged. New secrets are hidden first and encrypted afterwards; if that fails,
 // Maintain or the next Migrate goes on.
 func (m *Migrator) Migrate(ctx context.Context, registry *schema.Registry) error {
-	if err := m.migrating.enter(ctx); err != nil {
+	if err := m.migrating.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	defer m.migrating.leave()
+	defer m.migrating.Release(1)
 	collections, err := m.collections(registry)
 	if err != nil {
 		return err

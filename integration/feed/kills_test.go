@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -24,15 +22,7 @@ func TestFollowersOfKilledServers(t *testing.T) { service.EachStore(t, testFollo
 
 func testFollowersOfKilledServers(t *testing.T, fresh service.NewStore) {
 	const writers, atOnce, rounds = 2, 500, 5
-	total := 50_000
-	if text := os.Getenv("MARQUEE_FEED"); text != "" {
-		var err error
-		if total, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	} else if testing.Short() {
-		total = 10_000
-	}
+	total := changesOf(t, 50_000)
 	k := &killed{store: fresh(t), seed: service.TestSeed(t)}
 	k.start(t)
 	ended := make(chan struct{})

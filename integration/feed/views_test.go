@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -152,21 +153,27 @@ func (r *reader) follow(wait, limit int) bool {
 	return len(results) > 0 || page["more"] != nil
 }
 
+// changesOf returns MARQUEE_FEED, or else the usual number of changes, a fifth of it with -short.
+func changesOf(t *testing.T, usual int) int {
+	t.Helper()
+	text := os.Getenv("MARQUEE_FEED")
+	if text == "" && testing.Short() {
+		return usual / 5
+	}
+	n, err := strconv.Atoi(cmp.Or(text, strconv.Itoa(usual)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // TestViews lets several callers read lists and then follow their changes, while clients
 // create, change, move and remove objects: in the end, each caller holds what the lists
 // return. MARQUEE_FEED is the number of changes.
 func TestViews(t *testing.T) { service.EachStore(t, testViews) }
 
 func testViews(t *testing.T, fresh service.NewStore) {
-	total := 5_000
-	if text := os.Getenv("MARQUEE_FEED"); text != "" {
-		var err error
-		if total, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	} else if testing.Short() {
-		total /= 5
-	}
+	total := changesOf(t, 5_000)
 	c := hospital(t, fresh)
 	seed := service.TestSeed(t)
 	var writers, readers sync.WaitGroup

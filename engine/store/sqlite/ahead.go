@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
 	"marquee/engine/store"
@@ -33,6 +32,17 @@ const (
 
 var errAheadFull = errors.New("sqlite: there is no room for more records that are read ahead")
 
+// of returns what was read of a collection, to which more can be added.
+func (a *ahead) of(collection string) map[store.Key]readAhead {
+	if a.records == nil {
+		a.records = map[string]map[store.Key]readAhead{}
+	}
+	if a.records[collection] == nil {
+		a.records[collection] = map[store.Key]readAhead{}
+	}
+	return a.records[collection]
+}
+
 // forget drops what was read of a collection.
 func (a *ahead) forget(collection string) { delete(a.records, collection) }
 
@@ -42,23 +52,6 @@ func (a *ahead) forgetAll() {
 	a.bytes = 0
 }
 
-// add notes what was read of some keys.
-func (a *ahead) add(collection string, keys []store.Key, found map[store.Key]readAhead) {
-	if a.records == nil {
-		a.records = map[string]map[store.Key]readAhead{}
-	}
-	if a.records[collection] == nil {
-		a.records[collection] = map[store.Key]readAhead{}
-	}
-	for _, key := range keys {
-		read := found[key]
-		if a.bytes += aheadEntry; read.record != nil {
-			a.bytes += len(read.record.Document) + len(read.record.Warnings)
-		}
-		a.records[collection][key] = read
-	}
-}
-
 // touch notes that the transaction writes to a collection.
 func (t *transaction) touch(collection string) {
 	t.touched[collection] = true
@@ -66,29 +59,34 @@ func (t *transaction) touch(collection string) {
 }
 
 // readAhead reads what the call has announced, as far as it is not known and there is room.
+// What there is no room for is read when it is asked for.
 func (t *transaction) readAhead(ctx context.Context) error {
 	a, announced := &t.conn.ahead, t.announced
 	t.announced = nil
 	for _, lookup := range announced {
-		known := a.records[lookup.Collection]
+		known := a.of(lookup.Collection)
 		keys := slices.DeleteFunc(slices.Clone(lookup.Keys), func(key store.Key) bool { _, is := known[key]; return is })
-		if len(keys) == 0 || a.bytes > aheadBytes {
-			continue
+		if a.bytes += len(keys) * aheadEntry; a.bytes > aheadBytes {
+			return nil
 		}
-		found, bytes := make(map[store.Key]readAhead, len(keys)), a.bytes
 		err := t.records(ctx, lookup.Collection, keys, func(r *store.Record, at row) error {
-			if bytes += aheadEntry + len(r.Document) + len(r.Warnings); bytes > aheadBytes {
+			if a.bytes += len(r.Document) + len(r.Warnings); a.bytes > aheadBytes {
 				return errAheadFull
 			}
-			found[r.Key] = readAhead{r.Clone(), at}
+			known[r.Key] = readAhead{r.Clone(), at}
 			return nil
 		})
-		if err == errAheadFull { // the others are read when they are asked for
-			keys = slices.Collect(maps.Keys(found))
-		} else if err != nil {
+		if err == errAheadFull {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
-		a.add(lookup.Collection, keys, found)
+		for _, key := range keys {
+			if _, exists := known[key]; !exists {
+				known[key] = readAhead{}
+			}
+		}
 	}
 	return nil
 }
@@ -116,19 +114,21 @@ func (t *transaction) Get(ctx context.Context, collection string, keys []store.K
 	if err := t.readAhead(ctx); err != nil {
 		return err
 	}
-	known, others := t.conn.ahead.records[collection], keys
-	if len(known) > 0 {
-		others = make([]store.Key, 0, len(keys))
-		for _, key := range keys {
-			read, is := known[key]
-			if !is {
-				others = append(others, key)
-			} else if read.record != nil {
-				t.note(collection, key, read.row)
-				lent := *read.record
-				if err := yield(&lent); err != nil {
-					return err
-				}
+	known := t.conn.ahead.records[collection]
+	if len(known) == 0 {
+		return t.view.Get(ctx, collection, keys, yield)
+	}
+	others := make([]store.Key, 0, len(keys))
+	for _, key := range keys {
+		read, is := known[key]
+		switch {
+		case !is:
+			others = append(others, key)
+		case read.record != nil:
+			t.note(collection, key, read.row)
+			lent := *read.record
+			if err := yield(&lent); err != nil {
+				return err
 			}
 		}
 	}
