@@ -14,7 +14,7 @@ import (
 // does not stop it at its next start: the set that was accepted last is served.
 func TestStartWithRefusedSchemas(t *testing.T) {
 	process.SkipLong(t)
-	service.EachStore(t, testStartWithRefusedSchemas)
+	service.EachNoStore(t, testStartWithRefusedSchemas)
 }
 
 func testStartWithRefusedSchemas(t *testing.T, fresh service.NewStore) {
