@@ -76,8 +76,10 @@ func testDomains(t *testing.T, fresh service.NewStore) {
 	}
 	for i, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			if i > 0 || strings.Contains(t.Name(), "/mongodb/") {
+			if i > 0 {
 				process.SkipLong(t)
+			} else if strings.Contains(t.Name(), "/mongodb/") {
+				process.SkipCoveredBy(t, "TestDomains/sqlite")
 			}
 			t.Parallel()
 			d, changes := openDomain(t, fresh, file)
