@@ -223,17 +223,28 @@ func DiffOwners(keys map[string][]schema.OwnerPath, held, wanted []store.Term) (
 	return slices.DeleteFunc(slices.Clone(wanted), lacks(held)), slices.DeleteFunc(slices.Clone(held), lacks(wanted))
 }
 
-// moved is what the feed keeps of the owners of an object, when they change.
+// moved is what the feed keeps of the owners of an object, when they change. Where writes maintain
+// several keys, Keys has those under which they change.
 type moved struct {
-	From []string `json:"from"`
-	To   []string `json:"to"`
+	From []string         `json:"from"`
+	To   []string         `json:"to"`
+	Keys map[string]moved `json:"keys,omitempty"`
 }
 
 // Moved returns the owners before and after a change of the terms under some keys, as the
 // Cause of a change of the feed alone; nil if they are the same.
 func Moved(keys map[string][]schema.OwnerPath, held, wanted []store.Term) []byte {
-	of := moved{ownersIn(keys, held), ownersIn(keys, wanted)}
-	if slices.Equal(of.From, of.To) {
+	of := moved{Keys: map[string]moved{}}
+	for key := range keys {
+		m := moved{From: ownersBy(key, held), To: ownersBy(key, wanted)}
+		if slices.Equal(m.From, m.To) {
+			continue
+		}
+		if of.Keys[key] = m; len(keys) == 1 {
+			of = m
+		}
+	}
+	if len(of.Keys) == 0 && of.From == nil {
 		return nil
 	}
 	text, err := json.Marshal(of)
@@ -243,10 +254,10 @@ func Moved(keys map[string][]schema.OwnerPath, held, wanted []store.Term) []byte
 	return text
 }
 
-func ownersIn(keys map[string][]schema.OwnerPath, terms []store.Term) []string {
+func ownersBy(key string, terms []store.Term) []string {
 	owners := []string{}
 	for _, term := range terms {
-		if keys[term.Key] != nil && !strings.HasPrefix(term.Value, schema.Via) {
+		if term.Key == key && !strings.HasPrefix(term.Value, schema.Via) {
 			owners = append(owners, term.Value)
 		}
 	}
@@ -254,14 +265,17 @@ func ownersIn(keys map[string][]schema.OwnerPath, terms []store.Term) []string {
 	return slices.Compact(owners)
 }
 
-// MovedBetween returns the owners before and after a change of the feed alone; ok is false
-// if it has none.
-func MovedBetween(c *store.Change) (from, to []string, ok bool) {
+// MovedBetween returns the owners under a key before and after a change of the feed alone; ok is
+// false if it has none.
+func MovedBetween(c *store.Change, key string) (from, to []string, ok bool) {
 	if !c.FeedOnly || len(c.Cause) == 0 {
 		return nil, nil, false
 	}
 	var of moved
 	err := json.Unmarshal(c.Cause, &of)
+	if len(of.Keys) > 0 {
+		of = of.Keys[key]
+	}
 	return of.From, of.To, err == nil
 }
 

@@ -25,7 +25,7 @@ type Answer interface {
 // derived properties, as the write itself has succeeded. Other errors are those of the
 // answer.
 func (e *Reader) Render(ctx context.Context, caller *access.Caller, network string, objects written.Objects, answer Answer) error {
-	err := e.Store.Read(ctx, func(s store.Snapshot) error {
+	err := e.snapshot(ctx, func(s store.Snapshot) error {
 		return e.newView(caller, network, nil).answer(ctx, s, objects, answer)
 	})
 	if _, lost := store.CodeOf(err); lost {

@@ -199,7 +199,7 @@ func (f *feeding) read(ctx context.Context) ([]store.Change, string, error) {
 
 // concerns reports whether a change belongs to the feed.
 func (f *feeding) concerns(c *store.Change) bool {
-	if _, _, moved := catalog.MovedBetween(c); c.FeedOnly && !moved {
+	if _, _, moved := catalog.MovedBetween(c, ""); c.FeedOnly && !moved {
 		return false
 	}
 	t, served := f.e.Registry().Type(c.Collection)
@@ -317,7 +317,7 @@ func (v changesView) showChange(seen *seenObjects, c *store.Change) (*shownChang
 		return shown, nil
 	}
 	sees := seen.now[objectOf(c)]
-	if from, to, moved := catalog.MovedBetween(c); moved {
+	if from, to, moved := catalog.MovedBetween(c, t.OwnerField().Term); moved {
 		visible := v.e.access.Visible(v.caller, t, v.network)
 		meets := func(owners []string) bool { return access.Meets(visible, c.ID, t.OwnerField(), owners) }
 		switch before, after := meets(from), meets(to); {

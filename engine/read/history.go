@@ -50,12 +50,12 @@ func (e *Reader) History(ctx context.Context, caller *access.Caller, h HistoryPa
 		h.Page, q.After = c.page, c.at.ID
 	}
 	err = e.snapshot(store.LongRunning(ctx), func(s store.Snapshot) error {
+		run := historyRun{v: changesView{e.newView(caller, h.Network, nil)}, q: q}
 		if h.Type != nil && h.ID != "" {
-			if err := e.mustSee(ctx, s, caller, h.Type, h.Network, h.ID); err != nil {
+			if err := run.v.mustSee(ctx, s, h.Type, h.ID); err != nil {
 				return err
 			}
 		}
-		run := historyRun{v: changesView{e.newView(caller, h.Network, nil)}, q: q}
 		page, err = run.render(ctx, s, h.Paging, mark)
 		return err
 	})
@@ -64,16 +64,17 @@ func (e *Reader) History(ctx context.Context, caller *access.Caller, h HistoryPa
 
 // mustSee returns an error of kind NotFound unless the caller sees the object, or saw it
 // when it was removed, and it belongs to the network.
-func (e *Reader) mustSee(ctx context.Context, s store.Snapshot, caller *access.Caller, t *schema.Type, network, id string) error {
-	readable, err := e.readable(ctx, s, caller, t, network)
+func (v changesView) mustSee(ctx context.Context, s store.Snapshot, t *schema.Type, id string) error {
+	t = v.served(t)
+	readable, err := v.readable(ctx, s, t)
 	if err != nil {
 		return err
 	}
-	found := false
-	err = access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: t.NetworkOf(network)}, []string{id}, readable,
+	found, network := false, t.NetworkOf(v.network)
+	err = access.GetVisible(ctx, s, store.Place{Collection: t.Name, Network: network}, []string{id}, readable,
 		func(*store.Record) error { found = true; return nil })
 	if err == nil && !found {
-		found, err = sawRemoved(ctx, s, t, t.NetworkOf(network), id, readable)
+		found, err = sawRemoved(ctx, s, t, network, id, readable)
 	}
 	if err == nil && !found {
 		err = message.ObjectNotFound.Error(message.Params{"type": t.Name, "id": id})
@@ -219,15 +220,14 @@ func (p *historyRun) show(ctx context.Context, s store.Snapshot, changes []*stor
 	return nil
 }
 
-// readable returns the condition under which the history of an object can be read in a
+// readable returns the condition under which the history of an object can be read in the
 // network.
-func (e *Reader) readable(ctx context.Context, s store.Snapshot, caller *access.Caller, t *schema.Type, network string) (query.Expr, error) {
-	var sight access.Sight
-	visible, err := sight.Visible(ctx, s, e.access, caller, t, network)
+func (v changesView) readable(ctx context.Context, s store.Snapshot, t *schema.Type) (query.Expr, error) {
+	visible, err := v.visibleOtherwise(ctx, s, t, v.network)
 	if err != nil || !t.Global {
 		return visible, err
 	}
-	return query.Both(e.access.Within(caller, t, network), visible), nil
+	return query.Both(v.e.access.Within(v.caller, t, v.network), visible), nil
 }
 
 // wantChange notes the objects that a message about a change refers to.

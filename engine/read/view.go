@@ -59,8 +59,7 @@ func (v *view) append(dst []byte, t *schema.Type, r *store.Record) ([]byte, erro
 }
 
 // visible returns the condition that objects of a type must meet for the caller to see
-// them. Which are public is decided by the types served now, and not by those when the
-// request began: what is shown may have been stored since.
+// them.
 func (v *view) visible(ctx context.Context, s store.Snapshot, t *schema.Type, network string) (query.Expr, error) {
 	return v.sight.Shown(ctx, s, v.e.access, v.caller, v.served(t), network)
 }
@@ -74,7 +73,7 @@ func (v *view) visibleOtherwise(ctx context.Context, s store.Snapshot, t *schema
 // hides reports whether objects of a type that meet a condition are left out because their
 // owners are in doubt, as far as the conditions of visibility have found out.
 func (v *view) hides(ctx context.Context, s store.Snapshot, t *schema.Type, where query.Expr) (hides bool, err error) {
-	hidden := v.sight.Hidden(v.e.access, v.caller, t, v.network)
+	hidden := v.sight.Hidden(v.e.access, v.caller, v.served(t), v.network)
 	if query.IsNone(hidden) {
 		return false, nil
 	}
@@ -86,9 +85,10 @@ func (v *view) hides(ctx context.Context, s store.Snapshot, t *schema.Type, wher
 	return hides, err
 }
 
-// served returns a type with public objects as it is served now.
+// served returns a type as it is served now, which decides what the caller sees, and not the type
+// with which the request began: what is shown may have been stored since.
 func (v *view) served(t *schema.Type) *schema.Type {
-	if served, still := v.registry.Type(t.Name); still && t.Public != nil {
+	if served, still := v.registry.Type(t.Name); still {
 		return served
 	}
 	return t
@@ -168,15 +168,11 @@ func (v *view) knows(t *schema.Type, network string) bool {
 	return !t.Secluded() || v.e.access.Knows(v.caller, t, network)
 }
 
-// seen returns a type as the caller sees it. The types served now decide that, and not
-// those when the request began: what is rendered may have been stored since.
+// seen returns a type as the caller sees it.
 func (v *view) seen(t *schema.Type) *schema.Type {
 	seen := v.types[t.Name]
 	if seen == nil {
-		if served, still := v.registry.Type(t.Name); still {
-			t = served
-		}
-		seen = access.Seen(v.e.access, v.caller, t, v.network)
+		seen = access.Seen(v.e.access, v.caller, v.served(t), v.network)
 		v.types[t.Name] = seen
 	}
 	return seen

@@ -112,7 +112,10 @@ func (a *authorization) checkVisible(changes []*Change, version func(*Change) in
 	existing := map[store.Place][]*Change{}
 	var places []store.Place // in the order of the changes, so that the first fault is always the same
 	for _, c := range changes {
-		visible := a.e.access.Visible(a.caller, c.Type, c.Context)
+		visible, err := a.both(c.Type, func(t *schema.Type) (query.Expr, error) { return a.e.access.Visible(a.caller, t, c.Context), nil })
+		if err != nil {
+			return err
+		}
 		where := store.Place{Collection: c.Type.Name, Network: c.Network}
 		switch {
 		case query.IsNone(visible) && c.op.MergePatch:
@@ -138,7 +141,9 @@ func (a *authorization) checkVisible(changes []*Change, version func(*Change) in
 // those for which the permission does not hold.
 func (a *authorization) checkExisting(where store.Place, changes []*Change) error {
 	t, network := changes[0].Type, changes[0].Context
-	visible, err := a.sight.Visible(a.ctx, a.s, a.e.access, a.caller, t, network)
+	visible, err := a.both(t, func(t *schema.Type) (query.Expr, error) {
+		return a.sight.Visible(a.ctx, a.s, a.e.access, a.caller, t, network)
+	})
 	if err != nil {
 		return err
 	}
@@ -182,11 +187,15 @@ func (a *authorization) refuseUnseen(where store.Place, c *Change) error {
 	if c.Type.Public == nil {
 		return refused
 	}
+	public, err := a.both(c.Type, func(t *schema.Type) (query.Expr, error) { return t.PublicObjects(), nil })
+	if err != nil {
+		return err
+	}
 	permission := c.Type.Permission
 	if c.Type.Read != "" && query.IsNone(a.e.access.Visible(a.caller, c.Type, c.Context)) {
 		permission = c.Type.Read
 	}
-	err := access.GetVisible(a.ctx, a.s, where, []string{c.ID}, c.Type.PublicObjects(), func(*store.Record) error {
+	err = access.GetVisible(a.ctx, a.s, where, []string{c.ID}, public, func(*store.Record) error {
 		refused = c.refusal(message.PermissionMissing, message.Params{"type": c.Type.Name, "permission": permission})
 		return nil
 	})
@@ -233,5 +242,19 @@ func (a *authorization) checkResults(changes []*Change) error {
 // visible returns the condition that objects of a type must meet for the caller to see
 // them, as it was before the transaction wrote.
 func (a *authorization) visible(t *schema.Type, network string) (query.Expr, error) {
-	return a.sight.Shown(a.ctx, a.s, a.e.access, a.caller, t, network)
+	return a.both(t, func(t *schema.Type) (query.Expr, error) {
+		return a.sight.Shown(a.ctx, a.s, a.e.access, a.caller, t, network)
+	})
+}
+
+// both returns a condition on objects of a type as the write has it and, if other types are
+// served by now, also as they have it: objects may have been stored since.
+func (a *authorization) both(t *schema.Type, of func(*schema.Type) (query.Expr, error)) (query.Expr, error) {
+	condition, err := of(t)
+	if served, still := a.e.Registry().Type(t.Name); err == nil && still && served != t {
+		var now query.Expr
+		now, err = of(served)
+		condition = query.Both(condition, now)
+	}
+	return condition, err
 }
