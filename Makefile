@@ -29,7 +29,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build console release reproducible image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference timing former failover followers schemathesis histories lists nightly mongod mongod-image proxy-image clean
+.PHONY: run build console release reproducible image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference console-pages timing former failover followers schemathesis histories lists nightly mongod mongod-image proxy-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	@echo "The first build takes a few minutes; later ones take seconds."
@@ -138,6 +138,9 @@ changes: ## a million documents against what is said of random changes of schema
 interference: ## a million requests to each of two worlds that their sender cannot distinguish, on each store
 	MARQUEE_INTERFERENCE=1000000 MARQUEE_VISIBILITY=3000 $(GO) test -count 1 -v -run 'TestNonInterference|TestVisibilityModel' -timeout 600m ./integration/access
 
+console-pages: ## the pages of the console for every type, and 1,000 random forms; needs Chromium and npm
+	MARQUEE_PAGES=all MARQUEE_FORMS=1000 $(GO) test -count 1 -v -run '^Test(ConsoleEveryPage|Forms)$$' -timeout 120m ./integration/browser
+
 timing: ## measure that refusals take the same time, whatever they refuse; needs a machine that does nothing else
 	MARQUEE_TIMING=1 $(GO) test -count 1 -v -run 'TestTiming' -timeout 60m ./integration/access
 
@@ -159,7 +162,7 @@ histories: ## HISTORIES operations of 64 clients on a few objects while the prog
 lists: ## BenchmarkList with 2,000,000 objects
 	MARQUEE_BENCH_OBJECTS=2000000 $(GO) test -run '^$$' -bench 'BenchmarkList$$' -benchtime 1x -timeout 60m ./integration/bench
 
-nightly: gosec whole race siege soak reloads crash former failover followers histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
+nightly: gosec whole console-pages race siege soak reloads crash former failover followers histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
 	$(MAKE) reproducible EMPTY=1 PLATFORMS='linux/amd64 darwin/arm64'
 
 mongod: ## a mongod for the tests, in .cache

@@ -133,13 +133,16 @@ const (
 	maxFirst = 60 << 10
 	// maxAll leaves 10 KB of 120 to the module of an application.
 	maxAll = 110 << 10
+	// maxEmbedded leaves 100 KB of the 400 by which the console may make a program larger to the
+	// module of an application and to code. The files are not compressed in a program.
+	maxEmbedded = 300 << 10
 )
 
 // TestConsoleSizes: the first page, which is what the document names and what that imports at once, has
-// at most 60 KB compressed, and all files have 110 KB.
+// at most 60 KB compressed, and all files have 110 KB. A program becomes at most 400 KB larger.
 func TestConsoleSizes(t *testing.T) {
 	index := read(t, "dist/index.html")
-	first, all := size(t, "../index.html"), size(t, "../index.html")
+	first, all, embedded := size(t, "../index.html"), size(t, "../index.html"), len(index)
 	named := regexp.MustCompile(`[a-z]+-[A-Z0-9]{8}\.[a-z]+`).FindAllString(index, -1)
 	imported := regexp.MustCompile(`(?:from|import)"\./([^"]+)"`)
 	for i := 0; i < len(named); i++ {
@@ -152,6 +155,10 @@ func TestConsoleSizes(t *testing.T) {
 	}
 	for _, name := range list(t) {
 		all += size(t, name)
+		embedded += len(read(t, "dist/files/"+name))
+	}
+	if embedded > maxEmbedded {
+		t.Errorf("the files make a program %d bytes larger", embedded)
 	}
 	t.Logf("the first page has %d bytes compressed, all files have %d", first, all)
 	if len(named) < 3 || first > maxFirst || all > maxAll {

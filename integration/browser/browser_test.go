@@ -1,5 +1,5 @@
 // Package browser tests the console and the documentation pages in a headless Chromium. It may import
-// package marquee, resources, marqueetest and installed. Begin with TestDocumentation.
+// everything but the insides of stores. Begin with TestDocumentation.
 package browser
 
 import (
@@ -96,7 +96,11 @@ func open(t *testing.T, listeners ...func(event any)) (context.Context, *request
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, height, chromedp.EmulateMobile)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
+	limit := 5 * time.Minute
+	if os.Getenv("MARQUEE_PAGES")+os.Getenv("MARQUEE_FORMS") != "" {
+		limit = 2 * time.Hour
+	}
+	ctx, cancel = context.WithTimeout(ctx, limit)
 	t.Cleanup(cancel)
 	return ctx, seen
 }

@@ -33,6 +33,8 @@ type console struct {
 	mu   sync.Mutex
 	// errors are what the browser has reported: exceptions, and what the policy has refused.
 	errors []string
+	// failed are the requests of which the browser has reported that they failed.
+	failed []string
 	// provoked is a part of the errors that the test has caused on purpose.
 	provoked string
 }
@@ -50,7 +52,11 @@ func openConsole(t *testing.T, options marquee.Options) *console {
 		case *runtime.EventExceptionThrown:
 			c.errors = append(c.errors, fmt.Sprint(e.ExceptionDetails.Text, " ", e.ExceptionDetails.Exception))
 		case *cdplog.EventEntryAdded:
-			if e.Entry.Level == cdplog.EntryLevelError && e.Entry.Source != cdplog.EntrySourceNetwork {
+			switch {
+			case e.Entry.Level != cdplog.EntryLevelError:
+			case e.Entry.Source == cdplog.EntrySourceNetwork:
+				c.failed = append(c.failed, e.Entry.Text+" "+e.Entry.URL)
+			default:
 				c.errors = append(c.errors, e.Entry.Text)
 			}
 		case *runtime.EventConsoleAPICalled:
@@ -145,7 +151,13 @@ func (c *console) visible(selector string) {
 // theme emulates the preference of the user for light or dark.
 func (c *console) theme(name string) {
 	c.t.Helper()
-	if _, err := chromedp.Call(c.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}}); err != nil {
+	c.media(&emulation.MediaFeature{Name: "prefers-color-scheme", Value: name})
+}
+
+// media emulates what the user prefers.
+func (c *console) media(features ...*emulation.MediaFeature) {
+	c.t.Helper()
+	if _, err := chromedp.Call(c.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -40,11 +40,13 @@ function SignedIn() {
   useEffect(() => {
     api.get(`/api/v1/users/${encodeURIComponent(me.value)}?fields=username`).then(({ status, body }) => status === 200 && (username.value = body.username));
     api.get<{ results: Named[] }>("/api/v1/networks?fields=id,name&pageSize=1000&orderBy=name&orderByDirection=ASCENDING").then(({ status, body }) => {
-      if (status !== 200) return;
-      networks.value = body.results;
-      if (pageOf(address.value.pathname).kind === "home" && body.results.length > 0) navigate(to.overview(body.results[0].id), { replace: true });
+      if (status === 200) networks.value = body.results;
     });
   }, []);
+  const first = networks.value?.[0]?.id;
+  useEffect(() => {
+    if (page.kind === "home" && first) navigate(to.overview(first), { replace: true });
+  }, [page.kind, first]);
   useEffect(() => {
     if (network) void loadTypes(network);
   }, [network, schemasDigest.value]);

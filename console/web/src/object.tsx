@@ -100,9 +100,10 @@ function FormView(props: EditorProps & { opened: Opened }) {
       resolve(opened, outcome.theirs, outcome.etag);
       status.value = "";
       other.value = null;
-      (heading.current ?? document.querySelector<HTMLElement>("main h1"))?.focus();
+      top();
     }
   };
+  const top = () => (heading.current ?? document.querySelector<HTMLElement>("main h1"))?.focus();
 
   const submit = async () => {
     if (busy.value) return;
@@ -143,9 +144,13 @@ function FormView(props: EditorProps & { opened: Opened }) {
   const done = (created: string) => {
     setTimeout(() => navigate(to.object(network, type, created), { replace: true }));
   };
+  const back = () => {
+    if (clash.value) setTimeout(top); // as the view of the conflict, which had the focus, is gone
+    clash.value = null;
+  };
   const settle = (outcome: Extract<Outcome, { kind: "conflict" }>, result: JsonObject) => {
     resolve(opened, outcome.theirs, outcome.etag, result);
-    clash.value = null;
+    back();
     if (form.change.peek()) void submit();
     else status.value = t("form.merged.all", { user: userOf(outcome.theirs) });
   };
@@ -156,7 +161,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
     <>
       <div class={form.beside.value ? "form besides" : "form"}>
         {beside ? <h2 tabIndex={-1} ref={heading} dir="auto">{visible(title)}</h2> : <Heading text={title} />}
-        {!form.isNew && <p class="unit"><bdi>{visible(form.schema.value.title ?? type)}</bdi> · <bdi>{visible(object.id)}</bdi> · {t("form.updated", { time: new Date(object.updateTime).toLocaleString(), user: userOf(object) })}</p>}
+        {!form.isNew && <p class="unit"><bdi>{visible(form.schema.value.title ?? type)}</bdi> · <bdi>{visible(object.id)}</bdi> · {t("form.updated", { time: new Date(object.updateTime).toLocaleString(), user: userOf(object) })} · <a href={to.history(network, type, object.id)}>{t("history.title")}</a></p>}
         {form.schema.value !== read && <div role="alert" class="warning"><p>{t("form.schema.changed")}</p>{gone.length > 0 && <p>{t("form.schema.lost", { fields: gone.join(", ") })}</p>}</div>}
         {!form.isNew && !beside && <Panels version={opened.etag} place={{ type, network, id: opened.id!, object }} />}
         {other.value !== null && !busy.value && !clash.value && (
@@ -166,12 +171,12 @@ function FormView(props: EditorProps & { opened: Opened }) {
           </div>
         )}
         {clash.value ? (
-          <ConflictView merge={clash.value.merge} user={userOf(clash.value.theirs)} resolve={(result) => settle(clash.value!, result)} back={() => (clash.value = null)} />
+          <ConflictView merge={clash.value.merge} user={userOf(clash.value.theirs)} resolve={(result) => settle(clash.value!, result)} back={back} />
         ) : (
           <form noValidate onSubmit={(event) => event.preventDefault()} aria-label={title}
             onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void submit(); }}>
             <Summary form={form} refer={summary} />
-            <div inert={busy.value && form.isNew}>{fields}</div>
+            <div class="fields" inert={busy.value && form.isNew}>{fields}</div>
             <div class="actions">
               {!fixed && <button type="button" class="primary" aria-disabled={busy.value} aria-keyshortcuts="Control+Enter" onClick={submit}>{t(form.isNew ? "form.create" : "form.save")}</button>}
               {dirty && !busy.value && <button type="button" onClick={() => { if (confirm(t("form.leave"))) { form.value.value = start === form.base.value || form.isNew ? start : form.base.value; form.faults.value = new Map(); } }}>{t("form.reset")}</button>}

@@ -1,32 +1,53 @@
 import { useEffect, useId, useState } from "preact/hooks";
 import { api, pathOf } from "./api";
-import { labelOf, schemaOf, type Named } from "./schema";
+import { useSchema } from "./hooks";
+import { labelOf, propertiesOf, type Named } from "./schema";
 
-/** Chooses an object of a type, by words that the server searches for or by its id. */
-export function Picker(props: { label: string; network: string; type: string; value: string; onPick: (id: string) => void }) {
-  const { network, type } = props;
+interface Props {
+  label: string;
+  network: string;
+  type: string;
+  value: string;
+  onPick: (id: string) => void;
+}
+
+/** Chooses an object of a type, by words that the server searches for or by its id. One below a parent is looked for once the parent is chosen. */
+export function Picker(props: Props) {
+  const schema = useSchema(props.network, props.type);
+  const [below, look] = useState("");
+  const resource = schema?.body?.["x-resource"];
+  const parent = resource?.parent && propertiesOf(schema!.body).get(resource.parent);
+  const path = !resource || (parent && !below) ? null : parent ? `${props.type}/${encodeURIComponent(below)}` : props.type;
+  return (
+    <>
+      {parent?.target && <Picker label={parent.title} network={props.network} type={parent.target} value={below} onPick={look} />}
+      <Choice {...props} path={path} named={resource ? labelOf(schema!.body) : "id"} searches={(resource?.search ?? []).length > 0} />
+    </>
+  );
+}
+
+/** A field with the objects of a path, if that is known, as suggestions. */
+function Choice(props: Props & { path: string | null; named: string; searches: boolean }) {
+  const { network, path, named, searches } = props;
   const id = useId();
-  const [typed, type_] = useState("");
+  const [typed, type] = useState("");
   const [found, show] = useState<Named[]>([]);
   useEffect(() => {
+    if (path === null) return;
     let wanted = true;
     const wait = setTimeout(async () => {
-      const schema = await schemaOf(network, type);
-      if (schema.status !== 200 || !wanted) return;
-      const label = labelOf(schema.body);
-      const searches = (schema.body["x-resource"]?.search ?? []).length > 0;
-      const answer = await api.get(pathOf(type, network, undefined, { fields: `id,${label}`, pageSize: "20", count: "false", ...(searches && typed.trim() && { q: typed }) }));
-      if (wanted && answer.status === 200) show(answer.body.results.map((one: any) => ({ id: one.id, name: String(one[label] ?? "") })));
+      const answer = await api.get(pathOf(path, network, undefined, { fields: `id,${named}`, pageSize: "20", count: "false", ...(searches && typed.trim() && { q: typed }) }));
+      if (wanted && answer.status === 200) show(answer.body.results.map((one: any) => ({ id: one.id, name: String(one[named] ?? "") })));
     }, 200);
     return () => {
       wanted = false;
       clearTimeout(wait);
     };
-  }, [network, type, typed]);
+  }, [network, path, named, searches, typed]);
   return (
     <label class="picker">
       <span>{props.label}</span>
-      <input list={id} defaultValue={props.value} autocomplete="off" onInput={(event) => type_(event.currentTarget.value)} onChange={(event) => props.onPick(event.currentTarget.value.trim())} />
+      <input list={id} defaultValue={props.value} autocomplete="off" onInput={(event) => type(event.currentTarget.value)} onChange={(event) => props.onPick(event.currentTarget.value.trim())} />
       <datalist id={id}>
         {found.map((one) => (
           <option key={one.id} value={one.id}>

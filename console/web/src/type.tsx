@@ -11,8 +11,8 @@ import { flat, Messages, Text } from "./values";
 export function TypePage(props: { network: string; type: string }) {
   const { network, type } = props;
   const schema = useSchema(network, type);
-  const count = useAnswer(schema?.body?.["x-resource"]?.parent ? null : pathOf(type, network, undefined, { pageSize: "1", fields: "id" }));
   const info = types.value.find((one) => one.type === type);
+  const count = useAnswer((info?.parent ?? schema?.body?.["x-resource"]?.parent) ? null : pathOf(type, network, undefined, { pageSize: "1", fields: "id" }));
   const title = info?.title ?? schema?.body?.title ?? type;
   return (
     <>

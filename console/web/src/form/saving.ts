@@ -12,6 +12,8 @@ import { Form, notes } from "./model";
 import { Schema, memberSchema, shapeOf } from "./schema";
 import { Json, JsonObject, drafts, equal, isObject, own, pointer, put } from "./value";
 
+/** The types without changes that can be followed, which are not asked for before the types are known. */
+const unfollowed = ["users", "networks"];
 const states = ["ACTIVE", "INACTIVE", "HIDDEN"];
 
 /** Opened is a form with what its requests need. */
@@ -57,22 +59,22 @@ function objectPath(type: string, network: string, id: string, schema?: Schema):
   return pathOf(`${type}/${encodeURIComponent(id.slice(0, slash))}`, network, id.slice(slash + 1));
 }
 
-/** open reads what a form needs, in two requests at once. */
+/** open reads what a form needs, in two requests at once unless the id is behind that of a parent. */
 export async function open(type: string, network: string, id?: string): Promise<Opened | { fault: string }> {
   const known = types.value.find((one) => one.type === type);
-  const followed = known && known.scope !== "global" && !known.parent;
-  const requests = [api.get<Schema>(schemaPath(type, network)), ...(id === undefined ? [] : [api.get<Schema>(pathOf(type, network, id, followed ? { position: "true" } : {}))])];
-  let [schema, object] = await Promise.all(requests);
-  if (schema!.status !== 200) return { fault: failure(schema!) };
-  if (object?.status === 404 && schema!.body["x-resource"]?.parent && id!.includes("/")) object = await api.get(objectPath(type, network, id!, schema!.body));
+  const position = (known ? known.scope === "global" : unfollowed.includes(type)) ? "" : "&position=true";
+  const asked = api.get<Schema>(schemaPath(type, network));
+  const found = id === undefined ? undefined : api.get<Schema>(objectPath(type, network, id, id.includes("/") ? (await asked).body : undefined) + position);
+  const [schema, object] = await Promise.all([asked, found]);
+  if (schema.status !== 200) return { fault: failure(schema) };
   if (object && object.status !== 200) return { fault: failure(object) };
-  const source = withCommon(schema!.body, id === undefined);
+  const source = withCommon(schema.body, id === undefined);
   const names: Names = new Map();
   const base = object ? (stored(source, source, object.body, names) as JsonObject) : {};
   const form = new Form(type, network, source, base, object ? base : initial(source, source), id === undefined, names);
   form.warnings.value = notes(object?.body.validationWarnings ?? []);
   form.shown(form.value.peek()); // so that the first key press does not have to
-  return { form, id, etag: object?.headers.get("ETag") ?? "", object: object?.body ?? {}, digest: schema!.headers.get("Marquee-Schemas") ?? "", position: object?.headers.get("Marquee-Position") ?? "" };
+  return { form, id, etag: object?.headers.get("ETag") ?? "", object: object?.body ?? {}, digest: schema.headers.get("Marquee-Schemas") ?? "", position: object?.headers.get("Marquee-Position") ?? "" };
 }
 
 /** others waits until somebody else has changed the object, and returns who that was. It is undefined if the object is
