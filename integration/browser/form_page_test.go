@@ -98,6 +98,23 @@ func TestFormFaults(t *testing.T) {
 	}
 }
 
+// TestFormIncompleteDate: a date that lacks a part is not saved as none, but named.
+func TestFormIncompleteDate(t *testing.T) {
+	x := onConsole(t, marquee.Options{Application: resources.New().Application()})
+	x.show("/new/lineitems")
+	form := x.node(0, "New: Line item", "form")
+	x.write(x.node(form, "Name", "textbox"), "Front page")
+	k := keyboard{t, x.ctx}
+	x.call(x.node(form, "Start date", "DateTime"), "function() { this.focus(); }")
+	k.press("03012031" + "12")
+	x.press(form, "Create")
+	x.await(`document.querySelector("[role=alert]")?.innerText.includes("Start date")`)
+	x.call(x.node(form, "Start date", "DateTime"), "function() { this.focus(); }")
+	k.press("030120311200PM")
+	x.press(form, "Create")
+	x.created("lineitems")
+}
+
 // long is the form of an object with 300 fields and an array of 1,000 items, and the object.
 func long(t *testing.T) (x *screen, form within, object map[string]any) {
 	t.Helper()

@@ -100,7 +100,7 @@ func TestJourneyCampaign(t *testing.T) {
 		name("Front page")
 		c.refer("Order", "Summer")
 		c.seek("Start date")
-		c.press("03012031" + kb.Tab + "1200PM")
+		c.press("030120311200PM")
 		c.push("Add Bid specification")
 		c.push("Add Cpm")
 		c.seek("Currency")

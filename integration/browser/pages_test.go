@@ -125,7 +125,9 @@ func pagesOf(s *marqueetest.Server, only []string) map[string][]string {
 		}
 		found["list"] = append(found["list"], "/networks/main/list/"+list)
 		found["type"] = append(found["type"], "/networks/main/type/"+path)
-		found["history"] = append(found["history"], "/networks/main/history?type="+path)
+		if info["scope"] != "global" {
+			found["history"] = append(found["history"], "/networks/main/history?type="+path)
+		}
 		if info["writable"] == true && info["parent"] == nil {
 			found["new"] = append(found["new"], "/networks/main/new/"+path)
 		}

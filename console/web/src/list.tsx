@@ -87,9 +87,11 @@ export function ListPage(props: { network: string; type: string }) {
               {t("list.new")}
             </a>
           )}
-          <a class="button" href={to.history(network, type)}>
-            {t("history.title")}
-          </a>
+          {info && info.scope !== "global" && (
+            <a class="button" href={to.history(network, type)}>
+              {t("history.title")}
+            </a>
+          )}
           <a class="button" href={to.type(network, type)}>
             {t("type.about")}
           </a>

@@ -22,9 +22,11 @@ export function TypePage(props: { network: string; type: string }) {
           <a class="button" href={to.list(network, type)}>
             {t("type.list")}
           </a>
-          <a class="button" href={to.history(network, type)}>
-            {t("history.title")}
-          </a>
+          {info && info.scope !== "global" && (
+            <a class="button" href={to.history(network, type)}>
+              {t("history.title")}
+            </a>
+          )}
           <a class="button" href={`/docs/types/${encodeURIComponent(type)}`}>
             {t("type.api")}
           </a>

@@ -198,7 +198,8 @@ export function DateTime(props: ControlProps) {
   return (
     <>
       <input {...attributes} type={format === "date" ? "date" : "datetime-local"} value={shown} step={format === "date" ? undefined : shown.length > 19 ? "0.001" : shown.length > 16 ? "1" : undefined}
-        max={format === "date" ? "9999-12-31" : "9999-12-31T23:59"} onInput={(event) => write(event.currentTarget)} />
+        max={format === "date" ? "9999-12-31" : "9999-12-31T23:59"} onInput={(event) => write(event.currentTarget)}
+        onBlur={(event) => { if (event.currentTarget.validity.badInput || value instanceof Draft) write(event.currentTarget); }} />
       {format === "date-time" && <span class="unit">{Intl.DateTimeFormat().resolvedOptions().timeZone}{text && !(value instanceof Draft) && <> · <time dateTime={text}>{text}</time></>}</span>}
     </>
   );
