@@ -43,8 +43,12 @@ func (e *Writer) authorizeEarly(ctx context.Context, caller *access.Caller, chan
 // then the conditions of the request: they must not reveal the version of an object
 // that is not visible.
 func (a *authorization) check(changes []*Change, version func(*Change) int64) error {
+	unseen, err := a.unseen(changes, version)
+	if err != nil {
+		return err
+	}
 	for _, c := range changes {
-		if err := a.mayWrite(c, version(c) > 0 || c.op.MergePatch); err != nil {
+		if err := a.mayWrite(c, version(c) > 0 && !unseen[c] || c.op.MergePatch); err != nil {
 			return err
 		}
 	}
@@ -81,6 +85,35 @@ func (a *authorization) mayWrite(c *Change, exists bool) error {
 		return a.e.access.MayErase(a.caller, c.Type, c.Context)
 	}
 	return a.e.access.MayWrite(a.caller, c.Type, c.Context, c.ID, exists)
+}
+
+// unseen returns the changes of stored objects that the caller does not see, if the caller may
+// not create objects of the type, which takes another permission than to change them: a
+// refusal that named the other permission would reveal that the object exists.
+func (a *authorization) unseen(changes []*Change, version func(*Change) int64) (map[*Change]bool, error) {
+	unseen := map[*Change]bool{}
+	for _, some := range byType(changes, func(c *Change) bool {
+		return version(c) > 0 && !c.op.MergePatch && c.Type.Create != c.Type.Permission && a.mayWrite(c, false) != nil
+	}) {
+		visible, err := a.visible(some[0].Type, some[0].Context)
+		if err != nil {
+			return nil, err
+		}
+		seen := map[string]bool{}
+		where := store.Place{Collection: some[0].Type.Name, Network: some[0].Network}
+		if err := access.GetVisible(a.ctx, a.s, where, idsOf(some), visible, func(r *store.Record) error {
+			seen[r.ID] = true
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+		for _, c := range some {
+			if !seen[c.ID] {
+				unseen[c] = true
+			}
+		}
+	}
+	return unseen, nil
 }
 
 // missing is the error for an object that does not exist as far as the caller sees.
