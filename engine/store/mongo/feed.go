@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -140,6 +142,9 @@ func (s *Store) changesAfter(ctx context.Context, after string, limit int, colle
 	if errors.Is(err, errForgotten) { // the oplog is shorter than this call
 		err = badPosition(nil)
 	}
+	if err == nil {
+		err = f.rewritten(ctx)
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -162,6 +167,8 @@ type follower struct {
 	begins      bool     // with the oldest change that is kept
 	found       []store.Change
 	size        int // of what was found
+	// inserted has, for the ids of the changes that come from the stream, where they are in found.
+	inserted map[string]int
 }
 
 func (f *follower) take(c store.Change) {
@@ -269,9 +276,8 @@ func (f *follower) streamed(ctx context.Context) error {
 	}
 	// Behind a later position, changes can have been removed as well, of a transaction that began
 	// before the position and ended after it, or that has the position inside. The stream has all
-	// of them: an insertion has its document from the oplog, and none is looked up in the
-	// collection. Once the oplog lacks them, the fallback begins before that transaction did,
-	// and finds that it was removed.
+	// of them: an insertion has its document from the oplog. Once the oplog lacks them, the fallback
+	// begins before that transaction did, and finds that it was removed.
 	within := mongo.NewSessionContext(ctx, session)
 	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetBatchSize(int32(min(f.limit, 1000))) // #nosec G115 -- 1000 is the largest
 	if f.at.token != nil {
@@ -303,6 +309,10 @@ func (f *follower) streamed(ctx context.Context) error {
 		}
 		f.pass(stream.ResumeToken())
 		if !f.at.within(c.Position) {
+			if f.inserted == nil {
+				f.inserted = map[string]int{}
+			}
+			f.inserted[c.Position] = len(f.found)
 			f.take(c)
 		}
 	}
@@ -310,6 +320,31 @@ func (f *follower) streamed(ctx context.Context) error {
 		f.pass(token) // after the changes of other collections, too
 	}
 	return f.failed(stream.Err())
+}
+
+// rewritten gives the changes from the stream the Fields and Notices that they have now: the oplog
+// keeps the values that have been removed from the history. Of a change that was removed itself,
+// nobody knows whether they have been, and it gets none.
+func (f *follower) rewritten(ctx context.Context) error {
+	if len(f.inserted) == 0 {
+		return nil
+	}
+	filter := bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}},
+		{Key: record.KeyID, Value: bson.D{{Key: "$in", Value: slices.Collect(maps.Keys(f.inserted))}}}}
+	return f.s.Read(ctx, func(snapshot store.Snapshot) error {
+		v := snapshot.(*view)
+		v.latest = true
+		for _, at := range f.inserted {
+			f.found[at].Fields, f.found[at].Notices = []byte("[]"), nil
+		}
+		return v.rows(ctx, changesCollection, filter, func(raw bson.Raw) error {
+			c, err := record.Change(raw)
+			if at, wanted := f.inserted[c.Position]; err == nil && wanted {
+				f.found[at].Fields, f.found[at].Notices = c.Fields, c.Notices
+			}
+			return err
+		}, options.Find().SetHint(plan.OwnIndex+"feed").SetBatchSize(batchSize(len(f.inserted))))
+	})
 }
 
 // pass moves the position on in the stream.

@@ -99,6 +99,8 @@ func testRewriteRecords(f *fixture) {
 }
 
 func testRewriteHistory(f *fixture) {
+	before, err := f.s.End(f.ctx)
+	f.must(err)
 	f.must(f.write(func(tx store.Tx) error {
 		last := change(net, things, "a", 2)
 		last.Owner, last.Notices = "eva", []byte(`[{"code":"c"}]`)
@@ -126,6 +128,13 @@ func testRewriteHistory(f *fixture) {
 	f.read(func(s store.Snapshot) { same(f, "the notices", noticed(f, s), 1) })
 	f.must(f.write(func(tx store.Tx) error { return tx.RewriteHistory(f.ctx, []store.Change{all[0], all[2]}) }))
 	same(f, "the changes after", scan(1), all)
+	followed, _, err := f.s.Changes(f.ctx, before, everything, things)
+	f.must(err)
+	same(f, "the changes in the feed", len(followed), len(all))
+	for i, c := range followed {
+		c.Position = all[i].Position
+		same(f, "a change in the feed", c, all[i])
+	}
 	f.read(func(s store.Snapshot) {
 		same(f, "the notices after", noticed(f, s), 0)
 		n, err := s.HistoryCount(f.ctx, store.HistoryQuery{Network: net, Collection: things})
