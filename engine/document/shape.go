@@ -1,6 +1,7 @@
 package document
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -218,6 +219,33 @@ func (s *Shape) Children(visit func(*Shape) bool) bool {
 		}
 	}
 	return s.Extra != nil && visit(s.Extra) || s.Items != nil && visit(s.Items)
+}
+
+// All yields the shape, nil for none, and the shapes within it, each once, except AnyShape.
+func (s *Shape) All() iter.Seq[*Shape] {
+	return func(yield func(*Shape) bool) {
+		seen := map[*Shape]bool{nil: true, AnyShape: true}
+		var visit func(*Shape) (stop bool)
+		visit = func(shape *Shape) bool {
+			if seen[shape] {
+				return false
+			}
+			seen[shape] = true
+			return !yield(shape) || shape.Children(visit)
+		}
+		visit(s)
+	}
+}
+
+// HoldsHidden reports whether the shape, or one within it, is of a value that is not stored in
+// plain text, or not shown.
+func (s *Shape) HoldsHidden() bool {
+	for shape := range s.All() {
+		if shape.Secret || shape.WriteOnly || shape.Derived {
+			return true
+		}
+	}
+	return false
 }
 
 // EmptyForm returns the value with nothing set, as complete objects show it.

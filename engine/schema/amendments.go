@@ -25,9 +25,7 @@ func findFormer(shape *document.Shape) (former [][]byte) {
 	if !shape.Amends {
 		return nil
 	}
-	all := map[*document.Shape]bool{}
-	collectShapes(shape, all)
-	for one := range all {
+	for one := range shape.All() {
 		for from := range one.Was {
 			former = append(former, document.AppendString(nil, from))
 		}
@@ -51,11 +49,7 @@ func (t *Type) restrictFills() {
 			shape.Fills = slices.DeleteFunc(shape.Fills, func(fill string) bool { return fill == name })
 			shape = shape.Properties[name]
 		}
-		within := map[*document.Shape]bool{}
-		if shape != nil {
-			collectShapes(shape, within)
-		}
-		for one := range within {
+		for one := range shape.All() {
 			one.Fills = nil
 		}
 	}

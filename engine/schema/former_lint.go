@@ -26,11 +26,7 @@ func (c *typeLint) former() {
 	}
 	slices.Sort(read)
 	for _, name := range slices.Compact(read) {
-		shapes := map[*document.Shape]bool{}
-		if property := c.t.Shape.Properties[name]; property != nil {
-			collectShapes(property, shapes)
-		}
-		for shape := range shapes {
+		for shape := range c.t.Shape.Properties[name].All() {
 			if len(shape.Was) > 0 {
 				c.problem("/properties/"+document.EscapeToken(name), "unique, x-exclusive or public depends on "+name+", whose values cannot be renamed", "remove x-was-values, and keep the value")
 				break

@@ -11,9 +11,8 @@ import (
 // reports false for a complete object that contains itself, which has no finite
 // empty form.
 func mark(root *document.Shape) bool {
-	all := map[*document.Shape]bool{}
-	collectShapes(root, all)
-	for shape := range all {
+	all := slices.Collect(root.All())
+	for _, shape := range all {
 		shape.Whole = nil
 		for name, member := range shape.Properties {
 			if member.Complete {
@@ -40,7 +39,7 @@ func mark(root *document.Shape) bool {
 	}
 	for changed := true; changed; {
 		changed = false
-		for shape := range all {
+		for _, shape := range all {
 			if !shape.HasSecrets && shape.Children(func(child *document.Shape) bool { return child.HasSecrets }) {
 				shape.HasSecrets, changed = true, true
 			}
@@ -80,15 +79,4 @@ func fills(shape *document.Shape) (names []string) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-func collectShapes(shape *document.Shape, all map[*document.Shape]bool) {
-	if shape == document.AnyShape || all[shape] {
-		return
-	}
-	all[shape] = true
-	shape.Children(func(child *document.Shape) bool {
-		collectShapes(child, all)
-		return false
-	})
 }

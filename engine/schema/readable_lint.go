@@ -91,9 +91,7 @@ func (c *typeLint) readableNetwork(name string, member *document.Shape) {
 	if member.Readable == "" {
 		return
 	}
-	all := map[*document.Shape]bool{}
-	collectShapes(c.t.Shape, all)
-	for shape := range all {
+	for shape := range c.t.Shape.All() {
 		if shape.Ref != nil && shape.Ref.Network == name {
 			c.readableProblem(member, "a reference has its network in "+name+", and shows it", "remove one of them")
 			return

@@ -36,7 +36,11 @@ func (t *Type) RemovableTargets() map[string]Target { return t.targets }
 // resolveTargets finds the types that can be removed among those referred to.
 func (t *Type) resolveTargets(types map[string]*Type) {
 	referred := map[string]bool{}
-	referredTypes(t.Shape, referred, map[*document.Shape]bool{})
+	for shape := range t.Shape.All() {
+		if shape.Ref != nil {
+			referred[shape.Ref.Type] = true
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(referred)) {
 		target := types[name]
 		if target == nil || !target.Removable() {
@@ -60,21 +64,6 @@ type referenceSearch struct {
 	leads  map[*document.Shape]bool
 	number map[*document.Shape]int
 	digest hash.Hash
-}
-
-// referredTypes collects the types that values of a shape refer to.
-func referredTypes(shape *document.Shape, found map[string]bool, seen map[*document.Shape]bool) {
-	if shape == nil || seen[shape] {
-		return
-	}
-	seen[shape] = true
-	if shape.Ref != nil {
-		found[shape.Ref.Type] = true
-	}
-	shape.Children(func(inner *document.Shape) bool {
-		referredTypes(inner, found, seen)
-		return false
-	})
 }
 
 // find fills leads. A shape that is visited before one within it that contains it is

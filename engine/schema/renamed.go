@@ -69,7 +69,9 @@ func (t *Type) RequestPaths() []string {
 func referByCollection(types []*Type, collections map[string]string) {
 	all := map[*document.Shape]bool{}
 	for _, t := range types {
-		collectShapes(t.Shape, all)
+		for shape := range t.Shape.All() {
+			all[shape] = true
+		}
 	}
 	for shape := range all {
 		if shape.Ref != nil {

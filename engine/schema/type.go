@@ -138,9 +138,8 @@ func (t *Type) prepare() {
 			t.searched = append(t.searched, TermKey(field))
 		}
 	}
-	all, readable := map[*document.Shape]bool{}, map[string]bool{}
-	collectShapes(t.Shape, all)
-	for shape := range all {
+	readable := map[string]bool{}
+	for shape := range t.Shape.All() {
 		if shape.Readable != "" {
 			readable[shape.Readable] = true
 		}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"marquee/engine/document"
 	"marquee/engine/schema"
 )
 
@@ -42,11 +41,11 @@ func Order(registry *schema.Registry, types []*schema.Type) []*schema.Type {
 // Types that belong to a network refer to it.
 func targets(t *schema.Type) []string {
 	found := map[string]bool{networks: !t.Global}
-	eachShape(t.Shape, map[*document.Shape]bool{}, func(s *document.Shape) {
-		if s.Ref != nil {
-			found[s.Ref.Type] = true
+	for shape := range t.Shape.All() {
+		if shape.Ref != nil {
+			found[shape.Ref.Type] = true
 		}
-	})
+	}
 	var names []string
 	for name, refers := range found {
 		if refers && name != t.Name {
@@ -55,16 +54,4 @@ func targets(t *schema.Type) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-func eachShape(s *document.Shape, seen map[*document.Shape]bool, visit func(*document.Shape)) {
-	if seen[s] {
-		return
-	}
-	seen[s] = true
-	visit(s)
-	s.Children(func(child *document.Shape) bool {
-		eachShape(child, seen, visit)
-		return false
-	})
 }

@@ -23,7 +23,7 @@ func Concerned(old, new *schema.Registry) []string {
 		moved[t.Name] = there && next.Global != t.Global
 	}
 	for _, t := range new.Types() {
-		if _, there := old.Type(t.Name); !there || refersTo(t.Shape, moved, map[*document.Shape]bool{}) {
+		if _, there := old.Type(t.Name); !there || refersTo(t.Shape, moved) {
 			names = append(names, t.Name)
 		}
 	}
@@ -32,12 +32,11 @@ func Concerned(old, new *schema.Registry) []string {
 }
 
 // refersTo reports whether values of a shape can refer to objects of some types.
-func refersTo(shape *document.Shape, types map[string]bool, seen map[*document.Shape]bool) bool {
-	if seen[shape] {
-		return false
+func refersTo(shape *document.Shape, types map[string]bool) bool {
+	for inner := range shape.All() {
+		if inner.Ref != nil && types[inner.Ref.Type] {
+			return true
+		}
 	}
-	seen[shape] = true
-	return shape.Ref != nil && types[shape.Ref.Type] || shape.Children(func(inner *document.Shape) bool {
-		return inner != nil && refersTo(inner, types, seen)
-	})
+	return false
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,7 +193,7 @@ func (t *Type) LintStored(when any, problem func(below, text, cure string)) {
 			problem(at, name+" is a common field, and this condition reads only objectState and the properties of the schema", "leave it out")
 		case member == nil:
 			problem(at, "there is no property "+name, "name a property of the schema")
-		case hides(member, map[*document.Shape]bool{}):
+		case member.HoldsHidden():
 			problem(at, name+" is not stored in plain text", "leave it out")
 		}
 	}
@@ -204,17 +203,6 @@ func (t *Type) LintStored(when any, problem func(below, text, cure string)) {
 	eachReference(when, "", func(at string) {
 		problem(at, "this condition is kept in the store, without the schemas that it refers to", "write the schema out")
 	})
-}
-
-// hides reports whether a value or a part of it is not stored in plain text, or not shown.
-func hides(shape *document.Shape, seen map[*document.Shape]bool) bool {
-	if shape == nil || seen[shape] {
-		return false
-	}
-	seen[shape] = true
-	inner := slices.Concat([]*document.Shape{shape.Extra, shape.Element}, shape.Matching, slices.Collect(maps.Values(shape.Properties)))
-	return shape.Secret || shape.WriteOnly || shape.Derived ||
-		slices.ContainsFunc(inner, func(inner *document.Shape) bool { return hides(inner, seen) })
 }
 
 // eachReference calls visit for each $ref in a schema.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"marquee/engine/document"
 	"marquee/engine/message"
 )
 
@@ -58,11 +57,7 @@ var _ = Declare(Keyword{
 			Message: IntervalOverlaps, Claim: rule,
 			Lint: func(t *Type, problem func(below, text, cure string)) { rule.lintInterval(t, problem) },
 			Show: func() Entry {
-				e := Entry{Code: IntervalOverlaps.Code, Properties: rule.Properties, From: rule.From, To: rule.To}
-				if when != nil {
-					e.When = Indented(when)
-				}
-				return e
+				return Entry{Code: IntervalOverlaps.Code, Properties: rule.Properties, From: rule.From, To: rule.To, When: rule.Condition()}
 			},
 		}
 		if !compares(s.Content, rule.From, rule.To) {
@@ -122,7 +117,7 @@ func (t *Type) end(below, name string, problem func(below, text, cure string)) s
 	switch {
 	case member == nil:
 		problem(below, "there is no property "+name, cure)
-	case hides(member, map[*document.Shape]bool{}):
+	case member.HoldsHidden():
 		problem(below, name+" is not stored in plain text", cure)
 	case member.HasPersonal:
 		problem(below, name+" is x-personal, and without it, the interval of an erased object would be open", "remove one of them")

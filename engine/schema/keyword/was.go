@@ -55,10 +55,15 @@ func lintWas(v Value) {
 	if v.Name == "url" {
 		v.Problem("", "url is also the name of a common field, which would be shown beside it", "choose another name")
 	}
-	if nests(t, t, v.Shape, map[*document.Shape]bool{}) {
+	nested, named := false, false // as a member of an object within the one at the root, and by a reference
+	for shape := range t.All() {
+		nested = nested || shape != t && shape.Children(func(child *document.Shape) bool { return child == v.Shape })
+		named = named || shape.Ref != nil && shape.Ref.Network == v.Name
+	}
+	if nested {
 		v.Problem("", "the schema also describes members of nested objects, which cannot be renamed", "write the schema of the nested objects out in $defs")
 	}
-	if refersBeside(t, v.Name, map[*document.Shape]bool{}) {
+	if named {
 		v.Problem("", "a reference names "+v.Name+" as the property with the network of its target", "keep the name")
 	}
 	if open := t.Extra != nil || slices.ContainsFunc(t.Patterns, func(p *regexp.Regexp) bool { return p.MatchString(v.Name) }); open {
@@ -101,26 +106,4 @@ func wrongName(v Value, name string, idProperty any) (text, cure string) {
 		}
 	}
 	return "", ""
-}
-
-// nests reports whether an object within a shape has a member of another shape, besides the
-// object at the root.
-func nests(root, shape, member *document.Shape, seen map[*document.Shape]bool) bool {
-	if seen[shape] {
-		return false
-	}
-	seen[shape] = true
-	return shape.Children(func(child *document.Shape) bool {
-		return child == member && shape != root || nests(root, child, member, seen)
-	})
-}
-
-// refersBeside reports whether a shape has a reference that names a property as that with the
-// network of its target.
-func refersBeside(shape *document.Shape, name string, seen map[*document.Shape]bool) bool {
-	if seen[shape] {
-		return false
-	}
-	seen[shape] = true
-	return shape.Ref != nil && shape.Ref.Network == name || shape.Children(func(child *document.Shape) bool { return refersBeside(child, name, seen) })
 }

@@ -23,7 +23,7 @@ func (t *Types) Compile(shape *document.Shape, source string, old bool) (*Rule, 
 	if self.kind != object && self.kind != mapping {
 		return nil, []Problem{{Text: "only objects have rules", Cure: `write "type": "object"`}}
 	}
-	if self.kind == mapping && holdsHidden(shape) {
+	if self.kind == mapping && shape.HoldsHidden() {
 		return nil, []Problem{{Text: "the object can have values within it that are secret, writeOnly or derived", Cure: "declare the members that the rule reads in properties"}}
 	}
 	e, err := t.environment(self)

@@ -75,8 +75,7 @@ type Types struct {
 	named map[string]*form
 	root  *document.Shape
 	envs  map[*form]*environment
-	// refused are the reasons for members of which the checker was told that they do not
-	// exist.
+	// refused are the reasons for members that the checker was not shown.
 	refused map[string]string
 }
 
@@ -181,25 +180,10 @@ func (t *Types) unreadable(shape *document.Shape, at string) string {
 		shape = shape.Element
 		f = t.of(shape, at+"[]")
 	}
-	if (f.kind == anything || f.kind == mapping || f.kind == list) && holdsHidden(shape) {
+	if (f.kind == anything || f.kind == mapping || f.kind == list) && shape.HoldsHidden() {
 		return "can have values within it that are secret, writeOnly or derived"
 	}
 	return ""
-}
-
-// holdsHidden reports whether a value is, or can have within it, one that rules cannot
-// read.
-func holdsHidden(shape *document.Shape) bool {
-	seen := map[*document.Shape]bool{}
-	var hides func(*document.Shape) bool
-	hides = func(inner *document.Shape) bool {
-		if seen[inner] {
-			return false
-		}
-		seen[inner] = true
-		return inner.Secret || inner.WriteOnly || inner.Derived || inner.Children(hides)
-	}
-	return hides(shape)
 }
 
 // add adds a member.
