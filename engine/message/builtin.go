@@ -3,8 +3,8 @@ package message
 // builtIn are the messages of the engine itself.
 var builtIn Set
 
-func define(kind Kind, messageType, code, text string) *Definition {
-	return builtIn.define(kind, messageType, code, text)
+func define(messageType, code, text string) *Definition {
+	return builtIn.define(None, messageType, code, text)
 }
 
 func fault(kind Kind, code, text string) *Definition { return builtIn.Fault(kind, code, text) }
@@ -181,35 +181,35 @@ var (
 
 // Audit history.
 var (
-	AuditCreated = define(None, TypeAudit, "audit.object.created", "{{type}} {{id}} was created.")
-	AuditUpdated = define(None, TypeAudit, "audit.object.updated", "{{type}} {{id}} was changed.")
-	AuditRemoved = define(None, TypeAudit, "audit.object.removed", "{{type}} {{id}} was removed.")
+	AuditCreated = define(TypeAudit, "audit.object.created", "{{type}} {{id}} was created.")
+	AuditUpdated = define(TypeAudit, "audit.object.updated", "{{type}} {{id}} was changed.")
+	AuditRemoved = define(TypeAudit, "audit.object.removed", "{{type}} {{id}} was removed.")
 )
 
 // Causes of changes that no user made in person, in the history.
 var (
-	CauseObject   = define(None, TypeAudit, "audit.cause.object", "The service made this change because {{type}} {{id}} was written.")
-	CauseOperator = define(None, TypeAudit, "audit.cause.operator", "The operator made this change on the machine of the service.")
-	CauseToken    = define(None, TypeAudit, "audit.cause.token", "The API token {{id}} of the network {{context}} was used.")
-	CauseSchema   = define(None, TypeAudit, "audit.cause.schema", "The service made this change because the schema of {{type}} asks for it.")
-	CauseTime     = define(None, TypeAudit, "audit.cause.time", "The service made this change because the time at {{field}}, {{time}}, has passed.")
+	CauseObject   = define(TypeAudit, "audit.cause.object", "The service made this change because {{type}} {{id}} was written.")
+	CauseOperator = define(TypeAudit, "audit.cause.operator", "The operator made this change on the machine of the service.")
+	CauseToken    = define(TypeAudit, "audit.cause.token", "The API token {{id}} of the network {{context}} was used.")
+	CauseSchema   = define(TypeAudit, "audit.cause.schema", "The service made this change because the schema of {{type}} asks for it.")
+	CauseTime     = define(TypeAudit, "audit.cause.time", "The service made this change because the time at {{field}}, {{time}}, has passed.")
 )
 
 // NotificationWarning reports a new warning of an object.
-var NotificationWarning = define(None, TypeNotification, "notification.warning.appeared", "{{type}} {{id}} has a new warning: {{warning}}.")
+var NotificationWarning = define(TypeNotification, "notification.warning.appeared", "{{type}} {{id}} has a new warning: {{warning}}.")
 
 // WarnUnlisted is the last warning of an object with more warnings than are
 // listed.
-var WarnUnlisted = define(None, TypeWarning, "warning.others.unlisted", "The object has {{count}} more warnings, which are not listed.")
+var WarnUnlisted = define(TypeWarning, "warning.others.unlisted", "The object has {{count}} more warnings, which are not listed.")
 
 // WarnPermissionUndeclared is a warning of a role, which is shown and not stored.
-var WarnPermissionUndeclared = define(None, TypeWarning, "warning.permission.undeclared", "No schema uses the permission {{value}} any more; it grants nothing.")
+var WarnPermissionUndeclared = define(TypeWarning, "warning.permission.undeclared", "No schema uses the permission {{value}} any more; it grants nothing.")
 
 // WarningUnknownProperty is sent in a Warning header, never stored.
-var WarningUnknownProperty = define(None, TypeWarning, "warning.property.unknown", "{{field}} is not a property of {{type}} and was dropped.")
+var WarningUnknownProperty = define(TypeWarning, "warning.property.unknown", "{{field}} is not a property of {{type}} and was dropped.")
 
 // WarningOwnersInDoubt is sent in a Warning header, never stored.
-var WarningOwnersInDoubt = define(None, TypeWarning, "warning.owners.in.doubt", "Objects may be missing that belong to an object which has moved to another owner; they are shown when all of them have followed.")
+var WarningOwnersInDoubt = define(TypeWarning, "warning.owners.in.doubt", "Objects may be missing that belong to an object which has moved to another owner; they are shown when all of them have followed.")
 
 // WarningDependantsFollow is sent in a Warning header, never stored.
-var WarningDependantsFollow = define(None, TypeWarning, "warning.dependants.follow", "More {{type}} depend on this change than one request can write; they are updated soon afterwards.")
+var WarningDependantsFollow = define(TypeWarning, "warning.dependants.follow", "More {{type}} depend on this change than one request can write; they are updated soon afterwards.")

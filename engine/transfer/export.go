@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"marquee/engine"
@@ -141,9 +140,7 @@ func (w *writer) all(ctx context.Context) error {
 			if w.Files[t.Name] == nil {
 				return w.object(t, r, nil)
 			}
-			kept := *r
-			kept.Document, kept.Warnings = slices.Clone(r.Document), slices.Clone(r.Warnings)
-			attached = append(attached, &kept)
+			attached = append(attached, r.Clone())
 			if size += len(r.Document); size > pageBytes {
 				return errFull
 			}

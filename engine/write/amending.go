@@ -14,6 +14,20 @@ import (
 // (document.Shape.Amended), in one transaction. Objects that have it, or that are gone, stay
 // as they are. Errors are those of Write, and of the store.
 func (e *Writer) WriteAmended(ctx context.Context, name, network string, keys []store.Key) error {
+	return e.rewrite(ctx, name, network, func(w *Writing, t *schema.Type) error {
+		there, err := w.tx.Versions(ctx, name, keys)
+		for _, key := range keys {
+			if _, still := there[key]; still {
+				w.Upsert(t, network, key.ID, nil).SetCause(message.CauseSchema, message.Params{"type": t.Name})
+			}
+		}
+		return err
+	})
+}
+
+// rewrite runs stored objects of a type, which a function adds, through the write path in a
+// transaction of the service itself. It does nothing if the type is not served.
+func (e *Writer) rewrite(ctx context.Context, name, network string, add func(*Writing, *schema.Type) error) error {
 	w := e.background(ctx, network, "")
 	t, served := w.registry.Type(name)
 	if !served {
@@ -21,14 +35,8 @@ func (e *Writer) WriteAmended(ctx context.Context, name, network string, keys []
 	}
 	return e.numbers.Run(ctx, func() error {
 		return w.transact(store.LongRunning(ctx), func() error {
-			there, err := w.tx.Versions(ctx, name, keys)
-			if err != nil {
+			if err := add(w, t); err != nil {
 				return err
-			}
-			for _, key := range keys {
-				if _, still := there[key]; still {
-					w.Upsert(t, network, key.ID, nil).SetCause(message.CauseSchema, message.Params{"type": t.Name})
-				}
 			}
 			if err := w.run(); err != nil {
 				return err

@@ -33,15 +33,8 @@ type overlap struct {
 func (u *uniqueness) checkIntervals() error {
 	w := u.w
 	// What is wanted comes before what is kept.
-	slices.SortStableFunc(u.intervals, func(a, b intervalClaim) int {
-		switch {
-		case a.kept == b.kept:
-			return 0
-		case b.kept:
-			return -1
-		}
-		return 1
-	})
+	rank := map[bool]int{false: 0, true: 1}
+	slices.SortStableFunc(u.intervals, func(a, b intervalClaim) int { return rank[a.kept] - rank[b.kept] })
 	var added catalog.Intervals
 	var overlaps []overlap
 	for _, i := range u.intervals {

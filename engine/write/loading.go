@@ -149,10 +149,8 @@ func (l *loading) part(name string, keys []store.Key, expected int) (found, byte
 		if need := l.weight.Cost(); !budget.TryReserve(w.ctx, need) {
 			return l.short(need, l.asked+found)
 		}
-		stored := *r
-		stored.Document, stored.Warnings = slices.Clone(r.Document), slices.Clone(r.Warnings)
-		c.stored, c.StateBefore = &stored, stored.State
-		if c.asStored, err = w.e.decode(c, stored.Document); err == nil {
+		c.stored, c.StateBefore = r.Clone(), r.State
+		if c.asStored, err = w.e.decode(c, c.stored.Document); err == nil {
 			c.Before = c.amended(c.asStored)
 		}
 		return err

@@ -215,23 +215,12 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 // has changed with time alone. Dependants are left to the queue. Errors are those of
 // Write.
 func (e *Writer) Review(ctx context.Context, name, network string, ids []string) error {
-	w := e.background(ctx, network, "")
-	t, served := w.registry.Type(name)
-	if !served {
+	return store.Translate(e.rewrite(ctx, name, network, func(w *Writing, t *schema.Type) error {
+		for _, id := range ids {
+			w.Upsert(t, network, id, nil)
+		}
 		return nil
-	}
-	err := e.numbers.Run(ctx, func() error {
-		return w.transact(store.LongRunning(ctx), func() error {
-			for _, id := range ids {
-				w.Upsert(t, network, id, nil)
-			}
-			if err := w.run(); err != nil {
-				return err
-			}
-			return w.conclude()
-		})
-	})
-	return store.Translate(err)
+	}))
 }
 
 // prepare does what needs no transaction, once: ids, unknown properties, normal form.

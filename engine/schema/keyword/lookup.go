@@ -12,11 +12,7 @@ var _ = Declare(Keyword{
 		"description": "An object whose id, an integer, is looked up in a list of the service: one that is not there is refused, and the properties that the list has for it are returned."
 	}`,
 	On: Member | Item, Cure: "put it on a property or on the items of an array", Once: true,
-	Read: func(shape *document.Shape, value any) {
-		if list, ok := value.(string); ok {
-			shape.Lookup = list
-		}
-	},
+	Read: func(shape *document.Shape, value any) { shape.Lookup, _ = value.(string) },
 	Adopt: func(shape, other *document.Shape) {
 		if other.Lookup != "" {
 			shape.Lookup = other.Lookup

@@ -38,22 +38,20 @@ func excluded() (list []*env.Function) {
 	for _, name := range []string{overloads.TypeConvertType, overloads.TypeConvertBytes, overloads.TypeConvertUint, overloads.TypeConvertDyn} {
 		list = append(list, env.NewFunction(name))
 	}
-	for name, ids := range map[string][]string{
-		overloads.TimeGetFullYear:     {overloads.TimestampToYearWithTz},
-		overloads.TimeGetMonth:        {overloads.TimestampToMonthWithTz},
-		overloads.TimeGetDayOfYear:    {overloads.TimestampToDayOfYearWithTz},
-		overloads.TimeGetDayOfMonth:   {overloads.TimestampToDayOfMonthZeroBasedWithTz},
-		overloads.TimeGetDate:         {overloads.TimestampToDayOfMonthOneBasedWithTz},
-		overloads.TimeGetDayOfWeek:    {overloads.TimestampToDayOfWeekWithTz},
-		overloads.TimeGetHours:        {overloads.TimestampToHoursWithTz},
-		overloads.TimeGetMinutes:      {overloads.TimestampToMinutesWithTz},
-		overloads.TimeGetSeconds:      {overloads.TimestampToSecondsWithTz},
-		overloads.TimeGetMilliseconds: {overloads.TimestampToMillisecondsWithTz},
+	for name, id := range map[string]string{
+		overloads.TimeGetFullYear:     overloads.TimestampToYearWithTz,
+		overloads.TimeGetMonth:        overloads.TimestampToMonthWithTz,
+		overloads.TimeGetDayOfYear:    overloads.TimestampToDayOfYearWithTz,
+		overloads.TimeGetDayOfMonth:   overloads.TimestampToDayOfMonthZeroBasedWithTz,
+		overloads.TimeGetDate:         overloads.TimestampToDayOfMonthOneBasedWithTz,
+		overloads.TimeGetDayOfWeek:    overloads.TimestampToDayOfWeekWithTz,
+		overloads.TimeGetHours:        overloads.TimestampToHoursWithTz,
+		overloads.TimeGetMinutes:      overloads.TimestampToMinutesWithTz,
+		overloads.TimeGetSeconds:      overloads.TimestampToSecondsWithTz,
+		overloads.TimeGetMilliseconds: overloads.TimestampToMillisecondsWithTz,
 	} {
 		function := env.NewFunction(name)
-		for _, id := range ids {
-			function.Overloads = append(function.Overloads, &env.Overload{ID: id})
-		}
+		function.Overloads = []*env.Overload{{ID: id}}
 		list = append(list, function)
 	}
 	return list

@@ -45,8 +45,9 @@ func chain(e ast.Expr) ([]string, bool) {
 
 // least returns the paths without those that others include.
 func (r reads) least() reads {
+	rank := map[bool]int{false: 0, true: 1}
 	slices.SortFunc(r, func(a, b read) int {
-		return cmp.Or(slices.Compare(a.path, b.path), compareBools(a.tests, b.tests))
+		return cmp.Or(slices.Compare(a.path, b.path), rank[a.tests]-rank[b.tests])
 	})
 	var least reads
 	for _, next := range r {
@@ -58,16 +59,6 @@ func (r reads) least() reads {
 		}
 	}
 	return least
-}
-
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // Touched reports whether anything that the rule reads differs between two versions of an

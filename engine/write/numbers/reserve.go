@@ -57,8 +57,8 @@ func New(s store.Store, now func() time.Time) *Reserve {
 	return &Reserve{store: s, now: now, spans: map[Sequence][]span{}, ends: map[Sequence]int64{}, reserving: make(chan struct{}, 1)}
 }
 
-// Take returns a number that is at least start, and gives up those below, if the server
-// Has one.
+// Take returns a number that is at least start, and gives up those below, if the server has
+// one.
 func (r *Reserve) Take(of Sequence, start int64) (n int64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

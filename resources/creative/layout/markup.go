@@ -65,7 +65,7 @@ func (m *markup) token(kind html.TokenType, tokens *html.Tokenizer, start, end i
 		if raw != "" {
 			m.rawText(raw, start, end, slots)
 		} else {
-			m.text(start, end, slots)
+			m.text(start, slots)
 		}
 	case html.StartTagToken, html.SelfClosingTagToken:
 		m.startTag(tokens, kind == html.SelfClosingTagToken, start, end, slots)
@@ -81,7 +81,7 @@ func (m *markup) token(kind html.TokenType, tokens *html.Tokenizer, start, end i
 }
 
 // text places slots in text in which character references are resolved.
-func (m *markup) text(start, end int, slots []slot) {
+func (m *markup) text(start int, slots []slot) {
 	for i := range slots {
 		s := &slots[i]
 		switch {
@@ -149,7 +149,7 @@ func (m *markup) rawText(name string, start, end int, slots []slot) {
 			m.refuse(UnsafePlace, slots)
 			return
 		}
-		m.text(start, end, slots)
+		m.text(start, slots)
 	case len(m.foreign) > 0:
 		m.refuse(UnsafePlace, slots)
 	case name == "script" && m.rawScript:
