@@ -3,6 +3,8 @@ package apitoken
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,10 +124,7 @@ func (u *Uses) Store(ctx context.Context) error {
 func (u *Uses) storeSome(ctx context.Context, some map[store.Key]time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, useTime)
 	defer cancel()
-	keys := make([]store.Key, 0, len(some))
-	for token := range some {
-		keys = append(keys, token)
-	}
+	keys := slices.Collect(maps.Keys(some))
 	return u.store.Write(ctx, func(tx store.Tx) error {
 		stored := map[store.Key]store.Record{}
 		err := tx.Get(ctx, useCollection, keys, func(r *store.Record) error {

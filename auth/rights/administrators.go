@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"marquee/engine"
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/store"
@@ -17,7 +18,7 @@ import (
 // network.
 
 // guardUsers guards the networks where users lose roles or are deactivated.
-func guardUsers(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
+func guardUsers(_ context.Context, w *engine.Writing, changes []*engine.Change) error {
 	for _, c := range changes {
 		if c.Before == nil || c.StateBefore != "ACTIVE" {
 			continue
@@ -35,7 +36,7 @@ func guardUsers(ctx context.Context, w *engine.Writing, changes []*engine.Change
 			if field == "" {
 				continue
 			}
-			if err := guard(ctx, w, c, network, field); err != nil {
+			if err := guard(w, c, network, field); err != nil {
 				return err
 			}
 		}
@@ -44,7 +45,7 @@ func guardUsers(ctx context.Context, w *engine.Writing, changes []*engine.Change
 }
 
 // guardRoles guards the networks where a role no longer makes administrators.
-func guardRoles(ctx context.Context, w *engine.Writing, changes []*engine.Change) error {
+func guardRoles(_ context.Context, w *engine.Writing, changes []*engine.Change) error {
 	for _, c := range changes {
 		field := "/permissions"
 		switch {
@@ -55,7 +56,7 @@ func guardRoles(ctx context.Context, w *engine.Writing, changes []*engine.Change
 		case c.After["scope"] != networkScope:
 			field = "/scope"
 		}
-		if err := guard(ctx, w, c, c.Network, field); err != nil {
+		if err := guard(w, c, c.Network, field); err != nil {
 			return err
 		}
 	}
@@ -64,11 +65,11 @@ func guardRoles(ctx context.Context, w *engine.Writing, changes []*engine.Change
 
 // administers reports whether a role makes administrators.
 func administers(role map[string]any, state string) bool {
-	return state == "ACTIVE" && role["scope"] == networkScope && makesManager(texts(role["permissions"]))
+	return state == "ACTIVE" && role["scope"] == networkScope && makesManager(document.Strings(role["permissions"]))
 }
 
 // guard rejects the transaction if it removes the last administrator of the network.
-func guard(ctx context.Context, w *engine.Writing, c *engine.Change, network, field string) error {
+func guard(w *engine.Writing, c *engine.Change, network, field string) error {
 	key := "administrators\x00" + network
 	if w.HasBeforeCommit(key) {
 		return nil
@@ -76,7 +77,7 @@ func guard(ctx context.Context, w *engine.Writing, c *engine.Change, network, fi
 	if err := guardNetwork(w, network); err != nil {
 		return err
 	}
-	had, err := hasAdministrator(ctx, w, network)
+	had, err := hasAdministrator(w, network)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func guard(ctx context.Context, w *engine.Writing, c *engine.Change, network, fi
 		if !had {
 			return nil
 		}
-		has, err := hasAdministrator(ctx, w, network)
+		has, err := hasAdministrator(w, network)
 		if err == nil && !has {
 			w.Add(c.Fault(message.LastAdministrator, field, message.Params{"context": network}))
 		}
@@ -95,7 +96,7 @@ func guard(ctx context.Context, w *engine.Writing, c *engine.Change, network, fi
 
 // hasAdministrator reports whether a network has an administrator in the state of the
 // transaction.
-func hasAdministrator(ctx context.Context, w *engine.Writing, network string) (bool, error) {
+func hasAdministrator(w *engine.Writing, network string) (bool, error) {
 	roleType, _ := w.Type("roles")
 	scope, err := roleType.Field("", "scope")
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"marquee/engine"
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
 )
@@ -21,7 +22,7 @@ func checkHiddenKept(w *engine.Writing, c *engine.Change, grant engine.Grant) er
 		return nil
 	}
 	for _, property := range boundProperties(c.Type) {
-		if err := checkSeen(w, c.Type, c.Network, property, without(texts(c.Before[property]), texts(c.After[property])), "/"+property); err != nil {
+		if err := checkSeen(w, c.Type, c.Network, property, without(document.Strings(c.Before[property]), document.Strings(c.After[property])), "/"+property); err != nil {
 			return err
 		}
 	}
@@ -76,7 +77,7 @@ func affectedBounds(c *engine.Change, permission string) map[string][]string {
 	}
 	affected := changedBounds(c)
 	for property, ids := range affected {
-		before := texts(c.Before[property])
+		before := document.Strings(c.Before[property])
 		affected[property] = slices.Concat(before, without(ids, before))
 	}
 	return affected
@@ -89,7 +90,7 @@ func changedBounds(c *engine.Change) map[string][]string {
 	grant := c.Caller.Grants[c.Network]
 	changed := map[string][]string{}
 	for _, property := range boundProperties(c.Type) {
-		before, after := texts(c.Before[property]), texts(c.After[property])
+		before, after := document.Strings(c.Before[property]), document.Strings(c.After[property])
 		added := without(after, before)
 		if !grant.Network {
 			added = without(added, without(added, namedBy(grant, property, grant.TeamRoles)))
@@ -113,7 +114,7 @@ func namedBy(grant engine.Grant, property string, roles []engine.TeamRole) []str
 // property.
 func checkNamed(w *engine.Writing, c *engine.Change) {
 	for _, property := range boundProperties(c.Type) {
-		if n := len(texts(c.After[property])); n > maxBound && n > len(texts(c.Before[property])) {
+		if n := len(document.Strings(c.After[property])); n > maxBound && n > len(document.Strings(c.Before[property])) {
 			w.Add(c.Fault(message.TooManyItems, "/"+property, message.Params{"limit": maxBound}))
 		}
 	}
@@ -126,7 +127,7 @@ func checkOwn(w *engine.Writing, c *engine.Change) {
 		return
 	}
 	for _, property := range boundProperties(c.Type) {
-		if len(texts(c.After[property])) > 0 {
+		if len(document.Strings(c.After[property])) > 0 {
 			w.Add(c.Fault(message.TooManyItems, "/"+property, message.Params{"limit": 0}))
 		}
 	}
@@ -170,7 +171,7 @@ func tooMuchNamed(w *engine.Writing, t *schema.Type, network string, properties,
 				continue
 			}
 			for _, property := range properties {
-				named[property] += len(texts(role.Object[property]))
+				named[property] += len(document.Strings(role.Object[property]))
 			}
 		}
 		for _, property := range properties {

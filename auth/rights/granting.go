@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"marquee/engine"
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -89,7 +90,7 @@ func holdsAll(grant engine.Grant) bool { return grant.NetworkPermissions.Has(sch
 func readRole(ctx context.Context, w *engine.Writing, network, id string) (*roleDocument, error) {
 	if change, ok := w.Change("roles", network, id); ok {
 		scope, _ := change.After["scope"].(string)
-		return &roleDocument{Permissions: texts(change.After["permissions"]), Scope: scope}, nil
+		return &roleDocument{Permissions: document.Strings(change.After["permissions"]), Scope: scope}, nil
 	}
 	return storedRole(ctx, w.Tx(), network, id)
 }

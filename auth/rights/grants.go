@@ -185,7 +185,7 @@ func boundBy(doc []byte) (map[string][]string, error) {
 		case "users", "labels", "permissions":
 			continue
 		}
-		if ids := texts(value); len(ids) > 0 {
+		if ids := document.Strings(value); len(ids) > 0 {
 			bound[name] = ids[:min(len(ids), maxBound)]
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"marquee/engine"
+	"marquee/engine/document"
 	"marquee/engine/message"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -25,7 +26,7 @@ func granted(scope any, permissions, builtIn []string) []string {
 
 // grantedBy is granted for a role as hooks see it.
 func grantedBy(role map[string]any, roles *schema.Type) []string {
-	return granted(role["scope"], texts(role["permissions"]), roles.BuiltInPermissions())
+	return granted(role["scope"], document.Strings(role["permissions"]), roles.BuiltInPermissions())
 }
 
 // makesManager reports whether a role with some permissions makes managers of its network,
@@ -44,7 +45,7 @@ func AdministratorPermissions(roles *schema.Type) []any {
 // A role keeps those that were declared when it got them.
 func checkDeclared(w *engine.Writing, c *engine.Change) {
 	declared := append([]string{schema.AllPermissions}, c.Type.Permissions()...)
-	before := texts(c.Before["permissions"])
+	before := document.Strings(c.Before["permissions"])
 	list, _ := c.After["permissions"].([]any)
 	for i, item := range list {
 		if name, is := item.(string); is && !slices.Contains(declared, name) && !slices.Contains(before, name) {

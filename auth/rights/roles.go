@@ -24,7 +24,7 @@ func roleBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change
 	}
 	grant := c.Caller.Grants[c.Network]
 	declared := append([]string{schema.AllPermissions}, c.Type.Permissions()...)
-	before := texts(c.Before["permissions"])
+	before := document.Strings(c.Before["permissions"])
 	var granted []string // or revoked, of those that the caller holds in scope TEAM alone
 	for _, role := range []map[string]any{c.Before, c.After} {
 		if role == nil {
@@ -58,7 +58,7 @@ func roleBeforeValidate(ctx context.Context, w *engine.Writing, c *engine.Change
 	}
 	if c.Before != nil && c.State != c.StateBefore && !grant.Network {
 		for _, property := range boundProperties(c.Type) {
-			if err := checkSeen(w, c.Type, c.Network, property, texts(c.Before[property]), "/objectState"); err != nil {
+			if err := checkSeen(w, c.Type, c.Network, property, document.Strings(c.Before[property]), "/objectState"); err != nil {
 				return err
 			}
 		}

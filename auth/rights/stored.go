@@ -85,18 +85,6 @@ func storedRole(ctx context.Context, s store.Snapshot, network, id string) (*rol
 	return &role, nil
 }
 
-// texts returns the strings of a list.
-func texts(value any) []string {
-	items, _ := value.([]any)
-	list := make([]string, 0, len(items))
-	for _, item := range items {
-		if text, ok := item.(string); ok {
-			list = append(list, text)
-		}
-	}
-	return list
-}
-
 func anyList(list []string) []any {
 	items := make([]any, len(list))
 	for i, item := range list {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"marquee/engine"
+	"marquee/engine/document"
 	"marquee/engine/message"
 )
 
@@ -43,7 +44,7 @@ func validateTeams(ctx context.Context, w *engine.Writing, changes []*engine.Cha
 	if len(users) == 0 {
 		return nil
 	}
-	held, err := teamPermissions(ctx, w, slices.Sorted(maps.Keys(users)))
+	held, err := teamPermissions(w, slices.Sorted(maps.Keys(users)))
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func holdsForTeam(c *engine.Change, permission string) bool {
 
 // affectedMembers returns the users whose rights a change of a team affects.
 func affectedMembers(w *engine.Writing, c *engine.Change, grant engine.Grant) ([]string, error) {
-	before, after := texts(c.Before["users"]), texts(c.After["users"])
+	before, after := document.Strings(c.Before["users"]), document.Strings(c.After["users"])
 	members := slices.Concat(without(before, after), without(after, before))
 	rebound := false
 	for _, ids := range changedBounds(c) {
@@ -91,7 +92,7 @@ func affectedMembers(w *engine.Writing, c *engine.Change, grant engine.Grant) ([
 type memberOf struct{ network, user string }
 
 // teamPermissions returns the permissions of users in scope TEAM of each network.
-func teamPermissions(ctx context.Context, w *engine.Writing, ids []string) (map[memberOf][]string, error) {
+func teamPermissions(w *engine.Writing, ids []string) (map[memberOf][]string, error) {
 	users, err := w.Lookup("users", "", ids)
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func teamPermissions(ctx context.Context, w *engine.Writing, ids []string) (map[
 		}
 		for id, role := range roles {
 			if withinTeams(role.Object["scope"]) {
-				granted[memberOf{network, id}] = texts(role.Object["permissions"])
+				granted[memberOf{network, id}] = document.Strings(role.Object["permissions"])
 			}
 		}
 	}

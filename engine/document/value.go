@@ -248,3 +248,15 @@ func (s *Shape) replace(inner *Shape, value any, at Pointer, each func(Pointer, 
 	}
 	return inner.secrets(value, at, each)
 }
+
+// Strings returns the strings in an array.
+func Strings(array any) []string {
+	items, _ := array.([]any)
+	list := make([]string, 0, len(items))
+	for _, item := range items {
+		if text, ok := item.(string); ok {
+			list = append(list, text)
+		}
+	}
+	return list
+}

@@ -58,7 +58,7 @@ func (v *view) resolve(ctx context.Context, s store.Snapshot) error {
 	var names, parents []store.LabelQuery
 	for _, where := range places {
 		target, _ := v.registry.Type(where.Collection)
-		ids := keysOf(v.wanted[where])
+		ids := slices.Collect(maps.Keys(v.wanted[where]))
 		visible, err := v.visible(ctx, s, target, cmp.Or(where.Network, v.network))
 		if err != nil {
 			return err
@@ -163,14 +163,6 @@ func takeKeys(queries []store.LabelQuery, n int) (first, others []store.LabelQue
 		n -= len(q.Keys)
 	}
 	return first, nil
-}
-
-func keysOf(set map[string]bool) []string {
-	keys := make([]string, 0, len(set))
-	for key := range set {
-		keys = append(keys, key)
-	}
-	return keys
 }
 
 // forget prepares for other records and drops the names found so far if they are many.

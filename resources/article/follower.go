@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -239,10 +241,7 @@ const lag = 10 * time.Second
 
 // articles reads articles, each in at least the given version.
 func (f *follower) articles(ctx context.Context, versions map[store.Key]int64) (all []entry, err error) {
-	keys := make([]store.Key, 0, len(versions))
-	for key := range versions {
-		keys = append(keys, key)
-	}
+	keys := slices.Collect(maps.Keys(versions))
 	for begun, wait := time.Now(), time.Millisecond; ; wait *= 2 {
 		late := 0
 		err := f.e.Store.Read(ctx, func(s store.Snapshot) error {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"marquee/engine/document"
 	"marquee/engine/store"
 )
 
@@ -30,7 +31,7 @@ func (r *reading) rulesets(records []*store.Record, places [][]map[string]any) (
 				attached[record.Network] = append(attached[record.Network], id)
 			}
 			for _, property := range combined {
-				attached[record.Network] = append(attached[record.Network], ids(place[property])...)
+				attached[record.Network] = append(attached[record.Network], document.Strings(place[property])...)
 			}
 		}
 	}
@@ -76,7 +77,7 @@ func choose(places []map[string]any, usable map[string][]any) effective {
 	for _, property := range combined {
 		e.lists[property] = []any{}
 		for _, place := range places {
-			for _, id := range ids(place[property]) {
+			for _, id := range document.Strings(place[property]) {
 				if count(id) {
 					e.lists[property] = append(e.lists[property], id)
 				}
@@ -127,17 +128,6 @@ func floorsOf(ruleset map[string]any) []any {
 		}
 	}
 	return floors
-}
-
-func ids(list any) []string {
-	items, _ := list.([]any)
-	found := make([]string, 0, len(items))
-	for _, item := range items {
-		if id, ok := item.(string); ok {
-			found = append(found, id)
-		}
-	}
-	return found
 }
 
 func amount(value any) float64 {

@@ -124,13 +124,7 @@ func Strings(value any) []string {
 	case string:
 		return []string{v}
 	case []any:
-		list := make([]string, 0, len(v))
-		for _, item := range v {
-			if s, ok := item.(string); ok {
-				list = append(list, s)
-			}
-		}
-		return list
+		return document.Strings(v)
 	}
 	return nil
 }
