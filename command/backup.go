@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"marquee"
 	"marquee/auth"
@@ -19,7 +18,6 @@ import (
 	"marquee/command/exit"
 	"marquee/command/terminal"
 	"marquee/engine/progress"
-	"marquee/engine/store"
 	"marquee/engine/store/sqlite"
 )
 
@@ -31,8 +29,7 @@ type backupCommand struct {
 	JSON   bool   `name:"json" env:"-" help:"Print JSON."`
 	Quiet  bool   `help:"Print errors only."`
 
-	shown time.Time
-	last  string
+	pace pace
 }
 
 func (c *backupCommand) Run(ctx context.Context) error {
@@ -77,11 +74,8 @@ func (c *backupCommand) Run(ctx context.Context) error {
 func (c *backupCommand) here(ctx context.Context, file, target string) (result *backup.Result, err error) {
 	c.opening = newOpening(storeName(c.Store), nil)
 	opened, err := c.openStore(ctx, true)
-	if code, _ := store.CodeOf(err); code == store.CodeNoStore {
-		return nil, fmt.Errorf("there is no store at %s: check --store", storeName(c.Store))
-	}
 	if err != nil {
-		return nil, err
+		return nil, c.missing(err, "--store")
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	if err := opened.EnsureCollections(ctx, append(auth.Collections(), backup.Collection)); err != nil {
@@ -130,10 +124,9 @@ func (c *backupCommand) there(ctx context.Context, o *operator, target string) (
 
 // say shows the progress on standard error.
 func (c *backupCommand) say(step string, done, total int64) {
-	if c.Quiet || step == c.last && time.Since(c.shown) < 5*time.Second {
+	if c.Quiet || !c.pace.due(step, sayEvery) {
 		return
 	}
-	c.last, c.shown = step, time.Now()
 	if total > 0 {
 		step += fmt.Sprintf(": %s of %s bytes", progress.Grouped(done), progress.Grouped(total))
 	}

@@ -97,13 +97,9 @@ func backupRoute(s *service, file, version string) rest.Route {
 		defer context.AfterFunc(s.checks.ended, cancel)()
 		var last backupLine
 		job := &backup.Job{Store: s.Store().(*sqlite.Store), File: file, Target: asked.Target, Keep: asked.Keep, Sealer: s.sealer, Version: version}
-		step, shown := "", time.Time{}
-		job.Say = func(now string, done, total int64) {
-			if now == step && time.Since(shown) < progressEvery {
-				return
-			}
-			step, shown = now, time.Now()
-			if lines.Write(backupLine{Step: now, Done: done, Total: total}) != nil {
+		var p pace
+		job.Say = func(step string, done, total int64) {
+			if p.due(step, progressEvery) && lines.Write(backupLine{Step: step, Done: done, Total: total}) != nil {
 				cancel()
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"marquee/command/exit"
 	"marquee/command/terminal"
@@ -23,11 +22,9 @@ type checkCommand struct {
 	JSON     bool   `name:"json" env:"-" help:"Print each fault as a line of JSON."`
 	Quiet    bool   `help:"Print errors only."`
 
-	// found is the number of faults that were printed, last and shown what was said of the
-	// progress, and when.
+	// found is the number of faults that were printed.
 	found int64
-	last  string
-	shown time.Time
+	pace  pace
 }
 
 func (c *checkCommand) Run(ctx context.Context) error {
@@ -97,8 +94,7 @@ func (c *checkCommand) print(line checkLine) error {
 			return terminal.PrintJSON(line.Finding)
 		}
 		return printFinding(line.Finding)
-	case line.Checking != "" && !c.Quiet && (line.Checking != c.last || time.Since(c.shown) > 5*time.Second):
-		c.last, c.shown = line.Checking, time.Now()
+	case line.Checking != "" && !c.Quiet && c.pace.due(line.Checking, sayEvery):
 		text := "checking " + line.Checking
 		if line.Objects > 0 {
 			text += ": " + progress.Grouped(line.Objects)

@@ -31,11 +31,8 @@ func (c *checkCommand) checkProposed(ctx context.Context) error {
 	c.opening = newOpening(storeName(c.Store), nil)
 	served, err := c.reach(ctx, func() error {
 		s, err := c.openStore(ctx, true)
-		if code, _ := store.CodeOf(err); code == store.CodeNoStore {
-			return fmt.Errorf("there is no store at %s: check --store", storeName(c.Store))
-		}
 		if err != nil {
-			return err
+			return c.missing(err, "--store")
 		}
 		return errors.Join(c.proposedHere(ctx, s, &app, proposed), s.Close())
 	})

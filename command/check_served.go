@@ -25,9 +25,27 @@ const (
 	maxProposed = 16 << 20
 	// maxPause bounds the pause after a page.
 	maxPause = 100 * time.Millisecond
-	// progressEvery is how often the server reports the progress within a type.
+	// progressEvery is how often a server reports the progress within a step, and sayEvery how
+	// often a command shows it.
 	progressEvery = time.Second
+	sayEvery      = 5 * time.Second
 )
+
+// pace limits how often the progress within a step is reported.
+type pace struct {
+	step     string
+	reported time.Time
+}
+
+// due reports whether the step is a new one, or was reported longer than a time ago, and is
+// to be reported now.
+func (p *pace) due(step string, every time.Duration) bool {
+	if step == p.step && time.Since(p.reported) < every {
+		return false
+	}
+	p.step, p.reported = step, time.Now()
+	return true
+}
 
 // checks lets one check run at a time, until the server shuts down.
 type checks struct {
@@ -55,13 +73,10 @@ func checkRoute(s *service) rest.Route {
 			return err
 		}
 		return s.stream(r, func(ctx context.Context, write func(checkLine) error) error {
-			checking, shown := "", time.Time{}
+			var p pace
 			return s.check(ctx, r, packed, func(line checkLine) error {
-				if line.Checking != "" && line.Checking == checking && time.Since(shown) < progressEvery {
+				if line.Checking != "" && !p.due(line.Checking, progressEvery) {
 					return nil
-				}
-				if line.Checking != "" {
-					checking, shown = line.Checking, time.Now()
 				}
 				return write(line)
 			})

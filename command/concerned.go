@@ -26,16 +26,7 @@ type counting struct {
 // begin counts in place of the count before.
 func (c *counting) begin(count func(context.Context) (note string)) {
 	c.stop()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	c.end = func() {
-		cancel()
-		<-ended
-	}
-	go func() {
-		defer close(ended)
-		c.set(count(ctx))
-	}()
+	c.end = background(context.Background(), func(ctx context.Context) { c.set(count(ctx)) })
 }
 
 // stop ends the count, and drops its result.

@@ -39,8 +39,7 @@ type copyCommand struct {
 	ToSecretKeyFile   string `help:"File with that key, by default as with --from-secret-key-file. It is made if there is none." placeholder:"FILE" followed:""`
 	Quiet             bool   `help:"Print errors only."`
 
-	shown time.Time
-	last  string
+	pace pace
 }
 
 func (c *copyCommand) Run(ctx context.Context) error {
@@ -53,11 +52,8 @@ func (c *copyCommand) Run(ctx context.Context) error {
 		return exit.Usagef("--from and --to are the same store")
 	}
 	source, err := from.openForCopy(ctx)
-	if code, _ := store.CodeOf(err); code == store.CodeNoStore {
-		return fmt.Errorf("nothing was copied: there is no store at %s: check --from", storeName(c.From))
-	}
 	if err != nil {
-		return fmt.Errorf("nothing was copied: %w", exit.InterruptedBy(ctx, exit.Cause(err)))
+		return fmt.Errorf("nothing was copied: %w", exit.InterruptedBy(ctx, exit.Cause(from.missing(err, "--from"))))
 	}
 	defer source.Close() // from which was only read
 	return c.run(ctx, from, to, source)
@@ -193,10 +189,9 @@ func unserved(ctx context.Context, source store.Store) error {
 
 // say shows the progress on standard error.
 func (c *copyCommand) say(step string, items int64) {
-	if c.Quiet || step == c.last && time.Since(c.shown) < 5*time.Second {
+	if c.Quiet || !c.pace.due(step, sayEvery) {
 		return
 	}
-	c.last, c.shown = step, time.Now()
 	if items > 0 {
 		step += ": " + progress.Grouped(items)
 	}

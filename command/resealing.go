@@ -3,11 +3,9 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -47,16 +45,7 @@ func (r resealing) write(keyFile string) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(keyFile), ".marquee.key.*") // of mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name())
-	_, err = file.Write(text)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), resealingFile(keyFile))
+	return seal.WriteFile(resealingFile(keyFile), text, os.Rename)
 }
 
 // resealer encrypts all secrets with the key that encrypts.
@@ -111,10 +100,7 @@ func (s *service) reseal(ctx context.Context, show func(resealing)) error {
 // new key, until end is called. Values encrypted with keys that only decrypt from the
 // start, such as those after the first of --secret-key, are encrypted again, too.
 func (c *serveCommand) followKey(ctx context.Context, s *service, log *slog.Logger) (end func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	return background(ctx, func(ctx context.Context) {
 		ticks := time.NewTicker(resealingInterval)
 		defer ticks.Stop()
 		due, reported := s.sealer.Rotates(), ""
@@ -143,11 +129,7 @@ func (c *serveCommand) followKey(ctx context.Context, s *service, log *slog.Logg
 				reported, due = "", due || s.sealer.KeyID() != before
 			}
 		}
-	}()
-	return func() {
-		cancel()
-		<-ended
-	}
+	})
 }
 
 // resealLogged is reseal for a server: it logs the beginning and the end, and writes

@@ -30,6 +30,17 @@ type inNetwork struct {
 	Network string `env:"-" help:"Id of the network. Not needed if there is only one." placeholder:"NETWORK"`
 }
 
+// with runs a function with an operator and the network.
+func (n *inNetwork) with(ctx context.Context, f *storeFlags, do func(o *operator, network string) error) error {
+	return f.as(ctx, func(o *operator) error {
+		network, err := o.network(ctx, n.Network)
+		if err != nil {
+			return err
+		}
+		return do(o, network)
+	})
+}
+
 // namedRole is the argument of the commands for one role.
 type namedRole struct {
 	inNetwork
@@ -94,11 +105,7 @@ type roleAddCommand struct {
 }
 
 func (c *roleAddCommand) Run(ctx context.Context) error {
-	return c.as(ctx, func(o *operator) error {
-		network, err := o.network(ctx, c.Network)
-		if err != nil {
-			return err
-		}
+	return c.with(ctx, &c.storeFlags, func(o *operator, network string) error {
 		within, role := url.Values{"context": {network}}, c.properties()
 		role["name"] = c.Name
 		if c.ID != "" {
@@ -188,11 +195,7 @@ type roleListCommand struct {
 }
 
 func (c *roleListCommand) Run(ctx context.Context) error {
-	return c.as(ctx, func(o *operator) error {
-		network, err := o.network(ctx, c.Network)
-		if err != nil {
-			return err
-		}
+	return c.with(ctx, &c.storeFlags, func(o *operator, network string) error {
 		parameters := url.Values{"context": {network}, "includeHidden": {"true"}, "orderBy": {"name"}, "fields": {"id,name,objectState,scope,permissions"}}
 		return list(ctx, o, "/api/v1/roles", parameters, c.JSON, []string{"NAME", "STATE", "SCOPE", "ID", "PERMISSIONS"}, func(role listedRole) []string {
 			return []string{role.Name, role.State, role.Scope, role.ID, strings.Join(role.Permissions, ", ")}

@@ -39,11 +39,8 @@ func (c *pruneCommand) Run(ctx context.Context) error {
 	var places map[string]int64
 	served, err := c.reach(ctx, func() error {
 		s, err := c.use(ctx, true, marquee.Options{})
-		if code, _ := store.CodeOf(err); code == store.CodeNoStore {
-			return fmt.Errorf("there is no store at %s: check --store", storeName(c.Store))
-		}
 		if err != nil {
-			return err
+			return c.missing(err, "--store")
 		}
 		places, err = request.run(ctx, s.Engine(), sayUndeclared)
 		return errors.Join(err, s.close())

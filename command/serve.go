@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -248,10 +249,7 @@ func (c *serveCommand) options(log *slog.Logger) marquee.Options {
 // followSchemas reloads the schemas when the folder changes and at each SIGHUP, until
 // end is called, which waits for a reload in progress.
 func (c *serveCommand) followSchemas(ctx context.Context, s *service, watcher *folder.Watcher, log *slog.Logger) (end func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	return background(ctx, func(ctx context.Context) {
 		if watcher != nil {
 			watcher.Follow(ctx, c.hangups, s.pending, func(again bool) bool {
 				return s.reload(ctx, &c.storeFlags, &c.unservedFlags, log, again)
@@ -266,10 +264,18 @@ func (c *serveCommand) followSchemas(ctx context.Context, s *service, watcher *f
 				log.Info("SIGHUP was ignored: without --schemas there are no files to read again")
 			}
 		}
-	}()
+	})
+}
+
+// background runs a function until its context ends, or end is called, which waits for the
+// function.
+func background(ctx context.Context, run func(context.Context)) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() { run(ctx) })
 	return func() {
 		cancel()
-		<-ended
+		work.Wait()
 	}
 }
 

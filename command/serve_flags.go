@@ -106,17 +106,11 @@ func followCertificate(ctx context.Context, certificate *listen.Certificate, log
 	if certificate == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	ticks, ended := time.NewTicker(listen.CertificateInterval), make(chan struct{})
-	go func() {
-		defer close(ended)
+	return background(ctx, func(ctx context.Context) {
+		ticks := time.NewTicker(listen.CertificateInterval)
+		defer ticks.Stop()
 		certificate.Follow(ctx, ticks.C, log)
-	}()
-	return func() {
-		ticks.Stop()
-		cancel()
-		<-ended
-	}
+	})
 }
 
 // check rejects settings that are out of their range, or do not belong together.

@@ -131,10 +131,15 @@ func (f *storeFlags) open(ctx context.Context) (*service, error) {
 // not ends with the cure.
 func (f *storeFlags) openExisting(ctx context.Context, cure string) (*service, error) {
 	s, err := f.use(ctx, true, marquee.Options{})
+	return s, f.missing(err, "--store, "+cure)
+}
+
+// missing returns an error of opening the store, with what to check if there is none.
+func (f *storeFlags) missing(err error, check string) error {
 	if code, _ := store.CodeOf(err); code == store.CodeNoStore {
-		return nil, fmt.Errorf("there is no store at %s: check --store, %s", storeName(f.Store), cure)
+		return fmt.Errorf("there is no store at %s: check %s", storeName(f.Store), check)
 	}
-	return s, err
+	return err
 }
 
 // use opens the store and serves the application on it, with more options.

@@ -124,10 +124,7 @@ const leaveTime = 2 * time.Second
 // that this one runs, and follows which sets they serve, until end is called.
 func (c *serveCommand) followSets(ctx context.Context, s *service, log *slog.Logger) (end func()) {
 	s.keep(ctx, log, s.files.files)
-	following, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	stop := background(ctx, func(following context.Context) {
 		ticks := time.NewTicker(min(c.ClockInterval, folder.BeatInterval))
 		defer ticks.Stop()
 		for {
@@ -142,10 +139,9 @@ func (c *serveCommand) followSets(ctx context.Context, s *service, log *slog.Log
 				s.compareServers(log, sets)
 			}
 		}
-	}()
+	})
 	return func() {
-		cancel()
-		<-ended
+		stop()
 		s.counting.stop()
 		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 		defer cancel()

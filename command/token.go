@@ -41,11 +41,7 @@ func (c *tokenAddCommand) Run(ctx context.Context) error {
 	if c.Days != nil && *c.Days < 1 {
 		return exit.Usagef("--days must be at least 1")
 	}
-	return c.as(ctx, func(o *operator) error {
-		network, err := o.network(ctx, c.Network)
-		if err != nil {
-			return err
-		}
+	return c.with(ctx, &c.storeFlags, func(o *operator, network string) error {
 		role, err := o.role(ctx, network, c.Role)
 		if err != nil {
 			return err
@@ -82,11 +78,7 @@ type tokenListCommand struct {
 }
 
 func (c *tokenListCommand) Run(ctx context.Context) error {
-	return c.as(ctx, func(o *operator) error {
-		network, err := o.network(ctx, c.Network)
-		if err != nil {
-			return err
-		}
+	return c.with(ctx, &c.storeFlags, func(o *operator, network string) error {
 		parameters := url.Values{"context": {network}, "fields": {"id,name,objectState,role,createUser,expiryTime,lastUsedTime"}, "includeHidden": {"true"}, "orderBy": {"name"}}
 		return list(ctx, o, "/api/v1/tokens", parameters, c.JSON, []string{"NAME", "STATE", "ID", "ROLE", "USER", "EXPIRES", "LAST USED"}, func(t listedToken) []string {
 			return []string{t.Name, t.State, t.ID, t.Role.String(), t.CreateUser.String(), t.ExpiryTime, t.LastUsedTime}
@@ -110,13 +102,9 @@ type tokenRevokeCommand struct {
 }
 
 func (c *tokenRevokeCommand) Run(ctx context.Context) error {
-	return c.as(ctx, func(o *operator) error {
-		network, err := o.network(ctx, c.Network)
-		if err != nil {
-			return err
-		}
+	return c.with(ctx, &c.storeFlags, func(o *operator, network string) error {
 		path, within := "/api/v1/tokens/"+url.PathEscape(c.ID), url.Values{"context": {network}}
-		err = o.call(ctx, http.MethodGet, path, within, nil, nil)
+		err := o.call(ctx, http.MethodGet, path, within, nil, nil)
 		if isMissing(err) {
 			return fmt.Errorf("there is no token with the id %q in the network %q", c.ID, network)
 		}

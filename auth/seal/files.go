@@ -15,7 +15,7 @@ import (
 
 // CreateKeyFile creates a key file, with a new key and mode 0600, unless it exists.
 func CreateKeyFile(path string) error {
-	err := writeFile(path, encode(newSecret()), os.Link)
+	err := WriteFile(path, encode(newSecret()), os.Link)
 	if errors.Is(err, fs.ErrExist) { // another process has created it
 		return nil
 	}
@@ -97,10 +97,10 @@ func RotateKeyFile(path string) error {
 	for _, key := range keys {
 		retired.Write(encode(key))
 	}
-	if err := writeFile(RetiredKeys(path), retired.Bytes(), os.Rename); err != nil {
+	if err := WriteFile(RetiredKeys(path), retired.Bytes(), os.Rename); err != nil {
 		return err
 	}
-	return writeFile(path, encode(next), os.Rename)
+	return WriteFile(path, encode(next), os.Rename)
 }
 
 func newSecret() []byte {
@@ -111,9 +111,9 @@ func newSecret() []byte {
 
 func encode(key []byte) []byte { return []byte(base64.StdEncoding.EncodeToString(key) + "\n") }
 
-// writeFile writes a file with mode 0600 and puts it in its place, with os.Link or
-// os.Rename, as a whole: a partial key would keep the service from starting.
-func writeFile(path string, content []byte, put func(from, to string) error) error {
+// WriteFile writes a file with mode 0600 beside a key file and puts it in its place, with
+// os.Link or os.Rename, as a whole: a partial key would keep the service from starting.
+func WriteFile(path string, content []byte, put func(from, to string) error) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".marquee.key.*") // of mode 0600
 	if err != nil {
 		return err

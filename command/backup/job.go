@@ -29,7 +29,7 @@ type Job struct {
 	// Sealer has the key that the store is served with, nil if it is not known.
 	Sealer  *seal.Sealer
 	Version string
-	// Say is told what is being done; done and total are numbers of bytes, 0 if that is not
+	// Say is called with each step; done and total are numbers of bytes, 0 if that is not
 	// known.
 	Say func(step string, done, total int64)
 }

@@ -29,7 +29,7 @@ type Restoration struct {
 	Application  *marquee.Application
 	// Keys returns the keys of the store.
 	Keys func(ctx context.Context, s store.Store) ([][]byte, error)
-	// Say is told what is being done, and Holds what the backup holds, before the store is
+	// Say is called with each step, and Holds with what the backup holds, before the store is
 	// replaced.
 	Say   func(step string)
 	Holds func(d *Description) error

@@ -28,7 +28,7 @@ type Job struct {
 	Sealer *seal.Sealer
 	// Unserved returns an error if somebody serves the source by now.
 	Unserved func(context.Context) error
-	// Say is told what is being done, and with how many items it was.
+	// Say is called with each step, and the number of items for which it is done.
 	Say func(step string, items int64)
 }
 
