@@ -2,9 +2,7 @@ package auth
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
-	"net/http"
 
 	"marquee/auth/rights"
 	"marquee/engine/event"
@@ -30,7 +28,7 @@ func (s *Service) userNamed(r *rest.Call) error {
 	if id == "" {
 		return message.ObjectNotFound.Error(message.Params{"type": "users", "id": username})
 	}
-	return answerJSON(r, map[string]string{"id": id})
+	return r.AnswerJSON(map[string]string{"id": id})
 }
 
 func (s *Service) listKeys(r *rest.Call) error {
@@ -45,7 +43,7 @@ func (s *Service) answerKeys(r *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(r, map[string]any{"keys": keys})
+	return r.AnswerJSON(map[string]any{"keys": keys})
 }
 
 // changeKeys returns what serves a change of the signing keys, and answers with them.
@@ -63,12 +61,4 @@ func (s *Service) changeKeys(change func(context.Context) error, done string) fu
 		r.Log().LogAttrs(r.Context(), slog.LevelWarn, done, event.SigningKeyRotated.Attr())
 		return s.answerKeys(r)
 	}
-}
-
-func answerJSON(r *rest.Call, value any) error {
-	body, err := json.Marshal(value)
-	if err == nil {
-		r.Answer(http.StatusOK, body)
-	}
-	return err
 }

@@ -2,7 +2,6 @@ package command
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 
@@ -57,7 +56,7 @@ func prepareImport(r *rest.Call) error {
 	if set.Files, _, err = folder.Packed(r.Context(), r.Engine().Store, 0); err != nil {
 		return err
 	}
-	return answerJSON(r, set)
+	return r.AnswerJSON(set)
 }
 
 // importChunk writes a chunk.
@@ -89,7 +88,7 @@ func importChunk(r *rest.Call, files map[string]transfer.Files) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(r, written)
+	return r.AnswerJSON(written)
 }
 
 // importStored returns which objects of a list are stored.
@@ -106,14 +105,5 @@ func importStored(r *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(r, found)
-}
-
-func answerJSON(r *rest.Call, value any) error {
-	body, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("an answer cannot be encoded: %w", err)
-	}
-	r.Answer(http.StatusOK, body)
-	return nil
+	return r.AnswerJSON(found)
 }

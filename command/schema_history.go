@@ -152,6 +152,6 @@ func setsRoute() rest.Route {
 		if known.Unknown = errors.Is(err, folder.ErrNoSet); err != nil && !known.Unknown {
 			return err
 		}
-		return answerJSON(r, known)
+		return r.AnswerJSON(known)
 	}}
 }

@@ -102,10 +102,15 @@ func (r *Call) Send(status int, contentType string, body []byte) {
 const charsetJSON = "application/json; charset=utf-8"
 
 // SendJSON sends a value with the status 200 and the media type charsetJSON.
-func (r *Call) SendJSON(value any) error {
+func (r *Call) SendJSON(value any) error { return r.encode(charsetJSON, value) }
+
+// AnswerJSON sends a value with the status 200, as Answer does.
+func (r *Call) AnswerJSON(value any) error { return r.encode(jsonType, value) }
+
+func (r *Call) encode(contentType string, value any) error {
 	body, err := json.Marshal(value)
 	if err == nil {
-		r.Send(http.StatusOK, charsetJSON, body)
+		r.Send(http.StatusOK, contentType, body)
 	}
 	return err
 }

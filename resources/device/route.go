@@ -1,7 +1,6 @@
 package device
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -32,11 +31,6 @@ func Route() rest.Route {
 		if from+len(page) < len(groups) {
 			r.LinkNext("page", strconv.Itoa(paging.Page+1))
 		}
-		body, err := json.Marshal(answer)
-		if err != nil {
-			return err
-		}
-		r.Answer(http.StatusOK, body)
-		return nil
+		return r.AnswerJSON(answer)
 	}}
 }

@@ -1,7 +1,6 @@
 package location
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -80,12 +79,7 @@ func (l *Lookup) search(r *rest.Call) error {
 			r.LinkNext("page", strconv.Itoa(paging.Page+1))
 		}
 	}
-	body, err := json.Marshal(answer)
-	if err != nil {
-		return err
-	}
-	r.Answer(http.StatusOK, body)
-	return nil
+	return r.AnswerJSON(answer)
 }
 
 // window is the part of the hits that a page, or a first and a last hit, names.
