@@ -23,6 +23,7 @@ import (
 	"marquee/engine/review"
 	"marquee/engine/schema"
 	"marquee/engine/store"
+	"marquee/engine/walk"
 )
 
 // Server serves types over HTTP, and to Go code with Write and Read. It is safe for
@@ -201,14 +202,7 @@ func (s *Server) Run(ctx context.Context, every time.Duration, log *slog.Logger)
 // maintain looks after the indexes, erasures that were broken off, expired idempotency keys,
 // and the keys and tokens, once in every interval.
 func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Logger) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	walk.Every(ctx, every, func() {
 		if err := s.engine.Maintain(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("indexes could not be maintained", slog.String("cause", err.Error()))
 		}
@@ -219,28 +213,18 @@ func (s *Server) maintain(ctx context.Context, every time.Duration, log *slog.Lo
 			log.Warn("expired idempotency keys could not be deleted; retrying", slog.Any("cause", message.Explained(err)))
 		}
 		if err := s.auth.Maintain(ctx, log); err != nil && ctx.Err() == nil {
-			log.Warn("the signing keys could not be rotated, or expired tokens not be deleted", slog.String("cause", err.Error()))
+			log.Warn("the signing keys could not be rotated, or expired tokens could not be deleted", slog.String("cause", err.Error()))
 		}
-	}
+	})
 }
 
 // trim removes the oldest history, once in every interval.
 func (s *Server) trim(ctx context.Context, every time.Duration, log *slog.Logger) {
-	if s.options.HistoryDays <= 0 {
-		return
-	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	walk.Every(ctx, every, func() {
 		if err := s.removeHistory(ctx, log); err != nil && ctx.Err() == nil {
 			log.Warn("the oldest history could not be removed; retrying", slog.Any("cause", message.Explained(err)))
 		}
-	}
+	})
 }
 
 // removeHistory removes what is older than Options.HistoryDays.

@@ -86,7 +86,7 @@ var arrows = map[string][]string{
 	"engine/rest/header":           {"engine/listen"},
 	"engine/rest":                  {"engine", "engine/budget", "engine/document", "engine/event", "engine/listen", "engine/message", "engine/query", "engine/read", "engine/histogram", "engine/rest/header", "engine/schema", "engine/spool", "engine/store", "engine/trace"},
 	"engine/openapi":               {"engine", "engine/document", "engine/message", "engine/query", "engine/rest", "engine/schema", "engine/schema/dialect", "engine/schema/keyword"},
-	"engine/review":                {"engine", "engine/document", "engine/message", "engine/query", "engine/store"},
+	"engine/review":                {"engine", "engine/document", "engine/message", "engine/query", "engine/store", "engine/walk"},
 	"engine/transfer":              {"engine", "engine/document", "engine/message", "engine/schema", "engine/schema/keyword", "engine/store"},
 	"engine/spool":                 {"engine/disk", "engine/message"},
 	"engine/folder":                {"engine/store"},

@@ -111,7 +111,7 @@ func (e *countEntry) count() int {
 }
 
 // wait returns how long a counter's limit is reached: until so many failures are
-// forgotten that fewer than the limit are left. It is 0 if the limit is not reacher.
+// forgotten that fewer than the limit are left. It is 0 if the limit is not reached.
 func (r *countRecord) wait(c counter, now time.Time, window time.Duration) time.Duration {
 	entry := r.find(c.entry)
 	if entry == nil {

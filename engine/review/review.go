@@ -1,6 +1,6 @@
 // Package review runs stored objects through the write path again when a time in them
 // has passed, because their warnings and derived values may depend on it. It may import
-// engine, document, message, query and store; begin with Reviewer.
+// engine, document, message, query, store and walk; begin with Reviewer.
 package review
 
 import (
@@ -14,6 +14,7 @@ import (
 	"marquee/engine/message"
 	"marquee/engine/query"
 	"marquee/engine/store"
+	"marquee/engine/walk"
 )
 
 // Reviewer reviews objects of some types. Any number of servers may run one.
@@ -42,18 +43,13 @@ var (
 // Run makes a pass immediately and after each interval, until the context ends. It logs
 // errors; the next pass retries.
 func (r *Reviewer) Run(ctx context.Context, e *engine.Engine, every time.Duration, log *slog.Logger) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
+	pass := func() {
 		if err := r.Pass(ctx, e, log); err != nil && ctx.Err() == nil {
 			log.Warn("reviewing objects failed; retrying", slog.Any("error", message.Explained(err)))
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 	}
+	pass()
+	walk.Every(ctx, every, pass)
 }
 
 // Pass makes one pass.

@@ -102,3 +102,17 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
+
+// Every calls a function at each interval until the context ends.
+func Every(ctx context.Context, interval time.Duration, do func()) {
+	ticks := time.NewTicker(interval)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			do()
+		}
+	}
+}

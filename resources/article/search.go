@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -65,14 +66,11 @@ func (s *Search) Start(e *engine.Engine, log *slog.Logger) (stop func()) {
 	f := newFollower(e, s.newIndex, log)
 	s.follower.Store(f)
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		f.run(ctx)
-	}()
+	var work sync.WaitGroup
+	work.Go(func() { f.run(ctx) })
 	return func() {
 		cancel()
-		<-ended
+		work.Wait()
 		s.release()
 	}
 }

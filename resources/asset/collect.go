@@ -8,6 +8,7 @@ import (
 
 	"marquee/engine/query"
 	"marquee/engine/store"
+	"marquee/engine/walk"
 )
 
 const (
@@ -23,14 +24,7 @@ const (
 
 // Run collects unused blobs every hour until the context ends.
 func Run(ctx context.Context, s store.Store, log *slog.Logger) {
-	ticker := time.NewTicker(collectEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	walk.Every(ctx, collectEvery, func() {
 		n, err := Collect(ctx, s, time.Now().Add(-grace))
 		if err != nil && ctx.Err() == nil {
 			log.Warn("dropping unused files failed; retrying in an hour", slog.String("cause", err.Error()))
@@ -38,7 +32,7 @@ func Run(ctx context.Context, s store.Store, log *slog.Logger) {
 		if n > 0 {
 			log.Info("dropped unused files", slog.Int("files", n))
 		}
-	}
+	})
 }
 
 // Collect drops the blobs put before a time that have no delivery, and returns their

@@ -15,6 +15,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/store"
+	"marquee/engine/walk"
 )
 
 const (
@@ -112,24 +113,15 @@ func (l *Lookup) Refresh(ctx context.Context, s store.Store) error {
 // Refresh at each interval, since another process may import locations. Decoding takes a
 // second of a processor, which a service that has just started needs for its first requests.
 func (l *Lookup) Follow(ctx context.Context, s store.Store, after, every time.Duration, log *slog.Logger) {
-	select {
-	case <-ctx.Done():
+	if !walk.Sleep(ctx, after) {
 		return
-	case <-time.After(after):
 	}
 	l.get()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	walk.Every(ctx, every, func() {
 		if err := l.Refresh(ctx, s); err != nil && ctx.Err() == nil {
 			log.Warn("reading imported locations failed; retrying", slog.Any("error", err))
 		}
-	}
+	})
 }
 
 // unpack reads the locations in a blob.

@@ -91,7 +91,7 @@ func (c *commits) write(next *commit) {
 }
 
 // written notes that a commit is in the file, which a reader may see before the
-// writer is told.
+// writer returns.
 func (s *Store) written(done *commit) {
 	c := &s.commits
 	c.mu.Lock()
