@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,12 +56,7 @@ func (e *Error) Error() string {
 
 // Has reports whether one of the messages has a code.
 func (e *Error) Has(code string) bool {
-	for _, m := range e.Messages {
-		if m.Code == code {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.Messages, func(m Message) bool { return m.Code == code })
 }
 
 // HasCode reports whether err is an Error with a message that has a code.

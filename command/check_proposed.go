@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"marquee"
 	"marquee/auth/seal"
@@ -113,17 +114,11 @@ func acceptedTypes(ctx context.Context, s store.Store, app *marquee.Application)
 // readsSecrets reports whether objects that are read can have secrets.
 func readsSecrets(before, proposed *schema.Registry) bool {
 	all := proposed.Types()
-	names := map[string]bool{}
+	var names []string
 	if before != nil {
-		all = append(all, before.Types()...)
-		for _, name := range diff.Concerned(before, proposed) {
-			names[name] = true
-		}
+		all, names = append(all, before.Types()...), diff.Concerned(before, proposed)
 	}
-	for _, t := range all {
-		if (before == nil || names[t.Name]) && t.Shape.HasSecrets {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(t *schema.Type) bool {
+		return t.Shape.HasSecrets && (before == nil || slices.Contains(names, t.Name))
+	})
 }

@@ -33,7 +33,7 @@ func checkHiddenKept(w *engine.Writing, c *engine.Change, grant engine.Grant) er
 func checkSeen(w *engine.Writing, t *schema.Type, network, property string, ids []string, field string) error {
 	target, _ := w.Type(t.Shape.Properties[property].Element.Ref.Type)
 	for part := range slices.Chunk(ids, 500) {
-		hidden, err := w.HasHidden(target, network, in(byID, anyList(part)))
+		hidden, err := w.HasHidden(target, network, in(byID, document.Array(part)))
 		if err != nil {
 			return err
 		}

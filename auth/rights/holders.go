@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"marquee/engine"
+	"marquee/engine/document"
 	"marquee/engine/query"
 	"marquee/engine/store"
 )
@@ -96,7 +97,7 @@ func inOtherTeams(w *engine.Writing, network string, users []any, grant engine.G
 	teams, _ := w.Type("teams")
 	where := query.And{isActive, query.In{Field: byMember, Values: users}}
 	if len(grant.Teams) > 0 {
-		where = append(where, query.Not{Of: in(byID, anyList(grant.Teams))})
+		where = append(where, query.Not{Of: in(byID, document.Array(grant.Teams))})
 	}
 	found := false
 	err := w.Find(teams, network, where, 1, func(*store.Record) error {

@@ -38,7 +38,7 @@ func makesManager(permissions []string) bool {
 // AdministratorPermissions are those of the first role of a network. Programs that know
 // the built-in permissions alone find them by their names.
 func AdministratorPermissions(roles *schema.Type) []any {
-	return anyList(append([]string{schema.AllPermissions}, roles.BuiltInPermissions()...))
+	return document.Array(append([]string{schema.AllPermissions}, roles.BuiltInPermissions()...))
 }
 
 // checkDeclared rejects permissions that are added to a role and that no schema declares.

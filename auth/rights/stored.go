@@ -85,14 +85,6 @@ func storedRole(ctx context.Context, s store.Snapshot, network, id string) (*rol
 	return &role, nil
 }
 
-func anyList(list []string) []any {
-	items := make([]any, len(list))
-	for i, item := range list {
-		items[i] = item
-	}
-	return items
-}
-
 // without returns the strings of a list that are not in another one.
 func without(list, other []string) []string {
 	held := map[string]bool{}

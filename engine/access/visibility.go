@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"marquee/engine/document"
 	"marquee/engine/query"
 	"marquee/engine/store"
 )
@@ -25,7 +26,7 @@ func FindVisible(ctx context.Context, s store.Snapshot, where store.Place, ids [
 	for len(ids) > 0 {
 		n := min(len(ids), 500)
 		err := s.Find(ctx, query.Query{Collection: where.Collection, Network: where.Network,
-			Where: query.And{idsIn(ids[:n]), visible}, Order: query.Order{Field: idField}, Limit: n}, yield)
+			Where: query.And{query.In{Field: idField, Values: document.Array(ids[:n])}, visible}, Order: query.Order{Field: idField}, Limit: n}, yield)
 		if err != nil {
 			return err
 		}
@@ -94,11 +95,3 @@ func verdictOf(meets bool) verdict {
 }
 
 var idField = query.Field{System: query.ID, Kind: query.String}
-
-func idsIn(ids []string) query.In {
-	in := query.In{Field: idField, Values: make([]any, len(ids))}
-	for i, id := range ids {
-		in.Values[i] = id
-	}
-	return in
-}

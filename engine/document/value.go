@@ -260,3 +260,12 @@ func Strings(array any) []string {
 	}
 	return list
 }
+
+// Array returns an array of strings.
+func Array(strings []string) []any {
+	array := make([]any, len(strings))
+	for i, text := range strings {
+		array[i] = text
+	}
+	return array
+}

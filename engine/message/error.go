@@ -47,15 +47,7 @@ func (e *Error) Caused(cause error) *Error {
 // Is reports whether err has a message of this definition.
 func (d *Definition) Is(err error) bool {
 	var e *Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	for _, m := range e.Messages {
-		if m.def == d {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &e) && slices.ContainsFunc(e.Messages, func(m Message) bool { return m.def == d })
 }
 
 // MaxFaults is the maximum number of faults in a response.

@@ -98,11 +98,7 @@ func codesOf(messages []*message.Definition) []any {
 		codes = append(codes, m.Code)
 	}
 	slices.Sort(codes)
-	var out []any
-	for _, code := range slices.Compact(codes) {
-		out = append(out, code)
-	}
-	return out
+	return document.Array(slices.Compact(codes))
 }
 
 // ofValues returns the messages with which the values of a type's objects can be

@@ -1,5 +1,7 @@
 package query
 
+import "slices"
+
 // Kind is the type of a field's values.
 type Kind int
 
@@ -61,10 +63,5 @@ type Field struct {
 
 // Multiple reports whether the path crosses an array.
 func (f Field) Multiple() bool {
-	for _, step := range f.Path {
-		if step.Array {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Path, func(step Step) bool { return step.Array })
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -99,12 +100,7 @@ const digestBytes = 16
 
 // inOrder returns the files sorted by URL.
 func (l *loader) inOrder() []*File {
-	files := make([]*File, 0, len(l.files))
-	for _, f := range l.files {
-		files = append(files, f)
-	}
-	slices.SortFunc(files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
-	return files
+	return slices.SortedFunc(maps.Values(l.files), func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // sound returns the files that can be compiled, sorted by URL.

@@ -3,6 +3,7 @@ package schema
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"marquee/engine/query"
@@ -51,12 +52,7 @@ func (t *Type) Named(owner string) []string { return t.named[owner] }
 
 // Indirect reports whether the owners of an object depend on other objects.
 func (t *Type) Indirect() bool {
-	for _, path := range t.ownerPaths {
-		if len(path.Hops) > 1 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.ownerPaths, func(path OwnerPath) bool { return len(path.Hops) > 1 })
 }
 
 // Unowned is the value of objects whose paths to teams end without an owner: all callers

@@ -46,13 +46,9 @@ func (l *loader) addPermissions() {
 	names = slices.DeleteFunc(names, func(name string) bool { return name == AllPermissions })
 	slices.Sort(names)
 	l.builtIn = slices.Compact(names)
-	permissions := []any{AllPermissions}
 	names = slices.Concat(l.builtIn, l.declaredPermissions())
 	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		permissions = append(permissions, name)
-	}
-	items["enum"] = permissions
+	items["enum"] = append([]any{AllPermissions}, document.Array(slices.Compact(names))...)
 }
 
 // declaredPermissions returns the permissions that types use.

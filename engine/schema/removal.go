@@ -59,36 +59,23 @@ func (t *Type) resolveTargets(types map[string]*Type) {
 // referenceSearch describes where a shape has references to a type.
 type referenceSearch struct {
 	target string
-	// leads holds the shapes that have been visited, and whether there are references
-	// within them.
+	// leads holds the shapes that are such references, or have some within them.
 	leads  map[*document.Shape]bool
 	number map[*document.Shape]int
 	digest hash.Hash
 }
 
-// find fills leads. A shape that is visited before one within it that contains it is
-// decided by a further pass.
+// find fills leads.
 func (s *referenceSearch) find(root *document.Shape) {
+	all := slices.Collect(root.All())
 	for changed := true; changed; {
 		changed = false
-		seen := map[*document.Shape]bool{}
-		var visit func(shape *document.Shape) bool
-		visit = func(shape *document.Shape) bool {
-			if shape == nil || seen[shape] {
-				return s.leads[shape]
-			}
-			seen[shape] = true
-			leads := shape.Ref != nil && shape.Ref.Type == s.target
-			shape.Children(func(inner *document.Shape) bool {
-				leads = visit(inner) || leads
-				return false
-			})
-			if leads && !s.leads[shape] {
+		for _, shape := range all {
+			refers := shape.Ref != nil && shape.Ref.Type == s.target
+			if !s.leads[shape] && (refers || shape.Children(func(inner *document.Shape) bool { return s.leads[inner] })) {
 				s.leads[shape], changed = true, true
 			}
-			return leads
 		}
-		visit(root)
 	}
 }
 

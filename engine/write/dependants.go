@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"marquee/engine/document"
 	"marquee/engine/query"
 	"marquee/engine/schema"
 	"marquee/engine/store"
@@ -181,9 +182,5 @@ func refersTo(field query.Field, ids []string) query.Expr {
 	if len(ids) == 1 {
 		return query.Compare{Field: field, Op: query.Equal, Value: ids[0]}
 	}
-	in := query.In{Field: field}
-	for _, id := range ids {
-		in.Values = append(in.Values, id)
-	}
-	return in
+	return query.In{Field: field, Values: document.Array(ids)}
 }

@@ -178,9 +178,5 @@ func assetsIn(object map[string]any) []any {
 		}
 	}
 	slices.Sort(ids)
-	var list []any
-	for _, id := range slices.Compact(ids) {
-		list = append(list, id)
-	}
-	return list
+	return document.Array(slices.Compact(ids))
 }

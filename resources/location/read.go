@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -151,11 +152,7 @@ func readLine(line []byte) (Location, *FaultError) {
 		delete(members, field.name)
 	}
 	if len(members) > 0 {
-		names := make([]string, 0, len(members))
-		for name := range members {
-			names = append(names, name)
-		}
-		return l, &FaultError{Kind: UnknownField, Field: slices.Min(names)}
+		return l, &FaultError{Kind: UnknownField, Field: slices.Min(slices.Collect(maps.Keys(members)))}
 	}
 	return l, nil
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"marquee/engine/listen"
@@ -59,12 +60,7 @@ func parseProxy(text string) (netip.Prefix, error) {
 
 // Trusts reports whether an address, which is not a mapped one, is a proxy's.
 func (p *Proxies) Trusts(address netip.Addr) bool {
-	for _, prefix := range p.trusted {
-		if prefix.Contains(address) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.trusted, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
 }
 
 // Client returns the address of the client that sent a request: of the connection,

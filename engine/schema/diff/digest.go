@@ -90,9 +90,5 @@ func inOrder(value any) any {
 		texts[i] = string(document.Append(nil, item))
 	}
 	slices.Sort(texts)
-	ordered := []any{}
-	for _, text := range slices.Compact(texts) {
-		ordered = append(ordered, text)
-	}
-	return ordered
+	return document.Array(slices.Compact(texts))
 }

@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"cel.dev/cel-go/cel"
@@ -97,11 +99,7 @@ func (t *Types) FindStructFieldNames(name string) ([]string, bool) {
 	if f == nil {
 		return nil, false
 	}
-	var names []string
-	for member := range f.members {
-		names = append(names, member)
-	}
-	return names, true
+	return slices.Collect(maps.Keys(f.members)), true
 }
 
 // FindStructFieldType implements types.Provider. It notes why a member that the schema

@@ -16,6 +16,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
+
+	"marquee/engine/document"
 )
 
 const (
@@ -186,11 +188,7 @@ func (in *Input) ResolveName(name string) (any, bool) {
 			caller = in.Caller()
 		}
 		held := caller.Permissions[:min(len(caller.Permissions), maxPermissions)]
-		permissions := make([]any, len(held))
-		for i, permission := range held {
-			permissions[i] = permission
-		}
-		return callerForm.value(map[string]any{"id": caller.ID, "permissions": permissions}), true
+		return callerForm.value(map[string]any{"id": caller.ID, "permissions": document.Array(held)}), true
 	}
 	return nil, false
 }

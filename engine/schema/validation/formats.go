@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // time zones must not depend on the machine
@@ -156,15 +157,7 @@ func geometry(value any) bool {
 
 func each(value any, least int, valid func(any) bool) bool {
 	items, ok := value.([]any)
-	if !ok || len(items) < least {
-		return false
-	}
-	for _, item := range items {
-		if !valid(item) {
-			return false
-		}
-	}
-	return true
+	return ok && len(items) >= least && !slices.ContainsFunc(items, func(item any) bool { return !valid(item) })
 }
 
 func lineString(value any) bool { return each(value, 2, position) }
