@@ -78,7 +78,7 @@ var (
 	InvalidTokenRequest  = fault(Malformed, "error.token.request.invalid", "The token request requires {{parameter}}.")
 	InvalidScope         = fault(Malformed, "error.scope.invalid", "scope must be {{expected}}.")
 	NetworkForbidden     = fault(Forbidden, "error.network.forbidden", "The network {{context}} does not exist, or you have no role in it.")
-	PermissionMissing    = fault(Forbidden, "error.permission.missing", "Writing {{type}} requires the permission {{permission}}.")
+	PermissionMissing    = fault(Forbidden, "error.permission.missing", "This request requires the permission {{permission}} for {{type}}.")
 	ReadForbidden        = fault(Forbidden, "error.read.forbidden", "Reading {{type}} requires the permission {{permission}}.")
 	ResultInvisible      = fault(Forbidden, "error.result.invisible", "The write was rejected because you could not read its result.")
 	GrantNotHeld         = fault(Forbidden, "error.grant.not.held", "You cannot grant or revoke {{value}}, as you do not hold it yourself, or not for everything that it would apply to.")

@@ -152,10 +152,11 @@ func (v *validation) notes(t *Type) (notes []Note) {
 	return notes
 }
 
-// notesOf returns the mistakes in the text of a rule in CEL.
+// notesOf returns the mistakes in the text of a rule in CEL. One of the whole rule is at its
+// beginning.
 func notesOf(problems []rule.Problem) (notes []Note) {
 	for _, p := range problems {
-		notes = append(notes, Note{Below: "/rule", Line: p.Line, Column: p.Column, Text: p.Text, Cure: p.Cure})
+		notes = append(notes, Note{Below: "/rule", Line: max(p.Line, 1), Column: max(p.Column, 1), Text: p.Text, Cure: p.Cure})
 	}
 	return notes
 }
