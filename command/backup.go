@@ -24,7 +24,7 @@ import (
 // backupCommand is marquee backup.
 type backupCommand struct {
 	storeFlags
-	Target string `arg:"" help:"Folder, in which the backup gets a name with the time, or file, which is replaced if it is a backup."`
+	Target string `arg:"" help:"Folder that exists, in which the backup gets a name with the time, or file, which is replaced if it is a backup."`
 	Keep   int    `env:"-" help:"Remove older backups of the store from the folder, and keep this number." placeholder:"NUMBER"`
 	JSON   bool   `name:"json" env:"-" help:"Print JSON."`
 	Quiet  bool   `help:"Print errors only."`

@@ -140,7 +140,8 @@ func (a *authorization) versionShown(c *Change, version int64) (shown string, er
 }
 
 // checkVisible refuses changes of objects that the caller does not see, as if they did
-// not exist.
+// not exist. An object that must exist is looked for in any case, so that a missing one takes
+// the same work as one that the caller does not see.
 func (a *authorization) checkVisible(changes []*Change, version func(*Change) int64) error {
 	existing := map[store.Place][]*Change{}
 	var places []store.Place // in the order of the changes, so that the first fault is always the same
@@ -155,7 +156,7 @@ func (a *authorization) checkVisible(changes []*Change, version func(*Change) in
 			return a.refuseUnseen(where, c)
 		case query.IsNone(visible):
 			return message.ResultInvisible.Error(message.Params{"type": c.Type.Name, "id": c.ID})
-		case version(c) > 0 && !(query.IsAll(visible) && query.IsAll(a.e.access.Writable(a.caller, c.Type, c.Context, true))):
+		case (version(c) > 0 || c.op.MergePatch) && !(query.IsAll(visible) && query.IsAll(a.e.access.Writable(a.caller, c.Type, c.Context, true))):
 			if existing[where] == nil {
 				places = append(places, where)
 			}

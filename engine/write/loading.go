@@ -171,7 +171,9 @@ func (l *loading) short(need int64, read int) error {
 
 // removed reads what is kept of removed objects whose ids new ones have.
 func (l *loading) removed() error {
-	created := func(c *Change) bool { return c.stored == nil && c.index.Removable && c.mayExist() }
+	created := func(c *Change) bool {
+		return c.stored == nil && c.index.Removable && c.mayExist() && (c.Internal() || !c.op.MergePatch)
+	}
 	for _, some := range byType(l.changes, created) {
 		found, err := catalog.ReadRemoved(l.w.ctx, l.w.tx, some[0].Type.Name, keysOf(some))
 		if err != nil {

@@ -2,6 +2,7 @@ package access
 
 import (
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -9,12 +10,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"marquee/engine/store"
 	"marquee/integration/process"
 	"marquee/integration/service"
 )
+
+// unseenTypes are types whose objects can be removed, and whose values are unique together or
+// must not overlap. Copies and loans belong to teams, and files are read with a permission.
+func unseenTypes() []fs.FS {
+	const methods = `, "methods": ["GET", "HEAD", "POST", "PUT", "DELETE"]`
+	return []fs.FS{
+		service.TypeWith("copies", methods+`, "team": "team"`, `"team": {"x-ref": "teams"}`),
+		fstest.MapFS{"loans.json": {Data: []byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Loan", "type": "object",
+			"x-resource": {"path": "loans"` + methods + `, "team": "copy.team", "unique": [["copy", "seat"], ["file", "seat"]]},
+			"x-exclusive": [{"properties": ["copy"], "from": "from", "to": "to"}],
+			"properties": {"copy": {"x-ref": "copies"}, "file": {"x-ref": "files"}, "seat": {"type": "integer"}, "from": {"type": "integer"}, "to": {"type": "integer"}}}`)}},
+		service.TypeWith("files", methods+`, "unique": ["name"], "permissions": {"read": "READ_FILES"}`, `"name": {"type": "string"}`),
+	}
+}
 
 // unseenWorld has a user kari of a team, and an object of another team of each
 // of these types, that is called "unseen".
@@ -28,6 +44,8 @@ func unseenWorld(c *service.Conversation) {
 		{"type": "advertisers", "object": {"id": "unseen", "name": "A", "team": "others"}}, {"type": "advertisers", "object": {"id": "seen", "name": "A", "team": "own"}},
 		{"type": "orders", "object": {"id": "unseen", "name": "O", "team": "others"}}, {"type": "lineitems", "object": {"id": "unseen", "name": "LI", "order": "unseen"}},
 		{"type": "creatives", "object": {"id": "unseen", "name": "C", "lineItem": "unseen", "layout": "l", "dimensionType": "FLEXIBLE", "verifiedSafe": true}},
+		{"type": "copies", "object": {"id": "unseen", "team": "others"}}, {"type": "files", "object": {"id": "unseen", "name": "F"}},
+		{"type": "loans", "object": {"id": "unseen", "copy": "unseen", "file": "unseen", "seat": 1, "from": 1, "to": 9}},
 		{"type": "segments", "object": {"id": "unseen", "name": "S", "dataSource": "ADOBE", "team": "others"}}]}`, 200, "")
 }
 
@@ -38,12 +56,21 @@ func unseenRequests() (requests []programmed) {
 		requests = append(requests, programmed{method: method, path: path, body: body})
 	}
 	escape := url.QueryEscape
-	for _, kind := range []string{"sites", "adunits", "advertisers", "orders", "lineitems", "creatives", "segments"} {
+	for _, kind := range []string{"sites", "adunits", "advertisers", "orders", "lineitems", "creatives", "segments", "copies", "loans", "files"} {
 		add("GET", "/api/v1/"+kind+"/{id}?context=main", "")
 		add("HEAD", "/api/v1/"+kind+"/{id}?context=main", "")
 		add("GET", "/api/v1/"+kind+"?context=main&id={id}", "")
 		add("GET", "/api/v1/"+kind+"?context=main&where="+escape("id=")+"{id}", "")
 		add("GET", "/api/v1/audit?context=main&type="+kind+"&id={id}", "")
+	}
+	for _, kind := range []string{"copies", "loans", "files"} {
+		add("DELETE", "/api/v1/"+kind+"/{id}?context=main", "")
+	}
+	for _, kind := range []string{"orders", "copies", "loans", "files"} {
+		add("PATCH", "/api/v1/"+kind+"/{id}?context=main", `{"id": "{id}"}`)
+	}
+	for _, reference := range []string{"copy", "file"} { // to what another loan has that would clash
+		add("POST", "/api/v1/loans/new?context=main", `{"`+reference+`": "{id}", "seat": 1, "from": 2, "to": 3}`)
 	}
 	add("GET", "/api/v1/assets/{id}?context=main", "")
 	for kind, reference := range map[string]string{"adunits": "site", "orders": "advertiser", "lineitems": "order", "articles": "site"} {
@@ -69,7 +96,7 @@ func TestUnseenIsTheWorkOfMissing(t *testing.T) { service.EachStore(t, testUnsee
 func testUnseenIsTheWorkOfMissing(t *testing.T, fresh service.NewStore) {
 	process.SkipSequential(t)
 	var calls *service.Ledger
-	s := service.StartNew(&service.Service{TB: t, URI: fresh(t), Wrap: func(s store.Store) store.Store {
+	s := service.StartNew(&service.Service{TB: t, URI: fresh(t), Schemas: unseenTypes(), Wrap: func(s store.Store) store.Store {
 		calls = &service.Ledger{Store: s}
 		return calls
 	}})
@@ -110,7 +137,7 @@ func TestTiming(t *testing.T) {
 }
 
 func testTiming(t *testing.T, fresh service.NewStore) {
-	c := service.Converse(t, fresh)
+	c := service.ConverseWith(t, service.New(t, fresh, unseenTypes()...))
 	unseenWorld(c)
 	c.Send("POST", "/api/v1/users?context=main", `[{"id": "idle", "username": "idle", "password": "a password to test with", "objectState": "INACTIVE"}]`, 200, "")
 	token, err := c.Service.SignIn("kari")
