@@ -30,7 +30,8 @@ type Finding struct {
 type Object struct {
 	Network string `json:"network,omitempty"`
 	ID      string `json:"id"`
-	// With is the id of the object that it clashes with, or that it refers to.
+	// With is the id of the object that it clashes with, that it refers to, or to which it would
+	// belong.
 	With string `json:"with,omitempty"`
 }
 
@@ -44,6 +45,7 @@ const (
 	RuleUnique     = "value-shared"
 	RuleReference  = "reference-dangling"
 	RuleReread     = "reference-changed"
+	RuleGained     = "owner-gained"
 	RuleUnreadable = "document-unreadable"
 )
 

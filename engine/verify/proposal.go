@@ -86,6 +86,8 @@ type proposed struct {
 	// claim under them.
 	unique []string
 	values sorter
+	// owners are the paths to teams and users of both sets, by their keys, if they differ.
+	owners map[string][]schema.OwnerPath
 }
 
 // path returns the path of the type with a stored name, by the set that has it.
@@ -106,6 +108,7 @@ func newProposed(ctx context.Context, next, now *catalog.Catalog, p Proposal, na
 		return v
 	}
 	v.indexing, v.shape, v.found.t = catalog.IndexingOf(v.t), v.t.Shape, v.t
+	v.owners = otherOwners(v.before, v.t)
 	if v.unique = v.indexing.Unique; p.Temporary == nil {
 		v.unique = nil
 	}
@@ -119,6 +122,7 @@ func newProposed(ctx context.Context, next, now *catalog.Catalog, p Proposal, na
 // judged is an object of a page with its references that lead nowhere.
 type judged struct {
 	verified
+	gains    gain
 	dangling []reference
 	texts    []string
 }
@@ -183,6 +187,9 @@ func (v *proposed) read(after store.Key) (page []*judged, err error) {
 				by[r.Key], sound = page[i], append(sound, page[i].verified)
 			}
 		}
+		if err := v.gain(s, page); err != nil {
+			return err
+		}
 		return v.dangling(s, sound, func(ref reference, property, expected string) {
 			r, text := by[ref.r.Key], "the object of "+v.p.path(ref.to.Type)+" that it refers to is not there"
 			if property != "" {
@@ -212,6 +219,9 @@ func (v *proposed) judge(r *judged) error {
 	}
 	if v.before != nil {
 		v.retargeted(r)
+	}
+	if r.gains.text != "" {
+		v.found.add(kind{RuleGained, "", r.gains.text}, r.Key, r.gains.id)
 	}
 	if err := v.secrets(r); err != nil {
 		return err

@@ -107,6 +107,49 @@ func testCheckProposed(t *testing.T, fresh service.NewStore) {
 	process.Wants(t, said, "holds no schema")
 }
 
+// TestCheckProposedOfOwners: the objects are listed that would belong to other teams and users.
+func TestCheckProposedOfOwners(t *testing.T) { service.EachStore(t, testCheckProposedOfOwners) }
+
+func testCheckProposedOfOwners(t *testing.T, fresh service.NewStore) {
+	uri := fresh(t)
+	set := func(resource string) string {
+		return schemaFolder(t, map[string]string{
+			"venues": typeFile("venues", `"team": {"x-ref": "teams"}, "user": {"x-ref": "users"}`, "", ""),
+			"halls":  typeFile("halls", `"team": {"x-ref": "teams"}, "user": {"x-ref": "users"}, "venue": {"x-ref": "venues"}`, resource, "")})
+	}
+	p := process.Serve(t, uri, "--schemas", set(`, "team": "team", "owner": "user"`))
+	p.SignIn("admin", process.Password)
+	for _, o := range []string{"teams/t1", "teams/t2", "venues/v"} {
+		p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/"+o+"?context=main", `{"name": "N"}`)
+	}
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/users/anna?context=main", `{"username": "anna"}`)
+	p.Ask(http.StatusOK, http.MethodPut, "/api/v1/venues/v?context=main", `{"team": "t2", "user": "anna"}`)
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/halls/a?context=main", `{"team": "t1", "venue": "v"}`)
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/halls/b?context=main", `{"team": "t2", "user": "anna", "venue": "v"}`)
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/halls/c?context=main", `{"venue": "v"}`)
+	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/halls/d?context=main", `{"team": "t1"}`)
+	const main = ` of the network "main"`
+	nobody := "halls: owner-gained: each role of the scope TEAM would show the object, which would belong to no team: "
+	team, user := "halls: owner-gained: the object would belong to another team: ", "halls: owner-gained: the object would belong to another user: "
+	for resource, want := range map[string]string{
+		`, "team": "team", "owner": ["user"]`:               "",
+		`, "team": "team"`:                                  "",
+		`, "owner": "user"`:                                 nobody + "3 objects\n  \"a\"" + main + "\n  \"b\"" + main + "\n  \"d\"" + main + "\n",
+		`, "team": ["venue.team", "team"], "owner": "user"`: team + "1 object\n  \"a\"" + main + ": \"t2\"\n",
+		`, "team": "venue.team", "owner": "user"`:           nobody + "1 object\n  \"d\"" + main + "\n" + team + "1 object\n  \"a\"" + main + ": \"t2\"\n",
+		`, "team": "team", "owner": "venue.user"`:           user + "2 objects\n  \"a\"" + main + ": \"anna\"\n  \"c\"" + main + ": \"anna\"\n",
+	} {
+		status := 1
+		if want == "" {
+			status = 0
+		}
+		out, _ := process.Answer(t, status, nil, "check", "--store", uri, "--proposed", set(resource))
+		if want != "" && out != want || want == "" && strings.Contains(out, "owner-gained") {
+			t.Errorf("%s: %s\nwant: %s", resource, out, want)
+		}
+	}
+}
+
 // TestCheckProposedOfMany: of a rule that all objects break, all are counted and the first ones
 // named.
 func TestCheckProposedOfMany(t *testing.T) {
