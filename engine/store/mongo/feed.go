@@ -268,33 +268,41 @@ func (f *follower) streamed(ctx context.Context) error {
 	if err != nil {
 		return f.failed(err)
 	}
-	defer session.EndSession(context.WithoutCancel(ctx))
 	if reached := timeOf(f.at.token); f.at.token != nil && reached.T > now.at.T {
-		return badPosition(nil)
+		err = badPosition(nil)
 	} else if !reached.IsZero() && reached.Before(now.afterRemoved()) { // as if the stream did not have them
-		return errRemoved
+		err = errRemoved
 	}
 	// Behind a later position, changes can have been removed as well, of a transaction that began
 	// before the position and ended after it, or that has the position inside. The stream has all
 	// of them: an insertion has its document from the oplog. Once the oplog lacks them, the fallback
 	// begins before that transaction did, and finds that it was removed.
-	within := mongo.NewSessionContext(ctx, session)
-	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetBatchSize(int32(min(f.limit, 1000))) // #nosec G115 -- 1000 is the largest
-	if f.at.token != nil {
-		opts.SetResumeAfter(f.at.token)
-	} else {
-		from := f.at.horizon
-		opts.SetStartAtOperationTime(&from)
+	var from *feedStream
+	if err == nil && f.at.token != nil && len(f.collections) == 0 {
+		from = f.s.streams.take(f.at.token, f.limit)
 	}
-	wanted := bson.D{{Key: "operationType", Value: "insert"}}
-	if len(f.collections) > 0 {
-		wanted = append(wanted, record.OfCollections("fullDocument.", f.collections))
+	if err != nil || from != nil {
+		session.EndSession(context.WithoutCancel(ctx))
+	} else if from, err = f.open(ctx, session); err != nil {
+		err = f.failed(err)
 	}
-	stream, err := f.s.db.Collection(changesCollection).Watch(within, mongo.Pipeline{{{Key: "$match", Value: wanted}}}, opts)
 	if err != nil {
+		return err
+	}
+	last, err := f.follow(ctx, from, now)
+	if err != nil || len(f.collections) > 0 {
+		from.close(ctx)
 		return f.failed(err)
 	}
-	defer closeStream(ctx, session, stream)
+	f.s.streams.keep(from, last, f.at.token)
+	return nil
+}
+
+// follow reads from a stream to its end, or until enough was found. It returns the token of the
+// last change.
+func (f *follower) follow(ctx context.Context, from *feedStream, now present) (last bson.Raw, err error) {
+	stream, within := from.stream, mongo.NewSessionContext(ctx, from.session)
+	last = f.at.token
 	for !f.full() {
 		if !stream.TryNext(within) {
 			if stream.Err() != nil || stream.ID() == 0 || reaches(stream.ResumeToken(), now.at) {
@@ -305,9 +313,10 @@ func (f *follower) streamed(ctx context.Context) error {
 		raw, _ := stream.Current.Lookup("fullDocument").DocumentOK()
 		c, err := record.Change(raw)
 		if err != nil {
-			return f.failed(err)
+			return nil, err
 		}
-		f.pass(stream.ResumeToken())
+		last = stream.ResumeToken()
+		f.pass(last)
 		if !f.at.within(c.Position) {
 			if f.inserted == nil {
 				f.inserted = map[string]int{}
@@ -319,7 +328,7 @@ func (f *follower) streamed(ctx context.Context) error {
 	if token := stream.ResumeToken(); stream.Err() == nil && !f.full() && token != nil {
 		f.pass(token) // after the changes of other collections, too
 	}
-	return f.failed(stream.Err())
+	return last, stream.Err()
 }
 
 // rewritten gives the changes from the stream the Fields and Notices that they have now: the oplog
@@ -400,9 +409,6 @@ func (f *follower) failed(err error) error {
 	return err
 }
 
-// patience is how long the stream waits for new changes at its end.
-const patience = 5 * time.Millisecond
-
 // reaches reports whether a token is at a time or after it. Tokens are opaque
 // except for the beginning, which orders them: the type of the first value (82
 // is a time) and that time. A token that begins otherwise counts as reaching
@@ -420,11 +426,4 @@ func timeOf(token bson.Raw) bson.Timestamp {
 	}
 	n, _ := strconv.ParseUint(data[2:18], 16, 64)
 	return bson.Timestamp{T: uint32(n >> 32), I: uint32(n)} // #nosec G115 -- the two halves
-}
-
-// closeStream closes a stream. Errors do not matter once the changes were read.
-func closeStream(ctx context.Context, session *mongo.Session, stream *mongo.ChangeStream) {
-	patient, cancel := patient(ctx, ending)
-	defer cancel()
-	_ = stream.Close(mongo.NewSessionContext(patient, session))
 }

@@ -70,6 +70,7 @@ type Store struct {
 	answers answers
 	recent  recent
 	groups  groups
+	streams feedStreams
 	log     *slog.Logger
 	// readsPrimary is false if the connection string lets reads go to secondaries.
 	readsPrimary bool
@@ -102,6 +103,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.recent.stop()
+	s.streams.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), settling)
 	defer cancel()
 	_, err := translate(ctx, s.client.Disconnect(ctx))

@@ -1,0 +1,138 @@
+package mongo
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"marquee/engine/store/mongo/record"
+)
+
+const (
+	// keptStreams is the maximum number of change streams that are kept open between calls of
+	// Changes, and keptFor the time after which one that nobody continued is closed.
+	keptStreams = 16
+	keptFor     = 5 * time.Second
+)
+
+// feedStream is a change stream.
+type feedStream struct {
+	stream  *mongo.ChangeStream
+	session *mongo.Session
+	// batch is the maximum number of changes of an answer.
+	batch int
+	// term is that of the primary at which the stream was opened.
+	term context.Context
+	end  context.CancelFunc
+	// tokens are those with which a stream that is kept can be found, and idle closes it.
+	tokens []string
+	idle   *time.Timer
+}
+
+// open opens a stream at the position.
+func (f *follower) open(ctx context.Context, session *mongo.Session) (*feedStream, error) {
+	s := &feedStream{session: session, batch: min(f.limit, 1000)}
+	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetBatchSize(int32(s.batch)) // #nosec G115 -- 1000 is the largest
+	if f.at.token != nil {
+		opts.SetResumeAfter(f.at.token)
+	} else {
+		from := f.at.horizon
+		opts.SetStartAtOperationTime(&from)
+	}
+	wanted := bson.D{{Key: "operationType", Value: "insert"}}
+	if len(f.collections) > 0 {
+		wanted = append(wanted, record.OfCollections("fullDocument.", f.collections))
+	}
+	s.term, s.end = f.s.leader.follow()
+	var err error
+	s.stream, err = f.s.db.Collection(changesCollection).Watch(mongo.NewSessionContext(ctx, session), mongo.Pipeline{{{Key: "$match", Value: wanted}}}, opts)
+	if err != nil {
+		s.end()
+		session.EndSession(context.WithoutCancel(ctx))
+	}
+	return s, err
+}
+
+func (s *feedStream) close(ctx context.Context) {
+	closeStream(ctx, s.session, s.stream)
+	s.end()
+	s.session.EndSession(context.WithoutCancel(ctx))
+}
+
+// feedStreams keeps streams of the changes of all collections for calls that continue where they
+// are, because opening one costs MongoDB more than reading from it.
+type feedStreams struct {
+	mu     sync.Mutex
+	kept   []*feedStream
+	closed bool
+}
+
+// take returns a stream that is kept and continues behind a token, or nil. Its answers have at
+// most limit changes.
+func (k *feedStreams) take(token bson.Raw, limit int) *feedStream {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	i := slices.IndexFunc(k.kept, func(s *feedStream) bool { return s.batch <= limit && slices.Contains(s.tokens, string(token)) })
+	if i < 0 {
+		return nil
+	}
+	s := k.kept[i]
+	if k.kept = slices.Delete(k.kept, i, i+1); !s.idle.Stop() {
+		return nil // it is being closed
+	}
+	if s.term.Err() != nil { // a former primary does not know what the present one has confirmed
+		go s.close(context.Background())
+		return nil
+	}
+	return s
+}
+
+// keep keeps a stream behind tokens, or closes it. A stream that has read more than it has returned
+// is closed.
+func (k *feedStreams) keep(s *feedStream, tokens ...bson.Raw) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed || len(k.kept) == keptStreams || s.stream.ID() == 0 || s.stream.RemainingBatchLength() > 0 {
+		go s.close(context.Background())
+		return
+	}
+	s.tokens = nil
+	for _, token := range tokens {
+		s.tokens = append(s.tokens, string(token))
+	}
+	k.kept = append(k.kept, s)
+	s.idle = time.AfterFunc(keptFor, func() {
+		k.mu.Lock()
+		k.kept = slices.DeleteFunc(k.kept, func(one *feedStream) bool { return one == s })
+		k.mu.Unlock()
+		s.close(context.Background())
+	})
+}
+
+// stop closes the streams that are kept, and lets no other be kept.
+func (k *feedStreams) stop() {
+	k.mu.Lock()
+	kept := k.kept
+	k.kept, k.closed = nil, true
+	k.mu.Unlock()
+	for _, s := range kept {
+		if s.idle.Stop() {
+			s.close(context.Background())
+		}
+	}
+}
+
+// patience is how long the stream waits for new changes at its end.
+const patience = 5 * time.Millisecond
+
+// closeStream closes a stream. Errors do not matter once the changes were read.
+func closeStream(ctx context.Context, session *mongo.Session, stream *mongo.ChangeStream) {
+	patient, cancel := patient(ctx, ending)
+	defer cancel()
+	_ = stream.Close(mongo.NewSessionContext(patient, session))
+}
