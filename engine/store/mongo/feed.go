@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -261,100 +258,6 @@ func (f *follower) stored(ctx context.Context) error {
 
 // errFull ends a read of stored changes when enough have been found.
 var errFull = errors.New("mongo: enough has been read")
-
-// streamed reads changes from the stream that were committed when it began.
-func (f *follower) streamed(ctx context.Context) error {
-	session, now, err := f.s.present(ctx)
-	if err != nil {
-		return f.failed(err)
-	}
-	if reached := timeOf(f.at.token); f.at.token != nil && reached.T > now.at.T {
-		err = badPosition(nil)
-	} else if !reached.IsZero() && reached.Before(now.afterRemoved()) { // as if the stream did not have them
-		err = errRemoved
-	}
-	// Behind a later position, changes can have been removed as well, of a transaction that began
-	// before the position and ended after it, or that has the position inside. The stream has all
-	// of them: an insertion has its document from the oplog. Once the oplog lacks them, the fallback
-	// begins before that transaction did, and finds that it was removed.
-	var from *feedStream
-	if err == nil && f.at.token != nil && len(f.collections) == 0 {
-		from = f.s.streams.take(f.at.token, f.limit)
-	}
-	if err != nil || from != nil {
-		session.EndSession(context.WithoutCancel(ctx))
-	} else if from, err = f.open(ctx, session); err != nil {
-		err = f.failed(err)
-	}
-	if err != nil {
-		return err
-	}
-	last, err := f.follow(ctx, from, now)
-	if err != nil || len(f.collections) > 0 {
-		from.close(ctx)
-		return f.failed(err)
-	}
-	f.s.streams.keep(from, last, f.at.token)
-	return nil
-}
-
-// follow reads from a stream to its end, or until enough was found. It returns the token of the
-// last change.
-func (f *follower) follow(ctx context.Context, from *feedStream, now present) (last bson.Raw, err error) {
-	stream, within := from.stream, mongo.NewSessionContext(ctx, from.session)
-	last = f.at.token
-	for !f.full() {
-		if !stream.TryNext(within) {
-			if stream.Err() != nil || stream.ID() == 0 || reaches(stream.ResumeToken(), now.at) {
-				break
-			}
-			continue
-		}
-		raw, _ := stream.Current.Lookup("fullDocument").DocumentOK()
-		c, err := record.Change(raw)
-		if err != nil {
-			return nil, err
-		}
-		last = stream.ResumeToken()
-		f.pass(last)
-		if !f.at.within(c.Position) {
-			if f.inserted == nil {
-				f.inserted = map[string]int{}
-			}
-			f.inserted[c.Position] = len(f.found)
-			f.take(c)
-		}
-	}
-	if token := stream.ResumeToken(); stream.Err() == nil && !f.full() && token != nil {
-		f.pass(token) // after the changes of other collections, too
-	}
-	return last, stream.Err()
-}
-
-// rewritten gives the changes from the stream the Fields and Notices that they have now: the oplog
-// keeps the values that have been removed from the history. Of a change that was removed itself,
-// nobody knows whether they have been, and it gets none.
-func (f *follower) rewritten(ctx context.Context) error {
-	if len(f.inserted) == 0 {
-		return nil
-	}
-	filter := bson.D{{Key: record.KeyNetwork, Value: bson.D{{Key: "$gte", Value: ""}}},
-		{Key: record.KeyID, Value: bson.D{{Key: "$in", Value: slices.Collect(maps.Keys(f.inserted))}}}}
-	return f.s.Read(ctx, func(snapshot store.Snapshot) error {
-		v := snapshot.(*view)
-		v.latest = true
-		for _, at := range f.inserted {
-			f.found[at].Fields, f.found[at].Notices = []byte("[]"), nil
-		}
-		return v.rows(ctx, changesCollection, filter, func(raw bson.Raw) error {
-			c, err := record.Change(raw)
-			if at, wanted := f.inserted[c.Position]; err == nil && wanted {
-				f.found[at].Fields, f.found[at].Notices = c.Fields, c.Notices
-			}
-			return err
-		}, options.Find().SetHint(plan.OwnIndex+"feed").SetBatchSize(batchSize(len(f.inserted))))
-	})
-}
 
 // pass moves the position on in the stream.
 func (f *follower) pass(token bson.Raw) {
