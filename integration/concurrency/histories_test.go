@@ -95,9 +95,10 @@ func TestHistoriesWithoutPrimary(t *testing.T) {
 	losses := []struct{ begin, end func(member int) }{
 		{set.Kill, set.Start}, {set.Pause, set.Resume}, {func(int) { set.StepDown() }, func(int) {}}, {f.cutOff, set.Start},
 	}
+	round := min(historyRound, operations/len(losses)) // so that each loss happens
 	for h.operations < operations {
 		loss, primary := losses[h.rounds%len(losses)], 0
-		h.observe(min(historyRound, operations-h.operations), func() {
+		h.observe(round, func() {
 			primary = set.Primary()
 			loss.begin(primary)
 		}, func() {

@@ -2,6 +2,7 @@ package rule_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"testing"
 
@@ -70,5 +71,24 @@ func BenchmarkHolds(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkTooComplex evaluates a rule that would loop 3,000³ times.
+func BenchmarkTooComplex(b *testing.B) {
+	shape := shapeOf(b, shapes)
+	compiled, problems := rule.NewTypes(shape).Compile(shape, `has(self.list) && self.list.all(i, self.list.all(j, self.list.all(k, i + j + k > 0)))`, false)
+	if len(problems) > 0 {
+		b.Fatal(problems)
+	}
+	list := make([]any, 3000)
+	for i := range list {
+		list[i] = int64(i + 1)
+	}
+	in := &rule.Input{Self: map[string]any{"list": list}}
+	for b.Loop() {
+		if holds, err := compiled.Holds(context.Background(), in); holds || !errors.Is(err, rule.ErrTooComplex) {
+			b.Fatal(holds, err)
+		}
 	}
 }

@@ -246,11 +246,9 @@ func TestCostIsCounted(t *testing.T) {
 	for i := range list {
 		list[i] = int64(i + 1)
 	}
-	began := time.Now()
 	if holds, err := compiled.Holds(context.Background(), &rule.Input{Self: map[string]any{"list": list}}); holds || !errors.Is(err, rule.ErrTooComplex) {
 		t.Errorf("%v, %v", holds, err)
 	}
-	t.Log(time.Since(began))
 	if holds, err := compiled.Holds(context.Background(), &rule.Input{Self: map[string]any{"list": list[:10]}}); !holds || err != nil {
 		t.Errorf("%v, %v", holds, err)
 	}
