@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -27,6 +28,8 @@ type present struct {
 	at bson.Timestamp
 	// removed is the id of the last change that had been removed, "" if there was none.
 	removed string
+	// rewritten is an id that no change that had been rewritten is behind.
+	rewritten string
 }
 
 // present starts a session whose reads see everything committed so far.
@@ -50,8 +53,13 @@ func (s *Store) present(ctx context.Context) (*mongo.Session, present, error) {
 		session.EndSession(ctx)
 		return nil, present{}, err
 	}
-	removed, _ := answer.Lookup("cursor", "firstBatch", "0", "last").StringValueOK()
-	return session, present{*at, removed}, nil
+	now := present{at: *at}
+	now.removed, _ = answer.Lookup("cursor", "firstBatch", "0", "last").StringValueOK()
+	var known bool
+	if now.rewritten, known = answer.Lookup("cursor", "firstBatch", "0", fieldRewritten).StringValueOK(); !known {
+		now.rewritten = hexTime(bson.Timestamp{T: math.MaxUint32, I: math.MaxUint32})
+	}
+	return session, now, nil
 }
 
 // confirmed returns the cluster's time, after a majority has confirmed that the

@@ -164,7 +164,8 @@ type follower struct {
 	begins      bool     // with the oldest change that is kept
 	found       []store.Change
 	size        int // of what was found
-	// inserted has, for the ids of the changes that come from the stream, where they are in found.
+	// inserted has, for the ids of changes that come from the stream and may have been rewritten since,
+	// where they are in found.
 	inserted map[string]int
 }
 

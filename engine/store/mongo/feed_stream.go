@@ -186,10 +186,12 @@ func (f *follower) follow(ctx context.Context, from *feedStream, now present) (l
 		last = stream.ResumeToken()
 		f.pass(last)
 		if !f.at.within(c.Position) {
-			if f.inserted == nil {
-				f.inserted = map[string]int{}
+			if c.Position <= now.rewritten {
+				if f.inserted == nil {
+					f.inserted = map[string]int{}
+				}
+				f.inserted[c.Position] = len(f.found)
 			}
-			f.inserted[c.Position] = len(f.found)
 			f.take(c)
 		}
 	}
@@ -199,7 +201,7 @@ func (f *follower) follow(ctx context.Context, from *feedStream, now present) (l
 	return last, stream.Err()
 }
 
-// rewritten gives the changes from the stream the Fields and Notices that they have now: the oplog
+// rewritten gives changes from the stream that may have been rewritten the Fields and Notices that they have now: the oplog
 // keeps the values that have been removed from the history. Of a change that was removed itself,
 // nobody knows whether they have been, and it gets none.
 func (f *follower) rewritten(ctx context.Context) error {

@@ -214,15 +214,25 @@ func (t *transaction) RewriteHistory(ctx context.Context, changes []store.Change
 	if err := t.guard(ctx); err != nil {
 		return err
 	}
-	updates := t.updates(changesCollection)
+	updates, last := t.updates(changesCollection), ""
 	for i := range changes {
 		c := &changes[i]
+		last = max(last, c.Position)
 		t.touch(c.Network, changesCollection)
 		if err := updates.add(ctx, func(dst []byte) ([]byte, error) { return record.AppendFields(dst, c) }); err != nil {
 			return err
 		}
 	}
-	return updates.all(ctx)
+	if err := updates.all(ctx); err != nil || last == "" {
+		return err
+	}
+	t.touch("", storeCollection)
+	mark := t.updates(storeCollection)
+	if err := mark.update(ctx, bson.D{{Key: record.FieldID, Value: removedID}, {Key: fieldRewritten, Value: bson.D{{Key: "$lt", Value: last}}}},
+		bson.D{{Key: "$set", Value: bson.D{{Key: fieldRewritten, Value: last}}}}); err != nil {
+		return err
+	}
+	return mark.send(ctx)
 }
 
 // mark stores a marker of the transaction in each network that it wrote to. It

@@ -186,6 +186,12 @@ func (s *Store) ensureOwn(ctx context.Context) error {
 	if s.loading {
 		version = loadingVersion
 	}
+	if s.created.IsZero() {
+		_, err = s.db.Collection(storeCollection).InsertOne(ctx, bson.D{{Key: record.FieldID, Value: removedID}, {Key: fieldRewritten, Value: ""}})
+		if err != nil && !hasCode(err, codeDuplicate) {
+			return err
+		}
+	}
 	_, err = s.db.Collection(storeCollection).InsertOne(ctx, bson.D{{Key: record.FieldID, Value: metaID}, {Key: record.FieldVersion, Value: version}, {Key: "created", Value: now}})
 	if hasCode(err, codeDuplicate) {
 		_, err = s.db.Collection(storeCollection).UpdateOne(ctx, bson.D{{Key: record.FieldID, Value: metaID}, {Key: record.FieldVersion, Value: bson.D{{Key: "$lt", Value: int64(storeVersion)}}}},
