@@ -235,7 +235,7 @@ func (o *overtaking) overtake(writes bool, requests []overtakenRequest) {
 // TestReadsBesideReloads changes what a caller sees of halls again and again, while the caller
 // reads them: what is stored while the caller sees less is never shown.
 func TestReadsBesideReloads(t *testing.T) {
-	process.SkipLong(t)
+	process.SkipCoveredBy(t, "TestReloadsOvertakeRequests")
 	service.EachStore(t, func(t *testing.T, fresh service.NewStore) {
 		testReadsBesideReloads(t, 2, []*service.Service{service.NewPlain(t, fresh, hallsSet{}.folder())})
 	})
@@ -243,7 +243,7 @@ func TestReadsBesideReloads(t *testing.T) {
 
 // TestServersReadBesideReloads does the same through two servers.
 func TestServersReadBesideReloads(t *testing.T) {
-	process.SkipLong(t)
+	process.SkipCoveredBy(t, "TestReloadsOvertakeRequests")
 	t.Parallel()
 	servers, _ := service.NewPlainServers(t, 2, hallsSet{}.folder())
 	testReadsBesideReloads(t, 1, servers)
