@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"marquee/engine/document"
 	"marquee/engine/schema"
 	"marquee/integration/process"
 	"marquee/integration/service"
@@ -96,7 +97,7 @@ func (m *matrix) callersOf(permission string, all []string) []matrixCaller {
 		var held []any
 		role := func(scope, state string, permissions []string) {
 			id := fmt.Sprintf("%s.%s.%s", c.name, scope, state)
-			m.write("roles", service.Network, map[string]any{"id": id, "name": id, "scope": scope, "objectState": state, "permissions": anyTexts(permissions)})
+			m.write("roles", service.Network, map[string]any{"id": id, "name": id, "scope": scope, "objectState": state, "permissions": document.Array(permissions)})
 			held = append(held, map[string]any{"role": id})
 		}
 		if c.network != nil {
@@ -109,7 +110,7 @@ func (m *matrix) callersOf(permission string, all []string) []matrixCaller {
 		switch {
 		case c.outside:
 			at = "other"
-			m.write("roles", at, map[string]any{"id": c.name, "name": "R", "scope": "NETWORK", "permissions": anyTexts(all)})
+			m.write("roles", at, map[string]any{"id": c.name, "name": "R", "scope": "NETWORK", "permissions": document.Array(all)})
 			held = append(held, map[string]any{"role": c.name})
 		case len(held) == 0: // roles that are not ACTIVE are none
 			role("NETWORK", "INACTIVE", all)
@@ -119,14 +120,6 @@ func (m *matrix) callersOf(permission string, all []string) []matrixCaller {
 			"userRoles": map[string]any{"rolesByNetwork": []any{map[string]any{"network": at, "roles": held}}}})
 	}
 	return kinds
-}
-
-func anyTexts(texts []string) []any {
-	items := make([]any, len(texts))
-	for i, text := range texts {
-		items[i] = text
-	}
-	return items
 }
 
 // teams makes the team of all callers, and another.

@@ -28,7 +28,7 @@ type present struct {
 	at bson.Timestamp
 	// removed is the id of the last change that had been removed, "" if there was none.
 	removed string
-	// rewritten is an id that no change that had been rewritten is behind.
+	// rewritten is the id of the last change that may have been rewritten.
 	rewritten string
 }
 

@@ -201,9 +201,9 @@ func (f *follower) follow(ctx context.Context, from *feedStream, now present) (l
 	return last, stream.Err()
 }
 
-// rewritten gives changes from the stream that may have been rewritten the Fields and Notices that they have now: the oplog
-// keeps the values that have been removed from the history. Of a change that was removed itself,
-// nobody knows whether they have been, and it gets none.
+// rewritten gives changes from the stream that may have been rewritten the Fields and Notices that
+// they have now: the oplog keeps the values that have been removed from the history. Whether they
+// have been from a change that was removed itself is not known, so that it gets none.
 func (f *follower) rewritten(ctx context.Context) error {
 	if len(f.inserted) == 0 {
 		return nil

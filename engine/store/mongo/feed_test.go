@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"testing"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"marquee/engine/store"
+	"marquee/engine/store/mongo/record"
 	"marquee/integration/mongodb"
 )
 
@@ -63,4 +66,45 @@ func TestFeedHasWhatWasAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants("open")
+}
+
+// TestFeedOfFormerlyRewritten checks that the feed of a store of an earlier version, which does not
+// know what was rewritten, has nothing that was removed from the history.
+func TestFeedOfFormerlyRewritten(t *testing.T) {
+	set := mongodb.NewReplicaSet(t, 1)
+	s := openTest(t, Options{URI: set.URI("ads")})
+	if err := s.EnsureCollections(t.Context(), []store.Collection{{Name: faultThings}}); err != nil {
+		t.Fatal(err)
+	}
+	unknown := bson.D{{Key: "$unset", Value: bson.D{{Key: fieldRewritten, Value: ""}}}}
+	if _, err := s.db.Collection(storeCollection).UpdateOne(t.Context(), bson.D{{Key: record.FieldID, Value: removedID}}, unknown); err != nil {
+		t.Fatal(err)
+	}
+	begin, err := s.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(fn func(tx store.Tx) error) {
+		t.Helper()
+		if err := s.Write(t.Context(), fn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(func(tx store.Tx) error {
+		c := faultChange(store.Key{Network: faultNetwork, ID: "a"}, 1)
+		c.Fields = []byte(`[{"field":"/name"}]`)
+		return tx.Append(t.Context(), []store.Change{c})
+	})
+	write(func(tx store.Tx) error {
+		stored, err := tx.ScanHistory(t.Context(), faultThings, "", 10)
+		if err != nil || len(stored) != 1 {
+			t.Fatal(stored, err)
+		}
+		stored[0].Fields = []byte(`[]`)
+		return tx.RewriteHistory(t.Context(), stored)
+	})
+	changes, _, err := s.Changes(t.Context(), begin, 10)
+	if err != nil || len(changes) != 1 || string(changes[0].Fields) != "[]" {
+		t.Fatalf("the feed has %v: %v", changes, err)
+	}
 }

@@ -12,12 +12,12 @@ import (
 	"marquee/engine/store/mongo/record"
 )
 
-// removedID is the key of a document with the id of the last change that was removed, and as
-// fieldRewritten that of the last one that RewriteHistory has changed. Stores of earlier versions
-// do not have the latter: any change may have been. The former is
+// removedID is the key of a document with the id of the last change that was removed. It is
 // not derived from the changes that are left, as their ids do not follow each other.
 var removedID = record.ID(store.Key{ID: "removed"})
 
+// fieldRewritten is the id of the last change that RewriteHistory has changed, in the same
+// document. Stores of earlier versions do not have it: any change may have been rewritten.
 const fieldRewritten = "rewritten"
 
 // RemoveChanges implements store.Tx.
