@@ -244,7 +244,7 @@ func TestDatabaseOfSomethingElse(t *testing.T) {
 		says  string
 	}{
 		"other": {bson.D{{Key: "insert", Value: "theirs"}, {Key: "documents", Value: bson.A{bson.D{{Key: "_id", Value: 1}}}}}, "another program"},
-		"newer": {bson.D{{Key: "update", Value: "marquee.store"}, {Key: "updates", Value: bson.A{bson.D{{Key: "q", Value: bson.D{}},
+		"newer": {bson.D{{Key: "update", Value: "marquee.store"}, {Key: "updates", Value: bson.A{bson.D{{Key: "q", Value: bson.D{{Key: "version", Value: bson.D{{Key: "$exists", Value: true}}}}},
 			{Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "version", Value: int64(999)}}}}}}}}}, "newer Marquee (version 999"},
 	} {
 		t.Run(name, func(t *testing.T) {
