@@ -109,7 +109,7 @@ func backupRoute(s *service, file, version string) rest.Route {
 			r.Log().Info("a backup was made", slog.String("file", last.Result.Path), slog.Int64("bytes", last.Result.Size))
 		}
 		if err != nil {
-			last.Failed = exit.Cause(err).Error()
+			last.Failed = exit.Text(exit.Cause(err))
 			if s.checks.ended.Err() != nil {
 				last.Failed = "the server is shutting down"
 			}

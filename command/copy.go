@@ -51,12 +51,34 @@ func (c *copyCommand) Run(ctx context.Context) error {
 	if c.From == c.To || sameFile(sqlitePath(c.From), sqlitePath(c.To)) {
 		return exit.Usagef("--from and --to are the same store")
 	}
+	if err := c.overwrites(from, to); err != nil {
+		return err
+	}
 	source, err := from.openForCopy(ctx)
 	if err != nil {
 		return fmt.Errorf("nothing was copied: %w", exit.InterruptedBy(ctx, exit.Cause(from.missing(err, "--from"))))
 	}
 	defer source.Close() // from which was only read
 	return c.run(ctx, from, to, source)
+}
+
+// overwrites returns an error if the file of the target is, or keeps beside itself, one that the
+// source needs, or a key.
+func (c *copyCommand) overwrites(from, to *storeFlags) error {
+	target := sqlitePath(c.To)
+	if target == "" {
+		return nil
+	}
+	for what, path := range map[string]string{
+		"the source":            sqlitePath(c.From),
+		"the key of the source": from.keyFile(), "the retired keys of the source": seal.RetiredKeys(from.keyFile()),
+		"the key of the target": to.keyFile(), "the retired keys of the target": seal.RetiredKeys(to.keyFile()),
+	} {
+		if path != "" && sqlite.Shares(target, path) {
+			return exit.Usagef("--to: %s would overwrite %s, or a file that belongs to it: choose another name", target, what)
+		}
+	}
+	return nil
 }
 
 // sameFile reports whether two paths lead to one file.
@@ -70,6 +92,9 @@ func (c *copyCommand) run(ctx context.Context, from, to *storeFlags, source stor
 	old, err := c.examine(ctx, from, source)
 	if err != nil {
 		return fmt.Errorf("nothing was copied: %w", err)
+	}
+	if _, err := to.givenKeys(); err != nil && !errors.Is(err, fs.ErrNotExist) { // before the target is made
+		return fmt.Errorf("nothing was copied: the key of the target cannot be used: %w", exit.Cause(err))
 	}
 	target, err := to.openForCopy(ctx)
 	if err != nil {
@@ -157,11 +182,9 @@ func (c *copyCommand) examine(ctx context.Context, f *storeFlags, source store.S
 	if err := unserved(ctx, source); err != nil {
 		return nil, err
 	}
-	if f.SecretKey != "" {
-		if keys, err = seal.ParseKeys(f.SecretKey); err != nil {
-			return nil, exit.Usagef("%s: %w", f.flag("secret-key"), err)
-		}
-	} else if keys, err = seal.ReadKeyFiles(f.keyFile()); err != nil {
+	if keys, err = f.givenKeys(); exit.IsUsage(err) {
+		return nil, err
+	} else if err != nil {
 		return nil, fmt.Errorf("the key of the source cannot be read: %w: check --from-secret-key and --from-secret-key-file", exit.Cause(err))
 	}
 	sealer, err := seal.New(keys...)

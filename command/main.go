@@ -127,9 +127,9 @@ func (p Program) Main() {
 	case errors.As(err, &usage):
 		explainUsage(parser, usage.Context, usageText(usage))
 	case exit.IsUsage(err) && parsed.Command() == "serve":
-		explainUsage(parser, parsed, err.Error())
+		explainUsage(parser, parsed, exit.Text(err))
 	default:
-		fmt.Fprintln(os.Stderr, programName+": "+err.Error())
+		fmt.Fprintln(os.Stderr, programName+": "+exit.Text(err))
 	}
 	os.Exit(exit.Status(ctx, err))
 }

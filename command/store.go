@@ -36,7 +36,7 @@ func (f *storeFlags) openStore(ctx context.Context, mustExist bool) (store.Store
 			Answered: f.opening.answer, Log: f.log})
 		var wrong mongo.URIError
 		if errors.As(err, &wrong) {
-			return nil, exit.Usagef("%s: %w", f.flag("store"), err)
+			return nil, exit.Usagef("%s: the MongoDB store cannot be used: %w", f.flag("store"), wrong)
 		}
 		if err != nil {
 			return nil, err
@@ -78,11 +78,7 @@ func redactStore(uri string) string {
 // decrypt them.
 func (f *storeFlags) keys(ctx context.Context, s store.Store) ([][]byte, error) {
 	if f.SecretKey != "" {
-		keys, err := seal.ParseKeys(f.SecretKey)
-		if err != nil {
-			return nil, exit.Usagef("%s: %w", f.flag("secret-key"), err)
-		}
-		return keys, nil
+		return f.givenKeys()
 	}
 	path := f.keyFile()
 	keys, err := auth.StoreKey(ctx, s, path)
@@ -96,6 +92,18 @@ func (f *storeFlags) keys(ctx context.Context, s store.Store) ([][]byte, error) 
 		return nil, fmt.Errorf("the store was created with a key, but the key file %s does not exist: restore it, or pass the key that all servers of this store share (--secret-key or --secret-key-file)", path)
 	}
 	return keys, err
+}
+
+// givenKeys returns the keys of the setting, or those of the file, which is not made.
+func (f *storeFlags) givenKeys() ([][]byte, error) {
+	if f.SecretKey == "" {
+		return seal.ReadKeyFiles(f.keyFile())
+	}
+	keys, err := seal.ParseKeys(f.SecretKey)
+	if err != nil {
+		return nil, exit.Usagef("%s: %w", f.flag("secret-key"), err)
+	}
+	return keys, nil
 }
 
 // keyFile returns the file of the key. The default for a database, which has no

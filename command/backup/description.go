@@ -130,18 +130,9 @@ func verify(ctx context.Context, s *sqlite.Store) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("the file is damaged: %w", explained(err))
+		return fmt.Errorf("the file is damaged: %w", err)
 	}
 	return nil
-}
-
-// explained is an error of the store without that of SQLite.
-func explained(err error) error {
-	var failed *store.Error
-	if errors.As(err, &failed) && failed.Text != "" {
-		return errors.New(failed.Text)
-	}
-	return err
 }
 
 // digest reads a file and returns its size and digest. What it reads is also written to a

@@ -59,6 +59,9 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	} else if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() || strings.HasSuffix(j.Target, "/") {
 		return nil, fmt.Errorf("there is no folder for %s: create it", j.Target)
 	}
+	if sqlite.Shares(path, j.File) {
+		return nil, fmt.Errorf("%s is a file of the store: choose another name", path)
+	}
 	partial := reserved + ".partial"
 	if err := replaceable(path, partial); err != nil {
 		return nil, err
@@ -133,7 +136,7 @@ func (j *Job) copy(ctx context.Context, d *Description, partial string) error {
 		return err
 	}
 	if err := j.Store.Backup(ctx, partial, func(done, total int64) { j.Say("copying", done, total) }); err != nil {
-		return explained(err)
+		return err
 	}
 	j.Say("verifying", 0, 0)
 	if err := j.examine(ctx, d, partial); err != nil {
@@ -153,7 +156,7 @@ func (j *Job) copy(ctx context.Context, d *Description, partial string) error {
 func (j *Job) examine(ctx context.Context, d *Description, partial string) error {
 	s, err := sqlite.OpenCopy(partial)
 	if err != nil {
-		return explained(err)
+		return err
 	}
 	defer s.Close()
 	if err := verify(ctx, s); err != nil {

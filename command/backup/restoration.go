@@ -35,6 +35,9 @@ type Restoration struct {
 	Holds func(d *Description) error
 }
 
+// restoring is the end of the name of a file that is being prepared.
+const restoring = ".restoring"
+
 // Run restores the backup. After an error without sqlite.ErrDecided, nothing has changed.
 func (r *Restoration) Run(ctx context.Context) (err error) {
 	described, err := Describe(r.Backup)
@@ -52,20 +55,14 @@ func (r *Restoration) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = place.Abandon() // what remains is no store
-			return
-		}
-		err = place.Close()
-	}()
+	defer func() { err = errors.Join(err, place.Close()) }()
 	if place.Taken() && !r.Force {
 		return fmt.Errorf("there is a store at %s already: --force replaces it, and what it holds is then lost", r.File)
 	}
 	if d, ok := disk.Of(filepath.Dir(r.File)); ok && d.Free < size {
 		return fmt.Errorf("the backup takes %d bytes, and %d are free in the folder of %s", size, d.Free, r.File)
 	}
-	prepared := r.File + ".restoring"
+	prepared := r.File + restoring
 	clean := func() error {
 		return removeAll(prepared, prepared+"-wal", prepared+"-shm", prepared+".lock", prepared+".damaged")
 	}
@@ -96,6 +93,9 @@ func (r *Restoration) size(d *Description) (int64, error) {
 	} else if err == nil && os.SameFile(info, store) {
 		return 0, fmt.Errorf("%s is the store itself", r.Backup)
 	}
+	if left, err := os.Stat(r.File + restoring); err == nil && os.SameFile(info, left) {
+		return 0, fmt.Errorf("%s is what a restore has left that was interrupted: name the backup", r.Backup)
+	}
 	if _, err := os.Lstat(r.Backup + "-wal"); !errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("%s has a log beside it (-wal), so it is a store that is in use, or was: make a backup of it", r.Backup)
 	}
@@ -104,7 +104,7 @@ func (r *Restoration) size(d *Description) (int64, error) {
 	}
 	s, err := sqlite.OpenCopy(r.Backup)
 	if err != nil {
-		return 0, explained(err)
+		return 0, err
 	}
 	return info.Size(), s.Close()
 }
@@ -126,7 +126,7 @@ func (r *Restoration) prepare(ctx context.Context, described *Description, prepa
 	r.Say("verifying the copy")
 	s, err := sqlite.OpenCopy(prepared)
 	if err != nil {
-		return explained(err)
+		return err
 	}
 	if err := errors.Join(verify(ctx, s), s.Close()); err != nil {
 		return err
@@ -151,14 +151,11 @@ func (r *Restoration) prepare(ctx context.Context, described *Description, prepa
 func (r *Restoration) adapt(ctx context.Context, prepared string, holds *Description) (err error) {
 	s, err := sqlite.Open(ctx, sqlite.Options{Path: prepared, MustExist: true, NoUpgradeCopy: true, Readers: 2})
 	if err != nil {
-		return explained(err)
+		return err
 	}
 	defer func() {
 		if s.Close() != nil && err == nil {
 			err = errors.New("the copy cannot be completed: check the disk of the store")
-		}
-		if err != nil {
-			err = explained(err)
 		}
 	}()
 	if err := marquee.CheckApplication(ctx, s, r.Application); err != nil {

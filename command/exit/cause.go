@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -33,6 +34,26 @@ func Cause(err error) error {
 		return err
 	}
 	return caused{text, err}
+}
+
+// Text is the text of an error for people. Where an error can explain itself, it leaves out the
+// texts of its causes, which only the log has.
+func Text(err error) string {
+	text, inner := err.Error(), []error(nil)
+	switch e := err.(type) {
+	case interface{ Explained() string }:
+		return e.Explained()
+	case interface{ Unwrap() error }:
+		inner = []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		inner = e.Unwrap()
+	}
+	for _, cause := range inner {
+		if cause != nil && cause.Error() != "" {
+			text = strings.Replace(text, cause.Error(), Text(cause), 1)
+		}
+	}
+	return text
 }
 
 func fileCause(file *fs.PathError) string {

@@ -59,3 +59,29 @@ func TestCauses(t *testing.T) {
 		}
 	}
 }
+
+// explained is an error that can explain itself.
+type explained struct{ cause error }
+
+func (e explained) Error() string { return "the store failed: " + e.cause.Error() }
+
+func (e explained) Unwrap() error { return e.cause }
+
+func (explained) Explained() string { return "the store failed" }
+
+// TestText: the texts of causes that an error leaves out are left out wherever it is wrapped.
+func TestText(t *testing.T) {
+	own := explained{errors.New("sqlite3: disk I/O error")}
+	for want, err := range map[string]error{
+		"the store failed": own,
+		"nothing was copied: the store failed: try again": fmt.Errorf("nothing was copied: %w: try again", fmt.Errorf("%w", own)),
+		"one\nthe store failed":                           errors.Join(errors.New("one"), own),
+		"a: the store failed, b: another":                 fmt.Errorf("a: %w, b: %w", own, errors.New("another")),
+		"--store: the store failed":                       Usagef("--store: %w", own),
+		"plain":                                           errors.New("plain"),
+	} {
+		if got := Text(err); got != want {
+			t.Errorf("%q instead of %q", got, want)
+		}
+	}
+}

@@ -56,6 +56,9 @@ func (e *Error) Error() string {
 	return e.Text + ": " + e.Cause.Error()
 }
 
+// Explained returns what happened without the text of the cause, which may be that of a library.
+func (e *Error) Explained() string { return e.Text }
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 

@@ -181,6 +181,19 @@ func TestRestoreDrill(t *testing.T) {
 	p.Stop()
 }
 
+// namesIn returns the names of the files in a folder, also those of locks.
+func namesIn(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
 // contentOf returns the contents of the files in a folder, by name, without those of locks.
 func contentOf(t *testing.T, folder string) map[string]string {
 	t.Helper()
@@ -280,15 +293,21 @@ func TestRestoreRefusals(t *testing.T) {
 				}
 				c.says = "cannot be read"
 			}
-			here, there := contentOf(t, folder), contentOf(t, filepath.Dir(bad))
+			here, there, names := contentOf(t, folder), contentOf(t, filepath.Dir(bad)), namesIn(t, folder)
 			said := process.Fails(t, nil, append(append([]string{"restore", bad, "--force"}, at...), c.more...)...)
 			process.Wants(t, said, "nothing was restored to ", c.says)
-			if !maps.Equal(here, contentOf(t, folder)) || !maps.Equal(there, contentOf(t, filepath.Dir(bad))) {
+			process.Shuns(t, said, "sqlite3")
+			if !slices.Equal(names, namesIn(t, folder)) || !maps.Equal(here, contentOf(t, folder)) || !maps.Equal(there, contentOf(t, filepath.Dir(bad))) {
 				t.Errorf("files were changed: %v %v", slices.Sorted(maps.Keys(contentOf(t, folder))), slices.Sorted(maps.Keys(contentOf(t, filepath.Dir(bad)))))
 			}
 		})
 	}
 	process.Wants(t, process.Fails(t, nil, append([]string{"restore", filepath.Join(folder, "marquee.db"), "--force"}, at...)...), "is the store itself")
+	left := process.File(t, filepath.Join(folder, "marquee.db.restoring"), string(content))
+	process.Wants(t, process.Fails(t, nil, append([]string{"restore", left, "--force"}, at...)...), "name the backup")
+	if kept, err := os.ReadFile(left); err != nil || !slices.Equal(kept, content) {
+		t.Errorf("the file that was named was changed: %v", err)
+	}
 	other := filepath.Join(t.TempDir(), "a", "other.db")
 	process.Wants(t, process.Run(t, nil, "restore", good, "--store", "sqlite:"+other, "--secret-key-file", filepath.Join(folder, "marquee.key")), "restored to")
 }
@@ -403,7 +422,8 @@ func TestBackupFolder(t *testing.T) {
 		filepath.Join(folder, "missing") + "/":                   "create it",
 		filepath.Join(folder, "missing", "copy.db"):              "create it",
 		filepath.Join(folder, "marquee-20200102T000000.000Z.db"): "is not a backup",
-		strings.TrimPrefix(uri, "sqlite:"):                       "is not a backup",
+		strings.TrimPrefix(uri, "sqlite:"):                       "is a file of the store",
+		strings.TrimPrefix(uri, "sqlite:") + ".restored":         "is a file of the store",
 	} {
 		if strings.HasSuffix(target, "empty") {
 			if err := os.WriteFile(target, []byte("content"), 0o600); err != nil {

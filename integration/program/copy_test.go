@@ -219,13 +219,21 @@ func TestCopyRefusals(t *testing.T) {
 	}
 	elsewhere := "sqlite:" + filepath.Join(place, "elsewhere", "marquee.db")
 	wrong := process.File(t, filepath.Join(place, "wrong.key"), otherKey+"\n")
-	before := contentOf(t, folder)
+	before, names := contentOf(t, folder), namesIn(t, folder)
+	letter := process.File(t, filepath.Join(place, "letter"), strings.Repeat("a letter ", 1000))
 	for name, c := range map[string]struct {
 		args []string
 		want string
 	}{
 		"same":        {[]string{"--from", from, "--to", "sqlite:" + filepath.Join(folder, ".", "marquee.db")}, "are the same store"},
 		"none":        {[]string{"--from", "sqlite:" + filepath.Join(place, "none.db"), "--to", elsewhere}, "there is no store at"},
+		"lock":        {[]string{"--from", from, "--to", from + ".lock"}, "would overwrite the source"},
+		"log":         {[]string{"--from", from, "--to", from + "-wal"}, "would overwrite the source"},
+		"own key":     {[]string{"--from", from, "--to", "sqlite:" + filepath.Join(folder, "marquee.key"), "--to-secret-key", otherKey}, "would overwrite the key of the source"},
+		"target key":  {[]string{"--from", from, "--to", elsewhere, "--to-secret-key-file", strings.TrimPrefix(elsewhere, "sqlite:")}, "would overwrite the key of the target"},
+		"wrong key":   {[]string{"--from", from, "--to", elsewhere, "--to-secret-key", "geheim"}, "--to-secret-key: the secret key must be base64"},
+		"a letter":    {[]string{"--from", from, "--to", "sqlite:" + letter}, "it is not an SQLite database"},
+		"a folder":    {[]string{"--from", from, "--to", "sqlite:" + folder}, "is a folder"},
 		"missing":     {[]string{"--from", from}, "--from and --to are needed"},
 		"scheme":      {[]string{"--from", from, "--to", "postgres://kari:geheim@host"}, "--to: the store \"postgres://…\" has an unknown scheme"},
 		"key":         {[]string{"--from", from, "--to", elsewhere, "--from-secret-key-file", wrong}, "the key of the source is not the one that it was served with"},
@@ -239,13 +247,16 @@ func TestCopyRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			said := process.Fails(t, nil, append([]string{"copy"}, c.args...)...)
 			process.Wants(t, said, c.want)
-			process.Shuns(t, said, "geheim", otherKey)
+			process.Shuns(t, said, "geheim", otherKey, "sqlite3")
+			if left, err := filepath.Glob(filepath.Join(place, "*.lock")); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v %v", left, err)
+			}
 			if _, err := os.Stat(filepath.Join(place, "elsewhere")); err == nil {
 				t.Error("a target was made")
 			}
 		})
 	}
-	if after := contentOf(t, folder); !maps.Equal(after, before) {
+	if after := contentOf(t, folder); !maps.Equal(after, before) || !slices.Equal(names, namesIn(t, folder)) {
 		t.Error("the source was changed")
 	}
 }

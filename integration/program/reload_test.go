@@ -111,7 +111,7 @@ func TestLintHints(t *testing.T) {
 	process.Wants(t, process.Run(t, nil, "schema", "lint", dir), `hint: `+file+`#/x-validations/0/rule: x-compare says the same ("x-compare": [{"left": "begin", "op": "<", "right": "end"}]), line 3`, "1 schema, no mistakes", "digest: ")
 	process.Wants(t, process.Run(t, nil, "schema", "lint", "--json", dir), `{"level":"hint","file":"`+file+`","pointer":"/x-validations/0/rule","line":3,"text":"x-compare says the same","cure":`)
 	process.File(t, file, strings.Replace(stays, "self.end", "self.until", 1))
-	process.Wants(t, process.Fails(t, nil, "schema", "lint", "--json", dir), `{"level":"error","file":"`+file+`","pointer":"/x-validations/0/rule","line":3,"column":46,"text":"undefined field 'until'"`, "1 mistake")
+	process.Wants(t, process.Fails(t, nil, "schema", "lint", "--json", dir), `{"level":"error","file":"`+file+`","pointer":"/x-validations/0/rule","line":3,"column":46,"text":"there is no property until here"`, "1 mistake")
 }
 
 // TestLint explains the mistakes of a folder, each with file, place and cure.

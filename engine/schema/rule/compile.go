@@ -3,9 +3,7 @@ package rule
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
@@ -28,7 +26,7 @@ func (t *Types) Compile(shape *document.Shape, source string, old bool) (*Rule, 
 	}
 	e, err := t.environment(self)
 	if err != nil {
-		return nil, []Problem{{Text: oneLine(err.Error())}}
+		return nil, []Problem{explain(err.Error())}
 	}
 	t.refused = map[string]string{}
 	parsed, issues := e.Parse(source)
@@ -63,39 +61,9 @@ func (t *Types) Compile(shape *document.Shape, source string, old bool) (*Rule, 
 		return nil, []Problem{*problem}
 	}
 	if r.program, err = e.Program(checked, r.options(in.patterns, r.bound > maxUncounted)...); err != nil {
-		return nil, []Problem{{Text: oneLine(err.Error())}}
+		return nil, []Problem{explain(err.Error())}
 	}
 	return r, nil
-}
-
-// problems returns the mistakes that the checker has found.
-func (t *Types) problems(issues *cel.Issues) (list []Problem) {
-	for _, err := range issues.Errors() {
-		p := Problem{Line: err.Location.Line(), Column: err.Location.Column() + 1, Text: mistake(err.Message), Cure: "see the functions and variables in docs/reference/schema-vocabulary.md"}
-		switch {
-		case mixesNumbers.MatchString(p.Text):
-			p.Cure = "write a number that is compared or calculated with a double with a point, as in 13.0"
-		case p.Text == "type 'string' does not support field selection":
-			p.Cure = "a string has no members: a reference is an id, and rules read no other objects"
-		}
-		for field, reason := range t.refused {
-			if p.Text == "undefined field '"+field+"'" {
-				p.Text, p.Cure = field+" cannot be read by a rule, because it "+reason, "leave it out of the rule"
-			}
-		}
-		list = append(list, p)
-	}
-	return list
-}
-
-// mixesNumbers matches what the checker says of an operator between an integer and a number.
-var mixesNumbers = regexp.MustCompile(`applied to '\((double, int|int, double)\)'`)
-
-// mistake returns what the implementation says of a mistake, without the list of all that
-// could be there instead.
-func mistake(text string) string {
-	text, _, _ = strings.Cut(oneLine(text), " expecting {")
-	return text
 }
 
 // unchecked returns the problems of a rule whose types must not be checked: a computed key

@@ -41,7 +41,8 @@ var (
 func (r *Rule) estimate(e *environment, checked *cel.Ast, patterns []string) *Problem {
 	expected, err := e.EstimateCost(checked, &estimator{e.self, usual, patterns})
 	if err != nil {
-		return &Problem{Text: oneLine(err.Error())}
+		problem := explain(err.Error())
+		return &problem
 	}
 	if expected.Max > MaxCost {
 		return &Problem{Text: fmt.Sprintf("the rule can take %d steps for one object, and at most %d are allowed", expected.Max, MaxCost),
@@ -49,7 +50,8 @@ func (r *Rule) estimate(e *environment, checked *cel.Ast, patterns []string) *Pr
 	}
 	bound, err := e.EstimateCost(checked, &estimator{e.self, largest, patterns})
 	if err != nil {
-		return &Problem{Text: oneLine(err.Error())}
+		problem := explain(err.Error())
+		return &problem
 	}
 	r.bound = bound.Max
 	return nil

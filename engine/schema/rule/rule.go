@@ -8,7 +8,6 @@ package rule
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -200,6 +199,3 @@ type Problem struct {
 	// Text describes the mistake, Cure how to correct it.
 	Text, Cure string
 }
-
-// oneLine returns a text of the implementation as it can be part of a problem.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

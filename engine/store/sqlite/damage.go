@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 
 	"marquee/engine/store"
 )
@@ -35,12 +37,14 @@ func (s *Store) checkDamaged(c *conn) error {
 	}
 	var fault string
 	if err := c.rows("PRAGMA quick_check(1)", nil, func(row *stmt) error {
-		fault = row.ColumnText(0)
+		for line := range strings.Lines(row.ColumnText(0)) {
+			fault = cmp.Or(fault, faultOf(line))
+		}
 		return nil
 	}); err != nil {
 		return err
 	}
-	if fault != "ok" {
+	if fault != "" {
 		return notUsable(s.options.Path, "it was found damaged; restore it from a backup", errors.New(fault))
 	}
 	return os.Remove(s.damageMark())

@@ -57,7 +57,7 @@ func TestUpgradeWithoutRoom(t *testing.T) {
 				t.Errorf("version %d", version)
 			}
 			entries, err := os.ReadDir(folder)
-			if err != nil || len(entries) != 2 { // the store and its lock
+			if err != nil || len(entries) != 1 { // the store
 				t.Errorf("left are %v %v", entries, err)
 			}
 			options.NoUpgradeCopy = true

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"marquee/engine/store"
 )
@@ -36,24 +35,4 @@ func (s *Store) Check(ctx context.Context) error {
 		return &store.Error{Code: store.CodeUnavailable, Cause: err, Text: "the store's folder cannot be written: check the disk and its permissions"}
 	}
 	return nil
-}
-
-// Verify reports damage of the file itself: unreadable pages, and indexes that
-// disagree with their tables. It reads the whole file.
-func (s *Store) Verify(ctx context.Context, yield func(fault string) error) error {
-	return s.Read(ctx, func(snapshot store.Snapshot) error {
-		v := snapshot.(*view)
-		return v.query(ctx, "PRAGMA integrity_check(100)", nil, func(row *stmt) error {
-			// A row may have many lines, of which the first is a heading.
-			for fault := range strings.Lines(row.ColumnText(0)) {
-				if fault = strings.TrimSpace(fault); fault == "ok" || strings.HasPrefix(fault, "***") {
-					continue
-				}
-				if err := yield(fault); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
 }

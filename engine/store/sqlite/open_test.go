@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -264,5 +266,81 @@ func TestCorruptPages(t *testing.T) {
 	}
 	if now, err := os.Stat(path); err != nil || now.Size() != info.Size() {
 		t.Errorf("the file has %d bytes, %d before: %v", now.Size(), info.Size(), err)
+	}
+}
+
+// TestOpenLeavesNothing: a store that cannot be opened leaves no lock, no folder and no file that
+// was made for it, and removes nothing that was there.
+func TestOpenLeavesNothing(t *testing.T) {
+	folder := t.TempDir()
+	kept := filepath.Join(folder, "kept")
+	write(t, kept, nil)
+	letter := filepath.Join(folder, "letter")
+	write(t, letter, []byte(strings.Repeat("a letter ", 1000)))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, open := range map[string]func() error{
+		"no database": func() error {
+			_, err := Open(t.Context(), Options{Path: letter})
+			return err
+		},
+		"a new store": func() error {
+			_, err := Open(ended, Options{Path: filepath.Join(folder, "new", "deep", "marquee.db")})
+			return err
+		},
+		"below an empty file": func() error {
+			_, err := Open(t.Context(), Options{Path: filepath.Join(kept, "marquee.db")})
+			return err
+		},
+		"a folder": func() error {
+			_, err := Open(t.Context(), Options{Path: folder})
+			return err
+		},
+		"a place": func() error {
+			place, err := Reserve(filepath.Join(folder, "place", "marquee.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return errors.Join(errors.New("nothing is put there"), place.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := open(); err == nil {
+				t.Error("no error")
+			}
+			var names []string
+			files, err := os.ReadDir(folder)
+			for _, file := range files {
+				names = append(names, file.Name())
+			}
+			if err != nil || !slices.Equal(names, []string{"kept", "letter"}) {
+				t.Errorf("the folder has %v: %v", names, err)
+			}
+			if _, err := os.Lstat(folder + ".lock"); !os.IsNotExist(err) {
+				t.Errorf("a lock is left: %v", err)
+			}
+		})
+	}
+}
+
+// TestShares: the files that a store keeps beside its own are no places for another store.
+func TestShares(t *testing.T) {
+	folder := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(folder, link); err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(folder, "marquee.db")
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".lock", ".sock", ".damaged", ".restored", ".restoring", ".restoring-wal", ".version-4"} {
+		for _, other := range []string{own + suffix, filepath.Join(link, "marquee.db"+suffix), filepath.Join(folder, "x", "..", "marquee.db"+suffix)} {
+			if !Shares(other, own) || !Shares(own, other) {
+				t.Errorf("%s is not recognised", other)
+			}
+		}
+	}
+	for _, other := range []string{own + ".copy", own + "x", filepath.Join(folder, "other.db"), filepath.Join(folder, "x", "marquee.db-wal")} {
+		if Shares(other, own) || Shares(own, other) {
+			t.Errorf("%s is taken for a file of the store", other)
+		}
 	}
 }

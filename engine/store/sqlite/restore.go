@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"syscall"
 )
 
 // A store is replaced in two steps, so that a crash leaves the old store, with its log, or
@@ -22,43 +20,17 @@ func restoredPath(path string) string { return path + ".restored" }
 type Place struct {
 	s    *Store
 	path string
-	// made are the folders that were made for it, from the outermost on.
-	made []string
 }
 
 // Reserve locks the place of a store, whose folder is made if it does not exist. The cause of
 // the error is ErrInUse while a process has the store open.
 func Reserve(path string) (*Place, error) {
 	p := &Place{s: newStore(Options{Path: path}), path: path}
-	for folder := filepath.Dir(path); missing(folder) && folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
-		p.made = append([]string{folder}, p.made...)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, errors.Join(notUsable(path, "its folder cannot be created; choose another place or change its permissions", err), p.removeFolders())
-	}
+	p.s.dropped = true
 	if err := p.s.acquire(); err != nil {
-		return nil, errors.Join(err, p.removeFolders())
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
-}
-
-// Abandon is Close for a place in which nothing was put: no lock and no folder remains that was
-// made for it.
-func (p *Place) Abandon() error {
-	if p.Taken() || !missing(restoredPath(p.path)) {
-		return p.Close()
-	}
-	return errors.Join(os.Remove(p.s.lock.Path()), p.Close(), p.removeFolders())
-}
-
-// removeFolders removes the folders that were made, unless others use them by now.
-func (p *Place) removeFolders() error {
-	for _, folder := range slices.Backward(p.made) {
-		if err := os.Remove(folder); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTEMPTY) {
-			return err
-		}
-	}
-	return nil
 }
 
 // Taken reports whether there is a store, or another file, in the place.
@@ -84,8 +56,12 @@ func (p *Place) Put(file string) error {
 	return nil
 }
 
-// Close lets other processes open the store.
-func (p *Place) Close() error { return p.s.Close() }
+// Close lets other processes open the store. No lock, and no empty folder, remains that was made
+// for the place, and no lock in a place that is empty.
+func (p *Place) Close() error {
+	p.s.made.lock = p.s.made.lock || !p.Taken()
+	return p.s.Close()
+}
 
 // takeRestored completes the replacement of a store. The caller has the store locked.
 func takeRestored(path string) error {

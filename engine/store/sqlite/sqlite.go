@@ -82,6 +82,9 @@ type Store struct {
 	// backing is held while a backup is running.
 	backing      sync.Mutex
 	rare, walked int // defaultRare and defaultWalked, less in a test
+	// made is what was made to open the store; dropped has Close remove it.
+	made    made
+	dropped bool
 
 	ensure sync.Mutex
 	closed sync.Once
@@ -102,6 +105,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	}
 	s := newStore(options)
 	if err := s.open(ctx); err != nil {
+		s.dropped = true
 		s.Close()
 		if ctx.Err() != nil {
 			return nil, &store.Error{Code: store.CodeDeadline, Text: "the store was not opened", Cause: context.Cause(ctx)}
@@ -124,9 +128,6 @@ func (s *Store) open(ctx context.Context) error {
 	if s.options.MustExist && missing(path) && missing(restoredPath(path)) {
 		return noStore(path)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return notUsable(path, "its folder cannot be created; choose another place or change its permissions", err)
-	}
 	if err := s.acquire(); err != nil {
 		return err
 	}
@@ -138,7 +139,10 @@ func (s *Store) open(ctx context.Context) error {
 			return notUsable(path, "the file is missing, but its write-ahead log is there; put the file back, or restore a backup", err)
 		}
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // #nosec G304 -- the operator chooses the file
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- the operator chooses the file
+	if s.made.file = err == nil; errors.Is(err, fs.ErrExist) {
+		file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // #nosec G304 -- through a link, it is created as well
+	}
 	if err != nil {
 		return notUsable(path, "it cannot be opened for writing; check that the file and its folder are writable", err)
 	}
@@ -200,18 +204,23 @@ func missing(path string) bool {
 }
 
 // ErrInUse is the cause of the error for a store that another process has open.
-var ErrInUse = errors.New("another process has it open; stop that one first")
+var ErrInUse = errors.New("the lock is held")
 
 // acquire locks the store against other processes, because counts and revisions
-// are kept in memory.
+// are kept in memory. The folder of the store is made if it does not exist.
 func (s *Store) acquire() error {
 	path := s.options.Path
+	if err := s.made.folder(filepath.Dir(path)); err != nil {
+		return notUsable(path, "its folder cannot be created; choose another place or change its permissions", err)
+	}
 	if file, err := filepath.EvalSymlinks(path); err == nil { // a store has one lock, whatever its name
 		path = file
 	}
 	s.lock = flock.New(path+".lock", flock.SetPermissions(0o600))
+	_, err := os.Lstat(s.lock.Path())
+	s.made.lock = errors.Is(err, fs.ErrNotExist)
 	held, err := s.lock.TryLock()
-	for err == nil && held && !named(s.lock) { // Place.Abandon has removed it meanwhile
+	for err == nil && held && !named(s.lock) { // made.remove has removed it meanwhile
 		if err = s.lock.Unlock(); err == nil {
 			held, err = s.lock.TryLock()
 		}
@@ -222,7 +231,7 @@ func (s *Store) acquire() error {
 	}
 	if !held {
 		s.lock = nil
-		return &store.Error{Code: store.CodeNotUsable, Text: "the store " + s.options.Path + " cannot be used", Cause: ErrInUse}
+		return notUsable(s.options.Path, "another process has it open; stop that one first", ErrInUse)
 	}
 	return nil
 }
@@ -427,7 +436,13 @@ func (s *Store) Close() error {
 			err = errors.Join(err, s.all[i].close())
 		}
 		if s.lock != nil {
+			if s.dropped {
+				s.made.remove(s)
+			}
 			err = errors.Join(err, s.lock.Unlock())
+		}
+		if s.dropped {
+			s.made.removeFolders()
 		}
 	})
 	return err

@@ -130,7 +130,7 @@ func TestUpgradeIsInterrupted(t *testing.T) {
 			t.Errorf("version %d", version)
 		}
 		entries, err := os.ReadDir(d.folder)
-		if err != nil || len(entries) != 2 { // the store and its lock
+		if err != nil || len(entries) != 1 { // the store
 			t.Errorf("left are %v %v", entries, err)
 		}
 	}
@@ -154,7 +154,7 @@ func TestUpgradeOnAFullDisk(t *testing.T) {
 		t.Errorf("version %d", version)
 	}
 	entries, err := os.ReadDir(d.folder)
-	if err != nil || len(entries) != 2 { // the store and its lock
+	if err != nil || len(entries) != 1 { // the store
 		t.Errorf("left are %v %v", entries, err)
 	}
 }
