@@ -186,3 +186,36 @@ func TestCopyMemory(t *testing.T) {
 		})
 	})
 }
+
+// TestCopyToFullMongoDB: a target whose disk is full refuses the copy with the reason, at its
+// beginning and in its middle. It is no store, and is completed when there is space.
+func TestCopyToFullMongoDB(t *testing.T) {
+	process.SkipLong(t)
+	t.Parallel()
+	service.NeedStore(t, "mongodb")
+	from, _ := sqliteStore(t)
+	process.Serve(t, from).Stop()
+	fillForCopy(t, from)
+	set := mongodb.NewReplicaSet(t, 1)
+	to, env := set.URI("marquee"), []string{"MARQUEE_TO_SECRET_KEY=" + process.Key}
+	copies := []string{"copy", "--from", from, "--to", to}
+	full := bson.D{{Key: "errorCode", Value: 14031}}
+	refused := func(said, how string) {
+		t.Helper()
+		process.Wants(t, said, "a disk of MongoDB is full: free space on it", how)
+		process.Shuns(t, said, "Fail", "OutOfDiskSpace", "write exception")
+	}
+	service.Failing(t, set, "insert", full)
+	refused(process.Fails(t, env, copies...), "nothing was copied")
+	service.Failing(t, set, "insert", nil)
+	running := process.Launch(t, process.Command(t, env, copies...))
+	running.Stderr.Await(t, 0, func(line string) bool { return strings.HasPrefix(line, "copying crash_tickets") })
+	service.Failing(t, set, "insert", full)
+	running.Ends(1)
+	refused(running.Printed(), "run the same command again to continue")
+	service.Failing(t, set, "insert", nil)
+	keyed := []string{"MARQUEE_SECRET_KEY=" + process.Key}
+	process.Wants(t, process.Fails(t, keyed, "check", "--store", to), "it is an incomplete copy of another store")
+	process.Wants(t, process.Run(t, env, copies...), "the digests of both stores agree")
+	process.Wants(t, process.Run(t, keyed, "check", "--store", to), "nothing is wrong")
+}
