@@ -121,7 +121,7 @@ bench-peers: ## compare with PocketBase, Parse Server and Eve on this machine (d
 
 # These tests wait for disks, leases and starts rather than for processors.
 crash: ## kill the process a hundred times under load, and let its disk fail ten times in each way; KEYS requests with idempotency keys
-	MARQUEE_CRASHES=$(CRASHES) MARQUEE_KEYS=$(KEYS) $(GO) run ./integration/gotest -count=1 -parallel=6 -run='Crash|FailingDisk|NoResultOfAFailedCommit' -timeout=90m ./integration/concurrency ./integration/reload ./integration/program
+	MARQUEE_CRASHES=$(CRASHES) MARQUEE_KEYS=$(KEYS) $(GO) run ./integration/gotest -p=3 -count=1 -parallel=6 -run='Crash|FailingDisk|NoResultOfAFailedCommit' -timeout=90m ./integration/concurrency ./integration/reload ./integration/program
 
 reloads: ## change schemas for five minutes while clients write, on each store
 	MARQUEE_RELOADS=5m $(GO) test -count 1 -v -run 'ReloadsOfModel' -timeout 30m ./integration/reload
