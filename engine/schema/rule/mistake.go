@@ -20,7 +20,7 @@ var mistakes = []struct {
 	{regexp.MustCompile(`^Syntax error: [^']*'(.*?)'(?: expecting|$)`), "the rule cannot be read at $1", "correct or remove it"},
 	{regexp.MustCompile(`^Syntax error: missing .* at '(.*)'$`), "something is missing before $1", "complete the rule"},
 	{regexp.MustCompile(`^Syntax error`), "the rule cannot be read here", "correct it"},
-	{regexp.MustCompile(`limit`), "the rule is too large, or nested too deeply", "use less in it"},
+	{regexp.MustCompile(`exceeds limit|limit exceeded`), "the rule is too large, or nested too deeply", "use less in it"},
 	{regexp.MustCompile(`^reserved identifier: (\S+)`), "$1 is a reserved word", "write a property of that name as self.`$1`"},
 	{regexp.MustCompile(`^invalid (?:int|uint|double) literal`), "the number is out of range", "write a smaller one"},
 	{regexp.MustCompile(`^invalid (duration|timestamp) argument`), "this is no $1", `write a duration as in "36h", and a timestamp as in "2030-01-31T12:00:00Z"`},

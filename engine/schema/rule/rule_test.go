@@ -109,6 +109,7 @@ func TestRefusedRules(t *testing.T) {
 	for source, want := range map[string]string{
 		`self.n >`:                    `1:9 the rule ends too early`,
 		`self.m > 1`:                  `1:5 there is no property m here`,
+		`self.limit > 1`:              `1:5 there is no property limit here`,
 		"self.n > 1 &&\n  self.m > 1": `2:7 there is no property m here`,
 		`self.n`:                      `the rule is of type int`,
 		`self.n > "a"`:                `1:8 > cannot be applied to (int, string)`,
