@@ -75,7 +75,7 @@ var arrows = map[string][]string{
 	"engine/message":               {},
 	"engine/document":              {"engine/message"},
 	"engine/query":                 {"engine/document", "engine/message"},
-	"engine/schema":                {"engine/document", "engine/message", "engine/query", "engine/schema/dialect", "engine/schema/files", "engine/schema/keyword", "engine/schema/rule", "engine/schema/validation"},
+	"engine/schema":                {"engine/document", "engine/message", "engine/parallel", "engine/query", "engine/schema/dialect", "engine/schema/files", "engine/schema/keyword", "engine/schema/rule", "engine/schema/validation"},
 	"engine/schema/dialect":        {"engine/document"},
 	"engine/schema/files":          {"engine/document"},
 	"engine/schema/diff":           {"engine/document", "engine/schema", "engine/schema/dialect"},

@@ -94,9 +94,8 @@ func (e *Reader) resume(ctx context.Context, caller *access.Caller, c cursor, t 
 	if q.Order.Descending {
 		after.Key = beginning + "\U0010ffff"
 	}
-	err := e.Store.Read(ctx, func(s store.Snapshot) error {
-		var sight access.Sight
-		visible, err := sight.Shown(ctx, s, e.access, caller, t, q.Network)
+	err := e.snapshot(ctx, func(s store.Snapshot) error {
+		visible, err := e.newView(caller, q.Network, nil).visible(ctx, s, t, q.Network)
 		if err != nil {
 			return err
 		}

@@ -51,6 +51,11 @@ func (e *Reader) History(ctx context.Context, caller *access.Caller, h HistoryPa
 	}
 	err = e.snapshot(store.LongRunning(ctx), func(s store.Snapshot) error {
 		run := historyRun{v: changesView{e.newView(caller, h.Network, nil)}, q: q}
+		if h.Type != nil {
+			if _, served := run.v.registry.Type(h.Type.Name); !served {
+				return message.TypeUnknown.Error(message.Params{"type": h.Type.Served().Name})
+			}
+		}
 		if h.Type != nil && h.ID != "" {
 			if err := run.v.mustSee(ctx, s, h.Type, h.ID); err != nil {
 				return err

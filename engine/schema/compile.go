@@ -11,24 +11,22 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/parallel"
 	"marquee/engine/schema/keyword"
 	"marquee/engine/schema/validation"
 )
 
 // compile compiles each file outside of common to a type.
 func (l *loader) compile() ([]*Type, []*message.Definition) {
-	compiler, raw := validation.NewCompiler(), validation.Schemas{}
+	raw := validation.Schemas{}
 	for _, f := range l.sound() {
 		prepared, _ := validation.Stored(f.Content).(map[string]any)
 		if f.Path == roleType+".json" {
 			withUndeclaredPermissions(prepared)
 		}
 		raw[baseURL+f.Path] = prepared
-		if err := validation.AddResource(compiler, baseURL+f.Path, prepared); err != nil {
-			l.problem(f, "", "the schema cannot be read: "+err.Error(), "")
-		}
 	}
-	c := &typeCompiler{l: l, compiler: compiler, raw: raw, shapes: newShapes(l), byCode: map[string]*message.Definition{}}
+	c := &typeCompiler{l: l, compilers: compilers(l.sound(), raw), raw: raw, shapes: newShapes(l), byCode: map[string]*message.Definition{}}
 	defer func() { l.checkCosts(c.roots) }()
 	var types []*Type
 	for _, f := range l.sound() {
@@ -50,7 +48,10 @@ func (l *loader) compile() ([]*Type, []*message.Definition) {
 	}
 	l.shapes = c.shapes
 	l.compiled = func(at location) *jsonschema.Schema {
-		compiled, err := compiler.Compile(baseURL + at.f.Path + "#" + (&url.URL{Path: at.pointer}).EscapedPath())
+		if c.compilers[at.f] == nil {
+			return nil
+		}
+		compiled, err := c.compilers[at.f].Compile(baseURL + at.f.Path + "#" + (&url.URL{Path: at.pointer}).EscapedPath())
 		if err != nil {
 			return nil // removed by validation.Stored
 		}
@@ -59,13 +60,37 @@ func (l *loader) compile() ([]*Type, []*message.Definition) {
 	return types, c.declared
 }
 
+// compilers returns a compiler for each file. Types are compiled side by side; of schemas with
+// mistakes, which mistakes a compiler finds depends on what it has compiled before, and all have
+// the same one.
+func compilers(list []*File, raw validation.Schemas) map[*File]*jsonschema.Compiler {
+	of := make([]*jsonschema.Compiler, len(list))
+	err := parallel.Do(len(list), func() func(int) error {
+		compiler := validation.NewCompiler(raw)
+		return func(i int) (err error) {
+			if of[i] = compiler; !list[i].Common {
+				_, err = compiler.Compile(baseURL + list[i].Path + "#")
+			}
+			return err
+		}
+	})
+	one := validation.NewCompiler(raw)
+	byFile := map[*File]*jsonschema.Compiler{}
+	for i, f := range list {
+		if byFile[f] = of[i]; err != nil {
+			byFile[f] = one
+		}
+	}
+	return byFile
+}
+
 type typeCompiler struct {
-	l        *loader
-	compiler *jsonschema.Compiler
-	raw      validation.Schemas
-	shapes   *shapes
-	declared []*message.Definition
-	byCode   map[string]*message.Definition
+	l         *loader
+	compilers map[*File]*jsonschema.Compiler
+	raw       validation.Schemas
+	shapes    *shapes
+	declared  []*message.Definition
+	byCode    map[string]*message.Definition
 	// roots are the schemas that validate objects.
 	roots []*jsonschema.Schema
 }
@@ -132,7 +157,7 @@ func (c *typeCompiler) schema(f *File, pointer string) *jsonschema.Schema {
 	if pointer != "" && document.Lookup(f.Content, pointer) == nil {
 		return nil // has been reported
 	}
-	compiled, err := c.compiler.Compile(baseURL + f.Path + "#" + pointer)
+	compiled, err := c.compilers[f].Compile(baseURL + f.Path + "#" + pointer)
 	if err != nil {
 		var endless jsonschema.InfiniteLoopError
 		if !errors.As(err, &endless) && !c.l.omitted.certain(location{f, pointer}) {

@@ -30,6 +30,6 @@ func ExampleLoad() {
 	fmt.Println(err)
 	// Output:
 	// wards [name]
-	// schemas/wards.json#/properties/name/type: must be one of "array", "boolean", "integer", "null", "number", "object", "string" (see docs/reference/schema-vocabulary.md), line 6
+	// schemas/wards.json#/properties/name/type: must be one of array, boolean, integer, null, number, object, string (see docs/reference/schema-vocabulary.md), line 6
 	// schemas/wards.json#/properties/nurse/x-ref: there is no type nurses (name the path of a type), line 6
 }

@@ -99,11 +99,7 @@ func CompileCondition(text []byte) (keyword.Condition, error) {
 		return nil, err
 	}
 	const url = baseURL + "condition"
-	compiler := validation.NewCompiler()
-	if err := validation.AddResource(compiler, url, map[string]any{"allOf": []any{validation.Stored(when)}}); err != nil {
-		return nil, err
-	}
-	compiled, err := compiler.Compile(url)
+	compiled, err := validation.NewCompiler(validation.Schemas{url: {"allOf": []any{validation.Stored(when)}}}).Compile(url)
 	if err != nil {
 		return nil, err
 	}

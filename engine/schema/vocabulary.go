@@ -10,6 +10,7 @@ import (
 
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/parallel"
 	"marquee/engine/schema/dialect"
 	"marquee/engine/schema/keyword"
 	"marquee/engine/schema/validation"
@@ -28,16 +29,9 @@ type metaSchema struct {
 }
 
 var vocabulary = sync.OnceValue(func() metaSchema {
-	compiler := validation.NewCompiler()
-	content := keyword.Vocabulary()
-	if err := validation.AddResource(compiler, vocabularyURL, content); err != nil {
-		panic("schema: the vocabulary: " + err.Error())
-	}
-	return metaSchema{
-		forTypes:  compiler.MustCompile(vocabularyURL),
-		forCommon: compiler.MustCompile(vocabularyURL + "#/$defs/common"),
-		raw:       validation.Schemas{vocabularyURL: content},
-	}
+	raw := validation.Schemas{vocabularyURL: keyword.Vocabulary()}
+	compiler := validation.NewCompiler(raw)
+	return metaSchema{forTypes: compiler.MustCompile(vocabularyURL), forCommon: compiler.MustCompile(vocabularyURL + "#/$defs/common"), raw: raw}
 })
 
 // valid has the digests of files that the meta-schema accepts, so that loading the same
@@ -70,32 +64,45 @@ func (d *digests) add(digest [sha256.Size]byte) {
 // checkVocabulary validates every file against the meta-schema, before its content is
 // changed.
 func (l *loader) checkVocabulary() {
-	m := vocabulary()
-	for _, f := range l.inOrder() {
+	m, files := vocabulary(), l.inOrder()
+	faults := make([][]message.Message, len(files))
+	err := parallel.Do(len(files), func() func(int) error {
+		return func(i int) error { faults[i] = m.faults(files[i]); return nil }
+	})
+	if err != nil {
+		panic("schema: the vocabulary: " + err.Error())
+	}
+	for i, f := range files {
 		if declared, ok := f.Content["$schema"].(string); ok && declared != draft {
 			l.unsound[f] = true
 			l.problem(f, "/$schema", "only draft 2020-12 is supported", `write "`+draft+`"`)
 			continue
 		}
-		meta, digest := m.forTypes, sha256.Sum256(f.Data)
-		if f.Common {
-			meta = m.forCommon
-			digest[0] ^= 1 // what a common file may have, a type may not
-		}
-		if valid.has(digest) {
-			continue
-		}
-		err := meta.Validate(f.Content)
-		if err == nil {
-			valid.add(digest)
-		}
-		var invalid *jsonschema.ValidationError
-		if errors.As(err, &invalid) {
-			for _, fault := range m.raw.Explain(invalid, f.Content) {
-				l.vocabularyProblem(f, fault)
-			}
+		for _, fault := range faults[i] {
+			l.vocabularyProblem(f, fault)
 		}
 	}
+}
+
+// faults returns what the meta-schema finds in a file.
+func (m metaSchema) faults(f *File) []message.Message {
+	meta, digest := m.forTypes, sha256.Sum256(f.Data)
+	if f.Common {
+		meta = m.forCommon
+		digest[0] ^= 1 // what a common file may have, a type may not
+	}
+	if valid.has(digest) {
+		return nil
+	}
+	err := meta.Validate(f.Content)
+	if err == nil {
+		valid.add(digest)
+	}
+	var invalid *jsonschema.ValidationError
+	if errors.As(err, &invalid) {
+		return m.raw.Explain(invalid, f.Content)
+	}
+	return nil
 }
 
 // vocabularyProblem explains a fault that the meta-schema finds to the author of a

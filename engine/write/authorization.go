@@ -79,12 +79,20 @@ func (a *authorization) check(changes []*Change, version func(*Change) int64) er
 	return nil
 }
 
-// mayWrite returns an error of kind Forbidden when the caller may not make a change.
+// mayWrite returns an error of kind Forbidden when the caller may not make a change, or may no
+// longer by the types that are served by now.
 func (a *authorization) mayWrite(c *Change, exists bool) error {
-	if c.Erases() {
-		return a.e.access.MayErase(a.caller, c.Type, c.Context)
+	may := func(t *schema.Type) error {
+		if c.Erases() {
+			return a.e.access.MayErase(a.caller, t, c.Context)
+		}
+		return a.e.access.MayWrite(a.caller, t, c.Context, c.ID, exists)
 	}
-	return a.e.access.MayWrite(a.caller, c.Type, c.Context, c.ID, exists)
+	err := may(c.Type)
+	if served := a.served(c.Type); err == nil && served != c.Type {
+		err = may(served)
+	}
+	return err
 }
 
 // unseen returns the changes of stored objects that the caller does not see, if the caller may
@@ -156,7 +164,7 @@ func (a *authorization) checkVisible(changes []*Change, version func(*Change) in
 			return a.refuseUnseen(where, c)
 		case query.IsNone(visible):
 			return message.ResultInvisible.Error(message.Params{"type": c.Type.Name, "id": c.ID})
-		case (version(c) > 0 || c.op.MergePatch) && !(query.IsAll(visible) && query.IsAll(a.e.access.Writable(a.caller, c.Type, c.Context, true))):
+		case (version(c) > 0 || c.op.MergePatch) && !(query.IsAll(visible) && query.IsAll(a.writable(c.Type, c.Context, true))):
 			if existing[where] == nil {
 				places = append(places, where)
 			}
@@ -198,7 +206,7 @@ func (a *authorization) checkExisting(where store.Place, changes []*Change) erro
 			return a.refuseUnseen(where, c)
 		}
 	}
-	writable := a.e.access.Writable(a.caller, t, network, true)
+	writable := a.writable(t, network, true)
 	if query.IsAll(writable) || changes[0].Erases() { // which is alone, and has a permission of its own
 		return nil
 	}
@@ -266,7 +274,11 @@ func (a *authorization) checkResults(changes []*Change) error {
 		if !access.Meets(a.e.access.Visible(a.caller, c.Type, c.Context), c.ID, c.Type.OwnerField(), c.owners) {
 			return message.ResultInvisible.Error(params)
 		}
-		if !access.Meets(a.e.access.Writable(a.caller, c.Type, c.Context, !c.Created()), c.ID, c.Type.OwnerField(), c.owners) {
+		writable := a.writable(c.Type, c.Context, !c.Created())
+		if !query.IsAll(writable) && a.served(c.Type).OwnerField().Term != c.Type.OwnerField().Term {
+			return outdated(c.Type.Name)
+		}
+		if !access.Meets(writable, c.ID, c.Type.OwnerField(), c.owners) {
 			return message.PermissionMissing.Error(message.Params{"type": c.Type.Name, "permission": c.Type.WritePermission(!c.Created())})
 		}
 	}
@@ -281,14 +293,30 @@ func (a *authorization) visible(t *schema.Type, network string) (query.Expr, err
 	})
 }
 
+// writable returns the condition that objects of a type must meet for the caller to write them.
+func (a *authorization) writable(t *schema.Type, network string, exists bool) query.Expr {
+	condition, _ := a.both(t, func(t *schema.Type) (query.Expr, error) {
+		return a.e.access.Writable(a.caller, t, network, exists), nil
+	})
+	return condition
+}
+
 // both returns a condition on objects of a type as the write has it and, if other types are
 // served by now, also as they have it: objects may have been stored since.
 func (a *authorization) both(t *schema.Type, of func(*schema.Type) (query.Expr, error)) (query.Expr, error) {
 	condition, err := of(t)
-	if served, still := a.e.Registry().Type(t.Name); err == nil && still && served != t {
+	if served := a.served(t); err == nil && served != t {
 		var now query.Expr
 		now, err = of(served)
 		condition = query.Both(condition, now)
 	}
 	return condition, err
+}
+
+// served returns a type as it is served by now, and as the write has it if it is served no more.
+func (a *authorization) served(t *schema.Type) *schema.Type {
+	if served, still := a.e.Registry().Type(t.Name); still {
+		return served
+	}
+	return t
 }

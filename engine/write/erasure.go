@@ -52,15 +52,16 @@ func (e *Writer) EraseObject(ctx context.Context, caller *access.Caller, r Remov
 // with the id was removed, or none that the caller saw. It reports whether the object has
 // been created again since it was found missing.
 func (e *Writer) eraseRemoved(ctx context.Context, caller *access.Caller, r Removal, missing error) (created bool, err error) {
-	t, key := r.Type, store.Key{Network: r.Type.NetworkOf(r.Network), ID: r.ID}
+	key := store.Key{Network: r.Type.NetworkOf(r.Network), ID: r.ID}
 	err = e.Store.Write(ctx, func(tx store.Tx) error {
 		created = false
+		a := &authorization{e: e, ctx: ctx, s: tx, caller: caller}
+		t := a.served(r.Type)
 		removed, err := catalog.ReadRemoved(ctx, tx, t.Name, []store.Key{key})
 		if err != nil {
 			return err
 		}
-		var sight access.Sight
-		visible, err := sight.Visible(ctx, tx, e.access, caller, t, r.Network)
+		visible, err := a.sight.Visible(ctx, tx, e.access, caller, t, r.Network)
 		if err != nil {
 			return err
 		}

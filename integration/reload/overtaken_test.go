@@ -79,15 +79,16 @@ type hallsSet struct {
 	// path is that of halls, if it is another one. Resource and note are more keywords of halls
 	// and of their property note.
 	path, resource, note string
-	// read is the permission to see halls, if there is one.
-	read string
+	// read is the permission to see halls, if there is one, and write the one to write them, if
+	// it is another one than that of venues.
+	read, write string
 	// user is the name to which the property user is renamed.
 	user string
 }
 
 func (h hallsSet) folder() fs.FS {
-	permissions := map[string]string{"write": "MANAGE_BUSINESS"}
-	manage := `, "permissions": ` + service.JSONText(permissions)
+	permissions := map[string]string{"write": cmp.Or(h.write, "MANAGE_BUSINESS")}
+	const manage = `, "permissions": {"write": "MANAGE_BUSINESS"}`
 	const owned = `"name": {"type": "string"}, "team": {"x-ref": "teams"}, "venue": {"x-ref": "venues"}`
 	path, users := cmp.Or(h.path, "halls"), `, "guest": {"x-ref": "users"}, "user": {"x-ref": "users"}`
 	if h.user != "" {
@@ -175,44 +176,63 @@ var overtakenWrites = []overtakenRequest{
 	{"POST", "batch?context=main", `{"operations": [{"type": "halls", "object": {"id": "{id}", "name": "N"}}]}`},
 }
 
-// overtake sends requests, holds them until the schemas have changed and something else is
-// stored in each hall, and expects that the answers do not show that.
+// overtake has requests overtaken by a reload after which something else is stored in each hall,
+// and expects that the answers do not show that.
 func (o *overtaking) overtake(writes bool, requests []overtakenRequest) {
+	o.Helper()
+	answers := o.send(writes, requests, func() {
+		for i := range requests {
+			o.put(o.id(writes, i), map[string]any{"note": "hidden"}, http.StatusOK)
+		}
+	})
+	for i, r := range requests {
+		a := answers[i]
+		if body := string(a.Body); strings.Contains(body, "hidden") || strings.Contains(r.path, "hidden") && strings.Contains(body, `"id"`) {
+			o.Errorf("%s %s %s shows what has been stored since: %d %.500s", r.method, r.path, r.body, a.Status, body)
+		}
+	}
+}
+
+// id returns the id of the hall of a request.
+func (o *overtaking) id(writes bool, i int) string { return fmt.Sprintf("%s%t%d", o.prefix, writes, i) }
+
+func (o *overtaking) put(id string, object map[string]any, status int) {
+	o.Helper()
+	o.s.Must(o.admin, http.MethodPut, "/api/v1/halls/"+id+"?context=main", service.JSONText(object), status)
+}
+
+// send sends requests, each for a hall of its own, and returns the answers. It holds them until
+// the schemas have changed and a function has run.
+func (o *overtaking) send(writes bool, requests []overtakenRequest, meanwhile func()) []*service.Answer {
 	o.Helper()
 	if err := o.s.Swap(o.s.Engine, o.before); err != nil {
 		o.Fatal(err)
 	}
-	id := func(i int) string { return fmt.Sprintf("%s%t%d", o.prefix, writes, i) }
-	put := func(i int, object map[string]any, status int) {
-		o.Helper()
-		o.s.Must(o.admin, http.MethodPut, "/api/v1/halls/"+id(i)+"?context=main", service.JSONText(object), status)
-	}
 	for i := range requests {
-		put(i, map[string]any{"note": "open", "name": "N", "user": "anna", "team": "t1", "venue": "v"}, http.StatusCreated)
-		o.s.Must(o.token, http.MethodGet, "/api/v1/halls/"+id(i)+"?context=main", "", http.StatusOK)
+		o.put(o.id(writes, i), map[string]any{"note": "open", "name": "N", "user": "anna", "team": "t1", "venue": "v"}, http.StatusCreated)
+		o.s.Must(o.token, http.MethodGet, "/api/v1/halls/"+o.id(writes, i)+"?context=main", "", http.StatusOK)
 	}
 	h := &holding{o.caller, writes, make(chan struct{}), make(chan struct{})}
 	o.held.held.Store(h)
 	release := sync.OnceFunc(func() { close(h.release) })
 	defer release()
-	answers := make([]chan *service.Answer, len(requests))
+	answers := make([]*service.Answer, len(requests))
+	var wait sync.WaitGroup
 	for i, r := range requests {
-		answers[i] = make(chan *service.Answer, 1)
-		fill := strings.NewReplacer("{id}", id(i)).Replace
+		fill := strings.NewReplacer("{id}", o.id(writes, i)).Replace
 		header := http.Header{}
 		if r.method == http.MethodPatch {
 			header.Set("Content-Type", "application/merge-patch+json")
 		}
-		go func() {
-			a := o.s.Ask(o.token, r.method, "/api/v1/"+fill(r.path), fill(r.body), header)
+		wait.Go(func() {
+			answers[i] = o.s.Ask(o.token, r.method, "/api/v1/"+fill(r.path), fill(r.body), header)
 			select {
 			case <-h.release:
 			default:
-				o.Errorf("%s %s was not held: %d %.300s", r.method, r.path, a.Status, a.Body)
+				o.Errorf("%s %s was not held: %d %.300s", r.method, r.path, answers[i].Status, answers[i].Body)
 				h.reached <- struct{}{}
 			}
-			answers[i] <- a
-		}()
+		})
 	}
 	for range requests {
 		<-h.reached
@@ -220,14 +240,40 @@ func (o *overtaking) overtake(writes bool, requests []overtakenRequest) {
 	if err := o.s.Swap(o.s.Engine, o.after); err != nil {
 		o.Error(err)
 	}
-	for i := range requests {
-		put(i, map[string]any{"note": "hidden"}, http.StatusOK)
-	}
+	meanwhile()
 	release()
-	for i, r := range requests {
-		a := <-answers[i]
-		if body := string(a.Body); strings.Contains(body, "hidden") || strings.Contains(r.path, "hidden") && strings.Contains(body, `"id"`) {
-			o.Errorf("%s %s %s shows what has been stored since: %d %.500s", r.method, r.path, r.body, a.Status, body)
+	wait.Wait()
+	return answers
+}
+
+// TestWithdrawnMeanwhile holds requests that began before a reload after which halls take another
+// permission to write, or are no type any more: the permission before cannot be used, and no
+// request fails because of the type.
+func TestWithdrawnMeanwhile(t *testing.T) { service.EachStore(t, testWithdrawnMeanwhile) }
+
+func testWithdrawnMeanwhile(t *testing.T, fresh service.NewStore) {
+	var held *overtaken
+	s := service.StartNew(&service.Service{TB: t, URI: fresh(t), Schemas: []fs.FS{hallsSet{}.folder()}, Plain: &marquee.Application{}, Wrap: func(s store.Store) store.Store {
+		held = &overtaken{Store: s}
+		return held
+	}})
+	c := service.ConverseWith(t, s)
+	addOvertaken(c)
+	token, err := s.SignIn("nora")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, after := range []fs.FS{hallsSet{write: "MANAGE_HALLS"}.folder(), service.TypeWith("venues", "", `"name": {"type": "string"}`)} {
+		o := &overtaking{T: t, s: s, held: held, admin: c.Token, caller: "nora", token: token, before: hallsSet{}.folder(), after: after, prefix: fmt.Sprintf("w%d-", n)}
+		for i, a := range o.send(true, overtakenWrites, func() {}) {
+			if r := overtakenWrites[i]; a.Status >= http.StatusInternalServerError || n == 0 && a.Status != http.StatusForbidden {
+				t.Errorf("%s %s %s: %d %.300s", r.method, r.path, r.body, a.Status, a.Body)
+			}
+		}
+		for i, a := range o.send(false, overtakenReads, func() {}) {
+			if r := overtakenReads[i]; a.Status >= http.StatusInternalServerError {
+				t.Errorf("%s %s: %d %.300s", r.method, r.path, a.Status, a.Body)
+			}
 		}
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"marquee/engine/schema"
 	"marquee/engine/schema/diff"
@@ -330,29 +332,45 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// BenchmarkSets compares sets of 500 types with 50 properties, of which each has changed.
+// BenchmarkSets loads a set of 500 types with 50 properties, and compares it with a set in which
+// each of these was another one. It reports the processor time, and the memory that the process
+// has had at most.
 func BenchmarkSets(b *testing.B) {
-	var sides [2]*schema.Registry
-	for i := range sides {
+	load := func(most int) *schema.Registry {
 		files := fstest.MapFS{}
 		for n := range 500 {
 			var properties []string
 			for p := range 50 {
-				properties = append(properties, fmt.Sprintf(`"p%d": {"type": "string", "maxLength": %d, "description": "a property"}`, p, 100+i))
+				properties = append(properties, fmt.Sprintf(`"p%d": {"type": "string", "maxLength": %d, "description": "a property"}`, p, most))
 			}
 			files[fmt.Sprintf("t%d.json", n)] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "x-resource": {"path": "t%s"}, "properties": {%s}}`,
 				strings.Repeat("a", n/26+1)+string(rune('a'+n%26)), strings.Join(properties, ", "))}
 		}
-		var err error
-		if sides[i], err = schema.Load(schema.Source{FS: base.FS}, schema.Source{Name: "new", FS: files}); err != nil {
+		loaded, err := schema.Load(schema.Source{FS: base.FS}, schema.Source{Name: "new", FS: files})
+		if err != nil {
 			b.Fatal(err)
 		}
+		return loaded
 	}
+	used := func() (time.Duration, int64) {
+		var usage syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+			b.Fatal(err)
+		}
+		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), usage.Maxrss >> 10
+	}
+	most := 100
+	old := load(most)
+	before, _ := used()
 	for b.Loop() {
-		if found := diff.Sets(sides[0], sides[1]); len(found) != 500*50 {
+		most++
+		if found := diff.Sets(old, load(most)); len(found) != 500*50 {
 			b.Fatal(len(found))
 		}
 	}
+	after, peak := used()
+	b.ReportMetric((after-before).Seconds()/float64(b.N), "cpu-s/op")
+	b.ReportMetric(float64(peak), "MB")
 }
 
 // TestNever compares values with the schema false beside others without a schema.

@@ -19,7 +19,13 @@ func (v value) names() (names []string) {
 }
 
 // declares reports whether a member is declared by its name.
-func (v value) declares(name string) bool { return slices.Contains(v.names(), name) }
+func (v value) declares(name string) bool {
+	return slices.ContainsFunc(v.schemas, func(p located) bool {
+		members, _ := p.keywords["properties"].(map[string]any)
+		_, there := members[name]
+		return there
+	})
+}
 
 // knows reports whether a member is kept, and not dropped or refused as unknown.
 func (v value) knows(name string) bool { return v.shape == nil || v.shape.Member(name) != nil }

@@ -1,9 +1,9 @@
 package validation
 
 import (
+	"bytes"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -11,21 +11,38 @@ import (
 	"marquee/engine/schema/dialect"
 )
 
-// NewCompiler returns a compiler that reads no files by itself.
-func NewCompiler() *jsonschema.Compiler {
+// NewCompiler returns a compiler of schemas that have URLs. It reads no files by itself.
+func NewCompiler(known Schemas) *jsonschema.Compiler {
 	c := jsonschema.NewCompiler()
 	c.Draft = jsonschema.Draft2020
 	c.AssertFormat = true
 	c.Formats = Formats
 	c.LoadURL = func(url string) (io.ReadCloser, error) {
-		return nil, errors.New("a schema can refer to files of its folder and of common/ only, not to " + url)
+		content, there := known[url]
+		if !there {
+			return nil, errors.New("a schema can refer to files of its folder and of common/ only, not to " + url)
+		}
+		return io.NopCloser(bytes.NewReader(document.Append(nil, unannotated(content)))), nil
 	}
 	return c
 }
 
-// AddResource makes a schema known to a compiler by a URL.
-func AddResource(c *jsonschema.Compiler, url string, content map[string]any) error {
-	return c.AddResource(url, strings.NewReader(string(document.Append(nil, content))))
+// unannotated returns a schema without what says nothing about values, which the library would
+// read and check.
+func unannotated(value any) any {
+	schema, ok := value.(map[string]any)
+	if !ok {
+		return value
+	}
+	kept := make(map[string]any, len(schema))
+	for keyword, member := range schema {
+		switch keyword {
+		case "title", "description", "$comment", "default", "examples", "deprecated":
+			continue
+		}
+		kept[keyword] = dialect.Subschemas(keyword, member, unannotated)
+	}
+	return kept
 }
 
 // Stored returns a schema that validates documents as they are stored:
