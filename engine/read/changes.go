@@ -35,9 +35,9 @@ type ChangesQuery struct {
 	Include Include
 	// Limit and Bytes bound the events. One event may be larger.
 	Limit, Bytes int
-	// Woken reports that a Waiter was woken: the changes may be those that its follower has read,
-	// which can lack the last ones.
-	Woken bool
+	// Waiter, if set, has been woken: the changes may be those that its follower has read, which can
+	// lack the last ones.
+	Waiter *Waiter
 }
 
 // Events are some changes of a feed, in commit order.
@@ -185,14 +185,17 @@ func (f *feeding) atOnce() int { return max(changesAtOnce, f.q.Limit) }
 
 // read reads changes of all types, so that positions hold for the follower's and the store's.
 func (f *feeding) read(ctx context.Context) ([]store.Change, string, error) {
-	if f.q.Woken {
-		if changes, next, known := f.e.following.recent(f.at, f.atOnce()); known {
+	if f.q.Waiter != nil {
+		if changes, next, known := f.q.Waiter.recent(f.at, f.atOnce()); known {
 			return changes, next, nil
 		}
 	}
 	changes, next, err := f.e.Store.Changes(ctx, f.at, f.atOnce())
 	if n := len(changes); n > 0 {
 		next = changes[n-1].Position // which the follower has passed or will pass
+	}
+	if f.q.Waiter != nil && err == nil {
+		f.q.Waiter.reached(next)
 	}
 	return changes, next, err
 }

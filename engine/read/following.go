@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,10 +13,10 @@ import (
 // all of them reads the changes of the store, while there are any, and wakes those concerned.
 
 const (
-	// followEvery is the interval between looks at what the store knows without a read, and
-	// followPoll that between reads where it does not know.
+	// followEvery is the interval between reads, or looks at what the store knows without one, and
+	// followWait how long a read waits for changes where it can.
 	followEvery = 3 * time.Millisecond
-	followPoll  = 20 * time.Millisecond
+	followWait  = 250 * time.Millisecond
 	// followTime bounds a read, and followRest is the pause after one that failed.
 	followTime = 10 * time.Second
 	followRest = 250 * time.Millisecond
@@ -34,6 +35,8 @@ type Waiter struct {
 	e       *Reader
 	network string
 	woken   chan struct{}
+	// quiet is a position behind which the follower has read no change of the network, "" for none.
+	quiet string
 }
 
 // Wait returns a waiter that is woken by each change of the feed that is committed from now on,
@@ -80,17 +83,39 @@ func (f *following) passed(changes []store.Change, end string) {
 	f.wake(networks)
 }
 
-// recent returns changes after a position from the window.
-func (f *following) recent(position string, limit int) ([]store.Change, string, bool) {
+// recent returns changes after a position that the follower has read, without those of other
+// networks if there are only such.
+func (w *Waiter) recent(position string, limit int) (changes []store.Change, next string, known bool) {
+	f := &w.e.following
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.window.after(position, limit)
+	if known = position != "" && position == w.quiet; known {
+		next = f.window.end
+	} else {
+		changes, next, known = f.window.after(position, limit)
+	}
+	if known && next == f.window.end {
+		w.quiet = next
+	}
+	return changes, next, known
+}
+
+// reached notes the position up to which the reader has read the store.
+func (w *Waiter) reached(position string) {
+	f := &w.e.following
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	changes, _, known := f.window.after(position, maxWindow)
+	if known && !slices.ContainsFunc(changes, func(c store.Change) bool { return c.Network == w.network }) {
+		w.quiet = position
+	}
 }
 
 // wake wakes the readers of some networks; nil stands for all. The lock must be held.
 func (f *following) wake(networks map[string]bool) {
 	for w := range f.readers {
 		if networks == nil || networks[w.network] {
+			w.quiet = ""
 			select {
 			case w.woken <- struct{}{}:
 			default: // it has not read yet
@@ -116,19 +141,17 @@ func (e *Reader) follow() {
 		if e.following.idle() {
 			return
 		}
-		var names []string
-		for _, t := range e.Registry().Types() {
-			names = append(names, t.Name)
-		}
-		revision, known := e.Store.Recent(names...)
-		if rest = followEvery; known && position != "" && revision == seen {
-			continue
-		}
-		if seen = revision; !known {
-			seen = ""
-			if !e.Store.Serial() { // where a read takes a round trip
-				rest = followPoll
+		rest = followEvery
+		if e.Store.Serial() { // which does not wait for changes
+			var names []string
+			for _, t := range e.Registry().Types() {
+				names = append(names, t.Name)
 			}
+			revision, known := e.Store.Recent(names...)
+			if known && position != "" && revision == seen {
+				continue
+			}
+			seen = revision
 		}
 		var err error
 		if position, err = e.followFrom(position); err != nil {
@@ -148,7 +171,7 @@ func (e *Reader) followFrom(position string) (string, error) {
 		return position, err
 	}
 	for {
-		changes, next, err := e.Store.Changes(ctx, position, changesAtOnce)
+		changes, next, err := e.Store.Changes(store.WithEffort(ctx, store.Effort{Wait: followWait}), position, changesAtOnce)
 		if err != nil {
 			return "", err
 		}

@@ -93,3 +93,48 @@ func TestWindowIsBounded(t *testing.T) {
 	}
 	runtime.KeepAlive(&w)
 }
+
+// A reader whose network has no changes keeps up with the follower, however many others have and
+// however long it waits.
+func TestQuietNetworks(t *testing.T) {
+	e := &Reader{}
+	e.following.readers, e.following.running = map[*Waiter]bool{}, true // without a store to follow
+	quiet, busy := e.Wait(Feed{Network: "quiet"}), e.Wait(Feed{Network: "busy"})
+	reads := func(w *Waiter, position, wantNext string, want int) {
+		t.Helper()
+		changes, next, known := w.recent(position, 10)
+		if known != (wantNext != "") || next != wantNext || len(changes) != want {
+			t.Errorf("%s reads %d changes after %q, then %q (%t), and not %d and %q", w.network, len(changes), position, next, known, want, wantNext)
+		}
+	}
+	passed := func(network, position string) {
+		e.following.passed([]store.Change{{Network: network, Position: position}}, position)
+		e.following.window.began = time.Now().Add(-2 * windowTime) // it is forgotten before anybody reads
+	}
+	e.following.began("0")
+	reads(quiet, "0", "0", 0)
+	reads(busy, "0", "0", 0)
+	passed("busy", "1")
+	passed("busy", "2")
+	reads(busy, "0", "", 0)
+	reads(quiet, "1", "", 0)
+	reads(quiet, "0", "2", 0)
+	passed("busy", "3")
+	reads(quiet, "2", "3", 0)
+	passed("quiet", "4")
+	reads(quiet, "3", "", 0)
+
+	quiet.reached("2") // which is forgotten
+	reads(quiet, "2", "", 0)
+	e.following.passed([]store.Change{{Network: "quiet", Position: "5"}, {Network: "busy", Position: "6"}}, "6")
+	quiet.reached("4")
+	reads(quiet, "4", "6", 2)
+	e.following.passed([]store.Change{{Network: "busy", Position: "7"}}, "7")
+	busy.reached("6")
+	quiet.reached("6")
+	passed("busy", "8")
+	reads(busy, "6", "", 0)
+	reads(quiet, "6", "8", 0)
+	e.following.began("9") // it has begun anew, and does not know what it has missed
+	reads(quiet, "8", "", 0)
+}

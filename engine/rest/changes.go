@@ -83,7 +83,7 @@ func listChanges(r *Call) error {
 			r.sendEvents(events)
 			return nil
 		}
-		q.After, q.Woken = events.Position, true
+		q.After, q.Waiter = events.Position, wait.waiter
 		if err := wait.pause(events.Doubt); err != nil {
 			return err
 		}

@@ -210,7 +210,9 @@ func (e *eventStream) read() (batch, error) {
 	if err != nil {
 		return batch{}, err
 	}
-	e.q.After, e.q.Woken = events.Position, !events.More
+	if e.q.After, e.q.Waiter = events.Position, e.waiter; events.More {
+		e.q.Waiter = nil
+	}
 	return r.batch(events)
 }
 

@@ -3,10 +3,11 @@ package store
 import (
 	"context"
 	"sync/atomic"
+	"time"
 )
 
-// Effort describes a Write or Read in advance, so that a store can choose which
-// waiting call runs next, and how many run at once.
+// Effort describes a Write, a Read or a call of Changes in advance, so that a store can choose
+// which waiting call runs next, and how many run at once.
 type Effort struct {
 	// Caller is on whose behalf the call runs: a user, an API token or an address.
 	// Waiting calls of different callers take turns.
@@ -24,6 +25,9 @@ type Effort struct {
 	// Latest marks a Read that must see every Write that had returned before it,
 	// even where the store is configured to read from copies that lag behind.
 	Latest bool
+	// Wait lets Changes wait this long for changes if there are none, where that takes less than
+	// to ask again. Changes may then lack those of Writes that had returned before the call.
+	Wait time.Duration
 	// Waited, if set, receives the nanoseconds that the call waits for its turn, added to
 	// those of others. Contexts that are derived with another Effort keep it.
 	Waited *atomic.Int64

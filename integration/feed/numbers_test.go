@@ -7,12 +7,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"marquee/integration/process"
-	"marquee/integration/service"
 )
 
 // TestThousandStreams opens a thousand streams of ten callers on one server, which take less than
@@ -92,84 +90,4 @@ func residentOf(p *process.Process) (bytes int64) {
 		}
 	}
 	return bytes << 10
-}
-
-// TestDelivery measures the time from the answer of a write to the event of a stream, beside
-// writers, on the server that writes and on another one of the same database. MARQUEE_DELIVERY is
-// the stores.
-func TestDelivery(t *testing.T) {
-	if os.Getenv("MARQUEE_DELIVERY") == "" {
-		t.Skip("MARQUEE_DELIVERY is not set")
-	}
-	for _, store := range strings.Split(os.Getenv("MARQUEE_DELIVERY"), " ") {
-		p := process.Serve(t, strings.ReplaceAll(store, "DIR", t.TempDir()))
-		p.SignIn("admin", process.Password)
-		servers := map[string]*process.Process{"this server": p}
-		if !strings.HasPrefix(store, "sqlite:") {
-			servers["another server"] = process.Serve(t, store)
-		}
-		var mu sync.Mutex
-		written, seen := map[string]time.Time{}, map[string]map[string]time.Time{}
-		const all = 64 * 30
-		complete := make(chan struct{}, len(servers))
-		for name, server := range servers {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/v1/changes?context=main&type=tiers&include=none", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			request.Header.Set("Accept", "text/event-stream")
-			request.Header.Set("Authorization", "Bearer "+p.Token)
-			answer, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer answer.Body.Close()
-			at := map[string]time.Time{}
-			seen[name] = at
-			go func() {
-				for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-					if _, id, found := strings.Cut(lines.Text(), `"id":"`); found {
-						id, _, _ = strings.Cut(id, `"`)
-						mu.Lock()
-						if at[id] = time.Now(); len(at) == all {
-							complete <- struct{}{}
-						}
-						mu.Unlock()
-					}
-				}
-			}()
-		}
-		var writers sync.WaitGroup
-		for writer := range 64 {
-			writers.Go(func() {
-				for n := range 30 {
-					id := fmt.Sprintf("w%d-%d", writer, n)
-					p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tiers/"+id+"?context=main", `{"name": "T"}`)
-					mu.Lock()
-					written[id] = time.Now()
-					mu.Unlock()
-				}
-			})
-		}
-		writers.Wait()
-		for range servers {
-			select {
-			case <-complete:
-			case <-time.After(service.Patience):
-				t.Fatalf("%s: some events are missing", store)
-			}
-		}
-		mu.Lock()
-		for name, at := range seen {
-			var took []time.Duration
-			for id, answered := range written {
-				if !at[id].IsZero() {
-					took = append(took, at[id].Sub(answered))
-				}
-			}
-			slices.Sort(took)
-			t.Logf("%s, %s: of %d writes, the event came after the answer by %v at the median, %v at 99 %%", store, name, len(written), took[len(took)/2], took[len(took)*99/100])
-		}
-		mu.Unlock()
-	}
 }

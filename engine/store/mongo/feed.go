@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -116,7 +117,7 @@ func (s *Store) inTerm(ctx context.Context, read func(context.Context) error) er
 }
 
 func (s *Store) changesAfter(ctx context.Context, after string, limit int, collections []string) ([]store.Change, string, error) {
-	f := follower{s: s, limit: limit, collections: collections, begins: after == ""}
+	f := follower{s: s, limit: limit, collections: collections, begins: after == "", wait: store.EffortOf(ctx).Wait, inserted: map[string]int{}}
 	if after == "" {
 		session, now, err := s.present(ctx)
 		if err != nil {
@@ -164,9 +165,12 @@ type follower struct {
 	begins      bool     // with the oldest change that is kept
 	found       []store.Change
 	size        int // of what was found
-	// inserted has, for the ids of changes that come from the stream and may have been rewritten since,
-	// where they are in found.
-	inserted map[string]int
+	// wait is how long the stream waits for changes if there are none.
+	wait time.Duration
+	// inserted has, for the ids of changes that come from the stream, where they are in found, and
+	// lastRewritten is the id of the last change that may have been rewritten since.
+	inserted      map[string]int
+	lastRewritten string
 }
 
 func (f *follower) take(c store.Change) {

@@ -27,8 +27,9 @@ const (
 type feedStream struct {
 	stream  *mongo.ChangeStream
 	session *mongo.Session
-	// batch is the maximum number of changes of an answer.
+	// batch is the maximum number of changes of an answer, and wait how long MongoDB waits for some.
 	batch int
+	wait  time.Duration
 	// term is that of the primary at which the stream was opened.
 	term context.Context
 	end  context.CancelFunc
@@ -39,8 +40,8 @@ type feedStream struct {
 
 // open opens a stream at the position.
 func (f *follower) open(ctx context.Context, session *mongo.Session) (*feedStream, error) {
-	s := &feedStream{session: session, batch: min(f.limit, 1000)}
-	opts := options.ChangeStream().SetMaxAwaitTime(patience).SetBatchSize(int32(s.batch)) // #nosec G115 -- 1000 is the largest
+	s := &feedStream{session: session, batch: min(f.limit, 1000), wait: f.patience()}
+	opts := options.ChangeStream().SetMaxAwaitTime(s.wait).SetBatchSize(int32(s.batch)) // #nosec G115 -- 1000 is the largest
 	if f.at.token != nil {
 		opts.SetResumeAfter(f.at.token)
 	} else {
@@ -75,12 +76,17 @@ type feedStreams struct {
 	closed bool
 }
 
-// take returns a stream that is kept and continues behind a token, or nil. Its answers have at
-// most limit changes.
-func (k *feedStreams) take(token bson.Raw, limit int) *feedStream {
+// take returns a stream that is kept and continues where a follower is, as one that it opens would,
+// or nil.
+func (k *feedStreams) take(f *follower) *feedStream {
+	if f.at.token == nil || len(f.collections) > 0 {
+		return nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	i := slices.IndexFunc(k.kept, func(s *feedStream) bool { return s.batch <= limit && slices.Contains(s.tokens, string(token)) })
+	i := slices.IndexFunc(k.kept, func(s *feedStream) bool {
+		return s.batch <= f.limit && s.wait == f.patience() && slices.Contains(s.tokens, string(f.at.token))
+	})
 	if i < 0 {
 		return nil
 	}
@@ -130,30 +136,9 @@ func (k *feedStreams) stop() {
 	}
 }
 
-// streamed reads changes from the stream that were committed when it began.
+// streamed reads changes from the stream that were committed when it began, or waits for some.
 func (f *follower) streamed(ctx context.Context) error {
-	session, now, err := f.s.present(ctx)
-	if err != nil {
-		return f.failed(err)
-	}
-	if reached := timeOf(f.at.token); f.at.token != nil && reached.T > now.at.T {
-		err = badPosition(nil)
-	} else if !reached.IsZero() && reached.Before(now.afterRemoved()) { // as if the stream did not have them
-		err = errRemoved
-	}
-	// Behind a later position, changes can have been removed as well, of a transaction that began
-	// before the position and ended after it, or that has the position inside. The stream has all
-	// of them: an insertion has its document from the oplog. Once the oplog lacks them, the fallback
-	// begins before that transaction did, and finds that it was removed.
-	var from *feedStream
-	if err == nil && f.at.token != nil && len(f.collections) == 0 {
-		from = f.s.streams.take(f.at.token, f.limit)
-	}
-	if err != nil || from != nil {
-		session.EndSession(context.WithoutCancel(ctx))
-	} else if from, err = f.open(ctx, session); err != nil {
-		err = f.failed(err)
-	}
+	from, now, err := f.resume(ctx)
 	if err != nil {
 		return err
 	}
@@ -166,14 +151,49 @@ func (f *follower) streamed(ctx context.Context) error {
 	return nil
 }
 
-// follow reads from a stream to its end, or until enough was found. It returns the token of the
-// last change.
-func (f *follower) follow(ctx context.Context, from *feedStream, now present) (last bson.Raw, err error) {
+// resume returns a stream that continues behind the position, and the time that is to be reached.
+func (f *follower) resume(ctx context.Context) (from *feedStream, to bson.Timestamp, err error) {
+	if f.wait > 0 {
+		if from = f.s.streams.take(f); from != nil {
+			return from, to, nil
+		}
+	}
+	session, now, err := f.s.present(ctx)
+	if err != nil {
+		return nil, to, f.failed(err)
+	}
+	if reached := timeOf(f.at.token); f.at.token != nil && reached.T > now.at.T {
+		err = badPosition(nil)
+	} else if !reached.IsZero() && reached.Before(now.afterRemoved()) { // as if the stream did not have them
+		err = errRemoved
+	}
+	// Behind a later position, changes can have been removed as well, of a transaction that began
+	// before the position and ended after it, or that has the position inside. The stream has all
+	// of them: an insertion has its document from the oplog. Once the oplog lacks them, the fallback
+	// begins before that transaction did, and finds that it was removed.
+	if err == nil {
+		from = f.s.streams.take(f)
+	}
+	if err != nil || from != nil {
+		session.EndSession(context.WithoutCancel(ctx))
+	} else if from, err = f.open(ctx, session); err != nil {
+		err = f.failed(err)
+	}
+	f.lastRewritten = now.rewritten
+	return from, now.at, err
+}
+
+// follow reads from a stream to a time, or until enough was found; one that waits until something
+// was found. It returns the token of the last change.
+func (f *follower) follow(ctx context.Context, from *feedStream, to bson.Timestamp) (last bson.Raw, err error) {
 	stream, within := from.stream, mongo.NewSessionContext(ctx, from.session)
 	last = f.at.token
 	for !f.full() {
+		if f.wait > 0 && len(f.found) > 0 && stream.RemainingBatchLength() == 0 {
+			break
+		}
 		if !stream.TryNext(within) {
-			if stream.Err() != nil || stream.ID() == 0 || reaches(stream.ResumeToken(), now.at) {
+			if stream.Err() != nil || stream.ID() == 0 || f.wait > 0 || reaches(stream.ResumeToken(), to) {
 				break
 			}
 			continue
@@ -186,12 +206,7 @@ func (f *follower) follow(ctx context.Context, from *feedStream, now present) (l
 		last = stream.ResumeToken()
 		f.pass(last)
 		if !f.at.within(c.Position) {
-			if c.Position <= now.rewritten {
-				if f.inserted == nil {
-					f.inserted = map[string]int{}
-				}
-				f.inserted[c.Position] = len(f.found)
-			}
+			f.inserted[c.Position] = len(f.found)
 			f.take(c)
 		}
 	}
@@ -205,6 +220,15 @@ func (f *follower) follow(ctx context.Context, from *feedStream, now present) (l
 // they have now: the oplog keeps the values that have been removed from the history. Whether they
 // have been from a change that was removed itself is not known, so that it gets none.
 func (f *follower) rewritten(ctx context.Context) error {
+	if f.wait > 0 && len(f.inserted) > 0 { // since the wait began
+		session, now, err := f.s.present(ctx)
+		if err != nil {
+			return err
+		}
+		session.EndSession(ctx)
+		f.lastRewritten = now.rewritten
+	}
+	maps.DeleteFunc(f.inserted, func(id string, _ int) bool { return id > f.lastRewritten })
 	if len(f.inserted) == 0 {
 		return nil
 	}
@@ -226,8 +250,11 @@ func (f *follower) rewritten(ctx context.Context) error {
 	})
 }
 
-// patience is how long the stream waits for new changes at its end.
+// patience is how long MongoDB waits for new changes at the end of a stream, unless the caller
+// waits for some.
 const patience = 5 * time.Millisecond
+
+func (f *follower) patience() time.Duration { return max(patience, f.wait) }
 
 // closeStream closes a stream. Errors do not matter once the changes were read.
 func closeStream(ctx context.Context, session *mongo.Session, stream *mongo.ChangeStream) {

@@ -1,10 +1,13 @@
 package mongo
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 
 	"marquee/engine/store"
 	"marquee/engine/store/mongo/record"
@@ -66,6 +69,40 @@ func TestFeedHasWhatWasAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants("open")
+}
+
+// TestFeedWaits checks that a call waits for changes, and returns the first.
+func TestFeedWaits(t *testing.T) {
+	waits := make(chan struct{}, 1000)
+	s := openTest(t, Options{URI: mongodb.URI(t), Monitor: &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+		if await, limited := e.Command.Lookup("maxTimeMS").AsInt64OK(); e.CommandName == "getMore" && limited && await == time.Minute.Milliseconds() {
+			waits <- struct{}{}
+		}
+	}}})
+	position, err := s.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(3) { // the first call opens a stream, and the others find it
+		ended := make(chan error, 1)
+		go func() {
+			var changes []store.Change
+			var err error
+			changes, position, err = s.Changes(store.WithEffort(t.Context(), store.Effort{Wait: time.Minute}), position, 10)
+			if err == nil && (len(changes) != 1 || changes[0].Version != i+1) {
+				err = fmt.Errorf("%v instead of change %d", changes, i+1)
+			}
+			ended <- err
+		}()
+		<-waits
+		change := faultChange(store.Key{Network: faultNetwork, ID: "a"}, i+1)
+		if err := s.Write(t.Context(), func(tx store.Tx) error { return tx.Append(t.Context(), []store.Change{change}) }); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestFeedOfFormerlyRewritten checks that the feed of a store of an earlier version, which does not

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"marquee/engine/store"
 )
@@ -51,7 +52,8 @@ func testFeed(t *testing.T, h Harness) {
 	f.run("the feed of some collections", testFeedOf)
 	f.run("from the end", testEnd)
 
-	t.Run("followed while others write", func(t *testing.T) { testFollow(open(t, h)) })
+	t.Run("followed while others write", func(t *testing.T) { testFollow(open(t, h), 0) })
+	t.Run("waited for while others write", func(t *testing.T) { testFollow(open(t, h), 50*time.Millisecond) })
 }
 
 func testChange(f *fixture) {
@@ -210,7 +212,7 @@ func testEnd(f *fixture) {
 
 // testFollow proves that a reader that resumes again and again misses nothing,
 // sees nothing twice, and sees transactions in commit order.
-func testFollow(f *fixture) {
+func testFollow(f *fixture, wait time.Duration) {
 	const writers, times = 4, 20
 	f.put(things, newRecord("counter", `{"n":0}`))
 	var running atomic.Int64
@@ -234,7 +236,7 @@ func testFollow(f *fixture) {
 		}
 		for position, ended := "", false; len(versions) <= writers*times; {
 			last := running.Load() == 0
-			changes, next, err := f.s.Changes(f.ctx, position, 7)
+			changes, next, err := f.s.Changes(store.WithEffort(f.ctx, store.Effort{Wait: wait}), position, 7)
 			if err != nil {
 				f.Error(err)
 				return
@@ -243,7 +245,7 @@ func testFollow(f *fixture) {
 				versions = append(versions, c.Version)
 			}
 			position = next
-			if ended = last && len(changes) == 0; ended {
+			if ended = last && len(changes) == 0; ended && (wait == 0 || len(versions) == writers*times) {
 				return
 			}
 		}

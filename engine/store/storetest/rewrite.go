@@ -3,7 +3,9 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"marquee/engine/query"
 	"marquee/engine/store"
@@ -101,6 +103,9 @@ func testRewriteRecords(f *fixture) {
 func testRewriteHistory(f *fixture) {
 	before, err := f.s.End(f.ctx)
 	f.must(err)
+	waiting := store.WithEffort(f.ctx, store.Effort{Wait: 20 * time.Millisecond})
+	_, begun, err := f.s.Changes(waiting, before, everything)
+	f.must(err)
 	f.must(f.write(func(tx store.Tx) error {
 		last := change(net, things, "a", 2)
 		last.Owner, last.Notices = "eva", []byte(`[{"code":"c"}]`)
@@ -130,10 +135,20 @@ func testRewriteHistory(f *fixture) {
 	same(f, "the changes after", scan(1), all)
 	followed, _, err := f.s.Changes(f.ctx, before, everything, things)
 	f.must(err)
-	same(f, "the changes in the feed", len(followed), len(all))
-	for i, c := range followed {
-		c.Position = all[i].Position
-		same(f, "a change in the feed", c, all[i])
+	var waited []store.Change
+	for n := 0; n < 4; {
+		var changes []store.Change
+		changes, begun, err = f.s.Changes(waiting, begun, everything)
+		f.must(err)
+		n += len(changes)
+		waited = append(waited, slices.DeleteFunc(changes, func(c store.Change) bool { return c.Collection != things })...)
+	}
+	for _, changes := range [][]store.Change{followed, waited} {
+		same(f, "the changes in the feed", len(changes), len(all))
+		for i, c := range changes {
+			c.Position = all[i].Position
+			same(f, "a change in the feed", c, all[i])
+		}
 	}
 	f.read(func(s store.Snapshot) {
 		same(f, "the notices after", noticed(f, s), 0)
