@@ -150,8 +150,8 @@ former: ## servers of the last release and of this version are replaced by one a
 failover: ## kill the primary of a replica set a hundred times under load; KEYS requests with idempotency keys; needs a mongod
 	MARQUEE_REQUIRE=mongodb MARQUEE_FAILOVERS=$(FAILOVERS) MARQUEE_KEYS=$(KEYS) $(GO) run ./integration/gotest -count=1 -run=Failover -timeout=120m ./integration/concurrency
 
-followers: ## a million changes on each store, followed by readers while the server is killed
-	MARQUEE_FEED=1000000 $(GO) test -count 1 -v -timeout 600m -run TestFollowersOfKilledServers ./integration/feed
+followers: ## a million changes on each store, followed by readers while the server and the primary are killed
+	MARQUEE_FEED=1000000 $(GO) test -count 1 -v -timeout 600m -run TestFollowersOfKilled ./integration/feed
 
 schemathesis: ## requests generated from the OpenAPI document, EXAMPLES for each operation, with another seed each time
 	MARQUEE_REQUIRE=schemathesis MARQUEE_SCHEMATHESIS=$(EXAMPLES) MARQUEE_SEED=$${MARQUEE_SEED:-$$(date +%s)} $(GO) test -count 1 -v -timeout 600m ./integration/schemathesis

@@ -6,10 +6,12 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"os"
 	"sync"
 	"testing"
 	"time"
 
+	"marquee/integration/mongodb"
 	"marquee/integration/process"
 	"marquee/integration/service"
 )
@@ -18,18 +20,32 @@ import (
 // at random, while the server is killed again and again: no revision of an object is missed, none
 // overtakes another, and in the end each reader holds what the list has. MARQUEE_FEED is the number
 // of changes.
-func TestFollowersOfKilledServers(t *testing.T) { service.EachStore(t, testFollowersOfKilledServers) }
+func TestFollowersOfKilledServers(t *testing.T) {
+	service.EachStore(t, func(t *testing.T, fresh service.NewStore) { (&killed{store: fresh(t)}).followed(t) })
+}
 
-func testFollowersOfKilledServers(t *testing.T, fresh service.NewStore) {
+// TestFollowersOfKilledPrimaries is TestFollowersOfKilledServers on a replica set whose primary is
+// killed as well, and whose log of operations no longer has the position of a reader that rests.
+func TestFollowersOfKilledPrimaries(t *testing.T) {
+	if os.Getenv("MARQUEE_FEED") == "" {
+		t.Skip("MARQUEE_FEED is not set: run 'make followers'")
+	}
+	set := mongodb.NewReplicaSet(t, 3, mongodb.WithOplog(50))
+	(&killed{store: set.URI("ads"), set: set}).followed(t)
+}
+
+func (k *killed) followed(t *testing.T) {
 	const writers, atOnce, rounds = 2, 500, 5
 	total := changesOf(t, 50_000)
-	k := &killed{store: fresh(t), seed: service.TestSeed(t)}
+	k.seed = service.TestSeed(t)
 	k.start(t)
 	ended := make(chan struct{})
 	var reading, writing sync.WaitGroup
-	var all []*follower
+	resting := k.follower(t)
+	resting.page(0) // where the feed begins
+	all := []*follower{resting}
 	for i := range 4 {
-		f := &follower{T: t, k: k, position: "begin", held: map[string]revised{}}
+		f := k.follower(t)
 		all = append(all, f)
 		random := rand.New(rand.NewPCG(k.seed, uint64(i)))
 		reading.Go(func() {
@@ -58,7 +74,7 @@ func testFollowersOfKilledServers(t *testing.T, fresh service.NewStore) {
 			})
 		}
 		if round < rounds-1 {
-			k.kill(t, 1+total/atOnce/rounds*round+total/atOnce/rounds/2)
+			k.kill(t, round, 1+total/atOnce/rounds*round+total/atOnce/rounds/2)
 		}
 		writing.Wait()
 	}
@@ -75,6 +91,7 @@ func testFollowersOfKilledServers(t *testing.T, fresh service.NewStore) {
 // killed is a server that is killed and started again on the same store.
 type killed struct {
 	store string
+	set   *mongodb.ReplicaSet // whose primary is killed as well, unless it is nil
 	seed  uint64
 
 	mu      sync.Mutex
@@ -100,14 +117,20 @@ func (k *killed) current() *process.Process {
 	return k.p
 }
 
-// kill kills the server when some requests have been answered.
-func (k *killed) kill(t *testing.T, written int) {
+// kill kills the server, or the primary in every second round, when some requests have been answered.
+func (k *killed) kill(t *testing.T, round, written int) {
 	k.mu.Lock()
 	for k.written < written {
 		k.wrote.Wait()
 	}
 	p := k.p
 	k.mu.Unlock()
+	if k.set != nil && round%2 == 0 {
+		primary := k.set.Primary()
+		k.set.Kill(primary)
+		k.set.Start(primary)
+		return
+	}
 	p.Kill()
 	k.start(t)
 }
@@ -137,6 +160,10 @@ type follower struct {
 	position string
 	held     map[string]revised
 	events   int
+}
+
+func (k *killed) follower(t *testing.T) *follower {
+	return &follower{T: t, k: k, position: "begin", held: map[string]revised{}}
 }
 
 type revised struct {
