@@ -26,7 +26,8 @@ type Effort struct {
 	// even where the store is configured to read from copies that lag behind.
 	Latest bool
 	// Wait lets Changes wait this long for changes if there are none, where that takes less than
-	// to ask again. Changes may then lack those of Writes that had returned before the call.
+	// to ask again. It may still return at once, and lack changes of Writes that had returned before
+	// the call.
 	Wait time.Duration
 	// Waited, if set, receives the nanoseconds that the call waits for its turn, added to
 	// those of others. Contexts that are derived with another Effort keep it.
