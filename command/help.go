@@ -1,14 +1,17 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"marquee/command/exit"
+	"marquee/command/settings"
 	"marquee/command/terminal"
 )
 
@@ -127,6 +130,38 @@ func usageText(wrong *kong.ParseError) string {
 	}
 	return text
 }
+
+// mistakes is what is wrong with a command line and the variables of the environment. Of a
+// server, which has many, what cannot be read is left out until the rest can be, so that all of
+// it is named.
+func (p *Program) mistakes(args []string, wrong *kong.ParseError) string {
+	texts := []string{usageText(wrong)}
+	if node := wrong.Context.Selected(); node == nil || node.Name != "serve" && node.Name != "config" {
+		return texts[0]
+	}
+	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "-h" || arg == "--help" || arg == "--version" }) // which end the process
+	for {
+		name := flagName.FindString(texts[len(texts)-1])
+		variable := settings.VariablePrefix + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(name, "--"), "-", "_"))
+		i := slices.IndexFunc(args, func(arg string) bool { return name != "" && (arg == name || strings.HasPrefix(arg, name+"=")) })
+		switch _, set := os.LookupEnv(variable); {
+		case i >= 0 && args[i] == name && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-"):
+			args = slices.Delete(args, i, i+2)
+		case i >= 0:
+			args = slices.Delete(args, i, i+1)
+		case set:
+			os.Unsetenv(variable)
+		default: // it is in the file, or no flag
+			return strings.Join(texts, "; ")
+		}
+		if _, err := newParser(p, p.commands()).Parse(args); !errors.As(err, &wrong) {
+			return strings.Join(texts, "; ")
+		}
+		texts = append(texts, usageText(wrong))
+	}
+}
+
+var flagName = regexp.MustCompile(`--[a-z0-9-]+`)
 
 // explainUsage says on standard error what is wrong with a command line or a setting.
 func explainUsage(parser *kong.Kong, parsed *kong.Context, text string) {

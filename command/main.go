@@ -123,9 +123,9 @@ func (p Program) Main() {
 	switch {
 	case errors.As(err, &known):
 	case errors.As(err, &usage) && logsJSON(usage, os.Args[1:]):
-		_ = logged(ctx, newLogger("json", slog.LevelInfo), exit.Usagef("%s", usageText(usage)))
+		_ = logged(ctx, newLogger("json", slog.LevelInfo), exit.Usagef("%s", p.mistakes(os.Args[1:], usage)))
 	case errors.As(err, &usage):
-		explainUsage(parser, usage.Context, usageText(usage))
+		explainUsage(parser, usage.Context, p.mistakes(os.Args[1:], usage))
 	case exit.IsUsage(err) && parsed.Command() == "serve":
 		explainUsage(parser, parsed, exit.Text(err))
 	default:

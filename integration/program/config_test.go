@@ -82,6 +82,8 @@ func TestConfigurationRefused(t *testing.T) {
 		{"command", nil, []string{"server"}, []string{"unexpected argument server"}},
 		{"no command", nil, nil, []string{"serve", "init", "import"}},
 		{"duration", []string{"MARQUEE_READ_TIMEOUT=soon"}, serve(), []string{"--read-timeout", "soon"}},
+		{"several", []string{"MARQUEE_READ_TIMEOUT=soon", "MARQUEE_MAX_STREAMS=many"}, serve("--log-level", "loud", "--slow=late", "--bootstrap-pasword", secret, "--schemas", schemas, "--help"),
+			[]string{"--slow must be a time such as 30s, 15m or 2h, not \"late\"", "unknown flag --bootstrap-pasword", "--schemas", "--read-timeout", "(from MARQUEE_READ_TIMEOUT)", "--max-streams must be a whole number", "--log-level must be one of"}},
 		{"log level", nil, serve("--log-level", "loud"), []string{"--log-level", "loud"}},
 		{"log format", nil, serve("--log-format", "xml"), []string{"--log-format", "json"}},
 		{"folder", nil, serve("--schemas", schemas), []string{"--schemas", "none"}},
