@@ -18,19 +18,17 @@ import (
 	"marquee/integration/service"
 )
 
-// TestRemovalSurvivesKills kills the program while it removes the oldest history, and goes on with
+// TestCrashOfRemoval kills the program while it removes the oldest history, and goes on with
 // the store, with a backup of it, and with copies: each is free of faults, its counts are exact, the
 // rest is removed, and a reader whose position is before what is kept learns so and continues.
-func TestRemovalSurvivesKills(t *testing.T) {
+func TestCrashOfRemoval(t *testing.T) {
 	process.SkipLong(t)
-	service.EachStore(t, testRemovalSurvivesKills)
+	service.EachStore(t, testCrashOfRemoval)
 }
 
-func testRemovalSurvivesKills(t *testing.T, fresh service.NewStore) {
-	old, kills := 30_000, 3
-	if testing.Short() {
-		old, kills = 10_000, 2
-	}
+func testCrashOfRemoval(t *testing.T, fresh service.NewStore) {
+	kills := max(2, min(process.Number(t, "MARQUEE_CRASHES", 2)/5, 6))
+	old := 5_000 * kills
 	r := trimmed{T: t, schemas: t.TempDir(), uri: process.CrashStore(t, fresh)}
 	r.Run("fill", func(t *testing.T) { r.fillOld(t, old) })
 	p := r.serve()
