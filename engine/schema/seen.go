@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"marquee/engine/document"
+	"marquee/engine/message"
 	"marquee/engine/schema/keyword"
 )
 
@@ -63,6 +64,23 @@ func (t *Type) HidesMore(other *Type) bool {
 		_, unseen := other.Shape.Unseen(document.Pointer(path).String())
 		return !unseen
 	})
+}
+
+// NamesUnseen reports whether the parameters of a fault at a place say that a property below
+// it is allowed or expected which a type of Without lacks.
+func (t *Type) NamesUnseen(pointer string, params message.Params) bool {
+	if t.served != nil && t.served.NamesUnseen(t.ServedPointer(pointer), params) {
+		return true
+	}
+	for _, path := range leftOut(t.Shape) {
+		if !strings.HasPrefix(document.Pointer(path).String(), pointer+"/") {
+			continue
+		}
+		if name := path[len(path)-1]; mentions(params["allowed"], name) || mentions(params["expected"], name) {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *Type) without(lacks func(string) bool) *Type {

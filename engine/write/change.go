@@ -204,6 +204,8 @@ func (c *Change) Fault(d *message.Definition, pointer string, params message.Par
 	if c.seen != nil && d != message.PropertyUnknown { // which the client has named
 		if before, unseen := c.seen.Shape.Unseen(pointer); unseen {
 			d, pointer, params = keyword.Unseen, before, nil
+		} else if c.seen.NamesUnseen(pointer, params) {
+			d, params = keyword.Unseen, nil
 		}
 	}
 	pointer, params = c.served().ServedPointer(pointer), c.served().ServedParams(params)
