@@ -72,6 +72,20 @@ func TestValidationEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// What a large pattern takes of a long text is counted, as the library cannot be interrupted.
+func TestLargePatternsAreCounted(t *testing.T) {
+	const url = "https://marquee.example/schemas/pattern.json"
+	compiled, err := validation.NewCompiler(validation.Schemas{url: {"pattern": "(a?){800}(a?){800}b$"}}).Compile(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for length, want := range map[int]error{10_000: nil, 250_000: validation.ErrTooComplex} {
+		if err := validation.Within(t.Context(), compiled, strings.Repeat("a", length)); !errors.Is(err, want) {
+			t.Errorf("%d characters: %v, want %v", length, err, want)
+		}
+	}
+}
+
 // A long text matches a pattern as a whole.
 func TestPatternsReadLongTexts(t *testing.T) {
 	typ := costly(t, `{"type": "string", "pattern": "^(é|x)*$"}`, "")

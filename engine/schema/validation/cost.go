@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -183,7 +184,7 @@ func (c *stepCount) apply(s *jsonschema.Schema, v any, depth int) {
 	switch v := v.(type) {
 	case string:
 		if s.Pattern != nil {
-			c.left -= len(v) / charactersPerStep
+			c.left -= stepsOf(s.Pattern, v)
 		}
 	case map[string]any:
 		additional, _ := s.AdditionalProperties.(*jsonschema.Schema)
@@ -193,7 +194,7 @@ func (c *stepCount) apply(s *jsonschema.Schema, v any, depth int) {
 			sub(additional, value)
 			sub(s.UnevaluatedProperties, value)
 			for pattern, matching := range s.PatternProperties {
-				if c.left -= len(name) / charactersPerStep; pattern.MatchString(name) {
+				if c.left -= stepsOf(pattern, name); c.left > 0 && pattern.MatchString(name) {
 					sub(matching, value)
 				}
 			}
@@ -239,9 +240,24 @@ func (c *stepCount) textOf(s *jsonschema.Schema, v any) int {
 	return steps
 }
 
-// charactersPerStep is the number of characters that are matched in the time of
-// one step.
-const charactersPerStep = 16
+const (
+	// charactersPerStep is the number of characters that are matched by a small pattern in the
+	// time of one step, and instructionsPerStep the number of instructions of a large one.
+	charactersPerStep   = 16
+	instructionsPerStep = 256
+)
+
+// sizes has the PatternSize of each pattern of the schemas that were loaded, by its text.
+var sizes sync.Map
+
+// stepsOf returns the steps that it takes to match a text.
+func stepsOf(pattern *regexp.Regexp, text string) int {
+	size, known := sizes.Load(pattern.String())
+	if !known {
+		size, _ = sizes.LoadOrStore(pattern.String(), PatternSize(pattern))
+	}
+	return max(len(text)/charactersPerStep, len(text)*size.(int)/instructionsPerStep)
+}
 
 // matches reports whether a text matches a pattern. Matching a long text ends with
 // the context.
