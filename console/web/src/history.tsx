@@ -6,7 +6,7 @@ import { lazy } from "./lazy";
 import { address, to } from "./router";
 import { types } from "./schema";
 import { explain, t, type Message } from "./texts";
-import { flat, Messages, Text, Time } from "./values";
+import { Messages, Plain, Text, Time } from "./values";
 
 const PutBack = lazy(() => import("./putback").then((m) => m.PutBack));
 
@@ -69,7 +69,7 @@ export function HistoryPage(props: { network: string }) {
       ) : (
         <>
           <p class="count" role="status">
-            {t("history.count", { count: answer.body.totalCount.toLocaleString() })}
+            {t(answer.body.totalCount === 1 ? "history.one" : "history.count", { count: answer.body.totalCount.toLocaleString() })}
           </p>
           <Entries network={network} entries={answer.body.results} onChange={() => read(again + 1)} />
           {again > 0 && <p role="status">{t("putback.done")}</p>}
@@ -155,8 +155,10 @@ function One(props: { network: string; entry: Entry; onChange?: () => void }) {
                   <th scope="row">
                     <Text text={change.field.slice(1).replaceAll("/", " › ")} max={80} />
                   </th>
-                  <td>{shown(change.from)}</td>
-                  <td>{shown(change.to)}</td>
+                  <td>
+                    <Plain value={change.from} max={200} />
+                  </td>
+                  <td>{"from" in change || "to" in change ? <Plain value={change.to} max={200} /> : t("putback.secret")}</td>
                 </tr>
               ))}
             </tbody>
@@ -183,5 +185,3 @@ function One(props: { network: string; entry: Entry; onChange?: () => void }) {
     </>
   );
 }
-
-const shown = (value: unknown) => (value === undefined || value === null ? <span class="none">–</span> : <Text text={flat(value)} max={200} />);

@@ -1,6 +1,6 @@
 // Lists of objects. Everything that a list shows follows from its address.
 import type { ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { pathOf } from "./api";
 import { Heading, titleOf } from "./app";
 import { Columns } from "./columns";
@@ -59,7 +59,12 @@ export function ListPage(props: { network: string; type: string }) {
   const path = below ? `${type}/${encodeURIComponent(below)}` : type;
   const list = JSON.stringify([network, path]);
   const methods: string[] = info?.writable && schema?.status === 200 ? (schema.body["x-resource"]?.methods ?? ["GET", "POST", "PUT"]) : [];
-  const waits = below === "" && parent !== undefined;
+  // The address of a list below a parent has the parameter also while none is chosen, so that nothing is asked before the type is known.
+  const nameless = parent !== undefined && !query.has("parent");
+  useEffect(() => {
+    if (nameless) navigate("?" + new URLSearchParams([...query, ["parent", ""]]), { replace: true });
+  }, [nameless]);
+  const waits = below === "" && (parent !== undefined || query.has("parent"));
   const answer = useAnswer(waits ? null : pathOf(path, network, undefined, parameters), again);
   const [stale, fresh] = useChanges(network, type, info && info.scope !== "global" && answer?.status === 200 ? answer : null);
   const reload = () => {

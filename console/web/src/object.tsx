@@ -220,11 +220,11 @@ function Summary({ form, refer }: { form: Form; refer: RefObject<HTMLDivElement 
 
 /** Panel shows another object beside the form. */
 function Panel({ form, beside }: { form: Form; beside: Beside }) {
-  const opener = useMemo(() => document.activeElement as HTMLElement | null, [beside]);
+  const [opener, field] = useMemo(() => [document.activeElement as HTMLElement | null, document.activeElement?.closest(".reference")], [beside]);
   const key = useMemo(() => crypto.randomUUID(), [beside]);
   const close = () => {
     form.beside.value = null;
-    setTimeout(() => opener?.isConnected && opener.focus());
+    setTimeout(() => (opener?.isConnected ? opener : field?.querySelector("input"))?.focus());
   };
   return (
     <aside class="beside" aria-label={beside.id ?? t("form.new", { type: beside.type })}>

@@ -6,7 +6,7 @@ import { set, type Json, type JsonObject } from "./form/value";
 import type { Entry } from "./history";
 import { resolved, schemaOf, type Schema } from "./schema";
 import { t } from "./texts";
-import { flat, Messages, Text } from "./values";
+import { Messages, Plain, Text } from "./values";
 
 /** What putting back does to a field, or why it cannot. */
 interface Field {
@@ -102,9 +102,9 @@ export function PutBack(props: { network: string; type: string; entry: Entry; on
                   <Text text={field.path.join(" › ")} max={80} />
                 </th>
                 <td>
-                  <Text text={flat(field.now ?? "–")} max={120} />
+                  <Plain value={field.now} max={120} />
                 </td>
-                <td>{field.obstacle ? t(field.obstacle) : <Text text={flat(field.before ?? "–")} max={120} />}</td>
+                <td>{field.obstacle ? t(field.obstacle) : <Plain value={field.before} max={120} />}</td>
               </tr>
             ))}
           </tbody>

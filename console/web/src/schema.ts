@@ -91,7 +91,7 @@ export function worded(name: string): string {
 function kindOf(root: Schema, schema: Schema): Pick<Property, "kind" | "target" | "values"> {
   if (schema["x-ref"]) return { kind: "reference", target: targetOf(schema["x-ref"]) };
   if (schema.enum) return { kind: "enum", values: schema.enum.filter((value: unknown) => value !== null) };
-  const type = [schema.type].flat().find((name) => name && name !== "null");
+  const type = [schema.type, ...(schema.oneOf ?? schema.anyOf ?? []).map((branch: Schema) => resolved(root, branch).type)].flat().find((name) => name && name !== "null");
   if (type === "boolean") return { kind: "boolean" };
   if (type === "integer" || type === "number") return { kind: "number" };
   if (type === "string") return { kind: schema.format === "date-time" || schema.format === "date" ? "time" : "text" };

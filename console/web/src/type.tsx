@@ -47,10 +47,12 @@ function About(props: { network: string; type: string; schema: Schema; count?: n
   const { schema, network } = props;
   const resource: Schema = schema["x-resource"] ?? {};
   const required = new Set<string>(schema.required ?? []);
-  const properties = [...propertiesOf(schema).values()].filter(({ name }) => schema.properties?.[name]);
+  const conditional = conditionalIn(schema, schema);
+  const members: Record<string, Schema> = { ...conditional, ...schema.properties };
+  const properties = [...propertiesOf({ ...schema, properties: { ...schema.properties, ...members } }).values()].filter(({ name }) => members[name]);
   const permissions = { write: resource.permission, ...resource.permissions };
   const facts: string[] = [
-    ...(props.count === undefined ? [] : [t("type.count", { count: props.count.toLocaleString() })]),
+    ...(props.count === undefined ? [] : [t(props.count === 1 ? "type.one" : "type.count", { count: props.count.toLocaleString() })]),
     t(props.writable ? "type.writable" : "type.readonly"),
     ...(["read", "write", "create"] as const).filter((kind) => permissions[kind]).map((kind) => t(`type.permission.${kind}`, { permission: permissions[kind] })),
     ...(resource.scope === "global" ? [t("type.global")] : []),
@@ -58,6 +60,7 @@ function About(props: { network: string; type: string; schema: Schema; count?: n
     ...(resource.search?.length ? [t("type.search", { properties: resource.search.join(", ") })] : []),
     ...(resource.unique ?? []).map((entry: any) => t("type.unique", { properties: [typeof entry === "string" ? entry : (entry.properties ?? entry)].flat().join(", ") })),
     ...(resource.public ? [t("type.public")] : []),
+    ...(schema["x-exclusive"] ?? []).map((one: any) => t("type.exclusive", { properties: one.properties, from: one.from, to: one.to })),
     ...(schema["x-compare"] ?? []).map((one: any) => t("type.compare", { left: one.left, op: one.op, right: one.right })),
   ];
   return (
@@ -74,8 +77,8 @@ function About(props: { network: string; type: string; schema: Schema; count?: n
           </li>
         ))}
       </ul>
-      <Rules title={t("type.warnings")} rules={(schema["x-warnings"] ?? []).map((one: any) => one.text ?? one.code)} />
-      <Rules title={t("type.rules")} rules={(schema["x-validations"] ?? []).map((one: any) => one.message ?? one.text ?? one.rule)} />
+      <Rules title={t("type.warnings")} rules={textsOf(schema["x-warnings"] ?? [])} />
+      <Rules title={t("type.rules")} rules={textsOf([...(schema["x-validations"] ?? []), ...(schema["x-frozen"] ? [schema["x-frozen"]] : [])])} />
       <h2>{t("type.properties")}</h2>
       <div class="scroll" role="region" aria-label={t("type.properties")} tabIndex={0}>
         <table class="wrapped">
@@ -103,7 +106,8 @@ function About(props: { network: string; type: string; schema: Schema; count?: n
                     </>
                   )}
                   {required.has(property.name) && `, ${t("type.required")}`}
-                  {rulesOf(resolved(schema, schema.properties[property.name])).map((rule) => (
+                  {!schema.properties?.[property.name] && `, ${t("type.conditional")}`}
+                  {rulesOf(resolved(schema, members[property.name])).map((rule) => (
                     <div class="hint" key={rule}>
                       <Text text={rule} />
                     </div>
@@ -120,7 +124,14 @@ function About(props: { network: string; type: string; schema: Schema; count?: n
   );
 }
 
-function Rules(props: { title: string; rules: unknown[] }) {
+/** The properties that objects have under a condition. */
+function conditionalIn(root: Schema, schema: Schema, depth = 0): Record<string, Schema> {
+  const parts: Schema[] = [schema.then, schema.else, ...(schema.allOf ?? []), ...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...Object.values<Schema>(schema.dependentSchemas ?? {})];
+  const found = parts.map((part) => resolved(root, part)).map((part) => (depth > maxDepth ? {} : { ...conditionalIn(root, part, depth + 1), ...part.properties }));
+  return Object.assign({}, ...found);
+}
+
+function Rules(props: { title: string; rules: string[] }) {
   if (props.rules.length === 0) return null;
   return (
     <>
@@ -128,7 +139,7 @@ function Rules(props: { title: string; rules: unknown[] }) {
       <ul>
         {props.rules.map((rule, i) => (
           <li key={i}>
-            <Text text={flat(rule)} />
+            <Text text={rule} />
           </li>
         ))}
       </ul>
@@ -136,13 +147,35 @@ function Rules(props: { title: string; rules: unknown[] }) {
   );
 }
 
-/** The rules of a value that are not about its kind. */
-const described = new Set(["title", "description", "examples", "type", "properties", "items", "additionalProperties", "required", "x-ref", "anyOf", "oneOf", "allOf", "if", "then", "else", "not", "propertyNames"]);
+/** The keywords that are about the kind of a value, or about the values within it. */
+const described = new Set([
+  ...["title", "description", "examples", "type", "properties", "items", "additionalProperties", "required", "x-ref", "anyOf", "oneOf", "allOf", "if", "then", "else", "not"],
+  ...["propertyNames", "patternProperties", "prefixItems", "contains", "contentSchema", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties"],
+]);
 
+/** The rules of a value that are not about its kind. */
 const rulesOf = (schema: Schema): string[] =>
   Object.entries(schema)
     .filter(([name]) => !described.has(name) && !name.startsWith("$"))
-    .map(([name, value]) => (value === true ? worded(name.replace(/^x-/, "")) : `${worded(name.replace(/^x-/, ""))}: ${flat(value)}`));
+    .flatMap(([name, value]) => inWords[name]?.(value) ?? (value === true ? worded(name.replace(/^x-/, "")) : `${worded(name.replace(/^x-/, ""))}: ${flat(value)}`));
+
+type Step = string | { to: string; permission?: string; rule?: string };
+
+/** What keywords with an object say. */
+const inWords: Record<string, (value: any) => string[]> = {
+  "x-sequence": ({ start = 1, format }) => [t("type.sequence", { start }), ...(format ? [t("type.sequence.format", { format })] : [])],
+  "x-transitions": (steps: Record<string, Step[]>) => Object.entries(steps).map(([from, next]) => t("type.transition", { from, to: next.map(step).join(", ") || t("type.transition.none") })),
+  "x-was-values": (values: Record<string, string>) => Object.entries(values).map(([was, now]) => t("type.was", { was, now })),
+  "x-validations": textsOf,
+  dependentRequired: (names: Record<string, string[]>) => Object.entries(names).map(([name, needed]) => t("type.needs", { name, needed })),
+};
+
+const step = (to: Step) => (typeof to === "string" ? to : [to.to, to.permission && t("type.step.permission", { permission: to.permission }), to.rule && t("type.step.rule", { rule: to.rule })].filter(Boolean).join(" "));
+
+/** What rules say, whose texts name the place. */
+function textsOf(rules: any[]): string[] {
+  return rules.map((one) => String(one.text ?? one.rule ?? one.code).replaceAll("{{field}}", one.field?.slice(1) ?? t("type.field")));
+}
 
 /** The types whose objects refer to those of this one. It reads all schemas that the caller sees, when it is asked to. */
 function ReferredBy(props: { network: string; type: string }) {

@@ -78,7 +78,7 @@ export function Value(props: { network: string; property: Property; value: any }
     case "enum":
       return <span class={`state state-${String(value).toLowerCase().replace(/[^a-z]/g, "")}`}>{<Text text={String(value)} max={80} />}</span>;
   }
-  return <Text text={flat(value)} max={120} />;
+  return <Plain value={value} max={120} />;
 }
 
 /** A value as one line of text. */
@@ -86,6 +86,13 @@ export function flat(value: unknown): string {
   if (typeof value === "string") return value;
   if (Array.isArray(value) && value.every((one) => typeof one !== "object" || one === null)) return value.join(", ");
   return JSON.stringify(value) ?? "";
+}
+
+/** A value of any kind as one line; a time as people write it. */
+export function Plain(props: { value: unknown; max: number }) {
+  const { value, max } = props;
+  if (value === undefined || value === null) return <span class="none">–</span>;
+  return typeof value === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) ? <Time value={value} /> : <Text text={flat(value)} max={max} />;
 }
 
 /** Messages of the service, or why there was no answer. */

@@ -174,6 +174,8 @@ export function Several({ path, shape, attributes, reason }: ControlProps) {
   );
 }
 
+const timeOf = (iso: string, timeZone?: string) => new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium", timeZone });
+
 const two = (number: number, digits = 2) => String(number).padStart(digits, "0");
 
 /** local returns a time in UTC as the clock here shows it. */
@@ -190,6 +192,7 @@ export function DateTime(props: ControlProps) {
   const value = useValue(path);
   const text = shownAs(value);
   const shown = format === "date-time" && text ? local(text) : text;
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const write = (input: HTMLInputElement) => {
     if (input.validity.badInput) return form.set(path, new Draft("", t("form.fault.time")));
     if (input.value === "") return form.set(path, emptied(props));
@@ -200,7 +203,7 @@ export function DateTime(props: ControlProps) {
       <input {...attributes} type={format === "date" ? "date" : "datetime-local"} value={shown} step={format === "date" ? undefined : shown.length > 19 ? "0.001" : shown.length > 16 ? "1" : undefined}
         max={format === "date" ? "9999-12-31" : "9999-12-31T23:59"} onInput={(event) => write(event.currentTarget)}
         onBlur={(event) => { if (event.currentTarget.validity.badInput || value instanceof Draft) write(event.currentTarget); }} />
-      {format === "date-time" && <span class="unit">{Intl.DateTimeFormat().resolvedOptions().timeZone}{text && !(value instanceof Draft) && <> · <time dateTime={text}>{text}</time></>}</span>}
+      {format === "date-time" && <span class="unit">{zone}{text && zone !== "UTC" && !(value instanceof Draft) && <> · <time dateTime={text}>{t("form.utc", { time: timeOf(text, "UTC") })}</time></>}</span>}
     </>
   );
 }
@@ -272,6 +275,7 @@ function written(form: Form, shape: Shape, value: Json | undefined): string {
     const name = form.names.get(nameKey(to.type, id))?.name;
     return name && name !== id ? `${name} (${id})` : id;
   }
+  if (s.format === "date-time" && typeof value === "string") return timeOf(value);
   if (typeof value === "boolean") return t(value ? "form.yes" : "form.no");
   return typeof value === "object" ? JSON.stringify(masked(form.schema.peek(), [s], value, t("form.secret.set"))) : String(value);
 }

@@ -11,7 +11,7 @@ import { hasType } from "./match";
 import { Form, useDerived, useForm, useShape } from "./model";
 import { Reference } from "./reference";
 import { Shape, branchName, label as labelOf, target } from "./schema";
-import { Draft, Json, Path, get, isObject, pointer } from "./value";
+import { Draft, Json, Path, get, isObject, pointer, steps } from "./value";
 
 /** Place is where a value stands: a declared property, a member of a map, or an item of an array, of which the
  * last two stay when they are emptied. */
@@ -148,10 +148,16 @@ function hint(shape: Shape): string {
   const parts: string[] = typeof s.description === "string" ? [s.description] : [];
   const example = Array.isArray(s.examples) && !["object", "array", "boolean"].includes(shape.type ?? "") && !s.enum && !s["x-ref"] && !/date|duration/.test(s.format ?? "") ? s.examples[0] : undefined;
   if (example !== undefined && typeof example !== "object") parts.push(t("form.example", { value: String(example) }));
-  if (s.default !== undefined && s.default !== null && typeof s.default !== "object") parts.push(t("form.default", { value: String(s.default) }));
+  if (!s.readOnly) parts.push(...bounds(s));
+  if (s.default !== undefined && s.default !== null && !["object", "boolean"].includes(typeof s.default)) parts.push(t("form.default", { value: String(s.default) }));
   if (typeof s["x-default"] === "string" && !s.readOnly) parts.push(t("form.default." + s["x-default"]));
   return visible(parts.join(" "));
 }
+
+const bound = { minimum: "least", maximum: "most", exclusiveMinimum: "above", exclusiveMaximum: "below", multipleOf: "multiple", minItems: "items.least", maxItems: "items.most" };
+
+/** bounds says which numbers, and how many items, are accepted. */
+const bounds = (s: Shape["schema"]) => Object.entries(bound).filter(([keyword]) => s[keyword] !== undefined).map(([keyword, code]) => t("form.bound." + code, { value: String(s[keyword]) }));
 
 /** Notes are the faults and the warnings of a place. */
 function Notes({ path, id }: { path: Path; id: string }) {
@@ -167,13 +173,14 @@ function Notes({ path, id }: { path: Path; id: string }) {
   );
 }
 
-/** named explains a message, with the label of the field that it names. */
+/** named explains a message, with the labels of the fields that it names. */
 export function named(form: Form, message: Parameters<typeof explain>[0]): string {
-  const field = message.params?.field;
-  if (typeof field !== "string" || field === "") return explain(message);
-  const path = field.split("/").slice(1).map((step) => step.replace(/~1/g, "/").replace(/~0/g, "~"));
-  const labels = form.place(path).labels;
-  return explain({ ...message, params: { ...message.params, field: labels[labels.length - 1] } });
+  const params = { ...message.params };
+  for (const name of ["field", "other"]) {
+    const at = params[name];
+    if (typeof at === "string" && at.startsWith("/")) params[name] = form.place(steps(at)).labels.pop();
+  }
+  return explain({ ...message, params });
 }
 
 function Alternatives({ path, shape, attributes, label, place }: ControlProps) {

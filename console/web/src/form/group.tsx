@@ -24,7 +24,7 @@ export function Group(props: ControlProps & { about?: ComponentChildren }) {
       <fieldset class="field group" aria-label={label}>
         <legend><bdi>{label}</bdi><Required {...props} /></legend>
         {props.about}
-        {reason ? t("form.unset") : <button type="button" id={attributes.id} onClick={() => { form.set(path, blank(form, { type: "object", ...shape.schema }, path)); form.toggle(path, true); }}>{t("form.add", { label })}</button>}
+        {reason ? t("form.unset") : <button type="button" id={attributes.id} onClick={() => { form.set(path, blank(form, { type: "object", ...shape.schema }, path)); form.reveal(at); }}>{t("form.add", { label })}</button>}
       </fieldset>
     );
   }

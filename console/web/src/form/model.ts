@@ -123,7 +123,7 @@ export class Form {
         const element = document.getElementById(this.id(path.slice(0, i)));
         if (!element) continue;
         element.scrollIntoView({ block: "center" });
-        const control = element.matches("input, select, textarea, button") ? element : element.querySelector<HTMLElement>("input, select, textarea, button");
+        const control = element.matches("input, select, textarea, button") ? element : element.querySelector<HTMLElement>("input, select, textarea") ?? element.querySelector<HTMLElement>("button");
         return control?.focus();
       }
     });

@@ -1,1 +1,0 @@
-import{e as r}from"./chunk-YYXV2YQZ.js";import"./chunk-FZLIRMUX.js";import{h as m}from"./chunk-X7TUU5RY.js";import{b as o,s as e}from"./chunk-WLH6RHLV.js";o(e(r,{}),document.getElementById("console"));m();

@@ -1,0 +1,99 @@
+package browser
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/chromedp/chromedp"
+
+	"marquee"
+	"marquee/integration/marqueetest"
+)
+
+const fairSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Fair", "x-resource": {"path": "fairs"}, "required": ["name"],
+	"properties": {
+		"name": {"type": "string", "maxLength": 100},
+		"host": {"$ref": "common/reference.json", "x-ref": "targets"},
+		"begin": {"type": "string", "format": "date-time"}, "end": {"type": "string", "format": "date-time"},
+		"price": {"type": "number", "minimum": 0, "exclusiveMaximum": 500, "description": "For one day."},
+		"number": {"type": "string", "x-sequence": {"start": 7, "format": "F-{n}"}},
+		"state": {"type": "string", "enum": ["NEW", "OPEN", "OVER"], "x-transitions": {"NEW": [{"to": "OPEN", "permission": "OPEN_FAIRS"}, "OVER"], "OPEN": [], "OVER": []}},
+		"contact": {"type": "object", "properties": {"email": {"type": "string", "maxLength": 50}}},
+		"stands": {"type": "array", "items": {"type": "object", "properties": {"owner": {"type": "string", "maxLength": 50}}}},
+		"links": {"type": "object", "additionalProperties": {"type": "string", "maxLength": 50}}},
+	"if": {"properties": {"state": {"const": "OPEN"}}, "required": ["state"]}, "then": {"properties": {"visitors": {"type": "integer"}}},
+	"x-compare": [{"left": "begin", "op": "<", "right": "end"}]}`
+
+const stallSchema = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "title": "Stall", "x-resource": {"path": "stalls", "parent": "fair"}, "required": ["fair"],
+	"properties": {"fair": {"$ref": "common/reference.json", "x-ref": "fairs", "x-immutable": true}}}`
+
+func fairs() marquee.Options {
+	return marquee.Options{Schemas: fstest.MapFS{"fairs.json": {Data: []byte(fairSchema)}, "stalls.json": {Data: []byte(stallSchema)}, "targets.json": {Data: []byte(targetSchema)}}}
+}
+
+// TestFormFocus: whoever adds a part of an object, or creates the object of a reference, goes on typing in it.
+func TestFormFocus(t *testing.T) {
+	x := onConsole(t, fairs())
+	x.show("/new/fairs")
+	form := x.node(0, "New: Fair", "form")
+	for _, add := range []struct{ group, button, focus string }{
+		{"Contact", "Add Contact", "Email"}, {"Stands", "Add to Stands", "Owner"}, {"Links", "Add Links", "Name of the new entry"},
+	} {
+		x.press(x.node(form, add.group, "group"), add.button)
+		x.await(fmt.Sprintf(`document.activeElement.labels?.[0]?.innerText.trim() === %q`, add.focus))
+	}
+	x.press(form, "Create a new object for Host")
+	beside := x.node(0, "New: Target", "form")
+	x.write(x.node(beside, "Name", "textbox", "combobox"), "The town")
+	x.press(beside, "Create")
+	x.await(`[...document.querySelectorAll("main [role=combobox]")].some(e => e.value === "The town" && e === document.activeElement)`)
+}
+
+// TestFormWords: a form says which numbers are accepted, and names the fields of a fault by their labels.
+func TestFormWords(t *testing.T) {
+	x := onConsole(t, fairs())
+	x.show("/new/fairs")
+	form := x.node(0, "New: Fair", "form")
+	x.await(`document.querySelector("main form").innerText.includes("For one day. At least 0. Less than 500.")`)
+	x.write(x.node(form, "Name", "textbox", "combobox"), "Autumn")
+	x.setTime(x.node(form, "Begin", "DateTime"), "2027-01-02T10:00")
+	x.setTime(x.node(form, "End", "DateTime"), "2027-01-01T10:00")
+	x.press(form, "Create")
+	x.await(`document.querySelector("[role=alert]")?.innerText.includes("Begin must be less than End.")`)
+}
+
+// TestTypeInWords: the page of a type has no JSON.
+func TestTypeInWords(t *testing.T) {
+	x := onConsole(t, fairs())
+	x.show("/type/fairs")
+	x.await(`document.querySelector("main table")`)
+	text := evaluate[string](t, x.ctx, `document.querySelector("main").innerText`)
+	for _, want := range []string{"The service gives a number, from 7.", "Written as F-{n}", "NEW can become: OPEN (with the permission OPEN_FAIRS), OVER", "OPEN can become: nothing else", "under a condition"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(text, `{"`) {
+		t.Errorf("the page has JSON: %s", text)
+	}
+}
+
+// TestListBelowParent: a list below a parent that has not been chosen asks for no objects, also when its address is opened again.
+func TestListBelowParent(t *testing.T) {
+	c := openConsole(t, fairs())
+	c.show("/", "input[name=username]")
+	c.signIn(marqueetest.Password)
+	c.visible("main .history")
+	c.show("/networks/main/list/stalls", ".parent")
+	c.await(`location.search === "?parent="`)
+	before := len(c.seen.foreign("http://nobody.example"))
+	c.run(chromedp.Reload())
+	c.visible("main .parent")
+	sent := c.seen.foreign("http://nobody.example")[before:]
+	if slices.ContainsFunc(sent, func(url string) bool { return strings.Contains(url, "/api/v1/stalls") }) {
+		t.Errorf("the page sends %q", sent)
+	}
+}
