@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"marquee"
 	"marquee/integration/marqueetest"
@@ -96,4 +97,53 @@ func TestListBelowParent(t *testing.T) {
 	if slices.ContainsFunc(sent, func(url string) bool { return strings.Contains(url, "/api/v1/stalls") }) {
 		t.Errorf("the page sends %q", sent)
 	}
+}
+
+// TestFormSchemaChanges: a form whose schema changes while it is open says so, keeps what was typed, and
+// sends nothing that the new schema does not have.
+func TestFormSchemaChanges(t *testing.T) {
+	x := onConsole(t, fairs())
+	const path = "/api/v1/fairs/a?context=main"
+	x.s.Do("PUT", path, `{"name": "Autumn", "price": 5}`, 201)
+	x.show("/object/fairs/a")
+	form := x.node(0, "Autumn", "form")
+	x.write(x.node(form, "Name", "textbox", "combobox"), "Winter")
+	x.write(x.node(form, "Price", "textbox"), "7")
+	files := fairs().Schemas.(fstest.MapFS)
+	lines := strings.Split(fairSchema, "\n")
+	without := slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, `"price"`) })
+	files["fairs.json"] = &fstest.MapFile{Data: []byte(strings.Join(without, "\n"))}
+	x.s.Reload(files)
+	x.press(form, "Save")
+	x.await(`document.querySelector("main .warning")?.innerText.includes("will not be sent: price")`)
+	x.press(form, "Save")
+	x.node(0, "Saved.", "StaticText")
+	x.expectObject(path, map[string]any{"name": "Winter"})
+	if sent := x.sent(); sent[len(sent)-1].Body != `{"name":"Winter"}` {
+		t.Errorf("sent %v", sent)
+	}
+}
+
+// TestConsoleBusy: a refusal that says when to come again is explained, and reads are repeated then.
+func TestConsoleBusy(t *testing.T) {
+	c := openConsole(t, fairs())
+	c.s.Do("PUT", "/api/v1/fairs/a?context=main", `{"name": "Autumn"}`, 201)
+	c.show("/networks/main/list/fairs", "input[name=username]")
+	const refuse = `{
+		const send = window.fetch;
+		window.fetch = async (path, init) => {
+			if (!path.includes(%q) || window.refused) return send(path, init);
+			window.refused = true;
+			return new Response('{"messages": [{"code": "error.test", "text": "Not now."}]}', {status: %d, headers: {"Content-Type": "application/json", "Retry-After": "%d"}});
+		};
+	} ""`
+	evaluate[string](t, c.ctx, fmt.Sprintf(refuse, "authenticate", 429, 600))
+	c.signIn(marqueetest.Password)
+	c.await(`document.querySelector("[role=alert]").innerText === "Not now. Try again in 10 minutes."`)
+	c.press(marqueetest.Password + kb.Enter)
+	c.await(`document.querySelectorAll("main tbody tr").length === 1`)
+	evaluate[string](t, c.ctx, "window.refused = false; "+fmt.Sprintf(refuse, "/api/v1/fairs", 503, 1))
+	evaluate[string](t, c.ctx, `document.querySelector(".count button").click(); ""`)
+	c.await(`document.querySelector(".status").innerText === "Not now. Trying again in 1 s."`)
+	c.await(`document.querySelectorAll("main tbody tr").length === 1 && document.querySelector(".status").innerText === ""`)
 }
