@@ -79,6 +79,10 @@ func (w *witness) rewrite(user, kind, id string) {
 		return
 	}
 	status := w.mayWrite(user, kind, id, http.StatusOK)
+	// Who may not create objects is told so of one that is not shown, as of one that does not exist.
+	if create := writePermission(kind, true); status == http.StatusNotFound && create != writePermission(kind, false) && !w.world.holds(user, create, kind) {
+		status = http.StatusForbidden
+	}
 	w.write(user, "writes", service.PathOf(kind, id, "")+"&validateOnly=true", `{"name": "another"}`, w.writes(user, kind, status), "")
 }
 

@@ -78,6 +78,10 @@ func soakStore(t *testing.T, fresh service.NewStore, set *mongodb.ReplicaSet, du
 			return process.Launch(t, again)
 		}
 	})
+	// A token of a session would expire within an hour.
+	s.p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/roles/soak?context=main", `{"name": "Soak", "scope": "NETWORK", "permissions": ["ALL"]}`)
+	made, _ := s.p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tokens/soak?context=main", `{"name": "Soak", "role": "soak"}`).JSON().(map[string]any)
+	s.p.Token, _ = made["token"].(string)
 	s.load()
 	s.live(s.quarter / 3)
 	s.reload()
