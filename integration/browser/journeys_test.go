@@ -80,7 +80,7 @@ func (c *console) create(path string, fill func()) string {
 	c.await(`document.activeElement.matches("h1") && document.querySelector("main form")`)
 	fill()
 	c.push("Create")
-	c.await(fmt.Sprintf(`location.pathname.includes("/object/%s/") && document.querySelector("main form")`, path))
+	c.await(fmt.Sprintf(`location.pathname.includes("/object/%s/") && document.activeElement.matches("h1") && document.querySelector("main form")`, path))
 	at := evaluate[string](c.t, c.ctx, "location.pathname")
 	return at[strings.LastIndexByte(at, '/')+1:]
 }
