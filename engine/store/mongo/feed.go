@@ -117,7 +117,7 @@ func (s *Store) inTerm(ctx context.Context, read func(context.Context) error) er
 }
 
 func (s *Store) changesAfter(ctx context.Context, after string, limit int, collections []string) ([]store.Change, string, error) {
-	f := follower{s: s, limit: limit, collections: collections, begins: after == "", wait: store.EffortOf(ctx).Wait, inserted: map[string]int{}}
+	f := follower{s: s, limit: limit, collections: collections, begins: after == "", wait: store.EffortOf(ctx).Wait}
 	if after == "" {
 		session, now, err := s.present(ctx)
 		if err != nil {

@@ -187,7 +187,7 @@ func (f *follower) resume(ctx context.Context) (from *feedStream, to bson.Timest
 // was found. It returns the token of the last change.
 func (f *follower) follow(ctx context.Context, from *feedStream, to bson.Timestamp) (last bson.Raw, err error) {
 	stream, within := from.stream, mongo.NewSessionContext(ctx, from.session)
-	last = f.at.token
+	last, f.inserted = f.at.token, map[string]int{}
 	for !f.full() {
 		if f.wait > 0 && len(f.found) > 0 && stream.RemainingBatchLength() == 0 {
 			break
