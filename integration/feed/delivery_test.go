@@ -25,7 +25,7 @@ import (
 // the event of a change stream of MongoDB. MARQUEE_DELIVERY is the stores, which must be new.
 func TestDelivery(t *testing.T) {
 	if os.Getenv("MARQUEE_DELIVERY") == "" {
-		t.Skip("MARQUEE_DELIVERY is not set")
+		t.Skip("MARQUEE_DELIVERY is not set: see docs/contributing/benchmarks.md")
 	}
 	for _, store := range strings.Split(os.Getenv("MARQUEE_DELIVERY"), " ") {
 		d := deliveries{written: map[string]time.Time{}, seen: map[string]map[string]time.Time{}, complete: make(chan struct{}, 4)}

@@ -102,18 +102,24 @@ func (h hallsSet) folder() fs.FS {
 	return folder
 }
 
+// holdOvertaken starts a service with halls, whose requests can be held.
+func holdOvertaken(t *testing.T, fresh service.NewStore) (c *service.Conversation, held *overtaken) {
+	s := service.StartNew(&service.Service{TB: t, URI: fresh(t), Schemas: []fs.FS{hallsSet{}.folder()}, Plain: &marquee.Application{}, Wrap: func(s store.Store) store.Store {
+		held = &overtaken{Store: s}
+		return held
+	}})
+	c = service.ConverseWith(t, s)
+	addOvertaken(c)
+	return c, held
+}
+
 // TestReloadsOvertakeRequests holds requests that began before a reload until objects have been
 // stored of which their caller sees less since: they show nothing of that.
 func TestReloadsOvertakeRequests(t *testing.T) { service.EachStore(t, testReloadsOvertakeRequests) }
 
 func testReloadsOvertakeRequests(t *testing.T, fresh service.NewStore) {
-	var held *overtaken
-	s := service.StartNew(&service.Service{TB: t, URI: fresh(t), Schemas: []fs.FS{hallsSet{}.folder()}, Plain: &marquee.Application{}, Wrap: func(s store.Store) store.Store {
-		held = &overtaken{Store: s}
-		return held
-	}})
-	c := service.ConverseWith(t, s)
-	addOvertaken(c)
+	c, held := holdOvertaken(t, fresh)
+	s := c.Service
 	for n, o := range overtakings {
 		t.Run(o.name, func(t *testing.T) {
 			token, err := s.SignIn(o.caller)
@@ -252,13 +258,8 @@ func (o *overtaking) send(writes bool, requests []overtakenRequest, meanwhile fu
 func TestWithdrawnMeanwhile(t *testing.T) { service.EachStore(t, testWithdrawnMeanwhile) }
 
 func testWithdrawnMeanwhile(t *testing.T, fresh service.NewStore) {
-	var held *overtaken
-	s := service.StartNew(&service.Service{TB: t, URI: fresh(t), Schemas: []fs.FS{hallsSet{}.folder()}, Plain: &marquee.Application{}, Wrap: func(s store.Store) store.Store {
-		held = &overtaken{Store: s}
-		return held
-	}})
-	c := service.ConverseWith(t, s)
-	addOvertaken(c)
+	c, held := holdOvertaken(t, fresh)
+	s := c.Service
 	token, err := s.SignIn("nora")
 	if err != nil {
 		t.Fatal(err)

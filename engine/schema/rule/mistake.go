@@ -37,7 +37,6 @@ var mistakes = []struct {
 	{regexp.MustCompile(`^type '(.*)' does not support field selection`), "a value of type $1 has no properties", vocabulary},
 	{regexp.MustCompile(`^expected type '(.*)' but found '(.*)'`), "the value is of type $2, and must be of type $1", vocabulary},
 	{regexp.MustCompile(`^expression of type '(.*)' cannot be range`), "a value of type $1 has no items", "use the macro on a list or a map"},
-	{regexp.MustCompile(``), "the rule cannot be compiled here", vocabulary},
 }
 
 // signs are what the names of operators have besides them.
@@ -55,7 +54,7 @@ func explain(text string) Problem {
 			return Problem{Text: said, Cure: string(m.found.ExpandString(nil, m.cure, text, groups))}
 		}
 	}
-	return Problem{}
+	return Problem{Text: "the rule cannot be compiled here", Cure: vocabulary}
 }
 
 // problems returns the mistakes that the checker has found.

@@ -27,8 +27,7 @@ func NewCompiler(known Schemas) *jsonschema.Compiler {
 	return c
 }
 
-// unannotated returns a schema without what says nothing about values, which the library would
-// read and check.
+// unannotated returns a schema without its annotations, which the library would read and check.
 func unannotated(value any) any {
 	schema, ok := value.(map[string]any)
 	if !ok {
