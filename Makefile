@@ -13,6 +13,7 @@ FAILOVERS ?= 100
 KEYS ?= 100000
 HISTORIES ?= 1000000
 SOAK ?= 1h
+INDEXED ?= 1h
 IMAGE ?= marquee:latest
 # The number of the release, if its tag (v1.0.0) is that of the commit.
 VERSION ?= $(patsubst v%,%,$(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo dev))
@@ -29,7 +30,7 @@ OASDIFF = github.com/oasdiff/oasdiff@v1.35.0
 RELEASED = integration/testdata/openapi-v1.json.gz
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
 
-.PHONY: run build console release reproducible image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference console-pages timing former failover followers schemathesis histories lists nightly mongod mongod-image proxy-image clean
+.PHONY: run build console release reproducible image test whole race lint gosec vuln compat release-document fuzz bench bench-peers crash reloads siege soak changes interference console-pages timing former failover followers index schemathesis histories lists nightly mongod mongod-image proxy-image clean
 
 run: ## start the service on the embedded store, with demonstration data
 	@echo "The first build takes a few minutes; later ones take seconds."
@@ -153,6 +154,9 @@ failover: ## kill the primary of a replica set a hundred times under load; KEYS 
 followers: ## a million changes on each store, followed by readers while the server and the primary are killed
 	MARQUEE_FEED=1000000 $(GO) test -count 1 -v -timeout 600m -run TestFollowersOfKilled ./integration/feed
 
+index: ## an index that marquee tail feeds equals the service after INDEXED (1h) of kills of the server and of tail, on both stores at once
+	MARQUEE_INDEXED=$(INDEXED) $(GO) test -count 1 -v -timeout 600m -run TestCrashesBesideIndex ./integration/program
+
 schemathesis: ## requests generated from the OpenAPI document, EXAMPLES for each operation, with another seed each time
 	MARQUEE_REQUIRE=schemathesis MARQUEE_SCHEMATHESIS=$(EXAMPLES) MARQUEE_SEED=$${MARQUEE_SEED:-$$(date +%s)} $(GO) test -count 1 -v -timeout 600m ./integration/schemathesis
 
@@ -162,7 +166,7 @@ histories: ## HISTORIES operations of 64 clients on a few objects while the prog
 lists: ## BenchmarkList with 2,000,000 objects
 	MARQUEE_BENCH_OBJECTS=2000000 $(GO) test -run '^$$' -bench 'BenchmarkList$$' -benchtime 1x -timeout 60m ./integration/bench
 
-nightly: gosec whole console-pages race siege soak reloads crash former failover followers histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
+nightly: gosec whole console-pages race siege soak reloads crash former failover followers index histories changes interference timing schemathesis lists fuzz ## the suites that take longer than a change can wait
 	$(MAKE) reproducible EMPTY=1 PLATFORMS='linux/amd64 darwin/arm64'
 
 mongod: ## a mongod for the tests, in .cache

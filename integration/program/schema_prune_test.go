@@ -87,6 +87,9 @@ func testSchemaPrune(t *testing.T, fresh service.NewStore) {
 	history := string(p.Ask(http.StatusOK, http.MethodGet, "/api/v1/audit?context=main&type=tickets&id=a", "").Body)
 	process.Wants(t, history, `"changes":[{"field":"/fax"}]`, "audit.cause.operator", `"to":[{"fax":"22","n":1},{"n":2}]`)
 	process.Shuns(t, history, `"11"`, `"44"`)
+	feed := string(p.Ask(http.StatusOK, http.MethodGet, "/api/v1/changes?context=main&type=tickets&id=a&after=begin", "").Body)
+	process.Wants(t, feed, `"version":3`, `"changes":[{"field":"/fax"}]`, "audit.cause.operator")
+	process.Shuns(t, feed, `"11"`, `"44"`)
 	p.Ask(http.StatusOK, http.MethodPost, "/api/v1/tickets/a?context=main", `{"fax": "55", "name": "AA"}`)
 
 	p.Stop()

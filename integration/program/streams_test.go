@@ -65,3 +65,19 @@ func testShutdownEndsStreams(t *testing.T, fresh service.NewStore) {
 	}
 	p.Ends(0)
 }
+
+// TestMaxStreams checks that a stream beyond --max-streams is refused.
+func TestMaxStreams(t *testing.T) {
+	p := process.Serve(t, service.NewSQLite(t), "--max-streams", "1")
+	p.SignIn("admin", process.Password)
+	for _, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
+		o, err := service.OpenStream(t.Context(), p.Client, p.Token, p.URL+"/api/v1/changes?context=main", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Answer.Body.Close()
+		if o.Answer.StatusCode != want {
+			t.Errorf("the status is %d, not %d", o.Answer.StatusCode, want)
+		}
+	}
+}
