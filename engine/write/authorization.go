@@ -39,10 +39,15 @@ func (e *Writer) authorizeEarly(ctx context.Context, caller *access.Caller, chan
 	})
 }
 
-// check checks that the caller may write the objects and sees those that exist, and
-// then the conditions of the request: they must not reveal the version of an object
+// check checks that the types are still served, that the caller may write the objects and
+// sees those that exist, and then the conditions of the request: they must not reveal the version of an object
 // that is not visible.
 func (a *authorization) check(changes []*Change, version func(*Change) int64) error {
+	for _, c := range changes {
+		if _, still := a.e.Registry().Type(c.Type.Name); !still {
+			return unserved(c.Type)
+		}
+	}
 	unseen, err := a.unseen(changes, version)
 	if err != nil {
 		return err
@@ -77,6 +82,11 @@ func (a *authorization) check(changes []*Change, version func(*Change) int64) er
 		}
 	}
 	return nil
+}
+
+// unserved is the error for a type that is served no more.
+func unserved(t *schema.Type) error {
+	return message.TypeUnknown.Error(message.Params{"type": t.Served().Name})
 }
 
 // mayWrite returns an error of kind Forbidden when the caller may not make a change, or may no
@@ -264,23 +274,38 @@ func (a *authorization) checkRemoved(changes []*Change) error {
 }
 
 // checkResults rejects changes by the caller whose results the caller could not see, or
-// not write.
+// not write, also by the types that are served by now.
 func (a *authorization) checkResults(changes []*Change) error {
 	for _, c := range changes {
 		if c.Internal() || c.owners == nil {
 			continue
 		}
-		params := message.Params{"type": c.Type.Name, "id": c.ID}
-		if !access.Meets(a.e.access.Visible(a.caller, c.Type, c.Context), c.ID, c.Type.OwnerField(), c.owners) {
-			return message.ResultInvisible.Error(params)
+		err := a.checkResult(c, c.Type)
+		if served := a.served(c.Type); err == nil && served != c.Type {
+			err = a.checkResult(c, served)
 		}
-		writable := a.writable(c.Type, c.Context, !c.Created())
-		if !query.IsAll(writable) && a.served(c.Type).OwnerField().Term != c.Type.OwnerField().Term {
-			return outdated(c.Type.Name)
+		if err != nil {
+			return err
 		}
-		if !access.Meets(writable, c.ID, c.Type.OwnerField(), c.owners) {
-			return message.PermissionMissing.Error(message.Params{"type": c.Type.Name, "permission": c.Type.WritePermission(!c.Created())})
-		}
+	}
+	return nil
+}
+
+// checkResult is checkResults for one change and its type, as the write has it or as it is served.
+func (a *authorization) checkResult(c *Change, t *schema.Type) error {
+	visible, writable := a.e.access.Visible(a.caller, t, c.Context), a.e.access.Writable(a.caller, t, c.Context, !c.Created())
+	if query.IsAll(visible) && query.IsAll(writable) {
+		return nil
+	}
+	field := t.OwnerField()
+	if field.Term != "" && c.ownerKeys()[field.Term] == nil {
+		return outdated(t.Name)
+	}
+	if !access.Meets(visible, c.ID, field, c.owners[field.Term]) {
+		return message.ResultInvisible.Error(message.Params{"type": t.Name, "id": c.ID})
+	}
+	if !access.Meets(writable, c.ID, field, c.owners[field.Term]) {
+		return message.PermissionMissing.Error(message.Params{"type": t.Name, "permission": t.WritePermission(!c.Created())})
 	}
 	return nil
 }

@@ -104,8 +104,8 @@ type found struct {
 	unresolved []string
 	// erased are the properties from which an erasure has removed values that the caller sees.
 	erased []string
-	// owners are the values of the type's OwnerField, nil where they stay.
-	owners []string
+	// owners are the values of each of ownerKeys, nil where they stay.
+	owners map[string][]string
 	// moved is what the feed keeps of a change of the owners, nil for none.
 	moved []byte
 	// addClaims and dropClaims are how the object's claims change.

@@ -104,11 +104,9 @@ func (c *Change) moves() bool {
 
 // setOwners notes the owners of an object, and the difference to the stored terms.
 func (c *Change) setOwners(maintained map[string][]schema.OwnerPath, held, wanted []store.Term) {
-	c.owners = []string{}
+	c.owners = map[string][]string{}
 	for _, term := range wanted {
-		if term.Key == c.Type.OwnerField().Term {
-			c.owners = append(c.owners, term.Value)
-		}
+		c.owners[term.Key] = append(c.owners[term.Key], term.Value)
 	}
 	add, drop := catalog.DiffOwners(maintained, held, wanted)
 	if len(add)+len(drop) == 0 {

@@ -35,7 +35,7 @@ func (e *Writer) Remove(ctx context.Context, caller *access.Caller, r Removal) e
 	w := e.newWriting(ctx, caller, Batch{Network: r.Network, ValidateOnly: r.ValidateOnly})
 	t, served := w.registry.Type(r.Type.Name)
 	if !served || !t.Removable() {
-		return message.TypeUnknown.Error(message.Params{"type": r.Type.Served().Name})
+		return unserved(r.Type)
 	}
 	// As a merge patch, a removal requires that the object exists.
 	op := &Operation{Type: t, ID: r.ID, IfVersion: r.IfVersion, OnlyNew: r.OnlyNew, MergePatch: true}

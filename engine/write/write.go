@@ -265,7 +265,7 @@ func (w *Writing) change(op *Operation, index int) (*Change, error) {
 	// found it in the one before.
 	t, served := w.registry.Type(op.Type.Name)
 	if !served {
-		return nil, message.TypeUnknown.Error(message.Params{"type": op.Type.Served().Name})
+		return nil, unserved(op.Type)
 	}
 	op.Type = t
 	c := &Change{Type: t, Caller: w.caller, Index: index, Context: w.batch.Network,

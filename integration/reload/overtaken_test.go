@@ -253,8 +253,8 @@ func (o *overtaking) send(writes bool, requests []overtakenRequest, meanwhile fu
 }
 
 // TestWithdrawnMeanwhile holds requests that began before a reload after which halls take another
-// permission to write, or are no type any more: the permission before cannot be used, and no
-// request fails because of the type.
+// permission to write, or are no type any more: neither the permission before nor the type can be
+// written with.
 func TestWithdrawnMeanwhile(t *testing.T) { service.EachStore(t, testWithdrawnMeanwhile) }
 
 func testWithdrawnMeanwhile(t *testing.T, fresh service.NewStore) {
@@ -265,9 +265,10 @@ func testWithdrawnMeanwhile(t *testing.T, fresh service.NewStore) {
 		t.Fatal(err)
 	}
 	for n, after := range []fs.FS{hallsSet{write: "MANAGE_HALLS"}.folder(), service.TypeWith("venues", "", `"name": {"type": "string"}`)} {
+		refused := []int{http.StatusForbidden, http.StatusNotFound}[n]
 		o := &overtaking{T: t, s: s, held: held, admin: c.Token, caller: "nora", token: token, before: hallsSet{}.folder(), after: after, prefix: fmt.Sprintf("w%d-", n)}
 		for i, a := range o.send(true, overtakenWrites, func() {}) {
-			if r := overtakenWrites[i]; a.Status >= http.StatusInternalServerError || n == 0 && a.Status != http.StatusForbidden {
+			if r := overtakenWrites[i]; a.Status != refused {
 				t.Errorf("%s %s %s: %d %.300s", r.method, r.path, r.body, a.Status, a.Body)
 			}
 		}
@@ -275,6 +276,32 @@ func testWithdrawnMeanwhile(t *testing.T, fresh service.NewStore) {
 			if r := overtakenReads[i]; a.Status >= http.StatusInternalServerError {
 				t.Errorf("%s %s: %d %.300s", r.method, r.path, a.Status, a.Body)
 			}
+		}
+	}
+}
+
+// TestOvertakenResults holds requests of a user for halls of that user until halls belong to their
+// guests instead: none stores a hall that the user would not see.
+func TestOvertakenResults(t *testing.T) { service.EachStore(t, testOvertakenResults) }
+
+func testOvertakenResults(t *testing.T, fresh service.NewStore) {
+	c, held := holdOvertaken(t, fresh)
+	token, err := c.Service.SignIn("anna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &overtaking{T: t, s: c.Service, held: held, admin: c.Token, caller: "anna", token: token, prefix: "r",
+		before: hallsSet{resource: `, "owner": "user"`}.folder(), after: hallsSet{resource: `, "owner": "guest"`}.folder()}
+	requests := []overtakenRequest{
+		{"PUT", "halls/new-{id}?context=main", `{"name": "N", "user": "anna"}`},
+		{"POST", "halls?context=main", `[{"id": "new-{id}", "name": "N", "user": "anna"}]`},
+		{"PUT", "halls/{id}?context=main", `{"guest": null}`},
+		{"PUT", "halls/new-{id}?context=main", `{"name": "N", "user": "anna", "guest": "anna"}`},
+	}
+	statuses := []int{http.StatusForbidden, http.StatusForbidden, http.StatusForbidden, http.StatusCreated}
+	for i, a := range o.send(true, requests, func() { o.put(o.id(true, 2), map[string]any{"guest": "anna"}, http.StatusOK) }) {
+		if r := requests[i]; a.Status != statuses[i] {
+			t.Errorf("%s %s %s: %d %.300s, want %d", r.method, r.path, r.body, a.Status, a.Body, statuses[i])
 		}
 	}
 }
