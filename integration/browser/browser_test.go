@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,18 +74,46 @@ var signedIn = chromedp.Func(func(ctx context.Context, t *chromedp.Target) error
 // screen is that of a phone.
 const width, height = 390, 844
 
-// open starts a browser with the screen of a phone. More functions may listen to its events.
-func open(t *testing.T, listeners ...func(event any)) (context.Context, *requests) {
-	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(find(t)), chromedp.WSURLReadTimeout(time.Minute),
+// started is the browser of all tests: its start takes more processor time than most of them.
+var started struct {
+	once sync.Once
+	ctx  context.Context
+	end  []context.CancelFunc
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	for _, end := range slices.Backward(started.end) {
+		end() // removes the folder of the browser, too
+	}
+	os.Exit(status)
+}
+
+func start(path string) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(time.Minute),
 		chromedp.Flag("ignore-certificate-errors", true)) // of servers that tests start
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // which Chromium refuses to have as root
 	}
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancel)
+	ctx, end := chromedp.NewExecAllocator(context.Background(), options...)
+	started.end = append(started.end, end)
+	started.ctx, end = chromedp.NewContext(ctx)
+	started.end = append(started.end, end)
+	started.err = chromedp.Do(started.ctx)
+}
+
+// open opens a page with the screen of a phone. Its cookies, its storage and its cache are those of the
+// test alone. More functions may listen to its events.
+func open(t *testing.T, listeners ...func(event any)) (context.Context, *requests) {
+	t.Helper()
+	path := find(t)
+	started.once.Do(func() { start(path) })
+	if started.err != nil {
+		t.Fatal(started.err)
+	}
 	seen := &requests{}
-	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithListener(func(event any) {
+	ctx, cancel := chromedp.NewContext(started.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(func(event any) {
 		if sent, is := event.(*network.EventRequestWillBeSent); is {
 			seen.add(sent.Request.URL)
 		}
