@@ -6,6 +6,7 @@ package marqueetest
 import (
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -35,8 +36,9 @@ type Server struct {
 	// Marquee is the server in the process, nil for one in a container.
 	Marquee *marquee.Server
 
-	tb  testing.TB
-	app marquee.Application
+	tb      testing.TB
+	options marquee.Options
+	web     *httptest.Server
 }
 
 // Start serves the types of a folder of schemas, which may be nil, in the process on
@@ -54,22 +56,51 @@ func StartWith(tb testing.TB, options marquee.Options) *Server {
 		options.Folder = tb.TempDir()
 	}
 	options.First = marquee.First{Network: Network, Username: Username, Password: Password}
-	server, err := marquee.New(options)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	web := httptest.NewUnstartedServer(nil)
-	web.Listener = server.Listen(web.Config, web.Listener)
-	web.Start()
-	tb.Cleanup(func() {
-		web.Close()
-		if err := server.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	s := &Server{URL: web.URL, Marquee: server, tb: tb, app: options.Application}
+	s := &Server{tb: tb, options: options}
+	s.serve(httptest.NewUnstartedServer(nil))
+	tb.Cleanup(s.end)
+	s.URL = s.web.URL
 	s.signIn()
 	return s
+}
+
+// Restart ends the server, and starts another one with the same options and records at the same
+// address. In between, when nobody answers there, it calls a function, which may be nil. A server
+// in a container ends the test.
+func (s *Server) Restart(meanwhile func()) {
+	s.tb.Helper()
+	if s.Marquee == nil {
+		s.tb.Fatal("a server in a container is not restarted")
+	}
+	s.end()
+	s.Client.CloseIdleConnections()
+	if meanwhile != nil {
+		meanwhile()
+	}
+	l, err := net.Listen("tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	s.serve(&httptest.Server{Listener: l, Config: &http.Server{}})
+}
+
+func (s *Server) serve(web *httptest.Server) {
+	s.tb.Helper()
+	server, err := marquee.New(s.options)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	web.Listener = server.Listen(web.Config, web.Listener)
+	web.Start()
+	s.Marquee, s.web = server, web
+}
+
+func (s *Server) end() {
+	s.Marquee.Drain() // or followers of changes would be waited for
+	s.web.Close()
+	if err := s.Marquee.Close(); err != nil {
+		s.tb.Error(err)
+	}
 }
 
 // Reload serves the types of another folder of schemas, which may be nil, in place of those
@@ -84,7 +115,7 @@ func (s *Server) Reload(schemas fs.FS) {
 	if schemas != nil {
 		sources = append(sources, schema.Source{Name: "schemas", FS: schemas})
 	}
-	types, err := s.app.Load(sources...)
+	types, err := s.options.Application.Load(sources...)
 	if err == nil {
 		err = s.Marquee.Migrate(s.tb.Context(), types)
 	}
