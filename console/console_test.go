@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -163,6 +164,24 @@ func TestConsoleSizes(t *testing.T) {
 	t.Logf("the first page has %d bytes compressed, all files have %d", first, all)
 	if len(named) < 3 || first > maxFirst || all > maxAll {
 		t.Errorf("the first page (%v) has %d bytes compressed, and all files have %d", named, first, all)
+	}
+}
+
+const maxRenderer = 2500
+
+// TestRendererSize: what draws forms has at most 2,500 lines.
+func TestRendererSize(t *testing.T) {
+	names, err := fs.Glob(os.DirFS("web/src/form"), "*.ts*")
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	lines := 0
+	for _, name := range names {
+		lines += strings.Count(read(t, "web/src/form/"+name), "\n")
+	}
+	t.Logf("the renderer has %d lines", lines)
+	if lines > maxRenderer {
+		t.Errorf("the renderer has %d lines", lines)
 	}
 }
 

@@ -149,7 +149,7 @@ function Tools(props: { network: string; type: string; schema: Schema; columns: 
   const query = address.value.searchParams;
   const properties = useMemo(() => propertiesOf(schema), [schema]);
   const searched: string[] = schema["x-resource"]?.search ?? [];
-  const filters = ["q", "where", "excludeInvalid", "onlyMine", "includeHidden", "includeInactive"].filter((name) => query.has(name)).length;
+  const filters = ["q", "where", "excludeInvalid", "onlyMine", "includeHidden", "includeInactive", "includeActive"].filter((name) => query.has(name)).length;
   return (
     <div class="tools">
       {searched.length > 0 && (
@@ -171,7 +171,7 @@ function Tools(props: { network: string; type: string; schema: Schema; columns: 
       <Columns properties={properties} columns={props.columns ?? defaultColumns(schema)} chosen={props.columns !== null} />
       <Views network={network} type={type} />
       {filters > 0 && (
-        <button type="button" class="link" onClick={() => change({ q: null, where: null, excludeInvalid: null, onlyMine: null, includeHidden: null, includeInactive: null })}>
+        <button type="button" class="link" onClick={() => change({ q: null, where: null, excludeInvalid: null, onlyMine: null, includeHidden: null, includeInactive: null, includeActive: null })}>
           {t("list.clear")}
         </button>
       )}

@@ -18,6 +18,7 @@ import { guard, navigate, to } from "./router";
 import { types } from "./schema";
 import { t, visible } from "./texts";
 
+const ReferredBy = lazy(() => import("./type").then((m) => m.ReferredBy));
 const NewToken = lazy(() => import("./admin/token").then((m) => m.NewToken));
 
 /** The page of an object, or of a new one. */
@@ -186,6 +187,7 @@ function FormView(props: EditorProps & { opened: Opened }) {
             </div>
           </form>
         )}
+        {!form.isNew && !beside && <ReferredBy type={type} network={network} id={object.id} />}
       </div>
       {token.value && <NewToken token={token.value.token} onClose={() => { const { then } = token.value!; token.value = null; then(); }} />}
       {form.beside.value && <Panel form={form} beside={form.beside.value} />}

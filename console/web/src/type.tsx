@@ -1,12 +1,13 @@
 // What the schema of a type says, in words.
 import { useEffect, useState } from "preact/hooks";
-import { pathOf } from "./api";
+import { api, pathOf } from "./api";
 import { Heading, titleOf } from "./app";
 import { useAnswer, useSchema } from "./hooks";
 import { to } from "./router";
-import { propertiesOf, resolved, schemaOf, types, worded, type Schema } from "./schema";
+import { propertiesOf, resolved, schemaOf, types, worded, type Schema, type TypeInfo } from "./schema";
 import { t, visible } from "./texts";
 import { flat, Messages, Text } from "./values";
+import { format } from "./where";
 
 export function TypePage(props: { network: string; type: string }) {
   const { network, type } = props;
@@ -177,16 +178,24 @@ function textsOf(rules: any[]): string[] {
   return rules.map((one) => String(one.text ?? one.rule ?? one.code).replaceAll("{{field}}", one.field?.slice(1) ?? t("type.field")));
 }
 
-/** The types whose objects refer to those of this one. It reads all schemas that the caller sees, when it is asked to. */
-function ReferredBy(props: { network: string; type: string }) {
+interface Referring {
+  type: string;
+  path: string;
+  /** Where the objects are listed that refer to one, if they can be listed, and how many there are. */
+  where?: string;
+  count?: number;
+}
+
+/** The types whose objects refer to those of this one, or to one of them. It reads all schemas that the caller sees, when it is asked to. */
+export function ReferredBy(props: { network: string; type: string; id?: string }) {
+  const { network, type, id } = props;
   const [asked, ask] = useState(false);
-  const [found, show] = useState<{ type: string; path: string }[] | null>(null);
+  const [found, show] = useState<Referring[] | null>(null);
   useEffect(() => {
     if (!asked) return;
     let wanted = true;
-    Promise.all(types.value.map(async ({ type }) => ({ type, answer: await schemaOf(props.network, type) }))).then((all) => {
-      const links = all.flatMap(({ type, answer }) => (answer.status === 200 ? referring(answer.body, props.type).map((path) => ({ type, path })) : []));
-      if (wanted) show(links);
+    Promise.all(types.value.map((one) => referringTo(network, type, one, id))).then((all) => {
+      if (wanted) show(all.flat().filter(({ count }) => count !== 0));
     });
     return () => {
       wanted = false;
@@ -197,25 +206,40 @@ function ReferredBy(props: { network: string; type: string }) {
       <h2>{t("type.referred")}</h2>
       {!asked ? (
         <button type="button" onClick={() => ask(true)}>
-          {t("type.find")}
+          {t(id === undefined ? "type.find" : "type.find.object")}
         </button>
       ) : found === null ? (
         <p class="busy">{t("status.loading")}</p>
       ) : found.length === 0 ? (
-        <p>{t("type.unreferred")}</p>
+        <p>{t(id === undefined ? "type.unreferred" : "type.unreferred.object")}</p>
       ) : (
         <ul>
-          {found.map(({ type, path }) => (
+          {found.map(({ type, path, where, count }) => (
             <li key={`${type} ${path}`}>
-              <a href={to.type(props.network, type)}>
+              <a href={where === undefined ? to.type(network, type) : `${to.list(network, type)}?${new URLSearchParams({ where })}`}>
                 <bdi>{titleOf(type)}</bdi>
               </a>{" "}
               <bdi>{visible(path)}</bdi>
+              {count !== undefined && ` (${count.toLocaleString()})`}
             </li>
           ))}
         </ul>
       )}
     </>
+  );
+}
+
+/** The places of a type that refer to another one, and how many objects refer to one of it there. Members of maps, and what is below a parent, cannot be listed. */
+async function referringTo(network: string, target: string, { type, parent }: TypeInfo, id?: string): Promise<Referring[]> {
+  const schema = await schemaOf(network, type);
+  if (schema.status !== 200) return [];
+  return Promise.all(
+    referring(schema.body, target).map(async (path) => {
+      if (id === undefined || parent || path.includes("*")) return { type, path };
+      const where = format([{ property: path.replaceAll("[]", ""), operator: "=", value: id }]);
+      const answer = await api.get(pathOf(type, network, undefined, { where, pageSize: "1", fields: "id" }));
+      return { type, path, ...(answer.status === 200 && { where, count: answer.body.totalCount }) };
+    }),
   );
 }
 

@@ -1,1 +1,0 @@
-import{e as r}from"./chunk-353TGDZG.js";import"./chunk-HYV5V7GZ.js";import{h as m}from"./chunk-E3U5LLHO.js";import{b as o,s as e}from"./chunk-JPM3ZXCE.js";o(e(r,{}),document.getElementById("console"));m();
