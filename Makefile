@@ -139,8 +139,9 @@ changes: ## a million documents against what is said of random changes of schema
 interference: ## a million requests to each of two worlds that their sender cannot distinguish, on each store
 	MARQUEE_INTERFERENCE=1000000 MARQUEE_VISIBILITY=3000 $(GO) test -count 1 -v -run 'TestNonInterference|TestVisibilityModel' -timeout 600m ./integration/access
 
-console-pages: ## the pages of the console for every type, and 1,000 random forms; needs Chromium and npm
+console-pages: ## the pages of the console for every type, 1,000 random forms, and the time of a list of a million; needs Chromium and npm
 	MARQUEE_PAGES=all MARQUEE_FORMS=1000 $(GO) test -count 1 -v -run '^Test(ConsoleEveryPage|Forms)$$' -timeout 120m ./integration/browser
+	MARQUEE_SIEGE=1 MARQUEE_ROWS=1000000 $(GO) test -count 1 -v -run '^TestConsoleTimes$$' -timeout 60m ./integration/browser
 
 timing: ## measure that refusals take the same time, whatever they refuse; needs a machine that does nothing else
 	MARQUEE_TIMING=1 $(GO) test -count 1 -v -run 'TestTiming' -timeout 60m ./integration/access

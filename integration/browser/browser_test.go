@@ -126,7 +126,7 @@ func open(t *testing.T, listeners ...func(event any)) (context.Context, *request
 		t.Fatal(err)
 	}
 	limit := 5 * time.Minute
-	if os.Getenv("MARQUEE_PAGES")+os.Getenv("MARQUEE_FORMS") != "" {
+	if os.Getenv("MARQUEE_PAGES")+os.Getenv("MARQUEE_FORMS")+os.Getenv("MARQUEE_ROWS") != "" {
 		limit = 2 * time.Hour
 	}
 	ctx, cancel = context.WithTimeout(ctx, limit)

@@ -14,14 +14,12 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"marquee"
 	"marquee/integration/marqueetest"
-	"marquee/integration/process"
 	"marquee/resources"
 )
 
@@ -342,48 +340,16 @@ func TestConsoleOffline(t *testing.T) {
 	c.show("/networks/main/list/orders", "input[name=username]")
 	c.signIn(marqueetest.Password)
 	c.await(`document.querySelectorAll("main tbody tr").length === 3`)
-	reach := func(offline bool) {
-		t.Helper()
-		if _, err := chromedp.Call(c.ctx, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{{Offline: offline, DownloadThroughput: -1, UploadThroughput: -1}}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	reach(true)
+	x := &screen{t, c.ctx, c.s}
+	x.offline(true)
 	orders(c.s, 4)
 	evaluate[string](t, c.ctx, `document.querySelector(".count button").click(); ""`)
 	c.await(`document.querySelector(".status").innerText.includes("cannot be reached")`)
 	if rows := evaluate[int](t, c.ctx, `document.querySelectorAll("main tbody tr").length`); rows != 3 {
 		t.Errorf("the page has %d rows", rows)
 	}
-	reach(false)
+	x.offline(false)
 	c.await(`document.querySelectorAll("main tbody tr").length === 4 && document.querySelector(".status").innerText === ""`)
-}
-
-// maxList is the time within which a list must be shown after its address was opened, on a
-// processor that is slowed four times.
-const maxList = 1500
-
-// TestConsoleTimes: the best of three attempts is judged.
-func TestConsoleTimes(t *testing.T) {
-	process.Measures(t)
-	c := openConsole(t, marquee.Options{Application: resources.New().Application()})
-	orders(c.s, 500)
-	c.show("/networks/main", "input[name=username]")
-	c.signIn(marqueetest.Password)
-	c.visible("main .history")
-	if _, err := chromedp.Call(c.ctx, emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 4}); err != nil {
-		t.Fatal(err)
-	}
-	var took []float64
-	for range 3 {
-		c.run(chromedp.Navigate(c.s.URL + "/console/networks/main/list/orders"))
-		c.await(`document.querySelectorAll("main tbody tr").length === 50`)
-		took = append(took, evaluate[float64](t, c.ctx, "performance.now()"))
-	}
-	t.Logf("the list is shown after %.0f ms", took)
-	if slices.Min(took) > maxList {
-		t.Errorf("the list is shown after %.0f ms", took)
-	}
 }
 
 // TestConsoleSession: a session that ends is replaced over the page, which stays as it is; signing

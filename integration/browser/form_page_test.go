@@ -197,9 +197,23 @@ func TestFormScreens(t *testing.T) {
 			t.Errorf("the form is wider than the screen: %s", name)
 		}
 	}
-	form := x.node(0, "Front page", "form")
-	x.press(form, "Open Order beside the form")
+	c.wide(1280, 900)
+	x.press(x.node(0, "Front page", "form"), "Open Order beside the form")
 	panel := x.node(0, "Spring", "form")
+	for _, theme := range []string{"light", "dark"} {
+		c.theme(theme)
+		screenshot(t, x.ctx, "form-beside-"+theme+".png")
+	}
+	if covered := evaluate[bool](t, x.ctx, `document.querySelector(".beside").getBoundingClientRect().left < document.querySelector("main > .form").getBoundingClientRect().right`); covered {
+		t.Error("what is beside a form covers it")
+	}
+	c.wide(360, 800) // where it takes the place of the form
+	screenshot(t, x.ctx, "form-beside-360.png")
+	c.within(360, "an object beside a form")
+	if seen := evaluate[bool](t, x.ctx, `document.querySelector("main > .form input").checkVisibility({visibilityProperty: true})`); seen {
+		t.Error("the keyboard reaches fields that are covered")
+	}
+	c.wide(1280, 900)
 	x.write(x.node(panel, "Name", "textbox"), "Spring tides")
 	x.press(panel, "Save")
 	x.await(`!document.querySelector(".beside") && [...document.querySelectorAll("[role=combobox]")].some(e => e.value === "Spring tides")`)
