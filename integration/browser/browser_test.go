@@ -151,11 +151,11 @@ func (k keyboard) to(selector string) {
 	k.t.Helper()
 	for range maxTabs {
 		k.press(kb.Tab)
-		if !evaluate[bool](k.t, k.ctx, outlined) {
-			k.t.Fatalf("the focus cannot be seen on %s", evaluate[string](k.t, k.ctx, "document.activeElement.outerHTML.slice(0, 200)"))
-		}
-		if evaluate[bool](k.t, k.ctx, fmt.Sprintf("document.activeElement.matches(%q)", selector)) {
+		switch evaluate[string](k.t, k.ctx, fmt.Sprintf(`!(%s) ? "unseen" : document.activeElement.matches(%q) ? "found" : ""`, outlined, selector)) {
+		case "found":
 			return
+		case "unseen":
+			k.t.Fatalf("the focus cannot be seen on %s", evaluate[string](k.t, k.ctx, "document.activeElement.outerHTML.slice(0, 200)"))
 		}
 	}
 	k.t.Fatalf("Tab does not lead to %s", selector)
