@@ -13,8 +13,8 @@ import (
 // all of them reads the changes of the store, while there are any, and wakes those concerned.
 
 const (
-	// followEvery is the interval between reads, or looks at what the store knows without one, and
-	// followWait how long a read waits for changes where it can.
+	// followEvery is the least time between the beginnings of reads, or of looks at what the store
+	// knows without one, and followWait how long a read waits for changes where it can.
 	followEvery = 3 * time.Millisecond
 	followWait  = 250 * time.Millisecond
 	// followTime bounds a read, and followRest is the pause after one that failed.
@@ -137,11 +137,11 @@ func (f *following) idle() bool {
 // follow wakes the readers until there are none.
 func (e *Reader) follow() {
 	position, seen := "", ""
-	for rest := time.Duration(0); ; time.Sleep(rest) {
+	for next := time.Now(); ; time.Sleep(time.Until(next)) {
 		if e.following.idle() {
 			return
 		}
-		rest = followEvery
+		next = time.Now().Add(followEvery)
 		if e.Store.Serial() { // which does not wait for changes
 			var names []string
 			for _, t := range e.Registry().Types() {
@@ -155,7 +155,7 @@ func (e *Reader) follow() {
 		}
 		var err error
 		if position, err = e.followFrom(position); err != nil {
-			rest, position = followRest, ""
+			next, position = time.Now().Add(followRest), ""
 		}
 	}
 }

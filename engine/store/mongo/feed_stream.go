@@ -155,6 +155,7 @@ func (f *follower) streamed(ctx context.Context) error {
 func (f *follower) resume(ctx context.Context) (from *feedStream, to bson.Timestamp, err error) {
 	if f.wait > 0 {
 		if from = f.s.streams.take(f); from != nil {
+			f.recheck(ctx)
 			return from, to, nil
 		}
 	}
@@ -179,8 +180,28 @@ func (f *follower) resume(ctx context.Context) (from *feedStream, to bson.Timest
 	} else if from, err = f.open(ctx, session); err != nil {
 		err = f.failed(err)
 	}
-	f.lastRewritten = now.rewritten
+	f.lastRewritten, f.rechecked = now.rewritten, nil
 	return from, now.at, err
+}
+
+// rechecked is the id of the last change that may have been rewritten.
+type rechecked struct {
+	last string
+	err  error
+}
+
+// recheck finds out which changes may have been rewritten, beside the wait for others: what is
+// rewritten from now on is so while the call runs.
+func (f *follower) recheck(ctx context.Context) {
+	answer := make(chan rechecked, 1)
+	f.rechecked = answer
+	go func() {
+		session, now, err := f.s.present(ctx)
+		if err == nil {
+			session.EndSession(ctx)
+		}
+		answer <- rechecked{now.rewritten, err}
+	}()
 }
 
 // follow reads from a stream to a time, or until enough was found; one that waits until something
@@ -220,13 +241,12 @@ func (f *follower) follow(ctx context.Context, from *feedStream, to bson.Timesta
 // they have now: the oplog keeps the values that have been removed from the history. Whether they
 // have been from a change that was removed itself is not known, so that it gets none.
 func (f *follower) rewritten(ctx context.Context) error {
-	if f.wait > 0 && len(f.inserted) > 0 { // since the wait began
-		session, now, err := f.s.present(ctx)
-		if err != nil {
-			return err
+	if f.rechecked != nil && len(f.inserted) > 0 {
+		now := <-f.rechecked
+		if now.err != nil {
+			return now.err
 		}
-		session.EndSession(ctx)
-		f.lastRewritten = now.rewritten
+		f.lastRewritten = now.last
 	}
 	maps.DeleteFunc(f.inserted, func(id string, _ int) bool { return id > f.lastRewritten })
 	if len(f.inserted) == 0 {
