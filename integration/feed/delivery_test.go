@@ -37,6 +37,7 @@ func TestDelivery(t *testing.T) {
 			d.watch(t, "a change stream of MongoDB", store)
 		}
 		var writers sync.WaitGroup
+		began := time.Now()
 		for writer := range deliveryWriters {
 			writers.Go(func() {
 				for n := range deliveryWrites {
@@ -47,6 +48,7 @@ func TestDelivery(t *testing.T) {
 			})
 		}
 		writers.Wait()
+		t.Logf("%s: the writes took %v", store, time.Since(began))
 		for range 1 + len(d.seen) {
 			select {
 			case <-d.complete:

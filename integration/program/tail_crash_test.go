@@ -21,9 +21,9 @@ import (
 )
 
 // TestCrashesBesideIndex keeps an index of objects by their ids, which is fed by marquee tail alone,
-// while clients write and remove objects, and the server and tail are killed again and again: in the
-// end, the index equals the list. The server is killed a fifth as often as MARQUEE_CRASHES says, or
-// for as long as MARQUEE_INDEXED does.
+// while clients write and remove objects, and the server and tail are killed again and again: no
+// revision is missed, and in the end, the index equals the list. The server is killed a fifth as
+// often as MARQUEE_CRASHES says, or for as long as MARQUEE_INDEXED does.
 func TestCrashesBesideIndex(t *testing.T) {
 	process.SkipCoveredBy(t, "'make crash'")
 	service.EachStore(t, testCrashesBesideIndex)
@@ -49,12 +49,12 @@ func testCrashesBesideIndex(t *testing.T, fresh service.NewStore) {
 	}
 	killed := 0
 	for random := rand.New(rand.NewPCG(x.seed, indexWriters)); killed < kills || time.Now().Before(last); killed++ {
-		x.await(x.reached() + 1 + random.IntN(100))
+		x.await(1 + random.IntN(500))
 		x.server().Kill()
 		process.EndTransactions(t, x.uri)
 		x.serve()
 	}
-	x.await(x.reached() + 100)
+	x.await(500)
 	end()
 	writing.Wait()
 	feeding.Wait()
@@ -75,12 +75,13 @@ type index struct {
 	seed                            uint64
 	env                             []string
 	objects                         map[string]string
-	tails, events, removals         int
+	revisions                       map[string]int64 // of the last event of each object
+	tails, removals                 int
 
-	mu       sync.Mutex
-	p        *process.Process
-	answered int // requests of writers
-	answer   sync.Cond
+	mu      sync.Mutex
+	p       *process.Process
+	events  int
+	applied sync.Cond
 }
 
 func newIndex(t *testing.T, uri string) *index {
@@ -89,11 +90,11 @@ func newIndex(t *testing.T, uri string) *index {
 		t.Fatal(err)
 	}
 	x := &index{T: t, uri: uri, schemas: t.TempDir(), address: port.Addr().String(), position: filepath.Join(t.TempDir(), "position"),
-		seed: service.TestSeed(t), objects: map[string]string{}}
+		seed: service.TestSeed(t), objects: map[string]string{}, revisions: map[string]int64{}}
 	if err := port.Close(); err != nil {
 		t.Fatal(err)
 	}
-	x.answer.L = &x.mu
+	x.applied.L = &x.mu
 	process.File(t, filepath.Join(x.schemas, "notes.json"), `{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Note", "type": "object",
 		"x-resource": {"path": "notes", "methods": ["GET", "HEAD", "POST", "PUT", "DELETE"]}, "properties": {"text": {"type": "string"}}}`)
 	x.serve()
@@ -124,18 +125,12 @@ func (x *index) server() *process.Process {
 	return x.p
 }
 
-func (x *index) reached() int {
+// await waits until more events have been applied.
+func (x *index) await(more int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.answered
-}
-
-// await waits until writers have had a number of answers.
-func (x *index) await(answers int) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for x.answered < answers && !x.Failed() {
-		x.answer.Wait()
+	for from := x.events; x.events < from+more && !x.Failed(); {
+		x.applied.Wait()
 	}
 }
 
@@ -150,22 +145,16 @@ func (x *index) write(ctx context.Context, random *rand.Rand) {
 			})
 		}
 		a, err := x.server().Send(method, "/api/v1/"+path+"?context=main", nil, []byte(body))
-		answered := err == nil && a.Status != http.StatusServiceUnavailable
-		if answered {
-			over = time.Now().Add(service.Patience)
-		}
-		x.mu.Lock()
-		switch {
+		switch answered := err == nil && a.Status != http.StatusServiceUnavailable; {
 		case answered && a.Status != http.StatusOK && a.Status != http.StatusNoContent && a.Status != http.StatusNotFound:
 			x.Errorf("%s %s is answered with %d %s", method, path, a.Status, a.Body)
+		case answered:
+			over = time.Now().Add(service.Patience)
 		case time.Now().After(over):
 			x.Errorf("nothing is answered: %v %v", a, err)
-			over = time.Now().Add(service.Patience)
-		case answered:
-			x.answered++
+			x.applied.Broadcast()
+			return
 		}
-		x.answer.Broadcast()
-		x.mu.Unlock()
 	}
 }
 
@@ -189,14 +178,14 @@ func (x *index) feed(ctx context.Context) {
 		kill := func() { _ = tail.Process.Kill() } // it may have ended
 		stop := context.AfterFunc(ctx, kill)
 		lines := bufio.NewReader(printed)
-		for left := random.IntN(1000); ; left-- {
+		for left := random.IntN(200); ; left-- {
 			line, err := lines.ReadBytes('\n')
 			if err != nil { // and the rest of the line is printed again
 				break
 			}
 			x.apply(line)
 			if left == 0 {
-				kill()
+				time.AfterFunc(time.Duration(random.Int64N(int64(20*time.Millisecond))), kill)
 			}
 		}
 		stop()
@@ -208,12 +197,20 @@ func (x *index) feed(ctx context.Context) {
 func (x *index) apply(line []byte) {
 	var e struct {
 		ID, Kind string
+		Revision int64
 		Object   json.RawMessage
 	}
 	if err := json.Unmarshal(line, &e); err != nil || e.Kind == "reset" || e.Kind == "left" {
 		x.Errorf("tail prints %.300s (%v)", line, err)
 	}
+	x.mu.Lock()
 	x.events++
+	x.applied.Broadcast()
+	x.mu.Unlock()
+	if e.Revision > x.revisions[e.ID]+1 {
+		x.Errorf("%s: revision %d follows %d", e.ID, e.Revision, x.revisions[e.ID])
+	}
+	x.revisions[e.ID] = max(x.revisions[e.ID], e.Revision)
 	if e.Object != nil {
 		x.objects[e.ID] = string(e.Object)
 		return
