@@ -64,6 +64,39 @@ func conditionsOf(f *testing.F, registry *Registry) map[string]map[string]*jsons
 	return all
 }
 
+// TestAcceptsSchemas compares Accepts with the library for the meta-schema, which has keywords
+// that the built-in schemas lack: for a schema, and for all that have one other value in it.
+func TestAcceptsSchemas(t *testing.T) {
+	content, err := document.DecodeObject([]byte(`{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "x-resource": {"path": "tickets", "unique": ["name"], "search": ["name"]},
+		"required": ["name"], "properties": {"name": {"type": "string", "maxLength": 5, "x-immutable": true}, "at": {"type": ["string", "null"], "format": "date-time"}, "to": {"x-ref": "tickets"},
+		"state": {"type": "string", "enum": ["A", "B"], "x-initial": ["A"], "x-transitions": {"A": ["B"]}, "x-was-values": {"C": "B"}}}}`), document.Limits{Depth: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare := func(name string, value any, accepted bool) {
+		if want := vocabulary().forTypes.Validate(content) == nil; accepted != want {
+			t.Errorf("with %v as %s: %t, the library says %t", value, name, accepted, want)
+		}
+	}
+	if !mustAccept(t, vocabulary().forTypes, content) {
+		t.Error("the schema is not accepted")
+	}
+	var change func(object map[string]any)
+	change = func(object map[string]any) {
+		for name, was := range object {
+			for _, value := range []any{nil, int64(1), "name", []any{"name", "name"}, []any{"name", int64(1), 1.0}, map[string]any{}} {
+				object[name] = value
+				compare(name, value, mustAccept(t, vocabulary().forTypes, content))
+			}
+			object[name] = was
+			if inner, is := was.(map[string]any); is {
+				change(inner)
+			}
+		}
+	}
+	change(content)
+}
+
 func BenchmarkAccepts(b *testing.B) {
 	registry, err := Load(Source{FS: schemas.FS})
 	if err != nil {

@@ -22,15 +22,19 @@ type check struct {
 
 // guard lists what changes of objects are checked for.
 func (t *Type) guard() {
+	names := slices.Sorted(maps.Keys(t.Shape.Properties))
 	for _, k := range keyword.All() {
 		for _, rule := range t.Rules {
 			if rule.Keyword == k && rule.Check != nil {
 				t.checks = append(t.checks, check{rule, rule.Check})
 			}
 		}
-		for _, name := range slices.Sorted(maps.Keys(t.Shape.Properties)) {
+		if k.Check == nil {
+			continue
+		}
+		for _, name := range names {
 			p := keyword.Guarded{Name: name, Shape: t.Shape.Properties[name]}
-			if k.Check != nil && k.Has(p.Shape) {
+			if k.Has(p.Shape) {
 				t.checks = append(t.checks, check{judge: func(_ context.Context, c *keyword.Change) ([]message.Message, error) { return k.Check(p, c), nil }})
 			}
 		}

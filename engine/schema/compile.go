@@ -20,10 +20,11 @@ import (
 func (l *loader) compile() ([]*Type, []*message.Definition) {
 	raw := validation.Schemas{}
 	for _, f := range l.sound() {
-		prepared, _ := validation.Stored(f.Content).(map[string]any)
+		content := any(f.Content)
 		if f.Path == roleType+".json" {
-			withUndeclaredPermissions(prepared)
+			content = withUndeclaredPermissions(f.Content)
 		}
+		prepared, _ := validation.Stored(content).(map[string]any)
 		raw[baseURL+f.Path] = prepared
 	}
 	c := &typeCompiler{l: l, compilers: compilers(l.sound(), raw), raw: raw, shapes: newShapes(l), byCode: map[string]*message.Definition{}}

@@ -81,10 +81,12 @@ func (l *loader) declaredPermissions() (names []string) {
 // withUndeclaredPermissions makes the schema with which roles are validated accept
 // permissions that are no longer declared, which roles keep. The rules for roles refuse
 // them where they are added.
-func withUndeclaredPermissions(prepared map[string]any) {
+func withUndeclaredPermissions(content map[string]any) any {
+	prepared := document.Clone(content)
 	if items, ok := document.Lookup(prepared, permissionsAt).(map[string]any); ok {
 		delete(items, "enum")
 	}
+	return prepared
 }
 
 // Permissions lists the permissions that objects of the type, which is roles, can

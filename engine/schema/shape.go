@@ -3,7 +3,6 @@ package schema
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -144,12 +143,8 @@ func (s *shapes) applied(p subschema) []subschema {
 			list = append(list, other)
 		}
 	}
-	for _, keyword := range slices.Sorted(maps.Keys(schema)) {
-		role := dialect.RoleOf(keyword)
-		if role != dialect.Always && role != dialect.Sometimes {
-			continue
-		}
-		from := len(list)
+	for _, keyword := range combining(schema) {
+		role, from := dialect.RoleOf(keyword), len(list)
 		dialect.Applied(keyword, schema[keyword], func(below string, inner any) {
 			if _, is := inner.(map[string]any); is {
 				other := p
@@ -163,6 +158,17 @@ func (s *shapes) applied(p subschema) []subschema {
 		slices.SortFunc(list[from:], func(a, b subschema) int { return strings.Compare(a.pointer, b.pointer) })
 	}
 	return list
+}
+
+// combining returns the keywords of a schema that apply schemas to the same value, in order.
+func combining(schema map[string]any) (keywords []string) {
+	for keyword := range schema {
+		if role := dialect.RoleOf(keyword); role == dialect.Always || role == dialect.Sometimes {
+			keywords = append(keywords, keyword)
+		}
+	}
+	slices.Sort(keywords)
+	return keywords
 }
 
 // annotations returns the annotations of a schema for the value itself. They override

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"strings"
@@ -94,12 +95,12 @@ func (m metaSchema) faults(f *File) []message.Message {
 	if valid.has(digest) {
 		return nil
 	}
-	err := meta.Validate(f.Content)
-	if err == nil {
+	if accepted, err := validation.Accepts(context.Background(), meta, f.Content); accepted && err == nil {
 		valid.add(digest)
+		return nil
 	}
 	var invalid *jsonschema.ValidationError
-	if errors.As(err, &invalid) {
+	if errors.As(meta.Validate(f.Content), &invalid) {
 		return m.raw.Explain(invalid, f.Content)
 	}
 	return nil

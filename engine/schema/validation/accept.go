@@ -114,8 +114,8 @@ func (a *acceptance) remembered(s *jsonschema.Schema, v any) bool {
 // isKnown reports whether a schema has no keyword that is left to the library.
 func isKnown(s *jsonschema.Schema) bool {
 	return s.RecursiveRef == nil && s.DynamicRef == nil && s.UnevaluatedItems == nil && s.UnevaluatedProperties == nil &&
-		s.Contains == nil && s.Items == nil && s.AdditionalItems == nil && !s.UniqueItems && !s.RegexProperties && s.MultipleOf == nil &&
-		len(s.Dependencies) == 0 && len(s.DependentSchemas) == 0 && len(s.Extensions) == 0 && s.ContentMediaType == "" && s.ContentEncoding == ""
+		s.Contains == nil && s.Items == nil && s.AdditionalItems == nil && !s.RegexProperties && s.MultipleOf == nil &&
+		len(s.Dependencies) == 0 && len(s.Extensions) == 0 && s.ContentMediaType == "" && s.ContentEncoding == ""
 }
 
 func (a *acceptance) typed(types []string, v any) bool {
@@ -189,7 +189,7 @@ func (a *acceptance) whole(s *jsonschema.Schema, v any) bool {
 	case map[string]any:
 		return a.object(s, v)
 	case []any:
-		if len(v) < s.MinItems || s.MaxItems >= 0 && len(v) > s.MaxItems {
+		if len(v) < s.MinItems || s.MaxItems >= 0 && len(v) > s.MaxItems || s.UniqueItems && !a.distinct(v) {
 			return false
 		}
 		for i, item := range v {
@@ -201,6 +201,19 @@ func (a *acceptance) whole(s *jsonschema.Schema, v any) bool {
 				return false
 			}
 		}
+	}
+	return true
+}
+
+// distinct reports whether all items differ. Items other than strings are left to the library.
+func (a *acceptance) distinct(items []any) bool {
+	seen := make(map[string]bool, len(items))
+	for _, item := range items {
+		text, is := item.(string)
+		if a.unknown = a.unknown || !is; seen[text] {
+			return false
+		}
+		seen[text] = true
 	}
 	return true
 }
@@ -225,6 +238,11 @@ func (a *acceptance) object(s *jsonschema.Schema, v map[string]any) bool {
 	}
 	for name, others := range s.DependentRequired {
 		if _, there := v[name]; there && !hasAll(v, others) {
+			return false
+		}
+	}
+	for name, sub := range s.DependentSchemas {
+		if _, there := v[name]; there && !a.valid(sub, v) {
 			return false
 		}
 	}

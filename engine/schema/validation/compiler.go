@@ -47,7 +47,7 @@ func unannotated(value any) any {
 // Stored returns a schema that validates documents as they are stored:
 // references as ids, contentEncoding as a format, which the library would only note, and
 // without uniqueItems, which the normaliser checks in one pass, while the library compares
-// all pairs of items.
+// all pairs of items. A schema that holds no others and stays as it is becomes part of the result.
 func Stored(value any) any {
 	schema, ok := value.(map[string]any)
 	if !ok {
@@ -56,10 +56,12 @@ func Stored(value any) any {
 	if ref, ok := schema["x-ref"]; ok && !asObject(ref) {
 		return map[string]any{"type": "string", "x-ref": ref}
 	}
+	if stays(schema) {
+		return schema
+	}
 	prepared := make(map[string]any, len(schema))
 	for keyword, member := range schema {
-		switch keyword {
-		case "uniqueItems", "$id", "readOnly", "writeOnly", "contentEncoding":
+		if notStored[keyword] {
 			continue
 		}
 		prepared[keyword] = dialect.Subschemas(keyword, member, Stored)
@@ -69,6 +71,19 @@ func Stored(value any) any {
 		prepared["allOf"] = append(all, map[string]any{"format": Base64Format})
 	}
 	return prepared
+}
+
+// notStored are the keywords that Stored leaves out.
+var notStored = map[string]bool{"uniqueItems": true, "$id": true, "readOnly": true, "writeOnly": true, "contentEncoding": true}
+
+// stays reports whether Stored has nothing to change in a schema, and it holds no others.
+func stays(schema map[string]any) bool {
+	for keyword := range schema {
+		if notStored[keyword] || dialect.FormOf(keyword) != dialect.NoSchema {
+			return false
+		}
+	}
+	return true
 }
 
 // asObject reports whether an x-ref applies to objects only.
