@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"marquee/integration/alerts"
 	"marquee/integration/process"
 	"marquee/integration/service"
 )
@@ -108,7 +109,7 @@ func newSiege(t *testing.T, store string, within ...func(*exec.Cmd)) *siege {
 	t.Helper()
 	s := &siege{t: t, schemas: t.TempDir(), answers: &tally{count: map[string]int{}}}
 	cmd := process.Command(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password},
-		"serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", store, "--schemas", s.schemas)
+		"serve", "--addr", "127.0.0.1:0", "--private-addr", "127.0.0.1:0", "--log-format", "json", "--store", store, "--schemas", s.schemas)
 	for _, change := range within {
 		change(cmd)
 	}
@@ -153,6 +154,10 @@ func (s *siege) endure(memory int64, attacks ...attack) {
 	}
 	before := s.p.Peak()
 	defer s.guard()()
+	alerted := func() {}
+	if s.together {
+		alerted = s.alerted()
+	}
 	h := s.honest()
 	began := time.Now()
 	atOnce(len(attacks), func(i int) { attacks[i].strike(s.from(byte(i + 2))) })
@@ -163,6 +168,7 @@ func (s *siege) endure(memory int64, attacks ...attack) {
 		s.t.Fatalf("the process ended with %d", s.p.Code)
 	default:
 	}
+	alerted()
 	peak := s.p.Peak()
 	s.t.Logf("peak %d MiB (%d before), %.1f s; reads %s; writes %s; lists %s; answers %v", peak>>20, before>>20, took.Seconds(), h.reads, h.writes, h.lists, s.answers.count)
 	if peak > memory {
@@ -223,6 +229,52 @@ func (s *siege) guard() (end func()) {
 		}
 	})
 	return func() { close(done); wait.Wait() }
+}
+
+// alerted records the metrics of a second until the function that it returns is called, which
+// checks that the attack wakes nobody, because the service withstands it, but that there is a
+// ticket for what it takes.
+func (s *siege) alerted() (end func()) {
+	s.t.Helper()
+	alerts.Need(s.t)
+	private, done := s.p.Private(), make(chan struct{})
+	var samples []map[string]float64
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			samples = append(samples, alerts.SeriesOf(s.p.Metrics(private)))
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	return func() {
+		close(done)
+		wait.Wait()
+		const refused = "marquee_memory_budget_refused_total"
+		last := 0 // sample with more refusals than the one before
+		for i := range samples[1:] {
+			if samples[i+1][refused] > samples[i][refused] {
+				last = i + 1
+			}
+		}
+		series := alerts.Recorded(samples)
+		ticket, pages := alerts.Case{Series: series, At: fmt.Sprintf("%dm", last), Fires: "MarqueeMemoryRefused"}, alerts.Case{Series: series, At: fmt.Sprintf("%dm", len(samples)-1)}
+		for _, rule := range alerts.Rules(s.t) {
+			switch {
+			case rule.Alert == ticket.Fires:
+				ticket.Rules = append(ticket.Rules, rule)
+			case rule.Alert == "MarqueeErrors": // what attackers are refused with 503 counts as well
+			case rule.Labels["severity"] == "page":
+				pages.Rules = append(pages.Rules, rule)
+			}
+		}
+		alerts.Evaluate(s.t, ticket, pages)
+	}
 }
 
 // as sends a request with the token of a user. What is refused must be a
