@@ -11,6 +11,7 @@ import (
 	"marquee/engine/catalog"
 	"marquee/engine/schema"
 	"marquee/engine/store"
+	"marquee/engine/walk"
 )
 
 // conversion adapts stored values to a registry whose types declare something else for
@@ -363,8 +364,9 @@ func (m *Migrator) seal(ctx context.Context, l *lease, t *schema.Type) error {
 // rewriteAll gives the secrets of all objects the form that a type asks for.
 func (m *Migrator) rewriteAll(ctx context.Context, t *schema.Type) error {
 	store.Step(ctx, "encrypting or decrypting secrets of "+t.Served().Name)
-	_, err := m.rewriting(t.Name, func(r *store.Record) (*store.Record, error) { return m.formed(t, r) }, func(int) {}).Run(ctx, m.Store, endless())
-	return err
+	return walk.Collection(ctx, m.Store, t.Name, func(tx store.Tx, records []*store.Record) error {
+		return m.rewrite(ctx, tx, t, records)
+	})
 }
 
 // saidOtherwise reports whether other schemas keep the served one from changing some

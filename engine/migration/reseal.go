@@ -90,10 +90,21 @@ func (m *Migrator) resealAll(ctx context.Context, sealer catalog.RotatingSealer,
 // it.
 func (m *Migrator) resealCollection(ctx context.Context, sealer catalog.RotatingSealer, name string, done *Resealing, progress func(Resealing)) error {
 	before := done.Records
-	w := m.rewriting(name, func(r *store.Record) (*store.Record, error) { return ResealRecord(sealer, name, r) }, func(n int) { done.Resealed += int64(n) })
+	changes := walk.Changes{Collection: name, Needed: func(r *store.Record) (bool, error) { return sealer.Outdated(r.Document), nil },
+		Change: func(ctx context.Context, _ string, keys []store.Key) error {
+			resealed := 0
+			err := walk.RetryConflicts(ctx, m.Store, func(tx store.Tx) (err error) {
+				resealed, err = resealRecords(ctx, tx, sealer, name, keys)
+				return err
+			})
+			if err == nil {
+				done.Resealed += int64(resealed)
+			}
+			return err
+		}}
 	for {
-		end, err := w.Run(ctx, m.Store, time.Now()) // page by page
-		if done.Records = before + w.Met; progress != nil {
+		end, err := changes.Run(ctx, m.Store, time.Now()) // page by page
+		if done.Records = before + changes.Met; progress != nil {
 			progress(*done)
 		}
 		if err != nil || end {
@@ -102,33 +113,21 @@ func (m *Migrator) resealCollection(ctx context.Context, sealer catalog.Rotating
 	}
 }
 
-// rewriting returns the walk that puts the records which a function returns in the place of
-// those of a collection, except where it returns nil, and calls rewritten with their number.
-func (m *Migrator) rewriting(name string, other func(*store.Record) (*store.Record, error), rewritten func(n int)) *walk.Changes {
-	return &walk.Changes{Collection: name, Needed: func(r *store.Record) (bool, error) {
-		changed, err := other(r)
-		return changed != nil, err
-	}, Change: func(ctx context.Context, _ string, keys []store.Key) error {
-		var changed []store.Record
-		err := walk.RetryConflicts(ctx, m.Store, func(tx store.Tx) error {
-			changed = nil
-			err := tx.Get(ctx, name, keys, func(r *store.Record) error {
-				other, err := other(r)
-				if other != nil {
-					changed = append(changed, *other)
-				}
-				return err
-			})
-			if err != nil || len(changed) == 0 {
-				return err
-			}
-			return tx.Rewrite(ctx, name, changed)
-		})
-		if err == nil {
-			rewritten(len(changed))
+// resealRecords encrypts the secrets of some records with the current key, and returns
+// how many of them it has rewritten.
+func resealRecords(ctx context.Context, tx store.Tx, sealer catalog.RotatingSealer, name string, keys []store.Key) (int, error) {
+	var changed []store.Record
+	err := tx.Get(ctx, name, keys, func(r *store.Record) error {
+		other, err := ResealRecord(sealer, name, r)
+		if other != nil {
+			changed = append(changed, *other)
 		}
 		return err
-	}}
+	})
+	if err != nil || len(changed) == 0 {
+		return 0, err
+	}
+	return len(changed), tx.Rewrite(ctx, name, changed)
 }
 
 // ResealRecord returns a record of a collection with its secrets encrypted with the current
