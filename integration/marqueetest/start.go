@@ -96,8 +96,12 @@ func (s *Server) serve(web *httptest.Server) {
 }
 
 func (s *Server) end() {
+	if s.web == nil { // another could not be started
+		return
+	}
 	s.Marquee.Drain() // or followers of changes would be waited for
 	s.web.Close()
+	s.web = nil
 	if err := s.Marquee.Close(); err != nil {
 		s.tb.Error(err)
 	}

@@ -165,6 +165,7 @@ func (x *index) args(more ...string) []string {
 
 // feed applies what tail prints, which it kills and starts again.
 func (x *index) feed(ctx context.Context) {
+	defer x.applied.Broadcast()
 	for random := rand.New(rand.NewPCG(x.seed, indexWriters+1)); ctx.Err() == nil; x.tails++ {
 		tail := process.Command(x, x.env, x.args()...)
 		printed, err := tail.StdoutPipe()

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -154,10 +155,7 @@ func (s *siege) endure(memory int64, attacks ...attack) {
 	}
 	before := s.p.Peak()
 	defer s.guard()()
-	alerted := func() {}
-	if s.together {
-		alerted = s.alerted()
-	}
+	recorded := s.record()
 	h := s.honest()
 	began := time.Now()
 	atOnce(len(attacks), func(i int) { attacks[i].strike(s.from(byte(i + 2))) })
@@ -168,7 +166,9 @@ func (s *siege) endure(memory int64, attacks ...attack) {
 		s.t.Fatalf("the process ended with %d", s.p.Code)
 	default:
 	}
-	alerted()
+	if samples := recorded(); s.together {
+		s.alerted(samples)
+	}
 	peak := s.p.Peak()
 	s.t.Logf("peak %d MiB (%d before), %.1f s; reads %s; writes %s; lists %s; answers %v", peak>>20, before>>20, took.Seconds(), h.reads, h.writes, h.lists, s.answers.count)
 	if peak > memory {
@@ -231,12 +231,10 @@ func (s *siege) guard() (end func()) {
 	return func() { close(done); wait.Wait() }
 }
 
-// alerted records the metrics of a second until the function that it returns is called, which
-// checks that the attack wakes nobody, because the service withstands it, but that there is a
-// ticket for what it takes.
-func (s *siege) alerted() (end func()) {
+// record reads the metrics each second until the function that it returns is called, or the
+// test ends.
+func (s *siege) record() (end func() []map[string]float64) {
 	s.t.Helper()
-	alerts.Need(s.t)
 	private, done := s.p.Private(), make(chan struct{})
 	var samples []map[string]float64
 	var wait sync.WaitGroup
@@ -244,7 +242,13 @@ func (s *siege) alerted() (end func()) {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
-			samples = append(samples, alerts.SeriesOf(s.p.Metrics(private)))
+			a, err := http.Get(private + "/metrics")
+			if err != nil {
+				return // the process has ended, which is judged elsewhere
+			}
+			text, _ := io.ReadAll(a.Body)
+			a.Body.Close()
+			samples = append(samples, alerts.SeriesOf(string(text)))
 			select {
 			case <-done:
 				return
@@ -252,29 +256,38 @@ func (s *siege) alerted() (end func()) {
 			}
 		}
 	})
-	return func() {
+	stop := sync.OnceFunc(func() {
 		close(done)
 		wait.Wait()
-		const refused = "marquee_memory_budget_refused_total"
-		last := 0 // sample with more refusals than the one before
-		for i := range samples[1:] {
-			if samples[i+1][refused] > samples[i][refused] {
-				last = i + 1
-			}
+	})
+	s.t.Cleanup(stop)
+	return func() []map[string]float64 { stop(); return samples }
+}
+
+// alerted checks that an attack wakes nobody, because the service withstands it, but that there
+// is a ticket for what it takes.
+func (s *siege) alerted(samples []map[string]float64) {
+	s.t.Helper()
+	alerts.Need(s.t)
+	const refused = "marquee_memory_budget_refused_total"
+	last := 0 // sample with more refusals than the one before
+	for i := range samples[1:] {
+		if samples[i+1][refused] > samples[i][refused] {
+			last = i + 1
 		}
-		series := alerts.Recorded(samples)
-		ticket, pages := alerts.Case{Series: series, At: fmt.Sprintf("%dm", last), Fires: "MarqueeMemoryRefused"}, alerts.Case{Series: series, At: fmt.Sprintf("%dm", len(samples)-1)}
-		for _, rule := range alerts.Rules(s.t) {
-			switch {
-			case rule.Alert == ticket.Fires:
-				ticket.Rules = append(ticket.Rules, rule)
-			case rule.Alert == "MarqueeErrors": // what attackers are refused with 503 counts as well
-			case rule.Labels["severity"] == "page":
-				pages.Rules = append(pages.Rules, rule)
-			}
-		}
-		alerts.Evaluate(s.t, ticket, pages)
 	}
+	series := alerts.Recorded(samples)
+	ticket, pages := alerts.Case{Series: series, At: fmt.Sprintf("%dm", last), Fires: "MarqueeMemoryRefused"}, alerts.Case{Series: series, At: fmt.Sprintf("%dm", len(samples)-1)}
+	for _, rule := range alerts.Rules(s.t) {
+		switch {
+		case rule.Alert == ticket.Fires:
+			ticket.Rules = append(ticket.Rules, rule)
+		case rule.Alert == "MarqueeErrors": // what attackers are refused with 503 counts as well
+		case rule.Labels["severity"] == "page":
+			pages.Rules = append(pages.Rules, rule)
+		}
+	}
+	alerts.Evaluate(s.t, ticket, pages)
 }
 
 // as sends a request with the token of a user. What is refused must be a

@@ -155,7 +155,6 @@ func (f *follower) streamed(ctx context.Context) error {
 func (f *follower) resume(ctx context.Context) (from *feedStream, to bson.Timestamp, err error) {
 	if f.wait > 0 {
 		if from = f.s.streams.take(f); from != nil {
-			f.recheck(ctx)
 			return from, to, nil
 		}
 	}
@@ -190,8 +189,8 @@ type rechecked struct {
 	err  error
 }
 
-// recheck finds out which changes may have been rewritten, beside the wait for others: what is
-// rewritten from now on is so while the call runs.
+// recheck finds out which changes may have been rewritten, beside taking the others of a batch:
+// what is rewritten from now on is so while the changes are on their way.
 func (f *follower) recheck(ctx context.Context) {
 	answer := make(chan rechecked, 1)
 	f.rechecked = answer
@@ -227,6 +226,9 @@ func (f *follower) follow(ctx context.Context, from *feedStream, to bson.Timesta
 		last = stream.ResumeToken()
 		f.pass(last)
 		if !f.at.within(c.Position) {
+			if f.wait > 0 && f.rechecked == nil {
+				f.recheck(ctx)
+			}
 			f.inserted[c.Position] = len(f.found)
 			f.take(c)
 		}
