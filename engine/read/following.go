@@ -137,7 +137,7 @@ func (f *following) idle() bool {
 // follow wakes the readers until there are none.
 func (e *Reader) follow() {
 	position, seen := "", ""
-	for next := time.Now(); ; time.Sleep(time.Until(next)) {
+	for next := (time.Time{}); ; time.Sleep(time.Until(next)) {
 		if e.following.idle() {
 			return
 		}

@@ -54,13 +54,13 @@ func TestFormSecrets(t *testing.T) {
 	x.s.Do(http.MethodPut, path, `{"name": "Vault", "pin": "pin-of-before", "keys": {"code": "code-of-before", "owner": "Ada"}}`, http.StatusCreated)
 	x.s.Do(http.MethodPut, "/api/v1/vaults/b?context=main", `{"name": "Other"}`, http.StatusCreated)
 	x.show("/object/vaults/b")
-	form := x.node(0, "Other", "form")
+	x.node(0, "Other", "form")
 	const said = `document.querySelector("main form input[type=password]").closest(".field").innerText`
 	if text := evaluate[string](t, x.ctx, said); !strings.Contains(text, "Not set") {
 		t.Errorf("of a secret that is not set, the form says %s", text)
 	}
 	x.show("/object/vaults/a")
-	form = x.node(0, "Vault", "form")
+	form := x.node(0, "Vault", "form")
 	if text := evaluate[string](t, x.ctx, said); !strings.Contains(text, "A value is set, and is not shown") {
 		t.Errorf("of a secret that is set, the form says %s", text)
 	}
