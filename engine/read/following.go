@@ -137,7 +137,8 @@ func (f *following) idle() bool {
 // follow wakes the readers until there are none.
 func (e *Reader) follow() {
 	position, seen := "", ""
-	for next := (time.Time{}); ; time.Sleep(time.Until(next)) {
+	var next time.Time // when the next read may begin
+	for ; ; time.Sleep(time.Until(next)) {
 		if e.following.idle() {
 			return
 		}

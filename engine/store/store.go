@@ -240,9 +240,8 @@ type Tx interface {
 	Rewrite(ctx context.Context, collection string, records []Record) error
 
 	// RewriteHistory replaces the Fields and Notices of changes that ScanHistory or
-	// History returned, also in what calls of Changes return that begin, or find their
-	// first change, from then on. A change that has notices keeps an array of them, which
-	// can be empty.
+	// History returned, also in what Changes returns from then on. A change that has notices
+	// keeps an array of them, which can be empty.
 	RewriteHistory(ctx context.Context, changes []Change) error
 
 	// RemoveChanges removes the oldest changes, at most limit, up to the first whose Time is

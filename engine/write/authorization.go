@@ -40,8 +40,8 @@ func (e *Writer) authorizeEarly(ctx context.Context, caller *access.Caller, chan
 }
 
 // check checks that the types are still served, that the caller may write the objects and
-// sees those that exist, and then the conditions of the request: they must not reveal the version of an object
-// that is not visible.
+// sees those that exist, and then the conditions of the request: they must not reveal the
+// version of an object that is not visible.
 func (a *authorization) check(changes []*Change, version func(*Change) int64) error {
 	for _, c := range changes {
 		if _, still := a.e.Registry().Type(c.Type.Name); !still {

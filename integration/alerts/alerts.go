@@ -5,7 +5,6 @@ package alerts
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,20 +68,6 @@ func Labelled(name string) string {
 		return metric + `{job="marquee",instance="here"}`
 	}
 	return metric + `{job="marquee",instance="here",` + labels
-}
-
-// Recorded returns the series of samples, each of which is taken for that of a minute.
-func Recorded(samples []map[string]float64) map[string]string {
-	series := map[string]string{`up{job="marquee",instance="here"}`: fmt.Sprintf("1x%d", len(samples))}
-	for name := range samples[0] {
-		var values strings.Builder
-		for _, sample := range samples {
-			fmt.Fprintf(&values, "%.9f ", sample[name])
-		}
-		series[Labelled(name)] = values.String()
-	}
-	series[Labelled("marquee_time_seconds")] = fmt.Sprintf("0+60x%d", len(samples))
-	return series
 }
 
 // Case is a case of promtool: series with a value for each minute, and the rules of which, at a

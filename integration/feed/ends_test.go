@@ -29,11 +29,14 @@ func testStreamOfExpired(t *testing.T, fresh service.NewStore) {
 	}
 	position := positionOf(c, token)
 	written, seen := 0, map[string]bool{}
-	for name, end := range map[string]func(){
-		"expired": func() { c.Service.Clock.Advance(time.Hour) },
-		"revoked": func() {
+	for _, way := range []struct {
+		name string
+		end  func()
+	}{
+		{"expired", func() { c.Service.Clock.Advance(time.Hour) }},
+		{"revoked", func() {
 			c.Service.Must("", http.MethodPost, "/api/authenticate/revoke", `{"token": "`+token+`"}`, http.StatusOK)
-		},
+		}},
 	} {
 		o := open(t, c.Service, token, "&type=wards", position)
 		ctx, stop := context.WithCancel(t.Context())
@@ -46,7 +49,7 @@ func testStreamOfExpired(t *testing.T, fresh service.NewStore) {
 		for range 3 {
 			note(o.next("change"), seen)
 		}
-		end()
+		way.end()
 		last, over := "", time.After(soon)
 		for ended := false; !ended; {
 			select {
@@ -56,16 +59,16 @@ func testStreamOfExpired(t *testing.T, fresh service.NewStore) {
 					last, position = e.Name, e.ID
 				}
 			case <-over:
-				t.Fatalf("%s: the stream does not end", name)
+				t.Fatalf("%s: the stream does not end", way.name)
 			}
 		}
 		stop()
 		writing.Wait()
 		if last != "bookmark" {
-			t.Errorf("%s: the stream ends with %s", name, last)
+			t.Errorf("%s: the stream ends with %s", way.name, last)
 		}
 		if refused := open(t, c.Service, token, "&type=wards", position); refused.Answer.StatusCode != http.StatusUnauthorized {
-			t.Errorf("%s: then the status is %d", name, refused.Answer.StatusCode)
+			t.Errorf("%s: then the status is %d", way.name, refused.Answer.StatusCode)
 		}
 		if token, err = c.Service.SignIn("nora"); err != nil {
 			t.Fatal(err)

@@ -190,7 +190,10 @@ func (x *index) feed(ctx context.Context) {
 			}
 		}
 		stop()
-		_ = tail.Wait() // it was killed
+		if err := tail.Wait(); tail.ProcessState.ExitCode() >= 0 { // it was not killed
+			x.Errorf("tail ends: %v", err)
+			return
+		}
 	}
 }
 

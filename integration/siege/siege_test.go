@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"marquee/integration/alerts"
 	"marquee/integration/process"
 	"marquee/integration/service"
 )
@@ -110,7 +108,7 @@ func newSiege(t *testing.T, store string, within ...func(*exec.Cmd)) *siege {
 	t.Helper()
 	s := &siege{t: t, schemas: t.TempDir(), answers: &tally{count: map[string]int{}}}
 	cmd := process.Command(t, []string{"MARQUEE_BOOTSTRAP_PASSWORD=" + process.Password},
-		"serve", "--addr", "127.0.0.1:0", "--private-addr", "127.0.0.1:0", "--log-format", "json", "--store", store, "--schemas", s.schemas)
+		"serve", "--addr", "127.0.0.1:0", "--log-format", "json", "--store", store, "--schemas", s.schemas)
 	for _, change := range within {
 		change(cmd)
 	}
@@ -155,7 +153,6 @@ func (s *siege) endure(memory int64, attacks ...attack) {
 	}
 	before := s.p.Peak()
 	defer s.guard()()
-	recorded := s.record()
 	h := s.honest()
 	began := time.Now()
 	atOnce(len(attacks), func(i int) { attacks[i].strike(s.from(byte(i + 2))) })
@@ -165,9 +162,6 @@ func (s *siege) endure(memory int64, attacks ...attack) {
 	case <-s.p.Exited:
 		s.t.Fatalf("the process ended with %d", s.p.Code)
 	default:
-	}
-	if samples := recorded(); s.together {
-		s.alerted(samples)
 	}
 	peak := s.p.Peak()
 	s.t.Logf("peak %d MiB (%d before), %.1f s; reads %s; writes %s; lists %s; answers %v", peak>>20, before>>20, took.Seconds(), h.reads, h.writes, h.lists, s.answers.count)
@@ -229,65 +223,6 @@ func (s *siege) guard() (end func()) {
 		}
 	})
 	return func() { close(done); wait.Wait() }
-}
-
-// record reads the metrics each second until the function that it returns is called, or the
-// test ends.
-func (s *siege) record() (end func() []map[string]float64) {
-	s.t.Helper()
-	private, done := s.p.Private(), make(chan struct{})
-	var samples []map[string]float64
-	var wait sync.WaitGroup
-	wait.Go(func() {
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			a, err := http.Get(private + "/metrics")
-			if err != nil {
-				return // the process has ended, which is judged elsewhere
-			}
-			text, _ := io.ReadAll(a.Body)
-			a.Body.Close()
-			samples = append(samples, alerts.SeriesOf(string(text)))
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-			}
-		}
-	})
-	stop := sync.OnceFunc(func() {
-		close(done)
-		wait.Wait()
-	})
-	s.t.Cleanup(stop)
-	return func() []map[string]float64 { stop(); return samples }
-}
-
-// alerted checks that an attack wakes nobody, because the service withstands it, but that there
-// is a ticket for what it takes.
-func (s *siege) alerted(samples []map[string]float64) {
-	s.t.Helper()
-	alerts.Need(s.t)
-	const refused = "marquee_memory_budget_refused_total"
-	last := 0 // sample with more refusals than the one before
-	for i := range samples[1:] {
-		if samples[i+1][refused] > samples[i][refused] {
-			last = i + 1
-		}
-	}
-	series := alerts.Recorded(samples)
-	ticket, pages := alerts.Case{Series: series, At: fmt.Sprintf("%dm", last), Fires: "MarqueeMemoryRefused"}, alerts.Case{Series: series, At: fmt.Sprintf("%dm", len(samples)-1)}
-	for _, rule := range alerts.Rules(s.t) {
-		switch {
-		case rule.Alert == ticket.Fires:
-			ticket.Rules = append(ticket.Rules, rule)
-		case rule.Alert == "MarqueeErrors": // what attackers are refused with 503 counts as well
-		case rule.Labels["severity"] == "page":
-			pages.Rules = append(pages.Rules, rule)
-		}
-	}
-	alerts.Evaluate(s.t, ticket, pages)
 }
 
 // as sends a request with the token of a user. What is refused must be a

@@ -171,8 +171,6 @@ type follower struct {
 	// lastRewritten is the id of the last change that may have been rewritten since.
 	inserted      map[string]int
 	lastRewritten string
-	// rechecked gets what recheck finds out; nil if it does not run.
-	rechecked <-chan rechecked
 }
 
 func (f *follower) take(c store.Change) {

@@ -179,28 +179,8 @@ func (f *follower) resume(ctx context.Context) (from *feedStream, to bson.Timest
 	} else if from, err = f.open(ctx, session); err != nil {
 		err = f.failed(err)
 	}
-	f.lastRewritten, f.rechecked = now.rewritten, nil
+	f.lastRewritten = now.rewritten
 	return from, now.at, err
-}
-
-// rechecked is the id of the last change that may have been rewritten.
-type rechecked struct {
-	last string
-	err  error
-}
-
-// recheck finds out which changes may have been rewritten, beside taking the others of a batch:
-// what is rewritten from now on is so while the changes are on their way.
-func (f *follower) recheck(ctx context.Context) {
-	answer := make(chan rechecked, 1)
-	f.rechecked = answer
-	go func() {
-		session, now, err := f.s.present(ctx)
-		if err == nil {
-			session.EndSession(ctx)
-		}
-		answer <- rechecked{now.rewritten, err}
-	}()
 }
 
 // follow reads from a stream to a time, or until enough was found; one that waits until something
@@ -226,9 +206,6 @@ func (f *follower) follow(ctx context.Context, from *feedStream, to bson.Timesta
 		last = stream.ResumeToken()
 		f.pass(last)
 		if !f.at.within(c.Position) {
-			if f.wait > 0 && f.rechecked == nil {
-				f.recheck(ctx)
-			}
 			f.inserted[c.Position] = len(f.found)
 			f.take(c)
 		}
@@ -243,12 +220,13 @@ func (f *follower) follow(ctx context.Context, from *feedStream, to bson.Timesta
 // they have now: the oplog keeps the values that have been removed from the history. Whether they
 // have been from a change that was removed itself is not known, so that it gets none.
 func (f *follower) rewritten(ctx context.Context) error {
-	if f.rechecked != nil && len(f.inserted) > 0 {
-		now := <-f.rechecked
-		if now.err != nil {
-			return now.err
+	if f.wait > 0 && len(f.inserted) > 0 { // since the wait began
+		session, now, err := f.s.present(ctx)
+		if err != nil {
+			return err
 		}
-		f.lastRewritten = now.last
+		session.EndSession(ctx)
+		f.lastRewritten = now.rewritten
 	}
 	maps.DeleteFunc(f.inserted, func(id string, _ int) bool { return id > f.lastRewritten })
 	if len(f.inserted) == 0 {
