@@ -103,7 +103,7 @@ func (m *Migrator) finishSome(ctx context.Context, open []openErasure) error {
 
 // errGathering is the error of erasures that are complete but for what the store is to
 // overwrite.
-var errGathering = &store.Error{Code: store.CodeDeadline, Text: "the file of the store was rewritten a moment ago; it will be once more, for all erasures until then"}
+var errGathering = errors.New("the file of the store was rewritten a moment ago; it will be once more, for all erasures until then")
 
 // wipePace is the number of bytes that the store may rewrite in a second, on average. It
 // leaves most of the time to writes.

@@ -25,17 +25,6 @@ const (
 	maxPattern, maxMatching = 1000, MaxCost * charactersPerStep
 )
 
-// sizes are the sizes of values without a bound.
-type sizes struct{ items, characters, members uint64 }
-
-var (
-	// largest are the most that a document of 1 MiB can have.
-	largest = sizes{items: 1 << 19, characters: 1 << 20, members: 1 << 18}
-	// usual are assumed to judge whether a rule asks for too much: the author of a schema
-	// need not state bounds that do not matter.
-	usual = sizes{items: 10, characters: 100, members: 10}
-)
-
 // estimate bounds the cost of the rule. The problem is that it costs too much even for
 // usual objects.
 func (r *Rule) estimate(e *environment, checked *cel.Ast, patterns []string) *Problem {
@@ -62,66 +51,6 @@ type estimator struct {
 	self     *form
 	sizes    sizes
 	patterns []string
-}
-
-// EstimateSize implements cost.Estimator.
-func (e *estimator) EstimateSize(node cost.AstNode) *cost.SizeEstimate {
-	f := e.form(node.Path())
-	if f == nil || f.kind == anything {
-		return e.computed(node)
-	}
-	most := uint64(f.most) // #nosec G115 -- no bound of a schema is negative
-	switch {
-	case f.kind != list && f.kind != mapping && f.kind != text:
-		return nil
-	case f.most > 0:
-	case f.kind == list:
-		most = e.sizes.items
-	case f.kind == mapping:
-		most = e.sizes.members
-	default:
-		most = e.sizes.characters
-	}
-	return &cost.SizeEstimate{Max: most}
-}
-
-// form returns the form at a path, or nil.
-func (e *estimator) form(path []string) *form {
-	if len(path) == 0 {
-		return nil
-	}
-	f := map[string]*form{"self": e.self, "oldSelf": e.self, "caller": callerForm}[path[0]]
-	for _, step := range path[1:] {
-		if f == nil {
-			return nil
-		}
-		switch {
-		case step == "@items", step == "@values":
-			f = f.element
-		case step == "@keys":
-			f = textForm
-		case f.members[step] != nil:
-			f = f.members[step].form
-		default:
-			return nil
-		}
-	}
-	return f
-}
-
-// computed returns the size of a value that is not at a place of the object, such as that
-// of an optional: it is not known, but usually like that of others.
-func (e *estimator) computed(node cost.AstNode) *cost.SizeEstimate {
-	if e.sizes != usual || node.ComputedSize() != nil {
-		return nil
-	}
-	switch node.Type().Kind() {
-	case types.StringKind, types.DynKind:
-		return &cost.SizeEstimate{Max: usual.characters}
-	case types.ListKind, types.MapKind, types.OpaqueKind:
-		return &cost.SizeEstimate{Max: usual.items, Key: &cost.SizeEstimate{Max: usual.characters}, Elem: &cost.SizeEstimate{Max: usual.characters}}
-	}
-	return nil
 }
 
 // EstimateCallCost implements cost.Estimator, as costs does for values.

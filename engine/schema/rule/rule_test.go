@@ -278,3 +278,27 @@ func TestCostIsCounted(t *testing.T) {
 		t.Error(problems)
 	}
 }
+
+// TestOptionalsHaveSizes compiles rules that loop over arrays which can be missing: they count
+// with as many items as those that are asked for.
+func TestOptionalsHaveSizes(t *testing.T) {
+	const loops = `self.?list.orValue([]).all(i, self.?list.orValue([]).all(j, self.?list.orValue([]).all(k, i + j + k > 0)))`
+	bounded := func(items string) string {
+		return strings.Replace(shapes, `"list": {"type": "array",`, `"list": {"type": "array", "maxItems": `+items+`,`, 1)
+	}
+	for _, c := range []struct {
+		shapes, source string
+		accepted       bool
+	}{
+		{shapes, loops, true},
+		{shapes, `self.?items.orValue([]).all(i, self.?items.orValue([]).exists_one(j, i.?sku == j.?sku))`, true},
+		{shapes, `self.?items.optMap(l, l.all(i, l.all(j, i.price == j.price || i.?sku != j.?sku))).orValue(true)`, true},
+		{bounded("20"), loops, true},
+		{bounded("3000"), loops, false},
+	} {
+		shape := shapeOf(t, c.shapes)
+		if _, problems := rule.NewTypes(shape).Compile(shape, c.source, false); (len(problems) == 0) != c.accepted {
+			t.Errorf("%s: %v", c.source, problems)
+		}
+	}
+}

@@ -38,8 +38,8 @@ func (r *Rule) findSimpler(e ast.Expr) (s Simpler) {
 		return s
 	}
 	left, right := c.AsCall().Args()[0], c.AsCall().Args()[1]
-	a, old := property(left)
-	b, older := property(right)
+	a, old, missing := property(left)
+	b, older, _ := property(right)
 	switch op := c.AsCall().FunctionName(); {
 	case a == "" || b == "":
 	case compared[op] != "" && !old && !older && r.comparable(a, b):
@@ -47,7 +47,7 @@ func (r *Rule) findSimpler(e ast.Expr) (s Simpler) {
 			s = Simpler{"x-compare", a, compared[op], b}
 		}
 	case op == operators.Equals && old != older && a == b && a != stateName:
-		if len(all) == 1 || asksOnly(all, "oldSelf", a) {
+		if len(all) == 1 && !missing || len(all) > 1 && asksOnly(all, "oldSelf", a) {
 			s = Simpler{Keyword: "x-immutable", Left: a}
 		}
 	}
@@ -73,16 +73,23 @@ func operands(e ast.Expr, operator string) []ast.Expr {
 	return all
 }
 
-// property returns the name in self.name or oldSelf.name, "" for another expression.
-func property(e ast.Expr) (name string, old bool) {
-	if e.Kind() != ast.SelectKind || e.AsSelect().IsTestOnly() {
-		return "", false
+// property returns the name in self.name or oldSelf.name, "" for another expression, and whether
+// it is written as self.?name, which can be compared where the property is not set.
+func property(e ast.Expr) (name string, old, missing bool) {
+	var of ast.Expr
+	switch {
+	case e.Kind() == ast.SelectKind && !e.AsSelect().IsTestOnly():
+		of, name = e.AsSelect().Operand(), e.AsSelect().FieldName()
+	case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.OptSelect:
+		of = e.AsCall().Args()[0]
+		name, missing = optionalField(e), true
+	default:
+		return "", false, false
 	}
-	of := e.AsSelect().Operand()
 	if of.Kind() != ast.IdentKind || of.AsIdent() != "self" && of.AsIdent() != "oldSelf" {
-		return "", false
+		return "", false, false
 	}
-	return e.AsSelect().FieldName(), of.AsIdent() == "oldSelf"
+	return name, of.AsIdent() == "oldSelf", missing
 }
 
 // asked returns the variable and the property in !has(variable.property).
