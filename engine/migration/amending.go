@@ -14,8 +14,9 @@ import (
 	"marquee/engine/walk"
 )
 
-// Amender writes stored objects of a type as its schema asks for them, in one transaction.
-type Amender func(ctx context.Context, name, network string, keys []store.Key) error
+// Amender writes stored objects of a type as its schema asks for them, in one transaction,
+// each run of which calls keys.
+type Amender func(ctx context.Context, name, network string, keys func() []store.Key) error
 
 const (
 	// amendShare is the time for which stored objects are amended before another server may
@@ -141,13 +142,18 @@ func (m *Migrator) amendSome(ctx context.Context, l *lease, name string, log *sl
 			_, needed := t.Shape.Amended(object, r.State == "HIDDEN")
 			return needed, nil
 		},
-		Change: func(ctx context.Context, network string, keys []store.Key) error {
-			return m.amendEach(ctx, name, network, keys, func(key store.Key, err error) {
-				if a.Left++; a.Left <= maxUnamended {
-					log.Warn("a stored object does not get what the schema asks for, because it would be refused", slog.String("type", t.Served().Name),
-						slog.String("network", key.Network), slog.String("id", key.ID), slog.Any("error", message.Explained(err)))
-				}
-			})
+		Change: func(ctx context.Context, network string, keys func() []store.Key) error {
+			return m.amend(ctx, name, network, keys)
+		},
+		Refused: func(key store.Key, err error) error {
+			if message.SchemaOutdated.Is(err) {
+				return err
+			}
+			if a.Left++; a.Left <= maxUnamended {
+				log.Warn("a stored object does not get what the schema asks for, because it would be refused", slog.String("type", t.Served().Name),
+					slog.String("network", key.Network), slog.String("id", key.ID), slog.Any("error", message.Explained(err)))
+			}
+			return nil
 		}}
 	end, err := changes.Run(ctx, m.Store, time.Now().Add(amendShare))
 	if err != nil {
@@ -220,36 +226,6 @@ func (m *Migrator) keepAmending(ctx context.Context, l *lease, t *schema.Type, a
 		return store.PutInternal(ctx, tx, amendmentCollection, record, "ACTIVE", a, m.Now())
 	})
 	return kept, err
-}
-
-// amendEach amends objects of a network, and calls left for those that would be refused, for
-// whatever reason: the others are not to wait for them.
-func (m *Migrator) amendEach(ctx context.Context, name, network string, keys []store.Key, left func(store.Key, error)) error {
-	err := m.amend(ctx, name, network, keys)
-	code, ofStore := store.CodeOf(err)
-	switch {
-	case err == nil, ctx.Err() != nil, message.SchemaOutdated.Is(err):
-		return err
-	case code == store.CodeConflict, code == store.CodeUncertain:
-		if !walk.Sleep(ctx, walk.StepTime) {
-			return ctx.Err()
-		}
-	case ofStore && code != store.CodeTooLarge:
-		return err
-	case len(keys) == 1:
-		left(keys[0], err)
-		return nil
-	}
-	half := (len(keys) + 1) / 2
-	for _, some := range [][]store.Key{keys[:half], keys[half:]} {
-		if len(some) == 0 {
-			continue
-		}
-		if err := m.amendEach(ctx, name, network, some, left); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // ask notes what a schema that is to be served asks of stored objects. Fresh reports that

@@ -11,7 +11,6 @@ import (
 	"marquee/engine/catalog"
 	"marquee/engine/schema"
 	"marquee/engine/store"
-	"marquee/engine/walk"
 )
 
 // conversion adapts stored values to a registry whose types declare something else for
@@ -364,9 +363,8 @@ func (m *Migrator) seal(ctx context.Context, l *lease, t *schema.Type) error {
 // rewriteAll gives the secrets of all objects the form that a type asks for.
 func (m *Migrator) rewriteAll(ctx context.Context, t *schema.Type) error {
 	store.Step(ctx, "encrypting or decrypting secrets of "+t.Served().Name)
-	return walk.Collection(ctx, m.Store, t.Name, func(tx store.Tx, records []*store.Record) error {
-		return m.rewrite(ctx, tx, t, records)
-	})
+	_, err := m.rewriting(t.Name, func(r *store.Record) (*store.Record, error) { return m.formed(t, r) }).Run(ctx, m.Store, endless())
+	return err
 }
 
 // saidOtherwise reports whether other schemas keep the served one from changing some

@@ -261,7 +261,7 @@ func claimIntervals(ctx context.Context, c *catalog.Catalog, tx store.Tx, lacks 
 func (m *Migrator) Repair(ctx context.Context) error {
 	for _, t := range m.Registry().Types() {
 		n := catalog.IndexingOf(t)
-		err := walk.Collection(ctx, m.Store, t.Name, func(tx store.Tx, records []*store.Record) error {
+		err := walk.Steps(ctx, m.Store, t.Name, func(tx store.Tx, records []*store.Record) error {
 			records = slices.DeleteFunc(records, func(r *store.Record) bool {
 				_, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 				return err != nil
@@ -276,7 +276,7 @@ func (m *Migrator) Repair(ctx context.Context) error {
 				return d.problems()
 			}
 			return disown(ctx, tx, t, n, records)
-		})
+		}, func() {})
 		if err != nil {
 			return store.Translate(err)
 		}

@@ -242,9 +242,9 @@ func (p *prune) needed(r *store.Record) (bool, error) {
 
 // change removes the values from some objects. No hook and no rule is asked: clients see
 // nothing of the values, so that nothing else can depend on them.
-func (p *prune) change(ctx context.Context, network string, keys []store.Key) error {
+func (p *prune) change(ctx context.Context, network string, keys func() []store.Key) error {
 	m, name := p.m, p.t.Name
-	return walk.RetryConflicts(ctx, m.Store, func(tx store.Tx) error {
+	return m.Store.Write(ctx, func(tx store.Tx) error {
 		n, err := m.indexingOf(ctx, tx, name)
 		if err != nil {
 			return err
@@ -255,7 +255,7 @@ func (p *prune) change(ctx context.Context, network string, keys []store.Key) er
 		now := m.Now().UTC().Truncate(time.Millisecond)
 		var writes []store.Write
 		var changes []store.Change
-		err = tx.Get(ctx, name, keys, func(r *store.Record) error {
+		err = tx.Get(ctx, name, keys(), func(r *store.Record) error {
 			object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
 			if err != nil {
 				return err

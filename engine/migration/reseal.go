@@ -89,22 +89,11 @@ func (m *Migrator) resealAll(ctx context.Context, sealer catalog.RotatingSealer,
 // resealCollection looks at all records of a collection, and encrypts again those that need
 // it.
 func (m *Migrator) resealCollection(ctx context.Context, sealer catalog.RotatingSealer, name string, done *Resealing, progress func(Resealing)) error {
-	before := done.Records
-	changes := walk.Changes{Collection: name, Needed: func(r *store.Record) (bool, error) { return sealer.Outdated(r.Document), nil },
-		Change: func(ctx context.Context, _ string, keys []store.Key) error {
-			resealed := 0
-			err := walk.RetryConflicts(ctx, m.Store, func(tx store.Tx) (err error) {
-				resealed, err = resealRecords(ctx, tx, sealer, name, keys)
-				return err
-			})
-			if err == nil {
-				done.Resealed += int64(resealed)
-			}
-			return err
-		}}
+	before := *done
+	w := m.rewriting(name, func(r *store.Record) (*store.Record, error) { return ResealRecord(sealer, name, r) })
 	for {
-		end, err := changes.Run(ctx, m.Store, time.Now()) // page by page
-		if done.Records = before + changes.Met; progress != nil {
+		end, err := w.Run(ctx, m.Store, time.Now()) // page by page
+		if done.Records, done.Resealed = before.Records+w.Met, before.Resealed+w.Changed; progress != nil {
 			progress(*done)
 		}
 		if err != nil || end {
@@ -113,21 +102,28 @@ func (m *Migrator) resealCollection(ctx context.Context, sealer catalog.Rotating
 	}
 }
 
-// resealRecords encrypts the secrets of some records with the current key, and returns
-// how many of them it has rewritten.
-func resealRecords(ctx context.Context, tx store.Tx, sealer catalog.RotatingSealer, name string, keys []store.Key) (int, error) {
-	var changed []store.Record
-	err := tx.Get(ctx, name, keys, func(r *store.Record) error {
-		other, err := ResealRecord(sealer, name, r)
-		if other != nil {
-			changed = append(changed, *other)
-		}
-		return err
-	})
-	if err != nil || len(changed) == 0 {
-		return 0, err
-	}
-	return len(changed), tx.Rewrite(ctx, name, changed)
+// rewriting returns the walk that puts the records which a function returns in the place of
+// those of a collection, except where it returns nil.
+func (m *Migrator) rewriting(name string, other func(*store.Record) (*store.Record, error)) *walk.Changes {
+	return &walk.Changes{Collection: name, Needed: func(r *store.Record) (bool, error) {
+		changed, err := other(r)
+		return changed != nil, err
+	}, Change: func(ctx context.Context, _ string, keys func() []store.Key) error {
+		return m.Store.Write(ctx, func(tx store.Tx) error {
+			var changed []store.Record
+			err := tx.Get(ctx, name, keys(), func(r *store.Record) error {
+				other, err := other(r)
+				if other != nil {
+					changed = append(changed, *other)
+				}
+				return err
+			})
+			if err != nil || len(changed) == 0 {
+				return err
+			}
+			return tx.Rewrite(ctx, name, changed)
+		})
+	}}
 }
 
 // ResealRecord returns a record of a collection with its secrets encrypted with the current

@@ -10,28 +10,19 @@ import (
 	"marquee/engine/store"
 )
 
-// rewrite gives the secrets of some records the form that a type asks for.
-func (m *Migrator) rewrite(ctx context.Context, tx store.Tx, t *schema.Type, records []*store.Record) error {
-	var changed []store.Record
-	for _, r := range records {
-		object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
-		if err != nil {
-			return err
-		}
-		w := formWalk{m: m, t: t, key: r.Key}
-		if err := w.value(t.Shape, object, make(document.Pointer, 0, 16), nil); err != nil {
-			return err
-		}
-		if w.changed {
-			other := *r
-			other.Document = document.Append(nil, object)
-			changed = append(changed, other)
-		}
+// formed returns a record with its secrets in the form that a type asks for, nil if they are.
+func (m *Migrator) formed(t *schema.Type, r *store.Record) (*store.Record, error) {
+	object, err := document.DecodeObject(r.Document, document.Limits{Depth: 1000})
+	if err != nil {
+		return nil, err
 	}
-	if len(changed) == 0 {
-		return nil
+	w := formWalk{m: m, t: t, key: r.Key}
+	if err := w.value(t.Shape, object, make(document.Pointer, 0, 16), nil); err != nil || !w.changed {
+		return nil, err
 	}
-	return tx.Rewrite(ctx, t.Name, changed)
+	other := *r.Clone()
+	other.Document = document.Append(nil, object)
+	return &other, nil
 }
 
 // formWalk encrypts the plain secrets of an object, and decrypts what ceases to be a

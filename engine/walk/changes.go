@@ -27,11 +27,17 @@ type Changes struct {
 	// Needed reports whether a record, which is only lent, is to be changed.
 	Needed func(*store.Record) (bool, error)
 	// Change changes records of one network, in a transaction that may find that they have
-	// changed, or are gone.
-	Change func(ctx context.Context, network string, keys []store.Key) error
-	// After is the key of the last record that was looked at, and Met how many were.
-	After store.Key
-	Met   int64
+	// changed, or are gone. Each run of it calls keys, which returns half as many after a run
+	// that met another write, so that writes cannot keep it from its end.
+	Change func(ctx context.Context, network string, keys func() []store.Key) error
+	// Refused is called for a record for which Change fails by an error that is not of the
+	// store, or by store.CodeTooLarge; if it returns nil, the walk goes on. If it is nil, such an
+	// error ends the walk, as any other does but that of a conflict.
+	Refused func(key store.Key, err error) error
+	// After is the key of the last record that was looked at, Met how many were, and Changed
+	// how many of them needed a change, and do no longer.
+	After        store.Key
+	Met, Changed int64
 
 	pace Pace
 }
@@ -52,18 +58,11 @@ func (c *Changes) Run(ctx context.Context, s store.Store, until time.Time) (end 
 			Sleep(ctx, min(time.Since(began)/2, maxRest))
 		}
 		for len(needed) > 0 {
-			n := 1
-			for n < min(len(needed), c.pace.Size) && needed[n].Network == needed[0].Network {
-				n++
-			}
-			began := time.Now()
-			if err := c.Change(ctx, needed[0].Network, needed[:n]); err != nil {
+			n, err := c.change(ctx, needed)
+			if err != nil {
 				return false, err
 			}
-			took := time.Since(began)
-			c.pace.Took(took, 1)
 			needed = needed[n:]
-			Sleep(ctx, min(took, maxRest))
 		}
 		c.After, c.Met = last, c.Met+int64(met)
 		store.Advance(ctx, met)
@@ -103,4 +102,43 @@ func (c *Changes) look(ctx context.Context, s store.Store) (needed []store.Key, 
 		return err
 	})
 	return needed, last, met, err
+}
+
+// change changes the first of some records, and returns how many of them are done: none if it
+// is to be called again, with fewer.
+func (c *Changes) change(ctx context.Context, needed []store.Key) (done int, err error) {
+	n, runs, began := 1, 0, time.Now()
+	for n < min(len(needed), c.pace.Size) && needed[n].Network == needed[0].Network {
+		n++
+	}
+	err = c.Change(ctx, needed[0].Network, func() []store.Key {
+		if runs++; runs > 1 {
+			n = c.fewer(n)
+		}
+		began = time.Now()
+		return needed[:n]
+	})
+	took := time.Since(began)
+	Sleep(ctx, min(took, maxRest))
+	code, ofStore := store.CodeOf(err)
+	again := code == store.CodeConflict || code == store.CodeUncertain
+	switch {
+	case err == nil:
+		c.pace.Took(took, runs)
+		c.Changed += int64(n)
+		return n, nil
+	case ctx.Err() != nil, !again && (c.Refused == nil || ofStore && code != store.CodeTooLarge):
+		return 0, err
+	case n == 1 && !again:
+		return 1, c.Refused(needed[0], err)
+	}
+	c.fewer(n)
+	return 0, nil
+}
+
+// fewer returns how many records are to be changed instead of n.
+func (c *Changes) fewer(n int) int {
+	c.pace.Size = n
+	c.pace.Again()
+	return c.pace.Size
 }

@@ -1,5 +1,5 @@
 // Package walk visits the records of a collection in short transactions, beside
-// ordinary writes. It imports store only. Begin with Collection.
+// ordinary writes. It imports store only. Begin with Changes.
 package walk
 
 import (
@@ -17,27 +17,40 @@ const (
 	maxStep   = 500
 )
 
-// Collection calls step for all records that a collection held at the beginning, some
-// at a time, in the order of their keys. Each step is a transaction that reads the
-// records and may write. A step that conflicts with other writes runs again with half
-// as many records; any other error ends the walk. It reports the records to the
-// store.Progress of the context.
-func Collection(ctx context.Context, s store.Store, collection string, step func(tx store.Tx, records []*store.Record) error) error {
-	return Steps(ctx, s, collection, step, func() {})
-}
-
-// Steps is Collection with a function that is called after the last run of each step.
+// Steps calls step for all records that a collection held at the beginning, some at a
+// time, in the order of their keys. Each step is a transaction that reads the records
+// and may write. A step that conflicts with other writes runs again with half as many
+// records; any other error ends the walk. Done is called after the last run of each
+// step. It reports the records to the store.Progress of the context.
 func Steps(ctx context.Context, s store.Store, collection string, step func(tx store.Tx, records []*store.Record) error, done func()) error {
-	p := &stepping{collection: collection, pace: Pace{Target: StepTime, Size: FirstStep, Max: maxStep}, step: step}
-	for {
-		p.runs = 0
-		err := RetryConflicts(ctx, s, func(tx store.Tx) error { return p.run(ctx, tx) })
-		if err != nil || p.met == 0 {
+	pace := Pace{Target: StepTime, Size: FirstStep, Max: maxStep}
+	for after := (store.Key{}); ; {
+		var records []*store.Record
+		var took time.Duration // of the last run, of which there are runs
+		runs := 0
+		err := RetryConflicts(ctx, s, func(tx store.Tx) error {
+			began := time.Now()
+			if runs++; runs > 1 {
+				pace.Again()
+			}
+			records = nil
+			err := tx.Scan(ctx, collection, after, pace.Size, func(r *store.Record) error {
+				records = append(records, r.Clone())
+				return nil
+			})
+			if err == nil && len(records) > 0 {
+				err = step(tx, records)
+			}
+			took = time.Since(began)
+			return err
+		})
+		if err != nil || len(records) == 0 {
 			return err
 		}
-		p.end()
+		after = records[len(records)-1].Key
+		pace.Took(took, runs)
 		done()
-		store.Advance(ctx, p.met)
+		store.Advance(ctx, len(records))
 	}
 }
 
@@ -50,45 +63,6 @@ func RetryConflicts(ctx context.Context, s store.Store, fn func(store.Tx) error)
 			return err
 		}
 	}
-}
-
-// stepping is the state of a walk.
-type stepping struct {
-	collection string
-	step       func(tx store.Tx, records []*store.Record) error
-	// after is the last record of the previous step.
-	after store.Key
-	pace  Pace
-	// runs counts the runs of the transaction. Of the latest run, met is the number of
-	// records, last the key of the last one, and took the duration.
-	runs, met int
-	last      store.Key
-	took      time.Duration
-}
-
-// end prepares the next step.
-func (s *stepping) end() {
-	s.after = s.last
-	s.pace.Took(s.took, s.runs)
-}
-
-func (s *stepping) run(ctx context.Context, tx store.Tx) error {
-	began := time.Now()
-	if s.runs++; s.runs > 1 {
-		s.pace.Again()
-	}
-	var records []*store.Record
-	err := tx.Scan(ctx, s.collection, s.after, s.pace.Size, func(r *store.Record) error {
-		records = append(records, r.Clone())
-		return nil
-	})
-	if s.met = len(records); err != nil || s.met == 0 {
-		return err
-	}
-	s.last = records[s.met-1].Key
-	err = s.step(tx, records)
-	s.took = time.Since(began)
-	return err
 }
 
 // Sleep waits and reports whether it ended before the context did.

@@ -14,7 +14,7 @@ import (
 )
 
 // A walk visits each record once, in the order of their keys and in all networks.
-func TestCollection(t *testing.T) {
+func TestSteps(t *testing.T) {
 	s := openThings(t)
 	var want []store.Key
 	var writes []store.Write
@@ -26,13 +26,13 @@ func TestCollection(t *testing.T) {
 	put(t, s, writes...)
 	var visited []store.Key
 	steps := 0
-	err := walk.Collection(t.Context(), s, "things", func(tx store.Tx, records []*store.Record) error {
+	err := walk.Steps(t.Context(), s, "things", func(tx store.Tx, records []*store.Record) error {
 		steps++
 		for _, r := range records {
 			visited = append(visited, r.Key)
 		}
 		return nil
-	})
+	}, func() {})
 	if err != nil || !slices.Equal(visited, want) {
 		t.Errorf("the walk visited %v (%v), want %v", visited, err, want)
 	}
@@ -42,7 +42,7 @@ func TestCollection(t *testing.T) {
 }
 
 // A step that meets another write runs again with fewer records, which it reads again.
-func TestCollectionMeetsAnotherWrite(t *testing.T) {
+func TestStepsMeetAnotherWrite(t *testing.T) {
 	s := openThings(t)
 	first := store.Key{Network: "n", ID: "r000"}
 	var writes []store.Write
@@ -53,7 +53,7 @@ func TestCollectionMeetsAnotherWrite(t *testing.T) {
 	other := make(chan error, 1)
 	var sizes []int
 	var revision int64
-	err := walk.Collection(t.Context(), s, "things", func(tx store.Tx, records []*store.Record) error {
+	err := walk.Steps(t.Context(), s, "things", func(tx store.Tx, records []*store.Record) error {
 		sizes = append(sizes, len(records))
 		if len(sizes) == 1 {
 			again := newThing(first)
@@ -71,7 +71,7 @@ func TestCollectionMeetsAnotherWrite(t *testing.T) {
 			revision = records[0].Revision
 		}
 		return nil
-	})
+	}, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

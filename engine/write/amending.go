@@ -11,12 +11,14 @@ import (
 )
 
 // WriteAmended writes stored objects of a type as its schema asks for them
-// (document.Shape.Amended), in one transaction. Objects that have it, or that are gone, stay
-// as they are. Errors are those of Write, and of the store.
-func (e *Writer) WriteAmended(ctx context.Context, name, network string, keys []store.Key) error {
+// (document.Shape.Amended), in one transaction: those that keys, which each run of it calls,
+// returns. Objects that have it, or that are gone, stay as they are. Errors are those of Write,
+// and of the store.
+func (e *Writer) WriteAmended(ctx context.Context, name, network string, keys func() []store.Key) error {
 	return e.rewrite(ctx, name, network, func(w *Writing, t *schema.Type) error {
-		there, err := w.tx.Versions(ctx, name, keys)
-		for _, key := range keys {
+		some := keys()
+		there, err := w.tx.Versions(ctx, name, some)
+		for _, key := range some {
 			if _, still := there[key]; still {
 				w.Upsert(t, network, key.ID, nil).SetCause(message.CauseSchema, message.Params{"type": t.Name})
 			}

@@ -1,15 +1,20 @@
 package reload
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"marquee/engine/migration"
+	"marquee/engine/store"
 	"marquee/integration/process"
 	"marquee/integration/service"
 )
@@ -159,6 +164,65 @@ func testReloadBesideHotObjects(t *testing.T, fresh service.NewStore) {
 				}
 			}
 		}
+	}
+}
+
+// rivalry is a store on which another write of v2 meets each transaction that puts it beside
+// others.
+type rivalry struct {
+	store.Store
+	write func()
+	met   int
+}
+
+func (r *rivalry) Write(ctx context.Context, fn func(store.Tx) error) error {
+	return r.Store.Write(ctx, func(tx store.Tx) error { return fn(rivalryTx{tx, r}) })
+}
+
+type rivalryTx struct {
+	store.Tx
+	r *rivalry
+}
+
+func (tx rivalryTx) Put(ctx context.Context, collection string, writes []store.Write) error {
+	if len(writes) > 1 && slices.ContainsFunc(writes, func(w store.Write) bool { return w.ID == "v2" }) {
+		if tx.r.met++; tx.r.met > 50 {
+			return errors.New("the walk takes no fewer objects at once")
+		}
+		tx.r.write()
+	}
+	return tx.Tx.Put(ctx, collection, writes)
+}
+
+// TestPruneBesideHotObject removes values while a client writes one of their objects again and
+// again, which keeps them: on MongoDB, they are removed nevertheless.
+func TestPruneBesideHotObject(t *testing.T) {
+	t.Parallel()
+	servers, token := service.NewPlainServers(t, 1, venues(""))
+	s := servers[0]
+	var list []string
+	for i := range 60 {
+		list = append(list, fmt.Sprintf(`{"id": "v%d", "labels": ["l"]}`, i))
+	}
+	s.Must(token, http.MethodPost, "/api/v1/venues?context=main", "["+strings.Join(list, ",")+"]", http.StatusOK)
+	if err := s.Swap(s.Engine, service.TypeWith("venues", "", `"name": {"type": "string"}`)); err != nil {
+		t.Fatal(err)
+	}
+	s.StopSearch() // which reads the engine's store
+	r := &rivalry{Store: s.Engine.Store}
+	r.write = func() {
+		s.Must(token, http.MethodPost, "/api/v1/venues/v2?context=main", fmt.Sprintf(`{"name": "%d"}`, r.met), http.StatusOK)
+	}
+	s.Engine.Store = r
+	if err := s.Engine.Prune(t.Context(), "venues", "/labels"); err != nil {
+		t.Fatal(err)
+	}
+	left, err := migration.Undeclared(t.Context(), s.Engine.Store, mustType(t, s.Engine.Registry(), "venues"), "")
+	if err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+	if v := s.Must(token, http.MethodGet, "/api/v1/venues/v2?context=main", "", http.StatusOK); r.met == 0 || v["name"] != fmt.Sprint(r.met) {
+		t.Errorf("after %d writes: %v", r.met, v)
 	}
 }
 
