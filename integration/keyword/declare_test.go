@@ -1,3 +1,5 @@
+// Package keyword_test declares keywords as an application would. They hold for the whole process,
+// so that no other test is in this package.
 package keyword_test
 
 import (
@@ -84,12 +86,9 @@ var together = keyword.Keyword{
 	Section: `<h2 id="together">Together</h2>{{range .}}<p>{{.Code}}: {{.Text}}</p>{{end}}`,
 }
 
-// declared declares the keywords of this file for one test.
-func declared(t *testing.T) {
-	for _, k := range []keyword.Keyword{first, together} {
-		added := keyword.Declare(k)
-		t.Cleanup(func() { keyword.Remove(added) })
-	}
+func init() {
+	keyword.Declare(first)
+	keyword.Declare(together)
 }
 
 const (
@@ -103,7 +102,6 @@ const (
 // TestDeclaredKeywordIsLinted declares two keywords and nothing else: the loader refuses
 // them wherever they are wrong.
 func TestDeclaredKeywordIsLinted(t *testing.T) {
-	declared(t)
 	for name, c := range map[string]struct{ schema, problem string }{
 		"value":      {`"properties": {"a": {"type": "string", "x-first": []}}}`, `a.json#/properties/a/x-first: must have at least 1 items`},
 		"misspelt":   {`"properties": {"a": {"type": "string", "x-frist": ["A"]}}}`, `a.json#/properties/a/x-frist: x-frist is not a keyword and would have no effect (write x-first), line 2`},
@@ -125,7 +123,6 @@ func TestDeclaredKeywordIsLinted(t *testing.T) {
 
 // TestDeclaredKeywordIsServed serves a type with the keywords.
 func TestDeclaredKeywordIsServed(t *testing.T) {
-	declared(t)
 	s := marqueetest.Start(t, fstest.MapFS{"tasks.json": {Data: []byte(tasks)}})
 	put := func(id, body string, status int, codes ...string) {
 		t.Helper()
