@@ -47,7 +47,7 @@ func TestConsoleTabs(t *testing.T) {
 	one.write(one.node(0, "Note", "textbox"), "typed before the end")
 	evaluate[string](t, two.ctx, `[...document.querySelectorAll("header button")].at(-1).click(); ""`)
 	one.await(`document.querySelector("dialog[open] input[name=password]:focus")`)
-	two.await(`document.querySelector("input[name=username]")`)
+	(&console{keyboard: keyboard{t, two.ctx}}).reloaded(`document.querySelector("input[name=username]")`)
 	if kept := evaluate[string](t, one.ctx, `JSON.stringify(sessionStorage)`); kept != "{}" {
 		t.Errorf("after the session has ended in another tab, this one has %s", kept)
 	}

@@ -41,6 +41,7 @@ interface Tokens {
 }
 
 function adopt(tokens: Tokens) {
+  asking = false;
   access = tokens.access_token;
   expires = Date.now() + Number(tokens.expires_in) * 1000;
   sessionStorage.setItem(storageKey, tokens.refresh_token);
@@ -75,8 +76,7 @@ export async function begin(): Promise<void> {
   if (!kept()) {
     asking = true;
     tabs.postMessage({ ask: true });
-    await new Promise((done) => setTimeout(done, 100));
-    asking = false;
+    await new Promise((done) => setTimeout(done, 100)); // an answer that comes later ends the sign-in
   }
   if (session.value === "starting" && kept()) await refresh();
   if (session.value === "starting") session.value = "none";

@@ -17,7 +17,8 @@ import (
 
 // ruled has rules of its root, of a nested object, of one that can be anywhere in a map,
 // and of items.
-const ruled = head + `"x-resource": {"path": "tasks"}, "required": ["n"], "properties": {
+const ruled = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+"x-resource": {"path": "tasks"}, "required": ["n"], "properties": {
 	"n": {"type": "integer"}, "x": {"type": "integer"}, "y": {"type": "integer"}, "free": {"type": "string"},
 	"tags": {"type": "array", "items": {"type": "string"}},
 	"inner": {"type": "object", "properties": {"z": {"type": "integer"}, "free": {"type": "string"}},

@@ -1,1 +1,0 @@
-import{f as r}from"./chunk-5MO7RS34.js";import"./chunk-QHQJY4GN.js";import{h as m}from"./chunk-LVUSIRKY.js";import{b as o,s as e}from"./chunk-BX4BRP42.js";o(e(r,{}),document.getElementById("console"));m();
