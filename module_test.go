@@ -16,7 +16,7 @@ import (
 
 const ward = `{"$schema": "https://json-schema.org/draft/2020-12/schema", "x-resource": {"path": "wards"}, "type": "object", "properties": {"name": {"type": "string"}, "beds": {"type": "integer"}}}`
 
-// otherModule makes the module hospital, which uses this one through a replace line, in a
+// otherModule makes the module hospital, which uses this one through a workspace, in a
 // folder.
 func otherModule(t *testing.T, main string) (folder string) {
 	t.Helper()
@@ -29,14 +29,17 @@ func otherModule(t *testing.T, main string) (folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The same versions, so that the cache of modules has all of them.
+	// The same versions, so that the cache of modules has all of them. In a workspace, packages
+	// are compiled as in this module, and with replace once more.
 	_, requirements, _ := strings.Cut(string(ours), "\n")
+	version, _, _ := strings.Cut(strings.TrimSpace(requirements), "\n")
 	sums, err := os.ReadFile("go.sum")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range map[string]string{
-		"go.mod":     "module hospital\n" + requirements + "\nrequire marquee v0.0.0\n\nreplace marquee => " + here + "\n",
+		"go.mod":     "module hospital\n" + requirements,
+		"go.work":    version + "\n\nuse (\n\t.\n\t" + here + "\n)\n",
 		"go.sum":     string(sums),
 		"main.go":    main,
 		"wards.json": ward,
@@ -94,7 +97,7 @@ func main() {
 	println(answer.Code)
 }
 `)
-	if out := goTool(t, folder, "run", "-mod=mod", "."); strings.TrimSpace(out) != "200" {
+	if out := goTool(t, folder, "run", "."); strings.TrimSpace(out) != "200" {
 		t.Fatal(out)
 	}
 }
@@ -109,7 +112,7 @@ func TestCommandsOfAnotherModule(t *testing.T) {
 	blocks := strings.Split(string(page), "```go\n")
 	main, _, _ := strings.Cut(blocks[len(blocks)-1], "```")
 	folder := otherModule(t, main)
-	goTool(t, folder, "build", "-mod=mod", "-ldflags=-s -w", "-o", folder+string(filepath.Separator), ".", "marquee/cmd/marquee")
+	goTool(t, folder, "build", "-ldflags=-s -w", "-o", folder+string(filepath.Separator), ".", "marquee/cmd/marquee")
 	start := func(program string, args ...string) *exec.Cmd {
 		c := exec.Command(filepath.Join(folder, program), args...)
 		c.Dir, c.Env = folder, append(os.Environ(), "MARQUEE_BOOTSTRAP_PASSWORD=correct horse battery")
