@@ -25,32 +25,32 @@ const (
 func Steps(ctx context.Context, s store.Store, collection string, step func(tx store.Tx, records []*store.Record) error, done func()) error {
 	pace := Pace{Target: StepTime, Size: FirstStep, Max: maxStep}
 	for after := (store.Key{}); ; {
-		var records []*store.Record
 		var took time.Duration // of the last run, of which there are runs
-		runs := 0
+		runs, met, last := 0, 0, after
 		err := RetryConflicts(ctx, s, func(tx store.Tx) error {
 			began := time.Now()
 			if runs++; runs > 1 {
 				pace.Again()
 			}
-			records = nil
+			var records []*store.Record
 			err := tx.Scan(ctx, collection, after, pace.Size, func(r *store.Record) error {
 				records = append(records, r.Clone())
+				last = r.Key
 				return nil
 			})
-			if err == nil && len(records) > 0 {
+			if met = len(records); err == nil && met > 0 {
 				err = step(tx, records)
 			}
 			took = time.Since(began)
 			return err
 		})
-		if err != nil || len(records) == 0 {
+		if err != nil || met == 0 {
 			return err
 		}
-		after = records[len(records)-1].Key
+		after = last
 		pace.Took(took, runs)
 		done()
-		store.Advance(ctx, len(records))
+		store.Advance(ctx, met)
 	}
 }
 
