@@ -172,8 +172,13 @@ func TestDatabaseIsWaitedFor(t *testing.T) {
 	process.Wants(t, p.Stderr.String(), `"reason":"interrupted"`)
 	process.Shuns(t, p.Stderr.String(), "hunter2secret")
 
+	// What a command waits for is reported a second time ten seconds later: first, it may be reading
+	// the schemas still.
+	var commands []*process.Process
 	for _, args := range [][]string{{"init"}, {"export", "--all-networks"}, {"import", process.ImportFile(t)}} {
-		p := process.Launch(t, process.Command(t, nil, append(args, "--store", uri+"?serverSelectionTimeoutMS=3000")...))
+		commands = append(commands, process.Launch(t, process.Command(t, nil, append(args, "--store", uri+"?serverSelectionTimeoutMS=15000")...)))
+	}
+	for _, p := range commands {
 		p.Ends(1)
 		process.Wants(t, p.Stderr.String(), "marquee: mongodb://127.0.0.1:1/marquee does not answer; waiting for it", "no server of MongoDB can be reached")
 		process.Shuns(t, p.Stderr.String(), "hunter2secret")
