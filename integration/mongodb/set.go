@@ -46,12 +46,12 @@ func startSet(binary string, s settings) (*set, error) {
 	}
 }
 
-func tryStart(ctx context.Context, binary string, s settings) (own *set, err error) {
+func tryStart(ctx context.Context, binary string, s settings) (_ *set, err error) {
 	folder, err := os.MkdirTemp(cmp.Or(s.folder, place(s.members)), "marquee-mongod-")
 	if err != nil {
 		return nil, err
 	}
-	own = &set{settings: s, folder: folder}
+	own := &set{settings: s, folder: folder}
 	if own.guardian, err = guard(guarding, folder); err != nil {
 		os.RemoveAll(folder)
 		return nil, err
@@ -77,7 +77,7 @@ func tryStart(ctx context.Context, binary string, s settings) (own *set, err err
 	if own.client, err = mongo.Connect(options.Client().ApplyURI(own.uri(own.owner(), ""))); err != nil {
 		return nil, err
 	}
-	if !s.standalone {
+	if !s.standalone && !s.new {
 		if err := own.initiate(ctx); err != nil {
 			return nil, fmt.Errorf("initiate the replica set: %w; the log of its first member says\n%s", err, own.members[0].complaint())
 		}

@@ -11,6 +11,7 @@ type Option func(*settings)
 type settings struct {
 	members    int
 	standalone bool
+	new        bool
 	tls        bool
 	auth       bool
 	folder     string
@@ -28,6 +29,9 @@ func WithOplog(megabytes int) Option { return func(s *settings) { s.oplog = mega
 // WithAuth makes the servers ask who a client is. URI and Client are those of a
 // user who may do everything.
 func WithAuth() Option { return func(s *settings) { s.auth = true } }
+
+// New leaves it to the test to make the servers a replica set, and to create users.
+func New() Option { return func(s *settings) { s.new = true } }
 
 // OnDisk makes the servers write below a folder, and starts them with the command lines
 // that a function makes of theirs, such as faultydisk.Disk.Command.

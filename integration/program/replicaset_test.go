@@ -1,10 +1,54 @@
 package program
 
 import (
+	"net/url"
+	"strings"
 	"testing"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"marquee/integration/mongodb"
 	"marquee/integration/process"
+	"marquee/integration/service"
 )
+
+// TestInitReplicaSetBesideElections: the member that receives the commands becomes the primary,
+// which alone can create users, also if the others hold elections sooner. Then all have the same
+// priority.
+func TestInitReplicaSetBesideElections(t *testing.T) {
+	process.SkipLong(t)
+	service.NeedStore(t, "mongodb")
+	t.Parallel()
+	var started int
+	set := mongodb.NewReplicaSet(t, 3, mongodb.New(), mongodb.WithAuth(), mongodb.OnDisk(t.TempDir(), func(command ...string) []string {
+		offset := "0.02"
+		if started++; started == 2 {
+			offset = "1.5" // times the ten seconds after which elections are held
+		}
+		return append(command, "--setParameter", "replElectionTimeoutOffsetLimitFraction="+offset)
+	}))
+	admin, err := url.Parse(set.URI("marquee"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := admin.User.Password()
+	hosts := strings.Split(admin.Host, ",")
+	uri := set.URIAs(url.UserPassword("marquee", "hush"), "marquee")
+	said := process.Run(t, nil, "init-replica-set", "--store", uri, "--member", hosts[1], "--admin-password", password)
+	process.Wants(t, said, "is ready")
+
+	var reply struct {
+		Config struct{ Members []struct{ Priority int } }
+	}
+	if err := set.Client().Database("admin").RunCommand(t.Context(), bson.D{{Key: "replSetGetConfig", Value: 1}}).Decode(&reply); err != nil {
+		t.Fatal(err)
+	}
+	for i, member := range reply.Config.Members {
+		if member.Priority != 1 {
+			t.Errorf("the priority of %s is %d", hosts[i], member.Priority)
+		}
+	}
+}
 
 // TestInitReplicaSetRefuses: what cannot become a replica set is refused with
 // the cure, and no password is repeated. What can is tried in containers.

@@ -93,6 +93,7 @@ func Init(ctx context.Context, o Options) (Set, error) {
 	}
 	result := Set{Name: *s.options.ReplicaSet, Members: s.options.Hosts}
 	defer waiting("the replica set " + result.Name)()
+	initiated := current == ""
 	switch current {
 	case result.Name:
 		if s.usable(ctx) == nil {
@@ -100,14 +101,14 @@ func Init(ctx context.Context, o Options) (Set, error) {
 			return result, nil
 		}
 	case "":
-		if err := s.initiate(ctx); err != nil {
+		if err := s.initiate(ctx, o.AdminPassword != ""); err != nil {
 			return result, fmt.Errorf("the replica set %s cannot be initiated: %w", result.Name, err)
 		}
 	default:
 		return result, fmt.Errorf("%s belongs to the replica set %s, not %s", s.address, current, result.Name)
 	}
 	if o.AdminPassword != "" {
-		if err := s.createUsers(ctx, o.AdminPassword); err != nil {
+		if err := s.createUsers(ctx, o.AdminPassword, initiated); err != nil {
 			return result, fmt.Errorf("the users cannot be created: %w", s.cause(err))
 		}
 	}
@@ -149,15 +150,21 @@ func newSetup(o Options) (*setup, error) {
 		}
 		address = net.JoinHostPort("127.0.0.1", port)
 	}
-	direct := options.Client().SetHosts([]string{address}).SetDirect(true).SetServerSelectionTimeout(initSelection)
-	if uri.TLSConfig != nil {
-		direct.SetTLSConfig(uri.TLSConfig)
-	}
-	member, err := mongo.Connect(direct)
+	s := &setup{uri: o.URI, options: uri, database: database, address: address}
+	s.member, err = s.connect(address)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}
-	return &setup{uri: o.URI, options: uri, database: database, member: member, address: address}, nil
+	return s, nil
+}
+
+// connect connects to one server alone, without signing in.
+func (s *setup) connect(address string) (*mongo.Client, error) {
+	direct := options.Client().SetHosts([]string{address}).SetDirect(true).SetServerSelectionTimeout(initSelection)
+	if s.options.TLSConfig != nil {
+		direct.SetTLSConfig(s.options.TLSConfig)
+	}
+	return mongo.Connect(direct)
 }
 
 func disconnect(client *mongo.Client) {
@@ -168,23 +175,56 @@ func disconnect(client *mongo.Client) {
 
 // currentName returns the name of the set that the member belongs to, as soon as
 // it answers; "" means none.
-func (s *setup) currentName(ctx context.Context) (string, error) {
-	var hello struct{ SetName string }
-	err := repeat(ctx, func() error {
-		return s.member.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+func (s *setup) currentName(ctx context.Context) (name string, err error) {
+	err = repeat(ctx, func() error {
+		said, err := hello(ctx, s.member)
+		name = said.SetName
+		return err
 	})
-	return hello.SetName, err
+	return name, err
+}
+
+type greeting struct {
+	SetName         string
+	TopologyVersion struct {
+		ProcessID bson.ObjectID `bson:"processId"`
+	}
+}
+
+func hello(ctx context.Context, client *mongo.Client) (said greeting, err error) {
+	err = client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&said)
+	return said, err
+}
+
+// isMember reports whether the server at the host is the member.
+func (s *setup) isMember(ctx context.Context, host string) bool {
+	client, err := s.connect(host)
+	if err != nil {
+		return false
+	}
+	defer disconnect(client)
+	own, err := hello(ctx, s.member)
+	if err != nil {
+		return false
+	}
+	said, err := hello(ctx, client)
+	return err == nil && said.TopologyVersion == own.TopologyVersion
 }
 
 // initiate makes the hosts of the connection string the members of the set, as
-// soon as they answer the member.
-func (s *setup) initiate(ctx context.Context) error {
-	members := bson.A{}
-	for i, host := range s.options.Hosts {
-		members = append(members, bson.D{{Key: "_id", Value: i}, {Key: "host", Value: host}})
-	}
-	config := bson.D{{Key: "_id", Value: *s.options.ReplicaSet}, {Key: "members", Value: members}}
+// soon as they answer the member. If the member is preferred, it becomes the primary, which
+// alone can create users, until createUsers has done so.
+func (s *setup) initiate(ctx context.Context, preferMember bool) error {
 	err := repeat(ctx, func() error {
+		members := bson.A{}
+		for i, host := range s.options.Hosts {
+			priority := 1
+			if preferMember && s.isMember(ctx, host) {
+				priority = 2
+			}
+			members = append(members, bson.D{{Key: "_id", Value: i}, {Key: "host", Value: host}, {Key: "priority", Value: priority}})
+		}
+		config := bson.D{{Key: "_id", Value: *s.options.ReplicaSet}, {Key: "members", Value: members}}
 		err := s.member.Database("admin").RunCommand(ctx, bson.D{{Key: "replSetInitiate", Value: config}}).Err()
 		if hasCode(err, codeNodeNotFound) {
 			return err
@@ -203,7 +243,7 @@ func (s *setup) initiate(ctx context.Context) error {
 // createUsers creates an administrator and, signed in as that, the user of the
 // connection string. The administrator needs no sign-in: MongoDB allows the first
 // user to be created from its own machine.
-func (s *setup) createUsers(ctx context.Context, adminPassword string) error {
+func (s *setup) createUsers(ctx context.Context, adminPassword string, memberPreferred bool) error {
 	err := repeat(ctx, func() error {
 		err := createUser(ctx, s.member.Database("admin"), "admin", adminPassword, role("root", "admin"))
 		if hasCode(err, codeNotPrimary) { // a primary is elected when the others have copied the configuration
@@ -214,18 +254,45 @@ func (s *setup) createUsers(ctx context.Context, adminPassword string) error {
 	if err != nil && !hasCode(err, codeUnauthorized) {
 		return err
 	}
-	own := s.options.Auth
-	if own == nil || own.Password == "" { // users with certificates have no password
-		return nil
-	}
 	admin, err := mongo.Connect(options.Client().ApplyURI(s.uri).SetServerSelectionTimeout(initSelection).
 		SetAuth(options.Credential{AuthSource: "admin", Username: "admin", Password: adminPassword}))
 	if err != nil {
 		return err
 	}
 	defer disconnect(admin)
-	// The second role lets the store check whether the members' caches are large enough.
-	return createUser(ctx, admin.Database(own.AuthSource), own.Username, own.Password, role("readWrite", s.database), role("clusterMonitor", "admin"))
+	return repeat(ctx, func() error {
+		var err error
+		if own := s.options.Auth; own != nil && own.Password != "" { // users with certificates have no password
+			// The second role lets the store check whether the members' caches are large enough.
+			err = createUser(ctx, admin.Database(own.AuthSource), own.Username, own.Password, role("readWrite", s.database), role("clusterMonitor", "admin"))
+		}
+		if err == nil && memberPreferred {
+			err = preferNone(ctx, admin.Database("admin"))
+		}
+		if hasCode(err, codeAuthenticationFailed) {
+			return permanent(err)
+		}
+		return err
+	})
+}
+
+// preferNone gives all members the same priority.
+func preferNone(ctx context.Context, admin *mongo.Database) error {
+	var reply struct {
+		Config struct {
+			Version int
+			Members []bson.M
+			Others  bson.M `bson:",inline"`
+		}
+	}
+	if err := admin.RunCommand(ctx, bson.D{{Key: "replSetGetConfig", Value: 1}}).Decode(&reply); err != nil {
+		return err
+	}
+	reply.Config.Version++
+	for _, member := range reply.Config.Members {
+		member["priority"] = 1
+	}
+	return admin.RunCommand(ctx, bson.D{{Key: "replSetReconfig", Value: reply.Config}}).Err()
 }
 
 func role(name, database string) bson.D {
