@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -116,18 +115,20 @@ func (c *tailCommand) path(position string) string {
 	return "/api/v1/changes?" + query.Encode()
 }
 
-// keepPosition replaces a file by one with the position.
+// keepPosition replaces a file by one with the position. What a run that was killed has left beside
+// the file is overwritten.
 func keepPosition(file, position string) error {
-	partial, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".partial-*")
+	name := file + ".partial"
+	partial, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) // #nosec G304 -- the operator chooses the file
 	if err != nil {
 		return err
 	}
 	_, err = partial.WriteString(position + "\n")
 	if err = errors.Join(err, partial.Sync(), partial.Close()); err == nil {
-		err = os.Rename(partial.Name(), file)
+		err = os.Rename(name, file)
 	}
 	if err != nil {
-		err = errors.Join(err, os.Remove(partial.Name()))
+		err = errors.Join(err, os.Remove(name))
 	}
 	return err
 }

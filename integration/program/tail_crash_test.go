@@ -62,6 +62,7 @@ func testCrashesBesideIndex(t *testing.T, fresh service.NewStore) {
 		x.apply([]byte(line))
 	}
 	x.compare()
+	keepsOnly(x.T, x.position)
 	x.server().Stop()
 	t.Logf("%d kills of the server and %d of tail, %d events, of which %d of removals", killed, x.tails, x.events, x.removals)
 }

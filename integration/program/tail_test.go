@@ -29,11 +29,13 @@ func TestTail(t *testing.T) {
 	}
 	write("a")
 	write("b")
+	process.File(t, position+".partial", strings.Repeat("of a run that was killed ", 100))
 	printed := process.Run(t, env, tail("--once")...)
 	process.Wants(t, printed, `"id":"a","kind":"created"`, `"id":"b","kind":"created"`, `"object":{`)
 	if printed := process.Run(t, env, tail("--once")...); printed != "" {
 		t.Errorf("again it prints %s", printed)
 	}
+	keepsOnly(t, position)
 	waits := process.Launch(t, process.Command(t, env, tail("--include", "none")...))
 	write("c")
 	line := waits.Stdout.Await(t, 0, func(line string) bool { return strings.Contains(line, `"id":"c"`) })
@@ -49,4 +51,16 @@ func TestTail(t *testing.T) {
 	}
 	process.Wants(t, process.Fails(t, env, tail("--once")...), "remove "+position+" to begin again")
 	process.Wants(t, process.Fails(t, []string{"MARQUEE_TOKEN=wrong"}, tail("--once")...), "access token is not valid")
+}
+
+// keepsOnly checks that marquee tail has left nothing beside the file of its position.
+func keepsOnly(t *testing.T, position string) {
+	t.Helper()
+	files, err := os.ReadDir(filepath.Dir(position))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 1 || files[0].Name() != filepath.Base(position) {
+		t.Errorf("beside the position are %v", files)
+	}
 }
