@@ -53,7 +53,8 @@ func New(c *catalog.Catalog, internal []store.Collection, amend Amender) *Migrat
 
 // Migrate prepares the store for a new registry and then serves it. Meanwhile reads and
 // writes go on under the previous registry, and a request ends with the registry that it
-// began with. It shows nothing that the new one, once served, does not show.
+// began with, except that its lists are parsed again. It shows nothing that the new one, once
+// served, does not show.
 //
 // Stored objects that do not suit the registry are an error of type schema.Problems:
 // they share a value of a property that becomes unique, refer to something else, or

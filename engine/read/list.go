@@ -47,7 +47,8 @@ func (f fields) Field(parameter, name string) (query.Field, error) {
 	return field, err
 }
 
-// List renders a page of a type in one snapshot.
+// List renders a page of a type, which Seen has returned, in one snapshot. It fails with
+// ErrOvertaken if another one is served.
 func (e *Reader) List(ctx context.Context, caller *access.Caller, t *schema.Type, network string, l Listing) (page Page, err error) {
 	p := &list{t: t, l: l, mark: listMark(caller, t, network, &l), q: query.Query{Collection: t.Name, Network: t.NetworkOf(network), Order: l.Order,
 		Where: l.Where, Offset: l.Page * l.PageSize}}
@@ -66,8 +67,8 @@ func (e *Reader) List(ctx context.Context, caller *access.Caller, t *schema.Type
 			run := *p // as this may run again
 			page = Page{}
 			run.v = v
-			if v.hidesMore(t) {
-				return ErrHidden
+			if v.seen(t) != t {
+				return ErrOvertaken
 			}
 			visibleBy := v.visible
 			if l.Withheld {
@@ -87,16 +88,10 @@ func (e *Reader) List(ctx context.Context, caller *access.Caller, t *schema.Type
 	return page, store.Translate(err)
 }
 
-// ErrHidden is the error of a list whose conditions were parsed before a property of the type
-// was hidden from the caller, and must be parsed again.
-var ErrHidden = errors.New("engine: a property has been hidden since")
-
-// hidesMore reports whether the caller does not see a property that an earlier form of the
-// type has.
-func (v *view) hidesMore(earlier *schema.Type) bool {
-	now := v.seen(earlier)
-	return now != earlier && now.HidesMore(earlier)
-}
+// ErrOvertaken is the error of a list whose conditions were parsed for a type that a reload has
+// replaced, and must be parsed again: the caller may no longer see what they are on, and stored
+// values may be encrypted since, or renamed, so that the conditions would not find them.
+var ErrOvertaken = errors.New("engine: the schemas have been replaced since")
 
 // list is one run of List.
 type list struct {

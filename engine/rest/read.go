@@ -119,7 +119,7 @@ func (o *objects) list() error {
 	}
 	page, err := o.s.Engine.List(o.c.Request.Context(), o.caller, seen, network, engine.Listing{List: list, Projection: projection,
 		Withheld: fields.withheld(o.parameters), Followed: position != ""})
-	if errors.Is(err, read.ErrHidden) {
+	if errors.Is(err, read.ErrOvertaken) {
 		path := o.t.Served().Name
 		if o.t, err = o.s.Engine.Type(o.t.Name); err == nil {
 			err = mustKnow(o.s.Engine.Access, o.caller, o.t, path, o.parameters["context"])

@@ -58,14 +58,6 @@ func (t *Type) Without(lacks func(permission string) bool) *Type {
 	return form.(*Type)
 }
 
-// HidesMore reports whether a type of Without lacks a property that another type has.
-func (t *Type) HidesMore(other *Type) bool {
-	return slices.ContainsFunc(leftOut(t.Shape), func(path []string) bool {
-		_, unseen := other.Shape.Unseen(document.Pointer(path).String())
-		return !unseen
-	})
-}
-
 // NamesUnseen reports whether the parameters of a fault at a place say that a property below
 // it is allowed or expected which a type of Without lacks.
 func (t *Type) NamesUnseen(pointer string, params message.Params) bool {

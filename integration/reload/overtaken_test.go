@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -277,6 +278,46 @@ func testWithdrawnMeanwhile(t *testing.T, fresh service.NewStore) {
 				t.Errorf("%s %s: %d %.300s", r.method, r.path, a.Status, a.Body)
 			}
 		}
+	}
+}
+
+// TestListsOvertaken holds lists by a property that began before a reload until it has changed all
+// stored values of the property: they find by it what a list that begins then does.
+func TestListsOvertaken(t *testing.T) { service.EachStore(t, testListsOvertaken) }
+
+func testListsOvertaken(t *testing.T, fresh service.NewStore) {
+	c, held := holdOvertaken(t, fresh)
+	s := c.Service
+	token, err := s.SignIn("nora")
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests := []overtakenRequest{
+		{"GET", "halls?context=main&where=note=open;id={id}", ""},
+		{"GET", "halls?context=main&where=note=open;id={id}&count=true&fields=id", ""},
+		{"GET", "halls?context=main&orderBy=note&id={id}", ""},
+	}
+	for name, o := range map[string]struct {
+		after hallsSet
+		want  int
+	}{
+		"secret":        {hallsSet{note: `, "x-secret": true`}, http.StatusBadRequest},
+		"renamed value": {hallsSet{resource: `, "sort": ["note"]`, note: `, "enum": ["shut"], "x-was-values": {"open": "shut"}`}, http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := &overtaking{T: t, s: s, held: held, admin: c.Token, caller: "nora", token: token, prefix: name[:1],
+				before: hallsSet{resource: `, "sort": ["note"]`, note: `, "x-secret": false`}.folder(), after: o.after.folder()}
+			answers := run.send(false, requests, func() {
+				if err := s.Engine.Amend(t.Context(), slog.New(slog.DiscardHandler)); err != nil {
+					t.Error(err)
+				}
+			})
+			for i, a := range answers {
+				if body := string(a.Body); a.Status != o.want || a.Status == http.StatusOK && !strings.Contains(body, `"`+run.id(false, i)+`"`) {
+					t.Errorf("%s: %d %.300s", requests[i].path, a.Status, body)
+				}
+			}
+		})
 	}
 }
 
