@@ -67,7 +67,7 @@ func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err er
 		switch {
 		case err == nil:
 			p.committed()
-		case again == conflict && p.conflicted() && patient:
+		case again == conflict && (p.conflicted() || p.locks) && patient:
 			crowded, tries[conflict] = true, 0
 		case crowded && code == store.CodeDeadline:
 			return waitedFor(ctx)

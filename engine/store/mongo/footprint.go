@@ -1,6 +1,7 @@
 package mongo
 
 import (
+	"maps"
 	"slices"
 
 	"marquee/engine/store"
@@ -32,6 +33,7 @@ const (
 	reads access = iota + 1
 	locks
 	writes
+	creates
 )
 
 func (f *footprint) object(o object, how access) {
@@ -67,7 +69,7 @@ func (f *footprint) add(other *footprint) {
 // a range, and a lock keeps out others than the calls of the group.
 func (f *footprint) meets(other *footprint) bool {
 	for o, how := range f.objects {
-		if is := other.objects[o]; is == writes || is == locks && how != locks {
+		if is := other.objects[o]; is >= writes || is == locks && how != locks {
 			return true
 		}
 	}
@@ -87,4 +89,20 @@ func (f *footprint) claimsWithin(ranges []store.ClaimRange) bool {
 		}
 	}
 	return false
+}
+
+// locking reports whether the call locks a record.
+func (f *footprint) locking() bool {
+	for _, how := range f.objects {
+		if how == locks {
+			return true
+		}
+	}
+	return false
+}
+
+// forgetCreated leaves out what the call would have created: if another one does, this one finds
+// it in its next run, and perhaps only locks it.
+func (f *footprint) forgetCreated() {
+	maps.DeleteFunc(f.objects, func(_ object, how access) bool { return how == creates })
 }

@@ -21,7 +21,7 @@ import (
 // group. One that needs more than memberTx supports, or whose group fails, runs in a
 // transaction of its own.
 
-// groupAttempts is the number of attempts of a group that has conflicts.
+// groupAttempts is the number of attempts of a group that has conflicts, before it is divided.
 const groupAttempts = 2
 
 // errDivided ends a group whose calls go on in transactions of their own.
@@ -88,16 +88,33 @@ func combined(lookups []store.Lookup) (all []store.Lookup) {
 
 // attempt runs the functions of the calls in a transaction, and sends what they write.
 func (g *sharedTransaction) attempt(ctx context.Context, t *transaction) error {
-	g.open, g.later, g.accepted, g.unchanged = g.all(), nil, nil, nil
-	if g.attempts++; g.attempts > groupAttempts {
+	if g.attempts++; g.attempts > groupAttempts && !g.divide() {
 		return errDivided
 	}
+	g.open, g.later, g.accepted, g.unchanged = g.all(), nil, nil, nil
 	kept := g.functions(&snapshot{ctx: ctx, t: t})
 	if t.broken != nil {
 		return t.broken
 	}
 	t.calls = int64(len(kept))
 	return send(ctx, t, kept)
+}
+
+// divide lets the calls go on in transactions of their own whose writes have met conflicts, and
+// reports whether any are left: those of which nothing was sent, and for some time those that
+// lock records, which would only conflict with each other.
+func (g *sharedTransaction) divide() bool {
+	if len(g.accepted) == 0 {
+		return false
+	}
+	g.accepted = slices.DeleteFunc(g.accepted, func(m *member) bool {
+		if m.footprint.locking() && g.attempts <= maxConflicts {
+			return false
+		}
+		m.ended <- outcome{apart: true}
+		return true
+	})
+	return len(g.all()) > 0
 }
 
 // functions runs the functions of the calls, and returns the transactions of those
@@ -149,6 +166,7 @@ func (g *sharedTransaction) judge(r report, broken bool, written *footprint) boo
 	case r.err != nil, len(r.tx.puts)+len(r.tx.changes) == 0:
 		g.unchanged = append(g.unchanged, r)
 	case m.footprint.meets(written):
+		m.footprint.forgetCreated()
 		g.later = append(g.later, m)
 	default:
 		written.add(&m.footprint)

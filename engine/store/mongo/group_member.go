@@ -103,7 +103,7 @@ func (tx *memberTx) refuse() error {
 func (tx *memberTx) uses(collection string, keys []store.Key) error {
 	for _, key := range keys {
 		o := object{collection, key}
-		if tx.footprint.objects[o] == writes {
+		if tx.footprint.objects[o] >= writes {
 			return tx.refuse()
 		}
 		tx.footprint.object(o, reads)
@@ -238,10 +238,14 @@ func (tx *memberTx) Put(_ context.Context, collection string, records []store.Wr
 	for i := range records {
 		w := &records[i]
 		o := object{collection, w.Key}
-		if tx.footprint.objects[o] == writes {
+		if tx.footprint.objects[o] >= writes {
 			return tx.refuse()
 		}
-		tx.footprint.object(o, writes)
+		how := writes
+		if w.Expected == 0 {
+			how = creates
+		}
+		tx.footprint.object(o, how)
 		for _, claims := range [][]store.Claim{w.AddClaims, w.DropClaims} {
 			for _, c := range claims {
 				tx.footprint.claim(c, writes)
