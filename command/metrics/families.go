@@ -73,6 +73,10 @@ var (
 	connectionsStreams = gauge("connections_http2_streams", "Requests over HTTP/2 that are being served.")
 	connectionsRefused = counter("connections_refused_total", "Connections, and requests over HTTP/2, that were refused for a limit of connections.")
 
+	streamsMost      = gauge("change_streams_max", "Maximum number of requests that stream changes or wait for them.")
+	streamsOpen      = gauge("change_streams_open", "Requests that stream changes or wait for them.")
+	streamsFollowing = gauge("change_streams_following", "1 while the changes of the store are read for these requests, 0 otherwise.")
+
 	storeTransactions = counter("store_transactions_total", "Transactions that were committed with writes.")
 	storeAgain        = counter("store_transaction_retries_total", "Times that a transaction ran again, after a conflict or the failure of a group.")
 	storeGroups       = distribution("store_group_transactions", "Transactions that were committed together.")
@@ -251,6 +255,9 @@ func (c collected) shared(stats rest.Stats) {
 	c.value(connectionsHTTP2, float64(stats.Connections.Multiplexed))
 	c.value(connectionsStreams, float64(stats.Connections.Streams))
 	c.value(connectionsRefused, float64(stats.Connections.Refused))
+	c.value(streamsMost, float64(stats.StreamsLimit))
+	c.value(streamsOpen, float64(stats.Streams))
+	c.value(streamsFollowing, truth(stats.Following))
 }
 
 func (c collected) store(stats store.Stats, cluster bool) {

@@ -53,6 +53,13 @@ func (e *Reader) Wait(f Feed) *Waiter {
 	return w
 }
 
+// FollowsStore reports whether the changes of the store are being read for readers that wait.
+func (e *Reader) FollowsStore() bool {
+	e.following.mu.Lock()
+	defer e.following.mu.Unlock()
+	return e.following.running
+}
+
 // Woken has an item when there is something to read.
 func (w *Waiter) Woken() <-chan struct{} { return w.woken }
 

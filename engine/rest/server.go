@@ -221,8 +221,10 @@ type Stats struct {
 	Work, Outboxes budget.Stats
 	Spool          spool.Stats
 	Connections    listen.Stats
-	// Streams is the number of calls that stream changes or wait for them.
-	Streams int
+	// Streams is the number of calls that stream changes or wait for them, and StreamsLimit the
+	// maximum. Following reports whether the changes of the store are being read for them.
+	Streams, StreamsLimit int
+	Following             bool
 	// CallerLimited and AddressLimited are the numbers of requests that the RateLimits refused.
 	CallerLimited, AddressLimited int64
 }
@@ -230,5 +232,6 @@ type Stats struct {
 // Stats returns the state of the shared resources.
 func (s *Server) Stats() Stats {
 	return Stats{Work: s.work.Stats(), Outboxes: s.outboxes.Stats(), Spool: s.Spool.Stats(), Connections: s.connections.Stats(), Streams: s.streams.count(),
+		StreamsLimit: s.streams.most, Following: s.Engine != nil && s.Engine.FollowsStore(),
 		CallerLimited: s.limiters.caller.refusals(), AddressLimited: s.limiters.address.refusals()}
 }

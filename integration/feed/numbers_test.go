@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"marquee/integration/process"
+	"marquee/integration/service"
 )
 
 // TestThousandStreams opens a thousand streams of ten callers on one server, which take less than
@@ -76,6 +77,36 @@ func TestThousandStreams(t *testing.T) {
 	}
 	slices.Sort(after)
 	t.Logf("the first has the change %v after the request, the last %v", after[0], after[len(after)-1])
+}
+
+// TestResetTime checks that a stream ends with a reset within a second after the caller's rights have
+// changed, whether that is a change of its network, which wakes it, or not.
+func TestResetTime(t *testing.T) {
+	process.Measures(t)
+	service.EachStore(t, testResetTime)
+}
+
+func testResetTime(t *testing.T, fresh service.NewStore) {
+	c := hospital(t, fresh)
+	nora, err := c.Service.SignIn("nora")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, change := range map[string]string{
+		"teams/south?context=main": `{"users": ["sven", "nora"]}`,
+		"users/nora":               `{"userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "member"}, {"role": "administrator"}]}]}}`,
+	} {
+		o := open(t, c.Service, nora, "&type=wards", "")
+		o.next("bookmark")
+		c.Send("POST", "/api/v1/"+path, change, 200, "")
+		began := time.Now()
+		o.next("reset")
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("%s: the reset came after %v", path, took)
+		} else {
+			t.Logf("%s: the reset came after %v", path, took)
+		}
+	}
 }
 
 // residentOf is the memory of a process in bytes.

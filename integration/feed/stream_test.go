@@ -124,7 +124,7 @@ func testStreamShowsNothingElse(t *testing.T, fresh service.NewStore) {
 }
 
 // TestStreamResets checks that a stream ends with a reset when the caller's rights or the
-// schemas change, and that no event has the old form afterwards.
+// schemas change, and that no event has the old form afterwards. TestResetTime judges how soon.
 func TestStreamResets(t *testing.T) { service.EachStore(t, testStreamResets) }
 
 func testStreamResets(t *testing.T, fresh service.NewStore) {
@@ -136,11 +136,7 @@ func testStreamResets(t *testing.T, fresh service.NewStore) {
 	o := open(t, c.Service, nora, "&type=wards", "")
 	o.next("bookmark")
 	c.Send("POST", "/api/v1/teams/south?context=main", `{"users": ["sven", "nora"]}`, 200, "")
-	began := time.Now()
 	e := o.next("reset")
-	if took := time.Since(began); took > 2*time.Second { // twice what is promised, as other tests run beside this one
-		t.Errorf("the reset came after %v", took)
-	}
 	if !strings.Contains(e.Data, `{"reason":"RIGHTS_CHANGED"}`) {
 		t.Errorf("the reset is %v", e)
 	}
