@@ -59,7 +59,7 @@ func (t *Type) Without(lacks func(permission string) bool) *Type {
 }
 
 // NamesUnseen reports whether the parameters of a fault at a place say that a property below
-// it is allowed or expected which a type of Without lacks.
+// it is allowed or expected which a type of Without lacks, or have the title of what does.
 func (t *Type) NamesUnseen(pointer string, params message.Params) bool {
 	if t.served != nil && t.served.NamesUnseen(t.ServedPointer(pointer), params) {
 		return true
@@ -68,11 +68,23 @@ func (t *Type) NamesUnseen(pointer string, params message.Params) bool {
 		if !strings.HasPrefix(document.Pointer(path).String(), pointer+"/") {
 			continue
 		}
-		if name := path[len(path)-1]; mentions(params["allowed"], name) || mentions(params["expected"], name) {
+		if name := path[len(path)-1]; mentions(params["allowed"], name) || mentions(params["expected"], name) || t.entitlesUnseen(path, params["expected"]) {
 			return true
 		}
 	}
 	return false
+}
+
+// entitlesUnseen reports whether the texts of what is expected have the title of an alternative
+// that mentions a property which a type of Without lacks.
+func (t *Type) entitlesUnseen(path []string, expected any) bool {
+	texts, _ := expected.(string)
+	if texts == "" {
+		return false
+	}
+	base := baseURL + t.Path
+	titles := t.rules.Schemas.Titles(base, t.rules.Schemas[base], path, func(part any) bool { return mentions(part, path[len(path)-1]) })
+	return slices.ContainsFunc(titles, func(title string) bool { return strings.Contains(" or "+texts+" or ", " or "+title+" or ") })
 }
 
 func (t *Type) without(lacks func(string) bool) *Type {

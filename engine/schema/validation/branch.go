@@ -134,6 +134,35 @@ func (r Schemas) names(b branch) (names []string) {
 	return names
 }
 
+// Titles returns the titles in names of the alternatives to the schema of an object, and to those
+// of the objects on a path of properties, of which a part is about something.
+func (r Schemas) Titles(base string, schema any, path []string, about func(part any) bool) (titles []string) {
+	for _, p := range r.parts(base, schema) {
+		for _, keyword := range []string{"anyOf", "oneOf"} {
+			alternatives, _ := p.schema[keyword].([]any)
+			for _, one := range alternatives {
+				parts := r.parts(p.url, one)
+				titled := slices.IndexFunc(parts, func(p part) bool { _, ok := p.schema["title"].(string); return ok })
+				if titled >= 0 && slices.ContainsFunc(parts, func(p part) bool { return about(p.schema) }) {
+					titles = append(titles, parts[titled].schema["title"].(string))
+				}
+				titles = append(titles, r.Titles(p.url, one, path, about)...)
+			}
+		}
+		for _, keyword := range []string{"then", "else"} {
+			titles = append(titles, r.Titles(p.url, p.schema[keyword], path, about)...)
+		}
+		dependent, _ := p.schema["dependentSchemas"].(map[string]any)
+		for _, one := range dependent {
+			titles = append(titles, r.Titles(p.url, one, path, about)...)
+		}
+		if properties, _ := p.schema["properties"].(map[string]any); len(path) > 1 {
+			titles = append(titles, r.Titles(p.url, properties[path[0]], path[1:], about)...)
+		}
+	}
+	return titles
+}
+
 // types names the types that a branch accepts, or those that it restricts if it accepts
 // all, with their restrictions.
 func (b branch) types() (names []string) {
