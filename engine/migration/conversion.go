@@ -363,7 +363,9 @@ func (m *Migrator) seal(ctx context.Context, l *lease, t *schema.Type) error {
 // rewriteAll gives the secrets of all objects the form that a type asks for.
 func (m *Migrator) rewriteAll(ctx context.Context, t *schema.Type) error {
 	store.Step(ctx, "encrypting or decrypting secrets of "+t.Served().Name)
-	_, err := m.rewriting(t.Name, func(r *store.Record) (*store.Record, error) { return m.formed(t, r) }).Run(ctx, m.Store, endless())
+	w := m.rewriting(t.Name, func(r *store.Record) (*store.Record, error) { return m.formed(t, r) })
+	w.Awaited = true
+	_, err := w.Run(ctx, m.Store, endless())
 	return err
 }
 

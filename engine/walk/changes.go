@@ -13,7 +13,8 @@ const (
 	pageSize  = 500
 	pageBytes = 1 << 20
 	// changeTime is the target duration of a change, which another write may have to wait
-	// for, and maxRest bounds the pause after one, which is as long as the change was.
+	// for, and maxRest bounds the pause after one, which is as long as the change was unless
+	// Awaited.
 	changeTime = 50 * time.Millisecond
 	maxRest    = 250 * time.Millisecond
 )
@@ -34,6 +35,9 @@ type Changes struct {
 	// store, or by store.CodeTooLarge; if it returns nil, the walk goes on. If it is nil, such an
 	// error ends the walk, as any other does but that of a conflict.
 	Refused func(key store.Key, err error) error
+	// Awaited reports that somebody waits for the end of the walk, so that it rests only after
+	// changes that have failed. Writes that wait for a change still take turns with the next.
+	Awaited bool
 	// After is the key of the last record that was looked at, Met how many were, and Changed
 	// how many of them needed a change, and do no longer.
 	After        store.Key
@@ -119,7 +123,9 @@ func (c *Changes) change(ctx context.Context, needed []store.Key) (done int, err
 		return needed[:n]
 	})
 	took := time.Since(began)
-	Sleep(ctx, min(took, maxRest))
+	if err != nil || !c.Awaited {
+		Sleep(ctx, min(took, maxRest))
+	}
 	code, ofStore := store.CodeOf(err)
 	again := code == store.CodeConflict || code == store.CodeUncertain
 	switch {
