@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"marquee/engine"
+	"marquee/engine/query"
 	"marquee/engine/read"
 	"marquee/integration/process"
 	"marquee/integration/service"
@@ -178,7 +179,8 @@ func testPublicBeforeReload(t *testing.T, fresh service.NewStore) {
 		if slices.Contains(states, "A") {
 			want = 1
 		}
-		if page, err := s.Engine.List(t.Context(), nobody, began, "main", engine.Listing{}); !errors.Is(err, read.ErrOvertaken) {
+		listing := engine.Listing{List: query.List{Paging: query.Paging{PageSize: 10}, Order: query.Order{Field: query.Field{System: query.ID, Kind: query.String}}}}
+		if page, err := s.Engine.List(t.Context(), nobody, began, "main", listing); !errors.Is(err, read.ErrOvertaken) {
 			t.Errorf("public in %v: a list that began before shows %d offers (%v): %s", states, page.Items, err, page.Body)
 		}
 		_, err = s.Engine.Get(t.Context(), nobody, began, "main", "o", nil)
