@@ -36,10 +36,8 @@ type Catalog struct {
 	indexings sync.Map
 	// wanted caches what types ask for, by the name of the type.
 	wanted sync.Map
-	// lane counts the transactions that add references to objects that can be removed, and
-	// knownLanes are the records of ReferenceLocks that exist.
-	lane       atomic.Uint64
-	knownLanes sync.Map
+	// lane counts the transactions that add references to objects that can be removed.
+	lane atomic.Uint64
 }
 
 // LookupList returns the properties that a list of the service adds to an id.

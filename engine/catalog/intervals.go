@@ -93,24 +93,5 @@ func (c *Catalog) LockIntervals(ctx context.Context, tx store.Tx, added *Interva
 	}
 	slices.SortFunc(keys, func(a, b store.Key) int { return strings.Compare(a.ID, b.ID) })
 	keys = slices.Compact(keys)
-	there, err := tx.Versions(ctx, IntervalLocks.Name, keys)
-	if err != nil {
-		return err
-	}
-	var missing []store.Write
-	for _, key := range keys {
-		if _, exists := there[key]; !exists {
-			missing = append(missing, store.InternalWrite(store.Record{Key: key}, "ACTIVE", []byte("{}"), c.Now()))
-		}
-	}
-	if len(missing) > 0 {
-		if err := tx.Put(ctx, IntervalLocks.Name, missing); err != nil {
-			return err
-		}
-	}
-	keys = slices.DeleteFunc(keys, func(key store.Key) bool { _, exists := there[key]; return !exists })
-	if len(keys) == 0 {
-		return nil
-	}
-	return tx.Lock(ctx, IntervalLocks.Name, keys)
+	return c.lockRecords(ctx, tx, IntervalLocks.Name, keys)
 }

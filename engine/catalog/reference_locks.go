@@ -42,7 +42,7 @@ func (c *Catalog) LockReferences(ctx context.Context, tx store.Tx, gained []Refe
 	for _, r := range gained {
 		keys[laneKey(r.group(), lane)] = true
 	}
-	return c.lockLanes(ctx, tx, slices.SortedFunc(maps.Keys(keys), byID))
+	return c.lockRecords(ctx, tx, ReferenceLocks.Name, slices.SortedFunc(maps.Keys(keys), byID))
 }
 
 // LockRemoval makes the removal of an object conflict with transactions that add
@@ -55,37 +55,33 @@ func (c *Catalog) LockRemoval(ctx context.Context, tx store.Tx, removed Referred
 	for i := range keys {
 		keys[i] = laneKey(removed.group(), i)
 	}
-	return c.lockLanes(ctx, tx, keys)
+	return c.lockRecords(ctx, tx, ReferenceLocks.Name, keys)
 }
 
 func byID(a, b store.Key) int { return strings.Compare(a.ID, b.ID) }
 
-// lockLanes locks records, and creates those that are missing. They are never dropped, so
-// that the server remembers which exist.
-func (c *Catalog) lockLanes(ctx context.Context, tx store.Tx, keys []store.Key) error {
-	known := func(key store.Key) bool { _, is := c.knownLanes.Load(key); return is }
-	unknown := slices.DeleteFunc(slices.Clone(keys), known)
-	if len(unknown) > 0 {
-		there, err := tx.Versions(ctx, ReferenceLocks.Name, unknown)
-		if err != nil {
+// lockRecords locks records of a collection, and creates those that the snapshot of the
+// transaction lacks: locking these would do nothing, though another transaction may have created
+// them since.
+func (c *Catalog) lockRecords(ctx context.Context, tx store.Tx, collection string, keys []store.Key) error {
+	there, err := tx.Versions(ctx, collection, keys)
+	if err != nil {
+		return err
+	}
+	var missing []store.Write
+	for _, key := range keys {
+		if _, exists := there[key]; !exists {
+			missing = append(missing, store.InternalWrite(store.Record{Key: key}, "ACTIVE", []byte("{}"), c.Now()))
+		}
+	}
+	if len(missing) > 0 {
+		if err := tx.Put(ctx, collection, missing); err != nil {
 			return err
 		}
-		var missing []store.Write
-		for _, key := range unknown {
-			if _, exists := there[key]; exists {
-				c.knownLanes.Store(key, nil)
-			} else {
-				missing = append(missing, store.InternalWrite(store.Record{Key: key}, "ACTIVE", []byte("{}"), c.Now()))
-			}
-		}
-		if len(missing) > 0 {
-			if err := tx.Put(ctx, ReferenceLocks.Name, missing); err != nil {
-				return err
-			}
-		}
 	}
-	if keys = slices.DeleteFunc(slices.Clone(keys), func(key store.Key) bool { return !known(key) }); len(keys) == 0 {
+	keys = slices.DeleteFunc(keys, func(key store.Key) bool { _, exists := there[key]; return !exists })
+	if len(keys) == 0 {
 		return nil
 	}
-	return tx.Lock(ctx, ReferenceLocks.Name, keys)
+	return tx.Lock(ctx, collection, keys)
 }

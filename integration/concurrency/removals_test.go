@@ -11,6 +11,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"marquee/engine/catalog"
+	"marquee/engine/store"
 	"marquee/integration/service"
 )
 
@@ -191,5 +193,36 @@ func checkRemovals(t *testing.T, s *service.Service, token string) {
 				t.Errorf("entry %d of %d of copy %d is of version %s", n, len(entries), i, version)
 			}
 		}
+	}
+}
+
+// TestReferenceBeforeLocks adds a reference in a transaction whose snapshot lacks the records that
+// a removal has created and locked since: one of the two runs again.
+func TestReferenceBeforeLocks(t *testing.T) { service.EachStore(t, testReferenceBeforeLocks) }
+
+func testReferenceBeforeLocks(t *testing.T, fresh service.NewStore) {
+	servers, _ := removalServers(t, fresh)
+	e, ctx := servers[0].Engine, t.Context()
+	if e.Store.Serial() {
+		t.Skip("its transactions run one after another")
+	}
+	target := catalog.Referred{Place: store.Place{Collection: "copies", Network: "main"}, ID: "c"}
+	removed := func(tx store.Tx) error { return e.LockRemoval(ctx, tx, target) }
+	runs := 0
+	err := e.Store.Write(ctx, func(tx store.Tx) error {
+		if _, err := tx.Versions(ctx, target.Collection, []store.Key{{Network: target.Network, ID: target.ID}}); err != nil {
+			return err
+		}
+		if runs++; runs == 1 {
+			for range 2 { // the second finds the records
+				if err := e.Store.Write(ctx, removed); err != nil {
+					return err
+				}
+			}
+		}
+		return e.LockReferences(ctx, tx, []catalog.Referred{target})
+	})
+	if err != nil || runs != 2 {
+		t.Errorf("a transaction that adds a reference runs %d times: %v", runs, err)
 	}
 }

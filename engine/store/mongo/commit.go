@@ -67,7 +67,7 @@ func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err er
 		switch {
 		case err == nil:
 			p.committed()
-		case again == conflict && (p.conflicted() || p.locks) && patient:
+		case again == conflict && (p.conflicted() || p.locks && code == store.CodeConflict) && patient:
 			crowded, tries[conflict] = true, 0
 		case crowded && code == store.CodeDeadline:
 			return waitedFor(ctx)
@@ -93,6 +93,7 @@ func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err er
 
 // attempt runs the function in one transaction.
 func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error, p *admitted) (again retry, err error) {
+	p.locks = false // until the function has locked something in this run
 	t, again, err := s.transact(ctx, p)
 	if err != nil {
 		return again, err

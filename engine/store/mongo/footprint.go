@@ -91,10 +91,11 @@ func (f *footprint) claimsWithin(ranges []store.ClaimRange) bool {
 	return false
 }
 
-// locking reports whether the call locks a record.
-func (f *footprint) locking() bool {
-	for _, how := range f.objects {
-		if how == locks {
+// shares reports whether the call locks a record that others lock, too. held has how many calls
+// lock each.
+func (f *footprint) shares(held map[object]int) bool {
+	for o, how := range f.objects {
+		if how == locks && held[o] > 1 {
 			return true
 		}
 	}

@@ -102,18 +102,33 @@ func (g *sharedTransaction) attempt(ctx context.Context, t *transaction) error {
 
 // divide lets the calls go on in transactions of their own whose writes have met conflicts, and
 // reports whether any are left: those of which nothing was sent, and for some time those that
-// lock records, which would only conflict with each other.
+// lock the same records, which would only conflict with each other. Calls that write nothing do
+// not wait for these.
 func (g *sharedTransaction) divide() bool {
 	if len(g.accepted) == 0 {
 		return false
 	}
+	held := map[object]int{}
+	for _, m := range g.accepted {
+		for o, how := range m.footprint.objects {
+			if how == locks {
+				held[o]++
+			}
+		}
+	}
 	g.accepted = slices.DeleteFunc(g.accepted, func(m *member) bool {
-		if m.footprint.locking() && g.attempts <= maxConflicts {
+		if m.footprint.shares(held) && g.attempts <= maxConflicts {
 			return false
 		}
-		m.ended <- outcome{apart: true}
+		m.ended <- outcome{apart: true, crowded: true}
 		return true
 	})
+	if len(g.accepted) > 0 {
+		for _, r := range g.unchanged {
+			r.m.ended <- outcome{apart: true}
+		}
+		g.unchanged = nil
+	}
 	return len(g.all()) > 0
 }
 

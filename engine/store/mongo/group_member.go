@@ -293,6 +293,8 @@ type outcome struct {
 	err error
 	// apart reports that the call needs a transaction of its own instead.
 	apart bool
+	// crowded reports that its writes have met conflicts before.
+	crowded bool
 	// done, unless it is nil, must be called when that has ended.
 	done func()
 }

@@ -73,7 +73,11 @@ func (g *groups) write(ctx context.Context, fn func(store.Tx) error) error {
 				defer o.done()
 			}
 			if o.apart {
-				return g.s.writeAlone(ctx, fn)
+				err := g.s.writeAlone(ctx, fn)
+				if code, _ := store.CodeOf(err); o.crowded && code == store.CodeDeadline {
+					return waitedFor(ctx)
+				}
+				return err
 			}
 			return o.err
 		case <-gone:
@@ -170,7 +174,8 @@ func (g *groups) run(members []*member, done func()) {
 	ctx, cancel := all.context()
 	defer cancel()
 	err := g.s.writeAlone(ctx, func(tx store.Tx) error { return all.attempt(ctx, tx.(*transaction)) })
-	if code, _ := store.CodeOf(err); err == nil || code == store.CodeUncertain {
+	code, _ := store.CodeOf(err)
+	if err == nil || code == store.CodeUncertain {
 		g.again(all.later)
 		for _, m := range all.accepted {
 			m.ended <- outcome{err: err}
@@ -181,6 +186,6 @@ func (g *groups) run(members []*member, done func()) {
 		return
 	}
 	for _, m := range all.all() {
-		m.ended <- outcome{apart: true}
+		m.ended <- outcome{apart: true, crowded: code == store.CodeBusy}
 	}
 }
