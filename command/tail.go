@@ -116,10 +116,13 @@ func (c *tailCommand) path(position string) string {
 }
 
 // keepPosition replaces a file by one with the position. What a run that was killed has left beside
-// the file is overwritten.
+// the file is removed.
 func keepPosition(file, position string) error {
 	name := file + ".partial"
-	partial, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) // #nosec G304 -- the operator chooses the file
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	partial, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- the operator chooses the file
 	if err != nil {
 		return err
 	}

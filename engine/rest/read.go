@@ -120,9 +120,12 @@ func (o *objects) list() error {
 	page, err := o.s.Engine.List(o.c.Request.Context(), o.caller, seen, network, engine.Listing{List: list, Projection: projection,
 		Withheld: fields.withheld(o.parameters), Followed: position != ""})
 	if errors.Is(err, read.ErrOvertaken) {
-		path := o.t.Served().Name
+		path, parent := o.t.Served().Name, o.t.Parent
 		if o.t, err = o.s.Engine.Type(o.t.Name); err == nil {
 			err = mustKnow(o.s.Engine.Access, o.caller, o.t, path, o.parameters["context"])
+		}
+		if err == nil && o.t.Parent != parent { // for which the path of the request was read
+			err = message.PathUnknown.Error(nil)
 		}
 		if err != nil {
 			return err

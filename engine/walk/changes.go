@@ -58,7 +58,7 @@ func (c *Changes) Run(ctx context.Context, s store.Store, until time.Time) (end 
 		if err != nil || met == 0 {
 			return err == nil, err
 		}
-		if len(needed) == 0 {
+		if len(needed) == 0 && !c.Awaited {
 			Sleep(ctx, min(time.Since(began)/2, maxRest))
 		}
 		for len(needed) > 0 {

@@ -22,7 +22,7 @@ func TestInitReplicaSetBesideElections(t *testing.T) {
 	var started int
 	set := mongodb.NewReplicaSet(t, 3, mongodb.New(), mongodb.WithAuth(), mongodb.OnDisk(t.TempDir(), func(command ...string) []string {
 		offset := "0.02"
-		if started++; started == 2 {
+		if started++; started%3 == 2 {
 			offset = "1.5" // times the ten seconds after which elections are held
 		}
 		return append(command, "--setParameter", "replElectionTimeoutOffsetLimitFraction="+offset)

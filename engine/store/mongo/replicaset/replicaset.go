@@ -60,6 +60,7 @@ func (e SilentError) Error() string { return string(e) + " does not answer" }
 
 // The codes of MongoDB's errors that Init expects.
 const (
+	codeBadValue             = 2
 	codeUnauthorized         = 13 // users exist, so a sign-in is needed
 	codeAuthenticationFailed = 18
 	codeAlreadyInitiated     = 23 // by another process
@@ -93,7 +94,6 @@ func Init(ctx context.Context, o Options) (Set, error) {
 	}
 	result := Set{Name: *s.options.ReplicaSet, Members: s.options.Hosts}
 	defer waiting("the replica set " + result.Name)()
-	initiated := current == ""
 	switch current {
 	case result.Name:
 		if s.usable(ctx) == nil {
@@ -108,7 +108,7 @@ func Init(ctx context.Context, o Options) (Set, error) {
 		return result, fmt.Errorf("%s belongs to the replica set %s, not %s", s.address, current, result.Name)
 	}
 	if o.AdminPassword != "" {
-		if err := s.createUsers(ctx, o.AdminPassword, initiated); err != nil {
+		if err := s.createUsers(ctx, o.AdminPassword); err != nil {
 			return result, fmt.Errorf("the users cannot be created: %w", s.cause(err))
 		}
 	}
@@ -216,11 +216,11 @@ func (s *setup) isMember(ctx context.Context, host string) bool {
 // alone can create users, until createUsers has done so.
 func (s *setup) initiate(ctx context.Context, preferMember bool) error {
 	err := repeat(ctx, func() error {
-		members := bson.A{}
+		members, prefer := bson.A{}, preferMember
 		for i, host := range s.options.Hosts {
 			priority := 1
-			if preferMember && s.isMember(ctx, host) {
-				priority = 2
+			if prefer && s.isMember(ctx, host) {
+				priority, prefer = 2, false
 			}
 			members = append(members, bson.D{{Key: "_id", Value: i}, {Key: "host", Value: host}, {Key: "priority", Value: priority}})
 		}
@@ -243,7 +243,7 @@ func (s *setup) initiate(ctx context.Context, preferMember bool) error {
 // createUsers creates an administrator and, signed in as that, the user of the
 // connection string. The administrator needs no sign-in: MongoDB allows the first
 // user to be created from its own machine.
-func (s *setup) createUsers(ctx context.Context, adminPassword string, memberPreferred bool) error {
+func (s *setup) createUsers(ctx context.Context, adminPassword string) error {
 	err := repeat(ctx, func() error {
 		err := createUser(ctx, s.member.Database("admin"), "admin", adminPassword, role("root", "admin"))
 		if hasCode(err, codeNotPrimary) { // a primary is elected when the others have copied the configuration
@@ -261,37 +261,44 @@ func (s *setup) createUsers(ctx context.Context, adminPassword string, memberPre
 	}
 	defer disconnect(admin)
 	return repeat(ctx, func() error {
-		var err error
-		if own := s.options.Auth; own != nil && own.Password != "" { // users with certificates have no password
+		err := preferNone(ctx, admin.Database("admin"))                            // before the set is usable, lest a run that is interrupted leaves it out
+		if own := s.options.Auth; err == nil && own != nil && own.Password != "" { // users with certificates have no password
 			// The second role lets the store check whether the members' caches are large enough.
 			err = createUser(ctx, admin.Database(own.AuthSource), own.Username, own.Password, role("readWrite", s.database), role("clusterMonitor", "admin"))
 		}
-		if err == nil && memberPreferred {
-			err = preferNone(ctx, admin.Database("admin"))
-		}
-		if hasCode(err, codeAuthenticationFailed) {
+		if hasCode(err, codeBadValue, codeUnauthorized, codeAuthenticationFailed) {
 			return permanent(err)
 		}
 		return err
 	})
 }
 
-// preferNone gives all members the same priority.
+// preferNone gives all members the same priority if initiate has preferred one.
 func preferNone(ctx context.Context, admin *mongo.Database) error {
+	type member struct {
+		Priority float64
+		Others   bson.M `bson:",inline"`
+	}
 	var reply struct {
 		Config struct {
 			Version int
-			Members []bson.M
+			Members []member
 			Others  bson.M `bson:",inline"`
 		}
 	}
 	if err := admin.RunCommand(ctx, bson.D{{Key: "replSetGetConfig", Value: 1}}).Decode(&reply); err != nil {
 		return err
 	}
-	reply.Config.Version++
-	for _, member := range reply.Config.Members {
-		member["priority"] = 1
+	members := reply.Config.Members
+	preferred := slices.IndexFunc(members, func(m member) bool { return m.Priority == 2 })
+	if preferred < 0 {
+		return nil
 	}
+	members[preferred].Priority = 1
+	if slices.ContainsFunc(members, func(m member) bool { return m.Priority != 1 }) {
+		return nil // an operator has chosen these
+	}
+	reply.Config.Version++
 	return admin.RunCommand(ctx, bson.D{{Key: "replSetReconfig", Value: reply.Config}}).Err()
 }
 
