@@ -36,7 +36,7 @@ type Catalog struct {
 	indexings sync.Map
 	// wanted caches what types ask for, by the name of the type.
 	wanted sync.Map
-	// lane counts the transactions that add references to objects that can be removed.
+	// lane counts the calls that may add references to objects that can be removed.
 	lane atomic.Uint64
 }
 

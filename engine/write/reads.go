@@ -20,8 +20,9 @@ const maxReads = 200
 const maxLabelBytes = 1 << 10
 
 // reads returns the records that the transaction of a short call will probably read:
-// what its objects are indexed by, the objects, and what they and their answer refer to.
-func reads(changes []*Change, user string, registry *schema.Registry) []store.Lookup {
+// what its objects are indexed by, the objects, what they and their answer refer to, and, unless
+// transactions run one after another, what keeps that from being removed.
+func reads(changes []*Change, user string, registry *schema.Registry, serial bool, lane int) []store.Lookup {
 	if len(changes) > shortBatch {
 		return nil
 	}
@@ -51,7 +52,11 @@ func reads(changes []*Change, user string, registry *schema.Registry) []store.Lo
 		}
 		c.Type.Shape.References(c.Patch, func(_ document.Pointer, ref *document.Reference, id, network string) {
 			if target, served := registry.Type(ref.Type); served && id != "" {
-				add(ref.Type, store.Key{Network: target.NetworkOf(cmp.Or(network, c.Context)), ID: id})
+				key := store.Key{Network: target.NetworkOf(cmp.Or(network, c.Context)), ID: id}
+				add(ref.Type, key)
+				if !serial && target.Removable() {
+					add(catalog.ReferenceLocks.Name, catalog.Referred{Place: store.Place{Collection: ref.Type, Network: key.Network}, ID: id}.LaneKey(lane))
+				}
 			}
 		})
 	}

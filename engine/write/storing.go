@@ -51,7 +51,7 @@ func (w *Writing) store() error {
 	for _, c := range changed {
 		gained = append(gained, c.gained...)
 	}
-	if err := w.e.LockReferences(w.ctx, w.tx, gained); err != nil {
+	if err := w.e.LockReferences(w.ctx, w.tx, w.lane, gained); err != nil {
 		return err
 	}
 	if err := dropTombstones(w.ctx, w.tx, changed); err != nil {

@@ -177,7 +177,7 @@ func (e *Writer) Write(ctx context.Context, caller *access.Caller, batch Batch) 
 		w.sent[c.key()] = c
 	}
 	n := len(batch.Operations)
-	effort := store.Effort{Caller: caller.Account(), Records: n, Extensive: n > shortBatch, Reads: reads(w.prepared, caller.User, w.registry)}
+	effort := store.Effort{Caller: caller.Account(), Records: n, Extensive: n > shortBatch, Reads: reads(w.prepared, caller.User, w.registry, e.Store.Serial(), w.lane)}
 	if w.idempotency != nil {
 		effort.Records++
 		effort.Reads = append(effort.Reads, store.Lookup{Collection: IdempotencyKeys.Name, Keys: []store.Key{w.idempotency.key}})

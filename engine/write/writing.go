@@ -32,6 +32,8 @@ type Writing struct {
 	reserved int64
 	// numbering has the numbers that new objects have been given.
 	numbering numbering
+	// lane is that of the records which the call locks if it adds references.
+	lane int
 	// idempotency is nil for a call without a key.
 	idempotency *idempotency
 
@@ -39,7 +41,7 @@ type Writing struct {
 }
 
 func (e *Writer) newWriting(ctx context.Context, caller *access.Caller, batch Batch) *Writing {
-	return &Writing{e: e, ctx: ctx, caller: caller, batch: &batch, registry: e.Registry(), result: &Result{Listed: batch.Listed},
+	return &Writing{e: e, ctx: ctx, caller: caller, batch: &batch, registry: e.Registry(), result: &Result{Listed: batch.Listed}, lane: e.Lane(),
 		numbering:   numbering{reserve: e.numbers, validateOnly: batch.ValidateOnly},
 		transaction: transaction{faults: message.Faults{Limit: batch.MaxFaults}}}
 }

@@ -197,15 +197,12 @@ func checkRemovals(t *testing.T, s *service.Service, token string) {
 }
 
 // TestReferenceBeforeLocks adds a reference in a transaction whose snapshot lacks the records that
-// a removal has created and locked since: one of the two runs again.
-func TestReferenceBeforeLocks(t *testing.T) { service.EachStore(t, testReferenceBeforeLocks) }
-
-func testReferenceBeforeLocks(t *testing.T, fresh service.NewStore) {
-	servers, _ := removalServers(t, fresh)
+// a removal has created and locked since: one of the two runs again. On SQLite, transactions run
+// one after another.
+func TestReferenceBeforeLocks(t *testing.T) {
+	service.NeedStore(t, "mongodb")
+	servers, _ := removalServers(t, service.Reusing(t))
 	e, ctx := servers[0].Engine, t.Context()
-	if e.Store.Serial() {
-		t.Skip("its transactions run one after another")
-	}
 	target := catalog.Referred{Place: store.Place{Collection: "copies", Network: "main"}, ID: "c"}
 	removed := func(tx store.Tx) error { return e.LockRemoval(ctx, tx, target) }
 	runs := 0
@@ -220,7 +217,7 @@ func testReferenceBeforeLocks(t *testing.T, fresh service.NewStore) {
 				}
 			}
 		}
-		return e.LockReferences(ctx, tx, []catalog.Referred{target})
+		return e.LockReferences(ctx, tx, 0, []catalog.Referred{target})
 	})
 	if err != nil || runs != 2 {
 		t.Errorf("a transaction that adds a reference runs %d times: %v", runs, err)
