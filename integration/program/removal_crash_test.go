@@ -28,7 +28,7 @@ func TestCrashOfRemoval(t *testing.T) {
 
 func testCrashOfRemoval(t *testing.T, fresh service.NewStore) {
 	kills := max(2, min(process.Number(t, "MARQUEE_CRASHES", 2)/5, 6))
-	old := 5_000 * kills
+	old := 2_000 * kills
 	r := trimmed{T: t, schemas: t.TempDir(), uri: process.CrashStore(t, fresh)}
 	r.Run("fill", func(t *testing.T) { r.fillOld(t, old) })
 	p := r.serve()

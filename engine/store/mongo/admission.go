@@ -73,9 +73,6 @@ type admitted struct {
 	admitted chan struct{}
 	// apart is set when what the transaction reads is too large for one answer.
 	apart bool
-	// locks is set when the transaction locks records, which it shares with others by design:
-	// conflicts are no reason to give up.
-	locks bool
 }
 
 func newAdmission() *admission { return &admission{window: firstWindow, most: mostWindow} }

@@ -43,11 +43,13 @@ const (
 	maxLeft = 1000
 )
 
-// writeAlone runs a function in a transaction of its own. While the client waits, it
-// does not give up after conflicts that may be due to too many writes at once.
+// writeAlone runs a function in a transaction of its own. While a client waits, it does not
+// give up after conflicts that may be due to too many writes at once, nor, if the call has a
+// deadline, after those with other writes of the same records.
 func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err error) {
 	effort := store.EffortOf(ctx)
 	patient := effort.Records > 0
+	_, limited := ctx.Deadline()
 	p := s.admission.place(effort.Caller, effort.Records)
 	defer p.end()
 	begun, tries, crowded := time.Now(), map[retry]int{}, false
@@ -67,7 +69,7 @@ func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err er
 		switch {
 		case err == nil:
 			p.committed()
-		case again == conflict && (p.conflicted() || p.locks && code == store.CodeConflict) && patient:
+		case again == conflict && (p.conflicted() || limited && code == store.CodeConflict) && patient:
 			crowded, tries[conflict] = true, 0
 		case crowded && code == store.CodeDeadline:
 			return waitedFor(ctx)
@@ -93,7 +95,6 @@ func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err er
 
 // attempt runs the function in one transaction.
 func (s *Store) attempt(ctx context.Context, fn func(store.Tx) error, p *admitted) (again retry, err error) {
-	p.locks = false // until the function has locked something in this run
 	t, again, err := s.transact(ctx, p)
 	if err != nil {
 		return again, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"marquee/engine/store"
 )
@@ -66,12 +67,36 @@ func TestGroupKeepsLocks(t *testing.T) {
 	g.stored(hotKey, 1+writes)
 }
 
-// TestLockMeetsConflicts: a call that locks a record does not give up while others write it.
-func TestLockMeetsConflicts(t *testing.T) {
-	g := newGrouped(t)
-	const writes = maxConflicts + 1
-	if err := g.locking(0, hotKey, g.disturbed(writes))(); err != nil {
-		t.Error(err)
+// TestCallsMeetConflicts: a call that has a deadline does not give up while others write a record
+// that it locks or writes.
+func TestCallsMeetConflicts(t *testing.T) {
+	for name, how := range map[string]func(context.Context, store.Tx) error{
+		"locks":  func(ctx context.Context, tx store.Tx) error { return tx.Lock(ctx, faultThings, []store.Key{hotKey}) },
+		"writes": func(ctx context.Context, tx store.Tx) error { return countUp(ctx, tx, hotKey) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGrouped(t)
+			const others = maxConflicts + 1
+			disturb := g.disturbed(others)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			err := g.callIn(ctx, numbered(0), func(ctx context.Context, tx store.Tx) error {
+				if _, err := tx.Versions(ctx, faultThings, []store.Key{hotKey}); err != nil { // which takes the snapshot
+					return err
+				}
+				if err := disturb(); err != nil {
+					return err
+				}
+				return cmpError(how(ctx, tx), tx.Put(ctx, faultThings, []store.Write{{Record: faultRecord(numbered(0), 1)}}))
+			})()
+			if err != nil {
+				t.Error(err)
+			}
+			stored := int64(1 + others)
+			if name == "writes" {
+				stored++
+			}
+			g.stored(hotKey, stored)
+		})
 	}
-	g.stored(hotKey, 1+writes)
 }

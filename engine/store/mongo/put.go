@@ -122,7 +122,7 @@ func (t *transaction) Lock(ctx context.Context, collection string, keys []store.
 	if err := t.guard(ctx); err != nil {
 		return err
 	}
-	t.locked, t.place.locks = true, true
+	t.locked = true
 	locks := t.updates(collection)
 	for _, key := range keys {
 		err := locks.update(ctx, bson.D{{Key: record.FieldID, Value: record.ID(key)}}, bson.D{{Key: "$set", Value: bson.D{{Key: record.FieldLock, Value: t.id}}}})

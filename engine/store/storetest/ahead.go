@@ -1,11 +1,13 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"marquee/engine/store"
 )
@@ -69,7 +71,9 @@ func testAnnouncedByMany(f *fixture) {
 	const clients, each = 16, 12
 	f.put(things, newRecord("a", `{"n":0}`))
 	f.put(others, newRecord("c", `{"n":3}`))
-	ctx := store.WithEffort(f.ctx, store.Effort{Records: 1, Reads: []store.Lookup{
+	ctx, cancel := context.WithTimeout(f.ctx, 5*time.Minute) // calls without a deadline give up after some conflicts
+	defer cancel()
+	ctx = store.WithEffort(ctx, store.Effort{Records: 1, Reads: []store.Lookup{
 		{Collection: things, Keys: []store.Key{key("a"), key("missing")}}, {Collection: others, Keys: []store.Key{key("c")}}}})
 	var group sync.WaitGroup
 	errs := make(chan error, clients*each)
