@@ -48,7 +48,7 @@ func (f fields) Field(parameter, name string) (query.Field, error) {
 }
 
 // List renders a page of a type, which Seen has returned, in one snapshot. It fails with
-// ErrOvertaken if another one is served.
+// ErrOvertaken if the type has been replaced since.
 func (e *Reader) List(ctx context.Context, caller *access.Caller, t *schema.Type, network string, l Listing) (page Page, err error) {
 	p := &list{t: t, l: l, mark: listMark(caller, t, network, &l), q: query.Query{Collection: t.Name, Network: t.NetworkOf(network), Order: l.Order,
 		Where: l.Where, Offset: l.Page * l.PageSize}}
