@@ -67,7 +67,9 @@ func testCrashesBesideIndex(t *testing.T, fresh service.NewStore) {
 	t.Logf("%d kills of the server and %d of tail, %d events, of which %d of removals", killed, x.tails, x.events, x.removals)
 }
 
-const indexWriters, indexObjects = 2, 300
+// indexBehind is the number of changes that the index may be behind: tail, which is killed
+// again and again, is slower than the writers, and the end of the test waits for it.
+const indexWriters, indexObjects, indexBehind = 2, 300, 20_000
 
 // index has objects by id, and what feeds it.
 type index struct {
@@ -79,10 +81,12 @@ type index struct {
 	revisions                       map[string]int64 // of the last event of each object
 	tails, removals                 int
 
-	mu      sync.Mutex
-	p       *process.Process
-	events  int
-	applied sync.Cond
+	mu     sync.Mutex
+	p      *process.Process
+	events int
+	// written counts the objects of answered writes, and followed the revisions that were applied.
+	written, followed int
+	applied           sync.Cond
 }
 
 func newIndex(t *testing.T, uri string) *index {
@@ -135,12 +139,22 @@ func (x *index) await(more int) {
 	}
 }
 
+// wrote counts written objects, and waits while the index is far behind.
+func (x *index) wrote(ctx context.Context, objects int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for x.written += objects; x.written > x.followed+indexBehind && ctx.Err() == nil && !x.Failed(); {
+		x.applied.Wait()
+	}
+}
+
 // write writes and removes random notes, whether or not it is answered.
 func (x *index) write(ctx context.Context, random *rand.Rand) {
 	for over := time.Now().Add(service.Patience); ctx.Err() == nil; {
-		method, path, body := http.MethodDelete, fmt.Sprint("notes/n", random.IntN(indexObjects)), ""
+		method, path, body, objects := http.MethodDelete, fmt.Sprint("notes/n", random.IntN(indexObjects)), "", 1
 		if random.IntN(4) > 0 {
 			ids := random.Perm(indexObjects)[:10]
+			objects = len(ids)
 			method, path, body = http.MethodPost, "notes", service.ArrayOf(len(ids), func(i int) string {
 				return fmt.Sprintf(`{"id": "n%d", "text": "%d"}`, ids[i], random.Uint64())
 			})
@@ -149,7 +163,10 @@ func (x *index) write(ctx context.Context, random *rand.Rand) {
 		switch answered := err == nil && a.Status != http.StatusServiceUnavailable; {
 		case answered && a.Status != http.StatusOK && a.Status != http.StatusNoContent && a.Status != http.StatusNotFound:
 			x.Errorf("%s %s is answered with %d %s", method, path, a.Status, a.Body)
+		case answered && a.Status == http.StatusNotFound:
+			over = time.Now().Add(service.Patience)
 		case answered:
+			x.wrote(ctx, objects)
 			over = time.Now().Add(service.Patience)
 		case time.Now().After(over):
 			x.Errorf("nothing is answered: %v %v", a, err)
@@ -208,14 +225,16 @@ func (x *index) apply(line []byte) {
 	if err := json.Unmarshal(line, &e); err != nil || e.Kind == "reset" || e.Kind == "left" {
 		x.Errorf("tail prints %.300s (%v)", line, err)
 	}
+	known := x.revisions[e.ID]
+	if e.Revision > known+1 {
+		x.Errorf("%s: revision %d follows %d", e.ID, e.Revision, known)
+	}
+	x.revisions[e.ID] = max(known, e.Revision)
 	x.mu.Lock()
 	x.events++
+	x.followed += int(x.revisions[e.ID] - known)
 	x.applied.Broadcast()
 	x.mu.Unlock()
-	if e.Revision > x.revisions[e.ID]+1 {
-		x.Errorf("%s: revision %d follows %d", e.ID, e.Revision, x.revisions[e.ID])
-	}
-	x.revisions[e.ID] = max(x.revisions[e.ID], e.Revision)
 	if e.Object != nil {
 		x.objects[e.ID] = string(e.Object)
 		return
