@@ -70,12 +70,12 @@ type entry[V any] struct {
 func (v *Values[K, V]) Find(ctx context.Context, key K, read func(store.Snapshot) (value V, keep bool, err error)) (V, error) {
 	revision, known := v.store.Recent(v.collections...)
 	for known && ctx.Err() == nil {
-		if value, ok := v.get(revision, key); ok {
+		value, r, first := v.get(revision, key)
+		switch {
+		case r == nil:
 			v.hits.Add(1)
 			return value, nil
-		}
-		r, first := v.join(revision, key)
-		if first {
+		case first:
 			v.misses.Add(1)
 			v.perform(store.Latest(ctx), key, r, read)
 			return r.value, r.err
@@ -93,18 +93,25 @@ func (v *Values[K, V]) Find(ctx context.Context, key K, read func(store.Snapshot
 	return value, err
 }
 
-// join returns the read of a key that is in progress, or a new one, which the caller
-// performs. A read that began under the same revision has the same values, so it can be
-// shared.
-func (v *Values[K, V]) join(revision string, key K) (r *reading[V], first bool) {
+// get returns the value that is remembered, or the read of it that is in progress, or a new one,
+// which the caller performs. A read that began under the same revision has the same values, so
+// it can be shared.
+func (v *Values[K, V]) get(revision string, key K) (value V, r *reading[V], first bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.revision != revision {
+		v.revision = revision
+		v.entries.Clear()
+	}
+	if e, ok := v.entries.Get(key); ok && time.Since(e.at) < maxAge {
+		return e.value, nil, false
+	}
 	if r = v.reading[key]; r != nil && r.revision == revision {
-		return r, false
+		return value, r, false
 	}
 	r = &reading[V]{revision: revision, ended: make(chan struct{}), err: errPanicked}
 	v.reading[key] = r
-	return r, true
+	return value, r, true
 }
 
 // perform reads a value, and ends the read also if it panics.
@@ -131,18 +138,6 @@ func (v *Values[K, V]) read(ctx context.Context, read func(store.Snapshot) (V, b
 		return err
 	})
 	return value, keep, err
-}
-
-func (v *Values[K, V]) get(revision string, key K) (value V, ok bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.revision != revision {
-		v.revision = revision
-		v.entries.Clear()
-		return value, false
-	}
-	e, ok := v.entries.Get(key)
-	return e.value, ok && time.Since(e.at) < maxAge
 }
 
 func (v *Values[K, V]) put(revision string, key K, e entry[V]) {
