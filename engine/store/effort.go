@@ -13,8 +13,8 @@ type Effort struct {
 	// Waiting calls of different callers take turns.
 	Caller string
 	// Records is the likely number of records written, 0 when it is unknown. A
-	// Write with a known number is retried until the context's deadline while
-	// other writes leave it no room.
+	// Write with a known number is retried until the context's deadline while it
+	// conflicts with other writes, or they leave it no room.
 	Records int
 	// Extensive marks a call that takes long. A store that runs few of these at
 	// once lets others pass.

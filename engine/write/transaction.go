@@ -80,6 +80,9 @@ func (w *Writing) begin(tx store.Tx) {
 		indexings:        indexings{},
 		locked:           map[objectKey]bool{},
 	}
+	if w.runs++; w.runs > keepLane {
+		w.lane = w.e.Lane()
+	}
 	w.numbering.lacks, w.numbering.clashed = numbers.Lacking{}, false
 	if w.quiet {
 		w.left, w.leftOwned = following{}, 0

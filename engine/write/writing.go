@@ -32,13 +32,16 @@ type Writing struct {
 	reserved int64
 	// numbering has the numbers that new objects have been given.
 	numbering numbering
-	// lane is that of the records which the call locks if it adds references.
-	lane int
+	// lane is that of the records which the call locks if it adds references. After keepLane
+	// runs, which may all have met the same long transaction, each takes another one.
+	lane, runs int
 	// idempotency is nil for a call without a key.
 	idempotency *idempotency
 
 	transaction
 }
+
+const keepLane = 3
 
 func (e *Writer) newWriting(ctx context.Context, caller *access.Caller, batch Batch) *Writing {
 	return &Writing{e: e, ctx: ctx, caller: caller, batch: &batch, registry: e.Registry(), result: &Result{Listed: batch.Listed}, lane: e.Lane(),

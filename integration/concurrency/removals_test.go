@@ -223,3 +223,29 @@ func TestReferenceBeforeLocks(t *testing.T) {
 		t.Errorf("a transaction that adds a reference runs %d times: %v", runs, err)
 	}
 }
+
+// TestReferencesBesideLongTransactions adds references while a transaction, as of a large import,
+// has locked half of the records that they could lock: they do not wait for it.
+func TestReferencesBesideLongTransactions(t *testing.T) {
+	service.NeedStore(t, "mongodb")
+	servers, token := removalServers(t, service.Reusing(t))
+	s, ctx := servers[0], t.Context()
+	target := catalog.Referred{Place: store.Place{Collection: "copies", Network: "main"}, ID: "c"}
+	s.Must(token, http.MethodPut, "/api/v1/copies/c?context=main", `{}`, http.StatusCreated)
+	runs := 0
+	err := s.Engine.Store.Write(ctx, func(tx store.Tx) error {
+		runs++
+		for lane := 0; lane < 64; lane += 2 {
+			if err := s.Engine.LockReferences(ctx, tx, lane, []catalog.Referred{target}); err != nil {
+				return err
+			}
+		}
+		for i := range 4 {
+			s.Must(token, http.MethodPut, fmt.Sprintf("/api/v1/loans/%d-%d?context=main", runs, i), `{"copy": "c"}`, http.StatusCreated)
+		}
+		return nil
+	})
+	if err != nil || runs != 1 {
+		t.Errorf("the transaction that has locked records runs %d times: %v", runs, err)
+	}
+}

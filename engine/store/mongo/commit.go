@@ -53,6 +53,7 @@ func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err er
 	p := s.admission.place(effort.Caller, effort.Records)
 	defer p.end()
 	begun, tries, crowded := time.Now(), map[retry]int{}, false
+	answered := begun
 	for n := 0; ; n++ {
 		if n > 0 {
 			s.measured.again.Add(1)
@@ -73,6 +74,11 @@ func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err er
 			crowded, tries[conflict] = true, 0
 		case crowded && code == store.CodeDeadline:
 			return waitedFor(ctx)
+		default:
+			crowded = false
+		}
+		if again != lost {
+			answered = time.Now()
 		}
 		if again == conflict && time.Since(begun) > blockedAfter {
 			s.release()
@@ -82,7 +88,7 @@ func (s *Store) writeAlone(ctx context.Context, fn func(store.Tx) error) (err er
 			again == conflict && tries[conflict] > maxConflicts,
 			again == refused && tries[refused] > maxRefused,
 			again == unexplained && tries[unexplained] > maxUnexplained,
-			again == lost && time.Since(begun) > maxLost:
+			again == lost && time.Since(answered) > maxLost:
 			return err
 		case pause(ctx, n, again):
 		case crowded:
