@@ -27,7 +27,7 @@ const (
 	MaxCallCost = 10_000_000
 	// maxUncounted is the most that an evaluation can cost whose steps are not counted.
 	maxUncounted = 200
-	// MaxText is the most bytes of a rule.
+	// MaxText is the maximum number of characters of a rule.
 	MaxText = 4096
 	// checkEvery is the number of iterations after which an evaluation looks at its
 	// deadline.
