@@ -1,10 +1,15 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"marquee/engine/store"
+	"marquee/engine/store/mongo"
+	"marquee/integration/mongodb"
 )
 
 // visits belong to the users of their customers.
@@ -21,6 +26,19 @@ var visits = fstest.MapFS{
 // network.
 func BenchmarkOwnList(b *testing.B) {
 	opened, _ := onSQLite(b, nil)
+	compareOwn(b, opened)
+}
+
+// BenchmarkMongoDBOwnList is the same on MongoDB.
+func BenchmarkMongoDBOwnList(b *testing.B) {
+	opened, err := mongo.Open(context.Background(), mongo.Options{URI: mongodb.URI(b)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	compareOwn(b, opened)
+}
+
+func compareOwn(b *testing.B, opened store.Store) {
 	s := serveWith(b, opened, visits)
 	members := s.members(b, "OWN")
 	large := benchObjects(b)

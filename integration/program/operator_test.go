@@ -341,3 +341,30 @@ func TestOperatorIsTheOwner(t *testing.T) {
 	p.Stderr.Await(t, 0, service.Says("a connection of another user to the operator's socket was refused"))
 	p.Stop()
 }
+
+// TestOperatorGrantsDeclaredPermission grants a permission that only a schema declares, and that
+// nobody needs to hold.
+func TestOperatorGrantsDeclaredPermission(t *testing.T) {
+	process.SkipLong(t)
+	service.EachStore(t, func(t *testing.T, fresh service.NewStore) {
+		dir := t.TempDir()
+		process.File(t, filepath.Join(dir, "notes.json"), `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+			"x-resource": {"path": "notes", "permissions": {"read": "READ_NOTES"}}, "properties": {"text": {"type": "string"}}}`)
+		at := []string{"--store", fresh(t), "--application", "none", "--schemas", dir}
+		p := process.Serve(t, at[1], at[2:]...)
+		p.SignIn("admin", process.Password)
+		p.Ask(http.StatusCreated, http.MethodPut, "/api/v1/notes/n?context=main", `{"text": "1"}`)
+		p.Ask(http.StatusCreated, http.MethodPut, "/api/v1/roles/reader?context=main", `{"name": "Reader", "scope": "NETWORK", "permissions": []}`)
+		made, _ := p.Ask(http.StatusCreated, http.MethodPut, "/api/v1/tokens/reader?context=main", `{"name": "Reader", "role": "reader"}`).JSON().(map[string]any)
+		p.Token, _ = made["token"].(string)
+		p.Ask(http.StatusNotFound, http.MethodGet, "/api/v1/notes/n?context=main", "")
+		set := append([]string{"role", "set", "Reader", "--add-permission"}, "READ_NOTES")
+		process.Run(t, nil, append(set, at...)...)
+		p.Eventually("the token cannot read", func() bool {
+			a, err := p.Send(http.MethodGet, "/api/v1/notes/n?context=main", nil, nil)
+			return err == nil && a.Status == http.StatusOK
+		})
+		set[4] = "READ_NOBODY"
+		process.Wants(t, process.Fails(t, nil, append(set, at...)...), "/permissions")
+	})
+}

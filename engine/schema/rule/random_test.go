@@ -72,6 +72,9 @@ func TestRandomRules(t *testing.T) {
 }
 
 func seeds(n int) int {
+	if !testing.Short() {
+		n *= 20
+	}
 	if text := os.Getenv("MARQUEE_RANDOM_RULES"); text != "" {
 		n, _ = strconv.Atoi(text)
 	}
