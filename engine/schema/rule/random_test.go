@@ -73,7 +73,7 @@ func TestRandomRules(t *testing.T) {
 
 func seeds(n int) int {
 	if !testing.Short() {
-		n *= 20
+		n *= 4
 	}
 	if text := os.Getenv("MARQUEE_RANDOM_RULES"); text != "" {
 		n, _ = strconv.Atoi(text)
