@@ -28,11 +28,7 @@ func BenchmarkAmending(b *testing.B) {
 
 // BenchmarkMongoDBAmending is BenchmarkAmending on MongoDB.
 func BenchmarkMongoDBAmending(b *testing.B) {
-	opened, err := mongo.Open(context.Background(), mongo.Options{URI: mongodb.URI(b)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	benchmarkAmending(b, opened)
+	benchmarkAmending(b, openDatabase(b, mongo.Options{URI: mongodb.URI(b)}))
 }
 
 func benchmarkAmending(b *testing.B, opened store.Store) {

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,11 +25,7 @@ func BenchmarkIdempotencyKey(b *testing.B) {
 
 // BenchmarkMongoDBIdempotencyKey is BenchmarkIdempotencyKey on MongoDB.
 func BenchmarkMongoDBIdempotencyKey(b *testing.B) {
-	opened, err := mongo.Open(context.Background(), mongo.Options{URI: mongodb.URI(b)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	benchmarkIdempotencyKey(b, opened)
+	benchmarkIdempotencyKey(b, openDatabase(b, mongo.Options{URI: mongodb.URI(b)}))
 }
 
 func benchmarkIdempotencyKey(b *testing.B, opened store.Store) {

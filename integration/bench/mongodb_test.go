@@ -18,6 +18,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"marquee/engine/store"
 	"marquee/engine/store/mongo"
 	"marquee/integration/mongodb"
 )
@@ -31,12 +32,17 @@ func onMongoDB(tb testing.TB, monitor *event.CommandMonitor) (*service, *driver.
 
 func onDatabase(tb testing.TB, uri string, monitor *event.CommandMonitor) (*service, *driver.Database) {
 	tb.Helper()
-	opened, err := mongo.Open(context.Background(), mongo.Options{URI: uri, Monitor: monitor})
+	s := serve(tb, openDatabase(tb, mongo.Options{URI: uri, Monitor: monitor}))
+	return s, database(tb, uri)
+}
+
+func openDatabase(tb testing.TB, o mongo.Options) store.Store {
+	tb.Helper()
+	opened, err := mongo.Open(context.Background(), o)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := serve(tb, opened)
-	return s, database(tb, uri)
+	return opened
 }
 
 // database is what a connection string names, with the concerns of the store.

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/fstest"
@@ -31,11 +30,7 @@ func BenchmarkOwnList(b *testing.B) {
 
 // BenchmarkMongoDBOwnList is the same on MongoDB.
 func BenchmarkMongoDBOwnList(b *testing.B) {
-	opened, err := mongo.Open(context.Background(), mongo.Options{URI: mongodb.URI(b)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	compareOwn(b, opened)
+	compareOwn(b, openDatabase(b, mongo.Options{URI: mongodb.URI(b)}))
 }
 
 func compareOwn(b *testing.B, opened store.Store) {

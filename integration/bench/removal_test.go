@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,11 +25,7 @@ func BenchmarkReferences(b *testing.B) {
 
 // BenchmarkMongoDBReferences is BenchmarkReferences on MongoDB.
 func BenchmarkMongoDBReferences(b *testing.B) {
-	opened, err := mongo.Open(context.Background(), mongo.Options{URI: mongodb.URI(b)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	benchmarkReferences(b, opened)
+	benchmarkReferences(b, openDatabase(b, mongo.Options{URI: mongodb.URI(b)}))
 }
 
 func benchmarkReferences(b *testing.B, opened store.Store) {

@@ -23,11 +23,7 @@ func BenchmarkRetention(b *testing.B) {
 
 // BenchmarkMongoDBRetention is BenchmarkRetention on MongoDB.
 func BenchmarkMongoDBRetention(b *testing.B) {
-	opened, err := mongo.Open(context.Background(), mongo.Options{URI: mongodb.URI(b)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	benchmarkRetention(b, opened)
+	benchmarkRetention(b, openDatabase(b, mongo.Options{URI: mongodb.URI(b)}))
 }
 
 func benchmarkRetention(b *testing.B, opened store.Store) {

@@ -163,10 +163,10 @@ func (x *index) write(ctx context.Context, random *rand.Rand) {
 		switch answered := err == nil && a.Status != http.StatusServiceUnavailable; {
 		case answered && a.Status != http.StatusOK && a.Status != http.StatusNoContent && a.Status != http.StatusNotFound:
 			x.Errorf("%s %s is answered with %d %s", method, path, a.Status, a.Body)
-		case answered && a.Status == http.StatusNotFound:
-			over = time.Now().Add(service.Patience)
 		case answered:
-			x.wrote(ctx, objects)
+			if a.Status != http.StatusNotFound {
+				x.wrote(ctx, objects)
+			}
 			over = time.Now().Add(service.Patience)
 		case time.Now().After(over):
 			x.Errorf("nothing is answered: %v %v", a, err)
