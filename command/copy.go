@@ -69,12 +69,12 @@ func (c *copyCommand) overwrites(from, to *storeFlags) error {
 	if target == "" {
 		return nil
 	}
-	for what, path := range map[string]string{
-		"the source":            sqlitePath(c.From),
-		"the key of the source": from.keyFile(), "the retired keys of the source": seal.RetiredKeys(from.keyFile()),
-		"the key of the target": to.keyFile(), "the retired keys of the target": seal.RetiredKeys(to.keyFile()),
+	for _, file := range [][2]string{
+		{"the source", sqlitePath(c.From)},
+		{"the key of the source", from.keyFile()}, {"the retired keys of the source", seal.RetiredKeys(from.keyFile())},
+		{"the key of the target", to.keyFile()}, {"the retired keys of the target", seal.RetiredKeys(to.keyFile())},
 	} {
-		if path != "" && sqlite.Shares(target, path) {
+		if what, path := file[0], file[1]; path != "" && sqlite.Shares(target, path) {
 			return exit.Usagef("--to: %s would overwrite %s, or a file that belongs to it: choose another name", target, what)
 		}
 	}
