@@ -31,13 +31,14 @@ func find(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("a browser is started")
 	}
-	names := []string{os.Getenv("MARQUEE_TEST_CHROMIUM"), "chromium", "chromium-browser", "google-chrome", "headless-shell"}
+	// Those without a screen of their own take less processor time.
+	names := []string{os.Getenv("MARQUEE_TEST_CHROMIUM"), "chromium-headless-shell", "headless-shell", "chromium", "chromium-browser", "google-chrome"}
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
 	}
-	installed.Suite("browser").Missing(t, "there is no Chromium: install chromium, or name one in MARQUEE_TEST_CHROMIUM")
+	installed.Suite("browser").Missing(t, "there is no Chromium: install chromium-headless-shell or chromium, or name one in MARQUEE_TEST_CHROMIUM")
 	return ""
 }
 
@@ -92,7 +93,9 @@ func TestMain(m *testing.M) {
 
 func start(path string) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(time.Minute),
-		chromedp.Flag("ignore-certificate-errors", true)) // of servers that tests start
+		chromedp.Flag("disable-dev-shm-usage", false), chromedp.Flag("ignore-certificate-errors", true), // of servers that tests start
+		// As browsers with a screen do, a frame that is not trusted has a process of its own.
+		chromedp.Flag("site-per-process", true), chromedp.Flag("enable-features", "NetworkServiceInProcess,IsolateSandboxedIframes"))
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // which Chromium refuses to have as root
 	}

@@ -132,21 +132,21 @@ function FormView(props: EditorProps & { opened: Opened }) {
         break;
       case "failed":
         failed.value = outcome.text;
-        setTimeout(() => document.activeElement === document.body && focused?.focus());
+        queueMicrotask(() => document.activeElement === document.body && focused?.focus());
         break;
       case "conflict":
         if (outcome.merge.conflicts.length === 0 && outcome.merge.yours.length === 0) settle(outcome, outcome.merge.merged);
         else clash.value = outcome;
         break;
       case "refused":
-        setTimeout(() => summary.current?.focus());
+        queueMicrotask(() => summary.current?.focus());
     }
   };
   const done = (created: string) => {
     setTimeout(() => navigate(to.object(network, type, created), { replace: true }));
   };
   const back = () => {
-    if (clash.value) setTimeout(top); // as the view of the conflict, which had the focus, is gone
+    if (clash.value) queueMicrotask(top); // as the view of the conflict, which had the focus, is gone
     clash.value = null;
   };
   const settle = (outcome: Extract<Outcome, { kind: "conflict" }>, result: JsonObject) => {
@@ -226,7 +226,7 @@ function Panel({ form, beside }: { form: Form; beside: Beside }) {
   const key = useMemo(() => crypto.randomUUID(), [beside]);
   const close = () => {
     form.beside.value = null;
-    setTimeout(() => (opener?.isConnected ? opener : field?.querySelector("input"))?.focus());
+    queueMicrotask(() => (opener?.isConnected ? opener : field?.querySelector("input"))?.focus());
   };
   return (
     <aside class="beside" aria-label={beside.id ?? t("form.new", { type: beside.type })}>

@@ -108,7 +108,7 @@ function Entries({ path, shape, reason }: { path: Path; shape: Shape; reason?: s
       const at = [...path, name.value];
       form.set(at, blank(form, schema, at));
       name.value = fault.value = "";
-      setTimeout(() => form.reveal(pointer(at)));
+      form.reveal(pointer(at));
     }
   };
   const id = form.id(path) + "-name";

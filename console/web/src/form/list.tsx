@@ -40,7 +40,7 @@ export function List(props: ControlProps & { about?: ComponentChildren }) {
   };
   const remove = (index: number) => {
     change((items) => items.filter((_, i) => i !== index));
-    setTimeout(() => document.getElementById(attributes.id + "-add")?.focus());
+    queueMicrotask(() => document.getElementById(attributes.id + "-add")?.focus());
   };
   const swap = (index: number) => change((items) => items.map((item, i) => (i === index ? items[i + 1]! : i === index + 1 ? items[i - 1]! : item)));
   const first = page * pageSize;

@@ -104,7 +104,7 @@ export class Form {
     this.raw.value = now;
   }
 
-  /** Opens everything around a field, and puts the focus there. */
+  /** Opens everything around a field, and puts the focus there before the next key is pressed. */
   reveal(at: string): void {
     const path: (string | number)[] = [];
     const open = new Map(this.open.peek());
@@ -118,7 +118,7 @@ export class Form {
     open.set(pointer(path), true);
     this.open.value = open;
     this.pages.value = pages;
-    setTimeout(() => {
+    queueMicrotask(() => { // after what Preact renders in one, too
       for (let i = path.length; i > 0; i--) {
         const element = document.getElementById(this.id(path.slice(0, i)));
         if (!element) continue;

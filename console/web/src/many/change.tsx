@@ -177,7 +177,7 @@ export function ChangeMany(props: Props) {
             })}
             <label>
               <span>{t("many.change.add")}</span>
-              <select name="property" value="" onChange={(event) => { const name = event.currentTarget.value; if (name) names.value = [...names.value, name]; event.currentTarget.value = ""; setTimeout(() => form.reveal(pointer([name]))); }}>
+              <select name="property" value="" onChange={(event) => { const name = event.currentTarget.value; if (name) names.value = [...names.value, name]; event.currentTarget.value = ""; form.reveal(pointer([name])); }}>
                 <option value="" />
                 {Object.keys(properties).filter((name) => !names.value.includes(name)).map((name) => <option key={name} value={name}>{label(name, own(properties, name))}</option>)}
               </select>
