@@ -58,7 +58,7 @@ func (c *tailCommand) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case client.HasCode(err, client.CodePositionInvalid):
-			return fmt.Errorf("the position is not one of these types, this token and this service: remove %s to begin again", c.Position)
+			return c.refused()
 		case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests:
 			return err
 		case err != nil:
@@ -87,6 +87,15 @@ func (c *tailCommand) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// refused says that the service does not accept the position.
+func (c *tailCommand) refused() error {
+	const text = "the position was made for other types or another network, token or service, or before a restore"
+	if c.Position == "" {
+		return errors.New(text)
+	}
+	return fmt.Errorf(text+": remove %s to begin again", c.Position)
 }
 
 // begin returns the position to begin at.

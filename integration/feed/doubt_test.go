@@ -12,7 +12,8 @@ import (
 )
 
 // TestListsInDoubt follows lists that were read while it was not certain who owns their objects,
-// which then turns out to be the same as before: no change announces what they left out.
+// which then turns out to be the same as before: no change announces what they left out. Changes
+// wait until it is certain.
 func TestListsInDoubt(t *testing.T) { service.EachStore(t, testListsInDoubt) }
 
 func testListsInDoubt(t *testing.T, fresh service.NewStore) {
@@ -61,7 +62,10 @@ func testListsInDoubt(t *testing.T, fresh service.NewStore) {
 		}
 	}
 
-	before, _ := list("nora", "position=true&pageSize=1000", 1000)
+	before := map[string]string{}
+	for _, user := range []string{"admin", "nora"} {
+		before[user], _ = list(user, "position=true&pageSize=1000", 1000)
+	}
 	begun, cursor := list("nora", "position=true&pageSize=500", 500)
 	manyTypes := several("nora")
 	for _, team := range []string{"south", "north"} {
@@ -74,6 +78,14 @@ func testListsInDoubt(t *testing.T, fresh service.NewStore) {
 	if waits := follow("nora", "beds", positions["nora"]); waits["reset"] != nil {
 		t.Errorf("while owners are in doubt, there is %v", waits)
 	}
+	c.Send("POST", "/api/v1/beds/b0000?context=main", `{"text": "new"}`, http.StatusOK, "")
+	if events := follow("admin", "beds", before["admin"]); len(events["results"].([]any)) != 1 {
+		t.Errorf("who sees all has %v", events)
+	}
+	waits := follow("nora", "beds", before["nora"])
+	if len(waits["results"].([]any)) != 0 {
+		t.Errorf("while owners are in doubt, the changes of their objects are shown: %v", waits)
+	}
 	continued, _ := list("nora", "pageSize=500&position="+url.QueryEscape(begun)+"&cursor="+url.QueryEscape(cursor), 0)
 	manyTypes, _ = list("nora", "pageSize=500&position="+url.QueryEscape(manyTypes), 0)
 	c.Follow()
@@ -85,7 +97,7 @@ func testListsInDoubt(t *testing.T, fresh service.NewStore) {
 		"everything":            {"admin", "beds", positions["admin"], nil},
 		"nothing hidden":        {"sven", "beds", positions["sven"], nil},
 		"hidden":                {"nora", "beds", positions["nora"], "OWNERS_IN_DOUBT"},
-		"listed before":         {"nora", "beds", before, nil},
+		"listed before":         {"nora", "beds", before["nora"], nil},
 		"the first page":        {"nora", "beds", begun, nil},
 		"a later page":          {"nora", "beds", continued, "OWNERS_IN_DOUBT"},
 		"one of several types":  {"nora", "beds,wards", manyTypes, "OWNERS_IN_DOUBT"},
@@ -94,6 +106,9 @@ func testListsInDoubt(t *testing.T, fresh service.NewStore) {
 		if page := follow(at.user, at.types, at.position); page["reset"] != at.reset {
 			t.Errorf("%s: reset %v, want %v", name, page["reset"], at.reset)
 		}
+	}
+	if events := follow("nora", "beds", fmt.Sprint(waits["position"])); len(events["results"].([]any)) != 1 {
+		t.Errorf("instead of the change that has waited there is %v", events)
 	}
 	for stream := range open(t, c.Service, as["nora"], "&type=beds", positions["nora"]).Events {
 		if stream.Name != "bookmark" {

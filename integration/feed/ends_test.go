@@ -157,3 +157,25 @@ func testStreamsOfAllAreBounded(t *testing.T, fresh service.NewStore) {
 	streams(c, 2, soon)
 	c.Send("GET", "/api/v1/changes?context=main&type=wards&after=begin&wait=1", "", http.StatusOK, "")
 }
+
+// TestServersReset checks that a stream of one server is reset, or ends, when another server has
+// changed the rights of its caller, or revoked its token.
+func TestServersReset(t *testing.T) {
+	t.Parallel()
+	service.NeedStore(t, "mongodb")
+	servers, _ := service.NewPlainServers(t, 2, hospitalTypes()...)
+	c := staffed(service.ConverseWith(t, servers[0]))
+	nora, err := c.Service.SignIn("nora")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := c.Service.APIToken(c.Token, "reader", "administrator")
+	moved, revoked := open(t, servers[1], nora, "&type=wards", ""), open(t, servers[1], token, "&type=wards", "")
+	moved.next("bookmark")
+	revoked.next("bookmark")
+	c.Send("POST", "/api/v1/teams/south?context=main", `{"users": ["sven", "nora"]}`, http.StatusOK, "")
+	moved.next("reset")
+	c.Send("POST", "/api/v1/tokens/reader?context=main", `{"objectState": "INACTIVE"}`, http.StatusOK, "")
+	revoked.next("bookmark")
+	revoked.next("end")
+}

@@ -56,3 +56,25 @@ func testPositionsRefused(t *testing.T, fresh service.NewStore) {
 		}
 	}
 }
+
+// TestPositionsHideWrites checks that the length of a position does not depend on whether others have
+// written since the one before.
+func TestPositionsHideWrites(t *testing.T) { service.EachStore(t, testPositionsHideWrites) }
+
+func testPositionsHideWrites(t *testing.T, fresh service.NewStore) {
+	c := hospital(t, fresh)
+	other := strings.Repeat("other", 20)
+	c.Send("POST", "/api/v1/networks/"+other, `{"name": "Other"}`, http.StatusCreated, "")
+	position := positionOf(c, c.Token)
+	for range 2 {
+		for _, others := range []bool{false, true} {
+			if others {
+				c.Send("POST", "/api/v1/wards?context="+other, `{"text": "new"}`, http.StatusOK, "")
+			}
+			page := c.Service.Must(c.Token, http.MethodGet, "/api/v1/changes?context=main&type=wards&after="+url.QueryEscape(position), "", http.StatusOK)
+			if next, _ := page["position"].(string); len(next) != len(position) {
+				t.Errorf("others have written: %t; then the position has %d characters instead of %d", others, len(next), len(position))
+			}
+		}
+	}
+}

@@ -76,8 +76,8 @@ func testStreamThatCatchesUp(t *testing.T, fresh service.NewStore) {
 	}
 }
 
-// TestStreamOverItsRate checks that a stream which waits for its rate limit ends when its token
-// is revoked, with a position.
+// TestStreamOverItsRate checks that events count towards the rate limit of a caller, and that a
+// stream which waits for it ends when its token is revoked, with a position.
 func TestStreamOverItsRate(t *testing.T) { service.EachStore(t, testStreamOverItsRate) }
 
 func testStreamOverItsRate(t *testing.T, fresh service.NewStore) {
@@ -100,6 +100,11 @@ func testStreamOverItsRate(t *testing.T, fresh service.NewStore) {
 		}
 	}
 	last.next("bookmark")
+	for begun := time.Now(); c.Service.Marquee.Stats().CallerLimited == 0; runtime.Gosched() {
+		if time.Since(begun) > soon {
+			t.Fatal("the events do not count")
+		}
+	}
 	c.Send("POST", "/api/v1/tokens/reader?context=main", `{"objectState": "INACTIVE"}`, 200, "")
 	if last.next("bookmark").ID == "" {
 		t.Error("it ends without a position")

@@ -97,7 +97,7 @@ func testStream(t *testing.T, fresh service.NewStore) {
 }
 
 // TestStreamShowsNothingElse checks that nothing is sent because of changes that the caller does
-// not see.
+// not see, and that bookmarks come by the clock.
 func TestStreamShowsNothingElse(t *testing.T) { service.EachStore(t, testStreamShowsNothingElse) }
 
 func testStreamShowsNothingElse(t *testing.T, fresh service.NewStore) {
@@ -106,6 +106,7 @@ func testStreamShowsNothingElse(t *testing.T, fresh service.NewStore) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	opened := time.Now()
 	o := open(t, c.Service, nora, "&type=wards", "")
 	o.next("bookmark")
 	began := time.Now()
@@ -120,6 +121,14 @@ func testStreamShowsNothingElse(t *testing.T, fresh service.NewStore) {
 		}
 	case <-time.After(soon):
 		t.Error("the stream has nothing")
+	}
+	select {
+	case e := <-o.Events:
+		if after := time.Since(opened); e.Name != "bookmark" || after < 10*time.Second {
+			t.Errorf("after %v, the stream has %v", after, e)
+		}
+	case <-time.After(3 * soon):
+		t.Error("the stream has no second bookmark")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -19,9 +20,17 @@ import (
 
 // hospital has objects that belong to teams, directly (wards) and through another (beds).
 func hospital(t *testing.T, fresh service.NewStore) *service.Conversation {
-	c := service.ConverseWith(t, service.NewPlain(t, fresh,
+	return staffed(service.ConverseWith(t, service.NewPlain(t, fresh, hospitalTypes()...)))
+}
+
+func hospitalTypes() []fs.FS {
+	return []fs.FS{
 		service.TypeWith("wards", `, "team": "team", "methods": ["GET", "HEAD", "POST", "PUT", "DELETE"]`, `"team": {"x-ref": "teams"}, "text": {"type": "string"}`),
-		service.TypeWith("beds", `, "team": "ward.team", "methods": ["GET", "HEAD", "POST", "PUT", "DELETE"]`, `"ward": {"x-ref": "wards"}, "text": {"type": "string"}`)))
+		service.TypeWith("beds", `, "team": "ward.team", "methods": ["GET", "HEAD", "POST", "PUT", "DELETE"]`, `"ward": {"x-ref": "wards"}, "text": {"type": "string"}`)}
+}
+
+// staffed makes the users of a hospital.
+func staffed(c *service.Conversation) *service.Conversation {
 	c.Send("POST", "/api/v1/batch?context=main", `{"operations": [
 		{"type": "roles", "object": {"id": "member", "name": "Member", "scope": "TEAM", "permissions": ["MANAGE_OBJECTS"]}},
 		{"type": "users", "object": {"id": "nora", "username": "nora", "password": "a password to test with", "userRoles": {"rolesByNetwork": [{"network": "main", "roles": [{"role": "member"}]}]}}},

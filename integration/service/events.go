@@ -30,7 +30,7 @@ func OpenStream(ctx context.Context, client *http.Client, token, url, last strin
 	if err != nil {
 		return nil, err
 	}
-	request.Header = http.Header{"Accept": {"text/event-stream"}, "Authorization": {"Bearer " + token}}
+	request.Header = http.Header{"Accept": {"text/event-stream"}, "Accept-Encoding": {"gzip"}, "Authorization": {"Bearer " + token}}
 	if last != "" {
 		request.Header.Set("Last-Event-ID", last)
 	}

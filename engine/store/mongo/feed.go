@@ -1,8 +1,10 @@
 package mongo
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"strconv"
 	"strings"
@@ -40,31 +42,63 @@ type position struct {
 	token bson.Raw
 }
 
-// String returns the position in the form that clients keep.
+// String returns the position in the form that clients keep. The token of a change is longer than
+// that of a time without one, and has the network, so that positions are filled up to one length:
+// encrypted ones would otherwise show that the last change was one of another network.
 func (p position) String() string {
 	text := hexTime(p.horizon) + "."
 	if p.repeats {
 		text = repeating + text
 	}
 	if p.token == nil {
-		return text + p.id
+		text += p.id
+	} else {
+		text += "." + encodeToken(p.token)
 	}
-	return text + "." + base64.RawURLEncoding.EncodeToString(p.token)
+	return text + strings.Repeat(filling, max(0, positionLength-len(text)))
 }
 
-// repeating is the prefix of positions after a fallback.
-const repeating = "r"
+const (
+	// repeating is the prefix of positions after a fallback.
+	repeating = "r"
+	// positionLength is enough for networks whose ids have up to 140 bytes.
+	positionLength, filling = 400, "~"
+	// compact is the prefix of tokens that have nothing but their data, in hexadecimal digits.
+	compact = "."
+)
+
+func encodeToken(token bson.Raw) string {
+	text, _ := token.Lookup("_data").StringValueOK()
+	data, err := hex.DecodeString(text)
+	if again := tokenOf(data); err == nil && bytes.Equal(again, token) {
+		return compact + base64.RawURLEncoding.EncodeToString(data)
+	}
+	return base64.RawURLEncoding.EncodeToString(token)
+}
+
+func decodeToken(text string) (token bson.Raw, ok bool) {
+	text, short := strings.CutPrefix(text, compact)
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if token = data; short {
+		token = tokenOf(data)
+	}
+	return token, err == nil && token.Validate() == nil
+}
+
+func tokenOf(data []byte) bson.Raw {
+	token, _ := bson.Marshal(bson.D{{Key: "_data", Value: strings.ToUpper(hex.EncodeToString(data))}}) // cannot fail
+	return token
+}
 
 func parsePosition(text string) (p position, ok bool) {
-	text, p.repeats = strings.CutPrefix(text, repeating)
+	text, p.repeats = strings.CutPrefix(strings.TrimRight(text, filling), repeating)
 	at, rest, found := strings.Cut(text, ".")
 	if p.horizon, ok = parseTime(at); !ok || !found || len(at) != timeDigits {
 		return p, false
 	}
 	if encoded, streamed := strings.CutPrefix(rest, "."); streamed {
-		token, err := base64.RawURLEncoding.DecodeString(encoded)
-		p.token = token
-		return p, err == nil && p.token.Validate() == nil
+		p.token, ok = decodeToken(encoded)
+		return p, ok
 	}
 	p.id = rest
 	return p, true

@@ -3,6 +3,7 @@ package mongo
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,26 @@ func TestFeedWaits(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestFuturePosition checks that a position that the database has not reached yet is refused.
+func TestFuturePosition(t *testing.T) {
+	s := openTest(t, Options{URI: mongodb.URI(t)})
+	end, err := s.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := parsePosition(end)
+	data, _ := p.token.Lookup("_data").StringValueOK()
+	at := timeOf(p.token)
+	at.T += 60
+	if p.token, err = bson.Marshal(bson.D{{Key: "_data", Value: data[:2] + strings.ToUpper(hexTime(at)) + data[18:]}}); err != nil {
+		t.Fatal(err)
+	}
+	changes, _, err := s.Changes(t.Context(), p.String(), 10)
+	if code, _ := store.CodeOf(err); code != store.CodeBadPosition {
+		t.Errorf("it is followed by %v, %v", changes, err)
 	}
 }
 
