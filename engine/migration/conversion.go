@@ -306,7 +306,9 @@ func (v *conversion) sealAll(ctx context.Context, l *lease) error {
 		}
 	}
 	if _, err := v.m.Store.Wipe(ctx); err != nil {
-		return err
+		if code, _ := store.CodeOf(err); code != store.CodeConflict { // else after a later write
+			return err
+		}
 	}
 	err := v.m.changeIndexings(ctx, l, slices.Sorted(maps.Keys(v.seals)), func(_ string, n *catalog.Indexing) { n.Witness = "" })
 	if err != nil {

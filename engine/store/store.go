@@ -59,7 +59,9 @@ type Store interface {
 
 	// Wipe overwrites data that transactions and Forget have replaced or dropped, as
 	// far as the store controls where it was kept and need not block writes for long.
-	// It returns the number of bytes that it has rewritten while writes waited.
+	// It returns the number of bytes that it has rewritten while writes waited. With
+	// CodeConflict, a read still needs some of the data, which is overwritten after it;
+	// another call makes sure of that.
 	Wipe(ctx context.Context) (rewritten int64, err error)
 
 	// Settle returns when every Write that was running at a time, which has passed,

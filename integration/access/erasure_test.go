@@ -6,13 +6,18 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"marquee/engine"
+	"marquee/engine/schema"
 	"marquee/engine/store"
+	"marquee/engine/transfer"
 	"marquee/integration/process"
 	"marquee/integration/service"
 )
@@ -333,6 +338,81 @@ func (b *between) Write(ctx context.Context, fn func(store.Tx) error) error {
 		b.do()
 	}
 	return b.Store.Write(ctx, fn)
+}
+
+// beside is a store whose first page of a read is followed by something else.
+type beside struct {
+	store.Store
+	done atomic.Bool
+	do   func()
+}
+
+type besideSnapshot struct {
+	store.Snapshot
+	*beside
+}
+
+func (b *beside) Read(ctx context.Context, fn func(store.Snapshot) error) error {
+	return b.Store.Read(ctx, func(s store.Snapshot) error { return fn(besideSnapshot{s, b}) })
+}
+
+func (s besideSnapshot) Scan(ctx context.Context, collection string, after store.Key, limit int, yield func(*store.Record) error) error {
+	err := s.Snapshot.Scan(ctx, collection, after, limit, yield)
+	if !s.done.Swap(true) {
+		s.do()
+	}
+	return err
+}
+
+// TestErasureBesideExport erases objects that are being exported: the export has them as they
+// were, and the store nothing of them after it.
+func TestErasureBesideExport(t *testing.T) { service.EachStore(t, testErasureBesideExport) }
+
+func testErasureBesideExport(t *testing.T, fresh service.NewStore) {
+	f := newForgetting(t, service.New(t, fresh, persons()))
+	erased := []string{"p0000", "p1000"} // on the first page, and on the second one
+	objects := make([]string, 1001)
+	for i := range objects {
+		objects[i] = fmt.Sprintf(`{"id": "p%04d", "name": "somebody %[1]d"}`, i)
+	}
+	for page := range slices.Chunk(objects, 100) {
+		f.Must(f.token, http.MethodPost, "/api/v1/persons?context=main", "["+strings.Join(page, ", ")+"]")
+	}
+	for _, id := range erased {
+		f.fill(id, 1)
+	}
+	f.StopSearch() // which reads the engine's store
+	file, err := os.Create(filepath.Join(t.TempDir(), "export"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	own := f.Engine.Store
+	kind, _ := f.Engine.Registry().Type("persons")
+	f.Engine.Store = &beside{Store: own, do: func() {
+		for _, id := range erased {
+			a := f.Ask(f.token, http.MethodPost, "/api/v1/persons/"+id+"/erase?context=main", "", nil)
+			if a.Status != http.StatusOK && a.Status != http.StatusAccepted {
+				t.Errorf("%d %s", a.Status, a.Body)
+			}
+			if a := f.Ask(f.token, http.MethodGet, "/api/v1/persons/"+id+"?context=main", "", nil); a.Status != http.StatusOK || strings.Contains(string(a.Body), "geheim") {
+				t.Errorf("%d %s", a.Status, a.Body)
+			}
+		}
+	}}
+	exported, err := transfer.Export{Engine: f.Engine, Types: []*schema.Type{kind}, Context: "main"}.Write(t.Context(), file)
+	f.Engine.Store = own
+	if err != nil || exported.Objects != int64(len(objects)) {
+		t.Fatal(exported, err)
+	}
+	content, err := os.ReadFile(file.Name())
+	for _, id := range erased {
+		if !strings.Contains(string(content), `"name":"geheim `+id) {
+			t.Errorf("the export does not have the name of %s: %v", id, err)
+		}
+		f.erase("/api/v1/persons/" + id)
+	}
+	f.rests(false)
 }
 
 // TestErasureBesideCreation erases an object that was removed, and is created again after it

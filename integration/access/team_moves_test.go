@@ -352,7 +352,7 @@ func TestTeamMovesWaitForNoLaterWrite(t *testing.T) {
 // eventually waits until an object is seen.
 func eventually(c *service.Conversation, path string) {
 	c.Helper()
-	for deadline := time.Now().Add(service.Patience); ; {
+	for deadline := time.Now().Add(service.Patience); ; <-time.After(20 * time.Millisecond) {
 		a := c.Service.Ask(c.Token, "GET", "/api/v1/"+path+"?context=main", "", nil)
 		if a.Status == 200 {
 			return

@@ -284,7 +284,7 @@ func testArticleEmbeddings(t *testing.T, fresh service.NewStore) {
 	s.Start()
 	unavailable()
 	e.down.Store(false)
-	for deadline := time.Now().Add(service.Patience); ; { // the follower tries again by itself
+	for deadline := time.Now().Add(service.Patience); ; <-time.After(20 * time.Millisecond) { // the follower tries again by itself
 		if found := findArticles(s, token, "ferry"); found == "c a" {
 			break
 		} else if !strings.HasPrefix(found, "503") || time.Now().After(deadline) {

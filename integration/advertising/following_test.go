@@ -240,7 +240,7 @@ func TestDependantsThroughServers(t *testing.T) {
 		t.Helper()
 		const where = "/api/v1/creatives?context=main&pageSize=1&where=layoutParameters.headline"
 		// To find one that has not followed costs little beside the work.
-		for deadline := time.Now().Add(service.Patience); !strings.Contains(string(servers[1].Ask(token, "GET", where+"!="+text+"&count=false", "", nil).Body), `"results":[]`); {
+		for deadline := time.Now().Add(service.Patience); !strings.Contains(string(servers[1].Ask(token, "GET", where+"!="+text+"&count=false", "", nil).Body), `"results":[]`); <-time.After(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("not all creatives have the headline %s", text)
 			}

@@ -126,7 +126,7 @@ func racingStates(c *service.Conversation, servers []*service.Service) {
 	}
 	for round := rounds; round < rounds+6; round++ {
 		state := raceStates(c, servers, round)
-		for deadline := time.Now().Add(service.Patience); statesMissed(c, state) > 0; {
+		for deadline := time.Now().Add(service.Patience); statesMissed(c, state) > 0; <-time.After(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				c.Fatalf("round %d: line items have not seen that all is %s", round, state)
 			}

@@ -242,7 +242,7 @@ func testEndDatePassesInTheProgram(t *testing.T, fresh service.NewStore) {
 	p.Ask(http.StatusCreated, http.MethodPost, path, fmt.Sprintf(`{"name": "L", "endDate": %q}`, end.UTC().Format(time.RFC3339Nano)))
 	await := func() {
 		t.Helper()
-		for deadline := time.Now().Add(service.Patience); ; {
+		for deadline := time.Now().Add(service.Patience); ; <-time.After(20 * time.Millisecond) {
 			a := p.Ask(http.StatusOK, http.MethodGet, path, "")
 			ended := slices.Contains(warnings(a.JSON()), "ended")
 			switch {

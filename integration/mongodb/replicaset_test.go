@@ -26,7 +26,7 @@ func TestAPrimaryIsLostAndComesBack(t *testing.T) {
 		t.Helper()
 		n++
 		// What is sent to a paused server is not answered, so it is sent again.
-		for deadline := time.Now().Add(30 * time.Second); ; {
+		for deadline := time.Now().Add(30 * time.Second); ; <-time.After(20 * time.Millisecond) {
 			_, err := things.InsertOne(t.Context(), bson.D{{Key: "_id", Value: n}})
 			if err == nil || mongo.IsDuplicateKeyError(err) {
 				return
@@ -57,20 +57,31 @@ func TestAPrimaryIsLostAndComesBack(t *testing.T) {
 	}
 }
 
-func TestFaultPoints(t *testing.T) {
-	t.Parallel()
-	set := mongodb.NewReplicaSet(t, 1)
-	err := set.Client().Database("admin").RunCommand(t.Context(), bson.D{
-		{Key: "configureFailPoint", Value: "failCommand"},
-		{Key: "mode", Value: bson.D{{Key: "times", Value: 1}}},
-		{Key: "data", Value: bson.D{{Key: "failCommands", Value: bson.A{"insert"}}, {Key: "errorCode", Value: 121}}},
-	}).Err()
-	if err != nil {
-		t.Fatal(err)
+func TestLentSets(t *testing.T) {
+	var uris []string
+	for range 2 {
+		t.Run("", func(t *testing.T) {
+			set := mongodb.Lend(t)
+			uris = append(uris, set.URI("x"))
+			things := set.Client().Database("x").Collection("things")
+			if _, err := things.InsertOne(t.Context(), bson.D{}); err != nil {
+				t.Errorf("another test has left the fail point on: %v", err)
+			}
+			err := set.Client().Database("admin").RunCommand(t.Context(), bson.D{
+				{Key: "configureFailPoint", Value: "failCommand"},
+				{Key: "mode", Value: "alwaysOn"},
+				{Key: "data", Value: bson.D{{Key: "failCommands", Value: bson.A{"insert"}}, {Key: "errorCode", Value: 121}}},
+			}).Err()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := things.InsertOne(t.Context(), bson.D{}); err == nil || !strings.Contains(err.Error(), "121") && !strings.Contains(err.Error(), "DocumentValidationFailure") {
+				t.Errorf("insert: %v", err)
+			}
+		})
 	}
-	things := set.Client().Database("x").Collection("things")
-	if _, err := things.InsertOne(t.Context(), bson.D{}); err == nil || !strings.Contains(err.Error(), "121") && !strings.Contains(err.Error(), "DocumentValidationFailure") {
-		t.Errorf("insert: %v", err)
+	if uris[0] != uris[1] {
+		t.Errorf("two tests, one after the other, have the sets %q", uris)
 	}
 }
 

@@ -14,28 +14,28 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// maxDatabases is the number of databases that a mongod holds in its life. Each has
-// hundreds of files; with thousands of them, a mongod spends most of its time looking
+// maxCollections is the number of collections that a mongod holds in its life. Each has
+// several files; with thousands of them, a mongod spends most of its time looking
 // through the open ones, and dropping a database takes longer than starting another
 // mongod.
-const maxDatabases = 6
+const maxCollections = 6 * usualCollections
 
-// maxCollections is the number of collections from which on an emptied database is not
-// used again: tests with other schemas leave theirs.
-const maxCollections = 120
+// usualCollections is the number of collections that a database is expected to get. From
+// twice as many on, an emptied database is not used again: tests with other schemas leave theirs.
+const usualCollections = 60
 
 // sharedServer is a server behind URI.
 type sharedServer struct {
 	uri string
-	// client drops databases of a server that is kept.
+	// client drops databases of a server that is kept, and counts the collections of others.
 	client *mongo.Client
 	// guardian ends a container with the process.
 	guardian *guardian
 	// stop ends a mongod and removes what it wrote; nil for a server that is kept.
 	stop func() error
-	// databases is the number of databases so far, users the number of tests that still
-	// use one or may ask for one again.
-	databases, users int
+	// collections is the number of collections so far, users the number of tests that still
+	// use a database or may ask for one again.
+	collections, users int
 	// free are the emptied databases that tests may use again.
 	free []string
 }
@@ -71,7 +71,7 @@ func (s *servers) join(again bool) (server *sharedServer, database string, err e
 		database, server.free = server.free[last], server.free[:last]
 		return server, database, nil
 	}
-	server.databases++
+	server.collections += usualCollections
 	return server, "marquee_test_" + strings.ToLower(rand.Text()), nil
 }
 
@@ -93,7 +93,7 @@ func (s *servers) find(again bool) error {
 	switch {
 	case before == nil && s.err == nil:
 		s.current, s.err = startShared()
-	case before != nil && before.stop != nil && before.databases >= maxDatabases && !(again && len(before.free) > 0):
+	case before != nil && before.stop != nil && before.collections >= maxCollections && !(again && len(before.free) > 0):
 		next, err := startShared()
 		if err != nil {
 			return nil // too many databases are slow, and better than none
@@ -109,8 +109,19 @@ func (s *servers) find(again bool) error {
 // leave ends the use of a server by a test, and removes its database unless that is "", or
 // one that other tests may use again.
 func (s *servers) leave(server *sharedServer, database string, again bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	var collections []string
+	var err error
+	counted := server.stop != nil && database != "" && !again
+	if counted {
+		collections, err = server.client.Database(database).ListCollectionNames(ctx, bson.D{})
+	}
 	s.mu.Lock()
 	server.users--
+	if counted && err == nil {
+		server.collections += len(collections) - usualCollections
+	}
 	if again {
 		server.free = append(server.free, database)
 	}
@@ -125,16 +136,13 @@ func (s *servers) leave(server *sharedServer, database string, again bool) error
 	s.mu.Unlock()
 	if server.stop != nil {
 		if last {
-			return server.stop()
+			err = errors.Join(err, server.stop())
 		}
-		return nil
+		return err
 	}
 	if database != "" && !again {
 		unused = append(unused, database)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	var err error
 	for _, name := range unused {
 		err = errors.Join(err, server.client.Database(name).Drop(ctx))
 	}
@@ -155,7 +163,7 @@ func (server *sharedServer) empty(database string, empty func(context.Context, *
 		return false, err
 	}
 	names, err := db.ListCollectionNames(ctx, bson.D{})
-	return err == nil && len(names) > 0 && len(names) < maxCollections, err
+	return err == nil && len(names) > 0 && len(names) < 2*usualCollections, err
 }
 
 func startShared() (*sharedServer, error) {
@@ -177,7 +185,7 @@ func startShared() (*sharedServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sharedServer{uri: own.uri(nil, ""), stop: own.stop}, nil
+	return &sharedServer{uri: own.uri(nil, ""), client: own.client, stop: own.stop}, nil
 }
 
 // connect returns the server with its client.

@@ -33,16 +33,16 @@ func TestServersAreReplaced(t *testing.T) {
 		}
 	}
 	first := join()
-	for range maxDatabases - 1 {
+	for range maxCollections/usualCollections - 1 {
 		if join() != first {
 			t.Fatal("a server with room for a database is replaced")
 		}
 	}
 	second := join()
 	if second == first {
-		t.Fatalf("a server holds more than %d databases", maxDatabases)
+		t.Fatalf("a server holds more than %d collections", maxCollections)
 	}
-	for range maxDatabases {
+	for range maxCollections / usualCollections {
 		if !answers(t, first) {
 			t.Error("a server has ended before the tests that use it")
 		}
@@ -63,7 +63,7 @@ func TestServersAreReplaced(t *testing.T) {
 // An emptied database is used again by those who ask for that, and is no room for others.
 func TestEmptiedDatabasesAreUsedAgain(t *testing.T) {
 	Need(t)
-	s := servers{current: &sharedServer{stop: func() error { return nil }, free: []string{"emptied"}, databases: 1}}
+	s := servers{current: &sharedServer{stop: func() error { return nil }, free: []string{"emptied"}, collections: usualCollections}}
 	if _, database, err := s.join(false); err != nil || database == "emptied" {
 		t.Errorf("%q instead of a new database: %v", database, err)
 	}

@@ -92,7 +92,11 @@ func TestDatabaseKey(t *testing.T) {
 func TestDatabaseFirstStarts(t *testing.T) {
 	t.Parallel()
 	process.Binary(t) // only this goroutine can skip the test
-	for range 2 {
+	rounds := 2
+	if testing.Short() {
+		rounds = 1
+	}
+	for range rounds {
 		store := mongodb.URI(t)
 		servers := make([]*process.Process, 3)
 		var wait sync.WaitGroup
@@ -138,7 +142,11 @@ func TestDatabaseFirstStarts(t *testing.T) {
 func TestDatabaseFirstStartsWithKeys(t *testing.T) {
 	t.Parallel()
 	process.Binary(t) // only this goroutine can skip the test
-	for range 2 {
+	rounds := 2
+	if testing.Short() {
+		rounds = 1
+	}
+	for range rounds {
 		store := mongodb.URI(t)
 		servers, dirs := make([]*process.Process, 3), []string{t.TempDir(), t.TempDir(), t.TempDir()}
 		var wait sync.WaitGroup

@@ -264,7 +264,7 @@ func TestWithoutPrimary(t *testing.T) {
 	p.SignIn("admin", process.Password)
 	write := func(status int) {
 		t.Helper()
-		for end := time.Now().Add(service.Patience); ; {
+		for end := time.Now().Add(service.Patience); ; <-time.After(20 * time.Millisecond) {
 			a, err := p.Send(http.MethodPut, "/api/v1/tiers/a?context=main", nil, []byte(`{"name": "A"}`))
 			if err != nil {
 				t.Fatal(err)

@@ -38,7 +38,7 @@ func testImportLocations(t *testing.T, fresh service.NewStore) {
 		return strings.Contains(string(a.Body), `"id":1,"type":"CITY","name":"Atlantis","context":"Ocean, Nowhere"`)
 	}
 	if running != nil {
-		for end := time.Now().Add(30 * time.Second); !sees(running); {
+		for end := time.Now().Add(30 * time.Second); !sees(running); <-time.After(20 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatal("a running server does not find the imported locations")
 			}

@@ -160,7 +160,7 @@ func TestAdmissionWindow(t *testing.T) {
 // is retried until the deadline, because the conflict is not the client's.
 func TestConflictsOfMany(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	large := func(ctx context.Context) context.Context {
 		return store.WithEffort(ctx, store.Effort{Caller: "u", Records: 1000})
 	}

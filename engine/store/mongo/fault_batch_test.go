@@ -17,7 +17,7 @@ import (
 // nothing and leave nothing open.
 func TestSecondBatch(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	const many = 300
 	f.must(f.other.Write(t.Context(), func(tx store.Tx) error {
 		var writes []store.Write

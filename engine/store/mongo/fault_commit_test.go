@@ -19,7 +19,7 @@ import (
 // effect.
 func TestFaultPointsOfCommits(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	for code, class := range codeClasses {
 		if testing.Short() && !slices.Contains(representatives, code) {
 			continue
@@ -55,7 +55,7 @@ func (f *faulty) commitFails(p failPoint, c class) {
 // durable although the server could not guarantee it.
 func TestCommitsWithoutMajority(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	codes := slices.Clone(concernCodes)
 	if !testing.Short() {
 		codes = append(codes, 6, 7, 50, 189, 9001, 10107, 11600, 11602, 13435, 13436, 2, 13, 112, 251)
@@ -78,7 +78,7 @@ func TestCommitsWithoutMajority(t *testing.T) {
 // store looks up the outcome.
 func TestUnknownOutcomes(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	steps := []step{{"killSessions", ""}, {"insert", commitsCollection}, {"find", commitsCollection}}
 	for _, committing := range []mishap{unsent, unanswered} {
 		for _, at := range steps {
@@ -121,7 +121,7 @@ func TestLateCommits(t *testing.T) {
 		t.Skip("waits for an answer")
 	}
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	f.meeting(commitStep, stuck, 1, nil, func() {
 		if runs, err := f.write(t.Context()); err != nil || runs != 2 {
 			t.Errorf("after %d runs: %v", runs, err)
@@ -143,7 +143,7 @@ func TestOutcomeStaysUnknown(t *testing.T) {
 	for _, committing := range []mishap{unsent, unanswered} {
 		t.Run(committing.String(), func(t *testing.T) {
 			t.Parallel()
-			f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+			f := newFaulty(t, mongodb.Lend(t))
 			gone := false
 			f.proxy.on(func(s step) (mishap, func()) {
 				switch {
@@ -247,7 +247,7 @@ func TestUnknownOutcomesOfUsers(t *testing.T) {
 // tried again without a label, so that the labels alone decide.
 func TestFaultLabels(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	for _, c := range []struct {
 		labels           bson.A
 		statement, again bool // whether it is tried again at a statement, and at a commit

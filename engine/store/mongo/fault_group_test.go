@@ -13,7 +13,7 @@ import (
 // the group fails in any way.
 func TestGroupsWithoutCommit(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	g := &grouped{T: t, s: f.s, commands: map[string]int{}}
 	key := store.Key{Network: faultNetwork, ID: "wanted"}
 	claim := store.Claim{Collection: faultThings, Network: faultNetwork, Property: "p", Value: "wanted"}

@@ -32,7 +32,7 @@ const always = 1 << 20
 // the command takes effect and after it.
 func TestConnectionsBreak(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	for _, at := range append(slices.Clone(statements), commitStep) {
 		for _, happens := range []mishap{unsent, unanswered} {
 			for _, times := range []int{1, 3} {
@@ -61,7 +61,7 @@ func TestConnectionsBreak(t *testing.T) {
 // deadline could pass before the step.
 func TestConnectionsBreakAlways(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	for _, at := range append(slices.Clone(statements), commitStep) {
 		for _, happens := range []mishap{unsent, unanswered} {
 			what := fmt.Sprintf("%s: %s always", at, happens)
@@ -86,7 +86,7 @@ func TestConnectionsBreakAlways(t *testing.T) {
 // TestAbortsAreLost drops the abort of a transaction, or its answer.
 func TestAbortsAreLost(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	for _, happens := range []mishap{unsent, unanswered, silent, stuck} {
 		for _, times := range []int{1, always} {
 			what := fmt.Sprintf("%s %d times", happens, times)
@@ -110,7 +110,7 @@ func TestAbortsAreLost(t *testing.T) {
 // longer than the call takes: its transaction is ended when the server can be reached.
 func TestAbortsAreLostForLong(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	lost := false
 	f.proxy.on(func(s step) (mishap, func()) {
 		if lost = lost || s == abortStep; lost {
@@ -131,7 +131,7 @@ func TestAbortsAreLostForLong(t *testing.T) {
 // over.
 func TestClientsGoAway(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	for _, at := range statements {
 		for _, happens := range []mishap{unsent, unanswered, silent, stuck} {
 			what := fmt.Sprintf("%s: %s", at, happens)
@@ -163,7 +163,7 @@ func TestClientsGoAwayAtCommits(t *testing.T) {
 			if testing.Short() && (happens == silent || happens == stuck) {
 				t.Skip("waits for an answer")
 			}
-			f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+			f := newFaulty(t, mongodb.Lend(t))
 			ctx, cancel := context.WithCancel(t.Context())
 			stored := happens != stuck
 			f.meeting(commitStep, happens, 1, cancel, func() {

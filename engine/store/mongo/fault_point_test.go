@@ -29,7 +29,7 @@ var (
 // TestFaultSteps checks which commands a write sends.
 func TestFaultSteps(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	sends := func(do func()) (sent []step) {
 		f.proxy.on(func(s step) (mishap, func()) {
 			sent = append(sent, s)
@@ -197,7 +197,7 @@ func TestFaultPointsOfStatements(t *testing.T) {
 	for _, at := range statements {
 		t.Run(at.String(), func(t *testing.T) {
 			t.Parallel()
-			f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+			f := newFaulty(t, mongodb.Lend(t))
 			for _, code := range representatives {
 				f.statementFails(failPoint{at, faultCode(code), 1}, codeClasses[code], time.Minute)
 				f.statementFails(failPoint{at, faultCode(code), 0}, codeClasses[code], short)
@@ -221,7 +221,7 @@ func TestFaultPointsOfCodes(t *testing.T) {
 	for _, at := range []step{{"find", faultThings}, {"insert", faultThings}, {"update", faultThings}, {"delete", claimsCollection}, {"aggregate", faultThings}} {
 		t.Run(at.String(), func(t *testing.T) {
 			t.Parallel()
-			f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+			f := newFaulty(t, mongodb.Lend(t))
 			for code, class := range codeClasses {
 				if testing.Short() && at.command != "insert" {
 					continue
@@ -245,7 +245,7 @@ func TestFaultPointsOfCodes(t *testing.T) {
 // knows, while the set has no primary: the write succeeds once it has one again.
 func TestFaultWhilePrimaryChanges(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	for _, at := range append(slices.Clone(statements), commitStep) {
 		p, primary := failPoint{at, faultCode(7654321, unlabeled), 1}, f.s.leader.primary
 		f.failing(p, func() {
@@ -269,7 +269,7 @@ func TestFaultWhilePrimaryChanges(t *testing.T) {
 // before the deadline.
 func TestFaultPointsEnd(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	for _, code := range representatives {
 		if class := codeClasses[code]; class != loses {
 			f.statementFails(failPoint{statements[4], faultCode(code), 0}, class, time.Minute)
@@ -289,7 +289,7 @@ func concernCode(code int) bson.D {
 // the function's error, and nothing stays open.
 func TestFaultPointsOfAborts(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	fails := []bson.D{{{Key: "closeConnection", Value: true}}, {{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: 50}}}
 	for code := range codeClasses {
 		if !testing.Short() || slices.Contains(representatives, code) {
@@ -317,7 +317,7 @@ func TestFaultPointsOfAborts(t *testing.T) {
 // may.
 func TestFaultPointsSlow(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	for _, at := range append(slices.Clone(statements), commitStep) {
 		deadline := short
 		if at == commitStep {
@@ -351,7 +351,7 @@ func TestFaultPointsSlow(t *testing.T) {
 // string.
 func TestFaultsShowNoAddress(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	f.failing(failPoint{statements[0], bson.D{{Key: "closeConnection", Value: true}}, 0}, func() {
 		ctx, cancel := context.WithTimeout(t.Context(), short)
 		defer cancel()

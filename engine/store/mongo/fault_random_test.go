@@ -29,7 +29,7 @@ func testMishaps(t *testing.T, effort func(store.Key) store.Effort) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	const writers, records = 8, 3
 	writes := 40
 	if testing.Short() {

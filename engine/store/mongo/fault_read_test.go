@@ -70,7 +70,7 @@ var once = map[step]bool{{"ping", ""}: true, {"aggregate", changesCollection}: t
 // are retried where that may help, and their errors have documented codes.
 func TestFaultPointsOfReads(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	for name, call := range f.reads() {
 		var at step
 		fmt.Sscan(name, &at.command, &at.collection)

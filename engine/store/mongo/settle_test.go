@@ -49,7 +49,7 @@ func TestSettleOfLaterWrites(t *testing.T) {
 // MongoDB has ended those that were open.
 func TestSettleForbidden(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	f.failing(failPoint{at: step{command: "aggregate"}, data: faultCode(13)}, func() {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

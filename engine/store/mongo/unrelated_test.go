@@ -15,7 +15,7 @@ import (
 // network. The second write neither waits for the first one nor runs again.
 func TestUnrelatedWritesShareNoRecord(t *testing.T) {
 	t.Parallel()
-	f := newFaulty(t, mongodb.NewReplicaSet(t, 1))
+	f := newFaulty(t, mongodb.Lend(t))
 	command := func(reply any, name string, value any, more ...bson.E) {
 		t.Helper()
 		run := f.set.Client().Database("admin").RunCommand(t.Context(), append(bson.D{{Key: name, Value: value}}, more...))

@@ -41,6 +41,17 @@ func (s *Store) Note() string {
 	return ""
 }
 
+// truncate empties the log unless a reader needs it.
+func (w *writer) truncate() {
+	w.grown = false
+	switch err := w.s.copied(func() error { return w.conn.emptyLog(0) }); {
+	case err == nil:
+		w.s.stale.Store(false)
+	case !errors.Is(err, sqlite3.BUSY) && w.s.options.Log != nil:
+		w.s.options.Log.Warn("the log of the store cannot be truncated", slog.String("cause", err.Error()))
+	}
+}
+
 // checkpoint copies the log into the file when it has become long. What fails is tried
 // again after the next commit.
 func (w *writer) checkpoint() {

@@ -1,6 +1,10 @@
 package sqlite
 
 import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
 	"testing"
 
 	"marquee/engine/query"
@@ -46,5 +50,54 @@ func TestCheckpointIsNotDurable(t *testing.T) {
 	}
 	if n := stored(t, cut); n != 120 {
 		t.Errorf("%d stored", n)
+	}
+}
+
+// TestWipeBesideRead: what a read needs is not said to be overwritten, and is overwritten by the
+// next call, or after the next write, once the read has ended.
+func TestWipeBesideRead(t *testing.T) {
+	ctx := t.Context()
+	for name, again := range map[string]func(*Store) error{
+		"call": func(s *Store) error { _, err := s.Wipe(ctx); return err },
+		"write": func(s *Store) error {
+			return errors.Join(s.Write(ctx, func(tx store.Tx) error { return tx.Put(ctx, "things", batch(2, 1, 1)) }), s.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openTest(t, Options{})
+			ensureThings(t, s)
+			things := batch(1, 1, 1)
+			things[0].Document = []byte(`{"text":"geheim"}`)
+			if err := s.Write(ctx, func(tx store.Tx) error { return tx.Put(ctx, "things", things) }); err != nil {
+				t.Fatal(err)
+			}
+			holds := func() (found bool) {
+				for _, path := range []string{s.options.Path, s.options.Path + "-wal"} {
+					content, err := os.ReadFile(path)
+					if err != nil && !errors.Is(err, fs.ErrNotExist) {
+						t.Fatal(err)
+					}
+					found = found || bytes.Contains(content, []byte("geheim"))
+				}
+				return found
+			}
+			err := s.Read(ctx, func(snapshot store.Snapshot) error {
+				if _, err := snapshot.Count(ctx, query.Query{Collection: "things", Network: "n"}); err != nil {
+					return err
+				}
+				things[0].Document, things[0].Revision = []byte(`{}`), 1
+				if err := s.Write(ctx, func(tx store.Tx) error { return tx.Rewrite(ctx, "things", []store.Record{things[0].Record}) }); err != nil {
+					t.Fatal(err)
+				}
+				_, err := s.Wipe(ctx)
+				return err
+			})
+			if code, _ := store.CodeOf(err); code != store.CodeConflict || !holds() {
+				t.Errorf("what a read needs is overwritten: %v", err)
+			}
+			if err := again(s); err != nil || holds() {
+				t.Errorf("it is not overwritten after the read: %v", err)
+			}
+		})
 	}
 }

@@ -220,12 +220,12 @@ func (c *conn) tidy() {
 	clear(c.statements)
 }
 
-// emptyLog truncates the log, unless a reader needs it: then the first write
-// after that reader overwrites it.
-func (c *conn) emptyLog() error {
-	err := c.db.BusyTimeout(0)
+// emptyLog truncates the log. If a reader needs it for longer than wait, during which nothing
+// is written, the error is sqlite3.BUSY, and the first write after that reader overwrites it.
+func (c *conn) emptyLog(wait time.Duration) error {
+	err := c.db.BusyTimeout(wait)
 	if err == nil {
-		err = c.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+		_, _, err = c.db.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE)
 	}
 	return errors.Join(err, c.db.BusyTimeout(busyTimeout))
 }

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"path/filepath"
 	"strconv"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"marquee/engine/store"
 )
@@ -77,12 +80,16 @@ func (t *transaction) RewriteHistory(ctx context.Context, changes []store.Change
 	})
 }
 
-// maxWiped is the maximum size of a file that Wipe rewrites as a whole, because
-// writes wait meanwhile.
-const maxWiped = 256 << 20
+const (
+	// maxWiped is the maximum size of a file that Wipe rewrites as a whole, because
+	// writes wait meanwhile.
+	maxWiped = 256 << 20
+	// wipeWait is how long it then waits for reads that need the old data.
+	wipeWait = time.Second
+)
 
-// Wipe implements store.Store. Free space within pages keeps old data, and so
-// does the log until it is reused.
+// Wipe implements store.Store. In a larger file, free space within pages keeps old data. If a
+// read needs it, the log is truncated after a later write.
 func (s *Store) Wipe(ctx context.Context) (rewritten int64, err error) {
 	c, err := openWriter(s.options)
 	if err != nil {
@@ -100,7 +107,11 @@ func (s *Store) Wipe(ctx context.Context) (rewritten int64, err error) {
 		}
 	}
 	// Also after an error: the log may have taken the rest of the disk.
-	truncated := s.copied(func() error { return c.exec("PRAGMA wal_checkpoint(TRUNCATE)") })
+	truncated := s.copied(func() error { return c.emptyLog(wipeWait) })
+	if errors.Is(truncated, sqlite3.BUSY) {
+		s.stale.Store(true)
+		truncated = &store.Error{Code: store.CodeConflict, Text: "a read still needs what was to be overwritten", Cause: truncated}
+	}
 	return rewritten, s.observe(ctx, cmp.Or(err, truncated))
 }
 

@@ -73,6 +73,8 @@ type Store struct {
 	failing atomic.Pointer[error]
 	// uncopied reports that the log must stay as it is until the next start.
 	uncopied atomic.Bool
+	// stale reports that the log has data that Wipe was to remove.
+	stale atomic.Bool
 	// format is the version of the file, and incomplete whether Load has not completed it.
 	format     int64
 	incomplete bool

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -165,11 +164,8 @@ func (w *writer) loop() {
 				w.group(first)
 			}
 		}
-		if w.grown {
-			w.grown = false
-			if err := w.s.copied(w.conn.emptyLog); err != nil && w.s.options.Log != nil {
-				w.s.options.Log.Warn("the log of the store cannot be truncated", slog.String("cause", err.Error()))
-			}
+		if w.grown || w.s.stale.Load() {
+			w.truncate()
 		}
 		w.conn.tidy()
 	}

@@ -57,7 +57,7 @@ func (v *checkedTx) RewriteHistory(ctx context.Context, changes []store.Change) 
 
 func (c *checked) Wipe(ctx context.Context) (int64, error) {
 	rewritten, err := c.Store.Wipe(ctx)
-	fault(c.t, "Wipe", err)
+	fault(c.t, "Wipe", err, store.CodeConflict)
 	return rewritten, err
 }
 
