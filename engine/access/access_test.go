@@ -69,6 +69,9 @@ func TestMeets(t *testing.T) {
 		"named by id":   {query.Or{ownedBy("teams/x"), ids("a")}, true},
 		"both":          {query.And{ownedBy("teams/y"), ids("b")}, false},
 		"is unknown":    {onFloor("1"), false},
+		"not theirs":    {query.And{ownedBy("teams/y"), query.Not{Of: ownedBy("teams/x")}}, true},
+		"excluded":      {query.And{ownedBy("teams/y"), query.Not{Of: ownedBy("teams/y")}}, false},
+		"not unknown":   {query.Not{Of: onFloor("1")}, false},
 	} {
 		if got := access.Meets(c.condition, "a", ownerField, []string{"teams/y"}); got != c.want {
 			t.Errorf("%s: %t", name, got)

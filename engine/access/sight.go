@@ -202,6 +202,9 @@ func Meets(condition query.Expr, id string, field query.Field, owners []string) 
 		if e.Field.Term == field.Term && field.Term != "" {
 			return slices.ContainsFunc(owners, func(owner string) bool { return slices.Contains(e.Values, any(owner)) })
 		}
+	case query.Not: // of the owners in doubt
+		of, decided := e.Of.(query.In)
+		return decided && of.Field.Term == field.Term && field.Term != "" && !Meets(of, id, field, owners)
 	}
 	return byID(condition, id) == yes
 }

@@ -91,7 +91,7 @@ func (e *Reader) Noted(caller *access.Caller, network, position string, doubt bo
 		return "", message.PositionInvalid.Error(message.Params{"parameter": "position"})
 	}
 	if doubt {
-		c.at.Key = strings.TrimSuffix(key, certain) + doubtful
+		c.at.Key = strings.TrimRight(key, certain+doubtful) + doubtful // which a page before may have noted
 	}
 	return e.sealCursor(mark, &c.at, c.page), nil
 }

@@ -19,7 +19,8 @@ func TestListsInDoubt(t *testing.T) { service.EachStore(t, testListsInDoubt) }
 func testListsInDoubt(t *testing.T, fresh service.NewStore) {
 	c := hospital(t, fresh)
 	const many = 1100 // more than a transaction gives other owners
-	c.Send("POST", "/api/v1/wards?context=main", `[{"id": "w", "team": "north"}]`, http.StatusOK, "")
+	c.Send("POST", "/api/v1/wards?context=main", `[{"id": "w", "team": "north"}, {"id": "v", "team": "north"}]`, http.StatusOK, "")
+	c.Send("PUT", "/api/v1/beds/other?context=main", `{"ward": "v"}`, http.StatusCreated, "")
 	var beds []string
 	for i := range many {
 		beds = append(beds, fmt.Sprintf(`{"id": "b%04d", "ward": "w"}`, i))
@@ -72,20 +73,25 @@ func testListsInDoubt(t *testing.T, fresh service.NewStore) {
 		c.Send("POST", "/api/v1/wards/w?context=main", `{"team": "`+team+`"}`, http.StatusOK, "")
 	}
 	positions := map[string]string{}
-	for user, n := range map[string]int{"admin": 1000, "nora": 0, "sven": 0} {
+	for user, n := range map[string]int{"admin": 1000, "nora": 1, "sven": 0} {
 		positions[user], _ = list(user, "position=true&pageSize=1000", n)
 	}
 	if waits := follow("nora", "beds", positions["nora"]); waits["reset"] != nil {
 		t.Errorf("while owners are in doubt, there is %v", waits)
 	}
+	c.Send("DELETE", "/api/v1/beds/other?context=main", "", http.StatusNoContent, "")
+	if removed := follow("nora", "beds", positions["nora"])["results"]; !strings.Contains(service.JSONText(removed), `"deleted"`) {
+		t.Errorf("of an object whose owners are certain, there is %v", removed)
+	}
 	c.Send("POST", "/api/v1/beds/b0000?context=main", `{"text": "new"}`, http.StatusOK, "")
-	if events := follow("admin", "beds", before["admin"]); len(events["results"].([]any)) != 1 {
+	if events := follow("admin", "beds", before["admin"]); len(events["results"].([]any)) != 2 {
 		t.Errorf("who sees all has %v", events)
 	}
 	waits := follow("nora", "beds", before["nora"])
-	if len(waits["results"].([]any)) != 0 {
+	if len(waits["results"].([]any)) != 1 { // that of the removal
 		t.Errorf("while owners are in doubt, the changes of their objects are shown: %v", waits)
 	}
+	repeated, _ := list("nora", "pageSize=500&position="+url.QueryEscape(positions["nora"]), 0)
 	continued, _ := list("nora", "pageSize=500&position="+url.QueryEscape(begun)+"&cursor="+url.QueryEscape(cursor), 0)
 	manyTypes, _ = list("nora", "pageSize=500&position="+url.QueryEscape(manyTypes), 0)
 	c.Follow()
@@ -100,6 +106,7 @@ func testListsInDoubt(t *testing.T, fresh service.NewStore) {
 		"listed before":         {"nora", "beds", before["nora"], nil},
 		"the first page":        {"nora", "beds", begun, nil},
 		"a later page":          {"nora", "beds", continued, "OWNERS_IN_DOUBT"},
+		"pages in doubt":        {"nora", "beds", repeated, "OWNERS_IN_DOUBT"},
 		"one of several types":  {"nora", "beds,wards", manyTypes, "OWNERS_IN_DOUBT"},
 		"a position after this": {"nora", "beds", fmt.Sprint(follow("nora", "beds", positions["nora"])["position"]), nil},
 	} {
