@@ -25,10 +25,12 @@ type Change[T any] struct {
 }
 
 // Watch iterates over the objects of the type, hidden ones included, and then over their changes,
-// as they are committed: whoever applies all steps holds what a list would return. A step can be
-// repeated. While the server cannot be reached, Watch tries again until the context ends. After
-// an error, the iteration ends: the context has ended, or the server refuses the caller. Objects
-// beneath another one, and users and networks, cannot be watched.
+// as they are committed: whoever applies all steps holds what a list would return, except that
+// what changes without a new version is as old as the last step, and that objects which the caller
+// sees only because they are public are not followed. A step can be repeated. While the server
+// cannot be reached, Watch tries again until the context ends. After an error, the iteration ends:
+// the context has ended, or the server refuses the caller. Objects beneath another one, and users
+// and networks, cannot be watched.
 func (o Objects[T]) Watch(ctx context.Context) iter.Seq2[Change[T], error] {
 	return func(yield func(Change[T], error) bool) {
 		w := watch[T]{ctx, o, strings.TrimPrefix(o.path, "/api/v1/"), yield}
@@ -40,6 +42,9 @@ func (o Objects[T]) Watch(ctx context.Context) iter.Seq2[Change[T], error] {
 			var position string
 			if position, err = w.list(); err == nil {
 				err = w.follow(position)
+			}
+			if HasCode(err, CodePositionInvalid) { // of a store that has been restored
+				err = nil
 			}
 		}
 		if !errors.Is(err, errLeft) {
@@ -107,11 +112,7 @@ func (w *watch[T]) follow(position string) error {
 			Position string `json:"position"`
 			Reset    string `json:"reset"`
 		}
-		_, err := w.get("/api/v1/changes", query, &page)
-		if HasCode(err, CodePositionInvalid) || err == nil && page.Reset != "" {
-			return nil
-		}
-		if err != nil {
+		if _, err := w.get("/api/v1/changes", query, &page); err != nil || page.Reset != "" {
 			return err
 		}
 		for _, event := range page.Results {

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httputil"
@@ -139,5 +140,44 @@ func TestWatchEnds(t *testing.T) {
 	defer cancel()
 	if err := last(ctx, "notes"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("after the context has ended: %v", err)
+	}
+}
+
+// A watch begins again if the store is restored while it reads the list.
+func TestWatchBesideRestore(t *testing.T) {
+	s := marqueetest.Start(t, notes)
+	write := client.Of[Note](s.API.Network(marqueetest.Network), "notes")
+	var all []Note
+	for i := range 501 { // more than a page
+		all = append(all, Note{ID: fmt.Sprint(i)})
+	}
+	if _, err := write.SaveAll(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	restored := false
+	forward := proxyTo(t, s)
+	n := network(t, s, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if query := r.URL.Query(); query.Has("cursor") && !restored {
+			query.Set("position", "of another store")
+			r.URL.RawQuery, restored = query.Encode(), true
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	held, resets := map[string]bool{}, 0
+	for change, err := range client.Of[Note](n, "notes").Watch(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if change.Reset {
+			clear(held)
+			resets++
+			continue
+		}
+		if held[change.ID] = true; len(held) == len(all) {
+			break
+		}
+	}
+	if resets != 2 {
+		t.Errorf("there were %d resets", resets)
 	}
 }
