@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"marquee/engine/query"
 	"marquee/engine/read"
 	"marquee/engine/schema"
+	"marquee/engine/store"
 )
 
 // positionHeader has the position in the changes from which a reader follows what it has read.
@@ -43,6 +45,15 @@ func (o *objects) position(network, id string) (string, error) {
 		return o.s.Engine.Noted(o.caller, network, given, false)
 	}
 	return o.s.Engine.Position(o.Context(), o.caller, read.Feed{Network: network, Types: []*schema.Type{o.t}, ID: id})
+}
+
+// followed returns the context of a read that has a position, which must see every change before it
+// even where the store reads from copies that lag behind.
+func (o *objects) followed(position string) context.Context {
+	if position == "" {
+		return o.Context()
+	}
+	return store.Latest(o.Context())
 }
 
 // listChanges sends the changes behind a position, and waits for some if there are none.

@@ -42,7 +42,7 @@ func (o *objects) get() error {
 	if position != "" {
 		o.Header().Set(positionHeader, position)
 	}
-	object, err := o.s.Engine.Get(o.c.Request.Context(), o.caller, o.t, network, o.id, projection)
+	object, err := o.s.Engine.Get(o.followed(position), o.caller, o.t, network, o.id, projection)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (o *objects) list() error {
 	if err != nil {
 		return err
 	}
-	page, err := o.s.Engine.List(o.c.Request.Context(), o.caller, seen, network, engine.Listing{List: list, Projection: projection,
+	page, err := o.s.Engine.List(o.followed(position), o.caller, seen, network, engine.Listing{List: list, Projection: projection,
 		Withheld: fields.withheld(o.parameters), Followed: position != ""})
 	if errors.Is(err, read.ErrOvertaken) {
 		path, parent := o.t.Served().Name, o.t.Parent

@@ -1,11 +1,17 @@
 package feed
 
 import (
+	"context"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"marquee"
+	"marquee/engine/document"
+	"marquee/engine/store"
 	"marquee/integration/service"
 )
 
@@ -63,7 +69,7 @@ func TestPositionsHideWrites(t *testing.T) { service.EachStore(t, testPositionsH
 
 func testPositionsHideWrites(t *testing.T, fresh service.NewStore) {
 	c := hospital(t, fresh)
-	other := strings.Repeat("other", 20)
+	other := strings.Repeat("o", document.MaxIDBytes)
 	c.Send("POST", "/api/v1/networks/"+other, `{"name": "Other"}`, http.StatusCreated, "")
 	position := positionOf(c, c.Token)
 	for range 2 {
@@ -77,4 +83,38 @@ func testPositionsHideWrites(t *testing.T, fresh service.NewStore) {
 			}
 		}
 	}
+}
+
+// TestReadsWithPositions checks that a read with a position sees every change before it also where
+// a store reads from copies that lag behind.
+func TestReadsWithPositions(t *testing.T) {
+	lagging := &readStore{}
+	s := service.StartNew(&service.Service{TB: t, URI: service.NewSQLite(t), Plain: &marquee.Application{}, Schemas: []fs.FS{service.TypeWith("notes", "", "")},
+		Wrap: func(inner store.Store) store.Store { lagging.Store = inner; return lagging }})
+	token := signIn(t, s)
+	s.Must(token, http.MethodPut, "/api/v1/notes/a?context=main", `{}`, http.StatusCreated)
+	behind := func(path string) int64 {
+		before := lagging.behind.Load()
+		s.Must(token, http.MethodGet, "/api/v1/"+path, "", http.StatusOK)
+		return lagging.behind.Load() - before
+	}
+	for _, path := range []string{"notes?context=main", "notes/a?context=main"} {
+		behind(path) // which finds out the rights of the caller
+		if n, without := behind(path+"&position=true"), behind(path); n != without-1 {
+			t.Errorf("%s: %d reads may lag behind, and without a position %d", path, n, without)
+		}
+	}
+}
+
+// readStore counts the reads that may lag behind.
+type readStore struct {
+	store.Store
+	behind atomic.Int64
+}
+
+func (s *readStore) Read(ctx context.Context, fn func(store.Snapshot) error) error {
+	if !store.EffortOf(ctx).Latest {
+		s.behind.Add(1)
+	}
+	return s.Store.Read(ctx, fn)
 }

@@ -61,8 +61,8 @@ func (p position) String() string {
 const (
 	// repeating is the prefix of positions after a fallback.
 	repeating = "r"
-	// positionLength is enough for networks whose ids have up to 140 bytes.
-	positionLength, filling = 400, "~"
+	// positionLength is enough for networks with the longest ids.
+	positionLength, filling = 560, "~"
 	// compact is the prefix of tokens that have nothing but their data, in hexadecimal digits.
 	compact = "."
 )
@@ -180,6 +180,8 @@ func (s *Store) changesAfter(ctx context.Context, after string, limit int, colle
 	if err != nil {
 		return nil, "", err
 	}
+	at := timeOf(f.at.token)
+	s.leader.saw(&at) // as whoever has a change reads the object as it has become, after an election, too
 	if len(f.found) == 0 && after == "" {
 		return nil, after, nil // the position stays the beginning until something was written
 	}
@@ -333,6 +335,8 @@ func (s *Store) end(ctx context.Context) (string, error) {
 	if token == nil {
 		return "", &store.Error{Code: store.CodeUnavailable, Text: "MongoDB does not return the end of the changes"}
 	}
+	at := later(now.at, timeOf(token))
+	s.leader.saw(&at) // as reads that begin later must see what is before it, after an election, too
 	return position{token: token}.String(), nil
 }
 

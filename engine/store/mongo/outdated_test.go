@@ -101,3 +101,34 @@ func TestSnapshotsAfterElection(t *testing.T) {
 		t.Errorf("a snapshot that lacks commits until the deadline: %v", err)
 	}
 }
+
+// TestFeedIsSeen checks that after an election, the snapshots of a process have what its feed has
+// shown of the writes of another.
+func TestFeedIsSeen(t *testing.T) {
+	t.Parallel()
+	uri := mongodb.URI(t)
+	writer, reader := openTest(t, Options{URI: uri}), openTest(t, Options{URI: uri})
+	position := ""
+	end := func() (err error) {
+		position, err = reader.End(t.Context())
+		return err
+	}
+	changes := func() (err error) {
+		_, position, err = reader.Changes(t.Context(), position, 10)
+		return err
+	}
+	for i, feed := range []func() error{end, changes} {
+		err := writer.Write(t.Context(), func(tx store.Tx) error {
+			return tx.Append(t.Context(), []store.Change{faultChange(store.Key{Network: faultNetwork, ID: "a"}, 1)})
+		})
+		if err == nil {
+			err = feed()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reader.leader.seen.Before(writer.leader.seen) {
+			t.Errorf("%d: snapshots may lack what was committed at %v, as %v is required", i, writer.leader.seen, reader.leader.seen)
+		}
+	}
+}
