@@ -20,7 +20,7 @@ import (
 // TestSlowReaders checks that a client which receives nothing of a stream is disconnected, and holds
 // none of the memory budget until then, and that one which receives little at a time is not.
 func TestSlowReaders(t *testing.T) {
-	process.SkipLong(t)
+	process.Measures(t)
 	for _, version := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()

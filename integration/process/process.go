@@ -63,11 +63,8 @@ func SkipLong(tb testing.TB) {
 	if testing.Short() && os.Getenv("MARQUEE_LONG") == "" {
 		tb.Skip("long tests: run 'make whole'")
 	}
-	long.Store(tb.Name(), true)
+	service.NoteLong(tb)
 }
-
-// long has the names of tests that call SkipLong.
-var long sync.Map
 
 // Binary is the program, built once per run of the tests.
 func Binary(tb testing.TB) string {
@@ -181,8 +178,7 @@ func Command(tb testing.TB, env []string, args ...string) *exec.Cmd {
 // that use a file, too.
 func needSQLite(tb testing.TB) {
 	tb.Helper()
-	root, of, _ := strings.Cut(tb.Name(), "/")
-	if _, isLong := long.Load(root); !isLong && !strings.HasPrefix(of, "mongodb") {
+	if _, of, _ := strings.Cut(tb.Name(), "/"); !service.IsLong(tb) && !strings.HasPrefix(of, "mongodb") {
 		service.NeedStore(tb, "sqlite")
 	}
 }

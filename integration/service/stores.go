@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -24,10 +25,25 @@ import (
 // it. What is stored there is gone when the test ends.
 type NewStore func(tb testing.TB) string
 
+// long has the names of tests that call NoteLong.
+var long sync.Map
+
+// NoteLong notes that a test takes long, so that it is not run on each store.
+func NoteLong(tb testing.TB) { long.Store(tb.Name(), true) }
+
+// IsLong reports whether NoteLong was called for a test, or for the one that it is a part of.
+func IsLong(tb testing.TB) bool {
+	root, _, _ := strings.Cut(tb.Name(), "/")
+	_, is := long.Load(root)
+	return is
+}
+
 // NewSQLite returns the URI of a new embedded store.
 func NewSQLite(tb testing.TB) string {
 	tb.Helper()
-	NeedStore(tb, "sqlite")
+	if !IsLong(tb) {
+		NeedStore(tb, "sqlite")
+	}
 	return "sqlite:" + filepath.Join(tb.TempDir(), "data", "marquee.db")
 }
 
