@@ -306,7 +306,7 @@ func (v *conversion) sealAll(ctx context.Context, l *lease) error {
 		}
 	}
 	if _, err := v.m.Store.Wipe(ctx); err != nil {
-		if code, _ := store.CodeOf(err); code != store.CodeConflict { // else after a later write
+		if code, _ := store.CodeOf(err); code != store.CodeConflict { // which the store makes up for
 			return err
 		}
 	}

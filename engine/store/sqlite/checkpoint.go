@@ -44,10 +44,13 @@ func (s *Store) Note() string {
 // truncate empties the log unless a reader needs it.
 func (w *writer) truncate() {
 	w.grown = false
+	stale := w.s.stale.Swap(false) // before, as Wipe may set it again
 	switch err := w.s.copied(func() error { return w.conn.emptyLog(0) }); {
-	case err == nil:
-		w.s.stale.Store(false)
-	case !errors.Is(err, sqlite3.BUSY) && w.s.options.Log != nil:
+	case errors.Is(err, sqlite3.BUSY):
+		if stale {
+			w.s.stale.Store(true)
+		}
+	case err != nil && w.s.options.Log != nil:
 		w.s.options.Log.Warn("the log of the store cannot be truncated", slog.String("cause", err.Error()))
 	}
 }

@@ -84,12 +84,13 @@ const (
 	// maxWiped is the maximum size of a file that Wipe rewrites as a whole, because
 	// writes wait meanwhile.
 	maxWiped = 256 << 20
-	// wipeWait is how long it then waits for reads that need the old data.
+	// wipeWait limits the time for which Wipe then waits for reads that need the old
+	// data, and writes wait for Wipe.
 	wipeWait = time.Second
 )
 
-// Wipe implements store.Store. In a larger file, free space within pages keeps old data. If a
-// read needs it, the log is truncated after a later write.
+// Wipe implements store.Store. In a larger file, free space within pages keeps old data. As
+// long as a read needs old data, the log keeps it, and is truncated after a later write.
 func (s *Store) Wipe(ctx context.Context) (rewritten int64, err error) {
 	c, err := openWriter(s.options)
 	if err != nil {
