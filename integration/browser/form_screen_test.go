@@ -67,6 +67,7 @@ func (x *screen) show(path string) {
 	if err := chromedp.Do(x.ctx, chromedp.Navigate(x.s.URL+"/console/networks/"+marqueetest.Network+path)); err != nil {
 		x.t.Fatal(err)
 	}
+	x.await(`!!document.querySelector("header .who")`) // tokens are fetched before that, and tests replace fetch
 	evaluate[string](x.t, x.ctx, `window.sent = []; {
 		const send = window.fetch;
 		window.fetch = (path, init) => { if (init.method !== "GET" && !path.includes("authenticate")) sent.push({method: init.method, path, headers: init.headers, body: init.body}); return send(path, init) };
