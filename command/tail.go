@@ -56,13 +56,13 @@ func (c *tailCommand) Run(ctx context.Context) error {
 		var refused *client.Error
 		switch {
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return context.Cause(ctx)
 		case client.HasCode(err, client.CodePositionInvalid):
 			return c.refused()
 		case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests:
-			return err
+			return ofClient(err)
 		case err != nil:
-			fmt.Fprintf(os.Stderr, "%s: %v; trying again\n", programName, exit.Cause(err))
+			fmt.Fprintf(os.Stderr, "%s: %v; trying again\n", programName, ofClient(err))
 			select {
 			case <-time.After(time.Second):
 			case <-ctx.Done():
@@ -87,6 +87,16 @@ func (c *tailCommand) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// ofClient is an error of the client package without the names that it begins with, as that of the
+// program is printed before each error.
+func ofClient(err error) error {
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		err = refused
+	}
+	return errors.New(strings.TrimPrefix(exit.Cause(err).Error(), programName+": "))
 }
 
 // refused says that the service does not accept the position.

@@ -20,6 +20,9 @@ func TestTail(t *testing.T) {
 	made, _ := p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tokens/tail?context=main", `{"name": "Tail", "role": "reader"}`).JSON().(map[string]any)
 	token, _ := made["token"].(string)
 	env := []string{"MARQUEE_TOKEN=" + token}
+	tokens := t.TempDir()
+	process.File(t, filepath.Join(tokens, "right"), token+"\n")
+	process.File(t, filepath.Join(tokens, "wrong"), "wrong")
 	position := filepath.Join(t.TempDir(), "position")
 	tail := func(more ...string) []string {
 		return append([]string{"tail", "tiers", "--url", p.URL, "--context", "main", "--position", position}, more...)
@@ -36,7 +39,7 @@ func TestTail(t *testing.T) {
 		t.Errorf("again it prints %s", printed)
 	}
 	keepsOnly(t, position)
-	waits := process.Launch(t, process.Command(t, env, tail("--include", "none")...))
+	waits := process.Launch(t, process.Command(t, nil, tail("--include", "none", "--token-file", filepath.Join(tokens, "right"))...))
 	write("c")
 	line := waits.Stdout.Await(t, 0, func(line string) bool { return strings.Contains(line, `"id":"c"`) })
 	if strings.Contains(line, "object") {
@@ -50,7 +53,11 @@ func TestTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	process.Wants(t, process.Fails(t, env, tail("--once")...), "remove "+position+" to begin again")
-	process.Wants(t, process.Fails(t, []string{"MARQUEE_TOKEN=wrong"}, tail("--once")...), "access token is not valid")
+	refused := process.Fails(t, nil, tail("--once", "--token-file", filepath.Join(tokens, "wrong"))...)
+	process.Wants(t, refused, "marquee: 401 Unauthorized: ", "access token is not valid")
+	if strings.Count(refused, "marquee: ") != 1 {
+		t.Errorf("it is refused with %q", refused)
+	}
 }
 
 // keepsOnly checks that marquee tail has left nothing beside the file of its position.
