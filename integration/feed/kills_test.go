@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
 	"marquee/integration/mongodb"
 	"marquee/integration/process"
 	"marquee/integration/service"
@@ -43,6 +46,7 @@ func (k *killed) followed(t *testing.T) {
 	var reading, writing sync.WaitGroup
 	resting := k.follower(t)
 	resting.page(0) // where the feed begins
+	rests := time.Now()
 	all := []*follower{resting}
 	for i := range 4 {
 		f := k.follower(t)
@@ -80,6 +84,9 @@ func (k *killed) followed(t *testing.T) {
 	}
 	close(ended)
 	reading.Wait()
+	if k.set != nil && !k.forgets(t, rests) {
+		t.Error("the log of operations still has the position of the reader that rests: MARQUEE_FEED is too small")
+	}
 	for _, f := range all {
 		for f.page(0) {
 		}
@@ -133,6 +140,17 @@ func (k *killed) kill(t *testing.T, round, written int) {
 	}
 	p.Kill()
 	k.start(t)
+}
+
+// forgets reports whether the log of operations of the primary begins after a time.
+func (k *killed) forgets(t *testing.T, at time.Time) bool {
+	var first struct{ TS bson.Timestamp }
+	oldest := options.FindOne().SetSort(bson.D{{Key: "$natural", Value: 1}}).SetProjection(bson.D{{Key: "ts", Value: 1}})
+	err := k.set.Member(k.set.Primary()).Database("local").Collection("oplog.rs").FindOne(t.Context(), bson.D{}, oldest).Decode(&first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int64(first.TS.T) > at.Unix()
 }
 
 // write writes objects, again until it is answered.
