@@ -191,7 +191,7 @@ type revised struct {
 
 const tiersFeed = "/api/v1/changes?context=main&type=tiers&include=object&limit=1000&after="
 
-// page applies a page of changes, and reports whether there were any.
+// page applies a page of changes, and reports whether more may follow at once.
 func (f *follower) page(wait int) bool {
 	a, err := f.k.current().Send(http.MethodGet, fmt.Sprint(tiersFeed, url.QueryEscape(f.position), "&wait=", wait), nil, nil)
 	if err != nil || a.Status == http.StatusServiceUnavailable {
@@ -200,6 +200,7 @@ func (f *follower) page(wait int) bool {
 	var page struct {
 		Results  []json.RawMessage
 		Position string
+		More     bool
 	}
 	if err := json.Unmarshal(a.Body, &page); err != nil || a.Status != http.StatusOK || page.Position == "" {
 		f.Errorf("a page has %d %.300s", a.Status, a.Body)
@@ -209,7 +210,7 @@ func (f *follower) page(wait int) bool {
 		f.apply(e)
 	}
 	f.position = page.Position
-	return len(page.Results) > 0
+	return page.More
 }
 
 // stream applies the events of a stream until there were some, or it ends.
