@@ -62,12 +62,20 @@ func (c *backupCommand) Run(ctx context.Context) error {
 		err = errors.Join(err, served.close())
 	}
 	if err != nil {
-		err = fmt.Errorf("the backup failed: %w", exit.InterruptedBy(ctx, exit.Cause(err)))
+		err = fmt.Errorf("%s: %w", unfinished(result), exit.InterruptedBy(ctx, exit.Cause(err)))
 	}
 	if result == nil {
 		return err
 	}
 	return errors.Join(err, c.print(result))
+}
+
+// unfinished says what an error leaves of a backup.
+func unfinished(result *backup.Result) string {
+	if result == nil {
+		return "the backup failed"
+	}
+	return "the backup is complete, but the store could not record it, or older ones could not be removed"
 }
 
 // here makes a backup of a store that no server has open.

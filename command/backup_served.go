@@ -113,7 +113,7 @@ func backupRoute(s *service, file, version string) rest.Route {
 			if s.checks.ended.Err() != nil {
 				last.Failed = "the server is shutting down"
 			}
-			r.Log().Error("a backup failed", slog.String("target", asked.Target), slog.String("cause", last.Failed))
+			r.Log().Error(unfinished(last.Result), slog.String("target", asked.Target), slog.String("cause", last.Failed))
 		}
 		_ = lines.Write(last) // the client may be gone
 		return nil

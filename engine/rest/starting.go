@@ -25,7 +25,11 @@ func Front(config Config, step func() string) (*Server, error) {
 	r := s.newRouter()
 	r.NoRoute(func(c *gin.Context) {
 		s.answer(c, func(r *Call) error {
-			if c.Request.URL.Path == healthPath && slices.Contains(readMethods, c.Request.Method) {
+			path := c.Request.URL.Path
+			if path == healthPath || path == readyPath {
+				r.noted.operation = OperationHealth
+			}
+			if path == healthPath && slices.Contains(readMethods, c.Request.Method) {
 				return s.health(r)
 			}
 			starting := message.Starting.Error(message.Params{"step": step()})

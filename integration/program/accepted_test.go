@@ -45,7 +45,8 @@ func testStartWithRefusedSchemas(t *testing.T, fresh service.NewStore) {
 	f.Stop()
 
 	refused("--strict-schemas")
-	next := process.Folder{Process: process.Serve(t, uri, "--schemas", dir), Dir: dir}
+	again, private := privately(t, uri, "--schemas", dir)
+	next := process.Folder{Process: again, Dir: dir}
 	next.Token = token
 	if line := service.Entry(next.Stderr.Await(t, 0, service.Says("the schemas were refused; the set that was accepted last is served"))); line["level"] != "WARN" {
 		t.Errorf("the log says %v", line)
@@ -55,6 +56,7 @@ func testStartWithRefusedSchemas(t *testing.T, fresh service.NewStore) {
 	said := next.AwaitReady(http.StatusOK)
 	process.Wants(t, said, "refused since the start")
 	process.Shuns(t, said, filepath.Dir(dir), "typeb")
+	handbook(t, "Refused schemas").shows(again, private)
 	next.Drop("typeb.json", process.Schema("typeb"), process.Loaded)
 	next.Serves("abc")
 	process.Shuns(t, next.AwaitReady(http.StatusOK), "notes")

@@ -108,7 +108,7 @@ func writeFrom(p *process.Process, number int64) *clients {
 func TestRestoreDrill(t *testing.T) {
 	uri, folder := sqliteStore(t)
 	at, backups := []string{"--store", uri}, t.TempDir()
-	p := process.Serve(t, uri, "--backup-age", "1ns")
+	p, private := privately(t, uri, "--backup-age", "1ns")
 	process.Wants(t, string(p.Ask(http.StatusOK, http.MethodGet, "/readyz", "").Body), `"backup":"no backup was made yet"`)
 	p.Creative()
 	upload := p.Uploads("f", "a.html", []byte("<!doctype html>"))
@@ -139,6 +139,7 @@ func TestRestoreDrill(t *testing.T) {
 		t.Errorf("the backup holds %s, after %d of %d writes", printed, len(before), writers.n.Load())
 	}
 	process.Wants(t, string(p.Ask(http.StatusOK, http.MethodGet, "/readyz", "").Body), `"backup":"the last good backup was made at 2`, "longer ago than 1ns")
+	awaitMetric(p, private, "marquee_backup_last_timestamp_seconds > 0")
 	for _, path := range []string{made.Path, made.Path + ".json"} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
 			t.Errorf("%s: %v %v", path, info, err)

@@ -53,6 +53,7 @@ func TestReadyWithFullDisk(t *testing.T) {
 	process.Wants(t, string(a.Body), "error.store.full")
 	p.Ask(http.StatusOK, http.MethodGet, "/api/v1/networks", "")
 	handbook(t, "Full disk").shows(p, private)
+	savesElsewhere(t, "sqlite:"+filepath.Join(folder, "marquee.db"))
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
@@ -78,9 +79,22 @@ func TestReadyWithReadOnlyDisk(t *testing.T) {
 	disk.Fail(faultydisk.Faults["read-only"])
 	p.Ask(http.StatusServiceUnavailable, http.MethodPost, "/api/v1/tiers/a?context=main", `{"name": "A"}`)
 	handbook(t, "Read-only disk").shows(p, private)
+	savesElsewhere(t, store)
 	p.Ask(http.StatusOK, http.MethodGet, "/api/v1/networks", "")
 	disk.Fail(nil)
 	p.AwaitReady(http.StatusOK)
 	p.Ask(http.StatusCreated, http.MethodPost, "/api/v1/tiers/a?context=main", `{"name": "A"}`)
 	p.Stop()
+}
+
+// savesElsewhere makes a backup of a store whose disk takes no writes on another disk. The command
+// reports that the store does not know of it.
+func savesElsewhere(t *testing.T, store string) {
+	t.Helper()
+	target := filepath.Join(t.TempDir(), "saved.db")
+	said := process.Fails(t, nil, "backup", target, "--store", store)
+	process.Wants(t, said, target+": ", "the backup is complete, but the store could not record it")
+	process.Shuns(t, said, "failed")
+	key := filepath.Join(filepath.Dir(service.SQLiteFile(store)), "marquee.key")
+	process.Run(t, nil, "restore", target, "--store", "sqlite:"+filepath.Join(t.TempDir(), "marquee.db"), "--secret-key-file", key)
 }

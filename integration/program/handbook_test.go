@@ -186,7 +186,8 @@ func TestWrongKey(t *testing.T) {
 }
 
 // TestWrongClock: the tokens of a server whose clock is ten minutes ahead are refused by one whose
-// clock is right, and the metrics show the clock.
+// clock is right, and those of the latter by a server whose clock is behind; the metrics show the
+// clock.
 func TestWrongClock(t *testing.T) { service.EachStore(t, testWrongClock) }
 
 func testWrongClock(t *testing.T, fresh service.NewStore) {
@@ -201,7 +202,6 @@ func testWrongClock(t *testing.T, fresh service.NewStore) {
 		t.Fatal(err)
 	}
 	wrong.Stop()
-	defer wrong.Start() // which ends with the test
 	p, private := privately(t, wrong.URI, "--secret-key", strings.TrimSpace(string(key)))
 	p.Token = token
 	process.Wants(t, string(p.Ask(http.StatusUnauthorized, http.MethodGet, "/api/v1/roles?context=main", "").Body), "error.token.invalid")
@@ -215,6 +215,13 @@ func testWrongClock(t *testing.T, fresh service.NewStore) {
 	p.SignIn(service.Admin, service.AdminPassword)
 	p.Ask(http.StatusOK, http.MethodGet, "/api/v1/roles?context=main", "")
 	p.Stop()
+	wrong.Clock = &service.Clock{}
+	wrong.Clock.Advance(-10 * time.Minute)
+	wrong.Start()
+	a, err := wrong.Send(http.MethodGet, "/api/v1/roles?context=main", http.Header{"Authorization": {"Bearer " + p.Token}}, nil)
+	if err != nil || a.Status != http.StatusUnauthorized {
+		t.Errorf("a server whose clock is behind: %v %v", a, err)
+	}
 }
 
 // TestExpiredCertificate: the metrics, the log and /readyz say that the certificate has expired,

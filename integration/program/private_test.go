@@ -72,6 +72,10 @@ func testMetrics(t *testing.T, fresh service.NewStore) {
 		`marquee_sign_ins_total{result="accepted"} 1`+"\n", `marquee_sign_ins_total{result="refused"} 1`+"\n",
 		"marquee_started 1\n", "marquee_connections_max 2048\n", "go_goroutines", "process_start_time_seconds")
 	process.Shuns(t, text, "marquee_store_transactions_total 0\n", "marquee_store_commit_duration_seconds_count 0\n",
+		"marquee_store_group_transactions_count 0\n", "marquee_store_write_wait_seconds_count 0\n",
+		`marquee_cache_requests_total{cache="sessions",result="hit"} 0`+"\n", `marquee_memory_budget_bytes{part="work"} 0`+"\n",
+		`marquee_request_wait_seconds_count{for="store"} 0`+"\n", "marquee_spool_budget_bytes 0\n", "marquee_connections_open 0\n",
+		"marquee_schema_types 0\n", "marquee_sqlite_wal_bytes 0\n", "marquee_sqlite_readers_max 0\n",
 		"marquee_store_connection_wait_seconds_count 0\n", "marquee_sqlite_file_bytes 0\n", "marquee_mongodb_connections 0\n", "marquee_mongodb_window_bytes 0\n")
 	if profile, _ := asked(t, p.Client, http.MethodGet, private+"/debug/pprof/heap"); profile != http.StatusOK {
 		t.Errorf("the profile is %d", profile)

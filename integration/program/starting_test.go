@@ -16,7 +16,7 @@ import (
 // is alive, and everything else that it is starting, and with which step.
 func TestStartingAnswers(t *testing.T) {
 	t.Parallel()
-	p := process.Launch(t, process.Command(t, nil, "serve", "--addr", "127.0.0.1:0", "--log-format", "json",
+	p := process.Launch(t, process.Command(t, nil, "serve", "--addr", "127.0.0.1:0", "--private-addr", "127.0.0.1:0", "--log-format", "json",
 		"--store", "mongodb://127.0.0.1:1/marquee?serverSelectionTimeoutMS=60000"))
 	line := service.Entry(p.Stderr.Await(t, 0, service.Says("the database does not answer; waiting for it")))
 	p.URL, _ = line["url"].(string)
@@ -36,6 +36,8 @@ func TestStartingAnswers(t *testing.T) {
 		t.Errorf("that the service starts is logged as %v", level)
 	}
 	process.Wants(t, process.Fails(t, nil, "health", "--url", p.URL), "503", "waiting for the database")
+	// No alert about requests that fail: health checks are counted as such.
+	awaitMetric(p, p.Private(), `marquee_requests_total{operation="health",status="5xx"} > 2`)
 	if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

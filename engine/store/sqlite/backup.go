@@ -32,7 +32,8 @@ const (
 // The connection of the writer copies the pages, in steps between transactions (SQLite's
 // backup API). It also copies what it writes meanwhile, so that the log can be emptied at any
 // time. Another connection would begin again after each write, and one that copies a snapshot
-// would keep the log from being emptied.
+// would keep the log from being emptied. What is copied is what reads see, also while the disk
+// of the store accepts no writes.
 func (s *Store) Backup(ctx context.Context, path string, progress func(done, total int64)) (err error) {
 	if !s.backing.TryLock() {
 		return &store.Error{Code: store.CodeBusy, Text: "another backup of the store is running"}
@@ -46,7 +47,7 @@ func (s *Store) Backup(ctx context.Context, path string, progress func(done, tot
 	target := &url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: "_pragma=journal_mode(off)&_pragma=synchronous(off)"}
 	var pages, page int64
 	err = s.writer.between(ctx, func(c *conn) (err error) {
-		if err := s.writer.sound(); err != nil {
+		if err := s.undamaged(); err != nil {
 			return err
 		}
 		if pages, err = c.pragma("page_count"); err != nil {
@@ -73,7 +74,7 @@ func (s *Store) Backup(ctx context.Context, path string, progress func(done, tot
 		var remaining, total int64
 		began := time.Now()
 		err := s.writer.between(ctx, func(*conn) (err error) {
-			if err := s.writer.sound(); err != nil {
+			if err := s.undamaged(); err != nil {
 				return err
 			}
 			b := s.writer.backup

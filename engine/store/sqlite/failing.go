@@ -30,14 +30,22 @@ func (w *writer) begin() error {
 
 // sound returns an error if the store is damaged, or its log may have frames of a failed commit.
 func (w *writer) sound() error {
-	if damage := w.s.damaged.Load(); damage != nil {
-		return *damage
+	if err := w.s.undamaged(); err != nil {
+		return err
 	}
 	if w.unclean {
 		if err := w.cutLog(); err != nil {
 			return &store.Error{Code: store.CodeUnavailable, Cause: err,
 				Text: "writes are refused until the disk has confirmed that a failed commit was removed from the log: check the disk"}
 		}
+	}
+	return nil
+}
+
+// undamaged returns an error if the store is damaged.
+func (s *Store) undamaged() error {
+	if damage := s.damaged.Load(); damage != nil {
+		return *damage
 	}
 	return nil
 }
