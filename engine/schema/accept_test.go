@@ -1,12 +1,16 @@
 package schema
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"marquee/engine/document"
 	"marquee/engine/message"
+	"marquee/engine/schema/dialect"
 	"marquee/engine/schema/validation"
 	"marquee/schemas"
 )
@@ -138,4 +142,51 @@ func validate(t *testing.T, typ *Type, object map[string]any) []message.Message 
 		t.Fatal(err)
 	}
 	return faults
+}
+
+// TestJudged compares the schemas of NewJudgedCompiler with those of NewCompiler, for all that
+// have one keyword with a value of some kind and that the meta-schema accepts: so does that of
+// the draft.
+func TestJudged(t *testing.T) {
+	const values = `[null, true, false, -1, 0, 2, 1.5, "", "a", "#", "(", "string", "date", [], ["a"], ["a", "a"], ["string"], [{}], [2, 1.5, {"b": 2}], [{"type": "string"}, false],
+		{}, {"a": 1}, {"a": true}, {"a": {"type": "string"}}, {"(": {}}, {"a": ["b"]}, {"a": ["b", "b"]}, {"type": 1}, {"const": 2}, {"minimum": 1.5}]`
+	list, err := document.Decode([]byte(values), document.Limits{Depth: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := func(err error) string { // of which the library has some in no order
+		return strings.Join(slices.Sorted(strings.Lines(fmt.Sprintf("%#v\n", err))), "")
+	}
+	compile := func(compiler *jsonschema.Compiler) func(instance any) error {
+		schema, err := compiler.Compile(baseURL + "a.json")
+		if err != nil {
+			return func(any) error { return err }
+		}
+		return schema.Validate
+	}
+	compared := 0
+	for _, name := range dialect.Keywords() {
+		for _, value := range list.([]any) {
+			content := map[string]any{"$schema": draft, "type": "object", "x-resource": map[string]any{"path": "as"}, "properties": map[string]any{"a": map[string]any{name: value}}}
+			if !mustAccept(t, vocabulary().forTypes, content) || name == "$ref" {
+				continue
+			}
+			raw := validation.Schemas{baseURL + "a.json": validation.Stored(content).(map[string]any)}
+			judged, compiled := compile(validation.NewJudgedCompiler(raw)), compile(validation.NewCompiler(raw))
+			for _, instance := range list.([]any) {
+				object := map[string]any{"a": instance}
+				if got, want := lines(judged(object)), lines(compiled(object)); got != want {
+					t.Fatalf("%s: %v: %v: %s, want %s", name, value, instance, got, want)
+				}
+				compared++
+			}
+		}
+	}
+	if compared < 5000 {
+		t.Errorf("%d compared", compared)
+	}
+	raw := validation.Schemas{baseURL + "a.json": {"type": "string", "multipleOf": int64(0)}}
+	if compile(validation.NewCompiler(raw))("a") == nil || compile(validation.NewJudgedCompiler(raw))("a") != nil || compile(validation.NewJudgedCompiler(raw))(true) == nil {
+		t.Error("which schemas the library judges differs")
+	}
 }

@@ -27,7 +27,11 @@ func (l *loader) compile() ([]*Type, []*message.Definition) {
 		prepared, _ := validation.Stored(content).(map[string]any)
 		raw[baseURL+f.Path] = prepared
 	}
-	c := &typeCompiler{l: l, compilers: compilers(l.sound(), raw), raw: raw, shapes: newShapes(l), byCode: map[string]*message.Definition{}}
+	newCompiler := validation.NewCompiler
+	if len(l.problems) == 0 {
+		newCompiler = validation.NewJudgedCompiler
+	}
+	c := &typeCompiler{l: l, compilers: compilers(l.sound(), raw, newCompiler), raw: raw, shapes: newShapes(l), byCode: map[string]*message.Definition{}}
 	defer func() { l.checkCosts(c.roots) }()
 	var types []*Type
 	for _, f := range l.sound() {
@@ -64,10 +68,10 @@ func (l *loader) compile() ([]*Type, []*message.Definition) {
 // compilers returns a compiler for each file. Types are compiled side by side; of schemas with
 // mistakes, which mistakes a compiler finds depends on what it has compiled before, and all have
 // the same one.
-func compilers(list []*File, raw validation.Schemas) map[*File]*jsonschema.Compiler {
+func compilers(list []*File, raw validation.Schemas, newCompiler func(validation.Schemas) *jsonschema.Compiler) map[*File]*jsonschema.Compiler {
 	of := make([]*jsonschema.Compiler, len(list))
 	err := parallel.Do(len(list), func() func(int) error {
-		compiler := validation.NewCompiler(raw)
+		compiler := newCompiler(raw)
 		return func(i int) (err error) {
 			if of[i] = compiler; !list[i].Common {
 				_, err = compiler.Compile(baseURL + list[i].Path + "#")

@@ -92,8 +92,12 @@ func Subschemas(keyword string, value any, replace func(schema any) any) any {
 // Applied calls visit for each schema in a keyword of a schema, with its pointer relative
 // to that schema.
 func Applied(keyword string, value any, visit func(at string, schema any)) {
-	place := "/" + document.EscapeToken(keyword)
-	switch applicators[keyword].form {
+	form := applicators[keyword].form
+	if form == NoSchema {
+		return
+	}
+	place := "/" + keyword
+	switch form {
 	case OneSchema:
 		visit(place, value)
 	case SchemaList:

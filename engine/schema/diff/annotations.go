@@ -204,10 +204,7 @@ func (c *comparison) transitions(old, new value) {
 
 // unknownKeywords reports keywords that this package does not know, and that differ.
 func (c *comparison) unknownKeywords(old, new value) {
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(old.keywords(), new.keywords())))) {
-		if known[name] {
-			continue
-		}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(old.unknown(), new.unknown())))) {
 		before, after := statedTexts(old, name), statedTexts(new, name)
 		slices.Sort(before)
 		slices.Sort(after)
@@ -218,9 +215,14 @@ func (c *comparison) unknownKeywords(old, new value) {
 	}
 }
 
-func (v value) keywords() (names []string) {
+// unknown returns the names of keywords that this package does not know.
+func (v value) unknown() (names []string) {
 	for _, p := range v.schemas {
-		names = slices.AppendSeq(names, maps.Keys(p.keywords))
+		for name := range p.keywords {
+			if !known[name] {
+				names = append(names, name)
+			}
+		}
 	}
 	return names
 }

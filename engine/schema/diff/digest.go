@@ -68,6 +68,9 @@ func (s *side) digestWithin(at place, within map[place]int) (digest string, arou
 
 // digested returns the value of a keyword with digests in place of the schemas in it.
 func digested(at place, name string, value any, digest func(place) string) any {
+	if dialect.FormOf(name) == dialect.NoSchema {
+		return value
+	}
 	digests, list := map[string]any{}, []any{}
 	dialect.Applied(name, value, func(below string, _ any) {
 		digests[below] = digest(place{at.file, at.pointer + below})

@@ -14,7 +14,7 @@ func linesOf(data []byte) map[string]int {
 	lines := map[string]int{}
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	line, counted := 1, int64(0)
-	for {
+	for named := false; ; {
 		token, err := d.ReadToken()
 		if err != nil {
 			return lines
@@ -25,10 +25,13 @@ func linesOf(data []byte) map[string]int {
 		if kind := token.Kind(); kind == '}' || kind == ']' {
 			continue // its pointer is known
 		}
-		pointer := string(d.StackPointer())
-		if _, known := lines[pointer]; !known {
-			lines[pointer] = line
+		if named { // on the line of its name
+			named = false
+			continue
 		}
+		lines[string(d.StackPointer())] = line
+		kind, length := d.StackIndex(d.StackDepth())
+		named = kind == '{' && length%2 == 1
 	}
 }
 

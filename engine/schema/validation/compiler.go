@@ -2,8 +2,10 @@ package validation
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -22,12 +24,56 @@ func NewCompiler(known Schemas) *jsonschema.Compiler {
 		if !there {
 			return nil, errors.New("a schema can refer to files of its folder and of common/ only, not to " + url)
 		}
-		return io.NopCloser(bytes.NewReader(document.Append(nil, unannotated(content)))), nil
+		return jsonReader(unannotated(content))
 	}
 	return c
 }
 
-// unannotated returns a schema without its annotations, which the library would read and check.
+func jsonReader(value any) (io.ReadCloser, error) {
+	text, err := json.Marshal(value)
+	return io.NopCloser(bytes.NewReader(text)), err
+}
+
+// NewJudgedCompiler is NewCompiler for schemas that the meta-schema has accepted. The library
+// holds what it reads against the meta-schema of the draft, which takes longer than all else,
+// and then against those of extensions. So it reads a stub of each schema, and the format of
+// an extension makes that the schema.
+func NewJudgedCompiler(known Schemas) *jsonschema.Compiler {
+	const stubOf, format = "x-stub-of", "stub"
+	c := NewCompiler(known)
+	load := c.LoadURL
+	c.LoadURL = func(url string) (io.ReadCloser, error) {
+		if _, there := known[url]; !there {
+			return load(url)
+		}
+		return jsonReader(map[string]any{stubOf: url})
+	}
+	stubs := jsonschema.NewCompiler()
+	stubs.AssertFormat = true
+	stubs.Formats[format] = func(value any) bool {
+		stub, _ := value.(map[string]any)
+		if url, is := stub[stubOf].(string); is {
+			delete(stub, stubOf)
+			schema, _ := unannotated(known[url]).(map[string]any)
+			maps.Copy(stub, schema)
+		}
+		return true
+	}
+	stubs.LoadURL = func(string) (io.ReadCloser, error) { return jsonReader(map[string]any{"format": format}) }
+	c.RegisterExtension(format, stubs.MustCompile("marquee:///stub"), noKeywords{})
+	return c
+}
+
+// noKeywords is an extension without keywords.
+type noKeywords struct{}
+
+// Compile compiles nothing.
+func (noKeywords) Compile(jsonschema.CompilerContext, map[string]any) (jsonschema.ExtSchema, error) {
+	return nil, nil
+}
+
+// unannotated returns a schema as package json decodes it for the library, without its
+// annotations, which that would read and check.
 func unannotated(value any) any {
 	schema, ok := value.(map[string]any)
 	if !ok {
@@ -35,13 +81,39 @@ func unannotated(value any) any {
 	}
 	kept := make(map[string]any, len(schema))
 	for keyword, member := range schema {
-		switch keyword {
-		case "title", "description", "$comment", "default", "examples", "deprecated":
-			continue
+		switch {
+		case annotations[keyword]:
+		case dialect.FormOf(keyword) == dialect.NoSchema:
+			kept[keyword] = decoded(member)
+		default:
+			kept[keyword] = dialect.Subschemas(keyword, member, unannotated)
 		}
-		kept[keyword] = dialect.Subschemas(keyword, member, unannotated)
 	}
 	return kept
+}
+
+// annotations are the keywords that unannotated leaves out.
+var annotations = map[string]bool{"$schema": true, "title": true, "description": true, "$comment": true, "default": true, "examples": true, "deprecated": true}
+
+// decoded returns a value with its numbers as text.
+func decoded(value any) any {
+	switch v := value.(type) {
+	case int, int64, float64:
+		return json.Number(document.Append(nil, v))
+	case []any:
+		items := make([]any, len(v))
+		for i, item := range v {
+			items[i] = decoded(item)
+		}
+		return items
+	case map[string]any:
+		members := make(map[string]any, len(v))
+		for name, member := range v {
+			members[name] = decoded(member)
+		}
+		return members
+	}
+	return value
 }
 
 // Stored returns a schema that validates documents as they are stored:
