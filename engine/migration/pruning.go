@@ -206,7 +206,9 @@ func (p *prune) some(ctx context.Context, l *lease) error {
 		return err
 	}
 	if err := p.m.wipeNow(ctx); err != nil {
-		return err
+		if code, _ := store.CodeOf(err); code != store.CodeConflict { // else after a read that needs the values
+			return err
+		}
 	}
 	p.complete = true
 	return p.m.changeIndexings(ctx, l, []string{p.t.Name}, func(_ string, n *catalog.Indexing) {
