@@ -13,16 +13,16 @@ const (
 	pageSize  = 500
 	pageBytes = 1 << 20
 	// changeTime is the target duration of a change, which another write may have to wait
-	// for, and maxRest bounds the pause after one, which is as long as the change was unless
-	// Awaited.
+	// for, and maxRest bounds the pause after one.
 	changeTime = 50 * time.Millisecond
 	maxRest    = 250 * time.Millisecond
 )
 
 // Changes changes those records of a collection that need it. They are found in snapshots,
-// so that records that need nothing hold up no write, and changed in short transactions with
-// pauses in between. What is changed needs it no longer: after an interruption at any point,
-// another walk goes on.
+// so that records that need nothing hold up no write, and changed in short transactions. On a
+// store that runs one write at a time (store.Store.Serial), a pause as long as the last one
+// leaves half of the time to others. What is changed needs it no longer: after an interruption
+// at any point, another walk goes on.
 type Changes struct {
 	Collection string
 	// Needed reports whether a record, which is only lent, is to be changed.
@@ -62,7 +62,7 @@ func (c *Changes) Run(ctx context.Context, s store.Store, until time.Time) (end 
 			Sleep(ctx, min(time.Since(began)/2, maxRest))
 		}
 		for len(needed) > 0 {
-			n, err := c.change(ctx, needed)
+			n, err := c.change(ctx, s, needed)
 			if err != nil {
 				return false, err
 			}
@@ -110,7 +110,7 @@ func (c *Changes) look(ctx context.Context, s store.Store) (needed []store.Key, 
 
 // change changes the first of some records, and returns how many of them are done: none if it
 // is to be called again, with fewer.
-func (c *Changes) change(ctx context.Context, needed []store.Key) (done int, err error) {
+func (c *Changes) change(ctx context.Context, s store.Store, needed []store.Key) (done int, err error) {
 	n, runs, began := 1, 0, time.Now()
 	for n < min(len(needed), c.pace.Size) && needed[n].Network == needed[0].Network {
 		n++
@@ -123,7 +123,7 @@ func (c *Changes) change(ctx context.Context, needed []store.Key) (done int, err
 		return needed[:n]
 	})
 	took := time.Since(began)
-	if err != nil || !c.Awaited {
+	if err != nil || s.Serial() && !c.Awaited {
 		Sleep(ctx, min(took, maxRest))
 	}
 	code, ofStore := store.CodeOf(err)

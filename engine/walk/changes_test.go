@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"marquee/engine/store"
@@ -63,5 +64,49 @@ func TestChangesHalveTheirSteps(t *testing.T) {
 	}
 	if runs > 60 || largest < 8 {
 		t.Errorf("it took %d runs, and at most %d were changed at once at the end", runs, largest)
+	}
+}
+
+// sideBySide is a store of which Changes is told that its transactions run beside each other.
+type sideBySide struct{ store.Store }
+
+func (sideBySide) Serial() bool { return false }
+
+// A walk rests after each change for as long as that took, where others wait for it: not where
+// transactions run beside each other, or somebody waits for the walk.
+func TestChangesRest(t *testing.T) {
+	const things, takes = 20, 10 * time.Millisecond
+	for _, test := range []struct {
+		name         string
+		side, awaits bool
+		want         time.Duration
+	}{{"one writer", false, false, 2 * takes}, {"side by side", true, false, takes}, {"awaited", false, true, takes}} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := openThings(t)
+				var writes []store.Write
+				for i := range things {
+					writes = append(writes, newThing(store.Key{Network: "n", ID: fmt.Sprintf("r%03d", i)}))
+				}
+				put(t, s, writes...)
+				if test.side {
+					s = sideBySide{s}
+				}
+				changed := false
+				changes := &walk.Changes{Collection: "things", Awaited: test.awaits, Needed: func(*store.Record) (bool, error) { return !changed, nil },
+					Change: func(_ context.Context, _ string, keys func() []store.Key) error {
+						changed = len(keys()) == things
+						time.Sleep(takes)
+						return nil
+					}}
+				began := time.Now()
+				if end, err := changes.Run(t.Context(), s, began.AddDate(1, 0, 0)); err != nil || !end || !changed {
+					t.Error(end, changed, err)
+				}
+				if took := time.Since(began); took != test.want {
+					t.Errorf("it took %v, want %v", took, test.want)
+				}
+			})
+		})
 	}
 }
