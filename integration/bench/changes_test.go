@@ -74,18 +74,18 @@ func (s *service) ask(tb testing.TB, ctx context.Context, path, accept string) *
 	return answer
 }
 
-// BenchmarkWritesBesideStreams writes line items one after the other, without streams, and beside
-// those of another network, or one that receives everything. MARQUEE_BENCH_ROUNDS sets the number
-// of rounds.
-func BenchmarkWritesBesideStreams(b *testing.B) { writesBesideStreams(b, fresh(b)) }
+// BenchmarkBesideStreams writes line items one after the other, without streams, and beside those of
+// another network, or one that receives everything, and reads pages without and beside streams of
+// their network. MARQUEE_BENCH_ROUNDS sets the number of rounds.
+func BenchmarkBesideStreams(b *testing.B) { besideStreams(b, fresh(b)) }
 
-// BenchmarkMongoDBWritesBesideStreams is BenchmarkWritesBesideStreams on MongoDB.
-func BenchmarkMongoDBWritesBesideStreams(b *testing.B) {
+// BenchmarkMongoDBBesideStreams is BenchmarkBesideStreams on MongoDB.
+func BenchmarkMongoDBBesideStreams(b *testing.B) {
 	s, _ := onMongoDB(b, nil)
-	writesBesideStreams(b, s)
+	besideStreams(b, s)
 }
 
-func writesBesideStreams(b *testing.B, s *service) {
+func besideStreams(b *testing.B, s *service) {
 	rounds := 9
 	if text := os.Getenv("MARQUEE_BENCH_ROUNDS"); text != "" {
 		rounds, _ = strconv.Atoi(text)
@@ -101,10 +101,18 @@ func writesBesideStreams(b *testing.B, s *service) {
 		}
 		return took
 	}
+	read := func() time.Duration {
+		began := time.Now()
+		for range 200 {
+			s.read(b, "/api/v1/lineitems?context="+network+"&pageSize=10", new(struct{}))
+		}
+		return time.Since(began)
+	}
 	for _, c := range []struct {
 		name, context string
 		streams       int
-	}{{"other", "other", 100}, {"everything", network, 1}} {
+		do            func() time.Duration
+	}{{"other", "other", 100, write}, {"everything", network, 1, write}, {"reads", network, 100, read}} {
 		b.Run(c.name, func(b *testing.B) {
 			beside := func() time.Duration {
 				ctx, cancel := context.WithCancel(context.Background())
@@ -117,19 +125,19 @@ func writesBesideStreams(b *testing.B, s *service) {
 						ended <- struct{}{}
 					}()
 				}
-				took := write()
+				took := c.do()
 				cancel()
 				for range c.streams {
 					<-ended
 				}
 				return took
 			}
-			interleaved(1, beside, write)
+			interleaved(1, beside, c.do)
 			b.ResetTimer()
 			for range b.N {
-				with, without := typical(rounds, beside, write)
+				with, without := typical(rounds, beside, c.do)
 				b.ReportMetric(float64(with)/float64(without), "time/without")
-				b.ReportMetric(milliseconds(without)/200, "ms/write")
+				b.ReportMetric(milliseconds(without)/200, "ms/request")
 			}
 		})
 	}
